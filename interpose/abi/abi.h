@@ -1,0 +1,298 @@
+/* The contract between the runtime (in the client), the translator (in the
+ * supervisor) and Python.  Kept inside the subset of C that cffi parses:
+ * plain enums, structs of fixed-width fields, and integer #defines.
+ * Offsets that generated code relies on are asserted in abi_check.h.
+ * Any change of layout or meaning bumps IP_ABI_VERSION.
+ */
+
+#define IP_ABI_VERSION 1
+#define IP_MAGIC 0x49504f53
+
+/* ---- Address space of the client (docs/architecture.md) ---------------- */
+#define IP_IMAGES_LO   0x10000000   /* PIEs, ld.so, libraries, exec maps    */
+#define IP_IMAGES_HI   0x50000000
+#define IP_CACHE_BASE  0x50000000   /* code cache, client maps it r-x       */
+#define IP_CACHE_MAX   0x10000000
+#define IP_META_BASE   0x60000000   /* translator's tables, client maps r-- */
+#define IP_META_MAX    0x10000000
+#define IP_RT_BASE     0x70000000   /* the runtime executable (fixed)       */
+#define IP_CHAN_BASE   0x74000000   /* channel, shared rw                   */
+#define IP_FAST_BASE   0x78000000   /* fast lookup table, client private rw */
+#define IP_FAST_BITS   16           /* entries = 1 << bits, 8 bytes each    */
+#define IP_LOW_END     0x80000000
+#define IP_CLIENT_LO   0x0000001000000000 /* heap, stacks, anonymous maps   */
+#define IP_CLIENT_END  0x0000100000000000 /* 16 TiB client limit            */
+
+/* Shadow: V byte of a is at a + IP_V_CONST; A bit of a is bit (a & 7) of the
+ * byte at (a >> 3) + IP_A_BASE.  V: 1 = undefined.  A: 1 = unaddressable.
+ * GS base is IP_V_CONST - IP_V_DISP and every gs: operand carries
+ * + IP_V_DISP (measured.md points 1 and 2). */
+#define IP_V_CONST     0x0000100005555840
+#define IP_V_DISP      0x3c
+#define IP_A_BASE      0x0000300000000000
+
+/* Translation keys: guest pc plus mode bits. */
+#define IP_KEY_NOREDIR 0x8000000000000000  /* ignore bindings for this entry */
+#define IP_KEY_TRACK   0x4000000000000000  /* tracking translation           */
+#define IP_KEY_ONE     0x2000000000000000  /* one instruction only (SMC)     */
+#define IP_KEY_PC      0x0000ffffffffffff
+
+/* ---- Registers --------------------------------------------------------- */
+enum ip_gpr {
+  IP_RAX, IP_RCX, IP_RDX, IP_RBX, IP_RSP, IP_RBP, IP_RSI, IP_RDI,
+  IP_R8, IP_R9, IP_R10, IP_R11, IP_R12, IP_R13, IP_R14, IP_R15
+};
+
+/* Bits of tstate.umask: which registers hold undefined bits. */
+#define IP_U_GPR0      0    /* 16 bits */
+#define IP_U_FLAGS     16
+#define IP_U_K         17   /* any of k0..k7 */
+#define IP_U_MMX0      24   /* 8 bits */
+#define IP_U_VEC0      32   /* 32 bits */
+
+/* One condition pair per bit of tstate.vflags: cc >> 1 of jcc/setcc/cmovcc:
+ * O, B, Z, BE, S, P, L, LE. */
+
+/* ---- Thread state: FS base points here while guest code runs ------------ */
+struct tstate {
+  uint64_t gpr[16];       /* 0x000: spill slot of each GPR in translated code;
+                             whole guest state while in the runtime         */
+  uint64_t rflags;        /* 0x080: guest rflags (whole, while in runtime)   */
+  uint64_t pc;            /* 0x088: guest pc (while in runtime)              */
+  uint64_t target;        /* 0x090: host address to jump to                  */
+  uint32_t exit_id;       /* 0x098: exit taken (index into exits), or event  */
+  uint32_t lahf;          /* 0x09c: flags saved by translated code: AH=lahf,
+                             AL=seto                                         */
+  uint64_t client_fs;     /* 0x0a0 */
+  uint64_t client_gs;     /* 0x0a8 */
+  uint64_t rt_sp;         /* 0x0b0: top of this thread's runtime stack       */
+  uint64_t umask;         /* 0x0b8: see IP_U_*                               */
+  uint64_t cs_top;        /* 0x0c0: call stack: address of newest entry      */
+  uint64_t nraddr;        /* 0x0c8: VALGRIND_GET_NRADDR                      */
+  uint64_t self;          /* 0x0d0: own address, linear                      */
+  uint64_t tmp[8];        /* 0x0d8: scratch of translated code               */
+  uint64_t cs_base;       /* 0x118: lowest entry of the call stack           */
+  uint64_t cs_limit;      /* 0x120: first byte after the call stack          */
+  uint64_t bbcount;       /* 0x128: --stop-after countdown                   */
+  uint64_t insn_desc;     /* 0x130: tracking helper: address of ip_insn      */
+  uint64_t acc_addr;      /* 0x138: access slow path: address                */
+  uint64_t acc_info;      /* 0x140: size | is_store << 16 | guest pc <<24..  */
+  uint64_t resume;        /* 0x148: host address to resume after a slow path */
+  uint64_t slot;          /* 0x150: index of this thread's channel slot      */
+  uint64_t tid_guest;     /* 0x158: small thread number, 1 = main            */
+  uint64_t stack_lo;      /* 0x160: current stack region (memcheck)          */
+  uint64_t stack_hi;      /* 0x168 */
+  uint64_t pad0[18];      /* to 0x200 */
+  uint64_t vgpr[16];      /* 0x200: V bits of the GPRs                       */
+  uint8_t  vflags;        /* 0x280: see above                                */
+  uint8_t  pad1[7];
+  uint64_t vk[8];         /* 0x288: V bits of k0..k7                         */
+  uint64_t vmmx[8];       /* 0x2c8 */
+  uint8_t  pad2[56];      /* to 0x340 */
+  uint8_t  vvec[2048];    /* 0x340: V bits of zmm0..31, 64 bytes each        */
+  uint8_t  vecsave[2048]; /* 0xb40: slow paths that need vector registers    */
+  uint8_t  runtime_area[4096]; /* 0x1340: the runtime's own, see rt.h        */
+};
+
+/* Call-stack entry: cs_top points at the newest.  not_sp is ~(address of the
+ * return-address slot), so that a match needs no flags. */
+struct ip_csent { uint64_t retaddr; uint64_t not_sp; };
+
+/* ---- Exits: every way out of translated code ---------------------------- */
+enum ip_exit_kind {
+  IP_X_DIRECT,      /* to ip_exit.key; patchable jmp at ip_exit.patch        */
+  IP_X_INDIRECT,    /* fast lookup missed; guest pc in tstate.pc             */
+  IP_X_SYSCALL,     /* syscall at key-pc; next pc = ip_exit.aux              */
+  IP_X_REQUEST,     /* client request marker; next pc = aux                  */
+  IP_X_NOREDIR,     /* call *rax without redirection; return pc = aux        */
+  IP_X_ILLEGAL,     /* undecodable or privileged: SIGILL at key-pc           */
+  IP_X_TRAP,        /* int3 / int1 / int n: aux = vector; pc after = in key  */
+  IP_X_STOP,        /* bbcount reached zero; continue natively at key-pc     */
+  IP_X_CPUID,       /* reserved                                              */
+  IP_X_FAULTPC,     /* code cannot be read at key-pc: SIGSEGV                */
+  IP_X_SYSCALL32    /* int 0x80 / sysenter                                   */
+};
+struct ip_exit {
+  uint64_t key;     /* guest pc plus mode bits                               */
+  uint32_t patch;   /* client address of the rel32 to patch, 0 if none       */
+  uint32_t kind_aux;/* kind in low 8 bits; aux: insn length (next = pc+aux)
+                       or vector in the upper 24                             */
+};
+
+/* ---- Translator's tables, in the meta memory (client maps read-only) ---- */
+/* Precise state: sorted by host offset within a block. */
+#define IP_PF_BOUNDARY   1  /* host address begins a guest instruction        */
+#define IP_PF_FLAGS      2  /* flags are in tstate.lahf                       */
+#define IP_PF_GUEST      4  /* the host instruction here is the guest's own   */
+#define IP_PF_SHADOW     8  /* a shadow access for the guest's access         */
+#define IP_PF_COMMITTED  16 /* guest effects begun: only roll forward         */
+struct ip_point {
+  uint16_t host_off;   /* from block start; state holds until next point      */
+  uint16_t guest_off;  /* index into nothing: guest pc - block pc, see below   */
+  uint16_t spilled;    /* GPRs whose guest value is in tstate.gpr[]           */
+  uint16_t flags;      /* IP_PF_*                                             */
+};
+struct ip_block {
+  uint64_t key;
+  uint32_t host;       /* client address of the entry                         */
+  uint32_t host_len;
+  uint32_t points;     /* index of first ip_point                             */
+  uint16_t n_points;
+  uint16_t n_insns;
+  uint32_t pcs;        /* index into pcs[]: guest pc of each instruction;
+                          ip_point.guest_off indexes it                       */
+  uint32_t state;      /* 1 live, 0 dropped                                   */
+};
+/* Layout of the meta memory: header, then arrays at these byte offsets. */
+#define IP_META_TT      0x00001000  /* translation table: ip_ttent[1<<20]     */
+#define IP_META_TTBITS  20
+#define IP_META_EXITS   0x01001000  /* ip_exit[1<<21]                         */
+#define IP_META_EXITMAX 0x00200000
+#define IP_META_BLOCKS  0x03001000  /* ip_block[1<<20], sorted by host        */
+#define IP_META_BLKMAX  0x00080000
+#define IP_META_POINTS  0x05001000  /* ip_point[]                             */
+#define IP_META_PTMAX   0x00800000
+#define IP_META_PCS     0x09001000  /* uint64_t[]: packed guest pcs           */
+#define IP_META_PCMAX   0x00400000
+#define IP_META_DESC    0x0b001000  /* instruction descriptors (tracking)     */
+#define IP_META_DESCMAX 0x04000000
+struct ip_ttent { uint64_t key; uint32_t host; uint32_t block; };
+struct ip_meta {
+  uint32_t magic, version;
+  uint32_t n_blocks, n_exits, n_points, n_pcs;
+  uint32_t desc_used;
+  uint32_t cache_used;
+  uint64_t generation;     /* bumped by each whole flush                      */
+};
+
+/* ---- Channel -------------------------------------------------------------- */
+#define IP_SLOTS     4096
+#define IP_SLOT_SIZE 8192
+#define IP_SLOT_DATA 8000
+#define IP_CHAN_SLOTS 0x10000   /* offset of slot 0 in the channel            */
+
+enum ip_slot_state { IP_S_FREE, IP_S_IDLE, IP_S_POSTED, IP_S_TAKEN, IP_S_DONE };
+
+enum ip_req {
+  IP_R_NONE,
+  /* answered by the translator thread */
+  IP_R_TRANSLATE,    /* a0 = key, a1 = exit_id or ~0; r0 = host (0: use r1 =
+                        exit kind)                                            */
+  IP_R_INVALIDATE,   /* a0 = addr, a1 = len: drop translations made from it   */
+  IP_R_LAST_JIT,
+  /* answered by Python */
+  IP_R_HELLO = 64,   /* runtime is up; a0 = pid                               */
+  IP_R_MAPPED,       /* code was mapped: a0 = addr, a1 = len, a2 = file off,
+                        a3 = prot, data = path                                */
+  IP_R_UNMAPPED,     /* a0 = addr, a1 = len                                   */
+  IP_R_LOADED,       /* program loaded: a0 = entry, a1 = phdr, a2 = interp base,
+                        a3 = load bias of program, a4 = sp, a5 = brk base     */
+  IP_R_EXIT,         /* a0 = status; r0 = status to use                       */
+  IP_R_FATAL,        /* a0 = signal, a1 = code, a2 = addr, a3 = pc, data =
+                        frames; reply when reported                           */
+  IP_R_ERROR,        /* tool error, see struct ip_error in data               */
+  IP_R_REQUEST,      /* client request: data = 6 words; r0 = result           */
+  IP_R_FORK,         /* about to fork; fds come over the socket               */
+  IP_R_FORKED,       /* a0 = child pid or -errno                              */
+  IP_R_FORK_CHILD,   /* first message of a forked child; a0 = pid             */
+  IP_R_EXEC,         /* data: path\0 argv\0...\0; a0 = argc; r0 = 1 traced
+                        (new fds come over the socket), 0 native              */
+  IP_R_EXEC_FAILED,  /* a0 = errno                                            */
+  IP_R_THREAD,       /* a0 = tid_guest, a1 = 1 start / 0 end, a2 = kernel tid */
+  IP_R_MESSAGE,      /* data = text to log; a0 = 0 plain, 1 debug             */
+  IP_R_REDIR_USED,   /* a0 = address whose binding ran for the first time     */
+  IP_R_INTERNAL,     /* internal fault of the runtime: data = text            */
+  IP_R_FIRST_USE
+};
+
+struct ip_slot {
+  uint32_t state;          /* futex: enum ip_slot_state                       */
+  uint32_t kind;           /* enum ip_req                                     */
+  uint32_t tid;            /* kernel thread id                                */
+  uint32_t waiting;        /* client thread sleeps on state                   */
+  uint64_t a[8];
+  uint64_t r[4];
+  uint64_t tstate;         /* client address of the thread's state            */
+  uint32_t len;            /* bytes used in data                              */
+  uint32_t tid_guest;
+  uint64_t pad[6];
+  uint8_t  data[8000];
+};
+
+struct ip_chan {
+  uint32_t magic, version;
+  uint32_t bell_tr;        /* futex: bumped when a translator request is posted */
+  uint32_t bell_py;        /* futex: bumped when a Python request is posted   */
+  uint32_t tr_sleeping, py_sleeping;
+  uint32_t client_pid, supervisor_pid;
+  uint32_t spin;           /* iterations to spin before futex (0: one CPU)    */
+  uint32_t dead;           /* supervisor set it: stop                         */
+  uint64_t config_flags;   /* IP_C_*                                          */
+  uint64_t stop_after;     /* blocks, 0 = never                               */
+  uint64_t main_stack;     /* bytes                                           */
+  uint64_t verbosity;
+  uint64_t num_callers;
+  uint64_t redzone, alignment, freelist_vol, freelist_big;
+  int64_t  malloc_fill, free_fill;   /* -1 = none                             */
+  uint64_t errors_seen;    /* for COUNT_ERRORS: written by Python             */
+  uint64_t counters[16];   /* statistics written by both                      */
+  uint64_t fast_gen;       /* bumped when the client must clear its fast table */
+  uint64_t pend_tr[64];    /* bitmaps of slots with a posted request          */
+  uint64_t pend_py[64];
+  uint64_t rt_symbols[32]; /* addresses the runtime publishes (IP_SYM_*)      */
+  uint8_t  prog[4096];     /* path of the program to load                     */
+  uint8_t  stubs[4096];    /* path of the image with replacement functions, or "" */
+};
+
+#define IP_C_SHADOW     1   /* V and A bits are kept (memcheck)              */
+#define IP_C_CALLSTACK  2   /* translated calls keep the call stack          */
+#define IP_C_HEAP       4   /* the malloc family is replaced                 */
+#define IP_C_TRACE_CHILDREN 8
+#define IP_C_SINGLE_STEP 16
+#define IP_C_NO_OPT     32
+#define IP_C_NO_CLEANUP 64
+#define IP_C_NO_INSTR   128
+#define IP_C_NO_CHAIN   256
+#define IP_C_UNDEF      512  /* definedness errors are reported              */
+#define IP_C_FORCE_TRACK 1024
+#define IP_C_EXEC_CHILD 2048 /* this image came from an exec                 */
+#define IP_C_KEEP_FREE_STACK 4096
+#define IP_C_KEEP_ALLOC_STACK 8192
+
+/* Indices of rt_symbols: client addresses the emitter or Python needs. */
+enum ip_sym {
+  IP_SYM_EXIT,           /* jump here with tstate.exit_id set                 */
+  IP_SYM_INDIRECT_MISS,  /* jump here: guest pc in tstate.pc, regs restored   */
+  IP_SYM_LOAD_SLOW,      /* see entry.S                                       */
+  IP_SYM_STORE_SLOW,
+  IP_SYM_STACK_GROW,     /* RSP changed by an unknown amount                  */
+  IP_SYM_TRACK,          /* tracking helper                                   */
+  IP_SYM_CS_SYNC,        /* call stack out of step at a ret                   */
+  IP_SYM_STRING,         /* rep string instruction under memcheck             */
+  IP_SYM_HEAP_TABLE,     /* struct of the heap (shadow/heap.h)                */
+  IP_SYM_SEGMENTS,       /* mapping table                                     */
+  IP_SYM_THREADS,        /* thread table                                      */
+  IP_SYM_STATS,
+  IP_SYM_CTX_TABLE       /* table of recorded stack traces                    */
+};
+
+/* Error record, in slot.data with IP_R_ERROR. */
+enum ip_errkind {
+  IP_E_NONE, IP_E_READ, IP_E_WRITE, IP_E_JUMP, IP_E_VALUE, IP_E_COND,
+  IP_E_PARAM_REG, IP_E_PARAM_UNADDR, IP_E_PARAM_UNDEF, IP_E_FREE,
+  IP_E_MISMATCH, IP_E_OVERLAP, IP_E_FISHY, IP_E_REALLOC_ZERO, IP_E_ALIGN,
+  IP_E_SIZE_ALIGN, IP_E_CHECK_UNADDR, IP_E_CHECK_UNDEF, IP_E_SIZE_MISMATCH,
+  IP_E_ALIGN_MISMATCH, IP_E_MEMPOOL, IP_E_UNSAFE_ZERO, IP_E_CORE_MEM
+};
+struct ip_error {
+  uint32_t kind;         /* enum ip_errkind                                  */
+  uint32_t size;         /* access size, 0 if none                           */
+  uint64_t addr;         /* faulting address                                 */
+  uint64_t pc;           /* guest pc of the instruction                      */
+  uint64_t sp;
+  uint64_t aux[4];       /* kind-specific: src,dst,len; argument value; ...   */
+  uint32_t otag;         /* origin, 0 = unknown                              */
+  uint32_t n_frames;
+  uint64_t frames[512];  /* frames[0] = pc; then return addresses            */
+  uint8_t  text[256];    /* syscall param name, function name, ...           */
+};

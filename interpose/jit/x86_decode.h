@@ -1,0 +1,19 @@
+/* x86-64 instruction decoder over tables generated at build time. */
+#ifndef INTERPOSE_X86_DECODE_H
+#define INTERPOSE_X86_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "x86_insn.h"
+#include "x86_mnem.h" /* generated: enum ip_mnem { IP_MN_INVALID, IP_MN_AAA, ... } */
+
+/* Decode the instruction at code[0..avail) whose guest address is pc.
+ * Returns its length and fills *out; returns 0 if the bytes are no valid
+ * 64-bit instruction, and -1 if more bytes than avail are needed. */
+int ip_decode(const uint8_t *code, size_t avail, uint64_t pc, struct ip_insn *out);
+
+/* "add", "vpaddb", ...; never NULL. */
+const char *ip_mnem_name(unsigned mnem);
+
+#endif

@@ -1,0 +1,248 @@
+/* The runtime: everything of ours that lives in the client.
+ *
+ * Rules (docs/runtime.md): freestanding, no libc; built with
+ * -mgeneral-regs-only so that vector and x87 state always belong to the guest;
+ * no allocation while holding a lock that a signal handler may take; guest
+ * memory is only touched through rt_copy_from/rt_copy_to/rt_strncpy_from,
+ * which survive a fault.
+ */
+#ifndef INTERPOSE_RT_H
+#define INTERPOSE_RT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "x86_insn.h"
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t i64;
+
+#define RT_PAGE 4096ull
+#define RT_ROUND_UP(x, a) (((x) + ((a)-1)) & ~((u64)(a)-1))
+#define RT_ROUND_DOWN(x, a) ((x) & ~((u64)(a)-1))
+#define RT_NOINLINE __attribute__((noinline))
+#define RT_NORETURN __attribute__((noreturn))
+
+/* ---- sys.h: raw system calls; results are -errno on failure -------------- */
+#include "sys.h"
+
+/* ---- Per-thread data of the runtime, inside tstate.runtime_area ----------- */
+struct rt_thread {
+    struct tstate *ts;
+    u32 tid;                 /* kernel thread id                              */
+    u32 pid;                 /* differs from rt.pid in a vfork child          */
+    u32 in_use;
+    u32 in_runtime;          /* 1 while C code of the runtime runs            */
+    u64 stack_base, stack_size;    /* runtime stack                           */
+    u64 sigstack_base, sigstack_size; /* host alternate stack                 */
+    /* signals (signal.c) */
+    u64 sigmask;             /* the guest's idea of its mask                  */
+    u32 pending;             /* a recorded signal waits for delivery          */
+    u32 pending_sig;
+    u8 pending_info[128];    /* its kernel siginfo                            */
+    u64 altstack_sp, altstack_size; u32 altstack_flags, pad;   /* the guest's */
+    u64 fault_resume;        /* not 0: a fault at rt_copy code resumes here   */
+    u64 syscall_restart_pc;  /* guest pc of the syscall being executed        */
+    u64 syscall_nr;
+    u32 exiting, kick;       /* kick: leave translated code at next boundary  */
+    u64 clear_child_tid, robust_list, robust_len;
+    u32 vfork_child;         /* shares memory with its parent                 */
+    u32 slot;                /* channel slot                                  */
+    u64 scratch[64];
+};
+static inline struct rt_thread *rt_th(struct tstate *ts) {
+    return (struct rt_thread *)ts->runtime_area;
+}
+
+/* ---- Global state --------------------------------------------------------- */
+struct rt_global {
+    struct ip_chan *chan;    /* == IP_CHAN_BASE */
+    const struct ip_meta *meta; /* == IP_META_BASE */
+    u64 flags;               /* chan->config_flags, copied                    */
+    u32 pid;
+    int sock_fd;             /* liveness and fd passing; hidden from the guest */
+    int runtime_fd;          /* our own executable, for exec of traced children */
+    u64 page_size;
+    /* the program, filled by the loader */
+    u64 entry, phdr, phnum, interp_base, load_bias, brk_start, stack_top;
+    char exe_path[4096];     /* absolute path answered for /proc/self/exe      */
+    u64 image_end;
+    u64 auxv_sp;             /* guest's initial stack pointer                  */
+};
+extern struct rt_global rt;
+
+/* ---- util.c ---------------------------------------------------------------- */
+void *rt_memcpy(void *d, const void *s, size_t n);
+void *rt_memset(void *d, int c, size_t n);
+int rt_memcmp(const void *a, const void *b, size_t n);
+size_t rt_strlen(const char *s);
+int rt_strcmp(const char *a, const char *b);
+int rt_strncmp(const char *a, const char *b, size_t n);
+int rt_snprintf(char *buf, size_t n, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4))); /* %s %d %u %x %lx %lu %ld %c %p %% with width/0 */
+int rt_vsnprintf(char *buf, size_t n, const char *fmt, va_list ap);
+/* Our own anonymous memory, outside the client's range; never fails (dies with one line). */
+void *rt_pages(u64 bytes);
+void rt_free_pages(void *p, u64 bytes);
+/* One clear line on stderr ("interpose: ..."), then exit 1. */
+void rt_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* Internal fault: guest pc, block, how to report; then exit 1. */
+void rt_panic(struct tstate *ts, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3), noreturn));
+void rt_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+typedef struct { u32 v; } rt_lock_t;      /* futex lock: 0 free, 1 held, 2 contended */
+void rt_lock(rt_lock_t *l);
+void rt_unlock(rt_lock_t *l);
+
+/* Guest memory; 0 or -EFAULT.  strncpy: length copied without NUL, or -errno. */
+long rt_copy_from(void *dst, u64 guest_src, u64 n);
+long rt_copy_to(u64 guest_dst, const void *src, u64 n);
+long rt_strncpy_from(char *dst, u64 guest_src, u64 n);
+extern char rt_copy_begin[], rt_copy_end[], rt_copy_fault[]; /* uaccess.S */
+
+/* ---- chan.c: requests to the supervisor ------------------------------------ */
+struct ip_slot *rt_slot(struct tstate *ts);
+/* Post a request and wait for the answer.  Fill slot->a[] and data first (rt_slot). */
+void rt_request_translator(struct tstate *ts, u32 kind);
+void rt_request_python(struct tstate *ts, u32 kind);
+void rt_slot_attach(struct tstate *ts);   /* give the thread a free slot        */
+void rt_slot_detach(struct tstate *ts);
+
+/* ---- dispatch.c / entry.S --------------------------------------------------- */
+/* Called on the runtime stack whenever translated code leaves; guest state is
+ * whole in ts.  Returns when ts->target holds the host address to enter. */
+void rt_dispatch(struct tstate *ts);
+/* Load the whole guest state from ts and jump to ts->target.  Never returns. */
+void rt_enter(struct tstate *ts) RT_NORETURN;
+/* Start running guest code at ts->pc on this thread: rt_enter after a look-up.
+ * FS and GS bases must already be the runtime's. */
+void rt_run(struct tstate *ts) RT_NORETURN;
+/* Forget fast-table entries (all of them). */
+void rt_flush_fast(void);
+/* Find the block that contains a host pc in the code cache; NULL if none. */
+const struct ip_block *rt_block_of(u64 host);
+/* The precise-state point that governs host address; NULL if none. */
+const struct ip_point *rt_point_of(const struct ip_block *b, u64 host);
+/* Drop translations made from [addr, addr+len) and the page protections. */
+void rt_invalidate(struct tstate *ts, u64 addr, u64 len);
+
+/* ---- loader.c ----------------------------------------------------------------- */
+/* Map the program (chan->prog) and its interpreter, build the initial stack from
+ * the one the kernel gave us, set ts->pc and ts->gpr[IP_RSP]. */
+void rt_load_program(struct tstate *ts, u64 *kernel_sp);
+/* Map a shared image of ours (stubs) low; returns its base. */
+u64 rt_load_image(struct tstate *ts, const char *path);
+
+/* ---- mm.c: who owns which address --------------------------------------------- */
+enum { RT_SEG_ANON, RT_SEG_FILE, RT_SEG_STACK, RT_SEG_BRK, RT_SEG_SHM };
+struct rt_seg {
+    u64 lo, hi;           /* page-aligned, half open                           */
+    u64 off;              /* file offset of lo                                 */
+    u64 dev, ino;
+    u32 prot;             /* what the guest asked for                          */
+    u16 kind;             /* RT_SEG_*                                          */
+    u16 mflags;           /* 1 MAP_SHARED, 2 image (low), 4 grows down, 8 announced to Python */
+    u32 path;             /* offset into rt_paths, 0 none                      */
+    u32 pad;
+};
+extern struct rt_seg *rt_segs; extern u32 rt_nsegs; extern char *rt_paths;
+void rt_mm_init(struct tstate *ts);
+bool rt_find_seg(u64 addr, struct rt_seg *out);  /* copy, taken under the lock   */
+long rt_sys_mmap(struct tstate *ts);
+long rt_sys_munmap(struct tstate *ts);
+long rt_sys_mprotect(struct tstate *ts);
+long rt_sys_mremap(struct tstate *ts);
+long rt_sys_brk(struct tstate *ts);
+long rt_sys_shmat(struct tstate *ts);
+long rt_sys_shmdt(struct tstate *ts);
+/* Pages of writable code whose W was removed because they hold translated code. */
+void rt_protect_code_page(struct tstate *ts, u64 page);
+/* A write fault at addr: if it is ours (protected code page), restore W, drop
+ * the translations, return true. */
+bool rt_code_page_fault(struct tstate *ts, u64 addr);
+/* Guest memory for the runtime's use in the client's range (stubs, brk...). */
+u64 rt_map_client(u64 hint_low, u64 len, int prot);
+
+/* ---- syscall.c ------------------------------------------------------------------ */
+/* Execute the system call in ts (rax = number); sets rax, rcx, r11, ts->pc. */
+void rt_syscall(struct tstate *ts, u64 next_pc);
+/* The raw kernel entry with the interruptible window (syscall_asm.S): returns
+ * the result, or RT_INTERRUPTED if a signal was recorded before the kernel began. */
+#define RT_INTERRUPTED (-4096L)
+long rt_kernel(struct rt_thread *th, long nr, const u64 args[6]);
+extern char rt_kernel_begin[], rt_kernel_insn[], rt_kernel_end[];
+
+/* ---- signal.c ------------------------------------------------------------------- */
+void rt_signal_init(struct tstate *ts);
+void rt_signal_thread_init(struct tstate *ts);
+/* Deliver a recorded signal, if any, by changing ts to the handler's entry. */
+void rt_signal_deliver(struct tstate *ts);
+/* Raise a synchronous signal for the guest at ts->pc. */
+void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr);
+long rt_sys_rt_sigaction(struct tstate *ts);
+long rt_sys_rt_sigprocmask(struct tstate *ts);
+long rt_sys_rt_sigreturn(struct tstate *ts);
+long rt_sys_rt_sigsuspend(struct tstate *ts);
+long rt_sys_sigaltstack(struct tstate *ts);
+/* Make another thread leave translated code at its next boundary. */
+void rt_kick(struct rt_thread *th);
+
+/* ---- thread.c, process.c --------------------------------------------------------- */
+struct tstate *rt_thread_new(void);       /* tstate, stacks, call stack, slot    */
+void rt_thread_free(struct tstate *ts);
+struct tstate *rt_thread_by_index(u32 i); /* NULL past the end                   */
+long rt_sys_clone(struct tstate *ts);
+long rt_sys_clone3(struct tstate *ts);
+long rt_sys_fork(struct tstate *ts);
+long rt_sys_vfork(struct tstate *ts);
+long rt_sys_execve(struct tstate *ts);
+long rt_sys_execveat(struct tstate *ts);
+long rt_sys_exit(struct tstate *ts);
+long rt_sys_exit_group(struct tstate *ts);
+long rt_sys_set_tid_address(struct tstate *ts);
+long rt_sys_arch_prctl(struct tstate *ts);
+long rt_sys_prctl(struct tstate *ts);
+void rt_exit_process(struct tstate *ts, int status) RT_NORETURN;   /* reports, then exits */
+void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) RT_NORETURN;
+
+/* ---- request.c: client requests ---------------------------------------------------- */
+void rt_client_request(struct tstate *ts, u64 next_pc);
+
+/* ---- shadow (interpose/shadow): no-ops unless IP_C_SHADOW --------------------------- */
+/* States of a range. */
+enum { RT_SH_DEFINED, RT_SH_UNDEFINED, RT_SH_NOACCESS };
+void rt_shadow_init(struct tstate *ts);
+/* A client mapping came: its shadow is mapped with it.  state = RT_SH_*. */
+void rt_shadow_mapped(u64 addr, u64 len, int state);
+void rt_shadow_unmapped(u64 addr, u64 len);
+void rt_shadow_moved(u64 from, u64 to, u64 len);     /* mremap                    */
+void rt_shadow_set(u64 addr, u64 len, int state);    /* any alignment             */
+/* Stack region known (main, clone, sigaltstack): below sp becomes 0xff. */
+void rt_shadow_stack(u64 lo, u64 hi, u64 sp);
+/* First bad byte, or 0: addressability; definedness.  Only mapped ranges are read. */
+u64 rt_shadow_first_unaddr(struct tstate *ts, u64 addr, u64 len);
+u64 rt_shadow_first_undef(u64 addr, u64 len);
+/* Slow paths reached from translated code through entry.S (ts whole). */
+void rt_load_slow(struct tstate *ts);
+void rt_store_slow(struct tstate *ts);
+void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp);
+void rt_track_insn(struct tstate *ts, const struct ip_insn *in);
+/* Report (deduplicated in the client by kind, pc and stack). */
+void rt_report_error(struct tstate *ts, struct ip_error *e);
+/* Guest stack trace: frames[0] = ts->pc, then return addresses; returns count. */
+u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max);
+/* System-call arguments (shadow/syscall_check.c): before and after the call. */
+void rt_shadow_syscall_pre(struct tstate *ts, long nr, const u64 args[6]);
+void rt_shadow_syscall_post(struct tstate *ts, long nr, const u64 args[6], long result);
+
+/* ---- heap (interpose/shadow/heap.c): replaced malloc family ----------------------------- */
+u64 rt_heap_request(struct tstate *ts, u64 code, const u64 args[5]);
+
+#endif
