@@ -1,0 +1,58 @@
+/* Access to guest memory that survives a fault.
+ *
+ * Contract with the SIGSEGV/SIGBUS handler: while rip is in
+ * [rt_copy_begin, rt_copy_end) no register but rsp matters to the caller and
+ * rsp points at the return address, so the handler only stores rt_copy_fault
+ * into rip and returns.  Hence: no push, no callee-saved register in here.
+ */
+        .text
+        .globl  rt_copy_begin, rt_copy_end, rt_copy_fault
+        .globl  rt_copy_from, rt_copy_to, rt_strncpy_from
+
+        .type   rt_copy_from, @function
+        .type   rt_copy_to, @function
+        .type   rt_strncpy_from, @function
+
+        .p2align 4
+rt_copy_begin:
+/* long rt_copy_from(void *dst, u64 guest_src, u64 n)
+ * long rt_copy_to(u64 guest_dst, const void *src, u64 n) */
+rt_copy_from:
+rt_copy_to:
+        cmp     $8, %rdx                /* by far the most frequent size */
+        jne     1f
+        mov     (%rsi), %rax
+        mov     %rax, (%rdi)
+        xor     %eax, %eax
+        ret
+1:      mov     %rdx, %rcx
+        rep movsb
+        xor     %eax, %eax
+        ret
+        .size   rt_copy_from, . - rt_copy_from
+
+/* long rt_strncpy_from(char *dst, u64 guest_src, u64 n)
+ * Length without the NUL; -ENAMETOOLONG if there is none in n bytes. */
+rt_strncpy_from:
+        xor     %eax, %eax
+2:      cmp     %rdx, %rax
+        jae     3f
+        movzbl  (%rsi,%rax), %ecx
+        mov     %cl, (%rdi,%rax)
+        test    %ecx, %ecx
+        jz      4f
+        inc     %rax
+        jmp     2b
+3:      mov     $-36, %rax              /* -ENAMETOOLONG */
+4:      ret
+        .size   rt_strncpy_from, . - rt_strncpy_from
+rt_copy_end:
+
+        .type   rt_copy_fault, @function
+rt_copy_fault:
+        mov     $-14, %rax              /* -EFAULT */
+        cld
+        ret
+        .size   rt_copy_fault, . - rt_copy_fault
+
+        .section .note.GNU-stack, "", @progbits
