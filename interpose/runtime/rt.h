@@ -176,6 +176,10 @@ void rt_syscall(struct tstate *ts, u64 next_pc);
 /* The raw kernel entry with the interruptible window (syscall_asm.S): returns
  * the result, or RT_INTERRUPTED if a signal was recorded before the kernel began. */
 #define RT_INTERRUPTED (-4096L)
+/* Answer of a rt_sys_ function that has set the whole guest state itself
+ * (rt_sigreturn, a failed frame): rax, rcx, r11 and pc stay as they are.  A
+ * rt_sys_ function may also answer RT_INTERRUPTED: deliver, then execute again. */
+#define RT_NO_RESULT (-4097L)
 long rt_kernel(struct rt_thread *th, long nr, const u64 args[6]);
 extern char rt_kernel_begin[], rt_kernel_insn[], rt_kernel_end[];
 
@@ -190,11 +194,21 @@ long rt_sys_rt_sigaction(struct tstate *ts);
 long rt_sys_rt_sigprocmask(struct tstate *ts);
 long rt_sys_rt_sigreturn(struct tstate *ts);
 long rt_sys_rt_sigsuspend(struct tstate *ts);
+long rt_sys_rt_sigpending(struct tstate *ts);
 long rt_sys_sigaltstack(struct tstate *ts);
 /* Make another thread leave translated code at its next boundary. */
 void rt_kick(struct rt_thread *th);
+/* To be called when a helper is about to resume in the middle of a block and
+ * th->pending is set: arms single-stepping through ts->rflags.  The test of
+ * pending that leads here must lie between rt_asm_begin and rt_asm_end. */
+void rt_signal_step(struct tstate *ts);
+/* A fault of translated code on its shadow access.  true: the shadow has been
+ * put right, execute again.  The weak default answers false. */
+bool rt_shadow_fault(struct tstate *ts, u64 guest_addr, bool write);
 
 /* ---- thread.c, process.c --------------------------------------------------------- */
+/* Once, on the main thread: name, ptracer, descriptors that an exec closes. */
+void rt_process_init(struct tstate *ts);
 struct tstate *rt_thread_new(void);       /* tstate, stacks, call stack, slot    */
 void rt_thread_free(struct tstate *ts);
 struct tstate *rt_thread_by_index(u32 i); /* NULL past the end                   */
