@@ -154,6 +154,9 @@ struct rt_seg {
 };
 extern struct rt_seg *rt_segs; extern u32 rt_nsegs; extern char *rt_paths;
 void rt_mm_init(struct tstate *ts);
+/* The table's lock: fork takes it, so that the child does not inherit it held. */
+void rt_mm_lock(void);
+void rt_mm_unlock(void);
 bool rt_find_seg(u64 addr, struct rt_seg *out);  /* copy, taken under the lock   */
 long rt_sys_mmap(struct tstate *ts);
 long rt_sys_munmap(struct tstate *ts);
@@ -167,6 +170,8 @@ void rt_protect_code_page(struct tstate *ts, u64 page);
 /* A write fault at addr: if it is ours (protected code page), restore W, drop
  * the translations, return true. */
 bool rt_code_page_fault(struct tstate *ts, u64 addr);
+/* The kernel is about to write there: the same for a whole buffer. */
+void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len);
 /* Guest memory for the runtime's use in the client's range (stubs, brk...). */
 u64 rt_map_client(u64 hint_low, u64 len, int prot);
 

@@ -1,0 +1,21 @@
+/* Mapping of ELF images and the initial stack: what loader.c and stack.c share. */
+#ifndef INTERPOSE_IMAGE_H
+#define INTERPOSE_IMAGE_H
+
+#include "rt.h"
+
+struct rt_image {
+    u64 bias;          /* added to the file's addresses                        */
+    u64 lo, hi;        /* first and past-the-last mapped page                  */
+    u64 entry;         /* run-time address                                     */
+    u64 phdr, phnum;   /* run-time address of the program headers (0: unmapped) */
+    char path[4096];   /* absolute                                             */
+    char interp[4096]; /* PT_INTERP, "" if none                                */
+};
+
+/* Build the guest's main stack from the kernel's: strings, auxv, envp, argv;
+ * sets ts->gpr[IP_RSP], the stack bounds and rt.stack_top. */
+void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_image *program,
+                    u64 interp_bias);
+
+#endif

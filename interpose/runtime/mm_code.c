@@ -1,0 +1,107 @@
+/* Writable pages that hold translated code.  Their W bit is taken away on the
+ * host; the first write faults, drops the translations and gets W back.  The
+ * kernel's own writes (read(2) into such a page) would fail with EFAULT instead
+ * of faulting, so system calls open their output buffers first.
+ */
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#include "mm.h"
+
+#define MAX_CODE_PAGES (1u << 20)
+#define RECENT 256u
+
+/* Sorted page addresses: range queries are as frequent as single ones. */
+static u64 *pages;
+static u32 n_pages;
+/* Pages opened lately: a second thread's fault on the same write may arrive after. */
+static u64 recent[RECENT];
+static u32 recent_at;
+
+static u32 first_page(u64 addr) {
+    u32 lo = 0, hi = n_pages;
+    while (lo < hi) {
+        u32 mid = lo + (hi - lo) / 2;
+        if (pages[mid] >= addr)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+/* Host protection of one page as its segment asks for it. */
+static void set_host_write(u64 page, bool writable) {
+    u32 i = mm_first(page);
+    if (i >= rt_nsegs || rt_segs[i].lo > page)
+        return;
+    u32 host = mm_host_prot(rt_segs[i].prot);
+    if (!writable)
+        host &= ~(u32)PROT_WRITE;
+    sys3(__NR_mprotect, (long)page, RT_PAGE, host);
+}
+
+void rt_protect_code_page(struct tstate *ts, u64 page) {
+    page = RT_ROUND_DOWN(page, RT_PAGE);
+    rt_mm_lock();
+    u32 s = mm_first(page);
+    if (s < rt_nsegs && rt_segs[s].lo <= page && (rt_segs[s].prot & PROT_WRITE)) {
+        if (pages == NULL)
+            pages = rt_pages(MAX_CODE_PAGES * sizeof *pages);
+        u32 i = first_page(page);
+        if (i == n_pages || pages[i] != page) {
+            if (n_pages == MAX_CODE_PAGES)
+                rt_panic(ts, "more than %u writable pages hold translated code", MAX_CODE_PAGES);
+            __builtin_memmove(&pages[i + 1], &pages[i], (n_pages - i) * sizeof *pages);
+            pages[i] = page;
+            __atomic_store_n(&n_pages, n_pages + 1, __ATOMIC_RELEASE);
+            set_host_write(page, false);
+        }
+    }
+    rt_mm_unlock();
+}
+
+bool mm_forget_code_pages(u64 lo, u64 hi, bool restore) {
+    if (n_pages == 0)
+        return false;
+    u32 first = first_page(lo), end = first_page(hi);
+    for (u32 i = first; i < end; i++) {
+        if (!restore)
+            continue;
+        set_host_write(pages[i], true);
+        recent[recent_at++ % RECENT] = pages[i];
+    }
+    __builtin_memmove(&pages[first], &pages[end], (n_pages - end) * sizeof *pages);
+    __atomic_store_n(&n_pages, n_pages - (end - first), __ATOMIC_RELEASE);
+    return end > first;
+}
+
+bool rt_code_page_fault(struct tstate *ts, u64 addr) {
+    u64 page = RT_ROUND_DOWN(addr, RT_PAGE);
+    if (addr >= IP_CLIENT_END)
+        return false;
+    rt_mm_lock();
+    bool ours = mm_forget_code_pages(page, page + RT_PAGE, true);
+    if (ours) {
+        rt_invalidate(ts, page, RT_PAGE);
+    } else {
+        u32 s = mm_first(page);
+        bool writable = s < rt_nsegs && rt_segs[s].lo <= page && (rt_segs[s].prot & PROT_WRITE);
+        for (u32 i = 0; writable && i < RECENT && !ours; i++)
+            ours = recent[i] == page;
+    }
+    rt_mm_unlock();
+    return ours;
+}
+
+void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len) {
+    if (__atomic_load_n(&n_pages, __ATOMIC_ACQUIRE) == 0 || len == 0)
+        return;
+    u64 lo = RT_ROUND_DOWN(addr, RT_PAGE), hi = RT_ROUND_UP(addr + len, RT_PAGE);
+    if (hi <= lo)
+        hi = IP_CLIENT_END; /* absurd length: the kernel will judge it */
+    rt_mm_lock();
+    if (mm_forget_code_pages(lo, hi, true))
+        rt_invalidate(ts, lo, hi - lo);
+    rt_mm_unlock();
+}
