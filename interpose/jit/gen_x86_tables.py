@@ -72,7 +72,7 @@ S_FIXED, S_REG, S_RM, S_VVVV, S_OPC, S_IS4, S_MEM, S_IMM, S_IMM2, S_REL, S_MOFFS
 # Row attributes (IP_XA_* in x86_decode.c).
 ATTRS = (
     "MEM LOCK STRING X87 MMX SHIFT IDIOM NOADDR VVVV RCL CC "
-    "BCAST RC SAE MASK ZMASK NEEDK UNIQUE MOFFS KMERGE REL ONE SIBMEM M2Z"
+    "BCAST RC SAE MASK ZMASK NEEDK UNIQUE MOFFS KMERGE REL ONE SIBMEM M2Z KWRITE KPAIR VQUAD NO66 UNIQUEDEST"
 ).split()
 ATTR = {name: 1 << i for i, name in enumerate(ATTRS)}
 
@@ -438,9 +438,9 @@ class RowBuilder:
         used = self.factory.info(insn)
         self.operands(row, insn, info, used)
         self.memory(row, insn, info, used, name)
+        self.properties(row, insn, info, used, name)
         self.implicit(row, used, explicit)
         self.flags(row, insn, info, name)
-        self.properties(row, insn, info, name)
         self.masking(row, insn, info)
         self.idiom(row, insn, info)
         return row
@@ -552,15 +552,19 @@ class RowBuilder:
     @staticmethod
     def implicit(row: Row, used: object, explicit: set[tuple[int, int]]) -> None:
         gpr, vec = row.gpr, row.vec
+        # Operands that name an aligned group of registers; x86_decode.c adds the rest of the group.
+        quad = (OPK_VEC, 20) if row.attrs & ATTR["VQUAD"] else None
+        pair = (OPK_K, 2) if row.attrs & ATTR["KPAIR"] else None
         for u in used.used_registers():
             kind, number, size = register(u.register)
-            if (kind, number) in explicit:
+            if (kind, number) in explicit or (kind, number & ~3) == quad or (kind, number & ~1) == pair:
                 continue
             access = ACCESS[u.access]
             bit = 1 << number
             whole = access == ACC_W
             if kind == OPK_GPR:
-                gpr[0] |= bit if access & ACC_R else 0
+                # A conditional write keeps the old value: it counts as read.
+                gpr[0] |= bit if access & (ACC_R | ACC_COND) else 0
                 gpr[1] |= bit if access & ACC_W else 0
                 gpr[2] |= bit if whole and size == 8 else 0
             elif kind == OPK_VEC:
@@ -596,7 +600,8 @@ class RowBuilder:
         row.fl = [read, modified, kill]
 
     @staticmethod
-    def properties(row: Row, insn: Instruction, info: OpCodeInfo, name: str) -> None:
+    def properties(row: Row, insn: Instruction, info: OpCodeInfo, used: object, name: str) -> None:
+        kinds = [OPKIND[info.op_kind(i)] for i in range(insn.op_count)]
         attrs = {
             "LOCK": info.can_use_lock_prefix and any(op[1] == OPK_MEM for op in row.ops),
             "STRING": insn.is_string_instruction,
@@ -607,10 +612,19 @@ class RowBuilder:
             "MASK": info.can_use_op_mask_register,
             "ZMASK": info.can_use_zeroing_masking,
             "NEEDK": info.require_op_mask_register,
-            "UNIQUE": info.requires_unique_reg_nums or info.requires_unique_dest_reg_num,
+            "UNIQUE": info.requires_unique_reg_nums,
+            "UNIQUEDEST": info.requires_unique_dest_reg_num,
             "REL": any(op[0] == S_REL for op in row.ops),
             "ONE": any(op[0] == S_ONE for op in row.ops),
-            "SIBMEM": any(OPKIND[info.op_kind(i)] == "SIBMEM" for i in range(insn.op_count)),
+            # The completion mask of gathers and scatters.
+            "KWRITE": any(
+                register(u.register)[0] == OPK_K and ACCESS[u.access] & ACC_W and u.register == insn.op_mask
+                for u in used.used_registers()
+            ),
+            "KPAIR": "KP1_REG" in kinds,
+            "VQUAD": any(kind.endswith("P3_VVVV") for kind in kinds),
+            "NO66 UNIQUEDEST": info.no66 and info.encoding == 0,
+            "SIBMEM": "SIBMEM" in kinds,
         }
         opcode = info.op_code >> 8 if info.op_code_len == 2 else info.op_code
         attrs["X87"] = (info.encoding == 0 and info.table == 0 and (0xD8 <= opcode <= 0xDF or opcode == 0x9B)) or (

@@ -310,7 +310,7 @@ static int valid_vector(const struct dec *d, const struct ip_insn *out, const st
   }
   if (d->aaa ? !(row->attrs & IP_XA_MASK) : row->attrs & IP_XA_NEEDK)
     return 0;
-  return !d->z || (row->attrs & IP_XA_ZMASK && d->aaa);
+  return !d->z || (row->attrs & IP_XA_ZMASK && d->aaa && row->ops[0].kind != IP_OP_MEM);
 }
 
 /* Register number of an operand; -1 if the encoding names no such register. */
@@ -342,7 +342,7 @@ static inline int operand_reg(const struct dec *d, const struct ip_insn *out,
   case IP_OP_SEG: return (n & 7) > 5 ? -1 : (int)(n & 7);
   case IP_OP_CR: return n == 1 || (n > 4 && n != 8) ? -1 : (int)n;
   case IP_OP_DR: return n > 7 ? -1 : (int)n;
-  default: return (int)n;
+  default: return n > 7 ? -1 : (int)n; /* tile registers */
   }
 }
 
@@ -375,7 +375,7 @@ static void apply_mask(const struct dec *d, struct ip_insn *out, const struct ip
   out->evex_k = d->aaa;
   out->evex_z = d->z;
   out->k_read |= (uint8_t)(1u << d->aaa);
-  if (row->attrs & IP_XA_NEEDK)
+  if (row->attrs & IP_XA_KWRITE)
     out->k_write |= (uint8_t)(1u << d->aaa);
   for (unsigned i = 0; i < out->n_ops; i++) {
     struct ip_operand *op = &out->ops[i];
@@ -452,6 +452,15 @@ static void collect_registers(struct ip_insn *out)
   out->gpr_kill |= (uint16_t)whole;
 }
 
+/* Operands that name an aligned group: 4 vectors as source, 2 masks as result. */
+static void add_register_groups(struct ip_insn *out, const struct ip_xrow *row)
+{
+  if (row->attrs & IP_XA_VQUAD)
+    out->vec_read |= 0xfu << (out->ops[1].reg & ~3u);
+  if (row->attrs & IP_XA_KPAIR)
+    out->k_write |= (uint8_t)(3u << (out->ops[0].reg & ~1u));
+}
+
 static void fill_flags(struct ip_insn *out, const struct ip_xrow *row)
 {
   out->fl_read = row->fl_read;
@@ -477,7 +486,9 @@ static void apply_rep(struct ip_insn *out)
   out->fl_kill = 0;
 }
 
-static int unique_registers(const struct ip_insn *out)
+/* Gathers and tile products want all registers different, complex products
+ * only the destination from the sources. */
+static int unique_registers(const struct ip_insn *out, const struct ip_xrow *row)
 {
   uint32_t seen = out->mem.vsib ? 1u << out->mem.index : 0;
 
@@ -486,7 +497,8 @@ static int unique_registers(const struct ip_insn *out)
       continue;
     if (seen & 1u << out->ops[i].reg)
       return 0;
-    seen |= 1u << out->ops[i].reg;
+    if (row->attrs & IP_XA_UNIQUE || i == 0)
+      seen |= 1u << out->ops[i].reg;
   }
   return 1;
 }
@@ -543,8 +555,9 @@ static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
     next_byte(d, &opcode);
     out->imm = opcode;
   }
-  /* 90 is nop (or pause) unless REX.B makes it xchg r8,rax: then it is as 91. */
-  unsigned row_opcode = slot == IP_XSLOT_L0 && opcode == 0x90 && d->b ? 0x91 : opcode;
+  /* 90 is nop (or, with F3, pause) unless REX.B makes it xchg r8,rax: then it is as 91. */
+  int xchg_r8 = opcode == 0x90 && slot == IP_XSLOT_L0 && d->b && d->rep != 0xf3;
+  unsigned row_opcode = xchg_r8 ? 0x91 : opcode;
   uint32_t top = ip_xtop[slot * 256 + row_opcode];
   unsigned kind = top >> 16;
   if (kind == XK_NONE)
@@ -562,6 +575,8 @@ static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
   out->mnem = row->mnem;
   out->flow = row->flow;
   if (d->prefixes & P_LOCK && !(row->attrs & IP_XA_LOCK))
+    return BAD;
+  if (d->prefixes & P_66 && row->attrs & IP_XA_NO66)
     return BAD;
   if (out->enc != IP_ENC_LEGACY && !valid_vector(d, out, row))
     return BAD;
@@ -588,7 +603,7 @@ static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
   }
   if (!fill_operands(d, out, row))
     return BAD;
-  if (row->attrs & IP_XA_UNIQUE && !unique_registers(out))
+  if (row->attrs & (IP_XA_UNIQUE | IP_XA_UNIQUEDEST) && !unique_registers(out, row))
     return BAD;
   if (row->attrs & IP_XA_REL)
     out->target = pc + out->len + (uint64_t)out->imm;
@@ -598,7 +613,7 @@ static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
     out->imm2 = out->imm & 0xf;
   if (d->aaa)
     apply_mask(d, out, row);
-  if (row->attrs & IP_XA_IDIOM && !d->aaa)
+  if (row->attrs & IP_XA_IDIOM && (!d->aaa || d->z))
     apply_idiom(out);
   out->gpr_kill = row->gpr_kill;
   fill_flags(out, row);
@@ -607,6 +622,8 @@ static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
     apply_rep(out);
   }
   collect_registers(out);
+  if (row->attrs & (IP_XA_VQUAD | IP_XA_KPAIR))
+    add_register_groups(out, row);
   if (out->mem.present) {
     if (row->attrs & IP_XA_NOADDR)
       out->addr_read = 0;
