@@ -623,7 +623,7 @@ class RowBuilder:
             ),
             "KPAIR": "KP1_REG" in kinds,
             "VQUAD": any(kind.endswith("P3_VVVV") for kind in kinds),
-            "NO66 UNIQUEDEST": info.no66 and info.encoding == 0,
+            "NO66": info.no66 and info.encoding == 0,
             "SIBMEM": "SIBMEM" in kinds,
         }
         opcode = info.op_code >> 8 if info.op_code_len == 2 else info.op_code
