@@ -1,7 +1,7 @@
 """Print the sources that match glob patterns, one a line; used by meson.build when it configures.
 
-Nobody keeps lists of files by hand; the price is that a file that comes or goes wants a new configuration, which
-``scripts/dev-build`` sees to.
+Nobody keeps lists of files by hand; the price is that a file that comes or goes wants a new configuration,
+which ``scripts/dev-build`` sees to.
 """
 
 from __future__ import annotations

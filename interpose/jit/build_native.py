@@ -1,7 +1,7 @@
 """Write the C source of ``interpose.jit._native`` (cffi, API mode): ``build_native.py OUT.c HEADER...``.
 
-The declarations are the project's own headers, so that runtime, translator and Python read one text.  cffi's parser
-knows neither comments' neighbours ``#ifdef``/``#include`` nor expressions in ``#define``; both are taken out here: each
+The declarations are the project's own headers, so that runtime, translator and Python read one text.  cffi's
+parser knows neither ``#ifdef``/``#include`` nor expressions in ``#define``; both are taken out here: each
 object-like macro is declared as ``#define NAME ...``, whose value the compiler then supplies.
 """
 
@@ -18,7 +18,7 @@ _DEFINE = re.compile(r"#\s*define\s+([A-Za-z_]\w*)(\(?)[ \t]*(.*)")
 
 
 def declarations(text: str) -> str:
-    """The part of a header that cffi can parse: types, prototypes, and macros with their values left to the compiler."""
+    """What cffi can parse of a header: types, prototypes, and macros whose values the compiler supplies."""
     text = _COMMENT.sub(" ", text).replace("\\\n", " ")
     kept: list[str] = []
     for line in text.splitlines():

@@ -1,0 +1,522 @@
+"""The core's option table (options.md sections 2 to 6), and those of the 2002 design document."""
+
+from __future__ import annotations
+
+from interpose.errors import OptionError
+from interpose.options.spec import (
+    IGNORED,
+    PLANNED,
+    BadValue,
+    Bits,
+    Choice,
+    CommaList,
+    FileName,
+    Flag,
+    Integer,
+    Members,
+    Parsed,
+    PowerOfTwo,
+    Repeated,
+    Table,
+    Text,
+    YesNo,
+    parse_decimal,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal
+
+DEFAULT_LOG_PORT = 1500
+
+_REGISTERS = ("sp-at-mem-access", "unwindregs-at-mem-access", "allregs-at-mem-access", "allregs-at-each-insn")
+
+
+def parse_socket(text: str) -> tuple[str, int]:
+    """``ip[:port]`` with a dotted IPv4 address."""
+    host, colon, port_text = text.partition(":")
+    parts = host.split(".")
+    port = parse_decimal(port_text) if colon else DEFAULT_LOG_PORT
+    if (
+        len(parts) != 4
+        or not all(part.isdigit() and int(part) < 256 for part in parts)
+        or not 0 < (port or 0) < 65536
+    ):
+        raise BadValue(f"'{text}' is no ip:port, such as 127.0.0.1:{DEFAULT_LOG_PORT}")
+    assert port is not None
+    return host, port
+
+
+def parse_markers(text: str) -> tuple[str, str] | None:
+    """``begin,end`` lines, or ``none``."""
+    begin, comma, end = text.partition(",")
+    if not comma and text != "none":
+        raise BadValue("Invalid error markers: give a begin and an end, parted by a comma.")
+    return (begin, end) if comma else None
+
+
+def check_synonyms(text: str) -> None:
+    """``synonym=soname-pattern,…``; the redirection core parses it."""
+    for part in text.split(","):
+        synonym, equals, pattern = part.partition("=")
+        if not (synonym and equals and pattern):
+            raise BadValue(f"Invalid soname synonym '{part}': give synonym=pattern.")
+
+
+def check_text_symbol(text: str) -> None:
+    """``:soname-pattern:function-pattern``; the first character is the separator, whatever it is."""
+    parts = text[1:].split(text[0]) if text else []
+    if len(parts) != 2 or not all(parts):
+        raise BadValue("Invalid --require-text-symbol= specification.")
+
+
+def check_directory(text: str) -> None:
+    """An absolute path."""
+    if not text.startswith("/"):
+        raise BadValue("The path must be absolute.")
+
+
+def parse_host_stack(text: str) -> int:
+    """Two pages to ten megabytes, a multiple of the page size."""
+    value = parse_decimal(text)
+    if value is None:
+        raise BadValue(f"Invalid integer value '{text}'")
+    if not 2 * 4096 <= value <= 10 << 20 or value % 4096:
+        raise BadValue("'--valgrind-stacksize' argument must be a multiple of 4096 between 8192 and 10485760")
+    return value
+
+
+def parse_minimum_address(text: str) -> int:
+    """A page-aligned ``0x…`` address from 0x1000 to 4 GiB."""
+    digits = text[2:].lower()
+    if text[:2] != "0x" or not digits or set(digits) - set("0123456789abcdef"):
+        raise BadValue("Invalid address")
+    value = int(digits, 16)
+    if not 0x1000 <= value <= 0xFFFFFFFF or value % 4096:
+        raise BadValue("Invalid address: it must be a multiple of 0x1000 from 0x1000 to 0xFFFFF000.")
+    return value
+
+
+def _removed_precise_exceptions(text: str) -> None:
+    raise BadValue(
+        "--vex-iropt-precise-memory-exns is obsolete", "Use --vex-iropt-register-updates=… instead"
+    )
+
+
+def _resync_filter(text: str) -> str:
+    if text == "no":
+        return text
+    raise BadValue("--resync-filter= is only available on MacOS X.")
+
+
+def _asks(what: str) -> Callable[[dict[str, Any]], None]:
+    return lambda values: values.__setitem__("show", what)
+
+
+def _louder(values: dict[str, Any]) -> None:
+    values["verbosity"] += 1
+
+
+def _quieter(values: dict[str, Any]) -> None:
+    values["verbosity"] -= 1
+
+
+def _debug_log(values: dict[str, Any]) -> None:
+    values["debug_log"] += 1
+
+
+def _show_error_list(values: dict[str, Any]) -> None:
+    values["show_error_list"] = "yes"
+
+
+def _ignored(values: dict[str, Any]) -> None:
+    pass
+
+
+_NUMBER = "<number>"
+_MANY = 999999999
+
+
+class CoreOptions(Table):
+    """Options of the core."""
+
+    title = "basic user options for all tools"
+
+    # Which destination the plain log and the XML take: the last one given (output.md section 12).
+    log_kind: Literal["fd", "file", "socket"]
+    xml_kind: Literal["fd", "file", "socket"]
+    # Set when something is to be shown instead of running a program.
+    show: Literal["user", "debug", "dynamic", "version"] | None
+
+    tool: str = Text("use the tool named <name>", "memcheck", metavar="<name>", group="tool selection")
+
+    # ---- options.md section 2 ------------------------------------------------------------------
+    help: None = Flag("show this message", _asks("user"), name="-h", aliases=("--help",), group=title)
+    help_debug: None = Flag("show this message, and the debugging options", _asks("debug"))
+    help_dyn_options: None = Flag(
+        "show the options that can be changed while the program runs", _asks("dynamic")
+    )
+    version: None = Flag("show the version", _asks("version"))
+    quiet: None = Flag("print error messages only", _quieter, name="-q", aliases=("--quiet",), dynamic=True)
+    verbosity: int = Flag(
+        "print more: what is read and done; may be repeated",
+        _louder,
+        1,
+        name="-v",
+        aliases=("--verbose",),
+        dynamic=True,
+    )
+    trace_children: bool = YesNo("keep control of child processes over execve", dynamic=True)
+    trace_children_skip: tuple[str, ...] = CommaList(
+        "executables that --trace-children=yes does not follow", metavar="patt1,patt2,…"
+    )
+    trace_children_skip_by_arg: tuple[str, ...] = CommaList(
+        "the same, but the patterns are compared with each argument of the child", metavar="patt1,patt2,…"
+    )
+    child_silent_after_fork: bool = YesNo("no output from a forked child until it calls execve", dynamic=True)
+    vgdb: str = Choice(
+        "gdb server; full keeps all registers exact at each instruction",
+        ("no", "yes", "full"),
+        "yes",
+        dynamic=True,
+        list_words=True,
+        status=PLANNED,
+    )
+    vgdb_error: int = Integer(
+        "stop for gdb after this many errors; 0 stops before the first instruction",
+        _MANY,
+        0,
+        dynamic=True,
+        status=PLANNED,
+    )
+    vgdb_stop_at: frozenset[str] = Members(
+        "stop for gdb at these events: startup exit abexit valgrindabexit",
+        ("startup", "exit", "abexit", "valgrindabexit"),
+        (),
+        metavar="event1,event2,…",
+        dynamic=True,
+        status=PLANNED,
+    )
+    track_fds: str = Choice(
+        "report open and misused file descriptors; all: inherited ones too; bad: misuse only",
+        ("no", "yes", "all", "bad"),
+        "no",
+        status=PLANNED,
+    )
+    modify_fds: str = Choice(
+        "give new file descriptors high numbers not used before", ("no", "yes", "high"), "no", status=PLANNED
+    )
+    time_stamp: bool = YesNo("add the elapsed time to each line", dynamic=True)
+    log_fd: int = Integer(
+        "write the log to this file descriptor; -1 drops it", 2, -1, 1 << 30, shown="2=stderr"
+    )
+    log_file: str | None = FileName("write the log to <file>")
+    log_socket: tuple[str, int] | None = Parsed(
+        "write the log to a listener", parse_socket, metavar="ipaddr:port"
+    )
+    enable_debuginfod: bool = YesNo("ask debuginfod servers for debug information", True, status=PLANNED)
+
+    # ---- section 3 -----------------------------------------------------------------------------
+    xml: bool = YesNo(
+        "write the report in XML", group="user options for tools that report errors", status=PLANNED
+    )
+    xml_fd: int = Integer("write the XML to this file descriptor", -1, -1, 1 << 30, shown="", status=PLANNED)
+    xml_file: str | None = FileName("write the XML to <file>", status=PLANNED)
+    xml_socket: tuple[str, int] | None = Parsed(
+        "write the XML to a listener", parse_socket, metavar="ipaddr:port", status=PLANNED
+    )
+    xml_user_comment: str | None = Text("copied into the XML as it stands", status=PLANNED)
+    demangle: bool = YesNo("print C++, Rust and D names demangled", True)
+    num_callers: int = Integer("depth of stack traces", 12, 2, 500)
+    error_limit: bool = YesNo("stop showing errors after 1,000 different or 10,000,000 in all", True)
+    exit_on_first_error: bool = YesNo("end the run at the first error shown; needs --error-exitcode")
+    error_exitcode: int = Integer(
+        "exit code of a run with errors", 0, -(1 << 31), (1 << 31) - 1, shown="0=disable"
+    )
+    error_markers: tuple[str, str] | None = Parsed(
+        "lines before and after each error in the text report",
+        parse_markers,
+        shown="none",
+        metavar="<begin>,<end>",
+        dynamic=True,
+    )
+    show_error_list: str = Choice(
+        "list errors and used suppressions at exit; all: suppressed errors too",
+        ("no", "yes", "all"),
+        "no",
+        dynamic=True,
+    )
+    show_error_list_yes: None = Flag(
+        "the same as --show-error-list=yes", _show_error_list, name="-s", dynamic=True
+    )
+    keep_debuginfo: bool = YesNo("keep the symbols of unloaded code")
+    show_below_main: bool = YesNo("show the frames below main", dynamic=True)
+    default_suppressions: bool = YesNo("load the installed suppressions", True)
+    suppressions: tuple[str, ...] = Repeated(
+        "suppress the errors described in <file>; may be repeated", metavar="<file>", dynamic=True
+    )
+    gen_suppressions: str = Choice(
+        "print suppressions for the errors; yes asks at each",
+        ("no", "yes", "all"),
+        "no",
+        dynamic=True,
+        list_words=True,
+    )
+    input_fd: int = Integer("file descriptor that answers are read from", 0, 0, 1 << 30, shown="0=stdin")
+    dsymutil: bool = YesNo("macOS only", True, status=IGNORED)
+    max_stackframe: int = Integer("a larger change of the stack pointer is a switch of stacks", 2000000, 0)
+    main_stacksize: int = Integer(
+        "stack size of the main thread in bytes", 0, 0, shown="min(max(current ulimit,1MB),16MB)"
+    )
+
+    # ---- section 4 -----------------------------------------------------------------------------
+    alignment: int = PowerOfTwo(
+        "least alignment of heap blocks", 16, 16, 4096, group="user options for tools that replace malloc"
+    )
+    redzone_size: int = Integer("guard bytes on each side of heap blocks", 16, 0, 4096)
+    realloc_zero_bytes_frees: bool = YesNo("realloc(p,0) frees and answers NULL", True)
+    xtree_memory: str = Choice(
+        "heap profile in callgrind format at exit", ("none", "allocs", "full"), "none", status=PLANNED
+    )
+    xtree_memory_file: str = FileName("its file", "xtmemory.kcg.%p", status=PLANNED)
+    xtree_compress_strings: bool = YesNo("compress names in xtree files", True, status=PLANNED)
+    trace_malloc: bool = YesNo("show each call of the malloc family")
+
+    # ---- section 5 -----------------------------------------------------------------------------
+    fullpath_after: tuple[str, ...] = Repeated(
+        "show the folders of sources, without what precedes and includes "
+        "<text>; empty: the full path; may be repeated",
+        group="uncommon user options for all tools",
+    )
+    extra_debuginfo_path: str | None = Text(
+        "further root of debug files", metavar="<dir>", check=check_directory
+    )
+    debuginfo_server: tuple[str, int] | None = Parsed(
+        "debug information server", parse_socket, metavar="ipaddr:port", status=IGNORED
+    )
+    allow_mismatched_debuginfo: bool = YesNo(
+        "accept debug files that do not match their object", status=IGNORED
+    )
+    smc_check: str = Choice(
+        "where code that changes itself is expected", ("none", "stack", "all", "all-non-file"), "all-non-file"
+    )
+    read_inline_info: bool = YesNo(
+        "show inlined calls in stack traces", False, shown="yes for memcheck, else no", metavar="yes|no"
+    )
+    read_var_info: bool = YesNo("describe addresses by the variables there", status=PLANNED, metavar="yes|no")
+    vgdb_poll: int = Integer("basic blocks between looks for gdb", 5000, 0, dynamic=True, status=PLANNED)
+    vgdb_shadow_registers: bool = YesNo("show gdb the shadow registers", status=PLANNED)
+    vgdb_prefix: str | None = Text(
+        "start of the names of the gdb FIFOs",
+        metavar="<prefix>",
+        shown="$TMPDIR/vgdb-pipe or /tmp/vgdb-pipe",
+        status=PLANNED,
+    )
+    run_libc_freeres: bool = YesNo("free the memory of glibc at exit", True)
+    run_cxx_freeres: bool = YesNo("free the memory of libstdc++ at exit", True)
+    sim_hints: frozenset[str] = Members(
+        "unusual behaviours: lax-ioctls lax-doors fuse-compatible enable-outer "
+        "no-inner-prefix no-nptl-pthread-stackcache fallback-llsc",
+        (
+            "lax-ioctls",
+            "lax-doors",
+            "fuse-compatible",
+            "enable-outer",
+            "no-inner-prefix",
+            "no-nptl-pthread-stackcache",
+            "fallback-llsc",
+        ),
+        (),
+        allow_all=False,
+        metavar="hint1,hint2,…",
+    )
+    scheduling_quantum: int = Integer(
+        "time slice in blocks; threads run in parallel here", 100000, 1, 1 << 31, dynamic=True, status=IGNORED
+    )
+    fair_sched: str = Choice(
+        "schedule threads fairly; threads run in parallel here", ("no", "yes", "try"), "no", status=IGNORED
+    )
+    kernel_variant: frozenset[str] = Members(
+        "variants of the kernel: bproc android-no-hw-tls android-gpu-sgx5xx android-gpu-adreno3xx",
+        ("bproc", "android-no-hw-tls", "android-gpu-sgx5xx", "android-gpu-adreno3xx"),
+        (),
+        allow_all=False,
+        metavar="variant1,variant2,…",
+        status=IGNORED,
+    )
+    merge_recursive_frames: int = Integer(
+        "collapse cycles of at most this many frames in stack traces", 0, 0, 500, dynamic=True
+    )
+    num_transtab_sectors: int = Integer(
+        "size of the translation cache; ours is sized by need", 32, 2, 48, status=IGNORED
+    )
+    avg_transtab_entry_size: int = Integer("average size of a translation", 0, 50, 5000, status=IGNORED)
+    aspace_minaddr: int | None = Parsed(
+        "lowest address of mappings", parse_minimum_address, shown="guessed", metavar="0xPP", status=IGNORED
+    )
+    valgrind_stacksize: int = Parsed(
+        "stack of the runtime for each thread; ours is sized by need",
+        parse_host_stack,
+        1048576,
+        metavar=_NUMBER,
+        status=IGNORED,
+    )
+    show_emwarns: bool = YesNo(
+        "warn of limits of the emulation; there is none of arithmetic here", status=IGNORED
+    )
+    require_text_symbol: str | None = Text(
+        "end the run if a matching object lacks the symbol",
+        check=check_text_symbol,
+        metavar=":soname:function",
+        status=PLANNED,
+    )
+    soname_synonyms: str = Text(
+        "further sonames for replacements, such as somalloc=NONE",
+        "",
+        check=check_synonyms,
+        metavar="syn1=pattern1,…",
+    )
+    sigill_diagnostics: bool = YesNo("say which instruction was illegal", True)
+    max_threads: int = Integer("size of the table of threads; ours grows", 500, 1, 1 << 20, status=IGNORED)
+    max_guard_pages: int = Integer("guard regions", 500, 0, 1 << 20, status=IGNORED)
+    unw_stack_scan_thresh: int = Integer("other architectures only", 0, 0, 100, status=IGNORED)
+    unw_stack_scan_frames: int = Integer("other architectures only", 5, 0, 32, status=IGNORED)
+    resync_filter: str | None = Parsed("macOS only", _resync_filter, shown="no", metavar="no", status=IGNORED)
+
+    # ---- section 6 -----------------------------------------------------------------------------
+    debug_log: int = Flag(
+        "log of our own doings; may be repeated",
+        _debug_log,
+        0,
+        name="-d",
+        dynamic=True,
+        group="debugging options for all tools",
+    )
+    stats: bool = YesNo("statistics at exit", dynamic=True)
+    sanity_level: int = Integer("amount of self-checks", 1, 1, 4, status=IGNORED)
+    trace_flags: tuple[bool, ...] = Bits(
+        "print the stages of translation: disassembled, optimised, instrumented, "
+        "cleaned up, allocated, emitted, and two unused",
+        dynamic=True,
+    )
+    profile_flags: tuple[bool, ...] = Bits("profile blocks", dynamic=True, status=PLANNED)
+    profile_interval: int = Integer("profile every so many event checks", 0, 0, status=PLANNED)
+    trace_notbelow: int = Integer("print stages from this block on", _MANY, 0, dynamic=True)
+    trace_notabove: int = Integer("print stages up to this block", 0, 0, dynamic=True)
+    trace_syscalls: bool = YesNo("show system calls", dynamic=True)
+    trace_signals: bool = YesNo("show the handling of signals", dynamic=True)
+    trace_symtab: bool = YesNo("show the reading of symbols", dynamic=True)
+    trace_symtab_patt: str = Text("only of objects whose name matches", "*", metavar="<patt>")
+    trace_cfi: bool = YesNo("show call-frame information; none is used here", dynamic=True, status=IGNORED)
+    debug_dump: str | None = Choice(
+        "print debug information",
+        ("syms", "line", "frames"),
+        "",
+        dynamic=True,
+        status=IGNORED,
+        list_words=True,
+    )
+    trace_redir: bool = YesNo("show the redirections after every change of code", dynamic=True)
+    trace_sched: bool = YesNo("show threads come and go", dynamic=True)
+    profile_heap: bool = YesNo("profile another implementation's own heap", status=IGNORED)
+    core_redzone_size: int = Integer(
+        "guard bytes of another implementation's own heap", 4, 0, 4096, status=IGNORED
+    )
+    wait_for_gdb: bool = YesNo("wait for gdb at the start", metavar="yes|no", status=PLANNED)
+    sym_offsets: bool = YesNo("print names as name+offset", dynamic=True, metavar="yes|no")
+    progress_interval: int = Integer(
+        "seconds of CPU time between lines of progress", 0, 0, 3600, dynamic=True, status=PLANNED
+    )
+    command_line_only: bool = YesNo(
+        "read no options from files and environment (on the command line only)", command_line_only=True
+    )
+    dump_error: int = Integer("show the code of the n-th error", 0, 0, status=IGNORED)
+    launched_with_multi: None = Flag("used by gdb front ends", _ignored, status=IGNORED)
+    vex_iropt_verbosity: int = Integer(
+        "inside of another implementation",
+        0,
+        0,
+        10,
+        dynamic=True,
+        status=IGNORED,
+        group="accepted options of the translator of another implementation",
+    )
+    vex_iropt_level: int = Integer(
+        "inside of another implementation; see --optimise", 2, 0, 2, status=IGNORED
+    )
+    vex_iropt_unroll_thresh: int = Integer("inside of another implementation", 120, 0, 400, status=IGNORED)
+    vex_iropt_fold_expr: bool = YesNo(
+        "inside of another implementation", True, dynamic=True, status=IGNORED, metavar="no|yes"
+    )
+    vex_guest_max_insns: int = Integer("inside of another implementation", 50, 1, 100, status=IGNORED)
+    vex_guest_chase: bool = YesNo("inside of another implementation", True, status=IGNORED, metavar="no|yes")
+    vex_iropt_register_updates: str = Choice(
+        "register precision; registers are always exact here",
+        _REGISTERS,
+        "unwindregs-at-mem-access",
+        aliases=("--px-default",),
+        metavar="mode",
+        status=IGNORED,
+    )
+    px_file_backed: str = Choice(
+        "the same, for code of files", _REGISTERS, "unwindregs-at-mem-access", metavar="mode", status=IGNORED
+    )
+    vex_regalloc_version: int = Integer("inside of another implementation", 3, 2, 3, status=IGNORED)
+    vex_iropt_precise_memory_exns: None = Parsed(
+        "removed; is an error", _removed_precise_exceptions, shown="", status=IGNORED
+    )
+
+    # ---- the 2002 design document, "The translation process", and our own ----------------------
+    stop_after: int = Integer(
+        "run this many basic blocks, then the rest on the real CPU; 0 = never",
+        0,
+        0,
+        1 << 62,
+        group="debugging options of the translator",
+    )
+    single_step: bool = YesNo("each instruction is a basic block")
+    optimise: bool = YesNo("improve the code before instrumentation", True, metavar="no|yes")
+    instrument: bool = YesNo("let the tool add its code", True, metavar="no|yes")
+    cleanup: bool = YesNo("remove checks that cannot matter after instrumentation", True, metavar="no|yes")
+    chaining: bool = YesNo("let blocks jump to each other directly", True, metavar="no|yes")
+    tiny_cache: bool = YesNo("use a code cache so small that it is flushed often (for tests)")
+    force_tracking: bool = YesNo("use the tracking translation always (for tests)")
+
+    @classmethod
+    def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:
+        """Rules of options.md between core options."""
+        values.setdefault("show", None)
+        for kind in ("log", "xml"):
+            chosen = [name for name in given if name in (f"{kind}_fd", f"{kind}_file", f"{kind}_socket")]
+            values[f"{kind}_kind"] = chosen[-1].removeprefix(f"{kind}_") if chosen else "fd"
+        if values["exit_on_first_error"] and values["error_exitcode"] == 0:
+            raise OptionError.bad(
+                "--exit-on-first-error=yes",
+                "You must define a non nul exit error code, with --error-exitcode=...",
+            )
+        if values["verbosity"] < 1 and "sigill_diagnostics" not in given:
+            values["sigill_diagnostics"] = False
+        if values["verbosity"] >= 2 and "show_error_list" not in given:
+            values["show_error_list"] = "yes"
+        if values["xml"]:
+            cls._finish_xml(values)
+
+    @staticmethod
+    def _finish_xml(values: dict[str, Any]) -> None:
+        if values["xml_kind"] == "fd" and values["xml_fd"] < 0:
+            raise OptionError.bad(
+                "--xml=yes, but no XML destination specified",
+                "--xml=yes has been specified, but there is no XML output",
+                "destination.  You must specify an XML output destination",
+                "using --xml-fd, --xml-file or --xml-socket.",
+            )
+        if values["gen_suppressions"] == "yes":
+            raise OptionError.bad(
+                "--xml=yes together with --gen-suppressions=yes", "Use --gen-suppressions=all instead."
+            )
+        if values["dump_error"]:
+            raise OptionError.bad("--xml=yes together with --dump-error=")
+        values["error_limit"] = False
+        if values["verbosity"] >= 1:
+            values["show_error_list"] = "yes"

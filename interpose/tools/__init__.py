@@ -1,0 +1,34 @@
+"""The tools, one folder each; a folder with an ``options.py`` is a tool, and nothing else lists them.
+
+``options.py`` defines ``class Options(Table)`` and the banner's ``NAME`` and ``DESCRIPTION``.
+"""
+
+from __future__ import annotations
+
+import os
+
+from interpose.errors import InterposeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def names() -> list[str]:
+    """The tools there are, sorted."""
+    return sorted(
+        name for name in os.listdir(_FOLDER) if os.path.isfile(os.path.join(_FOLDER, name, "options.py"))
+    )
+
+
+def load(name: str, part: str = "options") -> ModuleType:
+    """Import ``interpose.tools.<name>.<part>``; for an unknown tool the error names those there are."""
+    if not name.isidentifier() or not os.path.isfile(os.path.join(_FOLDER, name, "options.py")):
+        raise InterposeError(f"unknown tool '{name}'; the tools are: {', '.join(names())}")
+    module = f"interpose.tools.{name}.{part}"
+    __import__(module)
+    import sys
+
+    return sys.modules[module]

@@ -1,0 +1,157 @@
+"""Memcheck's option table (options.md section 7)."""
+
+from __future__ import annotations
+
+from interpose.errors import OptionError
+from interpose.options.spec import (
+    IGNORED,
+    PLANNED,
+    BadValue,
+    Choice,
+    FileName,
+    HexByte,
+    Integer,
+    Legacy,
+    Members,
+    Parsed,
+    Table,
+    YesNo,
+    parse_decimal,
+    parse_hex,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+NAME = "Memcheck"
+DESCRIPTION = "a memory error detector"
+CORE_DEFAULTS = {"read_inline_info": True}
+
+LEAK_KINDS = ("definite", "indirect", "possible", "reachable")
+LEAK_HEURISTICS = ("stdstring", "length64", "newarray", "multipleinheritance")
+MAX_IGNORED_RANGE = 0x4000000
+
+
+def parse_ranges(text: str) -> tuple[tuple[int, int], ...]:
+    """``0xA-0xB,…``: each A <= B, at most 0x4000000 bytes."""
+    ranges = []
+    for part in text.split(","):
+        lo_text, _, hi_text = part.partition("-")
+        lo, hi = parse_hex(lo_text), parse_hex(hi_text)
+        if lo is None or hi is None or hi <= lo:
+            raise BadValue(f"--ignore-ranges: invalid syntax, or end <= start in range '{part}'")
+        if hi - lo > MAX_IGNORED_RANGE:
+            raise BadValue(f"--ignore-ranges: suspiciously large range {part}")
+        ranges.append((lo, hi))
+    return tuple(ranges)
+
+
+def parse_below_sp(text: str) -> tuple[int, int]:
+    """``hi-lo`` in decimal: hi > lo, at most 10^6, a span of at most 4096."""
+    hi_text, _, lo_text = text.partition("-")
+    hi, lo = parse_decimal(hi_text), parse_decimal(lo_text)
+    if hi is None or lo is None or lo < 0:
+        raise BadValue("--ignore-range-below-sp: invalid syntax.  Expected <number>-<number>.")
+    if hi <= lo:
+        raise BadValue(f"--ignore-range-below-sp: invalid offsets (the first must be larger): {hi} and {lo}")
+    if hi > 1000000 or hi - lo > 4096:
+        raise BadValue(f"--ignore-range-below-sp: suspiciously large offsets: {hi} and {lo}")
+    return hi, lo
+
+
+def _show_reachable(values: dict[str, Any], wanted: bool) -> None:
+    shown = values["show_leak_kinds"]
+    values["show_leak_kinds"] = frozenset(LEAK_KINDS) if wanted else shown & {"definite", "possible"}
+
+
+def _show_possibly_lost(values: dict[str, Any], wanted: bool) -> None:
+    shown = values["show_leak_kinds"]
+    values["show_leak_kinds"] = shown | {"possible"} if wanted else shown - {"possible"}
+
+
+class Options(Table):
+    """Options of memcheck."""
+
+    title = "user options for Memcheck"
+
+    leak_check: str = Choice(
+        "search for leaks at exit; yes is full",
+        ("no", "summary", "full"),
+        "summary",
+        same={"yes": "full"},
+        dynamic=True,
+        list_words=True,
+        metavar="no|summary|yes|full",
+    )
+    leak_resolution: str = Choice(
+        "frames that must agree to merge leaks: 2, 4, all", ("low", "med", "high"), "high"
+    )
+    show_leak_kinds: frozenset[str] = Members(
+        "leaks to show: definite indirect possible reachable all none",
+        LEAK_KINDS,
+        ("definite", "possible"),
+        dynamic=True,
+    )
+    errors_for_leak_kinds: frozenset[str] = Members(
+        "leaks that count as errors: the same words", LEAK_KINDS, ("definite", "possible"), dynamic=True
+    )
+    leak_check_heuristics: frozenset[str] = Members(
+        "inner pointers that reach a block: stdstring length64 newarray multipleinheritance all none",
+        LEAK_HEURISTICS,
+        LEAK_HEURISTICS,
+        dynamic=True,
+        metavar="heur1,heur2,…",
+    )
+    show_reachable: None = Legacy(
+        "older spelling: yes is --show-leak-kinds=all", _show_reachable, dynamic=True, metavar="yes|no"
+    )
+    show_possibly_lost: None = Legacy(
+        "older spelling: no drops the kind possible", _show_possibly_lost, dynamic=True, metavar="yes|no"
+    )
+    xtree_leak: bool = YesNo("write the leaks as an xtree file; shows all kinds", status=PLANNED)
+    xtree_leak_file: str = FileName("its file", "xtleak.kcg.%p", status=PLANNED)
+    undef_value_errors: bool = YesNo("report uses of undefined values", True)
+    track_origins: bool = YesNo("show where undefined values come from", status=PLANNED)
+    partial_loads_ok: bool = YesNo("a word-aligned load partly out of a block is no error", True)
+    expensive_definedness_checks: str = Choice(
+        "exact propagation through add, sub and compare", ("no", "auto", "yes"), "auto"
+    )
+    freelist_vol: int = Integer("bytes of freed blocks kept back", 20000000, 0, 10**10, dynamic=True)
+    freelist_big_blocks: int = Integer(
+        "freed blocks of this size and more go first", 1000000, 0, 10**10, dynamic=True
+    )
+    workaround_gcc296_bugs: bool = YesNo("obsolete; see --ignore-range-below-sp", status=IGNORED)
+    ignore_ranges: tuple[tuple[int, int], ...] = Parsed(
+        "no address errors there", parse_ranges, (), shown="", metavar="0xPP-0xQQ[,…]", dynamic=True
+    )
+    ignore_range_below_sp: tuple[int, int] | None = Parsed(
+        "no address errors at these offsets below the stack pointer",
+        parse_below_sp,
+        metavar="<number>-<number>",
+        dynamic=True,
+    )
+    malloc_fill: int = HexByte("fill allocated blocks with this byte")
+    free_fill: int = HexByte("fill freed blocks with this byte")
+    keep_stacktraces: str = Choice(
+        "stacks kept for each heap block",
+        ("alloc", "free", "alloc-and-free", "alloc-then-free", "none"),
+        "alloc-and-free",
+    )
+    show_mismatched_frees: bool = YesNo(
+        "report new with free, malloc with delete, and so on", True, dynamic=True
+    )
+    show_realloc_size_zero: bool = YesNo("report realloc(p,0)", True, dynamic=True)
+
+    @classmethod
+    def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:
+        """Rules of options.md section 7 between options."""
+        if values["track_origins"] and not values["undef_value_errors"]:
+            raise OptionError.bad(
+                "--undef-value-errors=no", "--track-origins=yes has no effect when --undef-value-errors=no."
+            )
+        if core["xml"]:
+            values["leak_check"] = "full"
+        if values["xtree_leak"]:
+            values["leak_check"] = "full"
+            values["show_leak_kinds"] = frozenset(LEAK_KINDS)
