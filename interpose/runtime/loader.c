@@ -127,8 +127,8 @@ static void record(struct tstate *ts, const struct rt_seg *model, u64 lo, u64 hi
     struct rt_seg s = *model;
     s.lo = lo, s.hi = hi, s.off = off, s.prot = prot;
     if (!mm_is_free(lo, hi))
-        mm_removed(ts, lo, hi);
-    mm_added(ts, &s);
+        mm_removed(ts, lo, hi, MM_WITH_SHADOW);
+    mm_added(ts, &s, MM_WITH_SHADOW);
 }
 
 static void map_segment(struct tstate *ts, const struct file *f, const Elf64_Phdr *p, u64 bias,

@@ -28,15 +28,21 @@ static inline u32 mm_host_prot(u32 prot) {
     u32 host = prot & (PROT_READ | PROT_WRITE);
     return prot & PROT_EXEC ? host | PROT_READ : host;
 }
+/* A number for a shared anonymous object, as its ino. */
+u64 mm_new_object(void);
 /* Fill kind, dev, ino and path of a file mapping from its descriptor. */
 void mm_file_identity(struct rt_seg *s, int fd);
 
+/* mremap moves shadow by itself (rt_shadow_moved); everyone else lets these do it. */
+enum mm_shadow { MM_WITH_SHADOW, MM_SHADOW_APART };
 /* Host memory of s exists and its range is free in the table: record it, give
  * it a shadow, tell Python if it is code. */
-void mm_added(struct tstate *ts, const struct rt_seg *s);
+void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow);
 /* Host memory of [lo, hi) is gone or about to be replaced: drop translations,
  * shadow and table entries, tell Python. */
-void mm_removed(struct tstate *ts, u64 lo, u64 hi);
+void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow);
+/* Unmap what the guest has in [lo, hi), and nothing else. */
+long mm_unmap(struct tstate *ts, u64 lo, u64 hi);
 /* Make addr a border between segments, so that pieces can be changed alone. */
 void mm_split(u64 addr);
 /* Join what can be joined around [lo, hi). */

@@ -156,6 +156,11 @@ void mm_file_identity(struct rt_seg *s, int fd) {
     }
 }
 
+u64 mm_new_object(void) {
+    static u64 last;
+    return ++last;
+}
+
 /* ---- changing the table -------------------------------------------------------------- */
 
 static void open_slot(u32 at) {
@@ -184,17 +189,11 @@ static bool joinable(const struct rt_seg *a, const struct rt_seg *b) {
     if (a->hi != b->lo || a->kind != b->kind || a->prot != b->prot || a->mflags != b->mflags ||
         a->path != b->path || a->dev != b->dev || a->ino != b->ino || (a->mflags & MM_GROWS))
         return false;
-    switch (a->kind) {
-    case RT_SEG_ANON:
-        /* Two shared anonymous mappings are two objects. */
-        return !(a->mflags & MM_SHARED);
-    case RT_SEG_BRK:
-        return true;
-    case RT_SEG_FILE:
+    /* Private anonymous pages have no offset; objects have, and adjacent
+     * offsets tell two pieces of one object from two objects. */
+    if (a->kind == RT_SEG_FILE || a->kind == RT_SEG_SHM || (a->mflags & MM_SHARED))
         return a->off + (a->hi - a->lo) == b->off;
-    default:
-        return false;
-    }
+    return true;
 }
 
 void mm_join(u64 lo, u64 hi) {
@@ -228,17 +227,17 @@ void mm_announce(struct tstate *ts, u32 index) {
     rt_request_python(ts, IP_R_MAPPED);
 }
 
-void mm_added(struct tstate *ts, const struct rt_seg *s) {
+void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) {
     u32 i = mm_first(s->lo);
     open_slot(i);
     rt_segs[i] = *s;
-    if (rt.flags & IP_C_SHADOW)
+    if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW))
         rt_shadow_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
     mm_announce(ts, i);
     mm_join(s->lo, s->hi);
 }
 
-void mm_removed(struct tstate *ts, u64 lo, u64 hi) {
+void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow) {
     mm_split(lo);
     mm_split(hi);
     u32 first = mm_first(lo), end = first;
@@ -269,7 +268,7 @@ void mm_removed(struct tstate *ts, u64 lo, u64 hi) {
     while (s = &rt_segs[first], first < rt_nsegs && s->lo < hi) {
         u64 a = s->lo, len = s->hi - s->lo;
         close_slots(first, 1);
-        if (rt.flags & IP_C_SHADOW)
+        if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW))
             rt_shadow_unmapped(a, len);
     }
     if (code)

@@ -165,6 +165,10 @@ long rt_sys_mremap(struct tstate *ts);
 long rt_sys_brk(struct tstate *ts);
 long rt_sys_shmat(struct tstate *ts);
 long rt_sys_shmdt(struct tstate *ts);
+long rt_sys_pkey_mprotect(struct tstate *ts);
+long rt_sys_madvise(struct tstate *ts);
+/* A fault just below a MAP_GROWSDOWN mapping: grow it; true if addr is mapped now. */
+bool rt_grow_stack(struct tstate *ts, u64 addr);
 /* Pages of writable code whose W was removed because they hold translated code. */
 void rt_protect_code_page(struct tstate *ts, u64 page);
 /* A write fault at addr: if it is ours (protected code page), restore W, drop

@@ -103,7 +103,7 @@ static void map_stack(struct tstate *ts, u64 bytes) {
                                  0) != (long)s.lo)
         rt_die("cannot map a main stack of %lu bytes; try a smaller --main-stacksize", bytes);
     mm_high_top = s.lo - GUARD;
-    mm_added(ts, &s);
+    mm_added(ts, &s, MM_WITH_SHADOW);
     rt_mm_unlock();
     ts->stack_lo = s.lo;
     ts->stack_hi = s.hi;

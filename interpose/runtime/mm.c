@@ -1,0 +1,345 @@
+/* mmap, munmap, mprotect, madvise and brk of the guest: the kernel does the
+ * work, we decide where, and the table follows.
+ *
+ * Code and whatever looks like an ELF image goes below 2 GiB, where translated
+ * code reaches it with 32-bit displacements; all the rest below the client
+ * limit, where it has a shadow (docs/architecture.md, address space).
+ */
+#include <asm/statfs.h>
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/magic.h>
+
+#include "mm.h"
+
+#define HUGE_SHIFT_BITS 26          /* MAP_HUGE_SHIFT */
+#define HUGE_DEFAULT (2ull << 20)
+#define LOWEST_HINT 0x10000ull
+#define TASK_END 0x7ffffffff000ull
+#define GROW_LIMIT (8ull << 20)     /* how far a MAP_GROWSDOWN mapping may be behind */
+#define GROW_GAP (1ull << 20)       /* the kernel's stack_guard_gap */
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+struct map_args {
+    u64 addr, len, off;
+    u32 prot, flags;
+    int fd;
+};
+
+/* ---- mmap --------------------------------------------------------------------------- */
+
+static bool is_elf(int fd) {
+    u8 magic[4] = {0};
+    return sys4(__NR_pread64, fd, (long)magic, 4, 0) == 4 && rt_memcmp(magic, "\177ELF", 4) == 0;
+}
+
+/* Page size that a mapping must respect. */
+static u64 alignment_of(const struct map_args *m) {
+    if (m->flags & MAP_ANONYMOUS) {
+        u32 shift = m->flags >> HUGE_SHIFT_BITS & 63;
+        if (m->flags & MAP_HUGETLB)
+            return shift ? 1ull << shift : HUGE_DEFAULT;
+        return RT_PAGE;
+    }
+    struct statfs fs;
+    if (sys2(__NR_fstatfs, m->fd, (long)&fs) == 0 && fs.f_type == HUGETLBFS_MAGIC &&
+        (fs.f_bsize & (fs.f_bsize - 1)) == 0 && fs.f_bsize > (long)RT_PAGE)
+        return (u64)fs.f_bsize;
+    return RT_PAGE;
+}
+
+static u64 choose_place(const struct map_args *m, bool low, u64 align) {
+    if (m->addr >= LOWEST_HINT && m->addr % align == 0 && mm_allowed(m->addr, m->len) &&
+        mm_is_free(m->addr, m->addr + m->len))
+        return m->addr;
+    u64 at = low ? mm_place_low(m->len, align) : 0;
+    if (at == 0 && !(m->flags & MAP_32BIT)) {
+        /* As the kernel does, so that transparent huge pages fit. */
+        if (align == RT_PAGE && (m->flags & MAP_ANONYMOUS) && m->len % HUGE_DEFAULT == 0)
+            align = HUGE_DEFAULT;
+        at = mm_place_high(m->len, align);
+    }
+    return at;
+}
+
+static long host_mmap(const struct map_args *m, u64 at, bool replace) {
+    u32 flags = m->flags & ~(u32)(MAP_32BIT | MAP_GROWSDOWN | MAP_FIXED | MAP_FIXED_NOREPLACE);
+    /* MAP_SHARED_VALIDATE rejects flags it does not know, NOREPLACE among them. */
+    if (replace || (m->flags & MAP_TYPE) == MAP_SHARED_VALIDATE)
+        flags |= MAP_FIXED;
+    else
+        flags |= MAP_FIXED_NOREPLACE;
+    return mm_host_map(at, m->len, m->prot, flags, m->fd, m->off);
+}
+
+/* Under the lock. */
+static long map_locked(struct tstate *ts, struct map_args *m, bool low) {
+    bool fixed = (m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
+    bool replace = false;
+    u64 at = m->addr;
+    if (fixed) {
+        if (at % RT_PAGE != 0)
+            return -EINVAL;
+        if (!mm_allowed(at, m->len))
+            return -ENOMEM;
+        replace = !mm_is_free(at, at + m->len);
+        if (replace && (m->flags & MAP_FIXED_NOREPLACE))
+            return -EEXIST;
+    } else {
+        m->addr = RT_ROUND_DOWN(m->addr, RT_PAGE);
+        at = choose_place(m, low, m->flags & MAP_HUGETLB ? alignment_of(m) : RT_PAGE);
+        if (at == 0)
+            return -ENOMEM;
+    }
+    long r = host_mmap(m, at, replace);
+    if (r == -EINVAL && !fixed && !(m->flags & MAP_ANONYMOUS)) {
+        u64 align = alignment_of(m); /* a file of huge pages? */
+        if (align > RT_PAGE) {
+            m->len = RT_ROUND_UP(m->len, align);
+            at = mm_place_high(m->len, align);
+            if (at == 0)
+                return -ENOMEM;
+            r = host_mmap(m, at, false);
+        }
+    }
+    if (r < 0)
+        return r;
+    if ((u64)r != at) /* a kernel that takes NOREPLACE for a hint */
+        rt_panic(ts, "mmap at 0x%lx came out at 0x%lx", at, (u64)r);
+    struct rt_seg s = {.lo = at, .hi = at + m->len, .prot = m->prot & 7, .kind = RT_SEG_ANON};
+    if ((m->flags & MAP_TYPE) == MAP_SHARED || (m->flags & MAP_TYPE) == MAP_SHARED_VALIDATE)
+        s.mflags |= MM_SHARED;
+    if (at < IP_IMAGES_HI)
+        s.mflags |= MM_LOW;
+    if (m->flags & MAP_GROWSDOWN)
+        s.mflags |= MM_GROWS;
+    if (!(m->flags & MAP_ANONYMOUS)) {
+        s.off = m->off;
+        mm_file_identity(&s, m->fd);
+    } else if (s.mflags & MM_SHARED) {
+        s.ino = mm_new_object();
+    }
+    if (replace)
+        mm_removed(ts, at, at + m->len, MM_WITH_SHADOW);
+    mm_added(ts, &s, MM_WITH_SHADOW);
+    return (long)at;
+}
+
+long rt_sys_mmap(struct tstate *ts) {
+    struct map_args m = {
+        .addr = ts->gpr[IP_RDI], .len = ts->gpr[IP_RSI], .off = ts->gpr[IP_R9],
+        .prot = (u32)ts->gpr[IP_RDX], .flags = (u32)ts->gpr[IP_R10], .fd = (int)ts->gpr[IP_R8],
+    };
+    if (m.len == 0 || m.off % RT_PAGE != 0)
+        return -EINVAL;
+    u64 unit = (m.flags & MAP_ANONYMOUS) ? alignment_of(&m) : RT_PAGE;
+    if (RT_ROUND_UP(m.len, unit) < m.len || RT_ROUND_UP(m.len, unit) > IP_CLIENT_END)
+        return -ENOMEM;
+    m.len = RT_ROUND_UP(m.len, unit);
+    bool anonymous = (m.flags & MAP_ANONYMOUS) != 0;
+    bool is_private = (m.flags & MAP_TYPE) == MAP_PRIVATE;
+    bool low = (m.flags & MAP_32BIT) || (anonymous && (m.prot & PROT_EXEC)) ||
+               (!anonymous && is_private && ((m.prot & PROT_EXEC) || is_elf(m.fd)));
+    rt_mm_lock();
+    long r = map_locked(ts, &m, low);
+    rt_mm_unlock();
+    return r;
+}
+
+u64 rt_map_client(u64 hint_low, u64 len, int prot) {
+    struct rt_seg s = {.prot = (u32)prot, .kind = RT_SEG_ANON};
+    len = RT_ROUND_UP(len, RT_PAGE);
+    rt_mm_lock();
+    s.lo = hint_low ? mm_place_low(len, RT_PAGE) : 0;
+    if (s.lo)
+        s.mflags = MM_LOW;
+    else
+        s.lo = mm_place_high(len, RT_PAGE);
+    s.hi = s.lo + len;
+    if (s.lo == 0 || mm_host_map(s.lo, len, s.prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+                                 0) != (long)s.lo)
+        rt_die("cannot map %lu bytes in the program's range", len);
+    mm_added(NULL, &s, MM_WITH_SHADOW); /* anonymous: nothing to announce */
+    rt_mm_unlock();
+    return s.lo;
+}
+
+/* ---- munmap -------------------------------------------------------------------------- */
+
+long mm_unmap(struct tstate *ts, u64 lo, u64 hi) {
+    long r = 0;
+    if (mm_allowed(lo, hi - lo)) {
+        /* One call: nothing of ours lies in between. */
+        r = sys2(__NR_munmap, (long)lo, (long)(hi - lo));
+    } else {
+        for (u32 i = mm_first(lo); r == 0 && i < rt_nsegs && rt_segs[i].lo < hi; i++) {
+            u64 a = rt_segs[i].lo > lo ? rt_segs[i].lo : lo;
+            u64 b = rt_segs[i].hi < hi ? rt_segs[i].hi : hi;
+            r = sys2(__NR_munmap, (long)a, (long)(b - a));
+        }
+    }
+    if (r == 0)
+        mm_removed(ts, lo, hi, MM_WITH_SHADOW);
+    return r;
+}
+
+long rt_sys_munmap(struct tstate *ts) {
+    u64 lo = ts->gpr[IP_RDI], len = ts->gpr[IP_RSI];
+    if (lo % RT_PAGE != 0 || len == 0 || lo > TASK_END || len > TASK_END - lo)
+        return -EINVAL;
+    rt_mm_lock();
+    long r = mm_unmap(ts, lo, RT_ROUND_UP(lo + len, RT_PAGE));
+    rt_mm_unlock();
+    return r;
+}
+
+/* ---- mprotect ------------------------------------------------------------------------- */
+
+/* One piece inside one segment. */
+static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) {
+    u32 host = mm_host_prot(prot);
+    long r = pkey == -1 ? sys3(__NR_mprotect, (long)a, (long)(b - a), host)
+                        : sys4(__NR_pkey_mprotect, (long)a, (long)(b - a), host, pkey);
+    if (r < 0)
+        return r;
+    u32 old = rt_segs[mm_first(a)].prot;
+    bool code = mm_forget_code_pages(a, b, false);
+    if (old != prot) {
+        code |= (old & PROT_EXEC) != 0;
+        mm_split(a);
+        mm_split(b);
+        rt_segs[mm_first(a)].prot = prot;
+        mm_announce(ts, mm_first(a));
+    }
+    if (code)
+        rt_invalidate(ts, a, b - a);
+    return 0;
+}
+
+static long protect(struct tstate *ts, u64 lo, u64 len, u32 prot, long pkey) {
+    u32 grows = prot & (PROT_GROWSDOWN | PROT_GROWSUP);
+    if (lo % RT_PAGE != 0 || (prot & ~(u32)(7 | PROT_SEM | PROT_GROWSDOWN | PROT_GROWSUP)) ||
+        grows == (PROT_GROWSDOWN | PROT_GROWSUP))
+        return -EINVAL;
+    if (len == 0)
+        return 0;
+    u64 hi = RT_ROUND_UP(lo + len, RT_PAGE);
+    if (hi <= lo)
+        return -ENOMEM;
+    u32 i = mm_first(lo);
+    if (i >= rt_nsegs || rt_segs[i].lo > lo)
+        return -ENOMEM;
+    if (grows) { /* glibc asks so for an executable stack */
+        if (grows == PROT_GROWSUP || (rt_segs[i].kind != RT_SEG_STACK && !(rt_segs[i].mflags & MM_GROWS)))
+            return -EINVAL;
+        lo = rt_segs[i].lo;
+    }
+    long r = 0;
+    u64 at = lo;
+    while (r == 0 && at < hi) {
+        i = mm_first(at);
+        if (i >= rt_nsegs || rt_segs[i].lo > at) {
+            r = -ENOMEM;
+            break;
+        }
+        u64 end = rt_segs[i].hi < hi ? rt_segs[i].hi : hi;
+        r = protect_piece(ts, at, end, prot & 7, pkey);
+        at = end;
+    }
+    mm_join(lo, hi);
+    return r;
+}
+
+long rt_sys_mprotect(struct tstate *ts) {
+    rt_mm_lock();
+    long r = protect(ts, ts->gpr[IP_RDI], ts->gpr[IP_RSI], (u32)ts->gpr[IP_RDX], -1);
+    rt_mm_unlock();
+    return r;
+}
+
+long rt_sys_pkey_mprotect(struct tstate *ts) {
+    rt_mm_lock();
+    long r = protect(ts, ts->gpr[IP_RDI], ts->gpr[IP_RSI], (u32)ts->gpr[IP_RDX], (int)ts->gpr[IP_R10]);
+    rt_mm_unlock();
+    return r;
+}
+
+/* ---- madvise --------------------------------------------------------------------------- */
+
+long rt_sys_madvise(struct tstate *ts) {
+    u64 lo = ts->gpr[IP_RDI], len = RT_ROUND_UP(ts->gpr[IP_RSI], RT_PAGE);
+    u32 advice = (u32)ts->gpr[IP_RDX];
+    if (len != 0 && !mm_allowed(lo, len))
+        return -ENOMEM;
+    bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
+                 advice == 24 /* MADV_DONTNEED_LOCKED */;
+    if (!drops || len == 0)
+        return sys3(__NR_madvise, (long)lo, (long)len, (int)advice);
+    rt_mm_lock();
+    long r = sys3(__NR_madvise, (long)lo, (long)len, (int)advice);
+    bool code = mm_forget_code_pages(lo, lo + len, true);
+    for (u32 i = mm_first(lo); i < rt_nsegs && rt_segs[i].lo < lo + len; i++)
+        code |= (rt_segs[i].prot & PROT_EXEC) != 0;
+    if (code)
+        rt_invalidate(ts, lo, len);
+    rt_mm_unlock();
+    return r;
+}
+
+/* ---- brk ----------------------------------------------------------------------------- */
+
+long rt_sys_brk(struct tstate *ts) {
+    static u64 now; /* 0 until the first call; under the lock */
+    u64 want = ts->gpr[IP_RDI];
+    rt_mm_lock();
+    if (now == 0)
+        now = rt.brk_start;
+    u64 have_end = RT_ROUND_UP(now, RT_PAGE), want_end = RT_ROUND_UP(want, RT_PAGE);
+    if (want >= rt.brk_start && want_end >= want) {
+        if (want_end > have_end) {
+            struct rt_seg s = {.lo = have_end, .hi = want_end, .prot = PROT_READ | PROT_WRITE,
+                               .kind = RT_SEG_BRK};
+            if (mm_allowed(have_end, want_end - have_end) && mm_is_free(have_end, want_end) &&
+                mm_host_map(have_end, want_end - have_end, s.prot,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == (long)have_end) {
+                mm_added(ts, &s, MM_WITH_SHADOW);
+                now = want;
+            }
+        } else if (want_end == have_end || mm_unmap(ts, want_end, have_end) == 0) {
+            now = want;
+        }
+    }
+    long r = (long)now;
+    rt_mm_unlock();
+    return r;
+}
+
+/* ---- MAP_GROWSDOWN ----------------------------------------------------------------------- */
+
+bool rt_grow_stack(struct tstate *ts, u64 addr) {
+    u64 page = RT_ROUND_DOWN(addr, RT_PAGE);
+    bool grown = false;
+    rt_mm_lock();
+    u32 i = mm_first(addr);
+    if (i < rt_nsegs && rt_segs[i].lo > addr && (rt_segs[i].mflags & MM_GROWS) &&
+        rt_segs[i].lo - page <= GROW_LIMIT && page >= GROW_GAP && mm_allowed(page, RT_PAGE) &&
+        (i == 0 || rt_segs[i - 1].hi + GROW_GAP <= page)) {
+        struct rt_seg s = rt_segs[i];
+        s.hi = s.lo;
+        s.lo = page;
+        if (mm_host_map(s.lo, s.hi - s.lo, s.prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+                        0) == (long)s.lo) {
+            rt_segs[i].mflags &= (u16)~MM_GROWS; /* the new piece grows from now on */
+            mm_added(ts, &s, MM_WITH_SHADOW);
+            grown = true;
+        }
+    } else if (i < rt_nsegs && rt_segs[i].lo <= addr) {
+        /* Another thread grew it meanwhile; a protected page is no business of ours. */
+        grown = (rt_segs[i].mflags & MM_GROWS) && rt_segs[i].lo == page && rt_segs[i].prot != 0;
+    }
+    rt_mm_unlock();
+    return grown;
+}
