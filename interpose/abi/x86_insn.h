@@ -2,6 +2,8 @@
  * and read by the translator's stages and, for the tracking translation, by
  * the runtime (a copy lies in the meta memory).  cffi parses this file.
  */
+#pragma once
+#include <stdint.h>
 
 enum ip_opkind {
   IP_OP_NONE,

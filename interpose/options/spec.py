@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, ClassVar
 
-# Support states.  PLANNED options are accepted, and a warning says so when one is used; IGNORED ones belong to
-# other platforms or to the inside of another implementation and are accepted in silence (tag [skip] of options.md).
+# Support states.  PLANNED options are accepted, and a warning says so when one is used; IGNORED ones belong
+# to other platforms or to the inside of another implementation, and are accepted in silence (tag [skip] of
+# options.md).
 WORKS, PLANNED, IGNORED = "works", "planned", "ignored"
 
 
