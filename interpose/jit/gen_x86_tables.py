@@ -72,7 +72,7 @@ S_FIXED, S_REG, S_RM, S_VVVV, S_OPC, S_IS4, S_MEM, S_IMM, S_IMM2, S_REL, S_MOFFS
 # Row attributes (IP_XA_* in x86_decode.c).
 ATTRS = (
     "MEM LOCK STRING X87 MMX SHIFT IDIOM NOADDR VVVV RCL CC "
-    "BCAST RC SAE MASK ZMASK NEEDK UNIQUE MOFFS KMERGE REL ONE SIBMEM M2Z KWRITE KPAIR VQUAD NO66 UNIQUEDEST"
+    "BCAST RC SAE MASK ZMASK NEEDK UNIQUE MOFFS KMERGE REL ONE SIBMEM M2Z KWRITE KPAIR VQUAD NO66 UNIQUEDEST TERNLOG"
 ).split()
 ATTR = {name: 1 << i for i, name in enumerate(ATTRS)}
 
@@ -100,7 +100,15 @@ PRIVILEGED = {
     "SWAPGS", "XSETBV", "WBNOINVD", "INVPCID", "MONITOR", "MWAIT", "RSM", "CLAC", "STAC",
 }  # fmt: skip
 SHIFTS = {"ROL", "ROR", "RCL", "RCR", "SHL", "SHR", "SAL", "SAR", "SHLD", "SHRD"}
-STRINGS = {"MOVS", "CMPS", "SCAS", "LODS", "STOS", "INS", "OUTS"}
+# With equal sources these have a constant result (sbb: one of the carry flag alone).  iced lists xor, sub and the
+# like itself; compilers use these for all-ones, for zero and for spreading the carry flag.
+CONSTANT_IF_EQUAL = {
+    "SBB", "PANDN", "ANDNPS", "ANDNPD", "VPANDN", "VPANDND", "VPANDNQ", "VANDNPS", "VANDNPD",
+    *(f"{v}PCMP{c}{t}" for v in ("", "V") for c in ("EQ", "GT") for t in "BWDQ"),
+    *(f"K{c}{t}" for c in ("XOR", "XNOR", "ANDN") for t in "BWDQ"),
+}  # fmt: skip
+# Element sizes of source and destination differ.
+MIXED_ELEMENTS = ("CVT", "PMOV", "PACK", "PMADD", "PSAD", "PMULDQ", "PMULUDQ", "PDP", "DPPS", "DPPD", "DPBF", "CMP")
 X87_STATE = {"FXSAVE", "FXRSTOR", "XSAVE", "XRSTOR", "XSAVEOPT", "XSAVEC", "XSAVES", "XRSTORS"}
 
 
@@ -490,6 +498,8 @@ class RowBuilder:
                 row.mem_access = access
             elif kind in IMPLICIT_MEM:
                 size = MemorySizeInfo(insn.memory_size).size
+                if "MASKMOV" in MNEMONIC[insn.mnemonic]:
+                    access |= ACC_COND  # only the bytes whose mask bit is set
                 row.ops.append((S_FIXED, OPK_MEM_IMPL, IMPLICIT_MEM[kind], access, size, 0))
             elif kind in IMMEDIATES:
                 length, signed = IMMEDIATES[kind]
@@ -513,6 +523,8 @@ class RowBuilder:
         explicit = any(op[1] == OPK_MEM_IMPL for op in row.ops)
         extra: dict[tuple[int, int], int] = {}
         dynamic = []
+        if name == "CLZERO":
+            row.ops.append((S_FIXED, OPK_MEM_IMPL, 0, ACC_W, 64, 0))
         for mem in used.used_memory():
             base = register(mem.base)[1] if mem.base != Register.NONE else None
             size = MemorySizeInfo(mem.memory_size).size
@@ -536,10 +548,12 @@ class RowBuilder:
         access = row.mem_access
         if access == 0 or name in ADDRESS_ONLY:
             access = ACC_ADDR
-        row.mem_access = access
         row.mem_size = 0 if access & ACC_ADDR else MemorySizeInfo(info.memory_size).size
         if info.can_broadcast:
             row.bcast_size = MemorySizeInfo(info.broadcast_memory_size).size
+        if "MASKMOV" in name:
+            access |= ACC_COND
+        row.mem_access = access
         src, opk, reg, _, _, esize = row.ops[at]
         row.ops[at] = (src, opk, reg, access, row.mem_size, esize)
         row.attrs |= ATTR["MOFFS"] if src == S_MOFFS else ATTR["MEM"]
@@ -621,6 +635,7 @@ class RowBuilder:
                 register(u.register)[0] == OPK_K and ACCESS[u.access] & ACC_W and u.register == insn.op_mask
                 for u in used.used_registers()
             ),
+            "TERNLOG": name.startswith("VPTERNLOG"),
             "KPAIR": "KP1_REG" in kinds,
             "VQUAD": any(kind.endswith("P3_VVVV") for kind in kinds),
             "NO66": info.no66 and info.encoding == 0,
@@ -660,8 +675,12 @@ class RowBuilder:
         regs = [i for i in range(insn.op_count) if insn.op_kind(i) == OpKind.REGISTER]
         if len(regs) < 2 or len(regs) != insn.op_count:
             return
-        kinds = {register(insn.op_register(i))[::2] for i in regs}
-        if len(kinds) != 1:
+        if len({register(insn.op_register(i))[::2] for i in regs[-2:]}) != 1:
+            return
+        if MNEMONIC[insn.mnemonic] in CONSTANT_IF_EQUAL:
+            row.attrs |= ATTR["IDIOM"]
+            return
+        if len({register(insn.op_register(i))[::2] for i in regs}) != 1:
             return
         for i in regs:
             insn.set_op_register(i, insn.op_register(0))
@@ -676,7 +695,7 @@ class RowBuilder:
 def element_size(info: OpCodeInfo) -> int:
     """Element size of packed operands, if memory and register elements are surely the same."""
     name = MNEMONIC[info.mnemonic]
-    if not info.memory_size or "CVT" in name or "PMOV" in name:
+    if not info.memory_size or any(part in name for part in MIXED_ELEMENTS):
         return 0
     size = MemorySizeInfo(info.memory_size)
     return size.element_size if size.element_size < 16 else 0

@@ -337,6 +337,7 @@ static inline int operand_reg(const struct dec *d, const struct ip_insn *out,
     }
     return (int)n;
   case IP_OP_VEC: return (int)(n | high);
+  case IP_OP_MEM_IMPL: return (int)n;
   case IP_OP_K: return t->src != XS_RM && (n | high) > 7 ? -1 : (int)(n & 7);
   case IP_OP_MMX: case IP_OP_X87: return (int)(n & 7);
   case IP_OP_SEG: return (n & 7) > 5 ? -1 : (int)(n & 7);
@@ -396,6 +397,16 @@ static void apply_idiom(struct ip_insn *out)
   for (unsigned i = 1; i < out->n_ops; i++)
     out->ops[i].access = 0;
   out->ops[0].access &= (uint8_t)~(out->n_ops == 2 ? IP_ACC_R : 0);
+}
+
+/* vpternlog with the truth tables 0 and 255 makes zeroes and ones of anything. */
+static void apply_constant_ternlog(const struct dec *d, struct ip_insn *out)
+{
+  if (!d->aaa || d->z)
+    out->ops[0].access = IP_ACC_W;
+  out->ops[1].access = 0;
+  if (out->ops[2].kind == IP_OP_VEC)
+    out->ops[2].access = 0;
 }
 
 static void collect_registers(struct ip_insn *out)
@@ -613,8 +624,10 @@ static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
     out->imm2 = out->imm & 0xf;
   if (d->aaa)
     apply_mask(d, out, row);
-  if (row->attrs & IP_XA_IDIOM && (!d->aaa || d->z))
+  if (row->attrs & IP_XA_IDIOM)
     apply_idiom(out);
+  if (row->attrs & IP_XA_TERNLOG && (out->imm == 0 || out->imm == 0xff))
+    apply_constant_ternlog(d, out);
   out->gpr_kill = row->gpr_kill;
   fill_flags(out, row);
   if (row->attrs & IP_XA_STRING && d->rep) {
