@@ -1,0 +1,366 @@
+"""Errors as records, and the manager that compares, counts, limits and lists them (output.md section 3).
+
+A tool describes an error once, as data; the manager decides whether it is new, suppressed, to be shown, and
+asks for the costly part (what the address is) only then.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .stack import Stack, StackResolver
+from .suppressions import GeneratedSuppression, Suppression, Suppressions, generate
+
+FEWER_FRAMES_AFTER = 100
+MAX_SHOWN = 1_000
+MAX_FOUND = 10_000_000
+FRAMES_COMPARED = 4
+FRAMES_COMPARED_LATER = 2
+
+
+@dataclass(frozen=True)
+class ErrorKind:
+    """One row of a tool's table of kinds: XML kind, suppression component and kind."""
+
+    xml: str
+    suppression: str
+    component: str
+
+
+@dataclass(frozen=True)
+class AuxPart:
+    """Text after the error's own stack, with a stack of its own or not; in XML ``auxwhat``/``xauxwhat``."""
+
+    text: str
+    stack: Stack | None = None
+    file: str | None = None
+    line: int | None = None
+    dir: str | None = None
+
+
+@dataclass
+class Error:
+    """One error.  ``tid`` 0 means that no thread is responsible (no header)."""
+
+    kind: ErrorKind
+    tid: int
+    what: tuple[str, ...]
+    stack: Stack | None
+    thread_name: str | None = None
+    extra: Hashable = None
+    """What two errors must agree in beside kind and stack to be one."""
+    suppression_extra: str | None = None
+    aux: tuple[AuxPart, ...] = ()
+    size: int = 0
+    leaked: tuple[int, int] | None = None
+    """Bytes and blocks of a leak."""
+    leak_kind: str | None = None
+    unique: int = 0
+    count: int = 0
+    suppressed_by: Suppression | None = None
+    last_seen: int = 0
+
+    def key(self, frames: int) -> Hashable:
+        """Equal for errors that count as one when ``frames`` frames are compared."""
+        stack = self.stack[:frames] if self.stack is not None else None
+        return (self.kind, self.extra, stack)
+
+
+@dataclass
+class ErrorOptions:
+    """The options of options.md section 3 that govern errors."""
+
+    error_limit: bool = True
+    exit_on_first_error: bool = False
+    error_exitcode: int = 0
+    show_error_list: str = "no"
+    gen_suppressions: str = "no"
+    verbosity: int = 1
+
+    def lists_errors(self) -> bool:
+        """Whether the list at the end is wanted (the option table makes ``-v`` and XML imply it)."""
+        return self.show_error_list != "no"
+
+
+class Outcome(enum.Enum):
+    """What became of a reported error."""
+
+    SHOWN = "shown"
+    HIDDEN = "hidden"
+    DUPLICATE = "duplicate"
+    SUPPRESSED = "suppressed"
+    MUTED = "muted"
+    OVER_LIMIT = "over limit"
+
+
+class ErrorSink(Protocol):
+    """Where errors are printed: text or XML."""
+
+    def show(self, error: Error, /) -> None: ...
+    def body(self, error: Error, /) -> None: ...
+    def message(self, *lines: str) -> None: ...
+
+
+class PlainLog(Protocol):
+    """The part of a log that the manager itself writes to."""
+
+    def plain(self, text: str, /) -> None: ...
+    def debug(self, text: str, /) -> None: ...
+    def raw(self, text: str, /) -> None: ...
+
+
+class SuppressionSink(Protocol):
+    """Where generated suppressions go."""
+
+    def suppression(self, error: Error, text: list[str], /) -> None: ...
+
+
+Describe = Callable[[], Sequence[AuxPart]]
+
+_GO_FIX = (
+    "Final error counts will be inaccurate.  Go fix your program!",
+    "Rerun with --error-limit=no to disable this cutoff.  Note",
+    "that errors may occur in your program without prior warning from",
+    "Valgrind, because errors are no longer being displayed.",
+    "",
+)
+
+
+class ErrorManager:
+    """All errors of a run."""
+
+    def __init__(
+        self,
+        options: ErrorOptions,
+        resolver: StackResolver,
+        suppressions: Suppressions,
+        sink: ErrorSink,
+        log: PlainLog,
+        ask: Callable[[str], str] | None = None,
+        gen_sink: SuppressionSink | None = None,
+    ) -> None:
+        """``ask`` answers the prompt of ``--gen-suppressions=yes``; without it every answer is yes.
+        ``gen_sink`` receives generated suppressions; by default they go to the log, unprefixed."""
+        self.options = options
+        self.resolver = resolver
+        self.suppressions = suppressions
+        self.sink = sink
+        self.log = log
+        self._ask = ask
+        self._gen_sink = gen_sink
+        self._index: dict[Hashable, Error] = {}
+        self._frames = FRAMES_COMPARED
+        self._recorded: list[Error] = []
+        self._clock = 0
+        self._next_unique = 0
+        self._muted: dict[int, int] = {}
+        self._stopped = False
+        self._asking = True
+        self.must_exit = False
+        """Set by ``--exit-on-first-error=yes`` after the first shown error: the run is to end."""
+        self.errors_found = 0
+        self.contexts = 0
+        self.suppressed = 0
+        self.suppressed_contexts = 0
+        self.shown = 0
+        self.last_error: Error | None = None
+
+    # -- reporting ------------------------------------------------------------------------------------------
+
+    def mute(self, tid: int, change: int) -> None:
+        """CHANGE_ERR_DISABLEMENT: a counter for each thread; errors are muted while it is above 0."""
+        self._muted[tid] = max(0, self._muted.get(tid, 0) + change)
+
+    def report(self, error: Error, describe: Describe | None = None) -> Outcome:
+        """Take an error that happened; ``describe`` yields its auxiliary parts, for new errors only."""
+        if self._muted.get(error.tid):
+            return Outcome.MUTED
+        if self._over_limit():
+            return Outcome.OVER_LIMIT
+        self._clock += 1
+        known = self._index.get(error.key(self._frames))
+        if known is not None:
+            known.count += 1
+            known.last_seen = self._clock
+            if known.suppressed_by is not None:
+                self.suppressed += 1
+                known.suppressed_by.count += 1
+            else:
+                self.errors_found += 1
+            return Outcome.DUPLICATE
+        self._number(error)
+        error.count = 1
+        error.last_seen = self._clock
+        frames = self.resolver.frames(error.stack or ())
+        entry = self.suppressions.match(error, frames, self.resolver.options.num_callers)
+        error.suppressed_by = entry
+        if describe is not None and (entry is None or self.options.show_error_list == "all"):
+            error.aux = (*error.aux, *describe())
+        self._index[error.key(self._frames)] = error
+        self._recorded.append(error)
+        if entry is not None:
+            self.suppressed += 1
+            self.suppressed_contexts += 1
+            return Outcome.SUPPRESSED
+        self.errors_found += 1
+        self.contexts += 1
+        self._show(error)
+        return Outcome.SHOWN
+
+    def report_unique(self, error: Error, *, show: bool, counts: bool) -> Outcome:
+        """Take an error that is one of a kind (a loss record): never compared, listed nowhere.
+
+        ``counts``: it is an error, not merely information; ``show``: print it unless it is suppressed.
+        """
+        self._number(error)
+        error.count = 1
+        frames = self.resolver.frames(error.stack or ())
+        entry = self.suppressions.match(error, frames, self.resolver.options.num_callers)
+        error.suppressed_by = entry
+        if entry is not None:
+            if counts:
+                self.suppressed += 1
+                self.suppressed_contexts += 1
+            return Outcome.SUPPRESSED
+        if counts:
+            self.errors_found += 1
+            self.contexts += 1
+        if not show:
+            return Outcome.HIDDEN
+        self._show(error)
+        return Outcome.SHOWN
+
+    def _number(self, error: Error) -> None:
+        error.unique = self._next_unique
+        self._next_unique += 1
+
+    def _over_limit(self) -> bool:
+        if not self.options.error_limit:
+            return False
+        if self._stopped:
+            return True
+        if self.shown >= MAX_SHOWN:
+            which = f"More than {MAX_SHOWN} different errors detected.  I'm not reporting any more."
+        elif self.errors_found >= MAX_FOUND:
+            which = f"More than {MAX_FOUND} total errors detected.  I'm not reporting any more."
+        else:
+            return False
+        self._stopped = True
+        self.sink.message("", which, *_GO_FIX)
+        return True
+
+    def _show(self, error: Error) -> None:
+        if self.shown == FEWER_FRAMES_AFTER and self._frames == FRAMES_COMPARED:
+            self._compare_fewer_frames()
+        self.shown += 1
+        self.last_error = error
+        self.sink.show(error)
+        self._generate(error)
+        if self.options.exit_on_first_error and not self.must_exit:
+            self.must_exit = True
+            self.sink.message("", "Exit program on first error (--exit-on-first-error=yes)")
+
+    def _compare_fewer_frames(self) -> None:
+        self._frames = FRAMES_COMPARED_LATER
+        self._index = {}
+        # Of errors that now count as one, the one seen last takes what follows.
+        for error in sorted(self._recorded, key=lambda error: error.last_seen):
+            self._index[error.key(self._frames)] = error
+        self.sink.message(
+            "",
+            f"More than {FEWER_FRAMES_AFTER} errors detected.  Subsequent errors",
+            "will still be recorded, but in less detail than before.",
+        )
+
+    def _generate(self, error: Error) -> None:
+        wanted = self.options.gen_suppressions
+        if wanted == "no" or (wanted == "yes" and not self._confirmed()):
+            return
+        candidate: GeneratedSuppression | None = generate(error, self.resolver.frames(error.stack or ()))
+        if candidate is None:
+            self.log.plain("(No origin, error cannot be suppressed)")
+            return
+        if self._gen_sink is not None:
+            self._gen_sink.suppression(error, candidate.lines())
+            return
+        for line in candidate.lines():
+            self.log.raw(line)
+
+    def _confirmed(self) -> bool:
+        """The prompt of output.md section 7: ``C`` stops asking, ``Y`` prints, anything else does not."""
+        if not self._asking:
+            return False
+        if self._ask is None:
+            return True
+        while True:
+            answer = self._ask("---- Print suppression ? --- [Return/N/n/Y/y/C/c] ----").strip()
+            if answer in ("", "N", "n"):
+                return False
+            if answer in ("Y", "y"):
+                return True
+            if answer in ("C", "c"):
+                self._asking = False
+                return False
+
+    # -- the end --------------------------------------------------------------------------------------------
+
+    def recorded(self) -> list[Error]:
+        """Every distinct error but loss records, the one seen last first."""
+        return sorted(self._recorded, key=lambda error: -error.last_seen)
+
+    def exit_status(self, status: int) -> int:
+        """The exit status under ``--error-exitcode`` (output.md section 11)."""
+        if self.options.error_exitcode and self.errors_found:
+            return self.options.error_exitcode
+        return status
+
+    def summary_line(self) -> str:
+        return (
+            f"ERROR SUMMARY: {self.errors_found} errors from {self.contexts} contexts "
+            f"(suppressed: {self.suppressed} from {self.suppressed_contexts})"
+        )
+
+    def show_list(self, also_suppressed: bool | None = None) -> None:
+        """One block for each context, fewest occurrences first (output.md section 6)."""
+        everything = self.options.show_error_list == "all" if also_suppressed is None else also_suppressed
+        listed = [error for error in self.recorded() if everything or error.suppressed_by is None]
+        listed.sort(key=lambda error: error.count)
+        total = self.contexts + (self.suppressed_contexts if everything else 0)
+        for number, error in enumerate(listed, 1):
+            by = f" (suppressed by {error.suppressed_by.name})" if error.suppressed_by else ""
+            self.log.plain("")
+            self.log.plain(f"{error.count} errors{by} in context {number} of {total}:")
+            self.sink.body(error)
+            self.log.plain("")
+
+    def show_used_suppressions(self) -> bool:
+        """``used_suppression`` lines; whether there were any."""
+        used = self.suppressions.used()
+        if not used:
+            return False
+        self.log.debug("")
+        for entry in used:
+            leaks = f" suppressed: {entry.bytes:,} bytes in {entry.blocks:,} blocks" if entry.blocks else ""
+            where = f"{entry.path}:{entry.line}"
+            self.log.debug(f"used_suppression: {entry.count:6d} {entry.name} {where}{leaks}")
+        return True
+
+    def finish(self, hints: Sequence[str] = ()) -> None:
+        """Everything from the tool's hints to the last ``ERROR SUMMARY`` (output.md section 6)."""
+        listing = self.options.lists_errors()
+        if self.options.verbosity >= 1:
+            for hint in hints:
+                self.log.plain(hint)
+        if self.options.verbosity == 1 and not listing:
+            self.log.plain("For lists of detected and suppressed errors, rerun with: -s")
+        if self.options.verbosity >= 1 or listing:
+            self.log.plain(self.summary_line())
+        if not listing or not (self.errors_found or self.suppressed or self.suppressions.used()):
+            return
+        self.show_list()
+        if self.show_used_suppressions():
+            self.log.plain("")
+        self.log.plain(self.summary_line())

@@ -1,0 +1,189 @@
+"""Stack traces: from recorded addresses to frames (output.md section 5).
+
+A *raw* trace is what the runtime records: the program counter first, then return addresses.  A *stack* is the
+normalised form that errors keep and compare: return addresses less one (so that they lie inside the call),
+recursion merged, at most ``num_callers`` entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+Stack = tuple[int, ...]
+
+BELOW_MAIN_TEXT = "(below main)"
+"""Shown in place of the C library's start-up functions unless ``--show-below-main=yes``."""
+
+_MAIN = frozenset({"main"})
+_BELOW_MAIN = frozenset(
+    {"__libc_start_main", "__libc_start_call_main", "generic_start_main", "__libc_start_main_impl", "_start"}
+)
+
+
+class FrameLike(Protocol):
+    """What a symbolizer says about one address; inlined frames come first, innermost first."""
+
+    @property
+    def ip(self) -> int: ...
+    @property
+    def function(self) -> str | None: ...
+    @property
+    def demangled(self) -> str | None: ...
+    @property
+    def obj(self) -> str | None: ...
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def dir(self) -> str | None: ...
+    @property
+    def line(self) -> int | None: ...
+    @property
+    def sym_offset(self) -> int | None: ...
+    @property
+    def is_inlined(self) -> bool: ...
+
+
+class SymbolizerLike(Protocol):
+    """Address lookup.  An address that no object holds yields an empty list or one empty frame."""
+
+    def lookup(self, addr: int, /) -> Sequence[FrameLike]: ...
+
+
+@dataclass
+class StackOptions:
+    """The options of options.md sections 3, 5 and 6 that shape stack traces."""
+
+    num_callers: int = 12
+    demangle: bool = True
+    show_below_main: bool = False
+    sym_offsets: bool = False
+    merge_recursive: int = 0
+    fullpath_after: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class ResolvedFrame:
+    """One printed line of a stack trace."""
+
+    ip: int
+    symbol: str | None
+    """The name in the symbol table, or ``(below main)``; what suppressions match."""
+    name: str | None
+    """The name shown: demangled, with ``+N`` under ``--sym-offsets=yes``."""
+    obj: str | None = None
+    dir: str | None = None
+    file: str | None = None
+    line: int | None = None
+    raw_symbol: str | None = None
+    """The symbol even where ``(below main)`` stands for it."""
+
+
+def merge_cycles(ips: Iterable[int], longest: int) -> list[int]:
+    """Collapse repetitions of up to ``longest`` frames (``--merge-recursive-frames``, options.md section 5).
+
+    Frames count as equal when their addresses are: a function called from two places is no cycle.
+    """
+    merged: list[int] = []
+    for ip in ips:
+        merged.append(ip)
+        for length in range(1, longest + 1):
+            if len(merged) >= 2 * length and merged[-length:] == merged[-2 * length : -length]:
+                del merged[-length:]
+                break
+    return merged
+
+
+class StackResolver:
+    """Turns raw traces into stacks, and stacks into frames, under the options in force."""
+
+    def __init__(self, symbolizer: SymbolizerLike, options: StackOptions | None = None) -> None:
+        self.symbolizer = symbolizer
+        self.options = options or StackOptions()
+        self._cache: dict[int, tuple[tuple[ResolvedFrame, bool], ...]] = {}
+        self._cache_key: tuple[bool, bool, bool] | None = None
+
+    def normalise(self, raw: Sequence[int]) -> Stack:
+        """The stack of a raw trace: ``raw[0]`` is a program counter, the rest are return addresses."""
+        if not raw:
+            return ()
+        ips = [raw[0], *((ret - 1) & 0xFFFF_FFFF_FFFF_FFFF for ret in raw[1:])]
+        if self.options.merge_recursive:
+            ips = merge_cycles(ips, self.options.merge_recursive)
+        return tuple(ips[: self.options.num_callers])
+
+    def forget(self) -> None:
+        """Drop what was looked up: an object came or went."""
+        self._cache.clear()
+
+    def frames(self, stack: Stack) -> list[ResolvedFrame]:
+        """All frames of a stack, inlined ones included, cut after ``main`` (or the first frame below it)."""
+        frames: list[ResolvedFrame] = []
+        for ip in stack:
+            for frame, last in self._resolve(ip):
+                frames.append(frame)
+                if last:
+                    return frames
+        return frames
+
+    def _resolve(self, ip: int) -> tuple[tuple[ResolvedFrame, bool], ...]:
+        options = self.options
+        key = (options.demangle, options.sym_offsets, options.show_below_main)
+        if key != self._cache_key:
+            self._cache.clear()
+            self._cache_key = key
+        found = self._cache.get(ip)
+        if found is None:
+            looked_up = self.symbolizer.lookup(ip)
+            if looked_up:
+                found = tuple(self._frame(ip, frame) for frame in looked_up)
+            else:
+                found = ((ResolvedFrame(ip, None, None), False),)
+            self._cache[ip] = found
+        return found
+
+    def _frame(self, ip: int, frame: FrameLike) -> tuple[ResolvedFrame, bool]:
+        options = self.options
+        symbol = frame.function
+        name = (frame.demangled or symbol) if options.demangle else symbol
+        last = False
+        shown_symbol = symbol
+        if not options.show_below_main and symbol:
+            if symbol in _BELOW_MAIN:
+                name = shown_symbol = BELOW_MAIN_TEXT
+                last = True
+            elif symbol in _MAIN and not frame.is_inlined:
+                last = True
+        if name and options.sym_offsets and not frame.is_inlined and frame.sym_offset:
+            name = f"{name}+{frame.sym_offset}"
+        resolved = ResolvedFrame(
+            ip, shown_symbol, name, frame.obj, frame.dir, frame.file, frame.line, raw_symbol=symbol
+        )
+        return resolved, last
+
+
+def source_path(frame: ResolvedFrame, options: StackOptions) -> str | None:
+    """The file as the text shows it: with its directory only under ``--fullpath-after``."""
+    if frame.file is None or not options.fullpath_after or not frame.dir:
+        return frame.file
+    path = f"{frame.dir.rstrip('/')}/{frame.file}"
+    for prefix in options.fullpath_after:
+        at = path.find(prefix)
+        if at >= 0:
+            path = path[at + len(prefix) :]
+            break
+    return path.removeprefix("./")
+
+
+def describe_frame(frame: ResolvedFrame, options: StackOptions) -> str:
+    """What follows the address: ``fn (file:line)``, ``fn (in obj)``, ``??? (in obj)``, ``???``."""
+    name = frame.name or "???"
+    path = source_path(frame, options)
+    if path is not None:
+        return f"{name} ({path}:{frame.line})" if frame.line is not None else f"{name} ({path})"
+    if frame.obj is not None:
+        return f"{name} (in {frame.obj})"
+    if frame.name is not None:
+        return f"{name} (in ???)"
+    return "???"

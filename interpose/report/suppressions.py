@@ -1,0 +1,336 @@
+"""Suppression files: parser, matcher, generator (output.md section 7).
+
+The format is Valgrind's, so its files work unchanged.  Which kinds exist, and what their extra lines mean, a
+tool says in a :class:`Component`; the component ``CoreError`` of the core stands beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from interpose.errors import InterposeError
+
+from .stack import ResolvedFrame
+
+if TYPE_CHECKING:
+    from .errors import Error
+
+_FRAME_PREFIXES = ("fun:", "obj:", "src:")
+_ELLIPSIS = "..."
+_BAD_EXTRA = "bad or missing extra suppression info"
+_EOF_STACK = "unexpected end-of-file (when reading stack trace)"
+PLACEHOLDER = "insert_a_suppression_name_here"
+
+
+class SuppressionFileError(InterposeError):
+    """A suppression file that cannot be used; its ``lines()`` are for the log, and the run ends."""
+
+    @classmethod
+    def near(cls, path: str, line: int, message: str) -> SuppressionFileError:
+        return cls(f'FATAL: in suppressions file "{path}" near line {line}:', f"   {message}", "exiting now.")
+
+
+class Extra(Protocol):
+    """The meaning of one kind's extra line."""
+
+    def parse(self, line: str, /) -> Any:
+        """The value of an extra line; None if it is no extra line but a frame; ValueError if it is bad."""
+
+    def matches(self, value: Any, error: Error, /) -> bool:
+        """Whether a parsed value (None: the line was absent) admits the error."""
+
+    @property
+    def required(self) -> bool: ...
+
+
+def looks_like_frame(line: str) -> bool:
+    """``fun:``, ``obj:`` and ``...`` are always frames, never extra lines; ``src:`` is not (section 7)."""
+    return line == _ELLIPSIS or line.startswith(("fun:", "obj:"))
+
+
+@dataclass(frozen=True)
+class ExactExtra:
+    """A line that must equal the error's own extra text: mandatory, or else absent meaning anything."""
+
+    required: bool = True
+    form: str | None = None
+    """A regular expression that an optional line must match as a whole."""
+
+    def parse(self, line: str) -> str | None:
+        if not self.required and (looks_like_frame(line) or line == "}"):
+            return None
+        if self.required and (looks_like_frame(line) or line.startswith("src:")):
+            raise ValueError(line)
+        if self.form is not None and not re.fullmatch(self.form, line):
+            raise ValueError(line)
+        return line
+
+    def matches(self, value: str | None, error: Error) -> bool:
+        return value is None or value == error.suppression_extra
+
+
+@dataclass(frozen=True)
+class Component:
+    """The kinds of one component: canonical name → meaning of its extra line, and old names."""
+
+    name: str
+    kinds: dict[str, Extra | None]
+    aliases: dict[str, str] = field(default_factory=dict)
+    unknown: str = "unknown tool suppression type"
+
+
+CORE_ERRORS = Component(
+    "CoreError",
+    {"FdBadClose": None, "FdNotClosed": None, "FdBadUse": None, "Thread": None},
+    unknown="unknown core suppression type",
+)
+"""Core kinds (output.md section 3.2); ``Thread`` is accepted because older files use it."""
+
+
+@lru_cache(maxsize=4096)
+def _glob(pattern: str) -> Callable[[str], Any]:
+    """``*`` and ``?`` only: brackets are literal, since C++ names are full of them."""
+    out = []
+    for char in pattern:
+        out.append(".*" if char == "*" else "." if char == "?" else re.escape(char))
+    return re.compile("".join(out), re.DOTALL).fullmatch
+
+
+@dataclass(frozen=True)
+class FramePattern:
+    """One frame line: ``fun:``, ``obj:``, ``src:`` or ``...`` (empty kind)."""
+
+    kind: str
+    pattern: str = ""
+    line: int | None = None
+
+    def matches(self, frame: ResolvedFrame) -> bool:
+        match = _glob(self.pattern)
+        if self.kind == "fun":
+            return bool(match(frame.symbol or "???") or match(frame.raw_symbol or "???"))
+        if self.kind == "obj":
+            return bool(match(frame.obj or "???"))
+        if frame.file is None or (self.line is not None and self.line != frame.line):
+            return False
+        return bool(match(frame.file) or (frame.dir and match(f"{frame.dir}/{frame.file}")))
+
+
+@dataclass(eq=False)
+class Suppression:
+    """One entry, with the counts that the list of used suppressions shows."""
+
+    name: str
+    path: str
+    line: int
+    component: str
+    kind: str
+    extra: Any
+    meaning: Extra | None
+    frames: tuple[FramePattern, ...]
+    count: int = 0
+    blocks: int = 0
+    """Blocks and bytes suppressed by the last leak search."""
+    bytes: int = 0
+    last_use: int = 0
+
+    def matches(self, error: Error, frames: Sequence[ResolvedFrame], num_callers: int) -> bool:
+        if self.kind != error.kind.suppression or self.component != error.kind.component:
+            return False
+        if self.meaning is not None and not self.meaning.matches(self.extra, error):
+            return False
+        return match_frames(self.frames[:num_callers], frames)
+
+
+def match_frames(patterns: Sequence[FramePattern], frames: Sequence[ResolvedFrame]) -> bool:
+    """Whether the patterns match the innermost frames; what lies beyond the last pattern does not matter."""
+    # The usual two-pointer wildcard match: on a mismatch, the latest "..." swallows one frame more.
+    at = pos = 0
+    star = -1
+    star_pos = 0
+    while at < len(patterns):
+        if patterns[at].kind == "":
+            star, star_pos = at, pos
+            at += 1
+        elif pos < len(frames) and patterns[at].matches(frames[pos]):
+            at += 1
+            pos += 1
+        elif star >= 0 and star_pos < len(frames):
+            star_pos += 1
+            pos = star_pos
+            at = star + 1
+        else:
+            return False
+    return True
+
+
+class _Lines:
+    """The lines of a file that mean something, stripped, with the number of the last line read."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.splitlines()
+        self.number = 0
+
+    def next(self) -> str | None:
+        while self.number < len(self._lines):
+            line = self._lines[self.number].strip()
+            self.number += 1
+            if line and not line.startswith("#"):
+                return line
+        return None
+
+
+def parse(text: str, path: str, components: Iterable[Component]) -> list[Suppression]:
+    """The entries of a file that are for these components; entries for others are skipped."""
+    by_name = {component.name: component for component in components}
+    lines = _Lines(text)
+    found = []
+    while (line := lines.next()) is not None:
+        if line != "{":
+            raise SuppressionFileError.near(path, lines.number, "expected '{' or end-of-file")
+        entry = _entry(lines, path, by_name)
+        if entry is not None:
+            found.append(entry)
+    return found
+
+
+def _entry(lines: _Lines, path: str, components: dict[str, Component]) -> Suppression | None:
+    def fail(message: str) -> SuppressionFileError:
+        return SuppressionFileError.near(path, lines.number, message)
+
+    name = lines.next()
+    if name is None or name == "}":
+        raise fail("unexpected '}'")
+    name_line = lines.number
+    head = lines.next()
+    if head is None:
+        raise fail("unexpected end-of-file (expecting tool:suppr)")
+    tools, colon, kind = head.partition(":")
+    if not colon:
+        raise fail("malformed 'tool1,tool2,...:supp' line")
+    component = next((components[tool] for tool in tools.split(",") if tool in components), None)
+    if component is None:
+        while (line := lines.next()) != "}":
+            if line is None:
+                raise fail("unexpected end-of-file (when skipping suppression)")
+        return None
+    kind = component.aliases.get(kind, kind)
+    if kind not in component.kinds:
+        raise fail(component.unknown)
+    meaning = component.kinds[kind]
+
+    line = lines.next()
+    extra = None
+    if meaning is not None and line is not None:
+        try:
+            extra = meaning.parse(line)
+        except ValueError:
+            raise fail(_BAD_EXTRA) from None
+        if extra is not None:
+            line = lines.next()
+    if line == "}":
+        raise fail("missing stack trace")
+    frames = []
+    while line != "}":
+        if line is None:
+            raise fail(_EOF_STACK)
+        frames.append(_frame(line, fail))
+        line = lines.next()
+    if all(frame.kind == "" for frame in frames):
+        raise fail('suppression must contain at least one location line which is not "..."')
+    return Suppression(name, path, name_line, component.name, kind, extra, meaning, tuple(frames))
+
+
+def _frame(line: str, fail: Callable[[str], SuppressionFileError]) -> FramePattern:
+    if line == _ELLIPSIS:
+        return FramePattern("")
+    if not line.startswith(_FRAME_PREFIXES):
+        raise fail('location should be "...", or should start with "fun:", "obj:", or "src:"')
+    kind, pattern = line[:3], line[4:]
+    if kind == "src":
+        file, colon, number = pattern.rpartition(":")
+        if colon and number.isdecimal():
+            return FramePattern("src", file, int(number))
+    return FramePattern(kind, pattern)
+
+
+class Suppressions:
+    """All entries in force, in the order of the files: the first match wins."""
+
+    def __init__(self, components: Sequence[Component]) -> None:
+        self.components = tuple(components)
+        self._by_kind: dict[tuple[str, str], list[Suppression]] = {}
+        self._uses = 0
+
+    def load(self, path: str | Path) -> int:
+        """Read one more file; the number of entries that are for us."""
+        try:
+            text = Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            raise SuppressionFileError(f'FATAL: can\'t open suppressions file "{path}"') from None
+        return self.add(text, str(path))
+
+    def add(self, text: str, path: str = "<text>") -> int:
+        """Take the entries of a text; ``path`` is what messages name."""
+        entries = parse(text, path, self.components)
+        for entry in entries:
+            self._by_kind.setdefault((entry.component, entry.kind), []).append(entry)
+        return len(entries)
+
+    def match(self, error: Error, frames: Sequence[ResolvedFrame], num_callers: int) -> Suppression | None:
+        """The first entry that matches; its use is counted."""
+        for entry in self._by_kind.get((error.kind.component, error.kind.suppression), ()):
+            if entry.matches(error, frames, num_callers):
+                self._uses += 1
+                entry.count += 1
+                entry.last_use = self._uses
+                return entry
+        return None
+
+    def used(self) -> list[Suppression]:
+        """The entries that matched something, the most recently matched one first."""
+        entries = [entry for group in self._by_kind.values() for entry in group if entry.count]
+        return sorted(entries, key=lambda entry: -entry.last_use)
+
+    def reset_leaks(self) -> None:
+        """Forget bytes and blocks of the last leak search (memcheck manual, "Suppressing errors")."""
+        for entry in self.used():
+            entry.bytes = entry.blocks = 0
+
+
+@dataclass(frozen=True)
+class GeneratedSuppression:
+    """A candidate for ``--gen-suppressions``."""
+
+    kind: str
+    extra: str | None
+    frames: tuple[tuple[str, str], ...]
+
+    def lines(self) -> list[str]:
+        text = ["{", f"   <{PLACEHOLDER}>", f"   {self.kind}"]
+        if self.extra is not None:
+            text.append(f"   {self.extra}")
+        text += [f"   {kind}:{value}" for kind, value in self.frames]
+        text.append("}")
+        return text
+
+
+def generate(error: Error, frames: Sequence[ResolvedFrame]) -> GeneratedSuppression | None:
+    """What would suppress the error; None if it has no stack."""
+    if not frames:
+        return None
+    return GeneratedSuppression(
+        f"{error.kind.component}:{error.kind.suppression}",
+        error.suppression_extra,
+        tuple(_generated_frame(frame) for frame in frames),
+    )
+
+
+def _generated_frame(frame: ResolvedFrame) -> tuple[str, str]:
+    if frame.symbol:
+        return ("fun", frame.symbol)
+    return ("obj", frame.obj or "*")

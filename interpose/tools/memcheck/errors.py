@@ -1,0 +1,348 @@
+"""Memcheck's errors: from the runtime's records to error records (output.md section 3.1).
+
+One table says everything about a kind: what line, XML kind, suppression kind, what makes two errors equal,
+and which parts follow.  Suppression kinds that files may name are derived from the same table.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from interpose.report.errors import AuxPart, Describe, Error, ErrorKind
+from interpose.report.stack import Stack, StackResolver
+from interpose.report.suppressions import Component, ExactExtra, Extra
+
+from .addrinfo import AddressSpace, describe_address
+from .options import LEAK_KINDS
+
+COMPONENT = "Memcheck"
+_SIZES = (1, 2, 4, 8, 16, 32)
+
+
+class ErrKind(enum.IntEnum):
+    """``enum ip_errkind`` of abi.h, in its order."""
+
+    NONE = 0
+    READ = 1
+    WRITE = 2
+    JUMP = 3
+    VALUE = 4
+    COND = 5
+    PARAM_REG = 6
+    PARAM_UNADDR = 7
+    PARAM_UNDEF = 8
+    FREE = 9
+    MISMATCH = 10
+    OVERLAP = 11
+    FISHY = 12
+    REALLOC_ZERO = 13
+    ALIGN = 14
+    SIZE_ALIGN = 15
+    CHECK_UNADDR = 16
+    CHECK_UNDEF = 17
+    SIZE_MISMATCH = 18
+    ALIGN_MISMATCH = 19
+    MEMPOOL = 20
+    UNSAFE_ZERO = 21
+    CORE_MEM = 22
+
+
+@dataclass(frozen=True)
+class ErrorRecord:
+    """``struct ip_error`` of abi.h.  ``frames[0]`` is the program counter, the rest are return addresses.
+
+    ``text`` and ``aux`` by kind:
+
+    ==============  ==============================  ==========================================
+    PARAM_*         parameter: ``write(buf)``
+    OVERLAP         function                        source, destination, length (0: not shown)
+    FISHY           ``malloc(size)``                value
+    REALLOC_ZERO    function
+    ALIGN           reason, may be empty            alignment
+    SIZE_ALIGN      reason, may be empty            size, alignment
+    SIZE_MISMATCH   ``new/delete``                  size
+    ALIGN_MISMATCH  ``new/delete``                  alignment (0: default) then, at release
+    CORE_MEM        what was being read
+    ==============  ==============================  ==========================================
+    """
+
+    kind: ErrKind
+    size: int = 0
+    addr: int = 0
+    pc: int = 0
+    sp: int = 0
+    aux: tuple[int, int, int, int] = (0, 0, 0, 0)
+    otag: int = 0
+    frames: tuple[int, ...] = ()
+    text: str = ""
+
+    _FORMAT = struct.Struct("<IIQQQ4QII512Q256s")
+
+    @classmethod
+    def decode(cls, data: bytes | bytearray | memoryview) -> ErrorRecord:
+        """Read a ``struct ip_error``."""
+        fields = cls._FORMAT.unpack_from(data)
+        kind, size, addr, pc, sp, a0, a1, a2, a3, otag, n_frames = fields[:11]
+        frames = fields[11 : 11 + min(n_frames, 512)]
+        text = fields[-1].split(b"\0", 1)[0].decode("utf-8", "replace")
+        return cls(ErrKind(kind), size, addr, pc, sp, (a0, a1, a2, a3), otag, frames, text)
+
+
+class OriginKind(enum.Enum):
+    """Where an undefined value came from, as the origin line says it."""
+
+    HEAP = " by a heap allocation"
+    STACK = " by a stack allocation"
+    CLIENT = " by a client request"
+    UNKNOWN = ""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The origin of an undefined value (``--track-origins=yes``)."""
+
+    kind: OriginKind
+    stack: Stack | None
+
+    def part(self) -> AuxPart:
+        return AuxPart(f"Uninitialised value was created{self.kind.value}", self.stack)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _sized(prefix: str) -> Callable[[ErrorRecord], str]:
+    """``Addr4``: odd sizes count as the next size that has a kind."""
+
+    def name(record: ErrorRecord) -> str:
+        return f"{prefix}{next((size for size in _SIZES if size >= record.size), _SIZES[-1])}"
+
+    return name
+
+
+def _overlap(record: ErrorRecord) -> str:
+    src, dst, length, _ = record.aux
+    tail = f", {length}" if length else ""
+    return f"Source and destination overlap in {record.text}(0x{dst:x}, 0x{src:x}{tail})"
+
+
+def _fishy(record: ErrorRecord) -> str:
+    function, _, argument = record.text.rstrip(")").partition("(")
+    value = _signed(record.aux[0])
+    return f"Argument '{argument}' of function {function} has a fishy (possibly negative) value: {value}"
+
+
+def _reason(record: ErrorRecord) -> str:
+    return f" {record.text.strip()}" if record.text.strip() else ""
+
+
+def _align_mismatch(record: ErrorRecord) -> str:
+    def shown(value: int) -> str:
+        return str(value) if value else "default-aligned"
+
+    alloc, dealloc = record.aux[:2]
+    return (
+        f"Mismatched {record.text} alignment alloc value: {shown(alloc)} dealloc value: {shown(dealloc)}"
+    )
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One kind of error."""
+
+    xml: str
+    suppression: str | Callable[[ErrorRecord], str]
+    what: Callable[[ErrorRecord], str]
+    address: bool = False
+    """A description of the address follows."""
+    origin: bool = False
+    """The origin of the value follows, if known."""
+    extra: Callable[[ErrorRecord], Hashable] = lambda record: None
+    supp_extra: Callable[[ErrorRecord], str | None] = lambda record: None
+
+
+def _text(record: ErrorRecord) -> str:
+    return record.text
+
+
+_FREE = "Invalid free() / delete / delete[] / realloc()"
+_PARAM = "Syscall param {0.text} "
+
+KINDS: dict[ErrKind, _Row] = {
+    ErrKind.READ: _Row(
+        "InvalidRead", _sized("Addr"), "Invalid read of size {0.size}".format, address=True,
+        extra=lambda record: record.size,
+    ),
+    ErrKind.WRITE: _Row(
+        "InvalidWrite", _sized("Addr"), "Invalid write of size {0.size}".format, address=True,
+        extra=lambda record: record.size,
+    ),
+    ErrKind.JUMP: _Row(
+        "InvalidJump", "Jump", "Jump to the invalid address stated on the next line".format, address=True
+    ),
+    ErrKind.VALUE: _Row(
+        "UninitValue", _sized("Value"), "Use of uninitialised value of size {0.size}".format, origin=True,
+        extra=lambda record: record.size,
+    ),
+    ErrKind.COND: _Row(
+        "UninitCondition", "Cond", "Conditional jump or move depends on uninitialised value(s)".format,
+        origin=True,
+    ),
+    ErrKind.PARAM_REG: _Row(
+        "SyscallParam", "Param", (_PARAM + "contains uninitialised byte(s)").format, origin=True,
+        extra=_text, supp_extra=_text,
+    ),
+    ErrKind.PARAM_UNADDR: _Row(
+        "SyscallParam", "Param", (_PARAM + "points to unaddressable byte(s)").format, address=True,
+        extra=_text, supp_extra=_text,
+    ),
+    ErrKind.PARAM_UNDEF: _Row(
+        "SyscallParam", "Param", (_PARAM + "points to uninitialised byte(s)").format,
+        address=True, origin=True, extra=_text, supp_extra=_text,
+    ),
+    ErrKind.CHECK_UNADDR: _Row(
+        "ClientCheck", "User", "Unaddressable byte(s) found during client check request".format, address=True,
+        extra=lambda record: "unaddressable",
+    ),
+    ErrKind.CHECK_UNDEF: _Row(
+        "ClientCheck", "User", "Uninitialised byte(s) found during client check request".format,
+        address=True, origin=True, extra=lambda record: "undefined",
+    ),
+    ErrKind.FREE: _Row("InvalidFree", "Free", _FREE.format, address=True),
+    ErrKind.MISMATCH: _Row(
+        "MismatchedFree", "Free", "Mismatched free() / delete / delete []".format, address=True
+    ),
+    ErrKind.OVERLAP: _Row("Overlap", "Overlap", _overlap, extra=_text),
+    ErrKind.MEMPOOL: _Row("InvalidMemPool", "Mempool", "Illegal memory pool address".format, address=True),
+    ErrKind.FISHY: _Row("FishyValue", "FishyValue", _fishy, extra=_text, supp_extra=_text),
+    ErrKind.REALLOC_ZERO: _Row(
+        "ReallocSizeZero", "ReallocZero", "{0.text}() with size 0".format, address=True
+    ),
+    ErrKind.ALIGN: _Row(
+        "InvalidAlignment", "BadAlign",
+        lambda record: f"Invalid alignment value: {record.aux[0]}{_reason(record)}",
+    ),
+    ErrKind.SIZE_ALIGN: _Row(
+        "InvalidSizeAndAlignment", "BadAlign",
+        lambda record: (
+            f"Invalid size value: {record.aux[0]} alignment value: {record.aux[1]}{_reason(record)}"
+        ),
+    ),
+    ErrKind.UNSAFE_ZERO: _Row(
+        "InvalidSize", "UnsafeZeroSize",
+        "Unsafe allocation with size of zero is implementation-defined".format,
+    ),
+    ErrKind.SIZE_MISMATCH: _Row(
+        "MismatchedAllocateDeallocateSize", "SizeMismatch",
+        "Mismatched {0.text} size value: {0.aux[0]}".format, address=True,
+    ),
+    ErrKind.ALIGN_MISMATCH: _Row(
+        "MismatchedAllocateDeallocateAlignment", "AlignMismatch", _align_mismatch, address=True
+    ),
+    ErrKind.CORE_MEM: _Row(
+        "CoreMemError", "CoreMem", "{0.text} contains unaddressable byte(s)".format, extra=_text
+    ),
+}
+
+UNDEFINED_KINDS = frozenset(kind for kind, row in KINDS.items() if row.origin)
+"""Errors about definedness: after one, the run ends with the hint to track origins."""
+
+LEAK_XML = {
+    "definite": "Leak_DefinitelyLost",
+    "indirect": "Leak_IndirectlyLost",
+    "possible": "Leak_PossiblyLost",
+    "reachable": "Leak_StillReachable",
+}
+_LEAK_EXTRA = "match-leak-kinds:"
+
+
+def leak_error_kind(kind: str) -> ErrorKind:
+    """The error kind of a loss record."""
+    return ErrorKind(LEAK_XML[kind], "Leak", COMPONENT)
+
+
+def parse_leak_kinds(text: str) -> frozenset[str]:
+    """A set of leak kinds: a comma list, or ``all`` or ``none`` alone (options.md section 1)."""
+    text = text.strip()
+    if text == "all":
+        return frozenset(LEAK_KINDS)
+    if text == "none":
+        return frozenset()
+    kinds = frozenset(text.split(","))
+    if not kinds <= set(LEAK_KINDS):
+        raise ValueError(text)
+    return kinds
+
+
+@dataclass(frozen=True)
+class LeakExtra:
+    """``match-leak-kinds: SET``; without it an entry matches every kind."""
+
+    required: bool = False
+
+    def parse(self, line: str) -> frozenset[str] | None:
+        if line.startswith(_LEAK_EXTRA):
+            return parse_leak_kinds(line[len(_LEAK_EXTRA) :])
+        if line == "}" or line.startswith(("fun:", "obj:", "...")):
+            return None
+        raise ValueError(line)
+
+    def matches(self, value: frozenset[str] | None, error: Error) -> bool:
+        return value is None or error.leak_kind in value
+
+
+def suppression_component() -> Component:
+    """The suppression kinds of this tool, from the table of kinds."""
+    extras: dict[str, Extra] = {
+        "Param": ExactExtra(required=True),
+        "FishyValue": ExactExtra(required=False, form=r"[^()\s]+\([^()]*\)"),
+    }
+    kinds: dict[str, Extra | None] = {"Leak": LeakExtra()}
+    for kind, row in KINDS.items():
+        if callable(row.suppression):
+            names = [row.suppression(ErrorRecord(kind, size=size)) for size in _SIZES]
+        else:
+            names = [row.suppression]
+        for name in names:
+            kinds[name] = extras.get(name)
+    return Component(COMPONENT, kinds, {"Value0": "Cond", "BadSize": "UnsafeZeroSize"})
+
+
+OriginLookup = Callable[[ErrorRecord], Origin | None]
+
+
+def build_error(
+    record: ErrorRecord,
+    resolver: StackResolver,
+    space: AddressSpace,
+    tid: int,
+    thread_name: str | None = None,
+    origin_of: OriginLookup | None = None,
+) -> tuple[Error, Describe]:
+    """The error of a record, and the function that yields its address description and origin when asked."""
+    row = KINDS[record.kind]
+    suppression = row.suppression(record) if callable(row.suppression) else row.suppression
+    error = Error(
+        kind=ErrorKind(row.xml, suppression, COMPONENT),
+        tid=tid,
+        what=(row.what(record),),
+        stack=resolver.normalise(record.frames),
+        thread_name=thread_name,
+        extra=(record.kind, row.extra(record)),
+        suppression_extra=row.supp_extra(record),
+        size=record.size,
+    )
+
+    def describe() -> Sequence[AuxPart]:
+        parts: list[AuxPart] = []
+        if row.address and (record.addr or record.kind is not ErrKind.REALLOC_ZERO):
+            parts += describe_address(space, record.addr, tid)
+        if row.origin and origin_of is not None and (origin := origin_of(record)) is not None:
+            parts.append(origin.part())
+        return parts
+
+    return error, describe

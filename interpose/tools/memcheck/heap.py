@@ -1,0 +1,95 @@
+"""The client's heap as the supervisor sees it: live and freed blocks, and lookups among them.
+
+The runtime keeps the tables in the client's memory; whoever reads them fills these records.  Stacks are
+normalised (``interpose.report.stack``): return addresses already less one.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from interpose.report.stack import Stack
+
+REDZONE = 16
+"""Addresses this near to a block are described by it (output.md section 4)."""
+
+FAR = 64
+"""Addresses this near are described by a block if nothing better is known."""
+
+
+class AllocKind(enum.Enum):
+    """How a block was allocated; releasing it otherwise is a mismatch."""
+
+    MALLOC = "malloc"
+    NEW = "new"
+    NEW_ARRAY = "new[]"
+    CUSTOM = "custom"
+    """MALLOCLIKE_BLOCK."""
+    POOL = "pool"
+    """MEMPOOL_ALLOC."""
+
+
+@dataclass(frozen=True)
+class HeapBlock:
+    """One block.  ``alloc_stack`` and ``free_stack`` are None where ``--keep-stacktraces`` keeps none."""
+
+    addr: int
+    size: int
+    kind: AllocKind = AllocKind.MALLOC
+    alloc_stack: Stack | None = None
+    free_stack: Stack | None = None
+    freed: bool = False
+
+    @property
+    def end(self) -> int:
+        return self.addr + self.size
+
+    def distance(self, addr: int) -> int:
+        """Bytes between the address and the block, 0 inside it (and at the start of an empty one)."""
+        if addr < self.addr:
+            return self.addr - addr
+        if addr < self.end or addr == self.addr:
+            return 0
+        return addr - self.end + 1
+
+
+@dataclass
+class BlockMap:
+    """Blocks in order of address, for lookups by address.  Blocks do not overlap, unless they are nested."""
+
+    blocks: list[HeapBlock] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, blocks: Iterable[HeapBlock]) -> BlockMap:
+        return cls(sorted(blocks, key=lambda block: (block.addr, -block.size)))
+
+    def __post_init__(self) -> None:
+        self._starts = [block.addr for block in self.blocks]
+
+    def near(self, addr: int, distance: int = 0) -> HeapBlock | None:
+        """The nearest block not farther than ``distance`` from the address; of nested ones the inner."""
+        at = bisect_right(self._starts, addr)
+        best: HeapBlock | None = None
+        # Nested blocks (metapools) make the owner of an address lie further back than the neighbour.
+        for index in range(at, max(-1, at - 8), -1):
+            if index >= len(self.blocks):
+                continue
+            block = self.blocks[index]
+            found = block.distance(addr)
+            if found <= distance and (best is None or found < best.distance(addr)):
+                best = block
+        return best
+
+
+@dataclass
+class HeapStats:
+    """The numbers of HEAP SUMMARY.  ``frees`` counts invalid frees too (output.md section 6)."""
+
+    allocs: int = 0
+    frees: int = 0
+    bytes_allocated: int = 0
+    bytes_in_use: int = 0
+    blocks_in_use: int = 0

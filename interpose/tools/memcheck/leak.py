@@ -1,0 +1,385 @@
+"""Leak search: which blocks can the program still reach? (memcheck manual, "Memory leak detection")
+
+One pass over the client's memory finds every aligned word that points into a block; C does it
+(``jit/leak_scan.c``).  A word that lies in a block is an edge of a graph, any other a root.  What cannot be
+trusted, because it is undefined or not addressable, is removed from the few hits rather than tested
+on every word.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from .heap import AllocKind, HeapBlock
+from .options import LEAK_HEURISTICS
+
+WORD = 8
+CHUNK = 4 << 20
+"""Bytes of client memory copied at a time."""
+_HITS = 1 << 16
+_NO_HOLDER = 0xFFFF_FFFF
+
+class State(enum.IntEnum):
+    """The four leak kinds, in the order of loss records of equal size."""
+
+    REACHABLE = 0
+    POSSIBLE = 1
+    INDIRECT = 2
+    DEFINITE = 3
+
+    @property
+    def word(self) -> str:
+        """The name used by options and suppressions."""
+        return self.name.lower()
+
+
+class LeakMemory(Protocol):
+    """What a search needs of the stopped client."""
+
+    def regions(self) -> Iterable[tuple[int, int]]:
+        """Readable ranges of the client, stacks and heap included, without overlap.
+
+        They may hold red zones and dead stack: only words that :meth:`valid_words` admits count.
+        """
+
+    def read(self, addr: int, length: int, /) -> bytes | None:
+        """A copy of client memory, None if it cannot be read as a whole."""
+
+    def valid_words(self, addrs: Sequence[int], /) -> Sequence[bool]:
+        """For aligned words, in ascending order: are all eight bytes addressable and defined?"""
+
+    def registers(self) -> Iterable[int]:
+        """Defined values of the general registers of all threads."""
+
+    def is_code(self, addr: int, /) -> bool:
+        """Does an executable mapping hold the address?"""
+
+
+class Hit(NamedTuple):
+    """A pointer into a block: found at ``where`` (0: a register), in the block ``holder`` (-1: a root)."""
+
+    where: int
+    holder: int
+    block: int
+    offset: int
+
+
+@dataclass
+class LeakSearch:
+    """The result: a state for each block, by index into ``blocks``."""
+
+    blocks: list[HeapBlock]
+    state: list[State] = field(default_factory=list)
+    clique: list[int] = field(default_factory=list)
+    """For an indirectly lost block, the definitely lost one that it hangs on; else itself."""
+    heuristic: list[str | None] = field(default_factory=list)
+    """The heuristic that alone makes a block reachable."""
+    hits: list[Hit] = field(default_factory=list)
+    checked_bytes: int = 0
+
+    def indirect_of(self) -> dict[int, tuple[int, int]]:
+        """For each leader: bytes and blocks lost with it."""
+        sums: dict[int, tuple[int, int]] = {}
+        for index, leader in enumerate(self.clique):
+            if leader != index:
+                size, count = sums.get(leader, (0, 0))
+                sums[leader] = (size + self.blocks[index].size, count + 1)
+        return sums
+
+
+def search(
+    blocks: Iterable[HeapBlock], memory: LeakMemory, heuristics: Iterable[str] = LEAK_HEURISTICS
+) -> LeakSearch:
+    """Search for pointers to the live blocks."""
+    kept, outer = _without_outer(blocks)
+    result = LeakSearch(kept)
+    hits, result.checked_bytes = find_hits(kept, memory)
+    if outer:
+        hits = [hit for hit in hits if hit.holder >= 0 or not _inside(outer, hit.where)]
+    usable = memory.valid_words([hit.where for hit in hits]) if hits else ()
+    hits = [hit for hit, good in zip(hits, usable, strict=True) if good]
+    index = BlockIndex(kept)
+    for value in memory.registers():
+        if (found := index.find(value)) is not None:
+            hits.append(Hit(0, -1, found, value - kept[found].addr))
+    result.hits = hits
+    _classify(result, Heuristics(heuristics, memory))
+    return result
+
+
+def _without_outer(blocks: Iterable[HeapBlock]) -> tuple[list[HeapBlock], list[tuple[int, int]]]:
+    """Of nested blocks only the inner ones are reported (client-requests.md section 3).
+
+    The words of the outer ones are no roots either.
+    """
+    kept: list[HeapBlock] = []
+    outer: list[tuple[int, int]] = []
+    for block in sorted(blocks, key=lambda block: (block.addr, -block.size)):
+        while kept and block.addr < kept[-1].end:
+            last = kept.pop()
+            outer.append((last.addr, last.end))
+        kept.append(block)
+    return kept, sorted(outer)
+
+
+def _inside(ranges: list[tuple[int, int]], addr: int) -> bool:
+    at = bisect_right(ranges, (addr, 1 << 64)) - 1
+    return at >= 0 and ranges[at][0] <= addr < ranges[at][1]
+
+
+class BlockIndex:
+    """Which block holds an address; an empty block holds its start."""
+
+    def __init__(self, blocks: Sequence[HeapBlock]) -> None:
+        self.blocks = blocks
+        self._starts = [block.addr for block in blocks]
+
+    def find(self, addr: int) -> int | None:
+        at = bisect_right(self._starts, addr) - 1
+        if at >= 0 and (addr < self.blocks[at].end or addr == self.blocks[at].addr):
+            return at
+        return None
+
+
+# -- scanning ------------------------------------------------------------------------------------------------
+
+
+def find_hits(blocks: Sequence[HeapBlock], memory: LeakMemory) -> tuple[list[Hit], int]:
+    """All words of the client's memory that point into the blocks, and the number of bytes looked at."""
+    scanner = make_scanner(blocks)
+    hits: list[Hit] = []
+    checked = 0
+    for start, end in memory.regions():
+        start = (start + WORD - 1) & -WORD
+        end &= -WORD
+        for addr, data in _copies(memory, start, end):
+            checked += len(data)
+            hits += scanner(addr, data)
+    return hits, checked
+
+
+def _copies(memory: LeakMemory, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """A region in chunks; where a chunk cannot be read, its readable pages."""
+    page = 4096
+    while start < end:
+        length = min(CHUNK, end - start)
+        data = memory.read(start, length)
+        if data is not None:
+            yield start, data
+        elif length > page:
+            for at in range(start, start + length, page):
+                part = memory.read(at, min(page, start + length - at))
+                if part is not None:
+                    yield at, part
+        start += length
+
+
+Scanner = Callable[[int, bytes], list[Hit]]
+
+
+def make_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
+    """The fastest scanner there is: C if the extension is built, else Python."""
+    if not blocks:
+        return lambda base, data: []
+    try:
+        from interpose.jit import _native
+    except ImportError:
+        return python_scanner(blocks)
+    if not hasattr(_native.lib, "ip_scan_words"):
+        return python_scanner(blocks)
+    return native_scanner(blocks, _native.ffi, _native.lib)
+
+
+def native_scanner(blocks: Sequence[HeapBlock], ffi: Any, lib: Any) -> Scanner:
+    """Scan with ``ip_scan_words``."""
+    ranges = ffi.new("struct ip_range[]", len(blocks))
+    flat = array("Q", (value for block in blocks for value in (block.addr, block.end)))
+    ffi.memmove(ranges, flat, len(flat) * WORD)
+    low, high = blocks[0].addr, max(block.end for block in blocks)
+    out = ffi.new("struct ip_hit[]", _HITS)
+    one = struct.Struct("<QQII")
+
+    def scan(base: int, data: bytes) -> list[Hit]:
+        words = ffi.from_buffer("uint64_t[]", data)
+        total = len(data) // WORD
+        at = 0
+        hits: list[Hit] = []
+        while at < total:
+            count = lib.ip_scan_words(
+                words + at, total - at, base + at * WORD, ranges, len(blocks), low, high, out, _HITS
+            )
+            for where, offset, block, holder in one.iter_unpack(ffi.buffer(out, count * one.size)):
+                hits.append(Hit(where, -1 if holder == _NO_HOLDER else holder, block, offset))
+            if count < _HITS:
+                break
+            at = (hits[-1].where - base) // WORD + 1
+        return hits
+
+    return scan
+
+
+def python_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
+    """The same in Python, for a tree without the extension."""
+    index = BlockIndex(blocks)
+    low, high = blocks[0].addr, max(block.end for block in blocks)
+
+    def scan(base: int, data: bytes) -> list[Hit]:
+        hits = []
+        for number, word in enumerate(array("Q", data[: len(data) & -WORD])):
+            if low <= word <= high and (block := index.find(word)) is not None:
+                where = base + number * WORD
+                holder = index.find(where)
+                inside = holder is not None and where < blocks[holder].end
+                hits.append(Hit(where, holder if inside else -1, block, word - blocks[block].addr))
+        return hits
+
+    return scan
+
+
+# -- heuristics ----------------------------------------------------------------------------------------------
+
+
+class Heuristics:
+    """Interior pointers that C++ and sqlite make on purpose (``--leak-check-heuristics``)."""
+
+    def __init__(self, enabled: Iterable[str], memory: LeakMemory) -> None:
+        wanted = frozenset(enabled)
+        self._enabled = [name for name in LEAK_HEURISTICS if name in wanted]
+        self._memory = memory
+
+    def match(self, block: HeapBlock, offset: int) -> str | None:
+        """The heuristic under which a pointer to ``offset`` counts as one to the start."""
+        for name in self._enabled:
+            if getattr(self, f"_{name}")(block, offset):
+                return name
+        return None
+
+    def _word(self, addr: int) -> int | None:
+        data = self._memory.read(addr, WORD)
+        if data is None or (addr % WORD == 0 and not self._memory.valid_words([addr])[0]):
+            return None
+        return int.from_bytes(data, "little")
+
+    def _stdstring(self, block: HeapBlock, offset: int) -> bool:
+        """A std::string of the copy-on-write kind: length, capacity, reference count, then the characters."""
+        header = 3 * WORD
+        if offset != header or block.size < header + 1:
+            return False
+        length = self._word(block.addr)
+        capacity = self._word(block.addr + WORD)
+        if length is None or capacity is None:
+            return False
+        return length <= capacity and header + capacity + 1 == block.size
+
+    def _length64(self, block: HeapBlock, offset: int) -> bool:
+        """The first eight bytes hold the size of the rest."""
+        return offset == WORD and block.size > WORD and self._word(block.addr) == block.size - WORD
+
+    def _newarray(self, block: HeapBlock, offset: int) -> bool:
+        """new[] of objects with destructors: their number comes first."""
+        if block.kind is not AllocKind.NEW_ARRAY or offset != WORD or block.size <= WORD:
+            return False
+        count = self._word(block.addr)
+        return bool(count) and (block.size - WORD) % count == 0
+
+    def _multipleinheritance(self, block: HeapBlock, offset: int) -> bool:
+        """A pointer to a base class part: there and at the start lie pointers to virtual function tables."""
+        if offset % WORD or offset + WORD > block.size or block.addr % WORD:
+            return False
+        return self._is_table(self._word(block.addr)) and self._is_table(self._word(block.addr + offset))
+
+    def _is_table(self, addr: int | None) -> bool:
+        """Functions of a table: among its first words at least one points at code, the others are null."""
+        if not addr or addr % WORD:
+            return False
+        for number in range(4):
+            function = self._memory.read(addr + number * WORD, WORD)
+            if function is None:
+                return False
+            target = int.from_bytes(function, "little")
+            if target:
+                return self._memory.is_code(target)
+        return False
+
+
+# -- classification ------------------------------------------------------------------------------------------
+
+
+def _classify(result: LeakSearch, heuristics: Heuristics) -> None:
+    blocks = result.blocks
+    count = len(blocks)
+    state: list[State | None] = [None] * count
+    result.heuristic = [None] * count
+    result.clique = list(range(count))
+    edges: list[list[Hit]] = [[] for _ in blocks]
+    roots: list[Hit] = []
+    for hit in result.hits:
+        (edges[hit.holder] if hit.holder >= 0 else roots).append(hit)
+
+    # Reachable: chains of start-pointers.  Pointers by heuristic wait until those are exhausted, so that a
+    # block counts as reached by one only if nothing better reaches it.
+    queue: list[Hit] = list(roots)
+    waiting: list[Hit] = []
+    interior: list[Hit] = []
+    while queue or waiting:
+        if not queue:
+            hit = waiting.pop()
+            if state[hit.block] is not None:
+                continue
+            name = heuristics.match(blocks[hit.block], hit.offset)
+            if name is None:
+                interior.append(hit)
+                continue
+            result.heuristic[hit.block] = name
+        else:
+            hit = queue.pop()
+            if state[hit.block] is not None:
+                continue
+            if hit.offset:
+                waiting.append(hit)
+                continue
+        state[hit.block] = State.REACHABLE
+        queue += edges[hit.block]
+
+    # Possibly lost: the chain has an interior-pointer somewhere.
+    queue = [hit for hit in interior if state[hit.block] is None]
+    while queue:
+        hit = queue.pop()
+        if state[hit.block] is None:
+            state[hit.block] = State.POSSIBLE
+            queue += edges[hit.block]
+
+    # Lost: whatever another lost block leads to hangs on that one.
+    for first in range(count):
+        if state[first] is None:
+            state[first] = State.DEFINITE
+            _gather(first, state, edges, result.clique)
+    for index, leader in enumerate(result.clique):
+        result.clique[index] = _leader(result.clique, leader)
+    result.state = [State.DEFINITE if each is None else each for each in state]
+
+
+def _gather(first: int, state: list[State | None], edges: list[list[Hit]], clique: list[int]) -> None:
+    """Hang on ``first`` what it leads to: unseen blocks, and earlier leaders with all that is theirs."""
+    queue = list(edges[first])
+    while queue:
+        index = queue.pop().block
+        if index == first or state[index] not in (None, State.DEFINITE):
+            continue
+        seen_before = state[index] is State.DEFINITE
+        state[index] = State.INDIRECT
+        clique[index] = first
+        if not seen_before:
+            queue += edges[index]
+
+
+def _leader(clique: list[int], index: int) -> int:
+    while clique[index] != index:
+        index = clique[index]
+    return index

@@ -1,0 +1,311 @@
+"""Loss records: leaks merged by state and allocation stack, compared with the previous search, and printed
+(output.md section 6)."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from interpose.report.errors import Error, ErrorManager, Outcome
+from interpose.report.stack import Stack
+from interpose.report.text import LogLike
+
+from .errors import leak_error_kind
+from .heap import HeapBlock
+from .leak import LeakMemory, LeakSearch, State, search
+from .options import LEAK_HEURISTICS
+
+RESOLUTION = {"low": 2, "med": 4, "high": None}
+"""Frames compared to merge records, by ``--leak-resolution``; None: all."""
+
+_LOST = {
+    State.DEFINITE: "definitely lost",
+    State.INDIRECT: "indirectly lost",
+    State.POSSIBLE: "possibly lost",
+    State.REACHABLE: "still reachable",
+}
+
+
+class Delta(enum.Enum):
+    """Which records are shown, compared with the previous search (monitor.md section 5)."""
+
+    ANY = "any"
+    INCREASED = "increased"
+    CHANGED = "changed"
+    NEW = "new"
+
+
+@dataclass(frozen=True)
+class LeakOptions:
+    """How one search reports.  The defaults are those of the exit-time search."""
+
+    full: bool = False
+    resolution: str = "high"
+    show_kinds: frozenset[str] = frozenset({"definite", "possible"})
+    error_kinds: frozenset[str] = frozenset({"definite", "possible"})
+    heuristics: frozenset[str] = frozenset(LEAK_HEURISTICS)
+    delta: Delta = Delta.ANY
+    count_errors: bool = True
+    """False for searches that the monitor asks for: their records are no errors."""
+    max_shown: int | None = None
+    """Show only so many records, the largest."""
+    from_monitor: bool = False
+    """Word the hints for the monitor."""
+    verbosity: int = 1
+    tid: int = 1
+    thread_name: str | None = None
+
+
+@dataclass
+class Totals:
+    """Bytes and blocks, and those of the previous search."""
+
+    bytes: int = 0
+    blocks: int = 0
+    old_bytes: int = 0
+    old_blocks: int = 0
+
+    def add(self, size: int, blocks: int) -> None:
+        self.bytes += size
+        self.blocks += blocks
+
+    def next_search(self) -> None:
+        self.old_bytes, self.old_blocks = self.bytes, self.blocks
+        self.bytes = self.blocks = 0
+
+
+@dataclass
+class LossRecord:
+    """The blocks of one state and allocation stack."""
+
+    state: State
+    stack: Stack
+    order: int
+    """Number of the stack among all allocation stacks, by first appearance."""
+    direct: Totals = field(default_factory=Totals)
+    indirect: Totals = field(default_factory=Totals)
+    blocks: list[int] = field(default_factory=list)
+    """Indices into the search's blocks."""
+    number: int = 0
+    suppressed: bool = False
+
+    @property
+    def bytes(self) -> int:
+        return self.direct.bytes + self.indirect.bytes
+
+    @property
+    def old_bytes(self) -> int:
+        return self.direct.old_bytes + self.indirect.old_bytes
+
+    @property
+    def is_new(self) -> bool:
+        return self.direct.old_blocks == 0 and self.direct.blocks > 0
+
+    def passes(self, delta: Delta) -> bool:
+        """Whether the record is of interest under a delta mode."""
+        if delta is Delta.ANY:
+            return self.direct.blocks > 0
+        if delta is Delta.NEW:
+            return self.is_new
+        if delta is Delta.INCREASED:
+            return self.bytes > self.old_bytes or self.direct.blocks > self.direct.old_blocks
+        return self.bytes != self.old_bytes or self.direct.blocks != self.direct.old_blocks
+
+    def text(self, total: int, delta: Delta) -> str:
+        """``N bytes in N blocks are definitely lost in loss record I of N``."""
+
+        def amount(now: int, old: int) -> str:
+            return amount_text(now, old, delta is not Delta.ANY)
+
+        def direct_indirect() -> str:
+            if not self.indirect.bytes and not self.indirect.blocks:
+                return ""
+            direct = amount(self.direct.bytes, self.direct.old_bytes)
+            indirect = amount(self.indirect.bytes, self.indirect.old_bytes)
+            return f" ({direct} direct, {indirect} indirect)"
+
+        new = "new " if delta is not Delta.ANY and self.is_new else ""
+        return (
+            f"{amount(self.bytes, self.old_bytes)}{direct_indirect()} bytes "
+            f"in {amount(self.direct.blocks, self.direct.old_blocks)} blocks are {_LOST[self.state]} "
+            f"in {new}loss record {self.number:,} of {total:,}"
+        )
+
+
+def amount_text(now: int, old: int, with_change: bool) -> str:
+    """A number, with its change since the previous search in delta modes: ``30 (+30)``, ``0 (-50)``."""
+    return f"{now:,} ({now - old:+,})" if with_change else f"{now:,}"
+
+
+class LeakReporter:
+    """All searches of a run: keeps the records, because the next search is compared with them."""
+
+    def __init__(self, log: LogLike, errors: ErrorManager) -> None:
+        self.log = log
+        self.errors = errors
+        self.totals = {state: Totals() for state in State}
+        self.suppressed = Totals()
+        self.heuristic = {name: Totals() for name in LEAK_HEURISTICS}
+        self.last_search: LeakSearch | None = None
+        self.listed: list[LossRecord] = []
+        """The records of the last search in order of their numbers."""
+        self._records: dict[tuple[State, Stack], LossRecord] = {}
+        self._orders: dict[Stack, int] = {}
+
+    def run(self, blocks: Iterable[HeapBlock], memory: LeakMemory, options: LeakOptions) -> LeakSearch | None:
+        """Search and report; None if there is nothing to search for."""
+        live = list(blocks)
+        talk = options.verbosity >= 1
+        if not live:
+            self._next_search()
+            self.listed = []
+            if talk:
+                self.log.plain("All heap blocks were freed -- no leaks are possible")
+                self.log.plain("")
+            return None
+        if options.verbosity >= 2:
+            self.log.plain(f"Searching for pointers to {len(live):,} not-freed blocks")
+        result = search(live, memory, options.heuristics)
+        if options.verbosity >= 2:
+            self.log.plain(f"Checked {result.checked_bytes:,} bytes")
+            self.log.plain("")
+        self.merge(result, options)
+        self.report(options)
+        if talk:
+            for line in self.summary_lines(options):
+                self.log.plain(line)
+            self.log.plain("")
+        return result
+
+    def merge(self, result: LeakSearch, options: LeakOptions) -> list[LossRecord]:
+        """Merge the blocks of a search into records, numbered by size, then state, blocks and age."""
+        self._next_search()
+        self.last_search = result
+        frames = RESOLUTION[options.resolution]
+        indirect = result.indirect_of()
+        for index, block in enumerate(result.blocks):
+            stack = (block.alloc_stack or ())[:frames]
+            state = result.state[index]
+            record = self._records.get((state, stack))
+            if record is None:
+                order = self._orders.setdefault(stack, len(self._orders))
+                record = self._records[(state, stack)] = LossRecord(state, block.alloc_stack or (), order)
+            record.blocks.append(index)
+            record.direct.add(block.size, 1)
+            if index in indirect:
+                record.indirect.add(*indirect[index])
+            if (name := result.heuristic[index]) is not None:
+                self.heuristic[name].add(block.size, 1)
+        self.listed = sorted(
+            self._records.values(),
+            key=lambda record: (record.bytes, record.state, record.direct.blocks, record.order),
+        )
+        for number, record in enumerate(self.listed, 1):
+            record.number = number
+        return self.listed
+
+    def _next_search(self) -> None:
+        """What was found last becomes the old; records that were empty then are dropped."""
+        self.errors.suppressions.reset_leaks()
+        for totals in (*self.totals.values(), self.suppressed, *self.heuristic.values()):
+            totals.next_search()
+        self._records = {key: record for key, record in self._records.items() if record.direct.blocks}
+        for record in self._records.values():
+            record.direct.next_search()
+            record.indirect.next_search()
+            record.blocks = []
+            record.suppressed = False
+
+    def report(self, options: LeakOptions) -> None:
+        """Print and count the records; what a suppression matches goes to the suppressed total."""
+        first = self._first_shown(options)
+        for record in self.listed:
+            shown = record.number >= first and self._wants(record, options)
+            if not record.direct.blocks and not shown:
+                continue
+            error = self._error(record, options)
+            counts = options.full and options.count_errors and record.state.word in options.error_kinds
+            outcome = self.errors.report_unique(
+                error, show=shown, counts=counts and record.direct.blocks > 0
+            )
+            record.suppressed = outcome is Outcome.SUPPRESSED
+            entry = error.suppressed_by
+            if entry is not None:
+                self.suppressed.add(record.direct.bytes, record.direct.blocks)
+                entry.bytes += record.direct.bytes
+                entry.blocks += record.direct.blocks
+            else:
+                self.totals[record.state].add(record.direct.bytes, record.direct.blocks)
+
+    def _wants(self, record: LossRecord, options: LeakOptions) -> bool:
+        return options.full and record.state.word in options.show_kinds and record.passes(options.delta)
+
+    def _first_shown(self, options: LeakOptions) -> int:
+        """The smallest record that a limit on the output lets through."""
+        if options.max_shown is None:
+            return 0
+        wanted = [record.number for record in self.listed if self._wants(record, options)]
+        if options.max_shown >= len(wanted):
+            return 0
+        return wanted[-options.max_shown] if options.max_shown else len(self.listed) + 1
+
+    def _error(self, record: LossRecord, options: LeakOptions) -> Error:
+        return Error(
+            kind=leak_error_kind(record.state.word),
+            tid=options.tid,
+            thread_name=options.thread_name,
+            what=(record.text(len(self.listed), options.delta),),
+            stack=record.stack,
+            suppression_extra=f"match-leak-kinds: {record.state.word}",
+            leaked=(record.bytes, record.direct.blocks),
+            leak_kind=record.state.word,
+        )
+
+    def summary_lines(self, options: LeakOptions) -> list[str]:
+        """LEAK SUMMARY and its hints."""
+        with_change = options.delta is not Delta.ANY
+
+        def line(title: str, totals: Totals) -> str:
+            size = amount_text(totals.bytes, totals.old_bytes, with_change)
+            blocks = amount_text(totals.blocks, totals.old_blocks, with_change)
+            return f"{title}: {size} bytes in {blocks} blocks"
+
+        lines = ["LEAK SUMMARY:"]
+        for state in (State.DEFINITE, State.INDIRECT, State.POSSIBLE, State.REACHABLE):
+            lines.append(line(f"   {_LOST[state]:>15}", self.totals[state]))
+        heuristics = [(name, totals) for name, totals in self.heuristic.items() if totals.blocks]
+        if heuristics:
+            lines.append(f"{'':22}of which reachable via heuristic:")
+            lines += [line(f"{'':24}{name:<19}", totals) for name, totals in heuristics]
+        lines.append(line(f"   {'suppressed':>15}", self.suppressed))
+        return lines + self._hints(options)
+
+    def _hints(self, options: LeakOptions) -> list[str]:
+        found = any(totals.blocks for totals in self.totals.values())
+        if not options.full:
+            if not found:
+                return []
+            if options.from_monitor:
+                return ["To see details of leaked memory, give 'full' arg to leak_check"]
+            return ["Rerun with --leak-check=full to see details of leaked memory"]
+        if not self.totals[State.REACHABLE].blocks or State.REACHABLE.word in options.show_kinds:
+            return []
+        how = (
+            "To see them, add 'reachable any' args to leak_check"
+            if options.from_monitor
+            else "To see them, rerun with: --leak-check=full --show-leak-kinds=all"
+        )
+        return ["Reachable blocks (those to which a pointer was found) are not shown.", how]
+
+    # -- what client requests ask for (client-requests.md section 4) -----------------------------------------
+
+    def count(self) -> dict[str, Totals]:
+        """COUNT_LEAKS and COUNT_LEAK_BLOCKS: leaked (definite + indirect), dubious, reachable, suppressed."""
+        definite, indirect = self.totals[State.DEFINITE], self.totals[State.INDIRECT]
+        return {
+            "leaked": Totals(definite.bytes + indirect.bytes, definite.blocks + indirect.blocks),
+            "dubious": self.totals[State.POSSIBLE],
+            "reachable": self.totals[State.REACHABLE],
+            "suppressed": self.suppressed,
+        }
