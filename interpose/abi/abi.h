@@ -4,6 +4,13 @@
  * Offsets that generated code relies on are asserted in abi_check.h.
  * Any change of layout or meaning bumps IP_ABI_VERSION.
  */
+#ifndef INTERPOSE_ABI_H
+#define INTERPOSE_ABI_H
+
+#include <stdint.h>
+
+#pragma once
+#include <stdint.h>
 
 #define IP_ABI_VERSION 1
 #define IP_MAGIC 0x49504f53
@@ -47,6 +54,7 @@ enum ip_gpr {
 #define IP_U_GPR0      0    /* 16 bits */
 #define IP_U_FLAGS     16
 #define IP_U_K         17   /* any of k0..k7 */
+#define IP_U_REDZONE   23   /* [RSP-128, RSP) holds bytes marked defined      */
 #define IP_U_MMX0      24   /* 8 bits */
 #define IP_U_VEC0      32   /* 32 bits */
 
@@ -110,7 +118,12 @@ enum ip_exit_kind {
   IP_X_STOP,        /* bbcount reached zero; continue natively at key-pc     */
   IP_X_CPUID,       /* reserved                                              */
   IP_X_FAULTPC,     /* code cannot be read at key-pc: SIGSEGV                */
-  IP_X_SYSCALL32    /* int 0x80 / sysenter                                   */
+  IP_X_SYSCALL32,   /* int 0x80 / sysenter                                   */
+  /* Slow-path sites: the runtime does its work and resumes at ip_exit.patch.
+     LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
+     TRACK: key = client address of the struct ip_insn.
+     SPCHG: key = guest pc after the instruction, old RSP in tstate.tmp[0].    */
+  IP_XS_LOAD = 64, IP_XS_STORE, IP_XS_TRACK, IP_XS_SPCHG
 };
 struct ip_exit {
   uint64_t key;     /* guest pc plus mode bits                               */
@@ -144,12 +157,12 @@ struct ip_block {
   uint32_t state;      /* 1 live, 0 dropped                                   */
 };
 /* Layout of the meta memory: header, then arrays at these byte offsets. */
-#define IP_META_TT      0x00001000  /* translation table: ip_ttent[1<<20]     */
-#define IP_META_TTBITS  20
+#define IP_META_TT      0x00001000  /* translation table: ip_ttent[1<<19]     */
+#define IP_META_TTBITS  19
 #define IP_META_EXITS   0x01001000  /* ip_exit[1<<21]                         */
 #define IP_META_EXITMAX 0x00200000
-#define IP_META_BLOCKS  0x03001000  /* ip_block[1<<20], sorted by host        */
-#define IP_META_BLKMAX  0x00080000
+#define IP_META_BLOCKS  0x03001000  /* ip_block[], sorted by host             */
+#define IP_META_BLKMAX  0x00030000
 #define IP_META_POINTS  0x05001000  /* ip_point[]                             */
 #define IP_META_PTMAX   0x00800000
 #define IP_META_PCS     0x09001000  /* uint64_t[]: packed guest pcs           */
@@ -177,8 +190,10 @@ enum ip_req {
   IP_R_NONE,
   /* answered by the translator thread */
   IP_R_TRANSLATE,    /* a0 = key, a1 = exit_id or ~0; r0 = host (0: use r1 =
-                        exit kind)                                            */
+                        exit kind). r1 = 1: cache full, flush needed. data:
+                        len/8 guest pages newly translated from               */
   IP_R_INVALIDATE,   /* a0 = addr, a1 = len: drop translations made from it   */
+  IP_R_FLUSH,        /* all threads are out of the cache: forget everything   */
   IP_R_LAST_JIT,
   /* answered by Python */
   IP_R_HELLO = 64,   /* runtime is up; a0 = pid                               */
@@ -258,6 +273,8 @@ struct ip_chan {
 #define IP_C_EXEC_CHILD 2048 /* this image came from an exec                 */
 #define IP_C_KEEP_FREE_STACK 4096
 #define IP_C_KEEP_ALLOC_STACK 8192
+#define IP_C_NO_PARTIAL_LOADS 16384 /* --partial-loads-ok=no                 */
+#define IP_C_REALLOC_ZERO_KEEPS 32768 /* --realloc-zero-bytes-frees=no        */
 
 /* Indices of rt_symbols: client addresses the emitter or Python needs. */
 enum ip_sym {
@@ -296,3 +313,5 @@ struct ip_error {
   uint64_t frames[512];  /* frames[0] = pc; then return addresses            */
   uint8_t  text[256];    /* syscall param name, function name, ...           */
 };
+
+#endif

@@ -1,0 +1,324 @@
+/* Shadow memory of the client's mappings: created, released and moved with them.
+ *
+ * V is not page aligned against the client (IP_V_CONST has an odd page
+ * offset, measured.md point 2), so two neighbouring mappings share the V page
+ * at their border; an A page covers eight client pages.  Hence: pages wholly
+ * inside a range are mapped and unmapped freely, border pages are created when
+ * first needed, filled with 0xff, and never unmapped.
+ */
+#include "shadow.h"
+
+#define NR_mmap 9
+#define NR_munmap 11
+#define NR_mremap 25
+#define NR_fcntl 72
+#define NR_close 3
+#define NR_ftruncate 77
+#define NR_memfd_create 319
+#define PROT_RW 3
+#define F_DUPFD_CLOEXEC 1030
+#define MAP_SHARED 0x01
+#define MAP_PRIVATE 0x02
+#define MAP_FIXED 0x10
+#define MAP_ANON 0x20
+#define MAP_NORESERVE 0x4000
+#define MAP_FIXED_NOREPLACE 0x100000
+#define MREMAP_MAYMOVE 1
+#define MREMAP_FIXED 2
+#define EEXIST_NEG (-17)
+
+/* Pages of 0xff come from private maps of one small memfd: untouched they cost
+ * nothing, touched they are copied by the kernel. */
+#define ONES_LEN (2ull << 20)
+/* Below this, writing is cheaper than another kernel mapping. */
+#define ONES_MIN (64ull << 10)
+/* A range of 0xff beyond this would need too many kernel mappings. */
+#define ONES_MAX (16ull << 30)
+/* rt_shadow_set: from here on replace pages instead of writing them. */
+#define REMAP_MIN (4ull << 20)
+
+static rt_lock_t map_lock;
+static int ones_fd = -1;
+static u8 chunk_of[2][512]; /* sources for fault-tolerant fills: 0x00, 0xff */
+
+int rt_shadow_fd(void) { return ones_fd; }
+
+static bool failed(long r) { return r < 0 && r >= -4095; }
+
+void rt_shadow_init(struct tstate *ts) {
+    (void)ts;
+    if (!(rt.flags & IP_C_SHADOW))
+        return;
+    sh_fill((u64)chunk_of[1], 0xff, sizeof chunk_of[1]);
+    long fd = sys2(NR_memfd_create, (long)"interpose-ones", 1);
+    if (failed(fd))
+        rt_die("cannot create shadow memory: memfd_create failed (errno %ld)", -fd);
+    /* Out of the way of the guest's descriptors. */
+    long high = sys3(NR_fcntl, fd, F_DUPFD_CLOEXEC, rt.runtime_fd + 8);
+    if (!failed(high)) {
+        sys1(NR_close, fd);
+        fd = high;
+    }
+    ones_fd = (int)fd;
+    long p = sys2(NR_ftruncate, fd, ONES_LEN);
+    if (!failed(p))
+        p = sys6(NR_mmap, 0, ONES_LEN, PROT_RW, MAP_SHARED, fd, 0);
+    if (failed(p))
+        rt_die("cannot create shadow memory: no %lu bytes (errno %ld)", (u64)ONES_LEN, -p);
+    sh_fill((u64)p, 0xff, ONES_LEN);
+    sys2(NR_munmap, p, ONES_LEN);
+}
+
+static void map_anon(u64 at, u64 len) {
+    long r = sys6(NR_mmap, (long)at, (long)len, PROT_RW,
+                  MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (failed(r))
+        rt_die("cannot map %lu bytes of shadow memory (errno %ld): raise the address-space limit "
+               "or vm.max_map_count", len, -r);
+}
+
+/* Whole pages [at, at+len) hold `fill` from now on. */
+static void map_pages(u64 at, u64 len, int fill) {
+    if (fill == 0 || len <= ONES_MIN || len > ONES_MAX) {
+        map_anon(at, len);
+        if (fill && len <= ONES_MIN)
+            sh_fill(at, 0xff, len);
+        return; /* beyond ONES_MAX only definedness is lost, never a false report */
+    }
+    for (u64 n; len; at += n, len -= n) {
+        n = len < ONES_LEN ? len : ONES_LEN;
+        long r = sys6(NR_mmap, (long)at, (long)n, PROT_RW,
+                      MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, ones_fd, 0);
+        if (failed(r))
+            rt_die("cannot map %lu bytes of shadow memory (errno %ld): raise the address-space "
+                   "limit or vm.max_map_count", n, -r);
+    }
+}
+
+/* A border page: exists afterwards; what nobody has claimed reads 0xff. */
+static void need_page(u64 page) {
+    long r = sys6(NR_mmap, (long)page, RT_PAGE, PROT_RW,
+                  MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (r == (long)page)
+        sh_fill(page, 0xff, RT_PAGE);
+    else if (!failed(r)) /* kernel without NOREPLACE chose another place: it exists */
+        sys2(NR_munmap, r, RT_PAGE);
+    else if (r != EEXIST_NEG)
+        rt_die("cannot map a page of shadow memory (errno %ld)", -r);
+}
+
+/* Shadow bytes [lo, hi) are mapped and hold fill. */
+static void range_map(u64 lo, u64 hi, int fill) {
+    u64 first = RT_ROUND_UP(lo, RT_PAGE), last = RT_ROUND_DOWN(hi, RT_PAGE);
+    if (first > last) { /* inside one page */
+        need_page(last);
+        sh_fill(lo, fill, hi - lo);
+        return;
+    }
+    if (lo < first) {
+        need_page(first - RT_PAGE);
+        sh_fill(lo, fill, first - lo);
+    }
+    if (last < hi) {
+        need_page(last);
+        sh_fill(last, fill, hi - last);
+    }
+    if (first < last)
+        map_pages(first, last - first, fill);
+}
+
+/* Fill shadow bytes of which some may not exist. */
+static void fill_safe(u64 lo, u64 hi, int fill) {
+    const u8 *src = chunk_of[fill != 0];
+    for (u64 n; lo < hi; lo += n) {
+        n = sizeof chunk_of[0] - (lo & (sizeof chunk_of[0] - 1)); /* never across a page */
+        if (n > hi - lo)
+            n = hi - lo;
+        if (rt_copy_to(lo, src, n) < 0) {
+            u64 next = RT_ROUND_DOWN(lo, RT_PAGE) + RT_PAGE;
+            n = (next < hi ? next : hi) - lo;
+        }
+    }
+}
+
+static void range_release(u64 lo, u64 hi) {
+    u64 first = RT_ROUND_UP(lo, RT_PAGE), last = RT_ROUND_DOWN(hi, RT_PAGE);
+    if (first >= last) {
+        fill_safe(lo, hi, 0xff);
+        return;
+    }
+    fill_safe(lo, first, 0xff);
+    fill_safe(last, hi, 0xff);
+    sys2(NR_munmap, (long)first, (long)(last - first));
+}
+
+static int v_fill(int state) { return state == RT_SH_DEFINED ? 0 : 0xff; }
+static int a_fill(int state) { return state == RT_SH_NOACCESS ? 0xff : 0; }
+
+static bool in_client(u64 addr, u64 len) {
+    return len && addr < IP_CLIENT_END && len <= IP_CLIENT_END - addr;
+}
+
+void rt_shadow_mapped(u64 addr, u64 len, int state) {
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len))
+        return;
+    rt_lock(&map_lock);
+    range_map(sh_v(addr), sh_v(addr + len), v_fill(state));
+    range_map(sh_a(addr), sh_a(addr + len), a_fill(state));
+    rt_unlock(&map_lock);
+}
+
+void rt_shadow_unmapped(u64 addr, u64 len) {
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len))
+        return;
+    rt_lock(&map_lock);
+    range_release(sh_v(addr), sh_v(addr + len));
+    range_release(sh_a(addr), sh_a(addr + len));
+    rt_unlock(&map_lock);
+    rt_stack_forget(addr, addr + len);
+}
+
+/* Copy shadow bytes, touching destination pages only where they differ. */
+static void copy_sparse(u64 to, u64 from, u64 n) {
+    for (u64 k; n; to += k, from += k, n -= k) {
+        k = RT_PAGE - (to & (RT_PAGE - 1));
+        if (k > n)
+            k = n;
+        if (rt_memcmp((void *)to, (void *)from, k) != 0)
+            sh_copy(to, from, k);
+    }
+}
+
+void rt_shadow_moved(u64 from, u64 to, u64 len) {
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(from, len) || !in_client(to, len))
+        return;
+    rt_lock(&map_lock);
+    u64 lo = sh_v(from), hi = sh_v(from + len), off = to - from;
+    u64 first = RT_ROUND_UP(lo, RT_PAGE), last = RT_ROUND_DOWN(hi, RT_PAGE);
+    range_map(lo + off, hi + off, 0);
+    range_map(sh_a(to), sh_a(to + len), 0);
+    copy_sparse(sh_a(to), sh_a(from), len >> 3);
+    if (first < last) {
+        long r = -1;
+        if (last - first > ONES_MIN) /* one kernel mapping: move its pages */
+            r = sys5(NR_mremap, (long)first, (long)(last - first), (long)(last - first),
+                     MREMAP_MAYMOVE | MREMAP_FIXED, (long)(first + off));
+        if (r != (long)(first + off)) {
+            map_anon(first + off, last - first);
+            copy_sparse(first + off, first, last - first);
+        }
+        copy_sparse(lo + off, lo, first - lo);
+        copy_sparse(last + off, last, hi - last);
+    } else {
+        copy_sparse(lo + off, lo, hi - lo);
+    }
+    range_release(lo, hi);
+    range_release(sh_a(from), sh_a(from + len));
+    rt_unlock(&map_lock);
+    rt_stack_forget(from, from + len);
+}
+
+/* Bits [addr, addr+len) of A.  Partial bytes are shared with neighbours that
+ * another thread may be changing, hence the locked forms. */
+void sh_set_a(u64 addr, u64 len, int bit) {
+    u64 end = addr + len, p = sh_a(addr), q = sh_a(end);
+    u8 head = (u8)(0xff << (addr & 7)), tail = (u8)~(0xff << (end & 7));
+    if (!len)
+        return;
+    if (p == q) {
+        head &= tail;
+        tail = 0;
+    }
+    if (head != 0xff || p == q) {
+        if (bit)
+            __atomic_fetch_or((u8 *)p, head, __ATOMIC_RELAXED);
+        else
+            __atomic_fetch_and((u8 *)p, (u8)~head, __ATOMIC_RELAXED);
+        if (p == q)
+            return;
+        p++;
+    }
+    u8 fill = bit ? 0xff : 0;
+    if (q - p > 64) {
+        sh_fill(p, fill, q - p);
+    } else {
+        u64 word = bit ? ~0ull : 0;
+        for (; q - p >= 8; p += 8)
+            __builtin_memcpy((void *)p, &word, 8);
+        for (; p < q; p++)
+            *(volatile u8 *)p = fill;
+    }
+    if (tail) {
+        if (bit)
+            __atomic_fetch_or((u8 *)q, tail, __ATOMIC_RELAXED);
+        else
+            __atomic_fetch_and((u8 *)q, (u8)~tail, __ATOMIC_RELAXED);
+    }
+}
+
+static void set_v(u64 addr, u64 len, int fill) {
+    u64 p = sh_v(addr);
+    if (len >= REMAP_MIN) {
+        rt_lock(&map_lock);
+        range_map(p, p + len, fill);
+        rt_unlock(&map_lock);
+    } else if (len > 256) {
+        sh_fill(p, fill, len);
+    } else {
+        u64 word = fill ? ~0ull : 0;
+        for (; len >= 8; p += 8, len -= 8)
+            __builtin_memcpy((void *)p, &word, 8);
+        for (; len; p++, len--)
+            *(volatile u8 *)p = (u8)fill;
+    }
+}
+
+void sh_set_mapped(u64 addr, u64 len, int state) {
+    set_v(addr, len, v_fill(state));
+    sh_set_a(addr, len, state == RT_SH_NOACCESS);
+}
+
+void rt_shadow_set(u64 addr, u64 len, int state) {
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len))
+        return;
+    u64 end = addr + len;
+    if (state == RT_SH_NOACCESS) { /* V first: no byte is ever "addressable, unmarked" */
+        fill_safe(sh_v(addr), sh_v(end), 0xff);
+    }
+    /* Head and tail bits one at a time, whole A bytes in bulk. */
+    for (; addr < end && (addr & 7); addr++) {
+        u8 b;
+        if (sh_read(&b, sh_a(addr), 1) == 0)
+            sh_set_a(addr, 1, state == RT_SH_NOACCESS);
+    }
+    u64 mid = RT_ROUND_DOWN(end, 8);
+    if (mid > addr) {
+        fill_safe(sh_a(addr), sh_a(mid), a_fill(state));
+        addr = mid;
+    }
+    for (; addr < end; addr++) {
+        u8 b;
+        if (sh_read(&b, sh_a(addr), 1) == 0)
+            sh_set_a(addr, 1, state == RT_SH_NOACCESS);
+    }
+    if (state != RT_SH_NOACCESS) {
+        u8 b;
+        addr = end - len;
+        /* A large range that exists throughout (its ends do) is replaced. */
+        if (len >= REMAP_MIN && !sh_read(&b, sh_v(addr), 1) && !sh_read(&b, sh_v(end - 1), 1))
+            set_v(addr, len, v_fill(state));
+        else
+            fill_safe(sh_v(addr), sh_v(end), v_fill(state));
+    }
+}
+
+void rt_shadow_stack(u64 lo, u64 hi, u64 sp) {
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(lo, hi - lo) || sp < lo || sp > hi)
+        return;
+    rt_lock(&map_lock);
+    if (sp > lo)
+        range_map(sh_v(lo), sh_v(sp), 0xff);
+    range_map(sh_a(RT_ROUND_DOWN(lo, 8)), sh_a(RT_ROUND_UP(hi, 8)), 0);
+    rt_unlock(&map_lock);
+    rt_stack_register(lo, hi);
+}

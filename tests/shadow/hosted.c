@@ -1,0 +1,158 @@
+/* The runtime's services for a hosted build of interpose/shadow, so that its
+ * sources can be tested from Python.  Errors are collected, not sent. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "rt.h"
+
+#define MAX_ERRORS 4096
+
+struct rt_global rt;
+static struct ip_chan chan;
+static struct ip_slot slot;
+struct rt_seg *rt_segs;
+u32 rt_nsegs;
+char *rt_paths;
+
+struct ip_error t_errors[MAX_ERRORS];
+u32 t_n_errors;
+char t_message[256];
+u64 t_maps_fail;
+
+void *rt_memcpy(void *d, const void *s, size_t n) { return memcpy(d, s, n); }
+void *rt_memset(void *d, int c, size_t n) { return memset(d, c, n); }
+int rt_memcmp(const void *a, const void *b, size_t n) { return memcmp(a, b, n); }
+size_t rt_strlen(const char *s) { return strlen(s); }
+int rt_snprintf(char *buf, size_t n, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    int r = vsnprintf(buf, n, fmt, ap);
+    va_end(ap);
+    return r;
+}
+void rt_die(const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    abort();
+}
+void *rt_pages(u64 bytes) {
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? (abort(), NULL) : p;
+}
+void rt_free_pages(void *p, u64 bytes) { munmap(p, bytes); }
+
+void rt_lock(rt_lock_t *l) {
+    while (__atomic_exchange_n(&l->v, 1, __ATOMIC_ACQUIRE))
+        __builtin_ia32_pause();
+}
+void rt_unlock(rt_lock_t *l) { __atomic_store_n(&l->v, 0, __ATOMIC_RELEASE); }
+
+static u64 next_map = IP_CLIENT_LO;
+u64 t_map_at(u64 at, u64 len) {
+    void *p = mmap((void *)at, len, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? 0 : (u64)p;
+}
+u64 rt_map_client(u64 hint_low, u64 len, int prot) {
+    (void)hint_low;
+    (void)prot;
+    if (t_maps_fail)
+        return 0;
+    len = RT_ROUND_UP(len, RT_PAGE);
+    u64 at = next_map;
+    next_map += len + 16 * RT_PAGE;
+    at = t_map_at(at, len);
+    if (at)
+        rt_shadow_mapped(at, len, RT_SH_DEFINED);
+    return at;
+}
+bool rt_find_seg(u64 addr, struct rt_seg *out) {
+    (void)addr;
+    (void)out;
+    return false;
+}
+struct ip_slot *rt_slot(struct tstate *ts) {
+    (void)ts;
+    return &slot;
+}
+void rt_request_python(struct tstate *ts, u32 kind) {
+    (void)ts;
+    if (kind == IP_R_ERROR && t_n_errors < MAX_ERRORS)
+        memcpy(&t_errors[t_n_errors++], slot.data, sizeof(struct ip_error));
+    if (kind == IP_R_MESSAGE)
+        snprintf(t_message, sizeof t_message, "%.*s", (int)slot.len, (char *)slot.data);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context) {
+    ucontext_t *uc = context;
+    u64 rip = (u64)uc->uc_mcontext.gregs[REG_RIP];
+    (void)info;
+    if (rip >= (u64)rt_copy_begin && rip < (u64)rt_copy_end) {
+        uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(u64)rt_copy_fault;
+        return;
+    }
+    signal(sig, SIG_DFL);
+}
+
+/* A fresh thread state whose stack is [lo, hi) with RSP at sp. */
+struct tstate *t_init(u64 flags) {
+    static u8 initialised;
+    if (!initialised) {
+        initialised = 1;
+        struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+        sigaction(SIGSEGV, &sa, NULL);
+        rt.chan = &chan;
+        rt.flags = flags;
+        rt.runtime_fd = 500;
+        chan.redzone = 16;
+        chan.alignment = 16;
+        chan.freelist_vol = 20000000;
+        chan.freelist_big = 1000000;
+        chan.num_callers = 12;
+        chan.malloc_fill = chan.free_fill = -1;
+        rt_shadow_init(NULL);
+    }
+    rt.flags = flags;
+    t_n_errors = 0;
+    struct tstate *ts = aligned_alloc(64, RT_ROUND_UP(sizeof *ts, 64));
+    memset(ts, 0, sizeof *ts);
+    ts->cs_base = (u64)calloc(512, sizeof(struct ip_csent));
+    ts->cs_top = ts->cs_base;
+    ts->cs_limit = ts->cs_base + 512 * sizeof(struct ip_csent);
+    return ts;
+}
+struct ip_chan *t_chan(void) { return &chan; }
+
+/* What a translated call does: push the return address and note it. */
+void t_call(struct tstate *ts, u64 ret) {
+    ts->gpr[IP_RSP] -= 8;
+    *(u64 *)ts->gpr[IP_RSP] = ret;
+    ts->cs_top += sizeof(struct ip_csent);
+    *(struct ip_csent *)ts->cs_top = (struct ip_csent){ret, ~ts->gpr[IP_RSP]};
+}
+
+double t_time_malloc(struct tstate *ts, u64 n, u64 size) {
+    struct timespec { long s, ns; } a, b;
+    u64 args[5] = {size, 0, 0, 0, 0}, live[16] = {0};
+    sys2(228, 1, (long)&a);
+    for (u64 i = 0; i < n; i++) {
+        args[0] = size;
+        args[1] = 0;
+        u64 p = rt_heap_request(ts, 0x49500000, args), old = live[i % 16];
+        live[i % 16] = p;
+        args[0] = old;
+        args[2] = ~0ull;
+        rt_heap_request(ts, 0x49500004, args);
+    }
+    sys2(228, 1, (long)&b);
+    return ((double)(b.s - a.s) * 1e9 + (double)(b.ns - a.ns)) / (double)n;
+}

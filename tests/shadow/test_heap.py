@@ -1,0 +1,242 @@
+"""The replaced heap: blocks, red zones, quarantine, errors, tables for Python."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+ANY = (1 << 64) - 1
+
+
+def malloc(sh: Any, size: int, kind: int = 0) -> int:
+    return int(sh.request(sh.lib.IP_HR_MALLOC, size, kind))
+
+
+def free(sh: Any, addr: int, kind: int = 0) -> None:
+    sh.request(sh.lib.IP_HR_FREE, addr, kind, ANY, 0)
+
+
+def kinds(sh: Any) -> list[int]:
+    return [e.kind for e in sh.errors()]
+
+
+def test_block_shadow_through_its_life(sh: Any) -> None:
+    for size in (1, 8, 13, 100, 5000, 40000, 3 << 20):
+        p = malloc(sh, size)
+        assert p % 16 == 0
+        assert sh.a(p - 16, 16) == "1" * 16
+        assert "1" not in sh.a(p, min(size, 5000))
+        assert sh.a(p + size, 16) == "1" * 16
+        assert set(sh.v(p - 16, size + 32)) == {0xFF}
+        free(sh, p)
+        assert set(sh.v(p - 16, size + 32)) == {0xFF}
+        assert "0" not in sh.a(p, min(size, 5000))
+    assert not sh.errors()
+
+
+def test_calloc_is_zero_and_defined(sh: Any) -> None:
+    for size in (24, 70000):
+        for _ in range(3):
+            p = sh.request(sh.lib.IP_HR_CALLOC, 3, size)
+            assert sh.mem(p, 3 * size)[:] == bytes(3 * size)
+            assert sh.v(p, 3 * size) == bytes(3 * size)
+            sh.mem(p, 3 * size)[:] = b"x" * (3 * size)
+            free(sh, p)
+    assert sh.request(sh.lib.IP_HR_CALLOC, 1 << 40, 1 << 40) == 0
+
+
+def test_realloc_moves_bytes_and_bits(sh: Any) -> None:
+    p = malloc(sh, 40)
+    sh.mem(p, 40)[:] = bytes(range(40))
+    sh.lib.rt_shadow_set(p, 10, 0)
+    q = sh.request(sh.lib.IP_HR_REALLOC, p, 100)
+    assert q != p
+    assert sh.mem(q, 40)[:] == bytes(range(40))
+    assert sh.v(q, 100) == bytes(10) + b"\xff" * 90
+    assert sh.a(p, 40) == "1" * 40
+    r = sh.request(sh.lib.IP_HR_REALLOC, q, 7)
+    assert sh.mem(r, 7)[:] == bytes(range(7)) and sh.v(r, 8) == bytes(7) + b"\xff"
+    assert not sh.errors()
+    assert sh.request(sh.lib.IP_HR_REALLOC, r, 0) == 0
+    assert kinds(sh) == [sh.lib.IP_E_REALLOC_ZERO]
+
+
+def test_memalign(sh: Any) -> None:
+    lib = sh.lib
+    for align in (32, 64, 4096, 1 << 20):
+        p = sh.request(lib.IP_HR_MEMALIGN, align, 100, lib.IP_AK_MALLOC, lib.IP_AH_POSIX)
+        assert p % align == 0
+        assert sh.a(p - 16, 16 + 100 + 16) == "1" * 16 + "0" * 100 + "1" * 16
+        free(sh, p)
+    assert not sh.errors()
+    assert sh.request(lib.IP_HR_MEMALIGN, 24, 100, lib.IP_AK_MALLOC, lib.IP_AH_POSIX) == 1
+    assert kinds(sh) == [lib.IP_E_ALIGN]
+
+
+def test_wrong_frees(sh: Any) -> None:
+    lib = sh.lib
+    p = malloc(sh, 20)
+    free(sh, p + 4)
+    assert kinds(sh) == [lib.IP_E_FREE]
+    error = sh.errors()[0]
+    assert error.addr == p + 4 and lib.heap_block(error.aux[2]).addr == p
+    sh.ts.pc += 1
+    free(sh, p, lib.IP_AK_NEW)
+    assert kinds(sh) == [lib.IP_E_FREE, lib.IP_E_MISMATCH]
+    sh.ts.pc += 1
+    free(sh, p)  # a double free
+    assert kinds(sh)[2:] == [lib.IP_E_FREE]
+    assert lib.heap_block(sh.errors()[2].aux[2]).state == lib.IP_HB_QUARANTINE
+    free(sh, 0)
+    assert len(kinds(sh)) == 3
+
+
+def test_fishy_sizes(sh: Any) -> None:
+    name = sh.ffi.new("char[]", b"malloc")
+    at = int(sh.ffi.cast("uintptr_t", name))
+    assert sh.request(sh.lib.IP_HR_MALLOC, ANY, 0, at) == 0
+    (error,) = sh.errors()
+    assert error.kind == sh.lib.IP_E_FISHY and error.aux[0] == ANY
+    assert bytes(sh.ffi.buffer(error.text, 12)) == b"malloc\0size\0"
+
+
+def test_quarantine_keeps_blocks_and_big_ones_leave_first(sh: Any) -> None:
+    chan = sh.lib.t_chan()
+    chan.freelist_vol, chan.freelist_big = 10000, 4000
+    try:
+        small = [malloc(sh, 1000) for _ in range(5)]
+        big = malloc(sh, 5000)
+        for p in small:
+            free(sh, p)
+        free(sh, big)  # 10000 bytes wait
+        assert malloc(sh, 1000) not in small
+        free(sh, malloc(sh, 1000))  # one too many: the big block goes
+        i = sh.lib.heap_describe(small[0])
+        assert sh.lib.heap_block(i).state == sh.lib.IP_HB_QUARANTINE
+        assert malloc(sh, 5000) == big
+        for _ in range(20):
+            free(sh, malloc(sh, 1000))
+        assert sh.lib.heap_block(i).state in (sh.lib.IP_HB_FREE, sh.lib.IP_HB_LIVE, sh.lib.IP_HB_QUARANTINE)
+        table = sh.ffi.cast("struct ip_heap_table *", chan.rt_symbols[sh.lib.IP_SYM_HEAP_TABLE])
+        assert table.quarantine_bytes <= 10000
+    finally:
+        chan.freelist_vol, chan.freelist_big = 20000000, 1000000
+
+
+def test_describe_finds_the_nearest_block(sh: Any) -> None:
+    p, q = malloc(sh, 40), malloc(sh, 40)
+    for at, want in ((p, p), (p + 39, p), (p + 40, p), (p - 1, p), (q - 1, q), (q + 41, q)):
+        assert sh.lib.heap_block(sh.lib.heap_describe(at)).addr == want
+    big = malloc(sh, 100000)
+    assert sh.lib.heap_block(sh.lib.heap_describe(big + 100003)).addr == big
+    assert sh.lib.heap_describe(0x1234) == 0
+
+
+def test_tables_agree_with_a_model(sh: Any) -> None:
+    """Random mallocs and frees; afterwards the exported table holds exactly the live blocks."""
+    rng = random.Random(3)
+    lib, ffi = sh.lib, sh.ffi
+    chan = lib.t_chan()
+    chan.freelist_vol = 50000
+    table = None
+    live: dict[int, int] = {}
+    before: set[int] = set()
+
+    def exported() -> dict[int, int]:
+        found = {}
+        for i in range(1, table.n_blocks):
+            chunk = ffi.cast("struct ip_heap_block *", table.chunks[i // lib.IP_HEAP_CHUNK])
+            if chunk == ffi.NULL:
+                continue
+            b = chunk[i % lib.IP_HEAP_CHUNK]
+            if b.state == lib.IP_HB_LIVE:
+                found[int(b.addr)] = int(b.size)
+        return found
+
+    try:
+        malloc(sh, 1)
+        table = ffi.cast("struct ip_heap_table *", chan.rt_symbols[lib.IP_SYM_HEAP_TABLE])
+        before = set(exported())
+        for _ in range(5000):
+            if live and rng.random() < 0.5:
+                p = rng.choice(list(live))
+                assert sh.mem(p, min(live[p], 8))[:] == p.to_bytes(8, "little")[: live[p]]
+                free(sh, p)
+                del live[p]
+            else:
+                size = rng.choice((rng.randrange(1, 300), rng.randrange(1, 5000), rng.randrange(1, 200000)))
+                p = malloc(sh, size)
+                assert not any(a < p + size and p < a + n for a, n in live.items())
+                live[p] = size
+                sh.mem(p, min(size, 8))[:] = p.to_bytes(8, "little")[:size]
+        now = exported()
+        assert {a: n for a, n in now.items() if a not in before} == live
+        assert table.live_bytes == sum(now.values()) and table.live_blocks == len(now)
+        arenas = [(table.arena_lo[i], table.arena_hi[i]) for i in range(table.n_arenas)]
+        assert all(any(lo <= a < hi for lo, hi in arenas) for a in live)
+        assert not sh.errors()
+    finally:
+        chan.freelist_vol = 20000000
+
+
+def test_contexts_are_recorded_once(sh: Any) -> None:
+    lib, ffi, ts = sh.lib, sh.ffi, sh.ts
+    lib.t_call(ts, 0xAAAA)
+    lib.t_call(ts, 0xBBBB)
+    ctx = [lib.heap_block(lib.heap_describe(malloc(sh, 10))).alloc_ctx for _ in range(3)]
+    assert len(set(ctx)) == 1
+    table = ffi.cast("struct ip_ctx_table *", lib.t_chan().rt_symbols[lib.IP_SYM_CTX_TABLE])
+    chunk, word = divmod(ctx[0], lib.IP_CTX_CHUNK_WORDS)
+    words = ffi.cast("uint64_t *", table.chunks[chunk]) + word
+    assert words[0] & 0xFFFFFFFF == 3
+    assert [words[i] for i in (1, 2, 3)] == [ts.pc, 0xBBBB, 0xAAAA]
+    ts.pc += 4
+    assert lib.heap_block(lib.heap_describe(malloc(sh, 10))).alloc_ctx != ctx[0]
+
+
+def test_client_defined_blocks(sh: Any) -> None:
+    lib = sh.lib
+    base = sh.new_map(4096)
+    lib.rt_heap_malloclike(sh.ts, base + 64, 100, 0, False)
+    assert set(sh.v(base + 64, 100)) == {0xFF} and "1" not in sh.a(base + 64, 100)
+    assert lib.heap_block(lib.heap_describe(base + 70)).addr == base + 64
+    assert lib.rt_heap_resize(sh.ts, base + 64, 100, 50, 0)
+    assert sh.a(base + 64, 100) == "0" * 50 + "1" * 50
+    assert lib.rt_heap_freelike(sh.ts, base + 64, 0)
+    assert not sh.errors()
+    assert not lib.rt_heap_freelike(sh.ts, base + 64, 0)
+    assert kinds(sh) == [lib.IP_E_FREE]
+
+
+def test_bulk_copy_and_fill(sh: Any) -> None:
+    lib = sh.lib
+    p, q = malloc(sh, 200), malloc(sh, 200)
+    sh.mem(p, 200)[:] = bytes(range(200))
+    lib.rt_shadow_set(p + 50, 100, 0)
+    sh.request(lib.IP_HR_COPY, q, p, 200)
+    assert sh.mem(q, 200)[:] == bytes(range(200))
+    assert sh.v(q, 200) == b"\xff" * 50 + bytes(100) + b"\xff" * 50
+    sh.request(lib.IP_HR_COPY, q + 30, q, 170)  # overlapping, like memmove
+    assert sh.mem(q + 30, 170)[:] == bytes(range(170))
+    assert sh.v(q + 30, 170) == b"\xff" * 50 + bytes(100) + b"\xff" * 20
+    sh.request(lib.IP_HR_FILL, q, 0x41, 200)
+    assert sh.mem(q, 200)[:] == b"A" * 200 and sh.v(q, 200) == bytes(200)
+    assert not sh.errors()
+    sh.request(lib.IP_HR_FILL, q, 0x42, 208)
+    assert kinds(sh) == [lib.IP_E_WRITE]
+
+
+def test_out_of_memory_is_a_null_pointer(sh: Any) -> None:
+    sh.lib.t_maps_fail = 1
+    try:
+        assert malloc(sh, 1 << 40) == 0
+    finally:
+        sh.lib.t_maps_fail = 0
+
+
+def test_cost_of_a_pair(sh: Any) -> None:
+    for i in range(12):
+        sh.lib.t_call(sh.ts, 0x1000 + i)
+    best = min(sh.lib.t_time_malloc(sh.ts, 100000, 64) for _ in range(3))
+    print(f"malloc+free: {best:.0f} ns")
+    assert best < 1500  # typically 150; the bound only catches a change of order
