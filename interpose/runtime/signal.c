@@ -1,0 +1,501 @@
+/* Signals, host side: our handler, recording, stepping to a boundary, delivery.
+ *
+ * A signal that interrupts translated code is delivered at the next instruction
+ * boundary, which single-stepping reaches within a few host instructions; one
+ * that interrupts the runtime is recorded and delivered on the way back.  While
+ * one is recorded, the kernel keeps everything else queued.
+ *
+ * By interrupted rip:
+ *   code cache        recover the guest state from the block's ip_points
+ *   rt_copy_*         guest memory is bad: resume at rt_copy_fault
+ *   rt_kernel window  the system call has not begun: resume at rt_kernel_abort
+ *   rt_enter_*        on the way in, past the last check: begin the entry anew
+ *   rt_asm_*          half switched: step until it is on one side
+ *   else              C code of the runtime: a fault is our bug
+ */
+#include "sig.h"
+
+#define KICK_CODE (-0x4950) /* si_code of our own SIGTRAP; negative: sendable to any thread */
+#define MAX_RETRIES 10000
+
+static inline struct tstate *current_thread(void) {
+    struct tstate *ts;
+    __asm__("mov %%fs:0xd0, %0" : "=r"(ts));
+    return ts;
+}
+
+static bool in_range(u64 a, const char *lo, const char *hi) { return a >= (u64)lo && a < (u64)hi; }
+static bool in_cache(u64 a) { return a - IP_CACHE_BASE < (u64)IP_CACHE_MAX; }
+static bool is_sync(int sig) { return SIG_BIT(sig) & SIG_SYNC; }
+
+/* ---- masks ------------------------------------------------------------------------ */
+
+void sig_kernel_mask(u64 mask) { sys4(__NR_rt_sigprocmask, 2, (long)&mask, 0, 8); }
+void sig_block_everything(void) { sig_kernel_mask(~0ull); }
+
+void sig_unblock_everything(struct rt_thread *th) {
+    sig_kernel_mask(th->pending_sig ? SIG_BLOCK_ALL : th->sigmask & ~SIG_SYNC);
+}
+
+void sig_apply_mask(struct rt_thread *th) {
+    u64 kernel = th->sigmask & ~SIG_SYNC;
+    u64 args[6] = {2, (u64)&kernel, 0, 8, 0, 0};
+    rt_kernel(th, __NR_rt_sigprocmask, args); /* interrupted: the delivery will set it */
+}
+
+/* ---- recording ---------------------------------------------------------------------- */
+
+static u32 sync_index(int sig) {
+    return sig == SIG_ILL ? 0 : sig == SIG_TRAP ? 1 : sig == SIG_BUS ? 2 : sig == SIG_FPE ? 3 : 4;
+}
+
+/* false: kept aside, because the guest blocks it or another one goes first. */
+static bool record(struct tstate *ts, int sig, const struct sig_info *info) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_priv *p = sig_priv(ts);
+    if (is_sync(sig) && (th->pending_sig || (th->sigmask & SIG_BIT(sig)))) {
+        p->vpend |= SIG_BIT(sig);
+        p->vinfo[sync_index(sig)] = *info;
+        return false;
+    }
+    rt_memcpy(th->pending_info, info, sizeof *info);
+    th->pending_sig = (u32)sig;
+    __atomic_store_n(&th->pending, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* ---- precise state -------------------------------------------------------------------- */
+
+static void gather(struct tstate *ts, const struct sig_context *mc, const struct ip_block *b,
+                   const struct ip_point *pt) {
+    const u64 host[16] = {mc->ax, mc->cx, mc->dx, mc->bx, mc->sp, mc->bp, mc->si, mc->di,
+                          mc->r8, mc->r9, mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
+    for (int i = 0; i < 16; i++)
+        if (!(pt->spilled >> i & 1))
+            ts->gpr[i] = host[i];
+    u64 fl = mc->flags;
+    if (pt->flags & IP_PF_FLAGS) {
+        u64 status = ts->lahf >> 8 & 0xd5;
+        fl = (fl & ~(u64)IP_FL_ARITH) | status | (ts->lahf & 1 ? IP_FL_OF : 0);
+    }
+    if (sig_priv(ts)->stepping)
+        fl &= ~FL_TF;
+    ts->rflags = fl & ~FL_RF;
+    const u64 *pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
+    ts->pc = pcs[b->pcs + pt->guest_off];
+    if (pt->guest_off == 0)
+        ts->pc |= b->key & IP_KEY_NOREDIR;
+}
+
+/* Continue in rt_signal_resume on the runtime stack; the guest state is in ts. */
+static void redirect(struct tstate *ts, struct sig_context *mc) {
+    rt_th(ts)->in_runtime = 1;
+    sig_priv(ts)->stepping = 0;
+    mc->ip = (u64)rt_signal_trampoline;
+    mc->sp = ts->rt_sp & ~15ull;
+    mc->di = (u64)ts;
+    mc->flags &= ~(FL_TF | FL_DF | FL_AC);
+}
+
+/* ---- stepping --------------------------------------------------------------------------- */
+
+static void arm(struct tstate *ts, struct sig_context *mc) {
+    struct sig_priv *p = sig_priv(ts);
+    p->stepping = 1;
+    p->step_pushf = 0;
+    mc->flags |= FL_TF;
+    if (in_cache(mc->ip)) {
+        const u8 *code = (const u8 *)mc->ip;
+        p->step_pushf = code[0] == 0x9c || (code[0] == 0x66 && code[1] == 0x9c);
+    }
+}
+
+static void stop_or_step(struct tstate *ts, struct sig_context *mc) {
+    const struct ip_block *b = rt_block_of(mc->ip);
+    const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
+    /* Not before the first instruction of an entry without redirection: the
+     * guest's pc alone, all that a signal frame holds, would find the binding. */
+    if (pt && (pt->flags & IP_PF_BOUNDARY) && !(pt->flags & IP_PF_COMMITTED) &&
+        mc->ip == b->host + (u64)pt->host_off && !(pt->guest_off == 0 && (b->key & IP_KEY_NOREDIR))) {
+        gather(ts, mc, b, pt);
+        redirect(ts, mc);
+    } else {
+        arm(ts, mc);
+    }
+}
+
+static void step_trap(struct tstate *ts, struct sig_context *mc) {
+    struct sig_priv *p = sig_priv(ts);
+    if (p->step_pushf) {
+        /* The guest must not see our trap flag in what it pushed. */
+        u64 pushed;
+        if (rt_copy_from(&pushed, mc->sp, 8) == 0) {
+            pushed &= ~FL_TF;
+            rt_copy_to(mc->sp, &pushed, 2);
+        }
+        p->step_pushf = 0;
+    }
+    if (in_cache(mc->ip)) {
+        stop_or_step(ts, mc);
+    } else if (in_range(mc->ip, rt_asm_begin, rt_asm_end)) {
+        mc->flags |= FL_TF;
+    } else {
+        mc->flags &= ~FL_TF;
+        ts->rflags &= ~FL_TF; /* the exit sequence may have stored ours */
+        p->stepping = 0;
+    }
+}
+
+void rt_signal_step(struct tstate *ts) {
+    sig_priv(ts)->stepping = 1;
+    sig_priv(ts)->step_pushf = 0;
+    ts->rflags |= FL_TF;
+}
+
+/* ---- the handler --------------------------------------------------------------------------- */
+
+__attribute__((weak)) bool rt_shadow_fault(struct tstate *ts, u64 guest_addr, bool write) {
+    (void)ts, (void)guest_addr, (void)write;
+    return false;
+}
+
+static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *info,
+                           struct sig_ucontext *uc) {
+    struct sig_priv *p = sig_priv(ts);
+    struct sig_context *mc = &uc->mc;
+    const struct ip_block *b = rt_block_of(mc->ip);
+    const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
+    if (pt == NULL)
+        rt_panic(ts, "signal %d (code %d) at 0x%lx in the code cache, outside of any block; address 0x%lx",
+                 sig, info->code, mc->ip, info->addr);
+    p->fault_info = *info;
+    p->fault = SIG_FAULT_GUEST;
+    p->err = mc->err;
+    p->trapno = mc->trapno;
+    p->cr2 = mc->cr2;
+    if ((pt->flags & IP_PF_SHADOW) && info->code != SIC_KERNEL) {
+        u64 guest = info->addr - IP_V_CONST;
+        if (rt_shadow_fault(ts, guest, mc->err & 2)) {
+            p->fault = SIG_FAULT_NONE;
+            return;
+        }
+        p->fault = SIG_FAULT_SHADOW;
+        p->fault_info.addr = p->cr2 = guest;
+    }
+    gather(ts, mc, b, pt);
+    if (sig == SIG_FPE || sig == SIG_ILL || sig == SIG_TRAP)
+        p->fault_info.addr = ts->pc & IP_KEY_PC; /* the instruction, sigaction(2) */
+    redirect(ts, mc);
+}
+
+static void fault(struct tstate *ts, int sig, const struct sig_info *info, struct sig_ucontext *uc) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_context *mc = &uc->mc;
+    if (in_cache(mc->ip)) {
+        fault_in_cache(ts, sig, info, uc);
+        return;
+    }
+    bool memory = sig == SIG_SEGV || sig == SIG_BUS;
+    if (memory && in_range(mc->ip, rt_copy_begin, rt_copy_end)) {
+        if (sig == SIG_SEGV && (mc->err & 3) == 3 && rt_code_page_fault(ts, info->addr))
+            return;
+        mc->ip = (u64)rt_copy_fault;
+        return;
+    }
+    if (memory && th->fault_resume) {
+        mc->ip = th->fault_resume;
+        th->fault_resume = 0;
+        return;
+    }
+    rt_panic(ts, "signal %d (code %d) in the runtime at 0x%lx, address 0x%lx, stack 0x%lx", sig,
+             info->code, mc->ip, memory ? info->addr : 0, mc->sp);
+}
+
+static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
+    struct rt_thread *th = rt_th(ts);
+    u64 insn = (u64)rt_kernel_insn;
+    if (in_cache(mc->ip)) {
+        stop_or_step(ts, mc);
+    } else if (mc->ip >= (u64)rt_kernel_begin && mc->ip <= insn) {
+        mc->ip = (u64)rt_kernel_abort;
+    } else if (kick && mc->ip == insn + 2 && (long)mc->ax == -EINTR) {
+        /* Our own signal broke the call; the guest must not notice. */
+        mc->ip = (u64)rt_kernel_abort;
+    } else if (in_range(mc->ip, rt_enter_begin, rt_enter_end)) {
+        th->in_runtime = 1;
+        mc->ip = (u64)rt_enter_restart;
+        mc->sp = ts->rt_sp & ~15ull;
+        mc->di = (u64)ts;
+        mc->flags &= ~(FL_TF | FL_DF | FL_AC);
+        ts->rflags &= ~(sig_priv(ts)->stepping ? FL_TF : 0);
+        sig_priv(ts)->stepping = 0;
+    } else if (in_range(mc->ip, rt_asm_begin, rt_asm_end)) {
+        arm(ts, mc);
+    }
+}
+
+__attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info,
+                                            struct sig_ucontext *uc) {
+    struct tstate *ts = current_thread();
+    struct rt_thread *th = rt_th(ts);
+    struct sig_context *mc = &uc->mc;
+    bool kick = sig == SIG_TRAP && info->code == KICK_CODE && info->rt.value == IP_MAGIC &&
+                info->rt.pid == (int)th->pid;
+    bool traced = sig == SIG_TRAP && (info->code == 1 || info->code == 2) && (mc->trapno == 1);
+
+    if (kick) {
+        th->kick = 1;
+        th->pending = 1; /* without pending_sig: only come back */
+        asynchronous(ts, mc, true);
+        return;
+    }
+    if (traced && sig_priv(ts)->stepping) {
+        step_trap(ts, mc);
+        return;
+    }
+    if (traced && !in_cache(mc->ip)) {
+        /* The guest's own trap flag, on the way in or out. */
+        if (!in_range(mc->ip, rt_asm_begin, rt_asm_end))
+            mc->flags &= ~FL_TF;
+        return;
+    }
+    /* si_code > 0: the kernel's own; sent signals have 0 or less, sigaction(2).
+     * A trap by the guest's trap flag is delivered like a sent signal, after
+     * the instruction. */
+    if (is_sync(sig) && info->code > 0 && !traced) {
+        fault(ts, sig, info, uc);
+        return;
+    }
+    if (!record(ts, sig, info))
+        return;
+    uc->sigmask = SIG_BLOCK_ALL;
+    asynchronous(ts, mc, false);
+}
+
+/* ---- delivery -------------------------------------------------------------------------------- */
+
+static void stop_by_signal(struct tstate *ts, int sig) {
+    struct sig_action dfl = {0}, old;
+    struct rt_thread *th = rt_th(ts);
+    sig_kernel_action(sig, &dfl, &old);
+    sys3(__NR_tgkill, th->pid, th->tid, sig);
+    sig_kernel_mask(~SIG_BIT(sig)); /* stops here */
+    sig_kernel_mask(SIG_BLOCK_ALL);
+    sig_kernel_action(sig, &old, NULL);
+}
+
+/* One signal, as the kernel's get_signal and handle_signal would: forced ones
+ * (faults) cannot be blocked or ignored. */
+static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
+    struct rt_thread *th = rt_th(ts);
+    int sig = info->signo;
+    if (forced && ((th->sigmask & SIG_BIT(sig)) || sig_table_get(ts, sig).handler == SIGH_IGN)) {
+        sig_table_set_default(ts, sig);
+        th->sigmask &= ~SIG_BIT(sig);
+    }
+    struct sig_action act = sig_table_take(ts, sig);
+    ts->pc &= IP_KEY_PC;
+    if (act.handler == SIGH_IGN)
+        return;
+    if (act.handler == SIGH_DFL) {
+        if (SIG_BIT(sig) & SIG_HARMLESS)
+            return;
+        if (SIG_BIT(sig) & SIG_STOPPING) {
+            stop_by_signal(ts, sig);
+            return;
+        }
+        rt_die_by_signal(ts, sig, info->code, info->addr);
+    }
+    if (sig_setup_frame(ts, &act, info))
+        return;
+    /* The frame does not fit: SIGSEGV instead, which may have a handler on
+     * another stack; if it was SIGSEGV itself, the end. */
+    struct sig_info segv = {.signo = SIG_SEGV, .code = SIC_KERNEL};
+    if (sig == SIG_SEGV) {
+        sig_table_set_default(ts, SIG_SEGV);
+        rt_die_by_signal(ts, SIG_SEGV, SIC_KERNEL, 0);
+    }
+    deliver(ts, &segv, true);
+}
+
+/* A signal that waited because the guest blocked it, and no longer does. */
+static bool promote(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_priv *p = sig_priv(ts);
+    if (!(p->vpend & ~th->sigmask))
+        return false;
+    sig_kernel_mask(SIG_BLOCK_ALL);
+    u64 ready = p->vpend & ~th->sigmask;
+    if (!th->pending_sig && ready) {
+        int sig = __builtin_ctzll(ready) + 1;
+        p->vpend &= ~SIG_BIT(sig);
+        record(ts, sig, &p->vinfo[sync_index(sig)]);
+    }
+    th->pending = 1;
+    return true;
+}
+
+static u32 stopping; /* set by the thread that ends the process */
+
+static RT_NORETURN void park(struct tstate *ts) {
+    sig_priv(ts)->parked = 1;
+    sig_block_everything();
+    for (;;)
+        sys0(__NR_pause);
+}
+
+void rt_signal_deliver(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    if (__atomic_load_n(&stopping, __ATOMIC_ACQUIRE) == th->pid)
+        park(ts);
+    th->kick = 0;
+    while (th->pending || promote(ts)) {
+        if (th->pending_sig == 0) {
+            /* Only a kick; but a signal may come between the two lines. */
+            th->pending = 0;
+            __atomic_signal_fence(__ATOMIC_SEQ_CST);
+            if (th->pending_sig)
+                th->pending = 1;
+            else
+                sig_apply_mask(th);
+            continue;
+        }
+        struct sig_info info;
+        rt_memcpy(&info, th->pending_info, sizeof info);
+        th->pending_sig = 0;
+        th->pending = 0;
+        deliver(ts, &info, false);
+        sig_apply_mask(th);
+    }
+}
+
+void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
+    struct sig_info info = {.signo = sig, .code = code, .addr = addr};
+    struct sig_priv *p = sig_priv(ts);
+    p->err = 0;
+    /* x86 exception numbers: the kernel shows them in the frame. */
+    switch (sig) {
+    case SIG_SEGV:
+        p->trapno = code == SIC_KERNEL ? 13 : 14;
+        if (code != SIC_KERNEL) {
+            p->err = code == SEGV_NO_ACCESS ? 0x15 : 0x14; /* user, instruction fetch */
+            p->cr2 = addr;
+        }
+        break;
+    case SIG_ILL: p->trapno = 6; break;
+    case SIG_TRAP: p->trapno = code == SIC_KERNEL ? 3 : 1; break;
+    case SIG_FPE: p->trapno = 0; break;
+    case SIG_BUS: p->trapno = 14; p->err = 0x14; p->cr2 = addr; break;
+    default: break;
+    }
+    deliver(ts, &info, true);
+    sig_apply_mask(rt_th(ts));
+}
+
+/* The page was writable again when we came: another thread was faster. */
+static bool lost_race(struct tstate *ts, u64 addr) {
+    struct sig_priv *p = sig_priv(ts);
+    struct rt_seg seg;
+    if (!rt_find_seg(addr, &seg) || !(seg.prot & 2 /* PROT_WRITE */))
+        return false;
+    if (p->retry_pc != ts->pc || p->retry_addr != addr)
+        p->retry_pc = ts->pc, p->retry_addr = addr, p->retries = 0;
+    return ++p->retries < MAX_RETRIES;
+}
+
+static void resume_fault(struct tstate *ts, u32 kind) {
+    struct sig_priv *p = sig_priv(ts);
+    struct sig_info info = p->fault_info;
+    /* Another signal first: the fault will come again. */
+    if (rt_th(ts)->pending_sig && !(SIG_BIT(SIG_TRAP) & SIG_BIT(info.signo)))
+        return;
+    if (kind == SIG_FAULT_GUEST && info.signo == SIG_SEGV && (p->err & 3) == 3 && info.code != SEGV_PKEY) {
+        u64 pc = ts->pc;
+        if (rt_code_page_fault(ts, info.addr) || lost_race(ts, info.addr)) {
+            ts->pc = pc | IP_KEY_ONE; /* not the rest of a block that may be stale */
+            return;
+        }
+    }
+    if (kind == SIG_FAULT_SHADOW) {
+        struct rt_seg seg;
+        bool mapped = rt_find_seg(info.addr, &seg);
+        info.signo = SIG_SEGV;
+        info.code = mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP;
+        p->err = (p->err & ~1ull) | mapped;
+    }
+    deliver(ts, &info, true);
+    sig_apply_mask(rt_th(ts));
+}
+
+__attribute__((used)) RT_NORETURN void rt_signal_resume(struct tstate *ts) {
+    struct sig_priv *p = sig_priv(ts);
+    u32 kind = p->fault;
+    p->fault = SIG_FAULT_NONE;
+    if (kind != SIG_FAULT_NONE)
+        resume_fault(ts, kind);
+    rt_signal_deliver(ts);
+    rt_run(ts);
+}
+
+/* ---- other threads --------------------------------------------------------------------------- */
+
+static void send_kick(struct rt_thread *th) {
+    struct sig_info info = {.signo = SIG_TRAP, .code = KICK_CODE};
+    info.rt.pid = (int)th->pid;
+    info.rt.value = IP_MAGIC;
+    sys4(__NR_rt_tgsigqueueinfo, th->pid, th->tid, SIG_TRAP, (long)&info);
+}
+
+void rt_kick(struct rt_thread *th) {
+    th->kick = 1;
+    if (!__atomic_load_n(&th->in_runtime, __ATOMIC_ACQUIRE))
+        send_kick(th);
+}
+
+void sig_stop_others(struct tstate *ts) {
+    u32 nobody = 0, me = rt_th(ts)->pid;
+    if (!__atomic_compare_exchange_n(&stopping, &nobody, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        park(ts);
+    for (u32 i = 0; i < thread_count(); i++) {
+        struct tstate *o = rt_thread_by_index(i);
+        if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && rt_th(o)->tid)
+            send_kick(rt_th(o));
+    }
+    /* Bounded: a thread that never comes back from the kernel counts as away. */
+    for (int tries = 0; tries < 200; tries++) {
+        bool all = true;
+        for (u32 i = 0; i < thread_count(); i++) {
+            struct tstate *o = rt_thread_by_index(i);
+            struct rt_thread *t = rt_th(o);
+            if (o != ts && t->in_use == TH_LIVE && !t->vfork_child && !sig_priv(o)->parked && !t->in_runtime)
+                all = false;
+        }
+        if (all)
+            return;
+        i64 pause[2] = {0, 500000};
+        sys2(__NR_nanosleep, (long)pause, 0);
+    }
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+void rt_signal_thread_init(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_stack host = {.sp = th->sigstack_base, .size = th->sigstack_size};
+    long r = sys2(__NR_sigaltstack, (long)&host, 0);
+    if (r != 0)
+        rt_die("no alternate signal stack for a thread (error %ld); check 'ulimit -v'", -r);
+    sig_unblock_everything(th);
+}
+
+void rt_signal_init(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    u64 inherited = 0;
+    sys4(__NR_rt_sigprocmask, 0, 0, (long)&inherited, 8);
+    th->sigmask = inherited;
+    th->altstack_flags = SS_FL_DISABLE;
+    sig_block_everything();
+    sig_xstate_init();
+    sig_table_init(ts);
+    rt_signal_thread_init(ts);
+}
