@@ -163,6 +163,7 @@ void sig_kernel_mask(u64 mask);
 /* Before a report that ends the process: every other thread leaves guest code
  * and stays out of it.  One caller wins; the others never return. */
 void sig_stop_others(struct tstate *ts);
+void sig_after_fork(void);
 
 /* ---- sigframe.c ---------------------------------------------------------------- */
 void sig_xstate_init(void);
@@ -191,9 +192,14 @@ struct clone_request {
     u64 flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
     u64 set_tid, set_tid_size, cgroup;
 };
-long process_fork(struct tstate *ts, const struct clone_request *rq, u32 nr, u64 rq_size);
+/* The kernel's call for rq, in the form the guest used (clone3 or clone). */
+long clone_call(const struct clone_request *rq, u64 rq_size, struct tstate *child);
 
+/* ---- process.c -------------------------------------------------------------------- */
+long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size);
+/* Held from the request that announces descriptors until they are in use. */
+extern rt_lock_t process_fd_lock;
 /* Descriptors from the supervisor over rt.sock_fd; dies if they do not come. */
-void fds_receive(int *fds, u32 n);
+void process_receive_fds(int *fds, u32 n);
 
 #endif

@@ -337,6 +337,8 @@ static bool promote(struct tstate *ts) {
 
 static u32 stopping; /* set by the thread that ends the process */
 
+void sig_after_fork(void) { stopping = 0; }
+
 static RT_NORETURN void park(struct tstate *ts) {
     sig_priv(ts)->parked = 1;
     sig_block_everything();

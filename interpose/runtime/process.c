@@ -1,0 +1,221 @@
+/* The process as a whole: its start, fork, and its end by exit or by signal.
+ *
+ * The protocol of a fork: IP_R_FORK; the supervisor makes a copy of itself and
+ * of the three memory files and sends channel, cache, meta and socket; the
+ * child maps them over its own at the same addresses.
+ */
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+
+#include "sig.h"
+
+#define CHAN_BYTES ((u64)IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE)
+#define SCM_FDS 1
+#define SOL_SOCK 1
+#define MSG_CLOEXEC 0x40000000
+#define PR_PTRACER 0x59616d61
+#define FATAL_FRAMES 500
+
+rt_lock_t process_fd_lock;
+
+/* Locks of other parts that must be free in a fork's child. */
+__attribute__((weak)) void rt_mm_fork_lock(bool lock) { (void)lock; }
+__attribute__((weak)) void rt_shadow_fork_lock(bool lock) { (void)lock; }
+
+/* Under yama only a named process may read our memory. */
+static void name_tracer(void) { sys2(__NR_prctl, PR_PTRACER, (long)rt.chan->supervisor_pid); }
+
+void rt_process_init(struct tstate *ts) {
+    char name[16] = {0};
+    const char *prog = (const char *)rt.chan->prog, *base = prog;
+    (void)ts;
+    for (const char *s = prog; *s; s++)
+        if (*s == '/' && s[1])
+            base = s + 1;
+    for (u32 i = 0; i < sizeof name - 1 && base[i]; i++)
+        name[i] = base[i];
+    name_tracer();
+    sys2(__NR_prctl, PR_SET_NAME, (long)name);
+    sys3(__NR_fcntl, rt.sock_fd, F_SETFD, FD_CLOEXEC);
+    sys3(__NR_fcntl, rt.runtime_fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* ---- descriptors from the supervisor --------------------------------------------- */
+
+struct msg_header {
+    void *name;
+    u32 name_len, pad;
+    struct {
+        void *base;
+        u64 len;
+    } *iov;
+    u64 iov_len;
+    void *control;
+    u64 control_len;
+    u32 flags, pad2;
+};
+struct control_header {
+    u64 len;
+    int level, type;
+    int fds[28];
+};
+
+void process_receive_fds(int *fds, u32 n) {
+    u32 got = 0;
+    while (got < n) {
+        u8 byte;
+        struct {
+            void *base;
+            u64 len;
+        } iov = {&byte, 1};
+        struct control_header c = {0};
+        struct msg_header m = {.iov = (void *)&iov, .iov_len = 1, .control = &c, .control_len = sizeof c};
+        long r = sys3(__NR_recvmsg, rt.sock_fd, (long)&m, MSG_CLOEXEC);
+        if (r == -EINTR)
+            continue;
+        if (r <= 0)
+            rt_die("the supervisor went away while it prepared a new process (result %ld)", r);
+        if (c.level != SOL_SOCK || c.type != SCM_FDS || c.len < 16)
+            continue;
+        u32 here = (u32)(c.len - 16) / 4;
+        for (u32 i = 0; i < here; i++) {
+            if (got < n)
+                fds[got++] = c.fds[i];
+            else
+                sys1(__NR_close, c.fds[i]);
+        }
+    }
+}
+
+/* ---- fork ---------------------------------------------------------------------------- */
+
+static void remap(int fd, u64 at, u64 len, int prot) {
+    long r = sys6(__NR_mmap, (long)at, (long)len, prot, MAP_SHARED | MAP_FIXED, fd, 0);
+    if (r != (long)at)
+        rt_die("a forked child cannot map its own tables (error %ld)", -r);
+    sys1(__NR_close, fd);
+}
+
+static void become_child(struct tstate *ts, const int fds[4]) {
+    struct rt_thread *th = rt_th(ts);
+    rt.pid = th->pid = th->tid = (u32)sys0(__NR_getpid);
+    th->vfork_child = 0;
+    remap(fds[0], IP_CHAN_BASE, CHAN_BYTES, PROT_READ | PROT_WRITE);
+    remap(fds[1], IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
+    remap(fds[2], IP_META_BASE, IP_META_MAX, PROT_READ);
+    sys3(__NR_dup3, fds[3], rt.sock_fd, O_CLOEXEC);
+    sys1(__NR_close, fds[3]);
+    thread_after_fork(ts);
+    sig_after_fork();
+    rt_slot_attach(ts);
+    struct ip_slot *s = rt_slot(ts);
+    s->tid = th->tid;
+    s->a[0] = rt.pid;
+    s->len = 0;
+    rt_request_python(ts, IP_R_FORK_CHILD);
+    name_tracer(); /* of the new supervisor; a child does not inherit permission */
+}
+
+static void lock_all(struct tstate *ts, bool lock) {
+    struct sig_table *t = sig_priv(ts)->table;
+    if (lock) {
+        rt_mm_fork_lock(true);
+        rt_shadow_fork_lock(true);
+        thread_fork_lock(true);
+        rt_lock(&t->lock);
+    } else {
+        rt_unlock(&t->lock);
+        thread_fork_lock(false);
+        rt_shadow_fork_lock(false);
+        rt_mm_fork_lock(false);
+    }
+}
+
+long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
+    struct rt_thread *th = rt_th(ts);
+    struct ip_slot *s = rt_slot(ts);
+    struct clone_request k = *rq;
+    int fds[4];
+
+    sig_block_everything();
+    if (th->pending) {
+        sig_unblock_everything(th);
+        return RT_INTERRUPTED;
+    }
+    rt_lock(&process_fd_lock);
+    s->len = 0;
+    rt_request_python(ts, IP_R_FORK);
+    if (s->r[0] != 0) {
+        rt_unlock(&process_fd_lock);
+        sig_unblock_everything(th);
+        return -EAGAIN;
+    }
+    process_receive_fds(fds, 4);
+    /* The child keeps this very stack and FS base; what the guest asked for
+     * its own stack and TLS is the caller's to emulate. */
+    k.stack = k.stack_size = 0;
+    k.flags &= ~(u64)CLONE_SETTLS;
+    k.tls = 0;
+    lock_all(ts, true);
+    long r = clone_call(&k, rq_size, NULL);
+    if (r == 0) {
+        /* Release before the hello: its answer may need any of them. */
+        lock_all(ts, false);
+        become_child(ts, fds);
+    } else {
+        lock_all(ts, false);
+        for (u32 i = 0; i < 4; i++)
+            sys1(__NR_close, fds[i]);
+        s->a[0] = (u64)r;
+        s->len = 0;
+        rt_request_python(ts, IP_R_FORKED);
+    }
+    rt_unlock(&process_fd_lock);
+    sig_unblock_everything(th);
+    return r;
+}
+
+/* ---- the end -------------------------------------------------------------------------- */
+
+void rt_exit_process(struct tstate *ts, int status) {
+    if (!rt_th(ts)->vfork_child) {
+        struct ip_slot *s = rt_slot(ts);
+        sig_stop_others(ts);
+        s->a[0] = (u64)(u32)status;
+        s->len = 0;
+        rt_request_python(ts, IP_R_EXIT);
+        status = (int)s->r[0];
+    }
+    for (;;)
+        sys1(__NR_exit_group, status);
+}
+
+long rt_sys_exit_group(struct tstate *ts) { rt_exit_process(ts, (int)ts->gpr[IP_RDI]); }
+
+void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_action dfl = {0};
+    if (!th->vfork_child) {
+        static u64 frames[FATAL_FRAMES]; /* one thread only gets past the line below */
+        sig_stop_others(ts);
+        struct ip_slot *s = rt_slot(ts);
+        u32 n = rt_stack_trace(ts, frames, FATAL_FRAMES);
+        s->a[0] = (u64)sig;
+        s->a[1] = (u64)(i64)code;
+        s->a[2] = addr;
+        s->a[3] = ts->pc & IP_KEY_PC;
+        s->len = n * 8;
+        rt_memcpy(s->data, frames, s->len);
+        rt_request_python(ts, IP_R_FATAL);
+    }
+    /* A real death, so that the parent's wait and the core dump are right. */
+    sig_block_everything();
+    sig_kernel_action(sig, &dfl, NULL);
+    sys3(__NR_tgkill, th->pid, th->tid, sig);
+    for (;;) {
+        sig_kernel_mask(~SIG_BIT(sig));
+        sys1(__NR_exit_group, 128 + sig);
+    }
+}
