@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 
 class InterposeError(Exception):
     """Root of all errors of the package; shown as ``interpose: TEXT`` on stderr, without a traceback."""
@@ -55,3 +57,24 @@ class LogError(InterposeError):
 
 class LaunchError(InterposeError):
     """The two processes cannot be set up: descriptors, memory or the built products are missing."""
+
+
+def tell(error: InterposeError) -> None:
+    """Show an error on standard error, if there is one."""
+    text = "".join(f"interpose: {line}\n" for line in error.lines())
+    try:
+        os.write(2, text.encode("utf-8", "surrogateescape"))
+    except OSError:
+        return  # there is nobody to tell
+
+
+def internal_error(error: BaseException) -> InterposeError:
+    """An error that is a fault of ours, in one line; the traceback follows when INTERPOSE_DEBUG is set."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    details: list[str] = []
+    if os.environ.get("INTERPOSE_DEBUG"):
+        details = "".join(traceback.format_exception(error)).splitlines()
+    return InterposeError(f"internal error: {type(error).__name__}: {error}{place}", *details)

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import cffi
 
+# Of libc: os.execve takes a mapping, which cannot hold every environment a process may have.
+_LIBC = "int fexecve(int fd, char *const argv[], char *const envp[]);"
+
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DEFINE = re.compile(r"#\s*define\s+([A-Za-z_]\w*)(\(?)[ \t]*(.*)")
 
@@ -36,10 +39,14 @@ def declarations(text: str) -> str:
 def main(argv: list[str]) -> None:
     output, *headers = argv
     ffi = cffi.FFI()
+    ffi.cdef(_LIBC)
     for header in headers:
         ffi.cdef(declarations(Path(header).read_text()))
     includes = "".join(f'#include "{Path(header).name}"\n' for header in headers)
-    ffi.set_source("interpose.jit._native", f"#include <stdint.h>\n#include <stddef.h>\n{includes}")
+    ffi.set_source(
+        "interpose.jit._native",
+        f"#define _GNU_SOURCE\n#include <stdint.h>\n#include <stddef.h>\n#include <unistd.h>\n{includes}",
+    )
     ffi.emit_c_code(output)
 
 

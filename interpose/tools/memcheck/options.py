@@ -24,6 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from interpose.options.parse import Config
+
 NAME = "Memcheck"
 DESCRIPTION = "a memory error detector"
 CORE_DEFAULTS = {"read_inline_info": True}
@@ -155,3 +157,29 @@ class Options(Table):
         if values["xtree_leak"]:
             values["leak_check"] = "full"
             values["show_leak_kinds"] = frozenset(LEAK_KINDS)
+
+
+def engine_flags(config: Config) -> list[str]:
+    """Names of the channel's flags (abi.h, IP_C_*) that memcheck wants."""
+    tool = config.tool
+    flags = ["IP_C_SHADOW", "IP_C_CALLSTACK", "IP_C_HEAP"]
+    if tool.undef_value_errors:
+        flags.append("IP_C_UNDEF")
+    if not tool.partial_loads_ok:
+        flags.append("IP_C_NO_PARTIAL_LOADS")
+    if tool.keep_stacktraces in ("alloc", "alloc-and-free", "alloc-then-free"):
+        flags.append("IP_C_KEEP_ALLOC_STACK")
+    if tool.keep_stacktraces in ("free", "alloc-and-free", "alloc-then-free"):
+        flags.append("IP_C_KEEP_FREE_STACK")
+    return flags
+
+
+def channel_fields(config: Config) -> dict[str, int]:
+    """Fields of the channel (abi.h, struct ip_chan) that memcheck fills."""
+    tool = config.tool
+    return {
+        "freelist_vol": tool.freelist_vol,
+        "freelist_big": tool.freelist_big_blocks,
+        "malloc_fill": tool.malloc_fill,
+        "free_fill": tool.free_fill,
+    }

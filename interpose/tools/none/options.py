@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from interpose.options.spec import Table
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interpose.options.parse import Config
+
 NAME = "None"
 DESCRIPTION = "the minimal tool"
 
@@ -12,3 +16,13 @@ class Options(Table):
     """No options."""
 
     title = "user options for None"
+
+
+def engine_flags(config: Config) -> list[str]:
+    """Names of the channel's flags (abi.h, IP_C_*) that the tool wants: none."""
+    return []
+
+
+def channel_fields(config: Config) -> dict[str, int]:
+    """Fields of the channel that the tool fills: none."""
+    return {}

@@ -1,0 +1,68 @@
+"""The command line: ``interpose [options] program [arguments]``."""
+
+from __future__ import annotations
+
+import _signal
+import os
+import sys
+
+from interpose import __version__
+from interpose.errors import InterposeError, OptionError, internal_error, tell
+from interpose.options.parse import parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from interpose.options.parse import Config
+
+
+def show(config: Config, what: str) -> None:
+    """Print what was asked for instead of a run: help texts and the version, on standard output."""
+    if what == "version":
+        text = f"interpose-{__version__}\n"
+    elif what == "include":
+        from interpose import paths
+
+        text = f"{paths.include()}\n"
+    else:
+        from interpose.options import helptext
+
+        if what == "dynamic":
+            text = helptext.dynamic_text(config.tool_name)
+        else:
+            text = helptext.help_text(config.tool_name, debug=what == "debug")
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def main(words: Sequence[str]) -> int:
+    """Run a command line; returns an exit code only if no program takes this process over."""
+    config = parse(words)
+    if config.core.show is not None:
+        show(config, config.core.show)
+        return 0
+    if not config.program:
+        raise OptionError("no program specified")
+    from interpose.launch import launch
+
+    launch(config)
+
+
+def entry() -> None:
+    """The console script: our errors become lines on standard error and an exit code, no traceback."""
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        # Ctrl-C before the program runs ends us as it would end the program.
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    try:
+        code = main(sys.argv[1:])
+    except BrokenPipeError:
+        code = 1
+    except InterposeError as error:
+        tell(error)
+        code = error.exit_code
+    except Exception as error:
+        tell(internal_error(error))
+        code = 1
+    # Nothing of ours is left to tidy up, and a standard output that was closed must not make noise.
+    os._exit(code)

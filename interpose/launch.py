@@ -1,0 +1,131 @@
+"""Client and supervisor come to life.
+
+The process that the user started becomes the client: it executes the runtime, in place, with the program's
+own arguments and environment.  Before, it forks twice, so that the supervisor is no child that the program
+could wait for.  The supervisor has a session of its own (Ctrl-C is the program's) and keeps none of the
+program's files open but the log: whoever reads the program's output sees its end when the program ends.
+"""
+
+from __future__ import annotations
+
+import _signal
+import _socket
+import os
+import sys
+
+from interpose import paths
+from interpose.errors import InterposeError, LaunchError, internal_error, tell
+from interpose.jit._native import ffi, lib
+from interpose.program import resolve
+from interpose.report.log import FileNames, Log
+from interpose.session import Memory, Session, above_stdio, fill_channel, place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from interpose.options.parse import Config
+
+
+def launch(config: Config) -> NoReturn:
+    """Run the program of a configuration; returns by an :class:`InterposeError` only."""
+    program = resolve(config.program, os.environ)
+    runtime_path = paths.product(paths.RUNTIME)
+    client_pid = os.getpid()
+    log = Log.open(config, FileNames(client_pid))
+    memory = Memory()
+    fill_channel(memory, config, program.path, client_pid)
+    ours, theirs = _socket.socketpair()
+    our_fd, their_fd = above_stdio(ours.detach()), above_stdio(theirs.detach())
+    session = Session(config, program, memory, our_fd, client_pid, os.getppid(), log)
+
+    intermediate = _fork()
+    if intermediate == 0:
+        _become_supervisor(session)
+    os.close(our_fd)
+    os.waitpid(intermediate, 0)
+    if not os.read(their_fd, 1):
+        raise LaunchError("the supervisor process could not be started")
+    runtime = above_stdio(os.open(runtime_path, os.O_RDONLY | os.O_CLOEXEC))
+    base = place([runtime, *memory.descriptors(), their_fd])
+    _execute(base, program.argv)
+    raise LaunchError(f"cannot execute {runtime_path}: {os.strerror(ffi.errno)}")
+
+
+def _fork() -> int:
+    try:
+        return os.fork()
+    except OSError as error:
+        raise LaunchError(f"cannot start the supervisor process: {error.strerror}") from None
+
+
+def original_environment() -> list[bytes]:
+    """The environment as it was given to this process.
+
+    ``os.environ`` is not it: Python sets LC_CTYPE in the C locale (PEP 538), and a mapping has no place for
+    entries that are repeated or lack ``=``.
+    """
+    try:
+        with open("/proc/self/environ", "rb", buffering=0) as file:
+            entries = file.readall().split(b"\0")
+    except OSError:
+        return [name + b"=" + value for name, value in os.environb.items()]
+    return entries[:-1] if entries[-1] == b"" else entries
+
+
+def _execute(runtime: int, argv: tuple[str, ...]) -> None:
+    """Execute the runtime in this process; returns if that failed."""
+    for name in ("SIGPIPE", "SIGXFZ", "SIGXFSZ"):
+        if hasattr(_signal, name):
+            # Python ignores these, and an ignored signal stays so over exec.
+            _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
+    arguments = [ffi.new("char[]", os.fsencode(word)) for word in argv]
+    variables = [ffi.new("char[]", entry) for entry in original_environment()]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    lib.fexecve(
+        runtime,
+        ffi.new("char *[]", [*arguments, ffi.NULL]),
+        ffi.new("char *[]", [*variables, ffi.NULL]),
+    )
+
+
+def _become_supervisor(session: Session) -> NoReturn:
+    """In the first child: fork again, leave the program's session and files, serve."""
+    status = 1
+    try:
+        os.setsid()
+        if os.fork() != 0:
+            os._exit(0)
+        _leave_files(session)
+        session.memory.header.supervisor_pid = os.getpid()
+        os.write(session.sock_fd, b"\1")
+        from interpose.supervisor.main import run
+
+        run(session)
+        status = 0
+    except InterposeError as error:
+        tell(error)
+    except BaseException as error:
+        tell(internal_error(error))
+    finally:
+        session.log.close()
+        os._exit(status)
+
+
+def _leave_files(session: Session) -> None:
+    """Close what belongs to the program; standard error stays for messages about ourselves."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1):
+        os.dup2(null, fd)
+    if null > 2:
+        os.close(null)
+    kept = {*session.memory.descriptors(), session.sock_fd}
+    if session.log.fd is not None:
+        kept.add(session.log.fd)
+    lowest = 3
+    for fd in sorted(kept):
+        os.closerange(lowest, fd)
+        lowest = fd + 1
+    os.closerange(lowest, 1 << 30)
+    _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)

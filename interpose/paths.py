@@ -1,0 +1,38 @@
+"""Where the built products lie: beside the package, or in the build folder of an editable install."""
+
+from __future__ import annotations
+
+import os
+
+from interpose.errors import LaunchError
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+RUNTIME, STUBS = "interpose-rt", "interpose-stubs.so"
+# Where meson builds each product, relative to the extension module's folder in the build tree.
+_BUILT = {RUNTIME: "../runtime", STUBS: "../../wrappers"}
+
+
+def product(name: str) -> str:
+    """Absolute path of a product; :class:`LaunchError` if it was not built."""
+    installed = os.path.join(_PACKAGE, "_lib", name)
+    if os.path.exists(installed):
+        return installed
+    from interpose.jit import _native
+
+    built = os.path.join(os.path.dirname(os.path.realpath(_native.__file__)), _BUILT[name], name)
+    if os.path.exists(built):
+        return os.path.normpath(built)
+    raise LaunchError(f"the installation is incomplete: {installed} is missing")
+
+
+def library() -> str:
+    """The folder of the installed products."""
+    return os.path.join(_PACKAGE, "_lib")
+
+
+def include() -> str:
+    """The folder to give a compiler with ``-I`` for ``<interpose/…>``."""
+    installed = os.path.join(_PACKAGE, "include")
+    if os.path.isdir(installed):
+        return installed
+    return os.path.join(os.path.dirname(_PACKAGE), "include")

@@ -1,0 +1,234 @@
+"""Which file runs for a command: PATH, ``#!`` scripts, and whether the ELF file can be run at all.
+
+The rules are those of execvp(3), execve(2) and a shell; the answers to what cannot run are those of output.md
+sections 9 and 11: 127 not found, 126 found but not runnable.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import struct
+
+from interpose.errors import ProgramError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SCRIPT_LINE = 256  # BINPRM_BUF_SIZE: the kernel looks no further
+MAX_SCRIPTS = 5  # interpreters of interpreters, then ELOOP
+DEFAULT_PATH = "/bin:/usr/bin"  # execvp's without PATH
+SHELL = "/bin/sh"
+
+_EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
+_PHDR = struct.Struct("<IIQQQQQQ")
+_ET_EXEC, _ET_DYN = 2, 3
+_PT_LOAD, _PT_INTERP = 1, 3
+_EM_X86_64 = 62
+_MACHINES = {
+    3: "i386",
+    8: "mips",
+    20: "ppc",
+    21: "ppc64",
+    22: "s390",
+    40: "arm",
+    183: "aarch64",
+    243: "riscv",
+}
+
+# What our own parts occupy at fixed places in the client (abi.h), and where its memory ends.
+OWN_RANGES = ((0x50000000, 0x80000000),)
+CLIENT_END = 0x0000100000000000
+
+
+class Program:
+    """An ELF file to run and the arguments it gets."""
+
+    __slots__ = ("argv", "command", "path")
+
+    def __init__(self, path: str, argv: tuple[str, ...], command: str) -> None:
+        self.path = path  # the ELF file
+        self.argv = argv  # with those that #! lines add
+        self.command = command  # the file that was asked for
+
+
+def resolve(words: Sequence[str], environ: Mapping[str, str]) -> Program:
+    """The program for command words, found as a shell finds it."""
+    command = find(words[0], environ)
+    return resolve_path(command, words)
+
+
+def find(name: str, environ: Mapping[str, str]) -> str:
+    """execvp's search: PATH for a name without slash; what may not be run is passed over."""
+    if "/" in name:
+        return name
+    if not name:
+        raise ProgramError("''", os.strerror(errno.ENOENT), ProgramError.NOT_FOUND)
+    refused = None
+    for folder in environ.get("PATH", DEFAULT_PATH).split(":"):
+        path = os.path.join(folder, name) if folder else f"./{name}"
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        if stat.S_ISREG(status.st_mode) and os.access(path, os.X_OK, effective_ids=True):
+            return path
+        if not stat.S_ISDIR(status.st_mode):
+            refused = refused or path
+    if refused is not None:
+        return refused  # opening it tells why
+    raise ProgramError(name, os.strerror(errno.ENOENT), ProgramError.NOT_FOUND)
+
+
+def resolve_path(path: str, argv: Sequence[str]) -> Program:
+    """The ELF file behind a path, through ``#!`` lines; ``argv[0]`` is replaced where a script stands."""
+    command = path
+    words = tuple(argv)
+    for _ in range(MAX_SCRIPTS + 1):
+        head = _read_head(path, command)
+        if head[:4] == b"\x7fELF":
+            check_elf(path)
+            return Program(path, words, command)
+        interpreter = script_interpreter(head)
+        if interpreter is None:
+            if path != command or not _is_text(head):
+                raise ProgramError(command, "cannot execute binary file: Exec format error")
+            # ENOEXEC: shells and execvp run it themselves.
+            interpreter = [SHELL]
+        words = (*interpreter, path, *words[1:])
+        path = interpreter[0]
+    raise ProgramError(command, os.strerror(errno.ELOOP))
+
+
+def script_interpreter(head: bytes) -> list[str] | None:
+    """Interpreter and its optional single argument of a ``#!`` line, as binfmt_script reads it."""
+    if head[:2] != b"#!":
+        return None
+    line, newline, _ = head[2:SCRIPT_LINE].partition(b"\n")
+    line = line.strip(b" \t") if newline else line.lstrip(b" \t")
+    parts = line.split(None, 1) if b"\0" not in line else []
+    if not newline and len(head) >= SCRIPT_LINE and len(parts) < 2:
+        return None  # the kernel refuses an interpreter name that may be cut off
+    if not parts:
+        return None
+    return [os.fsdecode(part.strip(b" \t")) for part in parts]
+
+
+def _is_text(head: bytes) -> bool:
+    """A shell's guess: no NUL in the first line."""
+    return b"\0" not in head.split(b"\n", 1)[0]
+
+
+def _refusal(path: str, command: str, error: OSError) -> ProgramError:
+    missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
+    code = ProgramError.NOT_FOUND if missing else ProgramError.NOT_RUNNABLE
+    if path != command:
+        return ProgramError(command, f"{path}: bad interpreter: {error.strerror}", code)
+    return ProgramError(command, error.strerror or "cannot be read", code)
+
+
+def _read_head(path: str, command: str) -> bytes:
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            raise ProgramError(command, "is a directory" if path == command else f"{path}: is a directory")
+        if not stat.S_ISREG(status.st_mode) or not os.access(path, os.X_OK, effective_ids=True):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except ProgramError:
+        raise
+    except ValueError:
+        raise ProgramError(repr(command), os.strerror(errno.ENOENT), ProgramError.NOT_FOUND) from None
+    except OSError as error:
+        raise _refusal(path, command, error) from None
+    try:
+        return os.read(descriptor, SCRIPT_LINE)
+    except OSError as error:
+        raise _refusal(path, command, error) from None
+    finally:
+        os.close(descriptor)
+
+
+def check_elf(path: str, *, interpreter: bool = False) -> None:
+    """Refuse, in words, an ELF file that cannot be run: what the kernel answers with ENOEXEC or a signal."""
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        header = file.read(_EHDR.size)
+        if len(header) < _EHDR.size:
+            raise ProgramError(path, "truncated ELF file: it ends within its header")
+        ident, kind, machine, version, _, phoff, _, _, _, phentsize, phnum, *_ = _EHDR.unpack(header)
+        _check_header(path, ident, kind, machine, version, phentsize, phnum)
+        if phoff + phnum * phentsize > size:
+            raise ProgramError(path, "truncated ELF file: it ends before its program headers do")
+        file.seek(phoff)
+        headers = list(_PHDR.iter_unpack(file.read(phnum * phentsize)))
+        _check_segments(path, kind, headers, size)
+        if interpreter:
+            return
+        for kind_, _, offset, _, _, filesz, _, _ in headers:
+            if kind_ == _PT_INTERP:
+                file.seek(offset)
+                _check_interpreter(path, file.read(filesz))
+                return
+
+
+def _check_header(
+    path: str, ident: bytes, kind: int, machine: int, version: int, phentsize: int, phnum: int
+) -> None:
+    word_size, order = ident[4], ident[5]
+    if machine != _EM_X86_64 or word_size != 2 or order != 1:
+        name = (
+            "x86-64 with 32-bit pointers" if machine == _EM_X86_64 else _MACHINES.get(machine, str(machine))
+        )
+        raise ProgramError(
+            path, f"cannot run a program of architecture {name}; only x86-64 programs run here"
+        )
+    if version != 1 or ident[6] != 1:
+        raise ProgramError(path, "bad ELF file: unknown version")
+    if kind not in (_ET_EXEC, _ET_DYN):
+        what = {1: "an object file", 4: "a core dump"}.get(kind, f"of ELF type {kind}")
+        raise ProgramError(path, f"is no program but {what}")
+    if phentsize != _PHDR.size or not 0 < phnum <= 0xFFFE:
+        raise ProgramError(path, "bad ELF file: it has no usable program headers")
+
+
+def _check_segments(path: str, kind: int, headers: list[tuple[int, ...]], size: int) -> None:
+    end = 0
+    loads = 0
+    for kind_, _, offset, vaddr, _, filesz, memsz, _ in headers:
+        if kind_ not in (_PT_LOAD, _PT_INTERP):
+            continue
+        if filesz and offset + filesz > size:
+            raise ProgramError(path, "truncated ELF file: it ends before its segments do")
+        if kind_ == _PT_INTERP:
+            if not 2 <= filesz <= 4096:
+                raise ProgramError(path, "bad ELF file: the name of its interpreter is too short or too long")
+            continue
+        loads += 1
+        if memsz < filesz or vaddr + memsz > CLIENT_END or (filesz and (offset - vaddr) % 4096):
+            raise ProgramError(path, "bad ELF file: a segment has impossible addresses")
+        if vaddr < end & ~0xFFF:
+            raise ProgramError(path, "bad ELF file: its segments are not in order")
+        if kind == _ET_EXEC and memsz:
+            if vaddr < 4096:
+                raise ProgramError(path, "bad ELF file: a segment lies on page zero")
+            for lo, hi in OWN_RANGES:
+                if vaddr < hi and vaddr + memsz > lo:
+                    raise ProgramError(
+                        path,
+                        f"is linked at {vaddr:#x}, and {lo:#x} to {hi:#x} is taken here; link it elsewhere",
+                    )
+        end = vaddr + memsz
+    if loads == 0:
+        raise ProgramError(path, "bad ELF file: nothing in it is to be loaded")
+
+
+def _check_interpreter(path: str, name: bytes) -> None:
+    if not name.endswith(b"\0") or b"\0" in name[:-1]:
+        raise ProgramError(path, "bad ELF file: the name of its interpreter has no end")
+    loader = os.fsdecode(name[:-1])
+    if _read_head(loader, path)[:4] != b"\x7fELF":
+        raise ProgramError(path, f"{loader}: bad interpreter: {os.strerror(errno.ENOEXEC)}")
+    check_elf(loader, interpreter=True)

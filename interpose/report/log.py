@@ -1,0 +1,335 @@
+"""The plain-text log: prefixes, banner and destinations (output.md sections 1, 2 and 12)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+
+from interpose import __version__
+from interpose.errors import LogError, OptionError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from interpose.options.parse import Config
+
+COPYRIGHT = "Copyright (C) 2026, by the interpose authors"
+_LOWEST_FD = 10  # our descriptors stay clear of those that programs and shells name
+
+
+class FileNames:
+    """Makes file names from templates with ``%p``, ``%n``, ``%q{VAR}`` and ``%%`` (output.md section 12).
+
+    One object serves a process, because ``%n`` counts one sequence over all its files.  Relative names are
+    resolved against the folder in which the run began.
+    """
+
+    def __init__(self, pid: int, environ: Mapping[str, str] | None = None, folder: str | None = None) -> None:
+        self.pid = pid
+        self.environ = os.environ if environ is None else environ
+        self.folder = os.getcwd() if folder is None else folder
+        self.sequence = 0
+
+    def forked(self, pid: int) -> None:
+        """Serve a child from now on."""
+        self.pid = pid
+        self.sequence = 0
+
+    def expand(self, option: str, template: str) -> str:
+        """The absolute name for a template given by ``option`` (``--log-file``, for messages)."""
+        argument = f"{option}={template}"
+        if not template:
+            raise OptionError.bad(argument, "No filename given")
+        if template.startswith("~"):
+            raise OptionError.bad(
+                argument,
+                "Filename begins with '~'",
+                "You probably expected the shell to expand the '~', but it",
+                "didn't.  The rules for '~'-expansion vary from shell to shell.",
+                "You might have more luck using $HOME instead.",
+            )
+        parts = []
+        rest = template
+        while True:
+            before, percent, rest = rest.partition("%")
+            parts.append(before)
+            if not percent:
+                break
+            code, rest = rest[:1], rest[1:]
+            if code == "%":
+                parts.append("%")
+            elif code == "p":
+                parts.append(str(self.pid))
+            elif code == "n":
+                self.sequence += 1
+                parts.append(str(self.sequence))
+            elif code == "q":
+                variable, brace, rest = rest[1:].partition("}") if rest[:1] == "{" else ("", "", rest)
+                if not brace or not variable:
+                    raise OptionError.bad(argument, "Expected '{VAR}' after '%q'")
+                if variable not in self.environ:
+                    raise OptionError.bad(argument, f"Environment variable '{variable}' is not set")
+                parts.append(self.environ[variable])
+            else:
+                raise OptionError.bad(argument, "Expected 'p', 'n', 'q' or '%' after '%'")
+        return os.path.join(self.folder, "".join(parts))
+
+    @staticmethod
+    def varies(template: str) -> bool:
+        """Whether a template names another file in another process."""
+        return "%" in template.replace("%%", "")
+
+
+def open_destination(
+    names: FileNames, what: str, kind: str, fd: int, template: str | None, socket: tuple[str, int] | None
+) -> int | None:
+    """Our own descriptor for the destination of the log or the XML (``what``); None drops the output."""
+    try:
+        if kind == "file":
+            assert template is not None
+            path = names.expand(f"--{what}-file", template)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
+            try:
+                opened = os.open(path, flags, 0o644)
+            except (OSError, ValueError) as error:
+                reason = error.strerror if isinstance(error, OSError) else str(error)
+                raise LogError(f"Cannot create {what} file '{path}': {reason}") from None
+        elif kind == "socket":
+            assert socket is not None
+            opened = _connect(socket)
+        elif fd < 0:
+            return None
+        else:
+            if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                raise LogError(f"Cannot write the {what} to file descriptor {fd}: it is not open for writing")
+            return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FD)
+        own = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FD)
+    except OSError as error:
+        target = f"file descriptor {fd}" if kind == "fd" else "its destination"
+        raise LogError(f"Cannot write the {what} to {target}: {error.strerror}") from None
+    os.close(opened)
+    return own
+
+
+def _connect(address: tuple[str, int]) -> int:
+    import socket
+
+    connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    try:
+        connection.connect(address)
+    except OSError as error:
+        connection.close()
+        raise LogError(
+            f"Cannot connect to the log listener {address[0]}:{address[1]}: {error.strerror}"
+        ) from None
+    return connection.detach()
+
+
+class Log:
+    """Writes whole lines, each with its prefix, in one write; a destination that fails is dropped in silence.
+
+    :ivar verbosity: 0 after ``-q``, 1, 2 after ``-v``, …
+    """
+
+    def __init__(
+        self,
+        fd: int | None,
+        pid: int,
+        *,
+        verbosity: int = 1,
+        time_stamp: bool = False,
+        names: FileNames | None = None,
+        template: str | None = None,
+        started: float | None = None,
+    ) -> None:
+        self.fd = fd
+        self.pid = pid
+        self.verbosity = verbosity
+        self.time_stamp = time_stamp
+        self.silent = False
+        self.to_file = template is not None
+        self.names = names
+        self._template = template
+        self._client_line = ""
+        self._started = time.monotonic() if started is None else started
+
+    @classmethod
+    def open(cls, config: Config, names: FileNames) -> Log:
+        """The log that the options ask for; :class:`LogError` or :class:`OptionError` if it cannot be had."""
+        core = config.core
+        fd = open_destination(names, "log", core.log_kind, core.log_fd, core.log_file, core.log_socket)
+        return cls(
+            fd,
+            names.pid,
+            verbosity=core.verbosity,
+            time_stamp=core.time_stamp,
+            names=names,
+            template=core.log_file if core.log_kind == "file" else None,
+        )
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def plain(self, text: str = "") -> None:
+        """Messages: ``==PID== ``; several lines are parted by newlines."""
+        self._lines("==", text)
+
+    def debug(self, text: str = "") -> None:
+        """Debug lines, traces, some warnings: ``--PID-- ``."""
+        self._lines("--", text)
+
+    def client(self, text: str) -> None:
+        """What the program prints through VALGRIND_PRINTF: ``**PID** ``.
+
+        Text after the last newline waits for the rest of its line, or for the next message of another kind.
+        """
+        *whole, self._client_line = (self._client_line + text).split("\n")
+        if whole:
+            self._write("".join(f"{self._prefix('**')}{line}\n" for line in whole))
+
+    def raw(self, text: str) -> None:
+        """Lines without a prefix: suppressions."""
+        self.flush()
+        self._write(text + "\n")
+
+    def flush(self) -> None:
+        """End a line of the program's that has no end yet."""
+        if self._client_line:
+            line, self._client_line = self._client_line, ""
+            self._write(f"{self._prefix('**')}{line}\n")
+
+    def _prefix(self, mark: str) -> str:
+        if not self.time_stamp:
+            return f"{mark}{self.pid}{mark} "
+        milliseconds = int((time.monotonic() - self._started) * 1000)
+        seconds, milliseconds = divmod(milliseconds, 1000)
+        minutes, seconds = divmod(seconds, 60)
+        hours, minutes = divmod(minutes, 60)
+        days, hours = divmod(hours, 24)
+        return f"{mark}{days:02}:{hours:02}:{minutes:02}:{seconds:02}.{milliseconds:03} {self.pid}{mark} "
+
+    def _lines(self, mark: str, text: str) -> None:
+        self.flush()
+        prefix = self._prefix(mark)
+        self._write("".join(f"{prefix}{line}\n" for line in text.split("\n")))
+
+    def _write(self, text: str) -> None:
+        if self.fd is None or self.silent:
+            return
+        data = memoryview(text.encode("utf-8", "surrogateescape"))
+        while data:
+            try:
+                data = data[os.write(self.fd, data) :]
+            except BlockingIOError:
+                # The program's own setting: a descriptor shared with it may be non-blocking.
+                import select
+
+                select.select([], [self.fd], [])
+            except OSError:
+                # A full disk may have room again; a closed pipe or connection never comes back.
+                return
+
+    # -- changes of process --------------------------------------------------------------------
+
+    def forked(self, pid: int, *, silent: bool = False) -> bool:
+        """Serve a forked child; true if a log file of its own was opened, which wants a banner.
+
+        :param silent: --child-silent-after-fork=yes; :meth:`resume` ends it.
+        """
+        self.flush()
+        self.pid = pid
+        self.silent = silent
+        if self.names is not None:
+            self.names.forked(pid)
+        if self._template is None or not FileNames.varies(self._template) or self.fd is None:
+            return False
+        assert self.names is not None
+        old, self.fd = self.fd, None
+        os.close(old)
+        try:
+            self.fd = open_destination(self.names, "log", "file", -1, self._template, None)
+        except (LogError, OptionError):
+            return False
+        return True
+
+    def resume(self) -> None:
+        """Write again after an exec ended the silence of a forked child."""
+        self.silent = False
+
+    def close(self) -> None:
+        """End the last line and give the descriptor back."""
+        self.flush()
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+
+def command_words(argv: Sequence[str]) -> str:
+    """The program and its arguments for the banner: blank, ``\\``, ``<`` and ``>`` get a ``\\``."""
+    return " ".join("".join(f"\\{c}" if c in " \\<>" else c for c in word) for word in argv)
+
+
+def banner_lines(config: Config, argv: Sequence[str]) -> list[str]:
+    """The lines that name tool, version and command; also the XML preamble's."""
+    from interpose import tools
+
+    module = tools.load(config.tool_name)
+    return [
+        f"{module.NAME}, {module.DESCRIPTION}",
+        COPYRIGHT,
+        f"Using interpose-{__version__}; rerun with -h for copyright info",
+        f"Command: {command_words(argv)}",
+    ]
+
+
+def banner(log: Log, config: Config, argv: Sequence[str], parent: int, library: str) -> None:
+    """Print the banner and, with ``-v``, how the run was set up; after ``-q`` only notices (section 2)."""
+    for notice in config.notices:
+        log.plain(notice)
+    if log.verbosity < 1:
+        return
+    lines = banner_lines(config, argv)
+    if log.to_file:
+        lines.append(f"Parent PID: {parent}")
+    log.plain("\n".join([*lines, ""]))
+    for name in config.without_effect:
+        log.plain(f"Warning: {name} is accepted but has no effect in this version")
+    if log.verbosity >= 2:
+        _verbose_banner(log, config, library)
+
+
+def _verbose_banner(log: Log, config: Config, library: str) -> None:
+    log.debug("\n".join(["Interpose options:", *(f"   {word}" for word in config.given)]))
+    try:
+        with open("/proc/version", encoding="utf-8", errors="replace") as file:
+            log.debug(f"Contents of /proc/version:\n  {file.read().strip()}")
+    except OSError:
+        pass
+    page = os.sysconf("SC_PAGESIZE")
+    log.debug(f"Arch and hwcaps: AMD64, LittleEndian, {_hardware()}")
+    log.debug(f"Page sizes: currently {page}, max supported {page}")
+    log.debug(f"Interpose library directory: {library}")
+
+
+def _hardware() -> str:
+    wanted = (
+        "cx16",
+        "lzcnt",
+        "rdtscp",
+        "sse3",
+        "ssse3",
+        "sse4_2",
+        "avx",
+        "avx2",
+        "bmi1",
+        "bmi2",
+        "f16c",
+        "avx512f",
+    )
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            flags = next((line.split(":", 1)[1].split() for line in file if line.startswith("flags")), [])
+    except OSError:
+        flags = []
+    return "-".join(["amd64", *(name for name in wanted if name in flags)])

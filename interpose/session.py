@@ -1,0 +1,197 @@
+"""What client and supervisor share: memory files, descriptors, and the channel's configuration (abi.h)."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import resource
+
+from interpose import paths, tools
+from interpose.errors import LaunchError
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from interpose.options.parse import Config
+    from interpose.program import Program
+    from interpose.report.log import Log
+
+CHANNEL_SIZE = lib.IP_CHAN_SLOTS + lib.IP_SLOTS * lib.IP_SLOT_SIZE
+CACHE_SIZE = lib.IP_CACHE_MAX
+META_SIZE = lib.IP_META_MAX
+
+# The client's five descriptors stand as high as they can, out of the program's way, but not at the top of a
+# large table, which the kernel would have to copy at each fork.
+HIGHEST_FD = 4096
+CLIENT_FDS = 5  # runtime, channel, cache, meta, socket
+_SPIN = 4000  # iterations before a futex wait, some 50 microseconds
+
+
+class Memory:
+    """The three memory files of one client image."""
+
+    __slots__ = ("cache_fd", "chan", "chan_fd", "header", "meta_fd")
+
+    def __init__(self) -> None:
+        self.chan_fd = _memory_file("interpose-channel", CHANNEL_SIZE)
+        self.cache_fd = _memory_file("interpose-cache", CACHE_SIZE)
+        self.meta_fd = _memory_file("interpose-meta", META_SIZE)
+        self.chan = mmap.mmap(self.chan_fd, CHANNEL_SIZE)
+        self.header: Any = ffi.from_buffer("struct ip_chan *", self.chan)
+
+    def descriptors(self) -> tuple[int, int, int]:
+        """Channel, cache, meta: the order in which the client gets them."""
+        return self.chan_fd, self.cache_fd, self.meta_fd
+
+
+class Session:
+    """All that the supervisor needs to serve a client.
+
+    :ivar config: the options.
+    :ivar program: the ELF file and the arguments it runs with.
+    :ivar argv: the words of the command as the user gave them (for the banner).
+    :ivar memory: the memory files and the mapped channel (``memory.header`` is its ``struct ip_chan *``).
+    :ivar sock_fd: our end of the stream socket to the client; end of file means that the client is gone.
+    :ivar client_pid: the program's process.
+    :ivar parent_pid: the parent of the program (for the banner).
+    :ivar log: the plain log; its ``names`` makes every other file name.
+    """
+
+    __slots__ = ("argv", "client_pid", "config", "log", "memory", "parent_pid", "program", "sock_fd")
+
+    def __init__(
+        self,
+        config: Config,
+        program: Program,
+        memory: Memory,
+        sock_fd: int,
+        client_pid: int,
+        parent_pid: int,
+        log: Log,
+    ) -> None:
+        self.config = config
+        self.program = program
+        self.argv: Sequence[str] = config.program
+        self.memory = memory
+        self.sock_fd = sock_fd
+        self.client_pid = client_pid
+        self.parent_pid = parent_pid
+        self.log = log
+
+
+def above_stdio(fd: int) -> int:
+    """The same file at a descriptor above 2, for a run that began with some of 0 to 2 closed."""
+    if fd > 2:
+        return fd
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(fd)
+    return moved
+
+
+def _memory_file(name: str, size: int) -> int:
+    try:
+        fd = above_stdio(os.memfd_create(name))
+        try:
+            os.ftruncate(fd, size)
+        except OSError:
+            # The program's limit on file sizes is none of ours; SIGXFSZ is ignored in Python.
+            soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+            try:
+                os.ftruncate(fd, size)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    except OSError as error:
+        raise LaunchError(f"cannot make shared memory: {error.strerror}") from None
+    return fd
+
+
+def _is_free(fd: int) -> bool:
+    try:
+        fcntl.fcntl(fd, fcntl.F_GETFD)
+    except OSError:
+        return True
+    return False
+
+
+def place(descriptors: Sequence[int]) -> int:
+    """Duplicate descriptors, inheritable, to the highest consecutive free numbers; the first of these."""
+    count = len(descriptors)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = HIGHEST_FD if soft == resource.RLIM_INFINITY else min(soft, HIGHEST_FD)
+    base = limit - count
+    while base > 2 and not all(_is_free(base + index) for index in range(count)):
+        base -= 1
+    if base <= 2:
+        raise LaunchError(f"no {count} consecutive file descriptors are free below {limit}; raise ulimit -n")
+    for index, fd in enumerate(descriptors):
+        try:
+            got = fcntl.fcntl(fd, fcntl.F_DUPFD, base + index)
+        except OSError as error:
+            raise LaunchError(f"cannot place a file descriptor at {base + index}: {error.strerror}") from None
+        if got != base + index:
+            raise LaunchError(f"file descriptor {base + index} was taken meanwhile")
+    return base
+
+
+def main_stack_size(config: Config) -> int:
+    """Bytes of the main thread's stack: --main-stacksize, or min(max(ulimit, 1 MB), 16 MB)."""
+    if config.core.main_stacksize:
+        return config.core.main_stacksize
+    soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    return 16 << 20 if soft == resource.RLIM_INFINITY else min(max(soft, 1 << 20), 16 << 20)
+
+
+def config_flags(config: Config) -> int:
+    """The channel's IP_C_* bits for the options."""
+    core = config.core
+    flags = 0
+    for wanted, bit in (
+        (core.trace_children, lib.IP_C_TRACE_CHILDREN),
+        (core.single_step, lib.IP_C_SINGLE_STEP),
+        (not core.optimise, lib.IP_C_NO_OPT),
+        (not core.cleanup, lib.IP_C_NO_CLEANUP),
+        (not core.instrument, lib.IP_C_NO_INSTR),
+        (not core.chaining, lib.IP_C_NO_CHAIN),
+        (core.force_tracking, lib.IP_C_FORCE_TRACK),
+        (not core.realloc_zero_bytes_frees, lib.IP_C_REALLOC_ZERO_KEEPS),
+    ):
+        if wanted:
+            flags |= bit
+    for name in tools.load(config.tool_name).engine_flags(config):
+        flags |= getattr(lib, name)
+    return flags
+
+
+def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> None:
+    """Write the configuration that the runtime reads when it starts, for a program at ``path``."""
+    core = config.core
+    header = memory.header
+    flags = config_flags(config)
+    header.magic = lib.IP_MAGIC
+    header.version = lib.IP_ABI_VERSION
+    header.client_pid = client_pid
+    header.spin = _SPIN if len(os.sched_getaffinity(0)) > 1 else 0
+    header.config_flags = flags
+    header.stop_after = core.stop_after
+    header.main_stack = main_stack_size(config)
+    header.verbosity = max(core.verbosity, 0)
+    header.num_callers = core.num_callers
+    header.redzone = core.redzone_size
+    header.alignment = core.alignment
+    header.malloc_fill = header.free_fill = -1
+    for name, value in tools.load(config.tool_name).channel_fields(config).items():
+        setattr(header, name, value)
+    _fill_path(header.prog, path)
+    _fill_path(header.stubs, paths.product(paths.STUBS) if flags & lib.IP_C_HEAP else "")
+
+
+def _fill_path(field: Any, path: str) -> None:
+    data = os.fsencode(path) + b"\0"
+    if len(data) > len(field):
+        raise LaunchError(f"{path[:60]}…: the name is too long")
+    ffi.memmove(field, data, len(data))
