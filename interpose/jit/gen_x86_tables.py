@@ -62,18 +62,60 @@ ACCESS = {
     OpAccess.READ_COND_WRITE: ACC_R | ACC_W,
     OpAccess.NO_MEM_ACCESS: ACC_ADDR,
 }
-FLOWS = (
-    "NEXT JMP JCC CALL JMPI CALLI RET SYSCALL INT UD LOOP IRET FAR PRIV XBEGIN".split()
-)
+FLOWS = [
+    "NEXT",
+    "JMP",
+    "JCC",
+    "CALL",
+    "JMPI",
+    "CALLI",
+    "RET",
+    "SYSCALL",
+    "INT",
+    "UD",
+    "LOOP",
+    "IRET",
+    "FAR",
+    "PRIV",
+    "XBEGIN",
+]
 
 # Where x86_decode.c takes an operand's register or value from (enum ip_xsrc there).
 S_FIXED, S_REG, S_RM, S_VVVV, S_OPC, S_IS4, S_MEM, S_IMM, S_IMM2, S_REL, S_MOFFS, S_ONE = range(12)
 
 # Row attributes (IP_XA_* in x86_decode.c).
-ATTRS = (
-    "MEM LOCK STRING X87 MMX SHIFT IDIOM NOADDR VVVV RCL CC "
-    "BCAST RC SAE MASK ZMASK NEEDK UNIQUE MOFFS KMERGE REL ONE SIBMEM M2Z KWRITE KPAIR VQUAD NO66 UNIQUEDEST TERNLOG"
-).split()
+ATTRS = [
+    "MEM",
+    "LOCK",
+    "STRING",
+    "X87",
+    "MMX",
+    "SHIFT",
+    "IDIOM",
+    "NOADDR",
+    "VVVV",
+    "RCL",
+    "CC",
+    "BCAST",
+    "RC",
+    "SAE",
+    "MASK",
+    "ZMASK",
+    "NEEDK",
+    "UNIQUE",
+    "MOFFS",
+    "KMERGE",
+    "REL",
+    "ONE",
+    "SIBMEM",
+    "M2Z",
+    "KWRITE",
+    "KPAIR",
+    "VQUAD",
+    "NO66",
+    "UNIQUEDEST",
+    "TERNLOG",
+]
 ATTR = {name: 1 << i for i, name in enumerate(ATTRS)}
 
 # Map slots: one 256-entry page of ip_xtop each.
@@ -108,7 +150,20 @@ CONSTANT_IF_EQUAL = {
     *(f"K{c}{t}" for c in ("XOR", "XNOR", "ANDN") for t in "BWDQ"),
 }  # fmt: skip
 # Element sizes of source and destination differ.
-MIXED_ELEMENTS = ("CVT", "PMOV", "PACK", "PMADD", "PSAD", "PMULDQ", "PMULUDQ", "PDP", "DPPS", "DPPD", "DPBF", "CMP")
+MIXED_ELEMENTS = (
+    "CVT",
+    "PMOV",
+    "PACK",
+    "PMADD",
+    "PSAD",
+    "PMULDQ",
+    "PMULUDQ",
+    "PDP",
+    "DPPS",
+    "DPPD",
+    "DPBF",
+    "CMP",
+)
 X87_STATE = {"FXSAVE", "FXRSTOR", "XSAVE", "XRSTOR", "XSAVEOPT", "XSAVEC", "XSAVES", "XRSTORS"}
 
 
@@ -160,7 +215,10 @@ class Prober:
         insn = self.decode(data)
         if insn.code == Code.INVALID:
             return 0
-        mem = any(insn.op_kind(i) == OpKind.MEMORY for i in range(insn.op_count)) and insn.mnemonic != Mnemonic.XLATB
+        mem = (
+            any(insn.op_kind(i) == OpKind.MEMORY for i in range(insn.op_count))
+            and insn.mnemonic != Mnemonic.XLATB
+        )
         key = (insn.code, mem)
         number = self.rows.get(key)
         if number is None:
@@ -255,7 +313,9 @@ def probe_legacy(dispatch: Dispatch, opcodes: dict[tuple[int, int, int], list[Op
                 tail = b"" if kind == KIND_NOMODRM else bytes([modrm_byte(cls, kind), SIB])
                 half = [prober.row(p + escape + bytes([opcode]) + tail) for p in prefixes[:12]]
                 if addr_matters:
-                    blocks.append(tuple(half + [prober.row(p + escape + bytes([opcode]) + tail) for p in prefixes[12:]]))
+                    blocks.append(
+                        tuple(half + [prober.row(p + escape + bytes([opcode]) + tail) for p in prefixes[12:]])
+                    )
                 else:
                     blocks.append(tuple(half + half))
             dispatch.add(f"L{number}", opcode, kind, "legacy", blocks)
@@ -321,7 +381,10 @@ def probe_vector(dispatch: Dispatch, opcodes: dict[tuple[int, int, int], list[Op
                 for cls in range(first_reg, N_CLASSES[kind]):
                     modrm = modrm_byte(cls, kind)
                     blocks.append(
-                        tuple(prober.first(evex_b_bytes(number, opcode, pp, w, ll, modrm)) for pp, w, ll in space)
+                        tuple(
+                            prober.first(evex_b_bytes(number, opcode, pp, w, ll, modrm))
+                            for pp, w, ll in space
+                        )
                     )
             dispatch.add(slot, opcode, kind, "vector", blocks)
 
@@ -359,7 +422,26 @@ def opcode_index() -> dict[tuple[int, int, int], list[OpCodeInfo]]:
 
 GPR_NUMBER = {
     name: n
-    for n, name in enumerate("RAX RCX RDX RBX RSP RBP RSI RDI R8 R9 R10 R11 R12 R13 R14 R15".split())
+    for n, name in enumerate(
+        [
+            "RAX",
+            "RCX",
+            "RDX",
+            "RBX",
+            "RSP",
+            "RBP",
+            "RSI",
+            "RDI",
+            "R8",
+            "R9",
+            "R10",
+            "R11",
+            "R12",
+            "R13",
+            "R14",
+            "R15",
+        ]
+    )
 }
 
 
@@ -551,7 +633,7 @@ class RowBuilder:
         row.mem_size = 0 if access & ACC_ADDR else MemorySizeInfo(info.memory_size).size
         if info.can_broadcast:
             row.bcast_size = MemorySizeInfo(info.broadcast_memory_size).size
-        if "MASKMOV" in name:
+        if "MASKMOV" in name or (insn.is_vsib and not access & ACC_ADDR):
             access |= ACC_COND
         row.mem_access = access
         src, opk, reg, _, _, esize = row.ops[at]
@@ -619,7 +701,9 @@ class RowBuilder:
         attrs = {
             "LOCK": info.can_use_lock_prefix and any(op[1] == OPK_MEM for op in row.ops),
             "STRING": insn.is_string_instruction,
-            "CC": name.startswith(("J", "SET", "CMOV")) and insn.condition_code != 0 and not insn.is_jcx_short,
+            "CC": name.startswith(("J", "SET", "CMOV"))
+            and insn.condition_code != 0
+            and not insn.is_jcx_short,
             "BCAST": info.can_broadcast,
             "RC": info.can_use_rounding_control,
             "SAE": info.can_suppress_all_exceptions,
@@ -642,9 +726,9 @@ class RowBuilder:
             "SIBMEM": "SIBMEM" in kinds,
         }
         opcode = info.op_code >> 8 if info.op_code_len == 2 else info.op_code
-        attrs["X87"] = (info.encoding == 0 and info.table == 0 and (0xD8 <= opcode <= 0xDF or opcode == 0x9B)) or (
-            name in ("EMMS", "FEMMS") or name.removesuffix("64") in X87_STATE
-        )
+        attrs["X87"] = (
+            info.encoding == 0 and info.table == 0 and (0xD8 <= opcode <= 0xDF or opcode == 0x9B)
+        ) or (name in ("EMMS", "FEMMS") or name.removesuffix("64") in X87_STATE)
         attrs["MMX"] = any(op[1] == OPK_MMX for op in row.ops)
         row.attrs |= sum(ATTR[k] for k, v in attrs.items() if v)
         row.flow = FLOWS.index(flow_of(insn, info, name))
