@@ -18,4 +18,8 @@ struct rt_image {
 void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_image *program,
                     u64 interp_bias);
 
+/* The guest's auxiliary vector as it was built (the program may overwrite its own). */
+#define RT_AUXV_MAX 96
+extern u64 rt_auxv[RT_AUXV_MAX], rt_auxv_words;
+
 #endif

@@ -41,7 +41,9 @@ static void set_host_write(u64 page, bool writable) {
     sys3(__NR_mprotect, (long)page, RT_PAGE, host);
 }
 
-void rt_protect_code_page(struct tstate *ts, u64 page) {
+bool rt_protect_code_page(struct tstate *ts, u64 page) {
+    bool newly = false;
+    (void)ts;
     page = RT_ROUND_DOWN(page, RT_PAGE);
     rt_mm_lock();
     u32 s = mm_first(page);
@@ -56,9 +58,11 @@ void rt_protect_code_page(struct tstate *ts, u64 page) {
             pages[i] = page;
             __atomic_store_n(&n_pages, n_pages + 1, __ATOMIC_RELEASE);
             set_host_write(page, false);
+            newly = true;
         }
     }
     rt_mm_unlock();
+    return newly;
 }
 
 bool mm_forget_code_pages(u64 lo, u64 hi, bool restore) {
@@ -94,8 +98,10 @@ bool rt_code_page_fault(struct tstate *ts, u64 addr) {
     return ours;
 }
 
+bool rt_have_code_pages(void) { return __atomic_load_n(&n_pages, __ATOMIC_ACQUIRE) != 0; }
+
 void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len) {
-    if (__atomic_load_n(&n_pages, __ATOMIC_ACQUIRE) == 0 || len == 0)
+    if (len == 0 || !rt_have_code_pages())
         return;
     u64 lo = RT_ROUND_DOWN(addr, RT_PAGE), hi = RT_ROUND_UP(addr + len, RT_PAGE);
     if (hi <= lo)

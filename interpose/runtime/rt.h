@@ -169,13 +169,15 @@ long rt_sys_pkey_mprotect(struct tstate *ts);
 long rt_sys_madvise(struct tstate *ts);
 /* A fault just below a MAP_GROWSDOWN mapping: grow it; true if addr is mapped now. */
 bool rt_grow_stack(struct tstate *ts, u64 addr);
-/* Pages of writable code whose W was removed because they hold translated code. */
-void rt_protect_code_page(struct tstate *ts, u64 page);
+/* Take W from a writable page because it holds translated code; true if it was
+ * not protected before (what was read from it meanwhile may be stale). */
+bool rt_protect_code_page(struct tstate *ts, u64 page);
 /* A write fault at addr: if it is ours (protected code page), restore W, drop
  * the translations, return true. */
 bool rt_code_page_fault(struct tstate *ts, u64 addr);
 /* The kernel is about to write there: the same for a whole buffer. */
 void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len);
+bool rt_have_code_pages(void);
 /* Guest memory for the runtime's use in the client's range (stubs, brk...). */
 u64 rt_map_client(u64 hint_low, u64 len, int prot);
 
@@ -190,6 +192,8 @@ void rt_syscall(struct tstate *ts, u64 next_pc);
  * rt_sys_ function may also answer RT_INTERRUPTED: deliver, then execute again. */
 #define RT_NO_RESULT (-4097L)
 long rt_kernel(struct rt_thread *th, long nr, const u64 args[6]);
+/* /proc/self/exe and its other spellings for this process: answer rt.exe_path. */
+bool rt_is_proc_exe(const char *path);
 extern char rt_kernel_begin[], rt_kernel_insn[], rt_kernel_end[];
 
 /* ---- signal.c ------------------------------------------------------------------- */
@@ -264,6 +268,9 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max);
 /* System-call arguments (shadow/syscall_check.c): before and after the call. */
 void rt_shadow_syscall_pre(struct tstate *ts, long nr, const u64 args[6]);
 void rt_shadow_syscall_post(struct tstate *ts, long nr, const u64 args[6], long result);
+
+/* A jump to an address without code (memcheck's Jump error); optional. */
+void rt_report_jump(struct tstate *ts, u64 pc) __attribute__((weak));
 
 /* ---- heap (interpose/shadow/heap.c): replaced malloc family ----------------------------- */
 u64 rt_heap_request(struct tstate *ts, u64 code, const u64 args[5]);

@@ -26,6 +26,8 @@
 #define GUARD (1ull << 20)         /* never mapped, below the stack             */
 #define HEADROOM (256ull << 10)    /* beside arguments and environment          */
 
+u64 rt_auxv[RT_AUXV_MAX], rt_auxv_words;
+
 struct builder {
     u64 sp;     /* strings grow down from the top */
     u64 *out;   /* next word of argc/argv/envp/auxv */
@@ -146,6 +148,7 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
         at += n;
     }
     b.sp = RT_ROUND_DOWN(b.sp, 16);
+    const u64 *auxv = b.out;
     for (const u64 *p = aux; p[0] != AT_NULL; p += 2) {
         u64 pair[2] = {p[0], p[1]};
         if (!translate_aux(&b, pair, im, interp_bias, execfn))
@@ -155,6 +158,8 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
     }
     *b.out++ = AT_NULL;
     *b.out++ = 0;
+    rt_auxv_words = (u64)(b.out - auxv) < RT_AUXV_MAX ? (u64)(b.out - auxv) : RT_AUXV_MAX;
+    rt_memcpy(rt_auxv, auxv, rt_auxv_words * 8);
     u64 used = (u64)(b.out - table) * 8;
     b.sp = RT_ROUND_DOWN(b.sp - used, 16);
     rt_memcpy((void *)b.sp, table, used);

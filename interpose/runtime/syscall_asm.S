@@ -1,0 +1,39 @@
+/* The kernel entry of guest system calls, with a window for signals.
+ *
+ * A signal recorded before the kernel begins must be delivered before the call:
+ * otherwise a blocking call would sleep on it.  The host handler finds rip in
+ * [rt_kernel_begin, rt_kernel_insn] either because the test below is already
+ * behind, or because the kernel itself put rip back on the instruction to
+ * restart the call (SA_RESTART); both mean "not executed", and it sets rip to
+ * rt_kernel_abort.  So no stack and no callee-saved register in here.
+ */
+#include "rt_asm.h"
+
+        .text
+        .globl  rt_kernel, rt_kernel_begin, rt_kernel_insn, rt_kernel_end, rt_kernel_abort
+
+/* long rt_kernel(struct rt_thread *th, long nr, const u64 args[6]) */
+        .type   rt_kernel, @function
+        .p2align 4
+rt_kernel:
+        mov     %rdi, %r11
+        mov     %rsi, %rax
+        mov     0(%rdx), %rdi
+        mov     8(%rdx), %rsi
+        mov     24(%rdx), %r10
+        mov     32(%rdx), %r8
+        mov     40(%rdx), %r9
+        mov     16(%rdx), %rdx
+rt_kernel_begin:
+        cmpl    $0, RT_TH_PENDING(%r11)
+        jne     rt_kernel_abort
+rt_kernel_insn:
+        syscall
+rt_kernel_end:
+        ret
+rt_kernel_abort:
+        mov     $-4096, %rax            /* RT_INTERRUPTED */
+        ret
+        .size   rt_kernel, . - rt_kernel
+
+        .section .note.GNU-stack, "", @progbits
