@@ -20,8 +20,7 @@
 
 rt_lock_t process_fd_lock;
 
-/* Locks of other parts that must be free in a fork's child. */
-__attribute__((weak)) void rt_mm_fork_lock(bool lock) { (void)lock; }
+/* Locks of the shadow that must be free in a fork's child. */
 __attribute__((weak)) void rt_shadow_fork_lock(bool lock) { (void)lock; }
 
 /* Under yama only a named process may read our memory. */
@@ -121,7 +120,7 @@ static void become_child(struct tstate *ts, const int fds[4]) {
 static void lock_all(struct tstate *ts, bool lock) {
     struct sig_table *t = sig_priv(ts)->table;
     if (lock) {
-        rt_mm_fork_lock(true);
+        rt_mm_lock();
         rt_shadow_fork_lock(true);
         thread_fork_lock(true);
         rt_lock(&t->lock);
@@ -129,7 +128,7 @@ static void lock_all(struct tstate *ts, bool lock) {
         rt_unlock(&t->lock);
         thread_fork_lock(false);
         rt_shadow_fork_lock(false);
-        rt_mm_fork_lock(false);
+        rt_mm_unlock();
     }
 }
 

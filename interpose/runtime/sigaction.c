@@ -173,6 +173,8 @@ long rt_sys_rt_sigprocmask(struct tstate *ts) {
         if (r != 0)
             return r;
         th->sigmask = want;
+        if (sig_priv(ts)->vpend & ~want)
+            th->pending = 1; /* have it delivered on the way back */
     }
     if (oset && rt_copy_to(oset, &old, 8) != 0)
         return -EFAULT;

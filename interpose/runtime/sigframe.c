@@ -214,7 +214,10 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     f.uc.sigmask = th->sigmask;
     fill_context(ts, &f.uc.mc, fpstate);
     u64 len = act->flags & SA_FL_SIGINFO ? sizeof f : offsetof(struct sig_frame, info);
-    if (put_xstate(fpstate) != 0 || rt_copy_to(frame, &f, len) != 0)
+    if (put_xstate(fpstate) != 0 && !(rt_grow_stack(ts, fpstate) && put_xstate(fpstate) == 0))
+        return false;
+    if (rt_copy_to(frame, &f, len) != 0 &&
+        !(rt_grow_stack(ts, frame) && rt_copy_to(frame, &f, len) == 0))
         return false;
 
     ts->gpr[IP_RSP] = frame;

@@ -418,6 +418,10 @@ static void resume_fault(struct tstate *ts, u32 kind) {
             return;
         }
     }
+    /* No mapping there: perhaps a stack that grows. */
+    if (info.signo == SIG_SEGV && info.code != SIC_KERNEL && (kind == SIG_FAULT_SHADOW || !(p->err & 1)) &&
+        rt_grow_stack(ts, info.addr))
+        return;
     if (kind == SIG_FAULT_SHADOW) {
         struct rt_seg seg;
         bool mapped = rt_find_seg(info.addr, &seg);
@@ -450,7 +454,8 @@ static void send_kick(struct rt_thread *th) {
 
 void rt_kick(struct rt_thread *th) {
     th->kick = 1;
-    if (!__atomic_load_n(&th->in_runtime, __ATOMIC_ACQUIRE))
+    /* 2: in a helper that comes back into the middle of its block. */
+    if (__atomic_load_n(&th->in_runtime, __ATOMIC_ACQUIRE) != 1 && th->tid)
         send_kick(th);
 }
 
@@ -469,7 +474,7 @@ void sig_stop_others(struct tstate *ts) {
         for (u32 i = 0; i < thread_count(); i++) {
             struct tstate *o = rt_thread_by_index(i);
             struct rt_thread *t = rt_th(o);
-            if (o != ts && t->in_use == TH_LIVE && !t->vfork_child && !sig_priv(o)->parked && !t->in_runtime)
+            if (o != ts && t->in_use == TH_LIVE && !t->vfork_child && !sig_priv(o)->parked && t->in_runtime != 1)
                 all = false;
         }
         if (all)
@@ -495,7 +500,7 @@ void rt_signal_init(struct tstate *ts) {
     u64 inherited = 0;
     sys4(__NR_rt_sigprocmask, 0, 0, (long)&inherited, 8);
     th->sigmask = inherited;
-    th->altstack_flags = SS_FL_DISABLE;
+    th->altstack_flags = 0; /* what a program finds after exec */
     sig_block_everything();
     sig_xstate_init();
     sig_table_init(ts);
