@@ -2,6 +2,11 @@
  * and read by the translator's stages and, for the tracking translation, by
  * the runtime (a copy lies in the meta memory).  cffi parses this file.
  */
+#ifndef INTERPOSE_X86_INSN_H
+#define INTERPOSE_X86_INSN_H
+
+#include <stdint.h>
+
 #pragma once
 #include <stdint.h>
 
@@ -125,3 +130,5 @@ struct ip_insn {
   uint32_t fl_kill;        /* always written (or undefined), never kept; not
                               for shifts by CL or by a count that may be 0    */
 };
+
+#endif

@@ -241,6 +241,12 @@ void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) RT_NORETUR
 
 /* ---- request.c: client requests ---------------------------------------------------- */
 void rt_client_request(struct tstate *ts, u64 next_pc);
+/* Enter a guest function on behalf of a request; when it returns, every guest
+ * register is as now, but rdx = its result and pc = next_pc.  false: nested too
+ * deep.  rt_call_return: the guest jumped to the magic return address. */
+#define RT_CALL_RETURN 0x7fff0000ull
+bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc);
+void rt_call_return(struct tstate *ts);
 
 /* ---- shadow (interpose/shadow): no-ops unless IP_C_SHADOW --------------------------- */
 /* States of a range. */

@@ -1,0 +1,184 @@
+/* Stage 5: gives temporaries host registers: dead ones first, spilled ones
+ * after.  A register's spill slot is tstate.gpr[register], so "which registers
+ * are spilled" is all that precise state needs to know.  A spilled register is
+ * restored lazily: when a guest instruction needs it or the block is left.
+ */
+#include <string.h>
+
+#include "abi.h"
+#include "ucode.h"
+
+#define BIT(r) (1u << (r))
+/* No SIB or displacement needed as a base, no REX.B in the low half. */
+#define EASY (BIT(IP_RAX) | BIT(IP_RCX) | BIT(IP_RDX) | BIT(IP_RBX) | BIT(IP_RSI) | BIT(IP_RDI))
+#define MORE (BIT(IP_R8) | BIT(IP_R9) | BIT(IP_R10) | BIT(IP_R11) | BIT(IP_R14) | BIT(IP_R15))
+
+struct alloc {
+    struct ublock *out;
+    uint16_t spilled;
+    uint8_t ea_reg; /* holds SEGEA/FAREA until the guest instruction, or NONE */
+};
+
+static void unspill(struct alloc *a, uint16_t regs, const struct uinstr *at) {
+    regs &= a->spilled;
+    for (int r = 0; r < 16; r++)
+        if (regs >> r & 1) {
+            struct uinstr *u = ub_add(a->out, U_UNSPILL, at->insn);
+            u->reg = (uint8_t)r;
+            u->need_flags_saved = at->need_flags_saved;
+            a->spilled &= (uint16_t)~BIT(r);
+            u->pad = a->spilled;
+        }
+}
+
+static void spill(struct alloc *a, int r, const struct uinstr *at) {
+    if (a->spilled >> r & 1) return;
+    struct uinstr *u = ub_add(a->out, U_SPILL, at->insn);
+    u->reg = (uint8_t)r;
+    u->need_flags_saved = at->need_flags_saved;
+    a->spilled |= (uint16_t)BIT(r);
+    u->pad = a->spilled;
+}
+
+static uint16_t addr_regs(const struct uaddr *m) {
+    uint16_t s = 0;
+    if (m->base < 16) s |= (uint16_t)BIT(m->base);
+    if (m->index < 16) s |= (uint16_t)BIT(m->index);
+    return s;
+}
+
+/* A register outside avoid: dead, else already spilled, else spilled now. */
+static int take(struct alloc *a, uint16_t avoid, uint16_t dead, uint16_t later, const struct uinstr *at,
+                bool low_only) {
+    uint16_t cand = (uint16_t)((low_only ? EASY : (EASY | MORE)) & ~avoid);
+    uint16_t pick = cand & dead;
+    if (!pick) pick = cand & a->spilled;
+    if (pick) return __builtin_ctz(pick);
+    pick = (uint16_t)(cand & ~later);
+    if (!pick) pick = cand;
+    int r = __builtin_ctz(pick);
+    spill(a, r, at);
+    return r;
+}
+
+static void guest_regs(const struct ip_insn *in, uint16_t *need, uint16_t *kill) {
+    *need = (uint16_t)(in->gpr_read | (in->gpr_write & ~in->gpr_kill));
+    *kill = in->gpr_kill;
+}
+
+static bool is_check(int op) {
+    return op == U_UMASK || op == U_LDCHK || op == U_STCHK || op == U_TMASK || op == U_TMEM;
+}
+
+static void check_temp(struct alloc *a, struct uinstr *u) {
+    uint16_t in_addr = u->via_t ? 0 : addr_regs(&u->m);
+    if (u->fl_live) {
+        /* jrcxz is the only test that leaves flags alone. */
+        bool reload = u->size > 8 && (in_addr & BIT(IP_RCX));
+        if (reload || !(u->dead & BIT(IP_RCX)) || (in_addr & BIT(IP_RCX))) spill(a, IP_RCX, u);
+        u->t0 = IP_RCX;
+        a->spilled |= (uint16_t)(u->dead & BIT(IP_RCX) ? 0 : BIT(IP_RCX));
+    } else if ((u->op == U_LDCHK || u->op == U_STCHK || u->op == U_TMEM) && u->size >= 16 &&
+               u->size != 10) {
+        uint16_t avoid = in_addr;
+        if (a->ea_reg != IP_REG_NONE) avoid |= (uint16_t)BIT(a->ea_reg);
+        u->t0 = (uint8_t)take(a, avoid, u->dead, 0, u, false);
+    }
+}
+
+static void address_temp(struct alloc *a, struct uinstr *u, const struct ublock *b, int k) {
+    const struct ip_insn *in = &b->insn[u->insn];
+    uint16_t avoid = (uint16_t)(in->gpr_read | in->gpr_write | BIT(IP_RCX));
+    int guest = U_INSN;
+    for (int j = k + 1; j < b->n_u && b->u[j].insn == u->insn; j++)
+        if (b->u[j].op == U_JMPI || b->u[j].op == U_CALLI) guest = b->u[j].op;
+    if (guest != U_INSN) {
+        spill(a, IP_RAX, u); /* the emitter wants the target in RAX anyway */
+        u->t0 = IP_RAX;
+    } else {
+        u->t0 = (uint8_t)take(a, avoid, u->dead, 0, u, true);
+    }
+    a->ea_reg = u->t0;
+}
+
+void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_jit_opts *o) {
+    (void)o;
+    struct alloc a = {out, 0, IP_REG_NONE};
+    memcpy(out, b, offsetof(struct ublock, u));
+    out->n_u = 0;
+    for (int k = 0; k < b->n_u && !out->overflow; k++) {
+        struct uinstr u = b->u[k];
+        const struct ip_insn *in = &b->insn[u.insn];
+        uint16_t need, kill;
+        a.spilled &= (uint16_t)~(u.dead & ~(a.ea_reg < 16 ? BIT(a.ea_reg) : 0));
+        if (u.via_t && u.op != U_INSN) {
+            memset(&u.m, 0, sizeof u.m);
+            u.m.base = a.ea_reg;
+            u.m.index = IP_REG_NONE;
+            u.m.scale = 1;
+        } else if (!u.via_t) {
+            unspill(&a, addr_regs(&u.m), &u);
+        }
+        switch (u.op) {
+        case U_SEGEA:
+        case U_FAREA:
+            if (a.ea_reg < 16 && (a.spilled >> a.ea_reg & 1)) unspill(&a, (uint16_t)BIT(a.ea_reg), &u);
+            a.ea_reg = IP_REG_NONE;
+            unspill(&a, addr_regs(&u.m), &u);
+            address_temp(&a, &u, b, k);
+            break;
+        case U_INSN:
+            guest_regs(in, &need, &kill);
+            if (u.via_t) u.t0 = a.ea_reg;
+            if (a.ea_reg < 16) need &= (uint16_t)~BIT(a.ea_reg);
+            unspill(&a, need, &u);
+            a.spilled &= (uint16_t)~kill;
+            break;
+        case U_RDSEG:
+        case U_GETNR:
+            guest_regs(in, &need, &kill);
+            a.spilled &= (uint16_t)~kill;
+            break;
+        case U_WRSEG:
+            unspill(&a, (uint16_t)BIT(u.reg), &u);
+            break;
+        case U_JMPI:
+        case U_CALLI:
+            unspill(&a, (uint16_t)~(u.via_t ? BIT(IP_RAX) : 0), &u);
+            if (!u.via_t && !in->mem.present) u.reg = in->ops[0].reg;
+            if (u.via_t) u.t0 = IP_RAX;
+            break;
+        case U_JMP:
+        case U_JCC:
+        case U_LOOPX:
+        case U_CALL:
+        case U_RET:
+        case U_EXIT:
+        case U_TRACK:
+        case U_SPCHG:
+            unspill(&a, 0xffff, &u);
+            break;
+        case U_COUNT:
+            spill(&a, IP_RCX, &u);
+            u.t0 = IP_RCX;
+            break;
+        case U_CSPUSH: {
+            uint16_t avoid = (uint16_t)(in->gpr_read | BIT(IP_RSP));
+            if (a.ea_reg < 16) avoid |= (uint16_t)BIT(a.ea_reg);
+            u.t0 = (uint8_t)take(&a, avoid, u.dead, 0, &u, false);
+            break;
+        }
+        default:
+            if (is_check(u.op)) check_temp(&a, &u);
+            break;
+        }
+        struct uinstr *n = ub_add(out, u.op, u.insn);
+        *n = u;
+        n->set = u.set;
+        n->pad = a.spilled; /* registers in their slots while this uinstr runs */
+        if (u.op == U_INSN) {
+            a.ea_reg = IP_REG_NONE;
+        }
+    }
+    if (out->overflow) b->overflow = true;
+}

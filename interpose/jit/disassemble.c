@@ -1,0 +1,264 @@
+/* Stage 1: guest bytes to uinstrs, following direct jumps. */
+#include <string.h>
+
+#include "abi.h"
+#include "ucode.h"
+
+/* client-requests.md section 1: rol rdi by 3, 13, 61, 51. */
+static const uint8_t request_preamble[16] = {
+    0x48, 0xc1, 0xc7, 0x03, 0x48, 0xc1, 0xc7, 0x0d,
+    0x48, 0xc1, 0xc7, 0x3d, 0x48, 0xc1, 0xc7, 0x33,
+};
+
+/* Host code lies below IP_META_BASE; a rip-relative operand of the copy
+ * reaches every target below this. */
+#define RIP_REACH 0xC0000000ull
+
+#define MAX_SIDE_EXITS 4
+#define MAX_FOLLOWED_JUMPS 2
+
+struct uinstr *ub_add(struct ublock *b, int op, int insn) {
+    if (b->n_u >= UB_MAX_UOPS) {
+        b->overflow = true;
+        b->n_u = UB_MAX_UOPS - 1;
+    }
+    struct uinstr *u = &b->u[b->n_u++];
+    memset(u, 0, sizeof *u);
+    u->op = (uint8_t)op;
+    u->insn = (int16_t)insn;
+    u->t0 = IP_REG_NONE;
+    u->m.base = u->m.index = IP_REG_NONE;
+    u->m.scale = 1;
+    return u;
+}
+
+void uaddr_from_mem(struct uaddr *a, const struct ip_mem *m) {
+    a->base = m->base;
+    a->index = m->index;
+    a->scale = m->scale ? m->scale : 1;
+    a->addr32 = m->addr32;
+    a->disp = m->disp;
+    a->rip_target = m->rip_target;
+}
+
+static void note_page(struct ublock *b, uint64_t addr) {
+    uint64_t page = addr & ~4095ull;
+    for (int i = 0; i < b->n_pages; i++)
+        if (b->pages[i] == page) return;
+    if (b->n_pages == 8) {
+        b->overflow = true;
+        return;
+    }
+    b->pages[b->n_pages++] = page;
+}
+
+static struct uinstr *add_exit(struct ublock *b, int insn, int kind, uint64_t key, uint32_t aux) {
+    struct uinstr *u = ub_add(b, U_EXIT, insn);
+    u->kind = (uint8_t)kind;
+    u->imm = key;
+    u->set = aux;
+    return u;
+}
+
+static void add_jmp(struct ublock *b, int insn, uint64_t target) {
+    ub_add(b, U_JMP, insn)->imm = target;
+}
+
+/* Address forms that the copy cannot keep: fs:/gs: operands (both bases are
+ * ours) and rip-relative targets out of reach. */
+static int address_temp(struct ublock *b, int i) {
+    const struct ip_insn *in = &b->insn[i];
+    if (!in->mem.present || in->mem.access == IP_ACC_ADDR) {
+        if (in->mem.present && in->mem.base == IP_REG_RIP && in->mem.rip_target >= RIP_REACH) {
+            struct uinstr *u = ub_add(b, U_FAREA, i);
+            u->imm = in->mem.rip_target;
+            return 1;
+        }
+        return 0;
+    }
+    if (in->mem.seg) {
+        struct uinstr *u = ub_add(b, U_SEGEA, i);
+        u->seg = in->mem.seg;
+        uaddr_from_mem(&u->m, &in->mem);
+        return 1;
+    }
+    if (in->mem.base == IP_REG_RIP && in->mem.rip_target >= RIP_REACH) {
+        struct uinstr *u = ub_add(b, U_FAREA, i);
+        u->imm = in->mem.rip_target;
+        return 1;
+    }
+    return 0;
+}
+
+/* Returns true when the instruction ended the block. */
+static bool marker(struct ublock *b, int i, const uint8_t *buf, int avail, uint64_t pc) {
+    if (avail < 19 || memcmp(buf, request_preamble, 16) || buf[16] != 0x48 || buf[17] != 0x87)
+        return false;
+    switch (buf[18]) {
+    case 0xdb: add_exit(b, i, IP_X_REQUEST, pc, 19); return true;
+    case 0xd2: add_exit(b, i, IP_X_NOREDIR, pc, 19); return true;
+    case 0xc9: ub_add(b, U_GETNR, i); return false;
+    default: return false;
+    }
+}
+
+static bool marker_nraddr(const uint8_t *buf, int avail) {
+    return avail >= 19 && !memcmp(buf, request_preamble, 16) && buf[16] == 0x48 && buf[17] == 0x87 &&
+           buf[18] == 0xc9;
+}
+
+static bool add_control(struct ublock *b, int i) {
+    const struct ip_insn *in = &b->insn[i];
+    uint64_t next = in->pc + in->len;
+    struct uinstr *u;
+    int via;
+    switch (in->flow) {
+    case IP_F_JCC:
+        u = ub_add(b, U_JCC, i);
+        u->imm = in->target;
+        u->kind = in->cc;
+        return false;
+    case IP_F_LOOP:
+        u = ub_add(b, U_LOOPX, i);
+        u->imm = in->target;
+        add_jmp(b, i, next);
+        return true;
+    case IP_F_CALL:
+        u = ub_add(b, U_CALL, i);
+        u->imm = in->target;
+        u->set = next;
+        return true;
+    case IP_F_JMPI:
+    case IP_F_CALLI:
+        via = address_temp(b, i);
+        u = ub_add(b, in->flow == IP_F_JMPI ? U_JMPI : U_CALLI, i);
+        u->via_t = (uint8_t)via;
+        u->set = next;
+        if (in->mem.present) uaddr_from_mem(&u->m, &in->mem);
+        return true;
+    case IP_F_RET:
+        u = ub_add(b, U_RET, i);
+        u->imm = in->imm_len ? (uint64_t)(in->imm & 0xffff) : 0;
+        return true;
+    case IP_F_SYSCALL:
+        if (in->mnem == IP_MN_SYSCALL)
+            add_exit(b, i, IP_X_SYSCALL, in->pc, in->len);
+        else
+            add_exit(b, i, IP_X_SYSCALL32, in->pc, in->len);
+        return true;
+    case IP_F_INT: {
+        uint32_t vec = in->mnem == IP_MN_INT3 ? 3 : in->mnem == IP_MN_INT1 ? 1 : (uint32_t)in->imm & 0xff;
+        if (vec == 0x80)
+            add_exit(b, i, IP_X_SYSCALL32, in->pc, in->len);
+        else
+            add_exit(b, i, IP_X_TRAP, in->pc, vec | (uint32_t)in->len << 8);
+        return true;
+    }
+    default:
+        add_exit(b, i, IP_X_ILLEGAL, in->pc, in->len);
+        return true;
+    }
+}
+
+/* A block of one EXIT for bytes that cannot run. */
+static void end_bad(struct ublock *b, int i, int kind, uint64_t pc) {
+    struct ip_insn *in = &b->insn[i];
+    memset(in, 0, sizeof *in);
+    in->pc = pc;
+    in->mem.base = in->mem.index = IP_REG_NONE;
+    b->n_insn = i + 1;
+    add_exit(b, i, kind, pc, 0);
+}
+
+void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
+                           const struct ip_jit_opts *o) {
+    uint64_t pc = b->pc;
+    int side_exits = 0, followed = 0;
+    int max = o->max_insns > 0 && o->max_insns < UB_MAX_INSN ? o->max_insns : UB_MAX_INSN - 2;
+
+    b->n_insn = b->n_u = b->n_pages = 0;
+    if (o->count_blocks) ub_add(b, U_COUNT, 0)->imm = b->key;
+    if (b->has_nr) ub_add(b, U_SETNR, 0)->imm = b->nraddr;
+    for (;;) {
+        uint8_t buf[32];
+        int i = b->n_insn;
+        int avail = rd->read(rd->ctx, pc, buf, 32);
+        if (avail <= 0) {
+            if (i == 0)
+                end_bad(b, i, IP_X_FAULTPC, pc);
+            else
+                add_jmp(b, i - 1, pc);
+            return;
+        }
+        struct ip_insn *in = &b->insn[i];
+        int len;
+        if (marker_nraddr(buf, avail)) {
+            /* One guest instruction of 19 bytes: xchg rcx,rcx stands for it. */
+            ip_decode(buf + 16, 3, pc + 16, in);
+            in->pc = pc;
+            in->len = 19;
+            in->gpr_read = 0;
+            in->gpr_write = in->gpr_kill = 1u << IP_RAX;
+            in->n_ops = 0;
+            in->mnem = IP_MN_INVALID;
+            len = 19;
+        } else {
+            len = ip_decode(buf, (size_t)avail, pc, in);
+        }
+        if (len <= 0) {
+            if (i != 0) {
+                /* What comes before runs first; the fault belongs to a block of its own. */
+                add_jmp(b, i - 1, pc);
+                return;
+            }
+            note_page(b, pc);
+            end_bad(b, i, len < 0 ? IP_X_FAULTPC : IP_X_ILLEGAL, pc);
+            return;
+        }
+        note_page(b, pc);
+        note_page(b, pc + (uint64_t)len - 1);
+        b->n_insn++;
+        uint64_t next = pc + (uint64_t)len;
+        if (len == 19) {
+            ub_add(b, U_GETNR, i);
+        } else if (marker(b, i, buf, avail, pc)) {
+            in->len = 19;
+            note_page(b, pc + 18);
+            return;
+        } else if (in->flow == IP_F_JMP) {
+            bool seen = false;
+            for (int k = 0; k <= i; k++) seen |= b->insn[k].pc == in->target;
+            if (seen || followed >= MAX_FOLLOWED_JUMPS || b->n_insn >= max || b->n_pages >= 6 ||
+                (o->flags & IP_C_SINGLE_STEP)) {
+                add_jmp(b, i, in->target);
+                return;
+            }
+            followed++;
+            next = in->target;
+        } else if (in->flow == IP_F_PRIV || in->flow == IP_F_NEXT) {
+            if (in->mnem == IP_MN_RDFSBASE || in->mnem == IP_MN_RDGSBASE) {
+                struct uinstr *u = ub_add(b, U_RDSEG, i);
+                u->seg = in->mnem == IP_MN_RDFSBASE ? 4 : 5;
+                u->reg = in->ops[0].reg;
+                u->size = in->ops[0].size;
+            } else if (in->mnem == IP_MN_WRFSBASE || in->mnem == IP_MN_WRGSBASE) {
+                struct uinstr *u = ub_add(b, U_WRSEG, i);
+                u->seg = in->mnem == IP_MN_WRFSBASE ? 4 : 5;
+                u->reg = in->ops[0].reg;
+                u->size = in->ops[0].size;
+            } else {
+                int via = address_temp(b, i);
+                ub_add(b, U_INSN, i)->via_t = (uint8_t)via;
+            }
+        } else if (add_control(b, i)) {
+            return;
+        } else {
+            side_exits++;
+        }
+        pc = next;
+        if (b->n_insn >= max || side_exits >= MAX_SIDE_EXITS || b->n_pages >= 7) {
+            add_jmp(b, i, pc);
+            return;
+        }
+    }
+}

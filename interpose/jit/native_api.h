@@ -1,0 +1,62 @@
+/* What Python calls in the extension.  cffi parses this file. */
+#ifndef INTERPOSE_NATIVE_API_H
+#define INTERPOSE_NATIVE_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "x86_insn.h"
+
+
+/* ---- decoder ---- */
+int ip_decode(const uint8_t *code, size_t avail, uint64_t pc, struct ip_insn *out);
+const char *ip_mnem_name(unsigned mnem);
+
+/* ---- the six stages of any bytes, as text ---- */
+/* stage 1..6; returns the length written, or -1.  hex of stage 6 in the text. */
+int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
+                  int track, int stage, char *buf, int cap);
+/* Translate bytes for a host address; returns code length, fills out. */
+int ip_translate_bytes(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
+                       int track, int max_insns, uint32_t host, uint8_t *out, int cap);
+
+/* ---- the translation service of one client ---- */
+/* Map the memfds, start the translator thread.  0 or -errno. */
+int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags,
+                     uint64_t cache_bytes, int trace_fd, const char *trace_flags);
+/* After os.fork() in the child supervisor: copy everything to new memfds. */
+int ip_service_refork(int chan_fd, int cache_fd, int meta_fd);
+/* New image in the same process (exec): forget all, new memfds. */
+int ip_service_reset(int chan_fd, int cache_fd, int meta_fd);
+void ip_service_stop(void);
+void ip_service_lock(void);
+void ip_service_unlock(void);
+struct ip_chan *ip_service_chan(void);
+struct ip_slot *ip_service_slot(int i);
+
+/* Bindings: guest address -> target; wrap: record the original for GET_ORIG_FN. */
+void ip_binding_set(uint64_t addr, uint64_t target, int wrap);
+void ip_binding_del(uint64_t addr);
+/* Code at [lo, hi) cannot change without an unmap. */
+void ip_stable_add(uint64_t lo, uint64_t hi);
+void ip_stable_del(uint64_t lo, uint64_t hi);
+void ip_invalidate_range(uint64_t lo, uint64_t len);
+
+/* Python's side of the channel: the index of a slot with a request for Python,
+ * -1 at time-out.  The GIL is released while it waits. */
+int ip_next_event(int timeout_ms);
+/* Answer it. */
+void ip_reply(int slot);
+void ip_wake_python(void);
+
+/* Statistics: blocks, guest insns, bytes of code, nanoseconds, requests. */
+struct ip_service_stats {
+    uint64_t blocks, insns, guest_bytes, host_bytes, ns, requests, flushes, chained, invalidated;
+};
+void ip_service_get_stats(struct ip_service_stats *s);
+/* Text of the six stages of the newest block (for --stop-after and internal faults). */
+int ip_last_block(char *buf, int cap);
+int ip_sizeof_tstate(void);
+
+#endif

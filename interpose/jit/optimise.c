@@ -1,0 +1,74 @@
+/* Stage 2: which registers and flags are dead where.
+ *
+ * Dead means: the next access on every path is a whole write.  At every way
+ * out of the block all registers count as live; flags too, unless a look at
+ * the successor's first instructions shows that it overwrites them
+ * (measured.md, "What decides the speed", point 4).
+ */
+#include <string.h>
+
+#include "abi.h"
+#include "ucode.h"
+
+#define LOOKAHEAD 6
+
+/* 1 if some arithmetic flag may be read before it is overwritten at pc. */
+int ip_flags_live_at(const struct ip_code_reader *rd, uint64_t pc);
+
+int ip_flags_live_at(const struct ip_code_reader *rd, uint64_t pc) {
+    uint32_t open = IP_FL_ARITH;
+    for (int n = 0; n < LOOKAHEAD; n++) {
+        uint8_t buf[16];
+        struct ip_insn in;
+        int avail = rd->read(rd->ctx, pc, buf, 15);
+        if (avail <= 0) return 1;
+        int len = ip_decode(buf, (size_t)avail, pc, &in);
+        if (len <= 0) return 1;
+        if (in.fl_read & open) return 1;
+        open &= ~in.fl_kill;
+        if (!open) return 0;
+        if (in.flow == IP_F_JMP || in.flow == IP_F_CALL)
+            pc = in.target;
+        else if (in.flow == IP_F_NEXT)
+            pc += (uint64_t)len;
+        else
+            return 1;
+    }
+    return 1;
+}
+
+void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd,
+                        const struct ip_jit_opts *o) {
+    int n = b->n_insn;
+    uint16_t live = 0xffff;
+    uint32_t flags = IP_FL_ARITH;
+    bool optimise = !(o->flags & IP_C_NO_OPT);
+
+    const struct uinstr *last = b->n_u ? &b->u[b->n_u - 1] : NULL;
+    if (optimise && last && (last->op == U_JMP || last->op == U_CALL) &&
+        !ip_flags_live_at(rd, last->imm & IP_KEY_PC))
+        flags = 0;
+    b->dead_before[n] = 0;
+    b->fl_live_before[n] = flags != 0;
+    for (int i = n - 1; i >= 0; i--) {
+        const struct ip_insn *in = &b->insn[i];
+        if (in->flow != IP_F_NEXT && in->flow != IP_F_JMP && in->flow != IP_F_PRIV) {
+            live = 0xffff;
+            /* A side exit leaves with every flag; the branch reads some anyway. */
+            if (in->flow != IP_F_CALL || !last || last->insn != i) flags = IP_FL_ARITH;
+        }
+        live = (uint16_t)((live & ~in->gpr_kill) | in->gpr_read);
+        flags = (flags & ~in->fl_kill) | (in->fl_read & IP_FL_ARITH);
+        if (!optimise) {
+            live = 0xffff;
+            flags = IP_FL_ARITH;
+        }
+        b->dead_before[i] = (uint16_t)(~live & ~(1u << IP_RSP));
+        b->fl_live_before[i] = flags != 0;
+    }
+    for (int k = 0; k < b->n_u; k++) {
+        struct uinstr *u = &b->u[k];
+        u->dead = b->dead_before[u->insn];
+        u->fl_live = b->fl_live_before[u->insn];
+    }
+}

@@ -1,0 +1,26 @@
+/* Stage 3: the tool's pass.  Tools register themselves in a linker section, so
+ * nothing here names one. */
+#include <string.h>
+
+#include "abi.h"
+#include "ucode.h"
+
+extern const struct ip_tool_pass *const __start_ip_tool_passes[];
+extern const struct ip_tool_pass *const __stop_ip_tool_passes[];
+
+const struct ip_tool_pass *ip_find_tool_pass(const char *name) {
+    for (const struct ip_tool_pass *const *p = __start_ip_tool_passes; p < __stop_ip_tool_passes; p++)
+        if (!strcmp((*p)->name, name)) return *p;
+    return NULL;
+}
+
+void ip_stage3_instrument(const struct ublock *in, struct ublock *out,
+                          const struct ip_jit_opts *o) {
+    if (!o->pass || !o->pass->instrument || (o->flags & IP_C_NO_INSTR)) {
+        memcpy(out, in, sizeof *out);
+        return;
+    }
+    memcpy(out, in, offsetof(struct ublock, u));
+    out->n_u = 0;
+    o->pass->instrument(in, out, o->flags);
+}

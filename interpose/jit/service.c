@@ -1,0 +1,378 @@
+/* The translator thread: answers the client's requests without Python. */
+#include <errno.h>
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "transtab.h"
+
+static struct transtab T = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static pthread_t thread;
+static volatile int stopping;
+static int running;
+
+static long futex(uint32_t *addr, int op, uint32_t val, const struct timespec *ts) {
+    return syscall(SYS_futex, addr, op, val, ts, NULL, 0);
+}
+
+static struct ip_slot *slot_at(int i) {
+    return (struct ip_slot *)((uint8_t *)T.chan + IP_CHAN_SLOTS + (size_t)i * IP_SLOT_SIZE);
+}
+
+static void answer(struct ip_slot *s) {
+    __atomic_store_n(&s->state, IP_S_DONE, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&s->waiting, __ATOMIC_SEQ_CST)) futex(&s->state, FUTEX_WAKE, 1, NULL);
+}
+
+static void handle(struct ip_slot *s) {
+    bool full = false;
+    pthread_mutex_lock(&T.lock);
+    T.pid = (pid_t)T.chan->client_pid;
+    switch (s->kind) {
+    case IP_R_TRANSLATE:
+        s->r[0] = tt_request(&T, s->a[0], (uint32_t)s->a[1], &full);
+        s->r[1] = full;
+        s->len = (uint32_t)T.n_new_pages * 8;
+        memcpy(s->data, T.new_pages, s->len);
+        break;
+    case IP_R_INVALIDATE: tt_invalidate(&T, s->a[0], s->a[1]); break;
+    case IP_R_FLUSH: tt_flush(&T); break;
+    default: s->r[0] = 0; break;
+    }
+    pthread_mutex_unlock(&T.lock);
+    answer(s);
+}
+
+static int take_pending(uint64_t *map) {
+    for (int w = 0; w < 64; w++) {
+        uint64_t v = __atomic_load_n(&map[w], __ATOMIC_RELAXED);
+        if (!v) continue;
+        int bit = __builtin_ctzll(v);
+        uint64_t mask = 1ull << bit;
+        if (__atomic_fetch_and(&map[w], ~mask, __ATOMIC_SEQ_CST) & mask) return w * 64 + bit;
+    }
+    return -1;
+}
+
+/* Runtime addresses reach us through the channel before the first request. */
+static void fetch_symbols(void) {
+    for (int i = 0; i < 32; i++) T.opts.sym[i] = T.chan->rt_symbols[i];
+}
+
+static void *loop(void *arg) {
+    (void)arg;
+    while (!stopping) {
+        uint32_t bell = __atomic_load_n(&T.chan->bell_tr, __ATOMIC_SEQ_CST);
+        int i = take_pending(T.chan->pend_tr);
+        if (i >= 0) {
+            if (!T.opts.sym[IP_SYM_EXIT]) fetch_symbols();
+            handle(slot_at(i));
+            continue;
+        }
+        /* Waking a sleeping CPU costs 50 us: stay awake about as long. */
+        uint32_t n = T.chan->spin;
+        while (n && __atomic_load_n(&T.chan->bell_tr, __ATOMIC_RELAXED) == bell) {
+            _mm_pause();
+            n--;
+        }
+        if (__atomic_load_n(&T.chan->bell_tr, __ATOMIC_SEQ_CST) != bell) continue;
+        __atomic_store_n(&T.chan->tr_sleeping, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&T.chan->bell_tr, __ATOMIC_SEQ_CST) == bell && !stopping) {
+            struct timespec ts = {1, 0};
+            futex(&T.chan->bell_tr, FUTEX_WAIT, bell, &ts);
+        }
+        __atomic_store_n(&T.chan->tr_sleeping, 0, __ATOMIC_SEQ_CST);
+    }
+    return NULL;
+}
+
+static int start_thread(void) {
+    stopping = 0;
+    pthread_attr_t at;
+    pthread_attr_init(&at);
+    pthread_attr_setstacksize(&at, 1 << 20);
+    int r = pthread_create(&thread, &at, loop, NULL);
+    pthread_attr_destroy(&at);
+    running = r == 0;
+    return -r;
+}
+
+int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags,
+                     uint64_t cache_bytes, int trace_fd, const char *trace_flags) {
+    int r = tt_map(&T, chan_fd, cache_fd, meta_fd);
+    if (r) return r;
+    if (!T.pages) tt_init_tables(&T);
+    T.opts.flags = flags;
+    T.opts.pass = ip_find_tool_pass(tool);
+    if (!T.opts.pass) return -EINVAL;
+    T.opts.max_insns = flags & IP_C_SINGLE_STEP ? 1 : 0;
+    T.opts.count_blocks = T.chan->stop_after != 0;
+    T.cache_bytes = cache_bytes;
+    T.trace_fd = -1;
+    for (int i = 0; trace_flags && i < 8 && trace_flags[i]; i++) {
+        T.trace[i] = trace_flags[i] == '1';
+        if (T.trace[i]) T.trace_fd = trace_fd;
+    }
+    return start_thread();
+}
+
+void ip_service_lock(void) { pthread_mutex_lock(&T.lock); }
+void ip_service_unlock(void) { pthread_mutex_unlock(&T.lock); }
+
+void ip_service_stop(void) {
+    if (!running) return;
+    stopping = 1;
+    __atomic_fetch_add(&T.chan->bell_tr, 1, __ATOMIC_SEQ_CST);
+    futex(&T.chan->bell_tr, FUTEX_WAKE, 1, NULL);
+    pthread_join(thread, NULL);
+    running = 0;
+}
+
+static void unmap_old(uint8_t *chan, uint8_t *cache, uint8_t *meta) {
+    munmap(chan, IP_CHAN_SLOTS + (size_t)IP_SLOTS * IP_SLOT_SIZE);
+    munmap(cache, IP_CACHE_MAX);
+    munmap(meta, IP_META_MAX);
+}
+
+/* Called with the lock held by the fork wrapper; the parent's thread is not here. */
+int ip_service_refork(int chan_fd, int cache_fd, int meta_fd) {
+    uint8_t *oc = (uint8_t *)T.chan, *ok = T.cache, *om = T.meta_base;
+    struct ip_meta old = *T.meta;
+    pthread_mutex_init(&T.lock, NULL);
+    running = 0;
+    int r = tt_map(&T, chan_fd, cache_fd, meta_fd);
+    if (r) return r;
+    memcpy(T.chan, oc, sizeof(struct ip_chan));
+    memset(T.chan->pend_tr, 0, sizeof T.chan->pend_tr);
+    memset(T.chan->pend_py, 0, sizeof T.chan->pend_py);
+    T.chan->client_pid = 0;
+    T.chan->supervisor_pid = (uint32_t)getpid();
+    T.chan->tr_sleeping = T.chan->py_sleeping = 0;
+    memcpy(T.cache, ok, old.cache_used);
+    *T.meta = old;
+    memcpy(T.exits, om + IP_META_EXITS, sizeof *T.exits * old.n_exits);
+    memcpy(T.blocks, om + IP_META_BLOCKS, sizeof *T.blocks * old.n_blocks);
+    memcpy(T.points, om + IP_META_POINTS, sizeof *T.points * old.n_points);
+    memcpy(T.pcs, om + IP_META_PCS, sizeof *T.pcs * old.n_pcs);
+    memcpy(T.desc, om + IP_META_DESC, old.desc_used);
+    const struct ip_ttent *tt = (const void *)(om + IP_META_TT);
+    for (uint32_t i = 0; i < 1u << IP_META_TTBITS; i++)
+        if (tt[i].key) T.tt[i] = tt[i];
+    unmap_old(oc, ok, om);
+    return start_thread();
+}
+
+int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
+    ip_service_stop();
+    uint8_t *oc = (uint8_t *)T.chan, *ok = T.cache, *om = T.meta_base;
+    int r = tt_map(&T, chan_fd, cache_fd, meta_fd);
+    if (r) return r;
+    unmap_old(oc, ok, om);
+    for (uint32_t i = 0; i < T.pages_cap; i++) free(T.pages[i].blocks);
+    memset(T.pages, 0, sizeof *T.pages * T.pages_cap);
+    T.pages_n = 0;
+    for (int i = 0; i < PAGE_CACHE; i++) T.copies[i].valid = 0;
+    memset(T.bind, 0, sizeof *T.bind * T.bind_cap);
+    T.bind_n = 0;
+    T.n_stable = 0;
+    memset(T.opts.sym, 0, sizeof T.opts.sym);
+    return start_thread();
+}
+
+struct ip_chan *ip_service_chan(void) { return T.chan; }
+struct ip_slot *ip_service_slot(int i) { return slot_at(i); }
+
+/* ---- Bindings and stable ranges (Python) ------------------------------------------------- */
+
+static void bind_insert(struct binding *tab, uint32_t cap, const struct binding *b) {
+    uint32_t h = (uint32_t)(b->addr * 0x9e3779b97f4a7c15ull >> 32) & (cap - 1);
+    while (tab[h].used == 1 && tab[h].addr != b->addr) h = (h + 1) & (cap - 1);
+    tab[h] = *b;
+}
+
+void ip_binding_set(uint64_t addr, uint64_t target, int wrap) {
+    pthread_mutex_lock(&T.lock);
+    if ((T.bind_n + 1) * 2 > T.bind_cap) {
+        uint32_t cap = T.bind_cap * 2;
+        struct binding *n = calloc(cap, sizeof *n);
+        for (uint32_t i = 0; i < T.bind_cap; i++)
+            if (T.bind[i].used == 1) bind_insert(n, cap, &T.bind[i]);
+        free(T.bind);
+        T.bind = n;
+        T.bind_cap = cap;
+    }
+    tt_drop_containing(&T, addr);
+    struct binding b = {addr, target, (uint32_t)wrap, 1};
+    if (!tt_binding(&T, addr)) T.bind_n++;
+    bind_insert(T.bind, T.bind_cap, &b);
+    T.chan->fast_gen++;
+    pthread_mutex_unlock(&T.lock);
+}
+
+void ip_binding_del(uint64_t addr) {
+    pthread_mutex_lock(&T.lock);
+    tt_drop_containing(&T, addr);
+    struct binding *b = (struct binding *)tt_binding(&T, addr);
+    if (b) {
+        /* Rebuild: open addressing without tombstones. */
+        b->used = 0;
+        T.bind_n--;
+        struct binding *n = calloc(T.bind_cap, sizeof *n);
+        for (uint32_t i = 0; i < T.bind_cap; i++)
+            if (T.bind[i].used == 1) bind_insert(n, T.bind_cap, &T.bind[i]);
+        free(T.bind);
+        T.bind = n;
+    }
+    T.chan->fast_gen++;
+    pthread_mutex_unlock(&T.lock);
+}
+
+void ip_stable_add(uint64_t lo, uint64_t hi) {
+    pthread_mutex_lock(&T.lock);
+    if (T.n_stable < 1024) {
+        T.stable[T.n_stable].lo = lo;
+        T.stable[T.n_stable++].hi = hi;
+    }
+    pthread_mutex_unlock(&T.lock);
+}
+
+void ip_stable_del(uint64_t lo, uint64_t hi) {
+    pthread_mutex_lock(&T.lock);
+    for (int i = 0; i < T.n_stable;)
+        if (T.stable[i].lo < hi && T.stable[i].hi > lo)
+            T.stable[i] = T.stable[--T.n_stable];
+        else
+            i++;
+    pthread_mutex_unlock(&T.lock);
+}
+
+void ip_invalidate_range(uint64_t lo, uint64_t len) {
+    pthread_mutex_lock(&T.lock);
+    tt_invalidate(&T, lo, len);
+    T.chan->fast_gen++;
+    pthread_mutex_unlock(&T.lock);
+}
+
+/* ---- Python's side of the channel ---------------------------------------------------------- */
+
+int ip_next_event(int timeout_ms) {
+    struct timespec end, now;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += timeout_ms / 1000;
+    end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    for (;;) {
+        uint32_t bell = __atomic_load_n(&T.chan->bell_py, __ATOMIC_SEQ_CST);
+        int i = take_pending(T.chan->pend_py);
+        if (i >= 0) return i;
+        __atomic_store_n(&T.chan->py_sleeping, 1, __ATOMIC_SEQ_CST);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        long long left = (end.tv_sec - now.tv_sec) * 1000000000ll + (end.tv_nsec - now.tv_nsec);
+        if (left <= 0) {
+            __atomic_store_n(&T.chan->py_sleeping, 0, __ATOMIC_SEQ_CST);
+            return -1;
+        }
+        struct timespec ts = {left / 1000000000ll, left % 1000000000ll};
+        long r = futex(&T.chan->bell_py, FUTEX_WAIT, bell, &ts);
+        __atomic_store_n(&T.chan->py_sleeping, 0, __ATOMIC_SEQ_CST);
+        if (r < 0 && errno == EINTR) return -1; /* let Python run its signal handlers */
+    }
+}
+
+void ip_reply(int slot) { answer(slot_at(slot)); }
+
+void ip_wake_python(void) {
+    __atomic_fetch_add(&T.chan->bell_py, 1, __ATOMIC_SEQ_CST);
+    futex(&T.chan->bell_py, FUTEX_WAKE, 1, NULL);
+}
+
+void ip_service_get_stats(struct ip_service_stats *s) { *s = T.stats; }
+
+int ip_last_block(char *buf, int cap) {
+    int n = 0;
+    pthread_mutex_lock(&T.lock);
+    for (int i = 0; i < 3 && T.ub[i] && T.ub[i]->n_insn; i++) n += ip_print_ublock(T.ub[i], buf + n, cap - n);
+    pthread_mutex_unlock(&T.lock);
+    return n;
+}
+
+int ip_sizeof_tstate(void) { return (int)sizeof(struct tstate); }
+
+/* ---- Stages of any bytes ------------------------------------------------------------------------ */
+
+struct bytes_reader {
+    const uint8_t *code;
+    uint64_t pc;
+    size_t n;
+};
+
+static int read_bytes(void *ctx, uint64_t pc, uint8_t *buf, int n) {
+    const struct bytes_reader *r = ctx;
+    if (pc < r->pc || pc >= r->pc + r->n) return 0;
+    size_t left = (size_t)(r->pc + r->n - pc);
+    if ((size_t)n > left) n = (int)left;
+    memcpy(buf, r->code + (pc - r->pc), (size_t)n);
+    return n;
+}
+
+static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track,
+                int stage, int max_insns, uint32_t host, struct ublock **final, struct emitted *em) {
+    struct bytes_reader br = {code, pc, n};
+    struct ip_code_reader rd = {read_bytes, &br, NULL};
+    struct ip_jit_opts o = {0};
+    o.flags = flags;
+    o.pass = ip_find_tool_pass(tool);
+    o.max_insns = max_insns;
+    if (!o.pass) return -1;
+    for (int i = 0; i < 32; i++) o.sym[i] = IP_RT_BASE + 0x1000u + 16u * (unsigned)i;
+    struct ublock *b = calloc(3, sizeof *b);
+    int r = 0;
+    b[0].key = pc | (track ? IP_KEY_TRACK : 0);
+    b[0].pc = pc;
+    b[0].track = track != 0;
+    ip_stage1_disassemble(&b[0], &rd, &o);
+    if (stage >= 2) ip_stage2_optimise(&b[0], &rd, &o);
+    if (stage >= 3) ip_stage3_instrument(&b[0], &b[1], &o);
+    if (stage >= 4) ip_stage4_cleanup(&b[1], &o);
+    if (stage >= 5) ip_stage5_allocate(&b[1], &b[2], &o);
+    if (stage >= 6) ip_stage6_emit(&b[2], em, host, &o);
+    if (b[0].overflow || (stage >= 5 && b[2].overflow) || (stage >= 6 && em->overflow)) r = -1;
+    struct ublock *f = malloc(sizeof *f);
+    *f = stage <= 2 ? b[0] : stage <= 4 ? b[1] : b[2];
+    *final = f;
+    free(b);
+    return r;
+}
+
+int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
+                  int track, int stage, char *buf, int cap) {
+    struct ublock *f = NULL;
+    struct emitted *em = calloc(1, sizeof *em);
+    int r = show(tool, code, n, pc, flags, track, stage, 0, IP_CACHE_BASE, &f, em);
+    if (r == 0 && stage < 6) r = ip_print_ublock(f, buf, cap);
+    if (r == 0 && stage == 6)
+        for (uint32_t i = 0; i < em->len && r < cap - 4; i++)
+            r += snprintf(buf + r, (size_t)(cap - r), "%02x%s", em->code[i], i % 16 == 15 ? "\n" : " ");
+    free(f);
+    free(em);
+    return r;
+}
+
+int ip_translate_bytes(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
+                       int track, int max_insns, uint32_t host, uint8_t *out, int cap) {
+    struct ublock *f = NULL;
+    struct emitted *em = calloc(1, sizeof *em);
+    int r = show(tool, code, n, pc, flags, track, 6, max_insns, host, &f, em);
+    if (r == 0) {
+        r = (int)em->len <= cap ? (int)em->len : -1;
+        if (r > 0) memcpy(out, em->code, (size_t)r);
+    }
+    free(f);
+    free(em);
+    return r;
+}

@@ -1,0 +1,508 @@
+/* Translation table, code cache, chaining, invalidation. */
+#include "transtab.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TT_SIZE (1u << IP_META_TTBITS)
+#define TT_TOMB (~0ull)
+#define TT_EMPTY 0ull /* key 0 is stored as TT_ZERO */
+#define TT_ZERO (~1ull)
+
+static uint32_t hash_key(uint64_t key) {
+    key ^= key >> 33;
+    key *= 0xff51afd7ed558ccdull;
+    key ^= key >> 29;
+    return (uint32_t)key & (TT_SIZE - 1);
+}
+
+static struct ip_ttent *tt_find(const struct transtab *t, uint64_t key) {
+    if (key == 0) key = TT_ZERO;
+    for (uint32_t h = hash_key(key);; h = (h + 1) & (TT_SIZE - 1)) {
+        struct ip_ttent *e = &t->tt[h];
+        if (e->key == key) return e;
+        if (e->key == TT_EMPTY) return NULL;
+    }
+}
+
+static void tt_insert(struct transtab *t, uint64_t key, uint32_t host, uint32_t block) {
+    if (key == 0) key = TT_ZERO;
+    for (uint32_t h = hash_key(key);; h = (h + 1) & (TT_SIZE - 1)) {
+        struct ip_ttent *e = &t->tt[h];
+        if (e->key == TT_EMPTY || e->key == TT_TOMB || e->key == key) {
+            e->host = host;
+            e->block = block;
+            /* The client reads without a lock: key last. */
+            __atomic_store_n(&e->key, key, __ATOMIC_RELEASE);
+            return;
+        }
+    }
+}
+
+static void tt_remove(struct transtab *t, uint64_t key, uint32_t block) {
+    struct ip_ttent *e = tt_find(t, key);
+    if (e && e->block == block) {
+        __atomic_store_n(&e->key, TT_TOMB, __ATOMIC_RELEASE);
+        e->host = 0;
+    }
+}
+
+/* ---- Bindings -------------------------------------------------------------------- */
+
+const struct binding *tt_binding(const struct transtab *t, uint64_t addr) {
+    if (!t->bind_n) return NULL;
+    uint32_t m = t->bind_cap - 1;
+    for (uint32_t h = (uint32_t)(addr * 0x9e3779b97f4a7c15ull >> 32) & m;; h = (h + 1) & m) {
+        if (!t->bind[h].used) return NULL;
+        if (t->bind[h].used == 1 && t->bind[h].addr == addr) return &t->bind[h];
+    }
+}
+
+/* ---- Pages ------------------------------------------------------------------------- */
+
+static struct page_ent *page_find(const struct transtab *t, uint64_t page, bool make) {
+    uint32_t m = t->pages_cap - 1;
+    uint32_t h = (uint32_t)((page >> 12) * 0x9e3779b97f4a7c15ull >> 32) & m;
+    while (t->pages[h].page && t->pages[h].page != page) h = (h + 1) & m;
+    if (!t->pages[h].page && !make) return NULL;
+    return &t->pages[h];
+}
+
+static void pages_grow(struct transtab *t) {
+    struct page_ent *old = t->pages;
+    uint32_t cap = t->pages_cap;
+    t->pages_cap = cap * 2;
+    t->pages = calloc(t->pages_cap, sizeof *t->pages);
+    for (uint32_t i = 0; i < cap; i++)
+        if (old[i].page) *page_find(t, old[i].page, true) = old[i];
+    free(old);
+}
+
+static void page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
+    struct page_ent *p = page_find(t, page, true);
+    if (!p->page) {
+        p->page = page;
+        if (++t->pages_n * 2 > t->pages_cap) {
+            pages_grow(t);
+            p = page_find(t, page, false);
+        }
+    }
+    if (p->n == 0 && t->n_new_pages < 64) t->new_pages[t->n_new_pages++] = page;
+    if (p->n == p->cap) {
+        p->cap = p->cap ? p->cap * 2 : 8;
+        p->blocks = realloc(p->blocks, p->cap * sizeof *p->blocks);
+    }
+    p->blocks[p->n++] = block;
+}
+
+static bool is_stable(const struct transtab *t, uint64_t page) {
+    for (int i = 0; i < t->n_stable; i++)
+        if (page >= t->stable[i].lo && page < t->stable[i].hi) return true;
+    return false;
+}
+
+/* The client's bytes at pc.  A page copy is trusted within one request, or as
+ * long as the page has translations (it is write-protected then), or when it
+ * belongs to a mapping that cannot change. */
+static const struct page_copy *page_get(struct transtab *t, uint64_t page) {
+    struct page_copy *c = &t->copies[(page >> 12 ^ page >> 20) & (PAGE_CACHE - 1)];
+    if (c->page == page && c->valid) {
+        if (c->gen == t->req_gen) return c;
+        const struct page_ent *p = page_find(t, page, false);
+        if ((p && p->n) || is_stable(t, page)) return c;
+    }
+    struct iovec l = {c->bytes, 4096}, r = {(void *)page, 4096};
+    c->page = page;
+    c->gen = t->req_gen;
+    c->valid = process_vm_readv(t->pid, &l, 1, &r, 1, 0) == 4096;
+    return c;
+}
+
+int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n) {
+    struct transtab *t = ctx;
+    int done = 0;
+    while (done < n) {
+        uint64_t a = pc + (uint64_t)done;
+        const struct page_copy *c = page_get(t, a & ~4095ull);
+        if (!c->valid) break;
+        int off = (int)(a & 4095), take = 4096 - off;
+        if (take > n - done) take = n - done;
+        memcpy(buf + done, c->bytes + off, (size_t)take);
+        done += take;
+        /* Do not read the next page for an instruction that ends in this one. */
+        if (done >= 20) break;
+    }
+    return done;
+}
+
+/* ---- Chaining -------------------------------------------------------------------------- */
+
+static void patch_rel32(struct transtab *t, uint32_t at, uint32_t to) {
+    uint32_t rel = to - (at + 4);
+    __atomic_store_n((uint32_t *)(void *)(t->cache + (at - IP_CACHE_BASE)), rel, __ATOMIC_RELEASE);
+}
+
+static void link_exit(struct transtab *t, uint32_t x, uint32_t block) {
+    struct xrec *r = &t->xrec[x];
+    if (!r->stub || r->linked || (t->opts.flags & IP_C_NO_CHAIN)) return;
+    r->linked = block + 1;
+    r->next_in = t->brec[block].incoming;
+    t->brec[block].incoming = x;
+    patch_rel32(t, t->exits[x].patch, t->blocks[block].host);
+    t->stats.chained++;
+}
+
+static void unlink_incoming(struct transtab *t, uint32_t block) {
+    uint32_t x = t->brec[block].incoming;
+    t->brec[block].incoming = 0;
+    while (x) {
+        struct xrec *r = &t->xrec[x];
+        uint32_t next = r->next_in;
+        if (r->linked == block + 1) {
+            patch_rel32(t, t->exits[x].patch, r->stub);
+            r->linked = 0;
+        }
+        r->next_in = 0;
+        x = next;
+    }
+}
+
+/* The exits of a dropped block leave the lists of the blocks they lead to. */
+static void unlink_outgoing(struct transtab *t, uint32_t block) {
+    const struct brec *b = &t->brec[block];
+    for (uint32_t x = b->first_exit; x < b->first_exit + b->n_exits; x++) {
+        struct xrec *r = &t->xrec[x];
+        if (!r->linked) continue;
+        uint32_t *p = &t->brec[r->linked - 1].incoming;
+        while (*p && *p != x) p = &t->xrec[*p].next_in;
+        if (*p == x) *p = r->next_in;
+        patch_rel32(t, t->exits[x].patch, r->stub);
+        r->linked = 0;
+    }
+}
+
+static void drop_block(struct transtab *t, uint32_t block) {
+    struct ip_block *b = &t->blocks[block];
+    if (!b->state) return;
+    b->state = 0;
+    tt_remove(t, b->key, block);
+    tt_remove(t, b->key | IP_KEY_NOREDIR, block);
+    unlink_incoming(t, block);
+    unlink_outgoing(t, block);
+    t->stats.invalidated++;
+}
+
+void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len) {
+    uint64_t hi = lo + len;
+    t->req_gen++;
+    if (len > (1ull << 32)) {
+        for (uint32_t i = 0; i < t->pages_cap; i++) {
+            struct page_ent *p = &t->pages[i];
+            if (!p->page || p->page + 4096 <= lo || p->page >= hi) continue;
+            for (uint32_t k = 0; k < p->n; k++) drop_block(t, p->blocks[k]);
+            p->n = 0;
+        }
+    } else {
+        for (uint64_t page = lo & ~4095ull; page < hi; page += 4096) {
+            struct page_ent *p = page_find(t, page, false);
+            if (!p) continue;
+            for (uint32_t k = 0; k < p->n; k++) drop_block(t, p->blocks[k]);
+            p->n = 0;
+        }
+    }
+    for (int i = 0; i < PAGE_CACHE; i++)
+        if (t->copies[i].page + 4096 > lo && t->copies[i].page < hi) t->copies[i].valid = 0;
+}
+
+void tt_drop_containing(struct transtab *t, uint64_t pc) {
+    struct page_ent *p = page_find(t, pc & ~4095ull, false);
+    struct ip_ttent *e;
+    static const uint64_t modes[] = {0, IP_KEY_TRACK, IP_KEY_NOREDIR, IP_KEY_TRACK | IP_KEY_NOREDIR};
+    for (int i = 0; i < 4; i++)
+        if ((e = tt_find(t, pc | modes[i]))) drop_block(t, e->block);
+    if (!p) return;
+    for (uint32_t k = 0; k < p->n; k++) {
+        const struct ip_block *b = &t->blocks[p->blocks[k]];
+        if (!b->state) continue;
+        for (int i = 0; i < b->n_insns; i++)
+            if (t->pcs[b->pcs + (uint32_t)i] == pc) {
+                drop_block(t, p->blocks[k]);
+                break;
+            }
+    }
+}
+
+/* ---- Making a block ---------------------------------------------------------------------- */
+
+static void trace_stage(struct transtab *t, int stage, const struct ublock *b) {
+    if (t->trace_fd < 0 || !t->trace[stage - 1]) return;
+    static const char *const title[] = {"From x86 to UCode", "Optimised", "Instrumented", "Cleaned up",
+                                        "Registers allocated", "Emitted"};
+    size_t cap = 1 << 18;
+    char *text = malloc(cap);
+    int n = snprintf(text, cap, "==== Stage %d: %s: 0x%llx ====\n", stage, title[stage - 1],
+                     (unsigned long long)b->key);
+    if (stage < 6)
+        n += ip_print_ublock(b, text + n, (int)cap - n);
+    else
+        for (uint32_t i = 0; i < t->em->len && n < (int)cap - 64; i++)
+            n += snprintf(text + n, cap - (size_t)n, "%02x%s", t->em->code[i], i % 32 == 31 ? "\n" : " ");
+    if (n < (int)cap - 2) text[n++] = '\n';
+    if (write(t->trace_fd, text, (size_t)n) < 0) t->trace_fd = -1;
+    free(text);
+}
+
+static void run_stages(struct transtab *t, struct ublock *b, const struct ip_code_reader *rd) {
+    struct ip_jit_opts o = t->opts;
+    for (int max = o.max_insns ? o.max_insns : 40; max >= 1; max = max > 4 ? max / 2 : max - 1) {
+        o.max_insns = max;
+        b->overflow = false;
+        ip_stage1_disassemble(b, rd, &o);
+        trace_stage(t, 1, b);
+        ip_stage2_optimise(b, rd, &o);
+        trace_stage(t, 2, b);
+        ip_stage3_instrument(b, t->ub[1], &o);
+        trace_stage(t, 3, t->ub[1]);
+        ip_stage4_cleanup(t->ub[1], &o);
+        trace_stage(t, 4, t->ub[1]);
+        ip_stage5_allocate(t->ub[1], t->ub[2], &o);
+        trace_stage(t, 5, t->ub[2]);
+        if (b->overflow || t->ub[1]->overflow || t->ub[2]->overflow) continue;
+        uint32_t host = IP_CACHE_BASE + ((t->meta->cache_used + 15u) & ~15u);
+        ip_stage6_emit(t->ub[2], t->em, host, &o);
+        if (!t->em->overflow) {
+            trace_stage(t, 6, t->ub[2]);
+            return;
+        }
+    }
+}
+
+static bool room(const struct transtab *t) {
+    const struct ip_meta *m = t->meta;
+    return m->cache_used + EM_MAX_CODE + 4096u < t->cache_bytes && m->n_blocks + 2 < IP_META_BLKMAX &&
+           m->n_exits + EM_MAX_EXITS < IP_META_EXITMAX && m->n_points + EM_MAX_POINTS < IP_META_PTMAX &&
+           m->n_pcs + UB_MAX_INSN + 2 < IP_META_PCMAX &&
+           m->desc_used + (UB_MAX_INSN + 1) * sizeof(struct ip_insn) < IP_META_DESCMAX;
+}
+
+static uint32_t install(struct transtab *t, const struct ublock *b) {
+    struct ip_meta *m = t->meta;
+    const struct emitted *e = t->em;
+    uint32_t block = m->n_blocks, first_exit = m->n_exits;
+    uint32_t desc[UB_MAX_INSN + 1];
+    memset(desc, 0, sizeof desc);
+    uint8_t *code = t->cache + (e->host - IP_CACHE_BASE);
+
+    memcpy(code, e->code, e->len);
+    for (int i = 0; i < e->n_exits; i++) {
+        const struct emit_exit *x = &e->exits[i];
+        uint32_t id = first_exit + (uint32_t)i;
+        struct ip_exit *out = &t->exits[id];
+        int kind = x->kind_aux & 0xff;
+        out->key = x->key;
+        out->kind_aux = x->kind_aux;
+        out->patch = x->patch_off ? e->host + x->patch_off : 0;
+        memset(&t->xrec[id], 0, sizeof t->xrec[id]);
+        if (kind == IP_X_DIRECT) {
+            t->xrec[id].stub = e->host + x->stub_off;
+            patch_rel32(t, out->patch, t->xrec[id].stub);
+        } else if (kind == IP_XS_TRACK) {
+            uint32_t k = (uint32_t)x->key;
+            if (!desc[k]) {
+                desc[k] = IP_META_BASE + IP_META_DESC + m->desc_used;
+                memcpy(t->desc + m->desc_used, &b->insn[k], sizeof b->insn[k]);
+                m->desc_used += (uint32_t)sizeof(struct ip_insn);
+            }
+            out->key = desc[k];
+        }
+        if (x->id_off) memcpy(code + x->id_off, &id, 4);
+    }
+    for (int i = 0; i < e->n_exits; i++) {
+        const struct emit_exit *x = &e->exits[i];
+        if ((x->kind_aux & 0xff) == IP_X_DIRECT && x->stub_off) {
+            /* mov dword fs:[exit_id], id is the stub's first instruction. */
+            uint32_t id = first_exit + (uint32_t)i;
+            memcpy(code + x->stub_off + 8, &id, 4);
+        }
+    }
+    memcpy(&t->points[m->n_points], e->points, sizeof e->points[0] * (size_t)e->n_points);
+    for (int i = 0; i < b->n_insn; i++) t->pcs[m->n_pcs + (uint32_t)i] = b->insn[i].pc;
+    const struct ip_insn *last = &b->insn[b->n_insn - 1];
+    t->pcs[m->n_pcs + (uint32_t)b->n_insn] = last->pc + last->len;
+
+    struct ip_block *blk = &t->blocks[block];
+    blk->key = b->key;
+    blk->host = e->host;
+    blk->host_len = e->len;
+    blk->points = m->n_points;
+    blk->n_points = (uint16_t)e->n_points;
+    blk->n_insns = (uint16_t)b->n_insn;
+    blk->pcs = m->n_pcs;
+    blk->state = 1;
+    struct brec *r = &t->brec[block];
+    memset(r, 0, sizeof *r);
+    r->first_exit = first_exit;
+    r->n_exits = (uint32_t)e->n_exits;
+    m->n_exits += (uint32_t)e->n_exits;
+    m->n_points += (uint32_t)e->n_points;
+    m->n_pcs += (uint32_t)b->n_insn + 1;
+    m->cache_used = e->host + e->len - IP_CACHE_BASE;
+    __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
+    t->stats.blocks++;
+    t->stats.insns += (uint64_t)b->n_insn;
+    t->stats.host_bytes += e->len;
+    for (int i = 0; i < b->n_insn; i++) t->stats.guest_bytes += b->insn[i].len;
+    return block;
+}
+
+static bool speculative_ok(const struct ublock *b) {
+    if (b->n_u == 0) return false;
+    const struct uinstr *u = &b->u[b->n_u - 1];
+    return !(u->op == U_EXIT && b->n_insn <= 1 && (u->kind == IP_X_ILLEGAL || u->kind == IP_X_FAULTPC));
+}
+
+/* NOREDIR matters only where there is a binding. */
+static uint64_t canonical(const struct transtab *t, uint64_t key) {
+    if ((key & IP_KEY_NOREDIR) && !tt_binding(t, key & IP_KEY_PC)) key &= ~IP_KEY_NOREDIR;
+    return key;
+}
+
+static int make_block(struct transtab *t, uint64_t key, bool speculative) {
+    struct ublock *b = t->ub[0];
+    struct ip_code_reader rd = {tt_read, t, NULL};
+    const struct binding *bd = key & IP_KEY_NOREDIR ? NULL : tt_binding(t, key & IP_KEY_PC);
+    int saved_max = t->opts.max_insns;
+    if (!room(t)) return -2;
+    b->key = key;
+    b->pc = bd ? bd->target : key & IP_KEY_PC;
+    b->has_nr = bd != NULL && !(key & IP_KEY_TRACK);
+    b->nraddr = bd && bd->wrap ? bd->addr : 0;
+    b->track = (key & IP_KEY_TRACK) != 0;
+    if (key & IP_KEY_ONE) t->opts.max_insns = 1;
+    run_stages(t, b, &rd);
+    t->opts.max_insns = saved_max;
+    if (t->em->overflow) return -3;
+    if (speculative && !speculative_ok(b)) return -1;
+    uint32_t block = install(t, b);
+    if (key & IP_KEY_ONE) return (int)block; /* never found again */
+    struct brec *r = &t->brec[block];
+    r->n_pages = (uint8_t)b->n_pages;
+    for (int i = 0; i < b->n_pages; i++) {
+        r->pages[i] = b->pages[i];
+        page_add_block(t, b->pages[i], block);
+    }
+    tt_insert(t, key, t->blocks[block].host, block);
+    return (int)block;
+}
+
+/* Link the exits of a block that lead to blocks already there. */
+static void link_known(struct transtab *t, uint32_t block) {
+    const struct brec *r = &t->brec[block];
+    for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits; x++) {
+        if ((t->exits[x].kind_aux & 0xff) != IP_X_DIRECT) continue;
+        struct ip_ttent *e = tt_find(t, canonical(t, t->exits[x].key));
+        if (e) link_exit(t, x, e->block);
+    }
+}
+
+#define BATCH 4
+
+uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *full) {
+    struct timespec t0, t1;
+    uint32_t queue[BATCH + 1];
+    int nq = 0;
+    *full = false;
+    t->stats.requests++;
+    t->n_new_pages = 0;
+    uint64_t canon = canonical(t, key);
+    struct ip_ttent *e = canon & IP_KEY_ONE ? NULL : tt_find(t, canon);
+    uint32_t block;
+    if (e) {
+        block = e->block;
+    } else {
+        clock_gettime(CLOCK_MONOTONIC, &t0);
+        t->req_gen++;
+        int made = make_block(t, canon, false);
+        if (made < 0) {
+            *full = made == -2;
+            return 0;
+        }
+        block = (uint32_t)made;
+        if (!(canon & IP_KEY_ONE)) queue[nq++] = block;
+        for (int q = 0; q < nq; q++) {
+            const struct brec *r = &t->brec[queue[q]];
+            for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits && nq < BATCH; x++) {
+                uint64_t k = t->exits[x].key;
+                if ((t->exits[x].kind_aux & 0xff) != IP_X_DIRECT || (k & IP_KEY_TRACK)) continue;
+                k = canonical(t, k);
+                if (tt_find(t, k)) continue;
+                int next = make_block(t, k, true);
+                if (next < 0) continue;
+                queue[nq++] = (uint32_t)next;
+            }
+        }
+        for (int q = 0; q < nq; q++) link_known(t, queue[q]);
+        clock_gettime(CLOCK_MONOTONIC, &t1);
+        t->stats.ns += (uint64_t)((t1.tv_sec - t0.tv_sec) * 1000000000ll + (t1.tv_nsec - t0.tv_nsec));
+    }
+    if (canon != key && !(key & IP_KEY_ONE)) tt_insert(t, key, t->blocks[block].host, block);
+    if (exit_id && exit_id < t->meta->n_exits && !(canon & IP_KEY_ONE)) link_exit(t, exit_id, block);
+    return t->blocks[block].host;
+}
+
+/* ---- Whole flush, tables ---------------------------------------------------------------------- */
+
+void tt_flush(struct transtab *t) {
+    struct ip_meta *m = t->meta;
+    memset(t->tt, 0, sizeof *t->tt * TT_SIZE);
+    for (uint32_t i = 0; i < t->pages_cap; i++) free(t->pages[i].blocks);
+    memset(t->pages, 0, sizeof *t->pages * t->pages_cap);
+    t->pages_n = 0;
+    for (int i = 0; i < PAGE_CACHE; i++) t->copies[i].valid = 0;
+    m->n_blocks = m->n_points = m->n_pcs = m->desc_used = m->cache_used = 0;
+    m->n_exits = 1; /* id 0: none */
+    m->generation++;
+    t->stats.flushes++;
+}
+
+void tt_init_tables(struct transtab *t) {
+    t->pages_cap = 4096;
+    t->pages = calloc(t->pages_cap, sizeof *t->pages);
+    t->copies = calloc(PAGE_CACHE, sizeof *t->copies);
+    t->xrec = mmap(NULL, sizeof *t->xrec * IP_META_EXITMAX, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    t->brec = mmap(NULL, sizeof *t->brec * IP_META_BLKMAX, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (int i = 0; i < 3; i++) t->ub[i] = calloc(1, sizeof *t->ub[i]);
+    t->em = calloc(1, sizeof *t->em);
+    t->bind_cap = 1024;
+    t->bind = calloc(t->bind_cap, sizeof *t->bind);
+}
+
+int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd) {
+    size_t chan_len = IP_CHAN_SLOTS + (size_t)IP_SLOTS * IP_SLOT_SIZE;
+    void *c = mmap(NULL, chan_len, PROT_READ | PROT_WRITE, MAP_SHARED, chan_fd, 0);
+    void *k = mmap(NULL, IP_CACHE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, cache_fd, 0);
+    void *m = mmap(NULL, IP_META_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, meta_fd, 0);
+    if (c == MAP_FAILED || k == MAP_FAILED || m == MAP_FAILED) return -errno;
+    t->chan = c;
+    t->cache = k;
+    t->meta_base = m;
+    t->meta = m;
+    t->tt = (void *)(t->meta_base + IP_META_TT);
+    t->exits = (void *)(t->meta_base + IP_META_EXITS);
+    t->blocks = (void *)(t->meta_base + IP_META_BLOCKS);
+    t->points = (void *)(t->meta_base + IP_META_POINTS);
+    t->pcs = (void *)(t->meta_base + IP_META_PCS);
+    t->desc = t->meta_base + IP_META_DESC;
+    t->meta->magic = IP_MAGIC;
+    t->meta->version = IP_ABI_VERSION;
+    if (!t->meta->n_exits) t->meta->n_exits = 1;
+    return 0;
+}

@@ -1,0 +1,84 @@
+/* Translation table, code cache, chaining: the translator's state for one client. */
+#ifndef INTERPOSE_TRANSTAB_H
+#define INTERPOSE_TRANSTAB_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "abi.h"
+#include "native_api.h"
+#include "ucode.h"
+
+struct xrec {               /* private part of an exit                          */
+    uint32_t stub;          /* client address of its stub, 0: not patchable     */
+    uint32_t next_in;       /* next exit linked to the same block, 0 end        */
+    uint32_t linked;        /* block + 1, 0 none                                */
+};
+struct brec {               /* private part of a block                          */
+    uint32_t first_exit, n_exits;
+    uint32_t incoming;      /* first exit linked to it, 0 none                  */
+    uint8_t n_pages;
+    uint64_t pages[8];
+};
+struct page_ent {           /* blocks made from a guest page                    */
+    uint64_t page;          /* 0 unused                                         */
+    uint32_t *blocks;
+    uint32_t n, cap;
+};
+struct binding {
+    uint64_t addr, target;
+    uint32_t wrap, used;
+};
+#define PAGE_CACHE 256
+struct page_copy {
+    uint64_t page, gen;
+    int valid;
+    uint8_t bytes[4096];
+};
+
+struct transtab {
+    pthread_mutex_t lock;
+    struct ip_chan *chan;
+    uint8_t *cache;         /* our writable view of the code cache              */
+    uint8_t *meta_base;
+    struct ip_meta *meta;
+    struct ip_ttent *tt;
+    struct ip_exit *exits;
+    struct ip_block *blocks;
+    struct ip_point *points;
+    uint64_t *pcs;
+    uint8_t *desc;
+    struct xrec *xrec;
+    struct brec *brec;
+    uint64_t cache_bytes;
+    struct ip_jit_opts opts;
+    struct page_ent *pages;
+    uint32_t pages_cap, pages_n;
+    struct binding *bind;
+    uint32_t bind_cap, bind_n;
+    struct { uint64_t lo, hi; } stable[1024];
+    int n_stable;
+    struct page_copy *copies;
+    uint64_t req_gen;
+    uint64_t new_pages[64]; /* pages to tell the runtime about                  */
+    int n_new_pages;
+    struct ublock *ub[3];
+    struct emitted *em;
+    struct ip_service_stats stats;
+    int trace_fd;
+    uint8_t trace[8];
+    pid_t pid;
+};
+
+/* Finds or makes the translation of key; 0 when the cache is full (flush) with
+ * *full set.  Patches exit_id (from 1) to it when chaining is on. */
+uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *full);
+void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len);
+void tt_drop_containing(struct transtab *t, uint64_t pc);
+void tt_flush(struct transtab *t);
+const struct binding *tt_binding(const struct transtab *t, uint64_t addr);
+int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n);
+int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd);
+void tt_init_tables(struct transtab *t);
+
+#endif

@@ -1,0 +1,65 @@
+/* NON_SIMD_CALL0..3: a function called between two guest instructions.  The
+ * manual has it run on the real CPU; the JIT runs it as exactly.  Everything
+ * the function may clobber is kept aside, because the request's macro tells
+ * the compiler that only rdx changes. */
+#include "rt.h"
+#include "sig.h"
+
+#define MAX_DEPTH 8
+#define XAREA 16384
+
+struct saved_call {
+    struct tstate *owner;   /* NULL: free                                     */
+    u64 gpr[16], rflags, next_pc, magic_sp;
+    u64 vgpr[16], umask;
+    u8 *xarea;
+};
+static struct saved_call calls[MAX_DEPTH * 8];
+static rt_lock_t lock;
+
+bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc) {
+    struct saved_call *c = NULL;
+    u64 magic = RT_CALL_RETURN;
+    rt_lock(&lock);
+    for (u32 i = 0; i < sizeof calls / sizeof calls[0] && !c; i++)
+        if (!calls[i].owner) c = &calls[i];
+    if (c) c->owner = ts;
+    rt_unlock(&lock);
+    if (!c) return false;
+    u64 sp = ((ts->gpr[IP_RSP] - 128) & ~15ull) - 8;
+    if (rt_copy_to(sp, &magic, 8) < 0) {
+        c->owner = NULL;
+        return false;
+    }
+    if (!c->xarea) c->xarea = rt_pages(XAREA);
+    rt_memcpy(c->gpr, ts->gpr, sizeof c->gpr);
+    rt_memcpy(c->vgpr, ts->vgpr, sizeof c->vgpr);
+    c->rflags = ts->rflags;
+    c->umask = ts->umask;
+    c->next_pc = next_pc;
+    c->magic_sp = sp;
+    sig_xsave(c->xarea, sig_xfeatures());
+    if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp, 8, RT_SH_DEFINED);
+    ts->gpr[IP_RSP] = sp;
+    ts->gpr[IP_RAX] = 0;
+    ts->pc = fn;
+    return true;
+}
+
+void rt_call_return(struct tstate *ts) {
+    struct saved_call *c = NULL;
+    /* The innermost: a longjmp may have left older ones of this thread behind. */
+    for (u32 i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        if (calls[i].owner == ts && calls[i].magic_sp + 8 == ts->gpr[IP_RSP]) c = &calls[i];
+    if (!c) rt_panic(ts, "return from a client call that was never made");
+    u64 result = ts->gpr[IP_RAX];
+    rt_memcpy(ts->gpr, c->gpr, sizeof c->gpr);
+    rt_memcpy(ts->vgpr, c->vgpr, sizeof c->vgpr);
+    ts->rflags = c->rflags;
+    ts->umask = c->umask & ~(1ull << (IP_U_GPR0 + IP_RDX));
+    ts->gpr[IP_RDX] = result;
+    ts->vgpr[IP_RDX] = 0;
+    ts->pc = c->next_pc;
+    sig_xrstor(c->xarea, sig_xfeatures());
+    c->owner = NULL;
+}

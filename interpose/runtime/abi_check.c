@@ -1,0 +1,29 @@
+/* Offsets that generated code and assembly rely on. */
+#include "rt.h"
+
+#define AT(f, o) _Static_assert(offsetof(struct tstate, f) == (o), #f)
+AT(gpr, 0x000);
+AT(rflags, 0x080);
+AT(pc, 0x088);
+AT(target, 0x090);
+AT(exit_id, 0x098);
+AT(client_fs, 0x0a0);
+AT(rt_sp, 0x0b0);
+AT(umask, 0x0b8);
+AT(cs_top, 0x0c0);
+AT(self, 0x0d0);
+AT(tmp, 0x0d8);
+AT(resume, 0x148);
+AT(vgpr, 0x200);
+AT(vflags, 0x280);
+AT(vvec, 0x340);
+AT(vecsave, 0xb40);
+AT(runtime_area, 0x1340);
+#define TH(f, o) _Static_assert(0x1340 + offsetof(struct rt_thread, f) == (o), #f)
+TH(in_runtime, 0x1354);
+TH(pending, 0x1380);
+_Static_assert(sizeof(struct rt_thread) <= 2048, "the second half is the signal layer's");
+_Static_assert(sizeof(struct ip_csent) == 16, "call stack entry");
+_Static_assert(sizeof(struct ip_exit) == 16 && sizeof(struct ip_ttent) == 16, "meta tables");
+_Static_assert(sizeof(struct ip_slot) <= IP_SLOT_SIZE, "slot");
+_Static_assert(sizeof(struct ip_error) <= IP_SLOT_DATA, "an error record fits a slot");

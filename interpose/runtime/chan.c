@@ -1,0 +1,90 @@
+/* Requests to the supervisor through the channel. */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "rt.h"
+
+#define WAIT_NS 200000000 /* then ask whether anybody is still there */
+
+static struct ip_slot *slot_at(u32 i) {
+    return (struct ip_slot *)(IP_CHAN_BASE + IP_CHAN_SLOTS + (u64)i * IP_SLOT_SIZE);
+}
+
+struct ip_slot *rt_slot(struct tstate *ts) { return slot_at(rt_th(ts)->slot); }
+
+void rt_slot_attach(struct tstate *ts) {
+    for (u32 i = 0; i < IP_SLOTS; i++) {
+        struct ip_slot *s = slot_at(i);
+        u32 want = IP_S_FREE;
+        if (s->state == IP_S_FREE &&
+            __atomic_compare_exchange_n(&s->state, &want, IP_S_IDLE, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+            rt_th(ts)->slot = i;
+            ts->slot = i;
+            s->tstate = (u64)ts;
+            s->waiting = 0;
+            return;
+        }
+    }
+    rt_die("more than %d threads at once", IP_SLOTS);
+}
+
+void rt_slot_detach(struct tstate *ts) {
+    __atomic_store_n(&rt_slot(ts)->state, IP_S_FREE, __ATOMIC_SEQ_CST);
+}
+
+static bool supervisor_gone(void) {
+    char c;
+    if (rt.chan->dead) return true;
+    /* MSG_PEEK | MSG_DONTWAIT: end of file when the other side is closed. */
+    return sys6(__NR_recvfrom, rt.sock_fd, (long)&c, 1, 0x42, 0, 0) == 0;
+}
+
+static void wait_answer(struct ip_slot *s) {
+    for (u32 n = rt.chan->spin; n; n--) {
+        if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == IP_S_DONE) return;
+        __builtin_ia32_pause();
+    }
+    __atomic_store_n(&s->waiting, 1, __ATOMIC_SEQ_CST);
+    for (;;) {
+        u32 st = __atomic_load_n(&s->state, __ATOMIC_SEQ_CST);
+        if (st == IP_S_DONE) break;
+        struct __kernel_timespec t = {0, WAIT_NS};
+        long r = sys6(__NR_futex, (long)&s->state, FUTEX_WAIT, st, (long)&t, 0, 0);
+        if (r == -ETIMEDOUT && supervisor_gone())
+            rt_die("the supervisor is gone (killed?); the program cannot go on");
+    }
+    __atomic_store_n(&s->waiting, 0, __ATOMIC_SEQ_CST);
+}
+
+static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping) {
+    struct ip_slot *s = rt_slot(ts);
+    s->kind = kind;
+    s->tid = rt_th(ts)->tid;
+    s->tid_guest = (u32)ts->tid_guest;
+    s->tstate = (u64)ts;
+    __atomic_store_n(&s->state, IP_S_POSTED, __ATOMIC_SEQ_CST);
+    u32 i = rt_th(ts)->slot;
+    __atomic_fetch_or(&map[i / 64], 1ull << (i % 64), __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(sleeping, __ATOMIC_SEQ_CST))
+        sys6(__NR_futex, (long)bell, FUTEX_WAKE, 1, 0, 0, 0);
+    wait_answer(s);
+    __atomic_store_n(&s->state, IP_S_IDLE, __ATOMIC_RELEASE);
+}
+
+void rt_request_translator(struct tstate *ts, u32 kind) {
+    post(ts, kind, rt.chan->pend_tr, &rt.chan->bell_tr, &rt.chan->tr_sleeping);
+}
+
+void rt_request_python(struct tstate *ts, u32 kind) {
+    static u64 seen;
+    post(ts, kind, rt.chan->pend_py, &rt.chan->bell_py, &rt.chan->py_sleeping);
+    /* Python may have changed bindings and dropped translations. */
+    u64 gen = __atomic_load_n(&rt.chan->fast_gen, __ATOMIC_ACQUIRE);
+    if (gen != seen) {
+        seen = gen;
+        rt_flush_fast();
+    }
+}

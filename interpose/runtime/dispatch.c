@@ -1,0 +1,316 @@
+/* What happens when translated code leaves: look-ups, exits, slow paths. */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+
+#include "rt.h"
+#include "sig.h"
+
+#define META(off) (IP_META_BASE + (u64)(off))
+static const struct ip_exit *const exits = (const struct ip_exit *)META(IP_META_EXITS);
+static const struct ip_ttent *const tt = (const struct ip_ttent *)META(IP_META_TT);
+static const struct ip_block *const blocks = (const struct ip_block *)META(IP_META_BLOCKS);
+static const struct ip_point *const points = (const struct ip_point *)META(IP_META_POINTS);
+static u64 *const fast = (u64 *)IP_FAST_BASE;
+
+#define TT_MASK ((1u << IP_META_TTBITS) - 1)
+#define MODE_BITS (IP_KEY_NOREDIR | IP_KEY_TRACK | IP_KEY_ONE)
+
+/* ---- Look-up ------------------------------------------------------------------- */
+
+static u32 tt_lookup(u64 key) {
+    u64 k = key ? key : ~1ull, h = k;
+    h ^= h >> 33;
+    h *= 0xff51afd7ed558ccdull;
+    h ^= h >> 29;
+    for (u32 i = (u32)h & TT_MASK;; i = (i + 1) & TT_MASK) {
+        u64 e = __atomic_load_n(&tt[i].key, __ATOMIC_ACQUIRE);
+        if (e == k) {
+            u32 host = tt[i].host;
+            /* Dropped meanwhile? */
+            return __atomic_load_n(&tt[i].key, __ATOMIC_ACQUIRE) == k ? host : 0;
+        }
+        if (e == 0) return 0;
+    }
+}
+
+void rt_flush_fast(void) {
+    for (u32 i = 0; i < 1u << IP_FAST_BITS; i++)
+        if (fast[i]) fast[i] = 0;
+    fast[0] = 1; /* an empty entry 0 would match pc 0 */
+}
+
+static void fast_insert(u64 pc, u32 host) {
+    if (pc < 0x80000000ull) fast[pc & 0xffff] = (u64)host << 32 | (u32)-(u32)pc;
+}
+
+/* ---- Whole flush: the cache is full -------------------------------------------------- */
+
+static rt_lock_t flush_lock;
+static u32 flushing;
+
+/* Every thread but this one out of translated code and out of slow paths that
+ * resume there.  Threads that come back wait in gate(). */
+static void flush_cache(struct tstate *ts) {
+    u64 gen = rt.meta->generation;
+    rt_lock(&flush_lock);
+    if (rt.meta->generation == gen) {
+        __atomic_store_n(&flushing, 1, __ATOMIC_SEQ_CST);
+        for (u32 i = 0;; i++) {
+            struct tstate *o = rt_thread_by_index(i);
+            if (!o) break;
+            struct rt_thread *t = rt_th(o);
+            if (o == ts || !t->in_use || t->vfork_child) continue;
+            for (u32 n = 0; t->in_use && __atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) != 1; n++) {
+                if (n % 1000 == 0) rt_kick(t);
+                sys0(__NR_sched_yield);
+            }
+        }
+        rt_request_translator(ts, IP_R_FLUSH);
+        rt_flush_fast();
+        __atomic_store_n(&flushing, 0, __ATOMIC_SEQ_CST);
+    }
+    rt_unlock(&flush_lock);
+}
+
+static void gate(struct tstate *ts) {
+    if (!__atomic_load_n(&flushing, __ATOMIC_SEQ_CST)) return;
+    rt_th(ts)->in_runtime = 1;
+    rt_lock(&flush_lock);
+    rt_unlock(&flush_lock);
+}
+
+/* The translation of key, made if need be; patches exit_id to it. 0 never. */
+static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
+    struct ip_slot *s = rt_slot(ts);
+    for (;;) {
+        s->a[0] = key;
+        s->a[1] = exit_id;
+        rt_request_translator(ts, IP_R_TRANSLATE);
+        if (s->r[1]) {
+            flush_cache(ts);
+            exit_id = 0;
+            continue;
+        }
+        if (!s->r[0]) rt_panic(ts, "no translation for 0x%lx", key);
+        u32 host = (u32)s->r[0];
+        /* Writable code is watched from now on; what was read before is void. */
+        u64 stale[64];
+        u32 n = s->len / 8, k = 0;
+        if (!(key & IP_KEY_ONE))
+            for (u32 i = 0; i < n && i < 64; i++) {
+                u64 page;
+                rt_memcpy(&page, s->data + 8 * i, 8);
+                if (rt_protect_code_page(ts, page)) stale[k++] = page;
+            }
+        if (!k) return host;
+        for (u32 i = 0; i < k; i++) {
+            s->a[0] = stale[i];
+            s->a[1] = RT_PAGE;
+            rt_request_translator(ts, IP_R_INVALIDATE);
+        }
+        exit_id = 0;
+    }
+}
+
+void rt_invalidate(struct tstate *ts, u64 addr, u64 len) {
+    struct ip_slot *s = rt_slot(ts);
+    s->a[0] = addr;
+    s->a[1] = len;
+    rt_request_translator(ts, IP_R_INVALIDATE);
+    rt_flush_fast();
+}
+
+const struct ip_block *rt_block_of(u64 host) {
+    u32 lo = 0, hi = rt.meta->n_blocks;
+    while (lo < hi) {
+        u32 mid = (lo + hi) / 2;
+        if (blocks[mid].host + (u64)blocks[mid].host_len <= host)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == rt.meta->n_blocks || blocks[lo].host > host) return NULL;
+    return &blocks[lo];
+}
+
+const struct ip_point *rt_point_of(const struct ip_block *b, u64 host) {
+    u64 off = host - b->host;
+    const struct ip_point *p = &points[b->points], *found = NULL;
+    for (u32 i = 0; i < b->n_points && p[i].host_off <= off; i++) found = &p[i];
+    return found;
+}
+
+/* Set ts->target for ts->pc (which may carry mode bits). */
+static void aim(struct tstate *ts, u32 exit_id) {
+    u64 key = ts->pc;
+    u32 host = exit_id || (key & IP_KEY_ONE) ? 0 : tt_lookup(key);
+    u64 gen = rt.meta->generation;
+    if (!host) host = translate(ts, key, exit_id);
+    if (rt.meta->generation != gen && !(key & IP_KEY_ONE)) {
+        /* Flushed meanwhile: what we hold may be gone again. */
+    }
+    ts->target = host;
+    ts->pc = key & ~IP_KEY_ONE;
+}
+
+/* ---- Leaving for good ------------------------------------------------------------------ */
+
+static void settle(struct tstate *ts, u32 exit_id) {
+    struct rt_thread *th = rt_th(ts);
+    for (;;) {
+        gate(ts);
+        u64 before = rt.meta->generation;
+        if (th->pending) {
+            rt_signal_deliver(ts);
+            exit_id = 0;
+        }
+        aim(ts, exit_id);
+        exit_id = 0;
+        if (!flushing && rt.meta->generation == before) return;
+        if (!flushing && tt_lookup(ts->pc) == ts->target) return;
+    }
+}
+
+/* call *%rax without redirection (client-requests.md section 1). */
+static void call_noredir(struct tstate *ts, u64 ret) {
+    u64 sp = ts->gpr[IP_RSP] - 8;
+    if (rt_copy_to(sp, &ret, 8) < 0) {
+        rt_signal_raise(ts, SIG_SEGV, SEGV_NO_MAP, sp);
+        return;
+    }
+    if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp, 8, RT_SH_DEFINED);
+    ts->gpr[IP_RSP] = sp;
+    if (rt.flags & IP_C_CALLSTACK) {
+        struct ip_csent *e = (struct ip_csent *)(ts->cs_top + 16);
+        e->retaddr = ret;
+        e->not_sp = ~sp;
+        ts->cs_top += 16;
+    }
+    ts->pc = ts->gpr[IP_RAX] | IP_KEY_NOREDIR;
+}
+
+static void trap(struct tstate *ts, const struct ip_exit *x) {
+    u32 vec = x->kind_aux >> 8 & 0xff, len = x->kind_aux >> 16;
+    ts->pc = x->key;
+    switch (vec) {
+    case 3:
+        ts->pc = x->key + len;
+        rt_signal_raise(ts, SIG_TRAP, SIC_KERNEL, 0);
+        break;
+    case 1:
+        ts->pc = x->key + len;
+        rt_signal_raise(ts, SIG_TRAP, 1, ts->pc);
+        break;
+    default: rt_signal_raise(ts, SIG_SEGV, SIC_KERNEL, 0); break;
+    }
+}
+
+static void bad_pc(struct tstate *ts, u64 pc) {
+    struct rt_seg seg;
+    if (pc == RT_CALL_RETURN) {
+        rt_call_return(ts);
+        return;
+    }
+    if ((rt.flags & IP_C_SHADOW) && rt_report_jump) rt_report_jump(ts, pc);
+    bool mapped = rt_find_seg(pc, &seg);
+    rt_signal_raise(ts, SIG_SEGV, mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP, pc);
+}
+
+RT_NORETURN void rt_run_native(struct tstate *ts); /* native.c */
+
+void rt_dispatch(struct tstate *ts) {
+    u32 id = ts->exit_id, chain = 0;
+    if (id == 0xffffffffu) {
+        u32 host;
+        gate(ts);
+        if (!rt_th(ts)->pending && (host = tt_lookup(ts->pc)) != 0 && !flushing) {
+            fast_insert(ts->pc, host);
+            ts->target = host;
+            return;
+        }
+        settle(ts, 0);
+        if (!(ts->pc & MODE_BITS)) fast_insert(ts->pc, (u32)ts->target);
+        return;
+    }
+    const struct ip_exit *x = &exits[id];
+    u32 aux = x->kind_aux >> 8;
+    ts->pc = x->key;
+    switch (x->kind_aux & 0xff) {
+    case IP_X_DIRECT: chain = id; break;
+    case IP_X_SYSCALL: rt_syscall(ts, x->key + aux); break;
+    case IP_X_SYSCALL32:
+        ts->gpr[IP_RAX] = (u64)(i64)-ENOSYS;
+        ts->pc = x->key + aux;
+        break;
+    case IP_X_REQUEST: rt_client_request(ts, x->key + aux); break;
+    case IP_X_NOREDIR: call_noredir(ts, x->key + aux); break;
+    case IP_X_ILLEGAL: rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, x->key & IP_KEY_PC); break;
+    case IP_X_FAULTPC: bad_pc(ts, x->key & IP_KEY_PC); break;
+    case IP_X_TRAP: trap(ts, x); break;
+    case IP_X_STOP: rt_run_native(ts);
+    default: rt_panic(ts, "unknown exit kind %u", x->kind_aux & 0xff);
+    }
+    settle(ts, chain);
+}
+
+void rt_run(struct tstate *ts) {
+    rt_th(ts)->in_runtime = 1;
+    settle(ts, 0);
+    rt_enter(ts);
+}
+
+/* ---- Slow paths ----------------------------------------------------------------------------- */
+
+void rt_save_vec(struct tstate *ts, int width);
+bool rt_track_needs_vec(const struct ip_insn *in) __attribute__((weak));
+static int vec_width = -1;
+
+static int find_vec_width(void) {
+    u32 a = 7, b, c = 0, d, lo, hi;
+    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    u32 a1 = 1, b1, c1 = 0, d1;
+    __asm__("cpuid" : "+a"(a1), "=b"(b1), "+c"(c1), "=d"(d1));
+    if (!(c1 >> 27 & 1)) return 0;
+    __asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+    if ((b >> 16 & 1) && (lo & 0xe6) == 0xe6) return 2;
+    return (lo & 6) == 6;
+}
+
+/* 0: resume at ts->target inside the block; 1: ts->target is a block entry. */
+int rt_slow(struct tstate *ts) {
+    const struct ip_exit *x = &exits[ts->exit_id];
+    struct rt_thread *th = rt_th(ts);
+    u32 kind = x->kind_aux & 0xff;
+    th->in_runtime = 2; /* comes back into the block: not away for a flush */
+    ts->target = x->patch;
+    switch (kind) {
+    case IP_XS_LOAD:
+    case IP_XS_STORE:
+        ts->pc = x->key;
+        ts->acc_info = (x->kind_aux >> 8) | (kind == IP_XS_STORE ? 1u << 16 : 0);
+        if (kind == IP_XS_STORE) {
+            rt_store_slow(ts);
+            return 0;
+        }
+        ts->tmp[7] = 0;
+        rt_load_slow(ts);
+        if (!ts->tmp[7]) return 0;
+        ts->pc = x->key | IP_KEY_TRACK | IP_KEY_NOREDIR;
+        th->in_runtime = 1;
+        settle(ts, 0);
+        return 1;
+    case IP_XS_TRACK: {
+        const struct ip_insn *in = (const struct ip_insn *)x->key;
+        ts->pc = in->pc;
+        if (vec_width < 0) vec_width = find_vec_width();
+        if (!rt_track_needs_vec || rt_track_needs_vec(in)) rt_save_vec(ts, vec_width);
+        rt_track_insn(ts, in);
+        return 0;
+    }
+    case IP_XS_SPCHG:
+        ts->pc = x->key;
+        rt_stack_changed(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        return 0;
+    default: rt_panic(ts, "unknown slow path %u", kind);
+    }
+}

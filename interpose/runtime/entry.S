@@ -1,0 +1,182 @@
+/* The border between translated code and the runtime's C.
+ *
+ * Translated code arrives with every guest register in the host register of
+ * the same name and RSP on the guest's stack: nothing may be pushed before RSP
+ * is switched (red zone), and DF may be set.
+ *
+ * Offsets are those of struct tstate (abi_check.c asserts them).
+ */
+#define TS_RFLAGS     0x080
+#define TS_PC         0x088
+#define TS_TARGET     0x090
+#define TS_EXIT_ID    0x098
+#define TS_RT_SP      0x0b0
+#define TS_CS_TOP     0x0c0
+#define TS_SELF       0x0d0
+#define TS_TMP2       0x0e8
+#define TS_RESUME     0x148
+#define TS_PENDING    0x1380    /* rt_thread.pending                          */
+#define TS_IN_RUNTIME 0x1354    /* rt_thread.in_runtime                       */
+
+        .text
+        .globl  _start
+        .type   _start, @function
+_start:
+        xor     %ebp, %ebp
+        mov     %rsp, %rdi
+        and     $-16, %rsp
+        call    rt_main
+        ud2
+
+        .globl  rt_asm_begin, rt_asm_end, rt_enter_begin, rt_enter_end, rt_enter_restart
+        .globl  rt_enter, rt_resume, rt_exit_stub, rt_miss_stub, rt_slow_stub, rt_cs_sync_stub
+        .p2align 4
+rt_asm_begin:
+
+.macro SAVE_GUEST
+        mov     %rax, %fs:0x00
+        mov     %rcx, %fs:0x08
+        mov     %rdx, %fs:0x10
+        mov     %rbx, %fs:0x18
+        mov     %rsp, %fs:0x20
+        mov     %rbp, %fs:0x28
+        mov     %rsi, %fs:0x30
+        mov     %rdi, %fs:0x38
+        mov     %r8,  %fs:0x40
+        mov     %r9,  %fs:0x48
+        mov     %r10, %fs:0x50
+        mov     %r11, %fs:0x58
+        mov     %r12, %fs:0x60
+        mov     %r13, %fs:0x68
+        mov     %r14, %fs:0x70
+        mov     %r15, %fs:0x78
+        mov     %fs:TS_RT_SP, %rsp
+        pushfq
+        popq    %fs:TS_RFLAGS
+        pushq   $0x202                  /* DF, AC, TF of the guest are not ours */
+        popfq
+        movl    $1, %fs:TS_IN_RUNTIME
+        mov     %fs:TS_SELF, %rdi
+        xor     %ebp, %ebp
+.endm
+
+.macro LOAD_GUEST
+        pushq   %fs:TS_RFLAGS
+        popfq
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+        mov     %fs:0x28, %rbp
+        mov     %fs:0x30, %rsi
+        mov     %fs:0x38, %rdi
+        mov     %fs:0x40, %r8
+        mov     %fs:0x48, %r9
+        mov     %fs:0x50, %r10
+        mov     %fs:0x58, %r11
+        mov     %fs:0x60, %r12
+        mov     %fs:0x68, %r13
+        mov     %fs:0x70, %r14
+        mov     %fs:0x78, %r15
+        mov     %fs:0x20, %rsp
+        jmp     *%fs:TS_TARGET
+.endm
+
+/* A look-up in line missed: guest pc in tstate.pc, registers restored. */
+        .p2align 4
+rt_miss_stub:
+        movl    $0xffffffff, %fs:TS_EXIT_ID
+        /* fall through */
+
+/* Every other way out: tstate.exit_id set. */
+rt_exit_stub:
+        SAVE_GUEST
+        call    rt_dispatch
+        mov     %fs:TS_SELF, %rdi
+        /* fall through */
+
+/* rt_enter(ts): to a block entry.  A signal recorded before the test is seen
+ * by it; one that comes after it, up to the jump, is sent to the restart. */
+        .p2align 4
+rt_enter:
+        mov     %fs:TS_RT_SP, %rsp
+        movl    $0, %fs:TS_IN_RUNTIME
+rt_enter_begin:
+        cmpl    $0, %fs:TS_PENDING
+        jne     rt_enter_restart
+        LOAD_GUEST
+rt_enter_end:
+
+/* rdi = ts, rsp = runtime stack */
+rt_enter_restart:
+        movl    $1, %fs:TS_IN_RUNTIME
+        mov     %fs:TS_SELF, %rdi
+        mov     %fs:TS_RT_SP, %rsp
+        call    rt_run
+        ud2
+
+/* Slow paths: work, then on in the middle of the block (eax = 0) or at a block
+ * entry (eax = 1). */
+        .p2align 4
+rt_slow_stub:
+        SAVE_GUEST
+        call    rt_slow
+        mov     %fs:TS_SELF, %rdi
+        test    %eax, %eax
+        jne     rt_enter
+rt_resume:
+        mov     %fs:TS_RT_SP, %rsp
+        movl    $0, %fs:TS_IN_RUNTIME
+        cmpl    $0, %fs:TS_PENDING
+        je      1f
+        call    rt_signal_step
+1:      LOAD_GUEST
+
+/* The call stack does not match at a ret (longjmp, stack switch, ...): drop
+ * what lies below RSP.  RAX = return address (kept), RCX and RDX free, flags
+ * kept, RSP still at the return address slot. */
+        .p2align 4
+rt_cs_sync_stub:
+        mov     %rsp, %fs:TS_TMP2
+        mov     %rsp, %rcx
+        mov     %fs:TS_RT_SP, %rsp
+        pushfq
+        push    %rax
+        mov     %fs:TS_CS_TOP, %rdx
+1:      mov     8(%rdx), %rax           /* ~slot; the sentinel's slot is ~0     */
+        not     %rax
+        cmp     %rcx, %rax
+        ja      2f
+        lea     -16(%rdx), %rdx
+        jb      1b
+2:      mov     %rdx, %fs:TS_CS_TOP
+        pop     %rax
+        popfq
+        mov     %fs:TS_TMP2, %rsp
+        jmp     *%fs:TS_RESUME
+rt_asm_end:
+
+/* rt_save_vec(struct tstate *ts): zmm0..31 (or what the CPU has) to vecsave.
+ * esi: 2 = AVX-512, 1 = AVX, 0 = SSE. */
+        .globl  rt_save_vec
+        .p2align 4
+rt_save_vec:
+        cmp     $1, %esi
+        ja      3f
+        je      2f
+        .irp    n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+        movups  %xmm\n, 0xb40+64*\n(%rdi)
+        .endr
+        ret
+2:
+        .irp    n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+        vmovups %ymm\n, 0xb40+64*\n(%rdi)
+        .endr
+        ret
+3:
+        .irp    n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+        vmovups %zmm\n, 0xb40+64*\n(%rdi)
+        .endr
+        ret
+
+        .section .note.GNU-stack,"",@progbits
