@@ -14,8 +14,9 @@
 #define IP_HR_FREE        0x49500004  /* ptr, kind, size or ~0, alignment or 0 */
 #define IP_HR_USABLE      0x49500005  /* ptr                                  */
 #define IP_HR_NEW_FAILED  0x49500006  /* name: operator new cannot throw      */
-#define IP_HR_COPY        0x49500007  /* dst, src, n: bytes and V bits        */
-#define IP_HR_FILL        0x49500008  /* dst, byte, n                         */
+#define IP_HR_COPY        0x49500007  /* dst, src, n: bytes and V bits -> 1, or
+                                         0: nothing done, go byte by byte     */
+#define IP_HR_FILL        0x49500008  /* dst, address of the byte, n: same    */
 #define IP_HR_STATS       0x49500009  /* ptr to 4 words: arena, in use, ...    */
 #define IP_HR_REALLOCARRAY 0x4950000a /* ptr, n, size                         */
 

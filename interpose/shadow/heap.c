@@ -326,71 +326,54 @@ bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64
     return true;
 }
 
-/* Guest bytes and their V bits, checked like the loads and stores they stand for. */
-static void bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
-    if (!n)
-        return;
-    bool shadow = rt.flags & IP_C_SHADOW;
-    u64 bad = shadow ? rt_shadow_first_unaddr(ts, src, n) : 0;
-    if (bad)
-        sh_report_access(ts, IP_E_READ, bad, 1);
-    u64 bad_dst = shadow ? rt_shadow_first_unaddr(ts, dst, n) : 0;
-    if (bad_dst)
-        sh_report_access(ts, IP_E_WRITE, bad_dst, 1);
-    bool back = dst > src && dst - src < n;
-    if (!shadow) {
-        ;
-    } else if (bad || bad_dst) {
-        for (u64 k = 0; k < n; k++) {
-            u64 i = back ? n - 1 - k : k;
-            u8 v = 0xff;
-            if (!sh_addressable(ts, dst + i))
-                continue;
-            if (!sh_addressable(ts, src + i) || sh_read(&v, sh_v(src + i), 1) < 0)
-                v = 0; /* reported: counts as defined */
-            *(volatile u8 *)sh_v(dst + i) = v;
-        }
-    } else if (back) {
-        for (u64 i = n; i-- > 0;)
-            *(volatile u8 *)sh_v(dst + i) = *(volatile u8 *)sh_v(src + i);
-    } else {
-        sh_copy(sh_v(dst), sh_v(src), n);
-    }
-    /* A fault leaves the rest undone; the guest then sees it when it touches
-     * the page itself, which the stub does. */
-    if (back) {
-        u64 buf[64];
-        for (u64 left = n; left;) {
-            u64 k = left < sizeof buf ? left : sizeof buf;
-            left -= k;
-            if (rt_copy_from(buf, src + left, k) < 0 || rt_copy_to(dst + left, buf, k) < 0)
-                return;
-        }
-    } else {
-        rt_copy_to(dst, (const void *)src, n);
-    }
-}
-
-static void bulk_fill(struct tstate *ts, u64 dst, u64 byte, u64 n) {
-    if (!n)
-        return;
-    if (rt.flags & IP_C_SHADOW) {
-        u64 bad = rt_shadow_first_unaddr(ts, dst, n);
-        if (bad)
-            sh_report_access(ts, IP_E_WRITE, bad, 1);
-        if (!bad)
-            sh_fill(sh_v(dst), 0, n);
-        for (u64 i = 0; bad && i < n; i++)
-            if (sh_addressable(ts, dst + i))
-                *(volatile u8 *)sh_v(dst + i) = 0;
+/* Guest bytes and their V bits.  False: some byte is not addressable or not
+ * there; the stub then goes the slow way, where each access is checked and
+ * faults as the program's own. */
+static bool bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
+    bool shadow = rt.flags & IP_C_SHADOW, back = dst > src && dst - src < n;
+    if (shadow && (rt_shadow_first_unaddr(ts, src, n) || rt_shadow_first_unaddr(ts, dst, n)))
+        return false;
+    if (!back) {
+        if (rt_copy_to(dst, (const void *)src, n) < 0)
+            return false;
+        if (shadow)
+            sh_copy(sh_v(dst), sh_v(src), n);
+        return true;
     }
     u64 buf[64];
-    sh_fill((u64)buf, (int)byte, sizeof buf);
-    for (u64 k; n; dst += k, n -= k) {
-        k = n < sizeof buf ? n : sizeof buf;
-        if (rt_copy_to(dst, buf, k) < 0)
-            return;
+    for (u64 left = n; left;) {
+        u64 k = left < sizeof buf ? left : sizeof buf;
+        left -= k;
+        if (rt_copy_from(buf, src + left, k) < 0 || rt_copy_to(dst + left, buf, k) < 0)
+            return false;
+        if (shadow) {
+            sh_copy((u64)buf, sh_v(src + left), k);
+            sh_copy(sh_v(dst + left), (u64)buf, k);
+        }
     }
+    return true;
+}
+
+/* byte_at: guest address of the byte, so that its V bits come along. */
+static bool bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n) {
+    u8 byte, v = 0;
+    u64 buf[64];
+    if (rt_copy_from(&byte, byte_at, 1) < 0)
+        return false;
+    if (rt.flags & IP_C_SHADOW) {
+        if (rt_shadow_first_unaddr(ts, dst, n))
+            return false;
+        v = *(const u8 *)sh_v(byte_at);
+    }
+    sh_fill((u64)buf, byte, sizeof buf);
+    for (u64 k, done = 0; done < n; done += k) {
+        k = n - done < sizeof buf ? n - done : sizeof buf;
+        if (rt_copy_to(dst + done, buf, k) < 0)
+            return false;
+    }
+    if (rt.flags & IP_C_SHADOW)
+        sh_fill(sh_v(dst), v, n);
+    return true;
 }
 
 static void new_failed(struct tstate *ts, u64 name) {
@@ -451,11 +434,9 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
         new_failed(ts, a[0]);
         return 0;
     case IP_HR_COPY:
-        bulk_copy(ts, a[0], a[1], a[2]);
-        return a[0];
+        return bulk_copy(ts, a[0], a[1], a[2]);
     case IP_HR_FILL:
-        bulk_fill(ts, a[0], a[1], a[2]);
-        return a[0];
+        return bulk_fill(ts, a[0], a[1], a[2]);
     case IP_HR_STATS: {
         lock_heap();
         u64 w[4] = {0, heap_table->live_blocks, heap_table->live_bytes,

@@ -1,0 +1,226 @@
+/* The malloc family and the C++ operators (client-requests.md section 8). */
+#include "stubs.h"
+
+#define SIGABRT 6
+#define EINVAL 22
+#define ENOMEM 12
+#define NAME(text) ((u64)(uintptr_t)text)
+#define ANY_SIZE (~0ull)
+
+static __attribute__((noreturn)) void fail_new(const char *name) {
+    request(IP_HR_NEW_FAILED, NAME(name), 0, 0, 0, 0);
+    long pid, r;
+    __asm__ volatile("syscall" : "=a"(pid) : "a"(39l) : "rcx", "r11", "memory"); /* getpid */
+    __asm__ volatile("syscall" : "=a"(r) : "a"(62l), "D"(pid), "S"((long)SIGABRT)
+                     : "rcx", "r11", "memory");                                  /* kill */
+    for (;;)
+        __asm__ volatile("ud2");
+}
+
+/* ---- C ------------------------------------------------------------------------ */
+
+PUBLIC void *SYM(10010, C_LIB, malloc)(size_t n) {
+    look_at(n);
+    return (void *)request(IP_HR_MALLOC, n, IP_AK_MALLOC, NAME("malloc"), 0, 0);
+}
+ALSO(SYM(10010, SOMALLOC, malloc), SYM(10010, C_LIB, malloc));
+ALSO(SYM(10010, STDCXX, malloc), SYM(10010, C_LIB, malloc));
+
+PUBLIC void SYM(10050, C_LIB, free)(void *p) {
+    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, ANY_SIZE, 0, 0);
+}
+ALSO(SYM(10050, SOMALLOC, free), SYM(10050, C_LIB, free));
+ALSO(SYM(10050, STDCXX, free), SYM(10050, C_LIB, free));
+ALSO(SYM(10050, C_LIB, cfree), SYM(10050, C_LIB, free));
+ALSO(SYM(10050, SOMALLOC, cfree), SYM(10050, C_LIB, free));
+
+PUBLIC void SYM(10051, C_LIB, free_sized)(void *p, size_t n) {
+    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, n, 0, 0);
+}
+ALSO(SYM(10051, SOMALLOC, free_sized), SYM(10051, C_LIB, free_sized));
+
+PUBLIC void SYM(10052, C_LIB, free_aligned_sized)(void *p, size_t align, size_t n) {
+    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, n, align, 0);
+}
+ALSO(SYM(10052, SOMALLOC, free_aligned_sized), SYM(10052, C_LIB, free_aligned_sized));
+
+PUBLIC void *SYM(10070, C_LIB, calloc)(size_t n, size_t size) {
+    look_at(n);
+    look_at(size);
+    return (void *)request(IP_HR_CALLOC, n, size, NAME("calloc"), 0, 0);
+}
+ALSO(SYM(10070, SOMALLOC, calloc), SYM(10070, C_LIB, calloc));
+
+PUBLIC void *SYM(10090, C_LIB, realloc)(void *p, size_t n) {
+    look_at(n);
+    return (void *)request(IP_HR_REALLOC, (u64)p, n, NAME("realloc"), 0, 0);
+}
+ALSO(SYM(10090, SOMALLOC, realloc), SYM(10090, C_LIB, realloc));
+
+PUBLIC void *SYM(10092, C_LIB, reallocarray)(void *p, size_t n, size_t size) {
+    look_at(n);
+    look_at(size);
+    return (void *)request(IP_HR_REALLOCARRAY, (u64)p, n, size, NAME("reallocarray"), 0);
+}
+ALSO(SYM(10092, SOMALLOC, reallocarray), SYM(10092, C_LIB, reallocarray));
+
+PUBLIC void *SYM(10110, C_LIB, memalign)(size_t align, size_t n) {
+    look_at(n);
+    return (void *)request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_MEMALIGN,
+                           NAME("memalign"));
+}
+ALSO(SYM(10110, SOMALLOC, memalign), SYM(10110, C_LIB, memalign));
+
+PUBLIC void *SYM(10120, C_LIB, valloc)(size_t n) {
+    look_at(n);
+    return (void *)request(IP_HR_MEMALIGN, 4096, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("valloc"));
+}
+ALSO(SYM(10120, SOMALLOC, valloc), SYM(10120, C_LIB, valloc));
+
+PUBLIC int SYM(10160, C_LIB, posix_memalign)(void **out, size_t align, size_t n) {
+    look_at(n);
+    u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_POSIX, NAME("posix_memalign"));
+    if (p == 1)
+        return EINVAL;
+    if (!p)
+        return ENOMEM;
+    *out = (void *)p;
+    return 0;
+}
+ALSO(SYM(10160, SOMALLOC, posix_memalign), SYM(10160, C_LIB, posix_memalign));
+
+PUBLIC void *SYM(10170, C_LIB, aligned_alloc)(size_t align, size_t n) {
+    look_at(n);
+    u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_ALIGNED_ALLOC,
+                    NAME("aligned_alloc"));
+    return p == 1 ? NULL : (void *)p;
+}
+ALSO(SYM(10170, SOMALLOC, aligned_alloc), SYM(10170, C_LIB, aligned_alloc));
+
+PUBLIC void *SYM(10190, C_LIB, pvalloc)(size_t n) {
+    look_at(n);
+    return (void *)request(IP_HR_MEMALIGN, 4096, (n + 4095) & ~4095ull, IP_AK_MALLOC,
+                           IP_AH_MEMALIGN, NAME("pvalloc"));
+}
+
+PUBLIC size_t SYM(10180, C_LIB, malloc_usable_size)(void *p) {
+    return request(IP_HR_USABLE, (u64)p, 0, 0, 0, 0);
+}
+ALSO(SYM(10180, SOMALLOC, malloc_usable_size), SYM(10180, C_LIB, malloc_usable_size));
+ALSO(SYM(10180, C_LIB, malloc_size), SYM(10180, C_LIB, malloc_usable_size));
+ALSO(SYM(10180, SOMALLOC, malloc_size), SYM(10180, C_LIB, malloc_usable_size));
+
+PUBLIC int SYM(10140, C_LIB, mallopt)(int cmd, int value) {
+    (void)cmd;
+    (void)value;
+    return 1;
+}
+ALSO(SYM(10140, SOMALLOC, mallopt), SYM(10140, C_LIB, mallopt));
+
+PUBLIC int SYM(10150, C_LIB, malloc_trim)(size_t pad) {
+    (void)pad;
+    return 0;
+}
+ALSO(SYM(10150, SOMALLOC, malloc_trim), SYM(10150, C_LIB, malloc_trim));
+
+PUBLIC void SYM(10200, C_LIB, malloc_stats)(void) {}
+ALSO(SYM(10200, SOMALLOC, malloc_stats), SYM(10200, C_LIB, malloc_stats));
+
+struct mallinfo { int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost; };
+struct mallinfo2 { size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost; };
+
+PUBLIC struct mallinfo SYM(10210, C_LIB, mallinfo)(void) {
+    u64 w[4] = {0};
+    request(IP_HR_STATS, (u64)w, 0, 0, 0, 0);
+    return (struct mallinfo){.arena = (int)w[0], .uordblks = (int)w[2],
+                             .fordblks = (int)(w[0] - w[2])};
+}
+ALSO(SYM(10210, SOMALLOC, mallinfo), SYM(10210, C_LIB, mallinfo));
+
+PUBLIC struct mallinfo2 SYM(10215, C_LIB, mallinfo2)(void) {
+    u64 w[4] = {0};
+    request(IP_HR_STATS, (u64)w, 0, 0, 0, 0);
+    return (struct mallinfo2){.arena = w[0], .uordblks = w[2], .fordblks = w[0] - w[2]};
+}
+ALSO(SYM(10215, SOMALLOC, mallinfo2), SYM(10215, C_LIB, mallinfo2));
+
+/* ---- C++ -------------------------------------------------------------------------- */
+
+#define IN_CXX(tag, fn)                                                                  \
+    ALSO(SYM(tag, SOMALLOC, fn), SYM(tag, C_LIB, fn));                                   \
+    ALSO(SYM(tag, STDCXX, fn), SYM(tag, C_LIB, fn));                                     \
+    ALSO(SYM(tag, LIBCXX, fn), SYM(tag, C_LIB, fn))
+
+#define NEW(fn, kind, text)                                                              \
+    PUBLIC void *SYM(10030, C_LIB, fn)(size_t n) {                                       \
+        look_at(n);                                                                      \
+        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                        \
+        if (!p)                                                                          \
+            fail_new("new/new[]");                                                       \
+        return (void *)p;                                                                \
+    }                                                                                    \
+    IN_CXX(10030, fn)
+#define NEW_NOTHROW(fn, kind, text)                                                      \
+    PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, const void *tag) {                      \
+        (void)tag;                                                                       \
+        look_at(n);                                                                      \
+        return (void *)request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                 \
+    }                                                                                    \
+    IN_CXX(10010, fn)
+#define NEW_ALIGNED(fn, kind, text)                                                      \
+    PUBLIC void *SYM(10030, C_LIB, fn)(size_t n, size_t align) {                         \
+        look_at(n);                                                                      \
+        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));          \
+        if (!p)                                                                          \
+            fail_new("new/new[] aligned");                                               \
+        return (void *)p;                                                                \
+    }                                                                                    \
+    IN_CXX(10030, fn)
+#define NEW_ALIGNED_NOTHROW(fn, kind, text)                                              \
+    PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, size_t align, const void *tag) {        \
+        (void)tag;                                                                       \
+        look_at(n);                                                                      \
+        return (void *)request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));   \
+    }                                                                                    \
+    IN_CXX(10010, fn)
+
+NEW(_Znwm, IP_AK_NEW, "__builtin_new");
+NEW(_Znam, IP_AK_NEW_ARRAY, "__builtin_vec_new");
+NEW_NOTHROW(_ZnwmRKSt9nothrow_t, IP_AK_NEW, "__builtin_new");
+NEW_NOTHROW(_ZnamRKSt9nothrow_t, IP_AK_NEW_ARRAY, "__builtin_vec_new");
+NEW_ALIGNED(_ZnwmSt11align_val_t, IP_AK_NEW, "new_aligned");
+NEW_ALIGNED(_ZnamSt11align_val_t, IP_AK_NEW_ARRAY, "new[]_aligned");
+NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, IP_AK_NEW, "new_aligned");
+NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, IP_AK_NEW_ARRAY, "new[]_aligned");
+
+#define OLD_NEW(fn, body)                                                                \
+    ALSO(SYM(10030, C_LIB, fn), body);                                                   \
+    ALSO(SYM(10030, STDCXX, fn), body)
+OLD_NEW(builtin_new, SYM(10030, C_LIB, _Znwm));
+OLD_NEW(__builtin_new, SYM(10030, C_LIB, _Znwm));
+OLD_NEW(__builtin_vec_new, SYM(10030, C_LIB, _Znam));
+
+#define DELETE(fn, params, kind, size, align)                                            \
+    PUBLIC void SYM(10050, C_LIB, fn) params {                                           \
+        request(IP_HR_FREE, (u64)p, kind, size, align, 0);                               \
+    }                                                                                    \
+    IN_CXX(10050, fn)
+#define TAG const void *tag __attribute__((unused))
+
+DELETE(_ZdlPv, (void *p), IP_AK_NEW, ANY_SIZE, 0);
+DELETE(_ZdlPvm, (void *p, size_t n), IP_AK_NEW, n, 0);
+DELETE(_ZdlPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW, ANY_SIZE, 0);
+DELETE(_ZdlPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW, ANY_SIZE, a);
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW, ANY_SIZE, a);
+DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW, n, a);
+DELETE(_ZdaPv, (void *p), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
+DELETE(_ZdaPvm, (void *p, size_t n), IP_AK_NEW_ARRAY, n, 0);
+DELETE(_ZdaPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
+DELETE(_ZdaPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW_ARRAY, ANY_SIZE, a);
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, a);
+DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW_ARRAY, n, a);
+
+ALSO(SYM(10050, C_LIB, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
+ALSO(SYM(10050, STDCXX, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
+ALSO(SYM(10050, C_LIB, __builtin_vec_delete), SYM(10050, C_LIB, _ZdaPv));
+ALSO(SYM(10050, STDCXX, __builtin_vec_delete), SYM(10050, C_LIB, _ZdaPv));

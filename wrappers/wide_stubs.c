@@ -1,0 +1,105 @@
+/* Wide-character functions (client-requests.md section 8). */
+#include "stubs.h"
+
+typedef int32_t wide; /* wchar_t of x86-64 Linux */
+#define REQ_OVERLAP 0x4D430100
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE size_t length(const wide *s) {
+    size_t n = 0;
+    while (s[n])
+        n++;
+    return n;
+}
+INLINE void check_overlap(const char *fn, const wide *d, size_t dn, const wide *s, size_t sn,
+                          size_t told) {
+    uintptr_t a = (uintptr_t)d, b = (uintptr_t)s;
+    if (dn && sn && (a < b ? a + dn * sizeof *d > b : b + sn * sizeof *s > a))
+        request(REQ_OVERLAP, (u64)(uintptr_t)fn, (u64)d, (u64)s, told, 0);
+}
+
+PUBLIC size_t SYM(20370, C_LIB, wcslen)(const wide *s) { return length(s); }
+ALSO(SYM(20370, C_LIB, __GI_wcslen), SYM(20370, C_LIB, wcslen));
+PUBLIC size_t SYM(20440, C_LIB, wcsnlen)(const wide *s, size_t n) {
+    size_t i = 0;
+    while (i < n && s[i])
+        i++;
+    return i;
+}
+ALSO(SYM(20440, C_LIB, __GI_wcsnlen), SYM(20440, C_LIB, wcsnlen));
+
+INLINE int compare(const wide *a, const wide *b, size_t n, int stop_at_zero) {
+    for (; n; n--, a++, b++) {
+        if (*a != *b)
+            return *a < *b ? -1 : 1;
+        if (stop_at_zero && !*a)
+            break;
+    }
+    return 0;
+}
+PUBLIC int SYM(20380, C_LIB, wcscmp)(const wide *a, const wide *b) {
+    return compare(a, b, ~(size_t)0, 1);
+}
+PUBLIC int SYM(20450, C_LIB, wcsncmp)(const wide *a, const wide *b, size_t n) {
+    return compare(a, b, n, 1);
+}
+PUBLIC int SYM(20470, C_LIB, wmemcmp)(const wide *a, const wide *b, size_t n) {
+    return compare(a, b, n, 0);
+}
+
+PUBLIC wide *SYM(20400, C_LIB, wcschr)(const wide *s, wide c) {
+    for (;; s++) {
+        if (*s == c)
+            return (wide *)s;
+        if (!*s)
+            return NULL;
+    }
+}
+PUBLIC wide *SYM(20410, C_LIB, wcsrchr)(const wide *s, wide c) {
+    const wide *found = NULL;
+    for (;; s++) {
+        if (*s == c)
+            found = s;
+        if (!*s)
+            return (wide *)found;
+    }
+}
+PUBLIC wide *SYM(20430, C_LIB, wmemchr)(const wide *s, wide c, size_t n) {
+    for (; n; n--, s++)
+        if (*s == c)
+            return (wide *)s;
+    return NULL;
+}
+
+PUBLIC wide *SYM(20390, C_LIB, wcscpy)(wide *d, const wide *s) {
+    size_t n = 0;
+    while ((d[n] = s[n]))
+        n++;
+    check_overlap("wcscpy", d, n + 1, s, n + 1, 0);
+    return d;
+}
+INLINE size_t copy_bounded(wide *d, const wide *s, size_t n, const char *name) {
+    size_t k = 0;
+    for (; k < n && s[k]; k++)
+        d[k] = s[k];
+    size_t end = k, used = k < n ? k + 1 : k;
+    check_overlap(name, d, used, s, used, n);
+    for (; k < n; k++)
+        d[k] = 0;
+    return end;
+}
+PUBLIC wide *SYM(20480, C_LIB, wcsncpy)(wide *d, const wide *s, size_t n) {
+    copy_bounded(d, s, n, "wcsncpy");
+    return d;
+}
+PUBLIC wide *SYM(20490, C_LIB, wcpncpy)(wide *d, const wide *s, size_t n) {
+    return d + copy_bounded(d, s, n, "wcpncpy");
+}
+PUBLIC wide *SYM(20510, C_LIB, __wcscat_avx2)(wide *d, const wide *s) {
+    wide *to = d + length(d);
+    size_t n = 0;
+    while ((to[n] = s[n]))
+        n++;
+    check_overlap("wcscat", to, n + 1, s, n + 1, 0);
+    return d;
+}
