@@ -54,8 +54,8 @@ ACCESS = {
     OpAccess.NO_MEM_ACCESS: ACC_ADDR,
 }
 FLOWS = (
-    "NEXT", "JMP", "JCC", "CALL", "JMPI", "CALLI", "RET", "SYSCALL", "INT", "UD", "LOOP", "IRET", "FAR", "PRIV",
-    "XBEGIN",
+    "NEXT", "JMP", "JCC", "CALL", "JMPI", "CALLI", "RET", "SYSCALL", "INT", "UD", "LOOP", "IRET", "FAR",
+    "PRIV", "XBEGIN",
 )  # fmt: skip
 
 # Where x86_decode.c takes an operand's register or value from (enum ip_xsrc there).
@@ -84,13 +84,13 @@ FL_ALL = 0xCD5
 ADDRESS_ONLY = {"CLFLUSH", "CLFLUSHOPT", "CLWB", "CLDEMOTE", "INVLPG", "INVLPGA", "INVLPGB"}
 # Instructions that fault in user mode although iced does not call them privileged.
 PRIVILEGED = {
-    "HLT", "IN", "OUT", "INSB", "INSW", "INSD", "OUTSB", "OUTSW", "OUTSD", "CLI", "STI", "RDMSR", "WRMSR", "LGDT",
-    "LIDT", "LLDT", "LTR", "LMSW", "CLTS", "INVD", "WBINVD", "INVLPG", "SYSRET", "SYSEXIT", "SYSRETQ", "SYSEXITQ",
-    "SWAPGS", "XSETBV", "WBNOINVD", "INVPCID", "MONITOR", "MWAIT", "RSM", "CLAC", "STAC",
+    "HLT", "IN", "OUT", "INSB", "INSW", "INSD", "OUTSB", "OUTSW", "OUTSD", "CLI", "STI", "RDMSR", "WRMSR",
+    "LGDT", "LIDT", "LLDT", "LTR", "LMSW", "CLTS", "INVD", "WBINVD", "INVLPG", "SYSRET", "SYSEXIT", "SYSRETQ",
+    "SYSEXITQ", "SWAPGS", "XSETBV", "WBNOINVD", "INVPCID", "MONITOR", "MWAIT", "RSM", "CLAC", "STAC",
 }  # fmt: skip
 SHIFTS = {"ROL", "ROR", "RCL", "RCR", "SHL", "SHR", "SAL", "SAR", "SHLD", "SHRD"}
-# With equal sources these have a constant result (sbb: one of the carry flag alone).  iced lists xor, sub and the
-# like itself; compilers use these for all-ones, for zero and for spreading the carry flag.
+# With equal sources these have a constant result (sbb: one of the carry flag alone).  iced lists xor, sub and
+# the like itself; compilers use these for all-ones, for zero and for spreading the carry flag.
 CONSTANT_IF_EQUAL = {
     "SBB", "PANDN", "ANDNPS", "ANDNPD", "VPANDN", "VPANDND", "VPANDNQ", "VANDNPS", "VANDNPD",
     *(f"{v}PCMP{c}{t}" for v in ("", "V") for c in ("EQ", "GT") for t in "BWDQ"),
@@ -250,7 +250,7 @@ class RowBuilder:
 
     @staticmethod
     def rename(insn: Instruction, info: OpCodeInfo) -> set[int]:
-        """Give every operand its own register; the returned set lists (full) registers that are not implicit."""
+        """Give every operand its own register; returns the (full) registers that are not implicit."""
         explicit = set()
         for i in range(insn.op_count):
             kind = insn.op_kind(i)
@@ -501,13 +501,13 @@ def element_size(info: OpCodeInfo) -> int:
 def operand_size(row: Row, info: OpCodeInfo) -> int:
     """Operand size in bytes; 0 if it is the effective operand size of the prefixes."""
     for src, opk, _, _, size, _ in row.ops[:1]:
-        if opk == OPK_GPR:
-            # in/out and the like name a port register first; their size is that of the data.
-            if size == 1 or (size == 2 and src == S_FIXED and not info.operand_size and len(row.ops) < 2):
-                return size
+        # fnstsw ax has no operand size of its own.
+        if opk == OPK_GPR and (size == 1 or (size == 2 and src == S_FIXED and len(row.ops) < 2)):
+            return size
         if opk in (OPK_MEM, OPK_MEM_IMPL) and not info.operand_size and size == 1:
             return 1
     if len(row.ops) > 1 and not info.operand_size and info.encoding == 0:
+        # out dx,al and the like name the port first; the size is that of the data.
         _, opk, _, _, size, _ = row.ops[1]
         if opk in (OPK_GPR, OPK_MEM_IMPL) and size == 1 and row.ops[0][1] == OPK_GPR and row.ops[0][4] <= 2:
             return 1

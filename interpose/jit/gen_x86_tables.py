@@ -5,8 +5,8 @@ Usage: gen_x86_tables.py OUTDIR
 
 The source of the tables is iced-x86 (documentation: OpCodeInfo, InstructionInfoFactory), needed only at build
 time.  The opcode space is walked once: every opcode of every map is decoded with each combination of the bits
-that choose an instruction (mandatory prefix, operand size, W, L, ModRM.mod/reg/rm), so the dispatch tables say
-exactly what iced says.  Every distinct (instruction, has-a-memory-operand) pair found becomes one *row*
+that choose an instruction (mandatory prefix, operand size, W, L, ModRM.mod/reg/rm), so the dispatch tables
+say exactly what iced says.  Every distinct (instruction, has-a-memory-operand) pair found becomes one *row*
 (gen_x86_rows.py), which holds the operand templates, implicit registers, flags and EVEX properties that
 x86_decode.c fills in.
 
@@ -179,7 +179,10 @@ def evex_b_bytes(number: int, opcode: int, pp: int, w: int, ll: int, modrm: int)
 
 
 def probe_vector(dispatch: Dispatch, opcodes: dict[tuple[int, int, int], list[OpCodeInfo]]) -> None:
-    """Walk the VEX, EVEX and XOP maps.  Block index order: [pp][W][L]; EVEX has a third class set, b in register forms."""
+    """Walk the VEX, EVEX and XOP maps.
+
+    Block index order: [pp][W][L].  EVEX has a third set of classes: the register forms with EVEX.b.
+    """
     prober = dispatch.prober
     for slot in SLOTS[5:]:
         enc, number = slot[0], int(slot[1:])
@@ -258,8 +261,9 @@ def c_array(ctype: str, name: str, values: Iterable[int], width: int = 24) -> li
 def row_text(row: Row) -> str:
     ops = ",".join("{" + ",".join(map(str, op)) + "}" for op in row.ops) or "{0}"
     fields = [
-        row.mnem, row.vlen, row.flow, hex(row.attrs), row.opsize, row.pp, row.disp_n, row.disp_nb, row.imm_len,
-        row.imm_signed, row.imm2_len, row.mem_access, row.mem_size, row.bcast_size, row.vsib, len(row.ops),
+        row.mnem, row.vlen, row.flow, hex(row.attrs), row.opsize, row.pp, row.disp_n, row.disp_nb,
+        row.imm_len, row.imm_signed,
+        row.imm2_len, row.mem_access, row.mem_size, row.bcast_size, row.vsib, len(row.ops),
         *map(hex, row.gpr), *map(hex, row.vec), *row.k, *map(hex, row.fl),
     ]  # fmt: skip
     return "  {" + ",".join(map(str, fields)) + ",{" + ops + "}}, /* " + CODE[row.code] + " */"
