@@ -1,0 +1,74 @@
+"""Where the separate debug file of an image is.
+
+Order: the build-id tree below each debug root, then the three places of .gnu_debuglink (GDB manual,
+"Debugging Information in Separate Files"): beside the image, in its `.debug` folder, below each debug root.
+A root given by --extra-debuginfo-path is searched last, for the file name itself too.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable
+
+from interpose.elf.errors import ElfError
+from interpose.elf.image import Image
+
+DEBUG_ROOT = "/usr/lib/debug"
+
+
+def find_debug_image(
+    image: Image, extra_paths: Iterable[str] = (), allow_mismatched: bool = False, root: str = DEBUG_ROOT
+) -> Image | None:
+    """The debug file that belongs to `image`, or None.
+
+    A candidate must have the same build-id, or, where the image has none, the CRC of .gnu_debuglink;
+    `allow_mismatched` waives this for files found below `extra_paths`.
+    """
+    try:
+        build_id, link = image.build_id, image.debuglink
+    except ElfError:
+        return None
+    extra = tuple(extra_paths)
+    if build_id and len(build_id) > 2:
+        for top in (root, *extra):
+            found = _opened(os.path.join(top, ".build-id", build_id[:2], f"{build_id[2:]}.debug"))
+            if found is not None and found.build_id == build_id:
+                return found
+    if link is None:
+        return None
+    name, crc = link
+    folder = os.path.dirname(os.path.realpath(image.path))
+    places = [os.path.join(folder, name), os.path.join(folder, ".debug", name), f"{root}{folder}/{name}"]
+    trusted = len(places)
+    for top in extra:
+        places += [f"{top}{folder}/{name}", os.path.join(top, name)]
+    for number, place in enumerate(places):
+        found = _opened(place)
+        if found is None or os.path.realpath(place) == os.path.realpath(image.path):
+            continue
+        if (number >= trusted and allow_mismatched) or _belongs(found, build_id, crc):
+            return found
+    return None
+
+
+def _opened(path: str) -> Image | None:
+    try:
+        candidate = Image.open(path)
+        _ = candidate.build_id
+    except ElfError:
+        return None
+    return candidate
+
+
+def _belongs(candidate: Image, build_id: str | None, crc: int) -> bool:
+    if build_id and candidate.build_id:
+        return candidate.build_id == build_id
+    checksum = 0
+    try:
+        with open(candidate.path, "rb") as stream:
+            while chunk := stream.read(1 << 20):
+                checksum = zlib.crc32(chunk, checksum)
+    except OSError:
+        return False
+    return checksum == crc

@@ -1,0 +1,467 @@
+"""The facts of DWARF that a symcache drops: source directories, plain names, lines outside functions.
+
+A symcache (see `lines`) answers address → file, line, inlined calls. It cleans paths (`./csu/../csu/x.c`
+becomes `csu/x.c`) and names an inlined C++ function by its linkage name; Valgrind prints the directory as
+the line table has it and DW_AT_name. Both are read here, from the one compilation unit that holds the
+address, when somebody asks. Section numbers are those of the DWARF 5 standard (7.5 units and forms,
+6.1.2 address ranges). Damaged data yields no answer, never an exception.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import struct
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property
+from typing import NamedTuple
+
+from interpose.elf.cursor import DAMAGE, Cursor
+from interpose.elf.errors import ElfError
+from interpose.elf.image import Image
+from interpose.elf.linetable import LineProgram
+
+TAG_COMPILE_UNIT, TAG_SUBPROGRAM, TAG_PARTIAL_UNIT, TAG_SKELETON_UNIT = 0x11, 0x2E, 0x3C, 0x4A
+AT_NAME, AT_STMT_LIST, AT_LOW_PC, AT_HIGH_PC, AT_COMP_DIR = 0x03, 0x10, 0x11, 0x12, 0x1B
+AT_ABSTRACT_ORIGIN, AT_SPECIFICATION, AT_RANGES, AT_LINKAGE_NAME = 0x31, 0x47, 0x55, 0x6E
+AT_STR_OFFSETS_BASE, AT_ADDR_BASE, AT_RNGLISTS_BASE, AT_MIPS_LINKAGE_NAME = 0x72, 0x73, 0x74, 0x2007
+
+# Forms by the shape of their encoding (DWARF 5, 7.5.5 and 7.5.6).
+_FIXED = {
+    0x0B: 1,
+    0x0C: 1,
+    0x11: 1,
+    0x25: 1,
+    0x29: 1,
+    0x05: 2,
+    0x12: 2,
+    0x26: 2,
+    0x2A: 2,
+    0x27: 3,
+    0x2B: 3,
+    0x06: 4,
+    0x13: 4,
+    0x28: 4,
+    0x2C: 4,
+    0x1C: 4,
+    0x07: 8,
+    0x14: 8,
+    0x20: 8,
+    0x24: 8,
+    0x1E: 16,
+    0x19: 0,
+    0x21: 0,
+}
+_OFFSET_SIZED = frozenset((0x0E, 0x17, 0x1D, 0x1F, 0x10, 0x1F20, 0x1F21))
+_ULEB = frozenset((0x0D, 0x0F, 0x15, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02))
+F_ADDR, F_BLOCK2, F_BLOCK4, F_STRING, F_BLOCK, F_BLOCK1, F_SDATA = 0x01, 0x03, 0x04, 0x08, 0x09, 0x0A, 0x0D
+F_STRP, F_REF_ADDR, F_INDIRECT, F_SEC_OFFSET, F_EXPRLOC = 0x0E, 0x10, 0x16, 0x17, 0x18
+F_LINE_STRP, F_IMPLICIT_CONST, F_RNGLISTX, F_GNU_REF_ALT, F_GNU_STRP_ALT = 0x1F, 0x21, 0x23, 0x1F20, 0x1F21
+_UNIT_REFS = frozenset((0x11, 0x12, 0x13, 0x14, 0x15))
+_STRX = frozenset((0x1A, 0x25, 0x26, 0x27, 0x28, 0x1F02))
+_ADDRX = frozenset((0x1B, 0x29, 0x2A, 0x2B, 0x2C, 0x1F01))
+
+
+class Abbreviation(NamedTuple):
+    """One abbreviation; attributes are (attribute, form, implicit constant), `fixed_size` may be unknown."""
+
+    tag: int
+    children: bool
+    attributes: tuple[tuple[int, int, int], ...]
+    fixed_size: int | None
+
+
+class DebugInfo:
+    """The DWARF sections of an image that is, or belongs to, a mapped object."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._sections: dict[str, bytes] = {}
+        self._abbreviations: dict[int, dict[int, Abbreviation]] = {}
+        self._units: dict[int, Unit | None] = {}
+
+    def section(self, name: str) -> bytes:
+        if name not in self._sections:
+            self._sections[name] = self._image.data_of(name)
+        return self._sections[name]
+
+    def text(self, section: str, offset: int) -> str:
+        return Cursor(self.section(section), offset).string()
+
+    def unit_at(self, address: int) -> Unit | None:
+        """The compilation unit that holds the link-time `address`."""
+        starts, ranges = self._ranges
+        index = bisect_right(starts, address) - 1
+        # A range may lie inside another one (hot and cold parts), so look a little further back.
+        for start, end, offset in reversed(ranges[max(0, index - 3) : index + 1]):
+            if start <= address < end:
+                return self.unit(offset)
+        return None
+
+    def unit(self, offset: int) -> Unit | None:
+        """The unit whose header is at `offset` in .debug_info."""
+        if offset not in self._units:
+            try:
+                self._units[offset] = Unit(self, offset)
+            except DAMAGE:
+                self._units[offset] = None
+        return self._units[offset]
+
+    def units(self) -> Iterator[Unit]:
+        """All units, in file order."""
+        try:
+            offset, size = 0, len(self.section(".debug_info"))
+        except ElfError:
+            return
+        while offset < size:
+            unit = self.unit(offset)
+            if unit is None:
+                return
+            yield unit
+            offset = unit.end
+
+    @cached_property
+    def _ranges(self) -> tuple[list[int], list[tuple[int, int, int]]]:
+        ranges = self._ranges_of_aranges()
+        listed = {offset for _, _, offset in ranges}
+        if not listed:
+            for unit in self.units():
+                ranges += [(start, end, unit.offset) for start, end in unit.ranges() if end > start]
+        ranges.sort()
+        return [start for start, _, _ in ranges], ranges
+
+    def _ranges_of_aranges(self) -> list[tuple[int, int, int]]:
+        ranges: list[tuple[int, int, int]] = []
+        with suppress(DAMAGE):
+            data = self.section(".debug_aranges")
+            cursor = Cursor(data, 0)
+            while cursor.position < len(data):
+                start = cursor.position
+                length, offset_size = cursor.initial_length()
+                end = cursor.position + length
+                cursor.fixed(2)
+                unit = cursor.fixed(offset_size)
+                if cursor.fixed(1) != 8 or cursor.fixed(1) != 0:
+                    cursor.position = end
+                    continue
+                first = start + (cursor.position - start + 15 & ~15)
+                body = data[first:end]
+                for low, size in struct.iter_unpack("<QQ", body[: len(body) & ~15]):
+                    if size:
+                        ranges.append((low, low + size, unit))
+                cursor.position = end
+        return ranges
+
+    def abbreviations(self, offset: int, address_size: int, offset_size: int) -> dict[int, Abbreviation]:
+        """The abbreviation table at `offset` (7.5.3)."""
+        key = offset << 8 | address_size << 4 | offset_size
+        if key in self._abbreviations:
+            return self._abbreviations[key]
+        cursor = Cursor(self.section(".debug_abbrev"), offset)
+        table: dict[int, Abbreviation] = {}
+        while code := cursor.uleb():
+            tag, children = cursor.uleb(), bool(cursor.fixed(1))
+            attributes: list[tuple[int, int, int]] = []
+            total: int | None = 0
+            while True:
+                attribute, form = cursor.uleb(), cursor.uleb()
+                constant = cursor.sleb() if form == F_IMPLICIT_CONST else 0
+                if attribute == 0 and form == 0:
+                    break
+                size = (
+                    address_size
+                    if form == F_ADDR
+                    else offset_size
+                    if form in _OFFSET_SIZED
+                    else _FIXED.get(form)
+                )
+                total = None if total is None or size is None else total + size
+                attributes.append((attribute, form, constant))
+            table[code] = Abbreviation(tag, children, tuple(attributes), total)
+        self._abbreviations[key] = table
+        return table
+
+
+class Unit:
+    """One unit of .debug_info: its header and the attributes of its first entry."""
+
+    def __init__(self, info: DebugInfo, offset: int) -> None:
+        self.info = info
+        self.offset = offset
+        cursor = Cursor(info.section(".debug_info"), offset)
+        length, self.offset_size = cursor.initial_length()
+        self.end = cursor.position + length
+        if self.end <= offset or self.end > len(cursor.data):
+            raise ValueError("unit runs past its section")
+        self.version = cursor.fixed(2)
+        if not 2 <= self.version <= 5:
+            raise ValueError("unknown DWARF version")
+        if self.version >= 5:
+            kind, self.address_size = cursor.fixed(1), cursor.fixed(1)
+            abbreviations = cursor.fixed(self.offset_size)
+            if kind in (4, 5):  # skeleton and split units carry an id
+                cursor.fixed(8)
+            elif kind in (2, 6):  # type units: signature and offset
+                cursor.fixed(8 + self.offset_size)
+        else:
+            abbreviations, self.address_size = cursor.fixed(self.offset_size), cursor.fixed(1)
+        self._abbreviations = info.abbreviations(abbreviations, self.address_size, self.offset_size)
+        self._first = cursor.position
+        self._top = self._entry(Cursor(cursor.data, self._first))
+
+    # -- attributes ---------------------------------------------------------------------------
+
+    def _entry(self, cursor: Cursor) -> dict[int, tuple[int, int | str | None]]:
+        """Attribute → (form, raw value) of the entry at the cursor."""
+        abbreviation = self._abbreviations[cursor.uleb()]
+        return {a: self.value(cursor, form, constant) for a, form, constant in abbreviation.attributes}
+
+    def value(self, cursor: Cursor, form: int, constant: int) -> tuple[int, int | str | None]:
+        """(form, raw value) of the attribute at the cursor; None for blocks."""
+        while form == F_INDIRECT:
+            form = cursor.uleb()
+        if form == F_IMPLICIT_CONST:
+            return form, constant
+        size = self._size(form)
+        if size is not None:
+            return form, cursor.fixed(size)
+        if form == F_SDATA:
+            return form, cursor.sleb()
+        if form in _ULEB:
+            return form, cursor.uleb()
+        if form == F_STRING:
+            return form, cursor.string()
+        length = {F_BLOCK1: 1, F_BLOCK2: 2, F_BLOCK4: 4}.get(form)
+        if length is None and form not in (F_BLOCK, F_EXPRLOC):
+            raise ValueError("unknown form")
+        size = cursor.fixed(length) if length is not None else cursor.uleb()
+        cursor.position += size
+        return form, None
+
+    def _size(self, form: int) -> int | None:
+        if form == F_ADDR:
+            return self.address_size
+        if form == F_REF_ADDR:
+            return self.address_size if self.version == 2 else self.offset_size
+        return self.offset_size if form in _OFFSET_SIZED else _FIXED.get(form)
+
+    def string(self, value: tuple[int, int | str | None] | None) -> str | None:
+        """The text of a (form, raw value) of class string."""
+        if value is None:
+            return None
+        form, raw = value
+        if isinstance(raw, str):
+            return raw
+        if raw is None:
+            return None
+        if form == F_STRP:
+            return self.info.text(".debug_str", raw)
+        if form == F_LINE_STRP:
+            return self.info.text(".debug_line_str", raw)
+        if form in _STRX:
+            base = self._number(AT_STR_OFFSETS_BASE) or 8
+            cursor = Cursor(self.info.section(".debug_str_offsets"), base + raw * self.offset_size)
+            return self.info.text(".debug_str", cursor.fixed(self.offset_size))
+        return None
+
+    def _number(self, attribute: int) -> int | None:
+        value = self._top.get(attribute, (0, None))[1]
+        return value if isinstance(value, int) else None
+
+    def _address(self, form: int, raw: int) -> int:
+        if form not in _ADDRX:
+            return raw
+        base = self._number(AT_ADDR_BASE) or 8
+        cursor = Cursor(self.info.section(".debug_addr"), base + raw * self.address_size)
+        return cursor.fixed(self.address_size)
+
+    @cached_property
+    def comp_dir(self) -> str | None:
+        """DW_AT_comp_dir."""
+        try:
+            return self.string(self._top.get(AT_COMP_DIR))
+        except DAMAGE:
+            return None
+
+    # -- address ranges (2.17) ----------------------------------------------------------------
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """[start, end) of the unit's code."""
+        try:
+            form, low = self._top.get(AT_LOW_PC, (0, None))
+            base = self._address(form, low) if isinstance(low, int) else 0
+            form, high = self._top.get(AT_HIGH_PC, (0, None))
+            if isinstance(high, int):
+                end = self._address(form, high)
+                return [(base, end if form == F_ADDR or form in _ADDRX else base + end)]
+            form, offset = self._top.get(AT_RANGES, (0, None))
+            if not isinstance(offset, int):
+                return []
+            if self.version >= 5:
+                return list(self._range_list(form, offset, base))
+            return list(self._old_ranges(offset, base))
+        except DAMAGE:
+            return []
+
+    def _old_ranges(self, offset: int, base: int) -> Iterator[tuple[int, int]]:
+        cursor = Cursor(self.info.section(".debug_ranges"), offset)
+        largest = (1 << 8 * self.address_size) - 1
+        while True:
+            low, high = cursor.fixed(self.address_size), cursor.fixed(self.address_size)
+            if low == 0 and high == 0:
+                return
+            if low == largest:
+                base = high
+            else:
+                yield base + low, base + high
+
+    def _range_list(self, form: int, offset: int, base: int) -> Iterator[tuple[int, int]]:
+        data = self.info.section(".debug_rnglists")
+        if form == F_RNGLISTX:
+            table = self._number(AT_RNGLISTS_BASE) or 12
+            offset = table + Cursor(data, table + offset * self.offset_size).fixed(self.offset_size)
+        cursor = Cursor(data, offset)
+        size = self.address_size
+        while kind := cursor.fixed(1):
+            if kind == 1:
+                base = self._address(0x1B, cursor.uleb())
+            elif kind == 2:
+                yield self._address(0x1B, cursor.uleb()), self._address(0x1B, cursor.uleb())
+            elif kind == 3:
+                low = self._address(0x1B, cursor.uleb())
+                yield low, low + cursor.uleb()
+            elif kind == 4:
+                yield base + cursor.uleb(), base + cursor.uleb()
+            elif kind == 5:
+                base = cursor.fixed(size)
+            elif kind == 6:
+                yield cursor.fixed(size), cursor.fixed(size)
+            elif kind == 7:
+                low = cursor.fixed(size)
+                yield low, low + cursor.uleb()
+            else:
+                raise ValueError("unknown range list entry")
+
+    # -- source files and lines ---------------------------------------------------------------
+
+    @cached_property
+    def _line_program(self) -> LineProgram | None:
+        try:
+            offset = self._number(AT_STMT_LIST)
+            return LineProgram(self, offset) if offset is not None else None
+        except DAMAGE:
+            return None
+
+    @cached_property
+    def _directories(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for directory, name in self._line_program.files if self._line_program is not None else ():
+            full = posixpath.join(directory, name)
+            found.setdefault(posixpath.normpath(full), posixpath.dirname(full))
+        return found
+
+    def directory_of(self, cleaned_path: str) -> str | None:
+        """The directory, as the line table has it, of the file whose normalised path is given."""
+        return self._directories.get(posixpath.normpath(cleaned_path))
+
+    def line_at(self, address: int) -> tuple[str, int] | None:
+        """Normalised path and line of the link-time `address`, from the line table alone."""
+        found = self._line_program.find(address) if self._line_program is not None else None
+        if found is None:
+            return None
+        directory, name, line = found
+        return posixpath.normpath(posixpath.join(directory, name)), line
+
+    # -- names --------------------------------------------------------------------------------
+
+    def plain_name(self, linkage_name: str) -> str | None:
+        """DW_AT_name of the function with that linkage name, if this unit has it.
+
+        C has linkage names too, where a declaration gives an assembler name (glibc's `__GI_` aliases).
+        """
+        return self._names.get(linkage_name)
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """Linkage name → DW_AT_name, over all subprograms; other entries are stepped over."""
+        names: dict[str, str] = {}
+        pending: list[tuple[str, int]] = []
+        by_offset: dict[int, str] = {}
+        with suppress(DAMAGE):
+            self._collect_names(names, pending, by_offset)
+        for linkage, target in pending:
+            if target in by_offset:
+                names.setdefault(linkage, by_offset[target])
+        return names
+
+    def _collect_names(
+        self, names: dict[str, str], pending: list[tuple[str, int]], by_offset: dict[int, str]
+    ) -> None:
+        cursor = Cursor(self.info.section(".debug_info"), self._first)
+        skippers: dict[int, Callable[[Cursor], None]] = {}
+        while cursor.position < self.end:
+            offset = cursor.position
+            code = cursor.uleb()
+            if code == 0:
+                continue
+            abbreviation = self._abbreviations[code]
+            if abbreviation.tag != TAG_SUBPROGRAM:
+                if abbreviation.fixed_size is not None:
+                    cursor.position += abbreviation.fixed_size
+                    continue
+                skip = skippers.get(code)
+                if skip is None:
+                    skip = skippers[code] = self._skipper(abbreviation)
+                skip(cursor)
+                continue
+            entry = {a: self.value(cursor, form, constant) for a, form, constant in abbreviation.attributes}
+            name = self.string(entry.get(AT_NAME))
+            linkage = self.string(entry.get(AT_LINKAGE_NAME) or entry.get(AT_MIPS_LINKAGE_NAME))
+            if name is not None:
+                by_offset[offset] = name
+                if linkage is not None:
+                    names.setdefault(linkage, name)
+                continue
+            form, target = entry.get(AT_SPECIFICATION) or entry.get(AT_ABSTRACT_ORIGIN) or (0, None)
+            if isinstance(target, int):
+                target += self.offset if form in _UNIT_REFS else 0
+                if target in by_offset:
+                    by_offset[offset] = by_offset[target]
+                if linkage is not None:
+                    pending.append((linkage, target))
+
+    def _skipper(self, abbreviation: Abbreviation) -> Callable[[Cursor], None]:
+        """A function that steps over the attributes of one kind of entry."""
+        steps: list[int] = []  # >= 0: that many bytes; -1: LEB128; -2: LEB128 length and block; else a form
+        for _, form, _ in abbreviation.attributes:
+            size = self._size(form)
+            if size is not None and steps and steps[-1] >= 0:
+                steps[-1] += size
+            elif size is not None:
+                steps.append(size)
+            elif form in _ULEB:
+                steps.append(-1)
+            else:
+                steps.append(-2 if form in (F_BLOCK, F_EXPRLOC) else -0x10000 - form)
+
+        def skip(cursor: Cursor) -> None:
+            data, position = cursor.data, cursor.position
+            for step in steps:
+                if step >= 0:
+                    position += step
+                elif step == -1:
+                    while data[position] & 0x80:
+                        position += 1
+                    position += 1
+                else:
+                    cursor.position = position
+                    if step == -2:
+                        position = cursor.uleb()
+                        position += cursor.position
+                    else:
+                        self.value(cursor, -0x10000 - step, 0)
+                        position = cursor.position
+            cursor.position = position
+
+        return skip

@@ -1,0 +1,527 @@
+"""ELF images: headers, sections, dynamic section and symbol tables of one file.
+
+Layouts follow the System V gABI (chapters 4 and 5) and the GNU symbol versioning extension. Tables are
+unpacked in bulk: a libc has three thousand dynamic symbols, and every started program pays for them.
+The file is read piecewise with ``pread``, never mapped: a library that is rewritten while its program
+runs must not kill the supervisor with SIGBUS.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from interpose.elf.errors import ElfError
+
+ET_EXEC, ET_DYN = 2, 3
+EM_X86_64 = 62
+PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
+PF_X, PF_W, PF_R = 1, 2, 4
+SHT_SYMTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 7, 8, 11
+SHT_GNU_VERDEF, SHT_GNU_VERNEED, SHT_GNU_VERSYM = 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
+SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 1, 2, 4, 0x800
+SHN_UNDEF, SHN_LORESERVE, SHN_ABS, SHN_XINDEX = 0, 0xFF00, 0xFFF1, 0xFFFF
+STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION, STT_FILE = range(5)
+STT_COMMON, STT_TLS, STT_GNU_IFUNC = 5, 6, 10
+STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
+DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SONAME, DT_GNU_HASH = 4, 5, 6, 10, 14, 0x6FFFFEF5
+NT_GNU_BUILD_ID = 3
+ELFCOMPRESS_ZLIB = 1
+
+_EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
+_PHDR = struct.Struct("<IIQQQQQQ")
+_SHDR = struct.Struct("<IIQQQQIIQQ")
+_SYM = struct.Struct("<IBBHQQ")
+_DYN = struct.Struct("<qQ")
+_VERSION_HIDDEN = 0x8000
+
+
+class ProgramHeader(NamedTuple):
+    """One program header (gABI chapter 5)."""
+
+    type: int
+    flags: int
+    offset: int
+    vaddr: int
+    paddr: int
+    filesz: int
+    memsz: int
+    align: int
+
+
+class Section(NamedTuple):
+    """One section header with its name."""
+
+    name: str
+    addr: int
+    size: int
+    offset: int
+    flags: int
+    type: int
+    link: int
+    info: int
+    entsize: int
+
+
+class Symbol(NamedTuple):
+    """One entry of .symtab or .dynsym; `name` carries no version."""
+
+    name: str
+    version: str | None
+    is_default: bool
+    value: int
+    size: int
+    type: int
+    binding: int
+    shndx: int
+
+    @property
+    def versioned_name(self) -> str:
+        """`name@@VERSION` for the default version, `name@VERSION` for another, else the name."""
+        if self.version is None:
+            return self.name
+        return f"{self.name}{'@@' if self.is_default else '@'}{self.version}"
+
+    @property
+    def is_defined(self) -> bool:
+        return self.shndx != SHN_UNDEF
+
+
+class TextSymbol(NamedTuple):
+    """What the redirection core asks of a code symbol; `address` is link-time."""
+
+    name: str
+    address: int
+    size: int
+    is_global: bool
+    is_ifunc: bool
+    is_text: bool
+
+
+class Image:
+    """An ELF file for x86-64, its headers read and checked, its tables read when first asked for."""
+
+    def __init__(self, path: str, fd: int, data: bytes | None = None) -> None:
+        self.path = path
+        self._fd = fd
+        self._data = data
+        self._file_size = len(data) if data is not None else os.fstat(fd).st_size
+        (
+            ident,
+            self.type,
+            self.machine,
+            _,
+            self.entry,
+            phoff,
+            shoff,
+            _,
+            _,
+            phentsize,
+            phnum,
+            shentsize,
+            shnum,
+            shstrndx,
+        ) = self._unpack(_EHDR, 0, "ELF header")
+        if ident[:4] != b"\x7fELF":
+            raise ElfError(path, "not an ELF file")
+        if ident[4] != 2 or ident[5] != 1 or self.machine != EM_X86_64:
+            raise ElfError(
+                path,
+                f"not a little-endian 64-bit x86-64 ELF file (class {ident[4]}, "
+                f"data {ident[5]}, machine {self.machine})",
+            )
+        self.program_headers = self._read_program_headers(phoff, phnum, phentsize)
+        self.sections = self._read_sections(shoff, shnum, shentsize, shstrndx)
+
+    @classmethod
+    def open(cls, path: str) -> Image:
+        """Read the headers of the file at `path`; raises `ElfError`."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (OSError, ValueError) as exc:
+            raise ElfError(path, getattr(exc, "strerror", None) or "unusable file name") from None
+        return cls(path, fd)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: str = "<memory>") -> Image:
+        """The same for a file held in memory."""
+        return cls(path, -1, data)
+
+    def __del__(self) -> None:
+        fd, self._fd = getattr(self, "_fd", -1), -1
+        if fd >= 0:
+            os.close(fd)
+
+    # -- raw access ---------------------------------------------------------------------------
+
+    def read(self, offset: int, size: int, what: str) -> bytes:
+        """`size` bytes at file `offset`; raises `ElfError` when the file does not have them."""
+        if size < 0 or offset < 0 or offset + size > self._file_size:
+            raise ElfError(
+                self.path,
+                f"{what} lies outside the file (offset {offset}, size {size}, file size {self._file_size})",
+            )
+        if self._data is not None:
+            return self._data[offset : offset + size]
+        chunks: list[bytes] = []
+        while size:
+            try:
+                chunk = os.pread(self._fd, size, offset)
+            except OSError as exc:
+                raise ElfError(self.path, f"cannot read {what}: {exc.strerror}") from None
+            if not chunk:
+                raise ElfError(self.path, f"{what} was cut off while reading")
+            chunks.append(chunk)
+            offset += len(chunk)
+            size -= len(chunk)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def _unpack(self, layout: struct.Struct, offset: int, what: str) -> tuple:
+        return layout.unpack(self.read(offset, layout.size, what))
+
+    def _table(self, layout: struct.Struct, offset: int, size: int, what: str) -> Iterator[tuple]:
+        if size % layout.size:
+            raise ElfError(self.path, f"{what} has size {size}, no multiple of {layout.size}")
+        return layout.iter_unpack(self.read(offset, size, what))
+
+    def _string(self, table: bytes, offset: int, what: str) -> str:
+        end = table.find(b"\0", offset)
+        if end < 0:
+            raise ElfError(self.path, f"name of {what} lies outside its string table")
+        return table[offset:end].decode("utf-8", "surrogateescape")
+
+    # -- headers ------------------------------------------------------------------------------
+
+    def _read_program_headers(self, offset: int, count: int, entsize: int) -> list[ProgramHeader]:
+        if count == 0:
+            return []
+        if entsize != _PHDR.size:
+            raise ElfError(self.path, f"program header size is {entsize}, not {_PHDR.size}")
+        rows = self._table(_PHDR, offset, count * _PHDR.size, "program header table")
+        return [ProgramHeader(*row) for row in rows]
+
+    def _read_sections(self, offset: int, count: int, entsize: int, names_index: int) -> list[Section]:
+        if offset == 0:
+            return []
+        if entsize != _SHDR.size:
+            raise ElfError(self.path, f"section header size is {entsize}, not {_SHDR.size}")
+        # gABI: counts that do not fit in the ELF header are kept in section header 0.
+        first = self._unpack(_SHDR, offset, "section header 0")
+        if count == 0:
+            count = first[5]
+        if names_index == SHN_XINDEX:
+            names_index = first[6]
+        rows = list(self._table(_SHDR, offset, count * _SHDR.size, "section header table"))
+        if names_index == SHN_UNDEF:
+            names = b"\0"
+            rows = [(0, *row[1:]) for row in rows]
+        elif names_index >= len(rows):
+            raise ElfError(self.path, f"section name table {names_index} of {len(rows)} does not exist")
+        else:
+            names = self.read(rows[names_index][4], rows[names_index][5], "section name table")
+        sections: list[Section] = []
+        for name, kind, flags, addr, place, size, link, info, _, ent in rows:
+            text = self._string(names, name, f"section {len(sections)}")
+            sections.append(Section(text, addr, size, place, flags, kind, link, info, ent))
+        return sections
+
+    def section_named(self, name: str) -> Section | None:
+        """The first section of that name."""
+        return next((section for section in self.sections if section.name == name), None)
+
+    def section_data(self, section: Section) -> bytes:
+        """Contents of a section, decompressed if need be (gABI chapter 4, compressed sections)."""
+        if section.type == SHT_NOBITS:
+            return b""
+        data = self.read(section.offset, section.size, f"section {section.name}")
+        if not section.flags & SHF_COMPRESSED:
+            return data
+        if len(data) < 24:
+            raise ElfError(self.path, f"compressed section {section.name} has no header")
+        kind, _, size, _ = struct.unpack_from("<IIQQ", data)
+        if kind != ELFCOMPRESS_ZLIB:
+            raise ElfError(self.path, f"section {section.name} uses unknown compression {kind}")
+        if size > 1100 * len(data):  # deflate cannot do better than 1032 to 1
+            raise ElfError(self.path, f"compressed section {section.name} claims {size} bytes")
+        try:
+            inflater = zlib.decompressobj()
+            plain = inflater.decompress(data[24:], size) if size else b""
+        except (zlib.error, OverflowError, MemoryError):
+            raise ElfError(self.path, f"compressed section {section.name} is damaged") from None
+        if len(plain) != size:
+            raise ElfError(self.path, f"compressed section {section.name} is cut off")
+        return plain
+
+    def data_of(self, name: str) -> bytes:
+        """Contents of the section `name`, empty when there is none."""
+        section = self.section_named(name)
+        return self.section_data(section) if section is not None else b""
+
+    @cached_property
+    def load_segments(self) -> list[ProgramHeader]:
+        return [header for header in self.program_headers if header.type == PT_LOAD]
+
+    @property
+    def load_base(self) -> int:
+        """Lowest address of a loaded segment: what a symcache counts its addresses from."""
+        return min((header.vaddr for header in self.load_segments), default=0)
+
+    @cached_property
+    def text_ranges(self) -> list[tuple[int, int]]:
+        """Link-time [start, end) of the executable sections, or segments where there are no sections."""
+        found = [
+            (s.addr, s.addr + s.size)
+            for s in self.sections
+            if s.flags & SHF_ALLOC and s.flags & SHF_EXECINSTR and s.size
+        ]
+        if not found:
+            found = [(h.vaddr, h.vaddr + h.memsz) for h in self.load_segments if h.flags & PF_X and h.memsz]
+        return sorted(found)
+
+    def vaddrs_of_offset(self, offset: int) -> list[int]:
+        """Link-time addresses at which a loader may map the page at file `offset`, likeliest first."""
+        page = 0xFFF
+        exact: list[int] = []
+        inside: list[int] = []
+        for header in self.load_segments:
+            start = header.offset & ~page
+            if start <= offset < header.offset + max(header.filesz, 1):
+                (exact if start == offset else inside).append((header.vaddr & ~page) + offset - start)
+        return exact + inside
+
+    # -- dynamic section and notes ------------------------------------------------------------
+
+    @cached_property
+    def _dynamic(self) -> dict[int, int]:
+        for header in self.program_headers:
+            if header.type == PT_DYNAMIC:
+                entries: dict[int, int] = {}
+                size = header.filesz - header.filesz % _DYN.size
+                for tag, value in self._table(_DYN, header.offset, size, "dynamic section"):
+                    if tag == 0:
+                        break
+                    entries.setdefault(tag, value)
+                return entries
+        return {}
+
+    def _offset_of_vaddr(self, vaddr: int, what: str) -> int:
+        for header in self.load_segments:
+            if header.vaddr <= vaddr < header.vaddr + header.filesz:
+                return vaddr - header.vaddr + header.offset
+        raise ElfError(self.path, f"{what} is at {vaddr:#x}, outside every loaded segment")
+
+    @cached_property
+    def _dynamic_strings(self) -> bytes:
+        address, size = self._dynamic.get(DT_STRTAB), self._dynamic.get(DT_STRSZ)
+        if address is None or size is None:
+            raise ElfError(self.path, "dynamic section names no string table")
+        return self.read(self._offset_of_vaddr(address, "dynamic string table"), size, "dynamic string table")
+
+    @cached_property
+    def soname(self) -> str | None:
+        """DT_SONAME, or None."""
+        offset = self._dynamic.get(DT_SONAME)
+        return None if offset is None else self._string(self._dynamic_strings, offset, "the soname")
+
+    @cached_property
+    def interpreter(self) -> str | None:
+        """Path in PT_INTERP, or None."""
+        for header in self.program_headers:
+            if header.type == PT_INTERP:
+                raw = self.read(header.offset, header.filesz, "interpreter name")
+                return raw.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+        return None
+
+    @cached_property
+    def build_id(self) -> str | None:
+        """The GNU build-id in lowercase hex, or None."""
+        places = [(s.offset, s.size) for s in self.sections if s.type == SHT_NOTE]
+        places = places or [(h.offset, h.filesz) for h in self.program_headers if h.type == PT_NOTE]
+        for offset, size in places:
+            notes = self.read(offset, size, "note section")
+            position = 0
+            while position + 12 <= len(notes):
+                namesz, descsz, kind = struct.unpack_from("<III", notes, position)
+                name = position + 12
+                desc = name + (namesz + 3 & ~3)
+                if kind == NT_GNU_BUILD_ID and notes[name : name + namesz] == b"GNU\0":
+                    return notes[desc : desc + descsz].hex() or None
+                position = desc + (descsz + 3 & ~3)
+        return None
+
+    @cached_property
+    def debuglink(self) -> tuple[str, int] | None:
+        """File name and CRC of .gnu_debuglink, or None."""
+        raw = self.data_of(".gnu_debuglink")
+        name, zero, _ = raw.partition(b"\0")
+        if not zero or not name or len(raw) < 8:
+            return None
+        return name.decode("utf-8", "surrogateescape"), struct.unpack("<I", raw[-4:])[0]
+
+    # -- symbols ------------------------------------------------------------------------------
+
+    @cached_property
+    def symtab(self) -> list[Symbol]:
+        """.symtab, in file order without the null entry; a version is whatever follows `@` in a name."""
+        symbols: list[Symbol] = []
+        for name, value, size, kind, binding, shndx in self._raw_symbols(SHT_SYMTAB):
+            version, is_default = None, False
+            if "@" in name:
+                name, _, version = name.partition("@")
+                is_default = version.startswith("@")
+                version = version.lstrip("@") or None
+            symbols.append(Symbol(name, version, is_default, value, size, kind, binding, shndx))
+        return symbols
+
+    @cached_property
+    def dynsyms(self) -> list[Symbol]:
+        """.dynsym with GNU versions, in file order without the null entry."""
+        raw = self._raw_symbols(SHT_DYNSYM)
+        indices = self._version_indices(len(raw))
+        if indices is None:
+            return [Symbol(n, None, False, v, z, k, b, x) for n, v, z, k, b, x in raw]
+        names = self._version_names()
+        symbols: list[Symbol] = []
+        for (name, value, size, kind, binding, shndx), index in zip(raw, indices, strict=False):
+            version = names.get(index & 0x7FFF)
+            default = version is not None and shndx != SHN_UNDEF and not index & _VERSION_HIDDEN
+            symbols.append(Symbol(name, version, default, value, size, kind, binding, shndx))
+        return symbols
+
+    def _raw_symbols(self, kind: int) -> list[tuple[str, int, int, int, int, int]]:
+        section = next((s for s in self.sections if s.type == kind), None)
+        if section is not None:
+            if section.entsize not in (0, _SYM.size):
+                raise ElfError(self.path, f"{section.name} has entries of size {section.entsize}")
+            if section.link >= len(self.sections):
+                raise ElfError(self.path, f"{section.name} has no string table {section.link}")
+            rows = self._table(_SYM, section.offset, section.size, section.name)
+            strings = self.section_data(self.sections[section.link])
+        elif kind == SHT_DYNSYM and not self.sections and DT_SYMTAB in self._dynamic:
+            offset = self._offset_of_vaddr(self._dynamic[DT_SYMTAB], "dynamic symbol table")
+            rows = self._table(_SYM, offset, self._hashed_symbols() * _SYM.size, "dynamic symbol table")
+            strings = self._dynamic_strings
+        else:
+            return []
+        next(rows, None)
+        find = strings.find
+        symbols: list[tuple[str, int, int, int, int, int]] = []
+        for name, info, _, shndx, value, size in rows:
+            end = find(b"\0", name)
+            if end < 0:
+                raise ElfError(self.path, f"name of symbol {len(symbols) + 1} lies outside its string table")
+            text = strings[name:end].decode("utf-8", "surrogateescape")
+            symbols.append((text, value, size, info & 15, info >> 4, shndx))
+        return symbols
+
+    def _hashed_symbols(self) -> int:
+        """Count of dynamic symbols of a file without section headers, from its hash table."""
+        if DT_HASH in self._dynamic:
+            offset = self._offset_of_vaddr(self._dynamic[DT_HASH], "hash table")
+            return struct.unpack("<II", self.read(offset, 8, "hash table"))[1]
+        if DT_GNU_HASH not in self._dynamic:
+            return 0
+        offset = self._offset_of_vaddr(self._dynamic[DT_GNU_HASH], "GNU hash table")
+        buckets, first, bloom, _ = struct.unpack("<IIII", self.read(offset, 16, "GNU hash table"))
+        offset += 16 + bloom * 8
+        heads = struct.unpack(f"<{buckets}I", self.read(offset, buckets * 4, "GNU hash buckets"))
+        last = max(heads, default=0)
+        if last < first:
+            return first
+        chain = offset + buckets * 4 + (last - first) * 4
+        while not struct.unpack("<I", self.read(chain, 4, "GNU hash chain"))[0] & 1:
+            chain, last = chain + 4, last + 1
+        return last + 1
+
+    def _version_indices(self, count: int) -> tuple[int, ...] | None:
+        section = next((s for s in self.sections if s.type == SHT_GNU_VERSYM), None)
+        if section is None:
+            return None
+        if section.size < (count + 1) * 2:
+            raise ElfError(self.path, f"version table has size {section.size} for {count + 1} symbols")
+        raw = self.read(section.offset, (count + 1) * 2, "version table")
+        return struct.unpack(f"<{count + 1}H", raw)[1:]
+
+    def _version_names(self) -> dict[int, str]:
+        """Version index → name, from the definitions and needs (GNU versioning, section 2)."""
+        names: dict[int, str] = {}
+        for section in self.sections:
+            if section.type not in (SHT_GNU_VERDEF, SHT_GNU_VERNEED) or section.link >= len(self.sections):
+                continue
+            data = self.section_data(section)
+            strings = self.section_data(self.sections[section.link])
+            try:
+                if section.type == SHT_GNU_VERDEF:
+                    self._collect_definitions(data, strings, names)
+                else:
+                    self._collect_needs(data, strings, names)
+            except struct.error:
+                raise ElfError(self.path, f"{section.name} is cut off") from None
+        return names
+
+    def _collect_definitions(self, data: bytes, strings: bytes, names: dict[int, str]) -> None:
+        position = 0
+        while data:
+            _, flags, index, _, _, aux, following = struct.unpack_from("<HHHHIII", data, position)
+            name, _ = struct.unpack_from("<II", data, position + aux)
+            if not flags & 1:  # VER_FLG_BASE names the file itself
+                names[index] = self._string(strings, name, "a version")
+            if not following:
+                break
+            position += following
+
+    def _collect_needs(self, data: bytes, strings: bytes, names: dict[int, str]) -> None:
+        position = 0
+        while data:
+            _, count, _, aux, following = struct.unpack_from("<HHIII", data, position)
+            entry = position + aux
+            for _ in range(count):
+                _, _, index, name, step = struct.unpack_from("<IHHII", data, entry)
+                names[index & 0x7FFF] = self._string(strings, name, "a version")
+                if not step:
+                    break
+                entry += step
+            if not following:
+                break
+            position += following
+
+
+def text_symbols(image: Image, debug: Image | None = None) -> Iterator[TextSymbol]:
+    """Code symbols for the redirection core, from the full symbol table and the dynamic one.
+
+    A name with a version is given with its suffix, and once more without it when it is the default
+    version, or the only version of that name: what `dlsym(name)` would find. Symbols without size or
+    type are left out, as Valgrind's symbol reader does (seen with --trace-symtab=yes).
+    """
+    full = (debug.symtab if debug is not None else []) or image.symtab
+    ranges = image.text_ranges
+    defaults = {s.name for s in image.dynsyms if s.is_default or s.version is None}
+    seen: set[tuple[str, int]] = set()
+    for symbol in (*full, *image.dynsyms):
+        if (
+            symbol.shndx == SHN_UNDEF
+            or symbol.size == 0
+            or not symbol.name
+            or symbol.type not in (STT_FUNC, STT_GNU_IFUNC)
+        ):
+            continue
+        value = symbol.value
+        is_text = any(start <= value < end for start, end in ranges)
+        names = [symbol.versioned_name]
+        if symbol.version is not None and (symbol.is_default or symbol.name not in defaults):
+            names.append(symbol.name)
+        for name in names:
+            if (name, value) not in seen:
+                seen.add((name, value))
+                yield TextSymbol(
+                    name,
+                    value,
+                    symbol.size,
+                    symbol.binding != STB_LOCAL,
+                    symbol.type == STT_GNU_IFUNC,
+                    is_text,
+                )

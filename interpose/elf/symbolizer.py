@@ -1,0 +1,353 @@
+"""Runtime address → object, function, source line, inlined calls, data symbol, section.
+
+Object files are opened when an address in them is first asked for, and their debug information when a
+source line is: a run without errors pays for neither.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from bisect import bisect_right, insort
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from interpose.elf.debugfile import find_debug_image
+from interpose.elf.demangle import demangle, short_name, z_decoded
+from interpose.elf.dwarf import DebugInfo
+from interpose.elf.errors import ElfError
+from interpose.elf.image import Image
+from interpose.elf.lines import LineTable, SourceLine
+from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
+
+_SECTION_KINDS = {
+    ".text": "Text",
+    ".data": "Data",
+    ".bss": "BSS",
+    ".plt": "PLT",
+    ".got": "GOT",
+    ".got.plt": "GOTPLT",
+    ".opd": "OPD",
+}
+_CACHED_LOOKUPS = 20000
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One level of one address.
+
+    `function` is the symbol as the symbol table has it (Z-decoded), `demangled` the same for people; an
+    inlined level has the plain name of the function in both. `sym_offset` is None for inlined levels.
+    """
+
+    ip: int
+    function: str | None = None
+    demangled: str | None = None
+    obj: str | None = None
+    file: str | None = None
+    dir: str | None = None
+    line: int | None = None
+    sym_offset: int | None = None
+    is_inlined: bool = False
+
+
+class Mapping(NamedTuple):
+    """A mapped piece of a file."""
+
+    start: int
+    end: int
+    file_offset: int
+    path: str
+
+
+class ObjectFile:
+    """What is known of one ELF file on disk, whatever its load address."""
+
+    def __init__(self, path: str, extra_debuginfo: tuple[str, ...], allow_mismatched: bool) -> None:
+        self.path = path
+        self._extra_debuginfo = extra_debuginfo
+        self._allow_mismatched = allow_mismatched
+
+    @cached_property
+    def image(self) -> Image | None:
+        """The file itself, or None when it is no usable ELF file."""
+        try:
+            return Image.open(self.path)
+        except ElfError:
+            return None
+
+    @cached_property
+    def debug_image(self) -> Image | None:
+        """The separate debug file, if the image needs one and it is installed."""
+        if self.image is None or self.image.section_named(".debug_info") is not None:
+            return None
+        return find_debug_image(self.image, self._extra_debuginfo, self._allow_mismatched)
+
+    @cached_property
+    def code(self) -> SymbolMap:
+        try:
+            return code_map(self.image, self.debug_image) if self.image is not None else SymbolMap(())
+        except ElfError:
+            return SymbolMap(())
+
+    @cached_property
+    def data(self) -> SymbolMap:
+        try:
+            return data_map(self.image, self.debug_image) if self.image is not None else SymbolMap(())
+        except ElfError:
+            return SymbolMap(())
+
+    @cached_property
+    def _source(self) -> Image | None:
+        """The image that has line information."""
+        for image in (self.debug_image, self.image):
+            if image is not None and image.section_named(".debug_line") is not None:
+                return image
+        return None
+
+    @cached_property
+    def _lines(self) -> LineTable | None:
+        if self._source is None:
+            return None
+        try:
+            build_id = self._source.build_id
+        except ElfError:
+            build_id = None
+        return LineTable(self._source.path, build_id, self._source.load_base)
+
+    @cached_property
+    def _dwarf(self) -> DebugInfo | None:
+        return DebugInfo(self._source) if self._source is not None else None
+
+    def source_lines(self, address: int) -> list[SourceLine]:
+        """Levels of the link-time `address`, innermost first; empty where there is no line."""
+        levels = self._lines.lookup(address) if self._lines is not None else []
+        if levels and levels[0].path and levels[0].line:
+            return levels
+        unit = self._dwarf.unit_at(address) if self._dwarf is not None else None
+        where = unit.line_at(address) if unit is not None else None
+        return [SourceLine("", *where)] if where is not None else []
+
+    def directory(self, address: int, path: str) -> str:
+        """The directory of the source file `path` (as `source_lines` gave it), as the line table has it."""
+        unit = self._dwarf.unit_at(address) if self._dwarf is not None else None
+        exact = unit.directory_of(path) if unit is not None else None
+        return exact if exact is not None else posixpath.dirname(path)
+
+    def plain_name(self, address: int, linkage_name: str) -> str:
+        """DW_AT_name of a function inlined at the link-time `address`, given either of its names."""
+        unit = self._dwarf.unit_at(address) if self._dwarf is not None else None
+        exact = unit.plain_name(linkage_name) if unit is not None else None
+        if exact is not None:
+            return exact
+        return short_name(demangle(linkage_name)) if linkage_name.startswith("_Z") else linkage_name
+
+    def function_line(self, address: int) -> tuple[str, int] | None:
+        """File and line of the first instruction of the function that holds the link-time `address`."""
+        span = self.code.span(address)
+        levels = self.source_lines(span[0]) if span is not None else []
+        if not levels or not levels[-1].path:
+            return None
+        return posixpath.basename(levels[-1].path), levels[-1].line
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """One object at one load address."""
+
+    file: ObjectFile
+    bias: int
+    mappings: list[Mapping]
+
+    def holds(self, address: int) -> bool:
+        """Whether the address is in the object's segments, their zeroed tail (.bss) included."""
+        image = self.file.image
+        vaddr = address - self.bias
+        return image is not None and any(h.vaddr <= vaddr < h.vaddr + h.memsz for h in image.load_segments)
+
+
+class Symbolizer:
+    """The objects of a running program, and what their addresses mean."""
+
+    def __init__(
+        self,
+        *,
+        inline: bool = True,
+        directories: bool = True,
+        demangle: bool = True,
+        extra_debuginfo_path: Iterable[str] = (),
+        allow_mismatched: bool = False,
+    ) -> None:
+        """`inline` is --read-inline-info; without `directories`, `Frame.dir` stays None, which saves time."""
+        self._inline = inline
+        self._directories = directories
+        self._demangle = demangle
+        self._extra_debuginfo = tuple(extra_debuginfo_path)
+        self._allow_mismatched = allow_mismatched
+        self._files: dict[str, ObjectFile] = {}
+        self._mappings: list[Mapping] = []
+        self._loaded: list[_Loaded] | None = None
+        self._cache: dict[int, list[Frame]] = {}
+
+    # -- the map of the program ---------------------------------------------------------------
+
+    def add_mapping(self, path: str, start: int, size: int, file_offset: int) -> None:
+        """A piece of a file was mapped at [start, start + size); what was there before is gone."""
+        self.remove_mapping(start, size)
+        insort(self._mappings, Mapping(start, start + size, file_offset, path))
+        self._changed()
+
+    def remove_mapping(self, start: int, size: int) -> None:
+        """[start, start + size) was unmapped; mappings that reach beyond are trimmed or split."""
+        end = start + size
+        hit = [m for m in self._mappings if m.start < end and start < m.end]
+        for mapping in hit:
+            self._mappings.remove(mapping)
+            if mapping.start < start:
+                insort(self._mappings, mapping._replace(end=start))
+            if end < mapping.end:
+                shifted = mapping.file_offset + end - mapping.start
+                insort(self._mappings, mapping._replace(start=end, file_offset=shifted))
+        if hit:
+            self._changed()
+
+    def _changed(self) -> None:
+        self._loaded = None
+        self._cache.clear()
+
+    def object_file(self, path: str) -> ObjectFile:
+        """The file at `path`, shared by all its mappings."""
+        found = self._files.get(path)
+        if found is None:
+            found = self._files[path] = ObjectFile(path, self._extra_debuginfo, self._allow_mismatched)
+        return found
+
+    def _mapping_at(self, address: int) -> Mapping | None:
+        index = bisect_right(self._mappings, address, key=lambda m: m.start) - 1
+        if index >= 0 and address < self._mappings[index].end:
+            return self._mappings[index]
+        return None
+
+    def _objects(self) -> list[_Loaded]:
+        """Mappings grouped by load address; two copies of a file count as two objects."""
+        if self._loaded is None:
+            self._loaded = []
+            for mapping in self._mappings:
+                image = self.object_file(mapping.path).image
+                biases = (
+                    []
+                    if image is None
+                    else [mapping.start - vaddr for vaddr in image.vaddrs_of_offset(mapping.file_offset)]
+                )
+                same = [o for o in self._loaded if o.file.path == mapping.path and o.bias in biases]
+                if same:
+                    same[-1].mappings.append(mapping)
+                elif biases:
+                    self._loaded.append(_Loaded(self.object_file(mapping.path), biases[0], [mapping]))
+        return self._loaded
+
+    def _object_at(self, address: int) -> _Loaded | None:
+        mapping = self._mapping_at(address)
+        for loaded in self._objects():
+            if mapping in loaded.mappings if mapping is not None else loaded.holds(address):
+                return loaded
+        return None
+
+    # -- questions ----------------------------------------------------------------------------
+
+    def lookup(self, addr: int) -> list[Frame]:
+        """The levels of a code address, innermost first; at least one frame, at worst an empty one.
+
+        A return address must come with 1 subtracted, so that it lies within the call.
+        """
+        frames = self._cache.get(addr)
+        if frames is None:
+            if len(self._cache) >= _CACHED_LOOKUPS:
+                self._cache.clear()
+            frames = self._cache[addr] = self._lookup(addr)
+        return frames
+
+    def _lookup(self, ip: int) -> list[Frame]:
+        mapping = self._mapping_at(ip)
+        if mapping is None:
+            return [Frame(ip)]
+        loaded = self._object_at(ip)
+        if loaded is None:
+            return [Frame(ip, obj=mapping.path)]
+        file, vaddr = loaded.file, ip - loaded.bias
+        place = file.code.find(vaddr)
+        levels = file.source_lines(vaddr)
+        if not self._inline:
+            levels = self._without_inlining(levels)
+        frames = [self._inlined_frame(ip, vaddr, file, level) for level in levels[:-1]]
+        symbol = z_decoded(place.name) if place is not None else None
+        name, directory, line = self._location(vaddr, file, levels[-1]) if levels else (None, None, None)
+        frames.append(
+            Frame(
+                ip,
+                symbol,
+                self._plain(symbol),
+                file.path,
+                name,
+                directory,
+                line,
+                place.offset if place is not None else None,
+            )
+        )
+        return frames
+
+    @staticmethod
+    def _without_inlining(levels: list[SourceLine]) -> list[SourceLine]:
+        """Only the innermost position, which belongs to the instruction itself."""
+        return levels[:1]
+
+    def _plain(self, symbol: str | None) -> str | None:
+        return demangle(symbol) if symbol is not None and self._demangle else symbol
+
+    def _inlined_frame(self, ip: int, vaddr: int, file: ObjectFile, level: SourceLine) -> Frame:
+        name = file.plain_name(vaddr, level.function) or None
+        source, directory, line = self._location(vaddr, file, level)
+        return Frame(ip, name, name, file.path, source, directory, line, None, True)
+
+    def _location(
+        self, vaddr: int, file: ObjectFile, level: SourceLine
+    ) -> tuple[str | None, str | None, int | None]:
+        if not level.path or not level.line:
+            return None, None, None
+        directory = file.directory(vaddr, level.path) if self._directories else None
+        return posixpath.basename(level.path), directory, level.line
+
+    def function_start(self, addr: int) -> tuple[str | None, str | None, int | None]:
+        """Function (demangled), file and first line of the function that holds `addr`.
+
+        For ` Address 0x.. is on thread N's stack in frame #K, created by F (FILE:LINE)`. The line is that of
+        the function's first instruction; in optimised code that may be later than the opening brace.
+        """
+        loaded = self._object_at(addr)
+        if loaded is None:
+            return None, None, None
+        vaddr = addr - loaded.bias
+        place = loaded.file.code.find(vaddr)
+        where = loaded.file.function_line(vaddr)
+        name = self._plain(z_decoded(place.name)) if place is not None else None
+        return name, *(where if where is not None else (None, None))
+
+    def describe_data(self, addr: int) -> Place | None:
+        """(name, offset) of the data symbol that holds `addr`; Valgrind does not demangle these names."""
+        loaded = self._object_at(addr)
+        return loaded.file.data.find(addr - loaded.bias) if loaded is not None else None
+
+    def section_of(self, addr: int) -> tuple[str, str] | None:
+        """("Text" | "Data" | "BSS" | "GOT" | "PLT" | "GOTPLT" | "OPD", object path) of `addr`.
+
+        None for every other section: Valgrind then describes the mapping instead.
+        """
+        loaded = self._object_at(addr)
+        if loaded is None or loaded.file.image is None:
+            return None
+        vaddr = addr - loaded.bias
+        for section in loaded.file.image.sections:
+            if section.name in _SECTION_KINDS and section.addr <= vaddr < section.addr + section.size:
+                return _SECTION_KINDS[section.name], loaded.file.path
+        return None

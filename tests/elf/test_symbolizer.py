@@ -1,0 +1,351 @@
+"""Addresses to functions, files, lines, inlined calls, data symbols and sections."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from elf.helpers import C_SOURCE, CXX_SOURCE, libraries, line_of, map_image, symbol_of
+
+from interpose.elf.debugfile import find_debug_image
+from interpose.elf.image import Image
+from interpose.elf.render import FrameStyle, describe_frame
+from interpose.elf.symbolizer import Frame, Symbolizer
+
+BASE = 0x7F00_0000_0000
+
+
+@pytest.fixture(autouse=True)
+def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "interpose"
+
+
+def all_frames(symbolizer: Symbolizer, path: Path, bias: int, function: str) -> list[list[Frame]]:
+    start, size = symbol_of(path, function)
+    return [symbolizer.lookup(bias + address) for address in range(start, start + size)]
+
+
+def test_inlined_c_calls(c_program: Path) -> None:
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, c_program, BASE)
+    deepest = max(all_frames(symbolizer, c_program, bias, "outer"), key=len)
+    obj, folder = str(c_program), str(c_program.parent)
+    assert [(f.function, f.line, f.is_inlined) for f in deepest] == [
+        ("leaf", line_of(C_SOURCE, "IN_LEAF"), True),
+        ("mid", line_of(C_SOURCE, "IN_MID"), True),
+        ("outer", line_of(C_SOURCE, "IN_OUTER"), False),
+    ]
+    assert {(f.obj, f.file, f.dir) for f in deepest} == {(obj, "prog.c", folder)}
+    assert deepest[0].sym_offset is None
+    start = bias + symbol_of(c_program, "outer")[0]
+    assert deepest[-1].sym_offset == deepest[-1].ip - start
+    flat = Symbolizer(inline=False)
+    map_image(flat, c_program, BASE)
+    assert [(f.function, f.line) for f in flat.lookup(deepest[0].ip)] == [
+        ("outer", line_of(C_SOURCE, "IN_LEAF"))
+    ]
+
+
+def test_inlined_cxx_calls_have_plain_names(cxx_program: Path) -> None:
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, cxx_program, BASE)
+    image = Image.open(str(cxx_program))
+    mangled = next(s.name for s in image.symtab if s.name.startswith("_ZN2ns3use"))
+    chains = {
+        tuple((f.demangled, f.line) for f in frames)
+        for frames in all_frames(symbolizer, cxx_program, bias, mangled)
+    }
+    outer = symbolizer.lookup(bias + symbol_of(cxx_program, mangled)[0])[-1]
+    assert outer.function == mangled
+    assert outer.demangled == "ns::use(ns::Box<int> const&, int)" + (
+        " [clone .isra.0]" if "isra" in mangled else ""
+    )
+    use = (outer.demangled, line_of(CXX_SOURCE, "IN_USE"))
+    assert (("get", line_of(CXX_SOURCE, "IN_GET")), use) in chains
+    assert (("operator[]", line_of(CXX_SOURCE, "IN_SUBSCRIPT")), use) in chains
+
+
+@pytest.mark.skipif(shutil.which("addr2line") is None, reason="addr2line is the referee")
+def test_lines_agree_with_addr2line(c_program: Path, cxx_program: Path) -> None:
+    for program in (c_program, cxx_program):
+        symbolizer = Symbolizer()
+        bias = map_image(symbolizer, program, BASE)
+        start, size = symbol_of(program, "main")
+        names = [
+            "main",
+            *(
+                s.name
+                for s in Image.open(str(program)).symtab
+                if s.name in ("outer", "_ZN2ns3useERKNS_3BoxIiEEi")
+            ),
+        ]
+        checked = 0
+        for name in names:
+            start, size = symbol_of(program, name)
+            for address in range(start, start + size):
+                run = subprocess.run(
+                    ["addr2line", "-i", "-e", str(program), hex(address)], capture_output=True, text=True
+                )
+                expected = [re.sub(r" \(discriminator.*", "", text) for text in run.stdout.splitlines()]
+                frames = symbolizer.lookup(bias + address)
+                assert [f"{f.dir}/{f.file}:{f.line}" for f in frames] == expected, hex(address)
+                checked += 1
+        assert checked > 40
+
+
+def test_first_line_of_a_function(compile_program) -> None:
+    program = compile_program("prog.c", C_SOURCE, "-O0", "-g")
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, program, BASE)
+    start, size = symbol_of(program, "outer")
+    expected = ("outer", "prog.c", line_of(C_SOURCE, "OUTER_START"))
+    assert symbolizer.function_start(bias + start + size - 1) == expected
+    assert symbolizer.function_start(0x10) == (None, None, None)
+
+
+VALGRIND_SOURCE = (
+    C_SOURCE
+    + """
+__attribute__((constructor)) static void early(void)
+{
+    int *volatile p = malloc(4);
+    sink = outer(p);
+}
+"""
+)
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is the referee")
+@pytest.mark.parametrize(
+    "options", [(), ("--sym-offsets=yes",), ("--fullpath-after=",), ("--read-inline-info=no",)]
+)
+def test_frames_agree_with_valgrind(compile_program, options: tuple[str, ...]) -> None:
+    for name, source in (("v.c", VALGRIND_SOURCE), ("v.cc", CXX_SOURCE)):
+        program = compile_program(name, source, "-O2", "-g")
+        run = subprocess.run(["valgrind", *options, str(program)], capture_output=True, text=True)
+        symbolizer = Symbolizer(inline="--read-inline-info=no" not in options)
+        map_image(symbolizer, program, 0x108000)  # where valgrind puts the first position-independent program
+        style = FrameStyle(
+            sym_offsets="--sym-offsets=yes" in options,
+            fullpath_after=("",) if "--fullpath-after=" in options else None,
+        )
+        shown: dict[int, list[str]] = {}
+        for ip, text in re.findall(r"(?:at|by) 0x([0-9A-F]+): (.*)", run.stderr):
+            if 0x108000 <= int(ip, 16) < 0x10D000:
+                shown.setdefault(int(ip, 16), []).append(text)
+        assert len(shown) >= 2
+        for ip, texts in shown.items():
+            ours = [describe_frame(frame, style) for frame in symbolizer.lookup(ip)]
+            assert texts == ours * (len(texts) // len(ours)), hex(ip)
+
+
+def test_source_in_a_subfolder(compile_program) -> None:
+    for flag in ("-gdwarf-4", "-gdwarf-5"):
+        program = compile_program("deep/er/x.c", "int main(void)\n{\n    return 0;\n}\n", flag)
+        symbolizer = Symbolizer()
+        bias = map_image(symbolizer, program, BASE)
+        frame = symbolizer.lookup(bias + symbol_of(program, "main")[0])[0]
+        assert (frame.dir, frame.file, frame.line) == (f"{program.parent}/deep/er", "x.c", 2)
+
+
+def test_relative_compilation_directory(compile_program) -> None:
+    """Directories are shown as the line table has them: joined, not cleaned."""
+    program = compile_program(
+        "s/x.c",
+        "int main(void)\n{\n    return 0;\n}\n",
+        "-gdwarf-5",
+        "-fdebug-prefix-map=/=./build/",
+        "-Is/..",
+    )
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, program, BASE)
+    frame = symbolizer.lookup(bias + symbol_of(program, "main")[0])[0]
+    home = f"./build{program.parent}"
+    assert frame.dir in (f"{home}/s", f"{home}/{home}/s", f"{home}/./s")
+    assert frame.file == "x.c"
+
+
+def test_fixed_address_program(compile_program) -> None:
+    program = compile_program("prog.c", C_SOURCE, "-O2", "-g", "-no-pie", "-static")
+    symbolizer = Symbolizer()
+    assert map_image(symbolizer, program, 0x400000) == 0
+    start, _ = symbol_of(program, "outer")
+    assert symbolizer.lookup(start)[-1].function == "outer"
+    assert symbolizer.lookup(start)[-1].file == "prog.c"
+    assert symbolizer.lookup(start)[-1].sym_offset == 0
+
+
+def test_what_is_left_without_debug_info(compile_program, tmp_path: Path) -> None:
+    program = compile_program("prog.c", C_SOURCE, "-O2")
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, program, BASE)
+    start, _ = symbol_of(program, "outer")
+    assert symbolizer.lookup(bias + start + 1) == [
+        Frame(bias + start + 1, "outer", "outer", str(program), None, None, None, 1, False)
+    ]
+    subprocess.run(["strip", str(program)], check=True)
+    stripped = Symbolizer()
+    map_image(stripped, program, BASE)
+    assert stripped.lookup(bias + start) == [Frame(bias + start, obj=str(program))]
+    assert stripped.lookup(0x1234) == [Frame(0x1234)]
+    text = tmp_path / "text"
+    text.write_text("no ELF file\n")
+    stripped.add_mapping(str(text), 0x5000, 0x1000, 0)
+    assert stripped.lookup(0x5010) == [Frame(0x5010, obj=str(text))]
+    stripped.add_mapping(str(tmp_path / "gone"), 0x7000, 0x1000, 0)
+    assert stripped.lookup(0x7010) == [Frame(0x7010, obj=str(tmp_path / "gone"))]
+
+
+def test_assembly_without_symbol_sizes_keeps_its_line(compile_program) -> None:
+    source = '.text\n.globl main\nmain:\n  nop\n  ret\n.section .note.GNU-stack,"",@progbits\n'
+    program = compile_program("bare.s", source, "-g")
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, program, BASE)
+    start, _ = symbol_of(program, "main")
+    frames = symbolizer.lookup(bias + start + 1)
+    assert [describe_frame(f) for f in frames] == ["??? (bare.s:5)"]
+
+
+def test_mapping_and_unmapping(c_program: Path) -> None:
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, c_program, BASE)
+    ip = bias + symbol_of(c_program, "outer")[0]
+    assert symbolizer.lookup(ip)[-1].function == "outer"
+    again = map_image(symbolizer, c_program, BASE + 0x10_0000)
+    assert symbolizer.lookup(again + symbol_of(c_program, "outer")[0])[-1].function == "outer"
+    page = ip & ~0xFFF
+    symbolizer.remove_mapping(page, 0x1000)
+    assert symbolizer.lookup(ip) == [Frame(ip)]
+    symbolizer.add_mapping("/nowhere", page, 0x1000, 0)
+    assert symbolizer.lookup(ip) == [Frame(ip, obj="/nowhere")]
+
+
+def test_unmapping_splits(c_program: Path) -> None:
+    symbolizer = Symbolizer()
+    symbolizer.add_mapping("/a", 0x10000, 0x4000, 0x2000)
+    symbolizer.remove_mapping(0x11000, 0x1000)
+    assert [symbolizer.lookup(a)[0].obj for a in (0x10FFF, 0x11000, 0x11FFF, 0x12000)] == [
+        "/a",
+        None,
+        None,
+        "/a",
+    ]
+    assert symbolizer._mappings[1].file_offset == 0x4000
+
+
+def test_data_and_sections(c_program: Path) -> None:
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, c_program, BASE)
+    image = Image.open(str(c_program))
+    assert symbolizer.describe_data(bias + symbol_of(c_program, "table")[0] + 7) == ("table", 7)
+    assert symbolizer.describe_data(bias + symbol_of(c_program, "scratch")[0] + 63) == ("scratch", 63)
+    assert symbolizer.describe_data(bias + symbol_of(c_program, "outer")[0]) is None
+    for name, kind in (
+        (".text", "Text"),
+        (".data", "Data"),
+        (".bss", "BSS"),
+        (".plt", "PLT"),
+        (".got", "GOT"),
+    ):
+        section = image.section_named(name)
+        if section is not None:
+            assert symbolizer.section_of(bias + section.addr) == (kind, str(c_program)), name
+    assert symbolizer.section_of(bias + image.section_named(".eh_frame").addr) is None
+    assert symbolizer.section_of(0x1000) is None
+
+
+def test_bss_beyond_the_file(compile_program) -> None:
+    """The tail of .bss lies in anonymous memory that nobody announces."""
+    program = compile_program("bss.c", "char big[100000];\nint main(void) { return big[5]; }\n")
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, program, BASE)
+    assert symbolizer.describe_data(bias + symbol_of(program, "big")[0] + 99_999) == ("big", 99_999)
+
+
+def split_debug(program: Path, debug: Path, *strip: str) -> None:
+    subprocess.run(["objcopy", "--only-keep-debug", str(program), str(debug)], check=True)
+    subprocess.run(["strip", *strip, str(program)], check=True)
+
+
+def test_debuglink(compile_program, tmp_path: Path) -> None:
+    program = compile_program("prog.c", C_SOURCE, "-O2", "-g", "-Wl,--build-id=none")
+    start, _ = symbol_of(program, "outer")
+    os.mkdir(program.parent / ".debug")
+    debug = program.parent / ".debug" / "program.debug"
+    split_debug(program, debug)
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", str(program)], check=True)
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, program, BASE)
+    found = symbolizer.lookup(bias + start)[-1]
+    assert (found.function, found.file, found.obj) == ("outer", "prog.c", str(program))
+    elsewhere = tmp_path / "root"
+    elsewhere.mkdir()
+    moved = elsewhere / "program.debug"
+    debug.rename(moved)
+    image = Image.open(str(program))
+    assert find_debug_image(image) is None
+    assert find_debug_image(image, [str(elsewhere)]).path == str(moved)
+    moved.write_bytes(moved.read_bytes() + b"changed")
+    assert find_debug_image(image, [str(elsewhere)]) is None
+    assert find_debug_image(image, [str(elsewhere)], allow_mismatched=True).path == str(moved)
+
+
+def test_build_id_below_extra_path(compile_program, tmp_path: Path) -> None:
+    program = compile_program("prog.c", C_SOURCE, "-O2", "-g", "-Wl,--build-id=sha1")
+    start, _ = symbol_of(program, "outer")
+    build_id = Image.open(str(program)).build_id
+    place = tmp_path / ".build-id" / build_id[:2]
+    place.mkdir(parents=True)
+    split_debug(program, place / f"{build_id[2:]}.debug")
+    symbolizer = Symbolizer(extra_debuginfo_path=[str(tmp_path)])
+    bias = map_image(symbolizer, program, BASE)
+    assert symbolizer.lookup(bias + start)[-1].file == "prog.c"
+    other = compile_program(
+        "prog.c", C_SOURCE.replace("1, 2, 3, 4", "4, 3, 2, 1"), "-O2", "-Wl,--build-id=sha1"
+    )
+    (place / f"{build_id[2:]}.debug").write_bytes(other.read_bytes())
+    assert find_debug_image(Image.open(str(program)), [str(tmp_path)]) is None
+
+
+def libc_debug() -> tuple[str, Image | None]:
+    path = libraries("libc.so.6")[0]
+    return path, find_debug_image(Image.open(path))
+
+
+@pytest.mark.skipif(libc_debug()[1] is None, reason="needs the debug symbols of libc")
+def test_libc_with_debug_file(private_cache: Path) -> None:
+    path, debug = libc_debug()
+    values = {s.name: s.value for s in debug.symtab}
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, path, BASE)
+    for local, shown in (
+        ("__libc_start_call_main", "__libc_start_call_main"),
+        ("puts", "puts"),
+        ("_int_malloc", "_int_malloc"),
+        ("__vfprintf_internal", "__vfprintf_internal"),
+    ):
+        frame = symbolizer.lookup(bias + values[local] + 4)[-1]
+        assert frame.function == shown and frame.obj == path
+        assert frame.file and frame.line
+    stored = list(private_cache.iterdir())
+    assert len(stored) == 1 and debug.build_id in stored[0].name
+    again = Symbolizer()
+    map_image(again, path, BASE)
+    assert again.lookup(bias + values["puts"]) == symbolizer.lookup(bias + values["puts"])
+    stored[0].write_bytes(b"damaged")
+    third = Symbolizer()
+    map_image(third, path, BASE)
+    assert third.lookup(bias + values["puts"]) == symbolizer.lookup(bias + values["puts"])
+
+
+def test_unwritable_cache_does_not_matter(c_program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nonexistent")
+    monkeypatch.setattr("interpose.elf.lines.WORTH_STORING_SECONDS", 0)
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, c_program, BASE)
+    assert symbolizer.lookup(bias + symbol_of(c_program, "outer")[0])[-1].file == "prog.c"
