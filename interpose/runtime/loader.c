@@ -10,7 +10,6 @@
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
-#include <linux/prctl.h>
 
 #include "image.h"
 #include "mm.h"
@@ -269,14 +268,6 @@ u64 rt_load_image(struct tstate *ts, const char *path) {
     return base;
 }
 
-/* The name that ps and /proc/PID/comm show; the kernel took it from our own file. */
-static void set_comm(const char *path) {
-    const char *base = path;
-    for (const char *p = path; *p; p++)
-        if (*p == '/')
-            base = p + 1;
-    sys2(__NR_prctl, PR_SET_NAME, (long)base);
-}
 
 void rt_load_program(struct tstate *ts, u64 *kernel_sp) {
     const char *prog = (const char *)rt.chan->prog;
@@ -297,7 +288,6 @@ void rt_load_program(struct tstate *ts, u64 *kernel_sp) {
     rt.image_end = program->hi;
     rt.interp_base = interp ? interp->bias : 0;
     rt_snprintf(rt.exe_path, sizeof rt.exe_path, "%s", program->path);
-    set_comm(prog);
     rt_build_stack(ts, kernel_sp, program, rt.interp_base);
     for (int i = 0; i < 16; i++)
         if (i != IP_RSP)

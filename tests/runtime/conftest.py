@@ -1,0 +1,51 @@
+"""Builds the freestanding harnesses of this folder around the runtime's own sources."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+RUNTIME = ROOT / "interpose" / "runtime"
+
+FLAGS = [
+    "-std=gnu17", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-nostdlib", "-static",
+    "-fno-stack-protector", "-fno-pic", "-no-pie", "-mno-red-zone", "-mgeneral-regs-only",
+    "-fcf-protection=none", "-fno-tree-loop-distribute-patterns", "-fno-asynchronous-unwind-tables",
+    "-Wl,-Ttext-segment=0x70000000", "-Wl,-z,noexecstack", "-Wl,--build-id=none",
+]  # fmt: skip
+SOURCES = ["util.c", "uaccess.S", "loader.c", "stack.c", "mm.c", "mm_table.c", "mm_code.c", "mm_remap.c"]
+
+
+@pytest.fixture(scope="session")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Path of a built harness by the name of its source."""
+    folder = tmp_path_factory.mktemp("harness")
+
+    def build(name: str) -> Path:
+        out = folder / name
+        if not out.exists():
+            command = ["gcc", *FLAGS, f"-I{ROOT / 'interpose' / 'abi'}", f"-I{RUNTIME}", f"-I{HERE}"]
+            command += ["-o", str(out), str(HERE / "harness.c"), str(HERE / f"{name}.c")]
+            subprocess.run(command + [str(RUNTIME / s) for s in SOURCES], check=True)
+        return out
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def compile_guest(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Compile a guest program from text."""
+    folder = tmp_path_factory.mktemp("guest")
+
+    def build(name: str, text: str, *flags: str) -> Path:
+        source, out = folder / f"{name}.c", folder / name
+        source.write_text(text)
+        subprocess.run(["gcc", "-O1", "-o", str(out), str(source), *flags], check=True)
+        return out
+
+    return build

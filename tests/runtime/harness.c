@@ -1,0 +1,76 @@
+#include "harness.h"
+
+struct rt_global rt;
+void (*on_request)(u32, const struct ip_slot *);
+void (*on_shadow)(int, u64, u64);
+u64 invalidations;
+static struct ip_slot slot;
+
+static void print(const char *fmt, va_list ap) {
+    char text[2048];
+    int n = rt_vsnprintf(text, sizeof text, fmt, ap);
+    sys3(__NR_write, 1, (long)text, n);
+}
+
+void say(const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    print(fmt, ap);
+    va_end(ap);
+}
+
+void fail(const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    print("FAIL ", ap);
+    print(fmt, ap);
+    va_end(ap);
+    sys3(__NR_write, 1, (long)"\n", 1);
+    for (;;)
+        sys1(__NR_exit_group, 3);
+}
+
+struct ip_slot *rt_slot(struct tstate *ts) {
+    (void)ts;
+    return &slot;
+}
+void rt_request_python(struct tstate *ts, u32 kind) {
+    (void)ts;
+    if (on_request)
+        on_request(kind, &slot);
+}
+void rt_invalidate(struct tstate *ts, u64 addr, u64 len) {
+    (void)ts, (void)addr, (void)len;
+    invalidations++;
+}
+const struct ip_block *rt_block_of(u64 host) {
+    (void)host;
+    return NULL;
+}
+void rt_shadow_mapped(u64 addr, u64 len, int state) {
+    if (state != RT_SH_DEFINED)
+        fail("mapped in state %d", state);
+    if (on_shadow)
+        on_shadow(1, addr, len);
+}
+void rt_shadow_unmapped(u64 addr, u64 len) {
+    if (on_shadow)
+        on_shadow(-1, addr, len);
+}
+void rt_shadow_moved(u64 from, u64 to, u64 len) {
+    if (on_shadow) {
+        on_shadow(-1, from, len);
+        on_shadow(1, to, len);
+    }
+}
+void rt_shadow_stack(u64 lo, u64 hi, u64 sp) {
+    if (sp <= lo || sp >= hi)
+        fail("stack pointer 0x%lx outside 0x%lx-0x%lx", sp, lo, hi);
+}
+
+void harness_main(u64 *sp);
+__asm__(".globl _start\n"
+        "_start: mov %rsp, %rdi\n"
+        "        and $-16, %rsp\n"
+        "        call harness_main\n"
+        "        ud2\n");
