@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -74,6 +73,8 @@ def _cxa_demangle() -> Callable[[str], str | None]:
     ctypes with the library's fixed name: what searches for the name (`ctypes.util`, and so cxxfilt) runs
     ldconfig and gcc, which takes longer than all the demangling.
     """
+    import ctypes
+
     for library in ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"):
         try:
             function = ctypes.CDLL(library).__cxa_demangle

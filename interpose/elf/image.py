@@ -501,6 +501,7 @@ def text_symbols(image: Image, debug: Image | None = None) -> Iterator[TextSymbo
     ranges = image.text_ranges
     defaults = {s.name for s in image.dynsyms if s.is_default or s.version is None}
     seen: set[tuple[str, int]] = set()
+    low = high = 0
     for symbol in (*full, *image.dynsyms):
         if (
             symbol.shndx == SHN_UNDEF
@@ -510,7 +511,9 @@ def text_symbols(image: Image, debug: Image | None = None) -> Iterator[TextSymbo
         ):
             continue
         value = symbol.value
-        is_text = any(start <= value < end for start, end in ranges)
+        if not low <= value < high:
+            low, high = next((r for r in ranges if r[0] <= value < r[1]), (0, 0))
+        is_text = low <= value < high
         names = [symbol.versioned_name]
         if symbol.version is not None and (symbol.is_default or symbol.name not in defaults):
             names.append(symbol.name)

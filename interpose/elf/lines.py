@@ -8,7 +8,6 @@ format version, and size and time of the file it was made from. Whatever goes wr
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -85,6 +84,8 @@ class LineTable:
 
     @staticmethod
     def _store(cache: SymCache, path: str) -> None:
+        import tempfile
+
         temporary = None
         try:
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

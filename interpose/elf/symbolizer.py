@@ -11,15 +11,16 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from interpose.elf.debugfile import find_debug_image
 from interpose.elf.demangle import demangle, short_name, z_decoded
-from interpose.elf.dwarf import DebugInfo
 from interpose.elf.errors import ElfError
 from interpose.elf.image import Image
 from interpose.elf.lines import LineTable, SourceLine
 from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
+
+if TYPE_CHECKING:
+    from interpose.elf.dwarf import DebugInfo
 
 _SECTION_KINDS = {
     ".text": "Text",
@@ -82,6 +83,8 @@ class ObjectFile:
         """The separate debug file, if the image needs one and it is installed."""
         if self.image is None or self.image.section_named(".debug_info") is not None:
             return None
+        from interpose.elf.debugfile import find_debug_image
+
         return find_debug_image(self.image, self._extra_debuginfo, self._allow_mismatched)
 
     @cached_property
@@ -118,7 +121,11 @@ class ObjectFile:
 
     @cached_property
     def _dwarf(self) -> DebugInfo | None:
-        return DebugInfo(self._source) if self._source is not None else None
+        if self._source is None:
+            return None
+        from interpose.elf.dwarf import DebugInfo
+
+        return DebugInfo(self._source)
 
     def source_lines(self, address: int) -> list[SourceLine]:
         """Levels of the link-time `address`, innermost first; empty where there is no line."""

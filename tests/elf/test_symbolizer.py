@@ -180,6 +180,15 @@ def test_fixed_address_program(compile_program) -> None:
     assert symbolizer.lookup(start)[-1].sym_offset == 0
 
 
+def test_segments_that_share_a_file_page(compile_program) -> None:
+    """Code and data begin in the same page of the file: its offset alone does not tell them apart."""
+    program = compile_program("prog.c", C_SOURCE, "-g", "-Wl,-z,noseparate-code,-z,norelro")
+    symbolizer = Symbolizer()
+    bias = map_image(symbolizer, program, BASE)
+    assert symbolizer.lookup(bias + symbol_of(program, "outer")[0])[-1].function == "outer"
+    assert symbolizer.describe_data(bias + symbol_of(program, "table")[0] + 3) == ("table", 3)
+
+
 def test_what_is_left_without_debug_info(compile_program, tmp_path: Path) -> None:
     program = compile_program("prog.c", C_SOURCE, "-O2")
     symbolizer = Symbolizer()
