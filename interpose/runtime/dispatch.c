@@ -222,6 +222,7 @@ void rt_dispatch(struct tstate *ts) {
     u32 id = ts->exit_id, chain = 0;
     if (id == 0xffffffffu) {
         u32 host;
+        rt.chan->counters[IP_N_MISSES]++;
         gate(ts);
         if (!rt_th(ts)->pending && (host = tt_lookup(ts->pc)) != 0 && !flushing) {
             fast_insert(ts->pc, host);
@@ -233,6 +234,7 @@ void rt_dispatch(struct tstate *ts) {
         return;
     }
     const struct ip_exit *x = &exits[id];
+    rt.chan->counters[IP_N_EXITS]++;
     u32 aux = x->kind_aux >> 8;
     ts->pc = x->key;
     switch (x->kind_aux & 0xff) {
@@ -281,6 +283,7 @@ int rt_slow(struct tstate *ts) {
     const struct ip_exit *x = &exits[ts->exit_id];
     struct rt_thread *th = rt_th(ts);
     u32 kind = x->kind_aux & 0xff;
+    rt.chan->counters[IP_N_SLOW + kind - IP_XS_LOAD]++;
     th->in_runtime = 2; /* comes back into the block: not away for a flush */
     ts->target = x->patch;
     switch (kind) {

@@ -167,6 +167,8 @@ void sig_after_fork(void);
 
 /* ---- sigframe.c ---------------------------------------------------------------- */
 void sig_xstate_init(void);
+/* The XSAVE features kept for the guest. */
+u64 sig_xfeatures(void);
 /* Build a frame on the guest's stack and point ts at the handler. */
 bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const struct sig_info *info);
 /* The guest's alternate stack as sigaltstack(2) would report it. */

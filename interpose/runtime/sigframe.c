@@ -69,6 +69,8 @@ void sig_xstate_init(void) {
     xstate_size = size;
 }
 
+u64 sig_xfeatures(void) { return features; }
+
 static void xstate_reset(void) {
     u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
     u32 mxcsr = 0x1f80;
