@@ -32,8 +32,7 @@ def show(config: Config, what: str) -> None:
             text = helptext.dynamic_text(config.tool_name)
         else:
             text = helptext.help_text(config.tool_name, debug=what == "debug")
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    print(text, end="", flush=True)
 
 
 def main(words: Sequence[str]) -> int:

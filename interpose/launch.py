@@ -11,7 +11,6 @@ from __future__ import annotations
 import _signal
 import _socket
 import os
-import sys
 
 from interpose import paths
 from interpose.errors import InterposeError, LaunchError, internal_error, tell
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
 def launch(config: Config) -> NoReturn:
     """Run the program of a configuration; returns by an :class:`InterposeError` only."""
     program = resolve(config.program, os.environ)
-    runtime_path = paths.product(paths.RUNTIME)
     client_pid = os.getpid()
     log = Log.open(config, FileNames(client_pid))
+    runtime_path = paths.product(paths.RUNTIME)
     memory = Memory()
     fill_channel(memory, config, program.path, client_pid)
     ours, theirs = _socket.socketpair()
@@ -81,8 +80,6 @@ def _execute(runtime: int, argv: tuple[str, ...]) -> None:
             _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
     arguments = [ffi.new("char[]", os.fsencode(word)) for word in argv]
     variables = [ffi.new("char[]", entry) for entry in original_environment()]
-    sys.stdout.flush()
-    sys.stderr.flush()
     lib.fexecve(
         runtime,
         ffi.new("char *[]", [*arguments, ffi.NULL]),

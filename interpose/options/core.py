@@ -352,7 +352,9 @@ class CoreOptions(Table):
     num_transtab_sectors: int = Integer(
         "size of the translation cache; ours is sized by need", 32, 2, 48, status=IGNORED
     )
-    avg_transtab_entry_size: int = Integer("average size of a translation", 0, 50, 5000, status=IGNORED)
+    avg_transtab_entry_size: int = Integer(
+        "average size of a translation", 0, 50, 5000, shown="0", status=IGNORED
+    )
     aspace_minaddr: int | None = Parsed(
         "lowest address of mappings", parse_minimum_address, shown="guessed", metavar="0xPP", status=IGNORED
     )

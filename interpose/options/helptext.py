@@ -43,7 +43,7 @@ def described(option: Option) -> str:
 def _lines(options: list[Option]) -> Iterator[str]:
     for option in options:
         left = "    " + spelled(option)
-        body = textwrap.wrap(described(option), _WIDTH - _COLUMN)
+        body = textwrap.wrap(described(option), _WIDTH - _COLUMN, break_on_hyphens=False)
         if len(left) >= _COLUMN:
             yield left
         else:

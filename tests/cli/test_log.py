@@ -1,0 +1,262 @@
+"""The log: prefixes, whole lines, destinations, file names (output.md sections 1, 2 and 12)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import threading
+
+import pytest
+
+from interpose.errors import InterposeError, LogError, OptionError
+from interpose.options.parse import parse
+from interpose.report.log import FileNames, Log, banner, command_words, open_destination
+
+
+@pytest.fixture
+def pipe():
+    read, write = os.pipe()
+    yield read, write
+    for fd in (read, write):
+        with contextlib.suppress(OSError):
+            os.close(fd)
+
+
+def written(read: int) -> str:
+    os.set_blocking(read, False)
+    try:
+        return os.read(read, 1 << 16).decode("utf-8", "surrogateescape")
+    except BlockingIOError:
+        return ""
+
+
+def test_prefixes(pipe):
+    log = Log(pipe[1], 42)
+    log.plain("one\ntwo")
+    log.plain()
+    log.debug("three")
+    log.client("four\n")
+    log.raw("five")
+    assert written(pipe[0]) == "==42== one\n==42== two\n==42== \n--42-- three\n**42** four\nfive\n"
+
+
+def test_client_text_waits_for_the_end_of_its_line(pipe):
+    log = Log(pipe[1], 7)
+    log.client("a")
+    assert written(pipe[0]) == ""
+    log.client("b\nc\ntail")
+    assert written(pipe[0]) == "**7** ab\n**7** c\n"
+    log.plain("next")
+    assert written(pipe[0]) == "**7** tail\n==7== next\n"
+    log.client("last")
+    log.close()
+    assert written(pipe[0]) == "**7** last\n"
+
+
+def test_time_stamp(pipe):
+    log = Log(pipe[1], 9, time_stamp=True)
+    log.plain("x")
+    log._started -= 86400 * 3 + 3600 * 4 + 60 * 5 + 6.5
+    log.debug("y")
+    first, second = written(pipe[0]).splitlines()
+    assert re.fullmatch(r"==00:00:00:00\.\d{3} 9== x", first)
+    assert re.fullmatch(r"--03:04:05:06\.[5-9]\d\d 9-- y", second)
+
+
+def test_bytes_that_are_no_text_survive(pipe):
+    log = Log(pipe[1], 1)
+    log.plain(os.fsdecode(b"\xff\xfe"))
+    os.set_blocking(pipe[0], False)
+    assert os.read(pipe[0], 100) == b"==1== \xff\xfe\n"
+
+
+def test_closed_pipe_and_full_disk_are_silent(pipe):
+    os.close(pipe[0])
+    Log(pipe[1], 1).plain("nobody reads")
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        Log(full, 1).plain("no room")
+    finally:
+        os.close(full)
+
+
+def test_non_blocking_destination_loses_nothing(pipe):
+    read, write = pipe
+    os.set_blocking(write, False)
+    got = []
+    reader = threading.Thread(target=lambda: got.extend(iter(lambda: os.read(read, 4096), b"")))
+    log = Log(write, 1)
+    text = "x" * 100
+    reader.start()
+    for _ in range(5000):
+        log.plain(text)
+    log.close()
+    reader.join()
+    assert b"".join(got).count(b"\n") == 5000
+
+
+def test_dropped_log_writes_nothing():
+    Log(None, 1).plain("x")
+
+
+# -- file names ------------------------------------------------------------------------------------
+
+
+def names(**environ: str) -> FileNames:
+    return FileNames(123, environ, "/start")
+
+
+@pytest.mark.parametrize(
+    ("template", "path"),
+    [
+        ("x.%p", "/start/x.123"),
+        ("/abs/%q{HOME}/%%p", "/abs/h/%p"),
+        ("sub/x", "/start/sub/x"),
+        ("%n-%n", "/start/1-2"),
+    ],
+)
+def test_expansion(template, path):
+    assert names(HOME="h").expand("--log-file", template) == path
+
+
+@pytest.mark.parametrize("template", ["", "~/x", "%z", "x%", "%q", "%q{", "%q{}", "%q{UNSET}", "%q{A"])
+def test_bad_templates(template):
+    with pytest.raises(OptionError) as caught:
+        names(A="1").expand("--log-file", template)
+    assert caught.value.lines()[0] == f"Bad option: --log-file={template}"
+    assert caught.value.exit_code == 1
+
+
+def test_sequence_counts_over_all_files_of_a_process():
+    maker = names()
+    assert maker.expand("--log-file", "a%n") == "/start/a1"
+    assert maker.expand("--xml-file", "b%n") == "/start/b2"
+    maker.forked(5)
+    assert maker.expand("--log-file", "%p.%n") == "/start/5.1"
+
+
+def test_templates_that_vary():
+    assert FileNames.varies("x.%p") and FileNames.varies("%%%n")
+    assert not FileNames.varies("x") and not FileNames.varies("100%%")
+
+
+# -- destinations ----------------------------------------------------------------------------------
+
+
+def opened(*words: str) -> Log:
+    return Log.open(parse(words, {}), FileNames(os.getpid()))
+
+
+def test_log_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    log = opened("--log-file=log.%p")
+    log.plain("x")
+    path = tmp_path / f"log.{os.getpid()}"
+    assert path.read_text() == f"=={os.getpid()}== x\n"
+    assert log.forked(77)
+    log.plain("y")
+    assert (tmp_path / "log.77").read_text() == "==77== y\n"
+    log.close()
+
+
+def test_forked_child_shares_a_file_without_expansion(tmp_path):
+    log = opened(f"--log-file={tmp_path}/log")
+    assert not log.forked(77)
+    log.plain("y")
+    log.close()
+    assert (tmp_path / "log").read_text() == "==77== y\n"
+
+
+def test_silence_after_fork(pipe):
+    log = Log(pipe[1], 1)
+    log.forked(2, silent=True)
+    log.plain("x")
+    log.resume()
+    log.plain("y")
+    assert written(pipe[0]) == "==2== y\n"
+
+
+def test_log_survives_the_closing_of_its_descriptor(pipe):
+    log = opened(f"--log-fd={pipe[1]}")
+    os.close(pipe[1])
+    log.plain("still")
+    log.close()
+    assert written(pipe[0]).endswith("== still\n")
+
+
+def test_log_socket():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        log = opened(f"--log-socket=127.0.0.1:{server.getsockname()[1]}")
+        log.plain("x")
+        log.close()
+        connection, _ = server.accept()
+        with connection:
+            assert connection.recv(100).endswith(b"== x\n")
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "--log-file=/nonexistent/x",
+        "--log-file=/",
+        "--log-fd=999",
+        "--log-socket=127.0.0.1:1",
+        "--log-file=%z",
+    ],
+)
+def test_impossible_destinations(word):
+    with pytest.raises(InterposeError) as caught:
+        opened(word)
+    assert caught.value.exit_code == 1
+
+
+def test_descriptor_for_reading_only(pipe):
+    with pytest.raises(LogError, match="not open for writing"):
+        open_destination(names(), "log", "fd", pipe[0], None, None)
+
+
+# -- banner ------------------------------------------------------------------------------------------
+
+
+def shown(pipe, *words: str) -> list[str]:
+    config = parse(words, {})
+    log = (
+        Log.open(config, FileNames(5))
+        if "--log-file" in words[0]
+        else Log(pipe[1], 5, verbosity=config.core.verbosity)
+    )
+    banner(log, config, config.program, 4, "/lib")
+    return written(pipe[0]).splitlines()
+
+
+def test_banner(pipe):
+    lines = shown(pipe, "--num-callers=3", "prog", "a b", "<\\>")
+    assert lines[0] == "==5== Memcheck, a memory error detector"
+    assert lines[1].startswith("==5== Copyright (C) ")
+    assert lines[2] == "==5== Using interpose-0.1.0; rerun with -h for copyright info"
+    assert lines[3] == r"==5== Command: prog a\ b \<\\\>"
+    assert lines[4:] == ["==5== "]
+
+
+def test_banner_in_a_file_names_the_parent(pipe, tmp_path):
+    shown(pipe, f"--log-file={tmp_path}/log", "prog")
+    assert "==5== Parent PID: 4" in (tmp_path / "log").read_text().splitlines()
+
+
+def test_quiet_and_verbose_banners(pipe):
+    assert shown(pipe, "-q", "prog") == []
+    lines = shown(pipe, "-v", "--num-callers=3", "prog")
+    at = lines.index("--5-- Interpose options:")
+    assert lines[at + 1 : at + 3] == ["--5--    -v", "--5--    --num-callers=3"]
+    assert "--5-- Page sizes: currently 4096, max supported 4096" in lines
+
+
+def test_banner_tells_of_options_without_effect(pipe):
+    lines = shown(pipe, "--track-fds=yes", "prog")
+    assert "==5== Warning: --track-fds is accepted but has no effect in this version" in lines
+
+
+def test_command_words():
+    assert command_words(["a", "b c"]) == r"a b\ c"

@@ -1,0 +1,90 @@
+"""Bad input from outside: one clear text on stderr, the right exit code, nothing on stdout, no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HINT = "interpose: Use --help for more information or consult the user manual.\n"
+
+
+def interpose(*words: str, **more) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "interpose", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **more)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        ([], 1, "interpose: no program specified\n" + HINT),
+        (["-q"], 1, "interpose: no program specified\n" + HINT),
+        (["--zork", "true"], 1, "interpose: Unknown option: --zork\n" + HINT),
+        (["--tool=zork", "true"], 1, "interpose: unknown tool 'zork'; the tools are: memcheck, none\n"),
+        (["/nonexistent"], 127, "interpose: /nonexistent: No such file or directory\n"),
+        (["no-such-program"], 127, "interpose: no-such-program: No such file or directory\n"),
+        (["/etc"], 126, "interpose: /etc: is a directory\n"),
+        (["/etc/passwd"], 126, "interpose: /etc/passwd: Permission denied\n"),
+        (
+            ["--log-file=/nonexistent/x", "true"],
+            1,
+            "interpose: Cannot create log file '/nonexistent/x': No such file or directory\n",
+        ),
+        (
+            ["--log-fd=999", "true"],
+            1,
+            "interpose: Cannot write the log to file descriptor 999: Bad file descriptor\n",
+        ),
+    ],
+)
+def test_bad_input(words, code, text):
+    run = interpose(*words)
+    assert (run.returncode, run.stdout, run.stderr) == (code, "", text)
+
+
+def test_the_program_is_not_run_when_the_log_cannot_be_written(tmp_path):
+    run = interpose("--log-file=/nonexistent/x", "touch", str(tmp_path / "x"))
+    assert run.returncode == 1
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("word", ["-h", "--help", "--help-debug", "--help-dyn-options"])
+def test_help_goes_to_standard_output(word):
+    run = interpose(word)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "--leak-check" in run.stdout
+    assert interpose("--tool=none", word).stdout.find("--leak-check") < 0
+
+
+def test_version():
+    run = interpose("--version")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "interpose-0.1.0\n", "")
+
+
+def test_version_is_the_packages():
+    from importlib.metadata import PackageNotFoundError, version
+
+    import interpose as package
+
+    assert interpose("--version").stdout == f"interpose-{package.__version__}\n"
+    try:
+        assert version("interpose") == package.__version__
+    except PackageNotFoundError:
+        pytest.skip("the package is not installed; the source tree runs")
+
+
+def test_closed_output_makes_no_noise():
+    import os
+
+    read, write = os.pipe()
+    os.close(read)
+    run = subprocess.run(
+        [sys.executable, "-m", "interpose", "--help"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    os.close(write)
+    assert run.stderr == ""
