@@ -58,6 +58,9 @@ class Error:
     leaked: tuple[int, int] | None = None
     """Bytes and blocks of a leak."""
     leak_kind: str | None = None
+    fd: int | None = None
+    path: str | None = None
+    """File descriptor and its file, of the core's errors about descriptors."""
     unique: int = 0
     count: int = 0
     suppressed_by: Suppression | None = None
@@ -102,6 +105,7 @@ class ErrorSink(Protocol):
     def show(self, error: Error, /) -> None: ...
     def body(self, error: Error, /) -> None: ...
     def message(self, *lines: str) -> None: ...
+    def suppression(self, candidate: GeneratedSuppression, /) -> None: ...
 
 
 class PlainLog(Protocol):
@@ -109,13 +113,6 @@ class PlainLog(Protocol):
 
     def plain(self, text: str, /) -> None: ...
     def debug(self, text: str, /) -> None: ...
-    def raw(self, text: str, /) -> None: ...
-
-
-class SuppressionSink(Protocol):
-    """Where generated suppressions go."""
-
-    def suppression(self, error: Error, text: list[str], /) -> None: ...
 
 
 Describe = Callable[[], Sequence[AuxPart]]
@@ -140,17 +137,14 @@ class ErrorManager:
         sink: ErrorSink,
         log: PlainLog,
         ask: Callable[[str], str] | None = None,
-        gen_sink: SuppressionSink | None = None,
     ) -> None:
-        """``ask`` answers the prompt of ``--gen-suppressions=yes``; without it every answer is yes.
-        ``gen_sink`` receives generated suppressions; by default they go to the log, unprefixed."""
+        """``ask`` answers the prompt of ``--gen-suppressions=yes``; without it every answer is yes."""
         self.options = options
         self.resolver = resolver
         self.suppressions = suppressions
         self.sink = sink
         self.log = log
         self._ask = ask
-        self._gen_sink = gen_sink
         self._index: dict[Hashable, Error] = {}
         self._frames = FRAMES_COMPARED
         self._recorded: list[Error] = []
@@ -279,15 +273,11 @@ class ErrorManager:
         wanted = self.options.gen_suppressions
         if wanted == "no" or (wanted == "yes" and not self._confirmed()):
             return
-        candidate: GeneratedSuppression | None = generate(error, self.resolver.frames(error.stack or ()))
+        candidate = generate(error, self.resolver.frames(error.stack or ()))
         if candidate is None:
-            self.log.plain("(No origin, error cannot be suppressed)")
-            return
-        if self._gen_sink is not None:
-            self._gen_sink.suppression(error, candidate.lines())
-            return
-        for line in candidate.lines():
-            self.log.raw(line)
+            self.sink.message("(No origin, error cannot be suppressed)")
+        else:
+            self.sink.suppression(candidate)
 
     def _confirmed(self) -> bool:
         """The prompt of output.md section 7: ``C`` stops asking, ``Y`` prints, anything else does not."""

@@ -297,7 +297,7 @@ class Suppressions:
         return sorted(entries, key=lambda entry: -entry.last_use)
 
     def reset_leaks(self) -> None:
-        """Forget bytes and blocks of the last leak search (memcheck manual, "Suppressing errors")."""
+        """Forget bytes and blocks of the last leak search: the next one starts them anew."""
         for entry in self.used():
             entry.bytes = entry.blocks = 0
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from .errors import AuxPart, Error
 from .stack import Stack, StackResolver, describe_frame
+from .suppressions import GeneratedSuppression
 
 
 class LogLike(Protocol):
@@ -72,9 +73,9 @@ class TextSink:
         for line in error_lines(self.resolver, error):
             self.log.plain(line)
 
-    def suppression(self, error: Error, text: list[str]) -> None:
+    def suppression(self, candidate: GeneratedSuppression) -> None:
         """A generated suppression, unprefixed, after the error block (output.md section 7)."""
-        for line in text:
+        for line in candidate.lines():
             self.log.raw(line)
 
     def message(self, *lines: str) -> None:

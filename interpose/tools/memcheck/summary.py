@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from interpose.report.errors import ErrorManager
 from interpose.report.text import LogLike
+from interpose.report.xml import Node, XmlSink
 
 from .heap import HeapBlock, HeapStats
-from .leak import LeakMemory
-from .loss import LeakOptions, LeakReporter
+from .leak import LeakMemory, State
+from .loss import LeakOptions, LeakReporter, Totals
 
 TRACK_ORIGINS_HINT = "Use --track-origins=yes to see where uninitialised values come from"
 
@@ -58,3 +59,60 @@ def finish(
         log.plain("For a detailed leak analysis, rerun with: --leak-check=full")
         log.plain("")
     errors.finish([TRACK_ORIGINS_HINT] if undefined_seen and not options.track_origins else [])
+
+
+def finish_xml(
+    xml: XmlSink,
+    errors: ErrorManager,
+    leaks: LeakReporter,
+    stats: HeapStats,
+    blocks: Iterable[HeapBlock],
+    memory: LeakMemory,
+    leak_options: LeakOptions,
+    elapsed: str,
+) -> None:
+    """The end as XML (output.md section 8, rows 9 to 16)."""
+    verbose = errors.options.verbosity >= 1
+    live = list(blocks)
+    xml.status("FINISHED", elapsed)
+    if verbose:
+        xml.element(heap_summary_node(stats))
+        xml.element(("all_heap_blocks_freed", "false" if live else "true"))
+    leaks.run(live, memory, replace(leak_options, verbosity=0))  # the records go to the sink, no text beside
+    if verbose and live:
+        xml.element(leak_summary_node(leaks))
+    xml.counts(errors)
+    xml.end()
+
+
+def heap_summary_node(stats: HeapStats) -> Node:
+    """``heap_summary``."""
+    in_use: list[Node] = [("bytes", stats.bytes_in_use), ("blocks", stats.blocks_in_use)]
+    usage: list[Node] = [
+        ("allocs", stats.allocs),
+        ("frees", stats.frees),
+        ("bytes_allocated", stats.bytes_allocated),
+    ]
+    return ("heap_summary", [("memory_in_use_at_exit", in_use), ("total_heap_usage", usage)])
+
+
+def leak_summary_node(leaks: LeakReporter) -> Node:
+    """``leak_summary``; its numbers are grouped by commas."""
+
+    def amounts(totals: Totals) -> list[Node]:
+        return [("bytes", f"{totals.bytes:,}"), ("blocks", f"{totals.blocks:,}")]
+
+    reachable = amounts(leaks.totals[State.REACHABLE])
+    for name, totals in leaks.heuristic.items():
+        if totals.blocks:
+            reachable.append(("reachable_heuristic", [("kind", name), *amounts(totals)]))
+    return (
+        "leak_summary",
+        [
+            ("definitely_lost", amounts(leaks.totals[State.DEFINITE])),
+            ("indirectly_lost", amounts(leaks.totals[State.INDIRECT])),
+            ("possibly_lost", amounts(leaks.totals[State.POSSIBLE])),
+            ("still_reachable", reachable),
+            ("suppressed", amounts(leaks.suppressed)),
+        ],
+    )
