@@ -12,6 +12,7 @@ from report.reporting import bench
 
 from interpose.tools.memcheck.addrinfo import Section
 from interpose.tools.memcheck.errors import (
+    DEFAULT_SUPPRESSIONS,
     KINDS,
     ErrKind,
     ErrorRecord,
@@ -279,3 +280,7 @@ def test_generated_fishy_suppressions_are_accepted():
     b.suppressions.add("\n".join(b.log.lines[start:]))
     error, _ = build_error(record, b.resolver, Space(), 1)
     assert b.suppressions.match(error, b.resolver.frames((1,)), 12) is not None
+
+
+def test_the_default_suppressions_parse():
+    bench().suppressions.load(DEFAULT_SUPPRESSIONS)

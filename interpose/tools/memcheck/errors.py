@@ -10,6 +10,7 @@ import enum
 import struct
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from interpose.report.errors import AuxPart, Describe, Error, ErrorKind
 from interpose.report.stack import Stack, StackResolver
@@ -19,6 +20,9 @@ from .addrinfo import AddressSpace, describe_address
 from .options import LEAK_KINDS
 
 COMPONENT = "Memcheck"
+DEFAULT_SUPPRESSIONS = Path(__file__).with_name("default.supp")
+"""Loaded unless ``--default-suppressions=no``."""
+
 _SIZES = (1, 2, 4, 8, 16, 32)
 
 
