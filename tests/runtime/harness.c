@@ -3,6 +3,7 @@
 struct rt_global rt;
 void (*on_request)(u32, const struct ip_slot *);
 void (*on_shadow)(int, u64, u64);
+void (*on_invalidate)(u64, u64);
 u64 invalidations;
 static struct ip_slot slot;
 
@@ -40,8 +41,10 @@ void rt_request_python(struct tstate *ts, u32 kind) {
         on_request(kind, &slot);
 }
 void rt_invalidate(struct tstate *ts, u64 addr, u64 len) {
-    (void)ts, (void)addr, (void)len;
+    (void)ts;
     invalidations++;
+    if (on_invalidate)
+        on_invalidate(addr, len);
 }
 const struct ip_block *rt_block_of(u64 host) {
     (void)host;

@@ -7,12 +7,13 @@
 
 void harness_main(u64 *sp);
 
-enum { MAPPED = 1, SHADOWED = 2, ANNOUNCED = 4, TABLED = 8, HOST = 16 };
+enum { MAPPED = 1, SHADOWED = 2, ANNOUNCED = 4, TABLED = 8, HOST = 16, TRANSLATED = 32 };
 struct page {
     u64 addr; /* 0: empty */
     u32 have; /* bits above */
     u32 prot;
     u64 tag;  /* first word, if anonymous and private; 0 untouched */
+    u64 off;  /* in its file, if one is mapped */
     u32 plain, host_prot;
 };
 #define SLOTS (1u << 16)
@@ -65,6 +66,17 @@ static void shadow(int change, u64 addr, u64 len) {
 }
 
 static char last[160]; /* the call being checked */
+static void invalidated(u64 addr, u64 len) {
+    for (u32 i = 0; i < SLOTS; i++)
+        if (pages[i].addr >= addr && pages[i].addr - addr < len)
+            pages[i].have &= ~(u32)TRANSLATED;
+}
+
+static void changes(const struct page *p) {
+    if (p->have & TRANSLATED)
+        fail("translations of 0x%lx survive", p->addr);
+}
+
 static long call(long (*fn)(struct tstate *), u64 a, u64 b, u64 c, u64 d, u64 e, u64 f) {
     ts.gpr[IP_RDI] = a, ts.gpr[IP_RSI] = b, ts.gpr[IP_RDX] = c;
     ts.gpr[IP_R10] = d, ts.gpr[IP_R8] = e, ts.gpr[IP_R9] = f;
@@ -80,23 +92,20 @@ static long call(long (*fn)(struct tstate *), u64 a, u64 b, u64 c, u64 d, u64 e,
 
 /* ---- the model -------------------------------------------------------------------- */
 
-static bool is_mapped(u64 lo, u64 hi) {
-    for (u64 a = lo; a < hi; a += RT_PAGE)
-        if (!(page(a)->have & MAPPED))
-            return false;
-    return true;
-}
 static void model_unmap(u64 lo, u64 hi) {
-    for (u64 a = lo; a < hi; a += RT_PAGE)
+    for (u64 a = lo; a < hi; a += RT_PAGE) {
+        changes(page(a));
         page(a)->have &= ~(u32)MAPPED;
+    }
 }
-static void model_map(u64 lo, u64 hi, u32 prot, bool plain) {
+static void model_map(u64 lo, u64 hi, u32 prot, bool plain, u64 off) {
     for (u64 a = lo; a < hi; a += RT_PAGE) {
         struct page *p = page(a);
         p->have |= MAPPED;
         p->prot = prot;
         p->plain = plain;
         p->tag = 0;
+        p->off = off + (a - lo);
     }
 }
 
@@ -152,6 +161,8 @@ static void check(void) {
             p->have |= TABLED;
             if (p->prot != s->prot)
                 fail("0x%lx: protection %u in the table, %u expected", a, s->prot, p->prot);
+            if (s->kind == RT_SEG_FILE && p->off != s->off + (a - s->lo))
+                fail("0x%lx: offset 0x%lx, expected 0x%lx", a, s->off + (a - s->lo), p->off);
             if (!(p->have & ANNOUNCED) != !(s->mflags & MM_ANNOUNCED))
                 fail("0x%lx: announced or not?", a);
         }
@@ -165,6 +176,8 @@ static void check(void) {
                  !!(p->have & SHADOWED), !!(p->have & TABLED), !!(p->have & HOST), last);
         if (!(p->have & MAPPED))
             continue;
+        if (p->prot & PROT_EXEC)
+            p->have |= TRANSLATED; /* as if it had run */
         u32 want = mm_host_prot(p->prot);
         if (p->host_prot != want && p->host_prot != (want & ~(u32)PROT_WRITE))
             fail("0x%lx: host protection %u, guest %u", p->addr, p->host_prot, p->prot);
@@ -186,6 +199,10 @@ static void scribble(u64 lo, u64 hi) {
         rt_open_code_pages(&ts, a, 8);
         p->tag = (step << 20) | (a >> 12 & 0xfffff) | 1ull << 63;
         *(u64 *)a = p->tag;
+        if (rnd(4) == 0) {
+            rt_protect_code_page(&ts, a);
+            p->have |= TRANSLATED;
+        }
     }
 }
 
@@ -201,11 +218,11 @@ static u64 somewhere(void) { /* a page in or near what exists */
 static void do_mmap(void) {
     static const u32 prots[] = {0, 1, 3, 3, 3, 5, 7};
     u32 prot = prots[rnd(7)], flags = MAP_PRIVATE, fixed = 0;
-    u64 len = 1 + rnd(40 * RT_PAGE), hint = 0;
+    u64 len = 1 + rnd(40 * RT_PAGE), hint = 0, off = 0;
     int fd = -1;
     switch (rnd(6)) {
     case 0: fd = elf_fd; prot &= 5; break;
-    case 1: fd = data_fd; break;
+    case 1: fd = data_fd; off = rnd(8) * RT_PAGE; break;
     case 2: flags = MAP_SHARED | MAP_ANONYMOUS; break;
     default: flags |= MAP_ANONYMOUS;
     }
@@ -220,7 +237,7 @@ static void do_mmap(void) {
     for (u64 a = hint; fixed && a < hi; a += RT_PAGE)
         occupied |= (page(a)->have & MAPPED) != 0;
     bool ours = !mm_allowed(hint, hi - hint);
-    long r = call(rt_sys_mmap, hint, len, prot, flags | fixed, (u64)fd, 0);
+    long r = call(rt_sys_mmap, hint, len, prot, flags | fixed, (u64)fd, off);
     if (fixed && ours ? r != -ENOMEM
         : fixed == MAP_FIXED_NOREPLACE && occupied ? r != -EEXIST
         : r < 0 || (fixed && (u64)r != hint))
@@ -236,7 +253,7 @@ static void do_mmap(void) {
     if (!hint && low != (at < IP_IMAGES_HI))
         fail("mmap(prot %u, fd %d) placed at 0x%lx", prot, fd, at);
     model_unmap(at, end);
-    model_map(at, end, prot, fd < 0 && (flags & MAP_PRIVATE));
+    model_map(at, end, prot, fd < 0 && (flags & MAP_PRIVATE), off);
     scribble(at, end);
 }
 
@@ -258,7 +275,10 @@ static void do_mprotect(void) {
     if (r != (end < hi ? -ENOMEM : 0))
         fail("mprotect(0x%lx, 0x%lx, %u) = %ld", lo, hi - lo, prot, r);
     for (u64 a = lo; a < end; a += RT_PAGE)
-        page(a)->prot = prot;
+        if (page(a)->prot != prot) {
+            changes(page(a));
+            page(a)->prot = prot;
+        }
     scribble(lo, end);
 }
 
@@ -275,7 +295,6 @@ static void do_mremap(void) {
         if (rnd(2))
             dest += 64 * RT_PAGE;
     }
-    bool whole = is_mapped(old, old + old_len);
     u32 first = mm_first(old);
     bool one_segment = first < rt_nsegs && rt_segs[first].hi >= old + old_len && page(old)->plain;
     static struct page moved[32];
@@ -285,14 +304,20 @@ static void do_mremap(void) {
     if (r < 0) {
         /* The kernel may refuse (several mappings); a fixed target may be gone by then,
          * and so may the tail of a range that was to shrink. */
-        if (r == -EFAULT && whole && one_segment && !(flags & MREMAP_FIXED))
-            fail("mremap(0x%lx, 0x%lx, 0x%lx, %lu) = %ld", old, old_len, new_len, flags, r);
+        /* Neighbours that were moved do not merge in the kernel; protections that we
+         * changed behind the guest's back must not be what keeps them apart. */
+        if (r == -EFAULT && one_segment) {
+            read_host_maps();
+            for (u64 a = old; a < old + old_len; a += RT_PAGE)
+                if (page(a)->host_prot != page(old)->host_prot)
+                    fail("mremap(0x%lx, 0x%lx, 0x%lx, %lu) = %ld", old, old_len, new_len, flags, r);
+        }
         for (u32 i = 0; i < SLOTS; i++) {
             bool tabled = pages[i].addr && !mm_is_free(pages[i].addr, pages[i].addr + RT_PAGE);
             bool target = (flags & MREMAP_FIXED) && pages[i].addr >= dest && pages[i].addr < dest + new_len;
             bool tail = pages[i].addr >= old + new_len && pages[i].addr < old + old_len;
             if (!tabled && (pages[i].have & MAPPED) && (target || tail))
-                pages[i].have &= ~(u32)MAPPED;
+                changes(&pages[i]), pages[i].have &= ~(u32)MAPPED;
         }
         return;
     }
@@ -302,7 +327,8 @@ static void do_mremap(void) {
     if (at != old || (flags & 4)) {
         model_unmap(at, at + new_len);
         if (flags & 4) {
-            model_map(old, old + old_len, moved[0].prot, moved[0].plain);
+            model_unmap(old, old + old_len);
+            model_map(old, old + old_len, moved[0].prot, moved[0].plain, moved[0].off);
         } else {
             model_unmap(old, old + old_len);
         }
@@ -315,6 +341,7 @@ static void do_mremap(void) {
         p->have |= MAPPED;
         p->prot = i < kept / RT_PAGE ? moved[i].prot : moved[0].prot;
         p->plain = moved[0].plain;
+        p->off = moved[0].off + i * RT_PAGE;
         p->tag = i < kept / RT_PAGE ? moved[i].tag : 0;
     }
     scribble(at, at + new_len);
@@ -332,7 +359,7 @@ static void do_brk(void) {
     if ((u64)r != want)
         return;
     if (end > old_end)
-        model_map(old_end, end, 3, true);
+        model_map(old_end, end, 3, true, 0);
     else
         model_unmap(end, old_end);
     brk_now = want;
@@ -354,6 +381,7 @@ void harness_main(u64 *sp) {
     rt.flags = IP_C_SHADOW;
     on_request = request;
     on_shadow = shadow;
+    on_invalidate = invalidated;
     rt_mm_init(&ts);
     elf_fd = (int)sys3(__NR_open, (long)"/proc/self/exe", 0, 0);
     data_fd = (int)sys2(__NR_memfd_create, (long)"data", 0);

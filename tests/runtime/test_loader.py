@@ -62,9 +62,7 @@ def test_program_sees_its_own_stack(
     assert "below limit 1 1" in lines and "loads 1" in lines and "aligned 1" in lines
 
 
-def run_and_listen(
-    command: list[Path], folder: Path
-) -> tuple[subprocess.CompletedProcess[str], str]:
+def run_and_listen(command: list[Path], folder: Path) -> tuple[subprocess.CompletedProcess[str], str]:
     """Run with descriptor 3 in a file; the run, and what the supervisor would have been told."""
     told = folder / "told"
     shell = ["sh", "-c", 'exec 3>"$0"; exec "$@"', told, *command]
