@@ -23,6 +23,8 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
+static bool lock_future; /* mlockall(MCL_FUTURE) holds */
+
 struct map_args {
     u64 addr, len, off;
     u32 prot, flags;
@@ -72,6 +74,8 @@ static long host_mmap(const struct map_args *m, u64 at, bool replace) {
         flags |= MAP_FIXED;
     else
         flags |= MAP_FIXED_NOREPLACE;
+    if (lock_future)
+        flags |= MAP_LOCKED;
     return mm_host_map(at, m->len, m->prot, flags, m->fd, m->off);
 }
 
@@ -285,6 +289,34 @@ long rt_sys_madvise(struct tstate *ts) {
         code |= (rt_segs[i].prot & PROT_EXEC) != 0;
     if (code)
         rt_invalidate(ts, lo, len);
+    rt_mm_unlock();
+    return r;
+}
+
+/* ---- mlockall ------------------------------------------------------------------------- */
+
+/* The kernel's own would lock (and fill) our tables and the shadow. */
+long rt_sys_mlockall(struct tstate *ts) {
+    u32 flags = (u32)ts->gpr[IP_RDI];
+    long r = 0;
+    if (flags == 0 || (flags & ~(u32)(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) || flags == MCL_ONFAULT)
+        return -EINVAL;
+    rt_mm_lock();
+    for (u32 i = 0; (flags & MCL_CURRENT) && r == 0 && i < rt_nsegs; i++)
+        if (rt_segs[i].prot != PROT_NONE)
+            r = sys3(__NR_mlock2, (long)rt_segs[i].lo, (long)(rt_segs[i].hi - rt_segs[i].lo),
+                     flags & MCL_ONFAULT ? MLOCK_ONFAULT : 0);
+    if (r == 0)
+        lock_future = (flags & MCL_FUTURE) != 0;
+    rt_mm_unlock();
+    return r;
+}
+
+long rt_sys_munlockall(struct tstate *ts) {
+    (void)ts;
+    rt_mm_lock();
+    lock_future = false;
+    long r = sys0(__NR_munlockall);
     rt_mm_unlock();
     return r;
 }

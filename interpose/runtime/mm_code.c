@@ -104,6 +104,8 @@ void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len) {
     if (len == 0 || !rt_have_code_pages())
         return;
     u64 lo = RT_ROUND_DOWN(addr, RT_PAGE), hi = RT_ROUND_UP(addr + len, RT_PAGE);
+    if (lo >= IP_CLIENT_END)
+        return;
     if (hi <= lo)
         hi = IP_CLIENT_END; /* absurd length: the kernel will judge it */
     rt_mm_lock();

@@ -167,6 +167,8 @@ long rt_sys_shmat(struct tstate *ts);
 long rt_sys_shmdt(struct tstate *ts);
 long rt_sys_pkey_mprotect(struct tstate *ts);
 long rt_sys_madvise(struct tstate *ts);
+long rt_sys_mlockall(struct tstate *ts);
+long rt_sys_munlockall(struct tstate *ts);
 /* A fault just below a MAP_GROWSDOWN mapping: grow it; true if addr is mapped now. */
 bool rt_grow_stack(struct tstate *ts, u64 addr);
 /* Take W from a writable page because it holds translated code; true if it was

@@ -162,6 +162,9 @@ static void placing(void) {
     CHECK(CALL(__NR_munmap, 0x70000000, 0x1000000) == 0); /* the runtime is still here */
     CHECK(CALL(__NR_mprotect, 0x70000000, RT_PAGE, 0) == -ENOMEM);
     CHECK(CALL(__NR_madvise, 0x70000000, RT_PAGE, 4) == -ENOMEM);
+    CHECK(CALL(__NR_mlockall, 0) == -EINVAL && CALL(__NR_mlockall, 3) == 0);
+    CHECK(CALL(__NR_mmap, 0, RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) > 0);
+    CHECK(CALL(__NR_munlockall, 0) == 0);
     u64 grows = (u64)CALL(__NR_mmap, IP_CLIENT_LO + (1ull << 36), RT_PAGE, 3,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0);
     CHECK(rt_grow_stack(&ts, grows - 5 * RT_PAGE + 8));
