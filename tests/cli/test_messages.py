@@ -11,8 +11,9 @@ HINT = "interpose: Use --help for more information or consult the user manual.\n
 
 
 def interpose(*words: str, **more) -> subprocess.CompletedProcess[str]:
+    """Run the command; not in the checkout, which ``-m`` would prefer to the installed package."""
     command = [sys.executable, "-m", "interpose", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **more)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd="/", **more)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,7 @@ def test_closed_output_makes_no_noise():
         stderr=subprocess.PIPE,
         text=True,
         timeout=60,
+        cwd="/",
     )
     os.close(write)
     assert run.stderr == ""
