@@ -29,6 +29,8 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
 int ip_service_refork(int chan_fd, int cache_fd, int meta_fd);
 /* New image in the same process (exec): forget all, new memfds. */
 int ip_service_reset(int chan_fd, int cache_fd, int meta_fd);
+/* In a forked process that will serve another image: forget the thread and the lock. */
+void ip_service_abandon(void);
 void ip_service_stop(void);
 void ip_service_lock(void);
 void ip_service_unlock(void);
@@ -46,6 +48,8 @@ void ip_invalidate_range(uint64_t lo, uint64_t len);
 /* Python's side of the channel: the index of a slot with a request for Python,
  * -1 at time-out.  The GIL is released while it waits. */
 int ip_next_event(int timeout_ms);
+#define IP_EVENT_USED (-2) /* a binding ran for the first time: see ip_next_used */
+uint64_t ip_next_used(void); /* 0: none left */
 /* Answer it. */
 void ip_reply(int slot);
 void ip_wake_python(void);

@@ -45,8 +45,10 @@ static void handle(struct ip_slot *s) {
     case IP_R_FLUSH: tt_flush(&T); break;
     default: s->r[0] = 0; break;
     }
+    bool tell = T.used_head != T.used_tail;
     pthread_mutex_unlock(&T.lock);
     answer(s);
+    if (tell) ip_wake_python();
 }
 
 static int take_pending(uint64_t *map) {
@@ -124,6 +126,11 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
 
 void ip_service_lock(void) { pthread_mutex_lock(&T.lock); }
 void ip_service_unlock(void) { pthread_mutex_unlock(&T.lock); }
+
+void ip_service_abandon(void) {
+    pthread_mutex_init(&T.lock, NULL);
+    running = 0;
+}
 
 void ip_service_stop(void) {
     if (!running) return;
@@ -208,7 +215,7 @@ void ip_binding_set(uint64_t addr, uint64_t target, int wrap) {
         T.bind_cap = cap;
     }
     tt_drop_containing(&T, addr);
-    struct binding b = {addr, target, (uint32_t)wrap, 1};
+    struct binding b = {addr, target, (uint16_t)wrap, 1, 0};
     if (!tt_binding(&T, addr)) T.bind_n++;
     bind_insert(T.bind, T.bind_cap, &b);
     T.chan->fast_gen++;
@@ -268,6 +275,7 @@ int ip_next_event(int timeout_ms) {
     end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
     for (;;) {
         uint32_t bell = __atomic_load_n(&T.chan->bell_py, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&T.used_head, __ATOMIC_ACQUIRE) != T.used_tail) return IP_EVENT_USED;
         int i = take_pending(T.chan->pend_py);
         if (i >= 0) return i;
         __atomic_store_n(&T.chan->py_sleeping, 1, __ATOMIC_SEQ_CST);
@@ -282,6 +290,14 @@ int ip_next_event(int timeout_ms) {
         __atomic_store_n(&T.chan->py_sleeping, 0, __ATOMIC_SEQ_CST);
         if (r < 0 && errno == EINTR) return -1; /* let Python run its signal handlers */
     }
+}
+
+uint64_t ip_next_used(void) {
+    uint64_t addr = 0;
+    pthread_mutex_lock(&T.lock);
+    if (T.used_head != T.used_tail) addr = T.used[T.used_tail++ % 256];
+    pthread_mutex_unlock(&T.lock);
+    return addr;
 }
 
 void ip_reply(int slot) { answer(slot_at(slot)); }

@@ -385,6 +385,11 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     b->nraddr = bd && bd->wrap ? bd->addr : 0;
     b->track = (key & IP_KEY_TRACK) != 0;
     if (key & IP_KEY_ONE) t->opts.max_insns = 1;
+    if (bd && !bd->ran && !speculative) {
+        ((struct binding *)bd)->ran = 1;
+        if (t->used_head - t->used_tail < 256) t->used[t->used_head++ % 256] = bd->addr;
+    }
+    if (bd && !bd->ran && speculative) return -1; /* its first use is an event */
     run_stages(t, b, &rd);
     t->opts.max_insns = saved_max;
     if (t->em->overflow) return -3;

@@ -27,7 +27,8 @@ struct page_ent {           /* blocks made from a guest page                    
 };
 struct binding {
     uint64_t addr, target;
-    uint32_t wrap, used;
+    uint16_t wrap, used;
+    uint32_t ran;
 };
 #define PAGE_CACHE 256
 struct page_copy {
@@ -64,6 +65,8 @@ struct transtab {
     int n_new_pages;
     struct ublock *ub[3];
     struct emitted *em;
+    uint64_t used[256];     /* bindings used for the first time, a ring         */
+    uint32_t used_head, used_tail;
     struct ip_service_stats stats;
     int trace_fd;
     uint8_t trace[8];

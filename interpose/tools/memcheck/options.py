@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 NAME = "Memcheck"
 DESCRIPTION = "a memory error detector"
+READ_INLINE = True
+"""The default of --read-inline-info."""
 CORE_DEFAULTS = {"read_inline_info": True}
 
 LEAK_KINDS = ("definite", "indirect", "possible", "reachable")
@@ -87,7 +89,7 @@ class Options(Table):
         metavar="no|summary|yes|full",
     )
     leak_resolution: str = Choice(
-        "frames that must agree to merge leaks: 2, 4, all", ("low", "med", "high"), "high"
+        "frames that must agree to merge leaks: 2, 4, all", ("low", "med", "high"), "high", status=PLANNED
     )
     show_leak_kinds: frozenset[str] = Members(
         "leaks to show: definite indirect possible reachable all none",
@@ -96,7 +98,11 @@ class Options(Table):
         dynamic=True,
     )
     errors_for_leak_kinds: frozenset[str] = Members(
-        "leaks that count as errors: the same words", LEAK_KINDS, ("definite", "possible"), dynamic=True
+        "leaks that count as errors: the same words",
+        LEAK_KINDS,
+        ("definite", "possible"),
+        dynamic=True,
+        status=PLANNED,
     )
     leak_check_heuristics: frozenset[str] = Members(
         "inner pointers that reach a block: stdstring length64 newarray multipleinheritance all none",
@@ -104,6 +110,7 @@ class Options(Table):
         LEAK_HEURISTICS,
         dynamic=True,
         metavar="heur1,heur2,…",
+        status=PLANNED,
     )
     show_reachable: None = Legacy(
         "older spelling: yes is --show-leak-kinds=all", _show_reachable, dynamic=True, metavar="yes|no"
@@ -117,7 +124,7 @@ class Options(Table):
     track_origins: bool = YesNo("show where undefined values come from", status=PLANNED)
     partial_loads_ok: bool = YesNo("a word-aligned load partly out of a block is no error", True)
     expensive_definedness_checks: str = Choice(
-        "exact propagation through add, sub and compare", ("no", "auto", "yes"), "auto"
+        "exact propagation through add, sub and compare", ("no", "auto", "yes"), "auto", status=IGNORED
     )
     freelist_vol: int = Integer("bytes of freed blocks kept back", 20000000, 0, 10**10, dynamic=True)
     freelist_big_blocks: int = Integer(
@@ -125,13 +132,20 @@ class Options(Table):
     )
     workaround_gcc296_bugs: bool = YesNo("obsolete; see --ignore-range-below-sp", status=IGNORED)
     ignore_ranges: tuple[tuple[int, int], ...] = Parsed(
-        "no address errors there", parse_ranges, (), shown="", metavar="0xPP-0xQQ[,…]", dynamic=True
+        "no address errors there",
+        parse_ranges,
+        (),
+        shown="",
+        metavar="0xPP-0xQQ[,…]",
+        dynamic=True,
+        status=PLANNED,
     )
     ignore_range_below_sp: tuple[int, int] | None = Parsed(
         "no address errors at these offsets below the stack pointer",
         parse_below_sp,
         metavar="<number>-<number>",
         dynamic=True,
+        status=PLANNED,
     )
     malloc_fill: int = HexByte("fill allocated blocks with this byte")
     free_fill: int = HexByte("fill freed blocks with this byte")
@@ -141,9 +155,9 @@ class Options(Table):
         "alloc-and-free",
     )
     show_mismatched_frees: bool = YesNo(
-        "report new with free, malloc with delete, and so on", True, dynamic=True
+        "report new with free, malloc with delete, and so on", True, dynamic=True, status=PLANNED
     )
-    show_realloc_size_zero: bool = YesNo("report realloc(p,0)", True, dynamic=True)
+    show_realloc_size_zero: bool = YesNo("report realloc(p,0)", True, dynamic=True, status=PLANNED)
 
     @classmethod
     def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:

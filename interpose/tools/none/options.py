@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 NAME = "None"
 DESCRIPTION = "the minimal tool"
+READ_INLINE = False
+"""The default of --read-inline-info."""
 
 
 class Options(Table):

@@ -1,0 +1,1 @@
+"""Client requests: what the runtime does not answer alone (client-requests.md)."""

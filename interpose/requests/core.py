@@ -1,0 +1,115 @@
+"""Core client requests that need the supervisor (client-requests.md section 3)."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from interpose.supervisor.main import Supervisor
+
+
+def _string(supervisor: Supervisor, addr: int) -> str:
+    data = supervisor.client.read_string(addr)
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
+def _stack(supervisor: Supervisor, slot: Any) -> list[str]:
+    """Stack lines of the requesting thread; the runtime put the raw trace behind the six words."""
+    from interpose.jit._native import ffi
+    from interpose.report.text import stack_lines
+
+    raw = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)[6:]
+    return stack_lines(supervisor.resolver, supervisor.resolver.normalise(raw))
+
+
+def _printf(supervisor: Supervisor, slot: Any, words: Sequence[int], _default: int) -> int:
+    from interpose.requests.printf import format_va_list
+
+    text = format_va_list(supervisor.client, words[1], words[2])
+    supervisor.log.client(text)
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def _printf_backtrace(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    count = _printf(supervisor, slot, words, default)
+    supervisor.log.flush()
+    supervisor.log.plain("\n".join(_stack(supervisor, slot)))
+    return count
+
+
+def _printf_by_value(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    supervisor.log.plain(
+        "This program was built with a valgrind.h whose VALGRIND_PRINTF passes its arguments by value,\n"
+        "which does not work on this platform; build it again with a newer header."
+    )
+    return default
+
+
+def _get_toolname(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    name = supervisor.config.tool_name.encode()
+    supervisor.answer_bytes(slot, words[1], name[: max(0, words[2] - 1)] + b"\0" if words[2] else b"")
+    return len(name) + 1
+
+
+def _map_ip_to_srcloc(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    frame = supervisor.symbolizer.lookup(words[1])[0]
+    text = f"{frame.file[:49]}:{frame.line}".encode() if frame.file and frame.line else b""
+    supervisor.answer_bytes(slot, words[2], text[:63] + b"\0")
+    return 0
+
+
+def _change_error_disablement(
+    supervisor: Supervisor, slot: Any, words: Sequence[int], default: int
+) -> int:
+    change = words[1] - (1 << 64) if words[1] >> 63 else words[1]
+    supervisor.tool.mute(slot.tid_guest, change)
+    return 0
+
+
+def _add_ifunc_target(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    supervisor.objects.ifunc_resolved(words[1], words[2])
+    return 0
+
+
+def _accept(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    return 0
+
+
+def _gdb_monitor_command(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    return 1  # not recognised: there is no monitor yet
+
+
+_ANSWERS: dict[int, Callable[[Supervisor, Any, Sequence[int], int], int]] = {
+    0x1004: _get_toolname,
+    0x1202: _gdb_monitor_command,
+    0x1203: _accept,
+    0x1401: _printf_by_value,
+    0x1402: _printf_by_value,
+    0x1403: _printf,
+    0x1404: _printf_backtrace,
+    0x1601: _accept,
+    0x1701: _map_ip_to_srcloc,
+    0x1801: _change_error_disablement,
+    0x3103: _printf,
+    0x3104: _add_ifunc_target,
+}
+
+
+def answer(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    """The result of a request; its default if nobody knows it (named under ``-v``)."""
+    code = words[0]
+    known = _ANSWERS.get(code)
+    if known is not None:
+        return known(supervisor, slot, words, default)
+    result = supervisor.tool.request(slot, words, default)
+    if result is not None:
+        return result
+    if supervisor.config.core.verbosity > 1:
+        tool = "".join(chr(code >> shift & 0xFF) for shift in (24, 16))
+        owner = f" of tool '{tool}'" if tool.isalnum() and tool.isascii() else ""
+        supervisor.log.plain(
+            f"Warning: unhandled client request: 0x{code:x}{owner}; its default answer is given"
+        )
+    return default

@@ -1,0 +1,1 @@
+"""The supervisor: the process beside the client that answers its requests."""

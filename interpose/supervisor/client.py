@@ -1,0 +1,92 @@
+"""The client as the supervisor sees it: its memory, its threads, its life."""
+
+from __future__ import annotations
+
+import os
+import select
+
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Client:
+    """A stopped or running client process.
+
+    :ivar pid: the process.
+    :ivar header: its channel, ``struct ip_chan *``.
+    """
+
+    def __init__(self, pid: int, header: Any) -> None:
+        self.pid = pid
+        self.header = header
+        self._mem = -1
+        self._pidfd = -1
+        self._poll = select.poll()
+
+    def attach(self) -> None:
+        """Open what lasts as long as the process; it must be alive."""
+        self.detach()
+        self._pidfd = os.pidfd_open(self.pid)
+        self._poll.register(self._pidfd, select.POLLIN)
+
+    def detach(self) -> None:
+        """Let go of the process."""
+        for fd in (self._mem, self._pidfd):
+            if fd >= 0:
+                os.close(fd)
+        self._mem = self._pidfd = -1
+        self._poll = select.poll()
+
+    def is_dead(self, wait_ms: int = 0) -> bool:
+        """Whether the process is gone; waits for that up to ``wait_ms`` milliseconds."""
+        return self._pidfd < 0 or bool(self._poll.poll(wait_ms))
+
+    def read(self, addr: int, size: int) -> bytes | None:
+        """Bytes at [addr, addr + size), or None if some of them are not readable."""
+        if size <= 0:
+            return b""
+        try:
+            if self._mem < 0:
+                self._mem = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+            data = os.pread(self._mem, size, addr)
+        except (OSError, OverflowError):
+            return None
+        return data if len(data) == size else None
+
+    def read_struct(self, type_name: str, addr: int) -> Any | None:
+        """A copy of a C structure (``"struct tstate"``) at an address."""
+        size = ffi.sizeof(type_name)
+        data = self.read(addr, size)
+        if data is None:
+            return None
+        value = ffi.new(f"{type_name} *")
+        ffi.memmove(value, data, size)
+        return value
+
+    def read_string(self, addr: int, limit: int = 65536) -> bytes | None:
+        """A NUL-terminated string, without its NUL; None if it cannot be read."""
+        parts: list[bytes] = []
+        done = 0
+        while done < limit:
+            room = 4096 - (addr + done) % 4096
+            data = self.read(addr + done, room)
+            if data is None:
+                return None
+            end = data.find(b"\0")
+            if end >= 0:
+                return b"".join([*parts, data[:end]])
+            parts.append(data)
+            done += room
+        return b"".join(parts)
+
+    def symbol(self, which: int) -> int:
+        """An address that the runtime published (``lib.IP_SYM_*``)."""
+        return self.header.rt_symbols[which]
+
+    def slots(self) -> list[Any]:
+        """The channel slots of live threads."""
+        found = (lib.ip_service_slot(index) for index in range(lib.IP_SLOTS))
+        return [slot for slot in found if slot.state != lib.IP_S_FREE and slot.tstate]

@@ -1,0 +1,91 @@
+"""What is printed when the program dies by a signal, or the engine by a fault (output.md section 9)."""
+
+from __future__ import annotations
+
+import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from interpose.supervisor.main import Supervisor
+
+_EVENTS = {
+    (signal.SIGSEGV, 1): "Access not within mapped region",
+    (signal.SIGSEGV, 2): "Bad permissions for mapped region",
+    (signal.SIGSEGV, 0x80): "General Protection Fault",
+    (signal.SIGILL, 1): "Illegal opcode",
+    (signal.SIGILL, 2): "Illegal operand",
+    (signal.SIGILL, 3): "Illegal addressing mode",
+    (signal.SIGILL, 4): "Illegal trap",
+    (signal.SIGILL, 5): "Privileged opcode",
+    (signal.SIGILL, 6): "Privileged register",
+    (signal.SIGILL, 7): "Coprocessor error",
+    (signal.SIGILL, 8): "Internal stack error",
+    (signal.SIGFPE, 1): "Integer divide by zero",
+    (signal.SIGFPE, 2): "Integer overflow",
+    (signal.SIGFPE, 3): "FP divide by zero",
+    (signal.SIGFPE, 4): "FP overflow",
+    (signal.SIGFPE, 5): "FP underflow",
+    (signal.SIGFPE, 6): "FP inexact",
+    (signal.SIGFPE, 7): "FP invalid operation",
+    (signal.SIGFPE, 8): "FP subscript out of range",
+    (signal.SIGBUS, 1): "Invalid address alignment",
+    (signal.SIGBUS, 2): "Non-existent physical address",
+    (signal.SIGBUS, 3): "Hardware error",
+}
+_WITH_ADDRESS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
+
+
+def signal_name(number: int) -> str:
+    """``SIGSEGV``, ``SIGRT3``."""
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return f"SIGRT{number - 32}" if number >= 32 else f"SIG{number}"
+    return "SIGRT2" if name == "SIGRTMIN" else "SIGRT32" if name == "SIGRTMAX" else name
+
+
+def fatal_lines(
+    supervisor: Supervisor, number: int, code: int, addr: int, frames: Sequence[int]
+) -> list[str]:
+    """The lines of a death by signal."""
+    from interpose.report.text import stack_lines
+
+    code &= 0xFFFFFFFF
+    lines = ["", f"Process terminating with default action of signal {number} ({signal_name(number)})"]
+    event = _EVENTS.get((number, code))
+    if event is not None and number in _WITH_ADDRESS:
+        if number == signal.SIGSEGV and code == 0x80:
+            lines.append(f" {event}")
+        else:
+            lines.append(f" {event} at address 0x{addr:X}")
+    if frames:
+        lines += stack_lines(supervisor.resolver, supervisor.resolver.normalise(frames))
+    if number == signal.SIGSEGV and event is not None:
+        size = supervisor.session.memory.header.main_stack
+        lines += [
+            " If you believe this happened as a result of a stack",
+            " overflow in your program's main thread (unlikely but",
+            " possible), you can try to increase the size of the",
+            " main thread stack using the --main-stacksize= flag.",
+            f" The main thread stack size used in this run was {size}.",
+        ]
+    return lines
+
+
+def internal_lines(text: str) -> list[str]:
+    """An internal fault: what the runtime said, the newest block in its stages, how to report it."""
+    from interpose import __version__
+    from interpose.jit._native import ffi, lib
+
+    buffer = ffi.new("char[]", 1 << 18)
+    lib.ip_last_block(buffer, 1 << 18)
+    stages = ffi.string(buffer).decode("utf-8", "replace").rstrip("\n")
+    return [
+        "",
+        f"interpose {__version__}: internal error: {text}",
+        "The newest block, stage by stage:",
+        *stages.split("\n"),
+        "Please report this with the lines above and the program's name and version.",
+    ]

@@ -1,0 +1,280 @@
+"""The event loop: who asks, who answers.
+
+The translator thread (C) answers translation requests alone; everything here waits in
+``lib.ip_next_event`` without the GIL and is rare.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+
+from interpose import tools
+from interpose.errors import LaunchError
+from interpose.jit._native import ffi, lib
+from interpose.supervisor.client import Client
+from interpose.supervisor.objects import MissingTextError, Objects, announced_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from interpose.session import Session
+    from interpose.supervisor.processes import PendingExec
+
+POLL_MS = 100
+TINY_CACHE = 1 << 20
+
+# IP_R_* of requests for Python, by number.
+KINDS = {
+    getattr(lib, name): name[len("IP_R_") :].lower()
+    for name in dir(lib)
+    if name.startswith("IP_R_") and getattr(lib, name) >= lib.IP_R_HELLO
+}
+
+
+class Supervisor:
+    """Serves one client process, through forks (in a process of its own) and execs.
+
+    :ivar tool: the object of the tool's ``tool.py``: what it does with events (see :mod:`interpose.tools`).
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.config = session.config
+        self.log = session.log
+        self.client = Client(session.client_pid, session.memory.header)
+        self.born = True
+        """False while a forked client has not reported yet."""
+        self.pending_exec: PendingExec | None = None
+        self.finished = False
+        """The report is out, or there is none to make: only the client's end is waited for."""
+        self._handlers: dict[int, Callable[[Any], None]] = {
+            number: handler
+            for number, name in KINDS.items()
+            if (handler := getattr(self, f"on_{name}", None)) is not None
+        }
+        self._new_image()
+
+    def _new_image(self) -> None:
+        """Everything that is known about one program image."""
+        from interpose.elf.symbolizer import Symbolizer
+        from interpose.report.stack import StackOptions, StackResolver
+
+        core = self.config.core
+        inline = core.read_inline_info
+        self.symbolizer = Symbolizer(
+            inline=tools.load(self.config.tool_name).READ_INLINE if inline is None else inline,
+            directories=core.xml or bool(core.fullpath_after),
+            demangle=core.demangle,
+            extra_debuginfo_path=[core.extra_debuginfo_path] if core.extra_debuginfo_path else [],
+            allow_mismatched=core.allow_mismatched_debuginfo,
+        )
+        self.resolver = StackResolver(
+            self.symbolizer,
+            StackOptions(
+                num_callers=core.num_callers,
+                demangle=core.demangle,
+                show_below_main=core.show_below_main,
+                sym_offsets=core.sym_offsets,
+                merge_recursive=core.merge_recursive_frames,
+                fullpath_after=tuple(core.fullpath_after or ()),
+            ),
+        )
+        self.objects = Objects(self.config, self.log, self.symbolizer)
+        self.thread_names: dict[int, str] = {}
+        self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the translator thread; it needs no Python."""
+        memory = self.session.memory
+        core = self.config.core
+        trace = "".join("1" if bit else "0" for bit in core.trace_flags or ())
+        status = lib.ip_service_start(
+            memory.chan_fd,
+            memory.cache_fd,
+            memory.meta_fd,
+            self.config.tool_name.encode(),
+            self.session.memory.header.config_flags,
+            TINY_CACHE if core.tiny_cache else lib.IP_CACHE_MAX,
+            self.log.fd if self.log.fd is not None else -1,
+            trace.encode(),
+        )
+        if status != 0:
+            raise LaunchError(f"cannot start the translator: {os.strerror(-status)}")
+
+    def serve(self) -> None:
+        """Answer until the client is gone."""
+        hangup = select.poll()
+        hangup.register(self.session.sock_fd, select.POLLIN)
+        while True:
+            index = lib.ip_next_event(POLL_MS if self.pending_exec is None else 2)
+            if index == lib.IP_EVENT_USED:
+                self._show_used()
+                continue
+            if self.pending_exec is not None and self.pending_exec.happened():
+                pending, self.pending_exec = self.pending_exec, None
+                self.replace_image(pending)
+                hangup = select.poll()
+                hangup.register(self.session.sock_fd, select.POLLIN)
+                continue
+            if index < 0:
+                if self.born and self.client.is_dead():
+                    break
+                if self.pending_exec is None and hangup.poll(0) and not self._still_there():
+                    break
+                continue
+            slot = lib.ip_service_slot(index)
+            try:
+                self._answer(slot)
+            finally:
+                lib.ip_reply(index)
+            if self.finished and self.client.is_dead(1000):
+                break
+        self._show_used()
+        if not self.finished and self.born:
+            self.client_vanished()
+
+    def _still_there(self) -> bool:
+        """End of file on the socket: an exec that is not traced, or the client's end."""
+        try:
+            data = os.read(self.session.sock_fd, 1)
+        except OSError:
+            return False
+        if data == b"" and (not self.born or not self.client.is_dead(200)):
+            self.finished = True  # another program runs there now, or the fork failed
+        return data != b""
+
+    def _answer(self, slot: Any) -> None:
+        handler = self._handlers.get(slot.kind)
+        if handler is not None:
+            handler(slot)
+
+    def _show_used(self) -> None:
+        while (addr := lib.ip_next_used()) != 0:
+            self.objects.first_use(addr)
+
+    def client_vanished(self) -> None:
+        """The program was killed: report what there is."""
+        self.finished = True
+        self.tool.finish(None)
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def on_hello(self, slot: Any) -> None:
+        self.client.pid = slot.a[0]
+        self.client.attach()
+        self._show_used()
+        self.tool.started()
+
+    def on_loaded(self, slot: Any) -> None:
+        self.tool.loaded(slot.a[0], slot.a[4], slot.a[5])
+
+    def on_exit(self, slot: Any) -> None:
+        self.finished = True
+        slot.r[0] = self.tool.finish(slot.a[0] & 0xFF)
+
+    def on_fatal(self, slot: Any) -> None:
+        from interpose.supervisor.fatal import fatal_lines
+
+        self.finished = True
+        frames = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)
+        self.tool.fatal(fatal_lines(self, slot.a[0], slot.a[1], slot.a[2], frames), slot)
+        self.tool.finish(None)
+
+    def on_thread(self, slot: Any) -> None:
+        if slot.a[1]:
+            self.thread_names.pop(slot.a[0], None)
+
+    # -- code ----------------------------------------------------------------------------------
+
+    def on_mapped(self, slot: Any) -> None:
+        path = announced_path(bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))))
+        try:
+            self.objects.mapped(slot.a[0], slot.a[1], slot.a[2], path)
+        except MissingTextError as error:
+            self.log.plain("\n".join(error.details))
+            self.session.memory.header.dead = 1
+            os.kill(self.client.pid, signal.SIGKILL)
+
+    def on_unmapped(self, slot: Any) -> None:
+        self.objects.unmapped(slot.a[0], slot.a[1])
+
+    # -- what the program asks -----------------------------------------------------------------
+
+    def on_request(self, slot: Any) -> None:
+        from interpose.requests.core import answer
+
+        words = ffi.unpack(ffi.cast("uint64_t *", slot.data), 6)
+        slot.r[0] = answer(self, slot, words, slot.a[0])
+
+    def on_error(self, slot: Any) -> None:
+        self.tool.error(slot)
+
+    def on_message(self, slot: Any) -> None:
+        text = bytes(ffi.buffer(slot.data, slot.len)).split(b"\0", 1)[0].decode("utf-8", "replace")
+        (self.log.debug if slot.a[0] else self.log.plain)(text.rstrip("\n"))
+
+    def on_internal(self, slot: Any) -> None:
+        from interpose.supervisor.fatal import internal_lines
+
+        text = bytes(ffi.buffer(slot.data, slot.len)).split(b"\0", 1)[0].decode("utf-8", "replace")
+        self.log.plain("\n".join(internal_lines(text)))
+
+    # -- processes -----------------------------------------------------------------------------
+
+    def on_fork(self, slot: Any) -> None:
+        from interpose.supervisor.processes import fork
+
+        fork(self, slot)
+
+    def on_fork_child(self, slot: Any) -> None:
+        self.born = True
+        self.client.pid = self.client.header.client_pid = slot.a[0]
+        self.client.attach()
+        self.tool.forked()
+
+    def replace_image(self, pending: PendingExec) -> None:
+        """The same process runs another program now, with memory files of its own."""
+        old = self.session.memory
+        old_sock = self.session.sock_fd
+        self.client.detach()
+        self.session.memory = pending.memory
+        self.session.sock_fd = pending.sock_fd
+        self.session.argv = pending.argv
+        self.log.resume()
+        self.client = Client(pending.pid, pending.memory.header)
+        pending.memory.header.supervisor_pid = os.getpid()
+        if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
+            raise LaunchError("cannot serve a new image of the program")
+        old.header = None
+        old.chan.close()
+        for fd in (old_sock, *old.descriptors()):
+            os.close(fd)
+        self.born = True
+        self.finished = False
+        self._new_image()
+
+    def on_exec_failed(self, slot: Any) -> None:
+        if self.pending_exec is not None:
+            self.pending_exec.drop()
+            self.pending_exec = None
+
+    def on_exec(self, slot: Any) -> None:
+        from interpose.supervisor.processes import execute
+
+        execute(self, slot)
+
+
+def run(session: Session) -> None:
+    """Serve a client from its first request to its end."""
+    supervisor = Supervisor(session)
+    supervisor.start()
+    try:
+        supervisor.serve()
+    finally:
+        lib.ip_service_chan().dead = 1

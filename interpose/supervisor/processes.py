@@ -1,0 +1,196 @@
+"""fork and exec: a forked client gets a forked supervisor; an exec keeps the supervisor and renews the image."""
+
+from __future__ import annotations
+
+import array
+import fnmatch
+import os
+import select
+import signal
+import socket
+
+from interpose import paths
+from interpose.errors import InterposeError, internal_error, tell
+from interpose.jit._native import ffi, lib
+from interpose.session import Memory, fill_channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from interpose.supervisor.main import Supervisor
+
+
+def _send(sock_fd: int, fds: Sequence[int]) -> None:
+    """Pass descriptors to the client."""
+    with socket.socket(fileno=os.dup(sock_fd)) as sock:
+        sock.sendmsg([b"F"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+
+
+def _pair() -> tuple[int, int]:
+    ours, theirs = socket.socketpair()
+    return ours.detach(), theirs.detach()
+
+
+def _close(*fds: int) -> None:
+    for fd in fds:
+        os.close(fd)
+
+
+def fork(supervisor: Supervisor, slot: Any) -> None:
+    """The client is about to fork: so do we, with the translator at rest."""
+    session = supervisor.session
+    memory = Memory()
+    ours, theirs = _pair()
+    ready_read, ready_write = os.pipe()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    lib.ip_service_lock()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        lib.ip_service_unlock()
+        _close(ours, theirs, ready_read, ready_write, *memory.descriptors())
+        slot.r[0] = error.errno
+        return
+    if pid == 0:
+        _serve_child(supervisor, memory, ours, ready_write, (theirs, ready_read))
+    os.close(ready_write)
+    # The child copies from memory that our translator also writes.
+    copied = os.read(ready_read, 1)
+    lib.ip_service_unlock()
+    if copied:
+        _send(session.sock_fd, (*memory.descriptors(), theirs))
+    slot.r[0] = 0 if copied else 11  # EAGAIN
+    memory.header = None
+    memory.chan.close()
+    _close(ours, theirs, ready_read, *memory.descriptors())
+
+
+def _serve_child(
+    supervisor: Supervisor, memory: Memory, sock_fd: int, ready: int, foreign: Sequence[int]
+) -> None:
+    """In the forked supervisor: serve the forked client until its end, then leave."""
+    status = 1
+    try:
+        _close(*foreign)
+        old = supervisor.session.memory
+        old_sock = supervisor.session.sock_fd
+        if lib.ip_service_refork(*memory.descriptors()) != 0:
+            os._exit(1)
+        supervisor.session.memory = memory
+        supervisor.session.sock_fd = sock_fd
+        supervisor.client.detach()
+        supervisor.client.header = memory.header
+        supervisor.finished = False
+        os.write(ready, b"1")
+        _close(ready, old_sock, *old.descriptors())
+        supervisor.born = False
+        supervisor.serve()
+        status = 0
+    except InterposeError as error:
+        tell(error)
+    except BaseException as error:
+        tell(internal_error(error))
+    finally:
+        supervisor.log.close()
+        lib.ip_service_chan().dead = 1
+        os._exit(status)
+
+
+def is_traced(supervisor: Supervisor, path: str, argv: Sequence[str]) -> bool:
+    """--trace-children and its exceptions (options.md section 2)."""
+    core = supervisor.config.core
+    if not core.trace_children:
+        return False
+    if any(fnmatch.fnmatchcase(path, pattern) for pattern in core.trace_children_skip or ()):
+        return False
+    return not any(
+        fnmatch.fnmatchcase(word, pattern)
+        for pattern in core.trace_children_skip_by_arg or ()
+        for word in argv
+    )
+
+
+def execute(supervisor: Supervisor, slot: Any) -> None:
+    """The client is about to exec: decide whether the new image is ours too."""
+    words = bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))).split(b"\0")
+    path, *argv = (os.fsdecode(word) for word in words[: 1 + slot.a[0]])
+    slot.r[0] = 0
+    if not is_traced(supervisor, path, argv):
+        return
+    session = supervisor.session
+    memory = Memory()
+    ours, theirs = _pair()
+    runtime = os.open(paths.product(paths.RUNTIME), os.O_RDONLY | os.O_CLOEXEC)
+    pid, is_vfork_child = slot.a[1], bool(slot.a[2])
+    fill_channel(memory, supervisor.config, path, 0)  # the new runtime enters its pid
+    memory.header.config_flags |= lib.IP_C_EXEC_CHILD
+    slot.r[0] = 1
+    if is_vfork_child:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        lib.ip_service_lock()
+        child = os.fork()
+        if child == 0:
+            os.close(theirs)
+            _serve_exec(supervisor, memory, ours, pid, argv)
+        lib.ip_service_unlock()
+        _send(session.sock_fd, (runtime, *memory.descriptors(), theirs))
+        memory.header = None
+        memory.chan.close()
+        _close(ours, theirs, runtime, *memory.descriptors())
+        return
+    _send(session.sock_fd, (runtime, *memory.descriptors(), theirs))
+    _close(theirs, runtime)
+    supervisor.pending_exec = PendingExec(memory, ours, pid, argv)
+
+
+class PendingExec:
+    """An exec under way: either the new image reports (its pid is in its channel), or the old one that it failed."""
+
+    def __init__(self, memory: Memory, sock_fd: int, pid: int, argv: Sequence[str]) -> None:
+        self.memory = memory
+        self.sock_fd = sock_fd
+        self.pid = pid
+        self.argv = argv
+
+    def happened(self) -> bool:
+        """Whether the new image runs."""
+        return self.memory.header.client_pid != 0
+
+    def wait(self) -> bool:
+        """Until the new image runs; false if the other side hangs up before."""
+        hangup = select.poll()
+        hangup.register(self.sock_fd, select.POLLIN)
+        while not self.happened():
+            if hangup.poll(5):
+                return self.happened()
+        return True
+
+    def drop(self) -> None:
+        """It failed."""
+        self.memory.header = None
+        self.memory.chan.close()
+        _close(self.sock_fd, *self.memory.descriptors())
+
+
+def _serve_exec(
+    supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, argv: Sequence[str]
+) -> None:
+    """In a forked supervisor: serve what a vfork child executes."""
+    status = 1
+    try:
+        lib.ip_service_abandon()
+        supervisor.log.forked(pid)
+        pending = PendingExec(memory, sock_fd, pid, argv)
+        if pending.wait():
+            supervisor.replace_image(pending)
+            supervisor.serve()
+        status = 0
+    except InterposeError as error:
+        tell(error)
+    except BaseException as error:
+        tell(internal_error(error))
+    finally:
+        lib.ip_service_chan().dead = 1
+        os._exit(status)

@@ -1,0 +1,65 @@
+"""What every tool is to the supervisor; a tool overrides what it needs."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from interpose.supervisor.main import Supervisor
+
+
+class BaseTool:
+    """Events of a client image, in the order in which they come."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self.supervisor = supervisor
+        self.config = supervisor.config
+        self.log = supervisor.log
+
+    def started(self) -> None:
+        """The runtime is up, nothing of the program is mapped yet: the banner."""
+        from interpose import paths
+        from interpose.report.log import banner
+
+        session = self.supervisor.session
+        banner(self.log, self.config, session.argv, session.parent_pid, paths.library())
+
+    def loaded(self, entry: int, stack_pointer: int, brk_start: int) -> None:
+        """Program and interpreter are mapped, the first instruction is next."""
+
+    def forked(self) -> None:
+        """This is the copy for a forked child, which has just reported."""
+        if self.log.forked(
+            self.supervisor.client.pid, silent=self.config.core.child_silent_after_fork
+        ):
+            self.started()
+
+    def error(self, slot: Any) -> None:
+        """The runtime found an error (``struct ip_error`` in the slot's data)."""
+
+    def request(self, slot: Any, words: Sequence[int], default: int) -> int | None:
+        """A client request that the core does not know; None if the tool does not either."""
+        return None
+
+    def mute(self, tid: int, change: int) -> None:
+        """CHANGE_ERR_DISABLEMENT."""
+
+    def fatal(self, lines: Sequence[str], slot: Any) -> None:
+        """The program is about to die by a signal."""
+        self.log.plain("\n".join(lines))
+
+    def finish(self, status: int | None) -> int:
+        """The program ends: the report.  ``status`` is None when a signal ends it.  Returns the status to use."""
+        self.show_stats()
+        if self.config.core.verbosity > 0:
+            self.log.plain()
+        return status or 0
+
+    def show_stats(self) -> None:
+        """--stats=yes."""
+        if self.config.core.stats:
+            from interpose.supervisor.stats import stats_lines
+
+            self.log.debug("\n".join(stats_lines(self.supervisor.client.header)))
