@@ -1,0 +1,152 @@
+"""The nouns of redirection: what is mapped, who claims what, and which claims are in effect.
+
+Source: Valgrind manual, core advanced, section 3.3.4 (specification, active redirection); client-requests.md,
+section 7 (tags, priorities, scope).
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from interpose.redir.patterns import compile_pattern
+from interpose.zenc import Kind
+
+NO_SONAME = "NONE"
+UNKNOWN = "???"
+
+# client-requests.md, section 7: the default of VgSoSynsomalloc spares the dynamic linker.
+_DYNAMIC_LINKER = re.compile(r"ld.*\.so.*")
+
+
+class Symbol(NamedTuple):
+    """One ELF symbol. ``name`` may carry its version (``memcpy@@GLIBC_2.14``); ``address`` is link-time."""
+
+    name: str
+    address: int
+    size: int = 0
+    is_global: bool = True
+    is_ifunc: bool = False
+    is_text: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class CodeObject:
+    """A mapped ELF object as the engine announces it; compared by identity.
+
+    ``text_ranges`` are half-open runtime ranges; the runtime address of a symbol is its own plus
+    ``load_bias``. Symbols outside of the text ranges neither redirect nor are redirected.
+    """
+
+    path: str
+    text_ranges: tuple[tuple[int, int], ...]
+    symbols: tuple[Symbol, ...] = field(repr=False)
+    soname: str = NO_SONAME
+    load_bias: int = 0
+
+    def __init__(
+        self,
+        path: str,
+        text_ranges: Iterable[tuple[int, int]],
+        symbols: Iterable[tuple[str, int, int, bool, bool, bool]],
+        soname: str | None = NO_SONAME,
+        load_bias: int = 0,
+    ) -> None:
+        """Accept plain tuples as symbols; no (or an empty) soname becomes ``NONE``."""
+        known = tuple(s if isinstance(s, Symbol) else Symbol._make(s) for s in symbols)
+        for name, value in (
+            ("path", path),
+            ("text_ranges", tuple(text_ranges)),
+            ("symbols", known),
+            ("soname", soname or NO_SONAME),
+            ("load_bias", load_bias),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def is_dynamic_linker(self) -> bool:
+        return _DYNAMIC_LINKER.fullmatch(self.soname) is not None
+
+    def contains(self, address: int) -> bool:
+        """Tell whether the runtime ``address`` is in the object's text."""
+        return any(start <= address < end for start, end in self.text_ranges)
+
+    def intersects(self, start: int, end: int) -> bool:
+        """Tell whether the object's text has an address in [start, end)."""
+        return any(low < end and start < high for low, high in self.text_ranges)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Specification:
+    """A rule: functions that match ``function`` in objects that match ``soname`` go to ``target``.
+
+    ``soname`` is the pattern after the replacement of synonyms. ``order`` tells who came first.
+    ``global_only`` restricts the rule to global symbols and spares the dynamic linker. ``owner`` is None
+    for a hardwired rule.
+    """
+
+    order: int
+    kind: Kind
+    soname: str
+    function: str
+    target: int
+    size: int = 0
+    tag: int = 0
+    priority: int = 0
+    global_only: bool = False
+    target_name: str = UNKNOWN
+    owner: CodeObject | None = None
+
+    def wants(self, obj: CodeObject) -> bool:
+        """Tell whether the rule looks for functions in ``obj`` at all."""
+        if self.global_only and obj.is_dynamic_linker:
+            return False
+        return compile_pattern(self.soname)(obj.soname)
+
+    def may_bind(self, address: int) -> bool:
+        """False where the binding would lead to itself or start inside the redirecting function."""
+        return not self.target <= address < self.target + max(self.size, 1)
+
+    def outranks(self, earlier: Specification) -> bool:
+        """Tell whether this later claim on an address takes it from the ``earlier`` one."""
+        return self.tag == earlier.tag != 0 and self.priority > earlier.priority
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveBinding:
+    """A code address whose execution goes to ``target`` instead.
+
+    With ``is_ifunc`` the address is the resolver of an indirect function: the binding waits for the
+    functions that the resolver returns. ``symbol`` and ``soname`` describe the address, for reports.
+    """
+
+    address: int
+    target: int
+    kind: Kind
+    tag: int
+    priority: int
+    spec: Specification
+    symbol: str = UNKNOWN
+    soname: str = UNKNOWN
+    is_ifunc: bool = False
+
+
+class Verdict(enum.Enum):
+    """What happened to the newcomer of two claims on one address."""
+
+    CONFLICT = "conflict"
+    PREFERRED = "preferred"
+    LOWER = "lower"
+    DUPLICATE = "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two claims on one address, ``old`` before ``new`` in the order of specifications."""
+
+    verdict: Verdict
+    old: ActiveBinding
+    new: ActiveBinding

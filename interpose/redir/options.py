@@ -1,0 +1,69 @@
+"""The values of ``--soname-synonyms`` and ``--require-text-symbol``.
+
+Source: options.md, section 5; client-requests.md, section 7 (synonyms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from interpose.redir.patterns import compile_pattern
+
+SYNONYM_PREFIX = "VgSoSyn"
+DEFAULT_SYNONYM = "somalloc"
+
+
+class SonameRule(NamedTuple):
+    """What a soname pattern becomes after the replacement of synonyms."""
+
+    soname: str
+    global_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Synonyms:
+    """Soname patterns by synonym name."""
+
+    patterns: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, value: str) -> Synonyms:
+        """Parse ``name=pattern,...``; of two patterns for one name the first counts."""
+        patterns: dict[str, str] = {}
+        for item in value.split(","):
+            name, equals, pattern = item.partition("=")
+            if not equals:
+                if not item:
+                    continue
+                raise ValueError(f"'{item}' is not of the form synonym=pattern")
+            patterns.setdefault(name, pattern)
+        return cls(patterns)
+
+    def resolve(self, soname: str) -> SonameRule | None:
+        """Return the pattern that stands for ``soname``; None (an unknown synonym) drops the rule."""
+        if not soname.startswith(SYNONYM_PREFIX):
+            return SonameRule(soname, False)
+        name = soname[len(SYNONYM_PREFIX) :]
+        if name in self.patterns:
+            return SonameRule(self.patterns[name], False)
+        return SonameRule("*", True) if name == DEFAULT_SYNONYM else None
+
+
+class RequiredText(NamedTuple):
+    """Objects that match ``soname`` must have a text symbol that matches ``function``."""
+
+    soname: str
+    function: str
+
+    @classmethod
+    def parse(cls, value: str) -> RequiredText:
+        """Parse ``:soname-pattern:function-pattern``, whose first character is the separator."""
+        parts = value[1:].split(value[0]) if value else []
+        if len(parts) != 2 or not all(parts):
+            raise ValueError(f"'{value}' is not of the form :sonamepatt:fnnamepatt")
+        return cls(*parts)
+
+    def applies_to(self, soname: str) -> bool:
+        return compile_pattern(self.soname)(soname)

@@ -1,0 +1,422 @@
+"""The redirection state: which specifications are known, and which bindings follow from them.
+
+Source: Valgrind manual, core advanced, sections 3.3.3 and 3.3.4; client-requests.md, section 7.
+
+The set of active bindings is a function of the mapped objects (in the order of their mapping), the
+hardwired rules and the reported targets of indirect functions:
+
+- A specification claims every address at which a matching symbol starts. Claims on an address are judged in
+  the order in which their specifications became known: the first holds, until one of the same non-zero
+  class tag with a higher priority comes.
+- An address that is the resolver of an indirect function is not bound itself: the winner of its claims goes
+  on to claim the functions that the resolver was seen to return.
+
+Each event recomputes only the addresses whose claims it touched.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from interpose.redir import trace
+from interpose.redir.change import Change, Message, MissingText
+from interpose.redir.index import SymbolIndex
+from interpose.redir.model import UNKNOWN, ActiveBinding, CodeObject, Conflict, Specification, Verdict
+from interpose.redir.options import RequiredText, Synonyms
+from interpose.zenc import Kind, NotRedirectNameError, RedirectName, ReservedSonameError, ZencError, parse
+
+_REDIRECT_PREFIX = "_vg"
+
+
+@dataclass(slots=True)
+class _Update:
+    """What an event has touched so far."""
+
+    dirty: set[int] = field(default_factory=set)
+    notes: list[Message] = field(default_factory=list)
+    specs_added: list[Specification] = field(default_factory=list)
+    specs_removed: list[Specification] = field(default_factory=list)
+    missing: list[MissingText] = field(default_factory=list)
+    added: list[ActiveBinding] = field(default_factory=list)
+    removed: list[ActiveBinding] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+
+
+def _range_start(entry: tuple[int, int, CodeObject]) -> int:
+    return entry[0]
+
+
+def _spec_order(spec: Specification) -> int:
+    return spec.order
+
+
+def _verdict(earlier: Specification, later: Specification) -> Verdict:
+    if later.outranks(earlier):
+        return Verdict.PREFERRED
+    if later.tag == earlier.tag != 0:
+        return Verdict.LOWER if later.priority < earlier.priority else Verdict.DUPLICATE
+    return Verdict.CONFLICT
+
+
+class RedirState:
+    """Specifications and active bindings. Every method that alters the state returns a `Change`."""
+
+    def __init__(self, synonyms: Synonyms | None = None, required: Iterable[RequiredText] = ()) -> None:
+        self._synonyms = synonyms or Synonyms()
+        self._required = tuple(required)
+        self._next_order = 0
+        self._indexes: dict[CodeObject, SymbolIndex] = {}  # in the order of mapping
+        self._specs: dict[Specification, None] = {}  # an ordered set
+        # Claims from symbols: address -> specification -> name of the matching symbol.
+        self._claims: dict[int, dict[Specification, str]] = {}
+        self._claimed_by: dict[Specification, set[int]] = {}
+        self._claimed_in: dict[CodeObject, set[int]] = {}
+        self._fixed: set[int] = set()  # addresses bound for good; they may lie in any object or in none
+        self._text: list[tuple[int, int, CodeObject]] = []  # sorted ranges, which never overlap
+        # Reported targets of indirect functions, both ways.
+        self._targets: dict[int, set[int]] = {}
+        self._resolvers_of: dict[int, set[int]] = {}
+        # All claims on an address at its last judgement: they tell a new conflict from one already shown.
+        self._judged: dict[int, tuple[Specification, ...]] = {}
+        self._bindings: dict[int, ActiveBinding] = {}
+        self._pending: dict[int, ActiveBinding] = {}
+
+    # -- What is known -----------------------------------------------------------------------------
+
+    @property
+    def active(self) -> Mapping[int, ActiveBinding]:
+        """The bindings in effect, by address."""
+        return MappingProxyType(self._bindings)
+
+    @property
+    def pending_ifuncs(self) -> Mapping[int, ActiveBinding]:
+        """The resolvers of redirected indirect functions, by address; their results are to be reported."""
+        return MappingProxyType(self._pending)
+
+    @property
+    def specifications(self) -> tuple[Specification, ...]:
+        """All specifications, in the order in which they became known."""
+        return tuple(self._specs)
+
+    @property
+    def objects(self) -> tuple[CodeObject, ...]:
+        """All mapped objects, in the order of their mapping."""
+        return tuple(self._indexes)
+
+    def object_at(self, address: int) -> CodeObject | None:
+        """Return the object whose text contains ``address``."""
+        where = bisect_right(self._text, address, key=_range_start) - 1
+        if where < 0:
+            return None
+        _, end, obj = self._text[where]
+        return obj if address < end else None
+
+    def ifunc_targets(self, resolver: ActiveBinding | int) -> tuple[int, ...]:
+        """Return the functions that a resolver was seen to return, ascending."""
+        address = resolver if isinstance(resolver, int) else resolver.address
+        return tuple(sorted(self._targets.get(address, ())))
+
+    def trace_lines(self, reason: trace.Reason) -> list[str]:
+        """Return what ``--trace-redir=yes`` prints after an event, without line prefixes."""
+        bindings = [*self._bindings.values(), *self._pending.values()]
+        return trace.state_lines(reason, self._indexes, self._specs, bindings)
+
+    # -- Events ------------------------------------------------------------------------------------
+
+    def add_object(self, obj: CodeObject) -> Change:
+        """Take note of a mapped object: its specifications, and its functions as targets of all others.
+
+        A mapping over known text implies that this was unmapped.
+        """
+        update = _Update()
+        for start, end in obj.text_ranges:
+            self._drop_range(start, end, update)
+        index = SymbolIndex(obj)
+        known = tuple(self._specs)
+        self._indexes[obj] = index
+        self._claimed_in[obj] = set()
+        self._text += [(start, end, obj) for start, end in obj.text_ranges]
+        self._text.sort(key=_range_start)
+        update.dirty.update(filter(obj.contains, self._fixed))
+        for spec in known:
+            self._claim(spec, obj, index, update)
+        for spec in self._read_specifications(obj, index, update):
+            self._add_specification(spec, update)
+        for required in self._required:
+            if required.applies_to(obj.soname) and not index.find(required.function):
+                update.missing.append(MissingText(obj, required))
+        return self._settle(update)
+
+    def remove_object(self, obj: CodeObject) -> Change:
+        """Forget an unmapped object; raise KeyError if it is not known."""
+        if obj not in self._indexes:
+            raise KeyError(f"{obj.path} is not mapped")
+        update = _Update()
+        self._drop_object(obj, update)
+        return self._settle(update)
+
+    def remove_range(self, start: int, end: int) -> Change:
+        """Forget every object with text in [start, end), also one that goes only in part."""
+        update = _Update()
+        self._drop_range(start, end, update)
+        return self._settle(update)
+
+    def add_specification(
+        self,
+        soname: str,
+        function: str,
+        target: int,
+        *,
+        kind: Kind = Kind.REPLACE,
+        tag: int = 0,
+        priority: int = 0,
+        size: int = 0,
+        target_name: str = UNKNOWN,
+    ) -> Change:
+        """Add a hardwired rule, one that no object carries. An unknown synonym as soname drops it.
+
+        Raises ValueError for a class tag or priority out of range.
+        """
+        update = _Update()
+        name = RedirectName(kind, soname, function, tag, priority)
+        spec = self._specification(name, target, size, target_name, None)
+        if spec is not None:
+            self._add_specification(spec, update)
+        return self._settle(update)
+
+    def bind_address(
+        self, address: int, target: int, *, kind: Kind = Kind.REPLACE, target_name: str = UNKNOWN
+    ) -> Change:
+        """Bind an address that no symbol names, for good (the functions of the vsyscall page)."""
+        update = _Update()
+        spec = Specification(self._take_order(), kind, "", "", target, target_name=target_name)
+        if spec.may_bind(address):
+            self._claims.setdefault(address, {})[spec] = UNKNOWN
+            self._fixed.add(address)
+            update.dirty.add(address)
+        return self._settle(update)
+
+    def add_ifunc_target(self, resolver: int, target: int) -> Change:
+        """Take note that the resolver at an address returned ``target``.
+
+        Any resolver may be reported: one that no rule claims yet is remembered for rules that come later.
+        """
+        update = _Update()
+        if target not in self._targets.get(resolver, ()) and self.object_at(resolver) is not None:
+            self._targets.setdefault(resolver, set()).add(target)
+            self._resolvers_of.setdefault(target, set()).add(resolver)
+            update.dirty.add(target)
+            pending = self._pending.get(resolver)
+            if pending is not None and pending.spec.may_bind(target):
+                update.notes.append(trace.ifunc_target_message(resolver, target, pending))
+        return self._settle(update)
+
+    # -- Specifications and claims -----------------------------------------------------------------
+
+    def _take_order(self) -> int:
+        self._next_order += 1
+        return self._next_order
+
+    def _read_specifications(
+        self, obj: CodeObject, index: SymbolIndex, update: _Update
+    ) -> Iterable[Specification]:
+        seen: set[tuple[str, int]] = set()  # .symtab and .dynsym both list a global symbol
+        for hit in index.candidates(_REDIRECT_PREFIX):
+            symbol = hit.symbol.name.partition("@")[0]
+            if (symbol, hit.address) in seen:
+                continue
+            seen.add((symbol, hit.address))
+            if hit.symbol.is_ifunc:
+                text = f"WARNING: redirect symbol is an indirect function -- ignoring it: {symbol}"
+                update.notes.append(Message(1, text))
+                continue
+            try:
+                name = parse(symbol)
+            except NotRedirectNameError:
+                continue
+            except ReservedSonameError as error:
+                update.notes.append(Message(0, str(error)))
+                continue
+            except ZencError:
+                update.notes.append(Message(0, f"m_demangle: error Z-demangling: {symbol}"))
+                continue
+            spec = self._specification(name, hit.address, hit.symbol.size, name.function, obj)
+            if spec is not None:
+                yield spec
+
+    def _specification(
+        self, name: RedirectName, target: int, size: int, target_name: str, owner: CodeObject | None
+    ) -> Specification | None:
+        """Return the rule that ``name`` states for ``target``; None where it names an unknown synonym."""
+        rule = self._synonyms.resolve(name.soname)
+        if rule is None:
+            return None
+        return Specification(
+            order=self._take_order(),
+            kind=name.kind,
+            soname=rule.soname,
+            function=name.function,
+            target=target,
+            size=size,
+            tag=name.tag,
+            priority=name.priority,
+            global_only=rule.global_only,
+            target_name=target_name,
+            owner=owner,
+        )
+
+    def _add_specification(self, spec: Specification, update: _Update) -> None:
+        self._specs[spec] = None
+        self._claimed_by[spec] = set()
+        update.specs_added.append(spec)
+        for obj, index in self._indexes.items():
+            self._claim(spec, obj, index, update)
+
+    def _claim(self, spec: Specification, obj: CodeObject, index: SymbolIndex, update: _Update) -> None:
+        if not spec.wants(obj):
+            return
+        for hit in index.find(spec.function):
+            address = hit.address
+            if (spec.global_only and not hit.symbol.is_global) or not spec.may_bind(address):
+                continue
+            claims = self._claims.setdefault(address, {})
+            if spec not in claims:  # an alias of a function that the rule has claimed
+                claims[spec] = hit.name
+                self._claimed_by[spec].add(address)
+                self._claimed_in[obj].add(address)
+                update.dirty.add(address)
+
+    def _drop_range(self, start: int, end: int, update: _Update) -> None:
+        for obj in [obj for obj in self._indexes if obj.intersects(start, end)]:
+            self._drop_object(obj, update)
+        for target in [target for target in self._resolvers_of if start <= target < end]:
+            self._drop_target(target, update)
+
+    def _drop_object(self, obj: CodeObject, update: _Update) -> None:
+        for spec in [spec for spec in self._specs if spec.owner is obj]:
+            del self._specs[spec]
+            update.specs_removed.append(spec)
+            for address in self._claimed_by.pop(spec):
+                self._drop_claim(address, spec, update)
+        for address in self._claimed_in.pop(obj):
+            for spec in tuple(self._claims.get(address, ())):
+                if spec in self._claimed_by:  # bindings of fixed addresses survive what is mapped there
+                    self._claimed_by[spec].discard(address)
+                    self._drop_claim(address, spec, update)
+        for resolver in [resolver for resolver in self._targets if obj.contains(resolver)]:
+            for target in self._targets.pop(resolver):
+                resolvers = self._resolvers_of[target]
+                resolvers.discard(resolver)
+                if not resolvers:
+                    del self._resolvers_of[target]
+                update.dirty.add(target)
+        for target in [target for target in self._resolvers_of if obj.contains(target)]:
+            self._drop_target(target, update)
+        update.dirty.update(filter(obj.contains, self._fixed))
+        del self._indexes[obj]
+        self._text = [entry for entry in self._text if entry[2] is not obj]
+
+    def _drop_claim(self, address: int, spec: Specification, update: _Update) -> None:
+        claims = self._claims[address]
+        if claims.pop(spec, None) is not None:
+            update.dirty.add(address)
+        if not claims:
+            del self._claims[address]
+
+    def _drop_target(self, target: int, update: _Update) -> None:
+        for resolver in self._resolvers_of.pop(target):
+            targets = self._targets[resolver]
+            targets.discard(target)
+            if not targets:
+                del self._targets[resolver]
+        update.dirty.add(target)
+
+    # -- Judgement ---------------------------------------------------------------------------------
+
+    def _is_resolver(self, address: int) -> bool:
+        obj = self.object_at(address)
+        return obj is not None and address in self._indexes[obj].resolvers
+
+    def _settle(self, update: _Update) -> Change:
+        """Judge every dirty address anew and return what came of the event."""
+        resolvers = sorted(filter(self._is_resolver, update.dirty))
+        for resolver in resolvers:
+            before = self._pending.get(resolver)
+            self._judge(resolver, self._claims.get(resolver, {}), True, update)
+            after = self._pending.get(resolver)
+            if (before and before.spec) is not (after and after.spec):
+                update.dirty.update(self._targets.get(resolver, ()))
+        for address in sorted(update.dirty.difference(resolvers)):
+            # A resolver that went with its object is judged here, as an address without claims.
+            if not self._is_resolver(address):
+                self._judge(address, self._claims_through_resolvers(address), False, update)
+        return Change(
+            added=tuple(b for b in update.added if not b.is_ifunc),
+            removed=tuple(b for b in update.removed if not b.is_ifunc),
+            ifunc_added=tuple(b for b in update.added if b.is_ifunc),
+            ifunc_removed=tuple(b for b in update.removed if b.is_ifunc),
+            specs_added=tuple(update.specs_added),
+            specs_removed=tuple(update.specs_removed),
+            conflicts=tuple(update.conflicts),
+            messages=tuple(update.notes),
+            missing=tuple(update.missing),
+        )
+
+    def _claims_through_resolvers(self, address: int) -> dict[Specification, str]:
+        """Return all claims on an address: from symbols, and from resolvers that returned it."""
+        claims = dict(self._claims.get(address, {}))
+        for resolver in self._resolvers_of.get(address, ()):
+            pending = self._pending.get(resolver)
+            if pending is not None and pending.spec not in claims and pending.spec.may_bind(address):
+                claims[pending.spec] = self._name_at(address)
+        return claims
+
+    def _name_at(self, address: int) -> str:
+        obj = self.object_at(address)
+        return UNKNOWN if obj is None else self._indexes[obj].name_at(address)
+
+    def _judge(
+        self, address: int, claims: Mapping[Specification, str], is_ifunc: bool, update: _Update
+    ) -> None:
+        ranked = tuple(sorted(claims, key=_spec_order))
+        fresh = set(ranked).difference(self._judged.pop(address, ()))
+        new: ActiveBinding | None = None
+        if ranked:
+            self._judged[address] = ranked
+            obj = self.object_at(address)
+            soname = UNKNOWN if obj is None else obj.soname
+            winner = ranked[0]
+            for rival in ranked[1:]:
+                verdict = _verdict(winner, rival)
+                if rival in fresh or winner in fresh:
+                    conflict = Conflict(
+                        verdict,
+                        self._binding(address, winner, claims[winner], soname, is_ifunc),
+                        self._binding(address, rival, claims[rival], soname, is_ifunc),
+                    )
+                    update.conflicts.append(conflict)
+                    update.notes += trace.conflict_messages(conflict)
+                if verdict is Verdict.PREFERRED:
+                    winner = rival
+            new = self._binding(address, winner, claims[winner], soname, is_ifunc)
+        old = self._bindings.pop(address, None) or self._pending.pop(address, None)
+        if new is not None:
+            (self._pending if is_ifunc else self._bindings)[address] = new
+        if old == new:
+            return
+        if old is not None:
+            update.removed.append(old)
+        if new is not None:
+            update.added.append(new)
+            update.notes += trace.added_messages(new)
+
+    @staticmethod
+    def _binding(
+        address: int, spec: Specification, symbol: str, soname: str, is_ifunc: bool
+    ) -> ActiveBinding:
+        return ActiveBinding(
+            address, spec.target, spec.kind, spec.tag, spec.priority, spec, symbol, soname, is_ifunc
+        )

@@ -1,0 +1,111 @@
+"""Text about redirections: ``--trace-redir=yes`` and the lines that ``-v`` shows.
+
+Source: output.md, section 10, and the same output of Valgrind 3.19, observed (order of the tables,
+truncation of names to their columns). Lines come without the prefix (``--PID-- `` or ``==PID== ``); the
+caller adds it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from interpose.redir.change import Message, MissingText
+from interpose.redir.model import ActiveBinding, CodeObject, Conflict, Specification, Verdict
+
+_VERDICTS: dict[Verdict, tuple[int, str]] = {
+    Verdict.CONFLICT: (1, "WARNING: new redirection conflicts with existing -- ignoring it"),
+    Verdict.PREFERRED: (1, "Preferring higher priority redirection:"),
+    Verdict.LOWER: (2, "Ignoring lower priority redirection:"),
+    Verdict.DUPLICATE: (2, "Ignoring duplicate redirection:"),
+}
+
+
+class Reason(enum.Enum):
+    """The event after which the state is printed; the value is what the header says."""
+
+    INITIALISE = "VG_(redir_initialise)"
+    NEW_OBJECT = "VG_(redir_notify_new_DebugInfo)"
+    DELETED_OBJECT = "VG_(redir_notify_delete_DebugInfo)"
+
+
+def specification_line(spec: Specification) -> str:
+    scope = "G" if spec.global_only else "L"
+    return (
+        f"     {spec.soname:<25.25s} {spec.function:<30.30s} {spec.kind.value}{scope}-> "
+        f"({spec.tag:04d}.{spec.priority:d}) 0x{spec.target:08x}"
+    )
+
+
+def binding_line(binding: ActiveBinding) -> str:
+    return (
+        f"0x{binding.address:08x} ({binding.symbol:<20.20s}) {binding.kind.value}-> "
+        f"({binding.tag:04d}.{binding.priority:d}) 0x{binding.target:08x} {binding.spec.target_name}"
+    )
+
+
+def state_lines(
+    reason: Reason,
+    objects: Iterable[CodeObject],
+    specs: Iterable[Specification],
+    bindings: Iterable[ActiveBinding],
+) -> list[str]:
+    """Return the whole block of ``--trace-redir=yes``: newest object and newest specification first."""
+    newest_first = sorted(specs, key=_owner_order, reverse=True)
+    by_owner = {owner: list(group) for owner, group in groupby(newest_first, key=lambda spec: spec.owner)}
+    lines = ["<<", f"   ------ REDIR STATE after {reason.value} ------"]
+    for obj in reversed(list(objects)):
+        lines.append(f"   TOPSPECS of soname {obj.soname} filename {obj.path}")
+        lines += map(specification_line, by_owner.get(obj, ()))
+    if None in by_owner:
+        lines.append("   TOPSPECS of soname (hardwired)")
+        lines += map(specification_line, by_owner[None])
+    lines.append("   ------ ACTIVE ------")
+    lines += [f"    {binding_line(b)}" for b in sorted(bindings, key=lambda b: b.address)]
+    lines.append(">>")
+    return lines
+
+
+def _owner_order(spec: Specification) -> tuple[bool, int]:
+    # Hardwired rules may be injected between two objects, yet form one table.
+    return spec.owner is not None, spec.order
+
+
+def first_use_line(binding: ActiveBinding) -> str:
+    """Return what ``-v`` prints when a redirected address is executed for the first time."""
+    return (
+        f"REDIR: 0x{binding.address:x} ({binding.soname}:{binding.symbol}) "
+        f"redirected to 0x{binding.target:x} ({binding.spec.target_name})"
+    )
+
+
+def conflict_messages(conflict: Conflict) -> Iterator[Message]:
+    level, text = _VERDICTS[conflict.verdict]
+    yield Message(level, text)
+    yield Message(level, f"    old: {binding_line(conflict.old)}", debug=True)
+    yield Message(level, f"    new: {binding_line(conflict.new)}", debug=True)
+
+
+def added_messages(binding: ActiveBinding) -> Iterator[Message]:
+    yield Message(2, "Adding active redirection:")
+    yield Message(2, f"    new: {binding_line(binding)}", debug=True)
+
+
+def ifunc_target_message(resolver: int, target: int, binding: ActiveBinding) -> Message:
+    return Message(
+        2,
+        f"Adding redirect for indirect function 0x{resolver:x} from 0x{target:x} -> 0x{binding.target:x}",
+        debug=True,
+    )
+
+
+def missing_text_lines(missing: MissingText) -> list[str]:
+    """Return the fatal text of ``--require-text-symbol``; an empty line precedes, ``valgrind: `` prefixes."""
+    return [
+        " Fatal error at when loading library with soname",
+        f"    {missing.obj.soname}",
+        " Cannot find any text symbol with a name that matches the pattern",
+        f"    {missing.required.function}",
+        " as required by a --require-text-symbol= specification.",
+    ]

@@ -1,0 +1,66 @@
+"""Z-encoding of arbitrary names in C identifiers.
+
+Source: Valgrind manual, core advanced, section 3.3.2; the full escape table is that of the Valgrind 3.27
+interface (``client-requests.md, section 7``).
+"""
+
+from __future__ import annotations
+
+import re
+
+ESCAPES: dict[str, str] = {
+    "a": "*",
+    "c": ":",
+    "d": ".",
+    "h": "-",
+    "p": "+",
+    "s": " ",
+    "u": "_",
+    "A": "@",
+    "D": "$",
+    "L": "(",
+    "P": "%",
+    "R": ")",
+    "S": "/",
+    "Z": "Z",
+}
+"""Letter after the escape character ``Z`` -> the character it stands for."""
+
+_ENCODE = str.maketrans({plain: "Z" + letter for letter, plain in ESCAPES.items()})
+_ESCAPE = re.compile(r"Z(.?)", re.DOTALL)
+
+
+class ZencError(ValueError):
+    """Anything wrong with a Z-encoded text or a redirect symbol name; ``text`` is the offender."""
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+
+class BadEscapeError(ZencError):
+    """A ``Z`` followed by no known escape letter."""
+
+
+def encode(text: str) -> str:
+    """Return the canonical Z-encoding of ``text``: every character that has an escape is escaped.
+
+    Characters without one (letters, digits, ``?`` and all others) stay literal.
+    """
+    return text.translate(_ENCODE)
+
+
+def decode(encoded: str) -> str:
+    """Return the text that ``encoded`` stands for; raise `BadEscapeError` at an unknown escape.
+
+    Accepts encodings that are not canonical (a literal ``_`` or ``.``), as symbol names use them.
+    """
+
+    def plain(match: re.Match[str]) -> str:
+        try:
+            return ESCAPES[match[1]]
+        except KeyError:
+            what = f"unknown escape 'Z{match[1]}'" if match[1] else "unfinished escape 'Z'"
+            raise BadEscapeError(f"{what} at offset {match.start()} of {encoded!r}", encoded) from None
+
+    return _ESCAPE.sub(plain, encoded)

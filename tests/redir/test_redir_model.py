@@ -1,0 +1,280 @@
+"""Random maps and unmaps: the incremental state must equal a recomputation from nothing.
+
+The oracle below shares no code with the package but the data classes that carry input and the parser of
+names, which has tests of its own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interpose.redir import Change, CodeObject, RedirState, Symbol, Synonyms
+from interpose.zenc import NotRedirectNameError, parse
+
+PAGE = 0x1000
+SLOTS = 4
+STEP = 0x40
+OFFSETS = range(0, 0x100, STEP)
+# Few names and many patterns that take most of them: what is to be tested is how claims meet.
+SONAMES = ["liba.so", "liba.so.1", "NONE", "ld-linux.so.2"]
+COMMON_SONAMES = ["Za", "libaZdsoZa"]
+RARE_SONAMES = ["NONE", "lib?Zdso", "VgSoSynsomalloc", "VgSoSynalias", "VgSoSynno"]
+FUNCTIONS = ["f", "g", "f@V1", "g@@V2", "fg"]
+COMMON_FUNCTIONS = ["f", "f?", "Za"]
+RARE_FUNCTIONS = ["g", "fZa", "h", "ZaZAZa", "fZAV1", "gZAZAV2"]
+CLASSES = ["11110", "11111", "11112", "22220", "00000"]
+SYNONYMS = {"alias": "liba*"}
+
+
+class Rule(NamedTuple):
+    """What the oracle knows of a specification."""
+
+    number: int
+    soname: str
+    function: str
+    target: int
+    size: int
+    tag: int
+    priority: int
+    global_only: bool
+
+
+def wild(pattern: str, text: str) -> bool:
+    if not pattern:
+        return not text
+    if pattern[0] == "*":
+        return wild(pattern[1:], text) or (text != "" and wild(pattern, text[1:]))
+    return text != "" and pattern[0] in ("?", text[0]) and wild(pattern[1:], text[1:])
+
+
+class Oracle:
+    """Everything that was announced, and the bindings that follow from it by brute force."""
+
+    def __init__(self) -> None:
+        self.history: list[CodeObject | Rule] = []  # in order; rules are the hardwired ones
+        self.reported: set[tuple[int, int]] = set()
+
+    @property
+    def objects(self) -> list[CodeObject]:
+        return [item for item in self.history if isinstance(item, CodeObject)]
+
+    def unmap(self, start: int, end: int) -> None:
+        gone = [obj for obj in self.objects if any(lo < end and start < hi for lo, hi in obj.text_ranges)]
+        self.history = [item for item in self.history if item not in gone]
+        holes = [(start, end), *(r for obj in gone for r in obj.text_ranges)]
+        self.reported = {
+            pair for pair in self.reported if not any(lo <= a < hi for a in pair for lo, hi in holes)
+        }
+
+    def inside(self, obj: CodeObject, symbol: Symbol) -> bool:
+        address = symbol.address + obj.load_bias
+        return symbol.is_text and any(lo <= address < hi for lo, hi in obj.text_ranges)
+
+    def rules(self) -> list[Rule]:
+        found: list[Rule] = []
+        for item in self.history:
+            if isinstance(item, Rule):
+                found.append(item._replace(number=len(found)))
+                continue
+            seen = set()
+            for symbol in item.symbols:
+                key = (symbol.name, symbol.address)
+                if not self.inside(item, symbol) or symbol.is_ifunc or key in seen:
+                    continue
+                seen.add(key)
+                try:
+                    name = parse(symbol.name)
+                except NotRedirectNameError:
+                    continue
+                soname, global_only = name.soname, False
+                if soname.startswith("VgSoSyn"):
+                    if soname == "VgSoSynsomalloc":
+                        soname, global_only = "*", True
+                    elif soname[7:] in SYNONYMS:
+                        soname = SYNONYMS[soname[7:]]
+                    else:
+                        continue
+                target = symbol.address + item.load_bias
+                found.append(
+                    Rule(
+                        len(found),
+                        soname,
+                        name.function,
+                        target,
+                        symbol.size,
+                        name.tag,
+                        name.priority,
+                        global_only,
+                    )
+                )
+        return found
+
+    @staticmethod
+    def matches(rule: Rule, obj: CodeObject, symbol: Symbol) -> bool:
+        if rule.global_only and (not symbol.is_global or wild("ld*.so*", obj.soname)):
+            return False
+        name = symbol.name if "@" in rule.function else symbol.name.split("@")[0]
+        if "@" in rule.function and "@" not in symbol.name:
+            return False
+        return wild(rule.soname, obj.soname) and wild(rule.function, name)
+
+    @staticmethod
+    def winner(rules: set[Rule]) -> Rule | None:
+        holder: Rule | None = None
+        for rule in sorted(rules):
+            if holder is None or (
+                rule.tag == holder.tag and rule.tag > 0 and rule.priority > holder.priority
+            ):
+                holder = rule
+        return holder
+
+    def bindings(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Return the active bindings and the pending resolvers, address to target."""
+        claims: dict[int, set[Rule]] = {}
+        resolvers: set[int] = set()
+        for obj in self.objects:
+            for symbol in filter(lambda s, o=obj: self.inside(o, s), obj.symbols):
+                address = symbol.address + obj.load_bias
+                if symbol.is_ifunc:
+                    resolvers.add(address)
+                for rule in self.rules():
+                    spared = rule.target <= address < rule.target + max(1, rule.size)
+                    if not spared and self.matches(rule, obj, symbol):
+                        claims.setdefault(address, set()).add(rule)
+        pending = {a: w for a in resolvers if (w := self.winner(claims.pop(a, set())))}
+        for resolver, target in self.reported:
+            rule = pending.get(resolver)
+            if rule is None or target in resolvers:
+                continue
+            if not rule.target <= target < rule.target + max(1, rule.size):
+                claims.setdefault(target, set()).add(rule)
+        active = {a: w.target for a, rules in claims.items() if (w := self.winner(rules))}
+        return active, {a: rule.target for a, rule in pending.items()}
+
+
+def redirect_names() -> st.SearchStrategy[str]:
+    return st.builds(
+        "_vg{}{}ZZ_{}_{}".format,
+        st.sampled_from("rw"),
+        st.sampled_from(CLASSES),
+        st.sampled_from(COMMON_SONAMES) | st.sampled_from(RARE_SONAMES),
+        st.sampled_from(COMMON_FUNCTIONS) | st.sampled_from(RARE_FUNCTIONS),
+    )
+
+
+SYMBOLS = st.builds(
+    Symbol,
+    name=st.sampled_from(FUNCTIONS) | redirect_names(),
+    address=st.sampled_from(OFFSETS).map(lambda offset: offset + 0x100),
+    size=st.sampled_from([0, STEP // 2, 2 * STEP]),
+    is_global=st.booleans(),
+    is_ifunc=st.sampled_from([False, False, False, True]),
+    is_text=st.sampled_from([True] * 7 + [False]),
+)
+
+
+def build(slot: int, half: bool, soname: str, symbols: list[Symbol]) -> CodeObject:
+    start = 0x100000 + slot * PAGE
+    ranges = (
+        [(start + 0x100, start + 0x200)] if half else [(start, start + 0x280), (start + 0x280, start + PAGE)]
+    )
+    return CodeObject(f"/slot{slot}", ranges, symbols, soname, start)
+
+
+OBJECTS = st.builds(
+    build,
+    st.integers(0, SLOTS - 1),
+    st.booleans(),
+    st.sampled_from(SONAMES),
+    st.lists(SYMBOLS, min_size=2, max_size=6),
+)
+ADDRESSES = st.builds(
+    lambda slot, offset: 0x100000 + slot * PAGE + 0x100 + offset,
+    st.integers(0, SLOTS - 1),
+    st.sampled_from(OFFSETS),
+)
+MAPS = st.tuples(st.just("map"), OBJECTS)
+IFUNCS = st.tuples(st.just("ifunc"), st.tuples(st.integers(0, 3), ADDRESSES))
+UNMAPS = st.tuples(st.just("unmap"), st.integers(0, SLOTS - 1))
+RANGES = st.tuples(st.just("range"), st.tuples(ADDRESSES, st.sampled_from([1, STEP, 2 * PAGE])))
+HARDWIRED = st.tuples(
+    st.just("hard"), st.tuples(st.sampled_from(["*", "liba.so*"]), st.sampled_from(["f", "f@*"]))
+)
+EVENTS = st.builds(
+    lambda first, then: first + then,
+    st.lists(MAPS, min_size=2, max_size=4),
+    st.lists(st.one_of(IFUNCS, MAPS, UNMAPS, RANGES, HARDWIRED), min_size=1, max_size=10),
+)
+
+
+def run_event(state: RedirState, oracle: Oracle, kind: str, data: object) -> Change | None:
+    """Tell both sides of one event; None if it does not apply."""
+    if kind == "map":
+        assert isinstance(data, CodeObject)
+        for start, end in data.text_ranges:
+            oracle.unmap(start, end)
+        oracle.history.append(data)
+        return state.add_object(data)
+    if kind == "unmap":
+        assert isinstance(data, int)
+        if not oracle.objects:
+            return None
+        obj = oracle.objects[data % len(oracle.objects)]
+        for start, end in obj.text_ranges:
+            oracle.unmap(start, end)
+        return state.remove_object(obj)
+    assert isinstance(data, tuple)
+    if kind == "range":
+        start, length = data
+        oracle.unmap(start, start + length)
+        return state.remove_range(start, start + length)
+    if kind == "ifunc":
+        which, target = data
+        known = [
+            s.address + o.load_bias
+            for o in oracle.objects
+            for s in o.symbols
+            if s.is_ifunc and oracle.inside(o, s)
+        ]
+        if not known:
+            return None
+        resolver = known[which % len(known)]
+        oracle.reported.add((resolver, target))
+        return state.add_ifunc_target(resolver, target)
+    soname, function = data
+    oracle.history.append(Rule(0, soname, function, 0x999, 0, 0, 0, False))
+    return state.add_specification(soname, function, 0x999)
+
+
+def apply(mirror: dict[int, int], added: tuple, removed: tuple) -> None:
+    for binding in removed:
+        assert mirror.pop(binding.address) == binding.target
+    for binding in added:
+        assert binding.address not in mirror
+        mirror[binding.address] = binding.target
+
+
+@settings(deadline=None, max_examples=500)
+@given(EVENTS)
+def test_incremental_state_equals_recomputation(events: list[tuple[str, object]]) -> None:
+    state, oracle = RedirState(Synonyms(SYNONYMS)), Oracle()
+    active: dict[int, int] = {}
+    pending: dict[int, int] = {}
+    for kind, data in events:
+        change = run_event(state, oracle, kind, data)
+        if change is None:
+            continue
+        apply(active, change.added, change.removed)
+        apply(pending, change.ifunc_added, change.ifunc_removed)
+        expected_active, expected_pending = oracle.bindings()
+        assert {a: b.target for a, b in state.active.items()} == expected_active
+        assert {a: b.target for a, b in state.pending_ifuncs.items()} == expected_pending
+        assert (active, pending) == (expected_active, expected_pending), "the changes add up to the state"
+        assert list(state.objects) == oracle.objects
+        assert [s.target for s in state.specifications] == [r.target for r in oracle.rules()]
+    for obj in state.objects:
+        state.remove_object(obj)
+    assert (state.active, state.pending_ifuncs, state.objects) == ({}, {}, ())
