@@ -30,8 +30,6 @@ static const struct rt_syscall_info table[] = {
 #undef SYS
 #undef SYS_AS
 
-/* Every argument list names the six arguments at most (checked by the compiler
- * for the separators it can see: one ':' each, counted in the tests). */
 const struct rt_syscall_info *rt_syscall_info(long nr) {
     if (nr < 0 || (u64)nr >= sizeof table / sizeof *table || table[nr].name == NULL)
         return NULL;
