@@ -241,6 +241,7 @@ class CoreOptions(Table):
         shown="none",
         metavar="<begin>,<end>",
         dynamic=True,
+        status=PLANNED,
     )
     show_error_list: str = Choice(
         "list errors and used suppressions at exit; all: suppressed errors too",
@@ -251,11 +252,14 @@ class CoreOptions(Table):
     show_error_list_yes: None = Flag(
         "the same as --show-error-list=yes", _show_error_list, name="-s", dynamic=True
     )
-    keep_debuginfo: bool = YesNo("keep the symbols of unloaded code")
+    keep_debuginfo: bool = YesNo("keep the symbols of unloaded code", status=PLANNED)
     show_below_main: bool = YesNo("show the frames below main", dynamic=True)
-    default_suppressions: bool = YesNo("load the installed suppressions", True)
+    default_suppressions: bool = YesNo("load the installed suppressions", True, status=PLANNED)
     suppressions: tuple[str, ...] = Repeated(
-        "suppress the errors described in <file>; may be repeated", metavar="<file>", dynamic=True
+        "suppress the errors described in <file>; may be repeated",
+        metavar="<file>",
+        dynamic=True,
+        status=PLANNED,
     )
     gen_suppressions: str = Choice(
         "print suppressions for the errors; yes asks at each",
@@ -264,9 +268,13 @@ class CoreOptions(Table):
         dynamic=True,
         list_words=True,
     )
-    input_fd: int = Integer("file descriptor that answers are read from", 0, 0, 1 << 30, shown="0=stdin")
+    input_fd: int = Integer(
+        "file descriptor that answers are read from", 0, 0, 1 << 30, shown="0=stdin", status=PLANNED
+    )
     dsymutil: bool = YesNo("macOS only", True, status=IGNORED)
-    max_stackframe: int = Integer("a larger change of the stack pointer is a switch of stacks", 2000000, 0)
+    max_stackframe: int = Integer(
+        "a larger change of the stack pointer is a switch of stacks", 2000000, 0, status=PLANNED
+    )
     main_stacksize: int = Integer(
         "stack size of the main thread in bytes", 0, 0, shown="min(max(current ulimit,1MB),16MB)"
     )
@@ -282,7 +290,7 @@ class CoreOptions(Table):
     )
     xtree_memory_file: str = FileName("its file", "xtmemory.kcg.%p", status=PLANNED)
     xtree_compress_strings: bool = YesNo("compress names in xtree files", True, status=PLANNED)
-    trace_malloc: bool = YesNo("show each call of the malloc family")
+    trace_malloc: bool = YesNo("show each call of the malloc family", status=PLANNED)
 
     # ---- section 5 -----------------------------------------------------------------------------
     fullpath_after: tuple[str, ...] = Repeated(
@@ -296,11 +304,12 @@ class CoreOptions(Table):
     debuginfo_server: tuple[str, int] | None = Parsed(
         "debug information server", parse_socket, metavar="ipaddr:port", status=IGNORED
     )
-    allow_mismatched_debuginfo: bool = YesNo(
-        "accept debug files that do not match their object", status=IGNORED
-    )
+    allow_mismatched_debuginfo: bool = YesNo("accept debug files that do not match their object")
     smc_check: str = Choice(
-        "where code that changes itself is expected", ("none", "stack", "all", "all-non-file"), "all-non-file"
+        "where code that changes itself is expected",
+        ("none", "stack", "all", "all-non-file"),
+        "all-non-file",
+        status=PLANNED,
     )
     read_inline_info: bool = YesNo(
         "show inlined calls in stack traces", False, shown="yes for memcheck, else no", metavar="yes|no"
@@ -314,8 +323,8 @@ class CoreOptions(Table):
         shown="$TMPDIR/vgdb-pipe or /tmp/vgdb-pipe",
         status=PLANNED,
     )
-    run_libc_freeres: bool = YesNo("free the memory of glibc at exit", True)
-    run_cxx_freeres: bool = YesNo("free the memory of libstdc++ at exit", True)
+    run_libc_freeres: bool = YesNo("free the memory of glibc at exit", True, status=PLANNED)
+    run_cxx_freeres: bool = YesNo("free the memory of libstdc++ at exit", True, status=PLANNED)
     sim_hints: frozenset[str] = Members(
         "unusual behaviours: lax-ioctls lax-doors fuse-compatible enable-outer "
         "no-inner-prefix no-nptl-pthread-stackcache fallback-llsc",
@@ -331,6 +340,7 @@ class CoreOptions(Table):
         (),
         allow_all=False,
         metavar="hint1,hint2,…",
+        status=PLANNED,
     )
     scheduling_quantum: int = Integer(
         "time slice in blocks; threads run in parallel here", 100000, 1, 1 << 31, dynamic=True, status=IGNORED
@@ -372,7 +382,6 @@ class CoreOptions(Table):
         "end the run if a matching object lacks the symbol",
         check=check_text_symbol,
         metavar=":soname:function",
-        status=PLANNED,
     )
     soname_synonyms: str = Text(
         "further sonames for replacements, such as somalloc=NONE",
@@ -380,7 +389,7 @@ class CoreOptions(Table):
         check=check_synonyms,
         metavar="syn1=pattern1,…",
     )
-    sigill_diagnostics: bool = YesNo("say which instruction was illegal", True)
+    sigill_diagnostics: bool = YesNo("say which instruction was illegal", True, status=PLANNED)
     max_threads: int = Integer("size of the table of threads; ours grows", 500, 1, 1 << 20, status=IGNORED)
     max_guard_pages: int = Integer("guard regions", 500, 0, 1 << 20, status=IGNORED)
     unw_stack_scan_thresh: int = Integer("other architectures only", 0, 0, 100, status=IGNORED)
@@ -395,6 +404,7 @@ class CoreOptions(Table):
         name="-d",
         dynamic=True,
         group="debugging options for all tools",
+        status=PLANNED,
     )
     stats: bool = YesNo("statistics at exit", dynamic=True)
     sanity_level: int = Integer("amount of self-checks", 1, 1, 4, status=IGNORED)
@@ -405,12 +415,12 @@ class CoreOptions(Table):
     )
     profile_flags: tuple[bool, ...] = Bits("profile blocks", dynamic=True, status=PLANNED)
     profile_interval: int = Integer("profile every so many event checks", 0, 0, status=PLANNED)
-    trace_notbelow: int = Integer("print stages from this block on", _MANY, 0, dynamic=True)
-    trace_notabove: int = Integer("print stages up to this block", 0, 0, dynamic=True)
-    trace_syscalls: bool = YesNo("show system calls", dynamic=True)
-    trace_signals: bool = YesNo("show the handling of signals", dynamic=True)
-    trace_symtab: bool = YesNo("show the reading of symbols", dynamic=True)
-    trace_symtab_patt: str = Text("only of objects whose name matches", "*", metavar="<patt>")
+    trace_notbelow: int = Integer("print stages from this block on", _MANY, 0, dynamic=True, status=PLANNED)
+    trace_notabove: int = Integer("print stages up to this block", 0, 0, dynamic=True, status=PLANNED)
+    trace_syscalls: bool = YesNo("show system calls", dynamic=True, status=PLANNED)
+    trace_signals: bool = YesNo("show the handling of signals", dynamic=True, status=PLANNED)
+    trace_symtab: bool = YesNo("show the reading of symbols", dynamic=True, status=PLANNED)
+    trace_symtab_patt: str = Text("only of objects whose name matches", "*", metavar="<patt>", status=PLANNED)
     trace_cfi: bool = YesNo("show call-frame information; none is used here", dynamic=True, status=IGNORED)
     debug_dump: str | None = Choice(
         "print debug information",
@@ -421,7 +431,7 @@ class CoreOptions(Table):
         list_words=True,
     )
     trace_redir: bool = YesNo("show the redirections after every change of code", dynamic=True)
-    trace_sched: bool = YesNo("show threads come and go", dynamic=True)
+    trace_sched: bool = YesNo("show threads come and go", dynamic=True, status=PLANNED)
     profile_heap: bool = YesNo("profile another implementation's own heap", status=IGNORED)
     core_redzone_size: int = Integer(
         "guard bytes of another implementation's own heap", 4, 0, 4096, status=IGNORED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,26 @@ def test_documentation_is_up_to_date():
     assert (DOCS / "options.md").read_text() == document(), (
         "python -m interpose.options.document > docs/options.md"
     )
+
+
+# Read already, though what they promise is not there yet.
+_CONSULTED_EARLY = {"--xml", "--track-origins"}
+_READ_BY_THE_PARSER = {"--command-line-only", "--tool"}
+
+
+@pytest.mark.parametrize("name", ["core", *tools.names()])
+def test_status_tells_whether_anything_reads_the_option(name):
+    """An option that nothing reads must not be said to work, nor one that is read to have no effect."""
+    package = Path(tools.__file__).parents[1]
+    text = "\n".join(path.read_text() for path in package.rglob("*.py"))
+    table = CoreOptions if name == "core" else tools.load(name).Options
+    owner = "core" if name == "core" else "(?:tool|options)"
+    wrong = {}
+    for option in table.options():
+        if not option.holds_value or option.name in _CONSULTED_EARLY | _READ_BY_THE_PARSER:
+            continue
+        if option.status == WORKS and not re.search(rf"\.{option.dest}\b", text):
+            wrong[option.name] = "is said to work, and nothing reads it"
+        if option.status == PLANNED and re.search(rf"\b{owner}\.{option.dest}\b", text):
+            wrong[option.name] = "is said to have no effect yet, and something reads it"
+    assert not wrong
