@@ -32,7 +32,8 @@ def library() -> str:
 
 def include() -> str:
     """The folder to give a compiler with ``-I`` for ``<interpose/…>``."""
-    installed = os.path.join(_PACKAGE, "include")
-    if os.path.isdir(installed):
-        return installed
-    return os.path.join(os.path.dirname(_PACKAGE), "include")
+    for folder in (_PACKAGE, os.path.dirname(_PACKAGE)):
+        headers = os.path.join(folder, "include")
+        if os.path.isdir(os.path.join(headers, "interpose")):
+            return headers
+    raise LaunchError("the installation is incomplete: the headers are missing")
