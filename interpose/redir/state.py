@@ -229,7 +229,7 @@ class RedirState:
             if (symbol, hit.address) in seen:
                 continue
             seen.add((symbol, hit.address))
-            if hit.symbol.is_ifunc:
+            if hit.address in index.resolvers:
                 text = f"WARNING: redirect symbol is an indirect function -- ignoring it: {symbol}"
                 update.notes.append(Message(1, text))
                 continue

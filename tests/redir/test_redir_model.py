@@ -82,7 +82,10 @@ class Oracle:
             seen = set()
             for symbol in item.symbols:
                 key = (symbol.name, symbol.address)
-                if not self.inside(item, symbol) or symbol.is_ifunc or key in seen:
+                resolver = any(
+                    s.address == symbol.address and s.is_ifunc and self.inside(item, s) for s in item.symbols
+                )
+                if not self.inside(item, symbol) or resolver or key in seen:
                     continue
                 seen.add(key)
                 try:
@@ -184,13 +187,8 @@ def build(slot: int, half: bool, soname: str, symbols: list[Symbol]) -> CodeObje
     return CodeObject(f"/slot{slot}", ranges, symbols, soname, start)
 
 
-OBJECTS = st.builds(
-    build,
-    st.integers(0, SLOTS - 1),
-    st.booleans(),
-    st.sampled_from(SONAMES),
-    st.lists(SYMBOLS, min_size=2, max_size=6),
-)
+SYMBOL_LISTS = st.lists(SYMBOLS, min_size=2, max_size=6)
+OBJECTS = st.builds(build, st.integers(0, SLOTS - 1), st.booleans(), st.sampled_from(SONAMES), SYMBOL_LISTS)
 ADDRESSES = st.builds(
     lambda slot, offset: 0x100000 + slot * PAGE + 0x100 + offset,
     st.integers(0, SLOTS - 1),
