@@ -1,0 +1,58 @@
+"""The freestanding products: where they lie, and that they need nobody."""
+
+from __future__ import annotations
+
+import pytest
+from elftools.elf.constants import P_FLAGS
+from elftools.elf.elffile import ELFFile
+from interpose.jit._native import lib
+
+from interpose import paths
+
+
+@pytest.fixture(params=[paths.RUNTIME, paths.STUBS])
+def product(request):
+    with open(paths.product(request.param), "rb") as file:
+        yield ELFFile(file)
+
+
+def undefined(elf: ELFFile) -> list[str]:
+    symbols = elf.get_section_by_name(".symtab")
+    assert symbols is not None
+    return [s.name for s in symbols.iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name]
+
+
+def test_no_symbol_is_undefined(product):
+    assert undefined(product) == []
+
+
+def test_no_page_is_writable_and_executable(product):
+    both = P_FLAGS.PF_W | P_FLAGS.PF_X
+    for segment in product.iter_segments():
+        if segment["p_type"] in ("PT_LOAD", "PT_GNU_STACK"):
+            assert segment["p_flags"] & both != both
+
+
+def test_no_interpreter_and_no_relocation(product):
+    assert not [s for s in product.iter_segments() if s["p_type"] == "PT_INTERP"]
+    assert not [s.name for s in product.iter_sections() if s["sh_type"] in ("SHT_REL", "SHT_RELA")]
+
+
+def test_runtime_lies_between_its_base_and_the_channel():
+    with open(paths.product(paths.RUNTIME), "rb") as file:
+        elf = ELFFile(file)
+        assert elf["e_type"] == "ET_EXEC"
+        loads = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
+        assert min(s["p_vaddr"] for s in loads) == lib.IP_RT_BASE
+        assert max(s["p_vaddr"] + s["p_memsz"] for s in loads) <= lib.IP_CHAN_BASE
+
+
+def test_stubs_are_a_shared_image_with_a_soname():
+    with open(paths.product(paths.STUBS), "rb") as file:
+        elf = ELFFile(file)
+        assert elf["e_type"] == "ET_DYN"
+        dynamic = elf.get_section_by_name(".dynamic")
+        assert [tag.soname for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_SONAME"] == [
+            "interpose-stubs"
+        ]
+        assert not [tag for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"]
