@@ -26,6 +26,15 @@ struct work { /* too large for the runtime stack */
     u32 n_lead;
 };
 
+void exec_free(struct tstate *ts) {
+    struct sig_priv *p = sig_priv(ts);
+    if (p->exec_work)
+        rt_free_pages(p->exec_work, sizeof(struct work));
+    if (p->exec_argv)
+        rt_free_pages(p->exec_argv, p->exec_argv_bytes);
+    p->exec_work = p->exec_argv = NULL;
+}
+
 struct exec_args {
     u64 argv, envp;
     int dirfd, flags;
@@ -210,7 +219,10 @@ static int place_fds(const int fds[N_FDS]) {
 
 static long traced(struct tstate *ts, const struct exec_args *x, struct work *w) {
     u32 argc = count_args(x->argv), skip = w->n_lead ? 1 : 0, rest = argc > skip ? argc - skip : 0;
+    struct sig_priv *p = sig_priv(ts);
     u64 bytes = (w->n_lead + rest + 1) * 8ull, *argv = rt_pages(bytes);
+    p->exec_argv = argv;
+    p->exec_argv_bytes = bytes;
     int fds[N_FDS];
     long r = 0;
     u32 n = 0;
@@ -220,10 +232,13 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
         argv[n++] = guest_word(x->argv + 8ull * (i + skip));
 
     rt_lock(&process_fd_lock);
-    if (ask(ts, w->program, w->lead, w->n_lead, x->argv) != 1) {
+    bool wanted = ask(ts, w->program, w->lead, w->n_lead, x->argv) == 1;
+    if (wanted)
+        process_receive_fds(fds, N_FDS);
+    rt_unlock(&process_fd_lock); /* now: a vfork child leaves the lock to its parent */
+    if (!wanted) {
         r = native(ts, x, w->path);
     } else {
-        process_receive_fds(fds, N_FDS);
         int base = place_fds(fds);
         for (int i = 0; i < N_FDS; i++)
             sys1(__NR_close, fds[i]);
@@ -236,8 +251,6 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
         }
     }
     tell_failed(ts, r);
-    rt_unlock(&process_fd_lock);
-    rt_free_pages(argv, bytes);
     return r;
 }
 
@@ -274,6 +287,7 @@ static bool path_from_here(struct work *w, const struct exec_args *x, char *out)
 
 static long exec_any(struct tstate *ts, const struct exec_args *x, u64 guest_path) {
     struct work *w = rt_pages(sizeof *w);
+    sig_priv(ts)->exec_work = w;
     char *here = w->script[SCRIPT_LEVELS - 1]; /* free until the last level is resolved */
     long r = rt_strncpy_from(w->path, guest_path, PATH_SIZE);
     if (r < 0)
@@ -286,14 +300,12 @@ static long exec_any(struct tstate *ts, const struct exec_args *x, u64 guest_pat
         /* Most likely it fails (a search of PATH), or it is no one's business. */
         r = native(ts, x, w->path);
     } else {
-        rt_lock(&process_fd_lock);
-        (void)ask(ts, here, NULL, 0, x->argv);
+        (void)ask(ts, here, NULL, 0, x->argv); /* its answer is 0: no descriptors come */
         r = native(ts, x, w->path);
         tell_failed(ts, r);
-        rt_unlock(&process_fd_lock);
     }
 out:
-    rt_free_pages(w, sizeof *w);
+    exec_free(ts);
     return r;
 }
 

@@ -128,6 +128,10 @@ struct sig_priv {
     struct sig_vsave *vsave;
     u32 vsave_next;
     u32 own_table;   /* table is to be freed with the thread                  */
+    /* What an exec needs until the kernel has read it.  If it succeeds in a
+     * vfork child, only the parent is left to free it. */
+    void *exec_work, *exec_argv;
+    u64 exec_argv_bytes;
 };
 enum { SIG_FAULT_NONE, SIG_FAULT_GUEST, SIG_FAULT_SHADOW };
 #define SIG_PRIV_OFFSET 2048
@@ -197,9 +201,12 @@ struct clone_request {
 /* The kernel's call for rq, in the form the guest used (clone3 or clone). */
 long clone_call(const struct clone_request *rq, u64 rq_size, struct tstate *child);
 
+/* ---- exec.c ------------------------------------------------------------------------ */
+void exec_free(struct tstate *ts);
+
 /* ---- process.c -------------------------------------------------------------------- */
 long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size);
-/* Held from the request that announces descriptors until they are in use. */
+/* Held from the request that announces descriptors until they have come. */
 extern rt_lock_t process_fd_lock;
 /* Descriptors from the supervisor over rt.sock_fd; dies if they do not come. */
 void process_receive_fds(int *fds, u32 n);

@@ -124,6 +124,7 @@ struct tstate *rt_thread_new(void) {
 void rt_thread_free(struct tstate *ts) {
     rt_slot_detach(ts);
     sig_table_drop(ts);
+    exec_free(ts);
     __atomic_store_n(&rt_th(ts)->in_use, TH_FREE, __ATOMIC_RELEASE);
 }
 
