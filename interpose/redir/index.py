@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 from interpose.redir.model import UNKNOWN, CodeObject, Symbol
-from interpose.redir.patterns import compile_pattern, has_wildcard
+from interpose.redir.patterns import compile_pattern, literal_prefix
 from interpose.zenc import display_name
 
 
@@ -59,6 +61,11 @@ class SymbolIndex:
         return bare, versioned
 
     @cached_property
+    def _sorted_names(self) -> tuple[list[str], list[str]]:
+        bare, versioned = self._tables
+        return sorted(bare), sorted(versioned)
+
+    @cached_property
     def resolvers(self) -> frozenset[int]:
         """Runtime addresses that are resolvers of indirect functions under at least one name."""
         bias = self._obj.load_bias
@@ -85,10 +92,14 @@ class SymbolIndex:
     def find(self, pattern: str) -> list[Hit]:
         """Return the text symbols that match ``pattern``, in symbol order."""
         table = self._tables["@" in pattern]
-        if not has_wildcard(pattern):
+        prefix = literal_prefix(pattern)
+        if prefix == pattern:
             return self._hits(table.get(pattern, ()))
-        matches = compile_pattern(pattern)
-        return self._hits(sorted(p for name, where in table.items() if matches(name) for p in where))
+        names = self._sorted_names["@" in pattern]
+        start = bisect_left(names, prefix)
+        end = bisect_left(names, prefix + chr(sys.maxunicode), start)
+        matching = filter(compile_pattern(pattern), names[start:end])
+        return self._hits(sorted(position for name in matching for position in table[name]))
 
     def _hits(self, positions: Iterable[int]) -> list[Hit]:
         text, bias = self._text, self._obj.load_bias

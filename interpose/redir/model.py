@@ -104,7 +104,7 @@ class Specification:
         """Tell whether the rule looks for functions in ``obj`` at all."""
         if self.global_only and obj.is_dynamic_linker:
             return False
-        return compile_pattern(self.soname)(obj.soname)
+        return bool(compile_pattern(self.soname)(obj.soname))
 
     def may_bind(self, address: int) -> bool:
         """False where the binding would lead to itself or start inside the redirecting function."""

@@ -66,4 +66,4 @@ class RequiredText(NamedTuple):
         return cls(*parts)
 
     def applies_to(self, soname: str) -> bool:
-        return compile_pattern(self.soname)(soname)
+        return bool(compile_pattern(self.soname)(soname))

@@ -13,17 +13,17 @@ _WILDCARD = re.compile(r"[?*]")
 _TRANSLATION = {"?": ".", "*": ".*"}
 
 
-def has_wildcard(pattern: str) -> bool:
-    """Tell whether ``pattern`` may match other texts than itself."""
-    return _WILDCARD.search(pattern) is not None
+def literal_prefix(pattern: str) -> str:
+    """Return what every match starts with: ``pattern`` up to its first wildcard."""
+    wildcard = _WILDCARD.search(pattern)
+    return pattern if wildcard is None else pattern[: wildcard.start()]
 
 
 @lru_cache(maxsize=4096)
-def compile_pattern(pattern: str) -> Callable[[str], bool]:
-    """Return a predicate that tells whether the whole of a text matches ``pattern``."""
-    if not has_wildcard(pattern):
+def compile_pattern(pattern: str) -> Callable[[str], object]:
+    """Return a function whose result is true where the whole of a text matches ``pattern``."""
+    if literal_prefix(pattern) == pattern:
         return pattern.__eq__
     # A run of stars is one star; without this, many of them in a row make the regular expression exponential.
     collapsed = re.sub(r"\*+", "*", pattern)
-    regex = re.compile("".join(_TRANSLATION.get(c) or re.escape(c) for c in collapsed), re.DOTALL)
-    return lambda text: regex.fullmatch(text) is not None
+    return re.compile("".join(_TRANSLATION.get(c) or re.escape(c) for c in collapsed), re.DOTALL).fullmatch

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 
 from interpose.redir.change import Message, MissingText
 from interpose.redir.model import ActiveBinding, CodeObject, Conflict, Specification, Verdict
@@ -51,9 +50,16 @@ def state_lines(
     specs: Iterable[Specification],
     bindings: Iterable[ActiveBinding],
 ) -> list[str]:
-    """Return the whole block of ``--trace-redir=yes``: newest object and newest specification first."""
-    newest_first = sorted(specs, key=_owner_order, reverse=True)
-    by_owner = {owner: list(group) for owner, group in groupby(newest_first, key=lambda spec: spec.owner)}
+    """Return the whole block of ``--trace-redir=yes``.
+
+    The newest object comes first, and in it the specification with the highest target; hardwired ones come
+    last, the newest of them first.
+    """
+    by_owner: dict[CodeObject | None, list[Specification]] = {}
+    for spec in specs:
+        by_owner.setdefault(spec.owner, []).append(spec)
+    for group in by_owner.values():
+        group.sort(key=lambda spec: spec.order if spec.owner is None else spec.target, reverse=True)
     lines = ["<<", f"   ------ REDIR STATE after {reason.value} ------"]
     for obj in reversed(list(objects)):
         lines.append(f"   TOPSPECS of soname {obj.soname} filename {obj.path}")
@@ -65,11 +71,6 @@ def state_lines(
     lines += [f"    {binding_line(b)}" for b in sorted(bindings, key=lambda b: b.address)]
     lines.append(">>")
     return lines
-
-
-def _owner_order(spec: Specification) -> tuple[bool, int]:
-    # Hardwired rules may be injected between two objects, yet form one table.
-    return spec.owner is not None, spec.order
 
 
 def first_use_line(binding: ActiveBinding) -> str:

@@ -204,7 +204,7 @@ HARDWIRED = st.tuples(
 EVENTS = st.builds(
     lambda first, then: first + then,
     st.lists(MAPS, min_size=2, max_size=4),
-    st.lists(st.one_of(IFUNCS, MAPS, UNMAPS, RANGES, HARDWIRED), min_size=1, max_size=10),
+    st.lists(st.one_of(IFUNCS, IFUNCS, MAPS, UNMAPS, RANGES, HARDWIRED), min_size=2, max_size=10),
 )
 
 
@@ -231,11 +231,12 @@ def run_event(state: RedirState, oracle: Oracle, kind: str, data: object) -> Cha
         return state.remove_range(start, start + length)
     if kind == "ifunc":
         which, target = data
-        known = [
-            s.address + o.load_bias
-            for o in oracle.objects
-            for s in o.symbols
-            if s.is_ifunc and oracle.inside(o, s)
+        # Mostly a resolver that some rule wants, at times one that none wants yet.
+        known = sorted(oracle.bindings()[1]) + [
+            symbol.address + obj.load_bias
+            for obj in oracle.objects
+            for symbol in obj.symbols
+            if symbol.is_ifunc and oracle.inside(obj, symbol)
         ]
         if not known:
             return None
