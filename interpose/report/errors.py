@@ -204,6 +204,21 @@ class ErrorManager:
         self._show(error)
         return Outcome.SHOWN
 
+    def known(self, error: Error) -> Error:
+        """The recorded error that an error just reported counts as."""
+        return self._index.get(error.key(self._frames), error)
+
+    def again(self, error: Error, times: int) -> None:
+        """A known error was met ``times`` more times (the runtime counts repetitions by itself)."""
+        if error.count == 0:
+            return
+        error.count += times
+        if error.suppressed_by is not None:
+            self.suppressed += times
+            error.suppressed_by.count += times
+        else:
+            self.errors_found += times
+
     def report_unique(self, error: Error, *, show: bool, counts: bool) -> Outcome:
         """Take an error that is one of a kind (a loss record): never compared, listed nowhere.
 

@@ -77,12 +77,17 @@ def _accept(supervisor: Supervisor, slot: Any, words: Sequence[int], default: in
     return 0
 
 
+def _count_errors(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    return supervisor.tool.count_errors()
+
+
 def _gdb_monitor_command(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
     return 1  # not recognised: there is no monitor yet
 
 
 _ANSWERS: dict[int, Callable[[Supervisor, Any, Sequence[int], int], int]] = {
     0x1004: _get_toolname,
+    0x1201: _count_errors,
     0x1202: _gdb_monitor_command,
     0x1203: _accept,
     0x1401: _printf_by_value,

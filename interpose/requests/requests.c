@@ -48,7 +48,6 @@ void rt_client_request(struct tstate *ts, u64 next_pc) {
             result = 0;
             break;
         case RQ_REPLACES_MALLOC: result = (rt.flags & IP_C_HEAP) != 0; break;
-        case RQ_COUNT_ERRORS: result = rt.chan->errors_seen; break;
         case RQ_STACK_REGISTER:
             result = __atomic_fetch_add(&next_stack_id, 1, __ATOMIC_RELAXED);
             break;

@@ -194,6 +194,7 @@ class Supervisor:
 
     def on_mapped(self, slot: Any) -> None:
         path = announced_path(bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))))
+        self.resolver.forget()
         try:
             self.objects.mapped(slot.a[0], slot.a[1], slot.a[2], path)
         except MissingTextError as error:
@@ -202,6 +203,7 @@ class Supervisor:
             os.kill(self.client.pid, signal.SIGKILL)
 
     def on_unmapped(self, slot: Any) -> None:
+        self.resolver.forget()
         self.objects.unmapped(slot.a[0], slot.a[1])
 
     # -- what the program asks -----------------------------------------------------------------
@@ -224,6 +226,16 @@ class Supervisor:
 
         text = bytes(ffi.buffer(slot.data, slot.len)).split(b"\0", 1)[0].decode("utf-8", "replace")
         self.log.plain("\n".join(internal_lines(text)))
+
+    def stop_client(self, status: int) -> None:
+        """--exit-on-first-error=yes: the report, then the end of the program with this status."""
+        self.log.plain("")
+        self.log.plain("Exit program on first error (--exit-on-first-error=yes)")
+        self.finished = True
+        self.tool.finish(status)
+        header = self.session.memory.header
+        header.exit_status = status
+        header.dead = 2
 
     # -- processes -----------------------------------------------------------------------------
 

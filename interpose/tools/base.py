@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from interpose.options.parse import Config
     from interpose.supervisor.main import Supervisor
 
 
@@ -45,6 +46,14 @@ class BaseTool:
 
     def mute(self, tid: int, change: int) -> None:
         """CHANGE_ERR_DISABLEMENT."""
+
+    def count_errors(self) -> int:
+        """COUNT_ERRORS: errors found so far, suppressed ones not counted."""
+        return 0
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Problems with files that the options name, found before anything starts; raises an InterposeError."""
 
     def fatal(self, lines: Sequence[str], slot: Any) -> None:
         """The program is about to die by a signal."""

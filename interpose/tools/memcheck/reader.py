@@ -1,0 +1,184 @@
+"""Reads the client's heap tables, recorded traces, mappings and shadow (heap_abi.h, rt.h) from its memory."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from typing import NamedTuple
+
+from interpose.jit._native import ffi, lib
+
+from .heap import AllocKind, HeapBlock, HeapStats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from interpose.report.stack import Stack, StackResolver
+    from interpose.supervisor.client import Client
+
+_BLOCK = struct.Struct("<QQIIIBBHQQ")
+_SEGMENT = struct.Struct("<QQQQQIHHII")
+_CHUNK = lib.IP_HEAP_CHUNK
+_CTX_SHIFT, _CTX_MASK = 17, lib.IP_CTX_CHUNK_WORDS - 1
+_LIVE, _QUARANTINE = lib.IP_HB_LIVE, lib.IP_HB_QUARANTINE
+_KINDS = (AllocKind.MALLOC, AllocKind.NEW, AllocKind.NEW_ARRAY, AllocKind.CUSTOM)
+_SEGMENT_KINDS = ("anonymous", "file", "anonymous", "brk", "shm")
+PROT_READ, PROT_WRITE, PROT_EXEC = 1, 2, 4
+
+
+class Mapping(NamedTuple):
+    """One mapping of the client."""
+
+    lo: int
+    hi: int
+    prot: int
+    kind: str
+    path: str | None
+
+    @property
+    def rwx(self) -> str:
+        """``r-x``."""
+        return "".join(c if self.prot & bit else "-" for c, bit in zip("rwx", (1, 2, 4), strict=True))
+
+
+class HeapReader:
+    """A view of the stopped client; :meth:`forget` after it ran."""
+
+    def __init__(self, client: Client, resolver: StackResolver) -> None:
+        self._client = client
+        self._resolver = resolver
+        self._stacks: dict[int, Stack | None] = {}
+        self._mappings: list[Mapping] | None = None
+        self._blocks: list[HeapBlock] | None = None
+
+    def forget(self) -> None:
+        """The client ran: what was read is stale, recorded traces are not."""
+        self._mappings = None
+        self._blocks = None
+
+    # -- heap ----------------------------------------------------------------------------------
+
+    def stats(self) -> HeapStats:
+        """The counters of HEAP SUMMARY."""
+        table = self._table()
+        if table is None:
+            return HeapStats()
+        return HeapStats(
+            table.allocs, table.frees, table.bytes_allocated, table.live_bytes, table.live_blocks
+        )
+
+    def _table(self):  # noqa: ANN202 - a cffi structure
+        addr = self._client.symbol(lib.IP_SYM_HEAP_TABLE)
+        return self._client.read_struct("struct ip_heap_table", addr) if addr else None
+
+    def blocks(self) -> list[HeapBlock]:
+        """All live and quarantined blocks."""
+        if self._blocks is None:
+            self._blocks = list(self._read_blocks())
+        return self._blocks
+
+    def _read_blocks(self) -> Iterator[HeapBlock]:
+        table = self._table()
+        if table is None:
+            return
+        left = table.n_blocks
+        chunk = 0
+        while left > 0:
+            count = min(left, _CHUNK)
+            data = self._client.read(table.chunks[chunk], count * _BLOCK.size) or b""
+            for addr, size, alloc, free, _, state, kind, _, _, _ in _BLOCK.iter_unpack(data):
+                if state == _LIVE or state == _QUARANTINE:
+                    yield HeapBlock(
+                        addr, size, _KINDS[kind], self.stack(alloc), self.stack(free), state == _QUARANTINE
+                    )
+            left -= count
+            chunk += 1
+
+    def block(self, index: int) -> HeapBlock | None:
+        """One block by its record number."""
+        table = self._table()
+        if table is None or not 0 < index < table.n_blocks:
+            return None
+        data = self._client.read(
+            table.chunks[index // _CHUNK] + index % _CHUNK * _BLOCK.size, _BLOCK.size
+        )
+        if data is None:
+            return None
+        addr, size, alloc, free, _, state, kind, _, _, _ = _BLOCK.unpack(data)
+        if state not in (_LIVE, _QUARANTINE):
+            return None
+        return HeapBlock(addr, size, _KINDS[kind], self.stack(alloc), self.stack(free), state == _QUARANTINE)
+
+    def stack(self, number: int) -> Stack | None:
+        """A recorded trace; None for number 0 (none kept)."""
+        if number == 0:
+            return None
+        if number not in self._stacks:
+            self._stacks[number] = self._read_stack(number)
+        return self._stacks[number]
+
+    def _read_stack(self, number: int) -> Stack | None:
+        table = self._client.symbol(lib.IP_SYM_CTX_TABLE)
+        if not table:
+            return None
+        chunks = table + ffi.offsetof("struct ip_ctx_table", "chunks")
+        where = self._client.read(chunks + 8 * (number >> _CTX_SHIFT), 8)
+        if where is None:
+            return None
+        at = int.from_bytes(where, "little") + 8 * (number & _CTX_MASK)
+        head = self._client.read(at, 8)
+        if head is None:
+            return None
+        count = int.from_bytes(head[:4], "little")
+        data = self._client.read(at + 8, 8 * count) or b""
+        return self._resolver.normalise(struct.unpack(f"<{len(data) // 8}Q", data))
+
+    # -- errors --------------------------------------------------------------------------------
+
+    def error_counts(self) -> dict[int, int]:
+        """How often each error (by its index) was met, repeated ones included."""
+        addr = self._client.symbol(lib.IP_SYM_STATS)
+        if not addr:
+            return {}
+        table = self._client.read_struct("struct ip_err_table", addr)
+        if table is None:
+            return {}
+        return {slot.index: slot.count for slot in table.slots if slot.hash}
+
+    # -- mappings ------------------------------------------------------------------------------
+
+    def mappings(self) -> list[Mapping]:
+        """The client's mappings by address."""
+        if self._mappings is None:
+            self._mappings = self._read_mappings()
+        return self._mappings
+
+    def _read_mappings(self) -> list[Mapping]:
+        head = self._client.read(self._client.symbol(lib.IP_SYM_SEGMENTS), 32)
+        if head is None:
+            return []
+        segments, count_at, paths, size, _ = struct.unpack("<QQQII", head)
+        count = int.from_bytes(self._client.read(count_at, 4) or b"", "little")
+        data = self._client.read(segments, count * size) or b""
+        names: dict[int, str | None] = {0: None}
+        found = []
+        for at in range(0, len(data), size):
+            lo, hi, _, _, _, prot, kind, _, path, _ = _SEGMENT.unpack_from(data, at)
+            if path not in names:
+                raw = self._client.read_string(paths + path, 4096)
+                names[path] = raw.decode("utf-8", "surrogateescape") if raw else None
+            found.append(Mapping(lo, hi, prot, _SEGMENT_KINDS[kind], names[path]))
+        return found
+
+    def mapping_at(self, addr: int) -> Mapping | None:
+        """The mapping that holds an address."""
+        found = self.mappings()
+        at = bisect_right(found, addr, key=lambda m: m.lo) - 1
+        return found[at] if at >= 0 and addr < found[at].hi else None
+
+    # -- shadow --------------------------------------------------------------------------------
+
+    def v_bytes(self, addr: int, size: int) -> bytes | None:
+        """V bits; unaddressable bytes read as 0xff; None where there is no shadow."""
+        return self._client.read(addr + lib.IP_V_CONST, size)

@@ -1,0 +1,80 @@
+"""Memcheck's client requests that need the supervisor (client-requests.md section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from interpose.jit._native import lib
+
+from .addrinfo import ClientBlock
+from .leak import State
+from .loss import Delta
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .tool import Tool
+
+_BASE = 0x4D430000
+_DELTAS = (Delta.ANY, Delta.INCREASED, Delta.CHANGED, Delta.NEW)
+
+
+def _leak_check(tool: Tool, words: Sequence[int]) -> int:
+    """DO_LEAK_CHECK: mode (0 full, 1 summary), delta."""
+    tool.space.forget()
+    options = replace(
+        tool.leak_options(),
+        full=words[1] == 0,
+        delta=_DELTAS[words[2]] if words[2] < len(_DELTAS) else Delta.ANY,
+    )
+    tool.leaks.run(tool.live_blocks(), tool.space, options)
+    return 0
+
+
+def _counts(tool: Tool, attribute: str) -> list[int]:
+    totals = tool.leaks.totals
+    lost = [getattr(totals[state], attribute) for state in (State.DEFINITE, State.INDIRECT)]
+    return [
+        sum(lost),
+        getattr(totals[State.POSSIBLE], attribute),
+        getattr(totals[State.REACHABLE], attribute),
+        getattr(tool.leaks.suppressed, attribute),
+    ]
+
+
+def _store_counts(tool: Tool, slot: Any, words: Sequence[int], attribute: str) -> int:
+    for addr, value in zip(words[1:5], _counts(tool, attribute), strict=True):
+        tool.supervisor.answer_word(slot, addr, value)
+    return 0
+
+
+def _create_block(tool: Tool, words: Sequence[int]) -> int:
+    description = tool.supervisor.client.read_string(words[3]) or b""
+    number = max(tool.space.client_blocks, default=-1) + 1
+    tool.space.client_blocks[number] = ClientBlock(
+        words[1], words[2], description.decode("utf-8", "surrogateescape")
+    )
+    return number
+
+
+def _discard(tool: Tool, words: Sequence[int]) -> int:
+    return 0 if tool.space.client_blocks.pop(words[2], None) is not None else 1
+
+
+def answer(tool: Tool, slot: Any, words: Sequence[int], default: int) -> int | None:
+    """The result of a request, None if it is not memcheck's."""
+    del default
+    number = words[0] - _BASE
+    if number == lib.IP_MC_DO_LEAK_CHECK:
+        return _leak_check(tool, words)
+    if number == lib.IP_MC_COUNT_LEAKS:
+        return _store_counts(tool, slot, words, "bytes")
+    if number == lib.IP_MC_COUNT_LEAK_BLOCKS:
+        return _store_counts(tool, slot, words, "blocks")
+    if number == lib.IP_MC_CREATE_BLOCK:
+        return _create_block(tool, words)
+    if number == lib.IP_MC_DISCARD:
+        return _discard(tool, words)
+    return None

@@ -1,0 +1,198 @@
+"""What is known about the client's addresses: heap, stacks, objects, mappings (for descriptions and leaks)."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from interpose.jit._native import lib
+
+from .addrinfo import ClientBlock, DataSymbol, Section, Segment, StackPosition, Variable
+from .heap import BlockMap, HeapBlock
+from .reader import PROT_EXEC, PROT_READ, PROT_WRITE, HeapReader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from interpose.supervisor.main import Supervisor
+
+_PAGE = 4096
+_MAX_DEPTH = 512
+
+
+class ThreadStack(NamedTuple):
+    """A thread at a standstill."""
+
+    tid: int
+    lo: int
+    hi: int
+    sp: int
+    pc: int
+    registers: tuple[int, ...]
+    defined: tuple[bool, ...]
+    call_stack: tuple[int, int]
+
+
+class ClientSpace:
+    """Answers :class:`addrinfo.AddressSpace` and :class:`leak.LeakMemory` for a supervisor's client."""
+
+    def __init__(self, supervisor: Supervisor, reader: HeapReader, redzone: int) -> None:
+        self._supervisor = supervisor
+        self._reader = reader
+        self.redzone = redzone
+        self._live: BlockMap | None = None
+        self._freed: BlockMap | None = None
+        self.client_blocks: dict[int, ClientBlock] = {}
+        self._v_page: tuple[int, bytes | None] = (-1, None)
+
+    def forget(self) -> None:
+        """The client ran."""
+        self._reader.forget()
+        self._live = self._freed = None
+        self._v_page = (-1, None)
+
+    # -- blocks --------------------------------------------------------------------------------
+
+    def client_block(self, addr: int) -> ClientBlock | None:
+        for block in self.client_blocks.values():
+            if block.addr <= addr < block.addr + block.size:
+                return block
+        return None
+
+    def pool_block(self, addr: int) -> HeapBlock | None:
+        return None
+
+    def metapool_block(self, addr: int) -> HeapBlock | None:
+        return None
+
+    def live_block_near(self, addr: int, distance: int) -> HeapBlock | None:
+        if self._live is None:
+            self._live = BlockMap.of(b for b in self._reader.blocks() if not b.freed)
+        return self._live.near(addr, distance)
+
+    def freed_block_near(self, addr: int, distance: int) -> HeapBlock | None:
+        if self._freed is None:
+            self._freed = BlockMap.of(b for b in self._reader.blocks() if b.freed)
+        return self._freed.near(addr, distance)
+
+    # -- objects -------------------------------------------------------------------------------
+
+    def variable_at(self, addr: int, tid: int) -> Variable | None:
+        return None
+
+    def data_symbol_at(self, addr: int) -> DataSymbol | None:
+        place = self._supervisor.symbolizer.describe_data(addr)
+        return DataSymbol(place.name, place.offset) if place is not None else None
+
+    def section_of(self, addr: int) -> Section | None:
+        found = self._supervisor.symbolizer.section_of(addr)
+        return Section(*found) if found is not None else None
+
+    # -- stacks --------------------------------------------------------------------------------
+
+    def threads(self) -> list[ThreadStack]:
+        """Every live thread, by number."""
+        found = []
+        client = self._supervisor.client
+        for slot in client.slots():
+            ts = client.read_struct("struct tstate", slot.tstate)
+            if ts is None:
+                continue
+            found.append(
+                ThreadStack(
+                    ts.tid_guest,
+                    ts.stack_lo,
+                    ts.stack_hi,
+                    ts.gpr[lib.IP_RSP],
+                    ts.pc,
+                    tuple(ts.gpr),
+                    tuple(v == 0 for v in ts.vgpr),
+                    (ts.cs_base, ts.cs_top),
+                )
+            )
+        return sorted(found)
+
+    def _return_slots(self, thread: ThreadStack) -> list[tuple[int, int]]:
+        """(address of the return address, return address), innermost first."""
+        base, top = thread.call_stack
+        size = min(top + 16 - base, 16 * _MAX_DEPTH)
+        if size <= 0:
+            return []
+        data = self._supervisor.client.read(top + 16 - size, size) or b""
+        sp = thread.sp
+        found = []
+        for ret, not_slot in reversed(list(struct.iter_unpack("<QQ", data))):
+            slot = ~not_slot & (1 << 64) - 1
+            if ret and sp <= slot < thread.hi:
+                found.append((slot, ret))
+                sp = slot + 8
+        return found
+
+    def stack_of(self, addr: int, tid: int) -> StackPosition | None:
+        for thread in self.threads():
+            if not thread.lo <= addr < thread.hi:
+                continue
+            if addr < thread.sp:
+                return StackPosition(thread.tid, below_sp=thread.sp - addr)
+            ip = thread.pc
+            for number, (slot, ret) in enumerate(self._return_slots(thread)):
+                if addr < slot + 8:
+                    name, file, line = self._supervisor.symbolizer.function_start(ip)
+                    return StackPosition(thread.tid, number, name, file, line)
+                ip = ret - 1
+            return StackPosition(thread.tid)
+        return None
+
+    def is_just_below_stack(self, addr: int, tid: int) -> bool:
+        return False
+
+    # -- mappings ------------------------------------------------------------------------------
+
+    def brk_limit(self) -> tuple[int, int] | None:
+        for mapping in self._reader.mappings():
+            if mapping.kind == "brk":
+                return mapping.lo, mapping.hi
+        return None
+
+    def segment_of(self, addr: int) -> Segment | None:
+        mapping = self._reader.mapping_at(addr)
+        if mapping is None:
+            return None
+        return Segment(mapping.kind, mapping.lo, mapping.hi, mapping.rwx, mapping.path)
+
+    # -- leak search ---------------------------------------------------------------------------
+
+    def regions(self) -> Iterable[tuple[int, int]]:
+        """Readable and writable ranges: constants hold no pointers to the heap."""
+        wanted = PROT_READ | PROT_WRITE
+        return [(m.lo, m.hi) for m in self._reader.mappings() if m.prot & wanted == wanted]
+
+    def read(self, addr: int, length: int) -> bytes | None:
+        return self._supervisor.client.read(addr, length)
+
+    def valid_words(self, addrs: Sequence[int]) -> Sequence[bool]:
+        """A V byte of zero means addressable and defined."""
+        return [self._is_valid(addr) for addr in addrs]
+
+    def _is_valid(self, addr: int) -> bool:
+        page = addr & -_PAGE
+        if self._v_page[0] != page:
+            self._v_page = (page, self._reader.v_bytes(page, _PAGE))
+        data = self._v_page[1]
+        if data is None:
+            word = self._reader.v_bytes(addr, 8)
+            return word is not None and not any(word)
+        return data[addr - page : addr - page + 8] == b"\0\0\0\0\0\0\0\0"
+
+    def registers(self) -> Iterable[int]:
+        return [
+            value
+            for thread in self.threads()
+            for value, defined in zip(thread.registers, thread.defined, strict=True)
+            if defined
+        ]
+
+    def is_code(self, addr: int) -> bool:
+        mapping = self._reader.mapping_at(addr)
+        return mapping is not None and bool(mapping.prot & PROT_EXEC)

@@ -1,0 +1,181 @@
+"""Memcheck in the supervisor: errors as they come, leaks and summaries at the end."""
+
+from __future__ import annotations
+
+from interpose.jit._native import ffi, lib
+from interpose.report.errors import ErrorManager, ErrorOptions
+from interpose.report.suppressions import CORE_ERRORS, Suppressions
+from interpose.report.text import TextSink
+from interpose.tools.base import BaseTool
+
+from .errors import DEFAULT_SUPPRESSIONS, UNDEFINED_KINDS, ErrKind, ErrorRecord, build_error
+from .errors import suppression_component
+from .loss import LeakOptions, LeakReporter
+from .reader import HeapReader
+from .space import ClientSpace
+from .summary import EndOptions, finish
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from interpose.options.parse import Config
+    from interpose.report.errors import Error
+    from interpose.supervisor.main import Supervisor
+
+
+def load_suppressions(config: Config) -> Suppressions:
+    """All suppression files that the options name; :class:`SuppressionFileError` for a bad one."""
+    found = Suppressions([suppression_component(), CORE_ERRORS])
+    if config.core.default_suppressions:
+        found.load(DEFAULT_SUPPRESSIONS)
+    for path in config.core.suppressions or ():
+        found.load(path)
+    return found
+
+
+class Tool(BaseTool):
+    """See the module."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        super().__init__(supervisor)
+        core = self.config.core
+        markers = core.error_markers or ("", "")
+        self.resolver = supervisor.resolver
+        sink = TextSink(self.log, self.resolver, tuple(markers))
+        self.errors = ErrorManager(
+            ErrorOptions(
+                error_limit=core.error_limit,
+                exit_on_first_error=core.exit_on_first_error,
+                error_exitcode=core.error_exitcode,
+                show_error_list=core.show_error_list,
+                gen_suppressions=core.gen_suppressions,
+                verbosity=core.verbosity,
+            ),
+            self.resolver,
+            load_suppressions(self.config),
+            sink,
+            self.log,
+        )
+        self.leaks = LeakReporter(self.log, self.errors)
+        self._attach()
+        self._by_index: dict[int, Error] = {}
+        self._counted: dict[int, int] = {}
+        self._undefined_seen = False
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Problems with files that the options name, before anything starts."""
+        load_suppressions(config)
+
+    def _attach(self) -> None:
+        self.reader = HeapReader(self.supervisor.client, self.resolver)
+        self.space = ClientSpace(self.supervisor, self.reader, self.config.core.redzone_size or 16)
+
+    # -- events --------------------------------------------------------------------------------
+
+    def mapped(self) -> None:
+        """Code came or went: what addresses mean has changed."""
+        self.resolver.forget()
+
+    def error(self, slot: Any) -> None:
+        record = ErrorRecord.decode(bytes(ffi.buffer(slot.data, ffi.sizeof("struct ip_error"))))
+        if not self._wanted(record):
+            return
+        self.space.forget()
+        tid = slot.tid_guest
+        error, describe = build_error(
+            record, self.resolver, self.space, tid, self.supervisor.thread_names.get(tid)
+        )
+        if record.kind in UNDEFINED_KINDS:
+            self._undefined_seen = True
+        self.errors.report(error, describe)
+        index = slot.a[0]
+        if index:
+            self._by_index[index] = self.errors.known(error)
+            self._counted[index] = 1
+        self.supervisor.client.header.errors_seen = self.errors.errors_found
+        if self.errors.must_exit:
+            self.supervisor.stop_client(self.config.core.error_exitcode)
+
+    def _wanted(self, record: ErrorRecord) -> bool:
+        """Errors that options silence."""
+        tool = self.config.tool
+        if record.kind is ErrKind.MISMATCH:
+            return tool.show_mismatched_frees
+        if record.kind is ErrKind.REALLOC_ZERO:
+            return tool.show_realloc_size_zero
+        if record.kind in UNDEFINED_KINDS:
+            return tool.undef_value_errors
+        if record.kind in (ErrKind.READ, ErrKind.WRITE):
+            if any(lo <= record.addr <= hi for lo, hi in tool.ignore_ranges or ()):
+                return False
+            if tool.ignore_range_below_sp:
+                far, near = tool.ignore_range_below_sp
+                return not record.sp - far <= record.addr <= record.sp - near
+        return True
+
+    def _count_repeats(self) -> None:
+        """Errors met again are only counted by the runtime."""
+        for index, count in self.reader.error_counts().items():
+            error = self._by_index.get(index)
+            if error is not None and count > self._counted[index]:
+                self.errors.again(error, count - self._counted[index])
+                self._counted[index] = count
+        self.supervisor.client.header.errors_seen = self.errors.errors_found
+
+    def count_errors(self) -> int:
+        self._count_repeats()
+        return self.errors.errors_found
+
+    def mute(self, tid: int, change: int) -> None:
+        self.errors.mute(tid, change)
+
+    def request(self, slot: Any, words: Sequence[int], default: int) -> int | None:
+        from .requests import answer
+
+        return answer(self, slot, words, default)
+
+    def forked(self) -> None:
+        self._attach()
+        super().forked()
+
+    # -- leaks and the end ---------------------------------------------------------------------
+
+    def leak_options(self) -> LeakOptions:
+        """Those of the search at exit."""
+        tool = self.config.tool
+        return LeakOptions(
+            full=tool.leak_check == "full",
+            resolution=tool.leak_resolution,
+            show_kinds=frozenset(tool.show_leak_kinds),
+            error_kinds=frozenset(tool.errors_for_leak_kinds),
+            heuristics=frozenset(tool.leak_check_heuristics),
+            verbosity=self.config.core.verbosity,
+        )
+
+    def live_blocks(self) -> list[Any]:
+        """Blocks in use, as the leak search wants them."""
+        return [block for block in self.reader.blocks() if not block.freed]
+
+    def finish(self, status: int | None) -> int:
+        self.space.forget()
+        self._count_repeats()
+        self.show_stats()
+        finish(
+            self.log,
+            self.errors,
+            self.leaks,
+            self.reader.stats(),
+            self.live_blocks(),
+            self.space,
+            self.leak_options(),
+            EndOptions(
+                leak_check=self.config.tool.leak_check,
+                track_origins=self.config.tool.track_origins,
+                verbosity=self.config.core.verbosity,
+            ),
+            self._undefined_seen,
+        )
+        return self.errors.exit_status(status or 0)
