@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Compare native, interpose and Valgrind on real programs: ``python3 benchmarks/run.py --help``.
+
+Every round runs native, then each engine in turn, so that a ratio compares neighbours in time: the
+machine's mood changes slower than a round.  Printed is the median of the rounds' ratios.  See
+docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import hashlib
+import json
+import math
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from programs import CPU, PROGRAMS, SOURCES, START, Program, UnavailableError, make
+
+PR_SET_CHILD_SUBREAPER = 36
+TIME_LIMIT = 600.0
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What runs a program: its own name, and the words before the program's command."""
+
+    name: str
+    prefix: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One run.  ``cpu`` counts every process of it, the supervisor's too."""
+
+    wall: float
+    cpu: float
+    digest: str
+    code: int
+
+
+def measure(engine: Engine, command: list[str], program: Program, folder: Path) -> Sample:
+    """Run a program once and wait for all its processes (we are their subreaper)."""
+    env = {**os.environ, **program.environment, "PYTHONPATH": str(SOURCES)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    if engine.name == "native":
+        del env["PYTHONPATH"]
+    out = folder / "stdout"
+    stdin = str(folder / program.stdin) if program.stdin else os.devnull
+    with open(stdin, "rb") as source, open(out, "wb") as sink, open(folder / "stderr", "wb") as errors:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [*engine.prefix, *command], stdin=source, stdout=sink, stderr=errors, cwd=folder, env=env
+        )
+        signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except TimeoutError:
+            process.kill()
+            _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - began
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    cpu = usage.ru_utime + usage.ru_stime
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            _, _, usage = os.wait4(-1, 0)
+            cpu += usage.ru_utime + usage.ru_stime
+    return Sample(wall, cpu, hashlib.sha256(out.read_bytes()).hexdigest(), process.returncode)
+
+
+def _on_alarm(number: int, frame: object) -> None:
+    raise TimeoutError
+
+
+def engines(options: argparse.Namespace) -> list[Engine]:
+    """The engines asked for, native first."""
+    found = [Engine("native", ())]
+    for tool in options.tools:
+        found.append(Engine(f"interpose {tool}", (*options.interpose.split(), "-q", f"--tool={tool}")))
+        if options.valgrind and tool in ("none", "memcheck"):
+            found.append(Engine(f"valgrind {tool}", (options.valgrind, "-q", f"--tool={tool}")))
+    return found
+
+
+def ratios(samples: dict[Key, list[Sample]], program: str, above: str, below: str, what: str) -> list[float]:
+    """One ratio a round."""
+    pairs = zip(samples.get((program, above), ()), samples.get((program, below), ()), strict=False)
+    return [getattr(a, what) / max(getattr(b, what), 1e-6) for a, b in pairs]
+
+
+def geometric_mean(values: list[float]) -> float:
+    """The mean of ratios."""
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+class Table:
+    """Collects samples and prints them as they come, program by program."""
+
+    def __init__(self, found: list[Engine], what: str) -> None:
+        self.engines = found
+        self.what = what
+        self.samples: dict[Key, list[Sample]] = {}
+        self.bad: list[str] = []
+
+    def header(self) -> None:
+        """Column titles."""
+        titles = "".join(f"{engine.name:>22}" for engine in self.engines[1:])
+        print(f"{'':12}{'native ms':>11}{titles}", flush=True)
+
+    def row(self, program: Program) -> None:
+        """Medians of one program: milliseconds, and times native."""
+        own = self.samples[program.name, "native"]
+        cells = f"{1000 * statistics.median(getattr(s, self.what) for s in own):11.1f}"
+        for engine in self.engines[1:]:
+            runs = self.samples[program.name, engine.name]
+            wrong = [s for s in runs if (s.digest, s.code) != (own[0].digest, own[0].code)]
+            ratio = statistics.median(ratios(self.samples, program.name, engine.name, "native", self.what))
+            value = 1000 * statistics.median(getattr(s, self.what) for s in runs)
+            cells += f"{value:12.0f} ({ratio:6.2f}){'!' if wrong else ' '}"
+            if wrong:
+                self.bad.append(f"{engine.name} {program.name}: exit code {wrong[0].code} or other output")
+        print(f"{program.name:12}{cells}", flush=True)
+
+    def means(self, programs: list[Program]) -> None:
+        """Geometric means over the programs of each kind, against native and against Valgrind."""
+        names = {engine.name for engine in self.engines}
+        for kind, title in ((CPU, "CPU-bound"), (START, "start-up")):
+            group = [p.name for p in programs if p.kind == kind and (p.name, "native") in self.samples]
+            if not group:
+                continue
+            for engine in self.engines[1:]:
+                baselines = ["native"]
+                other = engine.name.replace("interpose", "valgrind")
+                if other != engine.name and other in names:
+                    baselines.append(other)
+                for base in baselines:
+                    mean = geometric_mean(
+                        [
+                            statistics.median(ratios(self.samples, p, engine.name, base, self.what))
+                            for p in group
+                        ]
+                    )
+                    print(f"{title}, {len(group)} programs: {engine.name} / {base}: {mean:.3f}")
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = [p.name for p in PROGRAMS]
+    parser.add_argument("--programs", help=f"comma-separated, or 'cpu' or 'start': {', '.join(names)}")
+    parser.add_argument("--tools", default="none,memcheck", type=lambda s: s.split(","), help="none,memcheck")
+    parser.add_argument("--runs", type=int, default=3, help="rounds for each program (default 3)")
+    parser.add_argument(
+        "--what", choices=("wall", "cpu"), default="wall", help="elapsed time, or processor time"
+    )
+    parser.add_argument(
+        "--interpose",
+        default=f"{sys.executable} -m interpose",
+        help="the command of interpose (default: this tree's)",
+    )
+    parser.add_argument(
+        "--valgrind", default=shutil.which("valgrind"), help="the valgrind to compare with; '' for none"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write every sample as JSON")
+    parser.add_argument("--keep", metavar="FOLDER", help="make the input data there and keep it")
+    options = parser.parse_args(words)
+    wanted = options.programs.split(",") if options.programs else names
+    options.chosen = [p for p in PROGRAMS if p.name in wanted or p.kind in wanted]
+    unknown = set(wanted) - {*names, CPU, START}
+    if unknown:
+        parser.error(f"unknown program {', '.join(sorted(unknown))}")
+    return options
+
+
+def main(words: list[str]) -> int:
+    """Measure and print; 1 if some output was not the native one."""
+    options = parse(words)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGALRM, _on_alarm)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(SOURCES / "interpose")], check=False)
+    table = Table(engines(options), options.what)
+    with contextlib.ExitStack() as stack:
+        folder = Path(
+            options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="interpose-bench-"))
+        )
+        folder.mkdir(exist_ok=True, parents=True)
+        table.header()
+        for program in options.chosen:
+            try:
+                command = make(program, folder)
+            except (UnavailableError, subprocess.CalledProcessError) as error:
+                print(f"{program.name:12} left out: {error}")
+                continue
+            for _ in range(options.runs):
+                for engine in table.engines:
+                    sample = measure(engine, command, program, folder)
+                    table.samples.setdefault((program.name, engine.name), []).append(sample)
+            table.row(program)
+    table.means(options.chosen)
+    if options.json:
+        rows = [
+            {"program": program, "engine": engine, **asdict(sample)}
+            for (program, engine), runs in table.samples.items()
+            for sample in runs
+        ]
+        Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
+    for line in table.bad:
+        print(line, file=sys.stderr)
+    return 1 if table.bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
