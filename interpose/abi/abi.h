@@ -217,7 +217,9 @@ enum ip_req {
   IP_R_MESSAGE,      /* data = text to log; a0 = 0 plain, 1 debug             */
   IP_R_REDIR_USED,   /* a0 = address whose binding ran for the first time     */
   IP_R_INTERNAL,     /* internal fault of the runtime: data = text            */
-  IP_R_FIRST_USE
+  IP_R_FIRST_USE,
+  IP_R_FINAL_CALL    /* the program is about to end: a0 = calls made so far;
+                        r0 = guest function to call before (freeres), or 0    */
 };
 
 struct ip_slot {

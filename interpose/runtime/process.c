@@ -191,7 +191,27 @@ void rt_exit_process(struct tstate *ts, int status) {
         sys1(__NR_exit_group, status);
 }
 
-long rt_sys_exit_group(struct tstate *ts) { rt_exit_process(ts, (int)ts->gpr[IP_RDI]); }
+/* Before the end, with the other threads at rest: functions by which libraries
+ * release what they keep (client-requests.md section 7, _vgnU_freeres).  Each
+ * returns to the exit system call, which then asks again. */
+static bool final_call(struct tstate *ts) {
+    static u32 calls;
+    struct ip_slot *s = rt_slot(ts);
+    sig_stop_others(ts);
+    s->a[0] = calls;
+    s->len = 0;
+    rt_request_python(ts, IP_R_FINAL_CALL);
+    if (s->r[0] == 0)
+        return false;
+    calls++;
+    return rt_call_guest(ts, s->r[0], ts->pc);
+}
+
+long rt_sys_exit_group(struct tstate *ts) {
+    if ((rt.flags & IP_C_HEAP) && !rt_th(ts)->vfork_child && final_call(ts))
+        return RT_NO_RESULT;
+    rt_exit_process(ts, (int)ts->gpr[IP_RDI]);
+}
 
 void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
     struct rt_thread *th = rt_th(ts);

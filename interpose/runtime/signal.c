@@ -336,8 +336,12 @@ static bool promote(struct tstate *ts) {
 }
 
 static u32 stopping; /* set by the thread that ends the process */
+static struct tstate *stopper;
 
-void sig_after_fork(void) { stopping = 0; }
+void sig_after_fork(void) {
+    stopping = 0;
+    stopper = NULL;
+}
 
 static RT_NORETURN void park(struct tstate *ts) {
     sig_priv(ts)->parked = 1;
@@ -461,8 +465,11 @@ void rt_kick(struct rt_thread *th) {
 
 void sig_stop_others(struct tstate *ts) {
     u32 nobody = 0, me = rt_th(ts)->pid;
+    if (stopper == ts)
+        return; /* a final call came back */
     if (!__atomic_compare_exchange_n(&stopping, &nobody, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         park(ts);
+    stopper = ts;
     for (u32 i = 0; i < thread_count(); i++) {
         struct tstate *o = rt_thread_by_index(i);
         if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && rt_th(o)->tid)

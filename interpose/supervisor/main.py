@@ -178,6 +178,17 @@ class Supervisor:
         self.finished = True
         slot.r[0] = self.tool.finish(slot.a[0] & 0xFF)
 
+    def on_final_call(self, slot: Any) -> None:
+        """Functions by which the C and C++ libraries release what they keep (options.md section 5)."""
+        core = self.config.core
+        wanted = []
+        if core.run_cxx_freeres:
+            wanted.append("_ZN9__gnu_cxx9__freeresEv")
+        if core.run_libc_freeres:
+            wanted.append("__libc_freeres")
+        found = [addr for name in wanted if (addr := self.objects.find_function(name))]
+        slot.r[0] = found[slot.a[0]] if slot.a[0] < len(found) else 0
+
     def on_fatal(self, slot: Any) -> None:
         from interpose.supervisor.fatal import fatal_lines
 

@@ -89,6 +89,14 @@ class Objects:
         if self._trace:
             self._print(Reason.DELETED_OBJECT)
 
+    def find_function(self, name: str) -> int:
+        """Address of a function by its symbol, in the order of mapping; 0 if no object has it."""
+        for obj in self.redir.objects:
+            for symbol in obj.symbols:
+                if symbol.name == name and symbol.is_text:
+                    return symbol.address + obj.load_bias
+        return 0
+
     def ifunc_resolved(self, resolver: int, target: int) -> None:
         """An indirect function chose its target (request 3104)."""
         self._apply(self.redir.add_ifunc_target(resolver, target))
