@@ -57,10 +57,9 @@ extern char t_message[256];
 
 TRACK_FUNCTIONS = """
 void rt_track_insn(struct tstate *, const struct ip_insn *);
-bool rt_track_needs_vec(const struct ip_insn *);
 int ip_decode(const uint8_t *, size_t, uint64_t, struct ip_insn *);
 const char *ip_mnem_name(unsigned);
-extern uint64_t track_hosted_k[8];
+extern uint64_t track_hosted_k[8], track_hosted_mmx[8];
 """
 
 

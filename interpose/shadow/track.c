@@ -1,0 +1,427 @@
+/* Tracking: entry, operands, memory, control flow, and the rule for everything
+ * that has no rule of its own. */
+#include "track.h"
+
+/* ---- registers ------------------------------------------------------------------ */
+
+static void mark(struct tk *t, unsigned bit, bool undefined) {
+    if (undefined)
+        t->ts->umask |= 1ull << bit;
+    else
+        t->ts->umask &= ~(1ull << bit);
+}
+
+void tk_set_gpr(struct tk *t, unsigned r, u64 u) {
+    t->ts->vgpr[r] = u;
+    mark(t, IP_U_GPR0 + r, u);
+}
+
+void tk_set_flags(struct tk *t, u8 u) {
+    t->ts->vflags = u;
+    mark(t, IP_U_FLAGS, u);
+}
+
+void tk_set_k(struct tk *t, unsigned r, u64 u) {
+    u64 any = 0;
+    t->ts->vk[r] = u;
+    for (unsigned i = 0; i < 8; i++)
+        any |= t->ts->vk[i];
+    mark(t, IP_U_K, any);
+}
+
+void tk_set_mmx(struct tk *t, unsigned r, u64 u) {
+    t->ts->vmmx[r] = u;
+    mark(t, IP_U_MMX0 + r, u);
+}
+
+void tk_set_vec(struct tk *t, unsigned r, const u8 *v, unsigned n, bool zero_upper) {
+    u8 *to = t->ts->vvec + 64 * r;
+    rt_memcpy(to, v, n);
+    if (zero_upper)
+        rt_memset(to + n, 0, 64 - n);
+    mark(t, IP_U_VEC0 + r, !tk_zero(to, 64));
+}
+
+u64 tk_flag(struct tk *t, u64 bit) { return t->ts->rflags & bit ? 1 : 0; }
+
+/* ---- reports ---------------------------------------------------------------------- */
+
+void tk_report_value(struct tk *t, unsigned size) {
+    if (!(rt.flags & IP_C_UNDEF))
+        return;
+    struct ip_error *e = rt_error_begin(t->ts, IP_E_VALUE);
+    e->size = size;
+    rt_error_end(t->ts, e);
+}
+
+void tk_report_cond(struct tk *t) {
+    if (rt.flags & IP_C_UNDEF)
+        rt_error_end(t->ts, rt_error_begin(t->ts, IP_E_COND));
+}
+
+void tk_check_gprs(struct tk *t, u16 regs, unsigned size) {
+    bool bad = false;
+    for (unsigned r = 0; r < 16; r++) {
+        if (!(regs >> r & 1) || !(t->ts->vgpr[r] & tk_mask(size)))
+            continue;
+        bad = true;
+        tk_set_gpr(t, r, 0); /* tested: counts as defined from here on */
+    }
+    if (bad)
+        tk_report_value(t, 8);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static u64 seg_base(const struct tk *t, unsigned seg) {
+    return seg == 4 ? t->ts->client_fs : seg == 5 ? t->ts->client_gs : 0;
+}
+
+u64 tk_ea(struct tk *t) {
+    const struct ip_mem *m = &t->in->mem;
+    if (t->ea_known)
+        return t->ea;
+    u16 regs = 0;
+    u64 a = (u64)m->disp;
+    if (m->base < 16) {
+        regs |= (u16)(1u << m->base);
+        a += t->ts->gpr[m->base];
+    } else if (m->base == IP_REG_RIP) {
+        a = m->rip_target;
+    }
+    if (m->index < 16 && !m->vsib) {
+        regs |= (u16)(1u << m->index);
+        a += t->ts->gpr[m->index] * m->scale;
+    }
+    tk_check_gprs(t, regs, m->addr32 ? 4 : 8);
+    if (m->addr32)
+        a = (u32)a;
+    t->ea = a + seg_base(t, m->seg);
+    t->ea_known = true;
+    return t->ea;
+}
+
+void tk_load(struct tk *t, u64 at, unsigned n, u8 *v) {
+    int acc = sh_access(t->ts, at, n, v);
+    if ((acc & SH_ACC_UNADDR) && !sh_partial_ok(at, n, acc)) {
+        sh_report_access(t->ts, IP_E_READ, at, n);
+        rt_memset(v, 0, n);
+    }
+    if (!(rt.flags & IP_C_UNDEF))
+        rt_memset(v, 0, n);
+}
+
+void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
+    int acc = sh_access(t->ts, at, n, NULL);
+    if (!(acc & SH_ACC_UNADDR)) {
+        rt_memcpy((void *)sh_v(at), v, n);
+        return;
+    }
+    sh_report_access(t->ts, IP_E_WRITE, at, n);
+    for (unsigned i = 0; i < n; i++)
+        if (sh_addressable(t->ts, at + i))
+            *(volatile u8 *)sh_v(at + i) = v[i];
+}
+
+u64 tk_load8(struct tk *t, u64 at, unsigned n) {
+    u64 u = 0;
+    tk_load(t, at, n, (u8 *)&u);
+    return u;
+}
+
+void tk_store8(struct tk *t, u64 at, unsigned n, u64 u) { tk_store(t, at, n, (const u8 *)&u); }
+
+void tk_value(u64 at, unsigned n, void *out) {
+    if (rt_copy_from(out, at, n) < 0)
+        for (unsigned i = 0; i < n; i++)
+            if (rt_copy_from((u8 *)out + i, at + i, 1) < 0)
+                ((u8 *)out)[i] = 0;
+}
+
+/* ---- integer operands ---------------------------------------------------------------- */
+
+tkval tk_rd(struct tk *t, unsigned i) {
+    const struct ip_operand *op = &t->in->ops[i];
+    tkval x = {0, 0};
+    u64 m = tk_mask(op->size);
+    switch (op->kind) {
+    case IP_OP_GPR: {
+        unsigned shift = op->high8 ? 8 : 0;
+        x.v = t->ts->gpr[op->reg] >> shift & m;
+        x.u = t->ts->vgpr[op->reg] >> shift & m;
+        break;
+    }
+    case IP_OP_MEM:
+        x.u = tk_load8(t, tk_ea(t), op->size > 8 ? 8 : op->size);
+        tk_value(tk_ea(t), op->size > 8 ? 8 : op->size, &x.v);
+        break;
+    case IP_OP_IMM:
+        x.v = (u64)(i && t->in->ops[i - 1].kind == IP_OP_IMM ? t->in->imm2 : t->in->imm);
+        break;
+    case IP_OP_MMX:
+        x.u = t->ts->vmmx[op->reg];
+        break;
+    default:
+        break;
+    }
+    return x;
+}
+
+void tk_wr(struct tk *t, unsigned i, u64 u) {
+    const struct ip_operand *op = &t->in->ops[i];
+    u64 m = tk_mask(op->size);
+    u &= m;
+    if (op->kind == IP_OP_GPR) {
+        u64 old = t->ts->vgpr[op->reg];
+        if (op->size == 8)
+            ;
+        else if (op->size == 4) /* zero-extends */
+            ;
+        else if (op->high8)
+            u = (old & ~0xff00ull) | u << 8;
+        else
+            u = (old & ~m) | u;
+        tk_set_gpr(t, op->reg, u);
+    } else if (op->kind == IP_OP_MEM) {
+        tk_store8(t, tk_ea(t), op->size, u);
+    }
+}
+
+/* ---- control flow --------------------------------------------------------------------- */
+
+static void target_checked(struct tk *t, unsigned i) {
+    tkval x = tk_rd(t, i);
+    if (!x.u)
+        return;
+    tk_report_value(t, 8);
+    if (t->in->ops[i].kind == IP_OP_GPR)
+        tk_set_gpr(t, t->in->ops[i].reg, 0);
+}
+
+static void count_checked(struct tk *t) {
+    if (t->ts->vgpr[IP_RCX] & tk_mask(t->in->mem.addr32 ? 4 : 8)) {
+        tk_report_cond(t);
+        tk_set_gpr(t, IP_RCX, 0);
+    }
+}
+
+static void pair_checked(struct tk *t, u8 bit) {
+    if (t->ts->vflags & bit) {
+        tk_report_cond(t);
+        tk_set_flags(t, t->ts->vflags & (u8)~bit);
+    }
+}
+
+static bool flow(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    u64 sp = t->ts->gpr[IP_RSP];
+    switch (in->flow) {
+    case IP_F_JCC:
+        pair_checked(t, (u8)(1u << (in->cc >> 1)));
+        return true;
+    case IP_F_LOOP:
+        count_checked(t);
+        if (in->mnem == IP_MN_LOOPE || in->mnem == IP_MN_LOOPNE)
+            pair_checked(t, TK_Z);
+        return true;
+    case IP_F_JMP:
+        return true;
+    case IP_F_JMPI:
+        target_checked(t, 0);
+        return true;
+    case IP_F_CALLI:
+        target_checked(t, 0);
+        /* fall through */
+    case IP_F_CALL:
+        tk_check_gprs(t, 1u << IP_RSP, 8);
+        tk_store8(t, sp - 8, 8, 0);
+        return true;
+    case IP_F_RET:
+        tk_check_gprs(t, 1u << IP_RSP, 8);
+        if (tk_load8(t, sp, 8)) {
+            tk_report_value(t, 8);
+            tk_store8(t, sp, 8, 0);
+        }
+        return true;
+    case IP_F_SYSCALL: /* arguments and results: syscall_check.c */
+        tk_set_gpr(t, IP_RCX, 0);
+        tk_set_gpr(t, IP_R11, 0);
+        return true;
+    case IP_F_NEXT:
+        return false;
+    default: /* traps, far and privileged instructions: nothing flows */
+        return true;
+    }
+}
+
+/* ---- state images ------------------------------------------------------------------------ */
+
+#define FX_XMM 160
+#define XS_HEADER 512
+
+static void cpuid(u32 leaf, u32 sub, u32 r[4]) {
+    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(sub));
+}
+
+/* Mark n bytes at `at` defined or check them only for being addressable. */
+static void image(struct tk *t, u64 at, u64 n, bool write) {
+    u64 bad = rt_shadow_first_unaddr(t->ts, at, n);
+    if (bad)
+        sh_report_access(t->ts, write ? IP_E_WRITE : IP_E_READ, bad, (u32)(at + n - bad));
+    else if (write)
+        sh_fill(sh_v(at), 0, n);
+}
+
+/* Registers come back from an image: defined, as nothing in it is tracked. */
+static void restored(struct tk *t, u64 mask) {
+    static const u8 zero[64];
+    for (unsigned r = 0; r < 32; r++)
+        if (mask & 6)
+            tk_set_vec(t, r, zero, mask & 4 ? 64 : 16, false);
+    for (unsigned r = 0; r < 8; r++) {
+        tk_set_mmx(t, r, 0);
+        if (mask & 1u << 5)
+            tk_set_k(t, r, 0);
+    }
+}
+
+static bool state_image(struct tk *t) {
+    u64 at;
+    u32 r[4], requested = (u32)t->ts->gpr[IP_RAX];
+    switch (t->in->mnem) {
+    case IP_MN_FXSAVE:
+    case IP_MN_FXSAVE64:
+        at = tk_ea(t);
+        image(t, at, 512, true);
+        if (!rt_shadow_first_unaddr(t->ts, at, 512))
+            for (unsigned i = 0; i < 16; i++)
+                tk_store(t, at + FX_XMM + 16 * i, 16, t->ts->vvec + 64 * i);
+        return true;
+    case IP_MN_FXRSTOR:
+    case IP_MN_FXRSTOR64:
+        at = tk_ea(t);
+        image(t, at, 512, false);
+        for (unsigned i = 0; i < 16; i++) {
+            u8 v[16];
+            sh_access(t->ts, at + FX_XMM + 16 * i, 16, v);
+            tk_set_vec(t, i, v, 16, false);
+        }
+        return true;
+    case IP_MN_XSAVE:
+    case IP_MN_XSAVE64:
+    case IP_MN_XSAVEOPT:
+    case IP_MN_XSAVEOPT64:
+    case IP_MN_XSAVEC:
+    case IP_MN_XSAVEC64:
+        cpuid(13, 0, r);
+        if (requested == 0 || !(requested & ~7u))
+            r[1] = requested & 4 ? 832 : XS_HEADER + 64;
+        image(t, tk_ea(t), r[1], true);
+        return true;
+    case IP_MN_XRSTOR:
+    case IP_MN_XRSTOR64:
+        image(t, tk_ea(t), XS_HEADER + 64, false);
+        restored(t, requested & 4 ? requested | 2 : requested);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- everything else ----------------------------------------------------------------------- */
+
+static bool any_input(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    const struct tstate *ts = t->ts;
+    bool any = false;
+    u8 v[64];
+    unsigned width = 16;
+    for (unsigned i = 0; i < in->n_ops; i++)
+        if (in->ops[i].kind == IP_OP_VEC && in->ops[i].size > width)
+            width = in->ops[i].size;
+    for (unsigned r = 0; r < 16; r++)
+        any |= (in->gpr_read >> r & 1) && ts->vgpr[r];
+    for (unsigned r = 0; r < 32; r++)
+        any |= (in->vec_read >> r & 1) && !tk_zero(ts->vvec + 64 * r, width);
+    for (unsigned r = 0; r < 8; r++) {
+        any |= (in->k_read >> r & 1) && ts->vk[r];
+        any |= (in->mmx_read >> r & 1) && ts->vmmx[r];
+    }
+    any |= tk_fl_word(ts->vflags) & in->fl_read & IP_FL_ARITH;
+    if (in->mem.present && (in->mem.access & IP_ACC_R)) {
+        unsigned n = in->mem.size;
+        for (unsigned at = 0; at < n; at += 64) {
+            unsigned k = n - at < 64 ? n - at : 64;
+            tk_load(t, tk_ea(t) + at, k, v);
+            any |= !tk_zero(v, k);
+        }
+    }
+    return any;
+}
+
+/* Any undefined bit of any input makes every output undefined. */
+static void fallback(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    struct tstate *ts = t->ts;
+    u8 ones[64];
+    if (in->mem.present && !(in->mem.access & IP_ACC_ADDR))
+        tk_ea(t);
+    bool any = any_input(t);
+    if (in->x87 && any && in->mem.present && (in->mem.access & IP_ACC_R)) {
+        /* x87 state is not tracked: loads are tested (2002 design, "FPU loads"). */
+        tk_report_value(t, in->mem.size);
+        any = false;
+    }
+    rt_memset(ones, any ? 0xff : 0, sizeof ones);
+    u16 named = 0;
+    for (unsigned i = 0; i < in->n_ops; i++) {
+        const struct ip_operand *op = &in->ops[i];
+        if (op->kind == IP_OP_GPR && (op->access & IP_ACC_W)) {
+            u64 old = op->access & IP_ACC_COND ? ts->vgpr[op->reg] : 0;
+            named |= (u16)(1u << op->reg);
+            tk_wr(t, i, any ? ~0ull : old);
+        }
+    }
+    for (unsigned r = 0; r < 16; r++)
+        if ((in->gpr_write & ~named) >> r & 1 && r != IP_RSP)
+            tk_set_gpr(t, r, any ? ~0ull : in->gpr_kill >> r & 1 ? 0 : ts->vgpr[r]);
+    unsigned width = in->vlen;
+    for (unsigned i = 0; i < in->n_ops; i++)
+        if (in->ops[i].kind == IP_OP_VEC && in->ops[i].size > width)
+            width = in->ops[i].size;
+    if (width < 16)
+        width = 16;
+    for (unsigned r = 0; r < 32; r++) {
+        if (!(in->vec_write >> r & 1))
+            continue;
+        bool reads = in->vec_read >> r & 1;
+        if (any || !reads) /* read and nothing undefined: it is defined already */
+            tk_set_vec(t, r, ones, width, in->enc != IP_ENC_LEGACY);
+    }
+    for (unsigned r = 0; r < 8; r++) {
+        if (in->k_write >> r & 1)
+            tk_set_k(t, r, any ? ~0ull : 0);
+        if (in->mmx_write >> r & 1)
+            tk_set_mmx(t, r, any ? ~0ull : 0);
+    }
+    if (in->fl_write & IP_FL_ARITH) {
+        u64 u = tk_fl_word(ts->vflags) & ~(u64)in->fl_kill;
+        if (any)
+            u |= in->fl_write;
+        tk_set_flags(t, any && (in->fl_write & IP_FL_ARITH) == IP_FL_ARITH
+                            ? TK_ALL : tk_fl_of_bits(0, u & IP_FL_ARITH));
+    }
+    if (in->mem.present && (in->mem.access & IP_ACC_W))
+        for (unsigned at = 0, n = in->mem.size; at < n; at += 64)
+            tk_store(t, tk_ea(t) + at, n - at < 64 ? n - at : 64, ones);
+}
+
+void rt_track_insn(struct tstate *ts, const struct ip_insn *in) {
+    struct tk t = {.ts = ts, .in = in};
+    ts->pc = in->pc;
+    sh_stack_sync(ts);
+    if (flow(&t) || tk_int(&t) || tk_bits(&t) || tk_string(&t) || state_image(&t) || tk_kmask(&t) ||
+        tk_vec(&t))
+        return;
+    fallback(&t);
+}

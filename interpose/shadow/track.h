@@ -1,0 +1,97 @@
+/* Tracking: exact V bits of one guest instruction, computed before it runs.
+ *
+ * rt_track_insn is called from tracking translations whose guard failed (some
+ * register, flag or byte that the instruction touches is not defined, or an
+ * address is not addressable).  It reads the guest's actual values from ts and
+ * from memory, writes V bits of every output, and reports errors.  What RSP's
+ * movement does to the stack's V bytes is the translation's business.
+ *
+ * The tag operations are those of valgrind-2002-design.txt ("the tag ops") and
+ * memcheck-engine.md ("The tracking translation"): UifU = |, Left, PCast,
+ * widening, ImproveAND/OR; where carry chains or comparisons matter, bounds
+ * (all undefined bits 0, all 1) replace them.
+ *
+ * Invariant: bit r of ts->umask is set iff vgpr[r] (vflags, vk, vmmx, vvec) is
+ * not zero.
+ */
+#ifndef INTERPOSE_TRACK_H
+#define INTERPOSE_TRACK_H
+
+#include "shadow.h"
+
+#include "x86_mnem.h"
+
+/* A value and its V bits, up to 8 bytes. */
+typedef struct { u64 v, u; } tkval;
+
+struct tk {
+    struct tstate *ts;
+    const struct ip_insn *in;
+    u64 ea;
+    bool ea_known;
+};
+
+/* Bits of vflags: condition pairs, cc >> 1. */
+enum { TK_O = 1, TK_B = 2, TK_Z = 4, TK_BE = 8, TK_S = 16, TK_P = 32, TK_L = 64, TK_LE = 128 };
+#define TK_ALL 0xff
+
+static inline u64 tk_mask(unsigned n) { return n >= 8 ? ~0ull : (1ull << 8 * n) - 1; }
+static inline u64 tk_left(u64 u) { return u | -u; }
+static inline u64 tk_sext(u64 x, unsigned n) {
+    return n >= 8 ? x : (u64)((i64)(x << (64 - 8 * n)) >> (64 - 8 * n));
+}
+static inline bool tk_zero(const u8 *v, unsigned n) {
+    while (n--)
+        if (v[n])
+            return false;
+    return true;
+}
+
+/* track.c */
+void tk_set_gpr(struct tk *t, unsigned r, u64 u);
+void tk_set_flags(struct tk *t, u8 u);
+/* ModRM address; undefined address registers are reported and then defined. */
+u64 tk_ea(struct tk *t);
+void tk_check_gprs(struct tk *t, u16 regs, unsigned size);
+void tk_report_value(struct tk *t, unsigned size);
+void tk_report_cond(struct tk *t);
+/* V bits of guest memory, with the checks of a load or a store. */
+void tk_load(struct tk *t, u64 at, unsigned n, u8 *v);
+void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v);
+u64 tk_load8(struct tk *t, u64 at, unsigned n);
+void tk_store8(struct tk *t, u64 at, unsigned n, u64 u);
+/* Values of guest memory; zero where there is none. */
+void tk_value(u64 at, unsigned n, void *out);
+/* Integer operand i: value and V bits; new V bits. */
+tkval tk_rd(struct tk *t, unsigned i);
+void tk_wr(struct tk *t, unsigned i, u64 u);
+u64 tk_flag(struct tk *t, u64 bit); /* 0 or 1: a bit of the guest's rflags */
+
+/* track_flags.c */
+u8 tk_fl_make(u64 rv, u64 ru, unsigned n, bool ub, bool b, bool uo, bool o);
+u8 tk_fl_logic(u64 rv, u64 ru, unsigned n);
+/* a +- b +- c, c being 0 or 1 with uc its V bit; result V bits in *ru. */
+u8 tk_fl_add(tkval a, tkval b, tkval c, unsigned n, u64 *ru);
+u8 tk_fl_sub(tkval a, tkval b, tkval c, unsigned n, u64 *ru);
+/* Pair bits after each of CF PF ZF SF OF (IP_FL_*) has V bit in `u`, value in `v`. */
+u8 tk_fl_of_bits(u64 v, u64 u);
+/* V bits of the flags word for vflags f. */
+u64 tk_fl_word(u8 f);
+
+/* Each returns false if the instruction is not theirs. */
+bool tk_int(struct tk *t);      /* track_int.c  */
+bool tk_bits(struct tk *t);     /* track_bits.c */
+bool tk_string(struct tk *t);   /* track_str.c  */
+bool tk_vec(struct tk *t);      /* track_vec.c  */
+bool tk_kmask(struct tk *t);    /* track_k.c    */
+
+/* Values of vector and mask registers, read from the CPU: the runtime never
+ * changes them (track_save.c). */
+const u8 *tk_vec_value(struct tk *t, unsigned r);
+u64 tk_k_value(struct tk *t, unsigned r);
+u64 tk_mmx_value(struct tk *t, unsigned r);
+void tk_set_vec(struct tk *t, unsigned r, const u8 *v, unsigned n, bool zero_upper);
+void tk_set_k(struct tk *t, unsigned r, u64 u);
+void tk_set_mmx(struct tk *t, unsigned r, u64 u);
+
+#endif

@@ -1,0 +1,497 @@
+/* Tracking: moves, arithmetic, logic, stack and conditional integer instructions. */
+#include "track.h"
+
+static bool same_register(const struct ip_insn *in, unsigned i, unsigned j) {
+    const struct ip_operand *a = &in->ops[i], *b = &in->ops[j];
+    return a->kind == IP_OP_GPR && b->kind == IP_OP_GPR && a->reg == b->reg && a->high8 == b->high8;
+}
+
+static tkval carry_in(struct tk *t) {
+    return (tkval){tk_flag(t, IP_FL_CF), t->ts->vflags & TK_B ? 1 : 0};
+}
+
+/* ---- moves ------------------------------------------------------------------------ */
+
+static u64 swap_bytes(u64 u, unsigned n) {
+    return n == 8 ? __builtin_bswap64(u) : n == 4 ? __builtin_bswap32((u32)u) : __builtin_bswap16((u16)u);
+}
+
+static void lea(struct tk *t) {
+    const struct ip_mem *m = &t->in->mem;
+    const struct tstate *ts = t->ts;
+    const tkval none = {0, 0};
+    tkval a = none, i = none, d = {(u64)m->disp, 0};
+    u64 u;
+    if (m->base < 16)
+        a = (tkval){ts->gpr[m->base], ts->vgpr[m->base]};
+    if (m->index < 16)
+        i = (tkval){ts->gpr[m->index] * m->scale, ts->vgpr[m->index] * m->scale};
+    tk_fl_add(a, i, none, 8, &u);
+    a = (tkval){a.v + i.v, u};
+    tk_fl_add(a, d, none, 8, &u);
+    tk_wr(t, 0, m->addr32 ? (u32)u : u);
+}
+
+static void exchange(struct tk *t) {
+    tkval a = tk_rd(t, 0), b = tk_rd(t, 1);
+    tk_wr(t, 0, b.u);
+    tk_wr(t, 1, a.u);
+}
+
+/* ---- arithmetic and logic ------------------------------------------------------------- */
+
+enum { CLEAR_CARRY = 0, WITH_CARRY = 1 };
+
+static void add_sub(struct tk *t, bool sub, bool with_carry, bool store) {
+    const struct ip_insn *in = t->in;
+    unsigned n = in->ops[0].size;
+    tkval c = {0, 0};
+    u64 u;
+    if (with_carry)
+        c = carry_in(t);
+    if (sub && same_register(in, 0, 1)) { /* 0, or -carry, whatever the register holds */
+        tkval zero = {0, 0};
+        u8 f = tk_fl_sub(zero, zero, c, n, &u);
+        if (c.u)
+            u = tk_mask(n);
+        if (store)
+            tk_wr(t, 0, u);
+        tk_set_flags(t, f);
+        return;
+    }
+    tkval a = tk_rd(t, 0), b = tk_rd(t, 1);
+    u8 f = sub ? tk_fl_sub(a, b, c, n, &u) : tk_fl_add(a, b, c, n, &u);
+    if (store)
+        tk_wr(t, 0, u);
+    tk_set_flags(t, f);
+}
+
+static void inc_dec(struct tk *t, bool sub) {
+    unsigned n = t->in->ops[0].size;
+    tkval a = tk_rd(t, 0), one = {1, 0}, c = {0, 0};
+    u64 u, r = sub ? a.v - 1 : a.v + 1;
+    u8 f = sub ? tk_fl_sub(a, one, c, n, &u) : tk_fl_add(a, one, c, n, &u);
+    bool uz = f & TK_Z, z = !(r & tk_mask(n));
+    bool ub = t->ts->vflags & TK_B, b = tk_flag(t, IP_FL_CF); /* kept */
+    f &= (u8)~(TK_B | TK_BE);
+    f |= (u8)(ub ? TK_B : 0);
+    if ((ub || uz) && !(!ub && b) && !(!uz && z))
+        f |= TK_BE;
+    tk_wr(t, 0, u);
+    tk_set_flags(t, f);
+}
+
+static u64 and_u(tkval a, tkval b) { return (a.u & b.u) | (a.u & b.v) | (b.u & a.v); }
+static u64 or_u(tkval a, tkval b) { return (a.u & b.u) | (a.u & ~b.v) | (b.u & ~a.v); }
+
+static void logic(struct tk *t, char op, bool store) {
+    const struct ip_insn *in = t->in;
+    unsigned n = in->ops[0].size;
+    u64 u, r;
+    if (op == '^' && same_register(in, 0, 1)) {
+        tk_wr(t, 0, 0);
+        tk_set_flags(t, 0);
+        return;
+    }
+    tkval a = tk_rd(t, 0), b = tk_rd(t, 1);
+    if (same_register(in, 0, 1)) {
+        u = a.u;
+        r = a.v;
+    } else if (op == '&') {
+        u = and_u(a, b);
+        r = a.v & b.v;
+    } else if (op == '|') {
+        u = or_u(a, b);
+        r = a.v | b.v;
+    } else {
+        u = a.u | b.u;
+        r = a.v ^ b.v;
+    }
+    if (store)
+        tk_wr(t, 0, u);
+    tk_set_flags(t, tk_fl_logic(r, u, n));
+}
+
+/* V bits of a product's low (and high) part.  An undefined bit at i of a reaches
+ * only bits from i + (trailing zeros of b) on, and none above the largest product. */
+static u64 mul_low(tkval a, tkval b, unsigned n, u64 *high, bool is_signed) {
+    u64 m = tk_mask(n);
+    a.v &= m, a.u &= m, b.v &= m, b.u &= m;
+    u64 amax = a.v | a.u, bmax = b.v | b.u;
+    if (high)
+        *high = 0;
+    if (!(a.u | b.u) || !amax || !bmax)
+        return 0;
+    unsigned from = 128, top = 8 * n - 1;
+    if (a.u)
+        from = (unsigned)(__builtin_ctzll(a.u) + __builtin_ctzll(bmax));
+    if (b.u && (unsigned)(__builtin_ctzll(b.u) + __builtin_ctzll(amax)) < from)
+        from = (unsigned)(__builtin_ctzll(b.u) + __builtin_ctzll(amax));
+    unsigned __int128 most = (unsigned __int128)amax * bmax, u = ~(unsigned __int128)0 << from;
+    if (from >= 128)
+        return 0;
+    if (!is_signed || !high || !((amax | bmax) >> top & 1)) {
+        u64 hi = (u64)(most >> 64), lo = (u64)most;
+        unsigned bits = hi ? 128 - (unsigned)__builtin_clzll(hi) : 64 - (unsigned)__builtin_clzll(lo);
+        if (bits < 128)
+            u &= ((unsigned __int128)1 << bits) - 1;
+    }
+    if (high)
+        *high = (u64)(u >> 8 * n) & m;
+    return (u64)u & m;
+}
+
+static void mul_wide(struct tk *t, bool is_signed) {
+    unsigned n = t->in->ops[0].size;
+    tkval a = {t->ts->gpr[IP_RAX], t->ts->vgpr[IP_RAX]}, b = tk_rd(t, 0);
+    u64 high, low = mul_low(a, b, n, &high, is_signed), m = tk_mask(n);
+    u64 ax = t->ts->vgpr[IP_RAX], dx = t->ts->vgpr[IP_RDX];
+    if (n == 1) {
+        tk_set_gpr(t, IP_RAX, (ax & ~0xffffull) | low | high << 8);
+    } else {
+        tk_set_gpr(t, IP_RAX, n == 2 ? (ax & ~m) | low : low);
+        tk_set_gpr(t, IP_RDX, n == 2 ? (dx & ~m) | high : high);
+    }
+    tk_set_flags(t, (a.u | b.u) & m ? TK_ALL : 0);
+}
+
+static void imul(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    unsigned n = in->ops[0].size;
+    if (in->n_ops == 1) {
+        mul_wide(t, true);
+        return;
+    }
+    tkval a = tk_rd(t, in->n_ops - 2), b = tk_rd(t, in->n_ops - 1);
+    tk_wr(t, 0, mul_low(a, b, n, NULL, true));
+    tk_set_flags(t, (a.u | b.u) & tk_mask(n) ? TK_ALL : 0);
+}
+
+static void mulx(struct tk *t) {
+    unsigned n = t->in->ops[0].size;
+    tkval a = {t->ts->gpr[IP_RDX], t->ts->vgpr[IP_RDX]}, b = tk_rd(t, 2);
+    u64 high, low = mul_low(a, b, n, &high, false);
+    tk_wr(t, 1, low);
+    tk_wr(t, 0, high); /* the high half wins when both are one register */
+}
+
+static void divide(struct tk *t) {
+    unsigned n = t->in->ops[0].size;
+    u64 m = tk_mask(n), ax = t->ts->vgpr[IP_RAX], dx = t->ts->vgpr[IP_RDX];
+    bool any = n == 1 ? ax & 0xffff : (ax | dx) & m;
+    any |= tk_rd(t, 0).u != 0;
+    u64 u = any ? ~0ull : 0;
+    if (n == 1) {
+        tk_set_gpr(t, IP_RAX, (ax & ~0xffffull) | (u & 0xffff));
+    } else {
+        tk_set_gpr(t, IP_RAX, n == 2 ? (ax & ~m) | (u & m) : u & m);
+        tk_set_gpr(t, IP_RDX, n == 2 ? (dx & ~m) | (u & m) : u & m);
+    }
+    tk_set_flags(t, any ? TK_ALL : 0);
+}
+
+/* ---- conditional -------------------------------------------------------------------------- */
+
+static bool condition(struct tk *t, unsigned cc) {
+    bool c = tk_flag(t, IP_FL_CF), z = tk_flag(t, IP_FL_ZF), s = tk_flag(t, IP_FL_SF);
+    bool o = tk_flag(t, IP_FL_OF), p = tk_flag(t, IP_FL_PF), r;
+    switch (cc >> 1) {
+    case 0: r = o; break;
+    case 1: r = c; break;
+    case 2: r = z; break;
+    case 3: r = c || z; break;
+    case 4: r = s; break;
+    case 5: r = p; break;
+    case 6: r = s != o; break;
+    default: r = z || s != o; break;
+    }
+    return r != (cc & 1);
+}
+
+static void cmov(struct tk *t) {
+    unsigned cc = t->in->cc;
+    tkval d = tk_rd(t, 0), s = tk_rd(t, 1); /* a 32-bit form always zero-extends */
+    u64 u;
+    if (t->ts->vflags >> (cc >> 1) & 1)
+        u = d.u | s.u | (d.v ^ s.v); /* undefined where the choice matters */
+    else
+        u = condition(t, cc) ? s.u : d.u;
+    tk_wr(t, 0, u);
+}
+
+static void cmpxchg(struct tk *t) {
+    unsigned n = t->in->ops[0].size;
+    u64 m = tk_mask(n), unused;
+    tkval acc = {t->ts->gpr[IP_RAX] & m, t->ts->vgpr[IP_RAX] & m}, d = tk_rd(t, 0), s = tk_rd(t, 1);
+    u8 f = tk_fl_sub(acc, d, (tkval){0, 0}, n, &unused);
+    u64 du, au;
+    if (f & TK_Z) {
+        du = d.u | s.u | (d.v ^ s.v);
+        au = acc.u | d.u | (acc.v ^ d.v);
+    } else {
+        bool equal = acc.v == d.v;
+        du = equal ? s.u : d.u;
+        au = equal ? acc.u : d.u;
+    }
+    u64 old = t->ts->vgpr[IP_RAX];
+    bool taken = !(f & TK_Z) && acc.v == d.v;
+    if (!(taken && n == 4)) /* on success EAX is not written, RAX keeps its upper half */
+        tk_set_gpr(t, IP_RAX, n == 8 ? au : n == 4 ? au | (f & TK_Z ? old & ~m : 0) : (old & ~m) | (au & m));
+    tk_wr(t, 0, du);
+    tk_set_flags(t, f);
+}
+
+static void cmpxchg_wide(struct tk *t, unsigned n) { /* n = size of one half */
+    u64 at = tk_ea(t), m = tk_mask(n), d[2] = {0, 0}, du[2] = {0, 0};
+    static const u8 acc_reg[2] = {IP_RAX, IP_RDX}, new_reg[2] = {IP_RBX, IP_RCX};
+    bool undefined = false, differ = false;
+    tk_load(t, at, 2 * n, (u8 *)du);
+    tk_value(at, 2 * n, d);
+    if (n == 4) {
+        d[1] = d[0] >> 32, d[0] &= m;
+        du[1] = du[0] >> 32, du[0] &= m;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        u64 av = t->ts->gpr[acc_reg[i]] & m, au = t->ts->vgpr[acc_reg[i]] & m;
+        undefined |= (au | du[i]) != 0;
+        differ |= ((av ^ d[i]) & ~(au | du[i])) != 0;
+    }
+    if (differ)
+        undefined = false;
+    bool equal = !differ && !undefined;
+    u64 out[2];
+    for (unsigned i = 0; i < 2; i++) {
+        u64 av = t->ts->gpr[acc_reg[i]] & m, au = t->ts->vgpr[acc_reg[i]] & m;
+        u64 nv = t->ts->gpr[new_reg[i]] & m, nu = t->ts->vgpr[new_reg[i]] & m;
+        out[i] = undefined ? du[i] | nu | (d[i] ^ nv) : equal ? nu : du[i];
+        if (undefined)
+            tk_set_gpr(t, acc_reg[i], (t->ts->vgpr[acc_reg[i]] & ~m) | au | du[i] | (av ^ d[i]));
+        else if (!equal)
+            tk_set_gpr(t, acc_reg[i], du[i]);
+    }
+    if (n == 4)
+        out[0] |= out[1] << 32;
+    tk_store(t, at, 2 * n, (const u8 *)out);
+    u64 fv = t->ts->rflags & ~(u64)IP_FL_ZF, fu = tk_fl_word(t->ts->vflags) & ~(u64)IP_FL_ZF;
+    tk_set_flags(t, tk_fl_of_bits(fv | (equal ? IP_FL_ZF : 0), fu | (undefined ? IP_FL_ZF : 0)));
+}
+
+static void xadd(struct tk *t) {
+    unsigned n = t->in->ops[0].size;
+    tkval a = tk_rd(t, 0), b = tk_rd(t, 1);
+    u64 u;
+    u8 f = tk_fl_add(a, b, (tkval){0, 0}, n, &u);
+    tk_wr(t, 1, a.u);
+    tk_wr(t, 0, u);
+    tk_set_flags(t, f);
+}
+
+/* ---- stack and flags ---------------------------------------------------------------------------- */
+
+static void push(struct tk *t, u64 u) {
+    const struct ip_insn *in = t->in;
+    unsigned n = in->opsize == 2 ? 2 : 8;
+    tk_check_gprs(t, 1u << IP_RSP, 8);
+    tk_store8(t, t->ts->gpr[IP_RSP] - n, n, u);
+}
+
+static u64 pop(struct tk *t, unsigned n) {
+    tk_check_gprs(t, 1u << IP_RSP, 8);
+    return tk_load8(t, t->ts->gpr[IP_RSP], n);
+}
+
+static void pop_operand(struct tk *t) {
+    unsigned n = t->in->opsize == 2 ? 2 : 8;
+    u64 u = pop(t, n);
+    if (t->in->ops[0].kind == IP_OP_MEM && t->in->mem.base == IP_RSP)
+        t->ea = tk_ea(t) + n; /* the address counts from the popped RSP */
+    tk_wr(t, 0, u);
+}
+
+static void set_carry(struct tk *t, bool undefined, bool value) {
+    u64 v = (t->ts->rflags & ~(u64)IP_FL_CF) | (value ? IP_FL_CF : 0);
+    u64 u = (tk_fl_word(t->ts->vflags) & ~(u64)IP_FL_CF) | (undefined ? IP_FL_CF : 0);
+    tk_set_flags(t, tk_fl_of_bits(v, u));
+}
+
+static void flags_from(struct tk *t, u64 v, u64 u, u64 which) {
+    v = (t->ts->rflags & ~which) | (v & which);
+    u = (tk_fl_word(t->ts->vflags) & ~which) | (u & which);
+    tk_set_flags(t, tk_fl_of_bits(v, u));
+}
+
+/* CF or OF as the carry of a second chain. */
+static void add_chain(struct tk *t, u8 pair, u64 flag) {
+    unsigned n = t->in->ops[0].size;
+    tkval a = tk_rd(t, 0), b = tk_rd(t, 1);
+    tkval c = {tk_flag(t, flag), t->ts->vflags & pair ? 1 : 0};
+    u64 u, m = tk_mask(n);
+    u8 f = tk_fl_add(a, b, c, n, &u);
+    bool carry = (a.v + b.v + c.v) >> (n == 8 ? 63 : 32) & 1;
+    if (n == 8)
+        carry = (unsigned __int128)a.v + b.v + c.v > m;
+    u64 fv = (t->ts->rflags & ~flag) | (carry ? flag : 0);
+    u64 fu = (tk_fl_word(t->ts->vflags) & ~flag) | (f & TK_B ? flag : 0);
+    tk_wr(t, 0, u);
+    tk_set_flags(t, tk_fl_of_bits(fv, fu));
+}
+
+static void widen(struct tk *t, unsigned n) { /* cbw, cwde, cdqe: n = size of the result */
+    u64 old = t->ts->vgpr[IP_RAX], u = tk_sext(old & tk_mask(n / 2), n / 2) & tk_mask(n);
+    tk_set_gpr(t, IP_RAX, n == 2 ? (old & ~0xffffull) | u : u);
+}
+
+static void sign_to_dx(struct tk *t, unsigned n) { /* cwd, cdq, cqo */
+    u64 u = t->ts->vgpr[IP_RAX] >> (8 * n - 1) & 1 ? tk_mask(n) : 0;
+    tk_set_gpr(t, IP_RDX, n == 2 ? (t->ts->vgpr[IP_RDX] & ~0xffffull) | u : u);
+}
+
+static void set_regs(struct tk *t, u16 regs) { /* written, never from tracked inputs */
+    for (unsigned r = 0; r < 16; r++)
+        if (regs >> r & 1)
+            tk_set_gpr(t, r, 0);
+}
+
+bool tk_int(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    const struct ip_operand *op = in->ops;
+    tkval x;
+    if (in->cc != 0xff && in->flow == IP_F_NEXT && in->enc == IP_ENC_LEGACY) {
+        if (in->n_ops == 1) /* setcc */
+            tk_wr(t, 0, t->ts->vflags >> (in->cc >> 1) & 1);
+        else
+            cmov(t);
+        return true;
+    }
+    switch (in->mnem) {
+    case IP_MN_MOV:
+        tk_wr(t, 0, tk_rd(t, 1).u);
+        return true;
+    case IP_MN_MOVZX:
+        tk_wr(t, 0, tk_rd(t, 1).u);
+        return true;
+    case IP_MN_MOVSX:
+    case IP_MN_MOVSXD:
+        tk_wr(t, 0, tk_sext(tk_rd(t, 1).u, op[1].size));
+        return true;
+    case IP_MN_MOVBE:
+        tk_wr(t, 0, swap_bytes(tk_rd(t, 1).u, op[0].size));
+        return true;
+    case IP_MN_MOVNTI:
+        tk_wr(t, 0, tk_rd(t, 1).u);
+        return true;
+    case IP_MN_BSWAP:
+        if (op[0].size == 2)
+            return false;
+        tk_wr(t, 0, swap_bytes(tk_rd(t, 0).u, op[0].size));
+        return true;
+    case IP_MN_XCHG: exchange(t); return true;
+    case IP_MN_LEA: lea(t); return true;
+    case IP_MN_ADD: add_sub(t, false, CLEAR_CARRY, true); return true;
+    case IP_MN_ADC: add_sub(t, false, WITH_CARRY, true); return true;
+    case IP_MN_SUB: add_sub(t, true, CLEAR_CARRY, true); return true;
+    case IP_MN_SBB: add_sub(t, true, WITH_CARRY, true); return true;
+    case IP_MN_CMP: add_sub(t, true, CLEAR_CARRY, false); return true;
+    case IP_MN_INC: inc_dec(t, false); return true;
+    case IP_MN_DEC: inc_dec(t, true); return true;
+    case IP_MN_NEG: {
+        u64 u;
+        x = tk_rd(t, 0);
+        u8 f = tk_fl_sub((tkval){0, 0}, x, (tkval){0, 0}, op[0].size, &u);
+        tk_wr(t, 0, u);
+        tk_set_flags(t, f);
+        return true;
+    }
+    case IP_MN_NOT: tk_wr(t, 0, tk_rd(t, 0).u); return true;
+    case IP_MN_AND: logic(t, '&', true); return true;
+    case IP_MN_OR: logic(t, '|', true); return true;
+    case IP_MN_XOR: logic(t, '^', true); return true;
+    case IP_MN_TEST: logic(t, '&', false); return true;
+    case IP_MN_MUL: mul_wide(t, false); return true;
+    case IP_MN_IMUL: imul(t); return true;
+    case IP_MN_MULX: mulx(t); return true;
+    case IP_MN_DIV:
+    case IP_MN_IDIV: divide(t); return true;
+    case IP_MN_ADCX: add_chain(t, TK_B, IP_FL_CF); return true;
+    case IP_MN_ADOX: add_chain(t, TK_O, IP_FL_OF); return true;
+    case IP_MN_CMPXCHG: cmpxchg(t); return true;
+    case IP_MN_CMPXCHG8B: cmpxchg_wide(t, 4); return true;
+    case IP_MN_CMPXCHG16B: cmpxchg_wide(t, 8); return true;
+    case IP_MN_XADD: xadd(t); return true;
+    case IP_MN_PUSH: push(t, op[0].kind == IP_OP_SEG ? 0 : tk_rd(t, 0).u); return true;
+    case IP_MN_POP: pop_operand(t); return true;
+    case IP_MN_PUSHFQ:
+    case IP_MN_PUSHF: push(t, tk_fl_word(t->ts->vflags)); return true;
+    case IP_MN_POPFQ:
+    case IP_MN_POPF: {
+        u64 v = 0, u = pop(t, in->opsize == 2 ? 2 : 8);
+        tk_value(t->ts->gpr[IP_RSP], 2, &v);
+        flags_from(t, v, u, IP_FL_ARITH);
+        return true;
+    }
+    case IP_MN_LAHF:
+        tk_set_gpr(t, IP_RAX, (t->ts->vgpr[IP_RAX] & ~0xff00ull) |
+                                  (tk_fl_word(t->ts->vflags) & 0xd5) << 8);
+        return true;
+    case IP_MN_SAHF:
+        flags_from(t, t->ts->gpr[IP_RAX] >> 8, t->ts->vgpr[IP_RAX] >> 8, 0xd5);
+        return true;
+    case IP_MN_CLC: set_carry(t, false, false); return true;
+    case IP_MN_STC: set_carry(t, false, true); return true;
+    case IP_MN_CMC: set_carry(t, t->ts->vflags & TK_B, !tk_flag(t, IP_FL_CF)); return true;
+    case IP_MN_LEAVE: {
+        tk_check_gprs(t, 1u << IP_RBP, 8);
+        u64 u = tk_load8(t, t->ts->gpr[IP_RBP], in->opsize == 2 ? 2 : 8);
+        tk_set_gpr(t, IP_RSP, 0);
+        tk_set_gpr(t, IP_RBP, u);
+        return true;
+    }
+    case IP_MN_ENTER:
+        push(t, t->ts->vgpr[IP_RBP]);
+        tk_set_gpr(t, IP_RBP, 0);
+        return true;
+    case IP_MN_CBW: widen(t, 2); return true;
+    case IP_MN_CWDE: widen(t, 4); return true;
+    case IP_MN_CDQE: widen(t, 8); return true;
+    case IP_MN_CWD: sign_to_dx(t, 2); return true;
+    case IP_MN_CDQ: sign_to_dx(t, 4); return true;
+    case IP_MN_CQO: sign_to_dx(t, 8); return true;
+    case IP_MN_XLATB:
+        tk_check_gprs(t, 1u << IP_RBX, 8);
+        if (t->ts->vgpr[IP_RAX] & 0xff) {
+            tk_report_value(t, 8);
+            tk_set_gpr(t, IP_RAX, t->ts->vgpr[IP_RAX] & ~0xffull);
+        }
+        tk_set_gpr(t, IP_RAX, (t->ts->vgpr[IP_RAX] & ~0xffull) |
+                                  tk_load8(t, t->ts->gpr[IP_RBX] + (t->ts->gpr[IP_RAX] & 0xff), 1));
+        return true;
+    case IP_MN_CPUID:
+    case IP_MN_XGETBV:
+    case IP_MN_RDTSC:
+    case IP_MN_RDTSCP:
+        set_regs(t, in->gpr_write);
+        return true;
+    case IP_MN_NOP:
+    case IP_MN_ENDBR64:
+    case IP_MN_PAUSE:
+    case IP_MN_LFENCE:
+    case IP_MN_MFENCE:
+    case IP_MN_SFENCE:
+    case IP_MN_CLD:
+    case IP_MN_STD:
+    case IP_MN_WAIT:
+    case IP_MN_EMMS:
+    case IP_MN_PREFETCHT0:
+    case IP_MN_PREFETCHT1:
+    case IP_MN_PREFETCHT2:
+    case IP_MN_PREFETCHNTA:
+    case IP_MN_PREFETCHW:
+    case IP_MN_PREFETCH:
+    case IP_MN_CLFLUSH:
+    case IP_MN_CLFLUSHOPT:
+    case IP_MN_CLWB:
+        return true;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,178 @@
+/* Values of the guest's vector, mask and MMX registers.
+ *
+ * The runtime is built without vector instructions, so while it runs these
+ * registers still hold what the guest left there.  A hosted build (tests) takes
+ * them from memory instead.
+ */
+#include "track.h"
+
+#ifdef TRACK_HOSTED
+
+u64 track_hosted_k[8], track_hosted_mmx[8];
+const u8 *tk_vec_value(struct tk *t, unsigned r) { return t->ts->vecsave + 64 * r; }
+u64 tk_k_value(struct tk *t, unsigned r) {
+    (void)t;
+    return track_hosted_k[r];
+}
+u64 tk_mmx_value(struct tk *t, unsigned r) {
+    (void)t;
+    return track_hosted_mmx[r];
+}
+
+#else
+
+enum { UNKNOWN, SSE, AVX, AVX512 };
+static int width, wide_masks;
+
+static void cpuid(u32 leaf, u32 r[4]) {
+    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
+}
+
+static void find_width(void) {
+    u32 r[4], lo = 0, hi;
+    cpuid(1, r);
+    if (r[2] >> 27 & 1)
+        __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+    cpuid(7, r);
+    wide_masks = r[1] >> 30 & 1; /* AVX512BW: 64-bit masks */
+    width = (lo & 0xe6) == 0xe6 && (r[1] >> 16 & 1) ? AVX512 : (lo & 6) == 6 ? AVX : SSE;
+}
+
+static void store_zmm(u8 *p, unsigned r) {
+    switch (r) {
+    case 0: __asm__ volatile("vmovdqu64 %%zmm0, (%0)" : : "r"(p) : "memory"); break;
+    case 1: __asm__ volatile("vmovdqu64 %%zmm1, (%0)" : : "r"(p) : "memory"); break;
+    case 2: __asm__ volatile("vmovdqu64 %%zmm2, (%0)" : : "r"(p) : "memory"); break;
+    case 3: __asm__ volatile("vmovdqu64 %%zmm3, (%0)" : : "r"(p) : "memory"); break;
+    case 4: __asm__ volatile("vmovdqu64 %%zmm4, (%0)" : : "r"(p) : "memory"); break;
+    case 5: __asm__ volatile("vmovdqu64 %%zmm5, (%0)" : : "r"(p) : "memory"); break;
+    case 6: __asm__ volatile("vmovdqu64 %%zmm6, (%0)" : : "r"(p) : "memory"); break;
+    case 7: __asm__ volatile("vmovdqu64 %%zmm7, (%0)" : : "r"(p) : "memory"); break;
+    case 8: __asm__ volatile("vmovdqu64 %%zmm8, (%0)" : : "r"(p) : "memory"); break;
+    case 9: __asm__ volatile("vmovdqu64 %%zmm9, (%0)" : : "r"(p) : "memory"); break;
+    case 10: __asm__ volatile("vmovdqu64 %%zmm10, (%0)" : : "r"(p) : "memory"); break;
+    case 11: __asm__ volatile("vmovdqu64 %%zmm11, (%0)" : : "r"(p) : "memory"); break;
+    case 12: __asm__ volatile("vmovdqu64 %%zmm12, (%0)" : : "r"(p) : "memory"); break;
+    case 13: __asm__ volatile("vmovdqu64 %%zmm13, (%0)" : : "r"(p) : "memory"); break;
+    case 14: __asm__ volatile("vmovdqu64 %%zmm14, (%0)" : : "r"(p) : "memory"); break;
+    case 15: __asm__ volatile("vmovdqu64 %%zmm15, (%0)" : : "r"(p) : "memory"); break;
+    case 16: __asm__ volatile("vmovdqu64 %%zmm16, (%0)" : : "r"(p) : "memory"); break;
+    case 17: __asm__ volatile("vmovdqu64 %%zmm17, (%0)" : : "r"(p) : "memory"); break;
+    case 18: __asm__ volatile("vmovdqu64 %%zmm18, (%0)" : : "r"(p) : "memory"); break;
+    case 19: __asm__ volatile("vmovdqu64 %%zmm19, (%0)" : : "r"(p) : "memory"); break;
+    case 20: __asm__ volatile("vmovdqu64 %%zmm20, (%0)" : : "r"(p) : "memory"); break;
+    case 21: __asm__ volatile("vmovdqu64 %%zmm21, (%0)" : : "r"(p) : "memory"); break;
+    case 22: __asm__ volatile("vmovdqu64 %%zmm22, (%0)" : : "r"(p) : "memory"); break;
+    case 23: __asm__ volatile("vmovdqu64 %%zmm23, (%0)" : : "r"(p) : "memory"); break;
+    case 24: __asm__ volatile("vmovdqu64 %%zmm24, (%0)" : : "r"(p) : "memory"); break;
+    case 25: __asm__ volatile("vmovdqu64 %%zmm25, (%0)" : : "r"(p) : "memory"); break;
+    case 26: __asm__ volatile("vmovdqu64 %%zmm26, (%0)" : : "r"(p) : "memory"); break;
+    case 27: __asm__ volatile("vmovdqu64 %%zmm27, (%0)" : : "r"(p) : "memory"); break;
+    case 28: __asm__ volatile("vmovdqu64 %%zmm28, (%0)" : : "r"(p) : "memory"); break;
+    case 29: __asm__ volatile("vmovdqu64 %%zmm29, (%0)" : : "r"(p) : "memory"); break;
+    case 30: __asm__ volatile("vmovdqu64 %%zmm30, (%0)" : : "r"(p) : "memory"); break;
+    case 31: __asm__ volatile("vmovdqu64 %%zmm31, (%0)" : : "r"(p) : "memory"); break;
+    }
+}
+static void store_ymm(u8 *p, unsigned r) {
+    switch (r) {
+    case 0: __asm__ volatile("vmovdqu %%ymm0, (%0)" : : "r"(p) : "memory"); break;
+    case 1: __asm__ volatile("vmovdqu %%ymm1, (%0)" : : "r"(p) : "memory"); break;
+    case 2: __asm__ volatile("vmovdqu %%ymm2, (%0)" : : "r"(p) : "memory"); break;
+    case 3: __asm__ volatile("vmovdqu %%ymm3, (%0)" : : "r"(p) : "memory"); break;
+    case 4: __asm__ volatile("vmovdqu %%ymm4, (%0)" : : "r"(p) : "memory"); break;
+    case 5: __asm__ volatile("vmovdqu %%ymm5, (%0)" : : "r"(p) : "memory"); break;
+    case 6: __asm__ volatile("vmovdqu %%ymm6, (%0)" : : "r"(p) : "memory"); break;
+    case 7: __asm__ volatile("vmovdqu %%ymm7, (%0)" : : "r"(p) : "memory"); break;
+    case 8: __asm__ volatile("vmovdqu %%ymm8, (%0)" : : "r"(p) : "memory"); break;
+    case 9: __asm__ volatile("vmovdqu %%ymm9, (%0)" : : "r"(p) : "memory"); break;
+    case 10: __asm__ volatile("vmovdqu %%ymm10, (%0)" : : "r"(p) : "memory"); break;
+    case 11: __asm__ volatile("vmovdqu %%ymm11, (%0)" : : "r"(p) : "memory"); break;
+    case 12: __asm__ volatile("vmovdqu %%ymm12, (%0)" : : "r"(p) : "memory"); break;
+    case 13: __asm__ volatile("vmovdqu %%ymm13, (%0)" : : "r"(p) : "memory"); break;
+    case 14: __asm__ volatile("vmovdqu %%ymm14, (%0)" : : "r"(p) : "memory"); break;
+    case 15: __asm__ volatile("vmovdqu %%ymm15, (%0)" : : "r"(p) : "memory"); break;
+    }
+}
+static void store_xmm(u8 *p, unsigned r) {
+    switch (r) {
+    case 0: __asm__ volatile("movdqu %%xmm0, (%0)" : : "r"(p) : "memory"); break;
+    case 1: __asm__ volatile("movdqu %%xmm1, (%0)" : : "r"(p) : "memory"); break;
+    case 2: __asm__ volatile("movdqu %%xmm2, (%0)" : : "r"(p) : "memory"); break;
+    case 3: __asm__ volatile("movdqu %%xmm3, (%0)" : : "r"(p) : "memory"); break;
+    case 4: __asm__ volatile("movdqu %%xmm4, (%0)" : : "r"(p) : "memory"); break;
+    case 5: __asm__ volatile("movdqu %%xmm5, (%0)" : : "r"(p) : "memory"); break;
+    case 6: __asm__ volatile("movdqu %%xmm6, (%0)" : : "r"(p) : "memory"); break;
+    case 7: __asm__ volatile("movdqu %%xmm7, (%0)" : : "r"(p) : "memory"); break;
+    case 8: __asm__ volatile("movdqu %%xmm8, (%0)" : : "r"(p) : "memory"); break;
+    case 9: __asm__ volatile("movdqu %%xmm9, (%0)" : : "r"(p) : "memory"); break;
+    case 10: __asm__ volatile("movdqu %%xmm10, (%0)" : : "r"(p) : "memory"); break;
+    case 11: __asm__ volatile("movdqu %%xmm11, (%0)" : : "r"(p) : "memory"); break;
+    case 12: __asm__ volatile("movdqu %%xmm12, (%0)" : : "r"(p) : "memory"); break;
+    case 13: __asm__ volatile("movdqu %%xmm13, (%0)" : : "r"(p) : "memory"); break;
+    case 14: __asm__ volatile("movdqu %%xmm14, (%0)" : : "r"(p) : "memory"); break;
+    case 15: __asm__ volatile("movdqu %%xmm15, (%0)" : : "r"(p) : "memory"); break;
+    }
+}
+
+const u8 *tk_vec_value(struct tk *t, unsigned r) {
+    u8 *p = t->ts->vecsave + 64 * r;
+    if (width == UNKNOWN)
+        find_width();
+    if (width == AVX512)
+        store_zmm(p, r);
+    else if (width == AVX)
+        store_ymm(p, r);
+    else
+        store_xmm(p, r);
+    return p;
+}
+
+u64 tk_k_value(struct tk *t, unsigned r) {
+    u64 v = 0, *p = &v;
+    (void)t;
+    if (width == UNKNOWN)
+        find_width();
+    if (!wide_masks) {
+        switch (r) {
+        case 0: __asm__ volatile("kmovw %%k0, (%0)" : : "r"(p) : "memory"); break;
+        case 1: __asm__ volatile("kmovw %%k1, (%0)" : : "r"(p) : "memory"); break;
+        case 2: __asm__ volatile("kmovw %%k2, (%0)" : : "r"(p) : "memory"); break;
+        case 3: __asm__ volatile("kmovw %%k3, (%0)" : : "r"(p) : "memory"); break;
+        case 4: __asm__ volatile("kmovw %%k4, (%0)" : : "r"(p) : "memory"); break;
+        case 5: __asm__ volatile("kmovw %%k5, (%0)" : : "r"(p) : "memory"); break;
+        case 6: __asm__ volatile("kmovw %%k6, (%0)" : : "r"(p) : "memory"); break;
+        case 7: __asm__ volatile("kmovw %%k7, (%0)" : : "r"(p) : "memory"); break;
+        }
+        return v & 0xffff;
+    }
+    switch (r) {
+    case 0: __asm__ volatile("kmovq %%k0, (%0)" : : "r"(p) : "memory"); break;
+    case 1: __asm__ volatile("kmovq %%k1, (%0)" : : "r"(p) : "memory"); break;
+    case 2: __asm__ volatile("kmovq %%k2, (%0)" : : "r"(p) : "memory"); break;
+    case 3: __asm__ volatile("kmovq %%k3, (%0)" : : "r"(p) : "memory"); break;
+    case 4: __asm__ volatile("kmovq %%k4, (%0)" : : "r"(p) : "memory"); break;
+    case 5: __asm__ volatile("kmovq %%k5, (%0)" : : "r"(p) : "memory"); break;
+    case 6: __asm__ volatile("kmovq %%k6, (%0)" : : "r"(p) : "memory"); break;
+    case 7: __asm__ volatile("kmovq %%k7, (%0)" : : "r"(p) : "memory"); break;
+    }
+    return v;
+}
+
+u64 tk_mmx_value(struct tk *t, unsigned r) {
+    u64 v = 0, *p = &v;
+    (void)t;
+    switch (r) {
+    case 0: __asm__ volatile("movq %%mm0, (%0)" : : "r"(p) : "memory"); break;
+    case 1: __asm__ volatile("movq %%mm1, (%0)" : : "r"(p) : "memory"); break;
+    case 2: __asm__ volatile("movq %%mm2, (%0)" : : "r"(p) : "memory"); break;
+    case 3: __asm__ volatile("movq %%mm3, (%0)" : : "r"(p) : "memory"); break;
+    case 4: __asm__ volatile("movq %%mm4, (%0)" : : "r"(p) : "memory"); break;
+    case 5: __asm__ volatile("movq %%mm5, (%0)" : : "r"(p) : "memory"); break;
+    case 6: __asm__ volatile("movq %%mm6, (%0)" : : "r"(p) : "memory"); break;
+    case 7: __asm__ volatile("movq %%mm7, (%0)" : : "r"(p) : "memory"); break;
+    }
+    return v;
+}
+
+#endif

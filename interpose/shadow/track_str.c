@@ -1,0 +1,149 @@
+/* Tracking: string instructions, with all their repetitions at once. */
+#include "track.h"
+
+struct str {
+    u64 count;      /* repetitions asked for                      */
+    i64 step;       /* +- element size                            */
+    unsigned n;     /* element size                               */
+    u64 si, di;
+};
+
+static bool start(struct tk *t, struct str *s, unsigned n, bool uses_si, bool uses_di) {
+    const struct ip_insn *in = t->in;
+    const struct tstate *ts = t->ts;
+    u64 am = tk_mask(in->mem.addr32 ? 4 : 8);
+    *s = (struct str){.count = 1, .n = n, .step = ts->rflags & IP_FL_DF ? -(i64)n : (i64)n};
+    if (in->rep) {
+        if (ts->vgpr[IP_RCX] & am) {
+            tk_report_cond(t);
+            tk_set_gpr(t, IP_RCX, 0);
+        }
+        s->count = ts->gpr[IP_RCX] & am;
+    }
+    if (!s->count)
+        return false;
+    if (uses_si) {
+        tk_check_gprs(t, 1u << IP_RSI, 8);
+        s->si = (ts->gpr[IP_RSI] & am) +
+                (in->mem.seg == 4 ? ts->client_fs : in->mem.seg == 5 ? ts->client_gs : 0);
+    }
+    if (uses_di) {
+        tk_check_gprs(t, 1u << IP_RDI, 8);
+        s->di = ts->gpr[IP_RDI] & am;
+    }
+    return true;
+}
+
+/* The whole range is addressable (so that it can be done in bulk)? */
+static bool whole(struct tk *t, u64 at, u64 len) { return !rt_shadow_first_unaddr(t->ts, at, len); }
+
+static void movs(struct tk *t, unsigned n) {
+    struct str s;
+    if (!start(t, &s, n, true, true))
+        return;
+    u64 len = s.count * n, v;
+    u64 lo_s = s.step > 0 ? s.si : s.si - (len - n), lo_d = s.step > 0 ? s.di : s.di - (len - n);
+    if (len / n == s.count && len < IP_CLIENT_END && whole(t, lo_s, len) && whole(t, lo_d, len) &&
+        (lo_d + len <= lo_s || lo_s + len <= lo_d)) {
+        sh_copy(sh_v(lo_d), sh_v(lo_s), len);
+        return;
+    }
+    for (u64 i = 0; i < s.count; i++, s.si += (u64)s.step, s.di += (u64)s.step) {
+        v = tk_load8(t, s.si, n);
+        tk_store8(t, s.di, n, v);
+        u8 probe; /* the CPU will fault at the first missing page: stop there */
+        if (rt_copy_from(&probe, s.si, 1) < 0 || rt_copy_from(&probe, s.di, 1) < 0)
+            return;
+    }
+}
+
+static void stos(struct tk *t, unsigned n) {
+    struct str s;
+    if (!start(t, &s, n, false, true))
+        return;
+    u64 u = t->ts->vgpr[IP_RAX] & tk_mask(n), len = s.count * n;
+    u64 lo = s.step > 0 ? s.di : s.di - (len - n);
+    if (len / n == s.count && len < IP_CLIENT_END && !u && whole(t, lo, len)) {
+        sh_fill(sh_v(lo), 0, len);
+        return;
+    }
+    for (u64 i = 0; i < s.count; i++, s.di += (u64)s.step) {
+        tk_store8(t, s.di, n, u);
+        u8 probe;
+        if (rt_copy_from(&probe, s.di, 1) < 0)
+            return;
+    }
+}
+
+static void lods(struct tk *t, unsigned n) {
+    struct str s;
+    if (!start(t, &s, n, true, false))
+        return;
+    u64 u = 0;
+    for (u64 i = 0; i < s.count; i++, s.si += (u64)s.step) {
+        u8 probe;
+        u = tk_load8(t, s.si, n);
+        if (rt_copy_from(&probe, s.si, 1) < 0)
+            break;
+    }
+    u64 old = t->ts->vgpr[IP_RAX];
+    tk_set_gpr(t, IP_RAX, n >= 4 ? u : (old & ~tk_mask(n)) | u);
+}
+
+/* cmps (two streams) and scas (against the accumulator): as far as the CPU will go. */
+static void compare(struct tk *t, unsigned n, bool scan) {
+    struct str s;
+    if (!start(t, &s, n, !scan, true))
+        return;
+    u64 m = tk_mask(n);
+    for (u64 i = 0; i < s.count; i++, s.si += (u64)s.step, s.di += (u64)s.step) {
+        tkval a = {t->ts->gpr[IP_RAX] & m, t->ts->vgpr[IP_RAX] & m}, b = {0, 0};
+        u64 unused;
+        u8 probe;
+        if (!scan) {
+            a.v = 0;
+            a.u = tk_load8(t, s.si, n);
+            tk_value(s.si, n, &a.v);
+        }
+        b.u = tk_load8(t, s.di, n);
+        tk_value(s.di, n, &b.v);
+        u8 f = tk_fl_sub(a, b, (tkval){0, 0}, n, &unused);
+        if (t->in->rep && (f & TK_Z) && s.count > 1) { /* whether to go on hangs on it */
+            tk_report_cond(t);
+            f &= (u8)~TK_Z;
+        }
+        tk_set_flags(t, f);
+        if (t->in->rep && (a.v == b.v) != (t->in->rep == 0xf3))
+            return;
+        if ((!scan && rt_copy_from(&probe, s.si, 1) < 0) || rt_copy_from(&probe, s.di, 1) < 0)
+            return;
+    }
+}
+
+bool tk_string(struct tk *t) {
+    if (t->in->map != 0)
+        return false; /* movsd and cmpsd of SSE2 share the mnemonic */
+    switch (t->in->mnem) {
+    case IP_MN_MOVSB: movs(t, 1); return true;
+    case IP_MN_MOVSW: movs(t, 2); return true;
+    case IP_MN_MOVSD: movs(t, 4); return true;
+    case IP_MN_MOVSQ: movs(t, 8); return true;
+    case IP_MN_STOSB: stos(t, 1); return true;
+    case IP_MN_STOSW: stos(t, 2); return true;
+    case IP_MN_STOSD: stos(t, 4); return true;
+    case IP_MN_STOSQ: stos(t, 8); return true;
+    case IP_MN_LODSB: lods(t, 1); return true;
+    case IP_MN_LODSW: lods(t, 2); return true;
+    case IP_MN_LODSD: lods(t, 4); return true;
+    case IP_MN_LODSQ: lods(t, 8); return true;
+    case IP_MN_CMPSB: compare(t, 1, false); return true;
+    case IP_MN_CMPSW: compare(t, 2, false); return true;
+    case IP_MN_CMPSD: compare(t, 4, false); return true;
+    case IP_MN_CMPSQ: compare(t, 8, false); return true;
+    case IP_MN_SCASB: compare(t, 1, true); return true;
+    case IP_MN_SCASW: compare(t, 2, true); return true;
+    case IP_MN_SCASD: compare(t, 4, true); return true;
+    case IP_MN_SCASQ: compare(t, 8, true); return true;
+    default: return false;
+    }
+}

@@ -1,0 +1,534 @@
+/* Tracking: vector arithmetic, logic, comparisons, and the operands of them all. */
+#include "track_vec.h"
+
+const struct vec_rule *track_vec_rule(unsigned mnem); /* track_vectab.c */
+
+static bool legacy(const struct vx *x) { return x->t->in->enc == IP_ENC_LEGACY; }
+
+/* ---- operands ------------------------------------------------------------------------ */
+
+u64 vx_mask(struct vx *x) {
+    const struct ip_insn *in = x->t->in;
+    return in->evex_k ? tk_k_value(x->t, in->evex_k) : ~0ull;
+}
+
+static void read_memory(struct vx *x, u8 *v, unsigned n) {
+    struct tk *t = x->t;
+    const struct ip_mem *m = &t->in->mem;
+    u64 at = tk_ea(t);
+    unsigned size = m->bcast && m->size ? m->size : n;
+    if (!m->bcast && (m->access & IP_ACC_COND) && t->in->evex_k) {
+        /* elements that the mask leaves out are not accessed */
+        unsigned es = t->in->ops[0].esize ? t->in->ops[0].esize : x->r->p;
+        for (unsigned i = 1; !t->in->ops[0].esize && i < t->in->n_ops; i++)
+            if (t->in->ops[i].esize)
+                es = t->in->ops[i].esize;
+        u64 k = vx_mask(x);
+        if (!es || es > n)
+            es = n;
+        for (unsigned i = 0; i < n; i += es)
+            if (k >> i / es & 1)
+                tk_load(t, at + i, es, v + i);
+            else
+                rt_memset(v + i, 0, es);
+        return;
+    }
+    tk_load(t, at, size, v);
+    for (unsigned i = size; i < n; i++)
+        v[i] = v[i - size];
+}
+
+void vx_read(struct vx *x, unsigned i, u8 *v, unsigned n) {
+    struct tk *t = x->t;
+    const struct ip_operand *op = &t->in->ops[i];
+    switch (op->kind) {
+    case IP_OP_VEC: rt_memcpy(v, t->ts->vvec + 64 * op->reg, n); break;
+    case IP_OP_MMX: vx_put(v, n < 8 ? n : 8, t->ts->vmmx[op->reg]); break;
+    case IP_OP_GPR: vx_put(v, n < 8 ? n : 8, t->ts->vgpr[op->reg]); break;
+    case IP_OP_MEM: read_memory(x, v, n); break;
+    default: rt_memset(v, 0, n); break;
+    }
+}
+
+void vx_value(struct vx *x, unsigned i, u8 *v, unsigned n) {
+    struct tk *t = x->t;
+    const struct ip_operand *op = &t->in->ops[i];
+    const struct ip_mem *m = &t->in->mem;
+    switch (op->kind) {
+    case IP_OP_VEC: rt_memcpy(v, tk_vec_value(t, op->reg), n); break;
+    case IP_OP_MMX: vx_put(v, n < 8 ? n : 8, tk_mmx_value(t, op->reg)); break;
+    case IP_OP_GPR: vx_put(v, n < 8 ? n : 8, t->ts->gpr[op->reg]); break;
+    case IP_OP_MEM: {
+        unsigned size = m->bcast && m->size ? m->size : n;
+        tk_value(tk_ea(t), size, v);
+        for (unsigned k = size; k < n; k++)
+            v[k] = v[k - size];
+        break;
+    }
+    default: rt_memset(v, 0, n); break;
+    }
+}
+
+void vx_write(struct vx *x, unsigned n, unsigned es) {
+    struct tk *t = x->t;
+    const struct ip_insn *in = t->in;
+    const struct ip_operand *op = &in->ops[0];
+    bool masked = in->evex_k != 0;
+    u64 k = vx_mask(x), open = masked ? t->ts->vk[in->evex_k] : 0;
+    if (op->kind == IP_OP_MMX) {
+        tk_set_mmx(t, op->reg, vx_get(x->d, 8));
+        return;
+    }
+    if (op->kind == IP_OP_MEM) {
+        if (!masked) {
+            tk_store(t, tk_ea(t), n, x->d);
+            return;
+        }
+        for (unsigned i = 0; i < n; i += es)
+            if (k >> i / es & 1)
+                tk_store(t, tk_ea(t) + i, es, x->d + i);
+        return;
+    }
+    if (op->kind != IP_OP_VEC)
+        return;
+    if (masked) {
+        const u8 *old = t->ts->vvec + 64 * op->reg;
+        for (unsigned i = 0; i < n; i++) {
+            if (open >> i / es & 1)
+                x->d[i] = 0xff;
+            else if (!(k >> i / es & 1))
+                x->d[i] = in->evex_z ? 0 : old[i];
+        }
+    }
+    tk_set_vec(t, op->reg, x->d, n, !legacy(x));
+}
+
+bool vx_same_sources(const struct vx *x) {
+    const struct ip_operand *a = &x->t->in->ops[x->ia], *b = &x->t->in->ops[x->ib];
+    return a->kind == b->kind && a->reg == b->reg && (a->kind == IP_OP_VEC || a->kind == IP_OP_MMX);
+}
+
+/* ---- lanes ------------------------------------------------------------------------------ */
+
+static u64 cast(u64 u) { return u ? ~0ull : 0; }
+
+static void bitwise(struct vx *x, unsigned cls) {
+    u8 av[64], bv[64];
+    if (cls == V_XOR) {
+        for (unsigned i = 0; i < x->w; i++)
+            x->d[i] = x->a[i] | x->b[i];
+        return;
+    }
+    vx_value(x, x->ia, av, x->w);
+    vx_value(x, x->ib, bv, x->w);
+    for (unsigned i = 0; i < x->w; i++) {
+        u8 a = cls == V_ANDN ? (u8)~av[i] : av[i], b = bv[i], ua = x->a[i], ub = x->b[i];
+        if (cls == V_OR)
+            x->d[i] = (u8)((ua & ub) | (ua & ~b) | (ub & ~a));
+        else
+            x->d[i] = (u8)((ua & ub) | (ua & b) | (ub & a));
+    }
+}
+
+/* vpternlog: an output bit is open if both values are possible. */
+static void ternary(struct vx *x) {
+    u8 v[3][64], u[3][64];
+    for (unsigned s = 0; s < 3; s++) {
+        vx_read(x, s, u[s], x->w);
+        vx_value(x, s, v[s], x->w);
+    }
+    for (unsigned i = 0; i < x->w; i++) {
+        u8 can[2] = {0, 0};
+        for (unsigned row = 0; row < 8; row++) {
+            u8 match = 0xff;
+            for (unsigned s = 0; s < 3; s++) {
+                u8 bit = row >> (2 - s) & 1 ? 0xff : 0;
+                match &= (u8)(u[s][i] | ~(v[s][i] ^ bit));
+            }
+            can[x->imm >> row & 1] |= match;
+        }
+        x->d[i] = can[0] & can[1];
+    }
+}
+
+static void lanes(struct vx *x, unsigned es, bool left) {
+    for (unsigned i = 0; i < x->w; i += es) {
+        u64 u = vx_get(x->a + i, es) | vx_get(x->b + i, es);
+        vx_put(x->d + i, es, left ? tk_left(u) : cast(u));
+    }
+}
+
+/* Pairs of source elements of es bytes make one: low halves from a, high from b. */
+static void horizontal(struct vx *x, unsigned es) {
+    unsigned lane = x->w < 16 ? x->w : 16;
+    for (unsigned l = 0; l < x->w; l += lane)
+        for (unsigned i = 0; i < lane; i += es) {
+            const u8 *s = i < lane / 2 ? x->a + l + 2 * i : x->b + l + 2 * i - lane;
+            vx_put(x->d + l + i, es, cast(vx_get(s, es) | vx_get(s + es, es)));
+        }
+}
+
+/* Element comparison with definite answers where the bits allow one. */
+static bool open_equal(tkval a, tkval b) {
+    u64 u = a.u | b.u;
+    return u && !((a.v ^ b.v) & ~u);
+}
+static bool open_greater(tkval a, tkval b, unsigned es, bool is_signed) {
+    u64 flip = is_signed ? 1ull << (8 * es - 1) : 0;
+    u64 av = a.v ^ flip, bv = b.v ^ flip;
+    u64 alo = av & ~a.u, ahi = av | a.u, blo = bv & ~b.u, bhi = bv | b.u;
+    return !(ahi <= blo) && !(alo > bhi);
+}
+
+static tkval element(const u8 *v, const u8 *u, unsigned i, unsigned es) {
+    return (tkval){vx_get(v + i, es), vx_get(u + i, es)};
+}
+
+enum { CMP_EQ, CMP_GT };
+
+/* Result of a comparison into a mask register: bit i open or not. */
+static void to_mask(struct vx *x, u64 open, unsigned n) {
+    const struct ip_insn *in = x->t->in;
+    u64 k = vx_mask(x), all = n >= 64 ? ~0ull : (1ull << n) - 1;
+    open &= k;
+    if (in->evex_k)
+        open |= x->t->ts->vk[in->evex_k];
+    tk_set_k(x->t, in->ops[0].reg, open & all);
+}
+
+static void compare(struct vx *x, unsigned es, unsigned how) {
+    u8 av[64], bv[64];
+    u64 open = 0;
+    bool into_k = x->t->in->ops[0].kind == IP_OP_K;
+    vx_value(x, x->ia, av, x->w);
+    vx_value(x, x->ib, bv, x->w);
+    for (unsigned i = 0; i < x->w; i += es) {
+        tkval a = element(av, x->a, i, es), b = element(bv, x->b, i, es);
+        bool o = how == CMP_EQ ? open_equal(a, b) : open_greater(a, b, es, true);
+        if (vx_same_sources(x))
+            o = false;
+        vx_put(x->d + i, es, o ? ~0ull : 0);
+        open |= (u64)o << i / es;
+    }
+    if (into_k)
+        to_mask(x, open, x->w / es);
+    else
+        vx_write(x, x->w, es);
+}
+
+/* vpcmp[u]{b,w,d,q} k, a, b, imm: q = 1 unsigned. */
+static void compare_imm(struct vx *x, unsigned es, bool is_unsigned) {
+    u8 av[64], bv[64];
+    u64 open = 0;
+    unsigned how = x->imm & 7;
+    vx_value(x, x->ia, av, x->w);
+    vx_value(x, x->ib, bv, x->w);
+    for (unsigned i = 0; i < x->w; i += es) {
+        tkval a = element(av, x->a, i, es), b = element(bv, x->b, i, es);
+        bool o = false;
+        if (vx_same_sources(x))
+            ;
+        else if ((how & 3) == 0) /* eq, neq */
+            o = open_equal(a, b);
+        else if ((how & 3) == 1) /* lt, nlt: b > a */
+            o = open_greater(b, a, es, !is_unsigned);
+        else if ((how & 3) == 2) /* le, nle: a > b */
+            o = open_greater(a, b, es, !is_unsigned);
+        open |= (u64)o << i / es;
+    }
+    to_mask(x, open, x->w / es);
+}
+
+/* vptestm, vptestnm: is any bit of a & b set. */
+static void test_mask(struct vx *x, unsigned es) {
+    u8 av[64], bv[64];
+    u64 open = 0;
+    vx_value(x, x->ia, av, x->w);
+    vx_value(x, x->ib, bv, x->w);
+    for (unsigned i = 0; i < x->w; i += es) {
+        tkval a = element(av, x->a, i, es), b = element(bv, x->b, i, es);
+        u64 u = (a.u & b.u) | (a.u & b.v) | (b.u & a.v);
+        open |= (u64)(u && !(a.v & b.v & ~u)) << i / es;
+    }
+    to_mask(x, open, x->w / es);
+}
+
+/* Shift elements; q: 0 left, 1 right, 2 arithmetic right. */
+static u64 shifted(u64 u, unsigned es, u64 k, unsigned how) {
+    unsigned bits = 8 * es;
+    if (how == 2)
+        return (u64)((i64)tk_sext(u, es) >> (k < bits ? k : bits - 1));
+    if (k >= bits)
+        return 0;
+    return how == 0 ? u << k : u >> k;
+}
+
+static void shift(struct vx *x, unsigned es, unsigned how) {
+    const struct ip_insn *in = x->t->in;
+    unsigned ic = in->n_ops - 1, is = ic - 1;
+    u64 k = x->imm;
+    vx_read(x, is, x->a, x->w);
+    if (in->ops[ic].kind != IP_OP_IMM) {
+        u8 c[16] = {0}, cv[16] = {0};
+        vx_read(x, ic, c, x->w < 16 ? 8 : 16);
+        vx_value(x, ic, cv, x->w < 16 ? 8 : 16);
+        if (vx_get(c, 8)) {
+            rt_memset(x->d, 0xff, x->w);
+            vx_write(x, x->w, es);
+            return;
+        }
+        k = vx_get(cv, 8);
+    }
+    for (unsigned i = 0; i < x->w; i += es)
+        vx_put(x->d + i, es, shifted(vx_get(x->a + i, es), es, k, how));
+    vx_write(x, x->w, es);
+}
+
+static void shift_variable(struct vx *x, unsigned es, unsigned how) {
+    u8 cv[64];
+    vx_value(x, x->ib, cv, x->w);
+    for (unsigned i = 0; i < x->w; i += es) {
+        u64 u = vx_get(x->a + i, es);
+        vx_put(x->d + i, es, vx_get(x->b + i, es) ? ~0ull : shifted(u, es, vx_get(cv + i, es), how));
+    }
+    vx_write(x, x->w, es);
+}
+
+/* Scalar operations: the low element, the rest from the first source. */
+static void scalar(struct vx *x, unsigned es, bool with_first, bool with_dst) {
+    u64 u = vx_get(x->b, es);
+    if (with_first)
+        u |= vx_get(x->a, es);
+    rt_memcpy(x->d, x->a, 16);
+    if (with_dst) {
+        u8 c[64];
+        vx_read(x, 0, c, 16);
+        rt_memcpy(x->d, c, 16);
+        u |= vx_get(c, es);
+    }
+    vx_put(x->d, es, cast(u));
+    if (x->t->in->evex_k) { /* the mask governs the low element only */
+        u64 k = vx_mask(x);
+        const u8 *old = x->t->ts->vvec + 64 * x->t->in->ops[0].reg;
+        if (x->t->ts->vk[x->t->in->evex_k] & 1)
+            vx_put(x->d, es, ~0ull);
+        else if (!(k & 1))
+            vx_put(x->d, es, x->t->in->evex_z ? 0 : vx_get(old, es));
+    }
+    tk_set_vec(x->t, x->t->in->ops[0].reg, x->d, 16, !legacy(x));
+}
+
+static void movmsk(struct vx *x, unsigned es) {
+    unsigned n = x->t->in->ops[1].size;
+    u64 u = 0;
+    vx_read(x, 1, x->b, n);
+    for (unsigned i = 0; i < n; i += es)
+        u |= (u64)(x->b[i + es - 1] >> 7) << i / es;
+    if (x->t->in->ops[0].kind == IP_OP_K)
+        tk_set_k(x->t, x->t->in->ops[0].reg, u);
+    else
+        tk_set_gpr(x->t, x->t->in->ops[0].reg, u);
+}
+
+/* ptest, vtestps, vtestpd: ZF from a & b, CF from ~a & b; es = 1 every bit, else tops. */
+static void test_bits(struct vx *x, unsigned es) {
+    u8 av[64], bv[64];
+    bool open[2] = {false, false}, some[2] = {false, false};
+    unsigned n = x->t->in->ops[0].size;
+    vx_read(x, 0, x->a, n);
+    vx_read(x, 1, x->b, n);
+    vx_value(x, 0, av, n);
+    vx_value(x, 1, bv, n);
+    for (unsigned i = 0; i < n; i++) {
+        u8 which = es == 1 ? 0xff : (i + 1) % es ? 0 : 0x80;
+        for (unsigned c = 0; c < 2; c++) {
+            u8 a = c ? (u8)~av[i] : av[i], b = bv[i], ua = x->a[i], ub = x->b[i];
+            if (c && vx_same_sources(x))
+                continue; /* ~a & a */
+            u8 u = (u8)((ua & ub) | (ua & b) | (ub & a)) & which;
+            open[c] |= u != 0;
+            some[c] |= (a & b & ~u & which) != 0;
+        }
+    }
+    u64 fu = (open[0] && !some[0] ? IP_FL_ZF : 0) | (open[1] && !some[1] ? IP_FL_CF : 0);
+    u64 fv = (some[0] ? 0 : IP_FL_ZF) | (some[1] ? 0 : IP_FL_CF);
+    tk_set_flags(x->t, tk_fl_of_bits(fv, fu));
+}
+
+static void comi(struct vx *x, unsigned es) {
+    vx_read(x, 0, x->a, es);
+    vx_read(x, 1, x->b, es);
+    bool any = vx_get(x->a, es) | vx_get(x->b, es);
+    tk_set_flags(x->t, any ? TK_B | TK_Z | TK_BE | TK_P | TK_LE : 0);
+}
+
+/* Conversions between elements of p and q bytes, one to one. */
+static void convert(struct vx *x, unsigned from, unsigned to) {
+    unsigned w = x->t->in->ops[0].size, from_w = x->t->in->ops[1].size, n;
+    if (x->t->in->ops[0].kind == IP_OP_VEC && from > to && w > from_w / (from / to))
+        w = from_w / (from / to);
+    n = from > to ? (x->t->in->mem.bcast ? w / to : x->t->in->ops[1].size / from) : w / to;
+    if (n * to > 64)
+        n = 64 / to;
+    vx_read(x, 1, x->b, n * from);
+    rt_memset(x->d, 0, sizeof x->d);
+    for (unsigned i = 0; i < n; i++)
+        vx_put(x->d + i * to, to, cast(vx_get(x->b + i * from, from)));
+    if (x->t->in->ops[0].kind == IP_OP_MEM)
+        vx_write(x, n * to, to);
+    else
+        vx_write(x, n * to < 16 ? (x->t->in->ops[0].kind == IP_OP_MMX ? 8 : 16) : n * to, to);
+}
+
+/* pcmpistri and kin: what the strings hold up to their ends decides. */
+static bool string_open(struct vx *x, unsigned i, unsigned es, bool explicit_len, unsigned reg) {
+    u8 u[16], v[16];
+    unsigned n = 16;
+    vx_read(x, i, u, 16);
+    vx_value(x, i, v, 16);
+    if (explicit_len) {
+        i64 len = x->t->in->rex & 8 ? (i64)x->t->ts->gpr[reg] : (i64)(int32_t)x->t->ts->gpr[reg];
+        if (x->t->ts->vgpr[reg])
+            return true;
+        if (len < 0)
+            len = -len;
+        if ((u64)len * es < n)
+            n = (unsigned)len * es;
+    }
+    for (unsigned k = 0; k < n; k += es) {
+        if (vx_get(u + k, es))
+            return true;
+        if (!explicit_len && !vx_get(v + k, es))
+            break;
+    }
+    return false;
+}
+
+static void string_compare(struct vx *x, bool explicit_len, bool to_mask_reg) {
+    unsigned es = x->imm & 1 ? 2 : 1;
+    bool any = string_open(x, 0, es, explicit_len, IP_RAX) |
+               string_open(x, 1, es, explicit_len, IP_RDX);
+    if (to_mask_reg) {
+        u8 d[64];
+        rt_memset(d, any ? 0xff : 0, 16);
+        tk_set_vec(x->t, 0, d, 16, !legacy(x));
+    } else {
+        tk_set_gpr(x->t, IP_RCX, any ? 0xffffffff : 0);
+    }
+    tk_set_flags(x->t, any ? (u8)~TK_P : 0);
+}
+
+bool tk_vec(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    const struct vec_rule *r = track_vec_rule(in->mnem);
+    struct vx x;
+    if (!r || in->map == 0)
+        return false;
+    x.t = t;
+    x.r = r;
+    x.imm = (u8)in->imm;
+    x.w = in->ops[0].kind == IP_OP_VEC || in->ops[0].kind == IP_OP_MMX ? in->ops[0].size
+          : in->ops[1].size;
+    if (x.w < 8 || x.w > 64)
+        x.w = 16;
+    x.ia = legacy(&x) ? 0 : 1;
+    x.ib = x.ia + 1;
+    if (vx_move(&x))
+        return true;
+    unsigned p = r->p, q = r->q;
+    switch (r->cls) { /* those with operands of their own */
+    case V_CASTU:
+        vx_read(&x, 1, x.b, x.w);
+        for (unsigned i = 0; i < x.w; i += p)
+            vx_put(x.d + i, p, cast(vx_get(x.b + i, p)));
+        vx_write(&x, x.w, p);
+        return true;
+    case V_TERNARY: ternary(&x); vx_write(&x, x.w, p); return true;
+    case V_SHIFT: shift(&x, p, q); return true;
+    case V_MOVMSK: movmsk(&x, p); return true;
+    case V_TEST: test_bits(&x, p); return true;
+    case V_COMI: comi(&x, p); return true;
+    case V_CVT: convert(&x, p, q); return true;
+    case V_INT2F: { /* cvtsi2sd: the low element from an integer */
+        unsigned size = in->ops[x.ib].size;
+        u8 src[8];
+        vx_read(&x, x.ia, x.d, 16);
+        vx_read(&x, x.ib, src, size > 8 ? 8 : size);
+        vx_put(x.d, p, cast(vx_get(src, size > 8 ? 8 : size)));
+        tk_set_vec(t, in->ops[0].reg, x.d, 16, !legacy(&x));
+        return true;
+    }
+    case V_F2INT:
+        vx_read(&x, 1, x.b, p);
+        tk_wr(t, 0, cast(vx_get(x.b, p)));
+        return true;
+    case V_CAST3: {
+        u8 c[64];
+        vx_read(&x, 0, c, x.w);
+        vx_read(&x, 1, x.a, x.w);
+        vx_read(&x, 2, x.b, x.w);
+        for (unsigned i = 0; i < x.w; i += p)
+            vx_put(x.d + i, p, cast(vx_get(x.a + i, p) | vx_get(x.b + i, p) | vx_get(c + i, p)));
+        vx_write(&x, x.w, p);
+        return true;
+    }
+    case V_STRCMP: string_compare(&x, p, q); return true;
+    default: break;
+    }
+    bool low_only = r->cls == V_SCALAR || r->cls == V_SCALARU || r->cls == V_SCALAR3 || r->cls == V_CVTLOW;
+    if (low_only)
+        x.w = 16;
+    vx_read(&x, x.ia, x.a, x.w);
+    vx_read(&x, x.ib, x.b, low_only ? (r->cls == V_CVTLOW ? q : p) : x.w);
+    if (in->ops[0].kind == IP_OP_VEC && vx_same_sources(&x) &&
+        (r->cls == V_XOR || r->cls == V_ANDN || (r->cls == V_LEFT && q == 1))) {
+        rt_memset(x.a, 0, x.w); /* zero whatever the register holds */
+        rt_memset(x.b, 0, x.w);
+        rt_memset(x.d, 0, x.w);
+        vx_write(&x, x.w, p);
+        return true;
+    }
+    switch (r->cls) {
+    case V_AND:
+    case V_OR:
+    case V_XOR:
+    case V_ANDN: bitwise(&x, r->cls); break;
+    case V_LEFT: lanes(&x, p, true); break;
+    case V_CAST: lanes(&x, p, false); break;
+    case V_HORIZ: horizontal(&x, p); break;
+    case V_PSAD:
+        lanes(&x, 8, false);
+        for (unsigned i = 0; i < x.w; i += 8) /* a sum of 16 bits */
+            rt_memset(x.d + i + 2, 0, 6);
+        break;
+    case V_CMPEQ: compare(&x, p, CMP_EQ); return true;
+    case V_CMPGT: compare(&x, p, CMP_GT); return true;
+    case V_CMPK: compare_imm(&x, p, q); return true;
+    case V_CMPFK: {
+        u64 open = 0;
+        if (in->ops[0].kind == IP_OP_VEC) {
+            lanes(&x, p, false);
+            break;
+        }
+        for (unsigned i = 0; i < (q ? p : x.w); i += p)
+            open |= (u64)((vx_get(x.a + i, p) | vx_get(x.b + i, p)) != 0) << i / p;
+        to_mask(&x, open, q ? 1 : x.w / p);
+        return true;
+    }
+    case V_TESTK: test_mask(&x, p); return true;
+    case V_SHIFTV: shift_variable(&x, p, q); return true;
+    case V_SCALAR: scalar(&x, p, true, false); return true;
+    case V_SCALARU: scalar(&x, p, false, false); return true;
+    case V_SCALAR3: scalar(&x, p, true, true); return true;
+    case V_CVTLOW: { /* p: size made, q: size read */
+        u64 u = cast(vx_get(x.b, q));
+        rt_memcpy(x.d, x.a, 16);
+        vx_put(x.d, p, u);
+        tk_set_vec(t, in->ops[0].reg, x.d, 16, !legacy(&x));
+        return true;
+    }
+    default: return false;
+    }
+    vx_write(&x, x.w, p);
+    return true;
+}

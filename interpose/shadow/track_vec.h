@@ -1,0 +1,52 @@
+/* Tracking, vector instructions: one row a mnemonic says what kind of data flow
+ * it has; the kinds are written once. */
+#ifndef INTERPOSE_TRACK_VEC_H
+#define INTERPOSE_TRACK_VEC_H
+
+#include "track.h"
+
+enum vec_class {
+    V_NONE,
+    /* moves: track_move.c */
+    V_MOVE, V_MOVELOW, V_MOVESCALAR, V_MOVEHALF, V_MOVHLPS, V_MOVLHPS, V_DUP, V_UNPACK, V_SHUF, V_SHUFP,
+    V_ALIGN, V_BYTESHIFT, V_ALIGNELEM, V_BLENDI, V_INSERT, V_INSERTPS, V_EXTRACT, V_INSLANE, V_EXTLANE,
+    V_PERM2, V_SHUFLANE, V_BCAST, V_EXTEND, V_TRUNC, V_PACK, V_PSHUFB, V_PERMVAR, V_PERM2SRC, V_BLENDV,
+    V_BLENDM, V_MASKMOVE, V_GATHER, V_ZEROALL, V_ZEROUPPER,
+    /* arithmetic: track_vec.c */
+    V_AND, V_OR, V_XOR, V_ANDN, V_TERNARY, V_LEFT, V_CAST, V_CASTU, V_CAST3, V_SCALAR, V_SCALARU, V_SCALAR3,
+    V_HORIZ, V_LANE16, V_CMPEQ, V_CMPGT, V_SHIFT, V_SHIFTV, V_MOVMSK, V_TEST, V_COMI, V_CVT, V_CVTLOW, V_INT2F,
+    V_F2INT, V_PSAD, V_STRCMP, V_CMPK, V_TESTK, V_CMPFK
+};
+struct vec_rule { u8 cls, p, q; }; /* p: element size (or as the class says), q: second number */
+
+struct vx {
+    struct tk *t;
+    const struct vec_rule *r;
+    unsigned w;           /* bytes of the vector operated on                  */
+    unsigned ia, ib;      /* operand numbers of the two sources               */
+    u8 imm;
+    u8 a[64], b[64], d[64];
+};
+
+/* Operand i: V bits, values; n bytes (a broadcast operand is repeated). */
+void vx_read(struct vx *x, unsigned i, u8 *v, unsigned n);
+void vx_value(struct vx *x, unsigned i, u8 *v, unsigned n);
+/* d to operand 0: n bytes, mask elements of es bytes, upper part by encoding. */
+void vx_write(struct vx *x, unsigned n, unsigned es);
+/* Elements of es bytes that the write mask selects (all without one). */
+u64 vx_mask(struct vx *x);
+bool vx_same_sources(const struct vx *x);
+bool vx_move(struct vx *x); /* track_move.c */
+
+static inline u64 vx_get(const u8 *p, unsigned n) {
+    u64 v = 0;
+    for (unsigned i = 0; i < n; i++)
+        v |= (u64)p[i] << 8 * i;
+    return v;
+}
+static inline void vx_put(u8 *p, unsigned n, u64 v) {
+    for (unsigned i = 0; i < n; i++)
+        p[i] = (u8)(v >> 8 * i);
+}
+
+#endif
