@@ -7,9 +7,9 @@ import os
 from interpose.errors import LaunchError
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-RUNTIME, STUBS = "interpose-rt", "interpose-stubs.so"
+RUNTIME, STUBS, CORE_STUBS = "interpose-rt", "interpose-stubs.so", "interpose-core.so"
 # Where meson builds each product, relative to the extension module's folder in the build tree.
-_BUILT = {RUNTIME: "../runtime", STUBS: "../../wrappers"}
+_BUILT = {RUNTIME: "../runtime", STUBS: "../../wrappers", CORE_STUBS: "../../wrappers"}
 
 
 def product(name: str) -> str:

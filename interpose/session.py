@@ -187,7 +187,8 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     for name, value in tools.load(config.tool_name).channel_fields(config).items():
         setattr(header, name, value)
     _fill_path(header.prog, path)
-    _fill_path(header.stubs, paths.product(paths.STUBS) if flags & lib.IP_C_HEAP else "")
+    # Every program gets the core's part: rules may bind indirect functions at any time.
+    _fill_path(header.stubs, paths.product(paths.STUBS if flags & lib.IP_C_HEAP else paths.CORE_STUBS))
 
 
 def _fill_path(field: Any, path: str) -> None:

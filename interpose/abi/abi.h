@@ -206,7 +206,9 @@ enum ip_req {
   IP_R_FATAL,        /* a0 = signal, a1 = code, a2 = addr, a3 = pc, data =
                         frames; reply when reported                           */
   IP_R_ERROR,        /* tool error, see struct ip_error in data               */
-  IP_R_REQUEST,      /* client request: data = 6 words; r0 = result           */
+  IP_R_REQUEST,      /* client request: data = 6 words, then a stack trace if
+                        the call stack is kept; r0 = result; the first r2
+                        bytes of data: struct ip_put and its bytes, repeated  */
   IP_R_FORK,         /* about to fork; fds come over the socket               */
   IP_R_FORKED,       /* a0 = child pid or -errno                              */
   IP_R_FORK_CHILD,   /* first message of a forked child; a0 = pid             */
@@ -236,6 +238,12 @@ struct ip_slot {
   uint8_t  data[8000];
 };
 
+/* What the answer to a request writes to the client's memory. */
+struct ip_put {
+  uint64_t addr;
+  uint64_t len;            /* bytes that follow; the next one is 8-aligned    */
+};
+
 struct ip_chan {
   uint32_t magic, version;
   uint32_t bell_tr;        /* futex: bumped when a translator request is posted */
@@ -258,7 +266,7 @@ struct ip_chan {
   uint64_t pend_py[64];
   uint64_t rt_symbols[32]; /* addresses the runtime publishes (IP_SYM_*)      */
   uint8_t  prog[4096];     /* path of the program to load                     */
-  uint8_t  stubs[4096];    /* path of the image with replacement functions, or "" */
+  uint8_t  stubs[4096];    /* path of the stubs image (wrappers/), or ""        */
 };
 
 #define IP_C_SHADOW     1   /* V and A bits are kept (memcheck)              */

@@ -20,6 +20,7 @@ from interpose.elf.lines import LineTable, SourceLine
 from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
 
 if TYPE_CHECKING:
+    from interpose.elf.cfi import FrameTable
     from interpose.elf.dwarf import DebugInfo
 
 _SECTION_KINDS = {
@@ -93,6 +94,16 @@ class ObjectFile:
             return code_map(self.image, self.debug_image) if self.image is not None else SymbolMap(())
         except ElfError:
             return SymbolMap(())
+
+    @cached_property
+    def frames(self) -> FrameTable | None:
+        """How to unwind from this file's functions."""
+        from interpose.elf.cfi import FrameTable
+
+        try:
+            return FrameTable(self.image) if self.image is not None else None
+        except ElfError:
+            return None
 
     @cached_property
     def data(self) -> SymbolMap:
@@ -262,6 +273,12 @@ class Symbolizer:
         return None
 
     # -- questions ----------------------------------------------------------------------------
+
+    def frame_table(self, addr: int) -> tuple[FrameTable, int] | None:
+        """Call frame information for a code address, and the load bias of its object."""
+        loaded = self._object_at(addr) if self._mapping_at(addr) is not None else None
+        table = loaded.file.frames if loaded is not None else None
+        return None if loaded is None or table is None else (table, loaded.bias)
 
     def lookup(self, addr: int) -> list[Frame]:
         """The levels of a code address, innermost first; at least one frame, at worst an empty one.

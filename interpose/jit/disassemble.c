@@ -256,6 +256,11 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
             side_exits++;
         }
         pc = next;
+        /* A redirected function begins there: it is entered through its binding only. */
+        if (rd->is_bound && rd->is_bound(rd->ctx, pc)) {
+            add_jmp(b, i, pc);
+            return;
+        }
         if (b->n_insn >= max || side_exits >= MAX_SIDE_EXITS || b->n_pages >= 7) {
             add_jmp(b, i, pc);
             return;

@@ -20,6 +20,7 @@ int ip_flags_live_at(const struct ip_code_reader *rd, uint64_t pc) {
     for (int n = 0; n < LOOKAHEAD; n++) {
         uint8_t buf[16];
         struct ip_insn in;
+        if (rd->is_bound && rd->is_bound(rd->ctx, pc)) return 1;
         int avail = rd->read(rd->ctx, pc, buf, 15);
         if (avail <= 0) return 1;
         int len = ip_decode(buf, (size_t)avail, pc, &in);

@@ -339,7 +339,7 @@ static int read_bytes(void *ctx, uint64_t pc, uint8_t *buf, int n) {
 static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track,
                 int stage, int max_insns, uint32_t host, struct ublock **final, struct emitted *em) {
     struct bytes_reader br = {code, pc, n};
-    struct ip_code_reader rd = {read_bytes, &br, NULL};
+    struct ip_code_reader rd = {.read = read_bytes, .ctx = &br};
     struct ip_jit_opts o = {0};
     o.flags = flags;
     o.pass = ip_find_tool_pass(tool);

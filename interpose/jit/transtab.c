@@ -373,9 +373,11 @@ static uint64_t canonical(const struct transtab *t, uint64_t key) {
     return key;
 }
 
+static bool is_bound(void *ctx, uint64_t pc) { return tt_binding(ctx, pc) != NULL; }
+
 static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     struct ublock *b = t->ub[0];
-    struct ip_code_reader rd = {tt_read, t, NULL};
+    struct ip_code_reader rd = {.read = tt_read, .ctx = t, .is_bound = is_bound};
     const struct binding *bd = key & IP_KEY_NOREDIR ? NULL : tt_binding(t, key & IP_KEY_PC);
     int saved_max = t->opts.max_insns;
     if (!room(t)) return -2;

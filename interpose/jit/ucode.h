@@ -124,6 +124,8 @@ struct ip_code_reader {
     int (*read)(void *ctx, uint64_t pc, uint8_t *buf, int n);
     void *ctx;
     int (*flags_live_at)(void *ctx, uint64_t pc); /* NULL: assume live          */
+    /* Does execution at pc go elsewhere (a binding)?  NULL: never.             */
+    bool (*is_bound)(void *ctx, uint64_t pc);
 };
 
 /* Limits and switches of a translation. */

@@ -16,11 +16,15 @@ def _string(supervisor: Supervisor, addr: int) -> str:
 
 
 def _stack(supervisor: Supervisor, slot: Any) -> list[str]:
-    """Stack lines of the requesting thread; the runtime put the raw trace behind the six words."""
+    """Stack lines of the requesting thread.
+
+    Where the call stack is kept, the runtime put the raw trace behind the six words.
+    """
     from interpose.jit._native import ffi
     from interpose.report.text import stack_lines
 
     raw = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)[6:]
+    raw = raw or supervisor.unwind(slot)
     return stack_lines(supervisor.resolver, supervisor.resolver.normalise(raw))
 
 
@@ -60,14 +64,6 @@ def _map_ip_to_srcloc(supervisor: Supervisor, slot: Any, words: Sequence[int], d
     return 0
 
 
-def _change_error_disablement(
-    supervisor: Supervisor, slot: Any, words: Sequence[int], default: int
-) -> int:
-    change = words[1] - (1 << 64) if words[1] >> 63 else words[1]
-    supervisor.tool.mute(slot.tid_guest, change)
-    return 0
-
-
 def _add_ifunc_target(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
     supervisor.objects.ifunc_resolved(words[1], words[2])
     return 0
@@ -79,6 +75,10 @@ def _accept(supervisor: Supervisor, slot: Any, words: Sequence[int], default: in
 
 def _count_errors(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
     return supervisor.tool.count_errors()
+
+
+def _keep_default(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    return default
 
 
 def _gdb_monitor_command(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
@@ -96,7 +96,10 @@ _ANSWERS: dict[int, Callable[[Supervisor, Any, Sequence[int], int], int]] = {
     0x1404: _printf_backtrace,
     0x1601: _accept,
     0x1701: _map_ip_to_srcloc,
-    0x1801: _change_error_disablement,
+    0x1901: _keep_default,
+    0x1902: _keep_default,
+    0x3029: _keep_default,
+    0x3030: _keep_default,
     0x3103: _printf,
     0x3104: _add_ifunc_target,
 }

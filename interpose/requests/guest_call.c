@@ -17,12 +17,27 @@ struct saved_call {
 static struct saved_call calls[MAX_DEPTH * 8];
 static rt_lock_t lock;
 
+/* A free entry; when there is none, one whose call was left by a longjmp: the
+ * thread's stack has been cut off above its frame. */
+static struct saved_call *take(struct tstate *ts) {
+    struct saved_call *left = NULL;
+    for (u32 i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        if (!calls[i].owner) return &calls[i];
+        if (calls[i].owner == ts && calls[i].magic_sp < ts->gpr[IP_RSP]) left = &calls[i];
+    }
+    return left;
+}
+
+static void set_defined(struct tstate *ts, u32 gprs) {
+    for (u32 r = 0; r < 16; r++)
+        if (gprs >> r & 1) ts->vgpr[r] = 0;
+    ts->umask &= ~((u64)gprs << IP_U_GPR0);
+}
+
 bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc) {
-    struct saved_call *c = NULL;
     u64 magic = RT_CALL_RETURN;
     rt_lock(&lock);
-    for (u32 i = 0; i < sizeof calls / sizeof calls[0] && !c; i++)
-        if (!calls[i].owner) c = &calls[i];
+    struct saved_call *c = take(ts);
     if (c) c->owner = ts;
     rt_unlock(&lock);
     if (!c) return false;
@@ -42,6 +57,8 @@ bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc) {
     if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp, 8, RT_SH_DEFINED);
     ts->gpr[IP_RSP] = sp;
     ts->gpr[IP_RAX] = 0;
+    /* The words of a request are read without checks, so its arguments are as good. */
+    set_defined(ts, 1u << IP_RAX | 1u << IP_RDI | 1u << IP_RSI | 1u << IP_RDX | 1u << IP_RCX);
     ts->pc = fn;
     return true;
 }

@@ -1,22 +1,20 @@
 /* Client requests (client-requests.md sections 1 to 3): those the runtime can
  * answer by itself; the rest go to the supervisor.
  */
-#include <linux/errno.h>
+#include "requests.h"
 
-#include "rt.h"
+#include "shadow.h"
 
 enum {
     RQ_RUNNING = 0x1001, RQ_DISCARD = 0x1002, RQ_REPLACES_MALLOC = 0x1003,
-    RQ_CALL0 = 0x1101, RQ_CALL3 = 0x1104, RQ_COUNT_ERRORS = 0x1201,
-    RQ_MALLOCLIKE = 0x1301, RQ_RESIZEINPLACE = 0x130b, RQ_FREELIKE = 0x1302,
-    RQ_STACK_REGISTER = 0x1501, RQ_STACK_DEREGISTER, RQ_STACK_CHANGE,
-    RQ_ADD_IFUNC_TARGET = 0x3104,
+    RQ_CALL0 = 0x1101, RQ_CALL3 = 0x1104, RQ_HEAP_FIRST = 0x1301, RQ_HEAP_LAST = 0x130b,
+    RQ_BACKTRACE = 0x1404,
+    RQ_STACK_REGISTER = 0x1501, RQ_STACK_DEREGISTER, RQ_STACK_CHANGE, RQ_ERR_DISABLEMENT = 0x1801,
 };
 #define RQ_HEAP_BASE 0x49500000u /* internal: the replaced malloc family      */
+#define TRACE_MAX 500
 
 bool rt_tool_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) __attribute__((weak));
-
-static u64 next_stack_id = 1;
 
 static bool client_call(struct tstate *ts, u32 n, const u64 args[5], u64 next_pc) {
     static const u8 where[] = {IP_RSI, IP_RDX, IP_RCX};
@@ -26,43 +24,70 @@ static bool client_call(struct tstate *ts, u32 n, const u64 args[5], u64 next_pc
     return true;
 }
 
+/* The answer's bytes for guest memory: written here, where a fault is survived
+ * and the shadow is at hand. */
+static void put_answer(const struct ip_slot *s) {
+    u64 at = 0, end = s->r[2] <= sizeof s->data ? s->r[2] : 0;
+    while (at + sizeof(struct ip_put) <= end) {
+        struct ip_put p;
+        rt_memcpy(&p, s->data + at, sizeof p);
+        at += sizeof p;
+        if (p.len > end - at) return;
+        if (rt_copy_to(p.addr, s->data + at, p.len) == 0 && (rt.flags & IP_C_SHADOW))
+            rt_shadow_set(p.addr, p.len, RT_SH_DEFINED);
+        at += RT_ROUND_UP(p.len, 8);
+    }
+}
+
+/* What Python answers. */
+static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
+    struct ip_slot *s = rt_slot(ts);
+    s->a[0] = dflt;
+    s->a[1] = next_pc;
+    s->a[2] = ts->gpr[IP_RSP];
+    s->r[2] = 0;
+    rt_memcpy(s->data, w, 6 * sizeof *w);
+    s->len = 6 * sizeof *w;
+    if (w[0] == RQ_BACKTRACE && (rt.flags & IP_C_CALLSTACK))
+        s->len += (u32)sizeof(u64) * rt_stack_trace(ts, (u64 *)(void *)s->data + 6, TRACE_MAX);
+    rt_request_python(ts, IP_R_REQUEST);
+    put_answer(s);
+    return s->r[0];
+}
+
+/* False: nobody here knows it. */
+static bool answer_here(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
+    switch (code) {
+    case RQ_RUNNING: *result = 1; return true;
+    case RQ_DISCARD:
+        rt_invalidate(ts, args[0], args[1] ? args[1] : 1);
+        *result = 0;
+        return true;
+    case RQ_REPLACES_MALLOC: *result = (rt.flags & IP_C_HEAP) != 0; return true;
+    case RQ_STACK_REGISTER: *result = rt_client_stack_register(args[0], args[1]); return true;
+    case RQ_STACK_DEREGISTER: rt_client_stack_deregister(args[0]); return true;
+    case RQ_STACK_CHANGE: rt_client_stack_change(args[0], args[1], args[2]); return true;
+    case RQ_ERR_DISABLEMENT: rt_error_disable(ts, (long)args[0]); return true;
+    default:
+        /* Blocks and pools mean nothing where no heap is kept; programs mark them often. */
+        return code >= RQ_HEAP_FIRST && code <= RQ_HEAP_LAST && !(rt.flags & IP_C_HEAP);
+    }
+}
+
 void rt_client_request(struct tstate *ts, u64 next_pc) {
     u64 w[6], result = ts->gpr[IP_RDX];
     ts->pc = next_pc;
     if (rt_copy_from(w, ts->gpr[IP_RAX], sizeof w) < 0) return; /* default, as natively */
     u64 code = w[0];
     const u64 *args = w + 1;
-    struct ip_slot *s = rt_slot(ts);
 
     if ((code & 0xffff0000u) == RQ_HEAP_BASE) {
         result = rt_heap_request(ts, code, args);
     } else if (code >= RQ_CALL0 && code <= RQ_CALL3) {
         if (client_call(ts, (u32)(code - RQ_CALL0), args, next_pc)) return;
-    } else if (rt_tool_request && rt_tool_request(ts, code, args, &result)) {
-        /* answered */
-    } else {
-        switch (code) {
-        case RQ_RUNNING: result = 1; break;
-        case RQ_DISCARD:
-            rt_invalidate(ts, args[0], args[1] ? args[1] : 1);
-            result = 0;
-            break;
-        case RQ_REPLACES_MALLOC: result = (rt.flags & IP_C_HEAP) != 0; break;
-        case RQ_STACK_REGISTER:
-            result = __atomic_fetch_add(&next_stack_id, 1, __ATOMIC_RELAXED);
-            break;
-        case RQ_STACK_DEREGISTER:
-        case RQ_STACK_CHANGE: result = 0; break;
-        default:
-            s->a[0] = result;
-            s->a[1] = next_pc;
-            s->a[2] = ts->gpr[IP_RSP];
-            rt_memcpy(s->data, w, sizeof w);
-            s->len = sizeof w;
-            rt_request_python(ts, IP_R_REQUEST);
-            result = s->r[0];
-            break;
-        }
+    } else if (!(rt_tool_request && rt_tool_request(ts, code, args, &result)) &&
+               !answer_here(ts, code, args, &result)) {
+        result = ask(ts, w, next_pc, result);
     }
     ts->gpr[IP_RDX] = result;
     ts->vgpr[IP_RDX] = 0;

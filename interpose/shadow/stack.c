@@ -32,6 +32,17 @@ out:
     rt_unlock(&stacks_lock);
 }
 
+/* This very region is gone; others that it lies in stay. */
+void rt_stack_unregister(u64 lo, u64 hi) {
+    rt_lock(&stacks_lock);
+    for (u32 i = 0; i < n_stacks; i++)
+        if (stacks[i].lo == lo && stacks[i].hi == hi) {
+            stacks[i] = stacks[--n_stacks];
+            break;
+        }
+    rt_unlock(&stacks_lock);
+}
+
 /* Everything registered inside [lo, hi) is gone. */
 void rt_stack_forget(u64 lo, u64 hi) {
     rt_lock(&stacks_lock);

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import struct
 
 from interpose import tools
 from interpose.errors import LaunchError
@@ -194,6 +195,8 @@ class Supervisor:
 
         self.finished = True
         frames = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)
+        if not self.client.header.config_flags & lib.IP_C_CALLSTACK:
+            frames = self.unwind(slot) or frames
         self.tool.fatal(fatal_lines(self, slot.a[0], slot.a[1], slot.a[2], frames), slot)
         self.tool.finish(None)
 
@@ -247,6 +250,27 @@ class Supervisor:
         header = self.session.memory.header
         header.exit_status = status
         header.dead = 2
+
+    def answer_bytes(self, slot: Any, addr: int, data: bytes) -> None:
+        """With the answer to a request, have the runtime write ``data`` (defined) at a client address.
+
+        May be called more than once for one answer. The words of the request are gone from the slot then.
+        """
+        record = struct.pack("<QQ", addr, len(data)) + data + bytes(-len(data) % 8)
+        start = slot.r[2]
+        if data and start + len(record) <= len(slot.data):
+            ffi.memmove(slot.data + start, record, len(record))
+            slot.r[2] = start + len(record)
+
+    def answer_word(self, slot: Any, addr: int, value: int) -> None:
+        """The same for a 64-bit number."""
+        self.answer_bytes(slot, addr, struct.pack("<Q", value & 0xFFFF_FFFF_FFFF_FFFF))
+
+    def unwind(self, slot: Any) -> list[int]:
+        """A raw stack trace of the thread that waits for an answer, where no call stack is kept."""
+        from interpose.supervisor.stacktrace import unwind
+
+        return unwind(self, slot)
 
     # -- processes -----------------------------------------------------------------------------
 

@@ -1,0 +1,31 @@
+"""Raw stack traces of a thread that waits for an answer, where the runtime keeps no call stack."""
+
+from __future__ import annotations
+
+from interpose.elf.unwind import Unwinder
+from interpose.jit._native import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from interpose.supervisor.main import Supervisor
+
+# System V ABI, AMD64 supplement, figure 3.36: DWARF's numbers are not those of the encoding below 8.
+_BY_DWARF_NUMBER = (
+    lib.IP_RAX, lib.IP_RDX, lib.IP_RCX, lib.IP_RBX, lib.IP_RSI, lib.IP_RDI, lib.IP_RBP, lib.IP_RSP,
+    *range(8, 16),
+)  # fmt: skip
+
+
+def unwind(supervisor: Supervisor, slot: Any) -> list[int]:
+    """The thread's program counter, then return addresses, from its registers and memory."""
+    state = supervisor.client.read_struct("struct tstate", slot.tstate)
+    if state is None:
+        return []
+    registers = {number: state.gpr[which] for number, which in enumerate(_BY_DWARF_NUMBER)}
+    unwinder = Unwinder(supervisor.client.read, supervisor.symbolizer.frame_table)
+    # Merged recursion shortens a trace: leave something to merge.
+    core = supervisor.config.core
+    limit = max(core.num_callers, 1) * (8 if core.merge_recursive_frames else 1)
+    return unwinder.trace(state.pc & lib.IP_KEY_PC, registers, limit)
