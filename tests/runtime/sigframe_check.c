@@ -15,10 +15,19 @@
 
 struct rt_global rt;
 static int raised;
-long rt_copy_from(void *d, u64 s, u64 n) { memcpy(d, (const void *)s, n); return 0; }
-long rt_copy_to(u64 d, const void *s, u64 n) { memcpy((void *)d, s, n); return 0; }
-void *rt_memcpy(void *d, const void *s, size_t n) { return memcpy(d, s, n); }
-void *rt_memset(void *d, int c, size_t n) { return memset(d, c, n); }
+/* Not libc's memcpy: its vzeroupper would spoil the state under test. */
+void *rt_memcpy(void *d, const void *s, size_t n) {
+    void *r = d;
+    __asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
+    return r;
+}
+void *rt_memset(void *d, int c, size_t n) {
+    void *r = d;
+    __asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
+    return r;
+}
+long rt_copy_from(void *d, u64 s, u64 n) { rt_memcpy(d, (const void *)s, n); return 0; }
+long rt_copy_to(u64 d, const void *s, u64 n) { rt_memcpy((void *)d, s, n); return 0; }
 int rt_memcmp(const void *a, const void *b, size_t n) { return memcmp(a, b, n); }
 void rt_die(const char *fmt, ...) { puts(fmt); exit(2); }
 void *rt_pages(u64 n) { return calloc(1, n); }
@@ -64,7 +73,7 @@ static void check(bool ok, const char *what) {
 #define SAME(field) check(ours->field == kernel.field, #field)
 
 static const double pattern[4] = {1.5, 2.5, 3.5, 4.5};
-static void load_ymm7(void) { __asm__ volatile("vmovupd %0, %%ymm7" : : "m"(pattern)); }
+static inline __attribute__((always_inline)) void load_ymm7(void) { __asm__ volatile("vmovupd %0, %%ymm7" : : "m"(pattern)); }
 
 int main(void) {
     static struct tstate state __attribute__((aligned(64)));
@@ -77,8 +86,9 @@ int main(void) {
     rt_th(ts)->ts = ts;
     sig_xstate_init();
     sys4(__NR_rt_sigaction, SIGUSR1, (long)&a, 0, 8);
+    long pid = getpid(), tid = gettid();
     load_ymm7();
-    sys3(__NR_tgkill, getpid(), gettid(), SIGUSR1);
+    sys3(__NR_tgkill, pid, tid, SIGUSR1);
 
     u64 regs[16] = {m->ax, m->cx, m->dx, m->bx, 0, m->bp, m->si, m->di,
                     m->r8, m->r9, m->r10, m->r11, m->r12, m->r13, m->r14, m->r15};
