@@ -11,6 +11,7 @@
 #define SLOT(r) ((uint32_t)(8 * (r)))
 #define SYM(w, s) ((uint32_t)(w)->o->sym[s])
 #define MAX_STUBS 1024
+#define MAX_LITERALS 128
 
 enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_SLOWCALL };
 
@@ -33,6 +34,8 @@ struct em {
     int cur_insn;          /* guest instruction whose point was last recorded  */
     int join_first;        /* stubs waiting for their TJOIN                    */
     bool shadow, callstack, bmi2;
+    int n_literals;
+    struct { uint32_t at; uint64_t value; } literals[MAX_LITERALS];
 };
 
 static void point(struct em *m, int insn, uint16_t spilled, unsigned flags) {
@@ -228,6 +231,14 @@ static void check_mask(struct em *m, const struct uinstr *u, const struct slow_s
     int first = m->n_stubs;
     if (u->fl_live) {
         w_fs(w, FS_LOAD, IP_RCX, OFF(umask));
+        if (m->bmi2 && m->n_literals < MAX_LITERALS) {
+            /* pext keeps flags; its mask operand is a literal behind the block.
+             * Without it, registers of no concern here would count too. */
+            wn(w, "\xc4\xe2\xf2\xf5\x0d", 5);    /* pext rcx, rcx, [rip+literal] */
+            m->literals[m->n_literals].at = w->e->len;
+            m->literals[m->n_literals++].value = u->set;
+            w4(w, 0);
+        }
         wn(w, "\xe3\x05", 2);
         to_stub(m, site_stub(m, u, site), -1);
     } else {
@@ -602,7 +613,7 @@ static void emit_stub(struct em *m, struct stub *s) {
             w_fs(w, FS_STORE, t, OFF(acc_addr));
             w_fs(w, FS_LOAD, t, SLOT(t));
         }
-        id_and_jump(m, x, IP_SYM_LOAD_SLOW);
+        id_and_jump(m, x, s->exit_kind == IP_XS_STORE ? IP_SYM_STORE_SLOW : IP_SYM_LOAD_SLOW);
         e->exits[x].patch_off = s->resume;
         if (s->via_t) {
             /* The address temporary did not survive: make it again. */
@@ -646,7 +657,7 @@ static void emit_stub(struct em *m, struct stub *s) {
 void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, const struct ip_jit_opts *o) {
     static _Thread_local struct em m;
     memset(&m, 0, offsetof(struct em, stubs));
-    m.n_stubs = 0;
+    m.n_stubs = m.n_literals = 0;
     m.cur_insn = -1;
     m.join_first = 0;
     m.w.e = e;
@@ -672,5 +683,9 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     }
     /* Stubs may add direct exits with stubs of their own. */
     for (int i = 0; i < m.n_stubs && !e->overflow; i++) emit_stub(&m, &m.stubs[i]);
+    for (int i = 0; i < m.n_literals; i++) {
+        bind_here(&m, m.literals[i].at);
+        w8(&m.w, m.literals[i].value);
+    }
     if (e->len > 0xfff0) e->overflow = true;
 }

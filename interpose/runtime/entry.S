@@ -14,6 +14,13 @@
 #define TS_CS_TOP     0x0c0
 #define TS_SELF       0x0d0
 #define TS_TMP2       0x0e8
+#define TS_LAHF       0x09c
+#define TS_ACC_ADDR   0x138
+#define TS_STACK_LO   0x160
+#define TS_STACK_HI   0x168
+#define META_EXITS    0x61001000        /* IP_META_BASE + IP_META_EXITS       */
+#define IP_A_BASE_    0x0000300000000000
+#define V_DISP        0x3c              /* IP_V_DISP: GS base is V_CONST less it */
 #define TS_RESUME     0x148
 #define TS_PENDING    0x1380    /* rt_thread.pending                          */
 #define TS_IN_RUNTIME 0x1354    /* rt_thread.in_runtime                       */
@@ -131,6 +138,88 @@ rt_resume:
         je      1f
         call    rt_signal_step
 1:      LOAD_GUEST
+
+/* A store met V != 0.  The common case is the first store to fresh memory:
+ * addressable, so its bytes become defined (the clean translation stores
+ * defined values only).  Everything else goes to C.  Registers are the guest's,
+ * RSP included; flags are kept. */
+        .p2align 4
+        .globl  rt_store_stub
+rt_store_stub:
+        mov     %rax, %fs:0x00
+        mov     %rcx, %fs:0x08
+        mov     %rdx, %fs:0x10
+        mov     %rbx, %fs:0x18
+        mov     %rsi, %fs:0x30
+        lahf
+        seto    %al
+        mov     %eax, %fs:TS_LAHF
+        mov     %fs:TS_EXIT_ID, %esi
+        shl     $4, %esi
+        mov     (META_EXITS+12)(%rsi), %ecx
+        shr     $8, %ecx                /* size */
+        mov     %fs:TS_ACC_ADDR, %rdx
+        cmp     $16, %ecx
+        ja      store_c
+        cmp     %fs:TS_STACK_LO, %rdx
+        jb      1f
+        cmp     %fs:TS_STACK_HI, %rdx
+        jae     1f
+        cmp     %rsp, %rdx              /* on the stack: addressable from RSP up */
+        jb      store_c
+        jmp     2f
+1:      mov     $1, %eax
+        shl     %cl, %eax
+        dec     %eax
+        mov     %edx, %ecx
+        and     $7, %ecx
+        shl     %cl, %eax               /* the A bits of the access */
+        mov     %rdx, %rbx
+        shr     $3, %rbx
+        movabs  $IP_A_BASE_, %rcx
+        test    %eax, (%rbx,%rcx)
+        jnz     store_c
+        mov     (META_EXITS+12)(%rsi), %ecx
+        shr     $8, %ecx
+2:      cmp     $8, %ecx
+        je      8f
+        cmp     $4, %ecx
+        je      4f
+        cmp     $1, %ecx
+        je      1f
+        cmp     $2, %ecx
+        je      3f
+        cmp     $16, %ecx
+        jne     store_c
+        movq    $0, %gs:(V_DISP+8)(%rdx)
+8:      movq    $0, %gs:V_DISP(%rdx)
+        jmp     9f
+4:      movl    $0, %gs:V_DISP(%rdx)
+        jmp     9f
+3:      movw    $0, %gs:V_DISP(%rdx)
+        jmp     9f
+1:      movb    $0, %gs:V_DISP(%rdx)
+9:      mov     (META_EXITS+8)(%rsi), %ecx
+        mov     %rcx, %fs:TS_TARGET
+        mov     %fs:TS_LAHF, %eax
+        add     $0x7f, %al              /* OF back */
+        sahf
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+        mov     %fs:0x30, %rsi
+        jmp     *%fs:TS_TARGET
+store_c:
+        mov     %fs:TS_LAHF, %eax
+        add     $0x7f, %al
+        sahf
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+        mov     %fs:0x30, %rsi
+        jmp     rt_slow_stub
 
 /* The call stack does not match at a ret (longjmp, stack switch, ...): drop
  * what lies below RSP.  RAX = return address (kept), RCX and RDX free, flags

@@ -9,7 +9,7 @@
 
 struct rt_global rt;
 
-extern char rt_exit_stub[], rt_miss_stub[], rt_slow_stub[], rt_cs_sync_stub[];
+extern char rt_exit_stub[], rt_miss_stub[], rt_slow_stub[], rt_store_stub[], rt_cs_sync_stub[];
 
 /* The launcher executed us as /dev/fd/N: N is our own executable, and the
  * descriptors after it are the supervisor's (docs/architecture.md). */
@@ -61,7 +61,8 @@ void rt_main(u64 *sp) {
 
     u64 *sym = rt.chan->rt_symbols;
     sym[IP_SYM_INDIRECT_MISS] = (u64)rt_miss_stub;
-    sym[IP_SYM_LOAD_SLOW] = sym[IP_SYM_STORE_SLOW] = (u64)rt_slow_stub;
+    sym[IP_SYM_LOAD_SLOW] = (u64)rt_slow_stub;
+    sym[IP_SYM_STORE_SLOW] = (u64)rt_store_stub;
     sym[IP_SYM_CS_SYNC] = (u64)rt_cs_sync_stub;
     sym[IP_SYM_EXIT] = (u64)rt_exit_stub;
     sym[IP_SYM_SEGMENTS] = (u64)&rt_segs;

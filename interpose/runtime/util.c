@@ -345,3 +345,12 @@ void rt_panic(struct tstate *ts, const char *fmt, ...) {
     for (;;)
         sys1(__NR_exit_group, 1);
 }
+
+/* The compiler's helper for __builtin_popcountll without the instruction. */
+int __popcountdi2(i64 v);
+int __popcountdi2(i64 v) {
+    u64 x = (u64)v;
+    x -= x >> 1 & 0x5555555555555555ull;
+    x = (x & 0x3333333333333333ull) + (x >> 2 & 0x3333333333333333ull);
+    return (int)(((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull >> 56);
+}
