@@ -212,7 +212,8 @@ enum ip_req {
   IP_R_FORK,         /* about to fork; fds come over the socket               */
   IP_R_FORKED,       /* a0 = child pid or -errno                              */
   IP_R_FORK_CHILD,   /* first message of a forked child; a0 = pid             */
-  IP_R_EXEC,         /* data: path\0 argv\0...\0; a0 = argc; r0 = 1 traced
+  IP_R_EXEC,         /* data: path\0 argv\0...\0; a0 = argc, a1 = pid, a2 = vfork
+                        child, a3 = the image can be followed; r0 = 1 traced
                         (new fds come over the socket), 0 native              */
   IP_R_EXEC_FAILED,  /* a0 = errno                                            */
   IP_R_THREAD,       /* a0 = tid_guest, a1 = 1 start / 0 end, a2 = kernel tid */

@@ -87,6 +87,12 @@ static int address_temp(struct ublock *b, int i) {
         u->imm = in->mem.rip_target;
         return 1;
     }
+    if (in->mem.moffs && in->mem.disp != (int32_t)in->mem.disp) {
+        /* A shadow operand has no 64-bit displacement. */
+        struct uinstr *u = ub_add(b, U_FAREA, i);
+        u->imm = (uint64_t)in->mem.disp;
+        return 1;
+    }
     return 0;
 }
 

@@ -59,8 +59,8 @@ static void flush_cache(struct tstate *ts) {
             struct tstate *o = rt_thread_by_index(i);
             if (!o) break;
             struct rt_thread *t = rt_th(o);
-            if (o == ts || !t->in_use || t->vfork_child) continue;
-            for (u32 n = 0; t->in_use && __atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) != 1; n++) {
+            if (o == ts || t->in_use != 1) continue;
+            for (u32 n = 0; t->in_use == 1 && __atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) != 1; n++) {
                 if (n % 1000 == 0) rt_kick(t);
                 sys0(__NR_sched_yield);
             }

@@ -77,7 +77,7 @@ static u32 count_args(u64 argv) {
 }
 
 /* path NUL argv[0] NUL ...; what does not fit is left out. */
-static u64 ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead, u64 argv) {
+static u64 ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead, u64 argv, bool can_follow) {
     struct ip_slot *s = rt_slot(ts);
     u32 len = (u32)rt_strlen(path) + 1, n = 0, skip = n_lead ? 1 : 0, argc = count_args(argv);
     rt_memcpy(s->data, path, len);
@@ -93,6 +93,7 @@ static u64 ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead,
     s->a[0] = n;
     s->a[1] = rt_th(ts)->pid;
     s->a[2] = rt_th(ts)->vfork_child;
+    s->a[3] = can_follow;
     rt_request_python(ts, IP_R_EXEC);
     return s->r[0];
 }
@@ -232,7 +233,7 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
         argv[n++] = guest_word(x->argv + 8ull * (i + skip));
 
     rt_lock(&process_fd_lock);
-    bool wanted = ask(ts, w->program, w->lead, w->n_lead, x->argv) == 1;
+    bool wanted = ask(ts, w->program, w->lead, w->n_lead, x->argv, true) == 1;
     if (wanted)
         process_receive_fds(fds, N_FDS);
     rt_unlock(&process_fd_lock); /* now: a vfork child leaves the lock to its parent */
@@ -300,7 +301,7 @@ static long exec_any(struct tstate *ts, const struct exec_args *x, u64 guest_pat
         /* Most likely it fails (a search of PATH), or it is no one's business. */
         r = native(ts, x, w->path);
     } else {
-        (void)ask(ts, here, NULL, 0, x->argv); /* its answer is 0: no descriptors come */
+        (void)ask(ts, here, NULL, 0, x->argv, false); /* its answer is 0: no descriptors come */
         r = native(ts, x, w->path);
         tell_failed(ts, r);
     }

@@ -21,7 +21,7 @@
 rt_lock_t process_fd_lock;
 
 /* Locks of the shadow that must be free in a fork's child. */
-__attribute__((weak)) void rt_shadow_fork_lock(bool lock) { (void)lock; }
+
 
 /* Under yama only a named process may read our memory. */
 static void name_tracer(void) { sys2(__NR_prctl, PR_PTRACER, (long)rt.chan->supervisor_pid); }
@@ -120,6 +120,8 @@ static void become_child(struct tstate *ts, const int fds[4]) {
 static void lock_all(struct tstate *ts, bool lock) {
     struct sig_table *t = sig_priv(ts)->table;
     if (lock) {
+        /* The order in which they nest elsewhere: the heap maps memory, mappings have shadow. */
+        rt_heap_fork_lock();
         rt_mm_lock();
         rt_shadow_fork_lock(true);
         thread_fork_lock(true);
@@ -129,6 +131,7 @@ static void lock_all(struct tstate *ts, bool lock) {
         thread_fork_lock(false);
         rt_shadow_fork_lock(false);
         rt_mm_unlock();
+        rt_heap_fork_unlock();
     }
 }
 

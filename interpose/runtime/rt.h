@@ -280,6 +280,11 @@ void rt_shadow_syscall_post(struct tstate *ts, long nr, const u64 args[6], long 
 /* A jump to an address without code (memcheck's Jump error); optional. */
 void rt_report_jump(struct tstate *ts, u64 pc) __attribute__((weak));
 
+/* Held across a fork, so that the child's copies are whole. */
+void rt_shadow_fork_lock(bool lock);
+void rt_heap_fork_lock(void);
+void rt_heap_fork_unlock(void);
+
 /* ---- heap (interpose/shadow/heap.c): replaced malloc family ----------------------------- */
 u64 rt_heap_request(struct tstate *ts, u64 code, const u64 args[5]);
 

@@ -7,7 +7,7 @@
 #include "heap.h"
 #include "shadow.h"
 
-static rt_lock_t err_lock;
+rt_lock_t sh_err_lock;
 static struct ip_err_table *table;
 
 enum { SCRATCH_ERR_OFF = 60, SCRATCH_CODE = 61 }; /* in rt_thread.scratch */
@@ -99,7 +99,7 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
         return;
     bool fresh;
     u64 hash = hash_error(e);
-    rt_lock(&err_lock);
+    rt_lock(&sh_err_lock);
     if (!table) {
         table = rt_pages(sizeof *table);
         table->version = IP_ABI_VERSION;
@@ -112,7 +112,7 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
     else
         table->overflow++;
     u32 index = s ? s->index : 0;
-    rt_unlock(&err_lock);
+    rt_unlock(&sh_err_lock);
     if (!fresh)
         return;
     e->aux[3] = index;

@@ -59,9 +59,6 @@ u32 heap_describe(u64 addr);
 u32 heap_ctx(const u64 *frames, u32 n);
 
 /* heap.c */
-/* Held across a fork, so that the child's copy is whole. */
-void rt_heap_fork_lock(void);
-void rt_heap_fork_unlock(void);
 /* Client requests MALLOCLIKE_BLOCK, FREELIKE_BLOCK, RESIZEINPLACE_BLOCK
  * (client-requests.md section 3).  False: no such block (reported). */
 void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zeroed);

@@ -57,6 +57,9 @@ bool sh_stack_region(u64 sp, u64 *lo, u64 *hi);
 /* Make ts->stack_lo/hi those of the stack RSP is on. */
 void sh_stack_sync(struct tstate *ts);
 
+/* Locks of errors.c, shadow_map.c and stack.c, for fork.c alone. */
+extern rt_lock_t sh_err_lock, sh_map_lock, sh_stacks_lock;
+
 /* errors.c: an error is built in place, in the thread's channel slot.  begin
  * fills kind, pc, sp and the stack; nothing may use the slot before end. */
 struct ip_error *rt_error_begin(struct tstate *ts, int kind);

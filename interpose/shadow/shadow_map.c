@@ -37,7 +37,7 @@
 /* rt_shadow_set: from here on replace pages instead of writing them. */
 #define REMAP_MIN (4ull << 20)
 
-static rt_lock_t map_lock;
+rt_lock_t sh_map_lock;
 static int ones_fd = -1;
 static u8 chunk_of[2][512]; /* sources for fault-tolerant fills: 0x00, 0xff */
 
@@ -162,19 +162,19 @@ static bool in_client(u64 addr, u64 len) {
 void rt_shadow_mapped(u64 addr, u64 len, int state) {
     if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len))
         return;
-    rt_lock(&map_lock);
+    rt_lock(&sh_map_lock);
     range_map(sh_v(addr), sh_v(addr + len), v_fill(state));
     range_map(sh_a(addr), sh_a(addr + len), a_fill(state));
-    rt_unlock(&map_lock);
+    rt_unlock(&sh_map_lock);
 }
 
 void rt_shadow_unmapped(u64 addr, u64 len) {
     if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len))
         return;
-    rt_lock(&map_lock);
+    rt_lock(&sh_map_lock);
     range_release(sh_v(addr), sh_v(addr + len));
     range_release(sh_a(addr), sh_a(addr + len));
-    rt_unlock(&map_lock);
+    rt_unlock(&sh_map_lock);
     rt_stack_forget(addr, addr + len);
 }
 
@@ -192,7 +192,7 @@ static void copy_sparse(u64 to, u64 from, u64 n) {
 void rt_shadow_moved(u64 from, u64 to, u64 len) {
     if (!(rt.flags & IP_C_SHADOW) || !in_client(from, len) || !in_client(to, len))
         return;
-    rt_lock(&map_lock);
+    rt_lock(&sh_map_lock);
     u64 lo = sh_v(from), hi = sh_v(from + len), off = to - from;
     u64 first = RT_ROUND_UP(lo, RT_PAGE), last = RT_ROUND_DOWN(hi, RT_PAGE);
     range_map(lo + off, hi + off, 0);
@@ -214,7 +214,7 @@ void rt_shadow_moved(u64 from, u64 to, u64 len) {
     }
     range_release(lo, hi);
     range_release(sh_a(from), sh_a(from + len));
-    rt_unlock(&map_lock);
+    rt_unlock(&sh_map_lock);
     rt_stack_forget(from, from + len);
 }
 
@@ -259,9 +259,9 @@ void sh_set_a(u64 addr, u64 len, int bit) {
 static void set_v(u64 addr, u64 len, int fill) {
     u64 p = sh_v(addr);
     if (len >= REMAP_MIN) {
-        rt_lock(&map_lock);
+        rt_lock(&sh_map_lock);
         range_map(p, p + len, fill);
-        rt_unlock(&map_lock);
+        rt_unlock(&sh_map_lock);
     } else if (len > 256) {
         sh_fill(p, fill, len);
     } else {
@@ -315,10 +315,10 @@ void rt_shadow_set(u64 addr, u64 len, int state) {
 void rt_shadow_stack(u64 lo, u64 hi, u64 sp) {
     if (!(rt.flags & IP_C_SHADOW) || !in_client(lo, hi - lo) || sp < lo || sp > hi)
         return;
-    rt_lock(&map_lock);
+    rt_lock(&sh_map_lock);
     if (sp > lo)
         range_map(sh_v(lo), sh_v(sp), 0xff);
     range_map(sh_a(RT_ROUND_DOWN(lo, 8)), sh_a(RT_ROUND_UP(hi, 8)), 0);
-    rt_unlock(&map_lock);
+    rt_unlock(&sh_map_lock);
     rt_stack_register(lo, hi);
 }

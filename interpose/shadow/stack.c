@@ -8,12 +8,12 @@
 
 struct stack_reg { u64 lo, hi; };
 
-static rt_lock_t stacks_lock;
+rt_lock_t sh_stacks_lock;
 static struct stack_reg *stacks;
 static u32 n_stacks, cap_stacks;
 
 void rt_stack_register(u64 lo, u64 hi) {
-    rt_lock(&stacks_lock);
+    rt_lock(&sh_stacks_lock);
     for (u32 i = 0; i < n_stacks; i++)
         if (stacks[i].lo == lo && stacks[i].hi == hi)
             goto out;
@@ -29,34 +29,34 @@ void rt_stack_register(u64 lo, u64 hi) {
     }
     stacks[n_stacks++] = (struct stack_reg){lo, hi};
 out:
-    rt_unlock(&stacks_lock);
+    rt_unlock(&sh_stacks_lock);
 }
 
 /* This very region is gone; others that it lies in stay. */
 void rt_stack_unregister(u64 lo, u64 hi) {
-    rt_lock(&stacks_lock);
+    rt_lock(&sh_stacks_lock);
     for (u32 i = 0; i < n_stacks; i++)
         if (stacks[i].lo == lo && stacks[i].hi == hi) {
             stacks[i] = stacks[--n_stacks];
             break;
         }
-    rt_unlock(&stacks_lock);
+    rt_unlock(&sh_stacks_lock);
 }
 
 /* Everything registered inside [lo, hi) is gone. */
 void rt_stack_forget(u64 lo, u64 hi) {
-    rt_lock(&stacks_lock);
+    rt_lock(&sh_stacks_lock);
     for (u32 i = 0; i < n_stacks;)
         if (stacks[i].lo < hi && stacks[i].hi > lo)
             stacks[i] = stacks[--n_stacks];
         else
             i++;
-    rt_unlock(&stacks_lock);
+    rt_unlock(&sh_stacks_lock);
 }
 
 bool sh_stack_region(u64 sp, u64 *lo, u64 *hi) {
     bool found = false;
-    rt_lock(&stacks_lock);
+    rt_lock(&sh_stacks_lock);
     for (u32 i = 0; i < n_stacks; i++) {
         /* sp == hi: an empty stack; the smallest region wins (STACK_REGISTER
          * inside a mapping). */
@@ -67,7 +67,7 @@ bool sh_stack_region(u64 sp, u64 *lo, u64 *hi) {
             found = true;
         }
     }
-    rt_unlock(&stacks_lock);
+    rt_unlock(&sh_stacks_lock);
     if (found)
         return true;
     u64 size;

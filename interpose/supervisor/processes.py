@@ -117,8 +117,8 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     words = bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))).split(b"\0")
     path, *argv = (os.fsdecode(word) for word in words[: 1 + slot.a[0]])
     slot.r[0] = 0
-    if not is_traced(supervisor, path, argv):
-        return
+    if not slot.a[3] or not is_traced(supervisor, path, argv):
+        return  # a[3]: the runtime could follow (no setuid program, an ELF file of our machine)
     session = supervisor.session
     memory = Memory()
     ours, theirs = _pair()
