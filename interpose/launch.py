@@ -12,7 +12,7 @@ import _signal
 import _socket
 import os
 
-from interpose import paths
+from interpose import paths, tools
 from interpose.errors import InterposeError, LaunchError, internal_error, tell
 from interpose.jit._native import ffi, lib
 from interpose.program import resolve
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 def launch(config: Config) -> NoReturn:
     """Run the program of a configuration; returns by an :class:`InterposeError` only."""
     program = resolve(config.program, os.environ)
+    if config.core.suppressions:
+        tools.load(config.tool_name, "tool").Tool.check(config)
     client_pid = os.getpid()
     log = Log.open(config, FileNames(client_pid))
     runtime_path = paths.product(paths.RUNTIME)

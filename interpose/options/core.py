@@ -241,7 +241,6 @@ class CoreOptions(Table):
         shown="none",
         metavar="<begin>,<end>",
         dynamic=True,
-        status=PLANNED,
     )
     show_error_list: str = Choice(
         "list errors and used suppressions at exit; all: suppressed errors too",
@@ -254,12 +253,11 @@ class CoreOptions(Table):
     )
     keep_debuginfo: bool = YesNo("keep the symbols of unloaded code", status=PLANNED)
     show_below_main: bool = YesNo("show the frames below main", dynamic=True)
-    default_suppressions: bool = YesNo("load the installed suppressions", True, status=PLANNED)
+    default_suppressions: bool = YesNo("load the installed suppressions", True)
     suppressions: tuple[str, ...] = Repeated(
         "suppress the errors described in <file>; may be repeated",
         metavar="<file>",
         dynamic=True,
-        status=PLANNED,
     )
     gen_suppressions: str = Choice(
         "print suppressions for the errors; yes asks at each",
@@ -323,8 +321,8 @@ class CoreOptions(Table):
         shown="$TMPDIR/vgdb-pipe or /tmp/vgdb-pipe",
         status=PLANNED,
     )
-    run_libc_freeres: bool = YesNo("free the memory of glibc at exit", True, status=PLANNED)
-    run_cxx_freeres: bool = YesNo("free the memory of libstdc++ at exit", True, status=PLANNED)
+    run_libc_freeres: bool = YesNo("free the memory of glibc at exit", True)
+    run_cxx_freeres: bool = YesNo("free the memory of libstdc++ at exit", True)
     sim_hints: frozenset[str] = Members(
         "unusual behaviours: lax-ioctls lax-doors fuse-compatible enable-outer "
         "no-inner-prefix no-nptl-pthread-stackcache fallback-llsc",

@@ -89,7 +89,7 @@ class Options(Table):
         metavar="no|summary|yes|full",
     )
     leak_resolution: str = Choice(
-        "frames that must agree to merge leaks: 2, 4, all", ("low", "med", "high"), "high", status=PLANNED
+        "frames that must agree to merge leaks: 2, 4, all", ("low", "med", "high"), "high"
     )
     show_leak_kinds: frozenset[str] = Members(
         "leaks to show: definite indirect possible reachable all none",
@@ -102,7 +102,6 @@ class Options(Table):
         LEAK_KINDS,
         ("definite", "possible"),
         dynamic=True,
-        status=PLANNED,
     )
     leak_check_heuristics: frozenset[str] = Members(
         "inner pointers that reach a block: stdstring length64 newarray multipleinheritance all none",
@@ -110,7 +109,6 @@ class Options(Table):
         LEAK_HEURISTICS,
         dynamic=True,
         metavar="heur1,heur2,…",
-        status=PLANNED,
     )
     show_reachable: None = Legacy(
         "older spelling: yes is --show-leak-kinds=all", _show_reachable, dynamic=True, metavar="yes|no"
@@ -138,14 +136,12 @@ class Options(Table):
         shown="",
         metavar="0xPP-0xQQ[,…]",
         dynamic=True,
-        status=PLANNED,
     )
     ignore_range_below_sp: tuple[int, int] | None = Parsed(
         "no address errors at these offsets below the stack pointer",
         parse_below_sp,
         metavar="<number>-<number>",
         dynamic=True,
-        status=PLANNED,
     )
     malloc_fill: int = HexByte("fill allocated blocks with this byte")
     free_fill: int = HexByte("fill freed blocks with this byte")
@@ -155,9 +151,9 @@ class Options(Table):
         "alloc-and-free",
     )
     show_mismatched_frees: bool = YesNo(
-        "report new with free, malloc with delete, and so on", True, dynamic=True, status=PLANNED
+        "report new with free, malloc with delete, and so on", True, dynamic=True
     )
-    show_realloc_size_zero: bool = YesNo("report realloc(p,0)", True, dynamic=True, status=PLANNED)
+    show_realloc_size_zero: bool = YesNo("report realloc(p,0)", True, dynamic=True)
 
     @classmethod
     def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:
