@@ -87,6 +87,7 @@ bool tk_kmask(struct tk *t);    /* track_k.c    */
 
 /* Values of vector and mask registers, read from the CPU: the runtime never
  * changes them (track_save.c). */
+bool rt_track_needs_vec(const struct ip_insn *in); /* asked by the dispatcher: never */
 const u8 *tk_vec_value(struct tk *t, unsigned r);
 u64 tk_k_value(struct tk *t, unsigned r);
 u64 tk_mmx_value(struct tk *t, unsigned r);

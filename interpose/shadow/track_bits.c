@@ -8,7 +8,10 @@ static void keep_zsp(struct tk *t, bool ub, bool b, bool uo, bool o) {
     const u64 which = IP_FL_CF | IP_FL_OF;
     u64 v = (t->ts->rflags & ~which) | (b ? IP_FL_CF : 0) | (o ? IP_FL_OF : 0);
     u64 u = (tk_fl_word(t->ts->vflags) & ~which) | (ub ? IP_FL_CF : 0) | (uo ? IP_FL_OF : 0);
-    tk_set_flags(t, tk_fl_of_bits(v, u));
+    u8 f = tk_fl_of_bits(v, u);
+    if (!o) /* OF's value may not be known: both must agree */
+        f |= tk_fl_of_bits(v | IP_FL_OF, u);
+    tk_set_flags(t, f);
 }
 
 static tkval count_operand(struct tk *t, unsigned i, unsigned n) {
@@ -137,7 +140,7 @@ static void rotate(struct tk *t, int how) {
     u64 topv = rv >> (bits - 1) & 1, nextv = rv >> (bits - 2) & 1;
     if (k != 1) {
         uo = a.u || carry_u;
-        o = tk_flag(t, IP_FL_OF);
+        o = false;
     } else if (how == ROL || how == RCL) {
         uo = top | cu;
         o = topv ^ cv;
@@ -239,15 +242,15 @@ static void scan(struct tk *t, bool from_top, bool zero_is_size) {
         u64 edge = from_top ? 1ull << (bits - 1) : 1;
         fv = (zero ? IP_FL_CF : 0) | (s.v & edge ? IP_FL_ZF : 0);
         fu = (uz ? IP_FL_CF : 0) | (s.u & edge ? IP_FL_ZF : 0);
-        if (s.u)
-            fu |= IP_FL_OF | IP_FL_SF | IP_FL_PF;
+        fu |= s.u ? IP_FL_OF | IP_FL_SF | IP_FL_PF
+                  : tk_fl_word(t->ts->vflags) & (IP_FL_OF | IP_FL_SF | IP_FL_PF);
         tk_wr(t, 0, u);
     } else { /* bsf, bsr: the destination stays when the source is zero */
         u64 old = t->in->ops[0].kind == IP_OP_GPR ? t->ts->vgpr[t->in->ops[0].reg] : 0;
         fv = zero ? IP_FL_ZF : 0;
         fu = uz ? IP_FL_ZF : 0;
-        if (s.u)
-            fu |= IP_FL_CF | IP_FL_OF | IP_FL_SF | IP_FL_PF;
+        const u64 rest = IP_FL_CF | IP_FL_OF | IP_FL_SF | IP_FL_PF;
+        fu |= s.u ? rest : tk_fl_word(t->ts->vflags) & rest; /* or left alone */
         if (uz)
             tk_wr(t, 0, tk_mask(n));
         else if (!zero || s.u)
@@ -255,11 +258,16 @@ static void scan(struct tk *t, bool from_top, bool zero_is_size) {
         else
             tk_wr(t, 0, old);
         if (uz && n == 4)
-            tk_set_gpr(t, t->in->ops[0].reg, old | 0xffffffffull);
+            tk_set_gpr(t, t->in->ops[0].reg, old | 0xffffffffull | t->ts->gpr[t->in->ops[0].reg]);
         else if (n == 4 && zero && !s.u)
             tk_set_gpr(t, t->in->ops[0].reg, old);
     }
-    tk_set_flags(t, tk_fl_of_bits(fv, fu));
+    u8 f = tk_fl_of_bits(fv, fu);
+    if (fu & (IP_FL_SF | IP_FL_OF)) /* their values are not known here */
+        f |= TK_L | TK_LE;
+    if (fu & IP_FL_CF)
+        f |= TK_BE;
+    tk_set_flags(t, f);
 }
 
 static void popcount(struct tk *t) {
@@ -304,7 +312,12 @@ static void lowest_bit(struct tk *t, unsigned mnem) {
         u = and_u(s, o);
         r = s.v & o.v;
     }
-    bool some = s.v & ~s.u & m, zero_v = !(s.v & m), cu = s.u && !some;
+    u64 ones = s.v & ~s.u & m, first = ones & -ones;
+    if (first && mnem != IP_MN_BLSR) /* nothing above the first certain 1 matters */
+        u &= first | (first - 1);
+    if (first && mnem != IP_MN_BLSR && !(s.u & (first - 1)))
+        u = 0;
+    bool some = ones, zero_v = !(s.v & m), cu = s.u && !some;
     bool cv = mnem == IP_MN_BLSI ? !zero_v : zero_v;
     u8 f = tk_fl_make(r, u, n, cu, cv, false, false);
     if (s.u && (u || cu))

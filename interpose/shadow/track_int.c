@@ -112,6 +112,13 @@ static void logic(struct tk *t, char op, bool store) {
     tk_set_flags(t, tk_fl_logic(r, u, n));
 }
 
+/* Flags of a multiplication: CF and OF; SF, ZF, PF are the CPU's choice, which
+ * may be to leave them alone. */
+static void mul_flags(struct tk *t, bool any) {
+    u64 kept = tk_fl_word(t->ts->vflags) & (IP_FL_SF | IP_FL_ZF | IP_FL_PF);
+    tk_set_flags(t, any ? TK_ALL : kept ? tk_fl_of_bits(0, kept) | TK_BE | TK_L | TK_LE : 0);
+}
+
 /* V bits of a product's low (and high) part.  An undefined bit at i of a reaches
  * only bits from i + (trailing zeros of b) on, and none above the largest product. */
 static u64 mul_low(tkval a, tkval b, unsigned n, u64 *high, bool is_signed) {
@@ -152,7 +159,7 @@ static void mul_wide(struct tk *t, bool is_signed) {
         tk_set_gpr(t, IP_RAX, n == 2 ? (ax & ~m) | low : low);
         tk_set_gpr(t, IP_RDX, n == 2 ? (dx & ~m) | high : high);
     }
-    tk_set_flags(t, (a.u | b.u) & m ? TK_ALL : 0);
+    mul_flags(t, (a.u | b.u) & m);
 }
 
 static void imul(struct tk *t) {
@@ -164,7 +171,7 @@ static void imul(struct tk *t) {
     }
     tkval a = tk_rd(t, in->n_ops - 2), b = tk_rd(t, in->n_ops - 1);
     tk_wr(t, 0, mul_low(a, b, n, NULL, true));
-    tk_set_flags(t, (a.u | b.u) & tk_mask(n) ? TK_ALL : 0);
+    mul_flags(t, (a.u | b.u) & tk_mask(n));
 }
 
 static void mulx(struct tk *t) {
@@ -187,7 +194,7 @@ static void divide(struct tk *t) {
         tk_set_gpr(t, IP_RAX, n == 2 ? (ax & ~m) | (u & m) : u & m);
         tk_set_gpr(t, IP_RDX, n == 2 ? (dx & ~m) | (u & m) : u & m);
     }
-    tk_set_flags(t, any ? TK_ALL : 0);
+    tk_set_flags(t, any ? TK_ALL : t->ts->vflags);
 }
 
 /* ---- conditional -------------------------------------------------------------------------- */
@@ -233,11 +240,22 @@ static void cmpxchg(struct tk *t) {
         du = equal ? s.u : d.u;
         au = equal ? acc.u : d.u;
     }
-    u64 old = t->ts->vgpr[IP_RAX];
+    /* In 32-bit forms success leaves RAX as it is and failure zero-extends it; a
+     * register destination that is not written keeps its upper half on some CPUs. */
+    const struct ip_operand *op = &t->in->ops[0];
+    u64 old = t->ts->vgpr[IP_RAX], upper = n == 4 ? ~m : 0;
+    u64 dst_old = op->kind == IP_OP_GPR ? t->ts->vgpr[op->reg] : 0;
+    u64 dst_value = op->kind == IP_OP_GPR ? t->ts->gpr[op->reg] : 0;
     bool taken = !(f & TK_Z) && acc.v == d.v;
-    if (!(taken && n == 4)) /* on success EAX is not written, RAX keeps its upper half */
-        tk_set_gpr(t, IP_RAX, n == 8 ? au : n == 4 ? au | (f & TK_Z ? old & ~m : 0) : (old & ~m) | (au & m));
+    if (n == 8)
+        tk_set_gpr(t, IP_RAX, au);
+    else if (n < 4 || taken)
+        tk_set_gpr(t, IP_RAX, (old & ~m) | (au & m));
+    else
+        tk_set_gpr(t, IP_RAX, (au & m) | (f & TK_Z ? (old | t->ts->gpr[IP_RAX]) & upper : 0));
     tk_wr(t, 0, du);
+    if (op->kind == IP_OP_GPR && upper && !taken)
+        tk_set_gpr(t, op->reg, (du & m) | ((dst_old | (f & TK_Z ? dst_value : 0)) & upper));
     tk_set_flags(t, f);
 }
 
@@ -264,8 +282,9 @@ static void cmpxchg_wide(struct tk *t, unsigned n) { /* n = size of one half */
         u64 av = t->ts->gpr[acc_reg[i]] & m, au = t->ts->vgpr[acc_reg[i]] & m;
         u64 nv = t->ts->gpr[new_reg[i]] & m, nu = t->ts->vgpr[new_reg[i]] & m;
         out[i] = undefined ? du[i] | nu | (d[i] ^ nv) : equal ? nu : du[i];
-        if (undefined)
-            tk_set_gpr(t, acc_reg[i], (t->ts->vgpr[acc_reg[i]] & ~m) | au | du[i] | (av ^ d[i]));
+        if (undefined) /* kept whole, or zero-extended */
+            tk_set_gpr(t, acc_reg[i], ((t->ts->vgpr[acc_reg[i]] | t->ts->gpr[acc_reg[i]]) & ~m) | au |
+                                          du[i] | (av ^ d[i]));
         else if (!equal)
             tk_set_gpr(t, acc_reg[i], du[i]);
     }

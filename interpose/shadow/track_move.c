@@ -164,17 +164,18 @@ static void masked_move(struct vx *x, unsigned es) {
     if (store)
         vx_read(x, 2, v, n);
     for (unsigned i = 0; i < n; i += es) {
-        if (m[i + es - 1] & 0x80) { /* whether there is an access hangs on it */
-            tk_report_cond(t);
-            rt_memset(m, 0, sizeof m);
-        }
-        bool on = mv[i + es - 1] & 0x80;
-        if (store && on)
-            tk_store(t, at + i, es, v + i);
-        else if (!store && on)
-            tk_load(t, at + i, es, x->d + i);
-        else
+        bool on = mv[i + es - 1] & 0x80, open = m[i + es - 1] & 0x80;
+        if (!store) {
             rt_memset(x->d + i, 0, es);
+            if (on)
+                tk_load(t, at + i, es, x->d + i);
+            if (open) /* whether it is loaded is not known */
+                rt_memset(x->d + i, 0xff, es);
+        } else if (on || (open && !rt_shadow_first_unaddr(t->ts, at + i, es))) {
+            if (open)
+                rt_memset(v + i, 0xff, es);
+            tk_store(t, at + i, es, v + i);
+        }
     }
     if (!store)
         tk_set_vec(t, in->ops[0].reg, x->d, n, true);

@@ -6,6 +6,12 @@
  */
 #include "track.h"
 
+/* Values are fetched when a rule asks for them, so no one needs to save them ahead. */
+bool rt_track_needs_vec(const struct ip_insn *in) {
+    (void)in;
+    return false;
+}
+
 #ifdef TRACK_HOSTED
 
 u64 track_hosted_k[8], track_hosted_mmx[8];

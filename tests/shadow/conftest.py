@@ -75,7 +75,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Any:
         objects.append(str(out / (Path(source).stem + ".o")))
         flags = [*(f for f in FLAGS if f != "-shared"), "-mgeneral-regs-only", "-DTRACK_HOSTED"]
         subprocess.run(["gcc", *flags, *includes, "-c", source, "-o", objects[-1]], check=True)
-    rest = [str(HERE / "hosted.c"), str(INTERPOSE / "runtime/uaccess.S"), str(INTERPOSE / "jit/x86_decode.c")]
+    rest = [str(HERE / name) for name in ("hosted.c", "oracle.c", "oracle_run.S")]
+    rest += [str(INTERPOSE / "runtime/uaccess.S"), str(INTERPOSE / "jit/x86_decode.c")]
     library = out / "libshadow.so"
     subprocess.run(["gcc", *FLAGS, *includes, *objects, *rest, "-o", str(library)], check=True)
     ffi = cffi.FFI()

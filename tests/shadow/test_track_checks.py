@@ -1,0 +1,144 @@
+"""What tracking reports, and what counts as defined afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+COND, VALUE, READ, WRITE = 5, 4, 1, 2
+
+
+@pytest.fixture
+def track(sh: Any) -> Any:
+    """sh.run(code): the helper for one encoded instruction, with what sh.gpr and the test have set."""
+    lib, ffi = sh.lib, sh.ffi
+    sh.buffer = sh.new_map(4096)
+    pc = [sh.ts.pc]
+
+    def run(code: str) -> list[tuple[int, int]]:
+        insn = ffi.new("struct ip_insn *")
+        raw = bytes.fromhex(code)
+        pc[0] += 16  # each check at a place of its own
+        assert lib.ip_decode(raw, len(raw), pc[0], insn) == len(raw)
+        lib.t_n_errors = 0
+        lib.rt_track_insn(sh.ts, insn)
+        return [(e.kind, e.size) for e in sh.errors()]
+
+    def gpr(name: str, value: int, undefined: int = 0) -> None:
+        r = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"].index(name)
+        sh.ts.gpr[r], sh.ts.vgpr[r] = value, undefined
+        sh.ts.umask = sh.ts.umask & ~(1 << r) | (undefined != 0) << r
+
+    sh.run, sh.gpr = run, gpr
+    return sh
+
+
+def test_kinds_are_those_of_the_abi(sh: Any) -> None:
+    lib = sh.lib
+    assert (lib.IP_E_COND, lib.IP_E_VALUE, lib.IP_E_READ, lib.IP_E_WRITE) == (COND, VALUE, READ, WRITE)
+
+
+def test_jcc_on_undefined_flags_reports_once(track: Any) -> None:
+    track.gpr("rax", 5, 0xFF)
+    assert track.run("4883f805") == []  # cmp rax, 5
+    assert track.ts.umask >> 16 & 1
+    assert track.run("7402") == [(COND, 0)]  # je
+    assert track.run("7402") == []  # tested: defined
+    assert track.run("7c02") == [(COND, 0)]  # jl asks another question
+    track.gpr("rax", 0x100, 0xFF)
+    assert track.run("4883f805") == [] and track.run("7402") == []  # a defined bit differs
+
+
+def test_undefined_address_is_a_value_of_size_8(track: Any) -> None:
+    track.gpr("rdi", track.buffer, 1)
+    assert track.run("8b07") == [(VALUE, 8)]  # mov eax, [rdi]
+    assert track.ts.vgpr[7] == 0 and track.ts.umask == 0
+    assert track.run("8b07") == []
+
+
+def test_indirect_jump_and_return(track: Any) -> None:
+    track.gpr("rax", 0x401000, 0xF0)
+    assert track.run("ffe0") == [(VALUE, 8)]  # jmp rax
+    assert track.run("ffe0") == []
+    sp = track.ts.gpr[4]
+    track.lib.rt_shadow_set(sp, 8, 1)
+    assert track.run("c3") == [(VALUE, 8)]  # ret
+    assert track.run("c3") == []
+
+
+def test_loads_and_stores_check_addresses(track: Any) -> None:
+    at = track.buffer + 64
+    track.lib.rt_shadow_set(at, 64, 2)
+    track.gpr("rdi", at)
+    track.gpr("rax", 0, 0)
+    assert track.run("8b07") == [(READ, 4)]
+    assert track.ts.vgpr[0] == 0  # reported: defined
+    assert track.run("8907") == [(WRITE, 4)]
+    assert track.run("0107") == [(READ, 4), (WRITE, 4)]  # add [rdi], eax
+    track.gpr("rdi", at - 4)
+    track.lib.rt_shadow_set(at - 4, 4, 0)
+    assert track.run("488b07") == [(READ, 8)]  # not aligned to its size
+    track.gpr("rdi", at + 64 - 4 - 4)
+    track.lib.rt_shadow_set(at + 60, 4, 0)
+    assert track.run("488b07") == []  # partly out, aligned: undefined bytes
+    assert track.ts.vgpr[0] == 0xFFFFFFFF
+
+
+def test_push_and_pop_carry_v_bits(track: Any) -> None:
+    sp = track.ts.gpr[4]
+    track.gpr("rax", 1, 0xFF00)
+    assert track.run("50") == []
+    assert track.v(sp - 8, 8) == b"\0\xff" + bytes(6)
+    track.ts.gpr[4] = sp - 8
+    assert track.run("5b") == []  # pop rbx
+    assert track.ts.vgpr[3] == 0xFF00 and track.ts.umask & 8
+
+
+def test_rep_movs_moves_bits_of_all_repetitions(track: Any) -> None:
+    src, dst = track.buffer, track.buffer + 1024
+    track.lib.rt_shadow_set(src + 5, 90, 1)
+    for name, value in (("rsi", src), ("rdi", dst), ("rcx", 200)):
+        track.gpr(name, value)
+    assert track.run("f3a4") == []
+    assert track.v(dst, 201) == track.v(src, 200) + b"\0"
+    track.gpr("rdi", src + 4)  # overlapping forward: the pattern repeats
+    track.gpr("rcx", 50)
+    track.lib.rt_shadow_set(src, 4, 1)
+    track.lib.rt_shadow_set(src + 4, 196, 0)
+    assert track.run("f3a4") == []
+    assert track.v(src, 60) == b"\xff" * 54 + bytes(6)
+    track.gpr("rcx", 8, 1)
+    assert track.run("f3a4") == [(COND, 0)]
+
+
+def test_rep_stos_and_scas(track: Any) -> None:
+    track.gpr("rdi", track.buffer)
+    track.gpr("rcx", 100)
+    track.gpr("rax", 0, 0xFF)
+    assert track.run("f3aa") == []
+    assert track.v(track.buffer, 101) == b"\xff" * 100 + b"\0"
+    assert track.run("f2ae") == [(COND, 0)]  # repne scasb: whether to stop is not known
+    track.gpr("rdi", track.buffer + 4000)
+    track.gpr("rcx", 1000)
+    track.gpr("rax", 0)
+    assert track.run("f3aa") == [(WRITE, 1)]  # runs off the mapping
+
+
+def test_x87_load_is_checked_where_it_happens(track: Any) -> None:
+    track.gpr("rdi", track.buffer)
+    assert track.run("dd07") == []  # fld qword [rdi]
+    track.lib.rt_shadow_set(track.buffer, 8, 1)
+    assert track.run("dd07") == [(VALUE, 8)]
+    assert track.run("dd1f") == []  # fstp: what is stored is defined
+    assert track.v(track.buffer, 8) == bytes(8)
+
+
+def test_errors_about_values_can_be_switched_off(track: Any) -> None:
+    track.gpr("rax", 5, 0xFF)
+    track.run("4883f805")
+    flags = track.lib.IP_C_SHADOW | track.lib.IP_C_HEAP
+    other = track.lib.t_init(flags)
+    other.vflags, other.umask, other.gpr[4] = 4, 1 << 16, track.ts.gpr[4]
+    track.ts = other
+    assert track.run("7402") == []
