@@ -104,8 +104,7 @@ static void address_temp(struct alloc *a, struct uinstr *u, const struct ublock 
 void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_jit_opts *o) {
     (void)o;
     struct alloc a = {out, 0, IP_REG_NONE};
-    memcpy(out, b, offsetof(struct ublock, u));
-    out->n_u = 0;
+    ub_copy_head(out, b);
     for (int k = 0; k < b->n_u && !out->overflow; k++) {
         struct uinstr u = b->u[k];
         const struct ip_insn *in = &b->insn[u.insn];

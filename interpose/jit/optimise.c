@@ -46,7 +46,9 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd,
     bool optimise = !(o->flags & IP_C_NO_OPT);
 
     const struct uinstr *last = b->n_u ? &b->u[b->n_u - 1] : NULL;
-    if (optimise && last && (last->op == U_JMP || last->op == U_CALL) &&
+    /* Nobody asks for flags at the block's end when nothing is added to it. */
+    bool instrumented = o->pass && o->pass->instrument && !(o->flags & IP_C_NO_INSTR);
+    if (optimise && instrumented && last && (last->op == U_JMP || last->op == U_CALL) &&
         !ip_flags_live_at(rd, last->imm & IP_KEY_PC))
         flags = 0;
     b->dead_before[n] = 0;

@@ -184,7 +184,7 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     for (uint32_t i = 0; i < T.pages_cap; i++) free(T.pages[i].blocks);
     memset(T.pages, 0, sizeof *T.pages * T.pages_cap);
     T.pages_n = 0;
-    for (int i = 0; i < PAGE_CACHE; i++) T.copies[i].valid = 0;
+    tt_forget_code(&T, 0, ~0ull);
     memset(T.bind, 0, sizeof *T.bind * T.bind_cap);
     T.bind_n = 0;
     T.n_stable = 0;
@@ -242,20 +242,13 @@ void ip_binding_del(uint64_t addr) {
 
 void ip_stable_add(uint64_t lo, uint64_t hi) {
     pthread_mutex_lock(&T.lock);
-    if (T.n_stable < 1024) {
-        T.stable[T.n_stable].lo = lo;
-        T.stable[T.n_stable++].hi = hi;
-    }
+    tt_stable_add(&T, lo, hi);
     pthread_mutex_unlock(&T.lock);
 }
 
 void ip_stable_del(uint64_t lo, uint64_t hi) {
     pthread_mutex_lock(&T.lock);
-    for (int i = 0; i < T.n_stable;)
-        if (T.stable[i].lo < hi && T.stable[i].hi > lo)
-            T.stable[i] = T.stable[--T.n_stable];
-        else
-            i++;
+    tt_stable_del(&T, lo, hi);
     pthread_mutex_unlock(&T.lock);
 }
 
@@ -336,8 +329,15 @@ static int read_bytes(void *ctx, uint64_t pc, uint8_t *buf, int n) {
     return n;
 }
 
+struct shown {
+    struct ublock b[3]; /* of stages 1 and 2, 3 and 4, 5 */
+    struct ip_insn insn[UB_MAX_INSN];
+    struct emitted em;
+    const struct ublock *final;
+};
+
 static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track,
-                int stage, int max_insns, uint32_t host, struct ublock **final, struct emitted *em) {
+                int stage, int max_insns, uint32_t host, struct shown *out) {
     struct bytes_reader br = {code, pc, n};
     struct ip_code_reader rd = {.read = read_bytes, .ctx = &br};
     struct ip_jit_opts o = {0};
@@ -346,7 +346,8 @@ static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, ui
     o.max_insns = max_insns;
     if (!o.pass) return -1;
     for (int i = 0; i < 32; i++) o.sym[i] = IP_RT_BASE + 0x1000u + 16u * (unsigned)i;
-    struct ublock *b = calloc(3, sizeof *b);
+    struct ublock *b = out->b;
+    for (int i = 0; i < 3; i++) b[i].insn = out->insn;
     int r = 0;
     b[0].key = pc | (track ? IP_KEY_TRACK : 0);
     b[0].pc = pc;
@@ -356,39 +357,36 @@ static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, ui
     if (stage >= 3) ip_stage3_instrument(&b[0], &b[1], &o);
     if (stage >= 4) ip_stage4_cleanup(&b[1], &o);
     if (stage >= 5) ip_stage5_allocate(&b[1], &b[2], &o);
-    if (stage >= 6) ip_stage6_emit(&b[2], em, host, &o);
-    if (b[0].overflow || (stage >= 5 && b[2].overflow) || (stage >= 6 && em->overflow)) r = -1;
-    struct ublock *f = malloc(sizeof *f);
-    *f = stage <= 2 ? b[0] : stage <= 4 ? b[1] : b[2];
-    *final = f;
-    free(b);
+    if (stage >= 6) ip_stage6_emit(&b[2], &out->em, host, &o);
+    if (b[0].overflow || (stage >= 5 && b[2].overflow) || (stage >= 6 && out->em.overflow)) r = -1;
+    out->final = stage <= 2 ? &b[0] : stage <= 4 ? &b[1] : &b[2];
     return r;
 }
 
 int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
                   int track, int stage, char *buf, int cap) {
-    struct ublock *f = NULL;
-    struct emitted *em = calloc(1, sizeof *em);
-    int r = show(tool, code, n, pc, flags, track, stage, 0, IP_CACHE_BASE, &f, em);
-    if (r == 0 && stage < 6) r = ip_print_ublock(f, buf, cap);
+    struct shown *s = calloc(1, sizeof *s);
+    const struct emitted *em = &s->em;
+    if (!s) return -1;
+    int r = show(tool, code, n, pc, flags, track, stage, 0, IP_CACHE_BASE, s);
+    if (r == 0 && stage < 6) r = ip_print_ublock(s->final, buf, cap);
     if (r == 0 && stage == 6)
         for (uint32_t i = 0; i < em->len && r < cap - 4; i++)
             r += snprintf(buf + r, (size_t)(cap - r), "%02x%s", em->code[i], i % 16 == 15 ? "\n" : " ");
-    free(f);
-    free(em);
+    free(s);
     return r;
 }
 
 int ip_translate_bytes(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
                        int track, int max_insns, uint32_t host, uint8_t *out, int cap) {
-    struct ublock *f = NULL;
-    struct emitted *em = calloc(1, sizeof *em);
-    int r = show(tool, code, n, pc, flags, track, 6, max_insns, host, &f, em);
+    struct shown *s = calloc(1, sizeof *s);
+    const struct emitted *em = &s->em;
+    if (!s) return -1;
+    int r = show(tool, code, n, pc, flags, track, 6, max_insns, host, s);
     if (r == 0) {
         r = (int)em->len <= cap ? (int)em->len : -1;
         if (r > 0) memcpy(out, em->code, (size_t)r);
     }
-    free(f);
-    free(em);
+    free(s);
     return r;
 }

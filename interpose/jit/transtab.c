@@ -1,12 +1,13 @@
 /* Translation table, code cache, chaining, invalidation. */
 #include "transtab.h"
 
+#include "tt_hash.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,16 +16,9 @@
 #define TT_EMPTY 0ull /* key 0 is stored as TT_ZERO */
 #define TT_ZERO (~1ull)
 
-static uint32_t hash_key(uint64_t key) {
-    key ^= key >> 33;
-    key *= 0xff51afd7ed558ccdull;
-    key ^= key >> 29;
-    return (uint32_t)key & (TT_SIZE - 1);
-}
-
 static struct ip_ttent *tt_find(const struct transtab *t, uint64_t key) {
     if (key == 0) key = TT_ZERO;
-    for (uint32_t h = hash_key(key);; h = (h + 1) & (TT_SIZE - 1)) {
+    for (uint32_t h = ip_tt_index(key);; h = (h + 1) & (TT_SIZE - 1)) {
         struct ip_ttent *e = &t->tt[h];
         if (e->key == key) return e;
         if (e->key == TT_EMPTY) return NULL;
@@ -33,7 +27,7 @@ static struct ip_ttent *tt_find(const struct transtab *t, uint64_t key) {
 
 static void tt_insert(struct transtab *t, uint64_t key, uint32_t host, uint32_t block) {
     if (key == 0) key = TT_ZERO;
-    for (uint32_t h = hash_key(key);; h = (h + 1) & (TT_SIZE - 1)) {
+    for (uint32_t h = ip_tt_index(key);; h = (h + 1) & (TT_SIZE - 1)) {
         struct ip_ttent *e = &t->tt[h];
         if (e->key == TT_EMPTY || e->key == TT_TOMB || e->key == key) {
             e->host = host;
@@ -101,44 +95,9 @@ static void page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
     p->blocks[p->n++] = block;
 }
 
-static bool is_stable(const struct transtab *t, uint64_t page) {
-    for (int i = 0; i < t->n_stable; i++)
-        if (page >= t->stable[i].lo && page < t->stable[i].hi) return true;
-    return false;
-}
-
-/* The client's bytes at pc.  A page copy is trusted within one request, or as
- * long as the page has translations (it is write-protected then), or when it
- * belongs to a mapping that cannot change. */
-static const struct page_copy *page_get(struct transtab *t, uint64_t page) {
-    struct page_copy *c = &t->copies[(page >> 12 ^ page >> 20) & (PAGE_CACHE - 1)];
-    if (c->page == page && c->valid) {
-        if (c->gen == t->req_gen) return c;
-        const struct page_ent *p = page_find(t, page, false);
-        if ((p && p->n) || is_stable(t, page)) return c;
-    }
-    struct iovec l = {c->bytes, 4096}, r = {(void *)page, 4096};
-    c->page = page;
-    c->gen = t->req_gen;
-    c->valid = process_vm_readv(t->pid, &l, 1, &r, 1, 0) == 4096;
-    return c;
-}
-
-int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n) {
-    struct transtab *t = ctx;
-    int done = 0;
-    while (done < n) {
-        uint64_t a = pc + (uint64_t)done;
-        const struct page_copy *c = page_get(t, a & ~4095ull);
-        if (!c->valid) break;
-        int off = (int)(a & 4095), take = 4096 - off;
-        if (take > n - done) take = n - done;
-        memcpy(buf + done, c->bytes + off, (size_t)take);
-        done += take;
-        /* Do not read the next page for an instruction that ends in this one. */
-        if (done >= 20) break;
-    }
-    return done;
+bool tt_has_blocks(const struct transtab *t, uint64_t page) {
+    const struct page_ent *p = page_find(t, page, false);
+    return p && p->n;
 }
 
 /* ---- Chaining -------------------------------------------------------------------------- */
@@ -216,8 +175,8 @@ void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len) {
             p->n = 0;
         }
     }
-    for (int i = 0; i < PAGE_CACHE; i++)
-        if (t->copies[i].page + 4096 > lo && t->copies[i].page < hi) t->copies[i].valid = 0;
+    tt_stable_del(t, lo, hi); /* it did change */
+    tt_forget_code(t, lo, hi);
 }
 
 void tt_drop_containing(struct transtab *t, uint64_t pc) {
@@ -471,7 +430,7 @@ void tt_flush(struct transtab *t) {
     for (uint32_t i = 0; i < t->pages_cap; i++) free(t->pages[i].blocks);
     memset(t->pages, 0, sizeof *t->pages * t->pages_cap);
     t->pages_n = 0;
-    for (int i = 0; i < PAGE_CACHE; i++) t->copies[i].valid = 0;
+    tt_forget_code(t, 0, ~0ull);
     m->n_blocks = m->n_points = m->n_pcs = m->desc_used = m->cache_used = 0;
     m->n_exits = 1; /* id 0: none */
     m->generation++;
@@ -481,12 +440,16 @@ void tt_flush(struct transtab *t) {
 void tt_init_tables(struct transtab *t) {
     t->pages_cap = 4096;
     t->pages = calloc(t->pages_cap, sizeof *t->pages);
-    t->copies = calloc(PAGE_CACHE, sizeof *t->copies);
+    tt_init_code(t);
     t->xrec = mmap(NULL, sizeof *t->xrec * IP_META_EXITMAX, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     t->brec = mmap(NULL, sizeof *t->brec * IP_META_BLKMAX, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    for (int i = 0; i < 3; i++) t->ub[i] = calloc(1, sizeof *t->ub[i]);
+    struct ip_insn *insn = calloc(UB_MAX_INSN, sizeof *insn);
+    for (int i = 0; i < 3; i++) {
+        t->ub[i] = calloc(1, sizeof *t->ub[i]);
+        t->ub[i]->insn = insn;
+    }
     t->em = calloc(1, sizeof *t->em);
     t->bind_cap = 1024;
     t->bind = calloc(t->bind_cap, sizeof *t->bind);

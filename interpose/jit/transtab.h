@@ -30,11 +30,9 @@ struct binding {
     uint16_t wrap, used;
     uint32_t ran;
 };
-#define PAGE_CACHE 256
-struct page_copy {
+struct page_copy {          /* the bytes are at copy_bytes                       */
     uint64_t page, gen;
     int valid;
-    uint8_t bytes[4096];
 };
 
 struct transtab {
@@ -60,6 +58,9 @@ struct transtab {
     struct { uint64_t lo, hi; } stable[1024];
     int n_stable;
     struct page_copy *copies;
+    uint8_t *copy_bytes;
+    uint64_t code_page, code_gen; /* the copy used last, good for one request    */
+    const uint8_t *code_bytes;
     uint64_t req_gen;
     uint64_t new_pages[64]; /* pages to tell the runtime about                  */
     int n_new_pages;
@@ -80,6 +81,14 @@ void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len);
 void tt_drop_containing(struct transtab *t, uint64_t pc);
 void tt_flush(struct transtab *t);
 const struct binding *tt_binding(const struct transtab *t, uint64_t addr);
+bool tt_has_blocks(const struct transtab *t, uint64_t page);
+
+/* guestcode.c */
+void tt_init_code(struct transtab *t);
+void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi);
+bool tt_is_stable(const struct transtab *t, uint64_t page);
+void tt_stable_add(struct transtab *t, uint64_t lo, uint64_t hi);
+void tt_stable_del(struct transtab *t, uint64_t lo, uint64_t hi);
 int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n);
 int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd);
 void tt_init_tables(struct transtab *t);

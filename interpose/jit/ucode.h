@@ -7,7 +7,9 @@
 #define INTERPOSE_UCODE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "abi.h"
 #include "x86_decode.h"
@@ -101,11 +103,19 @@ struct ublock {
     int n_insn, n_u;
     uint16_t dead_before[UB_MAX_INSN + 1]; /* stage 2 */
     uint8_t fl_live_before[UB_MAX_INSN + 1];
-    struct ip_insn insn[UB_MAX_INSN];
-    struct uinstr u[UB_MAX_UOPS];
+    struct ip_insn *insn; /* UB_MAX_INSN of them; the blocks of one translation
+                             share the decoded instructions                     */
     uint64_t pages[8];    /* guest pages the bytes come from                    */
     int n_pages;
+    /* Large: never copied as a whole, a stage copies what lies before. */
+    struct uinstr u[UB_MAX_UOPS];
 };
+
+/* All but the uinstrs, which the next stage writes. */
+static inline void ub_copy_head(struct ublock *out, const struct ublock *in) {
+    memcpy(out, in, offsetof(struct ublock, u));
+    out->n_u = 0;
+}
 
 /* A tool's stage 3.  Registered by IP_TOOL_PASS in the tool's own folder. */
 struct ip_tool_pass {

@@ -4,6 +4,7 @@
 
 #include "rt.h"
 #include "sig.h"
+#include "tt_hash.h"
 
 #define META(off) (IP_META_BASE + (u64)(off))
 static const struct ip_exit *const exits = (const struct ip_exit *)META(IP_META_EXITS);
@@ -18,11 +19,8 @@ static u64 *const fast = (u64 *)IP_FAST_BASE;
 /* ---- Look-up ------------------------------------------------------------------- */
 
 static u32 tt_lookup(u64 key) {
-    u64 k = key ? key : ~1ull, h = k;
-    h ^= h >> 33;
-    h *= 0xff51afd7ed558ccdull;
-    h ^= h >> 29;
-    for (u32 i = (u32)h & TT_MASK;; i = (i + 1) & TT_MASK) {
+    u64 k = key ? key : ~1ull;
+    for (u32 i = ip_tt_index(k);; i = (i + 1) & TT_MASK) {
         u64 e = __atomic_load_n(&tt[i].key, __ATOMIC_ACQUIRE);
         if (e == k) {
             u32 host = tt[i].host;

@@ -1,0 +1,95 @@
+/* The client's code bytes: copies of its pages, and for how long they hold. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include "transtab.h"
+
+#define COPIES 4096u /* 16 MB at most: the text of a compiler fits */
+
+static uint32_t copy_index(uint64_t page) { return (uint32_t)(page >> 12 ^ page >> 24) & (COPIES - 1); }
+
+void tt_init_code(struct transtab *t) {
+    t->copies = calloc(COPIES, sizeof *t->copies);
+    t->copy_bytes = mmap(NULL, COPIES * 4096ull, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi) {
+    t->code_page = 1; /* no page */
+    if (hi - lo < COPIES * 4096ull) {
+        for (uint64_t page = lo & ~4095ull; page < hi; page += 4096)
+            if (t->copies[copy_index(page)].page == page) t->copies[copy_index(page)].valid = 0;
+    } else {
+        memset(t->copies, 0, COPIES * sizeof *t->copies);
+    }
+}
+
+bool tt_is_stable(const struct transtab *t, uint64_t page) {
+    for (int i = 0; i < t->n_stable; i++)
+        if (page >= t->stable[i].lo && page < t->stable[i].hi) return true;
+    return false;
+}
+
+void tt_stable_add(struct transtab *t, uint64_t lo, uint64_t hi) {
+    if (lo >= hi || t->n_stable == (int)(sizeof t->stable / sizeof t->stable[0])) return;
+    t->stable[t->n_stable].lo = lo;
+    t->stable[t->n_stable++].hi = hi;
+}
+
+void tt_stable_del(struct transtab *t, uint64_t lo, uint64_t hi) {
+    for (int i = 0; i < t->n_stable;) {
+        uint64_t a = t->stable[i].lo, b = t->stable[i].hi;
+        if (a >= hi || b <= lo) {
+            i++;
+            continue;
+        }
+        t->stable[i] = t->stable[--t->n_stable];
+        /* What remains on either side comes after i or at the end: seen again, not cut again. */
+        tt_stable_add(t, a, lo);
+        tt_stable_add(t, hi, b);
+    }
+}
+
+/* The client's bytes at page, or NULL.  A copy is trusted within one request,
+ * or as long as the page has translations (it is write-protected then), or
+ * when it belongs to a mapping that cannot change. */
+static const uint8_t *page_get(struct transtab *t, uint64_t page) {
+    uint32_t i = copy_index(page);
+    struct page_copy *c = &t->copies[i];
+    uint8_t *bytes = t->copy_bytes + i * 4096ull;
+    if (c->page != page || !c->valid ||
+        (c->gen != t->req_gen && !tt_has_blocks(t, page) && !tt_is_stable(t, page))) {
+        struct iovec l = {bytes, 4096}, r = {(void *)page, 4096};
+        c->page = page;
+        c->valid = process_vm_readv(t->pid, &l, 1, &r, 1, 0) == 4096;
+    }
+    c->gen = t->req_gen;
+    if (!c->valid) {
+        t->code_page = 1;
+        return NULL;
+    }
+    t->code_page = page;
+    t->code_gen = t->req_gen;
+    t->code_bytes = bytes;
+    return bytes;
+}
+
+int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n) {
+    struct transtab *t = ctx;
+    int done = 0;
+    while (done < n) {
+        uint64_t a = pc + (uint64_t)done, page = a & ~4095ull;
+        const uint8_t *bytes =
+            page == t->code_page && t->code_gen == t->req_gen ? t->code_bytes : page_get(t, page);
+        if (!bytes) break;
+        int off = (int)(a & 4095), take = 4096 - off;
+        if (take > n - done) take = n - done;
+        memcpy(buf + done, bytes + off, (size_t)take);
+        done += take;
+        /* Do not read the next page for an instruction that ends in this one. */
+        if (done >= 20) break;
+    }
+    return done;
+}
