@@ -36,22 +36,24 @@ typedef uint64_t u64;
 #define ALSO(name, body) \
     extern __typeof(body) name __attribute__((alias(TEXT(body)), visibility("default"), copy(body)))
 
-static inline __attribute__((always_inline)) u64 request(u64 code, u64 a, u64 b, u64 c, u64 d,
-                                                         u64 e) {
-    u64 words[6] = {code, a, b, c, d, e};
-    u64 result;
-    __asm__ volatile(
-        "rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\t"
-        "xchgq %%rbx, %%rbx"
-        : "=d"(result)
-        : "a"(words), "d"(0ull)
-        : "cc", "memory");
-    return result;
-}
+/* Macros, not functions: an inlined function would show as a frame of its own
+ * in the stack of every error met here. */
+#define request(code, a, b, c, d, e)                                                     \
+    ({                                                                                   \
+        u64 words_[6] = {(code), (a), (b), (c), (d), (e)}, result_;                      \
+        __asm__ volatile("rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\t"      \
+                         "rolq $51, %%rdi\n\txchgq %%rbx, %%rbx"                         \
+                         : "=d"(result_)                                                 \
+                         : "a"(words_), "d"(0ull)                                        \
+                         : "cc", "memory");                                              \
+        result_;                                                                         \
+    })
 
 /* A branch on the value, so that an undefined one is reported here, by name. */
-static inline __attribute__((always_inline)) void look_at(u64 value) {
-    __asm__ volatile("testq %0, %0\n\tjz 1f\n1:" : : "r"(value) : "cc");
-}
+#define look_at(value)                                                                   \
+    do {                                                                                 \
+        u64 looked_at_ = (value);                                                        \
+        __asm__ volatile("testq %0, %0\n\tjz 1f\n1:" : : "r"(looked_at_) : "cc");        \
+    } while (0)
 
 #endif

@@ -61,6 +61,8 @@ class StackOptions:
     sym_offsets: bool = False
     merge_recursive: int = 0
     fullpath_after: Sequence[str] = field(default_factory=tuple)
+    own_objects: frozenset[str] = frozenset()
+    """Objects of ours in the client: a replacement function shows as one frame, whatever was inlined into it."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,8 @@ class StackResolver:
         if found is None:
             looked_up = self.symbolizer.lookup(ip)
             if looked_up:
+                if len(looked_up) > 1 and looked_up[-1].obj in options.own_objects:
+                    looked_up = looked_up[-1:]
                 found = tuple(self._frame(ip, frame) for frame in looked_up)
             else:
                 found = ((ResolvedFrame(ip, None, None), False),)

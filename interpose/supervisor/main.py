@@ -82,6 +82,7 @@ class Supervisor:
                 sym_offsets=core.sym_offsets,
                 merge_recursive=core.merge_recursive_frames,
                 fullpath_after=tuple(core.fullpath_after or ()),
+                own_objects=frozenset({os.fsdecode(ffi.string(self.session.memory.header.stubs))}),
             ),
         )
         self.objects = Objects(self.config, self.log, self.symbolizer)
