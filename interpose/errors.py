@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 
@@ -77,4 +78,6 @@ def internal_error(error: BaseException) -> InterposeError:
     details: list[str] = []
     if os.environ.get("INTERPOSE_DEBUG"):
         details = "".join(traceback.format_exception(error)).splitlines()
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return InterposeError(f"out of memory{place}; check 'ulimit -v' and free memory", *details)
     return InterposeError(f"internal error: {type(error).__name__}: {error}{place}", *details)

@@ -17,13 +17,24 @@ from interpose.errors import InterposeError, LaunchError, internal_error, tell
 from interpose.jit._native import ffi, lib
 from interpose.program import resolve
 from interpose.report.log import FileNames, Log
-from interpose.session import Memory, Session, above_stdio, fill_channel, place
+from interpose.session import (
+    Memory,
+    Session,
+    above_stdio,
+    fill_channel,
+    lift_limit,
+    place,
+    start_translator,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
     from interpose.options.parse import Config
+
+# What the supervisor says over the socket: it serves; or it ends, and has said why.
+_READY, _TOLD = b"\1", b"\2"
 
 
 def launch(config: Config) -> NoReturn:
@@ -45,8 +56,11 @@ def launch(config: Config) -> NoReturn:
         _become_supervisor(session)
     os.close(our_fd)
     os.waitpid(intermediate, 0)
-    if not os.read(their_fd, 1):
-        raise LaunchError("the supervisor process could not be started")
+    answer = os.read(their_fd, 1)
+    if answer == _TOLD:
+        os._exit(1)
+    if answer != _READY:
+        raise LaunchError("the supervisor process ended before it was ready (killed?)")
     runtime = above_stdio(os.open(runtime_path, os.O_RDONLY | os.O_CLOEXEC))
     base = place([runtime, *memory.descriptors(), their_fd])
     _execute(base, program.argv)
@@ -92,13 +106,17 @@ def _execute(runtime: int, argv: tuple[str, ...]) -> None:
 def _become_supervisor(session: Session) -> NoReturn:
     """In the first child: fork again, leave the program's session and files, serve."""
     status = 1
+    ready = False
     try:
         os.setsid()
-        if os.fork() != 0:
+        if _fork() != 0:
             os._exit(0)
+        _lift_limits()
         _leave_files(session)
         session.memory.header.supervisor_pid = os.getpid()
-        os.write(session.sock_fd, b"\1")
+        start_translator(session)
+        os.write(session.sock_fd, _READY)
+        ready = True
         from interpose.supervisor.main import run
 
         run(session)
@@ -108,13 +126,34 @@ def _become_supervisor(session: Session) -> NoReturn:
     except BaseException as error:
         tell(internal_error(error))
     finally:
+        if not ready:
+            _say_told(session)
         session.log.close()
         os._exit(status)
 
 
+def _say_told(session: Session) -> None:
+    """The user knows why the supervisor does not start; the other side need not say anything."""
+    try:
+        os.write(session.sock_fd, _TOLD)
+    except OSError:
+        return  # nobody waits
+
+
+def _lift_limits() -> None:
+    """The program's limits are for the program."""
+    import resource
+
+    for name in ("AS", "DATA", "FSIZE", "CPU", "NOFILE"):
+        lift_limit(getattr(resource, f"RLIMIT_{name}"))
+
+
 def _leave_files(session: Session) -> None:
     """Close what belongs to the program; standard error stays for messages about ourselves."""
-    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+    except OSError:  # no /dev here, or not for us
+        null = os.memfd_create("null")
     for fd in (0, 1):
         os.dup2(null, fd)
     if null > 2:

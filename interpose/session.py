@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 CHANNEL_SIZE = lib.IP_CHAN_SLOTS + lib.IP_SLOTS * lib.IP_SLOT_SIZE
 CACHE_SIZE = lib.IP_CACHE_MAX
 META_SIZE = lib.IP_META_MAX
+TINY_CACHE = 1 << 20
 
 # The client's five descriptors stand as high as they can, out of the program's way, but not at the top of a
 # large table, which the kernel would have to copy at each fork.
@@ -40,7 +42,10 @@ class Memory:
         self.chan_fd = _memory_file("interpose-channel", CHANNEL_SIZE)
         self.cache_fd = _memory_file("interpose-cache", CACHE_SIZE)
         self.meta_fd = _memory_file("interpose-meta", META_SIZE)
-        self.chan = mmap.mmap(self.chan_fd, CHANNEL_SIZE)
+        try:
+            self.chan = mmap.mmap(self.chan_fd, CHANNEL_SIZE)
+        except OSError as error:
+            raise LaunchError(f"cannot map shared memory: {error.strerror}; check 'ulimit -v'") from None
         self.header: Any = ffi.from_buffer("struct ip_chan *", self.chan)
 
     def descriptors(self) -> tuple[int, int, int]:
@@ -92,6 +97,17 @@ def above_stdio(fd: int) -> int:
     return moved
 
 
+def lift_limit(which: int) -> None:
+    """Let this process have as much of a resource (``resource.RLIMIT_*``) as it may."""
+    hard = resource.getrlimit(which)[1]
+    for limits in ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), (hard, hard)):
+        try:
+            resource.setrlimit(which, limits)
+            return
+        except (OSError, ValueError):
+            continue  # only a privileged process may raise a hard limit
+
+
 def _memory_file(name: str, size: int) -> int:
     try:
         fd = above_stdio(os.memfd_create(name))
@@ -99,12 +115,18 @@ def _memory_file(name: str, size: int) -> int:
             os.ftruncate(fd, size)
         except OSError:
             # The program's limit on file sizes is none of ours; SIGXFSZ is ignored in Python.
-            soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+            limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+            lift_limit(resource.RLIMIT_FSIZE)
             try:
                 os.ftruncate(fd, size)
+            except OSError as error:
+                if error.errno != errno.EFBIG:
+                    raise
+                raise LaunchError(
+                    f"cannot make {size >> 20} MiB of shared memory: file sizes are limited; check 'ulimit -f'"
+                ) from None
             finally:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     except OSError as error:
         raise LaunchError(f"cannot make shared memory: {error.strerror}") from None
     return fd
@@ -189,6 +211,27 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     _fill_path(header.prog, path)
     # Every program gets the core's part: rules may bind indirect functions at any time.
     _fill_path(header.stubs, paths.product(paths.STUBS if flags & lib.IP_C_HEAP else paths.CORE_STUBS))
+
+
+def start_translator(session: Session) -> None:
+    """Start the translator thread of this process; it needs no Python."""
+    memory = session.memory
+    core = session.config.core
+    trace = "".join("1" if bit else "0" for bit in core.trace_flags or ())
+    status = lib.ip_service_start(
+        memory.chan_fd,
+        memory.cache_fd,
+        memory.meta_fd,
+        session.config.tool_name.encode(),
+        memory.header.config_flags,
+        TINY_CACHE if core.tiny_cache else lib.IP_CACHE_MAX,
+        session.log.fd if session.log.fd is not None else -1,
+        trace.encode(),
+    )
+    if status != 0:
+        raise LaunchError(
+            f"cannot start the translator: {os.strerror(-status)}; check 'ulimit -v' and 'ulimit -u'"
+        )
 
 
 def _fill_path(field: Any, path: str) -> None:

@@ -101,6 +101,8 @@ def open_destination(
             opened = _connect(socket)
         elif fd < 0:
             return None
+        elif fd == 2 and not _is_open(fd):
+            return None  # the run began without standard error: nobody wants to read
         else:
             if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
                 raise LogError(f"Cannot write the {what} to file descriptor {fd}: it is not open for writing")
@@ -111,6 +113,14 @@ def open_destination(
         raise LogError(f"Cannot write the {what} to {target}: {error.strerror}") from None
     os.close(opened)
     return own
+
+
+def _is_open(fd: int) -> bool:
+    try:
+        fcntl.fcntl(fd, fcntl.F_GETFD)
+    except OSError:
+        return False
+    return True
 
 
 def _connect(address: tuple[str, int]) -> int:

@@ -2,6 +2,7 @@
  * first instruction. */
 #include <asm/unistd.h>
 #include <linux/auxvec.h>
+#include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
@@ -33,7 +34,8 @@ static void map_fixed(u64 at, u64 len, int prot, long fd, const char *what) {
                   fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE
                          : MAP_SHARED | MAP_FIXED_NOREPLACE,
                   fd, 0);
-    if (r != (long)at) rt_die("cannot map the %s at 0x%lx (error %ld)", what, at, -r);
+    if (r != (long)at)
+        rt_die("cannot map the %s at 0x%lx (error %ld)%s", what, at, -r, r == -ENOMEM ? "; check 'ulimit -v'" : "");
     if (fd >= 0) sys1(__NR_close, fd);
 }
 

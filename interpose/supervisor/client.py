@@ -27,9 +27,12 @@ class Client:
         self._poll = select.poll()
 
     def attach(self) -> None:
-        """Open what lasts as long as the process; it must be alive."""
+        """Open what lasts as long as the process."""
         self.detach()
-        self._pidfd = os.pidfd_open(self.pid)
+        try:
+            self._pidfd = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return  # gone already
         self._poll.register(self._pidfd, select.POLLIN)
 
     def detach(self) -> None:

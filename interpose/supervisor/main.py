@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from interpose.supervisor.processes import PendingExec
 
 POLL_MS = 100
-TINY_CACHE = 1 << 20
 
 # IP_R_* of requests for Python, by number.
 KINDS = {
@@ -90,24 +89,6 @@ class Supervisor:
         self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
 
     # -- the loop ------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Start the translator thread; it needs no Python."""
-        memory = self.session.memory
-        core = self.config.core
-        trace = "".join("1" if bit else "0" for bit in core.trace_flags or ())
-        status = lib.ip_service_start(
-            memory.chan_fd,
-            memory.cache_fd,
-            memory.meta_fd,
-            self.config.tool_name.encode(),
-            self.session.memory.header.config_flags,
-            TINY_CACHE if core.tiny_cache else lib.IP_CACHE_MAX,
-            self.log.fd if self.log.fd is not None else -1,
-            trace.encode(),
-        )
-        if status != 0:
-            raise LaunchError(f"cannot start the translator: {os.strerror(-status)}")
 
     def serve(self) -> None:
         """Answer until the client is gone."""
@@ -296,6 +277,7 @@ class Supervisor:
         self.session.argv = pending.argv
         self.log.resume()
         self.client = Client(pending.pid, pending.memory.header)
+        self.client.attach()
         pending.memory.header.supervisor_pid = os.getpid()
         if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
             raise LaunchError("cannot serve a new image of the program")
@@ -321,7 +303,7 @@ class Supervisor:
 def run(session: Session) -> None:
     """Serve a client from its first request to its end."""
     supervisor = Supervisor(session)
-    supervisor.start()
+    supervisor.client.attach()
     try:
         supervisor.serve()
     finally:
