@@ -9,52 +9,84 @@
 
 enum { TMP_VERDICT = 7 }; /* ts->tmp[7]: 1 = go on in the tracking translation */
 
-static bool in_dead_stack(const struct tstate *ts, u64 a) {
-    return a >= ts->stack_lo && a < ts->stack_hi && a + SH_REDZONE < ts->gpr[IP_RSP];
+/* A bits of bytes addr .. addr+n-1 (n <= 64), bit 0 first; missing pages count as ones. */
+static u64 a_word(u64 addr) {
+    u64 w;
+    return sh_read(&w, sh_a(addr), 8) < 0 ? ~0ull : w;
+}
+static u64 a_run(u64 addr, unsigned n) {
+    unsigned at = addr & 63;
+    u64 bits = a_word(addr - at) >> at;
+    if (at + n > 64)
+        bits |= a_word(addr - at + 64) << (64 - at);
+    return n < 64 ? bits & ((1ull << n) - 1) : bits;
+}
+
+/* Bytes of the current stack below the red zone: addressable to nobody. */
+static u64 dead_run(const struct tstate *ts, u64 addr, unsigned n) {
+    u64 top = ts ? ts->gpr[IP_RSP] - SH_REDZONE : 0, lo, hi;
+    if (!ts || addr >= ts->stack_hi || addr + n <= ts->stack_lo || addr >= top)
+        return 0;
+    lo = addr < ts->stack_lo ? ts->stack_lo - addr : 0;
+    hi = (top < ts->stack_hi ? top : ts->stack_hi) - addr;
+    u64 mask = hi >= n ? (n < 64 ? (1ull << n) - 1 : ~0ull) : (1ull << hi) - 1;
+    return mask & (lo < 64 ? ~0ull << lo : 0);
+}
+
+/* Which of n (<= 64) bytes are unaddressable; ff: those with V = 0xff. */
+static u64 unaddr_run(const struct tstate *ts, u64 addr, unsigned n, u64 ff) {
+    return ff ? ff & (a_run(addr, n) | dead_run(ts, addr, n)) : 0;
+}
+
+static u64 ff_bytes(u64 word, unsigned n) {
+    u64 ff = 0;
+    for (unsigned i = 0; i < n; i++, word >>= 8)
+        ff |= (u64)((word & 0xff) == 0xff) << i;
+    return ff;
+}
+
+/* V byte of a through an aligned word, which never crosses a page. */
+static bool v_byte(u64 a, u8 *b) {
+    u64 word, at = sh_v(a);
+    if (sh_read(&word, at & ~7ull, 8) < 0)
+        return false;
+    *b = (u8)(word >> 8 * (at & 7));
+    return true;
 }
 
 bool sh_addressable(struct tstate *ts, u64 a) {
     u8 b;
-    if (sh_read(&b, sh_v(a), 1) < 0)
+    if (!v_byte(a, &b))
         return false;
-    if (b != 0xff)
-        return true;
-    if (sh_read(&b, sh_a(a), 1) < 0 || (b >> (a & 7) & 1))
-        return false;
-    return !ts || !in_dead_stack(ts, a);
+    return b != 0xff || !unaddr_run(ts, a, 1, 1);
 }
 
 int sh_access(struct tstate *ts, u64 addr, u64 n, u8 *v) {
     int acc = 0;
-    u64 word;
     while (n) {
-        if (n >= 8 && sh_read(&word, sh_v(addr), 8) == 0) {
-            if (v) {
-                __builtin_memcpy(v, &word, 8);
-                v += 8;
+        unsigned k = n < 8 ? (unsigned)n : 8;
+        u64 word = 0, missing = 0;
+        if (k < 8 || sh_read(&word, sh_v(addr), 8) < 0) {
+            word = 0;
+            for (unsigned i = 0; i < k; i++) {
+                u8 b = 0xff;
+                if (!v_byte(addr + i, &b))
+                    missing |= 1ull << i;
+                word |= (u64)b << 8 * i;
             }
-            u64 spread = word;
-            acc |= word ? SH_ACC_UNDEF : SH_ACC_ADDR;
-            for (u64 i = 0; word && i < 8; i++, spread >>= 8)
-                acc |= (spread & 0xff) != 0xff || sh_addressable(ts, addr + i) ? SH_ACC_ADDR
-                                                                               : SH_ACC_UNADDR;
-            addr += 8;
-            n -= 8;
-            continue;
         }
-        u8 b = 0xff;
-        if (sh_read(&b, sh_v(addr), 1) < 0)
-            acc |= SH_ACC_UNADDR;
-        else if (b != 0xff || sh_addressable(ts, addr))
-            acc |= SH_ACC_ADDR;
-        else
-            acc |= SH_ACC_UNADDR;
-        if (b)
+        if (v) {
+            rt_memcpy(v, &word, k);
+            v += k;
+        }
+        u64 all = (1ull << k) - 1, un = 0;
+        if (word) {
+            un = missing | unaddr_run(ts, addr, k, ff_bytes(word, k));
             acc |= SH_ACC_UNDEF;
-        if (v)
-            *v++ = b;
-        addr++;
-        n--;
+        }
+        acc |= (un ? SH_ACC_UNADDR : 0) | (un != all ? SH_ACC_ADDR : 0);
+        addr += k;
+        n -= k;
     }
     return acc;
 }
@@ -111,13 +143,23 @@ static u64 scan(struct tstate *ts, u64 addr, u64 len, bool undef) {
             k = end - addr;
         if (sh_read(buf, sh_v(addr), k) < 0)
             return addr;
-        for (u64 i = 0; i < k; i++) {
-            if (!(i & 7) && i + 8 <= k && !buf[i / 8]) {
-                i += 7;
-                continue;
+        for (u64 i = 0; i < k;) {
+            unsigned w = k - i < 8 ? (unsigned)(k - i) : 8;
+            u64 word = w == 8 ? buf[i / 8] : buf[i / 8] & ((1ull << 8 * w) - 1), bad = 0;
+            if (word && undef)
+                bad = (u64)__builtin_ctzll(word) / 8 + 1;
+            else if (word) {
+                unsigned m = k - i < 64 ? (unsigned)(k - i) : 64;
+                if (!(a_run(addr + i, m) | dead_run(ts, addr + i, m))) {
+                    i += m; /* whatever their V bits, they are addressable */
+                    continue;
+                }
+                u64 un = unaddr_run(ts, addr + i, w, ff_bytes(word, w));
+                bad = un ? (u64)__builtin_ctzll(un) + 1 : 0;
             }
-            if (((u8 *)buf)[i] && (undef || !sh_addressable(ts, addr + i)))
-                return addr + i;
+            if (bad)
+                return addr + i + bad - 1;
+            i += w;
         }
     }
     return 0;
