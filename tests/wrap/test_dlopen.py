@@ -1,0 +1,110 @@
+"""Objects and wrappers that come and go (core manual, section 3.3.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# Where Valgrind does not do as its manual says, or forgets the second wrapper when the first goes.
+ENGINES = ("none",)
+BOTH = ("valgrind", "ours")
+
+Build = Callable[..., Path]
+Check = Callable[..., None]
+
+
+@pytest.fixture(scope="session")
+def driver(build: Build) -> Path:
+    return build("driver.c", "valgrind")
+
+
+@pytest.fixture(scope="session")
+def object1(build: Build) -> Path:
+    return build("object.c", "valgrind", "-shared", "-fPIC", "-Wl,-soname,object1.so", name="object1.so")
+
+
+@pytest.fixture(scope="session")
+def library(build: Build) -> Callable[..., Path]:
+    """A library with a wrapper of function1 that multiplies the result."""
+
+    def make(factor: int, header: str = "valgrind", pattern: str = "object1Zdso") -> Path:
+        return build("wrapper.c", header, "-shared", "-fPIC", f"-DFACTOR={factor}", f"-DPATTERN={pattern}")
+
+    return make
+
+
+@pytest.mark.parametrize("header", BOTH)
+def test_preloaded_wrapper(check: Check, driver: Path, object1: Path, library: Build, header: str) -> None:
+    env = {"LD_PRELOAD": str(library(10, header))}
+    check(driver, f"+{object1}", "call", "3", native="5\n5\n", wrapped="50\n50\n", env=env)
+
+
+@pytest.mark.parametrize("header", BOTH)
+def test_wrapper_after_its_object(
+    check: Check, driver: Path, object1: Path, library: Build, header: str
+) -> None:
+    w = library(10, header)
+    words = f"+{object1} call 3 +{w} call 3 -{w} call 3".split()
+    check(driver, *words, native="5\n" * 6, wrapped="5\n5\n50\n50\n5\n5\n")
+
+
+def test_wrapper_before_its_object(check: Check, driver: Path, object1: Path, library: Build) -> None:
+    w = library(10)
+    check(driver, *f"+{w} +{object1} call 3".split(), native="5\n5\n", wrapped="50\n50\n")
+
+
+def test_hot_code_is_redirected_and_routed_back(
+    check: Check, driver: Path, object1: Path, library: Build
+) -> None:
+    w = library(10)
+    words = f"+{object1} 30000 +{w} 30000 -{w} 30000 +{w} 30000".split()
+    check(driver, *words, native="5\n" * 4, wrapped="5\n50\n5\n50\n")
+
+
+def test_wrapper_outlives_its_object(check: Check, driver: Path, object1: Path, library: Build) -> None:
+    w = library(10)
+    again = f"+{object1} call 3 -{object1} "
+    words = (f"+{w} " + again * 4 + f"-{w} " + again).split()
+    check(driver, *words, native="5\n5\n" * 5, wrapped="50\n50\n" * 4 + "5\n5\n")
+
+
+def test_first_of_two_wrappers_is_honoured(check: Check, driver: Path, object1: Path, library: Build) -> None:
+    first, second = library(10), library(100)
+    words = f"+{object1} +{first} call +{second} call -{first} call -{second} call".split()
+    check(driver, *words, native="5\n" * 4, wrapped="50\n50\n500\n5\n", engines=ENGINES)
+
+
+def test_two_wrappers_wait_for_the_object(check: Check, driver: Path, object1: Path, library: Build) -> None:
+    first, second = library(10), library(100)
+    words = f"+{first} +{second} +{object1} call -{object1} -{first} +{object1} call".split()
+    check(driver, *words, native="5\n5\n", wrapped="50\n500\n", engines=ENGINES)
+
+
+@pytest.mark.parametrize("pattern", ["Za", "objectZa", "ZaZdso", "object1Zdso"])
+def test_soname_patterns(check: Check, driver: Path, object1: Path, library: Build, pattern: str) -> None:
+    w = library(10, pattern=pattern)
+    check(driver, *f"+{object1} +{w} call".split(), native="5\n", wrapped="50\n")
+
+
+@pytest.mark.parametrize("pattern", ["NONE", "object2Zdso", "objectZaZZ"])
+def test_sonames_that_do_not_match(
+    check: Check, driver: Path, object1: Path, library: Build, pattern: str
+) -> None:
+    w = library(10, pattern=pattern)
+    check(driver, *f"+{object1} +{w} call".split(), native="5\n", wrapped="5\n")
+
+
+def test_conflict_is_told(run: Callable, driver: Path, object1: Path, library: Build) -> None:
+    words = f"+{object1} +{library(10)} +{library(100)} call".split()
+    told = run("none", driver, *words, options=("-v",)).messages
+    at = told.index("WARNING: new redirection conflicts with existing -- ignoring it")
+    old, new = told[at + 1 : at + 3]
+    line = r"0x([0-9a-f]{8,}) \(function1 {11}\) W-> \(0000\.0\) 0x([0-9a-f]{8,}) function1"
+    earlier, later = re.fullmatch("    old: " + line, old), re.fullmatch("    new: " + line, new)
+    assert earlier and later, (old, new)
+    assert earlier[1] == later[1] and earlier[2] != later[2]
+    quiet = run("none", driver, *words, options=())
+    assert not any("conflict" in line for line in quiet.messages) and quiet.out == "50\n"
