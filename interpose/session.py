@@ -30,7 +30,7 @@ TINY_CACHE = 1 << 20
 # large table, which the kernel would have to copy at each fork.
 HIGHEST_FD = 4096
 CLIENT_FDS = 5  # runtime, channel, cache, meta, socket
-_SPIN = 4000  # iterations before a futex wait, some 50 microseconds
+_SPIN = 120_000  # ticks before a futex wait, some 50 microseconds; the translator sets it exactly
 
 
 class Memory:

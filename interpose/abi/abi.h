@@ -235,7 +235,8 @@ struct ip_slot {
   uint64_t tstate;         /* client address of the thread's state            */
   uint32_t len;            /* bytes used in data                              */
   uint32_t tid_guest;
-  uint64_t pad[6];
+  uint64_t cpu;            /* where the thread ran when it asked              */
+  uint64_t pad[5];
   uint8_t  data[8000];
 };
 
@@ -251,7 +252,7 @@ struct ip_chan {
   uint32_t bell_py;        /* futex: bumped when a Python request is posted   */
   uint32_t tr_sleeping, py_sleeping;
   uint32_t client_pid, supervisor_pid;
-  uint32_t spin;           /* iterations to spin before futex (0: one CPU)    */
+  uint32_t spin;           /* ticks to spin before futex (0: one CPU)         */
   uint32_t dead;           /* supervisor set it: stop                         */
   uint64_t config_flags;   /* IP_C_*                                          */
   uint64_t stop_after;     /* blocks, 0 = never                               */
@@ -263,6 +264,7 @@ struct ip_chan {
   uint64_t errors_seen;    /* for COUNT_ERRORS: written by Python             */
   uint64_t counters[16];   /* statistics written by both                      */
   uint64_t fast_gen;       /* bumped when the client must clear its fast table */
+  uint64_t tr_cpu;         /* where the translator thread runs                */
   uint64_t pend_tr[64];    /* bitmaps of slots with a posted request          */
   uint64_t pend_py[64];
   uint64_t rt_symbols[32]; /* addresses the runtime publishes (IP_SYM_*)      */

@@ -1,6 +1,5 @@
 /* The translator thread: answers the client's requests without Python. */
 #include <errno.h>
-#include <immintrin.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include "transtab.h"
 
@@ -21,6 +21,12 @@ static long futex(uint32_t *addr, int op, uint32_t val, const struct timespec *t
     return syscall(SYS_futex, addr, op, val, ts, NULL, 0);
 }
 
+static uint64_t clock_now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 static struct ip_slot *slot_at(int i) {
     return (struct ip_slot *)((uint8_t *)T.chan + IP_CHAN_SLOTS + (size_t)i * IP_SLOT_SIZE);
 }
@@ -30,13 +36,32 @@ static void answer(struct ip_slot *s) {
     if (__atomic_load_n(&s->waiting, __ATOMIC_SEQ_CST)) futex(&s->state, FUTEX_WAKE, 1, NULL);
 }
 
+#define BATCH 3
+
+static uint64_t client_cpu = ~0ull, my_cpu;
+
+static uint64_t ticks(void) {
+    unsigned aux;
+    uint64_t t = __rdtscp(&aux);
+    my_cpu = aux;
+    return t;
+}
+
+/* Both on one CPU: whoever waits must leave it to the other. */
+static bool share_cpu(void) { return !T.chan->spin || client_cpu == my_cpu; }
+
 static void handle(struct ip_slot *s) {
     bool full = false;
     pthread_mutex_lock(&T.lock);
     T.pid = (pid_t)T.chan->client_pid;
+    ticks();
+    client_cpu = s->cpu;
+    T.chan->tr_cpu = my_cpu;
     switch (s->kind) {
     case IP_R_TRANSLATE:
         s->r[0] = tt_request(&T, s->a[0], (uint32_t)s->a[1], &full);
+        /* The client's turn comes late, so let it be worth it. */
+        for (int n = 0; share_cpu() && n < BATCH && tt_ahead(&T); n++) {}
         s->r[1] = full;
         s->len = (uint32_t)T.n_new_pages * 8;
         memcpy(s->data, T.new_pages, s->len);
@@ -67,6 +92,39 @@ static void fetch_symbols(void) {
     for (int i = 0; i < 32; i++) T.opts.sym[i] = T.chan->rt_symbols[i];
 }
 
+static bool work_ahead(void) {
+    if (T.ahead_left <= 0 || share_cpu()) return false;
+    pthread_mutex_lock(&T.lock);
+    bool more = tt_ahead(&T);
+    if (!more) tt_forget_ahead(&T);
+    pthread_mutex_unlock(&T.lock);
+    return more;
+}
+
+/* Waking a sleeping CPU costs 50 us: stay awake about as long.  Less where it
+ * was in vain, for then other programs want the CPU. */
+static bool spin(uint32_t bell) {
+    static uint64_t limit;
+    static unsigned shift;
+    if (share_cpu()) return false;
+    uint64_t began = ticks();
+    if (!limit) {
+        uint64_t ns = clock_now() - T.clock0;
+        if (ns > 1000000) limit = T.chan->spin = (uint32_t)((began - T.tsc0) * 50000u / ns);
+    }
+    uint64_t end = began + ((limit ? limit : T.chan->spin) >> shift);
+    do {
+        if (__atomic_load_n(&T.chan->bell_tr, __ATOMIC_ACQUIRE) != bell) {
+            if (shift) shift--;
+            return true;
+        }
+        _mm_pause();
+    } while (ticks() < end);
+    T.chan->tr_cpu = my_cpu;
+    if (shift < 4) shift++;
+    return false;
+}
+
 static void *loop(void *arg) {
     (void)arg;
     while (!stopping) {
@@ -77,12 +135,8 @@ static void *loop(void *arg) {
             handle(slot_at(i));
             continue;
         }
-        /* Waking a sleeping CPU costs 50 us: stay awake about as long. */
-        uint32_t n = T.chan->spin;
-        while (n && __atomic_load_n(&T.chan->bell_tr, __ATOMIC_RELAXED) == bell) {
-            _mm_pause();
-            n--;
-        }
+        if (work_ahead()) continue;
+        if (spin(bell)) continue;
         if (__atomic_load_n(&T.chan->bell_tr, __ATOMIC_SEQ_CST) != bell) continue;
         __atomic_store_n(&T.chan->tr_sleeping, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&T.chan->bell_tr, __ATOMIC_SEQ_CST) == bell && !stopping) {
@@ -96,6 +150,11 @@ static void *loop(void *arg) {
 
 static int start_thread(void) {
     stopping = 0;
+    tt_forget_ahead(&T);
+    if (!T.tsc0) {
+        T.tsc0 = __rdtsc();
+        T.clock0 = clock_now();
+    }
     pthread_attr_t at;
     pthread_attr_init(&at);
     pthread_attr_setstacksize(&at, 1 << 20);
@@ -185,6 +244,7 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     memset(T.pages, 0, sizeof *T.pages * T.pages_cap);
     T.pages_n = 0;
     tt_forget_code(&T, 0, ~0ull);
+    tt_forget_waiting(&T);
     memset(T.bind, 0, sizeof *T.bind * T.bind_cap);
     T.bind_n = 0;
     T.n_stable = 0;
@@ -300,7 +360,11 @@ void ip_wake_python(void) {
     futex(&T.chan->bell_py, FUTEX_WAKE, 1, NULL);
 }
 
-void ip_service_get_stats(struct ip_service_stats *s) { *s = T.stats; }
+void ip_service_get_stats(struct ip_service_stats *s) {
+    uint64_t ticks = __rdtsc() - T.tsc0;
+    *s = T.stats;
+    s->ns = ticks ? (uint64_t)((double)T.cycles * (double)(clock_now() - T.clock0) / (double)ticks) : 0;
+}
 
 int ip_last_block(char *buf, int cap) {
     int n = 0;

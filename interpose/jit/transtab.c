@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #define TT_SIZE (1u << IP_META_TTBITS)
 #define TT_TOMB (~0ull)
 #define TT_EMPTY 0ull /* key 0 is stored as TT_ZERO */
 #define TT_ZERO (~1ull)
 
-static struct ip_ttent *tt_find(const struct transtab *t, uint64_t key) {
+struct ip_ttent *tt_find(const struct transtab *t, uint64_t key) {
     if (key == 0) key = TT_ZERO;
     for (uint32_t h = ip_tt_index(key);; h = (h + 1) & (TT_SIZE - 1)) {
         struct ip_ttent *e = &t->tt[h];
@@ -100,51 +100,7 @@ bool tt_has_blocks(const struct transtab *t, uint64_t page) {
     return p && p->n;
 }
 
-/* ---- Chaining -------------------------------------------------------------------------- */
-
-static void patch_rel32(struct transtab *t, uint32_t at, uint32_t to) {
-    uint32_t rel = to - (at + 4);
-    __atomic_store_n((uint32_t *)(void *)(t->cache + (at - IP_CACHE_BASE)), rel, __ATOMIC_RELEASE);
-}
-
-static void link_exit(struct transtab *t, uint32_t x, uint32_t block) {
-    struct xrec *r = &t->xrec[x];
-    if (!r->stub || r->linked || (t->opts.flags & IP_C_NO_CHAIN)) return;
-    r->linked = block + 1;
-    r->next_in = t->brec[block].incoming;
-    t->brec[block].incoming = x;
-    patch_rel32(t, t->exits[x].patch, t->blocks[block].host);
-    t->stats.chained++;
-}
-
-static void unlink_incoming(struct transtab *t, uint32_t block) {
-    uint32_t x = t->brec[block].incoming;
-    t->brec[block].incoming = 0;
-    while (x) {
-        struct xrec *r = &t->xrec[x];
-        uint32_t next = r->next_in;
-        if (r->linked == block + 1) {
-            patch_rel32(t, t->exits[x].patch, r->stub);
-            r->linked = 0;
-        }
-        r->next_in = 0;
-        x = next;
-    }
-}
-
-/* The exits of a dropped block leave the lists of the blocks they lead to. */
-static void unlink_outgoing(struct transtab *t, uint32_t block) {
-    const struct brec *b = &t->brec[block];
-    for (uint32_t x = b->first_exit; x < b->first_exit + b->n_exits; x++) {
-        struct xrec *r = &t->xrec[x];
-        if (!r->linked) continue;
-        uint32_t *p = &t->brec[r->linked - 1].incoming;
-        while (*p && *p != x) p = &t->xrec[*p].next_in;
-        if (*p == x) *p = r->next_in;
-        patch_rel32(t, t->exits[x].patch, r->stub);
-        r->linked = 0;
-    }
-}
+/* ---- Dropping ------------------------------------------------------------------------------- */
 
 static void drop_block(struct transtab *t, uint32_t block) {
     struct ip_block *b = &t->blocks[block];
@@ -152,8 +108,7 @@ static void drop_block(struct transtab *t, uint32_t block) {
     b->state = 0;
     tt_remove(t, b->key, block);
     tt_remove(t, b->key | IP_KEY_NOREDIR, block);
-    unlink_incoming(t, block);
-    unlink_outgoing(t, block);
+    tt_unlink_block(t, block);
     t->stats.invalidated++;
 }
 
@@ -268,9 +223,10 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
         out->kind_aux = x->kind_aux;
         out->patch = x->patch_off ? e->host + x->patch_off : 0;
         memset(&t->xrec[id], 0, sizeof t->xrec[id]);
+        t->xrec[id].block = block;
         if (kind == IP_X_DIRECT) {
             t->xrec[id].stub = e->host + x->stub_off;
-            patch_rel32(t, out->patch, t->xrec[id].stub);
+            tt_patch_rel32(t, out->patch, t->xrec[id].stub);
         } else if (kind == IP_XS_TRACK) {
             uint32_t k = (uint32_t)x->key;
             if (!desc[k]) {
@@ -320,14 +276,20 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     return block;
 }
 
-static bool speculative_ok(const struct ublock *b) {
+/* A block that nobody asked for yet.  Its pages are not told to the runtime
+ * before it may run, so only those will do that are watched or cannot change. */
+static bool speculative_ok(const struct transtab *t, const struct ublock *b) {
     if (b->n_u == 0) return false;
     const struct uinstr *u = &b->u[b->n_u - 1];
-    return !(u->op == U_EXIT && b->n_insn <= 1 && (u->kind == IP_X_ILLEGAL || u->kind == IP_X_FAULTPC));
+    if (u->op == U_EXIT && b->n_insn <= 1 && (u->kind == IP_X_ILLEGAL || u->kind == IP_X_FAULTPC))
+        return false;
+    for (int i = 0; i < b->n_pages; i++)
+        if (!tt_has_blocks(t, b->pages[i]) && !tt_is_stable(t, b->pages[i])) return false;
+    return true;
 }
 
 /* NOREDIR matters only where there is a binding. */
-static uint64_t canonical(const struct transtab *t, uint64_t key) {
+uint64_t tt_canonical(const struct transtab *t, uint64_t key) {
     if ((key & IP_KEY_NOREDIR) && !tt_binding(t, key & IP_KEY_PC)) key &= ~IP_KEY_NOREDIR;
     return key;
 }
@@ -354,7 +316,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     run_stages(t, b, &rd);
     t->opts.max_insns = saved_max;
     if (t->em->overflow) return -3;
-    if (speculative && !speculative_ok(b)) return -1;
+    if (speculative && !speculative_ok(t, b)) return -1;
     uint32_t block = install(t, b);
     if (key & IP_KEY_ONE) return (int)block; /* never found again */
     struct brec *r = &t->brec[block];
@@ -367,58 +329,72 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     return (int)block;
 }
 
-/* Link the exits of a block that lead to blocks already there. */
-static void link_known(struct transtab *t, uint32_t block) {
+/* ---- Requests, and what is made before it is asked for ------------------------------------------ */
+
+/* Where control may come from the newest block: exits, and the place a call returns to. */
+static void look_ahead(struct transtab *t, uint32_t block) {
     const struct brec *r = &t->brec[block];
+    const struct ublock *b = t->ub[0];
+    const struct uinstr *last = &b->u[b->n_u - 1];
     for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits; x++) {
-        if ((t->exits[x].kind_aux & 0xff) != IP_X_DIRECT) continue;
-        struct ip_ttent *e = tt_find(t, canonical(t, t->exits[x].key));
-        if (e) link_exit(t, x, e->block);
+        if ((t->exits[x].kind_aux & 0xff) != IP_X_DIRECT || (t->exits[x].key & IP_KEY_TRACK)) continue;
+        if (t->ahead_n < AHEAD_QUEUE) t->ahead[t->ahead_n++] = t->exits[x].key;
     }
+    if ((last->op == U_CALL || last->op == U_CALLI) && t->ahead_n < AHEAD_QUEUE)
+        t->ahead[t->ahead_n++] = last->set;
 }
 
-#define BATCH 4
+static uint32_t finish(struct transtab *t, uint64_t key, uint32_t block) {
+    if (!(key & IP_KEY_ONE)) {
+        tt_link_block(t, key, block);
+        look_ahead(t, block);
+    }
+    return block;
+}
+
+void tt_forget_ahead(struct transtab *t) { t->ahead_at = t->ahead_n = t->ahead_left = 0; }
+
+bool tt_ahead(struct transtab *t) {
+    uint64_t began = __rdtsc();
+    /* Room is for what is needed; a whole flush costs more than we gain. */
+    if (t->meta->cache_used > t->cache_bytes / 4 * 3 || t->meta->n_blocks > IP_META_BLKMAX / 4 * 3) return false;
+    while (t->ahead_left > 0 && t->ahead_at < t->ahead_n) {
+        uint64_t key = tt_canonical(t, t->ahead[t->ahead_at++]);
+        if (tt_find(t, key)) continue;
+        t->req_gen++; /* the client runs: what was read for the request may have changed */
+        int made = make_block(t, key, true);
+        if (made < 0) continue;
+        finish(t, key, (uint32_t)made);
+        t->ahead_left--;
+        t->cycles += __rdtsc() - began;
+        return true;
+    }
+    return false;
+}
 
 uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *full) {
-    struct timespec t0, t1;
-    uint32_t queue[BATCH + 1];
-    int nq = 0;
+    uint64_t began = __rdtsc(), canon = tt_canonical(t, key);
+    struct ip_ttent *e = canon & IP_KEY_ONE ? NULL : tt_find(t, canon);
+    uint32_t block;
     *full = false;
     t->stats.requests++;
     t->n_new_pages = 0;
-    uint64_t canon = canonical(t, key);
-    struct ip_ttent *e = canon & IP_KEY_ONE ? NULL : tt_find(t, canon);
-    uint32_t block;
     if (e) {
         block = e->block;
     } else {
-        clock_gettime(CLOCK_MONOTONIC, &t0);
         t->req_gen++;
         int made = make_block(t, canon, false);
         if (made < 0) {
             *full = made == -2;
             return 0;
         }
-        block = (uint32_t)made;
-        if (!(canon & IP_KEY_ONE)) queue[nq++] = block;
-        for (int q = 0; q < nq; q++) {
-            const struct brec *r = &t->brec[queue[q]];
-            for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits && nq < BATCH; x++) {
-                uint64_t k = t->exits[x].key;
-                if ((t->exits[x].kind_aux & 0xff) != IP_X_DIRECT || (k & IP_KEY_TRACK)) continue;
-                k = canonical(t, k);
-                if (tt_find(t, k)) continue;
-                int next = make_block(t, k, true);
-                if (next < 0) continue;
-                queue[nq++] = (uint32_t)next;
-            }
-        }
-        for (int q = 0; q < nq; q++) link_known(t, queue[q]);
-        clock_gettime(CLOCK_MONOTONIC, &t1);
-        t->stats.ns += (uint64_t)((t1.tv_sec - t0.tv_sec) * 1000000000ll + (t1.tv_nsec - t0.tv_nsec));
+        tt_forget_ahead(t);
+        t->ahead_left = AHEAD_BLOCKS;
+        block = finish(t, canon, (uint32_t)made);
+        t->cycles += __rdtsc() - began;
     }
     if (canon != key && !(key & IP_KEY_ONE)) tt_insert(t, key, t->blocks[block].host, block);
-    if (exit_id && exit_id < t->meta->n_exits && !(canon & IP_KEY_ONE)) link_exit(t, exit_id, block);
+    if (exit_id && exit_id < t->meta->n_exits && !(canon & IP_KEY_ONE)) tt_link_exit(t, exit_id, block);
     return t->blocks[block].host;
 }
 
@@ -431,6 +407,8 @@ void tt_flush(struct transtab *t) {
     memset(t->pages, 0, sizeof *t->pages * t->pages_cap);
     t->pages_n = 0;
     tt_forget_code(t, 0, ~0ull);
+    tt_forget_ahead(t);
+    tt_forget_waiting(t);
     m->n_blocks = m->n_points = m->n_pcs = m->desc_used = m->cache_used = 0;
     m->n_exits = 1; /* id 0: none */
     m->generation++;
@@ -443,6 +421,7 @@ void tt_init_tables(struct transtab *t) {
     tt_init_code(t);
     t->xrec = mmap(NULL, sizeof *t->xrec * IP_META_EXITMAX, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    tt_init_waiting(t);
     t->brec = mmap(NULL, sizeof *t->brec * IP_META_BLKMAX, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     struct ip_insn *insn = calloc(UB_MAX_INSN, sizeof *insn);

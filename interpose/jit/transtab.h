@@ -13,12 +13,18 @@ struct xrec {               /* private part of an exit                          
     uint32_t stub;          /* client address of its stub, 0: not patchable     */
     uint32_t next_in;       /* next exit linked to the same block, 0 end        */
     uint32_t linked;        /* block + 1, 0 none                                */
+    uint32_t block;         /* that it belongs to                               */
+    uint32_t next_waiting;  /* next exit that waits for the same key, 0 end     */
 };
 struct brec {               /* private part of a block                          */
     uint32_t first_exit, n_exits;
     uint32_t incoming;      /* first exit linked to it, 0 none                  */
     uint8_t n_pages;
     uint64_t pages[8];
+};
+struct wait_ent {           /* exits to a key without translation               */
+    uint64_t key;
+    uint32_t first, used;
 };
 struct page_ent {           /* blocks made from a guest page                    */
     uint64_t page;          /* 0 unused                                         */
@@ -34,6 +40,9 @@ struct page_copy {          /* the bytes are at copy_bytes                      
     uint64_t page, gen;
     int valid;
 };
+
+#define AHEAD_QUEUE 64
+#define AHEAD_BLOCKS 12     /* made for each request, once it is answered       */
 
 struct transtab {
     pthread_mutex_t lock;
@@ -62,6 +71,12 @@ struct transtab {
     uint64_t code_page, code_gen; /* the copy used last, good for one request    */
     const uint8_t *code_bytes;
     uint64_t req_gen;
+    struct wait_ent *wait;
+    uint32_t n_wait;
+    uint64_t ahead[AHEAD_QUEUE]; /* keys that may be asked for next              */
+    int ahead_at, ahead_n, ahead_left;
+    uint64_t cycles;        /* spent in translation                             */
+    uint64_t tsc0, clock0;  /* both clocks at the start, to compare them        */
     uint64_t new_pages[64]; /* pages to tell the runtime about                  */
     int n_new_pages;
     struct ublock *ub[3];
@@ -77,11 +92,27 @@ struct transtab {
 /* Finds or makes the translation of key; 0 when the cache is full (flush) with
  * *full set.  Patches exit_id (from 1) to it when chaining is on. */
 uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *full);
+/* While nobody asks: makes one more block that control may come to; false when
+ * there is none. */
+bool tt_ahead(struct transtab *t);
+void tt_forget_ahead(struct transtab *t);
+struct ip_ttent *tt_find(const struct transtab *t, uint64_t key);
+/* The key that a key's translation is found under. */
+uint64_t tt_canonical(const struct transtab *t, uint64_t key);
 void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len);
 void tt_drop_containing(struct transtab *t, uint64_t pc);
 void tt_flush(struct transtab *t);
 const struct binding *tt_binding(const struct transtab *t, uint64_t addr);
 bool tt_has_blocks(const struct transtab *t, uint64_t page);
+
+/* chain.c */
+void tt_init_waiting(struct transtab *t);
+void tt_forget_waiting(struct transtab *t);
+void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to);
+void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block);
+/* Exits of a new block, and exits to it. */
+void tt_link_block(struct transtab *t, uint64_t key, uint32_t block);
+void tt_unlink_block(struct transtab *t, uint32_t block);
 
 /* guestcode.c */
 void tt_init_code(struct transtab *t);

@@ -41,11 +41,34 @@ static bool supervisor_gone(void) {
     return sys6(__NR_recvfrom, rt.sock_fd, (long)&c, 1, 0x42, 0, 0) == 0;
 }
 
-static void wait_answer(struct ip_slot *s) {
-    for (u32 n = rt.chan->spin; n; n--) {
-        if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == IP_S_DONE) return;
+/* The time, and the CPU we run on (the kernel's number and node). */
+static u64 ticks(u64 *cpu) {
+    u32 lo, hi, aux;
+    __asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(aux));
+    *cpu = aux;
+    return (u64)hi << 32 | lo;
+}
+
+/* Waking a sleeping CPU costs 50 us, so stay awake about as long; but not
+ * while the translator waits for this very CPU, and less where waiting was in
+ * vain before (other programs want the CPUs). */
+static bool spin(const struct ip_slot *s, u64 began, u64 limit) {
+    static u32 shift; /* a hint, so threads may race */
+    u64 cpu;
+    if (!limit || s->cpu == __atomic_load_n(&rt.chan->tr_cpu, __ATOMIC_RELAXED)) return false;
+    do {
+        if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == IP_S_DONE) {
+            if (shift) shift--;
+            return true;
+        }
         __builtin_ia32_pause();
-    }
+    } while (ticks(&cpu) - began < limit >> shift);
+    if (shift < 4) shift++;
+    return false;
+}
+
+static void wait_answer(struct ip_slot *s, u64 began, u64 limit) {
+    if (spin(s, began, limit)) return;
     __atomic_store_n(&s->waiting, 1, __ATOMIC_SEQ_CST);
     for (;;) {
         u32 st = __atomic_load_n(&s->state, __ATOMIC_SEQ_CST);
@@ -58,29 +81,30 @@ static void wait_answer(struct ip_slot *s) {
     __atomic_store_n(&s->waiting, 0, __ATOMIC_SEQ_CST);
 }
 
-static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping) {
+static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping, u64 limit) {
     struct ip_slot *s = rt_slot(ts);
     s->kind = kind;
     s->tid = rt_th(ts)->tid;
     s->tid_guest = (u32)ts->tid_guest;
     s->tstate = (u64)ts;
+    u64 began = ticks(&s->cpu);
     __atomic_store_n(&s->state, IP_S_POSTED, __ATOMIC_SEQ_CST);
     u32 i = rt_th(ts)->slot;
     __atomic_fetch_or(&map[i / 64], 1ull << (i % 64), __ATOMIC_SEQ_CST);
     __atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(sleeping, __ATOMIC_SEQ_CST))
         sys6(__NR_futex, (long)bell, FUTEX_WAKE, 1, 0, 0, 0);
-    wait_answer(s);
+    wait_answer(s, began, limit);
     __atomic_store_n(&s->state, IP_S_IDLE, __ATOMIC_RELEASE);
 }
 
 void rt_request_translator(struct tstate *ts, u32 kind) {
-    post(ts, kind, rt.chan->pend_tr, &rt.chan->bell_tr, &rt.chan->tr_sleeping);
+    post(ts, kind, rt.chan->pend_tr, &rt.chan->bell_tr, &rt.chan->tr_sleeping, rt.chan->spin);
 }
 
 void rt_request_python(struct tstate *ts, u32 kind) {
     static u64 seen;
-    post(ts, kind, rt.chan->pend_py, &rt.chan->bell_py, &rt.chan->py_sleeping);
+    post(ts, kind, rt.chan->pend_py, &rt.chan->bell_py, &rt.chan->py_sleeping, 0);
     /* Python may have changed bindings and dropped translations. */
     u64 gen = __atomic_load_n(&rt.chan->fast_gen, __ATOMIC_ACQUIRE);
     if (gen != seen) {
