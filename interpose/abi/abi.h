@@ -221,10 +221,13 @@ enum ip_req {
   IP_R_REDIR_USED,   /* a0 = address whose binding ran for the first time     */
   IP_R_INTERNAL,     /* internal fault of the runtime: data = text            */
   IP_R_FIRST_USE,
-  IP_R_FINAL_CALL    /* the program is about to end: a0 = calls made so far;
+  IP_R_FIND,         /* data = symbol name; r0 = address of that function, 0 none */
+  IP_R_FINAL_CALL,   /* the program is about to end: a0 = calls made so far;
                         r0 = guest function to call before (freeres), or 0    */
 };
 
+  IP_R_STOPPED       /* --stop-after: a0 = key of the last block that ran,
+                        a1 = where the real CPU goes on                       */
 struct ip_slot {
   uint32_t state;          /* futex: enum ip_slot_state                       */
   uint32_t kind;           /* enum ip_req                                     */
@@ -272,6 +275,7 @@ struct ip_chan {
   uint8_t  stubs[4096];    /* path of the stubs image (wrappers/), or ""        */
 };
 
+  uint64_t watch_pc;       /* guest pc whose blocks call IP_SYM_WATCHED, or 0    */
 #define IP_C_SHADOW     1   /* V and A bits are kept (memcheck)              */
 #define IP_C_CALLSTACK  2   /* translated calls keep the call stack          */
 #define IP_C_HEAP       4   /* the malloc family is replaced                 */
@@ -311,7 +315,12 @@ enum ip_sym {
   IP_SYM_SEGMENTS,       /* mapping table                                     */
   IP_SYM_THREADS,        /* thread table                                      */
   IP_SYM_STATS,
-  IP_SYM_CTX_TABLE       /* table of recorded stack traces                    */
+  IP_SYM_CTX_TABLE,      /* table of recorded stack traces                    */
+  /* For the tracer of interpose/lockstep. */
+  IP_SYM_ENTER_JUMP,     /* jmp into a block: registers are the guest's       */
+  IP_SYM_RUN_NATIVE,     /* rt_run_native(ts)                                 */
+  IP_SYM_KERNEL_INSN,    /* a syscall instruction                             */
+  IP_SYM_WATCHED         /* called before a block at chan.watch_pc is entered */
 };
 
 /* Memcheck's client requests, less 0x4D430000 (client-requests.md section 4). */

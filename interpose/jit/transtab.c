@@ -174,7 +174,7 @@ static void trace_stage(struct transtab *t, int stage, const struct ublock *b) {
 
 static void run_stages(struct transtab *t, struct ublock *b, const struct ip_code_reader *rd) {
     struct ip_jit_opts o = t->opts;
-    for (int max = o.max_insns ? o.max_insns : 40; max >= 1; max = max > 4 ? max / 2 : max - 1) {
+    for (int max = o.max_insns ? o.max_insns : BLOCK_INSNS; max >= 1; max = max > 4 ? max / 2 : max - 1) {
         o.max_insns = max;
         b->overflow = false;
         ip_stage1_disassemble(b, rd, &o);

@@ -9,6 +9,9 @@
 #include "native_api.h"
 #include "ucode.h"
 
+/* Guest instructions of a block at most, when no option asks for fewer. */
+#define BLOCK_INSNS 40
+
 struct xrec {               /* private part of an exit                          */
     uint32_t stub;          /* client address of its stub, 0: not patchable     */
     uint32_t next_in;       /* next exit linked to the same block, 0 end        */

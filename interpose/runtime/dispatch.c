@@ -38,6 +38,7 @@ void rt_flush_fast(void) {
 }
 
 static void fast_insert(u64 pc, u32 host) {
+    if (rt.flags & IP_C_NO_CHAIN) return; /* every block is entered from here */
     if (pc < 0x80000000ull) fast[pc & 0xffff] = (u64)host << 32 | (u32)-(u32)pc;
 }
 
@@ -151,6 +152,14 @@ static void aim(struct tstate *ts, u32 exit_id) {
     ts->pc = key & ~IP_KEY_ONE;
 }
 
+/* A breakpoint of interpose/lockstep may lie here. */
+RT_NOINLINE void rt_watched(struct tstate *ts) { __asm__ volatile("" : : "r"(ts) : "memory"); }
+
+static void look_out(struct tstate *ts) {
+    u64 at = rt.chan->watch_pc;
+    if (at && (ts->pc & IP_KEY_PC) == at) rt_watched(ts);
+}
+
 /* ---- Leaving for good ------------------------------------------------------------------ */
 
 static void settle(struct tstate *ts, u32 exit_id) {
@@ -164,9 +173,10 @@ static void settle(struct tstate *ts, u32 exit_id) {
         }
         aim(ts, exit_id);
         exit_id = 0;
-        if (!flushing && rt.meta->generation == before) return;
-        if (!flushing && tt_lookup(ts->pc) == ts->target) return;
+        if (!flushing && rt.meta->generation == before) break;
+        if (!flushing && tt_lookup(ts->pc) == ts->target) break;
     }
+    look_out(ts);
 }
 
 /* call *%rax without redirection (client-requests.md section 1). */
@@ -199,7 +209,14 @@ static void trap(struct tstate *ts, const struct ip_exit *x) {
         ts->pc = x->key + len;
         rt_signal_raise(ts, SIG_TRAP, 1, ts->pc);
         break;
-    default: rt_signal_raise(ts, SIG_SEGV, SIC_KERNEL, 0); break;
+    case 4:
+        ts->pc = x->key + len;
+        rt_signal_exception(ts, 4, 0);
+        break;
+    default:
+        /* No gate that user code may call: #GP names it (selector error code, IDT bit). */
+        rt_signal_exception(ts, 13, vec * 8 + 2);
+        break;
     }
 }
 
@@ -214,7 +231,7 @@ static void bad_pc(struct tstate *ts, u64 pc) {
     rt_signal_raise(ts, SIG_SEGV, mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP, pc);
 }
 
-RT_NORETURN void rt_run_native(struct tstate *ts); /* native.c */
+void rt_stop_after(struct tstate *ts); /* native.c */
 
 void rt_dispatch(struct tstate *ts) {
     u32 id = ts->exit_id, chain = 0;
@@ -225,6 +242,7 @@ void rt_dispatch(struct tstate *ts) {
         if (!rt_th(ts)->pending && (host = tt_lookup(ts->pc)) != 0 && !flushing) {
             fast_insert(ts->pc, host);
             ts->target = host;
+            look_out(ts);
             return;
         }
         settle(ts, 0);
@@ -247,7 +265,7 @@ void rt_dispatch(struct tstate *ts) {
     case IP_X_ILLEGAL: rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, x->key & IP_KEY_PC); break;
     case IP_X_FAULTPC: bad_pc(ts, x->key & IP_KEY_PC); break;
     case IP_X_TRAP: trap(ts, x); break;
-    case IP_X_STOP: rt_run_native(ts);
+    case IP_X_STOP: rt_stop_after(ts); break;
     default: rt_panic(ts, "unknown exit kind %u", x->kind_aux & 0xff);
     }
     settle(ts, chain);

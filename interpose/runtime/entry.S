@@ -36,7 +36,7 @@ _start:
         ud2
 
         .globl  rt_asm_begin, rt_asm_end, rt_enter_begin, rt_enter_end, rt_enter_restart
-        .globl  rt_enter, rt_resume, rt_exit_stub, rt_miss_stub, rt_slow_stub, rt_cs_sync_stub
+        .globl  rt_enter, rt_enter_jump, rt_resume, rt_exit_stub, rt_miss_stub, rt_slow_stub, rt_cs_sync_stub
         .p2align 4
 rt_asm_begin:
 
@@ -67,7 +67,7 @@ rt_asm_begin:
         xor     %ebp, %ebp
 .endm
 
-.macro LOAD_GUEST
+.macro LOAD_GUEST jump
         pushq   %fs:TS_RFLAGS
         popfq
         mov     %fs:0x00, %rax
@@ -86,6 +86,7 @@ rt_asm_begin:
         mov     %fs:0x70, %r14
         mov     %fs:0x78, %r15
         mov     %fs:0x20, %rsp
+\jump:
         jmp     *%fs:TS_TARGET
 .endm
 
@@ -111,7 +112,7 @@ rt_enter:
 rt_enter_begin:
         cmpl    $0, %fs:TS_PENDING
         jne     rt_enter_restart
-        LOAD_GUEST
+        LOAD_GUEST rt_enter_jump
 rt_enter_end:
 
 /* rdi = ts, rsp = runtime stack */
@@ -137,7 +138,7 @@ rt_resume:
         cmpl    $0, %fs:TS_PENDING
         je      1f
         call    rt_signal_step
-1:      LOAD_GUEST
+1:      LOAD_GUEST rt_resume_jump
 
 /* A store met V != 0.  The common case is the first store to fresh memory:
  * addressable, so its bytes become defined (the clean translation stores

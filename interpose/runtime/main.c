@@ -10,7 +10,9 @@
 
 struct rt_global rt;
 
-extern char rt_exit_stub[], rt_miss_stub[], rt_slow_stub[], rt_store_stub[], rt_cs_sync_stub[];
+RT_NORETURN void rt_run_native(struct tstate *ts);
+void rt_watched(struct tstate *ts);
+extern char rt_enter_jump[], rt_exit_stub[], rt_miss_stub[], rt_slow_stub[], rt_store_stub[], rt_cs_sync_stub[];
 
 /* The launcher executed us as /dev/fd/N: N is our own executable, and the
  * descriptors after it are the supervisor's (docs/architecture.md). */
@@ -68,6 +70,10 @@ void rt_main(u64 *sp) {
     sym[IP_SYM_CS_SYNC] = (u64)rt_cs_sync_stub;
     sym[IP_SYM_EXIT] = (u64)rt_exit_stub;
     sym[IP_SYM_SEGMENTS] = (u64)&rt_segs;
+    sym[IP_SYM_RUN_NATIVE] = (u64)rt_run_native;
+    sym[IP_SYM_KERNEL_INSN] = (u64)rt_kernel_insn;
+    sym[IP_SYM_WATCHED] = (u64)rt_watched;
+    sym[IP_SYM_ENTER_JUMP] = (u64)rt_enter_jump; /* last: tells a tracer that all are there */
 
     struct tstate *ts = rt_thread_new();
     rt_th(ts)->tid = rt_th(ts)->pid = rt.pid;

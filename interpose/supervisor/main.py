@@ -227,6 +227,12 @@ class Supervisor:
         """--exit-on-first-error=yes: the report, then the end of the program with this status."""
         self.log.plain("")
         self.log.plain("Exit program on first error (--exit-on-first-error=yes)")
+    def on_stopped(self, slot: Any) -> None:
+        if self.config.core.verbosity > 0:
+            from interpose.supervisor.laststages import stopped_lines
+
+            self.log.debug("\n".join(stopped_lines(self, slot.a[0], slot.a[1])))
+
         self.finished = True
         self.tool.finish(status)
         header = self.session.memory.header

@@ -1,0 +1,51 @@
+"""The six stages of a translation as text, for any bytes.
+
+The stages are those of the 2002 design document, "The translation process".
+"""
+
+from __future__ import annotations
+
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TITLES = (
+    "From x86 to UCode",
+    "Optimised",
+    "Instrumented",
+    "Cleaned up",
+    "Registers allocated",
+    "Emitted",
+)
+_CAPACITY = 1 << 18
+
+
+def stages(
+    code: bytes, *, pc: int = 0x400000, tool: str = "none", flags: int = 0, track: bool = False
+) -> list[tuple[str, str]]:
+    """Title and text of each stage of the block that begins with ``code``.
+
+    :param pc: the guest address of the first byte.
+    :param tool: whose stage 3 it gets.
+    :param flags: ``lib.IP_C_*`` bits, as in the channel (``IP_C_SHADOW`` for memcheck, …).
+    :param track: the tracking translation instead of the clean one.
+    """
+    return [(title, _stage(code, pc, tool, flags, track, n)) for n, title in enumerate(TITLES, 1)]
+
+
+def _stage(code: bytes, pc: int, tool: str, flags: int, track: bool, number: int) -> str:
+    buffer = ffi.new("char[]", _CAPACITY)
+    length = lib.ip_show_stage(tool.encode(), code, len(code), pc, flags, track, number, buffer, _CAPACITY)
+    if length < 0:
+        raise ValueError(f"no translation by {tool!r} of the bytes at {pc:#x}")
+    return ffi.buffer(buffer, length)[:].decode()
+
+
+def stage_lines(titled: list[tuple[str, str]]) -> Iterator[str]:
+    """The stages under their titles, line by line."""
+    for number, (title, text) in enumerate(titled, 1):
+        yield f"Stage {number}: {title}"
+        yield from text.rstrip("\n").splitlines()
+        yield ""
