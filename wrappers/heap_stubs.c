@@ -7,8 +7,8 @@
 #define NAME(text) ((u64)(uintptr_t)text)
 #define ANY_SIZE (~0ull)
 
-static __attribute__((noreturn)) void fail_new(const char *name) {
-    request(IP_HR_NEW_FAILED, NAME(name), 0, 0, 0, 0);
+/* The heap could not even throw std::bad_alloc: no C++ library is there. */
+static __attribute__((noreturn)) void fail_new(void) {
     long pid, r;
     __asm__ volatile("syscall" : "=a"(pid) : "a"(39l) : "rcx", "r11", "memory"); /* getpid */
     __asm__ volatile("syscall" : "=a"(r) : "a"(62l), "D"(pid), "S"((long)SIGABRT)
@@ -17,11 +17,25 @@ static __attribute__((noreturn)) void fail_new(const char *name) {
         __asm__ volatile("ud2");
 }
 
+/* The program's own errno, where its C library keeps it. */
+static __attribute__((noinline)) void no_memory(void) {
+    u64 where = request(IP_HR_FIND, NAME("__errno_location"), 0, 0, 0, 0);
+    if (where)
+        *((int *(*)(void))where)() = ENOMEM;
+}
+#define OR_ENOMEM(p)             \
+    ({                           \
+        u64 got_ = (p);          \
+        if (!got_)               \
+            no_memory();         \
+        (void *)got_;            \
+    })
+
 /* ---- C ------------------------------------------------------------------------ */
 
 PUBLIC void *SYM(10010, C_LIB, malloc)(size_t n) {
     look_at(n);
-    return (void *)request(IP_HR_MALLOC, n, IP_AK_MALLOC, NAME("malloc"), 0, 0);
+    return OR_ENOMEM(request(IP_HR_MALLOC, n, IP_AK_MALLOC, NAME("malloc"), 0, 0));
 }
 ALSO(SYM(10010, SOMALLOC, malloc), SYM(10010, C_LIB, malloc));
 ALSO(SYM(10010, STDCXX, malloc), SYM(10010, C_LIB, malloc));
@@ -47,33 +61,40 @@ ALSO(SYM(10052, SOMALLOC, free_aligned_sized), SYM(10052, C_LIB, free_aligned_si
 PUBLIC void *SYM(10070, C_LIB, calloc)(size_t n, size_t size) {
     look_at(n);
     look_at(size);
-    return (void *)request(IP_HR_CALLOC, n, size, NAME("calloc"), 0, 0);
+    return OR_ENOMEM(request(IP_HR_CALLOC, n, size, NAME("calloc"), 0, 0));
 }
 ALSO(SYM(10070, SOMALLOC, calloc), SYM(10070, C_LIB, calloc));
 
 PUBLIC void *SYM(10090, C_LIB, realloc)(void *p, size_t n) {
     look_at(n);
-    return (void *)request(IP_HR_REALLOC, (u64)p, n, NAME("realloc"), 0, 0);
+    u64 moved = request(IP_HR_REALLOC, (u64)p, n, NAME("realloc"), 0, 0);
+    if (!moved && n)
+        no_memory();
+    return (void *)moved;
 }
 ALSO(SYM(10090, SOMALLOC, realloc), SYM(10090, C_LIB, realloc));
 
 PUBLIC void *SYM(10092, C_LIB, reallocarray)(void *p, size_t n, size_t size) {
     look_at(n);
     look_at(size);
-    return (void *)request(IP_HR_REALLOCARRAY, (u64)p, n, size, NAME("reallocarray"), 0);
+    u64 moved = request(IP_HR_REALLOCARRAY, (u64)p, n, size, NAME("reallocarray"), 0);
+    if (!moved && n && size)
+        no_memory();
+    return (void *)moved;
 }
 ALSO(SYM(10092, SOMALLOC, reallocarray), SYM(10092, C_LIB, reallocarray));
 
 PUBLIC void *SYM(10110, C_LIB, memalign)(size_t align, size_t n) {
     look_at(n);
-    return (void *)request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_MEMALIGN,
-                           NAME("memalign"));
+    return OR_ENOMEM(
+        request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("memalign")));
 }
 ALSO(SYM(10110, SOMALLOC, memalign), SYM(10110, C_LIB, memalign));
 
 PUBLIC void *SYM(10120, C_LIB, valloc)(size_t n) {
     look_at(n);
-    return (void *)request(IP_HR_MEMALIGN, 4096, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("valloc"));
+    return OR_ENOMEM(
+        request(IP_HR_MEMALIGN, 4096, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("valloc")));
 }
 ALSO(SYM(10120, SOMALLOC, valloc), SYM(10120, C_LIB, valloc));
 
@@ -155,8 +176,10 @@ ALSO(SYM(10215, SOMALLOC, mallinfo2), SYM(10215, C_LIB, mallinfo2));
     PUBLIC void *SYM(10030, C_LIB, fn)(size_t n) {                                       \
         look_at(n);                                                                      \
         u64 p = request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                        \
-        if (!p)                                                                          \
-            fail_new("new/new[]");                                                       \
+        if (!p) {                                                                        \
+            request(IP_HR_NEW_FAILED, NAME("new/new[]"), 0, 0, 0, 0);                    \
+            fail_new();                                                                  \
+        }                                                                                \
         return (void *)p;                                                                \
     }                                                                                    \
     IN_CXX(10030, fn)
@@ -171,8 +194,10 @@ ALSO(SYM(10215, SOMALLOC, mallinfo2), SYM(10215, C_LIB, mallinfo2));
     PUBLIC void *SYM(10030, C_LIB, fn)(size_t n, size_t align) {                         \
         look_at(n);                                                                      \
         u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));          \
-        if (!p)                                                                          \
-            fail_new("new/new[] aligned");                                               \
+        if (!p) {                                                                        \
+            request(IP_HR_NEW_FAILED, NAME("new/new[] aligned"), 0, 0, 0, 0);            \
+            fail_new();                                                                  \
+        }                                                                                \
         return (void *)p;                                                                \
     }                                                                                    \
     IN_CXX(10030, fn)

@@ -123,8 +123,10 @@ enum ip_exit_kind {
      LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
      TRACK: key = client address of the struct ip_insn.
      SPCHG: key = guest pc after the instruction, old RSP in tstate.tmp[0].    */
-  IP_XS_LOAD = 64, IP_XS_STORE, IP_XS_TRACK, IP_XS_SPCHG
+  /* FPSAVE: x87 state was stored at tstate.acc_addr; aux = enum ip_x87_layout */
+  IP_XS_LOAD = 64, IP_XS_STORE, IP_XS_TRACK, IP_XS_SPCHG, IP_XS_FPSAVE
 };
+enum ip_x87_layout { IP_X87_FXSAVE, IP_X87_FXSAVE64, IP_X87_ENV32, IP_X87_ENV16 };
 struct ip_exit {
   uint64_t key;     /* guest pc plus mode bits                               */
   uint32_t patch;   /* client address of the rel32 to patch, 0 if none       */
@@ -224,10 +226,10 @@ enum ip_req {
   IP_R_FIND,         /* data = symbol name; r0 = address of that function, 0 none */
   IP_R_FINAL_CALL,   /* the program is about to end: a0 = calls made so far;
                         r0 = guest function to call before (freeres), or 0    */
-};
-
   IP_R_STOPPED       /* --stop-after: a0 = key of the last block that ran,
                         a1 = where the real CPU goes on                       */
+};
+
 struct ip_slot {
   uint32_t state;          /* futex: enum ip_slot_state                       */
   uint32_t kind;           /* enum ip_req                                     */
@@ -273,9 +275,9 @@ struct ip_chan {
   uint64_t rt_symbols[32]; /* addresses the runtime publishes (IP_SYM_*)      */
   uint8_t  prog[4096];     /* path of the program to load                     */
   uint8_t  stubs[4096];    /* path of the stubs image (wrappers/), or ""        */
+  uint64_t watch_pc;       /* guest pc whose blocks call IP_SYM_WATCHED, or 0    */
 };
 
-  uint64_t watch_pc;       /* guest pc whose blocks call IP_SYM_WATCHED, or 0    */
 #define IP_C_SHADOW     1   /* V and A bits are kept (memcheck)              */
 #define IP_C_CALLSTACK  2   /* translated calls keep the call stack          */
 #define IP_C_HEAP       4   /* the malloc family is replaced                 */
@@ -298,7 +300,7 @@ enum ip_counter {
   IP_N_MISSES,   /* indirect jumps that missed the fast table               */
   IP_N_EXITS,    /* other exits from translated code                        */
   IP_N_SLOW,     /* slow paths: load, store, tracking helper, stack change  */
-  IP_N_END = IP_N_SLOW + 4
+  IP_N_END = IP_N_SLOW + 5
 };
 
 /* Indices of rt_symbols: client addresses the emitter or Python needs. */

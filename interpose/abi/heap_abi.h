@@ -19,6 +19,7 @@
 #define IP_HR_FILL        0x49500008  /* dst, address of the byte, n: same    */
 #define IP_HR_STATS       0x49500009  /* ptr to 4 words: arena, in use, ...    */
 #define IP_HR_REALLOCARRAY 0x4950000a /* ptr, n, size                         */
+#define IP_HR_FIND        0x4950000b  /* name -> address of the program's function */
 
 /* Allocation kinds; free() fits MALLOC, delete NEW, delete[] NEW_ARRAY. */
 enum ip_alloc_kind { IP_AK_MALLOC, IP_AK_NEW, IP_AK_NEW_ARRAY, IP_AK_CUSTOM };

@@ -34,6 +34,14 @@ static void set_defined(struct tstate *ts, u32 gprs) {
     ts->umask &= ~((u64)gprs << IP_U_GPR0);
 }
 
+u64 rt_find_function(struct tstate *ts, const char *name) {
+    struct ip_slot *s = rt_slot(ts);
+    s->len = (u32)rt_strlen(name);
+    rt_memcpy(s->data, name, s->len + 1);
+    rt_request_python(ts, IP_R_FIND);
+    return s->r[0];
+}
+
 bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc) {
     u64 magic = RT_CALL_RETURN;
     rt_lock(&lock);

@@ -133,6 +133,12 @@ const struct ip_point *rt_point_of(const struct ip_block *b, u64 host);
 /* Drop translations made from [addr, addr+len) and the page protections. */
 void rt_invalidate(struct tstate *ts, u64 addr, u64 len);
 
+/* ---- x87.c ------------------------------------------------------------------ */
+/* x87 state was stored in guest memory at addr (enum ip_x87_layout), or in an
+ * image of ours in the layout of fxsave64. */
+void rt_x87_saved(u64 addr, u32 layout);
+void rt_x87_image(u8 *image);
+
 /* ---- loader.c ----------------------------------------------------------------- */
 /* Map the program (chan->prog) and its interpreter, build the initial stack from
  * the one the kernel gave us, set ts->pc and ts->gpr[IP_RSP]. */
@@ -205,6 +211,8 @@ void rt_signal_thread_init(struct tstate *ts);
 void rt_signal_deliver(struct tstate *ts);
 /* Raise a synchronous signal for the guest at ts->pc. */
 void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr);
+/* SIGSEGV at ts->pc for an exception without an address: 4 overflow, 13 general protection. */
+void rt_signal_exception(struct tstate *ts, u32 trapno, u32 err);
 long rt_sys_rt_sigaction(struct tstate *ts);
 long rt_sys_rt_sigprocmask(struct tstate *ts);
 long rt_sys_rt_sigreturn(struct tstate *ts);
@@ -247,6 +255,8 @@ void rt_client_request(struct tstate *ts, u64 next_pc);
  * register is as now, but rdx = its result and pc = next_pc.  false: nested too
  * deep.  rt_call_return: the guest jumped to the magic return address. */
 #define RT_CALL_RETURN 0x7fff0000ull
+/* Address of a function of the program by its symbol, 0 if there is none. */
+u64 rt_find_function(struct tstate *ts, const char *name);
 bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc);
 void rt_call_return(struct tstate *ts);
 
@@ -279,6 +289,8 @@ void rt_shadow_syscall_post(struct tstate *ts, long nr, const u64 args[6], long 
 
 /* A jump to an address without code (memcheck's Jump error); optional. */
 void rt_report_jump(struct tstate *ts, u64 pc) __attribute__((weak));
+/* The instruction at ts->pc is about to fault because nothing is mapped at addr. */
+void rt_report_no_memory(struct tstate *ts, u64 addr);
 
 /* Held across a fork, so that the child's copies are whole. */
 void rt_shadow_fork_lock(bool lock);

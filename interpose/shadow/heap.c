@@ -34,13 +34,12 @@ static void error_name(struct ip_error *e, u64 name) {
     e->text[n > 0 ? n : 0] = 0;
 }
 
-/* text = function NUL argument NUL */
+/* text = "function(argument)" */
 static void fishy(struct tstate *ts, u64 name, const char *arg, u64 value) {
     struct ip_error *e = rt_error_begin(ts, IP_E_FISHY);
     error_name(e, name);
-    size_t at = rt_strlen((char *)e->text) + 1, n = rt_strlen(arg) + 1;
-    if (at + n <= sizeof e->text)
-        rt_memcpy(e->text + at, arg, n);
+    size_t at = rt_strlen((char *)e->text);
+    rt_snprintf((char *)e->text + at, sizeof e->text - at, "(%s)", arg);
     e->aux[0] = value;
     rt_error_end(ts, e);
 }
@@ -152,6 +151,8 @@ static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
     rt_unlock(&heap_lock);
     if (!i) {
         lock_heap();
+        heap_table->allocs++; /* counted as tried: what the summary is compared with does so */
+        heap_table->bytes_allocated += size;
         heap_table->frees++;
         rt_unlock(&heap_lock);
         bad_free(ts, IP_E_FREE, old, 0);
@@ -171,15 +172,12 @@ static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
     return addr;
 }
 
-static void bad_alignment(struct tstate *ts, int kind, u64 align, u64 size, u64 name,
-                          const char *why) {
+/* size: shown by IP_E_SIZE_ALIGN only */
+static void bad_alignment(struct tstate *ts, int kind, u64 align, u64 size, const char *why) {
     struct ip_error *e = rt_error_begin(ts, kind);
-    error_name(e, name);
-    size_t at = rt_strlen((char *)e->text) + 1, n = rt_strlen(why) + 1;
-    if (at + n <= sizeof e->text)
-        rt_memcpy(e->text + at, why, n);
-    e->aux[0] = align;
-    e->aux[1] = size;
+    rt_snprintf((char *)e->text, sizeof e->text, "%s", why);
+    e->aux[0] = kind == IP_E_SIZE_ALIGN ? size : align;
+    e->aux[1] = align;
     rt_error_end(ts, e);
 }
 
@@ -189,30 +187,30 @@ static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u6
     switch (how) {
     case IP_AH_POSIX:
         if (!power || align % sizeof(void *)) {
-            bad_alignment(ts, IP_E_ALIGN, align, size, name,
+            bad_alignment(ts, IP_E_ALIGN, align, size,
                           " (should be non-zero, a power of 2 and a multiple of sizeof(void*))");
             return 1; /* EINVAL */
         }
         break;
     case IP_AH_ALIGNED_ALLOC:
         if (!power) {
-            bad_alignment(ts, IP_E_ALIGN, align, size, name, " (should be a power of 2)");
+            bad_alignment(ts, IP_E_ALIGN, align, size, " (should be a power of 2)");
             return 1;
         }
         if (size % align)
-            bad_alignment(ts, IP_E_SIZE_ALIGN, align, size, name,
+            bad_alignment(ts, IP_E_SIZE_ALIGN, align, size,
                           " (size should be a multiple of alignment)");
         break;
     case IP_AH_NEW:
         if (!power) {
-            bad_alignment(ts, IP_E_ALIGN, align, size, name,
+            bad_alignment(ts, IP_E_ALIGN, align, size,
                           " (should be non-zero and a power of 2)");
             return 0;
         }
         break;
     default: /* memalign: the C library takes the next power of two */
         if (!power) {
-            bad_alignment(ts, IP_E_ALIGN, align, size, name, " (should be power of 2)");
+            bad_alignment(ts, IP_E_ALIGN, align, size, " (should be power of 2)");
             if (align > 1ull << 40)
                 return 0;
             u64 up = 16;
@@ -236,10 +234,12 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
     u32 i = heap_block_exact(addr);
     struct ip_heap_block b = i ? *heap_block(i) : (struct ip_heap_block){0};
     rt_unlock(&heap_lock);
+    static const char *const pairs[] = {"malloc/free", "new/delete", "new[]/delete[]"};
     if (!i || b.kind != kind)
         return;
     if (size != ~0ull && size != b.size) {
         struct ip_error *e = rt_error_begin(ts, IP_E_SIZE_MISMATCH);
+        rt_snprintf((char *)e->text, sizeof e->text, "%s", pairs[kind]);
         e->addr = addr;
         e->aux[0] = size;
         e->aux[1] = b.size;
@@ -249,6 +249,7 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
     u64 made = b.align_log2 ? 1ull << b.align_log2 : 0;
     if (kind != IP_AK_MALLOC && align != made && (align > 16 || made)) {
         struct ip_error *e = rt_error_begin(ts, IP_E_ALIGN_MISMATCH);
+        rt_snprintf((char *)e->text, sizeof e->text, "%s", pairs[kind]);
         e->addr = addr;
         e->aux[0] = made;
         e->aux[1] = align;
@@ -376,7 +377,26 @@ static bool bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n) {
     return true;
 }
 
+/* A throwing operator new found no memory.  The stub must not be on the stack
+ * when the exception passes (nobody can unwind it): the C++ library's throw
+ * takes its place, as if the program had called that.  The stub's frame is the
+ * newest on the call stack, and it has saved no register by then. */
+static bool throw_bad_alloc(struct tstate *ts) {
+    u64 throw = rt_find_function(ts, "_ZSt17__throw_bad_allocv");
+    const struct ip_csent *e = (const struct ip_csent *)ts->cs_top;
+    u64 slot = ~e->not_sp, ret;
+    if (!throw || rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr || slot < ts->gpr[IP_RSP] ||
+        slot - ts->gpr[IP_RSP] > 512)
+        return false;
+    rt_stack_changed(ts, ts->gpr[IP_RSP], slot);
+    ts->gpr[IP_RSP] = slot;
+    ts->pc = throw;
+    return true;
+}
+
 static void new_failed(struct tstate *ts, u64 name) {
+    if (throw_bad_alloc(ts))
+        return;
     struct ip_slot *slot = rt_slot(ts);
     char text[200], fn[100];
     long k = rt_strncpy_from(fn, name, sizeof fn - 1);
@@ -433,6 +453,10 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
     case IP_HR_NEW_FAILED:
         new_failed(ts, a[0]);
         return 0;
+    case IP_HR_FIND: {
+        char name[64];
+        return rt_strncpy_from(name, a[0], sizeof name) < 0 ? 0 : rt_find_function(ts, name);
+    }
     case IP_HR_COPY:
         return bulk_copy(ts, a[0], a[1], a[2]);
     case IP_HR_FILL:

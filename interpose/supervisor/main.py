@@ -161,6 +161,10 @@ class Supervisor:
         self.finished = True
         slot.r[0] = self.tool.finish(slot.a[0] & 0xFF)
 
+    def on_find(self, slot: Any) -> None:
+        name = bytes(ffi.buffer(slot.data, min(slot.len, 200))).decode("utf-8", "replace")
+        slot.r[0] = self.objects.find_function(name)
+
     def on_final_call(self, slot: Any) -> None:
         """Functions by which the C and C++ libraries release what they keep (options.md section 5)."""
         core = self.config.core
@@ -223,16 +227,16 @@ class Supervisor:
         text = bytes(ffi.buffer(slot.data, slot.len)).split(b"\0", 1)[0].decode("utf-8", "replace")
         self.log.plain("\n".join(internal_lines(text)))
 
-    def stop_client(self, status: int) -> None:
-        """--exit-on-first-error=yes: the report, then the end of the program with this status."""
-        self.log.plain("")
-        self.log.plain("Exit program on first error (--exit-on-first-error=yes)")
     def on_stopped(self, slot: Any) -> None:
         if self.config.core.verbosity > 0:
             from interpose.supervisor.laststages import stopped_lines
 
             self.log.debug("\n".join(stopped_lines(self, slot.a[0], slot.a[1])))
 
+    def stop_client(self, status: int) -> None:
+        """--exit-on-first-error=yes: the report, then the end of the program with this status."""
+        self.log.plain("")
+        self.log.plain("Exit program on first error (--exit-on-first-error=yes)")
         self.finished = True
         self.tool.finish(status)
         header = self.session.memory.header
