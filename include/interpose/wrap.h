@@ -61,18 +61,11 @@ typedef struct {
 #define INTERPOSE_VECTORS_
 #endif
 
-#ifdef __x86_64__
+/* To ask for the frame's address makes the compiler keep a frame pointer, and find the frame by it: while the stack
+ * pointer is moved, debuggers, exceptions and stack traces still do. */
+#define INTERPOSE_FRAME_ "r"(__builtin_frame_address(0))
 
-/* Unwinders need the frame's address while rsp is moved: r15 keeps it. */
-#ifdef __GCC_HAVE_DWARF2_CFI_ASM
-#define INTERPOSE_CFI_IN_ , [interpose_cfa] "r"(__builtin_dwarf_cfa())
-#define INTERPOSE_CFI_BEGIN_ "movq %[interpose_cfa], %%r15\n\t.cfi_remember_state\n\t.cfi_def_cfa %%r15, 0\n\t"
-#define INTERPOSE_CFI_END_ "\n\t.cfi_restore_state"
-#else
-#define INTERPOSE_CFI_IN_
-#define INTERPOSE_CFI_BEGIN_ ""
-#define INTERPOSE_CFI_END_ ""
-#endif
+#ifdef __x86_64__
 
 /* Below the red zone, aligned to 16 at the call; words 7 and up on the stack, the rest in registers. */
 #define INTERPOSE_SETUP_0_ \
@@ -126,12 +119,12 @@ typedef struct {
     do { \
         volatile unsigned long interpose_words_[] = {(orig).nraddr, __VA_ARGS__}; \
         unsigned long interpose_result_; \
-        __asm__ volatile(INTERPOSE_CFI_BEGIN_ "movq %%rsp, %%r14\n\tandq $-16, %%rsp\n\t" setup \
-                         "movq (%%rax), %%rax\n\t" INTERPOSE_MARK_CALL_ "movq %%r14, %%rsp" INTERPOSE_CFI_END_ \
+        __asm__ volatile("movq %%rsp, %%r14\n\tandq $-16, %%rsp\n\t" setup \
+                         "movq (%%rax), %%rax\n\t" INTERPOSE_MARK_CALL_ "movq %%r14, %%rsp" \
                          : "=a"(interpose_result_) \
-                         : "a"(&interpose_words_[0]) INTERPOSE_CFI_IN_ \
-                         : "cc", "memory", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r14", \
-                           "r15" INTERPOSE_VECTORS_); \
+                         : "a"(&interpose_words_[0]), INTERPOSE_FRAME_ \
+                         : "cc", "memory", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", \
+                           "r14" INTERPOSE_VECTORS_); \
         lval = (__typeof__(lval))interpose_result_; \
     } while (0)
 
@@ -181,7 +174,7 @@ typedef struct {
         __asm__ volatile("movl %%esp, %%edi\n\tandl $-16, %%esp\n\t" setup \
                          "movl (%%eax), %%eax\n\t" INTERPOSE_MARK_CALL_ "movl %%edi, %%esp" \
                          : "=a"(interpose_result_) \
-                         : "a"(&interpose_words_[0]) \
+                         : "a"(&interpose_words_[0]), INTERPOSE_FRAME_ \
                          : "cc", "memory", "ecx", "edx", "edi" INTERPOSE_VECTORS_); \
         lval = (__typeof__(lval))interpose_result_; \
     } while (0)

@@ -6,6 +6,7 @@ section 3.5.7.
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 
@@ -69,6 +70,36 @@ def _pad(text: str, flags: str, width: int) -> str:
     return text.ljust(width) if "-" in flags else text.rjust(width)
 
 
+def _numeral(value: int, kind: str, flags: str, width: int, digits: int | None) -> str:
+    """An integer as C prints it (C17, 7.21.6.1)."""
+    body = f"{abs(value):{'d' if kind in 'diu' else kind}}"
+    if digits is not None:
+        body = body.zfill(digits) if value or digits else ""
+    prefix = ""
+    if kind in "di":
+        prefix = "-" if value < 0 else "+" if "+" in flags else " " if " " in flags else ""
+    elif "#" in flags and kind in "xX" and value:
+        prefix = "0" + kind
+    elif "#" in flags and kind == "o" and not body.startswith("0"):
+        body = "0" + body
+    if "0" in flags and "-" not in flags and digits is None:
+        body = body.zfill(width - len(prefix))
+    return _pad(prefix + body, flags, width)
+
+
+def _floating(value: float, kind: str, flags: str, width: int, digits: int | None) -> str:
+    """A floating-point number as C prints it; Python's own formatting knows all but %a."""
+    if not math.isfinite(value):
+        flags = flags.replace("0", "")
+    elif kind in "aA":
+        sign = "-" if math.copysign(1, value) < 0 else "+" if "+" in flags else " " if " " in flags else ""
+        mantissa, _, exponent = abs(value).hex().partition("p")
+        text = f"{sign}{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}"
+        return _pad(text.upper() if kind == "A" else text, flags, width)
+    precision = "" if digits is None else f".{digits}"
+    return f"%{flags}{width or ''}{precision}{kind if kind not in 'aA' else 'f'}" % value
+
+
 def format_va_list(client: Client, format_addr: int, va_list_addr: int) -> str:
     """The text that printf would produce; a conversion that is unknown stays as it is."""
     text = client.read_string(format_addr) or b""
@@ -104,15 +135,9 @@ def format_va_list(client: Client, format_addr: int, va_list_addr: int) -> str:
             return _pad(chr(args.integer() & 0xFF), style, columns).encode("latin-1")
         if kind == "p":
             return _pad(f"{args.integer():#x}", style, columns).encode()
-        dot = "" if digits is None else f".{digits}"
-        size = str(columns) if columns else ""
         if kind in "eEfFgGaA":
             value = args.long_double() if length == b"L" else args.double()
-            if kind in "aA":
-                return _pad(value.hex(), style, columns).encode()
-            return f"%{style}{size}{dot}{kind}".encode() % value
-        number = _integer(args, length, kind in "di")
-        kind = "d" if kind in "diu" else kind
-        return f"%{style}{size}{dot}{kind}".encode() % number
+            return _floating(value, kind, style, columns, digits).encode()
+        return _numeral(_integer(args, length, kind in "di"), kind, style, columns, digits).encode()
 
     return _SPEC.sub(one, text).decode("utf-8", "surrogateescape")

@@ -1,0 +1,149 @@
+"""Core client requests in real runs (client-requests.md, sections 1 to 3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Build = Callable[..., Path]
+Engine = Callable
+
+TOOLS = ("none",)
+
+NATIVE = """\
+running 0
+errors 0
+malloc 0
+toolname 0: 0 '' then '#'
+toolname 1: 0 '#' then '#'
+toolname 3: 0 '###' then '#'
+toolname 20: 0 '####################' then '#'
+srcloc 0 'untouched'
+srcloc 0 'untouched'
+stacks none
+monitor 0
+unknown -77
+foreign 42
+"""
+
+
+def answers(tool: str) -> str:
+    n = len(tool) + 1
+    return f"""\
+running 1
+errors 0
+malloc {int(tool == "memcheck")}
+toolname 0: {n} '' then '#'
+toolname 1: {n} '' then '#'
+toolname 3: {n} '{tool[:2]}' then '#'
+toolname 20: {n} '{tool}' then '#'
+srcloc 0 'answers.c:14'
+srcloc 0 ''
+stacks differ
+monitor 1
+unknown -77
+foreign 42
+"""
+
+
+def test_defaults_natively(build: Build, run: Engine) -> None:
+    assert run("native", build("answers.c")).out == NATIVE
+    assert run("none", build("answers.c", "-DNVALGRIND"), "-q").out == NATIVE
+
+
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=["dynamic", "static"])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_answers(build: Build, run: Engine, tool: str, flags: list[str]) -> None:
+    result = run(tool, build("answers.c", *flags), "-q")
+    assert (result.out, result.messages) == (answers(tool), [])
+
+
+def test_unknown_requests_are_named_when_verbose(build: Build, run: Engine) -> None:
+    told = [line for line in run("none", build("answers.c"), "-v").messages if "client request" in line]
+    assert told == [
+        "Warning: unhandled client request: 0x1999; its default answer is given",
+        "Warning: unhandled client request: 0x515a0003 of tool 'QZ'; its default answer is given",
+    ]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_words_that_cannot_be_read(build: Build, run: Engine, tool: str) -> None:
+    assert run(tool, build("unreadable.c"), "-q").out == "5\n"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_discarded_translations(build: Build, run: Engine, tool: str) -> None:
+    assert run("native", build("discard.c")).out == "wrong 0\n"
+    assert run(tool, build("discard.c"), "-q").out == "wrong 0\n"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_calls(build: Build, run: Engine, tool: str) -> None:
+    native = "0 0\n0\n0\nnested 0\nkept abcd abcd\nleft 0, then 0\nthread native\n"
+    assert run("native", build("calls.c")).out == native
+    expected = "1001 71\n781\n7891\nnested 51\nkept abcd abcd\nleft 300, then 1001\nthread has another id\n"
+    result = run(tool, build("calls.c"), "-q")
+    assert (result.out, result.code) == (expected, 0)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_printf(build: Build, run: Engine, tool: str) -> None:
+    result = run(tool, build("printing.c"), "-q")
+    native = run("native", build("printing.c"))
+    assert native.err == "count 0\n"
+    *printed, counted, last = result.printed
+    assert printed == native.out.splitlines() == result.out.splitlines()
+    assert (counted, last) == ("12345", "no newline at the end")
+    assert "count 6\n" in result.err
+
+
+def test_printf_by_value_is_refused(build: Build, run: Engine) -> None:
+    result = run("none", build("by_value.c"), "-q")
+    assert result.out == "0\n" and "by value" in result.messages[0]
+
+
+def stacks(messages: list[str], printed: list[str]) -> list[list[str]]:
+    """Function names of each stack, innermost first."""
+    found: list[list[str]] = []
+    for line in messages:
+        frame = re.match(r" +(at|by) 0x[0-9A-F]+: (\S+)", line)
+        if frame and frame[1] == "at":
+            found.append([])
+        if frame:
+            found[-1].append("(below main)" if frame[2] == "(below" else frame[2])
+    assert len(found) == len(printed)
+    return found
+
+
+EXPECTED = [
+    ["leaf", "main"],
+    ["leaf", "deep", "deep", "deep", "deep", "main"],
+    ["leaf", "wrapped", "wrapped", "main"],
+    ["leaf", "compare", ..., "main"],
+    ["leaf", "handler", ..., "interrupted", "main"],
+    ["leaf", "thread", ...],
+]
+
+
+def fits(found: list[str], wanted: list) -> bool:
+    """An ellipsis stands for any frames of libc."""
+    if ... not in wanted:
+        return found == wanted
+    at = wanted.index(...)
+    tail = wanted[at + 1 :]
+    return found[:at] == wanted[:at] and (not tail or found[-len(tail) :] == tail)
+
+
+@pytest.mark.parametrize("flags", [["-O0"], ["-O2"], ["-O2", "-static"]], ids=" ".join)
+@pytest.mark.parametrize("tool", [*TOOLS, "valgrind"])
+def test_stack_of_printf(build: Build, run: Engine, tool: str, flags: list[str]) -> None:
+    result = run(tool, build("backtrace.c", *flags), "-q")
+    assert result.out == "1\n"
+    assert result.printed == ["direct", "deep", "wrapped", "callback", "handler", "thread"]
+    found = [s[s.index("leaf") :] for s in stacks(result.messages, result.printed)]
+    for names, wanted in zip(found, EXPECTED, strict=True):
+        names = ["wrapped" if "vgw" in name else name for name in names]
+        assert fits(names, wanted), (names, wanted)
