@@ -49,6 +49,8 @@ class Supervisor:
         self.born = True
         """False while a forked client has not reported yet."""
         self.pending_exec: PendingExec | None = None
+        self.leaving = False
+        """The client executes a program that is not ours: its end, however soon, is not for us to report."""
         self.finished = False
         """The report is out, or there is none to make: only the client's end is waited for."""
         self._handlers: dict[int, Callable[[Any], None]] = {
@@ -119,7 +121,7 @@ class Supervisor:
             if self.finished and self.client.is_dead(1000):
                 break
         self._show_used()
-        if not self.finished and self.born:
+        if not self.finished and self.born and not self.leaving:
             self.client_vanished()
 
     def _still_there(self) -> bool:
@@ -282,6 +284,7 @@ class Supervisor:
         old = self.session.memory
         old_sock = self.session.sock_fd
         self.client.detach()
+        self.client.header = None  # the old tool's cycles keep the client for a while, and it the channel
         self.session.memory = pending.memory
         self.session.sock_fd = pending.sock_fd
         self.session.argv = pending.argv
@@ -303,6 +306,7 @@ class Supervisor:
         if self.pending_exec is not None:
             self.pending_exec.drop()
             self.pending_exec = None
+        self.leaving = False
 
     def on_exec(self, slot: Any) -> None:
         from interpose.supervisor.processes import execute

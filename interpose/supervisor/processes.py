@@ -80,6 +80,7 @@ def _serve_child(
             os._exit(1)
         supervisor.session.memory = memory
         supervisor.session.sock_fd = sock_fd
+        supervisor.session.parent_pid = supervisor.client.pid
         supervisor.client.detach()
         supervisor.client.header = memory.header
         supervisor.finished = False
@@ -118,6 +119,7 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     path, *argv = (os.fsdecode(word) for word in words[: 1 + slot.a[0]])
     slot.r[0] = 0
     if not slot.a[3] or not is_traced(supervisor, path, argv):
+        supervisor.leaving = not slot.a[2]  # a vfork child has no supervisor of its own
         return  # a[3]: the runtime could follow (no setuid program, an ELF file of our machine)
     session = supervisor.session
     memory = Memory()
@@ -182,6 +184,7 @@ def _serve_exec(
     try:
         lib.ip_service_abandon()
         supervisor.log.forked(pid)
+        supervisor.session.parent_pid = supervisor.client.pid
         pending = PendingExec(memory, sock_fd, pid, argv)
         if pending.wait():
             supervisor.replace_image(pending)
