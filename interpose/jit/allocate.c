@@ -1,7 +1,9 @@
-/* Stage 5: gives temporaries host registers: dead ones first, spilled ones
- * after.  A register's spill slot is tstate.gpr[register], so "which registers
- * are spilled" is all that precise state needs to know.  A spilled register is
- * restored lazily: when a guest instruction needs it or the block is left.
+/* Stage 5: gives temporaries host registers: spilled ones first, then dead
+ * ones, which need no restoring.  A register's spill slot is
+ * tstate.gpr[register], so "which registers are spilled" is all that precise
+ * state needs to know: a dead register is saved too, because a fault before its
+ * next write shows it.  A spilled register is restored lazily: when a guest
+ * instruction needs it or the block is left.
  */
 #include <string.h>
 
@@ -47,23 +49,19 @@ static uint16_t addr_regs(const struct uaddr *m) {
     return s;
 }
 
-/* A register outside avoid: dead, else already spilled, else spilled now. */
+/* A register outside avoid: already spilled, else spilled now, dead ones first. */
 static int take(struct alloc *a, uint16_t avoid, uint16_t dead, uint16_t later, const struct uinstr *at,
                 bool low_only) {
     uint16_t cand = (uint16_t)((low_only ? EASY : (EASY | MORE)) & ~avoid);
-    uint16_t pick = cand & dead;
-    if (!pick) pick = cand & a->spilled;
+    uint16_t pick = cand & a->spilled;
+    if (pick & dead) return __builtin_ctz(pick & dead);
     if (pick) return __builtin_ctz(pick);
-    pick = (uint16_t)(cand & ~later);
+    pick = cand & dead;
+    if (!pick) pick = (uint16_t)(cand & ~later);
     if (!pick) pick = cand;
     int r = __builtin_ctz(pick);
     spill(a, r, at);
     return r;
-}
-
-static void guest_regs(const struct ip_insn *in, uint16_t *need, uint16_t *kill) {
-    *need = (uint16_t)(in->gpr_read | (in->gpr_write & ~in->gpr_kill));
-    *kill = in->gpr_kill;
 }
 
 static bool is_check(int op) {
@@ -74,10 +72,8 @@ static void check_temp(struct alloc *a, struct uinstr *u) {
     uint16_t in_addr = u->via_t ? 0 : addr_regs(&u->m);
     if (u->fl_live) {
         /* jrcxz is the only test that leaves flags alone. */
-        bool reload = u->size > 8 && (in_addr & BIT(IP_RCX));
-        if (reload || !(u->dead & BIT(IP_RCX)) || (in_addr & BIT(IP_RCX))) spill(a, IP_RCX, u);
+        spill(a, IP_RCX, u);
         u->t0 = IP_RCX;
-        a->spilled |= (uint16_t)(u->dead & BIT(IP_RCX) ? 0 : BIT(IP_RCX));
     } else if ((u->op == U_LDCHK || u->op == U_STCHK || u->op == U_TMEM) && u->size >= 16 &&
                u->size != 10) {
         uint16_t avoid = in_addr;
@@ -108,8 +104,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
     for (int k = 0; k < b->n_u && !out->overflow; k++) {
         struct uinstr u = b->u[k];
         const struct ip_insn *in = &b->insn[u.insn];
-        uint16_t need, kill;
-        a.spilled &= (uint16_t)~(u.dead & ~(a.ea_reg < 16 ? BIT(a.ea_reg) : 0));
+        uint16_t need;
         if (u.via_t && u.op != U_INSN) {
             memset(&u.m, 0, sizeof u.m);
             u.m.base = a.ea_reg;
@@ -127,16 +122,18 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
             address_temp(&a, &u, b, k);
             break;
         case U_INSN:
-            guest_regs(in, &need, &kill);
+            need = (uint16_t)(in->gpr_read | (in->gpr_write & ~in->gpr_kill));
             if (u.via_t) u.t0 = a.ea_reg;
+            if (u.seg) {
+                unspill(&a, need, &u);
+                u.t0 = (uint8_t)take(&a, (uint16_t)(in->gpr_read | in->gpr_write), u.dead, 0, &u, false);
+            }
             if (a.ea_reg < 16) need &= (uint16_t)~BIT(a.ea_reg);
             unspill(&a, need, &u);
-            a.spilled &= (uint16_t)~kill;
             break;
         case U_RDSEG:
         case U_GETNR:
-            guest_regs(in, &need, &kill);
-            a.spilled &= (uint16_t)~kill;
+            a.spilled &= (uint16_t)~in->gpr_kill;
             break;
         case U_WRSEG:
             unspill(&a, (uint16_t)BIT(u.reg), &u);
@@ -155,6 +152,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
         case U_EXIT:
         case U_TRACK:
         case U_SPCHG:
+        case U_FPSAVE:
             unspill(&a, 0xffff, &u);
             break;
         case U_COUNT:
@@ -177,6 +175,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
         n->pad = a.spilled; /* registers in their slots while this uinstr runs */
         if (u.op == U_INSN) {
             a.ea_reg = IP_REG_NONE;
+            a.spilled &= (uint16_t)~in->gpr_kill; /* not before: it may fault */
         }
     }
     if (out->overflow) b->overflow = true;

@@ -145,8 +145,18 @@ static inline void w_mov_imm(struct writer *w, int dst, uint64_t v) {
 
 #define GS 0x65
 
+static inline void w_wrgsbase(struct writer *w, int reg) {
+    w1(w, 0xf3);
+    w1(w, 0x48 | (reg >= 8 ? 1 : 0));
+    w1(w, 0x0f);
+    w1(w, 0xae);
+    w1(w, 0xd8 | (unsigned)(reg & 7));
+}
+
 /* copy.c: the guest instruction itself, its memory operand replaced by
  * [temp] when temp != IP_REG_NONE. */
 void ip_copy_insn(struct writer *w, const struct ip_insn *in, int temp);
+/* The same with a gs: prefix in place of its fs: or gs: one. */
+void ip_copy_gs(struct writer *w, const struct ip_insn *in);
 
 #endif

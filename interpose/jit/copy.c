@@ -19,7 +19,7 @@ static void copy_temp(struct writer *w, const struct ip_insn *in, int temp) {
     if (in->enc == IP_ENC_LEGACY) {
         unsigned op = in->off_rex;
         if (in->rex) {
-            unsigned rex = in->rex & ~3u;
+            unsigned rex = in->rex & ~(in->mem.moffs ? 7u : 3u);
             w1(w, rex);
             op++;
         }
@@ -57,4 +57,11 @@ void ip_copy_insn(struct writer *w, const struct ip_insn *in, int temp) {
         copy_rip(w, in);
     else
         wn(w, in->bytes, in->len);
+}
+
+void ip_copy_gs(struct writer *w, const struct ip_insn *in) {
+    struct ip_insn g = *in;
+    for (int i = 0; i < g.n_prefix; i++)
+        if (g.bytes[i] == 0x64) g.bytes[i] = GS;
+    ip_copy_insn(w, &g, IP_REG_NONE);
 }

@@ -96,6 +96,53 @@ static int address_temp(struct ublock *b, int i) {
     return 0;
 }
 
+/* fs:/gs: operands that no temporary can replace: a vector of indices, an
+ * implicit address (string instructions, xlat, maskmov), cache line control.
+ * The instruction runs with a gs: prefix and the guest's base in GS. */
+static uint8_t gs_operand(const struct ip_insn *in) {
+    uint8_t seg = 0;
+    for (int k = 0; k < in->n_prefix; k++)
+        if (in->bytes[k] == 0x64 || in->bytes[k] == 0x65) seg = in->bytes[k] == 0x64 ? 4 : 5;
+    if (!seg) return 0;
+    if (in->mem.present) {
+        if (in->mem.vsib) return seg;
+        switch (in->mnem) {
+        case IP_MN_CLFLUSH:
+        case IP_MN_CLFLUSHOPT:
+        case IP_MN_CLWB:
+        case IP_MN_CLDEMOTE: return seg;
+        default: return 0;
+        }
+    }
+    for (int k = 0; k < in->n_ops; k++)
+        if (in->ops[k].kind == IP_OP_MEM_IMPL && in->ops[k].reg != IP_RSP) return seg;
+    return 0;
+}
+
+/* Instructions that store the address of the last x87 instruction, which is an
+ * address in the code cache. */
+static bool stores_x87_pc(const struct ip_insn *in) {
+    switch (in->mnem) {
+    case IP_MN_FNSTENV:
+    case IP_MN_FNSAVE:
+    case IP_MN_FXSAVE:
+    case IP_MN_FXSAVE64:
+    case IP_MN_XSAVE:
+    case IP_MN_XSAVE64:
+    case IP_MN_XSAVEC:
+    case IP_MN_XSAVEC64:
+    case IP_MN_XSAVEOPT:
+    case IP_MN_XSAVEOPT64: return true;
+    default: return false;
+    }
+}
+
+static uint16_t x87_layout(const struct ip_insn *in) {
+    if (in->mnem == IP_MN_FNSTENV || in->mnem == IP_MN_FNSAVE)
+        return in->opsize == 2 ? IP_X87_ENV16 : IP_X87_ENV32;
+    return in->rex & 8 ? IP_X87_FXSAVE64 : IP_X87_FXSAVE;
+}
+
 /* Returns true when the instruction ended the block. */
 static bool marker(struct ublock *b, int i, const uint8_t *buf, int avail, uint64_t pc) {
     if (avail < 19 || memcmp(buf, request_preamble, 16) || buf[16] != 0x48 || buf[17] != 0x87)
@@ -253,8 +300,17 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
                 u->reg = in->ops[0].reg;
                 u->size = in->ops[0].size;
             } else {
-                int via = address_temp(b, i);
-                ub_add(b, U_INSN, i)->via_t = (uint8_t)via;
+                uint8_t seg = gs_operand(in);
+                int via = seg ? 0 : address_temp(b, i);
+                struct uinstr *u = ub_add(b, U_INSN, i);
+                u->via_t = (uint8_t)via;
+                u->seg = seg;
+                if (stores_x87_pc(in)) {
+                    u = ub_add(b, U_FPSAVE, i);
+                    u->seg = in->mem.seg;
+                    u->size = x87_layout(in);
+                    uaddr_from_mem(&u->m, &in->mem);
+                }
             }
         } else if (add_control(b, i)) {
             return;

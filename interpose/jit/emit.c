@@ -393,7 +393,8 @@ static void emit_seg_base(struct em *m, const struct uinstr *u) {
         if (a->disp) w_lea(w, t, &d);
         return;
     }
-    if (a->addr32 || (a->base != IP_REG_NONE && a->index != IP_REG_NONE) || a->base == IP_REG_RIP) {
+    if (a->addr32 || (a->base != IP_REG_NONE && a->index != IP_REG_NONE) || a->base == IP_REG_RIP ||
+        a->base == t || a->index == t) {
         /* t = lea; then t += segment base by way of the state (no flags):
          * park t, load the base, lea with the parked value reloaded. */
         if (a->addr32) w1(w, 0x67);
@@ -421,17 +422,64 @@ static void emit_seg_base(struct em *m, const struct uinstr *u) {
     w_lea(w, t, &one);
 }
 
+/* A signal here steps on until GS is back; a fault finds GS put back by the
+ * handler (signal.c, gather). */
+static void emit_gs_insn(struct em *m, const struct uinstr *u, const struct ip_insn *in) {
+    struct writer *w = &m->w;
+    w_fs(w, FS_LOAD, u->t0, u->seg == 4 ? OFF(client_fs) : OFF(client_gs));
+    w_wrgsbase(w, u->t0);
+    point(m, u->insn, u->pad, IP_PF_GUEST);
+    ip_copy_gs(w, in);
+    point(m, u->insn + 1, u->pad & ~in->gpr_kill, 0);
+    if (m->shadow) {
+        w_mov_imm(w, u->t0, IP_V_CONST - IP_V_DISP);
+        w_wrgsbase(w, u->t0);
+    }
+}
+
+/* The address of what the instruction stored to tstate.acc_addr, then the
+ * runtime (rt_x87_saved).  No register is spilled here. */
+static void emit_fpsave(struct em *m, const struct uinstr *u) {
+    struct writer *w = &m->w;
+    struct uinstr ea = *u;
+    int t = IP_RAX;
+    while (u->m.base == t || u->m.index == t) t++;
+    ea.t0 = (uint8_t)t;
+    w_fs(w, FS_STORE, t, SLOT(t));
+    point(m, u->insn + 1, (uint16_t)(1u << t), 0);
+    if (u->seg) {
+        emit_seg_base(m, &ea);
+    } else {
+        if (u->m.addr32) w1(w, 0x67);
+        ea.m.addr32 = 0;
+        w_op_mem(w, 0, u->m.addr32 ? 4 : 8, 0x8d, 0, t, &ea.m, 0, 0);
+    }
+    w_fs(w, FS_STORE, t, OFF(acc_addr));
+    w_fs(w, FS_LOAD, t, SLOT(t));
+    int x = add_exit(m, m->w.b->insn[u->insn].pc, IP_XS_FPSAVE, u->size);
+    w_fs_imm32(w, OFF(exit_id), 0);
+    w->e->exits[x].id_off = w->e->len - 4;
+    w_jmp(w, SYM(w, IP_SYM_LOAD_SLOW));
+    w->e->exits[x].patch_off = w->e->len;
+    point(m, u->insn + 1, 0, 0);
+}
+
 static void emit_uop(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
     const struct ip_insn *in = &w->b->insn[u->insn];
     struct slow_site site;
     switch (u->op) {
     case U_INSN:
+        if (u->seg) {
+            emit_gs_insn(m, u, in);
+            break;
+        }
         point(m, u->insn, u->pad, IP_PF_GUEST | (u->pad ? 0u : IP_PF_BOUNDARY));
         ip_copy_insn(w, in, u->via_t ? u->t0 : IP_REG_NONE);
-        point(m, u->insn + 1, u->pad, 0);
+        point(m, u->insn + 1, u->pad & ~in->gpr_kill, 0);
         break;
     case U_SEGEA: emit_seg_base(m, u); break;
+    case U_FPSAVE: emit_fpsave(m, u); break;
     case U_FAREA: w_mov_imm(w, u->t0, u->imm); break;
     case U_RDSEG:
         if (u->size == 4)

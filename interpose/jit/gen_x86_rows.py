@@ -88,6 +88,8 @@ PRIVILEGED = {
     "LGDT", "LIDT", "LLDT", "LTR", "LMSW", "CLTS", "INVD", "WBINVD", "INVLPG", "SYSRET", "SYSEXIT", "SYSRETQ",
     "SYSEXITQ", "SWAPGS", "XSETBV", "WBNOINVD", "INVPCID", "MONITOR", "MWAIT", "RSM", "CLAC", "STAC",
 }  # fmt: skip
+# Where shadow stacks are off, these leave their destination alone (SDM, RDSSPD/RDSSPQ).
+NOP_WITHOUT_CET = {"RDSSPD", "RDSSPQ"}
 SHIFTS = {"ROL", "ROR", "RCL", "RCR", "SHL", "SHR", "SAL", "SAR", "SHLD", "SHRD"}
 # With equal sources these have a constant result (sbb: one of the carry flag alone).  iced lists xor, sub and
 # the like itself; compilers use these for all-ones, for zero and for spreading the carry flag.
@@ -277,6 +279,8 @@ class RowBuilder:
         for i in range(insn.op_count):
             kind = OPKIND[info.op_kind(i)]
             access = ACCESS[used.op_access(i)]
+            if MNEMONIC[insn.mnemonic] in NOP_WITHOUT_CET:
+                access |= ACC_R
             if insn.op_kind(i) == OpKind.REGISTER:
                 opk, number, size = register(insn.op_register(i))
                 src = source_of(kind)

@@ -32,6 +32,7 @@
     X(WRSEG,   "WRSEG",   UE_GUEST, 0)    /* wrfsbase / wrgsbase                */ \
     X(COUNT,   "COUNT",   UE_CHECK, 1)    /* --stop-after countdown             */ \
     X(SETNR,   "SETNR",   0, 0)           /* nraddr = imm (wrap entry)          */ \
+    X(FPSAVE,  "FPSAVE",  0, 0)           /* x87 instruction pointer in what was stored */ \
     X(GETNR,   "GETNR",   UE_GUEST, 0)    /* rax = nraddr                       */ \
     X(JMP,     "JMP",     UE_END | UE_GUEST, 0)  /* to imm                      */ \
     X(JCC,     "JCC",     UE_GUEST, 0)    /* side exit to imm on cc             */ \
@@ -75,7 +76,8 @@ struct uaddr {
 struct uinstr {
     uint8_t op;           /* enum uop */
     uint8_t reg;          /* SPILL/UNSPILL/RDSEG/WRSEG: host register           */
-    uint8_t seg;          /* SEGEA: 4 fs, 5 gs                                  */
+    uint8_t seg;          /* SEGEA, FPSAVE: 4 fs, 5 gs; INSN: runs with the base of
+                             this segment in GS (see gs_operand)                */
     uint8_t fl_live;      /* flags live across this uinstr                      */
     uint16_t size;        /* bytes of the access                                */
     int16_t insn;         /* index of the guest instruction                     */

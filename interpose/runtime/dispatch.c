@@ -200,7 +200,7 @@ static void call_noredir(struct tstate *ts, u64 ret) {
 static void trap(struct tstate *ts, const struct ip_exit *x) {
     u32 vec = x->kind_aux >> 8 & 0xff, len = x->kind_aux >> 16;
     ts->pc = x->key;
-    switch (vec) {
+    switch (len == 2 && vec == 1 ? 0 : vec) { /* int1 has a byte of its own, "int 1" no gate */
     case 3:
         ts->pc = x->key + len;
         rt_signal_raise(ts, SIG_TRAP, SIC_KERNEL, 0);
@@ -329,6 +329,9 @@ int rt_slow(struct tstate *ts) {
     case IP_XS_SPCHG:
         ts->pc = x->key;
         rt_stack_changed(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        return 0;
+    case IP_XS_FPSAVE:
+        rt_x87_saved(ts->acc_addr, x->kind_aux >> 8);
         return 0;
     default: rt_panic(ts, "unknown slow path %u", kind);
     }

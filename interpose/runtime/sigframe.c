@@ -187,6 +187,7 @@ static long put_xstate(u64 at) {
     u32 magic2 = FP_MAGIC2;
     rt_memset(area, 0, xstate_size);
     sig_xsave(area, features);
+    rt_x87_image(area);
     rt_memcpy(area + XS_SW, &sw, sizeof sw);
     rt_memcpy(area + xstate_size, &magic2, 4);
     area[XS_HEADER] |= XF_LEGACY; /* as the kernel: both parts of the legacy area count */

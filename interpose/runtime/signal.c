@@ -68,6 +68,9 @@ static bool record(struct tstate *ts, int sig, const struct sig_info *info) {
 
 static void gather(struct tstate *ts, const struct sig_context *mc, const struct ip_block *b,
                    const struct ip_point *pt) {
+    /* A gs: operand of the guest may have been under way (emit.c, emit_gs_insn). */
+    if (rt.flags & IP_C_SHADOW)
+        sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, (long)(IP_V_CONST - IP_V_DISP));
     const u64 host[16] = {mc->ax, mc->cx, mc->dx, mc->bx, mc->sp, mc->bp, mc->si, mc->di,
                           mc->r8, mc->r9, mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
     for (int i = 0; i < 16; i++)
@@ -375,10 +378,18 @@ void rt_signal_deliver(struct tstate *ts) {
     }
 }
 
+/* Exceptions that restart their instruction are pushed with RF set (CPU
+ * manual, "Instruction-Breakpoint Exception"), which a handler can see. */
+static void fault_flags(struct tstate *ts, int sig) {
+    if (sig != SIG_TRAP)
+        ts->rflags |= FL_RF;
+}
+
 void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
     struct sig_info info = {.signo = sig, .code = code, .addr = addr};
     struct sig_priv *p = sig_priv(ts);
     p->err = 0;
+    fault_flags(ts, sig);
     /* x86 exception numbers: the kernel shows them in the frame. */
     switch (sig) {
     case SIG_SEGV:
@@ -394,6 +405,17 @@ void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
     case SIG_BUS: p->trapno = 14; p->err = 0x14; p->cr2 = addr; break;
     default: break;
     }
+    deliver(ts, &info, true);
+    sig_apply_mask(rt_th(ts));
+}
+
+void rt_signal_exception(struct tstate *ts, u32 trapno, u32 err) {
+    struct sig_info info = {.signo = SIG_SEGV, .code = SIC_KERNEL};
+    struct sig_priv *p = sig_priv(ts);
+    p->err = err;
+    p->trapno = trapno;
+    if (trapno == 13)
+        fault_flags(ts, SIG_SEGV);
     deliver(ts, &info, true);
     sig_apply_mask(rt_th(ts));
 }
