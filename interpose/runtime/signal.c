@@ -455,6 +455,7 @@ static void resume_fault(struct tstate *ts, u32 kind) {
         info.code = mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP;
         p->err = (p->err & ~1ull) | mapped;
     }
+    fault_flags(ts, info.signo);
     deliver(ts, &info, true);
     sig_apply_mask(rt_th(ts));
 }
