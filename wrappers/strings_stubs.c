@@ -21,25 +21,52 @@ INLINE int overlaps(const void *d, size_t dn, const void *s, size_t sn) {
 INLINE u64 load8(const void *p) { return *(const u64 __attribute__((may_alias, aligned(1))) *)p; }
 INLINE void store8(void *p, u64 v) { *(u64 __attribute__((may_alias, aligned(1))) *)p = v; }
 
+INLINE u16 load2(const void *p) { return *(const u16 __attribute__((may_alias, aligned(1))) *)p; }
+INLINE void store2(void *p, u16 v) { *(u16 __attribute__((may_alias, aligned(1))) *)p = v; }
+
+/* Words where both sides are aligned, else pairs, else bytes: what an overrun
+ * is reported as depends on it, and Valgrind's users know these sizes. */
 INLINE void copy_up(uchar *d, const uchar *s, size_t n) {
-    for (; n >= 8; n -= 8, d += 8, s += 8)
-        store8(d, load8(s));
+    if ((((uintptr_t)d ^ (uintptr_t)s) & 7) == 0) {
+        for (; n && ((uintptr_t)d & 7); n--)
+            *d++ = *s++;
+        for (; n >= 8; n -= 8, d += 8, s += 8)
+            store8(d, load8(s));
+    }
+    if ((((uintptr_t)d | (uintptr_t)s) & 1) == 0)
+        for (; n >= 2; n -= 2, d += 2, s += 2)
+            store2(d, load2(s));
     for (; n; n--)
         *d++ = *s++;
+}
+INLINE void copy_down(uchar *d, const uchar *s, size_t n) { /* from their ends */
+    if ((((uintptr_t)d ^ (uintptr_t)s) & 7) == 0) {
+        for (; n && ((uintptr_t)d & 7); n--)
+            *--d = *--s;
+        for (; n >= 8; n -= 8) {
+            d -= 8;
+            s -= 8;
+            store8(d, load8(s));
+        }
+    }
+    if ((((uintptr_t)d | (uintptr_t)s) & 1) == 0)
+        for (; n >= 2; n -= 2) {
+            d -= 2;
+            s -= 2;
+            store2(d, load2(s));
+        }
+    for (; n; n--)
+        *--d = *--s;
 }
 INLINE void copy_any(void *dst, const void *src, size_t n) {
     uchar *d = dst;
     const uchar *s = src;
     if (n >= BULK && request(IP_HR_COPY, (u64)dst, (u64)src, n, 0, 0))
         return;
-    if (d <= s || d >= s + n) {
+    if (d <= s || d >= s + n)
         copy_up(d, s, n);
-    } else {
-        for (; n >= 8; n -= 8)
-            store8(d + n - 8, load8(s + n - 8));
-        for (; n; n--)
-            d[n - 1] = s[n - 1];
-    }
+    else
+        copy_down(d + n, s + n, n);
 }
 INLINE size_t length(const char *s) {
     const char *p = s;
@@ -291,7 +318,7 @@ PUBLIC char *SYM(20040, C_LIB, strncat)(char *d, const char *s, size_t n) {
     for (; k < n && s[k]; k++)
         to[k] = s[k];
     to[k] = 0;
-    if (overlaps(to, k + 1, s, k))
+    if (overlaps(d, (size_t)(to - d) + k + 1, s, k + (k < n)))
         overlap("strncat", d, s, n);
     return d;
 }
@@ -367,6 +394,8 @@ PUBLIC void *SYM(20210, C_LIB, memset)(void *dst, int c, size_t n) {
     if (n >= BULK && request(IP_HR_FILL, (u64)dst, (u64)&byte, n, 0, 0))
         return dst;
     u64 word = (uchar)c * 0x0101010101010101ull;
+    for (; n && ((uintptr_t)d & 7); n--)
+        *d++ = (uchar)c;
     for (; n >= 8; n -= 8, d += 8)
         store8(d, word);
     for (; n; n--)

@@ -17,6 +17,7 @@
 #pragma GCC optimize("no-tree-vectorize", "omit-frame-pointer")
 
 typedef uint8_t u8;
+typedef uint16_t u16;
 typedef uint64_t u64;
 
 #define C_LIB libcZdsoZa
@@ -31,7 +32,9 @@ typedef uint64_t u64;
 #define SYM_ZZ(tag, so, fn) PASTE(tag, ZZ, so, fn)
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
-#define PUBLIC __attribute__((visibility("default"), used, noinline))
+/* no_reorder: of two rules for one address the first symbol's holds, as where
+ * the C library has one body for memalign and aligned_alloc. */
+#define PUBLIC __attribute__((visibility("default"), used, noinline, no_reorder))
 /* One more name for a function defined in this file. */
 #define ALSO(name, body) \
     extern __typeof(body) name __attribute__((alias(TEXT(body)), visibility("default"), copy(body)))

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from interpose.report.stack import Stack
     from interpose.supervisor.main import Supervisor
 
 
@@ -15,17 +16,21 @@ def _string(supervisor: Supervisor, addr: int) -> str:
     return (data or b"").decode("utf-8", "surrogateescape")
 
 
-def _stack(supervisor: Supervisor, slot: Any) -> list[str]:
-    """Stack lines of the requesting thread.
+def request_stack(supervisor: Supervisor, slot: Any) -> Stack:
+    """The stack of the requesting thread.
 
     Where the call stack is kept, the runtime put the raw trace behind the six words.
     """
     from interpose.jit._native import ffi
-    from interpose.report.text import stack_lines
 
     raw = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)[6:]
-    raw = raw or supervisor.unwind(slot)
-    return stack_lines(supervisor.resolver, supervisor.resolver.normalise(raw))
+    return supervisor.resolver.normalise(raw or supervisor.unwind(slot))
+
+
+def _stack(supervisor: Supervisor, slot: Any) -> list[str]:
+    from interpose.report.text import stack_lines
+
+    return stack_lines(supervisor.resolver, request_stack(supervisor, slot))
 
 
 def _printf(supervisor: Supervisor, slot: Any, words: Sequence[int], _default: int) -> int:

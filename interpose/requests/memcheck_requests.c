@@ -34,8 +34,8 @@ static u64 check_defined(struct tstate *ts, u64 addr, u64 len) {
         for (u64 at = addr; at < addr + len && !undef; at++)
             if (!rt_shadow_first_unaddr(ts, at, 1)) undef = rt_shadow_first_undef(at, 1);
     }
-    if (unaddr) check_error(ts, IP_E_CHECK_UNADDR, unaddr);
     if (undef && (rt.flags & IP_C_UNDEF)) check_error(ts, IP_E_CHECK_UNDEF, undef);
+    if (unaddr) check_error(ts, IP_E_CHECK_UNADDR, unaddr);
     if (unaddr && undef) return unaddr < undef ? unaddr : undef;
     return unaddr ? unaddr : undef;
 }

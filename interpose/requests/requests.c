@@ -8,7 +8,7 @@
 enum {
     RQ_RUNNING = 0x1001, RQ_DISCARD = 0x1002, RQ_REPLACES_MALLOC = 0x1003,
     RQ_CALL0 = 0x1101, RQ_CALL3 = 0x1104, RQ_HEAP_FIRST = 0x1301, RQ_HEAP_LAST = 0x130b,
-    RQ_BACKTRACE = 0x1404,
+    RQ_BACKTRACE = 0x1404, RQ_CREATE_BLOCK = 0x4D43000A,
     RQ_STACK_REGISTER = 0x1501, RQ_STACK_DEREGISTER, RQ_STACK_CHANGE, RQ_ERR_DISABLEMENT = 0x1801,
 };
 #define RQ_HEAP_BASE 0x49500000u /* internal: the replaced malloc family      */
@@ -48,7 +48,7 @@ static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
     s->r[2] = 0;
     rt_memcpy(s->data, w, 6 * sizeof *w);
     s->len = 6 * sizeof *w;
-    if (w[0] == RQ_BACKTRACE && (rt.flags & IP_C_CALLSTACK))
+    if ((w[0] == RQ_BACKTRACE || w[0] == RQ_CREATE_BLOCK) && (rt.flags & IP_C_CALLSTACK))
         s->len += (u32)sizeof(u64) * rt_stack_trace(ts, (u64 *)(void *)s->data + 6, TRACE_MAX);
     rt_request_python(ts, IP_R_REQUEST);
     put_answer(s);

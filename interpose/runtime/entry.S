@@ -178,6 +178,8 @@ rt_store_stub:
         mov     %rdx, %rbx
         shr     $3, %rbx
         movabs  $IP_A_BASE_, %rcx
+        .globl  rt_store_a_test, rt_store_c
+rt_store_a_test:                        /* may fault: signal.c */
         test    %eax, (%rbx,%rcx)
         jnz     store_c
         mov     (META_EXITS+12)(%rsi), %ecx
@@ -211,6 +213,7 @@ rt_store_stub:
         mov     %fs:0x18, %rbx
         mov     %fs:0x30, %rsi
         jmp     *%fs:TS_TARGET
+rt_store_c:
 store_c:
         mov     %fs:TS_LAHF, %eax
         add     $0x7f, %al

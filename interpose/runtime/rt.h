@@ -271,6 +271,8 @@ void rt_shadow_moved(u64 from, u64 to, u64 len);     /* mremap                  
 void rt_shadow_set(u64 addr, u64 len, int state);    /* any alignment             */
 /* Stack region known (main, clone, sigaltstack): below sp becomes 0xff. */
 void rt_shadow_stack(u64 lo, u64 hi, u64 sp);
+/* Region that contains sp: registered stack, heap block or mapping. */
+bool rt_stack_region(u64 sp, u64 *lo, u64 *hi);
 /* First bad byte, or 0: addressability; definedness.  Only mapped ranges are read. */
 u64 rt_shadow_first_unaddr(struct tstate *ts, u64 addr, u64 len);
 u64 rt_shadow_first_undef(u64 addr, u64 len);

@@ -205,6 +205,10 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
         mc->ip = (u64)rt_copy_fault;
         return;
     }
+    if (memory && mc->ip == (u64)rt_store_a_test) { /* V bytes without A bits: not addressable */
+        mc->ip = (u64)rt_store_c;
+        return;
+    }
     if (memory && th->fault_resume) {
         mc->ip = th->fault_resume;
         th->fault_resume = 0;
@@ -454,6 +458,7 @@ static void resume_fault(struct tstate *ts, u32 kind) {
         info.signo = SIG_SEGV;
         info.code = mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP;
         p->err = (p->err & ~1ull) | mapped;
+        rt_report_no_memory(ts, info.addr);
     }
     fault_flags(ts, info.signo);
     deliver(ts, &info, true);

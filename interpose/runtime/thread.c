@@ -199,13 +199,16 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
 
 static void shadow_new_stack(struct tstate *child, const struct clone_request *rq) {
     u64 sp = child->gpr[IP_RSP];
-    struct rt_seg seg;
-    if (!(rt.flags & IP_C_SHADOW) || !rq->stack || !rt_find_seg(sp - 1, &seg))
+    u64 lo, hi;
+    if (!(rt.flags & IP_C_SHADOW) || !rq->stack || !rt_stack_region(sp, &lo, &hi))
         return;
-    u64 lo = rq->stack_size && rq->stack > seg.lo ? rq->stack : seg.lo;
+    if (rq->stack_size && rq->stack > lo)
+        lo = rq->stack;
+    if (rq->stack_size)
+        hi = sp;
     child->stack_lo = lo;
-    child->stack_hi = seg.hi;
-    rt_shadow_stack(lo, seg.hi, sp);
+    child->stack_hi = hi;
+    rt_shadow_stack(lo, hi, sp);
 }
 
 static void shadow_ids(const struct clone_request *rq) {

@@ -34,6 +34,8 @@ void heap_pages_init(void);
 struct heap_span *heap_span_new(u64 bytes);
 /* Give the units back; contents are dropped, shadow must be noaccess. */
 void heap_span_free(struct heap_span *s);
+/* Narrow [lo, hi), which holds addr, so that it holds no arena that addr is not in. */
+void heap_keep_out(u64 addr, u64 *lo, u64 *hi);
 /* The span that addr lies in, or NULL. */
 struct heap_span *heap_span_of(u64 addr);
 

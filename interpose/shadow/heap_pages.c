@@ -123,7 +123,7 @@ static bool arena_new(u64 bytes) {
         next_arena *= 2;
     t->arena_lo[t->n_arenas] = lo;
     t->arena_hi[t->n_arenas] = lo + len;
-    t->n_arenas++;
+    __atomic_store_n(&t->n_arenas, t->n_arenas + 1, __ATOMIC_RELEASE);
     rt_shadow_mapped(lo, len, RT_SH_NOACCESS);
     run_insert(RT_ROUND_UP(lo, HEAP_UNIT), RT_ROUND_DOWN(lo + len, HEAP_UNIT));
     return true;
@@ -160,4 +160,16 @@ void heap_span_free(struct heap_span *s) {
     s->first = span_free;
     s->n = 0;
     span_free = s->number;
+}
+
+/* Arenas only come, and each is complete before it is counted: no lock. */
+void heap_keep_out(u64 addr, u64 *lo, u64 *hi) {
+    const struct ip_heap_table *t = heap_table;
+    u64 n = t ? __atomic_load_n(&t->n_arenas, __ATOMIC_ACQUIRE) : 0;
+    for (u64 i = 0; i < n; i++) {
+        if (t->arena_hi[i] <= addr && t->arena_hi[i] > *lo)
+            *lo = t->arena_hi[i];
+        if (t->arena_lo[i] > addr && t->arena_lo[i] < *hi)
+            *hi = t->arena_lo[i];
+    }
 }

@@ -46,14 +46,13 @@ bool sh_addressable(struct tstate *ts, u64 addr);
  * (options.md section 7, --partial-loads-ok). */
 bool sh_partial_ok(u64 addr, u64 n, int acc);
 void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n);
+void sh_report_store(struct tstate *ts, u64 addr, u64 n);
 
 /* stack.c: which stack does an address belong to */
 /* Register or forget a stack (main, threads, client request STACK_REGISTER). */
 void rt_stack_register(u64 lo, u64 hi);
 void rt_stack_unregister(u64 lo, u64 hi); /* this very region                     */
 void rt_stack_forget(u64 lo, u64 hi);     /* all that it touches                  */
-/* Region that contains sp: registered stack, heap block or mapping. */
-bool sh_stack_region(u64 sp, u64 *lo, u64 *hi);
 /* Make ts->stack_lo/hi those of the stack RSP is on. */
 void sh_stack_sync(struct tstate *ts);
 

@@ -318,7 +318,8 @@ void rt_shadow_stack(u64 lo, u64 hi, u64 sp) {
     rt_lock(&sh_map_lock);
     if (sp > lo)
         range_map(sh_v(lo), sh_v(sp), 0xff);
-    range_map(sh_a(RT_ROUND_DOWN(lo, 8)), sh_a(RT_ROUND_UP(hi, 8)), 0);
+    /* What lies above belongs to whoever had it (a stack inside a block). */
+    range_map(sh_a(RT_ROUND_DOWN(lo, 8)), sh_a(RT_ROUND_UP(sp, 8)), 0);
     rt_unlock(&sh_map_lock);
     rt_stack_register(lo, hi);
 }

@@ -104,6 +104,33 @@ void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n) {
     rt_error_end(ts, e);
 }
 
+void rt_report_jump(struct tstate *ts, u64 pc) {
+    if (sh_addressable(ts, pc))
+        return; /* data: the fault alone, as a protection it is */
+    struct ip_error *e = rt_error_begin(ts, IP_E_JUMP);
+    e->addr = pc;
+    rt_error_end(ts, e);
+}
+
+/* Whether it reads or writes, and how much, the supervisor finds out from the
+ * instruction: size 0 asks for that. */
+void rt_report_no_memory(struct tstate *ts, u64 addr) {
+    if (rt.flags & IP_C_SHADOW)
+        sh_report_access(ts, IP_E_READ, addr, 0);
+}
+
+/* Vector stores are judged by the 8-byte word, as Valgrind does: one report
+ * for each word that is not addressable throughout. */
+void sh_report_store(struct tstate *ts, u64 addr, u64 n) {
+    if (n <= 8 || n % 8) {
+        sh_report_access(ts, IP_E_WRITE, addr, n);
+        return;
+    }
+    for (u64 i = 0; i < n; i += 8)
+        if (sh_access(ts, addr + i, 8, NULL) & SH_ACC_UNADDR)
+            sh_report_access(ts, IP_E_WRITE, addr + i, 8);
+}
+
 void rt_load_slow(struct tstate *ts) {
     u64 addr = ts->acc_addr, n = ts->acc_info & 0xffff;
     sh_stack_sync(ts);
@@ -127,7 +154,7 @@ void rt_store_slow(struct tstate *ts) {
         sh_fill(sh_v(addr), 0, n);
         return;
     }
-    sh_report_access(ts, IP_E_WRITE, addr, n);
+    sh_report_store(ts, addr, n);
     for (u64 i = 0; i < n; i++)
         if (sh_addressable(ts, addr + i))
             *(volatile u8 *)sh_v(addr + i) = 0;

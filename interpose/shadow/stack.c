@@ -6,6 +6,9 @@
 #include "heap.h"
 #include "shadow.h"
 
+/* A greater step is a switch between two stacks in one mapping (--max-stackframe). */
+#define MAX_FRAME 2000000
+
 struct stack_reg { u64 lo, hi; };
 
 rt_lock_t sh_stacks_lock;
@@ -54,7 +57,7 @@ void rt_stack_forget(u64 lo, u64 hi) {
     rt_unlock(&sh_stacks_lock);
 }
 
-bool sh_stack_region(u64 sp, u64 *lo, u64 *hi) {
+bool rt_stack_region(u64 sp, u64 *lo, u64 *hi) {
     bool found = false;
     rt_lock(&sh_stacks_lock);
     for (u32 i = 0; i < n_stacks; i++) {
@@ -76,19 +79,19 @@ bool sh_stack_region(u64 sp, u64 *lo, u64 *hi) {
         return true;
     }
     struct rt_seg seg;
-    if (rt_find_seg(sp - 1, &seg)) {
-        *lo = seg.lo;
-        *hi = seg.hi;
-        return true;
-    }
-    return false;
+    if (!rt_find_seg(sp - 1, &seg))
+        return false;
+    *lo = seg.lo;
+    *hi = seg.hi;
+    heap_keep_out(sp - 1, lo, hi); /* the table joins neighbours of one kind */
+    return true;
 }
 
 void sh_stack_sync(struct tstate *ts) {
     u64 sp = ts->gpr[IP_RSP], lo, hi;
     if (sp > ts->stack_lo && sp <= ts->stack_hi)
         return;
-    if (sh_stack_region(sp, &lo, &hi)) {
+    if (rt_stack_region(sp, &lo, &hi)) {
         ts->stack_lo = lo;
         ts->stack_hi = hi;
     }
@@ -100,7 +103,7 @@ void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) {
     u64 lo = ts->stack_lo, hi = ts->stack_hi;
     if (new_sp <= lo || new_sp > hi) { /* another stack, or one not known yet */
         u64 nlo, nhi;
-        if (!sh_stack_region(new_sp, &nlo, &nhi))
+        if (!rt_stack_region(new_sp, &nlo, &nhi))
             return;
         ts->stack_lo = nlo;
         ts->stack_hi = nhi;
@@ -110,7 +113,7 @@ void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) {
         lo = nlo;
         hi = nhi;
     }
-    if (new_sp < old_sp)
+    if (new_sp < old_sp || new_sp - old_sp >= MAX_FRAME)
         return; /* what lies below RSP is undefined already */
     u64 from = old_sp - SH_REDZONE;
     if (from < lo)

@@ -22,6 +22,9 @@ struct call {
 static void report(struct call *c, int kind, const char *name, const char *field, u64 addr) {
     if (kind != IP_E_PARAM_UNADDR && !(rt.flags & IP_C_UNDEF)) return;
     struct ip_error *e = rt_error_begin(c->ts, kind);
+    /* In the kernel the program counter is that of the next instruction; the
+     * line of an inlined wrapper may differ. */
+    e->pc = e->frames[0] = (e->pc & IP_KEY_PC) + 2;
     e->addr = addr;
     /* A report name of the table is whole ("socketcall.send(buf)"). */
     if (name[0] && rt_strlen(name) > 2 && name[rt_strlen(name) - 1] == ')')
@@ -84,14 +87,17 @@ static void defines(struct tstate *ts, u64 addr, u64 n) {
 struct iovec { u64 base, len; };
 #define MAX_IOVS 1024
 
-static void iovecs(struct call *c, u64 at, u64 n, bool in, const char *vec, const char *field) {
+/* numbered: the report says which element. */
+static void iovecs(struct call *c, u64 at, u64 n, bool in, const char *vec, const char *field,
+                   bool numbered) {
     if (n > MAX_IOVS) n = MAX_IOVS;
     reads(c, at, n * sizeof(struct iovec), vec, "");
     for (u64 i = 0; i < n; i++) {
         struct iovec v;
-        char name[40];
+        char name[40], which[24] = "...";
         if (rt_copy_from(&v, at + i * sizeof v, sizeof v) < 0) return;
-        rt_snprintf(name, sizeof name, "%s[%s]", field, "...");
+        if (numbered) rt_snprintf(which, sizeof which, "%lu", i);
+        rt_snprintf(name, sizeof name, "%s[%s]", field, which);
         if (in)
             reads(c, v.base, v.len, name, "");
         else
@@ -118,12 +124,12 @@ static void message(struct call *c, u64 at, bool in, const char *name) {
     if (rt_copy_from(m, at, sizeof m) < 0) return;
     if (in) {
         if (m[MSG_NAME]) reads(c, m[MSG_NAME], (u32)m[MSG_NAMELEN], name, ".msg_name");
-        iovecs(c, m[MSG_IOV], m[MSG_IOVLEN], true, "msg.msg_iov", "msg.msg_iov");
+        iovecs(c, m[MSG_IOV], m[MSG_IOVLEN], true, "msg.msg_iov", "msg.msg_iov", true);
         /* Padding between control messages is nobody's: only addressable. */
         if (m[MSG_CONTROL]) writes(c, m[MSG_CONTROL], m[MSG_CONTROLLEN], name, ".msg_control");
     } else {
         if (m[MSG_NAME]) writes(c, m[MSG_NAME], (u32)m[MSG_NAMELEN], name, ".msg_name");
-        iovecs(c, m[MSG_IOV], m[MSG_IOVLEN], false, "msg.msg_iov", "msg.msg_iov");
+        iovecs(c, m[MSG_IOV], m[MSG_IOVLEN], false, "msg.msg_iov", "msg.msg_iov", true);
         if (m[MSG_CONTROL]) writes(c, m[MSG_CONTROL], m[MSG_CONTROLLEN], name, ".msg_control");
     }
 }
@@ -381,8 +387,8 @@ void rt_shadow_syscall_pre(struct tstate *ts, long nr, const u64 args[6]) {
             reads(&c, args[i], n, name, "");
             break;
         case RT_ARG_OUT: writes(&c, args[i], n, name, ""); break;
-        case RT_ARG_IOV_IN: iovecs(&c, args[i], n, true, name, name); break;
-        case RT_ARG_IOV_OUT: iovecs(&c, args[i], n, false, name, name); break;
+        case RT_ARG_IOV_IN: iovecs(&c, args[i], n, true, name, name, false); break;
+        case RT_ARG_IOV_OUT: iovecs(&c, args[i], n, false, name, name, false); break;
         case RT_ARG_MSG_IN: message(&c, args[i], true, name); break;
         case RT_ARG_MSG_OUT: message(&c, args[i], false, name); break;
         case RT_ARG_ADDR_IN:

@@ -117,7 +117,7 @@ void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
         rt_memcpy((void *)sh_v(at), v, n);
         return;
     }
-    sh_report_access(t->ts, IP_E_WRITE, at, n);
+    sh_report_store(t->ts, at, n);
     for (unsigned i = 0; i < n; i++)
         if (sh_addressable(t->ts, at + i))
             *(volatile u8 *)sh_v(at + i) = v[i];

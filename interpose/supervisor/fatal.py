@@ -62,7 +62,7 @@ def fatal_lines(
             lines.append(f" {event} at address 0x{addr:X}")
     if frames:
         lines += stack_lines(supervisor.resolver, supervisor.resolver.normalise(frames))
-    if number == signal.SIGSEGV and event is not None:
+    if number == signal.SIGSEGV and code == 1:
         size = supervisor.session.memory.header.main_stack
         lines += [
             " If you believe this happened as a result of a stack",

@@ -66,6 +66,7 @@ class Supervisor:
         from interpose.report.stack import StackOptions, StackResolver
 
         core = self.config.core
+        stubs = os.fsdecode(ffi.string(self.session.memory.header.stubs))
         inline = core.read_inline_info
         self.symbolizer = Symbolizer(
             inline=tools.load(self.config.tool_name).READ_INLINE if inline is None else inline,
@@ -83,7 +84,7 @@ class Supervisor:
                 sym_offsets=core.sym_offsets,
                 merge_recursive=core.merge_recursive_frames,
                 fullpath_after=tuple(core.fullpath_after or ()),
-                own_objects=frozenset({os.fsdecode(ffi.string(self.session.memory.header.stubs))}),
+                own_objects=frozenset({stubs, os.path.realpath(stubs)}),
             ),
         )
         self.objects = Objects(self.config, self.log, self.symbolizer)

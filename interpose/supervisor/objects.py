@@ -5,6 +5,7 @@ and the core's bindings become the translator's.
 from __future__ import annotations
 
 import os
+from operator import attrgetter
 
 from interpose.elf.errors import ElfError
 from interpose.elf.image import text_symbols
@@ -67,7 +68,8 @@ class Objects:
             return
         try:
             debug = self._symbolizer.object_file(path).debug_image
-            symbols = tuple(text_symbols(image, debug))
+            # By address, as written: of two rules for one function the first one's holds.
+            symbols = tuple(sorted(text_symbols(image, debug), key=attrgetter("address")))
             soname = image.soname
         except ElfError:
             return

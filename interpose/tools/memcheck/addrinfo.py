@@ -129,7 +129,7 @@ def describe_address(space: AddressSpace, addr: int, tid: int = 1) -> list[AuxPa
     if variable := space.variable_at(addr, tid):
         return _variable_parts(addr, variable)
     if symbol := space.data_symbol_at(addr):
-        return [AuxPart(f'{head} {symbol.offset:,} bytes inside data symbol "{symbol.name}"')]
+        return [AuxPart(f'{head} {symbol.offset} bytes inside data symbol "{symbol.name}"')]
     if position := space.stack_of(addr, tid):
         return _stack_parts(head, position)
     if far := _far_block(space, addr):
@@ -183,7 +183,7 @@ def _stack_parts(head: str, position: StackPosition) -> list[AuxPart]:
                 f"({position.file or '???'}:{line})"
             )
         )
-    below = f"{position.below_sp:,} bytes below stack pointer"
+    below = f"{position.below_sp} bytes below stack pointer"
     if position.in_guard:
         parts.append(AuxPart(f"In stack guard protected page, {below}"))
     elif position.below_sp > 0:
@@ -193,7 +193,7 @@ def _stack_parts(head: str, position: StackPosition) -> list[AuxPart]:
 
 def _variable_parts(addr: int, variable: Variable) -> list[AuxPart]:
     noun = "byte" if variable.offset == 1 else "bytes"
-    text = f"Location 0x{addr:x} is {variable.offset:,} {noun} inside {variable.what}"
+    text = f"Location 0x{addr:x} is {variable.offset} {noun} inside {variable.what}"
     is_local = variable.frame is not None
     if is_local:
         text += ","
@@ -212,7 +212,7 @@ def _mapping_text(space: AddressSpace, addr: int) -> str:
         return f"in the brk data segment 0x{brk[0]:x}-0x{brk[1] - 1:x}"
     if segment is None or segment.kind == "brk":
         if brk is not None and segment is not None and addr >= brk[1]:
-            return f"{addr - brk[1]:,} bytes after the brk data segment limit 0x{brk[1]:x}"
+            return f"{addr - brk[1]} bytes after the brk data segment limit 0x{brk[1]:x}"
         return UNKNOWN
     if segment.kind == "file":
         return f"in a {segment.prot} mapped file {segment.path} segment"

@@ -227,7 +227,7 @@ class LeakReporter:
             error = self._error(record, options)
             counts = options.full and options.count_errors and record.state.word in options.error_kinds
             outcome = self.errors.report_unique(
-                error, show=shown, counts=counts and record.direct.blocks > 0
+                error, show=shown, counts=counts and record.direct.blocks > 0 and record.passes(options.delta)
             )
             record.suppressed = outcome is Outcome.SUPPRESSED
             entry = error.suppressed_by

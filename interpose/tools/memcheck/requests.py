@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from interpose.jit._native import lib
+from interpose.requests.core import request_stack
 
 from .addrinfo import ClientBlock
 from .leak import State
@@ -50,11 +51,11 @@ def _store_counts(tool: Tool, slot: Any, words: Sequence[int], attribute: str) -
     return 0
 
 
-def _create_block(tool: Tool, words: Sequence[int]) -> int:
+def _create_block(tool: Tool, slot: Any, words: Sequence[int]) -> int:
     description = tool.supervisor.client.read_string(words[3]) or b""
     number = max(tool.space.client_blocks, default=-1) + 1
     tool.space.client_blocks[number] = ClientBlock(
-        words[1], words[2], description.decode("utf-8", "surrogateescape")
+        words[1], words[2], description.decode("utf-8", "surrogateescape"), request_stack(tool.supervisor, slot)
     )
     return number
 
@@ -74,7 +75,7 @@ def answer(tool: Tool, slot: Any, words: Sequence[int], default: int) -> int | N
     if number == lib.IP_MC_COUNT_LEAK_BLOCKS:
         return _store_counts(tool, slot, words, "blocks")
     if number == lib.IP_MC_CREATE_BLOCK:
-        return _create_block(tool, words)
+        return _create_block(tool, slot, words)
     if number == lib.IP_MC_DISCARD:
         return _discard(tool, words)
     return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from interpose.jit._native import ffi, lib
-from interpose.report.errors import ErrorManager, ErrorOptions
+from interpose.report.errors import ErrorManager, ErrorOptions, Outcome
 from interpose.report.suppressions import CORE_ERRORS, Suppressions
 from interpose.report.text import TextSink
 from interpose.tools.base import BaseTool
@@ -81,6 +83,8 @@ class Tool(BaseTool):
 
     def error(self, slot: Any) -> None:
         record = ErrorRecord.decode(bytes(ffi.buffer(slot.data, ffi.sizeof("struct ip_error"))))
+        if record.kind is ErrKind.READ and not record.size:
+            record = self._judged(record)
         if not self._wanted(record):
             return
         self.space.forget()
@@ -88,9 +92,8 @@ class Tool(BaseTool):
         error, describe = build_error(
             record, self.resolver, self.space, tid, self.supervisor.thread_names.get(tid)
         )
-        if record.kind in UNDEFINED_KINDS:
+        if self.errors.report(error, describe) is Outcome.SHOWN and record.kind in UNDEFINED_KINDS:
             self._undefined_seen = True
-        self.errors.report(error, describe)
         index = slot.a[0]
         if index:
             self._by_index[index] = self.errors.known(error)
@@ -98,6 +101,21 @@ class Tool(BaseTool):
         self.supervisor.client.header.errors_seen = self.errors.errors_found
         if self.errors.must_exit:
             self.supervisor.stop_client(self.config.core.error_exitcode)
+
+    def _judged(self, record: ErrorRecord) -> ErrorRecord:
+        """An access to where nothing is mapped: kind and size follow from the instruction."""
+        code = self.supervisor.client.read(record.pc, 16) or self.supervisor.client.read(record.pc, 1)
+        insn = ffi.new("struct ip_insn *")
+        size = 8  # of what is pushed, popped and called through the stack
+        kind = ErrKind.READ
+        if code and lib.ip_decode(code, len(code), record.pc, insn) > 0:
+            if insn.mem.present and not insn.mem.access & lib.IP_ACC_ADDR:
+                size = insn.mem.size
+                if not insn.mem.access & lib.IP_ACC_R:
+                    kind = ErrKind.WRITE
+            elif insn.gpr_write >> lib.IP_RSP & 1 and insn.flow != lib.IP_F_RET:
+                kind = ErrKind.WRITE
+        return replace(record, kind=kind, size=size)
 
     def _wanted(self, record: ErrorRecord) -> bool:
         """Errors that options silence."""
