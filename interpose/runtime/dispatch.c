@@ -254,7 +254,7 @@ void rt_dispatch(struct tstate *ts) {
     u32 aux = x->kind_aux >> 8;
     ts->pc = x->key;
     switch (x->kind_aux & 0xff) {
-    case IP_X_DIRECT: chain = id; break;
+    case IP_X_DIRECT: chain = rt.flags & IP_C_NO_CHAIN ? 0 : id; break;
     case IP_X_SYSCALL: rt_syscall(ts, x->key + aux); break;
     case IP_X_SYSCALL32:
         ts->gpr[IP_RAX] = (u64)(i64)-ENOSYS;
