@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from interpose.redir.patterns import compile_pattern
@@ -33,6 +34,10 @@ class Symbol(NamedTuple):
     is_text: bool = True
 
 
+SymbolTuples = Iterable[tuple[str, int, int, bool, bool, bool]]
+SymbolSource = SymbolTuples | Callable[[], SymbolTuples]
+
+
 @dataclass(frozen=True, eq=False)
 class CodeObject:
     """A mapped ELF object as the engine announces it; compared by identity.
@@ -43,7 +48,6 @@ class CodeObject:
 
     path: str
     text_ranges: tuple[tuple[int, int], ...]
-    symbols: tuple[Symbol, ...] = field(repr=False)
     soname: str = NO_SONAME
     load_bias: int = 0
 
@@ -51,20 +55,34 @@ class CodeObject:
         self,
         path: str,
         text_ranges: Iterable[tuple[int, int]],
-        symbols: Iterable[tuple[str, int, int, bool, bool, bool]],
+        symbols: SymbolSource,
         soname: str | None = NO_SONAME,
         load_bias: int = 0,
+        may_hold: Callable[[bytes], bool] | None = None,
     ) -> None:
-        """Accept plain tuples as symbols; no (or an empty) soname becomes ``NONE``."""
-        known = tuple(s if isinstance(s, Symbol) else Symbol._make(s) for s in symbols)
+        """Accept plain tuples as symbols, or a function that returns them; no soname becomes ``NONE``.
+
+        ``may_hold`` tells cheaply that no symbol's name contains some bytes: objects that interest no rule
+        need not give their symbols then.
+        """
         for name, value in (
             ("path", path),
             ("text_ranges", tuple(text_ranges)),
-            ("symbols", known),
             ("soname", soname or NO_SONAME),
             ("load_bias", load_bias),
+            ("_source", symbols if callable(symbols) else tuple(symbols)),
+            ("_may_hold", may_hold),
         ):
             object.__setattr__(self, name, value)
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        source = self._source() if callable(self._source) else self._source
+        return tuple(s if isinstance(s, Symbol) else Symbol._make(s) for s in source)
+
+    def may_hold(self, part: str) -> bool:
+        """False if no symbol's name contains ``part``."""
+        return self._may_hold is None or self._may_hold(part.encode("utf-8", "surrogateescape"))
 
     @property
     def is_dynamic_linker(self) -> bool:

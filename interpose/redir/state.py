@@ -26,6 +26,7 @@ from interpose.redir.change import Change, Message, MissingText
 from interpose.redir.index import SymbolIndex
 from interpose.redir.model import UNKNOWN, ActiveBinding, CodeObject, Conflict, Specification, Verdict
 from interpose.redir.options import RequiredText, Synonyms
+from interpose.redir.patterns import literal_prefix
 from interpose.zenc import Kind, NotRedirectNameError, RedirectName, ReservedSonameError, ZencError, parse
 
 _REDIRECT_PREFIX = "_vg"
@@ -223,6 +224,8 @@ class RedirState:
     def _read_specifications(
         self, obj: CodeObject, index: SymbolIndex, update: _Update
     ) -> Iterable[Specification]:
+        if not (obj.may_hold(f"{_REDIRECT_PREFIX}r") or obj.may_hold(f"{_REDIRECT_PREFIX}w")):
+            return
         seen: set[tuple[str, int]] = set()  # .symtab and .dynsym both list a global symbol
         for hit in index.candidates(_REDIRECT_PREFIX):
             symbol = hit.symbol.name.partition("@")[0]
@@ -276,7 +279,7 @@ class RedirState:
             self._claim(spec, obj, index, update)
 
     def _claim(self, spec: Specification, obj: CodeObject, index: SymbolIndex, update: _Update) -> None:
-        if not spec.wants(obj):
+        if not spec.wants(obj) or not obj.may_hold(literal_prefix(spec.function).partition("@")[0]):
             return
         for hit in index.find(spec.function):
             address = hit.address

@@ -6,9 +6,9 @@ The translator thread (C) answers translation requests alone; everything here wa
 
 from __future__ import annotations
 
+import _signal
 import os
 import select
-import signal
 import struct
 
 from interpose import tools
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from interpose.elf.symbolizer import Symbolizer
+    from interpose.report.stack import StackResolver
     from interpose.session import Session
     from interpose.supervisor.processes import PendingExec
 
@@ -62,20 +64,42 @@ class Supervisor:
 
     def _new_image(self) -> None:
         """Everything that is known about one program image."""
+        self._resolver: StackResolver | None = None
+        self.objects = Objects(self.config, self.log, self._make_symbolizer)
+        self.thread_names: dict[int, str] = {}
+        self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
+
+    def _make_symbolizer(self) -> Symbolizer:
         from interpose.elf.symbolizer import Symbolizer
-        from interpose.report.stack import StackOptions, StackResolver
 
         core = self.config.core
-        stubs = os.fsdecode(ffi.string(self.session.memory.header.stubs))
         inline = core.read_inline_info
-        self.symbolizer = Symbolizer(
+        return Symbolizer(
             inline=tools.load(self.config.tool_name).READ_INLINE if inline is None else inline,
             directories=core.xml or bool(core.fullpath_after),
             demangle=core.demangle,
             extra_debuginfo_path=[core.extra_debuginfo_path] if core.extra_debuginfo_path else [],
             allow_mismatched=core.allow_mismatched_debuginfo,
         )
-        self.resolver = StackResolver(
+
+    @property
+    def symbolizer(self) -> Symbolizer:
+        """Addresses to objects, functions and lines."""
+        return self.objects.symbolizer
+
+    @property
+    def resolver(self) -> StackResolver:
+        """Raw stacks to frames as reports show them."""
+        if self._resolver is None:
+            self._resolver = self._make_resolver()
+        return self._resolver
+
+    def _make_resolver(self) -> StackResolver:
+        from interpose.report.stack import StackOptions, StackResolver
+
+        core = self.config.core
+        stubs = os.fsdecode(ffi.string(self.session.memory.header.stubs))
+        return StackResolver(
             self.symbolizer,
             StackOptions(
                 num_callers=core.num_callers,
@@ -87,9 +111,6 @@ class Supervisor:
                 own_objects=frozenset({stubs, os.path.realpath(stubs)}),
             ),
         )
-        self.objects = Objects(self.config, self.log, self.symbolizer)
-        self.thread_names: dict[int, str] = {}
-        self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -195,18 +216,22 @@ class Supervisor:
 
     # -- code ----------------------------------------------------------------------------------
 
+    def _code_changed(self) -> None:
+        if self._resolver is not None:
+            self._resolver.forget()
+
     def on_mapped(self, slot: Any) -> None:
         path = announced_path(bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))))
-        self.resolver.forget()
+        self._code_changed()
         try:
             self.objects.mapped(slot.a[0], slot.a[1], slot.a[2], path)
         except MissingTextError as error:
             self.log.plain("\n".join(error.details))
             self.session.memory.header.dead = 1
-            os.kill(self.client.pid, signal.SIGKILL)
+            os.kill(self.client.pid, _signal.SIGKILL)
 
     def on_unmapped(self, slot: Any) -> None:
-        self.resolver.forget()
+        self._code_changed()
         self.objects.unmapped(slot.a[0], slot.a[1])
 
     # -- what the program asks -----------------------------------------------------------------

@@ -7,27 +7,21 @@ from __future__ import annotations
 import os
 from operator import attrgetter
 
-from interpose.elf.errors import ElfError
-from interpose.elf.image import text_symbols
+from interpose.elf.names import NameTables
 from interpose.errors import InterposeError
 from interpose.jit._native import lib
-from interpose.redir import (
-    CodeObject,
-    Reason,
-    RedirState,
-    RequiredText,
-    Synonyms,
-    first_use_line,
-    missing_text_lines,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from interpose.elf.symbolizer import Symbolizer
+    from collections.abc import Callable, Iterable
+
+    from interpose.elf.image import TextSymbol
+    from interpose.elf.symbolizer import ObjectFile, Symbolizer
     from interpose.options.parse import Config
-    from interpose.redir import Change
+    from interpose.redir import Change, RedirState
     from interpose.report.log import Log
 
+REDIRECT_NAMES = (b"_vgr", b"_vgw")
 IFUNC_WRAPPER = "_vgnU_ifunc_wrapper"
 
 
@@ -35,66 +29,148 @@ class MissingTextError(InterposeError):
     """--require-text-symbol was not met."""
 
 
-class Objects:
-    """The code of one client image."""
+class Mapped:
+    """One announced mapping: executable pages of a file at [start, end)."""
 
-    def __init__(self, config: Config, log: Log, symbolizer: Symbolizer) -> None:
+    __slots__ = ("end", "names", "offset", "path", "start")
+
+    def __init__(self, start: int, end: int, offset: int, path: str, names: NameTables) -> None:
+        self.start = start
+        self.end = end
+        self.offset = offset
+        self.path = path
+        self.names = names
+
+
+class Objects:
+    """The code of one client image.
+
+    Neither symbolizer nor redirection core exists before somebody needs it: start-up is most of what a short
+    program costs, and most programs bring neither errors nor specifications.
+    """
+
+    def __init__(self, config: Config, log: Log, make_symbolizer: Callable[[], Symbolizer]) -> None:
         core = config.core
+        self._config = config
         self._log = log
         self._trace = core.trace_redir
         self._verbosity = core.verbosity
-        self._symbolizer = symbolizer
-        required = core.require_text_symbol
-        self.redir = RedirState(
-            Synonyms.parse(core.soname_synonyms or ""), [RequiredText.parse(required)] if required else []
-        )
+        self._make_symbolizer = make_symbolizer
+        self._symbolizer: Symbolizer | None = None
+        self._redir: RedirState | None = None
+        # What the symbolizer has to hear first, in order: (path, start, size, offset), no path for an unmap.
+        self._events: list[tuple[str, int, int, int]] = []
+        self._mapped: list[Mapped] = []
         self._ifunc_wrapper = 0
         self._shown_first_use: set[int] = set()
+        if self._trace or core.require_text_symbol:
+            self._start_redir()
+
+    @property
+    def symbolizer(self) -> Symbolizer:
+        """Made when first asked for; knows every mapping."""
+        if self._symbolizer is None:
+            self._symbolizer = self._make_symbolizer()
+            for path, start, size, offset in self._events:
+                if path:
+                    self._symbolizer.add_mapping(path, start, size, offset)
+                else:
+                    self._symbolizer.remove_mapping(start, size)
+            self._events.clear()
+        return self._symbolizer
+
+    @property
+    def redir(self) -> RedirState:
+        """The redirection core, with all objects."""
+        if self._redir is None:
+            return self._start_redir()
+        return self._redir
+
+    def _start_redir(self) -> RedirState:
+        from interpose.redir import Reason, RedirState, RequiredText, Synonyms
+
+        core = self._config.core
+        required = core.require_text_symbol
+        state = self._redir = RedirState(
+            Synonyms.parse(core.soname_synonyms or ""), [RequiredText.parse(required)] if required else []
+        )
         if self._trace:
             self._print(Reason.INITIALISE)
+        for known in self._mapped:
+            self._add_object(known)
+        return state
 
-    def _print(self, reason: Reason) -> None:
+    def _print(self, reason: object) -> None:
         self._log.debug("\n".join(self.redir.trace_lines(reason)))
 
     def mapped(self, addr: int, length: int, offset: int, path: str) -> None:
         """Executable pages of a file were mapped.  Raises :class:`MissingTextError`."""
-        self._symbolizer.add_mapping(path, addr, length, offset)
+        self._forget(addr, addr + length)
+        if self._symbolizer is not None:
+            self._symbolizer.add_mapping(path, addr, length, offset)
+        else:
+            self._events.append((path, addr, length, offset))
         lib.ip_stable_add(addr, addr + length)
-        image = self._symbolizer.object_file(path).image
-        if image is None:
+        known = Mapped(addr, addr + length, offset, path, NameTables(path))
+        self._mapped.append(known)
+        if self._redir is not None:
+            self._add_object(known)
+        elif self._config.core.extra_debuginfo_path or known.names.may_hold(*REDIRECT_NAMES):
+            self._start_redir()
+        known.names.release()
+
+    def _add_object(self, known: Mapped) -> None:
+        from interpose.elf.errors import ElfError
+        from interpose.redir import CodeObject, Reason
+
+        file = self.symbolizer.object_file(known.path)
+        if file.image is None:
             return
-        biases = [addr - vaddr for vaddr in image.vaddrs_of_offset(offset)]
+        biases = [known.start - vaddr for vaddr in file.image.vaddrs_of_offset(known.offset)]
         if not biases:
             return
         try:
-            debug = self._symbolizer.object_file(path).debug_image
-            # By address, as written: of two rules for one function the first one's holds.
-            symbols = tuple(sorted(text_symbols(image, debug), key=attrgetter("address")))
-            soname = image.soname
+            soname = file.image.soname
         except ElfError:
             return
-        obj = CodeObject(path, [(addr, addr + length)], symbols, soname, biases[0])
-        if not self._ifunc_wrapper:
+        may_hold = None if self._config.core.extra_debuginfo_path else known.names.may_hold
+        text = [(known.start, known.end)]
+        obj = CodeObject(known.path, text, lambda: _symbols(file), soname, biases[0], may_hold)
+        if not self._ifunc_wrapper and (may_hold is None or may_hold(IFUNC_WRAPPER.encode())):
             self._ifunc_wrapper = next(
-                (s.address + biases[0] for s in symbols if s.name == IFUNC_WRAPPER), 0
+                (s.address + biases[0] for s in obj.symbols if s.name == IFUNC_WRAPPER), 0
             )
         self._apply(self.redir.add_object(obj))
+        known.names.release()
         if self._trace:
             self._print(Reason.NEW_OBJECT)
 
     def unmapped(self, addr: int, length: int) -> None:
         """A range with announced code was unmapped or replaced."""
-        self._symbolizer.remove_mapping(addr, length)
+        self._forget(addr, addr + length)
+        if self._symbolizer is not None:
+            self._symbolizer.remove_mapping(addr, length)
+        elif any(start < addr + length and addr < start + size for _, start, size, _ in self._events):
+            self._events.append(("", addr, length, 0))
         lib.ip_stable_del(addr, addr + length)
-        change = self.redir.remove_range(addr, addr + length)
-        self._apply(change)
+        if self._redir is None:
+            return
+        self._apply(self._redir.remove_range(addr, addr + length))
         if self._trace:
+            from interpose.redir import Reason
+
             self._print(Reason.DELETED_OBJECT)
+
+    def _forget(self, start: int, end: int) -> None:
+        """Something else is in [start, end) from now on; as in the redirection core, an object that goes
+        in part goes."""
+        self._mapped = [m for m in self._mapped if m.end <= start or m.start >= end]
+        self._events = [e for e in self._events if e[1] < start or e[1] + e[2] > end]
 
     def find_function(self, name: str) -> int:
         """Address of a function by its symbol, in the order of mapping; 0 if no object has it."""
         for obj in self.redir.objects:
-            for symbol in obj.symbols:
+            for symbol in obj.symbols if obj.may_hold(name) else ():
                 if symbol.name == name and symbol.is_text:
                     return symbol.address + obj.load_bias
         return 0
@@ -117,6 +193,8 @@ class Objects:
             if self._verbosity > message.level:
                 (self._log.debug if message.debug else self._log.plain)(message.text)
         if change.missing:
+            from interpose.redir import missing_text_lines
+
             raise MissingTextError("", *(line for m in change.missing for line in missing_text_lines(m)))
 
     def first_use(self, addr: int) -> None:
@@ -126,7 +204,22 @@ class Objects:
         self._shown_first_use.add(addr)
         binding = self.redir.active.get(addr)
         if binding is not None:
+            from interpose.redir import first_use_line
+
             self._log.debug(first_use_line(binding))
+
+
+def _symbols(file: ObjectFile) -> Iterable[TextSymbol]:
+    """A file's text symbols, none if its tables are damaged."""
+    from interpose.elf.errors import ElfError
+    from interpose.elf.image import text_symbols
+
+    try:
+        found = text_symbols(file.image, file.debug_image) if file.image is not None else ()
+        # By address, as written: of two rules for one function the first one's holds.
+        return sorted(found, key=attrgetter("address"))
+    except ElfError:
+        return ()
 
 
 def announced_path(data: bytes) -> str:
