@@ -254,80 +254,6 @@ static bool flow(struct tk *t) {
     }
 }
 
-/* ---- state images ------------------------------------------------------------------------ */
-
-#define FX_XMM 160
-#define XS_HEADER 512
-
-static void cpuid(u32 leaf, u32 sub, u32 r[4]) {
-    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(sub));
-}
-
-/* Mark n bytes at `at` defined or check them only for being addressable. */
-static void image(struct tk *t, u64 at, u64 n, bool write) {
-    u64 bad = rt_shadow_first_unaddr(t->ts, at, n);
-    if (bad)
-        sh_report_access(t->ts, write ? IP_E_WRITE : IP_E_READ, bad, (u32)(at + n - bad));
-    else if (write)
-        sh_fill(sh_v(at), 0, n);
-}
-
-/* Registers come back from an image: defined, as nothing in it is tracked. */
-static void restored(struct tk *t, u64 mask) {
-    static const u8 zero[64];
-    for (unsigned r = 0; r < 32; r++)
-        if (mask & 6)
-            tk_set_vec(t, r, zero, mask & 4 ? 64 : 16, false);
-    for (unsigned r = 0; r < 8; r++) {
-        tk_set_mmx(t, r, 0);
-        if (mask & 1u << 5)
-            tk_set_k(t, r, 0);
-    }
-}
-
-static bool state_image(struct tk *t) {
-    u64 at;
-    u32 r[4], requested = (u32)t->ts->gpr[IP_RAX];
-    switch (t->in->mnem) {
-    case IP_MN_FXSAVE:
-    case IP_MN_FXSAVE64:
-        at = tk_ea(t);
-        image(t, at, 512, true);
-        if (!rt_shadow_first_unaddr(t->ts, at, 512))
-            for (unsigned i = 0; i < 16; i++)
-                tk_store(t, at + FX_XMM + 16 * i, 16, t->ts->vvec + 64 * i);
-        return true;
-    case IP_MN_FXRSTOR:
-    case IP_MN_FXRSTOR64:
-        at = tk_ea(t);
-        image(t, at, 512, false);
-        for (unsigned i = 0; i < 16; i++) {
-            u8 v[16];
-            sh_access(t->ts, at + FX_XMM + 16 * i, 16, v);
-            tk_set_vec(t, i, v, 16, false);
-        }
-        return true;
-    case IP_MN_XSAVE:
-    case IP_MN_XSAVE64:
-    case IP_MN_XSAVEOPT:
-    case IP_MN_XSAVEOPT64:
-    case IP_MN_XSAVEC:
-    case IP_MN_XSAVEC64:
-        cpuid(13, 0, r);
-        if (requested == 0 || !(requested & ~7u))
-            r[1] = requested & 4 ? 832 : XS_HEADER + 64;
-        image(t, tk_ea(t), r[1], true);
-        return true;
-    case IP_MN_XRSTOR:
-    case IP_MN_XRSTOR64:
-        image(t, tk_ea(t), XS_HEADER + 64, false);
-        restored(t, requested & 4 ? requested | 2 : requested);
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* ---- everything else ----------------------------------------------------------------------- */
 
 static bool any_input(struct tk *t) {
@@ -420,7 +346,7 @@ void rt_track_insn(struct tstate *ts, const struct ip_insn *in) {
     struct tk t = {.ts = ts, .in = in};
     ts->pc = in->pc;
     sh_stack_sync(ts);
-    if (flow(&t) || tk_int(&t) || tk_bits(&t) || tk_string(&t) || state_image(&t) || tk_kmask(&t) ||
+    if (flow(&t) || tk_int(&t) || tk_bits(&t) || tk_string(&t) || tk_state_image(&t) || tk_kmask(&t) ||
         tk_vec(&t))
         return;
     fallback(&t);

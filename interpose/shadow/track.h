@@ -82,6 +82,7 @@ u64 tk_fl_word(u8 f);
 bool tk_int(struct tk *t);      /* track_int.c  */
 bool tk_bits(struct tk *t);     /* track_bits.c */
 bool tk_string(struct tk *t);   /* track_str.c  */
+bool tk_state_image(struct tk *t); /* track_state.c */
 bool tk_vec(struct tk *t);      /* track_vec.c  */
 bool tk_kmask(struct tk *t);    /* track_k.c    */
 
