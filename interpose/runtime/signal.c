@@ -359,8 +359,13 @@ static RT_NORETURN void park(struct tstate *ts) {
 
 void rt_signal_deliver(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
-    if (__atomic_load_n(&stopping, __ATOMIC_ACQUIRE) == th->pid)
-        park(ts);
+    if (__atomic_load_n(&stopping, __ATOMIC_ACQUIRE) == th->pid) {
+        if (stopper != ts)
+            park(ts);
+        /* Runs the final calls: for the program it is over, signals come too late. */
+        th->pending = th->pending_sig = 0;
+        return;
+    }
     th->kick = 0;
     while (th->pending || promote(ts)) {
         if (th->pending_sig == 0) {
