@@ -117,7 +117,7 @@ def test_the_order_of_the_search(first):
         (StackPosition(1, below_sp=184), ["184 bytes below stack pointer"]),
         (
             StackPosition(1, below_sp=4096, in_guard=True),
-            ["In stack guard protected page, 4,096 bytes below stack pointer"],
+            ["In stack guard protected page, 4096 bytes below stack pointer"],
         ),
     ],
 )
