@@ -31,15 +31,25 @@ static u32 tt_lookup(u64 key) {
     }
 }
 
+/* Counts flushes: what was looked up before one may not be entered after it. */
+static u64 fast_epoch;
+
 void rt_flush_fast(void) {
+    __atomic_fetch_add(&fast_epoch, 1, __ATOMIC_SEQ_CST);
     for (u32 i = 0; i < 1u << IP_FAST_BITS; i++)
         if (fast[i]) fast[i] = 0;
     fast[0] = 1; /* an empty entry 0 would match pc 0 */
 }
 
-static void fast_insert(u64 pc, u32 host) {
+/* epoch: as it was before host was looked up. */
+static void fast_insert(u64 pc, u32 host, u64 epoch) {
     if (rt.flags & IP_C_NO_CHAIN) return; /* every block is entered from here */
-    if (pc < 0x80000000ull) fast[pc & 0xffff] = (u64)host << 32 | (u32)-(u32)pc;
+    if (pc >= 0x80000000ull) return;
+    u64 *entry = &fast[pc & 0xffff];
+    __atomic_store_n(entry, (u64)host << 32 | (u32)-(u32)pc, __ATOMIC_SEQ_CST);
+    /* Another thread has flushed since: this may be an entry that had to go. */
+    if (__atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST) != epoch)
+        __atomic_store_n(entry, entry == fast, __ATOMIC_SEQ_CST); /* entry 0 is 1 when empty */
 }
 
 /* ---- Whole flush: the cache is full -------------------------------------------------- */
@@ -237,16 +247,17 @@ void rt_dispatch(struct tstate *ts) {
     u32 id = ts->exit_id, chain = 0;
     if (id == 0xffffffffu) {
         u32 host;
+        u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
         rt.chan->counters[IP_N_MISSES]++;
         gate(ts);
         if (!rt_th(ts)->pending && (host = tt_lookup(ts->pc)) != 0 && !flushing) {
-            fast_insert(ts->pc, host);
+            fast_insert(ts->pc, host, epoch);
             ts->target = host;
             look_out(ts);
             return;
         }
         settle(ts, 0);
-        if (!(ts->pc & MODE_BITS)) fast_insert(ts->pc, (u32)ts->target);
+        if (!(ts->pc & MODE_BITS)) fast_insert(ts->pc, (u32)ts->target, epoch);
         return;
     }
     const struct ip_exit *x = &exits[id];

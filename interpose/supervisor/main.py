@@ -65,9 +65,12 @@ class Supervisor:
     def _new_image(self) -> None:
         """Everything that is known about one program image."""
         self._resolver: StackResolver | None = None
-        self.objects = Objects(self.config, self.log, self._make_symbolizer)
+        self.objects = Objects(self.config, self.log, self._make_symbolizer, self._read)
         self.thread_names: dict[int, str] = {}
         self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
+
+    def _read(self, addr: int, size: int) -> bytes | None:
+        return self.client.read(addr, size)
 
     def _make_symbolizer(self) -> Symbolizer:
         from interpose.elf.symbolizer import Symbolizer

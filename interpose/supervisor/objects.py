@@ -13,12 +13,12 @@ from interpose.jit._native import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from interpose.elf.image import TextSymbol
+    from interpose.elf.image import Image, TextSymbol
     from interpose.elf.symbolizer import ObjectFile, Symbolizer
     from interpose.options.parse import Config
-    from interpose.redir import Change, RedirState
+    from interpose.redir import ActiveBinding, Change, RedirState
     from interpose.report.log import Log
 
 REDIRECT_NAMES = (b"_vgr", b"_vgw")
@@ -49,10 +49,18 @@ class Objects:
     program costs, and most programs bring neither errors nor specifications.
     """
 
-    def __init__(self, config: Config, log: Log, make_symbolizer: Callable[[], Symbolizer]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        log: Log,
+        make_symbolizer: Callable[[], Symbolizer],
+        read: Callable[[int, int], bytes | None],
+    ) -> None:
+        """``read`` gives bytes of the client's memory."""
         core = config.core
         self._config = config
         self._log = log
+        self._read = read
         self._trace = core.trace_redir
         self._verbosity = core.verbosity
         self._make_symbolizer = make_symbolizer
@@ -140,10 +148,24 @@ class Objects:
             self._ifunc_wrapper = next(
                 (s.address + biases[0] for s in obj.symbols if s.name == IFUNC_WRAPPER), 0
             )
-        self._apply(self.redir.add_object(obj))
+        change = self.redir.add_object(obj)
+        self._apply(change)
+        late = [binding for binding in change.ifunc_added if not obj.contains(binding.address)]
+        if late:
+            self._find_resolved(late)
         known.names.release()
         if self._trace:
             self._print(Reason.NEW_OBJECT)
+
+    def _find_resolved(self, pending: Sequence[ActiveBinding]) -> None:
+        """Rules for indirect functions of objects that came earlier: their resolvers may have run."""
+        from interpose.supervisor.ifuncs import resolved_targets
+
+        def image_of(path: str) -> Image | None:
+            return self.symbolizer.object_file(path).image
+
+        for resolver, target in resolved_targets(pending, self.redir.objects, image_of, self._read):
+            self.ifunc_resolved(resolver, target)
 
     def unmapped(self, addr: int, length: int) -> None:
         """A range with announced code was unmapped or replaced."""

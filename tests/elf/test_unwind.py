@@ -1,4 +1,4 @@
-"""Call frame information and unwinding, refereed by pyelftools and by gdb's own walk of a core of code."""
+"""Call frame information and unwinding; pyelftools is the referee."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 Build = Callable[..., Path]
 Engine = Callable
 
-TOOLS = ("none",)
+TOOLS = ("none", "memcheck")
 
 NATIVE = """\
 running 0

@@ -92,7 +92,7 @@ def check(run: Callable[..., Run]) -> Callable[..., None]:
         *words: str,
         native: str | None,
         wrapped: str,
-        engines: tuple[str, ...] = ("none", "valgrind"),
+        engines: tuple[str, ...] = ("none", "memcheck", "valgrind"),
         env: dict[str, str] | None = None,
     ) -> None:
         if native is not None:

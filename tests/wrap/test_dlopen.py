@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 # Where Valgrind does not do as its manual says, or forgets the second wrapper when the first goes.
-ENGINES = ("none",)
+ENGINES = ("none", "memcheck")
 BOTH = ("valgrind", "ours")
 
 Build = Callable[..., Path]
@@ -108,3 +108,20 @@ def test_conflict_is_told(run: Callable, driver: Path, object1: Path, library: B
     assert earlier[1] == later[1] and earlier[2] != later[2]
     quiet = run("none", driver, *words, options=())
     assert not any("conflict" in line for line in quiet.messages) and quiet.out == "50\n"
+
+
+def test_indirect_functions_resolved_before_their_wrapper_comes(check: Check, build: Build) -> None:
+    # (Valgrind learns of what resolvers return only when they run.)
+    program = build("late.c", "valgrind", "-rdynamic", "-fno-builtin")
+    wrapper = build("late_wrapper.c", "ours", "-shared", "-fPIC")
+    plain, wrapped = "6 2 3 5\n", "1006 20 30 5\n"
+    check(program, str(wrapper), native=plain * 3, wrapped=plain + wrapped + plain, engines=("none",))
+    # memcheck's own rule for strlen comes first
+    wrapped = "6 20 30 5\n"
+    check(program, str(wrapper), native=None, wrapped=plain + wrapped + plain, engines=("memcheck",))
+
+
+def test_threads_see_a_wrapper_as_soon_as_it_is_loaded(check: Check, build: Build) -> None:
+    program = build("parallel.c", "valgrind", "-pthread")
+    wrappers = [build("parallel_wrapper.c", "ours", "-shared", "-fPIC", f"-DFUNCTION=f{i}") for i in range(6)]
+    check(program, *map(str, wrappers), native=None, wrapped="late 0 wrong 0\n", engines=("none", "memcheck"))

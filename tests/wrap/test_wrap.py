@@ -10,7 +10,7 @@ import pytest
 GUESTS = Path(__file__).resolve().parents[1] / "guests" / "wrap"
 HEADERS = ("valgrind", "ours", "ours-c++")
 BOTH = ("valgrind", "ours")
-ENGINES = ("none",)
+ENGINES = ("none", "memcheck")
 OPTIMISE = ("-O0", "-O2")
 
 Build = Callable[..., Path]
@@ -154,7 +154,7 @@ def test_indirect_functions_bind_where_they_lead(build: Build, check: Check, hea
     # memcheck has rules of its own for strlen and memset, which come first.
     program = build("ifunc.c", header, "-fno-builtin")
     check(program, native=IFUNC, wrapped="20 30 3\n1006 bbbbb 1\n", engines=("none", "valgrind"))
-    check(program, native=None, wrapped="20 30 3\n6 aaaaa 0\n", engines=("valgrind-memcheck",))
+    check(program, native=None, wrapped="20 30 3\n6 aaaaa 0\n", engines=("memcheck", "valgrind-memcheck"))
 
 
 def test_indirect_functions_of_a_static_program(build: Build, check: Check) -> None:

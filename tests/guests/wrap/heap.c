@@ -4,10 +4,10 @@
 #include "header.h"
 NOINLINE char *copy_of(const char *s) { return strcpy((char *)malloc(strlen(s) + 1), s); }
 char *I_WRAP_SONAME_FNNAME_ZU(NONE, copy_of)(const char *s) {
-    char *result;
-    char *other = (char *)malloc(100);
+    char *result, *other;
     OrigFn fn;
     VALGRIND_GET_ORIG_FN(fn);
+    other = (char *)malloc(100);
     strcpy(other, "wrapped ");
     strcat(other, s);
     CALL_FN_W_W(result, fn, other);
