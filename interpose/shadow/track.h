@@ -73,6 +73,8 @@ u8 tk_fl_logic(u64 rv, u64 ru, unsigned n);
 /* a +- b +- c, c being 0 or 1 with uc its V bit; result V bits in *ru. */
 u8 tk_fl_add(tkval a, tkval b, tkval c, unsigned n, u64 *ru);
 u8 tk_fl_sub(tkval a, tkval b, tkval c, unsigned n, u64 *ru);
+/* a + a + c, both sides being one register. */
+u8 tk_fl_double(tkval a, tkval c, unsigned n, u64 *ru);
 /* Pair bits after each of CF PF ZF SF OF (IP_FL_*) has V bit in `u`, value in `v`. */
 u8 tk_fl_of_bits(u64 v, u64 u);
 /* V bits of the flags word for vflags f. */

@@ -76,6 +76,18 @@ static u8 arith(tkval a, tkval b, tkval c, unsigned n, u64 *ru, bool sub) {
 u8 tk_fl_add(tkval a, tkval b, tkval c, unsigned n, u64 *ru) { return arith(a, b, c, n, ru, false); }
 u8 tk_fl_sub(tkval a, tkval b, tkval c, unsigned n, u64 *ru) { return arith(a, b, c, n, ru, true); }
 
+/* a + a is a shift: the bits of both sides are the same unknown. */
+u8 tk_fl_double(tkval a, tkval c, unsigned n, u64 *ru) {
+    u64 m = tk_mask(n);
+    unsigned top = 8 * n - 1;
+    u64 r = (a.v << 1 | (c.v & 1)) & m;
+    bool us = a.u >> top & 1, s = a.v >> top & 1, us2 = a.u >> (top - 1) & 1, s2 = a.v >> (top - 1) & 1;
+    *ru = (a.u << 1 | (c.u & 1)) & m;
+    u8 f = tk_fl_make(r, *ru, n, us, s, us || us2, s != s2);
+    f = set(f, TK_L, us);
+    return set(f, TK_LE, or_u(f & TK_Z, !r, us, s));
+}
+
 u8 tk_fl_of_bits(u64 v, u64 u) {
     bool ub = u & IP_FL_CF, b = v & IP_FL_CF, uz = u & IP_FL_ZF, z = v & IP_FL_ZF;
     bool us = u & IP_FL_SF, s = v & IP_FL_SF, uo = u & IP_FL_OF, o = v & IP_FL_OF;

@@ -26,7 +26,10 @@ static void lea(struct tk *t) {
         a = (tkval){ts->gpr[m->base], ts->vgpr[m->base]};
     if (m->index < 16)
         i = (tkval){ts->gpr[m->index] * m->scale, ts->vgpr[m->index] * m->scale};
-    tk_fl_add(a, i, none, 8, &u);
+    if (m->base < 16 && m->base == m->index && m->scale == 1)
+        tk_fl_double(a, none, 8, &u);
+    else
+        tk_fl_add(a, i, none, 8, &u);
     a = (tkval){a.v + i.v, u};
     tk_fl_add(a, d, none, 8, &u);
     tk_wr(t, 0, m->addr32 ? (u32)u : u);
@@ -60,7 +63,9 @@ static void add_sub(struct tk *t, bool sub, bool with_carry, bool store) {
         return;
     }
     tkval a = tk_rd(t, 0), b = tk_rd(t, 1);
-    u8 f = sub ? tk_fl_sub(a, b, c, n, &u) : tk_fl_add(a, b, c, n, &u);
+    u8 f = sub                       ? tk_fl_sub(a, b, c, n, &u)
+           : same_register(in, 0, 1) ? tk_fl_double(a, c, n, &u)
+                                     : tk_fl_add(a, b, c, n, &u);
     if (store)
         tk_wr(t, 0, u);
     tk_set_flags(t, f);
