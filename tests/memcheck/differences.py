@@ -1,0 +1,138 @@
+"""Where our reports differ from those of Valgrind 3.19, on purpose: one table, with the reasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+Edit = Callable[[str], str]
+
+
+def sub(pattern: str, replacement: str, count: int = 0) -> Edit:
+    """A regular expression replaced in Valgrind's text, which must occur there."""
+
+    def edit(text: str) -> str:
+        changed, times = re.subn(pattern, replacement, text, count=count, flags=re.MULTILINE)
+        if not times:
+            raise ValueError(f"a difference that is not there: {pattern}")
+        return changed
+
+    return edit
+
+
+def total(errors: int, contexts: int) -> Edit:
+    """Another ERROR SUMMARY."""
+    return sub(
+        r"^ERROR SUMMARY: \d+ errors from \d+ contexts",
+        f"ERROR SUMMARY: {errors} errors from {contexts} contexts",
+    )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What to change in Valgrind's text to get ours, and why."""
+
+    reason: str
+    edits: tuple[Edit, ...] = ()
+    own: str | None = None
+    """Our whole text: by construction, where Valgrind's is no guide."""
+    subset: bool = False
+    """Our errors are some of Valgrind's: the rest are repetitions."""
+    guests: tuple[str, ...] = field(default=())
+
+
+_NO_ERRORS = (
+    sub(r"----\n(?:.|\n)*?\nHEAP SUMMARY", "----\n\nHEAP SUMMARY"),
+    sub(r"^Use --track-origins=yes .*\n", ""),
+    total(0, 0),
+)
+_HINT = (
+    " If you believe this happened as a result of a stack\n"
+    " overflow in your program's main thread (unlikely but\n"
+    " possible), you can try to increase the size of the\n"
+    " main thread stack using the --main-stacksize= flag.\n"
+    " The main thread stack size used in this run was 8388608.\n"
+)
+
+DIFFERENCES: dict[str, Difference] = {
+    "aligned_blocks": Difference(
+        "a replacement is one function: posix_memalign does not call memalign",
+        (sub(r"   at: memalign \(replacement\)\n   by: posix_memalign", "   at: posix_memalign"),),
+    ),
+    "before_block": Difference("3.19 counts an invalid write of size 2 twice", (total(4, 4),)),
+    "write_after_block": Difference("3.19 counts an invalid write of size 2 twice", (total(4, 4),)),
+    "mem_functions_over": Difference("3.19 counts an invalid write of size 2 twice", (total(5, 4),)),
+    "jump_null": Difference(
+        "the call stack is kept, not guessed from rbp, so the caller is there; and nothing is mapped at 0, "
+        "where Valgrind's own process reports a protection",
+        (
+            sub(r"^   at 0x0: \?\?\?\n", "   at 0x0: ???\n   by: dispatch (jump_null.c:6)\n"),
+            sub("Bad permissions for mapped region", "Access not within mapped region"),
+            sub(r"\n\nHEAP SUMMARY", f"\n{_HINT}\nHEAP SUMMARY"),
+        ),
+    ),
+    "leak_thread": Difference(
+        "clone3 is passed on to the kernel; Valgrind makes the C library use clone",
+        (sub(r"clone \(clone\.S:\d+\)", "clone3 (clone3.S:81)"),),
+    ),
+    "thread_errors": Difference(
+        "clone3 is passed on to the kernel; Valgrind makes the C library use clone",
+        (sub(r"clone \(clone\.S:\d+\)", "clone3 (clone3.S:81)"),),
+    ),
+    "memalign_bad": Difference(
+        "invalid alignments are errors since 3.22 (output.md section 3.1); memalign's body, which is also that of "
+        "aligned_alloc in this C library, rounds up",
+        (
+            sub(
+                r"----\n",
+                "----\n"
+                "Invalid alignment value: 24 (should be non-zero, a power of 2 and a multiple of sizeof(void*))\n"
+                "   at: posix_memalign (replacement)\n   by: main (memalign_bad.c:9)\n\n"
+                "Invalid alignment value: 24 (should be power of 2)\n"
+                "   at: memalign (replacement)\n   by: main (memalign_bad.c:11)\n\n",
+            ),
+            total(2, 2),
+        ),
+    ),
+    "ok_dlopen": Difference(
+        "Valgrind's preloaded objects make the dynamic linker's tables larger",
+        (sub(r"8,838 bytes allocated", "8,806 bytes allocated"),),
+    ),
+    "ok_swapcontext": Difference(
+        "a switch of stacks is recognised by region, not by distance: no false reports", _NO_ERRORS
+    ),
+    "printf_double_undefined": Difference(
+        "a tested register counts as defined afterwards (2002 design), so fewer errors follow from one value",
+        subset=True,
+    ),
+    "realloc_zero": Difference(
+        "realloc(p, 0) is an error since 3.21 (output.md section 3.1)",
+        (
+            sub(
+                r"----\n",
+                "----\nrealloc() with size 0\n   at: realloc (replacement)\n   by: main (realloc_zero.c:6)\n"
+                " Address 0x.. is 0 bytes inside a block of size 10 alloc'd\n"
+                "   at: malloc (replacement)\n   by: main (realloc_zero.c:5)\n\n",
+            ),
+            total(1, 1),
+        ),
+    ),
+    "request_leaks": Difference(
+        "a record that was not there before is a new one since 3.21 (output.md section 6)",
+        (sub(r"in loss record 2 of 4", "in new loss record 2 of 4", 1),),
+    ),
+    "sized_delete": Difference(
+        "sizes are compared since 3.22 (output.md section 3.1)",
+        (
+            sub(
+                r"----\n",
+                "----\nMismatched new/delete size value: 32\n"
+                "   at: operator delete(void*, unsigned long) (replacement)\n   by: main (sized_delete.cpp:8)\n"
+                " Address 0x.. is 0 bytes inside a block of size 16 alloc'd\n"
+                "   at: operator new(unsigned long) (replacement)\n   by: main (sized_delete.cpp:7)\n\n",
+            ),
+            total(2, 2),
+        ),
+    ),
+}

@@ -1,0 +1,183 @@
+"""Builds and runs the programs of tests/guests/memcheck, and brings reports into a form that can be compared.
+
+A program's source says in comments how it is built and run:
+
+    @build: compiler arguments, after those that all have
+    @options: options of the tool; @DIR@ is the folder of the sources
+
+Run as a script with Valgrind installed, it stores what Valgrind reports as the expectations for machines without it:
+
+    python tests/memcheck/guests.py --update [names]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import interpose
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "tests" / "guests" / "memcheck"
+EXPECTATIONS = SOURCES / "expect"
+TIMEOUT = 120
+PACKAGE = str(Path(interpose.__file__).resolve().parents[1])
+"""Where the package under test is, installed or not."""
+
+_COMPILERS = {".c": ("gcc", "-std=gnu17"), ".cpp": ("g++", "-std=c++20")}
+_FLAGS = ("-g", "-O0", "-w")
+
+
+@dataclass(frozen=True)
+class Guest:
+    """One program."""
+
+    source: Path
+
+    @property
+    def name(self) -> str:
+        return self.source.stem
+
+    def _directive(self, word: str) -> list[str]:
+        text = self.source.read_text()
+        found = re.findall(rf"@{word}:(.*?)(?:\*/)?$", text, re.MULTILINE)
+        return [part.replace("@DIR@", str(SOURCES)) for line in found for part in line.split()]
+
+    @property
+    def options(self) -> list[str]:
+        """Options for either tool."""
+        return self._directive("options")
+
+    def build(self, folder: Path) -> Path:
+        """Compile it, once for a folder."""
+        program = folder / self.name
+        if not program.exists():
+            compiler, standard = _COMPILERS[self.source.suffix]
+            flags = [compiler, standard, *_FLAGS, f"-I{ROOT / 'include'}"]
+            command = [*flags, "-o", str(program), str(self.source), *self._directive("build")]
+            subprocess.run(command, check=True, timeout=TIMEOUT)
+        return program
+
+    def valgrind_command(self) -> list[str]:
+        return ["valgrind", "--tool=memcheck", *self.options]
+
+    def our_command(self) -> list[str]:
+        return [sys.executable, "-m", "interpose", "--tool=memcheck", *self.options]
+
+
+def all_guests() -> list[Guest]:
+    """Every program, by name."""
+    return [Guest(path) for path in sorted(SOURCES.iterdir()) if path.suffix in _COMPILERS]
+
+
+@cache
+def valgrind_version() -> str | None:
+    """The installed Valgrind's version, None without one."""
+    if shutil.which("valgrind") is None:
+        return None
+    done = subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run showed."""
+
+    status: int
+    output: str
+    report: str
+
+    def text(self) -> str:
+        """Everything that is compared, as stored."""
+        return f"status {self.status}\n{self.output}----\n{self.report}"
+
+
+def run(command: list[str], program: Path) -> Outcome:
+    """Run a program under a tool."""
+    log = program.parent / f"{program.name}.{Path(command[0]).name}.log"
+    log.unlink(missing_ok=True)
+    # The same for both, and small: programs allocate by it.
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONPATH": PACKAGE}
+    done = subprocess.run(
+        [*command, f"--log-file={log}", str(program)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=environment,
+        cwd=program.parent,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    report = log.read_text(errors="replace") if log.exists() else ""
+    return Outcome(done.returncode, done.stdout + done.stderr, normalise(report))
+
+
+_PREFIX = re.compile(r"^(?:(==)|(--)|(\*\*))\d+(?:==|--|\*\*) ?", re.MULTILINE)
+_SMALL = 0x100000
+"""Addresses below are the program's own choice and compared."""
+
+
+def _prefix(match: re.Match[str]) -> str:
+    return "" if match[1] else "-- " if match[2] else "** "
+
+
+def _address(text: str) -> str:
+    return text if int(text, 16) < _SMALL else "0x.."
+
+
+def _frame_address(match: re.Match[str]) -> str:
+    """Kept only of a place where no code is."""
+    nowhere = match.string.startswith("???\n", match.end())
+    return f"{match[1]} {_address(match[2])}: " if nowhere else f"{match[1]}: "
+
+
+def normalise(report: str) -> str:
+    """A report without banner, process numbers, addresses, and the names of the tool's own files."""
+    text = _PREFIX.sub(_prefix, report)
+    text = re.sub(r"\AMemcheck, a memory error detector\n.*?^\n", "", text, count=1, flags=re.M | re.S)
+    text = re.sub(r"^( +(?:at|by)) (0x[0-9A-F]+): ", _frame_address, text, flags=re.M)
+    text = re.sub(r"\((?:in \S*/vgpreload_\S+|(?:heap|strings|wide|core)_stubs\.c:\d+)\)", "(replacement)", text)
+    text = re.sub(r"\(in (?:/\S*)?/([^/\s]+)\)", r"(in \1)", text)
+    text = re.sub(r"\b(obj:|mapped file )(?:/\S*)?/", r"\1", text)
+    text = re.sub(r"^(-- used_suppression: .* )/\S*/", r"\1", text, flags=re.M)
+    return re.sub(r"0x[0-9a-fA-F]+", lambda m: _address(m[0]), text)
+
+
+def without_library_lines(text: str, source: str) -> str:
+    """Only frames in the program's own source keep their line: libraries differ between machines."""
+
+    def place(match: re.Match[str]) -> str:
+        return match[0] if match[1] == source else "(library)"
+
+    return re.sub(r"\(([\w.+-]+):\d+\)|\(in [^)]*\)", place, text)
+
+
+def expectation(guest: Guest) -> Path:
+    """Where a stored expectation is."""
+    return EXPECTATIONS / f"{guest.name}.expect"
+
+
+def update(names: list[str]) -> None:
+    """Store what the installed Valgrind reports."""
+    import tempfile
+
+    EXPECTATIONS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for guest in all_guests():
+            if names and guest.name not in names:
+                continue
+            outcome = run(guest.valgrind_command(), guest.build(Path(folder)))
+            expectation(guest).write_text(outcome.text())
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] != ["--update"] or valgrind_version() is None:
+        sys.exit("usage: guests.py --update [names], with valgrind installed")
+    update(sys.argv[2:])

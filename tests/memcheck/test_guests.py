@@ -1,0 +1,71 @@
+"""Every program of tests/guests/memcheck reports under interpose what it reports under Valgrind.
+
+Kind, size, address description, stacks, counts and summaries are compared, with the installed Valgrind
+where there is one, else with what it reported when the expectations were stored (guests.py --update).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from memcheck.differences import DIFFERENCES
+from memcheck.guests import Guest, all_guests, expectation, run, valgrind_version, without_library_lines
+
+GUESTS = {guest.name: guest for guest in all_guests()}
+REFERENCE = "valgrind-3.19.0"
+"""The version that DIFFERENCES speaks of."""
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where programs are built."""
+    return tmp_path_factory.mktemp("memcheck-guests")
+
+
+def _expected(guest: Guest, folder: Path) -> tuple[str, bool]:
+    """Valgrind's text, and whether it comes from this machine."""
+    if valgrind_version() == REFERENCE:
+        return run(guest.valgrind_command(), guest.build(folder)).text(), True
+    return expectation(guest).read_text(), False
+
+
+def _errors(text: str) -> list[str]:
+    """The error blocks of a report."""
+    return re.findall(r"^[A-Z].*\n(?:   (?:at|by).*\n)+(?: .*\n)*", text.partition("HEAP SUMMARY")[0], re.M)
+
+
+def test_there_are_enough_programs() -> None:
+    assert len(GUESTS) >= 50
+    assert all(expectation(guest).exists() for guest in GUESTS.values())
+    assert set(DIFFERENCES) <= set(GUESTS)
+
+
+@pytest.mark.parametrize("name", GUESTS)
+def test_report_agrees(name: str, programs: Path) -> None:
+    guest, difference = GUESTS[name], DIFFERENCES.get(name)
+    ours = run(guest.our_command(), guest.build(programs)).text()
+    theirs, is_here = _expected(guest, programs)
+    if difference is not None:
+        if difference.own is not None:
+            theirs = difference.own
+        for edit in difference.edits:
+            theirs = edit(theirs)
+    if not is_here:
+        ours, theirs = (without_library_lines(text, guest.source.name) for text in (ours, theirs))
+    if difference is not None and difference.subset:
+        found = _errors(ours)
+        assert found and set(found) <= set(_errors(theirs))
+        return
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", [name for name in GUESTS if name.startswith("ok_")])
+def test_traps_are_no_errors(name: str, programs: Path) -> None:
+    """By construction, whatever Valgrind says."""
+    guest = GUESTS[name]
+    outcome = run(guest.our_command(), guest.build(programs))
+    assert outcome.status == 0
+    assert not _errors(outcome.report)
