@@ -42,6 +42,7 @@
 #define IP_KEY_NOREDIR 0x8000000000000000  /* ignore bindings for this entry */
 #define IP_KEY_TRACK   0x4000000000000000  /* tracking translation           */
 #define IP_KEY_ONE     0x2000000000000000  /* one instruction only (SMC)     */
+#define IP_KEY_BARE    0x1000000000000000  /* with KEY_ONE: without the tool    */
 #define IP_KEY_PC      0x0000ffffffffffff
 
 /* ---- Registers --------------------------------------------------------- */

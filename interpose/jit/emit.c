@@ -712,8 +712,9 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     m.w.b = b;
     m.w.o = o;
     m.w.host = host;
-    m.shadow = (o->flags & IP_C_SHADOW) && !(o->flags & IP_C_NO_INSTR);
-    m.callstack = (o->flags & IP_C_CALLSTACK) && !(o->flags & IP_C_NO_INSTR);
+    bool bare = (o->flags & IP_C_NO_INSTR) || (b->key & IP_KEY_BARE);
+    m.shadow = (o->flags & IP_C_SHADOW) && !bare;
+    m.callstack = (o->flags & IP_C_CALLSTACK) && !bare;
     m.bmi2 = __builtin_cpu_supports("bmi2") != 0;
     e->len = 0;
     e->host = host;

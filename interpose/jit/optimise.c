@@ -12,6 +12,43 @@
 
 #define LOOKAHEAD 6
 
+/* Flags that are overwritten for certain.  Those that the manual calls
+ * undefined after these instructions keep their value on some CPUs, and what a
+ * program finds in them must be what it would find natively. */
+static uint32_t fl_kill(const struct ip_insn *in) {
+    switch (in->mnem) {
+    case IP_MN_DIV:
+    case IP_MN_IDIV: return 0;
+    case IP_MN_MUL:
+    case IP_MN_IMUL: return in->fl_kill & (IP_FL_CF | IP_FL_OF);
+    case IP_MN_BSF:
+    case IP_MN_BSR: return in->fl_kill & IP_FL_ZF;
+    case IP_MN_BT:
+    case IP_MN_BTS:
+    case IP_MN_BTR:
+    case IP_MN_BTC:
+    case IP_MN_ROL:
+    case IP_MN_ROR:
+    case IP_MN_RCL:
+    case IP_MN_RCR: return in->fl_kill & IP_FL_CF;
+    case IP_MN_LZCNT:
+    case IP_MN_TZCNT: return in->fl_kill & (IP_FL_CF | IP_FL_ZF);
+    case IP_MN_SHL:
+    case IP_MN_SAL:
+    case IP_MN_SHR:
+    case IP_MN_SAR:
+    case IP_MN_SHLD:
+    case IP_MN_SHRD: return in->fl_kill & ~(uint32_t)(IP_FL_AF | IP_FL_OF);
+    case IP_MN_ANDN:
+    case IP_MN_BEXTR:
+    case IP_MN_BLSI:
+    case IP_MN_BLSMSK:
+    case IP_MN_BLSR:
+    case IP_MN_BZHI: return in->fl_kill & (IP_FL_CF | IP_FL_ZF | IP_FL_OF);
+    default: return in->fl_kill;
+    }
+}
+
 /* 1 if some arithmetic flag may be read before it is overwritten at pc. */
 int ip_flags_live_at(const struct ip_code_reader *rd, uint64_t pc);
 
@@ -26,7 +63,7 @@ int ip_flags_live_at(const struct ip_code_reader *rd, uint64_t pc) {
         int len = ip_decode(buf, (size_t)avail, pc, &in);
         if (len <= 0) return 1;
         if (in.fl_read & open) return 1;
-        open &= ~in.fl_kill;
+        open &= ~fl_kill(&in);
         if (!open) return 0;
         if (in.flow == IP_F_JMP || in.flow == IP_F_CALL)
             pc = in.target;
@@ -61,7 +98,7 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd,
             if (in->flow != IP_F_CALL || !last || last->insn != i) flags = IP_FL_ARITH;
         }
         live = (uint16_t)((live & ~in->gpr_kill) | in->gpr_read);
-        flags = (flags & ~in->fl_kill) | (in->fl_read & IP_FL_ARITH);
+        flags = (flags & ~fl_kill(in)) | (in->fl_read & IP_FL_ARITH);
         if (!optimise) {
             live = 0xffff;
             flags = IP_FL_ARITH;

@@ -14,7 +14,7 @@ static const struct ip_point *const points = (const struct ip_point *)META(IP_ME
 static u64 *const fast = (u64 *)IP_FAST_BASE;
 
 #define TT_MASK ((1u << IP_META_TTBITS) - 1)
-#define MODE_BITS (IP_KEY_NOREDIR | IP_KEY_TRACK | IP_KEY_ONE)
+#define MODE_BITS (IP_KEY_NOREDIR | IP_KEY_TRACK | IP_KEY_ONE | IP_KEY_BARE)
 
 /* ---- Look-up ------------------------------------------------------------------- */
 
@@ -159,7 +159,7 @@ static void aim(struct tstate *ts, u32 exit_id) {
         /* Flushed meanwhile: what we hold may be gone again. */
     }
     ts->target = host;
-    ts->pc = key & ~IP_KEY_ONE;
+    ts->pc = key & ~(IP_KEY_ONE | IP_KEY_BARE);
 }
 
 /* A breakpoint of interpose/lockstep may lie here. */

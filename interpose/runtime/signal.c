@@ -176,14 +176,15 @@ static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *in
     p->err = mc->err;
     p->trapno = mc->trapno;
     p->cr2 = mc->cr2;
-    if ((pt->flags & IP_PF_SHADOW) && info->code != SIC_KERNEL) {
+    if (pt->flags & IP_PF_SHADOW) {
         u64 guest = info->addr - IP_V_CONST;
-        if (rt_shadow_fault(ts, guest, mc->err & 2)) {
+        bool known = info->code != SIC_KERNEL; /* else no canonical address */
+        if (known && rt_shadow_fault(ts, guest, mc->err & 2)) {
             p->fault = SIG_FAULT_NONE;
             return;
         }
         p->fault = SIG_FAULT_SHADOW;
-        p->fault_info.addr = p->cr2 = guest;
+        p->fault_info.addr = known ? guest : 0;
     }
     gather(ts, mc, b, pt);
     if (sig == SIG_FPE || sig == SIG_ILL || sig == SIG_TRAP)
@@ -458,12 +459,11 @@ static void resume_fault(struct tstate *ts, u32 kind) {
         rt_grow_stack(ts, info.addr))
         return;
     if (kind == SIG_FAULT_SHADOW) {
-        struct rt_seg seg;
-        bool mapped = rt_find_seg(info.addr, &seg);
-        info.signo = SIG_SEGV;
-        info.code = mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP;
-        p->err = (p->err & ~1ull) | mapped;
-        rt_report_no_memory(ts, info.addr);
+        /* The instruction itself shows which fault it is, and whether it is one. */
+        if (info.code != SIC_KERNEL)
+            rt_report_no_memory(ts, info.addr);
+        ts->pc |= IP_KEY_ONE | IP_KEY_BARE;
+        return;
     }
     fault_flags(ts, info.signo);
     deliver(ts, &info, true);

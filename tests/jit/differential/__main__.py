@@ -49,8 +49,11 @@ def main() -> int:
         made = time.monotonic()
         for mode in modes:
             result = compare(guest, file, path, MODES[mode], native)
-            print(f"{mode}: {result.instructions} instructions in {result.cases} cases, {len(result.different)} differ, "
-                  f"signals {dict(result.signals)}, {made - started:.1f} s to make, {time.monotonic() - made:.1f} s")
+            counts = f"{result.instructions} instructions in {result.cases} cases"
+            seconds = f"{made - started:.1f} s to make, {time.monotonic() - made:.1f} s"
+            print(
+                f"{mode}: {counts}, {len(result.different)} differ, signals {dict(result.signals)}, {seconds}"
+            )
             for index in result.different[: args.show]:
                 print(explain(guest, file, path, MODES[mode], index), flush=True)
             failed |= bool(result.different)

@@ -7,8 +7,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-from iced_x86 import Instruction, OpKind, Register
-
+from iced_x86 import Instruction, MemorySizeInfo, OpKind, Register, RegisterInfo, RflagsBits
 from interpose.jit._native import ffi, lib
 
 from .rows import EXCLUDED, Row, all_rows, encode
@@ -75,7 +74,9 @@ def random_value(rng: random.Random) -> int:
     if kind == 4:
         return -rng.randrange(256) & MASK
     if kind == 5:
-        return rng.choice((0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 63, (1 << 63) - 1, MASK, 0x8000, 0x80))
+        return rng.choice(
+            (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 63, (1 << 63) - 1, MASK, 0x8000, 0x80)
+        )
     if kind == 6:
         return rng.getrandbits(32)
     return rng.choice((LOW, HIGH)) + rng.randrange(64, SIZE - 64)
@@ -87,7 +88,9 @@ def image(rng: random.Random, layout: Layout) -> bytes:
     for number, (offset, size) in layout.components.items():
         if layout.xcr0 >> number & 1 and number != 9:
             x[offset : offset + size] = vector_bytes(rng, size)
-    control = rng.choice((0x37F, 0x37F, 0x27F, 0x07F, 0x77F, 0xB7F, 0xF7F, rng.getrandbits(12) | 0x40 & 0xFFF))
+    control = rng.choice(
+        (0x37F, 0x37F, 0x27F, 0x07F, 0x77F, 0xB7F, 0xF7F, rng.getrandbits(12) | 0x40 & 0xFFF)
+    )
     control = control & 0x0F3F | 0x40
     masked = control & 0x3F
     status = rng.getrandbits(16) & 0x7F00 | (rng.getrandbits(6) & masked)
@@ -126,7 +129,9 @@ def vector_bytes(rng: random.Random, size: int) -> bytes:
         elif kind == 4:
             out += struct.pack("<4i", *(rng.randrange(-50, 50) for _ in range(4)))
         else:
-            out += rng.choice((bytes(16), b"\xff" * 16, struct.pack("<4I", 1, 0x7F800000, 0x7FC00000, 0x80000000)))
+            out += rng.choice(
+                (bytes(16), b"\xff" * 16, struct.pack("<4I", 1, 0x7F800000, 0x7FC00000, 0x80000000))
+            )
     return bytes(out[:size])
 
 
@@ -186,28 +191,49 @@ class Sequence:
 
     def flags(self, insn: Instruction) -> None:
         """Keep account of flags left undefined (iced: rflags_undefined)."""
-        if insn.rflags_read & self.undefined:
+        if eflags(insn.rflags_read) & self.undefined:
             self.reads_undefined = True
-        self.undefined = self.undefined & ~insn.rflags_modified | insn.rflags_undefined
+        self.undefined = self.undefined & ~eflags(insn.rflags_modified) | eflags(insn.rflags_undefined)
+
+
+FLAG_BITS = {
+    RflagsBits.CF: 0x001,
+    RflagsBits.PF: 0x004,
+    RflagsBits.AF: 0x010,
+    RflagsBits.ZF: 0x040,
+    RflagsBits.SF: 0x080,
+    RflagsBits.OF: 0x800,
+}
+
+
+def eflags(bits: int) -> int:
+    """RflagsBits of iced as bits of the flags register."""
+    return sum(v for k, v in FLAG_BITS.items() if bits & k)
 
 
 def access_size(insn: Instruction) -> int:
-    from iced_x86 import MemorySizeInfo
-
     return MemorySizeInfo(insn.memory_size).size
 
 
-WIDE_STATE = ("fxsave", "fxrstor", "xsave", "xrstor", "xsaveopt", "xsavec", "fnsave", "frstor", "fldenv", "fnstenv")
+WIDE_STATE = (
+    "fxsave",
+    "fxrstor",
+    "xsave",
+    "xrstor",
+    "xsaveopt",
+    "xsavec",
+    "fnsave",
+    "frstor",
+    "fldenv",
+    "fnstenv",
+)
 
 
 def pick_target(rng: random.Random, insn: Instruction, name: str, low: bool, seg: int) -> int:
     """An address for a memory operand: mostly good ones, aligned or not, some that fault."""
     size = access_size(insn) or 64
     base = name.removesuffix("64")
-    if seg:
-        start = HIGH
-    else:
-        start = LOW if low or rng.random() < 0.6 else HIGH
+    start = HIGH if seg or (not low and rng.random() < 0.4) else LOW
     if base in WIDE_STATE:
         return start + 0x1000 + (0 if rng.random() < 0.95 else 16 * rng.randrange(4) + 4)
     roll = rng.random()
@@ -227,7 +253,13 @@ def place_memory(seq: Sequence, data: bytes, insn: Instruction, row: Row) -> byt
     """Point the memory operand at memory: set its registers, or patch its displacement."""
     rng = seq.rng
     base, index, scale = insn.memory_base, insn.memory_index, insn.memory_index_scale
-    wide = 32 if (Register.EAX <= base <= Register.R15D) or (Register.EAX <= index <= Register.R15D) or base == Register.EIP else 64
+    wide = (
+        32
+        if (Register.EAX <= base <= Register.R15D)
+        or (Register.EAX <= index <= Register.R15D)
+        or base == Register.EIP
+        else 64
+    )
     if base == Register.NONE and index == Register.NONE and 0x67 in data[:3]:
         wide = 32
     mod = (1 << wide) - 1
@@ -236,7 +268,6 @@ def place_memory(seq: Sequence, data: bytes, insn: Instruction, row: Row) -> byt
     name = row.mnemonic
     vector = insn.is_vsib
     low = wide == 32
-    modrm = len(row.prefix)
     offset = data_modrm(data, row)
     if base in (Register.RIP, Register.EIP):
         if seq.start >= 1 << 32:
@@ -270,8 +301,6 @@ def place_memory(seq: Sequence, data: bytes, insn: Instruction, row: Row) -> byt
     i = index - first if index != Register.NONE and not vector else None
     regs = {r for r in (b, i) if r is not None}
     if name in ("bt", "bts", "btr", "btc") and insn.op_kind(1) == OpKind.REGISTER:
-        from iced_x86 import RegisterInfo
-
         bit = RegisterInfo(insn.op1_register).full_register - Register.RAX
         if bit in regs or bit == RSP:
             return None
@@ -286,7 +315,11 @@ def place_memory(seq: Sequence, data: bytes, insn: Instruction, row: Row) -> byt
         if row.modrm and (disp + 0x800) & mod >= 0x1000:
             sib = 2
             if data[offset] >> 6 == 2:
-                data = data[: offset + sib] + struct.pack("<i", rng.randrange(-512, 512)) + data[offset + sib + 4 :]
+                data = (
+                    data[: offset + sib]
+                    + struct.pack("<i", rng.randrange(-512, 512))
+                    + data[offset + sib + 4 :]
+                )
             else:
                 data = data[: offset + sib] + bytes([rng.choice((0, 1, 2, 0xFF))]) + data[offset + sib + 1 :]
         if seg:
@@ -327,15 +360,13 @@ def data_modrm(data: bytes, row: Row) -> int:
 
 def load_index(seq: Sequence, insn: Instruction, scale: int) -> None:
     """Small indices into the vector index register: vmovdqu64 zmmN, [table] (or vmovdqu ymmN)."""
-    from iced_x86 import RegisterInfo
-
     number = RegisterInfo(insn.memory_index).number
     at = seq.index_table + 64 * seq.rng.randrange(16)
     seq.pcs.append(seq.pc)
     r, r2 = (~number >> 3 & 1), (~number >> 4 & 1)
     if number < 16:
         code = bytes([0xC4, r << 7 | 0x61, 0x7E, 0x6F, 0x04 | (number & 7) << 3, 0x25])
-        if not seq.rng.getrandbits(1) and lib is not None and HAVE_AVX512[0]:
+        if HAVE_AVX512[0] and seq.rng.getrandbits(1):
             code = bytes([0x62, r << 7 | r2 << 4 | 0x61, 0xFE, 0x48, 0x6F, 0x04 | (number & 7) << 3, 0x25])
     else:
         code = bytes([0x62, r << 7 | r2 << 4 | 0x61, 0xFE, 0x48, 0x6F, 0x04 | (number & 7) << 3, 0x25])
@@ -431,7 +462,10 @@ def add(seq: Sequence, row: Row) -> bool:
         return add_indirect(seq, data, insn, row, flow)
     if flow == lib.IP_F_FAR:
         return False
-    if any(insn.op_kind(i) == OpKind.REGISTER and Register.ES <= insn.op_register(i) <= Register.GS for i in range(min(insn.op_count, 1))) and name in ("mov", "pop"):
+    if any(
+        insn.op_kind(i) == OpKind.REGISTER and Register.ES <= insn.op_register(i) <= Register.GS
+        for i in range(min(insn.op_count, 1))
+    ) and name in ("mov", "pop"):
         return False  # loads of segment registers: tests/engine
     if name == "int" and data[-1] == 0x80:
         return False
@@ -496,8 +530,14 @@ def add(seq: Sequence, row: Row) -> bool:
     return True
 
 
-def make(rng: random.Random, layout: Layout, instructions: int, high: bool = False, rows: list[Row] | None = None,
-         longest: int = 7) -> CaseFile:
+def make(
+    rng: random.Random,
+    layout: Layout,
+    instructions: int,
+    high: bool = False,
+    rows: list[Row] | None = None,
+    longest: int = 7,
+) -> CaseFile:
     """A case file of about so many instructions."""
     every = rows or [r for r in all_rows() if r.mnemonic not in EXCLUDED]
     good = [r for r in every if r.supported]
@@ -519,7 +559,13 @@ def make(rng: random.Random, layout: Layout, instructions: int, high: bool = Fal
             if not order:
                 order = rng.sample(good, len(good))
             roll = rng.random()
-            row = order.pop() if roll < 0.6 or rows else rng.choice(bad) if bad and roll < 0.61 else rng.choice(plain)
+            row = (
+                order.pop()
+                if roll < 0.6 or rows
+                else rng.choice(bad)
+                if bad and roll < 0.61
+                else rng.choice(plain)
+            )
             if row.mnemonic.startswith(("wrfs", "wrgs")) and numbers:
                 continue
             kept = seq.snapshot()
@@ -534,7 +580,14 @@ def make(rng: random.Random, layout: Layout, instructions: int, high: bool = Fal
         total += len(numbers)
         start = base + len(code)
         code += seq.code + tail
-        cases.append(Case(start, start + len(seq.code), tuple(numbers), seq.undefined | (ARITH if seq.reads_undefined else 0)))
+        cases.append(
+            Case(
+                start,
+                start + len(seq.code),
+                tuple(numbers),
+                seq.undefined | (ARITH if seq.reads_undefined else 0),
+            )
+        )
         gpr = [seq.initial.get(r, random_value(rng)) for r in range(16)]
         flags = rng.getrandbits(12) & (ARITH | (0x400 if rng.random() < 0.3 else 0)) | 0x202
         table += struct.pack("<20Q", *(v & MASK for v in gpr), flags, start, rng.randrange(len(images)), 0)
@@ -549,8 +602,16 @@ def template(rng: random.Random, layout: Layout) -> bytes:
     return bytes(data)
 
 
-def write(rng: random.Random, layout: Layout, code: bytes, cases: list[Case], table: bytes, images: list[bytes],
-          stride: int, base: int) -> CaseFile:
+def write(
+    rng: random.Random,
+    layout: Layout,
+    code: bytes,
+    cases: list[Case],
+    table: bytes,
+    images: list[bytes],
+    stride: int,
+    base: int,
+) -> CaseFile:
     """Lay out the file: header, case table, images, templates, code."""
     bufs = [(LOW, 3), (HIGH, 3), (STACK, 3), (READONLY, 1)]
     if base == CODE_HIGH:
@@ -576,8 +637,8 @@ def write(rng: random.Random, layout: Layout, code: bytes, cases: list[Case], ta
     body += bytes(code_off - len(body)) + code
     code_len = -(-len(code) // 4096) * 4096
     body += bytes(code_off + code_len - len(body))
-    header = struct.pack("<12Q", MAGIC, len(cases), base, code_off, code_len, table_off, images_off, stride, len(bufs),
-                         FS_BASE, GS_BASE, layout.xcr0 & 0xFF)  # fmt: skip
+    where = (base, code_off, code_len, table_off, images_off, stride, len(bufs), FS_BASE, GS_BASE)
+    header = struct.pack("<12Q", MAGIC, len(cases), *where, layout.xcr0 & 0xFF)
     for entry in described:
         header += struct.pack("<4Q", *entry)
     body[: len(header)] = header

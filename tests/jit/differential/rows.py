@@ -28,10 +28,13 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(("int1",), "hypervisors disagree on the address it reports"),
     **dict.fromkeys(("iret", "iretd", "iretq", "retf"), "needs a frame; tests/engine has it"),
     **dict.fromkeys(
-        ("lss", "lfs", "lgs", "xsaves", "xsaves64", "xrstors", "xrstors64"), "loads segment registers or is privileged"
+        ("lss", "lfs", "lgs", "xsaves", "xsaves64", "xrstors", "xrstors64"),
+        "loads segment registers or is privileged",
     ),
     **dict.fromkeys(("sgdt", "sidt", "sldt", "smsw", "str"), "emulated by the kernel under UMIP"),
-    **dict.fromkeys(("uiret", "senduipi", "stui", "clui", "testui"), "depends on a mode that the test does not control"),
+    **dict.fromkeys(
+        ("uiret", "senduipi", "stui", "clui", "testui"), "depends on a mode that the test does not control"
+    ),
     **dict.fromkeys(("wrpkru", "rdpkru"), "would take away the test's own pages"),
 }
 """Mnemonics that no random sequence contains."""
@@ -77,9 +80,13 @@ def parse(row: Row, insn: Instruction) -> None:
             opcode += 2 if data[opcode + 1] in (0x38, 0x3A) and len(data) > opcode + 2 else 1
     row.lead = data[at : opcode + 1]
     rest = data[opcode + 1 :]
-    if row.memory and insn.op_count and any(
-        insn.op_kind(i) == OpKind.MEMORY for i in range(insn.op_count)
-    ) and rest and (rest[0] & 0xC7) == 0x04:
+    if (
+        row.memory
+        and insn.op_count
+        and any(insn.op_kind(i) == OpKind.MEMORY for i in range(insn.op_count))
+        and rest
+        and (rest[0] & 0xC7) == 0x04
+    ):
         row.modrm, row.tail = True, len(rest) - 2
     elif rest and rest[0] >= 0xC0 and not row.memory and uses_modrm(insn, data, opcode):
         row.modrm, row.tail = True, len(rest) - 1
@@ -154,7 +161,11 @@ def random_vector(rng: random.Random, row: Row, wild: bool) -> bytes:
 
 def random_prefix(rng: random.Random, row: Row) -> bytes:
     out = bytearray(row.prefix)
-    memory = row.memory or (row.mnemonic.rstrip("bwdq") in STRING_STEMS and not row.modrm) or row.mnemonic in ("xlatb", "maskmovdqu", "maskmovq", "vmaskmovdqu")
+    memory = (
+        row.memory
+        or (row.mnemonic.rstrip("bwdq") in STRING_STEMS and not row.modrm)
+        or row.mnemonic in ("xlatb", "maskmovdqu", "maskmovq", "vmaskmovdqu")
+    )
     if memory and rng.random() < 0.12:
         out.insert(rng.randrange(len(out) + 1), rng.choice((0x64, 0x65)))
     if memory and 0x67 not in out and rng.random() < 0.12:
@@ -163,7 +174,12 @@ def random_prefix(rng: random.Random, row: Row) -> bytes:
         out.insert(rng.randrange(len(out) + 1), rng.choice((0x2E, 0x3E, 0x26, 0x36)))
     if row.enc == "legacy" and row.memory and rng.random() < 0.1:
         out.insert(0, 0xF0)
-    if row.enc == "legacy" and row.mnemonic.rstrip("bwdq") in STRING_STEMS and not row.modrm and rng.random() < 0.6:
+    if (
+        row.enc == "legacy"
+        and row.mnemonic.rstrip("bwdq") in STRING_STEMS
+        and not row.modrm
+        and rng.random() < 0.6
+    ):
         out.insert(0, rng.choice((0xF2, 0xF3)))
     return bytes(out)
 
@@ -179,7 +195,9 @@ def encode(rng: random.Random, row: Row) -> tuple[bytes, Instruction] | None:
             reg = rng.getrandbits(3) if wild else old >> 3 & 7
             if row.memory:
                 mod, rm = rng.choice((0, 1, 1, 2)), rng.getrandbits(3)
-                if "vsib" in row.mnemonic or row.mnemonic.startswith(("vgather", "vpgather", "vscatter", "vpscatter")):
+                if "vsib" in row.mnemonic or row.mnemonic.startswith(
+                    ("vgather", "vpgather", "vscatter", "vpscatter")
+                ):
                     rm = 4
                 body = bytes([mod << 6 | reg << 3 | rm])
                 sib = rng.getrandbits(8)
@@ -193,9 +211,8 @@ def encode(rng: random.Random, row: Row) -> tuple[bytes, Instruction] | None:
                 rm = rng.getrandbits(3) if attempt < 10 else old & 7
                 body = bytes([0xC0 | reg << 3 | rm])
         tail = rng.randbytes(row.tail)
-        if row.tail:
-            if row.enc == "legacy" and row.lead[-2:] == b"\x0f\x0f":  # 3DNow: the opcode comes last
-                tail = row.data[len(row.prefix) + len(row.lead) + (2 if row.memory else 1) :][: row.tail]
+        if row.enc == "legacy" and row.lead[-2:] == b"\x0f\x0f":  # 3DNow: the opcode comes last
+            tail = row.data[len(row.prefix) + len(row.lead) + (2 if row.memory else 1) :][: row.tail]
         data = random_prefix(rng, row) + lead + body + tail
         if len(data) > 15:
             continue
