@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interpose.elf.demangle import demangle, short_name, z_decoded
 from interpose.elf.errors import ElfError
-from interpose.elf.image import Image
+from interpose.elf.image import PF_W, Image
 from interpose.elf.lines import LineTable, SourceLine
 from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
 
@@ -361,6 +361,18 @@ class Symbolizer:
         """(name, offset) of the data symbol that holds `addr`; Valgrind does not demangle these names."""
         loaded = self._object_at(addr)
         return loaded.file.data.find(addr - loaded.bias) if loaded is not None else None
+
+    def data_segment_in(self, start: int, end: int) -> tuple[int, int] | None:
+        """The part of a mapping that its object's file declares writable."""
+        loaded = self._object_at(end - 1)
+        if loaded is None or loaded.file.image is None:
+            return None
+        for segment in loaded.file.image.load_segments:
+            first = (segment.vaddr & -4096) + loaded.bias
+            last = segment.vaddr + segment.memsz + loaded.bias
+            if segment.flags & PF_W and first < end and start < last:
+                return max(first, start), min(last, end)
+        return None
 
     def section_of(self, addr: int) -> tuple[str, str] | None:
         """("Text" | "Data" | "BSS" | "GOT" | "PLT" | "GOTPLT" | "OPD", object path) of `addr`.

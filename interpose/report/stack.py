@@ -62,7 +62,7 @@ class StackOptions:
     merge_recursive: int = 0
     fullpath_after: Sequence[str] = field(default_factory=tuple)
     own_objects: frozenset[str] = frozenset()
-    """Objects of ours in the client: a replacement function shows as one frame, whatever was inlined into it."""
+    """Objects of ours in the client: a function there shows as one frame, whatever was inlined into it."""
 
 
 @dataclass(frozen=True)

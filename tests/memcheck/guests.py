@@ -5,9 +5,9 @@ A program's source says in comments how it is built and run:
     @build: compiler arguments, after those that all have
     @options: options of the tool; @DIR@ is the folder of the sources
 
-Run as a script with Valgrind installed, it stores what Valgrind reports as the expectations for machines without it:
+Run as a script with Valgrind installed, it stores what Valgrind reports, for machines without it:
 
-    python tests/memcheck/guests.py --update [names]
+    PYTHONPATH=. python tests/memcheck/guests.py --update [names]
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ def normalise(report: str) -> str:
     text = _PREFIX.sub(_prefix, report)
     text = re.sub(r"\AMemcheck, a memory error detector\n.*?^\n", "", text, count=1, flags=re.M | re.S)
     text = re.sub(r"^( +(?:at|by)) (0x[0-9A-F]+): ", _frame_address, text, flags=re.M)
-    text = re.sub(r"\((?:in \S*/vgpreload_\S+|(?:heap|strings|wide|core)_stubs\.c:\d+)\)", "(replacement)", text)
+    ours = r"(?:heap|strings|wide|core)_stubs\.c:\d+"
+    text = re.sub(rf"\((?:in \S*/vgpreload_\S+|{ours})\)", "(replacement)", text)
     text = re.sub(r"\(in (?:/\S*)?/([^/\s]+)\)", r"(in \1)", text)
     text = re.sub(r"\b(obj:|mapped file )(?:/\S*)?/", r"\1", text)
     text = re.sub(r"^(-- used_suppression: .* )/\S*/", r"\1", text, flags=re.M)

@@ -68,7 +68,7 @@ class HeapReader:
             table.allocs, table.frees, table.bytes_allocated, table.live_bytes, table.live_blocks
         )
 
-    def _table(self):  # noqa: ANN202 - a cffi structure
+    def _table(self):
         addr = self._client.symbol(lib.IP_SYM_HEAP_TABLE)
         return self._client.read_struct("struct ip_heap_table", addr) if addr else None
 
@@ -88,7 +88,7 @@ class HeapReader:
             count = min(left, _CHUNK)
             data = self._client.read(table.chunks[chunk], count * _BLOCK.size) or b""
             for addr, size, alloc, free, _, state, kind, _, _, _ in _BLOCK.iter_unpack(data):
-                if state == _LIVE or state == _QUARANTINE:
+                if state in (_LIVE, _QUARANTINE):
                     yield HeapBlock(
                         addr, size, _KINDS[kind], self.stack(alloc), self.stack(free), state == _QUARANTINE
                     )

@@ -54,9 +54,9 @@ def _store_counts(tool: Tool, slot: Any, words: Sequence[int], attribute: str) -
 def _create_block(tool: Tool, slot: Any, words: Sequence[int]) -> int:
     description = tool.supervisor.client.read_string(words[3]) or b""
     number = max(tool.space.client_blocks, default=-1) + 1
-    tool.space.client_blocks[number] = ClientBlock(
-        words[1], words[2], description.decode("utf-8", "surrogateescape"), request_stack(tool.supervisor, slot)
-    )
+    text = description.decode("utf-8", "surrogateescape")
+    stack = request_stack(tool.supervisor, slot)
+    tool.space.client_blocks[number] = ClientBlock(words[1], words[2], text, stack)
     return number
 
 

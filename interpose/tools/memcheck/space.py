@@ -1,4 +1,4 @@
-"""What is known about the client's addresses: heap, stacks, objects, mappings (for descriptions and leaks)."""
+"""What is known about the client: heap, stacks, objects, mappings (for descriptions and leaks)."""
 
 from __future__ import annotations
 
@@ -164,9 +164,20 @@ class ClientSpace:
     # -- leak search ---------------------------------------------------------------------------
 
     def regions(self) -> Iterable[tuple[int, int]]:
-        """Readable and writable ranges: constants hold no pointers to the heap."""
-        wanted = PROT_READ | PROT_WRITE
-        return [(m.lo, m.hi) for m in self._reader.mappings() if m.prot & wanted == wanted]
+        """Readable and writable ranges: constants hold no pointers to the heap.
+
+        Data made read-only after relocation may: start-up code of a static program allocates before.
+        """
+        found = []
+        for mapping in self._reader.mappings():
+            access = mapping.prot & (PROT_READ | PROT_WRITE)
+            if access == PROT_READ | PROT_WRITE:
+                found.append((mapping.lo, mapping.hi))
+            elif mapping.prot == PROT_READ and mapping.kind == "file":
+                part = self._supervisor.symbolizer.data_segment_in(mapping.lo, mapping.hi)
+                if part is not None:
+                    found.append(part)
+        return found
 
     def read(self, addr: int, length: int) -> bytes | None:
         return self._supervisor.client.read(addr, length)

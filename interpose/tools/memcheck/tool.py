@@ -10,8 +10,14 @@ from interpose.report.suppressions import CORE_ERRORS, Suppressions
 from interpose.report.text import TextSink
 from interpose.tools.base import BaseTool
 
-from .errors import DEFAULT_SUPPRESSIONS, UNDEFINED_KINDS, ErrKind, ErrorRecord, build_error
-from .errors import suppression_component
+from .errors import (
+    DEFAULT_SUPPRESSIONS,
+    UNDEFINED_KINDS,
+    ErrKind,
+    ErrorRecord,
+    build_error,
+    suppression_component,
+)
 from .loss import LeakOptions, LeakReporter
 from .reader import HeapReader
 from .space import ClientSpace

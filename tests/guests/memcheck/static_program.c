@@ -1,6 +1,6 @@
 /* A statically linked program: its own malloc and string functions are replaced too.
  * @build: -static
- * @options: --leak-check=full */
+ * @options: -q --leak-check=full */
 #include <stdlib.h>
 
 int main(void) {
