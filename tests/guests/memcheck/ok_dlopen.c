@@ -1,4 +1,5 @@
-/* No error: a library is loaded, used and unloaded, twice.
+/* No error: a library is loaded, used and unloaded, twice.  (Sizes of what the loader allocates follow the path.)
+ * @options: -q
  * @build: -ldl */
 #include <dlfcn.h>
 #include <stddef.h>
