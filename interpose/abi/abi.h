@@ -91,7 +91,8 @@ struct tstate {
   uint64_t tid_guest;     /* 0x158: small thread number, 1 = main            */
   uint64_t stack_lo;      /* 0x160: current stack region (memcheck)          */
   uint64_t stack_hi;      /* 0x168 */
-  uint64_t pad0[18];      /* to 0x200 */
+  uint64_t stack_shared;  /* 0x170: that region may hold more than one stack     */
+  uint64_t pad0[17];      /* to 0x200 */
   uint64_t vgpr[16];      /* 0x200: V bits of the GPRs                       */
   uint8_t  vflags;        /* 0x280: see above                                */
   uint8_t  pad1[7];

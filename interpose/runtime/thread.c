@@ -182,6 +182,7 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
     to->bbcount = from->bbcount;
     to->stack_lo = from->stack_lo;
     to->stack_hi = from->stack_hi;
+    to->stack_shared = from->stack_shared;
     if (!(rt.flags & IP_C_SHADOW))
         return;
     rt_memcpy(to->vgpr, from->vgpr, sizeof to->vgpr);
@@ -208,7 +209,11 @@ static void shadow_new_stack(struct tstate *child, const struct clone_request *r
         hi = sp;
     child->stack_lo = lo;
     child->stack_hi = hi;
-    rt_shadow_stack(lo, hi, sp);
+    /* Without a size it is a guess: a stack begins near the top of its mapping.
+     * Elsewhere (goroutines) the mapping holds other things too. */
+    child->stack_shared = !rq->stack_size && hi - sp > (hi - lo) / 4;
+    if (!child->stack_shared)
+        rt_shadow_stack(lo, hi, sp);
 }
 
 static void shadow_ids(const struct clone_request *rq) {

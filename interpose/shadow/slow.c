@@ -25,7 +25,7 @@ static u64 a_run(u64 addr, unsigned n) {
 /* Bytes of the current stack below the red zone: addressable to nobody. */
 static u64 dead_run(const struct tstate *ts, u64 addr, unsigned n) {
     u64 top = ts ? ts->gpr[IP_RSP] - SH_REDZONE : 0, lo, hi;
-    if (!ts || addr >= ts->stack_hi || addr + n <= ts->stack_lo || addr >= top)
+    if (!ts || ts->stack_shared || addr >= ts->stack_hi || addr + n <= ts->stack_lo || addr >= top)
         return 0;
     lo = addr < ts->stack_lo ? ts->stack_lo - addr : 0;
     hi = (top < ts->stack_hi ? top : ts->stack_hi) - addr;

@@ -57,8 +57,10 @@ void rt_stack_forget(u64 lo, u64 hi) {
     rt_unlock(&sh_stacks_lock);
 }
 
-bool rt_stack_region(u64 sp, u64 *lo, u64 *hi) {
+/* shared: only a mapping, in which the program may keep many stacks (goroutines). */
+static bool stack_region(u64 sp, u64 *lo, u64 *hi, bool *shared) {
     bool found = false;
+    *shared = false;
     rt_lock(&sh_stacks_lock);
     for (u32 i = 0; i < n_stacks; i++) {
         /* sp == hi: an empty stack; the smallest region wins (STACK_REGISTER
@@ -84,17 +86,40 @@ bool rt_stack_region(u64 sp, u64 *lo, u64 *hi) {
     *lo = seg.lo;
     *hi = seg.hi;
     heap_keep_out(sp - 1, lo, hi); /* the table joins neighbours of one kind */
+    *shared = seg.kind != RT_SEG_STACK;
+    return true;
+}
+
+bool rt_stack_region(u64 sp, u64 *lo, u64 *hi) {
+    bool shared;
+    return stack_region(sp, lo, hi, &shared);
+}
+
+static bool adopt_region(struct tstate *ts, u64 sp) {
+    u64 lo, hi;
+    bool shared;
+    if (!stack_region(sp, &lo, &hi, &shared))
+        return false;
+    ts->stack_lo = lo;
+    ts->stack_hi = hi;
+    ts->stack_shared = shared;
     return true;
 }
 
 void sh_stack_sync(struct tstate *ts) {
-    u64 sp = ts->gpr[IP_RSP], lo, hi;
-    if (sp > ts->stack_lo && sp <= ts->stack_hi)
-        return;
-    if (rt_stack_region(sp, &lo, &hi)) {
-        ts->stack_lo = lo;
-        ts->stack_hi = hi;
+    u64 sp = ts->gpr[IP_RSP];
+    if (sp <= ts->stack_lo || sp > ts->stack_hi)
+        adopt_region(ts, sp);
+}
+
+/* Where the running function's return address is, as the call stack knows; 0 if it does not. */
+static u64 return_slot(const struct tstate *ts, u64 sp) {
+    for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit; p -= sizeof(struct ip_csent)) {
+        u64 slot = ~((const struct ip_csent *)p)->not_sp;
+        if (slot >= sp)
+            return slot < ts->stack_hi ? slot : 0;
     }
+    return 0;
 }
 
 void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) {
@@ -102,19 +127,18 @@ void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) {
         return;
     u64 lo = ts->stack_lo, hi = ts->stack_hi;
     if (new_sp <= lo || new_sp > hi) { /* another stack, or one not known yet */
-        u64 nlo, nhi;
-        if (!rt_stack_region(new_sp, &nlo, &nhi))
+        if (!adopt_region(ts, new_sp))
             return;
-        ts->stack_lo = nlo;
-        ts->stack_hi = nhi;
+        lo = ts->stack_lo;
+        hi = ts->stack_hi;
         /* First sight of the stack this thread has run on all the time? */
-        if (old_sp <= nlo || old_sp > nhi)
+        if (old_sp <= lo || old_sp > hi)
             return;
-        lo = nlo;
-        hi = nhi;
     }
     if (new_sp < old_sp || new_sp - old_sp >= MAX_FRAME)
         return; /* what lies below RSP is undefined already */
+    if (ts->stack_shared && new_sp > return_slot(ts, old_sp))
+        return; /* leaves its frame: to another stack, most likely */
     u64 from = old_sp - SH_REDZONE;
     if (from < lo)
         from = lo;

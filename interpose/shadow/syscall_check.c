@@ -233,6 +233,33 @@ static void ioctl_size(u64 request, u64 *in, u64 *out) {
     }
 }
 
+enum { FUTEX_VAL = 1, FUTEX_UTIME = 2, FUTEX_UADDR2 = 4, FUTEX_VAL3 = 8 };
+
+/* futex(2): which arguments an operation has. */
+static u32 futex_uses(u64 op) {
+    static const u8 uses[14] = {
+        [0] = FUTEX_VAL | FUTEX_UTIME,                                /* WAIT            */
+        [1] = FUTEX_VAL,                                              /* WAKE            */
+        [3] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2,                 /* REQUEUE         */
+        [4] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2 | FUTEX_VAL3,    /* CMP_REQUEUE     */
+        [5] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2 | FUTEX_VAL3,    /* WAKE_OP         */
+        [6] = FUTEX_UTIME,                                            /* LOCK_PI         */
+        [9] = FUTEX_VAL | FUTEX_UTIME | FUTEX_VAL3,                   /* WAIT_BITSET     */
+        [10] = FUTEX_VAL | FUTEX_VAL3,                                /* WAKE_BITSET     */
+        [11] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2,                /* WAIT_REQUEUE_PI */
+        [12] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2 | FUTEX_VAL3,   /* CMP_REQUEUE_PI  */
+        [13] = FUTEX_UTIME,                                           /* LOCK_PI2        */
+    };
+    op &= 0x7f; /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
+    return op < sizeof uses ? uses[op] : 0;
+}
+
+/* Is utime a time, not the number of a requeue operation? */
+static bool futex_waits(u64 op) {
+    op &= 0x7f;
+    return op == 0 || op == 6 || op == 9 || op == 11 || op == 13;
+}
+
 static void special_in(struct call *c, u32 i, const char *name) {
     const u64 *a = c->args;
     switch (c->nr) {
@@ -277,6 +304,8 @@ static void special_in(struct call *c, u32 i, const char *name) {
         break;
     case __NR_futex:
         if (i == 0) writes(c, a[0], 4, name, "");
+        if (i == 3 && a[3] && futex_waits(a[1])) reads(c, a[3], 16, "timeout", "");
+        if (i == 4) writes(c, a[4], 4, "futex2", "");
         break;
     case __NR_msgsnd: reads(c, a[1], 8 + a[2], "msgp->mtext", ""); break;
     case __NR_msgrcv: writes(c, a[1], 8 + a[2], "msgp->mtext", ""); break;
@@ -356,6 +385,17 @@ static void special_out(struct call *c, u32 i, long result) {
     }
 }
 
+/* ---- Arguments in use -------------------------------------------------------------------- */
+
+static bool is_used(const struct call *c, u32 i) {
+    return c->nr != __NR_futex || i < 2 || (futex_uses(c->args[1]) >> (i - 2) & 1);
+}
+
+static bool is_narrow(const struct call *c, u32 i, u32 kind) {
+    return kind == RT_ARG_32 ||
+           (c->nr == __NR_futex && (i == 2 || i == 5 || (i == 3 && !futex_waits(c->args[1]))));
+}
+
 /* ---- Registers -------------------------------------------------------------------------- */
 
 static void check_register(struct call *c, u32 reg, bool narrow, const char *name) {
@@ -377,7 +417,8 @@ void rt_shadow_syscall_pre(struct tstate *ts, long nr, const u64 args[6]) {
     bool any = (ts->umask & 0xffff) != 0;
     for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
         const char *name = a.report[0] ? a.report : a.name;
-        if (any && !a.conditional) check_register(&c, arg_reg[i], a.kind == RT_ARG_32, a.name);
+        if (!is_used(&c, i)) continue;
+        if (any && !a.conditional) check_register(&c, arg_reg[i], is_narrow(&c, i, a.kind), a.name);
         if (a.maybe_null && !args[i]) continue;
         u64 n = rt_size_value(&a.size, args, 0);
         switch (a.kind) {
