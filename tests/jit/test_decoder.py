@@ -62,6 +62,7 @@ ACCESS = {
     OpAccess.READ_COND_WRITE: R | W,
     OpAccess.NO_MEM_ACCESS: ADDR,
 }
+NOP_WITHOUT_CET = ("rdsspd", "rdsspq")  # they leave the destination alone where shadow stacks are off
 HIGH8 = {Register.AH: 0, Register.CH: 1, Register.DH: 2, Register.BH: 3}
 FACTORY = InstructionInfoFactory()
 
@@ -203,6 +204,7 @@ def operand(native: Native, check: Any, insn: Instruction, info: Any, i: int, co
     """Compare one explicit operand."""
     out, lib, kind, access = native.insn, native.lib, insn.op_kind(i), ACCESS[info.op_access(i)]
     op, name = out.ops[i], NAMES[insn.mnemonic]
+    access |= R if name in NOP_WITHOUT_CET else 0
     if i >= out.n_ops:
         check("operands", int(out.n_ops), insn.op_count)
     elif op.kind == lib.IP_OP_MEM_IMPL:
@@ -276,6 +278,8 @@ def register_sets(check: Any, out: Any, insn: Instruction, info: Any, name: str,
         # iced lists the full register where a write clears the bits above.
         if access == W and used.access == OpAccess.WRITE and size == {"gpr": 8, "vec": 64}.get(cls):
             sets[cls + "_kill"] |= bit
+    if name in NOP_WITHOUT_CET:
+        sets["gpr_read"] |= sets["gpr_write"]
     for cls in ("gpr", "vec"):
         sets[cls + "_kill"] &= ~sets[cls + "_read"]
     if out.rep:

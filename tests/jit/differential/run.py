@@ -58,7 +58,7 @@ class Guest:
         command = [str(self.path), *words]
         if options is not None:
             command = [sys.executable, "-m", "interpose", *options, *command]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout)
+        done = subprocess.run(command, capture_output=True, timeout=timeout)
         if done.returncode:
             text = done.stderr.decode(errors="replace")
             raise RuntimeError(
