@@ -244,6 +244,8 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
     int entry = 0;
 
     if (!in->track && (flags & IP_C_FORCE_TRACK)) {
+        for (int k = 0; k < in->n_u && (in->u[k].op == U_COUNT || in->u[k].op == U_SETNR); k++)
+            if (in->u[k].op == U_SETNR) copy_uop(out, &in->u[k]); /* only the first translation has it */
         ub_add(out, U_JMP, 0)->imm = in->key | IP_KEY_TRACK;
         return;
     }
