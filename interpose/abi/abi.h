@@ -296,13 +296,15 @@ struct ip_chan {
 #define IP_C_KEEP_ALLOC_STACK 8192
 #define IP_C_NO_PARTIAL_LOADS 16384 /* --partial-loads-ok=no                 */
 #define IP_C_REALLOC_ZERO_KEEPS 32768 /* --realloc-zero-bytes-frees=no        */
+#define IP_C_ORIGINS 65536  /* --track-origins=yes                          */
 
 /* Indices of counters (racy: statistics only). */
 enum ip_counter {
   IP_N_MISSES,   /* indirect jumps that missed the fast table               */
   IP_N_EXITS,    /* other exits from translated code                        */
   IP_N_SLOW,     /* slow paths: load, store, tracking helper, stack change  */
-  IP_N_END = IP_N_SLOW + 5
+  IP_N_LIGHT = IP_N_SLOW + 5, /* slow paths answered without a full exit       */
+  IP_N_END
 };
 
 /* Indices of rt_symbols: client addresses the emitter or Python needs. */

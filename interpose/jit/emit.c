@@ -363,7 +363,7 @@ static void slow_call(struct em *m, const struct uinstr *u, int kind, uint64_t k
     int x = add_exit(m, key, kind, 0);
     w_fs_imm32(w, OFF(exit_id), 0);
     w->e->exits[x].id_off = w->e->len - 4;
-    w_jmp(w, SYM(w, IP_SYM_LOAD_SLOW));
+    w_jmp(w, SYM(w, IP_SYM_TRACK));
     w->e->exits[x].patch_off = w->e->len; /* resume here */
     (void)u;
 }
@@ -661,7 +661,7 @@ static void emit_stub(struct em *m, struct stub *s) {
             w_fs(w, FS_STORE, t, OFF(acc_addr));
             w_fs(w, FS_LOAD, t, SLOT(t));
         }
-        id_and_jump(m, x, s->exit_kind == IP_XS_STORE ? IP_SYM_STORE_SLOW : IP_SYM_LOAD_SLOW);
+        id_and_jump(m, x, s->exit_kind == IP_XS_STORE ? IP_SYM_STORE_SLOW : IP_SYM_TRACK);
         e->exits[x].patch_off = s->resume;
         if (s->via_t) {
             /* The address temporary did not survive: make it again. */
@@ -683,7 +683,7 @@ static void emit_stub(struct em *m, struct stub *s) {
         int x = add_exit(m, (uint64_t)insn, IP_XS_TRACK, s->size);
         point(m, insn, s->spilled, 0);
         unspill_all(w, s->spilled);
-        id_and_jump(m, x, IP_SYM_LOAD_SLOW);
+        id_and_jump(m, x, IP_SYM_TRACK);
         e->exits[x].patch_off = s->resume;
         break;
     }

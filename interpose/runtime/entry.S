@@ -140,6 +140,71 @@ rt_resume:
         call    rt_signal_step
 1:      LOAD_GUEST rt_resume_jump
 
+/* The frequent slow paths (shadow/fast.c): only what C may change is restored.
+ * Not for the dispatcher's eyes: no gate, no delivery; a pending signal or a
+ * set direction flag takes the long way out. */
+        .p2align 4
+        .globl  rt_light_stub
+rt_light_stub:
+        mov     %rax, %fs:0x00
+        mov     %rcx, %fs:0x08
+        mov     %rdx, %fs:0x10
+        mov     %rbx, %fs:0x18
+        mov     %rsp, %fs:0x20
+        mov     %rbp, %fs:0x28
+        mov     %rsi, %fs:0x30
+        mov     %rdi, %fs:0x38
+        mov     %r8,  %fs:0x40
+        mov     %r9,  %fs:0x48
+        mov     %r10, %fs:0x50
+        mov     %r11, %fs:0x58
+        mov     %r12, %fs:0x60
+        mov     %r13, %fs:0x68
+        mov     %r14, %fs:0x70
+        mov     %r15, %fs:0x78
+        mov     %fs:TS_RT_SP, %rsp
+        pushfq
+        popq    %fs:TS_RFLAGS
+        cld
+        mov     %fs:TS_SELF, %rdi
+        call    rt_light
+        test    %eax, %eax
+        je      light_no
+        testl   $0x40400, %fs:TS_RFLAGS /* AC, DF */
+        jne     rt_resume_any
+        cmpl    $0, %fs:TS_PENDING
+        jne     rt_resume_any
+        mov     %fs:TS_RFLAGS, %eax
+        mov     %eax, %ecx
+        shr     $11, %ecx
+        and     $1, %ecx
+        mov     %al, %ah
+        mov     %cl, %al
+        add     $0x7f, %al              /* OF */
+        sahf
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x30, %rsi
+        mov     %fs:0x38, %rdi
+        mov     %fs:0x40, %r8
+        mov     %fs:0x48, %r9
+        mov     %fs:0x50, %r10
+        mov     %fs:0x58, %r11
+        mov     %fs:0x20, %rsp
+        jmp     *%fs:TS_TARGET
+light_no:
+        /* rt_slow is entered as if nothing had happened; all is in the state. */
+        movl    $1, %fs:TS_IN_RUNTIME
+        mov     %fs:TS_SELF, %rdi
+        xor     %ebp, %ebp
+        call    rt_slow
+        mov     %fs:TS_SELF, %rdi
+        test    %eax, %eax
+        jne     rt_enter
+rt_resume_any:
+        jmp     rt_resume
+
 /* A store met V != 0.  The common case is the first store to fresh memory:
  * addressable, so its bytes become defined (the clean translation stores
  * defined values only).  Everything else goes to C.  Registers are the guest's,
@@ -248,6 +313,17 @@ rt_cs_sync_stub:
         mov     %fs:TS_TMP2, %rsp
         jmp     *%fs:TS_RESUME
 rt_asm_end:
+
+/* u32 rt_a_word(u64 a): the A bits at a; where there are none, all ones. */
+        .globl  rt_a_word, rt_a_word_insn, rt_a_word_fault
+        .p2align 4
+rt_a_word:
+rt_a_word_insn:
+        mov     (%rdi), %eax
+        ret
+rt_a_word_fault:
+        mov     $-1, %eax
+        ret
 
 /* rt_save_vec(struct tstate *ts): zmm0..31 (or what the CPU has) to vecsave.
  * esi: 2 = AVX-512, 1 = AVX, 0 = SSE. */

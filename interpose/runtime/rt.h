@@ -126,6 +126,8 @@ void rt_enter(struct tstate *ts) RT_NORETURN;
 void rt_run(struct tstate *ts) RT_NORETURN;
 /* Forget fast-table entries (all of them). */
 void rt_flush_fast(void);
+/* Host address of the translation of key if it exists, else 0. */
+u32 rt_find_translation(u64 key);
 /* Find the block that contains a host pc in the code cache; NULL if none. */
 const struct ip_block *rt_block_of(u64 host);
 /* The precise-state point that governs host address; NULL if none. */

@@ -184,7 +184,8 @@ void sig_xsave(void *area, u64 features);
 void sig_xrstor(const void *area, u64 features);
 long sig_clone_call(u64 nr, const u64 args[6], struct tstate *child);
 extern char rt_kernel_abort[];                                          /* syscall_asm.S */
-extern char rt_store_a_test[], rt_store_c[];                                /* entry.S */
+extern char rt_store_a_test[], rt_store_c[];
+extern char rt_a_word_insn[], rt_a_word_fault[]; /* entry.S: A bits that may not be there */                                /* entry.S */
 extern char rt_asm_begin[], rt_asm_end[], rt_enter_begin[], rt_enter_end[], rt_enter_restart[]; /* entry.S */
 
 /* ---- thread.c -------------------------------------------------------------------- */

@@ -210,6 +210,10 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
         mc->ip = (u64)rt_store_c;
         return;
     }
+    if (memory && mc->ip == (u64)rt_a_word_insn) {
+        mc->ip = (u64)rt_a_word_fault;
+        return;
+    }
     if (memory && th->fault_resume) {
         mc->ip = th->fault_resume;
         th->fault_resume = 0;

@@ -1,0 +1,264 @@
+/* The frequent slow paths, answered without the full exit: moves of undefined
+ * data in tracking translations, loads that turn to tracking, RSP going up by
+ * much.  entry.S (rt_light_stub) has stored the guest's registers; it restores
+ * only those that C may change, so nothing here may alter them in the state.
+ * Whatever needs a report, a lock or patience is left to rt_slow: return 0.
+ */
+#include "shadow.h"
+#include "x86_mnem.h"
+
+#define MAX_GIVE_BACK 65536
+
+u32 rt_a_word(u64 a_byte); /* entry.S: all ones where there are no A bits */
+int rt_light(struct tstate *ts);
+
+static bool addressable(const struct tstate *ts, u64 addr, u32 n) {
+    if (addr >= ts->stack_lo && addr < ts->stack_hi)
+        return !ts->stack_shared && addr + SH_REDZONE >= ts->gpr[IP_RSP] && addr + n <= ts->stack_hi;
+    u32 mask = n >= 25 ? 0 : (1u << n) - 1;
+    if (n == 32) /* two halves: a word holds 32 bits, less the offset in its byte */
+        return !(rt_a_word(sh_a(addr)) & 0xffffu << (addr & 7)) &&
+               !(rt_a_word(sh_a(addr + 16)) & 0xffffu << (addr & 7));
+    return mask && !(rt_a_word(sh_a(addr)) & mask << (addr & 7));
+}
+
+static void set_umask(struct tstate *ts, u32 bit, bool on) {
+    u64 m = 1ull << bit;
+    ts->umask = on ? ts->umask | m : ts->umask & ~m;
+}
+
+static void set_gpr(struct tstate *ts, u32 r, u64 v) {
+    ts->vgpr[r] = v;
+    set_umask(ts, IP_U_GPR0 + r, v != 0);
+}
+
+/* Address of the ModRM operand; its registers must be defined. */
+static bool address(const struct tstate *ts, const struct ip_insn *in, u64 *out) {
+    const struct ip_mem *m = &in->mem;
+    if (m->seg || m->addr32 || m->vsib || (ts->umask & in->addr_read)) return false;
+    if (m->base == IP_REG_RIP) {
+        *out = m->rip_target;
+        return true;
+    }
+    u64 a = (u64)m->disp;
+    if (m->base < 16) a += ts->gpr[m->base];
+    if (m->index < 16) a += ts->gpr[m->index] * m->scale;
+    *out = a;
+    return true;
+}
+
+struct vbits { u64 w[4]; };
+
+/* V bits of memory; what is addressable has them. */
+static bool load(const struct tstate *ts, const struct ip_insn *in, u32 n, struct vbits *v) {
+    u64 at;
+    if (!address(ts, in, &at) || !addressable(ts, at, n)) return false;
+    u64 p = sh_v(at);
+    v->w[0] = v->w[1] = v->w[2] = v->w[3] = 0;
+    switch (n) {
+    case 1: v->w[0] = *(const u8 *)p; break;
+    case 2: v->w[0] = *(const u16 *)p; break;
+    case 4: v->w[0] = *(const u32 *)p; break;
+    case 8:
+    case 16:
+    case 32:
+        for (u32 i = 0; i < n / 8; i++) v->w[i] = ((const u64 *)p)[i];
+        break;
+    default: return false;
+    }
+    return true;
+}
+
+static bool store(const struct tstate *ts, const struct ip_insn *in, u32 n, const struct vbits *v) {
+    u64 at;
+    if (!address(ts, in, &at) || !addressable(ts, at, n)) return false;
+    u64 p = sh_v(at);
+    switch (n) {
+    case 1: *(u8 *)p = (u8)v->w[0]; return true;
+    case 2: *(u16 *)p = (u16)v->w[0]; return true;
+    case 4: *(u32 *)p = (u32)v->w[0]; return true;
+    case 8:
+    case 16:
+    case 32:
+        for (u32 i = 0; i < n / 8; i++) ((u64 *)p)[i] = v->w[i];
+        return true;
+    default: return false;
+    }
+}
+
+static u64 low(u64 v, u32 n) { return n >= 8 ? v : v & ((1ull << 8 * n) - 1); }
+
+/* ---- Moves ------------------------------------------------------------------------- */
+
+static bool move_gpr(struct tstate *ts, const struct ip_insn *in) {
+    const struct ip_operand *d = &in->ops[0], *s = &in->ops[1];
+    struct vbits v = {{0}};
+    if (d->high8 || s->high8) return false;
+    if (s->kind == IP_OP_MEM) {
+        if (d->kind != IP_OP_GPR || d->size < 4 || !load(ts, in, s->size, &v)) return false;
+    } else if (s->kind == IP_OP_GPR) {
+        v.w[0] = low(ts->vgpr[s->reg], s->size);
+    } else if (s->kind != IP_OP_IMM) {
+        return false;
+    }
+    if (d->kind == IP_OP_MEM) return store(ts, in, d->size, &v);
+    if (d->kind != IP_OP_GPR || d->size < 4) return false;
+    set_gpr(ts, d->reg, v.w[0]);
+    return true;
+}
+
+static bool extend_gpr(struct tstate *ts, const struct ip_insn *in, bool sign) {
+    const struct ip_operand *d = &in->ops[0], *s = &in->ops[1];
+    struct vbits v = {{0}};
+    if (d->kind != IP_OP_GPR || d->size < 4 || s->high8) return false;
+    if (s->kind == IP_OP_MEM) {
+        if (!load(ts, in, s->size, &v)) return false;
+    } else if (s->kind == IP_OP_GPR) {
+        v.w[0] = low(ts->vgpr[s->reg], s->size);
+    } else {
+        return false;
+    }
+    if (sign && s->size < 8 && v.w[0] >> (8 * s->size - 1)) v.w[0] |= ~0ull << 8 * s->size;
+    set_gpr(ts, d->reg, low(v.w[0], d->size));
+    return true;
+}
+
+static u64 *vec(struct tstate *ts, u32 r) { return (u64 *)(void *)&ts->vvec[64 * r]; }
+
+/* n bytes of v into a vector register; clear: bytes up to which zero follows. */
+static void set_vec(struct tstate *ts, u32 r, const struct vbits *v, u32 n, u32 clear) {
+    u64 *p = vec(ts, r), any = 0;
+    for (u32 i = 0; i < n / 8; i++) p[i] = v->w[i];
+    for (u32 i = n / 8; i < clear / 8; i++) p[i] = 0;
+    for (u32 i = 0; i < 8; i++) any |= p[i];
+    set_umask(ts, IP_U_VEC0 + r, any != 0);
+}
+
+static bool move_vec(struct tstate *ts, const struct ip_insn *in) {
+    const struct ip_operand *d = &in->ops[0], *s = &in->ops[1];
+    u32 n = d->kind == IP_OP_MEM ? d->size : s->size;
+    struct vbits v;
+    if (in->n_ops != 2 || in->evex_k || (n != 16 && n != 32)) return false;
+    if (s->kind == IP_OP_MEM) {
+        if (!load(ts, in, n, &v)) return false;
+    } else if (s->kind == IP_OP_VEC) {
+        const u64 *p = vec(ts, s->reg);
+        for (u32 i = 0; i < 4; i++) v.w[i] = p[i];
+    } else {
+        return false;
+    }
+    if (d->kind == IP_OP_MEM) return store(ts, in, n, &v);
+    if (d->kind != IP_OP_VEC) return false;
+    set_vec(ts, d->reg, &v, n, in->enc == IP_ENC_LEGACY ? n : 64);
+    return true;
+}
+
+/* movd, movq between vector registers, memory and general registers. */
+static bool move_low(struct tstate *ts, const struct ip_insn *in) {
+    const struct ip_operand *d = &in->ops[0], *s = &in->ops[1];
+    u32 n = in->mnem == IP_MN_MOVD || in->mnem == IP_MN_VMOVD ? 4 : 8;
+    struct vbits v = {{0}};
+    if (in->n_ops != 2) return false;
+    if (s->kind == IP_OP_MEM) {
+        if (!load(ts, in, n, &v)) return false;
+    } else if (s->kind == IP_OP_VEC) {
+        v.w[0] = low(vec(ts, s->reg)[0], n);
+    } else if (s->kind == IP_OP_GPR) {
+        v.w[0] = low(ts->vgpr[s->reg], n);
+    } else {
+        return false;
+    }
+    if (d->kind == IP_OP_MEM) return store(ts, in, n, &v);
+    if (d->kind == IP_OP_VEC) {
+        set_vec(ts, d->reg, &v, 8, in->enc == IP_ENC_LEGACY ? 16 : 64);
+        return true;
+    }
+    if (d->kind != IP_OP_GPR) return false;
+    set_gpr(ts, d->reg, v.w[0]);
+    return true;
+}
+
+static bool push(struct tstate *ts, const struct ip_insn *in) {
+    if (in->ops[0].kind != IP_OP_GPR || in->opsize == 2 || (ts->umask >> IP_RSP & 1)) return false;
+    if (!addressable(ts, ts->gpr[IP_RSP] - 8, 8)) return false;
+    *(u64 *)sh_v(ts->gpr[IP_RSP] - 8) = ts->vgpr[in->ops[0].reg];
+    return true;
+}
+
+/* What the stack gives back is marked by the translation. */
+static bool pop(struct tstate *ts, const struct ip_insn *in) {
+    u64 sp = ts->gpr[IP_RSP];
+    if (in->ops[0].kind != IP_OP_GPR || in->opsize == 2 || in->ops[0].reg == IP_RSP) return false;
+    if ((ts->umask >> IP_RSP & 1) || !addressable(ts, sp, 8)) return false;
+    set_gpr(ts, in->ops[0].reg, *(const u64 *)sh_v(sp));
+    return true;
+}
+
+static bool track(struct tstate *ts, const struct ip_insn *in) {
+    switch (in->mnem) {
+    case IP_MN_MOV: return move_gpr(ts, in);
+    case IP_MN_MOVZX: return extend_gpr(ts, in, false);
+    case IP_MN_MOVSX:
+    case IP_MN_MOVSXD: return extend_gpr(ts, in, true);
+    case IP_MN_PUSH: return push(ts, in);
+    case IP_MN_POP: return pop(ts, in);
+    case IP_MN_MOVUPS:
+    case IP_MN_MOVUPD:
+    case IP_MN_MOVAPS:
+    case IP_MN_MOVAPD:
+    case IP_MN_MOVDQU:
+    case IP_MN_MOVDQA:
+    case IP_MN_VMOVUPS:
+    case IP_MN_VMOVUPD:
+    case IP_MN_VMOVAPS:
+    case IP_MN_VMOVAPD:
+    case IP_MN_VMOVDQU:
+    case IP_MN_VMOVDQA: return move_vec(ts, in);
+    case IP_MN_MOVD:
+    case IP_MN_MOVQ:
+    case IP_MN_VMOVD:
+    case IP_MN_VMOVQ: return !in->mmx && move_low(ts, in);
+    default: return false;
+    }
+}
+
+/* ---- RSP, loads --------------------------------------------------------------------------- */
+
+static bool give_back(struct tstate *ts) {
+    u64 old = ts->tmp[0], now = ts->gpr[IP_RSP];
+    if (ts->stack_shared || now <= ts->stack_lo || now > ts->stack_hi || old <= ts->stack_lo ||
+        old > ts->stack_hi)
+        return false;
+    if (now <= old) return true;
+    if (now - old > MAX_GIVE_BACK || old - SH_REDZONE < ts->stack_lo) return false;
+    u64 p = sh_v(old - SH_REDZONE), end = sh_v(now);
+    for (; p + 8 <= end; p += 8) *(u64 *)p = ~0ull;
+    for (; p < end; p++) *(u8 *)p = 0xff;
+    return true;
+}
+
+/* Undefined and plainly addressable: on in the tracking translation, if it is there. */
+static bool turn_to_tracking(struct tstate *ts, const struct ip_exit *x) {
+    u64 addr = ts->acc_addr;
+    u32 n = x->kind_aux >> 8, host;
+    if (!(rt.flags & IP_C_UNDEF) || n > 32 || !addressable(ts, addr, n)) return false;
+    host = rt_find_translation(x->key | IP_KEY_TRACK | IP_KEY_NOREDIR);
+    if (!host) return false;
+    ts->target = host;
+    return true;
+}
+
+int rt_light(struct tstate *ts) {
+    const struct ip_exit *x =
+        (const struct ip_exit *)(IP_META_BASE + (u64)IP_META_EXITS) + ts->exit_id;
+    ts->target = x->patch;
+    bool done;
+    switch (x->kind_aux & 0xff) {
+    case IP_XS_TRACK: done = track(ts, (const struct ip_insn *)x->key); break;
+    case IP_XS_SPCHG: done = give_back(ts); break;
+    case IP_XS_LOAD: done = turn_to_tracking(ts, x); break;
+    default: return 0;
+    }
+    if (done) rt.chan->counters[IP_N_LIGHT]++;
+    return done;
+}
