@@ -26,6 +26,10 @@
 #define IP_CHAN_BASE   0x74000000   /* channel, shared rw                   */
 #define IP_FAST_BASE   0x78000000   /* fast lookup table, client private rw */
 #define IP_FAST_BITS   16           /* entries = 1 << bits, 8 bytes each    */
+#define IP_ENTRY_CHECK 32           /* bytes before the entry of a block with
+                                       key below 2 GiB: entries of the table
+                                       lead there, guest pc in RCX, RCX and RDX
+                                       in their slots                       */
 #define IP_LOW_END     0x80000000
 #define IP_CLIENT_LO   0x0000001000000000 /* heap, stacks, anonymous maps   */
 #define IP_CLIENT_END  0x0000100000000000 /* 16 TiB client limit            */
@@ -310,7 +314,7 @@ enum ip_counter {
 /* Indices of rt_symbols: client addresses the emitter or Python needs. */
 enum ip_sym {
   IP_SYM_EXIT,           /* jump here with tstate.exit_id set                 */
-  IP_SYM_INDIRECT_MISS,  /* jump here: guest pc in tstate.pc, regs restored   */
+  IP_SYM_INDIRECT_MISS,  /* jump here: guest pc in RCX, RCX and RDX in slots  */
   IP_SYM_LOAD_SLOW,      /* see entry.S                                       */
   IP_SYM_STORE_SLOW,
   IP_SYM_STACK_GROW,     /* RSP changed by an unknown amount                  */

@@ -89,7 +89,7 @@ static void address_temp(struct alloc *a, struct uinstr *u, const struct ublock 
     for (int j = k + 1; j < b->n_u && b->u[j].insn == u->insn; j++)
         if (b->u[j].op == U_JMPI || b->u[j].op == U_CALLI) guest = b->u[j].op;
     if (guest != U_INSN) {
-        spill(a, IP_RAX, u); /* the emitter wants the target in RAX anyway */
+        spill(a, IP_RAX, u); /* all others are restored before a jump */
         u->t0 = IP_RAX;
     } else {
         u->t0 = (uint8_t)take(a, avoid, u->dead, 0, u, true);

@@ -21,7 +21,7 @@ void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block) {
     r->linked = block + 1;
     r->next_in = t->brec[block].incoming;
     t->brec[block].incoming = x;
-    tt_patch_rel32(t, t->exits[x].patch, t->blocks[block].host);
+    tt_patch_rel32(t, t->exits[x].patch, t->brec[block].entry);
     t->stats.chained++;
 }
 

@@ -259,34 +259,28 @@ static void check_mask(struct em *m, const struct uinstr *u, const struct slow_s
 
 /* ---- Control flow --------------------------------------------------------------- */
 
-/* Guest pc in RAX; RAX, RCX and RDX saved in their slots.  One entry of the
- * fast table is (-pc, host): sign extension of -pc makes the compare exact for
- * any 64-bit pc (guest code above 2 GiB is never entered there). */
+/* Guest pc in RCX; RCX and RDX saved in their slots.  The entry of the table
+ * is the place before a block where its own pc is compared (check_entry), or
+ * rt_miss_stub. */
 static void indirect(struct em *m, int insn) {
     struct writer *w = &m->w;
-    point(m, insn, 7, IP_PF_COMMITTED);
-    wn(w, "\x0f\xb7\xc8", 3);                     /* movzx ecx, ax             */
-    wn(w, "\x48\x8b\x14\xcd", 4);                 /* mov rdx, [rcx*8 + FAST]   */
+    point(m, insn, 6, IP_PF_COMMITTED);
+    wn(w, "\x0f\xb7\xd1", 3);                     /* movzx edx, cx             */
+    wn(w, "\xff\x24\xd5", 3);                     /* jmp [rdx*8 + FAST]        */
     w4(w, IP_FAST_BASE);
-    wn(w, "\x48\x63\xca", 3);                     /* movsxd rcx, edx           */
-    wn(w, "\x48\x8d\x0c\x01", 4);                 /* lea rcx, [rcx + rax]      */
-    wn(w, "\xe3\x05", 2);                         /* jrcxz hit                 */
-    struct stub *s = add_stub(m, ST_MISS);
-    s->insn = (int16_t)insn;
-    to_stub(m, s, -1);
-    if (m->bmi2) {
-        wn(w, "\xc4\xe3\xfb\xf0\xd2\x20", 6);     /* rorx rdx, rdx, 32         */
-        wn(w, "\x89\xd2", 2);                     /* mov edx, edx              */
-    } else {
-        w_fs(w, FS_STORE, IP_RDX, OFF(target));
-        w_fs32(w, FS_LOAD, IP_RDX, OFF(target) + 4);
-    }
-    w_fs(w, FS_STORE, IP_RDX, OFF(target));
-    w_fs(w, FS_LOAD, IP_RAX, SLOT(IP_RAX));
+}
+
+/* Where indirect jumps arrive: on if RCX is this block's pc (no flags touched;
+ * guest code above 2 GiB is never entered here).  IP_ENTRY_CHECK bytes. */
+static void check_entry(struct em *m) {
+    struct writer *w = &m->w;
+    point(m, 0, 6, IP_PF_COMMITTED);
+    wn(w, "\x48\x8d\x89", 3);                     /* lea rcx, [rcx - pc]       */
+    w4(w, -(uint32_t)w->b->key);
+    wn(w, "\xe3\x05", 2);                         /* jrcxz over the jmp        */
+    to_stub(m, add_stub(m, ST_MISS), -1);
     w_fs(w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
     w_fs(w, FS_LOAD, IP_RDX, SLOT(IP_RDX));
-    wn(w, "\x64\xff\x24\x25", 4);                 /* jmp fs:[target]           */
-    w4(w, OFF(target));
 }
 
 static void push_return(struct em *m, uint64_t pc) {
@@ -307,46 +301,58 @@ static void emit_ret(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
     struct uaddr top = {IP_RSP, IP_REG_NONE, 1, 0, 0, 0};
     unsigned bytes = 8 + (unsigned)u->imm;
-    w_fs(w, FS_STORE, IP_RAX, SLOT(IP_RAX));
     w_fs(w, FS_STORE, IP_RCX, SLOT(IP_RCX));
     w_fs(w, FS_STORE, IP_RDX, SLOT(IP_RDX));
-    point(m, u->insn, 7, IP_PF_GUEST);
-    w_load(w, IP_RAX, &top);
-    point(m, u->insn, 7, IP_PF_COMMITTED);
-    if (m->shadow) sh_fill(w, &top, bytes <= 256 ? bytes : 8, 0xff);
-    if (m->callstack) {
-        w_fs(w, FS_LOAD, IP_RDX, OFF(cs_top));
-        wn(w, "\x48\x8b\x4a\x08", 4);             /* mov rcx, [rdx+8]          */
-        wn(w, "\x48\x8d\x4c\x21\x01", 5);         /* lea rcx, [rcx+rsp+1]      */
-        wn(w, "\xe3\x05", 2);
-        struct stub *s = add_stub(m, ST_CSYNC);
-        s->insn = u->insn;
-        to_stub(m, s, -1);
-        wn(w, "\x48\x8d\x52\xf0", 4);             /* lea rdx, [rdx-16]         */
-        w_fs(w, FS_STORE, IP_RDX, OFF(cs_top));
-        s->resume = w->e->len;
+    if (!m->shadow && !m->callstack) {
+        point(m, u->insn, 6, IP_PF_GUEST);
+        w1(w, 0x59);                              /* pop rcx                   */
+        bytes -= 8;
+    } else {
+        w_fs(w, FS_STORE, IP_RAX, SLOT(IP_RAX));
+        point(m, u->insn, 7, IP_PF_GUEST);
+        w_load(w, IP_RAX, &top);
+        point(m, u->insn, 7, IP_PF_COMMITTED);
+        if (m->shadow) sh_fill(w, &top, bytes <= 256 ? bytes : 8, 0xff);
+        if (m->callstack) {
+            w_fs(w, FS_LOAD, IP_RDX, OFF(cs_top));
+            wn(w, "\x48\x8b\x4a\x08", 4);         /* mov rcx, [rdx+8]          */
+            wn(w, "\x48\x8d\x4c\x21\x01", 5);     /* lea rcx, [rcx+rsp+1]      */
+            wn(w, "\xe3\x05", 2);
+            struct stub *s = add_stub(m, ST_CSYNC);
+            s->insn = u->insn;
+            to_stub(m, s, -1);
+            wn(w, "\x48\x8d\x52\xf0", 4);         /* lea rdx, [rdx-16]         */
+            w_fs(w, FS_STORE, IP_RDX, OFF(cs_top));
+            s->resume = w->e->len;
+        }
+        w_mov_rr(w, IP_RCX, IP_RAX);
+        w_fs(w, FS_LOAD, IP_RAX, SLOT(IP_RAX));
     }
-    wn(w, "\x48\x8d\xa4\x24", 4);                 /* lea rsp, [rsp+bytes]      */
-    w4(w, bytes);
+    point(m, u->insn, 6, IP_PF_COMMITTED);
+    if (bytes) {
+        wn(w, "\x48\x8d\xa4\x24", 4);             /* lea rsp, [rsp+bytes]      */
+        w4(w, bytes);
+    }
     indirect(m, u->insn);
 }
 
+/* RAX is in its slot and holds the operand's address if via_t. */
 static void emit_jmpi(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
     const struct ip_insn *in = &m->w.b->insn[u->insn];
-    if (!u->via_t) w_fs(w, FS_STORE, IP_RAX, SLOT(IP_RAX));
-    point(m, u->insn, 1, IP_PF_GUEST);
-    if (in->mem.present)
-        w_load(w, IP_RAX, &u->m);
-    else if (u->reg != IP_RAX)
-        w_mov_rr(w, IP_RAX, u->reg);
-    if (u->op == U_CALLI) {
-        point(m, u->insn, 1, IP_PF_GUEST);
-        push_return(m, u->set);
-    }
-    point(m, u->insn, 1, IP_PF_COMMITTED);
+    unsigned saved = 6 | (u->via_t ? 1u : 0);
     w_fs(w, FS_STORE, IP_RCX, SLOT(IP_RCX));
     w_fs(w, FS_STORE, IP_RDX, SLOT(IP_RDX));
+    point(m, u->insn, (uint16_t)saved, IP_PF_GUEST);
+    if (in->mem.present)
+        w_load(w, IP_RCX, &u->m);
+    else if (u->reg != IP_RCX)
+        w_mov_rr(w, IP_RCX, u->reg);
+    if (u->via_t) w_fs(w, FS_LOAD, IP_RAX, SLOT(IP_RAX));
+    if (u->op == U_CALLI) {
+        point(m, u->insn, (uint16_t)saved, IP_PF_GUEST);
+        push_return(m, u->set);
+    }
     indirect(m, u->insn);
 }
 
@@ -688,10 +694,9 @@ static void emit_stub(struct em *m, struct stub *s) {
         break;
     }
     case ST_MISS:
-        w_fs(w, FS_STORE, IP_RAX, OFF(pc));
-        w_fs(w, FS_LOAD, IP_RAX, SLOT(IP_RAX));
-        w_fs(w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
-        w_fs(w, FS_LOAD, IP_RDX, SLOT(IP_RDX));
+        point(m, 0, 6, IP_PF_COMMITTED);
+        wn(w, "\x48\x8d\x89", 3);                 /* lea rcx, [rcx + pc]       */
+        w4(w, (uint32_t)w->b->key);
         w_jmp(w, SYM(w, IP_SYM_INDIRECT_MISS));
         break;
     case ST_CSYNC:
@@ -720,6 +725,8 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     e->host = host;
     e->n_exits = e->n_points = 0;
     e->overflow = false;
+    if (b->key < 0x80000000ull) check_entry(&m);
+    e->entry = e->len;
     for (int k = 0; k < b->n_u && !e->overflow; k++) {
         const struct uinstr *u = &b->u[k];
         if (u->insn != m.cur_insn && !u->need_flags_saved) {

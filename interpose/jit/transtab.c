@@ -262,6 +262,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     blk->state = 1;
     struct brec *r = &t->brec[block];
     memset(r, 0, sizeof *r);
+    r->entry = e->host + e->entry;
     r->first_exit = first_exit;
     r->n_exits = (uint32_t)e->n_exits;
     m->n_exits += (uint32_t)e->n_exits;
@@ -325,7 +326,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
         r->pages[i] = b->pages[i];
         page_add_block(t, b->pages[i], block);
     }
-    tt_insert(t, key, t->blocks[block].host, block);
+    tt_insert(t, key, t->brec[block].entry, block);
     return (int)block;
 }
 
@@ -393,9 +394,9 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
         block = finish(t, canon, (uint32_t)made);
         t->cycles += __rdtsc() - began;
     }
-    if (canon != key && !(key & IP_KEY_ONE)) tt_insert(t, key, t->blocks[block].host, block);
+    if (canon != key && !(key & IP_KEY_ONE)) tt_insert(t, key, t->brec[block].entry, block);
     if (exit_id && exit_id < t->meta->n_exits && !(canon & IP_KEY_ONE)) tt_link_exit(t, exit_id, block);
-    return t->blocks[block].host;
+    return t->brec[block].entry;
 }
 
 /* ---- Whole flush, tables ---------------------------------------------------------------------- */

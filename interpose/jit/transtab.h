@@ -22,6 +22,7 @@ struct xrec {               /* private part of an exit                          
 struct brec {               /* private part of a block                          */
     uint32_t first_exit, n_exits;
     uint32_t incoming;      /* first exit linked to it, 0 none                  */
+    uint32_t entry;         /* client address that exits lead to                */
     uint8_t n_pages;
     uint64_t pages[8];
 };

@@ -173,6 +173,8 @@ struct emit_exit {
 struct emitted {
     uint8_t code[EM_MAX_CODE + 256];
     uint32_t len, host;
+    uint32_t entry;       /* offset of the block proper; before it, where indirect
+                             jumps arrive                                      */
     int n_exits, n_points;
     bool overflow;
     struct emit_exit exits[EM_MAX_EXITS];

@@ -90,9 +90,13 @@ rt_asm_begin:
         jmp     *%fs:TS_TARGET
 .endm
 
-/* A look-up in line missed: guest pc in tstate.pc, registers restored. */
+/* A look-up in line missed: guest pc in RCX, the guest's RCX and RDX in their
+ * slots.  Empty entries of the table lead here too. */
         .p2align 4
 rt_miss_stub:
+        mov     %rcx, %fs:TS_PC
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
         movl    $0xffffffff, %fs:TS_EXIT_ID
         /* fall through */
 

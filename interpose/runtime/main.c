@@ -61,7 +61,7 @@ void rt_main(u64 *sp) {
     rt.flags = rt.chan->config_flags;
     rt.pid = (u32)sys0(__NR_getpid);
     rt.chan->client_pid = rt.pid;
-    ((u64 *)IP_FAST_BASE)[0] = 1;
+    rt_flush_fast();
 
     u64 *sym = rt.chan->rt_symbols;
     sym[IP_SYM_INDIRECT_MISS] = (u64)rt_miss_stub;
