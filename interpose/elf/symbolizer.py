@@ -357,6 +357,12 @@ class Symbolizer:
         name = self._plain(z_decoded(place.name)) if place is not None else None
         return name, *(where if where is not None else (None, None))
 
+    def function_address(self, addr: int) -> int | None:
+        """Where the function that holds `addr` begins."""
+        loaded = self._object_at(addr)
+        place = loaded.file.code.find(addr - loaded.bias) if loaded is not None else None
+        return addr - place.offset if place is not None else None
+
     def describe_data(self, addr: int) -> Place | None:
         """(name, offset) of the data symbol that holds `addr`; Valgrind does not demangle these names."""
         loaded = self._object_at(addr)

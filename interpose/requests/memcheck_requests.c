@@ -2,7 +2,7 @@
  * answers by itself (client-requests.md sections 3 and 4). */
 #include "heap.h"
 #include "rt.h"
-#include "shadow.h"
+#include "origin.h"
 
 #define MC_BASE 0x4D430000u
 enum { RQ_COUNT_ERRORS = 0x1201, RQ_MALLOCLIKE = 0x1301, RQ_FREELIKE = 0x1302, RQ_RESIZE = 0x130b };
@@ -13,6 +13,7 @@ bool rt_tool_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result
 static void check_error(struct tstate *ts, int kind, u64 addr) {
     struct ip_error *e = rt_error_begin(ts, kind);
     e->addr = addr;
+    if (kind == IP_E_CHECK_UNDEF) e->otag = origin_of_memory(ts, addr);
     rt_error_end(ts, e);
 }
 
@@ -87,6 +88,7 @@ bool rt_tool_request(struct tstate *ts, u64 code, const u64 a[5], u64 *result) {
     case MC_BASE + IP_MC_MAKE_MEM_DEFINED: {
         static const int state[3] = {RT_SH_NOACCESS, RT_SH_UNDEFINED, RT_SH_DEFINED};
         if (mapped(a[0], a[1])) rt_shadow_set(a[0], a[1], state[code - MC_BASE]);
+        if (code - MC_BASE == IP_MC_MAKE_MEM_UNDEFINED) origin_by_request(ts, a[0], a[1]);
         *result = ~0ull;
         break;
     }

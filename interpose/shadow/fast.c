@@ -254,9 +254,12 @@ int rt_light(struct tstate *ts) {
     ts->target = x->patch;
     bool done;
     switch (x->kind_aux & 0xff) {
-    case IP_XS_TRACK: done = track(ts, (const struct ip_insn *)x->key); break;
+    case IP_XS_TRACK: /* origins travel with what is moved: origin.h */
+        done = !(rt.flags & IP_C_ORIGINS) && track(ts, (const struct ip_insn *)x->key);
+        break;
     case IP_XS_SPCHG: done = give_back(ts); break;
-    case IP_XS_LOAD: done = turn_to_tracking(ts, x); break;
+    case IP_XS_LOAD: /* enters a block: not without the dispatcher if --chaining=no */
+        done = !(rt.flags & IP_C_NO_CHAIN) && turn_to_tracking(ts, x); break;
     default: return 0;
     }
     if (done) rt.chan->counters[IP_N_LIGHT]++;

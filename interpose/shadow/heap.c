@@ -5,6 +5,7 @@
  * stubs image.
  */
 #include "heap.h"
+#include "origin.h"
 #include "shadow.h"
 
 static bool ready; /* under heap_lock */
@@ -79,6 +80,7 @@ static u64 allocate(struct tstate *ts, u64 size, u64 align, int kind, bool zero)
     else if (!zero)
         fill_payload(addr, size, rt.chan->malloc_fill);
     if (rt.flags & IP_C_SHADOW) {
+        origin_forget(addr, size);
         if (zero)
             sh_set_mapped(addr, size, RT_SH_DEFINED);
         else
@@ -164,8 +166,10 @@ static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
         return 0;
     u64 keep = size < old_size ? size : old_size;
     if (keep) {
-        if (rt.flags & IP_C_SHADOW)
+        if (rt.flags & IP_C_SHADOW) {
             sh_copy(sh_v(addr), sh_v(old), keep);
+            origin_copied(ts, addr, old, keep);
+        }
         sh_copy(addr, old, keep);
     }
     release(ts, old, IP_AK_MALLOC, true);
@@ -337,8 +341,10 @@ static bool bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
     if (!back) {
         if (rt_copy_to(dst, (const void *)src, n) < 0)
             return false;
-        if (shadow)
+        if (shadow) {
             sh_copy(sh_v(dst), sh_v(src), n);
+            origin_copied(ts, dst, src, n);
+        }
         return true;
     }
     u64 buf[64];

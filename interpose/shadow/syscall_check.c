@@ -7,7 +7,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
-#include "shadow.h"
+#include "origin.h"
 #include "syscall.h"
 
 static const u8 arg_reg[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
@@ -17,6 +17,7 @@ struct call {
     const struct rt_syscall_info *info;
     const u64 *args;
     long nr;
+    u32 origin; /* of the register under test */
 };
 
 static void report(struct call *c, int kind, const char *name, const char *field, u64 addr) {
@@ -26,6 +27,8 @@ static void report(struct call *c, int kind, const char *name, const char *field
      * line of an inlined wrapper may differ. */
     e->pc = e->frames[0] = (e->pc & IP_KEY_PC) + 2;
     e->addr = addr;
+    if (kind == IP_E_PARAM_UNDEF) e->otag = origin_of_memory(c->ts, addr);
+    if (kind == IP_E_PARAM_REG) e->otag = c->origin;
     /* A report name of the table is whole ("socketcall.send(buf)"). */
     if (name[0] && rt_strlen(name) > 2 && name[rt_strlen(name) - 1] == ')')
         rt_snprintf((char *)e->text, sizeof e->text, "%s", name);
@@ -401,6 +404,7 @@ static bool is_narrow(const struct call *c, u32 i, u32 kind) {
 static void check_register(struct call *c, u32 reg, bool narrow, const char *name) {
     u64 v = c->ts->vgpr[reg];
     if (narrow) v &= 0xffffffff;
+    if (v) c->origin = origin_of_gpr(c->ts, reg);
     if (v) report(c, IP_E_PARAM_REG, name, "", 0);
     if (v) {
         c->ts->vgpr[reg] = 0; /* once is enough */
@@ -411,7 +415,7 @@ static void check_register(struct call *c, u32 reg, bool narrow, const char *nam
 void rt_shadow_syscall_pre(struct tstate *ts, long nr, const u64 args[6]) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     if (!info) return;
-    struct call c = {ts, info, args, nr};
+    struct call c = {ts, info, args, nr, 0};
     const char *cursor = info->args;
     struct rt_syscall_arg a;
     bool any = (ts->umask & 0xffff) != 0;
@@ -459,7 +463,7 @@ void rt_shadow_syscall_post(struct tstate *ts, long nr, const u64 args[6], long 
     result_defined(ts);
     if (!info || (result < 0 && result >= -4095 && result != -EINTR)) return;
     if (result < 0 && nr != __NR_nanosleep && nr != __NR_clock_nanosleep) return;
-    struct call c = {ts, info, args, nr};
+    struct call c = {ts, info, args, nr, 0};
     const char *cursor = info->args;
     struct rt_syscall_arg a;
     for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {

@@ -1,6 +1,6 @@
 /* Tracking: entry, operands, memory, control flow, and the rule for everything
  * that has no rule of its own. */
-#include "track.h"
+#include "origin.h"
 
 /* ---- registers ------------------------------------------------------------------ */
 
@@ -51,12 +51,16 @@ void tk_report_value(struct tk *t, unsigned size) {
         return;
     struct ip_error *e = rt_error_begin(t->ts, IP_E_VALUE);
     e->size = size;
+    e->otag = t->origin;
     rt_error_end(t->ts, e);
 }
 
 void tk_report_cond(struct tk *t) {
-    if (rt.flags & IP_C_UNDEF)
-        rt_error_end(t->ts, rt_error_begin(t->ts, IP_E_COND));
+    if (!(rt.flags & IP_C_UNDEF))
+        return;
+    struct ip_error *e = rt_error_begin(t->ts, IP_E_COND);
+    e->otag = t->origin;
+    rt_error_end(t->ts, e);
 }
 
 void tk_check_gprs(struct tk *t, u16 regs, unsigned size) {
@@ -65,6 +69,8 @@ void tk_check_gprs(struct tk *t, u16 regs, unsigned size) {
         if (!(regs >> r & 1) || !(t->ts->vgpr[r] & tk_mask(size)))
             continue;
         bad = true;
+        if (origins_kept())
+            t->origin = origin_of_gpr(t->ts, r);
         tk_set_gpr(t, r, 0); /* tested: counts as defined from here on */
     }
     if (bad)
@@ -77,26 +83,33 @@ static u64 seg_base(const struct tk *t, unsigned seg) {
     return seg == 4 ? t->ts->client_fs : seg == 5 ? t->ts->client_gs : 0;
 }
 
-u64 tk_ea(struct tk *t) {
+u64 tk_ea_raw(struct tk *t) {
     const struct ip_mem *m = &t->in->mem;
+    u64 a = (u64)m->disp;
     if (t->ea_known)
         return t->ea;
-    u16 regs = 0;
-    u64 a = (u64)m->disp;
-    if (m->base < 16) {
-        regs |= (u16)(1u << m->base);
+    if (m->base < 16)
         a += t->ts->gpr[m->base];
-    } else if (m->base == IP_REG_RIP) {
+    else if (m->base == IP_REG_RIP)
         a = m->rip_target;
-    }
-    if (m->index < 16 && !m->vsib) {
-        regs |= (u16)(1u << m->index);
+    if (m->index < 16 && !m->vsib)
         a += t->ts->gpr[m->index] * m->scale;
-    }
-    tk_check_gprs(t, regs, m->addr32 ? 4 : 8);
     if (m->addr32)
         a = (u32)a;
-    t->ea = a + seg_base(t, m->seg);
+    return a + seg_base(t, m->seg);
+}
+
+u64 tk_ea(struct tk *t) {
+    const struct ip_mem *m = &t->in->mem;
+    u16 regs = 0;
+    if (t->ea_known)
+        return t->ea;
+    if (m->base < 16)
+        regs |= (u16)(1u << m->base);
+    if (m->index < 16 && !m->vsib)
+        regs |= (u16)(1u << m->index);
+    tk_check_gprs(t, regs, m->addr32 ? 4 : 8);
+    t->ea = tk_ea_raw(t);
     t->ea_known = true;
     return t->ea;
 }
@@ -346,8 +359,11 @@ void rt_track_insn(struct tstate *ts, const struct ip_insn *in) {
     struct tk t = {.ts = ts, .in = in};
     ts->pc = in->pc;
     sh_stack_sync(ts);
-    if (flow(&t) || tk_int(&t) || tk_bits(&t) || tk_string(&t) || tk_state_image(&t) || tk_kmask(&t) ||
-        tk_vec(&t))
-        return;
-    fallback(&t);
+    if (origins_kept())
+        origin_begin(&t);
+    if (!(flow(&t) || tk_int(&t) || tk_bits(&t) || tk_string(&t) || tk_state_image(&t) || tk_kmask(&t) ||
+          tk_vec(&t)))
+        fallback(&t);
+    if (origins_kept())
+        origin_end(&t);
 }

@@ -29,6 +29,7 @@ struct tk {
     const struct ip_insn *in;
     u64 ea;
     bool ea_known;
+    u32 origin; /* of its undefined inputs (origin.h) */
 };
 
 /* Bits of vflags: condition pairs, cc >> 1. */
@@ -52,6 +53,7 @@ void tk_set_gpr(struct tk *t, unsigned r, u64 u);
 void tk_set_flags(struct tk *t, u8 u);
 /* ModRM address; undefined address registers are reported and then defined. */
 u64 tk_ea(struct tk *t);
+u64 tk_ea_raw(struct tk *t); /* without looking at V bits */
 void tk_check_gprs(struct tk *t, u16 regs, unsigned size);
 void tk_report_value(struct tk *t, unsigned size);
 void tk_report_cond(struct tk *t);

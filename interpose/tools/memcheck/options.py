@@ -119,7 +119,7 @@ class Options(Table):
     xtree_leak: bool = YesNo("write the leaks as an xtree file; shows all kinds", status=PLANNED)
     xtree_leak_file: str = FileName("its file", "xtleak.kcg.%p", status=PLANNED)
     undef_value_errors: bool = YesNo("report uses of undefined values", True)
-    track_origins: bool = YesNo("show where undefined values come from", status=PLANNED)
+    track_origins: bool = YesNo("show where undefined values come from")
     partial_loads_ok: bool = YesNo("a word-aligned load partly out of a block is no error", True)
     expensive_definedness_checks: str = Choice(
         "exact propagation through add, sub and compare", ("no", "auto", "yes"), "auto", status=IGNORED
@@ -175,6 +175,8 @@ def engine_flags(config: Config) -> list[str]:
     flags = ["IP_C_SHADOW", "IP_C_CALLSTACK", "IP_C_HEAP"]
     if tool.undef_value_errors:
         flags.append("IP_C_UNDEF")
+    if tool.track_origins:
+        flags.append("IP_C_ORIGINS")
     if not tool.partial_loads_ok:
         flags.append("IP_C_NO_PARTIAL_LOADS")
     if tool.keep_stacktraces in ("alloc", "alloc-and-free", "alloc-then-free"):

@@ -15,6 +15,8 @@ from .errors import (
     UNDEFINED_KINDS,
     ErrKind,
     ErrorRecord,
+    Origin,
+    OriginKind,
     build_error,
     suppression_component,
 )
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from interpose.options.parse import Config
     from interpose.report.errors import Error
     from interpose.supervisor.main import Supervisor
+
+
+_ORIGINS = (None, OriginKind.HEAP, OriginKind.STACK, OriginKind.CLIENT)
 
 
 def load_suppressions(config: Config) -> Suppressions:
@@ -95,9 +100,8 @@ class Tool(BaseTool):
             return
         self.space.forget()
         tid = slot.tid_guest
-        error, describe = build_error(
-            record, self.resolver, self.space, tid, self.supervisor.thread_names.get(tid)
-        )
+        name = self.supervisor.thread_names.get(tid)
+        error, describe = build_error(record, self.resolver, self.space, tid, name, self._origin)
         if self.errors.report(error, describe) is Outcome.SHOWN and record.kind in UNDEFINED_KINDS:
             self._undefined_seen = True
         index = slot.a[0]
@@ -107,6 +111,17 @@ class Tool(BaseTool):
         self.supervisor.client.header.errors_seen = self.errors.errors_found
         if self.errors.must_exit:
             self.supervisor.stop_client(self.config.core.error_exitcode)
+
+    def _origin(self, record: ErrorRecord) -> Origin | None:
+        """The origin that the runtime noted (shadow/origin.h): kind and recorded stack."""
+        kind = _ORIGINS[record.otag >> 30]
+        if kind is None:
+            return None
+        stack = self.reader.stack(record.otag & (1 << 30) - 1)
+        if kind is OriginKind.STACK and stack:
+            # The function that made room for it; memcheck names it by its first instruction.
+            stack = (self.supervisor.symbolizer.function_address(stack[0]) or stack[0],)
+        return Origin(kind, stack)
 
     def _judged(self, record: ErrorRecord) -> ErrorRecord:
         """An access to where nothing is mapped: kind and size follow from the instruction."""

@@ -1,0 +1,35 @@
+/* Origins of undefined values (--track-origins=yes).
+ *
+ * Memcheck engine, "Origins for nothing": undefined memory that was never
+ * copied has its block's allocation, or the frame that holds it, as origin;
+ * only values that moved carry a tag, in registers and, for memory, in a table
+ * by 4-byte granule.  All of it is touched by tracking translations only.
+ *
+ * A tag is kind << 30 | number of a recorded stack; 0: unknown.
+ */
+#ifndef INTERPOSE_ORIGIN_H
+#define INTERPOSE_ORIGIN_H
+
+#include "track.h"
+
+enum { ORIGIN_HEAP = 1, ORIGIN_STACK = 2, ORIGIN_CLIENT = 3 };
+
+static inline bool origins_kept(void) { return rt.flags & IP_C_ORIGINS; }
+
+/* Of an instruction about to be tracked: what its undefined inputs come from. */
+void origin_begin(struct tk *t);
+/* After it: its undefined outputs come from there. */
+void origin_end(struct tk *t);
+/* Of a register or of the flags. */
+u32 origin_of_gpr(struct tstate *ts, unsigned r);
+u32 origin_of_flags(struct tstate *ts);
+/* Of the undefined byte at addr. */
+u32 origin_of_memory(struct tstate *ts, u64 addr);
+/* [dst, dst+n) is a copy of [src, src+n). */
+void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n);
+/* What was known about [addr, addr+n) is void: allocated anew. */
+void origin_forget(u64 addr, u64 n);
+/* The program made [addr, addr+n) undefined by a request. */
+void origin_by_request(struct tstate *ts, u64 addr, u64 n);
+
+#endif
