@@ -112,7 +112,9 @@ def _become_supervisor(session: Session) -> NoReturn:
         if _fork() != 0:
             os._exit(0)
         _lift_limits()
+        session.memory.unmap()  # its descriptor is none of those that stay open
         _leave_files(session)
+        session.memory.map()
         session.memory.header.supervisor_pid = os.getpid()
         start_translator(session)
         os.write(session.sock_fd, _READY)

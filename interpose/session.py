@@ -42,11 +42,20 @@ class Memory:
         self.chan_fd = _memory_file("interpose-channel", CHANNEL_SIZE)
         self.cache_fd = _memory_file("interpose-cache", CACHE_SIZE)
         self.meta_fd = _memory_file("interpose-meta", META_SIZE)
+        self.map()
+
+    def map(self) -> None:
+        """Map the channel; the mapping keeps a descriptor of its own."""
         try:
             self.chan = mmap.mmap(self.chan_fd, CHANNEL_SIZE)
         except OSError as error:
             raise LaunchError(f"cannot map shared memory: {error.strerror}; check 'ulimit -v'") from None
         self.header: Any = ffi.from_buffer("struct ip_chan *", self.chan)
+
+    def unmap(self) -> None:
+        """Let go of the mapping and of its descriptor; the files stay open."""
+        self.header = None
+        self.chan.close()
 
     def descriptors(self) -> tuple[int, int, int]:
         """Channel, cache, meta: the order in which the client gets them."""

@@ -34,7 +34,19 @@ void rt_slot_detach(struct tstate *ts) {
     __atomic_store_n(&rt_slot(ts)->state, IP_S_FREE, __ATOMIC_SEQ_CST);
 }
 
-static bool supervisor_gone(void) {
+int rt_watched_fd = -1;
+bool rt_leaving;
+
+/* Where the client runs or sleeps and asks nothing, only a signal can tell. */
+void rt_watch_supervisor(void) {
+    struct { int type, pid; } owner = {1 /* F_OWNER_PID */, (int)sys0(__NR_getpid)};
+    rt_watched_fd = rt.sock_fd;
+    sys3(__NR_fcntl, rt.sock_fd, 10 /* F_SETSIG */, 5 /* SIGTRAP */);
+    sys3(__NR_fcntl, rt.sock_fd, 15 /* F_SETOWN_EX */, (long)&owner);
+    sys3(__NR_fcntl, rt.sock_fd, 4 /* F_SETFL */, 020000 /* O_ASYNC */);
+}
+
+bool rt_supervisor_gone(void) {
     char c;
     if (rt.chan->dead) return true;
     /* MSG_PEEK | MSG_DONTWAIT: end of file when the other side is closed. */
@@ -75,7 +87,7 @@ static void wait_answer(struct ip_slot *s, u64 began, u64 limit) {
         if (st == IP_S_DONE) break;
         struct __kernel_timespec t = {0, WAIT_NS};
         long r = sys6(__NR_futex, (long)&s->state, FUTEX_WAIT, st, (long)&t, 0, 0);
-        if (r == -ETIMEDOUT && supervisor_gone())
+        if (r == -ETIMEDOUT && rt_supervisor_gone())
             rt_die("the supervisor is gone (killed?); the program cannot go on");
     }
     __atomic_store_n(&s->waiting, 0, __ATOMIC_SEQ_CST);

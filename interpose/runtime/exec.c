@@ -6,6 +6,7 @@
  * new image needs, and the runtime executes itself again.
  */
 #include <linux/fcntl.h>
+#include <linux/resource.h>
 #include <linux/stat.h>
 
 #include "sig.h"
@@ -48,9 +49,11 @@ struct exec_args {
 static long commit(struct tstate *ts, u64 nr, const u64 args[6]) {
     struct rt_thread *th = rt_th(ts);
     sig_table_before_exec(ts);
+    rt_limits_before_exec(th);
     sig_kernel_mask(th->pending_sig ? SIG_BLOCK_ALL : th->sigmask);
     long r = rt_kernel(th, (long)nr, args);
     sig_block_everything();
+    rt_limits_after_exec(th);
     sig_table_after_exec(ts);
     sig_unblock_everything(th);
     return r;
@@ -234,13 +237,18 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
 
     rt_lock(&process_fd_lock);
     bool wanted = ask(ts, w->program, w->lead, w->n_lead, x->argv, true) == 1;
-    if (wanted)
-        process_receive_fds(fds, N_FDS);
+    bool came = wanted && process_receive_fds(ts, fds, N_FDS);
     rt_unlock(&process_fd_lock); /* now: a vfork child leaves the lock to its parent */
     if (!wanted) {
         r = native(ts, x, w->path);
+    } else if (!came) {
+        r = -EMFILE;
     } else {
+        struct rlimit64 before;
+        bool raised = rt_more_files(&before);
         int base = place_fds(fds);
+        if (raised)
+            rt_files_as_before(&before);
         for (int i = 0; i < N_FDS; i++)
             sys1(__NR_close, fds[i]);
         r = -EMFILE;

@@ -18,6 +18,11 @@ struct rt_image {
 void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_image *program,
                     u64 interp_bias);
 
+/* identity.c: have the kernel show the program, not us, after the stack is built. */
+void rt_tell_kernel(const struct rt_image *program);
+/* It does; without, /proc/self/{cmdline,environ,auxv} need our help. */
+extern bool rt_told_kernel;
+
 /* The guest's auxiliary vector as it was built (the program may overwrite its own). */
 #define RT_AUXV_MAX 96
 extern u64 rt_auxv[RT_AUXV_MAX], rt_auxv_words;

@@ -189,7 +189,7 @@ static void absolute_path(const struct file *f, char out[4096]) {
     out[n < 4095 ? n : 4095] = 0;
 }
 
-static void map_image(struct tstate *ts, const char *name, struct rt_image *im) {
+static void map_image(struct tstate *ts, const char *name, struct rt_image *im, u16 mflags) {
     struct file f = {.name = name};
     struct stat st;
     long fd = sys3(__NR_open, (long)name, O_RDONLY | O_CLOEXEC, 0);
@@ -240,7 +240,7 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im) 
     im->phdr = phdr ? phdr + im->bias : 0;
     /* Reserve the whole range first, so that nothing of the host's is overwritten. */
     host_map(&f, base, hi - lo, PROT_NONE, MAP_FIXED_NOREPLACE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    struct rt_seg model = {.mflags = base < IP_IMAGES_HI ? MM_LOW : 0};
+    struct rt_seg model = {.mflags = (u16)(mflags | (base < IP_IMAGES_HI ? MM_LOW : 0))};
     mm_file_identity(&model, f.fd);
     u64 done = base;
     for (u32 i = 0; i < f.eh.e_phnum; i++) {
@@ -262,7 +262,7 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im) 
 
 u64 rt_load_image(struct tstate *ts, const char *path) {
     struct rt_image *im = rt_pages(sizeof *im);
-    map_image(ts, path, im);
+    map_image(ts, path, im, MM_OURS);
     u64 base = im->lo;
     rt_free_pages(im, sizeof *im);
     return base;
@@ -274,10 +274,10 @@ void rt_load_program(struct tstate *ts, u64 *kernel_sp) {
     struct rt_image *program = rt_pages(sizeof *program), *interp = NULL;
     if (prog[0] == 0)
         rt_die("no program to run");
-    map_image(ts, prog, program);
+    map_image(ts, prog, program, 0);
     if (program->interp[0]) {
         interp = rt_pages(sizeof *interp);
-        map_image(ts, program->interp, interp);
+        map_image(ts, program->interp, interp, 0);
         if (interp->interp[0])
             rt_die("%s: the interpreter %s needs an interpreter itself", prog, program->interp);
     }
@@ -289,6 +289,7 @@ void rt_load_program(struct tstate *ts, u64 *kernel_sp) {
     rt.interp_base = interp ? interp->bias : 0;
     rt_snprintf(rt.exe_path, sizeof rt.exe_path, "%s", program->path);
     rt_build_stack(ts, kernel_sp, program, rt.interp_base);
+    rt_tell_kernel(program);
     for (int i = 0; i < 16; i++)
         if (i != IP_RSP)
             ts->gpr[i] = 0;

@@ -38,6 +38,7 @@ static void map_fixed(u64 at, u64 len, int prot, long fd, const char *what) {
                   fd, 0);
     if (r != (long)at)
         rt_die("cannot map the %s at 0x%lx (error %ld)%s", what, at, -r, r == -ENOMEM ? "; check 'ulimit -v'" : "");
+    sys3(__NR_madvise, (long)at, (long)len, MADV_DONTDUMP); /* a core file is the program's */
     if (fd >= 0) sys1(__NR_close, fd);
 }
 
@@ -48,7 +49,9 @@ void rt_main(u64 *sp) {
     if (fd < 0) rt_die("this is the runtime of interpose; run: interpose [options] program");
     rt.runtime_fd = (int)fd;
     rt.sock_fd = (int)fd + 4;
+    rt.shadow_fd = -1;
     rt.page_size = RT_PAGE;
+    rt_limits_init();
     map_fixed(IP_CHAN_BASE, IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE, PROT_READ | PROT_WRITE, fd + 1, "channel");
     map_fixed(IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC, fd + 2, "code cache");
     map_fixed(IP_META_BASE, IP_META_MAX, PROT_READ, fd + 3, "translation tables");

@@ -98,6 +98,9 @@ static long map_locked(struct tstate *ts, struct map_args *m, bool low) {
         if (at == 0)
             return -ENOMEM;
     }
+    bool data = (m->prot & PROT_WRITE) && (m->flags & MAP_TYPE) == MAP_PRIVATE;
+    if (!replace && !mm_within_limits(m->len, data ? m->len : 0))
+        return -ENOMEM;
     long r = host_mmap(m, at, replace);
     if (r == -EINVAL && !fixed && !(m->flags & MAP_ANONYMOUS)) {
         u64 align = alignment_of(m); /* a file of huge pages? */
@@ -205,6 +208,9 @@ long rt_sys_munmap(struct tstate *ts) {
 /* One piece inside one segment. */
 static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) {
     u32 host = mm_host_prot(prot);
+    const struct rt_seg *s = &rt_segs[mm_first(a)];
+    if ((prot & ~s->prot & PROT_WRITE) && !(s->mflags & MM_SHARED) && !mm_within_limits(0, b - a))
+        return -ENOMEM;
     long r = pkey == -1 ? sys3(__NR_mprotect, (long)a, (long)(b - a), host)
                         : sys4(__NR_pkey_mprotect, (long)a, (long)(b - a), host, pkey);
     if (r < 0)
@@ -334,7 +340,8 @@ long rt_sys_brk(struct tstate *ts) {
         if (want_end > have_end) {
             struct rt_seg s = {.lo = have_end, .hi = want_end, .prot = PROT_READ | PROT_WRITE,
                                .kind = RT_SEG_BRK};
-            if (mm_allowed(have_end, want_end - have_end) && mm_is_free(have_end, want_end) &&
+            if (mm_allowed(have_end, want_end - have_end) &&
+                mm_within_limits(want_end - have_end, want_end - have_end) && mm_is_free(have_end, want_end) &&
                 mm_host_map(have_end, want_end - have_end, s.prot,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == (long)have_end) {
                 mm_added(ts, &s, MM_WITH_SHADOW);

@@ -12,7 +12,7 @@
 
 #include "rt.h"
 
-enum { MM_SHARED = 1, MM_LOW = 2, MM_GROWS = 4, MM_ANNOUNCED = 8 }; /* rt_seg.mflags */
+enum { MM_SHARED = 1, MM_LOW = 2, MM_GROWS = 4, MM_ANNOUNCED = 8, MM_OURS = 16 }; /* rt_seg.mflags */
 
 /* May the guest have memory there at all?  (Not our regions, not above the limit.) */
 bool mm_allowed(u64 lo, u64 len);
@@ -30,6 +30,8 @@ static inline u32 mm_host_prot(u32 prot) {
 }
 /* A number for a shared anonymous object, as its ino. */
 u64 mm_new_object(void);
+/* limits.c: may the guest have so many bytes more (data: private and writable)? */
+bool mm_within_limits(u64 more, u64 more_data);
 /* Fill kind, dev, ino and path of a file mapping from its descriptor. */
 void mm_file_identity(struct rt_seg *s, int fd);
 

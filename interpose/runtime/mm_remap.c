@@ -40,6 +40,8 @@ static long grow_in_place(struct tstate *ts, const struct remap *m, const struct
     u64 end = m->old + m->old_len, new_end = m->old + m->new_len;
     if (seg->hi != end || !mm_allowed(m->old, m->new_len) || !mm_is_free(end, new_end))
         return -ENOMEM;
+    if (!mm_within_limits(m->new_len - m->old_len, seg->prot & PROT_WRITE ? m->new_len - m->old_len : 0))
+        return -ENOMEM;
     struct rt_seg tail = *seg;
     if (tail.kind == RT_SEG_FILE || tail.kind == RT_SEG_SHM || (tail.mflags & MM_SHARED))
         tail.off += end - seg->lo;
@@ -59,6 +61,9 @@ static long move(struct tstate *ts, const struct remap *m, const struct rt_seg *
     s.lo = m->dest, s.hi = m->dest + m->new_len;
     if (s.lo < IP_IMAGES_HI)
         s.mflags |= MM_LOW;
+    u64 more = m->new_len - (stays ? 0 : kept);
+    if (!mm_within_limits(more, s.prot & PROT_WRITE ? more : 0))
+        return -ENOMEM;
     long r = sys5(__NR_mremap, (long)m->old, (long)m->old_len, (long)m->new_len,
                   (long)(m->flags | MREMAP_MAYMOVE | MREMAP_FIXED), (long)m->dest);
     if (r < 0)

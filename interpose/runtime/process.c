@@ -7,6 +7,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
+#include <linux/resource.h>
 #include <linux/sched.h>
 
 #include "sig.h"
@@ -15,6 +16,7 @@
 #define SCM_FDS 1
 #define SOL_SOCK 1
 #define MSG_CLOEXEC 0x40000000
+#define MSG_CTRUNC_ 8
 #define PR_PTRACER 0x59616d61
 #define FATAL_FRAMES 500
 
@@ -39,6 +41,7 @@ void rt_process_init(struct tstate *ts) {
     sys2(__NR_prctl, PR_SET_NAME, (long)name);
     sys3(__NR_fcntl, rt.sock_fd, F_SETFD, FD_CLOEXEC);
     sys3(__NR_fcntl, rt.runtime_fd, F_SETFD, FD_CLOEXEC);
+    rt_watch_supervisor();
 }
 
 /* ---- descriptors from the supervisor --------------------------------------------- */
@@ -61,9 +64,21 @@ struct control_header {
     int fds[28];
 };
 
-void process_receive_fds(int *fds, u32 n) {
+static void tell_no_room(struct tstate *ts) {
+    static const char text[] = "the program's limit on open files leaves no room for a new process's "
+                               "descriptors of ours; raise RLIMIT_NOFILE";
+    struct ip_slot *s = rt_slot(ts);
+    s->a[0] = 0;
+    s->len = sizeof text - 1;
+    rt_memcpy(s->data, text, s->len);
+    rt_request_python(ts, IP_R_MESSAGE);
+}
+
+bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
+    struct rlimit64 before;
+    bool raised = rt_more_files(&before), cut = false;
     u32 got = 0;
-    while (got < n) {
+    while (got < n && !cut) {
         u8 byte;
         struct {
             void *base;
@@ -76,6 +91,10 @@ void process_receive_fds(int *fds, u32 n) {
             continue;
         if (r <= 0)
             rt_die("the supervisor went away while it prepared a new process (result %ld)", r);
+        if (c.len == 0 && (m.flags & MSG_CTRUNC_)) {
+            cut = true;
+            continue;
+        }
         if (c.level != SOL_SOCK || c.type != SCM_FDS || c.len < 16)
             continue;
         u32 here = (u32)(c.len - 16) / 4;
@@ -85,7 +104,16 @@ void process_receive_fds(int *fds, u32 n) {
             else
                 sys1(__NR_close, c.fds[i]);
         }
+        cut = (m.flags & MSG_CTRUNC_) != 0; /* the rest is lost */
     }
+    if (raised)
+        rt_files_as_before(&before);
+    if (got == n)
+        return true;
+    while (got > 0)
+        sys1(__NR_close, fds[--got]);
+    tell_no_room(ts);
+    return false;
 }
 
 /* ---- fork ---------------------------------------------------------------------------- */
@@ -94,6 +122,7 @@ static void remap(int fd, u64 at, u64 len, int prot) {
     long r = sys6(__NR_mmap, (long)at, (long)len, prot, MAP_SHARED | MAP_FIXED, fd, 0);
     if (r != (long)at)
         rt_die("a forked child cannot map its own tables (error %ld)", -r);
+    sys3(__NR_madvise, (long)at, (long)len, MADV_DONTDUMP);
     sys1(__NR_close, fd);
 }
 
@@ -106,6 +135,7 @@ static void become_child(struct tstate *ts, const int fds[4]) {
     remap(fds[2], IP_META_BASE, IP_META_MAX, PROT_READ);
     sys3(__NR_dup3, fds[3], rt.sock_fd, O_CLOEXEC);
     sys1(__NR_close, fds[3]);
+    rt_watch_supervisor();
     thread_after_fork(ts);
     sig_after_fork();
     rt_slot_attach(ts);
@@ -154,7 +184,14 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
         sig_unblock_everything(th);
         return -EAGAIN;
     }
-    process_receive_fds(fds, 4);
+    if (!process_receive_fds(ts, fds, 4)) {
+        s->a[0] = (u64)-EMFILE;
+        s->len = 0;
+        rt_request_python(ts, IP_R_FORKED);
+        rt_unlock(&process_fd_lock);
+        sig_unblock_everything(th);
+        return -EAGAIN;
+    }
     /* The child keeps this very stack and FS base; what the guest asked for
      * its own stack and TLS is the caller's to emulate. */
     k.stack = k.stack_size = 0;
@@ -187,6 +224,7 @@ void rt_exit_process(struct tstate *ts, int status) {
         sig_stop_others(ts);
         s->a[0] = (u64)(u32)status;
         s->len = 0;
+        rt_leaving = true;
         rt_request_python(ts, IP_R_EXIT);
         status = (int)s->r[0];
     }
@@ -230,6 +268,7 @@ void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
         s->a[3] = ts->pc & IP_KEY_PC;
         s->len = n * 8;
         rt_memcpy(s->data, frames, s->len);
+        rt_leaving = true;
         rt_request_python(ts, IP_R_FATAL);
     }
     /* A real death, so that the parent's wait and the core dump are right. */

@@ -1,19 +1,17 @@
 /* Files under /proc that tell a process about itself and would tell about us:
- * exe (our executable instead of the program), maps (our mappings, and code
- * without its x bit), auxv (the runtime's).
+ * exe (our executable instead of the program); maps, smaps and status (our
+ * mappings and handlers, code without its x bit: procfs_text.c); and, where the
+ * kernel does not take our word for them (identity.c), cmdline, environ, auxv.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/memfd.h>
+#include <linux/resource.h>
 
 #include "image.h"
-#include "mm.h"
+#include "procfs.h"
 #include "syscall.h"
-
-#define LINE_MAX_ (4096 + 128)
-
-enum leaf { OTHER, EXE, MAPS, AUXV };
 
 /* A decimal id of ours, then '/'; advances over it. */
 static bool own_id(const char **p, u64 id) {
@@ -35,13 +33,35 @@ static bool skip(const char **p, const char *prefix) {
     return true;
 }
 
+static const struct {
+    const char *name;
+    enum proc_leaf leaf;
+} leaves[] = {
+    {"exe", PROC_EXE}, {"fd", PROC_FD}, {"maps", PROC_MAPS}, {"smaps", PROC_SMAPS}, {"status", PROC_STATUS},
+    {"auxv", PROC_AUXV}, {"cmdline", PROC_CMDLINE}, {"environ", PROC_ENVIRON},
+};
+
+static enum proc_leaf leaf_of(const char *name) {
+    for (u32 i = 0; i < sizeof leaves / sizeof *leaves; i++)
+        if (rt_strcmp(name, leaves[i].name) == 0)
+            return leaves[i].leaf;
+    return PROC_OTHER;
+}
+
+static bool leaf_first(char c) {
+    for (u32 i = 0; i < sizeof leaves / sizeof *leaves; i++)
+        if (leaves[i].name[0] == c)
+            return true;
+    return false;
+}
+
 /* /proc/{self,PID,thread-self}[/task/TID]/leaf of this process. */
-static enum leaf classify(const char *p) {
+static enum proc_leaf classify(const char *p) {
     if (!skip(&p, "/proc/"))
-        return OTHER;
+        return PROC_OTHER;
     if (!skip(&p, "self/") && !skip(&p, "thread-self/")) {
         if (!own_id(&p, (u64)sys0(__NR_getpid)))
-            return OTHER;
+            return PROC_OTHER;
         p++;
     }
     if (skip(&p, "task/")) {
@@ -51,31 +71,44 @@ static enum leaf classify(const char *p) {
             n = n * 10 + (u64)(*s - '0');
         /* Signal 0: does the thread belong to this process? */
         if (s == p || *s != '/' || sys3(__NR_tgkill, sys0(__NR_getpid), (long)n, 0) != 0)
-            return OTHER;
+            return PROC_OTHER;
         p = s + 1;
     }
-    if (rt_strcmp(p, "exe") == 0)
-        return EXE;
-    if (rt_strcmp(p, "maps") == 0)
-        return MAPS;
-    return rt_strcmp(p, "auxv") == 0 ? AUXV : OTHER;
+    return leaf_of(p);
 }
 
-bool rt_is_proc_exe(const char *path) { return classify(path) == EXE; }
+bool rt_is_proc_exe(const char *path) { return classify(path) == PROC_EXE; }
+bool rt_is_proc_fd(const char *path) { return classify(path) == PROC_FD; }
 
-static enum leaf classify_guest(u64 path) {
-    char buf[96];
+/* dirfd: of a relative path. */
+static enum proc_leaf classify_guest(u64 path, int dirfd) {
+    char buf[96], from[96], link[40];
     /* Nearly every path fails on its first bytes; those may end a mapping. */
-    if (rt_copy_from(buf, path, 1) != 0 || buf[0] != '/' || rt_strncpy_from(buf, path, sizeof buf) < 0)
-        return OTHER;
-    return classify(buf);
+    if (rt_copy_from(buf, path, 1) != 0 || (buf[0] != '/' && !leaf_first(buf[0])) ||
+        rt_strncpy_from(buf, path, sizeof buf) < 0)
+        return PROC_OTHER;
+    if (buf[0] == '/')
+        return classify(buf);
+    if (leaf_of(buf) == PROC_OTHER)
+        return PROC_OTHER;
+    if (dirfd == AT_FDCWD)
+        rt_snprintf(link, sizeof link, "/proc/self/cwd");
+    else
+        rt_snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd);
+    long n = sys3(__NR_readlink, (long)link, (long)from, sizeof from / 2);
+    if (n <= 0 || n == sizeof from / 2)
+        return PROC_OTHER;
+    rt_snprintf(from + n, sizeof from - (u64)n, "/%s", buf);
+    return classify(from);
 }
 
 /* The call as it is, or with the program's own path as argument n. */
+static int folder(const u64 args[6], int n) { return n == 0 ? AT_FDCWD : (int)args[n - 1]; }
+
 static long with_path(struct tstate *ts, int n, bool follows) {
     u64 args[6];
     rt_syscall_args(ts, args);
-    if (follows && classify_guest(args[n]) == EXE)
+    if (follows && classify_guest(args[n], folder(args, n)) == PROC_EXE)
         args[n] = (u64)rt.exe_path;
     return rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
 }
@@ -94,7 +127,7 @@ long rt_sys_statx(struct tstate *ts) {
 static long read_link(struct tstate *ts, int n) {
     u64 args[6];
     rt_syscall_args(ts, args);
-    if (classify_guest(args[n]) != EXE)
+    if (classify_guest(args[n], folder(args, n)) != PROC_EXE)
         return rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
     i64 room = (int)args[n + 2];
     if (room <= 0)
@@ -121,50 +154,16 @@ static bool write_fully(int fd, const char *p, u64 n) {
     return true;
 }
 
-/* One line of /proc/PID/maps, proc_pid_maps(5): the name begins at column 73. */
-static u64 maps_line(char *out, const struct rt_seg *s) {
-    const char *name = s->kind == RT_SEG_STACK ? "[stack]"
-                       : s->kind == RT_SEG_BRK ? "[heap]"
-                       : s->path               ? rt_paths + s->path
-                       : s->kind == RT_SEG_SHM ? "/SYSV00000000 (deleted)"
-                                               : "";
-    bool file = s->kind == RT_SEG_FILE || s->kind == RT_SEG_SHM;
-    u64 major = file ? s->dev >> 8 & 0xfff : 0;
-    u64 minor = file ? (s->dev & 0xff) | (s->dev >> 12 & 0xfff00) : 0;
-    if (s->kind == RT_SEG_SHM)
-        major = 0, minor = 1;
-    u64 n = (u64)rt_snprintf(out, LINE_MAX_, "%08lx-%08lx %c%c%c%c %08lx %02lx:%02lx %lu ", s->lo, s->hi,
-                             s->prot & PROT_READ ? 'r' : '-', s->prot & PROT_WRITE ? 'w' : '-',
-                             s->prot & PROT_EXEC ? 'x' : '-', s->mflags & MM_SHARED ? 's' : 'p',
-                             file ? s->off : 0, major, minor, file ? s->ino : 0);
-    if (*name)
-        while (n < 73)
-            out[n++] = ' ';
-    return n + (u64)rt_snprintf(out + n, LINE_MAX_ - n, "%s\n", name);
-}
-
-static bool write_maps(int fd) {
-    char *text;
-    u64 len = 0, size;
-    rt_mm_lock();
-    size = (u64)(rt_nsegs + 1) * LINE_MAX_; /* reserved, not used up */
-    text = rt_pages(size);
-    for (u32 i = 0; i < rt_nsegs; i++)
-        len += maps_line(text + len, &rt_segs[i]);
-    rt_mm_unlock();
-    bool ok = write_fully(fd, text, len);
-    rt_free_pages(text, size);
-    return ok;
-}
-
-static long open_synthetic(enum leaf what, u64 flags) {
-    long fd = sys2(__NR_memfd_create, (long)(what == MAPS ? "maps" : "auxv"),
-                   flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+/* A file with the text; negative: leave it to the kernel. */
+static long open_text(const char *name, const char *text, u64 len, u64 flags) {
+    struct rlimit64 limit;
+    /* A longer write would be answered by SIGXFSZ. */
+    if (sys4(__NR_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) == 0 && limit.rlim_cur < len)
+        return -EFBIG;
+    long fd = sys2(__NR_memfd_create, (long)name, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
     if (fd < 0)
         return fd;
-    bool ok = what == MAPS ? write_maps((int)fd)
-                           : write_fully((int)fd, (const char *)rt_auxv, rt_auxv_words * sizeof *rt_auxv);
-    if (!ok) {
+    if (!write_fully((int)fd, text, len)) {
         sys1(__NR_close, fd);
         return -EIO;
     }
@@ -172,14 +171,46 @@ static long open_synthetic(enum leaf what, u64 flags) {
     return fd;
 }
 
+static bool is_text(enum proc_leaf what) {
+    switch (what) {
+    case PROC_MAPS:
+    case PROC_SMAPS:
+    case PROC_STATUS: return true;
+    case PROC_AUXV:
+    case PROC_CMDLINE:
+    case PROC_ENVIRON: return !rt_told_kernel;
+    default: return false;
+    }
+}
+
+static long open_synthetic(struct tstate *ts, enum proc_leaf what, u64 flags) {
+    struct proc_text t = {0};
+    long fd;
+    switch (what) {
+    case PROC_AUXV:
+        return open_text("auxv", (const char *)rt_auxv, rt_auxv_words * sizeof *rt_auxv, flags);
+    case PROC_CMDLINE:
+        return open_text("cmdline", (const char *)rt.arg_start, rt.arg_end - rt.arg_start, flags);
+    case PROC_ENVIRON:
+        return open_text("environ", (const char *)rt.arg_end, rt.env_end - rt.arg_end, flags);
+    default:
+        fd = proc_text(ts, what, &t) ? open_text("maps", t.at, t.len, flags) : -EIO;
+        proc_text_free(&t);
+        return fd;
+    }
+}
+
 /* Path is argument n; flags as open(2) understands them. */
 static long open_path(struct tstate *ts, int n, u64 flags) {
     u64 args[6];
     rt_syscall_args(ts, args);
-    enum leaf what = classify_guest(args[n]);
-    if ((what == MAPS || what == AUXV) && (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH))
-        return open_synthetic(what, flags);
-    if (what == EXE && !(flags & O_NOFOLLOW))
+    enum proc_leaf what = classify_guest(args[n], folder(args, n));
+    if (is_text(what) && (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH)) {
+        long fd = open_synthetic(ts, what, flags);
+        if (fd >= 0 || fd == -EMFILE || fd == -ENFILE)
+            return fd;
+    }
+    if (what == PROC_EXE && !(flags & O_NOFOLLOW))
         args[n] = (u64)rt.exe_path;
     return rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
 }

@@ -54,6 +54,8 @@ struct rt_thread {
     u64 clear_child_tid, robust_list, robust_len;
     u32 vfork_child;         /* shares memory with its parent                 */
     u32 slot;                /* channel slot                                  */
+    u32 limits_set;          /* limits.c: a vfork child's own, by bit         */
+    u32 pad2;
     u64 scratch[64];
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) {
@@ -68,12 +70,14 @@ struct rt_global {
     u32 pid;
     int sock_fd;             /* liveness and fd passing; hidden from the guest */
     int runtime_fd;          /* our own executable, for exec of traced children */
+    int shadow_fd;           /* pages of 0xff for the shadow; -1 without shadow */
     u64 page_size;
     /* the program, filled by the loader */
     u64 entry, phdr, phnum, interp_base, load_bias, brk_start, stack_top;
     char exe_path[4096];     /* absolute path answered for /proc/self/exe      */
     u64 image_end;
     u64 auxv_sp;             /* guest's initial stack pointer                  */
+    u64 arg_start, arg_end, env_end; /* strings of argv, then of envp          */
 };
 extern struct rt_global rt;
 
@@ -114,6 +118,12 @@ void rt_request_translator(struct tstate *ts, u32 kind);
 void rt_request_python(struct tstate *ts, u32 kind);
 void rt_slot_attach(struct tstate *ts);   /* give the thread a free slot        */
 void rt_slot_detach(struct tstate *ts);
+bool rt_supervisor_gone(void);
+/* Have the kernel signal the end of the supervisor (SIGTRAP, si_code SI_SIGIO). */
+void rt_watch_supervisor(void);
+extern int rt_watched_fd;
+/* The last request is made: the supervisor may go. */
+extern bool rt_leaving;
 
 /* ---- dispatch.c / entry.S --------------------------------------------------- */
 /* Called on the runtime stack whenever translated code leaves; guest state is
@@ -204,7 +214,20 @@ void rt_syscall(struct tstate *ts, u64 next_pc);
 long rt_kernel(struct rt_thread *th, long nr, const u64 args[6]);
 /* /proc/self/exe and its other spellings for this process: answer rt.exe_path. */
 bool rt_is_proc_exe(const char *path);
+bool rt_is_proc_fd(const char *path); /* the folder of this process's descriptors */
 extern char rt_kernel_begin[], rt_kernel_insn[], rt_kernel_end[];
+
+/* ---- limits.c: RLIMIT_AS and RLIMIT_DATA without our own memory ------------------ */
+void rt_limits_init(void);
+void rt_limits_before_exec(struct rt_thread *th);
+void rt_limits_after_exec(struct rt_thread *th);
+long rt_sys_getrlimit(struct tstate *ts);
+long rt_sys_setrlimit(struct tstate *ts);
+long rt_sys_prlimit64(struct tstate *ts);
+/* RLIMIT_NOFILE as high as may be for a moment; false: as it was. */
+struct rlimit64;
+bool rt_more_files(struct rlimit64 *before);
+void rt_files_as_before(const struct rlimit64 *before);
 
 /* ---- signal.c ------------------------------------------------------------------- */
 void rt_signal_init(struct tstate *ts);

@@ -210,7 +210,8 @@ void exec_free(struct tstate *ts);
 long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size);
 /* Held from the request that announces descriptors until they have come. */
 extern rt_lock_t process_fd_lock;
-/* Descriptors from the supervisor over rt.sock_fd; dies if they do not come. */
-void process_receive_fds(int *fds, u32 n);
+/* Descriptors from the supervisor over rt.sock_fd; dies if they do not come.
+ * false: the limit on open files leaves no room for them, which is told. */
+bool process_receive_fds(struct tstate *ts, int *fds, u32 n);
 
 #endif

@@ -16,6 +16,7 @@
 #include "sig.h"
 
 #define KICK_CODE (-0x4950) /* si_code of our own SIGTRAP; negative: sendable to any thread */
+#define IO_CODE (-5)           /* SI_SIGIO; siginfo holds band (8 bytes) and descriptor */
 #define MAX_RETRIES 10000
 
 static inline struct tstate *current_thread(void) {
@@ -259,6 +260,14 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
         th->kick = 1;
         th->pending = 1; /* without pending_sig: only come back */
         asynchronous(ts, mc, true);
+        return;
+    }
+    if (sig == SIG_TRAP && info->code == IO_CODE && (int)info->rt.value == rt_watched_fd) {
+        /* Descriptors came over the socket, or its other side is closed. */
+        if (!rt_leaving && rt_supervisor_gone())
+            rt_die("the supervisor is gone (killed?); the program cannot go on");
+        if (mc->ip == (u64)rt_kernel_insn + 2 && (long)mc->ax == -EINTR)
+            mc->ip = (u64)rt_kernel_abort; /* as for a kick; there is nothing to deliver */
         return;
     }
     if (traced && sig_priv(ts)->stepping) {

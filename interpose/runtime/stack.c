@@ -137,8 +137,11 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
     *b.out++ = kernel_sp[0];
     u64 at = b.sp - (strings - (rt_strlen((const char *)rt.chan->prog) + 1));
     b.sp = at;
+    rt.arg_start = at;
     for (const u64 *p = argv; p < aux; p++) {
         if (*p == 0) {
+            if (p == envp - 1)
+                rt.arg_end = at;
             *b.out++ = 0;
             continue;
         }
@@ -147,6 +150,7 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
         *b.out++ = at;
         at += n;
     }
+    rt.env_end = at;
     b.sp = RT_ROUND_DOWN(b.sp, 16);
     const u64 *auxv = b.out;
     for (const u64 *p = aux; p[0] != AT_NULL; p += 2) {

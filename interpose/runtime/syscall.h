@@ -56,6 +56,7 @@ long rt_sys_dup(struct tstate *ts);
 long rt_sys_dup2(struct tstate *ts);
 long rt_sys_dup3(struct tstate *ts);
 long rt_sys_fcntl(struct tstate *ts);
+long rt_sys_getdents64(struct tstate *ts);
 long rt_sys_open(struct tstate *ts);
 long rt_sys_openat(struct tstate *ts);
 long rt_sys_openat2(struct tstate *ts);

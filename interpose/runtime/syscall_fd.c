@@ -2,17 +2,25 @@
  * own executable.  They sit at high numbers, and the calls with which a program
  * tidies its table (close everything, dup2 onto a fixed number) do not see them.
  */
+#include <asm/statfs.h>
 #include <asm/unistd.h>
 #include <linux/close_range.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
+#include <linux/magic.h>
 
 #include "syscall.h"
 
 static rt_lock_t moving;
 
-static bool hidden(int fd) {
-    return fd >= 0 && (fd == rt.sock_fd || fd == rt.runtime_fd);
+#define N_OURS 3
+static int *const ours[N_OURS] = {&rt.sock_fd, &rt.runtime_fd, &rt.shadow_fd};
+
+static int *hidden(int fd) {
+    for (int i = 0; i < N_OURS; i++)
+        if (fd >= 0 && fd == *ours[i])
+            return ours[i];
+    return NULL;
 }
 
 static long pass(struct tstate *ts, long nr) {
@@ -24,16 +32,16 @@ static long pass(struct tstate *ts, long nr) {
 /* The guest wants the number: take another one.  0 or -errno. */
 static long make_way(int fd) {
     rt_lock(&moving);
-    int *ours = fd == rt.sock_fd ? &rt.sock_fd : fd == rt.runtime_fd ? &rt.runtime_fd : NULL;
+    int *moves = hidden(fd);
     long r = 0;
-    if (ours != NULL) {
+    if (moves != NULL) {
         long cloexec = sys2(__NR_fcntl, fd, F_GETFD);
         int cmd = cloexec > 0 && (cloexec & FD_CLOEXEC) ? F_DUPFD_CLOEXEC : F_DUPFD;
         r = sys3(__NR_fcntl, fd, cmd, fd + 1);
         for (int low = fd / 2; r < 0 && low > 2; low /= 2) /* nothing above: as high as can be */
             r = sys3(__NR_fcntl, fd, cmd, low);
         if (r >= 0) {
-            *ours = (int)r;
+            *moves = (int)r;
             sys1(__NR_close, fd);
             r = 0;
         }
@@ -64,33 +72,84 @@ long rt_sys_fcntl(struct tstate *ts) {
     return hidden((int)ts->gpr[IP_RDI]) ? -EBADF : pass(ts, __NR_fcntl);
 }
 
-/* Around our descriptors, in up to three pieces. */
+/* Around our descriptors, piece by piece. */
 long rt_sys_close_range(struct tstate *ts) {
     u64 first = (u32)ts->gpr[IP_RDI], last = (u32)ts->gpr[IP_RSI], flags = (u32)ts->gpr[IP_RDX];
     if (first > last)
         return -EINVAL;
-    u64 ours[2] = {(u64)rt.sock_fd, (u64)rt.runtime_fd};
-    if (ours[0] > ours[1]) {
-        u64 swap = ours[0];
-        ours[0] = ours[1], ours[1] = swap;
-    }
     long r = 0;
     bool done = false;
-    for (int i = 0; i <= 2 && r == 0; i++) {
-        u64 end = i < 2 && ours[i] <= last ? ours[i] : last + 1; /* this piece is [first, end) */
-        if (i < 2 && (ours[i] < first || ours[i] > last))
-            continue;
+    while (first <= last && r == 0) {
+        u64 end = last + 1, next = last + 1; /* this piece is [first, end) */
+        for (int i = 0; i < N_OURS; i++)
+            if (*ours[i] >= 0 && (u64)*ours[i] >= first && (u64)*ours[i] < end)
+                end = (u64)*ours[i], next = end + 1;
         if (end > first) {
             u64 args[6] = {first, end - 1, flags, 0, 0, 0};
             r = rt_kernel(rt_th(ts), __NR_close_range, args);
             flags &= ~(u64)CLOSE_RANGE_UNSHARE; /* the table is ours alone after the first */
             done = true;
         }
-        first = end + 1;
+        first = next;
     }
     if (!done && r == 0) { /* nothing but ours: still judge the flags */
         u64 args[6] = {~0u, ~0u, flags, 0, 0, 0};
         r = rt_kernel(rt_th(ts), __NR_close_range, args);
     }
+    return r;
+}
+
+/* ---- /proc/self/fd without ours ---------------------------------------------------------- */
+
+struct dirent64 { /* getdents64(2) */
+    u64 ino, off;
+    u16 reclen;
+    u8 type;
+    char name[];
+};
+
+static bool is_fd_folder(int fd) {
+    struct statfs fs;
+    char link[40], path[64];
+    if (sys2(__NR_fstatfs, fd, (long)&fs) != 0 || fs.f_type != PROC_SUPER_MAGIC)
+        return false;
+    rt_snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    long n = sys3(__NR_readlink, (long)link, (long)path, sizeof path - 1);
+    if (n < 3)
+        return false;
+    path[n] = 0;
+    return rt_is_proc_fd(path);
+}
+
+static bool names_ours(const char *name) {
+    u64 n = 0;
+    for (; *name >= '0' && *name <= '9' && n < (1u << 30); name++)
+        n = n * 10 + (u64)(*name - '0');
+    return *name == 0 && hidden((int)n) != NULL;
+}
+
+long rt_sys_getdents64(struct tstate *ts) {
+    int fd = (int)ts->gpr[IP_RDI];
+    u64 at = ts->gpr[IP_RSI];
+    long r = pass(ts, __NR_getdents64), kept = 0;
+    if (r <= 0 || !is_fd_folder(fd))
+        return r;
+    u64 bytes = (u64)r;
+    u8 *copy = rt_pages(bytes);
+    if (rt_copy_from(copy, at, (u64)r) == 0) {
+        for (long p = 0; p < r;) {
+            const struct dirent64 *d = (const struct dirent64 *)(copy + p);
+            long len = d->reclen;
+            if (!names_ours(d->name) ) {
+                __builtin_memmove(copy + kept, copy + p, (u64)len);
+                kept += len;
+            }
+            p += len;
+        }
+        /* 0 would mean the end: a buffer with nothing but ours is shown as it is. */
+        if (kept > 0 && rt_copy_to(at, copy, (u64)kept) == 0)
+            r = (kept < r) ? kept : r;
+    }
+    rt_free_pages(copy, bytes);
     return r;
 }

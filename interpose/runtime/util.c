@@ -235,6 +235,7 @@ void *rt_pages(u64 bytes) {
         rt_die("the kernel placed memory of the runtime at %p, inside the program's range; "
                "run without 'setarch --addr-compat-layout'",
                (void *)p);
+    sys3(__NR_madvise, p, (long)bytes, MADV_DONTDUMP); /* a core file is the program's */
     return (void *)p;
 }
 

@@ -34,8 +34,6 @@ static inline long sh_read(void *dst, u64 src, u64 n) { return rt_copy_from(dst,
 void sh_set_mapped(u64 addr, u64 len, int state);
 /* Set A bits only (1 = unaddressable); the shadow must be mapped. */
 void sh_set_a(u64 addr, u64 len, int bit);
-/* Descriptor of the page supply of 0xff bytes: to be hidden from the guest. */
-int rt_shadow_fd(void);
 
 /* slow.c */
 enum { SH_ACC_UNADDR = 1, SH_ACC_ADDR = 2, SH_ACC_UNDEF = 4 };

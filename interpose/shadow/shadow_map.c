@@ -38,10 +38,7 @@
 #define REMAP_MIN (4ull << 20)
 
 rt_lock_t sh_map_lock;
-static int ones_fd = -1;
 static u8 chunk_of[2][512]; /* sources for fault-tolerant fills: 0x00, 0xff */
-
-int rt_shadow_fd(void) { return ones_fd; }
 
 static bool failed(long r) { return r < 0 && r >= -4095; }
 
@@ -59,7 +56,7 @@ void rt_shadow_init(struct tstate *ts) {
         sys1(NR_close, fd);
         fd = high;
     }
-    ones_fd = (int)fd;
+    rt.shadow_fd = (int)fd;
     long p = sys2(NR_ftruncate, fd, ONES_LEN);
     if (!failed(p))
         p = sys6(NR_mmap, 0, ONES_LEN, PROT_RW, MAP_SHARED, fd, 0);
@@ -88,7 +85,7 @@ static void map_pages(u64 at, u64 len, int fill) {
     for (u64 n; len; at += n, len -= n) {
         n = len < ONES_LEN ? len : ONES_LEN;
         long r = sys6(NR_mmap, (long)at, (long)n, PROT_RW,
-                      MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, ones_fd, 0);
+                      MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, rt.shadow_fd, 0);
         if (failed(r))
             rt_die("cannot map %lu bytes of shadow memory (errno %ld): raise the address-space "
                    "limit or vm.max_map_count", n, -r);

@@ -323,8 +323,7 @@ class Supervisor:
         pending.memory.header.supervisor_pid = os.getpid()
         if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
             raise LaunchError("cannot serve a new image of the program")
-        old.header = None
-        old.chan.close()
+        old.unmap()
         for fd in (old_sock, *old.descriptors()):
             os.close(fd)
         self.born = True

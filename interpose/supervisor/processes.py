@@ -62,8 +62,7 @@ def fork(supervisor: Supervisor, slot: Any) -> None:
     if copied:
         _send(session.sock_fd, (*memory.descriptors(), theirs))
     slot.r[0] = 0 if copied else 11  # EAGAIN
-    memory.header = None
-    memory.chan.close()
+    memory.unmap()
     _close(ours, theirs, ready_read, *memory.descriptors())
 
 
@@ -138,8 +137,7 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
             _serve_exec(supervisor, memory, ours, pid, argv)
         lib.ip_service_unlock()
         _send(session.sock_fd, (runtime, *memory.descriptors(), theirs))
-        memory.header = None
-        memory.chan.close()
+        memory.unmap()
         _close(ours, theirs, runtime, *memory.descriptors())
         return
     _send(session.sock_fd, (runtime, *memory.descriptors(), theirs))
@@ -171,8 +169,7 @@ class PendingExec:
 
     def drop(self) -> None:
         """It failed."""
-        self.memory.header = None
-        self.memory.chan.close()
+        self.memory.unmap()
         _close(self.sock_fd, *self.memory.descriptors())
 
 

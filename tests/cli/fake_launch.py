@@ -36,6 +36,11 @@ def run(session) -> None:
         "prog": bytes(header.prog).split(b"\0")[0].decode(),
         "stubs": bytes(header.stubs).split(b"\0")[0].decode(),
         "fds": sorted(int(n) for n in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{n}")),
+        "channels": sum(
+            "interpose-channel" in os.readlink(f"/proc/self/fd/{n}")
+            for n in os.listdir("/proc/self/fd")
+            if os.path.lexists(f"/proc/self/fd/{n}")
+        ),
         "own": [*session.memory.descriptors(), session.sock_fd, session.log.fd],
         "stdin": os.readlink("/proc/self/fd/0"),
     }

@@ -1,0 +1,184 @@
+/* Resource limits that would count the runtime's own memory: RLIMIT_AS and
+ * RLIMIT_DATA.  The kernel's are lifted as far as allowed; the guest's are kept
+ * here, answered to it, held against its own mappings (getrlimit(2)), and put
+ * back before an exec.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/resource.h>
+
+#include "mm.h"
+#include "syscall.h"
+
+#define CAP_SYS_RESOURCE_ 24
+/* What a process has of its main stack at the start; ours is mapped whole. */
+#define STACK_START (132ull << 10)
+
+struct limit {
+    u32 which;
+    bool lifted;          /* the kernel's is not the guest's                    */
+    struct rlimit64 guest, kernel;
+};
+#define NO_LIMIT {RLIM64_INFINITY, RLIM64_INFINITY}
+static struct limit limits[] = {
+    {.which = RLIMIT_AS, .guest = NO_LIMIT, .kernel = NO_LIMIT},
+    {.which = RLIMIT_DATA, .guest = NO_LIMIT, .kernel = NO_LIMIT},
+};
+#define N_LIMITS (sizeof limits / sizeof *limits)
+
+static long kernel_limit(u32 which, const struct rlimit64 *new, struct rlimit64 *old) {
+    return sys4(__NR_prlimit64, 0, which, (long)new, (long)old);
+}
+
+static bool same(const struct rlimit64 *a, const struct rlimit64 *b) {
+    return a->rlim_cur == b->rlim_cur && a->rlim_max == b->rlim_max;
+}
+
+/* Kernel's limit as high as may be; l->guest is set. */
+static void lift(struct limit *l) {
+    l->kernel = (struct rlimit64){RLIM64_INFINITY, RLIM64_INFINITY};
+    if (!same(&l->guest, &l->kernel) && kernel_limit(l->which, &l->kernel, NULL) < 0) {
+        l->kernel.rlim_cur = l->kernel.rlim_max = l->guest.rlim_max;
+        if (kernel_limit(l->which, &l->kernel, NULL) < 0)
+            l->kernel = l->guest;
+    }
+    l->lifted = !same(&l->guest, &l->kernel);
+}
+
+void rt_limits_init(void) {
+    for (u32 i = 0; i < N_LIMITS; i++)
+        if (kernel_limit(limits[i].which, NULL, &limits[i].guest) == 0)
+            lift(&limits[i]);
+}
+
+/* A vfork child sets the kernel's own: the table here is its parent's, too. */
+static bool own(struct rt_thread *th, u32 i) { return th->limits_set >> i & 1; }
+
+void rt_limits_before_exec(struct rt_thread *th) {
+    for (u32 i = 0; i < N_LIMITS; i++)
+        if (limits[i].lifted && !own(th, i))
+            kernel_limit(limits[i].which, &limits[i].guest, NULL);
+}
+
+void rt_limits_after_exec(struct rt_thread *th) {
+    for (u32 i = 0; i < N_LIMITS; i++)
+        if (limits[i].lifted && !own(th, i))
+            lift(&limits[i]);
+}
+
+/* ---- what the guest's mappings count ------------------------------------------------ */
+
+static bool is_data(const struct rt_seg *s) {
+    return (s->prot & PROT_WRITE) && !(s->mflags & (MM_SHARED | MM_GROWS)) && s->kind != RT_SEG_STACK;
+}
+
+static u64 counted(u32 which) {
+    u64 sum = 0;
+    for (u32 i = 0; i < rt_nsegs; i++) {
+        u64 n = rt_segs[i].mflags & MM_OURS ? 0 : rt_segs[i].hi - rt_segs[i].lo;
+        if (rt_segs[i].kind == RT_SEG_STACK && n > STACK_START)
+            n = STACK_START;
+        if (which == RLIMIT_AS || is_data(&rt_segs[i]))
+            sum += n;
+    }
+    return sum;
+}
+
+bool mm_within_limits(u64 more, u64 more_data) {
+    for (u32 i = 0; i < N_LIMITS; i++) {
+        const struct limit *l = &limits[i];
+        u64 n = l->which == RLIMIT_AS ? more : more_data;
+        if (l->guest.rlim_cur == RLIM64_INFINITY || n == 0)
+            continue;
+        if (n > l->guest.rlim_cur || counted(l->which) > l->guest.rlim_cur - n)
+            return false;
+    }
+    return true;
+}
+
+/* ---- system calls ---------------------------------------------------------------------- */
+
+/* NULL: the kernel's. */
+static struct limit *emulated(struct tstate *ts, u32 which, bool set) {
+    struct rt_thread *th = rt_th(ts);
+    for (u32 i = 0; i < N_LIMITS; i++) {
+        if (limits[i].which != which)
+            continue;
+        if (th->vfork_child && set)
+            th->limits_set |= 1u << i;
+        return own(th, i) ? NULL : &limits[i];
+    }
+    return NULL;
+}
+
+static bool may_raise(void) {
+    struct { u32 version; int pid; } header = {0x20080522, 0};
+    struct { u32 effective, permitted, inheritable; } data[2] = {{0, 0, 0}, {0, 0, 0}};
+    return sys2(__NR_capget, (long)&header, (long)data) == 0 && (data[0].effective >> CAP_SYS_RESOURCE_ & 1);
+}
+
+static long answer(struct limit *l, u64 new_at, u64 old_at) {
+    struct rlimit64 new = {0, 0};
+    if (new_at) {
+        if (rt_copy_from(&new, new_at, sizeof new) != 0)
+            return -EFAULT;
+        if (new.rlim_cur > new.rlim_max)
+            return -EINVAL;
+    }
+    struct rlimit64 old = l->guest;
+    long r = 0;
+    if (new_at && new.rlim_max > old.rlim_max && !may_raise())
+        r = -EPERM;
+    if (new_at && r == 0) {
+        l->guest = new;
+        l->lifted = !same(&l->guest, &l->kernel);
+    }
+    if (r == 0 && old_at && rt_copy_to(old_at, &old, sizeof old) != 0)
+        r = -EFAULT;
+    return r;
+}
+
+static long to_kernel(struct tstate *ts, long nr) {
+    u64 args[6];
+    rt_syscall_args(ts, args);
+    return sys4(nr, (long)args[0], (long)args[1], (long)args[2], (long)args[3]); /* never waits */
+}
+
+long rt_sys_getrlimit(struct tstate *ts) {
+    struct limit *l = emulated(ts, (u32)ts->gpr[IP_RDI], false);
+    if (l == NULL)
+        return to_kernel(ts, __NR_getrlimit);
+    return ts->gpr[IP_RSI] ? answer(l, 0, ts->gpr[IP_RSI]) : -EFAULT;
+}
+
+long rt_sys_setrlimit(struct tstate *ts) {
+    struct limit *l = emulated(ts, (u32)ts->gpr[IP_RDI], true);
+    if (l == NULL)
+        return to_kernel(ts, __NR_setrlimit);
+    return ts->gpr[IP_RSI] ? answer(l, ts->gpr[IP_RSI], 0) : -EFAULT;
+}
+
+long rt_sys_prlimit64(struct tstate *ts) {
+    u32 pid = (u32)ts->gpr[IP_RDI];
+    bool ours = pid == 0 || pid == rt_th(ts)->pid; /* of another process the kernel knows */
+    struct limit *l = ours ? emulated(ts, (u32)ts->gpr[IP_RSI], ts->gpr[IP_RDX] != 0) : NULL;
+    return l == NULL ? to_kernel(ts, __NR_prlimit64) : answer(l, ts->gpr[IP_RDX], ts->gpr[IP_R10]);
+}
+
+/* ---- room for descriptors that we need for a moment ---------------------------------------- */
+
+bool rt_more_files(struct rlimit64 *before) {
+    struct rlimit64 more;
+    if (kernel_limit(RLIMIT_NOFILE, NULL, before) < 0)
+        return false;
+    more = (struct rlimit64){before->rlim_max, before->rlim_max};
+    if (more.rlim_max < (u64)rt.sock_fd + 64) { /* possible with privilege only */
+        more.rlim_cur = more.rlim_max = (u64)rt.sock_fd + 64;
+        if (kernel_limit(RLIMIT_NOFILE, &more, NULL) == 0)
+            return true;
+        more.rlim_cur = more.rlim_max = before->rlim_max;
+    }
+    return more.rlim_cur != before->rlim_cur && kernel_limit(RLIMIT_NOFILE, &more, NULL) == 0;
+}
+
+void rt_files_as_before(const struct rlimit64 *before) { kernel_limit(RLIMIT_NOFILE, before, NULL); }
