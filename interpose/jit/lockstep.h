@@ -35,7 +35,7 @@ enum ip_ls_event {
   IP_LS_REQUEST,           /* the same for a client request                   */
   IP_LS_N_FAULT,           /* N got n_signal, T ran on                        */
   IP_LS_T_ENDED,           /* T is gone (t_status), N could go on             */
-  IP_LS_BOTH_DIED,         /* of n_signal                                     */
+  IP_LS_BOTH_DIED,         /* T in a system call, or both of n_signal          */
   IP_LS_T_EXEC             /* T runs another program now                      */
 };
 
@@ -53,6 +53,7 @@ struct ip_ls {
   uint64_t poke_step, poke_value; /* at this step T's register ...            */
   int32_t poke_reg;               /* ... (-1: none) gets this value           */
   int32_t keep_undefined;         /* compare undefined flags, too             */
+  int32_t forgive_dead, pad;      /* but not those that nobody will read: a tool's code may change them */
 
   int32_t t_pid, n_pid;           /* n_pid 0: not forked yet                  */
   uint64_t ts;                    /* T's struct tstate                        */
@@ -82,6 +83,7 @@ struct ip_ls {
   uint64_t n_addr;
 
   uint32_t differ, differ_gpr, differ_flags, xsave_size;
+  uint32_t differ_frame, pad2;    /* not T's registers, but those in its signal frame */
   uint64_t differ_addr;           /* of memory                                */
   uint8_t differ_t[16], differ_n[16];
   int32_t differ_offset;          /* of vector state, in its XSAVE image      */

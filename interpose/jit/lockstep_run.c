@@ -11,7 +11,7 @@
 
 #define CALL_RETURN 0x7fff0000ull /* RT_CALL_RETURN of rt.h: end of a call made for a request */
 #define META(x) ((uint64_t)IP_META_BASE + (x))
-#define SYNC_SIGNALS_OFFSET 48    /* of the registers in a signal frame (ucontext at 8, gregs at 40) */
+#define FRAME_REGISTERS 48        /* of the registers in a signal frame (ucontext at 8, gregs at 40) */
 
 /* ---- The block that T is about to enter ------------------------------------------------ */
 
@@ -23,14 +23,15 @@ static int block_at(struct ip_ls *l, uint64_t host, struct ip_block *b) {
         uint32_t mid = (lo + hi) / 2;
         uint64_t at = META(IP_META_BLOCKS) + (uint64_t)mid * sizeof *b;
         if (ip_ls_read(l->t_pid, at, b, sizeof *b) != sizeof *b) return ls_fail(l, "read T's tables");
-        if (b->host == host) return 0;
-        if (b->host < host)
+        if (host < b->host)
+            hi = mid;
+        else if (host >= b->host + (uint64_t)b->host_len)
             lo = mid + 1;
         else
-            hi = mid;
+            return 0;
     }
     errno = 0;
-    return ls_fail(l, "T enters no block that its tables have");
+    return ls_fail(l, "find the block that T enters");
 }
 
 static int take_block(struct ip_ls *l) {
@@ -41,18 +42,19 @@ static int take_block(struct ip_ls *l) {
     l->n_insns = b.n_insns;
     if (!b.n_insns || b.n_insns > IP_LS_BLOCK) {
         errno = 0;
-        return ls_fail(l, "T enters a block of impossible length");
+        return ls_fail(l, "follow a block of such length");
     }
     uint64_t size = 8ull * b.n_insns;
     if (ip_ls_read(l->t_pid, META(IP_META_PCS) + 8ull * b.pcs, l->pcs, size) != (int64_t)size)
         return ls_fail(l, "read T's tables");
     l->index = l->left = l->adopt = l->vector = l->n_writes = 0;
-    /* A binding: its target runs instead. */
-    if (l->n.pc != l->pcs[0]) {
-        l->n.pc = l->pcs[0];
-        if (ls_set(l, l->n_pid, &l->n)) return -1;
-    }
     return 0;
+}
+
+/* A binding: its target runs instead of what is at N's pc. */
+static int follow_binding(struct ip_ls *l) {
+    l->n.pc = l->pcs[0];
+    return ls_set(l, l->n_pid, &l->n);
 }
 
 /* ---- Signals ------------------------------------------------------------------------------ */
@@ -66,7 +68,7 @@ static void look_for_frame(struct ip_ls *l) {
     uint64_t words[18], sp = t->gpr[IP_RSP];
     l->frame_pc = 0;
     if (t->gpr[IP_RDX] != sp + 8 || t->gpr[IP_RDI] - 1 >= 64 || t->gpr[IP_RSI] <= sp) return;
-    if (ip_ls_read(l->t_pid, sp + SYNC_SIGNALS_OFFSET, words, sizeof words) != sizeof words) return;
+    if (ip_ls_read(l->t_pid, sp + FRAME_REGISTERS, words, sizeof words) != sizeof words) return;
     for (int i = 0; i < 16; i++) l->frame.gpr[order[i]] = words[i];
     l->frame_pc = l->frame.pc = words[16];
     l->frame.rflags = words[17];
@@ -101,6 +103,29 @@ int ip_ls_adopt(struct ip_ls *l, int whole) {
 
 /* ---- Comparison ------------------------------------------------------------------------------ */
 
+#define LOOKAHEAD 64
+
+/* Are these flags overwritten on N's way before anything reads them? */
+static bool are_dead(const struct ip_ls *l, uint32_t flags) {
+    uint64_t pc = l->n.pc;
+    for (int i = 0; i < LOOKAHEAD; i++) {
+        uint8_t bytes[16];
+        struct ip_insn in;
+        int64_t avail = ip_ls_read(l->n_pid, pc, bytes, 15);
+        int len = avail > 0 ? ip_decode(bytes, (size_t)avail, pc, &in) : 0;
+        if (len <= 0 || in.fl_read & flags) return false;
+        flags &= ~in.fl_kill;
+        if (!flags) return true;
+        if (in.flow == IP_F_JMP || in.flow == IP_F_CALL)
+            pc = in.target;
+        else if (in.flow == IP_F_NEXT)
+            pc += (uint64_t)len;
+        else
+            return false;
+    }
+    return false;
+}
+
 static void compare_registers(struct ip_ls *l, const struct ip_ls_regs *t) {
     uint32_t mask = IP_FL_ARITH | IP_FL_DF;
     if (!l->keep_undefined) mask &= ~l->undefined;
@@ -110,6 +135,10 @@ static void compare_registers(struct ip_ls *l, const struct ip_ls_regs *t) {
         if (t->gpr[i] != l->n.gpr[i]) l->differ_gpr |= 1u << i;
     if (l->differ_gpr) l->differ |= IP_LS_D_GPR;
     l->differ_flags = (uint32_t)(t->rflags ^ l->n.rflags) & mask;
+    if (l->differ_flags && l->forgive_dead && are_dead(l, l->differ_flags)) {
+        l->undefined |= l->differ_flags;
+        l->differ_flags = 0;
+    }
     if (l->differ_flags) l->differ |= IP_LS_D_FLAGS;
 }
 
@@ -161,7 +190,7 @@ static void compare_memory(struct ip_ls *l) {
 
 /* Both at a boundary. */
 static int compare(struct ip_ls *l) {
-    l->differ = 0;
+    l->differ = l->differ_frame = 0;
     if (l->steps < l->start_at) return 0;
     compare_registers(l, &l->t);
     bool whole = l->vector_every && l->steps / l->vector_every != (l->steps - l->index) / l->vector_every;
@@ -243,10 +272,10 @@ static int n_insn(struct ip_ls *l, const struct ip_insn *in) {
     return 0;
 }
 
-static bool seen_in_block(const struct ip_ls *l, uint64_t pc) {
-    for (uint32_t i = 0; i < l->n_insns; i++)
-        if (l->pcs[i] == pc) return true;
-    return false;
+/* T left the block here, before its end: for a slow path, a code page that changed,
+ * another translation.  That it came here by a loop is as well: the registers are the same. */
+static bool left_early(const struct ip_ls *l) {
+    return !l->t_ended && l->n.pc == l->t.pc && !memcmp(l->n.gpr, l->t.gpr, sizeof l->n.gpr);
 }
 
 static int n_fault(struct ip_ls *l) {
@@ -262,16 +291,20 @@ static void count(struct ip_ls *l) {
 
 /* N through the block.  -1: done with it; else an event. */
 static int follow(struct ip_ls *l) {
-    /* A block of memcheck's that hands over to its tracking translation. */
-    bool handed = !l->t_ended && l->key & IP_KEY_TRACK && !(l->block_key & IP_KEY_TRACK) && seen_in_block(l, l->t.pc);
     for (;;) {
         if (l->frame_pc && l->n.pc == l->frame_pc) {
+            l->differ = 0;
+            l->differ_frame = 1;
             compare_registers(l, &l->frame);
             if (l->differ && l->steps >= l->start_at) return IP_LS_DIFFER;
             return deliver(l) ? IP_LS_ERROR : -1;
         }
         if (l->left) return l->t_ended ? IP_LS_T_ENDED : -1;
-        if (handed && l->n.pc == l->t.pc) return -1;
+        if (left_early(l)) return -1;
+        if (l->index == 0 && l->n.pc != l->pcs[0]) {
+            if (follow_binding(l)) return IP_LS_ERROR;
+            continue;
+        }
 
         uint8_t bytes[32] = {0};
         struct ip_insn in;

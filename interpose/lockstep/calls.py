@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 28
 
 MMAP, MPROTECT, MUNMAP, BRK, MREMAP, MADVISE, SHMAT, SHMDT = 9, 10, 11, 12, 25, 28, 30, 67
 OPEN, CLOSE = 2, 3
-RT_SIGRETURN, CLONE, FORK, VFORK, EXIT, EXIT_GROUP, ARCH_PRCTL, CLONE3 = 15, 56, 57, 58, 60, 231, 158, 435
+RT_SIGRETURN, CLONE, VFORK, ARCH_PRCTL, CLONE3 = 15, 56, 58, 158, 435
 PKEY_MPROTECT = 329
 SET_GS, SET_FS = 0x1001, 0x1002
 CLONE_VM, CLONE_VFORK, CLONE_PARENT_SETTID = 0x100, 0x4000, 0x100000
@@ -129,13 +129,14 @@ class Mirror:
         self._outputs(number, args, result)
 
     def _refuse(self, number: int, args: Sequence[int]) -> None:
-        flags = args[0]
-        if number == CLONE3:
-            flags = self._word(args[0])
-        elif number != CLONE:
+        if number not in (CLONE, CLONE3):
             return
+        flags = self._clone_flags(number, args)
         if flags & CLONE_VM and not flags & CLONE_VFORK:
             raise CannotFollowError("the program starts a thread")
+
+    def _clone_flags(self, number: int, args: Sequence[int]) -> int:
+        return self._word(args[0]) if number == CLONE3 else args[0]
 
     # -- the address space -----------------------------------------------------------------------
 
@@ -155,6 +156,8 @@ class Mirror:
             self.snapshot(result, self.pair.mapping_end(result) - result, 3)
         elif number == SHMDT:
             n(MUNMAP, args[0], self.pair.native_mapping_end(args[0]) - args[0])
+        elif number == VFORK or (number in (CLONE, CLONE3) and self._clone_flags(number, args) & CLONE_VM):
+            self.pair.copy_all()  # the child has written to the same memory
         elif number == CLONE and args[0] & CLONE_PARENT_SETTID:
             self.pair.copy(args[2], 4)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SAME, DIFFERENT, NOT_FOLLOWED = 0, 1, 2
+_FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP)
 
 
 def say(*lines: str) -> None:
@@ -42,6 +43,11 @@ def status_text(code: int | None) -> str:
     return f"the program ended with exit code {code}"
 
 
+def crashed(status: int) -> bool:
+    """Whether a process died of what it did itself; other signals come from somewhere else."""
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) in _FAULTS
+
+
 def judge(pair: Pair, event: int) -> int:
     """Report how the run ended; the exit code."""
     state = pair.state
@@ -58,7 +64,7 @@ def judge(pair: Pair, event: int) -> int:
         summary(pair, "the program executes another one, which is not followed")
         pair.finish(kill=False)
         return SAME
-    elif event == lib.IP_LS_BOTH_DIED or os.WIFEXITED(state.t_status):
+    elif event == lib.IP_LS_BOTH_DIED or not crashed(state.t_status):
         summary(pair, status_text(pair.finish(kill=False)))
         return SAME
     else:

@@ -12,6 +12,7 @@ class Region(NamedTuple):
     end: int
     offset: int
     path: str
+    writable: bool
 
 
 def regions(pid: int) -> list[Region]:
@@ -19,11 +20,11 @@ def regions(pid: int) -> list[Region]:
     found = []
     with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
-            span, _, offset, _, _, *path = line.rstrip("\n").split(" ", 5)
+            span, rights, offset, _, _, *path = line.rstrip("\n").split(" ", 5)
             start, _, end = span.partition("-")
-            found.append(
-                Region(int(start, 16), int(end, 16), int(offset, 16), path[0].strip() if path else "")
-            )
+            name = path[0].strip() if path else ""
+            writable = rights.startswith("rw")
+            found.append(Region(int(start, 16), int(end, 16), int(offset, 16), name, writable))
     return found
 
 

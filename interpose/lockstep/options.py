@@ -24,7 +24,8 @@ usage: python -m interpose.lockstep [options] program [arguments]
 Runs the program translated and on the real CPU, step by step, and stops at the first difference.
 A step is a guest instruction.
 
-    --skip-until=<where>         let the translation run alone until a function or address (0x...)
+    --skip-until=<where>         let the translation run alone until a function, the program's entry
+                                 (entry, once its libraries are loaded), or an address (0x...)
     --start-at=<step>            compare from this step on                    [0]
     --stop-at=<step>             end at this step                             [never]
     --every-block=no|yes         translate whole blocks; compare at their ends [no]

@@ -68,6 +68,8 @@ class Pair:
         self.state.stop_at = options.stop_at
         self.state.vector_every = options.vector_every
         self.state.keep_undefined = options.undefined_flags
+        core = options.engine.core
+        self.state.forgive_dead = options.engine.tool_name != "none" and core.optimise and core.instrument
         self.state.poke_reg = -1
         if options.poke is not None:
             self.state.poke_step, self.state.poke_reg, self.state.poke_value = options.poke
@@ -110,7 +112,9 @@ class Pair:
 
         try:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            lib.ip_ls_traceme()
+            status = lib.ip_ls_traceme()
+            if status != 0:
+                raise LaunchError(f"lockstep: the program cannot be traced: {os.strerror(-status)}")
             launch(self.options.engine)
         except InterposeError as error:
             tell(error)
@@ -147,7 +151,8 @@ class Pair:
                 raise self.broken()
             if event == lib.IP_LS_SYSCALL:
                 if self.state.t_ended:
-                    return lib.IP_LS_T_EXEC if self.state.t_ended == 2 else lib.IP_LS_T_ENDED
+                    # In a call: an exit, an exec, or a signal that it sent itself.
+                    return lib.IP_LS_T_EXEC if self.state.t_ended == 2 else lib.IP_LS_BOTH_DIED
                 self._call()
             elif event == lib.IP_LS_REQUEST:
                 if self.state.t_ended:
@@ -225,6 +230,18 @@ class Pair:
             at += len(data)
             size -= len(data)
 
+    def copy_all(self) -> None:
+        """Everything that T may have written to."""
+        for region in self.regions(self.t_pid):
+            at = region.start if region.writable else region.end
+            while at < region.end:
+                data = self.translated.read(at, min(region.end - at, _CHUNK))
+                if not data:
+                    break
+                if data != self.native.read(at, len(data)):
+                    self.native.write(at, data)
+                at += len(data)
+
     def regions(self, pid: int) -> list[Region]:
         """The guest's mappings."""
         return [
@@ -247,7 +264,7 @@ class Pair:
 
 
 def resolve_place(pair: Pair, text: str) -> int:
-    """The address that --skip-until names: hexadecimal, or a function of a file that is mapped now."""
+    """What --skip-until names: an address (0x...), a function of a file that is mapped now, or ``entry``."""
     if text.startswith("0x"):
         try:
             return int(text, 16)
@@ -267,6 +284,8 @@ def resolve_place(pair: Pair, text: str) -> int:
             for symbol in (*image.symtab, *image.dynsyms):
                 if symbol.name == text and symbol.is_defined:
                     return symbol.value + bias
+            if text == "entry" and image.interpreter is not None:
+                return image.entry + bias
         except ElfError:
             continue
     raise LaunchError(

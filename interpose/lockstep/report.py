@@ -38,7 +38,7 @@ def flags_text(flags: int) -> str:
 
 
 class Places:
-    """What T's addresses are called."""
+    """What the program's addresses are called."""
 
     def __init__(self, pid: int) -> None:
         from interpose.elf.symbolizer import Symbolizer
@@ -123,7 +123,7 @@ def vector_name(offset: int) -> str:
 
 def difference_lines(state: Any) -> Iterator[str]:
     """Expected is what the real CPU made, got what the translation made."""
-    expected, got = state.n, state.frame if state.frame_pc else state.t
+    expected, got = state.n, state.frame if state.differ_frame else state.t
     rows = []
     if state.differ & lib.IP_LS_D_PC:
         rows.append(("pc", f"{expected.pc:#x}", f"{got.pc:#x}"))
@@ -192,7 +192,7 @@ def stages_of_block(pair: Pair) -> Iterator[str]:
 def report(pair: Pair, headline: str) -> list[str]:
     """Everything about the place where the two parted."""
     state = pair.state
-    places = Places(state.t_pid)
+    places = Places(state.n_pid if state.t_ended else state.t_pid)
     lines = [f"{headline} after {state.steps:,} steps (N is the real CPU, T the translation)"]
     steps = last_steps(state)
     if steps:
