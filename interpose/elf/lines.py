@@ -87,6 +87,9 @@ class LineTable:
         import tempfile
 
         temporary = None
+        # $XDG_CACHE_HOME may be missing, but where it belongs must be there: some accounts have no home.
+        if not os.path.isdir(os.path.dirname(os.path.dirname(os.path.dirname(path)))):
+            return
         try:
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             handle, temporary = tempfile.mkstemp(prefix=".new-", dir=os.path.dirname(path))
