@@ -6,10 +6,11 @@ What a call writes is read from the runtime's own table, ``interpose/runtime/sys
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from interpose.jit._native import ffi
+from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +25,22 @@ _MOST_BYTES = 1 << 28
 
 MMAP, MPROTECT, MUNMAP, BRK, MREMAP, MADVISE, SHMAT, SHMDT = 9, 10, 11, 12, 25, 28, 30, 67
 OPEN, CLOSE = 2, 3
-RT_SIGRETURN, CLONE, VFORK, ARCH_PRCTL, CLONE3 = 15, 56, 58, 158, 435
+RT_SIGRETURN, CLONE, VFORK, EXIT, ARCH_PRCTL, EXIT_GROUP, CLONE3 = 15, 56, 58, 60, 158, 231, 435
 PKEY_MPROTECT = 329
 SET_GS, SET_FS = 0x1001, 0x1002
 CLONE_VM, CLONE_VFORK, CLONE_PARENT_SETTID = 0x100, 0x4000, 0x100000
 MAP_SHARED, MAP_PRIVATE, MAP_TYPE, MAP_FIXED, MAP_ANONYMOUS = 1, 2, 15, 0x10, 0x20
 MREMAP_MAYMOVE, MREMAP_FIXED = 1, 2
+
+
+# What a request for a block asks for: the runtime fills it, or copies the old one.
+_SIZE_OF_BLOCK = {
+    lib.IP_HR_MALLOC: lambda args: args[0],
+    lib.IP_HR_CALLOC: lambda args: args[0] * args[1],
+    lib.IP_HR_REALLOC: lambda args: args[1],
+    lib.IP_HR_REALLOCARRAY: lambda args: args[1] * args[2],
+    lib.IP_HR_MEMALIGN: lambda args: args[1],
+}
 
 
 class CannotFollowError(Exception):
@@ -251,7 +262,23 @@ class Mirror:
 
     # -- client requests -------------------------------------------------------------------------
 
-    def request(self) -> None:
-        """A request may have made the runtime map memory for the program (a replaced heap does)."""
+    def request(self, block: int, result: int) -> None:
+        """After a client request of T's, whose six words are at ``block``.
+
+        The runtime may have mapped memory for the program, and written to it: a replaced heap does both.
+        """
         for lo, hi in self.pair.new_segments():
             self.snapshot(lo, hi - lo, 3)
+        words = self.pair.translated.read(block, 48)
+        if len(words) < 48:
+            return
+        code, *args = struct.unpack("<6Q", words)
+        if not lib.IP_HR_BASE <= code < lib.IP_HR_BASE + 0x10000:
+            for arg in args:
+                self.pair.copy(arg, _UNKNOWN_BYTES)
+        elif code in (lib.IP_HR_COPY, lib.IP_HR_FILL):
+            self.pair.copy(args[0], min(args[2], _MOST_BYTES))
+        elif code == lib.IP_HR_STATS:
+            self.pair.copy(args[0], 32)
+        elif code in _SIZE_OF_BLOCK:
+            self.pair.copy(result, min(_SIZE_OF_BLOCK[code](args), _MOST_BYTES))

@@ -7,7 +7,7 @@ import signal
 
 from interpose.errors import InterposeError, LaunchError, internal_error, tell
 from interpose.jit._native import ffi, lib
-from interpose.lockstep.calls import OPEN, RT_SIGRETURN, Mirror
+from interpose.lockstep.calls import EXIT, EXIT_GROUP, OPEN, RT_SIGRETURN, Mirror
 from interpose.lockstep.maps import Region, missing, regions
 
 TYPE_CHECKING = False
@@ -157,7 +157,7 @@ class Pair:
             elif event == lib.IP_LS_REQUEST:
                 if self.state.t_ended:
                     return lib.IP_LS_T_ENDED
-                self.mirror.request()
+                self.mirror.request(self.state.n.gpr[lib.IP_RAX], self.state.t.gpr[lib.IP_RDX])
                 self._check(lib.ip_ls_adopt(self.state, 1))
             else:
                 return event
@@ -167,7 +167,8 @@ class Pair:
         gpr = list(state.n.gpr)
         number = gpr[lib.IP_RAX] & 0xFFFFFFFF
         args = [gpr[r] for r in (lib.IP_RDI, lib.IP_RSI, lib.IP_RDX, lib.IP_R10, lib.IP_R8, lib.IP_R9)]
-        if number == RT_SIGRETURN:
+        # At its end the program may have to call a function first (--run-libc-freeres).
+        if number in (RT_SIGRETURN, EXIT, EXIT_GROUP):
             self._check(lib.ip_ls_adopt(state, 1))
             return
         result = state.after.gpr[lib.IP_RAX]

@@ -181,6 +181,35 @@ def test_tracking_translation(compile_guest):
     assert (done.returncode, done.stdout) == (0, "13\n"), done.stderr
 
 
+HEAP = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    char *a = malloc(40), *b = calloc(30, 7), *c;
+    strcpy(a, "kept by realloc");
+    for (int i = 0; i < 3; i++) a = realloc(a, 5000u << i);
+    memset(b, 3, 210);
+    free(b);
+    c = aligned_alloc(64, 640);
+    memcpy(c, a, 16);
+    b = calloc(30, 7);
+    printf("%s %s %d\n", a, c, b[99]);
+    free(a);
+    return 0;
+}
+"""
+
+
+def test_replaced_heap(compile_guest):
+    """Blocks, and what the runtime writes to them; functions that the runtime calls at the end."""
+    program = compile_guest("heap", HEAP)
+    words = ["--skip-until=main", "--every-block=yes", "--tool=memcheck", "--run-libc-freeres=yes", program]
+    done = run(LOCKSTEP, *words)
+    assert (done.returncode, done.stdout) == (0, "kept by realloc kept by realloc 0\n"), done.stderr
+    assert "exit code 0" in done.stderr
+
+
 def test_effects_happen_once(compile_guest, tmp_path):
     """Only the translation makes system calls."""
     target = tmp_path / "appended"
