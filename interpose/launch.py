@@ -160,7 +160,7 @@ def _leave_files(session: Session) -> None:
         os.dup2(null, fd)
     if null > 2:
         os.close(null)
-    kept = {*session.memory.descriptors(), session.sock_fd}
+    kept = {*session.memory.descriptors(), session.memory.map_fd, session.sock_fd}
     if session.log.fd is not None:
         kept.add(session.log.fd)
     lowest = 3

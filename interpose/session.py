@@ -36,7 +36,7 @@ _SPIN = 120_000  # ticks before a futex wait, some 50 microseconds; the translat
 class Memory:
     """The three memory files of one client image."""
 
-    __slots__ = ("cache_fd", "chan", "chan_fd", "header", "meta_fd")
+    __slots__ = ("cache_fd", "chan", "chan_fd", "header", "map_fd", "meta_fd")
 
     def __init__(self) -> None:
         self.chan_fd = _memory_file("interpose-channel", CHANNEL_SIZE)
@@ -47,7 +47,7 @@ class Memory:
     def map(self) -> None:
         """Map the channel; the mapping keeps a descriptor of its own."""
         try:
-            self.chan = mmap.mmap(self.chan_fd, CHANNEL_SIZE)
+            self.chan, self.map_fd = _map(self.chan_fd, CHANNEL_SIZE)
         except OSError as error:
             raise LaunchError(f"cannot map shared memory: {error.strerror}; check 'ulimit -v'") from None
         self.header: Any = ffi.from_buffer("struct ip_chan *", self.chan)
@@ -95,6 +95,19 @@ class Session:
         self.client_pid = client_pid
         self.parent_pid = parent_pid
         self.log = log
+
+
+def _map(fd: int, size: int) -> tuple[mmap.mmap, int]:
+    """A mapping, and the descriptor of its own that mmap makes and will close: above 2, and nobody else's."""
+    low: list[int] = []
+    while (own := os.dup(fd)) <= 2:
+        low.append(own)
+    os.close(own)
+    try:
+        return mmap.mmap(fd, size), own
+    finally:
+        for number in low:
+            os.close(number)
 
 
 def above_stdio(fd: int) -> int:

@@ -1,4 +1,5 @@
 /* The client's code bytes: copies of its pages, and for how long they hold. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -63,7 +64,10 @@ static const uint8_t *page_get(struct transtab *t, uint64_t page) {
         (c->gen != t->req_gen && !tt_has_blocks(t, page) && !tt_is_stable(t, page))) {
         struct iovec l = {bytes, 4096}, r = {(void *)page, 4096};
         c->page = page;
-        c->valid = process_vm_readv(t->pid, &l, 1, &r, 1, 0) == 4096;
+        long n = process_vm_readv(t->pid, &l, 1, &r, 1, 0);
+        if (n < 0 && errno == ESRCH) /* its first thread has left */
+            n = process_vm_readv(t->tid, &l, 1, &r, 1, 0);
+        c->valid = n == 4096;
     }
     c->gen = t->req_gen;
     if (!c->valid) {

@@ -54,6 +54,7 @@ static void handle(struct ip_slot *s) {
     bool full = false;
     pthread_mutex_lock(&T.lock);
     T.pid = (pid_t)T.chan->client_pid;
+    T.tid = (pid_t)s->tid;
     ticks();
     client_cpu = s->cpu;
     T.chan->tr_cpu = my_cpu;

@@ -90,7 +90,7 @@ struct transtab {
     struct ip_service_stats stats;
     int trace_fd;
     uint8_t trace[8];
-    pid_t pid;
+    pid_t pid, tid;   /* of the client; of the thread that asked */
 };
 
 /* Finds or makes the translation of key; 0 when the cache is full (flush) with

@@ -223,6 +223,8 @@ static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) 
         mm_split(b);
         rt_segs[mm_first(a)].prot = prot;
         mm_announce(ts, mm_first(a));
+        if (!(old & PROT_WRITE))
+            mm_writable_alias(ts, &rt_segs[mm_first(a)]);
     }
     if (code)
         rt_invalidate(ts, a, b - a);

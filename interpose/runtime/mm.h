@@ -55,6 +55,9 @@ void mm_announce(struct tstate *ts, u32 index);
 /* Pages of [lo, hi) that were write-protected for their translations: forget
  * them (true if there were any); restore also gives the host W back. */
 bool mm_forget_code_pages(u64 lo, u64 hi, bool restore);
+/* s can be written from now on: translations of other mappings of the same
+ * pages are dropped, so that those made next are watched here, too. */
+void mm_writable_alias(struct tstate *ts, const struct rt_seg *s);
 
 extern u64 mm_high_top; /* mappings are placed below it */
 

@@ -2,6 +2,9 @@
  * host; the first write faults, drops the translations and gets W back.  The
  * kernel's own writes (read(2) into such a page) would fail with EFAULT instead
  * of faulting, so system calls open their output buffers first.
+ *
+ * A page of a shared object may be mapped more than once, here executable and
+ * there writable: every writable alias of a page with code is watched alike.
  */
 #include <asm/unistd.h>
 #include <linux/mman.h>
@@ -41,25 +44,74 @@ static void set_host_write(u64 page, bool writable) {
     sys3(__NR_mprotect, (long)page, RT_PAGE, host);
 }
 
+static bool watch(struct tstate *ts, u64 page) {
+    if (pages == NULL)
+        pages = rt_pages(MAX_CODE_PAGES * sizeof *pages);
+    u32 i = first_page(page);
+    if (i < n_pages && pages[i] == page)
+        return false;
+    if (n_pages == MAX_CODE_PAGES)
+        rt_panic(ts, "more than %u writable pages hold translated code", MAX_CODE_PAGES);
+    __builtin_memmove(&pages[i + 1], &pages[i], (n_pages - i) * sizeof *pages);
+    pages[i] = page;
+    __atomic_store_n(&n_pages, n_pages + 1, __ATOMIC_RELEASE);
+    set_host_write(page, false);
+    return true;
+}
+
+/* Another mapping of what s shows at [lo, hi): that part of it. */
+static bool alias(const struct rt_seg *s, const struct rt_seg *t, u64 lo, u64 hi, u64 *at, u64 *len) {
+    if (s == t || !(t->mflags & MM_SHARED) || t->kind != s->kind || t->dev != s->dev || t->ino != s->ino)
+        return false;
+    u64 from = s->off + (lo - s->lo), to = s->off + (hi - s->lo), end = t->off + (t->hi - t->lo);
+    if (from < t->off)
+        from = t->off;
+    if (to > end)
+        to = end;
+    if (from >= to)
+        return false;
+    *at = t->lo + (from - t->off);
+    *len = to - from;
+    return true;
+}
+
+/* Drop what was translated from other mappings of [lo, hi). */
+static void invalidate_aliases(struct tstate *ts, u64 lo, u64 hi) {
+    for (u32 i = mm_first(lo); i < rt_nsegs && rt_segs[i].lo < hi; i++) {
+        const struct rt_seg *s = &rt_segs[i];
+        u64 a = s->lo > lo ? s->lo : lo, b = s->hi < hi ? s->hi : hi, at, len;
+        if (!(s->mflags & MM_SHARED))
+            continue;
+        for (u32 k = 0; k < rt_nsegs; k++)
+            if (alias(s, &rt_segs[k], a, b, &at, &len))
+                rt_invalidate(ts, at, len);
+    }
+}
+
+void mm_writable_alias(struct tstate *ts, const struct rt_seg *s) {
+    if ((s->mflags & MM_SHARED) && (s->prot & PROT_WRITE) && s->kind != RT_SEG_STACK)
+        for (u32 k = 0; k < rt_nsegs; k++) {
+            u64 at, len;
+            if ((rt_segs[k].prot & PROT_EXEC) && rt_segs[k].lo != s->lo &&
+                alias(s, &rt_segs[k], s->lo, s->hi, &at, &len))
+                rt_invalidate(ts, at, len);
+        }
+}
+
 bool rt_protect_code_page(struct tstate *ts, u64 page) {
     bool newly = false;
-    (void)ts;
     page = RT_ROUND_DOWN(page, RT_PAGE);
     rt_mm_lock();
-    u32 s = mm_first(page);
-    if (s < rt_nsegs && rt_segs[s].lo <= page && (rt_segs[s].prot & PROT_WRITE)) {
-        if (pages == NULL)
-            pages = rt_pages(MAX_CODE_PAGES * sizeof *pages);
-        u32 i = first_page(page);
-        if (i == n_pages || pages[i] != page) {
-            if (n_pages == MAX_CODE_PAGES)
-                rt_panic(ts, "more than %u writable pages hold translated code", MAX_CODE_PAGES);
-            __builtin_memmove(&pages[i + 1], &pages[i], (n_pages - i) * sizeof *pages);
-            pages[i] = page;
-            __atomic_store_n(&n_pages, n_pages + 1, __ATOMIC_RELEASE);
-            set_host_write(page, false);
-            newly = true;
-        }
+    u32 i = mm_first(page);
+    if (i < rt_nsegs && rt_segs[i].lo <= page) {
+        const struct rt_seg *s = &rt_segs[i];
+        u64 at, len;
+        if (s->prot & PROT_WRITE)
+            newly = watch(ts, page);
+        if (s->mflags & MM_SHARED)
+            for (u32 k = 0; k < rt_nsegs; k++)
+                if ((rt_segs[k].prot & PROT_WRITE) && alias(s, &rt_segs[k], page, page + RT_PAGE, &at, &len))
+                    newly |= watch(ts, at);
     }
     rt_mm_unlock();
     return newly;
@@ -88,6 +140,7 @@ bool rt_code_page_fault(struct tstate *ts, u64 addr) {
     bool ours = mm_forget_code_pages(page, page + RT_PAGE, true);
     if (ours) {
         rt_invalidate(ts, page, RT_PAGE);
+        invalidate_aliases(ts, page, page + RT_PAGE);
     } else {
         u32 s = mm_first(page);
         bool writable = s < rt_nsegs && rt_segs[s].lo <= page && (rt_segs[s].prot & PROT_WRITE);
@@ -109,7 +162,9 @@ void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len) {
     if (hi <= lo)
         hi = IP_CLIENT_END; /* absurd length: the kernel will judge it */
     rt_mm_lock();
-    if (mm_forget_code_pages(lo, hi, true))
+    if (mm_forget_code_pages(lo, hi, true)) {
         rt_invalidate(ts, lo, hi - lo);
+        invalidate_aliases(ts, lo, hi);
+    }
     rt_mm_unlock();
 }

@@ -212,7 +212,9 @@ void mm_join(u64 lo, u64 hi) {
 
 void mm_announce(struct tstate *ts, u32 index) {
     struct rt_seg *s = &rt_segs[index];
-    if (!(s->prot & PROT_EXEC) || s->kind != RT_SEG_FILE || s->path == 0 || (s->mflags & MM_ANNOUNCED))
+    /* A shared mapping of code is a JIT compiler's: its contents change. */
+    if (!(s->prot & PROT_EXEC) || s->kind != RT_SEG_FILE || s->path == 0 ||
+        (s->mflags & (MM_ANNOUNCED | MM_SHARED)))
         return;
     s->mflags |= MM_ANNOUNCED;
     struct ip_slot *slot = rt_slot(ts);
@@ -234,6 +236,7 @@ void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) 
     if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW))
         rt_shadow_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
     mm_announce(ts, i);
+    mm_writable_alias(ts, s);
     mm_join(s->lo, s->hi);
 }
 

@@ -24,7 +24,8 @@ COUNT = {"none": 60_000, "none-high": 20_000, "memcheck": 20_000, "tracking": 20
 
 FAULTING = frozenset(
     """clgi cli clts hlt in insb insd insw int int3 invd invlpg invlpga invpcid lgdt lidt lldt lmsw ltr out
-    outsb outsd outsw pvalidate rdmsr rdpmc skinit stgi sti swapgs sysexit sysexitq sysret sysretq vmload vmrun
+    outsb outsd outsw
+    pvalidate rdmsr rdpmc skinit stgi sti swapgs sysexit sysexitq sysret sysretq vmload vmrun
     vmsave wbinvd wbnoinvd wrmsr xsetbv psmash rmpadjust rmpupdate rmpquery ldmxcsr vldmxcsr""".split()
 )
 """Fault whatever their operands (privileged, traps), or with nearly all of them (ldmxcsr)."""

@@ -1,0 +1,2 @@
+// signal: SIGILL
+int main(void) { __builtin_trap(); }
