@@ -14,8 +14,8 @@ static const uint8_t request_preamble[16] = {
  * reaches every target below this. */
 #define RIP_REACH 0xC0000000ull
 
-#define MAX_SIDE_EXITS 4
-#define MAX_FOLLOWED_JUMPS 2
+#define MAX_SIDE_EXITS 6
+#define MAX_FOLLOWED_JUMPS 6
 
 struct uinstr *ub_add(struct ublock *b, int op, int insn) {
     if (b->n_u >= UB_MAX_UOPS) {

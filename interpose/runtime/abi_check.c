@@ -2,6 +2,9 @@
 #include "rt.h"
 
 #define AT(f, o) _Static_assert(offsetof(struct tstate, f) == (o), #f)
+_Static_assert(IP_META_BASE + IP_META_TT == 0x60001000 && 16 << IP_META_TTBITS == 0x800000 &&
+                   IP_FAST_BASE == 0x78000000 && IP_ENTRY_CHECK == 32 && sizeof(struct ip_ttent) == 16,
+               "entry.S, rt_find_stub");
 AT(gpr, 0x000);
 AT(rflags, 0x080);
 AT(pc, 0x088);

@@ -11,7 +11,7 @@ static const struct ip_exit *const exits = (const struct ip_exit *)META(IP_META_
 static const struct ip_ttent *const tt = (const struct ip_ttent *)META(IP_META_TT);
 static const struct ip_block *const blocks = (const struct ip_block *)META(IP_META_BLOCKS);
 static const struct ip_point *const points = (const struct ip_point *)META(IP_META_POINTS);
-extern char rt_miss_stub[];
+extern char rt_find_stub[], rt_miss_stub[];
 static u64 *const fast = (u64 *)IP_FAST_BASE;
 
 #define TT_MASK ((1u << IP_META_TTBITS) - 1)
@@ -38,9 +38,11 @@ u32 rt_find_translation(u64 key) { return tt_lookup(key); }
 static u64 fast_epoch;
 
 void rt_flush_fast(void) {
+    /* Without chaining every block is entered from C. */
+    u64 empty = rt.flags & IP_C_NO_CHAIN ? (u64)rt_miss_stub : (u64)rt_find_stub;
     __atomic_fetch_add(&fast_epoch, 1, __ATOMIC_SEQ_CST);
     for (u32 i = 0; i < 1u << IP_FAST_BITS; i++)
-        if (fast[i] != (u64)rt_miss_stub) fast[i] = (u64)rt_miss_stub;
+        if (fast[i] != empty) fast[i] = empty;
 }
 
 /* epoch: as it was before host was looked up. */
@@ -51,7 +53,7 @@ static void fast_insert(u64 pc, u32 host, u64 epoch) {
     __atomic_store_n(entry, host - IP_ENTRY_CHECK, __ATOMIC_SEQ_CST);
     /* Another thread has flushed since: this may be an entry that had to go. */
     if (__atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST) != epoch)
-        __atomic_store_n(entry, (u64)rt_miss_stub, __ATOMIC_SEQ_CST);
+        __atomic_store_n(entry, (u64)rt_find_stub, __ATOMIC_SEQ_CST);
 }
 
 /* ---- Whole flush: the cache is full -------------------------------------------------- */

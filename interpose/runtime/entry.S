@@ -36,7 +36,7 @@ _start:
         ud2
 
         .globl  rt_asm_begin, rt_asm_end, rt_enter_begin, rt_enter_end, rt_enter_restart
-        .globl  rt_enter, rt_enter_jump, rt_resume, rt_exit_stub, rt_miss_stub, rt_slow_stub, rt_cs_sync_stub
+        .globl  rt_enter, rt_enter_jump, rt_resume, rt_exit_stub, rt_find_stub, rt_miss_stub, rt_slow_stub, rt_cs_sync_stub
         .p2align 4
 rt_asm_begin:
 
@@ -91,8 +91,64 @@ rt_asm_begin:
 .endm
 
 /* A look-up in line missed: guest pc in RCX, the guest's RCX and RDX in their
- * slots.  Empty entries of the table lead here too. */
+ * slots.  Empty entries of the table lead here too.  The large table (ip_tt_index,
+ * tt_hash.h) most often knows the pc: a compiler has more targets than the small
+ * one has entries. */
+#define TT            0x60001000        /* IP_META_BASE + IP_META_TT          */
+#define TT_BYTES      0x800000          /* 16 << IP_META_TTBITS               */
+#define FAST          0x78000000        /* IP_FAST_BASE                       */
+#define ENTRY_CHECK   32
         .p2align 4
+rt_find_stub:
+        mov     %rax, %fs:0x00
+        lahf
+        seto    %al
+        mov     %eax, %fs:TS_LAHF
+        cmp     $0x7fffffff, %rcx
+        ja      4f
+        mov     %rcx, %rax
+        shr     $23, %rax
+        movabs  $0x9e3779b97f4a7c15, %rdx
+        imul    %rdx, %rax
+        shr     $40, %rax
+        mov     %rcx, %rdx
+        shr     $10, %rdx
+        add     %edx, %eax
+        shl     $10, %eax               /* 64 entries of 16 bytes a kilobyte  */
+        mov     %ecx, %edx
+        and     $0x3f0, %edx
+        add     %edx, %eax
+        mov     $8, %edx
+1:      and     $(TT_BYTES - 1), %eax
+        cmp     TT(%rax), %rcx
+        je      2f
+        add     $16, %eax
+        dec     %edx
+        jne     1b
+        jmp     4f
+2:      mov     TT + 8(%rax), %edx
+        mov     %rax, %fs:TS_TMP2
+        sub     $ENTRY_CHECK, %edx
+        jbe     4f
+        movzwl  %cx, %eax
+        mov     %rdx, FAST(,%rax,8)
+        /* Dropped meanwhile?  Then what we stored may be too late for a flush. */
+        mov     %fs:TS_TMP2, %rax
+        cmp     TT(%rax), %rcx
+        jne     3f
+        mov     %fs:TS_LAHF, %eax
+        add     $0x7f, %al
+        sahf
+        mov     %fs:0x00, %rax
+        jmp     *%rdx
+3:      movzwl  %cx, %eax
+        movq    $rt_find_stub, FAST(,%rax,8)
+4:      mov     %fs:TS_LAHF, %eax
+        add     $0x7f, %al
+        sahf
+        mov     %fs:0x00, %rax
+        /* fall through */
+
 rt_miss_stub:
         mov     %rcx, %fs:TS_PC
         mov     %fs:0x08, %rcx

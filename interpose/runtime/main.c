@@ -12,6 +12,7 @@ struct rt_global rt;
 
 RT_NORETURN void rt_run_native(struct tstate *ts);
 void rt_watched(struct tstate *ts);
+extern char rt_find_stub[];
 extern char rt_enter_jump[], rt_exit_stub[], rt_miss_stub[], rt_slow_stub[], rt_store_stub[], rt_light_stub[], rt_cs_sync_stub[];
 
 /* The launcher executed us as /dev/fd/N: N is our own executable, and the
@@ -67,7 +68,7 @@ void rt_main(u64 *sp) {
     rt_flush_fast();
 
     u64 *sym = rt.chan->rt_symbols;
-    sym[IP_SYM_INDIRECT_MISS] = (u64)rt_miss_stub;
+    sym[IP_SYM_INDIRECT_MISS] = (u64)(rt.flags & IP_C_NO_CHAIN ? rt_miss_stub : rt_find_stub);
     sym[IP_SYM_LOAD_SLOW] = (u64)rt_slow_stub;
     sym[IP_SYM_STORE_SLOW] = (u64)rt_store_stub;
     sym[IP_SYM_TRACK] = (u64)rt_light_stub;
