@@ -115,8 +115,19 @@ void rt_report_jump(struct tstate *ts, u64 pc) {
 /* Whether it reads or writes, and how much, the supervisor finds out from the
  * instruction: size 0 asks for that. */
 void rt_report_no_memory(struct tstate *ts, u64 addr) {
-    if (rt.flags & IP_C_SHADOW)
+    if (!(rt.flags & IP_C_SHADOW))
+        return;
+    if (addr >= ts->stack_lo || addr + SH_REDZONE < ts->gpr[IP_RSP]) {
         sh_report_access(ts, IP_E_READ, addr, 0);
+        return;
+    }
+    /* The program may be right, its stack is too small. */
+    struct ip_slot *slot = rt_slot(ts);
+    slot->len = (u32)rt_snprintf((char *)slot->data, IP_SLOT_DATA,
+                                 "Stack overflow in thread #%lu: can't grow stack to 0x%lx", ts->tid_guest,
+                                 RT_ROUND_DOWN(addr, RT_PAGE));
+    slot->a[0] = 0;
+    rt_request_python(ts, IP_R_MESSAGE);
 }
 
 /* Vector stores are judged by the 8-byte word, as Valgrind does: one report

@@ -71,6 +71,18 @@ Invalid read of size 4
    by: main \(static_program.c:13\)
 
 """
+_OVERFLOW = r"""status -11
+----
+Stack overflow in thread #1: can't grow stack to 0x..
+
+Process terminating with default action of signal 11 \(SIGSEGV\)
+ Access not within mapped region at address 0x..
+   at: down \(stack_overflow.c:\d\)
+(?:   by: down \(stack_overflow.c:5\)
+){11} If you believe (?:.*\n)*
+HEAP SUMMARY:
+(?:.*\n)*ERROR SUMMARY: 0 errors from 0 contexts \(suppressed: 0 from 0\)
+"""
 _HINT = (
     " If you believe this happened as a result of a stack\n"
     " overflow in your program's main thread (unlikely but\n"
@@ -166,6 +178,12 @@ DIFFERENCES: dict[str, Difference] = {
             ),
             total(2, 2),
         ),
+    ),
+    "ok_mmap_stacks": Difference(
+        "a switch of stacks is recognised by region, not by distance: no false reports", _NO_ERRORS
+    ),
+    "stack_overflow": Difference(
+        "one message, and the stack although its end cannot be written", own=_OVERFLOW
     ),
     "static_program": Difference(
         "functions of static programs are replaced too; Valgrind has no library in them to replace with",
