@@ -428,6 +428,31 @@ static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, ui
     return r;
 }
 
+/* Hex; a line begins at each host address where the guest's state changes its
+ * place, with that address and the guest's pc. */
+static int print_code(const struct ublock *b, const struct emitted *em, char *buf, int cap) {
+    int r = 0, point = 0, column = 0;
+    for (uint32_t i = 0; i < em->len && r < cap - 64; i++) {
+        const struct ip_point *p = point < em->n_points ? &em->points[point] : NULL;
+        if (p && p->host_off == i) {
+            const struct ip_insn *last = &b->insn[b->n_insn - 1];
+            uint64_t pc = p->guest_off < b->n_insn ? b->insn[p->guest_off].pc : last->pc + last->len;
+            r += snprintf(buf + r, (size_t)(cap - r), "%s   0x%x (0x%llx):", i ? "\n" : "", em->host + i,
+                          (unsigned long long)pc);
+            point++;
+            column = 0;
+        }
+        if (column == 16) {
+            r += snprintf(buf + r, (size_t)(cap - r), "\n       ");
+            column = 0;
+        }
+        r += snprintf(buf + r, (size_t)(cap - r), " %02x", em->code[i]);
+        column++;
+    }
+    r += snprintf(buf + r, (size_t)(cap - r), "\n");
+    return r;
+}
+
 int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
                   int track, int stage, char *buf, int cap) {
     struct shown *s = calloc(1, sizeof *s);
@@ -436,9 +461,7 @@ int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, 
     int max = flags & IP_C_SINGLE_STEP ? 1 : BLOCK_INSNS;
     int r = show(tool, code, n, pc, flags, track, stage, max, IP_CACHE_BASE, s);
     if (r == 0 && stage < 6) r = ip_print_ublock(s->final, buf, cap);
-    if (r == 0 && stage == 6)
-        for (uint32_t i = 0; i < em->len && r < cap - 4; i++)
-            r += snprintf(buf + r, (size_t)(cap - r), "%02x%s", em->code[i], i % 16 == 15 ? "\n" : " ");
+    if (r == 0 && stage == 6) r = print_code(s->final, em, buf, cap);
     free(s);
     return r;
 }

@@ -1,15 +1,18 @@
 """The six stages of a translation as text, for any bytes.
 
-The stages are those of the 2002 design document, "The translation process".
+The stages are those of the 2002 design document, "The translation process".  On the command line:
+``python -m interpose.jit.stages [options of interpose] [--pc=ADDRESS] HEX...``.
 """
 
 from __future__ import annotations
+
+import sys
 
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 TITLES = (
     "From x86 to UCode",
@@ -49,3 +52,29 @@ def stage_lines(titled: list[tuple[str, str]]) -> Iterator[str]:
         yield f"Stage {number}: {title}"
         yield from text.rstrip("\n").splitlines()
         yield ""
+
+
+def stages_for(
+    options: Sequence[str], code: bytes, *, pc: int = 0x400000, track: bool = False
+) -> list[tuple[str, str]]:
+    """The stages of the block as options of the command line (``--tool=memcheck``, ``--cleanup=no``) make it."""
+    from interpose.options.parse import parse
+    from interpose.session import config_flags
+
+    config = parse([*options, "program"])
+    return stages(code, pc=pc, tool=config.tool_name, flags=config_flags(config), track=track)
+
+
+def main(words: Sequence[str]) -> None:
+    """Print the stages of the bytes named on the command line."""
+    pc, options, digits = 0x400000, [], []
+    for word in words:
+        if word.startswith("--pc="):
+            pc = int(word[5:], 0)
+        else:
+            (options if word.startswith("-") else digits).append(word)
+    print("\n".join(stage_lines(stages_for(options, bytes.fromhex(" ".join(digits)), pc=pc))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
