@@ -97,7 +97,24 @@ bool sh_partial_ok(u64 addr, u64 n, int acc) {
     return (acc & SH_ACC_ADDR) && (n == 8 || n == 16 || n == 32 || n == 64) && !(addr & (n - 1));
 }
 
+/* In the live part of the stack, but below its end, where nothing is: the
+ * program may be right, only its stack is too small.  The fault follows. */
+static bool is_stack_overflow(struct tstate *ts, u64 addr) {
+    struct rt_seg seg;
+    if (addr >= ts->stack_lo || addr + SH_REDZONE < ts->gpr[IP_RSP] || rt_find_seg(addr, &seg))
+        return false;
+    struct ip_slot *slot = rt_slot(ts);
+    slot->len = (u32)rt_snprintf((char *)slot->data, IP_SLOT_DATA,
+                                 "Stack overflow in thread #%lu: can't grow stack to 0x%lx", ts->tid_guest,
+                                 RT_ROUND_DOWN(addr, RT_PAGE));
+    slot->a[0] = 0;
+    rt_request_python(ts, IP_R_MESSAGE);
+    return true;
+}
+
 void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n) {
+    if (is_stack_overflow(ts, addr))
+        return;
     struct ip_error *e = rt_error_begin(ts, kind);
     e->size = (u32)n;
     e->addr = addr;
@@ -115,19 +132,8 @@ void rt_report_jump(struct tstate *ts, u64 pc) {
 /* Whether it reads or writes, and how much, the supervisor finds out from the
  * instruction: size 0 asks for that. */
 void rt_report_no_memory(struct tstate *ts, u64 addr) {
-    if (!(rt.flags & IP_C_SHADOW))
-        return;
-    if (addr >= ts->stack_lo || addr + SH_REDZONE < ts->gpr[IP_RSP]) {
+    if (rt.flags & IP_C_SHADOW)
         sh_report_access(ts, IP_E_READ, addr, 0);
-        return;
-    }
-    /* The program may be right, its stack is too small. */
-    struct ip_slot *slot = rt_slot(ts);
-    slot->len = (u32)rt_snprintf((char *)slot->data, IP_SLOT_DATA,
-                                 "Stack overflow in thread #%lu: can't grow stack to 0x%lx", ts->tid_guest,
-                                 RT_ROUND_DOWN(addr, RT_PAGE));
-    slot->a[0] = 0;
-    rt_request_python(ts, IP_R_MESSAGE);
 }
 
 /* Vector stores are judged by the 8-byte word, as Valgrind does: one report
