@@ -6,6 +6,7 @@ The stages are those of the 2002 design document, "The translation process".  On
 
 from __future__ import annotations
 
+import re
 import sys
 
 from interpose.jit._native import ffi, lib
@@ -23,6 +24,7 @@ TITLES = (
     "Emitted",
 )
 _CAPACITY = 1 << 18
+_ADDRESSES = re.compile(r"0x[0-9a-f]+ \(0x[0-9a-f]+\):")
 
 
 def stages(
@@ -46,6 +48,11 @@ def _stage(code: bytes, pc: int, tool: str, flags: int, track: bool, number: int
     return ffi.buffer(buffer, length)[:].decode()
 
 
+def emitted_code(text: str) -> bytes:
+    """The bytes of a stage 6 listing."""
+    return bytes.fromhex(_ADDRESSES.sub("", text))
+
+
 def stage_lines(titled: list[tuple[str, str]]) -> Iterator[str]:
     """The stages under their titles, line by line."""
     for number, (title, text) in enumerate(titled, 1):
@@ -57,7 +64,7 @@ def stage_lines(titled: list[tuple[str, str]]) -> Iterator[str]:
 def stages_for(
     options: Sequence[str], code: bytes, *, pc: int = 0x400000, track: bool = False
 ) -> list[tuple[str, str]]:
-    """The stages of the block as options of the command line (``--tool=memcheck``, ``--cleanup=no``) make it."""
+    """The stages of the block as the command line's options (``--tool=memcheck``, …) make it."""
     from interpose.options.parse import parse
     from interpose.session import config_flags
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from interpose.jit._native import ffi, lib
 
-from interpose.jit.stages import TITLES, main, stages, stages_for
+from interpose.jit.stages import TITLES, emitted_code, main, stages, stages_for
 
 EXAMPLE = bytes.fromhex("ffc2 0fbe02 f644410120 75f4")
 PC = 0x40435A50
@@ -26,11 +26,6 @@ def texts(code: str | bytes, *options: str, pc: int = PC, track: bool = False) -
 def uops(text: str) -> list[str]:
     """Names of the uinstrs of a listing."""
     return re.findall(r"(?m)^ +\d+: (\S+)", text)
-
-
-def emitted(text: str) -> bytes:
-    """The code of stage 6."""
-    return bytes.fromhex(re.sub(r"0x\w+ \(0x\w+\):", "", text))
 
 
 def test_document_shows_what_the_call_prints(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,7 +47,7 @@ def test_example() -> None:
     assert uops(none[DISASSEMBLED]) == ["INSN", "INSN", "INSN", "JCC", "JMP"]
     assert "nz 0x40435a50" in none[DISASSEMBLED]
     assert none[INSTRUMENTED] == none[OPTIMISED]
-    assert bytes.fromhex("ffc20fbe02f644410120") in emitted(none[EMITTED])
+    assert bytes.fromhex("ffc20fbe02f644410120") in emitted_code(none[EMITTED])
 
 
 def test_liveness_of_flags() -> None:
@@ -134,7 +129,7 @@ def test_uops(code: str, expected: list[str]) -> None:
 
 
 def test_address_temporaries_avoid_the_operands() -> None:
-    """Stage 5: the temporary is no register that the instruction uses; what it displaces is saved and restored."""
+    """Stage 5: the temporary is no register of the instruction; what it displaces is saved and restored."""
     for modrm in range(0x40):
         code = bytes([0x64, 0x48, 0x03, modrm & 0x38 | modrm & 7])  # add %fs:(reg),reg
         if modrm & 7 in (4, 5):
