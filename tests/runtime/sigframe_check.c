@@ -37,6 +37,8 @@ void rt_stack_changed(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (voi
 void sig_apply_mask(struct rt_thread *th) { (void)th; }
 void rt_signal_raise(struct tstate *ts, int sig, int code, u64 a) { (void)ts, (void)code, (void)a; raised = sig; }
 bool sig_on_altstack(const struct rt_thread *th, u64 sp) { (void)th, (void)sp; return false; }
+/* No x87 instruction of a code cache is in this process. */
+void rt_x87_image(u8 *image) { (void)image; }
 void sig_host_handler(void);
 void sig_host_handler(void) {}
 void rt_signal_resume(void);
