@@ -145,7 +145,8 @@ def _memory_file(name: str, size: int) -> int:
                 if error.errno != errno.EFBIG:
                     raise
                 raise LaunchError(
-                    f"cannot make {size >> 20} MiB of shared memory: file sizes are limited; check 'ulimit -f'"
+                    f"cannot make {size >> 20} MiB of shared memory: file sizes are limited; "
+                    "check 'ulimit -f'"
                 ) from None
             finally:
                 resource.setrlimit(resource.RLIMIT_FSIZE, limits)

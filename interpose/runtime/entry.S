@@ -40,7 +40,7 @@ _start:
         .p2align 4
 rt_asm_begin:
 
-.macro SAVE_GUEST
+.macro SAVE_GPRS
         mov     %rax, %fs:0x00
         mov     %rcx, %fs:0x08
         mov     %rdx, %fs:0x10
@@ -57,6 +57,10 @@ rt_asm_begin:
         mov     %r13, %fs:0x68
         mov     %r14, %fs:0x70
         mov     %r15, %fs:0x78
+.endm
+
+.macro SAVE_GUEST
+        SAVE_GPRS
         mov     %fs:TS_RT_SP, %rsp
         pushfq
         popq    %fs:TS_RFLAGS
@@ -206,22 +210,7 @@ rt_resume:
         .p2align 4
         .globl  rt_light_stub
 rt_light_stub:
-        mov     %rax, %fs:0x00
-        mov     %rcx, %fs:0x08
-        mov     %rdx, %fs:0x10
-        mov     %rbx, %fs:0x18
-        mov     %rsp, %fs:0x20
-        mov     %rbp, %fs:0x28
-        mov     %rsi, %fs:0x30
-        mov     %rdi, %fs:0x38
-        mov     %r8,  %fs:0x40
-        mov     %r9,  %fs:0x48
-        mov     %r10, %fs:0x50
-        mov     %r11, %fs:0x58
-        mov     %r12, %fs:0x60
-        mov     %r13, %fs:0x68
-        mov     %r14, %fs:0x70
-        mov     %r15, %fs:0x78
+        SAVE_GPRS
         mov     %fs:TS_RT_SP, %rsp
         pushfq
         popq    %fs:TS_RFLAGS

@@ -1,4 +1,4 @@
-"""fork and exec: a forked client gets a forked supervisor; an exec keeps the supervisor and renews the image."""
+"""fork and exec: a forked client gets a forked supervisor; an exec keeps it and renews the image."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
 
 
 class PendingExec:
-    """An exec under way: either the new image reports (its pid is in its channel), or the old one that it failed."""
+    """An exec under way: the new image reports (its pid is in its channel), or the old one that it failed."""
 
     def __init__(self, memory: Memory, sock_fd: int, pid: int, argv: Sequence[str]) -> None:
         self.memory = memory

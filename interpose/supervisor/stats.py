@@ -22,5 +22,6 @@ def stats_lines(header: Any) -> list[str]:
         f"translate: {s.chained:,} chained, {s.invalidated:,} dropped, {s.flushes:,} whole flushes",
         f"dispatch: {count[lib.IP_N_MISSES]:,} look-up misses, {count[lib.IP_N_EXITS]:,} other exits",
         f"slow paths: {count[lib.IP_N_SLOW]:,} loads, {count[lib.IP_N_SLOW + 1]:,} stores, "
-        f"{count[lib.IP_N_SLOW + 2]:,} tracked instructions, {count[lib.IP_N_SLOW + 3]:,} stack changes, {count[lib.IP_N_LIGHT]:,} answered on the spot",
+        f"{count[lib.IP_N_SLOW + 2]:,} tracked instructions, {count[lib.IP_N_SLOW + 3]:,} stack changes, "
+        f"{count[lib.IP_N_LIGHT]:,} answered on the spot",
     ]

@@ -53,14 +53,14 @@ class BaseTool:
 
     @classmethod
     def check(cls, config: Config) -> None:
-        """Problems with files that the options name, found before anything starts; raises an InterposeError."""
+        """Find problems with files that the options name, before anything starts; raises an InterposeError."""
 
     def fatal(self, lines: Sequence[str], slot: Any) -> None:
         """The program is about to die by a signal."""
         self.log.plain("\n".join(lines))
 
     def finish(self, status: int | None) -> int:
-        """The program ends: the report.  ``status`` is None when a signal ends it.  Returns the status to use."""
+        """The program ends: report.  ``status`` is None when a signal ends it; returns the status to use."""
         self.show_stats()
         if self.config.core.verbosity > 0:
             self.log.plain()
