@@ -53,7 +53,7 @@ class BaseTool:
 
     @classmethod
     def check(cls, config: Config) -> None:
-        """Find problems with files that the options name, before anything starts; raises an InterposeError."""
+        """Find problems with files that options name, before anything starts; raises an InterposeError."""
 
     def fatal(self, lines: Sequence[str], slot: Any) -> None:
         """The program is about to die by a signal."""
