@@ -96,7 +96,8 @@ struct tstate {
   uint64_t stack_lo;      /* 0x160: current stack region (memcheck)          */
   uint64_t stack_hi;      /* 0x168 */
   uint64_t stack_shared;  /* 0x170: that region may hold more than one stack     */
-  uint64_t pad0[17];      /* to 0x200 */
+  uint64_t redzone_not_lo;/* 0x178: ~(lowest byte defined below RSP), 0 = none  */
+  uint64_t pad0[16];      /* to 0x200 */
   uint64_t vgpr[16];      /* 0x200: V bits of the GPRs                       */
   uint8_t  vflags;        /* 0x280: see above                                */
   uint8_t  pad1[7];
@@ -128,7 +129,8 @@ enum ip_exit_kind {
   /* Slow-path sites: the runtime does its work and resumes at ip_exit.patch.
      LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
      TRACK: key = client address of the struct ip_insn.
-     SPCHG: key = guest pc after the instruction, old RSP in tstate.tmp[0].    */
+     SPCHG: key = guest pc after the instruction (with IP_KEY_ONE: the new red
+     zone stays as it is), old RSP in tstate.tmp[0].                           */
   /* FPSAVE: x87 state was stored at tstate.acc_addr; aux = enum ip_x87_layout */
   IP_XS_LOAD = 64, IP_XS_STORE, IP_XS_TRACK, IP_XS_SPCHG, IP_XS_FPSAVE
 };
@@ -320,6 +322,7 @@ enum ip_sym {
   IP_SYM_STACK_GROW,     /* RSP changed by an unknown amount                  */
   IP_SYM_TRACK,          /* tracking helper                                   */
   IP_SYM_CS_SYNC,        /* call stack out of step at a ret                   */
+  IP_SYM_RED_ZONE,       /* a return with a dirty red zone                    */
   IP_SYM_STRING,         /* rep string instruction under memcheck             */
   IP_SYM_HEAP_TABLE,     /* struct of the heap (shadow/heap.h)                */
   IP_SYM_SEGMENTS,       /* mapping table                                     */

@@ -13,7 +13,7 @@
 #define MAX_STUBS 1024
 #define MAX_LITERALS 128
 
-enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_SLOWCALL };
+enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_REDZONE, ST_SLOWCALL };
 
 struct stub {
     uint8_t kind, exit_kind, via_t, t0;
@@ -312,7 +312,15 @@ static void emit_ret(struct em *m, const struct uinstr *u) {
         point(m, u->insn, 7, IP_PF_GUEST);
         w_load(w, IP_RAX, &top);
         point(m, u->insn, 7, IP_PF_COMMITTED);
-        if (m->shadow) sh_fill(w, &top, bytes <= 256 ? bytes : 8, 0xff);
+        if (m->shadow) {
+            sh_fill(w, &top, bytes <= 256 ? bytes : 8, 0xff);
+            w_fs(w, FS_LOAD, IP_RCX, OFF(redzone_not_lo));
+            wn(w, "\xe3\x05", 2);                 /* jrcxz: clean              */
+            struct stub *s = add_stub(m, ST_REDZONE);
+            s->insn = u->insn;
+            to_stub(m, s, -1);
+            s->resume = w->e->len;
+        }
         if (m->callstack) {
             w_fs(w, FS_LOAD, IP_RDX, OFF(cs_top));
             wn(w, "\x48\x8b\x4a\x08", 4);         /* mov rcx, [rdx+8]          */
@@ -568,7 +576,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         sh_fill(w, &u->m, u->size, 0xff);
         break;
     case U_SPSAVE: w_fs(w, FS_STORE, IP_RSP, OFF(tmp[0])); break;
-    case U_SPCHG: slow_call(m, u, IP_XS_SPCHG, in->pc + in->len); break;
+    case U_SPCHG: slow_call(m, u, IP_XS_SPCHG, (in->pc + in->len) | (u->imm ? IP_KEY_ONE : 0)); break;
     case U_TRACK: slow_call(m, u, IP_XS_TRACK, (uint64_t)u->insn); break;
     case U_TJOIN:
         for (int i = m->join_first; i < m->n_stubs; i++)
@@ -700,8 +708,9 @@ static void emit_stub(struct em *m, struct stub *s) {
         w_jmp(w, SYM(w, IP_SYM_INDIRECT_MISS));
         break;
     case ST_CSYNC:
+    case ST_REDZONE:
         w_fs_imm64(w, OFF(resume), w->host + s->resume);
-        w_jmp(w, SYM(w, IP_SYM_CS_SYNC));
+        w_jmp(w, SYM(w, s->kind == ST_CSYNC ? IP_SYM_CS_SYNC : IP_SYM_RED_ZONE));
         break;
     default: e->overflow = true; break;
     }

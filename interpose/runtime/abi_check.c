@@ -21,6 +21,8 @@ AT(acc_addr, 0x138);
 AT(resume, 0x148);
 AT(stack_lo, 0x160);
 AT(stack_hi, 0x168);
+AT(stack_shared, 0x170);
+AT(redzone_not_lo, 0x178);
 AT(vgpr, 0x200);
 AT(vflags, 0x280);
 AT(vvec, 0x340);

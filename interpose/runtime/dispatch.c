@@ -342,8 +342,11 @@ int rt_slow(struct tstate *ts) {
         return 0;
     }
     case IP_XS_SPCHG:
-        ts->pc = x->key;
-        rt_stack_changed(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        ts->pc = x->key & IP_KEY_PC;
+        if (x->key & IP_KEY_ONE)
+            rt_stack_raised(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        else
+            rt_stack_changed(ts, ts->tmp[0], ts->gpr[IP_RSP]);
         return 0;
     case IP_XS_FPSAVE:
         rt_x87_saved(ts->acc_addr, x->kind_aux >> 8);

@@ -18,6 +18,11 @@
 #define TS_ACC_ADDR   0x138
 #define TS_STACK_LO   0x160
 #define TS_STACK_HI   0x168
+#define TS_STACK_SHARED 0x170
+#define TS_REDZONE    0x178
+#define TS_UMASK      0x0b8
+#define RED_ZONE_MOST 1024
+#define U_REDZONE     (1 << 23)         /* IP_U_REDZONE */
 #define META_EXITS    0x61001000        /* IP_META_BASE + IP_META_EXITS       */
 #define IP_A_BASE_    0x0000300000000000
 #define V_DISP        0x3c              /* IP_V_DISP: GS base is V_CONST less it */
@@ -281,7 +286,18 @@ rt_store_stub:
         cmp     %fs:TS_STACK_HI, %rdx
         jae     1f
         cmp     %rsp, %rdx              /* on the stack: addressable from RSP up */
+        jae     2f
+        lea     -128(%rsp), %rbx        /* and in the red zone, which is dirty then */
+        cmp     %rbx, %rdx
         jb      store_c
+        cmpq    $0, %fs:TS_STACK_SHARED
+        jne     store_c
+        orl     $U_REDZONE, %fs:TS_UMASK
+        mov     %rdx, %rbx
+        not     %rbx
+        cmp     %rbx, %fs:TS_REDZONE
+        jae     2f
+        mov     %rbx, %fs:TS_REDZONE
         jmp     2f
 1:      mov     $1, %eax
         shl     %cl, %eax
@@ -359,6 +375,37 @@ rt_cs_sync_stub:
 2:      mov     %rdx, %fs:TS_CS_TOP
         pop     %rax
         popfq
+        mov     %fs:TS_TMP2, %rsp
+        jmp     *%fs:TS_RESUME
+
+/* A return while bytes below RSP are marked defined: mark them undefined again.
+ * As above: RAX kept, RCX and RDX free, flags kept. */
+        .p2align 4
+        .globl  rt_red_zone_stub
+rt_red_zone_stub:
+        mov     %rsp, %fs:TS_TMP2
+        mov     %rsp, %rdx
+        mov     %fs:TS_REDZONE, %rcx
+        mov     %fs:TS_RT_SP, %rsp
+        pushfq
+        movq    $0, %fs:TS_REDZONE
+        andl    $~U_REDZONE, %fs:TS_UMASK
+        not     %rcx
+        cmp     %fs:TS_STACK_LO, %rcx
+        jb      2f
+        cmp     %fs:TS_STACK_HI, %rdx
+        ja      2f
+        push    %rax
+        mov     %rdx, %rax
+        sub     %rcx, %rax
+        cmp     $RED_ZONE_MOST, %rax    /* RSP elsewhere meanwhile: nothing to do */
+        pop     %rax
+        ja      2f
+1:      sub     $8, %rdx                /* may take in a few bytes below, undefined anyway */
+        movq    $-1, %gs:V_DISP(%rdx)
+        cmp     %rcx, %rdx
+        ja      1b
+2:      popfq
         mov     %fs:TS_TMP2, %rsp
         jmp     *%fs:TS_RESUME
 rt_asm_end:

@@ -12,7 +12,7 @@ struct rt_global rt;
 
 RT_NORETURN void rt_run_native(struct tstate *ts);
 void rt_watched(struct tstate *ts);
-extern char rt_find_stub[];
+extern char rt_find_stub[], rt_red_zone_stub[];
 extern char rt_enter_jump[], rt_exit_stub[], rt_miss_stub[], rt_slow_stub[], rt_store_stub[], rt_light_stub[], rt_cs_sync_stub[];
 
 /* The launcher executed us as /dev/fd/N: N is our own executable, and the
@@ -73,6 +73,7 @@ void rt_main(u64 *sp) {
     sym[IP_SYM_STORE_SLOW] = (u64)rt_store_stub;
     sym[IP_SYM_TRACK] = (u64)rt_light_stub;
     sym[IP_SYM_CS_SYNC] = (u64)rt_cs_sync_stub;
+    sym[IP_SYM_RED_ZONE] = (u64)rt_red_zone_stub;
     sym[IP_SYM_EXIT] = (u64)rt_exit_stub;
     sym[IP_SYM_SEGMENTS] = (u64)&rt_segs;
     sym[IP_SYM_RUN_NATIVE] = (u64)rt_run_native;

@@ -69,10 +69,11 @@ static bool load(const struct tstate *ts, const struct ip_insn *in, u32 n, struc
     return true;
 }
 
-static bool store(const struct tstate *ts, const struct ip_insn *in, u32 n, const struct vbits *v) {
+static bool store(struct tstate *ts, const struct ip_insn *in, u32 n, const struct vbits *v) {
     u64 at;
     if (!address(ts, in, &at) || !addressable(ts, at, n)) return false;
     u64 p = sh_v(at);
+    sh_note_red_zone(ts, at);
     switch (n) {
     case 1: *(u8 *)p = (u8)v->w[0]; return true;
     case 2: *(u16 *)p = (u16)v->w[0]; return true;
@@ -257,7 +258,7 @@ int rt_light(struct tstate *ts) {
     case IP_XS_TRACK: /* origins travel with what is moved: origin.h */
         done = !(rt.flags & IP_C_ORIGINS) && track(ts, (const struct ip_insn *)x->key);
         break;
-    case IP_XS_SPCHG: done = give_back(ts); break;
+    case IP_XS_SPCHG: done = !(x->key & IP_KEY_ONE) && give_back(ts); break;
     case IP_XS_LOAD: /* enters a block: not without the dispatcher if --chaining=no */
         done = !(rt.flags & IP_C_NO_CHAIN) && turn_to_tracking(ts, x); break;
     default: return 0;

@@ -57,6 +57,17 @@ void sh_stack_sync(struct tstate *ts);
 /* Locks of errors.c, shadow_map.c and stack.c, for fork.c alone. */
 extern rt_lock_t sh_err_lock, sh_map_lock, sh_stacks_lock;
 
+/* Bytes below RSP were defined: the next call or return takes that back. */
+static inline void sh_note_red_zone(struct tstate *ts, u64 addr) {
+    u64 sp = ts->gpr[IP_RSP];
+    if (addr >= sp || addr + SH_REDZONE < sp || ts->stack_shared || addr < ts->stack_lo || sp > ts->stack_hi)
+        return;
+    ts->umask |= 1ull << IP_U_REDZONE;
+    if (~addr > ts->redzone_not_lo)
+        ts->redzone_not_lo = ~addr;
+}
+void sh_clean_red_zone(struct tstate *ts);
+
 /* errors.c: an error is built in place, in the thread's channel slot.  begin
  * fills kind, pc, sp and the stack; nothing may use the slot before end. */
 struct ip_error *rt_error_begin(struct tstate *ts, int kind);

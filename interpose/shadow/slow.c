@@ -169,6 +169,7 @@ void rt_store_slow(struct tstate *ts) {
     int acc = sh_access(ts, addr, n, NULL);
     if (!(acc & SH_ACC_UNADDR)) {
         sh_fill(sh_v(addr), 0, n);
+        sh_note_red_zone(ts, addr);
         return;
     }
     sh_report_store(ts, addr, n);

@@ -122,7 +122,7 @@ static u64 return_slot(const struct tstate *ts, u64 sp) {
     return 0;
 }
 
-void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) {
+static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, bool red_zone) {
     if (!(rt.flags & IP_C_SHADOW) || old_sp == new_sp)
         return;
     u64 lo = ts->stack_lo, hi = ts->stack_hi;
@@ -142,5 +142,24 @@ void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) {
     u64 from = old_sp - SH_REDZONE;
     if (from < lo)
         from = lo;
+    if (red_zone) {
+        ts->umask |= 1ull << IP_U_REDZONE;
+        ts->redzone_not_lo = ~(new_sp - SH_REDZONE);
+        new_sp -= SH_REDZONE;
+        if (new_sp <= from)
+            return;
+    }
     sh_fill(sh_v(from), 0xff, new_sp - from); /* in use a moment ago: its shadow exists */
+}
+
+void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, false); }
+
+void rt_stack_raised(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, true); }
+
+void sh_clean_red_zone(struct tstate *ts) {
+    u64 sp = ts->gpr[IP_RSP], lo = ~ts->redzone_not_lo;
+    ts->umask &= ~(1ull << IP_U_REDZONE);
+    ts->redzone_not_lo = 0;
+    if (lo >= ts->stack_lo && lo < sp && sp <= ts->stack_hi && sp - lo < MAX_FRAME)
+        sh_fill(sh_v(lo), 0xff, sp - lo);
 }

@@ -128,6 +128,8 @@ void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
     int acc = sh_access(t->ts, at, n, NULL);
     if (!(acc & SH_ACC_UNADDR)) {
         rt_memcpy((void *)sh_v(at), v, n);
+        if (t->in->flow == IP_F_NEXT && !(t->in->gpr_write >> IP_RSP & 1)) /* not a push */
+            sh_note_red_zone(t->ts, at);
         return;
     }
     sh_report_store(t->ts, at, n);
@@ -228,6 +230,9 @@ static void pair_checked(struct tk *t, u8 bit) {
 static bool flow(struct tk *t) {
     const struct ip_insn *in = t->in;
     u64 sp = t->ts->gpr[IP_RSP];
+    bool leaves = in->flow == IP_F_CALL || in->flow == IP_F_CALLI || in->flow == IP_F_RET;
+    if (leaves && (t->ts->umask >> IP_U_REDZONE & 1))
+        sh_clean_red_zone(t->ts);
     switch (in->flow) {
     case IP_F_JCC:
         pair_checked(t, (u8)(1u << (in->cc >> 1)));

@@ -39,9 +39,10 @@ enum stack_kind { SK_NONE, SK_PUSH, SK_POP, SK_UP, SK_DOWN, SK_OTHER };
 struct plan {
     bool helper;            /* only rt_track_insn can do it                   */
     enum stack_kind stack;
+    bool keeps_red_zone;    /* RSP's rise leaves the new red zone as it is     */
     unsigned stack_bytes;   /* pushed, popped, or RSP's known increase        */
     bool load, store;       /* explicit memory operand                        */
-    bool stack_store;       /* store at RSP + known offset >= 0               */
+    bool stack_store;       /* store at a known place of the frame: no check  */
     unsigned size;
 };
 
@@ -118,10 +119,97 @@ static void make_plan(const struct ip_insn *in, struct plan *p) {
         p->store = in->mem.access & IP_ACC_W;
         if ((in->mem.access & IP_ACC_COND) || in->mem.vsib || is_bit_string(in) || is_state_image(in))
             p->helper = true;
-        if (p->store && !p->load && in->mem.base == IP_RSP && in->mem.index == IP_REG_NONE &&
-            in->mem.disp >= 0 && !in->mem.seg && !in->mem.addr32)
-            p->stack_store = true;
     }
+}
+
+/* ---- Frames ------------------------------------------------------------------------
+ * After "mov rbp, rsp" in a block, stores at [rbp+x] are stores at a known
+ * distance from RSP until one of both changes otherwise.  At or above RSP they
+ * need no check.  Below, in the red zone (locals of -O0 leaf functions), they
+ * need none either if the block goes straight to its return, which takes the
+ * bytes back; elsewhere the slow path notes them (IP_U_REDZONE). */
+
+#define RED_ZONE 128
+
+
+struct frame {
+    bool known;         /* RBP = RSP + off                                    */
+    int64_t off;
+    bool straight;      /* nothing but instructions up to a return            */
+    int64_t lo;         /* red zone bytes from RSP + lo on are defined        */
+};
+
+/* What the instruction adds to RSP; false: unknown. */
+static bool rsp_step(const struct ip_insn *in, const struct plan *p, int64_t *step) {
+    *step = 0;
+    if (!(in->gpr_write & (1u << IP_RSP))) return true;
+    if (p->stack == SK_PUSH) *step = -(int64_t)p->stack_bytes;
+    else if (p->stack == SK_POP) *step = (int64_t)p->stack_bytes;
+    else if (p->helper || in->opsize != 8 || in->mem.present != (in->mnem == IP_MN_LEA)) return false;
+    else if (in->mnem == IP_MN_LEA && in->mem.base == IP_RSP && in->mem.index == IP_REG_NONE) *step = in->mem.disp;
+    else if (in->mnem == IP_MN_ADD && in->imm_len) *step = in->imm;
+    else if (in->mnem == IP_MN_SUB && in->imm_len) *step = -in->imm;
+    else return false;
+    return true;
+}
+
+/* Distance of a plain store from RSP; false: unknown. */
+static bool store_offset(const struct ip_insn *in, const struct frame *f, int64_t *off) {
+    const struct ip_mem *m = &in->mem;
+    if (m->index != IP_REG_NONE || m->seg || m->addr32) return false;
+    if (m->base == IP_RSP) *off = m->disp;
+    else if (m->base == IP_RBP && f->known) *off = m->disp + f->off;
+    else return false;
+    return true;
+}
+
+static void frame_step(struct frame *f, const struct ip_insn *in, const struct plan *p) {
+    int64_t step;
+    if (!rsp_step(in, p, &step)) {
+        f->known = false;
+        f->lo = 0;
+        return;
+    }
+    f->off -= step;
+    f->lo = f->lo - step < 0 && f->lo ? f->lo - step : 0;
+    if (in->gpr_write & (1u << IP_RBP)) f->known = false;
+    if (in->mnem == IP_MN_MOV && in->opsize == 8 && in->n_ops == 2 && in->ops[0].kind == IP_OP_GPR &&
+        in->ops[0].reg == IP_RBP && in->ops[1].kind == IP_OP_GPR && in->ops[1].reg == IP_RSP) {
+        f->known = true;
+        f->off = 0;
+    }
+}
+
+/* The store goes without a check?  Notes what it defines below RSP. */
+static bool on_frame(struct frame *f, const struct ip_insn *in, const struct plan *p) {
+    int64_t off;
+    if (!p->store || p->load || p->helper || !store_offset(in, f, &off)) return false;
+    if (off >= 0) return true;
+    if (!f->straight || off < -RED_ZONE) return false;
+    if (off < f->lo) f->lo = off;
+    return true;
+}
+
+/* Does the block go straight to a return, with steps of RSP that are known? */
+static bool goes_to_return(const struct ublock *in) {
+    for (int k = 0; k < in->n_u; k++) {
+        const struct ip_insn *insn = &in->insn[in->u[k].insn];
+        struct plan p;
+        int64_t step;
+        switch (in->u[k].op) {
+        case U_COUNT:
+        case U_SETNR:
+        case U_SEGEA:
+        case U_FAREA: break;
+        case U_INSN:
+            make_plan(insn, &p);
+            if (p.helper || !rsp_step(insn, &p, &step)) return false;
+            break;
+        case U_RET: return true;
+        default: return false;
+        }
+    }
+    return false;
 }
 
 static struct uinstr *mem_uop(struct ublock *out, int op, int i, const struct uinstr *guest,
@@ -149,11 +237,40 @@ static void after_insn(struct ublock *out, int i, const struct plan *p) {
         stack_uop(out, U_STKUND, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
         break;
     case SK_OTHER:
-        ub_add(out, U_SPCHG, i);
+        ub_add(out, U_SPCHG, i)->imm = p->keeps_red_zone;
         break;
     default:
         break;
     }
+}
+
+/* RSP goes up at uop k, and what it gives back is read once more before the
+ * block, or RSP's stay there, ends (libffi's ffi_call): within the red zone that
+ * is the program's right, so the marking waits. */
+static bool read_below(const struct ublock *in, int k, const struct plan *p, const struct ip_insn *rises) {
+    if (rises->mnem == IP_MN_LEAVE || p->stack == SK_NONE || p->stack == SK_PUSH || p->stack == SK_DOWN) return false;
+    for (k++; k < in->n_u; k++) {
+        const struct ip_insn *insn = &in->insn[in->u[k].insn];
+        if (in->u[k].op != U_INSN || (insn->gpr_write & 1u << IP_RSP)) return false;
+        if (!insn->mem.present || (insn->mem.access & IP_ACC_ADDR)) continue;
+        if (insn->mem.access & IP_ACC_W) return false;
+        if (insn->mem.base == IP_RSP ? insn->mem.disp < 0 : p->stack == SK_OTHER && insn->mem.base == IP_RBP)
+            return true;
+    }
+    return false;
+}
+
+/* The same, by way of an address below RSP that the block forms (libffi's
+ * closures): then the red zone stays until the next call or return. */
+static bool forms_below(const struct ublock *in, int k, const struct plan *p) {
+    if (p->stack != SK_UP && p->stack != SK_OTHER) return false;
+    for (k++; k < in->n_u; k++) {
+        const struct ip_insn *insn = &in->insn[in->u[k].insn];
+        if (in->u[k].op == U_JCC) continue;
+        if (in->u[k].op != U_INSN || (insn->gpr_write & 1u << IP_RSP)) return false;
+        if (insn->mnem == IP_MN_LEA && insn->mem.base == IP_RSP && insn->mem.disp < 0) return true;
+    }
+    return false;
 }
 
 static void copy_uop(struct ublock *out, const struct uinstr *u) {
@@ -170,7 +287,26 @@ struct pass {
     bool track;
     uint64_t set;              /* clean: registers the entry test covers      */
     const struct uinstr *ea;   /* pending SEGEA/FAREA of the guest instruction */
+    struct frame frame;
+    struct plan late;          /* RSP's rise that is still to be marked       */
+    int late_insn;
 };
+
+/* Mark what an earlier instruction gave back. */
+static void settle(struct pass *ps) {
+    after_insn(ps->out, ps->late_insn, &ps->late);
+    ps->late.stack = SK_NONE;
+}
+
+/* Mark what uop k gave back, now or later. */
+static void gave_back(struct pass *ps, int k, const struct ip_insn *in, const struct plan *p) {
+    if (read_below(ps->in, k, p, in)) {
+        ps->late = *p;
+        ps->late_insn = ps->in->u[k].insn;
+    } else {
+        after_insn(ps->out, ps->in->u[k].insn, p);
+    }
+}
 
 static void clean_insn(struct pass *ps, const struct uinstr *u, const struct ip_insn *in,
                        const struct plan *p) {
@@ -185,7 +321,6 @@ static void clean_insn(struct pass *ps, const struct uinstr *u, const struct ip_
     if (in->mnem == IP_MN_LEAVE) stack_uop(out, U_LDCHK, i, IP_RBP, 0, 8);
     if (p->stack == SK_OTHER) ub_add(out, U_SPSAVE, i);
     copy_uop(out, u);
-    after_insn(out, i, p);
 }
 
 static void track_insn(struct pass *ps, const struct uinstr *u, const struct ip_insn *in,
@@ -208,7 +343,6 @@ static void track_insn(struct pass *ps, const struct uinstr *u, const struct ip_
     }
     if (ps->ea) copy_uop(out, ps->ea); /* the helper does not keep temporaries */
     copy_uop(out, u);
-    after_insn(out, i, p);
 }
 
 static void control(struct pass *ps, const struct uinstr *u, const struct ip_insn *in, uint64_t flags) {
@@ -217,7 +351,7 @@ static void control(struct pass *ps, const struct uinstr *u, const struct ip_ins
     uint64_t set = touched(in);
     bool call = u->op == U_CALL || u->op == U_CALLI;
     bool mem_target = (u->op == U_CALLI || u->op == U_JMPI) && in->mem.present;
-    if (call || u->op == U_RET) set |= UBIT(IP_U_REDZONE);
+    if (call) set |= UBIT(IP_U_REDZONE); /* a return looks for itself */
     if (u->op == U_CALL) set &= ~gpr_set(1u << IP_RSP) | UBIT(IP_U_REDZONE);
     if (u->op == U_EXIT) set = 0; /* the runtime looks at V bits itself */
     ps->set |= set;
@@ -240,9 +374,10 @@ static void control(struct pass *ps, const struct uinstr *u, const struct ip_ins
 }
 
 static void instrument(const struct ublock *in, struct ublock *out, uint64_t flags) {
-    struct pass ps = {in, out, in->track, 0, NULL};
+    struct pass ps = {.in = in, .out = out, .track = in->track};
     int entry = 0;
 
+    ps.frame.straight = !in->track && goes_to_return(in);
     if (!in->track && (flags & IP_C_FORCE_TRACK)) {
         for (int k = 0; k < in->n_u && (in->u[k].op == U_COUNT || in->u[k].op == U_SETNR); k++)
             if (in->u[k].op == U_SETNR) copy_uop(out, &in->u[k]); /* only the first translation has it */
@@ -261,6 +396,7 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
             continue;
         case U_SEGEA:
         case U_FAREA:
+            settle(&ps);
             ps.ea = u;
             if (u->op == U_SEGEA && ps.track) {
                 /* base and index are tested before they are used here */
@@ -269,19 +405,29 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
             continue;
         case U_INSN:
             make_plan(insn, &p);
+            p.stack_store = on_frame(&ps.frame, insn, &p);
             if (!ps.track && p.helper) {
+                settle(&ps);
                 if (ps.ea) out->n_u--; /* its address computation goes with it */
                 ub_add(out, U_JMP, u->insn)->imm = insn->pc | IP_KEY_TRACK | IP_KEY_NOREDIR;
                 goto done;
             }
+            if (forms_below(in, k, &p)) {
+                p.stack = SK_OTHER;
+                p.keeps_red_zone = true;
+            }
+            if (p.stack != SK_NONE || p.store || p.helper) settle(&ps);
             if (ps.track)
                 track_insn(&ps, u, insn, &p);
             else
                 clean_insn(&ps, u, insn, &p);
+            gave_back(&ps, k, insn, &p);
+            frame_step(&ps.frame, insn, &p);
             break;
         case U_RDSEG:
         case U_WRSEG:
         case U_GETNR:
+            settle(&ps);
             ps.set |= touched(insn);
             if (ps.track) {
                 ub_add(out, U_TMASK, u->insn)->set = touched(insn);
@@ -296,9 +442,13 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
         case U_JMPI:
         case U_RET:
         case U_EXIT:
+            settle(&ps);
+            if (u->op == U_RET && ps.frame.lo < 0) /* after the instruction before, that is */
+                stack_uop(out, U_STKUND, u->insn - 1, IP_RSP, ps.frame.lo, (unsigned)-ps.frame.lo);
             control(&ps, u, insn, flags);
             break;
         default:
+            settle(&ps);
             copy_uop(out, u);
             break;
         }
