@@ -126,6 +126,9 @@ enum ip_exit_kind {
   IP_X_CPUID,       /* reserved                                              */
   IP_X_FAULTPC,     /* code cannot be read at key-pc: SIGSEGV                */
   IP_X_SYSCALL32,   /* int 0x80 / sysenter                                   */
+  IP_X_FAR,         /* retf, iret, loads of fs and gs: aux = enum ip_far_op,
+                       operand size << 4; retf: bytes << 8; loads: 4 fs, 5 gs
+                       << 8, register << 12, insn length << 16               */
   /* Slow-path sites: the runtime does its work and resumes at ip_exit.patch.
      LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
      TRACK: key = client address of the struct ip_insn.
@@ -134,6 +137,7 @@ enum ip_exit_kind {
   /* FPSAVE: x87 state was stored at tstate.acc_addr; aux = enum ip_x87_layout */
   IP_XS_LOAD = 64, IP_XS_STORE, IP_XS_TRACK, IP_XS_SPCHG, IP_XS_FPSAVE
 };
+enum ip_far_op { IP_FAR_RETF, IP_FAR_IRET, IP_FAR_MOV, IP_FAR_POP };
 enum ip_x87_layout { IP_X87_FXSAVE, IP_X87_FXSAVE64, IP_X87_ENV32, IP_X87_ENV16 };
 struct ip_exit {
   uint64_t key;     /* guest pc plus mode bits                               */

@@ -207,10 +207,38 @@ static bool add_control(struct ublock *b, int i) {
             add_exit(b, i, IP_X_TRAP, in->pc, vec | (uint32_t)in->len << 8);
         return true;
     }
+    case IP_F_IRET:
+        add_exit(b, i, IP_X_FAR, in->pc, IP_FAR_IRET | (uint32_t)in->opsize << 4);
+        return true;
+    case IP_F_FAR:
+        if (in->mnem == IP_MN_RETF) {
+            uint32_t bytes = in->imm_len ? (uint32_t)in->imm & 0xffff : 0;
+            add_exit(b, i, IP_X_FAR, in->pc, IP_FAR_RETF | (uint32_t)in->opsize << 4 | bytes << 8);
+            return true;
+        }
+        /* fall through */
     default:
         add_exit(b, i, IP_X_ILLEGAL, in->pc, in->len);
         return true;
     }
+}
+
+/* Loads of FS and GS: the registers are the runtime's. */
+static bool loads_segment(const struct ip_insn *in) {
+    return (in->mnem == IP_MN_MOV || in->mnem == IP_MN_POP) && in->n_ops && in->ops[0].kind == IP_OP_SEG &&
+           (in->ops[0].reg == 4 || in->ops[0].reg == 5);
+}
+
+static void add_segment_load(struct ublock *b, int i) {
+    const struct ip_insn *in = &b->insn[i];
+    uint32_t op = in->mnem == IP_MN_POP ? IP_FAR_POP : IP_FAR_MOV;
+    if (in->mem.present) {
+        add_exit(b, i, IP_X_ILLEGAL, in->pc, in->len);
+        return;
+    }
+    add_exit(b, i, IP_X_FAR, in->pc,
+             op | (uint32_t)in->opsize << 4 | (uint32_t)in->ops[0].reg << 8 |
+                 (uint32_t)(in->ops[1].reg & 15) << 12 | (uint32_t)in->len << 16);
 }
 
 /* A block of one EXIT for bytes that cannot run. */
@@ -289,6 +317,10 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
             followed++;
             next = in->target;
         } else if (in->flow == IP_F_PRIV || in->flow == IP_F_NEXT) {
+            if (loads_segment(in)) {
+                add_segment_load(b, i);
+                return;
+            }
             if (in->mnem == IP_MN_RDFSBASE || in->mnem == IP_MN_RDGSBASE) {
                 struct uinstr *u = ub_add(b, U_RDSEG, i);
                 u->seg = in->mnem == IP_MN_RDFSBASE ? 4 : 5;

@@ -275,6 +275,7 @@ void rt_dispatch(struct tstate *ts) {
         ts->gpr[IP_RAX] = (u64)(i64)-ENOSYS;
         ts->pc = x->key + aux;
         break;
+    case IP_X_FAR: rt_far(ts, x->key, aux); break;
     case IP_X_REQUEST: rt_client_request(ts, x->key + aux); break;
     case IP_X_NOREDIR: call_noredir(ts, x->key + aux); break;
     case IP_X_ILLEGAL: rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, x->key & IP_KEY_PC); break;

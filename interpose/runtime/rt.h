@@ -145,6 +145,10 @@ const struct ip_point *rt_point_of(const struct ip_block *b, u64 host);
 /* Drop translations made from [addr, addr+len) and the page protections. */
 void rt_invalidate(struct tstate *ts, u64 addr, u64 len);
 
+/* ---- far.c ------------------------------------------------------------------ */
+/* The instruction at pc that IP_X_FAR stands for. */
+void rt_far(struct tstate *ts, u64 pc, u32 aux);
+
 /* ---- x87.c ------------------------------------------------------------------ */
 /* x87 state was stored in guest memory at addr (enum ip_x87_layout), or in an
  * image of ours in the layout of fxsave64. */
