@@ -203,6 +203,7 @@ def config_flags(config: Config) -> int:
         (not core.instrument, lib.IP_C_NO_INSTR),
         (not core.chaining, lib.IP_C_NO_CHAIN),
         (core.force_tracking, lib.IP_C_FORCE_TRACK),
+        (core.far_images, lib.IP_C_FAR_IMAGES),
         (not core.realloc_zero_bytes_frees, lib.IP_C_REALLOC_ZERO_KEEPS),
     ):
         if wanted:

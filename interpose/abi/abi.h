@@ -203,7 +203,8 @@ enum ip_slot_state { IP_S_FREE, IP_S_IDLE, IP_S_POSTED, IP_S_TAKEN, IP_S_DONE };
 enum ip_req {
   IP_R_NONE,
   /* answered by the translator thread */
-  IP_R_TRANSLATE,    /* a0 = key, a1 = exit_id or ~0; r0 = host (0: use r1 =
+  IP_R_TRANSLATE,    /* a0 = key, a1 = exit_id or ~0; code may be fetched from
+                        [a2, a3), which holds the pc; r0 = host (0: use r1 =
                         exit kind). r1 = 1: cache full, flush needed. data:
                         len/8 guest pages newly translated from               */
   IP_R_INVALIDATE,   /* a0 = addr, a1 = len: drop translations made from it   */
@@ -306,6 +307,7 @@ struct ip_chan {
 #define IP_C_KEEP_ALLOC_STACK 8192
 #define IP_C_NO_PARTIAL_LOADS 16384 /* --partial-loads-ok=no                 */
 #define IP_C_REALLOC_ZERO_KEEPS 32768 /* --realloc-zero-bytes-frees=no        */
+#define IP_C_FAR_IMAGES 131072 /* --far-images=yes                           */
 #define IP_C_ORIGINS 65536  /* --track-origins=yes                          */
 
 /* Indices of counters (racy: statistics only). */

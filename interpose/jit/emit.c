@@ -289,11 +289,12 @@ static void push_return(struct em *m, uint64_t pc) {
         w1(w, 0x68);
         w4(w, (uint32_t)pc);
     } else {
-        wn(w, "\x48\x8d\x64\x24\xf8", 5);         /* lea rsp, [rsp-8]          */
-        wn(w, "\xc7\x04\x24", 3);
+        /* RSP last: a fault of the stores must find it as it was. */
+        wn(w, "\xc7\x44\x24\xf8", 4);             /* mov dword [rsp-8], low    */
         w4(w, (uint32_t)pc);
-        wn(w, "\xc7\x44\x24\x04", 4);
+        wn(w, "\xc7\x44\x24\xfc", 4);
         w4(w, (uint32_t)(pc >> 32));
+        wn(w, "\x48\x8d\x64\x24\xf8", 5);         /* lea rsp, [rsp-8]          */
     }
 }
 

@@ -60,6 +60,8 @@ static void handle(struct ip_slot *s) {
     T.chan->tr_cpu = my_cpu;
     switch (s->kind) {
     case IP_R_TRANSLATE:
+        T.exec_lo = s->a[2];
+        T.exec_hi = s->a[3];
         s->r[0] = tt_request(&T, s->a[0], (uint32_t)s->a[1], &full);
         /* The client's turn comes late, so let it be worth it. */
         for (int n = 0; share_cpu() && n < BATCH && tt_ahead(&T); n++) {}

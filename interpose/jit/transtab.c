@@ -314,7 +314,11 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
         if (t->used_head - t->used_tail < 256) t->used[t->used_head++ % 256] = bd->addr;
     }
     if (bd && !bd->ran && speculative) return -1; /* its first use is an event */
+    uint64_t lo = t->exec_lo, hi = t->exec_hi;
+    if (bd) t->exec_lo = 0, t->exec_hi = ~0ull; /* the target lies elsewhere */
     run_stages(t, b, &rd);
+    t->exec_lo = lo;
+    t->exec_hi = hi;
     t->opts.max_insns = saved_max;
     if (t->em->overflow) return -3;
     if (speculative && !speculative_ok(t, b)) return -1;

@@ -77,6 +77,7 @@ struct transtab {
     uint64_t req_gen;
     struct wait_ent *wait;
     uint32_t n_wait;
+    uint64_t exec_lo, exec_hi;   /* what may be executed around the pc asked for  */
     uint64_t ahead[AHEAD_QUEUE]; /* keys that may be asked for next              */
     int ahead_at, ahead_n, ahead_left;
     uint64_t cycles;        /* spent in translation                             */

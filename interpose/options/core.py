@@ -492,6 +492,7 @@ class CoreOptions(Table):
     cleanup: bool = YesNo("remove checks that cannot matter after instrumentation", True, metavar="no|yes")
     chaining: bool = YesNo("let blocks jump to each other directly", True, metavar="no|yes")
     tiny_cache: bool = YesNo("use a code cache so small that it is flushed often (for tests)")
+    far_images: bool = YesNo("place images beyond the low 2 GiB (for tests)")
     force_tracking: bool = YesNo("use the tracking translation always (for tests)")
 
     @classmethod

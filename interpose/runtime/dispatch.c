@@ -15,6 +15,7 @@ extern char rt_find_stub[], rt_miss_stub[];
 static u64 *const fast = (u64 *)IP_FAST_BASE;
 
 #define TT_MASK ((1u << IP_META_TTBITS) - 1)
+#define MAX_INSN 15
 #define MODE_BITS (IP_KEY_NOREDIR | IP_KEY_TRACK | IP_KEY_ONE | IP_KEY_BARE)
 
 /* ---- Look-up ------------------------------------------------------------------- */
@@ -92,12 +93,17 @@ static void gate(struct tstate *ts) {
     rt_unlock(&flush_lock);
 }
 
-/* The translation of key, made if need be; patches exit_id to it. 0 never. */
+/* The translation of key, made if need be; patches exit_id to it.  0: nothing
+ * can be fetched at its pc. */
 static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
     struct ip_slot *s = rt_slot(ts);
     for (;;) {
+        u64 code[2];
+        if (!rt_find_code(key & IP_KEY_PC, code)) return 0;
         s->a[0] = key;
         s->a[1] = exit_id;
+        s->a[2] = code[0];
+        s->a[3] = code[1];
         rt_request_translator(ts, IP_R_TRANSLATE);
         if (s->r[1]) {
             flush_cache(ts);
@@ -153,17 +159,42 @@ const struct ip_point *rt_point_of(const struct ip_block *b, u64 host) {
     return found;
 }
 
-/* Set ts->target for ts->pc (which may carry mode bits). */
-static void aim(struct tstate *ts, u32 exit_id) {
+/* Nothing to execute at pc. */
+static void bad_pc(struct tstate *ts, u64 pc) {
+    struct rt_seg seg;
+    u64 code[2], addr = pc;
+    ts->pc = pc;
+    if (pc == RT_CALL_RETURN) {
+        rt_call_return(ts);
+        return;
+    }
+    if (rt_find_code(pc, code)) {
+        /* The instruction goes on where nothing can be fetched; or could not when it was translated. */
+        rt_invalidate(ts, pc, 1);
+        if (code[1] - pc >= MAX_INSN) return;
+        addr = code[1];
+    }
+    if ((rt.flags & IP_C_SHADOW) && rt_report_jump) rt_report_jump(ts, pc);
+    bool mapped = rt_find_seg(addr, &seg);
+    rt_signal_raise(ts, SIG_SEGV, mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP, addr);
+}
+
+/* Set ts->target for ts->pc (which may carry mode bits); false: a fault changed ts->pc. */
+static bool aim(struct tstate *ts, u32 exit_id) {
     u64 key = ts->pc;
     u32 host = exit_id || (key & IP_KEY_ONE) ? 0 : tt_lookup(key);
     u64 gen = rt.meta->generation;
     if (!host) host = translate(ts, key, exit_id);
+    if (!host) {
+        bad_pc(ts, key & IP_KEY_PC);
+        return false;
+    }
     if (rt.meta->generation != gen && !(key & IP_KEY_ONE)) {
         /* Flushed meanwhile: what we hold may be gone again. */
     }
     ts->target = host;
     ts->pc = key & ~(IP_KEY_ONE | IP_KEY_BARE);
+    return true;
 }
 
 /* A breakpoint of interpose/lockstep may lie here. */
@@ -185,8 +216,9 @@ static void settle(struct tstate *ts, u32 exit_id) {
             rt_signal_deliver(ts);
             exit_id = 0;
         }
-        aim(ts, exit_id);
+        bool aimed = aim(ts, exit_id);
         exit_id = 0;
+        if (!aimed) continue;
         if (!flushing && rt.meta->generation == before) break;
         if (!flushing && tt_lookup(ts->pc) == ts->target) break;
     }
@@ -232,17 +264,6 @@ static void trap(struct tstate *ts, const struct ip_exit *x) {
         rt_signal_exception(ts, 13, vec * 8 + 2);
         break;
     }
-}
-
-static void bad_pc(struct tstate *ts, u64 pc) {
-    struct rt_seg seg;
-    if (pc == RT_CALL_RETURN) {
-        rt_call_return(ts);
-        return;
-    }
-    if ((rt.flags & IP_C_SHADOW) && rt_report_jump) rt_report_jump(ts, pc);
-    bool mapped = rt_find_seg(pc, &seg);
-    rt_signal_raise(ts, SIG_SEGV, mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP, pc);
 }
 
 void rt_stop_after(struct tstate *ts); /* native.c */

@@ -217,6 +217,8 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im, 
     im->interp[0] = 0;
     for (u32 i = 0; i < f.eh.e_phnum; i++) {
         const Elf64_Phdr *p = &f.ph[i];
+        if (p->p_type == PT_GNU_STACK)
+            im->exec_stack = (p->p_flags & PF_X) != 0;
         if (p->p_type == PT_INTERP && im->interp[0] == 0)
             read_interp(&f, p, im->interp);
         if (p->p_type != PT_LOAD || p->p_memsz == 0)

@@ -57,7 +57,7 @@ static u64 choose_place(const struct map_args *m, bool low, u64 align) {
     if (m->addr >= LOWEST_HINT && m->addr % align == 0 && mm_allowed(m->addr, m->len) &&
         mm_is_free(m->addr, m->addr + m->len))
         return m->addr;
-    u64 at = low ? mm_place_low(m->len, align) : 0;
+    u64 at = m->flags & MAP_32BIT ? mm_place_32bit(m->len, align) : low ? mm_place_low(m->len, align) : 0;
     if (at == 0 && !(m->flags & MAP_32BIT)) {
         /* As the kernel does, so that transparent huge pages fit. */
         if (align == RT_PAGE && (m->flags & MAP_ANONYMOUS) && m->len % HUGE_DEFAULT == 0)
@@ -166,10 +166,11 @@ u64 rt_map_client(u64 hint_low, u64 len, int prot) {
     else
         s.lo = mm_place_high(len, RT_PAGE);
     s.hi = s.lo + len;
-    if (s.lo == 0 || mm_host_map(s.lo, len, s.prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-                                 0) != (long)s.lo)
-        rt_die("cannot map %lu bytes in the program's range", len);
-    mm_added(NULL, &s, MM_WITH_SHADOW); /* anonymous: nothing to announce */
+    if (s.lo != 0 && mm_within_limits(len, s.prot & PROT_WRITE ? len : 0) &&
+        mm_host_map(s.lo, len, s.prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == (long)s.lo)
+        mm_added(NULL, &s, MM_WITH_SHADOW); /* anonymous: nothing to announce */
+    else
+        s.lo = 0;
     rt_mm_unlock();
     return s.lo;
 }

@@ -21,6 +21,7 @@ bool mm_is_free(u64 lo, u64 hi);
 u32 mm_first(u64 addr);
 /* A free range, or 0.  Low: images, bottom-up.  High: top-down. */
 u64 mm_place_low(u64 len, u64 align);
+u64 mm_place_32bit(u64 len, u64 align); /* low even if images go elsewhere */
 u64 mm_place_high(u64 len, u64 align);
 u32 mm_intern_path(const char *path);
 /* What the host gets: never executable (guest code does not run natively). */

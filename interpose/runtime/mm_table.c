@@ -75,6 +75,22 @@ bool rt_find_seg(u64 addr, struct rt_seg *out) {
     return found;
 }
 
+bool rt_find_code(u64 addr, u64 range[2]) {
+    rt_mm_lock();
+    u32 i = mm_first(addr), k = i;
+    bool found = i < rt_nsegs && rt_segs[i].lo <= addr && (rt_segs[i].prot & PROT_EXEC);
+    if (found) {
+        while (k > 0 && rt_segs[k - 1].hi == rt_segs[k].lo && (rt_segs[k - 1].prot & PROT_EXEC))
+            k--;
+        while (i + 1 < rt_nsegs && rt_segs[i + 1].lo == rt_segs[i].hi && (rt_segs[i + 1].prot & PROT_EXEC))
+            i++;
+        range[0] = rt_segs[k].lo;
+        range[1] = rt_segs[i].hi;
+    }
+    rt_mm_unlock();
+    return found;
+}
+
 bool mm_is_free(u64 lo, u64 hi) {
     u32 i = mm_first(lo);
     return i >= rt_nsegs || rt_segs[i].lo >= hi;
@@ -88,6 +104,10 @@ bool mm_allowed(u64 lo, u64 len) {
 }
 
 u64 mm_place_low(u64 len, u64 align) {
+    return rt.flags & IP_C_FAR_IMAGES ? 0 : mm_place_32bit(len, align);
+}
+
+u64 mm_place_32bit(u64 len, u64 align) {
     u64 at = RT_ROUND_UP((u64)IP_IMAGES_LO, align);
     if (len > IP_IMAGES_HI - IP_IMAGES_LO)
         return 0;

@@ -180,6 +180,8 @@ void rt_mm_init(struct tstate *ts);
 void rt_mm_lock(void);
 void rt_mm_unlock(void);
 bool rt_find_seg(u64 addr, struct rt_seg *out);  /* copy, taken under the lock   */
+/* Executable memory around addr without a gap, as [range[0], range[1]). */
+bool rt_find_code(u64 addr, u64 range[2]);
 long rt_sys_mmap(struct tstate *ts);
 long rt_sys_munmap(struct tstate *ts);
 long rt_sys_mprotect(struct tstate *ts);
@@ -202,7 +204,7 @@ bool rt_code_page_fault(struct tstate *ts, u64 addr);
 /* The kernel is about to write there: the same for a whole buffer. */
 void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len);
 bool rt_have_code_pages(void);
-/* Guest memory for the runtime's use in the client's range (stubs, brk...). */
+/* Guest memory for the runtime's use in the client's range (heap); 0: there is none. */
 u64 rt_map_client(u64 hint_low, u64 len, int prot);
 
 /* ---- syscall.c ------------------------------------------------------------------ */

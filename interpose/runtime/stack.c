@@ -95,8 +95,8 @@ static bool translate_aux(struct builder *b, u64 aux[2], const struct rt_image *
     return true;
 }
 
-static void map_stack(struct tstate *ts, u64 bytes) {
-    struct rt_seg s = {.kind = RT_SEG_STACK, .prot = PROT_READ | PROT_WRITE};
+static void map_stack(struct tstate *ts, u64 bytes, bool exec) {
+    struct rt_seg s = {.kind = RT_SEG_STACK, .prot = PROT_READ | PROT_WRITE | (exec ? PROT_EXEC : 0)};
     rt_mm_lock();
     s.lo = mm_place_high(bytes, RT_PAGE);
     s.hi = s.lo + bytes;
@@ -127,7 +127,7 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
 
     u64 bytes = stack_bytes();
     u64 fixed = RT_ROUND_UP(strings + words * 8, RT_PAGE) + HEADROOM;
-    map_stack(ts, fixed > bytes ? fixed : bytes);
+    map_stack(ts, fixed > bytes ? fixed : bytes, im->exec_stack);
 
     struct builder b = {.sp = rt.stack_top - 8}; /* the kernel ends with a null word */
     u64 execfn = push_string(&b, (u64)rt.chan->prog);
