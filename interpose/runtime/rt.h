@@ -326,6 +326,8 @@ void rt_shadow_syscall_post(struct tstate *ts, long nr, const u64 args[6], long 
 void rt_report_jump(struct tstate *ts, u64 pc) __attribute__((weak));
 /* The instruction at ts->pc is about to fault because nothing is mapped at addr. */
 void rt_report_no_memory(struct tstate *ts, u64 addr);
+/* It has faulted so. */
+void rt_report_fault(struct tstate *ts, u64 addr);
 
 /* Held across a fork, so that the child's copies are whole. */
 void rt_shadow_fork_lock(bool lock);

@@ -478,6 +478,8 @@ static void resume_fault(struct tstate *ts, u32 kind) {
         ts->pc |= IP_KEY_ONE | IP_KEY_BARE;
         return;
     }
+    if (info.signo == SIG_SEGV && info.code == SEGV_NO_MAP)
+        rt_report_fault(ts, info.addr);
     fault_flags(ts, info.signo);
     deliver(ts, &info, true);
     sig_apply_mask(rt_th(ts));

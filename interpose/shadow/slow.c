@@ -100,9 +100,13 @@ bool sh_partial_ok(u64 addr, u64 n, int acc) {
 /* In the live part of the stack, but below its end, where nothing is: the
  * program may be right, only its stack is too small.  The fault follows. */
 static bool is_stack_overflow(struct tstate *ts, u64 addr) {
+    static u64 said; /* the access that the fault repeats */
     struct rt_seg seg;
     if (addr >= ts->stack_lo || addr + SH_REDZONE < ts->gpr[IP_RSP] || rt_find_seg(addr, &seg))
         return false;
+    if (said == addr)
+        return true;
+    said = addr;
     struct ip_slot *slot = rt_slot(ts);
     slot->len = (u32)rt_snprintf((char *)slot->data, IP_SLOT_DATA,
                                  "Stack overflow in thread #%lu: can't grow stack to 0x%lx", ts->tid_guest,
@@ -127,6 +131,12 @@ void rt_report_jump(struct tstate *ts, u64 pc) {
     struct ip_error *e = rt_error_begin(ts, IP_E_JUMP);
     e->addr = pc;
     rt_error_end(ts, e);
+}
+
+/* Pushes and stores to the frame are not checked: their fault is the first to say it. */
+void rt_report_fault(struct tstate *ts, u64 addr) {
+    if (rt.flags & IP_C_SHADOW)
+        (void)is_stack_overflow(ts, addr);
 }
 
 /* Whether it reads or writes, and how much, the supervisor finds out from the
