@@ -82,6 +82,10 @@ static void check_temp(struct alloc *a, struct uinstr *u) {
     }
 }
 
+uint16_t ip_address_temps(const struct ip_insn *in) {
+    return (uint16_t)(EASY & ~(in->gpr_read | in->gpr_write | BIT(IP_RCX)));
+}
+
 static void address_temp(struct alloc *a, struct uinstr *u, const struct ublock *b, int k) {
     const struct ip_insn *in = &b->insn[u->insn];
     uint16_t avoid = (uint16_t)(in->gpr_read | in->gpr_write | BIT(IP_RCX));

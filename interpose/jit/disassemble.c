@@ -105,7 +105,7 @@ static uint8_t gs_operand(const struct ip_insn *in) {
         if (in->bytes[k] == 0x64 || in->bytes[k] == 0x65) seg = in->bytes[k] == 0x64 ? 4 : 5;
     if (!seg) return 0;
     if (in->mem.present) {
-        if (in->mem.vsib) return seg;
+        if (in->mem.vsib || !ip_address_temps(in)) return seg;
         switch (in->mnem) {
         case IP_MN_CLFLUSH:
         case IP_MN_CLFLUSHOPT:

@@ -185,6 +185,8 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host,
 
 /* Text of a block's uinstrs, as --trace-flags and the Python call print it. */
 int ip_print_ublock(const struct ublock *b, char *buf, int cap);
+/* Registers that can stand for the instruction's memory operand (allocate.c). */
+uint16_t ip_address_temps(const struct ip_insn *in);
 /* New uinstr at the end; sets overflow when full. */
 struct uinstr *ub_add(struct ublock *b, int op, int insn);
 void uaddr_from_mem(struct uaddr *a, const struct ip_mem *m);

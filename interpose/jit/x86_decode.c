@@ -566,8 +566,8 @@ static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
     next_byte(d, &opcode);
     out->imm = opcode;
   }
-  /* 90 is nop (or, with F3, pause) unless REX.B makes it xchg r8,rax: then it is as 91. */
-  int xchg_r8 = opcode == 0x90 && slot == IP_XSLOT_L0 && d->b && d->rep != 0xf3;
+  /* 90 is nop or, with F3, pause; REX.B makes both xchg r8,rax, as 91 is (iced says pause). */
+  int xchg_r8 = opcode == 0x90 && slot == IP_XSLOT_L0 && d->b;
   unsigned row_opcode = xchg_r8 ? 0x91 : opcode;
   uint32_t top = ip_xtop[slot * 256 + row_opcode];
   unsigned kind = top >> 16;

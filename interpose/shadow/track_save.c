@@ -165,19 +165,16 @@ u64 tk_k_value(struct tk *t, unsigned r) {
     return v;
 }
 
+/* Not by movq, which would make all of the x87 stack valid: the instruction may
+ * yet fault.  fxsave stores the registers in the order of the stack. */
 u64 tk_mmx_value(struct tk *t, unsigned r) {
-    u64 v = 0, *p = &v;
+    u8 image[512] __attribute__((aligned(16)));
+    u64 v;
+    u16 status;
     (void)t;
-    switch (r) {
-    case 0: __asm__ volatile("movq %%mm0, (%0)" : : "r"(p) : "memory"); break;
-    case 1: __asm__ volatile("movq %%mm1, (%0)" : : "r"(p) : "memory"); break;
-    case 2: __asm__ volatile("movq %%mm2, (%0)" : : "r"(p) : "memory"); break;
-    case 3: __asm__ volatile("movq %%mm3, (%0)" : : "r"(p) : "memory"); break;
-    case 4: __asm__ volatile("movq %%mm4, (%0)" : : "r"(p) : "memory"); break;
-    case 5: __asm__ volatile("movq %%mm5, (%0)" : : "r"(p) : "memory"); break;
-    case 6: __asm__ volatile("movq %%mm6, (%0)" : : "r"(p) : "memory"); break;
-    case 7: __asm__ volatile("movq %%mm7, (%0)" : : "r"(p) : "memory"); break;
-    }
+    __asm__ volatile("fxsave64 %0" : "=m"(image));
+    rt_memcpy(&status, image + 2, 2);
+    rt_memcpy(&v, image + 32 + 16 * ((r - (status >> 11)) & 7), 8);
     return v;
 }
 

@@ -159,6 +159,8 @@ def differences(native: Native, data: bytes, insn: Instruction) -> list[str]:
     if length != insn.len:
         return [f"length {length}, not {insn.len}"]
     name = NAMES[insn.mnemonic]
+    if name == "pause" and native.name(out.mnem) == "xchg":
+        return []  # with REX.B it is one: iced does not say so, the CPU does
     diff: list[str] = []
 
     def check(what: str, mine: object, theirs: object) -> None:
@@ -495,7 +497,7 @@ def test_flow(native: Native, text: str) -> None:
     ("text", "name"),
     [
         ("90", "nop"), ("f390", "pause"), ("4190", "xchg"), ("4890", "nop"), ("4990", "xchg"),
-        ("f34190", "pause"),
+        ("f34190", "xchg"), ("f34890", "pause"),
         ("6690", "nop"), ("f30f1efa", "endbr64"), ("f30f1efb", "endbr32"), ("0f1f00", "nop"), ("0f0b", "ud2"),
         ("f20f01d5", None), ("f30fb8c1", "popcnt"), ("f30fbcc1", "tzcnt"), ("0fbcc1", "bsf"),
         ("f30fbdc1", "lzcnt"),

@@ -405,6 +405,7 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
             continue;
         case U_INSN:
             make_plan(insn, &p);
+            p.helper |= u->seg != 0; /* no operand of ours has its address */
             p.stack_store = on_frame(&ps.frame, insn, &p);
             if (!ps.track && p.helper) {
                 settle(&ps);

@@ -21,6 +21,18 @@ int main(void) {
     long c = 8;
     __asm__ volatile("rep movsb %%gs:(%%rsi), %%es:(%%rdi)" : "+D"(d), "+S"(s), "+c"(c)::"memory");
     printf("movs %d\n", out[0]);
+    /* no register is left for the address */
+    static uint64_t pair[2] __attribute__((aligned(16))) = {5, 6};
+    unsigned char swapped;
+    syscall(SYS_arch_prctl, ARCH_SET_GS, pair);
+    __asm__ volatile("lock cmpxchg16b %%gs:(%%rdi,%%rsi)\n\tsetz %0"
+                     : "=r"(swapped)
+                     : "a"(5ul), "d"(6ul), "b"(7ul), "c"(8ul), "D"(-16ul), "S"(16ul)
+                     : "memory", "cc");
+    printf("cmpxchg16b %d %lu %lu\n", swapped, pair[0], pair[1]);
+    register uint64_t r8 __asm__("r8") = 9;
+    __asm__ volatile(".byte 0xf3, 0x41, 0x90" : "=a"(v), "+r"(r8) : "0"(10ul)); /* xchg, not pause */
+    printf("f3 41 90: %lu %lu\n", v, r8);
     a += b[3];
     exported += a;
     printf("tls %d %lld\n", a, exported);
