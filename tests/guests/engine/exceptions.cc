@@ -5,10 +5,11 @@
 #include <string>
 #include <thread>
 #include <vector>
+static thread_local bool quiet; /* threads would print in any order */
 struct Noise {
     int n;
     explicit Noise(int n) : n(n) {}
-    ~Noise() { if (n % 5 == 0) std::printf("~%d\n", n); }
+    ~Noise() { if (n % 5 == 0 && !quiet) std::printf("~%d\n", n); }
 };
 static int down(int n) {
     Noise noise(n);
@@ -16,6 +17,7 @@ static int down(int n) {
     return down(n - 1) + 1;
 }
 static void thread(int id, std::string *out) {
+    quiet = true;
     try {
         down(10);
     } catch (const std::exception &e) {
