@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 
 from interpose.errors import OptionError
@@ -61,7 +62,7 @@ class Options:
         names = {word.partition("=")[0] for word in changes}
         own, program = split_command_line(self.words)
         kept = [word for word in own if word.partition("=")[0] not in names]
-        return ["python3", "-m", "interpose.lockstep", *kept, *changes, *program]
+        return [sys.executable, "-m", "interpose.lockstep", *kept, *changes, *program]
 
 
 def _number(word: str, text: str) -> int:

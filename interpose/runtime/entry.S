@@ -257,6 +257,7 @@ light_no:
         test    %eax, %eax
         jne     rt_enter
 rt_resume_any:
+        mov     %fs:TS_SELF, %rdi
         jmp     rt_resume
 
 /* A store met V != 0.  The common case is the first store to fresh memory:

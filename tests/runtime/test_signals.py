@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def _run(command: list[str]) -> tuple[int, str]:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert "interpose:" not in done.stderr, done.stderr
     return done.returncode, done.stdout
 
