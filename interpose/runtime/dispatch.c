@@ -98,8 +98,9 @@ static void gate(struct tstate *ts) {
 static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
     struct ip_slot *s = rt_slot(ts);
     for (;;) {
-        u64 code[2];
-        if (!rt_find_code(key & IP_KEY_PC, code)) return 0;
+        u64 pc = key & IP_KEY_PC, code[2] = {pc, pc + 1};
+        /* The end of a guest call has a block too (one exit): lockstep sees each pc there is. */
+        if (pc != RT_CALL_RETURN && !rt_find_code(pc, code)) return 0;
         s->a[0] = key;
         s->a[1] = exit_id;
         s->a[2] = code[0];
