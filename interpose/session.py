@@ -210,6 +210,9 @@ def config_flags(config: Config) -> int:
             flags |= bit
     for name in tools.load(config.tool_name).engine_flags(config):
         flags |= getattr(lib, name)
+    if not core.instrument:
+        # Nothing would keep them up to date.
+        flags &= ~(lib.IP_C_SHADOW | lib.IP_C_CALLSTACK | lib.IP_C_UNDEF | lib.IP_C_ORIGINS)
     return flags
 
 

@@ -183,10 +183,12 @@ class ClientSpace:
         return self._supervisor.client.read(addr, length)
 
     def valid_words(self, addrs: Sequence[int]) -> Sequence[bool]:
-        """A V byte of zero means addressable and defined."""
+        """A V byte of zero means addressable and defined; without V bits (--instrument=no) all counts."""
         return [self._is_valid(addr) for addr in addrs]
 
     def _is_valid(self, addr: int) -> bool:
+        if not self._supervisor.session.memory.header.config_flags & lib.IP_C_SHADOW:
+            return True
         page = addr & -_PAGE
         if self._v_page[0] != page:
             self._v_page = (page, self._reader.v_bytes(page, _PAGE))
