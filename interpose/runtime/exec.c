@@ -14,7 +14,7 @@
 #define PATH_SIZE 4096
 #define SCRIPT_LEVELS 4
 #define SCRIPT_LINE 256 /* BINPRM_BUF_SIZE */
-#define MAX_ARGS 0x20000
+#define MAX_ARGS 0x1000000u /* far beyond what the stack may hold: E2BIG comes before */
 #define N_FDS 5
 #define EACCESS 0x200 /* AT_EACCESS */
 

@@ -1,0 +1,45 @@
+"""What a program sees of itself and may do with its address space: the same as in a native run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from life.running import TOOLS, command, compile_guest, environment, run
+
+GUESTS = {"self.c": ["x", "", "y"], "memory.c": [], "exec_stack.c": [], "exceptions.cpp": []}
+
+
+@pytest.mark.parametrize("far", ["no", "yes"])
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("name", GUESTS)
+def test_same_as_native(tmp_path: Path, name: str, tool: str, far: str) -> None:
+    program = f"./{compile_guest(f'identity/{name}', tmp_path).name}"
+    how = {"cwd": tmp_path, "env": environment(ONE="1", EMPTY="")}
+    native = run([program, *GUESTS[name]], **how)
+    assert native.returncode == 0 and len(native.stdout.splitlines()) >= 3
+    ours = run([*command(f"--tool={tool}", "-q", f"--far-images={far}"), program, *GUESTS[name]], **how)
+    assert ours.stdout.splitlines() == native.stdout.splitlines()
+    assert ours.returncode == native.returncode
+    assert "interpose:" not in ours.stderr
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_core_file_holds_the_program_only(tmp_path: Path, tool: str) -> None:
+    if Path("/proc/sys/kernel/core_pattern").read_text().strip() != "core":
+        pytest.skip("core files go elsewhere on this machine")
+    source = tmp_path / "dies.c"
+    source.write_text("#include <stdlib.h>\nint main(void) { abort(); }\n")
+    import resource
+    import subprocess
+
+    subprocess.run(["gcc", str(source), "-o", str(tmp_path / "dies")], check=True)
+
+    def cores() -> None:
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+    died = run([*command(f"--tool={tool}", "-q"), "./dies"], cwd=tmp_path, preexec_fn=cores)
+    assert died.returncode == -6
+    (core,) = tmp_path.glob("core*")
+    assert core.stat().st_blocks * 512 < 32 << 20
