@@ -117,8 +117,9 @@ def _become_supervisor(session: Session) -> NoReturn:
         session.memory.map()
         session.memory.header.supervisor_pid = os.getpid()
         start_translator(session)
-        os.write(session.sock_fd, _READY)
-        ready = True
+        ready = _say(session, _READY)
+        if not ready:
+            os._exit(status)  # killed meanwhile: nobody to serve
         from interpose.supervisor.main import run
 
         run(session)
@@ -129,17 +130,18 @@ def _become_supervisor(session: Session) -> NoReturn:
         tell(internal_error(error))
     finally:
         if not ready:
-            _say_told(session)
+            _say(session, _TOLD)
         session.log.close()
         os._exit(status)
 
 
-def _say_told(session: Session) -> None:
-    """The user knows why the supervisor does not start; the other side need not say anything."""
+def _say(session: Session, what: bytes) -> bool:
+    """Answer the process that waits for us to start; false if it is gone."""
     try:
-        os.write(session.sock_fd, _TOLD)
+        os.write(session.sock_fd, what)
     except OSError:
-        return  # nobody waits
+        return False
+    return True
 
 
 def _lift_limits() -> None:

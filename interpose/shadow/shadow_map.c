@@ -15,6 +15,9 @@
 #define NR_close 3
 #define NR_ftruncate 77
 #define NR_memfd_create 319
+#define NR_prlimit64 302
+#define RLIMIT_FSIZE_ 1
+#define EFBIG_NEG (-27)
 #define PROT_RW 3
 #define F_DUPFD_CLOEXEC 1030
 #define MAP_SHARED 0x01
@@ -57,7 +60,13 @@ void rt_shadow_init(struct tstate *ts) {
         fd = high;
     }
     rt.shadow_fd = (int)fd;
-    long p = sys2(NR_ftruncate, fd, ONES_LEN);
+    /* The program's limit on file sizes is none of ours; beyond it comes SIGXFSZ. */
+    u64 limit[2] = {0, 0}, most[2];
+    sys4(NR_prlimit64, 0, RLIMIT_FSIZE_, 0, (long)limit);
+    most[0] = most[1] = limit[1];
+    sys4(NR_prlimit64, 0, RLIMIT_FSIZE_, (long)most, 0);
+    long p = most[1] < ONES_LEN ? EFBIG_NEG : sys2(NR_ftruncate, fd, ONES_LEN);
+    sys4(NR_prlimit64, 0, RLIMIT_FSIZE_, (long)limit, 0);
     if (!failed(p))
         p = sys6(NR_mmap, 0, ONES_LEN, PROT_RW, MAP_SHARED, fd, 0);
     if (failed(p))

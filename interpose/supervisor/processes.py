@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import fnmatch
 import os
 import select
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def _send(sock_fd: int, fds: Sequence[int]) -> None:
-    """Pass descriptors to the client."""
-    with socket.socket(fileno=os.dup(sock_fd)) as sock:
+    """Pass descriptors to the client; nothing if it was killed, which the event loop sees."""
+    with socket.socket(fileno=os.dup(sock_fd)) as sock, contextlib.suppress(ConnectionError):
         sock.sendmsg([b"F"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
 
 
@@ -83,7 +84,10 @@ def _serve_child(
         supervisor.client.detach()
         supervisor.client.header = memory.header
         supervisor.finished = False
-        os.write(ready, b"1")
+        try:
+            os.write(ready, b"1")
+        except BrokenPipeError:
+            os._exit(1)  # the supervisor that forked is gone: so is the program, soon
         _close(ready, old_sock, *old.descriptors())
         supervisor.born = False
         supervisor.serve()

@@ -1,0 +1,79 @@
+/* ends HOW [ARG]: one way to live or to die. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+static volatile unsigned long counter;
+
+static void on_int(int sig) {
+    printf("handler of %d\n", sig);
+    fflush(stdout);
+    exit(42);
+}
+
+static void *spin(void *arg) {
+    for (;;) counter++;
+    return arg;
+}
+
+int main(int argc, char **argv) {
+    const char *how = argv[1];
+    int n = argc > 2 ? atoi(argv[2]) : 0;
+    if (!strcmp(how, "exit")) return n;
+    if (!strcmp(how, "signal")) raise(n);
+    if (!strcmp(how, "fault")) return *(volatile int *)8;
+    if (!strcmp(how, "leak")) {
+        memset(malloc(100), 1, 100);
+        how = "sleep";
+    }
+    if (!strcmp(how, "handler")) {
+        signal(SIGINT, on_int);
+        how = "sleep";
+    }
+    if (!strcmp(how, "raw")) {
+        struct termios t;
+        tcgetattr(0, &t);
+        cfmakeraw(&t);
+        t.c_oflag |= OPOST;
+        tcsetattr(0, TCSANOW, &t);
+        printf("raw\n");
+        fflush(stdout);
+        char c = 0;
+        read(0, &c, 1);
+        printf("got %d\n", c);
+        return 0;
+    }
+    if (!strcmp(how, "forks")) {
+        for (int i = 0; i < 3; i++)
+            if (fork() == 0) break;
+        how = "busy";
+    }
+    printf("ready\n");
+    fflush(stdout);
+    if (!strcmp(how, "threads")) {
+        pthread_t t;
+        pthread_create(&t, NULL, spin, NULL);
+        how = "sleep";
+    }
+    if (!strcmp(how, "busy")) spin(NULL);
+    if (!strcmp(how, "work")) /* translates, forks, maps, without end */
+        for (unsigned i = 0;; i++) {
+            free(malloc(100 + i % 100000));
+            if (i % 64 == 0) {
+                if (fork() == 0) _exit(0);
+                wait(NULL);
+            }
+        }
+    while (!strcmp(how, "sleep")) pause();
+    if (!strcmp(how, "cat")) {
+        char line[100];
+        while (fgets(line, sizeof line, stdin)) printf("<%s", line), fflush(stdout);
+    }
+    return 3;
+}
