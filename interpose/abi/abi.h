@@ -121,7 +121,8 @@ enum ip_exit_kind {
   IP_X_REQUEST,     /* client request marker; next pc = aux                  */
   IP_X_NOREDIR,     /* call *rax without redirection; return pc = aux        */
   IP_X_ILLEGAL,     /* undecodable or privileged: SIGILL at key-pc           */
-  IP_X_TRAP,        /* int3 / int1 / int n: aux = vector; pc after = in key  */
+  IP_X_TRAP,        /* int3 / int1 / int n: aux = vector, length << 8,
+                       IP_TRAP_INT                                            */
   IP_X_STOP,        /* bbcount reached zero; continue natively at key-pc     */
   IP_X_CPUID,       /* reserved                                              */
   IP_X_FAULTPC,     /* code cannot be read at key-pc: SIGSEGV                */
@@ -138,6 +139,7 @@ enum ip_exit_kind {
   IP_XS_LOAD = 64, IP_XS_STORE, IP_XS_TRACK, IP_XS_SPCHG, IP_XS_FPSAVE
 };
 enum ip_far_op { IP_FAR_RETF, IP_FAR_IRET, IP_FAR_MOV, IP_FAR_POP };
+#define IP_TRAP_INT 0x8000 /* of IP_X_TRAP: int n, not int3 or int1               */
 enum ip_x87_layout { IP_X87_FXSAVE, IP_X87_FXSAVE64, IP_X87_ENV32, IP_X87_ENV16 };
 struct ip_exit {
   uint64_t key;     /* guest pc plus mode bits                               */

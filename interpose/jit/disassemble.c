@@ -204,7 +204,8 @@ static bool add_control(struct ublock *b, int i) {
         if (vec == 0x80)
             add_exit(b, i, IP_X_SYSCALL32, in->pc, in->len);
         else
-            add_exit(b, i, IP_X_TRAP, in->pc, vec | (uint32_t)in->len << 8);
+            add_exit(b, i, IP_X_TRAP, in->pc,
+                     vec | (uint32_t)in->len << 8 | (in->mnem == IP_MN_INT ? IP_TRAP_INT : 0));
         return true;
     }
     case IP_F_IRET:

@@ -245,9 +245,9 @@ static void call_noredir(struct tstate *ts, u64 ret) {
 }
 
 static void trap(struct tstate *ts, const struct ip_exit *x) {
-    u32 vec = x->kind_aux >> 8 & 0xff, len = x->kind_aux >> 16;
+    u32 aux = x->kind_aux >> 8, vec = aux & 0xff, len = aux >> 8 & 15;
     ts->pc = x->key;
-    switch (len == 2 && vec == 1 ? 0 : vec) { /* int1 has a byte of its own, "int 1" no gate */
+    switch (vec == 1 && (aux & IP_TRAP_INT) ? 0 : vec) { /* "int 1" has no gate, int1 needs none */
     case 3:
         ts->pc = x->key + len;
         rt_signal_raise(ts, SIG_TRAP, SIC_KERNEL, 0);

@@ -462,6 +462,11 @@ def add(seq: Sequence, row: Row) -> bool:
         return add_indirect(seq, data, insn, row, flow)
     if flow == lib.IP_F_FAR:
         return False
+    if row.enc == "evex" and any(
+        insn.op_kind(i) == OpKind.REGISTER and insn.op_register(i) in (Register.ESP, Register.RSP)
+        for i in range(insn.op_count)
+    ):
+        return False  # Zen 4 converts a stale stack pointer after push and pop, now and then
     if any(
         insn.op_kind(i) == OpKind.REGISTER and Register.ES <= insn.op_register(i) <= Register.GS
         for i in range(min(insn.op_count, 1))
