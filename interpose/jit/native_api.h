@@ -36,6 +36,8 @@ void ip_service_lock(void);
 void ip_service_unlock(void);
 struct ip_chan *ip_service_chan(void);
 struct ip_slot *ip_service_slot(int i);
+/* Indices of the slots that belong to threads; how many. */
+int ip_live_slots(uint32_t *out, int max);
 
 /* Bindings: guest address -> target; wrap: record the original for GET_ORIG_FN. */
 void ip_binding_set(uint64_t addr, uint64_t target, int wrap);

@@ -258,6 +258,15 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
 struct ip_chan *ip_service_chan(void) { return T.chan; }
 struct ip_slot *ip_service_slot(int i) { return slot_at(i); }
 
+int ip_live_slots(uint32_t *out, int max) {
+    int n = 0;
+    for (int i = 0; i < IP_SLOTS && n < max; i++) {
+        const struct ip_slot *s = slot_at(i);
+        if (s->state != IP_S_FREE && s->tstate) out[n++] = (uint32_t)i;
+    }
+    return n;
+}
+
 /* ---- Bindings and stable ranges (Python) ------------------------------------------------- */
 
 static void bind_insert(struct binding *tab, uint32_t cap, const struct binding *b) {

@@ -188,8 +188,7 @@ class ErrorManager:
         self._number(error)
         error.count = 1
         error.last_seen = self._clock
-        frames = self.resolver.frames(error.stack or ())
-        entry = self.suppressions.match(error, frames, self.resolver.options.num_callers)
+        entry = self._suppression_of(error)
         error.suppressed_by = entry
         if describe is not None and (entry is None or self.options.show_error_list == "all"):
             error.aux = (*error.aux, *describe())
@@ -226,8 +225,7 @@ class ErrorManager:
         """
         self._number(error)
         error.count = 1
-        frames = self.resolver.frames(error.stack or ())
-        entry = self.suppressions.match(error, frames, self.resolver.options.num_callers)
+        entry = self._suppression_of(error)
         error.suppressed_by = entry
         if entry is not None:
             if counts:
@@ -241,6 +239,13 @@ class ErrorManager:
             return Outcome.HIDDEN
         self._show(error)
         return Outcome.SHOWN
+
+    def _suppression_of(self, error: Error) -> Suppression | None:
+        """The entry that matches; frames are looked up only if some entry is of this kind at all."""
+        if not self.suppressions.concern(error):
+            return None
+        frames = self.resolver.frames(error.stack or ())
+        return self.suppressions.match(error, frames, self.resolver.options.num_callers)
 
     def _number(self, error: Error) -> None:
         error.unique = self._next_unique

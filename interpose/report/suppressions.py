@@ -281,6 +281,10 @@ class Suppressions:
             self._by_kind.setdefault((entry.component, entry.kind), []).append(entry)
         return len(entries)
 
+    def concern(self, error: Error) -> bool:
+        """Whether any entry is of the error's kind."""
+        return bool(self._by_kind.get((error.kind.component, error.kind.suppression)))
+
     def match(self, error: Error, frames: Sequence[ResolvedFrame], num_callers: int) -> Suppression | None:
         """The first entry that matches; its use is counted."""
         for entry in self._by_kind.get((error.kind.component, error.kind.suppression), ()):

@@ -91,5 +91,6 @@ class Client:
 
     def slots(self) -> list[Any]:
         """The channel slots of live threads."""
-        found = (lib.ip_service_slot(index) for index in range(lib.IP_SLOTS))
-        return [slot for slot in found if slot.state != lib.IP_S_FREE and slot.tstate]
+        found = ffi.new("uint32_t[]", lib.IP_SLOTS)
+        count = lib.ip_live_slots(found, lib.IP_SLOTS)
+        return [lib.ip_service_slot(found[at]) for at in range(count)]

@@ -53,7 +53,8 @@ def finish(
         log.plain("")
         for line in heap_summary_lines(stats):
             log.plain(line)
-    if options.leak_check != "no":
+    # A summary that -q keeps to itself neither shows nor counts anything.
+    if options.leak_check != "no" and (talk or leak_options.full):
         leaks.run(blocks, memory, leak_options)
     elif options.verbosity == 1:
         log.plain("For a detailed leak analysis, rerun with: --leak-check=full")
