@@ -402,20 +402,26 @@ static void emit_seg_base(struct em *m, const struct uinstr *u) {
     /* lea t, [base + index*scale + disp] with the segment base as one more
      * addend and no flags touched: first whatever does not use t. */
     const struct uaddr *a = &u->m;
-    if (a->base == IP_REG_NONE && a->index == IP_REG_NONE) {
+    bool absolute = a->base == IP_REG_NONE && a->index == IP_REG_NONE;
+    int64_t disp = absolute && a->addr32 ? (int64_t)(uint32_t)a->disp : a->disp;
+    if (absolute && disp == (int32_t)disp) {
         w_fs(w, FS_LOAD, t, off);
-        struct uaddr d = {(uint8_t)t, IP_REG_NONE, 1, 0, a->disp, 0};
-        if (a->disp) w_lea(w, t, &d);
+        struct uaddr d = {(uint8_t)t, IP_REG_NONE, 1, 0, disp, 0};
+        if (disp) w_lea(w, t, &d);
         return;
     }
-    if (a->addr32 || (a->base != IP_REG_NONE && a->index != IP_REG_NONE) || a->base == IP_REG_RIP ||
-        a->base == t || a->index == t) {
-        /* t = lea; then t += segment base by way of the state (no flags):
+    if (absolute || a->addr32 || (a->base != IP_REG_NONE && a->index != IP_REG_NONE) ||
+        a->base == IP_REG_RIP || a->base == t || a->index == t) {
+        /* t = address; then t += segment base by way of the state (no flags):
          * park t, load the base, lea with the parked value reloaded. */
-        if (a->addr32) w1(w, 0x67);
         struct uaddr plain = *a;
         plain.addr32 = 0;
-        w_op_mem(w, 0, a->addr32 ? 4 : 8, 0x8d, 0, t, &plain, 0, 0);
+        if (absolute) {
+            w_mov_imm(w, t, (uint64_t)disp);
+        } else {
+            if (a->addr32) w1(w, 0x67);
+            w_op_mem(w, 0, a->addr32 ? 4 : 8, 0x8d, 0, t, &plain, 0, 0);
+        }
         w_fs(w, FS_STORE, t, OFF(tmp[1]));
         int r = t == IP_RAX ? IP_RDX : IP_RAX;
         w_fs(w, FS_STORE, r, OFF(tmp[2]));

@@ -480,6 +480,11 @@ static void resume_fault(struct tstate *ts, u32 kind) {
     }
     if (info.signo == SIG_SEGV && info.code == SEGV_NO_MAP)
         rt_report_fault(ts, info.addr);
+    struct rt_seg seg;
+    if (info.signo == SIG_SEGV && info.code == SEGV_NO_ACCESS && !rt_find_seg(info.addr, &seg)) {
+        info.code = SEGV_NO_MAP; /* memory of ours: for the guest there is none */
+        p->err &= ~1ull;
+    }
     fault_flags(ts, info.signo);
     deliver(ts, &info, true);
     sig_apply_mask(rt_th(ts));

@@ -269,6 +269,11 @@ def place_memory(seq: Sequence, data: bytes, insn: Instruction, row: Row) -> byt
     vector = insn.is_vsib
     low = wide == 32
     offset = data_modrm(data, row)
+    if name in ("bt", "bts", "btr", "btc") and insn.op_kind(1) == OpKind.REGISTER:
+        bit = RegisterInfo(insn.op1_register).full_register - Register.RAX
+        if bit in (base - first, index - first) or bit == RSP:
+            return None
+        seq.set(bit, rng.randrange(-2000, 2000))
     if base in (Register.RIP, Register.EIP):
         if seq.start >= 1 << 32:
             target = seq.start // 0x10000000 * 0x10000000 + 0x8000000 + 0x400 + rng.randrange(0x800)
@@ -299,12 +304,6 @@ def place_memory(seq: Sequence, data: bytes, insn: Instruction, row: Row) -> byt
         disp &= mod
     b = base - first if base != Register.NONE else None
     i = index - first if index != Register.NONE and not vector else None
-    regs = {r for r in (b, i) if r is not None}
-    if name in ("bt", "bts", "btr", "btc") and insn.op_kind(1) == OpKind.REGISTER:
-        bit = RegisterInfo(insn.op1_register).full_register - Register.RAX
-        if bit in regs or bit == RSP:
-            return None
-        seq.set(bit, rng.randrange(-2000, 2000))
     if vector:
         load_index(seq, insn, scale)
     target = pick_target(rng, insn, name, low, seg)
