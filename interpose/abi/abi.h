@@ -222,7 +222,8 @@ enum ip_req {
   IP_R_EXIT,         /* a0 = status; r0 = status to use                       */
   IP_R_FATAL,        /* a0 = signal, a1 = code, a2 = addr, a3 = pc, data =
                         frames; reply when reported                           */
-  IP_R_ERROR,        /* tool error, see struct ip_error in data               */
+  IP_R_ERROR,        /* tool error, see struct ip_error in data; r0 = 1: end the
+                        program with status r1                                */
   IP_R_REQUEST,      /* client request: data = 6 words, then a stack trace if
                         the call stack is kept; r0 = result; the first r2
                         bytes of data: struct ip_put and its bytes, repeated  */

@@ -4,6 +4,8 @@
  * for Python; the same error again (same kind, pc and stack) only counts, in a
  * table that Python reads at exit.
  */
+#include <asm/unistd.h>
+
 #include "heap.h"
 #include "shadow.h"
 
@@ -122,6 +124,8 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
     slot->len = sizeof *e;
     slot->a[0] = index;
     rt_request_python(ts, IP_R_ERROR);
+    if (slot->r[0]) /* --exit-on-first-error: the report is out */
+        sys1(__NR_exit_group, (long)slot->r[1]);
 }
 
 void rt_report_error(struct tstate *ts, struct ip_error *e) {

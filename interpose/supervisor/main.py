@@ -9,7 +9,6 @@ from __future__ import annotations
 import _signal
 import os
 import select
-import struct
 
 from interpose import tools
 from interpose.errors import LaunchError
@@ -246,6 +245,7 @@ class Supervisor:
         slot.r[0] = answer(self, slot, words, slot.a[0])
 
     def on_error(self, slot: Any) -> None:
+        slot.r[0] = 0  # go on
         self.tool.error(slot)
 
     def on_message(self, slot: Any) -> None:
@@ -264,36 +264,13 @@ class Supervisor:
 
             self.log.debug("\n".join(stopped_lines(self, slot.a[0], slot.a[1])))
 
-    def stop_client(self, status: int) -> None:
-        """--exit-on-first-error=yes: the report, then the end of the program with this status."""
+    def stop_client(self, slot: Any, status: int) -> None:
+        """--exit-on-first-error=yes: the report, then the program ends with this status."""
         self.log.plain("")
         self.log.plain("Exit program on first error (--exit-on-first-error=yes)")
         self.finished = True
         self.tool.finish(status)
-        header = self.session.memory.header
-        header.exit_status = status
-        header.dead = 2
-
-    def answer_bytes(self, slot: Any, addr: int, data: bytes) -> None:
-        """With the answer to a request, have the runtime write ``data`` (defined) at a client address.
-
-        May be called more than once for one answer. The words of the request are gone from the slot then.
-        """
-        record = struct.pack("<QQ", addr, len(data)) + data + bytes(-len(data) % 8)
-        start = slot.r[2]
-        if data and start + len(record) <= len(slot.data):
-            ffi.memmove(slot.data + start, record, len(record))
-            slot.r[2] = start + len(record)
-
-    def answer_word(self, slot: Any, addr: int, value: int) -> None:
-        """The same for a 64-bit number."""
-        self.answer_bytes(slot, addr, struct.pack("<Q", value & 0xFFFF_FFFF_FFFF_FFFF))
-
-    def unwind(self, slot: Any) -> list[int]:
-        """A raw stack trace of the thread that waits for an answer, where no call stack is kept."""
-        from interpose.supervisor.stacktrace import unwind
-
-        return unwind(self, slot)
+        slot.r[0], slot.r[1] = 1, status
 
     # -- processes -----------------------------------------------------------------------------
 

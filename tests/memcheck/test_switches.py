@@ -49,3 +49,12 @@ def test_without_instrumentation_only_the_heap_speaks(program: Path) -> None:
     assert "definitely lost: 100 bytes in 1 blocks" in log or "still reachable: 100 bytes in 1 blocks" in log
     assert "uninitialised" not in log
     assert "Invalid read" not in log
+
+
+def test_exit_on_first_error(program: Path) -> None:
+    status, output, log = report(program, "--exit-on-first-error=yes", "--error-exitcode=7")
+    assert (status, output) == (7, "")
+    assert log.count("Invalid write of size 1") == 1
+    assert "Exit program on first error (--exit-on-first-error=yes)" in log
+    assert "ERROR SUMMARY: 1 errors from 1 contexts (suppressed: 0 from 0)" in log
+    assert "Invalid read" not in log

@@ -110,7 +110,7 @@ class Tool(BaseTool):
             self._counted[index] = 1
         self.supervisor.client.header.errors_seen = self.errors.errors_found
         if self.errors.must_exit:
-            self.supervisor.stop_client(self.config.core.error_exitcode)
+            self.supervisor.stop_client(slot, self.config.core.error_exitcode)
 
     def _origin(self, record: ErrorRecord) -> Origin | None:
         """The origin that the runtime noted (shadow/origin.h): kind and recorded stack."""
