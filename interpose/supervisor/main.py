@@ -9,6 +9,7 @@ from __future__ import annotations
 import _signal
 import os
 import select
+import struct
 
 from interpose import tools
 from interpose.errors import LaunchError
@@ -271,6 +272,27 @@ class Supervisor:
         self.finished = True
         self.tool.finish(status)
         slot.r[0], slot.r[1] = 1, status
+
+    def answer_bytes(self, slot: Any, addr: int, data: bytes) -> None:
+        """With the answer to a request, have the runtime write ``data`` (defined) at a client address.
+
+        May be called more than once for one answer. The words of the request are gone from the slot then.
+        """
+        record = struct.pack("<QQ", addr, len(data)) + data + bytes(-len(data) % 8)
+        start = slot.r[2]
+        if data and start + len(record) <= len(slot.data):
+            ffi.memmove(slot.data + start, record, len(record))
+            slot.r[2] = start + len(record)
+
+    def answer_word(self, slot: Any, addr: int, value: int) -> None:
+        """The same for a 64-bit number."""
+        self.answer_bytes(slot, addr, struct.pack("<Q", value & 0xFFFF_FFFF_FFFF_FFFF))
+
+    def unwind(self, slot: Any) -> list[int]:
+        """A raw stack trace of the thread that waits for an answer, where no call stack is kept."""
+        from interpose.supervisor.stacktrace import unwind
+
+        return unwind(self, slot)
 
     # -- processes -----------------------------------------------------------------------------
 
