@@ -203,6 +203,7 @@ def config_flags(config: Config) -> int:
         (not core.instrument, lib.IP_C_NO_INSTR),
         (not core.chaining, lib.IP_C_NO_CHAIN),
         (core.force_tracking, lib.IP_C_FORCE_TRACK),
+        (core.smc_check == "all", lib.IP_C_SMC_ALL),
         (core.far_images, lib.IP_C_FAR_IMAGES),
         (not core.realloc_zero_bytes_frees, lib.IP_C_REALLOC_ZERO_KEEPS),
     ):
@@ -227,6 +228,7 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     header.spin = _SPIN if len(os.sched_getaffinity(0)) > 1 else 0
     header.config_flags = flags
     header.stop_after = core.stop_after
+    header.evict = core.evict
     header.main_stack = main_stack_size(config)
     header.verbosity = max(core.verbosity, 0)
     header.num_callers = core.num_callers

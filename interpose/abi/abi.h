@@ -130,6 +130,7 @@ enum ip_exit_kind {
   IP_X_FAR,         /* retf, iret, loads of fs and gs: aux = enum ip_far_op,
                        operand size << 4; retf: bytes << 8; loads: 4 fs, 5 gs
                        << 8, register << 12, insn length << 16               */
+  IP_X_STALE,       /* the bytes at key's pc are not those of the block        */
   /* Slow-path sites: the runtime does its work and resumes at ip_exit.patch.
      LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
      TRACK: key = client address of the struct ip_insn.
@@ -202,6 +203,10 @@ struct ip_meta {
 
 enum ip_slot_state { IP_S_FREE, IP_S_IDLE, IP_S_POSTED, IP_S_TAKEN, IP_S_DONE };
 
+/* Why translations no longer hold: the mapping is another one, the program
+ * wrote there, or what was read may be stale. */
+enum ip_invalid { IP_INVALID_CHANGED, IP_INVALID_WRITTEN, IP_INVALID_STALE };
+
 enum ip_req {
   IP_R_NONE,
   /* answered by the translator thread */
@@ -209,8 +214,10 @@ enum ip_req {
                         [a2, a3), which holds the pc; r0 = host (0: use r1 =
                         exit kind). r1 = 1: cache full, flush needed. data:
                         len/8 guest pages newly translated from               */
-  IP_R_INVALIDATE,   /* a0 = addr, a1 = len: drop translations made from it   */
+  IP_R_INVALIDATE,   /* a0 = addr, a1 = len: drop translations made from it;
+                        a2 = enum ip_invalid                                  */
   IP_R_FLUSH,        /* all threads are out of the cache: forget everything   */
+  IP_R_STALE,        /* a0 = key: drop its translation                        */
   IP_R_LAST_JIT,
   /* answered by Python */
   IP_R_HELLO = 64,   /* runtime is up; a0 = pid                               */
@@ -277,6 +284,7 @@ struct ip_chan {
   uint32_t dead;           /* supervisor set it: stop                         */
   uint64_t config_flags;   /* IP_C_*                                          */
   uint64_t stop_after;     /* blocks, 0 = never                               */
+  uint64_t evict;          /* drop translations every so many exits, 0 = never */
   uint64_t main_stack;     /* bytes                                           */
   uint64_t verbosity;
   uint64_t num_callers;
@@ -311,6 +319,7 @@ struct ip_chan {
 #define IP_C_NO_PARTIAL_LOADS 16384 /* --partial-loads-ok=no                 */
 #define IP_C_REALLOC_ZERO_KEEPS 32768 /* --realloc-zero-bytes-frees=no        */
 #define IP_C_FAR_IMAGES 131072 /* --far-images=yes                           */
+#define IP_C_SMC_ALL 262144 /* --smc-check=all                               */
 #define IP_C_ORIGINS 65536  /* --track-origins=yes                          */
 
 /* Indices of counters (racy: statistics only). */

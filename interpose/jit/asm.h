@@ -158,5 +158,8 @@ static inline void w_wrgsbase(struct writer *w, int reg) {
 void ip_copy_insn(struct writer *w, const struct ip_insn *in, int temp);
 /* The same with a gs: prefix in place of its fs: or gs: one. */
 void ip_copy_gs(struct writer *w, const struct ip_insn *in);
+/* recheck.c: compare the block's bytes with those in memory; to offset changed
+ * when they differ.  RCX and RDX are free. */
+void ip_emit_recheck(struct writer *w, uint32_t changed);
 
 #endif

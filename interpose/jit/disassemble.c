@@ -242,6 +242,24 @@ static void add_segment_load(struct ublock *b, int i) {
                  (uint32_t)(in->ops[1].reg & 15) << 12 | (uint32_t)in->len << 16);
 }
 
+/* Stores, whatever they store to, end a checked block: the next compares again. */
+static bool may_store(const struct ip_insn *in) {
+    if (in->mem.present && (in->mem.access & IP_ACC_W)) return true;
+    for (int k = 0; k < in->n_ops; k++)
+        if (in->ops[k].kind == IP_OP_MEM_IMPL && (in->ops[k].access & IP_ACC_W)) return true;
+    return in->mnem == IP_MN_MASKMOVDQU || in->mnem == IP_MN_VMASKMOVDQU || in->mnem == IP_MN_MASKMOVQ;
+}
+
+/* Other threads' stores are seen after these (SDM volume 3, section 8.1.3, cross-modifying code). */
+static bool serializes(const struct ip_insn *in) {
+    return in->mnem == IP_MN_CPUID || in->mnem == IP_MN_SERIALIZE;
+}
+
+static bool is_checked(const struct ip_code_reader *rd, uint64_t pc, int len) {
+    return rd->is_checked && (rd->is_checked(rd->ctx, pc & ~4095ull) ||
+                              rd->is_checked(rd->ctx, (pc + (uint64_t)len - 1) & ~4095ull));
+}
+
 /* A block of one EXIT for bytes that cannot run. */
 static void end_bad(struct ublock *b, int i, int kind, uint64_t pc) {
     struct ip_insn *in = &b->insn[i];
@@ -259,6 +277,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
     int max = o->max_insns > 0 && o->max_insns < UB_MAX_INSN ? o->max_insns : UB_MAX_INSN - 2;
 
     b->n_insn = b->n_u = b->n_pages = 0;
+    b->checked = false;
     if (o->count_blocks) ub_add(b, U_COUNT, 0)->imm = b->key;
     if (b->has_nr) ub_add(b, U_SETNR, 0)->imm = b->nraddr;
     for (;;) {
@@ -296,6 +315,13 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
             note_page(b, pc);
             end_bad(b, i, len < 0 ? IP_X_FAULTPC : IP_X_ILLEGAL, pc);
             return;
+        }
+        if (!b->checked && is_checked(rd, pc, len)) {
+            if (i != 0) {
+                add_jmp(b, i - 1, pc);
+                return;
+            }
+            b->checked = true;
         }
         note_page(b, pc);
         note_page(b, pc + (uint64_t)len - 1);
@@ -353,6 +379,10 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
         pc = next;
         /* A redirected function begins there: it is entered through its binding only. */
         if (rd->is_bound && rd->is_bound(rd->ctx, pc)) {
+            add_jmp(b, i, pc);
+            return;
+        }
+        if (serializes(in) || (b->checked && may_store(in))) {
             add_jmp(b, i, pc);
             return;
         }

@@ -283,6 +283,32 @@ static void check_entry(struct em *m) {
     w_fs(w, FS_LOAD, IP_RDX, SLOT(IP_RDX));
 }
 
+static void id_and_jump(struct em *m, int x, int sym) {
+    struct writer *w = &m->w;
+    w_fs_imm32(w, OFF(exit_id), 0);
+    w->e->exits[x].id_off = w->e->len - 4;
+    w_jmp(w, SYM(w, sym));
+}
+
+/* The way out comes first, so that all comparisons know where it is. */
+static uint32_t stale_exit(struct em *m) {
+    uint32_t at = m->w.e->len;
+    point(m, 0, 6, IP_PF_COMMITTED);
+    w_fs(&m->w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
+    w_fs(&m->w, FS_LOAD, IP_RDX, SLOT(IP_RDX));
+    id_and_jump(m, add_exit(m, m->w.b->key, IP_X_STALE, 0), IP_SYM_EXIT);
+    return at;
+}
+
+static void recheck(struct em *m, uint32_t stale) {
+    w_fs(&m->w, FS_STORE, IP_RCX, SLOT(IP_RCX));
+    w_fs(&m->w, FS_STORE, IP_RDX, SLOT(IP_RDX));
+    point(m, 0, 6, 0);
+    ip_emit_recheck(&m->w, stale);
+    w_fs(&m->w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
+    w_fs(&m->w, FS_LOAD, IP_RDX, SLOT(IP_RDX));
+}
+
 static void push_return(struct em *m, uint64_t pc) {
     struct writer *w = &m->w;
     if (pc < 0x80000000ull) {
@@ -639,13 +665,6 @@ static void unspill_all(struct writer *w, uint16_t regs) {
         if (regs >> r & 1) w_fs(w, FS_LOAD, r, SLOT(r));
 }
 
-static void id_and_jump(struct em *m, int x, int sym) {
-    struct writer *w = &m->w;
-    w_fs_imm32(w, OFF(exit_id), 0);
-    w->e->exits[x].id_off = w->e->len - 4;
-    w_jmp(w, SYM(w, sym));
-}
-
 static void emit_stub(struct em *m, struct stub *s) {
     struct writer *w = &m->w;
     struct emitted *e = w->e;
@@ -741,8 +760,11 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     e->host = host;
     e->n_exits = e->n_points = 0;
     e->overflow = false;
+    bool compared = b->checked && !(b->key & IP_KEY_ONE); /* that one was made just now */
+    uint32_t stale = compared ? stale_exit(&m) : 0;
     if (b->key < 0x80000000ull) check_entry(&m);
     e->entry = e->len;
+    if (compared) recheck(&m, stale);
     for (int k = 0; k < b->n_u && !e->overflow; k++) {
         const struct uinstr *u = &b->u[k];
         if (u->insn != m.cur_insn && !u->need_flags_saved) {

@@ -61,7 +61,7 @@ static const uint8_t *page_get(struct transtab *t, uint64_t page) {
     struct page_copy *c = &t->copies[i];
     uint8_t *bytes = t->copy_bytes + i * 4096ull;
     if (c->page != page || !c->valid ||
-        (c->gen != t->req_gen && !tt_has_blocks(t, page) && !tt_is_stable(t, page))) {
+        (c->gen != t->req_gen && !tt_is_watched(t, page) && (tt_is_checked(t, page) || !tt_is_stable(t, page)))) {
         struct iovec l = {bytes, 4096}, r = {(void *)page, 4096};
         c->page = page;
         long n = process_vm_readv(t->pid, &l, 1, &r, 1, 0);

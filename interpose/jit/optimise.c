@@ -49,15 +49,22 @@ static uint32_t fl_kill(const struct ip_insn *in) {
     }
 }
 
-/* 1 if some arithmetic flag may be read before it is overwritten at pc. */
-int ip_flags_live_at(const struct ip_code_reader *rd, uint64_t pc);
+/* Code that this block may depend on: when it changes, the block is dropped. */
+static bool may_rely_on(const struct ip_code_reader *rd, const struct ublock *b, uint64_t pc) {
+    uint64_t page = pc & ~4095ull;
+    if (((pc + 14) & ~4095ull) != page) return false;
+    for (int i = 0; i < b->n_pages; i++)
+        if (b->pages[i] == page) return !b->checked;
+    return rd->is_stable && rd->is_stable(rd->ctx, page);
+}
 
-int ip_flags_live_at(const struct ip_code_reader *rd, uint64_t pc) {
+/* 1 if some arithmetic flag may be read before it is overwritten at pc. */
+static int flags_live_at(const struct ip_code_reader *rd, const struct ublock *b, uint64_t pc) {
     uint32_t open = IP_FL_ARITH;
     for (int n = 0; n < LOOKAHEAD; n++) {
         uint8_t buf[16];
         struct ip_insn in;
-        if (rd->is_bound && rd->is_bound(rd->ctx, pc)) return 1;
+        if (!may_rely_on(rd, b, pc) || (rd->is_bound && rd->is_bound(rd->ctx, pc))) return 1;
         int avail = rd->read(rd->ctx, pc, buf, 15);
         if (avail <= 0) return 1;
         int len = ip_decode(buf, (size_t)avail, pc, &in);
@@ -86,7 +93,7 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd,
     /* Nobody asks for flags at the block's end when nothing is added to it. */
     bool instrumented = o->pass && o->pass->instrument && !(o->flags & IP_C_NO_INSTR);
     if (optimise && instrumented && last && (last->op == U_JMP || last->op == U_CALL) &&
-        !ip_flags_live_at(rd, last->imm & IP_KEY_PC))
+        !flags_live_at(rd, b, last->imm & IP_KEY_PC))
         flags = 0;
     b->dead_before[n] = 0;
     b->fl_live_before[n] = flags != 0;

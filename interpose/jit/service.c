@@ -62,14 +62,16 @@ static void handle(struct ip_slot *s) {
     case IP_R_TRANSLATE:
         T.exec_lo = s->a[2];
         T.exec_hi = s->a[3];
-        s->r[0] = tt_request(&T, s->a[0], (uint32_t)s->a[1], &full);
+        /* An exit from before a flush is another one by now. */
+        s->r[0] = tt_request(&T, s->a[0], s->a[4] == T.meta->generation ? (uint32_t)s->a[1] : 0, &full);
         /* The client's turn comes late, so let it be worth it. */
         for (int n = 0; share_cpu() && n < BATCH && tt_ahead(&T); n++) {}
         s->r[1] = full;
         s->len = (uint32_t)T.n_new_pages * 8;
         memcpy(s->data, T.new_pages, s->len);
         break;
-    case IP_R_INVALIDATE: tt_invalidate(&T, s->a[0], s->a[1]); break;
+    case IP_R_INVALIDATE: tt_invalidate(&T, s->a[0], s->a[1], (int)s->a[2]); break;
+    case IP_R_STALE: tt_drop_key(&T, s->a[0]); break;
     case IP_R_FLUSH: tt_flush(&T); break;
     default: s->r[0] = 0; break;
     }
@@ -326,7 +328,7 @@ void ip_stable_del(uint64_t lo, uint64_t hi) {
 
 void ip_invalidate_range(uint64_t lo, uint64_t len) {
     pthread_mutex_lock(&T.lock);
-    tt_invalidate(&T, lo, len);
+    tt_invalidate(&T, lo, len, IP_INVALID_CHANGED);
     T.chan->fast_gen++;
     pthread_mutex_unlock(&T.lock);
 }

@@ -87,7 +87,7 @@ static void page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
             p = page_find(t, page, false);
         }
     }
-    if (p->n == 0 && t->n_new_pages < 64) t->new_pages[t->n_new_pages++] = page;
+    if (p->n == 0 && t->n_new_pages < 64 && !tt_is_checked(t, page)) t->new_pages[t->n_new_pages++] = page;
     if (p->n == p->cap) {
         p->cap = p->cap ? p->cap * 2 : 8;
         p->blocks = realloc(p->blocks, p->cap * sizeof *p->blocks);
@@ -95,9 +95,15 @@ static void page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
     p->blocks[p->n++] = block;
 }
 
-bool tt_has_blocks(const struct transtab *t, uint64_t page) {
+bool tt_is_checked(const struct transtab *t, uint64_t page) {
+    if (t->opts.flags & IP_C_SMC_ALL) return true;
     const struct page_ent *p = page_find(t, page, false);
-    return p && p->n;
+    return p && p->written >= WRITTEN_OFTEN;
+}
+
+bool tt_is_watched(const struct transtab *t, uint64_t page) {
+    const struct page_ent *p = page_find(t, page, false);
+    return p && p->n && !tt_is_checked(t, page);
 }
 
 /* ---- Dropping ------------------------------------------------------------------------------- */
@@ -112,22 +118,31 @@ static void drop_block(struct transtab *t, uint32_t block) {
     t->stats.invalidated++;
 }
 
-void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len) {
+static void drop_page(struct transtab *t, struct page_ent *p, int why) {
+    for (uint32_t k = 0; k < p->n; k++) drop_block(t, p->blocks[k]);
+    if (why == IP_INVALID_CHANGED) p->written = 0;
+    if (why == IP_INVALID_WRITTEN && p->n) p->written++;
+    p->n = 0;
+}
+
+void tt_drop_key(struct transtab *t, uint64_t key) {
+    const struct ip_ttent *e = tt_find(t, tt_canonical(t, key));
+    if (e) drop_block(t, e->block);
+}
+
+void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len, int why) {
     uint64_t hi = lo + len;
     t->req_gen++;
     if (len > (1ull << 32)) {
         for (uint32_t i = 0; i < t->pages_cap; i++) {
             struct page_ent *p = &t->pages[i];
             if (!p->page || p->page + 4096 <= lo || p->page >= hi) continue;
-            for (uint32_t k = 0; k < p->n; k++) drop_block(t, p->blocks[k]);
-            p->n = 0;
+            drop_page(t, p, why);
         }
     } else {
         for (uint64_t page = lo & ~4095ull; page < hi; page += 4096) {
             struct page_ent *p = page_find(t, page, false);
-            if (!p) continue;
-            for (uint32_t k = 0; k < p->n; k++) drop_block(t, p->blocks[k]);
-            p->n = 0;
+            if (p) drop_page(t, p, why);
         }
     }
     tt_stable_del(t, lo, hi); /* it did change */
@@ -285,7 +300,7 @@ static bool speculative_ok(const struct transtab *t, const struct ublock *b) {
     if (u->op == U_EXIT && b->n_insn <= 1 && (u->kind == IP_X_ILLEGAL || u->kind == IP_X_FAULTPC))
         return false;
     for (int i = 0; i < b->n_pages; i++)
-        if (!tt_has_blocks(t, b->pages[i]) && !tt_is_stable(t, b->pages[i])) return false;
+        if (!tt_is_watched(t, b->pages[i]) && !tt_is_stable(t, b->pages[i])) return false;
     return true;
 }
 
@@ -296,10 +311,13 @@ uint64_t tt_canonical(const struct transtab *t, uint64_t key) {
 }
 
 static bool is_bound(void *ctx, uint64_t pc) { return tt_binding(ctx, pc) != NULL; }
+static bool is_checked(void *ctx, uint64_t page) { return tt_is_checked(ctx, page); }
+static bool is_stable(void *ctx, uint64_t page) { return tt_is_stable(ctx, page); }
 
 static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     struct ublock *b = t->ub[0];
-    struct ip_code_reader rd = {.read = tt_read, .ctx = t, .is_bound = is_bound};
+    struct ip_code_reader rd = {
+        .read = tt_read, .ctx = t, .is_bound = is_bound, .is_checked = is_checked, .is_stable = is_stable};
     const struct binding *bd = key & IP_KEY_NOREDIR ? NULL : tt_binding(t, key & IP_KEY_PC);
     int saved_max = t->opts.max_insns;
     if (!room(t)) return -2;
@@ -408,9 +426,8 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
 void tt_flush(struct transtab *t) {
     struct ip_meta *m = t->meta;
     memset(t->tt, 0, sizeof *t->tt * TT_SIZE);
-    for (uint32_t i = 0; i < t->pages_cap; i++) free(t->pages[i].blocks);
-    memset(t->pages, 0, sizeof *t->pages * t->pages_cap);
-    t->pages_n = 0;
+    /* How often a page was written outlasts its blocks. */
+    for (uint32_t i = 0; i < t->pages_cap; i++) t->pages[i].n = 0;
     tt_forget_code(t, 0, ~0ull);
     tt_forget_ahead(t);
     tt_forget_waiting(t);

@@ -34,6 +34,7 @@ struct page_ent {           /* blocks made from a guest page                    
     uint64_t page;          /* 0 unused                                         */
     uint32_t *blocks;
     uint32_t n, cap;
+    uint32_t written;       /* how often they were dropped because of a write   */
 };
 struct binding {
     uint64_t addr, target;
@@ -44,6 +45,10 @@ struct page_copy {          /* the bytes are at copy_bytes                      
     uint64_t page, gen;
     int valid;
 };
+
+/* Writes to a page with translations after which they look at its bytes
+ * instead: a write that is caught costs as much as thousands of comparisons. */
+#define WRITTEN_OFTEN 32u
 
 #define AHEAD_QUEUE 64
 #define AHEAD_BLOCKS 12     /* made for each request, once it is answered       */
@@ -104,11 +109,15 @@ void tt_forget_ahead(struct transtab *t);
 struct ip_ttent *tt_find(const struct transtab *t, uint64_t key);
 /* The key that a key's translation is found under. */
 uint64_t tt_canonical(const struct transtab *t, uint64_t key);
-void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len);
+void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len, int why); /* enum ip_invalid */
+void tt_drop_key(struct transtab *t, uint64_t key);
 void tt_drop_containing(struct transtab *t, uint64_t pc);
 void tt_flush(struct transtab *t);
 const struct binding *tt_binding(const struct transtab *t, uint64_t addr);
-bool tt_has_blocks(const struct transtab *t, uint64_t page);
+/* The client watches the page: what was read from it holds until it says otherwise. */
+bool tt_is_watched(const struct transtab *t, uint64_t page);
+/* Blocks made from the page compare its bytes when they are entered. */
+bool tt_is_checked(const struct transtab *t, uint64_t page);
 
 /* chain.c */
 void tt_init_waiting(struct transtab *t);

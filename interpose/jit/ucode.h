@@ -101,6 +101,7 @@ struct ublock {
     uint64_t nraddr;      /* wrap: original address, with has_nr                */
     bool has_nr;
     bool track;
+    bool checked;         /* its bytes are compared at entry, for nothing watches them */
     bool overflow;        /* some limit reached: caller retries shorter         */
     int n_insn, n_u;
     uint16_t dead_before[UB_MAX_INSN + 1]; /* stage 2 */
@@ -138,6 +139,10 @@ struct ip_code_reader {
     int (*flags_live_at)(void *ctx, uint64_t pc); /* NULL: assume live          */
     /* Does execution at pc go elsewhere (a binding)?  NULL: never.             */
     bool (*is_bound)(void *ctx, uint64_t pc);
+    /* Is code of this page compared at entry?  NULL: never.                    */
+    bool (*is_checked)(void *ctx, uint64_t page);
+    /* Can this page not change at all?  NULL: none can.                        */
+    bool (*is_stable)(void *ctx, uint64_t page);
 };
 
 /* Limits and switches of a translation. */

@@ -307,7 +307,6 @@ class CoreOptions(Table):
         "where code that changes itself is expected",
         ("none", "stack", "all", "all-non-file"),
         "all-non-file",
-        status=PLANNED,
     )
     read_inline_info: bool = YesNo(
         "show inlined calls in stack traces", False, shown="yes for memcheck, else no", metavar="yes|no"
@@ -491,6 +490,7 @@ class CoreOptions(Table):
     instrument: bool = YesNo("let the tool add its code", True, metavar="no|yes")
     cleanup: bool = YesNo("remove checks that cannot matter after instrumentation", True, metavar="no|yes")
     chaining: bool = YesNo("let blocks jump to each other directly", True, metavar="no|yes")
+    evict: int = Integer("drop translations at random, about every Nth exit (for tests)", 0, 0)
     tiny_cache: bool = YesNo("use a code cache so small that it is flushed often (for tests)")
     far_images: bool = YesNo("place images beyond the low 2 GiB (for tests)")
     force_tracking: bool = YesNo("use the tracking translation always (for tests)")

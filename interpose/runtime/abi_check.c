@@ -31,6 +31,7 @@ AT(runtime_area, 0x1340);
 #define TH(f, o) _Static_assert(0x1340 + offsetof(struct rt_thread, f) == (o), #f)
 TH(in_runtime, 0x1354);
 TH(pending, 0x1380);
+TH(flush_seq, 0x1464);
 _Static_assert(sizeof(struct rt_thread) <= 2048, "the second half is the signal layer's");
 _Static_assert(sizeof(struct ip_csent) == 16, "call stack entry");
 _Static_assert(sizeof(struct ip_exit) == 16 && sizeof(struct ip_ttent) == 16, "meta tables");

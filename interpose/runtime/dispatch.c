@@ -46,6 +46,14 @@ void rt_flush_fast(void) {
         if (fast[i] != empty) fast[i] = empty;
 }
 
+u64 rt_drop_epoch(void) { return __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST); }
+
+void rt_forked_tables(struct tstate *ts, u64 epoch) {
+    /* What another thread of the parent changed in between was dropped there only. */
+    if (rt_drop_epoch() != epoch) rt_request_translator(ts, IP_R_FLUSH);
+    rt_flush_fast();
+}
+
 /* epoch: as it was before host was looked up. */
 static void fast_insert(u64 pc, u32 host, u64 epoch) {
     if (rt.flags & IP_C_NO_CHAIN) return; /* every block is entered from here */
@@ -60,7 +68,14 @@ static void fast_insert(u64 pc, u32 host, u64 epoch) {
 /* ---- Whole flush: the cache is full -------------------------------------------------- */
 
 static rt_lock_t flush_lock;
-static u32 flushing;
+u32 rt_flush_seq; /* odd during a flush (entry.S compares it, too) */
+
+static bool flushing(void) { return __atomic_load_n(&rt_flush_seq, __ATOMIC_SEQ_CST) & 1; }
+
+/* What is looked up from now on may be entered unless a flush begins meanwhile. */
+static void note_flushes(struct tstate *ts) {
+    rt_th(ts)->flush_seq = __atomic_load_n(&rt_flush_seq, __ATOMIC_SEQ_CST) & ~1u;
+}
 
 /* Every thread but this one out of translated code and out of slow paths that
  * resume there.  Threads that come back wait in gate(). */
@@ -68,7 +83,7 @@ static void flush_cache(struct tstate *ts) {
     u64 gen = rt.meta->generation;
     rt_lock(&flush_lock);
     if (rt.meta->generation == gen) {
-        __atomic_store_n(&flushing, 1, __ATOMIC_SEQ_CST);
+        __atomic_fetch_add(&rt_flush_seq, 1, __ATOMIC_SEQ_CST);
         for (u32 i = 0;; i++) {
             struct tstate *o = rt_thread_by_index(i);
             if (!o) break;
@@ -81,22 +96,44 @@ static void flush_cache(struct tstate *ts) {
         }
         rt_request_translator(ts, IP_R_FLUSH);
         rt_flush_fast();
-        __atomic_store_n(&flushing, 0, __ATOMIC_SEQ_CST);
+        __atomic_fetch_add(&rt_flush_seq, 1, __ATOMIC_SEQ_CST);
     }
     rt_unlock(&flush_lock);
 }
 
 static void gate(struct tstate *ts) {
-    if (!__atomic_load_n(&flushing, __ATOMIC_SEQ_CST)) return;
+    if (!flushing()) return;
     rt_th(ts)->in_runtime = 1;
     rt_lock(&flush_lock);
     rt_unlock(&flush_lock);
+}
+
+void rt_flush_fork_lock(bool lock) {
+    if (lock)
+        rt_lock(&flush_lock); /* then no flush is under way */
+    else
+        rt_unlock(&flush_lock);
+}
+
+/* --evict: at about every Nth way through here, drop all translations or those
+ * of one page, whatever other threads do. */
+static bool evict(struct tstate *ts) {
+    static u64 state = 0x2545f4914f6cdd1dull;
+    u64 x = __atomic_load_n(&state, __ATOMIC_RELAXED) * 6364136223846793005ull + 1442695040888963407ull;
+    __atomic_store_n(&state, x, __ATOMIC_RELAXED);
+    if ((x >> 33) % rt.chan->evict != 0) return false;
+    if (x >> 32 & 1)
+        flush_cache(ts);
+    else
+        rt_invalidate(ts, ts->pc & IP_KEY_PC & ~(RT_PAGE - 1), RT_PAGE);
+    return true;
 }
 
 /* The translation of key, made if need be; patches exit_id to it.  0: nothing
  * can be fetched at its pc. */
 static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
     struct ip_slot *s = rt_slot(ts);
+    u64 gen = rt_th(ts)->exit_gen;
     for (;;) {
         u64 pc = key & IP_KEY_PC, code[2] = {pc, pc + 1};
         /* The end of a guest call has a block too (one exit): lockstep sees each pc there is. */
@@ -105,6 +142,7 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
         s->a[1] = exit_id;
         s->a[2] = code[0];
         s->a[3] = code[1];
+        s->a[4] = gen;
         rt_request_translator(ts, IP_R_TRANSLATE);
         if (s->r[1]) {
             flush_cache(ts);
@@ -126,18 +164,30 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
         for (u32 i = 0; i < k; i++) {
             s->a[0] = stale[i];
             s->a[1] = RT_PAGE;
+            s->a[2] = IP_INVALID_STALE;
             rt_request_translator(ts, IP_R_INVALIDATE);
         }
         exit_id = 0;
     }
 }
 
-void rt_invalidate(struct tstate *ts, u64 addr, u64 len) {
+static void invalidate(struct tstate *ts, u64 addr, u64 len, u64 why) {
     struct ip_slot *s = rt_slot(ts);
     s->a[0] = addr;
     s->a[1] = len;
+    s->a[2] = why;
     rt_request_translator(ts, IP_R_INVALIDATE);
     rt_flush_fast();
+}
+
+void rt_invalidate(struct tstate *ts, u64 addr, u64 len) { invalidate(ts, addr, len, IP_INVALID_CHANGED); }
+void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len) { invalidate(ts, addr, len, IP_INVALID_WRITTEN); }
+
+/* A block has found other bytes than its own. */
+static void stale(struct tstate *ts, u64 key) {
+    rt_slot(ts)->a[0] = key;
+    rt_request_translator(ts, IP_R_STALE);
+    ts->pc = key;
 }
 
 const struct ip_block *rt_block_of(u64 host) {
@@ -212,6 +262,8 @@ static void settle(struct tstate *ts, u32 exit_id) {
     struct rt_thread *th = rt_th(ts);
     for (;;) {
         gate(ts);
+        if (rt.chan->evict && evict(ts)) exit_id = 0;
+        note_flushes(ts);
         u64 before = rt.meta->generation;
         if (th->pending) {
             rt_signal_deliver(ts);
@@ -220,8 +272,8 @@ static void settle(struct tstate *ts, u32 exit_id) {
         bool aimed = aim(ts, exit_id);
         exit_id = 0;
         if (!aimed) continue;
-        if (!flushing && rt.meta->generation == before) break;
-        if (!flushing && tt_lookup(ts->pc) == ts->target) break;
+        if (!flushing() && rt.meta->generation == before) break;
+        
     }
     look_out(ts);
 }
@@ -270,13 +322,19 @@ static void trap(struct tstate *ts, const struct ip_exit *x) {
 void rt_stop_after(struct tstate *ts); /* native.c */
 
 void rt_dispatch(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
     u32 id = ts->exit_id, chain = 0;
+    struct ip_exit x = {0};
+    if (id != 0xffffffffu) x = exits[id];
+    th->exit_gen = rt.meta->generation;
+    __atomic_store_n(&th->in_runtime, 1, __ATOMIC_SEQ_CST); /* the tables may be flushed now */
     if (id == 0xffffffffu) {
         u32 host;
         u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
         rt.chan->counters[IP_N_MISSES]++;
         gate(ts);
-        if (!rt_th(ts)->pending && (host = tt_lookup(ts->pc)) != 0 && !flushing) {
+        note_flushes(ts);
+        if (!th->pending && (host = tt_lookup(ts->pc)) != 0) {
             fast_insert(ts->pc, host, epoch);
             ts->target = host;
             look_out(ts);
@@ -286,27 +344,31 @@ void rt_dispatch(struct tstate *ts) {
         if (!(ts->pc & MODE_BITS)) fast_insert(ts->pc, (u32)ts->target, epoch);
         return;
     }
-    const struct ip_exit *x = &exits[id];
     rt.chan->counters[IP_N_EXITS]++;
-    u32 aux = x->kind_aux >> 8;
-    ts->pc = x->key;
-    switch (x->kind_aux & 0xff) {
+    u32 aux = x.kind_aux >> 8;
+    u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
+    ts->pc = x.key;
+    switch (x.kind_aux & 0xff) {
     case IP_X_DIRECT: chain = rt.flags & IP_C_NO_CHAIN ? 0 : id; break;
-    case IP_X_SYSCALL: rt_syscall(ts, x->key + aux); break;
+    case IP_X_SYSCALL: rt_syscall(ts, x.key + aux); break;
     case IP_X_SYSCALL32:
         ts->gpr[IP_RAX] = (u64)(i64)-ENOSYS;
-        ts->pc = x->key + aux;
+        ts->pc = x.key + aux;
         break;
-    case IP_X_FAR: rt_far(ts, x->key, aux); break;
-    case IP_X_REQUEST: rt_client_request(ts, x->key + aux); break;
-    case IP_X_NOREDIR: call_noredir(ts, x->key + aux); break;
-    case IP_X_ILLEGAL: rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, x->key & IP_KEY_PC); break;
-    case IP_X_FAULTPC: bad_pc(ts, x->key & IP_KEY_PC); break;
-    case IP_X_TRAP: trap(ts, x); break;
+    case IP_X_FAR: rt_far(ts, x.key, aux); break;
+    case IP_X_REQUEST: rt_client_request(ts, x.key + aux); break;
+    case IP_X_NOREDIR: call_noredir(ts, x.key + aux); break;
+    case IP_X_ILLEGAL: rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, x.key & IP_KEY_PC); break;
+    case IP_X_FAULTPC: bad_pc(ts, x.key & IP_KEY_PC); break;
+    case IP_X_TRAP: trap(ts, &x); break;
     case IP_X_STOP: rt_stop_after(ts); break;
-    default: rt_panic(ts, "unknown exit kind %u", x->kind_aux & 0xff);
+    case IP_X_STALE: stale(ts, x.key); break;
+    default: rt_panic(ts, "unknown exit kind %u", x.kind_aux & 0xff);
     }
+    u64 key = x.key;
+    bool replaced = (x.kind_aux & 0xff) == IP_X_STALE && !(key & MODE_BITS);
     settle(ts, chain);
+    if (replaced && ts->pc == key) fast_insert(key, (u32)ts->target, epoch);
 }
 
 void rt_run(struct tstate *ts) {

@@ -29,6 +29,7 @@
 #define TS_RESUME     0x148
 #define TS_PENDING    0x1380    /* rt_thread.pending                          */
 #define TS_IN_RUNTIME 0x1354    /* rt_thread.in_runtime                       */
+#define TS_FLUSH_SEQ  0x1464    /* rt_thread.flush_seq                        */
 
         .text
         .globl  _start
@@ -71,7 +72,7 @@ rt_asm_begin:
         popq    %fs:TS_RFLAGS
         pushq   $0x202                  /* DF, AC, TF of the guest are not ours */
         popfq
-        movl    $1, %fs:TS_IN_RUNTIME
+        movl    $2, %fs:TS_IN_RUNTIME   /* no flush yet: exit_id has a meaning */
         mov     %fs:TS_SELF, %rdi
         xor     %ebp, %ebp
 .endm
@@ -177,9 +178,13 @@ rt_exit_stub:
         .p2align 4
 rt_enter:
         mov     %fs:TS_RT_SP, %rsp
-        movl    $0, %fs:TS_IN_RUNTIME
+        xor     %eax, %eax
+        xchg    %eax, %fs:TS_IN_RUNTIME /* seen by a flush, or the flush is seen by us */
 rt_enter_begin:
         cmpl    $0, %fs:TS_PENDING
+        jne     rt_enter_restart
+        mov     rt_flush_seq, %eax
+        cmp     %fs:TS_FLUSH_SEQ, %eax
         jne     rt_enter_restart
         LOAD_GUEST rt_enter_jump
 rt_enter_end:
@@ -249,7 +254,7 @@ rt_light_stub:
         jmp     *%fs:TS_TARGET
 light_no:
         /* rt_slow is entered as if nothing had happened; all is in the state. */
-        movl    $1, %fs:TS_IN_RUNTIME
+        movl    $2, %fs:TS_IN_RUNTIME
         mov     %fs:TS_SELF, %rdi
         xor     %ebp, %ebp
         call    rt_slow

@@ -60,6 +60,9 @@ bool mm_forget_code_pages(u64 lo, u64 hi, bool restore);
  * pages are dropped, so that those made next are watched here, too. */
 void mm_writable_alias(struct tstate *ts, const struct rt_seg *s);
 
+/* mm_files.c: s is, or has become, what it says. */
+void mm_note_file_code(const struct rt_seg *s);
+
 extern u64 mm_high_top; /* mappings are placed below it */
 
 /* Host memory at a free place chosen by us. */

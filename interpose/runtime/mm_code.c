@@ -61,7 +61,8 @@ static bool watch(struct tstate *ts, u64 page) {
 
 /* Another mapping of what s shows at [lo, hi): that part of it. */
 static bool alias(const struct rt_seg *s, const struct rt_seg *t, u64 lo, u64 hi, u64 *at, u64 *len) {
-    if (s == t || !(t->mflags & MM_SHARED) || t->kind != s->kind || t->dev != s->dev || t->ino != s->ino)
+    /* What a private mapping of a file shows changes with the file. */
+    if (s == t || !((s->mflags | t->mflags) & MM_SHARED) || s->ino == 0 || t->kind != s->kind || t->dev != s->dev || t->ino != s->ino)
         return false;
     u64 from = s->off + (lo - s->lo), to = s->off + (hi - s->lo), end = t->off + (t->hi - t->lo);
     if (from < t->off)
@@ -84,7 +85,7 @@ static void invalidate_aliases(struct tstate *ts, u64 lo, u64 hi) {
             continue;
         for (u32 k = 0; k < rt_nsegs; k++)
             if (alias(s, &rt_segs[k], a, b, &at, &len))
-                rt_invalidate(ts, at, len);
+                rt_invalidate_written(ts, at, len);
     }
 }
 
@@ -108,9 +109,10 @@ bool rt_protect_code_page(struct tstate *ts, u64 page) {
         u64 at, len;
         if (s->prot & PROT_WRITE)
             newly = watch(ts, page);
-        if (s->mflags & MM_SHARED)
+        if ((s->mflags & MM_SHARED) || s->kind == RT_SEG_FILE)
             for (u32 k = 0; k < rt_nsegs; k++)
-                if ((rt_segs[k].prot & PROT_WRITE) && alias(s, &rt_segs[k], page, page + RT_PAGE, &at, &len))
+                if ((rt_segs[k].prot & PROT_WRITE) && (rt_segs[k].mflags & MM_SHARED) &&
+                    alias(s, &rt_segs[k], page, page + RT_PAGE, &at, &len))
                     newly |= watch(ts, at);
     }
     rt_mm_unlock();
@@ -139,7 +141,7 @@ bool rt_code_page_fault(struct tstate *ts, u64 addr) {
     rt_mm_lock();
     bool ours = mm_forget_code_pages(page, page + RT_PAGE, true);
     if (ours) {
-        rt_invalidate(ts, page, RT_PAGE);
+        rt_invalidate_written(ts, page, RT_PAGE);
         invalidate_aliases(ts, page, page + RT_PAGE);
     } else {
         u32 s = mm_first(page);
@@ -163,7 +165,7 @@ void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len) {
         hi = IP_CLIENT_END; /* absurd length: the kernel will judge it */
     rt_mm_lock();
     if (mm_forget_code_pages(lo, hi, true)) {
-        rt_invalidate(ts, lo, hi - lo);
+        rt_invalidate_written(ts, lo, hi - lo);
         invalidate_aliases(ts, lo, hi);
     }
     rt_mm_unlock();

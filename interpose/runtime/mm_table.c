@@ -232,6 +232,7 @@ void mm_join(u64 lo, u64 hi) {
 
 void mm_announce(struct tstate *ts, u32 index) {
     struct rt_seg *s = &rt_segs[index];
+    mm_note_file_code(s);
     /* A shared mapping of code is a JIT compiler's: its contents change. */
     if (!(s->prot & PROT_EXEC) || s->kind != RT_SEG_FILE || s->path == 0 ||
         (s->mflags & (MM_ANNOUNCED | MM_SHARED)))

@@ -126,7 +126,8 @@ static void remap(int fd, u64 at, u64 len, int prot) {
     sys1(__NR_close, fd);
 }
 
-static void become_child(struct tstate *ts, const int fds[4]) {
+/* epoch: rt_drop_epoch() before the supervisor copied its tables. */
+static void become_child(struct tstate *ts, const int fds[4], u64 epoch) {
     struct rt_thread *th = rt_th(ts);
     rt.pid = th->pid = th->tid = (u32)sys0(__NR_getpid);
     th->vfork_child = 0;
@@ -144,6 +145,7 @@ static void become_child(struct tstate *ts, const int fds[4]) {
     s->a[0] = rt.pid;
     s->len = 0;
     rt_request_python(ts, IP_R_FORK_CHILD);
+    rt_forked_tables(ts, epoch);
     name_tracer(); /* of the new supervisor; a child does not inherit permission */
 }
 
@@ -151,6 +153,7 @@ static void lock_all(struct tstate *ts, bool lock) {
     struct sig_table *t = sig_priv(ts)->table;
     if (lock) {
         /* The order in which they nest elsewhere: the heap maps memory, mappings have shadow. */
+        rt_flush_fork_lock(true); /* a flush waits for threads that may wait for the others */
         rt_heap_fork_lock();
         rt_mm_lock();
         rt_shadow_fork_lock(true);
@@ -162,6 +165,7 @@ static void lock_all(struct tstate *ts, bool lock) {
         rt_shadow_fork_lock(false);
         rt_mm_unlock();
         rt_heap_fork_unlock();
+        rt_flush_fork_lock(false);
     }
 }
 
@@ -177,6 +181,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
         return RT_INTERRUPTED;
     }
     rt_lock(&process_fd_lock);
+    u64 epoch = rt_drop_epoch();
     s->len = 0;
     rt_request_python(ts, IP_R_FORK);
     if (s->r[0] != 0) {
@@ -202,7 +207,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     if (r == 0) {
         /* Release before the hello: its answer may need any of them. */
         lock_all(ts, false);
-        become_child(ts, fds);
+        become_child(ts, fds, epoch);
     } else {
         lock_all(ts, false);
         for (u32 i = 0; i < 4; i++)

@@ -38,7 +38,8 @@ struct rt_thread {
     u32 tid;                 /* kernel thread id                              */
     u32 pid;                 /* differs from rt.pid in a vfork child          */
     u32 in_use;
-    u32 in_runtime;          /* 1 while C code of the runtime runs            */
+    u32 in_runtime;          /* 1 while C code of the runtime runs; 2 when it still
+                                needs what an exit or its block says          */
     u64 stack_base, stack_size;    /* runtime stack                           */
     u64 sigstack_base, sigstack_size; /* host alternate stack                 */
     /* signals (signal.c) */
@@ -55,7 +56,8 @@ struct rt_thread {
     u32 vfork_child;         /* shares memory with its parent                 */
     u32 slot;                /* channel slot                                  */
     u32 limits_set;          /* limits.c: a vfork child's own, by bit         */
-    u32 pad2;
+    u32 flush_seq;           /* rt_flush_seq when ts->target was looked up    */
+    u64 exit_gen;            /* generation of the tables that exit_id is from */
     u64 scratch[64];
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) {
@@ -134,6 +136,12 @@ void rt_enter(struct tstate *ts) RT_NORETURN;
 /* Start running guest code at ts->pc on this thread: rt_enter after a look-up.
  * FS and GS bases must already be the runtime's. */
 void rt_run(struct tstate *ts) RT_NORETURN;
+/* Held across a fork, so that the child does not wait for a flush of the parent's. */
+void rt_flush_fork_lock(bool lock);
+/* Changes whenever translations are dropped. */
+u64 rt_drop_epoch(void);
+/* In a fork's child: its tables are as they were at that epoch, its memory is later. */
+void rt_forked_tables(struct tstate *ts, u64 epoch);
 /* Forget fast-table entries (all of them). */
 void rt_flush_fast(void);
 /* Host address of the translation of key if it exists, else 0. */
@@ -144,6 +152,8 @@ const struct ip_block *rt_block_of(u64 host);
 const struct ip_point *rt_point_of(const struct ip_block *b, u64 host);
 /* Drop translations made from [addr, addr+len) and the page protections. */
 void rt_invalidate(struct tstate *ts, u64 addr, u64 len);
+/* The same because of a write: where that happens often, blocks compare bytes instead. */
+void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len);
 
 /* ---- far.c ------------------------------------------------------------------ */
 /* The instruction at pc that IP_X_FAR stands for. */
@@ -204,6 +214,8 @@ bool rt_code_page_fault(struct tstate *ts, u64 addr);
 /* The kernel is about to write there: the same for a whole buffer. */
 void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len);
 bool rt_have_code_pages(void);
+/* A system call has succeeded: did it write to code through a descriptor? */
+void rt_files_after(struct tstate *ts, long nr, const u64 args[6]);
 /* Guest memory for the runtime's use in the client's range (heap); 0: there is none. */
 u64 rt_map_client(u64 hint_low, u64 len, int prot);
 

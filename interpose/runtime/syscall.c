@@ -157,8 +157,9 @@ static void open_iovecs(struct tstate *ts, u64 at, u64 count) {
     }
 }
 
-static void open_outputs(struct tstate *ts, const struct rt_syscall_info *info, const u64 args[6]) {
+static void open_outputs(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 args[6]) {
     const char *cursor = info->args;
+    if (nr == __NR_process_vm_writev && (u32)args[0] == rt.pid) open_iovecs(ts, args[3], args[4]);
     struct rt_syscall_arg a;
     for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
         u64 msg[7];
@@ -208,7 +209,7 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
     if (rt.flags & IP_C_SHADOW)
         rt_shadow_syscall_pre(ts, nr, args);
     if (info != NULL && rt_have_code_pages())
-        open_outputs(ts, info, args);
+        open_outputs(ts, nr, info, args);
     if (info != NULL && info->handler != NULL)
         r = info->handler(ts);
     else if (nr & X32_BIT)
@@ -222,6 +223,8 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
     }
     if (r == RT_INTERRUPTED || r == RT_NO_RESULT)
         return;
+    if (r >= 0)
+        rt_files_after(ts, nr, args);
     if (rt.flags & IP_C_SHADOW)
         rt_shadow_syscall_post(ts, nr, args, r);
     ts->gpr[IP_RAX] = (u64)r;

@@ -19,6 +19,7 @@ GUESTS = Path(__file__).resolve().parents[1] / "guests" / "engine"
 MODES: dict[str, list[str]] = {
     "default": [],
     "tiny-cache": ["--tiny-cache=yes"],
+    "evict": ["--evict=20"],
     "no-chaining": ["--chaining=no"],
     "single-step": ["--single-step=yes"],
     "no-optimise": ["--optimise=no"],

@@ -19,7 +19,7 @@ FLAGS = [
     "-Wl,-Ttext-segment=0x70000000", "-Wl,-z,noexecstack", "-Wl,--build-id=none",
 ]  # fmt: skip
 SOURCES = ["util.c", "uaccess.S", "loader.c", "stack.c", "identity.c", "limits.c"]
-SOURCES += ["mm.c", "mm_table.c", "mm_code.c", "mm_remap.c"]
+SOURCES += ["mm.c", "mm_table.c", "mm_code.c", "mm_files.c", "mm_remap.c"]
 SYSCALLS = ["syscall.c", "syscall_asm.S", "syscall_fd.c", "procfs.c", "procfs_text.c"]
 
 

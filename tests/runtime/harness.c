@@ -40,6 +40,9 @@ void rt_request_python(struct tstate *ts, u32 kind) {
     if (on_request)
         on_request(kind, &slot);
 }
+/* Counted alike. */
+void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len) { rt_invalidate(ts, addr, len); }
+
 void rt_invalidate(struct tstate *ts, u64 addr, u64 len) {
     (void)ts;
     invalidations++;
