@@ -28,15 +28,22 @@ def leftovers(folder: Path) -> list[str]:
 
 
 def supervisor_of(token: str, client: int) -> int:
-    """The process that serves a client: the one of the run in another session."""
+    """The process that serves a client: the one of the run in another session.
+
+    Asked for more than once: a listing of /proc while processes come and go may leave one out.
+    """
     session = os.getsid(client)
-    for pid in processes_with(token):
-        try:
-            if os.getsid(pid) != session:
-                return pid
-        except ProcessLookupError:
-            continue
-    return 0
+    found: list[int] = []
+
+    def seen() -> bool:
+        for pid in processes_with(token):
+            with contextlib.suppress(ProcessLookupError):
+                if os.getsid(pid) != session:
+                    found.append(pid)
+        return bool(found)
+
+    wait_until(seen)
+    return found[0] if found else 0
 
 
 def start(tool: str, token: str, folder: Path, *words: str) -> subprocess.Popen[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from interpose.jit._native import ffi, lib
@@ -123,7 +124,7 @@ def test_options():
     assert wanted.engine.tool_name == "none"
     assert options(["--tool=memcheck", "--every-block=yes", "prog"]).engine.tool_name == "memcheck"
     assert wanted.command("--start-at=9") == [
-        *("python3", "-m", "interpose.lockstep", "--num-callers=7", "--poke=3:r9=0x10"),
+        *(sys.executable, "-m", "interpose.lockstep", "--num-callers=7", "--poke=3:r9=0x10"),
         *("--start-at=9", "prog", "--stop-at=1"),
     ]
     with pytest.raises(OptionError):
