@@ -217,6 +217,8 @@ enum ip_req {
   IP_R_INVALIDATE,   /* a0 = addr, a1 = len: drop translations made from it;
                         a2 = enum ip_invalid                                  */
   IP_R_FLUSH,        /* all threads are out of the cache: forget everything   */
+  IP_R_WATCHED,      /* a0 = page: from now on a write to it is announced by
+                        IP_R_INVALIDATE before it happens                     */
   IP_R_STALE,        /* a0 = key: drop its translation                        */
   IP_R_LAST_JIT,
   /* answered by Python */

@@ -71,6 +71,7 @@ static void handle(struct ip_slot *s) {
         memcpy(s->data, T.new_pages, s->len);
         break;
     case IP_R_INVALIDATE: tt_invalidate(&T, s->a[0], s->a[1], (int)s->a[2]); break;
+    case IP_R_WATCHED: tt_watched(&T, s->a[0]); break;
     case IP_R_STALE: tt_drop_key(&T, s->a[0]); break;
     case IP_R_FLUSH: tt_flush(&T); break;
     default: s->r[0] = 0; break;

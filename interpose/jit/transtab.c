@@ -78,7 +78,7 @@ static void pages_grow(struct transtab *t) {
     free(old);
 }
 
-static void page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
+static struct page_ent *page_make(struct transtab *t, uint64_t page) {
     struct page_ent *p = page_find(t, page, true);
     if (!p->page) {
         p->page = page;
@@ -87,7 +87,24 @@ static void page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
             p = page_find(t, page, false);
         }
     }
-    if (p->n == 0 && t->n_new_pages < 64 && !tt_is_checked(t, page)) t->new_pages[t->n_new_pages++] = page;
+    return p;
+}
+
+void tt_watched(struct transtab *t, uint64_t page) {
+    page_make(t, page)->watched = 1;
+    tt_forget_code(t, page, page + 4096); /* read before that */
+}
+
+/* Pages whose contents may change unnoticed: nobody may find the block yet. */
+static bool all_watched(struct transtab *t, const struct ublock *b) {
+    for (int i = 0; i < b->n_pages; i++)
+        if (!tt_is_watched(t, b->pages[i]) && !tt_is_checked(t, b->pages[i]))
+            t->new_pages[t->n_new_pages++] = b->pages[i];
+    return t->n_new_pages == 0;
+}
+
+static void page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
+    struct page_ent *p = page_make(t, page);
     if (p->n == p->cap) {
         p->cap = p->cap ? p->cap * 2 : 8;
         p->blocks = realloc(p->blocks, p->cap * sizeof *p->blocks);
@@ -103,7 +120,7 @@ bool tt_is_checked(const struct transtab *t, uint64_t page) {
 
 bool tt_is_watched(const struct transtab *t, uint64_t page) {
     const struct page_ent *p = page_find(t, page, false);
-    return p && p->n && !tt_is_checked(t, page);
+    return p && p->watched && !tt_is_checked(t, page);
 }
 
 /* ---- Dropping ------------------------------------------------------------------------------- */
@@ -122,7 +139,7 @@ static void drop_page(struct transtab *t, struct page_ent *p, int why) {
     for (uint32_t k = 0; k < p->n; k++) drop_block(t, p->blocks[k]);
     if (why == IP_INVALID_CHANGED) p->written = 0;
     if (why == IP_INVALID_WRITTEN && p->n) p->written++;
-    p->n = 0;
+    p->n = p->watched = 0;
 }
 
 void tt_drop_key(struct transtab *t, uint64_t key) {
@@ -340,6 +357,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     t->opts.max_insns = saved_max;
     if (t->em->overflow) return -3;
     if (speculative && !speculative_ok(t, b)) return -1;
+    if (!speculative && !(key & IP_KEY_ONE) && !all_watched(t, b)) return -4;
     uint32_t block = install(t, b);
     if (key & IP_KEY_ONE) return (int)block; /* never found again */
     struct brec *r = &t->brec[block];
@@ -427,7 +445,7 @@ void tt_flush(struct transtab *t) {
     struct ip_meta *m = t->meta;
     memset(t->tt, 0, sizeof *t->tt * TT_SIZE);
     /* How often a page was written outlasts its blocks. */
-    for (uint32_t i = 0; i < t->pages_cap; i++) t->pages[i].n = 0;
+    for (uint32_t i = 0; i < t->pages_cap; i++) t->pages[i].n = t->pages[i].watched = 0;
     tt_forget_code(t, 0, ~0ull);
     tt_forget_ahead(t);
     tt_forget_waiting(t);

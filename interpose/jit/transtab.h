@@ -34,6 +34,7 @@ struct page_ent {           /* blocks made from a guest page                    
     uint64_t page;          /* 0 unused                                         */
     uint32_t *blocks;
     uint32_t n, cap;
+    uint32_t watched;       /* the client says that it would notice a write     */
     uint32_t written;       /* how often they were dropped because of a write   */
 };
 struct binding {
@@ -110,6 +111,7 @@ struct ip_ttent *tt_find(const struct transtab *t, uint64_t key);
 /* The key that a key's translation is found under. */
 uint64_t tt_canonical(const struct transtab *t, uint64_t key);
 void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len, int why); /* enum ip_invalid */
+void tt_watched(struct transtab *t, uint64_t page);
 void tt_drop_key(struct transtab *t, uint64_t key);
 void tt_drop_containing(struct transtab *t, uint64_t pc);
 void tt_flush(struct transtab *t);

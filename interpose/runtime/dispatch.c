@@ -149,26 +149,19 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
             exit_id = 0;
             continue;
         }
-        if (!s->r[0]) rt_panic(ts, "no translation for 0x%lx", key);
-        u32 host = (u32)s->r[0];
-        /* Writable code is watched from now on; what was read before is void. */
-        u64 stale[64];
-        u32 n = s->len / 8, k = 0;
-        if (!(key & IP_KEY_ONE))
-            for (u32 i = 0; i < n && i < 64; i++) {
-                u64 page;
-                rt_memcpy(&page, s->data + 8 * i, 8);
-                if (rt_protect_code_page(ts, page)) stale[k++] = page;
-            }
-        if (!k) return host;
-        for (u32 i = 0; i < k; i++) {
-            s->a[0] = stale[i];
-            s->a[1] = RT_PAGE;
-            s->a[2] = IP_INVALID_STALE;
-            rt_request_translator(ts, IP_R_INVALIDATE);
-        }
-        exit_id = 0;
+        u32 n = s->len / 8;
+        if (s->r[0]) return (u32)s->r[0];
+        if (!n) rt_panic(ts, "no translation for 0x%lx", key);
+        /* Watch the pages first: a block that others find must not be stale. */
+        u64 pages[8];
+        rt_memcpy(pages, s->data, 8 * (n < 8 ? n : 8));
+        for (u32 i = 0; i < n && i < 8; i++) rt_protect_code_page(ts, pages[i]);
     }
+}
+
+void rt_watched_page(struct tstate *ts, u64 page) {
+    rt_slot(ts)->a[0] = page;
+    rt_request_translator(ts, IP_R_WATCHED);
 }
 
 static void invalidate(struct tstate *ts, u64 addr, u64 len, u64 why) {

@@ -44,19 +44,18 @@ static void set_host_write(u64 page, bool writable) {
     sys3(__NR_mprotect, (long)page, RT_PAGE, host);
 }
 
-static bool watch(struct tstate *ts, u64 page) {
+static void watch(struct tstate *ts, u64 page) {
     if (pages == NULL)
         pages = rt_pages(MAX_CODE_PAGES * sizeof *pages);
     u32 i = first_page(page);
     if (i < n_pages && pages[i] == page)
-        return false;
+        return;
     if (n_pages == MAX_CODE_PAGES)
         rt_panic(ts, "more than %u writable pages hold translated code", MAX_CODE_PAGES);
     __builtin_memmove(&pages[i + 1], &pages[i], (n_pages - i) * sizeof *pages);
     pages[i] = page;
     __atomic_store_n(&n_pages, n_pages + 1, __ATOMIC_RELEASE);
     set_host_write(page, false);
-    return true;
 }
 
 /* Another mapping of what s shows at [lo, hi): that part of it. */
@@ -99,8 +98,7 @@ void mm_writable_alias(struct tstate *ts, const struct rt_seg *s) {
         }
 }
 
-bool rt_protect_code_page(struct tstate *ts, u64 page) {
-    bool newly = false;
+void rt_protect_code_page(struct tstate *ts, u64 page) {
     page = RT_ROUND_DOWN(page, RT_PAGE);
     rt_mm_lock();
     u32 i = mm_first(page);
@@ -108,15 +106,15 @@ bool rt_protect_code_page(struct tstate *ts, u64 page) {
         const struct rt_seg *s = &rt_segs[i];
         u64 at, len;
         if (s->prot & PROT_WRITE)
-            newly = watch(ts, page);
+            watch(ts, page);
         if ((s->mflags & MM_SHARED) || s->kind == RT_SEG_FILE)
             for (u32 k = 0; k < rt_nsegs; k++)
                 if ((rt_segs[k].prot & PROT_WRITE) && (rt_segs[k].mflags & MM_SHARED) &&
                     alias(s, &rt_segs[k], page, page + RT_PAGE, &at, &len))
-                    newly |= watch(ts, at);
+                    watch(ts, at);
+        rt_watched_page(ts, page); /* under the lock: nobody gives W back meanwhile */
     }
     rt_mm_unlock();
-    return newly;
 }
 
 bool mm_forget_code_pages(u64 lo, u64 hi, bool restore) {
@@ -134,15 +132,21 @@ bool mm_forget_code_pages(u64 lo, u64 hi, bool restore) {
     return end > first;
 }
 
+static bool have_pages(u64 lo, u64 hi) {
+    u32 i = n_pages ? first_page(lo) : 0;
+    return i < n_pages && pages[i] < hi;
+}
+
 bool rt_code_page_fault(struct tstate *ts, u64 addr) {
     u64 page = RT_ROUND_DOWN(addr, RT_PAGE);
     if (addr >= IP_CLIENT_END)
         return false;
     rt_mm_lock();
-    bool ours = mm_forget_code_pages(page, page + RT_PAGE, true);
-    if (ours) {
+    bool ours = have_pages(page, page + RT_PAGE);
+    if (ours) { /* W comes back when nothing is left that a write would make stale */
         rt_invalidate_written(ts, page, RT_PAGE);
         invalidate_aliases(ts, page, page + RT_PAGE);
+        mm_forget_code_pages(page, page + RT_PAGE, true);
     } else {
         u32 s = mm_first(page);
         bool writable = s < rt_nsegs && rt_segs[s].lo <= page && (rt_segs[s].prot & PROT_WRITE);
@@ -164,9 +168,10 @@ void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len) {
     if (hi <= lo)
         hi = IP_CLIENT_END; /* absurd length: the kernel will judge it */
     rt_mm_lock();
-    if (mm_forget_code_pages(lo, hi, true)) {
+    if (have_pages(lo, hi)) {
         rt_invalidate_written(ts, lo, hi - lo);
         invalidate_aliases(ts, lo, hi);
+        mm_forget_code_pages(lo, hi, true);
     }
     rt_mm_unlock();
 }

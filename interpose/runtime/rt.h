@@ -205,9 +205,10 @@ long rt_sys_mlockall(struct tstate *ts);
 long rt_sys_munlockall(struct tstate *ts);
 /* A fault just below a MAP_GROWSDOWN mapping: grow it; true if addr is mapped now. */
 bool rt_grow_stack(struct tstate *ts, u64 addr);
-/* Take W from a writable page because it holds translated code; true if it was
- * not protected before (what was read from it meanwhile may be stale). */
-bool rt_protect_code_page(struct tstate *ts, u64 page);
+/* Take W from a writable page because it shall hold translated code, and tell
+ * the translator (rt_watched_page) that writes will be noticed. */
+void rt_watched_page(struct tstate *ts, u64 page);
+void rt_protect_code_page(struct tstate *ts, u64 page);
 /* A write fault at addr: if it is ours (protected code page), restore W, drop
  * the translations, return true. */
 bool rt_code_page_fault(struct tstate *ts, u64 addr);

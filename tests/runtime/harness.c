@@ -40,6 +40,7 @@ void rt_request_python(struct tstate *ts, u32 kind) {
     if (on_request)
         on_request(kind, &slot);
 }
+void rt_watched_page(struct tstate *ts, u64 page) { (void)ts, (void)page; }
 /* Counted alike. */
 void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len) { rt_invalidate(ts, addr, len); }
 
