@@ -49,6 +49,7 @@ def supervisor_of(token: str, client: int) -> int:
 def start(tool: str, token: str, folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*command(f"--tool={tool}", "-q"), *words],
+        stdin=subprocess.PIPE,  # open without end: one of the programs reads it
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
