@@ -27,7 +27,7 @@ static void unspill(struct alloc *a, uint16_t regs, const struct uinstr *at) {
         if (regs >> r & 1) {
             struct uinstr *u = ub_add(a->out, U_UNSPILL, at->insn);
             u->reg = (uint8_t)r;
-            u->need_flags_saved = at->need_flags_saved;
+            u->after_insn = at->after_insn;
             a->spilled &= (uint16_t)~BIT(r);
             u->pad = a->spilled;
         }
@@ -37,7 +37,7 @@ static void spill(struct alloc *a, int r, const struct uinstr *at) {
     if (a->spilled >> r & 1) return;
     struct uinstr *u = ub_add(a->out, U_SPILL, at->insn);
     u->reg = (uint8_t)r;
-    u->need_flags_saved = at->need_flags_saved;
+    u->after_insn = at->after_insn;
     a->spilled |= (uint16_t)BIT(r);
     u->pad = a->spilled;
 }

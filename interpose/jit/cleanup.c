@@ -60,7 +60,7 @@ void ip_stage4_cleanup(struct ublock *b, const struct ip_jit_opts *o) {
         int at = u->insn <= done ? u->insn + 1 : u->insn;
         u->dead = b->dead_before[at];
         u->fl_live = b->fl_live_before[at];
-        u->need_flags_saved = (uint8_t)(at != u->insn); /* after its instruction */
+        u->after_insn = (uint8_t)(at != u->insn); /* after its instruction */
         if (guest || u->op == U_JCC || u->op == U_LOOPX) done = u->insn;
     }
 }

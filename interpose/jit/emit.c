@@ -644,11 +644,11 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     }
     case U_SPILL:
         w_fs(w, FS_STORE, u->reg, SLOT(u->reg));
-        point(m, u->insn + (u->need_flags_saved ? 1 : 0), u->pad, 0);
+        point(m, u->insn + (u->after_insn ? 1 : 0), u->pad, 0);
         break;
     case U_UNSPILL:
         w_fs(w, FS_LOAD, u->reg, SLOT(u->reg));
-        point(m, u->insn + (u->need_flags_saved ? 1 : 0), u->pad, 0);
+        point(m, u->insn + (u->after_insn ? 1 : 0), u->pad, 0);
         break;
     default: w->e->overflow = true; break;
     }
@@ -767,7 +767,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     if (compared) recheck(&m, stale);
     for (int k = 0; k < b->n_u && !e->overflow; k++) {
         const struct uinstr *u = &b->u[k];
-        if (u->insn != m.cur_insn && !u->need_flags_saved) {
+        if (u->insn != m.cur_insn && !u->after_insn) {
             m.cur_insn = u->insn;
             uint16_t s = u->op == U_SPILL ? (uint16_t)(u->pad & ~(1u << u->reg)) : u->pad;
             if (u->op == U_UNSPILL) s = (uint16_t)(u->pad | 1u << u->reg);

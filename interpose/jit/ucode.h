@@ -84,7 +84,7 @@ struct uinstr {
     uint8_t t0;           /* register allocated to the temporary, IP_REG_NONE   */
     uint8_t via_t;        /* INSN, LDCHK, ...: memory operand is [temporary]    */
     uint8_t kind;         /* EXIT: enum ip_exit_kind                            */
-    uint8_t need_flags_saved;
+    uint8_t after_insn;   /* annotation that follows its guest instruction       */
     uint16_t dead;        /* GPRs dead here (their next access is a kill)       */
     uint16_t pad;
     struct uaddr m;
@@ -136,7 +136,6 @@ const struct ip_tool_pass *ip_find_tool_pass(const char *name);
 struct ip_code_reader {
     int (*read)(void *ctx, uint64_t pc, uint8_t *buf, int n);
     void *ctx;
-    int (*flags_live_at)(void *ctx, uint64_t pc); /* NULL: assume live          */
     /* Does execution at pc go elsewhere (a binding)?  NULL: never.             */
     bool (*is_bound)(void *ctx, uint64_t pc);
     /* Is code of this page compared at entry?  NULL: never.                    */

@@ -227,14 +227,10 @@ static void bad_pc(struct tstate *ts, u64 pc) {
 static bool aim(struct tstate *ts, u32 exit_id) {
     u64 key = ts->pc;
     u32 host = exit_id || (key & IP_KEY_ONE) ? 0 : tt_lookup(key);
-    u64 gen = rt.meta->generation;
     if (!host) host = translate(ts, key, exit_id);
     if (!host) {
         bad_pc(ts, key & IP_KEY_PC);
         return false;
-    }
-    if (rt.meta->generation != gen && !(key & IP_KEY_ONE)) {
-        /* Flushed meanwhile: what we hold may be gone again. */
     }
     ts->target = host;
     ts->pc = key & ~(IP_KEY_ONE | IP_KEY_BARE);

@@ -265,6 +265,18 @@ rt_resume_any:
         mov     %fs:TS_SELF, %rdi
         jmp     rt_resume
 
+/* What rt_store_stub took: flags (OF by an addition), then registers. */
+.macro STORE_RESTORE
+        mov     %fs:TS_LAHF, %eax
+        add     $0x7f, %al              /* OF */
+        sahf
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+        mov     %fs:0x30, %rsi
+.endm
+
 /* A store met V != 0.  The common case is the first store to fresh memory:
  * addressable, so its bytes become defined (the clean translation stores
  * defined values only).  Everything else goes to C.  Registers are the guest's,
@@ -286,7 +298,7 @@ rt_store_stub:
         shr     $8, %ecx                /* size */
         mov     %fs:TS_ACC_ADDR, %rdx
         cmp     $16, %ecx
-        ja      store_c
+        ja      rt_store_c
         cmp     %fs:TS_STACK_LO, %rdx
         jb      1f
         cmp     %fs:TS_STACK_HI, %rdx
@@ -295,9 +307,9 @@ rt_store_stub:
         jae     2f
         lea     -128(%rsp), %rbx        /* and in the red zone, which is dirty then */
         cmp     %rbx, %rdx
-        jb      store_c
+        jb      rt_store_c
         cmpq    $0, %fs:TS_STACK_SHARED
-        jne     store_c
+        jne     rt_store_c
         orl     $U_REDZONE, %fs:TS_UMASK
         mov     %rdx, %rbx
         not     %rbx
@@ -317,7 +329,7 @@ rt_store_stub:
         .globl  rt_store_a_test, rt_store_c
 rt_store_a_test:                        /* may fault: signal.c */
         test    %eax, (%rbx,%rcx)
-        jnz     store_c
+        jnz     rt_store_c
         mov     (META_EXITS+12)(%rsi), %ecx
         shr     $8, %ecx
 2:      cmp     $8, %ecx
@@ -329,7 +341,7 @@ rt_store_a_test:                        /* may fault: signal.c */
         cmp     $2, %ecx
         je      3f
         cmp     $16, %ecx
-        jne     store_c
+        jne     rt_store_c
         movq    $0, %gs:(V_DISP+8)(%rdx)
 8:      movq    $0, %gs:V_DISP(%rdx)
         jmp     9f
@@ -340,25 +352,10 @@ rt_store_a_test:                        /* may fault: signal.c */
 1:      movb    $0, %gs:V_DISP(%rdx)
 9:      mov     (META_EXITS+8)(%rsi), %ecx
         mov     %rcx, %fs:TS_TARGET
-        mov     %fs:TS_LAHF, %eax
-        add     $0x7f, %al              /* OF back */
-        sahf
-        mov     %fs:0x00, %rax
-        mov     %fs:0x08, %rcx
-        mov     %fs:0x10, %rdx
-        mov     %fs:0x18, %rbx
-        mov     %fs:0x30, %rsi
+        STORE_RESTORE
         jmp     *%fs:TS_TARGET
 rt_store_c:
-store_c:
-        mov     %fs:TS_LAHF, %eax
-        add     $0x7f, %al
-        sahf
-        mov     %fs:0x00, %rax
-        mov     %fs:0x08, %rcx
-        mov     %fs:0x10, %rdx
-        mov     %fs:0x18, %rbx
-        mov     %fs:0x30, %rsi
+        STORE_RESTORE
         jmp     rt_slow_stub
 
 /* The call stack does not match at a ret (longjmp, stack switch, ...): drop
