@@ -47,14 +47,18 @@ class Client:
         """Whether the process is gone; waits for that up to ``wait_ms`` milliseconds."""
         return self._pidfd < 0 or bool(self._poll.poll(wait_ms))
 
+    def memory_fd(self) -> int:
+        """The client's memory as a file; :class:`OSError` if it is gone.  :meth:`detach` closes it."""
+        if self._mem < 0:
+            self._mem = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        return self._mem
+
     def read(self, addr: int, size: int) -> bytes | None:
         """Bytes at [addr, addr + size), or None if some of them are not readable."""
         if size <= 0:
             return b""
         try:
-            if self._mem < 0:
-                self._mem = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-            data = os.pread(self._mem, size, addr)
+            data = os.pread(self.memory_fd(), size, addr)
         except (OSError, OverflowError):
             return None
         return data if len(data) == size else None

@@ -7,6 +7,7 @@ The translator thread (C) answers translation requests alone; everything here wa
 from __future__ import annotations
 
 import _signal
+import gc
 import os
 import select
 import struct
@@ -343,6 +344,9 @@ class Supervisor:
 
 def run(session: Session) -> None:
     """Serve a client from its first request to its end."""
+    # What is loaded by now stays; what a report makes is dropped by its counts, cycles are few.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     supervisor = Supervisor(session)
     supervisor.client.attach()
     try:

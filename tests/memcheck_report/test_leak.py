@@ -59,7 +59,7 @@ class Memory:
 
     def valid_words(self, addrs):
         assert list(addrs) == sorted(addrs)
-        self.asked += addrs
+        self.asked += list(addrs)
         return [addr not in self.bad for addr in addrs]
 
     def registers(self):
@@ -263,7 +263,7 @@ def test_blocks_reached_through_a_heuristic_block_are_reachable():
 def native(tmp_path_factory):
     """``leak_scan.c`` built by itself."""
     cffi = pytest.importorskip("cffi")
-    source = ROOT / "interpose" / "jit"
+    source = ROOT / "interpose" / "tools" / "memcheck"
     library = tmp_path_factory.mktemp("scan") / "leak_scan.so"
     flags = ["-std=gnu17", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC"]
     subprocess.run(["cc", *flags, "-o", library, source / "leak_scan.c"], check=True)
@@ -297,7 +297,7 @@ def test_more_hits_than_fit_at_once(native, monkeypatch):
     copy = struct.pack("<20Q", *words)
     hits = native_scanner(heap, *native)(0x1000, copy)
     assert hits == python_scanner(heap)(0x1000, copy)
-    assert len(hits) == 13
+    assert len(hits) == 3 * 13
 
 
 LINK = st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 4), st.booleans())

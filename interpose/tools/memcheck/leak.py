@@ -1,7 +1,7 @@
 """Leak search: which blocks can the program still reach? (memcheck manual, "Memory leak detection")
 
 One pass over the client's memory finds every aligned word that points into a block; C does it
-(``jit/leak_scan.c``).  A word that lies in a block is an edge of a graph, any other a root.  What cannot be
+(``leak_scan.c``).  A word that lies in a block is an edge of a graph, any other a root.  What cannot be
 trusted, because it is undefined or not addressable, is removed from the few hits rather than tested
 on every word.
 """
@@ -9,11 +9,11 @@ on every word.
 from __future__ import annotations
 
 import enum
-import struct
-from array import array
+from array import array as Words
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, NamedTuple, Protocol
 
 from .heap import AllocKind, HeapBlock
@@ -24,6 +24,8 @@ CHUNK = 4 << 20
 """Bytes of client memory copied at a time."""
 _HITS = 1 << 16
 _NO_HOLDER = 0xFFFF_FFFF
+_FIELDS = 3
+"""64-bit words of ``struct ip_hit``; the last holds block and holder."""
 
 class State(enum.IntEnum):
     """The four leak kinds, in the order of loss records of equal size."""
@@ -51,8 +53,8 @@ class LeakMemory(Protocol):
     def read(self, addr: int, length: int, /) -> bytes | None:
         """A copy of client memory, None if it cannot be read as a whole."""
 
-    def valid_words(self, addrs: Sequence[int], /) -> Sequence[bool]:
-        """For aligned words, in ascending order: are all eight bytes addressable and defined?"""
+    def valid_words(self, addrs: Sequence[int], /) -> Sequence[int]:
+        """For aligned words in ascending order: 1 if all eight bytes are addressable and defined."""
 
     def registers(self) -> Iterable[int]:
         """Defined values of the general registers of all threads."""
@@ -99,15 +101,15 @@ def search(
     """Search for pointers to the live blocks."""
     kept, outer = _without_outer(blocks)
     result = LeakSearch(kept)
-    hits, result.checked_bytes = find_hits(kept, memory)
+    found, result.checked_bytes = find_hits(kept, memory)
+    usable = memory.valid_words(found[::_FIELDS]) if found else b""
+    hits = [_hit(*each) for each in compress(_rows(found), usable)]
     if outer:
         hits = [hit for hit in hits if hit.holder >= 0 or not _inside(outer, hit.where)]
-    usable = memory.valid_words([hit.where for hit in hits]) if hits else ()
-    hits = [hit for hit, good in zip(hits, usable, strict=True) if good]
     index = BlockIndex(kept)
     for value in memory.registers():
-        if (found := index.find(value)) is not None:
-            hits.append(Hit(0, -1, found, value - kept[found].addr))
+        if (block := index.find(value)) is not None:
+            hits.append(Hit(0, -1, block, value - kept[block].addr))
     result.hits = hits
     _classify(result, Heuristics(heuristics, memory))
     return result
@@ -150,10 +152,23 @@ class BlockIndex:
 # -- scanning ------------------------------------------------------------------------------------------------
 
 
-def find_hits(blocks: Sequence[HeapBlock], memory: LeakMemory) -> tuple[list[Hit], int]:
-    """All words of the client's memory that point into the blocks, and the number of bytes looked at."""
+def _rows(found: Words) -> Iterator[tuple[int, int, int]]:
+    columns = iter(found)
+    return zip(columns, columns, columns, strict=True)
+
+
+def _hit(where: int, offset: int, blocks: int) -> Hit:
+    holder = blocks >> 32
+    return Hit(where, -1 if holder == _NO_HOLDER else holder, blocks & 0xFFFF_FFFF, offset)
+
+
+def find_hits(blocks: Sequence[HeapBlock], memory: LeakMemory) -> tuple[Words, int]:
+    """All words of the client's memory that point into the blocks, and the number of bytes looked at.
+
+    Most of them lie in dead memory, so they stay rows of ``struct ip_hit`` until they are known to count.
+    """
     scanner = make_scanner(blocks)
-    hits: list[Hit] = []
+    hits = Words("Q")
     checked = 0
     for start, end in memory.regions():
         start = (start + WORD - 1) & -WORD
@@ -180,13 +195,13 @@ def _copies(memory: LeakMemory, start: int, end: int) -> Iterator[tuple[int, byt
         start += length
 
 
-Scanner = Callable[[int, bytes], list[Hit]]
+Scanner = Callable[[int, bytes], Words]
 
 
 def make_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
     """The fastest scanner there is: C if the extension is built, else Python."""
     if not blocks:
-        return lambda base, data: []
+        return lambda base, data: Words("Q")
     try:
         from interpose.jit import _native
     except ImportError:
@@ -199,26 +214,24 @@ def make_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
 def native_scanner(blocks: Sequence[HeapBlock], ffi: Any, lib: Any) -> Scanner:
     """Scan with ``ip_scan_words``."""
     ranges = ffi.new("struct ip_range[]", len(blocks))
-    flat = array("Q", (value for block in blocks for value in (block.addr, block.end)))
+    flat = Words("Q", (value for block in blocks for value in (block.addr, block.end)))
     ffi.memmove(ranges, flat, len(flat) * WORD)
     low, high = blocks[0].addr, max(block.end for block in blocks)
     out = ffi.new("struct ip_hit[]", _HITS)
-    one = struct.Struct("<QQII")
 
     def scan(base: int, data: bytes) -> list[Hit]:
         words = ffi.from_buffer("uint64_t[]", data)
         total = len(data) // WORD
         at = 0
-        hits: list[Hit] = []
+        hits = Words("Q")
         while at < total:
             count = lib.ip_scan_words(
                 words + at, total - at, base + at * WORD, ranges, len(blocks), low, high, out, _HITS
             )
-            for where, offset, block, holder in one.iter_unpack(ffi.buffer(out, count * one.size)):
-                hits.append(Hit(where, -1 if holder == _NO_HOLDER else holder, block, offset))
+            hits.frombytes(ffi.buffer(out, count * _FIELDS * WORD))
             if count < _HITS:
                 break
-            at = (hits[-1].where - base) // WORD + 1
+            at = (hits[-_FIELDS] - base) // WORD + 1
         return hits
 
     return scan
@@ -230,13 +243,14 @@ def python_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
     low, high = blocks[0].addr, max(block.end for block in blocks)
 
     def scan(base: int, data: bytes) -> list[Hit]:
-        hits = []
-        for number, word in enumerate(array("Q", data[: len(data) & -WORD])):
+        hits = Words("Q")
+        for number, word in enumerate(Words("Q", data[: len(data) & -WORD])):
             if low <= word <= high and (block := index.find(word)) is not None:
                 where = base + number * WORD
                 holder = index.find(where)
                 inside = holder is not None and where < blocks[holder].end
-                hits.append(Hit(where, holder if inside else -1, block, word - blocks[block].addr))
+                owner = holder if inside else _NO_HOLDER
+                hits.extend((where, word - blocks[block].addr, owner << 32 | block))
         return hits
 
     return scan

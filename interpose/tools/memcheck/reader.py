@@ -25,6 +25,7 @@ _LIVE, _QUARANTINE = lib.IP_HB_LIVE, lib.IP_HB_QUARANTINE
 _KINDS = (AllocKind.MALLOC, AllocKind.NEW, AllocKind.NEW_ARRAY, AllocKind.CUSTOM)
 _SEGMENT_KINDS = ("anonymous", "file", "anonymous", "brk", "shm")
 PROT_READ, PROT_WRITE, PROT_EXEC = 1, 2, 4
+_TOP = (1 << 64) - 1
 
 
 class Mapping(NamedTuple):
@@ -50,12 +51,12 @@ class HeapReader:
         self._resolver = resolver
         self._stacks: dict[int, Stack | None] = {}
         self._mappings: list[Mapping] | None = None
-        self._blocks: list[HeapBlock] | None = None
+        self._live: list[HeapBlock] | None = None
 
     def forget(self) -> None:
         """The client ran: what was read is stale, recorded traces are not."""
         self._mappings = None
-        self._blocks = None
+        self._live = None
 
     # -- heap ----------------------------------------------------------------------------------
 
@@ -72,28 +73,34 @@ class HeapReader:
         addr = self._client.symbol(lib.IP_SYM_HEAP_TABLE)
         return self._client.read_struct("struct ip_heap_table", addr) if addr else None
 
-    def blocks(self) -> list[HeapBlock]:
-        """All live and quarantined blocks."""
-        if self._blocks is None:
-            self._blocks = list(self._read_blocks())
-        return self._blocks
+    def live(self) -> list[HeapBlock]:
+        """The blocks in use."""
+        if self._live is None:
+            self._live = list(self._pick(_LIVE, 0, _TOP))
+        return self._live
 
-    def _read_blocks(self) -> Iterator[HeapBlock]:
+    def near(self, addr: int, distance: int, freed: bool) -> list[HeapBlock]:
+        """Live or freed blocks not farther than ``distance`` bytes from an address."""
+        lo, hi = max(0, addr - distance), min(addr + distance, _TOP)
+        return list(self._pick(_QUARANTINE if freed else _LIVE, lo, hi))
+
+    def _pick(self, state: int, lo: int, hi: int) -> Iterator[HeapBlock]:
         table = self._table()
         if table is None:
             return
-        left = table.n_blocks
-        chunk = 0
-        while left > 0:
-            count = min(left, _CHUNK)
-            data = self._client.read(table.chunks[chunk], count * _BLOCK.size) or b""
-            for addr, size, alloc, free, _, state, kind, _, _, _ in _BLOCK.iter_unpack(data):
-                if state in (_LIVE, _QUARANTINE):
-                    yield HeapBlock(
-                        addr, size, _KINDS[kind], self.stack(alloc), self.stack(free), state == _QUARANTINE
-                    )
-            left -= count
-            chunk += 1
+        picked = ffi.new("uint32_t[]", _CHUNK)
+        for number, start in enumerate(range(0, table.n_blocks, _CHUNK)):
+            count = min(table.n_blocks - start, _CHUNK)
+            data = self._client.read(table.chunks[number], count * _BLOCK.size)
+            if data is None:
+                continue
+            found = lib.ip_heap_pick(ffi.from_buffer(data), count, 1 << state, lo, hi, picked, _CHUNK)
+            for at in ffi.unpack(picked, found):
+                yield self._decoded(data, at * _BLOCK.size)
+
+    def _decoded(self, data: bytes, at: int) -> HeapBlock:
+        addr, size, alloc, free, _, state, kind, _, _, _ = _BLOCK.unpack_from(data, at)
+        return HeapBlock(addr, size, _KINDS[kind], self.stack(alloc), self.stack(free), state == _QUARANTINE)
 
     def block(self, index: int) -> HeapBlock | None:
         """One block by its record number."""
@@ -105,10 +112,9 @@ class HeapReader:
         )
         if data is None:
             return None
-        addr, size, alloc, free, _, state, kind, _, _, _ = _BLOCK.unpack(data)
-        if state not in (_LIVE, _QUARANTINE):
-            return None
-        return HeapBlock(addr, size, _KINDS[kind], self.stack(alloc), self.stack(free), state == _QUARANTINE)
+        states = 1 << _LIVE | 1 << _QUARANTINE
+        found = lib.ip_heap_pick(ffi.from_buffer(data), 1, states, 0, _TOP, ffi.new("uint32_t *"), 1)
+        return self._decoded(data, 0) if found else None
 
     def stack(self, number: int) -> Stack | None:
         """A recorded trace; None for number 0 (none kept)."""

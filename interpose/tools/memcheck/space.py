@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from typing import NamedTuple
 
-from interpose.jit._native import lib
+from interpose.jit._native import ffi, lib
 
 from .addrinfo import ClientBlock, DataSymbol, Section, Segment, StackPosition, Variable
 from .heap import BlockMap, HeapBlock
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from interpose.supervisor.main import Supervisor
 
-_PAGE = 4096
 _MAX_DEPTH = 512
 
 
@@ -41,16 +41,11 @@ class ClientSpace:
         self._supervisor = supervisor
         self._reader = reader
         self.redzone = redzone
-        self._live: BlockMap | None = None
-        self._freed: BlockMap | None = None
         self.client_blocks: dict[int, ClientBlock] = {}
-        self._v_page: tuple[int, bytes | None] = (-1, None)
 
     def forget(self) -> None:
         """The client ran."""
         self._reader.forget()
-        self._live = self._freed = None
-        self._v_page = (-1, None)
 
     # -- blocks --------------------------------------------------------------------------------
 
@@ -67,14 +62,10 @@ class ClientSpace:
         return None
 
     def live_block_near(self, addr: int, distance: int) -> HeapBlock | None:
-        if self._live is None:
-            self._live = BlockMap.of(b for b in self._reader.blocks() if not b.freed)
-        return self._live.near(addr, distance)
+        return BlockMap.of(self._reader.near(addr, distance, freed=False)).near(addr, distance)
 
     def freed_block_near(self, addr: int, distance: int) -> HeapBlock | None:
-        if self._freed is None:
-            self._freed = BlockMap.of(b for b in self._reader.blocks() if b.freed)
-        return self._freed.near(addr, distance)
+        return BlockMap.of(self._reader.near(addr, distance, freed=True)).near(addr, distance)
 
     # -- objects -------------------------------------------------------------------------------
 
@@ -182,21 +173,14 @@ class ClientSpace:
     def read(self, addr: int, length: int) -> bytes | None:
         return self._supervisor.client.read(addr, length)
 
-    def valid_words(self, addrs: Sequence[int]) -> Sequence[bool]:
+    def valid_words(self, addrs: Sequence[int]) -> Sequence[int]:
         """A V byte of zero means addressable and defined; without V bits (--instrument=no) all counts."""
-        return [self._is_valid(addr) for addr in addrs]
-
-    def _is_valid(self, addr: int) -> bool:
-        if not self._supervisor.session.memory.header.config_flags & lib.IP_C_SHADOW:
-            return True
-        page = addr & -_PAGE
-        if self._v_page[0] != page:
-            self._v_page = (page, self._reader.v_bytes(page, _PAGE))
-        data = self._v_page[1]
-        if data is None:
-            word = self._reader.v_bytes(addr, 8)
-            return word is not None and not any(word)
-        return data[addr - page : addr - page + 8] == b"\0\0\0\0\0\0\0\0"
+        good = bytearray(b"\1") * len(addrs)
+        if self._supervisor.session.memory.header.config_flags & lib.IP_C_SHADOW:
+            words = ffi.from_buffer("uint64_t[]", array("Q", addrs))
+            memory = self._supervisor.client.memory_fd()
+            lib.ip_valid_words(memory, lib.IP_V_CONST, words, len(addrs), ffi.from_buffer("uint8_t[]", good))
+        return good
 
     def registers(self) -> Iterable[int]:
         return [

@@ -27,12 +27,14 @@ from .summary import EndOptions, finish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from interpose.options.parse import Config
     from interpose.report.errors import Error
     from interpose.supervisor.main import Supervisor
+
+    from .heap import HeapBlock
 
 
 _ORIGINS = (None, OriginKind.HEAP, OriginKind.STACK, OriginKind.CLIENT)
@@ -194,9 +196,9 @@ class Tool(BaseTool):
             verbosity=self.config.core.verbosity,
         )
 
-    def live_blocks(self) -> list[Any]:
-        """Blocks in use, as the leak search wants them."""
-        return [block for block in self.reader.blocks() if not block.freed]
+    def live_blocks(self) -> Iterator[HeapBlock]:
+        """Blocks in use; read when the first one is asked for: a quiet end needs none."""
+        yield from self.reader.live()
 
     def finish(self, status: int | None) -> int:
         self.space.forget()

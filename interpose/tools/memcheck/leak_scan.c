@@ -1,6 +1,9 @@
 /* See leak_scan.h. */
 #include "leak_scan.h"
 
+#include <string.h>
+#include <unistd.h>
+
 /* Index of the last block that starts at or below addr, or -1. */
 static int64_t block_at_or_below(const struct ip_range *blocks, size_t n, uint64_t addr)
 {
@@ -49,4 +52,27 @@ size_t ip_scan_words(const uint64_t *words, size_t n, uint64_t base,
     hit->holder = cursor >= 0 && where < sorted_blocks[cursor].end ? (uint32_t)cursor : IP_NO_HOLDER;
   }
   return found;
+}
+
+void ip_valid_words(int mem, uint64_t shift, const uint64_t *addrs, size_t n, uint8_t *good)
+{
+  enum { PAGE = 4096 };
+  uint8_t page[PAGE];
+  static const uint8_t zero[8];
+  uint64_t held = 1; /* no page begins there */
+  int whole = 0;
+  for (size_t i = 0; i < n; i++) {
+    uint64_t at = addrs[i] + shift;
+    uint64_t first = at & -(uint64_t)PAGE;
+    if (first != held) {
+      held = first;
+      whole = pread(mem, page, PAGE, (off_t)first) == PAGE;
+    }
+    uint8_t word[8];
+    if (whole && at - first <= PAGE - 8) {
+      good[i] = !memcmp(page + (at - first), zero, 8);
+    } else {
+      good[i] = pread(mem, word, 8, (off_t)at) == 8 && !memcmp(word, zero, 8);
+    }
+  }
 }
