@@ -232,9 +232,7 @@ static bool give_back(struct tstate *ts) {
         return false;
     if (now <= old) return true;
     if (now - old > MAX_GIVE_BACK || old - SH_REDZONE < ts->stack_lo) return false;
-    u64 p = sh_v(old - SH_REDZONE), end = sh_v(now);
-    for (; p + 8 <= end; p += 8) *(u64 *)p = ~0ull;
-    for (; p < end; p++) *(u8 *)p = 0xff;
+    sh_fill(sh_v(old - SH_REDZONE), 0xff, now - old + SH_REDZONE);
     return true;
 }
 
