@@ -265,15 +265,6 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
 
 /* ---- system calls ---------------------------------------------------------------------------- */
 
-/* The guest sees its own program where the kernel would show the runtime. */
-static void own_exe(char *path) {
-    char by_pid[32];
-    rt_snprintf(by_pid, sizeof by_pid, "/proc/%u/exe", rt.pid);
-    if (rt_strcmp(path, "/proc/self/exe") == 0 || rt_strcmp(path, "/proc/thread-self/exe") == 0 ||
-        rt_strcmp(path, by_pid) == 0)
-        rt_memcpy(path, rt.exe_path, rt_strlen(rt.exe_path) + 1);
-}
-
 /* The path of an execveat as seen from the current directory; false: none. */
 static bool path_from_here(struct work *w, const struct exec_args *x, char *out) {
     u32 len = 0;
@@ -301,7 +292,9 @@ static long exec_any(struct tstate *ts, const struct exec_args *x, u64 guest_pat
     long r = rt_strncpy_from(w->path, guest_path, PATH_SIZE);
     if (r < 0)
         goto out;
-    own_exe(w->path);
+    /* The guest's own program, where the kernel or the next image would see a runtime. */
+    if ((!rt_exe_is_programs || (rt.flags & IP_C_TRACE_CHILDREN)) && rt_names_own_exe(x->dirfd, guest_path))
+        rt_memcpy(w->path, rt.exe_path, rt_strlen(rt.exe_path) + 1);
     bool known = path_from_here(w, x, here) && executable(here);
     if (known && (rt.flags & IP_C_TRACE_CHILDREN) && resolve(w, here)) {
         r = traced(ts, x, w);

@@ -21,7 +21,7 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
 
 /* identity.c: have the kernel show the program, not us, after the stack is built. */
 void rt_tell_kernel(const struct rt_image *program);
-/* It does; without, /proc/self/{cmdline,environ,auxv} need our help. */
+/* The kernel took our word; without, /proc/self/{cmdline,environ,auxv} need our help. */
 extern bool rt_told_kernel;
 
 /* The guest's auxiliary vector as it was built (the program may overwrite its own). */

@@ -51,6 +51,15 @@ void rt_limits_init(void) {
             lift(&limits[i]);
 }
 
+bool rt_guest_limit(u32 which, u64 *cur, u64 *max) {
+    for (u32 i = 0; i < N_LIMITS; i++)
+        if (limits[i].which == which) {
+            *cur = limits[i].guest.rlim_cur, *max = limits[i].guest.rlim_max;
+            return true;
+        }
+    return false;
+}
+
 /* A vfork child sets the kernel's own: the table here is its parent's, too. */
 static bool own(struct rt_thread *th, u32 i) { return th->limits_set >> i & 1; }
 

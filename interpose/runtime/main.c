@@ -87,6 +87,7 @@ void rt_main(u64 *sp) {
     sys2(__NR_arch_prctl, 0x1002, (long)ts);
     sys2(__NR_arch_prctl, 0x1001, rt.flags & IP_C_SHADOW ? (long)(IP_V_CONST - IP_V_DISP) : 0);
     rt_process_init(ts);
+    rt_learn_own_exe();
     rt_mm_init(ts);
     rt_shadow_init(ts);
     rt_signal_init(ts);

@@ -302,6 +302,20 @@ long rt_sys_madvise(struct tstate *ts) {
     return r;
 }
 
+/* ---- mincore --------------------------------------------------------------------------- */
+
+/* Memory of ours is none of the guest's. */
+long rt_sys_mincore(struct tstate *ts) {
+    u64 lo = ts->gpr[IP_RDI], hi = RT_ROUND_UP(lo + ts->gpr[IP_RSI], RT_PAGE);
+    rt_mm_lock();
+    u64 at = lo;
+    for (u32 i = mm_first(lo); at < hi && i < rt_nsegs && rt_segs[i].lo <= at; i++)
+        at = rt_segs[i].hi;
+    bool gap = lo % RT_PAGE == 0 && hi > lo && hi <= TASK_END && at < hi;
+    rt_mm_unlock();
+    return gap ? -ENOMEM : sys3(__NR_mincore, (long)lo, (long)ts->gpr[IP_RSI], (long)ts->gpr[IP_RDX]);
+}
+
 /* ---- mlockall ------------------------------------------------------------------------- */
 
 /* The kernel's own would lock (and fill) our tables and the shadow. */

@@ -63,6 +63,7 @@ void mm_writable_alias(struct tstate *ts, const struct rt_seg *s);
 /* mm_files.c: s is, or has become, what it says. */
 void mm_note_file_code(const struct rt_seg *s);
 
+extern u64 mm_bytes, mm_peak; /* that the guest has mapped, and had at most */
 extern u64 mm_high_top; /* mappings are placed below it */
 
 /* Host memory at a free place chosen by us. */

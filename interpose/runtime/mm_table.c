@@ -23,6 +23,8 @@ u32 rt_nsegs;
 char *rt_paths;
 u64 mm_high_top = IP_CLIENT_END - (1ull << 20);
 
+u64 mm_bytes, mm_peak;
+
 static rt_lock_t mm_lock;
 static u32 paths_used = 1; /* offset 0 means "none" */
 static u32 path_heads[PATH_BUCKETS];
@@ -254,6 +256,8 @@ void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) 
     u32 i = mm_first(s->lo);
     open_slot(i);
     rt_segs[i] = *s;
+    if (!(s->mflags & MM_OURS) && (mm_bytes += s->hi - s->lo) > mm_peak)
+        mm_peak = mm_bytes;
     if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW))
         rt_shadow_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
     mm_announce(ts, i);
@@ -291,6 +295,7 @@ void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow) {
     struct rt_seg *s;
     while (s = &rt_segs[first], first < rt_nsegs && s->lo < hi) {
         u64 a = s->lo, len = s->hi - s->lo;
+        mm_bytes -= s->mflags & MM_OURS ? 0 : len;
         close_slots(first, 1);
         if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW))
             rt_shadow_unmapped(a, len);

@@ -137,6 +137,7 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch) {
     sys3(__NR_dup3, fds[3], rt.sock_fd, O_CLOEXEC);
     sys1(__NR_close, fds[3]);
     rt_watch_supervisor();
+    rt_proc_after_fork();
     thread_after_fork(ts);
     sig_after_fork();
     rt_slot_attach(ts);

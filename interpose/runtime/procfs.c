@@ -1,105 +1,137 @@
-/* Files under /proc that tell a process about itself and would tell about us:
- * exe (our executable instead of the program); maps, smaps and status (our
- * mappings and handlers, code without its x bit: procfs_text.c); and, where the
- * kernel does not take our word for them (identity.c), cmdline, environ, auxv.
+/* Files under /proc that tell a process about itself: which one a descriptor or
+ * a path is, and exe, which names our executable unless the kernel could be told
+ * otherwise (identity.c).  What the others say: procfs.h.
  */
+#include <asm/stat.h>
+#include <asm/statfs.h>
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
-#include <linux/memfd.h>
-#include <linux/resource.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
 
 #include "image.h"
 #include "procfs.h"
 #include "syscall.h"
 
-/* A decimal id of ours, then '/'; advances over it. */
-static bool own_id(const char **p, u64 id) {
-    u64 n = 0;
-    const char *s = *p;
-    for (; *s >= '0' && *s <= '9' && n < (1ull << 32); s++)
-        n = n * 10 + (u64)(*s - '0');
-    if (s == *p || *s != '/' || n != id)
-        return false;
-    *p = s;
-    return true;
-}
-
-static bool skip(const char **p, const char *prefix) {
-    size_t n = rt_strlen(prefix);
-    if (rt_strncmp(*p, prefix, n) != 0)
-        return false;
-    *p += n;
-    return true;
-}
+#define PATH_SIZE 4096
 
 static const struct {
     const char *name;
     enum proc_leaf leaf;
 } leaves[] = {
-    {"exe", PROC_EXE}, {"fd", PROC_FD}, {"maps", PROC_MAPS}, {"smaps", PROC_SMAPS}, {"status", PROC_STATUS},
+    {"fd", PROC_FD}, {"fdinfo", PROC_FDINFO}, {"map_files", PROC_MAP_FILES}, {"maps", PROC_MAPS},
+    {"smaps", PROC_SMAPS}, {"smaps_rollup", PROC_SMAPS_ROLLUP}, {"numa_maps", PROC_NUMA_MAPS},
+    {"status", PROC_STATUS}, {"stat", PROC_STAT}, {"statm", PROC_STATM}, {"limits", PROC_LIMITS},
     {"auxv", PROC_AUXV}, {"cmdline", PROC_CMDLINE}, {"environ", PROC_ENVIRON},
 };
 
-static enum proc_leaf leaf_of(const char *name) {
+/* Digits before *end, which moves to the slash before them; false if there are none. */
+static bool number_before(const char *path, u64 *end, u64 *value) {
+    u64 i = *end, scale = 1;
+    *value = 0;
+    for (; i > 0 && path[i - 1] >= '0' && path[i - 1] <= '9' && scale < 1ull << 40; i--, scale *= 10)
+        *value += (u64)(path[i - 1] - '0') * scale;
+    if (i == *end || i == 0 || path[i - 1] != '/')
+        return false;
+    *end = i - 1;
+    return true;
+}
+
+/* This process as the instance of /proc that is mounted counts. */
+static u64 own_number(void) {
+    char text[24];
+    long n = sys3(__NR_readlink, (long)"/proc/self", (long)text, sizeof text - 1);
+    u64 v = 0;
+    for (long i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+        v = v * 10 + (u64)(text[i] - '0');
+    return n > 0 ? v : (u64)sys0(__NR_getpid);
+}
+
+/* .../PID/leaf or .../PID/task/TID/leaf of this process. */
+static struct proc_file parse(const char *path, u64 len) {
+    struct proc_file f = {PROC_OTHER, 0};
+    u64 slash = len, n;
+    while (slash > 0 && path[slash - 1] != '/')
+        slash--;
     for (u32 i = 0; i < sizeof leaves / sizeof *leaves; i++)
-        if (rt_strcmp(name, leaves[i].name) == 0)
-            return leaves[i].leaf;
-    return PROC_OTHER;
-}
-
-static bool leaf_first(char c) {
-    for (u32 i = 0; i < sizeof leaves / sizeof *leaves; i++)
-        if (leaves[i].name[0] == c)
-            return true;
-    return false;
-}
-
-/* /proc/{self,PID,thread-self}[/task/TID]/leaf of this process. */
-static enum proc_leaf classify(const char *p) {
-    if (!skip(&p, "/proc/"))
-        return PROC_OTHER;
-    if (!skip(&p, "self/") && !skip(&p, "thread-self/")) {
-        if (!own_id(&p, (u64)sys0(__NR_getpid)))
-            return PROC_OTHER;
-        p++;
+        if (slash > 0 && rt_strcmp(path + slash, leaves[i].name) == 0)
+            f.leaf = leaves[i].leaf;
+    if (f.leaf == PROC_OTHER)
+        return f;
+    u64 end = slash - 1;
+    if (!number_before(path, &end, &n))
+        return (struct proc_file){PROC_OTHER, 0};
+    if (end >= 5 && rt_memcmp(path + end - 5, "/task", 5) == 0) {
+        f.tid = (u32)n;
+        end -= 5;
+        if (!number_before(path, &end, &n))
+            return (struct proc_file){PROC_OTHER, 0};
     }
-    if (skip(&p, "task/")) {
-        u64 n = 0;
-        const char *s = p;
-        for (; *s >= '0' && *s <= '9' && n < (1ull << 32); s++)
-            n = n * 10 + (u64)(*s - '0');
-        /* Signal 0: does the thread belong to this process? */
-        if (s == p || *s != '/' || sys3(__NR_tgkill, sys0(__NR_getpid), (long)n, 0) != 0)
-            return PROC_OTHER;
-        p = s + 1;
-    }
-    return leaf_of(p);
+    return n == own_number() ? f : (struct proc_file){PROC_OTHER, 0};
 }
 
-bool rt_is_proc_exe(const char *path) { return classify(path) == PROC_EXE; }
-bool rt_is_proc_fd(const char *path) { return classify(path) == PROC_FD; }
+struct proc_file proc_identify(int fd) {
+    struct proc_file none = {PROC_OTHER, 0};
+    struct statfs fs;
+    char link[40], path[128];
+    if (sys2(__NR_fstatfs, fd, (long)&fs) != 0 || fs.f_type != PROC_SUPER_MAGIC)
+        return none;
+    rt_snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    long n = sys3(__NR_readlink, (long)link, (long)path, sizeof path - 1);
+    if (n < 3 || n == sizeof path - 1)
+        return none;
+    path[n] = 0;
+    return parse(path, (u64)n);
+}
 
-/* dirfd: of a relative path. */
-static enum proc_leaf classify_guest(u64 path, int dirfd) {
-    char buf[96], from[96], link[40];
-    /* Nearly every path fails on its first bytes; those may end a mapping. */
-    if (rt_copy_from(buf, path, 1) != 0 || (buf[0] != '/' && !leaf_first(buf[0])) ||
-        rt_strncpy_from(buf, path, sizeof buf) < 0)
-        return PROC_OTHER;
-    if (buf[0] == '/')
-        return classify(buf);
-    if (leaf_of(buf) == PROC_OTHER)
-        return PROC_OTHER;
-    if (dirfd == AT_FDCWD)
-        rt_snprintf(link, sizeof link, "/proc/self/cwd");
-    else
-        rt_snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd);
-    long n = sys3(__NR_readlink, (long)link, (long)from, sizeof from / 2);
-    if (n <= 0 || n == sizeof from / 2)
-        return PROC_OTHER;
-    rt_snprintf(from + n, sizeof from - (u64)n, "/%s", buf);
-    return classify(from);
+bool proc_is_text(enum proc_leaf leaf) {
+    switch (leaf) {
+    case PROC_OTHER:
+    case PROC_EXE:
+    case PROC_FD:
+    case PROC_FDINFO:
+    case PROC_MAP_FILES: return false;
+    case PROC_AUXV:
+    case PROC_CMDLINE:
+    case PROC_ENVIRON: return !rt_told_kernel;
+    default: return true;
+    }
+}
+
+/* ---- exe -------------------------------------------------------------------------------- */
+
+static char runtime_path[PATH_SIZE]; /* what the kernel says behind exe */
+
+void rt_learn_own_exe(void) {
+    long n = sys3(__NR_readlink, (long)"/proc/self/exe", (long)runtime_path, PATH_SIZE - 1);
+    runtime_path[n > 0 ? n : 0] = 0;
+}
+
+/* The path leads to our executable through a link of /proc, not by its name. */
+static bool by_magic_link(int dirfd, u64 path) {
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+    long fd = sys4(__NR_openat2, dirfd, (long)path, (long)&how, sizeof how);
+    if (fd >= 0)
+        sys1(__NR_close, fd);
+    return fd < 0;
+}
+
+static bool same_file(const struct stat *a, int fd) {
+    struct stat b;
+    return sys2(__NR_fstat, fd, (long)&b) == 0 && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
+}
+
+bool rt_names_own_exe(int dirfd, u64 path) {
+    char text[PATH_SIZE], target[PATH_SIZE];
+    long n = rt_strncpy_from(text, path, sizeof text);
+    if (n < 3 || rt_memcmp(text + n - 3, "exe", 3) != 0 || (n > 3 && text[n - 4] != '/'))
+        return false;
+    long r = sys4(__NR_readlinkat, dirfd, (long)text, (long)target, PATH_SIZE - 1);
+    if (r <= 0)
+        return false;
+    target[r] = 0;
+    return rt_strcmp(target, rt_exe_is_programs ? rt.exe_path : runtime_path) == 0 && by_magic_link(dirfd, (u64)text);
 }
 
 /* The call as it is, or with the program's own path as argument n. */
@@ -108,7 +140,7 @@ static int folder(const u64 args[6], int n) { return n == 0 ? AT_FDCWD : (int)ar
 static long with_path(struct tstate *ts, int n, bool follows) {
     u64 args[6];
     rt_syscall_args(ts, args);
-    if (follows && classify_guest(args[n], folder(args, n)) == PROC_EXE)
+    if (follows && !rt_exe_is_programs && rt_names_own_exe(folder(args, n), args[n]))
         args[n] = (u64)rt.exe_path;
     return rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
 }
@@ -122,16 +154,27 @@ long rt_sys_statx(struct tstate *ts) {
     return with_path(ts, 1, !(ts->gpr[IP_RDX] & AT_SYMLINK_NOFOLLOW));
 }
 
-/* ---- readlink --------------------------------------------------------------------------- */
+/* A descriptor of the link itself (O_PATH | O_NOFOLLOW), with an empty path. */
+static bool is_exe_link(int dirfd, u64 path) {
+    char link[40], text[64], target[PATH_SIZE];
+    if (rt_copy_from(text, path, 1) != 0 || text[0] != 0)
+        return false;
+    rt_snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd);
+    long n = sys3(__NR_readlink, (long)link, (long)text, sizeof text - 1);
+    if (n < 5 || rt_memcmp(text + n - 4, "/exe", 4) != 0)
+        return false;
+    n = sys4(__NR_readlinkat, dirfd, (long)"", (long)target, PATH_SIZE - 1);
+    target[n > 0 ? n : 0] = 0;
+    return n > 0 && rt_strcmp(target, runtime_path) == 0;
+}
 
 static long read_link(struct tstate *ts, int n) {
     u64 args[6];
     rt_syscall_args(ts, args);
-    if (classify_guest(args[n], folder(args, n)) != PROC_EXE)
-        return rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
     i64 room = (int)args[n + 2];
-    if (room <= 0)
-        return -EINVAL;
+    if (rt_exe_is_programs || room <= 0 ||
+        !(rt_names_own_exe(folder(args, n), args[n]) || is_exe_link(folder(args, n), args[n])))
+        return rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
     u64 len = rt_strlen(rt.exe_path);
     if (len > (u64)room)
         len = (u64)room;
@@ -141,78 +184,32 @@ static long read_link(struct tstate *ts, int n) {
 long rt_sys_readlink(struct tstate *ts) { return read_link(ts, 0); }
 long rt_sys_readlinkat(struct tstate *ts) { return read_link(ts, 1); }
 
-/* ---- files that we write ourselves --------------------------------------------------------- */
+/* ---- open ----------------------------------------------------------------------------------- */
 
-static bool write_fully(int fd, const char *p, u64 n) {
-    while (n > 0) {
-        long w = sys3(__NR_write, fd, (long)p, (long)n);
-        if (w <= 0 && w != -EINTR)
-            return false;
-        if (w > 0)
-            p += w, n -= (u64)w;
-    }
-    return true;
+/* Our executable came, and not by its name: give the program's for it. */
+static long swap_exe(int fd, u64 flags) {
+    long other = sys4(__NR_openat, AT_FDCWD, (long)rt.exe_path, (long)(flags & ~(u64)(O_CREAT | O_EXCL)), 0);
+    if (other < 0)
+        return other;
+    long r = sys3(__NR_dup3, other, fd, (long)(flags & O_CLOEXEC));
+    sys1(__NR_close, other);
+    return r;
 }
 
-/* A file with the text; negative: leave it to the kernel. */
-static long open_text(const char *name, const char *text, u64 len, u64 flags) {
-    struct rlimit64 limit;
-    /* A longer write would be answered by SIGXFSZ. */
-    if (sys4(__NR_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) == 0 && limit.rlim_cur < len)
-        return -EFBIG;
-    long fd = sys2(__NR_memfd_create, (long)name, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
-    if (fd < 0)
-        return fd;
-    if (!write_fully((int)fd, text, len)) {
-        sys1(__NR_close, fd);
-        return -EIO;
-    }
-    sys3(__NR_lseek, fd, 0, 0);
-    return fd;
-}
-
-static bool is_text(enum proc_leaf what) {
-    switch (what) {
-    case PROC_MAPS:
-    case PROC_SMAPS:
-    case PROC_STATUS: return true;
-    case PROC_AUXV:
-    case PROC_CMDLINE:
-    case PROC_ENVIRON: return !rt_told_kernel;
-    default: return false;
-    }
-}
-
-static long open_synthetic(struct tstate *ts, enum proc_leaf what, u64 flags) {
-    struct proc_text t = {0};
-    long fd;
-    switch (what) {
-    case PROC_AUXV:
-        return open_text("auxv", (const char *)rt_auxv, rt_auxv_words * sizeof *rt_auxv, flags);
-    case PROC_CMDLINE:
-        return open_text("cmdline", (const char *)rt.arg_start, rt.arg_end - rt.arg_start, flags);
-    case PROC_ENVIRON:
-        return open_text("environ", (const char *)rt.arg_end, rt.env_end - rt.arg_end, flags);
-    default:
-        fd = proc_text(ts, what, &t) ? open_text("maps", t.at, t.len, flags) : -EIO;
-        proc_text_free(&t);
-        return fd;
-    }
-}
-
-/* Path is argument n; flags as open(2) understands them. */
+/* Path is argument n. */
 static long open_path(struct tstate *ts, int n, u64 flags) {
     u64 args[6];
+    struct stat st;
     rt_syscall_args(ts, args);
-    enum proc_leaf what = classify_guest(args[n], folder(args, n));
-    if (is_text(what) && (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH)) {
-        long fd = open_synthetic(ts, what, flags);
-        if (fd >= 0 || fd == -EMFILE || fd == -ENFILE)
-            return fd;
-    }
-    if (what == PROC_EXE && !(flags & O_NOFOLLOW))
-        args[n] = (u64)rt.exe_path;
-    return rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
+    long fd = rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
+    if (fd < 0 || sys2(__NR_fstat, fd, (long)&st) != 0)
+        return fd;
+    if (!rt_exe_is_programs && same_file(&st, rt.runtime_fd) && by_magic_link(folder(args, n), args[n]))
+        return swap_exe((int)fd, flags);
+    /* Files of /proc are empty and on no device. */
+    if (st.st_size == 0 && st.st_dev >> 8 == 0 && !(flags & O_PATH))
+        proc_opened((int)fd);
+    return fd;
 }
 
 long rt_sys_open(struct tstate *ts) { return open_path(ts, 0, ts->gpr[IP_RSI]); }
@@ -220,8 +217,7 @@ long rt_sys_openat(struct tstate *ts) { return open_path(ts, 1, ts->gpr[IP_RDX])
 
 long rt_sys_openat2(struct tstate *ts) {
     u64 how[3]; /* struct open_how: flags, mode, resolve */
-    u64 plain = O_NOFOLLOW | O_PATH; /* unreadable or restricted: leave it to the kernel */
-    if (rt_copy_from(how, ts->gpr[IP_RDX], sizeof how) == 0 && how[2] == 0)
-        plain = how[0];
-    return open_path(ts, 1, plain);
+    if (rt_copy_from(how, ts->gpr[IP_RDX], sizeof how) != 0)
+        how[0] = 0;
+    return open_path(ts, 1, how[0]);
 }

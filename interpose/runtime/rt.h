@@ -201,6 +201,7 @@ long rt_sys_shmat(struct tstate *ts);
 long rt_sys_shmdt(struct tstate *ts);
 long rt_sys_pkey_mprotect(struct tstate *ts);
 long rt_sys_madvise(struct tstate *ts);
+long rt_sys_mincore(struct tstate *ts);
 long rt_sys_mlockall(struct tstate *ts);
 long rt_sys_munlockall(struct tstate *ts);
 /* A fault just below a MAP_GROWSDOWN mapping: grow it; true if addr is mapped now. */
@@ -231,13 +232,19 @@ void rt_syscall(struct tstate *ts, u64 next_pc);
  * rt_sys_ function may also answer RT_INTERRUPTED: deliver, then execute again. */
 #define RT_NO_RESULT (-4097L)
 long rt_kernel(struct rt_thread *th, long nr, const u64 args[6]);
-/* /proc/self/exe and its other spellings for this process: answer rt.exe_path. */
-bool rt_is_proc_exe(const char *path);
-bool rt_is_proc_fd(const char *path); /* the folder of this process's descriptors */
+/* procfs.c: a path of the guest's leads through /proc/.../exe. */
+bool rt_names_own_exe(int dirfd, u64 guest_path);
+void rt_learn_own_exe(void);
+extern bool rt_exe_is_programs; /* identity.c: what is there is the program for everybody */
+/* procfs_read.c: a descriptor has a copy; the child of a fork begins. */
+void rt_proc_copied(int from, int to);
+void rt_proc_after_fork(void);
+bool rt_fd_is_ours(int fd); /* syscall_fd.c */
 extern char rt_kernel_begin[], rt_kernel_insn[], rt_kernel_end[];
 
 /* ---- limits.c: RLIMIT_AS and RLIMIT_DATA without our own memory ------------------ */
 void rt_limits_init(void);
+bool rt_guest_limit(u32 which, u64 *cur, u64 *max);
 void rt_limits_before_exec(struct rt_thread *th);
 void rt_limits_after_exec(struct rt_thread *th);
 long rt_sys_getrlimit(struct tstate *ts);

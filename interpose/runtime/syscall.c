@@ -216,7 +216,7 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
         r = -ENOSYS;
     else
         r = rt_kernel(th, nr, args);
-    if (r == -EFAULT && rt_have_code_pages() && (info == NULL || info->handler == NULL)) {
+    if (r == -EFAULT && rt_have_code_pages() && (info == NULL || info->handler == NULL || nr == __NR_ioctl)) {
         /* An output the table does not describe (ioctl) may have met such a page. */
         rt_open_code_pages(ts, 0, IP_CLIENT_END);
         r = rt_kernel(th, nr, args);

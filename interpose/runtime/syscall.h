@@ -67,6 +67,15 @@ long rt_sys_path1(struct tstate *ts);   /* path is argument 1, followed */
 long rt_sys_fstatat(struct tstate *ts);
 long rt_sys_statx(struct tstate *ts);
 
+/* procfs_read.c */
+long rt_sys_read(struct tstate *ts);
+long rt_sys_pread64(struct tstate *ts);
+long rt_sys_readv(struct tstate *ts);
+long rt_sys_preadv(struct tstate *ts);
+long rt_sys_sendfile(struct tstate *ts);
+long rt_sys_splice(struct tstate *ts); /* copy_file_range, too */
+long rt_sys_ioctl(struct tstate *ts);
+
 /* The call of ts with these arguments instead of the registers'. */
 static inline void rt_syscall_args(const struct tstate *ts, u64 args[6]) {
     static const u8 order[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};

@@ -2,13 +2,13 @@
  * own executable.  They sit at high numbers, and the calls with which a program
  * tidies its table (close everything, dup2 onto a fixed number) do not see them.
  */
-#include <asm/statfs.h>
 #include <asm/unistd.h>
 #include <linux/close_range.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
-#include <linux/magic.h>
 
+#include "mm.h"
+#include "procfs.h"
 #include "syscall.h"
 
 static rt_lock_t moving;
@@ -22,6 +22,8 @@ static int *hidden(int fd) {
             return ours[i];
     return NULL;
 }
+
+bool rt_fd_is_ours(int fd) { return hidden(fd) != NULL; }
 
 static long pass(struct tstate *ts, long nr) {
     u64 args[6];
@@ -55,21 +57,32 @@ long rt_sys_close(struct tstate *ts) {
 }
 
 long rt_sys_dup(struct tstate *ts) {
-    return hidden((int)ts->gpr[IP_RDI]) ? -EBADF : pass(ts, __NR_dup);
+    int from = (int)ts->gpr[IP_RDI];
+    long r = hidden(from) ? -EBADF : pass(ts, __NR_dup);
+    if (r >= 0)
+        rt_proc_copied(from, (int)r);
+    return r;
 }
 
 static long dup_onto(struct tstate *ts, long nr) {
     int from = (int)ts->gpr[IP_RDI], to = (int)ts->gpr[IP_RSI];
     if (hidden(from) || (hidden(to) && make_way(to) < 0))
         return -EBADF;
-    return pass(ts, nr);
+    long r = pass(ts, nr);
+    if (r >= 0)
+        rt_proc_copied(from, to);
+    return r;
 }
 
 long rt_sys_dup2(struct tstate *ts) { return dup_onto(ts, __NR_dup2); }
 long rt_sys_dup3(struct tstate *ts) { return dup_onto(ts, __NR_dup3); }
 
 long rt_sys_fcntl(struct tstate *ts) {
-    return hidden((int)ts->gpr[IP_RDI]) ? -EBADF : pass(ts, __NR_fcntl);
+    int from = (int)ts->gpr[IP_RDI], cmd = (int)ts->gpr[IP_RSI];
+    long r = hidden(from) ? -EBADF : pass(ts, __NR_fcntl);
+    if (r >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
+        rt_proc_copied(from, (int)r);
+    return r;
 }
 
 /* Around our descriptors, piece by piece. */
@@ -108,48 +121,53 @@ struct dirent64 { /* getdents64(2) */
     char name[];
 };
 
-static bool is_fd_folder(int fd) {
-    struct statfs fs;
-    char link[40], path[64];
-    if (sys2(__NR_fstatfs, fd, (long)&fs) != 0 || fs.f_type != PROC_SUPER_MAGIC)
-        return false;
-    rt_snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    long n = sys3(__NR_readlink, (long)link, (long)path, sizeof path - 1);
-    if (n < 3)
-        return false;
-    path[n] = 0;
-    return rt_is_proc_fd(path);
-}
-
-static bool names_ours(const char *name) {
+/* fd and fdinfo: descriptors of ours.  map_files: "lo-hi" of mappings of ours. */
+static bool names_ours(enum proc_leaf folder, const char *name) {
     u64 n = 0;
+    if (folder == PROC_MAP_FILES) {
+        struct rt_seg seg;
+        for (; *name && *name != '-'; name++)
+            n = n << 4 | (u64)(*name <= '9' ? *name - '0' : *name - 'a' + 10);
+        return *name == '-' && (!rt_find_seg(n, &seg) || (seg.mflags & MM_OURS));
+    }
     for (; *name >= '0' && *name <= '9' && n < (1u << 30); name++)
         n = n * 10 + (u64)(*name - '0');
     return *name == 0 && hidden((int)n) != NULL;
 }
 
-long rt_sys_getdents64(struct tstate *ts) {
-    int fd = (int)ts->gpr[IP_RDI];
-    u64 at = ts->gpr[IP_RSI];
-    long r = pass(ts, __NR_getdents64), kept = 0;
-    if (r <= 0 || !is_fd_folder(fd))
-        return r;
+/* Keep the entries that are not ours; bytes left. */
+static long filter(enum proc_leaf folder, u64 at, long r) {
     u64 bytes = (u64)r;
+    long kept = 0;
     u8 *copy = rt_pages(bytes);
-    if (rt_copy_from(copy, at, (u64)r) == 0) {
+    if (rt_copy_from(copy, at, bytes) == 0) {
         for (long p = 0; p < r;) {
             const struct dirent64 *d = (const struct dirent64 *)(copy + p);
             long len = d->reclen;
-            if (!names_ours(d->name) ) {
+            if (!names_ours(folder, d->name)) {
                 __builtin_memmove(copy + kept, copy + p, (u64)len);
                 kept += len;
             }
             p += len;
         }
-        /* 0 would mean the end: a buffer with nothing but ours is shown as it is. */
-        if (kept > 0 && rt_copy_to(at, copy, (u64)kept) == 0)
-            r = (kept < r) ? kept : r;
+        if (kept > 0 && rt_copy_to(at, copy, (u64)kept) != 0)
+            kept = r;
     }
     rt_free_pages(copy, bytes);
-    return r;
+    return kept;
+}
+
+long rt_sys_getdents64(struct tstate *ts) {
+    int fd = (int)ts->gpr[IP_RDI];
+    long r = pass(ts, __NR_getdents64), kept;
+    if (r <= 0)
+        return r;
+    enum proc_leaf folder = proc_identify(fd).leaf;
+    if (folder != PROC_FD && folder != PROC_FDINFO && folder != PROC_MAP_FILES)
+        return r;
+    /* 0 would mean the end: after a buffer with nothing but ours comes the next. */
+    while ((kept = filter(folder, ts->gpr[IP_RSI], r)) == 0)
+        if ((r = pass(ts, __NR_getdents64)) <= 0)
+            return r;
+    return kept;
 }

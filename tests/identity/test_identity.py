@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from life.running import TOOLS, command, compile_guest, environment, run
 
-GUESTS = {"self.c": ["x", "", "y"], "memory.c": [], "exec_stack.c": [], "exceptions.cpp": []}
+GUESTS = {"self.c": ["x", "", "y"], "memory.c": [], "exec_stack.c": [], "exceptions.cpp": [], "procfs.c": []}
+# Without capabilities the kernel does not let us name the program's executable (identity.c).
+PLAIN = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
 
 
 @pytest.mark.parametrize("far", ["no", "yes"])
@@ -22,6 +25,29 @@ def test_same_as_native(tmp_path: Path, name: str, tool: str, far: str) -> None:
     assert ours.stdout.splitlines() == native.stdout.splitlines()
     assert ours.returncode == native.returncode
     assert "interpose:" not in ours.stderr
+
+
+@pytest.mark.parametrize("name", ["self.c", "procfs.c"])
+def test_same_without_capabilities(tmp_path: Path, name: str) -> None:
+    program = f"./{compile_guest(f'identity/{name}', tmp_path).name}"
+    how = {"cwd": tmp_path, "env": environment(ONE="1")}
+    native = run([*PLAIN, program, *GUESTS[name]], **how)
+    assert native.returncode == 0
+    ours = run([*PLAIN, *command("--tool=none", "-q"), program, *GUESTS[name]], **how)
+    assert ours.stdout.splitlines() == native.stdout.splitlines()
+    assert ours.returncode == 0
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_others_see_the_program(tmp_path: Path, tool: str) -> None:
+    """/proc/PID/exe as another process reads it, where the kernel lets us name the program."""
+    effective = int(re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text()).group(1), 16)  # type: ignore[union-attr]
+    if not effective & (1 << 40 | 1 << 21):  # CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN
+        pytest.skip("needs CAP_CHECKPOINT_RESTORE")
+    script = "readlink /proc/$$/exe; tr '\\0' ' ' < /proc/$$/cmdline; cat /proc/$$/comm; true"
+    ours = run([*command(f"--tool={tool}", "-q"), "/bin/bash", "-c", script, "name"], cwd=tmp_path)
+    native = run(["/bin/bash", "-c", script, "name"], cwd=tmp_path)
+    assert ours.stdout == native.stdout and "/bash" in native.stdout
 
 
 @pytest.mark.parametrize("tool", TOOLS)
