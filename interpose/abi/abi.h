@@ -156,6 +156,7 @@ struct ip_exit {
 #define IP_PF_GUEST      4  /* the host instruction here is the guest's own   */
 #define IP_PF_SHADOW     8  /* a shadow access for the guest's access         */
 #define IP_PF_COMMITTED  16 /* guest effects begun: only roll forward         */
+#define IP_PF_RECHECK    32 /* compares code bytes; a fault means: translate anew */
 struct ip_point {
   uint16_t host_off;   /* from block start; state holds until next point      */
   uint16_t guest_off;  /* index into nothing: guest pc - block pc, see below   */
@@ -204,22 +205,23 @@ struct ip_meta {
 enum ip_slot_state { IP_S_FREE, IP_S_IDLE, IP_S_POSTED, IP_S_TAKEN, IP_S_DONE };
 
 /* Why translations no longer hold: the mapping is another one, the program
- * wrote there, or what was read may be stale. */
-enum ip_invalid { IP_INVALID_CHANGED, IP_INVALID_WRITTEN, IP_INVALID_STALE };
+ * wrote there, or a tracer may write anywhere from now on. */
+enum ip_invalid { IP_INVALID_CHANGED, IP_INVALID_WRITTEN, IP_INVALID_TRACED };
 
 enum ip_req {
   IP_R_NONE,
   /* answered by the translator thread */
   IP_R_TRANSLATE,    /* a0 = key, a1 = exit_id or ~0; code may be fetched from
                         [a2, a3), which holds the pc; r0 = host (0: use r1 =
-                        exit kind). r1 = 1: cache full, flush needed. data:
+                        exit kind). r1 = 1: cache full, flush needed. a5: drop
+                        the translation of this key before, if not 0. data:
                         len/8 guest pages newly translated from               */
   IP_R_INVALIDATE,   /* a0 = addr, a1 = len: drop translations made from it;
-                        a2 = enum ip_invalid                                  */
+                        a2 = enum ip_invalid; r0 = how many there were        */
   IP_R_FLUSH,        /* all threads are out of the cache: forget everything   */
   IP_R_WATCHED,      /* a0 = page: from now on a write to it is announced by
-                        IP_R_INVALIDATE before it happens                     */
-  IP_R_STALE,        /* a0 = key: drop its translation                        */
+                        IP_R_INVALIDATE before it happens; or, a1 = 1: writes
+                        may come unnoticed, so blocks compare their bytes     */
   IP_R_LAST_JIT,
   /* answered by Python */
   IP_R_HELLO = 64,   /* runtime is up; a0 = pid                               */

@@ -285,10 +285,12 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
         int i = b->n_insn;
         int avail = rd->read(rd->ctx, pc, buf, 32);
         if (avail <= 0) {
-            if (i == 0)
+            if (i == 0) {
+                note_page(b, pc); /* it may be readable later */
                 end_bad(b, i, IP_X_FAULTPC, pc);
-            else
+            } else {
                 add_jmp(b, i - 1, pc);
+            }
             return;
         }
         struct ip_insn *in = &b->insn[i];

@@ -421,6 +421,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     e->len = 0;
     e->host = host;
     e->n_exits = e->n_points = 0;
+    e->compare = 0;
     e->overflow = false;
     bool compared = b->checked && !(b->key & IP_KEY_ONE); /* that one was made just now */
     uint32_t stale = compared ? em_stale_exit(&m) : 0;

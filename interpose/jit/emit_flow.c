@@ -45,8 +45,9 @@ uint32_t em_stale_exit(struct em *m) {
 void em_recheck(struct em *m, uint32_t stale) {
     w_fs(&m->w, FS_STORE, IP_RCX, SLOT(IP_RCX));
     w_fs(&m->w, FS_STORE, IP_RDX, SLOT(IP_RDX));
-    em_point(m, 0, 6, 0);
+    em_point(m, 0, 6, IP_PF_RECHECK);
     ip_emit_recheck(&m->w, stale);
+    em_point(m, 0, 6, 0);
     w_fs(&m->w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
     w_fs(&m->w, FS_LOAD, IP_RDX, SLOT(IP_RDX));
 }

@@ -58,7 +58,7 @@ void ip_wake_python(void);
 
 /* Statistics: blocks, guest insns, bytes of code, nanoseconds, requests. */
 struct ip_service_stats {
-    uint64_t blocks, insns, guest_bytes, host_bytes, ns, requests, flushes, chained, invalidated;
+    uint64_t blocks, insns, guest_bytes, host_bytes, ns, requests, flushes, chained, invalidated, compared;
 };
 void ip_service_get_stats(struct ip_service_stats *s);
 /* Text of the six stages of the newest block (for --stop-after and internal faults). */

@@ -62,6 +62,7 @@ static void handle(struct ip_slot *s) {
     case IP_R_TRANSLATE:
         T.exec_lo = s->a[2];
         T.exec_hi = s->a[3];
+        if (s->a[5]) tt_stale(&T, s->a[5]);
         /* An exit from before a flush is another one by now. */
         s->r[0] = tt_request(&T, s->a[0], s->a[4] == T.meta->generation ? (uint32_t)s->a[1] : 0, &full);
         /* The client's turn comes late, so let it be worth it. */
@@ -70,9 +71,8 @@ static void handle(struct ip_slot *s) {
         s->len = (uint32_t)T.n_new_pages * 8;
         memcpy(s->data, T.new_pages, s->len);
         break;
-    case IP_R_INVALIDATE: tt_invalidate(&T, s->a[0], s->a[1], (int)s->a[2]); break;
-    case IP_R_WATCHED: tt_watched(&T, s->a[0]); break;
-    case IP_R_STALE: tt_drop_key(&T, s->a[0]); break;
+    case IP_R_INVALIDATE: s->r[0] = tt_invalidate(&T, s->a[0], s->a[1], (int)s->a[2]); break;
+    case IP_R_WATCHED: tt_watched(&T, s->a[0], s->a[1] != 0); break;
     case IP_R_FLUSH: tt_flush(&T); break;
     default: s->r[0] = 0; break;
     }
@@ -96,6 +96,13 @@ static int take_pending(uint64_t *map) {
 /* Runtime addresses reach us through the channel before the first request. */
 static void fetch_symbols(void) {
     for (int i = 0; i < 32; i++) T.opts.sym[i] = T.chan->rt_symbols[i];
+}
+
+static void calm(void) {
+    if (!__atomic_load_n(&T.n_often, __ATOMIC_RELAXED)) return;
+    pthread_mutex_lock(&T.lock);
+    tt_calm(&T, tt_now_ms());
+    pthread_mutex_unlock(&T.lock);
 }
 
 static bool work_ahead(void) {
@@ -150,6 +157,7 @@ static void *loop(void *arg) {
             futex(&T.chan->bell_tr, FUTEX_WAIT, bell, &ts);
         }
         __atomic_store_n(&T.chan->tr_sleeping, 0, __ATOMIC_SEQ_CST);
+        calm();
     }
     return NULL;
 }
@@ -246,9 +254,7 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     int r = tt_map(&T, chan_fd, cache_fd, meta_fd);
     if (r) return r;
     unmap_old(oc, ok, om);
-    for (uint32_t i = 0; i < T.pages_cap; i++) free(T.pages[i].blocks);
-    memset(T.pages, 0, sizeof *T.pages * T.pages_cap);
-    T.pages_n = 0;
+    tt_forget_pages(&T);
     tt_forget_code(&T, 0, ~0ull);
     tt_forget_waiting(&T);
     memset(T.bind, 0, sizeof *T.bind * T.bind_cap);

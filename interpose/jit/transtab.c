@@ -60,41 +60,6 @@ const struct binding *tt_binding(const struct transtab *t, uint64_t addr) {
 
 /* ---- Pages ------------------------------------------------------------------------- */
 
-static struct page_ent *page_find(const struct transtab *t, uint64_t page, bool make) {
-    uint32_t m = t->pages_cap - 1;
-    uint32_t h = (uint32_t)((page >> 12) * 0x9e3779b97f4a7c15ull >> 32) & m;
-    while (t->pages[h].page && t->pages[h].page != page) h = (h + 1) & m;
-    if (!t->pages[h].page && !make) return NULL;
-    return &t->pages[h];
-}
-
-static void pages_grow(struct transtab *t) {
-    struct page_ent *old = t->pages;
-    uint32_t cap = t->pages_cap;
-    t->pages_cap = cap * 2;
-    t->pages = calloc(t->pages_cap, sizeof *t->pages);
-    for (uint32_t i = 0; i < cap; i++)
-        if (old[i].page) *page_find(t, old[i].page, true) = old[i];
-    free(old);
-}
-
-static struct page_ent *page_make(struct transtab *t, uint64_t page) {
-    struct page_ent *p = page_find(t, page, true);
-    if (!p->page) {
-        p->page = page;
-        if (++t->pages_n * 2 > t->pages_cap) {
-            pages_grow(t);
-            p = page_find(t, page, false);
-        }
-    }
-    return p;
-}
-
-void tt_watched(struct transtab *t, uint64_t page) {
-    page_make(t, page)->watched = 1;
-    tt_forget_code(t, page, page + 4096); /* read before that */
-}
-
 /* Pages whose contents may change unnoticed: nobody may find the block yet. */
 static bool all_watched(struct transtab *t, const struct ublock *b) {
     for (int i = 0; i < b->n_pages; i++)
@@ -103,29 +68,9 @@ static bool all_watched(struct transtab *t, const struct ublock *b) {
     return t->n_new_pages == 0;
 }
 
-static void page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
-    struct page_ent *p = page_make(t, page);
-    if (p->n == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 8;
-        p->blocks = realloc(p->blocks, p->cap * sizeof *p->blocks);
-    }
-    p->blocks[p->n++] = block;
-}
-
-bool tt_is_checked(const struct transtab *t, uint64_t page) {
-    if (t->opts.flags & IP_C_SMC_ALL) return true;
-    const struct page_ent *p = page_find(t, page, false);
-    return p && p->written >= WRITTEN_OFTEN;
-}
-
-bool tt_is_watched(const struct transtab *t, uint64_t page) {
-    const struct page_ent *p = page_find(t, page, false);
-    return p && p->watched && !tt_is_checked(t, page);
-}
-
 /* ---- Dropping ------------------------------------------------------------------------------- */
 
-static void drop_block(struct transtab *t, uint32_t block) {
+void tt_drop_block(struct transtab *t, uint32_t block) {
     struct ip_block *b = &t->blocks[block];
     if (!b->state) return;
     b->state = 0;
@@ -135,50 +80,19 @@ static void drop_block(struct transtab *t, uint32_t block) {
     t->stats.invalidated++;
 }
 
-static void drop_page(struct transtab *t, struct page_ent *p, int why) {
-    for (uint32_t k = 0; k < p->n; k++) drop_block(t, p->blocks[k]);
-    if (why == IP_INVALID_CHANGED) p->written = 0;
-    if (why == IP_INVALID_WRITTEN && p->n) p->written++;
-    p->n = p->watched = 0;
-}
-
-void tt_drop_key(struct transtab *t, uint64_t key) {
-    const struct ip_ttent *e = tt_find(t, tt_canonical(t, key));
-    if (e) drop_block(t, e->block);
-}
-
-void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len, int why) {
-    uint64_t hi = lo + len;
-    t->req_gen++;
-    if (len > (1ull << 32)) {
-        for (uint32_t i = 0; i < t->pages_cap; i++) {
-            struct page_ent *p = &t->pages[i];
-            if (!p->page || p->page + 4096 <= lo || p->page >= hi) continue;
-            drop_page(t, p, why);
-        }
-    } else {
-        for (uint64_t page = lo & ~4095ull; page < hi; page += 4096) {
-            struct page_ent *p = page_find(t, page, false);
-            if (p) drop_page(t, p, why);
-        }
-    }
-    tt_stable_del(t, lo, hi); /* it did change */
-    tt_forget_code(t, lo, hi);
-}
-
 void tt_drop_containing(struct transtab *t, uint64_t pc) {
-    struct page_ent *p = page_find(t, pc & ~4095ull, false);
+    const struct page_ent *p = tt_page(t, pc & ~4095ull);
     struct ip_ttent *e;
     static const uint64_t modes[] = {0, IP_KEY_TRACK, IP_KEY_NOREDIR, IP_KEY_TRACK | IP_KEY_NOREDIR};
     for (int i = 0; i < 4; i++)
-        if ((e = tt_find(t, pc | modes[i]))) drop_block(t, e->block);
+        if ((e = tt_find(t, pc | modes[i]))) tt_drop_block(t, e->block);
     if (!p) return;
     for (uint32_t k = 0; k < p->n; k++) {
         const struct ip_block *b = &t->blocks[p->blocks[k]];
         if (!b->state) continue;
         for (int i = 0; i < b->n_insns; i++)
             if (t->pcs[b->pcs + (uint32_t)i] == pc) {
-                drop_block(t, p->blocks[k]);
+                tt_drop_block(t, p->blocks[k]);
                 break;
             }
     }
@@ -295,6 +209,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     struct brec *r = &t->brec[block];
     memset(r, 0, sizeof *r);
     r->entry = e->host + e->entry;
+    r->compare = e->compare ? e->host + e->compare : 0;
     r->first_exit = first_exit;
     r->n_exits = (uint32_t)e->n_exits;
     m->n_exits += (uint32_t)e->n_exits;
@@ -305,6 +220,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     t->stats.blocks++;
     t->stats.insns += (uint64_t)b->n_insn;
     t->stats.host_bytes += e->len;
+    t->stats.compared += e->compare != 0;
     for (int i = 0; i < b->n_insn; i++) t->stats.guest_bytes += b->insn[i].len;
     return block;
 }
@@ -364,7 +280,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     r->n_pages = (uint8_t)b->n_pages;
     for (int i = 0; i < b->n_pages; i++) {
         r->pages[i] = b->pages[i];
-        page_add_block(t, b->pages[i], block);
+        tt_page_add_block(t, b->pages[i], block);
     }
     tt_insert(t, key, t->brec[block].entry, block);
     return (int)block;
@@ -444,8 +360,7 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
 void tt_flush(struct transtab *t) {
     struct ip_meta *m = t->meta;
     memset(t->tt, 0, sizeof *t->tt * TT_SIZE);
-    /* How often a page was written outlasts its blocks. */
-    for (uint32_t i = 0; i < t->pages_cap; i++) t->pages[i].n = t->pages[i].watched = 0;
+    tt_flush_pages(t);
     tt_forget_code(t, 0, ~0ull);
     tt_forget_ahead(t);
     tt_forget_waiting(t);
@@ -456,8 +371,7 @@ void tt_flush(struct transtab *t) {
 }
 
 void tt_init_tables(struct transtab *t) {
-    t->pages_cap = 4096;
-    t->pages = calloc(t->pages_cap, sizeof *t->pages);
+    tt_init_pages(t);
     tt_init_code(t);
     t->xrec = mmap(NULL, sizeof *t->xrec * IP_META_EXITMAX, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -23,6 +23,7 @@ struct brec {               /* private part of a block                          
     uint32_t first_exit, n_exits;
     uint32_t incoming;      /* first exit linked to it, 0 none                  */
     uint32_t entry;         /* client address that exits lead to                */
+    uint32_t compare;       /* of the first compared value, 0 if none is        */
     uint8_t n_pages;
     uint64_t pages[8];
 };
@@ -36,6 +37,9 @@ struct page_ent {           /* blocks made from a guest page                    
     uint32_t n, cap;
     uint32_t watched;       /* the client says that it would notice a write     */
     uint32_t written;       /* how often they were dropped because of a write   */
+    uint8_t unnoticed;      /* the client cannot notice writes                  */
+    uint8_t relapses;       /* how often it was written often                   */
+    uint64_t changed;       /* ms when it became so, or a block was stale       */
 };
 struct binding {
     uint64_t addr, target;
@@ -50,6 +54,9 @@ struct page_copy {          /* the bytes are at copy_bytes                      
 /* Writes to a page with translations after which they look at its bytes
  * instead: a write that is caught costs as much as thousands of comparisons. */
 #define WRITTEN_OFTEN 32u
+/* Watched again after so many ms without a change; twice as long each time. */
+#define CALM_MS 1000u
+#define CALM_DOUBLINGS 8u
 
 #define AHEAD_QUEUE 64
 #define AHEAD_BLOCKS 12     /* made for each request, once it is answered       */
@@ -72,6 +79,8 @@ struct transtab {
     struct ip_jit_opts opts;
     struct page_ent *pages;
     uint32_t pages_cap, pages_n;
+    uint32_t n_often;       /* pages that were written often                    */
+    uint64_t calm_at;       /* ms when they are looked at again                 */
     struct binding *bind;
     uint32_t bind_cap, bind_n;
     struct { uint64_t lo, hi; } stable[1024];
@@ -110,9 +119,16 @@ void tt_forget_ahead(struct transtab *t);
 struct ip_ttent *tt_find(const struct transtab *t, uint64_t key);
 /* The key that a key's translation is found under. */
 uint64_t tt_canonical(const struct transtab *t, uint64_t key);
-void tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len, int why); /* enum ip_invalid */
-void tt_watched(struct transtab *t, uint64_t page);
-void tt_drop_key(struct transtab *t, uint64_t key);
+/* How many translations there were; why: enum ip_invalid. */
+uint64_t tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len, int why);
+/* Writes to the page will be noticed; or they may not be. */
+void tt_watched(struct transtab *t, uint64_t page, bool unnoticed);
+/* The block of key has found other bytes than its own. */
+void tt_stale(struct transtab *t, uint64_t key);
+/* Pages that were written often, and not lately: their blocks are found stale. */
+void tt_calm(struct transtab *t, uint64_t now_ms);
+void tt_drop_block(struct transtab *t, uint32_t block);
+uint64_t tt_now_ms(void);
 void tt_drop_containing(struct transtab *t, uint64_t pc);
 void tt_flush(struct transtab *t);
 const struct binding *tt_binding(const struct transtab *t, uint64_t addr);
@@ -129,6 +145,13 @@ void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block);
 /* Exits of a new block, and exits to it. */
 void tt_link_block(struct transtab *t, uint64_t key, uint32_t block);
 void tt_unlink_block(struct transtab *t, uint32_t block);
+
+/* pages.c */
+struct page_ent *tt_page(const struct transtab *t, uint64_t page);
+void tt_page_add_block(struct transtab *t, uint64_t page, uint32_t block);
+void tt_init_pages(struct transtab *t);
+void tt_flush_pages(struct transtab *t);
+void tt_forget_pages(struct transtab *t);
 
 /* guestcode.c */
 void tt_init_code(struct transtab *t);

@@ -179,6 +179,7 @@ struct emitted {
     uint32_t len, host;
     uint32_t entry;       /* offset of the block proper; before it, where indirect
                              jumps arrive                                      */
+    uint32_t compare;     /* offset of the low byte of the first compared value; 0: none */
     int n_exits, n_points;
     bool overflow;
     struct emit_exit exits[EM_MAX_EXITS];

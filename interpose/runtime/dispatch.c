@@ -16,6 +16,8 @@ static u64 *const fast = (u64 *)IP_FAST_BASE;
 
 #define TT_MASK ((1u << IP_META_TTBITS) - 1)
 #define MAX_INSN 15
+#define BUS_NO_ADDRESS 2  /* BUS_ADRERR */
+#define LEAVE_TRIES 10000u
 #define MODE_BITS (IP_KEY_NOREDIR | IP_KEY_TRACK | IP_KEY_ONE | IP_KEY_BARE)
 
 /* ---- Look-up ------------------------------------------------------------------- */
@@ -68,7 +70,7 @@ static void fast_insert(u64 pc, u32 host, u64 epoch) {
 /* ---- Whole flush: the cache is full -------------------------------------------------- */
 
 static rt_lock_t flush_lock;
-u32 rt_flush_seq; /* odd during a flush (entry.S compares it, too) */
+u32 rt_flush_seq; /* odd during a flush; another one after each, or when blocks must be left */
 
 static bool flushing(void) { return __atomic_load_n(&rt_flush_seq, __ATOMIC_SEQ_CST) & 1; }
 
@@ -99,6 +101,26 @@ static void flush_cache(struct tstate *ts) {
         __atomic_fetch_add(&rt_flush_seq, 1, __ATOMIC_SEQ_CST);
     }
     rt_unlock(&flush_lock);
+}
+
+void rt_leave_blocks(struct tstate *ts) {
+    /* Whoever is on the way in with a look-up from before begins anew (entry.S). */
+    __atomic_fetch_add(&rt_flush_seq, 2, __ATOMIC_SEQ_CST);
+    for (u32 i = 0;; i++) {
+        struct tstate *o = rt_thread_by_index(i);
+        if (!o) break;
+        struct rt_thread *t = rt_th(o);
+        if (o == ts || t->in_use != 1 || t->vfork_child) continue;
+        /* Bounded: one that does not get a CPU finds the signal before its next instruction. */
+        for (u32 n = 0; n < LEAVE_TRIES && t->in_use == 1; n++) {
+            if (__atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) == 1) break;
+            if (n == 0)
+                rt_kick(t);
+            else if (!__atomic_load_n(&t->kick, __ATOMIC_ACQUIRE))
+                break; /* it came, and has gone on since */
+            sys0(__NR_sched_yield);
+        }
+    }
 }
 
 static void gate(struct tstate *ts) {
@@ -143,7 +165,9 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
         s->a[2] = code[0];
         s->a[3] = code[1];
         s->a[4] = gen;
+        s->a[5] = rt_th(ts)->stale_key;
         rt_request_translator(ts, IP_R_TRANSLATE);
+        rt_th(ts)->stale_key = 0;
         if (s->r[1]) {
             flush_cache(ts);
             exit_id = 0;
@@ -155,33 +179,43 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
         /* Watch the pages first: a block that others find must not be stale. */
         u64 pages[8];
         rt_memcpy(pages, s->data, 8 * (n < 8 ? n : 8));
-        for (u32 i = 0; i < n && i < 8; i++) rt_protect_code_page(ts, pages[i]);
+        for (u32 i = 0; i < n && i < 8; i++) {
+            if (pc == RT_CALL_RETURN)
+                rt_watched_page(ts, pages[i], false); /* nothing is ever mapped there */
+            else
+                rt_protect_code_page(ts, pages[i]);
+        }
     }
 }
 
-void rt_watched_page(struct tstate *ts, u64 page) {
+void rt_watched_page(struct tstate *ts, u64 page, bool unnoticed) {
     rt_slot(ts)->a[0] = page;
+    rt_slot(ts)->a[1] = unnoticed;
     rt_request_translator(ts, IP_R_WATCHED);
 }
 
-static void invalidate(struct tstate *ts, u64 addr, u64 len, u64 why) {
+static u64 dropped; /* because their mapping changed */
+
+static u64 invalidate(struct tstate *ts, u64 addr, u64 len, u64 why) {
     struct ip_slot *s = rt_slot(ts);
     s->a[0] = addr;
     s->a[1] = len;
     s->a[2] = why;
     rt_request_translator(ts, IP_R_INVALIDATE);
     rt_flush_fast();
+    return s->r[0];
 }
 
-void rt_invalidate(struct tstate *ts, u64 addr, u64 len) { invalidate(ts, addr, len, IP_INVALID_CHANGED); }
+void rt_invalidate(struct tstate *ts, u64 addr, u64 len) {
+    u64 n = invalidate(ts, addr, len, IP_INVALID_CHANGED);
+    if (n) __atomic_fetch_add(&dropped, n, __ATOMIC_RELAXED);
+}
+u64 rt_dropped_blocks(void) { return __atomic_load_n(&dropped, __ATOMIC_RELAXED); }
+void rt_invalidate_traced(struct tstate *ts) { invalidate(ts, 0, IP_CLIENT_END, IP_INVALID_TRACED); }
 void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len) { invalidate(ts, addr, len, IP_INVALID_WRITTEN); }
 
-/* A block has found other bytes than its own. */
-static void stale(struct tstate *ts, u64 key) {
-    rt_slot(ts)->a[0] = key;
-    rt_request_translator(ts, IP_R_STALE);
-    ts->pc = key;
-}
+void rt_forget_block(struct tstate *ts, u64 key) { rt_th(ts)->stale_key = key; }
+
 
 const struct ip_block *rt_block_of(u64 host) {
     u32 lo = 0, hi = rt.meta->n_blocks;
@@ -203,6 +237,16 @@ const struct ip_point *rt_point_of(const struct ip_block *b, u64 host) {
     return found;
 }
 
+/* The first byte of an instruction at pc that cannot be read, though a mapping
+ * of code goes on to end; end if the mapping does not suffice; 0: there is none. */
+static u64 unreadable(u64 pc, u64 end) {
+    u8 byte;
+    u64 last = pc + MAX_INSN - 1, border = RT_ROUND_DOWN(last, RT_PAGE);
+    if (rt_copy_from(&byte, pc, 1) != 0) return pc;
+    if (border > pc && border < end && rt_copy_from(&byte, border, 1) != 0) return border;
+    return last < end ? 0 : end;
+}
+
 /* Nothing to execute at pc. */
 static void bad_pc(struct tstate *ts, u64 pc) {
     struct rt_seg seg;
@@ -215,8 +259,12 @@ static void bad_pc(struct tstate *ts, u64 pc) {
     if (rt_find_code(pc, code)) {
         /* The instruction goes on where nothing can be fetched; or could not when it was translated. */
         rt_invalidate(ts, pc, 1);
-        if (code[1] - pc >= MAX_INSN) return;
-        addr = code[1];
+        addr = unreadable(pc, code[1]);
+        if (addr && addr < code[1] && rt_find_code(addr, code)) {
+            rt_signal_raise(ts, SIG_BUS, BUS_NO_ADDRESS, addr); /* beyond the end of a file */
+            return;
+        }
+        if (!addr) return;
     }
     if ((rt.flags & IP_C_SHADOW) && rt_report_jump) rt_report_jump(ts, pc);
     bool mapped = rt_find_seg(addr, &seg);
@@ -226,7 +274,8 @@ static void bad_pc(struct tstate *ts, u64 pc) {
 /* Set ts->target for ts->pc (which may carry mode bits); false: a fault changed ts->pc. */
 static bool aim(struct tstate *ts, u32 exit_id) {
     u64 key = ts->pc;
-    u32 host = exit_id || (key & IP_KEY_ONE) ? 0 : tt_lookup(key);
+    bool ask = exit_id || (key & IP_KEY_ONE) || rt_th(ts)->stale_key;
+    u32 host = ask ? 0 : tt_lookup(key);
     if (!host) host = translate(ts, key, exit_id);
     if (!host) {
         bad_pc(ts, key & IP_KEY_PC);
@@ -351,7 +400,7 @@ void rt_dispatch(struct tstate *ts) {
     case IP_X_FAULTPC: bad_pc(ts, x.key & IP_KEY_PC); break;
     case IP_X_TRAP: trap(ts, &x); break;
     case IP_X_STOP: rt_stop_after(ts); break;
-    case IP_X_STALE: stale(ts, x.key); break;
+    case IP_X_STALE: rt_forget_block(ts, x.key); break; /* it has found other bytes than its own */
     default: rt_panic(ts, "unknown exit kind %u", x.kind_aux & 0xff);
     }
     u64 key = x.key;

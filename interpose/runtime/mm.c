@@ -31,6 +31,13 @@ struct map_args {
     int fd;
 };
 
+/* Code that other threads may be in has gone since: as natively, not one of its
+ * instructions runs after the call. */
+static void leave_old_code(struct tstate *ts, u64 dropped_before) {
+    if (rt_dropped_blocks() != dropped_before)
+        rt_leave_blocks(ts);
+}
+
 /* ---- mmap --------------------------------------------------------------------------- */
 
 static bool is_elf(int fd) {
@@ -126,6 +133,8 @@ static long map_locked(struct tstate *ts, struct map_args *m, bool low) {
     if (!(m->flags & MAP_ANONYMOUS)) {
         s.off = m->off;
         mm_file_identity(&s, m->fd);
+        if (!(s.mflags & MM_SHARED) && mm_file_is_open(&s, m->fd))
+            s.mflags |= MM_OPEN;
     } else if (s.mflags & MM_SHARED) {
         s.ino = mm_new_object();
     }
@@ -150,9 +159,11 @@ long rt_sys_mmap(struct tstate *ts) {
     bool is_private = (m.flags & MAP_TYPE) == MAP_PRIVATE;
     bool low = (m.flags & MAP_32BIT) || (anonymous && (m.prot & PROT_EXEC)) ||
                (!anonymous && is_private && ((m.prot & PROT_EXEC) || is_elf(m.fd)));
+    u64 before = rt_dropped_blocks();
     rt_mm_lock();
     long r = map_locked(ts, &m, low);
     rt_mm_unlock();
+    leave_old_code(ts, before);
     return r;
 }
 
@@ -198,9 +209,11 @@ long rt_sys_munmap(struct tstate *ts) {
     u64 lo = ts->gpr[IP_RDI], len = ts->gpr[IP_RSI];
     if (lo % RT_PAGE != 0 || len == 0 || lo > TASK_END || len > TASK_END - lo)
         return -EINVAL;
+    u64 before = rt_dropped_blocks();
     rt_mm_lock();
     long r = mm_unmap(ts, lo, RT_ROUND_UP(lo + len, RT_PAGE));
     rt_mm_unlock();
+    leave_old_code(ts, before);
     return r;
 }
 
@@ -224,6 +237,7 @@ static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) 
         mm_split(b);
         rt_segs[mm_first(a)].prot = prot;
         mm_announce(ts, mm_first(a));
+        code |= (prot & PROT_EXEC) && (s->mflags & MM_OPEN);
         if (!(old & PROT_WRITE))
             mm_writable_alias(ts, &rt_segs[mm_first(a)]);
     }
@@ -266,19 +280,17 @@ static long protect(struct tstate *ts, u64 lo, u64 len, u32 prot, long pkey) {
     return r;
 }
 
-long rt_sys_mprotect(struct tstate *ts) {
+static long protect_call(struct tstate *ts, int pkey) {
+    u64 before = rt_dropped_blocks();
     rt_mm_lock();
-    long r = protect(ts, ts->gpr[IP_RDI], ts->gpr[IP_RSI], (u32)ts->gpr[IP_RDX], -1);
+    long r = protect(ts, ts->gpr[IP_RDI], ts->gpr[IP_RSI], (u32)ts->gpr[IP_RDX], pkey);
     rt_mm_unlock();
+    leave_old_code(ts, before);
     return r;
 }
 
-long rt_sys_pkey_mprotect(struct tstate *ts) {
-    rt_mm_lock();
-    long r = protect(ts, ts->gpr[IP_RDI], ts->gpr[IP_RSI], (u32)ts->gpr[IP_RDX], (int)ts->gpr[IP_R10]);
-    rt_mm_unlock();
-    return r;
-}
+long rt_sys_mprotect(struct tstate *ts) { return protect_call(ts, -1); }
+long rt_sys_pkey_mprotect(struct tstate *ts) { return protect_call(ts, (int)ts->gpr[IP_R10]); }
 
 /* ---- madvise --------------------------------------------------------------------------- */
 
@@ -296,9 +308,11 @@ long rt_sys_madvise(struct tstate *ts) {
     bool code = mm_forget_code_pages(lo, lo + len, true);
     for (u32 i = mm_first(lo); i < rt_nsegs && rt_segs[i].lo < lo + len; i++)
         code |= (rt_segs[i].prot & PROT_EXEC) != 0;
+    u64 before = rt_dropped_blocks();
     if (code)
         rt_invalidate(ts, lo, len);
     rt_mm_unlock();
+    leave_old_code(ts, before);
     return r;
 }
 

@@ -12,7 +12,14 @@
 
 #include "rt.h"
 
-enum { MM_SHARED = 1, MM_LOW = 2, MM_GROWS = 4, MM_ANNOUNCED = 8, MM_OURS = 16 }; /* rt_seg.mflags */
+enum { /* rt_seg.mflags */
+    MM_SHARED = 1, MM_LOW = 2, MM_GROWS = 4, MM_ANNOUNCED = 8, MM_OURS = 16,
+    MM_OPEN = 32 /* a private mapping of a file that this process can write to */
+};
+
+/* Code there may change without a fault of ours: another process, or a call that
+ * writes to the file, does it. */
+static inline bool mm_unnoticed(const struct rt_seg *s) { return (s->mflags & (MM_SHARED | MM_OPEN)) != 0; }
 
 /* May the guest have memory there at all?  (Not our regions, not above the limit.) */
 bool mm_allowed(u64 lo, u64 len);
@@ -60,8 +67,8 @@ bool mm_forget_code_pages(u64 lo, u64 hi, bool restore);
  * pages are dropped, so that those made next are watched here, too. */
 void mm_writable_alias(struct tstate *ts, const struct rt_seg *s);
 
-/* mm_files.c: s is, or has become, what it says. */
-void mm_note_file_code(const struct rt_seg *s);
+/* mm_files.c: can this process write to the file of s, which it maps through fd? */
+bool mm_file_is_open(const struct rt_seg *s, int fd);
 
 extern u64 mm_bytes, mm_peak; /* that the guest has mapped, and had at most */
 extern u64 mm_high_top; /* mappings are placed below it */

@@ -3,8 +3,10 @@
  * kernel's own writes (read(2) into such a page) would fail with EFAULT instead
  * of faulting, so system calls open their output buffers first.
  *
- * A page of a shared object may be mapped more than once, here executable and
- * there writable: every writable alias of a page with code is watched alike.
+ * A shared mapping may be written by other processes, and what a private mapping
+ * of a file shows by any write to the file: where that is to be expected, blocks
+ * compare their bytes instead.  Private code of a file that this process maps
+ * writable elsewhere is watched there.
  */
 #include <asm/unistd.h>
 #include <linux/mman.h>
@@ -104,15 +106,16 @@ void rt_protect_code_page(struct tstate *ts, u64 page) {
     u32 i = mm_first(page);
     if (i < rt_nsegs && rt_segs[i].lo <= page) {
         const struct rt_seg *s = &rt_segs[i];
+        bool unnoticed = mm_unnoticed(s);
         u64 at, len;
-        if (s->prot & PROT_WRITE)
+        if ((s->prot & PROT_WRITE) && !unnoticed)
             watch(ts, page);
-        if ((s->mflags & MM_SHARED) || s->kind == RT_SEG_FILE)
+        if (s->kind == RT_SEG_FILE && !unnoticed)
             for (u32 k = 0; k < rt_nsegs; k++)
                 if ((rt_segs[k].prot & PROT_WRITE) && (rt_segs[k].mflags & MM_SHARED) &&
                     alias(s, &rt_segs[k], page, page + RT_PAGE, &at, &len))
                     watch(ts, at);
-        rt_watched_page(ts, page); /* under the lock: nobody gives W back meanwhile */
+        rt_watched_page(ts, page, unnoticed); /* under the lock: nobody gives W back meanwhile */
     }
     rt_mm_unlock();
 }

@@ -148,9 +148,12 @@ long rt_sys_mremap(struct tstate *ts) {
         return -EINVAL;
     if (m.new_len > IP_CLIENT_END)
         return -ENOMEM;
+    u64 before = rt_dropped_blocks();
     rt_mm_lock();
     long r = remap(ts, &m);
     rt_mm_unlock();
+    if (rt_dropped_blocks() != before)
+        rt_leave_blocks(ts);
     return r;
 }
 

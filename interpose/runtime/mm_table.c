@@ -234,7 +234,6 @@ void mm_join(u64 lo, u64 hi) {
 
 void mm_announce(struct tstate *ts, u32 index) {
     struct rt_seg *s = &rt_segs[index];
-    mm_note_file_code(s);
     /* A shared mapping of code is a JIT compiler's: its contents change. */
     if (!(s->prot & PROT_EXEC) || s->kind != RT_SEG_FILE || s->path == 0 ||
         (s->mflags & (MM_ANNOUNCED | MM_SHARED)))
@@ -261,6 +260,8 @@ void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) 
     if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW))
         rt_shadow_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
     mm_announce(ts, i);
+    if ((s->mflags & MM_OPEN) && (s->prot & PROT_EXEC))
+        rt_invalidate(ts, s->lo, s->hi - s->lo); /* announced as code that stays */
     mm_writable_alias(ts, s);
     mm_join(s->lo, s->hi);
 }

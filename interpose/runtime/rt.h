@@ -58,6 +58,7 @@ struct rt_thread {
     u32 limits_set;          /* limits.c: a vfork child's own, by bit         */
     u32 flush_seq;           /* rt_flush_seq when ts->target was looked up    */
     u64 exit_gen;            /* generation of the tables that exit_id is from */
+    u64 stale_key;           /* of a block that found other bytes, or 0       */
     u64 scratch[64];
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) {
@@ -154,6 +155,15 @@ const struct ip_point *rt_point_of(const struct ip_block *b, u64 host);
 void rt_invalidate(struct tstate *ts, u64 addr, u64 len);
 /* The same because of a write: where that happens often, blocks compare bytes instead. */
 void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len);
+/* A tracer may write anywhere from now on: all blocks compare bytes. */
+void rt_invalidate_traced(struct tstate *ts);
+/* The block of key is not to be entered again: the next request says so. */
+void rt_forget_block(struct tstate *ts, u64 key);
+/* Count of translations dropped so far because their mapping changed. */
+u64 rt_dropped_blocks(void);
+/* No other thread is in a block that it entered before this call, when it
+ * returns.  No lock may be held. */
+void rt_leave_blocks(struct tstate *ts);
 
 /* ---- far.c ------------------------------------------------------------------ */
 /* The instruction at pc that IP_X_FAR stands for. */
@@ -207,8 +217,9 @@ long rt_sys_munlockall(struct tstate *ts);
 /* A fault just below a MAP_GROWSDOWN mapping: grow it; true if addr is mapped now. */
 bool rt_grow_stack(struct tstate *ts, u64 addr);
 /* Take W from a writable page because it shall hold translated code, and tell
- * the translator (rt_watched_page) that writes will be noticed. */
-void rt_watched_page(struct tstate *ts, u64 page);
+ * the translator (rt_watched_page) that writes will be noticed; or, where others
+ * may write, that they will not. */
+void rt_watched_page(struct tstate *ts, u64 page, bool unnoticed);
 void rt_protect_code_page(struct tstate *ts, u64 page);
 /* A write fault at addr: if it is ours (protected code page), restore W, drop
  * the translations, return true. */
@@ -216,8 +227,8 @@ bool rt_code_page_fault(struct tstate *ts, u64 addr);
 /* The kernel is about to write there: the same for a whole buffer. */
 void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len);
 bool rt_have_code_pages(void);
-/* A system call has succeeded: did it write to code through a descriptor? */
-void rt_files_after(struct tstate *ts, long nr, const u64 args[6]);
+/* A system call has succeeded: did it, or may it from now on, write to code unnoticed? */
+void rt_files_after(struct tstate *ts, long nr, const u64 args[6], long result);
 /* Guest memory for the runtime's use in the client's range (heap); 0: there is none. */
 u64 rt_map_client(u64 hint_low, u64 len, int prot);
 

@@ -122,6 +122,7 @@ struct sig_priv {
     u64 err, trapno, cr2;   /* of the last fault, as the kernel keeps them    */
     u64 retry_pc, retry_addr, retries;
     struct sig_info fault_info;
+    u64 fault_key;   /* of the block with the fault                            */
     u64 vpend;       /* signals of SIG_SYNC sent while virtually blocked      */
     struct sig_info vinfo[5];
     struct sig_table *table;
@@ -133,7 +134,7 @@ struct sig_priv {
     void *exec_work, *exec_argv;
     u64 exec_argv_bytes;
 };
-enum { SIG_FAULT_NONE, SIG_FAULT_GUEST, SIG_FAULT_SHADOW };
+enum { SIG_FAULT_NONE, SIG_FAULT_GUEST, SIG_FAULT_SHADOW, SIG_FAULT_RECHECK };
 #define SIG_PRIV_OFFSET 2048
 _Static_assert(sizeof(struct rt_thread) <= SIG_PRIV_OFFSET, "rt_thread and sig_priv overlap");
 _Static_assert(SIG_PRIV_OFFSET + sizeof(struct sig_priv) <= sizeof((struct tstate *)0)->runtime_area,

@@ -18,6 +18,7 @@
 #define KICK_CODE (-0x4950) /* si_code of our own SIGTRAP; negative: sendable to any thread */
 #define IO_CODE (-5)           /* SI_SIGIO; siginfo holds band (8 bytes) and descriptor */
 #define MAX_RETRIES 10000
+#define PF_WRITE 2                 /* page-fault error code: a store */
 
 static inline struct tstate *current_thread(void) {
     struct tstate *ts;
@@ -173,7 +174,8 @@ static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *in
         rt_panic(ts, "signal %d (code %d) at 0x%lx in the code cache, outside of any block; address 0x%lx",
                  sig, info->code, mc->ip, info->addr);
     p->fault_info = *info;
-    p->fault = SIG_FAULT_GUEST;
+    p->fault = pt->flags & IP_PF_RECHECK ? SIG_FAULT_RECHECK : SIG_FAULT_GUEST;
+    p->fault_key = b->key;
     p->err = mc->err;
     p->trapno = mc->trapno;
     p->cr2 = mc->cr2;
@@ -202,7 +204,8 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
     }
     bool memory = sig == SIG_SEGV || sig == SIG_BUS;
     if (memory && in_range(mc->ip, rt_copy_begin, rt_copy_end)) {
-        if (sig == SIG_SEGV && (mc->err & 3) == 3 && rt_code_page_fault(ts, info->addr))
+        if (sig == SIG_SEGV && (mc->err & PF_WRITE) && info->code == SEGV_NO_ACCESS &&
+            rt_code_page_fault(ts, info->addr))
             return;
         mc->ip = (u64)rt_copy_fault;
         return;
@@ -460,7 +463,12 @@ static void resume_fault(struct tstate *ts, u32 kind) {
     /* Another signal first: the fault will come again. */
     if (rt_th(ts)->pending_sig && !(SIG_BIT(SIG_TRAP) & SIG_BIT(info.signo)))
         return;
-    if (kind == SIG_FAULT_GUEST && info.signo == SIG_SEGV && (p->err & 3) == 3 && info.code != SEGV_PKEY) {
+    if (kind == SIG_FAULT_RECHECK) {
+        rt_forget_block(ts, p->fault_key);
+        return;
+    }
+    /* By the mapping's rights: the page itself need not be there (a shared one after a fork). */
+    if (kind == SIG_FAULT_GUEST && info.signo == SIG_SEGV && (p->err & PF_WRITE) && info.code == SEGV_NO_ACCESS) {
         u64 pc = ts->pc;
         if (rt_code_page_fault(ts, info.addr) || lost_race(ts, info.addr)) {
             ts->pc = pc | IP_KEY_ONE; /* not the rest of a block that may be stale */

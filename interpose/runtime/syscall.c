@@ -224,7 +224,7 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
     if (r == RT_INTERRUPTED || r == RT_NO_RESULT)
         return;
     if (r >= 0)
-        rt_files_after(ts, nr, args);
+        rt_files_after(ts, nr, args, r);
     if (rt.flags & IP_C_SHADOW)
         rt_shadow_syscall_post(ts, nr, args, r);
     ts->gpr[IP_RAX] = (u64)r;
