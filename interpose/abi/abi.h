@@ -344,6 +344,7 @@ enum ip_sym {
   IP_SYM_STACK_GROW,     /* RSP changed by an unknown amount                  */
   IP_SYM_TRACK,          /* tracking helper                                   */
   IP_SYM_CS_SYNC,        /* call stack out of step at a ret                   */
+  IP_SYM_MISS,           /* like INDIRECT_MISS, but always back to the dispatcher */
   IP_SYM_RED_ZONE,       /* a return with a dirty red zone                    */
   IP_SYM_STRING,         /* rep string instruction under memcheck             */
   IP_SYM_HEAP_TABLE,     /* struct of the heap (shadow/heap.h)                */

@@ -255,6 +255,9 @@ static bool serializes(const struct ip_insn *in) {
     return in->mnem == IP_MN_CPUID || in->mnem == IP_MN_SERIALIZE;
 }
 
+/* The host's trap after it must not lie in another guest instruction (runtime/trapflag.c). */
+static bool sets_trap_flag(const struct ip_insn *in) { return in->mnem == IP_MN_POPFQ || in->mnem == IP_MN_POPF; }
+
 static bool is_checked(const struct ip_code_reader *rd, uint64_t pc, int len) {
     return rd->is_checked && (rd->is_checked(rd->ctx, pc & ~4095ull) ||
                               rd->is_checked(rd->ctx, (pc + (uint64_t)len - 1) & ~4095ull));
@@ -384,7 +387,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
             add_jmp(b, i, pc);
             return;
         }
-        if (serializes(in) || (b->checked && may_store(in))) {
+        if (serializes(in) || sets_trap_flag(in) || (b->checked && may_store(in))) {
             add_jmp(b, i, pc);
             return;
         }

@@ -7,6 +7,10 @@
 static void indirect(struct em *m, int insn) {
     struct writer *w = &m->w;
     em_point(m, insn, 6, IP_PF_COMMITTED);
+    if (w->b->key & IP_KEY_ONE) {                 /* comes back, trapflag.c    */
+        w_jmp(w, SYM(w, IP_SYM_MISS));
+        return;
+    }
     wn(w, "\x0f\xb7\xd1", 3);                     /* movzx edx, cx             */
     wn(w, "\xff\x24\xd5", 3);                     /* jmp [rdx*8 + FAST]        */
     w4(w, IP_FAST_BASE);

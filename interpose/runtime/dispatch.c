@@ -307,6 +307,11 @@ static void settle(struct tstate *ts, u32 exit_id) {
             rt_signal_deliver(ts);
             exit_id = 0;
         }
+        if (sig_priv(ts)->trap_flag) {
+            rt_trap_flag_enter(ts);
+            ts->pc |= IP_KEY_ONE;
+            exit_id = 0;
+        }
         bool aimed = aim(ts, exit_id);
         exit_id = 0;
         if (!aimed) continue;
@@ -357,6 +362,11 @@ static void trap(struct tstate *ts, const struct ip_exit *x) {
     }
 }
 
+/* An exit of this kind means that the instruction is done, and was no system call. */
+static bool completes(u32 kind) {
+    return kind == IP_X_DIRECT || kind == IP_X_FAR || kind == IP_X_REQUEST || kind == IP_X_NOREDIR;
+}
+
 void rt_stop_after(struct tstate *ts); /* native.c */
 
 void rt_dispatch(struct tstate *ts) {
@@ -370,6 +380,11 @@ void rt_dispatch(struct tstate *ts) {
         u32 host;
         u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
         rt.chan->counters[IP_N_MISSES]++;
+        if (sig_priv(ts)->trap_flag) {
+            rt_trap_flag_after(ts, true);
+            settle(ts, 0); /* this block is not for the tables */
+            return;
+        }
         gate(ts);
         note_flushes(ts);
         if (!th->pending && (host = tt_lookup(ts->pc)) != 0) {
@@ -386,8 +401,9 @@ void rt_dispatch(struct tstate *ts) {
     u32 aux = x.kind_aux >> 8;
     u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
     ts->pc = x.key;
+    bool trap_flag = sig_priv(ts)->trap_flag;
     switch (x.kind_aux & 0xff) {
-    case IP_X_DIRECT: chain = rt.flags & IP_C_NO_CHAIN ? 0 : id; break;
+    case IP_X_DIRECT: chain = (rt.flags & IP_C_NO_CHAIN) || trap_flag ? 0 : id; break;
     case IP_X_SYSCALL: rt_syscall(ts, x.key + aux); break;
     case IP_X_SYSCALL32:
         ts->gpr[IP_RAX] = (u64)(i64)-ENOSYS;
@@ -403,8 +419,9 @@ void rt_dispatch(struct tstate *ts) {
     case IP_X_STALE: rt_forget_block(ts, x.key); break; /* it has found other bytes than its own */
     default: rt_panic(ts, "unknown exit kind %u", x.kind_aux & 0xff);
     }
+    if (trap_flag) rt_trap_flag_after(ts, completes(x.kind_aux & 0xff));
     u64 key = x.key;
-    bool replaced = (x.kind_aux & 0xff) == IP_X_STALE && !(key & MODE_BITS);
+    bool replaced = !trap_flag && (x.kind_aux & 0xff) == IP_X_STALE && !(key & MODE_BITS);
     settle(ts, chain);
     if (replaced && ts->pc == key) fast_insert(key, (u32)ts->target, epoch);
 }

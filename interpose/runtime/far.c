@@ -63,7 +63,8 @@ void rt_far(struct tstate *ts, u64 pc, u32 aux) {
             fault(ts, (w[1] & 0xffff) != USER_CS ? w[1] : w[4]);
             return;
         }
-        ts->rflags = (ts->rflags & ~IRET_FLAGS) | (w[2] & IRET_FLAGS);
+        ts->rflags = (ts->rflags & ~IRET_FLAGS) | (w[2] & IRET_FLAGS & ~FL_TF);
+        sig_priv(ts)->step_keeps = sig_priv(ts)->trap_flag = (w[2] & FL_TF) != 0;
         set_sp(ts, w[3]);
         ts->pc = w[0];
         return;

@@ -69,6 +69,7 @@ void rt_main(u64 *sp) {
 
     u64 *sym = rt.chan->rt_symbols;
     sym[IP_SYM_INDIRECT_MISS] = (u64)(rt.flags & IP_C_NO_CHAIN ? rt_miss_stub : rt_find_stub);
+    sym[IP_SYM_MISS] = (u64)rt_miss_stub;
     sym[IP_SYM_LOAD_SLOW] = (u64)rt_slow_stub;
     sym[IP_SYM_STORE_SLOW] = (u64)rt_store_stub;
     sym[IP_SYM_TRACK] = (u64)rt_light_stub;

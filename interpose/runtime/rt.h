@@ -280,6 +280,11 @@ long rt_sys_rt_sigprocmask(struct tstate *ts);
 long rt_sys_rt_sigreturn(struct tstate *ts);
 long rt_sys_rt_sigsuspend(struct tstate *ts);
 long rt_sys_rt_sigpending(struct tstate *ts);
+long rt_sys_ppoll(struct tstate *ts);
+long rt_sys_pselect6(struct tstate *ts);
+long rt_sys_epoll_pwait(struct tstate *ts);
+long rt_sys_epoll_pwait2(struct tstate *ts);
+long rt_sys_io_pgetevents(struct tstate *ts);
 long rt_sys_sigaltstack(struct tstate *ts);
 /* Make another thread leave translated code at its next boundary. */
 void rt_kick(struct rt_thread *th);

@@ -45,6 +45,7 @@ enum {
 #define SEGV_NO_MAP 1
 #define SEGV_NO_ACCESS 2
 #define SEGV_PKEY 4
+#define BUS_ALIGNMENT 1
 
 #define FL_TF 0x100ull
 #define FL_DF 0x400ull
@@ -124,6 +125,12 @@ struct sig_priv {
     struct sig_info fault_info;
     u64 fault_key;   /* of the block with the fault                            */
     u64 vpend;       /* signals of SIG_SYNC sent while virtually blocked      */
+    u64 saved_mask;    /* with restore_mask: a call that waits under a mask of its own   */
+    u32 restore_mask;  /* was interrupted; sigmask is still that one, a frame saves this */
+    u32 trap_flag;     /* the guest's TF (trapflag.c)                                    */
+    u8 step_armed, step_op, step_keeps, pad2[5]; /* of the instruction under it           */
+    u64 step_key;
+    u32 ac_off, pad3;  /* stepping an access of ours without the guest's AC: 1, 2 while stepping anyway */
     struct sig_info vinfo[5];
     struct sig_table *table;
     struct sig_vsave *vsave;
@@ -169,6 +176,27 @@ void sig_kernel_mask(u64 mask);
  * and stays out of it.  One caller wins; the others never return. */
 void sig_stop_others(struct tstate *ts);
 void sig_after_fork(void);
+
+/* ---- trapflag.c ----------------------------------------------------------------- */
+/* About to enter a block of the one instruction at ts->pc, with trap_flag set. */
+void rt_trap_flag_enter(struct tstate *ts);
+/* Back from it; executed: to its end, and it is no system call. */
+void rt_trap_flag_after(struct tstate *ts, bool executed);
+
+/* ---- sigwait.c ------------------------------------------------------------------ */
+/* The place of a signal of SIG_SYNC in vinfo. */
+static inline u32 sig_sync_index(int sig) {
+    return sig == SIG_ILL ? 0 : sig == SIG_TRAP ? 1 : sig == SIG_BUS ? 2 : sig == SIG_FPE ? 3 : 4;
+}
+/* Around a call that may sleep or look at pending signals: the kernel's mask is
+ * really the guest's, what was kept aside because it is blocked is pending in the
+ * kernel.  0, or RT_INTERRUPTED: deliver first.  Guest memory must not be touched
+ * by the runtime until sig_release. */
+long sig_hold(struct tstate *ts);
+void sig_release(struct tstate *ts);
+/* rt_kernel between the two, where needed. */
+long sig_wait_here(struct tstate *ts, long nr, const u64 args[6]);
+static inline bool sig_must_hold(struct tstate *ts) { return rt_th(ts)->sigmask & SIG_SYNC; }
 
 /* ---- sigframe.c ---------------------------------------------------------------- */
 void sig_xstate_init(void);

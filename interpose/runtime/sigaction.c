@@ -25,7 +25,7 @@ static void install(int sig, const struct sig_action *guest) {
         /* A fault inside our own handler (guest memory) must reach us too.
          * SA_RESTART: a kick (SIGTRAP) should not disturb a system call. */
         k.handler = (u64)rt_host_entry;
-        k.flags |= SA_FL_NODEFER | SA_FL_RESTART;
+        k.flags |= SA_FL_NODEFER | (guest->handler <= SIGH_IGN ? SA_FL_RESTART : 0);
     } else if (guest->handler == SIGH_IGN) {
         k.handler = SIGH_IGN;
     } else if (guest->handler == SIGH_DFL && (bit & (SIG_STOPPING | SIG_HARMLESS))) {
@@ -190,33 +190,6 @@ long rt_sys_rt_sigpending(struct tstate *ts) {
         return r;
     pending |= sig_priv(ts)->vpend & rt_th(ts)->sigmask;
     return rt_copy_to(ts->gpr[IP_RDI], &pending, size);
-}
-
-/* The kernel's mask changes, the guest's does not: what a frame built after
- * the interruption must restore is the mask before the suspension. */
-long rt_sys_rt_sigsuspend(struct tstate *ts) {
-    struct rt_thread *th = rt_th(ts);
-    u64 mask;
-    if (ts->gpr[IP_RSI] != 8)
-        return -EINVAL;
-    if (rt_copy_from(&mask, ts->gpr[IP_RDI], 8) != 0)
-        return -EFAULT;
-    struct sig_priv *p = sig_priv(ts);
-    if (p->vpend & ~mask) {
-        int sig = __builtin_ctzll(p->vpend & ~mask) + 1;
-        struct sig_info info = {.signo = sig, .code = SIC_USER, .rt.pid = (int)th->pid};
-        p->vpend &= ~SIG_BIT(sig);
-        sig_kernel_mask(SIG_BLOCK_ALL);
-        if (th->pending_sig)
-            return RT_INTERRUPTED;
-        rt_memcpy(th->pending_info, &info, sizeof info);
-        th->pending_sig = (u32)sig;
-        th->pending = 1;
-        return -EINTR;
-    }
-    mask &= ~SIG_SYNC;
-    u64 args[6] = {(u64)&mask, 8, 0, 0, 0, 0};
-    return rt_kernel(th, __NR_rt_sigsuspend, args);
 }
 
 bool sig_on_altstack(const struct rt_thread *th, u64 sp) {

@@ -164,7 +164,7 @@ static void callstack_leave(struct tstate *ts, u64 frame) {
 
 /* ---- building ---------------------------------------------------------------------------- */
 
-static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate) {
+static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate, u64 mask) {
     const struct sig_priv *p = sig_priv(ts);
     const u64 *g = ts->gpr;
     *mc = (struct sig_context){
@@ -172,9 +172,9 @@ static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate)
         .r12 = g[IP_R12], .r13 = g[IP_R13], .r14 = g[IP_R14], .r15 = g[IP_R15],
         .di = g[IP_RDI], .si = g[IP_RSI], .bp = g[IP_RBP], .bx = g[IP_RBX],
         .dx = g[IP_RDX], .ax = g[IP_RAX], .cx = g[IP_RCX], .sp = g[IP_RSP],
-        .ip = ts->pc & IP_KEY_PC, .flags = ts->rflags,
+        .ip = ts->pc & IP_KEY_PC, .flags = ts->rflags | (p->trap_flag ? FL_TF : 0),
         .err = p->err, .trapno = p->trapno, .cr2 = p->cr2,
-        .oldmask = rt_th(ts)->sigmask, .fpstate = fpstate,
+        .oldmask = mask, .fpstate = fpstate,
     };
     __asm__("mov %%cs, %0" : "=r"(mc->cs));
     __asm__("mov %%ss, %0" : "=r"(mc->ss));
@@ -196,6 +196,7 @@ static long put_xstate(u64 at) {
 
 bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const struct sig_info *info) {
     struct rt_thread *th = rt_th(ts);
+    struct sig_priv *p = sig_priv(ts);
     u64 old_sp = ts->gpr[IP_RSP], sp = old_sp - REDZONE, pc = ts->pc & IP_KEY_PC;
     bool entering = false;
     struct sig_frame f = {.pretcode = act->restorer, .info = *info};
@@ -214,8 +215,8 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
 
     f.uc.flags = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
     f.uc.stack = (struct sig_stack){.sp = th->altstack_sp, .flags = th->altstack_flags, .size = th->altstack_size};
-    f.uc.sigmask = th->sigmask;
-    fill_context(ts, &f.uc.mc, fpstate);
+    f.uc.sigmask = p->restore_mask ? p->saved_mask : th->sigmask;
+    fill_context(ts, &f.uc.mc, fpstate, f.uc.sigmask);
     u64 len = act->flags & SA_FL_SIGINFO ? sizeof f : offsetof(struct sig_frame, info);
     if (put_xstate(fpstate) != 0 && !(rt_grow_stack(ts, fpstate) && put_xstate(fpstate) == 0))
         return false;
@@ -235,10 +236,12 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     ts->gpr[IP_RSI] = frame + offsetof(struct sig_frame, info);
     ts->gpr[IP_RDX] = frame + offsetof(struct sig_frame, uc);
     ts->rflags &= ~(FL_DF | FL_TF | FL_RF);
+    p->trap_flag = p->step_armed = 0;
     ts->pc = act->handler;
     xstate_reset();
     callstack_enter(ts, frame, pc, act->restorer);
 
+    p->restore_mask = 0;
     th->sigmask |= act->mask;
     if (!(act->flags & SA_FL_NODEFER))
         th->sigmask |= SIG_BIT(info->signo);
@@ -316,7 +319,9 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     g[IP_R12] = mc->r12, g[IP_R13] = mc->r13, g[IP_R14] = mc->r14, g[IP_R15] = mc->r15;
     g[IP_RDI] = mc->di, g[IP_RSI] = mc->si, g[IP_RBP] = mc->bp, g[IP_RBX] = mc->bx;
     g[IP_RDX] = mc->dx, g[IP_RAX] = mc->ax, g[IP_RCX] = mc->cx, g[IP_RSP] = mc->sp;
-    ts->rflags = (ts->rflags & ~FIX_FLAGS) | (mc->flags & FIX_FLAGS);
+    ts->rflags = (ts->rflags & ~FIX_FLAGS) | (mc->flags & FIX_FLAGS & ~FL_TF);
+    sig_priv(ts)->trap_flag = (mc->flags & FL_TF) != 0;
+    sig_priv(ts)->step_armed = 0;
     ts->pc = mc->ip & IP_KEY_PC;
     if (rt.flags & IP_C_SHADOW) {
         vbits_after_handler(ts, frame);

@@ -47,21 +47,29 @@ void sig_apply_mask(struct rt_thread *th) {
 
 /* ---- recording ---------------------------------------------------------------------- */
 
-static u32 sync_index(int sig) {
-    return sig == SIG_ILL ? 0 : sig == SIG_TRAP ? 1 : sig == SIG_BUS ? 2 : sig == SIG_FPE ? 3 : 4;
+static bool deliverable(struct tstate *ts) {
+    return rt_th(ts)->pending_sig || (sig_priv(ts)->vpend & ~rt_th(ts)->sigmask);
 }
 
-/* false: kept aside, because the guest blocks it or another one goes first. */
+/* false: nothing to deliver, because the guest blocks or ignores it.  Those of
+ * SIG_SYNC are kept aside in any case: the kernel cannot hold them back while
+ * another one waits, and the lowest goes first. */
 static bool record(struct tstate *ts, int sig, const struct sig_info *info) {
     struct rt_thread *th = rt_th(ts);
     struct sig_priv *p = sig_priv(ts);
-    if (is_sync(sig) && (th->pending_sig || (th->sigmask & SIG_BIT(sig)))) {
+    if (is_sync(sig)) {
+        bool blocked = th->sigmask & SIG_BIT(sig);
+        if (!blocked && p->table->act[sig].handler == SIGH_IGN)
+            return false;
+        if (!(p->vpend & SIG_BIT(sig))) /* one of a kind is queued, signal(7) */
+            p->vinfo[sig_sync_index(sig)] = *info;
         p->vpend |= SIG_BIT(sig);
-        p->vinfo[sync_index(sig)] = *info;
-        return false;
+        if (blocked)
+            return false;
+    } else {
+        rt_memcpy(th->pending_info, info, sizeof *info);
+        th->pending_sig = (u32)sig;
     }
-    rt_memcpy(th->pending_info, info, sizeof *info);
-    th->pending_sig = (u32)sig;
     __atomic_store_n(&th->pending, 1, __ATOMIC_RELEASE);
     return true;
 }
@@ -83,9 +91,7 @@ static void gather(struct tstate *ts, const struct sig_context *mc, const struct
         u64 status = ts->lahf >> 8 & 0xd5;
         fl = (fl & ~(u64)IP_FL_ARITH) | status | (ts->lahf & 1 ? IP_FL_OF : 0);
     }
-    if (sig_priv(ts)->stepping)
-        fl &= ~FL_TF;
-    ts->rflags = fl & ~FL_RF;
+    ts->rflags = fl & ~(FL_RF | FL_TF);
     const u64 *pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
     ts->pc = pcs[b->pcs + pt->guest_off];
     if (pt->guest_off == 0)
@@ -129,8 +135,40 @@ static void stop_or_step(struct tstate *ts, struct sig_context *mc) {
     }
 }
 
+/* The guest's alignment check has hit an access of ours: once without it. */
+static bool step_unaligned(struct tstate *ts, struct sig_context *mc) {
+    struct sig_priv *p = sig_priv(ts);
+    if (in_cache(mc->ip)) {
+        const struct ip_block *b = rt_block_of(mc->ip);
+        const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
+        if (pt && (pt->flags & IP_PF_GUEST))
+            return false;
+    }
+    u32 stepping = p->stepping;
+    arm(ts, mc);
+    p->ac_off = 1 + stepping;
+    mc->flags &= ~FL_AC;
+    return true;
+}
+
+/* That instruction is over, or has met another fault. */
+static void unaligned_done(struct tstate *ts, struct sig_context *mc) {
+    struct sig_priv *p = sig_priv(ts);
+    mc->flags |= FL_AC;
+    if (p->ac_off == 1) {
+        p->stepping = 0;
+        mc->flags &= ~FL_TF;
+    }
+    p->ac_off = 0;
+}
+
 static void step_trap(struct tstate *ts, struct sig_context *mc) {
     struct sig_priv *p = sig_priv(ts);
+    if (p->ac_off) {
+        unaligned_done(ts, mc);
+        if (!p->stepping)
+            return;
+    }
     if (p->step_pushf) {
         /* The guest must not see our trap flag in what it pushed. */
         u64 pushed;
@@ -181,7 +219,8 @@ static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *in
     p->cr2 = mc->cr2;
     if (pt->flags & IP_PF_SHADOW) {
         u64 guest = info->addr - IP_V_CONST;
-        bool known = info->code != SIC_KERNEL; /* else no canonical address */
+        /* Else no canonical address. */
+        bool known = info->code != SIC_KERNEL;
         if (known && rt_shadow_fault(ts, guest, mc->err & 2)) {
             p->fault = SIG_FAULT_NONE;
             return;
@@ -198,6 +237,10 @@ static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *in
 static void fault(struct tstate *ts, int sig, const struct sig_info *info, struct sig_ucontext *uc) {
     struct rt_thread *th = rt_th(ts);
     struct sig_context *mc = &uc->mc;
+    if (sig_priv(ts)->ac_off)
+        unaligned_done(ts, mc);
+    if (sig == SIG_BUS && info->code == BUS_ALIGNMENT && step_unaligned(ts, mc))
+        return;
     if (in_cache(mc->ip)) {
         fault_in_cache(ts, sig, info, uc);
         return;
@@ -227,16 +270,26 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
              info->code, mc->ip, memory ? info->addr : 0, mc->sp);
 }
 
+/* There is nothing to deliver: a call that the kernel broke off for this signal
+ * begins again, the guest must not notice. */
+static void hide_interruption(struct tstate *ts, struct sig_context *mc) {
+    if (!deliverable(ts) && mc->ip == (u64)rt_kernel_insn + 2 && (long)mc->ax == -EINTR)
+        mc->ip = (u64)rt_kernel_abort;
+}
+
 static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
     struct rt_thread *th = rt_th(ts);
     u64 insn = (u64)rt_kernel_insn;
     if (in_cache(mc->ip)) {
         stop_or_step(ts, mc);
+    } else if (mc->ip == insn && mc->ax == __NR_restart_syscall) {
+        /* After a stop the kernel was about to go on with a sleep: a handler ends it. */
+        mc->ip = insn + 2;
+        mc->ax = (u64)-EINTR;
     } else if (mc->ip >= (u64)rt_kernel_begin && mc->ip <= insn) {
         mc->ip = (u64)rt_kernel_abort;
-    } else if (kick && mc->ip == insn + 2 && (long)mc->ax == -EINTR) {
-        /* Our own signal broke the call; the guest must not notice. */
-        mc->ip = (u64)rt_kernel_abort;
+    } else if (kick && mc->ip == insn + 2) {
+        hide_interruption(ts, mc);
     } else if (in_range(mc->ip, rt_enter_begin, rt_enter_end)) {
         th->in_runtime = 1;
         mc->ip = (u64)rt_enter_restart;
@@ -269,29 +322,31 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
         /* Descriptors came over the socket, or its other side is closed. */
         if (!rt_leaving && rt_supervisor_gone())
             rt_die("the supervisor is gone (killed?); the program cannot go on");
-        if (mc->ip == (u64)rt_kernel_insn + 2 && (long)mc->ax == -EINTR)
-            mc->ip = (u64)rt_kernel_abort; /* as for a kick; there is nothing to deliver */
+        hide_interruption(ts, mc);
         return;
     }
     if (traced && sig_priv(ts)->stepping) {
         step_trap(ts, mc);
         return;
     }
-    if (traced && !in_cache(mc->ip)) {
-        /* The guest's own trap flag, on the way in or out. */
-        if (!in_range(mc->ip, rt_asm_begin, rt_asm_end))
-            mc->flags &= ~FL_TF;
+    if (traced) {
+        /* A popf of the guest's has set its trap flag. */
+        sig_priv(ts)->trap_flag = 1;
+        if (in_cache(mc->ip))
+            stop_or_step(ts, mc);
+        else
+            arm(ts, mc); /* step_trap ends it outside of the assembly */
         return;
     }
-    /* si_code > 0: the kernel's own; sent signals have 0 or less, sigaction(2).
-     * A trap by the guest's trap flag is delivered like a sent signal, after
-     * the instruction. */
-    if (is_sync(sig) && info->code > 0 && !traced) {
+    /* si_code > 0: the kernel's own; sent signals have 0 or less, sigaction(2). */
+    if (is_sync(sig) && info->code > 0) {
         fault(ts, sig, info, uc);
         return;
     }
-    if (!record(ts, sig, info))
+    if (!record(ts, sig, info)) {
+        hide_interruption(ts, mc);
         return;
+    }
     uc->sigmask = SIG_BLOCK_ALL;
     asynchronous(ts, mc, false);
 }
@@ -342,23 +397,6 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
     deliver(ts, &segv, true);
 }
 
-/* A signal that waited because the guest blocked it, and no longer does. */
-static bool promote(struct tstate *ts) {
-    struct rt_thread *th = rt_th(ts);
-    struct sig_priv *p = sig_priv(ts);
-    if (!(p->vpend & ~th->sigmask))
-        return false;
-    sig_kernel_mask(SIG_BLOCK_ALL);
-    u64 ready = p->vpend & ~th->sigmask;
-    if (!th->pending_sig && ready) {
-        int sig = __builtin_ctzll(ready) + 1;
-        p->vpend &= ~SIG_BIT(sig);
-        record(ts, sig, &p->vinfo[sync_index(sig)]);
-    }
-    th->pending = 1;
-    return true;
-}
-
 static u32 stopping; /* set by the thread that ends the process */
 static struct tstate *stopper;
 
@@ -383,23 +421,42 @@ void rt_signal_deliver(struct tstate *ts) {
         th->pending = th->pending_sig = 0;
         return;
     }
+    struct sig_priv *p = sig_priv(ts);
     th->kick = 0;
-    while (th->pending || promote(ts)) {
-        if (th->pending_sig == 0) {
+    for (;;) {
+        struct sig_info info;
+        if (!th->pending_sig && (p->vpend & ~th->sigmask))
+            sig_kernel_mask(SIG_BLOCK_ALL); /* what comes now may not overtake it */
+        u64 ready = p->vpend & ~th->sigmask;
+        if (th->pending_sig) {
+            rt_memcpy(&info, th->pending_info, sizeof info);
+            th->pending_sig = 0;
+            th->pending = 0;
+        } else if (ready) {
+            int sig = __builtin_ctzll(ready) + 1;
+            info = p->vinfo[sig_sync_index(sig)];
+            __atomic_fetch_and(&p->vpend, ~SIG_BIT(sig), __ATOMIC_RELAXED);
+            th->pending = 0;
+        } else if (th->pending) {
             /* Only a kick; but a signal may come between the two lines. */
             th->pending = 0;
             __atomic_signal_fence(__ATOMIC_SEQ_CST);
-            if (th->pending_sig)
+            if (deliverable(ts))
                 th->pending = 1;
             else
                 sig_apply_mask(th);
             continue;
+        } else {
+            break;
         }
-        struct sig_info info;
-        rt_memcpy(&info, th->pending_info, sizeof info);
-        th->pending_sig = 0;
-        th->pending = 0;
         deliver(ts, &info, false);
+        /* Otherwise the kernel's next one waits until those are through. */
+        if (!(p->vpend & ~th->sigmask))
+            sig_apply_mask(th);
+    }
+    if (p->restore_mask) { /* no handler after all */
+        p->restore_mask = 0;
+        th->sigmask = p->saved_mask;
         sig_apply_mask(th);
     }
 }

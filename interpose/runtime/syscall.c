@@ -6,6 +6,7 @@
 #include <linux/uio.h>
 
 #include "rt_asm.h"
+#include "sig.h"
 #include "syscall.h"
 
 _Static_assert(offsetof(struct rt_thread, pending) == RT_TH_PENDING, "syscall_asm.S");
@@ -215,11 +216,11 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
     else if (nr & X32_BIT)
         r = -ENOSYS;
     else
-        r = rt_kernel(th, nr, args);
+        r = sig_wait_here(ts, nr, args);
     if (r == -EFAULT && rt_have_code_pages() && (info == NULL || info->handler == NULL || nr == __NR_ioctl)) {
         /* An output the table does not describe (ioctl) may have met such a page. */
         rt_open_code_pages(ts, 0, IP_CLIENT_END);
-        r = rt_kernel(th, nr, args);
+        r = sig_wait_here(ts, nr, args);
     }
     if (r == RT_INTERRUPTED || r == RT_NO_RESULT)
         return;
@@ -229,6 +230,6 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
         rt_shadow_syscall_post(ts, nr, args, r);
     ts->gpr[IP_RAX] = (u64)r;
     ts->gpr[IP_RCX] = next_pc;
-    ts->gpr[IP_R11] = ts->rflags;
+    ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
     ts->pc = next_pc;
 }

@@ -20,7 +20,7 @@ FLAGS = [
 ]  # fmt: skip
 SOURCES = ["util.c", "uaccess.S", "loader.c", "stack.c", "identity.c", "limits.c"]
 SOURCES += ["mm.c", "mm_table.c", "mm_code.c", "mm_files.c", "mm_remap.c"]
-SYSCALLS = ["syscall.c", "syscall_asm.S", "syscall_fd.c"]
+SYSCALLS = ["syscall.c", "syscall_asm.S", "syscall_fd.c", "sigwait.c"]
 SYSCALLS += ["procfs.c", "procfs_read.c", "procfs_text.c", "procfs_stat.c"]
 
 
