@@ -274,7 +274,10 @@ class CoreOptions(Table):
         "a larger change of the stack pointer is a switch of stacks", 2000000, 0, status=PLANNED
     )
     main_stacksize: int = Integer(
-        "stack size of the main thread in bytes", 0, 0, shown="min(max(current ulimit,1MB),16MB)"
+        "stack of the main thread in bytes; without it, it grows as ulimit -s allows",
+        0,
+        0,
+        shown="min(max(current ulimit,1MB),16MB)",
     )
 
     # ---- section 4 -----------------------------------------------------------------------------

@@ -120,10 +120,10 @@ static struct limit *emulated(struct tstate *ts, u32 which, bool set) {
     return NULL;
 }
 
-static bool may_raise(void) {
+bool rt_capable(u32 which) {
     struct { u32 version; int pid; } header = {0x20080522, 0};
     struct { u32 effective, permitted, inheritable; } data[2] = {{0, 0, 0}, {0, 0, 0}};
-    return sys2(__NR_capget, (long)&header, (long)data) == 0 && (data[0].effective >> CAP_SYS_RESOURCE_ & 1);
+    return sys2(__NR_capget, (long)&header, (long)data) == 0 && (data[0].effective >> which & 1);
 }
 
 static long answer(struct limit *l, u64 new_at, u64 old_at) {
@@ -136,7 +136,7 @@ static long answer(struct limit *l, u64 new_at, u64 old_at) {
     }
     struct rlimit64 old = l->guest;
     long r = 0;
-    if (new_at && new.rlim_max > old.rlim_max && !may_raise())
+    if (new_at && new.rlim_max > old.rlim_max && !rt_capable(CAP_SYS_RESOURCE_))
         r = -EPERM;
     if (new_at && r == 0) {
         l->guest = new;

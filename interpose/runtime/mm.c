@@ -9,11 +9,13 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/magic.h>
+#include <linux/resource.h>
 
 #include "mm.h"
 
 #define HUGE_SHIFT_BITS 26          /* MAP_HUGE_SHIFT */
 #define HUGE_DEFAULT (2ull << 20)
+#define CAP_IPC_LOCK_ 14
 #define LOWEST_HINT 0x10000ull
 #define TASK_END 0x7ffffffff000ull
 #define GROW_LIMIT (8ull << 20)     /* how far a MAP_GROWSDOWN mapping may be behind */
@@ -332,17 +334,31 @@ long rt_sys_mincore(struct tstate *ts) {
 
 /* ---- mlockall ------------------------------------------------------------------------- */
 
-/* The kernel's own would lock (and fill) our tables and the shadow. */
+static bool may_lock(void) {
+    struct rlimit64 lim = {0, 0};
+    sys4(__NR_prlimit64, 0, RLIMIT_MEMLOCK, 0, (long)&lim);
+    return lim.rlim_cur == RLIM64_INFINITY || mm_bytes <= lim.rlim_cur || rt_capable(CAP_IPC_LOCK_);
+}
+
+/* The kernel's own would lock (and fill) our tables and the shadow.  As there, a
+ * mapping that cannot be filled (beyond a file's end) is no failure. */
 long rt_sys_mlockall(struct tstate *ts) {
     u32 flags = (u32)ts->gpr[IP_RDI];
     long r = 0;
     if (flags == 0 || (flags & ~(u32)(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) || flags == MCL_ONFAULT)
         return -EINVAL;
     rt_mm_lock();
+    if ((flags & MCL_CURRENT) && !may_lock())
+        r = -ENOMEM;
     for (u32 i = 0; (flags & MCL_CURRENT) && r == 0 && i < rt_nsegs; i++)
-        if (rt_segs[i].prot != PROT_NONE)
+        if (rt_segs[i].prot != PROT_NONE && !(rt_segs[i].mflags & MM_OURS)) {
+            /* Of the stack, what is in use: the kernel would not have mapped the rest yet. */
+            bool lazy = (flags & MCL_ONFAULT) || rt_segs[i].kind == RT_SEG_STACK;
             r = sys3(__NR_mlock2, (long)rt_segs[i].lo, (long)(rt_segs[i].hi - rt_segs[i].lo),
-                     flags & MCL_ONFAULT ? MLOCK_ONFAULT : 0);
+                     lazy ? MLOCK_ONFAULT : 0);
+            if (r == -ENOMEM || r == -EAGAIN)
+                r = 0;
+        }
     if (r == 0)
         lock_future = (flags & MCL_FUTURE) != 0;
     rt_mm_unlock();
@@ -387,12 +403,37 @@ long rt_sys_brk(struct tstate *ts) {
     return r;
 }
 
-/* ---- MAP_GROWSDOWN ----------------------------------------------------------------------- */
+/* ---- stacks that grow ---------------------------------------------------------------------- */
 
-bool rt_grow_stack(struct tstate *ts, u64 addr) {
+/* The main stack: in steps that double it, as far as RLIMIT_STACK allows now.  Its shadow
+ * says undefined, as everything below RSP. */
+static bool grow_main(struct tstate *ts, u64 addr) {
+    struct rlimit64 lim = {0, 0};
+    u64 page = RT_ROUND_DOWN(addr, RT_PAGE), hi = rt.stack_lo, size = rt.stack_top - hi;
+    sys4(__NR_prlimit64, 0, RLIMIT_STACK, 0, (long)&lim);
+    u64 most = rt.stack_top - rt.stack_end;
+    if (lim.rlim_cur < most)
+        most = RT_ROUND_DOWN(lim.rlim_cur, RT_PAGE);
+    if (rt.stack_top - page > most)
+        return false;
+    if (size * 2 < most)
+        most = size * 2;
+    u64 lo = rt.stack_top - most < page ? rt.stack_top - most : page;
+    struct rt_seg s = {.lo = lo, .hi = hi, .kind = RT_SEG_STACK};
+    u32 i = mm_first(hi);
+    s.prot = i < rt_nsegs && rt_segs[i].lo <= hi ? rt_segs[i].prot : PROT_READ | PROT_WRITE;
+    if (!mm_is_free(lo, hi) || mm_host_map(lo, hi - lo, s.prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+                                                                    MAP_FIXED_NOREPLACE, -1, 0) != (long)lo)
+        return false;
+    mm_added(ts, &s, MM_SHADOW_APART);
+    rt.stack_lo = lo;
+    if (rt.flags & IP_C_SHADOW)
+        rt_shadow_stack_grown(ts, lo, hi, rt.stack_top);
+    return true;
+}
+
+static bool grow_mapping(struct tstate *ts, u64 addr) {
     u64 page = RT_ROUND_DOWN(addr, RT_PAGE);
-    bool grown = false;
-    rt_mm_lock();
     u32 i = mm_first(addr);
     if (i < rt_nsegs && rt_segs[i].lo > addr && (rt_segs[i].mflags & MM_GROWS) &&
         rt_segs[i].lo - page <= GROW_LIMIT && page >= GROW_GAP && mm_allowed(page, RT_PAGE) &&
@@ -401,15 +442,20 @@ bool rt_grow_stack(struct tstate *ts, u64 addr) {
         s.hi = s.lo;
         s.lo = page;
         if (mm_host_map(s.lo, s.hi - s.lo, s.prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-                        0) == (long)s.lo) {
-            rt_segs[i].mflags &= (u16)~MM_GROWS; /* the new piece grows from now on */
-            mm_added(ts, &s, MM_WITH_SHADOW);
-            grown = true;
-        }
-    } else if (i < rt_nsegs && rt_segs[i].lo <= addr) {
-        /* Another thread grew it meanwhile; a protected page is no business of ours. */
-        grown = (rt_segs[i].mflags & MM_GROWS) && rt_segs[i].lo == page && rt_segs[i].prot != 0;
+                        0) != (long)s.lo)
+            return false;
+        rt_segs[i].mflags &= (u16)~MM_GROWS; /* the new piece grows from now on */
+        mm_added(ts, &s, MM_WITH_SHADOW);
+        return true;
     }
+    /* Another thread grew it meanwhile; a protected page is no business of ours. */
+    return i < rt_nsegs && rt_segs[i].lo <= addr && (rt_segs[i].mflags & MM_GROWS) && rt_segs[i].lo == page &&
+           rt_segs[i].prot != 0;
+}
+
+bool rt_grow_stack(struct tstate *ts, u64 addr) {
+    rt_mm_lock();
+    bool grown = addr < rt.stack_lo && addr >= rt.stack_end ? grow_main(ts, addr) : grow_mapping(ts, addr);
     rt_mm_unlock();
     return grown;
 }

@@ -79,6 +79,7 @@ struct rt_global {
     u64 entry, phdr, phnum, interp_base, load_bias, brk_start, stack_top;
     char exe_path[4096];     /* absolute path answered for /proc/self/exe      */
     u64 image_end;
+    u64 stack_lo, stack_end; /* main stack: mapped from, may grow down to       */
     u64 auxv_sp;             /* guest's initial stack pointer                  */
     u64 arg_start, arg_end, env_end; /* strings of argv, then of envp          */
 };
@@ -255,6 +256,7 @@ extern char rt_kernel_begin[], rt_kernel_insn[], rt_kernel_end[];
 
 /* ---- limits.c: RLIMIT_AS and RLIMIT_DATA without our own memory ------------------ */
 void rt_limits_init(void);
+bool rt_capable(u32 which); /* below 32 */
 bool rt_guest_limit(u32 which, u64 *cur, u64 *max);
 void rt_limits_before_exec(struct rt_thread *th);
 void rt_limits_after_exec(struct rt_thread *th);
@@ -331,6 +333,8 @@ void rt_call_return(struct tstate *ts);
 /* States of a range. */
 enum { RT_SH_DEFINED, RT_SH_UNDEFINED, RT_SH_NOACCESS };
 void rt_shadow_init(struct tstate *ts);
+/* The main stack is now mapped from lo on, not from old_lo. */
+void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi);
 /* A client mapping came: its shadow is mapped with it.  state = RT_SH_*. */
 void rt_shadow_mapped(u64 addr, u64 len, int state);
 void rt_shadow_unmapped(u64 addr, u64 len);

@@ -24,6 +24,8 @@
 #define MIN_STACK (1ull << 20)     /* bounds of --main-stacksize=0, options.md  */
 #define MAX_STACK (16ull << 20)
 #define GUARD (1ull << 20)         /* never mapped, below the stack             */
+#define LEAST_GAP (128ull << 20)   /* room to grow into, as the kernel leaves it */
+#define MOST_GAP (64ull << 30)     /* RLIMIT_STACK is unlimited                 */
 #define HEADROOM (256ull << 10)    /* beside arguments and environment          */
 
 u64 rt_auxv[RT_AUXV_MAX], rt_auxv_words;
@@ -53,6 +55,16 @@ static u64 stack_bytes(void) {
             bytes = MAX_STACK;
     }
     return RT_ROUND_UP(bytes, RT_PAGE);
+}
+
+/* What a main stack could become: later mappings stay below. */
+static u64 room_to_grow(void) {
+    struct rlimit64 lim = {0, 0};
+    if (rt.flags & IP_C_FIXED_STACK)
+        return 0;
+    sys4(__NR_prlimit64, 0, RLIMIT_STACK, 0, (long)&lim);
+    u64 most = lim.rlim_cur < LEAST_GAP ? LEAST_GAP : lim.rlim_cur > MOST_GAP ? MOST_GAP : lim.rlim_cur;
+    return RT_ROUND_UP(most, RT_PAGE);
 }
 
 /* One auxiliary entry: keep, change or drop (false). */
@@ -104,7 +116,10 @@ static void map_stack(struct tstate *ts, u64 bytes, bool exec) {
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
                                  0) != (long)s.lo)
         rt_die("cannot map a main stack of %lu bytes; try a smaller --main-stacksize", bytes);
-    mm_high_top = s.lo - GUARD;
+    u64 room = room_to_grow();
+    rt.stack_lo = s.lo;
+    rt.stack_end = room > bytes ? s.hi - room : s.lo;
+    mm_high_top = rt.stack_end - GUARD;
     mm_added(ts, &s, MM_WITH_SHADOW);
     rt_mm_unlock();
     ts->stack_lo = s.lo;

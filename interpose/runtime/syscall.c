@@ -207,6 +207,9 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
     th->syscall_nr = (u64)nr;
 
     const struct rt_syscall_info *info = rt_syscall_info(nr);
+    /* The kernel grows a stack under its own accesses; ours would be EFAULT. */
+    if (ts->gpr[IP_RSP] < rt.stack_lo && ts->gpr[IP_RSP] >= rt.stack_end)
+        rt_grow_stack(ts, ts->gpr[IP_RSP]);
     if (rt.flags & IP_C_SHADOW)
         rt_shadow_syscall_pre(ts, nr, args);
     if (info != NULL && rt_have_code_pages())

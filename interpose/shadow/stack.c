@@ -46,6 +46,14 @@ void rt_stack_unregister(u64 lo, u64 hi) {
     rt_unlock(&sh_stacks_lock);
 }
 
+void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
+    rt_shadow_mapped(lo, old_lo - lo, RT_SH_UNDEFINED);
+    rt_stack_unregister(old_lo, hi);
+    rt_stack_register(lo, hi);
+    if (ts->stack_lo == old_lo && ts->stack_hi == hi)
+        ts->stack_lo = lo;
+}
+
 /* Everything registered inside [lo, hi) is gone. */
 void rt_stack_forget(u64 lo, u64 hi) {
     rt_lock(&sh_stacks_lock);

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from life.running import TOOLS, command, compile_guest, environment, run
 
-GUESTS = {"self.c": ["x", "", "y"], "memory.c": [], "exec_stack.c": [], "exceptions.cpp": [], "procfs.c": []}
+GUESTS = {
+    "self.c": ["x", "", "y"],
+    "memory.c": [],
+    "exec_stack.c": [],
+    "exceptions.cpp": [],
+    "procfs.c": [],
+    "stack.c": [],
+}
 # Without capabilities the kernel does not let us name the program's executable (identity.c).
 PLAIN = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
 

@@ -63,6 +63,11 @@ void rt_shadow_mapped(u64 addr, u64 len, int state) {
     if (on_shadow)
         on_shadow(1, addr, len);
 }
+void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
+    (void)ts, (void)hi;
+    if (on_shadow)
+        on_shadow(1, lo, old_lo - lo);
+}
 void rt_shadow_unmapped(u64 addr, u64 len) {
     if (on_shadow)
         on_shadow(-1, addr, len);
