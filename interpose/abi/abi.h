@@ -33,6 +33,10 @@
 #define IP_LOW_END     0x80000000
 #define IP_CLIENT_LO   0x0000001000000000 /* heap, stacks, anonymous maps   */
 #define IP_CLIENT_END  0x0000100000000000 /* 16 TiB client limit            */
+/* Without a shadow nothing of ours lies above: fixed and hinted addresses may go
+ * up to there (ZGC's heap is at 4, 8 and 16 TiB).  The kernel's own lowest choice
+ * for the runtime's memory is a third of the address space, 42.6 TiB. */
+#define IP_CLIENT_END_BARE 0x0000280000000000
 
 /* Shadow: V byte of a is at a + IP_V_CONST; A bit of a is bit (a & 7) of the
  * byte at (a >> 3) + IP_A_BASE.  V: 1 = undefined.  A: 1 = unaddressable.

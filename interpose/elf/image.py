@@ -28,7 +28,9 @@ SHN_UNDEF, SHN_LORESERVE, SHN_ABS, SHN_XINDEX = 0, 0xFF00, 0xFFF1, 0xFFFF
 STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION, STT_FILE = range(5)
 STT_COMMON, STT_TLS, STT_GNU_IFUNC = 5, 6, 10
 STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
+STV_DEFAULT, STV_INTERNAL, STV_HIDDEN = 0, 1, 2
 DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SONAME, DT_GNU_HASH = 4, 5, 6, 10, 14, 0x6FFFFEF5
+DT_FLAGS_1, DF_1_PIE = 0x6FFFFFFB, 0x08000000
 NT_GNU_BUILD_ID = 3
 ELFCOMPRESS_ZLIB = 1
 
@@ -78,6 +80,7 @@ class Symbol(NamedTuple):
     type: int
     binding: int
     shndx: int
+    visibility: int = STV_DEFAULT
 
     @property
     def versioned_name(self) -> str:
@@ -328,6 +331,11 @@ class Image:
         return None if offset is None else self._string(self._dynamic_strings, offset, "the soname")
 
     @cached_property
+    def is_executable(self) -> bool:
+        """Whether this is a program: at a fixed address, or position-independent and marked so."""
+        return self.type == ET_EXEC or bool(self._dynamic.get(DT_FLAGS_1, 0) & DF_1_PIE)
+
+    @cached_property
     def interpreter(self) -> str | None:
         """Path in PT_INTERP, or None."""
         for header in self.program_headers:
@@ -368,13 +376,13 @@ class Image:
     def symtab(self) -> list[Symbol]:
         """.symtab, in file order without the null entry; a version is whatever follows `@` in a name."""
         symbols: list[Symbol] = []
-        for name, value, size, kind, binding, shndx in self._raw_symbols(SHT_SYMTAB):
+        for name, value, size, kind, binding, shndx, visibility in self._raw_symbols(SHT_SYMTAB):
             version, is_default = None, False
             if "@" in name:
                 name, _, version = name.partition("@")
                 is_default = version.startswith("@")
                 version = version.lstrip("@") or None
-            symbols.append(Symbol(name, version, is_default, value, size, kind, binding, shndx))
+            symbols.append(Symbol(name, version, is_default, value, size, kind, binding, shndx, visibility))
         return symbols
 
     @cached_property
@@ -383,16 +391,17 @@ class Image:
         raw = self._raw_symbols(SHT_DYNSYM)
         indices = self._version_indices(len(raw))
         if indices is None:
-            return [Symbol(n, None, False, v, z, k, b, x) for n, v, z, k, b, x in raw]
+            return [Symbol(n, None, False, *rest) for n, *rest in raw]
         names = self._version_names()
         symbols: list[Symbol] = []
-        for (name, value, size, kind, binding, shndx), index in zip(raw, indices, strict=False):
+        for (name, *rest), index in zip(raw, indices, strict=False):
             version = names.get(index & 0x7FFF)
-            default = version is not None and shndx != SHN_UNDEF and not index & _VERSION_HIDDEN
-            symbols.append(Symbol(name, version, default, value, size, kind, binding, shndx))
+            default = version is not None and rest[-2] != SHN_UNDEF and not index & _VERSION_HIDDEN
+            symbols.append(Symbol(name, version, default, *rest))
         return symbols
 
-    def _raw_symbols(self, kind: int) -> list[tuple[str, int, int, int, int, int]]:
+    def _raw_symbols(self, kind: int) -> list[tuple[str, int, int, int, int, int, int]]:
+        # name, value, size, type, binding, section, visibility
         section = next((s for s in self.sections if s.type == kind), None)
         if section is not None:
             if section.entsize not in (0, _SYM.size):
@@ -409,13 +418,13 @@ class Image:
             return []
         next(rows, None)
         find = strings.find
-        symbols: list[tuple[str, int, int, int, int, int]] = []
-        for name, info, _, shndx, value, size in rows:
+        symbols: list[tuple[str, int, int, int, int, int, int]] = []
+        for name, info, other, shndx, value, size in rows:
             end = find(b"\0", name)
             if end < 0:
                 raise ElfError(self.path, f"name of symbol {len(symbols) + 1} lies outside its string table")
             text = strings[name:end].decode("utf-8", "surrogateescape")
-            symbols.append((text, value, size, info & 15, info >> 4, shndx))
+            symbols.append((text, value, size, info & 15, info >> 4, shndx, other & 3))
         return symbols
 
     def _hashed_symbols(self) -> int:
@@ -496,6 +505,9 @@ def text_symbols(image: Image, debug: Image | None = None) -> Iterator[TextSymbo
     A name with a version is given with its suffix, and once more without it when it is the default
     version, or the only version of that name: what `dlsym(name)` would find. Symbols without size or
     type are left out, as Valgrind's symbol reader does (seen with --trace-symtab=yes).
+
+    Linking makes a hidden symbol local (gABI, "Symbol Visibility"). In a program it counts as global all
+    the same: one file's functions call another's by that name, as they would if it were not hidden.
     """
     full = (debug.symtab if debug is not None else []) or image.symtab
     ranges = image.text_ranges
@@ -524,7 +536,8 @@ def text_symbols(image: Image, debug: Image | None = None) -> Iterator[TextSymbo
                     name,
                     value,
                     symbol.size,
-                    symbol.binding != STB_LOCAL,
+                    symbol.binding != STB_LOCAL
+                    or (symbol.visibility in (STV_INTERNAL, STV_HIDDEN) and image.is_executable),
                     symbol.type == STT_GNU_IFUNC,
                     is_text,
                 )

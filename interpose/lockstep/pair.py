@@ -245,10 +245,12 @@ class Pair:
 
     def regions(self, pid: int) -> list[Region]:
         """The guest's mappings."""
+        bare = self.options.engine.tool_name == "none"
+        end = lib.IP_CLIENT_END_BARE if bare else lib.IP_CLIENT_END
         return [
             region
             for region in regions(pid)
-            if lib.IP_CLIENT_LO <= region.start < lib.IP_CLIENT_END or region.start < lib.IP_CACHE_BASE
+            if lib.IP_CLIENT_LO <= region.start < end or region.start < lib.IP_CACHE_BASE
         ]
 
     def mapping_end(self, at: int) -> int:

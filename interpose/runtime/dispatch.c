@@ -211,7 +211,7 @@ void rt_invalidate(struct tstate *ts, u64 addr, u64 len) {
     if (n) __atomic_fetch_add(&dropped, n, __ATOMIC_RELAXED);
 }
 u64 rt_dropped_blocks(void) { return __atomic_load_n(&dropped, __ATOMIC_RELAXED); }
-void rt_invalidate_traced(struct tstate *ts) { invalidate(ts, 0, IP_CLIENT_END, IP_INVALID_TRACED); }
+void rt_invalidate_traced(struct tstate *ts) { invalidate(ts, 0, rt_client_end(), IP_INVALID_TRACED); }
 void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len) { invalidate(ts, addr, len, IP_INVALID_WRITTEN); }
 
 void rt_forget_block(struct tstate *ts, u64 key) { rt_th(ts)->stale_key = key; }

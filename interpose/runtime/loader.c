@@ -80,7 +80,7 @@ static void check_segments(const struct file *f) {
         if (p->p_type != PT_LOAD || p->p_memsz == 0)
             continue;
         u64 end = p->p_vaddr + p->p_memsz;
-        if (end < p->p_vaddr || end > IP_CLIENT_END)
+        if (end < p->p_vaddr || end > rt_client_end())
             rt_die("%s: segment %u (0x%lx, size 0x%lx) lies outside the address space", f->name, i,
                    (u64)p->p_vaddr, (u64)p->p_memsz);
         if (p->p_filesz > p->p_memsz)

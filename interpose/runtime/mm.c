@@ -154,7 +154,7 @@ long rt_sys_mmap(struct tstate *ts) {
     if (m.len == 0 || m.off % RT_PAGE != 0)
         return -EINVAL;
     u64 unit = (m.flags & MAP_ANONYMOUS) ? alignment_of(&m) : RT_PAGE;
-    if (RT_ROUND_UP(m.len, unit) < m.len || RT_ROUND_UP(m.len, unit) > IP_CLIENT_END)
+    if (RT_ROUND_UP(m.len, unit) < m.len || RT_ROUND_UP(m.len, unit) > rt_client_end())
         return -ENOMEM;
     m.len = RT_ROUND_UP(m.len, unit);
     bool anonymous = (m.flags & MAP_ANONYMOUS) != 0;

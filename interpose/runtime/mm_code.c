@@ -142,7 +142,7 @@ static bool have_pages(u64 lo, u64 hi) {
 
 bool rt_code_page_fault(struct tstate *ts, u64 addr) {
     u64 page = RT_ROUND_DOWN(addr, RT_PAGE);
-    if (addr >= IP_CLIENT_END)
+    if (addr >= rt_client_end())
         return false;
     rt_mm_lock();
     bool ours = have_pages(page, page + RT_PAGE);
@@ -166,10 +166,10 @@ void rt_open_code_pages(struct tstate *ts, u64 addr, u64 len) {
     if (len == 0 || !rt_have_code_pages())
         return;
     u64 lo = RT_ROUND_DOWN(addr, RT_PAGE), hi = RT_ROUND_UP(addr + len, RT_PAGE);
-    if (lo >= IP_CLIENT_END)
+    if (lo >= rt_client_end())
         return;
     if (hi <= lo)
-        hi = IP_CLIENT_END; /* absurd length: the kernel will judge it */
+        hi = rt_client_end(); /* absurd length: the kernel will judge it */
     rt_mm_lock();
     if (have_pages(lo, hi)) {
         rt_invalidate_written(ts, lo, hi - lo);

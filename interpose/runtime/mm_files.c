@@ -119,10 +119,10 @@ void rt_files_after(struct tstate *ts, long nr, const u64 args[6], long result) 
     case __NR_pwritev:
     case __NR_pwritev2:
     case __NR_sendfile:
-        if (mem_open && is_mem_file((int)args[0])) rt_invalidate_written(ts, 0, IP_CLIENT_END);
+        if (mem_open && is_mem_file((int)args[0])) rt_invalidate_written(ts, 0, rt_client_end());
         return;
     case __NR_splice:
-        if (mem_open && is_mem_file((int)args[2])) rt_invalidate_written(ts, 0, IP_CLIENT_END);
+        if (mem_open && is_mem_file((int)args[2])) rt_invalidate_written(ts, 0, rt_client_end());
         return;
     default: return;
     }

@@ -146,7 +146,7 @@ long rt_sys_mremap(struct tstate *ts) {
     };
     if (!flags_valid(&m))
         return -EINVAL;
-    if (m.new_len > IP_CLIENT_END)
+    if (m.new_len > rt_client_end())
         return -ENOMEM;
     u64 before = rt_dropped_blocks();
     rt_mm_lock();

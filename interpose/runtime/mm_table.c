@@ -100,7 +100,7 @@ bool mm_is_free(u64 lo, u64 hi) {
 
 bool mm_allowed(u64 lo, u64 len) {
     u64 hi = lo + len;
-    if (hi < lo || hi > IP_CLIENT_END)
+    if (hi < lo || hi > rt_client_end())
         return false;
     return hi <= IP_IMAGES_HI || lo >= IP_LOW_END;
 }

@@ -85,6 +85,11 @@ struct rt_global {
 };
 extern struct rt_global rt;
 
+/* Where the guest's address space ends. */
+static inline u64 rt_client_end(void) {
+    return rt.flags & IP_C_SHADOW ? IP_CLIENT_END : IP_CLIENT_END_BARE;
+}
+
 /* ---- util.c ---------------------------------------------------------------- */
 void *rt_memcpy(void *d, const void *s, size_t n);
 void *rt_memset(void *d, int c, size_t n);

@@ -222,7 +222,7 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
         r = sig_wait_here(ts, nr, args);
     if (r == -EFAULT && rt_have_code_pages() && (info == NULL || info->handler == NULL || nr == __NR_ioctl)) {
         /* An output the table does not describe (ioctl) may have met such a page. */
-        rt_open_code_pages(ts, 0, IP_CLIENT_END);
+        rt_open_code_pages(ts, 0, rt_client_end());
         r = sig_wait_here(ts, nr, args);
     }
     if (r == RT_INTERRUPTED || r == RT_NO_RESULT)

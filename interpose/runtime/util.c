@@ -231,7 +231,7 @@ void *rt_pages(u64 bytes) {
                bytes, -p);
     /* The kernel searches top-down from the stack, or upwards from a third of
      * the address space: both lie above the client's range. */
-    if ((u64)p < IP_CLIENT_END)
+    if ((u64)p < rt_client_end())
         rt_die("the kernel placed memory of the runtime at %p, inside the program's range; "
                "run without 'setarch --addr-compat-layout'",
                (void *)p);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import subprocess
 import time
 from pathlib import Path
 
@@ -134,3 +135,30 @@ def test_addresses_of_file_offsets(c_program: Path) -> None:
     for header in image.load_segments:
         assert (header.vaddr & ~0xFFF) in image.vaddrs_of_offset(header.offset & ~0xFFF)
     assert image.vaddrs_of_offset(1 << 40) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "hidden_is_global"), [(["-pie"], True), (["-no-pie"], True), (["-shared", "-fPIC"], False)]
+)
+def test_hidden_functions_of_a_program_are_global(
+    tmp_path: Path, flags: list[str], hidden_is_global: bool
+) -> None:
+    """LLVM's linker makes them local: Rust's static programs have such a malloc beside a global free."""
+    source, path = tmp_path / "h.c", tmp_path / "h"
+    source.write_text(
+        '__attribute__((visibility("hidden"), noinline)) int hidden(int n) { return n + 1; }\n'
+        "__attribute__((noinline)) static int own(int n) { return n * 2; }\n"
+        "int main(int n, char **v) { return hidden(n) + own(n); }\n"
+    )
+    subprocess.run(["gcc", "-O0", *flags, "-o", str(path), str(source)], check=True)
+    data = bytearray(path.read_bytes())
+    with path.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        number = next(i for i, s in enumerate(table.iter_symbols()) if s.name == "hidden")
+        entry = table["sh_offset"] + number * table["sh_entsize"]
+    local, hidden = 0, 2  # what LLD writes; GNU ld forgets the visibility, or leaves the symbol global
+    data[entry + 4] = local << 4 | data[entry + 4] & 15
+    data[entry + 5] = hidden
+    is_global = {s.name: s.is_global for s in text_symbols(Image.from_bytes(bytes(data)))}
+    assert is_global["hidden"] == hidden_is_global
+    assert is_global["main"] and not is_global["own"]
