@@ -214,7 +214,9 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
         rt_shadow_syscall_pre(ts, nr, args);
     if (info != NULL && rt_have_code_pages())
         open_outputs(ts, nr, info, args);
-    if (info != NULL && info->handler != NULL)
+    if (info != NULL && rt_uses_hidden_fd(nr, info, args))
+        r = -EBADF;
+    else if (info != NULL && info->handler != NULL)
         r = info->handler(ts);
     else if (nr & X32_BIT)
         r = -ENOSYS;

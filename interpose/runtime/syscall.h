@@ -49,6 +49,9 @@ bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out);
 /* Value of a size; saturates instead of wrapping; 0 if it cannot be read. */
 u64 rt_size_value(const struct rt_size *s, const u64 args[6], long result);
 
+/* Whether the call uses a descriptor that is ours: such a one is not open for the guest. */
+bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 args[6]);
+
 /* Handlers that live beside syscall.c: syscall_fd.c and procfs.c. */
 long rt_sys_close(struct tstate *ts);
 long rt_sys_close_range(struct tstate *ts);

@@ -1,11 +1,12 @@
 /* Descriptors of ours in the guest's table: the socket to the supervisor and our
- * own executable.  They sit at high numbers, and the calls with which a program
- * tidies its table (close everything, dup2 onto a fixed number) do not see them.
+ * own executable.  They sit at high numbers, and no call of the guest's sees them:
+ * EBADF, as at any number that is free; dup2 onto one makes it take another.
  */
 #include <asm/unistd.h>
 #include <linux/close_range.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
+#include <linux/mman.h>
 
 #include "mm.h"
 #include "procfs.h"
@@ -29,6 +30,38 @@ static long pass(struct tstate *ts, long nr) {
     u64 args[6];
     rt_syscall_args(ts, args);
     return rt_kernel(rt_th(ts), nr, args);
+}
+
+static bool is_one_of(const char *name, const char *const *names) {
+    for (; *names != NULL; names++)
+        if (rt_strcmp(name, *names) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a call uses one of our descriptors; the names are those of syscalls.def.
+ * The folder of a path counts unless the path, always the next argument, is absolute. */
+bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 args[6]) {
+    static const char *const files[] = {"fd", "s", "fildes", "epfd", "fd_in", "fd_out", "in_fd", "out_fd",
+                                        "oldfd", "pidfd", "sockfd", "fanotify_fd", "ruleset_fd", "mqdes", NULL};
+    static const char *const folders[] = {"dfd", "dirfd", "olddfd", "newdfd", "from_dfd", "to_dfd", NULL};
+    bool any = false;
+    for (int i = 0; i < 6; i++)
+        any |= hidden((int)args[i]) != NULL;
+    if (!any || (nr == __NR_mmap && args[3] & MAP_ANONYMOUS))
+        return false;
+    const char *cursor = info->args;
+    struct rt_syscall_arg a;
+    for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
+        char first = 0;
+        if (hidden((int)args[i]) == NULL || a.kind != RT_ARG_32)
+            continue;
+        if (is_one_of(a.name, files))
+            return true;
+        if (is_one_of(a.name, folders) && i < 5 && rt_copy_from(&first, args[i + 1], 1) == 0 && first != '/')
+            return true;
+    }
+    return false;
 }
 
 /* The guest wants the number: take another one.  0 or -errno. */

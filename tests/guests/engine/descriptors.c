@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 static int listed(void) {
@@ -19,6 +20,13 @@ static int listed(void) {
 }
 int main(void) {
     printf("listed %d\n", listed());
+    int open_ones = 0;
+    struct stat st;
+    for (int i = 0; i < 20000; i++) {
+        open_ones += fstat(i, &st) == 0 || fstatat(i, "", &st, AT_EMPTY_PATH) == 0;
+        if (i > 2) open_ones += lseek(i, 0, SEEK_CUR) >= 0 || errno != EBADF;
+    }
+    printf("open %d\n", open_ones);
     int out = dup(1);
     struct rlimit rl;
     getrlimit(RLIMIT_NOFILE, &rl);
