@@ -122,6 +122,7 @@ def options(words: Sequence[str]) -> Options:
             *others,
             "--chaining=no",
             "--stop-after=0",
+            "--vdso=no",
             "--",
             *program,
         ]

@@ -19,6 +19,9 @@ struct rt_image {
 void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_image *program,
                     u64 interp_bias);
 
+/* vdso.c: the vDSO at its new place, given the kernel's; 0: none for the program. */
+u64 rt_move_vdso(struct tstate *ts, u64 at);
+
 /* identity.c: have the kernel show the program, not us, after the stack is built. */
 void rt_tell_kernel(const struct rt_image *program);
 /* The kernel took our word; without, /proc/self/{cmdline,environ,auxv} need our help. */

@@ -18,7 +18,7 @@
 #define AT_HWCAP2 26
 #endif
 #define AT_EXECFD_ 2               /* the kernel may pass one to interpreters   */
-#define AT_SYSINFO_EHDR_ 33        /* the vDSO: its code is not ours to run     */
+#define AT_SYSINFO_EHDR_ 33        /* the vDSO                                  */
 #define HWCAP2_FSGSBASE_BIT (1ul << 1) /* wrfsbase would take FS away from us   */
 
 #define MIN_STACK (1ull << 20)     /* bounds of --main-stacksize=0, options.md  */
@@ -69,9 +69,11 @@ static u64 room_to_grow(void) {
 
 /* One auxiliary entry: keep, change or drop (false). */
 static bool translate_aux(struct builder *b, u64 aux[2], const struct rt_image *im, u64 interp_bias,
-                          u64 execfn) {
+                          u64 execfn, u64 vdso) {
     switch (aux[0]) {
     case AT_SYSINFO_EHDR_:
+        aux[1] = vdso;
+        return vdso != 0;
     case AT_EXECFD_:
     case AT_RSEQ_FEATURE_SIZE:
     case AT_RSEQ_ALIGN:
@@ -139,6 +141,10 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
     for (const u64 *p = aux; p[0] != AT_NULL; p += 2)
         n_aux++;
     words += 2 * n_aux;
+    u64 vdso = 0;
+    for (const u64 *p = aux; p[0] != AT_NULL; p += 2)
+        if (p[0] == AT_SYSINFO_EHDR_)
+            vdso = rt_move_vdso(ts, p[1]);
 
     u64 bytes = stack_bytes();
     u64 fixed = RT_ROUND_UP(strings + words * 8, RT_PAGE) + HEADROOM;
@@ -170,7 +176,7 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
     const u64 *auxv = b.out;
     for (const u64 *p = aux; p[0] != AT_NULL; p += 2) {
         u64 pair[2] = {p[0], p[1]};
-        if (!translate_aux(&b, pair, im, interp_bias, execfn))
+        if (!translate_aux(&b, pair, im, interp_bias, execfn, vdso))
             continue;
         *b.out++ = pair[0];
         *b.out++ = pair[1];

@@ -34,6 +34,20 @@ def test_same_as_native(tmp_path: Path, name: str, tool: str, far: str) -> None:
     assert "interpose:" not in ours.stderr
 
 
+@pytest.mark.parametrize("far", ["no", "yes"])
+def test_vdso(tmp_path: Path, far: str) -> None:
+    program = f"./{compile_guest('identity/vdso.c', tmp_path).name}"
+    native = run([program], cwd=tmp_path)
+    ours = run([*command("--tool=none", "-q", f"--far-images={far}"), program], cwd=tmp_path)
+    assert ours.stdout == native.stdout and ours.returncode == native.returncode == 0
+
+
+def test_no_vdso_where_system_calls_are_checked(tmp_path: Path) -> None:
+    program = f"./{compile_guest('identity/vdso.c', tmp_path).name}"
+    for options in (["--tool=memcheck"], ["--tool=none", "--vdso=no"]):
+        assert run([*command(*options, "-q"), program], cwd=tmp_path).stdout == "present 0\n"
+
+
 @pytest.mark.parametrize("name", ["self.c", "procfs.c"])
 def test_same_without_capabilities(tmp_path: Path, name: str) -> None:
     program = f"./{compile_guest(f'identity/{name}', tmp_path).name}"

@@ -18,7 +18,7 @@ FLAGS = [
     "-fcf-protection=none", "-fno-tree-loop-distribute-patterns", "-fno-asynchronous-unwind-tables",
     "-Wl,-Ttext-segment=0x70000000", "-Wl,-z,noexecstack", "-Wl,--build-id=none",
 ]  # fmt: skip
-SOURCES = ["util.c", "uaccess.S", "loader.c", "stack.c", "identity.c", "limits.c"]
+SOURCES = ["util.c", "uaccess.S", "loader.c", "stack.c", "vdso.c", "identity.c", "limits.c"]
 SOURCES += ["mm.c", "mm_table.c", "mm_code.c", "mm_files.c", "mm_remap.c"]
 SYSCALLS = ["syscall.c", "syscall_asm.S", "syscall_fd.c", "sigwait.c"]
 SYSCALLS += ["procfs.c", "procfs_read.c", "procfs_text.c", "procfs_stat.c"]
