@@ -25,6 +25,10 @@ def show(config: Config, what: str) -> None:
         from interpose import paths
 
         text = f"{paths.include()}\n"
+    elif what == "gdb":
+        from interpose import paths
+
+        text = f"{paths.gdb_script()}\n"
     else:
         from interpose.options import helptext
 

@@ -30,6 +30,11 @@ def library() -> str:
     return os.path.join(_PACKAGE, "_lib")
 
 
+def gdb_script() -> str:
+    """What gdb is given with ``-x`` to show frames of a program that runs here."""
+    return os.path.join(_PACKAGE, "gdb", "frames.py")
+
+
 def include() -> str:
     """The folder to give a compiler with ``-I`` for ``<interpose/…>``."""
     for folder in (_PACKAGE, os.path.dirname(_PACKAGE)):

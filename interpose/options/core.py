@@ -147,7 +147,7 @@ class CoreOptions(Table):
     log_kind: Literal["fd", "file", "socket"]
     xml_kind: Literal["fd", "file", "socket"]
     # Set when something is to be shown instead of running a program.
-    show: Literal["user", "debug", "dynamic", "version", "include"] | None
+    show: Literal["user", "debug", "dynamic", "version", "include", "gdb"] | None
 
     tool: str = Text("use the tool named <name>", "memcheck", metavar="<name>", group="tool selection")
 
@@ -159,6 +159,7 @@ class CoreOptions(Table):
     )
     version: None = Flag("show the version", _asks("version"))
     include_dir: None = Flag("show the folder of the headers for client code", _asks("include"))
+    gdb_script: None = Flag("show the file that gdb -p PID -x FILE needs for its stack traces", _asks("gdb"))
     quiet: None = Flag("print error messages only", _quieter, name="-q", aliases=("--quiet",), dynamic=True)
     verbosity: int = Flag(
         "print more: what is read and done; may be repeated",

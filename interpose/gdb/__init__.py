@@ -1,0 +1,1 @@
+"""What gdb needs to show a program that runs here."""

@@ -1,0 +1,152 @@
+"""Runs inside gdb: show the program's own frames of a process that runs under interpose.
+
+``gdb -p PID -x "$(interpose --gdb-script)"``.  A thread is in translated code or in the runtime, which gdb
+cannot unwind.  The guest's registers are in the thread's state, which FS points at (``struct tstate`` of
+``interpose/abi/abi.h``), and in translated code partly in the real ones; the translator's tables say which
+(docs/debugging.md).  An unwinder makes the guest's frame the caller of the frame that gdb stopped in.
+
+gdb has a Python of its own, so nothing of the package is imported; ``tests/identity/test_gdb.py`` compares
+the constants with the header's.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import gdb  # type: ignore[import-not-found]
+import gdb.unwinder  # type: ignore[import-not-found]
+
+CACHE = (0x50000000, 0x60000000)
+RUNTIME = (0x70000000, 0x74000000)
+META = 0x60000000
+META_BLOCKS, META_POINTS, META_PCS = 0x03001000, 0x05001000, 0x09001000
+CHANNEL_MAGIC = 0x49504F53
+CHANNEL, CHANNEL_PROG = 0x74000000, 0x620
+KEY_PC = 0x0000FFFFFFFFFFFF
+STATE_GPR, STATE_PC = 0x00, 0x88
+N_BLOCKS_AT = 8  # in struct ip_meta
+BLOCK = struct.Struct("<QIIIHHII")  # key, host, length, points, their number, instructions, pcs, state
+POINT = struct.Struct("<HHHH")  # host offset, instruction, spilled registers, flags
+REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
+
+
+def _read(address: int, size: int) -> bytes:
+    return bytes(gdb.selected_inferior().read_memory(address, size))
+
+
+def _word(address: int, form: str = "<Q") -> int:
+    return int(struct.unpack(form, _read(address, struct.calcsize(form)))[0])
+
+
+def block_of(host: int) -> tuple[int, ...] | None:
+    """The translated block that holds a host address: blocks are sorted by it."""
+    low, high = 0, _word(META + N_BLOCKS_AT, "<I")
+    while low < high:
+        middle = (low + high) // 2
+        block = BLOCK.unpack(_read(META + META_BLOCKS + middle * BLOCK.size, BLOCK.size))
+        if host < block[1]:
+            high = middle
+        elif host >= block[1] + block[2]:
+            low = middle + 1
+        else:
+            return block
+    return None
+
+
+def in_translation(host: int) -> tuple[int, int]:
+    """Guest pc at a host address, and the registers that are in the thread's state."""
+    block = block_of(host)
+    if block is None:
+        return 0, 0
+    spilled = instruction = 0
+    for i in range(block[4]):
+        at = META + META_POINTS + (block[3] + i) * POINT.size
+        offset, number, registers, _ = POINT.unpack(_read(at, POINT.size))
+        if offset > host - block[1]:
+            break
+        instruction, spilled = number, registers
+    return _word(META + META_PCS + 8 * (block[6] + instruction)), spilled
+
+
+def _value(number: int) -> gdb.Value:
+    return gdb.Value(number).cast(gdb.lookup_type("unsigned long"))
+
+
+class FrameId:
+    """Names a frame for gdb."""
+
+    def __init__(self, sp: gdb.Value, pc: gdb.Value) -> None:
+        self.sp, self.pc = sp, pc
+
+
+class Unwinder(gdb.unwinder.Unwinder):  # type: ignore[misc]
+    """From translated code and the runtime to the guest's registers."""
+
+    def __init__(self) -> None:
+        super().__init__("interpose")
+
+    def __call__(self, frame: gdb.PendingFrame) -> gdb.UnwindInfo | None:
+        """The guest's frame as the caller of one of ours."""
+        pc = int(frame.read_register("rip")) & (1 << 64) - 1
+        translated = CACHE[0] <= pc < CACHE[1]
+        if not translated and not RUNTIME[0] <= pc < RUNTIME[1]:
+            return None
+        try:
+            state = int(frame.read_register("fs_base")) & (1 << 64) - 1
+            if translated:
+                guest_pc, saved = in_translation(pc)
+            else:
+                guest_pc, saved = _word(state + STATE_PC) & KEY_PC, 0xFFFF
+            if not guest_pc:
+                return None
+            values = {}
+            for number, name in enumerate(REGISTERS):
+                if saved >> number & 1:
+                    values[name] = _word(state + STATE_GPR + 8 * number)
+                else:
+                    values[name] = int(frame.read_register(name)) & (1 << 64) - 1
+        except gdb.error:
+            return None
+        values["rip"] = guest_pc
+        # Inner to the guest's frame, wherever our own stack lies.
+        info = frame.create_unwind_info(FrameId(_value(values["rsp"] - 256), _value(pc)))
+        for name, value in values.items():
+            info.add_saved_register(name, _value(value))
+        return info
+
+
+def _auxv_entry() -> int:
+    for line in gdb.execute("info auxv", to_string=True).splitlines():
+        words = line.split()
+        if words and words[0] == "9":  # AT_ENTRY
+            return int(words[-1], 16)
+    return 0
+
+
+def add_program() -> None:
+    """Symbols of the program where /proc/PID/exe could not name it (gdb then took the runtime for it)."""
+    name = gdb.current_progspace().filename or ""
+    if not name.endswith("interpose-rt") or _word(CHANNEL, "<I") != CHANNEL_MAGIC:
+        return
+    program = _read(CHANNEL + CHANNEL_PROG, 4096).split(b"\0")[0].decode("utf-8", "surrogateescape")
+    with open(program, "rb") as file:
+        entry = struct.unpack_from("<Q", file.read(64), 24)[0]
+    gdb.execute(f"add-symbol-file {program} -o {_auxv_entry() - entry:#x}", to_string=True)
+
+
+def _start(_event: object = None) -> None:
+    try:
+        if gdb.selected_inferior().pid:
+            add_program()
+    except (gdb.error, OSError) as error:
+        gdb.write(f"interpose: no symbols of the program: {error}\n")
+
+
+def register() -> None:
+    """Install the unwinder."""
+    gdb.unwinder.register_unwinder(None, Unwinder(), replace=True)
+    gdb.invalidate_cached_frames()
+    _start()
+
+
+register()
