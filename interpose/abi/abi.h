@@ -101,7 +101,9 @@ struct tstate {
   uint64_t stack_hi;      /* 0x168 */
   uint64_t stack_shared;  /* 0x170: that region may hold more than one stack     */
   uint64_t redzone_not_lo;/* 0x178: ~(lowest byte defined below RSP), 0 = none  */
-  uint64_t pad0[16];      /* to 0x200 */
+  uint16_t client_sel[2]; /* 0x180: selectors of FS and GS as the guest loaded them */
+  uint32_t jump_exit;     /* 0x184: IP_C_EXACT: IP_X_TARGET of the last indirect jump */
+  uint64_t pad0[15];      /* to 0x200 */
   uint64_t vgpr[16];      /* 0x200: V bits of the GPRs                       */
   uint8_t  vflags;        /* 0x280: see above                                */
   uint8_t  pad1[7];
@@ -124,16 +126,18 @@ enum ip_exit_kind {
   IP_X_SYSCALL,     /* syscall at key-pc; next pc = ip_exit.aux              */
   IP_X_REQUEST,     /* client request marker; next pc = aux                  */
   IP_X_NOREDIR,     /* call *rax without redirection; return pc = aux        */
-  IP_X_ILLEGAL,     /* undecodable or privileged: SIGILL at key-pc           */
+  IP_X_ILLEGAL,     /* undecodable: SIGILL at key-pc; aux: enum ip_illegal    */
   IP_X_TRAP,        /* int3 / int1 / int n: aux = vector, length << 8,
                        IP_TRAP_INT                                            */
   IP_X_STOP,        /* bbcount reached zero; continue natively at key-pc     */
   IP_X_CPUID,       /* reserved                                              */
   IP_X_FAULTPC,     /* code cannot be read at key-pc: SIGSEGV                */
-  IP_X_SYSCALL32,   /* int 0x80 / sysenter                                   */
-  IP_X_FAR,         /* retf, iret, loads of fs and gs: aux = enum ip_far_op,
-                       operand size << 4; retf: bytes << 8; loads: 4 fs, 5 gs
-                       << 8, register << 12, insn length << 16               */
+  IP_X_SYSCALL32,   /* int 0x80                                              */
+  IP_X_FAR,         /* far transfers, and what loads or stores the selectors of
+                       fs and gs: key = client address of the struct ip_insn  */
+  IP_X_TARGET,      /* the target of an indirect jump, call or return at key-pc,
+                       in tstate.acc_addr, is none of user space: aux = enum
+                       ip_jump, insn length or extra bytes of the return << 2  */
   IP_X_STALE,       /* the bytes at key's pc are not those of the block        */
   /* Slow-path sites: the runtime does its work and resumes at ip_exit.patch.
      LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
@@ -143,7 +147,8 @@ enum ip_exit_kind {
   /* FPSAVE: x87 state was stored at tstate.acc_addr; aux = enum ip_x87_layout */
   IP_XS_LOAD = 64, IP_XS_STORE, IP_XS_TRACK, IP_XS_SPCHG, IP_XS_FPSAVE
 };
-enum ip_far_op { IP_FAR_RETF, IP_FAR_IRET, IP_FAR_MOV, IP_FAR_POP };
+enum ip_illegal { IP_ILL_UNDEFINED, IP_ILL_LONG /* over 15 bytes: #GP */, IP_ILL_SYSENTER };
+enum ip_jump { IP_JUMP_JMP, IP_JUMP_CALL, IP_JUMP_RET };
 #define IP_TRAP_INT 0x8000 /* of IP_X_TRAP: int n, not int3 or int1               */
 enum ip_x87_layout { IP_X87_FXSAVE, IP_X87_FXSAVE64, IP_X87_ENV32, IP_X87_ENV16 };
 struct ip_exit {
@@ -226,6 +231,7 @@ enum ip_req {
   IP_R_WATCHED,      /* a0 = page: from now on a write to it is announced by
                         IP_R_INVALIDATE before it happens; or, a1 = 1: writes
                         may come unnoticed, so blocks compare their bytes     */
+  IP_R_EXACT,        /* from the next flush on, translate with IP_C_EXACT     */
   IP_R_LAST_JIT,
   /* answered by Python */
   IP_R_HELLO = 64,   /* runtime is up; a0 = pid                               */
@@ -330,6 +336,7 @@ struct ip_chan {
 #define IP_C_SMC_ALL 262144 /* --smc-check=all                               */
 #define IP_C_NO_VDSO 1048576 /* --vdso=no                                    */
 #define IP_C_FIXED_STACK 524288 /* --main-stacksize= was given                */
+#define IP_C_EXACT 2097152  /* a handler may look at every flag of a fault    */
 #define IP_C_ORIGINS 65536  /* --track-origins=yes                          */
 
 /* Indices of counters (racy: statistics only). */

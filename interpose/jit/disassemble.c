@@ -160,6 +160,14 @@ static bool marker_nraddr(const uint8_t *buf, int avail) {
            buf[18] == 0xc9;
 }
 
+/* Selectors of FS and GS: the registers are the runtime's. */
+static bool uses_selector(const struct ip_insn *in) {
+    if (in->mnem == IP_MN_LFS || in->mnem == IP_MN_LGS) return true;
+    for (int k = 0; k < in->n_ops; k++)
+        if (in->ops[k].kind == IP_OP_SEG && (in->ops[k].reg == 4 || in->ops[k].reg == 5)) return true;
+    return false;
+}
+
 static bool add_control(struct ublock *b, int i) {
     const struct ip_insn *in = &b->insn[i];
     uint64_t next = in->pc + in->len;
@@ -172,6 +180,7 @@ static bool add_control(struct ublock *b, int i) {
         u->kind = in->cc;
         return false;
     case IP_F_LOOP:
+    case IP_F_XBEGIN:
         u = ub_add(b, U_LOOPX, i);
         u->imm = in->target;
         add_jmp(b, i, next);
@@ -194,12 +203,13 @@ static bool add_control(struct ublock *b, int i) {
         u->imm = in->imm_len ? (uint64_t)(in->imm & 0xffff) : 0;
         return true;
     case IP_F_SYSCALL:
-        if (in->mnem == IP_MN_SYSCALL)
-            add_exit(b, i, IP_X_SYSCALL, in->pc, in->len);
-        else
-            add_exit(b, i, IP_X_SYSCALL32, in->pc, in->len);
+        add_exit(b, i, IP_X_SYSCALL, in->pc, in->len);
         return true;
     case IP_F_INT: {
+        if (in->mnem == IP_MN_SYSENTER) {
+            add_exit(b, i, IP_X_ILLEGAL, in->pc, IP_ILL_SYSENTER);
+            return true;
+        }
         uint32_t vec = in->mnem == IP_MN_INT3 ? 3 : in->mnem == IP_MN_INT1 ? 1 : (uint32_t)in->imm & 0xff;
         if (vec == 0x80)
             add_exit(b, i, IP_X_SYSCALL32, in->pc, in->len);
@@ -209,37 +219,13 @@ static bool add_control(struct ublock *b, int i) {
         return true;
     }
     case IP_F_IRET:
-        add_exit(b, i, IP_X_FAR, in->pc, IP_FAR_IRET | (uint32_t)in->opsize << 4);
-        return true;
     case IP_F_FAR:
-        if (in->mnem == IP_MN_RETF) {
-            uint32_t bytes = in->imm_len ? (uint32_t)in->imm & 0xffff : 0;
-            add_exit(b, i, IP_X_FAR, in->pc, IP_FAR_RETF | (uint32_t)in->opsize << 4 | bytes << 8);
-            return true;
-        }
-        /* fall through */
+        add_exit(b, i, IP_X_FAR, in->pc, 0);
+        return true;
     default:
-        add_exit(b, i, IP_X_ILLEGAL, in->pc, in->len);
+        add_exit(b, i, IP_X_ILLEGAL, in->pc, IP_ILL_UNDEFINED);
         return true;
     }
-}
-
-/* Loads of FS and GS: the registers are the runtime's. */
-static bool loads_segment(const struct ip_insn *in) {
-    return (in->mnem == IP_MN_MOV || in->mnem == IP_MN_POP) && in->n_ops && in->ops[0].kind == IP_OP_SEG &&
-           (in->ops[0].reg == 4 || in->ops[0].reg == 5);
-}
-
-static void add_segment_load(struct ublock *b, int i) {
-    const struct ip_insn *in = &b->insn[i];
-    uint32_t op = in->mnem == IP_MN_POP ? IP_FAR_POP : IP_FAR_MOV;
-    if (in->mem.present) {
-        add_exit(b, i, IP_X_ILLEGAL, in->pc, in->len);
-        return;
-    }
-    add_exit(b, i, IP_X_FAR, in->pc,
-             op | (uint32_t)in->opsize << 4 | (uint32_t)in->ops[0].reg << 8 |
-                 (uint32_t)(in->ops[1].reg & 15) << 12 | (uint32_t)in->len << 16);
 }
 
 /* Stores, whatever they store to, end a checked block: the next compares again. */
@@ -264,13 +250,13 @@ static bool is_checked(const struct ip_code_reader *rd, uint64_t pc, int len) {
 }
 
 /* A block of one EXIT for bytes that cannot run. */
-static void end_bad(struct ublock *b, int i, int kind, uint64_t pc) {
+static void end_bad(struct ublock *b, int i, int kind, uint64_t pc, uint32_t aux) {
     struct ip_insn *in = &b->insn[i];
     memset(in, 0, sizeof *in);
     in->pc = pc;
     in->mem.base = in->mem.index = IP_REG_NONE;
     b->n_insn = i + 1;
-    add_exit(b, i, kind, pc, 0);
+    add_exit(b, i, kind, pc, aux);
 }
 
 void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
@@ -290,7 +276,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
         if (avail <= 0) {
             if (i == 0) {
                 note_page(b, pc); /* it may be readable later */
-                end_bad(b, i, IP_X_FAULTPC, pc);
+                end_bad(b, i, IP_X_FAULTPC, pc, 0);
             } else {
                 add_jmp(b, i - 1, pc);
             }
@@ -318,7 +304,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
                 return;
             }
             note_page(b, pc);
-            end_bad(b, i, len < 0 ? IP_X_FAULTPC : IP_X_ILLEGAL, pc);
+            end_bad(b, i, len < 0 ? IP_X_FAULTPC : IP_X_ILLEGAL, pc, in->len > 15 ? IP_ILL_LONG : IP_ILL_UNDEFINED);
             return;
         }
         if (!b->checked && is_checked(rd, pc, len)) {
@@ -349,8 +335,8 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
             followed++;
             next = in->target;
         } else if (in->flow == IP_F_PRIV || in->flow == IP_F_NEXT) {
-            if (loads_segment(in)) {
-                add_segment_load(b, i);
+            if (uses_selector(in)) {
+                add_exit(b, i, IP_X_FAR, in->pc, 0);
                 return;
             }
             if (in->mnem == IP_MN_RDFSBASE || in->mnem == IP_MN_RDGSBASE) {

@@ -145,6 +145,22 @@ static void emit_gs_insn(struct em *m, const struct uinstr *u, const struct ip_i
     }
 }
 
+/* wrfsbase, wrgsbase of what may be no address: GS has it for a moment, for the fault.  No register is
+ * spilled here. */
+static void emit_base_check(struct em *m, const struct uinstr *u) {
+    struct writer *w = &m->w;
+    int t = u->reg == IP_RAX ? IP_RDX : IP_RAX;
+    em_point(m, u->insn, 0, IP_PF_GUEST | IP_PF_BOUNDARY);
+    w_wrgsbase(w, u->reg);
+    if (!m->shadow) return;
+    w_fs(w, FS_STORE, t, SLOT(t));
+    em_point(m, u->insn, (uint16_t)(1u << t), 0);
+    w_mov_imm(w, t, IP_V_CONST - IP_V_DISP);
+    w_wrgsbase(w, t);
+    w_fs(w, FS_LOAD, t, SLOT(t));
+    em_point(m, u->insn, 0, 0);
+}
+
 /* The address of what the instruction stored to tstate.acc_addr, then the
  * runtime (rt_x87_saved).  No register is spilled here. */
 static void emit_fpsave(struct em *m, const struct uinstr *u) {
@@ -196,6 +212,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
             w_fs(w, FS_LOAD, u->reg, u->seg == 4 ? OFF(client_fs) : OFF(client_gs));
         break;
     case U_WRSEG:
+        if (u->size == 8) emit_base_check(m, u);
         if (u->size == 4) w_fs_imm32(w, (u->seg == 4 ? OFF(client_fs) : OFF(client_gs)) + 4, 0);
         if (u->size == 4)
             w_fs32(w, FS_STORE, u->reg, u->seg == 4 ? OFF(client_fs) : OFF(client_gs));
@@ -215,9 +232,14 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_JMP: em_direct_exit(m, u->imm, -1, u->insn); break;
     case U_JCC: em_direct_exit(m, u->imm, u->kind, u->insn); break;
     case U_LOOPX:
-        /* loop rel8 -> +2; jmp over; direct exit */
-        wn(w, in->bytes, (unsigned)(in->len - 1));
-        w1(w, 2);
+        /* loop rel8 -> +2; jmp over; direct exit.  The fallback of xbegin likewise. */
+        if (in->flow == IP_F_XBEGIN) {
+            em_point(m, u->insn, u->pad, IP_PF_GUEST | IP_PF_BOUNDARY);
+            wn(w, "\xc7\xf8\x02\x00\x00\x00", 6);
+        } else {
+            wn(w, in->bytes, (unsigned)(in->len - 1));
+            w1(w, 2);
+        }
         w1(w, 0xeb);
         w1(w, 0);
         {
@@ -235,7 +257,9 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_JMPI:
     case U_CALLI: em_jmpi(m, u); break;
     case U_RET: em_ret(m, u); break;
-    case U_EXIT: em_runtime_exit(m, u->imm, u->kind, (uint32_t)u->set); break;
+    case U_EXIT: /* FAR: transtab.c puts the instruction's description there */
+        em_runtime_exit(m, u->kind == IP_X_FAR ? (uint64_t)u->insn : u->imm, u->kind, (uint32_t)u->set);
+        break;
     case U_UMASK:
         site.kind = ST_EXIT;
         site.exit_kind = IP_X_DIRECT;
@@ -394,6 +418,14 @@ static void emit_stub(struct em *m, struct stub *s) {
         w4(w, (uint32_t)w->b->key);
         w_jmp(w, SYM(w, IP_SYM_INDIRECT_MISS));
         break;
+    case ST_TARGET: /* the target in RDX */
+        em_point(m, insn, s->spilled, 0);
+        w_fs(w, FS_STORE, IP_RDX, OFF(acc_addr));
+        w_fs32(w, FS_LOAD, IP_RCX, OFF(jump_exit));
+        w_fs32(w, FS_STORE, IP_RCX, OFF(exit_id));
+        unspill_all(w, s->spilled);
+        w_jmp(w, SYM(w, IP_SYM_EXIT));
+        break;
     case ST_CSYNC:
     case ST_REDZONE:
         w_fs_imm64(w, OFF(resume), w->host + s->resume);
@@ -417,6 +449,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     m.shadow = (o->flags & IP_C_SHADOW) && !bare;
     m.callstack = (o->flags & IP_C_CALLSTACK) && !bare;
     m.callers = (o->flags & IP_C_CALLSTACK) && (b->key & IP_KEY_BARE) && !(o->flags & IP_C_NO_INSTR);
+    m.exact = o->flags & IP_C_EXACT;
     m.bmi2 = __builtin_cpu_supports("bmi2") != 0;
     e->len = 0;
     e->host = host;
@@ -440,6 +473,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     }
     /* Stubs may add direct exits with stubs of their own. */
     for (int i = 0; i < m.n_stubs && !e->overflow; i++) emit_stub(&m, &m.stubs[i]);
+    while (m.n_literals && w_here(&m.w) & 7) w1(&m.w, 0x90); /* the guest may have alignment checked */
     for (int i = 0; i < m.n_literals; i++) {
         bind_here(&m, m.literals[i].at);
         w8(&m.w, m.literals[i].value);

@@ -13,7 +13,7 @@
 #define MAX_LITERALS 128
 #define CC_NZ 5
 
-enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_REDZONE, ST_SLOWCALL };
+enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_REDZONE, ST_TARGET };
 
 struct stub {
     uint8_t kind, exit_kind, via_t, t0;
@@ -33,7 +33,7 @@ struct em {
     int n_stubs;
     int cur_insn;          /* guest instruction whose point was last recorded  */
     int join_first;        /* stubs waiting for their TJOIN                    */
-    bool shadow, callstack, callers, bmi2; /* callers: those of this bare block keep a call stack */
+    bool shadow, callstack, callers, bmi2, exact; /* callers: those of this bare block keep a call stack */
     int n_literals;
     struct { uint32_t at; uint64_t value; } literals[MAX_LITERALS];
 };

@@ -71,6 +71,29 @@ void em_push_return(struct em *m, uint64_t pc) {
     }
 }
 
+/* For the runtime, should the target be none of user space: where the jump is and what it did. */
+static void note_jump(struct em *m, const struct uinstr *u, int kind, uint32_t what) {
+    struct writer *w = &m->w;
+    int x = em_add_exit(m, w->b->insn[u->insn].pc, IP_X_TARGET, (uint32_t)kind | what << 2);
+    w_fs_imm32(w, OFF(jump_exit), 0);
+    w->e->exits[x].id_off = w->e->len - 4;
+}
+
+/* A call through RCX: the return address is not stored if the target cannot be reached.  RDX is free. */
+static void check_target(struct em *m, const struct uinstr *u, uint16_t saved) {
+    struct writer *w = &m->w;
+    note_jump(m, u, IP_JUMP_CALL, w->b->insn[u->insn].len);
+    if (!m->bmi2) return;
+    wn(w, "\xba\x2f\0\0\0", 5);                  /* mov edx, 47              */
+    wn(w, "\xc4\xe2\xeb\xf7\xd1", 5);            /* shrx rdx, rcx, rdx       */
+    wn(w, "\x48\x87\xca\xe3\x05", 5);            /* xchg rdx, rcx; jrcxz     */
+    struct stub *s = em_add_stub(m, ST_TARGET);
+    em_to_stub(m, s, -1);
+    s->insn = u->insn;
+    s->spilled = saved;
+    w_mov_rr(w, IP_RCX, IP_RDX);
+}
+
 /* The replacement functions push no entries, but were called by code that did:
  * an entry of this very return address goes, any other stays.  RCX and RDX free. */
 static void pop_caller(struct em *m) {
@@ -91,6 +114,7 @@ void em_ret(struct em *m, const struct uinstr *u) {
     unsigned bytes = 8 + (unsigned)u->imm;
     w_fs(w, FS_STORE, IP_RCX, SLOT(IP_RCX));
     w_fs(w, FS_STORE, IP_RDX, SLOT(IP_RDX));
+    if (m->exact) note_jump(m, u, IP_JUMP_RET, (uint32_t)u->imm);
     if (!m->shadow && !m->callstack) {
         if (m->callers) pop_caller(m);
         em_point(m, u->insn, 6, IP_PF_GUEST);
@@ -146,6 +170,10 @@ void em_jmpi(struct em *m, const struct uinstr *u) {
     else if (u->reg != IP_RCX)
         w_mov_rr(w, IP_RCX, u->reg);
     if (u->via_t) w_fs(w, FS_LOAD, IP_RAX, SLOT(IP_RAX));
+    if (m->exact && u->op == U_CALLI)
+        check_target(m, u, (uint16_t)(saved & 6));
+    else if (m->exact)
+        note_jump(m, u, IP_JUMP_JMP, 0);
     if (u->op == U_CALLI) {
         em_point(m, u->insn, (uint16_t)saved, IP_PF_GUEST);
         em_push_return(m, u->set);

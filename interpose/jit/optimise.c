@@ -87,12 +87,12 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd,
     int n = b->n_insn;
     uint16_t live = 0xffff;
     uint32_t flags = IP_FL_ARITH;
-    bool optimise = !(o->flags & IP_C_NO_OPT);
+    bool optimise = !(o->flags & IP_C_NO_OPT), exact = o->flags & IP_C_EXACT;
 
     const struct uinstr *last = b->n_u ? &b->u[b->n_u - 1] : NULL;
     /* Nobody asks for flags at the block's end when nothing is added to it. */
     bool instrumented = o->pass && o->pass->instrument && !(o->flags & IP_C_NO_INSTR);
-    if (optimise && instrumented && last && (last->op == U_JMP || last->op == U_CALL) &&
+    if (optimise && !exact && instrumented && last && (last->op == U_JMP || last->op == U_CALL) &&
         !flags_live_at(rd, b, last->imm & IP_KEY_PC))
         flags = 0;
     b->dead_before[n] = 0;
@@ -106,10 +106,8 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd,
         }
         live = (uint16_t)((live & ~in->gpr_kill) | in->gpr_read);
         flags = (flags & ~fl_kill(in)) | (in->fl_read & IP_FL_ARITH);
-        if (!optimise) {
-            live = 0xffff;
-            flags = IP_FL_ARITH;
-        }
+        if (!optimise) live = 0xffff;
+        if (!optimise || exact) flags = IP_FL_ARITH; /* the handler of a fault here sees them all */
         b->dead_before[i] = (uint16_t)(~live & ~(1u << IP_RSP));
         b->fl_live_before[i] = flags != 0;
     }

@@ -74,6 +74,7 @@ static void handle(struct ip_slot *s) {
     case IP_R_INVALIDATE: s->r[0] = tt_invalidate(&T, s->a[0], s->a[1], (int)s->a[2]); break;
     case IP_R_WATCHED: tt_watched(&T, s->a[0], s->a[1] != 0); break;
     case IP_R_FLUSH: tt_flush(&T); break;
+    case IP_R_EXACT: T.opts.flags |= IP_C_EXACT; break;
     default: s->r[0] = 0; break;
     }
     bool tell = T.used_head != T.used_tail;
@@ -261,6 +262,7 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     T.bind_n = 0;
     T.n_stable = 0;
     memset(T.opts.sym, 0, sizeof T.opts.sym);
+    T.opts.flags &= ~(uint64_t)IP_C_EXACT; /* another program, without handlers */
     return start_thread();
 }
 

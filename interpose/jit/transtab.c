@@ -173,7 +173,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
         if (kind == IP_X_DIRECT) {
             t->xrec[id].stub = e->host + x->stub_off;
             tt_patch_rel32(t, out->patch, t->xrec[id].stub);
-        } else if (kind == IP_XS_TRACK) {
+        } else if (kind == IP_XS_TRACK || kind == IP_X_FAR) {
             uint32_t k = (uint32_t)x->key;
             if (!desc[k]) {
                 desc[k] = IP_META_BASE + IP_META_DESC + m->desc_used;

@@ -10,7 +10,8 @@
 
 /* Decode the instruction at code[0..avail) whose guest address is pc.
  * Returns its length and fills *out; returns 0 if the bytes are no valid
- * 64-bit instruction, and -1 if more bytes than avail are needed. */
+ * 64-bit instruction (out->len is then more than 15 if that is because it has
+ * more than 15 bytes), and -1 if more bytes than avail are needed. */
 int ip_decode(const uint8_t *code, size_t avail, uint64_t pc, struct ip_insn *out);
 
 /* "add", "vpaddb", ...; never NULL. */

@@ -1,5 +1,6 @@
 /* What happens when translated code leaves: look-ups, exits, slow paths. */
 #include <asm/unistd.h>
+#include <cpuid.h>
 #include <linux/errno.h>
 
 #include "rt.h"
@@ -121,6 +122,13 @@ void rt_leave_blocks(struct tstate *ts) {
             sys0(__NR_sched_yield);
         }
     }
+}
+
+void rt_exact(struct tstate *ts) {
+    if (rt.flags & IP_C_EXACT) return;
+    rt_request_translator(ts, IP_R_EXACT);
+    flush_cache(ts);
+    rt.flags |= IP_C_EXACT;
 }
 
 static void gate(struct tstate *ts) {
@@ -247,6 +255,44 @@ static u64 unreadable(u64 pc, u64 end) {
     return last < end ? 0 : end;
 }
 
+/* A jump, call or return went to no address of user space: to one of the kernel's, where nothing can be
+ * fetched, or the instruction itself faults (SDM volume 1, 3.3.7.1). */
+static void bad_target(struct tstate *ts, u64 pc) {
+    ts->pc = pc;
+    if (!rt_canonical(pc)) {
+        rt_signal_exception(ts, 13, 0);
+        return;
+    }
+    if ((rt.flags & IP_C_SHADOW) && rt_report_jump) rt_report_jump(ts, pc);
+    rt_signal_raise(ts, SIG_SEGV, SEGV_NO_MAP, pc);
+}
+
+/* The same by the instruction of x, which has set RSP unless it was a call that has not pushed. */
+static void bad_jump(struct tstate *ts, const struct ip_exit *x, u64 target, bool pushed) {
+    u32 aux = x->kind_aux >> 8, kind = aux & 3, what = aux >> 2;
+    u64 sp = ts->gpr[IP_RSP], back = kind == IP_JUMP_RET ? sp - 8 - what : pushed ? sp + 8 : sp, next = x->key + what;
+    if (!rt_canonical(target)) {
+        if (kind != IP_JUMP_JMP) ts->gpr[IP_RSP] = back;
+        if (kind == IP_JUMP_RET && (rt.flags & IP_C_SHADOW)) {
+            rt_stack_changed(ts, sp, back);
+            rt_shadow_set(back, sp - back, RT_SH_DEFINED);
+        }
+        ts->pc = x->key;
+        rt_signal_exception(ts, 13, 0);
+        return;
+    }
+    if (kind == IP_JUMP_CALL && !pushed) {
+        ts->pc = x->key;
+        if (rt_copy_to(sp - 8, &next, 8) != 0) {
+            rt_signal_copied(ts, true); /* or once more from the start */
+            return;
+        }
+        ts->gpr[IP_RSP] = sp - 8;
+        if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp - 8, 8, RT_SH_DEFINED);
+    }
+    bad_target(ts, target);
+}
+
 /* Nothing to execute at pc. */
 static void bad_pc(struct tstate *ts, u64 pc) {
     struct rt_seg seg;
@@ -274,6 +320,10 @@ static void bad_pc(struct tstate *ts, u64 pc) {
 /* Set ts->target for ts->pc (which may carry mode bits); false: a fault changed ts->pc. */
 static bool aim(struct tstate *ts, u32 exit_id) {
     u64 key = ts->pc;
+    if (key >> 47 & 0x1fff) {
+        bad_target(ts, key);
+        return false;
+    }
     bool ask = exit_id || (key & IP_KEY_ONE) || rt_th(ts)->stale_key;
     u32 host = ask ? 0 : tt_lookup(key);
     if (!host) host = translate(ts, key, exit_id);
@@ -349,7 +399,7 @@ static void trap(struct tstate *ts, const struct ip_exit *x) {
         break;
     case 1:
         ts->pc = x->key + len;
-        rt_signal_raise(ts, SIG_TRAP, 1, ts->pc);
+        rt_signal_int1(ts, len);
         break;
     case 4:
         ts->pc = x->key + len;
@@ -367,15 +417,37 @@ static bool completes(u32 kind) {
     return kind == IP_X_DIRECT || kind == IP_X_FAR || kind == IP_X_REQUEST || kind == IP_X_NOREDIR;
 }
 
+static void illegal(struct tstate *ts, u32 why) {
+    u32 a = 0, b, c, d;
+    if (why == IP_ILL_LONG) {
+        rt_signal_exception(ts, 13, 0);
+        return;
+    }
+    __cpuid(0, a, b, c, d);
+    if (why == IP_ILL_SYSENTER && b == signature_INTEL_ebx && c == signature_INTEL_ecx)
+        rt_die("the program executes sysenter (at 0x%lx), which returns to 32-bit code: not supported", rt_pc(ts->pc));
+    rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, rt_pc(ts->pc));
+}
+
 void rt_stop_after(struct tstate *ts); /* native.c */
 
 void rt_dispatch(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     u32 id = ts->exit_id, chain = 0;
     struct ip_exit x = {0};
-    if (id != 0xffffffffu) x = exits[id];
+    struct ip_insn insn;
+    if (id != 0xffffffffu)
+        x = exits[id];
+    else if (ts->pc >> 47 && (rt.flags & IP_C_EXACT))
+        x = exits[ts->jump_exit];
+    if ((x.kind_aux & 0xff) == IP_X_FAR) insn = *(const struct ip_insn *)x.key;
     th->exit_gen = rt.meta->generation;
     __atomic_store_n(&th->in_runtime, 1, __ATOMIC_SEQ_CST); /* the tables may be flushed now */
+    if (x.kind_aux && id == 0xffffffffu) {
+        bad_jump(ts, &x, ts->pc, true);
+        settle(ts, 0);
+        return;
+    }
     if (id == 0xffffffffu) {
         u32 host;
         u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
@@ -409,10 +481,11 @@ void rt_dispatch(struct tstate *ts) {
         ts->gpr[IP_RAX] = (u64)(i64)-ENOSYS;
         ts->pc = x.key + aux;
         break;
-    case IP_X_FAR: rt_far(ts, x.key, aux); break;
+    case IP_X_FAR: rt_far(ts, &insn); break;
+    case IP_X_TARGET: bad_jump(ts, &x, ts->acc_addr, false); break;
     case IP_X_REQUEST: rt_client_request(ts, x.key + aux); break;
     case IP_X_NOREDIR: call_noredir(ts, x.key + aux); break;
-    case IP_X_ILLEGAL: rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, x.key & IP_KEY_PC); break;
+    case IP_X_ILLEGAL: illegal(ts, aux); break;
     case IP_X_FAULTPC: bad_pc(ts, x.key & IP_KEY_PC); break;
     case IP_X_TRAP: trap(ts, &x); break;
     case IP_X_STOP: rt_stop_after(ts); break;

@@ -224,13 +224,12 @@ rt_light_stub:
         mov     %fs:TS_RT_SP, %rsp
         pushfq
         popq    %fs:TS_RFLAGS
-        cld
         mov     %fs:TS_SELF, %rdi
+        testl   $0x40400, %fs:TS_RFLAGS /* AC, DF */
+        jne     light_flags
         call    rt_light
         test    %eax, %eax
         je      light_no
-        testl   $0x40400, %fs:TS_RFLAGS /* AC, DF */
-        jne     rt_resume_any
         cmpl    $0, %fs:TS_PENDING
         jne     rt_resume_any
         mov     %fs:TS_RFLAGS, %eax
@@ -252,6 +251,9 @@ rt_light_stub:
         mov     %fs:0x58, %r11
         mov     %fs:0x20, %rsp
         jmp     *%fs:TS_TARGET
+light_flags:
+        pushq   $0x202
+        popfq
 light_no:
         /* rt_slow is entered as if nothing had happened; all is in the state. */
         movl    $2, %fs:TS_IN_RUNTIME

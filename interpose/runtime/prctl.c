@@ -33,6 +33,7 @@ long rt_sys_arch_prctl(struct tstate *ts) {
         if (arg >= TASK_MAX)
             return -EPERM;
         *(code == ARCH_SET_FS ? &ts->client_fs : &ts->client_gs) = arg;
+        ts->client_sel[code == ARCH_SET_GS] = 0;
         return 0;
     case ARCH_GET_FS: return put_base(arg, ts->client_fs);
     case ARCH_GET_GS: return put_base(arg, ts->client_gs);

@@ -118,6 +118,9 @@ void rt_unlock(rt_lock_t *l);
 long rt_copy_from(void *dst, u64 guest_src, u64 n);
 long rt_copy_to(u64 guest_dst, const void *src, u64 n);
 long rt_strncpy_from(char *dst, u64 guest_src, u64 n);
+/* Load a selector, which the CPU may refuse: then not 0, and rt_signal_copied says why. */
+long rt_load_gs(u32 selector);
+long rt_load_ss(u32 selector);
 extern char rt_copy_begin[], rt_copy_end[], rt_copy_fault[]; /* uaccess.S */
 
 /* ---- chan.c: requests to the supervisor ------------------------------------ */
@@ -134,6 +137,9 @@ extern int rt_watched_fd;
 /* The last request is made: the supervisor may go. */
 extern bool rt_leaving;
 
+/* The guest's pc in a key: addresses of the kernel, which a program may jump to, have every mode bit. */
+static inline u64 rt_pc(u64 key) { return (key >> 48 & 0xfff) == 0xfff ? key : key & IP_KEY_PC; }
+
 /* ---- dispatch.c / entry.S --------------------------------------------------- */
 /* Called on the runtime stack whenever translated code leaves; guest state is
  * whole in ts.  Returns when ts->target holds the host address to enter. */
@@ -143,6 +149,8 @@ void rt_enter(struct tstate *ts) RT_NORETURN;
 /* Start running guest code at ts->pc on this thread: rt_enter after a look-up.
  * FS and GS bases must already be the runtime's. */
 void rt_run(struct tstate *ts) RT_NORETURN;
+/* From now on translations keep every flag and the place of every jump, for a handler may see them. */
+void rt_exact(struct tstate *ts);
 /* Held across a fork, so that the child does not wait for a flush of the parent's. */
 void rt_flush_fork_lock(bool lock);
 /* Changes whenever translations are dropped. */
@@ -172,8 +180,8 @@ u64 rt_dropped_blocks(void);
 void rt_leave_blocks(struct tstate *ts);
 
 /* ---- far.c ------------------------------------------------------------------ */
-/* The instruction at pc that IP_X_FAR stands for. */
-void rt_far(struct tstate *ts, u64 pc, u32 aux);
+/* The instruction that IP_X_FAR stands for. */
+void rt_far(struct tstate *ts, const struct ip_insn *in);
 
 /* ---- x87.c ------------------------------------------------------------------ */
 /* x87 state was stored in guest memory at addr (enum ip_x87_layout), or in an
@@ -280,8 +288,16 @@ void rt_signal_thread_init(struct tstate *ts);
 void rt_signal_deliver(struct tstate *ts);
 /* Raise a synchronous signal for the guest at ts->pc. */
 void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr);
-/* SIGSEGV at ts->pc for an exception without an address: 4 overflow, 13 general protection. */
+/* The signal of an exception without an address at ts->pc: 4 overflow, 11 segment not present, 12 stack, 13
+ * general protection. */
 void rt_signal_exception(struct tstate *ts, u32 trapno, u32 err);
+/* What rt_copy_from, rt_copy_to, rt_load_gs or rt_load_ss just failed with, for the guest at ts->pc: true: not
+ * yet, try again (a stack has grown).  stack: the access is one of the stack segment. */
+bool rt_signal_copied(struct tstate *ts, bool stack);
+/* Is it an address at all, to this CPU? */
+bool rt_canonical(u64 addr);
+/* int1 by the guest: ts->pc is behind it, len bytes. */
+void rt_signal_int1(struct tstate *ts, u32 len);
 long rt_sys_rt_sigaction(struct tstate *ts);
 long rt_sys_rt_sigprocmask(struct tstate *ts);
 long rt_sys_rt_sigreturn(struct tstate *ts);

@@ -123,6 +123,8 @@ struct sig_priv {
     u64 err, trapno, cr2;   /* of the last fault, as the kernel keeps them    */
     u64 retry_pc, retry_addr, retries;
     struct sig_info fault_info;
+    struct sig_info copy_info; /* of the last fault in uaccess.S               */
+    u64 copy_err, copy_trapno, copy_cr2;
     u64 fault_key;   /* of the block with the fault                            */
     u64 vpend;       /* signals of SIG_SYNC sent while virtually blocked      */
     u64 saved_mask;    /* with restore_mask: a call that waits under a mask of its own   */
@@ -214,6 +216,8 @@ void sig_xrstor(const void *area, u64 features);
 long sig_clone_call(u64 nr, const u64 args[6], struct tstate *child);
 extern char rt_kernel_abort[];                                          /* syscall_asm.S */
 extern char rt_store_a_test[], rt_store_c[];
+void rt_int1(void);                      /* uaccess.S */
+extern char rt_int1_after[];
 extern char rt_a_word_insn[], rt_a_word_fault[]; /* entry.S: A bits that may not be there */                                /* entry.S */
 extern char rt_asm_begin[], rt_asm_end[], rt_enter_begin[], rt_enter_end[], rt_enter_restart[]; /* entry.S */
 

@@ -141,6 +141,8 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
         install(sig, &new_act);
     }
     rt_unlock(&t->lock);
+    if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler > SIGH_IGN)
+        rt_exact(ts); /* it sees the state at a fault */
     if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler == SIGH_IGN)
         sig_priv(ts)->vpend &= ~SIG_BIT(sig); /* setting "ignore" discards, sigaction(2) */
     if (oact && rt_copy_to(oact, &old_act, sizeof old_act) != 0)

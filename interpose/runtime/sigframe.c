@@ -172,7 +172,7 @@ static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate,
         .r12 = g[IP_R12], .r13 = g[IP_R13], .r14 = g[IP_R14], .r15 = g[IP_R15],
         .di = g[IP_RDI], .si = g[IP_RSI], .bp = g[IP_RBP], .bx = g[IP_RBX],
         .dx = g[IP_RDX], .ax = g[IP_RAX], .cx = g[IP_RCX], .sp = g[IP_RSP],
-        .ip = ts->pc & IP_KEY_PC, .flags = ts->rflags | (p->trap_flag ? FL_TF : 0),
+        .ip = rt_pc(ts->pc), .flags = ts->rflags | (p->trap_flag ? FL_TF : 0),
         .err = p->err, .trapno = p->trapno, .cr2 = p->cr2,
         .oldmask = mask, .fpstate = fpstate,
     };
@@ -197,7 +197,7 @@ static long put_xstate(u64 at) {
 bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const struct sig_info *info) {
     struct rt_thread *th = rt_th(ts);
     struct sig_priv *p = sig_priv(ts);
-    u64 old_sp = ts->gpr[IP_RSP], sp = old_sp - REDZONE, pc = ts->pc & IP_KEY_PC;
+    u64 old_sp = ts->gpr[IP_RSP], sp = old_sp - REDZONE, pc = rt_pc(ts->pc);
     bool entering = false;
     struct sig_frame f = {.pretcode = act->restorer, .info = *info};
 

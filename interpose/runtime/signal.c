@@ -108,6 +108,9 @@ static void redirect(struct tstate *ts, struct sig_context *mc) {
     mc->flags &= ~(FL_TF | FL_DF | FL_AC);
 }
 
+static int int1_code; /* what a SIGTRAP by int1 looks like here */
+static bool int1_early;
+
 /* ---- stepping --------------------------------------------------------------------------- */
 
 static void arm(struct tstate *ts, struct sig_context *mc) {
@@ -250,6 +253,9 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
         if (sig == SIG_SEGV && (mc->err & PF_WRITE) && info->code == SEGV_NO_ACCESS &&
             rt_code_page_fault(ts, info->addr))
             return;
+        struct sig_priv *p = sig_priv(ts);
+        p->copy_info = *info;
+        p->copy_err = mc->err, p->copy_trapno = mc->trapno, p->copy_cr2 = mc->cr2;
         mc->ip = (u64)rt_copy_fault;
         return;
     }
@@ -325,6 +331,12 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
         hide_interruption(ts, mc);
         return;
     }
+    if (traced && (mc->ip == (u64)rt_int1 || mc->ip == (u64)rt_int1_after)) {
+        int1_code = info->code;
+        int1_early = mc->ip == (u64)rt_int1;
+        mc->ip = (u64)rt_int1_after;
+        return;
+    }
     if (traced && sig_priv(ts)->stepping) {
         step_trap(ts, mc);
         return;
@@ -373,7 +385,7 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
         th->sigmask &= ~SIG_BIT(sig);
     }
     struct sig_action act = sig_table_take(ts, sig);
-    ts->pc &= IP_KEY_PC;
+    ts->pc = rt_pc(ts->pc);
     if (act.handler == SIGH_IGN)
         return;
     if (act.handler == SIGH_DFL) {
@@ -478,7 +490,8 @@ void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
     case SIG_SEGV:
         p->trapno = code == SIC_KERNEL ? 13 : 14;
         if (code != SIC_KERNEL) {
-            p->err = code == SEGV_NO_ACCESS ? 0x15 : 0x14; /* user, instruction fetch */
+            /* User, instruction fetch; the kernel shows its own half as mapped. */
+            p->err = code == SEGV_NO_ACCESS || addr >> 47 ? 0x15 : 0x14;
             p->cr2 = addr;
         }
         break;
@@ -493,14 +506,53 @@ void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
 }
 
 void rt_signal_exception(struct tstate *ts, u32 trapno, u32 err) {
-    struct sig_info info = {.signo = SIG_SEGV, .code = SIC_KERNEL};
+    struct sig_info info = {.signo = trapno == 11 || trapno == 12 ? SIG_BUS : SIG_SEGV, .code = SIC_KERNEL};
     struct sig_priv *p = sig_priv(ts);
     p->err = err;
     p->trapno = trapno;
-    if (trapno == 13)
+    if (trapno != 4)
         fault_flags(ts, SIG_SEGV);
     deliver(ts, &info, true);
     sig_apply_mask(rt_th(ts));
+}
+
+/* Memory of ours: for the guest there is none. */
+static void hide_ours(struct sig_priv *p, struct sig_info *info) {
+    struct rt_seg seg;
+    if (info->signo == SIG_SEGV && info->code == SEGV_NO_ACCESS && !rt_find_seg(info->addr, &seg)) {
+        info->code = SEGV_NO_MAP;
+        p->err &= ~1ull;
+    }
+}
+
+bool rt_signal_copied(struct tstate *ts, bool stack) {
+    struct sig_priv *p = sig_priv(ts);
+    struct sig_info info = p->copy_info;
+    if (info.signo == SIG_SEGV && info.code != SIC_KERNEL && !(p->copy_err & 1) && rt_grow_stack(ts, info.addr))
+        return true;
+    if (p->copy_trapno == 13 && stack) {
+        rt_signal_exception(ts, 12, 0);
+        return false;
+    }
+    p->err = p->copy_err, p->trapno = p->copy_trapno, p->cr2 = p->copy_cr2;
+    hide_ours(p, &info);
+    fault_flags(ts, info.signo);
+    deliver(ts, &info, true);
+    sig_apply_mask(rt_th(ts));
+    return false;
+}
+
+bool rt_canonical(u64 addr) {
+    u8 byte;
+    return addr >> 47 == 0 || rt_copy_from(&byte, addr, 1) == 0 || sig_priv(current_thread())->copy_trapno != 13;
+}
+
+void rt_signal_int1(struct tstate *ts, u32 len) {
+    if (!int1_code)
+        rt_int1();
+    if (int1_early)
+        ts->pc -= len;
+    rt_signal_raise(ts, SIG_TRAP, int1_code, ts->pc);
 }
 
 /* The page was writable again when we came: another thread was faster. */
@@ -545,11 +597,7 @@ static void resume_fault(struct tstate *ts, u32 kind) {
     }
     if (info.signo == SIG_SEGV && info.code == SEGV_NO_MAP)
         rt_report_fault(ts, info.addr);
-    struct rt_seg seg;
-    if (info.signo == SIG_SEGV && info.code == SEGV_NO_ACCESS && !rt_find_seg(info.addr, &seg)) {
-        info.code = SEGV_NO_MAP; /* memory of ours: for the guest there is none */
-        p->err &= ~1ull;
-    }
+    hide_ours(p, &info);
     fault_flags(ts, info.signo);
     deliver(ts, &info, true);
     sig_apply_mask(rt_th(ts));

@@ -15,7 +15,8 @@
  * frame and nothing here touches it. */
         .p2align 4
 rt_host_entry:
-        cld
+        pushq   $0x202                  /* the kernel clears DF and TF, but not the guest's AC */
+        popfq
         jmp     sig_host_handler
         .size   rt_host_entry, . - rt_host_entry
 

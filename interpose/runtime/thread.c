@@ -179,6 +179,7 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
         to->gpr[IP_RSP] = sp;
     to->client_fs = from->client_fs;
     to->client_gs = from->client_gs;
+    rt_memcpy(to->client_sel, from->client_sel, sizeof to->client_sel);
     to->bbcount = from->bbcount;
     to->stack_lo = from->stack_lo;
     to->stack_hi = from->stack_hi;
@@ -268,7 +269,7 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     struct rt_thread *ct = rt_th(child);
     copy_state(ts, child, child_sp(rq));
     if (rq->flags & CLONE_SETTLS)
-        child->client_fs = rq->tls;
+        child->client_fs = rq->tls, child->client_sel[0] = 0;
     ct->vfork_child = !thread;
     ct->sigmask = th->sigmask;
     if (vfork) { /* else the kernel forgets the alternate stack, sigaltstack(2) */
@@ -303,7 +304,7 @@ static long clone_any(struct tstate *ts, const struct clone_request *rq, u64 rq_
     long r = process_fork(ts, rq, rq_size);
     if (r == 0) {
         if (rq->flags & CLONE_SETTLS)
-            ts->client_fs = rq->tls;
+            ts->client_fs = rq->tls, ts->client_sel[0] = 0;
         if (rq->stack)
             ts->gpr[IP_RSP] = child_sp(rq);
     }

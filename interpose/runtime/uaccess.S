@@ -12,6 +12,10 @@
         .type   rt_copy_from, @function
         .type   rt_copy_to, @function
         .type   rt_strncpy_from, @function
+        .globl  rt_load_gs, rt_load_ss, rt_int1, rt_int1_after
+        .type   rt_load_gs, @function
+        .type   rt_load_ss, @function
+        .type   rt_int1, @function
 
         .p2align 4
 rt_copy_begin:
@@ -46,6 +50,18 @@ rt_strncpy_from:
 3:      mov     $-36, %rax              /* -ENAMETOOLONG */
 4:      ret
         .size   rt_strncpy_from, . - rt_strncpy_from
+
+/* long rt_load_gs(u32 selector), long rt_load_ss(u32 selector): not 0 if the CPU refuses it. */
+rt_load_gs:
+        mov     %edi, %gs
+        xor     %eax, %eax
+        ret
+        .size   rt_load_gs, . - rt_load_gs
+rt_load_ss:
+        mov     %edi, %ss
+        xor     %eax, %eax
+        ret
+        .size   rt_load_ss, . - rt_load_ss
 rt_copy_end:
 
         .type   rt_copy_fault, @function
@@ -54,5 +70,12 @@ rt_copy_fault:
         cld
         ret
         .size   rt_copy_fault, . - rt_copy_fault
+
+/* void rt_int1(void): where the CPU, or what it runs on, says that int1 was (signal.c). */
+rt_int1:
+        .byte   0xf1
+rt_int1_after:
+        ret
+        .size   rt_int1, . - rt_int1
 
         .section .note.GNU-stack, "", @progbits

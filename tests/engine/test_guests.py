@@ -25,6 +25,11 @@ MODES: dict[str, list[str]] = {
     "no-optimise": ["--optimise=no"],
     "trace-children": ["--trace-children=yes"],
 }
+TOOL_MODES: dict[str, list[str]] = {
+    "memcheck": ["--tool=memcheck"],
+    "tracking": ["--tool=memcheck", "--force-tracking=yes"],
+}
+"""For guests that name them."""
 TIMEOUT = 90
 COMMENT = re.compile(r"(?m)^(?://|#)\s*(flags|exit|signal|modes):\s*(.*?)\s*$")
 LINKED = ("setjmps.c", "threads_basic.c", "signals_siginfo.c", "exceptions.cc", "processes.c")
@@ -107,7 +112,7 @@ def compare(
     ("guest", "mode"), [pytest.param(g, m, id=f"{g.source.stem}-{m}") for g in ALL for m in g.modes]
 )
 def test_as_native(built: dict[Path, Path], guest: Guest, mode: str, tmp_path: Path) -> None:
-    compare(program(built, guest), MODES[mode], tmp_path, guest.status)
+    compare(program(built, guest), (MODES | TOOL_MODES)[mode], tmp_path, guest.status)
 
 
 @pytest.mark.parametrize("linked", ["-pie", "-no-pie", "-static", "-static-pie"])
