@@ -166,6 +166,7 @@ struct ip_exit {
 #define IP_PF_SHADOW     8  /* a shadow access for the guest's access         */
 #define IP_PF_COMMITTED  16 /* guest effects begun: only roll forward         */
 #define IP_PF_RECHECK    32 /* compares code bytes; a fault means: translate anew */
+#define IP_PF_EARLY     64 /* for one that comes later: nothing to report    */
 struct ip_point {
   uint16_t host_off;   /* from block start; state holds until next point      */
   uint16_t guest_off;  /* index into nothing: guest pc - block pc, see below   */

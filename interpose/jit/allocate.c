@@ -65,7 +65,7 @@ static int take(struct alloc *a, uint16_t avoid, uint16_t dead, uint16_t later, 
 }
 
 static bool is_check(int op) {
-    return op == U_UMASK || op == U_LDCHK || op == U_STCHK || op == U_TMASK || op == U_TMEM;
+    return op == U_UMASK || op == U_LDCHK || op == U_EARLY || op == U_STCHK || op == U_TMASK || op == U_TMEM;
 }
 
 static void check_temp(struct alloc *a, struct uinstr *u) {
@@ -74,7 +74,7 @@ static void check_temp(struct alloc *a, struct uinstr *u) {
         /* jrcxz is the only test that leaves flags alone. */
         spill(a, IP_RCX, u);
         u->t0 = IP_RCX;
-    } else if ((u->op == U_LDCHK || u->op == U_STCHK || u->op == U_TMEM) && u->size >= 16 &&
+    } else if ((u->op == U_LDCHK || u->op == U_EARLY || u->op == U_STCHK || u->op == U_TMEM) && u->size >= 16 &&
                u->size != 10) {
         uint16_t avoid = in_addr;
         if (a->ea_reg != IP_REG_NONE) avoid |= (uint16_t)BIT(a->ea_reg);

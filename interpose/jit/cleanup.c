@@ -53,7 +53,10 @@ static void drop_repeated_checks(struct ublock *b) {
 
 void ip_stage4_cleanup(struct ublock *b, const struct ip_jit_opts *o) {
     int done = -1; /* newest guest instruction whose own uop has passed */
-    if (!(o->flags & (IP_C_NO_CLEANUP | IP_C_NO_INSTR))) drop_repeated_checks(b);
+    if (!(o->flags & (IP_C_NO_CLEANUP | IP_C_NO_INSTR))) {
+        drop_repeated_checks(b);
+        if (!b->track) ip_hoist_checks(b);
+    }
     for (int k = 0; k < b->n_u; k++) {
         struct uinstr *u = &b->u[k];
         bool guest = u->op == U_INSN || u->op == U_RDSEG || u->op == U_WRSEG || u->op == U_GETNR;

@@ -280,6 +280,11 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         site.exit_kind = IP_XS_LOAD;
         em_check_zero(m, u, &site);
         break;
+    case U_EARLY:
+        site.kind = ST_EXIT;
+        site.exit_kind = IP_X_DIRECT;
+        em_check_zero(m, u, &site);
+        break;
     case U_STCHK:
         site.kind = ST_SLOW;
         site.exit_kind = IP_XS_STORE;

@@ -64,7 +64,7 @@ static struct stub *site_stub(struct em *m, const struct uinstr *u, const struct
 void em_check_zero(struct em *m, const struct uinstr *u, const struct slow_site *site) {
     struct writer *w = &m->w;
     int first = m->n_stubs;
-    em_point(m, u->insn, u->pad, IP_PF_SHADOW);
+    em_point(m, u->insn, u->pad, IP_PF_SHADOW | (u->op == U_EARLY ? IP_PF_EARLY : 0u));
     if (u->fl_live) {
         unsigned off = 0;
         while (off < u->size) {
@@ -96,7 +96,10 @@ void em_check_zero(struct em *m, const struct uinstr *u, const struct slow_site 
             off += n;
         }
     }
-    for (int i = first; i < m->n_stubs; i++) m->stubs[i].resume = w->e->len;
+    for (int i = first; i < m->n_stubs; i++) {
+        m->stubs[i].resume = w->e->len;
+        m->stubs[i].pc = u->imm;
+    }
     em_point(m, u->insn, u->pad, 0);
 }
 

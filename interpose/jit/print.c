@@ -117,6 +117,7 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
             put_addr(&o, &u->m);
             break;
         case U_LDCHK:
+        case U_EARLY:
         case U_STCHK:
         case U_TMEM:
         case U_STKDEF:

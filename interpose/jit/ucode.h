@@ -45,6 +45,7 @@
     /* added by stage 3 */                                                      \
     X(UMASK,   "UMASK",   UE_FLAGS | UE_CHECK, 1)  /* any of set undefined: track */ \
     X(LDCHK,   "LDCHK",   UE_FLAGS | UE_CHECK, 1)  /* V(mem) == 0, clean load     */ \
+    X(EARLY,   "EARLY",   UE_FLAGS | UE_CHECK, 1)  /* V(mem) == 0 ahead of a load: else track */ \
     X(STCHK,   "STCHK",   UE_FLAGS | UE_CHECK, 1)  /* V(mem) == 0 or mark, clean  */ \
     X(STKDEF,  "STKDEF",  UE_WRSH, 0)     /* V(mem) = 0, no compare             */ \
     X(STKUND,  "STKUND",  UE_WRSH, 0)     /* V(mem) = all ones: given back      */ \
@@ -190,6 +191,10 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host,
 
 /* Text of a block's uinstrs, as --trace-flags and the Python call print it. */
 int ip_print_ublock(const struct ublock *b, char *buf, int cap);
+/* Stage 4's check motion (hoist.c). */
+void ip_hoist_checks(struct ublock *b);
+/* What the instruction adds to RSP; false: not known. */
+bool ip_rsp_step(const struct ip_insn *in, int64_t *step);
 /* Registers that can stand for the instruction's memory operand (allocate.c). */
 uint16_t ip_address_temps(const struct ip_insn *in);
 /* New uinstr at the end; sets overflow when full. */

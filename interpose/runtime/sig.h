@@ -143,7 +143,7 @@ struct sig_priv {
     void *exec_work, *exec_argv;
     u64 exec_argv_bytes;
 };
-enum { SIG_FAULT_NONE, SIG_FAULT_GUEST, SIG_FAULT_SHADOW, SIG_FAULT_RECHECK };
+enum { SIG_FAULT_NONE, SIG_FAULT_GUEST, SIG_FAULT_SHADOW, SIG_FAULT_RECHECK, SIG_FAULT_EARLY };
 #define SIG_PRIV_OFFSET 2048
 _Static_assert(sizeof(struct rt_thread) <= SIG_PRIV_OFFSET, "rt_thread and sig_priv overlap");
 _Static_assert(SIG_PRIV_OFFSET + sizeof(struct sig_priv) <= sizeof((struct tstate *)0)->runtime_area,

@@ -228,7 +228,7 @@ static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *in
             p->fault = SIG_FAULT_NONE;
             return;
         }
-        p->fault = SIG_FAULT_SHADOW;
+        p->fault = pt->flags & IP_PF_EARLY ? SIG_FAULT_EARLY : SIG_FAULT_SHADOW;
         p->fault_info.addr = known ? guest : 0;
     }
     gather(ts, mc, b, pt);
@@ -585,9 +585,13 @@ static void resume_fault(struct tstate *ts, u32 kind) {
         }
     }
     /* No mapping there: perhaps a stack that grows. */
-    if (info.signo == SIG_SEGV && info.code != SIC_KERNEL && (kind == SIG_FAULT_SHADOW || !(p->err & 1)) &&
+    if (info.signo == SIG_SEGV && info.code != SIC_KERNEL && (kind != SIG_FAULT_GUEST || !(p->err & 1)) &&
         rt_grow_stack(ts, info.addr))
         return;
+    if (kind == SIG_FAULT_EARLY) {
+        ts->pc |= IP_KEY_TRACK | IP_KEY_NOREDIR;
+        return;
+    }
     if (kind == SIG_FAULT_SHADOW) {
         /* The instruction itself shows which fault it is, and whether it is one. */
         if (info.code != SIC_KERNEL)

@@ -169,3 +169,34 @@ def test_translation_for_an_address() -> None:
     )
     assert size > len(EXAMPLE) and bytes(first[0:size]) != bytes(second[0:size])
     assert lib.ip_translate_bytes(b"none", EXAMPLE, len(EXAMPLE), PC, 0, 0, 40, 0x50000000, first, 16) == -1
+
+
+def test_checks_go_where_flags_are_dead() -> None:
+    """Stage 4: a load between test and jne is checked before the test, an epilogue before its add."""
+    cleaned = texts("89d1 85c0 488b13 7502 90", "--tool=memcheck")[CLEANED]
+    assert uops(cleaned)[1:6] == ["INSN", "EARLY", "INSN", "INSN", "JCC"]
+    # add rsp, 24; pop rbx; pop rbp; ret: what pops and return read, as seen before the add.
+    lines = texts("4883c418 5b 5d c3", "--tool=memcheck")[CLEANED].splitlines()
+    early = [re.findall(r"\S+\(%rsp\)", line)[0] for line in lines if "EARLY" in line]
+    assert sorted(early) == ["0x18(%rsp)", "0x20(%rsp)", "0x28(%rsp)"]
+    assert not any("LDCHK" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "85c0 488b1b 488b13 7502",  # the address is loaded in between: mov rbx, [rbx]; mov rdx, [rbx]
+        "85c0 668913 488b13 7502",  # a store of unknown overlap: mov [rbx], dx
+        "85c0 7502 488b13 7502",  # a side exit: the load may never be reached
+    ],
+)
+def test_checks_stay_behind_what_they_depend_on(code: str) -> None:
+    lines = texts(code, "--tool=memcheck")[CLEANED].splitlines()
+    last = next(i for i, line in enumerate(lines) if "mov %rdx:8, (%rbx):8" in line)
+    assert any("LDCHK" in line for line in lines[last : last + 2])
+
+
+def test_returns_compare_the_slot_of_the_call_stack() -> None:
+    """lea rcx, [rsp+rcx+1] is zero when the newest entry, ~slot, is that of this return."""
+    for code in ("c3", "c21000"):
+        assert bytes.fromhex("488d4c0c01e3") in emitted_code(texts(code, "--tool=memcheck")[EMITTED])

@@ -141,16 +141,7 @@ struct frame {
 
 /* What the instruction adds to RSP; false: unknown. */
 static bool rsp_step(const struct ip_insn *in, const struct plan *p, int64_t *step) {
-    *step = 0;
-    if (!(in->gpr_write & (1u << IP_RSP))) return true;
-    if (p->stack == SK_PUSH) *step = -(int64_t)p->stack_bytes;
-    else if (p->stack == SK_POP) *step = (int64_t)p->stack_bytes;
-    else if (p->helper || in->opsize != 8 || in->mem.present != (in->mnem == IP_MN_LEA)) return false;
-    else if (in->mnem == IP_MN_LEA && in->mem.base == IP_RSP && in->mem.index == IP_REG_NONE) *step = in->mem.disp;
-    else if (in->mnem == IP_MN_ADD && in->imm_len) *step = in->imm;
-    else if (in->mnem == IP_MN_SUB && in->imm_len) *step = -in->imm;
-    else return false;
-    return true;
+    return ip_rsp_step(in, step) && !(*step && p->helper);
 }
 
 /* Distance of a plain store from RSP; false: unknown. */
