@@ -14,6 +14,7 @@ static void copy_temp(struct writer *w, const struct ip_insn *in, int temp) {
     for (int i = 0; i < in->off_rex; i++) {
         uint8_t p = in->bytes[i];
         if (p == 0x64 || p == 0x65 || p == 0x67) continue;
+        if ((p & 0xf0) == 0x40) continue; /* void: a prefix follows, which may be one of those left out */
         w1(w, p);
     }
     if (in->enc == IP_ENC_LEGACY) {

@@ -64,11 +64,22 @@ static void add_jmp(struct ublock *b, int insn, uint64_t target) {
     ub_add(b, U_JMP, insn)->imm = target;
 }
 
+/* Cache line control: no data is accessed, but the address is checked. */
+static bool may_fault(const struct ip_insn *in) {
+    switch (in->mnem) {
+    case IP_MN_CLFLUSH:
+    case IP_MN_CLFLUSHOPT:
+    case IP_MN_CLWB:
+    case IP_MN_CLDEMOTE: return true;
+    default: return false;
+    }
+}
+
 /* Address forms that the copy cannot keep: fs:/gs: operands (both bases are
  * ours) and rip-relative targets out of reach. */
 static int address_temp(struct ublock *b, int i) {
     const struct ip_insn *in = &b->insn[i];
-    if (!in->mem.present || in->mem.access == IP_ACC_ADDR) {
+    if (!in->mem.present || (in->mem.access == IP_ACC_ADDR && !may_fault(in))) {
         if (in->mem.present && in->mem.base == IP_REG_RIP && in->mem.rip_target >= RIP_REACH) {
             struct uinstr *u = ub_add(b, U_FAREA, i);
             u->imm = in->mem.rip_target;
@@ -80,6 +91,8 @@ static int address_temp(struct ublock *b, int i) {
         struct uinstr *u = ub_add(b, U_SEGEA, i);
         u->seg = in->mem.seg;
         uaddr_from_mem(&u->m, &in->mem);
+        /* pop forms the address with RSP as it is afterwards (SDM, "POP") */
+        if (in->mnem == IP_MN_POP && in->mem.base == IP_RSP) u->m.disp += in->mem.size;
         return 1;
     }
     if (in->mem.base == IP_REG_RIP && in->mem.rip_target >= RIP_REACH) {
@@ -97,23 +110,14 @@ static int address_temp(struct ublock *b, int i) {
 }
 
 /* fs:/gs: operands that no temporary can replace: a vector of indices, an
- * implicit address (string instructions, xlat, maskmov), cache line control.
+ * implicit address (string instructions, xlat, maskmov).
  * The instruction runs with a gs: prefix and the guest's base in GS. */
 static uint8_t gs_operand(const struct ip_insn *in) {
     uint8_t seg = 0;
     for (int k = 0; k < in->n_prefix; k++)
         if (in->bytes[k] == 0x64 || in->bytes[k] == 0x65) seg = in->bytes[k] == 0x64 ? 4 : 5;
     if (!seg) return 0;
-    if (in->mem.present) {
-        if (in->mem.vsib || !ip_address_temps(in)) return seg;
-        switch (in->mnem) {
-        case IP_MN_CLFLUSH:
-        case IP_MN_CLFLUSHOPT:
-        case IP_MN_CLWB:
-        case IP_MN_CLDEMOTE: return seg;
-        default: return 0;
-        }
-    }
+    if (in->mem.present) return in->mem.vsib || !ip_address_temps(in) ? seg : 0;
     for (int k = 0; k < in->n_ops; k++)
         if (in->ops[k].kind == IP_OP_MEM_IMPL && in->ops[k].reg != IP_RSP) return seg;
     return 0;

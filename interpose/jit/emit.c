@@ -105,6 +105,8 @@ static void emit_seg_base(struct em *m, const struct uinstr *u) {
         plain.addr32 = 0;
         if (absolute) {
             w_mov_imm(w, t, (uint64_t)disp);
+        } else if (a->base == IP_REG_RIP) {
+            w_mov_imm(w, t, a->rip_target);
         } else {
             if (a->addr32) w1(w, 0x67);
             w_op_mem(w, 0, a->addr32 ? 4 : 8, 0x8d, 0, t, &plain, 0, 0);
@@ -173,6 +175,8 @@ static void emit_fpsave(struct em *m, const struct uinstr *u) {
     em_point(m, u->insn + 1, (uint16_t)(1u << t), 0);
     if (u->seg) {
         emit_seg_base(m, &ea);
+    } else if (ea.m.base == IP_REG_RIP) {
+        w_mov_imm(w, t, ea.m.rip_target);
     } else {
         if (u->m.addr32) w1(w, 0x67);
         ea.m.addr32 = 0;

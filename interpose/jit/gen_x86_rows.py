@@ -112,6 +112,8 @@ MIXED_ELEMENTS = (
     "DPPD",
     "DPBF",
 )
+# AMD CPUs run this with a lock prefix too; where that is #UD, the copy raises it.
+LOCK_IGNORED = {"VERW"}
 X87_STATE = {"FXSAVE", "FXRSTOR", "XSAVE", "XRSTOR", "XSAVEOPT", "XSAVEC", "XSAVES", "XRSTORS"}
 
 
@@ -416,7 +418,9 @@ class RowBuilder:
     def properties(row: Row, insn: Instruction, info: OpCodeInfo, used: InstructionInfo, name: str) -> None:
         kinds = [OPKIND[info.op_kind(i)] for i in range(insn.op_count)]
         attrs = {
-            "LOCK": info.can_use_lock_prefix and any(op[1] == OPK_MEM for op in row.ops),
+            "LOCK": (info.can_use_lock_prefix and any(op[1] == OPK_MEM for op in row.ops))
+            or info.amd_lock_reg_bit
+            or (name in LOCK_IGNORED and bool(row.attrs & ATTR["MEM"])),
             "STRING": insn.is_string_instruction,
             "CC": name.startswith(("J", "SET", "CMOV"))
             and insn.condition_code != 0

@@ -75,6 +75,10 @@ def modrm_byte(cls: int, kind: int) -> int:
     return 0xC0 | (cls - 8) if cls >= 8 else 0x04 | cls << 3
 
 
+# (slot, opcode) whose W the manuals want set and AMD CPUs ignore (vpermq, vpermpd): with W clear they are the
+# same instructions.  Where that is #UD, the copy raises it.
+W_IGNORED = {("V3", 0x00), ("V3", 0x01)}
+
 N_CLASSES = {KIND_NOMODRM: 1, KIND_MOD: 2, KIND_GROUP: 16, KIND_FULL: 72}
 SIB = 0x08  # base rax, index rcx (vsib: vector 1)
 
@@ -202,9 +206,10 @@ def probe_vector(dispatch: Dispatch, opcodes: dict[tuple[int, int, int], list[Op
             space = [(pp, w, ll) for pp in range(4) for w in range(2) for ll in range(4)]
             for cls in range(N_CLASSES[kind]):
                 modrm = 0xC3 if kind == KIND_NOMODRM else modrm_byte(cls, kind)
+                any_w = (slot, opcode) in W_IGNORED
                 blocks.append(
                     tuple(
-                        prober.first(vector_bytes(enc, number, opcode, pp, w, ll, modrm))
+                        prober.first(vector_bytes(enc, number, opcode, pp, w or any_w, ll, modrm))
                         if enc == "E" or ll < 2
                         else 0
                         for pp, w, ll in space

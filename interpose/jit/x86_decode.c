@@ -56,6 +56,7 @@ struct dec {
   uint8_t r2, v2;     /* EVEX R', V' as 0 or 16 */
   uint8_t vvvv;       /* register number, not inverted; 0 if unused */
   uint8_t evex_b, z, aaa, legacy_rex;
+  uint8_t bad; /* #UD, unless the instruction is too long: that is found first */
 };
 
 static const uint8_t k_slot_vex[4] = {0, IP_XSLOT_V1, IP_XSLOT_V2, IP_XSLOT_V3};
@@ -138,8 +139,7 @@ static int read_vector_prefix(struct dec *d, struct ip_insn *out, uint8_t first)
 {
   uint8_t p0, p1, p2;
 
-  if (d->prefixes & (P_66 | P_LOCK) || d->rep || d->legacy_rex)
-    return BAD;
+  d->bad = d->prefixes & (P_66 | P_LOCK) || d->rep || d->legacy_rex;
   if (!next_byte(d, &p0))
     return SHORT;
   if (first == 0xc5) {
@@ -204,9 +204,15 @@ static inline unsigned find_row(const struct dec *d, const struct ip_insn *out, 
     (void)slot;
     return ip_xblocks_legacy[ip_xsub[base + cls] * 24u + addr + mandatory * 3 + size];
   }
-  if (out->enc == IP_ENC_EVEX && d->evex_b && mod3) /* the third set of classes */
-    cls += kind == XK_MOD ? 1 : kind == XK_GROUP ? 8 : kind == XK_FULL ? 64 : 0;
-  return ip_xblocks_vector[ip_xsub[base + cls] * 32u + d->pp * 8u + d->w * 4u + d->ll];
+  unsigned within = d->pp * 8u + d->w * 4u + d->ll;
+  if (out->enc == IP_ENC_EVEX && d->evex_b && mod3) { /* the third set of classes */
+    unsigned third = cls + (kind == XK_MOD ? 1 : kind == XK_GROUP ? 8 : kind == XK_FULL ? 64 : 0);
+    unsigned row = ip_xblocks_vector[ip_xsub[base + third] * 32u + within];
+    if (row)
+      return row;
+    /* Without rounding AMD ignores the bit; Intel raises #UD, which the copy does too. */
+  }
+  return ip_xblocks_vector[ip_xsub[base + cls] * 32u + within];
 }
 
 /* SIB and displacement of a memory operand. */
@@ -303,13 +309,12 @@ static int valid_vector(const struct dec *d, const struct ip_insn *out, const st
     return 0;
   if (out->enc != IP_ENC_EVEX)
     return 1;
-  if (d->evex_b) {
-    unsigned need = row->attrs & IP_XA_MEM ? IP_XA_BCAST : IP_XA_RC | IP_XA_SAE;
-    if (!(row->attrs & need))
-      return 0;
-  }
+  if (d->evex_b && row->attrs & IP_XA_MEM && !(row->attrs & IP_XA_BCAST))
+    return 0;
   if (d->aaa ? !(row->attrs & IP_XA_MASK) : row->attrs & IP_XA_NEEDK)
     return 0;
+  if (!(row->attrs & IP_XA_MASK)) /* AMD ignores z; where it is #UD, the copy raises it */
+    return 1;
   return !d->z || (row->attrs & IP_XA_ZMASK && d->aaa && row->ops[0].kind != IP_OP_MEM);
 }
 
@@ -338,7 +343,7 @@ static inline int operand_reg(const struct dec *d, const struct ip_insn *out,
     return (int)n;
   case IP_OP_VEC: return (int)(n | high);
   case IP_OP_MEM_IMPL: return (int)n;
-  case IP_OP_K: return t->src != XS_RM && (n | high) > 7 ? -1 : (int)(n & 7);
+  case IP_OP_K: return (int)(n & 7); /* AMD ignores the other bits; where they are #UD, the copy raises it */
   case IP_OP_MMX: case IP_OP_X87: return (int)(n & 7);
   case IP_OP_SEG: return (n & 7) > 5 ? -1 : (int)(n & 7);
   case IP_OP_CR: return n == 1 || (n > 4 && n != 8) ? -1 : (int)n;
@@ -585,16 +590,15 @@ static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
   out->form = (uint16_t)number;
   out->mnem = row->mnem;
   out->flow = row->flow;
-  if (d->prefixes & P_LOCK && !(row->attrs & IP_XA_LOCK))
-    return BAD;
-  if (d->prefixes & P_66 && row->attrs & IP_XA_NO66)
-    return BAD;
-  if (out->enc != IP_ENC_LEGACY && !valid_vector(d, out, row))
-    return BAD;
+  d->bad |= (d->prefixes & P_LOCK && !(row->attrs & IP_XA_LOCK)) ||
+            (d->prefixes & P_66 && row->attrs & IP_XA_NO66) ||
+            (out->enc != IP_ENC_LEGACY && !valid_vector(d, out, row));
   if (row->attrs & IP_XA_MEM && slot != IP_XSLOT_D3NOW && (r = read_memory(d, out, row)) <= 0)
     return r;
   if (slot != IP_XSLOT_D3NOW && (r = read_immediates(d, out, row)) <= 0)
     return r;
+  if (d->bad)
+    return BAD;
 
   out->len = (uint8_t)d->pos;
   out->lock = (d->prefixes & P_LOCK) != 0;

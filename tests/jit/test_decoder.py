@@ -6,98 +6,45 @@ import importlib.util
 import random
 import re
 import shutil
-import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
-cffi = pytest.importorskip("cffi")
-iced = pytest.importorskip("iced_x86")
-from iced_x86 import (  # noqa: E402
-    Code,
-    Decoder,
-    Instruction,
-    InstructionInfoFactory,
-    MemorySizeInfo,
-    Mnemonic,
-    OpAccess,
-    OpKind,
-    Register,
-    RegisterExt,
-    RegisterInfo,
-    RflagsBits,
+pytest.importorskip("cffi")
+pytest.importorskip("iced_x86")
+from iced_x86 import Decoder
+from jit.referee.compare import (
+    ADDR,
+    ARITH,
+    CF,
+    COND,
+    DF,
+    JIT,
+    NAMES,
+    OF,
+    PC,
+    RAX,
+    RBP,
+    RBX,
+    RCX,
+    RDI,
+    RDX,
+    RSI,
+    RSP,
+    SF,
+    ZF,
+    Native,
+    R,
+    W,
+    differences,
 )
+from jit.referee.libraries import FOLDER, Referee, chosen, libraries, sample
 
-ROOT = Path(__file__).resolve().parents[2]
-JIT = ROOT / "interpose" / "jit"
-HEADER = ROOT / "interpose" / "abi" / "x86_insn.h"
-PC = 0x401000
-LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libcrypto.so.3")
-
-R, W, COND, ADDR = 1, 2, 4, 8
-RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = range(8)
-CF, PF, AF, ZF, SF, DF, OF = 0x1, 0x4, 0x10, 0x40, 0x80, 0x400, 0x800
-ARITH = 0x8D5
-NAMES = {v: k.lower() for k, v in vars(Mnemonic).items() if isinstance(v, int)}
-FLAG_BITS = {
-    RflagsBits.CF: CF,
-    RflagsBits.PF: PF,
-    RflagsBits.AF: AF,
-    RflagsBits.ZF: ZF,
-    RflagsBits.SF: SF,
-    RflagsBits.DF: DF,
-    RflagsBits.OF: OF,
-}
-ACCESS = {
-    OpAccess.NONE: 0,
-    OpAccess.READ: R,
-    OpAccess.COND_READ: R | COND,
-    OpAccess.WRITE: W,
-    OpAccess.COND_WRITE: W | COND,
-    OpAccess.READ_WRITE: R | W,
-    OpAccess.READ_COND_WRITE: R | W,
-    OpAccess.NO_MEM_ACCESS: ADDR,
-}
-NOP_WITHOUT_CET = ("rdsspd", "rdsspq")  # they leave the destination alone where shadow stacks are off
-HIGH8 = {Register.AH: 0, Register.CH: 1, Register.DH: 2, Register.BH: 3}
-FACTORY = InstructionInfoFactory()
-
-
-class Native:
-    """The C decoder, compiled for the test."""
-
-    def __init__(self, build: Path) -> None:
-        subprocess.run([sys.executable, str(JIT / "gen_x86_tables.py"), str(build)], check=True)
-        library = build / "decoder.so"
-        flags = ["-O2", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-        include = [f"-I{HEADER.parent}", f"-I{build}"]
-        subprocess.run(["gcc", *flags, *include, "-o", str(library), str(JIT / "x86_decode.c")], check=True)
-        self.ffi = cffi.FFI()
-        self.ffi.cdef(re.sub(r"(?m)^#(?!define \w+ +\w+ *(/\*.*)?$).*", "", HEADER.read_text()))
-        self.ffi.cdef(
-            "int ip_decode(const uint8_t *, size_t, uint64_t, struct ip_insn *);"
-            "const char *ip_mnem_name(unsigned);"
-        )
-        self.lib = self.ffi.dlopen(str(library))
-        self.insn = self.ffi.new("struct ip_insn *")
-
-    def length(self, data: bytes, pc: int = PC) -> int:
-        """Decode into self.insn; the result of ip_decode."""
-        return int(self.lib.ip_decode(data, len(data), pc, self.insn))
-
-    def name(self, mnem: int) -> str:
-        return self.ffi.string(self.lib.ip_mnem_name(mnem)).decode()
-
-    def decode(self, text: str, pc: int = PC) -> Any:
-        """The instruction of a hexadecimal string, which must be used up exactly."""
-        data = bytes.fromhex(text)
-        assert self.length(data, pc) == len(data), text
-        assert bytes(self.insn.bytes[0 : len(data)]) == data
-        return self.insn
+LIBRARIES = 400
+"""How many of the system's shared libraries are sampled here; ``python -m jit.referee`` takes all of all."""
+SAMPLE = 8192
 
 
 @pytest.fixture(scope="session")
@@ -115,188 +62,6 @@ def generator() -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def flags(bits: int) -> int:
-    return sum(v for k, v in FLAG_BITS.items() if bits & k)
-
-
-def register(reg: int) -> tuple[str, int, int]:
-    """(class, number, size) of an iced register."""
-    info = RegisterInfo(reg)
-    if RegisterExt.is_gpr(reg):
-        return "gpr", info.full_register - Register.RAX, info.size
-    for name, test in (("vec", "is_vector_register"), ("k", "is_k"), ("mmx", "is_mm")):
-        if getattr(RegisterExt, test)(reg):
-            return name, info.number, info.size
-    return "", info.number, info.size
-
-
-# Deliberate differences from iced, each with the rule of interpose/abi/x86_insn.h or the manual behind it.
-CACHE_LINE = {"clflush", "clflushopt", "clwb"}  # iced: read; here address only, they check but read no data
-EQUAL_SOURCES = re.compile(r"sbb|v?pcmp(eq|gt)[bwdq]|v?pandn[dq]?|v?andnp[sd]|k(xor|xnor|andn)[bwdq]")
-PADLOCK = ("xstore", "xcrypt", "xsha", "montmul", "ccs_")  # VIA only: operands are not described
-MMX_AS_X87 = {"fnsave", "frstor", "fsave"}  # iced lists mm0-7; here the field x87 stands for the whole state
-
-
-def constant_result(insn: Instruction, name: str) -> bool:
-    """Results that do not depend on the sources: iced lists the sources as read, the decoder does not."""
-    if name.startswith("vpternlog"):
-        return insn.immediate8 in (0, 0xFF)
-    if not EQUAL_SOURCES.fullmatch(name):
-        return False
-    last = insn.op_count - 1
-    both = insn.op_kind(last) == insn.op_kind(last - 1) == OpKind.REGISTER
-    return both and insn.op_register(last) == insn.op_register(last - 1)
-
-
-def differences(native: Native, data: bytes, insn: Instruction) -> list[str]:
-    """How the decoder's answer for data differs from iced's instruction."""
-    length = native.length(data, insn.ip)
-    out = native.insn
-    if insn.code == Code.INVALID:
-        return [] if length <= 0 else [f"valid ({native.name(out.mnem)})"]
-    if length != insn.len:
-        return [f"length {length}, not {insn.len}"]
-    name = NAMES[insn.mnemonic]
-    if name == "pause" and native.name(out.mnem) == "xchg":
-        return []  # with REX.B it is one: iced does not say so, the CPU does
-    diff: list[str] = []
-
-    def check(what: str, mine: object, theirs: object) -> None:
-        if mine != theirs:
-            diff.append(f"{what} {mine}, not {theirs}")
-
-    check("mnemonic", native.name(out.mnem), name)
-    if name.startswith(PADLOCK):
-        return diff
-    info = FACTORY.info(insn)
-    constant = constant_result(insn, name)
-    for i in range(insn.op_count):
-        operand(native, check, insn, info, i, constant)
-    register_sets(check, out, insn, info, name, constant)
-    if name != "syscall":
-        check("flags read", out.fl_read, flags(insn.rflags_read))
-        check("flags written", out.fl_write, flags(insn.rflags_modified))
-        by_cl = out.fl_write and insn.op_count > 1 and insn.op_kind(insn.op_count - 1) == OpKind.REGISTER
-        shift = (
-            by_cl
-            and insn.op_register(insn.op_count - 1) == Register.CL
-            and name[:2] in ("ro", "rc", "sh", "sa")
-        )
-        check("flags killed", out.fl_kill, 0 if shift or out.rep else out.fl_write)
-    check("lock", bool(out.lock), insn.has_lock_prefix)
-    size = insn.op_code().operand_size
-    if size and out.enc == 0 and out.opsize != 1:
-        check("operand size", out.opsize * 8, size)
-    # enter copies frame pointers if its second operand is not 0; only the first push is described.
-    if insn.is_stack_instruction and not (name == "enter" and insn.immediate8_2nd & 31):
-        theirs = {
-            (register(m.base)[1], ACCESS[m.access] & 3)
-            for m in info.used_memory()
-            if m.base in (Register.RSP, Register.RBP) and m.base != insn.memory_base
-        }
-        mine = {(o.reg, o.access & 3) for o in out.ops[0 : out.n_ops] if o.kind == native.lib.IP_OP_MEM_IMPL}
-        if insn.memory_base not in (Register.RSP, Register.RBP):
-            check("stack accesses", mine, theirs)
-    return diff
-
-
-def operand(native: Native, check: Any, insn: Instruction, info: Any, i: int, constant: bool) -> None:
-    """Compare one explicit operand."""
-    out, lib, kind, access = native.insn, native.lib, insn.op_kind(i), ACCESS[info.op_access(i)]
-    op, name = out.ops[i], NAMES[insn.mnemonic]
-    access |= R if name in NOP_WITHOUT_CET else 0
-    if i >= out.n_ops:
-        check("operands", int(out.n_ops), insn.op_count)
-    elif op.kind == lib.IP_OP_MEM_IMPL:
-        check(f"operand {i} is memory", kind != OpKind.REGISTER, True)
-        check(f"operand {i} access", op.access & ~COND, access & ~COND)
-        if out.rep:
-            check(f"operand {i} is conditional", op.access & COND, COND)
-        check(f"operand {i} size", op.size, MemorySizeInfo(insn.memory_size).size)
-    elif kind == OpKind.MEMORY:
-        check(f"operand {i} kind", op.kind, lib.IP_OP_MEM)
-        memory(check, out, insn)
-        check("memory access", out.mem.access, op.access)
-        if name in CACHE_LINE:
-            check("memory access", out.mem.access, ADDR)
-        else:
-            check("memory access", out.mem.access & 3, access & 3)
-        if not op.access & ADDR:
-            check("memory size", out.mem.size, MemorySizeInfo(insn.memory_size).size)
-            check("operand size", op.size, out.mem.size)
-    elif kind == OpKind.REGISTER:
-        reg = insn.op_register(i)
-        cls, number, size = register(reg)
-        check(f"operand {i} high byte", bool(op.high8), reg in HIGH8)
-        check(f"operand {i} register", op.reg, HIGH8.get(reg, number))
-        if cls in ("gpr", "vec"):
-            check(f"operand {i} size", op.size, size)
-        if not constant and not (insn.op_mask and access & W):
-            check(f"operand {i} access", op.access, access)
-    elif kind in (OpKind.NEAR_BRANCH64, OpKind.NEAR_BRANCH32, OpKind.NEAR_BRANCH16):
-        check(f"operand {i} kind", op.kind, lib.IP_OP_REL)
-        check("target", out.target, insn.near_branch_target)
-    else:
-        check(f"operand {i} kind", op.kind, lib.IP_OP_IMM)
-        second = i > 0 and out.ops[i - 1].kind == lib.IP_OP_IMM
-        mine = out.imm2 if second or name.startswith("vpermil2") else out.imm
-        theirs = insn.immediate(i)
-        mask = (1 << (insn.op_code().operand_size or 64)) - 1
-        check(f"operand {i} immediate", mine & mask, theirs & mask)
-
-
-def memory(check: Any, out: Any, insn: Instruction) -> None:
-    """Compare the addressing form."""
-    mem = out.mem
-    rip = insn.is_ip_rel_memory_operand
-    base = 0xFF if insn.memory_base == Register.NONE else 0x10 if rip else register(insn.memory_base)[1]
-    index = 0xFF if insn.memory_index == Register.NONE else register(insn.memory_index)[1]
-    check("memory present", mem.present, 1)
-    check("base", mem.base, base)
-    check("index", mem.index, index)
-    if index != 0xFF:
-        check("scale", mem.scale, insn.memory_index_scale)
-    check("vsib", mem.vsib, register(insn.memory_index)[2] if insn.is_vsib else 0)
-    check("segment", mem.seg, {Register.FS: 4, Register.GS: 5}.get(insn.segment_prefix, 0))
-    check("broadcast", bool(mem.bcast), insn.is_broadcast)
-    check("rip target", mem.rip_target, insn.ip_rel_memory_address if rip else 0)
-    if not rip:
-        mask = 0xFFFFFFFF if mem.addr32 else 0xFFFFFFFFFFFFFFFF
-        check("displacement", mem.disp & mask, insn.memory_displacement & mask)
-
-
-def register_sets(check: Any, out: Any, insn: Instruction, info: Any, name: str, constant: bool) -> None:
-    """Compare the sets of registers read, written and killed."""
-    sets: dict[str, int] = Counter()
-    for used in info.used_registers():
-        cls, number, size = register(used.register)
-        access, bit = ACCESS[used.access], 1 << number
-        if access & (R | COND):  # a conditional write keeps the old value, which counts as reading it
-            sets[cls + "_read"] |= bit
-        if access & W:
-            sets[cls + "_write"] |= bit
-        # iced lists the full register where a write clears the bits above.
-        if access == W and used.access == OpAccess.WRITE and size == {"gpr": 8, "vec": 64}.get(cls):
-            sets[cls + "_kill"] |= bit
-    if name in NOP_WITHOUT_CET:
-        sets["gpr_read"] |= sets["gpr_write"]
-    for cls in ("gpr", "vec"):
-        sets[cls + "_kill"] &= ~sets[cls + "_read"]
-    if out.rep:
-        sets["gpr_kill"] = 0
-    for cls in ("gpr", "vec", "k", "mmx"):
-        if cls == "mmx" and name in MMX_AS_X87:
-            check("x87", out.x87, 1)
-            continue
-        check(cls + "_write", getattr(out, cls + "_write"), sets[cls + "_write"])
-        if constant:
-            assert getattr(out, cls + "_read") & ~sets[cls + "_read"] == 0
-            continue
-        check(cls + "_read", getattr(out, cls + "_read"), sets[cls + "_read"])
-        if cls in ("gpr", "vec"):
-            check(cls + "_kill", getattr(out, cls + "_kill"), sets[cls + "_kill"])
 
 
 def report(found: dict[str, tuple[str, str]]) -> None:
@@ -320,20 +85,17 @@ def test_names_follow_the_enumeration(native: Native) -> None:
     assert native.name(0xFFFF) == "invalid"
 
 
-@pytest.mark.parametrize("name", LIBRARIES)
-def test_library_text_agrees_with_iced(native: Native, name: str) -> None:
-    data, address = library(name)
-    sample = max(1, len(data) // 4 // 40000)
-    found: dict[str, tuple[str, str]] = {}
-    for n, insn in enumerate(Decoder(64, data, ip=address)):
-        if n % sample:
-            continue
-        start = insn.ip - address
-        for what in differences(native, data[start : start + 16], insn):
-            found.setdefault(
-                f"{NAMES[insn.mnemonic]}: {what}", (data[start : start + insn.len].hex(), str(insn))
-            )
-    report(found)
+def test_libraries_agree_with_iced(native: Native) -> None:
+    """Some code of many libraries, chosen by their names alone."""
+    paths = chosen(libraries(FOLDER), LIBRARIES)
+    if not paths:
+        pytest.skip(f"no libraries in {FOLDER}")
+    referee = Referee(native)
+    for path in paths:
+        for address, data in sample(path, SAMPLE):
+            referee.code(address, data)
+    assert referee.encodings > 20 * len(paths)
+    report(referee.found)
 
 
 def test_every_table_row_agrees_with_iced(native: Native, generator: ModuleType) -> None:

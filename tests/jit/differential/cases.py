@@ -10,37 +10,23 @@ from typing import Any
 from iced_x86 import Instruction, MemorySizeInfo, OpKind, Register, RegisterInfo, RflagsBits
 from interpose.jit._native import ffi, lib
 
-from .rows import EXCLUDED, Row, all_rows, encode
+from .encode import encode, invalid
+from .rows import Row, all_rows, left_out
+from .state import HIGH, LOW, MASK, SIZE, Layout, image, mxcsr, random_value, vector_bytes, x87_control
 
-MASK = (1 << 64) - 1
 RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = range(8)
-LOW, HIGH, STACK, READONLY = 0x0E000000, 0x2000100000, 0x0E100000, 0x0E200000
-SIZE = 0x2000
+STACK, READONLY = 0x0E100000, 0x0E200000
 STACK_MID = STACK + 0x1000
 FS_BASE, GS_BASE = HIGH - 0x1000, HIGH + 0x10
-TABLE_MAX_CODE = 0x0E000000 - 0x08000000
 CODE_LOW, CODE_HIGH = 0x08000000, 0x3000000000
 ARITH = 0x8D5
 MAGIC = 0x66666964
 RECORD = struct.Struct("<30Q")
 BRANCHES = frozenset((lib.IP_F_JMP, lib.IP_F_JCC, lib.IP_F_CALL, lib.IP_F_LOOP))
 STRINGS = ("movs", "stos", "lods", "cmps", "scas")
-
-
-@dataclass
-class Layout:
-    """What `guest info` says: the XSAVE area and the slot through which a case ends."""
-
-    xcr0: int
-    size: int
-    components: dict[int, tuple[int, int]]
-    slot: int
-
-    @classmethod
-    def parse(cls, data: bytes) -> Layout:
-        words = struct.unpack(f"<{len(data) // 8}Q", data)
-        parts = {i + 2: (words[2 * i + 3], words[2 * i + 4]) for i in range(8)}
-        return cls(words[0], words[1], {k: v for k, v in parts.items() if v[1]}, words[-1])
+FLAGS_AT_START = ARITH | 0x200000  # and ID, which nothing but popf changes
+UNKNOWN = 0
+"""Row number of bytes that are no instruction."""
 
 
 @dataclass
@@ -63,76 +49,6 @@ class CaseFile:
     code: bytes
     code_addr: int
     bufs: list[tuple[int, int]] = field(default_factory=list)
-
-
-def random_value(rng: random.Random) -> int:
-    kind = rng.randrange(8)
-    if kind < 3:
-        return rng.getrandbits(64)
-    if kind == 3:
-        return rng.randrange(256)
-    if kind == 4:
-        return -rng.randrange(256) & MASK
-    if kind == 5:
-        return rng.choice(
-            (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 63, (1 << 63) - 1, MASK, 0x8000, 0x80)
-        )
-    if kind == 6:
-        return rng.getrandbits(32)
-    return rng.choice((LOW, HIGH)) + rng.randrange(64, SIZE - 64)
-
-
-def image(rng: random.Random, layout: Layout) -> bytes:
-    """A random XSAVE image that xrstor accepts and that has no exception pending."""
-    x = bytearray(layout.size)
-    for number, (offset, size) in layout.components.items():
-        if layout.xcr0 >> number & 1 and number != 9:
-            x[offset : offset + size] = vector_bytes(rng, size)
-    control = rng.choice(
-        (0x37F, 0x37F, 0x27F, 0x07F, 0x77F, 0xB7F, 0xF7F, rng.getrandbits(12) | 0x40 & 0xFFF)
-    )
-    control = control & 0x0F3F | 0x40
-    masked = control & 0x3F
-    status = rng.getrandbits(16) & 0x7F00 | (rng.getrandbits(6) & masked)
-    csr = rng.choice((0x1F80, 0x1F80, 0x9FC0, 0x3F80, 0x5F80, 0x7F80, 0x1F80 & ~(1 << rng.randrange(7, 13))))
-    struct.pack_into("<HHBB", x, 0, control, status, rng.choice((0, 0, 0xFF, rng.getrandbits(8))), 0)
-    struct.pack_into("<II", x, 24, csr, 0xFFFF)
-    for i in range(8):
-        x[32 + 16 * i : 42 + 16 * i] = x87_value(rng)
-    x[160:416] = vector_bytes(rng, 256)
-    struct.pack_into("<Q", x, 512, layout.xcr0 & 0xFF)
-    return bytes(x)
-
-
-def x87_value(rng: random.Random) -> bytes:
-    kind = rng.randrange(4)
-    if kind == 0:
-        return rng.randbytes(10)
-    mantissa = rng.getrandbits(63) | 1 << 63
-    if kind == 1:
-        return struct.pack("<QH", mantissa, 0x3FFF + rng.randrange(-40, 40) | rng.getrandbits(1) << 15)
-    if kind == 2:
-        return struct.pack("<QH", rng.randrange(1, 64) << 58, 0x3FFF + rng.randrange(16))
-    return rng.choice((bytes(10), struct.pack("<QH", 1 << 63, 0x7FFF), struct.pack("<QH", 3 << 62, 0xFFFF)))
-
-
-def vector_bytes(rng: random.Random, size: int) -> bytes:
-    out = bytearray()
-    while len(out) < size:
-        kind = rng.randrange(6)
-        if kind < 2:
-            out += rng.randbytes(16)
-        elif kind == 2:
-            out += struct.pack("<4f", *(rng.uniform(-100, 100) for _ in range(4)))
-        elif kind == 3:
-            out += struct.pack("<2d", *(rng.uniform(-1e6, 1e6) for _ in range(2)))
-        elif kind == 4:
-            out += struct.pack("<4i", *(rng.randrange(-50, 50) for _ in range(4)))
-        else:
-            out += rng.choice(
-                (bytes(16), b"\xff" * 16, struct.pack("<4I", 1, 0x7F800000, 0x7FC00000, 0x80000000))
-            )
-    return bytes(out[:size])
 
 
 class Sequence:
@@ -277,8 +193,10 @@ def place_memory(seq: Sequence, data: bytes, insn: Instruction, row: Row) -> byt
     if base in (Register.RIP, Register.EIP):
         if seq.start >= 1 << 32:
             target = seq.start // 0x10000000 * 0x10000000 + 0x8000000 + 0x400 + rng.randrange(0x800)
-            if wide == 32 or seg:
-                return None
+            if wide == 32 or seg:  # out of reach: faults, or meets something readable
+                target = seq.pc + rng.randrange(-1 << 31, 1 << 31)
+                if wide == 32 and (target + seg) & mod < 1 << 31:
+                    return None  # may be where we are
         else:
             target = (pick_target(rng, insn, name, True, 0) if not seg else HIGH + 0x500) - seg
         disp = target - (seq.pc + len(data))
@@ -321,15 +239,16 @@ def place_memory(seq: Sequence, data: bytes, insn: Instruction, row: Row) -> byt
                 )
             else:
                 data = data[: offset + sib] + bytes([rng.choice((0, 1, 2, 0xFF))]) + data[offset + sib + 1 :]
-        if seg:
-            return None
-        if RSP not in seq.known:
+        if seg and i is None:
+            seq.set(RSP, want - disp)
+            return data
+        if RSP not in seq.known or seg:
             seq.set(RSP, STACK_MID)
         if i is not None:
-            seq.set(i, rng.randrange(64))
+            seq.set(i, (want - STACK_MID) // scale if seg else rng.randrange(64))
         return data
     junk = rng.getrandbits(32) << 32 if wide == 32 else 0
-    if b is not None and b == i:
+    if b is not None and b == i:  # one register twice
         total = 1 + scale
         want -= (want - disp) % total
         seq.set(b, ((want - disp) // total & mod) | junk)
@@ -373,10 +292,9 @@ def load_index(seq: Sequence, insn: Instruction, scale: int) -> None:
 
 
 HAVE_AVX512 = [True]
-NOP = b"\x90"
 
 
-def add_branch(seq: Sequence, data: bytes, insn: Instruction, row: Row, flow: int) -> bool:
+def add_branch(seq: Sequence, data: bytes, row: Row, flow: int) -> bool:
     """A relative branch over a small instruction, or not over it."""
     if row.mnemonic.startswith(("loop", "jrcxz", "jecxz")):
         seq.set(RCX, seq.rng.choice((0, 1, 2, 1 << 32, (1 << 32) + 1, MASK)))
@@ -394,8 +312,6 @@ def add_branch(seq: Sequence, data: bytes, insn: Instruction, row: Row, flow: in
 def add_indirect(seq: Sequence, data: bytes, insn: Instruction, row: Row, flow: int) -> bool:
     """Returns and indirect jumps and calls, to the instruction that follows."""
     rng = seq.rng
-    if row.prefix or 0x66 in data[:4]:
-        return False
     if flow == lib.IP_F_RET:
         if row.tail:
             data = data[:-2] + struct.pack("<H", 8 * rng.randrange(5))
@@ -418,26 +334,48 @@ def add_indirect(seq: Sequence, data: bytes, insn: Instruction, row: Row, flow: 
         seq.set(reg, seq.pc + 10 + len(data))
         seq.emit(data)
         return True
+    used = {RegisterInfo(r).full_register for r in (insn.memory_base, insn.memory_index) if r}
+    scratch = 11 if Register.R11 not in used else 10 if Register.R10 not in used else 9
+    if RSP in seq.dirty:
+        seq.known.pop(RSP, None)
+        seq.set(RSP, STACK_MID)
     placed = place_memory(seq, data, insn, row)
     if placed is None:
         return False
-    # Store the target through the operand itself: mov [operand], r11, in the same encoding.
-    at = data_modrm(placed, row)
-    used = {insn.memory_base, insn.memory_index}
-    if Register.R11 in used or Register.R11D in used or Register.RSP in used or Register.ESP in used:
-        return False
+    store = store_through(placed, row, b"\x89", scratch)
+    after = seq.pc + 10 + len(store)
     if insn.memory_base in (Register.RIP, Register.EIP):
-        return False
-    head = placed[: at - 1]
-    prefixes = bytes(p for p in head if p in (0x64, 0x65, 0x67, 0x2E, 0x3E, 0x26, 0x36))
-    rex = next((p for p in head if 0x40 <= p < 0x50), 0x40)
-    store = prefixes + bytes([rex | 0x4C, 0x89, placed[at] & 0xC7 | 3 << 3]) + placed[at + 1 :]
-    seq.dirty.add(11)
-    seq.known.pop(11, None)
-    seq.set(11, seq.pc + 10 + len(store) + len(placed))
+        at = data_modrm(placed, row) + 1
+        disp = struct.unpack_from("<i", placed, at)[0] - 10 - len(store)
+        if not -(1 << 31) <= disp < 1 << 31:
+            return False
+        placed = placed[:at] + struct.pack("<i", disp) + placed[at + 4 :]
+        store = store_through(placed, row, b"\x89", scratch, len(placed))
+    seq.dirty.add(scratch)
+    seq.known.pop(scratch, None)
+    seq.set(scratch, after + len(placed))
     seq.emit(store)
     seq.emit(placed)
     return True
+
+
+def store_through(placed: bytes, row: Row, opcode: bytes, reg: int, tail: int = 0) -> bytes:
+    """A store through the memory operand of another instruction, in the same encoding.
+
+    tail: bytes between its end and the end of the other one, which a RIP-relative operand counts.
+    """
+    at = data_modrm(placed, row)
+    insn = ffi.new("struct ip_insn *")
+    lib.ip_decode(placed, len(placed), 0x1000, insn)
+    prefixes = bytes(p for p in placed[: insn.n_prefix] if p in (0x64, 0x65, 0x67))
+    rex = insn.rex & 3 | 0x48 | (reg >> 3) << 2
+    end = insn.off_disp + insn.disp_len or at + 1 + (insn.off_sib != 0)
+    body = bytearray(placed[at:end])
+    body[0] = body[0] & 0xC7 | (reg & 7) << 3
+    if tail:
+        disp = struct.unpack_from("<i", body, 1)[0] + tail
+        struct.pack_into("<i", body, 1, disp)
+    return prefixes + bytes([rex]) + opcode + bytes(body)
 
 
 def add(seq: Sequence, row: Row) -> bool:
@@ -455,22 +393,17 @@ def add(seq: Sequence, row: Row) -> bool:
     if RSP in seq.dirty and any(name.startswith(n) for n in ("push", "pop", "enter", "call", "ret")):
         seq.known.pop(RSP, None)
         seq.set(RSP, STACK_MID)
-    if flow in BRANCHES:
-        return not any(p == 0x66 for p in data[:4]) and add_branch(seq, data, insn, row, flow)
-    if flow in (lib.IP_F_JMPI, lib.IP_F_CALLI, lib.IP_F_RET):
+    if flow in (*BRANCHES, lib.IP_F_JMPI, lib.IP_F_CALLI, lib.IP_F_RET):
+        if 0x66 in data[: probe.n_prefix] and not probe.rex & 8:
+            return False  # Intel ignores the prefix, AMD takes 16 bits of the target
+        if flow in BRANCHES:
+            return add_branch(seq, data, row, flow)
         return add_indirect(seq, data, insn, row, flow)
-    if flow == lib.IP_F_FAR:
-        return False
     if row.enc == "evex" and any(
         insn.op_kind(i) == OpKind.REGISTER and insn.op_register(i) in (Register.ESP, Register.RSP)
         for i in range(insn.op_count)
     ):
         return False  # Zen 4 converts a stale stack pointer after push and pop, now and then
-    if any(
-        insn.op_kind(i) == OpKind.REGISTER and Register.ES <= insn.op_register(i) <= Register.GS
-        for i in range(min(insn.op_count, 1))
-    ) and name in ("mov", "pop"):
-        return False  # loads of segment registers: tests/engine
     if name == "int" and data[-1] == 0x80:
         return False
     if name == "fnsave" and 0x66 in data[:4]:
@@ -505,7 +438,7 @@ def add(seq: Sequence, row: Row) -> bool:
         seq.set(RBP, STACK_MID + 8 * rng.randrange(-32, 32))
         data = data[:-3] + struct.pack("<HB", rng.randrange(128), rng.choice((0, 0, 1, 2, 3)))
     elif name.startswith("popf"):
-        seq.emit(b"\x68" + struct.pack("<I", rng.getrandbits(32) & 0xED5 | 2))
+        seq.emit(b"\x68" + struct.pack("<I", rng.getrandbits(32) & (FLAGS_AT_START | 0x600) | 2))
         seq.undefined = 0
     elif name == "xgetbv":
         seq.set(RCX, rng.choice((0, 0, 0, 2, 77)))
@@ -527,10 +460,55 @@ def add(seq: Sequence, row: Row) -> bool:
         if placed is None:
             return False
         data = placed
+    if name.removeprefix("v") in ("ldmxcsr", "fldcw") and insn.memory_base != Register.RIP:
+        load_control(seq, data, insn, row, name)
     seq.flags(insn)
     seq.emit(data)
     if name in ("wrfsbase", "wrgsbase"):
         seq.base_changed = True
+    return True
+
+
+def load_control(seq: Sequence, data: bytes, insn: Instruction, row: Row, name: str) -> None:
+    """Give the instruction a control word that it accepts, mostly."""
+    if row.enc != "legacy" or seq.rng.random() < 0.1:
+        return
+    used = {RegisterInfo(r).full_register for r in (insn.memory_base, insn.memory_index) if r}
+    scratch = next(r for r in (11, 10, 8) if Register.RAX + r not in used)
+    seq.dirty.add(scratch)
+    seq.known.pop(scratch, None)
+    seq.set(scratch, mxcsr(seq.rng) if name == "ldmxcsr" else x87_control(seq.rng))
+    store = store_through(data, row, b"\x89", scratch)
+    rex = next(i for i, c in enumerate(store) if 0x40 <= c < 0x50)
+    seq.emit(store[:rex] + bytes([store[rex] & 0xF7]) + store[rex + 1 :])  # 32 bits
+
+
+def add_loop(seq: Sequence, row: Row) -> bool:
+    """An instruction that runs a few times: a backward branch to it."""
+    rng = seq.rng
+    counter, back = rng.choice(((RCX, b"\xe2"), (9, b"\x49\xff\xc9\x75"), (9, b"\x41\x83\xe9\x01\x0f\x85")))
+    seq.dirty.add(counter)
+    seq.known.pop(counter, None)
+    seq.set(counter, rng.randrange(1, 4))
+    before, at = seq.pc, len(seq.code)
+    if not add(seq, row):
+        return False
+    insn = ffi.new("struct ip_insn *")
+    while at < len(seq.code):
+        length = lib.ip_decode(bytes(seq.code[at:]), len(seq.code) - at, seq.start + at, insn)
+        if length <= 0 or insn.flow != lib.IP_F_NEXT or (insn.gpr_write | insn.gpr_read) >> counter & 1:
+            return False
+        if insn.fl_read & seq.undefined:
+            seq.reads_undefined = True
+        at += length
+    width = 4 if back[-2:] == b"\x0f\x85" else 1
+    disp = before - (seq.pc + len(back) + width)
+    if width == 1 and disp < -128:
+        return False
+    if counter == 9:
+        seq.undefined &= 1
+    seq.emit(back + disp.to_bytes(width, "little", signed=True))
+    seq.known.pop(counter, None)
     return True
 
 
@@ -543,14 +521,14 @@ def make(
     longest: int = 7,
 ) -> CaseFile:
     """A case file of about so many instructions."""
-    every = rows or [r for r in all_rows() if r.mnemonic not in EXCLUDED]
+    every = rows or [r for r in all_rows() if not left_out(r)]
     good = [r for r in every if r.supported]
     bad = [r for r in every if not r.supported]
     plain = [r for r in good if r.enc == "legacy"] or good
     HAVE_AVX512[0] = bool(layout.xcr0 & 0x20)
     base = CODE_HIGH if high else CODE_LOW
     code, cases, table = bytearray(), [], bytearray()
-    images = [image(rng, layout) for _ in range(32)]
+    images = [image(rng, layout) for _ in range(min(128, 8 + instructions // 100))]
     stride = (layout.size + 63) // 64 * 64
     index_table = READONLY + 0x1000
     order: list[Row] = []
@@ -573,12 +551,15 @@ def make(
             if row.mnemonic.startswith(("wrfs", "wrgs")) and numbers:
                 continue
             kept = seq.snapshot()
-            if not add(seq, row):
+            if not (add_loop(seq, row) if rng.random() < 0.04 else add(seq, row)):
                 seq.restore(kept)
                 continue
             numbers.append(row.number)
             if seq.base_changed:
                 break
+        if not rows and rng.random() < 0.03 and (bytes_ := invalid(rng, rng.choice(every))):
+            seq.emit(bytes_)
+            numbers.append(UNKNOWN)
         if not numbers:
             continue
         total += len(numbers)
@@ -593,7 +574,7 @@ def make(
             )
         )
         gpr = [seq.initial.get(r, random_value(rng)) for r in range(16)]
-        flags = rng.getrandbits(12) & (ARITH | (0x400 if rng.random() < 0.3 else 0)) | 0x202
+        flags = rng.getrandbits(22) & (FLAGS_AT_START | (0x400 if rng.random() < 0.3 else 0)) | 0x202
         table += struct.pack("<20Q", *(v & MASK for v in gpr), flags, start, rng.randrange(len(images)), 0)
     return write(rng, layout, bytes(code), cases, bytes(table), images, stride, base)
 

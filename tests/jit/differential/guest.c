@@ -4,6 +4,7 @@
  *   guest info                      sizes and offsets of the XSAVE area
  *   guest run FILE FIRST COUNT      one record a case on stdout
  *   guest dump FILE CASE            everything one case left, on stdout
+ *   guest warm FILE CASE            the record of its fourth run: nothing is translated meanwhile
  *
  * No libc and no vector code of its own.  The same binary runs natively and
  * under interpose, and the two outputs must be equal.
@@ -262,6 +263,9 @@ void guest_main(u64 *sp) {
         put(x_area, x_size);
         for (u64 b = 0; b < h->n_bufs; b++)
             if (h->buf[b].prot & 2) put((void *)h->buf[b].addr, h->buf[b].len);
+    } else if (argv[1][0] == 'w') {
+        for (int i = 0; i < 4; i++) one(h, file, first);
+        put(&rec, sizeof rec);
     } else {
         u64 count = argc > 4 ? number(argv[4]) : h->n_cases - first;
         for (u64 i = first; i < first + count && i < h->n_cases; i++) {

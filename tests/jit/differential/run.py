@@ -12,8 +12,9 @@ from pathlib import Path
 
 from iced_x86 import Decoder, Formatter, FormatterSyntax
 
-from .cases import RECORD, WIDE_STATE, Case, CaseFile, Layout, make
-from .rows import CODES, EXCLUDED, Row, all_rows
+from .cases import RECORD, UNKNOWN, WIDE_STATE, Case, CaseFile, make
+from .rows import CODES, Row, all_rows, left_out
+from .state import Layout
 
 HERE = Path(__file__).resolve().parent
 GPRS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
@@ -76,6 +77,8 @@ class Result:
     different: list[int] = field(default_factory=list)
     executed: Counter[int] = field(default_factory=Counter)
     """Row numbers of cases that ran without a fault."""
+    faulted: Counter[int] = field(default_factory=Counter)
+    """Row numbers of cases that are one instruction and ended with a fault."""
     signals: Counter[int] = field(default_factory=Counter)
 
 
@@ -83,7 +86,7 @@ def mark_supported(guest: Guest, folder: Path, rng: random.Random) -> None:
     """Find out which rows this CPU has: the others answer with SIGILL."""
     for row in all_rows():
         row.supported = True
-    rows = [r for r in all_rows() if r.mnemonic not in EXCLUDED]
+    rows = [r for r in all_rows() if not left_out(r)]
     by_number = {r.number: r for r in rows}
     ok: set[int] = set()
     for _ in range(2):
@@ -117,15 +120,12 @@ def compare(guest: Guest, file: CaseFile, path: Path, options: list[str], native
         result.signals[a[21]] += 1
         if not a[21]:
             result.executed.update(case.rows)
+        elif len(case.rows) == 1:
+            result.faulted.update(case.rows)
         if a == b:
             continue
-        # Memcheck goes to another translation for these, so that their first run waits for the translator.
-        if (
-            stores_x87_pointers(case)
-            and (a[19] != b[19] or a[20] != b[20])
-            and ("--tool=memcheck" in options or repeats_equal(guest, path, options, i))
-        ):
-            continue
+        if stores_x87_pointers(case) and warm_equal(guest, path, options, i):
+            continue  # the translator was waited for in between
         result.different.append(i)
     return result
 
@@ -136,9 +136,14 @@ def stores_x87_pointers(case: Case) -> bool:
     return any(name in WIDE_STATE for name in names.values())
 
 
-def repeats_equal(guest: Guest, path: Path, options: list[str], index: int) -> bool:
-    words = ("run", str(path), str(index), "1")
-    return any(guest.records(None, *words) == guest.records(options, *words) for _ in range(3))
+def warm_equal(guest: Guest, path: Path, options: list[str], index: int) -> bool:
+    """Whether the case is as native when everything is translated already, in one of a few tries."""
+    words = ("warm", str(path), str(index))
+    for _ in range(6):
+        a, b = (RECORD.unpack(guest.records(o, *words)) for o in (None, options))
+        if a == b:
+            return True
+    return False
 
 
 def disassembly(file: CaseFile, case: Case) -> list[str]:
@@ -190,21 +195,37 @@ def differences(what: str, a: bytes, b: bytes, base: int) -> list[str]:
     ]
 
 
-def coverage(executed: Counter[int]) -> str:
-    """Per mnemonic: forms that ran without a fault, of the forms the table has, and how often."""
+def coverage(executed: Counter[int], faulted: Counter[int]) -> str:
+    """Per mnemonic of the decoder's table: how many forms ran, how often; what is left out, and why."""
     forms: dict[str, list[Row]] = {}
     for row in all_rows():
         forms.setdefault(row.mnemonic, []).append(row)
     lines = []
+    total: Counter[str] = Counter()
     for name in sorted(forms):
-        rows = [r for r in forms[name] if r.supported]
-        if name in EXCLUDED:
-            lines.append(f"{name:<20} excluded: {EXCLUDED[name]}")
-        elif not rows:
-            lines.append(f"{name:<20} not on this CPU")
-        else:
-            ran = sum(1 for r in rows if executed[r.number])
-            lines.append(
-                f"{name:<20} {ran:3} of {len(rows):3} forms, {sum(executed[r.number] for r in rows)} times"
-            )
+        words = []
+        reasons = Counter(left_out(r) for r in forms[name])
+        rows = [r for r in forms[name] if not left_out(r) and r.supported]
+        absent = reasons.pop("", 0) - len(rows)
+        ran = sum(1 for r in rows if executed[r.number])
+        faults = sum(1 for r in rows if not executed[r.number] and faulted[r.number])
+        total.update(
+            ran=ran, faults=faults, absent=absent, excluded=sum(reasons.values()), total=len(forms[name])
+        )
+        if ran:
+            words.append(f"{ran} of {len(rows)} forms, {sum(executed[r.number] for r in rows)} times")
+        if faults:
+            words.append(f"{faults} forms that fault, {sum(faulted[r.number] for r in rows)} times")
+        if missed := len(rows) - ran - faults:
+            words.append(f"{missed} forms that did not come up")
+            total["missed"] += missed
+        if absent:
+            words.append(f"{absent} forms are not on this CPU")
+        words += [f"{n} forms left out: {why}" for why, n in reasons.items()]
+        lines.append(f"{name:<20} {'; '.join(words)}")
+    lines.append(f"{'(no instruction)':<20} {faulted[UNKNOWN]} times a fault, {executed[UNKNOWN]} times none")
+    lines.append(
+        "{total} forms: {ran} ran, {faults} only fault, {missed} did not come up, {absent} not on this CPU, "
+        "{excluded} left out".format_map(total)
+    )
     return "\n".join(lines)
