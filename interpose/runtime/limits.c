@@ -93,6 +93,46 @@ static u64 counted(u32 which) {
     return sum;
 }
 
+/* ---- room for the shadow of what comes ---------------------------------------------- */
+
+/* Kernel mappings that one of the guest's may need: itself, V and A, pages at their borders. */
+#define MAPPINGS_EACH 16
+#define MANY_SEGS 8192u       /* below, vm.max_map_count is far (65530 by default)    */
+#define LARGE (1ull << 20)
+#define RESERVE (16ull << 20) /* for tables of ours that grow                         */
+
+static bool room_for_bytes(u64 n) {
+    long p = sys6(__NR_mmap, 0, (long)n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p < 0 && p >= -4095)
+        return false;
+    sys2(__NR_munmap, p, (long)n);
+    return true;
+}
+
+/* Every second page protected: as many mappings. */
+static bool room_for_mappings(void) {
+    u64 n = MAPPINGS_EACH * RT_PAGE;
+    long p = sys6(__NR_mmap, 0, (long)n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    bool ok = p > 0 || p < -4095;
+    if (!ok)
+        return false;
+    for (u64 at = 0; at < n && ok; at += 2 * RT_PAGE)
+        ok = sys3(__NR_mprotect, p + (long)at, RT_PAGE, PROT_READ) == 0;
+    sys2(__NR_munmap, p, (long)n);
+    return ok;
+}
+
+/* Without it the guest gets ENOMEM, now, while nothing is half done. */
+static bool room_for_shadow(u64 more) {
+    if (!(rt.flags & IP_C_SHADOW) || more == 0)
+        return true;
+    bool limited = more >= LARGE;
+    for (u32 i = 0; i < N_LIMITS; i++)
+        limited |= limits[i].kernel.rlim_cur != RLIM64_INFINITY;
+    return (!limited || room_for_bytes(more + more + more / 8 + RESERVE)) &&
+           (rt_nsegs < MANY_SEGS || room_for_mappings());
+}
+
 bool mm_within_limits(u64 more, u64 more_data) {
     for (u32 i = 0; i < N_LIMITS; i++) {
         const struct limit *l = &limits[i];
@@ -102,7 +142,7 @@ bool mm_within_limits(u64 more, u64 more_data) {
         if (n > l->guest.rlim_cur || counted(l->which) > l->guest.rlim_cur - n)
             return false;
     }
-    return true;
+    return room_for_shadow(more);
 }
 
 /* ---- system calls ---------------------------------------------------------------------- */

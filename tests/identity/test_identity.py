@@ -60,6 +60,21 @@ def test_same_without_capabilities(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_hard_limit_on_memory(tmp_path: Path, tool: str) -> None:
+    """A limit that the runtime cannot lift counts the shadow, too: the program runs out earlier, no worse."""
+    import resource
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+
+    program = f"./{compile_guest('identity/exhausted.c', tmp_path).name}"
+    native = run([*PLAIN, program], cwd=tmp_path, preexec_fn=limited)
+    ours = run([*PLAIN, *command(f"--tool={tool}", "-q"), program], cwd=tmp_path, preexec_fn=limited)
+    assert ours.stdout == native.stdout and ours.stderr == ""
+    assert ours.returncode == native.returncode == 0
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_others_see_the_program(tmp_path: Path, tool: str) -> None:
     """/proc/PID/exe as another process reads it, where the kernel lets us name the program."""
     effective = int(re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text()).group(1), 16)  # type: ignore[union-attr]
