@@ -477,10 +477,7 @@ void rt_dispatch(struct tstate *ts) {
     switch (x.kind_aux & 0xff) {
     case IP_X_DIRECT: chain = (rt.flags & IP_C_NO_CHAIN) || trap_flag ? 0 : id; break;
     case IP_X_SYSCALL: rt_syscall(ts, x.key + aux); break;
-    case IP_X_SYSCALL32:
-        ts->gpr[IP_RAX] = (u64)(i64)-ENOSYS;
-        ts->pc = x.key + aux;
-        break;
+    case IP_X_SYSCALL32: rt_syscall32(ts, x.key + aux); break;
     case IP_X_FAR: rt_far(ts, &insn); break;
     case IP_X_TARGET: bad_jump(ts, &x, ts->acc_addr, false); break;
     case IP_X_REQUEST: rt_client_request(ts, x.key + aux); break;

@@ -121,6 +121,7 @@ long rt_strncpy_from(char *dst, u64 guest_src, u64 n);
 /* Load a selector, which the CPU may refuse: then not 0, and rt_signal_copied says why. */
 long rt_load_gs(u32 selector);
 long rt_load_ss(u32 selector);
+long rt_int80(long nr);
 extern char rt_copy_begin[], rt_copy_end[], rt_copy_fault[]; /* uaccess.S */
 
 /* ---- chan.c: requests to the supervisor ------------------------------------ */
@@ -257,6 +258,9 @@ void rt_syscall(struct tstate *ts, u64 next_pc);
  * rt_sys_ function may also answer RT_INTERRUPTED: deliver, then execute again. */
 #define RT_NO_RESULT (-4097L)
 long rt_kernel(struct rt_thread *th, long nr, const u64 args[6]);
+/* The i386 system call of ts, made by int $0x80; and the kernel's answer to one. */
+void rt_syscall32(struct tstate *ts, u64 next_pc);
+long rt_kernel32(struct rt_thread *th, long nr, const u64 args[6]);
 /* procfs.c: a path of the guest's leads through /proc/.../exe. */
 bool rt_names_own_exe(int dirfd, u64 guest_path);
 void rt_learn_own_exe(void);

@@ -214,6 +214,7 @@ extern char rt_host_entry[], rt_host_restorer[], rt_signal_trampoline[];
 void sig_xsave(void *area, u64 features);
 void sig_xrstor(const void *area, u64 features);
 long sig_clone_call(u64 nr, const u64 args[6], struct tstate *child);
+extern char rt_kernel32_begin[], rt_kernel32_insn[], rt_kernel32_abort[];
 extern char rt_kernel_abort[];                                          /* syscall_asm.S */
 extern char rt_store_a_test[], rt_store_c[];
 void rt_int1(void);                      /* uaccess.S */

@@ -276,24 +276,40 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
              info->code, mc->ip, memory ? info->addr : 0, mc->sp);
 }
 
+/* The two ways into the kernel, syscall_asm.S. */
+struct kernel_entry {
+    const char *begin, *insn, *abort;
+    u64 restart; /* number of restart_syscall */
+};
+
+static const struct kernel_entry *kernel_entry(u64 ip) {
+    static const struct kernel_entry both[2] = {
+        {rt_kernel_begin, rt_kernel_insn, rt_kernel_abort, __NR_restart_syscall},
+        {rt_kernel32_begin, rt_kernel32_insn, rt_kernel32_abort, 0},
+    };
+    return &both[ip >= (u64)rt_kernel32_begin && ip <= (u64)rt_kernel32_insn + 2];
+}
+
 /* There is nothing to deliver: a call that the kernel broke off for this signal
  * begins again, the guest must not notice. */
 static void hide_interruption(struct tstate *ts, struct sig_context *mc) {
-    if (!deliverable(ts) && mc->ip == (u64)rt_kernel_insn + 2 && (long)mc->ax == -EINTR)
-        mc->ip = (u64)rt_kernel_abort;
+    const struct kernel_entry *k = kernel_entry(mc->ip);
+    if (!deliverable(ts) && mc->ip == (u64)k->insn + 2 && (long)mc->ax == -EINTR)
+        mc->ip = (u64)k->abort;
 }
 
 static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
     struct rt_thread *th = rt_th(ts);
-    u64 insn = (u64)rt_kernel_insn;
+    const struct kernel_entry *k = kernel_entry(mc->ip);
+    u64 insn = (u64)k->insn;
     if (in_cache(mc->ip)) {
         stop_or_step(ts, mc);
-    } else if (mc->ip == insn && mc->ax == __NR_restart_syscall) {
+    } else if (mc->ip == insn && mc->ax == k->restart) {
         /* After a stop the kernel was about to go on with a sleep: a handler ends it. */
         mc->ip = insn + 2;
         mc->ax = (u64)-EINTR;
-    } else if (mc->ip >= (u64)rt_kernel_begin && mc->ip <= insn) {
-        mc->ip = (u64)rt_kernel_abort;
+    } else if (mc->ip >= (u64)k->begin && mc->ip <= insn) {
+        mc->ip = (u64)k->abort;
     } else if (kick && mc->ip == insn + 2) {
         hide_interruption(ts, mc);
     } else if (in_range(mc->ip, rt_enter_begin, rt_enter_end)) {

@@ -198,8 +198,11 @@ static void open_outputs(struct tstate *ts, long nr, const struct rt_syscall_inf
 /* ---- the call ------------------------------------------------------------------------------- */
 
 void rt_syscall(struct tstate *ts, u64 next_pc) {
+    rt_syscall_as(ts, (int)ts->gpr[IP_RAX], next_pc); /* the kernel looks at 32 bits, too */
+}
+
+void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
     struct rt_thread *th = rt_th(ts);
-    long nr = (int)ts->gpr[IP_RAX]; /* the kernel looks at 32 bits, too */
     u64 args[6];
     long r;
     rt_syscall_args(ts, args);

@@ -14,6 +14,9 @@ struct rt_syscall_info {
 /* NULL if the number is not in the table. */
 const struct rt_syscall_info *rt_syscall_info(long nr);
 
+/* rt_syscall with this number; RAX is not looked at. */
+void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc);
+
 enum rt_arg_kind {
     RT_ARG_32,        /* d */
     RT_ARG_64,        /* q */

@@ -36,4 +36,34 @@ rt_kernel_abort:
         ret
         .size   rt_kernel, . - rt_kernel
 
+/* long rt_kernel32(struct rt_thread *th, long nr, const u64 args[6]): the same through int $0x80.  Its window
+ * differs only in what must be put back. */
+        .globl  rt_kernel32, rt_kernel32_begin, rt_kernel32_insn, rt_kernel32_end, rt_kernel32_abort
+        .type   rt_kernel32, @function
+        .p2align 4
+rt_kernel32:
+        push    %rbx
+        push    %rbp
+        mov     %rdi, %r11
+        mov     %rsi, %rax
+        mov     0(%rdx), %rbx
+        mov     8(%rdx), %rcx
+        mov     24(%rdx), %rsi
+        mov     32(%rdx), %rdi
+        mov     40(%rdx), %rbp
+        mov     16(%rdx), %rdx
+rt_kernel32_begin:
+        cmpl    $0, RT_TH_PENDING(%r11)
+        jne     rt_kernel32_abort
+rt_kernel32_insn:
+        int     $0x80
+rt_kernel32_end:
+        pop     %rbp
+        pop     %rbx
+        ret
+rt_kernel32_abort:
+        mov     $-4096, %rax            /* RT_INTERRUPTED */
+        jmp     rt_kernel32_end
+        .size   rt_kernel32, . - rt_kernel32
+
         .section .note.GNU-stack, "", @progbits

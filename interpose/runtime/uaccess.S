@@ -15,6 +15,8 @@
         .globl  rt_load_gs, rt_load_ss, rt_int1, rt_int1_after
         .type   rt_load_gs, @function
         .type   rt_load_ss, @function
+        .globl  rt_int80
+        .type   rt_int80, @function
         .type   rt_int1, @function
 
         .p2align 4
@@ -62,6 +64,14 @@ rt_load_ss:
         xor     %eax, %eax
         ret
         .size   rt_load_ss, . - rt_load_ss
+
+/* long rt_int80(long nr): 0 if there is such a thing. */
+rt_int80:
+        mov     %rdi, %rax
+        int     $0x80
+        xor     %eax, %eax
+        ret
+        .size   rt_int80, . - rt_int80
 rt_copy_end:
 
         .type   rt_copy_fault, @function

@@ -40,3 +40,36 @@ def test_every_handler_is_declared() -> None:
     declared = (RUNTIME / "rt.h").read_text() + (RUNTIME / "syscall.h").read_text()
     for _, name, handler, _ in rows():
         assert handler in ("PASS", "NOSYS") or re.search(rf"\b{handler}\(struct tstate", declared), name
+
+
+def _numbers(header: str) -> dict[int, str]:
+    text = (Path("/usr/include/x86_64-linux-gnu/asm") / header).read_text()
+    return {int(n): name for name, n in re.findall(r"#define __NR_(\w+)\s+(\d+)", text)}
+
+
+def test_i386_calls_are_those_of_the_same_name() -> None:
+    """Each number of syscalls32.def means in the i386 table what it is mapped to in the x86-64 table."""
+    text = re.sub(r"/\*.*?\*/", "", (RUNTIME / "syscalls32.def").read_text(), flags=re.S)
+    rows = re.findall(r'(SAME|REAL)\((\d+), (\d+), "([^"]*)"\)', text)
+    assert len(rows) == text.count("(") and len({nr for _, nr, _, _ in rows}) == len(rows)
+    narrow, wide = _numbers("unistd_32.h"), _numbers("unistd_64.h")
+    other_names = {
+        "waitpid": "wait4",
+        "mmap2": "mmap",
+        "umount": "umount2",
+        "_llseek": "lseek",
+        "oldfstat": "fstat",
+        "fstatat": "newfstatat",
+        "ugetrlimit": "getrlimit",
+    }
+
+    def plain(name: str) -> str:
+        name = re.sub(r"(_time64|_64|(?<!pread)(?<!pwrite)64|(?<!_)32)$", "", name)
+        return other_names.get(name, name)
+
+    wrong = []
+    for kind, nr, as_nr, _ in rows:
+        a, b = narrow[int(nr)], wide[int(as_nr)]
+        if (kind == "SAME" or int(as_nr)) and b not in (plain(a), a) and plain(a) != plain(b):
+            wrong.append((nr, a, b))
+    assert not wrong
