@@ -7,7 +7,7 @@ import os
 import sys
 
 from interpose import __version__
-from interpose.errors import InterposeError, OptionError, internal_error, tell
+from interpose.errors import OUT_OF_MEMORY, InterposeError, OptionError, internal_error, out_of_memory, tell
 from interpose.options.parse import parse
 
 TYPE_CHECKING = False
@@ -57,15 +57,22 @@ def entry() -> None:
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         # Ctrl-C before the program runs ends us as it would end the program.
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    code = 1
     try:
-        code = main(sys.argv[1:])
-    except BrokenPipeError:
-        code = 1
-    except InterposeError as error:
-        tell(error)
-        code = error.exit_code
-    except Exception as error:
-        tell(internal_error(error))
-        code = 1
+        try:
+            code = main(sys.argv[1:])
+        except BrokenPipeError:
+            code = 1
+        except InterposeError as error:
+            tell(error)
+            code = error.exit_code
+        except Exception as error:
+            if out_of_memory(error):
+                os.write(2, OUT_OF_MEMORY)
+            else:
+                tell(internal_error(error))
+    except BaseException:
+        # Not even a message could be made.
+        os.write(2, OUT_OF_MEMORY)
     # Nothing of ours is left to tidy up, and a standard output that was closed must not make noise.
     os._exit(code)

@@ -22,6 +22,10 @@ class InterposeError(Exception):
         """The lines to show, without prefix."""
         return [self.message, *self.details]
 
+    def text(self) -> str:
+        """The lines as they are shown."""
+        return "".join(f"interpose: {line}\n" for line in self.lines())
+
 
 class OptionError(InterposeError):
     """A bad or unknown option (options.md section 1, row "Errors")."""
@@ -60,24 +64,46 @@ class LaunchError(InterposeError):
     """The two processes cannot be set up: descriptors, memory or the built products are missing."""
 
 
+class InternalError(InterposeError):
+    """A fault of ours: one line that says what and where, then details for whoever looks into it."""
+
+    def text(self) -> str:
+        """Details are indented, not prefixed."""
+        details = [f"  {line}".rstrip() + "\n" for line in self.details]
+        return "".join([f"interpose: {self.message}\n", *details])
+
+
 def tell(error: InterposeError) -> None:
     """Show an error on standard error, if there is one."""
-    text = "".join(f"interpose: {line}\n" for line in error.lines())
+    data = memoryview(error.text().encode("utf-8", "surrogateescape"))
     try:
-        os.write(2, text.encode("utf-8", "surrogateescape"))
+        while data:
+            data = data[os.write(2, data) :]
     except OSError:
         return  # there is nobody to tell
 
 
-def internal_error(error: BaseException) -> InterposeError:
-    """An error that is a fault of ours, in one line; the traceback follows when INTERPOSE_DEBUG is set."""
-    import traceback
+OUT_OF_MEMORY = b"interpose: out of memory; check 'ulimit -v' and free memory\n"
 
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that; it can be said by one write of a constant then."""
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+
+
+def place_of(error: BaseException) -> str:
+    """`` at FILE:LINE``, where it was raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else ""
+
+
+def internal_error(error: BaseException) -> InternalError:
+    """An error that is a fault of ours, in one line; the traceback follows when INTERPOSE_DEBUG is set."""
     details: list[str] = []
     if os.environ.get("INTERPOSE_DEBUG"):
+        import traceback
+
         details = "".join(traceback.format_exception(error)).splitlines()
-    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        return InterposeError(f"out of memory{place}; check 'ulimit -v' and free memory", *details)
-    return InterposeError(f"internal error: {type(error).__name__}: {error}{place}", *details)
+    return InternalError(f"internal error: {type(error).__name__}: {error}{place_of(error)}", *details)

@@ -13,7 +13,7 @@ import _socket
 import os
 
 from interpose import paths, tools
-from interpose.errors import InterposeError, LaunchError, internal_error, tell
+from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
 from interpose.program import resolve
 from interpose.report.log import FileNames, Log
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from interpose.options.parse import Config
 
 # What the supervisor says over the socket: it serves; or it ends, and has said why.
-_READY, _TOLD = b"\1", b"\2"
+_READY, _TOLD = b"\1", bytes([lib.IP_TOLD])
 
 
 def launch(config: Config) -> NoReturn:
     """Run the program of a configuration; returns by an :class:`InterposeError` only."""
+    lib.ip_guard_python()
     program = resolve(config.program, os.environ)
     if config.core.suppressions:
         tools.load(config.tool_name, "tool").Tool.check(config)
@@ -105,9 +106,11 @@ def _execute(runtime: int, argv: tuple[str, ...]) -> None:
 
 def _become_supervisor(session: Session) -> NoReturn:
     """In the first child: fork again, leave the program's session and files, serve."""
-    status = 1
-    ready = False
-    try:
+    from interpose.supervisor.end import supervise
+
+    def work() -> None:
+        lib.ip_last_words_to(session.sock_fd)
+        lib.ip_catch_faults()
         os.setsid()
         if _fork() != 0:
             os._exit(0)
@@ -117,22 +120,14 @@ def _become_supervisor(session: Session) -> NoReturn:
         session.memory.map()
         session.memory.header.supervisor_pid = os.getpid()
         start_translator(session)
-        ready = _say(session, _READY)
-        if not ready:
-            os._exit(status)  # killed meanwhile: nobody to serve
+        lib.ip_last_words_to(-1)
+        if not _say(session, _READY):
+            return  # killed meanwhile: nobody to serve
         from interpose.supervisor.main import run
 
         run(session)
-        status = 0
-    except InterposeError as error:
-        tell(error)
-    except BaseException as error:
-        tell(internal_error(error))
-    finally:
-        if not ready:
-            _say(session, _TOLD)
-        session.log.close()
-        os._exit(status)
+
+    supervise(session, work)
 
 
 def _say(session: Session, what: bytes) -> bool:

@@ -259,7 +259,8 @@ enum ip_req {
   IP_R_THREAD,       /* a0 = tid_guest, a1 = 1 start / 0 end, a2 = kernel tid */
   IP_R_MESSAGE,      /* data = text to log; a0 = 0 plain, 1 debug             */
   IP_R_REDIR_USED,   /* a0 = address whose binding ran for the first time     */
-  IP_R_INTERNAL,     /* internal fault of the runtime: data = text            */
+  IP_R_INTERNAL,     /* internal fault of the runtime, already told; a0 = key of
+                        the block that ran, 0 unknown                         */
   IP_R_FIRST_USE,
   IP_R_FIND,         /* data = symbol name; r0 = address of that function, 0 none */
   IP_R_FINAL_CALL,   /* the program is about to end: a0 = calls made so far;
@@ -296,7 +297,7 @@ struct ip_chan {
   uint32_t tr_sleeping, py_sleeping;
   uint32_t client_pid, supervisor_pid;
   uint32_t spin;           /* ticks to spin before futex (0: one CPU)         */
-  uint32_t dead;           /* supervisor set it: stop                         */
+  uint32_t dead;           /* supervisor set it: stop (IP_DEAD_*)             */
   uint64_t config_flags;   /* IP_C_*                                          */
   uint64_t stop_after;     /* blocks, 0 = never                               */
   uint64_t evict;          /* drop translations every so many exits, 0 = never */
@@ -316,6 +317,10 @@ struct ip_chan {
   uint8_t  stubs[4096];    /* path of the stubs image (wrappers/), or ""        */
   uint64_t watch_pc;       /* guest pc whose blocks call IP_SYM_WATCHED, or 0    */
 };
+
+#define IP_DEAD_GONE 1      /* of ip_chan.dead                                  */
+#define IP_DEAD_TOLD 2      /* it has said why                                  */
+#define IP_TOLD 2           /* the same, as a byte to the process that launches */
 
 #define IP_C_SHADOW     1   /* V and A bits are kept (memcheck)              */
 #define IP_C_CALLSTACK  2   /* translated calls keep the call stack          */

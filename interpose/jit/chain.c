@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "tt_hash.h"
+#include "lastwords.h"
 #include "transtab.h"
 
 #define WAIT_BITS 20u
@@ -28,8 +29,7 @@ void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block) {
 /* ---- Waiting exits ------------------------------------------------------------------ */
 
 void tt_init_waiting(struct transtab *t) {
-    t->wait = mmap(NULL, sizeof *t->wait * WAIT_SIZE, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    t->wait = ip_reserve(sizeof *t->wait * WAIT_SIZE);
     t->n_wait = 0;
 }
 

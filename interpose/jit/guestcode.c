@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+#include "lastwords.h"
 #include "transtab.h"
 
 #define COPIES 4096u /* 16 MB at most: the text of a compiler fits */
@@ -12,9 +13,8 @@
 static uint32_t copy_index(uint64_t page) { return (uint32_t)(page >> 12 ^ page >> 24) & (COPIES - 1); }
 
 void tt_init_code(struct transtab *t) {
-    t->copies = calloc(COPIES, sizeof *t->copies);
-    t->copy_bytes = mmap(NULL, COPIES * 4096ull, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    t->copies = ip_alloc(COPIES, sizeof *t->copies);
+    t->copy_bytes = ip_reserve(COPIES * 4096ull);
 }
 
 void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi) {

@@ -21,6 +21,18 @@ int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, 
 int ip_translate_bytes(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
                        int track, int max_insns, uint32_t host, uint8_t *out, int cap);
 
+/* ---- the supervisor's end, where there may be no memory left ---- */
+/* Before the program runs, somebody waits at this socket to hear whether it can; -1: no longer. */
+void ip_last_words_to(int sock_fd);
+/* We have said, or are about to say, why: the client need not. */
+void ip_told(void);
+/* One line, then the end. */
+void ip_out_of_memory(void);
+/* From now on the same for this process when Python gets no memory. */
+void ip_guard_python(void);
+/* A fault of this thread shows one line and the block under way, then the end. */
+void ip_catch_faults(void);
+
 /* ---- the translation service of one client ---- */
 /* Map the memfds, start the translator thread.  0 or -errno. */
 int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lastwords.h"
 #include "transtab.h"
 
 uint64_t tt_now_ms(void) {
@@ -13,7 +14,7 @@ uint64_t tt_now_ms(void) {
 
 void tt_init_pages(struct transtab *t) {
     t->pages_cap = 4096;
-    t->pages = calloc(t->pages_cap, sizeof *t->pages);
+    t->pages = ip_alloc(t->pages_cap, sizeof *t->pages);
 }
 
 /* The place of a page in the table, empty or not. */
@@ -33,7 +34,7 @@ static void grow(struct transtab *t) {
     struct page_ent *old = t->pages;
     uint32_t cap = t->pages_cap;
     t->pages_cap = cap * 2;
-    t->pages = calloc(t->pages_cap, sizeof *t->pages);
+    t->pages = ip_alloc(t->pages_cap, sizeof *t->pages);
     for (uint32_t i = 0; i < cap; i++)
         if (old[i].page) *place(t, old[i].page) = old[i];
     free(old);
@@ -65,7 +66,7 @@ void tt_page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
         forget_dropped(t, p);
         if (p->n * 2 >= p->cap) {
             p->cap = p->cap ? p->cap * 2 : 8;
-            p->blocks = realloc(p->blocks, p->cap * sizeof *p->blocks);
+            p->blocks = ip_realloc(p->blocks, p->cap * sizeof *p->blocks);
         }
     }
     p->blocks[p->n++] = block;

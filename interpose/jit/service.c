@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "lastwords.h"
 #include "transtab.h"
 
 static struct transtab T = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -141,6 +142,7 @@ static bool spin(uint32_t bell) {
 
 static void *loop(void *arg) {
     (void)arg;
+    ip_catch_faults();
     while (!stopping) {
         uint32_t bell = __atomic_load_n(&T.chan->bell_tr, __ATOMIC_SEQ_CST);
         int i = take_pending(T.chan->pend_tr);
@@ -290,7 +292,7 @@ void ip_binding_set(uint64_t addr, uint64_t target, int wrap) {
     pthread_mutex_lock(&T.lock);
     if ((T.bind_n + 1) * 2 > T.bind_cap) {
         uint32_t cap = T.bind_cap * 2;
-        struct binding *n = calloc(cap, sizeof *n);
+        struct binding *n = ip_alloc(cap, sizeof *n);
         for (uint32_t i = 0; i < T.bind_cap; i++)
             if (T.bind[i].used == 1) bind_insert(n, cap, &T.bind[i]);
         free(T.bind);
@@ -313,7 +315,7 @@ void ip_binding_del(uint64_t addr) {
         /* Rebuild: open addressing without tombstones. */
         b->used = 0;
         T.bind_n--;
-        struct binding *n = calloc(T.bind_cap, sizeof *n);
+        struct binding *n = ip_alloc(T.bind_cap, sizeof *n);
         for (uint32_t i = 0; i < T.bind_cap; i++)
             if (T.bind[i].used == 1) bind_insert(n, T.bind_cap, &T.bind[i]);
         free(T.bind);
@@ -389,10 +391,17 @@ void ip_service_get_stats(struct ip_service_stats *s) {
     s->ns = ticks ? (uint64_t)((double)T.cycles * (double)(clock_now() - T.clock0) / (double)ticks) : 0;
 }
 
-int ip_last_block(char *buf, int cap) {
+uint64_t ip_newest_key(void) { return T.ub[0] ? T.ub[0]->key : 0; }
+
+int ip_newest_stages(char *buf, int cap) {
     int n = 0;
-    pthread_mutex_lock(&T.lock);
     for (int i = 0; i < 3 && T.ub[i] && T.ub[i]->n_insn; i++) n += ip_print_ublock(T.ub[i], buf + n, cap - n);
+    return n;
+}
+
+int ip_last_block(char *buf, int cap) {
+    pthread_mutex_lock(&T.lock);
+    int n = ip_newest_stages(buf, cap);
     pthread_mutex_unlock(&T.lock);
     return n;
 }

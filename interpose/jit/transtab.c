@@ -1,4 +1,5 @@
 /* Translation table, code cache, chaining, invalidation. */
+#include "lastwords.h"
 #include "transtab.h"
 
 #include "tt_hash.h"
@@ -105,7 +106,7 @@ static void trace_stage(struct transtab *t, int stage, const struct ublock *b) {
     static const char *const title[] = {"From x86 to UCode", "Optimised", "Instrumented", "Cleaned up",
                                         "Registers allocated", "Emitted"};
     size_t cap = 1 << 18;
-    char *text = malloc(cap);
+    char *text = ip_alloc(1, cap);
     int n = snprintf(text, cap, "==== Stage %d: %s: 0x%llx ====\n", stage, title[stage - 1],
                      (unsigned long long)b->key);
     if (stage < 6)
@@ -373,19 +374,17 @@ void tt_flush(struct transtab *t) {
 void tt_init_tables(struct transtab *t) {
     tt_init_pages(t);
     tt_init_code(t);
-    t->xrec = mmap(NULL, sizeof *t->xrec * IP_META_EXITMAX, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    t->xrec = ip_reserve(sizeof *t->xrec * IP_META_EXITMAX);
     tt_init_waiting(t);
-    t->brec = mmap(NULL, sizeof *t->brec * IP_META_BLKMAX, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    struct ip_insn *insn = calloc(UB_MAX_INSN, sizeof *insn);
+    t->brec = ip_reserve(sizeof *t->brec * IP_META_BLKMAX);
+    struct ip_insn *insn = ip_alloc(UB_MAX_INSN, sizeof *insn);
     for (int i = 0; i < 3; i++) {
-        t->ub[i] = calloc(1, sizeof *t->ub[i]);
+        t->ub[i] = ip_alloc(1, sizeof *t->ub[i]);
         t->ub[i]->insn = insn;
     }
-    t->em = calloc(1, sizeof *t->em);
+    t->em = ip_alloc(1, sizeof *t->em);
     t->bind_cap = 1024;
-    t->bind = calloc(t->bind_cap, sizeof *t->bind);
+    t->bind = ip_alloc(t->bind_cap, sizeof *t->bind);
 }
 
 int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd) {
@@ -395,6 +394,7 @@ int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd) {
     void *m = mmap(NULL, IP_META_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, meta_fd, 0);
     if (c == MAP_FAILED || k == MAP_FAILED || m == MAP_FAILED) return -errno;
     t->chan = c;
+    ip_last_words_chan(t->chan);
     t->cache = k;
     t->meta_base = m;
     t->meta = m;

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 import time
 
 from interpose import __version__
@@ -11,12 +13,14 @@ from interpose.errors import LogError, OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from interpose.options.parse import Config
 
 COPYRIGHT = "Copyright (C) 2026, by the interpose authors"
 _LOWEST_FD = 10  # our descriptors stay clear of those that programs and shells name
+_PIECE = 4096  # PIPE_BUF: what a pipe takes at once when it says that it takes something
+_PATIENCE = 5.0  # seconds for a reader that does not read, once the program is gone
 
 
 class FileNames:
@@ -29,7 +33,7 @@ class FileNames:
     def __init__(self, pid: int, environ: Mapping[str, str] | None = None, folder: str | None = None) -> None:
         self.pid = pid
         self.environ = os.environ if environ is None else environ
-        self.folder = os.getcwd() if folder is None else folder
+        self.folder = _folder() if folder is None else folder
         self.sequence = 0
 
     def forked(self, pid: int) -> None:
@@ -82,6 +86,26 @@ class FileNames:
         return "%" in template.replace("%%", "")
 
 
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # removed, or not for us: only relative names need it
+        return "."
+
+
+def _open_file(path: str) -> int:
+    """A log file; a named pipe that nobody reads is an error, not a reason to wait."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
+    try:
+        fd = os.open(path, flags | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "nobody reads from this pipe") from None
+        raise
+    os.set_blocking(fd, True)
+    return fd
+
+
 def open_destination(
     names: FileNames, what: str, kind: str, fd: int, template: str | None, socket: tuple[str, int] | None
 ) -> int | None:
@@ -90,9 +114,8 @@ def open_destination(
         if kind == "file":
             assert template is not None
             path = names.expand(f"--{what}-file", template)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
             try:
-                opened = os.open(path, flags, 0o644)
+                opened = _open_file(path)
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else str(error)
                 raise LogError(f"Cannot create {what} file '{path}': {reason}") from None
@@ -137,6 +160,10 @@ def _connect(address: tuple[str, int]) -> int:
     return connection.detach()
 
 
+def _never() -> bool:
+    return False
+
+
 class Log:
     """Writes whole lines, each with its prefix, in one write; a destination that fails is dropped in silence.
 
@@ -160,6 +187,7 @@ class Log:
         self.time_stamp = time_stamp
         self.silent = False
         self.to_file = template is not None
+        self.program_is_gone: Callable[[], bool] = _never
         self.names = names
         self._template = template
         self._client_line = ""
@@ -228,17 +256,37 @@ class Log:
         if self.fd is None or self.silent:
             return
         data = memoryview(text.encode("utf-8", "surrogateescape"))
-        while data:
-            try:
-                data = data[os.write(self.fd, data) :]
-            except BlockingIOError:
-                # The program's own setting: a descriptor shared with it may be non-blocking.
-                import select
+        try:
+            if stat.S_ISREG(os.fstat(self.fd).st_mode):
+                while data:
+                    data = data[os.write(self.fd, data) :]
+            else:
+                self._write_slowly(self.fd, data)
+        except OSError:
+            # A full disk may have room again; a closed pipe or connection never comes back.
+            return
 
-                select.select([], [self.fd], [])
-            except OSError:
-                # A full disk may have room again; a closed pipe or connection never comes back.
-                return
+    def _write_slowly(self, fd: int, data: memoryview) -> None:
+        """To a reader that may not read: wait with the program, but not for ever without it."""
+        import select
+
+        ready = select.poll()
+        ready.register(fd, select.POLLOUT)
+        waited = 0.0
+        while data:
+            if not ready.poll(500):
+                waited += 0.5
+                if waited >= _PATIENCE and self.program_is_gone():
+                    self.fd = None
+                    os.close(fd)
+                    return
+                continue
+            end = bytes(data[:_PIECE]).rfind(b"\n") + 1 if len(data) > _PIECE else len(data)
+            try:
+                data = data[os.write(fd, data[: end or _PIECE]) :]
+                waited = 0.0
+            except BlockingIOError:
+                continue  # the program's own setting: a descriptor shared with it may be non-blocking
 
     # -- changes of process --------------------------------------------------------------------
 

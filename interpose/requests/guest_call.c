@@ -71,12 +71,12 @@ bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc) {
     return true;
 }
 
-void rt_call_return(struct tstate *ts) {
+bool rt_call_return(struct tstate *ts) {
     struct saved_call *c = NULL;
     /* The innermost: a longjmp may have left older ones of this thread behind. */
     for (u32 i = 0; i < sizeof calls / sizeof calls[0]; i++)
         if (calls[i].owner == ts && calls[i].magic_sp + 8 == ts->gpr[IP_RSP]) c = &calls[i];
-    if (!c) rt_panic(ts, "return from a client call that was never made");
+    if (!c) return false; /* a wild jump */
     u64 result = ts->gpr[IP_RAX];
     rt_memcpy(ts->gpr, c->gpr, sizeof c->gpr);
     rt_memcpy(ts->vgpr, c->vgpr, sizeof c->vgpr);
@@ -87,4 +87,5 @@ void rt_call_return(struct tstate *ts) {
     ts->pc = c->next_pc;
     sig_xrstor(c->xarea, sig_xfeatures());
     c->owner = NULL;
+    return true;
 }

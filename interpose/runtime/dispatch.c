@@ -298,10 +298,7 @@ static void bad_pc(struct tstate *ts, u64 pc) {
     struct rt_seg seg;
     u64 code[2], addr = pc;
     ts->pc = pc;
-    if (pc == RT_CALL_RETURN) {
-        rt_call_return(ts);
-        return;
-    }
+    if (pc == RT_CALL_RETURN && rt_call_return(ts)) return;
     if (rt_find_code(pc, code)) {
         /* The instruction goes on where nothing can be fetched; or could not when it was translated. */
         rt_invalidate(ts, pc, 1);

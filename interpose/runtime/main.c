@@ -92,6 +92,7 @@ void rt_main(u64 *sp) {
     rt_mm_init(ts);
     rt_shadow_init(ts);
     rt_signal_init(ts);
+    rt_watch_supervisor(); /* by a signal, so not before */
     rt_slot(ts)->a[0] = rt.pid;
     rt_request_python(ts, IP_R_HELLO);
     if (rt.chan->stubs[0]) rt_load_image(ts, (const char *)rt.chan->stubs);

@@ -41,7 +41,6 @@ void rt_process_init(struct tstate *ts) {
     sys2(__NR_prctl, PR_SET_NAME, (long)name);
     sys3(__NR_fcntl, rt.sock_fd, F_SETFD, FD_CLOEXEC);
     sys3(__NR_fcntl, rt.runtime_fd, F_SETFD, FD_CLOEXEC);
-    rt_watch_supervisor();
 }
 
 /* ---- descriptors from the supervisor --------------------------------------------- */
@@ -90,7 +89,7 @@ bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
         if (r == -EINTR)
             continue;
         if (r <= 0)
-            rt_die("the supervisor went away while it prepared a new process (result %ld)", r);
+            rt_end_alone();
         if (c.len == 0 && (m.flags & MSG_CTRUNC_)) {
             cut = true;
             continue;

@@ -132,6 +132,8 @@ void rt_request_python(struct tstate *ts, u32 kind);
 void rt_slot_attach(struct tstate *ts);   /* give the thread a free slot        */
 void rt_slot_detach(struct tstate *ts);
 bool rt_supervisor_gone(void);
+/* It is: one line, unless it has said why itself, then exit 1. */
+void rt_end_alone(void) RT_NORETURN;
 /* Have the kernel signal the end of the supervisor (SIGTRAP, si_code SI_SIGIO). */
 void rt_watch_supervisor(void);
 extern int rt_watched_fd;
@@ -352,7 +354,7 @@ void rt_client_request(struct tstate *ts, u64 next_pc);
 /* Address of a function of the program by its symbol, 0 if there is none. */
 u64 rt_find_function(struct tstate *ts, const char *name);
 bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc);
-void rt_call_return(struct tstate *ts);
+bool rt_call_return(struct tstate *ts); /* false: no call is under way */
 
 /* ---- shadow (interpose/shadow): no-ops unless IP_C_SHADOW --------------------------- */
 /* States of a range. */

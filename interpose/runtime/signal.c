@@ -343,7 +343,7 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
     if (sig == SIG_TRAP && info->code == IO_CODE && (int)info->rt.value == rt_watched_fd) {
         /* Descriptors came over the socket, or its other side is closed. */
         if (!rt_leaving && rt_supervisor_gone())
-            rt_die("the supervisor is gone (killed?); the program cannot go on");
+            rt_end_alone();
         hide_interruption(ts, mc);
         return;
     }

@@ -327,6 +327,18 @@ static void panic_block(struct tstate *ts, char *buf, size_t cap) {
     write_all(2, buf, n < cap ? n : cap - 1);
 }
 
+/* The block in its stages, by the supervisor, unless it is what fails. */
+static void panic_stages(struct tstate *ts) {
+    struct ip_slot *s = rt_slot(ts);
+    if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != IP_S_IDLE)
+        return; /* a request is under way */
+    const struct ip_block *b = ts->target - IP_CACHE_BASE < (u64)IP_CACHE_MAX ? rt_block_of(ts->target) : NULL;
+    s->a[0] = b != NULL ? b->key : ts->pc;
+    s->len = 0;
+    rt_leaving = true;
+    rt_request_python(ts, IP_R_INTERNAL);
+}
+
 void rt_panic(struct tstate *ts, const char *fmt, ...) {
     static u32 panicking; /* a fault while reporting must not report again */
     char buf[2048];
@@ -342,6 +354,7 @@ void rt_panic(struct tstate *ts, const char *fmt, ...) {
     if (ts != NULL && __atomic_exchange_n(&panicking, 1, __ATOMIC_RELAXED) == 0) {
         panic_registers(ts, buf, sizeof buf);
         panic_block(ts, buf, sizeof buf);
+        panic_stages(ts);
     }
     for (;;)
         sys1(__NR_exit_group, 1);

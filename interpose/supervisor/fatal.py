@@ -7,7 +7,9 @@ import signal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
+    from interpose.errors import InternalError
     from interpose.supervisor.main import Supervisor
 
 _EVENTS = {
@@ -74,18 +76,66 @@ def fatal_lines(
     return lines
 
 
-def internal_lines(text: str) -> list[str]:
-    """An internal fault: what the runtime said, the newest block in its stages, how to report it."""
-    from interpose import __version__
+def _newest_block() -> list[str]:
     from interpose.jit._native import ffi, lib
 
     buffer = ffi.new("char[]", 1 << 18)
     lib.ip_last_block(buffer, 1 << 18)
-    stages = ffi.string(buffer).decode("utf-8", "replace").rstrip("\n")
+    text = ffi.string(buffer).decode("utf-8", "replace").rstrip("\n")
+    return text.split("\n") if text else ["(none yet)"]
+
+
+_REPORT = "Please report this with the lines above and the program's name and version."
+
+
+def internal_lines(supervisor: Supervisor, key: int) -> list[str]:
+    """What is added to an internal fault of the runtime: the block in its stages, how to report it."""
+    from interpose.supervisor.laststages import block_lines
+
+    lines = block_lines(supervisor, key) if key else []
     return [
         "",
-        f"interpose {__version__}: internal error: {text}",
-        "The newest block, stage by stage:",
-        *stages.split("\n"),
-        "Please report this with the lines above and the program's name and version.",
+        *(["The block, stage by stage:", *lines] if lines else ["The newest block:", *_newest_block()]),
+        _REPORT,
     ]
+
+
+def internal_fault(error: Exception, supervisor: Supervisor | None = None, slot: Any = None) -> InternalError:
+    """An exception that nobody expected: what and where, the guest's pc and block, how to report it."""
+    from interpose import __version__
+    from interpose.errors import InternalError, internal_error
+    from interpose.jit._native import lib
+
+    plain = internal_error(error)
+    details = [*plain.details, f"interpose {__version__}, Python {platform()}"]
+    block: list[str] = []
+    if supervisor is not None:
+        from interpose.supervisor.main import KINDS
+
+        kind = KINDS.get(slot.kind, "?")
+        state = supervisor.client.read_struct("struct tstate", slot.tstate) if slot.tstate else None
+        pc = state.pc if state is not None else 0
+        details.append(
+            f"thread {slot.tid_guest} (task {slot.tid}) at guest pc 0x{pc & lib.IP_KEY_PC:X} asked: {kind}, "
+            + " ".join(f"0x{word:x}" for word in slot.a[0:4])
+        )
+        block = _block_lines(supervisor, pc)
+    details += ["The block, stage by stage:", *block] if block else ["The newest block:", *_newest_block()]
+    return InternalError(plain.message, *details, _REPORT)
+
+
+def _block_lines(supervisor: Supervisor, pc: int) -> list[str]:
+    from interpose.supervisor.laststages import block_lines
+
+    try:
+        return block_lines(supervisor, pc)
+    except Exception:
+        return []  # it may be part of what went wrong
+
+
+def platform() -> str:
+    """Version of Python, and the kernel's."""
+    import os
+    import sys
+
+    return f"{sys.version.split()[0]}, Linux {os.uname().release}"

@@ -16,18 +16,24 @@ _CODE_BYTES = 1024  # more than the longest block has
 def stopped_lines(supervisor: Supervisor, key: int, next_pc: int) -> list[str]:
     """The six stages of the block with this key, and where the real CPU goes on."""
     pc = key & lib.IP_KEY_PC
+    lines = [f"Stopped after {supervisor.config.core.stop_after:,} basic blocks; the last one is at 0x{pc:X}"]
+    lines += block_lines(supervisor, key)
+    lines.append(f"The real CPU goes on at 0x{next_pc & lib.IP_KEY_PC:X}")
+    return lines
+
+
+def block_lines(supervisor: Supervisor, key: int) -> list[str]:
+    """The block with a key, translated anew, stage by stage; nothing if its code cannot be read."""
+    pc = key & lib.IP_KEY_PC
     binding = None if key & lib.IP_KEY_NOREDIR else supervisor.objects.redir.active.get(pc)
     start = pc if binding is None else binding.target
-    lines = [f"Stopped after {supervisor.config.core.stop_after:,} basic blocks; the last one is at 0x{pc:X}"]
-    if start != pc:
-        lines.append(f"It is redirected to 0x{start:X}")
+    lines = [f"It is redirected to 0x{start:X}"] if start != pc else []
     code = _readable(supervisor, start)
     if code:
         flags = supervisor.client.header.config_flags
         track = bool(key & lib.IP_KEY_TRACK)
         titled = stages(code, pc=start, tool=supervisor.config.tool_name, flags=flags, track=track)
         lines += ["", *stage_lines(titled)]
-    lines.append(f"The real CPU goes on at 0x{next_pc & lib.IP_KEY_PC:X}")
     return lines
 
 

@@ -13,7 +13,7 @@ import select
 import struct
 
 from interpose import tools
-from interpose.errors import LaunchError
+from interpose.errors import InterposeError, LaunchError
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.client import Client
 from interpose.supervisor.objects import MissingTextError, Objects, announced_path
@@ -49,6 +49,7 @@ class Supervisor:
         self.config = session.config
         self.log = session.log
         self.client = Client(session.client_pid, session.memory.header)
+        self.log.program_is_gone = lambda: self.client.is_dead()
         self.born = True
         """False while a forked client has not reported yet."""
         self.pending_exec: PendingExec | None = None
@@ -140,10 +141,8 @@ class Supervisor:
                     break
                 continue
             slot = lib.ip_service_slot(index)
-            try:
-                self._answer(slot)
-            finally:
-                lib.ip_reply(index)
+            self._answer(slot)
+            lib.ip_reply(index)  # not after an error: the program would go on with half an answer
             if self.finished and self.client.is_dead(1000):
                 break
         self._show_used()
@@ -162,8 +161,16 @@ class Supervisor:
 
     def _answer(self, slot: Any) -> None:
         handler = self._handlers.get(slot.kind)
-        if handler is not None:
+        if handler is None:
+            return
+        try:
             handler(slot)
+        except (InterposeError, MemoryError):
+            raise
+        except Exception as error:
+            from interpose.supervisor.fatal import internal_fault
+
+            raise internal_fault(error, self, slot) from error
 
     def _show_used(self) -> None:
         while (addr := lib.ip_next_used()) != 0:
@@ -257,8 +264,7 @@ class Supervisor:
     def on_internal(self, slot: Any) -> None:
         from interpose.supervisor.fatal import internal_lines
 
-        text = bytes(ffi.buffer(slot.data, slot.len)).split(b"\0", 1)[0].decode("utf-8", "replace")
-        self.log.plain("\n".join(internal_lines(text)))
+        self.log.plain("\n".join(internal_lines(self, slot.a[0])))
 
     def on_stopped(self, slot: Any) -> None:
         if self.config.core.verbosity > 0:
@@ -349,7 +355,4 @@ def run(session: Session) -> None:
     gc.set_threshold(50_000, 20, 50)
     supervisor = Supervisor(session)
     supervisor.client.attach()
-    try:
-        supervisor.serve()
-    finally:
-        lib.ip_service_chan().dead = 1
+    supervisor.serve()

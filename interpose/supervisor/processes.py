@@ -11,9 +11,9 @@ import signal
 import socket
 
 from interpose import paths
-from interpose.errors import InterposeError, internal_error, tell
 from interpose.jit._native import ffi, lib
 from interpose.session import Memory, fill_channel
+from interpose.supervisor.end import supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,13 +71,13 @@ def _serve_child(
     supervisor: Supervisor, memory: Memory, sock_fd: int, ready: int, foreign: Sequence[int]
 ) -> None:
     """In the forked supervisor: serve the forked client until its end, then leave."""
-    status = 1
-    try:
+
+    def work() -> None:
         _close(*foreign)
         old = supervisor.session.memory
         old_sock = supervisor.session.sock_fd
         if lib.ip_service_refork(*memory.descriptors()) != 0:
-            os._exit(1)
+            os._exit(1)  # the fork fails; the supervisor that forked sees it
         supervisor.session.memory = memory
         supervisor.session.sock_fd = sock_fd
         supervisor.session.parent_pid = supervisor.client.pid
@@ -91,15 +91,8 @@ def _serve_child(
         _close(ready, old_sock, *old.descriptors())
         supervisor.born = False
         supervisor.serve()
-        status = 0
-    except InterposeError as error:
-        tell(error)
-    except BaseException as error:
-        tell(internal_error(error))
-    finally:
-        supervisor.log.close()
-        lib.ip_service_chan().dead = 1
-        os._exit(status)
+
+    supervise(supervisor.session, work)
 
 
 def is_traced(supervisor: Supervisor, path: str, argv: Sequence[str]) -> bool:
@@ -177,12 +170,10 @@ class PendingExec:
         _close(self.sock_fd, *self.memory.descriptors())
 
 
-def _serve_exec(
-    supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, argv: Sequence[str]
-) -> None:
+def _serve_exec(supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, argv: Sequence[str]) -> None:
     """In a forked supervisor: serve what a vfork child executes."""
-    status = 1
-    try:
+
+    def work() -> None:
         lib.ip_service_abandon()
         supervisor.log.forked(pid)
         supervisor.session.parent_pid = supervisor.client.pid
@@ -190,11 +181,5 @@ def _serve_exec(
         if pending.wait():
             supervisor.replace_image(pending)
             supervisor.serve()
-        status = 0
-    except InterposeError as error:
-        tell(error)
-    except BaseException as error:
-        tell(internal_error(error))
-    finally:
-        lib.ip_service_chan().dead = 1
-        os._exit(status)
+
+    supervise(supervisor.session, work)

@@ -56,7 +56,9 @@ def run(session) -> None:
 
 module = types.ModuleType("interpose.supervisor.main")
 module.run = run
-sys.modules["interpose.supervisor"] = types.ModuleType("interpose.supervisor")
+import interpose.supervisor  # noqa: E402
+
+interpose.supervisor.main = module
 sys.modules["interpose.supervisor.main"] = module
 
 from interpose import cli  # noqa: E402

@@ -49,6 +49,28 @@ int main(int argc, char **argv) {
         printf("got %d\n", c);
         return 0;
     }
+    if (!strcmp(how, "leaks")) { /* a search that takes its time at the end */
+        static void **all;
+        for (int i = 0; i < n; i++) {
+            void **block = malloc(sizeof *block * (1 + i % 7));
+            block[0] = all;
+            all = i % 100 ? block : NULL;
+        }
+        return 0;
+    }
+    if (!strcmp(how, "talks")) { /* an error after each line that comes */
+        int c;
+        printf("ready\n");
+        fflush(stdout);
+        while ((c = getchar()) != EOF)
+            if (c == '\n') {
+                char *volatile p = malloc(8);
+                free(p);
+                *p = 1;
+                free(strdup("talk"));
+            }
+        return 4;
+    }
     if (!strcmp(how, "forks")) {
         for (int i = 0; i < 3; i++)
             if (fork() == 0) break;

@@ -1,0 +1,132 @@
+/* The end of a supervisor that cannot go on: one message, and word to the client
+ * that there was one.  Nothing here needs memory, or a Python that works: out of
+ * memory, CPython may try for ever to make what it needs to handle its exception.
+ */
+#include <Python.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "lastwords.h"
+
+#define TEXT_BYTES (1 << 18)
+
+static struct ip_chan *chan;
+static int launcher = -1; /* socket to the process that waits for us to start */
+static char text[TEXT_BYTES];
+
+void ip_last_words_to(int sock_fd) { launcher = sock_fd; }
+void ip_last_words_chan(struct ip_chan *c) { chan = c; }
+
+static void say(const char *s, size_t n) {
+    while (n > 0) {
+        ssize_t w = write(2, s, n);
+        if (w < 0 && errno == EINTR) continue;
+        if (w <= 0) return;
+        s += w;
+        n -= (size_t)w;
+    }
+}
+
+void ip_told(void) {
+    static const char told = IP_TOLD;
+    if (chan) __atomic_store_n(&chan->dead, IP_DEAD_TOLD, __ATOMIC_SEQ_CST);
+    if (launcher >= 0 && write(launcher, &told, 1) < 0) launcher = -1;
+}
+
+void ip_out_of_memory(void) {
+    static const char line[] =
+        "interpose: out of memory, so the program cannot go on; check 'ulimit -v' and free memory\n";
+    say(line, sizeof line - 1);
+    ip_told();
+    _exit(1);
+}
+
+/* ---- Python's memory ------------------------------------------------------------------ */
+
+static PyMemAllocatorEx python_before[3]; /* by PyMemAllocatorDomain */
+
+static void *or_the_end(void *p) {
+    if (!p) ip_out_of_memory();
+    return p;
+}
+static void *guarded_malloc(void *ctx, size_t size) {
+    const PyMemAllocatorEx *a = ctx;
+    return or_the_end(a->malloc(a->ctx, size));
+}
+static void *guarded_calloc(void *ctx, size_t n, size_t size) {
+    const PyMemAllocatorEx *a = ctx;
+    return or_the_end(a->calloc(a->ctx, n, size));
+}
+static void *guarded_realloc(void *ctx, void *old, size_t size) {
+    const PyMemAllocatorEx *a = ctx;
+    return or_the_end(a->realloc(a->ctx, old, size));
+}
+static void guarded_free(void *ctx, void *old) {
+    const PyMemAllocatorEx *a = ctx;
+    a->free(a->ctx, old);
+}
+
+void ip_guard_python(void) {
+    static int done;
+    if (done++) return;
+    for (int domain = 0; domain < 3; domain++) {
+        PyMemAllocatorEx *before = &python_before[domain];
+        PyMemAllocatorEx guarded = {before, guarded_malloc, guarded_calloc, guarded_realloc, guarded_free};
+        PyMem_GetAllocator((PyMemAllocatorDomain)domain, before);
+        PyMem_SetAllocator((PyMemAllocatorDomain)domain, &guarded);
+    }
+}
+
+/* ---- memory or the end -------------------------------------------------------------- */
+
+void *ip_alloc(size_t n, size_t size) {
+    void *p = calloc(n, size);
+    if (!p) ip_out_of_memory();
+    return p;
+}
+
+void *ip_realloc(void *old, size_t bytes) {
+    void *p = realloc(old, bytes);
+    if (!p) ip_out_of_memory();
+    return p;
+}
+
+void *ip_reserve(size_t bytes) {
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) ip_out_of_memory();
+    return p;
+}
+
+/* ---- faults of ours ------------------------------------------------------------------ */
+
+static void on_fault(int sig, siginfo_t *si, void *context) {
+    const ucontext_t *uc = context;
+    /* Shared memory has no page left to give (the disk of a tmpfs is memory, too). */
+    if (sig == SIGBUS && si->si_code == BUS_ADRERR) ip_out_of_memory();
+    int n = snprintf(text, sizeof text,
+                     "interpose: internal error: signal %d (code %d, address %p) in the supervisor at 0x%llx, "
+                     "translating 0x%llx; please report this with the lines below and the program's name\n",
+                     sig, si->si_code, si->si_addr, (unsigned long long)uc->uc_mcontext.gregs[REG_RIP],
+                     (unsigned long long)ip_newest_key());
+    say(text, (size_t)n);
+    ip_told();
+    n = ip_newest_stages(text, sizeof text); /* may fault again: the default action is back */
+    if (n > 0) say(text, (size_t)n);
+    _exit(1);
+}
+
+void ip_catch_faults(void) {
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    static _Thread_local char stack[64 << 10];
+    stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+    sigaltstack(&alternate, NULL);
+    struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &sa, NULL);
+}

@@ -1,0 +1,20 @@
+/* The end of a supervisor that cannot go on, and memory that is there or ends it. */
+#ifndef INTERPOSE_LASTWORDS_H
+#define INTERPOSE_LASTWORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "native_api.h"
+
+/* The channel that is told; NULL before there is one. */
+void ip_last_words_chan(struct ip_chan *chan);
+/* Zeroed; grown; reserved address space.  None of them returns without. */
+void *ip_alloc(size_t n, size_t size);
+void *ip_realloc(void *old, size_t bytes);
+void *ip_reserve(size_t bytes);
+/* service.c, without its lock: the block under way and its stages. */
+uint64_t ip_newest_key(void);
+int ip_newest_stages(char *buf, int cap);
+
+#endif

@@ -1,0 +1,55 @@
+"""How a supervisor process ends: at the program's end, or before it, with one message."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from interpose.errors import InterposeError, tell
+from interpose.jit._native import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from interpose.session import Session
+
+
+def supervise(session: Session, work: Callable[[], None]) -> NoReturn:
+    """Do the work of a supervisor process, and leave.
+
+    Whatever happens, the program hears of it: it goes on to its own end, or stops, and somebody says why
+    exactly once.  Where memory is short, only C can be sure to say something.
+    """
+    out_of_memory, status = lib.ip_out_of_memory, 1
+    try:
+        try:
+            work()
+            status = 0
+        except MemoryError:
+            out_of_memory()
+        except InterposeError as error:
+            tell(error)
+            lib.ip_told()
+        except OSError as error:
+            if error.errno == errno.ENOMEM:
+                out_of_memory()
+            _internal(error)
+        except BaseException as error:
+            _internal(error)
+        session.log.close()
+        chan = lib.ip_service_chan()
+        if chan and not chan.dead:
+            chan.dead = lib.IP_DEAD_GONE
+        os._exit(status)
+    except BaseException:
+        out_of_memory()
+    os._exit(1)
+
+
+def _internal(error: BaseException) -> None:
+    from interpose.supervisor.fatal import internal_fault
+
+    tell(internal_fault(error))
+    lib.ip_told()

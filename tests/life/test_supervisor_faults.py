@@ -1,0 +1,143 @@
+"""Faults of ours, injected: said once, with what helps to find them; then the end with 1; no traceback."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from life.running import TOOLS, environment, processes_with, wait_until
+
+HERE = Path(__file__).parent
+COUNT = int(os.environ.get("INTERPOSE_KILLS", "200")) // 16
+SEED = int(os.environ.get("INTERPOSE_SEED", "1"))
+NO_MEMORY = "interpose: out of memory, so the program cannot go on; check 'ulimit -v' and free memory\n"
+
+
+@pytest.fixture(scope="session")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Allocators that fail when they are told to."""
+    out = tmp_path_factory.mktemp("failing") / "failing.so"
+    source = str(HERE / "failing_alloc.c")
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", str(out), source], check=True
+    )
+    return str(out)
+
+
+def run(fault: str, tool: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A run with a fault; nothing of it is left afterwards."""
+    token = uuid.uuid4().hex
+    command = [sys.executable, str(HERE / "faulty.py"), fault, f"--tool={tool}", "-q", *words]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(RUN_TOKEN=token),
+    )
+    try:
+        out, err = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        for pid in processes_with(token):
+            os.kill(pid, 9)
+        process.kill()
+        raise AssertionError(f"{fault}: hangs") from None
+    assert wait_until(lambda: not processes_with(token)), fault
+    assert "Traceback" not in err
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def said_once(err: str, text: str) -> list[str]:
+    """The lines of an error that begins so, after checking that it is the only one."""
+    assert err.count("interpose: ") == 1, err
+    assert err.startswith(f"interpose: internal error: {text}"), err
+    return err.splitlines()
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("request_kind", ["hello", "mapped", "loaded", "exit"])
+def test_exception(ends: str, tool: str, request_kind: str) -> None:
+    done = run(f"raises={request_kind}", tool, ends, "exit", "5")
+    assert done.returncode == 1
+    lines = said_once(done.stderr, "KeyError: 'injected' at ")
+    assert re.search(rf"thread 1 \(task \d+\) at guest pc 0x[0-9A-F]+ asked: {request_kind}", lines[2])
+    if request_kind in ("loaded", "exit"):
+        assert "  Stage 1: From x86 to UCode" in lines
+        assert any(line.startswith("  Stage 6: ") for line in lines)
+    assert lines[-1].startswith("  Please report this")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("fault", ["segv=exit", "aborts=exit", "translator"])
+def test_signal(ends: str, tool: str, fault: str) -> None:
+    """In Python's thread and in the translator's: the block under way is shown."""
+    done = run(fault, tool, ends, "exit", "5")
+    assert done.returncode == 1
+    lines = said_once(done.stderr, f"signal {6 if 'abort' in fault else 11} (code ")
+    assert re.search(r"translating 0x[0-9a-f]{4,}; please report this", lines[0])
+    assert re.search(r"\n +0x[0-9a-f]+: +\w+", done.stderr)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_runtime(ends: str, tool: str) -> None:
+    """A fault in the client: its registers, and the block by the supervisor."""
+    done = run("runtime=mapped", tool, ends, "exit", "5")
+    assert done.returncode == 1
+    said_once(done.stderr, "unknown exit kind 63; please report")
+    assert re.search(r"\n  guest pc 0x[0-9a-f]+, thread 1, ", done.stderr)
+    assert "== Stage 1: From x86 to UCode\n" in done.stderr
+    assert "== Please report this" in done.stderr
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_python_gets_no_memory(ends: str, failing: str, tool: str) -> None:
+    """At any allocation; what follows may succeed or not."""
+    words = ("leaks", "100") if tool == "memcheck" else ("exit", "5")
+    counted = run(f"allocation={failing},0,0", tool, ends, *words)
+    total = int(counted.stderr.rpartition("allocations ")[2])
+    assert total > 1000
+    moments = random.Random(SEED)
+
+    def one(turn: int) -> None:
+        # The first hundreds are the start, which is more delicate than the rest.
+        nth = moments.randint(1, 600 if turn % 2 else total)
+        fault = f"allocation={failing},{nth},{turn // 2 % 2}"
+        done = run(fault, tool, ends, *words)
+        assert (done.returncode, done.stderr) == (1, NO_MEMORY) or nth > total * 0.9, fault
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(one, range(COUNT)))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_small_address_space_of_the_supervisor(ends: str, tool: str) -> None:
+    def one(room: int) -> None:
+        done = run(f"address_space={room}", tool, ends, "exit", "5")
+        if done.returncode != 5:
+            assert done.returncode == 1, done
+            assert done.stderr.count("\n") == 1 and done.stderr.startswith("interpose: "), done.stderr
+            assert "internal error" not in done.stderr, done.stderr
+
+    rooms = [
+        0,
+        1 << 12,
+        1 << 16,
+        1 << 20,
+        20 << 20,
+        100 << 20,
+        300 << 20,
+        600 << 20,
+        620 << 20,
+        700 << 20,
+        1 << 30,
+    ]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(one, rooms))
