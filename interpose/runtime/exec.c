@@ -51,6 +51,8 @@ static long commit(struct tstate *ts, u64 nr, const u64 args[6]) {
     sig_table_before_exec(ts);
     rt_limits_before_exec(th);
     sig_kernel_mask(th->pending_sig ? SIG_BLOCK_ALL : th->sigmask);
+    if (!th->pending_sig)
+        sig_give_back(ts);
     long r = rt_kernel(th, (long)nr, args);
     sig_block_everything();
     rt_limits_after_exec(th);

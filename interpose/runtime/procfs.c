@@ -12,6 +12,7 @@
 
 #include "image.h"
 #include "procfs.h"
+#include "sig.h"
 #include "syscall.h"
 
 #define PATH_SIZE 4096
@@ -142,7 +143,7 @@ static long with_path(struct tstate *ts, int n, bool follows) {
     rt_syscall_args(ts, args);
     if (follows && !rt_exe_is_programs && rt_names_own_exe(folder(args, n), args[n]))
         args[n] = (u64)rt.exe_path;
-    return rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
+    return sig_wait_here(ts, (long)rt_th(ts)->syscall_nr, args);
 }
 
 long rt_sys_path0(struct tstate *ts) { return with_path(ts, 0, true); }
@@ -174,7 +175,7 @@ static long read_link(struct tstate *ts, int n) {
     i64 room = (int)args[n + 2];
     if (rt_exe_is_programs || room <= 0 ||
         !(rt_names_own_exe(folder(args, n), args[n]) || is_exe_link(folder(args, n), args[n])))
-        return rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
+        return sig_wait_here(ts, (long)rt_th(ts)->syscall_nr, args);
     u64 len = rt_strlen(rt.exe_path);
     if (len > (u64)room)
         len = (u64)room;
@@ -201,7 +202,7 @@ static long open_path(struct tstate *ts, int n, u64 flags) {
     u64 args[6];
     struct stat st;
     rt_syscall_args(ts, args);
-    long fd = rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
+    long fd = sig_wait_here(ts, (long)rt_th(ts)->syscall_nr, args);
     if (fd < 0 || sys2(__NR_fstat, fd, (long)&st) != 0)
         return fd;
     if (!rt_exe_is_programs && same_file(&st, rt.runtime_fd) && by_magic_link(folder(args, n), args[n]))

@@ -11,6 +11,7 @@
 #include <linux/uio.h>
 
 #include "procfs.h"
+#include "sig.h"
 #include "syscall.h"
 
 #define MAX_MARKED 64
@@ -130,7 +131,7 @@ static bool serve(struct tstate *ts, int fd, i64 at, const struct iovec *iov, u3
 static long pass(struct tstate *ts) {
     u64 args[6];
     rt_syscall_args(ts, args);
-    return rt_kernel(rt_th(ts), (long)rt_th(ts)->syscall_nr, args);
+    return sig_wait_here(ts, (long)rt_th(ts)->syscall_nr, args);
 }
 
 static long read_one(struct tstate *ts, i64 at) {

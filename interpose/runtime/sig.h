@@ -41,6 +41,7 @@ enum {
 
 #define SIC_USER 0
 #define SIC_QUEUE (-1)
+#define SIC_TKILL (-6)
 #define SIC_KERNEL 0x80
 #define SEGV_NO_MAP 1
 #define SEGV_NO_ACCESS 2
@@ -111,6 +112,8 @@ struct sig_vsave {
     u64 umask, vgpr[16], vk[8], vmmx[8];
     u8 vflags, pad[7];
     u8 vvec[2048];
+    u64 gpr[17];     /* values as the frame got them, the flags last */
+    u8 image[4096];  /* extended state, as far as it fits            */
 };
 #define SIG_VSAVES 8
 
@@ -179,6 +182,10 @@ void sig_kernel_mask(u64 mask);
 void sig_stop_others(struct tstate *ts);
 void sig_after_fork(void);
 
+/* ---- sigrep.c ------------------------------------------------------------------- */
+/* About to step a repeated string instruction: all its elements but the last. */
+void sig_repeat(struct sig_context *mc);
+
 /* ---- trapflag.c ----------------------------------------------------------------- */
 /* About to enter a block of the one instruction at ts->pc, with trap_flag set. */
 void rt_trap_flag_enter(struct tstate *ts);
@@ -196,6 +203,8 @@ static inline u32 sig_sync_index(int sig) {
  * by the runtime until sig_release. */
 long sig_hold(struct tstate *ts);
 void sig_release(struct tstate *ts);
+/* With the guest's mask in the kernel: what was kept aside because of it, for an exec. */
+void sig_give_back(struct tstate *ts);
 /* rt_kernel between the two, where needed. */
 long sig_wait_here(struct tstate *ts, long nr, const u64 args[6]);
 static inline bool sig_must_hold(struct tstate *ts) { return rt_th(ts)->sigmask & SIG_SYNC; }
@@ -204,10 +213,17 @@ static inline bool sig_must_hold(struct tstate *ts) { return rt_th(ts)->sigmask 
 void sig_xstate_init(void);
 /* The XSAVE features kept for the guest. */
 u64 sig_xfeatures(void);
+u32 sig_xstate_size(void);
 /* Build a frame on the guest's stack and point ts at the handler. */
 bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const struct sig_info *info);
 /* The guest's alternate stack as sigaltstack(2) would report it. */
 bool sig_on_altstack(const struct rt_thread *th, u64 sp);
+
+/* ---- sigvbits.c ------------------------------------------------------------------ */
+/* V bits of the registers: kept aside for the handler of this frame, mc as it is
+ * there; back after it, registers already loaded from mc. */
+void sig_vbits_enter(struct tstate *ts, u64 frame, const struct sig_context *mc);
+void sig_vbits_leave(struct tstate *ts, u64 frame, const struct sig_context *mc);
 
 /* ---- signal_asm.S --------------------------------------------------------------- */
 extern char rt_host_entry[], rt_host_restorer[], rt_signal_trampoline[];

@@ -169,13 +169,14 @@ long rt_sys_rt_sigprocmask(struct tstate *ts) {
             return -EINVAL;
         /* Through the interruptible window: a signal that came before the
          * change must be delivered before it. */
-        u64 kernel = want & ~SIG_SYNC;
+        bool aside = sig_priv(ts)->vpend & ~want; /* goes first */
+        u64 kernel = aside ? SIG_BLOCK_ALL : want & ~SIG_SYNC;
         u64 args[6] = {2 /* SIG_SETMASK */, (u64)&kernel, 0, 8, 0, 0};
         long r = rt_kernel(th, __NR_rt_sigprocmask, args);
         if (r != 0)
             return r;
         th->sigmask = want;
-        if (sig_priv(ts)->vpend & ~want)
+        if (aside)
             th->pending = 1; /* have it delivered on the way back */
     }
     if (oset && rt_copy_to(oset, &old, 8) != 0)

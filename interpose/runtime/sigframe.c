@@ -70,71 +70,13 @@ void sig_xstate_init(void) {
 }
 
 u64 sig_xfeatures(void) { return features; }
+u32 sig_xstate_size(void) { return xstate_size; }
 
 static void xstate_reset(void) {
     u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
     u32 mxcsr = 0x1f80;
     rt_memcpy(area + XS_MXCSR, &mxcsr, 4);
     sig_xrstor(area, features);
-}
-
-/* ---- V bits of the registers ------------------------------------------------------- */
-
-#define U_VECTORS (~0ull << IP_U_MMX0 | 1ull << IP_U_K)
-static const u8 argument_regs[] = {IP_RAX, IP_RDI, IP_RSI, IP_RDX, IP_RSP};
-
-static void vbits_for_handler(struct tstate *ts, u64 frame) {
-    struct sig_priv *p = sig_priv(ts);
-    if (p->vsave) /* a handler left by longjmp may have used the same place */
-        for (u32 i = 0; i < SIG_VSAVES; i++)
-            if (p->vsave[i].frame == frame)
-                p->vsave[i].frame = 0;
-    if (ts->umask == 0)
-        return;
-    if (!p->vsave)
-        p->vsave = rt_pages(SIG_VSAVES * sizeof *p->vsave);
-    struct sig_vsave *s = &p->vsave[p->vsave_next++ % SIG_VSAVES];
-    s->frame = frame;
-    s->umask = ts->umask & ~(1ull << IP_U_REDZONE);
-    s->vflags = ts->vflags;
-    rt_memcpy(s->vgpr, ts->vgpr, sizeof s->vgpr);
-    rt_memcpy(s->vk, ts->vk, sizeof s->vk);
-    rt_memcpy(s->vmmx, ts->vmmx, sizeof s->vmmx);
-    rt_memcpy(s->vvec, ts->vvec, sizeof s->vvec);
-    for (u32 i = 0; i < sizeof argument_regs; i++) {
-        ts->vgpr[argument_regs[i]] = 0;
-        ts->umask &= ~(1ull << (IP_U_GPR0 + argument_regs[i]));
-    }
-    /* The kernel starts a handler with the initial vector state. */
-    rt_memset(ts->vk, 0, sizeof ts->vk);
-    rt_memset(ts->vmmx, 0, sizeof ts->vmmx);
-    rt_memset(ts->vvec, 0, sizeof ts->vvec);
-    ts->umask &= ~U_VECTORS;
-}
-
-static void vbits_after_handler(struct tstate *ts, u64 frame) {
-    struct sig_priv *p = sig_priv(ts);
-    for (u32 i = 0; p->vsave && i < SIG_VSAVES; i++) {
-        struct sig_vsave *s = &p->vsave[i];
-        if (s->frame != frame)
-            continue;
-        ts->umask = s->umask | (ts->umask & 1ull << IP_U_REDZONE);
-        ts->vflags = s->vflags;
-        rt_memcpy(ts->vgpr, s->vgpr, sizeof s->vgpr);
-        rt_memcpy(ts->vk, s->vk, sizeof s->vk);
-        rt_memcpy(ts->vmmx, s->vmmx, sizeof s->vmmx);
-        rt_memcpy(ts->vvec, s->vvec, sizeof s->vvec);
-        s->frame = 0;
-        return;
-    }
-    if (ts->umask == 0)
-        return;
-    ts->umask &= 1ull << IP_U_REDZONE;
-    ts->vflags = 0;
-    rt_memset(ts->vgpr, 0, sizeof ts->vgpr);
-    rt_memset(ts->vk, 0, sizeof ts->vk);
-    rt_memset(ts->vmmx, 0, sizeof ts->vmmx);
-    rt_memset(ts->vvec, 0, sizeof ts->vvec);
 }
 
 /* ---- the call stack ------------------------------------------------------------------ */
@@ -226,7 +168,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
 
     ts->gpr[IP_RSP] = frame;
     if (rt.flags & IP_C_SHADOW) {
-        vbits_for_handler(ts, frame);
+        sig_vbits_enter(ts, frame, &f.uc.mc);
         rt_stack_changed(ts, old_sp, frame);
         rt_shadow_set(frame, len, RT_SH_DEFINED);
         rt_shadow_set(fpstate, xstate_size + 4, RT_SH_DEFINED);
@@ -324,7 +266,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     sig_priv(ts)->step_armed = 0;
     ts->pc = mc->ip & IP_KEY_PC;
     if (rt.flags & IP_C_SHADOW) {
-        vbits_after_handler(ts, frame);
+        sig_vbits_leave(ts, frame, mc);
         rt_stack_changed(ts, old_sp, mc->sp);
     }
     callstack_leave(ts, frame);

@@ -40,9 +40,12 @@ void sig_unblock_everything(struct rt_thread *th) {
 }
 
 void sig_apply_mask(struct rt_thread *th) {
-    u64 kernel = th->sigmask & ~SIG_SYNC;
+    bool aside = sig_priv(th->ts)->vpend & ~th->sigmask; /* goes first */
+    u64 kernel = aside ? SIG_BLOCK_ALL : th->sigmask & ~SIG_SYNC;
     u64 args[6] = {2, (u64)&kernel, 0, 8, 0, 0};
     rt_kernel(th, __NR_rt_sigprocmask, args); /* interrupted: the delivery will set it */
+    if (aside)
+        th->pending = 1;
 }
 
 /* ---- recording ---------------------------------------------------------------------- */
@@ -121,12 +124,17 @@ static void arm(struct tstate *ts, struct sig_context *mc) {
     if (in_cache(mc->ip)) {
         const u8 *code = (const u8 *)mc->ip;
         p->step_pushf = code[0] == 0x9c || (code[0] == 0x66 && code[1] == 0x9c);
+        sig_repeat(mc);
     }
 }
 
 static void stop_or_step(struct tstate *ts, struct sig_context *mc) {
     const struct ip_block *b = rt_block_of(mc->ip);
     const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
+    /* The shadow of the whole is done: what remained would be done again, and a
+     * fast timer would let no more than one element pass each time. */
+    if (pt && (rt.flags & IP_C_SHADOW))
+        sig_repeat(mc);
     /* Not before the first instruction of an entry without redirection: the
      * guest's pc alone, all that a signal frame holds, would find the binding. */
     if (pt && (pt->flags & IP_PF_BOUNDARY) && !(pt->flags & IP_PF_COMMITTED) &&

@@ -15,12 +15,18 @@
 #include "sig.h"
 #include "syscall.h"
 
+/* To where it came from; but another thread may not block it in the kernel, so
+ * what was sent to a process of several threads goes to this one. */
 static void requeue(struct tstate *ts, u64 which) {
     struct sig_priv *p = sig_priv(ts);
+    u32 pid = rt_th(ts)->pid, tid = rt_th(ts)->tid;
+    bool alone = which && thread_is_last(ts);
     for (; which; which &= which - 1) {
         int sig = __builtin_ctzll(which) + 1;
         const struct sig_info *info = &p->vinfo[sig_sync_index(sig)];
-        if (sys4(__NR_rt_tgsigqueueinfo, rt_th(ts)->pid, rt_th(ts)->tid, sig, (long)info) == 0)
+        long r = alone && info->code != SIC_TKILL ? sys3(__NR_rt_sigqueueinfo, pid, sig, (long)info)
+                                                  : sys4(__NR_rt_tgsigqueueinfo, pid, tid, sig, (long)info);
+        if (r == 0)
             __atomic_fetch_and(&p->vpend, ~SIG_BIT(sig), __ATOMIC_RELAXED);
     }
 }
@@ -44,6 +50,8 @@ static long hold(struct tstate *ts, u64 *held) {
     return r;
 }
 
+void sig_give_back(struct tstate *ts) { requeue(ts, sig_priv(ts)->vpend & rt_th(ts)->sigmask); }
+
 long sig_hold(struct tstate *ts) {
     u64 held;
     return hold(ts, &held);
@@ -51,7 +59,7 @@ long sig_hold(struct tstate *ts) {
 
 void sig_release(struct tstate *ts) {
     sig_apply_mask(rt_th(ts));
-    if (sig_priv(ts)->vpend & ~rt_th(ts)->sigmask)
+    if (sig_priv(ts)->vpend & ~rt_th(ts)->sigmask) /* came with that */
         rt_th(ts)->pending = 1;
 }
 

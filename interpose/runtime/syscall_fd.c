@@ -10,6 +10,7 @@
 
 #include "mm.h"
 #include "procfs.h"
+#include "sig.h"
 #include "syscall.h"
 
 static rt_lock_t moving;
@@ -29,7 +30,7 @@ bool rt_fd_is_ours(int fd) { return hidden(fd) != NULL; }
 static long pass(struct tstate *ts, long nr) {
     u64 args[6];
     rt_syscall_args(ts, args);
-    return rt_kernel(rt_th(ts), nr, args);
+    return sig_wait_here(ts, nr, args);
 }
 
 static bool is_one_of(const char *name, const char *const *names) {
