@@ -22,6 +22,11 @@ static void *spin(void *arg) {
     return arg;
 }
 
+static void *spin_not(void *arg) {
+    pause();
+    return arg;
+}
+
 int main(int argc, char **argv) {
     const char *how = argv[1];
     int n = argc > 2 ? atoi(argv[2]) : 0;
@@ -57,6 +62,18 @@ int main(int argc, char **argv) {
             all = i % 100 ? block : NULL;
         }
         return 0;
+    }
+    if (!strcmp(how, "grows")) { /* until there is no memory, then no thread */
+        char c;
+        pthread_t t;
+        int threads = 0;
+        printf("ready\n");
+        fflush(stdout);
+        read(0, &c, 1);
+        for (long size = n << 20; size > 100; size /= 2)
+            while (malloc(size)) {}
+        while (threads < 100 && pthread_create(&t, NULL, spin_not, NULL) == 0) threads++;
+        return threads < 100 ? 6 : 7;
     }
     if (!strcmp(how, "talks")) { /* an error after each line that comes */
         int c;

@@ -1,0 +1,179 @@
+"""A log destination fails, fills up, goes away, does not read: the program goes on, or one line says why."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import uuid
+from pathlib import Path
+
+import pytest
+from life.running import TOOLS, command, environment, processes_with, run, wait_until
+
+
+class Talk:
+    """A program that makes an error, under memcheck, after each line it reads."""
+
+    def __init__(self, ends: str, *options: str, **how: object) -> None:
+        self.token = uuid.uuid4().hex
+        self.process = subprocess.Popen(
+            [*command("--tool=memcheck", *options), ends, "talks"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(RUN_TOKEN=self.token),
+            **how,  # type: ignore[call-overload]
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n"
+
+    def line(self, text: str = "more\n") -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def end(self, code: int) -> None:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
+        assert self.process.wait(60) == code
+        self.process.stdout.close()
+        assert wait_until(lambda: not processes_with(self.token))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_pipe_without_reader(ends: str, tmp_path: Path, tool: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = run([*command(f"--tool={tool}", f"--log-file={pipe}"), ends, "exit", "5"])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"interpose: Cannot create log file '{pipe}': nobody reads from this pipe\n"
+
+
+def test_pipe_with_reader(ends: str, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    done = run([*command("--tool=memcheck", f"--log-file={pipe}"), ends, "exit", "5"])
+    assert done.returncode == 5, done.stderr
+    assert b"ERROR SUMMARY: 0 errors" in os.read(reader, 1 << 16)
+    os.close(reader)
+
+
+def test_reader_of_the_log_leaves(ends: str) -> None:
+    """In the middle of the run: EPIPE, and no SIGPIPE for anybody."""
+    read, write = os.pipe()
+    talk = Talk(ends, f"--log-fd={write}", pass_fds=[write])
+    os.close(write)
+    talk.line()
+    assert os.read(read, 100).startswith(b"==")
+    os.close(read)
+    for _ in range(3):
+        talk.line()
+    talk.end(4)
+
+
+def test_peer_of_the_socket_leaves(ends: str) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)
+        talk = Talk(ends, f"--log-socket=127.0.0.1:{listener.getsockname()[1]}", stderr=subprocess.DEVNULL)
+        peer, _ = listener.accept()
+    talk.line()
+    assert peer.recv(100).startswith(b"==")
+    peer.close()
+    for _ in range(3):
+        talk.line()
+    talk.end(4)
+
+
+def test_nobody_listens(ends: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, not listening: refused
+        port = taken.getsockname()[1]
+        done = run([*command("--tool=none", f"--log-socket=127.0.0.1:{port}"), ends, "exit", "5"])
+    assert (done.returncode, done.stderr.count("\n")) in [(1, 1), (5, 1)]
+    assert done.stderr.startswith("interpose: ")
+
+
+def test_reader_that_does_not_read(ends: str) -> None:
+    """The program waits for it, as it would itself; its supervisor for seconds only, once it is killed."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    while True:
+        try:
+            os.write(write, b"x" * 4096)
+        except BlockingIOError:
+            break
+    os.set_blocking(write, True)
+    token = uuid.uuid4().hex
+    process = subprocess.Popen(
+        [*command("--tool=memcheck", f"--log-fd={write}"), ends, "exit", "5"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=[write],
+        env=environment(RUN_TOKEN=token),
+    )
+    os.close(write)
+    assert wait_until(lambda: len(processes_with(token)) >= 2)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(30) == -signal.SIGKILL
+    assert wait_until(lambda: not processes_with(token), 30)
+    os.close(read)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_disk_is_full(ends: str, tmp_path: Path, tool: str) -> None:
+    """A file system without room for the log: the program ends as it would."""
+    small = tmp_path / "small"
+    small.mkdir()
+    words = " ".join([*command(f"--tool={tool}", "-v", "-v", f"--log-file={small}/log"), ends, "exit", "5"])
+    script = (
+        f"mount -t tmpfs -o size=4k none {small} && {{ {words}; echo status $?; stat -c %s {small}/log; }}"
+    )
+    done = run(["unshare", "-m", "sh", "-c", script])
+    if "status" not in done.stdout:
+        pytest.skip("no mount namespaces here")
+    status, size = done.stdout.splitlines()
+    assert status == "status 5" and done.stderr == ""
+    assert 0 < int(size) <= 4096
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_limit_on_file_sizes(ends: str, tmp_path: Path, tool: str) -> None:
+    """The program's soft limit is not the log's."""
+    log = tmp_path / "log"
+
+    def soft() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    words = [*command(f"--tool={tool}", "-v", "-v", f"--log-file={log}"), ends, "exit", "5"]
+    done = run(words, preexec_fn=soft)
+    assert (done.returncode, done.stdout, done.stderr) == (5, "", "")
+    assert log.stat().st_size > 512
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        "umount -l /proc",
+        "mount -t tmpfs none /dev",
+        "mount -t tmpfs -o ro none /dev/shm",
+        "mount -t tmpfs -o ro none /mnt && cd /mnt",
+        "export TMPDIR=/no/such/folder",
+        "mkdir -p $FOLDER/gone; cd $FOLDER/gone; rmdir $FOLDER/gone",
+        "exec 0<&- 1>&-",
+        "ulimit -c 0; ulimit -n 64",
+    ],
+)
+def test_bare_surroundings(ends: str, tmp_path: Path, tool: str, prepare: str) -> None:
+    """No /proc, no /dev, nowhere to write: none of it is needed to run a program."""
+    words = " ".join([*command(f"--tool={tool}", "-q"), ends, "exit", "5"])
+    if not os.access("/proc/self/ns/mnt", os.R_OK) or run(["unshare", "-m", "true"]).returncode != 0:
+        pytest.skip("no mount namespaces here")
+    done = run(["unshare", "-m", "sh", "-c", f"{prepare}; {words}"], env=environment(FOLDER=str(tmp_path)))
+    assert done.returncode == 5, done.stderr
+    assert "interpose: internal" not in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,57 @@
+"""No memory for the program, by its own limit or by somebody else's: as native, or one clear line."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from life.running import TOOLS, command, compile_guest, environment, processes_with, run, wait_until
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("megabytes", [40, 200])
+def test_program_lowers_its_limit(tmp_path: Path, tool: str, megabytes: int) -> None:
+    """What is refused natively is refused, in each of its ways, and nothing else."""
+    program = str(compile_guest("life/limited.c", tmp_path))
+    native = run([program, str(megabytes)])
+    assert native.returncode == 5
+    done = run([*command(f"--tool={tool}", "-q"), program, str(megabytes)])
+    assert (done.returncode, done.stdout) == (5, native.stdout), done.stderr
+    assert "interpose:" not in done.stderr
+
+
+def grow(ends: str, tool: str, room: int) -> None:
+    """The kernel's limit on the running client, set from outside: our own mappings fail, too."""
+    token = uuid.uuid4().hex
+    process = subprocess.Popen(
+        [*command(f"--tool={tool}", "-q"), ends, "grows", "4"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(RUN_TOKEN=token),
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    size = int(Path(f"/proc/{process.pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.prlimit(process.pid, resource.RLIMIT_AS, (size + room, size + room))
+    _, err = process.communicate("\n", timeout=60)
+    lines = [line for line in err.splitlines() if not line.startswith("==")]
+    context = f"{tool}, {room}: {process.returncode}, {err}"
+    assert process.returncode in (1, 6), context
+    assert len(lines) == (process.returncode == 1), context
+    assert all(line.startswith("interpose: ") and "internal" not in line for line in lines), context
+    assert wait_until(lambda: not processes_with(token))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="limits of another process")
+@pytest.mark.parametrize("tool", TOOLS)
+def test_limit_from_outside(ends: str, tool: str) -> None:
+    rooms = [0, 1 << 12, 1 << 16, 1 << 19, 1 << 20, 5 << 20, 20 << 20, 64 << 20, 200 << 20]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda room: grow(ends, tool, room), rooms))
