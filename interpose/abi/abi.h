@@ -143,7 +143,8 @@ enum ip_exit_kind {
      LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
      TRACK: key = client address of the struct ip_insn.
      SPCHG: key = guest pc after the instruction (with IP_KEY_ONE: the new red
-     zone stays as it is), old RSP in tstate.tmp[0].                           */
+     zone stays as it is; with IP_KEY_BARE: RSP was loaded, not moved within
+     its frame), old RSP in tstate.tmp[0].                                     */
   /* FPSAVE: x87 state was stored at tstate.acc_addr; aux = enum ip_x87_layout */
   IP_XS_LOAD = 64, IP_XS_STORE, IP_XS_TRACK, IP_XS_SPCHG, IP_XS_FPSAVE
 };

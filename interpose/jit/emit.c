@@ -303,7 +303,11 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         em_sh_fill(w, &u->m, u->size, 0xff);
         break;
     case U_SPSAVE: w_fs(w, FS_STORE, IP_RSP, OFF(tmp[0])); break;
-    case U_SPCHG: em_slow_call(m, u, IP_XS_SPCHG, (in->pc + in->len) | (u->imm ? IP_KEY_ONE : 0)); break;
+    case U_SPCHG:
+        em_slow_call(m, u, IP_XS_SPCHG,
+                     (in->pc + in->len) | (u->imm & SPCHG_RED_ZONE ? IP_KEY_ONE : 0) |
+                         (u->imm & SPCHG_LOADED ? IP_KEY_BARE : 0));
+        break;
     case U_TRACK: em_slow_call(m, u, IP_XS_TRACK, (uint64_t)u->insn); break;
     case U_TJOIN:
         for (int i = m->join_first; i < m->n_stubs; i++)

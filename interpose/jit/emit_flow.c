@@ -126,7 +126,7 @@ void em_ret(struct em *m, const struct uinstr *u) {
         w_load(w, IP_RAX, &top);
         em_point(m, u->insn, 7, IP_PF_COMMITTED);
         if (m->shadow) {
-            em_sh_fill(w, &top, bytes <= 256 ? bytes : 8, 0xff);
+            if (!w->b->keeps_stack) em_sh_fill(w, &top, bytes <= 256 ? bytes : 8, 0xff);
             w_fs(w, FS_LOAD, IP_RCX, OFF(redzone_not_lo));
             wn(w, "\xe3\x05", 2);                 /* jrcxz: clean              */
             struct stub *s = em_add_stub(m, ST_REDZONE);

@@ -27,31 +27,33 @@ void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi) {
     }
 }
 
-bool tt_is_stable(const struct transtab *t, uint64_t page) {
-    for (int i = 0; i < t->n_stable; i++)
-        if (page >= t->stable[i].lo && page < t->stable[i].hi) return true;
+bool tt_in_ranges(const struct tt_ranges *r, uint64_t at) {
+    for (int i = 0; i < r->n; i++)
+        if (at >= r->r[i].lo && at < r->r[i].hi) return true;
     return false;
 }
 
-void tt_stable_add(struct transtab *t, uint64_t lo, uint64_t hi) {
-    if (lo >= hi || t->n_stable == (int)(sizeof t->stable / sizeof t->stable[0])) return;
-    t->stable[t->n_stable].lo = lo;
-    t->stable[t->n_stable++].hi = hi;
+void tt_ranges_add(struct tt_ranges *r, uint64_t lo, uint64_t hi) {
+    if (lo >= hi || r->n == TT_RANGES) return;
+    r->r[r->n].lo = lo;
+    r->r[r->n++].hi = hi;
 }
 
-void tt_stable_del(struct transtab *t, uint64_t lo, uint64_t hi) {
-    for (int i = 0; i < t->n_stable;) {
-        uint64_t a = t->stable[i].lo, b = t->stable[i].hi;
+void tt_ranges_del(struct tt_ranges *r, uint64_t lo, uint64_t hi) {
+    for (int i = 0; i < r->n;) {
+        uint64_t a = r->r[i].lo, b = r->r[i].hi;
         if (a >= hi || b <= lo) {
             i++;
             continue;
         }
-        t->stable[i] = t->stable[--t->n_stable];
+        r->r[i] = r->r[--r->n];
         /* What remains on either side comes after i or at the end: seen again, not cut again. */
-        tt_stable_add(t, a, lo);
-        tt_stable_add(t, hi, b);
+        tt_ranges_add(r, a, lo);
+        tt_ranges_add(r, hi, b);
     }
 }
+
+bool tt_is_stable(const struct transtab *t, uint64_t page) { return tt_in_ranges(&t->stable, page); }
 
 /* The client's bytes at page, or NULL.  A copy is trusted within one request,
  * or as long as the page has translations (it is write-protected then), or

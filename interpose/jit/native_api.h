@@ -57,6 +57,10 @@ void ip_binding_del(uint64_t addr);
 /* Code at [lo, hi) cannot change without an unmap. */
 void ip_stable_add(uint64_t lo, uint64_t hi);
 void ip_stable_del(uint64_t lo, uint64_t hi);
+/* Code at [lo, hi) leaves the stack below RSP as defined as it was: for a language
+ * that gives every variable a value, and whose runtime looks at dead stack words. */
+void ip_keeps_stack_add(uint64_t lo, uint64_t hi);
+void ip_keeps_stack_del(uint64_t lo, uint64_t hi);
 void ip_invalidate_range(uint64_t lo, uint64_t len);
 
 /* Python's side of the channel: the index of a slot with a request for Python,

@@ -136,7 +136,7 @@ uint64_t tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len, int why) {
             if (p) dropped += drop(t, p, why);
         }
     }
-    tt_stable_del(t, lo, hi); /* it did change */
+    tt_ranges_del(&t->stable, lo, hi); /* it did change */
     tt_forget_code(t, lo, hi);
     return dropped;
 }

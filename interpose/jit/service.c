@@ -262,7 +262,7 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     tt_forget_waiting(&T);
     memset(T.bind, 0, sizeof *T.bind * T.bind_cap);
     T.bind_n = 0;
-    T.n_stable = 0;
+    T.stable.n = T.keeps_stack.n = 0;
     memset(T.opts.sym, 0, sizeof T.opts.sym);
     T.opts.flags &= ~(uint64_t)IP_C_EXACT; /* another program, without handlers */
     return start_thread();
@@ -327,13 +327,25 @@ void ip_binding_del(uint64_t addr) {
 
 void ip_stable_add(uint64_t lo, uint64_t hi) {
     pthread_mutex_lock(&T.lock);
-    tt_stable_add(&T, lo, hi);
+    tt_ranges_add(&T.stable, lo, hi);
     pthread_mutex_unlock(&T.lock);
 }
 
 void ip_stable_del(uint64_t lo, uint64_t hi) {
     pthread_mutex_lock(&T.lock);
-    tt_stable_del(&T, lo, hi);
+    tt_ranges_del(&T.stable, lo, hi);
+    pthread_mutex_unlock(&T.lock);
+}
+
+void ip_keeps_stack_add(uint64_t lo, uint64_t hi) {
+    pthread_mutex_lock(&T.lock);
+    tt_ranges_add(&T.keeps_stack, lo, hi);
+    pthread_mutex_unlock(&T.lock);
+}
+
+void ip_keeps_stack_del(uint64_t lo, uint64_t hi) {
+    pthread_mutex_lock(&T.lock);
+    tt_ranges_del(&T.keeps_stack, lo, hi);
     pthread_mutex_unlock(&T.lock);
 }
 

@@ -121,6 +121,7 @@ static void trace_stage(struct transtab *t, int stage, const struct ublock *b) {
 
 static void run_stages(struct transtab *t, struct ublock *b, const struct ip_code_reader *rd) {
     struct ip_jit_opts o = t->opts;
+    b->keeps_stack = tt_in_ranges(&t->keeps_stack, b->pc);
     for (int max = o.max_insns ? o.max_insns : BLOCK_INSNS; max >= 1; max = max > 4 ? max / 2 : max - 1) {
         o.max_insns = max;
         b->overflow = false;

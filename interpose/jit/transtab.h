@@ -61,6 +61,12 @@ struct page_copy {          /* the bytes are at copy_bytes                      
 #define AHEAD_QUEUE 64
 #define AHEAD_BLOCKS 12     /* made for each request, once it is answered       */
 
+#define TT_RANGES 1024
+struct tt_ranges {
+    struct { uint64_t lo, hi; } r[TT_RANGES];
+    int n;
+};
+
 struct transtab {
     pthread_mutex_t lock;
     struct ip_chan *chan;
@@ -83,8 +89,8 @@ struct transtab {
     uint64_t calm_at;       /* ms when they are looked at again                 */
     struct binding *bind;
     uint32_t bind_cap, bind_n;
-    struct { uint64_t lo, hi; } stable[1024];
-    int n_stable;
+    struct tt_ranges stable;      /* code that cannot change without an unmap       */
+    struct tt_ranges keeps_stack; /* see ip_keeps_stack_add                         */
     struct page_copy *copies;
     uint8_t *copy_bytes;
     uint64_t code_page, code_gen; /* the copy used last, good for one request    */
@@ -157,8 +163,9 @@ void tt_forget_pages(struct transtab *t);
 void tt_init_code(struct transtab *t);
 void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi);
 bool tt_is_stable(const struct transtab *t, uint64_t page);
-void tt_stable_add(struct transtab *t, uint64_t lo, uint64_t hi);
-void tt_stable_del(struct transtab *t, uint64_t lo, uint64_t hi);
+bool tt_in_ranges(const struct tt_ranges *r, uint64_t at);
+void tt_ranges_add(struct tt_ranges *r, uint64_t lo, uint64_t hi);
+void tt_ranges_del(struct tt_ranges *r, uint64_t lo, uint64_t hi);
 int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n);
 int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd);
 void tt_init_tables(struct transtab *t);

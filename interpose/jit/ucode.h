@@ -93,6 +93,9 @@ struct uinstr {
     uint64_t set;         /* UMASK/TMASK: IP_U_* bits                           */
 };
 
+/* SPCHG's imm: the new red zone stays as it is; RSP's new value does not come from RSP or RBP. */
+enum { SPCHG_RED_ZONE = 1, SPCHG_LOADED = 2 };
+
 #define UB_MAX_INSN 64
 #define UB_MAX_UOPS 1600
 
@@ -103,6 +106,7 @@ struct ublock {
     bool has_nr;
     bool track;
     bool checked;         /* its bytes are compared at entry, for nothing watches them */
+    bool keeps_stack;     /* what RSP gives back stays defined (ip_keeps_stack_add) */
     bool overflow;        /* some limit reached: caller retries shorter         */
     int n_insn, n_u;
     uint16_t dead_before[UB_MAX_INSN + 1]; /* stage 2 */

@@ -552,6 +552,8 @@ int rt_slow(struct tstate *ts) {
         ts->pc = x->key & IP_KEY_PC;
         if (x->key & IP_KEY_ONE)
             rt_stack_raised(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        else if (x->key & IP_KEY_BARE)
+            rt_stack_loaded(ts, ts->tmp[0], ts->gpr[IP_RSP]);
         else
             rt_stack_changed(ts, ts->tmp[0], ts->gpr[IP_RSP]);
         return 0;

@@ -169,7 +169,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     ts->gpr[IP_RSP] = frame;
     if (rt.flags & IP_C_SHADOW) {
         sig_vbits_enter(ts, frame, &f.uc.mc);
-        rt_stack_changed(ts, old_sp, frame);
+        rt_stack_loaded(ts, old_sp, frame);
         rt_shadow_set(frame, len, RT_SH_DEFINED);
         rt_shadow_set(fpstate, xstate_size + 4, RT_SH_DEFINED);
     }
@@ -267,7 +267,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     ts->pc = mc->ip & IP_KEY_PC;
     if (rt.flags & IP_C_SHADOW) {
         sig_vbits_leave(ts, frame, mc);
-        rt_stack_changed(ts, old_sp, mc->sp);
+        rt_stack_loaded(ts, old_sp, mc->sp);
     }
     callstack_leave(ts, frame);
     th->sigmask = uc.sigmask & ~SIG_UNBLOCKABLE;

@@ -130,7 +130,10 @@ static u64 return_slot(const struct tstate *ts, u64 sp) {
     return 0;
 }
 
-static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, bool red_zone) {
+/* How RSP changed: within its frame, so that the new red zone stays, to a value from elsewhere. */
+enum change { MOVED, RAISED, LOADED };
+
+static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     if (!(rt.flags & IP_C_SHADOW) || old_sp == new_sp)
         return;
     u64 lo = ts->stack_lo, hi = ts->stack_hi;
@@ -145,12 +148,15 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, bool red_zone) {
     }
     if (new_sp < old_sp || new_sp - old_sp >= MAX_FRAME)
         return; /* what lies below RSP is undefined already */
-    if (ts->stack_shared && new_sp > return_slot(ts, old_sp))
-        return; /* leaves its frame: to another stack, most likely */
+    /* In a mapping with many stacks (goroutines) what is in between may be alive: a
+     * value from elsewhere is another stack's, even if a return address that the
+     * call stack remembers lies above (Go's nanotime, back from its thread's stack). */
+    if (ts->stack_shared && (how == LOADED || new_sp > return_slot(ts, old_sp)))
+        return;
     u64 from = old_sp - SH_REDZONE;
     if (from < lo)
         from = lo;
-    if (red_zone) {
+    if (how == RAISED) {
         ts->umask |= 1ull << IP_U_REDZONE;
         ts->redzone_not_lo = ~(new_sp - SH_REDZONE);
         new_sp -= SH_REDZONE;
@@ -160,9 +166,11 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, bool red_zone) {
     sh_fill(sh_v(from), 0xff, new_sp - from); /* in use a moment ago: its shadow exists */
 }
 
-void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, false); }
+void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, MOVED); }
 
-void rt_stack_raised(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, true); }
+void rt_stack_raised(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, RAISED); }
+
+void rt_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, LOADED); }
 
 void sh_clean_red_zone(struct tstate *ts) {
     u64 sp = ts->gpr[IP_RSP], lo = ~ts->redzone_not_lo;

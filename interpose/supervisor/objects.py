@@ -119,6 +119,7 @@ class Objects:
         else:
             self._events.append((path, addr, length, offset))
         lib.ip_stable_add(addr, addr + length)
+        self._find_go(addr, addr + length, offset, path)
         known = Mapped(addr, addr + length, offset, path, NameTables(path))
         self._mapped.append(known)
         if self._redir is not None:
@@ -126,6 +127,24 @@ class Objects:
         elif self._config.core.extra_debuginfo_path or known.names.may_hold(*REDIRECT_NAMES):
             self._start_redir()
         known.names.release()
+
+    @staticmethod
+    def _find_go(start: int, end: int, offset: int, path: str) -> None:
+        """Go gives every variable a value, and its collector looks at stack words whether alive or not."""
+        if not lib.ip_service_chan().config_flags & lib.IP_C_SHADOW:
+            return
+        from interpose.elf.errors import ElfError
+        from interpose.elf.golang import go_text
+        from interpose.elf.image import Image
+
+        try:
+            image = Image.open(path)
+        except (ElfError, OSError):
+            return
+        text = go_text(image)
+        for vaddr in image.vaddrs_of_offset(offset) if text is not None else []:
+            bias = start - vaddr
+            lib.ip_keeps_stack_add(max(start, text[0] + bias), min(end, text[1] + bias))
 
     def _add_object(self, known: Mapped) -> None:
         from interpose.elf.errors import ElfError
@@ -175,6 +194,7 @@ class Objects:
         elif any(start < addr + length and addr < start + size for _, start, size, _ in self._events):
             self._events.append(("", addr, length, 0))
         lib.ip_stable_del(addr, addr + length)
+        lib.ip_keeps_stack_del(addr, addr + length)
         if self._redir is None:
             return
         self._apply(self._redir.remove_range(addr, addr + length))

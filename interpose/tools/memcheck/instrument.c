@@ -40,6 +40,7 @@ struct plan {
     bool helper;            /* only rt_track_insn can do it                   */
     enum stack_kind stack;
     bool keeps_red_zone;    /* RSP's rise leaves the new red zone as it is     */
+    bool loads_sp;          /* RSP's new value does not come from RSP or RBP   */
     unsigned stack_bytes;   /* pushed, popped, or RSP's known increase        */
     bool load, store;       /* explicit memory operand                        */
     bool stack_store;       /* store at a known place of the frame: no check  */
@@ -57,6 +58,20 @@ static bool is_state_image(const struct ip_insn *in) {
     return in->mem.present && !(in->mem.access & IP_ACC_ADDR) && !plain_size(in->mem.size);
 }
 
+/* From where did it get it: does the instruction move RSP within its frame? */
+static bool within_frame(const struct ip_insn *in) {
+    switch (in->mnem) {
+    case IP_MN_LEAVE:
+    case IP_MN_ENTER:
+    case IP_MN_ADD:
+    case IP_MN_SUB:
+    case IP_MN_AND: return true;
+    case IP_MN_LEA: return in->mem.base == IP_RSP || in->mem.base == IP_RBP;
+    case IP_MN_MOV: return in->ops[1].kind == IP_OP_GPR && in->ops[1].reg == IP_RBP;
+    default: return false;
+    }
+}
+
 static void plan_stack(const struct ip_insn *in, struct plan *p) {
     bool imm = in->imm_len != 0;
     if (!(in->gpr_write & (1u << IP_RSP))) return;
@@ -71,6 +86,7 @@ static void plan_stack(const struct ip_insn *in, struct plan *p) {
         if (in->mem.present || (in->gpr_write & ~(1u << IP_RSP)) == 0) {
             p->helper = true; /* pop [mem], pop %rsp, pop %fs */
             p->stack = SK_OTHER;
+            p->loads_sp = true;
             return;
         }
         p->stack = SK_POP;
@@ -104,6 +120,7 @@ static void plan_stack(const struct ip_insn *in, struct plan *p) {
         break;
     }
     p->stack = SK_OTHER;
+    p->loads_sp = !within_frame(in);
 }
 
 static void make_plan(const struct ip_insn *in, struct plan *p) {
@@ -222,13 +239,14 @@ static struct uinstr *stack_uop(struct ublock *out, int op, int i, int base, int
 
 /* After the guest instruction: shadow of what RSP gave back. */
 static void after_insn(struct ublock *out, int i, const struct plan *p) {
+    if (out->keeps_stack && !p->loads_sp) return; /* another stack's region is still to be found */
     switch (p->stack) {
     case SK_POP:
     case SK_UP:
         stack_uop(out, U_STKUND, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
         break;
     case SK_OTHER:
-        ub_add(out, U_SPCHG, i)->imm = p->keeps_red_zone;
+        ub_add(out, U_SPCHG, i)->imm = (p->keeps_red_zone ? SPCHG_RED_ZONE : 0) | (p->loads_sp ? SPCHG_LOADED : 0);
         break;
     default:
         break;
@@ -435,7 +453,7 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
         case U_RET:
         case U_EXIT:
             settle(&ps);
-            if (u->op == U_RET && ps.frame.lo < 0) /* after the instruction before, that is */
+            if (u->op == U_RET && ps.frame.lo < 0 && !in->keeps_stack) /* after the instruction before, that is */
                 stack_uop(out, U_STKUND, u->insn - 1, IP_RSP, ps.frame.lo, (unsigned)-ps.frame.lo);
             control(&ps, u, insn, flags);
             break;
