@@ -117,7 +117,9 @@ static uint8_t gs_operand(const struct ip_insn *in) {
     for (int k = 0; k < in->n_prefix; k++)
         if (in->bytes[k] == 0x64 || in->bytes[k] == 0x65) seg = in->bytes[k] == 0x64 ? 4 : 5;
     if (!seg) return 0;
-    if (in->mem.present) return in->mem.vsib || !ip_address_temps(in) ? seg : 0;
+    /* The CPU keeps the operand's offset and the ModRM byte of the last x87 instruction. */
+    bool x87 = in->enc == IP_ENC_LEGACY && in->map == 0 && (in->opcode & 0xf8) == 0xd8;
+    if (in->mem.present) return in->mem.vsib || x87 || !ip_address_temps(in) ? seg : 0;
     for (int k = 0; k < in->n_ops; k++)
         if (in->ops[k].kind == IP_OP_MEM_IMPL && in->ops[k].reg != IP_RSP) return seg;
     return 0;

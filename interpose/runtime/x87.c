@@ -19,18 +19,34 @@ static bool guest_pc(u64 host, u64 *pc) {
     return true;
 }
 
-static void fix_guest(u64 at, u32 len) {
-    u64 value = 0;
-    if (rt_copy_from(&value, at, len) == 0 && guest_pc(value, &value))
-        rt_copy_to(at, &value, len);
+/* The opcode of the guest's instruction as the CPU keeps it: the ModRM byte of the copy may be another one. */
+static bool guest_opcode(u64 pc, u16 *opcode) {
+    u8 code[16];
+    for (u32 i = 0; i < 15; i++) {
+        if (rt_copy_from(&code[i], pc + i, 1) != 0)
+            return false;
+        if (i > 0 && (code[i - 1] & 0xf8) == 0xd8) {
+            *opcode = (u16)((code[i - 1] & 7) << 8 | code[i]);
+            return true;
+        }
+    }
+    return false;
 }
 
-void rt_x87_image(u8 *image) {
-    u64 value;
-    rt_memcpy(&value, image + 8, 8);
-    if (guest_pc(value, &value))
-        rt_memcpy(image + 8, &value, 8);
+/* fop: the opcode's two bytes; 0 there means that this CPU did not store it. */
+static void fix_guest(u64 at, u32 len, u64 fop) {
+    u64 value = 0;
+    u16 stored, opcode;
+    if (rt_copy_from(&value, at, len) != 0 || !guest_pc(value, &value))
+        return;
+    rt_copy_to(at, &value, len);
+    if (rt_copy_from(&stored, fop, 2) == 0 && (stored & 0x7ff) && guest_opcode(value, &opcode)) {
+        stored = (u16)((stored & 0xf800) | opcode);
+        rt_copy_to(fop, &stored, 2);
+    }
 }
+
+void rt_x87_image(u8 *image) { fix_guest((u64)image + 8, 8, (u64)image + 6); }
 
 /* The 16-bit layout holds too little of the address: the CPU still has it all,
  * unless the instruction was fnsave, which begins anew. */
@@ -46,9 +62,9 @@ static void fix_env16(u64 at) {
 
 void rt_x87_saved(u64 addr, u32 layout) {
     switch (layout) {
-    case IP_X87_FXSAVE: fix_guest(addr + 8, 4); break;
-    case IP_X87_FXSAVE64: fix_guest(addr + 8, 8); break;
-    case IP_X87_ENV32: fix_guest(addr + 12, 4); break;
+    case IP_X87_FXSAVE: fix_guest(addr + 8, 4, addr + 6); break;
+    case IP_X87_FXSAVE64: fix_guest(addr + 8, 8, addr + 6); break;
+    case IP_X87_ENV32: fix_guest(addr + 12, 4, addr + 18); break;
     case IP_X87_ENV16: fix_env16(addr + 6); break;
     default: break;
     }

@@ -27,10 +27,17 @@
 #define HOLE 0x02030000     /* nothing                                    */
 #define EXIT_SLOT 0x02040000
 #define STACK_TOP 0x02080000
+#ifndef CODE
 #define CODE 0x03000000
+#endif
 #define CODE_MAX 0x40000
 #define NONCANONICAL 0x8000000000000000
 #define ARITH 0x8d5
+
+/* Must the probe run once more, for it can have been disturbed? */
+#ifndef PROBE_AGAIN
+#define PROBE_AGAIN 0
+#endif
 
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
@@ -46,7 +53,7 @@ struct probe {
 extern const struct probe __start_probetab[], __stop_probetab[];
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, RFLAGS, RIP, N_REGS };
-uint64_t probe_in[N_REGS], probe_out[N_REGS], probe_sp, probe_fs;
+uint64_t probe_in[N_REGS], probe_out[N_REGS], probe_sp, probe_fs, probe_x87[3];
 static struct {
     int sig, code;
     uint64_t addr, trapno, err, cr2;
@@ -85,6 +92,10 @@ __attribute__((used)) void probe_signal(int sig, siginfo_t *si, void *context) {
     probe_fault.err = (uint64_t)g[REG_ERR];
     probe_fault.cr2 = g[REG_TRAPNO] == 14 ? (uint64_t)g[REG_CR2] : 0;
     for (int i = 0; i < N_REGS; i++) probe_out[i] = (uint64_t)g[order[i]];
+    if (g[REG_TRAPNO] == 16) { /* what the kernel's image says of the x87 instruction */
+        const struct _libc_fpstate *fp = ((ucontext_t *)context)->uc_mcontext.fpregs;
+        probe_x87[0] = fp->fop, probe_x87[1] = fp->rip - probe_in[RIP], probe_x87[2] = fp->rdp;
+    }
     g[REG_RIP] = (greg_t)probe_done;
     g[REG_RSP] = (greg_t)probe_sp;
     g[REG_EFL] = 0x202;
@@ -121,6 +132,8 @@ static void probe_print(const char *name, uint64_t start) {
         printf(" signal %d code %d addr %lx trap %lu err %lx cr2 %lx rip %+ld", probe_fault.sig, probe_fault.code,
                (unsigned long)probe_fault.addr, (unsigned long)probe_fault.trapno, (unsigned long)probe_fault.err,
                (unsigned long)probe_fault.cr2, (long)(probe_out[RIP] - start));
+    if (probe_fault.trapno == 16)
+        printf(" x87 %lx %+ld %lx", (unsigned long)probe_x87[0], (long)probe_x87[1], (unsigned long)probe_x87[2]);
     printf(" flags %lx", (unsigned long)probe_out[RFLAGS]);
     for (int i = 0; i < 16; i++)
         if (probe_out[i] != probe_in[i]) printf(" %s %lx", names[i], (unsigned long)probe_out[i]);
@@ -154,10 +167,13 @@ static unsigned char *put_exit(unsigned char *at) {
 
 static void run_code(const char *name, uint64_t start) {
     for (int set = 0; set < 2; set++) {
-        probe_reset();
-        probe_in[RFLAGS] = 0x202 | (set ? ARITH : 0);
-        probe_in[RIP] = start;
-        enter_probe();
+        int tries = 0;
+        do {
+            probe_reset();
+            probe_in[RFLAGS] = 0x202 | (set ? ARITH : 0);
+            probe_in[RIP] = start;
+            enter_probe();
+        } while (PROBE_AGAIN && ++tries < 50);
         probe_print(name, start);
     }
 }
