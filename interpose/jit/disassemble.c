@@ -76,8 +76,8 @@ static bool may_fault(const struct ip_insn *in) {
 }
 
 /* Address forms that the copy cannot keep: fs:/gs: operands (both bases are
- * ours) and rip-relative targets out of reach. */
-static int address_temp(struct ublock *b, int i) {
+ * ours), rip-relative targets out of reach, 32-bit addresses beside a shadow. */
+static int address_temp(struct ublock *b, int i, const struct ip_jit_opts *o) {
     const struct ip_insn *in = &b->insn[i];
     if (!in->mem.present || (in->mem.access == IP_ACC_ADDR && !may_fault(in))) {
         if (in->mem.present && in->mem.base == IP_REG_RIP && in->mem.rip_target >= RIP_REACH) {
@@ -87,7 +87,10 @@ static int address_temp(struct ublock *b, int i) {
         }
         return 0;
     }
-    if (in->mem.seg) {
+    /* The displacement of a shadow operand must not count among 32 bits. */
+    bool narrow = in->mem.addr32 && (o->flags & IP_C_SHADOW) && in->mem.base != IP_REG_RIP && !in->mem.vsib &&
+                  ip_address_temps(in);
+    if (in->mem.seg || narrow) {
         struct uinstr *u = ub_add(b, U_SEGEA, i);
         u->seg = in->mem.seg;
         uaddr_from_mem(&u->m, &in->mem);
@@ -174,7 +177,7 @@ static bool uses_selector(const struct ip_insn *in) {
     return false;
 }
 
-static bool add_control(struct ublock *b, int i) {
+static bool add_control(struct ublock *b, int i, const struct ip_jit_opts *o) {
     const struct ip_insn *in = &b->insn[i];
     uint64_t next = in->pc + in->len;
     struct uinstr *u;
@@ -198,7 +201,7 @@ static bool add_control(struct ublock *b, int i) {
         return true;
     case IP_F_JMPI:
     case IP_F_CALLI:
-        via = address_temp(b, i);
+        via = address_temp(b, i, o);
         u = ub_add(b, in->flow == IP_F_JMPI ? U_JMPI : U_CALLI, i);
         u->via_t = (uint8_t)via;
         u->set = next;
@@ -357,7 +360,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
                 u->size = in->ops[0].size;
             } else {
                 uint8_t seg = gs_operand(in);
-                int via = seg ? 0 : address_temp(b, i);
+                int via = seg ? 0 : address_temp(b, i, o);
                 struct uinstr *u = ub_add(b, U_INSN, i);
                 u->via_t = (uint8_t)via;
                 u->seg = seg;
@@ -368,7 +371,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
                     uaddr_from_mem(&u->m, &in->mem);
                 }
             }
-        } else if (add_control(b, i)) {
+        } else if (add_control(b, i, o)) {
             return;
         } else {
             side_exits++;

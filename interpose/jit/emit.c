@@ -91,6 +91,17 @@ static void emit_seg_base(struct em *m, const struct uinstr *u) {
     const struct uaddr *a = &u->m;
     bool absolute = a->base == IP_REG_NONE && a->index == IP_REG_NONE;
     int64_t disp = absolute && a->addr32 ? (int64_t)(uint32_t)a->disp : a->disp;
+    if (!u->seg) { /* only a 32-bit address */
+        struct uaddr plain = *a;
+        plain.addr32 = 0;
+        if (absolute) {
+            w_mov_imm(w, t, (uint64_t)disp);
+            return;
+        }
+        w1(w, 0x67);
+        w_op_mem(w, 0, 4, 0x8d, 0, t, &plain, 0, 0);
+        return;
+    }
     if (absolute && disp == (int32_t)disp) {
         w_fs(w, FS_LOAD, t, off);
         struct uaddr d = {(uint8_t)t, IP_REG_NONE, 1, 0, disp, 0};

@@ -113,7 +113,7 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
             if (u->via_t) put(&o, "  via [t0]");
             break;
         case U_SEGEA:
-            put(&o, "t0 = %s:", u->seg == 4 ? "fs" : "gs");
+            put(&o, "t0 = %s", u->seg == 4 ? "fs:" : u->seg == 5 ? "gs:" : "");
             put_addr(&o, &u->m);
             break;
         case U_LDCHK:

@@ -593,6 +593,8 @@ static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
   d->bad |= (d->prefixes & P_LOCK && !(row->attrs & IP_XA_LOCK)) ||
             (d->prefixes & P_66 && row->attrs & IP_XA_NO66) ||
             (out->enc != IP_ENC_LEGACY && !valid_vector(d, out, row));
+  out->mem.seg = d->seg; /* of implicit operands, too */
+  out->mem.addr32 = (d->prefixes & P_67) != 0;
   if (row->attrs & IP_XA_MEM && slot != IP_XSLOT_D3NOW && (r = read_memory(d, out, row)) <= 0)
     return r;
   if (slot != IP_XSLOT_D3NOW && (r = read_immediates(d, out, row)) <= 0)

@@ -79,7 +79,8 @@ void tk_check_gprs(struct tk *t, u16 regs, unsigned size) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-static u64 seg_base(const struct tk *t, unsigned seg) {
+u64 tk_seg_base(const struct tk *t) {
+    unsigned seg = t->in->mem.seg;
     return seg == 4 ? t->ts->client_fs : seg == 5 ? t->ts->client_gs : 0;
 }
 
@@ -96,7 +97,7 @@ u64 tk_ea_raw(struct tk *t) {
         a += t->ts->gpr[m->index] * m->scale;
     if (m->addr32)
         a = (u32)a;
-    return a + seg_base(t, m->seg);
+    return a + tk_seg_base(t);
 }
 
 u64 tk_ea(struct tk *t) {

@@ -53,6 +53,7 @@ void tk_set_gpr(struct tk *t, unsigned r, u64 u);
 void tk_set_flags(struct tk *t, u8 u);
 /* ModRM address; undefined address registers are reported and then defined. */
 u64 tk_ea(struct tk *t);
+u64 tk_seg_base(const struct tk *t); /* of an fs: or gs: prefix */
 u64 tk_ea_raw(struct tk *t); /* without looking at V bits */
 void tk_check_gprs(struct tk *t, u16 regs, unsigned size);
 void tk_report_value(struct tk *t, unsigned size);

@@ -480,15 +480,18 @@ bool tk_int(struct tk *t) {
     case IP_MN_CWD: sign_to_dx(t, 2); return true;
     case IP_MN_CDQ: sign_to_dx(t, 4); return true;
     case IP_MN_CQO: sign_to_dx(t, 8); return true;
-    case IP_MN_XLATB:
-        tk_check_gprs(t, 1u << IP_RBX, 8);
+    case IP_MN_XLATB: {
+        unsigned width = in->mem.addr32 ? 4 : 8;
+        u64 at = (t->ts->gpr[IP_RBX] + (t->ts->gpr[IP_RAX] & 0xff)) & tk_mask(width);
+        tk_check_gprs(t, 1u << IP_RBX, width);
         if (t->ts->vgpr[IP_RAX] & 0xff) {
             tk_report_value(t, 8);
             tk_set_gpr(t, IP_RAX, t->ts->vgpr[IP_RAX] & ~0xffull);
         }
         tk_set_gpr(t, IP_RAX, (t->ts->vgpr[IP_RAX] & ~0xffull) |
-                                  tk_load8(t, t->ts->gpr[IP_RBX] + (t->ts->gpr[IP_RAX] & 0xff), 1));
+                                  tk_load8(t, at + tk_seg_base(t), 1));
         return true;
+    }
     case IP_MN_CPUID:
     case IP_MN_XGETBV:
     case IP_MN_RDTSC:

@@ -192,9 +192,8 @@ static void gather(struct vx *x, unsigned is, unsigned es) {
     u64 k = evex ? tk_k_value(t, in->evex_k) : 0, regs = m->base < 16 ? 1u << m->base : 0;
     if (by_index < n)
         n = by_index;
-    tk_check_gprs(t, (u16)regs, 8);
-    u64 base = (u64)m->disp + (m->base < 16 ? t->ts->gpr[m->base] : m->rip_target);
-    base += m->seg == 4 ? t->ts->client_fs : m->seg == 5 ? t->ts->client_gs : 0;
+    tk_check_gprs(t, (u16)regs, m->addr32 ? 4 : 8);
+    u64 base = (u64)m->disp + (m->base < 16 ? t->ts->gpr[m->base] : m->rip_target), am = tk_mask(m->addr32 ? 4 : 8);
     const u8 *iv = tk_vec_value(t, m->index), *iu = t->ts->vvec + 64 * m->index;
     if (!evex) {
         vx_read(x, 2, mask_u, 64);
@@ -210,8 +209,9 @@ static void gather(struct vx *x, unsigned is, unsigned es) {
             tk_report_value(t, 8);
             reported = true;
         }
+        u64 at = ((base + tk_sext(vx_get(iv + i * is, is), is) * m->scale) & am) + tk_seg_base(t);
         if (on)
-            tk_load(t, base + tk_sext(vx_get(iv + i * is, is), is) * m->scale, es, out + i * es);
+            tk_load(t, at, es, out + i * es);
     }
     unsigned used = n * es < 16 ? 16 : n * es;
     rt_memset(out + n * es, 0, sizeof out - n * es);

@@ -23,12 +23,11 @@ static bool start(struct tk *t, struct str *s, unsigned n, bool uses_si, bool us
     if (!s->count)
         return false;
     if (uses_si) {
-        tk_check_gprs(t, 1u << IP_RSI, 8);
-        s->si = (ts->gpr[IP_RSI] & am) +
-                (in->mem.seg == 4 ? ts->client_fs : in->mem.seg == 5 ? ts->client_gs : 0);
+        tk_check_gprs(t, 1u << IP_RSI, in->mem.addr32 ? 4 : 8);
+        s->si = (ts->gpr[IP_RSI] & am) + tk_seg_base(t);
     }
     if (uses_di) {
-        tk_check_gprs(t, 1u << IP_RDI, 8);
+        tk_check_gprs(t, 1u << IP_RDI, in->mem.addr32 ? 4 : 8);
         s->di = ts->gpr[IP_RDI] & am;
     }
     return true;
