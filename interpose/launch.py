@@ -49,6 +49,7 @@ def launch(config: Config) -> NoReturn:
     memory = Memory()
     fill_channel(memory, config, program.path, client_pid)
     ours, theirs = _socket.socketpair()
+    ours.setsockopt(_socket.SOL_SOCKET, _socket.SO_PASSCRED, 1)  # interpose.supervisor.processes.sender
     our_fd, their_fd = above_stdio(ours.detach()), above_stdio(theirs.detach())
     session = Session(config, program, memory, our_fd, client_pid, os.getppid(), log)
 

@@ -316,6 +316,7 @@ struct ip_chan {
   uint64_t rt_symbols[32]; /* addresses the runtime publishes (IP_SYM_*)      */
   uint8_t  prog[4096];     /* path of the program to load                     */
   uint8_t  stubs[4096];    /* path of the stubs image (wrappers/), or ""        */
+  uint64_t carried;        /* bytes at slot 1 that the runtime left for the image it executes */
   uint64_t watch_pc;       /* guest pc whose blocks call IP_SYM_WATCHED, or 0    */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "lastwords.h"
 #include "transtab.h"
@@ -66,9 +67,14 @@ static const uint8_t *page_get(struct transtab *t, uint64_t page) {
         (c->gen != t->req_gen && !tt_is_watched(t, page) && (tt_is_checked(t, page) || !tt_is_stable(t, page)))) {
         struct iovec l = {bytes, 4096}, r = {(void *)page, 4096};
         c->page = page;
-        long n = process_vm_readv(t->pid, &l, 1, &r, 1, 0);
-        if (n < 0 && errno == ESRCH) /* its first thread has left */
-            n = process_vm_readv(t->tid, &l, 1, &r, 1, 0);
+        long n;
+        if (t->mem > 0) { /* whatever the process may have become since */
+            n = pread(t->mem, bytes, 4096, (off_t)page);
+        } else {
+            n = process_vm_readv(t->pid, &l, 1, &r, 1, 0);
+            if (n < 0 && errno == ESRCH) /* its first thread has left */
+                n = process_vm_readv(t->tid, &l, 1, &r, 1, 0);
+        }
         c->valid = n == 4096;
     }
     c->gen = t->req_gen;

@@ -40,6 +40,8 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
 /* After os.fork() in the child supervisor: copy everything to new memfds. */
 int ip_service_refork(int chan_fd, int cache_fd, int meta_fd);
 /* New image in the same process (exec): forget all, new memfds. */
+/* The client's /proc/PID/mem to fetch code from; 0: ask by its number. */
+void ip_service_memory(int fd);
 int ip_service_reset(int chan_fd, int cache_fd, int meta_fd);
 /* In a forked process that will serve another image: forget the thread and the lock. */
 void ip_service_abandon(void);

@@ -268,6 +268,12 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     return start_thread();
 }
 
+void ip_service_memory(int fd) {
+    pthread_mutex_lock(&T.lock);
+    T.mem = fd;
+    pthread_mutex_unlock(&T.lock);
+}
+
 struct ip_chan *ip_service_chan(void) { return T.chan; }
 struct ip_slot *ip_service_slot(int i) { return slot_at(i); }
 

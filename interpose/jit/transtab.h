@@ -113,6 +113,7 @@ struct transtab {
     int trace_fd;
     uint8_t trace[8];
     pid_t pid, tid;   /* of the client; of the thread that asked */
+    int mem;          /* its /proc/PID/mem, or 0 */
 };
 
 /* Finds or makes the translation of key; 0 when the cache is full (flush) with

@@ -21,6 +21,7 @@ void rt_slot_attach(struct tstate *ts) {
         if (s->state == IP_S_FREE &&
             __atomic_compare_exchange_n(&s->state, &want, IP_S_IDLE, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
             rt_th(ts)->slot = i;
+            rt_th(ts)->has_slot = 1;
             ts->slot = i;
             s->tstate = (u64)ts;
             s->waiting = 0;
@@ -31,7 +32,15 @@ void rt_slot_attach(struct tstate *ts) {
 }
 
 void rt_slot_detach(struct tstate *ts) {
+    if (!rt_th(ts)->has_slot)
+        return;
+    rt_th(ts)->has_slot = 0;
     __atomic_store_n(&rt_slot(ts)->state, IP_S_FREE, __ATOMIC_SEQ_CST);
+}
+
+void rt_show_pid(void) {
+    while (sys6(__NR_sendto, rt.sock_fd, (long)"P", 1, 0x4000 /* MSG_NOSIGNAL */, 0, 0) == -EINTR)
+        ;
 }
 
 int rt_watched_fd = -1;
@@ -43,8 +52,10 @@ void rt_watch_supervisor(void) {
     rt_watched_fd = rt.sock_fd;
     sys3(__NR_fcntl, rt.sock_fd, 10 /* F_SETSIG */, 5 /* SIGTRAP */);
     sys3(__NR_fcntl, rt.sock_fd, 15 /* F_SETOWN_EX */, (long)&owner);
-    sys3(__NR_fcntl, rt.sock_fd, 4 /* F_SETFL */, 020000 /* O_ASYNC */);
+    rt_signal_when_gone(true);
 }
+
+void rt_signal_when_gone(bool wanted) { sys3(__NR_fcntl, rt.sock_fd, 4 /* F_SETFL */, wanted ? 020000 /* O_ASYNC */ : 0); }
 
 bool rt_supervisor_gone(void) {
     char c;
@@ -134,4 +145,14 @@ void rt_request_python(struct tstate *ts, u32 kind) {
         seen = gen;
         rt_flush_fast();
     }
+}
+
+void rt_note(struct tstate *ts, const char *fmt, ...) {
+    struct ip_slot *s = rt_slot(ts);
+    va_list ap;
+    va_start(ap, fmt);
+    s->len = (u32)rt_vsnprintf((char *)s->data, IP_SLOT_DATA, fmt, ap);
+    va_end(ap);
+    s->a[0] = 0;
+    rt_request_python(ts, IP_R_MESSAGE);
 }

@@ -6,9 +6,11 @@
  * new image needs, and the runtime executes itself again.
  */
 #include <linux/fcntl.h>
+#include <linux/mman.h>
 #include <linux/resource.h>
 #include <linux/stat.h>
 
+#include "seccomp.h"
 #include "sig.h"
 
 #define PATH_SIZE 4096
@@ -21,8 +23,9 @@
 struct work { /* too large for the runtime stack */
     char path[PATH_SIZE];     /* what the guest named, made usable from here     */
     char program[PATH_SIZE];  /* the ELF file after all interpreters              */
-    char script[SCRIPT_LEVELS][PATH_SIZE];
+    char script[SCRIPT_LEVELS][PATH_SIZE + 32];
     char line[SCRIPT_LEVELS][SCRIPT_LINE + 1];
+    char name[PATH_SIZE + 32]; /* of the file, as execveat(2) tells an interpreter */
     u64 lead[2 * SCRIPT_LEVELS + 1]; /* arguments before the guest's argv[1]       */
     u32 n_lead;
 };
@@ -40,23 +43,38 @@ struct exec_args {
     u64 argv, envp;
     int dirfd, flags;
     u64 nr; /* the call that the guest made */
+    bool closes; /* the path goes by way of a descriptor that the exec closes */
 };
 
 /* ---- the last step ---------------------------------------------------------------- */
 
+/* Signals of ours (SIGTRAP) would kill a program that has no handler for them yet:
+ * none may be sent from now on; what is pending comes when the mask allows it. */
+static void signals_of_ours(struct rt_thread *th, bool allowed) {
+    if (th->vfork_child)
+        return; /* they go to its parent */
+    rt_flush_fork_lock(!allowed); /* who holds it may kick */
+    rt_signal_when_gone(allowed);
+}
+
 /* The mask goes to the new image as the guest left it.  A signal that comes
  * before the kernel starts undoes everything: RT_INTERRUPTED. */
-static long commit(struct tstate *ts, u64 nr, const u64 args[6]) {
+static long commit(struct tstate *ts, u64 nr, const u64 args[6], bool ours) {
     struct rt_thread *th = rt_th(ts);
+    signals_of_ours(th, false);
+    sig_block_everything(); /* a mask that really changes makes the kernel look at what is pending */
     sig_table_before_exec(ts);
-    rt_limits_before_exec(th);
+    if (!ours)
+        rt_limits_before_exec(th);
     sig_kernel_mask(th->pending_sig ? SIG_BLOCK_ALL : th->sigmask);
     if (!th->pending_sig)
         sig_give_back(ts);
     long r = rt_kernel(th, (long)nr, args);
     sig_block_everything();
-    rt_limits_after_exec(th);
+    if (!ours)
+        rt_limits_after_exec(th);
     sig_table_after_exec(ts);
+    signals_of_ours(th, true);
     sig_unblock_everything(th);
     return r;
 }
@@ -64,7 +82,7 @@ static long commit(struct tstate *ts, u64 nr, const u64 args[6]) {
 static long native(struct tstate *ts, const struct exec_args *x, const char *path) {
     u64 execve[6] = {(u64)path, x->argv, x->envp, 0, 0, 0};
     u64 execveat[6] = {(u64)(i64)x->dirfd, (u64)path, x->argv, x->envp, (u64)(i64)x->flags, 0};
-    return commit(ts, x->nr, x->nr == __NR_execve ? execve : execveat);
+    return commit(ts, x->nr, x->nr == __NR_execve ? execve : execveat, false);
 }
 
 /* ---- telling the supervisor --------------------------------------------------------- */
@@ -79,6 +97,14 @@ static u32 count_args(u64 argv) {
     while (n < MAX_ARGS && guest_word(argv ? argv + 8ull * n : 0))
         n++;
     return n;
+}
+
+static bool readable(u64 argv) {
+    u64 w = 1;
+    for (u32 n = 0; argv && w && n < MAX_ARGS; n++)
+        if (rt_copy_from(&w, argv + 8ull * n, 8) != 0)
+            return false;
+    return true;
 }
 
 /* path NUL argv[0] NUL ...; what does not fit is left out. */
@@ -99,6 +125,8 @@ static u64 ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead,
     s->a[1] = rt_th(ts)->pid;
     s->a[2] = rt_th(ts)->vfork_child;
     s->a[3] = can_follow;
+    if (rt_th(ts)->vfork_child)
+        rt_show_pid();
     rt_request_python(ts, IP_R_EXEC);
     return s->r[0];
 }
@@ -111,6 +139,14 @@ static void tell_failed(struct tstate *ts, long result) {
 }
 
 /* ---- what is to be executed ----------------------------------------------------------- */
+
+static bool odd_flags(const struct exec_args *x, const char *path) {
+    struct statx st;
+    if (x->flags & AT_SYMLINK_NOFOLLOW)
+        return sys5(__NR_statx, AT_FDCWD, (long)path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, (long)&st) != 0 ||
+               (st.stx_mode & S_IFMT) == S_IFLNK;
+    return x->flags & ~AT_EMPTY_PATH;
+}
 
 static bool executable(const char *path) {
     struct statx st;
@@ -155,9 +191,18 @@ static bool parse_script(char *line, char **interp, char **arg) {
     return true;
 }
 
-/* An ELF file for this machine, through scripts; false: leave it to the kernel. */
-static bool resolve(struct work *w, const char *first_arg_path) {
-    rt_memcpy(w->program, first_arg_path, rt_strlen(first_arg_path) + 1);
+/* Open for writing somewhere: a lease tells (fcntl(2)), which only owners may ask for. */
+static bool busy(long fd) {
+    bool taken = sys3(__NR_fcntl, fd, F_SETLEASE, F_RDLCK) == -EAGAIN;
+    if (!taken)
+        sys3(__NR_fcntl, fd, F_SETLEASE, F_UNLCK);
+    return taken;
+}
+
+/* An ELF file for this machine, through scripts; false: leave it to the kernel.
+ * name: what a script's interpreter is told. */
+static bool resolve(struct work *w, const struct exec_args *x, const char *first, const char *name) {
+    rt_memcpy(w->program, first, rt_strlen(first) + 1);
     for (u32 level = 0;; level++) {
         char head[SCRIPT_LINE + 1] = {0}, *interp, *arg;
         if (!executable(w->program) || privileged(w->program))
@@ -165,19 +210,20 @@ static bool resolve(struct work *w, const char *first_arg_path) {
         long fd = sys4(__NR_openat, AT_FDCWD, (long)w->program, O_RDONLY | O_CLOEXEC, 0);
         if (fd < 0)
             return false;
-        long n = sys3(__NR_read, fd, (long)head, SCRIPT_LINE);
+        long n = busy(fd) ? 0 : sys3(__NR_read, fd, (long)head, SCRIPT_LINE);
         sys1(__NR_close, fd);
         if (n < 4)
             return false;
         if (rt_memcmp(head, "\177ELF", 4) == 0)
             return n > 19 && head[4] == 2 && head[18] == 62 /* EM_X86_64 */ && head[19] == 0;
-        if (head[0] != '#' || head[1] != '!' || level == SCRIPT_LEVELS)
+        if (head[0] != '#' || head[1] != '!' || level == SCRIPT_LEVELS || (level == 0 && x->closes))
             return false;
         char *line = w->line[level];
         rt_memcpy(line, head, sizeof head);
         if (!parse_script(line, &interp, &arg))
             return false;
-        rt_memcpy(w->script[level], w->program, rt_strlen(w->program) + 1);
+        const char *told = level == 0 ? name : w->program;
+        rt_memcpy(w->script[level], told, rt_strlen(told) + 1);
         /* Before what is there: the interpreter, its argument; argv[0] of the
          * script is replaced by its path. */
         u64 insert[3] = {(u64)interp, (u64)arg, (u64)w->script[level]};
@@ -204,23 +250,72 @@ static bool block_is_free(int base) {
     return true;
 }
 
+static bool take_block(const int fds[N_FDS], int base) {
+    int done = 0;
+    if (!block_is_free(base))
+        return false;
+    while (done < N_FDS && sys3(__NR_dup3, fds[done], base + done, 0) == base + done)
+        done++;
+    if (done == N_FDS)
+        return true;
+    while (done-- > 0)
+        sys1(__NR_close, base + done);
+    return false;
+}
+
 /* Five consecutive high numbers that no one uses; ours stay until the exec. */
 static int place_fds(const int fds[N_FDS]) {
-    for (int step = 1; step < 64; step++) {
-        for (int dir = -1; dir <= 1; dir += 2) {
-            int base = rt.runtime_fd + dir * step * N_FDS;
-            if (!block_is_free(base))
-                continue;
-            int done = 0;
-            while (done < N_FDS && sys3(__NR_dup3, fds[done], base + done, 0) == base + done)
-                done++;
-            if (done == N_FDS)
+    for (int step = 1; step < 64; step++)
+        for (int dir = -1; dir <= 1; dir += 2)
+            if (take_block(fds, rt.runtime_fd + dir * step * N_FDS))
+                return rt.runtime_fd + dir * step * N_FDS;
+    struct rlimit64 limit; /* lower than ours have come to lie: from there downwards */
+    if (sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) == 0 && limit.rlim_cur < (u64)rt.runtime_fd)
+        for (int base = (int)limit.rlim_cur - N_FDS; base > 2; base--)
+            if (take_block(fds, base))
                 return base;
-            while (done-- > 0)
-                sys1(__NR_close, base + done);
-        }
-    }
     return -1;
+}
+
+/* ---- what goes along ------------------------------------------------------------------------ */
+
+/* Lies where slots of the new channel will be; only the first is in use when it is read. */
+#define CARRIED_AT ((u64)IP_CHAN_SLOTS + IP_SLOT_SIZE)
+struct carried {
+    u8 limits[RT_LIMITS_BYTES];
+    u64 tracer;
+    u64 filters; /* bytes that follow */
+};
+
+static void carry(struct tstate *ts, int channel) {
+    u64 filters = seccomp_saved_size(ts), bytes = CARRIED_AT + sizeof(struct carried) + filters;
+    long at = sys6(__NR_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, channel, 0);
+    if (at < 0 && at > -4096)
+        rt_die("cannot map the channel of a new program (error %ld)", -at);
+    struct carried *c = (struct carried *)(at + (long)CARRIED_AT);
+    rt_limits_save(rt_th(ts), c->limits);
+    c->tracer = rt.tracer;
+    c->filters = filters;
+    seccomp_save(ts, c + 1);
+    ((struct ip_chan *)at)->carried = sizeof *c + filters;
+    sys2(__NR_munmap, at, (long)bytes);
+}
+
+void rt_carried_over(struct tstate *ts) {
+    rt.tracer = process_tracer();
+    struct carried *c = (struct carried *)(IP_CHAN_BASE + CARRIED_AT);
+    u64 bytes = rt.chan->carried;
+    if (bytes == 0)
+        return;
+    u8 *copy = rt_pages(bytes); /* the slots are needed from now on */
+    rt_memcpy(copy, c, bytes);
+    rt_memset(c, 0, bytes);
+    c = (struct carried *)copy;
+    rt.tracer = (u32)c->tracer;
+    rt_limits_restore(c->limits);
+    seccomp_restore(ts, c + 1, c->filters);
+    rt_free_pages(copy, bytes);
+    rt.chan->carried = 0;
 }
 
 static long traced(struct tstate *ts, const struct exec_args *x, struct work *w) {
@@ -255,8 +350,9 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
             sys1(__NR_close, fds[i]);
         r = -EMFILE;
         if (base >= 0) {
+            carry(ts, base + 1);
             u64 args[6] = {(u64)base, (u64)"", (u64)argv, x->envp, AT_EMPTY_PATH, 0};
-            r = commit(ts, __NR_execveat, args);
+            r = commit(ts, __NR_execveat, args, true);
             for (int i = 0; i < N_FDS; i++)
                 sys1(__NR_close, base + i);
         }
@@ -268,14 +364,17 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
 /* ---- system calls ---------------------------------------------------------------------------- */
 
 /* The path of an execveat as seen from the current directory; false: none. */
-static bool path_from_here(struct work *w, const struct exec_args *x, char *out) {
+static bool path_from_here(struct work *w, struct exec_args *x, char *out) {
     u32 len = 0;
+    rt_snprintf(w->name, sizeof w->name, "%s", w->path);
     if (x->nr == __NR_execveat && x->dirfd != AT_FDCWD && w->path[0] != '/') {
         char link[40];
         rt_snprintf(link, sizeof link, "/proc/self/fd/%d", x->dirfd);
         long n = sys3(__NR_readlink, (long)link, (long)out, PATH_SIZE - 1);
         if (n < 0 || out[0] != '/')
             return false;
+        rt_snprintf(w->name, sizeof w->name, w->path[0] ? "/dev/fd/%d/%s" : "/dev/fd/%d", x->dirfd, w->path);
+        x->closes = sys2(__NR_fcntl, x->dirfd, F_GETFD) & FD_CLOEXEC;
         len = (u32)n;
         if (w->path[0])
             out[len++] = '/';
@@ -287,7 +386,14 @@ static bool path_from_here(struct work *w, const struct exec_args *x, char *out)
     return out[0] != 0;
 }
 
-static long exec_any(struct tstate *ts, const struct exec_args *x, u64 guest_path) {
+/* A program under a debugger that the guest runs is for that debugger to see, not the
+ * engine in its place.  One that watches the whole run does not count. */
+static bool has_debugger(void) {
+    u32 tracer = process_tracer();
+    return tracer != 0 && tracer != rt.tracer;
+}
+
+static long exec_any(struct tstate *ts, struct exec_args *x, u64 guest_path) {
     struct work *w = rt_pages(sizeof *w);
     sig_priv(ts)->exec_work = w;
     char *here = w->script[SCRIPT_LEVELS - 1]; /* free until the last level is resolved */
@@ -297,8 +403,9 @@ static long exec_any(struct tstate *ts, const struct exec_args *x, u64 guest_pat
     /* The guest's own program, where the kernel or the next image would see a runtime. */
     if ((!rt_exe_is_programs || (rt.flags & IP_C_TRACE_CHILDREN)) && rt_names_own_exe(x->dirfd, guest_path))
         rt_memcpy(w->path, rt.exe_path, rt_strlen(rt.exe_path) + 1);
-    bool known = path_from_here(w, x, here) && executable(here);
-    if (known && (rt.flags & IP_C_TRACE_CHILDREN) && resolve(w, here)) {
+    bool known = path_from_here(w, x, here) && executable(here) && !odd_flags(x, here);
+    if (known && (rt.flags & IP_C_TRACE_CHILDREN) && !has_debugger() && readable(x->argv) &&
+        resolve(w, x, here, w->name)) {
         r = traced(ts, x, w);
     } else if (!known || rt_th(ts)->vfork_child) {
         /* Most likely it fails (a search of PATH), or it is no one's business. */

@@ -60,19 +60,39 @@ bool rt_guest_limit(u32 which, u64 *cur, u64 *max) {
     return false;
 }
 
-/* A vfork child sets the kernel's own: the table here is its parent's, too. */
-static bool own(struct rt_thread *th, u32 i) { return th->limits_set >> i & 1; }
+/* A vfork child has its own: the table here is its parent's, too. */
+static bool own(const struct rt_thread *th, u32 i) { return th->limits_set >> i & 1; }
+
+static struct rlimit64 *guest_limit(struct rt_thread *th, u32 i) {
+    return own(th, i) ? (struct rlimit64 *)th->own_limits[i] : &limits[i].guest;
+}
 
 void rt_limits_before_exec(struct rt_thread *th) {
     for (u32 i = 0; i < N_LIMITS; i++)
-        if (limits[i].lifted && !own(th, i))
-            kernel_limit(limits[i].which, &limits[i].guest, NULL);
+        if (limits[i].lifted || own(th, i))
+            kernel_limit(limits[i].which, guest_limit(th, i), NULL);
 }
 
 void rt_limits_after_exec(struct rt_thread *th) {
     for (u32 i = 0; i < N_LIMITS; i++)
-        if (limits[i].lifted && !own(th, i))
+        if (limits[i].lifted || own(th, i))
             lift(&limits[i]);
+}
+
+/* An image of ours goes on with the kernel's as they are. */
+_Static_assert(sizeof(struct rlimit64) * N_LIMITS == RT_LIMITS_BYTES, "rt.h");
+_Static_assert(N_LIMITS == sizeof ((struct rt_thread *)0)->own_limits / sizeof(struct rlimit64), "rt.h");
+
+void rt_limits_save(struct rt_thread *th, void *to) {
+    for (u32 i = 0; i < N_LIMITS; i++)
+        rt_memcpy((struct rlimit64 *)to + i, guest_limit(th, i), sizeof(struct rlimit64));
+}
+
+void rt_limits_restore(const void *from) {
+    for (u32 i = 0; i < N_LIMITS; i++) {
+        rt_memcpy(&limits[i].guest, (const struct rlimit64 *)from + i, sizeof(struct rlimit64));
+        limits[i].lifted = !same(&limits[i].guest, &limits[i].kernel);
+    }
 }
 
 /* ---- what the guest's mappings count ------------------------------------------------ */
@@ -147,17 +167,12 @@ bool mm_within_limits(u64 more, u64 more_data) {
 
 /* ---- system calls ---------------------------------------------------------------------- */
 
-/* NULL: the kernel's. */
-static struct limit *emulated(struct tstate *ts, u32 which, bool set) {
-    struct rt_thread *th = rt_th(ts);
-    for (u32 i = 0; i < N_LIMITS; i++) {
-        if (limits[i].which != which)
-            continue;
-        if (th->vfork_child && set)
-            th->limits_set |= 1u << i;
-        return own(th, i) ? NULL : &limits[i];
-    }
-    return NULL;
+/* Index of a limit that is kept here; -1: the kernel's. */
+static int emulated(u32 which) {
+    for (u32 i = 0; i < N_LIMITS; i++)
+        if (limits[i].which == which)
+            return (int)i;
+    return -1;
 }
 
 bool rt_capable(u32 which) {
@@ -166,7 +181,9 @@ bool rt_capable(u32 which) {
     return sys2(__NR_capget, (long)&header, (long)data) == 0 && (data[0].effective >> which & 1);
 }
 
-static long answer(struct limit *l, u64 new_at, u64 old_at) {
+static long answer(struct tstate *ts, u32 i, u64 new_at, u64 old_at) {
+    struct rt_thread *th = rt_th(ts);
+    struct limit *l = &limits[i];
     struct rlimit64 new = {0, 0};
     if (new_at) {
         if (rt_copy_from(&new, new_at, sizeof new) != 0)
@@ -174,12 +191,14 @@ static long answer(struct limit *l, u64 new_at, u64 old_at) {
         if (new.rlim_cur > new.rlim_max)
             return -EINVAL;
     }
-    struct rlimit64 old = l->guest;
+    struct rlimit64 old = *guest_limit(th, i);
     long r = 0;
     if (new_at && new.rlim_max > old.rlim_max && !rt_capable(CAP_SYS_RESOURCE_))
         r = -EPERM;
     if (new_at && r == 0) {
-        l->guest = new;
+        if (th->vfork_child)
+            th->limits_set |= 1u << i;
+        *guest_limit(th, i) = new;
         l->lifted = !same(&l->guest, &l->kernel);
     }
     if (r == 0 && old_at && rt_copy_to(old_at, &old, sizeof old) != 0)
@@ -194,24 +213,24 @@ static long to_kernel(struct tstate *ts, long nr) {
 }
 
 long rt_sys_getrlimit(struct tstate *ts) {
-    struct limit *l = emulated(ts, (u32)ts->gpr[IP_RDI], false);
-    if (l == NULL)
+    int i = emulated((u32)ts->gpr[IP_RDI]);
+    if (i < 0)
         return to_kernel(ts, __NR_getrlimit);
-    return ts->gpr[IP_RSI] ? answer(l, 0, ts->gpr[IP_RSI]) : -EFAULT;
+    return ts->gpr[IP_RSI] ? answer(ts, (u32)i, 0, ts->gpr[IP_RSI]) : -EFAULT;
 }
 
 long rt_sys_setrlimit(struct tstate *ts) {
-    struct limit *l = emulated(ts, (u32)ts->gpr[IP_RDI], true);
-    if (l == NULL)
+    int i = emulated((u32)ts->gpr[IP_RDI]);
+    if (i < 0)
         return to_kernel(ts, __NR_setrlimit);
-    return ts->gpr[IP_RSI] ? answer(l, ts->gpr[IP_RSI], 0) : -EFAULT;
+    return ts->gpr[IP_RSI] ? answer(ts, (u32)i, ts->gpr[IP_RSI], 0) : -EFAULT;
 }
 
 long rt_sys_prlimit64(struct tstate *ts) {
     u32 pid = (u32)ts->gpr[IP_RDI];
     bool ours = pid == 0 || pid == rt_th(ts)->pid; /* of another process the kernel knows */
-    struct limit *l = ours ? emulated(ts, (u32)ts->gpr[IP_RSI], ts->gpr[IP_RDX] != 0) : NULL;
-    return l == NULL ? to_kernel(ts, __NR_prlimit64) : answer(l, ts->gpr[IP_RDX], ts->gpr[IP_R10]);
+    int i = ours ? emulated((u32)ts->gpr[IP_RSI]) : -1;
+    return i < 0 ? to_kernel(ts, __NR_prlimit64) : answer(ts, (u32)i, ts->gpr[IP_RDX], ts->gpr[IP_R10]);
 }
 
 /* ---- room for descriptors that we need for a moment ---------------------------------------- */

@@ -84,6 +84,7 @@ void rt_main(u64 *sp) {
 
     struct tstate *ts = rt_thread_new();
     rt_th(ts)->tid = rt_th(ts)->pid = rt.pid;
+    rt_carried_over(ts);
     ts->bbcount = rt.chan->stop_after;
     sys2(__NR_arch_prctl, 0x1002, (long)ts);
     sys2(__NR_arch_prctl, 0x1001, rt.flags & IP_C_SHADOW ? (long)(IP_V_CONST - IP_V_DISP) : 0);

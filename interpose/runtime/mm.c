@@ -156,6 +156,8 @@ long rt_sys_mmap(struct tstate *ts) {
     u64 unit = (m.flags & MAP_ANONYMOUS) ? alignment_of(&m) : RT_PAGE;
     if (RT_ROUND_UP(m.len, unit) < m.len || RT_ROUND_UP(m.len, unit) > rt_client_end())
         return -ENOMEM;
+    if (rt.mdwe && (m.prot & PROT_EXEC) && (m.prot & PROT_WRITE))
+        return -EACCES; /* prctl(2), PR_SET_MDWE */
     m.len = RT_ROUND_UP(m.len, unit);
     bool anonymous = (m.flags & MAP_ANONYMOUS) != 0;
     bool is_private = (m.flags & MAP_TYPE) == MAP_PRIVATE;
@@ -275,7 +277,8 @@ static long protect(struct tstate *ts, u64 lo, u64 len, u32 prot, long pkey) {
             break;
         }
         u64 end = rt_segs[i].hi < hi ? rt_segs[i].hi : hi;
-        r = protect_piece(ts, at, end, prot & 7, pkey);
+        bool denied = rt.mdwe && (prot & PROT_EXEC) && ((prot & PROT_WRITE) || !(rt_segs[i].prot & PROT_EXEC));
+        r = denied ? -EACCES : protect_piece(ts, at, end, prot & 7, pkey);
         at = end;
     }
     mm_join(lo, hi);

@@ -3,6 +3,7 @@
  * supervisor. */
 #include <linux/prctl.h>
 
+#include "seccomp.h"
 #include "sig.h"
 
 #define ARCH_SET_GS 0x1001
@@ -14,6 +15,8 @@
 #define ARCH_SHSTK_UNLOCK 0x5004
 #define TASK_MAX 0x7ffffffff000ull
 #define PR_SYSCALL_DISPATCH 59
+#define MDWE_SET 65
+#define MDWE_GET 66
 #define PR_PTRACER 0x59616d61
 
 static long put_base(u64 to, u64 base) {
@@ -47,13 +50,7 @@ long rt_sys_arch_prctl(struct tstate *ts) {
     return r;
 }
 
-static void note(struct tstate *ts, const char *text) {
-    struct ip_slot *s = rt_slot(ts);
-    s->a[0] = 0;
-    s->len = (u32)rt_strlen(text);
-    rt_memcpy(s->data, text, s->len);
-    rt_request_python(ts, IP_R_MESSAGE);
-}
+void rt_find_mdwe(void) { rt.mdwe = sys5(__NR_prctl, MDWE_GET, 0, 0, 0, 0) > 0; }
 
 long rt_sys_prctl(struct tstate *ts) {
     const u64 *g = ts->gpr;
@@ -63,10 +60,11 @@ long rt_sys_prctl(struct tstate *ts) {
     case PR_SYSCALL_DISPATCH:
         return -EINVAL; /* would send the runtime's own calls to the program */
     case PR_SET_SECCOMP:
-        note(ts, "the program restricts its system calls (prctl PR_SET_SECCOMP); the runtime needs futex, "
-                 "mmap, munmap, mprotect, rt_sigprocmask and rt_sigreturn to go on");
-        break;
+        return seccomp_prctl(ts, g[IP_RSI], g[IP_RDX]);
     default: break;
     }
-    return sys5(__NR_prctl, (long)g[IP_RDI], (long)g[IP_RSI], (long)g[IP_RDX], (long)g[IP_R10], (long)g[IP_R8]);
+    long r = sys5(__NR_prctl, (long)g[IP_RDI], (long)g[IP_RSI], (long)g[IP_RDX], (long)g[IP_R10], (long)g[IP_R8]);
+    if ((int)g[IP_RDI] == MDWE_SET && r == 0)
+        rt_find_mdwe(); /* code of the guest is never executable on the host: mm.c applies it */
+    return r;
 }

@@ -11,6 +11,7 @@
 #include <linux/sched.h>
 
 #include "sig.h"
+#include "syscall.h"
 
 #define CHAN_BYTES ((u64)IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE)
 #define SCM_FDS 1
@@ -21,9 +22,6 @@
 #define FATAL_FRAMES 500
 
 rt_lock_t process_fd_lock;
-
-/* Locks of the shadow that must be free in a fork's child. */
-
 
 /* Under yama only a named process may read our memory. */
 static void name_tracer(void) { sys2(__NR_prctl, PR_PTRACER, (long)rt.chan->supervisor_pid); }
@@ -38,9 +36,26 @@ void rt_process_init(struct tstate *ts) {
     for (u32 i = 0; i < sizeof name - 1 && base[i]; i++)
         name[i] = base[i];
     name_tracer();
+    rt_find_mdwe();
     sys2(__NR_prctl, PR_SET_NAME, (long)name);
     sys3(__NR_fcntl, rt.sock_fd, F_SETFD, FD_CLOEXEC);
     sys3(__NR_fcntl, rt.runtime_fd, F_SETFD, FD_CLOEXEC);
+}
+
+u32 process_tracer(void) {
+    char text[1024];
+    u32 pid = 0;
+    long fd = sys4(__NR_openat, AT_FDCWD, (long)"/proc/thread-self/status", O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    long n = sys3(__NR_read, fd, (long)text, sizeof text - 1);
+    sys1(__NR_close, fd);
+    text[n > 0 ? n : 0] = 0;
+    for (const char *p = text; *p; p++)
+        if (rt_strncmp(p, "\nTracerPid:\t", 12) == 0)
+            for (p += 12; *p >= '0' && *p <= '9'; p++)
+                pid = pid * 10 + (u32)(*p - '0');
+    return pid;
 }
 
 /* ---- descriptors from the supervisor --------------------------------------------- */
@@ -62,16 +77,6 @@ struct control_header {
     int level, type;
     int fds[28];
 };
-
-static void tell_no_room(struct tstate *ts) {
-    static const char text[] = "the program's limit on open files leaves no room for a new process's "
-                               "descriptors of ours; raise RLIMIT_NOFILE";
-    struct ip_slot *s = rt_slot(ts);
-    s->a[0] = 0;
-    s->len = sizeof text - 1;
-    rt_memcpy(s->data, text, s->len);
-    rt_request_python(ts, IP_R_MESSAGE);
-}
 
 bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
     struct rlimit64 before;
@@ -111,7 +116,8 @@ bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
         return true;
     while (got > 0)
         sys1(__NR_close, fds[--got]);
-    tell_no_room(ts);
+    rt_note(ts, "the program's limit on open files leaves no room for a new process's descriptors of ours; "
+                "raise RLIMIT_NOFILE");
     return false;
 }
 
@@ -125,28 +131,44 @@ static void remap(int fd, u64 at, u64 len, int prot) {
     sys1(__NR_close, fd);
 }
 
+/* An undumpable process hides its memory; the new supervisor opens it once and for all. */
+static void hello_of_child(struct tstate *ts) {
+    struct ip_slot *s = rt_slot(ts);
+    long dumpable = sys2(__NR_prctl, PR_GET_DUMPABLE, 0);
+    if (dumpable != 1)
+        sys2(__NR_prctl, PR_SET_DUMPABLE, 1);
+    name_tracer(); /* of the new supervisor; a child does not inherit permission */
+    rt_show_pid();
+    s->tid = rt_th(ts)->tid;
+    s->a[0] = rt.pid;
+    s->len = 0;
+    rt_request_python(ts, IP_R_FORK_CHILD);
+    if (dumpable != 1)
+        sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
+}
+
 /* epoch: rt_drop_epoch() before the supervisor copied its tables. */
-static void become_child(struct tstate *ts, const int fds[4], u64 epoch) {
+static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool shares_files) {
     struct rt_thread *th = rt_th(ts);
     rt.pid = th->pid = th->tid = (u32)sys0(__NR_getpid);
     th->vfork_child = 0;
     remap(fds[0], IP_CHAN_BASE, CHAN_BYTES, PROT_READ | PROT_WRITE);
     remap(fds[1], IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
     remap(fds[2], IP_META_BASE, IP_META_MAX, PROT_READ);
-    sys3(__NR_dup3, fds[3], rt.sock_fd, O_CLOEXEC);
-    sys1(__NR_close, fds[3]);
+    if (shares_files) {
+        rt_hide_foreign(rt.sock_fd);
+        rt.sock_fd = fds[3];
+    } else {
+        sys3(__NR_dup3, fds[3], rt.sock_fd, O_CLOEXEC);
+        sys1(__NR_close, fds[3]);
+    }
     rt_watch_supervisor();
     rt_proc_after_fork();
     thread_after_fork(ts);
     sig_after_fork();
     rt_slot_attach(ts);
-    struct ip_slot *s = rt_slot(ts);
-    s->tid = th->tid;
-    s->a[0] = rt.pid;
-    s->len = 0;
-    rt_request_python(ts, IP_R_FORK_CHILD);
+    hello_of_child(ts);
     rt_forked_tables(ts, epoch);
-    name_tracer(); /* of the new supervisor; a child does not inherit permission */
 }
 
 static void lock_all(struct tstate *ts, bool lock) {
@@ -169,6 +191,28 @@ static void lock_all(struct tstate *ts, bool lock) {
     }
 }
 
+/* Out of the way: on a table that both processes use they stay a while. */
+static bool move_up(int fds[4]) {
+    for (u32 i = 0; i < 4; i++) {
+        long fd = sys3(__NR_fcntl, fds[i], F_DUPFD_CLOEXEC, rt.sock_fd + 1);
+        if (fd < 0)
+            return false;
+        sys1(__NR_close, fds[i]);
+        fds[i] = (int)fd;
+    }
+    return true;
+}
+
+static long no_fork(struct tstate *ts, long error) {
+    struct ip_slot *s = rt_slot(ts);
+    s->a[0] = (u64)error;
+    s->len = 0;
+    rt_request_python(ts, IP_R_FORKED);
+    rt_unlock(&process_fd_lock);
+    sig_unblock_everything(rt_th(ts));
+    return -EAGAIN;
+}
+
 long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
     struct rt_thread *th = rt_th(ts);
     struct ip_slot *s = rt_slot(ts);
@@ -189,28 +233,32 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
         sig_unblock_everything(th);
         return -EAGAIN;
     }
-    if (!process_receive_fds(ts, fds, 4)) {
-        s->a[0] = (u64)-EMFILE;
-        s->len = 0;
-        rt_request_python(ts, IP_R_FORKED);
-        rt_unlock(&process_fd_lock);
-        sig_unblock_everything(th);
-        return -EAGAIN;
+    if (!process_receive_fds(ts, fds, 4))
+        return no_fork(ts, -EMFILE);
+    bool shares_files = rq->flags & CLONE_FILES;
+    if (shares_files && !move_up(fds)) {
+        for (u32 i = 0; i < 4; i++)
+            sys1(__NR_close, fds[i]);
+        return no_fork(ts, -EMFILE);
     }
     /* The child keeps this very stack and FS base; what the guest asked for
      * its own stack and TLS is the caller's to emulate. */
     k.stack = k.stack_size = 0;
-    k.flags &= ~(u64)CLONE_SETTLS;
+    k.flags &= ~((u64)CLONE_SETTLS | CLONE_CLEAR_SIGHAND); /* the host's handlers stay */
     k.tls = 0;
     lock_all(ts, true);
     long r = clone_call(&k, rq_size, NULL);
     if (r == 0) {
         /* Release before the hello: its answer may need any of them. */
         lock_all(ts, false);
-        become_child(ts, fds, epoch);
+        become_child(ts, fds, epoch, shares_files);
+        if (rq->flags & CLONE_CLEAR_SIGHAND)
+            sig_table_clear_handlers(ts);
     } else {
         lock_all(ts, false);
-        for (u32 i = 0; i < 4; i++)
+        if (r > 0 && shares_files)
+            rt_hide_foreign(fds[3]);
+        for (u32 i = 0; i < 4 && !(r > 0 && shares_files); i++) /* else the child closes them */
             sys1(__NR_close, fds[i]);
         s->a[0] = (u64)r;
         s->len = 0;
@@ -250,7 +298,20 @@ static bool final_call(struct tstate *ts) {
     if (s->r[0] == 0)
         return false;
     calls++;
+    rt.final_calls = true;
     return rt_call_guest(ts, s->r[0], ts->pc);
+}
+
+/* A final call releases memory; it must not do what the program left undone when it
+ * called _exit: write what its streams hold, move their file positions. */
+bool process_keeps_quiet(long nr, const u64 args[6], long *result) {
+    switch (nr) {
+    case __NR_write:
+    case __NR_pwrite64: *result = (long)args[2]; return true;
+    case __NR_lseek: *result = -ESPIPE; return true;
+    case __NR_writev: *result = -EIO; return true;
+    default: return false;
+    }
 }
 
 long rt_sys_exit_group(struct tstate *ts) {

@@ -33,6 +33,7 @@ typedef int64_t i64;
 #include "sys.h"
 
 /* ---- Per-thread data of the runtime, inside tstate.runtime_area ----------- */
+struct filter;
 struct rt_thread {
     struct tstate *ts;
     u32 tid;                 /* kernel thread id                              */
@@ -59,6 +60,12 @@ struct rt_thread {
     u32 flush_seq;           /* rt_flush_seq when ts->target was looked up    */
     u64 exit_gen;            /* generation of the tables that exit_id is from */
     u64 stale_key;           /* of a block that found other bytes, or 0       */
+    u64 own_limits[2][2];    /* those of limits_set                           */
+    struct filter *filters;  /* seccomp.c                                     */
+    u32 strict;              /* its strict mode                               */
+    u32 has_slot;
+    u32 clear_handlers;      /* thread.c: CLONE_CLEAR_SIGHAND                 */
+    u32 pad2;
     u64 scratch[64];
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) {
@@ -80,6 +87,9 @@ struct rt_global {
     char exe_path[4096];     /* absolute path answered for /proc/self/exe      */
     u64 image_end;
     u64 stack_lo, stack_end; /* main stack: mapped from, may grow down to       */
+    u32 tracer;              /* a debugger of the whole run (TracerPid), 0 none */
+    bool mdwe;               /* prctl(PR_SET_MDWE)                             */
+    bool final_calls;        /* the program has ended; libraries release memory */
     u64 auxv_sp;             /* guest's initial stack pointer                  */
     u64 arg_start, arg_end, env_end; /* strings of argv, then of envp          */
 };
@@ -131,11 +141,17 @@ void rt_request_translator(struct tstate *ts, u32 kind);
 void rt_request_python(struct tstate *ts, u32 kind);
 void rt_slot_attach(struct tstate *ts);   /* give the thread a free slot        */
 void rt_slot_detach(struct tstate *ts);
+/* A byte over the socket: with it the kernel tells the supervisor our process as
+ * the supervisor's namespace numbers it. */
+void rt_show_pid(void);
+/* A line in the log. */
+void rt_note(struct tstate *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool rt_supervisor_gone(void);
 /* It is: one line, unless it has said why itself, then exit 1. */
 void rt_end_alone(void) RT_NORETURN;
 /* Have the kernel signal the end of the supervisor (SIGTRAP, si_code SI_SIGIO). */
 void rt_watch_supervisor(void);
+void rt_signal_when_gone(bool wanted);
 extern int rt_watched_fd;
 /* The last request is made: the supervisor may go. */
 extern bool rt_leaving;
@@ -272,6 +288,9 @@ void rt_proc_copied(int from, int to);
 void rt_proc_after_fork(void);
 bool rt_fd_is_ours(int fd); /* syscall_fd.c */
 extern char rt_kernel_begin[], rt_kernel_insn[], rt_kernel_end[];
+/* The same, subject to the guest's filters in the kernel (seccomp.c). */
+long rt_asking_kernel(struct rt_thread *th, long nr, const u64 args[6]);
+extern char rt_asking_insn[];
 
 /* ---- limits.c: RLIMIT_AS and RLIMIT_DATA without our own memory ------------------ */
 void rt_limits_init(void);
@@ -279,6 +298,10 @@ bool rt_capable(u32 which); /* below 32 */
 bool rt_guest_limit(u32 which, u64 *cur, u64 *max);
 void rt_limits_before_exec(struct rt_thread *th);
 void rt_limits_after_exec(struct rt_thread *th);
+/* The same for an image of ours, which lifts them again. */
+#define RT_LIMITS_BYTES 32
+void rt_limits_save(struct rt_thread *th, void *to);
+void rt_limits_restore(const void *from);
 long rt_sys_getrlimit(struct tstate *ts);
 long rt_sys_setrlimit(struct tstate *ts);
 long rt_sys_prlimit64(struct tstate *ts);
@@ -304,6 +327,8 @@ bool rt_signal_copied(struct tstate *ts, bool stack);
 bool rt_canonical(u64 addr);
 /* int1 by the guest: ts->pc is behind it, len bytes. */
 void rt_signal_int1(struct tstate *ts, u32 len);
+/* SIGSYS of a filter of the guest: si_syscall, si_errno, si_call_addr. */
+void rt_signal_seccomp(struct tstate *ts, int nr, int data, u32 arch, u64 call_addr);
 long rt_sys_rt_sigaction(struct tstate *ts);
 long rt_sys_rt_sigprocmask(struct tstate *ts);
 long rt_sys_rt_sigreturn(struct tstate *ts);
@@ -325,6 +350,9 @@ void rt_signal_step(struct tstate *ts);
  * put right, execute again.  The weak default answers false. */
 bool rt_shadow_fault(struct tstate *ts, u64 guest_addr, bool write);
 
+/* ---- exec.c: what the runtime carries over an exec of itself ----------------------- */
+void rt_carried_over(struct tstate *ts);
+
 /* ---- thread.c, process.c --------------------------------------------------------- */
 /* Once, on the main thread: name, ptracer, descriptors that an exec closes. */
 void rt_process_init(struct tstate *ts);
@@ -342,6 +370,9 @@ long rt_sys_exit_group(struct tstate *ts);
 long rt_sys_set_tid_address(struct tstate *ts);
 long rt_sys_arch_prctl(struct tstate *ts);
 long rt_sys_prctl(struct tstate *ts);
+void rt_find_mdwe(void);
+/* rt.final_calls: whether a call is left undone, and what it answers. */
+bool process_keeps_quiet(long nr, const u64 args[6], long *result);
 void rt_exit_process(struct tstate *ts, int status) RT_NORETURN;   /* reports, then exits */
 void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) RT_NORETURN;
 

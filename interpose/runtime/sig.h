@@ -72,6 +72,11 @@ struct sig_info {
             u32 uid;
             u64 value;
         } rt;
+        struct {
+            u64 call_addr;
+            int nr;
+            u32 arch;
+        } sys;
         u8 bytes[112];
     };
 };
@@ -165,6 +170,8 @@ struct sig_action sig_table_get(struct tstate *ts, int sig);
 /* Fetch the action for a delivery; SA_RESETHAND takes effect. */
 struct sig_action sig_table_take(struct tstate *ts, int sig);
 void sig_table_set_default(struct tstate *ts, int sig);
+/* CLONE_CLEAR_SIGHAND, in the child. */
+void sig_table_clear_handlers(struct tstate *ts);
 /* Kernel dispositions as a native exec must find them; and back if it fails. */
 void sig_table_before_exec(struct tstate *ts);
 void sig_table_after_exec(struct tstate *ts);
@@ -231,7 +238,7 @@ void sig_xsave(void *area, u64 features);
 void sig_xrstor(const void *area, u64 features);
 long sig_clone_call(u64 nr, const u64 args[6], struct tstate *child);
 extern char rt_kernel32_begin[], rt_kernel32_insn[], rt_kernel32_abort[];
-extern char rt_kernel_abort[];                                          /* syscall_asm.S */
+extern char rt_kernel_abort[], rt_asking_begin[];                       /* syscall_asm.S */
 extern char rt_store_a_test[], rt_store_c[];
 void rt_int1(void);                      /* uaccess.S */
 extern char rt_int1_after[];
@@ -258,6 +265,8 @@ void exec_free(struct tstate *ts);
 
 /* ---- process.c -------------------------------------------------------------------- */
 long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size);
+/* TracerPid of this thread. */
+u32 process_tracer(void);
 /* Held from the request that announces descriptors until they have come. */
 extern rt_lock_t process_fd_lock;
 /* Descriptors from the supervisor over rt.sock_fd; dies if they do not come.

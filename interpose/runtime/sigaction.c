@@ -100,6 +100,12 @@ void sig_table_set_default(struct tstate *ts, int sig) {
     rt_unlock(&t->lock);
 }
 
+void sig_table_clear_handlers(struct tstate *ts) {
+    for (int sig = 1; sig <= SIG_MAX; sig++)
+        if (has_action(sig) && sig_table_get(ts, sig).handler != SIGH_IGN)
+            sig_table_set_default(ts, sig);
+}
+
 /* exec resets handlers but keeps SIG_IGN; only the signals that always have our
  * handler need help. */
 void sig_table_before_exec(struct tstate *ts) {

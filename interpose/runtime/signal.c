@@ -284,18 +284,22 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
              info->code, mc->ip, memory ? info->addr : 0, mc->sp);
 }
 
-/* The two ways into the kernel, syscall_asm.S. */
+/* The ways into the kernel, syscall_asm.S. */
 struct kernel_entry {
     const char *begin, *insn, *abort;
     u64 restart; /* number of restart_syscall */
 };
 
 static const struct kernel_entry *kernel_entry(u64 ip) {
-    static const struct kernel_entry both[2] = {
+    static const struct kernel_entry all[] = {
         {rt_kernel_begin, rt_kernel_insn, rt_kernel_abort, __NR_restart_syscall},
         {rt_kernel32_begin, rt_kernel32_insn, rt_kernel32_abort, 0},
+        {rt_asking_begin, rt_asking_insn, rt_kernel_abort, __NR_restart_syscall},
     };
-    return &both[ip >= (u64)rt_kernel32_begin && ip <= (u64)rt_kernel32_insn + 2];
+    for (u32 i = 1; i < sizeof all / sizeof *all; i++)
+        if (ip >= (u64)all[i].begin && ip <= (u64)all[i].insn + 2)
+            return &all[i];
+    return &all[0];
 }
 
 /* There is nothing to deliver: a call that the kernel broke off for this signal
@@ -577,6 +581,15 @@ void rt_signal_int1(struct tstate *ts, u32 len) {
     if (int1_early)
         ts->pc -= len;
     rt_signal_raise(ts, SIG_TRAP, int1_code, ts->pc);
+}
+
+void rt_signal_seccomp(struct tstate *ts, int nr, int data, u32 arch, u64 call_addr) {
+    struct sig_info info = {.signo = 31 /* SIGSYS */, .error = data, .code = 1 /* SYS_SECCOMP */};
+    info.sys.call_addr = call_addr;
+    info.sys.nr = nr;
+    info.sys.arch = arch;
+    deliver(ts, &info, true);
+    sig_apply_mask(rt_th(ts));
 }
 
 /* The page was writable again when we came: another thread was faster. */

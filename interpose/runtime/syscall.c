@@ -6,6 +6,7 @@
 #include <linux/uio.h>
 
 #include "rt_asm.h"
+#include "seccomp.h"
 #include "sig.h"
 #include "syscall.h"
 
@@ -197,8 +198,39 @@ static void open_outputs(struct tstate *ts, long nr, const struct rt_syscall_inf
 
 /* ---- the call ------------------------------------------------------------------------------- */
 
+static void finish(struct tstate *ts, long nr, const u64 args[6], long r, u64 next_pc) {
+    if (r == RT_INTERRUPTED || r == RT_NO_RESULT)
+        return;
+    if (r >= 0)
+        rt_files_after(ts, nr, args, r);
+    if (rt.flags & IP_C_SHADOW)
+        rt_shadow_syscall_post(ts, nr, args, r);
+    ts->gpr[IP_RAX] = (u64)r;
+    ts->gpr[IP_RCX] = next_pc;
+    ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
+    ts->pc = next_pc;
+}
+
+/* The program's filters, or its end, answer the call. */
+static bool answered(struct tstate *ts, long nr, u64 next_pc) {
+    struct rt_thread *th = rt_th(ts);
+    u64 args[6];
+    long r;
+    if (!rt.final_calls && !th->filters && !th->strict)
+        return false;
+    rt_syscall_args(ts, args);
+    th->syscall_restart_pc = ts->pc;
+    th->syscall_nr = (u64)nr;
+    if (rt.final_calls ? !process_keeps_quiet(nr, args, &r) : rt_seccomp(ts, nr, args, next_pc, SECCOMP_64, &r))
+        return false;
+    finish(ts, nr, args, r, next_pc);
+    return true;
+}
+
 void rt_syscall(struct tstate *ts, u64 next_pc) {
-    rt_syscall_as(ts, (int)ts->gpr[IP_RAX], next_pc); /* the kernel looks at 32 bits, too */
+    long nr = (int)ts->gpr[IP_RAX]; /* the kernel looks at 32 bits, too */
+    if (!answered(ts, nr, next_pc))
+        rt_syscall_as(ts, nr, next_pc);
 }
 
 void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
@@ -230,14 +262,5 @@ void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
         rt_open_code_pages(ts, 0, rt_client_end());
         r = sig_wait_here(ts, nr, args);
     }
-    if (r == RT_INTERRUPTED || r == RT_NO_RESULT)
-        return;
-    if (r >= 0)
-        rt_files_after(ts, nr, args, r);
-    if (rt.flags & IP_C_SHADOW)
-        rt_shadow_syscall_post(ts, nr, args, r);
-    ts->gpr[IP_RAX] = (u64)r;
-    ts->gpr[IP_RCX] = next_pc;
-    ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
-    ts->pc = next_pc;
+    finish(ts, nr, args, r, next_pc);
 }

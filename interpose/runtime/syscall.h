@@ -56,6 +56,7 @@ u64 rt_size_value(const struct rt_size *s, const u64 args[6], long result);
 bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 args[6]);
 
 /* Handlers that live beside syscall.c: syscall_fd.c and procfs.c. */
+void rt_hide_foreign(int fd); /* a descriptor of another process on the same table */
 long rt_sys_close(struct tstate *ts);
 long rt_sys_close_range(struct tstate *ts);
 long rt_sys_dup(struct tstate *ts);
@@ -72,6 +73,8 @@ long rt_sys_path0(struct tstate *ts);   /* path is argument 0, followed */
 long rt_sys_path1(struct tstate *ts);   /* path is argument 1, followed */
 long rt_sys_fstatat(struct tstate *ts);
 long rt_sys_statx(struct tstate *ts);
+/* seccomp.c */
+long rt_sys_seccomp(struct tstate *ts);
 
 /* procfs_read.c */
 long rt_sys_read(struct tstate *ts);

@@ -9,6 +9,7 @@
 #include <linux/errno.h>
 #include <sys/mman.h>
 
+#include "seccomp.h"
 #include "syscall.h"
 
 struct call32 {
@@ -221,7 +222,9 @@ void rt_syscall32(struct tstate *ts, u64 next_pc) {
         return;
     }
     rt_th(ts)->syscall_restart_pc = ts->pc;
-    if (nr == NR32_EXECVE) {
+    if ((rt_th(ts)->filters || rt_th(ts)->strict) && !rt_seccomp(ts, nr, c.args, next_pc, SECCOMP_32, &r)) {
+        ; /* answered */
+    } else if (nr == NR32_EXECVE) {
         r = execute(ts, next_pc, &c);
     } else if (nr == NR32_MMAP) {
         r = old_map(ts, next_pc, &c);

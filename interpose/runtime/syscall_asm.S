@@ -11,11 +11,9 @@
 
         .text
         .globl  rt_kernel, rt_kernel_begin, rt_kernel_insn, rt_kernel_end, rt_kernel_abort
+        .globl  rt_asking_kernel, rt_asking_begin, rt_asking_insn
 
-/* long rt_kernel(struct rt_thread *th, long nr, const u64 args[6]) */
-        .type   rt_kernel, @function
-        .p2align 4
-rt_kernel:
+        .macro  load_arguments
         mov     %rdi, %r11
         mov     %rsi, %rax
         mov     0(%rdx), %rdi
@@ -24,6 +22,13 @@ rt_kernel:
         mov     32(%rdx), %r8
         mov     40(%rdx), %r9
         mov     16(%rdx), %rdx
+        .endm
+
+/* long rt_kernel(struct rt_thread *th, long nr, const u64 args[6]) */
+        .type   rt_kernel, @function
+        .p2align 4
+rt_kernel:
+        load_arguments
 rt_kernel_begin:
         cmpl    $0, RT_TH_PENDING(%r11)
         jne     rt_kernel_abort
@@ -35,6 +40,19 @@ rt_kernel_abort:
         mov     $-4096, %rax            /* RT_INTERRUPTED */
         ret
         .size   rt_kernel, . - rt_kernel
+
+/* The same at an address that the program's filters in the kernel do not spare (seccomp.c). */
+        .type   rt_asking_kernel, @function
+        .p2align 4
+rt_asking_kernel:
+        load_arguments
+rt_asking_begin:
+        cmpl    $0, RT_TH_PENDING(%r11)
+        jne     rt_kernel_abort
+rt_asking_insn:
+        syscall
+        ret
+        .size   rt_asking_kernel, . - rt_asking_kernel
 
 /* long rt_kernel32(struct rt_thread *th, long nr, const u64 args[6]): the same through int $0x80.  Its window
  * differs only in what must be put back. */

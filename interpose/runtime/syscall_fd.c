@@ -18,14 +18,33 @@ static rt_lock_t moving;
 #define N_OURS 3
 static int *const ours[N_OURS] = {&rt.sock_fd, &rt.runtime_fd, &rt.shadow_fd};
 
-static int *hidden(int fd) {
+/* Sockets of processes that share the table (CLONE_FILES without CLONE_VM): hidden, too. */
+#define N_FOREIGN 16
+static int foreign[N_FOREIGN] = {[0 ... N_FOREIGN - 1] = -1};
+
+void rt_hide_foreign(int fd) {
+    static u32 next;
+    foreign[next++ % N_FOREIGN] = fd;
+}
+
+static bool is_foreign(int fd) {
+    for (int i = 0; i < N_FOREIGN && fd >= 0; i++)
+        if (foreign[i] == fd)
+            return true;
+    return false;
+}
+
+/* Where we note the descriptor; NULL if it is not one of ours. */
+static int *noted(int fd) {
     for (int i = 0; i < N_OURS; i++)
         if (fd >= 0 && fd == *ours[i])
             return ours[i];
     return NULL;
 }
 
-bool rt_fd_is_ours(int fd) { return hidden(fd) != NULL; }
+static bool hidden(int fd) { return noted(fd) != NULL || is_foreign(fd); }
+
+bool rt_fd_is_ours(int fd) { return hidden(fd); }
 
 static long pass(struct tstate *ts, long nr) {
     u64 args[6];
@@ -48,14 +67,14 @@ bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 ar
     static const char *const folders[] = {"dfd", "dirfd", "olddfd", "newdfd", "from_dfd", "to_dfd", NULL};
     bool any = false;
     for (int i = 0; i < 6; i++)
-        any |= hidden((int)args[i]) != NULL;
+        any |= hidden((int)args[i]);
     if (!any || (nr == __NR_mmap && args[3] & MAP_ANONYMOUS))
         return false;
     const char *cursor = info->args;
     struct rt_syscall_arg a;
     for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
         char first = 0;
-        if (hidden((int)args[i]) == NULL || a.kind != RT_ARG_32)
+        if (!hidden((int)args[i]) || a.kind != RT_ARG_32)
             continue;
         if (is_one_of(a.name, files))
             return true;
@@ -68,8 +87,8 @@ bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 ar
 /* The guest wants the number: take another one.  0 or -errno. */
 static long make_way(int fd) {
     rt_lock(&moving);
-    int *moves = hidden(fd);
-    long r = 0;
+    int *moves = noted(fd);
+    long r = is_foreign(fd) ? -EBUSY : 0; /* its owner could not know where it went */
     if (moves != NULL) {
         long cloexec = sys2(__NR_fcntl, fd, F_GETFD);
         int cmd = cloexec > 0 && (cloexec & FD_CLOEXEC) ? F_DUPFD_CLOEXEC : F_DUPFD;
@@ -128,9 +147,11 @@ long rt_sys_close_range(struct tstate *ts) {
     bool done = false;
     while (first <= last && r == 0) {
         u64 end = last + 1, next = last + 1; /* this piece is [first, end) */
-        for (int i = 0; i < N_OURS; i++)
-            if (*ours[i] >= 0 && (u64)*ours[i] >= first && (u64)*ours[i] < end)
-                end = (u64)*ours[i], next = end + 1;
+        for (int i = 0; i < N_OURS + N_FOREIGN; i++) {
+            int fd = i < N_OURS ? *ours[i] : foreign[i - N_OURS];
+            if (fd >= 0 && (u64)fd >= first && (u64)fd < end)
+                end = (u64)fd, next = end + 1;
+        }
         if (end > first) {
             u64 args[6] = {first, end - 1, flags, 0, 0, 0};
             r = rt_kernel(rt_th(ts), __NR_close_range, args);
@@ -166,7 +187,7 @@ static bool names_ours(enum proc_leaf folder, const char *name) {
     }
     for (; *name >= '0' && *name <= '9' && n < (1u << 30); name++)
         n = n * 10 + (u64)(*name - '0');
-    return *name == 0 && hidden((int)n) != NULL;
+    return *name == 0 && hidden((int)n);
 }
 
 /* Keep the entries that are not ours; bytes left. */

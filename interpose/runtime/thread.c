@@ -7,6 +7,7 @@
 #include <linux/mman.h>
 #include <linux/sched.h>
 
+#include "seccomp.h"
 #include "sig.h"
 
 #define STACK_SIZE (64 * 1024ull)
@@ -54,9 +55,11 @@ static struct tstate *allocate(bool first) {
     return ts;
 }
 
+/* A child on our memory may end or execute without a word: the kernel clears
+ * in_use then (clone_shared), or its process is no more. */
 static bool gone(struct rt_thread *th) {
-    return th->in_use == TH_FREE ||
-           (th->in_use == TH_ZOMBIE && sys3(__NR_tgkill, th->pid, th->tid, 0) == -ESRCH);
+    return th->in_use == TH_FREE || ((th->in_use == TH_ZOMBIE || (th->vfork_child && th->tid)) &&
+                                     sys3(__NR_tgkill, th->pid, th->tid, 0) == -ESRCH);
 }
 
 /* Everything that a previous owner left, except the memory itself. */
@@ -95,6 +98,9 @@ struct tstate *rt_thread_new(void) {
         if (gone(rt_th(table[i])))
             ts = table[i];
     if (ts) {
+        rt_slot_detach(ts);
+        sig_table_drop(ts);
+        exec_free(ts);
         renew(ts);
     } else if (table_used < MAX_THREADS) {
         ts = allocate(table_used == 0);
@@ -129,9 +135,11 @@ void rt_thread_free(struct tstate *ts) {
 }
 
 void thread_after_fork(struct tstate *ts) {
-    for (u32 i = 0; i < table_used; i++)
+    for (u32 i = 0; i < table_used; i++) {
+        rt_th(table[i])->has_slot = 0; /* that was the parent's channel */
         if (table[i] != ts)
             rt_th(table[i])->in_use = TH_FREE;
+    }
 }
 
 bool thread_is_last(struct tstate *ts) {
@@ -163,6 +171,8 @@ __attribute__((used)) RT_NORETURN void thread_start(struct tstate *ts) {
     rt_slot(ts)->tid = th->tid;
     if (!th->vfork_child)
         announce(ts, true);
+    if (th->clear_handlers)
+        sig_table_clear_handlers(ts);
     rt_signal_thread_init(ts);
     rt_run(ts);
 }
@@ -279,13 +289,24 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
         copy_callstack(ts, child);
     }
     sig_table_inherit(ts, child, !(rq->flags & CLONE_SIGHAND));
+    if (thread)
+        seccomp_lock(true);
+    seccomp_inherit(ts, child);
     shadow_new_stack(child, rq);
 
-    k.flags |= CLONE_SETTLS;
+    ct->clear_handlers = (rq->flags & CLONE_CLEAR_SIGHAND) != 0;
+    k.flags = (k.flags | CLONE_SETTLS) & ~(u64)CLONE_CLEAR_SIGHAND;
+    if (!thread && !vfork && !(k.flags & (CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID))) {
+        _Static_assert(TH_FREE == 0, "what the kernel writes");
+        k.flags |= CLONE_CHILD_CLEARTID;
+        k.child_tid = (u64)&ct->in_use;
+    }
     k.tls = child->self;
     k.stack = rq_size ? ct->stack_base : child->rt_sp;
     k.stack_size = rq_size ? ct->stack_size : 0;
     long r = clone_call(&k, rq_size, child);
+    if (thread)
+        seccomp_lock(false);
     /* After vfork the child has left this memory.  Any other child is already
      * running and may even be gone: its tstate is no longer ours to touch. */
     if (r < 0 || vfork)
@@ -297,6 +318,8 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
 }
 
 static long clone_any(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
+    if ((rq->flags & CLONE_SIGHAND) && (rq->flags & CLONE_CLEAR_SIGHAND))
+        return -EINVAL; /* what the kernel would say if it saw the second one */
     if (rq->flags & CLONE_VM)
         return clone_shared(ts, rq, rq_size);
     if (rq->flags & CLONE_THREAD)

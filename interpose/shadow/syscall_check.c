@@ -347,6 +347,7 @@ static void special_out(struct call *c, u32 i, long result) {
         if (a[0] == 16) defines(ts, a[1], 16);                                /* PR_GET_NAME */
         if (a[0] == 2 || a[0] == 9 || a[0] == 11 || a[0] == 37 || a[0] == 25 || a[0] == 19)
             defines(ts, a[1], 4);
+        if (a[0] == 40) defines(ts, a[1], 8);                                 /* PR_GET_TID_ADDRESS */
         break;
     case __NR_arch_prctl:
         if (a[0] == 0x1003 || a[0] == 0x1004 || a[0] == 0x1021 || a[0] == 0x1022 || a[0] == 0x1024)
@@ -372,7 +373,14 @@ static void special_out(struct call *c, u32 i, long result) {
         if (i == 3 && (a[0] == 1 || a[0] == 2 || a[0] == 3)) defines(ts, a[3], 8);
         if (i == 3 && a[0] == 12) defines(ts, a[3], 216);
         if (i == 3 && a[0] == 0x4202) defines(ts, a[3], 128);
-        if (i == 3 && a[0] == 0x4201) defines(ts, a[3], 8);
+        if (i == 3 && (a[0] == 0x4201 || a[0] == 0x420a)) defines(ts, a[3], 8); /* event message, mask */
+        if (i == 3 && a[0] == 14) defines(ts, a[3], 512);                       /* PTRACE_GETFPREGS */
+        if (i == 3 && a[0] == 0x420e) defines(ts, a[3], a[2] < (u64)result ? a[2] : (u64)result);
+        if (i == 3 && a[0] == 0x4204) { /* PTRACE_GETREGSET: an iovec, whose length says how much came */
+            struct iovec v;
+            defines(ts, a[3], sizeof v);
+            if (rt_copy_from(&v, a[3], sizeof v) == 0) defines(ts, v.base, v.len);
+        }
         break;
     case __NR_sysfs:
         if (i == 2) {

@@ -17,11 +17,13 @@ class Client:
 
     :ivar pid: the process.
     :ivar header: its channel, ``struct ip_chan *``.
+    :ivar denied: its memory is not for us to read.
     """
 
     def __init__(self, pid: int, header: Any) -> None:
         self.pid = pid
         self.header = header
+        self.denied = False
         self._mem = -1
         self._pidfd = -1
         self._poll = select.poll()
@@ -29,14 +31,27 @@ class Client:
     def attach(self) -> None:
         """Open what lasts as long as the process."""
         self.detach()
+        self.denied = False
         try:
             self._pidfd = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return  # gone already
         self._poll.register(self._pidfd, select.POLLIN)
+        self._open_memory()
+
+    def _open_memory(self) -> None:
+        """Early: access is checked here only, and a program may give up what permits it (prctl(2))."""
+        try:
+            self._mem = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            self.denied = isinstance(error, PermissionError)
+        else:
+            lib.ip_service_memory(self._mem)
 
     def detach(self) -> None:
         """Let go of the process."""
+        if self._mem >= 0:
+            lib.ip_service_memory(0)
         for fd in (self._mem, self._pidfd):
             if fd >= 0:
                 os.close(fd)
@@ -48,9 +63,9 @@ class Client:
         return self._pidfd < 0 or bool(self._poll.poll(wait_ms))
 
     def memory_fd(self) -> int:
-        """The client's memory as a file; :class:`OSError` if it is gone.  :meth:`detach` closes it."""
+        """The client's memory as a file; -1 if it is gone.  :meth:`detach` closes it."""
         if self._mem < 0:
-            self._mem = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+            self._open_memory()
         return self._mem
 
     def read(self, addr: int, size: int) -> bytes | None:

@@ -135,7 +135,7 @@ class Supervisor:
                 hangup.register(self.session.sock_fd, select.POLLIN)
                 continue
             if index < 0:
-                if self.born and self.client.is_dead():
+                if self._is_over(hangup):
                     break
                 if self.pending_exec is None and hangup.poll(0) and not self._still_there():
                     break
@@ -143,11 +143,17 @@ class Supervisor:
             slot = lib.ip_service_slot(index)
             self._answer(slot)
             lib.ip_reply(index)  # not after an error: the program would go on with half an answer
-            if self.finished and self.client.is_dead(1000):
+            if self.finished and self._is_over(hangup, 1000):
                 break
         self._show_used()
         if not self.finished and self.born and not self.leaving:
             self.client_vanished()
+
+    def _is_over(self, hangup: select.poll, wait_ms: int = 0) -> bool:
+        """The client is dead, and so is every process that shares its memory (and with it the socket)."""
+        if not self.born or not self.client.is_dead(wait_ms):
+            return False
+        return any(event & select.POLLHUP for _, event in hangup.poll(0))
 
     def _still_there(self) -> bool:
         """End of file on the socket: an exec that is not traced, or the client's end."""
@@ -183,9 +189,15 @@ class Supervisor:
 
     # -- life ----------------------------------------------------------------------------------
 
-    def on_hello(self, slot: Any) -> None:
-        self.client.pid = slot.a[0]
+    def _attach(self) -> None:
         self.client.attach()
+        if self.client.denied:
+            raise LaunchError(
+                "the kernel does not let interpose read the program's memory; see kernel.yama.ptrace_scope"
+            )
+
+    def on_hello(self, slot: Any) -> None:
+        self._attach()  # its memory is that of the runtime now
         self._show_used()
         self.tool.started()
 
@@ -310,8 +322,10 @@ class Supervisor:
 
     def on_fork_child(self, slot: Any) -> None:
         self.born = True
-        self.client.pid = self.client.header.client_pid = slot.a[0]
-        self.client.attach()
+        from interpose.supervisor.processes import sender
+
+        self.client.pid = self.client.header.client_pid = sender(self.session.sock_fd) or slot.a[0]
+        self._attach()
         self.tool.forked()
 
     def replace_image(self, pending: PendingExec) -> None:
@@ -327,6 +341,7 @@ class Supervisor:
         self.client = Client(pending.pid, pending.memory.header)
         self.client.attach()
         pending.memory.header.supervisor_pid = os.getpid()
+        pending.memory.header.client_pid = pending.pid  # the program may know itself by another number
         if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
             raise LaunchError("cannot serve a new image of the program")
         old.unmap()

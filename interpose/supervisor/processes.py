@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import socket
+import struct
 
 from interpose import paths
 from interpose.jit._native import ffi, lib
@@ -31,7 +32,26 @@ def _send(sock_fd: int, fds: Sequence[int]) -> None:
 
 def _pair() -> tuple[int, int]:
     ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # see sender()
     return ours.detach(), theirs.detach()
+
+
+def sender(sock_fd: int) -> int | None:
+    """The process that has just shown itself over the socket (``rt_show_pid``), as we number it.
+
+    Its own number is another one in a PID namespace (pid_namespaces(7), SCM_CREDENTIALS in unix(7)).
+    """
+    credentials = struct.Struct("3i")  # struct ucred
+    with socket.socket(fileno=os.dup(sock_fd)) as sock:
+        try:
+            _, ancillary, _, _ = sock.recvmsg(1, socket.CMSG_SPACE(credentials.size), socket.MSG_DONTWAIT)
+        except OSError:
+            return None
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+            pid = credentials.unpack(data[: credentials.size])[0]
+            return pid if pid > 0 else None
+    return None
 
 
 def _close(*fds: int) -> None:
@@ -113,6 +133,8 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     """The client is about to exec: decide whether the new image is ours too."""
     words = bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))).split(b"\0")
     path, *argv = (os.fsdecode(word) for word in words[: 1 + slot.a[0]])
+    is_vfork_child = bool(slot.a[2])
+    shown = sender(supervisor.session.sock_fd) if is_vfork_child else None
     slot.r[0] = 0
     if not slot.a[3] or not is_traced(supervisor, path, argv):
         supervisor.leaving = not slot.a[2]  # a vfork child has no supervisor of its own
@@ -121,7 +143,7 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     memory = Memory()
     ours, theirs = _pair()
     runtime = os.open(paths.product(paths.RUNTIME), os.O_RDONLY | os.O_CLOEXEC)
-    pid, is_vfork_child = slot.a[1], bool(slot.a[2])
+    pid = (shown or slot.a[1]) if is_vfork_child else supervisor.client.pid
     fill_channel(memory, supervisor.config, path, 0)  # the new runtime enters its pid
     memory.header.config_flags |= lib.IP_C_EXEC_CHILD
     slot.r[0] = 1
@@ -178,8 +200,10 @@ def _serve_exec(supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, 
         supervisor.log.forked(pid)
         supervisor.session.parent_pid = supervisor.client.pid
         pending = PendingExec(memory, sock_fd, pid, argv)
-        if pending.wait():
-            supervisor.replace_image(pending)
-            supervisor.serve()
+        if not pending.wait():
+            supervisor.log.close()
+            os._exit(0)  # no exec: the channel is still that of the vfork child's parent
+        supervisor.replace_image(pending)
+        supervisor.serve()
 
     supervise(supervisor.session, work)
