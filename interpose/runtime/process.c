@@ -10,6 +10,7 @@
 #include <linux/resource.h>
 #include <linux/sched.h>
 
+#include "seccomp.h"
 #include "sig.h"
 #include "syscall.h"
 
@@ -180,9 +181,11 @@ static void lock_all(struct tstate *ts, bool lock) {
         rt_mm_lock();
         rt_shadow_fork_lock(true);
         thread_fork_lock(true);
+        seccomp_lock(true);
         rt_lock(&t->lock);
     } else {
         rt_unlock(&t->lock);
+        seccomp_lock(false);
         thread_fork_lock(false);
         rt_shadow_fork_lock(false);
         rt_mm_unlock();

@@ -128,12 +128,14 @@ int main(void) {
     printf("forks %d ends %d\n", forks, ends);
 
     /* Attach to one that runs. */
-    int sync[2];
-    pipe(sync);
     p = fork();
-    if (p == 0) {
-        close(sync[0]);
-        execl("/bin/sh", "sh", "-c", "exec sleep 100", NULL);
+    if (p == 0) execl("/bin/sleep", "sleep", "100", NULL);
+    char file[64], name[32] = "";
+    sprintf(file, "/proc/%d/comm", p);
+    while (strcmp(name, "sleep\n") != 0) {
+        FILE *f = fopen(file, "r");
+        fgets(name, sizeof name, f);
+        fclose(f);
     }
     if (p > 0) {
         printf("seize %ld", ptrace(PTRACE_SEIZE, p, 0, 0));
