@@ -159,6 +159,16 @@ static int arguments(void) {
     INSTALL(0, NR, IS(SYS_getegid, 1, 0), ALLOW, BPF_STMT(BPF_LDX | BPF_IMM, 0), BPF_STMT(BPF_ALU | BPF_DIV | BPF_X, 0), ALLOW);
     return (int)call(SYS_getegid, 0, 0, 0);
 }
+static int int80(long nr, const void *a) {
+    int r;
+    __asm__ volatile("int $0x80" : "=a"(r) : "0"(nr), "b"(a) : "memory");
+    return r;
+}
+static int other_table(void) {
+    INSTALL(0, BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)), IS(AUDIT_ARCH_I386, 0, 3), NR, IS(39 /* mkdir */, 0, 1), RET(SECCOMP_RET_ERRNO | 46), ALLOW);
+    printf("i386 mkdir %d, getpid %d, x86-64 getpid %d\n", int80(39, 0), int80(20, 0) == getpid(), call(SYS_getpid, 0, 0, 0) > 0);
+    return 16;
+}
 extern char allowed_here[];
 static long getppid_here(void) {
     long r;
@@ -320,6 +330,7 @@ int main(void) {
     in_child("killed thread", killed_thread);
     in_child("arguments", arguments);
     in_child("by address", by_address);
+    in_child("other table", other_table);
     in_child("threads", threads);
     in_child("strict", strict);
     in_child("strict broken", strict_broken);

@@ -89,14 +89,14 @@ int main(void) {
 
     struct sigaction act = {.sa_sigaction = on_chld, .sa_flags = SA_SIGINFO | SA_NOCLDSTOP};
     sigaction(SIGCHLD, &act, NULL);
-    sigset_t block, none;
-    sigemptyset(&none);
+    sigset_t block, nothing;
+    sigemptyset(&nothing);
     sigemptyset(&block);
     sigaddset(&block, SIGCHLD);
     sigprocmask(SIG_BLOCK, &block, NULL);
     p = fork();
     if (p == 0) _exit(9);
-    while (!chld) sigsuspend(&none);
+    while (!chld) sigsuspend(&nothing);
     sigprocmask(SIG_UNBLOCK, &block, NULL);
     printf("SIGCHLD code %d status %d pid %d\n", last.si_code == CLD_EXITED, last.si_status, last.si_pid == p);
     waitpid(p, &st, 0);
