@@ -1,4 +1,6 @@
 /* The malloc family and the C++ operators (client-requests.md section 8). */
+#include <stdbool.h>
+
 #include "stubs.h"
 
 #define SIGABRT 6
@@ -6,6 +8,15 @@
 #define ENOMEM 12
 #define NAME(text) ((u64)(uintptr_t)text)
 #define ANY_SIZE (~0ull)
+
+/* No function here uses a register that its caller keeps values in: when operator new
+ * throws, its frame is taken away as it stands (IP_HR_NEW_FAILED). */
+register u64 callers_rbx __asm__("rbx");
+register u64 callers_rbp __asm__("rbp");
+register u64 callers_r12 __asm__("r12");
+register u64 callers_r13 __asm__("r13");
+register u64 callers_r14 __asm__("r14");
+register u64 callers_r15 __asm__("r15");
 
 /* The heap could not even throw std::bad_alloc: no C++ library is there. */
 static __attribute__((noreturn)) void fail_new(void) {
@@ -167,6 +178,48 @@ ALSO(SYM(10215, SOMALLOC, mallinfo2), SYM(10215, C_LIB, mallinfo2));
 
 /* ---- C++ -------------------------------------------------------------------------- */
 
+/* ---- std::new_handler ([new.delete.single]): it makes memory, throws, or ends the program --- */
+
+struct phdr { /* Elf64_Phdr */
+    unsigned type, flags;
+    u64 offset, vaddr, paddr, filesz, memsz, align;
+};
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+#define PT_GNU_EH_FRAME 0x6474e550u
+
+/* No dynamic linker knows this image: tell the unwinder of its call frame information, or
+ * an exception of the handler's would end here. */
+static void tell_unwinder(void) {
+    static unsigned char told;
+    u64 tell = told ? 0 : request(IP_HR_FIND, NAME("__register_frame"), 0, 0, 0, 0);
+    const struct phdr *ph = (const struct phdr *)(__ehdr_start + *(const u64 *)(__ehdr_start + 32));
+    told = 1;
+    for (unsigned i = 0; tell && i < *(const u16 *)(__ehdr_start + 56); i++)
+        if (ph[i].type == PT_GNU_EH_FRAME) {
+            const char *at = __ehdr_start + ph[i].vaddr + 4; /* encoded as sdata4, pcrel */
+            ((void (*)(const void *))tell)(at + *(const int *)at);
+        }
+}
+
+static __attribute__((noinline)) bool handler_ran(void) {
+    u64 get = request(IP_HR_FIND, NAME("_ZSt15get_new_handlerv"), 0, 0, 0, 0);
+    void (*handler)(void) = get ? ((void (*(*)(void))(void))get)() : 0;
+    if (!handler)
+        return false;
+    tell_unwinder();
+    handler();
+    return true;
+}
+
+/* The frame of operator new itself stays as it is: it is replaced when nothing helps. */
+static __attribute__((noinline)) u64 new_again(u64 n, u64 kind, u64 align, u64 name) {
+    u64 p = 0;
+    while (!p && handler_ran())
+        p = align ? request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, name)
+                  : request(IP_HR_MALLOC, n, kind, name, 0, 0);
+    return p;
+}
+
 #define IN_CXX(tag, fn)                                                                  \
     ALSO(SYM(tag, SOMALLOC, fn), SYM(tag, C_LIB, fn));                                   \
     ALSO(SYM(tag, STDCXX, fn), SYM(tag, C_LIB, fn));                                     \
@@ -176,7 +229,7 @@ ALSO(SYM(10215, SOMALLOC, mallinfo2), SYM(10215, C_LIB, mallinfo2));
     PUBLIC void *SYM(10030, C_LIB, fn)(size_t n) {                                       \
         look_at(n);                                                                      \
         u64 p = request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                        \
-        if (!p) {                                                                        \
+        if (!p && !(p = new_again(n, kind, 0, NAME(text)))) {                            \
             request(IP_HR_NEW_FAILED, NAME("new/new[]"), 0, 0, 0, 0);                    \
             fail_new();                                                                  \
         }                                                                                \
@@ -187,14 +240,15 @@ ALSO(SYM(10215, SOMALLOC, mallinfo2), SYM(10215, C_LIB, mallinfo2));
     PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, const void *tag) {                      \
         (void)tag;                                                                       \
         look_at(n);                                                                      \
-        return (void *)request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                 \
+        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                        \
+        return (void *)(p ? p : new_again(n, kind, 0, NAME(text)));                      \
     }                                                                                    \
     IN_CXX(10010, fn)
 #define NEW_ALIGNED(fn, kind, text)                                                      \
     PUBLIC void *SYM(10030, C_LIB, fn)(size_t n, size_t align) {                         \
         look_at(n);                                                                      \
         u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));          \
-        if (!p) {                                                                        \
+        if (!p && !(p = new_again(n, kind, align, NAME(text)))) {                        \
             request(IP_HR_NEW_FAILED, NAME("new/new[] aligned"), 0, 0, 0, 0);            \
             fail_new();                                                                  \
         }                                                                                \
@@ -205,7 +259,8 @@ ALSO(SYM(10215, SOMALLOC, mallinfo2), SYM(10215, C_LIB, mallinfo2));
     PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, size_t align, const void *tag) {        \
         (void)tag;                                                                       \
         look_at(n);                                                                      \
-        return (void *)request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));   \
+        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));          \
+        return (void *)(p ? p : new_again(n, kind, align, NAME(text)));                  \
     }                                                                                    \
     IN_CXX(10010, fn)
 

@@ -56,6 +56,7 @@ class Supervisor:
         self.leaving = False
         """The client executes a program that is not ours: its end, however soon, is not for us to report."""
         self.finished = False
+        self.interpreted = True
         """The report is out, or there is none to make: only the client's end is waited for."""
         self._handlers: dict[int, Callable[[Any], None]] = {
             number: handler
@@ -202,6 +203,7 @@ class Supervisor:
         self.tool.started()
 
     def on_loaded(self, slot: Any) -> None:
+        self.interpreted = bool(slot.a[2])
         self.tool.loaded(slot.a[0], slot.a[4], slot.a[5])
 
     def on_exit(self, slot: Any) -> None:
@@ -220,7 +222,9 @@ class Supervisor:
             wanted.append("_ZN9__gnu_cxx9__freeresEv")
         if core.run_libc_freeres:
             wanted.append("__libc_freeres")
-        found = [addr for name in wanted if (addr := self.objects.find_function(name))]
+        # A static program that loads libraries has a second C library, whose exit never runs.
+        only = "" if self.interpreted else self.objects.static_program()
+        found = [addr for name in wanted if (addr := self.objects.find_function(name, only))]
         slot.r[0] = found[slot.a[0]] if slot.a[0] < len(found) else 0
 
     def on_fatal(self, slot: Any) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from operator import attrgetter
 
+from interpose import paths
 from interpose.elf.names import NameTables
 from interpose.errors import InterposeError
 from interpose.jit._native import lib
@@ -209,9 +210,20 @@ class Objects:
         self._mapped = [m for m in self._mapped if m.end <= start or m.start >= end]
         self._events = [e for e in self._events if e[1] < start or e[1] + e[2] > end]
 
-    def find_function(self, name: str) -> int:
-        """Address of a function by its symbol, in the order of mapping; 0 if no object has it."""
+    def static_program(self) -> str:
+        """Path of a program without an interpreter; empty if that is a dynamic linker, executed itself."""
+        ours = (paths.STUBS, paths.CORE_STUBS)
+        own = [obj for obj in self.redir.objects if os.path.basename(obj.path) not in ours]
+        return "" if not own or own[0].soname.startswith("ld-") else own[0].path
+
+    def find_function(self, name: str, only: str = "") -> int:
+        """Address of a function by its symbol, in the order of mapping; 0 if no object has it.
+
+        ``only`` is the path of the one object to look into.
+        """
         for obj in self.redir.objects:
+            if only and obj.path != only:
+                continue
             for symbol in obj.symbols if obj.may_hold(name) else ():
                 if symbol.name == name and symbol.is_text:
                     return symbol.address + obj.load_bias

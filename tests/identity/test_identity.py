@@ -14,6 +14,7 @@ GUESTS = {
     "exec_stack.c": [],
     "exceptions.cpp": [],
     "procfs.c": [],
+    "new_handler.cpp": [],
     "stack.c": [],
 }
 # Without capabilities the kernel does not let us name the program's executable (identity.c).
@@ -32,6 +33,14 @@ def test_same_as_native(tmp_path: Path, name: str, tool: str, far: str) -> None:
     assert ours.stdout.splitlines() == native.stdout.splitlines()
     assert ours.returncode == native.returncode
     assert "interpose:" not in ours.stderr
+
+
+def test_second_c_library_is_left_alone_at_the_end(tmp_path: Path) -> None:
+    """__libc_freeres is for the C library whose exit ran."""
+    program = f"./{compile_guest('identity/static_dlopen.c', tmp_path, '-static').name}"
+    native = run([program], cwd=tmp_path)
+    ours = run([*command("--tool=memcheck", "-q"), program], cwd=tmp_path)
+    assert (ours.returncode, ours.stdout) == (native.returncode, native.stdout) == (3, "loaded 1.0\n")
 
 
 @pytest.mark.parametrize("far", ["no", "yes"])
