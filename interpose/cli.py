@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _signal
 import os
 import sys
 
@@ -54,9 +53,6 @@ def main(words: Sequence[str]) -> int:
 
 def entry() -> None:
     """The console script: our errors become lines on standard error and an exit code, no traceback."""
-    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        # Ctrl-C before the program runs ends us as it would end the program.
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     code = 1
     try:
         try:

@@ -39,10 +39,16 @@ class Memory:
     __slots__ = ("cache_fd", "chan", "chan_fd", "header", "map_fd", "meta_fd")
 
     def __init__(self) -> None:
-        self.chan_fd = _memory_file("interpose-channel", CHANNEL_SIZE)
-        self.cache_fd = _memory_file("interpose-cache", CACHE_SIZE)
-        self.meta_fd = _memory_file("interpose-meta", META_SIZE)
-        self.map()
+        made: list[int] = []
+        try:
+            for name, size in (("channel", CHANNEL_SIZE), ("cache", CACHE_SIZE), ("meta", META_SIZE)):
+                made.append(_memory_file(f"interpose-{name}", size))
+            self.chan_fd, self.cache_fd, self.meta_fd = made
+            self.map()
+        except BaseException:
+            for fd in made:
+                os.close(fd)
+            raise
 
     def map(self) -> None:
         """Map the channel; the mapping keeps a descriptor of its own."""
@@ -56,6 +62,12 @@ class Memory:
         """Let go of the mapping and of its descriptor; the files stay open."""
         self.header = None
         self.chan.close()
+
+    def close(self) -> None:
+        """Let go of the files, too."""
+        self.unmap()
+        for fd in self.descriptors():
+            os.close(fd)
 
     def descriptors(self) -> tuple[int, int, int]:
         """Channel, cache, meta: the order in which the client gets them."""

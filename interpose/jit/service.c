@@ -263,6 +263,7 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     memset(T.bind, 0, sizeof *T.bind * T.bind_cap);
     T.bind_n = 0;
     T.stable.n = T.keeps_stack.n = 0;
+    T.n_live = 0;
     memset(T.opts.sym, 0, sizeof T.opts.sym);
     T.opts.flags &= ~(uint64_t)IP_C_EXACT; /* another program, without handlers */
     return start_thread();

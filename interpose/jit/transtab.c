@@ -75,6 +75,7 @@ void tt_drop_block(struct transtab *t, uint32_t block) {
     struct ip_block *b = &t->blocks[block];
     if (!b->state) return;
     b->state = 0;
+    t->n_live--;
     tt_remove(t, b->key, block);
     tt_remove(t, b->key | IP_KEY_NOREDIR, block);
     tt_unlink_block(t, block);
@@ -147,6 +148,7 @@ static void run_stages(struct transtab *t, struct ublock *b, const struct ip_cod
 
 static bool room(const struct transtab *t) {
     const struct ip_meta *m = t->meta;
+    if (m->n_blocks > MANY_BLOCKS && t->n_live < m->n_blocks / 4) return false;
     return m->cache_used + EM_MAX_CODE + 4096u < t->cache_bytes && m->n_blocks + 2 < IP_META_BLKMAX &&
            m->n_exits + EM_MAX_EXITS < IP_META_EXITMAX && m->n_points + EM_MAX_POINTS < IP_META_PTMAX &&
            m->n_pcs + UB_MAX_INSN + 2 < IP_META_PCMAX &&
@@ -278,6 +280,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     if (!speculative && !(key & IP_KEY_ONE) && !all_watched(t, b)) return -4;
     uint32_t block = install(t, b);
     if (key & IP_KEY_ONE) return (int)block; /* never found again */
+    t->n_live++;
     struct brec *r = &t->brec[block];
     r->n_pages = (uint8_t)b->n_pages;
     for (int i = 0; i < b->n_pages; i++) {
@@ -368,6 +371,7 @@ void tt_flush(struct transtab *t) {
     tt_forget_waiting(t);
     m->n_blocks = m->n_points = m->n_pcs = m->desc_used = m->cache_used = 0;
     m->n_exits = 1; /* id 0: none */
+    t->n_live = 0;
     m->generation++;
     t->stats.flushes++;
 }

@@ -58,6 +58,9 @@ struct page_copy {          /* the bytes are at copy_bytes                      
 #define CALM_MS 1000u
 #define CALM_DOUBLINGS 8u
 
+/* From so many blocks on, the tables are flushed when three of four are gone. */
+#define MANY_BLOCKS 16384u
+
 #define AHEAD_QUEUE 64
 #define AHEAD_BLOCKS 12     /* made for each request, once it is answered       */
 
@@ -82,6 +85,7 @@ struct transtab {
     struct xrec *xrec;
     struct brec *brec;
     uint64_t cache_bytes;
+    uint32_t n_live;        /* blocks that can be found                         */
     struct ip_jit_opts opts;
     struct page_ent *pages;
     uint32_t pages_cap, pages_n;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import errno
 import fnmatch
 import os
 import select
@@ -12,6 +13,7 @@ import socket
 import struct
 
 from interpose import paths
+from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
 from interpose.session import Memory, fill_channel
 from interpose.supervisor.end import supervise
@@ -54,6 +56,18 @@ def sender(sock_fd: int) -> int | None:
     return None
 
 
+def _prepare() -> tuple[Memory, tuple[int, int], tuple[int, int]]:
+    """What a fork needs, or nothing of it."""
+    with contextlib.ExitStack() as undo:
+        memory = Memory()
+        undo.callback(memory.close)
+        pair = _pair()
+        undo.callback(_close, *pair)
+        ready = os.pipe()
+        undo.pop_all()
+        return memory, pair, ready
+
+
 def _close(*fds: int) -> None:
     for fd in fds:
         os.close(fd)
@@ -62,16 +76,19 @@ def _close(*fds: int) -> None:
 def fork(supervisor: Supervisor, slot: Any) -> None:
     """The client is about to fork: so do we, with the translator at rest."""
     session = supervisor.session
-    memory = Memory()
-    ours, theirs = _pair()
-    ready_read, ready_write = os.pipe()
+    try:
+        memory, (ours, theirs), (ready_read, ready_write) = _prepare()
+    except (LaunchError, OSError):
+        slot.r[0] = errno.EAGAIN  # the program's fork fails, as for want of anything else
+        return
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
     lib.ip_service_lock()
     try:
         pid = os.fork()
     except OSError as error:
         lib.ip_service_unlock()
-        _close(ours, theirs, ready_read, ready_write, *memory.descriptors())
+        memory.close()
+        _close(ours, theirs, ready_read, ready_write)
         slot.r[0] = error.errno
         return
     if pid == 0:
@@ -82,9 +99,9 @@ def fork(supervisor: Supervisor, slot: Any) -> None:
     lib.ip_service_unlock()
     if copied:
         _send(session.sock_fd, (*memory.descriptors(), theirs))
-    slot.r[0] = 0 if copied else 11  # EAGAIN
-    memory.unmap()
-    _close(ours, theirs, ready_read, *memory.descriptors())
+    slot.r[0] = 0 if copied else errno.EAGAIN
+    memory.close()
+    _close(ours, theirs, ready_read)
 
 
 def _serve_child(

@@ -77,6 +77,12 @@ def test_ordinary_code_is_not_compared(built: dict[str, str]) -> None:
     assert compared(built["views"]) > 0
 
 
+def test_old_translations_do_not_pile_up(built: dict[str, str]) -> None:
+    """Most blocks are gone: the tables are flushed long before they are full."""
+    done = run([*ours("-v", "--stats=yes", "--tool=none"), built["rewritten"], REWRITES])
+    assert int(re.search(r"(\d+) whole flushes", done[2])[1]) >= int(REWRITES) // 10_000  # type: ignore[index]
+
+
 def test_memory_of_rewritten_code_is_bounded(built: dict[str, str]) -> None:
     """What was translated for code that is gone does not pile up: a small cache is flushed many times."""
     process = subprocess.Popen(

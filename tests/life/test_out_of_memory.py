@@ -51,6 +51,43 @@ def grow(ends: str, tool: str, room: int) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="limits of another process")
 @pytest.mark.parametrize("tool", TOOLS)
+def test_supervisor_has_no_descriptor_left(ends: str, tool: str) -> None:
+    """The program's fork fails, and succeeds again when there are some."""
+    token = uuid.uuid4().hex
+    process = subprocess.Popen(
+        [*command(f"--tool={tool}", "-q"), ends, "forks once"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(RUN_TOKEN=token),
+    )
+    assert process.stdin is not None and process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    supervisor = next(pid for pid in processes_with(token) if pid != process.pid)
+    before = resource.prlimit(supervisor, resource.RLIMIT_NOFILE)
+    lowest = max(int(name) for name in os.listdir(f"/proc/{supervisor}/fd")) + 1
+
+    def ask() -> str:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write("x")
+        process.stdin.flush()
+        return process.stdout.readline()
+
+    assert ask() == "9\n"
+    results = set()
+    for more in range(7):
+        resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (lowest - 4 + more, before[1]))
+        results.add(ask())
+    assert results <= {"-1\n", "9\n"} and "-1\n" in results
+    resource.prlimit(supervisor, resource.RLIMIT_NOFILE, before)
+    assert ask() == "9\n"
+    _, err = process.communicate("", timeout=60)
+    assert (process.returncode, err) == (5, "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="limits of another process")
+@pytest.mark.parametrize("tool", TOOLS)
 def test_limit_from_outside(ends: str, tool: str) -> None:
     rooms = [0, 1 << 12, 1 << 16, 1 << 19, 1 << 20, 5 << 20, 20 << 20, 64 << 20, 200 << 20]
     with ThreadPoolExecutor(3) as pool:

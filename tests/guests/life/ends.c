@@ -75,6 +75,20 @@ int main(int argc, char **argv) {
         while (threads < 100 && pthread_create(&t, NULL, spin_not, NULL) == 0) threads++;
         return threads < 100 ? 6 : 7;
     }
+    if (!strcmp(how, "forks once")) {
+        char c;
+        printf("ready\n");
+        fflush(stdout);
+        while (read(0, &c, 1) == 1) {
+            pid_t child = fork();
+            if (child == 0) _exit(9);
+            int status = -1;
+            if (child > 0) waitpid(child, &status, 0);
+            printf("%d\n", child < 0 ? -1 : WEXITSTATUS(status));
+            fflush(stdout);
+        }
+        return 5;
+    }
     if (!strcmp(how, "talks")) { /* an error after each line that comes */
         int c;
         printf("ready\n");
