@@ -343,6 +343,10 @@ void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
     /* A real death, so that the parent's wait and the core dump are right. */
     sig_block_everything();
     sig_kernel_action(sig, &dfl, NULL);
+    struct sig_info info = sig_priv(ts)->fault_info;
+    if (info.signo != sig)
+        info = (struct sig_info){.signo = sig, .code = code, .addr = addr};
+    sig_die_as_guest(ts, sig, &info);
     sys3(__NR_tgkill, th->pid, th->tid, sig);
     for (;;) {
         sig_kernel_mask(~SIG_BIT(sig));

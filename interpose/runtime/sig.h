@@ -145,6 +145,7 @@ struct sig_priv {
     struct sig_table *table;
     struct sig_vsave *vsave;
     u32 vsave_next;
+    u64 pose_at;     /* coredump.c: where this thread shall be */
     u32 own_table;   /* table is to be freed with the thread                  */
     /* What an exec needs until the kernel has read it.  If it succeeds in a
      * vfork child, only the parent is left to free it. */
@@ -225,6 +226,18 @@ u32 sig_xstate_size(void);
 bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const struct sig_info *info);
 /* The guest's alternate stack as sigaltstack(2) would report it. */
 bool sig_on_altstack(const struct rt_thread *th, u64 sp);
+
+/* A frame outside of guest memory that rt_sigreturn takes to the guest's state, under this mask. */
+const struct sig_frame *sig_native_frame(struct tstate *ts, u64 mask);
+
+/* ---- coredump.c ------------------------------------------------------------------ */
+/* This signal would leave a core file. */
+bool sig_dumps_core(int sig);
+/* A thread that is stopped for good, all signals blocked: wait for the dump, and be part of it. */
+void sig_pose(struct tstate *ts) RT_NORETURN;
+/* All signals blocked, the default action set: die with the guest's registers
+ * in every thread.  Returns if there will be no core file. */
+void sig_die_as_guest(struct tstate *ts, int sig, const struct sig_info *info);
 
 /* ---- sigvbits.c ------------------------------------------------------------------ */
 /* V bits of the registers: kept aside for the handler of this frame, mc as it is

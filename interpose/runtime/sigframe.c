@@ -136,6 +136,17 @@ static long put_xstate(u64 at) {
     return rt_copy_to(at, area, xstate_size + 4);
 }
 
+const struct sig_frame *sig_native_frame(struct tstate *ts, u64 mask) {
+    struct sig_frame *f = rt_pages(RT_ROUND_UP(XS_MAX + sizeof *f + 128, RT_PAGE));
+    u64 fpstate = RT_ROUND_UP((u64)(f + 1), 64);
+    put_xstate(fpstate);
+    f->uc.flags = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
+    f->uc.stack.flags = SS_FL_DISABLE;
+    f->uc.sigmask = mask;
+    fill_context(ts, &f->uc.mc, fpstate, mask);
+    return f;
+}
+
 bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const struct sig_info *info) {
     struct rt_thread *th = rt_th(ts);
     struct sig_priv *p = sig_priv(ts);

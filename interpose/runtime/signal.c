@@ -423,6 +423,7 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
             stop_by_signal(ts, sig);
             return;
         }
+        sig_priv(ts)->fault_info = *info;
         rt_die_by_signal(ts, sig, info->code, info->addr);
     }
     if (sig_setup_frame(ts, &act, info))
@@ -446,10 +447,9 @@ void sig_after_fork(void) {
 }
 
 static RT_NORETURN void park(struct tstate *ts) {
-    sig_priv(ts)->parked = 1;
     sig_block_everything();
-    for (;;)
-        sys0(__NR_pause);
+    __atomic_store_n(&sig_priv(ts)->parked, 1, __ATOMIC_RELEASE);
+    sig_pose(ts);
 }
 
 void rt_signal_deliver(struct tstate *ts) {

@@ -90,4 +90,24 @@ sig_clone_call:
         ud2
         .size   sig_clone_call, . - sig_clone_call
 
+/* void sig_become_guest(const struct sig_frame *frame, u64 fs, u64 gs) */
+        .globl  sig_become_guest
+        .type   sig_become_guest, @function
+        .p2align 4
+sig_become_guest:
+        mov     %rdi, %rbx
+        mov     %rdx, %rbp
+        mov     $158, %eax              /* arch_prctl */
+        mov     $0x1002, %edi           /* ARCH_SET_FS */
+        syscall
+        mov     $158, %eax
+        mov     $0x1001, %edi           /* ARCH_SET_GS */
+        mov     %rbp, %rsi
+        syscall
+        lea     8(%rbx), %rsp
+        mov     $15, %eax               /* rt_sigreturn */
+        syscall
+        ud2
+        .size   sig_become_guest, . - sig_become_guest
+
         .section .note.GNU-stack, "", @progbits
