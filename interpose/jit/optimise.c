@@ -82,6 +82,56 @@ static int flags_live_at(const struct ip_code_reader *rd, const struct ublock *b
     return 1;
 }
 
+/* Instructions of every CPU that fault by their memory operand only. */
+static bool is_plain(const struct ip_insn *in) {
+    switch (in->mnem) {
+    case IP_MN_ADC:
+    case IP_MN_ADD:
+    case IP_MN_AND:
+    case IP_MN_BSWAP:
+    case IP_MN_BT:
+    case IP_MN_CDQ:
+    case IP_MN_CDQE:
+    case IP_MN_CMP:
+    case IP_MN_CQO:
+    case IP_MN_CWDE:
+    case IP_MN_DEC:
+    case IP_MN_ENDBR64:
+    case IP_MN_IMUL:
+    case IP_MN_INC:
+    case IP_MN_JMP:
+    case IP_MN_LEA:
+    case IP_MN_MOV:
+    case IP_MN_MOVSX:
+    case IP_MN_MOVSXD:
+    case IP_MN_MOVZX:
+    case IP_MN_MUL:
+    case IP_MN_NEG:
+    case IP_MN_NOP:
+    case IP_MN_NOT:
+    case IP_MN_OR:
+    case IP_MN_ROL:
+    case IP_MN_ROR:
+    case IP_MN_SAR:
+    case IP_MN_SBB:
+    case IP_MN_SHL:
+    case IP_MN_SHR:
+    case IP_MN_SUB:
+    case IP_MN_TEST:
+    case IP_MN_XCHG:
+    case IP_MN_XOR: return true;
+    default: return in->cc != 0xff; /* jcc, setcc, cmovcc */
+    }
+}
+
+/* May the handler of its fault see the flags before it? */
+static bool may_fault(const struct ip_insn *in) {
+    if (!is_plain(in) || (in->mem.present && in->mem.access != IP_ACC_ADDR)) return true;
+    for (int k = 0; k < in->n_ops; k++)
+        if (in->ops[k].kind == IP_OP_SEG || in->ops[k].kind == IP_OP_CR || in->ops[k].kind == IP_OP_DR) return true;
+    return false;
+}
+
 void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd,
                         const struct ip_jit_opts *o) {
     int n = b->n_insn;
@@ -107,7 +157,7 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd,
         live = (uint16_t)((live & ~in->gpr_kill) | in->gpr_read);
         flags = (flags & ~fl_kill(in)) | (in->fl_read & IP_FL_ARITH);
         if (!optimise) live = 0xffff;
-        if (!optimise || exact) flags = IP_FL_ARITH; /* the handler of a fault here sees them all */
+        if (!optimise || (exact && may_fault(in))) flags = IP_FL_ARITH;
         b->dead_before[i] = (uint16_t)(~live & ~(1u << IP_RSP));
         b->fl_live_before[i] = flags != 0;
     }

@@ -147,7 +147,7 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
         install(sig, &new_act);
     }
     rt_unlock(&t->lock);
-    if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler > SIGH_IGN)
+    if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler > SIGH_IGN && (new_act.flags & SA_FL_SIGINFO))
         rt_exact(ts); /* it sees the state at a fault */
     if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler == SIGH_IGN)
         sig_priv(ts)->vpend &= ~SIG_BIT(sig); /* setting "ignore" discards, sigaction(2) */
