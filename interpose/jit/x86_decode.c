@@ -675,9 +675,11 @@ int ip_decode(const uint8_t *code, size_t avail, uint64_t pc, struct ip_insn *ou
   d.limit = avail < MAX_LEN ? avail : MAX_LEN;
   out->pc = pc;
   r = decode(&d, pc, out);
+  if (r == SHORT && avail < MAX_LEN)
+    return -1;
   if (r == SHORT) {
     out->len = MAX_LEN + 1;
-    return avail < MAX_LEN ? -1 : 0;
+    return 0;
   }
   if (r > 0)
     memcpy(out->bytes, code, (size_t)r);
