@@ -333,8 +333,10 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
         argv[n++] = guest_word(x->argv + 8ull * (i + skip));
 
     rt_lock(&process_fd_lock);
+    process_expect_fds(true);
     bool wanted = ask(ts, w->program, w->lead, w->n_lead, x->argv, true) == 1;
     bool came = wanted && process_receive_fds(ts, fds, N_FDS);
+    process_expect_fds(false);
     rt_unlock(&process_fd_lock); /* now: a vfork child leaves the lock to its parent */
     if (!wanted) {
         r = native(ts, x, w->path);

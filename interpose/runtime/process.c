@@ -206,6 +206,14 @@ static bool move_up(int fds[4]) {
     return true;
 }
 
+/* The signal for what comes over the socket goes to any thread, whose sleep would
+ * begin anew, with the whole of its timeout. */
+void process_expect_fds(bool begin) {
+    rt_signal_when_gone(!begin);
+    if (!begin && !rt_leaving && rt_supervisor_gone())
+        rt_end_alone();
+}
+
 static long no_fork(struct tstate *ts, long error) {
     struct ip_slot *s = rt_slot(ts);
     s->a[0] = (u64)error;
@@ -230,13 +238,16 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     rt_lock(&process_fd_lock);
     u64 epoch = rt_drop_epoch();
     s->len = 0;
+    process_expect_fds(true);
     rt_request_python(ts, IP_R_FORK);
-    if (s->r[0] != 0) {
+    bool refused = s->r[0] != 0, came = !refused && process_receive_fds(ts, fds, 4);
+    process_expect_fds(false);
+    if (refused) {
         rt_unlock(&process_fd_lock);
         sig_unblock_everything(th);
         return -EAGAIN;
     }
-    if (!process_receive_fds(ts, fds, 4))
+    if (!came)
         return no_fork(ts, -EMFILE);
     bool shares_files = rq->flags & CLONE_FILES;
     if (shares_files && !move_up(fds)) {

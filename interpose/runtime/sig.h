@@ -285,5 +285,7 @@ extern rt_lock_t process_fd_lock;
 /* Descriptors from the supervisor over rt.sock_fd; dies if they do not come.
  * false: the limit on open files leaves no room for them, which is told. */
 bool process_receive_fds(struct tstate *ts, int *fds, u32 n);
+/* Around a request that is answered with descriptors. */
+void process_expect_fds(bool begin);
 
 #endif
