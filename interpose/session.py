@@ -216,6 +216,7 @@ def config_flags(config: Config) -> int:
         (not core.chaining, lib.IP_C_NO_CHAIN),
         (core.force_tracking, lib.IP_C_FORCE_TRACK),
         (core.smc_check == "all", lib.IP_C_SMC_ALL),
+        (core.perf_map, lib.IP_C_PERF_MAP),
         (not core.vdso, lib.IP_C_NO_VDSO),
         (core.main_stacksize, lib.IP_C_FIXED_STACK),
         (core.far_images, lib.IP_C_FAR_IMAGES),

@@ -342,6 +342,7 @@ struct ip_chan {
 #define IP_C_REALLOC_ZERO_KEEPS 32768 /* --realloc-zero-bytes-frees=no        */
 #define IP_C_FAR_IMAGES 131072 /* --far-images=yes                           */
 #define IP_C_SMC_ALL 262144 /* --smc-check=all                               */
+#define IP_C_PERF_MAP 8388608 /* --perf-map=yes                              */
 #define IP_C_NO_VDSO 1048576 /* --vdso=no                                    */
 #define IP_C_FIXED_STACK 524288 /* --main-stacksize= was given                */
 #define IP_C_EXACT 2097152  /* a handler may look at every flag of a fault    */

@@ -342,6 +342,12 @@ class Symbolizer:
         directory = file.directory(vaddr, level.path) if self._directories else None
         return posixpath.basename(level.path), directory, level.line
 
+    def function_name(self, addr: int) -> str | None:
+        """Function (demangled) that holds `addr`."""
+        loaded = self._object_at(addr)
+        place = loaded.file.code.find(addr - loaded.bias) if loaded is not None else None
+        return self._plain(z_decoded(place.name)) if place is not None else None
+
     def function_start(self, addr: int) -> tuple[str | None, str | None, int | None]:
         """Function (demangled), file and first line of the function that holds `addr`.
 
@@ -351,11 +357,8 @@ class Symbolizer:
         loaded = self._object_at(addr)
         if loaded is None:
             return None, None, None
-        vaddr = addr - loaded.bias
-        place = loaded.file.code.find(vaddr)
-        where = loaded.file.function_line(vaddr)
-        name = self._plain(z_decoded(place.name)) if place is not None else None
-        return name, *(where if where is not None else (None, None))
+        where = loaded.file.function_line(addr - loaded.bias)
+        return self.function_name(addr), *(where if where is not None else (None, None))
 
     def function_address(self, addr: int) -> int | None:
         """Where the function that holds `addr` begins."""

@@ -96,3 +96,19 @@ void rt_tell_kernel(const struct rt_image *im) {
     if (fd >= 0)
         sys1(__NR_close, fd);
 }
+
+/* perf takes names from /tmp/perf-PID.map for code in anonymous memory only, and learns
+ * what memory is from mmap: show it anonymous memory, then move the cache there. */
+void rt_cache_for_perf(void) {
+    if (!(rt.flags & IP_C_PERF_MAP))
+        return;
+    long apart = sys6(__NR_mmap, 0, IP_CACHE_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (apart < 0 || sys5(__NR_mremap, IP_CACHE_BASE, IP_CACHE_MAX, IP_CACHE_MAX, MREMAP_MAYMOVE | MREMAP_FIXED,
+                          apart) != apart)
+        rt_die("cannot move the code cache for --perf-map (error %ld)", apart < 0 ? -apart : 0);
+    sys6(__NR_mmap, IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (sys5(__NR_mremap, apart, IP_CACHE_MAX, IP_CACHE_MAX, MREMAP_MAYMOVE | MREMAP_FIXED, IP_CACHE_BASE) !=
+        IP_CACHE_BASE)
+        rt_die("cannot move the code cache for --perf-map (error %d)", 0);
+}

@@ -63,6 +63,7 @@ void rt_main(u64 *sp) {
         rt_die("the runtime speaks version %d, the supervisor %d; install the package again", IP_ABI_VERSION,
                rt.chan->version);
     rt.flags = rt.chan->config_flags;
+    rt_cache_for_perf();
     rt.pid = (u32)sys0(__NR_getpid);
     rt.chan->client_pid = rt.pid;
     rt_flush_fast();

@@ -155,6 +155,7 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool sh
     th->vfork_child = 0;
     remap(fds[0], IP_CHAN_BASE, CHAN_BYTES, PROT_READ | PROT_WRITE);
     remap(fds[1], IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
+    rt_cache_for_perf();
     remap(fds[2], IP_META_BASE, IP_META_MAX, PROT_READ);
     if (shares_files) {
         rt_hide_foreign(rt.sock_fd);

@@ -282,6 +282,7 @@ long rt_kernel32(struct rt_thread *th, long nr, const u64 args[6]);
 /* procfs.c: a path of the guest's leads through /proc/.../exe. */
 bool rt_names_own_exe(int dirfd, u64 guest_path);
 void rt_learn_own_exe(void);
+void rt_cache_for_perf(void); /* identity.c; the cache is mapped */
 extern bool rt_exe_is_programs; /* identity.c: what is there is the program for everybody */
 /* procfs_read.c: a descriptor has a copy; the child of a fork begins. */
 void rt_proc_copied(int from, int to);

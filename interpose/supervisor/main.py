@@ -56,8 +56,9 @@ class Supervisor:
         self.leaving = False
         """The client executes a program that is not ours: its end, however soon, is not for us to report."""
         self.finished = False
-        self.interpreted = True
         """The report is out, or there is none to make: only the client's end is waited for."""
+        self.interpreted = True
+        """The program has a dynamic linker."""
         self._handlers: dict[int, Callable[[Any], None]] = {
             number: handler
             for number, name in KINDS.items()
@@ -186,7 +187,14 @@ class Supervisor:
     def client_vanished(self) -> None:
         """The program was killed: report what there is."""
         self.finished = True
+        self._write_perf_map()
         self.tool.finish(None)
+
+    def _write_perf_map(self) -> None:
+        if self.config.core.perf_map:
+            from interpose.supervisor.perfmap import write
+
+            write(self)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -208,6 +216,7 @@ class Supervisor:
 
     def on_exit(self, slot: Any) -> None:
         self.finished = True
+        self._write_perf_map()
         slot.r[0] = self.tool.finish(slot.a[0] & 0xFF)
 
     def on_find(self, slot: Any) -> None:
@@ -234,6 +243,7 @@ class Supervisor:
         frames = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)
         if not self.client.header.config_flags & lib.IP_C_CALLSTACK:
             frames = self.unwind(slot) or frames
+        self._write_perf_map()
         self.tool.fatal(fatal_lines(self, slot.a[0], slot.a[1], slot.a[2], frames), slot)
         self.tool.finish(None)
 
