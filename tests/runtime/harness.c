@@ -57,6 +57,8 @@ const struct ip_block *rt_block_of(u64 host) {
     (void)host;
     return NULL;
 }
+bool rt_leaving;
+
 void rt_shadow_mapped(u64 addr, u64 len, int state) {
     if (state != RT_SH_DEFINED)
         fail("mapped in state %d", state);
