@@ -86,9 +86,15 @@ def tell(error: InterposeError) -> None:
 OUT_OF_MEMORY = b"interpose: out of memory; check 'ulimit -v' and free memory\n"
 
 
+_NO_MEMORY_TEXTS = ("failed to map segment", "annot allocate memory", "out of memory")
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether an error means that; it can be said by one write of a constant then."""
-    return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    # The dynamic linker says it in words (dlopen(3)).
+    return isinstance(error, (ImportError, OSError)) and any(text in str(error) for text in _NO_MEMORY_TEXTS)
 
 
 def place_of(error: BaseException) -> str:

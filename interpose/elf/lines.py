@@ -7,6 +7,7 @@ format version, and size and time of the file it was made from. Whatever goes wr
 
 from __future__ import annotations
 
+import mmap
 import os
 import time
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from symbolic.symcache import SymCache
 
+READER_BYTES = 48 << 20  # its library, and what it takes beside four times the file
 WORTH_STORING_SECONDS = 0.02
 
 
@@ -47,6 +49,7 @@ class LineTable:
         return [SourceLine(level.symbol, level.full_path, level.line) for level in found]
 
     def _open(self) -> SymCache | None:
+        self._require_memory()
         from symbolic.exceptions import SymbolicError
         from symbolic.symcache import SYMCACHE_LATEST_VERSION, SymCache
 
@@ -68,6 +71,17 @@ class LineTable:
         if stored is not None and time.monotonic() - began >= WORTH_STORING_SECONDS:
             self._store(cache, stored)
         return cache
+
+    def _require_memory(self) -> None:
+        """:class:`MemoryError` unless there is what the reader needs, about: it aborts where it gets none."""
+        try:
+            size = os.stat(self._path).st_size
+        except OSError:
+            size = 0
+        try:
+            mmap.mmap(-1, READER_BYTES + 4 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+        except OSError:
+            raise MemoryError from None
 
     def _stored_name(self, version: int) -> str | None:
         if not self._build_id:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import os
 
 from interpose.errors import InterposeError, tell
+from interpose.errors import out_of_memory as means_no_memory
 from interpose.jit._native import lib
 
 TYPE_CHECKING = False
@@ -32,11 +32,9 @@ def supervise(session: Session, work: Callable[[], None]) -> NoReturn:
         except InterposeError as error:
             tell(error)
             lib.ip_told()
-        except OSError as error:
-            if error.errno == errno.ENOMEM:
-                out_of_memory()
-            _internal(error)
         except BaseException as error:
+            if means_no_memory(error):
+                out_of_memory()
             _internal(error)
         session.log.close()
         chan = lib.ip_service_chan()

@@ -13,7 +13,7 @@ import select
 import struct
 
 from interpose import tools
-from interpose.errors import InterposeError, LaunchError
+from interpose.errors import InterposeError, LaunchError, out_of_memory
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.client import Client
 from interpose.supervisor.objects import MissingTextError, Objects, announced_path
@@ -176,6 +176,8 @@ class Supervisor:
         except (InterposeError, MemoryError):
             raise
         except Exception as error:
+            if out_of_memory(error):
+                raise
             from interpose.supervisor.fatal import internal_fault
 
             raise internal_fault(error, self, slot) from error

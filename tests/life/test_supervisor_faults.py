@@ -141,3 +141,18 @@ def test_small_address_space_of_the_supervisor(ends: str, tool: str) -> None:
     ]
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(one, rooms))
+
+
+def test_reading_debug_info_gets_no_memory(ends: str) -> None:
+    """Its reader is a library that would abort."""
+
+    def one(megabytes: int) -> int:
+        done = run(f"address_space={megabytes << 20}", "memcheck", ends, "fault")
+        said = [line for line in done.stderr.splitlines() if not line.startswith("==")]
+        if done.returncode != -11:
+            assert (done.returncode, said) == (1, [NO_MEMORY.rstrip()]), f"{megabytes}: {done.stderr}"
+        return done.returncode
+
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(one, [*range(592, 720, 9), 4000]))
+    assert 1 in results and results[-1] == -11
