@@ -57,15 +57,19 @@ bool mm_file_is_open(const struct rt_seg *s, int fd) {
     return can_write(fd) || (was_opened(s->dev, s->ino) && still_open(s->dev, s->ino));
 }
 
-static bool ends_in_mem(const char *path, long n) {
-    return n > 10 && rt_strncmp(path, "/proc/", 6) == 0 && rt_memcmp(path + n - 4, "/mem", 4) == 0;
+/* This process's memory: a debugger writes to that of others all the time. */
+static bool is_own_mem(const char *path, long n) {
+    char self[16];
+    if (n <= 10 || rt_strncmp(path, "/proc/", 6) != 0 || rt_memcmp(path + n - 4, "/mem", 4) != 0) return false;
+    long k = sys3(__NR_readlink, (long)"/proc/self", (long)self, sizeof self); /* by that mount's numbers */
+    return k > 0 && k < n - 6 && rt_memcmp(path + 6, self, (u64)k) == 0 && path[6 + k] == '/';
 }
 
 static bool is_mem_file(int fd) {
     char link[40], path[64];
     rt_snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     long n = sys3(__NR_readlink, (long)link, (long)path, sizeof path);
-    return ends_in_mem(path, n);
+    return is_own_mem(path, n);
 }
 
 /* Opened for writing: private code that shows the file compares its bytes from now on. */
