@@ -50,6 +50,33 @@ Promise.all([1, 2].map(async x => x * 2)).then(v => console.log(v));
 """
 CODE = '#include <stdio.h>\nint f(int);\nint main(void) { printf("%d\\n", f(6)); return 3; }\n'
 MAKEFILE = "prog: a.o b.o\n\t$(CC) -o $@ $^\n%.o: %.c\n\t$(CC) -O2 -c -o $@ $<\n"
+# Objects without debug information: they do not name their folder.
+CMAKE = """
+cmake_minimum_required(VERSION 3.13)
+project(words CXX)
+add_library(words STATIC words.cpp)
+add_executable(tool main.cpp)
+target_link_libraries(tool words)
+enable_testing()
+add_test(NAME tool COMMAND tool a b a)
+"""
+WORDS = """
+#include <map>
+#include <stdexcept>
+#include <string>
+std::map<std::string, int> count(char **words) {
+    std::map<std::string, int> m;
+    if (!*words) throw std::invalid_argument("no words");
+    for (; *words; words++) ++m[*words];
+    return m;
+}
+"""
+MAIN = """
+#include <map>
+#include <string>
+std::map<std::string, int> count(char **words);
+int main(int, char **argv) { return count(argv + 1)["a"] != 2; }
+"""
 
 
 def need(program: str) -> None:
@@ -168,17 +195,32 @@ def test_java(tmp_path: Path) -> None:
     same(["java", "-cp", ".", "T"], tmp_path)
 
 
-@pytest.mark.parametrize("module", ["test_json", "test_re", "test_threading"])
-def test_python_suite(tmp_path: Path, module: str) -> None:
-    """CPython's own tests, by the interpreter that has them."""
+@pytest.mark.parametrize(
+    ("words", "ours"),
+    [
+        (["test_json"], OURS),
+        (["test_re"], OURS),
+        (["test_threading"], OURS),
+        (["test_mmap"], OURS),
+        (["test_ctypes"], OURS),
+        (["test_signal", "-m", "*Pending*", "-m", "*Wakeup*"], OURS),
+        (["test_faulthandler", "-m", "test_s[it]*", "-m", "test_fatal_error_c_thread"], TRACED),
+        (["test_subprocess", "-m", "test_pass_fds*"], TRACED),
+    ],
+    ids=lambda value: value[0] if value[0].startswith("test_") else "",
+)
+def test_python_suite(tmp_path: Path, words: list[str], ours: list[str]) -> None:
+    """CPython's own tests, by the interpreter that has them; all of them: tests/suites."""
     for python in (PYTHON, getattr(sys, "_base_executable", sys.executable)):
-        if run([python, "-c", f"import test.{module}"], tmp_path)[0] == 0:
+        if run([python, "-c", f"import test.{words[0]}"], tmp_path)[0] == 0:
             break
     else:
         pytest.skip("no Python with its test package")
     # Fails natively where a .pth file of the installation imports threading.
-    command = [python, "-m", "test", module, "-i", "test_import_from_another_thread"]
-    status, output, errors = run([*OURS, *command], tmp_path)
+    command = [python, "-m", "test", *words, "-i", "test_import_from_another_thread"]
+    if run(command, tmp_path)[0] != 0:
+        pytest.skip("fails natively")
+    status, output, errors = run([*ours, *command], tmp_path)
     assert status == 0, (output + errors).decode(errors="replace")[-3000:]
 
 
@@ -220,6 +262,27 @@ def test_make(tmp_path: Path) -> None:
     status, _, errors = run([*TRACED, "make", "-j2"], tmp_path)
     assert status == 0, errors.decode(errors="replace")
     assert run([str(tmp_path / "prog")], tmp_path)[:2] == (3, b"42\n")
+
+
+@pytest.mark.parametrize("ours", [OURS, TRACED], ids=["alone", "children"])
+def test_cmake(tmp_path: Path, ours: list[str]) -> None:
+    """A C++ project configured, built and tested: the same files as natively."""
+    need("cmake")
+    source, made = tmp_path / "source", {}
+    source.mkdir()
+    (source / "CMakeLists.txt").write_text(CMAKE)
+    (source / "words.cpp").write_text(WORDS)
+    (source / "main.cpp").write_text(MAIN)
+    for name, tool in (("native", []), ("ours", ours)):
+        folder = tmp_path / name / "build"
+        folder.mkdir(parents=True)
+        for words in (["cmake", "-S", "../../source"], ["cmake", "--build", ".", "-j2"], ["ctest"]):
+            # The compilers' children that configuring starts are a minute's work of a busy machine.
+            alone = tool is TRACED and words[1] == "-S"
+            status, output, errors = run([*(OURS if alone else tool), *words], folder)
+            assert status == 0, (output + errors).decode(errors="replace")
+        made[name] = (folder / "libwords.a").read_bytes(), (folder / "tool").read_bytes()
+    assert made["ours"] == made["native"]
 
 
 def test_openssl_speed(tmp_path: Path) -> None:

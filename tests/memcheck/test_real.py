@@ -69,6 +69,10 @@ TCL = (
 )
 
 
+# One that may have its own tests; those of all versions run the same otherwise.
+INTERPRETER = getattr(sys, "_base_executable", sys.executable)
+
+
 @dataclass(frozen=True)
 class Case:
     """A command, in a folder with ``text``, ``tree.c`` and what ``prepare`` makes."""
@@ -114,6 +118,11 @@ CASES = {
         "rm -f made; printf 'all:\\n\\t@cp tree.c made; echo done\\n' > Mk",
         children=True,
     ),
+    "make-j2": Case(("make", "-s", "-j2", "-f", "Mk2"), "@make"),
+    "make-j2-children": Case(("make", "-s", "-j2", "-f", "Mk2"), "@make", children=True),
+    "python-ctypes": Case(
+        (INTERPRETER, "-m", "unittest", "-q", "ctypes.test.test_callbacks", "ctypes.test.test_structures")
+    ),
     "openssl": Case(
         (
             "openssl",
@@ -135,6 +144,11 @@ CASES = {
 GIT = (
     "rm -rf repo; git init -q repo; for i in 1 2 3; do cp text repo/f$i; git -C repo add -A;"
     " git -C repo -c user.email=a@b -c user.name=x commit -q -m $i; done"
+)
+# Recipes side by side, and a make below that shares the jobs.
+MAKE = (
+    "rm -f *.o out; printf '%s\\n' 'all: 1.o 7.o sub; @cat 1.o 7.o >out; wc -c <out'"
+    " '%.o: text; @sed -n s/k$*/k/p text >$@' 'sub: ; +@$(MAKE) -s -f Mk2 8.o' '.PHONY: all sub' >Mk2"
 )
 _KIND = re.compile(
     r"^==\d+== ((?:Invalid|Conditional|Use of|Syscall|Mismatched|Source and|Argument|Jump|realloc).*)"
@@ -170,7 +184,7 @@ def _prepare(folder: Path, case: Case) -> None:
     (folder / "tree.c").write_text(TREE_C)
     (folder / "pool.py").write_text(POOL)
     (folder / "t.tcl").write_text(TCL)
-    script = case.prepare.replace("@git", GIT)
+    script = case.prepare.replace("@git", GIT).replace("@make", MAKE)
     if script:
         subprocess.run(["sh", "-c", script], cwd=folder, env=_environment(), check=True, timeout=TIMEOUT)
 
