@@ -148,6 +148,24 @@ static void hello_of_child(struct tstate *ts) {
         sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 }
 
+/* fd becomes our socket: at its parent's number, or as high as the limit on numbers allows now. */
+static void take_socket(int fd) {
+    struct rlimit64 before, limit = {0, 0};
+    bool raised = rt_more_files(&before);
+    if (sys3(__NR_dup3, fd, rt.sock_fd, O_CLOEXEC) != rt.sock_fd) {
+        long up = -1;
+        sys1(__NR_close, rt.sock_fd);
+        sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
+        for (long at = (long)limit.rlim_cur - 1; at > fd && up < 0; at--)
+            up = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, at);
+        rt.sock_fd = up < 0 ? fd : (int)up;
+    }
+    if (rt.sock_fd != fd)
+        sys1(__NR_close, fd);
+    if (raised)
+        rt_files_as_before(&before);
+}
+
 /* epoch: rt_drop_epoch() before the supervisor copied its tables. */
 static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool shares_files) {
     struct rt_thread *th = rt_th(ts);
@@ -161,8 +179,7 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool sh
         rt_hide_foreign(rt.sock_fd);
         rt.sock_fd = fds[3];
     } else {
-        sys3(__NR_dup3, fds[3], rt.sock_fd, O_CLOEXEC);
-        sys1(__NR_close, fds[3]);
+        take_socket(fds[3]);
     }
     rt_watch_supervisor();
     rt_proc_after_fork();

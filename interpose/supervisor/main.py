@@ -38,6 +38,11 @@ KINDS = {
 }
 
 
+def _is_hung_up(socket: select.poll) -> bool:
+    """Nobody has the other end; what was sent before may still be read."""
+    return any(event & select.POLLHUP for _, event in socket.poll(0))
+
+
 class Supervisor:
     """Serves one client process, through forks (in a process of its own) and execs.
 
@@ -139,7 +144,7 @@ class Supervisor:
             if index < 0:
                 if self._is_over(hangup):
                     break
-                if self.pending_exec is None and hangup.poll(0) and not self._still_there():
+                if self.pending_exec is None and _is_hung_up(hangup) and not self._still_there():
                     break
                 continue
             slot = lib.ip_service_slot(index)
@@ -155,7 +160,7 @@ class Supervisor:
         """The client is dead, and so is every process that shares its memory (and with it the socket)."""
         if not self.born or not self.client.is_dead(wait_ms):
             return False
-        return any(event & select.POLLHUP for _, event in hangup.poll(0))
+        return _is_hung_up(hangup)
 
     def _still_there(self) -> bool:
         """End of file on the socket: an exec that is not traced, or the client's end."""

@@ -112,6 +112,19 @@ static int nofile(void) {
     int st;
     waitpid(p, &st, 0);
     printf("child %d\n", WEXITSTATUS(st));
+    p = fork();
+    if (p == 0) { /* its own child, and time in which nothing asks the engine for anything */
+        pid_t q = fork();
+        if (q == 0) {
+            usleep(300000);
+            _exit(3);
+        }
+        waitpid(q, &st, 0);
+        usleep(300000);
+        _exit(WIFEXITED(st) ? WEXITSTATUS(st) + 1 : 99);
+    }
+    waitpid(p, &st, 0);
+    printf("grandchild %d\n", WEXITSTATUS(st));
     FILE *f = popen("echo $((1 + 1))", "r");
     char line[10] = "";
     if (f) fgets(line, sizeof line, f);
