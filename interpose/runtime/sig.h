@@ -145,6 +145,11 @@ struct sig_priv {
     struct sig_table *table;
     struct sig_vsave *vsave;
     u32 vsave_next;
+    /* The wrapped function's address (GET_ORIG_FN) at the newest interruptions. */
+    struct {
+        u64 frame, nraddr;
+    } nr[16];
+    u32 nr_next, pad4;
     u64 pose_at;     /* coredump.c: where this thread shall be */
     u32 own_table;   /* table is to be freed with the thread                  */
     /* What an exec needs until the kernel has read it.  If it succeeds in a

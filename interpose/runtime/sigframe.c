@@ -194,6 +194,8 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     xstate_reset();
     callstack_enter(ts, frame, pc, act->restorer);
 
+    p->nr[p->nr_next % 16].frame = frame;
+    p->nr[p->nr_next++ % 16].nraddr = ts->nraddr;
     p->restore_mask = 0;
     th->sigmask |= act->mask;
     if (!(act->flags & SA_FL_NODEFER))
@@ -281,6 +283,15 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
         rt_stack_loaded(ts, old_sp, mc->sp);
     }
     callstack_leave(ts, frame);
+    struct sig_priv *p = sig_priv(ts);
+    for (u32 i = 1; i <= 16; i++) { /* the newest of this frame: longjmp leaves others */
+        u32 at = (p->nr_next - i) % 16;
+        if (p->nr[at].frame == frame) {
+            ts->nraddr = p->nr[at].nraddr;
+            p->nr[at].frame = 0;
+            break;
+        }
+    }
     th->sigmask = uc.sigmask & ~SIG_UNBLOCKABLE;
     set_altstack(th, &uc.stack);
     sig_apply_mask(th);

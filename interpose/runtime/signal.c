@@ -140,6 +140,10 @@ static void stop_or_step(struct tstate *ts, struct sig_context *mc) {
     if (pt && (pt->flags & IP_PF_BOUNDARY) && !(pt->flags & IP_PF_COMMITTED) &&
         mc->ip == b->host + (u64)pt->host_off && !(pt->guest_off == 0 && (b->key & IP_KEY_NOREDIR))) {
         gather(ts, mc, b, pt);
+        /* Nothing of the block has happened, not even its redirection: the wrapper
+         * has not been told what it wraps. */
+        if (pt->guest_off == 0 && !(b->key & (IP_KEY_TRACK | IP_KEY_ONE)))
+            ts->pc = b->key & (IP_KEY_PC | IP_KEY_NOREDIR);
         redirect(ts, mc);
     } else {
         arm(ts, mc);
