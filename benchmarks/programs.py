@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SOURCES = Path(__file__).resolve().parent.parent
-CPU, START = "cpu", "start"
+CPU, START, LONG, THREADS = "cpu", "start", "long", "threads"
 
 
 class UnavailableError(Exception):
@@ -26,15 +26,21 @@ class Program:
     """One program to measure.
 
     :ivar name: what the table calls it.
-    :ivar kind: ``CPU`` for long runs, ``START`` for runs that end at once; each has a mean of its own.
-    :ivar make: makes the input data in a folder and returns the command.
-    :ivar stdin: name of the file in that folder that becomes standard input.
+    :ivar kind: ``CPU`` for runs of a quarter second, ``LONG`` for the same work many times over, ``START``
+        for runs that end at once, each with a mean of its own; ``THREADS`` for one program with one thread
+        and with two that do as much each.
+    :ivar make: makes the input data in a folder and returns the command; the number says how often the work
+        is to be done.
+    :ivar stdin: what becomes standard input, for a number of times.
     """
 
     name: str
     kind: str
-    make: Callable[[Path], list[str]]
-    stdin: str | None = None
+    make: Callable[[Path, int], list[str]]
+    stdin: Callable[[int], str] | None = None
+    times: int = 1
+    long: int = 0
+    """How often the work fills some ten seconds."""
     environment: dict[str, str] = field(default_factory=lambda: {"LC_ALL": "C", "PYTHONHASHSEED": "0"})
 
 
@@ -76,8 +82,7 @@ def _write(folder: Path, name: str, content: str) -> str:
 PERL = r"""
 use strict; use warnings;
 my (%count, $total);
-open(my $f, '<', $ARGV[0]) or die;
-while (my $line = <$f>) {
+while (my $line = <>) {
     for my $word (split /\s+/, $line) {
         $count{$word}++;
         $total += length($word) if $word =~ /^[a-m]+[^xyz]*$/;
@@ -105,7 +110,8 @@ def work(n):
         total ^= chain.value
         chain = chain.rest
     return total, len(counts), sorted(counts)[:3]
-print(work(180000))
+for _ in range(TIMES):
+    print(work(180000))
 """
 
 SQL = """
@@ -117,6 +123,7 @@ select count(*), sum(a.id + b.id) from t a join t b on a.k = b.k where a.id % 3 
 select name, count(*), avg(k) from t group by name order by 3 desc limit 5;
 update t set k = k + 1 where name like '%77%';
 select sum(length(name)), max(k) from t where name like 'name 1%';
+drop table t;
 """
 
 AWK = """
@@ -128,7 +135,7 @@ BC = """
 scale = 1000
 4 * a(1)
 define f(n) { if (n < 2) return (n); return (f(n-1) + f(n-2)); }
-f(23)
+for (i = 0; i < TIMES; i++) f(23)
 """
 
 JQ = """
@@ -137,13 +144,19 @@ JQ = """
 """
 
 
-def _cc1(folder: Path) -> list[str]:
-    """The C compiler proper, on as many of this project's sources as fit into one unit."""
+def _cc1(folder: Path, times: int) -> list[str]:
+    """The C compiler proper, on as many of this project's sources as fit into one unit.
+
+    Names can be defined only once: more work is a unit of made-up functions.
+    """
     gcc = _find("gcc")
     shown = subprocess.run([gcc, "-print-prog-name=cc1"], capture_output=True, text=True, check=True)
     cc1 = shown.stdout.strip()
     if not os.path.isabs(cc1):
         raise UnavailableError("cc1 is not installed")
+    if times > 1:
+        made = _write(folder, "made.i", _functions(80 * times))
+        return [cc1, "-quiet", "-w", "-O2", "-fpreprocessed", made, "-o", "-"]
     root = SOURCES / "interpose"
     options = ["-w", "-ffreestanding", *(f"-I{root / part}" for part in ("abi", "runtime", "shadow"))]
     unit, out = folder / "unit.c", str(folder / "unit.i")
@@ -162,48 +175,141 @@ def _cc1(folder: Path) -> list[str]:
     return [cc1, "-quiet", "-w", "-ffreestanding", "-O1", "-fpreprocessed", out, "-o", "-"]
 
 
-def _jq(folder: Path) -> list[str]:
+THREADS_C = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void *work(void *result)
+{
+    unsigned table[1024], s = 1;
+    for (unsigned i = 0; i < 1024; i++) table[i] = i * 2654435761u;
+    for (unsigned k = 0; k < 60000; k++)
+        for (unsigned i = 0; i < 1024; i++) {
+            s += table[i] ^ (s >> 3);
+            if (s & 64) table[i] = s; else s ^= table[(s >> 5) & 1023];
+        }
+    *(unsigned *)result = s;
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    int n = argc > 1 ? atoi(argv[1]) : 1;
+    pthread_t t[16];
+    unsigned result[16];
+    for (int i = 0; i < n; i++) pthread_create(&t[i], NULL, work, &result[i]);
+    for (int i = 0; i < n; i++) pthread_join(t[i], NULL);
+    for (int i = 0; i < n; i++) printf("%u\n", result[i]);
+    return 0;
+}
+"""
+
+
+def _threads(folder: Path, times: int) -> list[str]:
+    """A thread or more without memory in common: as much work for each."""
+    source, program = _write(folder, "threads.c", THREADS_C), str(folder / "threads")
+    subprocess.run([_find("gcc"), "-O2", "-pthread", source, "-o", program], check=True)
+    return [program, str(times)]
+
+
+def _functions(count: int) -> str:
+    """C functions of loops, branches, calls and arithmetic, each different."""
+    rng = random.Random(14)
+    parts = ["unsigned g[256];\n"]
+    for number in range(count):
+        head = f"unsigned f{number}(unsigned *p, unsigned n, unsigned x)"
+        lines = [f"{head}\n{{\n unsigned i, s = {number}u;\n"]
+        for _ in range(rng.randint(2, 5)):
+            a, b, c = (rng.randint(1, 255) for _ in range(3))
+            turn = a % 13 + 1
+            lines.append(
+                f" for (i = 0; i < n; i++) {{ s += p[i] * {a}u ^ (s >> {b % 31 + 1}); "
+                f"if (s & {c}u) s -= g[(i + {b}u) & 255u]; else p[i] ^= s + x; }}\n"
+            )
+            lines.append(
+                f" switch (s % {c % 7 + 3}u) {{ case 0: s += {a}u; break; case 1: s ^= x * {b}u; break; "
+                f"case 2: g[s & 255u] = x; break; default: s = s << {turn} | s >> {32 - turn}; }}\n"
+            )
+        if number:
+            lines.append(f" if (n > {rng.randint(1, 9)}u) s += f{rng.randrange(number)}(p, n - 1u, s);\n")
+        parts += [*lines, " return s;\n}\n"]
+    return "".join(parts)
+
+
+def _jq(folder: Path, times: int) -> list[str]:
     rng = random.Random(7)
     rows = ",\n".join(f'{{"id": {i}, "name": "{"x" * rng.randint(1, 30)}"}}' for i in range(40000))
-    return [_find("jq"), "-c", JQ, _write(folder, "rows.json", f"[{rows}]\n")]
+    return [_find("jq"), "-c", JQ, *[_write(folder, "rows.json", f"[{rows}]\n")] * times]
 
 
 MB = 1 << 20
-PROGRAMS = (
-    Program("gzip", CPU, lambda d: [_find("gzip"), "-9", "-c", text(d, 5 * MB)]),
-    Program("bzip2", CPU, lambda d: [_find("bzip2"), "-c", text(d, 4 * MB)]),
-    Program("xz", CPU, lambda d: [_find("xz"), "-3", "-T1", "-c", text(d, MB)]),
-    Program("perl", CPU, lambda d: [_find("perl"), _write(d, "p.pl", PERL), text(d, 2 * MB)]),
-    Program("sqlite3", CPU, lambda d: [_find("sqlite3"), ":memory:"], stdin="script.sql"),
-    Program("python3", CPU, lambda d: [_find("python3"), "-I", "-S", _write(d, "p.py", PYTHON)]),
-    Program("cc1", CPU, _cc1),
-    Program("sort", CPU, lambda d: [_find("sort"), "-S", "256M", "--parallel=1", "-k2", text(d, 24 * MB)]),
-    Program("sha256sum", CPU, lambda d: [_find("sha256sum"), *[text(d, 8 * MB)] * 16]),
-    Program("awk", CPU, lambda d: [_find("awk"), AWK, text(d, 8 * MB)]),
+_SHORT = (
+    Program("gzip", CPU, lambda d, n: [_find("gzip"), "-9", "-c", *[text(d, 5 * MB)] * n], long=45),
+    Program("bzip2", CPU, lambda d, n: [_find("bzip2"), "-c", *[text(d, 4 * MB)] * n], long=40),
+    Program("xz", CPU, lambda d, n: [_find("xz"), "-3", "-T1", "-c", *[text(d, MB)] * n], long=60),
+    Program(
+        "perl",
+        CPU,
+        lambda d, n: [_find("perl"), _write(d, "p.pl", PERL), *[text(d, 2 * MB)] * n],
+        long=70,
+    ),
+    Program("sqlite3", CPU, lambda d, n: [_find("sqlite3"), ":memory:"], stdin=lambda n: SQL * n, long=40),
+    Program(
+        "python3",
+        CPU,
+        lambda d, n: [_find("python3"), "-I", "-S", _write(d, "p.py", PYTHON.replace("TIMES", str(n)))],
+        long=40,
+    ),
+    Program("cc1", CPU, _cc1, long=14),
+    Program(
+        "sort",
+        CPU,
+        lambda d, n: [
+            *(_find("sort"), "-S", "3G" if n > 1 else "256M", "--parallel=1", "-k2"),
+            *[text(d, 24 * MB)] * n,
+        ],
+        long=18,
+    ),
+    Program("sha256sum", CPU, lambda d, n: [_find("sha256sum"), *[text(d, 8 * MB)] * 16 * n], long=28),
+    Program("awk", CPU, lambda d, n: [_find("awk"), AWK, *[text(d, 8 * MB)] * n], long=30),
     Program(
         "openssl",
         CPU,
-        lambda d: [
-            *(_find("openssl"), "enc", "-aes-256-ctr", "-pbkdf2", "-iter", "600000"),
+        lambda d, n: [
+            *(_find("openssl"), "enc", "-aes-256-ctr", "-pbkdf2", "-iter", str(600000 * n)),
             *("-S", "0011223344556677", "-pass", "pass:benchmark", "-in", text(d, MB)),
         ],
+        long=38,
     ),
-    Program("bc", CPU, lambda d: [_find("bc"), "-l", "-q"], stdin="program.bc"),
-    Program("jq", CPU, _jq),
-    Program("true", START, lambda d: ["/bin/true"]),
-    Program("ls", START, lambda d: ["/bin/ls", "-l", "/usr/bin"]),
-    Program("perl-e", START, lambda d: [_find("perl"), "-e", "print 1"]),
-    Program("python3-c", START, lambda d: [_find("python3"), "-I", "-S", "-c", "print(1)"]),
+    Program(
+        "bc",
+        CPU,
+        lambda d, n: [_find("bc"), "-l", "-q"],
+        stdin=lambda n: BC.replace("TIMES", str(n)),
+        long=45,
+    ),
+    Program("jq", CPU, _jq, long=35),
 )
+PROGRAMS = (
+    *_SHORT,
+    Program("true", START, lambda d, n: ["/bin/true"]),
+    Program("ls", START, lambda d, n: ["/bin/ls", "-l", "/usr/bin"]),
+    Program("perl-e", START, lambda d, n: [_find("perl"), "-e", "print 1"]),
+    Program("python3-c", START, lambda d, n: [_find("python3"), "-I", "-S", "-c", "print(1)"]),
+    Program("threads-1", THREADS, _threads),
+    Program("threads-2", THREADS, _threads, times=2),
+    *(replace(p, name=f"{p.name}-10s", kind=LONG, times=p.long) for p in _SHORT),
+)
+
+
+STDIN = "stdin"
+"""Name of the file in the folder that becomes standard input."""
 
 
 def make(program: Program, folder: Path) -> list[str]:
     """Make the data of a program and return its command; raises :class:`UnavailableError`."""
-    command = program.make(folder)
-    if program.stdin == "script.sql":
-        _write(folder, program.stdin, SQL)
-    elif program.stdin == "program.bc":
-        _write(folder, program.stdin, BC)
+    command = program.make(folder, program.times)
+    if program.stdin:
+        _write(folder, STDIN, program.stdin(program.times))
     if not shutil.which(command[0]):
         raise UnavailableError(f"{command[0]} cannot be executed")
     return command

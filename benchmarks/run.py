@@ -26,7 +26,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from programs import CPU, PROGRAMS, SOURCES, START, Program, UnavailableError, make
+from programs import (
+    CPU,
+    LONG,
+    PROGRAMS,
+    SOURCES,
+    START,
+    STDIN,
+    THREADS,
+    Program,
+    UnavailableError,
+    make,
+)
 
 PR_SET_CHILD_SUBREAPER = 36
 TIME_LIMIT = 600.0
@@ -58,7 +69,7 @@ def measure(engine: Engine, command: list[str], program: Program, folder: Path) 
     if engine.name == "native":
         del env["PYTHONPATH"]
     out = folder / "stdout"
-    stdin = str(folder / program.stdin) if program.stdin else os.devnull
+    stdin = str(folder / STDIN) if program.stdin else os.devnull
     with open(stdin, "rb") as source, open(out, "wb") as sink, open(folder / "stderr", "wb") as errors:
         began = time.perf_counter()
         process = subprocess.Popen(
@@ -137,7 +148,7 @@ class Table:
     def means(self, programs: list[Program]) -> None:
         """Geometric means over the programs of each kind, against native and against Valgrind."""
         names = {engine.name for engine in self.engines}
-        for kind, title in ((CPU, "CPU-bound"), (START, "start-up")):
+        for kind, title in ((CPU, "CPU-bound"), (START, "start-up"), (LONG, "ten seconds")):
             group = [p.name for p in programs if p.kind == kind and (p.name, "native") in self.samples]
             if not group:
                 continue
@@ -155,6 +166,14 @@ class Table:
                     )
                     print(f"{title}, {len(group)} programs: {engine.name} / {base}: {mean:.3f}")
 
+    def scaling(self) -> None:
+        """Two threads against one that does half the work: 1.0 is twice the speed."""
+        for engine in self.engines:
+            runs = [self.samples.get((f"threads-{n}", engine.name), ()) for n in (1, 2)]
+            if all(runs):
+                one, two = (min(sample.wall for sample in each) for each in runs)
+                print(f"two threads / one thread, fastest runs: {engine.name}: {two / one:.3f}")
+
 
 def parse(words: list[str]) -> argparse.Namespace:
     """The command line."""
@@ -162,7 +181,9 @@ def parse(words: list[str]) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = [p.name for p in PROGRAMS]
-    parser.add_argument("--programs", help=f"comma-separated, or 'cpu' or 'start': {', '.join(names)}")
+    parser.add_argument(
+        "--programs", help=f"comma-separated, or 'cpu', 'start', 'long', 'threads': {', '.join(names)}"
+    )
     parser.add_argument("--tools", default="none,memcheck", type=lambda s: s.split(","), help="none,memcheck")
     parser.add_argument("--runs", type=int, default=3, help="rounds for each program (default 3)")
     parser.add_argument(
@@ -179,9 +200,9 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", help="write every sample as JSON")
     parser.add_argument("--keep", metavar="FOLDER", help="make the input data there and keep it")
     options = parser.parse_args(words)
-    wanted = options.programs.split(",") if options.programs else names
+    wanted = options.programs.split(",") if options.programs else [CPU, START]
     options.chosen = [p for p in PROGRAMS if p.name in wanted or p.kind in wanted]
-    unknown = set(wanted) - {*names, CPU, START}
+    unknown = set(wanted) - {*names, CPU, START, LONG, THREADS}
     if unknown:
         parser.error(f"unknown program {', '.join(sorted(unknown))}")
     return options
@@ -212,6 +233,7 @@ def main(words: list[str]) -> int:
                     table.samples.setdefault((program.name, engine.name), []).append(sample)
             table.row(program)
     table.means(options.chosen)
+    table.scaling()
     if options.json:
         rows = [
             {"program": program, "engine": engine, **asdict(sample)}
