@@ -31,8 +31,20 @@ rt_copy_to:
         mov     %rax, (%rdi)
         xor     %eax, %eax
         ret
-1:      mov     %rdx, %rcx
+1:      cmp     $2, %rdx                /* at once, so that a page's end leaves nothing half done */
+        je      2f
+        cmp     $4, %rdx
+        je      4f
+        mov     %rdx, %rcx
         rep movsb
+        xor     %eax, %eax
+        ret
+2:      movzwl  (%rsi), %eax
+        mov     %ax, (%rdi)
+        xor     %eax, %eax
+        ret
+4:      mov     (%rsi), %eax
+        mov     %eax, (%rdi)
         xor     %eax, %eax
         ret
         .size   rt_copy_from, . - rt_copy_from

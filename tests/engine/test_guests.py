@@ -14,22 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from engine.modes import MODES, RARE_MODES
 
 GUESTS = Path(__file__).resolve().parents[1] / "guests" / "engine"
-MODES: dict[str, list[str]] = {
-    "default": [],
-    "tiny-cache": ["--tiny-cache=yes"],
-    "evict": ["--evict=20"],
-    "no-chaining": ["--chaining=no"],
-    "single-step": ["--single-step=yes"],
-    "no-optimise": ["--optimise=no"],
-    "trace-children": ["--trace-children=yes"],
-}
-TOOL_MODES: dict[str, list[str]] = {
-    "memcheck": ["--tool=memcheck"],
-    "tracking": ["--tool=memcheck", "--force-tracking=yes"],
-}
-"""For guests that name them."""
 TIMEOUT = 90
 COMMENT = re.compile(r"(?m)^(?://|#)\s*(flags|exit|signal|modes):\s*(.*?)\s*$")
 LINKED = ("setjmps.c", "threads_basic.c", "signals_siginfo.c", "exceptions.cc", "processes.c")
@@ -112,7 +99,7 @@ def compare(
     ("guest", "mode"), [pytest.param(g, m, id=f"{g.source.stem}-{m}") for g in ALL for m in g.modes]
 )
 def test_as_native(built: dict[Path, Path], guest: Guest, mode: str, tmp_path: Path) -> None:
-    compare(program(built, guest), (MODES | TOOL_MODES)[mode], tmp_path, guest.status)
+    compare(program(built, guest), (MODES | RARE_MODES)[mode], tmp_path, guest.status)
 
 
 @pytest.mark.parametrize("linked", ["-pie", "-no-pie", "-static", "-static-pie"])

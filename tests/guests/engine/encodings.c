@@ -118,5 +118,14 @@ int main(void) {
         else
             printf("gs: and clflush: signal %d\n", got.signo);
     }
+
+    /* A store of a selector across the end of what can be written leaves nothing behind. */
+    mprotect(high + 0x1000, 4096, PROT_NONE);
+    syscall(SYS_arch_prctl, ARCH_SET_GS, 0);
+    memcpy(high, "\x8c\x23\xc3", 3); /* mov [rbx], fs */
+    high[0xfff] = 0x77;
+    if (sigsetjmp(back, 1) == 0)
+        run(high, (uintptr_t)high + 0xfff, vector);
+    printf("selector: signal %d, %x\n", got.signo, high[0xfff]);
     return 0;
 }

@@ -1,4 +1,5 @@
 /* argv, environ, auxv, /proc/self/exe, comm, cmdline, program_invocation_name, dl_iterate_phdr, maps. */
+// modes: default tiny-cache evict no-chaining single-step no-optimise far-images trace-children
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>

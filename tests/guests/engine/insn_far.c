@@ -1,5 +1,5 @@
 // flags: -no-pie
-// modes: default single-step no-optimise evict memcheck tracking
+// modes: default single-step no-optimise evict far-images memcheck tracking
 /* Far jumps, calls and returns, iret, segment registers: effects, and the faults of selectors that are none. */
 #include "probes.h"
 

@@ -1,5 +1,5 @@
 // flags: -no-pie
-// modes: default single-step no-optimise evict memcheck tracking
+// modes: default single-step no-optimise evict far-images memcheck tracking
 /* Instructions that fault, trap or are not allowed: signal, code, address, trap number, error code, registers. */
 #include "probes.h"
 

@@ -1,6 +1,6 @@
 /* Memory-ordering litmus tests: outcomes that x86 forbids do not occur, atomics are atomic. */
 // flags: -pthread -mcx16
-// modes: default tiny-cache evict
+// modes: default tiny-cache evict evict-often far-images
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Code replaced by one thread while others run it: a patched immediate, mprotect, MAP_FIXED; a timer signal meanwhile. */
 // flags: -pthread
-// modes: default tiny-cache evict no-chaining
+// modes: default tiny-cache evict no-chaining far-images
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

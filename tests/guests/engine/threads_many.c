@@ -1,6 +1,6 @@
 /* 2,000 threads made and joined, 500 at once, robust mutexes, cancellation everywhere, fork while others allocate. */
 // flags: -pthread
-// modes: default tiny-cache evict no-chaining
+// modes: default tiny-cache evict no-chaining far-images
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

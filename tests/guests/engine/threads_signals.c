@@ -11,7 +11,7 @@
 #include <unistd.h>
 static __thread sigjmp_buf back;
 static __thread int seen;
-static atomic_int total, faults, go;
+static atomic_int total, faults, go, done;
 static void on(int s) { (void)s; seen++; atomic_fetch_add(&total, 1); }
 static void segv(int s) { (void)s; siglongjmp(back, 1); }
 static void *run(void *p) {
@@ -22,6 +22,7 @@ static void *run(void *p) {
         else atomic_fetch_add(&faults, 1);
     }
     while (seen < 50) usleep(100);
+    atomic_fetch_add(&done, 1);
     return 0;
 }
 int main(void) {
@@ -32,7 +33,7 @@ int main(void) {
     pthread_t t[4];
     for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, run, 0);
     atomic_store(&go, 1);
-    for (int k = 0; k < 400; k++) {
+    for (int k = 0; k < 400 || atomic_load(&done) < 4; k++) { /* signals that wait become one */
         for (int i = 0; i < 4; i++) pthread_kill(t[i], SIGUSR1);
         usleep(200);
     }

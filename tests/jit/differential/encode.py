@@ -155,7 +155,7 @@ def invalid(rng: random.Random, row: Row) -> bytes | None:
             at = rng.randrange(min(len(data), len(row.prefix) + len(row.lead) + 1))
             data[at] ^= 1 << rng.randrange(8)
         padded = bytes(data) + b"\x90" * 15
-        if any(bad in data for bad in UNSAFE) or (kind != 2 and len(data) > 11):
+        if 0x8F in data or any(bad in data for bad in UNSAFE) or (kind != 2 and len(data) > 11):
             continue  # near the limit of 15 bytes: the exception depends on where the CPU stops reading
         if Decoder(64, padded).decode().code == Code.INVALID:
             return padded

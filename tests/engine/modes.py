@@ -1,0 +1,18 @@
+"""The engine's modes: options under which every program behaves as natively."""
+
+from __future__ import annotations
+
+MODES: dict[str, list[str]] = {
+    "default": [],
+    "tiny-cache": ["--tiny-cache=yes"],
+    "evict": ["--evict=20"],
+    "no-chaining": ["--chaining=no"],
+    "single-step": ["--single-step=yes"],
+    "no-optimise": ["--optimise=no"],
+    "far-images": ["--far-images=yes"],
+    "trace-children": ["--trace-children=yes"],
+    "memcheck": ["--tool=memcheck"],
+    "tracking": ["--tool=memcheck", "--force-tracking=yes"],
+}
+RARE_MODES: dict[str, list[str]] = {"evict-often": ["--evict=3"]}
+"""For guests that name them."""

@@ -1,0 +1,64 @@
+"""Real programs in every engine mode: output and exit code as native."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from engine.modes import MODES
+
+TIMEOUT = 240
+PERL = """
+my %h; $h{$_ % 7} .= chr(65 + $_ % 26) for 1 .. 200; print join(",", map {"$_=$h{$_}"} sort keys %h), "\\n"
+"""
+PYTHON = """
+import re, json
+print(json.dumps([m.group() for m in re.finditer(r'[a-c]+', 'abxcabyy' * 9)], indent=1))
+"""
+SHELL = """
+x=0; for i in 1 2 3 4 5 6 7 8 9; do x=$((x * 3 + i)); done
+printf "%s\\n" $x | (read -r y; echo "<$y>"); exit 3
+"""
+C = "int f(int n) { int s = 0; for (int i = 0; i < n; i++) s += i * i; return s; }\n"
+PROGRAMS = {
+    "python3": ["/usr/bin/python3", "-I", "-S", "-c", PYTHON],
+    "perl": ["perl", "-e", PERL],
+    "bash": ["bash", "-c", SHELL],
+    "sort": ["sort", "-k2,2", "-k1nr", "/etc/passwd"],
+    "gcc": ["gcc", "-O1", "-S", "-o", "-", "f.c"],
+}
+SLOW = {"evict": ["--evict=500"]}
+"""An eviction at every 20th exit takes too long for what starts with a million instructions."""
+LONG = {"gcc": ("single-step", "evict"), "python3": ("single-step",)}
+"""Modes in which they take too long."""
+RUNS = [
+    pytest.param(program, mode, id=f"{program}-{mode}")
+    for program in PROGRAMS
+    for mode in MODES
+    if mode != "default" and mode not in LONG.get(program, ())
+]
+
+
+@pytest.mark.parametrize(("program", "mode"), RUNS)
+def test_as_native(program: str, mode: str, tmp_path: Path) -> None:
+    command = PROGRAMS[program]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    (tmp_path / "f.c").write_text(C)
+    environ = {**os.environ, "LC_ALL": "C.UTF-8"}
+    options = SLOW.get(mode) or MODES[mode]
+    children = ["--trace-children=yes"] if program == "gcc" else []
+    ours = [sys.executable, "-m", "interpose", "--tool=none", "-q", *options, *children]
+
+    def run(words: list[str]) -> tuple[int, bytes, bytes]:
+        done = subprocess.run(
+            words, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT, env=environ
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    native, got = run(command), run([*ours, *command])
+    assert got[:2] == native[:2], got[2].decode(errors="replace")
