@@ -130,7 +130,6 @@ enum ip_exit_kind {
   IP_X_TRAP,        /* int3 / int1 / int n: aux = vector, length << 8,
                        IP_TRAP_INT                                            */
   IP_X_STOP,        /* bbcount reached zero; continue natively at key-pc     */
-  IP_X_CPUID,       /* reserved                                              */
   IP_X_FAULTPC,     /* code cannot be read at key-pc: SIGSEGV                */
   IP_X_SYSCALL32,   /* int 0x80                                              */
   IP_X_FAR,         /* far transfers, and what loads or stores the selectors of
@@ -234,7 +233,6 @@ enum ip_req {
                         IP_R_INVALIDATE before it happens; or, a1 = 1: writes
                         may come unnoticed, so blocks compare their bytes     */
   IP_R_EXACT,        /* from the next flush on, translate with IP_C_EXACT     */
-  IP_R_LAST_JIT,
   /* answered by Python */
   IP_R_HELLO = 64,   /* runtime is up; a0 = pid                               */
   IP_R_MAPPED,       /* code was mapped: a0 = addr, a1 = len, a2 = file off,
@@ -259,10 +257,8 @@ enum ip_req {
   IP_R_EXEC_FAILED,  /* a0 = errno                                            */
   IP_R_THREAD,       /* a0 = tid_guest, a1 = 1 start / 0 end, a2 = kernel tid */
   IP_R_MESSAGE,      /* data = text to log; a0 = 0 plain, 1 debug             */
-  IP_R_REDIR_USED,   /* a0 = address whose binding ran for the first time     */
   IP_R_INTERNAL,     /* internal fault of the runtime, already told; a0 = key of
                         the block that ran, 0 unknown                         */
-  IP_R_FIRST_USE,
   IP_R_FIND,         /* data = symbol name; r0 = address of that function, 0 none */
   IP_R_FINAL_CALL,   /* the program is about to end: a0 = calls made so far;
                         r0 = guest function to call before (freeres), or 0    */
@@ -363,15 +359,12 @@ enum ip_sym {
   IP_SYM_INDIRECT_MISS,  /* jump here: guest pc in RCX, RCX and RDX in slots  */
   IP_SYM_LOAD_SLOW,      /* see entry.S                                       */
   IP_SYM_STORE_SLOW,
-  IP_SYM_STACK_GROW,     /* RSP changed by an unknown amount                  */
   IP_SYM_TRACK,          /* tracking helper                                   */
   IP_SYM_CS_SYNC,        /* call stack out of step at a ret                   */
   IP_SYM_MISS,           /* like INDIRECT_MISS, but always back to the dispatcher */
   IP_SYM_RED_ZONE,       /* a return with a dirty red zone                    */
-  IP_SYM_STRING,         /* rep string instruction under memcheck             */
   IP_SYM_HEAP_TABLE,     /* struct of the heap (shadow/heap.h)                */
   IP_SYM_SEGMENTS,       /* mapping table                                     */
-  IP_SYM_THREADS,        /* thread table                                      */
   IP_SYM_STATS,
   IP_SYM_CTX_TABLE,      /* table of recorded stack traces                    */
   /* For the tracer of interpose/lockstep. */
