@@ -125,6 +125,14 @@ void tk_load(struct tk *t, u64 at, unsigned n, u8 *v) {
         rt_memset(v, 0, n);
 }
 
+void tk_load_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, u8 *v) {
+    for (unsigned i = 0; i < n; i += es)
+        if (k >> i / es & 1)
+            tk_load(t, at + i, es, v + i);
+        else
+            rt_memset(v + i, 0, es);
+}
+
 void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
     int acc = sh_access(t->ts, at, n, NULL);
     if (!(acc & SH_ACC_UNADDR)) {
@@ -275,15 +283,35 @@ static bool flow(struct tk *t) {
 
 /* ---- everything else ----------------------------------------------------------------------- */
 
+static unsigned widest(const struct ip_insn *in, unsigned width) {
+    for (unsigned i = 0; i < in->n_ops; i++)
+        if (in->ops[i].kind == IP_OP_VEC && in->ops[i].size > width)
+            width = in->ops[i].size;
+    return width;
+}
+
+/* The memory operand under a write mask: size of its elements, and *k, those that take
+ * part (a broadcast element does if any one does).  0: no mask, or all is accessed. */
+static unsigned masked_elements(struct tk *t, u64 *k) {
+    const struct ip_insn *in = t->in;
+    unsigned es = 0, n = in->mem.size;
+    for (unsigned i = 0; !es && i < in->n_ops; i++)
+        es = in->ops[i].esize;
+    if (!in->evex_k || !es || !n || n > 64)
+        return 0;
+    unsigned count = widest(in, 16) / es;
+    *k = tk_k_value(t, in->evex_k) & (count < 64 ? (1ull << count) - 1 : ~0ull);
+    if (in->mem.bcast)
+        *k = *k != 0;
+    return in->mem.bcast || n == es || n < count ? n : n / count;
+}
+
 static bool any_input(struct tk *t) {
     const struct ip_insn *in = t->in;
     const struct tstate *ts = t->ts;
     bool any = false;
     u8 v[64];
-    unsigned width = 16;
-    for (unsigned i = 0; i < in->n_ops; i++)
-        if (in->ops[i].kind == IP_OP_VEC && in->ops[i].size > width)
-            width = in->ops[i].size;
+    unsigned width = widest(in, 16);
     for (unsigned r = 0; r < 16; r++)
         any |= (in->gpr_read >> r & 1) && ts->vgpr[r];
     for (unsigned r = 0; r < 32; r++)
@@ -295,9 +323,11 @@ static bool any_input(struct tk *t) {
     any |= tk_fl_word(ts->vflags) & in->fl_read & IP_FL_ARITH;
     if (in->mem.present && (in->mem.access & IP_ACC_R)) {
         unsigned n = in->mem.size;
+        u64 on = ~0ull;
+        unsigned es = masked_elements(t, &on);
         for (unsigned at = 0; at < n; at += 64) {
             unsigned k = n - at < 64 ? n - at : 64;
-            tk_load(t, tk_ea(t) + at, k, v);
+            tk_load_masked(t, tk_ea(t) + at, k, es ? es : k, on, v);
             any |= !tk_zero(v, k);
         }
     }
@@ -330,12 +360,7 @@ static void fallback(struct tk *t) {
     for (unsigned r = 0; r < 16; r++)
         if ((in->gpr_write & ~named) >> r & 1 && r != IP_RSP)
             tk_set_gpr(t, r, any ? ~0ull : in->gpr_kill >> r & 1 ? 0 : ts->vgpr[r]);
-    unsigned width = in->vlen;
-    for (unsigned i = 0; i < in->n_ops; i++)
-        if (in->ops[i].kind == IP_OP_VEC && in->ops[i].size > width)
-            width = in->ops[i].size;
-    if (width < 16)
-        width = 16;
+    unsigned width = widest(in, in->vlen < 16 ? 16 : in->vlen);
     for (unsigned r = 0; r < 32; r++) {
         if (!(in->vec_write >> r & 1))
             continue;
@@ -356,9 +381,13 @@ static void fallback(struct tk *t) {
         tk_set_flags(t, any && (in->fl_write & IP_FL_ARITH) == IP_FL_ARITH
                             ? TK_ALL : tk_fl_of_bits(0, u & IP_FL_ARITH));
     }
-    if (in->mem.present && (in->mem.access & IP_ACC_W))
-        for (unsigned at = 0, n = in->mem.size; at < n; at += 64)
-            tk_store(t, tk_ea(t) + at, n - at < 64 ? n - at : 64, ones);
+    if (in->mem.present && (in->mem.access & IP_ACC_W)) {
+        u64 on = ~0ull;
+        unsigned es = masked_elements(t, &on), step = es ? es : 64;
+        for (unsigned at = 0, n = in->mem.size; at < n; at += step)
+            if (!es || on >> at / es & 1)
+                tk_store(t, tk_ea(t) + at, n - at < step ? n - at : step, ones);
+    }
 }
 
 void rt_track_insn(struct tstate *ts, const struct ip_insn *in) {

@@ -181,51 +181,6 @@ static void masked_move(struct vx *x, unsigned es) {
         tk_set_vec(t, in->ops[0].reg, x->d, n, true);
 }
 
-/* Gathers: p = index size, q = element size. */
-static void gather(struct vx *x, unsigned is, unsigned es) {
-    struct tk *t = x->t;
-    const struct ip_insn *in = t->in;
-    const struct ip_mem *m = &in->mem;
-    bool evex = in->enc == IP_ENC_EVEX;
-    unsigned n = in->ops[0].size / es, by_index = m->vsib / is;
-    u8 mask_v[64], mask_u[64], *d = t->ts->vvec + 64 * in->ops[0].reg;
-    u64 k = evex ? tk_k_value(t, in->evex_k) : 0, regs = m->base < 16 ? 1u << m->base : 0;
-    if (by_index < n)
-        n = by_index;
-    tk_check_gprs(t, (u16)regs, m->addr32 ? 4 : 8);
-    u64 base = (u64)m->disp + (m->base < 16 ? t->ts->gpr[m->base] : m->rip_target), am = tk_mask(m->addr32 ? 4 : 8);
-    const u8 *iv = tk_vec_value(t, m->index), *iu = t->ts->vvec + 64 * m->index;
-    if (!evex) {
-        vx_read(x, 2, mask_u, 64);
-        vx_value(x, 2, mask_v, 64);
-    }
-    u8 out[64];
-    bool reported = false;
-    copy(out, d, 64);
-    for (unsigned i = 0; i < n; i++) {
-        bool on = evex ? k >> i & 1 : mask_v[i * es + es - 1] & 0x80;
-        bool open = evex ? t->ts->vk[in->evex_k] >> i & 1 : mask_u[i * es + es - 1] & 0x80;
-        if (!reported && (open || (on && vx_get(iu + i * is, is)))) {
-            tk_report_value(t, 8);
-            reported = true;
-        }
-        u64 at = ((base + tk_sext(vx_get(iv + i * is, is), is) * m->scale) & am) + tk_seg_base(t);
-        if (on)
-            tk_load(t, at, es, out + i * es);
-    }
-    unsigned used = n * es < 16 ? 16 : n * es;
-    rt_memset(out + n * es, 0, sizeof out - n * es);
-    tk_set_vec(t, in->ops[0].reg, out, used, true);
-    if (!evex) { /* the mask register is cleared */
-        static const u8 zero[64];
-        tk_set_vec(t, in->ops[2].reg, zero, 64, false);
-    } else {
-        tk_set_k(t, in->evex_k, 0);
-    }
-    if (reported && iu == t->ts->vvec + 64 * m->index && !evex)
-        return;
-}
-
 static void zero_registers(struct tk *t, unsigned keep) {
     unsigned n = 16;
     for (unsigned r = 0; r < n; r++) {
@@ -394,7 +349,10 @@ bool vx_move(struct vx *x) {
         vx_write(x, w, p);
         return true;
     case V_MASKMOVE: masked_move(x, p); return true;
-    case V_GATHER: gather(x, p, q); return true;
+    case V_GATHER:
+    case V_SCATTER:
+    case V_COMPRESS:
+    case V_EXPAND: vx_sparse(x); return true;
     case V_ZEROALL: zero_registers(t, 0); return true;
     case V_ZEROUPPER: zero_registers(t, 16); return true;
     case V_PERMVAR: /* control is op1, table op2; or an immediate */

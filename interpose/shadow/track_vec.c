@@ -12,28 +12,45 @@ u64 vx_mask(struct vx *x) {
     return in->evex_k ? tk_k_value(x->t, in->evex_k) : ~0ull;
 }
 
+/* Where the mask decides which bytes of an operand of n bytes are read: its elements'
+ * size, and the mask as it selects them.  False: all are read (shuffles, shift counts). */
+static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
+    const struct ip_insn *in = x->t->in;
+    const struct ip_operand *to = &in->ops[0];
+    unsigned p = x->r->p, q = x->r->q, size = to->kind == IP_OP_VEC ? to->size : n;
+    *k = vx_mask(x);
+    *es = p & 15;
+    switch (x->r->cls) {
+    case V_BCAST: { /* element i of the unit is element i, i + p / q... of the result */
+        u64 any = 0;
+        *es = q ? q : p;
+        for (unsigned i = 0; i < size / *es; i++)
+            any |= (*k >> i & 1) << i % (p / *es);
+        *k = any;
+        return true;
+    }
+    case V_INSLANE:
+        *es = q;
+        *k >>= (x->imm & (size / p - 1)) * (p / q);
+        return true;
+    case V_MOVESCALAR: case V_SCALAR: case V_SCALARU: case V_SCALAR3: case V_MOVE: case V_EXTEND: case V_CVT:
+    case V_AND: case V_OR: case V_XOR: case V_ANDN: case V_TERNARY: case V_LEFT: case V_CAST: case V_CASTU:
+    case V_CAST3: case V_CMPEQ: case V_CMPGT: case V_CMPK: case V_CMPFK: case V_TESTK: case V_SHIFTV:
+    case V_BLENDM: return *es != 0;
+    case V_SHIFT: return in->ops[in->n_ops - 1].kind == IP_OP_IMM;
+    default: return false;
+    }
+}
+
 static void read_memory(struct vx *x, u8 *v, unsigned n) {
     struct tk *t = x->t;
     const struct ip_mem *m = &t->in->mem;
-    u64 at = tk_ea(t);
-    unsigned size = m->bcast && m->size ? m->size : n;
-    if (!m->bcast && (m->access & IP_ACC_COND) && t->in->evex_k) {
-        /* elements that the mask leaves out are not accessed */
-        unsigned es = t->in->ops[0].esize ? t->in->ops[0].esize : x->r->p;
-        for (unsigned i = 1; !t->in->ops[0].esize && i < t->in->n_ops; i++)
-            if (t->in->ops[i].esize)
-                es = t->in->ops[i].esize;
-        u64 k = vx_mask(x);
-        if (!es || es > n)
-            es = n;
-        for (unsigned i = 0; i < n; i += es)
-            if (k >> i / es & 1)
-                tk_load(t, at + i, es, v + i);
-            else
-                rt_memset(v + i, 0, es);
-        return;
-    }
-    tk_load(t, at, size, v);
+    u64 at = tk_ea(t), k;
+    unsigned size = m->bcast && m->size ? m->size : n, es;
+    if ((m->access & IP_ACC_COND) && t->in->evex_k && read_by_mask(x, n, &es, &k))
+        tk_load_masked(t, at, size, m->bcast ? size : es, m->bcast ? k != 0 : k, v);
+    else
+        tk_load(t, at, size, v);
     for (unsigned i = size; i < n; i++)
         v[i] = v[i - size];
 }

@@ -11,7 +11,9 @@ enum vec_class {
     V_MOVE, V_MOVELOW, V_MOVESCALAR, V_MOVEHALF, V_MOVHLPS, V_MOVLHPS, V_DUP, V_UNPACK, V_SHUF, V_SHUFP,
     V_ALIGN, V_BYTESHIFT, V_ALIGNELEM, V_BLENDI, V_INSERT, V_INSERTPS, V_EXTRACT, V_INSLANE, V_EXTLANE,
     V_PERM2, V_SHUFLANE, V_BCAST, V_EXTEND, V_TRUNC, V_PACK, V_PSHUFB, V_PERMVAR, V_PERM2SRC, V_BLENDV,
-    V_BLENDM, V_MASKMOVE, V_GATHER, V_ZEROALL, V_ZEROUPPER,
+    V_BLENDM, V_MASKMOVE, V_ZEROALL, V_ZEROUPPER,
+    /* elements that are not side by side: track_sparse.c */
+    V_GATHER, V_SCATTER, V_COMPRESS, V_EXPAND,
     /* arithmetic: track_vec.c */
     V_AND, V_OR, V_XOR, V_ANDN, V_TERNARY, V_LEFT, V_CAST, V_CASTU, V_CAST3, V_SCALAR, V_SCALARU, V_SCALAR3,
     V_HORIZ, V_LANE16, V_CMPEQ, V_CMPGT, V_SHIFT, V_SHIFTV, V_MOVMSK, V_TEST, V_COMI, V_CVT, V_CVTLOW, V_INT2F,
@@ -37,6 +39,7 @@ void vx_write(struct vx *x, unsigned n, unsigned es);
 u64 vx_mask(struct vx *x);
 bool vx_same_sources(const struct vx *x);
 bool vx_move(struct vx *x); /* track_move.c */
+void vx_sparse(struct vx *x); /* track_sparse.c */
 
 static inline u64 vx_get(const u8 *p, unsigned n) {
     u64 v = 0;
