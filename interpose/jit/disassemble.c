@@ -122,7 +122,8 @@ static uint8_t gs_operand(const struct ip_insn *in) {
     if (!seg) return 0;
     /* The CPU keeps the operand's offset and the ModRM byte of the last x87 instruction. */
     bool x87 = in->enc == IP_ENC_LEGACY && in->map == 0 && (in->opcode & 0xf8) == 0xd8;
-    if (in->mem.present) return in->mem.vsib || x87 || !ip_address_temps(in) ? seg : 0;
+    bool far = in->mem.base == IP_REG_RIP && in->mem.rip_target >= RIP_REACH;
+    if (in->mem.present) return in->mem.vsib || (x87 && !far) || !ip_address_temps(in) ? seg : 0;
     for (int k = 0; k < in->n_ops; k++)
         if (in->ops[k].kind == IP_OP_MEM_IMPL && in->ops[k].reg != IP_RSP) return seg;
     return 0;

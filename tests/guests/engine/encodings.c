@@ -91,6 +91,10 @@ int main(void) {
     syscall(SYS_arch_prctl, ARCH_SET_GS, 0x80);
     *(uint64_t *)(high + 0x1080) = 0x5555;
     uint64_t vector[8] = {0};
+    memcpy(high + 0x80, "\x65\xdf\x2d\x79\x0f\x00\x00\xdf\x3f\xc3", 10); /* fild gs:[high + 0x1000], fistp [rdi] */
+    if (sigsetjmp(back, 1) == 0)
+        run(high + 0x80, 0, vector);
+    printf("gs: and rip, x87: signal %d\n", got.signo);
     if (sigsetjmp(back, 1) == 0)
         printf("gs: and rip: %lx\n", (long)run(high, 0, vector));
     else

@@ -66,6 +66,7 @@ class Sequence:
 
         self.base_changed = False
         self.segment_x87 = False
+        self.zeroed = False
 
     def snapshot(self) -> tuple[Any, ...]:
         """Everything that a failed attempt may have changed."""
@@ -409,10 +410,13 @@ def add(seq: Sequence, row: Row) -> bool:
     if name == "fnsave" and 0x66 in data[:4]:
         return False  # half an address, and the CPU has forgotten the rest (runtime/x87.c)
     if row.mnemonic.removesuffix("64") in WIDE_STATE and seq.segment_x87:
-        return False  # would store the address of the last x87 operand, which lacks the segment's base
-    moved = insn.segment_prefix in (Register.FS, Register.GS) or (
-        seq.start >= 1 << 31 and insn.memory_base in (Register.RIP, Register.EIP)
-    )
+        return False  # would store the address of the last x87 operand, which is that of a copy
+    if name.startswith("xsave") and seq.zeroed:
+        return (
+            False  # would store whether the CPU knows that the registers are as at the start: it may or not
+        )
+    seq.zeroed |= name == "vzeroall"
+    moved = seq.start >= 1 << 31 and insn.memory_base in (Register.RIP, Register.EIP)
     if moved and row.lead[-1] & 0xF8 == 0xD8 and row.enc == "legacy":
         seq.segment_x87 = True
     low = 0x67 in data[: len(data) - len(row.lead)]
