@@ -95,6 +95,7 @@ PUBLIC char *SYM(20010, C_LIB, strrchr)(const char *s, int c) {
 }
 ALSO(SYM(20010, C_LIB, rindex), SYM(20010, C_LIB, strrchr));
 ALSO(SYM(20010, C_LIB, __GI_strrchr), SYM(20010, C_LIB, strrchr));
+VARIANTS(20010, strrchr, SYM(20010, C_LIB, strrchr));
 
 PUBLIC char *SYM(20020, C_LIB, strchr)(const char *s, int c) {
     for (;; s++) {
@@ -108,18 +109,21 @@ ALSO(SYM(20020, C_LIB, index), SYM(20020, C_LIB, strchr));
 ALSO(SYM(20020, C_LIB, __GI_strchr), SYM(20020, C_LIB, strchr));
 ALSO(SYM(20020, LD_SO, strchr), SYM(20020, C_LIB, strchr));
 ALSO(SYM(20020, LD_SO, index), SYM(20020, C_LIB, strchr));
+VARIANTS(20020, strchr, SYM(20020, C_LIB, strchr));
 
 PUBLIC char *SYM(20250, C_LIB, strchrnul)(const char *s, int c) {
     while (*s && *s != (char)c)
         s++;
     return (char *)s;
 }
+VARIANTS(20250, strchrnul, SYM(20250, C_LIB, strchrnul));
 PUBLIC void *SYM(20260, C_LIB, rawmemchr)(const void *s, int c) {
     const uchar *p = s;
     while (*p != (uchar)c)
         p++;
     return (void *)p;
 }
+VARIANTS(20260, rawmemchr, SYM(20260, C_LIB, rawmemchr));
 PUBLIC void *SYM(20170, C_LIB, memchr)(const void *s, int c, size_t n) {
     const uchar *p = s;
     for (; n; n--, p++)
@@ -127,6 +131,7 @@ PUBLIC void *SYM(20170, C_LIB, memchr)(const void *s, int c, size_t n) {
             return (void *)p;
     return NULL;
 }
+VARIANTS(20170, memchr, SYM(20170, C_LIB, memchr));
 PUBLIC void *SYM(20360, C_LIB, memrchr)(const void *s, int c, size_t n) {
     const uchar *p = s;
     while (n--)
@@ -134,11 +139,14 @@ PUBLIC void *SYM(20360, C_LIB, memrchr)(const void *s, int c, size_t n) {
             return (void *)(p + n);
     return NULL;
 }
+VARIANTS(20360, memrchr, SYM(20360, C_LIB, memrchr));
 PUBLIC size_t SYM(20060, C_LIB, strnlen)(const char *s, size_t n) { return bounded(s, n); }
 ALSO(SYM(20060, C_LIB, __GI_strnlen), SYM(20060, C_LIB, strnlen));
+VARIANTS(20060, strnlen, SYM(20060, C_LIB, strnlen));
 PUBLIC size_t SYM(20070, C_LIB, strlen)(const char *s) { return length(s); }
 ALSO(SYM(20070, C_LIB, __GI_strlen), SYM(20070, C_LIB, strlen));
 ALSO(SYM(20070, LD_SO, strlen), SYM(20070, C_LIB, strlen));
+VARIANTS(20070, strlen, SYM(20070, C_LIB, strlen));
 
 PUBLIC char *SYM(20310, C_LIB, strstr)(const char *h, const char *n) {
     for (;; h++) {
@@ -151,6 +159,8 @@ PUBLIC char *SYM(20310, C_LIB, strstr)(const char *h, const char *n) {
             return NULL;
     }
 }
+VARIANTS(20310, strstr, SYM(20310, C_LIB, strstr));
+GENERIC(20310, strstr, SYM(20310, C_LIB, strstr));
 PUBLIC char *SYM(20350, C_LIB, strcasestr)(const char *h, const char *n) {
     for (;; h++) {
         size_t i = 0;
@@ -174,18 +184,24 @@ PUBLIC char *SYM(20320, C_LIB, strpbrk)(const char *s, const char *set) {
             return (char *)s;
     return NULL;
 }
+VARIANTS(20320, strpbrk, SYM(20320, C_LIB, strpbrk));
+GENERIC(20320, strpbrk, SYM(20320, C_LIB, strpbrk));
 PUBLIC size_t SYM(20330, C_LIB, strcspn)(const char *s, const char *set) {
     size_t n = 0;
     while (s[n] && !is_one_of(s[n], set))
         n++;
     return n;
 }
+VARIANTS(20330, strcspn, SYM(20330, C_LIB, strcspn));
+GENERIC(20330, strcspn, SYM(20330, C_LIB, strcspn));
 PUBLIC size_t SYM(20340, C_LIB, strspn)(const char *s, const char *set) {
     size_t n = 0;
     while (s[n] && is_one_of(s[n], set))
         n++;
     return n;
 }
+VARIANTS(20340, strspn, SYM(20340, C_LIB, strspn));
+GENERIC(20340, strspn, SYM(20340, C_LIB, strspn));
 
 /* ---- comparing ------------------------------------------------------------------- */
 
@@ -208,27 +224,33 @@ PUBLIC int SYM(20110, C_LIB, strncmp)(const char *a, const char *b, size_t n) {
 }
 ALSO(SYM(20110, C_LIB, __GI_strncmp), SYM(20110, C_LIB, strncmp));
 ALSO(SYM(20110, LD_SO, strncmp), SYM(20110, C_LIB, strncmp));
+VARIANTS(20110, strncmp, SYM(20110, C_LIB, strncmp));
 PUBLIC int SYM(20120, C_LIB, strcasecmp)(const char *a, const char *b) {
     return compare(a, b, ~(size_t)0, 1);
 }
 ALSO(SYM(20120, C_LIB, __GI_strcasecmp), SYM(20120, C_LIB, strcasecmp));
+VARIANTS(20120, strcasecmp, SYM(20120, C_LIB, strcasecmp));
 PUBLIC int SYM(20130, C_LIB, strncasecmp)(const char *a, const char *b, size_t n) {
     return compare(a, b, n, 1);
 }
 ALSO(SYM(20130, C_LIB, __GI_strncasecmp), SYM(20130, C_LIB, strncasecmp));
+VARIANTS(20130, strncasecmp, SYM(20130, C_LIB, strncasecmp));
 PUBLIC int SYM(20140, C_LIB, strcasecmp_l)(const char *a, const char *b, void *locale) {
     (void)locale;
     return compare(a, b, ~(size_t)0, 1);
 }
+VARIANTS(20140, strcasecmpZul, SYM(20140, C_LIB, strcasecmp_l));
 PUBLIC int SYM(20150, C_LIB, strncasecmp_l)(const char *a, const char *b, size_t n, void *locale) {
     (void)locale;
     return compare(a, b, n, 1);
 }
+VARIANTS(20150, strncasecmpZul, SYM(20150, C_LIB, strncasecmp_l));
 PUBLIC int SYM(20160, C_LIB, strcmp)(const char *a, const char *b) {
     return compare(a, b, ~(size_t)0, 0);
 }
 ALSO(SYM(20160, C_LIB, __GI_strcmp), SYM(20160, C_LIB, strcmp));
 ALSO(SYM(20160, LD_SO, strcmp), SYM(20160, C_LIB, strcmp));
+VARIANTS(20160, strcmp, SYM(20160, C_LIB, strcmp));
 
 PUBLIC int SYM(20190, C_LIB, memcmp)(const void *a, const void *b, size_t n) {
     const uchar *x = a, *y = b;
@@ -244,6 +266,10 @@ ALSO(SYM(20190, C_LIB, __GI_memcmp), SYM(20190, C_LIB, memcmp));
 ALSO(SYM(20190, C_LIB, __memcmp_sse2), SYM(20190, C_LIB, memcmp));
 ALSO(SYM(20190, C_LIB, __memcmp_sse4_1), SYM(20190, C_LIB, memcmp));
 ALSO(SYM(20190, LD_SO, memcmp), SYM(20190, C_LIB, memcmp));
+/* Asks only whether they are equal, which any order answers. */
+ALSO(SYM(20190, C_LIB, __memcmpeq), SYM(20190, C_LIB, memcmp));
+VARIANTS(20190, memcmpeq, SYM(20190, C_LIB, memcmp));
+VARIANTS(20190, memcmp, SYM(20190, C_LIB, memcmp));
 
 /* ---- copying strings --------------------------------------------------------------- */
 
@@ -264,9 +290,11 @@ PUBLIC char *SYM(20080, C_LIB, strcpy)(char *d, const char *s) {
     copy_string(d, s, "strcpy");
     return d;
 }
+VARIANTS(20080, strcpy, SYM(20080, C_LIB, strcpy));
 PUBLIC char *SYM(20200, C_LIB, stpcpy)(char *d, const char *s) { return copy_string(d, s, "stpcpy"); }
 ALSO(SYM(20200, C_LIB, __stpcpy_sse2), SYM(20200, C_LIB, stpcpy));
 ALSO(SYM(20200, LD_SO, stpcpy), SYM(20200, C_LIB, stpcpy));
+VARIANTS(20200, stpcpy, SYM(20200, C_LIB, stpcpy));
 PUBLIC char *SYM(20270, C_LIB, __strcpy_chk)(char *d, const char *s, size_t room) {
     if (length(s) >= room)
         __builtin_trap();
@@ -294,9 +322,11 @@ PUBLIC char *SYM(20090, C_LIB, strncpy)(char *d, const char *s, size_t n) {
     copy_bounded(d, s, n, "strncpy");
     return d;
 }
+VARIANTS(20090, strncpy, SYM(20090, C_LIB, strncpy));
 PUBLIC char *SYM(20420, C_LIB, stpncpy)(char *d, const char *s, size_t n) {
     return copy_bounded(d, s, n, "stpncpy");
 }
+VARIANTS(20420, stpncpy, SYM(20420, C_LIB, stpncpy));
 PUBLIC size_t SYM(20100, C_LIB, strlcpy)(char *d, const char *s, size_t n) {
     size_t k = 0;
     for (; k + 1 < n && s[k]; k++)
@@ -312,6 +342,7 @@ PUBLIC char *SYM(20030, C_LIB, strcat)(char *d, const char *s) {
     copy_string(d + length(d), s, "strcat");
     return d;
 }
+VARIANTS(20030, strcat, SYM(20030, C_LIB, strcat));
 PUBLIC char *SYM(20040, C_LIB, strncat)(char *d, const char *s, size_t n) {
     char *to = d + length(d);
     size_t k = 0;
@@ -322,6 +353,7 @@ PUBLIC char *SYM(20040, C_LIB, strncat)(char *d, const char *s, size_t n) {
         overlap("strncat", d, s, n);
     return d;
 }
+VARIANTS(20040, strncat, SYM(20040, C_LIB, strncat));
 PUBLIC size_t SYM(20050, C_LIB, strlcat)(char *d, const char *s, size_t n) {
     size_t used = bounded(d, n), k = 0, all = length(s);
     if (used == n)
@@ -349,11 +381,15 @@ ALSO(SYM_ZZ(20180, C_LIB, memcpyZAZAGLIBCZu2Zd14), SYM(20180, C_LIB, memcpy));
 ALSO(SYM(20180, C_LIB, __memcpy_sse2), SYM(20180, C_LIB, memcpy));
 ALSO(SYM(20180, C_LIB, __memcpy_avx_unaligned_erms), SYM(20180, C_LIB, memcpy));
 ALSO(SYM(20180, NONE, _intel_fast_memcpy), SYM(20180, C_LIB, memcpy));
+VARIANTS(20180, memcpy, SYM(20180, C_LIB, memcpy));
+ERMS(20180, memcpy, SYM(20180, C_LIB, memcpy));
 PUBLIC void *SYM(20181, C_LIB, memmove)(void *d, const void *s, size_t n) {
     copy_any(d, s, n);
     return d;
 }
 ALSO(SYM_ZZ(20181, C_LIB, memcpyZAGLIBCZu2Zd2Zd5), SYM(20181, C_LIB, memmove));
+VARIANTS(20181, memmove, SYM(20181, C_LIB, memmove));
+ERMS(20181, memmove, SYM(20181, C_LIB, memmove));
 PUBLIC void *SYM(20240, C_LIB, __memmove_chk)(void *d, const void *s, size_t n, size_t room) {
     if (room < n)
         __builtin_trap();
@@ -371,6 +407,8 @@ PUBLIC void *SYM(20290, C_LIB, mempcpy)(void *d, const void *s, size_t n) {
     return (char *)d + n;
 }
 ALSO(SYM(20290, LD_SO, mempcpy), SYM(20290, C_LIB, mempcpy));
+VARIANTS(20290, mempcpy, SYM(20290, C_LIB, mempcpy));
+ERMS(20290, mempcpy, SYM(20290, C_LIB, mempcpy));
 PUBLIC void SYM(20230, C_LIB, bcopy)(const void *s, void *d, size_t n) { copy_any(d, s, n); }
 PUBLIC void *SYM(20500, C_LIB, memccpy)(void *dst, const void *src, int c, size_t n) {
     uchar *d = dst;
@@ -402,3 +440,5 @@ PUBLIC void *SYM(20210, C_LIB, memset)(void *dst, int c, size_t n) {
         *d++ = (uchar)c;
     return dst;
 }
+VARIANTS(20210, memset, SYM(20210, C_LIB, memset));
+ERMS(20210, memset, SYM(20210, C_LIB, memset));

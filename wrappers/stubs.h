@@ -39,6 +39,17 @@ typedef uint64_t u64;
 #define ALSO(name, body) \
     extern __typeof(body) name __attribute__((alias(TEXT(body)), visibility("default"), copy(body)))
 
+/* The C library's bodies for one kind of CPU each. A static program calls them by
+ * addresses that it chose at its start; in its symbol table they have these names
+ * (`__strlen_evex`, `__memcpy_avx_unaligned_erms`). Written out by family, because
+ * `__memcpy_*` would also take `__memcpy_chk`, which has other arguments. */
+#define VARIANTS(tag, fn, body)                                                          \
+    ALSO(SYM_ZZ(tag, NONE, ZuZu##fn##ZussZa), body); /* sse2, ssse3 */                      \
+    ALSO(SYM_ZZ(tag, NONE, ZuZu##fn##ZuavxZa), body);                                    \
+    ALSO(SYM_ZZ(tag, NONE, ZuZu##fn##ZuevexZa), body)
+#define ERMS(tag, fn, body) ALSO(SYM_ZZ(tag, NONE, ZuZu##fn##ZuermsZa), body)
+#define GENERIC(tag, fn, body) ALSO(SYM_ZZ(tag, NONE, ZuZu##fn##Zugeneric), body)
+
 /* Macros, not functions: an inlined function would show as a frame of its own
  * in the stack of every error met here. */
 #define request(code, a, b, c, d, e)                                                     \

@@ -20,6 +20,7 @@ INLINE void check_overlap(const char *fn, const wide *d, size_t dn, const wide *
 
 PUBLIC size_t SYM(20370, C_LIB, wcslen)(const wide *s) { return length(s); }
 ALSO(SYM(20370, C_LIB, __GI_wcslen), SYM(20370, C_LIB, wcslen));
+VARIANTS(20370, wcslen, SYM(20370, C_LIB, wcslen));
 PUBLIC size_t SYM(20440, C_LIB, wcsnlen)(const wide *s, size_t n) {
     size_t i = 0;
     while (i < n && s[i])
@@ -27,6 +28,8 @@ PUBLIC size_t SYM(20440, C_LIB, wcsnlen)(const wide *s, size_t n) {
     return i;
 }
 ALSO(SYM(20440, C_LIB, __GI_wcsnlen), SYM(20440, C_LIB, wcsnlen));
+VARIANTS(20440, wcsnlen, SYM(20440, C_LIB, wcsnlen));
+GENERIC(20440, wcsnlen, SYM(20440, C_LIB, wcsnlen));
 
 INLINE int compare(const wide *a, const wide *b, size_t n, int stop_at_zero) {
     for (; n; n--, a++, b++) {
@@ -40,12 +43,16 @@ INLINE int compare(const wide *a, const wide *b, size_t n, int stop_at_zero) {
 PUBLIC int SYM(20380, C_LIB, wcscmp)(const wide *a, const wide *b) {
     return compare(a, b, ~(size_t)0, 1);
 }
+VARIANTS(20380, wcscmp, SYM(20380, C_LIB, wcscmp));
 PUBLIC int SYM(20450, C_LIB, wcsncmp)(const wide *a, const wide *b, size_t n) {
     return compare(a, b, n, 1);
 }
+VARIANTS(20450, wcsncmp, SYM(20450, C_LIB, wcsncmp));
+GENERIC(20450, wcsncmp, SYM(20450, C_LIB, wcsncmp));
 PUBLIC int SYM(20470, C_LIB, wmemcmp)(const wide *a, const wide *b, size_t n) {
     return compare(a, b, n, 0);
 }
+VARIANTS(20470, wmemcmp, SYM(20470, C_LIB, wmemcmp));
 
 PUBLIC wide *SYM(20400, C_LIB, wcschr)(const wide *s, wide c) {
     for (;; s++) {
@@ -55,6 +62,7 @@ PUBLIC wide *SYM(20400, C_LIB, wcschr)(const wide *s, wide c) {
             return NULL;
     }
 }
+VARIANTS(20400, wcschr, SYM(20400, C_LIB, wcschr));
 PUBLIC wide *SYM(20410, C_LIB, wcsrchr)(const wide *s, wide c) {
     const wide *found = NULL;
     for (;; s++) {
@@ -64,12 +72,14 @@ PUBLIC wide *SYM(20410, C_LIB, wcsrchr)(const wide *s, wide c) {
             return (wide *)found;
     }
 }
+VARIANTS(20410, wcsrchr, SYM(20410, C_LIB, wcsrchr));
 PUBLIC wide *SYM(20430, C_LIB, wmemchr)(const wide *s, wide c, size_t n) {
     for (; n; n--, s++)
         if (*s == c)
             return (wide *)s;
     return NULL;
 }
+VARIANTS(20430, wmemchr, SYM(20430, C_LIB, wmemchr));
 
 PUBLIC wide *SYM(20390, C_LIB, wcscpy)(wide *d, const wide *s) {
     size_t n = 0;
@@ -78,6 +88,8 @@ PUBLIC wide *SYM(20390, C_LIB, wcscpy)(wide *d, const wide *s) {
     check_overlap("wcscpy", d, n + 1, s, n + 1, 0);
     return d;
 }
+VARIANTS(20390, wcscpy, SYM(20390, C_LIB, wcscpy));
+GENERIC(20390, wcscpy, SYM(20390, C_LIB, wcscpy));
 INLINE size_t copy_bounded(wide *d, const wide *s, size_t n, const char *name) {
     size_t k = 0;
     for (; k < n && s[k]; k++)
@@ -92,10 +104,14 @@ PUBLIC wide *SYM(20480, C_LIB, wcsncpy)(wide *d, const wide *s, size_t n) {
     copy_bounded(d, s, n, "wcsncpy");
     return d;
 }
+VARIANTS(20480, wcsncpy, SYM(20480, C_LIB, wcsncpy));
+GENERIC(20480, wcsncpy, SYM(20480, C_LIB, wcsncpy));
 PUBLIC wide *SYM(20490, C_LIB, wcpncpy)(wide *d, const wide *s, size_t n) {
     return d + copy_bounded(d, s, n, "wcpncpy");
 }
-PUBLIC wide *SYM(20510, C_LIB, __wcscat_avx2)(wide *d, const wide *s) {
+VARIANTS(20490, wcpncpy, SYM(20490, C_LIB, wcpncpy));
+GENERIC(20490, wcpncpy, SYM(20490, C_LIB, wcpncpy));
+PUBLIC wide *SYM(20510, C_LIB, wcscat)(wide *d, const wide *s) {
     wide *to = d + length(d);
     size_t n = 0;
     while ((to[n] = s[n]))
@@ -103,3 +119,6 @@ PUBLIC wide *SYM(20510, C_LIB, __wcscat_avx2)(wide *d, const wide *s) {
     check_overlap("wcscat", to, n + 1, s, n + 1, 0);
     return d;
 }
+ALSO(SYM(20510, C_LIB, __wcscat_avx2), SYM(20510, C_LIB, wcscat));
+VARIANTS(20510, wcscat, SYM(20510, C_LIB, wcscat));
+GENERIC(20510, wcscat, SYM(20510, C_LIB, wcscat));

@@ -84,6 +84,26 @@ class CodeObject:
         """False if no symbol's name contains ``part``."""
         return self._may_hold is None or self._may_hold(part.encode("utf-8", "surrogateescape"))
 
+    def may_hold_start(self, start: str) -> bool:
+        """False if no symbol's name starts with ``start``.
+
+        Rules come in families (`__strlen_avx*`, `__strchr_avx*`): what no name has of a family's last part is
+        looked for once, not once for each of a hundred rules in the string tables of a large program.
+        """
+        cut = start.rfind("_")
+        if cut > 0:
+            part = start[cut:]
+            held = self._parts.get(part)
+            if held is None:
+                held = self._parts[part] = self.may_hold(part)
+            if not held:
+                return False
+        return self.may_hold(start)
+
+    @cached_property
+    def _parts(self) -> dict[str, bool]:
+        return {}
+
     @property
     def is_dynamic_linker(self) -> bool:
         return _DYNAMIC_LINKER.fullmatch(self.soname) is not None

@@ -279,7 +279,7 @@ class RedirState:
             self._claim(spec, obj, index, update)
 
     def _claim(self, spec: Specification, obj: CodeObject, index: SymbolIndex, update: _Update) -> None:
-        if not spec.wants(obj) or not obj.may_hold(literal_prefix(spec.function).partition("@")[0]):
+        if not spec.wants(obj) or not obj.may_hold_start(literal_prefix(spec.function).partition("@")[0]):
             return
         for hit in index.find(spec.function):
             address = hit.address

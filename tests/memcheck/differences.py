@@ -71,6 +71,39 @@ Invalid read of size 4
    by: main \(static_program.c:13\)
 
 """
+
+
+def _over(kind: str, function: str, line: int, block: int, size: int) -> str:
+    """A string function of static_strings_over.c, just behind a block."""
+    return rf"""Invalid {kind}
+   at: {function} \(replacement\)
+   by: main \(static_strings_over.c:{line}\)
+ Address 0x.. is 0 bytes after a block of size {size} alloc'd
+   at: malloc \(replacement\)
+   by: main \(static_strings_over.c:{block}\)
+
+"""
+
+
+_STATIC_STRINGS = (
+    "status 0\n----\n"
+    + _over("read of size 1", "strlen", 15, 9, 6)
+    + _over("read of size 1", "strcmp", 16, 9, 6) * 2
+    + _over("read of size 1", "strncmp", 17, 9, 6) * 2
+    + _over("read of size 1", "index", 18, 9, 6)
+    + _over("read of size 1", "rindex", 19, 9, 6)
+    + r"""Conditional jump or move depends on uninitialised value\(s\)
+   at: bcmp \(replacement\)
+   by: main \(static_strings_over.c:20\)
+
+"""
+    + _over("read of size 1", "memchr", 21, 9, 6)
+    + _over("read of size 1", "strnlen", 22, 9, 6)
+    + _over("read of size 4", "wcslen", 23, 10, 12)
+    + _over("read of size 1", "memmove", 24, 9, 6)
+    + _over("write of size 1", "memset", 25, 9, 6)
+    + _over("write of size 1", "strcpy", 26, 9, 6)
+)
 _OVERFLOW = r"""status -11
 ----
 Stack overflow in thread #1: can't grow stack to 0x..
@@ -185,6 +218,13 @@ DIFFERENCES: dict[str, Difference] = {
     "ok_stack_visit": Difference(
         "a value that RSP gets from elsewhere is another stack's: no false reports",
         (_NO_ERRORS[0], total(0, 0)),
+    ),
+    "static_strings_over": Difference(
+        "functions of static programs are replaced too", own=_STATIC_STRINGS
+    ),
+    "ok_static_strings": Difference(
+        "functions of static programs are replaced too; the sum is that of a native run",
+        own="status 0\nb8ad3e5bc1a552b9\n----\n",
     ),
     "stack_overflow": Difference(
         "one message, and the stack although its end cannot be written", own=_OVERFLOW
