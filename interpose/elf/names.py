@@ -24,13 +24,18 @@ class NameTables:
         self.path = path
         self._tables: list[bytes] | None = None
         self._unsure = False
+        self._answers: dict[tuple[bytes, ...], bool] = {}
 
     def may_hold(self, *parts: bytes) -> bool:
         """False if no symbol's name contains one of ``parts``; true also where the file cannot tell."""
-        if self._tables is None:
-            self._tables = []
-            self._unsure = not self._read(self.path, debug=False)
-        return self._unsure or any(part in table for table in self._tables for part in parts)
+        answer = self._answers.get(parts)
+        if answer is None:
+            if self._tables is None:
+                self._tables = []
+                self._unsure = not self._read(self.path, debug=False)
+            answer = self._unsure or any(part in table for table in self._tables for part in parts)
+            self._answers[parts] = answer
+        return answer
 
     def release(self) -> None:
         """Let go of the bytes; they are read again if need be."""

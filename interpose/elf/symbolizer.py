@@ -11,7 +11,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interpose.elf.demangle import demangle, short_name, z_decoded
 from interpose.elf.errors import ElfError
@@ -20,6 +20,8 @@ from interpose.elf.lines import LineTable, SourceLine
 from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from interpose.elf.cfi import FrameTable
     from interpose.elf.dwarf import DebugInfo
 
@@ -70,6 +72,8 @@ class ObjectFile:
         self.path = path
         self._extra_debuginfo = extra_debuginfo
         self._allow_mismatched = allow_mismatched
+        self.redirection: Any = None
+        """What the redirection core keeps of the file."""
 
     @cached_property
     def image(self) -> Image | None:
@@ -196,13 +200,19 @@ class Symbolizer:
         demangle: bool = True,
         extra_debuginfo_path: Iterable[str] = (),
         allow_mismatched: bool = False,
+        open_file: Callable[[str, Callable[[str], ObjectFile]], ObjectFile] | None = None,
     ) -> None:
-        """`inline` is --read-inline-info; without `directories`, `Frame.dir` stays None, which saves time."""
+        """`inline` is --read-inline-info; without `directories`, `Frame.dir` stays None, which saves time.
+
+        `open_file` gives the file at a path that another symbolizer has read, or calls the function that it
+        is given to make it.
+        """
         self._inline = inline
         self._directories = directories
         self._demangle = demangle
         self._extra_debuginfo = tuple(extra_debuginfo_path)
         self._allow_mismatched = allow_mismatched
+        self._open_file = open_file
         self._files: dict[str, ObjectFile] = {}
         self._mappings: list[Mapping] = []
         self._loaded: list[_Loaded] | None = None
@@ -238,8 +248,12 @@ class Symbolizer:
         """The file at `path`, shared by all its mappings."""
         found = self._files.get(path)
         if found is None:
-            found = self._files[path] = ObjectFile(path, self._extra_debuginfo, self._allow_mismatched)
+            found = self._open_file(path, self._make_file) if self._open_file else self._make_file(path)
+            self._files[path] = found
         return found
+
+    def _make_file(self, path: str) -> ObjectFile:
+        return ObjectFile(path, self._extra_debuginfo, self._allow_mismatched)
 
     def _mapping_at(self, address: int) -> Mapping | None:
         index = bisect_right(self._mappings, address, key=lambda m: m.start) - 1

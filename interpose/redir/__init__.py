@@ -10,6 +10,7 @@ from interpose.redir.model import (
     Conflict,
     Specification,
     Symbol,
+    SymbolTable,
     Verdict,
 )
 from interpose.redir.options import RequiredText, Synonyms
@@ -30,6 +31,7 @@ __all__ = [
     "RequiredText",
     "Specification",
     "Symbol",
+    "SymbolTable",
     "Synonyms",
     "Verdict",
     "first_use_line",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from interpose.redir.patterns import compile_pattern
 from interpose.zenc import Kind
@@ -38,6 +38,25 @@ SymbolTuples = Iterable[tuple[str, int, int, bool, bool, bool]]
 SymbolSource = SymbolTuples | Callable[[], SymbolTuples]
 
 
+class SymbolTable:
+    """The symbols of one file, taken from their source when first asked for.
+
+    It knows no address at which the file is mapped, so that all objects that are mapped from the file, one
+    after the other or at once, may have it in common.
+    """
+
+    def __init__(self, source: SymbolSource) -> None:
+        self._source: SymbolSource | None = source if callable(source) else tuple(source)
+        self.indexes: dict[tuple[tuple[int, int], ...], Any] = {}
+        """What :mod:`interpose.redir.index` makes of them, by the link-time ranges of the text."""
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        source, self._source = self._source, None
+        found = source() if callable(source) else source
+        return tuple(s if isinstance(s, Symbol) else Symbol._make(s) for s in found or ())
+
+
 @dataclass(frozen=True, eq=False)
 class CodeObject:
     """A mapped ELF object as the engine announces it; compared by identity.
@@ -55,12 +74,13 @@ class CodeObject:
         self,
         path: str,
         text_ranges: Iterable[tuple[int, int]],
-        symbols: SymbolSource,
+        symbols: SymbolSource | SymbolTable,
         soname: str | None = NO_SONAME,
         load_bias: int = 0,
         may_hold: Callable[[bytes], bool] | None = None,
     ) -> None:
-        """Accept plain tuples as symbols, or a function that returns them; no soname becomes ``NONE``.
+        """Accept plain tuples as symbols, a function that returns them, or a file's table of them; no soname
+        becomes ``NONE``.
 
         ``may_hold`` tells cheaply that no symbol's name contains some bytes: objects that interest no rule
         need not give their symbols then.
@@ -70,15 +90,14 @@ class CodeObject:
             ("text_ranges", tuple(text_ranges)),
             ("soname", soname or NO_SONAME),
             ("load_bias", load_bias),
-            ("_source", symbols if callable(symbols) else tuple(symbols)),
+            ("table", symbols if isinstance(symbols, SymbolTable) else SymbolTable(symbols)),
             ("_may_hold", may_hold),
         ):
             object.__setattr__(self, name, value)
 
-    @cached_property
+    @property
     def symbols(self) -> tuple[Symbol, ...]:
-        source = self._source() if callable(self._source) else self._source
-        return tuple(s if isinstance(s, Symbol) else Symbol._make(s) for s in source)
+        return self.table.symbols
 
     def may_hold(self, part: str) -> bool:
         """False if no symbol's name contains ``part``."""

@@ -115,6 +115,10 @@ class RedirState:
         _, end, obj = self._text[where]
         return obj if address < end else None
 
+    def address_of(self, name: str, obj: CodeObject) -> int | None:
+        """Return the address of the first text symbol of a mapped object that has exactly that name."""
+        return self._indexes[obj].named(name) if obj.may_hold(name) else None
+
     def ifunc_targets(self, resolver: ActiveBinding | int) -> tuple[int, ...]:
         """Return the functions that a resolver was seen to return, ascending."""
         address = resolver if isinstance(resolver, int) else resolver.address
@@ -232,7 +236,7 @@ class RedirState:
             if (symbol, hit.address) in seen:
                 continue
             seen.add((symbol, hit.address))
-            if hit.address in index.resolvers:
+            if index.is_resolver(hit.address):
                 text = f"WARNING: redirect symbol is an indirect function -- ignoring it: {symbol}"
                 update.notes.append(Message(1, text))
                 continue
@@ -341,7 +345,7 @@ class RedirState:
 
     def _is_resolver(self, address: int) -> bool:
         obj = self.object_at(address)
-        return obj is not None and address in self._indexes[obj].resolvers
+        return obj is not None and self._indexes[obj].is_resolver(address)
 
     def _settle(self, update: _Update) -> Change:
         """Judge every dirty address anew and return what came of the event."""

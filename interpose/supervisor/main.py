@@ -16,6 +16,7 @@ from interpose import tools
 from interpose.errors import InterposeError, LaunchError, out_of_memory
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.client import Client
+from interpose.supervisor.files import Files
 from interpose.supervisor.objects import MissingTextError, Objects, announced_path
 
 TYPE_CHECKING = False
@@ -69,12 +70,14 @@ class Supervisor:
             for number, name in KINDS.items()
             if (handler := getattr(self, f"on_{name}", None)) is not None
         }
+        self.files = Files()
         self._new_image()
 
     def _new_image(self) -> None:
         """Everything that is known about one program image."""
         self._resolver: StackResolver | None = None
-        self.objects = Objects(self.config, self.log, self._make_symbolizer, self._read)
+        self.files.next_program()
+        self.objects = Objects(self.config, self.log, self._make_symbolizer, self._read, self.files)
         self.thread_names: dict[int, str] = {}
         self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
 
@@ -92,6 +95,7 @@ class Supervisor:
             demangle=core.demangle,
             extra_debuginfo_path=[core.extra_debuginfo_path] if core.extra_debuginfo_path else [],
             allow_mismatched=core.allow_mismatched_debuginfo,
+            open_file=self.files.open_object,
         )
 
     @property

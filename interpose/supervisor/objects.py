@@ -8,7 +8,6 @@ import os
 from operator import attrgetter
 
 from interpose import paths
-from interpose.elf.names import NameTables
 from interpose.errors import InterposeError
 from interpose.jit._native import lib
 
@@ -17,10 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from interpose.elf.image import Image, TextSymbol
+    from interpose.elf.names import NameTables
     from interpose.elf.symbolizer import ObjectFile, Symbolizer
     from interpose.options.parse import Config
-    from interpose.redir import ActiveBinding, Change, RedirState
+    from interpose.redir import ActiveBinding, Change, RedirState, SymbolTable
     from interpose.report.log import Log
+    from interpose.supervisor.files import Files, KnownFile
 
 REDIRECT_NAMES = (b"_vgr", b"_vgw")
 IFUNC_WRAPPER = "_vgnU_ifunc_wrapper"
@@ -56,12 +57,14 @@ class Objects:
         log: Log,
         make_symbolizer: Callable[[], Symbolizer],
         read: Callable[[int, int], bytes | None],
+        files: Files,
     ) -> None:
-        """``read`` gives bytes of the client's memory."""
+        """``read`` gives bytes of the client's memory; ``files`` outlives the image."""
         core = config.core
         self._config = config
         self._log = log
         self._read = read
+        self._files = files
         self._trace = core.trace_redir
         self._verbosity = core.verbosity
         self._make_symbolizer = make_symbolizer
@@ -120,8 +123,9 @@ class Objects:
         else:
             self._events.append((path, addr, length, offset))
         lib.ip_stable_add(addr, addr + length)
-        self._find_go(addr, addr + length, offset, path)
-        known = Mapped(addr, addr + length, offset, path, NameTables(path))
+        file = self._files.get(path)
+        self._find_go(addr, addr + length, offset, file)
+        known = Mapped(addr, addr + length, offset, path, file.names)
         self._mapped.append(known)
         if self._redir is not None:
             self._add_object(known)
@@ -130,20 +134,12 @@ class Objects:
         known.names.release()
 
     @staticmethod
-    def _find_go(start: int, end: int, offset: int, path: str) -> None:
+    def _find_go(start: int, end: int, offset: int, file: KnownFile) -> None:
         """Go gives every variable a value, and its collector looks at stack words whether alive or not."""
-        if not lib.ip_service_chan().config_flags & lib.IP_C_SHADOW:
+        if not lib.ip_service_chan().config_flags & lib.IP_C_SHADOW or file.go is None:
             return
-        from interpose.elf.errors import ElfError
-        from interpose.elf.golang import go_text
-        from interpose.elf.image import Image
-
-        try:
-            image = Image.open(path)
-        except (ElfError, OSError):
-            return
-        text = go_text(image)
-        for vaddr in image.vaddrs_of_offset(offset) if text is not None else []:
+        image, text = file.go
+        for vaddr in image.vaddrs_of_offset(offset):
             bias = start - vaddr
             lib.ip_keeps_stack_add(max(start, text[0] + bias), min(end, text[1] + bias))
 
@@ -163,7 +159,7 @@ class Objects:
             return
         may_hold = None if self._config.core.extra_debuginfo_path else known.names.may_hold
         text = [(known.start, known.end)]
-        obj = CodeObject(known.path, text, lambda: _symbols(file), soname, biases[0], may_hold)
+        obj = CodeObject(known.path, text, _table(file), soname, biases[0], may_hold)
         if not self._ifunc_wrapper and (may_hold is None or may_hold(IFUNC_WRAPPER.encode())):
             self._ifunc_wrapper = next(
                 (s.address + biases[0] for s in obj.symbols if s.name == IFUNC_WRAPPER), 0
@@ -224,9 +220,9 @@ class Objects:
         for obj in self.redir.objects:
             if only and obj.path != only:
                 continue
-            for symbol in obj.symbols if obj.may_hold(name) else ():
-                if symbol.name == name and symbol.is_text:
-                    return symbol.address + obj.load_bias
+            address = self.redir.address_of(name, obj)
+            if address is not None:
+                return address
         return 0
 
     def ifunc_resolved(self, resolver: int, target: int) -> None:
@@ -261,6 +257,15 @@ class Objects:
             from interpose.redir import first_use_line
 
             self._log.debug(first_use_line(binding))
+
+
+def _table(file: ObjectFile) -> SymbolTable:
+    """A file's symbols, one table for all programs that map it."""
+    from interpose.redir import SymbolTable
+
+    if file.redirection is None:
+        file.redirection = SymbolTable(lambda: _symbols(file))
+    return file.redirection
 
 
 def _symbols(file: ObjectFile) -> Iterable[TextSymbol]:

@@ -1,0 +1,86 @@
+"""What is kept of mapped files from one program to the next."""
+
+import os
+
+from interpose.elf.symbolizer import ObjectFile, Symbolizer
+from interpose.redir import CodeObject, SymbolTable
+from interpose.redir.index import SymbolIndex
+from interpose.supervisor.files import Files
+
+
+def _rewritten(path, data):
+    path.with_suffix(".new").write_bytes(data)
+    os.replace(path.with_suffix(".new"), path)
+
+
+def test_a_file_is_known_to_the_next_program_and_forgotten_by_the_one_after(tmp_path):
+    path = tmp_path / "lib.so"
+    path.write_bytes(b"one")
+    files = Files()
+    first = files.get(str(path))
+    assert files.get(str(path)) is first
+    files.next_program()
+    assert files.get(str(path)) is first
+    files.next_program()
+    files.next_program()
+    assert files.get(str(path)) is not first
+
+
+def test_a_file_that_was_replaced_is_read_again(tmp_path):
+    path = tmp_path / "lib.so"
+    path.write_bytes(b"one")
+    files = Files()
+    first = files.get(str(path))
+    assert first.names.may_hold(b"x")  # no ELF file: it cannot tell
+    _rewritten(path, b"two")
+    assert files.get(str(path)) is not first
+
+
+def test_a_file_that_was_written_to_is_read_again(tmp_path):
+    path = tmp_path / "lib.so"
+    path.write_bytes(b"one")
+    files = Files()
+    first = files.get(str(path))
+    path.write_bytes(b"three")
+    assert files.get(str(path)) is not first
+
+
+def test_a_file_that_is_gone_is_never_kept():
+    files = Files()
+    assert files.get("/no/such/file") is not files.get("/no/such/file")
+
+
+def test_two_symbolizers_share_an_object_file(tmp_path):
+    path = tmp_path / "lib.so"
+    path.write_bytes(b"one")
+    files = Files()
+    first = Symbolizer(open_file=files.open_object).object_file(str(path))
+    files.next_program()
+    assert Symbolizer(open_file=files.open_object).object_file(str(path)) is first
+    assert isinstance(first, ObjectFile)
+
+
+def test_objects_at_different_addresses_share_a_table_of_symbols():
+    asked = []
+
+    def source():
+        asked.append(1)
+        return [("f", 0x10, 4, True, False, True), ("g@@V1", 0x20, 4, True, True, True)]
+
+    table = SymbolTable(source)
+    for base in (0x1000, 0x5000):
+        obj = CodeObject("/lib.so", [(base, base + 0x100)], table, "lib.so", base)
+        index = SymbolIndex(obj)
+        assert [hit.address for hit in index.find("*")] == [base + 0x10, base + 0x20]
+        assert index.is_resolver(base + 0x20) and not index.is_resolver(0x20)
+        assert index.name_at(base + 0x20) == "g"
+    half = CodeObject("/lib.so", [(0x1000, 0x1018)], table, "lib.so", 0x1000)
+    assert [hit.address for hit in SymbolIndex(half).find("*")] == [0x1010]
+    assert asked == [1]
+
+
+def test_a_name_is_found_as_it_is_written():
+    symbols = [("f@V1", 0x10, 4, True, False, True), ("f", 0x20, 4, True, False, True)]
+    obj = CodeObject("/lib.so", [(0x1000, 0x1100)], symbols, "lib.so", 0x1000)
+    index = SymbolIndex(obj)
+    assert (index.named("f"), index.named("f@V1"), index.named("g")) == (0x1020, 0x1010, None)
