@@ -1,10 +1,11 @@
 /* The frequent slow paths, answered without the full exit: moves of undefined
- * data in tracking translations, loads that turn to tracking, RSP going up by
+ * data and arithmetic with them in tracking translations, loads that turn to tracking, RSP going up by
  * much.  entry.S (rt_light_stub) has stored the guest's registers; it restores
  * only those that C may change, so nothing here may alter them in the state.
  * Whatever needs a report, a lock or patience is left to rt_slow: return 0.
  */
 #include "shadow.h"
+#include "track.h"
 #include "x86_mnem.h"
 
 #define MAX_GIVE_BACK 65536
@@ -195,7 +196,52 @@ static bool pop(struct tstate *ts, const struct ip_insn *in) {
     return true;
 }
 
+/* ---- Arithmetic ---------------------------------------------------------------------- */
+
+/* Operands in general registers, immediates, and memory of which nothing is to be reported. */
+static bool plain_operands(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    if (in->flow != IP_F_NEXT || in->vec_read || in->vec_write || in->mmx_read || in->mmx_write ||
+        (in->gpr_write >> IP_RSP & 1))
+        return false;
+    for (u32 i = 0; i < in->n_ops; i++) {
+        const struct ip_operand *op = &in->ops[i];
+        if (op->kind == IP_OP_GPR || op->kind == IP_OP_IMM) continue;
+        if (op->kind != IP_OP_MEM || op->size > 8) return false;
+        if (in->mem.access & IP_ACC_ADDR) continue;
+        if (!address(t->ts, in, &t->ea) || !addressable(t->ts, t->ea, op->size)) return false;
+        t->ea_known = true;
+    }
+    return true;
+}
+
+static bool arithmetic(struct tstate *ts, const struct ip_insn *in) {
+    struct tk t = {.ts = ts, .in = in};
+    switch (in->mnem) {
+    case IP_MN_ADD:
+    case IP_MN_SUB:
+    case IP_MN_CMP:
+    case IP_MN_AND:
+    case IP_MN_OR:
+    case IP_MN_XOR:
+    case IP_MN_TEST:
+    case IP_MN_INC:
+    case IP_MN_DEC:
+    case IP_MN_NEG:
+    case IP_MN_NOT:
+    case IP_MN_LEA:
+    case IP_MN_BSWAP: return plain_operands(&t) && tk_int(&t);
+    case IP_MN_SHL:
+    case IP_MN_SHR:
+    case IP_MN_SAR:
+    case IP_MN_ROL:
+    case IP_MN_ROR: return plain_operands(&t) && tk_bits(&t);
+    default: return in->cc != 0xff && in->enc == IP_ENC_LEGACY && plain_operands(&t) && tk_int(&t);
+    }
+}
+
 static bool track(struct tstate *ts, const struct ip_insn *in) {
+    if (in->flow == IP_F_JCC) return !(ts->vflags >> (in->cc >> 1) & 1);
     switch (in->mnem) {
     case IP_MN_MOV: return move_gpr(ts, in);
     case IP_MN_MOVZX: return extend_gpr(ts, in, false);
@@ -219,7 +265,7 @@ static bool track(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_MOVQ:
     case IP_MN_VMOVD:
     case IP_MN_VMOVQ: return !in->mmx && move_low(ts, in);
-    default: return false;
+    default: return arithmetic(ts, in);
     }
 }
 
