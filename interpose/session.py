@@ -247,6 +247,7 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     header.main_stack = main_stack_size(config)
     header.verbosity = max(core.verbosity, 0)
     header.num_callers = core.num_callers
+    header.max_stackframe = core.max_stackframe
     header.redzone = core.redzone_size
     header.alignment = core.alignment
     header.malloc_fill = header.free_fill = -1

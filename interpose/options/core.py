@@ -272,7 +272,7 @@ class CoreOptions(Table):
     )
     dsymutil: bool = YesNo("macOS only", True, status=IGNORED)
     max_stackframe: int = Integer(
-        "a larger change of the stack pointer is a switch of stacks", 2000000, 0, status=PLANNED
+        "a larger change of the stack pointer is a switch of stacks", 2000000, 0
     )
     main_stacksize: int = Integer(
         "stack of the main thread in bytes; without it, it grows as ulimit -s allows",

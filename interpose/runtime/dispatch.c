@@ -550,6 +550,7 @@ int rt_slow(struct tstate *ts) {
     }
     case IP_XS_SPCHG:
         ts->pc = x->key & IP_KEY_PC;
+        rt_stack_stepped(ts, ts->tmp[0], ts->gpr[IP_RSP]);
         if (x->key & IP_KEY_ONE)
             rt_stack_raised(ts, ts->tmp[0], ts->gpr[IP_RSP]);
         else if (x->key & IP_KEY_BARE)

@@ -410,6 +410,8 @@ u64 rt_shadow_first_undef(u64 addr, u64 len);
 void rt_load_slow(struct tstate *ts);
 void rt_store_slow(struct tstate *ts);
 void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp);
+/* The program's own instruction did it: --max-stackframe's warning. */
+void rt_stack_stepped(struct tstate *ts, u64 old_sp, u64 new_sp);
 /* RSP's new value may be that of another stack. */
 void rt_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp);
 /* The same, but what lies in the new red zone stays as it is, until a call or return. */

@@ -276,8 +276,10 @@ static bool give_back(struct tstate *ts) {
     if (ts->stack_shared || now <= ts->stack_lo || now > ts->stack_hi || old <= ts->stack_lo ||
         old > ts->stack_hi)
         return false;
+    u64 step = now > old ? now - old : old - now;
+    if (step > rt.chan->max_stackframe) return false; /* a switch of stacks, perhaps told */
     if (now <= old) return true;
-    if (now - old > MAX_GIVE_BACK || old - SH_REDZONE < ts->stack_lo) return false;
+    if (step > MAX_GIVE_BACK || old - SH_REDZONE < ts->stack_lo) return false;
     sh_fill(sh_v(old - SH_REDZONE), 0xff, now - old + SH_REDZONE);
     return true;
 }

@@ -6,8 +6,7 @@
 #include "heap.h"
 #include "shadow.h"
 
-/* A greater step is a switch between two stacks in one mapping (--max-stackframe). */
-#define MAX_FRAME 2000000
+#define SWITCHES_TOLD 3 /* as Valgrind's users know it */
 
 struct stack_reg { u64 lo, hi; };
 
@@ -146,8 +145,10 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
         if (old_sp <= lo || old_sp > hi)
             return;
     }
-    if (new_sp < old_sp || new_sp - old_sp >= MAX_FRAME)
-        return; /* what lies below RSP is undefined already */
+    /* What lies below RSP is undefined already; a greater step is a switch between two
+     * stacks in one mapping. */
+    if (new_sp < old_sp || new_sp - old_sp > rt.chan->max_stackframe)
+        return;
     /* In a mapping with many stacks (goroutines) what is in between may be alive: a
      * value from elsewhere is another stack's, even if a return address that the
      * call stack remembers lies above (Go's nanotime, back from its thread's stack). */
@@ -166,6 +167,41 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     sh_fill(sh_v(from), 0xff, new_sp - from); /* in use a moment ago: its shadow exists */
 }
 
+/* The registered stack that sp is in, 0 if none; sp == hi: an empty one. */
+static u64 registered(u64 sp) {
+    u64 lo = 0, size = ~0ull;
+    rt_lock(&sh_stacks_lock);
+    for (u32 i = 0; i < n_stacks; i++)
+        if (sp > stacks[i].lo && sp <= stacks[i].hi && stacks[i].hi - stacks[i].lo < size) {
+            lo = stacks[i].lo;
+            size = stacks[i].hi - lo;
+        }
+    rt_unlock(&sh_stacks_lock);
+    return lo;
+}
+
+/* What is marked does not depend on it, but users look for the message, and it says why
+ * a great frame that is given back keeps its values. From one registered stack to
+ * another is no question. */
+void rt_stack_stepped(struct tstate *ts, u64 old_sp, u64 new_sp) {
+    static u32 told;
+    u64 step = new_sp > old_sp ? new_sp - old_sp : old_sp - new_sp;
+    if (step <= rt.chan->max_stackframe || !(rt.flags & IP_C_SHADOW) || !rt.chan->verbosity ||
+        __atomic_load_n(&told, __ATOMIC_RELAXED) >= SWITCHES_TOLD)
+        return;
+    u64 from = registered(old_sp), to = registered(new_sp);
+    if (from && to && from != to)
+        return;
+    u32 number = __atomic_add_fetch(&told, 1, __ATOMIC_RELAXED);
+    if (number > SWITCHES_TOLD)
+        return;
+    rt_note(ts,
+            "Warning: client switching stacks?  SP change: 0x%lx --> 0x%lx\n"
+            "         to suppress, use: --max-stackframe=%lu or greater%s",
+            old_sp, new_sp, step,
+            number < SWITCHES_TOLD ? "" : "\n         further instances of this message will not be shown.");
+}
+
 void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, MOVED); }
 
 void rt_stack_raised(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, RAISED); }
@@ -176,6 +212,6 @@ void sh_clean_red_zone(struct tstate *ts) {
     u64 sp = ts->gpr[IP_RSP], lo = ~ts->redzone_not_lo;
     ts->umask &= ~(1ull << IP_U_REDZONE);
     ts->redzone_not_lo = 0;
-    if (lo >= ts->stack_lo && lo < sp && sp <= ts->stack_hi && sp - lo < MAX_FRAME)
+    if (lo >= ts->stack_lo && lo < sp && sp <= ts->stack_hi && sp - lo <= rt.chan->max_stackframe)
         sh_fill(sh_v(lo), 0xff, sp - lo);
 }

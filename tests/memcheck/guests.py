@@ -148,6 +148,7 @@ def normalise(report: str) -> str:
     text = re.sub(r"\(in (?:/\S*)?/([^/\s]+)\)", r"(in \1)", text)
     text = re.sub(r"\b(obj:|mapped file )(?:/\S*)?/", r"\1", text)
     text = re.sub(r"^(-- used_suppression: .* )/\S*/", r"\1", text, flags=re.M)
+    text = re.sub(r"(to suppress, use: --max-stackframe=)\d+", r"\1N", text)  # where mappings lie
     return re.sub(r"0x[0-9a-fA-F]+", lambda m: _address(m[0]), text)
 
 

@@ -120,6 +120,7 @@ struct tstate *t_init(u64 flags) {
         rt.flags = flags;
         rt.runtime_fd = 500;
         chan.redzone = 16;
+        chan.max_stackframe = 2000000;
         chan.alignment = 16;
         chan.freelist_vol = 20000000;
         chan.freelist_big = 1000000;

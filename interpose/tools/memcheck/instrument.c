@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "abi.h"
+#include "native_api.h"
 #include "ucode.h"
 
 #define UBIT(n) (1ull << (n))
@@ -72,6 +73,12 @@ static bool within_frame(const struct ip_insn *in) {
     }
 }
 
+/* A greater step down may be a switch of stacks, which the runtime tells. */
+static int64_t max_frame(void) {
+    const struct ip_chan *chan = ip_service_chan();
+    return chan ? (int64_t)chan->max_stackframe : INT64_MAX;
+}
+
 static void plan_stack(const struct ip_insn *in, struct plan *p) {
     bool imm = in->imm_len != 0;
     if (!(in->gpr_write & (1u << IP_RSP))) return;
@@ -103,7 +110,7 @@ static void plan_stack(const struct ip_insn *in, struct plan *p) {
             int64_t d = in->mnem == IP_MN_ADD ? in->imm : -in->imm;
             p->stack = d > 0 ? SK_UP : SK_DOWN;
             p->stack_bytes = d > 0 && d <= INLINE_GIVE_BACK ? (unsigned)d : 0;
-            if (d > INLINE_GIVE_BACK) p->stack = SK_OTHER;
+            if (d > INLINE_GIVE_BACK || -d > max_frame()) p->stack = SK_OTHER;
             return;
         }
         break;
@@ -112,7 +119,7 @@ static void plan_stack(const struct ip_insn *in, struct plan *p) {
             int64_t d = in->mem.disp;
             p->stack = d > 0 ? SK_UP : SK_DOWN;
             p->stack_bytes = d > 0 && d <= INLINE_GIVE_BACK ? (unsigned)d : 0;
-            if (d > INLINE_GIVE_BACK) p->stack = SK_OTHER;
+            if (d > INLINE_GIVE_BACK || -d > max_frame()) p->stack = SK_OTHER;
             return;
         }
         break;
