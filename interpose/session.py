@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CHANNEL_SIZE = lib.IP_CHAN_SLOTS + lib.IP_SLOTS * lib.IP_SLOT_SIZE
 CACHE_SIZE = lib.IP_CACHE_MAX
 META_SIZE = lib.IP_META_MAX
-TINY_CACHE = 1 << 20
+TINY_CACHE = 1 << 18
 
 # The client's five descriptors stand as high as they can, out of the program's way, but not at the top of a
 # large table, which the kernel would have to copy at each fork.

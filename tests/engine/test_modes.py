@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,7 +34,7 @@ PROGRAMS = {
 }
 SLOW = {"evict": ["--evict=500"]}
 """An eviction at every 20th exit takes too long for what starts with a million instructions."""
-LONG = {"gcc": ("single-step", "evict"), "python3": ("single-step",)}
+LONG = {"gcc": ("single-step", "evict"), "python3": ("single-step", "tiny-cache")}
 """Modes in which they take too long."""
 RUNS = [
     pytest.param(program, mode, id=f"{program}-{mode}")
@@ -62,3 +63,44 @@ def test_as_native(program: str, mode: str, tmp_path: Path) -> None:
 
     native, got = run(command), run([*ours, *command])
     assert got[:2] == native[:2], got[2].decode(errors="replace")
+
+
+NUMBERS = {
+    "flushes": r"([\d,]+) whole flushes",
+    "dropped": r"([\d,]+) dropped",
+    "chained": r"([\d,]+) chained",
+    "blocks": r"([\d,]+) blocks",
+    "instructions": r"([\d,]+) guest instructions",
+    "bytes": r"-> ([\d,]+) bytes",
+}
+
+
+def statistics(mode: str) -> dict[str, int]:
+    """What --stats=yes counts for a small program in a mode."""
+    command = [sys.executable, "-m", "interpose", "--tool=none", "--stats=yes", *MODES[mode], "/bin/true"]
+    log = subprocess.run(command, capture_output=True, timeout=TIMEOUT, text=True, check=True).stderr
+    found = {name: re.search(pattern, log) for name, pattern in NUMBERS.items()}
+    return {name: int(m[1].replace(",", "")) for name, m in found.items() if m}
+
+
+def test_modes_take_effect() -> None:
+    """Even a small program meets what its mode is there for."""
+    plain = statistics("default")
+    assert plain["flushes"] == plain["dropped"] == 0 < plain["chained"]
+    assert statistics("tiny-cache")["flushes"] > 0
+    assert statistics("evict")["dropped"] > 50
+    assert statistics("no-chaining")["chained"] == 0
+    single = statistics("single-step")
+    assert single["blocks"] == single["instructions"]
+    assert statistics("no-optimise")["bytes"] > plain["bytes"]
+    assert statistics("tracking")["bytes"] > statistics("memcheck")["bytes"]
+
+
+def test_far_images_are_far() -> None:
+    command = [sys.executable, "-m", "interpose", "-q", "--tool=none", *MODES["far-images"]]
+    done = subprocess.run(
+        [*command, "cat", "/proc/self/maps"], capture_output=True, timeout=TIMEOUT, text=True
+    )
+    images = [line for line in done.stdout.splitlines() if line.endswith((".so.6", ".so.2", "/cat"))]
+    assert len(images) > 5
+    assert all(int(line.split("-")[0], 16) >= 1 << 31 for line in images)
