@@ -2,6 +2,7 @@
  * sources can be tested from Python.  Errors are collected, not sent. */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,14 @@ struct ip_slot *rt_slot(struct tstate *ts) {
     (void)ts;
     return &slot;
 }
+void rt_note(struct tstate *ts, const char *fmt, ...) {
+    (void)ts;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(t_message, sizeof t_message, fmt, ap);
+    va_end(ap);
+}
+
 void rt_request_python(struct tstate *ts, u32 kind) {
     (void)ts;
     if (kind == IP_R_ERROR && t_n_errors < MAX_ERRORS)
