@@ -29,6 +29,7 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
         *k = any;
         return true;
     }
+    case V_CVTLOW: *es = q; return true;
     case V_INSLANE:
         *es = q;
         *k >>= (x->imm & (size / p - 1)) * (p / q);
@@ -47,9 +48,13 @@ static void read_memory(struct vx *x, u8 *v, unsigned n) {
     const struct ip_mem *m = &t->in->mem;
     u64 at = tk_ea(t), k;
     unsigned size = m->bcast && m->size ? m->size : n, es;
-    if ((m->access & IP_ACC_COND) && t->in->evex_k && read_by_mask(x, n, &es, &k))
-        tk_load_masked(t, at, size, m->bcast ? size : es, m->bcast ? k != 0 : k, v);
-    else
+    if ((m->access & IP_ACC_COND) && t->in->evex_k && read_by_mask(x, n, &es, &k)) {
+        if (m->bcast) { /* read if any element of the result takes it */
+            k = (k & ((1ull << n / size) - 1)) != 0;
+            es = size;
+        }
+        tk_load_masked(t, at, size, es, k, v);
+    } else
         tk_load(t, at, size, v);
     for (unsigned i = size; i < n; i++)
         v[i] = v[i - size];
