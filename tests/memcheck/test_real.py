@@ -93,7 +93,7 @@ CASES = {
     "find": Case(("find", "/usr/share/perl5", "-name", "*.pm", "-printf", "%p %s\n")),
     "tar-create": Case(("tar", "cf", "-", "text", "tree.c")),
     "tar-extract": Case(("tar", "xf", "t.tar"), "tar cf t.tar text tree.c"),
-    "gzip": Case(("gzip", "-c", "text")),
+    "gzip": Case(("gzip", "-nc", "text")),
     "gunzip": Case(("gzip", "-dc", "t.gz"), "gzip -c text > t.gz"),
     "bzip2": Case(("bzip2", "-c", "text")),
     "xz": Case(("xz", "-T2", "-1", "--block-size=30000", "-c", "text")),
@@ -143,6 +143,7 @@ CASES = {
 }
 GIT = (
     "rm -rf repo; git init -q repo; for i in 1 2 3; do cp text repo/f$i; git -C repo add -A;"
+    " GIT_AUTHOR_DATE='@1 +0000' GIT_COMMITTER_DATE='@1 +0000'"  # the commits' names depend on them
     " git -C repo -c user.email=a@b -c user.name=x commit -q -m $i; done"
 )
 # Recipes side by side, and a make below that shares the jobs.

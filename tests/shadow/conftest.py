@@ -48,7 +48,6 @@ struct ip_chan *t_chan(void);
 void t_call(struct tstate *, uint64_t);
 uint64_t t_map_at(uint64_t, uint64_t);
 uint64_t rt_map_client(uint64_t, uint64_t, int);
-double t_time_malloc(struct tstate *, uint64_t, uint64_t);
 extern struct ip_error t_errors[4096];
 extern uint32_t t_n_errors;
 extern uint64_t t_maps_fail;

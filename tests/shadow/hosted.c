@@ -155,20 +155,3 @@ void t_call(struct tstate *ts, u64 ret) {
     ts->cs_top += sizeof(struct ip_csent);
     *(struct ip_csent *)ts->cs_top = (struct ip_csent){ret, ~ts->gpr[IP_RSP]};
 }
-
-double t_time_malloc(struct tstate *ts, u64 n, u64 size) {
-    struct timespec { long s, ns; } a, b;
-    u64 args[5] = {size, 0, 0, 0, 0}, live[16] = {0};
-    sys2(228, 1, (long)&a);
-    for (u64 i = 0; i < n; i++) {
-        args[0] = size;
-        args[1] = 0;
-        u64 p = rt_heap_request(ts, 0x49500000, args), old = live[i % 16];
-        live[i % 16] = p;
-        args[0] = old;
-        args[2] = ~0ull;
-        rt_heap_request(ts, 0x49500004, args);
-    }
-    sys2(228, 1, (long)&b);
-    return ((double)(b.s - a.s) * 1e9 + (double)(b.ns - a.ns)) / (double)n;
-}
