@@ -1,4 +1,4 @@
-"""Stack traces: from recorded addresses to frames (output.md section 5).
+"""Stack traces: from recorded addresses to frames and their text (output.md section 5).
 
 A *raw* trace is what the runtime records: the program counter first, then return addresses.  A *stack* is the
 normalised form that errors keep and compare: return addresses less one (so that they lie inside the call),
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Protocol
 
 Stack = tuple[int, ...]
@@ -16,10 +17,20 @@ Stack = tuple[int, ...]
 BELOW_MAIN_TEXT = "(below main)"
 """Shown in place of the C library's start-up functions unless ``--show-below-main=yes``."""
 
-_MAIN = frozenset({"main"})
+_MAIN = "main"
 _BELOW_MAIN = frozenset(
     {"__libc_start_main", "__libc_start_call_main", "generic_start_main", "__libc_start_main_impl", "_start"}
 )
+# `__libc_start_main@@GLIBC_2.34` is none of them: Valgrind 3.19 prints it by name, between a
+# constructor's frames and `(below main)`.
+
+
+class _Place(Enum):
+    """Where a frame may end a stack."""
+
+    WITHIN = auto()
+    MAIN = auto()
+    BELOW_MAIN = auto()
 
 
 class FrameLike(Protocol):
@@ -103,7 +114,7 @@ class StackResolver:
     def __init__(self, symbolizer: SymbolizerLike, options: StackOptions | None = None) -> None:
         self.symbolizer = symbolizer
         self.options = options or StackOptions()
-        self._cache: dict[int, tuple[tuple[ResolvedFrame, bool], ...]] = {}
+        self._cache: dict[int, tuple[tuple[ResolvedFrame, _Place], ...]] = {}
         self._cache_key: tuple[bool, bool, bool] | None = None
 
     def normalise(self, raw: Sequence[int]) -> Stack:
@@ -120,16 +131,22 @@ class StackResolver:
         self._cache.clear()
 
     def frames(self, stack: Stack) -> list[ResolvedFrame]:
-        """All frames of a stack, inlined ones included, cut after ``main`` (or the first frame below it)."""
-        frames: list[ResolvedFrame] = []
-        for ip in stack:
-            for frame, last in self._resolve(ip):
-                frames.append(frame)
-                if last:
-                    return frames
-        return frames
+        """All frames of a stack, inlined ones included, without those below the outermost ``main``.
 
-    def _resolve(self, ip: int) -> tuple[tuple[ResolvedFrame, bool], ...]:
+        Where there is none (constructors, exit handlers), the first start-up function is the last.
+        """
+        frames: list[ResolvedFrame] = []
+        after_main = after_start = 0
+        for ip in stack:
+            for frame, place in self._resolve(ip):
+                frames.append(frame)
+                if place is _Place.MAIN:
+                    after_main = len(frames)
+                elif place is _Place.BELOW_MAIN and not after_start:
+                    after_start = len(frames)
+        return frames[: after_main or after_start or len(frames)]
+
+    def _resolve(self, ip: int) -> tuple[tuple[ResolvedFrame, _Place], ...]:
         options = self.options
         key = (options.demangle, options.sym_offsets, options.show_below_main)
         if key != self._cache_key:
@@ -143,41 +160,49 @@ class StackResolver:
                     looked_up = looked_up[-1:]
                 found = tuple(self._frame(ip, frame) for frame in looked_up)
             else:
-                found = ((ResolvedFrame(ip, None, None), False),)
+                found = ((ResolvedFrame(ip, None, None), _Place.WITHIN),)
             self._cache[ip] = found
         return found
 
-    def _frame(self, ip: int, frame: FrameLike) -> tuple[ResolvedFrame, bool]:
+    def _frame(self, ip: int, frame: FrameLike) -> tuple[ResolvedFrame, _Place]:
         options = self.options
         symbol = frame.function
         name = (frame.demangled or symbol) if options.demangle else symbol
-        last = False
+        place = _Place.WITHIN
         shown_symbol = symbol
-        if not options.show_below_main and symbol:
+        if not options.show_below_main and not frame.is_inlined:
             if symbol in _BELOW_MAIN:
                 name = shown_symbol = BELOW_MAIN_TEXT
-                last = True
-            elif symbol in _MAIN and not frame.is_inlined:
-                last = True
+                place = _Place.BELOW_MAIN
+            elif symbol == _MAIN:
+                place = _Place.MAIN
         if name and options.sym_offsets and not frame.is_inlined and frame.sym_offset:
             name = f"{name}+{frame.sym_offset}"
         resolved = ResolvedFrame(
             ip, shown_symbol, name, frame.obj, frame.dir, frame.file, frame.line, raw_symbol=symbol
         )
-        return resolved, last
+        return resolved, place
 
 
 def source_path(frame: ResolvedFrame, options: StackOptions) -> str | None:
-    """The file as the text shows it: with its directory only under ``--fullpath-after``."""
+    """The file as the text shows it: with its directory, or what is left of it, under ``--fullpath-after``.
+
+    The strings are looked for in the directory, not in the whole path: ``--fullpath-after=/src/`` does not
+    match a file that lies directly in ``/src``. The first string that is found counts; text up to its end
+    goes, then a leading ``./``.
+    """
     if frame.file is None or not options.fullpath_after or not frame.dir:
         return frame.file
-    path = f"{frame.dir.rstrip('/')}/{frame.file}"
-    for prefix in options.fullpath_after:
-        at = path.find(prefix)
-        if at >= 0:
-            path = path[at + len(prefix) :]
+    directory = frame.dir.rstrip("/")
+    for wanted in options.fullpath_after:
+        _, found, rest = directory.partition(wanted) if wanted else ("", "", "")
+        if found:
+            directory = rest
             break
-    return path.removeprefix("./")
+    else:
+        return f"{directory}/{frame.file}".removeprefix("./")
+    directory = directory.removeprefix("./")
+    return f"{directory}/{frame.file}" if directory else frame.file
 
 
 def describe_frame(frame: ResolvedFrame, options: StackOptions) -> str:

@@ -13,8 +13,8 @@ from elf.helpers import C_SOURCE, CXX_SOURCE, libraries, line_of, map_image, sym
 
 from interpose.elf.debugfile import find_debug_image
 from interpose.elf.image import Image
-from interpose.elf.render import FrameStyle, describe_frame
 from interpose.elf.symbolizer import Frame, Symbolizer
+from interpose.report.stack import StackOptions, StackResolver, describe_frame
 
 BASE = 0x7F00_0000_0000
 
@@ -130,17 +130,18 @@ def test_frames_agree_with_valgrind(compile_program, options: tuple[str, ...]) -
         run = subprocess.run(["valgrind", *options, str(program)], capture_output=True, text=True)
         symbolizer = Symbolizer(inline="--read-inline-info=no" not in options)
         map_image(symbolizer, program, 0x108000)  # where valgrind puts the first position-independent program
-        style = FrameStyle(
+        style = StackOptions(
             sym_offsets="--sym-offsets=yes" in options,
-            fullpath_after=("",) if "--fullpath-after=" in options else None,
+            fullpath_after=("",) if "--fullpath-after=" in options else (),
         )
+        resolver = StackResolver(symbolizer, style)
         shown: dict[int, list[str]] = {}
         for ip, text in re.findall(r"(?:at|by) 0x([0-9A-F]+): (.*)", run.stderr):
             if 0x108000 <= int(ip, 16) < 0x10D000:
                 shown.setdefault(int(ip, 16), []).append(text)
         assert len(shown) >= 2
         for ip, texts in shown.items():
-            ours = [describe_frame(frame, style) for frame in symbolizer.lookup(ip)]
+            ours = [describe_frame(frame, style) for frame in resolver.frames((ip,))]
             assert texts == ours * (len(texts) // len(ours)), hex(ip)
 
 
@@ -216,8 +217,8 @@ def test_assembly_without_symbol_sizes_keeps_its_line(compile_program) -> None:
     symbolizer = Symbolizer()
     bias = map_image(symbolizer, program, BASE)
     start, _ = symbol_of(program, "main")
-    frames = symbolizer.lookup(bias + start + 1)
-    assert [describe_frame(f) for f in frames] == ["??? (bare.s:5)"]
+    frames = StackResolver(symbolizer).frames((bias + start + 1,))
+    assert [describe_frame(f, StackOptions()) for f in frames] == ["??? (bare.s:5)"]
 
 
 def test_mapping_and_unmapping(c_program: Path) -> None:

@@ -80,6 +80,49 @@ def test_start_up_functions_without_main_are_named_once():
     ]
 
 
+def test_a_main_that_calls_itself_is_shown_whole():
+    symbols = below_main_symbols()
+    symbols.add(5, "leaf", "a.c", 7, is_inlined=True)
+    symbols.add(5, "main", "a.c", 9)
+    assert [frame.ip for frame in resolver(symbols).frames((1, 5, 2, 3, 4))] == [1, 5, 5, 2]
+
+
+def test_an_inlined_main_or_start_is_a_function_like_others():
+    symbols = below_main_symbols()
+    symbols.add(6, "main", "a.c", 3, is_inlined=True)
+    symbols.add(6, "_start", "a.c", 4, is_inlined=True)
+    symbols.add(6, "g", "a.c", 5)
+    names = [frame.name for frame in resolver(symbols).frames((6, 1, 3, 4))]
+    assert names == ["main", "_start", "g", "f", "(below main)"]
+
+
+def test_a_versioned_start_up_function_keeps_its_name():
+    symbols = below_main_symbols()
+    symbols.add(7, "__libc_start_main@@GLIBC_2.34", "libc-start.c", 347)
+    assert [frame.name for frame in resolver(symbols).frames((1, 7, 4, 8))] == [
+        "f",
+        "__libc_start_main@@GLIBC_2.34",
+        "(below main)",
+    ]
+
+
+def test_without_start_up_functions_nothing_is_cut():
+    assert [frame.ip for frame in resolver(below_main_symbols()).frames((1, 0x1FFF000747))] == [
+        1,
+        0x1FFF000747,
+    ]
+    assert resolver(below_main_symbols()).frames(()) == []
+
+
+def test_offsets_are_shown_of_whole_functions_and_where_there_is_one():
+    symbols = Symbols()
+    symbols.add(1, "leaf", "a.c", 7, is_inlined=True)
+    symbols.add(1, "main", "a.c", 22, sym_offset=31)
+    symbols.add(2, "f", obj="/a", sym_offset=0)
+    lines = stack_lines(resolver(symbols, sym_offsets=True, show_below_main=True), (1, 2))
+    assert [line.split(": ")[1] for line in lines] == ["leaf (a.c:7)", "main+31 (a.c:22)", "f (in /a)"]
+
+
 def test_frames_below_main_can_be_shown():
     lines = stack_lines(resolver(below_main_symbols(), show_below_main=True), (1, 2, 3, 4))
     assert lines[2:] == ["   by 0x3: __libc_start_call_main (start.h:58)", "   by 0x4: _start (in /bin/a)"]
@@ -111,7 +154,12 @@ def test_demangling_and_symbol_offsets():
         (("",), "/tmp/rp/e.c"),
         (("/tmp/",), "rp/e.c"),
         (("nowhere",), "/tmp/rp/e.c"),
-        (("nowhere", "rp/"), "e.c"),
+        (("nowhere", "/rp"), "e.c"),
+        (("/tmp",), "/rp/e.c"),
+        (("nowhere", "/tmp/"), "rp/e.c"),
+        (("mp",), "/rp/e.c"),
+        (("/tmp/rp",), "e.c"),
+        (("/tmp/rp/",), "/tmp/rp/e.c"),  # it is looked for in the directory alone
     ],
 )
 def test_source_directories(after, text):
@@ -126,6 +174,8 @@ def test_a_leading_dot_of_a_source_directory_is_dropped():
     assert stack_lines(resolver(symbols, fullpath_after=("",)), (1,)) == [
         "   at 0x1: qsort_r (stdlib/./stdlib/msort.c:296)"
     ]
+    symbols.add(2, "far", "a.cc", 3, dir="./x/../y")
+    assert stack_lines(resolver(symbols, fullpath_after=("x/",)), (2,)) == ["   at 0x2: far (../y/a.cc:3)"]
 
 
 @pytest.mark.parametrize(
