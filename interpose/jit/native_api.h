@@ -37,8 +37,8 @@ void ip_catch_faults(void);
 /* Map the memfds, start the translator thread.  0 or -errno. */
 int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags,
                      uint64_t cache_bytes, int trace_fd, const char *trace_flags);
-/* After os.fork() in the child supervisor: copy everything to new memfds. */
-int ip_service_refork(int chan_fd, int cache_fd, int meta_fd);
+/* After os.fork() in the child supervisor: copy everything to new memfds.  0 or -errno. */
+int ip_service_refork(int chan_fd, int cache_fd, int meta_fd, int old_meta_fd);
 /* New image in the same process (exec): forget all, new memfds. */
 /* The client's /proc/PID/mem to fetch code from; 0: ask by its number. */
 void ip_service_memory(int fd);

@@ -223,13 +223,55 @@ static void unmap_old(uint8_t *chan, uint8_t *cache, uint8_t *meta) {
     munmap(meta, IP_META_MAX);
 }
 
+/* Give [off, off + len) of a mapped memory file to another. A write fills fresh pages at once; stores into a
+ * mapping would fault for each, and have it cleared first. */
+static int copy_part(int fd, const uint8_t *from, size_t off, size_t len) {
+    while (len) {
+        ssize_t n = pwrite(fd, from + off, len, (off_t)off);
+        if (n <= 0) return n < 0 ? -errno : -EIO;
+        off += (size_t)n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* The same without the holes of the file: to look at one through the mapping would fill it. */
+static int copy_sparse(int fd, int old_fd, const uint8_t *from, size_t off, size_t len) {
+    off_t end = (off_t)(off + len), at = (off_t)off;
+    while ((at = lseek(old_fd, at, SEEK_DATA)) >= 0 && at < end) {
+        off_t hole = lseek(old_fd, at, SEEK_HOLE);
+        if (hole < 0) return -errno;
+        if (hole > end) hole = end;
+        int r = copy_part(fd, from, (size_t)at, (size_t)(hole - at));
+        if (r) return r;
+        at = hole;
+    }
+    return at >= 0 || errno == ENXIO ? 0 : -errno; /* ENXIO: only a hole is left */
+}
+
+static int copy_tables(int cache_fd, int meta_fd, int old_meta_fd, const uint8_t *cache, const uint8_t *meta) {
+    const struct ip_meta *m = (const void *)meta;
+    const size_t parts[][2] = {
+        {0, sizeof *m},
+        {IP_META_EXITS, sizeof *T.exits * m->n_exits},
+        {IP_META_BLOCKS, sizeof *T.blocks * m->n_blocks},
+        {IP_META_POINTS, sizeof *T.points * m->n_points},
+        {IP_META_PCS, sizeof *T.pcs * m->n_pcs},
+        {IP_META_DESC, m->desc_used},
+    };
+    int r = copy_part(cache_fd, cache, 0, m->cache_used);
+    for (size_t i = 0; !r && i < sizeof parts / sizeof *parts; i++)
+        r = copy_part(meta_fd, meta, parts[i][0], parts[i][1]);
+    return r ? r : copy_sparse(meta_fd, old_meta_fd, meta, IP_META_TT, sizeof *T.tt << IP_META_TTBITS);
+}
+
 /* Called with the lock held by the fork wrapper; the parent's thread is not here. */
-int ip_service_refork(int chan_fd, int cache_fd, int meta_fd) {
+int ip_service_refork(int chan_fd, int cache_fd, int meta_fd, int old_meta_fd) {
     uint8_t *oc = (uint8_t *)T.chan, *ok = T.cache, *om = T.meta_base;
-    struct ip_meta old = *T.meta;
     pthread_mutex_init(&T.lock, NULL);
     running = 0;
-    int r = tt_map(&T, chan_fd, cache_fd, meta_fd);
+    int r = copy_tables(cache_fd, meta_fd, old_meta_fd, ok, om);
+    if (!r) r = tt_map(&T, chan_fd, cache_fd, meta_fd);
     if (r) return r;
     memcpy(T.chan, oc, sizeof(struct ip_chan));
     memset(T.chan->pend_tr, 0, sizeof T.chan->pend_tr);
@@ -237,16 +279,6 @@ int ip_service_refork(int chan_fd, int cache_fd, int meta_fd) {
     T.chan->client_pid = 0;
     T.chan->supervisor_pid = (uint32_t)getpid();
     T.chan->tr_sleeping = T.chan->py_sleeping = 0;
-    memcpy(T.cache, ok, old.cache_used);
-    *T.meta = old;
-    memcpy(T.exits, om + IP_META_EXITS, sizeof *T.exits * old.n_exits);
-    memcpy(T.blocks, om + IP_META_BLOCKS, sizeof *T.blocks * old.n_blocks);
-    memcpy(T.points, om + IP_META_POINTS, sizeof *T.points * old.n_points);
-    memcpy(T.pcs, om + IP_META_PCS, sizeof *T.pcs * old.n_pcs);
-    memcpy(T.desc, om + IP_META_DESC, old.desc_used);
-    const struct ip_ttent *tt = (const void *)(om + IP_META_TT);
-    for (uint32_t i = 0; i < 1u << IP_META_TTBITS; i++)
-        if (tt[i].key) T.tt[i] = tt[i];
     unmap_old(oc, ok, om);
     return start_thread();
 }

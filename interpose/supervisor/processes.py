@@ -113,7 +113,7 @@ def _serve_child(
         _close(*foreign)
         old = supervisor.session.memory
         old_sock = supervisor.session.sock_fd
-        if lib.ip_service_refork(*memory.descriptors()) != 0:
+        if lib.ip_service_refork(*memory.descriptors(), old.meta_fd) != 0:
             os._exit(1)  # the fork fails; the supervisor that forked sees it
         supervisor.session.memory = memory
         supervisor.session.sock_fd = sock_fd
