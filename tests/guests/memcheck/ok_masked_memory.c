@@ -9,6 +9,7 @@
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define VBMI2 __attribute__((target("avx512f,avx512bw,avx512vbmi2")))
+#define BF16 __attribute__((target("avx512f,avx512bf16")))
 static volatile int use;
 
 /* Of n bytes at p, one bit a byte that has an undefined bit. */
@@ -90,6 +91,15 @@ AVX512 static void bits(int *block, const int *half) { /* half: the even element
     want("permute", block, 64, 0xf000);
 }
 
+BF16 static void halves(int *block) {
+    __m512 v = _mm512_setzero_ps();
+    int s[16];
+    __asm__ volatile("vdpbf16ps %1, %0, %0%{%2%}" : "+v"(v) : "m"(block[4]), "Yk"((__mmask16)1));
+    __asm__ volatile("vcvtneps2bf16 %1, %t0%{%2%}" : "+v"(v) : "m"(block[3]), "Yk"((__mmask16)2));
+    _mm512_storeu_si512(s, _mm512_castps_si512(v));
+    used(s, 16);
+}
+
 VBMI2 static void bytes(int *block) {
     char s[64];
     memset(s, 1, sizeof s);
@@ -113,6 +123,8 @@ int main(void) {
             bits(whole, half);
         if (__builtin_cpu_supports("avx512vbmi2"))
             bytes(block);
+        if (__builtin_cpu_supports("avx512bf16"))
+            halves(block);
     }
     free(block);
     free(whole);
