@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from iced_x86 import Code, Decoder, Instruction
+from interpose.jit._native import ffi, lib
 
 from .rows import STRING_STEMS, Row
 
@@ -158,5 +159,6 @@ def invalid(rng: random.Random, row: Row) -> bytes | None:
         if 0x8F in data or any(bad in data for bad in UNSAFE) or (kind != 2 and len(data) > 11):
             continue  # near the limit of 15 bytes: the exception depends on where the CPU stops reading
         if Decoder(64, padded).decode().code == Code.INVALID:
-            return padded
+            length = lib.ip_decode(padded, len(padded), 0x1000, ffi.new("struct ip_insn *"))
+            return padded[:length] + b"\x90" * 15 if length > 0 else padded
     return None
