@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
+
+# A busy machine makes any example slow: a timing decides no test.
+settings.register_profile("interpose", deadline=None)
+settings.load_profile("interpose")
 
 
 @pytest.fixture(autouse=True, scope="session")
