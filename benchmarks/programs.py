@@ -285,7 +285,7 @@ _SHORT = (
         CPU,
         lambda d, n: [_find("bc"), "-l", "-q"],
         stdin=lambda n: BC.replace("TIMES", str(n)),
-        long=45,
+        long=350,
     ),
     Program("jq", CPU, _jq, long=35),
 )
