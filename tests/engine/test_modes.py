@@ -75,12 +75,18 @@ NUMBERS = {
 }
 
 
-def statistics(mode: str) -> dict[str, int]:
+def statistics(mode: str, *options: str) -> dict[str, int]:
     """What --stats=yes counts for a small program in a mode."""
-    command = [sys.executable, "-m", "interpose", "--tool=none", "--stats=yes", *MODES[mode], "/bin/true"]
+    words = ["--tool=none", "--stats=yes", *MODES[mode], *options]
+    command = [sys.executable, "-m", "interpose", *words, "/bin/true"]
     log = subprocess.run(command, capture_output=True, timeout=TIMEOUT, text=True, check=True).stderr
     found = {name: re.search(pattern, log) for name, pattern in NUMBERS.items()}
     return {name: int(m[1].replace(",", "")) for name, m in found.items() if m}
+
+
+def bytes_for_each(counts: dict[str, int]) -> float:
+    """Bytes of translated code for each guest instruction."""
+    return counts["bytes"] / counts["instructions"]
 
 
 def test_modes_take_effect() -> None:
@@ -92,8 +98,11 @@ def test_modes_take_effect() -> None:
     assert statistics("no-chaining")["chained"] == 0
     single = statistics("single-step")
     assert single["blocks"] == single["instructions"]
-    assert statistics("no-optimise")["bytes"] > plain["bytes"]
-    assert statistics("tracking")["bytes"] > statistics("memcheck")["bytes"]
+    memcheck, tracking = statistics("memcheck"), statistics("tracking")
+    assert tracking["bytes"] > memcheck["bytes"]
+    # Under none nearly nothing is there to improve, and the count of blocks differs from run to run.
+    unimproved = statistics("no-optimise", "--tool=memcheck")
+    assert bytes_for_each(unimproved) > 1.05 * bytes_for_each(memcheck)
 
 
 def test_far_images_are_far() -> None:
