@@ -59,9 +59,7 @@ static bool passes(const struct ublock *b, const struct uinstr *v, struct uaddr 
     case U_LDCHK:
     case U_EARLY:
     case U_SPSAVE: return true;
-    case U_SEGEA:
-    case U_FAREA: return false; /* their temporary is not to meet the check's */
-    default: return false;
+    default: return false; /* SEGEA and FAREA: their temporary is not to meet the check's */
     }
 }
 

@@ -364,29 +364,17 @@ void ip_binding_del(uint64_t addr) {
     pthread_mutex_unlock(&T.lock);
 }
 
-void ip_stable_add(uint64_t lo, uint64_t hi) {
+static void change_ranges(void (*change)(struct tt_ranges *, uint64_t, uint64_t), struct tt_ranges *r, uint64_t lo,
+                          uint64_t hi) {
     pthread_mutex_lock(&T.lock);
-    tt_ranges_add(&T.stable, lo, hi);
+    change(r, lo, hi);
     pthread_mutex_unlock(&T.lock);
 }
 
-void ip_stable_del(uint64_t lo, uint64_t hi) {
-    pthread_mutex_lock(&T.lock);
-    tt_ranges_del(&T.stable, lo, hi);
-    pthread_mutex_unlock(&T.lock);
-}
-
-void ip_keeps_stack_add(uint64_t lo, uint64_t hi) {
-    pthread_mutex_lock(&T.lock);
-    tt_ranges_add(&T.keeps_stack, lo, hi);
-    pthread_mutex_unlock(&T.lock);
-}
-
-void ip_keeps_stack_del(uint64_t lo, uint64_t hi) {
-    pthread_mutex_lock(&T.lock);
-    tt_ranges_del(&T.keeps_stack, lo, hi);
-    pthread_mutex_unlock(&T.lock);
-}
+void ip_stable_add(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_add, &T.stable, lo, hi); }
+void ip_stable_del(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_del, &T.stable, lo, hi); }
+void ip_keeps_stack_add(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_add, &T.keeps_stack, lo, hi); }
+void ip_keeps_stack_del(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_del, &T.keeps_stack, lo, hi); }
 
 void ip_invalidate_range(uint64_t lo, uint64_t len) {
     pthread_mutex_lock(&T.lock);
