@@ -30,13 +30,19 @@
                                        key below 2 GiB: entries of the table
                                        lead there, guest pc in RCX, RCX and RDX
                                        in their slots                       */
-#define IP_LOW_END     0x80000000
+#define IP_LOW_END     0x7fff0000   /* AddressSanitizer's shadow: from 0x7fff7000 */
 #define IP_CLIENT_LO   0x0000001000000000 /* heap, stacks, anonymous maps   */
 #define IP_CLIENT_END  0x0000100000000000 /* 16 TiB client limit            */
-/* Without a shadow nothing of ours lies above: fixed and hinted addresses may go
- * up to there (ZGC's heap is at 4, 8 and 16 TiB).  The kernel's own lowest choice
- * for the runtime's memory is a third of the address space, 42.6 TiB. */
-#define IP_CLIENT_END_BARE 0x0000280000000000
+/* Without a shadow the program has what it has natively, but for a window of
+ * ours and the kernel's places for the runtime's first stack: within 16 GiB
+ * below the end of user space, and what that may grow to. */
+#define IP_CLIENT_END_BARE 0x00007ff000000000
+/* The runtime's own memory, chosen by us so that it never meets the program's.
+ * Where native programs are (PIEs), which the fixed layouts of AddressSanitizer,
+ * MemorySanitizer and ThreadSanitizer leave to the program. */
+#define IP_OWN_BASE    0x0000550000000000
+#define IP_OWN_END     0x0000558000000000
+#define IP_BRK_BARE    0x0000560000000000 /* program break without a shadow */
 
 /* Shadow: V byte of a is at a + IP_V_CONST; A bit of a is bit (a & 7) of the
  * byte at (a >> 3) + IP_A_BASE.  V: 1 = undefined.  A: 1 = unaddressable.

@@ -289,7 +289,7 @@ struct carried {
 
 static void carry(struct tstate *ts, int channel) {
     u64 filters = seccomp_saved_size(ts), bytes = CARRIED_AT + sizeof(struct carried) + filters;
-    long at = sys6(__NR_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, channel, 0);
+    long at = rt_own_map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, channel);
     if (at < 0 && at > -4096)
         rt_die("cannot map the channel of a new program (error %ld)", -at);
     struct carried *c = (struct carried *)(at + (long)CARRIED_AT);

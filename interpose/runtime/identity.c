@@ -59,7 +59,7 @@ static bool leave_own_file(void) {
                     (segs[i].p_flags & PF_X ? PROT_EXEC : 0);
         if (segs[i].p_type != PT_LOAD || segs[i].p_filesz == 0)
             continue;
-        long copy = sys6(__NR_mmap, 0, (long)len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        long copy = rt_own_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
         ok = copy > 0;
         if (!ok)
             break;
@@ -102,7 +102,7 @@ void rt_tell_kernel(const struct rt_image *im) {
 void rt_cache_for_perf(void) {
     if (!(rt.flags & IP_C_PERF_MAP))
         return;
-    long apart = sys6(__NR_mmap, 0, IP_CACHE_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long apart = rt_own_map(IP_CACHE_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (apart < 0 || sys5(__NR_mremap, IP_CACHE_BASE, IP_CACHE_MAX, IP_CACHE_MAX, MREMAP_MAYMOVE | MREMAP_FIXED,
                           apart) != apart)
         rt_die("cannot move the code cache for --perf-map (error %ld)", apart < 0 ? -apart : 0);

@@ -21,7 +21,7 @@ _Static_assert(sizeof(struct rt_seg) == 56, "IP_SYM_SEGMENTS: the supervisor rea
 struct rt_seg *rt_segs;
 u32 rt_nsegs;
 char *rt_paths;
-u64 mm_high_top = IP_CLIENT_END - (1ull << 20);
+u64 mm_high_top;
 
 u64 mm_bytes, mm_peak;
 
@@ -48,9 +48,10 @@ void rt_mm_init(struct tstate *ts) {
     published.paths = (u64)rt_paths;
     published.seg_size = sizeof *rt_segs;
     rt.chan->rt_symbols[IP_SYM_SEGMENTS] = (u64)&published;
-    /* A region of its own at the low end of the high range: nothing is placed
-     * there, so the heap can grow until it meets the mappings 15 TiB above. */
-    rt.brk_start = IP_CLIENT_LO;
+    /* Mappings are placed from the top of the high range down, so the heap can
+     * grow until it meets them, 15 TiB above and more. */
+    rt.brk_start = rt.flags & IP_C_SHADOW ? IP_CLIENT_LO : IP_BRK_BARE;
+    mm_high_top = rt_client_end() - (1ull << 20);
 }
 
 /* ---- look-up and placing -------------------------------------------------------- */
@@ -102,7 +103,7 @@ bool mm_allowed(u64 lo, u64 len) {
     u64 hi = lo + len;
     if (hi < lo || hi > rt_client_end())
         return false;
-    return hi <= IP_IMAGES_HI || lo >= IP_LOW_END;
+    return hi <= IP_IMAGES_HI || (lo >= IP_LOW_END && (hi <= IP_OWN_BASE || lo >= IP_OWN_END));
 }
 
 u64 mm_place_low(u64 len, u64 align) {
@@ -118,22 +119,29 @@ u64 mm_place_32bit(u64 len, u64 align) {
     return at + len <= IP_IMAGES_HI ? at : 0;
 }
 
-u64 mm_place_high(u64 len, u64 align) {
-    u64 top = mm_high_top;
+/* The highest free place in [floor, top), or 0. */
+static u64 place_between(u64 floor, u64 top, u64 len, u64 align) {
     u32 i = mm_first(top);
     if (i < rt_nsegs && rt_segs[i].lo < top)
         top = rt_segs[i].lo;
     for (;; i--) { /* [bottom, top) is the gap below segment i */
-        u64 bottom = i > 0 && rt_segs[i - 1].hi > IP_CLIENT_LO ? rt_segs[i - 1].hi : IP_CLIENT_LO;
+        u64 bottom = i > 0 && rt_segs[i - 1].hi > floor ? rt_segs[i - 1].hi : floor;
         if (top > bottom && top - bottom >= len) {
             u64 at = RT_ROUND_DOWN(top - len, align);
             if (at >= bottom)
                 return at;
         }
-        if (bottom == IP_CLIENT_LO)
+        if (bottom == floor)
             return 0;
         top = rt_segs[i - 1].lo;
     }
+}
+
+u64 mm_place_high(u64 len, u64 align) {
+    if (rt.flags & IP_C_SHADOW)
+        return place_between(IP_CLIENT_LO, mm_high_top, len, align);
+    u64 at = place_between(IP_OWN_END, mm_high_top, len, align);
+    return at ? at : place_between(IP_CLIENT_LO, IP_OWN_BASE, len, align);
 }
 
 /* ---- paths ------------------------------------------------------------------------ */

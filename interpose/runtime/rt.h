@@ -110,7 +110,9 @@ int rt_strncmp(const char *a, const char *b, size_t n);
 int rt_snprintf(char *buf, size_t n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4))); /* %s %d %u %x %lx %lu %ld %c %p %% with width/0 */
 int rt_vsnprintf(char *buf, size_t n, const char *fmt, va_list ap);
-/* Our own anonymous memory, outside the client's range; never fails (dies with one line). */
+/* mmap for ourselves, in the window that the program does not get: an address, or -errno. */
+long rt_own_map(u64 bytes, u32 prot, u32 flags, int fd);
+/* Anonymous memory of ours; never fails (dies with one line). */
 void *rt_pages(u64 bytes);
 void rt_free_pages(void *p, u64 bytes);
 /* One clear line on stderr ("interpose: ..."), then exit 1. */

@@ -221,20 +221,32 @@ int rt_snprintf(char *buf, size_t n, const char *fmt, ...) {
 
 /* ---- our own pages ------------------------------------------------------------ */
 
+/* The window is used in a circle: memory given back is met again after 512 GiB. */
+long rt_own_map(u64 bytes, u32 prot, u32 flags, int fd) {
+    static u64 next = IP_OWN_BASE;
+    bytes = RT_ROUND_UP(bytes, RT_PAGE);
+    for (u32 rounds = 0; rounds < 3;) {
+        u64 at = __atomic_fetch_add(&next, bytes, __ATOMIC_RELAXED), end = at + bytes;
+        if (at < IP_OWN_BASE || end > IP_OWN_END || end < at) {
+            end = at + bytes;
+            __atomic_compare_exchange_n(&next, &end, IP_OWN_BASE, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+            rounds++;
+            continue;
+        }
+        long p = sys6(__NR_mmap, (long)at, (long)bytes, prot, flags | MAP_FIXED_NOREPLACE, fd, 0);
+        if (p != -EEXIST)
+            return p;
+    }
+    return -ENOMEM;
+}
+
 void *rt_pages(u64 bytes) {
     bytes = RT_ROUND_UP(bytes, RT_PAGE);
-    long p = sys6(__NR_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long p = rt_own_map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (p < 0 && p >= -4095)
         rt_die("out of memory: the kernel refused %lu bytes for the runtime (error %ld); "
                "check 'ulimit -v' and free memory",
                bytes, -p);
-    /* The kernel searches top-down from the stack, or upwards from a third of
-     * the address space: both lie above the client's range. */
-    if ((u64)p < rt_client_end())
-        rt_die("the kernel placed memory of the runtime at %p, inside the program's range; "
-               "run without 'setarch --addr-compat-layout'",
-               (void *)p);
     sys3(__NR_madvise, p, (long)bytes, MADV_DONTDUMP); /* a core file is the program's */
     return (void *)p;
 }

@@ -234,5 +234,5 @@ def test_program_linked_where_we_live(tmp_path):
 def test_own_ranges_are_those_of_the_contract():
     from interpose.jit._native import lib
 
-    assert ((lib.IP_CACHE_BASE, lib.IP_LOW_END),) == program.OWN_RANGES
-    assert lib.IP_CLIENT_END == program.CLIENT_END
+    assert program.OWN_RANGES == ((lib.IP_CACHE_BASE, lib.IP_LOW_END), (lib.IP_OWN_BASE, lib.IP_OWN_END))
+    assert lib.IP_CLIENT_END_BARE == program.CLIENT_END

@@ -144,7 +144,7 @@ static void shared_memory(void) {
     long id = CALL(__NR_shmget, 0, 3 * RT_PAGE, 01600);
     CHECK(id >= 0);
     u64 at = (u64)CALL(__NR_shmat, id, 0, 0), again = (u64)CALL(__NR_shmat, id, 0, 010000 /* SHM_RDONLY */);
-    CHECK(at >= IP_CLIENT_LO && at < IP_CLIENT_END && again + 3 * RT_PAGE == at);
+    CHECK(at >= IP_OWN_END && at < IP_CLIENT_END_BARE && again + 3 * RT_PAGE == at);
     *(u64 *)at = 99;
     CHECK(*(u64 *)again == 99);
     struct rt_seg seg;
@@ -159,10 +159,16 @@ static void shared_memory(void) {
 static void placing(void) {
     u64 low = (u64)CALL(__NR_mmap, 0, RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
     CHECK(low < IP_IMAGES_HI);
-    CHECK(CALL(__NR_mmap, IP_CACHE_BASE, RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == -ENOMEM);
-    CHECK(CALL(__NR_mmap, 0x7f0000000000, RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == -ENOMEM);
-    u64 moved = (u64)CALL(__NR_mmap, 0x7f0000000000, RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(moved < IP_CLIENT_END);
+    const u64 not_there[] = {IP_CACHE_BASE, IP_LOW_END - RT_PAGE, IP_OWN_BASE, IP_OWN_END - RT_PAGE, IP_CLIENT_END_BARE};
+    for (u32 i = 0; i < sizeof not_there / sizeof *not_there; i++) {
+        u64 at = not_there[i];
+        CHECK(CALL(__NR_mmap, at, RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == -ENOMEM);
+        u64 moved = (u64)CALL(__NR_mmap, at, RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(moved >= IP_OWN_END && moved < IP_CLIENT_END_BARE);
+    }
+    const u64 there[] = {IP_LOW_END, IP_OWN_BASE - RT_PAGE, IP_OWN_END, 0x7e8000000000};
+    for (u32 i = 0; i < sizeof there / sizeof *there; i++)
+        CHECK((u64)CALL(__NR_mmap, there[i], RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == there[i]);
     CHECK(CALL(__NR_mmap, 0, 0, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == -EINVAL);
     CHECK(CALL(__NR_mmap, 0, RT_PAGE, 3, MAP_PRIVATE, 77, 0) == -EBADF);
     CHECK(CALL(__NR_munmap, 0x70000000, 0x1000000) == 0); /* the runtime is still here */

@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     printf("fsgsbase %lu\n", getauxval(AT_HWCAP2) >> 1 & 1);
     printf("aligned %d\n", ((unsigned long)(argv - 1) & 15) == 0);
     unsigned long here = (unsigned long)&argc, random = getauxval(AT_RANDOM);
-    printf("below limit %d %d\n", here < 1ul << 44, random < 1ul << 44);
+    printf("below limit %d %d\n", here < 0x7ff000000000, random < 0x7ff000000000);
     const ElfW(Phdr) *ph = (void *)getauxval(AT_PHDR);
     int loads = 0;
     for (unsigned i = 0; i < getauxval(AT_PHNUM); i++) loads += ph[i].p_type == PT_LOAD;
