@@ -19,7 +19,6 @@
 #endif
 #define AT_EXECFD_ 2               /* the kernel may pass one to interpreters   */
 #define AT_SYSINFO_EHDR_ 33        /* the vDSO                                  */
-#define HWCAP2_FSGSBASE_BIT (1ul << 1) /* wrfsbase would take FS away from us   */
 
 #define MIN_STACK (1ull << 20)     /* bounds of --main-stacksize=0, options.md  */
 #define MAX_STACK (16ull << 20)
@@ -92,9 +91,6 @@ static bool translate_aux(struct builder *b, u64 aux[2], const struct rt_image *
         break;
     case AT_EXECFN:
         aux[1] = execfn;
-        break;
-    case AT_HWCAP2:
-        aux[1] &= ~HWCAP2_FSGSBASE_BIT;
         break;
     case AT_PLATFORM:
     case AT_BASE_PLATFORM:

@@ -177,6 +177,8 @@ int main(int argc, char **argv) {
     int equal = 1, seen = 0;
     for (; aux->a_type != AT_NULL; aux++, seen++) equal &= getauxval(aux->a_type) == aux->a_un.a_val;
     printf("auxv: equal %d, many %d, ends %d\n", equal, seen > 12, aux->a_type == AT_NULL);
+    printf("features: %lx %lx, %ld ticks, pages of %ld\n", getauxval(AT_HWCAP), getauxval(AT_HWCAP2),
+           getauxval(AT_CLKTCK), getauxval(AT_PAGESZ));
     ElfW(Ehdr) *eh = (void *)(getauxval(AT_PHDR) & ~0xfffull);
     printf("AT_PHDR in an ELF file: %d, AT_ENTRY: %d, AT_EXECFN %s, AT_SECURE %ld, uid %d\n",
            memcmp(eh->e_ident, ELFMAG, 4) == 0, getauxval(AT_ENTRY) - (uintptr_t)eh == eh->e_entry,
