@@ -121,7 +121,11 @@ static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping
     s->tid = rt_th(ts)->tid;
     s->tid_guest = (u32)ts->tid_guest;
     s->tstate = (u64)ts;
-    u64 began = ticks(&s->cpu);
+    u64 began = 0;
+    if (rt_th(ts)->no_tsc)
+        limit = 0, s->cpu = rt.chan->tr_cpu; /* so neither side stays awake */
+    else
+        began = ticks(&s->cpu);
     __atomic_store_n(&s->state, IP_S_POSTED, __ATOMIC_SEQ_CST);
     u32 i = rt_th(ts)->slot;
     __atomic_fetch_or(&map[i / 64], 1ull << (i % 64), __ATOMIC_SEQ_CST);

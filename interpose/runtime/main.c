@@ -84,6 +84,7 @@ void rt_main(u64 *sp) {
     sym[IP_SYM_ENTER_JUMP] = (u64)rt_enter_jump; /* last: tells a tracer that all are there */
 
     struct tstate *ts = rt_thread_new();
+    rt_find_tsc(ts);
     rt_th(ts)->tid = rt_th(ts)->pid = rt.pid;
     rt_carried_over(ts);
     ts->bbcount = rt.chan->stop_after;

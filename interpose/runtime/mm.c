@@ -88,6 +88,17 @@ static long host_mmap(const struct map_args *m, u64 at, bool replace) {
     return mm_host_map(at, m->len, m->prot, flags, m->fd, m->off);
 }
 
+/* The rings of io_uring refuse every address that somebody else chose.  With
+ * MAP_32BIT the kernel's own search goes from 1 GiB up, where there is room for the
+ * program's. */
+static long kernels_place(const struct map_args *m) {
+    long r = mm_host_map(0, m->len, m->prot, m->flags | MAP_32BIT, m->fd, m->off);
+    if (r < 0 || mm_allowed((u64)r, m->len))
+        return r;
+    sys2(__NR_munmap, r, (long)m->len);
+    return -ENOMEM;
+}
+
 /* Under the lock. */
 static long map_locked(struct tstate *ts, struct map_args *m, bool low) {
     bool fixed = (m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
@@ -119,6 +130,9 @@ static long map_locked(struct tstate *ts, struct map_args *m, bool low) {
             if (at == 0)
                 return -ENOMEM;
             r = host_mmap(m, at, false);
+        } else if (m->addr == 0 && (m->flags & MAP_TYPE) != MAP_PRIVATE) {
+            r = kernels_place(m);
+            at = r < 0 ? at : (u64)r;
         }
     }
     if (r < 0)

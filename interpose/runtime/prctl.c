@@ -52,13 +52,19 @@ long rt_sys_arch_prctl(struct tstate *ts) {
 
 void rt_find_mdwe(void) { rt.mdwe = sys5(__NR_prctl, MDWE_GET, 0, 0, 0, 0) > 0; }
 
+void rt_find_tsc(struct tstate *ts) {
+    u32 mode = PR_TSC_ENABLE;
+    sys5(__NR_prctl, PR_GET_TSC, (long)&mode, 0, 0, 0);
+    rt_th(ts)->no_tsc = mode == PR_TSC_SIGSEGV;
+}
+
 long rt_sys_prctl(struct tstate *ts) {
     const u64 *g = ts->gpr;
     switch ((int)g[IP_RDI]) {
     case PR_PTRACER:
         return 0; /* one tracer only, and the supervisor is it */
     case PR_SYSCALL_DISPATCH:
-        return -EINVAL; /* would send the runtime's own calls to the program */
+        return userdispatch_prctl(ts, g[IP_RSI], g[IP_RDX], g[IP_R10], g[IP_R8]);
     case PR_SET_SECCOMP:
         return seccomp_prctl(ts, g[IP_RSI], g[IP_RDX]);
     default: break;
@@ -66,5 +72,7 @@ long rt_sys_prctl(struct tstate *ts) {
     long r = sys5(__NR_prctl, (long)g[IP_RDI], (long)g[IP_RSI], (long)g[IP_RDX], (long)g[IP_R10], (long)g[IP_R8]);
     if ((int)g[IP_RDI] == MDWE_SET && r == 0)
         rt_find_mdwe(); /* code of the guest is never executable on the host: mm.c applies it */
+    if ((int)g[IP_RDI] == PR_SET_TSC && r == 0)
+        rt_find_tsc(ts);
     return r;
 }

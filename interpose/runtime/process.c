@@ -171,6 +171,7 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool sh
     struct rt_thread *th = rt_th(ts);
     rt.pid = th->pid = th->tid = (u32)sys0(__NR_getpid);
     th->vfork_child = 0;
+    th->user_dispatch = 0;
     remap(fds[0], IP_CHAN_BASE, CHAN_BYTES, PROT_READ | PROT_WRITE);
     remap(fds[1], IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
     rt_cache_for_perf();

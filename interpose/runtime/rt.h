@@ -65,6 +65,10 @@ struct rt_thread {
     u32 strict;              /* its strict mode                               */
     u32 has_slot;
     u32 clear_handlers;      /* thread.c: CLONE_CLEAR_SIGHAND                 */
+    u32 user_dispatch;       /* userdispatch.c: on                            */
+    u64 dispatch_from, dispatch_len; /* where system calls are the kernel's   */
+    u64 dispatch_selector;   /* address of the byte that says, or 0           */
+    u32 no_tsc;              /* rdtsc faults: prctl(PR_SET_TSC)               */
     u32 pad2;
     u64 scratch[64];
 };
@@ -330,8 +334,8 @@ bool rt_signal_copied(struct tstate *ts, bool stack);
 bool rt_canonical(u64 addr);
 /* int1 by the guest: ts->pc is behind it, len bytes. */
 void rt_signal_int1(struct tstate *ts, u32 len);
-/* SIGSYS of a filter of the guest: si_syscall, si_errno, si_call_addr. */
-void rt_signal_seccomp(struct tstate *ts, int nr, int data, u32 arch, u64 call_addr);
+/* SIGSYS instead of a system call of the guest: si_code, si_syscall, si_errno, si_arch, si_call_addr. */
+void rt_signal_sys(struct tstate *ts, int code, int nr, int error, u32 arch, u64 call_addr);
 long rt_sys_rt_sigaction(struct tstate *ts);
 long rt_sys_rt_sigprocmask(struct tstate *ts);
 long rt_sys_rt_sigreturn(struct tstate *ts);
@@ -374,6 +378,7 @@ long rt_sys_set_tid_address(struct tstate *ts);
 long rt_sys_arch_prctl(struct tstate *ts);
 long rt_sys_prctl(struct tstate *ts);
 void rt_find_mdwe(void);
+void rt_find_tsc(struct tstate *ts); /* of this thread; kept over an exec */
 /* rt.final_calls: whether a call is left undone, and what it answers. */
 bool process_keeps_quiet(long nr, const u64 args[6], long *result);
 void rt_exit_process(struct tstate *ts, int status) RT_NORETURN;   /* reports, then exits */

@@ -23,7 +23,6 @@
 
 #define MAX_INSNS 4096 /* BPF_MAXINSNS */
 #define PREFIX 8
-#define SIG_SYS 31
 #define SYS_SECCOMP_CODE 1
 #define MAX_ERRNO 4095
 
@@ -110,12 +109,23 @@ static bool strict(struct tstate *ts, long nr, u64 next_pc, enum seccomp_abi abi
     return false;
 }
 
+static u32 audit_arch(enum seccomp_abi abi) { return abi == SECCOMP_64 ? AUDIT_ARCH_X86_64 : AUDIT_ARCH_I386; }
+
+void seccomp_signal(struct tstate *ts, int code, long nr, int error, u64 next_pc, enum seccomp_abi abi) {
+    if (abi == SECCOMP_64) {
+        ts->gpr[IP_RCX] = next_pc;
+        ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
+    }
+    ts->pc = next_pc;
+    rt_signal_sys(ts, code, (int)nr, error, audit_arch(abi), next_pc & IP_KEY_PC);
+}
+
 bool rt_seccomp(struct tstate *ts, long nr, const u64 args[6], u64 next_pc, enum seccomp_abi abi, long *result) {
     struct rt_thread *th = rt_th(ts);
     if (th->strict)
         return strict(ts, nr, next_pc, abi, result);
     struct seccomp_call call = {
-        .nr = (u32)nr, .arch = abi == SECCOMP_64 ? AUDIT_ARCH_X86_64 : AUDIT_ARCH_I386, .ip = next_pc & IP_KEY_PC};
+        .nr = (u32)nr, .arch = audit_arch(abi), .ip = next_pc & IP_KEY_PC};
     rt_memcpy(call.args, args, sizeof call.args);
     u32 verdict = judge(th->filters, &call), data = verdict & SECCOMP_RET_DATA;
     u32 action = verdict & SECCOMP_RET_ACTION_FULL;
@@ -127,12 +137,7 @@ bool rt_seccomp(struct tstate *ts, long nr, const u64 args[6], u64 next_pc, enum
         *result = -(long)(data > MAX_ERRNO ? MAX_ERRNO : data);
         return false;
     case SECCOMP_RET_TRAP:
-        if (abi == SECCOMP_64) {
-            ts->gpr[IP_RCX] = next_pc;
-            ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
-        }
-        ts->pc = next_pc;
-        rt_signal_seccomp(ts, (int)nr, (int)data, call.arch, call.ip);
+        seccomp_signal(ts, SYS_SECCOMP_CODE, nr, (int)data, next_pc, abi);
         *result = RT_NO_RESULT;
         return false;
     case SECCOMP_RET_TRACE:

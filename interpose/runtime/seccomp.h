@@ -21,6 +21,11 @@ enum seccomp_abi { SECCOMP_64, SECCOMP_32 };
  * RT_NO_RESULT if the guest's state is already set. */
 bool rt_seccomp(struct tstate *ts, long nr, const u64 args[6], u64 next_pc, enum seccomp_abi abi,
                 long *result);
+/* SIGSYS instead of the call, at the instruction behind it. */
+void seccomp_signal(struct tstate *ts, int code, long nr, int error, u64 next_pc, enum seccomp_abi abi);
+/* userdispatch.c: is the call the program's own to answer?  The signal is then on its way. */
+bool rt_userdispatch(struct tstate *ts, long nr, u64 next_pc, enum seccomp_abi abi);
+long userdispatch_prctl(struct tstate *ts, u64 mode, u64 offset, u64 len, u64 selector);
 /* A new task of the program (on shared memory) is restricted as its maker. */
 void seccomp_inherit(struct tstate *parent, struct tstate *child);
 /* Held while a thread is made: installing for all threads must not miss it. */

@@ -15,7 +15,7 @@
 #include "rt.h"
 
 enum {
-    SIG_ILL = 4, SIG_TRAP = 5, SIG_ABRT = 6, SIG_BUS = 7, SIG_FPE = 8, SIG_KILL = 9, SIG_SEGV = 11,
+    SIG_ILL = 4, SIG_TRAP = 5, SIG_ABRT = 6, SIG_BUS = 7, SIG_FPE = 8, SIG_KILL = 9, SIG_SEGV = 11, SIG_SYS = 31,
     SIG_CHLD = 17, SIG_CONT = 18, SIG_STOP = 19, SIG_TSTP = 20, SIG_TTIN = 21, SIG_TTOU = 22,
     SIG_URG = 23, SIG_WINCH = 28, SIG_MAX = 64
 };

@@ -587,8 +587,8 @@ void rt_signal_int1(struct tstate *ts, u32 len) {
     rt_signal_raise(ts, SIG_TRAP, int1_code, ts->pc);
 }
 
-void rt_signal_seccomp(struct tstate *ts, int nr, int data, u32 arch, u64 call_addr) {
-    struct sig_info info = {.signo = 31 /* SIGSYS */, .error = data, .code = 1 /* SYS_SECCOMP */};
+void rt_signal_sys(struct tstate *ts, int code, int nr, int error, u32 arch, u64 call_addr) {
+    struct sig_info info = {.signo = SIG_SYS, .error = error, .code = code};
     info.sys.call_addr = call_addr;
     info.sys.nr = nr;
     info.sys.arch = arch;

@@ -216,8 +216,10 @@ static bool answered(struct tstate *ts, long nr, u64 next_pc) {
     struct rt_thread *th = rt_th(ts);
     u64 args[6];
     long r;
-    if (!rt.final_calls && !th->filters && !th->strict)
+    if (!rt.final_calls && !th->filters && !th->strict && !th->user_dispatch)
         return false;
+    if (!rt.final_calls && rt_userdispatch(ts, nr, next_pc, SECCOMP_64))
+        return true;
     rt_syscall_args(ts, args);
     th->syscall_restart_pc = ts->pc;
     th->syscall_nr = (u64)nr;

@@ -222,7 +222,9 @@ void rt_syscall32(struct tstate *ts, u64 next_pc) {
         return;
     }
     rt_th(ts)->syscall_restart_pc = ts->pc;
-    if ((rt_th(ts)->filters || rt_th(ts)->strict) && !rt_seccomp(ts, nr, c.args, next_pc, SECCOMP_32, &r)) {
+    if (rt_userdispatch(ts, nr, next_pc, SECCOMP_32)) {
+        r = RT_NO_RESULT;
+    } else if ((rt_th(ts)->filters || rt_th(ts)->strict) && !rt_seccomp(ts, nr, c.args, next_pc, SECCOMP_32, &r)) {
         ; /* answered */
     } else if (nr == NR32_EXECVE) {
         r = execute(ts, next_pc, &c);

@@ -209,7 +209,8 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
     }
 }
 
-static void shadow_new_stack(struct tstate *child, const struct clone_request *rq) {
+/* maker: the stack pointer of who calls clone. */
+static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone_request *rq) {
     u64 sp = child->gpr[IP_RSP];
     u64 lo, hi;
     if (!(rt.flags & IP_C_SHADOW) || !rq->stack || !rt_stack_region(sp, &lo, &hi))
@@ -220,9 +221,13 @@ static void shadow_new_stack(struct tstate *child, const struct clone_request *r
         hi = sp;
     child->stack_lo = lo;
     child->stack_hi = hi;
-    /* Without a size it is a guess: a stack begins near the top of its mapping.
-     * Elsewhere (goroutines) the mapping holds other things too. */
-    child->stack_shared = !rq->stack_size && hi - sp > (hi - lo) / 4;
+    /* Without a size it is a guess: a thread's stack begins near the top of its
+     * mapping.  Elsewhere (goroutines) the mapping holds other things too; and where
+     * processes that share memory have their stacks, in an array of their maker's or
+     * in what the kernel has joined with other mappings, nobody knows. */
+    bool its_makers = maker >= lo && maker < hi;
+    child->stack_shared =
+        !rq->stack_size && (!(rq->flags & CLONE_THREAD) || its_makers || hi - sp > (hi - lo) / 4);
     if (!child->stack_shared)
         rt_shadow_stack(lo, hi, sp);
 }
@@ -281,6 +286,7 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     if (rq->flags & CLONE_SETTLS)
         child->client_fs = rq->tls, child->client_sel[0] = 0;
     ct->vfork_child = !thread;
+    ct->no_tsc = th->no_tsc;
     ct->sigmask = th->sigmask;
     if (vfork) { /* else the kernel forgets the alternate stack, sigaltstack(2) */
         ct->altstack_sp = th->altstack_sp;
@@ -292,7 +298,7 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     if (thread)
         seccomp_lock(true);
     seccomp_inherit(ts, child);
-    shadow_new_stack(child, rq);
+    shadow_new_stack(child, ts->gpr[IP_RSP], rq);
 
     ct->clear_handlers = (rq->flags & CLONE_CLEAR_SIGHAND) != 0;
     k.flags = (k.flags | CLONE_SETTLS) & ~(u64)CLONE_CLEAR_SIGHAND;

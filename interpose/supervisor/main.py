@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from interpose.supervisor.processes import PendingExec
 
 POLL_MS = 100
+DEATH_MS = 1000  # how long a process that gives up its memory may take to be dead
 
 # IP_R_* of requests for Python, by number.
 KINDS = {
@@ -211,7 +212,8 @@ class Supervisor:
 
     def _attach(self) -> None:
         self.client.attach()
-        if self.client.denied:
+        # A process that is being killed has no memory any more, which the kernel may call a refusal.
+        if self.client.denied and not self.client.is_dead(DEATH_MS):
             raise LaunchError(
                 "the kernel does not let interpose read the program's memory; see kernel.yama.ptrace_scope"
             )

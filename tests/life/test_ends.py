@@ -12,10 +12,16 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from life.running import TOOLS, command, compile_guest, environment, run, state, wait_until
+
+from interpose.errors import LaunchError
+from interpose.supervisor.main import Supervisor
 
 DEATHS = [signal.SIGABRT, signal.SIGKILL, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGPIPE, 40]
 
@@ -32,6 +38,15 @@ def test_status(ends: str, tool: str) -> None:
         assert run([ends, "signal", str(int(number))], restore_signals=True).returncode == -number
         assert run(ours(tool, ends, "signal", str(int(number)))).returncode == -number
     assert run(ours(tool, ends, "fault")).returncode == -signal.SIGSEGV
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_a_process_that_dies_at_once_is_not_said_to_be_hidden(dead: bool) -> None:
+    """The kernel refuses the memory of a process that is being killed, too."""
+    client = SimpleNamespace(attach=lambda: None, denied=True, is_dead=lambda wait_ms=0: dead and wait_ms > 0)
+    supervisor: Any = SimpleNamespace(client=client)
+    with nullcontext() if dead else pytest.raises(LaunchError):
+        Supervisor._attach(supervisor)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
