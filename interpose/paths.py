@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 
 from interpose.errors import LaunchError
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 RUNTIME, STUBS, CORE_STUBS = "interpose-rt", "interpose-stubs.so", "interpose-core.so"
+# Modules are imported when they are needed: later ones must be of the same installation as the first.
+_BEGAN = time.time_ns()
+_CHANGED = "the installation changed during the run, which cannot go on"
+_seen: dict[str, tuple[int, ...]] = {}
 # Where meson builds each product, relative to the extension module's folder in the build tree.
 _BUILT = {RUNTIME: "../runtime", STUBS: "../../wrappers", CORE_STUBS: "../../wrappers"}
 
 
 def product(name: str) -> str:
-    """Absolute path of a product; :class:`LaunchError` if it was not built."""
+    """Absolute path of a product; :class:`LaunchError` if it was not built, or is another one than before."""
+    path = _find(name)
+    status = os.stat(path)
+    identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if _seen.setdefault(name, identity) != identity:
+        raise LaunchError(f"{_CHANGED}: {path}")
+    return path
+
+
+def _find(name: str) -> str:
     installed = os.path.join(_PACKAGE, "_lib", name)
     if os.path.exists(installed):
         return installed
@@ -22,7 +37,7 @@ def product(name: str) -> str:
     built = os.path.join(os.path.dirname(os.path.realpath(_native.__file__)), _BUILT[name], name)
     if os.path.exists(built):
         return os.path.normpath(built)
-    raise LaunchError(f"the installation is incomplete: {installed} is missing")
+    raise LaunchError(f"{_CHANGED if _seen else 'the installation is incomplete'}: {installed} is missing")
 
 
 def library() -> str:
@@ -42,3 +57,23 @@ def include() -> str:
         if os.path.isdir(os.path.join(headers, "interpose")):
             return headers
     raise LaunchError("the installation is incomplete: the headers are missing")
+
+
+def installation_changed(error: BaseException) -> LaunchError | None:
+    """The one line to end with, when an error comes of files that were replaced or removed during the run."""
+    files = [getattr(module, "__file__", None) for name, module in sys.modules.items() if _is_ours(name)]
+    for file in (*files, library()):
+        if file and _changed(file):
+            return LaunchError(f"{_CHANGED}: {file} ({type(error).__name__}: {error})")
+    return None
+
+
+def _is_ours(module: str) -> bool:
+    return module == "interpose" or module.startswith("interpose.")
+
+
+def _changed(file: str) -> bool:
+    try:
+        return os.stat(file).st_ctime_ns > _BEGAN
+    except OSError:
+        return True

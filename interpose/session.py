@@ -238,7 +238,7 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     header = memory.header
     flags = config_flags(config)
     header.magic = lib.IP_MAGIC
-    header.version = lib.IP_ABI_VERSION
+    header.build = lib.ip_build_id()
     header.client_pid = client_pid
     header.spin = _SPIN if len(os.sched_getaffinity(0)) > 1 else 0
     header.config_flags = flags

@@ -2,7 +2,7 @@
  * supervisor) and Python.  Kept inside the subset of C that cffi parses:
  * plain enums, structs of fixed-width fields, and integer #defines.
  * Offsets that generated code relies on are asserted in abi_check.h.
- * Any change of layout or meaning bumps IP_ABI_VERSION.
+ * Both sides carry a checksum of all C sources (build-aux/build_id.py), which the runtime compares at its start.
  */
 #ifndef INTERPOSE_ABI_H
 #define INTERPOSE_ABI_H
@@ -294,7 +294,8 @@ struct ip_put {
 };
 
 struct ip_chan {
-  uint32_t magic, version;
+  uint32_t magic;
+  uint32_t build;          /* checksum of the translator's and the runtime's sources */
   uint32_t bell_tr;        /* futex: bumped when a translator request is posted */
   uint32_t bell_py;        /* futex: bumped when a Python request is posted   */
   uint32_t tr_sleeping, py_sleeping;

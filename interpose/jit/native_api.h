@@ -9,6 +9,9 @@
 #include "x86_insn.h"
 
 
+/* ---- which build this is: that of the runtime, or they do not fit ---- */
+uint32_t ip_build_id(void);
+
 /* ---- decoder ---- */
 int ip_decode(const uint8_t *code, size_t avail, uint64_t pc, struct ip_insn *out);
 const char *ip_mnem_name(unsigned mnem);

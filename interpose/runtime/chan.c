@@ -4,7 +4,7 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
-#include "rt.h"
+#include "sig.h"
 
 #define WAIT_NS 200000000 /* then ask whether anybody is still there */
 
@@ -64,8 +64,22 @@ bool rt_supervisor_gone(void) {
     return sys6(__NR_recvfrom, rt.sock_fd, (long)&c, 1, 0x42, 0, 0) == 0;
 }
 
+/* A child of vfork ends alone: whose memory it is says why.  Its kernel's signal may be held off by this very
+ * child (process_expect_fds), and locks that the child holds are never given back. */
+static void end_of_vfork_child(void) {
+    struct sig_info info = {.signo = SIG_TRAP, .code = SIC_IO};
+    info.rt.value = (u64)rt_watched_fd;
+    sys3(__NR_rt_sigqueueinfo, rt.pid, SIG_TRAP, (long)&info);
+    for (;;)
+        sys1(__NR_exit_group, 1);
+}
+
 void rt_end_alone(void) {
     static u32 said; /* threads find out at the same time */
+    struct tstate *ts;
+    __asm__("mov %%fs:0xd0, %0" : "=r"(ts));
+    if (rt_th(ts)->vfork_child)
+        end_of_vfork_child();
     if (__atomic_exchange_n(&said, 1, __ATOMIC_ACQ_REL))
         for (;;)
             sys0(__NR_pause);

@@ -6,6 +6,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "build_id.h"
 #include "rt.h"
 
 struct rt_global rt;
@@ -59,9 +60,8 @@ void rt_main(u64 *sp) {
     map_fixed(IP_FAST_BASE, 8ull << IP_FAST_BITS, PROT_READ | PROT_WRITE, -1, "look-up table");
     rt.chan = (struct ip_chan *)IP_CHAN_BASE;
     rt.meta = (const struct ip_meta *)IP_META_BASE;
-    if (rt.chan->magic != IP_MAGIC || rt.chan->version != IP_ABI_VERSION)
-        rt_die("the runtime speaks version %d, the supervisor %d; install the package again", IP_ABI_VERSION,
-               rt.chan->version);
+    if (rt.chan->magic != IP_MAGIC || rt.chan->build != IP_BUILD_ID)
+        rt_die("the runtime and the translator are of different builds; install the package again");
     rt.flags = rt.chan->config_flags;
     rt_cache_for_perf();
     rt.pid = (u32)sys0(__NR_getpid);

@@ -43,6 +43,7 @@ enum {
 #define SIC_QUEUE (-1)
 #define SIC_TKILL (-6)
 #define SIC_KERNEL 0x80
+#define SIC_IO (-5) /* SI_SIGIO; siginfo holds band (8 bytes) and descriptor */
 #define SEGV_NO_MAP 1
 #define SEGV_NO_ACCESS 2
 #define SEGV_PKEY 4

@@ -16,7 +16,6 @@
 #include "sig.h"
 
 #define KICK_CODE (-0x4950) /* si_code of our own SIGTRAP; negative: sendable to any thread */
-#define IO_CODE (-5)           /* SI_SIGIO; siginfo holds band (8 bytes) and descriptor */
 #define MAX_RETRIES 10000
 #define PF_WRITE 2                 /* page-fault error code: a store */
 
@@ -356,7 +355,7 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
         asynchronous(ts, mc, true);
         return;
     }
-    if (sig == SIG_TRAP && info->code == IO_CODE && (int)info->rt.value == rt_watched_fd) {
+    if (sig == SIG_TRAP && info->code == SIC_IO && (int)info->rt.value == rt_watched_fd) {
         /* Descriptors came over the socket, or its other side is closed. */
         if (!rt_leaving && rt_supervisor_gone())
             rt_end_alone();

@@ -313,6 +313,8 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     long r = clone_call(&k, rq_size, child);
     if (thread)
         seccomp_lock(false);
+    if (vfork && r > 0 && rt_supervisor_gone()) /* the child may have met that with locks held */
+        rt_end_alone();
     /* After vfork the child has left this memory.  Any other child is already
      * running and may even be gone: its tstate is no longer ours to touch. */
     if (r < 0 || vfork)

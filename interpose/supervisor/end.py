@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from interpose import paths
 from interpose.errors import InterposeError, tell
 from interpose.errors import out_of_memory as means_no_memory
 from interpose.jit._native import lib
@@ -47,7 +48,10 @@ def supervise(session: Session, work: Callable[[], None]) -> NoReturn:
 
 
 def _internal(error: BaseException) -> None:
-    from interpose.supervisor.fatal import internal_fault
+    plain: InterposeError | None = paths.installation_changed(error)
+    if plain is None:
+        from interpose.supervisor.fatal import internal_fault
 
-    tell(internal_fault(error))
+        plain = internal_fault(error)
+    tell(plain)
     lib.ip_told()

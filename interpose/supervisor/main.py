@@ -12,7 +12,7 @@ import os
 import select
 import struct
 
-from interpose import tools
+from interpose import paths, tools
 from interpose.errors import InterposeError, LaunchError, out_of_memory
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.client import Client
@@ -188,6 +188,8 @@ class Supervisor:
         except Exception as error:
             if out_of_memory(error):
                 raise
+            if (changed := paths.installation_changed(error)) is not None:
+                raise changed from error
             from interpose.supervisor.fatal import internal_fault
 
             raise internal_fault(error, self, slot) from error

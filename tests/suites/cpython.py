@@ -17,8 +17,9 @@ FORK = (
     "import sys, unittest\nimport test._test_multiprocessing\n"
     "test._test_multiprocessing.install_tests_in_module_dict(globals(), 'fork')\n"
 )
-# Sleeps for five minutes where a thread of the pool takes its first task before the pool's queue is emptied: with
-# sleeps of one second instead, natively in 20 of 200 runs of the test's body in one process, under none in 5 of 10.
+# Sleeps for five minutes where a thread of the pool takes its first task before the pool's queue is
+# emptied: with sleeps of one second instead, natively in 20 of 200 runs of the test's body in one process,
+# under none in 5 of 10.
 IGNORED = ("*.WithThreadsTestPool.test_terminate",)
 
 
