@@ -117,8 +117,11 @@ bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
         return true;
     while (got > 0)
         sys1(__NR_close, fds[--got]);
-    rt_note(ts, "the program's limit on open files leaves no room for a new process's descriptors of ours; "
-                "raise RLIMIT_NOFILE");
+    static bool told;
+    if (!told)
+        rt_note(ts, "the program's limit on open files leaves no room for a new process's descriptors of ours; "
+                    "raise RLIMIT_NOFILE");
+    told = true;
     return false;
 }
 

@@ -91,6 +91,22 @@ void rt_proc_after_fork(void) { lock = (rt_lock_t){0}; }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Move the kernel's position by reading: setting it makes the kernel write its text
+ * anew from the beginning, each time, which is quadratic for whoever reads on.
+ * Under the lock. */
+static void advance(int fd, i64 from, i64 to) {
+    static u8 scratch[4 * RT_PAGE];
+    while (from < to) {
+        i64 most = to - from < (i64)sizeof scratch ? to - from : (i64)sizeof scratch;
+        long n = sys3(__NR_read, fd, (long)scratch, most);
+        if (n <= 0)
+            break;
+        from += n;
+    }
+    if (from < to) /* its own text is the shorter one */
+        sys3(__NR_lseek, fd, to, 0 /* SEEK_SET */);
+}
+
 /* The text from a position into buffers; false: let the kernel answer. */
 static bool serve(struct tstate *ts, int fd, i64 at, const struct iovec *iov, u32 count, long *result) {
     rt_lock(&lock);
@@ -98,6 +114,7 @@ static bool serve(struct tstate *ts, int fd, i64 at, const struct iovec *iov, u3
     bool moves = at < 0;
     if (m != NULL && moves)
         at = sys3(__NR_lseek, fd, 0, 1 /* SEEK_CUR */);
+    i64 began = at;
     if (m != NULL && (at == 0 || m->text.at == NULL)) {
         proc_text_free(&m->text);
         if (!proc_text(ts, m->file, fd, &m->text)) {
@@ -122,7 +139,7 @@ static bool serve(struct tstate *ts, int fd, i64 at, const struct iovec *iov, u3
         done += (long)n, at += (i64)n;
     }
     if (moves && done > 0)
-        sys3(__NR_lseek, fd, at, 0);
+        advance(fd, began, at);
     rt_unlock(&lock);
     *result = done;
     return true;
