@@ -43,6 +43,7 @@ struct plan {
     bool keeps_red_zone;    /* RSP's rise leaves the new red zone as it is     */
     bool loads_sp;          /* RSP's new value does not come from RSP or RBP   */
     unsigned stack_bytes;   /* pushed, popped, or RSP's known increase        */
+    unsigned regained;      /* of them: below RSP for part of the block only  */
     bool load, store;       /* explicit memory operand                        */
     bool stack_store;       /* store at a known place of the frame: no check  */
     unsigned size;
@@ -91,9 +92,11 @@ static void plan_stack(const struct ip_insn *in, struct plan *p) {
         return;
     case IP_MN_POP:
         if (in->mem.present || (in->gpr_write & ~(1u << IP_RSP)) == 0) {
+            bool to_memory = in->mem.present && in->opsize == 8;
             p->helper = true; /* pop [mem], pop %rsp, pop %fs */
-            p->stack = SK_OTHER;
-            p->loads_sp = true;
+            p->stack = to_memory ? SK_POP : SK_OTHER;
+            p->stack_bytes = to_memory ? 8 : 0;
+            p->loads_sp = !to_memory;
             return;
         }
         p->stack = SK_POP;
@@ -250,7 +253,8 @@ static void after_insn(struct ublock *out, int i, const struct plan *p) {
     switch (p->stack) {
     case SK_POP:
     case SK_UP:
-        stack_uop(out, U_STKUND, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
+        if (p->regained < p->stack_bytes)
+            stack_uop(out, U_STKUND, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes - p->regained);
         break;
     case SK_OTHER:
         ub_add(out, U_SPCHG, i)->imm = (p->keeps_red_zone ? SPCHG_RED_ZONE : 0) | (p->loads_sp ? SPCHG_LOADED : 0);
@@ -289,6 +293,20 @@ static bool forms_below(const struct ublock *in, int k, const struct plan *p) {
     return false;
 }
 
+/* RSP goes up at uop k by a known step, and later in the block down again, over what
+ * it gave back (OCaml's calls of C return to an address that was popped to memory):
+ * that much stays as it was, for it never left the red zone. */
+static unsigned regained(const struct ublock *in, int k, const struct plan *p) {
+    int64_t rise = p->stack_bytes, step, level = rise, low = rise;
+    if (p->stack != SK_POP && p->stack != SK_UP) return 0;
+    for (k++; k < in->n_u && in->u[k].op == U_INSN && low > 0 && level <= RED_ZONE; k++) {
+        if (!ip_rsp_step(&in->insn[in->u[k].insn], &step)) break;
+        level += step;
+        if (level < low) low = level;
+    }
+    return (unsigned)(rise - (low > 0 ? low : 0));
+}
+
 static void copy_uop(struct ublock *out, const struct uinstr *u) {
     if (out->n_u >= UB_MAX_UOPS - 1) {
         out->overflow = true;
@@ -315,7 +333,8 @@ static void settle(struct pass *ps) {
 }
 
 /* Mark what uop k gave back, now or later. */
-static void gave_back(struct pass *ps, int k, const struct ip_insn *in, const struct plan *p) {
+static void gave_back(struct pass *ps, int k, const struct ip_insn *in, struct plan *p) {
+    p->regained = regained(ps->in, k, p);
     if (read_below(ps->in, k, p, in)) {
         ps->late = *p;
         ps->late_insn = ps->in->u[k].insn;
