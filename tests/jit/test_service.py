@@ -1,0 +1,212 @@
+"""The translator thread, asked as the runtime asks it: which jumps lead where after drops and flushes."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import struct
+import time
+from collections.abc import Iterator
+
+import pytest
+from interpose.jit._native import ffi, lib
+
+from interpose.session import CACHE_SIZE, META_SIZE, Memory
+
+SYS_FUTEX, FUTEX_WAKE = 202, 1
+PAGE = 4096
+JZ = bytes.fromhex("85c00f84")  # test eax, eax; jz rel32
+RET = b"\xc3"
+
+
+class Client:
+    """A client of one thread, without a program: its code is a buffer of this process."""
+
+    def __init__(self, cache_bytes: int = CACHE_SIZE) -> None:
+        self.code = mmap.mmap(-1, 4 * PAGE)
+        self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.code))
+        self.memory = Memory()
+        header = self.memory.header
+        header.client_pid = os.getpid()
+        for index in range(32):
+            header.rt_symbols[index] = 0x70000000 + 16 * index
+        self.meta = mmap.mmap(self.memory.meta_fd, META_SIZE)
+        self.cache = mmap.mmap(self.memory.cache_fd, CACHE_SIZE)
+        self.slot = ffi.cast("struct ip_slot *", ffi.cast("char *", header) + lib.IP_CHAN_SLOTS)
+        status = lib.ip_service_start(*self.memory.descriptors(), b"none", 0, cache_bytes, -1, b"")
+        assert status == 0
+        self.ask(lib.IP_R_FLUSH)  # other tests of this process may have left tables
+
+    def close(self) -> None:
+        lib.ip_service_stop()
+
+    def put(self, offset: int, code: bytes) -> None:
+        self.code[offset : offset + len(code)] = code
+
+    def jz(self, offset: int, target: int) -> None:
+        """At an offset: a conditional jump, then a return."""
+        self.put(offset, JZ + struct.pack("<i", target - (offset + 8)) + RET)
+
+    def ask(self, kind: int, *words: int) -> tuple[int, int]:
+        for index in range(8):
+            self.slot.a[index] = words[index] if index < len(words) else 0
+        self.slot.kind = kind
+        self.slot.tid = os.getpid()
+        self.slot.state = lib.IP_S_POSTED
+        header = self.memory.header
+        header.pend_tr[0] |= 1
+        header.bell_tr += 1
+        address = int(ffi.cast("uintptr_t", ffi.addressof(header, "bell_tr")))
+        ctypes.CDLL(None).syscall(SYS_FUTEX, ctypes.c_void_p(address), FUTEX_WAKE, 1, None, None, 0)
+        while self.slot.state != lib.IP_S_DONE:
+            time.sleep(0)
+        return self.slot.r[0], self.slot.r[1]
+
+    def translate(self, offset: int, exit_id: int = 0, generation: int | None = None, bits: int = 0) -> int:
+        """Address of the translation; pages are watched as the runtime does it."""
+        key = (self.base + offset) | bits
+        gen = self.generation() if generation is None else generation
+        while True:
+            span = (self.base, self.base + len(self.code))
+            host, full = self.ask(lib.IP_R_TRANSLATE, key, exit_id, *span, gen)
+            assert not full
+            if host:
+                return int(host)
+            for (page,) in struct.iter_unpack("<Q", bytes(ffi.buffer(self.slot.data, self.slot.len))):
+                self.ask(lib.IP_R_WATCHED, page, 0)
+
+    def invalidate(self, offset: int, why: int = lib.IP_INVALID_CHANGED) -> int:
+        return self.ask(lib.IP_R_INVALIDATE, self.base + offset, 1, why)[0]
+
+    def generation(self) -> int:
+        return int(ffi.from_buffer("struct ip_meta *", self.meta).generation)
+
+    def exit_to(self, offset: int) -> int:
+        """Number of the newest direct exit to an offset."""
+        count = ffi.from_buffer("struct ip_meta *", self.meta).n_exits
+        exits = ffi.cast("struct ip_exit *", ffi.from_buffer(self.meta) + lib.IP_META_EXITS)
+        found = [
+            number
+            for number in range(1, count)
+            if exits[number].key == self.base + offset and exits[number].kind_aux & 0xFF == lib.IP_X_DIRECT
+        ]
+        return found[-1]
+
+    def goes_to(self, exit_id: int) -> int:
+        """Where the jump of an exit leads now."""
+        exits = ffi.cast("struct ip_exit *", ffi.from_buffer(self.meta) + lib.IP_META_EXITS)
+        at = exits[exit_id].patch
+        (rel,) = struct.unpack_from("<i", self.cache, at - lib.IP_CACHE_BASE)
+        return int(at + 4 + rel)
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    client = Client()
+    yield client
+    client.close()
+
+
+def test_exit_is_linked(client: Client) -> None:
+    client.jz(0, PAGE)
+    client.put(PAGE, RET)
+    client.translate(0)
+    taken = client.exit_to(PAGE)
+    stub = client.goes_to(taken)
+    target = client.translate(PAGE, taken)
+    assert stub != target == client.goes_to(taken)
+
+
+def test_waiting_exit_is_linked_when_its_block_comes(client: Client) -> None:
+    client.jz(0, PAGE)
+    client.put(PAGE, RET)
+    client.translate(0)
+    taken = client.exit_to(PAGE)
+    target = client.translate(PAGE)
+    assert client.goes_to(taken) == target
+
+
+@pytest.mark.parametrize("why", [lib.IP_INVALID_CHANGED, lib.IP_INVALID_WRITTEN])
+def test_jumps_to_a_dropped_block_leave_the_cache(client: Client, why: int) -> None:
+    """The block with the jump is still good: it lies in another page."""
+    client.jz(0, PAGE)
+    client.put(PAGE, RET)
+    client.translate(0)
+    taken = client.exit_to(PAGE)
+    stub = client.goes_to(taken)
+    old = client.translate(PAGE, taken)
+    assert client.invalidate(PAGE, why) == 1
+    assert client.goes_to(taken) == stub
+    new = client.translate(PAGE, taken)
+    assert old != new == client.goes_to(taken)
+
+
+def test_jumps_of_a_dropped_block_leave_the_cache(client: Client) -> None:
+    """A thread may still run it: its next exit goes by way of the runtime, which looks whether it may."""
+    client.jz(0, PAGE)
+    client.put(PAGE, RET)
+    client.translate(0)
+    taken = client.exit_to(PAGE)
+    stub = client.goes_to(taken)
+    target = client.translate(PAGE, taken)
+    client.invalidate(0)
+    assert client.goes_to(taken) == stub
+    assert client.translate(PAGE) == target
+
+
+def test_dropped_blocks_are_not_linked_again(client: Client) -> None:
+    """What waits for a block that comes later, and was dropped meanwhile."""
+    client.jz(0, PAGE)
+    client.put(PAGE, RET)
+    client.translate(0)
+    waiting = client.exit_to(PAGE)
+    stub = client.goes_to(waiting)
+    client.invalidate(0)
+    client.translate(PAGE)
+    assert client.goes_to(waiting) == stub
+
+
+def test_exit_of_before_a_flush_is_another_one_after_it(client: Client) -> None:
+    """A thread left by it before another thread had the cache flushed, and asks afterwards."""
+    client.jz(0, PAGE)
+    client.jz(256, 2 * PAGE)
+    client.put(PAGE, RET)
+    before = client.generation()
+    client.translate(0)
+    taken = client.exit_to(PAGE)
+    client.ask(lib.IP_R_FLUSH)
+    client.translate(256)
+    other = client.exit_to(2 * PAGE)
+    assert other == taken, "the numbers begin anew"
+    stub = client.goes_to(other)
+    client.translate(PAGE, taken, before)
+    assert client.goes_to(other) == stub
+
+
+def test_single_instructions_are_not_found_again(client: Client) -> None:
+    client.jz(0, PAGE)
+    once = client.translate(0, bits=lib.IP_KEY_ONE)
+    assert client.translate(0, bits=lib.IP_KEY_ONE) != once
+    assert client.translate(0) != once
+
+
+def test_page_that_is_not_watched_is_told_first(client: Client) -> None:
+    """And again after its translations were dropped, for it is writable from then on."""
+    client.put(0, RET)
+    span = (client.base, client.base + PAGE)
+    for _ in range(2):
+        assert client.ask(lib.IP_R_TRANSLATE, client.base, 0, *span, client.generation()) == (0, 0)
+        assert bytes(ffi.buffer(client.slot.data, client.slot.len)) == struct.pack("<Q", client.base)
+        client.translate(0)
+        client.invalidate(0)
+
+
+def test_code_that_changed_between_two_requests_is_read_anew(client: Client) -> None:
+    """The page is announced as watched only now: what was read before may be old."""
+    client.put(0, RET)
+    span = (client.base, client.base + PAGE)
+    client.ask(lib.IP_R_TRANSLATE, client.base, 0, *span, client.generation())
+    client.jz(0, PAGE)
+    client.translate(0)
+    assert client.exit_to(PAGE)
