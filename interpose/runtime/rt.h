@@ -436,6 +436,8 @@ void rt_shadow_syscall_post(struct tstate *ts, long nr, const u64 args[6], long 
 void rt_report_jump(struct tstate *ts, u64 pc) __attribute__((weak));
 /* The instruction at ts->pc is about to fault because nothing is mapped at addr. */
 void rt_report_no_memory(struct tstate *ts, u64 addr);
+/* Was that access reported before a signal came between, so that it is checked a second time?  (sigtold.c) */
+bool rt_told_before(struct tstate *ts, u64 addr);
 /* It has faulted so. */
 void rt_report_fault(struct tstate *ts, u64 addr);
 

@@ -123,6 +123,12 @@ struct sig_vsave {
 };
 #define SIG_VSAVES 8
 
+enum { SIG_TOLD_NOTHING, SIG_TOLD, SIG_TOLD_INTERRUPTED };
+struct sig_told { /* sigtold.c: the newest access that was reported */
+    u64 pc, registers, addr;
+    u32 state, n, again, pad;
+};
+
 /* Per thread, in the second half of tstate.runtime_area. */
 struct sig_priv {
     u32 stepping;    /* the trap flag is ours                                 */
@@ -157,6 +163,7 @@ struct sig_priv {
      * vfork child, only the parent is left to free it. */
     void *exec_work, *exec_argv;
     u64 exec_argv_bytes;
+    struct sig_told told;
 };
 enum { SIG_FAULT_NONE, SIG_FAULT_GUEST, SIG_FAULT_SHADOW, SIG_FAULT_RECHECK, SIG_FAULT_EARLY };
 #define SIG_PRIV_OFFSET 2048
@@ -166,6 +173,12 @@ _Static_assert(SIG_PRIV_OFFSET + sizeof(struct sig_priv) <= sizeof((struct tstat
 static inline struct sig_priv *sig_priv(struct tstate *ts) {
     return (struct sig_priv *)(void *)(ts->runtime_area + SIG_PRIV_OFFSET);
 }
+
+/* ---- sigtold.c ------------------------------------------------------------------ */
+/* The instruction at ts->pc has been checked, and not run: it will be checked again. */
+void sig_told_interrupted(struct tstate *ts);
+/* It has faulted. */
+void sig_told_done(struct tstate *ts);
 
 /* ---- sigaction.c -------------------------------------------------------------- */
 /* Read what the process inherited and put our handler everywhere it belongs. */

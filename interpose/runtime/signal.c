@@ -143,6 +143,8 @@ static void stop_or_step(struct tstate *ts, struct sig_context *mc) {
          * has not been told what it wraps. */
         if (pt->guest_off == 0 && !(b->key & (IP_KEY_TRACK | IP_KEY_ONE)))
             ts->pc = b->key & (IP_KEY_PC | IP_KEY_NOREDIR);
+        if (pt->flags & IP_PF_GUEST)
+            sig_told_interrupted(ts);
         redirect(ts, mc);
     } else {
         arm(ts, mc);
@@ -634,11 +636,14 @@ static void resume_fault(struct tstate *ts, u32 kind) {
     }
     if (kind == SIG_FAULT_SHADOW) {
         /* The instruction itself shows which fault it is, and whether it is one. */
-        if (info.code != SIC_KERNEL)
+        if (info.code != SIC_KERNEL) {
             rt_report_no_memory(ts, info.addr);
+            sig_told_interrupted(ts);
+        }
         ts->pc |= IP_KEY_ONE | IP_KEY_BARE;
         return;
     }
+    sig_told_done(ts);
     if (info.signo == SIG_SEGV && info.code == SEGV_NO_MAP)
         rt_report_fault(ts, info.addr);
     hide_ours(p, &info);

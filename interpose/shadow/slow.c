@@ -117,7 +117,7 @@ static bool is_stack_overflow(struct tstate *ts, u64 addr) {
 }
 
 void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n) {
-    if (is_stack_overflow(ts, addr))
+    if (is_stack_overflow(ts, addr) || rt_told_before(ts, addr))
         return;
     struct ip_error *e = rt_error_begin(ts, kind);
     e->size = (u32)n;
