@@ -191,10 +191,6 @@ static void horizontal(struct vx *x, unsigned es) {
 }
 
 /* Element comparison with definite answers where the bits allow one. */
-static bool open_equal(tkval a, tkval b) {
-    u64 u = a.u | b.u;
-    return u && !((a.v ^ b.v) & ~u);
-}
 static bool open_greater(tkval a, tkval b, unsigned es, bool is_signed) {
     u64 flip = is_signed ? 1ull << (8 * es - 1) : 0;
     u64 av = a.v ^ flip, bv = b.v ^ flip;
@@ -202,14 +198,9 @@ static bool open_greater(tkval a, tkval b, unsigned es, bool is_signed) {
     return !(ahi <= blo) && !(alo > bhi);
 }
 
-static tkval element(const u8 *v, const u8 *u, unsigned i, unsigned es) {
-    return (tkval){vx_get(v + i, es), vx_get(u + i, es)};
-}
-
 enum { CMP_EQ, CMP_GT };
 
-/* Result of a comparison into a mask register: bit i open or not. */
-static void to_mask(struct vx *x, u64 open, unsigned n) {
+void vx_to_mask(struct vx *x, u64 open, unsigned n) {
     const struct ip_insn *in = x->t->in;
     u64 k = vx_mask(x), all = n >= 64 ? ~0ull : (1ull << n) - 1;
     open &= k;
@@ -225,15 +216,15 @@ static void compare(struct vx *x, unsigned es, unsigned how) {
     vx_value(x, x->ia, av, x->w);
     vx_value(x, x->ib, bv, x->w);
     for (unsigned i = 0; i < x->w; i += es) {
-        tkval a = element(av, x->a, i, es), b = element(bv, x->b, i, es);
-        bool o = how == CMP_EQ ? open_equal(a, b) : open_greater(a, b, es, true);
+        tkval a = vx_element(av, x->a, i, es), b = vx_element(bv, x->b, i, es);
+        bool o = how == CMP_EQ ? vx_open_equal(a, b) : open_greater(a, b, es, true);
         if (vx_same_sources(x))
             o = false;
         vx_put(x->d + i, es, o ? ~0ull : 0);
         open |= (u64)o << i / es;
     }
     if (into_k)
-        to_mask(x, open, x->w / es);
+        vx_to_mask(x, open, x->w / es);
     else
         vx_write(x, x->w, es);
 }
@@ -246,19 +237,19 @@ static void compare_imm(struct vx *x, unsigned es, bool is_unsigned) {
     vx_value(x, x->ia, av, x->w);
     vx_value(x, x->ib, bv, x->w);
     for (unsigned i = 0; i < x->w; i += es) {
-        tkval a = element(av, x->a, i, es), b = element(bv, x->b, i, es);
+        tkval a = vx_element(av, x->a, i, es), b = vx_element(bv, x->b, i, es);
         bool o = false;
         if (vx_same_sources(x))
             ;
         else if ((how & 3) == 0) /* eq, neq */
-            o = open_equal(a, b);
+            o = vx_open_equal(a, b);
         else if ((how & 3) == 1) /* lt, nlt: b > a */
             o = open_greater(b, a, es, !is_unsigned);
         else if ((how & 3) == 2) /* le, nle: a > b */
             o = open_greater(a, b, es, !is_unsigned);
         open |= (u64)o << i / es;
     }
-    to_mask(x, open, x->w / es);
+    vx_to_mask(x, open, x->w / es);
 }
 
 /* vptestm, vptestnm: is any bit of a & b set. */
@@ -268,11 +259,11 @@ static void test_mask(struct vx *x, unsigned es) {
     vx_value(x, x->ia, av, x->w);
     vx_value(x, x->ib, bv, x->w);
     for (unsigned i = 0; i < x->w; i += es) {
-        tkval a = element(av, x->a, i, es), b = element(bv, x->b, i, es);
+        tkval a = vx_element(av, x->a, i, es), b = vx_element(bv, x->b, i, es);
         u64 u = (a.u & b.u) | (a.u & b.v) | (b.u & a.v);
         open |= (u64)(u && !(a.v & b.v & ~u)) << i / es;
     }
-    to_mask(x, open, x->w / es);
+    vx_to_mask(x, open, x->w / es);
 }
 
 /* Shift elements; q: 0 left, 1 right, 2 arithmetic right. */
@@ -450,12 +441,12 @@ bool tk_vec(struct tk *t) {
     x.r = r;
     x.imm = (u8)in->imm;
     x.w = in->ops[0].kind == IP_OP_VEC || in->ops[0].kind == IP_OP_MMX ? in->ops[0].size
-          : in->ops[1].size;
+          : in->ops[1].kind == IP_OP_MEM && in->mem.bcast ? in->vlen : in->ops[1].size;
     if (x.w < 8 || x.w > 64)
         x.w = 16;
     x.ia = legacy(&x) ? 0 : 1;
     x.ib = x.ia + 1;
-    if (vx_move(&x))
+    if (vx_move(&x) || vx_lanes(&x))
         return true;
     unsigned p = r->p, q = r->q;
     switch (r->cls) { /* those with operands of their own */
@@ -497,7 +488,7 @@ bool tk_vec(struct tk *t) {
     case V_STRCMP: string_compare(&x, p, q); return true;
     default: break;
     }
-    bool low_only = r->cls == V_SCALAR || r->cls == V_SCALARU || r->cls == V_SCALAR3 || r->cls == V_CVTLOW;
+    bool low_only = r->cls == V_CMPSCALAR || r->cls == V_SCALAR || r->cls == V_SCALARU || r->cls == V_SCALAR3 || r->cls == V_CVTLOW;
     if (low_only)
         x.w = 16;
     vx_read(&x, x.ia, x.a, x.w);
@@ -534,11 +525,16 @@ bool tk_vec(struct tk *t) {
         }
         for (unsigned i = 0; i < (q ? p : x.w); i += p)
             open |= (u64)((vx_get(x.a + i, p) | vx_get(x.b + i, p)) != 0) << i / p;
-        to_mask(&x, open, q ? 1 : x.w / p);
+        vx_to_mask(&x, open, q ? 1 : x.w / p);
         return true;
     }
     case V_TESTK: test_mask(&x, p); return true;
     case V_SHIFTV: shift_variable(&x, p, q); return true;
+    case V_CMPSCALAR:
+        if (in->ops[0].kind == IP_OP_K) {
+            vx_to_mask(&x, (vx_get(x.a, p) | vx_get(x.b, p)) != 0, 1);
+            return true;
+        } /* fall through */
     case V_SCALAR: scalar(&x, p, true, false); return true;
     case V_SCALARU: scalar(&x, p, false, false); return true;
     case V_SCALAR3: scalar(&x, p, true, true); return true;

@@ -16,8 +16,10 @@ enum vec_class {
     V_GATHER, V_SCATTER, V_COMPRESS, V_EXPAND,
     /* arithmetic: track_vec.c */
     V_AND, V_OR, V_XOR, V_ANDN, V_TERNARY, V_LEFT, V_CAST, V_CASTU, V_CAST3, V_SCALAR, V_SCALARU, V_SCALAR3,
-    V_HORIZ, V_LANE16, V_CMPEQ, V_CMPGT, V_SHIFT, V_SHIFTV, V_MOVMSK, V_TEST, V_COMI, V_CVT, V_CVTLOW, V_INT2F,
-    V_F2INT, V_PSAD, V_STRCMP, V_CMPK, V_TESTK, V_CMPFK
+    V_HORIZ, V_CMPEQ, V_CMPGT, V_SHIFT, V_SHIFTV, V_MOVMSK, V_TEST, V_COMI, V_CVT, V_CVTLOW, V_INT2F,
+    V_F2INT, V_PSAD, V_STRCMP, V_CMPK, V_TESTK, V_CMPFK, V_CMPSCALAR,
+    /* more than the elements beside: track_lanes.c */
+    V_LANE16, V_CLMUL, V_AFFINE, V_CONFLICT, V_SHIFT2, V_MASKFILL, V_MASKIN, V_BITCHOICE
 };
 struct vec_rule { u8 cls, p, q; }; /* p: element size (or as the class says), q: second number */
 
@@ -40,6 +42,9 @@ u64 vx_mask(struct vx *x);
 bool vx_same_sources(const struct vx *x);
 bool vx_move(struct vx *x); /* track_move.c */
 void vx_sparse(struct vx *x); /* track_sparse.c */
+bool vx_lanes(struct vx *x); /* track_lanes.c */
+/* Result of a comparison of n elements into a mask register: bit i open or not. */
+void vx_to_mask(struct vx *x, u64 open, unsigned n);
 
 static inline u64 vx_get(const u8 *p, unsigned n) {
     u64 v = 0;
@@ -50,6 +55,14 @@ static inline u64 vx_get(const u8 *p, unsigned n) {
 static inline void vx_put(u8 *p, unsigned n, u64 v) {
     for (unsigned i = 0; i < n; i++)
         p[i] = (u8)(v >> 8 * i);
+}
+/* The element at byte i, and whether two of them may or may not be equal. */
+static inline tkval vx_element(const u8 *v, const u8 *u, unsigned i, unsigned es) {
+    return (tkval){vx_get(v + i, es), vx_get(u + i, es)};
+}
+static inline bool vx_open_equal(tkval a, tkval b) {
+    u64 u = a.u | b.u;
+    return u && !((a.v ^ b.v) & ~u);
 }
 
 #endif
