@@ -5,6 +5,7 @@
 
 #include "rt.h"
 #include "sig.h"
+#include "trace.h"
 #include "tt_hash.h"
 
 #define META(off) (IP_META_BASE + (u64)(off))
@@ -366,6 +367,7 @@ static void settle(struct tstate *ts, u32 exit_id) {
         
     }
     look_out(ts);
+    rt_trace(ts)->orig_rax = ~0ull; /* a stop from here on is of no call */
 }
 
 /* call *%rax without redirection (client-requests.md section 1). */

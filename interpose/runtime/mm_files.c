@@ -58,9 +58,13 @@ bool mm_file_is_open(const struct rt_seg *s, int fd) {
 }
 
 /* This process's memory: a debugger writes to that of others all the time. */
+static bool is_mem(const char *path, long n) {
+    return n > 10 && rt_strncmp(path, "/proc/", 6) == 0 && rt_memcmp(path + n - 4, "/mem", 4) == 0;
+}
+
 static bool is_own_mem(const char *path, long n) {
     char self[16];
-    if (n <= 10 || rt_strncmp(path, "/proc/", 6) != 0 || rt_memcmp(path + n - 4, "/mem", 4) != 0) return false;
+    if (!is_mem(path, n)) return false;
     long k = sys3(__NR_readlink, (long)"/proc/self", (long)self, sizeof self); /* by that mount's numbers */
     return k > 0 && k < n - 6 && rt_memcmp(path + 6, self, (u64)k) == 0 && path[6 + k] == '/';
 }
@@ -69,7 +73,9 @@ static bool is_mem_file(int fd) {
     char link[40], path[64];
     rt_snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     long n = sys3(__NR_readlink, (long)link, (long)path, sizeof path);
-    return is_own_mem(path, n);
+    bool own = is_own_mem(path, n);
+    if (!own && is_mem(path, n)) rt_may_write_others(0);
+    return own;
 }
 
 /* Opened for writing: private code that shows the file compares its bytes from now on. */
@@ -110,6 +116,9 @@ void rt_files_after(struct tstate *ts, long nr, const u64 args[6], long result) 
     case __NR_memfd_create: opened_by(ts, O_WRONLY, result); return;
     case __NR_openat2: /* struct open_how begins with the flags */
         if (rt_copy_from(&flags, args[2], sizeof flags) == 0) opened_by(ts, flags, result);
+        return;
+    case __NR_process_vm_writev:
+        rt_may_write_others((u32)args[0]);
         return;
     case __NR_ptrace:
         if (args[0] == TRACEME) rt_invalidate_traced(ts);

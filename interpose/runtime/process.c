@@ -13,6 +13,7 @@
 #include "seccomp.h"
 #include "sig.h"
 #include "syscall.h"
+#include "trace.h"
 
 #define CHAN_BYTES ((u64)IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE)
 #define SCM_FDS 1
@@ -283,10 +284,14 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     k.flags &= ~((u64)CLONE_SETTLS | CLONE_CLEAR_SIGHAND); /* the host's handlers stay */
     k.tls = 0;
     lock_all(ts, true);
+    traced_fork(ts, true);
     long r = clone_call(&k, rq_size, NULL);
+    if (r != 0)
+        traced_fork(ts, false);
     if (r == 0) {
         /* Release before the hello: its answer may need any of them. */
         lock_all(ts, false);
+        traced_born(rq->flags & CLONE_PARENT);
         become_child(ts, fds, epoch, shares_files);
         if (rq->flags & CLONE_CLEAR_SIGHAND)
             sig_table_clear_handlers(ts);
@@ -359,6 +364,7 @@ long rt_sys_exit_group(struct tstate *ts) {
 void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
     struct rt_thread *th = rt_th(ts);
     struct sig_action dfl = {0};
+    rt_trace(ts)->dying = 1;
     if (!th->vfork_child) {
         static u64 frames[FATAL_FRAMES]; /* one thread only gets past the line below */
         sig_stop_others(ts);

@@ -294,6 +294,8 @@ extern bool rt_exe_is_programs; /* identity.c: what is there is the program for 
 void rt_proc_copied(int from, int to);
 void rt_proc_after_fork(void);
 bool rt_fd_is_ours(int fd); /* syscall_fd.c */
+/* tracer.c: by process_vm_writev, or (0) by a memory file of another process. */
+void rt_may_write_others(u32 pid);
 extern char rt_kernel_begin[], rt_kernel_insn[], rt_kernel_end[];
 /* The same, subject to the guest's filters in the kernel (seccomp.c). */
 long rt_asking_kernel(struct rt_thread *th, long nr, const u64 args[6]);

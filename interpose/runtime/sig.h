@@ -209,6 +209,14 @@ void sig_kernel_mask(u64 mask);
 void sig_stop_others(struct tstate *ts);
 void sig_after_fork(void);
 
+/* The ways into the kernel, syscall_asm.S. */
+struct sig_kernel_entry {
+    const char *begin, *insn, *abort;
+    u64 restart; /* number of restart_syscall */
+};
+/* That of ip; the first one where it is none of them. */
+const struct sig_kernel_entry *sig_kernel_entry(u64 ip);
+
 /* ---- sigrep.c ------------------------------------------------------------------- */
 /* About to step a repeated string instruction: all its elements but the last. */
 void sig_repeat(struct sig_context *mc);
@@ -216,6 +224,8 @@ void sig_repeat(struct sig_context *mc);
 /* ---- trapflag.c ----------------------------------------------------------------- */
 /* About to enter a block of the one instruction at ts->pc, with trap_flag set. */
 void rt_trap_flag_enter(struct tstate *ts);
+/* The instruction at ts->pc loads the flag. */
+bool rt_trap_flag_loaded(struct tstate *ts);
 /* Back from it; executed: to its end, and it is no system call. */
 void rt_trap_flag_after(struct tstate *ts, bool executed);
 

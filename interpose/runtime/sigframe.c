@@ -6,6 +6,7 @@
  * asm/sigcontext.h; Intel SDM vol. 1 chapter 13 for the xsave area.
  */
 #include "sig.h"
+#include "trace.h"
 
 #define UC_FP_XSTATE 1
 #define UC_SIGCONTEXT_SS 2
@@ -277,6 +278,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     ts->rflags = (ts->rflags & ~FIX_FLAGS) | (mc->flags & FIX_FLAGS & ~FL_TF);
     sig_priv(ts)->trap_flag = (mc->flags & FL_TF) != 0;
     sig_priv(ts)->step_armed = 0;
+    rt_trace(ts)->orig_rax = ~0ull; /* this call has no result */
     ts->pc = mc->ip & IP_KEY_PC;
     if (rt.flags & IP_C_SHADOW) {
         sig_vbits_leave(ts, frame, mc);

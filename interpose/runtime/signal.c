@@ -14,8 +14,8 @@
  *   else              C code of the runtime: a fault is our bug
  */
 #include "sig.h"
+#include "trace.h"
 
-#define KICK_CODE (-0x4950) /* si_code of our own SIGTRAP; negative: sendable to any thread */
 #define MAX_RETRIES 10000
 #define PF_WRITE 2                 /* page-fault error code: a store */
 
@@ -50,7 +50,7 @@ void sig_apply_mask(struct rt_thread *th) {
 /* ---- recording ---------------------------------------------------------------------- */
 
 static bool deliverable(struct tstate *ts) {
-    return rt_th(ts)->pending_sig || (sig_priv(ts)->vpend & ~rt_th(ts)->sigmask);
+    return rt_th(ts)->pending_sig || rt_trace(ts)->wants || (sig_priv(ts)->vpend & ~rt_th(ts)->sigmask);
 }
 
 /* false: nothing to deliver, because the guest blocks or ignores it.  Those of
@@ -61,7 +61,7 @@ static bool record(struct tstate *ts, int sig, const struct sig_info *info) {
     struct sig_priv *p = sig_priv(ts);
     if (is_sync(sig)) {
         bool blocked = th->sigmask & SIG_BIT(sig);
-        if (!blocked && p->table->act[sig].handler == SIGH_IGN)
+        if (!blocked && p->table->act[sig].handler == SIGH_IGN && !rt_trace(ts)->on)
             return false;
         if (!(p->vpend & SIG_BIT(sig))) /* one of a kind is queued, signal(7) */
             p->vinfo[sig_sync_index(sig)] = *info;
@@ -289,14 +289,8 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
              info->code, mc->ip, memory ? info->addr : 0, mc->sp);
 }
 
-/* The ways into the kernel, syscall_asm.S. */
-struct kernel_entry {
-    const char *begin, *insn, *abort;
-    u64 restart; /* number of restart_syscall */
-};
-
-static const struct kernel_entry *kernel_entry(u64 ip) {
-    static const struct kernel_entry all[] = {
+const struct sig_kernel_entry *sig_kernel_entry(u64 ip) {
+    static const struct sig_kernel_entry all[] = {
         {rt_kernel_begin, rt_kernel_insn, rt_kernel_abort, __NR_restart_syscall},
         {rt_kernel32_begin, rt_kernel32_insn, rt_kernel32_abort, 0},
         {rt_asking_begin, rt_asking_insn, rt_kernel_abort, __NR_restart_syscall},
@@ -310,14 +304,14 @@ static const struct kernel_entry *kernel_entry(u64 ip) {
 /* There is nothing to deliver: a call that the kernel broke off for this signal
  * begins again, the guest must not notice. */
 static void hide_interruption(struct tstate *ts, struct sig_context *mc) {
-    const struct kernel_entry *k = kernel_entry(mc->ip);
+    const struct sig_kernel_entry *k = sig_kernel_entry(mc->ip);
     if (!deliverable(ts) && mc->ip == (u64)k->insn + 2 && (long)mc->ax == -EINTR)
         mc->ip = (u64)k->abort;
 }
 
 static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
     struct rt_thread *th = rt_th(ts);
-    const struct kernel_entry *k = kernel_entry(mc->ip);
+    const struct sig_kernel_entry *k = sig_kernel_entry(mc->ip);
     u64 insn = (u64)k->insn;
     if (in_cache(mc->ip)) {
         stop_or_step(ts, mc);
@@ -347,7 +341,7 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
     struct tstate *ts = current_thread();
     struct rt_thread *th = rt_th(ts);
     struct sig_context *mc = &uc->mc;
-    bool kick = sig == SIG_TRAP && info->code == KICK_CODE && info->rt.value == IP_MAGIC &&
+    bool kick = sig == SIG_TRAP && info->code == RT_KICK_CODE && info->rt.value == IP_MAGIC &&
                 info->rt.pid == (int)th->pid;
     bool traced = sig == SIG_TRAP && (info->code == 1 || info->code == 2) && (mc->trapno == 1);
 
@@ -355,6 +349,10 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
         th->kick = 1;
         th->pending = 1; /* without pending_sig: only come back */
         asynchronous(ts, mc, true);
+        return;
+    }
+    if (sig == SIG_TRAP && info->code == RT_STOP_CODE && info->rt.value == IP_MAGIC) {
+        rt_trace(ts)->on = 0; /* it was for a tracer that is no more */
         return;
     }
     if (sig == SIG_TRAP && info->code == SIC_IO && (int)info->rt.value == rt_watched_fd) {
@@ -401,11 +399,17 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
 static void stop_by_signal(struct tstate *ts, int sig) {
     struct sig_action dfl = {0}, old;
     struct rt_thread *th = rt_th(ts);
-    sig_kernel_action(sig, &dfl, &old);
+    struct rt_trace *t = rt_trace(ts);
+    t->status = (u32)sig;
+    t->kind = RT_STOP_GROUP; /* a tracer lets it happen */
+    if (sig != SIG_STOP)
+        sig_kernel_action(sig, &dfl, &old);
     sys3(__NR_tgkill, th->pid, th->tid, sig);
     sig_kernel_mask(~SIG_BIT(sig)); /* stops here */
     sig_kernel_mask(SIG_BLOCK_ALL);
-    sig_kernel_action(sig, &old, NULL);
+    if (sig != SIG_STOP)
+        sig_kernel_action(sig, &old, NULL);
+    traced_resumed(ts);
 }
 
 /* One signal, as the kernel's get_signal and handle_signal would: forced ones
@@ -417,6 +421,8 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
         sig_table_set_default(ts, sig);
         th->sigmask &= ~SIG_BIT(sig);
     }
+    if (rt_trace(ts)->on && (sig = traced_signal(ts, info)) == 0)
+        return;
     struct sig_action act = sig_table_take(ts, sig);
     ts->pc = rt_pc(ts->pc);
     if (act.handler == SIGH_IGN)
@@ -424,15 +430,18 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
     if (act.handler == SIGH_DFL) {
         if (SIG_BIT(sig) & SIG_HARMLESS)
             return;
-        if (SIG_BIT(sig) & SIG_STOPPING) {
+        if (SIG_BIT(sig) & (SIG_STOPPING | SIG_BIT(SIG_STOP))) {
             stop_by_signal(ts, sig);
             return;
         }
         sig_priv(ts)->fault_info = *info;
         rt_die_by_signal(ts, sig, info->code, info->addr);
     }
-    if (sig_setup_frame(ts, &act, info))
+    traced_restart(ts, &act);
+    if (sig_setup_frame(ts, &act, info)) {
+        traced_handler(ts);
         return;
+    }
     /* The frame does not fit: SIGSEGV instead, which may have a handler on
      * another stack; if it was SIGSEGV itself, the end. */
     struct sig_info segv = {.signo = SIG_SEGV, .code = SIC_KERNEL};
@@ -470,6 +479,12 @@ void rt_signal_deliver(struct tstate *ts) {
     th->kick = 0;
     for (;;) {
         struct sig_info info;
+        if (rt_trace(ts)->wants) {
+            if (traced_wanted(ts, &info))
+                deliver(ts, &info, false);
+            th->pending = 1; /* what came meanwhile, and the mask */
+            continue;
+        }
         if (!th->pending_sig && (p->vpend & ~th->sigmask))
             sig_kernel_mask(SIG_BLOCK_ALL); /* what comes now may not overtake it */
         u64 ready = p->vpend & ~th->sigmask;
@@ -499,6 +514,7 @@ void rt_signal_deliver(struct tstate *ts) {
         if (!(p->vpend & ~th->sigmask))
             sig_apply_mask(th);
     }
+    traced_restart(ts, NULL);
     if (p->restore_mask) { /* no handler after all */
         p->restore_mask = 0;
         th->sigmask = p->saved_mask;
@@ -665,7 +681,7 @@ __attribute__((used)) RT_NORETURN void rt_signal_resume(struct tstate *ts) {
 /* ---- other threads --------------------------------------------------------------------------- */
 
 static void send_kick(struct rt_thread *th) {
-    struct sig_info info = {.signo = SIG_TRAP, .code = KICK_CODE};
+    struct sig_info info = {.signo = SIG_TRAP, .code = RT_KICK_CODE};
     info.rt.pid = (int)th->pid;
     info.rt.value = IP_MAGIC;
     sys4(__NR_rt_tgsigqueueinfo, th->pid, th->tid, SIG_TRAP, (long)&info);

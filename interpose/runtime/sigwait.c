@@ -14,6 +14,7 @@
  */
 #include "sig.h"
 #include "syscall.h"
+#include "trace.h"
 
 /* To where it came from; but another thread may not block it in the kernel, so
  * what was sent to a process of several threads goes to this one. */
@@ -74,7 +75,9 @@ static long wait_under(struct tstate *ts, long nr, const u64 args[6], u64 mask, 
     th->sigmask = mask & ~SIG_UNBLOCKABLE;
     *kernel_mask = during_call(th->sigmask, held);
     r = rt_kernel(th, nr, args);
-    if (r == -EINTR && (th->pending_sig || (p->vpend & ~th->sigmask))) {
+    /* A tracer has a call broken off in this way. */
+    bool broken = r == -EINTR || (r == RT_INTERRUPTED && rt_trace(ts)->restart);
+    if (broken && (th->pending_sig || (p->vpend & ~th->sigmask))) {
         p->saved_mask = before;
         p->restore_mask = 1;
         return r; /* the mask is set when the signal has been delivered */

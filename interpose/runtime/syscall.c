@@ -9,6 +9,7 @@
 #include "seccomp.h"
 #include "sig.h"
 #include "syscall.h"
+#include "trace.h"
 
 _Static_assert(offsetof(struct rt_thread, pending) == RT_TH_PENDING, "syscall_asm.S");
 
@@ -199,6 +200,9 @@ static void open_outputs(struct tstate *ts, long nr, const struct rt_syscall_inf
 /* ---- the call ------------------------------------------------------------------------------- */
 
 static void finish(struct tstate *ts, long nr, const u64 args[6], long r, u64 next_pc) {
+    rt_trace(ts)->broken = r == RT_INTERRUPTED;
+    if (r != RT_INTERRUPTED)
+        rt_trace(ts)->restart = 0;
     if (r == RT_INTERRUPTED || r == RT_NO_RESULT)
         return;
     if (r >= 0)
@@ -230,9 +234,17 @@ static bool answered(struct tstate *ts, long nr, u64 next_pc) {
 }
 
 void rt_syscall(struct tstate *ts, u64 next_pc) {
-    long nr = (int)ts->gpr[IP_RAX]; /* the kernel looks at 32 bits, too */
-    if (!answered(ts, nr, next_pc))
-        rt_syscall_as(ts, nr, next_pc);
+    struct rt_trace *t = rt_trace(ts);
+    t->orig_rax = ts->gpr[IP_RAX];
+    if (!t->on || traced_entry(ts, &next_pc)) {
+        long nr = (int)ts->gpr[IP_RAX]; /* the kernel looks at 32 bits, too */
+        t->in_call = 1;
+        if (!answered(ts, nr, next_pc))
+            rt_syscall_as(ts, nr, next_pc);
+        t->in_call = 0;
+    }
+    if (t->on)
+        traced_exit(ts);
 }
 
 void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {

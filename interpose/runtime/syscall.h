@@ -75,6 +75,10 @@ long rt_sys_fstatat(struct tstate *ts);
 long rt_sys_statx(struct tstate *ts);
 /* seccomp.c */
 long rt_sys_seccomp(struct tstate *ts);
+/* tracer.c, tracer_wait.c */
+long rt_sys_ptrace(struct tstate *ts);
+long rt_sys_wait4(struct tstate *ts);
+long rt_sys_waitid(struct tstate *ts);
 
 /* procfs_read.c */
 long rt_sys_read(struct tstate *ts);

@@ -9,6 +9,7 @@
 
 #include "seccomp.h"
 #include "sig.h"
+#include "trace.h"
 
 #define STACK_SIZE (64 * 1024ull)
 #define SIGSTACK_SIZE (64 * 1024ull)
@@ -119,6 +120,7 @@ struct tstate *rt_thread_new(void) {
             th->tid = (u32)sys0(__NR_gettid);
         }
         callstack_init(ts);
+        traced_init(ts);
         sig_table_drop(ts); /* the process's table, until inherited otherwise */
     }
     rt_unlock(&table_lock);
@@ -282,6 +284,8 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
         return -EAGAIN;
     }
     struct rt_thread *ct = rt_th(child);
+    rt_trace(child)->options = rt_trace(ts)->options;
+    rt_trace(child)->orig_rax = rt_trace(ts)->orig_rax;
     copy_state(ts, child, child_sp(rq));
     if (rq->flags & CLONE_SETTLS)
         child->client_fs = rq->tls, child->client_sel[0] = 0;

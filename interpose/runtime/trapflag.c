@@ -11,6 +11,7 @@
 
 #define OP_PUSHF 0x9c
 #define OP_POPF 0x9d
+#define OP_IRET 0xcf
 #define MAX_PREFIXES 14
 
 /* First opcode byte at pc; 0 if it cannot be read. */
@@ -37,6 +38,11 @@ void rt_trap_flag_enter(struct tstate *ts) {
     p->step_keeps = p->step_op != OP_POPF || top_has_flag(ts);
     p->step_armed = 1;
     p->step_key = ts->pc;
+}
+
+bool rt_trap_flag_loaded(struct tstate *ts) {
+    u8 op = opcode(ts->pc & IP_KEY_PC);
+    return op == OP_POPF || op == OP_IRET;
 }
 
 void rt_trap_flag_after(struct tstate *ts, bool executed) {

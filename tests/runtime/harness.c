@@ -43,6 +43,7 @@ void rt_request_python(struct tstate *ts, u32 kind) {
 void rt_watched_page(struct tstate *ts, u64 page, bool unnoticed) { (void)ts, (void)page, (void)unnoticed; }
 u64 rt_dropped_blocks(void) { return 0; }
 void rt_leave_blocks(struct tstate *ts) { (void)ts; }
+void rt_may_write_others(u32 pid) { (void)pid; }
 void rt_invalidate_traced(struct tstate *ts) { (void)ts; }
 /* Counted alike. */
 void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len) { rt_invalidate(ts, addr, len); }
