@@ -145,8 +145,9 @@ struct sig_priv {
     u64 saved_mask;    /* with restore_mask: a call that waits under a mask of its own   */
     u32 restore_mask;  /* was interrupted; sigmask is still that one, a frame saves this */
     u32 trap_flag;     /* the guest's TF (trapflag.c)                                    */
-    u8 step_armed, step_op, step_keeps, pad2[5]; /* of the instruction under it           */
+    u8 step_armed, step_op, step_keeps, step_rep, step_addr32, pad2[3]; /* of the instruction under it           */
     u64 step_key;
+    u64 step_count; /* not 0: RCX of a repeated string instruction, of which one element runs */
     u32 ac_off, pad3;  /* stepping an access of ours without the guest's AC: 1, 2 while stepping anyway */
     struct sig_info vinfo[5];
     struct sig_table *table;
@@ -226,6 +227,8 @@ void sig_repeat(struct sig_context *mc);
 void rt_trap_flag_enter(struct tstate *ts);
 /* The instruction at ts->pc loads the flag. */
 bool rt_trap_flag_loaded(struct tstate *ts);
+/* Put back the count of a repeated string instruction, of which an element has been executed, or not. */
+void sig_trap_flag_count(struct tstate *ts, bool executed);
 /* Back from it; executed: to its end, and it is no system call. */
 void rt_trap_flag_after(struct tstate *ts, bool executed);
 

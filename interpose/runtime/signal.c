@@ -94,6 +94,7 @@ static void gather(struct tstate *ts, const struct sig_context *mc, const struct
         fl = (fl & ~(u64)IP_FL_ARITH) | status | (ts->lahf & 1 ? IP_FL_OF : 0);
     }
     ts->rflags = fl & ~(FL_RF | FL_TF);
+    sig_trap_flag_count(ts, false);
     const u64 *pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
     ts->pc = pcs[b->pcs + pt->guest_off];
     if (pt->guest_off == 0)
