@@ -252,7 +252,8 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
             em_point(m, u->insn, u->pad, IP_PF_GUEST | IP_PF_BOUNDARY);
             wn(w, "\xc7\xf8\x02\x00\x00\x00", 6);
         } else {
-            wn(w, in->bytes, (unsigned)(in->len - 1));
+            for (int k = 0; k < in->len - 1; k++)
+                if (in->bytes[k] != 0x66 || k >= in->off_opcode) w1(w, in->bytes[k]); /* 66 would cut our target */
             w1(w, 2);
         }
         w1(w, 0xeb);

@@ -14,6 +14,8 @@ uint32_t ip_build_id(void);
 
 /* ---- decoder ---- */
 int ip_decode(const uint8_t *code, size_t avail, uint64_t pc, struct ip_insn *out);
+/* Near branches with an operand-size prefix as AMD's CPUs take them, or as Intel's; -1: as this CPU. */
+void ip_decode_as_amd(int yes);
 const char *ip_mnem_name(unsigned mnem);
 
 /* ---- the six stages of any bytes, as text ---- */

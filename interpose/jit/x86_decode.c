@@ -265,10 +265,40 @@ static int read_memory(struct dec *d, struct ip_insn *out, const struct ip_xrow 
   return 1;
 }
 
+static int as_amd = -1;
+
+void ip_decode_as_amd(int yes) { as_amd = yes; }
+
+/* Is it a near branch with 16 bits of a target?  With an operand-size prefix AMD's CPUs take 64-bit mode's
+ * default of 64 bits back (APM volume 3, 1.2.2), Intel's ignore the prefix (SDM volume 2, "JMP"). */
+static int short_branch(const struct dec *d, const struct ip_xrow *row)
+{
+  if (!(d->prefixes & P_66) || d->w || (row->attrs & IP_XA_NO66))
+    return 0;
+  if (row->flow == IP_F_NEXT || row->flow > IP_F_LOOP || (row->flow > IP_F_RET && row->flow < IP_F_LOOP))
+    return 0;
+  if (as_amd < 0)
+    as_amd = __builtin_cpu_is("amd");
+  return as_amd;
+}
+
+static void shorten_branch(struct ip_insn *out)
+{
+  out->opsize = 2;
+  out->target &= 0xffff;
+  if (out->mem.present)
+    out->mem.size = 2;
+  for (unsigned i = 0; i < out->n_ops; i++)
+    if (out->ops[i].size == 8 && (out->flow != IP_F_LOOP || out->ops[i].kind == IP_OP_REL))
+      out->ops[i].size = 2;
+  if (out->flow == IP_F_CALL || out->flow == IP_F_JMPI || out->flow == IP_F_CALLI || out->flow == IP_F_RET)
+    out->flow = IP_F_FAR; /* nothing that translated code has a sequence for */
+}
+
 /* Immediates, branch displacements and moffs. */
 static int read_immediates(struct dec *d, struct ip_insn *out, const struct ip_xrow *row)
 {
-  unsigned n = row->imm_len;
+  unsigned n = row->imm_len == 4 && row->attrs & IP_XA_REL && short_branch(d, row) ? 2 : row->imm_len;
 
   if (row->attrs & IP_XA_MOFFS) {
     unsigned len = d->prefixes & P_67 ? 4 : 8;
@@ -624,6 +654,8 @@ static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
     return BAD;
   if (row->attrs & IP_XA_REL)
     out->target = pc + out->len + (uint64_t)out->imm;
+  if (short_branch(d, row))
+    shorten_branch(out);
   if (row->attrs & IP_XA_ONE)
     out->imm = 1;
   if (row->attrs & IP_XA_M2Z)

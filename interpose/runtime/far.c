@@ -151,6 +151,32 @@ static void jump_or_call(struct tstate *ts, const struct ip_insn *in, bool call)
     ts->pc = target;
 }
 
+/* Near branches to 16 bits of a target, which AMD's CPUs know (x86_decode.c). */
+static bool is_near(const struct ip_insn *in) {
+    return in->mnem == IP_MN_RET || ((in->mnem == IP_MN_JMP || in->mnem == IP_MN_CALL) &&
+                                     (in->opcode != 0xff || !(in->modrm >> 3 & 1)));
+}
+
+static void short_branch(struct tstate *ts, const struct ip_insn *in) {
+    u64 sp = ts->gpr[IP_RSP], target = in->target;
+    u16 next = (u16)(ts->pc + in->len);
+    if (in->mnem == IP_MN_RET ? !get(ts, &target, sp, 2, true)
+                              : in->mem.present && !get(ts, &target, operand(ts, &in->mem), 2, on_stack(&in->mem)))
+        return;
+    if (in->opcode == 0xff && !in->mem.present)
+        target = ts->gpr[in->ops[0].reg];
+    if (in->mnem == IP_MN_CALL) {
+        if (!put(ts, sp - 2, &next, 2, true))
+            return;
+        set_sp(ts, sp - 2);
+        if (rt.flags & IP_C_SHADOW)
+            rt_shadow_set(sp - 2, 2, RT_SH_DEFINED);
+    } else if (in->mnem == IP_MN_RET) {
+        set_sp(ts, sp + 2 + (in->imm_len ? (u64)in->imm & 0xffff : 0));
+    }
+    ts->pc = target & 0xffff;
+}
+
 /* n words from the stack, read in the order in which the CPU reads them: a fault shows the first. */
 static bool pop(struct tstate *ts, u64 *words, u32 n, u32 size) {
     u64 sp = ts->gpr[IP_RSP];
@@ -265,6 +291,10 @@ void rt_far(struct tstate *ts, const struct ip_insn *in) {
     if (rt.flags & IP_C_SHADOW)
         rt_track_insn(ts, in);
     ts->pc = in->pc;
+    if (is_near(in)) {
+        short_branch(ts, in);
+        return;
+    }
     switch (in->mnem) {
     case IP_MN_RETF: far_return(ts, in); return;
     case IP_MN_JMP:

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("cffi")
 pytest.importorskip("iced_x86")
-from iced_x86 import Decoder
+from iced_x86 import Decoder, DecoderOptions, OpKind
 from jit.referee.compare import (
     ADDR,
     ARITH,
@@ -455,6 +455,32 @@ def test_branch_targets(native: Native) -> None:
     assert native.decode("e3fe").cc == 0xFF
     assert native.decode("c3").cc == 0xFF
     assert native.decode("c7f810000000").target == PC + 22
+
+
+SHORT_BRANCHES = (
+    "66e91000 66e81080 66eb10 6674f0 660f841000 66c3 66c20800 66ffe0 66ffd0 66ff2424 66ff1424"
+    " 66e210 66e1f0 66e3f0 666748e9f0ffffff 6648c3 6648ffe0 66f2e91000"
+).split()
+
+
+@pytest.mark.parametrize("text", SHORT_BRANCHES)
+def test_short_branches_of_amd(native: Native, text: str) -> None:
+    """With an operand-size prefix: 16 bits of displacement and target, unless REX.W says 64."""
+    data = bytes.fromhex(text)
+    theirs = Decoder(64, data, DecoderOptions.AMD, ip=PC).decode()
+    native.lib.ip_decode_as_amd(1)
+    try:
+        insn = native.decode(text)
+    finally:
+        native.lib.ip_decode_as_amd(0)
+    short = "48" not in text
+    assert insn.len == theirs.len == len(data)
+    assert (insn.opsize == 2) == short
+    if theirs.op_count and theirs.op0_kind in (OpKind.NEAR_BRANCH16, OpKind.NEAR_BRANCH64):
+        assert insn.target == theirs.near_branch_target
+        assert (insn.target < 0x10000) == short
+    if insn.mem.present:
+        assert insn.mem.size == 2
 
 
 def test_immediates(native: Native) -> None:

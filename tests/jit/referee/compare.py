@@ -84,11 +84,13 @@ class Native:
         self.ffi.cdef(
             "int ip_decode(const uint8_t *, size_t, uint64_t, struct ip_insn *);"
             "const char *ip_mnem_name(unsigned);"
+            "void ip_decode_as_amd(int);"
             "size_t sweep(const uint8_t *, size_t, size_t, uint64_t, uint8_t *, uint64_t *, size_t,"
             " uint32_t *);"
         )
         self.lib = self.ffi.dlopen(str(library))
         self.insn = self.ffi.new("struct ip_insn *")
+        self.lib.ip_decode_as_amd(0)  # as iced does, on every machine
 
     def length(self, data: bytes, pc: int = PC) -> int:
         """Decode into self.insn; the result of ip_decode."""
