@@ -26,6 +26,7 @@
 #define IP_CHAN_BASE   0x74000000   /* channel, shared rw                   */
 #define IP_FAST_BASE   0x78000000   /* fast lookup table, client private rw */
 #define IP_FAST_BITS   16           /* entries = 1 << bits, 8 bytes each    */
+#define IP_MAX_GONE    4000         /* entries that IP_R_INVALIDATE names   */
 #define IP_ENTRY_CHECK 32           /* bytes before the entry of a block with
                                        key below 2 GiB: entries of the table
                                        lead there, guest pc in RCX, RCX and RDX
@@ -233,7 +234,9 @@ enum ip_req {
                         the translation of this key before, if not 0. data:
                         len/8 guest pages newly translated from               */
   IP_R_INVALIDATE,   /* a0 = addr, a1 = len: drop translations made from it;
-                        a2 = enum ip_invalid; r0 = how many there were        */
+                        a2 = enum ip_invalid; r0 = how many there were; data:
+                        len/2 entries of the fast table to clear, or, r1 = 1,
+                        more than IP_MAX_GONE: all                            */
   IP_R_FLUSH,        /* all threads are out of the cache: forget everything   */
   IP_R_WATCHED,      /* a0 = page: from now on a write to it is announced by
                         IP_R_INVALIDATE before it happens; or, a1 = 1: writes

@@ -109,7 +109,11 @@ static void set_written(struct transtab *t, struct page_ent *p, uint32_t times) 
 static uint64_t drop(struct transtab *t, struct page_ent *p, int why) {
     uint64_t live = 0;
     for (uint32_t k = 0; k < p->n; k++) {
-        live += t->blocks[p->blocks[k]].state != 0;
+        const struct ip_block *b = &t->blocks[p->blocks[k]];
+        live += b->state != 0;
+        /* One that was stale may be in the fast table still. */
+        if (t->n_gone < IP_MAX_GONE) t->gone[t->n_gone] = (uint16_t)b->key;
+        t->n_gone++;
         tt_drop_block(t, p->blocks[k]);
     }
     if (why == IP_INVALID_CHANGED) {
@@ -124,6 +128,7 @@ static uint64_t drop(struct transtab *t, struct page_ent *p, int why) {
 uint64_t tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len, int why) {
     uint64_t hi = lo + len, dropped = 0;
     t->req_gen++;
+    t->n_gone = 0;
     if (why == IP_INVALID_TRACED) t->opts.flags |= IP_C_SMC_ALL;
     if (len > (1ull << 32)) {
         for (uint32_t i = 0; i < t->pages_cap; i++) {

@@ -72,7 +72,12 @@ static void handle(struct ip_slot *s) {
         s->len = (uint32_t)T.n_new_pages * 8;
         memcpy(s->data, T.new_pages, s->len);
         break;
-    case IP_R_INVALIDATE: s->r[0] = tt_invalidate(&T, s->a[0], s->a[1], (int)s->a[2]); break;
+    case IP_R_INVALIDATE:
+        s->r[0] = tt_invalidate(&T, s->a[0], s->a[1], (int)s->a[2]);
+        s->r[1] = T.n_gone > IP_MAX_GONE;
+        s->len = s->r[1] ? 0 : T.n_gone * (uint32_t)sizeof *T.gone;
+        memcpy(s->data, T.gone, s->len);
+        break;
     case IP_R_WATCHED: tt_watched(&T, s->a[0], s->a[1] != 0); break;
     case IP_R_FLUSH: tt_flush(&T); break;
     case IP_R_EXACT: T.opts.flags |= IP_C_EXACT; break;

@@ -108,6 +108,8 @@ struct transtab {
     uint64_t cycles;        /* spent in translation                             */
     uint64_t tsc0, clock0;  /* both clocks at the start, to compare them        */
     uint64_t new_pages[64]; /* pages to tell the runtime about                  */
+    uint16_t gone[IP_MAX_GONE]; /* IP_R_INVALIDATE: entries of the fast table to clear */
+    uint32_t n_gone;            /* more than there is room for: all               */
     int n_new_pages;
     struct ublock *ub[3];
     struct emitted *em;

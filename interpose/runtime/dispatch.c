@@ -42,12 +42,21 @@ u32 rt_find_translation(u64 key) { return tt_lookup(key); }
 /* Counts flushes: what was looked up before one may not be entered after it. */
 static u64 fast_epoch;
 
+/* Without chaining every block is entered from C. */
+static u64 empty_entry(void) { return rt.flags & IP_C_NO_CHAIN ? (u64)rt_miss_stub : (u64)rt_find_stub; }
+
 void rt_flush_fast(void) {
-    /* Without chaining every block is entered from C. */
-    u64 empty = rt.flags & IP_C_NO_CHAIN ? (u64)rt_miss_stub : (u64)rt_find_stub;
+    u64 empty = empty_entry();
     __atomic_fetch_add(&fast_epoch, 1, __ATOMIC_SEQ_CST);
     for (u32 i = 0; i < 1u << IP_FAST_BITS; i++)
         if (fast[i] != empty) fast[i] = empty;
+}
+
+/* The same for a few: a compiler drops code more often than the whole table can be read. */
+static void clear_fast(const u16 *entries, u32 n) {
+    u64 empty = empty_entry();
+    __atomic_fetch_add(&fast_epoch, 1, __ATOMIC_SEQ_CST);
+    for (u32 i = 0; i < n; i++) fast[entries[i]] = empty;
 }
 
 u64 rt_drop_epoch(void) { return __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST); }
@@ -211,7 +220,10 @@ static u64 invalidate(struct tstate *ts, u64 addr, u64 len, u64 why) {
     s->a[1] = len;
     s->a[2] = why;
     rt_request_translator(ts, IP_R_INVALIDATE);
-    rt_flush_fast();
+    if (s->r[1])
+        rt_flush_fast();
+    else
+        clear_fast((const u16 *)s->data, s->len / 2);
     return s->r[0];
 }
 

@@ -114,8 +114,9 @@ rt_find_stub:
         lahf
         seto    %al
         mov     %eax, %fs:TS_LAHF
-        cmp     $0x7fffffff, %rcx
-        ja      4f
+        mov     %rcx, %rax
+        shr     $47, %rax               /* no address: its high bits may be a key's modes */
+        jne     4f
         mov     %rcx, %rax
         shr     $23, %rax
         movabs  $0x9e3779b97f4a7c15, %rdx
@@ -137,9 +138,12 @@ rt_find_stub:
         jne     1b
         jmp     4f
 2:      mov     TT + 8(%rax), %edx
+        cmp     $ENTRY_CHECK, %edx
+        jbe     4f
+        cmp     $0x7fffffff, %rcx
+        ja      5f
         mov     %rax, %fs:TS_TMP2
         sub     $ENTRY_CHECK, %edx
-        jbe     4f
         movzwl  %cx, %eax
         mov     %rdx, FAST(,%rax,8)
         /* Dropped meanwhile?  Then what we stored may be too late for a flush. */
@@ -151,6 +155,16 @@ rt_find_stub:
         sahf
         mov     %fs:0x00, %rax
         jmp     *%rdx
+        /* Far code is entered by its own address: only keys below 2 GiB can be checked
+         * at the entry, so only they are in the small table. */
+5:      mov     %rdx, %fs:TS_TARGET
+        mov     %fs:TS_LAHF, %eax
+        add     $0x7f, %al
+        sahf
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        jmp     *%fs:TS_TARGET
 3:      movzwl  %cx, %eax
         movq    $rt_find_stub, FAST(,%rax,8)
 4:      mov     %fs:TS_LAHF, %eax

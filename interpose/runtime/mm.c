@@ -175,7 +175,9 @@ long rt_sys_mmap(struct tstate *ts) {
     m.len = RT_ROUND_UP(m.len, unit);
     bool anonymous = (m.flags & MAP_ANONYMOUS) != 0;
     bool is_private = (m.flags & MAP_TYPE) == MAP_PRIVATE;
-    bool low = (m.flags & MAP_32BIT) || (anonymous && (m.prot & PROT_EXEC)) ||
+    /* A reservation that is wanted near the images: V8's, for its code. */
+    bool near_code = anonymous && m.prot == PROT_NONE && m.addr >= LOWEST_HINT && m.addr < IP_IMAGES_HI;
+    bool low = (m.flags & MAP_32BIT) || near_code || (anonymous && (m.prot & PROT_EXEC)) ||
                (!anonymous && is_private && ((m.prot & PROT_EXEC) || is_elf(m.fd)));
     u64 before = rt_dropped_blocks();
     rt_mm_lock();

@@ -50,7 +50,7 @@ void rt_mm_init(struct tstate *ts) {
     rt.chan->rt_symbols[IP_SYM_SEGMENTS] = (u64)&published;
     /* Mappings are placed from the top of the high range down, so the heap can
      * grow until it meets them, 15 TiB above and more. */
-    rt.brk_start = rt.flags & IP_C_SHADOW ? IP_CLIENT_LO : IP_BRK_BARE;
+    rt.brk_start = rt_is_bare() ? IP_BRK_BARE : IP_CLIENT_LO;
     mm_high_top = rt_client_end() - (1ull << 20);
 }
 
@@ -138,7 +138,7 @@ static u64 place_between(u64 floor, u64 top, u64 len, u64 align) {
 }
 
 u64 mm_place_high(u64 len, u64 align) {
-    if (rt.flags & IP_C_SHADOW)
+    if (!rt_is_bare())
         return place_between(IP_CLIENT_LO, mm_high_top, len, align);
     u64 at = place_between(IP_OWN_END, mm_high_top, len, align);
     return at ? at : place_between(IP_CLIENT_LO, IP_OWN_BASE, len, align);

@@ -99,10 +99,10 @@ struct rt_global {
 };
 extern struct rt_global rt;
 
-/* Where the guest's address space ends. */
-static inline u64 rt_client_end(void) {
-    return rt.flags & IP_C_SHADOW ? IP_CLIENT_END : IP_CLIENT_END_BARE;
-}
+/* Where the guest's address space ends.  The table of heap blocks reaches as far
+ * as the shadow does. */
+static inline bool rt_is_bare(void) { return !(rt.flags & (IP_C_SHADOW | IP_C_HEAP)); }
+static inline u64 rt_client_end(void) { return rt_is_bare() ? IP_CLIENT_END_BARE : IP_CLIENT_END; }
 
 /* ---- util.c ---------------------------------------------------------------- */
 void *rt_memcpy(void *d, const void *s, size_t n);
