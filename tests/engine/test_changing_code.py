@@ -27,7 +27,7 @@ MODES = {
     "evict": ["--tool=none", "--evict=20"],
     "compare-all": ["--tool=memcheck", "--smc-check=all"],
 }
-ONCE = {"flips", "rewritten", "reloaded", "threads_patch"}
+ONCE = {"flips", "many_at_once", "rewritten", "reloaded", "threads_patch"}
 """Those that take long: both tools, no other modes."""
 CASES = [(n, mode) for n in NAMES for mode in MODES if n != "calm" and (mode in TOOLS or n not in ONCE)]
 
