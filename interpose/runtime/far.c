@@ -20,7 +20,7 @@
 #define ARCH_SET_GS 0x1001
 #define ARCH_GET_GS 0x1004
 
-enum { EXC_GP = 13, EXC_NP = 11 };
+enum { EXC_GP = 13, EXC_NP = 11, EXC_AC = 17 };
 
 static bool general_protection(struct tstate *ts, u64 selector) {
     rt_signal_exception(ts, EXC_GP, (u32)selector & 0xfffc);
@@ -41,6 +41,14 @@ static bool is_amd(void) {
 
 /* ---- guest memory: what cannot be read or written is the guest's fault to see ---------------------------- */
 
+/* With the guest's alignment check on; an address that is none has its own fault, which comes first. */
+static bool misaligned(struct tstate *ts, u64 at, u64 to) {
+    if (!(ts->rflags & FL_AC) || !(at & (to - 1)) || !rt_canonical(at))
+        return false;
+    rt_signal_exception(ts, EXC_AC, 0);
+    return true;
+}
+
 static bool get(struct tstate *ts, void *to, u64 at, u64 n, bool stack) {
     while (rt_copy_from(to, at, n) != 0)
         if (!rt_signal_copied(ts, stack))
@@ -49,10 +57,17 @@ static bool get(struct tstate *ts, void *to, u64 at, u64 n, bool stack) {
 }
 
 static bool put(struct tstate *ts, u64 at, const void *from, u64 n, bool stack) {
+    if (misaligned(ts, at, n))
+        return false;
     while (rt_copy_to(at, from, n) != 0)
         if (!rt_signal_copied(ts, stack))
             return false;
     return true;
+}
+
+/* One word: its alignment is its size. */
+static bool get_word(struct tstate *ts, void *to, u64 at, u64 n, bool stack) {
+    return !misaligned(ts, at, n) && get(ts, to, at, n, stack);
 }
 
 static u64 operand(const struct tstate *ts, const struct ip_mem *m) {
@@ -70,6 +85,12 @@ static u64 operand(const struct tstate *ts, const struct ip_mem *m) {
 
 /* An address that is none is a stack fault by RSP or RBP, else a general protection fault. */
 static bool on_stack(const struct ip_mem *m) { return !m->seg && (m->base == IP_RSP || m->base == IP_RBP); }
+
+/* A far pointer, read as two words. */
+static bool get_pointer(struct tstate *ts, const struct ip_mem *m, u32 offset, u8 pointer[10]) {
+    u64 at = operand(ts, m);
+    return !misaligned(ts, at, offset) && get(ts, pointer, at, offset + 2, on_stack(m));
+}
 
 static void set_sp(struct tstate *ts, u64 sp) {
     u64 old = ts->gpr[IP_RSP];
@@ -127,7 +148,7 @@ static void jump_or_call(struct tstate *ts, const struct ip_insn *in, bool call)
     u64 sp = ts->gpr[IP_RSP], target = 0;
     u8 pointer[10];
     u16 selector, here;
-    if (!get(ts, pointer, operand(ts, &in->mem), offset + 2, on_stack(&in->mem)))
+    if (!get_pointer(ts, &in->mem, offset, pointer))
         return;
     rt_memcpy(&target, pointer, offset);
     rt_memcpy(&selector, pointer + offset, 2);
@@ -160,8 +181,10 @@ static bool is_near(const struct ip_insn *in) {
 static void short_branch(struct tstate *ts, const struct ip_insn *in) {
     u64 sp = ts->gpr[IP_RSP], target = in->target;
     u16 next = (u16)(ts->pc + in->len);
-    if (in->mnem == IP_MN_RET ? !get(ts, &target, sp, 2, true)
-                              : in->mem.present && !get(ts, &target, operand(ts, &in->mem), 2, on_stack(&in->mem)))
+    bool read = in->mnem == IP_MN_RET ? get_word(ts, &target, sp, 2, true)
+                : in->mem.present     ? get_word(ts, &target, operand(ts, &in->mem), 2, on_stack(&in->mem))
+                                      : true;
+    if (!read)
         return;
     if (in->opcode == 0xff && !in->mem.present)
         target = ts->gpr[in->ops[0].reg];
@@ -184,7 +207,7 @@ static bool pop(struct tstate *ts, u64 *words, u32 n, u32 size) {
     for (u32 i = 0; i < n; i++) {
         u32 k = i == 0 ? first : i <= first ? i - 1 : i;
         words[k] = 0;
-        if (!get(ts, &words[k], sp + (u64)k * size, size, true))
+        if (!get_word(ts, &words[k], sp + (u64)k * size, size, true))
             return false;
     }
     return true;
@@ -240,7 +263,7 @@ static void move(struct tstate *ts, const struct ip_insn *in) {
     u16 selector = to->kind == IP_OP_SEG ? 0 : ts->client_sel[from->reg - 4];
     if (to->kind == IP_OP_SEG && from->kind == IP_OP_GPR)
         selector = (u16)ts->gpr[from->reg];
-    else if (to->kind == IP_OP_SEG && !get(ts, &selector, operand(ts, &in->mem), 2, on_stack(&in->mem)))
+    else if (to->kind == IP_OP_SEG && !get_word(ts, &selector, operand(ts, &in->mem), 2, on_stack(&in->mem)))
         return;
     if (to->kind == IP_OP_SEG) {
         if (!load_segment(ts, to->reg, selector))
@@ -264,7 +287,7 @@ static void push_pop(struct tstate *ts, const struct ip_insn *in) {
         if (rt.flags & IP_C_SHADOW)
             rt_shadow_set(sp - size, size, RT_SH_DEFINED);
     } else {
-        if (!get(ts, &word, sp, size, true) || !load_segment(ts, seg, word))
+        if (!get_word(ts, &word, sp, size, true) || !load_segment(ts, seg, word))
             return;
         set_sp(ts, sp + size);
     }
@@ -276,7 +299,7 @@ static void load_pointer(struct tstate *ts, const struct ip_insn *in) {
     u8 pointer[10];
     u64 value = 0;
     u16 selector;
-    if (!get(ts, pointer, operand(ts, &in->mem), offset + 2, on_stack(&in->mem)))
+    if (!get_pointer(ts, &in->mem, offset, pointer))
         return;
     rt_memcpy(&value, pointer, offset);
     rt_memcpy(&selector, pointer + offset, 2);

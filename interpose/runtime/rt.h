@@ -327,7 +327,7 @@ void rt_signal_deliver(struct tstate *ts);
 /* Raise a synchronous signal for the guest at ts->pc. */
 void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr);
 /* The signal of an exception without an address at ts->pc: 4 overflow, 11 segment not present, 12 stack, 13
- * general protection. */
+ * general protection, 17 alignment check. */
 void rt_signal_exception(struct tstate *ts, u32 trapno, u32 err);
 /* What rt_copy_from, rt_copy_to, rt_load_gs or rt_load_ss just failed with, for the guest at ts->pc: true: not
  * yet, try again (a stack has grown).  stack: the access is one of the stack segment. */

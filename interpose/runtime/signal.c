@@ -556,7 +556,8 @@ void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
 }
 
 void rt_signal_exception(struct tstate *ts, u32 trapno, u32 err) {
-    struct sig_info info = {.signo = trapno == 11 || trapno == 12 ? SIG_BUS : SIG_SEGV, .code = SIC_KERNEL};
+    struct sig_info info = {.signo = trapno == 11 || trapno == 12 || trapno == 17 ? SIG_BUS : SIG_SEGV,
+                            .code = trapno == 17 ? BUS_ALIGNMENT : SIC_KERNEL};
     struct sig_priv *p = sig_priv(ts);
     p->err = err;
     p->trapno = trapno;
