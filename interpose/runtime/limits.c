@@ -10,6 +10,7 @@
 #include "mm.h"
 #include "syscall.h"
 
+#define NO_LIMIT32 0xffffffffu
 #define CAP_SYS_RESOURCE_ 24
 /* What a process has of its main stack at the start; ours is mapped whole. */
 #define STACK_START (132ull << 10)
@@ -181,26 +182,25 @@ bool rt_capable(u32 which) {
     return sys2(__NR_capget, (long)&header, (long)data) == 0 && (data[0].effective >> which & 1);
 }
 
-static long answer(struct tstate *ts, u32 i, u64 new_at, u64 old_at) {
+static long set(struct tstate *ts, u32 i, const struct rlimit64 *new) {
     struct rt_thread *th = rt_th(ts);
     struct limit *l = &limits[i];
-    struct rlimit64 new = {0, 0};
-    if (new_at) {
-        if (rt_copy_from(&new, new_at, sizeof new) != 0)
-            return -EFAULT;
-        if (new.rlim_cur > new.rlim_max)
-            return -EINVAL;
-    }
-    struct rlimit64 old = *guest_limit(th, i);
+    if (new->rlim_cur > new->rlim_max)
+        return -EINVAL;
+    if (new->rlim_max > guest_limit(th, i)->rlim_max && !rt_capable(CAP_SYS_RESOURCE_))
+        return -EPERM;
+    if (th->vfork_child)
+        th->limits_set |= 1u << i;
+    *guest_limit(th, i) = *new;
+    l->lifted = !same(&l->guest, &l->kernel);
+    return 0;
+}
+
+static long answer(struct tstate *ts, u32 i, u64 new_at, u64 old_at) {
+    struct rlimit64 new = {0, 0}, old = *guest_limit(rt_th(ts), i);
     long r = 0;
-    if (new_at && new.rlim_max > old.rlim_max && !rt_capable(CAP_SYS_RESOURCE_))
-        r = -EPERM;
-    if (new_at && r == 0) {
-        if (th->vfork_child)
-            th->limits_set |= 1u << i;
-        *guest_limit(th, i) = new;
-        l->lifted = !same(&l->guest, &l->kernel);
-    }
+    if (new_at)
+        r = rt_copy_from(&new, new_at, sizeof new) != 0 ? -EFAULT : set(ts, i, &new);
     if (r == 0 && old_at && rt_copy_to(old_at, &old, sizeof old) != 0)
         r = -EFAULT;
     return r;
@@ -224,6 +224,34 @@ long rt_sys_setrlimit(struct tstate *ts) {
     if (i < 0)
         return to_kernel(ts, __NR_setrlimit);
     return ts->gpr[IP_RSI] ? answer(ts, (u32)i, ts->gpr[IP_RSI], 0) : -EFAULT;
+}
+
+/* Of 32 bits each, of which the highest means none. */
+long rt_set_limit32(struct tstate *ts, u32 which, u64 at) {
+    u32 words[2];
+    if (rt_copy_from(words, at, sizeof words) != 0)
+        return -EFAULT;
+    struct rlimit64 new = {words[0] == NO_LIMIT32 ? RLIM64_INFINITY : words[0],
+                           words[1] == NO_LIMIT32 ? RLIM64_INFINITY : words[1]};
+    int i = emulated(which);
+    return i < 0 ? kernel_limit(which, &new, NULL) : set(ts, (u32)i, &new);
+}
+
+long rt_get_limit32(struct tstate *ts, u32 which, u64 at, u32 highest) {
+    struct rlimit64 old;
+    int i = emulated(which);
+    long r = 0;
+    if (i < 0)
+        r = kernel_limit(which, NULL, &old);
+    else
+        old = *guest_limit(rt_th(ts), (u32)i);
+    u32 words[2] = {old.rlim_cur < highest ? (u32)old.rlim_cur : highest,
+                    old.rlim_max < highest ? (u32)old.rlim_max : highest};
+    if (r == 0 && rt_copy_to(at, words, sizeof words) != 0)
+        r = -EFAULT;
+    if (r == 0 && (rt.flags & IP_C_SHADOW))
+        rt_shadow_set(at, sizeof words, RT_SH_DEFINED);
+    return r;
 }
 
 long rt_sys_prlimit64(struct tstate *ts) {

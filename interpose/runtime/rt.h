@@ -314,6 +314,9 @@ void rt_limits_restore(const void *from);
 long rt_sys_getrlimit(struct tstate *ts);
 long rt_sys_setrlimit(struct tstate *ts);
 long rt_sys_prlimit64(struct tstate *ts);
+/* Those of i386: two words; what does not fit shows as highest. */
+long rt_set_limit32(struct tstate *ts, u32 which, u64 at);
+long rt_get_limit32(struct tstate *ts, u32 which, u64 at, u32 highest);
 /* RLIMIT_NOFILE as high as may be for a moment; false: as it was. */
 struct rlimit64;
 bool rt_more_files(struct rlimit64 *before);

@@ -30,7 +30,10 @@ static const struct call32 table[] = {
 #define FIRST_COMMON 424 /* from here on both tables have the same numbers */
 #define LAST_COMMON 600
 
-enum { NR32_EXECVE = 11, NR32_FCNTL = 55, NR32_MMAP = 90, NR32_CLONE = 120, NR32_MMAP2 = 192, NR32_FCNTL64 = 221 };
+enum {
+    NR32_EXECVE = 11, NR32_FCNTL = 55, NR32_SETRLIMIT = 75, NR32_GETRLIMIT = 76, NR32_MMAP = 90, NR32_CLONE = 120,
+    NR32_UGETRLIMIT = 191, NR32_MMAP2 = 192, NR32_FCNTL64 = 221
+};
 #define CLONE_VM_ 0x100ull
 #define CLONE_SETTLS_ 0x80000ull
 #define MAX_STRINGS 65536u
@@ -242,6 +245,10 @@ void rt_syscall32(struct tstate *ts, u64 next_pc) {
         other.args[3] = c.args[4];
         other.args[4] = c.args[3];
         r = same(ts, next_pc, __NR_clone, &other);
+    } else if (nr == NR32_SETRLIMIT) {
+        r = rt_set_limit32(ts, (u32)c.args[0], c.args[1]);
+    } else if (nr == NR32_GETRLIMIT || nr == NR32_UGETRLIMIT) {
+        r = rt_get_limit32(ts, (u32)c.args[0], c.args[1], nr == NR32_GETRLIMIT ? 0x7fffffff : 0xffffffff);
     } else if (call == NULL) {
         r = -ENOSYS;
     } else if (call->real) {

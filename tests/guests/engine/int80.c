@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,6 +102,30 @@ int main(int argc, char **argv) {
         abort();
     }
     printf("%d %d\n", C3(7, (uint32_t)child, LOW + 4096, 0) == child, WEXITSTATUS(w[0]));
+    /* Limits of two 32-bit words: of what is kept for the program (AS), and of the kernel's own (FSIZE). */
+    for (int which = 1; which <= 9; which += 8) {
+        struct rlimit before, after;
+        getrlimit(which, &before);
+        w[0] = 0x50000000, w[1] = 0xffffffff;
+        printf("limit %d: %ld", which, C2(75, (unsigned)which, LOW + 4096));
+        w[1] = 0;
+        r = C2(191, (unsigned)which, LOW + 4096);
+        printf(" %ld %x %x", r, w[0], w[1]);
+        r = C2(76, (unsigned)which, LOW + 4096);
+        printf(" %ld %x %x", r, w[0], w[1]);
+        getrlimit(which, &after);
+        printf(" %lx %lx", (long)after.rlim_cur, (long)after.rlim_max);
+        setrlimit(which, &before);
+        w[0] = 2, w[1] = 1;
+        printf(" %ld %ld %ld\n", C2(75, (unsigned)which, LOW + 4096), C2(75, (unsigned)which, 1), C2(191, (unsigned)which, 1));
+    }
+    printf("no such limit %ld\n", C2(191, 99, LOW + 4096));
+    /* Values in pairs of registers, and calls whose structures are the same. */
+    printf("%ld %ld", call(250, (unsigned)fd, 0, 0, 10, 99, 0), call(250, (unsigned)fd, 0, 0, 10, 0, 0));        /* fadvise64 */
+    printf(" %ld %ld\n", call(314, (unsigned)fd, 0, 0, 5, 0, 2), call(314, (unsigned)fd, 0, 0x80000000, 5, 0, 2)); /* sync_file_range */
+    strcpy(low, "/no-such-queue");
+    printf("%ld %ld %ld\n", C1(278, LOW), C1(263, 77), C2(290, 1, 0));              /* mq_unlink, timer_delete, ioprio_get */
+    printf("%ld %ld\n", C3(393, 0x7f001234, 1, 0), C2(22, 1, 0));                 /* semget, umount */
     struct sigaction sa = {.sa_handler = tick};
     sigaction(SIGALRM, &sa, NULL);
     w[0] = w[1] = w[2] = 0, w[3] = 20000;
