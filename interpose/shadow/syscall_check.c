@@ -9,6 +9,9 @@
 
 #include "origin.h"
 #include "syscall.h"
+#include "syscall_uses.h"
+
+#define TIMEX_BYTES 208 /* struct timex */
 
 static const u8 arg_reg[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
 
@@ -236,31 +239,18 @@ static void ioctl_size(u64 request, u64 *in, u64 *out) {
     }
 }
 
-enum { FUTEX_VAL = 1, FUTEX_UTIME = 2, FUTEX_UADDR2 = 4, FUTEX_VAL3 = 8 };
-
-/* futex(2): which arguments an operation has. */
-static u32 futex_uses(u64 op) {
-    static const u8 uses[14] = {
-        [0] = FUTEX_VAL | FUTEX_UTIME,                                /* WAIT            */
-        [1] = FUTEX_VAL,                                              /* WAKE            */
-        [3] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2,                 /* REQUEUE         */
-        [4] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2 | FUTEX_VAL3,    /* CMP_REQUEUE     */
-        [5] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2 | FUTEX_VAL3,    /* WAKE_OP         */
-        [6] = FUTEX_UTIME,                                            /* LOCK_PI         */
-        [9] = FUTEX_VAL | FUTEX_UTIME | FUTEX_VAL3,                   /* WAIT_BITSET     */
-        [10] = FUTEX_VAL | FUTEX_VAL3,                                /* WAKE_BITSET     */
-        [11] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2,                /* WAIT_REQUEUE_PI */
-        [12] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2 | FUTEX_VAL3,   /* CMP_REQUEUE_PI  */
-        [13] = FUTEX_UTIME,                                           /* LOCK_PI2        */
+/* What clock_adjtime reads: the fields that its modes name. */
+static void adjustments(struct call *c, u64 at, const char *name) {
+    static const struct { u16 modes; u8 at, size; } fields[] = {
+        {0x8001, 8, 8}, {0x0002, 16, 8}, {0x0004, 24, 8}, {0x0008, 32, 8}, /* offset freq maxerror esterror */
+        {0x0010, 40, 4}, {0x00a0, 48, 8}, {0x0100, 72, 16}, {0x4000, 88, 8}, /* status constant time tick   */
     };
-    op &= 0x7f; /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
-    return op < sizeof uses ? uses[op] : 0;
-}
-
-/* Is utime a time, not the number of a requeue operation? */
-static bool futex_waits(u64 op) {
-    op &= 0x7f;
-    return op == 0 || op == 6 || op == 9 || op == 11 || op == 13;
+    u32 modes = 0;
+    reads(c, at, 4, name, "");
+    if (rt_copy_from(&modes, at, 4) < 0) return;
+    for (u32 k = 0; k < sizeof fields / sizeof *fields; k++)
+        if (modes & fields[k].modes) reads(c, at + fields[k].at, fields[k].size, name, "");
+    writes(c, at, TIMEX_BYTES, name, "");
 }
 
 static void special_in(struct call *c, u32 i, const char *name) {
@@ -301,13 +291,18 @@ static void special_in(struct call *c, u32 i, const char *name) {
         break;
     }
     case __NR_utimensat: two_times(c, a[2]); break;
+    case __NR_adjtimex:
+    case __NR_clock_adjtime: adjustments(c, a[i], name); break;
+    case __NR_mq_open:
+        if (a[1] & 0100 /* O_CREAT */) reads(c, a[3] + 8, 16, name, ""); /* mq_maxmsg, mq_msgsize */
+        break;
     case __NR_epoll_ctl:
         /* Either half of the data may be unused: only the events are read for sure. */
         if (a[1] != 2 && a[3]) reads(c, a[3], 4, name, "");
         break;
     case __NR_futex:
         if (i == 0) writes(c, a[0], 4, name, "");
-        if (i == 3 && a[3] && futex_waits(a[1])) reads(c, a[3], 16, "timeout", "");
+        if (i == 3 && a[3] && sh_futex_waits(a[1])) reads(c, a[3], 16, "timeout", "");
         if (i == 4) writes(c, a[4], 4, "futex2", "");
         break;
     case __NR_msgsnd: reads(c, a[1], 8 + a[2], "msgp->mtext", ""); break;
@@ -342,6 +337,8 @@ static void special_out(struct call *c, u32 i, long result) {
         break;
     case __NR_msgrcv: defines(ts, a[1], 8 + (u64)result); break;
     case __NR_capget: defines(ts, a[1], 24); break;
+    case __NR_adjtimex:
+    case __NR_clock_adjtime: defines(ts, a[i], TIMEX_BYTES); break;
     case __NR_prctl:
         if (i != 1) break;
         if (a[0] == 16) defines(ts, a[1], 16);                                /* PR_GET_NAME */
@@ -398,13 +395,9 @@ static void special_out(struct call *c, u32 i, long result) {
 
 /* ---- Arguments in use -------------------------------------------------------------------- */
 
-static bool is_used(const struct call *c, u32 i) {
-    return c->nr != __NR_futex || i < 2 || (futex_uses(c->args[1]) >> (i - 2) & 1);
-}
-
 static bool is_narrow(const struct call *c, u32 i, u32 kind) {
     return kind == RT_ARG_32 ||
-           (c->nr == __NR_futex && (i == 2 || i == 5 || (i == 3 && !futex_waits(c->args[1]))));
+           (c->nr == __NR_futex && (i == 2 || i == 5 || (i == 3 && !sh_futex_waits(c->args[1]))));
 }
 
 /* ---- Registers -------------------------------------------------------------------------- */
@@ -429,7 +422,7 @@ void rt_shadow_syscall_pre(struct tstate *ts, long nr, const u64 args[6]) {
     bool any = (ts->umask & 0xffff) != 0;
     for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
         const char *name = a.report[0] ? a.report : a.name;
-        if (!is_used(&c, i)) continue;
+        if (!sh_syscall_uses(nr, args, i)) continue;
         if (any && !a.conditional) check_register(&c, arg_reg[i], is_narrow(&c, i, a.kind), a.name);
         if (a.maybe_null && !args[i]) continue;
         u64 n = rt_size_value(&a.size, args, 0);
