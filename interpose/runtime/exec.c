@@ -12,6 +12,7 @@
 
 #include "seccomp.h"
 #include "sig.h"
+#include "trace.h"
 
 #define PATH_SIZE 4096
 #define SCRIPT_LEVELS 4
@@ -61,6 +62,7 @@ static void signals_of_ours(struct rt_thread *th, bool allowed) {
  * before the kernel starts undoes everything: RT_INTERRUPTED. */
 static long commit(struct tstate *ts, u64 nr, const u64 args[6], bool ours) {
     struct rt_thread *th = rt_th(ts);
+    traced_exec(ts, true);
     signals_of_ours(th, false);
     sig_block_everything(); /* a mask that really changes makes the kernel look at what is pending */
     sig_table_before_exec(ts);
@@ -71,6 +73,7 @@ static long commit(struct tstate *ts, u64 nr, const u64 args[6], bool ours) {
         sig_give_back(ts);
     long r = rt_kernel(th, (long)nr, args);
     sig_block_everything();
+    traced_exec(ts, false);
     if (!ours)
         rt_limits_after_exec(th);
     sig_table_after_exec(ts);

@@ -422,6 +422,7 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
         sig_table_set_default(ts, sig);
         th->sigmask &= ~SIG_BIT(sig);
     }
+    traced_broken(ts);
     if (rt_trace(ts)->on && (sig = traced_signal(ts, info)) == 0)
         return;
     struct sig_action act = sig_table_take(ts, sig);

@@ -16,7 +16,10 @@ enum rt_stop {
     RT_STOP_NOTE,    /* a SIGTRAP of ptrace's own: info says which            */
     RT_STOP_GROUP,   /* the kernel's stop of the whole process; no info       */
     RT_STOP_TRAP,    /* PTRACE_INTERRUPT, or the process's stop in one thread */
-    RT_STOP_EVENT    /* the kernel's, of a task's beginning or end            */
+    RT_STOP_EXEC,    /* not for the tracer's eyes: the kernel shall stop after the exec */
+    RT_STOP_EVENT,   /* the kernel's, of a task's beginning or end            */
+    RT_STOP_ANYWHERE /* a stop of the whole process has met the thread: where it is does not matter
+                        until somebody looks                                   */
 };
 enum rt_resume { RT_GO, RT_GO_SYSCALL, RT_GO_STEP, RT_GO_EMULATE };
 enum { RT_WANT_STOP = 1, RT_WANT_TRAP = 2 }; /* of rt_trace.wants */
@@ -40,6 +43,7 @@ struct rt_trace {
     u32 wants;       /* stops to be made at the next boundary                 */
     u32 trap_status; /* RT_WANT_TRAP: status of it                            */
     u32 tracer, uid; /* who sends what is injected                            */
+    u32 execs;       /* resumed to the kernel's stops, not ours               */
     u32 in_call;     /* between entry and exit of a system call               */
     u32 dying;       /* the signals to come end it                            */
     u32 restart;     /* its call was broken off with this (kernel's ERESTART) */
@@ -77,6 +81,10 @@ void traced_fork(struct tstate *ts, bool before);
 int traced_signal(struct tstate *ts, struct sig_info *info);
 /* A stop that the tracer waits for.  true: deliver *info. */
 bool traced_wanted(struct tstate *ts, struct sig_info *info);
+/* The guest's signal meets a call that was broken off: as the kernel leaves it. */
+void traced_broken(struct tstate *ts);
+/* A call of our own making is broken off with ERESTARTSYS: answer RT_INTERRUPTED. */
+long traced_break(struct tstate *ts);
 /* A handler begins, or none does: a call that was broken off fails or begins again. */
 void traced_restart(struct tstate *ts, const struct sig_action *handler);
 /* A handler's frame is made. */
@@ -86,6 +94,8 @@ void traced_resumed(struct tstate *ts);
 /* Around a system call.  traced_entry: false: not to be made. */
 bool traced_entry(struct tstate *ts, u64 *next_pc);
 void traced_exit(struct tstate *ts);
+/* About to execute a program, which runs natively; it has failed. */
+void traced_exec(struct tstate *ts, bool begins);
 
 /* ---- tracer_peer.c --------------------------------------------------------------- */
 struct user_regs { /* struct user_regs_struct */
@@ -128,6 +138,8 @@ enum tracer_view { TRACER_SHOWN, TRACER_PASSED, TRACER_BROUGHT /* to be shown so
 enum tracer_view tracer_shows(u32 tid, u32 *status);
 /* Wait until the tracee is stopped where the guest is, or ends. */
 void tracer_settle(struct tstate *ts, u32 tid);
+/* RT_STOP_ANYWHERE: somebody looks. */
+long tracer_bring(struct tstate *ts, struct peer *p);
 
 /* ---- tracer.c --------------------------------------------------------------------- */
 /* The tracees of this process that it has named in a request. */

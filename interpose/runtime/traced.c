@@ -135,7 +135,7 @@ static void stop(struct tstate *ts, u32 kind, u32 status) {
 void traced_resumed(struct tstate *ts) { resumed(ts, ts->gpr[IP_RSP]); }
 
 /* The call that was broken off as ptrace shows it, before anybody has decided. */
-static void show_restart(struct tstate *ts) {
+void traced_broken(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
     u32 code = t->restart;
     t->restart = 0;
@@ -146,6 +146,11 @@ static void show_restart(struct tstate *ts) {
     ts->gpr[IP_RAX] = (u64) - (i64)code;
     ts->gpr[IP_RCX] = ts->pc;
     ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
+}
+
+long traced_break(struct tstate *ts) {
+    rt_trace(ts)->restart = ERESTARTSYS;
+    return RT_INTERRUPTED;
 }
 
 void traced_restart(struct tstate *ts, const struct sig_action *handler) {
@@ -201,7 +206,7 @@ static void meet(struct tstate *ts) {
 int traced_signal(struct tstate *ts, struct sig_info *info) {
     struct rt_trace *t = rt_trace(ts);
     meet(ts);
-    show_restart(ts);
+    traced_broken(ts);
     t->info = *info;
     t->inject = (u32)info->signo; /* should the tracer end */
     stop(ts, RT_STOP_SIGNAL, (u32)info->signo);
@@ -214,7 +219,7 @@ bool traced_wanted(struct tstate *ts, struct sig_info *info) {
     meet(ts);
     if (t->wants & RT_WANT_TRAP) {
         t->wants &= ~(u32)RT_WANT_TRAP;
-        show_restart(ts);
+        traced_broken(ts);
         t->inject = 0;
         stop(ts, RT_STOP_TRAP, t->trap_status);
         return false;
@@ -281,6 +286,22 @@ bool traced_entry(struct tstate *ts, u64 *next_pc) {
     return true;
 }
 
+/* The way out of the call is the new program's, which nobody but the kernel can stop. */
+void traced_exec(struct tstate *ts, bool begins) {
+    struct rt_trace *t = rt_trace(ts);
+    u32 go = t->go;
+    if (!begins) {
+        t->execs = 0;
+        return;
+    }
+    if (!t->on || go != RT_GO_SYSCALL)
+        return;
+    t->execs = 1;
+    t->inject = 0;
+    stop(ts, RT_STOP_EXEC, SIG_TRAP);
+    t->go = go;
+}
+
 void traced_exit(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
     if (rt.final_calls && t->go) { /* the program is over */
@@ -293,7 +314,7 @@ void traced_exit(struct tstate *ts) {
         t->restart = ERESTARTNOINTR; /* a signal was there before the kernel began */
     if (t->broken)
         rt_th(ts)->pending = 1;
-    show_restart(ts);
+    traced_broken(ts);
     if (t->go == RT_GO_SYSCALL) {
         stop_in_call(ts, RT_STOP_EXIT);
         return;

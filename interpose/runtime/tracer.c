@@ -7,6 +7,7 @@
 #include "syscall.h"
 #include "trace.h"
 
+#define WALL 0x40000000 /* __WALL */
 #define MAX_TRACEES 1024u
 #define PEEKUSER 3
 #define POKEUSER 6
@@ -236,6 +237,24 @@ static long to_kernel(struct tstate *ts) {
     return sig_wait_here(ts, __NR_ptrace, args);
 }
 
+/* A thread that has left the stop of its process for a look at it goes back there. */
+static long listen(struct peer *p, struct tstate *ts) {
+    int status;
+    long r;
+    if (!p->waits)
+        return to_kernel(ts);
+    if (p->kind != RT_STOP_TRAP || p->t.trap_status >> 8 != PTRACE_EVENT_STOP)
+        return -EIO;
+    peer_ptrace(PTRACE_INTERRUPT, p->tid, 0, NULL);
+    peer_put(p, &p->t.go, RT_GO);
+    peer_put(p, &p->t.inject, 0);
+    peer_put(p, &p->t.ack, p->t.seq);
+    peer_ptrace(PTRACE_CONT, p->tid, 0, NULL);
+    while ((r = sys4(__NR_wait4, (long)p->tid, (long)&status, WALL, 0)) == -EINTR)
+        ;
+    return r < 0 ? r : to_kernel(ts);
+}
+
 static long options(struct peer *p, struct tstate *ts, u64 value) {
     long r = to_kernel(ts);
     struct tracee *c = tracer_find(p->tid, true);
@@ -245,6 +264,23 @@ static long options(struct peer *p, struct tstate *ts, u64 value) {
         c->options = (u32)value;
     peer_put(p, &p->t.options, (u32)value);
     return 0;
+}
+
+/* Does not depend on where the tracee is. */
+static bool anywhere(long what) {
+    switch (what) {
+    case PTRACE_PEEKTEXT:
+    case PTRACE_PEEKDATA:
+    case PTRACE_CONT:
+    case PTRACE_DETACH:
+    case PTRACE_SYSCALL:
+    case PTRACE_LISTEN:
+    case PTRACE_SETOPTIONS:
+    case PTRACE_GETEVENTMSG:
+    case PTRACE_GETSIGINFO:
+    case PTRACE_SETSIGINFO: return true;
+    default: return false;
+    }
 }
 
 static long request(struct peer *p, struct tstate *ts, long what, u64 addr, u64 data) {
@@ -268,7 +304,7 @@ static long request(struct peer *p, struct tstate *ts, long what, u64 addr, u64 
     case SYSEMU: return resume(p, what, data, RT_GO_EMULATE);
     case SYSEMU_SINGLESTEP:
     case SINGLEBLOCK: return -EIO;
-    case PTRACE_LISTEN: return p->waits ? -EIO : to_kernel(ts);
+    case PTRACE_LISTEN: return listen(p, ts);
     case GETREGS:
     case SETREGS: return whole_regs(p, ts, data, what == SETREGS);
     case PTRACE_GETREGSET:
@@ -337,5 +373,7 @@ long rt_sys_ptrace(struct tstate *ts) {
         if (!p.kind)
             return -ESRCH;
     }
+    if (p.kind == RT_STOP_ANYWHERE && !anywhere(what) && (r = tracer_bring(ts, &p)) != 0)
+        return r;
     return request(&p, ts, what, addr, data);
 }

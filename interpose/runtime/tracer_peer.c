@@ -83,7 +83,7 @@ static bool is_tstate(struct peer *p, u64 ts) {
 static u32 kind_of(const struct peer *p, bool has_info, const struct sig_info *info, bool *waits) {
     *waits = false;
     if (!has_info)
-        return p->t.kind == RT_STOP_GROUP ? RT_STOP_GROUP : RT_STOP_NONE;
+        return p->t.kind == RT_STOP_GROUP ? RT_STOP_GROUP : RT_STOP_ANYWHERE;
     if (info->signo == SIG_TRAP && info->code == RT_STOP_CODE) {
         *waits = p->t.seq != p->t.ack;
         return *waits ? p->t.kind : RT_STOP_NONE;
@@ -93,6 +93,8 @@ static u32 kind_of(const struct peer *p, bool has_info, const struct sig_info *i
         return RT_STOP_EVENT;
     if (info->code > 0 && event == PTRACE_EVENT_STOP && p->t.kind == RT_STOP_GROUP)
         return RT_STOP_GROUP;
+    if (info->code > 0 && event == PTRACE_EVENT_STOP && info->signo != SIG_TRAP)
+        return RT_STOP_ANYWHERE;
     return RT_STOP_NONE;
 }
 

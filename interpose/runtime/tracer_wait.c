@@ -40,8 +40,17 @@ static bool is_own(const struct sig_info *info) {
     return info->signo == SIG_TRAP && (info->code == RT_KICK_CODE || info->code == SIC_IO || info->code == RT_STOP_CODE);
 }
 
+/* A stop at a system call of the runtime's, on the way to an exec. */
+static bool at_call(const struct sig_info *info) {
+    return info->signo == SIG_TRAP && (info->code & ~0x80) == SIG_TRAP;
+}
+
 static enum tracer_view at_signal(struct peer *p, const struct sig_info *info) {
     int sig = info->signo;
+    if (at_call(info)) {
+        peer_ptrace(p->t.execs ? PTRACE_SYSCALL : PTRACE_CONT, p->tid, 0, NULL);
+        return TRACER_PASSED;
+    }
     bool faults = (SIG_BIT(sig) & SIG_SYNC) != 0;
     /* Its last moments, or the stop of its process, which the guest's tracer has been shown already. */
     bool known = p->t.dying || (p->t.kind == RT_STOP_GROUP && (u32)sig == p->t.status);
@@ -68,19 +77,25 @@ enum tracer_view tracer_shows(u32 tid, u32 *status) {
     u32 event = *status >> 16;
     if (peer_look(tid, &p) != 0 || !p.ours)
         return TRACER_SHOWN;
+    if (p.waits && p.kind == RT_STOP_EXEC) {
+        peer_put(&p, &p.t.ack, p.t.seq);
+        peer_ptrace(PTRACE_SYSCALL, tid, 0, NULL);
+        return TRACER_PASSED;
+    }
     if (p.waits) {
         *status = p.t.status << 8 | STOPPED;
         return TRACER_SHOWN;
     }
-    if (p.kind == RT_STOP_GROUP || (event && event != PTRACE_EVENT_STOP)) {
+    if (p.kind == RT_STOP_GROUP || p.kind == RT_STOP_ANYWHERE || (event && event != PTRACE_EVENT_STOP)) {
         peer_adopt(&p);
         return TRACER_SHOWN;
     }
     if (event == 0 && peer_ptrace(PTRACE_GETSIGINFO, tid, 0, &info) == 0)
         return at_signal(&p, &info);
-    /* PTRACE_INTERRUPT, a new task's first stop, or that of the whole process in one thread. */
+    /* PTRACE_INTERRUPT, or a new task's first stop. */
     peer_adopt(&p);
-    peer_put(&p, &p.t.trap_status, *status >> 8);
+    if (!(p.t.wants & RT_WANT_TRAP)) /* the first of two */
+        peer_put(&p, &p.t.trap_status, *status >> 8);
     peer_put(&p, &p.t.wants, p.t.wants | RT_WANT_TRAP);
     peer_bring(&p, NULL);
     return TRACER_BROUGHT;
@@ -145,6 +160,18 @@ void tracer_settle(struct tstate *ts, u32 tid) {
     }
 }
 
+long tracer_bring(struct tstate *ts, struct peer *p) {
+    struct sig_info info = {0};
+    int status;
+    bool seized = peer_ptrace(PTRACE_GETSIGINFO, p->tid, 0, &info) == 0;
+    peer_put(p, &p->t.trap_status, seized ? (u32)info.code : SIG_STOP);
+    peer_put(p, &p->t.wants, p->t.wants | RT_WANT_TRAP);
+    peer_bring(p, NULL);
+    tracer_settle(ts, p->tid);
+    sys4(__NR_wait4, (long)p->tid, (long)&status, WNOHANG | __WALL, 0); /* the guest knows already */
+    return peer_look(p->tid, p);
+}
+
 /* ---- system calls ------------------------------------------------------------------------- */
 
 /* A stop that wait has taken.  true: the guest's. */
@@ -159,6 +186,34 @@ static bool shown(struct tstate *ts, u32 tid, u32 *status, bool no_hang) {
     }
 }
 
+/* A wait for certain children, while others may need us to go on. */
+static bool serves_others(u64 options, u32 tid) {
+    struct tracee *c;
+    if (options & WNOHANG)
+        return false;
+    for (u32 i = 0; (c = tracer_by_index(i)) != NULL; i++)
+        if (c->tid && c->tid != tid && c->ts)
+            return true;
+    return false;
+}
+
+/* args is a call's that waits for tid; the same with WNOHANG until something has come. */
+static long serve(struct tstate *ts, long nr, const u64 args[6], u32 options, u32 tid, const int *came) {
+    u64 now[6];
+    rt_memcpy(now, args, sizeof now);
+    now[options] |= WNOHANG;
+    for (u64 n = 0;; n++) {
+        long r = sig_wait_here(ts, nr, now);
+        if (r == RT_INTERRUPTED && n)
+            return traced_break(ts);
+        if (r < 0 || (came ? *came : r))
+            return r;
+        serve_all(tid);
+        i64 pause[2] = {0, n < 50 ? 20000 : 1000000};
+        sys2(__NR_nanosleep, (long)pause, 0);
+    }
+}
+
 long rt_sys_wait4(struct tstate *ts) {
     u64 args[6], to;
     u32 status;
@@ -167,7 +222,8 @@ long rt_sys_wait4(struct tstate *ts) {
     args[1] = (u64)&status;
     for (;;) {
         status = 0;
-        long r = sig_wait_here(ts, __NR_wait4, args);
+        bool others = (int)args[0] != -1 && serves_others(args[2], (u32)args[0]);
+        long r = others ? serve(ts, __NR_wait4, args, 2, (u32)args[0], NULL) : sig_wait_here(ts, __NR_wait4, args);
         if (r <= 0)
             return r;
         if ((status & 0xff) == STOPPED) {
@@ -188,7 +244,9 @@ long rt_sys_waitid(struct tstate *ts) {
     args[2] = (u64)&info;
     for (;;) {
         rt_memset(&info, 0, sizeof info);
-        long r = sig_wait_here(ts, __NR_waitid, args);
+        bool others = args[0] != P_ALL && serves_others(args[3], (u32)args[1]);
+        long r = others ? serve(ts, __NR_waitid, args, 3, (u32)args[1], &info.pid)
+                        : sig_wait_here(ts, __NR_waitid, args);
         if (r < 0)
             return r;
         if (info.pid && is_stop(&info)) {
