@@ -103,6 +103,7 @@ static void flush_cache(struct tstate *ts) {
             struct rt_thread *t = rt_th(o);
             if (o == ts || t->in_use != 1) continue;
             for (u32 n = 0; t->in_use == 1 && __atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) != 1; n++) {
+                if (n % 1000 == 0 && thread_killed(o)) break;
                 if (n % 1000 == 0) rt_kick(t);
                 sys0(__NR_sched_yield);
             }

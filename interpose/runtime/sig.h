@@ -292,6 +292,7 @@ extern char rt_asm_begin[], rt_asm_end[], rt_enter_begin[], rt_enter_end[], rt_e
 
 /* ---- thread.c -------------------------------------------------------------------- */
 u32 thread_count(void);                      /* entries of the table, free ones too */
+bool thread_killed(struct tstate *ts);       /* a child on our memory that will never run again */
 bool thread_is_last(struct tstate *ts);      /* no other living thread of this process */
 void thread_after_fork(struct tstate *ts);   /* in the child: only ts is left       */
 void thread_fork_lock(bool lock);            /* around fork: the table is whole     */

@@ -6,6 +6,7 @@
  */
 #include <linux/mman.h>
 #include <linux/sched.h>
+#include <linux/wait.h>
 
 #include "seccomp.h"
 #include "sig.h"
@@ -56,12 +57,23 @@ static struct tstate *allocate(bool first) {
     return ts;
 }
 
+static bool killed(const struct rt_thread *th) {
+    int info[32] = {0};
+    if (sys3(__NR_tgkill, th->pid, th->tid, 0) == -ESRCH)
+        return true;
+    /* Nobody has waited for it yet. */
+    return th->vfork_child &&
+           sys5(__NR_waitid, P_PID, th->pid, (long)info, WEXITED | WNOHANG | WNOWAIT | __WALL, 0) == 0 && info[0] != 0;
+}
+
 /* A child on our memory may end or execute without a word: the kernel clears
  * in_use then (clone_shared), or its process is no more. */
 static bool gone(struct rt_thread *th) {
-    return th->in_use == TH_FREE || ((th->in_use == TH_ZOMBIE || (th->vfork_child && th->tid)) &&
-                                     sys3(__NR_tgkill, th->pid, th->tid, 0) == -ESRCH);
+    return th->in_use == TH_FREE ||
+           ((th->in_use == TH_ZOMBIE || (th->vfork_child && th->tid)) && killed(th));
 }
+
+bool thread_killed(struct tstate *ts) { return rt_th(ts)->vfork_child && gone(rt_th(ts)); }
 
 /* Everything that a previous owner left, except the memory itself. */
 static void renew(struct tstate *ts) {
