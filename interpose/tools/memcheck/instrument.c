@@ -268,27 +268,30 @@ static void after_insn(struct ublock *out, int i, const struct plan *p) {
  * block, or RSP's stay there, ends (libffi's ffi_call): within the red zone that
  * is the program's right, so the marking waits. */
 static bool read_below(const struct ublock *in, int k, const struct plan *p, const struct ip_insn *rises) {
-    if (rises->mnem == IP_MN_LEAVE || p->stack == SK_NONE || p->stack == SK_PUSH || p->stack == SK_DOWN) return false;
+    if (p->stack == SK_NONE || p->stack == SK_PUSH || p->stack == SK_DOWN) return false;
     for (k++; k < in->n_u; k++) {
         const struct ip_insn *insn = &in->insn[in->u[k].insn];
         if (in->u[k].op != U_INSN || (insn->gpr_write & 1u << IP_RSP)) return false;
         if (!insn->mem.present || (insn->mem.access & IP_ACC_ADDR)) continue;
         if (insn->mem.access & IP_ACC_W) return false;
-        if (insn->mem.base == IP_RSP ? insn->mem.disp < 0 : p->stack == SK_OTHER && insn->mem.base == IP_RBP)
-            return true;
+        if (insn->mem.base == IP_RSP && insn->mem.disp < 0) return true;
+        if (insn->mem.base == IP_RBP && p->stack == SK_OTHER && rises->mnem != IP_MN_LEAVE) return true;
     }
     return false;
 }
 
 /* The same, by way of an address below RSP that the block forms (libffi's
- * closures): then the red zone stays until the next call or return. */
+ * closures) or whose word it jumps to (Mono's trampolines: leave, jmp *-16(%rsp)):
+ * then the red zone stays until the next call or return. */
 static bool forms_below(const struct ublock *in, int k, const struct plan *p) {
     if (p->stack != SK_UP && p->stack != SK_OTHER) return false;
     for (k++; k < in->n_u; k++) {
         const struct ip_insn *insn = &in->insn[in->u[k].insn];
+        bool below = insn->mem.present && insn->mem.base == IP_RSP && insn->mem.disp < 0;
         if (in->u[k].op == U_JCC) continue;
+        if (below && in->u[k].op == U_JMPI) return true;
         if (in->u[k].op != U_INSN || (insn->gpr_write & 1u << IP_RSP)) return false;
-        if (insn->mnem == IP_MN_LEA && insn->mem.base == IP_RSP && insn->mem.disp < 0) return true;
+        if (below && insn->mnem == IP_MN_LEA) return true;
     }
     return false;
 }
