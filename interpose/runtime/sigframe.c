@@ -282,7 +282,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     ts->pc = mc->ip & IP_KEY_PC;
     if (rt.flags & IP_C_SHADOW) {
         sig_vbits_leave(ts, frame, mc);
-        rt_stack_loaded(ts, old_sp, mc->sp);
+        rt_stack_returned(ts, old_sp, mc->sp);
     }
     callstack_leave(ts, frame);
     struct sig_priv *p = sig_priv(ts);

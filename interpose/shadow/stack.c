@@ -129,8 +129,15 @@ static u64 return_slot(const struct tstate *ts, u64 sp) {
     return 0;
 }
 
-/* How RSP changed: within its frame, so that the new red zone stays, to a value from elsewhere. */
-enum change { MOVED, RAISED, LOADED };
+/* How RSP changed: within its frame, so that the new red zone stays; to a value from
+ * elsewhere; to that before a signal, whose red zone is as alive as its frame. */
+enum change { MOVED, RAISED, LOADED, RETURNED };
+
+/* Until the next call or return. */
+static void keep_red_zone(struct tstate *ts, u64 sp) {
+    ts->umask |= 1ull << IP_U_REDZONE;
+    ts->redzone_not_lo = ~(sp - SH_REDZONE);
+}
 
 static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     if (!(rt.flags & IP_C_SHADOW) || old_sp == new_sp)
@@ -152,14 +159,14 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     /* In a mapping with many stacks (goroutines) what is in between may be alive: a
      * value from elsewhere is another stack's, even if a return address that the
      * call stack remembers lies above (Go's nanotime, back from its thread's stack). */
-    if (ts->stack_shared && (how == LOADED || new_sp > return_slot(ts, old_sp)))
+    if (ts->stack_shared && (how >= LOADED || new_sp > return_slot(ts, old_sp)))
         return;
     u64 from = old_sp - SH_REDZONE;
     if (from < lo)
         from = lo;
-    if (how == RAISED) {
-        ts->umask |= 1ull << IP_U_REDZONE;
-        ts->redzone_not_lo = ~(new_sp - SH_REDZONE);
+    if (how == RAISED)
+        keep_red_zone(ts, new_sp);
+    if (how == RAISED || how == RETURNED) {
         new_sp -= SH_REDZONE;
         if (new_sp <= from)
             return;
@@ -207,6 +214,13 @@ void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old
 void rt_stack_raised(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, RAISED); }
 
 void rt_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, LOADED); }
+
+void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp) {
+    moved(ts, old_sp, new_sp, RETURNED);
+    /* The handler's own calls and returns have cleaned theirs. */
+    if (!ts->stack_shared && new_sp > ts->stack_lo && new_sp <= ts->stack_hi)
+        keep_red_zone(ts, new_sp);
+}
 
 void sh_clean_red_zone(struct tstate *ts) {
     u64 sp = ts->gpr[IP_RSP], lo = ~ts->redzone_not_lo;
