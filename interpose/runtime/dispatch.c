@@ -392,12 +392,8 @@ static void call_noredir(struct tstate *ts, u64 ret) {
     }
     if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp, 8, RT_SH_DEFINED);
     ts->gpr[IP_RSP] = sp;
-    if (rt.flags & IP_C_CALLSTACK) {
-        struct ip_csent *e = (struct ip_csent *)(ts->cs_top + 16);
-        e->retaddr = ret;
-        e->not_sp = ~sp;
-        ts->cs_top += 16;
-    }
+    if (rt.flags & IP_C_CALLSTACK)
+        rt_callstack_push(ts, ret, sp);
     ts->pc = ts->gpr[IP_RAX] | IP_KEY_NOREDIR;
 }
 

@@ -365,6 +365,12 @@ bool rt_shadow_fault(struct tstate *ts, u64 guest_addr, bool write);
 /* ---- exec.c: what the runtime carries over an exec of itself ----------------------- */
 void rt_carried_over(struct tstate *ts);
 
+/* ---- callstack.c ------------------------------------------------------------------ */
+void rt_callstack_new(struct tstate *ts, bool first);
+void rt_callstack_push(struct tstate *ts, u64 retaddr, u64 slot);
+/* RSP has been loaded with sp: frames below it, from lo on, are over. */
+void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp);
+
 /* ---- thread.c, process.c --------------------------------------------------------- */
 /* Once, on the main thread: name, ptracer, descriptors that an exec closes. */
 void rt_process_init(struct tstate *ts);

@@ -259,6 +259,8 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
     if (sig == SIG_BUS && info->code == BUS_ALIGNMENT && step_unaligned(ts, mc))
         return;
     if (in_cache(mc->ip)) {
+        if (sig == SIG_SEGV && rt_callstack_full(ts, info->addr, mc))
+            return;
         fault_in_cache(ts, sig, info, uc);
         return;
     }

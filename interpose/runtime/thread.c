@@ -15,8 +15,6 @@
 #define STACK_SIZE (64 * 1024ull)
 #define SIGSTACK_SIZE (64 * 1024ull)
 #define TSTATE_SIZE RT_ROUND_UP(sizeof(struct tstate), RT_PAGE)
-#define MAIN_CALLSTACK (64ull << 20)
-#define THREAD_CALLSTACK (16ull << 20) /* 8 MiB of stack in frames of 8 bytes */
 #define MAX_THREADS IP_SLOTS
 
 static struct tstate *table[MAX_THREADS];
@@ -49,11 +47,8 @@ static struct tstate *allocate(bool first) {
     th->stack_size = STACK_SIZE;
     th->sigstack_base = state + TSTATE_SIZE + guard;
     th->sigstack_size = SIGSTACK_SIZE;
-    if (rt.flags & IP_C_CALLSTACK) {
-        u64 size = first ? MAIN_CALLSTACK : THREAD_CALLSTACK;
-        ts->cs_base = (u64)rt_pages(size);
-        ts->cs_limit = ts->cs_base + size;
-    }
+    if (rt.flags & IP_C_CALLSTACK)
+        rt_callstack_new(ts, first);
     return ts;
 }
 

@@ -152,6 +152,8 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
         if (old_sp <= lo || old_sp > hi)
             return;
     }
+    if (how == LOADED && !ts->stack_shared) /* as longjmp does */
+        rt_callstack_drop(ts, lo, new_sp);
     /* What lies below RSP is undefined already; a greater step is a switch between two
      * stacks in one mapping. */
     if (new_sp < old_sp || new_sp - old_sp > rt.chan->max_stackframe)

@@ -91,6 +91,8 @@ struct ip_slot *rt_slot(struct tstate *ts) {
     (void)ts;
     return &slot;
 }
+void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp) { (void)ts, (void)lo, (void)sp; }
+
 void rt_note(struct tstate *ts, const char *fmt, ...) {
     (void)ts;
     va_list ap;
