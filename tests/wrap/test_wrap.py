@@ -75,6 +75,11 @@ def test_wrappers_call_wrapped_functions(build: Build, check: Check, header: str
 
 
 @pytest.mark.parametrize("header", BOTH)
+def test_first_instruction_faults(build: Build, check: Check, header: str) -> None:
+    check(build("first_faults.c", header), native="131618 9\nwraps 0\n", wrapped="859808 9\nwraps 3\n")
+
+
+@pytest.mark.parametrize("header", BOTH)
 def test_longjmp_out_of_wrappers(build: Build, check: Check, header: str) -> None:
     check(build("longjmp.c", header), native="0 1000 1000 wraps 0\n", wrapped="1000 1000 100000 wraps 3000\n")
 
