@@ -69,7 +69,8 @@ struct rt_thread {
     u64 dispatch_from, dispatch_len; /* where system calls are the kernel's   */
     u64 dispatch_selector;   /* address of the byte that says, or 0           */
     u32 no_tsc;              /* rdtsc faults: prctl(PR_SET_TSC)               */
-    u32 pad2;
+    u32 tracing;             /* tracer_wait.c: handles stops of tracees: 1; 2: one more has been heard of */
+    u8 heard[128];           /* by this SIGCHLD                               */
     u64 scratch[64];
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) {
@@ -345,6 +346,7 @@ long rt_sys_rt_sigaction(struct tstate *ts);
 long rt_sys_rt_sigprocmask(struct tstate *ts);
 long rt_sys_rt_sigreturn(struct tstate *ts);
 long rt_sys_rt_sigsuspend(struct tstate *ts);
+long rt_sys_rt_sigtimedwait(struct tstate *ts);
 long rt_sys_rt_sigpending(struct tstate *ts);
 long rt_sys_ppoll(struct tstate *ts);
 long rt_sys_pselect6(struct tstate *ts);

@@ -389,7 +389,12 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
         fault(ts, sig, info, uc);
         return;
     }
-    if (!record(ts, sig, info)) {
+    struct sig_info own = *info;
+    if (sig == SIG_CHLD && tracer_hides(ts, &own)) {
+        hide_interruption(ts, mc);
+        return;
+    }
+    if (!record(ts, sig, &own)) {
         hide_interruption(ts, mc);
         return;
     }

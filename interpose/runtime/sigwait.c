@@ -92,10 +92,25 @@ long sig_wait_here(struct tstate *ts, long nr, const u64 args[6]) {
     long r = held ? sig_hold(ts) : 0;
     if (r != 0)
         return r;
+    traced_enter(ts);
     r = rt_kernel(rt_th(ts), nr, args);
     if (held)
         sig_release(ts);
     return r;
+}
+
+long rt_sys_rt_sigtimedwait(struct tstate *ts) {
+    u64 args[6], to;
+    struct sig_info info;
+    rt_syscall_args(ts, args);
+    to = args[1];
+    args[1] = (u64)&info;
+    for (;;) {
+        long r = sig_wait_here(ts, __NR_rt_sigtimedwait, args);
+        if (r == SIG_CHLD && tracer_hides(ts, &info))
+            continue; /* with the whole of its timeout */
+        return r > 0 && to && rt_copy_to(to, &info, sizeof info) != 0 ? -EFAULT : r;
+    }
 }
 
 /* The mask is argument i, its size the next one. */

@@ -16,7 +16,7 @@ enum rt_stop {
     RT_STOP_NOTE,    /* a SIGTRAP of ptrace's own: info says which            */
     RT_STOP_GROUP,   /* the kernel's stop of the whole process; no info       */
     RT_STOP_TRAP,    /* PTRACE_INTERRUPT, or the process's stop in one thread */
-    RT_STOP_EXEC,    /* not for the tracer's eyes: the kernel shall stop after the exec */
+    RT_STOP_HELP,    /* not for the tracer's eyes: resume it to the kernel's stops at calls */
     RT_STOP_EVENT,   /* the kernel's, of a task's beginning or end            */
     RT_STOP_ANYWHERE /* a stop of the whole process has met the thread: where it is does not matter
                         until somebody looks                                   */
@@ -43,7 +43,8 @@ struct rt_trace {
     u32 wants;       /* stops to be made at the next boundary                 */
     u32 trap_status; /* RT_WANT_TRAP: status of it                            */
     u32 tracer, uid; /* who sends what is injected                            */
-    u32 execs;       /* resumed to the kernel's stops, not ours               */
+    u32 helped;      /* that has happened                                     */
+    u32 enters;      /* signals came at the entry of a call: they shall be pending when it begins */
     u32 in_call;     /* between entry and exit of a system call               */
     u32 dying;       /* the signals to come end it                            */
     u32 restart;     /* its call was broken off with this (kernel's ERESTART) */
@@ -96,6 +97,8 @@ bool traced_entry(struct tstate *ts, u64 *next_pc);
 void traced_exit(struct tstate *ts);
 /* About to execute a program, which runs natively; it has failed. */
 void traced_exec(struct tstate *ts, bool begins);
+/* About to make the kernel's call for the one that traced_entry let pass. */
+void traced_enter(struct tstate *ts);
 
 /* ---- tracer_peer.c --------------------------------------------------------------- */
 struct user_regs { /* struct user_regs_struct */
@@ -138,6 +141,11 @@ enum tracer_view { TRACER_SHOWN, TRACER_PASSED, TRACER_BROUGHT /* to be shown so
 enum tracer_view tracer_shows(u32 tid, u32 *status);
 /* Wait until the tracee is stopped where the guest is, or ends. */
 void tracer_settle(struct tstate *ts, u32 tid);
+/* SIGCHLD by a stop that is not for the guest to see, or not yet: it does not come.  false: it comes, *info is
+ * about the stop that the guest sees. */
+bool tracer_hides(struct tstate *ts, struct sig_info *info);
+/* Around what a thread does with stopped tracees: stops that it hears of meanwhile have to wait. */
+void tracer_works(struct tstate *ts, bool begins);
 /* RT_STOP_ANYWHERE: somebody looks. */
 long tracer_bring(struct tstate *ts, struct peer *p);
 

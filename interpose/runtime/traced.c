@@ -124,9 +124,12 @@ static void stop(struct tstate *ts, u32 kind, u32 status) {
     sig_kernel_mask(~SIG_BIT(SIG_TRAP));
     t->seq++;
     /* One that is pending already takes the place of ours: again. */
-    while (__atomic_load_n(&t->on, __ATOMIC_RELAXED) && __atomic_load_n(&t->ack, __ATOMIC_RELAXED) != t->seq)
+    u32 sent = 0;
+    for (; __atomic_load_n(&t->on, __ATOMIC_RELAXED) && __atomic_load_n(&t->ack, __ATOMIC_RELAXED) != t->seq; sent++)
         if (sys4(__NR_rt_tgsigqueueinfo, th->pid, th->tid, SIG_TRAP, (long)&note) != 0)
             t->on = 0;
+    if (t->ack != t->seq && sent > 1)
+        t->inject = 0; /* the tracer took the first one, and the signal with it, before it ended */
     t->ack = t->seq;
     sig_kernel_mask(SIG_BLOCK_ALL);
     resumed(ts, sp);
@@ -208,7 +211,7 @@ int traced_signal(struct tstate *ts, struct sig_info *info) {
     meet(ts);
     traced_broken(ts);
     t->info = *info;
-    t->inject = (u32)info->signo; /* should the tracer end */
+    t->inject = (u32)info->signo; /* should the tracer end without having seen it */
     stop(ts, RT_STOP_SIGNAL, (u32)info->signo);
     return injected(ts, info);
 }
@@ -255,7 +258,13 @@ static void stop_in_call(struct tstate *ts, u32 kind) {
     note(ts, kind, status, (int)status);
     if (t->inject)
         sys3(__NR_tgkill, th->pid, th->tid, (long)t->inject);
-    sig_apply_mask(th);
+    /* A call that need not wait is made although a signal is pending. */
+    u64 pending = 0;
+    if (kind == RT_STOP_ENTRY)
+        sys2(__NR_rt_sigpending, (long)&pending, sizeof pending);
+    t->enters = (pending & ~th->sigmask & SIG_BLOCK_ALL) != 0;
+    if (!t->enters)
+        sig_apply_mask(th);
 }
 
 static void define(struct tstate *ts, u32 reg) {
@@ -286,24 +295,35 @@ bool traced_entry(struct tstate *ts, u64 *next_pc) {
     return true;
 }
 
+static void ask_for_help(struct tstate *ts) {
+    struct rt_trace *t = rt_trace(ts);
+    u32 go = t->go;
+    t->helped = 1;
+    t->inject = 0;
+    stop(ts, RT_STOP_HELP, SIG_TRAP);
+    t->go = go;
+}
+
 /* The way out of the call is the new program's, which nobody but the kernel can stop. */
 void traced_exec(struct tstate *ts, bool begins) {
     struct rt_trace *t = rt_trace(ts);
-    u32 go = t->go;
-    if (!begins) {
-        t->execs = 0;
-        return;
-    }
-    if (!t->on || go != RT_GO_SYSCALL)
-        return;
-    t->execs = 1;
-    t->inject = 0;
-    stop(ts, RT_STOP_EXEC, SIG_TRAP);
-    t->go = go;
+    if (!begins)
+        t->helped = 0;
+    else if (t->on && t->go == RT_GO_SYSCALL)
+        ask_for_help(ts);
+}
+
+void traced_enter(struct tstate *ts) {
+    if (rt_trace(ts)->enters && rt_trace(ts)->on)
+        ask_for_help(ts);
 }
 
 void traced_exit(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
+    if (t->enters) { /* no call of the kernel's that could wait */
+        t->enters = 0;
+        sig_apply_mask(rt_th(ts));
+    }
     if (rt.final_calls && t->go) { /* the program is over */
         t->go = RT_GO;
         sig_priv(ts)->trap_flag = t->forced = 0;

@@ -337,7 +337,7 @@ static long attach(struct tstate *ts, u32 tid, u64 flags) {
     return 0;
 }
 
-long rt_sys_ptrace(struct tstate *ts) {
+static long make_request(struct tstate *ts) {
     long what = (long)ts->gpr[IP_RDI];
     u32 tid = (u32)ts->gpr[IP_RSI];
     u64 addr = ts->gpr[IP_RDX], data = ts->gpr[IP_R10];
@@ -376,4 +376,11 @@ long rt_sys_ptrace(struct tstate *ts) {
     if (p.kind == RT_STOP_ANYWHERE && !anywhere(what) && (r = tracer_bring(ts, &p)) != 0)
         return r;
     return request(&p, ts, what, addr, data);
+}
+
+long rt_sys_ptrace(struct tstate *ts) {
+    tracer_works(ts, true);
+    long r = make_request(ts);
+    tracer_works(ts, false);
+    return r;
 }

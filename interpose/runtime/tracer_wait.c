@@ -40,17 +40,26 @@ static bool is_own(const struct sig_info *info) {
     return info->signo == SIG_TRAP && (info->code == RT_KICK_CODE || info->code == SIC_IO || info->code == RT_STOP_CODE);
 }
 
-/* A stop at a system call of the runtime's, on the way to an exec. */
-static bool at_call(const struct sig_info *info) {
-    return info->signo == SIG_TRAP && (info->code & ~0x80) == SIG_TRAP;
+/* A stop at a system call of the runtime's, on the way to an exec, or to the guest's call with signals pending. */
+static bool at_call(struct peer *p, const struct sig_info *info) {
+    if (info->signo != SIG_TRAP || (info->code & ~0x80) != SIG_TRAP)
+        return false;
+    if (p->t.enters && p->host.ip == (u64)sig_kernel_entry(p->host.ip)->insn + 2 && (i64)p->host.ax == -ENOSYS) {
+        u64 mask = 0;
+        peer_read(p->tid, thread_field(p, offsetof(struct rt_thread, sigmask)), &mask, sizeof mask);
+        mask &= ~SIG_SYNC;
+        peer_put(p, &p->t.enters, 0);
+        peer_put(p, &p->t.helped, 0);
+        peer_ptrace(SETSIGMASK, p->tid, 8, &mask);
+    }
+    peer_ptrace(p->t.helped ? PTRACE_SYSCALL : PTRACE_CONT, p->tid, 0, NULL);
+    return true;
 }
 
 static enum tracer_view at_signal(struct peer *p, const struct sig_info *info) {
     int sig = info->signo;
-    if (at_call(info)) {
-        peer_ptrace(p->t.execs ? PTRACE_SYSCALL : PTRACE_CONT, p->tid, 0, NULL);
+    if (at_call(p, info))
         return TRACER_PASSED;
-    }
     bool faults = (SIG_BIT(sig) & SIG_SYNC) != 0;
     /* Its last moments, or the stop of its process, which the guest's tracer has been shown already. */
     bool known = p->t.dying || (p->t.kind == RT_STOP_GROUP && (u32)sig == p->t.status);
@@ -77,7 +86,7 @@ enum tracer_view tracer_shows(u32 tid, u32 *status) {
     u32 event = *status >> 16;
     if (peer_look(tid, &p) != 0 || !p.ours)
         return TRACER_SHOWN;
-    if (p.waits && p.kind == RT_STOP_EXEC) {
+    if (p.waits && p.kind == RT_STOP_HELP) {
         peer_put(&p, &p.t.ack, p.t.seq);
         peer_ptrace(PTRACE_SYSCALL, tid, 0, NULL);
         return TRACER_PASSED;
@@ -160,6 +169,51 @@ void tracer_settle(struct tstate *ts, u32 tid) {
     }
 }
 
+void tracer_works(struct tstate *ts, bool begins) {
+    struct rt_thread *th = rt_th(ts);
+    if (__atomic_exchange_n(&th->tracing, begins, __ATOMIC_SEQ_CST) == 2 && !begins)
+        sys4(__NR_rt_tgsigqueueinfo, th->pid, th->tid, SIG_CHLD, (long)th->heard);
+}
+
+bool tracer_hides(struct tstate *ts, struct sig_info *info) {
+    struct rt_thread *th = rt_th(ts);
+    struct child_info child;
+    struct peer p;
+    rt_memcpy(&child, info, sizeof child);
+    if (info->signo != SIG_CHLD || !is_stop(&child))
+        return false;
+    struct tracee *c = tracer_find((u32)child.pid, false);
+    if (!c && !th->tracing && peer_look((u32)child.pid, &p) == 0 && p.ours)
+        c = tracer_find((u32)child.pid, true); /* a child that asked to be traced */
+    if (!c)
+        return false;
+    if (c->tracer != th->tid) { /* the only one that can look */
+        return sys4(__NR_rt_tgsigqueueinfo, th->pid, c->tracer, SIG_CHLD, (long)info) == 0;
+    }
+    if (th->tracing) {
+        rt_memcpy(th->heard, info, sizeof *info);
+        th->tracing = 2;
+        return true;
+    }
+    struct child_info now;
+    u32 status = 0;
+    bool hidden = false;
+    th->tracing = 1;
+    if (waitable(c->tid, &now) > 0 && is_stop(&now)) {
+        status = (u32)now.status << 8 | STOPPED;
+        hidden = tracer_shows(c->tid, &status) != TRACER_SHOWN;
+    } else if (peer_look(c->tid, &p) == 0 && p.ours) {
+        hidden = !p.kind || p.kind == RT_STOP_HELP; /* a wait has taken it, and will go on */
+        status = (p.waits ? p.t.status : (u32)child.status) << 8;
+    }
+    tracer_works(ts, false);
+    if (!hidden && status) {
+        child.status = (int)(status >> 8 & 0x7f);
+        rt_memcpy(info, &child, sizeof child);
+    }
+    return hidden;
+}
+
 long tracer_bring(struct tstate *ts, struct peer *p) {
     struct sig_info info = {0};
     int status;
@@ -208,7 +262,9 @@ static long serve(struct tstate *ts, long nr, const u64 args[6], u32 options, u3
             return traced_break(ts);
         if (r < 0 || (came ? *came : r))
             return r;
+        tracer_works(ts, true);
         serve_all(tid);
+        tracer_works(ts, false);
         i64 pause[2] = {0, n < 50 ? 20000 : 1000000};
         sys2(__NR_nanosleep, (long)pause, 0);
     }
@@ -227,7 +283,10 @@ long rt_sys_wait4(struct tstate *ts) {
         if (r <= 0)
             return r;
         if ((status & 0xff) == STOPPED) {
-            if (!shown(ts, (u32)r, &status, args[2] & WNOHANG))
+            tracer_works(ts, true);
+            bool seen = shown(ts, (u32)r, &status, args[2] & WNOHANG);
+            tracer_works(ts, false);
+            if (!seen)
                 continue;
         } else if (status != 0xffff) { /* continued */
             tracer_forget((u32)r);
@@ -251,7 +310,10 @@ long rt_sys_waitid(struct tstate *ts) {
             return r;
         if (info.pid && is_stop(&info)) {
             u32 status = (u32)info.status << 8 | STOPPED;
-            if (!shown(ts, (u32)info.pid, &status, args[3] & WNOHANG))
+            tracer_works(ts, true);
+            bool seen = shown(ts, (u32)info.pid, &status, args[3] & WNOHANG);
+            tracer_works(ts, false);
+            if (!seen)
                 continue;
             info.status = (int)(status >> 8);
         } else if (info.pid && !(args[3] & WNOWAIT) && info.code != 6 /* CLD_CONTINUED */) {

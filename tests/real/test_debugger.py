@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from real.running import LONG, OURS, compare, need, run
+from real.running import LONG, OURS, compare, need, run, under
 
 WRITER = r"""
 #include <fcntl.h>
@@ -70,6 +70,20 @@ def test_writing_to_another_process_drops_no_code(tmp_path: Path) -> None:
     assert (status, output) == (0, b"500 499 1\n"), errors
     dropped = [int(n.replace(",", "")) for n in re.findall(r"([\d,]+) dropped", errors.decode())]
     assert dropped and max(dropped) < 1000
+
+
+@pytest.mark.parametrize("tool", ["none", "memcheck"])
+def test_registers_in_gdb(tmp_path: Path, tool: str) -> None:
+    """At its start gdb tries on forked children what ptrace and the CPU do, and says what it finds odd."""
+    need("gdb", "gcc")
+    (tmp_path / "p.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-g", "-O0", "-o", str(tmp_path / "p"), str(tmp_path / "p.c")], check=True)
+    commands = ["break main", "run", "bt", "info registers"]
+    command = ["gdb", "-nx", "-batch", *(word for c in commands for word in ("-ex", c)), "./p"]
+    native = run(command, tmp_path)
+    assert b"rip" in native[1]
+    ours = run([*under(tool, tmp_path / "log"), *command], tmp_path)
+    assert ours == native
 
 
 @pytest.mark.parametrize("tool", ["none", *(["memcheck"] if LONG else [])])
