@@ -185,6 +185,25 @@ static void placing(void) {
     CHECK(!rt_grow_stack(&ts, grows - (64ull << 20)));
 }
 
+/* Used in a circle: what is still mapped is stepped over. */
+static void own_window(void) {
+    const u64 large = 64ull << 30, whole = IP_OWN_END - IP_OWN_BASE;
+    const u32 flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    u64 kept = (u64)rt_own_map(RT_PAGE, 0, flags, -1), wraps = 0, last = 0;
+    CHECK(kept >= IP_OWN_BASE && kept < IP_OWN_END);
+    for (u32 i = 0; i < 20; i++) {
+        u64 at = (u64)rt_own_map(large, 0, flags, -1);
+        CHECK(at >= IP_OWN_BASE && at + large <= IP_OWN_END);
+        CHECK(at > kept || at + large <= kept);
+        wraps += at < last;
+        last = at;
+        sys2(__NR_munmap, (long)at, (long)large);
+    }
+    CHECK(wraps >= 2);
+    CHECK(rt_own_map(whole, 0, flags, -1) == -ENOMEM && rt_own_map(2 * whole, 0, flags, -1) == -ENOMEM);
+    CHECK(rt_own_map(RT_PAGE, 0, flags, -1) > 0);
+}
+
 static void notation(void) {
     const u64 args[6] = {3, 0, 10, 0, 0, 0};
     struct rt_syscall_arg a;
@@ -215,6 +234,7 @@ void harness_main(u64 *sp) {
     kernel_writes_to_code_pages();
     shared_memory();
     placing();
+    own_window();
     notation();
     say("ok %u checks\n", lines);
     sys1(__NR_exit_group, 0);
