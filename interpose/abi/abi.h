@@ -17,14 +17,14 @@
 
 /* ---- Address space of the client (docs/architecture.md) ---------------- */
 #define IP_IMAGES_LO   0x10000000   /* PIEs, ld.so, libraries, exec maps    */
-#define IP_IMAGES_HI   0x50000000
-#define IP_CACHE_BASE  0x50000000   /* code cache, client maps it r-x       */
+#define IP_IMAGES_HI   0x5d000000   /* SBCL needs 0x50000000 to 0x5ac00000  */
+#define IP_CACHE_BASE  0x5d000000   /* code cache, client maps it r-x       */
 #define IP_CACHE_MAX   0x10000000
-#define IP_META_BASE   0x60000000   /* translator's tables, client maps r-- */
-#define IP_META_MAX    0x10000000
-#define IP_RT_BASE     0x70000000   /* the runtime executable (fixed)       */
-#define IP_CHAN_BASE   0x74000000   /* channel, shared rw                   */
-#define IP_FAST_BASE   0x78000000   /* fast lookup table, client private rw */
+#define IP_META_BASE   0x6d000000   /* translator's tables, client maps r-- */
+#define IP_META_MAX    0x0f010000
+#define IP_RT_BASE     0x7d000000   /* the runtime executable (fixed)       */
+#define IP_CHAN_BASE   0x7dc00000   /* channel, shared rw                   */
+#define IP_FAST_BASE   0x7fd00000   /* fast lookup table, client private rw */
 #define IP_FAST_BITS   16           /* entries = 1 << bits, 8 bytes each    */
 #define IP_MAX_GONE    4000         /* entries that IP_R_INVALIDATE names   */
 #define IP_ENTRY_CHECK 32           /* bytes before the entry of a block with

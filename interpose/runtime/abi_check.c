@@ -2,8 +2,8 @@
 #include "rt.h"
 
 #define AT(f, o) _Static_assert(offsetof(struct tstate, f) == (o), #f)
-_Static_assert(IP_META_BASE + IP_META_TT == 0x60001000 && 16 << IP_META_TTBITS == 0x800000 &&
-                   IP_FAST_BASE == 0x78000000 && IP_ENTRY_CHECK == 32 && sizeof(struct ip_ttent) == 16,
+_Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && 16 << IP_META_TTBITS == 0x800000 &&
+                   IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && sizeof(struct ip_ttent) == 16,
                "entry.S, rt_find_stub");
 _Static_assert(IP_FAST_BITS == 16 && IP_MAX_GONE * 2 <= sizeof((struct ip_slot *)0)->data, "IP_R_INVALIDATE names entries by 16 bits");
 AT(gpr, 0x000);
@@ -38,5 +38,5 @@ _Static_assert(sizeof(struct ip_csent) == 16, "call stack entry");
 _Static_assert(sizeof(struct ip_exit) == 16 && sizeof(struct ip_ttent) == 16, "meta tables");
 _Static_assert(sizeof(struct ip_slot) <= IP_SLOT_SIZE, "slot");
 _Static_assert(sizeof(struct ip_error) <= IP_SLOT_DATA, "an error record fits a slot");
-_Static_assert(IP_META_BASE + IP_META_EXITS == 0x61001000, "entry.S: META_EXITS");
+_Static_assert(IP_META_BASE + IP_META_EXITS == 0x6e001000, "entry.S: META_EXITS");
 _Static_assert(IP_A_BASE == 0x0000300000000000 && IP_V_DISP == 0x3c, "entry.S: shadow constants");

@@ -23,7 +23,7 @@
 #define TS_UMASK      0x0b8
 #define RED_ZONE_MOST 1024
 #define U_REDZONE     (1 << 23)         /* IP_U_REDZONE */
-#define META_EXITS    0x61001000        /* IP_META_BASE + IP_META_EXITS       */
+#define META_EXITS    0x6e001000        /* IP_META_BASE + IP_META_EXITS       */
 #define IP_A_BASE_    0x0000300000000000
 #define V_DISP        0x3c              /* IP_V_DISP: GS base is V_CONST less it */
 #define TS_RESUME     0x148
@@ -104,9 +104,9 @@ rt_asm_begin:
  * slots.  Empty entries of the table lead here too.  The large table (ip_tt_index,
  * tt_hash.h) most often knows the pc: a compiler has more targets than the small
  * one has entries. */
-#define TT            0x60001000        /* IP_META_BASE + IP_META_TT          */
+#define TT            0x6d001000        /* IP_META_BASE + IP_META_TT          */
 #define TT_BYTES      0x800000          /* 16 << IP_META_TTBITS               */
-#define FAST          0x78000000        /* IP_FAST_BASE                       */
+#define FAST          0x7fd00000        /* IP_FAST_BASE                       */
 #define ENTRY_CHECK   32
         .p2align 4
 rt_find_stub:

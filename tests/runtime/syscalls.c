@@ -171,9 +171,9 @@ static void placing(void) {
         CHECK((u64)CALL(__NR_mmap, there[i], RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == there[i]);
     CHECK(CALL(__NR_mmap, 0, 0, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == -EINVAL);
     CHECK(CALL(__NR_mmap, 0, RT_PAGE, 3, MAP_PRIVATE, 77, 0) == -EBADF);
-    CHECK(CALL(__NR_munmap, 0x70000000, 0x1000000) == 0); /* the runtime is still here */
-    CHECK(CALL(__NR_mprotect, 0x70000000, RT_PAGE, 0) == -ENOMEM);
-    CHECK(CALL(__NR_madvise, 0x70000000, RT_PAGE, 4) == -ENOMEM);
+    CHECK(CALL(__NR_munmap, IP_RT_BASE, 0x800000) == 0); /* the runtime is still here */
+    CHECK(CALL(__NR_mprotect, IP_RT_BASE, RT_PAGE, 0) == -ENOMEM);
+    CHECK(CALL(__NR_madvise, IP_RT_BASE, RT_PAGE, 4) == -ENOMEM);
     CHECK(CALL(__NR_mlockall, 0) == -EINVAL && CALL(__NR_mlockall, 3) == 0);
     CHECK(CALL(__NR_mmap, 0, RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) > 0);
     CHECK(CALL(__NR_munlockall, 0) == 0);
