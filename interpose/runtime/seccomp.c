@@ -20,6 +20,7 @@
 #include "seccomp.h"
 #include "sig.h"
 #include "syscall.h"
+#include "trace.h"
 
 #define MAX_INSNS 4096 /* BPF_MAXINSNS */
 #define PREFIX 8
@@ -97,6 +98,21 @@ static bool ask(struct tstate *ts, u32 action, long nr, const u64 args[6], enum 
     return true;
 }
 
+/* A tracer that is translated, too, decides about every call.  The filters see what has become of it. */
+static bool ask_ours(struct tstate *ts, u32 data, u64 next_pc, long *result) {
+    struct rt_trace *t = rt_trace(ts);
+    u64 args[6];
+    if (t->asked)
+        return true;
+    if (!traced_seccomp(ts, data, next_pc, result))
+        return false;
+    rt_syscall_args(ts, args);
+    t->asked = 1;
+    bool proceeds = rt_seccomp(ts, (int)ts->gpr[IP_RAX], args, next_pc, SECCOMP_64, result);
+    t->asked = 0;
+    return proceeds;
+}
+
 static bool strict(struct tstate *ts, long nr, u64 next_pc, enum seccomp_abi abi, long *result) {
     static const u16 allowed[2][4] = {
         [SECCOMP_64] = {__NR_read, __NR_write, __NR_exit, __NR_rt_sigreturn},
@@ -141,6 +157,9 @@ bool rt_seccomp(struct tstate *ts, long nr, const u64 args[6], u64 next_pc, enum
         *result = RT_NO_RESULT;
         return false;
     case SECCOMP_RET_TRACE:
+        if (rt_trace(ts)->on && abi == SECCOMP_64)
+            return ask_ours(ts, data, next_pc, result);
+        return ask(ts, action, nr, args, abi, result);
     case SECCOMP_RET_USER_NOTIF:
         return ask(ts, action, nr, args, abi, result);
     case SECCOMP_RET_KILL_THREAD:

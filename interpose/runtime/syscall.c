@@ -236,11 +236,12 @@ static bool answered(struct tstate *ts, long nr, u64 next_pc) {
 void rt_syscall(struct tstate *ts, u64 next_pc) {
     struct rt_trace *t = rt_trace(ts);
     t->orig_rax = ts->gpr[IP_RAX];
+    t->i386 = 0;
     if (!t->on || traced_entry(ts, &next_pc)) {
         long nr = (int)ts->gpr[IP_RAX]; /* the kernel looks at 32 bits, too */
         t->in_call = 1;
         if (!answered(ts, nr, next_pc))
-            rt_syscall_as(ts, nr, next_pc);
+            rt_syscall_as(ts, (int)ts->gpr[IP_RAX], next_pc); /* a tracer may have changed it */
         t->in_call = 0;
     }
     if (t->on)

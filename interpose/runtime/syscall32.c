@@ -11,6 +11,7 @@
 
 #include "seccomp.h"
 #include "syscall.h"
+#include "trace.h"
 
 struct call32 {
     int nr64;
@@ -215,15 +216,11 @@ static const struct call32 *find(long nr, struct call32 *common) {
     return nr >= 0 && (u64)nr < COUNT && table[nr].known ? &table[nr] : NULL;
 }
 
-void rt_syscall32(struct tstate *ts, u64 next_pc) {
+static void make_call(struct tstate *ts, u64 next_pc) {
     long nr = (int)ts->gpr[IP_RAX], r;
     struct call c = arguments(ts), other;
     struct call32 common;
     const struct call32 *call = find(nr, &common);
-    if (!has_int80()) {
-        rt_signal_exception(ts, 13, 0x80 * 8 + 2); /* no gate that user code may call */
-        return;
-    }
     rt_th(ts)->syscall_restart_pc = ts->pc;
     if (rt_userdispatch(ts, nr, next_pc, SECCOMP_32)) {
         r = RT_NO_RESULT;
@@ -257,9 +254,29 @@ void rt_syscall32(struct tstate *ts, u64 next_pc) {
         other = rearranged(&c, call->args);
         r = same(ts, next_pc, call->nr64, &other);
     }
+    if (r == RT_INTERRUPTED)
+        rt_trace(ts)->broken = 1;
     if (r == RT_NO_RESULT || r == RT_INTERRUPTED)
         return;
+    rt_trace(ts)->broken = rt_trace(ts)->restart = 0;
     set_vbits(ts, IP_RAX, 0);
     ts->gpr[IP_RAX] = (u64)r;
     ts->pc = next_pc;
+}
+
+void rt_syscall32(struct tstate *ts, u64 next_pc) {
+    struct rt_trace *t = rt_trace(ts);
+    if (!has_int80()) {
+        rt_signal_exception(ts, 13, 0x80 * 8 + 2); /* no gate that user code may call */
+        return;
+    }
+    t->orig_rax = (u32)ts->gpr[IP_RAX];
+    t->i386 = 1;
+    if (!t->on || traced_entry(ts, &next_pc)) {
+        t->in_call = 1;
+        make_call(ts, next_pc);
+        t->in_call = 0;
+    }
+    if (t->on)
+        traced_exit(ts);
 }

@@ -13,6 +13,7 @@ enum rt_stop {
     RT_STOP_SIGNAL,  /* info is a signal that shall be delivered              */
     RT_STOP_ENTRY,   /* of a system call                                      */
     RT_STOP_EXIT,
+    RT_STOP_SECCOMP, /* a filter wants the tracer to decide                   */
     RT_STOP_NOTE,    /* a SIGTRAP of ptrace's own: info says which            */
     RT_STOP_GROUP,   /* the kernel's stop of the whole process; no info       */
     RT_STOP_TRAP,    /* PTRACE_INTERRUPT, or the process's stop in one thread */
@@ -52,6 +53,9 @@ struct rt_trace {
     u32 trap_flag;   /* the guest's own                                       */
     u32 forced;      /* sig_priv.trap_flag is the tracer's doing              */
     u32 changed;     /* registers that the tracer has set                     */
+    u32 i386;        /* the call of orig_rax is one by int $0x80              */
+    u32 asked;       /* a filter's call is judged again                       */
+    u64 message;     /* of PTRACE_GETEVENTMSG, at the stop of a call          */
     u64 orig_rax;    /* as ptrace shows it: the call this stop belongs to, ~0 */
     u64 dirty[2];    /* the tracer may have written code in [0], [1]          */
     struct sig_info info, stop_info;
@@ -95,6 +99,8 @@ void traced_resumed(struct tstate *ts);
 /* Around a system call.  traced_entry: false: not to be made. */
 bool traced_entry(struct tstate *ts, u64 *next_pc);
 void traced_exit(struct tstate *ts);
+/* A filter leaves the call to the tracer.  true: judge what is in the registers now; false: *result. */
+bool traced_seccomp(struct tstate *ts, u32 data, u64 next_pc, long *result);
 /* About to execute a program, which runs natively; it has failed. */
 void traced_exec(struct tstate *ts, bool begins);
 /* About to make the kernel's call for the one that traced_entry let pass. */

@@ -9,8 +9,11 @@
 
 #define TRAP_STATUS SIG_TRAP
 #define SYSGOOD 1u /* PTRACE_O_TRACESYSGOOD */
+#define TRACESECCOMP 0x80u
+#define SECCOMP_STATUS (SIG_TRAP | 7 << 8) /* PTRACE_EVENT_SECCOMP */
+#define ENTRY_MESSAGE 1 /* PTRACE_EVENTMSG_SYSCALL_ENTRY, _EXIT */
+#define EXIT_MESSAGE 2
 #define SYSCALL_MARK 0x80
-#define EVENT_STOP 128
 #define TRAP_OF_STEP 1 /* TRAP_BRKPT: a step over a system call, as x86 kernels report it */
 #define ERESTARTSYS 512
 #define ERESTARTNOINTR 513
@@ -137,6 +140,22 @@ static void stop(struct tstate *ts, u32 kind, u32 status) {
 
 void traced_resumed(struct tstate *ts) { resumed(ts, ts->gpr[IP_RSP]); }
 
+static void define(struct tstate *ts, u32 reg) {
+    if (rt.flags & IP_C_SHADOW) {
+        ts->vgpr[reg] = 0;
+        ts->umask &= ~(1ull << (IP_U_GPR0 + reg));
+    }
+}
+
+/* What syscall leaves in registers, and int $0x80 does not. */
+static void show_way_back(struct tstate *ts) {
+    if (rt_trace(ts)->i386)
+        return;
+    ts->gpr[IP_RCX] = ts->pc;
+    ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
+    define(ts, IP_RCX), define(ts, IP_R11);
+}
+
 /* The call that was broken off as ptrace shows it, before anybody has decided. */
 void traced_broken(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
@@ -147,8 +166,7 @@ void traced_broken(struct tstate *ts) {
     t->broken = 0;
     ts->pc = (ts->pc & IP_KEY_PC) + 2;
     ts->gpr[IP_RAX] = (u64) - (i64)code;
-    ts->gpr[IP_RCX] = ts->pc;
-    ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
+    show_way_back(ts);
 }
 
 long traced_break(struct tstate *ts) {
@@ -167,7 +185,7 @@ void traced_restart(struct tstate *ts, const struct sig_action *handler) {
     if (fails) {
         ts->gpr[IP_RAX] = (u64)-EINTR;
     } else {
-        ts->gpr[IP_RAX] = error == -ERESTART_RESTARTBLOCK ? __NR_restart_syscall : t->orig_rax;
+        ts->gpr[IP_RAX] = error != -ERESTART_RESTARTBLOCK ? t->orig_rax : t->i386 ? 0 : __NR_restart_syscall;
         ts->pc = (ts->pc & IP_KEY_PC) - 2;
     }
     t->orig_rax = NO_CALL;
@@ -267,11 +285,13 @@ static void stop_in_call(struct tstate *ts, u32 kind) {
         sig_apply_mask(th);
 }
 
-static void define(struct tstate *ts, u32 reg) {
-    if (rt.flags & IP_C_SHADOW) {
-        ts->vgpr[reg] = 0;
-        ts->umask &= ~(1ull << (IP_U_GPR0 + reg));
-    }
+/* As the kernel shows a call that has not been made. */
+static void show_entry(struct tstate *ts, u64 next_pc) {
+    rt_th(ts)->syscall_restart_pc = ts->pc & IP_KEY_PC;
+    ts->gpr[IP_RAX] = (u64)-ENOSYS;
+    ts->pc = next_pc;
+    define(ts, IP_RAX);
+    show_way_back(ts);
 }
 
 bool traced_entry(struct tstate *ts, u64 *next_pc) {
@@ -280,15 +300,30 @@ bool traced_entry(struct tstate *ts, u64 *next_pc) {
     u32 how = t->go;
     if (how != RT_GO_SYSCALL && how != RT_GO_EMULATE)
         return true;
-    rt_th(ts)->syscall_restart_pc = pc & IP_KEY_PC;
-    ts->gpr[IP_RAX] = (u64)-ENOSYS;
-    ts->gpr[IP_RCX] = ts->pc = *next_pc;
-    ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
-    define(ts, IP_RAX), define(ts, IP_RCX), define(ts, IP_R11);
+    show_entry(ts, *next_pc);
+    t->message = ENTRY_MESSAGE;
     stop_in_call(ts, RT_STOP_ENTRY);
     *next_pc = ts->pc;
     t->broken = 0;
     if (how == RT_GO_EMULATE || (int)t->orig_rax == -1)
+        return false;
+    ts->pc = pc;
+    ts->gpr[IP_RAX] = t->orig_rax;
+    return true;
+}
+
+bool traced_seccomp(struct tstate *ts, u32 data, u64 next_pc, long *result) {
+    struct rt_trace *t = rt_trace(ts);
+    u64 pc = ts->pc;
+    *result = -ENOSYS;
+    if (!(t->options & TRACESECCOMP))
+        return false;
+    show_entry(ts, next_pc);
+    t->message = data;
+    note(ts, RT_STOP_SECCOMP, SECCOMP_STATUS, SECCOMP_STATUS);
+    sig_apply_mask(rt_th(ts));
+    *result = RT_NO_RESULT;
+    if ((int)t->orig_rax < 0)
         return false;
     ts->pc = pc;
     ts->gpr[IP_RAX] = t->orig_rax;
@@ -336,6 +371,7 @@ void traced_exit(struct tstate *ts) {
         rt_th(ts)->pending = 1;
     traced_broken(ts);
     if (t->go == RT_GO_SYSCALL) {
+        t->message = EXIT_MESSAGE;
         stop_in_call(ts, RT_STOP_EXIT);
         return;
     }

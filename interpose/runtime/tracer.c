@@ -22,9 +22,9 @@
 #define GETSIGMASK 0x420a
 #define SETSIGMASK 0x420b
 #define GET_SYSCALL_INFO 0x420e
-#define SYSCALL_ENTRY_MESSAGE 1
-#define SYSCALL_EXIT_MESSAGE 2
+#define SYSCALL_MARK 0x80
 #define AUDIT_X86_64 0xc000003eu
+#define AUDIT_I386 0x40000003u
 #define ARCH_SET_GS 0x1001
 #define ARCH_SET_FS 0x1002
 #define ARCH_GET_FS 0x1003
@@ -139,6 +139,7 @@ struct call_info { /* struct ptrace_syscall_info */
     union {
         struct {
             u64 nr, args[6];
+            u32 data; /* of a filter */
         } entry;
         struct {
             i64 value;
@@ -149,17 +150,22 @@ struct call_info { /* struct ptrace_syscall_info */
 
 static long call_info(struct peer *p, struct tstate *ts, u64 size, u64 to) {
     struct user_regs r;
-    struct call_info c = {.arch = AUDIT_X86_64};
+    struct call_info c = {.arch = p->t.i386 && p->t.orig_rax != ~0ull ? AUDIT_I386 : AUDIT_X86_64};
     u64 n = offsetof(struct call_info, entry);
+    bool marked = p->t.status & SYSCALL_MARK; /* the kernel tells by it */
     peer_get_regs(p, &r);
     c.ip = r.ip, c.sp = r.sp;
-    if (p->kind == RT_STOP_ENTRY) {
-        const u64 args[6] = {r.di, r.si, r.dx, r.r10, r.r8, r.r9};
-        c.op = PTRACE_SYSCALL_INFO_ENTRY;
+    if ((p->kind == RT_STOP_ENTRY && marked) || p->kind == RT_STOP_SECCOMP) {
+        const u64 args64[6] = {r.di, r.si, r.dx, r.r10, r.r8, r.r9};
+        const u64 args32[6] = {(u32)r.bx, (u32)r.cx, (u32)r.dx, (u32)r.si, (u32)r.di, (u32)r.bp};
+        const u64 *args = p->t.i386 ? args32 : args64;
+        bool entry = p->kind == RT_STOP_ENTRY;
+        c.op = entry ? PTRACE_SYSCALL_INFO_ENTRY : PTRACE_SYSCALL_INFO_SECCOMP;
+        c.entry.data = (u32)p->t.message;
         c.entry.nr = (u64)(i64)(int)r.orig_ax;
-        rt_memcpy(c.entry.args, args, sizeof args);
-        n = offsetof(struct call_info, entry) + sizeof c.entry;
-    } else if (p->kind == RT_STOP_EXIT) {
+        rt_memcpy(c.entry.args, args, sizeof args64);
+        n = offsetof(struct call_info, entry.data) + (entry ? 0 : sizeof c.entry.data);
+    } else if (p->kind == RT_STOP_EXIT && marked) {
         c.op = PTRACE_SYSCALL_INFO_EXIT;
         c.exit.value = (i64)r.ax;
         c.exit.is_error = (i64)r.ax < 0 && (i64)r.ax >= -4095;
@@ -284,7 +290,6 @@ static bool anywhere(long what) {
 }
 
 static long request(struct peer *p, struct tstate *ts, long what, u64 addr, u64 data) {
-    u64 word;
     switch (what) {
     case PEEKUSER:
     case POKEUSER:
@@ -312,10 +317,9 @@ static long request(struct peer *p, struct tstate *ts, long what, u64 addr, u64 
     case ARCH_PRCTL: return base_of(p, ts, addr, data);
     case PTRACE_SETOPTIONS: return options(p, ts, data);
     case PTRACE_GETEVENTMSG:
-        if (p->kind != RT_STOP_ENTRY && p->kind != RT_STOP_EXIT)
+        if (p->kind != RT_STOP_ENTRY && p->kind != RT_STOP_EXIT && p->kind != RT_STOP_SECCOMP)
             return to_kernel(ts);
-        word = p->kind == RT_STOP_ENTRY ? SYSCALL_ENTRY_MESSAGE : SYSCALL_EXIT_MESSAGE;
-        return put(ts, data, &word, sizeof word);
+        return put(ts, data, &p->t.message, sizeof p->t.message);
     case PTRACE_GETSIGINFO:
     case PTRACE_SETSIGINFO: return p->waits ? signal_info(p, ts, data, what == PTRACE_SETSIGINFO) : to_kernel(ts);
     case GETSIGMASK:
