@@ -17,6 +17,7 @@
 #include "trace.h"
 
 #define MAX_RETRIES 10000
+#define TRAP_WATCHED 4             /* TRAP_HWBKPT */
 #define PF_WRITE 2                 /* page-fault error code: a store */
 
 static inline struct tstate *current_thread(void) {
@@ -264,6 +265,8 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
         fault_in_cache(ts, sig, info, uc);
         return;
     }
+    if (sig == SIG_TRAP && info->code == TRAP_WATCHED)
+        return; /* by the runtime; natively it would be the kernel, which debug registers do not hear */
     bool memory = sig == SIG_SEGV || sig == SIG_BUS;
     if (memory && in_range(mc->ip, rt_copy_begin, rt_copy_end)) {
         if (sig == SIG_SEGV && (mc->err & PF_WRITE) && info->code == SEGV_NO_ACCESS &&
