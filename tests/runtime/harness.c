@@ -45,6 +45,7 @@ u64 rt_dropped_blocks(void) { return 0; }
 void rt_leave_blocks(struct tstate *ts) { (void)ts; }
 void rt_may_write_others(u32 pid) { (void)pid; }
 void rt_invalidate_traced(struct tstate *ts) { (void)ts; }
+void traced_enter(struct tstate *ts) { (void)ts; } /* no tracer here */
 /* Counted alike. */
 void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len) { rt_invalidate(ts, addr, len); }
 
@@ -71,6 +72,7 @@ void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
     if (on_shadow)
         on_shadow(1, lo, old_lo - lo);
 }
+void rt_shadow_set(u64 addr, u64 len, int state) { (void)addr, (void)len, (void)state; }
 void rt_shadow_unmapped(u64 addr, u64 len) {
     if (on_shadow)
         on_shadow(-1, addr, len);
