@@ -129,7 +129,7 @@ struct sig_told { /* sigtold.c: the newest access that was reported */
     u32 state, n, again, pad;
 };
 
-/* Per thread, in the second half of tstate.runtime_area. */
+/* Per thread, behind rt_thread in tstate.runtime_area. */
 struct sig_priv {
     u32 stepping;    /* the trap flag is ours                                 */
     u32 step_pushf;  /* the instruction being stepped pushes the flags        */
@@ -153,9 +153,10 @@ struct sig_priv {
     struct sig_table *table;
     struct sig_vsave *vsave;
     u32 vsave_next;
-    /* The wrapped function's address (GET_ORIG_FN) at the newest interruptions. */
+    /* What a frame has no place for, of the newest interruptions: the wrapped function's address (GET_ORIG_FN),
+     * and the pc if it is the beginning of a function that is called past its wrapper. */
     struct {
-        u64 frame, nraddr;
+        u64 frame, nraddr, noredir_pc;
     } nr[16];
     u32 nr_next, pad4;
     u64 pose_at;     /* coredump.c: where this thread shall be */
@@ -167,7 +168,7 @@ struct sig_priv {
     struct sig_told told;
 };
 enum { SIG_FAULT_NONE, SIG_FAULT_GUEST, SIG_FAULT_SHADOW, SIG_FAULT_RECHECK, SIG_FAULT_EARLY };
-#define SIG_PRIV_OFFSET 2048
+#define SIG_PRIV_OFFSET 1792
 _Static_assert(sizeof(struct rt_thread) <= SIG_PRIV_OFFSET, "rt_thread and sig_priv overlap");
 _Static_assert(SIG_PRIV_OFFSET + sizeof(struct sig_priv) <= sizeof((struct tstate *)0)->runtime_area,
                "sig_priv does not fit");

@@ -152,6 +152,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     struct rt_thread *th = rt_th(ts);
     struct sig_priv *p = sig_priv(ts);
     u64 old_sp = ts->gpr[IP_RSP], sp = old_sp - REDZONE, pc = rt_pc(ts->pc);
+    u64 noredir_pc = pc != ts->pc && (ts->pc & IP_KEY_NOREDIR) ? pc : 0;
     bool entering = false;
     struct sig_frame f = {.pretcode = act->restorer, .info = *info};
 
@@ -196,6 +197,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     callstack_enter(ts, frame, pc, act->restorer);
 
     p->nr[p->nr_next % 16].frame = frame;
+    p->nr[p->nr_next % 16].noredir_pc = noredir_pc;
     p->nr[p->nr_next++ % 16].nraddr = ts->nraddr;
     p->restore_mask = 0;
     th->sigmask |= act->mask;
@@ -290,6 +292,8 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
         u32 at = (p->nr_next - i) % 16;
         if (p->nr[at].frame == frame) {
             ts->nraddr = p->nr[at].nraddr;
+            if (p->nr[at].noredir_pc == ts->pc)
+                ts->pc |= IP_KEY_NOREDIR;
             p->nr[at].frame = 0;
             break;
         }

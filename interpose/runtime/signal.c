@@ -436,7 +436,6 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
     if (rt_trace(ts)->on && (sig = traced_signal(ts, info)) == 0)
         return;
     struct sig_action act = sig_table_take(ts, sig);
-    ts->pc = rt_pc(ts->pc);
     if (act.handler == SIGH_IGN)
         return;
     if (act.handler == SIGH_DFL) {
@@ -446,6 +445,7 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
             stop_by_signal(ts, sig);
             return;
         }
+        ts->pc = rt_pc(ts->pc);
         sig_priv(ts)->fault_info = *info;
         rt_die_by_signal(ts, sig, info->code, info->addr);
     }

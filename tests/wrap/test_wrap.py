@@ -80,6 +80,12 @@ def test_first_instruction_faults(build: Build, check: Check, header: str) -> No
 
 
 @pytest.mark.parametrize("header", BOTH)
+def test_signals_on_the_way(build: Build, check: Check, header: str) -> None:
+    program = build("signals.c", header)
+    check(program, native="wrong 0, wrapped none\n", wrapped="wrong 0, wrapped each\n")
+
+
+@pytest.mark.parametrize("header", BOTH)
 def test_longjmp_out_of_wrappers(build: Build, check: Check, header: str) -> None:
     check(build("longjmp.c", header), native="0 1000 1000 wraps 0\n", wrapped="1000 1000 100000 wraps 3000\n")
 
