@@ -11,6 +11,7 @@
 #include <x86intrin.h>
 
 #include "lastwords.h"
+#include "ticks.h"
 #include "transtab.h"
 
 static struct transtab T = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -42,10 +43,8 @@ static void answer(struct ip_slot *s) {
 static uint64_t client_cpu = ~0ull, my_cpu;
 
 static uint64_t ticks(void) {
-    unsigned aux;
-    uint64_t t = __rdtscp(&aux);
-    my_cpu = aux;
-    return t;
+    my_cpu = ip_cpu_number();
+    return ip_ticks();
 }
 
 /* Both on one CPU: whoever waits must leave it to the other. */
@@ -190,7 +189,7 @@ static int start_thread(void) {
     stopping = 0;
     tt_forget_ahead(&T);
     if (!T.tsc0) {
-        T.tsc0 = __rdtsc();
+        T.tsc0 = ip_ticks();
         T.clock0 = clock_now();
     }
     pthread_attr_t at;
@@ -446,7 +445,7 @@ void ip_wake_python(void) {
 }
 
 void ip_service_get_stats(struct ip_service_stats *s) {
-    uint64_t ticks = __rdtsc() - T.tsc0;
+    uint64_t ticks = ip_ticks() - T.tsc0;
     *s = T.stats;
     s->ns = ticks ? (uint64_t)((double)T.cycles * (double)(clock_now() - T.clock0) / (double)ticks) : 0;
 }

@@ -5,6 +5,7 @@
 #include <linux/time_types.h>
 
 #include "sig.h"
+#include "ticks.h"
 
 #define WAIT_NS 200000000 /* then ask whether anybody is still there */
 
@@ -89,12 +90,9 @@ void rt_end_alone(void) {
     rt_die("the supervisor is gone (killed?); the program cannot go on");
 }
 
-/* The time, and the CPU we run on (the kernel's number and node). */
 static u64 ticks(u64 *cpu) {
-    u32 lo, hi, aux;
-    __asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(aux));
-    *cpu = aux;
-    return (u64)hi << 32 | lo;
+    *cpu = ip_cpu_number();
+    return ip_ticks();
 }
 
 /* Waking a sleeping CPU costs 50 us, so stay awake about as long; but not
@@ -102,7 +100,6 @@ static u64 ticks(u64 *cpu) {
  * vain before (other programs want the CPUs). */
 static bool spin(const struct ip_slot *s, u64 began, u64 limit) {
     static u32 shift; /* a hint, so threads may race */
-    u64 cpu;
     if (!limit || s->cpu == __atomic_load_n(&rt.chan->tr_cpu, __ATOMIC_RELAXED)) return false;
     do {
         if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == IP_S_DONE) {
@@ -110,7 +107,7 @@ static bool spin(const struct ip_slot *s, u64 began, u64 limit) {
             return true;
         }
         __builtin_ia32_pause();
-    } while (ticks(&cpu) - began < limit >> shift);
+    } while (ip_ticks() - began < limit >> shift);
     if (shift < 4) shift++;
     return false;
 }

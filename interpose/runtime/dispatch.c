@@ -1,8 +1,8 @@
 /* What happens when translated code leaves: look-ups, exits, slow paths. */
 #include <asm/unistd.h>
-#include <cpuid.h>
 #include <linux/errno.h>
 
+#include "cpu.h"
 #include "rt.h"
 #include "sig.h"
 #include "trace.h"
@@ -426,13 +426,11 @@ static bool completes(u32 kind) {
 }
 
 static void illegal(struct tstate *ts, u32 why) {
-    u32 a = 0, b, c, d;
     if (why == IP_ILL_LONG) {
         rt_signal_exception(ts, 13, 0);
         return;
     }
-    __cpuid(0, a, b, c, d);
-    if (why == IP_ILL_SYSENTER && b == signature_INTEL_ebx && c == signature_INTEL_ecx)
+    if (why == IP_ILL_SYSENTER && rt_cpu()->intel)
         rt_die("the program executes sysenter (at 0x%lx), which returns to 32-bit code: not supported", rt_pc(ts->pc));
     rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, rt_pc(ts->pc));
 }
@@ -514,18 +512,6 @@ void rt_run(struct tstate *ts) {
 
 void rt_save_vec(struct tstate *ts, int width);
 bool rt_track_needs_vec(const struct ip_insn *in) __attribute__((weak));
-static int vec_width = -1;
-
-static int find_vec_width(void) {
-    u32 a = 7, b, c = 0, d, lo, hi;
-    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    u32 a1 = 1, b1, c1 = 0, d1;
-    __asm__("cpuid" : "+a"(a1), "=b"(b1), "+c"(c1), "=d"(d1));
-    if (!(c1 >> 27 & 1)) return 0;
-    __asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-    if ((b >> 16 & 1) && (lo & 0xe6) == 0xe6) return 2;
-    return (lo & 6) == 6;
-}
 
 /* 0: resume at ts->target inside the block; 1: ts->target is a block entry. */
 int rt_slow(struct tstate *ts) {
@@ -554,8 +540,7 @@ int rt_slow(struct tstate *ts) {
     case IP_XS_TRACK: {
         const struct ip_insn *in = (const struct ip_insn *)x->key;
         ts->pc = in->pc;
-        if (vec_width < 0) vec_width = find_vec_width();
-        if (!rt_track_needs_vec || rt_track_needs_vec(in)) rt_save_vec(ts, vec_width);
+        if (!rt_track_needs_vec || rt_track_needs_vec(in)) rt_save_vec(ts, rt_cpu()->vectors);
         rt_track_insn(ts, in);
         return 0;
     }

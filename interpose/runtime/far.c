@@ -6,8 +6,8 @@
  * selectors are kept beside its bases, and one is loaded into GS for a moment so that the CPU says what base
  * or which fault comes of it.
  */
-#include <cpuid.h>
 
+#include "cpu.h"
 #include "rt_asm.h"
 #include "sig.h"
 #include "x86_mnem.h"
@@ -29,15 +29,7 @@ static bool general_protection(struct tstate *ts, u64 selector) {
 
 /* AMD's CPUs have no far pointers with a 64-bit offset: REX.W makes pushes and pops wide, not the pointer (APM
  * volume 3, "JMP Far"), and take the words of a far return or iret in another order. */
-static bool is_amd(void) {
-    static int amd = -1;
-    if (amd < 0) {
-        u32 a = 0, b, c, d;
-        __cpuid(0, a, b, c, d);
-        amd = b == signature_AMD_ebx || b == 0x6f677948 /* "Hygo": the same cores */;
-    }
-    return amd;
-}
+static bool is_amd(void) { return rt_cpu()->amd; }
 
 /* ---- guest memory: what cannot be read or written is the guest's fault to see ---------------------------- */
 

@@ -5,6 +5,7 @@
  * Layout and order of events: struct rt_sigframe, struct _fpx_sw_bytes in
  * asm/sigcontext.h; Intel SDM vol. 1 chapter 13 for the xsave area.
  */
+#include "cpu.h"
 #include "sig.h"
 #include "trace.h"
 
@@ -33,36 +34,24 @@ struct sw_bytes {
 };
 _Static_assert(sizeof(struct sw_bytes) == 48, "struct _fpx_sw_bytes");
 
-static u64 features; /* what this process may use */
+static u64 features; /* what this process may use; 0: no XSAVE, frames hold an fxsave image alone */
 static u32 xstate_size;
 static u32 mxcsr_mask;
 
-static void cpuid(u32 leaf, u32 sub, u32 out[4]) {
-    __asm__ volatile("cpuid" : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3]) : "a"(leaf), "c"(sub));
-}
-
 void sig_xstate_init(void) {
-    u32 r[4], lo, hi;
+    const struct rt_cpu *cpu = rt_cpu();
     u64 allowed = ~XF_TILE, granted;
-    cpuid(1, 0, r);
-    if (!(r[2] & (1u << 27)))
-        rt_die("this CPU or kernel does not offer XSAVE, which the runtime needs");
-    __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
     if (sys2(__NR_arch_prctl, ARCH_GET_XCOMP_PERM, (long)&granted) == 0)
         allowed = granted;
-    u64 wanted = ((u64)hi << 32 | lo) & (allowed | XF_LEGACY);
-    u32 size = XS_MIN;
-    for (u32 i = 2; i < 63; i++) {
-        if (!(wanted >> i & 1))
-            continue;
-        cpuid(0xd, i, r);
-        if (r[1] + r[0] > size)
-            size = r[1] + r[0];
-    }
+    u64 wanted = cpu->xcr0 & (allowed | XF_LEGACY);
+    u32 size = wanted ? XS_MIN : XS_HEADER;
+    for (u32 i = 2; i < RT_CPU_STATES; i++)
+        if ((wanted >> i & 1) && cpu->state[i].offset + cpu->state[i].size > size)
+            size = cpu->state[i].offset + cpu->state[i].size;
     if (size + 4 > XS_MAX)
         rt_die("the CPU's extended state takes %u bytes, more than the runtime is built for", size);
     u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
-    sig_xsave(area, XF_LEGACY);
+    sig_xsave(area, wanted & XF_LEGACY);
     rt_memcpy(&mxcsr_mask, area + XS_MXCSR_MASK, 4);
     if (mxcsr_mask == 0)
         mxcsr_mask = 0xffbf; /* SDM vol. 1, 11.6.6 */
@@ -72,10 +61,14 @@ void sig_xstate_init(void) {
 
 u64 sig_xfeatures(void) { return features; }
 u32 sig_xstate_size(void) { return xstate_size; }
+static u32 frame_size(void) { return xstate_size + (features ? sizeof(u32) /* FP_MAGIC2 */ : 0); }
+static u64 frame_flags(void) { return UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS | (features ? UC_FP_XSTATE : 0); }
 
 static void xstate_reset(void) {
     u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
+    u16 control = 0x37f; /* xrstor goes by the header, fxrstor takes this */
     u32 mxcsr = 0x1f80;
+    rt_memcpy(area, &control, 2);
     rt_memcpy(area + XS_MXCSR, &mxcsr, 4);
     sig_xrstor(area, features);
 }
@@ -131,17 +124,19 @@ static long put_xstate(u64 at) {
     rt_memset(area, 0, xstate_size);
     sig_xsave(area, features);
     rt_x87_image(area);
+    if (!features)
+        return rt_copy_to(at, area, XS_SW); /* as fxsave: what is behind is the program's */
     rt_memcpy(area + XS_SW, &sw, sizeof sw);
     rt_memcpy(area + xstate_size, &magic2, 4);
     area[XS_HEADER] |= XF_LEGACY; /* as the kernel: both parts of the legacy area count */
-    return rt_copy_to(at, area, xstate_size + 4);
+    return rt_copy_to(at, area, frame_size());
 }
 
 const struct sig_frame *sig_native_frame(struct tstate *ts, u64 mask) {
     struct sig_frame *f = rt_pages(RT_ROUND_UP(XS_MAX + sizeof *f + 128, RT_PAGE));
     u64 fpstate = RT_ROUND_UP((u64)(f + 1), 64);
     put_xstate(fpstate);
-    f->uc.flags = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
+    f->uc.flags = frame_flags();
     f->uc.stack.flags = SS_FL_DISABLE;
     f->uc.sigmask = mask;
     fill_context(ts, &f->uc.mc, fpstate, mask);
@@ -162,13 +157,13 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
         sp = th->altstack_sp + th->altstack_size;
         entering = true;
     }
-    u64 fpstate = RT_ROUND_DOWN(sp - (xstate_size + 4), 64);
+    u64 fpstate = RT_ROUND_DOWN(sp - frame_size(), 64);
     u64 frame = RT_ROUND_DOWN(fpstate - sizeof f, 16) - 8;
     if ((entering || sig_on_altstack(th, old_sp)) && !sig_on_altstack(th, frame) &&
         !(th->altstack_flags & SS_FL_AUTODISARM))
         return false; /* the alternate stack has overflowed */
 
-    f.uc.flags = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
+    f.uc.flags = frame_flags();
     f.uc.stack = (struct sig_stack){.sp = th->altstack_sp, .flags = th->altstack_flags, .size = th->altstack_size};
     f.uc.sigmask = p->restore_mask ? p->saved_mask : th->sigmask;
     fill_context(ts, &f.uc.mc, fpstate, f.uc.sigmask);
@@ -184,7 +179,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
         sig_vbits_enter(ts, frame, &f.uc.mc);
         rt_stack_loaded(ts, old_sp, frame);
         rt_shadow_set(frame, len, RT_SH_DEFINED);
-        rt_shadow_set(fpstate, xstate_size + 4, RT_SH_DEFINED);
+        rt_shadow_set(fpstate, frame_size(), RT_SH_DEFINED);
     }
     ts->gpr[IP_RAX] = 0;
     ts->gpr[IP_RDI] = (u64)info->signo;
@@ -228,8 +223,8 @@ static bool get_xstate(u64 at) {
     if (rt_copy_from(area, at, XS_HEADER) != 0)
         return false;
     rt_memcpy(&sw, area + XS_SW, sizeof sw);
-    bool extended = sw.magic1 == FP_MAGIC1 && sw.xstate_size >= XS_MIN && sw.xstate_size <= xstate_size &&
-                    sw.xstate_size <= sw.extended_size &&
+    bool extended = features && sw.magic1 == FP_MAGIC1 && sw.xstate_size >= XS_MIN &&
+                    sw.xstate_size <= xstate_size && sw.xstate_size <= sw.extended_size &&
                     rt_copy_from(&magic2, at + sw.xstate_size, 4) == 0 && magic2 == FP_MAGIC2;
     if (extended) {
         static const u8 zero[48];

@@ -37,23 +37,31 @@ rt_signal_trampoline:
         ud2
         .size   rt_signal_trampoline, . - rt_signal_trampoline
 
-/* void sig_xsave(void *area, u64 features) */
+/* void sig_xsave(void *area, u64 features): without features (no XSAVE) the legacy part alone */
         .p2align 4
 sig_xsave:
+        test    %rsi, %rsi
+        jz      1f
         mov     %rsi, %rax
         mov     %rsi, %rdx
         shr     $32, %rdx
         xsave64 (%rdi)
+        ret
+1:      fxsave64 (%rdi)
         ret
         .size   sig_xsave, . - sig_xsave
 
 /* void sig_xrstor(const void *area, u64 features) */
         .p2align 4
 sig_xrstor:
+        test    %rsi, %rsi
+        jz      1f
         mov     %rsi, %rax
         mov     %rsi, %rdx
         shr     $32, %rdx
         xrstor64 (%rdi)
+        ret
+1:      fxrstor64 (%rdi)
         ret
         .size   sig_xrstor, . - sig_xrstor
 

@@ -3,6 +3,7 @@
  * what they were before, but for what it edited in its frame: there the value
  * is another one, or the V bits of the frame's own bytes are not 0.
  */
+#include "cpu.h"
 #include "sig.h"
 
 #define XS_XMM 160
@@ -106,16 +107,10 @@ static void edited(const struct sig_vsave *s, u64 fpstate, u32 off, u32 n, u8 *v
             v[i] = vbits[i];
 }
 
-static u32 component(u32 i) {
-    u32 a = 0xd, b, c = i, d;
-    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    return b;
-}
-
 static void vectors_back(struct tstate *ts, const struct sig_vsave *s, u64 fpstate) {
     u64 has = sig_xfeatures();
-    u32 ymm = has >> XF_YMM & 1 ? component(XF_YMM) : 0, zmm = has >> XF_ZMM_HIGH & 1 ? component(XF_ZMM_HIGH) : 0;
-    u32 zmm16 = has >> XF_ZMM16 & 1 ? component(XF_ZMM16) : 0, k = has >> XF_K & 1 ? component(XF_K) : 0;
+    u32 ymm = has >> XF_YMM & 1 ? rt_cpu()->state[XF_YMM].offset : 0, zmm = has >> XF_ZMM_HIGH & 1 ? rt_cpu()->state[XF_ZMM_HIGH].offset : 0;
+    u32 zmm16 = has >> XF_ZMM16 & 1 ? rt_cpu()->state[XF_ZMM16].offset : 0, k = has >> XF_K & 1 ? rt_cpu()->state[XF_K].offset : 0;
     for (u32 i = 0; i < 32; i++) {
         u8 *v = (u8 *)ts->vvec + VEC_BYTES * i;
         if (!(s->umask >> (IP_U_VEC0 + i) & 1))

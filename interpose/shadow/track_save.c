@@ -4,6 +4,7 @@
  * registers still hold what the guest left there.  A hosted build (tests) takes
  * them from memory instead.
  */
+#include "cpu.h"
 #include "track.h"
 
 /* Values are fetched when a rule asks for them, so no one needs to save them ahead. */
@@ -26,23 +27,6 @@ u64 tk_mmx_value(struct tk *t, unsigned r) {
 }
 
 #else
-
-enum { UNKNOWN, SSE, AVX, AVX512 };
-static int width, wide_masks;
-
-static void cpuid(u32 leaf, u32 r[4]) {
-    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
-}
-
-static void find_width(void) {
-    u32 r[4], lo = 0, hi;
-    cpuid(1, r);
-    if (r[2] >> 27 & 1)
-        __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-    cpuid(7, r);
-    wide_masks = r[1] >> 30 & 1; /* AVX512BW: 64-bit masks */
-    width = (lo & 0xe6) == 0xe6 && (r[1] >> 16 & 1) ? AVX512 : (lo & 6) == 6 ? AVX : SSE;
-}
 
 static void store_zmm(u8 *p, unsigned r) {
     switch (r) {
@@ -123,11 +107,9 @@ static void store_xmm(u8 *p, unsigned r) {
 
 const u8 *tk_vec_value(struct tk *t, unsigned r) {
     u8 *p = t->ts->vecsave + 64 * r;
-    if (width == UNKNOWN)
-        find_width();
-    if (width == AVX512)
+    if (rt_cpu()->vectors == RT_ZMM)
         store_zmm(p, r);
-    else if (width == AVX)
+    else if (rt_cpu()->vectors == RT_YMM)
         store_ymm(p, r);
     else
         store_xmm(p, r);
@@ -137,9 +119,7 @@ const u8 *tk_vec_value(struct tk *t, unsigned r) {
 u64 tk_k_value(struct tk *t, unsigned r) {
     u64 v = 0, *p = &v;
     (void)t;
-    if (width == UNKNOWN)
-        find_width();
-    if (!wide_masks) {
+    if (!rt_cpu()->wide_masks) {
         switch (r) {
         case 0: __asm__ volatile("kmovw %%k0, (%0)" : : "r"(p) : "memory"); break;
         case 1: __asm__ volatile("kmovw %%k1, (%0)" : : "r"(p) : "memory"); break;

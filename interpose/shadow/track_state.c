@@ -5,6 +5,7 @@
  * Layouts: Intel SDM volume 1, chapters 10.5 (FXSAVE) and 13.4, 13.5 (XSAVE,
  * standard and compacted; CPUID leaf 13 has offsets and sizes).
  */
+#include "cpu.h"
 #include "track.h"
 
 #define FX_ST 32      /* eight 16-byte slots; MMX in their low halves            */
@@ -78,30 +79,25 @@ static void initial(struct tk *t, unsigned c) {
     }
 }
 
-static void cpuid(u32 leaf, u32 sub, u32 r[4]) {
-    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(sub));
-}
-
 /* Offsets of the components of an area; returns its size. */
 static u64 layout(u64 bv, bool compacted, u64 at[XC_END]) {
     u64 end = XS_EXTENDED;
     at[XC_X87] = FX_ST;
     at[XC_SSE] = FX_XMM;
     for (unsigned c = XC_AVX; c < XC_END; c++) {
-        u32 r[4];
+        const struct rt_cpu_state *state = &rt_cpu()->state[c];
         at[c] = 0;
         if (!(bv >> c & 1))
             continue;
-        cpuid(13, c, r);
         if (compacted) {
-            if (r[2] & 2)
+            if (state->aligned)
                 end = RT_ROUND_UP(end, 64);
             at[c] = end;
-            end += r[0];
+            end += state->size;
         } else {
-            at[c] = r[1];
-            if (r[1] + r[0] > end)
-                end = r[1] + r[0];
+            at[c] = state->offset;
+            if (state->offset + state->size > end)
+                end = state->offset + state->size;
         }
     }
     return end;
@@ -117,14 +113,8 @@ static bool image(struct tk *t, u64 at, u64 n, bool write) {
     return !bad;
 }
 
-static u64 enabled(void) {
-    u32 lo, hi;
-    __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-    return (u64)hi << 32 | lo;
-}
-
 static u64 requested(const struct tk *t) {
-    return ((t->ts->gpr[IP_RDX] << 32) | (u32)t->ts->gpr[IP_RAX]) & enabled();
+    return ((t->ts->gpr[IP_RDX] << 32) | (u32)t->ts->gpr[IP_RAX]) & rt_cpu()->xcr0;
 }
 
 static void save(struct tk *t, bool compacted) {

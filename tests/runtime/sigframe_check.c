@@ -1,6 +1,8 @@
 /* Compares a frame that sigframe.c builds with the one the kernel built for
  * the same registers, then returns through ours.  Hosted: libc stands in for
- * the rest of the runtime. */
+ * the rest of the runtime.  With -DLEGACY: the frame for a CPU without XSAVE,
+ * where the kernel's (arch/x86 fpu: fxsave, no software bytes, no UC_FP_XSTATE)
+ * cannot be had for a comparison. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdarg.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cpu.h"
 #include "sig.h"
 
 /* ---- the rest of the runtime ---------------------------------------------------- */
@@ -50,6 +53,63 @@ void rt_signal_resume(void) {}
 void thread_start(void);
 void thread_start(void) {}
 
+static int failures;
+static void check(bool ok, const char *what) {
+    if (!ok) {
+        printf("differs: %s\n", what);
+        failures++;
+    }
+}
+
+#ifdef LEGACY
+
+const struct rt_cpu *rt_cpu(void) {
+    static const struct rt_cpu no_xsave = {.known = true};
+    return &no_xsave;
+}
+
+static const double pattern[2] = {1.5, 2.5};
+
+int main(void) {
+    static struct tstate state __attribute__((aligned(64)));
+    static u8 stack[65536] __attribute__((aligned(64)));
+    struct tstate *ts = &state;
+    struct sig_action a = {(u64)main, SA_FL_SIGINFO | SA_FL_RESTORER, (u64)main, 0};
+    struct sig_info info = {.signo = SIGUSR1};
+    u16 control;
+    u32 mxcsr, round_up = 0x5f80;
+    double out[2];
+    rt_th(ts)->ts = ts;
+    sig_xstate_init();
+    memset(stack, 0x5a, sizeof stack);
+    u64 sp = ts->gpr[IP_RSP] = (u64)stack + 61000, at = RT_ROUND_DOWN(sp - 128 - 512, 64);
+    __asm__ volatile("movupd %0, %%xmm7; ldmxcsr %1" : : "m"(pattern), "m"(round_up));
+    bool built = sig_setup_frame(ts, &a, &info);
+    __asm__ volatile("movupd %%xmm7, %0; stmxcsr %1; fnstcw %2" : "=m"(out), "=m"(mxcsr), "=m"(control));
+    check(built, "frame built");
+    check(out[0] == 0 && out[1] == 0 && mxcsr == 0x1f80 && control == 0x37f, "initial state in the handler");
+    struct sig_frame *ours = (struct sig_frame *)ts->gpr[IP_RSP];
+    check(ours->uc.flags == 6, "flags");
+    check(ours->uc.mc.fpstate == at, "place of the state");
+    u8 *fp = (u8 *)at;
+    check(memcmp(fp + 160 + 7 * 16, pattern, 16) == 0 && memcmp(fp + 24, &round_up, 4) == 0, "xmm7, mxcsr");
+    check(fp[464] == 0x5a && fp[511] == 0x5a && fp[512] == 0x5a && fp[575] == 0x5a, "bytes that fxsave leaves alone");
+    double edited = 42;
+    memcpy(fp + 160 + 7 * 16, &edited, 8);
+    ts->gpr[IP_RSP] += 8;
+    long r = rt_sys_rt_sigreturn(ts);
+    __asm__ volatile("movupd %%xmm7, %0; stmxcsr %1" : "=m"(out), "=m"(mxcsr));
+    check(r == RT_NO_RESULT && !raised, "return");
+    check(out[0] == 42 && out[1] == 2.5 && mxcsr == round_up, "state restored");
+    ts->gpr[IP_RSP] = (u64)ours + 8;
+    memset(fp + 24, 0xff, 4);
+    r = rt_sys_rt_sigreturn(ts);
+    check(r == RT_NO_RESULT && raised == SIG_SEGV, "bad mxcsr refused");
+    return failures != 0;
+}
+
+#else
+
 /* ---- the kernel's frame ------------------------------------------------------------ */
 
 #define XSTATE 32768
@@ -69,13 +129,6 @@ __asm__("raw_handler: mov %rsp, %rdi; push %rbx; call capture; pop %rbx; ret\n"
         "raw_restorer: mov $15, %eax; syscall\n");
 extern char raw_handler[], raw_restorer[];
 
-static int failures;
-static void check(bool ok, const char *what) {
-    if (!ok) {
-        printf("differs: %s\n", what);
-        failures++;
-    }
-}
 #define SAME(field) check(ours->field == kernel.field, #field)
 
 static const double pattern[4] = {1.5, 2.5, 3.5, 4.5};
@@ -146,3 +199,5 @@ int main(void) {
     check(r == RT_NO_RESULT && raised == SIG_SEGV, "bad header refused");
     return failures != 0;
 }
+
+#endif

@@ -42,7 +42,8 @@ def test_same_output_as_native(guest: Callable[[str], str], name: str, options: 
     assert _run([sys.executable, "-m", "interpose", "--tool=none", "-q", *options, program]) == native
 
 
-def test_frame_is_the_kernels(tmp_path: Path) -> None:
+@pytest.mark.parametrize("legacy", [False, True], ids=["xsave", "fxsave"])
+def test_frame_is_the_kernels(tmp_path: Path, legacy: bool) -> None:
     """A frame of ours and one of the kernel's for the same state differ in no byte that the kernel writes."""
     runtime, flags = ROOT / "interpose" / "runtime", ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror"]
     includes = [f"-I{ROOT / 'interpose' / 'abi'}", f"-I{runtime}"]
@@ -52,6 +53,7 @@ def test_frame_is_the_kernels(tmp_path: Path) -> None:
     subprocess.run(compile_ours, check=True)
     program = tmp_path / "frame"
     sources = [GUESTS.parent / "sigframe_check.c", ours, runtime / "signal_asm.S"]
+    sources += ["-DLEGACY"] if legacy else [runtime / "cpu.c"]
     subprocess.run(["gcc", *flags, "-no-pie", *includes, "-o", program, *sources], check=True)
     status, output = _run([str(program)])
     assert status == 0, output
