@@ -148,6 +148,14 @@ def _lift_limits() -> None:
         lift_limit(getattr(resource, f"RLIMIT_{name}"))
 
 
+def _highest_descriptor() -> int:
+    """Kernels before 5.9 have no close_range: there each number up to the end costs a call."""
+    try:
+        return max(map(int, os.listdir("/proc/self/fd")))
+    except OSError:
+        return 1 << 30
+
+
 def _leave_files(session: Session) -> None:
     """Close what belongs to the program; standard error stays for messages about ourselves."""
     try:
@@ -165,5 +173,5 @@ def _leave_files(session: Session) -> None:
     for fd in sorted(kept):
         os.closerange(lowest, fd)
         lowest = fd + 1
-    os.closerange(lowest, 1 << 30)
+    os.closerange(lowest, _highest_descriptor() + 1)
     _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)

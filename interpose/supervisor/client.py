@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
+import time
 
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a process is gone or a zombie, by ``/proc/PID/stat`` (proc(5)), on kernels without pidfds."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2][:1] in b"ZX"
+    except OSError:
+        return True
 
 
 class Client:
@@ -26,6 +37,7 @@ class Client:
         self.denied = False
         self._mem = -1
         self._pidfd = -1
+        self._polled = False
         self._poll = select.poll()
 
     def attach(self) -> None:
@@ -36,7 +48,12 @@ class Client:
             self._pidfd = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return  # gone already
-        self._poll.register(self._pidfd, select.POLLIN)
+        except OSError as error:
+            if error.errno not in (errno.ENOSYS, errno.EPERM):  # as filters of containers say it
+                raise
+            self._polled = True  # before Linux 5.3
+        else:
+            self._poll.register(self._pidfd, select.POLLIN)
         self._open_memory()
 
     def _open_memory(self) -> None:
@@ -56,10 +73,16 @@ class Client:
             if fd >= 0:
                 os.close(fd)
         self._mem = self._pidfd = -1
+        self._polled = False
         self._poll = select.poll()
 
     def is_dead(self, wait_ms: int = 0) -> bool:
         """Whether the process is gone; waits for that up to ``wait_ms`` milliseconds."""
+        if self._polled:
+            end = time.monotonic() + wait_ms / 1000
+            while not (dead := _has_ended(self.pid)) and time.monotonic() < end:
+                time.sleep(0.001)
+            return dead
         return self._pidfd < 0 or bool(self._poll.poll(wait_ms))
 
     def memory_fd(self) -> int:
