@@ -16,6 +16,7 @@
 #define HUGE_SHIFT_BITS 26          /* MAP_HUGE_SHIFT */
 #define HUGE_DEFAULT (2ull << 20)
 #define CAP_IPC_LOCK_ 14
+#define ST_NOEXEC_ 8                /* statfs(2), f_flags */
 #define LOWEST_HINT 0x10000ull
 #define TASK_END 0x7ffffffff000ull
 #define GROW_LIMIT (8ull << 20)     /* how far a MAP_GROWSDOWN mapping may be behind */
@@ -160,6 +161,27 @@ static long map_locked(struct tstate *ts, struct map_args *m, bool low) {
     return (long)at;
 }
 
+/* The file lies where nothing may be executed. */
+static bool is_noexec(int fd) {
+    struct statfs64 fs;
+    return sys2(__NR_fstatfs, fd, (long)&fs) == 0 && (fs.f_flags & ST_NOEXEC_);
+}
+
+/* What the kernel makes of the protection asked for: readable means executable under personality
+ * READ_IMPLIES_EXEC, and nothing is from a noexec mount.  Code of the guest is never executable on the host, so
+ * the kernel itself has no say. */
+static long allowed_prot(struct map_args *m) {
+    bool implied = rt.read_exec && (m->prot & PROT_READ);
+    if (!(m->prot & PROT_EXEC) && !implied)
+        return 0;
+    bool denied = !(m->flags & MAP_ANONYMOUS) && is_noexec(m->fd);
+    if (denied && (m->prot & PROT_EXEC))
+        return -EPERM;
+    if (!denied)
+        m->prot |= PROT_EXEC;
+    return 0;
+}
+
 long rt_sys_mmap(struct tstate *ts) {
     struct map_args m = {
         .addr = ts->gpr[IP_RDI], .len = ts->gpr[IP_RSI], .off = ts->gpr[IP_R9],
@@ -170,6 +192,9 @@ long rt_sys_mmap(struct tstate *ts) {
     u64 unit = (m.flags & MAP_ANONYMOUS) ? alignment_of(&m) : RT_PAGE;
     if (RT_ROUND_UP(m.len, unit) < m.len || RT_ROUND_UP(m.len, unit) > rt_client_end())
         return -ENOMEM;
+    long allowed = allowed_prot(&m);
+    if (allowed < 0)
+        return allowed;
     if (rt.mdwe && (m.prot & PROT_EXEC) && (m.prot & PROT_WRITE))
         return -EACCES; /* prctl(2), PR_SET_MDWE */
     m.len = RT_ROUND_UP(m.len, unit);
@@ -243,6 +268,12 @@ long rt_sys_munmap(struct tstate *ts) {
 static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) {
     u32 host = mm_host_prot(prot);
     const struct rt_seg *s = &rt_segs[mm_first(a)];
+    if ((prot & ~s->prot & PROT_EXEC) && s->kind == RT_SEG_FILE && !rt.mdwe) {
+        /* From a noexec mount it never becomes executable: the kernel knows which. */
+        long may = sys3(__NR_mprotect, (long)a, (long)(b - a), host | PROT_EXEC);
+        if (may < 0)
+            return may;
+    }
     if ((prot & ~s->prot & PROT_WRITE) && !(s->mflags & MM_SHARED) && !mm_within_limits(0, b - a))
         return -ENOMEM;
     long r = pkey == -1 ? sys3(__NR_mprotect, (long)a, (long)(b - a), host)
@@ -268,6 +299,8 @@ static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) 
 
 static long protect(struct tstate *ts, u64 lo, u64 len, u32 prot, long pkey) {
     u32 grows = prot & (PROT_GROWSDOWN | PROT_GROWSUP);
+    if (rt.read_exec && (prot & PROT_READ))
+        prot |= PROT_EXEC;
     if (lo % RT_PAGE != 0 || (prot & ~(u32)(7 | PROT_SEM | PROT_GROWSDOWN | PROT_GROWSUP)) ||
         grows == (PROT_GROWSDOWN | PROT_GROWSUP))
         return -EINVAL;
@@ -406,6 +439,8 @@ long rt_sys_brk(struct tstate *ts) {
         if (want_end > have_end) {
             struct rt_seg s = {.lo = have_end, .hi = want_end, .prot = PROT_READ | PROT_WRITE,
                                .kind = RT_SEG_BRK};
+            if (rt.read_exec)
+                s.prot |= PROT_EXEC;
             if (mm_allowed(have_end, want_end - have_end) &&
                 mm_within_limits(want_end - have_end, want_end - have_end) && mm_is_free(have_end, want_end) &&
                 mm_host_map(have_end, want_end - have_end, s.prot,

@@ -166,7 +166,7 @@ static long attach(struct tstate *ts, int id, u64 addr, u32 flags) {
         return r;
     u64 len = RT_ROUND_UP((u64)ds.shm_segsz, RT_PAGE);
     struct rt_seg s = {.kind = RT_SEG_SHM, .mflags = MM_SHARED, .dev = ~0ull, .ino = (u64)id};
-    s.prot = PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC ? PROT_EXEC : 0);
+    s.prot = PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC || rt.read_exec ? PROT_EXEC : 0);
     if (addr == 0) {
         if (flags & SHM_REMAP)
             return -EINVAL;

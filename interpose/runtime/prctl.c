@@ -15,6 +15,7 @@
 #define ARCH_SHSTK_UNLOCK 0x5004
 #define TASK_MAX 0x7ffffffff000ull
 #define PR_SYSCALL_DISPATCH 59
+#define READ_IMPLIES_EXEC_ 0x0400000u
 #define MDWE_SET 65
 #define MDWE_GET 66
 #define PR_PTRACER 0x59616d61
@@ -47,6 +48,15 @@ long rt_sys_arch_prctl(struct tstate *ts) {
     long r = sys2(__NR_arch_prctl, (long)code, (long)arg);
     if (code == ARCH_REQ_XCOMP_PERM && r == 0)
         sig_xstate_init(); /* signal frames grow */
+    return r;
+}
+
+/* An exec of a 64-bit program takes READ_IMPLIES_EXEC away, so no program starts with it. */
+long rt_sys_personality(struct tstate *ts) {
+    u32 persona = (u32)ts->gpr[IP_RDI];
+    long r = sys1(__NR_personality, persona);
+    if (r >= 0 && persona != 0xffffffffu)
+        rt.read_exec = persona & READ_IMPLIES_EXEC_;
     return r;
 }
 

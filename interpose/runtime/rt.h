@@ -94,6 +94,7 @@ struct rt_global {
     u64 stack_lo, stack_end; /* main stack: mapped from, may grow down to       */
     u32 tracer;              /* a debugger of the whole run (TracerPid), 0 none */
     bool mdwe;               /* prctl(PR_SET_MDWE)                             */
+    bool read_exec;          /* personality(READ_IMPLIES_EXEC)                 */
     bool final_calls;        /* the program has ended; libraries release memory */
     u64 auxv_sp;             /* guest's initial stack pointer                  */
     u64 arg_start, arg_end, env_end; /* strings of argv, then of envp          */
@@ -389,6 +390,7 @@ long rt_sys_exit(struct tstate *ts);
 long rt_sys_exit_group(struct tstate *ts);
 long rt_sys_set_tid_address(struct tstate *ts);
 long rt_sys_arch_prctl(struct tstate *ts);
+long rt_sys_personality(struct tstate *ts);
 long rt_sys_prctl(struct tstate *ts);
 void rt_find_mdwe(void);
 void rt_find_tsc(struct tstate *ts); /* of this thread; kept over an exec */
