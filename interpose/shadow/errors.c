@@ -31,11 +31,8 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
         /* Valid while the slot is at or above RSP and still holds the address. */
         if (!e->retaddr || slot < sp)
             continue;
-        if (slot >= ts->stack_lo && slot + 8 <= ts->stack_hi)
-            ret = *(const u64 *)slot; /* between RSP and the end of the stack: mapped */
-        else if (rt_copy_from(&ret, slot, 8) < 0)
-            continue;
-        if (ret != e->retaddr)
+        /* The program may have unmapped its own stack. */
+        if (rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr)
             continue;
         frames[n++] = ret;
         sp = slot + 8; /* outer frames lie above */
