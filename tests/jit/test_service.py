@@ -36,7 +36,9 @@ class Client:
         self.slot = ffi.cast("struct ip_slot *", ffi.cast("char *", header) + lib.IP_CHAN_SLOTS)
         status = lib.ip_service_start(*self.memory.descriptors(), b"none", 0, cache_bytes, -1, b"")
         assert status == 0
-        self.ask(lib.IP_R_FLUSH)  # other tests of this process may have left tables
+        # Other tests of this process may have left tables, and what is known of pages at these addresses.
+        self.ask(lib.IP_R_INVALIDATE, self.base, len(self.code), lib.IP_INVALID_CHANGED)
+        self.ask(lib.IP_R_FLUSH)
 
     def close(self) -> None:
         lib.ip_service_stop()
@@ -92,6 +94,15 @@ class Client:
             if exits[number].key == self.base + offset and exits[number].kind_aux & 0xFF == lib.IP_X_DIRECT
         ]
         return found[-1]
+
+    def finds(self, offset: int, bits: int = 0) -> int:
+        """Address that a look-up in the client's table gives; 0 for none."""
+        key = struct.pack("<Q", (self.base + offset) | bits)
+        end = lib.IP_META_TT + (16 << lib.IP_META_TTBITS)
+        at = self.meta.find(key, lib.IP_META_TT, end)
+        while at >= 0 and at % 16:
+            at = self.meta.find(key, at + 1, end)
+        return int(struct.unpack_from("<I", self.meta, at + 8)[0]) if at >= 0 else 0
 
     def goes_to(self, exit_id: int) -> int:
         """Where the jump of an exit leads now."""
@@ -182,6 +193,43 @@ def test_exit_of_before_a_flush_is_another_one_after_it(client: Client) -> None:
     stub = client.goes_to(other)
     client.translate(PAGE, taken, before)
     assert client.goes_to(other) == stub
+
+
+def test_nothing_is_made_ahead_of_pages_that_may_change(client: Client) -> None:
+    """The runtime does not know of such a page yet, so nobody would notice a write."""
+    client.jz(0, 16)
+    client.jz(16, PAGE)
+    client.put(PAGE, RET)
+    client.translate(0)
+    assert client.finds(16), "on the same page, which is watched"
+    assert not client.finds(PAGE)
+    client.translate(PAGE)
+    client.invalidate(0)
+    client.jz(0, PAGE)
+    client.translate(0)
+    assert client.finds(PAGE)
+
+
+def test_dropped_block_is_found_under_no_key(client: Client) -> None:
+    """A call past a wrapper has a key of its own, for the same block where nothing is wrapped."""
+    client.put(0, RET)
+    plain = client.translate(0)
+    assert client.translate(0, bits=lib.IP_KEY_NOREDIR) == plain
+    assert client.finds(0) == client.finds(0, lib.IP_KEY_NOREDIR) == plain
+    client.invalidate(0)
+    assert not client.finds(0) and not client.finds(0, lib.IP_KEY_NOREDIR)
+
+
+def test_stale_block_is_made_anew(client: Client) -> None:
+    """Where writes come unnoticed blocks compare their bytes, and ask for another when these are others."""
+    client.put(0, RET)
+    client.ask(lib.IP_R_WATCHED, client.base, 1)
+    old = client.translate(0)
+    assert client.translate(0) == old
+    span = (client.base, client.base + PAGE)
+    new, _ = client.ask(lib.IP_R_TRANSLATE, client.base, 0, *span, client.generation(), client.base)
+    assert new not in (0, old)
+    assert client.finds(0) == new
 
 
 def test_single_instructions_are_not_found_again(client: Client) -> None:
