@@ -1,3 +1,4 @@
+// errors: yes
 /* prctl(PR_SET_TSC, PR_TSC_SIGSEGV): rdtsc faults, in this thread, its children and what they execute. */
 #define _GNU_SOURCE
 #include <pthread.h>

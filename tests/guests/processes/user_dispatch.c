@@ -1,3 +1,4 @@
+// errors: yes
 /* prctl(PR_SET_SYSCALL_USER_DISPATCH): SIGSYS instead of system calls made outside a range. */
 #define _GNU_SOURCE
 #include <errno.h>
