@@ -61,7 +61,6 @@ AVX512 static void five(int *block) { /* a block of five ints */
     __asm__ volatile("vaddps %1%{1to16%}, %0, %0%{%2%}%{z%}" : "+v"(v) : "m"(block[5]), "Yk"((__mmask64)~0xfffful));
     __asm__ volatile("vcvtss2sd %1, %x0, %x0%{%2%}" : "+v"(v) : "m"(block[5]), "Yk"((__mmask16)0xfe));
     __asm__ volatile("vscalefps %1, %0, %0%{%2%}%{z%}" : "+v"(v) : "m"(block[4]), "Yk"((__mmask16)1));
-    __asm__ volatile("vpconflictd %1, %0%{%2%}%{z%}" : "+v"(v) : "m"(block[0]), "Yk"((__mmask16)0x1f));
     _mm512_storeu_si512(s, v);
     used(s, 16);
 }
