@@ -9,6 +9,7 @@ struct rt_image {
     u64 lo, hi;        /* first and past-the-last mapped page                  */
     u64 entry;         /* run-time address                                     */
     bool exec_stack;   /* PT_GNU_STACK asks for it                             */
+    bool fixed;        /* ET_EXEC                                              */
     u64 phdr, phnum;   /* run-time address of the program headers (0: unmapped) */
     char path[4096];   /* absolute                                             */
     char interp[4096]; /* PT_INTERP, "" if none                                */

@@ -239,6 +239,7 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im, 
     im->lo = base, im->hi = base + (hi - lo);
     im->entry = f.eh.e_entry + im->bias;
     im->phnum = f.eh.e_phnum;
+    im->fixed = f.eh.e_type == ET_EXEC;
     im->phdr = phdr ? phdr + im->bias : 0;
     /* Reserve the whole range first, so that nothing of the host's is overwritten. */
     host_map(&f, base, hi - lo, PROT_NONE, MAP_FIXED_NOREPLACE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -288,6 +289,9 @@ void rt_load_program(struct tstate *ts, u64 *kernel_sp) {
     rt.phnum = program->phnum;
     rt.load_bias = program->bias;
     rt.image_end = program->hi;
+    /* As the kernel does it, without randomizing: a saved image (GCL's) goes on there. */
+    if (rt.no_randomize && program->fixed)
+        rt.brk_start = program->hi;
     rt.interp_base = interp ? interp->bias : 0;
     rt_snprintf(rt.exe_path, sizeof rt.exe_path, "%s", program->path);
     rt_build_stack(ts, kernel_sp, program, rt.interp_base);

@@ -8,6 +8,7 @@
 #include <asm/stat.h>
 #include <asm/unistd.h>
 #include <linux/mman.h>
+#include <linux/personality.h>
 
 #include "mm.h"
 
@@ -51,6 +52,7 @@ void rt_mm_init(struct tstate *ts) {
     /* Mappings are placed from the top of the high range down, so the heap can
      * grow until it meets them, 15 TiB above and more. */
     rt.brk_start = rt_is_bare() ? IP_BRK_BARE : IP_CLIENT_LO;
+    rt.no_randomize = (sys1(__NR_personality, 0xffffffff) & ADDR_NO_RANDOMIZE) != 0;
     mm_high_top = rt_client_end() - (1ull << 20);
 }
 
@@ -110,10 +112,14 @@ u64 mm_place_low(u64 len, u64 align) {
     return rt.flags & IP_C_FAR_IMAGES ? 0 : mm_place_32bit(len, align);
 }
 
+static u64 place_between(u64 floor, u64 top, u64 len, u64 align);
+
 u64 mm_place_32bit(u64 len, u64 align) {
     u64 at = RT_ROUND_UP((u64)IP_IMAGES_LO, align);
     if (len > IP_IMAGES_HI - IP_IMAGES_LO)
         return 0;
+    if (rt.no_randomize) /* the program's break may go up from below */
+        return place_between(IP_IMAGES_LO, IP_IMAGES_HI, len + LOW_GAP, align);
     for (u32 i = mm_first(at); i < rt_nsegs && rt_segs[i].lo < at + len + LOW_GAP; i++)
         at = RT_ROUND_UP(rt_segs[i].hi + LOW_GAP, align);
     return at + len <= IP_IMAGES_HI ? at : 0;

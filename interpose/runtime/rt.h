@@ -95,6 +95,7 @@ struct rt_global {
     u32 tracer;              /* a debugger of the whole run (TracerPid), 0 none */
     bool mdwe;               /* prctl(PR_SET_MDWE)                             */
     bool read_exec;          /* personality(READ_IMPLIES_EXEC)                 */
+    bool no_randomize;       /* personality: ADDR_NO_RANDOMIZE                 */
     bool final_calls;        /* the program has ended; libraries release memory */
     u64 auxv_sp;             /* guest's initial stack pointer                  */
     u64 arg_start, arg_end, env_end; /* strings of argv, then of envp          */
