@@ -156,13 +156,15 @@ void tracer_works(struct tstate *ts, bool begins);
 long tracer_bring(struct tstate *ts, struct peer *p);
 
 /* ---- tracer.c --------------------------------------------------------------------- */
-/* The tracees of this process that it has named in a request. */
+/* The tracees of this process that it has named in a request, or been shown. */
 struct tracee {
     u32 tid, tracer;
+    u32 process;     /* of the tracer                                         */
     u32 options;
     u64 ts;
 };
 struct tracee *tracer_find(u32 tid, bool add);
 struct tracee *tracer_by_index(u32 i); /* NULL past the end; tid 0: none */
 void tracer_forget(u32 tid);
+void tracer_after_fork(void);
 #endif

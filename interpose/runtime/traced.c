@@ -31,6 +31,7 @@ void traced_init(struct tstate *ts) {
 static u32 parent; /* the process that forked this one, translated, too */
 
 void traced_born(bool siblings) {
+    tracer_after_fork();
     if (!siblings)
         parent = (u32)sys0(__NR_getppid);
 }

@@ -32,41 +32,51 @@
 
 static struct tracee tracees[MAX_TRACEES];
 static u32 n_tracees;
-static rt_lock_t lock;
-static u32 of_process; /* whose they are: not a forked child's */
+static rt_lock_t lock; /* those of two processes: one may be a child on the memory of the other */
 static bool may_write; /* to tracees, by other means than ptrace */
 
 /* ---- the table ------------------------------------------------------------------------ */
 
 struct tracee *tracer_by_index(u32 i) {
-    return i < n_tracees && of_process == (u32)sys0(__NR_getpid) ? &tracees[i] : NULL;
+    static struct tracee none;
+    if (i >= __atomic_load_n(&n_tracees, __ATOMIC_ACQUIRE))
+        return NULL;
+    return tracees[i].process == (u32)sys0(__NR_getpid) ? &tracees[i] : &none;
 }
 
+static struct tracee *look_up(u32 tid, u32 process) {
+    for (u32 i = 0; i < __atomic_load_n(&n_tracees, __ATOMIC_ACQUIRE); i++)
+        if (tracees[i].tid == tid && tracees[i].process == process)
+            return &tracees[i];
+    return NULL;
+}
+
+/* Without the lock unless it adds: a handler may have interrupted whoever looks. */
 struct tracee *tracer_find(u32 tid, bool add) {
-    struct tracee *found = NULL, *unused = NULL;
-    u32 pid = (u32)sys0(__NR_getpid);
-    if (!add && (!n_tracees || of_process != pid))
+    if (!add && !n_tracees)
         return NULL;
+    u32 process = (u32)sys0(__NR_getpid), at = 0;
+    struct tracee *found = look_up(tid, process);
+    if (found || !add)
+        return found;
     rt_lock(&lock);
-    if (of_process != pid) {
-        of_process = pid;
-        n_tracees = 0;
-    }
-    for (u32 i = 0; i < n_tracees && !found; i++) {
-        if (tracees[i].tid == tid)
-            found = &tracees[i];
-        else if (!tracees[i].tid && !unused)
-            unused = &tracees[i];
-    }
-    if (!found && add) {
-        if (!unused && n_tracees < MAX_TRACEES)
-            unused = &tracees[n_tracees++];
-        found = unused;
-        if (found)
-            *found = (struct tracee){.tid = tid, .tracer = (u32)sys0(__NR_gettid)};
+    while (at < n_tracees && tracees[at].tid)
+        at++;
+    if (at < MAX_TRACEES) {
+        found = &tracees[at];
+        *found = (struct tracee){.tracer = (u32)sys0(__NR_gettid), .process = process};
+        found->tid = tid;
+        if (at == n_tracees)
+            __atomic_store_n(&n_tracees, at + 1, __ATOMIC_RELEASE);
     }
     rt_unlock(&lock);
     return found;
+}
+
+/* A fork's child traces nobody. */
+void tracer_after_fork(void) {
+    n_tracees = 0;
+    lock.v = 0;
 }
 
 void tracer_forget(u32 tid) {
@@ -337,7 +347,7 @@ static long attach(struct tstate *ts, u32 tid, u64 flags) {
         return r;
     struct tracee *c = tracer_find(tid, true);
     if (c)
-        *c = (struct tracee){.tid = tid, .tracer = (u32)sys0(__NR_gettid), .options = (u32)flags};
+        c->options = (u32)flags, c->ts = 0;
     return 0;
 }
 

@@ -182,18 +182,18 @@ bool tracer_hides(struct tstate *ts, struct sig_info *info) {
     rt_memcpy(&child, info, sizeof child);
     if (info->signo != SIG_CHLD || !is_stop(&child))
         return false;
+    if (th->tracing) {
+        rt_memcpy(th->heard, info, sizeof *info);
+        th->tracing = 2;
+        return true;
+    }
     struct tracee *c = tracer_find((u32)child.pid, false);
-    if (!c && !th->tracing && peer_look((u32)child.pid, &p) == 0 && p.ours)
+    if (!c && peer_look((u32)child.pid, &p) == 0 && p.ours)
         c = tracer_find((u32)child.pid, true); /* a child that asked to be traced */
     if (!c)
         return false;
     if (c->tracer != th->tid) { /* the only one that can look */
         return sys4(__NR_rt_tgsigqueueinfo, th->pid, c->tracer, SIG_CHLD, (long)info) == 0;
-    }
-    if (th->tracing) {
-        rt_memcpy(th->heard, info, sizeof *info);
-        th->tracing = 2;
-        return true;
     }
     struct child_info now;
     u32 status = 0;
