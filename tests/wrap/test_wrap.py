@@ -86,6 +86,11 @@ def test_signals_on_the_way(build: Build, check: Check, header: str) -> None:
 
 
 @pytest.mark.parametrize("header", BOTH)
+def test_replacement_reads_flags(build: Build, check: Check, header: str) -> None:
+    check(build("flags.c", header), native="0\n", wrapped="10\n")
+
+
+@pytest.mark.parametrize("header", BOTH)
 def test_longjmp_out_of_wrappers(build: Build, check: Check, header: str) -> None:
     check(build("longjmp.c", header), native="0 1000 1000 wraps 0\n", wrapped="1000 1000 100000 wraps 3000\n")
 
