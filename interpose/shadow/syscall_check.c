@@ -7,6 +7,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
+#include "io_uring.h"
 #include "origin.h"
 #include "syscall.h"
 #include "syscall_uses.h"
@@ -416,6 +417,7 @@ static void check_register(struct call *c, u32 reg, bool narrow, const char *nam
 void rt_shadow_syscall_pre(struct tstate *ts, long nr, const u64 args[6]) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     if (!info) return;
+    uring_before(nr, args, defines, ts);
     struct call c = {ts, info, args, nr, 0};
     const char *cursor = info->args;
     struct rt_syscall_arg a;
@@ -464,6 +466,7 @@ void rt_shadow_syscall_post(struct tstate *ts, long nr, const u64 args[6], long 
     result_defined(ts);
     if (!info || (result < 0 && result >= -4095 && result != -EINTR)) return;
     if (result < 0 && nr != __NR_nanosleep && nr != __NR_clock_nanosleep) return;
+    uring_after(nr, args, result);
     struct call c = {ts, info, args, nr, 0};
     const char *cursor = info->args;
     struct rt_syscall_arg a;
