@@ -195,6 +195,17 @@ def test_exit_of_before_a_flush_is_another_one_after_it(client: Client) -> None:
     assert client.goes_to(other) == stub
 
 
+def test_code_that_may_change_unnoticed_is_read_for_each_request(client: Client) -> None:
+    """The page was copied for the first block, and has another second one by now."""
+    client.put(0, RET)
+    client.put(64, RET)
+    client.ask(lib.IP_R_WATCHED, client.base, 1)
+    client.translate(0)
+    client.jz(64, PAGE)
+    client.translate(64)
+    assert client.exit_to(PAGE)
+
+
 def test_nothing_is_made_ahead_of_pages_that_may_change(client: Client) -> None:
     """The runtime does not know of such a page yet, so nobody would notice a write."""
     client.jz(0, 16)
