@@ -33,7 +33,8 @@
                                        in their slots                       */
 #define IP_LOW_END     0x7fff0000   /* AddressSanitizer's shadow: from 0x7fff7000 */
 #define IP_CLIENT_LO   0x0000001000000000 /* heap, stacks, anonymous maps   */
-#define IP_CLIENT_END  0x0000100000000000 /* 16 TiB client limit            */
+#define IP_CLIENT_END  0x0000200000000000 /* 32 TiB client limit            */
+#define IP_PLACE_END   0x0000100000000000 /* we place nothing from there on (CLISP's heap, 16 TiB) */
 /* Without a shadow the program has what it has natively, but for a window of
  * ours and the kernel's places for the runtime's first stack: within 16 GiB
  * below the end of user space, and what that may grow to. */
@@ -49,9 +50,9 @@
  * byte at (a >> 3) + IP_A_BASE.  V: 1 = undefined.  A: 1 = unaddressable.
  * GS base is IP_V_CONST - IP_V_DISP and every gs: operand carries
  * + IP_V_DISP (measured.md points 1 and 2). */
-#define IP_V_CONST     0x0000100005555840
+#define IP_V_CONST     0x0000200005555840
 #define IP_V_DISP      0x3c
-#define IP_A_BASE      0x0000300000000000
+#define IP_A_BASE      0x0000500000000000
 
 /* Translation keys: guest pc plus mode bits. */
 #define IP_KEY_NOREDIR 0x8000000000000000  /* ignore bindings for this entry */

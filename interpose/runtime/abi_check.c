@@ -39,4 +39,4 @@ _Static_assert(sizeof(struct ip_exit) == 16 && sizeof(struct ip_ttent) == 16, "m
 _Static_assert(sizeof(struct ip_slot) <= IP_SLOT_SIZE, "slot");
 _Static_assert(sizeof(struct ip_error) <= IP_SLOT_DATA, "an error record fits a slot");
 _Static_assert(IP_META_BASE + IP_META_EXITS == 0x6e001000, "entry.S: META_EXITS");
-_Static_assert(IP_A_BASE == 0x0000300000000000 && IP_V_DISP == 0x3c, "entry.S: shadow constants");
+_Static_assert(IP_A_BASE == 0x0000500000000000 && IP_V_DISP == 0x3c, "entry.S: shadow constants");

@@ -24,7 +24,7 @@
 #define RED_ZONE_MOST 1024
 #define U_REDZONE     (1 << 23)         /* IP_U_REDZONE */
 #define META_EXITS    0x6e001000        /* IP_META_BASE + IP_META_EXITS       */
-#define IP_A_BASE_    0x0000300000000000
+#define IP_A_BASE_    0x0000500000000000
 #define V_DISP        0x3c              /* IP_V_DISP: GS base is V_CONST less it */
 #define TS_RESUME     0x148
 #define TS_PENDING    0x1380    /* rt_thread.pending                          */

@@ -53,7 +53,7 @@ void rt_mm_init(struct tstate *ts) {
      * grow until it meets them, 15 TiB above and more. */
     rt.brk_start = rt_is_bare() ? IP_BRK_BARE : IP_CLIENT_LO;
     rt.no_randomize = (sys1(__NR_personality, 0xffffffff) & ADDR_NO_RANDOMIZE) != 0;
-    mm_high_top = rt_client_end() - (1ull << 20);
+    mm_high_top = (rt_is_bare() ? IP_CLIENT_END_BARE : IP_PLACE_END) - (1ull << 20);
 }
 
 /* ---- look-up and placing -------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #define ARENA_MIN (4ull << 20)
 #define ARENA_MAX (64ull << 20)
 #define LEAF_BITS 14
-#define TOP_BITS 14 /* 44-bit client addresses, 16-bit units */
+#define TOP_BITS 15 /* 45-bit client addresses, 16-bit units */
 #define SPANS_CHUNK 1024
 #define SPANS_CHUNKS 16384
 
