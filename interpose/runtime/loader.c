@@ -156,7 +156,7 @@ static void map_segment(struct tstate *ts, const struct file *f, const Elf64_Phd
 }
 
 /* Where the file's lowest page goes. */
-static u64 choose_base(const struct file *f, u64 lo, u64 len) {
+static u64 choose_base(const struct file *f, u64 lo, u64 len, bool ours) {
     if (f->eh.e_type == ET_EXEC) {
         if (!mm_allowed(lo, len) || !mm_is_free(lo, lo + len))
             rt_die("%s: its fixed addresses 0x%lx-0x%lx are taken; build it as a "
@@ -172,7 +172,10 @@ static u64 choose_base(const struct file *f, u64 lo, u64 len) {
     }
     if (align > IP_IMAGES_HI - IP_IMAGES_LO)
         rt_die("%s: absurd segment alignment 0x%lx", f->name, align);
-    u64 at = mm_place_low(len, align);
+    /* Images of ours are there first, and leave the low end to programs with fixed addresses. */
+    u64 at = ours ? RT_ROUND_DOWN(IP_IMAGES_HI - len, align) : 0;
+    if (!ours || (rt.flags & IP_C_FAR_IMAGES) || !mm_is_free(at, at + len))
+        at = mm_place_low(len, align);
     if (at == 0)
         at = mm_place_high(len, align);
     if (at == 0)
@@ -234,7 +237,7 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im, 
 
     absolute_path(&f, im->path);
     rt_mm_lock();
-    u64 base = choose_base(&f, lo, hi - lo);
+    u64 base = choose_base(&f, lo, hi - lo, mflags & MM_OURS);
     im->bias = base - lo;
     im->lo = base, im->hi = base + (hi - lo);
     im->entry = f.eh.e_entry + im->bias;
