@@ -27,6 +27,7 @@ ASKED = {
     "rt_cpu": "OSXSAVE",
     "ask": "OSXSAVE",
     "get_available_features": "OSXSAVE (libgcc)",
+    "__cpu_indicator_init": "OSXSAVE (libgcc)",
 }
 """Functions that first find out, and by what."""
 FEATURES = {getattr(iced_x86.CpuidFeature, n): n for n in dir(iced_x86.CpuidFeature) if n[0].isupper()}

@@ -18,15 +18,16 @@
 
 static long call(long nr, uint64_t b, uint64_t c, uint64_t d, uint64_t si, uint64_t di, uint64_t bp) {
     uint64_t in[6] = {b, c, d, si, di, bp}, out[8];
+    register uint64_t *to __asm__("r12") = out, *from __asm__("r13") = in; /* not rbx or rbp */
     long r;
-    __asm__ volatile("push %%rbx\n\tpush %%rbp\n\tmov %2, %%r12\n\tmov (%1), %%rbx\n\tmov 8(%1), %%rcx\n\t"
+    __asm__ volatile("push %%rbx\n\tpush %%rbp\n\tmov (%1), %%rbx\n\tmov 8(%1), %%rcx\n\t"
                      "mov 16(%1), %%rdx\n\tmov 24(%1), %%rsi\n\tmov 32(%1), %%rdi\n\tmov 40(%1), %%rbp\n\t"
                      "mov $0x1234, %%r11d\n\tint $0x80\n\t"
                      "mov %%rbx, (%%r12)\n\tmov %%rcx, 8(%%r12)\n\tmov %%rdx, 16(%%r12)\n\tmov %%rsi, 24(%%r12)\n\t"
                      "mov %%rdi, 32(%%r12)\n\tmov %%rbp, 40(%%r12)\n\tmov %%r11, 48(%%r12)\n\tpop %%rbp\n\tpop %%rbx"
                      : "=a"(r)
-                     : "r"(in), "r"(out), "0"(nr)
-                     : "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "memory", "cc");
+                     : "r"(from), "r"(to), "0"(nr)
+                     : "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
     if (memcmp(in, out, sizeof in) || out[6] != 0x1234) puts("registers have changed");
     return r;
 }
