@@ -220,6 +220,7 @@ def config_flags(config: Config) -> int:
         (not core.vdso, lib.IP_C_NO_VDSO),
         (core.main_stacksize, lib.IP_C_FIXED_STACK),
         (core.far_images, lib.IP_C_FAR_IMAGES),
+        (not (core.fsgsbase and lib.ip_has_fsgsbase()), lib.IP_C_NO_GSBASE),
         (not core.realloc_zero_bytes_frees, lib.IP_C_REALLOC_ZERO_KEEPS),
     ):
         if wanted:

@@ -153,7 +153,8 @@ enum ip_exit_kind {
      zone stays as it is; with IP_KEY_BARE: RSP was loaded, not moved within
      its frame), old RSP in tstate.tmp[0].                                     */
   /* FPSAVE: x87 state was stored at tstate.acc_addr; aux = enum ip_x87_layout */
-  IP_XS_LOAD = 64, IP_XS_STORE, IP_XS_TRACK, IP_XS_SPCHG, IP_XS_FPSAVE
+  /* GSBASE: the host's GS gets a base (aux): 0 ours, 4 the guest's of FS, 5 of GS */
+  IP_XS_LOAD = 64, IP_XS_STORE, IP_XS_TRACK, IP_XS_SPCHG, IP_XS_FPSAVE, IP_XS_GSBASE
 };
 enum ip_illegal { IP_ILL_UNDEFINED, IP_ILL_LONG /* over 15 bytes: #GP */, IP_ILL_SYSENTER };
 enum ip_jump { IP_JUMP_JMP, IP_JUMP_CALL, IP_JUMP_RET };
@@ -349,6 +350,7 @@ struct ip_chan {
 #define IP_C_NO_PARTIAL_LOADS 16384 /* --partial-loads-ok=no                 */
 #define IP_C_REALLOC_ZERO_KEEPS 32768 /* --realloc-zero-bytes-frees=no        */
 #define IP_C_FAR_IMAGES 131072 /* --far-images=yes                           */
+#define IP_C_NO_GSBASE 16777216 /* --fsgsbase=no, or no FSGSBASE for programs   */
 #define IP_C_SMC_ALL 262144 /* --smc-check=all                               */
 #define IP_C_PERF_MAP 8388608 /* --perf-map=yes                              */
 #define IP_C_NO_VDSO 1048576 /* --vdso=no                                    */
@@ -361,7 +363,7 @@ enum ip_counter {
   IP_N_MISSES,   /* indirect jumps that missed the fast table               */
   IP_N_EXITS,    /* other exits from translated code                        */
   IP_N_SLOW,     /* slow paths: load, store, tracking helper, stack change  */
-  IP_N_LIGHT = IP_N_SLOW + 5, /* slow paths answered without a full exit       */
+  IP_N_LIGHT = IP_N_SLOW + 6, /* slow paths answered without a full exit       */
   IP_N_END
 };
 

@@ -143,16 +143,33 @@ static void emit_seg_base(struct em *m, const struct uinstr *u) {
     w_lea(w, t, &one);
 }
 
+/* Without wrgsbase: by way of the kernel. */
+static void emit_gs_call(struct em *m, int insn, unsigned seg) {
+    struct writer *w = &m->w;
+    int x = em_add_exit(m, m->w.b->insn[insn].pc, IP_XS_GSBASE, seg);
+    w_fs_imm32(w, OFF(exit_id), 0);
+    w->e->exits[x].id_off = w->e->len - 4;
+    w_jmp(w, SYM(w, IP_SYM_LOAD_SLOW));
+    w->e->exits[x].patch_off = w->e->len;
+}
+
 /* A signal here steps on until GS is back; a fault finds GS put back by the
  * handler (signal.c, gather). */
 static void emit_gs_insn(struct em *m, const struct uinstr *u, const struct ip_insn *in) {
     struct writer *w = &m->w;
-    w_fs(w, FS_LOAD, u->t0, u->seg == 4 ? OFF(client_fs) : OFF(client_gs));
-    w_wrgsbase(w, u->t0);
+    if (m->gsbase) {
+        w_fs(w, FS_LOAD, u->t0, u->seg == 4 ? OFF(client_fs) : OFF(client_gs));
+        w_wrgsbase(w, u->t0);
+    } else {
+        emit_gs_call(m, u->insn, u->seg);
+    }
     em_point(m, u->insn, u->pad, IP_PF_GUEST);
     ip_copy_gs(w, in);
     em_point(m, u->insn + 1, u->pad & ~in->gpr_kill, 0);
-    if (m->shadow) {
+    if (m->shadow && !m->gsbase) {
+        emit_gs_call(m, u->insn, 0);
+        em_point(m, u->insn + 1, u->pad & ~in->gpr_kill, 0);
+    } else if (m->shadow) {
         w_mov_imm(w, u->t0, IP_V_CONST - IP_V_DISP);
         w_wrgsbase(w, u->t0);
     }
@@ -475,6 +492,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     m.callstack = (o->flags & IP_C_CALLSTACK) && !bare;
     m.callers = (o->flags & IP_C_CALLSTACK) && (b->key & IP_KEY_BARE) && !(o->flags & IP_C_NO_INSTR);
     m.exact = o->flags & IP_C_EXACT;
+    m.gsbase = !(o->flags & IP_C_NO_GSBASE);
     m.bmi2 = __builtin_cpu_supports("bmi2") != 0;
     e->len = 0;
     e->host = host;

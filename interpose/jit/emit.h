@@ -33,7 +33,7 @@ struct em {
     int n_stubs;
     int cur_insn;          /* guest instruction whose point was last recorded  */
     int join_first;        /* stubs waiting for their TJOIN                    */
-    bool shadow, callstack, callers, bmi2, exact; /* callers: those of this bare block keep a call stack */
+    bool shadow, callstack, callers, bmi2, gsbase, exact; /* callers: those of this bare block keep a call stack */
     int n_literals;
     struct { uint32_t at; uint64_t value; } literals[MAX_LITERALS];
 };

@@ -35,6 +35,8 @@ void ip_told(void);
 void ip_out_of_memory(void);
 /* From now on the same for this process when Python gets no memory. */
 void ip_guard_python(void);
+/* The kernel lets programs use rdfsbase, wrgsbase and their like (AT_HWCAP2). */
+int ip_has_fsgsbase(void);
 /* A fault of this thread shows one line and the block under way, then the end. */
 void ip_catch_faults(void);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -18,6 +19,8 @@ static struct transtab T = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static pthread_t thread;
 static volatile int stopping;
 static int running;
+
+int ip_has_fsgsbase(void) { return getauxval(AT_HWCAP2) >> 1 & 1; /* HWCAP2_FSGSBASE */ }
 
 static long futex(uint32_t *addr, int op, uint32_t val, const struct timespec *ts) {
     return syscall(SYS_futex, addr, op, val, ts, NULL, 0);

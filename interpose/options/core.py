@@ -497,6 +497,7 @@ class CoreOptions(Table):
     evict: int = Integer("drop translations at random, about every Nth exit (for tests)", 0, 0)
     tiny_cache: bool = YesNo("use a code cache so small that it is flushed often (for tests)")
     far_images: bool = YesNo("place images beyond the low 2 GiB (for tests)")
+    fsgsbase: bool = YesNo("let translations use wrgsbase where the kernel permits it (for tests)", True)
     perf_map: bool = YesNo("write /tmp/perf-PID.map at the end, so that perf names translated functions")
     vdso: bool = YesNo("give the program the kernel's vDSO, under tools without shadow memory", True)
     force_tracking: bool = YesNo("use the tracking translation always (for tests)")

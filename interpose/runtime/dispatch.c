@@ -557,6 +557,12 @@ int rt_slow(struct tstate *ts) {
     case IP_XS_FPSAVE:
         rt_x87_saved(ts->acc_addr, x->kind_aux >> 8);
         return 0;
+    case IP_XS_GSBASE: {
+        u32 seg = x->kind_aux >> 8;
+        u64 base = seg == 0 ? IP_V_CONST - IP_V_DISP : seg == 4 ? ts->client_fs : ts->client_gs;
+        sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, (long)base);
+        return 0;
+    }
     default: rt_panic(ts, "unknown slow path %u", kind);
     }
 }

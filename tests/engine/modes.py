@@ -14,5 +14,9 @@ MODES: dict[str, list[str]] = {
     "memcheck": ["--tool=memcheck"],
     "tracking": ["--tool=memcheck", "--force-tracking=yes"],
 }
-RARE_MODES: dict[str, list[str]] = {"evict-often": ["--evict=3"]}
+RARE_MODES: dict[str, list[str]] = {
+    "evict-often": ["--evict=3"],
+    "no-fsgsbase": ["--fsgsbase=no"],
+    "no-fsgsbase-memcheck": ["--tool=memcheck", "--fsgsbase=no"],
+}
 """For guests that name them."""

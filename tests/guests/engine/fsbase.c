@@ -1,4 +1,5 @@
 /* arch_prctl, gs and fs operands, thread-local storage in all models. */
+// modes: default tiny-cache evict no-chaining single-step no-optimise far-images trace-children memcheck tracking no-fsgsbase no-fsgsbase-memcheck
 #define _GNU_SOURCE
 #include <asm/prctl.h>
 #include <stdint.h>
