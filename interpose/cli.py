@@ -38,16 +38,27 @@ def show(config: Config, what: str) -> None:
     print(text, end="", flush=True)
 
 
+def _this_python() -> str:
+    return f"this is {'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})"
+
+
 def main(words: Sequence[str]) -> int:
     """Run a command line; returns an exit code only if no program takes this process over."""
+    if sys.version_info < (3, 10):  # noqa: UP036
+        raise InterposeError(f"Python 3.10 or newer is needed; {_this_python()}")
     config = parse(words)
     if config.core.show is not None:
         show(config, config.core.show)
         return 0
     if not config.program:
         raise OptionError("no program specified")
-    from interpose.launch import launch
-
+    try:
+        from interpose.launch import launch
+    except ModuleNotFoundError as error:
+        if error.name != "interpose.jit._native":
+            raise
+        text = f"the package was not built for this Python; {_this_python()}; install it again"
+        raise InterposeError(text) from error
     launch(config)
 
 

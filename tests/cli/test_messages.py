@@ -90,3 +90,21 @@ def test_closed_output_makes_no_noise():
     )
     os.close(write)
     assert run.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ("sys.version_info = (3, 9, 2)", "Python 3.10 or newer is needed; this is 3.9.2 ("),
+        (
+            "importlib.util.find_spec = lambda name: None",
+            "the package was not built for this Python; this is ",
+        ),
+    ],
+)
+def test_wrong_python(change, text):
+    code = f"import sys; from interpose import cli; {change}; cli.entry()"
+    run = subprocess.run([sys.executable, "-c", code, "/bin/true"], capture_output=True, text=True, cwd="/")
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"interpose: {text}")
+    assert run.stderr.count("\n") == 1
