@@ -97,7 +97,7 @@ def test_closed_output_makes_no_noise():
     [
         ("sys.version_info = (3, 9, 2)", "Python 3.10 or newer is needed; this is 3.9.2 ("),
         (
-            "importlib.util.find_spec = lambda name: None",
+            "sys.modules['interpose.jit._native'] = None",
             "the package was not built for this Python; this is ",
         ),
     ],
