@@ -15,7 +15,7 @@ import os
 from interpose import paths, tools
 from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
-from interpose.program import resolve
+from interpose.program import gained_by, resolve
 from interpose.report.log import FileNames, Log
 from interpose.session import (
     Memory,
@@ -41,6 +41,9 @@ def launch(config: Config) -> NoReturn:
     """Run the program of a configuration; returns by an :class:`InterposeError` only."""
     lib.ip_guard_python()
     program = resolve(config.program, os.environ)
+    if privileges := gained_by(program.path):
+        notice = f"Warning: {program.path} runs without its {privileges} rights"
+        config = config.replace(notices=(*config.notices, f"{notice}: only the kernel's own exec gives them"))
     if config.core.suppressions:
         tools.load(config.tool_name, "tool").Tool.check(config)
     client_pid = os.getpid()

@@ -83,6 +83,17 @@ def find(name: str, environ: Mapping[str, str]) -> str:
     raise ProgramError(name, os.strerror(errno.ENOENT), ProgramError.NOT_FOUND)
 
 
+def gained_by(path: str) -> str:
+    """What executing a file natively gives this user: ``set-uid``, ``set-gid`` or nothing (execve(2))."""
+    status = os.stat(path)
+    if status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid():
+        return "set-uid"
+    group_runs = stat.S_ISGID | stat.S_IXGRP
+    if status.st_mode & group_runs == group_runs and status.st_gid != os.getegid():
+        return "set-gid"
+    return ""
+
+
 def resolve_path(path: str, argv: Sequence[str]) -> Program:
     """The ELF file behind a path, through ``#!`` lines; ``argv[0]`` is replaced where a script stands."""
     command = path

@@ -236,3 +236,14 @@ def test_own_ranges_are_those_of_the_contract():
 
     assert program.OWN_RANGES == ((lib.IP_CACHE_BASE, lib.IP_LOW_END), (lib.IP_OWN_BASE, lib.IP_OWN_END))
     assert lib.IP_CLIENT_END_BARE == program.CLIENT_END
+
+
+@pytest.mark.parametrize(
+    ("mode", "gained"), [(0o4755, "set-uid"), (0o2755, "set-gid"), (0o2745, ""), (0o755, "")]
+)
+def test_rights_that_are_not_gained(tmp_path, monkeypatch, mode, gained):
+    path = make(tmp_path / "x", Path(TRUE).read_bytes(), mode)
+    assert program.gained_by(path) == ""  # its owner's own
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
+    monkeypatch.setattr(os, "getegid", lambda: 4242)
+    assert program.gained_by(path) == gained
