@@ -49,13 +49,27 @@ void traced_by_parent(struct tstate *ts) {
     t->uid = (u32)sys0(__NR_getuid);
 }
 
-void traced_fork(struct tstate *ts, bool before) {
-    static u32 was;
+/* The flag for a tracer's steps is no longer wanted. */
+static void disarm(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
-    if (before)
-        was = t->on, t->on = 0; /* the copy is off, unless the tracer has adopted it */
-    else
-        t->on |= was;
+    if (t->forced)
+        sig_priv(ts)->trap_flag = t->trap_flag;
+    t->forced = 0;
+}
+
+/* The copy is off, unless the tracer has adopted it, and does not step. */
+void traced_fork(struct tstate *ts, bool before) {
+    static u32 was, forced;
+    struct rt_trace *t = rt_trace(ts);
+    if (before) {
+        was = t->on, forced = t->forced;
+        t->on = 0;
+        disarm(ts);
+        return;
+    }
+    t->on |= was;
+    if (forced)
+        t->forced = sig_priv(ts)->trap_flag = 1;
 }
 
 /* The address of the last x87 instruction is one of the guest's. */
@@ -360,10 +374,10 @@ void traced_exit(struct tstate *ts) {
         t->enters = 0;
         sig_apply_mask(rt_th(ts));
     }
-    if (rt.final_calls && t->go) { /* the program is over */
+    if (rt.final_calls) /* the program is over */
         t->go = RT_GO;
-        sig_priv(ts)->trap_flag = t->forced = 0;
-    }
+    if (t->go != RT_GO_STEP) /* any more: the kernel's event was between */
+        disarm(ts);
     if (t->go != RT_GO_SYSCALL && t->go != RT_GO_STEP)
         return;
     if (t->broken && !t->restart)
@@ -376,7 +390,6 @@ void traced_exit(struct tstate *ts) {
         stop_in_call(ts, RT_STOP_EXIT);
         return;
     }
-    sig_priv(ts)->trap_flag = t->trap_flag;
-    t->forced = 0;
+    disarm(ts);
     rt_signal_raise(ts, SIG_TRAP, TRAP_OF_STEP, ts->pc & IP_KEY_PC);
 }
