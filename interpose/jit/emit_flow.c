@@ -23,7 +23,7 @@ void em_check_entry(struct em *m) {
     em_point(m, 0, 6, IP_PF_COMMITTED);
     wn(w, "\x48\x8d\x89", 3);                     /* lea rcx, [rcx - pc]       */
     w4(w, -(uint32_t)w->b->key);
-    wn(w, "\xe3\x05", 2);                         /* jrcxz over the jmp        */
+    wn(w, "\xe3\x05", 2);                         /* jrcxz over the jmp: EM_CHECK_JRCXZ */
     em_to_stub(m, em_add_stub(m, ST_MISS), -1);
     w_fs(w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
     w_fs(w, FS_LOAD, IP_RDX, SLOT(IP_RDX));

@@ -71,6 +71,14 @@ static bool all_watched(struct transtab *t, const struct ublock *b) {
 
 /* ---- Dropping ------------------------------------------------------------------------------- */
 
+/* A thread that was stopped between a look-up and its store may put the block into the fast
+ * table after that was cleared: the check at the entry lets nobody in any more.  One byte,
+ * which no thread sees half of. */
+static void close_entry(struct transtab *t, const struct ip_block *b) {
+    uint8_t *jrcxz = t->cache + (b->host - IP_CACHE_BASE) + EM_CHECK_JRCXZ;
+    if (b->key < 0x80000000ull && jrcxz[0] == 0xe3) __atomic_store_n(&jrcxz[1], 0, __ATOMIC_SEQ_CST);
+}
+
 void tt_drop_block(struct transtab *t, uint32_t block) {
     struct ip_block *b = &t->blocks[block];
     if (!b->state) return;
@@ -78,6 +86,7 @@ void tt_drop_block(struct transtab *t, uint32_t block) {
     t->n_live--;
     tt_remove(t, b->key, block);
     tt_remove(t, b->key | IP_KEY_NOREDIR, block);
+    close_entry(t, b);
     tt_unlink_block(t, block);
     t->stats.invalidated++;
 }

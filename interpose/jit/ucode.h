@@ -176,6 +176,7 @@ struct emit_exit {
     uint32_t stub_off;    /* offset of the stub                                 */
     uint32_t id_off;      /* offset of the imm32 that holds the exit id         */
 };
+#define EM_CHECK_JRCXZ 7    /* offset of the jrcxz in the check of an entry (em_check_entry) */
 #define EM_MAX_CODE 60000
 #define EM_MAX_EXITS 512
 #define EM_MAX_POINTS 2500

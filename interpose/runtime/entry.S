@@ -146,10 +146,15 @@ rt_find_stub:
         sub     $ENTRY_CHECK, %edx
         movzwl  %cx, %eax
         mov     %rdx, FAST(,%rax,8)
-        /* Dropped meanwhile?  Then what we stored may be too late for a flush. */
+        /* Dropped meanwhile?  Then what we stored may be too late for a flush, also when
+         * another translation has taken the place. */
         mov     %fs:TS_TMP2, %rax
         cmp     TT(%rax), %rcx
         jne     3f
+        add     $ENTRY_CHECK, %edx
+        cmp     TT + 8(%rax), %edx
+        jne     3f
+        sub     $ENTRY_CHECK, %edx
         mov     %fs:TS_LAHF, %eax
         add     $0x7f, %al
         sahf

@@ -18,13 +18,15 @@ SYS_FUTEX, FUTEX_WAKE = 202, 1
 PAGE = 4096
 JZ = bytes.fromhex("85c00f84")  # test eax, eax; jz rel32
 RET = b"\xc3"
+MAP_32BIT = 0x40
 
 
 class Client:
     """A client of one thread, without a program: its code is a buffer of this process."""
 
-    def __init__(self, cache_bytes: int = CACHE_SIZE) -> None:
-        self.code = mmap.mmap(-1, 4 * PAGE)
+    def __init__(self, cache_bytes: int = CACHE_SIZE, low: bool = False) -> None:
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | (MAP_32BIT if low else 0)
+        self.code = mmap.mmap(-1, 4 * PAGE, flags=flags)
         self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.code))
         self.memory = Memory()
         header = self.memory.header
@@ -269,3 +271,21 @@ def test_code_that_changed_between_two_requests_is_read_anew(client: Client) -> 
     client.jz(0, PAGE)
     client.translate(0)
     assert client.exit_to(PAGE)
+
+
+def test_dropped_block_lets_nobody_in_by_the_fast_table() -> None:
+    """Its entry there is named, and one stored later by a thread that had looked it up before misses."""
+    client = Client(low=True)
+    try:
+        client.put(PAGE, RET)
+        check = client.translate(PAGE) - lib.IP_ENTRY_CHECK - lib.IP_CACHE_BASE
+        assert client.cache[check : check + 3] == b"\x48\x8d\x89"  # lea rcx, [rcx - pc]
+        assert client.cache[check + 7 : check + 10] == b"\xe3\x05\xe9"  # jrcxz over a jmp
+        assert client.ask(lib.IP_R_INVALIDATE, client.base + PAGE, 1, lib.IP_INVALID_CHANGED) == (1, 0)
+        named = struct.unpack(
+            f"<{client.slot.len // 2}H", bytes(ffi.buffer(client.slot.data, client.slot.len))
+        )
+        assert (client.base + PAGE) & 0xFFFF in named
+        assert client.cache[check + 7 : check + 10] == b"\xe3\x00\xe9"
+    finally:
+        client.close()
