@@ -9,8 +9,7 @@
 __attribute__((visibility("default"), used, noinline)) void *_vgnU_ifunc_wrapper(void) {
     u64 original, chosen;
     __asm__ volatile(PREAMBLE "xchgq %%rcx, %%rcx" : "=a"(original) : : "cc", "memory");
-    __asm__ volatile("movq %%rsp, %%r14\n\tandq $-16, %%rsp\n\t" PREAMBLE
-                     "xchgq %%rdx, %%rdx\n\tmovq %%r14, %%rsp"
+    __asm__ volatile("movq %%rsp, %%r14\n\tandq $-16, %%rsp\n\t" PREAMBLE "xchgq %%rdx, %%rdx\n\tmovq %%r14, %%rsp"
                      : "=a"(chosen)
                      : "a"(original)
                      : "cc", "memory", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r14");

@@ -3,11 +3,11 @@
 
 #include "stubs.h"
 
-#define SIGABRT 6
-#define EINVAL 22
-#define ENOMEM 12
+#define SIGABRT    6
+#define EINVAL     22
+#define ENOMEM     12
 #define NAME(text) ((u64)(uintptr_t)text)
-#define ANY_SIZE (~0ull)
+#define ANY_SIZE   (~0ull)
 
 /* No function here uses a register that its caller keeps values in: when operator new
  * throws, its frame is taken away as it stands (IP_HR_NEW_FAILED). */
@@ -22,24 +22,20 @@ register u64 callers_r15 __asm__("r15");
 static __attribute__((noreturn)) void fail_new(void) {
     long pid, r;
     __asm__ volatile("syscall" : "=a"(pid) : "a"(39l) : "rcx", "r11", "memory"); /* getpid */
-    __asm__ volatile("syscall" : "=a"(r) : "a"(62l), "D"(pid), "S"((long)SIGABRT)
-                     : "rcx", "r11", "memory");                                  /* kill */
-    for (;;)
-        __asm__ volatile("ud2");
+    __asm__ volatile("syscall" : "=a"(r) : "a"(62l), "D"(pid), "S"((long)SIGABRT) : "rcx", "r11", "memory"); /* kill */
+    for (;;) __asm__ volatile("ud2");
 }
 
 /* The program's own errno, where its C library keeps it. */
 static __attribute__((noinline)) void no_memory(void) {
     u64 where = request(IP_HR_FIND, NAME("__errno_location"), 0, 0, 0, 0);
-    if (where)
-        *((int *(*)(void))where)() = ENOMEM;
+    if (where) *((int *(*)(void))where)() = ENOMEM;
 }
-#define OR_ENOMEM(p)             \
-    ({                           \
-        u64 got_ = (p);          \
-        if (!got_)               \
-            no_memory();         \
-        (void *)got_;            \
+#define OR_ENOMEM(p)                                                                                                   \
+    ({                                                                                                                 \
+        u64 got_ = (p);                                                                                                \
+        if (!got_) no_memory();                                                                                        \
+        (void *)got_;                                                                                                  \
     })
 
 /* ---- C ------------------------------------------------------------------------ */
@@ -51,17 +47,13 @@ PUBLIC void *SYM(10010, C_LIB, malloc)(size_t n) {
 ALSO(SYM(10010, SOMALLOC, malloc), SYM(10010, C_LIB, malloc));
 ALSO(SYM(10010, STDCXX, malloc), SYM(10010, C_LIB, malloc));
 
-PUBLIC void SYM(10050, C_LIB, free)(void *p) {
-    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, ANY_SIZE, 0, 0);
-}
+PUBLIC void SYM(10050, C_LIB, free)(void *p) { request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, ANY_SIZE, 0, 0); }
 ALSO(SYM(10050, SOMALLOC, free), SYM(10050, C_LIB, free));
 ALSO(SYM(10050, STDCXX, free), SYM(10050, C_LIB, free));
 ALSO(SYM(10050, C_LIB, cfree), SYM(10050, C_LIB, free));
 ALSO(SYM(10050, SOMALLOC, cfree), SYM(10050, C_LIB, free));
 
-PUBLIC void SYM(10051, C_LIB, free_sized)(void *p, size_t n) {
-    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, n, 0, 0);
-}
+PUBLIC void SYM(10051, C_LIB, free_sized)(void *p, size_t n) { request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, n, 0, 0); }
 ALSO(SYM(10051, SOMALLOC, free_sized), SYM(10051, C_LIB, free_sized));
 
 PUBLIC void SYM(10052, C_LIB, free_aligned_sized)(void *p, size_t align, size_t n) {
@@ -79,8 +71,7 @@ ALSO(SYM(10070, SOMALLOC, calloc), SYM(10070, C_LIB, calloc));
 PUBLIC void *SYM(10090, C_LIB, realloc)(void *p, size_t n) {
     look_at(n);
     u64 moved = request(IP_HR_REALLOC, (u64)p, n, NAME("realloc"), 0, 0);
-    if (!moved && n)
-        no_memory();
+    if (!moved && n) no_memory();
     return (void *)moved;
 }
 ALSO(SYM(10090, SOMALLOC, realloc), SYM(10090, C_LIB, realloc));
@@ -89,33 +80,28 @@ PUBLIC void *SYM(10092, C_LIB, reallocarray)(void *p, size_t n, size_t size) {
     look_at(n);
     look_at(size);
     u64 moved = request(IP_HR_REALLOCARRAY, (u64)p, n, size, NAME("reallocarray"), 0);
-    if (!moved && n && size)
-        no_memory();
+    if (!moved && n && size) no_memory();
     return (void *)moved;
 }
 ALSO(SYM(10092, SOMALLOC, reallocarray), SYM(10092, C_LIB, reallocarray));
 
 PUBLIC void *SYM(10110, C_LIB, memalign)(size_t align, size_t n) {
     look_at(n);
-    return OR_ENOMEM(
-        request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("memalign")));
+    return OR_ENOMEM(request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("memalign")));
 }
 ALSO(SYM(10110, SOMALLOC, memalign), SYM(10110, C_LIB, memalign));
 
 PUBLIC void *SYM(10120, C_LIB, valloc)(size_t n) {
     look_at(n);
-    return OR_ENOMEM(
-        request(IP_HR_MEMALIGN, 4096, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("valloc")));
+    return OR_ENOMEM(request(IP_HR_MEMALIGN, 4096, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("valloc")));
 }
 ALSO(SYM(10120, SOMALLOC, valloc), SYM(10120, C_LIB, valloc));
 
 PUBLIC int SYM(10160, C_LIB, posix_memalign)(void **out, size_t align, size_t n) {
     look_at(n);
     u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_POSIX, NAME("posix_memalign"));
-    if (p == 1)
-        return EINVAL;
-    if (!p)
-        return ENOMEM;
+    if (p == 1) return EINVAL;
+    if (!p) return ENOMEM;
     *out = (void *)p;
     return 0;
 }
@@ -123,21 +109,17 @@ ALSO(SYM(10160, SOMALLOC, posix_memalign), SYM(10160, C_LIB, posix_memalign));
 
 PUBLIC void *SYM(10170, C_LIB, aligned_alloc)(size_t align, size_t n) {
     look_at(n);
-    u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_ALIGNED_ALLOC,
-                    NAME("aligned_alloc"));
+    u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_ALIGNED_ALLOC, NAME("aligned_alloc"));
     return p == 1 ? NULL : (void *)p;
 }
 ALSO(SYM(10170, SOMALLOC, aligned_alloc), SYM(10170, C_LIB, aligned_alloc));
 
 PUBLIC void *SYM(10190, C_LIB, pvalloc)(size_t n) {
     look_at(n);
-    return (void *)request(IP_HR_MEMALIGN, 4096, (n + 4095) & ~4095ull, IP_AK_MALLOC,
-                           IP_AH_MEMALIGN, NAME("pvalloc"));
+    return (void *)request(IP_HR_MEMALIGN, 4096, (n + 4095) & ~4095ull, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("pvalloc"));
 }
 
-PUBLIC size_t SYM(10180, C_LIB, malloc_usable_size)(void *p) {
-    return request(IP_HR_USABLE, (u64)p, 0, 0, 0, 0);
-}
+PUBLIC size_t SYM(10180, C_LIB, malloc_usable_size)(void *p) { return request(IP_HR_USABLE, (u64)p, 0, 0, 0, 0); }
 ALSO(SYM(10180, SOMALLOC, malloc_usable_size), SYM(10180, C_LIB, malloc_usable_size));
 ALSO(SYM(10180, C_LIB, malloc_size), SYM(10180, C_LIB, malloc_usable_size));
 ALSO(SYM(10180, SOMALLOC, malloc_size), SYM(10180, C_LIB, malloc_usable_size));
@@ -158,14 +140,17 @@ ALSO(SYM(10150, SOMALLOC, malloc_trim), SYM(10150, C_LIB, malloc_trim));
 PUBLIC void SYM(10200, C_LIB, malloc_stats)(void) {}
 ALSO(SYM(10200, SOMALLOC, malloc_stats), SYM(10200, C_LIB, malloc_stats));
 
-struct mallinfo { int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost; };
-struct mallinfo2 { size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost; };
+struct mallinfo {
+    int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+struct mallinfo2 {
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
 
 PUBLIC struct mallinfo SYM(10210, C_LIB, mallinfo)(void) {
     u64 w[4] = {0};
     request(IP_HR_STATS, (u64)w, 0, 0, 0, 0);
-    return (struct mallinfo){.arena = (int)w[0], .uordblks = (int)w[2],
-                             .fordblks = (int)(w[0] - w[2])};
+    return (struct mallinfo){.arena = (int)w[0], .uordblks = (int)w[2], .fordblks = (int)(w[0] - w[2])};
 }
 ALSO(SYM(10210, SOMALLOC, mallinfo), SYM(10210, C_LIB, mallinfo));
 
@@ -204,8 +189,7 @@ static void tell_unwinder(void) {
 static __attribute__((noinline)) bool handler_ran(void) {
     u64 get = request(IP_HR_FIND, NAME("_ZSt15get_new_handlerv"), 0, 0, 0, 0);
     void (*handler)(void) = get ? ((void (*(*)(void))(void))get)() : 0;
-    if (!handler)
-        return false;
+    if (!handler) return false;
     tell_unwinder();
     handler();
     return true;
@@ -220,48 +204,48 @@ static __attribute__((noinline)) u64 new_again(u64 n, u64 kind, u64 align, u64 n
     return p;
 }
 
-#define IN_CXX(tag, fn)                                                                  \
-    ALSO(SYM(tag, SOMALLOC, fn), SYM(tag, C_LIB, fn));                                   \
-    ALSO(SYM(tag, STDCXX, fn), SYM(tag, C_LIB, fn));                                     \
+#define IN_CXX(tag, fn)                                                                                                \
+    ALSO(SYM(tag, SOMALLOC, fn), SYM(tag, C_LIB, fn));                                                                 \
+    ALSO(SYM(tag, STDCXX, fn), SYM(tag, C_LIB, fn));                                                                   \
     ALSO(SYM(tag, LIBCXX, fn), SYM(tag, C_LIB, fn))
 
-#define NEW(fn, kind, text)                                                              \
-    PUBLIC void *SYM(10030, C_LIB, fn)(size_t n) {                                       \
-        look_at(n);                                                                      \
-        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                        \
-        if (!p && !(p = new_again(n, kind, 0, NAME(text)))) {                            \
-            request(IP_HR_NEW_FAILED, NAME("new/new[]"), 0, 0, 0, 0);                    \
-            fail_new();                                                                  \
-        }                                                                                \
-        return (void *)p;                                                                \
-    }                                                                                    \
+#define NEW(fn, kind, text)                                                                                            \
+    PUBLIC void *SYM(10030, C_LIB, fn)(size_t n) {                                                                     \
+        look_at(n);                                                                                                    \
+        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                                                      \
+        if (!p && !(p = new_again(n, kind, 0, NAME(text)))) {                                                          \
+            request(IP_HR_NEW_FAILED, NAME("new/new[]"), 0, 0, 0, 0);                                                  \
+            fail_new();                                                                                                \
+        }                                                                                                              \
+        return (void *)p;                                                                                              \
+    }                                                                                                                  \
     IN_CXX(10030, fn)
-#define NEW_NOTHROW(fn, kind, text)                                                      \
-    PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, const void *tag) {                      \
-        (void)tag;                                                                       \
-        look_at(n);                                                                      \
-        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                        \
-        return (void *)(p ? p : new_again(n, kind, 0, NAME(text)));                      \
-    }                                                                                    \
+#define NEW_NOTHROW(fn, kind, text)                                                                                    \
+    PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, const void *tag) {                                                    \
+        (void)tag;                                                                                                     \
+        look_at(n);                                                                                                    \
+        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                                                      \
+        return (void *)(p ? p : new_again(n, kind, 0, NAME(text)));                                                    \
+    }                                                                                                                  \
     IN_CXX(10010, fn)
-#define NEW_ALIGNED(fn, kind, text)                                                      \
-    PUBLIC void *SYM(10030, C_LIB, fn)(size_t n, size_t align) {                         \
-        look_at(n);                                                                      \
-        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));          \
-        if (!p && !(p = new_again(n, kind, align, NAME(text)))) {                        \
-            request(IP_HR_NEW_FAILED, NAME("new/new[] aligned"), 0, 0, 0, 0);            \
-            fail_new();                                                                  \
-        }                                                                                \
-        return (void *)p;                                                                \
-    }                                                                                    \
+#define NEW_ALIGNED(fn, kind, text)                                                                                    \
+    PUBLIC void *SYM(10030, C_LIB, fn)(size_t n, size_t align) {                                                       \
+        look_at(n);                                                                                                    \
+        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));                                        \
+        if (!p && !(p = new_again(n, kind, align, NAME(text)))) {                                                      \
+            request(IP_HR_NEW_FAILED, NAME("new/new[] aligned"), 0, 0, 0, 0);                                          \
+            fail_new();                                                                                                \
+        }                                                                                                              \
+        return (void *)p;                                                                                              \
+    }                                                                                                                  \
     IN_CXX(10030, fn)
-#define NEW_ALIGNED_NOTHROW(fn, kind, text)                                              \
-    PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, size_t align, const void *tag) {        \
-        (void)tag;                                                                       \
-        look_at(n);                                                                      \
-        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));          \
-        return (void *)(p ? p : new_again(n, kind, align, NAME(text)));                  \
-    }                                                                                    \
+#define NEW_ALIGNED_NOTHROW(fn, kind, text)                                                                            \
+    PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, size_t align, const void *tag) {                                      \
+        (void)tag;                                                                                                     \
+        look_at(n);                                                                                                    \
+        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));                                        \
+        return (void *)(p ? p : new_again(n, kind, align, NAME(text)));                                                \
+    }                                                                                                                  \
     IN_CXX(10010, fn)
 
 NEW(_Znwm, IP_AK_NEW, "__builtin_new");
@@ -273,17 +257,15 @@ NEW_ALIGNED(_ZnamSt11align_val_t, IP_AK_NEW_ARRAY, "new[]_aligned");
 NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, IP_AK_NEW, "new_aligned");
 NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, IP_AK_NEW_ARRAY, "new[]_aligned");
 
-#define OLD_NEW(fn, body)                                                                \
-    ALSO(SYM(10030, C_LIB, fn), body);                                                   \
+#define OLD_NEW(fn, body)                                                                                              \
+    ALSO(SYM(10030, C_LIB, fn), body);                                                                                 \
     ALSO(SYM(10030, STDCXX, fn), body)
 OLD_NEW(builtin_new, SYM(10030, C_LIB, _Znwm));
 OLD_NEW(__builtin_new, SYM(10030, C_LIB, _Znwm));
 OLD_NEW(__builtin_vec_new, SYM(10030, C_LIB, _Znam));
 
-#define DELETE(fn, params, kind, size, align)                                            \
-    PUBLIC void SYM(10050, C_LIB, fn) params {                                           \
-        request(IP_HR_FREE, (u64)p, kind, size, align, 0);                               \
-    }                                                                                    \
+#define DELETE(fn, params, kind, size, align)                                                                          \
+    PUBLIC void SYM(10050, C_LIB, fn) params { request(IP_HR_FREE, (u64)p, kind, size, align, 0); }                    \
     IN_CXX(10050, fn)
 #define TAG const void *tag __attribute__((unused))
 

@@ -6,7 +6,7 @@
 #include "stubs.h"
 
 #define REQ_OVERLAP 0x4D430100
-#define BULK 256 /* from here on a request costs less than a loop */
+#define BULK        256 /* from here on a request costs less than a loop */
 
 typedef unsigned char uchar;
 #define INLINE static inline __attribute__((always_inline))
@@ -28,21 +28,16 @@ INLINE void store2(void *p, u16 v) { *(u16 __attribute__((may_alias, aligned(1))
  * is reported as depends on it, and Valgrind's users know these sizes. */
 INLINE void copy_up(uchar *d, const uchar *s, size_t n) {
     if ((((uintptr_t)d ^ (uintptr_t)s) & 7) == 0) {
-        for (; n && ((uintptr_t)d & 7); n--)
-            *d++ = *s++;
-        for (; n >= 8; n -= 8, d += 8, s += 8)
-            store8(d, load8(s));
+        for (; n && ((uintptr_t)d & 7); n--) *d++ = *s++;
+        for (; n >= 8; n -= 8, d += 8, s += 8) store8(d, load8(s));
     }
     if ((((uintptr_t)d | (uintptr_t)s) & 1) == 0)
-        for (; n >= 2; n -= 2, d += 2, s += 2)
-            store2(d, load2(s));
-    for (; n; n--)
-        *d++ = *s++;
+        for (; n >= 2; n -= 2, d += 2, s += 2) store2(d, load2(s));
+    for (; n; n--) *d++ = *s++;
 }
 INLINE void copy_down(uchar *d, const uchar *s, size_t n) { /* from their ends */
     if ((((uintptr_t)d ^ (uintptr_t)s) & 7) == 0) {
-        for (; n && ((uintptr_t)d & 7); n--)
-            *--d = *--s;
+        for (; n && ((uintptr_t)d & 7); n--) *--d = *--s;
         for (; n >= 8; n -= 8) {
             d -= 8;
             s -= 8;
@@ -55,14 +50,12 @@ INLINE void copy_down(uchar *d, const uchar *s, size_t n) { /* from their ends *
             s -= 2;
             store2(d, load2(s));
         }
-    for (; n; n--)
-        *--d = *--s;
+    for (; n; n--) *--d = *--s;
 }
 INLINE void copy_any(void *dst, const void *src, size_t n) {
     uchar *d = dst;
     const uchar *s = src;
-    if (n >= BULK && request(IP_HR_COPY, (u64)dst, (u64)src, n, 0, 0))
-        return;
+    if (n >= BULK && request(IP_HR_COPY, (u64)dst, (u64)src, n, 0, 0)) return;
     if (d <= s || d >= s + n)
         copy_up(d, s, n);
     else
@@ -70,14 +63,12 @@ INLINE void copy_any(void *dst, const void *src, size_t n) {
 }
 INLINE size_t length(const char *s) {
     const char *p = s;
-    while (*p)
-        p++;
+    while (*p) p++;
     return (size_t)(p - s);
 }
 INLINE size_t bounded(const char *s, size_t n) {
     size_t i = 0;
-    while (i < n && s[i])
-        i++;
+    while (i < n && s[i]) i++;
     return i;
 }
 INLINE int lower(int c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; }
@@ -87,10 +78,8 @@ INLINE int lower(int c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; }
 PUBLIC char *SYM(20010, C_LIB, strrchr)(const char *s, int c) {
     const char *found = NULL;
     for (;; s++) {
-        if (*s == (char)c)
-            found = s;
-        if (!*s)
-            return (char *)found;
+        if (*s == (char)c) found = s;
+        if (!*s) return (char *)found;
     }
 }
 ALSO(SYM(20010, C_LIB, rindex), SYM(20010, C_LIB, strrchr));
@@ -99,10 +88,8 @@ VARIANTS(20010, strrchr, SYM(20010, C_LIB, strrchr));
 
 PUBLIC char *SYM(20020, C_LIB, strchr)(const char *s, int c) {
     for (;; s++) {
-        if (*s == (char)c)
-            return (char *)s;
-        if (!*s)
-            return NULL;
+        if (*s == (char)c) return (char *)s;
+        if (!*s) return NULL;
     }
 }
 ALSO(SYM(20020, C_LIB, index), SYM(20020, C_LIB, strchr));
@@ -112,31 +99,27 @@ ALSO(SYM(20020, LD_SO, index), SYM(20020, C_LIB, strchr));
 VARIANTS(20020, strchr, SYM(20020, C_LIB, strchr));
 
 PUBLIC char *SYM(20250, C_LIB, strchrnul)(const char *s, int c) {
-    while (*s && *s != (char)c)
-        s++;
+    while (*s && *s != (char)c) s++;
     return (char *)s;
 }
 VARIANTS(20250, strchrnul, SYM(20250, C_LIB, strchrnul));
 PUBLIC void *SYM(20260, C_LIB, rawmemchr)(const void *s, int c) {
     const uchar *p = s;
-    while (*p != (uchar)c)
-        p++;
+    while (*p != (uchar)c) p++;
     return (void *)p;
 }
 VARIANTS(20260, rawmemchr, SYM(20260, C_LIB, rawmemchr));
 PUBLIC void *SYM(20170, C_LIB, memchr)(const void *s, int c, size_t n) {
     const uchar *p = s;
     for (; n; n--, p++)
-        if (*p == (uchar)c)
-            return (void *)p;
+        if (*p == (uchar)c) return (void *)p;
     return NULL;
 }
 VARIANTS(20170, memchr, SYM(20170, C_LIB, memchr));
 PUBLIC void *SYM(20360, C_LIB, memrchr)(const void *s, int c, size_t n) {
     const uchar *p = s;
     while (n--)
-        if (p[n] == (uchar)c)
-            return (void *)(p + n);
+        if (p[n] == (uchar)c) return (void *)(p + n);
     return NULL;
 }
 VARIANTS(20360, memrchr, SYM(20360, C_LIB, memrchr));
@@ -151,12 +134,9 @@ VARIANTS(20070, strlen, SYM(20070, C_LIB, strlen));
 PUBLIC char *SYM(20310, C_LIB, strstr)(const char *h, const char *n) {
     for (;; h++) {
         size_t i = 0;
-        while (n[i] && h[i] == n[i])
-            i++;
-        if (!n[i])
-            return (char *)h;
-        if (!*h)
-            return NULL;
+        while (n[i] && h[i] == n[i]) i++;
+        if (!n[i]) return (char *)h;
+        if (!*h) return NULL;
     }
 }
 VARIANTS(20310, strstr, SYM(20310, C_LIB, strstr));
@@ -164,40 +144,33 @@ GENERIC(20310, strstr, SYM(20310, C_LIB, strstr));
 PUBLIC char *SYM(20350, C_LIB, strcasestr)(const char *h, const char *n) {
     for (;; h++) {
         size_t i = 0;
-        while (n[i] && lower((uchar)h[i]) == lower((uchar)n[i]))
-            i++;
-        if (!n[i])
-            return (char *)h;
-        if (!*h)
-            return NULL;
+        while (n[i] && lower((uchar)h[i]) == lower((uchar)n[i])) i++;
+        if (!n[i]) return (char *)h;
+        if (!*h) return NULL;
     }
 }
 INLINE int is_one_of(char c, const char *set) {
     for (; *set; set++)
-        if (*set == c)
-            return 1;
+        if (*set == c) return 1;
     return 0;
 }
 PUBLIC char *SYM(20320, C_LIB, strpbrk)(const char *s, const char *set) {
     for (; *s; s++)
-        if (is_one_of(*s, set))
-            return (char *)s;
+        if (is_one_of(*s, set)) return (char *)s;
     return NULL;
 }
 VARIANTS(20320, strpbrk, SYM(20320, C_LIB, strpbrk));
 GENERIC(20320, strpbrk, SYM(20320, C_LIB, strpbrk));
 PUBLIC size_t SYM(20330, C_LIB, strcspn)(const char *s, const char *set) {
     size_t n = 0;
-    while (s[n] && !is_one_of(s[n], set))
-        n++;
+    while (s[n] && !is_one_of(s[n], set)) n++;
     return n;
 }
 VARIANTS(20330, strcspn, SYM(20330, C_LIB, strcspn));
 GENERIC(20330, strcspn, SYM(20330, C_LIB, strcspn));
 PUBLIC size_t SYM(20340, C_LIB, strspn)(const char *s, const char *set) {
     size_t n = 0;
-    while (s[n] && is_one_of(s[n], set))
-        n++;
+    while (s[n] && is_one_of(s[n], set)) n++;
     return n;
 }
 VARIANTS(20340, strspn, SYM(20340, C_LIB, strspn));
@@ -212,27 +185,19 @@ INLINE int compare(const char *a, const char *b, size_t n, int fold) {
             x = lower(x);
             y = lower(y);
         }
-        if (x != y)
-            return x < y ? -1 : 1;
-        if (!x)
-            break;
+        if (x != y) return x < y ? -1 : 1;
+        if (!x) break;
     }
     return 0;
 }
-PUBLIC int SYM(20110, C_LIB, strncmp)(const char *a, const char *b, size_t n) {
-    return compare(a, b, n, 0);
-}
+PUBLIC int SYM(20110, C_LIB, strncmp)(const char *a, const char *b, size_t n) { return compare(a, b, n, 0); }
 ALSO(SYM(20110, C_LIB, __GI_strncmp), SYM(20110, C_LIB, strncmp));
 ALSO(SYM(20110, LD_SO, strncmp), SYM(20110, C_LIB, strncmp));
 VARIANTS(20110, strncmp, SYM(20110, C_LIB, strncmp));
-PUBLIC int SYM(20120, C_LIB, strcasecmp)(const char *a, const char *b) {
-    return compare(a, b, ~(size_t)0, 1);
-}
+PUBLIC int SYM(20120, C_LIB, strcasecmp)(const char *a, const char *b) { return compare(a, b, ~(size_t)0, 1); }
 ALSO(SYM(20120, C_LIB, __GI_strcasecmp), SYM(20120, C_LIB, strcasecmp));
 VARIANTS(20120, strcasecmp, SYM(20120, C_LIB, strcasecmp));
-PUBLIC int SYM(20130, C_LIB, strncasecmp)(const char *a, const char *b, size_t n) {
-    return compare(a, b, n, 1);
-}
+PUBLIC int SYM(20130, C_LIB, strncasecmp)(const char *a, const char *b, size_t n) { return compare(a, b, n, 1); }
 ALSO(SYM(20130, C_LIB, __GI_strncasecmp), SYM(20130, C_LIB, strncasecmp));
 VARIANTS(20130, strncasecmp, SYM(20130, C_LIB, strncasecmp));
 PUBLIC int SYM(20140, C_LIB, strcasecmp_l)(const char *a, const char *b, void *locale) {
@@ -245,20 +210,16 @@ PUBLIC int SYM(20150, C_LIB, strncasecmp_l)(const char *a, const char *b, size_t
     return compare(a, b, n, 1);
 }
 VARIANTS(20150, strncasecmpZul, SYM(20150, C_LIB, strncasecmp_l));
-PUBLIC int SYM(20160, C_LIB, strcmp)(const char *a, const char *b) {
-    return compare(a, b, ~(size_t)0, 0);
-}
+PUBLIC int SYM(20160, C_LIB, strcmp)(const char *a, const char *b) { return compare(a, b, ~(size_t)0, 0); }
 ALSO(SYM(20160, C_LIB, __GI_strcmp), SYM(20160, C_LIB, strcmp));
 ALSO(SYM(20160, LD_SO, strcmp), SYM(20160, C_LIB, strcmp));
 VARIANTS(20160, strcmp, SYM(20160, C_LIB, strcmp));
 
 PUBLIC int SYM(20190, C_LIB, memcmp)(const void *a, const void *b, size_t n) {
     const uchar *x = a, *y = b;
-    for (; n >= 8 && load8(x) == load8(y); n -= 8, x += 8, y += 8)
-        ;
+    for (; n >= 8 && load8(x) == load8(y); n -= 8, x += 8, y += 8);
     for (; n; n--, x++, y++)
-        if (*x != *y)
-            return *x < *y ? -1 : 1;
+        if (*x != *y) return *x < *y ? -1 : 1;
     return 0;
 }
 ALSO(SYM(20190, C_LIB, bcmp), SYM(20190, C_LIB, memcmp));
@@ -282,8 +243,7 @@ INLINE char *copy_string(char *d, const char *s, const char *name) {
         s++;
     }
     size_t n = (size_t)(s - from) + 1;
-    if (overlaps(start, n, from, n))
-        overlap(name, start, from, 0);
+    if (overlaps(start, n, from, n)) overlap(name, start, from, 0);
     return d;
 }
 PUBLIC char *SYM(20080, C_LIB, strcpy)(char *d, const char *s) {
@@ -296,26 +256,21 @@ ALSO(SYM(20200, C_LIB, __stpcpy_sse2), SYM(20200, C_LIB, stpcpy));
 ALSO(SYM(20200, LD_SO, stpcpy), SYM(20200, C_LIB, stpcpy));
 VARIANTS(20200, stpcpy, SYM(20200, C_LIB, stpcpy));
 PUBLIC char *SYM(20270, C_LIB, __strcpy_chk)(char *d, const char *s, size_t room) {
-    if (length(s) >= room)
-        __builtin_trap();
+    if (length(s) >= room) __builtin_trap();
     copy_string(d, s, "strcpy_chk");
     return d;
 }
 PUBLIC char *SYM(20280, C_LIB, __stpcpy_chk)(char *d, const char *s, size_t room) {
-    if (length(s) >= room)
-        __builtin_trap();
+    if (length(s) >= room) __builtin_trap();
     return copy_string(d, s, "stpcpy_chk");
 }
 INLINE char *copy_bounded(char *d, const char *s, size_t n, const char *name) {
     size_t k = 0;
-    for (; k < n && s[k]; k++)
-        d[k] = s[k];
+    for (; k < n && s[k]; k++) d[k] = s[k];
     char *end = d + k;
     size_t used = k < n ? k + 1 : k;
-    if (overlaps(d, used, s, used))
-        overlap(name, d, s, n);
-    for (; k < n; k++)
-        d[k] = 0;
+    if (overlaps(d, used, s, used)) overlap(name, d, s, n);
+    for (; k < n; k++) d[k] = 0;
     return end;
 }
 PUBLIC char *SYM(20090, C_LIB, strncpy)(char *d, const char *s, size_t n) {
@@ -323,19 +278,14 @@ PUBLIC char *SYM(20090, C_LIB, strncpy)(char *d, const char *s, size_t n) {
     return d;
 }
 VARIANTS(20090, strncpy, SYM(20090, C_LIB, strncpy));
-PUBLIC char *SYM(20420, C_LIB, stpncpy)(char *d, const char *s, size_t n) {
-    return copy_bounded(d, s, n, "stpncpy");
-}
+PUBLIC char *SYM(20420, C_LIB, stpncpy)(char *d, const char *s, size_t n) { return copy_bounded(d, s, n, "stpncpy"); }
 VARIANTS(20420, stpncpy, SYM(20420, C_LIB, stpncpy));
 PUBLIC size_t SYM(20100, C_LIB, strlcpy)(char *d, const char *s, size_t n) {
     size_t k = 0;
-    for (; k + 1 < n && s[k]; k++)
-        d[k] = s[k];
-    if (n)
-        d[k] = 0;
+    for (; k + 1 < n && s[k]; k++) d[k] = s[k];
+    if (n) d[k] = 0;
     size_t all = k + length(s + k);
-    if (n && overlaps(d, k + 1, s, k + 1))
-        overlap("strlcpy", d, s, n);
+    if (n && overlaps(d, k + 1, s, k + 1)) overlap("strlcpy", d, s, n);
     return all;
 }
 PUBLIC char *SYM(20030, C_LIB, strcat)(char *d, const char *s) {
@@ -346,31 +296,25 @@ VARIANTS(20030, strcat, SYM(20030, C_LIB, strcat));
 PUBLIC char *SYM(20040, C_LIB, strncat)(char *d, const char *s, size_t n) {
     char *to = d + length(d);
     size_t k = 0;
-    for (; k < n && s[k]; k++)
-        to[k] = s[k];
+    for (; k < n && s[k]; k++) to[k] = s[k];
     to[k] = 0;
-    if (overlaps(d, (size_t)(to - d) + k + 1, s, k + (k < n)))
-        overlap("strncat", d, s, n);
+    if (overlaps(d, (size_t)(to - d) + k + 1, s, k + (k < n))) overlap("strncat", d, s, n);
     return d;
 }
 VARIANTS(20040, strncat, SYM(20040, C_LIB, strncat));
 PUBLIC size_t SYM(20050, C_LIB, strlcat)(char *d, const char *s, size_t n) {
     size_t used = bounded(d, n), k = 0, all = length(s);
-    if (used == n)
-        return n + all;
-    for (; used + k + 1 < n && s[k]; k++)
-        d[used + k] = s[k];
+    if (used == n) return n + all;
+    for (; used + k + 1 < n && s[k]; k++) d[used + k] = s[k];
     d[used + k] = 0;
-    if (overlaps(d + used, k + 1, s, k + 1))
-        overlap("strlcat", d, s, n);
+    if (overlaps(d + used, k + 1, s, k + 1)) overlap("strlcat", d, s, n);
     return used + all;
 }
 
 /* ---- memory -------------------------------------------------------------------------- */
 
 INLINE void copy_apart(void *d, const void *s, size_t n, const char *name) {
-    if (overlaps(d, n, s, n))
-        overlap(name, d, s, n);
+    if (overlaps(d, n, s, n)) overlap(name, d, s, n);
     copy_any(d, s, n);
 }
 PUBLIC void *SYM(20180, C_LIB, memcpy)(void *d, const void *s, size_t n) {
@@ -391,14 +335,12 @@ ALSO(SYM_ZZ(20181, C_LIB, memcpyZAGLIBCZu2Zd2Zd5), SYM(20181, C_LIB, memmove));
 VARIANTS(20181, memmove, SYM(20181, C_LIB, memmove));
 ERMS(20181, memmove, SYM(20181, C_LIB, memmove));
 PUBLIC void *SYM(20240, C_LIB, __memmove_chk)(void *d, const void *s, size_t n, size_t room) {
-    if (room < n)
-        __builtin_trap();
+    if (room < n) __builtin_trap();
     copy_any(d, s, n);
     return d;
 }
 PUBLIC void *SYM(20300, C_LIB, __memcpy_chk)(void *d, const void *s, size_t n, size_t room) {
-    if (room < n)
-        __builtin_trap();
+    if (room < n) __builtin_trap();
     copy_apart(d, s, n, "memcpy_chk");
     return d;
 }
@@ -417,27 +359,21 @@ PUBLIC void *SYM(20500, C_LIB, memccpy)(void *dst, const void *src, int c, size_
     while (i < n) {
         d[i] = s[i];
         if (s[i++] == (uchar)c) {
-            if (overlaps(d, i, s, i))
-                overlap("memccpy", d, s, n);
+            if (overlaps(d, i, s, i)) overlap("memccpy", d, s, n);
             return d + i;
         }
     }
-    if (overlaps(d, n, s, n))
-        overlap("memccpy", d, s, n);
+    if (overlaps(d, n, s, n)) overlap("memccpy", d, s, n);
     return NULL;
 }
 PUBLIC void *SYM(20210, C_LIB, memset)(void *dst, int c, size_t n) {
     uchar *d = dst;
     uchar byte = (uchar)c;
-    if (n >= BULK && request(IP_HR_FILL, (u64)dst, (u64)&byte, n, 0, 0))
-        return dst;
+    if (n >= BULK && request(IP_HR_FILL, (u64)dst, (u64)&byte, n, 0, 0)) return dst;
     u64 word = (uchar)c * 0x0101010101010101ull;
-    for (; n && ((uintptr_t)d & 7); n--)
-        *d++ = (uchar)c;
-    for (; n >= 8; n -= 8, d += 8)
-        store8(d, word);
-    for (; n; n--)
-        *d++ = (uchar)c;
+    for (; n && ((uintptr_t)d & 7); n--) *d++ = (uchar)c;
+    for (; n >= 8; n -= 8, d += 8) store8(d, word);
+    for (; n; n--) *d++ = (uchar)c;
     return dst;
 }
 VARIANTS(20210, memset, SYM(20210, C_LIB, memset));

@@ -3,16 +3,14 @@
 
 typedef int32_t wide; /* wchar_t of x86-64 Linux */
 #define REQ_OVERLAP 0x4D430100
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE      static inline __attribute__((always_inline))
 
 INLINE size_t length(const wide *s) {
     size_t n = 0;
-    while (s[n])
-        n++;
+    while (s[n]) n++;
     return n;
 }
-INLINE void check_overlap(const char *fn, const wide *d, size_t dn, const wide *s, size_t sn,
-                          size_t told) {
+INLINE void check_overlap(const char *fn, const wide *d, size_t dn, const wide *s, size_t sn, size_t told) {
     uintptr_t a = (uintptr_t)d, b = (uintptr_t)s;
     if (dn && sn && (a < b ? a + dn * sizeof *d > b : b + sn * sizeof *s > a))
         request(REQ_OVERLAP, (u64)(uintptr_t)fn, (u64)d, (u64)s, told, 0);
@@ -23,8 +21,7 @@ ALSO(SYM(20370, C_LIB, __GI_wcslen), SYM(20370, C_LIB, wcslen));
 VARIANTS(20370, wcslen, SYM(20370, C_LIB, wcslen));
 PUBLIC size_t SYM(20440, C_LIB, wcsnlen)(const wide *s, size_t n) {
     size_t i = 0;
-    while (i < n && s[i])
-        i++;
+    while (i < n && s[i]) i++;
     return i;
 }
 ALSO(SYM(20440, C_LIB, __GI_wcsnlen), SYM(20440, C_LIB, wcsnlen));
@@ -33,58 +30,44 @@ GENERIC(20440, wcsnlen, SYM(20440, C_LIB, wcsnlen));
 
 INLINE int compare(const wide *a, const wide *b, size_t n, int stop_at_zero) {
     for (; n; n--, a++, b++) {
-        if (*a != *b)
-            return *a < *b ? -1 : 1;
-        if (stop_at_zero && !*a)
-            break;
+        if (*a != *b) return *a < *b ? -1 : 1;
+        if (stop_at_zero && !*a) break;
     }
     return 0;
 }
-PUBLIC int SYM(20380, C_LIB, wcscmp)(const wide *a, const wide *b) {
-    return compare(a, b, ~(size_t)0, 1);
-}
+PUBLIC int SYM(20380, C_LIB, wcscmp)(const wide *a, const wide *b) { return compare(a, b, ~(size_t)0, 1); }
 VARIANTS(20380, wcscmp, SYM(20380, C_LIB, wcscmp));
-PUBLIC int SYM(20450, C_LIB, wcsncmp)(const wide *a, const wide *b, size_t n) {
-    return compare(a, b, n, 1);
-}
+PUBLIC int SYM(20450, C_LIB, wcsncmp)(const wide *a, const wide *b, size_t n) { return compare(a, b, n, 1); }
 VARIANTS(20450, wcsncmp, SYM(20450, C_LIB, wcsncmp));
 GENERIC(20450, wcsncmp, SYM(20450, C_LIB, wcsncmp));
-PUBLIC int SYM(20470, C_LIB, wmemcmp)(const wide *a, const wide *b, size_t n) {
-    return compare(a, b, n, 0);
-}
+PUBLIC int SYM(20470, C_LIB, wmemcmp)(const wide *a, const wide *b, size_t n) { return compare(a, b, n, 0); }
 VARIANTS(20470, wmemcmp, SYM(20470, C_LIB, wmemcmp));
 
 PUBLIC wide *SYM(20400, C_LIB, wcschr)(const wide *s, wide c) {
     for (;; s++) {
-        if (*s == c)
-            return (wide *)s;
-        if (!*s)
-            return NULL;
+        if (*s == c) return (wide *)s;
+        if (!*s) return NULL;
     }
 }
 VARIANTS(20400, wcschr, SYM(20400, C_LIB, wcschr));
 PUBLIC wide *SYM(20410, C_LIB, wcsrchr)(const wide *s, wide c) {
     const wide *found = NULL;
     for (;; s++) {
-        if (*s == c)
-            found = s;
-        if (!*s)
-            return (wide *)found;
+        if (*s == c) found = s;
+        if (!*s) return (wide *)found;
     }
 }
 VARIANTS(20410, wcsrchr, SYM(20410, C_LIB, wcsrchr));
 PUBLIC wide *SYM(20430, C_LIB, wmemchr)(const wide *s, wide c, size_t n) {
     for (; n; n--, s++)
-        if (*s == c)
-            return (wide *)s;
+        if (*s == c) return (wide *)s;
     return NULL;
 }
 VARIANTS(20430, wmemchr, SYM(20430, C_LIB, wmemchr));
 
 PUBLIC wide *SYM(20390, C_LIB, wcscpy)(wide *d, const wide *s) {
     size_t n = 0;
-    while ((d[n] = s[n]))
-        n++;
+    while ((d[n] = s[n])) n++;
     check_overlap("wcscpy", d, n + 1, s, n + 1, 0);
     return d;
 }
@@ -92,12 +75,10 @@ VARIANTS(20390, wcscpy, SYM(20390, C_LIB, wcscpy));
 GENERIC(20390, wcscpy, SYM(20390, C_LIB, wcscpy));
 INLINE size_t copy_bounded(wide *d, const wide *s, size_t n, const char *name) {
     size_t k = 0;
-    for (; k < n && s[k]; k++)
-        d[k] = s[k];
+    for (; k < n && s[k]; k++) d[k] = s[k];
     size_t end = k, used = k < n ? k + 1 : k;
     check_overlap(name, d, used, s, used, n);
-    for (; k < n; k++)
-        d[k] = 0;
+    for (; k < n; k++) d[k] = 0;
     return end;
 }
 PUBLIC wide *SYM(20480, C_LIB, wcsncpy)(wide *d, const wide *s, size_t n) {
@@ -114,8 +95,7 @@ GENERIC(20490, wcpncpy, SYM(20490, C_LIB, wcpncpy));
 PUBLIC wide *SYM(20510, C_LIB, wcscat)(wide *d, const wide *s) {
     wide *to = d + length(d);
     size_t n = 0;
-    while ((to[n] = s[n]))
-        n++;
+    while ((to[n] = s[n])) n++;
     check_overlap("wcscat", to, n + 1, s, n + 1, 0);
     return d;
 }

@@ -25,9 +25,9 @@
 #define INTERPOSE_GET_TOOLNAME(buf, len) INTERPOSE_REQUEST(0, 0x1004, buf, len, 0, 0, 0)
 
 /* fn(tid, arguments) called by the engine itself, unwrapped by nothing; its result. */
-#define INTERPOSE_NON_SIMD_CALL0(fn) INTERPOSE_REQUEST(0, 0x1101, fn, 0, 0, 0, 0)
-#define INTERPOSE_NON_SIMD_CALL1(fn, a1) INTERPOSE_REQUEST(0, 0x1102, fn, a1, 0, 0, 0)
-#define INTERPOSE_NON_SIMD_CALL2(fn, a1, a2) INTERPOSE_REQUEST(0, 0x1103, fn, a1, a2, 0, 0)
+#define INTERPOSE_NON_SIMD_CALL0(fn)             INTERPOSE_REQUEST(0, 0x1101, fn, 0, 0, 0, 0)
+#define INTERPOSE_NON_SIMD_CALL1(fn, a1)         INTERPOSE_REQUEST(0, 0x1102, fn, a1, 0, 0, 0)
+#define INTERPOSE_NON_SIMD_CALL2(fn, a1, a2)     INTERPOSE_REQUEST(0, 0x1103, fn, a1, a2, 0, 0)
 #define INTERPOSE_NON_SIMD_CALL3(fn, a1, a2, a3) INTERPOSE_REQUEST(0, 0x1104, fn, a1, a2, a3, 0)
 
 /* Errors found so far that no suppression hides. */
@@ -40,44 +40,43 @@
 #define INTERPOSE_CLO_CHANGE(option) INTERPOSE_REQUEST_STMT(0x1203, option, 0, 0, 0, 0)
 
 /* Blocks of an allocator of the program's own. */
-#define INTERPOSE_MALLOCLIKE_BLOCK(addr, size, redzone, is_zeroed) \
+#define INTERPOSE_MALLOCLIKE_BLOCK(addr, size, redzone, is_zeroed)                                                     \
     INTERPOSE_REQUEST_STMT(0x1301, addr, size, redzone, is_zeroed, 0)
-#define INTERPOSE_RESIZEINPLACE_BLOCK(addr, old_size, new_size, redzone) \
+#define INTERPOSE_RESIZEINPLACE_BLOCK(addr, old_size, new_size, redzone)                                               \
     INTERPOSE_REQUEST_STMT(0x130b, addr, old_size, new_size, redzone, 0)
 #define INTERPOSE_FREELIKE_BLOCK(addr, redzone) INTERPOSE_REQUEST_STMT(0x1302, addr, redzone, 0, 0, 0)
 
 /* Pools: chunks that come and go together, named by an address. */
-#define INTERPOSE_CREATE_MEMPOOL(pool, redzone, is_zeroed) \
+#define INTERPOSE_CREATE_MEMPOOL(pool, redzone, is_zeroed)                                                             \
     INTERPOSE_REQUEST_STMT(0x1303, pool, redzone, is_zeroed, 0, 0)
-#define INTERPOSE_CREATE_MEMPOOL_EXT(pool, redzone, is_zeroed, flags) \
+#define INTERPOSE_CREATE_MEMPOOL_EXT(pool, redzone, is_zeroed, flags)                                                  \
     INTERPOSE_REQUEST_STMT(0x1303, pool, redzone, is_zeroed, flags, 0)
-#define INTERPOSE_DESTROY_MEMPOOL(pool) INTERPOSE_REQUEST_STMT(0x1304, pool, 0, 0, 0, 0)
+#define INTERPOSE_DESTROY_MEMPOOL(pool)           INTERPOSE_REQUEST_STMT(0x1304, pool, 0, 0, 0, 0)
 #define INTERPOSE_MEMPOOL_ALLOC(pool, addr, size) INTERPOSE_REQUEST_STMT(0x1305, pool, addr, size, 0, 0)
-#define INTERPOSE_MEMPOOL_FREE(pool, addr) INTERPOSE_REQUEST_STMT(0x1306, pool, addr, 0, 0, 0)
-#define INTERPOSE_MEMPOOL_TRIM(pool, addr, size) INTERPOSE_REQUEST_STMT(0x1307, pool, addr, size, 0, 0)
-#define INTERPOSE_MOVE_MEMPOOL(pool_a, pool_b) INTERPOSE_REQUEST_STMT(0x1308, pool_a, pool_b, 0, 0, 0)
-#define INTERPOSE_MEMPOOL_CHANGE(pool, addr_a, addr_b, size) \
+#define INTERPOSE_MEMPOOL_FREE(pool, addr)        INTERPOSE_REQUEST_STMT(0x1306, pool, addr, 0, 0, 0)
+#define INTERPOSE_MEMPOOL_TRIM(pool, addr, size)  INTERPOSE_REQUEST_STMT(0x1307, pool, addr, size, 0, 0)
+#define INTERPOSE_MOVE_MEMPOOL(pool_a, pool_b)    INTERPOSE_REQUEST_STMT(0x1308, pool_a, pool_b, 0, 0, 0)
+#define INTERPOSE_MEMPOOL_CHANGE(pool, addr_a, addr_b, size)                                                           \
     INTERPOSE_REQUEST_STMT(0x1309, pool, addr_a, addr_b, size, 0)
 #define INTERPOSE_MEMPOOL_EXISTS(pool) INTERPOSE_REQUEST(0, 0x130a, pool, 0, 0, 0, 0)
 
 /* Stacks of the program's own: lo is the lowest addressable byte; the result names the stack. */
-#define INTERPOSE_STACK_REGISTER(lo, hi) INTERPOSE_REQUEST(0, 0x1501, lo, hi, 0, 0, 0)
-#define INTERPOSE_STACK_DEREGISTER(id) INTERPOSE_REQUEST_STMT(0x1502, id, 0, 0, 0, 0)
-#define INTERPOSE_STACK_CHANGE(id, lo, hi) INTERPOSE_REQUEST_STMT(0x1503, id, lo, hi, 0, 0)
-#define INTERPOSE_LOAD_PDB_DEBUGINFO(fd, ptr, size, delta) \
-    INTERPOSE_REQUEST_STMT(0x1601, fd, ptr, size, delta, 0)
+#define INTERPOSE_STACK_REGISTER(lo, hi)                   INTERPOSE_REQUEST(0, 0x1501, lo, hi, 0, 0, 0)
+#define INTERPOSE_STACK_DEREGISTER(id)                     INTERPOSE_REQUEST_STMT(0x1502, id, 0, 0, 0, 0)
+#define INTERPOSE_STACK_CHANGE(id, lo, hi)                 INTERPOSE_REQUEST_STMT(0x1503, id, lo, hi, 0, 0)
+#define INTERPOSE_LOAD_PDB_DEBUGINFO(fd, ptr, size, delta) INTERPOSE_REQUEST_STMT(0x1601, fd, ptr, size, delta, 0)
 
 /* "file:line" of a code address into 64 bytes, or an empty string. */
 #define INTERPOSE_MAP_IP_TO_SRCLOC(addr, buf64) INTERPOSE_REQUEST(0, 0x1701, addr, buf64, 0, 0, 0)
 
 /* This thread's errors are muted until they were enabled as often. */
 #define INTERPOSE_DISABLE_ERROR_REPORTING INTERPOSE_REQUEST_STMT(0x1801, 1, 0, 0, 0, 0)
-#define INTERPOSE_ENABLE_ERROR_REPORTING INTERPOSE_REQUEST_STMT(0x1801, -1, 0, 0, 0, 0)
-#define INTERPOSE_INNER_THREADS(addr) INTERPOSE_REQUEST_STMT(0x1902, addr, 0, 0, 0, 0)
+#define INTERPOSE_ENABLE_ERROR_REPORTING  INTERPOSE_REQUEST_STMT(0x1801, -1, 0, 0, 0, 0)
+#define INTERPOSE_INNER_THREADS(addr)     INTERPOSE_REQUEST_STMT(0x1902, addr, 0, 0, 0, 0)
 
 /* Flags of INTERPOSE_CREATE_MEMPOOL_EXT. */
 #define INTERPOSE_MEMPOOL_AUTO_FREE 1
-#define INTERPOSE_MEMPOOL_METAPOOL 2
+#define INTERPOSE_MEMPOOL_METAPOOL  2
 
 #ifdef __GNUC__
 #define INTERPOSE_PRINTF_LIKE_ __attribute__((format(printf, 1, 2), unused))

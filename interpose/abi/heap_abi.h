@@ -6,20 +6,21 @@
 #include <stdint.h>
 
 /* ---- Private client requests of the stubs (client-requests.md section 2) - */
-#define IP_HR_BASE        0x49500000  /* 'I','P'                             */
-#define IP_HR_MALLOC      0x49500000  /* size, kind, symbol name of caller    */
-#define IP_HR_CALLOC      0x49500001  /* n, size                              */
-#define IP_HR_REALLOC     0x49500002  /* ptr, size                            */
-#define IP_HR_MEMALIGN    0x49500003  /* alignment, size, kind, how           */
-#define IP_HR_FREE        0x49500004  /* ptr, kind, size or ~0, alignment or 0 */
-#define IP_HR_USABLE      0x49500005  /* ptr                                  */
-#define IP_HR_NEW_FAILED  0x49500006  /* name: operator new cannot throw      */
-#define IP_HR_COPY        0x49500007  /* dst, src, n: bytes and V bits -> 1, or
-                                         0: nothing done, go byte by byte     */
-#define IP_HR_FILL        0x49500008  /* dst, address of the byte, n: same    */
-#define IP_HR_STATS       0x49500009  /* ptr to 4 words: arena, in use, ...    */
-#define IP_HR_REALLOCARRAY 0x4950000a /* ptr, n, size                         */
-#define IP_HR_FIND        0x4950000b  /* name -> address of the program's function */
+#define IP_HR_BASE       0x49500000 /* 'I','P' */
+#define IP_HR_MALLOC     0x49500000 /* size, kind, symbol name of caller */
+#define IP_HR_CALLOC     0x49500001 /* n, size */
+#define IP_HR_REALLOC    0x49500002 /* ptr, size */
+#define IP_HR_MEMALIGN   0x49500003 /* alignment, size, kind, how */
+#define IP_HR_FREE       0x49500004 /* ptr, kind, size or ~0, alignment or 0 */
+#define IP_HR_USABLE     0x49500005 /* ptr */
+#define IP_HR_NEW_FAILED 0x49500006 /* name: operator new cannot throw */
+#define IP_HR_COPY                                                                                                     \
+    0x49500007                        /* dst, src, n: bytes and V bits -> 1, or                                        \
+                                         0: nothing done, go byte by byte */
+#define IP_HR_FILL         0x49500008 /* dst, address of the byte, n: same */
+#define IP_HR_STATS        0x49500009 /* ptr to 4 words: arena, in use, ... */
+#define IP_HR_REALLOCARRAY 0x4950000a /* ptr, n, size */
+#define IP_HR_FIND         0x4950000b /* name -> address of the program's function */
 
 /* Allocation kinds; free() fits MALLOC, delete NEW, delete[] NEW_ARRAY. */
 enum ip_alloc_kind { IP_AK_MALLOC, IP_AK_NEW, IP_AK_NEW_ARRAY, IP_AK_CUSTOM };
@@ -29,51 +30,51 @@ enum ip_align_how { IP_AH_MEMALIGN, IP_AH_POSIX, IP_AH_ALIGNED_ALLOC, IP_AH_NEW 
 /* ---- Heap blocks ----------------------------------------------------------- */
 enum ip_block_state { IP_HB_UNUSED, IP_HB_LIVE, IP_HB_QUARANTINE, IP_HB_FREE };
 struct ip_heap_block {
-  uint64_t addr;        /* of the payload                                     */
-  uint64_t size;        /* as requested                                       */
-  uint32_t alloc_ctx;   /* recorded stack, 0 = none; see ip_ctx_table          */
-  uint32_t free_ctx;
-  uint32_t next;        /* heap's own links                                   */
-  uint8_t  state;       /* enum ip_block_state                                */
-  uint8_t  kind;        /* enum ip_alloc_kind                                 */
-  uint16_t align_log2;  /* of an explicit alignment, else 0                   */
-  uint64_t mark;        /* free for a reader's use, 0 in the client           */
-  uint64_t pad;
+    uint64_t addr;      /* of the payload */
+    uint64_t size;      /* as requested */
+    uint32_t alloc_ctx; /* recorded stack, 0 = none; see ip_ctx_table */
+    uint32_t free_ctx;
+    uint32_t next;       /* heap's own links */
+    uint8_t state;       /* enum ip_block_state */
+    uint8_t kind;        /* enum ip_alloc_kind */
+    uint16_t align_log2; /* of an explicit alignment, else 0 */
+    uint64_t mark;       /* free for a reader's use, 0 in the client */
+    uint64_t pad;
 };
-#define IP_HEAP_CHUNK 16384   /* blocks in one chunk                          */
+#define IP_HEAP_CHUNK  16384 /* blocks in one chunk */
 #define IP_HEAP_CHUNKS 8192
-struct ip_heap_table {        /* chan.rt_symbols[IP_SYM_HEAP_TABLE]           */
-  uint32_t version, block_bytes;
-  uint64_t n_blocks;          /* entries used, over all chunks; index 0 unused */
-  uint64_t allocs, frees, bytes_allocated;
-  uint64_t live_blocks, live_bytes, quarantine_bytes;
-  uint64_t n_arenas;
-  uint64_t arena_lo[1024], arena_hi[1024];
-  uint64_t chunks[8192];      /* addresses of struct ip_heap_block[16384]     */
+struct ip_heap_table { /* chan.rt_symbols[IP_SYM_HEAP_TABLE] */
+    uint32_t version, block_bytes;
+    uint64_t n_blocks; /* entries used, over all chunks; index 0 unused */
+    uint64_t allocs, frees, bytes_allocated;
+    uint64_t live_blocks, live_bytes, quarantine_bytes;
+    uint64_t n_arenas;
+    uint64_t arena_lo[1024], arena_hi[1024];
+    uint64_t chunks[8192]; /* addresses of struct ip_heap_block[16384] */
 };
 
 /* ---- Recorded stack traces -------------------------------------------------- */
 /* A trace's number n is its place in 8-byte words over chunks of 1 MiB:
  * chunk n >> 17, word n & 0x1ffff.  There: u32 count, u32 hash, u64 frames[]. */
 #define IP_CTX_CHUNK_WORDS 131072
-struct ip_ctx_table {         /* chan.rt_symbols[IP_SYM_CTX_TABLE]            */
-  uint32_t version, n_chunks;
-  uint64_t n_traces, used_words;
-  uint64_t chunks[4096];
+struct ip_ctx_table { /* chan.rt_symbols[IP_SYM_CTX_TABLE] */
+    uint32_t version, n_chunks;
+    uint64_t n_traces, used_words;
+    uint64_t chunks[4096];
 };
 
 /* ---- Errors met so far ------------------------------------------------------ */
 #define IP_ERR_SLOTS 16384
 struct ip_err_slot {
-  uint64_t hash;              /* 0 = empty                                    */
-  uint64_t count;             /* times met, the first included                */
-  uint32_t index;             /* 1, 2, ... in order of first occurrence       */
-  uint32_t kind;              /* enum ip_errkind                              */
+    uint64_t hash;  /* 0 = empty */
+    uint64_t count; /* times met, the first included */
+    uint32_t index; /* 1, 2, ... in order of first occurrence */
+    uint32_t kind;  /* enum ip_errkind */
 };
-struct ip_err_table {         /* chan.rt_symbols[IP_SYM_STATS]                */
-  uint32_t version, n_errors;
-  uint64_t total, overflow;   /* overflow: met when the table was full        */
-  struct ip_err_slot slots[16384];
+struct ip_err_table { /* chan.rt_symbols[IP_SYM_STATS] */
+    uint32_t version, n_errors;
+    uint64_t total, overflow; /* overflow: met when the table was full */
+    struct ip_err_slot slots[16384];
 };
 /* ip_error.aux[3] of IP_R_ERROR: index of the error in ip_err_table; aux[2]:
  * index of the heap block that the address is in or near, 0 if none. */

@@ -17,6 +17,7 @@ _SHT_STRTAB, _SHT_NOTE = 3, 7
 _SHF_COMPRESSED = 0x800
 _MAX_SECTIONS = 0xFF00
 
+
 class NameTables:
     """The string tables of one file and of whatever debug files may belong to it, read when first needed."""
 

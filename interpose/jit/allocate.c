@@ -136,9 +136,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
             unspill(&a, need, &u);
             break;
         case U_RDSEG:
-        case U_GETNR:
-            a.spilled &= (uint16_t)~in->gpr_kill;
-            break;
+        case U_GETNR: a.spilled &= (uint16_t)~in->gpr_kill; break;
         case U_JMPI:
         case U_CALLI:
             unspill(&a, (uint16_t)~(u.via_t ? BIT(IP_RAX) : 0), &u);
@@ -154,9 +152,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
         case U_TRACK:
         case U_SPCHG:
         case U_FPSAVE:
-        case U_WRSEG:
-            unspill(&a, 0xffff, &u);
-            break;
+        case U_WRSEG: unspill(&a, 0xffff, &u); break;
         case U_COUNT:
             spill(&a, IP_RCX, &u);
             u.t0 = IP_RCX;

@@ -94,8 +94,7 @@ static inline void w_modrm(struct writer *w, int reg, const struct uaddr *m, int
     w1(w, mod << 6 | r | (sib ? 4u : (unsigned)(m->base & 7)));
     if (sib) {
         unsigned ss = m->scale == 8 ? 3 : m->scale == 4 ? 2 : m->scale == 2 ? 1 : 0;
-        w1(w, ss << 6 | (m->index == IP_REG_NONE ? 4u : (unsigned)(m->index & 7)) << 3 |
-                  (unsigned)(m->base & 7));
+        w1(w, ss << 6 | (m->index == IP_REG_NONE ? 4u : (unsigned)(m->index & 7)) << 3 | (unsigned)(m->base & 7));
     }
     if (mod == 1)
         w1(w, (unsigned)(d & 0xff));
@@ -123,9 +122,7 @@ static inline void w_op_mem(struct writer *w, int seg_prefix, int size, unsigned
 static inline void w_load(struct writer *w, int reg, const struct uaddr *m) {
     w_op_mem(w, 0, 8, 0x8b, 0, reg, m, 0, 0);
 }
-static inline void w_lea(struct writer *w, int reg, const struct uaddr *m) {
-    w_op_mem(w, 0, 8, 0x8d, 0, reg, m, 0, 0);
-}
+static inline void w_lea(struct writer *w, int reg, const struct uaddr *m) { w_op_mem(w, 0, 8, 0x8d, 0, reg, m, 0, 0); }
 static inline void w_mov_rr(struct writer *w, int dst, int src) {
     w1(w, 0x48 | (src >= 8 ? 4 : 0) | (dst >= 8 ? 1 : 0));
     w1(w, 0x89);

@@ -11,9 +11,7 @@ static bool same_addr(const struct uaddr *a, const struct uaddr *b) {
            a->addr32 == b->addr32 && a->rip_target == b->rip_target;
 }
 
-static bool writes_reg(const struct ip_insn *in, uint8_t reg) {
-    return reg < 16 && (in->gpr_write >> reg & 1);
-}
+static bool writes_reg(const struct ip_insn *in, uint8_t reg) { return reg < 16 && (in->gpr_write >> reg & 1); }
 
 /* A repeated load check of the same operand, with nothing in between that
  * could make those bytes undefined or change the address. */
@@ -34,11 +32,8 @@ static void drop_repeated_checks(struct ublock *b) {
         }
         case U_STKUND:
         case U_SPCHG:
-        case U_TRACK:
-            last = NULL;
-            break;
-        default:
-            break;
+        case U_TRACK: last = NULL; break;
+        default: break;
         }
         if (!keep) continue;
         if (n != k) b->u[n] = *u;

@@ -6,15 +6,14 @@
 
 /* client-requests.md section 1: rol rdi by 3, 13, 61, 51. */
 static const uint8_t request_preamble[16] = {
-    0x48, 0xc1, 0xc7, 0x03, 0x48, 0xc1, 0xc7, 0x0d,
-    0x48, 0xc1, 0xc7, 0x3d, 0x48, 0xc1, 0xc7, 0x33,
+    0x48, 0xc1, 0xc7, 0x03, 0x48, 0xc1, 0xc7, 0x0d, 0x48, 0xc1, 0xc7, 0x3d, 0x48, 0xc1, 0xc7, 0x33,
 };
 
 /* Host code lies below IP_META_BASE; a rip-relative operand of the copy
  * reaches every target below this. */
 #define RIP_REACH 0xC0000000ull
 
-#define MAX_SIDE_EXITS 6
+#define MAX_SIDE_EXITS     6
 #define MAX_FOLLOWED_JUMPS 6
 
 struct uinstr *ub_add(struct ublock *b, int op, int insn) {
@@ -60,9 +59,7 @@ static struct uinstr *add_exit(struct ublock *b, int insn, int kind, uint64_t ke
     return u;
 }
 
-static void add_jmp(struct ublock *b, int insn, uint64_t target) {
-    ub_add(b, U_JMP, insn)->imm = target;
-}
+static void add_jmp(struct ublock *b, int insn, uint64_t target) { ub_add(b, U_JMP, insn)->imm = target; }
 
 /* Cache line control: no data is accessed, but the address is checked. */
 static bool may_fault(const struct ip_insn *in) {
@@ -148,15 +145,13 @@ static bool stores_x87_pc(const struct ip_insn *in) {
 }
 
 static uint16_t x87_layout(const struct ip_insn *in) {
-    if (in->mnem == IP_MN_FNSTENV || in->mnem == IP_MN_FNSAVE)
-        return in->opsize == 2 ? IP_X87_ENV16 : IP_X87_ENV32;
+    if (in->mnem == IP_MN_FNSTENV || in->mnem == IP_MN_FNSAVE) return in->opsize == 2 ? IP_X87_ENV16 : IP_X87_ENV32;
     return in->rex & 8 ? IP_X87_FXSAVE64 : IP_X87_FXSAVE;
 }
 
 /* Returns true when the instruction ended the block. */
 static bool marker(struct ublock *b, int i, const uint8_t *buf, int avail, uint64_t pc) {
-    if (avail < 19 || memcmp(buf, request_preamble, 16) || buf[16] != 0x48 || buf[17] != 0x87)
-        return false;
+    if (avail < 19 || memcmp(buf, request_preamble, 16) || buf[16] != 0x48 || buf[17] != 0x87) return false;
     switch (buf[18]) {
     case 0xdb: add_exit(b, i, IP_X_REQUEST, pc, 19); return true;
     case 0xd2: add_exit(b, i, IP_X_NOREDIR, pc, 19); return true;
@@ -166,8 +161,7 @@ static bool marker(struct ublock *b, int i, const uint8_t *buf, int avail, uint6
 }
 
 static bool marker_nraddr(const uint8_t *buf, int avail) {
-    return avail >= 19 && !memcmp(buf, request_preamble, 16) && buf[16] == 0x48 && buf[17] == 0x87 &&
-           buf[18] == 0xc9;
+    return avail >= 19 && !memcmp(buf, request_preamble, 16) && buf[16] == 0x48 && buf[17] == 0x87 && buf[18] == 0xc9;
 }
 
 /* Selectors of FS and GS: the registers are the runtime's. */
@@ -212,9 +206,7 @@ static bool add_control(struct ublock *b, int i, const struct ip_jit_opts *o) {
         u = ub_add(b, U_RET, i);
         u->imm = in->imm_len ? (uint64_t)(in->imm & 0xffff) : 0;
         return true;
-    case IP_F_SYSCALL:
-        add_exit(b, i, IP_X_SYSCALL, in->pc, in->len);
-        return true;
+    case IP_F_SYSCALL: add_exit(b, i, IP_X_SYSCALL, in->pc, in->len); return true;
     case IP_F_INT: {
         if (in->mnem == IP_MN_SYSENTER) {
             add_exit(b, i, IP_X_ILLEGAL, in->pc, IP_ILL_SYSENTER);
@@ -224,17 +216,12 @@ static bool add_control(struct ublock *b, int i, const struct ip_jit_opts *o) {
         if (vec == 0x80)
             add_exit(b, i, IP_X_SYSCALL32, in->pc, in->len);
         else
-            add_exit(b, i, IP_X_TRAP, in->pc,
-                     vec | (uint32_t)in->len << 8 | (in->mnem == IP_MN_INT ? IP_TRAP_INT : 0));
+            add_exit(b, i, IP_X_TRAP, in->pc, vec | (uint32_t)in->len << 8 | (in->mnem == IP_MN_INT ? IP_TRAP_INT : 0));
         return true;
     }
     case IP_F_IRET:
-    case IP_F_FAR:
-        add_exit(b, i, IP_X_FAR, in->pc, 0);
-        return true;
-    default:
-        add_exit(b, i, IP_X_ILLEGAL, in->pc, IP_ILL_UNDEFINED);
-        return true;
+    case IP_F_FAR: add_exit(b, i, IP_X_FAR, in->pc, 0); return true;
+    default: add_exit(b, i, IP_X_ILLEGAL, in->pc, IP_ILL_UNDEFINED); return true;
     }
 }
 
@@ -247,16 +234,14 @@ static bool may_store(const struct ip_insn *in) {
 }
 
 /* Other threads' stores are seen after these (SDM volume 3, section 8.1.3, cross-modifying code). */
-static bool serializes(const struct ip_insn *in) {
-    return in->mnem == IP_MN_CPUID || in->mnem == IP_MN_SERIALIZE;
-}
+static bool serializes(const struct ip_insn *in) { return in->mnem == IP_MN_CPUID || in->mnem == IP_MN_SERIALIZE; }
 
 /* The host's trap after it must not lie in another guest instruction (runtime/trapflag.c). */
 static bool sets_trap_flag(const struct ip_insn *in) { return in->mnem == IP_MN_POPFQ || in->mnem == IP_MN_POPF; }
 
 static bool is_checked(const struct ip_code_reader *rd, uint64_t pc, int len) {
-    return rd->is_checked && (rd->is_checked(rd->ctx, pc & ~4095ull) ||
-                              rd->is_checked(rd->ctx, (pc + (uint64_t)len - 1) & ~4095ull));
+    return rd->is_checked &&
+           (rd->is_checked(rd->ctx, pc & ~4095ull) || rd->is_checked(rd->ctx, (pc + (uint64_t)len - 1) & ~4095ull));
 }
 
 /* The rest of the instruction cannot be fetched, but need not be: AMD's CPUs look at no ModRM byte of ud0 and
@@ -275,8 +260,7 @@ static void end_bad(struct ublock *b, int i, int kind, uint64_t pc, uint32_t aux
     add_exit(b, i, kind, pc, aux);
 }
 
-void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd,
-                           const struct ip_jit_opts *o) {
+void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o) {
     uint64_t pc = b->pc;
     int side_exits = 0, followed = 0;
     int max = o->max_insns > 0 && o->max_insns < UB_MAX_INSN ? o->max_insns : UB_MAX_INSN - 2;

@@ -10,8 +10,10 @@ void em_point(struct em *m, int insn, uint16_t spilled, unsigned flags) {
         return;
     }
     struct ip_point *p = &e->points[e->n_points];
-    if (e->n_points && p[-1].host_off == e->len) p = &e->points[e->n_points - 1];
-    else e->n_points++;
+    if (e->n_points && p[-1].host_off == e->len)
+        p = &e->points[e->n_points - 1];
+    else
+        e->n_points++;
     p->host_off = (uint16_t)e->len;
     p->guest_off = (uint16_t)insn;
     p->spilled = spilled;
@@ -108,8 +110,8 @@ static void emit_seg_base(struct em *m, const struct uinstr *u) {
         if (disp) w_lea(w, t, &d);
         return;
     }
-    if (absolute || a->addr32 || (a->base != IP_REG_NONE && a->index != IP_REG_NONE) ||
-        a->base == IP_REG_RIP || a->base == t || a->index == t) {
+    if (absolute || a->addr32 || (a->base != IP_REG_NONE && a->index != IP_REG_NONE) || a->base == IP_REG_RIP ||
+        a->base == t || a->index == t) {
         /* t = address; then t += segment base by way of the state (no flags):
          * park t, load the base, lea with the parked value reloaded. */
         struct uaddr plain = *a;
@@ -456,7 +458,7 @@ static void emit_stub(struct em *m, struct stub *s) {
     }
     case ST_MISS:
         em_point(m, 0, 6, IP_PF_COMMITTED);
-        wn(w, "\x48\x8d\x89", 3);                 /* lea rcx, [rcx + pc]       */
+        wn(w, "\x48\x8d\x89", 3); /* lea rcx, [rcx + pc] */
         w4(w, (uint32_t)w->b->key);
         w_jmp(w, SYM(w, IP_SYM_INDIRECT_MISS));
         break;

@@ -6,12 +6,12 @@
 
 /* Exit kinds from 64 on are slow-path sites: the runtime does something and
  * resumes at ip_exit.patch. */
-#define OFF(f) ((uint32_t)offsetof(struct tstate, f))
-#define SLOT(r) ((uint32_t)(8 * (r)))
-#define SYM(w, s) ((uint32_t)(w)->o->sym[s])
-#define MAX_STUBS 1024
+#define OFF(f)       ((uint32_t)offsetof(struct tstate, f))
+#define SLOT(r)      ((uint32_t)(8 * (r)))
+#define SYM(w, s)    ((uint32_t)(w)->o->sym[s])
+#define MAX_STUBS    1024
 #define MAX_LITERALS 128
-#define CC_NZ 5
+#define CC_NZ        5
 
 enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_REDZONE, ST_TARGET };
 
@@ -20,9 +20,9 @@ struct stub {
     uint16_t spilled;
     uint16_t size;
     int16_t insn;
-    int exit;              /* index into e->exits                              */
-    uint32_t from;         /* offset of the rel32 that comes here              */
-    uint32_t resume;       /* offset to resume at                              */
+    int exit;        /* index into e->exits */
+    uint32_t from;   /* offset of the rel32 that comes here */
+    uint32_t resume; /* offset to resume at */
     struct uaddr m;
     uint64_t pc;
 };
@@ -31,15 +31,18 @@ struct em {
     struct writer w;
     struct stub stubs[MAX_STUBS];
     int n_stubs;
-    int cur_insn;          /* guest instruction whose point was last recorded  */
-    int join_first;        /* stubs waiting for their TJOIN                    */
+    int cur_insn;                                         /* guest instruction whose point was last recorded */
+    int join_first;                                       /* stubs waiting for their TJOIN */
     bool shadow, callstack, callers, bmi2, gsbase, exact; /* callers: those of this bare block keep a call stack */
     int n_literals;
-    struct { uint32_t at; uint64_t value; } literals[MAX_LITERALS];
+    struct {
+        uint32_t at;
+        uint64_t value;
+    } literals[MAX_LITERALS];
 };
 
 struct slow_site {
-    int kind;          /* ST_SLOW or ST_TRACK                                  */
+    int kind; /* ST_SLOW or ST_TRACK */
     int exit_kind;
 };
 

@@ -7,12 +7,12 @@
 static void indirect(struct em *m, int insn) {
     struct writer *w = &m->w;
     em_point(m, insn, 6, IP_PF_COMMITTED);
-    if (w->b->key & IP_KEY_ONE) {                 /* comes back, trapflag.c    */
+    if (w->b->key & IP_KEY_ONE) { /* comes back, trapflag.c */
         w_jmp(w, SYM(w, IP_SYM_MISS));
         return;
     }
-    wn(w, "\x0f\xb7\xd1", 3);                     /* movzx edx, cx             */
-    wn(w, "\xff\x24\xd5", 3);                     /* jmp [rdx*8 + FAST]        */
+    wn(w, "\x0f\xb7\xd1", 3); /* movzx edx, cx */
+    wn(w, "\xff\x24\xd5", 3); /* jmp [rdx*8 + FAST] */
     w4(w, IP_FAST_BASE);
 }
 
@@ -21,9 +21,9 @@ static void indirect(struct em *m, int insn) {
 void em_check_entry(struct em *m) {
     struct writer *w = &m->w;
     em_point(m, 0, 6, IP_PF_COMMITTED);
-    wn(w, "\x48\x8d\x89", 3);                     /* lea rcx, [rcx - pc]       */
+    wn(w, "\x48\x8d\x89", 3); /* lea rcx, [rcx - pc] */
     w4(w, -(uint32_t)w->b->key);
-    wn(w, "\xe3\x05", 2);                         /* jrcxz over the jmp: EM_CHECK_JRCXZ */
+    wn(w, "\xe3\x05", 2); /* jrcxz over the jmp: EM_CHECK_JRCXZ */
     em_to_stub(m, em_add_stub(m, ST_MISS), -1);
     w_fs(w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
     w_fs(w, FS_LOAD, IP_RDX, SLOT(IP_RDX));
@@ -63,11 +63,11 @@ void em_push_return(struct em *m, uint64_t pc) {
         w4(w, (uint32_t)pc);
     } else {
         /* RSP last: a fault of the stores must find it as it was. */
-        wn(w, "\xc7\x44\x24\xf8", 4);             /* mov dword [rsp-8], low    */
+        wn(w, "\xc7\x44\x24\xf8", 4); /* mov dword [rsp-8], low */
         w4(w, (uint32_t)pc);
         wn(w, "\xc7\x44\x24\xfc", 4);
         w4(w, (uint32_t)(pc >> 32));
-        wn(w, "\x48\x8d\x64\x24\xf8", 5);         /* lea rsp, [rsp-8]          */
+        wn(w, "\x48\x8d\x64\x24\xf8", 5); /* lea rsp, [rsp-8] */
     }
 }
 
@@ -84,9 +84,9 @@ static void check_target(struct em *m, const struct uinstr *u, uint16_t saved) {
     struct writer *w = &m->w;
     note_jump(m, u, IP_JUMP_CALL, w->b->insn[u->insn].len);
     if (!m->bmi2) return;
-    wn(w, "\xba\x2f\0\0\0", 5);                  /* mov edx, 47              */
-    wn(w, "\xc4\xe2\xeb\xf7\xd1", 5);            /* shrx rdx, rcx, rdx       */
-    wn(w, "\x48\x87\xca\xe3\x05", 5);            /* xchg rdx, rcx; jrcxz     */
+    wn(w, "\xba\x2f\0\0\0", 5);       /* mov edx, 47 */
+    wn(w, "\xc4\xe2\xeb\xf7\xd1", 5); /* shrx rdx, rcx, rdx */
+    wn(w, "\x48\x87\xca\xe3\x05", 5); /* xchg rdx, rcx; jrcxz */
     struct stub *s = em_add_stub(m, ST_TARGET);
     em_to_stub(m, s, -1);
     s->insn = u->insn;
@@ -99,11 +99,11 @@ static void check_target(struct em *m, const struct uinstr *u, uint16_t saved) {
 static void pop_caller(struct em *m) {
     struct writer *w = &m->w;
     w_fs(w, FS_LOAD, IP_RDX, OFF(cs_top));
-    wn(w, "\x48\x8b\x4a\x08", 4);                 /* mov rcx, [rdx+8]          */
-    wn(w, "\x48\x8d\x4c\x0c\x01", 5);             /* lea rcx, [rsp+rcx+1]      */
-    wn(w, "\xe3\x02\xeb\x00", 4);                 /* jrcxz pop; jmp on         */
+    wn(w, "\x48\x8b\x4a\x08", 4);     /* mov rcx, [rdx+8] */
+    wn(w, "\x48\x8d\x4c\x0c\x01", 5); /* lea rcx, [rsp+rcx+1] */
+    wn(w, "\xe3\x02\xeb\x00", 4);     /* jrcxz pop; jmp on */
     uint32_t fix = w->e->len - 1;
-    wn(w, "\x48\x8d\x52\xf0", 4);                 /* lea rdx, [rdx-16]         */
+    wn(w, "\x48\x8d\x52\xf0", 4); /* lea rdx, [rdx-16] */
     w_fs(w, FS_STORE, IP_RDX, OFF(cs_top));
     w->e->code[fix] = (uint8_t)(w->e->len - fix - 1);
 }
@@ -118,7 +118,7 @@ void em_ret(struct em *m, const struct uinstr *u) {
     if (!m->shadow && !m->callstack) {
         if (m->callers) pop_caller(m);
         em_point(m, u->insn, 6, IP_PF_GUEST);
-        w1(w, 0x59);                              /* pop rcx                   */
+        w1(w, 0x59); /* pop rcx */
         bytes -= 8;
     } else {
         w_fs(w, FS_STORE, IP_RAX, SLOT(IP_RAX));
@@ -128,7 +128,7 @@ void em_ret(struct em *m, const struct uinstr *u) {
         if (m->shadow) {
             if (!w->b->keeps_stack) em_sh_fill(w, &top, bytes <= 256 ? bytes : 8, 0xff);
             w_fs(w, FS_LOAD, IP_RCX, OFF(redzone_not_lo));
-            wn(w, "\xe3\x05", 2);                 /* jrcxz: clean              */
+            wn(w, "\xe3\x05", 2); /* jrcxz: clean */
             struct stub *s = em_add_stub(m, ST_REDZONE);
             s->insn = u->insn;
             em_to_stub(m, s, -1);
@@ -136,13 +136,13 @@ void em_ret(struct em *m, const struct uinstr *u) {
         }
         if (m->callstack) {
             w_fs(w, FS_LOAD, IP_RDX, OFF(cs_top));
-            wn(w, "\x48\x8b\x4a\x08", 4);         /* mov rcx, [rdx+8]          */
-            wn(w, "\x48\x8d\x4c\x0c\x01", 5);     /* lea rcx, [rsp+rcx+1]      */
+            wn(w, "\x48\x8b\x4a\x08", 4);     /* mov rcx, [rdx+8] */
+            wn(w, "\x48\x8d\x4c\x0c\x01", 5); /* lea rcx, [rsp+rcx+1] */
             wn(w, "\xe3\x05", 2);
             struct stub *s = em_add_stub(m, ST_CSYNC);
             s->insn = u->insn;
             em_to_stub(m, s, -1);
-            wn(w, "\x48\x8d\x52\xf0", 4);         /* lea rdx, [rdx-16]         */
+            wn(w, "\x48\x8d\x52\xf0", 4); /* lea rdx, [rdx-16] */
             w_fs(w, FS_STORE, IP_RDX, OFF(cs_top));
             s->resume = w->e->len;
         }
@@ -151,7 +151,7 @@ void em_ret(struct em *m, const struct uinstr *u) {
     }
     em_point(m, u->insn, 6, IP_PF_COMMITTED);
     if (bytes) {
-        wn(w, "\x48\x8d\xa4\x24", 4);             /* lea rsp, [rsp+bytes]      */
+        wn(w, "\x48\x8d\xa4\x24", 4); /* lea rsp, [rsp+bytes] */
         w4(w, bytes);
     }
     indirect(m, u->insn);
@@ -202,12 +202,11 @@ void em_slow_call(struct em *m, const struct uinstr *u, int kind, uint64_t key) 
 void em_count(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
     w_fs(w, FS_LOAD, IP_RCX, OFF(bbcount));
-    wn(w, "\x48\x8d\x49\xff", 4);                 /* lea rcx, [rcx-1]          */
+    wn(w, "\x48\x8d\x49\xff", 4); /* lea rcx, [rcx-1] */
     w_fs(w, FS_STORE, IP_RCX, OFF(bbcount));
-    wn(w, "\xe3\x02\xeb\x00", 4);                 /* jrcxz stop; jmp on        */
+    wn(w, "\xe3\x02\xeb\x00", 4); /* jrcxz stop; jmp on */
     uint32_t fix = w->e->len - 1;
     w_fs(w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
     em_runtime_exit(m, u->imm, IP_X_STOP, 0);
     w->e->code[fix] = (uint8_t)(w->e->len - fix - 1);
 }
-

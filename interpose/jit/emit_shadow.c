@@ -112,7 +112,7 @@ void em_check_mask(struct em *m, const struct uinstr *u, const struct slow_site 
         if (m->bmi2 && m->n_literals < MAX_LITERALS) {
             /* pext keeps flags; its mask operand is a literal behind the block.
              * Without it, registers of no concern here would count too. */
-            wn(w, "\xc4\xe2\xf2\xf5\x0d", 5);    /* pext rcx, rcx, [rip+literal] */
+            wn(w, "\xc4\xe2\xf2\xf5\x0d", 5); /* pext rcx, rcx, [rip+literal] */
             m->literals[m->n_literals].at = w->e->len;
             m->literals[m->n_literals++].value = u->set;
             w4(w, 0);
@@ -134,4 +134,3 @@ void em_check_mask(struct em *m, const struct uinstr *u, const struct slow_site 
         m->stubs[i].pc = u->imm;
     }
 }
-

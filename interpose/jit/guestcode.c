@@ -94,8 +94,7 @@ int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n) {
     while (done < n) {
         uint64_t a = pc + (uint64_t)done, page = a & ~4095ull;
         if (a < t->exec_lo || a >= t->exec_hi) break; /* no fetch from there */
-        const uint8_t *bytes =
-            page == t->code_page && t->code_gen == t->req_gen ? t->code_bytes : page_get(t, page);
+        const uint8_t *bytes = page == t->code_page && t->code_gen == t->req_gen ? t->code_bytes : page_get(t, page);
         if (!bytes) break;
         int off = (int)(a & 4095), take = 4096 - off;
         if (take > n - done) take = n - done;

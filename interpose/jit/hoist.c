@@ -38,8 +38,8 @@ bool ip_rsp_step(const struct ip_insn *in, int64_t *step) {
 
 /* Operands at known distances from the same registers that share no byte. */
 static bool apart(const struct uaddr *a, unsigned na, const struct uaddr *b, unsigned nb) {
-    return a->base == b->base && a->base != IP_REG_RIP && a->index == b->index && a->scale == b->scale &&
-           !a->addr32 && !b->addr32 && (a->disp + (int64_t)na <= b->disp || b->disp + (int64_t)nb <= a->disp);
+    return a->base == b->base && a->base != IP_REG_RIP && a->index == b->index && a->scale == b->scale && !a->addr32 &&
+           !b->addr32 && (a->disp + (int64_t)na <= b->disp || b->disp + (int64_t)nb <= a->disp);
 }
 
 /* Can a check of [m, m + size) be made before uinstr v?  Moves m's displacement. */

@@ -15,16 +15,16 @@ static bool is_any(const struct ip_insn *in, const char *const *names) {
 
 int ip_ls_insn_kind(const struct ip_insn *in) {
     /* Time, chance, the CPU that one happens to be on, and what the kernel keeps in use. */
-    static const char *const freely[] = {"rdtsc", "rdtscp", "rdpmc", "rdrand", "rdseed", "rdpid", "cpuid",
-                                         "xgetbv", "sgdt", "sidt", "sldt", "str", "smsw", NULL};
+    static const char *const freely[] = {"rdtsc",  "rdtscp", "rdpmc", "rdrand", "rdseed", "rdpid", "cpuid",
+                                         "xgetbv", "sgdt",   "sidt",  "sldt",   "str",    "smsw",  NULL};
     /* The x87 part names the last instruction, which lies elsewhere in T; XSTATE_BV depends on
      * which components the CPU believes to be in use. */
-    static const char *const image[] = {
-        "fxsave", "fxsave64", "xsave", "xsave64", "xsavec", "xsavec64", "xsaveopt", "xsaveopt64",
-        "fsave", "fnsave", "fstenv", "fnstenv", NULL};
+    static const char *const image[] = {"fxsave",   "fxsave64", "xsave",      "xsave64", "xsavec",
+                                        "xsavec64", "xsaveopt", "xsaveopt64", "fsave",   "fnsave",
+                                        "fstenv",   "fnstenv",  NULL};
     static const char *const pushf[] = {"pushf", "pushfd", "pushfq", NULL};
-    static const char *const restores[] = {"fxrstor", "fxrstor64", "xrstor", "xrstor64", "ldmxcsr",
-                                           "vldmxcsr", "vzeroall", "vzeroupper", NULL};
+    static const char *const restores[] = {"fxrstor",  "fxrstor64", "xrstor",     "xrstor64", "ldmxcsr",
+                                           "vldmxcsr", "vzeroall",  "vzeroupper", NULL};
     int kind = 0;
     if (is_any(in, freely)) kind |= IP_LS_I_FREE;
     if (is_any(in, image)) kind |= IP_LS_I_IMAGE;

@@ -9,9 +9,9 @@
 #include "lockstep_priv.h"
 #include "x86_decode.h"
 
-#define CALL_RETURN 0x7fff0000ull /* RT_CALL_RETURN of rt.h: end of a call made for a request */
-#define META(x) ((uint64_t)IP_META_BASE + (x))
-#define FRAME_REGISTERS 48        /* of the registers in a signal frame (ucontext at 8, gregs at 40) */
+#define CALL_RETURN     0x7fff0000ull /* RT_CALL_RETURN of rt.h: end of a call made for a request */
+#define META(x)         ((uint64_t)IP_META_BASE + (x))
+#define FRAME_REGISTERS 48 /* of the registers in a signal frame (ucontext at 8, gregs at 40) */
 
 /* ---- The block that T is about to enter ------------------------------------------------ */
 
@@ -154,11 +154,14 @@ static bool part_differs(struct ip_ls *l, int from, int len) {
 
 /* Everything but the address of the last x87 instruction, which lies elsewhere in T. */
 static int compare_vector(struct ip_ls *l) {
-    static const struct { int component, size; } parts[] = {{2, 256}, {5, 64}, {6, 512}, {7, 1024}};
+    static const struct {
+        int component, size;
+    } parts[] = {{2, 256}, {5, 64}, {6, 512}, {7, 1024}};
     if (ls_get_vector(l, l->t_pid, l->x_t) || ls_get_vector(l, l->n_pid, l->x_n)) return -1;
     bool differs = part_differs(l, 0, 5) || part_differs(l, 24, 4) || part_differs(l, 160, 256);
     for (int i = 0; i < 8 && !differs; i++) differs = part_differs(l, 32 + 16 * i, 10);
-    for (int i = 0; i < 4 && !differs; i++) differs = part_differs(l, ip_ls_component(parts[i].component), parts[i].size);
+    for (int i = 0; i < 4 && !differs; i++)
+        differs = part_differs(l, ip_ls_component(parts[i].component), parts[i].size);
     if (differs) l->differ |= IP_LS_D_VECTOR;
     return 0;
 }

@@ -47,8 +47,7 @@ int64_t ls_copy(int to_pid, int from_pid, uint64_t addr, uint64_t len) {
 }
 
 _Static_assert(sizeof((struct ip_ls *)0)->ring / sizeof(struct ip_ls_step) == IP_LS_RING &&
-                   sizeof((struct ip_ls *)0)->x_t == IP_LS_XSAVE &&
-                   sizeof((struct ip_ls *)0)->pcs == 8 * IP_LS_BLOCK &&
+                   sizeof((struct ip_ls *)0)->x_t == IP_LS_XSAVE && sizeof((struct ip_ls *)0)->pcs == 8 * IP_LS_BLOCK &&
                    sizeof((struct ip_ls *)0)->writes == sizeof(struct ip_ls_write) * IP_LS_WRITES,
                "cffi wants the sizes of arrays as numbers");
 
@@ -310,9 +309,8 @@ static int fork_t(struct ip_ls *l) {
     }
     l->n_pid = (int)child;
     if (ptrace(PTRACE_SETREGS, l->t_pid, 0, &saved) ||
-        ptrace(PTRACE_SETOPTIONS, l->t_pid, 0, PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC) ||
-        wait_for(l->n_pid, &status) || !WIFSTOPPED(status) ||
-        ptrace(PTRACE_SETOPTIONS, l->n_pid, 0, PTRACE_O_EXITKILL))
+        ptrace(PTRACE_SETOPTIONS, l->t_pid, 0, PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC) || wait_for(l->n_pid, &status) ||
+        !WIFSTOPPED(status) || ptrace(PTRACE_SETOPTIONS, l->n_pid, 0, PTRACE_O_EXITKILL))
         return ls_fail(l, "trace the fork");
     return 0;
 }

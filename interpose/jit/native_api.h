@@ -8,7 +8,6 @@
 #include "abi.h"
 #include "x86_insn.h"
 
-
 /* ---- which build this is: that of the runtime, or they do not fit ---- */
 uint32_t ip_build_id(void);
 
@@ -20,11 +19,11 @@ const char *ip_mnem_name(unsigned mnem);
 
 /* ---- the six stages of any bytes, as text ---- */
 /* stage 1..6; returns the length written, or -1.  hex of stage 6 in the text. */
-int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
-                  int track, int stage, char *buf, int cap);
+int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track, int stage,
+                  char *buf, int cap);
 /* Translate bytes for a host address; returns code length, fills out. */
-int ip_translate_bytes(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
-                       int track, int max_insns, uint32_t host, uint8_t *out, int cap);
+int ip_translate_bytes(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track,
+                       int max_insns, uint32_t host, uint8_t *out, int cap);
 
 /* ---- the supervisor's end, where there may be no memory left ---- */
 /* Before the program runs, somebody waits at this socket to hear whether it can; -1: no longer. */
@@ -42,8 +41,8 @@ void ip_catch_faults(void);
 
 /* ---- the translation service of one client ---- */
 /* Map the memfds, start the translator thread.  0 or -errno. */
-int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags,
-                     uint64_t cache_bytes, int trace_fd, const char *trace_flags);
+int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags, uint64_t cache_bytes,
+                     int trace_fd, const char *trace_flags);
 /* After os.fork() in the child supervisor: copy everything to new memfds.  0 or -errno. */
 int ip_service_refork(int chan_fd, int cache_fd, int meta_fd, int old_meta_fd);
 /* New image in the same process (exec): forget all, new memfds. */
@@ -75,7 +74,7 @@ void ip_invalidate_range(uint64_t lo, uint64_t len);
 /* Python's side of the channel: the index of a slot with a request for Python,
  * -1 at time-out.  The GIL is released while it waits. */
 int ip_next_event(int timeout_ms);
-#define IP_EVENT_USED (-2) /* a binding ran for the first time: see ip_next_used */
+#define IP_EVENT_USED (-2)   /* a binding ran for the first time: see ip_next_used */
 uint64_t ip_next_used(void); /* 0: none left */
 /* Answer it. */
 void ip_reply(int slot);

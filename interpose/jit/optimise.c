@@ -132,8 +132,7 @@ static bool may_fault(const struct ip_insn *in) {
     return false;
 }
 
-void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd,
-                        const struct ip_jit_opts *o) {
+void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o) {
     int n = b->n_insn;
     uint16_t live = 0xffff;
     uint32_t flags = IP_FL_ARITH;

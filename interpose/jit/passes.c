@@ -14,8 +14,7 @@ const struct ip_tool_pass *ip_find_tool_pass(const char *name) {
     return NULL;
 }
 
-void ip_stage3_instrument(const struct ublock *in, struct ublock *out,
-                          const struct ip_jit_opts *o) {
+void ip_stage3_instrument(const struct ublock *in, struct ublock *out, const struct ip_jit_opts *o) {
     if (!o->pass || !o->pass->instrument || (o->flags & IP_C_NO_INSTR) || (in->key & IP_KEY_BARE)) {
         ub_copy_head(out, in);
         out->n_u = in->n_u;

@@ -12,8 +12,8 @@ static const char *const names[] = {
 };
 static const char *const gpr_name[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                        "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-static const char *const cc_name[] = {"o", "no", "b",  "nb", "z", "nz", "be", "nbe",
-                                      "s", "ns", "p",  "np", "l", "nl", "le", "nle"};
+static const char *const cc_name[] = {"o", "no", "b", "nb", "z", "nz", "be", "nbe",
+                                      "s", "ns", "p", "np", "l", "nl", "le", "nle"};
 
 struct out {
     char *buf;
@@ -132,9 +132,7 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
         case U_UNSPILL:
         case U_RDSEG:
         case U_WRSEG: put(&o, "%%%s", gpr_name[u->reg & 15]); break;
-        case U_CALL:
-            put(&o, "0x%llx, ret 0x%llx", (unsigned long long)u->imm, (unsigned long long)u->set);
-            break;
+        case U_CALL: put(&o, "0x%llx, ret 0x%llx", (unsigned long long)u->imm, (unsigned long long)u->set); break;
         case U_EXIT: put(&o, "kind %u at 0x%llx", u->kind, (unsigned long long)u->imm); break;
         case U_JMPI:
         case U_CALLI:

@@ -7,7 +7,7 @@
 
 /* ecx -= value; jrcxz over the jmp: no flags touched. */
 static void compare(struct writer *w, uint32_t value, uint32_t changed) {
-    wn(w, "\x8d\x89", 2);                         /* lea ecx, [rcx - value]    */
+    wn(w, "\x8d\x89", 2); /* lea ecx, [rcx - value] */
     if (!w->e->compare) w->e->compare = w->e->len;
     w4(w, -value);
     wn(w, "\xe3\x05", 2);

@@ -204,8 +204,8 @@ static int start_thread(void) {
     return -r;
 }
 
-int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags,
-                     uint64_t cache_bytes, int trace_fd, const char *trace_flags) {
+int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags, uint64_t cache_bytes,
+                     int trace_fd, const char *trace_flags) {
     int r = tt_map(&T, chan_fd, cache_fd, meta_fd);
     if (r) return r;
     if (!T.pages) tt_init_tables(&T);
@@ -494,8 +494,8 @@ struct shown {
     const struct ublock *final;
 };
 
-static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track,
-                int stage, int max_insns, uint32_t host, struct shown *out) {
+static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track, int stage,
+                int max_insns, uint32_t host, struct shown *out) {
     struct bytes_reader br = {code, pc, n};
     struct ip_code_reader rd = {.read = read_bytes, .ctx = &br};
     struct ip_jit_opts o = {0};
@@ -546,8 +546,8 @@ static int print_code(const struct ublock *b, const struct emitted *em, char *bu
     return r;
 }
 
-int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
-                  int track, int stage, char *buf, int cap) {
+int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track, int stage,
+                  char *buf, int cap) {
     struct shown *s = calloc(1, sizeof *s);
     const struct emitted *em = &s->em;
     if (!s) return -1;
@@ -559,8 +559,8 @@ int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, 
     return r;
 }
 
-int ip_translate_bytes(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags,
-                       int track, int max_insns, uint32_t host, uint8_t *out, int cap) {
+int ip_translate_bytes(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track,
+                       int max_insns, uint32_t host, uint8_t *out, int cap) {
     struct shown *s = calloc(1, sizeof *s);
     const struct emitted *em = &s->em;
     if (!s) return -1;

@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#define TT_SIZE (1u << IP_META_TTBITS)
-#define TT_TOMB (~0ull)
+#define TT_SIZE  (1u << IP_META_TTBITS)
+#define TT_TOMB  (~0ull)
 #define TT_EMPTY 0ull /* key 0 is stored as TT_ZERO */
-#define TT_ZERO (~1ull)
+#define TT_ZERO  (~1ull)
 
 struct ip_ttent *tt_find(const struct transtab *t, uint64_t key) {
     if (key == 0) key = TT_ZERO;
@@ -113,12 +113,12 @@ void tt_drop_containing(struct transtab *t, uint64_t pc) {
 
 static void trace_stage(struct transtab *t, int stage, const struct ublock *b) {
     if (t->trace_fd < 0 || !t->trace[stage - 1]) return;
-    static const char *const title[] = {"From x86 to UCode", "Optimised", "Instrumented", "Cleaned up",
-                                        "Registers allocated", "Emitted"};
+    static const char *const title[] = {"From x86 to UCode", "Optimised",           "Instrumented",
+                                        "Cleaned up",        "Registers allocated", "Emitted"};
     size_t cap = 1 << 18;
     char *text = ip_alloc(1, cap);
-    int n = snprintf(text, cap, "==== Stage %d: %s: 0x%llx ====\n", stage, title[stage - 1],
-                     (unsigned long long)b->key);
+    int n =
+        snprintf(text, cap, "==== Stage %d: %s: 0x%llx ====\n", stage, title[stage - 1], (unsigned long long)b->key);
     if (stage < 6)
         n += ip_print_ublock(b, text + n, (int)cap - n);
     else
@@ -243,8 +243,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
 static bool speculative_ok(const struct transtab *t, const struct ublock *b) {
     if (b->n_u == 0) return false;
     const struct uinstr *u = &b->u[b->n_u - 1];
-    if (u->op == U_EXIT && b->n_insn <= 1 && (u->kind == IP_X_ILLEGAL || u->kind == IP_X_FAULTPC))
-        return false;
+    if (u->op == U_EXIT && b->n_insn <= 1 && (u->kind == IP_X_ILLEGAL || u->kind == IP_X_FAULTPC)) return false;
     for (int i = 0; i < b->n_pages; i++)
         if (!tt_is_watched(t, b->pages[i]) && !tt_is_stable(t, b->pages[i])) return false;
     return true;
@@ -311,8 +310,7 @@ static void look_ahead(struct transtab *t, uint32_t block) {
         if ((t->exits[x].kind_aux & 0xff) != IP_X_DIRECT || (t->exits[x].key & IP_KEY_TRACK)) continue;
         if (t->ahead_n < AHEAD_QUEUE) t->ahead[t->ahead_n++] = t->exits[x].key;
     }
-    if ((last->op == U_CALL || last->op == U_CALLI) && t->ahead_n < AHEAD_QUEUE)
-        t->ahead[t->ahead_n++] = last->set;
+    if ((last->op == U_CALL || last->op == U_CALLI) && t->ahead_n < AHEAD_QUEUE) t->ahead[t->ahead_n++] = last->set;
 }
 
 static uint32_t finish(struct transtab *t, uint64_t key, uint32_t block) {

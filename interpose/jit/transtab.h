@@ -12,41 +12,41 @@
 /* Guest instructions of a block at most, when no option asks for fewer. */
 #define BLOCK_INSNS 40
 
-struct xrec {               /* private part of an exit                          */
-    uint32_t stub;          /* client address of its stub, 0: not patchable     */
-    uint32_t next_in;       /* next exit linked to the same block, 0 end        */
-    uint32_t linked;        /* block + 1, 0 none                                */
-    uint32_t block;         /* that it belongs to                               */
-    uint32_t next_waiting;  /* next exit that waits for the same key, 0 end     */
+struct xrec {              /* private part of an exit */
+    uint32_t stub;         /* client address of its stub, 0: not patchable */
+    uint32_t next_in;      /* next exit linked to the same block, 0 end */
+    uint32_t linked;       /* block + 1, 0 none */
+    uint32_t block;        /* that it belongs to */
+    uint32_t next_waiting; /* next exit that waits for the same key, 0 end */
 };
-struct brec {               /* private part of a block                          */
+struct brec { /* private part of a block */
     uint32_t first_exit, n_exits;
-    uint32_t incoming;      /* first exit linked to it, 0 none                  */
-    uint32_t entry;         /* client address that exits lead to                */
-    uint32_t compare;       /* of the first compared value, 0 if none is        */
+    uint32_t incoming; /* first exit linked to it, 0 none */
+    uint32_t entry;    /* client address that exits lead to */
+    uint32_t compare;  /* of the first compared value, 0 if none is */
     uint8_t n_pages;
     uint64_t pages[8];
 };
-struct wait_ent {           /* exits to a key without translation               */
+struct wait_ent { /* exits to a key without translation */
     uint64_t key;
     uint32_t first, used;
 };
-struct page_ent {           /* blocks made from a guest page                    */
-    uint64_t page;          /* 0 unused                                         */
+struct page_ent {  /* blocks made from a guest page */
+    uint64_t page; /* 0 unused */
     uint32_t *blocks;
     uint32_t n, cap;
-    uint32_t watched;       /* the client says that it would notice a write     */
-    uint32_t written;       /* how often they were dropped because of a write   */
-    uint8_t unnoticed;      /* the client cannot notice writes                  */
-    uint8_t relapses;       /* how often it was written often                   */
-    uint64_t changed;       /* ms when it became so, or a block was stale       */
+    uint32_t watched;  /* the client says that it would notice a write */
+    uint32_t written;  /* how often they were dropped because of a write */
+    uint8_t unnoticed; /* the client cannot notice writes */
+    uint8_t relapses;  /* how often it was written often */
+    uint64_t changed;  /* ms when it became so, or a block was stale */
 };
 struct binding {
     uint64_t addr, target;
     uint16_t wrap, used;
     uint32_t ran;
 };
-struct page_copy {          /* the bytes are at copy_bytes                       */
+struct page_copy { /* the bytes are at copy_bytes */
     uint64_t page, gen;
     int valid;
 };
@@ -55,25 +55,27 @@ struct page_copy {          /* the bytes are at copy_bytes                      
  * instead: a write that is caught costs as much as thousands of comparisons. */
 #define WRITTEN_OFTEN 32u
 /* Watched again after so many ms without a change; twice as long each time. */
-#define CALM_MS 1000u
+#define CALM_MS        1000u
 #define CALM_DOUBLINGS 8u
 
 /* From so many blocks on, the tables are flushed when three of four are gone. */
 #define MANY_BLOCKS 16384u
 
-#define AHEAD_QUEUE 64
-#define AHEAD_BLOCKS 12     /* made for each request, once it is answered       */
+#define AHEAD_QUEUE  64
+#define AHEAD_BLOCKS 12 /* made for each request, once it is answered */
 
 #define TT_RANGES 1024
 struct tt_ranges {
-    struct { uint64_t lo, hi; } r[TT_RANGES];
+    struct {
+        uint64_t lo, hi;
+    } r[TT_RANGES];
     int n;
 };
 
 struct transtab {
     pthread_mutex_t lock;
     struct ip_chan *chan;
-    uint8_t *cache;         /* our writable view of the code cache              */
+    uint8_t *cache; /* our writable view of the code cache */
     uint8_t *meta_base;
     struct ip_meta *meta;
     struct ip_ttent *tt;
@@ -85,41 +87,41 @@ struct transtab {
     struct xrec *xrec;
     struct brec *brec;
     uint64_t cache_bytes;
-    uint32_t n_live;        /* blocks that can be found                         */
+    uint32_t n_live; /* blocks that can be found */
     struct ip_jit_opts opts;
     struct page_ent *pages;
     uint32_t pages_cap, pages_n;
-    uint32_t n_often;       /* pages that were written often                    */
-    uint64_t calm_at;       /* ms when they are looked at again                 */
+    uint32_t n_often; /* pages that were written often */
+    uint64_t calm_at; /* ms when they are looked at again */
     struct binding *bind;
     uint32_t bind_cap, bind_n;
-    struct tt_ranges stable;      /* code that cannot change without an unmap       */
-    struct tt_ranges keeps_stack; /* see ip_keeps_stack_add                         */
+    struct tt_ranges stable;      /* code that cannot change without an unmap */
+    struct tt_ranges keeps_stack; /* see ip_keeps_stack_add */
     struct page_copy *copies;
     uint8_t *copy_bytes;
-    uint64_t code_page, code_gen; /* the copy used last, good for one request    */
+    uint64_t code_page, code_gen; /* the copy used last, good for one request */
     const uint8_t *code_bytes;
     uint64_t req_gen;
     struct wait_ent *wait;
     uint32_t n_wait;
-    uint64_t exec_lo, exec_hi;   /* what may be executed around the pc asked for  */
-    uint64_t ahead[AHEAD_QUEUE]; /* keys that may be asked for next              */
+    uint64_t exec_lo, exec_hi;   /* what may be executed around the pc asked for */
+    uint64_t ahead[AHEAD_QUEUE]; /* keys that may be asked for next */
     int ahead_at, ahead_n, ahead_left;
-    uint64_t cycles;        /* spent in translation                             */
-    uint64_t tsc0, clock0;  /* both clocks at the start, to compare them        */
-    uint64_t new_pages[64]; /* pages to tell the runtime about                  */
+    uint64_t cycles;            /* spent in translation */
+    uint64_t tsc0, clock0;      /* both clocks at the start, to compare them */
+    uint64_t new_pages[64];     /* pages to tell the runtime about */
     uint16_t gone[IP_MAX_GONE]; /* IP_R_INVALIDATE: entries of the fast table to clear */
-    uint32_t n_gone;            /* more than there is room for: all               */
+    uint32_t n_gone;            /* more than there is room for: all */
     int n_new_pages;
     struct ublock *ub[3];
     struct emitted *em;
-    uint64_t used[256];     /* bindings used for the first time, a ring         */
+    uint64_t used[256]; /* bindings used for the first time, a ring */
     uint32_t used_head, used_tail;
     struct ip_service_stats stats;
     int trace_fd;
     uint8_t trace[8];
-    pid_t pid, tid;   /* of the client; of the thread that asked */
-    int mem;          /* its /proc/PID/mem, or 0 */
+    pid_t pid, tid; /* of the client; of the thread that asked */
+    int mem;        /* its /proc/PID/mem, or 0 */
 };
 
 /* Finds or makes the translation of key; 0 when the cache is full (flush) with

@@ -9,31 +9,29 @@
 
 #include <string.h>
 
-enum ip_xsrc { /* where an operand's register or value comes from */
-  XS_FIXED, XS_REG, XS_RM, XS_VVVV, XS_OPC, XS_IS4, XS_MEM, XS_IMM, XS_IMM2,
-  XS_REL, XS_MOFFS, XS_ONE
-};
+/* Where an operand's register or value comes from. */
+enum ip_xsrc { XS_FIXED, XS_REG, XS_RM, XS_VVVV, XS_OPC, XS_IS4, XS_MEM, XS_IMM, XS_IMM2, XS_REL, XS_MOFFS, XS_ONE };
 
 enum { XK_NONE, XK_NOMODRM, XK_MOD, XK_GROUP, XK_FULL }; /* ModRM class kinds */
 
 struct ip_xop {
-  uint8_t src, kind, reg, access;
-  uint16_t size, esize;
+    uint8_t src, kind, reg, access;
+    uint16_t size, esize;
 };
 
 struct ip_xrow {
-  uint16_t mnem;
-  uint8_t vlen, flow;
-  uint32_t attrs; /* IP_XA_* */
-  uint8_t opsize, pp, disp_n, disp_nb;
-  uint8_t imm_len, imm_signed, imm2_len, mem_access;
-  uint16_t mem_size;
-  uint8_t bcast_size, vsib, n_ops;
-  uint16_t gpr_read, gpr_write, gpr_kill, addr_read; /* implicit */
-  uint32_t vec_read, vec_write, vec_kill;            /* implicit */
-  uint8_t k_read, k_write;                           /* implicit */
-  uint16_t fl_read, fl_write, fl_kill;
-  struct ip_xop ops[5];
+    uint16_t mnem;
+    uint8_t vlen, flow;
+    uint32_t attrs; /* IP_XA_* */
+    uint8_t opsize, pp, disp_n, disp_nb;
+    uint8_t imm_len, imm_signed, imm2_len, mem_access;
+    uint16_t mem_size;
+    uint8_t bcast_size, vsib, n_ops;
+    uint16_t gpr_read, gpr_write, gpr_kill, addr_read; /* implicit */
+    uint32_t vec_read, vec_write, vec_kill;            /* implicit */
+    uint8_t k_read, k_write;                           /* implicit */
+    uint16_t fl_read, fl_write, fl_kill;
+    struct ip_xop ops[5];
 };
 
 #include "x86_tables.inc"
@@ -48,221 +46,204 @@ struct ip_xrow {
 #define P_LOCK 4u
 
 struct dec {
-  const uint8_t *code;
-  size_t limit; /* bytes that may be used: min(avail, 15) */
-  size_t pos;
-  uint8_t prefixes, rep, seg, w, pp, ll;
-  uint8_t r, x, b;    /* register extension bits as 0 or 8 */
-  uint8_t r2, v2;     /* EVEX R', V' as 0 or 16 */
-  uint8_t vvvv;       /* register number, not inverted; 0 if unused */
-  uint8_t evex_b, z, aaa, legacy_rex;
-  uint8_t bad; /* #UD, unless the instruction is too long: that is found first */
+    const uint8_t *code;
+    size_t limit; /* bytes that may be used: min(avail, 15) */
+    size_t pos;
+    uint8_t prefixes, rep, seg, w, pp, ll;
+    uint8_t r, x, b; /* register extension bits as 0 or 8 */
+    uint8_t r2, v2;  /* EVEX R', V' as 0 or 16 */
+    uint8_t vvvv;    /* register number, not inverted; 0 if unused */
+    uint8_t evex_b, z, aaa, legacy_rex;
+    uint8_t bad; /* #UD, unless the instruction is too long: that is found first */
 };
 
 static const uint8_t k_slot_vex[4] = {0, IP_XSLOT_V1, IP_XSLOT_V2, IP_XSLOT_V3};
-static const uint8_t k_slot_evex[8] = {0, IP_XSLOT_E1, IP_XSLOT_E2, IP_XSLOT_E3,
-                                       0, IP_XSLOT_E5, IP_XSLOT_E6, 0};
+static const uint8_t k_slot_evex[8] = {0, IP_XSLOT_E1, IP_XSLOT_E2, IP_XSLOT_E3, 0, IP_XSLOT_E5, IP_XSLOT_E6, 0};
 
-static inline int next_byte(struct dec *d, uint8_t *out)
-{
-  if (d->pos >= d->limit)
-    return 0;
-  *out = d->code[d->pos++];
-  return 1;
+static inline int next_byte(struct dec *d, uint8_t *out) {
+    if (d->pos >= d->limit) return 0;
+    *out = d->code[d->pos++];
+    return 1;
 }
 
 /* Little-endian integer of 1, 2, 4 or 8 bytes; the bytes are known to be there. */
-static inline uint64_t load_le(const uint8_t *p, unsigned n)
-{
-  uint64_t v = 0;
+static inline uint64_t load_le(const uint8_t *p, unsigned n) {
+    uint64_t v = 0;
 
-  for (unsigned i = 0; i < n; i++)
-    v |= (uint64_t)p[i] << (8 * i);
-  return v;
+    for (unsigned i = 0; i < n; i++) v |= (uint64_t)p[i] << (8 * i);
+    return v;
 }
 
-static inline int64_t sign_extend(uint64_t v, unsigned n)
-{
-  unsigned shift = 64 - 8 * n;
+static inline int64_t sign_extend(uint64_t v, unsigned n) {
+    unsigned shift = 64 - 8 * n;
 
-  return (int64_t)(v << shift) >> shift;
+    return (int64_t)(v << shift) >> shift;
 }
 
 /* Legacy prefixes and REX.  A REX byte that is not the last prefix has no
  * effect (SDM 2.2.1). */
-static int read_prefixes(struct dec *d, struct ip_insn *out, uint8_t *opcode)
-{
-  uint8_t c;
+static int read_prefixes(struct dec *d, struct ip_insn *out, uint8_t *opcode) {
+    uint8_t c;
 
-  for (;;) {
-    if (!next_byte(d, &c))
-      return SHORT;
-    switch (c) {
-    case 0x66: d->prefixes |= P_66; break;
-    case 0x67: d->prefixes |= P_67; break;
-    case 0xf0: d->prefixes |= P_LOCK; break;
-    case 0xf2: case 0xf3: d->rep = c; break;
-    case 0x64: d->seg = 4; break;
-    case 0x65: d->seg = 5; break;
-    case 0x26: case 0x2e: case 0x36: case 0x3e: break;
-    default:
-      if ((c & 0xf0) != 0x40) {
-        out->n_prefix = (uint8_t)(d->pos - 1);
-        out->off_rex = out->n_prefix;
-        *opcode = c;
-        return 1;
-      }
-      if (d->pos >= d->limit)
-        return SHORT;
-      uint8_t n = d->code[d->pos];
-      if ((n & 0xf0) == 0x40 || n == 0x66 || n == 0x67 || n == 0xf0 || n == 0xf2 ||
-          n == 0xf3 || (n & 0xe7) == 0x26 || n == 0x64 || n == 0x65)
-        break;
-      out->rex = c;
-      out->n_prefix = (uint8_t)(d->pos - 1);
-      out->off_rex = out->n_prefix;
-      d->legacy_rex = 1;
-      d->w = (c >> 3) & 1;
-      d->r = (uint8_t)((c & 4) << 1);
-      d->x = (uint8_t)((c & 2) << 2);
-      d->b = (uint8_t)((c & 1) << 3);
-      *opcode = n;
-      d->pos++;
-      return 1;
+    for (;;) {
+        if (!next_byte(d, &c)) return SHORT;
+        switch (c) {
+        case 0x66: d->prefixes |= P_66; break;
+        case 0x67: d->prefixes |= P_67; break;
+        case 0xf0: d->prefixes |= P_LOCK; break;
+        case 0xf2:
+        case 0xf3: d->rep = c; break;
+        case 0x64: d->seg = 4; break;
+        case 0x65: d->seg = 5; break;
+        case 0x26:
+        case 0x2e:
+        case 0x36:
+        case 0x3e: break;
+        default:
+            if ((c & 0xf0) != 0x40) {
+                out->n_prefix = (uint8_t)(d->pos - 1);
+                out->off_rex = out->n_prefix;
+                *opcode = c;
+                return 1;
+            }
+            if (d->pos >= d->limit) return SHORT;
+            uint8_t n = d->code[d->pos];
+            if ((n & 0xf0) == 0x40 || n == 0x66 || n == 0x67 || n == 0xf0 || n == 0xf2 || n == 0xf3 ||
+                (n & 0xe7) == 0x26 || n == 0x64 || n == 0x65)
+                break;
+            out->rex = c;
+            out->n_prefix = (uint8_t)(d->pos - 1);
+            out->off_rex = out->n_prefix;
+            d->legacy_rex = 1;
+            d->w = (c >> 3) & 1;
+            d->r = (uint8_t)((c & 4) << 1);
+            d->x = (uint8_t)((c & 2) << 2);
+            d->b = (uint8_t)((c & 1) << 3);
+            *opcode = n;
+            d->pos++;
+            return 1;
+        }
     }
-  }
 }
 
 /* Payload of VEX2, VEX3, XOP and EVEX after the first byte; leaves pos at the
  * opcode and returns the map slot, BAD or SHORT. */
-static int read_vector_prefix(struct dec *d, struct ip_insn *out, uint8_t first)
-{
-  uint8_t p0, p1, p2;
+static int read_vector_prefix(struct dec *d, struct ip_insn *out, uint8_t first) {
+    uint8_t p0, p1, p2;
 
-  d->bad = d->prefixes & (P_66 | P_LOCK) || d->rep || d->legacy_rex;
-  if (!next_byte(d, &p0))
-    return SHORT;
-  if (first == 0xc5) {
-    out->enc = IP_ENC_VEX;
-    out->map = 1;
-    d->r = (uint8_t)((~p0 & 0x80) >> 4);
-    p1 = p0 & 0x7f;
-  } else {
-    if (!next_byte(d, &p1))
-      return SHORT;
-    d->r = (uint8_t)((~p0 & 0x80) >> 4);
-    d->x = (uint8_t)((~p0 & 0x40) >> 3);
-    d->b = (uint8_t)((~p0 & 0x20) >> 2);
-    d->w = p1 >> 7;
-    out->map = p0 & 0x1f;
-  }
-  d->pp = p1 & 3;
-  d->ll = (p1 >> 2) & 1;
-  d->vvvv = (~p1 >> 3) & 0xf;
-  if (first == 0xc5)
-    return IP_XSLOT_V1;
-  if (first == 0xc4) {
-    out->enc = IP_ENC_VEX;
-    return out->map < 4 ? k_slot_vex[out->map] : BAD;
-  }
-  if (first == 0x8f) {
-    out->enc = IP_ENC_XOP;
-    return out->map <= 10 ? IP_XSLOT_X8 + out->map - 8 : BAD;
-  }
-  if (!next_byte(d, &p2))
-    return SHORT;
-  out->enc = IP_ENC_EVEX;
-  out->map = p0 & 7;
-  if ((p0 & 8) || !(p1 & 4))
-    return BAD;
-  d->r2 = (uint8_t)((~p0 & 0x10));
-  d->v2 = (uint8_t)((~p2 & 8) << 1);
-  d->ll = (p2 >> 5) & 3;
-  d->z = p2 >> 7;
-  d->evex_b = (p2 >> 4) & 1;
-  d->aaa = p2 & 7;
-  return k_slot_evex[out->map];
+    d->bad = d->prefixes & (P_66 | P_LOCK) || d->rep || d->legacy_rex;
+    if (!next_byte(d, &p0)) return SHORT;
+    if (first == 0xc5) {
+        out->enc = IP_ENC_VEX;
+        out->map = 1;
+        d->r = (uint8_t)((~p0 & 0x80) >> 4);
+        p1 = p0 & 0x7f;
+    } else {
+        if (!next_byte(d, &p1)) return SHORT;
+        d->r = (uint8_t)((~p0 & 0x80) >> 4);
+        d->x = (uint8_t)((~p0 & 0x40) >> 3);
+        d->b = (uint8_t)((~p0 & 0x20) >> 2);
+        d->w = p1 >> 7;
+        out->map = p0 & 0x1f;
+    }
+    d->pp = p1 & 3;
+    d->ll = (p1 >> 2) & 1;
+    d->vvvv = (~p1 >> 3) & 0xf;
+    if (first == 0xc5) return IP_XSLOT_V1;
+    if (first == 0xc4) {
+        out->enc = IP_ENC_VEX;
+        return out->map < 4 ? k_slot_vex[out->map] : BAD;
+    }
+    if (first == 0x8f) {
+        out->enc = IP_ENC_XOP;
+        return out->map <= 10 ? IP_XSLOT_X8 + out->map - 8 : BAD;
+    }
+    if (!next_byte(d, &p2)) return SHORT;
+    out->enc = IP_ENC_EVEX;
+    out->map = p0 & 7;
+    if ((p0 & 8) || !(p1 & 4)) return BAD;
+    d->r2 = (uint8_t)((~p0 & 0x10));
+    d->v2 = (uint8_t)((~p2 & 8) << 1);
+    d->ll = (p2 >> 5) & 3;
+    d->z = p2 >> 7;
+    d->evex_b = (p2 >> 4) & 1;
+    d->aaa = p2 & 7;
+    return k_slot_evex[out->map];
 }
 
 /* Number of the row for the opcode just read; 0 if there is none. */
-static inline unsigned find_row(const struct dec *d, const struct ip_insn *out, unsigned slot,
-                                uint8_t opcode, unsigned kind, unsigned base)
-{
-  unsigned cls = 0, modrm = out->modrm, mod3 = modrm >= 0xc0;
+static inline unsigned find_row(const struct dec *d, const struct ip_insn *out, unsigned slot, uint8_t opcode,
+                                unsigned kind, unsigned base) {
+    unsigned cls = 0, modrm = out->modrm, mod3 = modrm >= 0xc0;
 
-  (void)opcode;
-  switch (kind) {
-  case XK_MOD: cls = mod3; break;
-  case XK_GROUP: cls = ((modrm >> 3) & 7) | mod3 << 3; break;
-  case XK_FULL: cls = mod3 ? 8 + (modrm & 0x3f) : (modrm >> 3) & 7; break;
-  }
-  if (out->enc == IP_ENC_LEGACY) {
-    unsigned size = d->w ? 2 : d->prefixes & P_66 ? 0 : 1;
-    unsigned mandatory = d->rep ? (d->rep == 0xf3 ? 2 : 3) : d->prefixes & P_66 ? 1 : 0;
-    unsigned addr = d->prefixes & P_67 ? 12 : 0;
+    (void)opcode;
+    switch (kind) {
+    case XK_MOD: cls = mod3; break;
+    case XK_GROUP: cls = ((modrm >> 3) & 7) | mod3 << 3; break;
+    case XK_FULL: cls = mod3 ? 8 + (modrm & 0x3f) : (modrm >> 3) & 7; break;
+    }
+    if (out->enc == IP_ENC_LEGACY) {
+        unsigned size = d->w ? 2 : d->prefixes & P_66 ? 0 : 1;
+        unsigned mandatory = d->rep ? (d->rep == 0xf3 ? 2 : 3) : d->prefixes & P_66 ? 1 : 0;
+        unsigned addr = d->prefixes & P_67 ? 12 : 0;
 
-    (void)slot;
-    return ip_xblocks_legacy[ip_xsub[base + cls] * 24u + addr + mandatory * 3 + size];
-  }
-  unsigned within = d->pp * 8u + d->w * 4u + d->ll;
-  if (out->enc == IP_ENC_EVEX && d->evex_b && mod3) { /* the third set of classes */
-    unsigned third = cls + (kind == XK_MOD ? 1 : kind == XK_GROUP ? 8 : kind == XK_FULL ? 64 : 0);
-    unsigned row = ip_xblocks_vector[ip_xsub[base + third] * 32u + within];
-    if (row)
-      return row;
-    /* Without rounding AMD ignores the bit; Intel raises #UD, which the copy does too. */
-  }
-  return ip_xblocks_vector[ip_xsub[base + cls] * 32u + within];
+        (void)slot;
+        return ip_xblocks_legacy[ip_xsub[base + cls] * 24u + addr + mandatory * 3 + size];
+    }
+    unsigned within = d->pp * 8u + d->w * 4u + d->ll;
+    if (out->enc == IP_ENC_EVEX && d->evex_b && mod3) { /* the third set of classes */
+        unsigned third = cls + (kind == XK_MOD ? 1 : kind == XK_GROUP ? 8 : kind == XK_FULL ? 64 : 0);
+        unsigned row = ip_xblocks_vector[ip_xsub[base + third] * 32u + within];
+        if (row) return row;
+        /* Without rounding AMD ignores the bit; Intel raises #UD, which the copy does too. */
+    }
+    return ip_xblocks_vector[ip_xsub[base + cls] * 32u + within];
 }
 
 /* SIB and displacement of a memory operand. */
-static int read_memory(struct dec *d, struct ip_insn *out, const struct ip_xrow *row)
-{
-  struct ip_mem *m = &out->mem;
-  unsigned mod = out->modrm >> 6, rm = out->modrm & 7, disp_len = mod == 1 ? 1 : mod == 2 ? 4 : 0;
+static int read_memory(struct dec *d, struct ip_insn *out, const struct ip_xrow *row) {
+    struct ip_mem *m = &out->mem;
+    unsigned mod = out->modrm >> 6, rm = out->modrm & 7, disp_len = mod == 1 ? 1 : mod == 2 ? 4 : 0;
 
-  m->present = 1;
-  m->scale = 1;
-  m->base = m->index = IP_REG_NONE;
-  m->seg = d->seg;
-  m->addr32 = (d->prefixes & P_67) != 0;
-  if (rm == 4) {
-    out->off_sib = (uint8_t)d->pos;
-    if (!next_byte(d, &out->sib))
-      return SHORT;
-    unsigned index = ((out->sib >> 3) & 7) | d->x;
-    unsigned base = out->sib & 7;
-    if (row && row->vsib) {
-      m->vsib = row->vsib;
-      m->index = (uint8_t)(index | d->v2);
-      m->scale = (uint8_t)(1u << (out->sib >> 6));
-    } else if (index != 4) {
-      m->index = (uint8_t)index;
-      m->scale = (uint8_t)(1u << (out->sib >> 6));
+    m->present = 1;
+    m->scale = 1;
+    m->base = m->index = IP_REG_NONE;
+    m->seg = d->seg;
+    m->addr32 = (d->prefixes & P_67) != 0;
+    if (rm == 4) {
+        out->off_sib = (uint8_t)d->pos;
+        if (!next_byte(d, &out->sib)) return SHORT;
+        unsigned index = ((out->sib >> 3) & 7) | d->x;
+        unsigned base = out->sib & 7;
+        if (row && row->vsib) {
+            m->vsib = row->vsib;
+            m->index = (uint8_t)(index | d->v2);
+            m->scale = (uint8_t)(1u << (out->sib >> 6));
+        } else if (index != 4) {
+            m->index = (uint8_t)index;
+            m->scale = (uint8_t)(1u << (out->sib >> 6));
+        }
+        if (base == 5 && mod == 0)
+            disp_len = 4;
+        else
+            m->base = (uint8_t)(base | d->b);
+    } else if (row && (row->vsib || row->attrs & IP_XA_SIBMEM)) {
+        return BAD;
+    } else if (rm == 5 && mod == 0) {
+        disp_len = 4;
+        m->base = IP_REG_RIP;
+    } else {
+        m->base = (uint8_t)(rm | d->b);
     }
-    if (base == 5 && mod == 0)
-      disp_len = 4;
-    else
-      m->base = (uint8_t)(base | d->b);
-  } else if (row && (row->vsib || row->attrs & IP_XA_SIBMEM)) {
-    return BAD;
-  } else if (rm == 5 && mod == 0) {
-    disp_len = 4;
-    m->base = IP_REG_RIP;
-  } else {
-    m->base = (uint8_t)(rm | d->b);
-  }
-  if (disp_len) {
-    if (d->pos + disp_len > d->limit)
-      return SHORT;
-    out->off_disp = (uint8_t)d->pos;
-    out->disp_len = (uint8_t)disp_len;
-    m->disp = sign_extend(load_le(d->code + d->pos, disp_len), disp_len);
-    d->pos += disp_len;
-    if (disp_len == 1 && out->enc == IP_ENC_EVEX && row)
-      m->disp *= d->evex_b ? row->disp_nb : row->disp_n;
-  }
-  return 1;
+    if (disp_len) {
+        if (d->pos + disp_len > d->limit) return SHORT;
+        out->off_disp = (uint8_t)d->pos;
+        out->disp_len = (uint8_t)disp_len;
+        m->disp = sign_extend(load_le(d->code + d->pos, disp_len), disp_len);
+        d->pos += disp_len;
+        if (disp_len == 1 && out->enc == IP_ENC_EVEX && row) m->disp *= d->evex_b ? row->disp_nb : row->disp_n;
+    }
+    return 1;
 }
 
 static int as_amd = -1;
@@ -271,454 +252,382 @@ void ip_decode_as_amd(int yes) { as_amd = yes; }
 
 /* Is it a near branch with 16 bits of a target?  With an operand-size prefix AMD's CPUs take 64-bit mode's
  * default of 64 bits back (APM volume 3, 1.2.2), Intel's ignore the prefix (SDM volume 2, "JMP"). */
-static int short_branch(const struct dec *d, const struct ip_xrow *row)
-{
-  if (!(d->prefixes & P_66) || d->w || (row->attrs & IP_XA_NO66))
-    return 0;
-  if (row->flow == IP_F_NEXT || row->flow > IP_F_LOOP || (row->flow > IP_F_RET && row->flow < IP_F_LOOP))
-    return 0;
-  if (as_amd < 0)
-    as_amd = __builtin_cpu_is("amd");
-  return as_amd;
+static int short_branch(const struct dec *d, const struct ip_xrow *row) {
+    if (!(d->prefixes & P_66) || d->w || (row->attrs & IP_XA_NO66)) return 0;
+    if (row->flow == IP_F_NEXT || row->flow > IP_F_LOOP || (row->flow > IP_F_RET && row->flow < IP_F_LOOP)) return 0;
+    if (as_amd < 0) as_amd = __builtin_cpu_is("amd");
+    return as_amd;
 }
 
-static void shorten_branch(struct ip_insn *out)
-{
-  out->opsize = 2;
-  out->target &= 0xffff;
-  if (out->mem.present)
-    out->mem.size = 2;
-  for (unsigned i = 0; i < out->n_ops; i++)
-    if (out->ops[i].size == 8 && (out->flow != IP_F_LOOP || out->ops[i].kind == IP_OP_REL))
-      out->ops[i].size = 2;
-  if (out->flow == IP_F_CALL || out->flow == IP_F_JMPI || out->flow == IP_F_CALLI || out->flow == IP_F_RET)
-    out->flow = IP_F_FAR; /* nothing that translated code has a sequence for */
+static void shorten_branch(struct ip_insn *out) {
+    out->opsize = 2;
+    out->target &= 0xffff;
+    if (out->mem.present) out->mem.size = 2;
+    for (unsigned i = 0; i < out->n_ops; i++)
+        if (out->ops[i].size == 8 && (out->flow != IP_F_LOOP || out->ops[i].kind == IP_OP_REL)) out->ops[i].size = 2;
+    if (out->flow == IP_F_CALL || out->flow == IP_F_JMPI || out->flow == IP_F_CALLI || out->flow == IP_F_RET)
+        out->flow = IP_F_FAR; /* nothing that translated code has a sequence for */
 }
 
 /* Immediates, branch displacements and moffs. */
-static int read_immediates(struct dec *d, struct ip_insn *out, const struct ip_xrow *row)
-{
-  unsigned n = row->imm_len == 4 && row->attrs & IP_XA_REL && short_branch(d, row) ? 2 : row->imm_len;
+static int read_immediates(struct dec *d, struct ip_insn *out, const struct ip_xrow *row) {
+    unsigned n = row->imm_len == 4 && row->attrs & IP_XA_REL && short_branch(d, row) ? 2 : row->imm_len;
 
-  if (row->attrs & IP_XA_MOFFS) {
-    unsigned len = d->prefixes & P_67 ? 4 : 8;
+    if (row->attrs & IP_XA_MOFFS) {
+        unsigned len = d->prefixes & P_67 ? 4 : 8;
 
-    if (d->pos + len > d->limit)
-      return SHORT;
-    out->off_disp = (uint8_t)d->pos;
-    out->disp_len = (uint8_t)len;
-    out->mem.present = out->mem.moffs = 1;
-    out->mem.base = out->mem.index = IP_REG_NONE;
-    out->mem.scale = 1;
-    out->mem.seg = d->seg;
-    out->mem.addr32 = len == 4;
-    out->mem.disp = (int64_t)load_le(d->code + d->pos, len);
-    d->pos += len;
-  }
-  if (n) {
-    if (d->pos + n + row->imm2_len > d->limit)
-      return SHORT;
-    uint64_t v = load_le(d->code + d->pos, n);
-    out->off_imm = (uint8_t)d->pos;
-    out->imm_len = (uint8_t)n;
-    out->imm = row->imm_signed ? sign_extend(v, n) : (int64_t)v;
-    d->pos += n;
-    if (row->imm2_len) {
-      out->imm2_len = row->imm2_len;
-      out->imm2 = (int64_t)load_le(d->code + d->pos, row->imm2_len);
-      d->pos += row->imm2_len;
+        if (d->pos + len > d->limit) return SHORT;
+        out->off_disp = (uint8_t)d->pos;
+        out->disp_len = (uint8_t)len;
+        out->mem.present = out->mem.moffs = 1;
+        out->mem.base = out->mem.index = IP_REG_NONE;
+        out->mem.scale = 1;
+        out->mem.seg = d->seg;
+        out->mem.addr32 = len == 4;
+        out->mem.disp = (int64_t)load_le(d->code + d->pos, len);
+        d->pos += len;
     }
-  }
-  return 1;
+    if (n) {
+        if (d->pos + n + row->imm2_len > d->limit) return SHORT;
+        uint64_t v = load_le(d->code + d->pos, n);
+        out->off_imm = (uint8_t)d->pos;
+        out->imm_len = (uint8_t)n;
+        out->imm = row->imm_signed ? sign_extend(v, n) : (int64_t)v;
+        d->pos += n;
+        if (row->imm2_len) {
+            out->imm2_len = row->imm2_len;
+            out->imm2 = (int64_t)load_le(d->code + d->pos, row->imm2_len);
+            d->pos += row->imm2_len;
+        }
+    }
+    return 1;
 }
 
 /* Encodings that are #UD although the opcode exists (SDM 2.7.11, 2.8). */
-static int valid_vector(const struct dec *d, const struct ip_insn *out, const struct ip_xrow *row)
-{
-  if (!(row->attrs & IP_XA_VVVV) && (d->vvvv || (d->v2 && !row->vsib)))
-    return 0;
-  if (out->enc != IP_ENC_EVEX)
-    return 1;
-  if (d->evex_b && row->attrs & IP_XA_MEM && !(row->attrs & IP_XA_BCAST))
-    return 0;
-  if (d->aaa ? !(row->attrs & IP_XA_MASK) : row->attrs & IP_XA_NEEDK)
-    return 0;
-  if (!(row->attrs & IP_XA_MASK)) /* AMD ignores z; where it is #UD, the copy raises it */
-    return 1;
-  return !d->z || (row->attrs & IP_XA_ZMASK && d->aaa && row->ops[0].kind != IP_OP_MEM);
+static int valid_vector(const struct dec *d, const struct ip_insn *out, const struct ip_xrow *row) {
+    if (!(row->attrs & IP_XA_VVVV) && (d->vvvv || (d->v2 && !row->vsib))) return 0;
+    if (out->enc != IP_ENC_EVEX) return 1;
+    if (d->evex_b && row->attrs & IP_XA_MEM && !(row->attrs & IP_XA_BCAST)) return 0;
+    if (d->aaa ? !(row->attrs & IP_XA_MASK) : row->attrs & IP_XA_NEEDK) return 0;
+    if (!(row->attrs & IP_XA_MASK)) /* AMD ignores z; where it is #UD, the copy raises it */
+        return 1;
+    return !d->z || (row->attrs & IP_XA_ZMASK && d->aaa && row->ops[0].kind != IP_OP_MEM);
 }
 
 /* Register number of an operand; -1 if the encoding names no such register. */
-static inline int operand_reg(const struct dec *d, const struct ip_insn *out,
-                              const struct ip_xop *t, struct ip_operand *op)
-{
-  unsigned n, high = 0;
+static inline int operand_reg(const struct dec *d, const struct ip_insn *out, const struct ip_xop *t,
+                              struct ip_operand *op) {
+    unsigned n, high = 0;
 
-  switch (t->src) {
-  case XS_REG: n = ((out->modrm >> 3) & 7) | d->r; high = d->r2; break;
-  case XS_RM: n = (out->modrm & 7) | d->b; high = out->enc == IP_ENC_EVEX ? d->x << 1 : 0; break;
-  case XS_VVVV: n = d->vvvv; high = d->v2; break;
-  case XS_OPC: n = (out->opcode & 7) | d->b; break;
-  case XS_IS4: n = (uint8_t)out->imm >> 4; break;
-  default: return t->reg;
-  }
-  switch (t->kind) {
-  case IP_OP_GPR:
-    if (high && t->src != XS_RM)
-      return -1;
-    if (t->size == 1 && n >= 4 && n < 8 && !d->legacy_rex && out->enc == IP_ENC_LEGACY) {
-      op->high8 = 1;
-      n -= 4;
+    switch (t->src) {
+    case XS_REG:
+        n = ((out->modrm >> 3) & 7) | d->r;
+        high = d->r2;
+        break;
+    case XS_RM:
+        n = (out->modrm & 7) | d->b;
+        high = out->enc == IP_ENC_EVEX ? d->x << 1 : 0;
+        break;
+    case XS_VVVV:
+        n = d->vvvv;
+        high = d->v2;
+        break;
+    case XS_OPC: n = (out->opcode & 7) | d->b; break;
+    case XS_IS4: n = (uint8_t)out->imm >> 4; break;
+    default: return t->reg;
     }
-    return (int)n;
-  case IP_OP_VEC: return (int)(n | high);
-  case IP_OP_MEM_IMPL: return (int)n;
-  case IP_OP_K: return (int)(n & 7); /* AMD ignores the other bits; where they are #UD, the copy raises it */
-  case IP_OP_MMX: case IP_OP_X87: return (int)(n & 7);
-  case IP_OP_SEG: return (n & 7) > 5 ? -1 : (int)(n & 7);
-  case IP_OP_CR: return n == 1 || (n > 4 && n != 8) ? -1 : (int)n;
-  case IP_OP_DR: return n > 7 ? -1 : (int)n;
-  default: return n > 7 ? -1 : (int)n; /* tile registers */
-  }
+    switch (t->kind) {
+    case IP_OP_GPR:
+        if (high && t->src != XS_RM) return -1;
+        if (t->size == 1 && n >= 4 && n < 8 && !d->legacy_rex && out->enc == IP_ENC_LEGACY) {
+            op->high8 = 1;
+            n -= 4;
+        }
+        return (int)n;
+    case IP_OP_VEC: return (int)(n | high);
+    case IP_OP_MEM_IMPL: return (int)n;
+    case IP_OP_K: return (int)(n & 7); /* AMD ignores the other bits; where they are #UD, the copy raises it */
+    case IP_OP_MMX:
+    case IP_OP_X87: return (int)(n & 7);
+    case IP_OP_SEG: return (n & 7) > 5 ? -1 : (int)(n & 7);
+    case IP_OP_CR: return n == 1 || (n > 4 && n != 8) ? -1 : (int)n;
+    case IP_OP_DR: return n > 7 ? -1 : (int)n;
+    default: return n > 7 ? -1 : (int)n; /* tile registers */
+    }
 }
 
 /* Fill the operands and the register sets that follow from them. */
-static int fill_operands(const struct dec *d, struct ip_insn *out, const struct ip_xrow *row)
-{
-  for (unsigned i = 0; i < row->n_ops; i++) {
-    const struct ip_xop *t = &row->ops[i];
-    struct ip_operand *op = &out->ops[i];
+static int fill_operands(const struct dec *d, struct ip_insn *out, const struct ip_xrow *row) {
+    for (unsigned i = 0; i < row->n_ops; i++) {
+        const struct ip_xop *t = &row->ops[i];
+        struct ip_operand *op = &out->ops[i];
 
-    op->kind = t->kind;
-    op->access = t->access;
-    op->size = t->size;
-    op->esize = t->esize;
-    if (t->kind == IP_OP_MEM) {
-      op->size = out->mem.size;
-    } else if (t->kind < IP_OP_MEM || t->kind == IP_OP_MEM_IMPL) {
-      int reg = operand_reg(d, out, t, op);
-      if (reg < 0)
-        return 0;
-      op->reg = (uint8_t)reg;
+        op->kind = t->kind;
+        op->access = t->access;
+        op->size = t->size;
+        op->esize = t->esize;
+        if (t->kind == IP_OP_MEM) {
+            op->size = out->mem.size;
+        } else if (t->kind < IP_OP_MEM || t->kind == IP_OP_MEM_IMPL) {
+            int reg = operand_reg(d, out, t, op);
+            if (reg < 0) return 0;
+            op->reg = (uint8_t)reg;
+        }
     }
-  }
-  out->n_ops = row->n_ops;
-  return 1;
+    out->n_ops = row->n_ops;
+    return 1;
 }
 
-static void apply_mask(const struct dec *d, struct ip_insn *out, const struct ip_xrow *row)
-{
-  out->evex_k = d->aaa;
-  out->evex_z = d->z;
-  out->k_read |= (uint8_t)(1u << d->aaa);
-  if (row->attrs & IP_XA_KWRITE)
-    out->k_write |= (uint8_t)(1u << d->aaa);
-  for (unsigned i = 0; i < out->n_ops; i++) {
-    struct ip_operand *op = &out->ops[i];
-    if (op->kind == IP_OP_MEM && !(op->access & IP_ACC_ADDR))
-      op->access |= IP_ACC_COND;
-  }
-  if (row->attrs & IP_XA_KMERGE && !d->z)
-    out->ops[0].access |= IP_ACC_R;
+static void apply_mask(const struct dec *d, struct ip_insn *out, const struct ip_xrow *row) {
+    out->evex_k = d->aaa;
+    out->evex_z = d->z;
+    out->k_read |= (uint8_t)(1u << d->aaa);
+    if (row->attrs & IP_XA_KWRITE) out->k_write |= (uint8_t)(1u << d->aaa);
+    for (unsigned i = 0; i < out->n_ops; i++) {
+        struct ip_operand *op = &out->ops[i];
+        if (op->kind == IP_OP_MEM && !(op->access & IP_ACC_ADDR)) op->access |= IP_ACC_COND;
+    }
+    if (row->attrs & IP_XA_KMERGE && !d->z) out->ops[0].access |= IP_ACC_R;
 }
 
 /* With equal source registers the result depends on neither. */
-static void apply_idiom(struct ip_insn *out)
-{
-  const struct ip_operand *a = &out->ops[out->n_ops - 2], *b = &out->ops[out->n_ops - 1];
+static void apply_idiom(struct ip_insn *out) {
+    const struct ip_operand *a = &out->ops[out->n_ops - 2], *b = &out->ops[out->n_ops - 1];
 
-  if (a->reg != b->reg || a->high8 != b->high8)
-    return;
-  for (unsigned i = 1; i < out->n_ops; i++)
-    out->ops[i].access = 0;
-  out->ops[0].access &= (uint8_t)~(out->n_ops == 2 ? IP_ACC_R : 0);
+    if (a->reg != b->reg || a->high8 != b->high8) return;
+    for (unsigned i = 1; i < out->n_ops; i++) out->ops[i].access = 0;
+    out->ops[0].access &= (uint8_t)~(out->n_ops == 2 ? IP_ACC_R : 0);
 }
 
 /* vpternlog with the truth tables 0 and 255 makes zeroes and ones of anything. */
-static void apply_constant_ternlog(const struct dec *d, struct ip_insn *out)
-{
-  if (!d->aaa || d->z)
-    out->ops[0].access = IP_ACC_W;
-  out->ops[1].access = 0;
-  if (out->ops[2].kind == IP_OP_VEC)
-    out->ops[2].access = 0;
+static void apply_constant_ternlog(const struct dec *d, struct ip_insn *out) {
+    if (!d->aaa || d->z) out->ops[0].access = IP_ACC_W;
+    out->ops[1].access = 0;
+    if (out->ops[2].kind == IP_OP_VEC) out->ops[2].access = 0;
 }
 
-static void collect_registers(struct ip_insn *out)
-{
-  uint32_t whole = 0;
+static void collect_registers(struct ip_insn *out) {
+    uint32_t whole = 0;
 
-  for (unsigned i = 0; i < out->n_ops; i++) {
-    const struct ip_operand *op = &out->ops[i];
-    unsigned r = op->access & IP_ACC_R, w = op->access & IP_ACC_W;
-    uint32_t bit = 1u << (op->reg & 31);
+    for (unsigned i = 0; i < out->n_ops; i++) {
+        const struct ip_operand *op = &out->ops[i];
+        unsigned r = op->access & IP_ACC_R, w = op->access & IP_ACC_W;
+        uint32_t bit = 1u << (op->reg & 31);
 
-    switch (op->kind) {
-    case IP_OP_GPR:
-      /* A conditional write keeps the old value: it depends on it. */
-      if (r || (w && op->access & IP_ACC_COND))
-        out->gpr_read |= (uint16_t)bit;
-      if (w) {
-        out->gpr_write |= (uint16_t)bit;
-        if (op->size >= 4 && !(op->access & IP_ACC_COND))
-          whole |= bit;
-      }
-      break;
-    case IP_OP_VEC:
-      if (r)
-        out->vec_read |= bit;
-      if (w) {
-        out->vec_write |= bit;
-        if (out->enc != IP_ENC_LEGACY) /* VEX, EVEX, XOP clear the bits above */
-          out->vec_kill |= bit;
-      }
-      break;
-    case IP_OP_K:
-      out->k_read |= r ? (uint8_t)bit : 0;
-      out->k_write |= w ? (uint8_t)bit : 0;
-      break;
-    case IP_OP_MMX:
-      out->mmx_read |= r ? (uint8_t)bit : 0;
-      out->mmx_write |= w ? (uint8_t)bit : 0;
-      break;
-    case IP_OP_MEM_IMPL:
-      out->addr_read |= (uint16_t)bit;
-      out->gpr_read |= (uint16_t)bit;
-      break;
+        switch (op->kind) {
+        case IP_OP_GPR:
+            /* A conditional write keeps the old value: it depends on it. */
+            if (r || (w && op->access & IP_ACC_COND)) out->gpr_read |= (uint16_t)bit;
+            if (w) {
+                out->gpr_write |= (uint16_t)bit;
+                if (op->size >= 4 && !(op->access & IP_ACC_COND)) whole |= bit;
+            }
+            break;
+        case IP_OP_VEC:
+            if (r) out->vec_read |= bit;
+            if (w) {
+                out->vec_write |= bit;
+                if (out->enc != IP_ENC_LEGACY) /* VEX, EVEX, XOP clear the bits above */
+                    out->vec_kill |= bit;
+            }
+            break;
+        case IP_OP_K:
+            out->k_read |= r ? (uint8_t)bit : 0;
+            out->k_write |= w ? (uint8_t)bit : 0;
+            break;
+        case IP_OP_MMX:
+            out->mmx_read |= r ? (uint8_t)bit : 0;
+            out->mmx_write |= w ? (uint8_t)bit : 0;
+            break;
+        case IP_OP_MEM_IMPL:
+            out->addr_read |= (uint16_t)bit;
+            out->gpr_read |= (uint16_t)bit;
+            break;
+        }
     }
-  }
-  if (out->mem.present) {
-    if (out->mem.base < 16)
-      out->addr_read |= (uint16_t)(1u << out->mem.base);
-    if (out->mem.vsib)
-      out->vec_read |= 1u << out->mem.index;
-    else if (out->mem.index < 16)
-      out->addr_read |= (uint16_t)(1u << out->mem.index);
-  }
-  out->gpr_kill |= (uint16_t)whole;
+    if (out->mem.present) {
+        if (out->mem.base < 16) out->addr_read |= (uint16_t)(1u << out->mem.base);
+        if (out->mem.vsib)
+            out->vec_read |= 1u << out->mem.index;
+        else if (out->mem.index < 16)
+            out->addr_read |= (uint16_t)(1u << out->mem.index);
+    }
+    out->gpr_kill |= (uint16_t)whole;
 }
 
 /* Operands that name an aligned group: 4 vectors as source, 2 masks as result. */
-static void add_register_groups(struct ip_insn *out, const struct ip_xrow *row)
-{
-  if (row->attrs & IP_XA_VQUAD)
-    out->vec_read |= 0xfu << (out->ops[1].reg & ~3u);
-  if (row->attrs & IP_XA_KPAIR)
-    out->k_write |= (uint8_t)(3u << (out->ops[0].reg & ~1u));
+static void add_register_groups(struct ip_insn *out, const struct ip_xrow *row) {
+    if (row->attrs & IP_XA_VQUAD) out->vec_read |= 0xfu << (out->ops[1].reg & ~3u);
+    if (row->attrs & IP_XA_KPAIR) out->k_write |= (uint8_t)(3u << (out->ops[0].reg & ~1u));
 }
 
-static void fill_flags(struct ip_insn *out, const struct ip_xrow *row)
-{
-  out->fl_read = row->fl_read;
-  out->fl_write = row->fl_write;
-  out->fl_kill = row->fl_kill;
-  if (row->attrs & IP_XA_SHIFT) {
-    unsigned count = (unsigned)out->imm & (out->opsize == 8 ? 63 : 31);
+static void fill_flags(struct ip_insn *out, const struct ip_xrow *row) {
+    out->fl_read = row->fl_read;
+    out->fl_write = row->fl_write;
+    out->fl_kill = row->fl_kill;
+    if (row->attrs & IP_XA_SHIFT) {
+        unsigned count = (unsigned)out->imm & (out->opsize == 8 ? 63 : 31);
 
-    if (row->attrs & IP_XA_RCL && out->opsize < 4)
-      count %= out->opsize * 8u + 1;
-    if (!count)
-      out->fl_read = out->fl_write = out->fl_kill = 0;
-  }
+        if (row->attrs & IP_XA_RCL && out->opsize < 4) count %= out->opsize * 8u + 1;
+        if (!count) out->fl_read = out->fl_write = out->fl_kill = 0;
+    }
 }
 
 /* rep: RCX counts; every access happens only if RCX is not 0. */
-static void apply_rep(struct ip_insn *out)
-{
-  for (unsigned i = 0; i < out->n_ops; i++)
-    out->ops[i].access |= IP_ACC_COND;
-  out->gpr_read |= 1u << 1;
-  out->gpr_write |= 1u << 1;
-  out->fl_kill = 0;
+static void apply_rep(struct ip_insn *out) {
+    for (unsigned i = 0; i < out->n_ops; i++) out->ops[i].access |= IP_ACC_COND;
+    out->gpr_read |= 1u << 1;
+    out->gpr_write |= 1u << 1;
+    out->fl_kill = 0;
 }
 
 /* Gathers and tile products want all registers different, complex products
  * only the destination from the sources. */
-static int unique_registers(const struct ip_insn *out, const struct ip_xrow *row)
-{
-  uint32_t seen = out->mem.vsib ? 1u << out->mem.index : 0;
+static int unique_registers(const struct ip_insn *out, const struct ip_xrow *row) {
+    uint32_t seen = out->mem.vsib ? 1u << out->mem.index : 0;
 
-  for (unsigned i = 0; i < out->n_ops; i++) {
-    if (out->ops[i].kind != IP_OP_VEC && out->ops[i].kind != IP_OP_NONE)
-      continue;
-    if (seen & 1u << out->ops[i].reg)
-      return 0;
-    if (row->attrs & IP_XA_UNIQUE || i == 0)
-      seen |= 1u << out->ops[i].reg;
-  }
-  return 1;
+    for (unsigned i = 0; i < out->n_ops; i++) {
+        if (out->ops[i].kind != IP_OP_VEC && out->ops[i].kind != IP_OP_NONE) continue;
+        if (seen & 1u << out->ops[i].reg) return 0;
+        if (row->attrs & IP_XA_UNIQUE || i == 0) seen |= 1u << out->ops[i].reg;
+    }
+    return 1;
 }
 
-static int decode(struct dec *d, uint64_t pc, struct ip_insn *out)
-{
-  uint8_t opcode;
-  unsigned slot = IP_XSLOT_L0;
-  int r = read_prefixes(d, out, &opcode);
+static int decode(struct dec *d, uint64_t pc, struct ip_insn *out) {
+    uint8_t opcode;
+    unsigned slot = IP_XSLOT_L0;
+    int r = read_prefixes(d, out, &opcode);
 
-  if (r <= 0)
+    if (r <= 0) return r;
+    if (opcode == 0xc4 || opcode == 0xc5 || opcode == 0x62 || opcode == 0x8f) {
+        int vector = opcode != 0x8f;
+
+        if (!vector) {
+            if (d->pos >= d->limit) return SHORT;
+            vector = (d->code[d->pos] & 0x1f) >= 8;
+        }
+        if (vector) {
+            r = read_vector_prefix(d, out, opcode);
+            if (r <= 0) return r;
+            slot = (unsigned)r;
+            if (!next_byte(d, &opcode)) return SHORT;
+        }
+    } else if (opcode == 0x0f) {
+        if (!next_byte(d, &opcode)) return SHORT;
+        out->map = 1;
+        slot = IP_XSLOT_L1;
+        if (opcode == 0x38 || opcode == 0x3a) {
+            out->map = opcode == 0x38 ? 2 : 3;
+            slot = out->map == 2 ? IP_XSLOT_L2 : IP_XSLOT_L3;
+            if (!next_byte(d, &opcode)) return SHORT;
+        }
+    }
+    out->opcode = opcode;
+    out->off_opcode = (uint8_t)(d->pos - 1);
+    if (slot == IP_XSLOT_L1 && opcode == 0x0f) { /* 3DNow!: the real opcode is the last byte */
+        out->off_modrm = (uint8_t)d->pos;
+        if (!next_byte(d, &out->modrm)) return SHORT;
+        if (out->modrm < 0xc0 && (r = read_memory(d, out, 0)) <= 0) return r;
+        if (d->pos >= d->limit) return SHORT;
+        out->off_imm = (uint8_t)d->pos;
+        out->imm_len = 1;
+        slot = IP_XSLOT_D3NOW;
+        next_byte(d, &opcode);
+        out->imm = opcode;
+    }
+    /* 90 is nop or, with F3, pause; REX.B makes both xchg r8,rax, as 91 is (iced says pause). */
+    int xchg_r8 = opcode == 0x90 && slot == IP_XSLOT_L0 && d->b;
+    unsigned row_opcode = xchg_r8 ? 0x91 : opcode;
+    uint32_t top = ip_xtop[slot * 256 + row_opcode];
+    unsigned kind = top >> 16;
+    if (kind == XK_NONE) return BAD;
+    if (kind != XK_NOMODRM && slot != IP_XSLOT_D3NOW) {
+        out->off_modrm = (uint8_t)d->pos;
+        if (!next_byte(d, &out->modrm)) return SHORT;
+    }
+    unsigned number = find_row(d, out, slot, opcode, kind, top & 0xffff);
+    if (!number) return BAD;
+    const struct ip_xrow *row = &ip_xrows[number];
+    out->form = (uint16_t)number;
+    out->mnem = row->mnem;
+    out->flow = row->flow;
+    d->bad |= (d->prefixes & P_LOCK && !(row->attrs & IP_XA_LOCK)) || (d->prefixes & P_66 && row->attrs & IP_XA_NO66) ||
+              (out->enc != IP_ENC_LEGACY && !valid_vector(d, out, row));
+    out->mem.seg = d->seg; /* of implicit operands, too */
+    out->mem.addr32 = (d->prefixes & P_67) != 0;
+    if (row->attrs & IP_XA_MEM && slot != IP_XSLOT_D3NOW && (r = read_memory(d, out, row)) <= 0) return r;
+    if (slot != IP_XSLOT_D3NOW && (r = read_immediates(d, out, row)) <= 0) return r;
+    if (d->bad) return BAD;
+
+    out->len = (uint8_t)d->pos;
+    out->lock = (d->prefixes & P_LOCK) != 0;
+    out->pp = out->enc == IP_ENC_LEGACY ? row->pp : d->pp;
+    out->vlen = row->vlen;
+    out->opsize = row->opsize ? row->opsize : d->w ? 8 : d->prefixes & P_66 && !row->pp ? 2 : 4;
+    out->x87 = (row->attrs & IP_XA_X87) != 0;
+    out->mmx = (row->attrs & IP_XA_MMX) != 0;
+    out->cc = row->attrs & IP_XA_CC ? opcode & 0xf : 0xff;
+    if (out->mem.present) {
+        out->mem.bcast = d->evex_b;
+        out->mem.size = d->evex_b ? row->bcast_size : row->mem_size;
+        if (out->mem.base == IP_REG_RIP) {
+            uint64_t t = pc + out->len + (uint64_t)out->mem.disp;
+            out->mem.rip_target = out->mem.addr32 ? (uint32_t)t : t;
+        }
+    }
+    if (!fill_operands(d, out, row)) return BAD;
+    if (row->attrs & (IP_XA_UNIQUE | IP_XA_UNIQUEDEST) && !unique_registers(out, row)) return BAD;
+    if (row->attrs & IP_XA_REL) out->target = pc + out->len + (uint64_t)out->imm;
+    if (short_branch(d, row)) shorten_branch(out);
+    if (row->attrs & IP_XA_ONE) out->imm = 1;
+    if (row->attrs & IP_XA_M2Z) out->imm2 = out->imm & 0xf;
+    if (d->aaa) apply_mask(d, out, row);
+    if (row->attrs & IP_XA_IDIOM) apply_idiom(out);
+    if (row->attrs & IP_XA_TERNLOG && (out->imm == 0 || out->imm == 0xff)) apply_constant_ternlog(d, out);
+    out->gpr_kill = row->gpr_kill;
+    fill_flags(out, row);
+    if (row->attrs & IP_XA_STRING && d->rep) {
+        out->rep = d->rep;
+        apply_rep(out);
+    }
+    collect_registers(out);
+    if (row->attrs & (IP_XA_VQUAD | IP_XA_KPAIR)) add_register_groups(out, row);
+    if (out->mem.present) {
+        if (row->attrs & IP_XA_NOADDR) out->addr_read = 0;
+        for (unsigned i = 0; i < out->n_ops; i++)
+            if (out->ops[i].kind == IP_OP_MEM) out->mem.access = out->ops[i].access;
+    }
+    out->gpr_read |= row->gpr_read | out->addr_read;
+    out->addr_read |= row->addr_read;
+    out->gpr_write |= row->gpr_write;
+    out->gpr_kill &= (uint16_t)~out->gpr_read;
+    if (out->rep) out->gpr_kill = 0;
+    out->vec_read |= row->vec_read;
+    out->vec_write |= row->vec_write;
+    out->vec_kill = (out->vec_kill | row->vec_kill) & ~out->vec_read;
+    out->k_read |= row->k_read;
+    out->k_write |= row->k_write;
+    return out->len;
+}
+
+int ip_decode(const uint8_t *code, size_t avail, uint64_t pc, struct ip_insn *out) {
+    struct dec d;
+    int r;
+
+    memset(&d, 0, sizeof d);
+    memset(out, 0, sizeof *out);
+    d.code = code;
+    d.limit = avail < MAX_LEN ? avail : MAX_LEN;
+    out->pc = pc;
+    r = decode(&d, pc, out);
+    if (r == SHORT && avail < MAX_LEN) return -1;
+    if (r == SHORT) {
+        out->len = MAX_LEN + 1;
+        return 0;
+    }
+    if (r > 0) memcpy(out->bytes, code, (size_t)r);
     return r;
-  if (opcode == 0xc4 || opcode == 0xc5 || opcode == 0x62 || opcode == 0x8f) {
-    int vector = opcode != 0x8f;
-
-    if (!vector) {
-      if (d->pos >= d->limit)
-        return SHORT;
-      vector = (d->code[d->pos] & 0x1f) >= 8;
-    }
-    if (vector) {
-      r = read_vector_prefix(d, out, opcode);
-      if (r <= 0)
-        return r;
-      slot = (unsigned)r;
-      if (!next_byte(d, &opcode))
-        return SHORT;
-    }
-  } else if (opcode == 0x0f) {
-    if (!next_byte(d, &opcode))
-      return SHORT;
-    out->map = 1;
-    slot = IP_XSLOT_L1;
-    if (opcode == 0x38 || opcode == 0x3a) {
-      out->map = opcode == 0x38 ? 2 : 3;
-      slot = out->map == 2 ? IP_XSLOT_L2 : IP_XSLOT_L3;
-      if (!next_byte(d, &opcode))
-        return SHORT;
-    }
-  }
-  out->opcode = opcode;
-  out->off_opcode = (uint8_t)(d->pos - 1);
-  if (slot == IP_XSLOT_L1 && opcode == 0x0f) { /* 3DNow!: the real opcode is the last byte */
-    out->off_modrm = (uint8_t)d->pos;
-    if (!next_byte(d, &out->modrm))
-      return SHORT;
-    if (out->modrm < 0xc0 && (r = read_memory(d, out, 0)) <= 0)
-      return r;
-    if (d->pos >= d->limit)
-      return SHORT;
-    out->off_imm = (uint8_t)d->pos;
-    out->imm_len = 1;
-    slot = IP_XSLOT_D3NOW;
-    next_byte(d, &opcode);
-    out->imm = opcode;
-  }
-  /* 90 is nop or, with F3, pause; REX.B makes both xchg r8,rax, as 91 is (iced says pause). */
-  int xchg_r8 = opcode == 0x90 && slot == IP_XSLOT_L0 && d->b;
-  unsigned row_opcode = xchg_r8 ? 0x91 : opcode;
-  uint32_t top = ip_xtop[slot * 256 + row_opcode];
-  unsigned kind = top >> 16;
-  if (kind == XK_NONE)
-    return BAD;
-  if (kind != XK_NOMODRM && slot != IP_XSLOT_D3NOW) {
-    out->off_modrm = (uint8_t)d->pos;
-    if (!next_byte(d, &out->modrm))
-      return SHORT;
-  }
-  unsigned number = find_row(d, out, slot, opcode, kind, top & 0xffff);
-  if (!number)
-    return BAD;
-  const struct ip_xrow *row = &ip_xrows[number];
-  out->form = (uint16_t)number;
-  out->mnem = row->mnem;
-  out->flow = row->flow;
-  d->bad |= (d->prefixes & P_LOCK && !(row->attrs & IP_XA_LOCK)) ||
-            (d->prefixes & P_66 && row->attrs & IP_XA_NO66) ||
-            (out->enc != IP_ENC_LEGACY && !valid_vector(d, out, row));
-  out->mem.seg = d->seg; /* of implicit operands, too */
-  out->mem.addr32 = (d->prefixes & P_67) != 0;
-  if (row->attrs & IP_XA_MEM && slot != IP_XSLOT_D3NOW && (r = read_memory(d, out, row)) <= 0)
-    return r;
-  if (slot != IP_XSLOT_D3NOW && (r = read_immediates(d, out, row)) <= 0)
-    return r;
-  if (d->bad)
-    return BAD;
-
-  out->len = (uint8_t)d->pos;
-  out->lock = (d->prefixes & P_LOCK) != 0;
-  out->pp = out->enc == IP_ENC_LEGACY ? row->pp : d->pp;
-  out->vlen = row->vlen;
-  out->opsize = row->opsize ? row->opsize : d->w ? 8 : d->prefixes & P_66 && !row->pp ? 2 : 4;
-  out->x87 = (row->attrs & IP_XA_X87) != 0;
-  out->mmx = (row->attrs & IP_XA_MMX) != 0;
-  out->cc = row->attrs & IP_XA_CC ? opcode & 0xf : 0xff;
-  if (out->mem.present) {
-    out->mem.bcast = d->evex_b;
-    out->mem.size = d->evex_b ? row->bcast_size : row->mem_size;
-    if (out->mem.base == IP_REG_RIP) {
-      uint64_t t = pc + out->len + (uint64_t)out->mem.disp;
-      out->mem.rip_target = out->mem.addr32 ? (uint32_t)t : t;
-    }
-  }
-  if (!fill_operands(d, out, row))
-    return BAD;
-  if (row->attrs & (IP_XA_UNIQUE | IP_XA_UNIQUEDEST) && !unique_registers(out, row))
-    return BAD;
-  if (row->attrs & IP_XA_REL)
-    out->target = pc + out->len + (uint64_t)out->imm;
-  if (short_branch(d, row))
-    shorten_branch(out);
-  if (row->attrs & IP_XA_ONE)
-    out->imm = 1;
-  if (row->attrs & IP_XA_M2Z)
-    out->imm2 = out->imm & 0xf;
-  if (d->aaa)
-    apply_mask(d, out, row);
-  if (row->attrs & IP_XA_IDIOM)
-    apply_idiom(out);
-  if (row->attrs & IP_XA_TERNLOG && (out->imm == 0 || out->imm == 0xff))
-    apply_constant_ternlog(d, out);
-  out->gpr_kill = row->gpr_kill;
-  fill_flags(out, row);
-  if (row->attrs & IP_XA_STRING && d->rep) {
-    out->rep = d->rep;
-    apply_rep(out);
-  }
-  collect_registers(out);
-  if (row->attrs & (IP_XA_VQUAD | IP_XA_KPAIR))
-    add_register_groups(out, row);
-  if (out->mem.present) {
-    if (row->attrs & IP_XA_NOADDR)
-      out->addr_read = 0;
-    for (unsigned i = 0; i < out->n_ops; i++)
-      if (out->ops[i].kind == IP_OP_MEM)
-        out->mem.access = out->ops[i].access;
-  }
-  out->gpr_read |= row->gpr_read | out->addr_read;
-  out->addr_read |= row->addr_read;
-  out->gpr_write |= row->gpr_write;
-  out->gpr_kill &= (uint16_t)~out->gpr_read;
-  if (out->rep)
-    out->gpr_kill = 0;
-  out->vec_read |= row->vec_read;
-  out->vec_write |= row->vec_write;
-  out->vec_kill = (out->vec_kill | row->vec_kill) & ~out->vec_read;
-  out->k_read |= row->k_read;
-  out->k_write |= row->k_write;
-  return out->len;
 }
 
-int ip_decode(const uint8_t *code, size_t avail, uint64_t pc, struct ip_insn *out)
-{
-  struct dec d;
-  int r;
-
-  memset(&d, 0, sizeof d);
-  memset(out, 0, sizeof *out);
-  d.code = code;
-  d.limit = avail < MAX_LEN ? avail : MAX_LEN;
-  out->pc = pc;
-  r = decode(&d, pc, out);
-  if (r == SHORT && avail < MAX_LEN)
-    return -1;
-  if (r == SHORT) {
-    out->len = MAX_LEN + 1;
-    return 0;
-  }
-  if (r > 0)
-    memcpy(out->bytes, code, (size_t)r);
-  return r;
-}
-
-const char *ip_mnem_name(unsigned mnem)
-{
-  return ip_xnames[mnem < IP_MN_COUNT ? mnem : 0];
-}
+const char *ip_mnem_name(unsigned mnem) { return ip_xnames[mnem < IP_MN_COUNT ? mnem : 0]; }

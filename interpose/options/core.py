@@ -271,9 +271,7 @@ class CoreOptions(Table):
         "file descriptor that answers are read from", 0, 0, 1 << 30, shown="0=stdin", status=PLANNED
     )
     dsymutil: bool = YesNo("macOS only", True, status=IGNORED)
-    max_stackframe: int = Integer(
-        "a larger change of the stack pointer is a switch of stacks", 2000000, 0
-    )
+    max_stackframe: int = Integer("a larger change of the stack pointer is a switch of stacks", 2000000, 0)
     main_stacksize: int = Integer(
         "stack of the main thread in bytes; without it, it grows as ulimit -s allows",
         0,

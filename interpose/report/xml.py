@@ -87,9 +87,7 @@ class XmlSink:
         if preamble.user_comment is not None:
             self._write(f"<usercomment>{preamble.user_comment}</usercomment>")
         self._write("")
-        self.element(
-            ("args", [("vargv", _command(preamble.launcher)), ("argv", _command(preamble.program))])
-        )
+        self.element(("args", [("vargv", _command(preamble.launcher)), ("argv", _command(preamble.program))]))
         self.status("RUNNING", elapsed)
 
     def status(self, state: str, elapsed: str) -> None:

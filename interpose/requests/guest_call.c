@@ -6,10 +6,10 @@
 #include "sig.h"
 
 #define MAX_DEPTH 8
-#define XAREA 16384
+#define XAREA     16384
 
 struct saved_call {
-    struct tstate *owner;   /* NULL: free                                     */
+    struct tstate *owner; /* NULL: free */
     u64 gpr[16], rflags, next_pc, magic_sp;
     u64 vgpr[16], umask;
     u8 *xarea;

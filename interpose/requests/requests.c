@@ -6,13 +6,22 @@
 #include "shadow.h"
 
 enum {
-    RQ_RUNNING = 0x1001, RQ_DISCARD = 0x1002, RQ_REPLACES_MALLOC = 0x1003,
-    RQ_CALL0 = 0x1101, RQ_CALL3 = 0x1104, RQ_HEAP_FIRST = 0x1301, RQ_HEAP_LAST = 0x130b,
-    RQ_BACKTRACE = 0x1404, RQ_CREATE_BLOCK = 0x4D43000A,
-    RQ_STACK_REGISTER = 0x1501, RQ_STACK_DEREGISTER, RQ_STACK_CHANGE, RQ_ERR_DISABLEMENT = 0x1801,
+    RQ_RUNNING = 0x1001,
+    RQ_DISCARD = 0x1002,
+    RQ_REPLACES_MALLOC = 0x1003,
+    RQ_CALL0 = 0x1101,
+    RQ_CALL3 = 0x1104,
+    RQ_HEAP_FIRST = 0x1301,
+    RQ_HEAP_LAST = 0x130b,
+    RQ_BACKTRACE = 0x1404,
+    RQ_CREATE_BLOCK = 0x4D43000A,
+    RQ_STACK_REGISTER = 0x1501,
+    RQ_STACK_DEREGISTER,
+    RQ_STACK_CHANGE,
+    RQ_ERR_DISABLEMENT = 0x1801,
 };
-#define RQ_HEAP_BASE 0x49500000u /* internal: the replaced malloc family      */
-#define TRACE_MAX 500
+#define RQ_HEAP_BASE 0x49500000u /* internal: the replaced malloc family */
+#define TRACE_MAX    500
 
 bool rt_tool_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) __attribute__((weak));
 

@@ -5,7 +5,8 @@
 _Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && 16 << IP_META_TTBITS == 0x800000 &&
                    IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && sizeof(struct ip_ttent) == 16,
                "entry.S, rt_find_stub");
-_Static_assert(IP_FAST_BITS == 16 && IP_MAX_GONE * 2 <= sizeof((struct ip_slot *)0)->data, "IP_R_INVALIDATE names entries by 16 bits");
+_Static_assert(IP_FAST_BITS == 16 && IP_MAX_GONE * 2 <= sizeof((struct ip_slot *)0)->data,
+               "IP_R_INVALIDATE names entries by 16 bits");
 AT(gpr, 0x000);
 AT(rflags, 0x080);
 AT(pc, 0x088);

@@ -68,8 +68,7 @@ u32 bpf_run(const struct bpf_insn *prog, u32 len, const struct seccomp_call *cal
                 x = a;
             break;
         }
-        if (stop)
-            return 0;
+        if (stop) return 0;
     }
     return 0;
 }

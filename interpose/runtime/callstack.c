@@ -10,9 +10,9 @@
 
 #include "sig.h"
 
-#define MAIN_CALLSTACK (64ull << 20)
+#define MAIN_CALLSTACK   (64ull << 20)
 #define THREAD_CALLSTACK (16ull << 20) /* 8 MiB of stack in frames of 8 bytes */
-#define ENTRY sizeof(struct ip_csent)
+#define ENTRY            sizeof(struct ip_csent)
 
 void rt_callstack_new(struct tstate *ts, bool first) {
     u64 size = first ? MAIN_CALLSTACK : THREAD_CALLSTACK;
@@ -32,8 +32,7 @@ static void make_room(struct tstate *ts, u64 sp, u64 end) {
     struct ip_csent *to = (struct ip_csent *)end, *sentinel = (struct ip_csent *)ts->cs_base;
     u64 above = sp, most = (end - ts->cs_base) / ENTRY / 2, kept = 0;
     for (struct ip_csent *e = to - 1; e > sentinel && kept < most; e--) {
-        if (!live(e, above))
-            continue;
+        if (!live(e, above)) continue;
         above = ~e->not_sp + sizeof(u64);
         *--to = *e;
         kept++;
@@ -43,33 +42,28 @@ static void make_room(struct tstate *ts, u64 sp, u64 end) {
 }
 
 bool rt_callstack_full(struct tstate *ts, u64 addr, struct sig_context *mc) {
-    if (!(rt.flags & IP_C_CALLSTACK) || addr != ts->cs_limit)
-        return false;
+    if (!(rt.flags & IP_C_CALLSTACK) || addr != ts->cs_limit) return false;
     make_room(ts, mc->sp, ts->cs_limit);
     ts->cs_top += ENTRY;
     /* The push has put the new entry's address in one register, and writes there again. */
-    u64 *const regs[] = {&mc->ax, &mc->cx, &mc->dx, &mc->bx, &mc->bp, &mc->si,  &mc->di, &mc->r8,
+    u64 *const regs[] = {&mc->ax, &mc->cx,  &mc->dx,  &mc->bx,  &mc->bp,  &mc->si,  &mc->di, &mc->r8,
                          &mc->r9, &mc->r10, &mc->r11, &mc->r12, &mc->r13, &mc->r14, &mc->r15};
     for (u32 i = 0; i < sizeof regs / sizeof regs[0]; i++)
-        if (*regs[i] == addr)
-            *regs[i] = ts->cs_top;
+        if (*regs[i] == addr) *regs[i] = ts->cs_top;
     return true;
 }
 
 void rt_callstack_push(struct tstate *ts, u64 retaddr, u64 slot) {
-    if (ts->cs_top + ENTRY >= ts->cs_limit)
-        make_room(ts, slot + sizeof(u64), ts->cs_limit);
+    if (ts->cs_top + ENTRY >= ts->cs_limit) make_room(ts, slot + sizeof(u64), ts->cs_limit);
     ts->cs_top += ENTRY;
     *(struct ip_csent *)ts->cs_top = (struct ip_csent){retaddr, ~slot};
 }
 
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp) {
-    if (!(rt.flags & IP_C_CALLSTACK))
-        return;
+    if (!(rt.flags & IP_C_CALLSTACK)) return;
     while (ts->cs_top > ts->cs_base) {
         u64 slot = ~((const struct ip_csent *)ts->cs_top)->not_sp;
-        if (slot < lo || slot >= sp)
-            break;
+        if (slot < lo || slot >= sp) break;
         ts->cs_top -= ENTRY;
     }
 }

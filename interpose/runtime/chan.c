@@ -33,15 +33,13 @@ void rt_slot_attach(struct tstate *ts) {
 }
 
 void rt_slot_detach(struct tstate *ts) {
-    if (!rt_th(ts)->has_slot)
-        return;
+    if (!rt_th(ts)->has_slot) return;
     rt_th(ts)->has_slot = 0;
     __atomic_store_n(&rt_slot(ts)->state, IP_S_FREE, __ATOMIC_SEQ_CST);
 }
 
 void rt_show_pid(void) {
-    while (sys6(__NR_sendto, rt.sock_fd, (long)"P", 1, 0x4000 /* MSG_NOSIGNAL */, 0, 0) == -EINTR)
-        ;
+    while (sys6(__NR_sendto, rt.sock_fd, (long)"P", 1, 0x4000 /* MSG_NOSIGNAL */, 0, 0) == -EINTR);
 }
 
 int rt_watched_fd = -1;
@@ -49,14 +47,18 @@ bool rt_leaving;
 
 /* Where the client runs or sleeps and asks nothing, only a signal can tell. */
 void rt_watch_supervisor(void) {
-    struct { int type, pid; } owner = {1 /* F_OWNER_PID */, (int)sys0(__NR_getpid)};
+    struct {
+        int type, pid;
+    } owner = {1 /* F_OWNER_PID */, (int)sys0(__NR_getpid)};
     rt_watched_fd = rt.sock_fd;
     sys3(__NR_fcntl, rt.sock_fd, 10 /* F_SETSIG */, 5 /* SIGTRAP */);
     sys3(__NR_fcntl, rt.sock_fd, 15 /* F_SETOWN_EX */, (long)&owner);
     rt_signal_when_gone(true);
 }
 
-void rt_signal_when_gone(bool wanted) { sys3(__NR_fcntl, rt.sock_fd, 4 /* F_SETFL */, wanted ? 020000 /* O_ASYNC */ : 0); }
+void rt_signal_when_gone(bool wanted) {
+    sys3(__NR_fcntl, rt.sock_fd, 4 /* F_SETFL */, wanted ? 020000 /* O_ASYNC */ : 0);
+}
 
 bool rt_supervisor_gone(void) {
     char c;
@@ -71,22 +73,18 @@ static void end_of_vfork_child(void) {
     struct sig_info info = {.signo = SIG_TRAP, .code = SIC_IO};
     info.rt.value = (u64)rt_watched_fd;
     sys3(__NR_rt_sigqueueinfo, rt.pid, SIG_TRAP, (long)&info);
-    for (;;)
-        sys1(__NR_exit_group, 1);
+    for (;;) sys1(__NR_exit_group, 1);
 }
 
 void rt_end_alone(void) {
     static u32 said; /* threads find out at the same time */
     struct tstate *ts;
     __asm__("mov %%fs:0xd0, %0" : "=r"(ts));
-    if (rt_th(ts)->vfork_child)
-        end_of_vfork_child();
+    if (rt_th(ts)->vfork_child) end_of_vfork_child();
     if (__atomic_exchange_n(&said, 1, __ATOMIC_ACQ_REL))
-        for (;;)
-            sys0(__NR_pause);
+        for (;;) sys0(__NR_pause);
     if (rt.chan->dead == IP_DEAD_TOLD)
-        for (;;)
-            sys1(__NR_exit_group, 1);
+        for (;;) sys1(__NR_exit_group, 1);
     rt_die("the supervisor is gone (killed?); the program cannot go on");
 }
 
@@ -120,8 +118,7 @@ static void wait_answer(struct ip_slot *s, u64 began, u64 limit) {
         if (st == IP_S_DONE) break;
         struct __kernel_timespec t = {0, WAIT_NS};
         long r = sys6(__NR_futex, (long)&s->state, FUTEX_WAIT, st, (long)&t, 0, 0);
-        if (r == -ETIMEDOUT && rt_supervisor_gone())
-            rt_end_alone();
+        if (r == -ETIMEDOUT && rt_supervisor_gone()) rt_end_alone();
     }
     __atomic_store_n(&s->waiting, 0, __ATOMIC_SEQ_CST);
 }
@@ -141,8 +138,7 @@ static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping
     u32 i = rt_th(ts)->slot;
     __atomic_fetch_or(&map[i / 64], 1ull << (i % 64), __ATOMIC_SEQ_CST);
     __atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(sleeping, __ATOMIC_SEQ_CST))
-        sys6(__NR_futex, (long)bell, FUTEX_WAKE, 1, 0, 0, 0);
+    if (__atomic_load_n(sleeping, __ATOMIC_SEQ_CST)) sys6(__NR_futex, (long)bell, FUTEX_WAKE, 1, 0, 0, 0);
     wait_answer(s, began, limit);
     __atomic_store_n(&s->state, IP_S_IDLE, __ATOMIC_RELEASE);
 }

@@ -5,12 +5,12 @@
 
 #include "cpu.h"
 
-#define OSXSAVE (1u << 27)
-#define STATE_LEAF 13
+#define OSXSAVE       (1u << 27)
+#define STATE_LEAF    13
 #define FEATURES_LEAF 7
-#define AVX_STATE 0x6ull
-#define AVX512_STATE 0xe6ull
-#define HYGON_EBX 0x6f677948u /* "Hygo": AMD's cores */
+#define AVX_STATE     0x6ull
+#define AVX512_STATE  0xe6ull
+#define HYGON_EBX     0x6f677948u /* "Hygo": AMD's cores */
 
 static struct rt_cpu cpu;
 
@@ -20,16 +20,13 @@ static void ask(struct rt_cpu *c) {
     c->intel = b == signature_INTEL_ebx && k == signature_INTEL_ecx;
     c->amd = b == signature_AMD_ebx || b == HYGON_EBX;
     /* Intel's CPUs answer leaves above the last with the last one's values. */
-    if (max >= FEATURES_LEAF)
-        __cpuid_count(FEATURES_LEAF, 0, a, features, k, d);
+    if (max >= FEATURES_LEAF) __cpuid_count(FEATURES_LEAF, 0, a, features, k, d);
     __cpuid(1, a, b, k, d);
-    if (!(k & OSXSAVE))
-        return;
+    if (!(k & OSXSAVE)) return;
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
     c->xcr0 = (u64)hi << 32 | lo;
     for (u32 i = 2; i < RT_CPU_STATES; i++) {
-        if (!(c->xcr0 >> i & 1))
-            continue;
+        if (!(c->xcr0 >> i & 1)) continue;
         __cpuid_count(STATE_LEAF, i, a, b, k, d);
         c->state[i] = (struct rt_cpu_state){.size = a, .offset = b, .aligned = k >> 1 & 1};
     }

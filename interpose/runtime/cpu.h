@@ -15,9 +15,9 @@ struct rt_cpu_state {
 
 struct rt_cpu {
     bool known, intel, amd;
-    bool wide_masks;  /* AVX512BW: mask registers have 64 bits */
-    int vectors;      /* RT_XMM, RT_YMM, RT_ZMM: the widest registers */
-    u64 xcr0;         /* 0: no XSAVE; the state is that of FXSAVE */
+    bool wide_masks; /* AVX512BW: mask registers have 64 bits */
+    int vectors;     /* RT_XMM, RT_YMM, RT_ZMM: the widest registers */
+    u64 xcr0;        /* 0: no XSAVE; the state is that of FXSAVE */
     struct rt_cpu_state state[RT_CPU_STATES];
 };
 

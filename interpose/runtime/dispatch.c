@@ -16,11 +16,11 @@ static const struct ip_point *const points = (const struct ip_point *)META(IP_ME
 extern char rt_find_stub[], rt_miss_stub[];
 static u64 *const fast = (u64 *)IP_FAST_BASE;
 
-#define TT_MASK ((1u << IP_META_TTBITS) - 1)
-#define MAX_INSN 15
-#define BUS_NO_ADDRESS 2  /* BUS_ADRERR */
-#define LEAVE_TRIES 10000u
-#define MODE_BITS (IP_KEY_NOREDIR | IP_KEY_TRACK | IP_KEY_ONE | IP_KEY_BARE)
+#define TT_MASK        ((1u << IP_META_TTBITS) - 1)
+#define MAX_INSN       15
+#define BUS_NO_ADDRESS 2 /* BUS_ADRERR */
+#define LEAVE_TRIES    10000u
+#define MODE_BITS      (IP_KEY_NOREDIR | IP_KEY_TRACK | IP_KEY_ONE | IP_KEY_BARE)
 
 /* ---- Look-up ------------------------------------------------------------------- */
 
@@ -238,7 +238,6 @@ void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len) { invalidate(ts
 
 void rt_forget_block(struct tstate *ts, u64 key) { rt_th(ts)->stale_key = key; }
 
-
 const struct ip_block *rt_block_of(u64 host) {
     u32 lo = 0, hi = rt.meta->n_blocks;
     while (lo < hi) {
@@ -377,7 +376,6 @@ static void settle(struct tstate *ts, u32 exit_id) {
         exit_id = 0;
         if (!aimed) continue;
         if (!flushing() && rt.meta->generation == before) break;
-        
     }
     look_out(ts);
     rt_trace(ts)->orig_rax = ~0ull; /* a stop from here on is of no call */
@@ -392,8 +390,7 @@ static void call_noredir(struct tstate *ts, u64 ret) {
     }
     if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp, 8, RT_SH_DEFINED);
     ts->gpr[IP_RSP] = sp;
-    if (rt.flags & IP_C_CALLSTACK)
-        rt_callstack_push(ts, ret, sp);
+    if (rt.flags & IP_C_CALLSTACK) rt_callstack_push(ts, ret, sp);
     ts->pc = ts->gpr[IP_RAX] | IP_KEY_NOREDIR;
 }
 
@@ -554,9 +551,7 @@ int rt_slow(struct tstate *ts) {
         else
             rt_stack_changed(ts, ts->tmp[0], ts->gpr[IP_RSP]);
         return 0;
-    case IP_XS_FPSAVE:
-        rt_x87_saved(ts->acc_addr, x->kind_aux >> 8);
-        return 0;
+    case IP_XS_FPSAVE: rt_x87_saved(ts->acc_addr, x->kind_aux >> 8); return 0;
     case IP_XS_GSBASE: {
         u32 seg = x->kind_aux >> 8;
         u64 base = seg == 0 ? IP_V_CONST - IP_V_DISP : seg == 4 ? ts->client_fs : ts->client_gs;

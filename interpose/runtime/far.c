@@ -13,12 +13,12 @@
 #include "x86_mnem.h"
 
 /* Flags that iret takes from the stack in user mode. */
-#define FL_NT 0x4000ull
-#define FL_ID 0x200000ull
-#define IRET_FLAGS (IP_FL_ARITH | FL_TF | FL_DF | FL_AC | FL_NT | FL_ID)
+#define FL_NT            0x4000ull
+#define FL_ID            0x200000ull
+#define IRET_FLAGS       (IP_FL_ARITH | FL_TF | FL_DF | FL_AC | FL_NT | FL_ID)
 #define NULL_SELECTOR(s) (((s) & 0xfffc) == 0)
-#define ARCH_SET_GS 0x1001
-#define ARCH_GET_GS 0x1004
+#define ARCH_SET_GS      0x1001
+#define ARCH_GET_GS      0x1004
 
 enum { EXC_GP = 13, EXC_NP = 11, EXC_AC = 17 };
 
@@ -35,25 +35,21 @@ static bool is_amd(void) { return rt_cpu()->amd; }
 
 /* With the guest's alignment check on; an address that is none has its own fault, which comes first. */
 static bool misaligned(struct tstate *ts, u64 at, u64 to) {
-    if (!(ts->rflags & FL_AC) || !(at & (to - 1)) || !rt_canonical(at))
-        return false;
+    if (!(ts->rflags & FL_AC) || !(at & (to - 1)) || !rt_canonical(at)) return false;
     rt_signal_exception(ts, EXC_AC, 0);
     return true;
 }
 
 static bool get(struct tstate *ts, void *to, u64 at, u64 n, bool stack) {
     while (rt_copy_from(to, at, n) != 0)
-        if (!rt_signal_copied(ts, stack))
-            return false;
+        if (!rt_signal_copied(ts, stack)) return false;
     return true;
 }
 
 static bool put(struct tstate *ts, u64 at, const void *from, u64 n, bool stack) {
-    if (misaligned(ts, at, n))
-        return false;
+    if (misaligned(ts, at, n)) return false;
     while (rt_copy_to(at, from, n) != 0)
-        if (!rt_signal_copied(ts, stack))
-            return false;
+        if (!rt_signal_copied(ts, stack)) return false;
     return true;
 }
 
@@ -64,14 +60,10 @@ static bool get_word(struct tstate *ts, void *to, u64 at, u64 n, bool stack) {
 
 static u64 operand(const struct tstate *ts, const struct ip_mem *m) {
     u64 a = (u64)m->disp;
-    if (m->base == IP_REG_RIP)
-        return m->rip_target + (m->seg == 4 ? ts->client_fs : m->seg == 5 ? ts->client_gs : 0);
-    if (m->base < 16)
-        a += ts->gpr[m->base];
-    if (m->index < 16)
-        a += ts->gpr[m->index] * m->scale;
-    if (m->addr32)
-        a = (u32)a;
+    if (m->base == IP_REG_RIP) return m->rip_target + (m->seg == 4 ? ts->client_fs : m->seg == 5 ? ts->client_gs : 0);
+    if (m->base < 16) a += ts->gpr[m->base];
+    if (m->index < 16) a += ts->gpr[m->index] * m->scale;
+    if (m->addr32) a = (u32)a;
     return a + (m->seg == 4 ? ts->client_fs : m->seg == 5 ? ts->client_gs : 0);
 }
 
@@ -87,8 +79,7 @@ static bool get_pointer(struct tstate *ts, const struct ip_mem *m, u32 offset, u
 static void set_sp(struct tstate *ts, u64 sp) {
     u64 old = ts->gpr[IP_RSP];
     ts->gpr[IP_RSP] = sp;
-    if (rt.flags & IP_C_SHADOW)
-        rt_stack_changed(ts, old, sp);
+    if (rt.flags & IP_C_SHADOW) rt_stack_changed(ts, old, sp);
 }
 
 /* ---- selectors -------------------------------------------------------------------------------------------- */
@@ -98,21 +89,18 @@ static bool code_segment(struct tstate *ts, u64 selector, bool back) {
     u32 rights = 0;
     bool known;
     selector &= 0xffff;
-    if (NULL_SELECTOR(selector))
-        return general_protection(ts, 0);
-    if (back && (selector & 3) != 3)
-        return general_protection(ts, selector);
+    if (NULL_SELECTOR(selector)) return general_protection(ts, 0);
+    if (back && (selector & 3) != 3) return general_protection(ts, selector);
     __asm__("lar %2, %0" : "+r"(rights), "=@ccz"(known) : "r"((u32)selector));
     /* Of a code or data segment, and of code? */
-    if (!known || !(rights & 1u << 12) || !(rights & 1u << 11))
-        return general_protection(ts, selector);
+    if (!known || !(rights & 1u << 12) || !(rights & 1u << 11)) return general_protection(ts, selector);
     if (!(rights & 1u << 15)) {
         rt_signal_exception(ts, EXC_NP, (u32)selector & 0xfffc);
         return false;
     }
     if (!(rights & 1u << 21))
-        rt_die("the program goes to 32-bit code (selector 0x%lx, far transfer at 0x%lx), which is not supported", selector,
-               ts->pc);
+        rt_die("the program goes to 32-bit code (selector 0x%lx, far transfer at 0x%lx), which is not supported",
+               selector, ts->pc);
     return true;
 }
 
@@ -140,34 +128,29 @@ static void jump_or_call(struct tstate *ts, const struct ip_insn *in, bool call)
     u64 sp = ts->gpr[IP_RSP], target = 0;
     u8 pointer[10];
     u16 selector, here;
-    if (!get_pointer(ts, &in->mem, offset, pointer))
-        return;
+    if (!get_pointer(ts, &in->mem, offset, pointer)) return;
     rt_memcpy(&target, pointer, offset);
     rt_memcpy(&selector, pointer + offset, 2);
-    if (!code_segment(ts, selector, false))
-        return;
+    if (!code_segment(ts, selector, false)) return;
     if (call) {
         u64 words[2] = {ts->pc + in->len, 0};
         __asm__("mov %%cs, %0" : "=r"(here));
         words[1] = here;
-        if (!put(ts, sp - size, &words[1], size, true) || !put(ts, sp - 2 * size, &words[0], size, true))
-            return;
+        if (!put(ts, sp - size, &words[1], size, true) || !put(ts, sp - 2 * size, &words[0], size, true)) return;
     }
     if (!rt_canonical(target)) {
         general_protection(ts, 0);
         return;
     }
-    if (call)
-        set_sp(ts, sp - 2 * size);
-    if (call && (rt.flags & IP_C_SHADOW))
-        rt_shadow_set(sp - 2 * size, 2 * size, RT_SH_DEFINED);
+    if (call) set_sp(ts, sp - 2 * size);
+    if (call && (rt.flags & IP_C_SHADOW)) rt_shadow_set(sp - 2 * size, 2 * size, RT_SH_DEFINED);
     ts->pc = target;
 }
 
 /* Near branches to 16 bits of a target, which AMD's CPUs know (x86_decode.c). */
 static bool is_near(const struct ip_insn *in) {
-    return in->mnem == IP_MN_RET || ((in->mnem == IP_MN_JMP || in->mnem == IP_MN_CALL) &&
-                                     (in->opcode != 0xff || !(in->modrm >> 3 & 1)));
+    return in->mnem == IP_MN_RET ||
+           ((in->mnem == IP_MN_JMP || in->mnem == IP_MN_CALL) && (in->opcode != 0xff || !(in->modrm >> 3 & 1)));
 }
 
 static void short_branch(struct tstate *ts, const struct ip_insn *in) {
@@ -176,16 +159,12 @@ static void short_branch(struct tstate *ts, const struct ip_insn *in) {
     bool read = in->mnem == IP_MN_RET ? get_word(ts, &target, sp, 2, true)
                 : in->mem.present     ? get_word(ts, &target, operand(ts, &in->mem), 2, on_stack(&in->mem))
                                       : true;
-    if (!read)
-        return;
-    if (in->opcode == 0xff && !in->mem.present)
-        target = ts->gpr[in->ops[0].reg];
+    if (!read) return;
+    if (in->opcode == 0xff && !in->mem.present) target = ts->gpr[in->ops[0].reg];
     if (in->mnem == IP_MN_CALL) {
-        if (!put(ts, sp - 2, &next, 2, true))
-            return;
+        if (!put(ts, sp - 2, &next, 2, true)) return;
         set_sp(ts, sp - 2);
-        if (rt.flags & IP_C_SHADOW)
-            rt_shadow_set(sp - 2, 2, RT_SH_DEFINED);
+        if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp - 2, 2, RT_SH_DEFINED);
     } else if (in->mnem == IP_MN_RET) {
         set_sp(ts, sp + 2 + (in->imm_len ? (u64)in->imm & 0xffff : 0));
     }
@@ -199,8 +178,7 @@ static bool pop(struct tstate *ts, u64 *words, u32 n, u32 size) {
     for (u32 i = 0; i < n; i++) {
         u32 k = i == 0 ? first : i <= first ? i - 1 : i;
         words[k] = 0;
-        if (!get_word(ts, &words[k], sp + (u64)k * size, size, true))
-            return false;
+        if (!get_word(ts, &words[k], sp + (u64)k * size, size, true)) return false;
     }
     return true;
 }
@@ -208,8 +186,7 @@ static bool pop(struct tstate *ts, u64 *words, u32 n, u32 size) {
 static void far_return(struct tstate *ts, const struct ip_insn *in) {
     u32 bytes = in->imm_len ? (u32)in->imm & 0xffff : 0;
     u64 w[2];
-    if (!pop(ts, w, 2, in->opsize) || !code_segment(ts, w[1], true))
-        return;
+    if (!pop(ts, w, 2, in->opsize) || !code_segment(ts, w[1], true)) return;
     if (!rt_canonical(w[0])) {
         general_protection(ts, 0);
         return;
@@ -224,8 +201,7 @@ static void interrupt_return(struct tstate *ts, const struct ip_insn *in) {
         general_protection(ts, 0);
         return;
     }
-    if (!pop(ts, w, 5, in->opsize) || !code_segment(ts, w[1], true))
-        return;
+    if (!pop(ts, w, 5, in->opsize) || !code_segment(ts, w[1], true)) return;
     if (rt_load_ss((u32)w[4] & 0xffff) != 0) {
         rt_signal_copied(ts, false);
         return;
@@ -258,8 +234,7 @@ static void move(struct tstate *ts, const struct ip_insn *in) {
     else if (to->kind == IP_OP_SEG && !get_word(ts, &selector, operand(ts, &in->mem), 2, on_stack(&in->mem)))
         return;
     if (to->kind == IP_OP_SEG) {
-        if (!load_segment(ts, to->reg, selector))
-            return;
+        if (!load_segment(ts, to->reg, selector)) return;
     } else if (to->kind == IP_OP_GPR) {
         set_register(ts, to->reg, in->opsize, selector);
     } else if (!put(ts, operand(ts, &in->mem), &selector, 2, on_stack(&in->mem))) {
@@ -273,14 +248,11 @@ static void push_pop(struct tstate *ts, const struct ip_insn *in) {
     u32 seg = in->ops[0].reg, size = in->opsize == 2 ? 2 : 8;
     if (in->mnem == IP_MN_PUSH) {
         word = ts->client_sel[seg - 4];
-        if (!put(ts, sp - size, &word, size, true))
-            return;
+        if (!put(ts, sp - size, &word, size, true)) return;
         set_sp(ts, sp - size);
-        if (rt.flags & IP_C_SHADOW)
-            rt_shadow_set(sp - size, size, RT_SH_DEFINED);
+        if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp - size, size, RT_SH_DEFINED);
     } else {
-        if (!get_word(ts, &word, sp, size, true) || !load_segment(ts, seg, word))
-            return;
+        if (!get_word(ts, &word, sp, size, true) || !load_segment(ts, seg, word)) return;
         set_sp(ts, sp + size);
     }
     ts->pc += in->len;
@@ -291,20 +263,17 @@ static void load_pointer(struct tstate *ts, const struct ip_insn *in) {
     u8 pointer[10];
     u64 value = 0;
     u16 selector;
-    if (!get_pointer(ts, &in->mem, offset, pointer))
-        return;
+    if (!get_pointer(ts, &in->mem, offset, pointer)) return;
     rt_memcpy(&value, pointer, offset);
     rt_memcpy(&selector, pointer + offset, 2);
-    if (!load_segment(ts, in->mnem == IP_MN_LFS ? 4 : 5, selector))
-        return;
+    if (!load_segment(ts, in->mnem == IP_MN_LFS ? 4 : 5, selector)) return;
     set_register(ts, in->ops[0].reg, in->opsize, value);
     ts->pc += in->len;
 }
 
 void rt_far(struct tstate *ts, const struct ip_insn *in) {
     ts->pc = in->pc;
-    if (rt.flags & IP_C_SHADOW)
-        rt_track_insn(ts, in);
+    if (rt.flags & IP_C_SHADOW) rt_track_insn(ts, in);
     ts->pc = in->pc;
     if (is_near(in)) {
         short_branch(ts, in);

@@ -23,8 +23,7 @@ static void bounds(struct prctl_mm_map *m, const struct rt_image *im) {
     u64 code_lo = ~0ull, code_hi = 0, data_lo = 0, data_hi = 0;
     for (u64 i = 0; ph != NULL && i < im->phnum; i++) {
         u64 lo = ph[i].p_vaddr + im->bias, hi = lo + ph[i].p_filesz;
-        if (ph[i].p_type != PT_LOAD)
-            continue;
+        if (ph[i].p_type != PT_LOAD) continue;
         if (ph[i].p_flags & PF_X) {
             code_lo = lo < code_lo ? lo : code_lo;
             code_hi = hi > code_hi ? hi : code_hi;
@@ -57,18 +56,15 @@ static bool leave_own_file(void) {
         u64 len = RT_ROUND_UP(segs[i].p_vaddr + segs[i].p_filesz, RT_PAGE) - lo;
         long prot = (segs[i].p_flags & PF_R ? PROT_READ : 0) | (segs[i].p_flags & PF_W ? PROT_WRITE : 0) |
                     (segs[i].p_flags & PF_X ? PROT_EXEC : 0);
-        if (segs[i].p_type != PT_LOAD || segs[i].p_filesz == 0)
-            continue;
+        if (segs[i].p_type != PT_LOAD || segs[i].p_filesz == 0) continue;
         long copy = rt_own_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
         ok = copy > 0;
-        if (!ok)
-            break;
+        if (!ok) break;
         rt_memcpy((void *)copy, (const void *)lo, len);
         sys3(__NR_madvise, copy, (long)len, MADV_DONTDUMP);
         ok = sys3(__NR_mprotect, copy, (long)len, prot) == 0 &&
              sys5(__NR_mremap, copy, (long)len, (long)len, MREMAP_MAYMOVE | MREMAP_FIXED, (long)lo) == (long)lo;
-        if (!ok)
-            sys2(__NR_munmap, copy, (long)len);
+        if (!ok) sys2(__NR_munmap, copy, (long)len);
     }
     sys4(__NR_rt_sigprocmask, SET_MASK, (long)&before, 0, sizeof before);
     return ok;
@@ -81,9 +77,15 @@ static long tell(struct prctl_mm_map *m, u32 exe) {
 
 void rt_tell_kernel(const struct rt_image *im) {
     struct prctl_mm_map m = {
-        .start_brk = rt.brk_start, .brk = rt.brk_start, .start_stack = rt.auxv_sp,
-        .arg_start = rt.arg_start, .arg_end = rt.arg_end, .env_start = rt.arg_end, .env_end = rt.env_end,
-        .auxv = (void *)rt_auxv, .auxv_size = (u32)(rt_auxv_words * 8),
+        .start_brk = rt.brk_start,
+        .brk = rt.brk_start,
+        .start_stack = rt.auxv_sp,
+        .arg_start = rt.arg_start,
+        .arg_end = rt.arg_end,
+        .env_start = rt.arg_end,
+        .env_end = rt.env_end,
+        .auxv = (void *)rt_auxv,
+        .auxv_size = (u32)(rt_auxv_words * 8),
     };
     bounds(&m, im);
     long fd = sys4(__NR_openat, AT_FDCWD, (long)rt.exe_path, O_RDONLY | O_CLOEXEC, 0);
@@ -91,20 +93,17 @@ void rt_tell_kernel(const struct rt_image *im) {
     if (r == -EBUSY && leave_own_file()) /* privileged, but our file is mapped */
         r = tell(&m, (u32)fd);
     rt_exe_is_programs = rt_told_kernel = r == 0;
-    if (!rt_told_kernel)
-        rt_told_kernel = tell(&m, EXE_AS_IS) == 0;
-    if (fd >= 0)
-        sys1(__NR_close, fd);
+    if (!rt_told_kernel) rt_told_kernel = tell(&m, EXE_AS_IS) == 0;
+    if (fd >= 0) sys1(__NR_close, fd);
 }
 
 /* perf takes names from /tmp/perf-PID.map for code in anonymous memory only, and learns
  * what memory is from mmap: show it anonymous memory, then move the cache there. */
 void rt_cache_for_perf(void) {
-    if (!(rt.flags & IP_C_PERF_MAP))
-        return;
+    if (!(rt.flags & IP_C_PERF_MAP)) return;
     long apart = rt_own_map(IP_CACHE_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    if (apart < 0 || sys5(__NR_mremap, IP_CACHE_BASE, IP_CACHE_MAX, IP_CACHE_MAX, MREMAP_MAYMOVE | MREMAP_FIXED,
-                          apart) != apart)
+    if (apart < 0 ||
+        sys5(__NR_mremap, IP_CACHE_BASE, IP_CACHE_MAX, IP_CACHE_MAX, MREMAP_MAYMOVE | MREMAP_FIXED, apart) != apart)
         rt_die("cannot move the code cache for --perf-map (error %ld)", apart < 0 ? -apart : 0);
     sys6(__NR_mmap, IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

@@ -10,14 +10,14 @@
 #include "mm.h"
 #include "syscall.h"
 
-#define NO_LIMIT32 0xffffffffu
+#define NO_LIMIT32        0xffffffffu
 #define CAP_SYS_RESOURCE_ 24
 /* What a process has of its main stack at the start; ours is mapped whole. */
 #define STACK_START (132ull << 10)
 
 struct limit {
     u32 which;
-    bool lifted;          /* the kernel's is not the guest's                    */
+    bool lifted; /* the kernel's is not the guest's */
     struct rlimit64 guest, kernel;
 };
 #define NO_LIMIT {RLIM64_INFINITY, RLIM64_INFINITY}
@@ -40,16 +40,14 @@ static void lift(struct limit *l) {
     l->kernel = (struct rlimit64){RLIM64_INFINITY, RLIM64_INFINITY};
     if (!same(&l->guest, &l->kernel) && kernel_limit(l->which, &l->kernel, NULL) < 0) {
         l->kernel.rlim_cur = l->kernel.rlim_max = l->guest.rlim_max;
-        if (kernel_limit(l->which, &l->kernel, NULL) < 0)
-            l->kernel = l->guest;
+        if (kernel_limit(l->which, &l->kernel, NULL) < 0) l->kernel = l->guest;
     }
     l->lifted = !same(&l->guest, &l->kernel);
 }
 
 void rt_limits_init(void) {
     for (u32 i = 0; i < N_LIMITS; i++)
-        if (kernel_limit(limits[i].which, NULL, &limits[i].guest) == 0)
-            lift(&limits[i]);
+        if (kernel_limit(limits[i].which, NULL, &limits[i].guest) == 0) lift(&limits[i]);
 }
 
 bool rt_guest_limit(u32 which, u64 *cur, u64 *max) {
@@ -70,19 +68,17 @@ static struct rlimit64 *guest_limit(struct rt_thread *th, u32 i) {
 
 void rt_limits_before_exec(struct rt_thread *th) {
     for (u32 i = 0; i < N_LIMITS; i++)
-        if (limits[i].lifted || own(th, i))
-            kernel_limit(limits[i].which, guest_limit(th, i), NULL);
+        if (limits[i].lifted || own(th, i)) kernel_limit(limits[i].which, guest_limit(th, i), NULL);
 }
 
 void rt_limits_after_exec(struct rt_thread *th) {
     for (u32 i = 0; i < N_LIMITS; i++)
-        if (limits[i].lifted || own(th, i))
-            lift(&limits[i]);
+        if (limits[i].lifted || own(th, i)) lift(&limits[i]);
 }
 
 /* An image of ours goes on with the kernel's as they are. */
 _Static_assert(sizeof(struct rlimit64) * N_LIMITS == RT_LIMITS_BYTES, "rt.h");
-_Static_assert(N_LIMITS == sizeof ((struct rt_thread *)0)->own_limits / sizeof(struct rlimit64), "rt.h");
+_Static_assert(N_LIMITS == sizeof((struct rt_thread *)0)->own_limits / sizeof(struct rlimit64), "rt.h");
 
 void rt_limits_save(struct rt_thread *th, void *to) {
     for (u32 i = 0; i < N_LIMITS; i++)
@@ -106,10 +102,8 @@ static u64 counted(u32 which) {
     u64 sum = 0;
     for (u32 i = 0; i < rt_nsegs; i++) {
         u64 n = rt_segs[i].mflags & MM_OURS ? 0 : rt_segs[i].hi - rt_segs[i].lo;
-        if (rt_segs[i].kind == RT_SEG_STACK && n > STACK_START)
-            n = STACK_START;
-        if (which == RLIMIT_AS || is_data(&rt_segs[i]))
-            sum += n;
+        if (rt_segs[i].kind == RT_SEG_STACK && n > STACK_START) n = STACK_START;
+        if (which == RLIMIT_AS || is_data(&rt_segs[i])) sum += n;
     }
     return sum;
 }
@@ -118,14 +112,13 @@ static u64 counted(u32 which) {
 
 /* Kernel mappings that one of the guest's may need: itself, V and A, pages at their borders. */
 #define MAPPINGS_EACH 16
-#define MANY_SEGS 8192u       /* below, vm.max_map_count is far (65530 by default)    */
-#define LARGE (1ull << 20)
-#define RESERVE (16ull << 20) /* for tables of ours that grow                         */
+#define MANY_SEGS     8192u /* below, vm.max_map_count is far (65530 by default) */
+#define LARGE         (1ull << 20)
+#define RESERVE       (16ull << 20) /* for tables of ours that grow */
 
 static bool room_for_bytes(u64 n) {
     long p = sys6(__NR_mmap, 0, (long)n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p < 0 && p >= -4095)
-        return false;
+    if (p < 0 && p >= -4095) return false;
     sys2(__NR_munmap, p, (long)n);
     return true;
 }
@@ -135,21 +128,17 @@ static bool room_for_mappings(void) {
     u64 n = MAPPINGS_EACH * RT_PAGE;
     long p = sys6(__NR_mmap, 0, (long)n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     bool ok = p > 0 || p < -4095;
-    if (!ok)
-        return false;
-    for (u64 at = 0; at < n && ok; at += 2 * RT_PAGE)
-        ok = sys3(__NR_mprotect, p + (long)at, RT_PAGE, PROT_READ) == 0;
+    if (!ok) return false;
+    for (u64 at = 0; at < n && ok; at += 2 * RT_PAGE) ok = sys3(__NR_mprotect, p + (long)at, RT_PAGE, PROT_READ) == 0;
     sys2(__NR_munmap, p, (long)n);
     return ok;
 }
 
 /* Without it the guest gets ENOMEM, now, while nothing is half done. */
 static bool room_for_shadow(u64 more) {
-    if (!(rt.flags & IP_C_SHADOW) || more == 0)
-        return true;
+    if (!(rt.flags & IP_C_SHADOW) || more == 0) return true;
     bool limited = more >= LARGE;
-    for (u32 i = 0; i < N_LIMITS; i++)
-        limited |= limits[i].kernel.rlim_cur != RLIM64_INFINITY;
+    for (u32 i = 0; i < N_LIMITS; i++) limited |= limits[i].kernel.rlim_cur != RLIM64_INFINITY;
     return (!limited || room_for_bytes(more + more + more / 8 + RESERVE)) &&
            (rt_nsegs < MANY_SEGS || room_for_mappings());
 }
@@ -158,10 +147,8 @@ bool mm_within_limits(u64 more, u64 more_data) {
     for (u32 i = 0; i < N_LIMITS; i++) {
         const struct limit *l = &limits[i];
         u64 n = l->which == RLIMIT_AS ? more : more_data;
-        if (l->guest.rlim_cur == RLIM64_INFINITY || n == 0)
-            continue;
-        if (n > l->guest.rlim_cur || counted(l->which) > l->guest.rlim_cur - n)
-            return false;
+        if (l->guest.rlim_cur == RLIM64_INFINITY || n == 0) continue;
+        if (n > l->guest.rlim_cur || counted(l->which) > l->guest.rlim_cur - n) return false;
     }
     return room_for_shadow(more);
 }
@@ -171,26 +158,27 @@ bool mm_within_limits(u64 more, u64 more_data) {
 /* Index of a limit that is kept here; -1: the kernel's. */
 static int emulated(u32 which) {
     for (u32 i = 0; i < N_LIMITS; i++)
-        if (limits[i].which == which)
-            return (int)i;
+        if (limits[i].which == which) return (int)i;
     return -1;
 }
 
 bool rt_capable(u32 which) {
-    struct { u32 version; int pid; } header = {0x20080522, 0};
-    struct { u32 effective, permitted, inheritable; } data[2] = {{0, 0, 0}, {0, 0, 0}};
+    struct {
+        u32 version;
+        int pid;
+    } header = {0x20080522, 0};
+    struct {
+        u32 effective, permitted, inheritable;
+    } data[2] = {{0, 0, 0}, {0, 0, 0}};
     return sys2(__NR_capget, (long)&header, (long)data) == 0 && (data[0].effective >> which & 1);
 }
 
 static long set(struct tstate *ts, u32 i, const struct rlimit64 *new) {
     struct rt_thread *th = rt_th(ts);
     struct limit *l = &limits[i];
-    if (new->rlim_cur > new->rlim_max)
-        return -EINVAL;
-    if (new->rlim_max > guest_limit(th, i)->rlim_max && !rt_capable(CAP_SYS_RESOURCE_))
-        return -EPERM;
-    if (th->vfork_child)
-        th->limits_set |= 1u << i;
+    if (new->rlim_cur > new->rlim_max) return -EINVAL;
+    if (new->rlim_max > guest_limit(th, i)->rlim_max && !rt_capable(CAP_SYS_RESOURCE_)) return -EPERM;
+    if (th->vfork_child) th->limits_set |= 1u << i;
     *guest_limit(th, i) = *new;
     l->lifted = !same(&l->guest, &l->kernel);
     return 0;
@@ -199,10 +187,8 @@ static long set(struct tstate *ts, u32 i, const struct rlimit64 *new) {
 static long answer(struct tstate *ts, u32 i, u64 new_at, u64 old_at) {
     struct rlimit64 new = {0, 0}, old = *guest_limit(rt_th(ts), i);
     long r = 0;
-    if (new_at)
-        r = rt_copy_from(&new, new_at, sizeof new) != 0 ? -EFAULT : set(ts, i, &new);
-    if (r == 0 && old_at && rt_copy_to(old_at, &old, sizeof old) != 0)
-        r = -EFAULT;
+    if (new_at) r = rt_copy_from(&new, new_at, sizeof new) != 0 ? -EFAULT : set(ts, i, &new);
+    if (r == 0 && old_at && rt_copy_to(old_at, &old, sizeof old) != 0) r = -EFAULT;
     return r;
 }
 
@@ -214,23 +200,20 @@ static long to_kernel(struct tstate *ts, long nr) {
 
 long rt_sys_getrlimit(struct tstate *ts) {
     int i = emulated((u32)ts->gpr[IP_RDI]);
-    if (i < 0)
-        return to_kernel(ts, __NR_getrlimit);
+    if (i < 0) return to_kernel(ts, __NR_getrlimit);
     return ts->gpr[IP_RSI] ? answer(ts, (u32)i, 0, ts->gpr[IP_RSI]) : -EFAULT;
 }
 
 long rt_sys_setrlimit(struct tstate *ts) {
     int i = emulated((u32)ts->gpr[IP_RDI]);
-    if (i < 0)
-        return to_kernel(ts, __NR_setrlimit);
+    if (i < 0) return to_kernel(ts, __NR_setrlimit);
     return ts->gpr[IP_RSI] ? answer(ts, (u32)i, ts->gpr[IP_RSI], 0) : -EFAULT;
 }
 
 /* Of 32 bits each, of which the highest means none. */
 long rt_set_limit32(struct tstate *ts, u32 which, u64 at) {
     u32 words[2];
-    if (rt_copy_from(words, at, sizeof words) != 0)
-        return -EFAULT;
+    if (rt_copy_from(words, at, sizeof words) != 0) return -EFAULT;
     struct rlimit64 new = {words[0] == NO_LIMIT32 ? RLIM64_INFINITY : words[0],
                            words[1] == NO_LIMIT32 ? RLIM64_INFINITY : words[1]};
     int i = emulated(which);
@@ -247,10 +230,8 @@ long rt_get_limit32(struct tstate *ts, u32 which, u64 at, u32 highest) {
         old = *guest_limit(rt_th(ts), (u32)i);
     u32 words[2] = {old.rlim_cur < highest ? (u32)old.rlim_cur : highest,
                     old.rlim_max < highest ? (u32)old.rlim_max : highest};
-    if (r == 0 && rt_copy_to(at, words, sizeof words) != 0)
-        r = -EFAULT;
-    if (r == 0 && (rt.flags & IP_C_SHADOW))
-        rt_shadow_set(at, sizeof words, RT_SH_DEFINED);
+    if (r == 0 && rt_copy_to(at, words, sizeof words) != 0) r = -EFAULT;
+    if (r == 0 && (rt.flags & IP_C_SHADOW)) rt_shadow_set(at, sizeof words, RT_SH_DEFINED);
     return r;
 }
 
@@ -265,13 +246,11 @@ long rt_sys_prlimit64(struct tstate *ts) {
 
 bool rt_more_files(struct rlimit64 *before) {
     struct rlimit64 more;
-    if (kernel_limit(RLIMIT_NOFILE, NULL, before) < 0)
-        return false;
+    if (kernel_limit(RLIMIT_NOFILE, NULL, before) < 0) return false;
     more = (struct rlimit64){before->rlim_max, before->rlim_max};
     if (more.rlim_max < (u64)rt.sock_fd + 64) { /* possible with privilege only */
         more.rlim_cur = more.rlim_max = (u64)rt.sock_fd + 64;
-        if (kernel_limit(RLIMIT_NOFILE, &more, NULL) == 0)
-            return true;
+        if (kernel_limit(RLIMIT_NOFILE, &more, NULL) == 0) return true;
         more.rlim_cur = more.rlim_max = before->rlim_max;
     }
     return more.rlim_cur != before->rlim_cur && kernel_limit(RLIMIT_NOFILE, &more, NULL) == 0;

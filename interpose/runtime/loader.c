@@ -21,7 +21,7 @@ struct file {
     int fd;
     u64 size;
     Elf64_Ehdr eh;
-    Elf64_Phdr *ph;   /* eh.e_phnum of them */
+    Elf64_Phdr *ph; /* eh.e_phnum of them */
 };
 
 static const char *reason(long err) {
@@ -40,14 +40,11 @@ static const char *reason(long err) {
 }
 
 static void read_exactly(const struct file *f, void *buf, u64 n, u64 off, const char *what) {
-    if (off > f->size || n > f->size - off)
-        rt_die("%s: %s lie beyond the end of the file (truncated?)", f->name, what);
+    if (off > f->size || n > f->size - off) rt_die("%s: %s lie beyond the end of the file (truncated?)", f->name, what);
     for (u64 done = 0; done < n;) {
         long r = sys4(__NR_pread64, f->fd, (long)((u8 *)buf + done), (long)(n - done), (long)(off + done));
-        if (r == -EINTR)
-            continue;
-        if (r <= 0)
-            rt_die("%s: cannot read %s: %s", f->name, what, r == 0 ? "file changed" : reason(r));
+        if (r == -EINTR) continue;
+        if (r <= 0) rt_die("%s: cannot read %s: %s", f->name, what, r == 0 ? "file changed" : reason(r));
         done += (u64)r;
     }
 }
@@ -57,8 +54,7 @@ static void read_exactly(const struct file *f, void *buf, u64 n, u64 off, const 
 static void check_header(const struct file *f) {
     const Elf64_Ehdr *eh = &f->eh;
     const char *n = f->name;
-    if (eh->e_ident[EI_CLASS] == ELFCLASS32)
-        rt_die("%s: a 32-bit program; only x86-64 programs are supported", n);
+    if (eh->e_ident[EI_CLASS] == ELFCLASS32) rt_die("%s: a 32-bit program; only x86-64 programs are supported", n);
     if (eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_ident[EI_DATA] != ELFDATA2LSB)
         rt_die("%s: not a little-endian 64-bit ELF file", n);
     if (eh->e_machine != EM_X86_64)
@@ -77,34 +73,30 @@ static void check_segments(const struct file *f) {
     bool any = false;
     for (u32 i = 0; i < f->eh.e_phnum; i++) {
         const Elf64_Phdr *p = &f->ph[i];
-        if (p->p_type != PT_LOAD || p->p_memsz == 0)
-            continue;
+        if (p->p_type != PT_LOAD || p->p_memsz == 0) continue;
         u64 end = p->p_vaddr + p->p_memsz;
         if (end < p->p_vaddr || end > rt_client_end())
-            rt_die("%s: segment %u (0x%lx, size 0x%lx) lies outside the address space", f->name, i,
-                   (u64)p->p_vaddr, (u64)p->p_memsz);
-        if (p->p_filesz > p->p_memsz)
-            rt_die("%s: segment %u is larger in the file than in memory", f->name, i);
+            rt_die("%s: segment %u (0x%lx, size 0x%lx) lies outside the address space", f->name, i, (u64)p->p_vaddr,
+                   (u64)p->p_memsz);
+        if (p->p_filesz > p->p_memsz) rt_die("%s: segment %u is larger in the file than in memory", f->name, i);
         if (p->p_offset > f->size || p->p_filesz > f->size - p->p_offset)
             rt_die("%s: segment %u lies beyond the end of the file (truncated?)", f->name, i);
         if (p->p_filesz != 0 && (p->p_vaddr - p->p_offset) % RT_PAGE != 0)
-            rt_die("%s: segment %u: address 0x%lx and file offset 0x%lx differ within a page", f->name,
-                   i, (u64)p->p_vaddr, (u64)p->p_offset);
+            rt_die("%s: segment %u: address 0x%lx and file offset 0x%lx differ within a page", f->name, i,
+                   (u64)p->p_vaddr, (u64)p->p_offset);
         if (any && p->p_vaddr < last_end)
             rt_die("%s: segment %u overlaps the one before it or is out of order", f->name, i);
         last_end = end;
         any = true;
     }
-    if (!any)
-        rt_die("%s: nothing to load (no PT_LOAD segment)", f->name);
+    if (!any) rt_die("%s: nothing to load (no PT_LOAD segment)", f->name);
 }
 
 static void read_interp(const struct file *f, const Elf64_Phdr *p, char out[4096]) {
     if (p->p_filesz < 2 || p->p_filesz > 4096)
         rt_die("%s: the interpreter's name has an absurd length (%lu)", f->name, (u64)p->p_filesz);
     read_exactly(f, out, p->p_filesz, p->p_offset, "the interpreter's name");
-    if (out[p->p_filesz - 1] != 0)
-        rt_die("%s: the interpreter's name does not end", f->name);
+    if (out[p->p_filesz - 1] != 0) rt_die("%s: the interpreter's name does not end", f->name);
 }
 
 /* ---- mapping ------------------------------------------------------------------------ */
@@ -125,8 +117,7 @@ static u32 prot_of(const Elf64_Phdr *p) {
 static void record(struct tstate *ts, const struct rt_seg *model, u64 lo, u64 hi, u64 off, u32 prot) {
     struct rt_seg s = *model;
     s.lo = lo, s.hi = hi, s.off = off, s.prot = prot;
-    if (!mm_is_free(lo, hi))
-        mm_removed(ts, lo, hi, MM_WITH_SHADOW);
+    if (!mm_is_free(lo, hi)) mm_removed(ts, lo, hi, MM_WITH_SHADOW);
     mm_added(ts, &s, MM_WITH_SHADOW);
 }
 
@@ -140,8 +131,8 @@ static void map_segment(struct tstate *ts, const struct file *f, const Elf64_Phd
     u64 off = RT_ROUND_DOWN(p->p_offset, RT_PAGE);
     if (file_page_end > start) {
         bool zero_tail = p->p_memsz > p->p_filesz && file_end < file_page_end;
-        host_map(f, start, file_page_end - start, zero_tail ? host | PROT_READ | PROT_WRITE : host,
-                 MAP_FIXED, f->fd, off);
+        host_map(f, start, file_page_end - start, zero_tail ? host | PROT_READ | PROT_WRITE : host, MAP_FIXED, f->fd,
+                 off);
         if (zero_tail) {
             rt_memset((void *)file_end, 0, file_page_end - file_end);
             sys3(__NR_mprotect, (long)start, (long)(file_page_end - start), host);
@@ -167,19 +158,14 @@ static u64 choose_base(const struct file *f, u64 lo, u64 len, bool ours) {
     u64 align = RT_PAGE;
     for (u32 i = 0; i < f->eh.e_phnum; i++) {
         u64 a = f->ph[i].p_align;
-        if (f->ph[i].p_type == PT_LOAD && a > align && (a & (a - 1)) == 0)
-            align = a;
+        if (f->ph[i].p_type == PT_LOAD && a > align && (a & (a - 1)) == 0) align = a;
     }
-    if (align > IP_IMAGES_HI - IP_IMAGES_LO)
-        rt_die("%s: absurd segment alignment 0x%lx", f->name, align);
+    if (align > IP_IMAGES_HI - IP_IMAGES_LO) rt_die("%s: absurd segment alignment 0x%lx", f->name, align);
     /* Images of ours are there first, and leave the low end to programs with fixed addresses. */
     u64 at = ours ? RT_ROUND_DOWN(IP_IMAGES_HI - len, align) : 0;
-    if (!ours || (rt.flags & IP_C_FAR_IMAGES) || !mm_is_free(at, at + len))
-        at = mm_place_low(len, align);
-    if (at == 0)
-        at = mm_place_high(len, align);
-    if (at == 0)
-        rt_die("%s: no room for 0x%lx bytes", f->name, len);
+    if (!ours || (rt.flags & IP_C_FAR_IMAGES) || !mm_is_free(at, at + len)) at = mm_place_low(len, align);
+    if (at == 0) at = mm_place_high(len, align);
+    if (at == 0) rt_die("%s: no room for 0x%lx bytes", f->name, len);
     return at;
 }
 
@@ -196,20 +182,15 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im, 
     struct file f = {.name = name};
     struct stat st;
     long fd = sys3(__NR_open, (long)name, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        rt_die("cannot open %s: %s (%ld)", name, reason(fd), -fd);
+    if (fd < 0) rt_die("cannot open %s: %s (%ld)", name, reason(fd), -fd);
     f.fd = (int)fd;
     long r = sys2(__NR_fstat, fd, (long)&st);
-    if (r < 0)
-        rt_die("%s: cannot stat: %s", name, reason(r));
-    if ((st.st_mode & 0170000) != 0100000)
-        rt_die("%s: not a regular file", name);
+    if (r < 0) rt_die("%s: cannot stat: %s", name, reason(r));
+    if ((st.st_mode & 0170000) != 0100000) rt_die("%s: not a regular file", name);
     f.size = (u64)st.st_size;
-    if (f.size < SELFMAG)
-        rt_die("%s: not an ELF file", name);
+    if (f.size < SELFMAG) rt_die("%s: not an ELF file", name);
     read_exactly(&f, f.eh.e_ident, SELFMAG, 0, "the first bytes");
-    if (rt_memcmp(f.eh.e_ident, ELFMAG, SELFMAG) != 0)
-        rt_die("%s: not an ELF file", name);
+    if (rt_memcmp(f.eh.e_ident, ELFMAG, SELFMAG) != 0) rt_die("%s: not an ELF file", name);
     read_exactly(&f, &f.eh, sizeof f.eh, 0, "the ELF header");
     check_header(&f);
     f.ph = rt_pages(MAX_PHDR_BYTES);
@@ -220,16 +201,11 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im, 
     im->interp[0] = 0;
     for (u32 i = 0; i < f.eh.e_phnum; i++) {
         const Elf64_Phdr *p = &f.ph[i];
-        if (p->p_type == PT_GNU_STACK)
-            im->exec_stack = (p->p_flags & PF_X) != 0;
-        if (p->p_type == PT_INTERP && im->interp[0] == 0)
-            read_interp(&f, p, im->interp);
-        if (p->p_type != PT_LOAD || p->p_memsz == 0)
-            continue;
-        if (RT_ROUND_DOWN(p->p_vaddr, RT_PAGE) < lo)
-            lo = RT_ROUND_DOWN(p->p_vaddr, RT_PAGE);
-        if (RT_ROUND_UP(p->p_vaddr + p->p_memsz, RT_PAGE) > hi)
-            hi = RT_ROUND_UP(p->p_vaddr + p->p_memsz, RT_PAGE);
+        if (p->p_type == PT_GNU_STACK) im->exec_stack = (p->p_flags & PF_X) != 0;
+        if (p->p_type == PT_INTERP && im->interp[0] == 0) read_interp(&f, p, im->interp);
+        if (p->p_type != PT_LOAD || p->p_memsz == 0) continue;
+        if (RT_ROUND_DOWN(p->p_vaddr, RT_PAGE) < lo) lo = RT_ROUND_DOWN(p->p_vaddr, RT_PAGE);
+        if (RT_ROUND_UP(p->p_vaddr + p->p_memsz, RT_PAGE) > hi) hi = RT_ROUND_UP(p->p_vaddr + p->p_memsz, RT_PAGE);
         /* As the kernel finds AT_PHDR: the segment that holds e_phoff. */
         if (f.eh.e_phoff >= p->p_offset && f.eh.e_phoff - p->p_offset < p->p_filesz)
             phdr = f.eh.e_phoff - p->p_offset + p->p_vaddr;
@@ -251,8 +227,7 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im, 
     u64 done = base;
     for (u32 i = 0; i < f.eh.e_phnum; i++) {
         const Elf64_Phdr *p = &f.ph[i];
-        if (p->p_type != PT_LOAD || p->p_memsz == 0)
-            continue;
+        if (p->p_type != PT_LOAD || p->p_memsz == 0) continue;
         u64 start = RT_ROUND_DOWN(p->p_vaddr, RT_PAGE) + im->bias;
         if (start > done) /* a hole between segments stays a hole */
             sys2(__NR_munmap, (long)done, (long)(start - done));
@@ -274,18 +249,15 @@ u64 rt_load_image(struct tstate *ts, const char *path) {
     return base;
 }
 
-
 void rt_load_program(struct tstate *ts, u64 *kernel_sp) {
     const char *prog = (const char *)rt.chan->prog;
     struct rt_image *program = rt_pages(sizeof *program), *interp = NULL;
-    if (prog[0] == 0)
-        rt_die("no program to run");
+    if (prog[0] == 0) rt_die("no program to run");
     map_image(ts, prog, program, 0);
     if (program->interp[0]) {
         interp = rt_pages(sizeof *interp);
         map_image(ts, program->interp, interp, 0);
-        if (interp->interp[0])
-            rt_die("%s: the interpreter %s needs an interpreter itself", prog, program->interp);
+        if (interp->interp[0]) rt_die("%s: the interpreter %s needs an interpreter itself", prog, program->interp);
     }
     rt.entry = program->entry;
     rt.phdr = program->phdr;
@@ -293,15 +265,13 @@ void rt_load_program(struct tstate *ts, u64 *kernel_sp) {
     rt.load_bias = program->bias;
     rt.image_end = program->hi;
     /* As the kernel does it, without randomizing: a saved image (GCL's) goes on there. */
-    if (rt.no_randomize && program->fixed)
-        rt.brk_start = program->hi;
+    if (rt.no_randomize && program->fixed) rt.brk_start = program->hi;
     rt.interp_base = interp ? interp->bias : 0;
     rt_snprintf(rt.exe_path, sizeof rt.exe_path, "%s", program->path);
     rt_build_stack(ts, kernel_sp, program, rt.interp_base);
     rt_tell_kernel(program);
     for (int i = 0; i < 16; i++)
-        if (i != IP_RSP)
-            ts->gpr[i] = 0;
+        if (i != IP_RSP) ts->gpr[i] = 0;
     ts->rflags = 0x202;
     ts->pc = interp ? interp->entry : program->entry;
 
@@ -315,6 +285,5 @@ void rt_load_program(struct tstate *ts, u64 *kernel_sp) {
     slot->len = 0;
     rt_request_python(ts, IP_R_LOADED);
     rt_free_pages(program, sizeof *program);
-    if (interp)
-        rt_free_pages(interp, sizeof *interp);
+    if (interp) rt_free_pages(interp, sizeof *interp);
 }

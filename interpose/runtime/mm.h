@@ -13,8 +13,12 @@
 #include "rt.h"
 
 enum { /* rt_seg.mflags */
-    MM_SHARED = 1, MM_LOW = 2, MM_GROWS = 4, MM_ANNOUNCED = 8, MM_OURS = 16,
-    MM_OPEN = 32 /* a private mapping of a file that this process can write to */
+       MM_SHARED = 1,
+       MM_LOW = 2,
+       MM_GROWS = 4,
+       MM_ANNOUNCED = 8,
+       MM_OURS = 16,
+       MM_OPEN = 32 /* a private mapping of a file that this process can write to */
 };
 
 /* Code there may change without a fault of ours: another process, or a call that
@@ -71,7 +75,7 @@ void mm_writable_alias(struct tstate *ts, const struct rt_seg *s);
 bool mm_file_is_open(const struct rt_seg *s, int fd);
 
 extern u64 mm_bytes, mm_peak; /* that the guest has mapped, and had at most */
-extern u64 mm_high_top; /* mappings are placed below it */
+extern u64 mm_high_top;       /* mappings are placed below it */
 
 /* Host memory at a free place chosen by us. */
 static inline long mm_host_map(u64 addr, u64 len, u32 prot, u32 flags, int fd, u64 off) {

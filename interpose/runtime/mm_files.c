@@ -9,15 +9,17 @@
 
 #include "mm.h"
 
-#define OPENED 64u
+#define OPENED    64u
 #define FILE_TYPE 0170000
-#define REGULAR 0100000
-#define TRACEME 0 /* PTRACE_TRACEME */
+#define REGULAR   0100000
+#define TRACEME   0 /* PTRACE_TRACEME */
 
 static bool mem_open; /* a mem file was opened for writing */
 
 /* Files opened for writing lately; under the lock of the table. */
-static struct { u64 dev, ino; } opened[OPENED];
+static struct {
+    u64 dev, ino;
+} opened[OPENED];
 static u32 opened_at;
 
 static bool can_write(int fd) {
@@ -45,8 +47,8 @@ static bool still_open(u64 dev, u64 ino) {
             struct stat st;
             rt_memcpy(&len, entry + 16, sizeof len);
             for (const u8 *c = entry + 19; *c >= '0' && *c <= '9'; c++) fd = fd * 10 + (*c - '0');
-            found = entry[19] >= '0' && entry[19] <= '9' && sys2(__NR_fstat, fd, (long)&st) == 0 &&
-                    st.st_dev == dev && st.st_ino == ino && can_write(fd);
+            found = entry[19] >= '0' && entry[19] <= '9' && sys2(__NR_fstat, fd, (long)&st) == 0 && st.st_dev == dev &&
+                    st.st_ino == ino && can_write(fd);
             at += len;
         }
     sys1(__NR_close, dir);
@@ -94,8 +96,7 @@ static void note_opened(struct tstate *ts, int fd) {
     }
     for (u32 i = 0; i < rt_nsegs; i++) {
         struct rt_seg *s = &rt_segs[i];
-        if (s->kind != RT_SEG_FILE || (s->mflags & (MM_SHARED | MM_OPEN)) || s->dev != st.st_dev ||
-            s->ino != st.st_ino)
+        if (s->kind != RT_SEG_FILE || (s->mflags & (MM_SHARED | MM_OPEN)) || s->dev != st.st_dev || s->ino != st.st_ino)
             continue;
         s->mflags |= MM_OPEN;
         if (s->prot & PROT_EXEC) rt_invalidate(ts, s->lo, s->hi - s->lo);
@@ -117,9 +118,7 @@ void rt_files_after(struct tstate *ts, long nr, const u64 args[6], long result) 
     case __NR_openat2: /* struct open_how begins with the flags */
         if (rt_copy_from(&flags, args[2], sizeof flags) == 0) opened_by(ts, flags, result);
         return;
-    case __NR_process_vm_writev:
-        rt_may_write_others((u32)args[0]);
-        return;
+    case __NR_process_vm_writev: rt_may_write_others((u32)args[0]); return;
     case __NR_ptrace:
         if (args[0] == TRACEME) rt_invalidate_traced(ts);
         return;

@@ -12,10 +12,10 @@
 
 #include "mm.h"
 
-#define MAX_SEGS (1u << 18) /* four times the kernel's default vm.max_map_count */
-#define PATH_BYTES (64ull << 20)
+#define MAX_SEGS     (1u << 18) /* four times the kernel's default vm.max_map_count */
+#define PATH_BYTES   (64ull << 20)
 #define PATH_BUCKETS 1024u
-#define LOW_GAP RT_PAGE /* one page between images: a run over the end faults */
+#define LOW_GAP      RT_PAGE /* one page between images: a run over the end faults */
 
 _Static_assert(sizeof(struct rt_seg) == 56, "IP_SYM_SEGMENTS: the supervisor reads rt_seg");
 
@@ -74,8 +74,7 @@ bool rt_find_seg(u64 addr, struct rt_seg *out) {
     rt_mm_lock();
     u32 i = mm_first(addr);
     bool found = i < rt_nsegs && rt_segs[i].lo <= addr;
-    if (found)
-        *out = rt_segs[i];
+    if (found) *out = rt_segs[i];
     rt_mm_unlock();
     return found;
 }
@@ -85,10 +84,8 @@ bool rt_find_code(u64 addr, u64 range[2]) {
     u32 i = mm_first(addr), k = i;
     bool found = i < rt_nsegs && rt_segs[i].lo <= addr && (rt_segs[i].prot & PROT_EXEC);
     if (found) {
-        while (k > 0 && rt_segs[k - 1].hi == rt_segs[k].lo && (rt_segs[k - 1].prot & PROT_EXEC))
-            k--;
-        while (i + 1 < rt_nsegs && rt_segs[i + 1].lo == rt_segs[i].hi && (rt_segs[i + 1].prot & PROT_EXEC))
-            i++;
+        while (k > 0 && rt_segs[k - 1].hi == rt_segs[k].lo && (rt_segs[k - 1].prot & PROT_EXEC)) k--;
+        while (i + 1 < rt_nsegs && rt_segs[i + 1].lo == rt_segs[i].hi && (rt_segs[i + 1].prot & PROT_EXEC)) i++;
         range[0] = rt_segs[k].lo;
         range[1] = rt_segs[i].hi;
     }
@@ -103,21 +100,17 @@ bool mm_is_free(u64 lo, u64 hi) {
 
 bool mm_allowed(u64 lo, u64 len) {
     u64 hi = lo + len;
-    if (hi < lo || hi > rt_client_end())
-        return false;
+    if (hi < lo || hi > rt_client_end()) return false;
     return hi <= IP_IMAGES_HI || (lo >= IP_LOW_END && (hi <= IP_OWN_BASE || lo >= IP_OWN_END));
 }
 
-u64 mm_place_low(u64 len, u64 align) {
-    return rt.flags & IP_C_FAR_IMAGES ? 0 : mm_place_32bit(len, align);
-}
+u64 mm_place_low(u64 len, u64 align) { return rt.flags & IP_C_FAR_IMAGES ? 0 : mm_place_32bit(len, align); }
 
 static u64 place_between(u64 floor, u64 top, u64 len, u64 align);
 
 u64 mm_place_32bit(u64 len, u64 align) {
     u64 at = RT_ROUND_UP((u64)IP_IMAGES_LO, align);
-    if (len > IP_IMAGES_HI - IP_IMAGES_LO)
-        return 0;
+    if (len > IP_IMAGES_HI - IP_IMAGES_LO) return 0;
     if (rt.no_randomize) /* the program's break may go up from below */
         return place_between(IP_IMAGES_LO, IP_IMAGES_HI, len + LOW_GAP, align);
     for (u32 i = mm_first(at); i < rt_nsegs && rt_segs[i].lo < at + len + LOW_GAP; i++)
@@ -128,24 +121,20 @@ u64 mm_place_32bit(u64 len, u64 align) {
 /* The highest free place in [floor, top), or 0. */
 static u64 place_between(u64 floor, u64 top, u64 len, u64 align) {
     u32 i = mm_first(top);
-    if (i < rt_nsegs && rt_segs[i].lo < top)
-        top = rt_segs[i].lo;
+    if (i < rt_nsegs && rt_segs[i].lo < top) top = rt_segs[i].lo;
     for (;; i--) { /* [bottom, top) is the gap below segment i */
         u64 bottom = i > 0 && rt_segs[i - 1].hi > floor ? rt_segs[i - 1].hi : floor;
         if (top > bottom && top - bottom >= len) {
             u64 at = RT_ROUND_DOWN(top - len, align);
-            if (at >= bottom)
-                return at;
+            if (at >= bottom) return at;
         }
-        if (bottom == floor)
-            return 0;
+        if (bottom == floor) return 0;
         top = rt_segs[i - 1].lo;
     }
 }
 
 u64 mm_place_high(u64 len, u64 align) {
-    if (!rt_is_bare())
-        return place_between(IP_CLIENT_LO, mm_high_top, len, align);
+    if (!rt_is_bare()) return place_between(IP_CLIENT_LO, mm_high_top, len, align);
     u64 at = place_between(IP_OWN_END, mm_high_top, len, align);
     return at ? at : place_between(IP_CLIENT_LO, IP_OWN_BASE, len, align);
 }
@@ -157,17 +146,14 @@ u64 mm_place_high(u64 len, u64 align) {
 u32 mm_intern_path(const char *path) {
     u32 hash = 2166136261u;
     size_t len = rt_strlen(path) + 1;
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (u8)path[i]) * 16777619u;
+    for (size_t i = 0; i < len; i++) hash = (hash ^ (u8)path[i]) * 16777619u;
     u32 *head = &path_heads[hash % PATH_BUCKETS];
     u32 next;
     for (u32 at = *head; at != 0; at = next) {
-        if (rt_strcmp(rt_paths + at, path) == 0)
-            return at;
+        if (rt_strcmp(rt_paths + at, path) == 0) return at;
         rt_memcpy(&next, rt_paths + at - sizeof next, sizeof next);
     }
-    if (paths_used + sizeof next + len > PATH_BYTES)
-        return 0; /* a mapping without a name: only reports suffer */
+    if (paths_used + sizeof next + len > PATH_BYTES) return 0; /* a mapping without a name: only reports suffer */
     u32 at = paths_used + (u32)sizeof next;
     rt_memcpy(rt_paths + paths_used, head, sizeof next);
     rt_memcpy(rt_paths + at, path, len);
@@ -200,8 +186,7 @@ u64 mm_new_object(void) {
 /* ---- changing the table -------------------------------------------------------------- */
 
 static void open_slot(u32 at) {
-    if (rt_nsegs == MAX_SEGS)
-        rt_die("the program has more than %u memory mappings", MAX_SEGS);
+    if (rt_nsegs == MAX_SEGS) rt_die("the program has more than %u memory mappings", MAX_SEGS);
     __builtin_memmove(&rt_segs[at + 1], &rt_segs[at], (rt_nsegs - at) * sizeof *rt_segs);
     rt_nsegs++;
 }
@@ -213,8 +198,7 @@ static void close_slots(u32 at, u32 count) {
 
 void mm_split(u64 addr) {
     u32 i = mm_first(addr);
-    if (i >= rt_nsegs || rt_segs[i].lo >= addr)
-        return;
+    if (i >= rt_nsegs || rt_segs[i].lo >= addr) return;
     open_slot(i);
     rt_segs[i].hi = addr;
     rt_segs[i + 1].off += addr - rt_segs[i].lo;
@@ -222,8 +206,8 @@ void mm_split(u64 addr) {
 }
 
 static bool joinable(const struct rt_seg *a, const struct rt_seg *b) {
-    if (a->hi != b->lo || a->kind != b->kind || a->prot != b->prot || a->mflags != b->mflags ||
-        a->path != b->path || a->dev != b->dev || a->ino != b->ino || (a->mflags & MM_GROWS))
+    if (a->hi != b->lo || a->kind != b->kind || a->prot != b->prot || a->mflags != b->mflags || a->path != b->path ||
+        a->dev != b->dev || a->ino != b->ino || (a->mflags & MM_GROWS))
         return false;
     /* Private anonymous pages have no offset; objects have, and adjacent
      * offsets tell two pieces of one object from two objects. */
@@ -234,8 +218,7 @@ static bool joinable(const struct rt_seg *a, const struct rt_seg *b) {
 
 void mm_join(u64 lo, u64 hi) {
     u32 i = mm_first(lo);
-    if (i > 0)
-        i--;
+    if (i > 0) i--;
     while (i + 1 < rt_nsegs && rt_segs[i].lo <= hi) {
         if (!joinable(&rt_segs[i], &rt_segs[i + 1])) {
             i++;
@@ -249,8 +232,7 @@ void mm_join(u64 lo, u64 hi) {
 void mm_announce(struct tstate *ts, u32 index) {
     struct rt_seg *s = &rt_segs[index];
     /* A shared mapping of code is a JIT compiler's: its contents change. */
-    if (!(s->prot & PROT_EXEC) || s->kind != RT_SEG_FILE || s->path == 0 ||
-        (s->mflags & (MM_ANNOUNCED | MM_SHARED)))
+    if (!(s->prot & PROT_EXEC) || s->kind != RT_SEG_FILE || s->path == 0 || (s->mflags & (MM_ANNOUNCED | MM_SHARED)))
         return;
     s->mflags |= MM_ANNOUNCED;
     struct ip_slot *slot = rt_slot(ts);
@@ -269,10 +251,8 @@ void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) 
     u32 i = mm_first(s->lo);
     open_slot(i);
     rt_segs[i] = *s;
-    if (!(s->mflags & MM_OURS) && (mm_bytes += s->hi - s->lo) > mm_peak)
-        mm_peak = mm_bytes;
-    if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW))
-        rt_shadow_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
+    if (!(s->mflags & MM_OURS) && (mm_bytes += s->hi - s->lo) > mm_peak) mm_peak = mm_bytes;
+    if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW)) rt_shadow_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
     mm_announce(ts, i);
     if ((s->mflags & MM_OPEN) && (s->prot & PROT_EXEC))
         rt_invalidate(ts, s->lo, s->hi - s->lo); /* announced as code that stays */
@@ -286,11 +266,11 @@ void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow) {
     u32 first = mm_first(lo), end = first;
     bool code = mm_forget_code_pages(lo, hi, false);
     /* Runs of announced neighbours become one message. */
-    struct { u64 lo, hi; } told = {0, 0};
-    for (; end < rt_nsegs && rt_segs[end].lo < hi; end++)
-        code |= (rt_segs[end].prot & PROT_EXEC) != 0;
-    if (first == end)
-        return;
+    struct {
+        u64 lo, hi;
+    } told = {0, 0};
+    for (; end < rt_nsegs && rt_segs[end].lo < hi; end++) code |= (rt_segs[end].prot & PROT_EXEC) != 0;
+    if (first == end) return;
     for (u32 i = first; i <= end; i++) {
         bool announced = i < end && (rt_segs[i].mflags & MM_ANNOUNCED);
         if (told.hi != 0 && (!announced || rt_segs[i].lo != told.hi)) {
@@ -302,8 +282,7 @@ void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow) {
             told.hi = 0;
         }
         if (announced) {
-            if (told.hi == 0)
-                told.lo = rt_segs[i].lo;
+            if (told.hi == 0) told.lo = rt_segs[i].lo;
             told.hi = rt_segs[i].hi;
         }
     }
@@ -312,9 +291,7 @@ void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow) {
         u64 a = s->lo, len = s->hi - s->lo;
         mm_bytes -= s->mflags & MM_OURS ? 0 : len;
         close_slots(first, 1);
-        if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW))
-            rt_shadow_unmapped(a, len);
+        if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW)) rt_shadow_unmapped(a, len);
     }
-    if (code)
-        rt_invalidate(ts, lo, hi - lo);
+    if (code) rt_invalidate(ts, lo, hi - lo);
 }

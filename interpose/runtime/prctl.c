@@ -6,25 +6,23 @@
 #include "seccomp.h"
 #include "sig.h"
 
-#define ARCH_SET_GS 0x1001
-#define ARCH_SET_FS 0x1002
-#define ARCH_GET_FS 0x1003
-#define ARCH_GET_GS 0x1004
+#define ARCH_SET_GS         0x1001
+#define ARCH_SET_FS         0x1002
+#define ARCH_GET_FS         0x1003
+#define ARCH_GET_GS         0x1004
 #define ARCH_REQ_XCOMP_PERM 0x1023
-#define ARCH_SHSTK_ENABLE 0x5001
-#define ARCH_SHSTK_UNLOCK 0x5004
-#define TASK_MAX 0x7ffffffff000ull
+#define ARCH_SHSTK_ENABLE   0x5001
+#define ARCH_SHSTK_UNLOCK   0x5004
+#define TASK_MAX            0x7ffffffff000ull
 #define PR_SYSCALL_DISPATCH 59
-#define READ_IMPLIES_EXEC_ 0x0400000u
-#define MDWE_SET 65
-#define MDWE_GET 66
-#define PR_PTRACER 0x59616d61
+#define READ_IMPLIES_EXEC_  0x0400000u
+#define MDWE_SET            65
+#define MDWE_GET            66
+#define PR_PTRACER          0x59616d61
 
 static long put_base(u64 to, u64 base) {
-    if (rt_copy_to(to, &base, sizeof base) != 0)
-        return -EFAULT;
-    if (rt.flags & IP_C_SHADOW)
-        rt_shadow_set(to, sizeof base, RT_SH_DEFINED);
+    if (rt_copy_to(to, &base, sizeof base) != 0) return -EFAULT;
+    if (rt.flags & IP_C_SHADOW) rt_shadow_set(to, sizeof base, RT_SH_DEFINED);
     return 0;
 }
 
@@ -34,8 +32,7 @@ long rt_sys_arch_prctl(struct tstate *ts) {
     switch (code) {
     case ARCH_SET_FS:
     case ARCH_SET_GS:
-        if (arg >= TASK_MAX)
-            return -EPERM;
+        if (arg >= TASK_MAX) return -EPERM;
         *(code == ARCH_SET_FS ? &ts->client_fs : &ts->client_gs) = arg;
         ts->client_sel[code == ARCH_SET_GS] = 0;
         return 0;
@@ -46,8 +43,7 @@ long rt_sys_arch_prctl(struct tstate *ts) {
     default: break;
     }
     long r = sys2(__NR_arch_prctl, (long)code, (long)arg);
-    if (code == ARCH_REQ_XCOMP_PERM && r == 0)
-        sig_xstate_init(); /* signal frames grow */
+    if (code == ARCH_REQ_XCOMP_PERM && r == 0) sig_xstate_init(); /* signal frames grow */
     return r;
 }
 
@@ -55,8 +51,7 @@ long rt_sys_arch_prctl(struct tstate *ts) {
 long rt_sys_personality(struct tstate *ts) {
     u32 persona = (u32)ts->gpr[IP_RDI];
     long r = sys1(__NR_personality, persona);
-    if (r >= 0 && persona != 0xffffffffu)
-        rt.read_exec = persona & READ_IMPLIES_EXEC_;
+    if (r >= 0 && persona != 0xffffffffu) rt.read_exec = persona & READ_IMPLIES_EXEC_;
     return r;
 }
 
@@ -71,18 +66,14 @@ void rt_find_tsc(struct tstate *ts) {
 long rt_sys_prctl(struct tstate *ts) {
     const u64 *g = ts->gpr;
     switch ((int)g[IP_RDI]) {
-    case PR_PTRACER:
-        return 0; /* one tracer only, and the supervisor is it */
-    case PR_SYSCALL_DISPATCH:
-        return userdispatch_prctl(ts, g[IP_RSI], g[IP_RDX], g[IP_R10], g[IP_R8]);
-    case PR_SET_SECCOMP:
-        return seccomp_prctl(ts, g[IP_RSI], g[IP_RDX]);
+    case PR_PTRACER: return 0; /* one tracer only, and the supervisor is it */
+    case PR_SYSCALL_DISPATCH: return userdispatch_prctl(ts, g[IP_RSI], g[IP_RDX], g[IP_R10], g[IP_R8]);
+    case PR_SET_SECCOMP: return seccomp_prctl(ts, g[IP_RSI], g[IP_RDX]);
     default: break;
     }
     long r = sys5(__NR_prctl, (long)g[IP_RDI], (long)g[IP_RSI], (long)g[IP_RDX], (long)g[IP_R10], (long)g[IP_R8]);
     if ((int)g[IP_RDI] == MDWE_SET && r == 0)
         rt_find_mdwe(); /* code of the guest is never executable on the host: mm.c applies it */
-    if ((int)g[IP_RDI] == PR_SET_TSC && r == 0)
-        rt_find_tsc(ts);
+    if ((int)g[IP_RDI] == PR_SET_TSC && r == 0) rt_find_tsc(ts);
     return r;
 }

@@ -15,12 +15,12 @@
 #include "syscall.h"
 #include "trace.h"
 
-#define CHAN_BYTES ((u64)IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE)
-#define SCM_FDS 1
-#define SOL_SOCK 1
-#define MSG_CLOEXEC 0x40000000
-#define MSG_CTRUNC_ 8
-#define PR_PTRACER 0x59616d61
+#define CHAN_BYTES   ((u64)IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE)
+#define SCM_FDS      1
+#define SOL_SOCK     1
+#define MSG_CLOEXEC  0x40000000
+#define MSG_CTRUNC_  8
+#define PR_PTRACER   0x59616d61
 #define FATAL_FRAMES 500
 
 rt_lock_t process_fd_lock;
@@ -33,10 +33,8 @@ void rt_process_init(struct tstate *ts) {
     const char *prog = (const char *)rt.chan->prog, *base = prog;
     (void)ts;
     for (const char *s = prog; *s; s++)
-        if (*s == '/' && s[1])
-            base = s + 1;
-    for (u32 i = 0; i < sizeof name - 1 && base[i]; i++)
-        name[i] = base[i];
+        if (*s == '/' && s[1]) base = s + 1;
+    for (u32 i = 0; i < sizeof name - 1 && base[i]; i++) name[i] = base[i];
     name_tracer();
     rt_find_mdwe();
     sys2(__NR_prctl, PR_SET_NAME, (long)name);
@@ -48,15 +46,13 @@ u32 process_tracer(void) {
     char text[1024];
     u32 pid = 0;
     long fd = sys4(__NR_openat, AT_FDCWD, (long)"/proc/thread-self/status", O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return 0;
+    if (fd < 0) return 0;
     long n = sys3(__NR_read, fd, (long)text, sizeof text - 1);
     sys1(__NR_close, fd);
     text[n > 0 ? n : 0] = 0;
     for (const char *p = text; *p; p++)
         if (rt_strncmp(p, "\nTracerPid:\t", 12) == 0)
-            for (p += 12; *p >= '0' && *p <= '9'; p++)
-                pid = pid * 10 + (u32)(*p - '0');
+            for (p += 12; *p >= '0' && *p <= '9'; p++) pid = pid * 10 + (u32)(*p - '0');
     return pid;
 }
 
@@ -93,16 +89,13 @@ bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
         struct control_header c = {0};
         struct msg_header m = {.iov = (void *)&iov, .iov_len = 1, .control = &c, .control_len = sizeof c};
         long r = sys3(__NR_recvmsg, rt.sock_fd, (long)&m, MSG_CLOEXEC);
-        if (r == -EINTR)
-            continue;
-        if (r <= 0)
-            rt_end_alone();
+        if (r == -EINTR) continue;
+        if (r <= 0) rt_end_alone();
         if (c.len == 0 && (m.flags & MSG_CTRUNC_)) {
             cut = true;
             continue;
         }
-        if (c.level != SOL_SOCK || c.type != SCM_FDS || c.len < 16)
-            continue;
+        if (c.level != SOL_SOCK || c.type != SCM_FDS || c.len < 16) continue;
         u32 here = (u32)(c.len - 16) / 4;
         for (u32 i = 0; i < here; i++) {
             if (got < n)
@@ -112,12 +105,9 @@ bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
         }
         cut = (m.flags & MSG_CTRUNC_) != 0; /* the rest is lost */
     }
-    if (raised)
-        rt_files_as_before(&before);
-    if (got == n)
-        return true;
-    while (got > 0)
-        sys1(__NR_close, fds[--got]);
+    if (raised) rt_files_as_before(&before);
+    if (got == n) return true;
+    while (got > 0) sys1(__NR_close, fds[--got]);
     static bool told;
     if (!told)
         rt_note(ts, "the program's limit on open files leaves no room for a new process's descriptors of ours; "
@@ -130,8 +120,7 @@ bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
 
 static void remap(int fd, u64 at, u64 len, int prot) {
     long r = sys6(__NR_mmap, (long)at, (long)len, prot, MAP_SHARED | MAP_FIXED, fd, 0);
-    if (r != (long)at)
-        rt_die("a forked child cannot map its own tables (error %ld)", -r);
+    if (r != (long)at) rt_die("a forked child cannot map its own tables (error %ld)", -r);
     sys3(__NR_madvise, (long)at, (long)len, MADV_DONTDUMP);
     sys1(__NR_close, fd);
 }
@@ -140,16 +129,14 @@ static void remap(int fd, u64 at, u64 len, int prot) {
 static void hello_of_child(struct tstate *ts) {
     struct ip_slot *s = rt_slot(ts);
     long dumpable = sys2(__NR_prctl, PR_GET_DUMPABLE, 0);
-    if (dumpable != 1)
-        sys2(__NR_prctl, PR_SET_DUMPABLE, 1);
+    if (dumpable != 1) sys2(__NR_prctl, PR_SET_DUMPABLE, 1);
     name_tracer(); /* of the new supervisor; a child does not inherit permission */
     rt_show_pid();
     s->tid = rt_th(ts)->tid;
     s->a[0] = rt.pid;
     s->len = 0;
     rt_request_python(ts, IP_R_FORK_CHILD);
-    if (dumpable != 1)
-        sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
+    if (dumpable != 1) sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 }
 
 /* fd becomes our socket: at its parent's number, or as high as the limit on numbers allows now. */
@@ -164,10 +151,8 @@ static void take_socket(int fd) {
             up = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, at);
         rt.sock_fd = up < 0 ? fd : (int)up;
     }
-    if (rt.sock_fd != fd)
-        sys1(__NR_close, fd);
-    if (raised)
-        rt_files_as_before(&before);
+    if (rt.sock_fd != fd) sys1(__NR_close, fd);
+    if (raised) rt_files_as_before(&before);
 }
 
 /* epoch: rt_drop_epoch() before the supervisor copied its tables. */
@@ -221,8 +206,7 @@ static void lock_all(struct tstate *ts, bool lock) {
 static bool move_up(int fds[4]) {
     for (u32 i = 0; i < 4; i++) {
         long fd = sys3(__NR_fcntl, fds[i], F_DUPFD_CLOEXEC, rt.sock_fd + 1);
-        if (fd < 0)
-            return false;
+        if (fd < 0) return false;
         sys1(__NR_close, fds[i]);
         fds[i] = (int)fd;
     }
@@ -233,8 +217,7 @@ static bool move_up(int fds[4]) {
  * begin anew, with the whole of its timeout. */
 void process_expect_fds(bool begin) {
     rt_signal_when_gone(!begin);
-    if (!begin && !rt_leaving && rt_supervisor_gone())
-        rt_end_alone();
+    if (!begin && !rt_leaving && rt_supervisor_gone()) rt_end_alone();
 }
 
 static long no_fork(struct tstate *ts, long error) {
@@ -270,12 +253,10 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
         sig_unblock_everything(th);
         return -EAGAIN;
     }
-    if (!came)
-        return no_fork(ts, -EMFILE);
+    if (!came) return no_fork(ts, -EMFILE);
     bool shares_files = rq->flags & CLONE_FILES;
     if (shares_files && !move_up(fds)) {
-        for (u32 i = 0; i < 4; i++)
-            sys1(__NR_close, fds[i]);
+        for (u32 i = 0; i < 4; i++) sys1(__NR_close, fds[i]);
         return no_fork(ts, -EMFILE);
     }
     /* The child keeps this very stack and FS base; what the guest asked for
@@ -286,19 +267,16 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     lock_all(ts, true);
     traced_fork(ts, true);
     long r = clone_call(&k, rq_size, NULL);
-    if (r != 0)
-        traced_fork(ts, false);
+    if (r != 0) traced_fork(ts, false);
     if (r == 0) {
         /* Release before the hello: its answer may need any of them. */
         lock_all(ts, false);
         traced_born(rq->flags & CLONE_PARENT);
         become_child(ts, fds, epoch, shares_files);
-        if (rq->flags & CLONE_CLEAR_SIGHAND)
-            sig_table_clear_handlers(ts);
+        if (rq->flags & CLONE_CLEAR_SIGHAND) sig_table_clear_handlers(ts);
     } else {
         lock_all(ts, false);
-        if (r > 0 && shares_files)
-            rt_hide_foreign(fds[3]);
+        if (r > 0 && shares_files) rt_hide_foreign(fds[3]);
         for (u32 i = 0; i < 4 && !(r > 0 && shares_files); i++) /* else the child closes them */
             sys1(__NR_close, fds[i]);
         s->a[0] = (u64)r;
@@ -322,8 +300,7 @@ void rt_exit_process(struct tstate *ts, int status) {
         rt_request_python(ts, IP_R_EXIT);
         status = (int)s->r[0];
     }
-    for (;;)
-        sys1(__NR_exit_group, status);
+    for (;;) sys1(__NR_exit_group, status);
 }
 
 /* Before the end, with the other threads at rest: functions by which libraries
@@ -336,8 +313,7 @@ static bool final_call(struct tstate *ts) {
     s->a[0] = calls;
     s->len = 0;
     rt_request_python(ts, IP_R_FINAL_CALL);
-    if (s->r[0] == 0)
-        return false;
+    if (s->r[0] == 0) return false;
     calls++;
     rt.final_calls = true;
     return rt_call_guest(ts, s->r[0], ts->pc);
@@ -356,8 +332,7 @@ bool process_keeps_quiet(long nr, const u64 args[6], long *result) {
 }
 
 long rt_sys_exit_group(struct tstate *ts) {
-    if ((rt.flags & IP_C_HEAP) && !rt_th(ts)->vfork_child && final_call(ts))
-        return RT_NO_RESULT;
+    if ((rt.flags & IP_C_HEAP) && !rt_th(ts)->vfork_child && final_call(ts)) return RT_NO_RESULT;
     rt_exit_process(ts, (int)ts->gpr[IP_RDI]);
 }
 
@@ -383,8 +358,7 @@ void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
     sig_block_everything();
     sig_kernel_action(sig, &dfl, NULL);
     struct sig_info info = sig_priv(ts)->fault_info;
-    if (info.signo != sig)
-        info = (struct sig_info){.signo = sig, .code = code, .addr = addr};
+    if (info.signo != sig) info = (struct sig_info){.signo = sig, .code = code, .addr = addr};
     sig_die_as_guest(ts, sig, &info);
     sys3(__NR_tgkill, th->pid, th->tid, sig);
     for (;;) {

@@ -13,13 +13,27 @@
 #include "rt.h"
 
 enum proc_leaf {
-    PROC_OTHER, PROC_EXE, PROC_FD, PROC_FDINFO, PROC_MAP_FILES, PROC_MAPS, PROC_SMAPS, PROC_SMAPS_ROLLUP,
-    PROC_NUMA_MAPS, PROC_STATUS, PROC_STAT, PROC_STATM, PROC_LIMITS, PROC_AUXV, PROC_CMDLINE, PROC_ENVIRON
+    PROC_OTHER,
+    PROC_EXE,
+    PROC_FD,
+    PROC_FDINFO,
+    PROC_MAP_FILES,
+    PROC_MAPS,
+    PROC_SMAPS,
+    PROC_SMAPS_ROLLUP,
+    PROC_NUMA_MAPS,
+    PROC_STATUS,
+    PROC_STAT,
+    PROC_STATM,
+    PROC_LIMITS,
+    PROC_AUXV,
+    PROC_CMDLINE,
+    PROC_ENVIRON
 };
 
 struct proc_file {
     enum proc_leaf leaf;
-    u32 tid;           /* under task/: the thread, else 0                          */
+    u32 tid; /* under task/: the thread, else 0 */
 };
 /* What an open descriptor is; PROC_OTHER if it is no such file of this process. */
 struct proc_file proc_identify(int fd);

@@ -15,7 +15,7 @@
 #include "syscall.h"
 
 #define MAX_MARKED 64
-#define MAX_IOV 1024u
+#define MAX_IOV    1024u
 
 static struct marked {
     int fd;
@@ -36,11 +36,9 @@ static void forget(struct marked *m) {
 static void mark(int fd, struct proc_file file, const struct stat *st) {
     struct marked *m = NULL;
     for (u32 i = 0; i < MAX_MARKED; i++)
-        if (marked[i].used && marked[i].fd == fd)
-            forget(&marked[i]);
+        if (marked[i].used && marked[i].fd == fd) forget(&marked[i]);
     for (u32 i = 0; i < MAX_MARKED && m == NULL; i++)
-        if (!marked[i].used)
-            m = &marked[i];
+        if (!marked[i].used) m = &marked[i];
     if (m == NULL) {
         m = &marked[oldest++ % MAX_MARKED];
         forget(m);
@@ -54,10 +52,8 @@ static struct marked *find(int fd) {
     struct stat st;
     for (u32 i = 0; i < MAX_MARKED; i++) {
         struct marked *m = &marked[i];
-        if (!m->used || m->fd != fd)
-            continue;
-        if (sys2(__NR_fstat, fd, (long)&st) == 0 && st.st_dev == m->dev && st.st_ino == m->ino)
-            return m;
+        if (!m->used || m->fd != fd) continue;
+        if (sys2(__NR_fstat, fd, (long)&st) == 0 && st.st_dev == m->dev && st.st_ino == m->ino) return m;
         forget(m);
     }
     return NULL;
@@ -68,8 +64,7 @@ static bool any(void) { return __atomic_load_n(&n_marked, __ATOMIC_RELAXED) != 0
 void proc_opened(int fd) {
     struct proc_file file = proc_identify(fd);
     struct stat st;
-    if (!proc_is_text(file.leaf) || sys2(__NR_fstat, fd, (long)&st) != 0)
-        return;
+    if (!proc_is_text(file.leaf) || sys2(__NR_fstat, fd, (long)&st) != 0) return;
     rt_lock(&lock);
     mark(fd, file, &st);
     rt_unlock(&lock);
@@ -77,12 +72,10 @@ void proc_opened(int fd) {
 
 void rt_proc_copied(int from, int to) {
     struct stat st;
-    if (!any())
-        return;
+    if (!any()) return;
     rt_lock(&lock);
     struct marked *m = find(from);
-    if (m != NULL && sys2(__NR_fstat, to, (long)&st) == 0)
-        mark(to, m->file, &st);
+    if (m != NULL && sys2(__NR_fstat, to, (long)&st) == 0) mark(to, m->file, &st);
     rt_unlock(&lock);
 }
 
@@ -99,8 +92,7 @@ static void advance(int fd, i64 from, i64 to) {
     while (from < to) {
         i64 most = to - from < (i64)sizeof scratch ? to - from : (i64)sizeof scratch;
         long n = sys3(__NR_read, fd, (long)scratch, most);
-        if (n <= 0)
-            break;
+        if (n <= 0) break;
         from += n;
     }
     if (from < to) /* its own text is the shorter one */
@@ -112,8 +104,7 @@ static bool serve(struct tstate *ts, int fd, i64 at, const struct iovec *iov, u3
     rt_lock(&lock);
     struct marked *m = find(fd);
     bool moves = at < 0;
-    if (m != NULL && moves)
-        at = sys3(__NR_lseek, fd, 0, 1 /* SEEK_CUR */);
+    if (m != NULL && moves) at = sys3(__NR_lseek, fd, 0, 1 /* SEEK_CUR */);
     i64 began = at;
     if (m != NULL && (at == 0 || m->text.at == NULL)) {
         proc_text_free(&m->text);
@@ -130,16 +121,14 @@ static bool serve(struct tstate *ts, int fd, i64 at, const struct iovec *iov, u3
     for (u32 i = 0; i < count; i++) {
         u64 left = (u64)at < m->text.len ? m->text.len - (u64)at : 0;
         u64 n = iov[i].iov_len < left ? iov[i].iov_len : left;
-        if (n == 0)
-            continue;
+        if (n == 0) continue;
         if (rt_copy_to((u64)iov[i].iov_base, m->text.at + at, n) != 0) {
             done = done ? done : -EFAULT;
             break;
         }
         done += (long)n, at += (i64)n;
     }
-    if (moves && done > 0)
-        advance(fd, began, at);
+    if (moves && done > 0) advance(fd, began, at);
     rt_unlock(&lock);
     *result = done;
     return true;

@@ -23,11 +23,11 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t i64;
 
-#define RT_PAGE 4096ull
-#define RT_ROUND_UP(x, a) (((x) + ((a)-1)) & ~((u64)(a)-1))
-#define RT_ROUND_DOWN(x, a) ((x) & ~((u64)(a)-1))
-#define RT_NOINLINE __attribute__((noinline))
-#define RT_NORETURN __attribute__((noreturn))
+#define RT_PAGE             4096ull
+#define RT_ROUND_UP(x, a)   (((x) + ((a) - 1)) & ~((u64)(a) - 1))
+#define RT_ROUND_DOWN(x, a) ((x) & ~((u64)(a) - 1))
+#define RT_NOINLINE         __attribute__((noinline))
+#define RT_NORETURN         __attribute__((noreturn))
 
 /* ---- sys.h: raw system calls; results are -errno on failure -------------- */
 #include "sys.h"
@@ -36,69 +36,68 @@ typedef int64_t i64;
 struct filter;
 struct rt_thread {
     struct tstate *ts;
-    u32 tid;                 /* kernel thread id                              */
-    u32 pid;                 /* differs from rt.pid in a vfork child          */
+    u32 tid; /* kernel thread id */
+    u32 pid; /* differs from rt.pid in a vfork child */
     u32 in_use;
-    u32 in_runtime;          /* 1 while C code of the runtime runs; 2 when it still
-                                needs what an exit or its block says          */
-    u64 stack_base, stack_size;    /* runtime stack                           */
-    u64 sigstack_base, sigstack_size; /* host alternate stack                 */
+    u32 in_runtime;                   /* 1 while C code of the runtime runs; 2 when it still
+                                         needs what an exit or its block says */
+    u64 stack_base, stack_size;       /* runtime stack */
+    u64 sigstack_base, sigstack_size; /* host alternate stack */
     /* signals (signal.c) */
-    u64 sigmask;             /* the guest's idea of its mask                  */
-    u32 pending;             /* a recorded signal waits for delivery          */
+    u64 sigmask; /* the guest's idea of its mask */
+    u32 pending; /* a recorded signal waits for delivery */
     u32 pending_sig;
-    u8 pending_info[128];    /* its kernel siginfo                            */
-    u64 altstack_sp, altstack_size; u32 altstack_flags, pad;   /* the guest's */
-    u64 fault_resume;        /* not 0: a fault at rt_copy code resumes here   */
-    u64 syscall_restart_pc;  /* guest pc of the syscall being executed        */
+    u8 pending_info[128]; /* its kernel siginfo */
+    u64 altstack_sp, altstack_size;
+    u32 altstack_flags, pad; /* the guest's */
+    u64 fault_resume;        /* not 0: a fault at rt_copy code resumes here */
+    u64 syscall_restart_pc;  /* guest pc of the syscall being executed */
     u64 syscall_nr;
-    u32 exiting, kick;       /* kick: leave translated code at next boundary  */
+    u32 exiting, kick; /* kick: leave translated code at next boundary */
     u64 clear_child_tid, robust_list, robust_len;
-    u32 vfork_child;         /* shares memory with its parent                 */
-    u32 slot;                /* channel slot                                  */
-    u32 limits_set;          /* limits.c: a vfork child's own, by bit         */
-    u32 flush_seq;           /* rt_flush_seq when ts->target was looked up    */
-    u64 exit_gen;            /* generation of the tables that exit_id is from */
-    u64 stale_key;           /* of a block that found other bytes, or 0       */
-    u64 own_limits[2][2];    /* those of limits_set                           */
-    struct filter *filters;  /* seccomp.c                                     */
-    u32 strict;              /* its strict mode                               */
+    u32 vfork_child;        /* shares memory with its parent */
+    u32 slot;               /* channel slot */
+    u32 limits_set;         /* limits.c: a vfork child's own, by bit */
+    u32 flush_seq;          /* rt_flush_seq when ts->target was looked up */
+    u64 exit_gen;           /* generation of the tables that exit_id is from */
+    u64 stale_key;          /* of a block that found other bytes, or 0 */
+    u64 own_limits[2][2];   /* those of limits_set */
+    struct filter *filters; /* seccomp.c */
+    u32 strict;             /* its strict mode */
     u32 has_slot;
-    u32 clear_handlers;      /* thread.c: CLONE_CLEAR_SIGHAND                 */
-    u32 user_dispatch;       /* userdispatch.c: on                            */
-    u64 dispatch_from, dispatch_len; /* where system calls are the kernel's   */
-    u64 dispatch_selector;   /* address of the byte that says, or 0           */
-    u32 no_tsc;              /* rdtsc faults: prctl(PR_SET_TSC)               */
-    u32 tracing;             /* tracer_wait.c: handles stops of tracees: 1; 2: one more has been heard of */
-    u8 heard[128];           /* by this SIGCHLD                               */
+    u32 clear_handlers;              /* thread.c: CLONE_CLEAR_SIGHAND */
+    u32 user_dispatch;               /* userdispatch.c: on */
+    u64 dispatch_from, dispatch_len; /* where system calls are the kernel's */
+    u64 dispatch_selector;           /* address of the byte that says, or 0 */
+    u32 no_tsc;                      /* rdtsc faults: prctl(PR_SET_TSC) */
+    u32 tracing;                     /* tracer_wait.c: handles stops of tracees: 1; 2: one more has been heard of */
+    u8 heard[128];                   /* by this SIGCHLD */
     u64 scratch[64];
 };
-static inline struct rt_thread *rt_th(struct tstate *ts) {
-    return (struct rt_thread *)ts->runtime_area;
-}
+static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 
 /* ---- Global state --------------------------------------------------------- */
 struct rt_global {
-    struct ip_chan *chan;    /* == IP_CHAN_BASE */
+    struct ip_chan *chan;       /* == IP_CHAN_BASE */
     const struct ip_meta *meta; /* == IP_META_BASE */
-    u64 flags;               /* chan->config_flags, copied                    */
+    u64 flags;                  /* chan->config_flags, copied */
     u32 pid;
-    int sock_fd;             /* liveness and fd passing; hidden from the guest */
-    int runtime_fd;          /* our own executable, for exec of traced children */
-    int shadow_fd;           /* pages of 0xff for the shadow; -1 without shadow */
+    int sock_fd;    /* liveness and fd passing; hidden from the guest */
+    int runtime_fd; /* our own executable, for exec of traced children */
+    int shadow_fd;  /* pages of 0xff for the shadow; -1 without shadow */
     u64 page_size;
     /* the program, filled by the loader */
     u64 entry, phdr, phnum, interp_base, load_bias, brk_start, stack_top;
-    char exe_path[4096];     /* absolute path answered for /proc/self/exe      */
+    char exe_path[4096]; /* absolute path answered for /proc/self/exe */
     u64 image_end;
-    u64 stack_lo, stack_end; /* main stack: mapped from, may grow down to       */
-    u32 tracer;              /* a debugger of the whole run (TracerPid), 0 none */
-    bool mdwe;               /* prctl(PR_SET_MDWE)                             */
-    bool read_exec;          /* personality(READ_IMPLIES_EXEC)                 */
-    bool no_randomize;       /* personality: ADDR_NO_RANDOMIZE                 */
-    bool final_calls;        /* the program has ended; libraries release memory */
-    u64 auxv_sp;             /* guest's initial stack pointer                  */
-    u64 arg_start, arg_end, env_end; /* strings of argv, then of envp          */
+    u64 stack_lo, stack_end;         /* main stack: mapped from, may grow down to */
+    u32 tracer;                      /* a debugger of the whole run (TracerPid), 0 none */
+    bool mdwe;                       /* prctl(PR_SET_MDWE) */
+    bool read_exec;                  /* personality(READ_IMPLIES_EXEC) */
+    bool no_randomize;               /* personality: ADDR_NO_RANDOMIZE */
+    bool final_calls;                /* the program has ended; libraries release memory */
+    u64 auxv_sp;                     /* guest's initial stack pointer */
+    u64 arg_start, arg_end, env_end; /* strings of argv, then of envp */
 };
 extern struct rt_global rt;
 
@@ -125,11 +124,12 @@ void rt_free_pages(void *p, u64 bytes);
 /* One clear line on stderr ("interpose: ..."), then exit 1. */
 void rt_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Internal fault: guest pc, block, how to report; then exit 1. */
-void rt_panic(struct tstate *ts, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3), noreturn));
+void rt_panic(struct tstate *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
 void rt_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-typedef struct { u32 v; } rt_lock_t;      /* futex lock: 0 free, 1 held, 2 contended */
+typedef struct {
+    u32 v;
+} rt_lock_t; /* futex lock: 0 free, 1 held, 2 contended */
 void rt_lock(rt_lock_t *l);
 void rt_unlock(rt_lock_t *l);
 
@@ -148,7 +148,7 @@ struct ip_slot *rt_slot(struct tstate *ts);
 /* Post a request and wait for the answer.  Fill slot->a[] and data first (rt_slot). */
 void rt_request_translator(struct tstate *ts, u32 kind);
 void rt_request_python(struct tstate *ts, u32 kind);
-void rt_slot_attach(struct tstate *ts);   /* give the thread a free slot        */
+void rt_slot_attach(struct tstate *ts); /* give the thread a free slot */
 void rt_slot_detach(struct tstate *ts);
 /* A byte over the socket: with it the kernel tells the supervisor our process as
  * the supervisor's namespace numbers it. */
@@ -227,21 +227,23 @@ u64 rt_load_image(struct tstate *ts, const char *path);
 /* ---- mm.c: who owns which address --------------------------------------------- */
 enum { RT_SEG_ANON, RT_SEG_FILE, RT_SEG_STACK, RT_SEG_BRK, RT_SEG_SHM };
 struct rt_seg {
-    u64 lo, hi;           /* page-aligned, half open                           */
-    u64 off;              /* file offset of lo                                 */
+    u64 lo, hi; /* page-aligned, half open */
+    u64 off;    /* file offset of lo */
     u64 dev, ino;
-    u32 prot;             /* what the guest asked for                          */
-    u16 kind;             /* RT_SEG_*                                          */
-    u16 mflags;           /* 1 MAP_SHARED, 2 image (low), 4 grows down, 8 announced to Python */
-    u32 path;             /* offset into rt_paths, 0 none                      */
+    u32 prot;   /* what the guest asked for */
+    u16 kind;   /* RT_SEG_* */
+    u16 mflags; /* 1 MAP_SHARED, 2 image (low), 4 grows down, 8 announced to Python */
+    u32 path;   /* offset into rt_paths, 0 none */
     u32 pad;
 };
-extern struct rt_seg *rt_segs; extern u32 rt_nsegs; extern char *rt_paths;
+extern struct rt_seg *rt_segs;
+extern u32 rt_nsegs;
+extern char *rt_paths;
 void rt_mm_init(struct tstate *ts);
 /* The table's lock: fork takes it, so that the child does not inherit it held. */
 void rt_mm_lock(void);
 void rt_mm_unlock(void);
-bool rt_find_seg(u64 addr, struct rt_seg *out);  /* copy, taken under the lock   */
+bool rt_find_seg(u64 addr, struct rt_seg *out); /* copy, taken under the lock */
 /* Executable memory around addr without a gap, as [range[0], range[1]). */
 bool rt_find_code(u64 addr, u64 range[2]);
 long rt_sys_mmap(struct tstate *ts);
@@ -291,7 +293,7 @@ long rt_kernel32(struct rt_thread *th, long nr, const u64 args[6]);
 /* procfs.c: a path of the guest's leads through /proc/.../exe. */
 bool rt_names_own_exe(int dirfd, u64 guest_path);
 void rt_learn_own_exe(void);
-void rt_cache_for_perf(void); /* identity.c; the cache is mapped */
+void rt_cache_for_perf(void);   /* identity.c; the cache is mapped */
 extern bool rt_exe_is_programs; /* identity.c: what is there is the program for everybody */
 /* procfs_read.c: a descriptor has a copy; the child of a fork begins. */
 void rt_proc_copied(int from, int to);
@@ -378,9 +380,9 @@ void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp);
 /* ---- thread.c, process.c --------------------------------------------------------- */
 /* Once, on the main thread: name, ptracer, descriptors that an exec closes. */
 void rt_process_init(struct tstate *ts);
-struct tstate *rt_thread_new(void);       /* tstate, stacks, call stack, slot    */
+struct tstate *rt_thread_new(void); /* tstate, stacks, call stack, slot */
 void rt_thread_free(struct tstate *ts);
-struct tstate *rt_thread_by_index(u32 i); /* NULL past the end                   */
+struct tstate *rt_thread_by_index(u32 i); /* NULL past the end */
 long rt_sys_clone(struct tstate *ts);
 long rt_sys_clone3(struct tstate *ts);
 long rt_sys_fork(struct tstate *ts);
@@ -397,7 +399,7 @@ void rt_find_mdwe(void);
 void rt_find_tsc(struct tstate *ts); /* of this thread; kept over an exec */
 /* rt.final_calls: whether a call is left undone, and what it answers. */
 bool process_keeps_quiet(long nr, const u64 args[6], long *result);
-void rt_exit_process(struct tstate *ts, int status) RT_NORETURN;   /* reports, then exits */
+void rt_exit_process(struct tstate *ts, int status) RT_NORETURN; /* reports, then exits */
 void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) RT_NORETURN;
 
 /* ---- request.c: client requests ---------------------------------------------------- */
@@ -420,8 +422,8 @@ void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi);
 /* A client mapping came: its shadow is mapped with it.  state = RT_SH_*. */
 void rt_shadow_mapped(u64 addr, u64 len, int state);
 void rt_shadow_unmapped(u64 addr, u64 len);
-void rt_shadow_moved(u64 from, u64 to, u64 len);     /* mremap                    */
-void rt_shadow_set(u64 addr, u64 len, int state);    /* any alignment             */
+void rt_shadow_moved(u64 from, u64 to, u64 len);  /* mremap */
+void rt_shadow_set(u64 addr, u64 len, int state); /* any alignment */
 /* Stack region known (main, clone, sigaltstack): below sp becomes 0xff. */
 void rt_shadow_stack(u64 lo, u64 hi, u64 sp);
 /* Region that contains sp: registered stack, heap block or mapping. */

@@ -22,10 +22,10 @@
 #include "syscall.h"
 #include "trace.h"
 
-#define MAX_INSNS 4096 /* BPF_MAXINSNS */
-#define PREFIX 8
+#define MAX_INSNS        4096 /* BPF_MAXINSNS */
+#define PREFIX           8
 #define SYS_SECCOMP_CODE 1
-#define MAX_ERRNO 4095
+#define MAX_ERRNO        4095
 
 struct filter { /* never changed once it is linked, never freed */
     struct filter *prev;
@@ -54,16 +54,14 @@ static u32 judge(const struct filter *f, const struct seccomp_call *call) {
     u32 verdict = SECCOMP_RET_ALLOW;
     for (; f != NULL; f = f->prev) {
         u32 v = bpf_run(f->prog, f->len, call);
-        if ((int)(v & SECCOMP_RET_ACTION_FULL) < (int)(verdict & SECCOMP_RET_ACTION_FULL))
-            verdict = v;
+        if ((int)(v & SECCOMP_RET_ACTION_FULL) < (int)(verdict & SECCOMP_RET_ACTION_FULL)) verdict = v;
     }
     return verdict;
 }
 
 /* As the kernel's do_exit: this thread alone, the process if it was the last. */
 static long end_thread(struct tstate *ts, int sig, u64 addr) {
-    if (thread_is_last(ts) || rt_th(ts)->vfork_child)
-        rt_die_by_signal(ts, sig, SYS_SECCOMP_CODE, addr);
+    if (thread_is_last(ts) || rt_th(ts)->vfork_child) rt_die_by_signal(ts, sig, SYS_SECCOMP_CODE, addr);
     ts->gpr[IP_RDI] = (u64)sig;
     return rt_sys_exit(ts);
 }
@@ -72,15 +70,17 @@ static long end_thread(struct tstate *ts, int sig, u64 addr) {
 static bool plain(const struct rt_syscall_info *info) {
     return info == NULL || info->handler == NULL || info->handler == rt_sys_open || info->handler == rt_sys_openat ||
            info->handler == rt_sys_openat2 || info->handler == rt_sys_path0 || info->handler == rt_sys_path1 ||
-           info->handler == rt_sys_readlink || info->handler == rt_sys_readlinkat ||
-           info->handler == rt_sys_fstatat || info->handler == rt_sys_statx;
+           info->handler == rt_sys_readlink || info->handler == rt_sys_readlinkat || info->handler == rt_sys_fstatat ||
+           info->handler == rt_sys_statx;
 }
 
 static void tell_not_asked(struct tstate *ts, const char *name) {
     static u32 told;
     if (__atomic_fetch_add(&told, 1, __ATOMIC_RELAXED) == 0)
-        rt_note(ts, "the program's system-call filter wants '%s' decided by another process; interpose answers that "
-                    "call itself and goes on without asking", name);
+        rt_note(ts,
+                "the program's system-call filter wants '%s' decided by another process; interpose answers that "
+                "call itself and goes on without asking",
+                name);
 }
 
 /* A listener or a tracer decides, and the kernel knows it. */
@@ -92,8 +92,7 @@ static bool ask(struct tstate *ts, u32 action, long nr, const u64 args[6], enum 
         return false;
     }
     *result = -ENOSYS;
-    if (nobody)
-        return false;
+    if (nobody) return false;
     tell_not_asked(ts, info ? info->name : "int 0x80");
     return true;
 }
@@ -102,10 +101,8 @@ static bool ask(struct tstate *ts, u32 action, long nr, const u64 args[6], enum 
 static bool ask_ours(struct tstate *ts, u32 data, u64 next_pc, long *result) {
     struct rt_trace *t = rt_trace(ts);
     u64 args[6];
-    if (t->asked)
-        return true;
-    if (!traced_seccomp(ts, data, next_pc, result))
-        return false;
+    if (t->asked) return true;
+    if (!traced_seccomp(ts, data, next_pc, result)) return false;
     rt_syscall_args(ts, args);
     t->asked = 1;
     bool proceeds = rt_seccomp(ts, (int)ts->gpr[IP_RAX], args, next_pc, SECCOMP_64, result);
@@ -119,8 +116,7 @@ static bool strict(struct tstate *ts, long nr, u64 next_pc, enum seccomp_abi abi
         [SECCOMP_32] = {3, 4, 1, 119}, /* the same of i386, but sigreturn */
     };
     for (u32 i = 0; i < 4; i++)
-        if (nr == allowed[abi][i])
-            return true;
+        if (nr == allowed[abi][i]) return true;
     *result = end_thread(ts, SIG_KILL, next_pc);
     return false;
 }
@@ -138,33 +134,24 @@ void seccomp_signal(struct tstate *ts, int code, long nr, int error, u64 next_pc
 
 bool rt_seccomp(struct tstate *ts, long nr, const u64 args[6], u64 next_pc, enum seccomp_abi abi, long *result) {
     struct rt_thread *th = rt_th(ts);
-    if (th->strict)
-        return strict(ts, nr, next_pc, abi, result);
-    struct seccomp_call call = {
-        .nr = (u32)nr, .arch = audit_arch(abi), .ip = next_pc & IP_KEY_PC};
+    if (th->strict) return strict(ts, nr, next_pc, abi, result);
+    struct seccomp_call call = {.nr = (u32)nr, .arch = audit_arch(abi), .ip = next_pc & IP_KEY_PC};
     rt_memcpy(call.args, args, sizeof call.args);
     u32 verdict = judge(th->filters, &call), data = verdict & SECCOMP_RET_DATA;
     u32 action = verdict & SECCOMP_RET_ACTION_FULL;
     switch (action) {
     case SECCOMP_RET_ALLOW:
-    case SECCOMP_RET_LOG:
-        return true;
-    case SECCOMP_RET_ERRNO:
-        *result = -(long)(data > MAX_ERRNO ? MAX_ERRNO : data);
-        return false;
+    case SECCOMP_RET_LOG: return true;
+    case SECCOMP_RET_ERRNO: *result = -(long)(data > MAX_ERRNO ? MAX_ERRNO : data); return false;
     case SECCOMP_RET_TRAP:
         seccomp_signal(ts, SYS_SECCOMP_CODE, nr, (int)data, next_pc, abi);
         *result = RT_NO_RESULT;
         return false;
     case SECCOMP_RET_TRACE:
-        if (rt_trace(ts)->on && abi == SECCOMP_64)
-            return ask_ours(ts, data, next_pc, result);
+        if (rt_trace(ts)->on && abi == SECCOMP_64) return ask_ours(ts, data, next_pc, result);
         return ask(ts, action, nr, args, abi, result);
-    case SECCOMP_RET_USER_NOTIF:
-        return ask(ts, action, nr, args, abi, result);
-    case SECCOMP_RET_KILL_THREAD:
-        *result = end_thread(ts, SIG_SYS, call.ip);
-        return false;
+    case SECCOMP_RET_USER_NOTIF: return ask(ts, action, nr, args, abi, result);
+    case SECCOMP_RET_KILL_THREAD: *result = end_thread(ts, SIG_SYS, call.ip); return false;
     default: /* SECCOMP_RET_KILL_PROCESS, and what is unknown */
         rt_die_by_signal(ts, SIG_SYS, SYS_SECCOMP_CODE, call.ip);
     }
@@ -172,7 +159,7 @@ bool rt_seccomp(struct tstate *ts, long nr, const u64 args[6], u64 next_pc, enum
 
 /* ---- installing -------------------------------------------------------------------------- */
 
-#define STMT(c, v) ((struct bpf_insn){(c), 0, 0, (v)})
+#define STMT(c, v)       ((struct bpf_insn){(c), 0, 0, (v)})
 #define JUMP(c, v, t, f) ((struct bpf_insn){(c), (t), (f), (v)})
 enum { LOAD = 0x20, LOAD_NUMBER = 0x00, JEQ = 0x15, JGE = 0x35, RETURN = 0x06 };
 
@@ -194,14 +181,15 @@ static void link_filter(struct tstate *ts, struct filter *f, bool all_threads) {
     th->filters = f;
     for (u32 i = 0; all_threads && i < thread_count(); i++) {
         struct rt_thread *t = rt_th(rt_thread_by_index(i));
-        if (t->in_use == TH_LIVE && t->pid == th->pid)
-            __atomic_store_n(&t->filters, f, __ATOMIC_RELEASE);
+        if (t->in_use == TH_LIVE && t->pid == th->pid) __atomic_store_n(&t->filters, f, __ATOMIC_RELEASE);
     }
 }
 
 /* call: the guest's own, for the kernel to say what is wrong with it. */
 static long install(struct tstate *ts, u64 flags, u64 prog_at, long nr, const u64 call[3]) {
-    struct { u64 len, at; } prog; /* struct sock_fprog; len has 16 bits */
+    struct {
+        u64 len, at;
+    } prog; /* struct sock_fprog; len has 16 bits */
     if (rt_copy_from(&prog, prog_at, sizeof prog) != 0 || (prog.len &= 0xffff) == 0 || prog.len > MAX_INSNS)
         return sys3(nr, (long)call[0], (long)call[1], (long)call[2]);
     u64 bytes = prog.len * sizeof(struct bpf_insn), room = (PREFIX + prog.len) * sizeof(struct bpf_insn);
@@ -219,38 +207,31 @@ static long install(struct tstate *ts, u64 flags, u64 prog_at, long nr, const u6
     seccomp_lock(true);
     long r = sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, (long)flags, (long)&prog);
     bool done = flags & SECCOMP_FILTER_FLAG_NEW_LISTENER ? r >= 0 : r == 0;
-    if (done)
-        link_filter(ts, f, flags & SECCOMP_FILTER_FLAG_TSYNC);
+    if (done) link_filter(ts, f, flags & SECCOMP_FILTER_FLAG_TSYNC);
     seccomp_lock(false);
     rt_free_pages(kernel, room);
-    if (!done)
-        rt_free_pages(f, sizeof *f + bytes);
+    if (!done) rt_free_pages(f, sizeof *f + bytes);
     return r;
 }
 
 static long set_strict(struct tstate *ts) {
-    if (rt_th(ts)->filters)
-        return -EINVAL;
+    if (rt_th(ts)->filters) return -EINVAL;
     rt_th(ts)->strict = 1;
     return 0;
 }
 
 long seccomp_prctl(struct tstate *ts, u64 mode, u64 prog) {
     u64 call[3] = {22 /* PR_SET_SECCOMP */, mode, prog};
-    if (mode == SECCOMP_MODE_STRICT)
-        return set_strict(ts);
-    if (mode == SECCOMP_MODE_FILTER)
-        return install(ts, 0, prog, __NR_prctl, call);
+    if (mode == SECCOMP_MODE_STRICT) return set_strict(ts);
+    if (mode == SECCOMP_MODE_FILTER) return install(ts, 0, prog, __NR_prctl, call);
     return -EINVAL;
 }
 
 long rt_sys_seccomp(struct tstate *ts) {
     u64 op = (u32)ts->gpr[IP_RDI], flags = (u32)ts->gpr[IP_RSI], at = ts->gpr[IP_RDX];
     u64 call[3] = {op, flags, at};
-    if (op == SECCOMP_SET_MODE_STRICT)
-        return flags || at ? -EINVAL : set_strict(ts);
-    if (op == SECCOMP_SET_MODE_FILTER)
-        return install(ts, flags, at, __NR_seccomp, call);
+    if (op == SECCOMP_SET_MODE_STRICT) return flags || at ? -EINVAL : set_strict(ts);
+    if (op == SECCOMP_SET_MODE_FILTER) return install(ts, flags, at, __NR_seccomp, call);
     return sys3(__NR_seccomp, (long)op, (long)flags, (long)at);
 }
 
@@ -259,8 +240,7 @@ long rt_sys_seccomp(struct tstate *ts) {
 /* Oldest first: its length, its instructions. */
 u64 seccomp_saved_size(struct tstate *ts) {
     u64 n = 0;
-    for (const struct filter *f = rt_th(ts)->filters; f != NULL; f = f->prev)
-        n += 8 + f->len * sizeof(struct bpf_insn);
+    for (const struct filter *f = rt_th(ts)->filters; f != NULL; f = f->prev) n += 8 + f->len * sizeof(struct bpf_insn);
     return n;
 }
 

@@ -19,8 +19,7 @@ u32 bpf_run(const struct bpf_insn *prog, u32 len, const struct seccomp_call *cal
 enum seccomp_abi { SECCOMP_64, SECCOMP_32 };
 /* Judge the call nr of ts.  true: it proceeds.  false: *result is its answer,
  * RT_NO_RESULT if the guest's state is already set. */
-bool rt_seccomp(struct tstate *ts, long nr, const u64 args[6], u64 next_pc, enum seccomp_abi abi,
-                long *result);
+bool rt_seccomp(struct tstate *ts, long nr, const u64 args[6], u64 next_pc, enum seccomp_abi abi, long *result);
 /* SIGSYS instead of the call, at the instruction behind it. */
 void seccomp_signal(struct tstate *ts, int code, long nr, int error, u64 next_pc, enum seccomp_abi abi);
 /* userdispatch.c: is the call the program's own to answer?  The signal is then on its way. */

@@ -43,8 +43,7 @@ void sig_table_init(struct tstate *ts) {
     p->table = &process_table;
     for (int sig = 1; sig <= SIG_MAX; sig++) {
         struct sig_action old = {0};
-        if (!has_action(sig) || sig_kernel_action(sig, NULL, &old) != 0)
-            continue;
+        if (!has_action(sig) || sig_kernel_action(sig, NULL, &old) != 0) continue;
         struct sig_action *a = &process_table.act[sig];
         a->handler = old.handler == SIGH_IGN ? SIGH_IGN : SIGH_DFL;
         install(sig, a);
@@ -55,8 +54,7 @@ void sig_table_inherit(struct tstate *parent, struct tstate *child, bool copy) {
     struct sig_priv *from = sig_priv(parent), *to = sig_priv(child);
     to->table = from->table;
     to->own_table = 0;
-    if (!copy)
-        return;
+    if (!copy) return;
     to->table = rt_pages(sizeof *to->table);
     rt_lock(&from->table->lock);
     rt_memcpy(to->table->act, from->table->act, sizeof to->table->act);
@@ -66,8 +64,7 @@ void sig_table_inherit(struct tstate *parent, struct tstate *child, bool copy) {
 
 void sig_table_drop(struct tstate *ts) {
     struct sig_priv *p = sig_priv(ts);
-    if (p->own_table)
-        rt_free_pages(p->table, sizeof *p->table);
+    if (p->own_table) rt_free_pages(p->table, sizeof *p->table);
     p->table = &process_table;
     p->own_table = 0;
 }
@@ -102,8 +99,7 @@ void sig_table_set_default(struct tstate *ts, int sig) {
 
 void sig_table_clear_handlers(struct tstate *ts) {
     for (int sig = 1; sig <= SIG_MAX; sig++)
-        if (has_action(sig) && sig_table_get(ts, sig).handler != SIGH_IGN)
-            sig_table_set_default(ts, sig);
+        if (has_action(sig) && sig_table_get(ts, sig).handler != SIGH_IGN) sig_table_set_default(ts, sig);
 }
 
 /* exec resets handlers but keeps SIG_IGN; only the signals that always have our
@@ -111,16 +107,14 @@ void sig_table_clear_handlers(struct tstate *ts) {
 void sig_table_before_exec(struct tstate *ts) {
     for (int sig = 1; sig <= SIG_MAX; sig++) {
         struct sig_action ign = {.handler = SIGH_IGN};
-        if ((SIG_BIT(sig) & SIG_SYNC) && sig_table_get(ts, sig).handler == SIGH_IGN)
-            sig_kernel_action(sig, &ign, NULL);
+        if ((SIG_BIT(sig) & SIG_SYNC) && sig_table_get(ts, sig).handler == SIGH_IGN) sig_kernel_action(sig, &ign, NULL);
     }
 }
 
 void sig_table_after_exec(struct tstate *ts) {
     for (int sig = 1; sig <= SIG_MAX; sig++) {
         struct sig_action a = sig_table_get(ts, sig);
-        if (SIG_BIT(sig) & SIG_SYNC)
-            install(sig, &a);
+        if (SIG_BIT(sig) & SIG_SYNC) install(sig, &a);
     }
 }
 
@@ -132,12 +126,9 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
     struct sig_action new_act = {0}, old_act;
     struct sig_table *t = sig_priv(ts)->table;
 
-    if (ts->gpr[IP_R10] != 8)
-        return -EINVAL;
-    if (act && rt_copy_from(&new_act, act, sizeof new_act) != 0)
-        return -EFAULT;
-    if (sig < 1 || sig > SIG_MAX || (act && !has_action(sig)))
-        return -EINVAL;
+    if (ts->gpr[IP_R10] != 8) return -EINVAL;
+    if (act && rt_copy_from(&new_act, act, sizeof new_act) != 0) return -EFAULT;
+    if (sig < 1 || sig > SIG_MAX || (act && !has_action(sig))) return -EINVAL;
     new_act.mask &= ~SIG_UNBLOCKABLE;
     new_act.flags &= SA_FL_KNOWN;
     rt_lock(&t->lock);
@@ -151,8 +142,7 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
         rt_exact(ts); /* it sees the state at a fault */
     if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler == SIGH_IGN)
         sig_priv(ts)->vpend &= ~SIG_BIT(sig); /* setting "ignore" discards, sigaction(2) */
-    if (oact && rt_copy_to(oact, &old_act, sizeof old_act) != 0)
-        return -EFAULT;
+    if (oact && rt_copy_to(oact, &old_act, sizeof old_act) != 0) return -EFAULT;
     return 0;
 }
 
@@ -161,11 +151,9 @@ long rt_sys_rt_sigprocmask(struct tstate *ts) {
     long how = (int)ts->gpr[IP_RDI];
     u64 set = ts->gpr[IP_RSI], oset = ts->gpr[IP_RDX], old = th->sigmask, want;
 
-    if (ts->gpr[IP_R10] != 8)
-        return -EINVAL;
+    if (ts->gpr[IP_R10] != 8) return -EINVAL;
     if (set) {
-        if (rt_copy_from(&want, set, 8) != 0)
-            return -EFAULT;
+        if (rt_copy_from(&want, set, 8) != 0) return -EFAULT;
         want &= ~SIG_UNBLOCKABLE;
         if (how == 0)
             want |= old;
@@ -179,31 +167,25 @@ long rt_sys_rt_sigprocmask(struct tstate *ts) {
         u64 kernel = aside ? SIG_BLOCK_ALL : want & ~SIG_SYNC;
         u64 args[6] = {2 /* SIG_SETMASK */, (u64)&kernel, 0, 8, 0, 0};
         long r = rt_kernel(th, __NR_rt_sigprocmask, args);
-        if (r != 0)
-            return r;
+        if (r != 0) return r;
         th->sigmask = want;
-        if (aside)
-            th->pending = 1; /* have it delivered on the way back */
+        if (aside) th->pending = 1; /* have it delivered on the way back */
     }
-    if (oset && rt_copy_to(oset, &old, 8) != 0)
-        return -EFAULT;
+    if (oset && rt_copy_to(oset, &old, 8) != 0) return -EFAULT;
     return 0;
 }
 
 long rt_sys_rt_sigpending(struct tstate *ts) {
     u64 pending = 0, size = ts->gpr[IP_RSI];
-    if (size > 8)
-        return -EINVAL;
+    if (size > 8) return -EINVAL;
     long r = sys2(__NR_rt_sigpending, (long)&pending, 8);
-    if (r != 0)
-        return r;
+    if (r != 0) return r;
     pending |= sig_priv(ts)->vpend & rt_th(ts)->sigmask;
     return rt_copy_to(ts->gpr[IP_RDI], &pending, size);
 }
 
 bool sig_on_altstack(const struct rt_thread *th, u64 sp) {
-    if (th->altstack_flags & SS_FL_AUTODISARM)
-        return false;
+    if (th->altstack_flags & SS_FL_AUTODISARM) return false;
     return sp > th->altstack_sp && sp - th->altstack_sp <= th->altstack_size;
 }
 
@@ -212,8 +194,7 @@ long rt_sys_sigaltstack(struct tstate *ts) {
     u64 set = ts->gpr[IP_RDI], old = ts->gpr[IP_RSI], sp = ts->gpr[IP_RSP];
     struct sig_stack ss = {0}, oss = {0};
 
-    if (set && rt_copy_from(&ss, set, sizeof ss) != 0)
-        return -EFAULT;
+    if (set && rt_copy_from(&ss, set, sizeof ss) != 0) return -EFAULT;
     oss.sp = th->altstack_sp;
     oss.size = th->altstack_size;
     oss.flags = th->altstack_flags & SS_FL_AUTODISARM;
@@ -223,10 +204,8 @@ long rt_sys_sigaltstack(struct tstate *ts) {
         oss.flags |= SS_FL_ONSTACK;
     if (set) {
         u32 mode = ss.flags & ~SS_FL_AUTODISARM;
-        if (sig_on_altstack(th, sp))
-            return -EPERM;
-        if (mode != SS_FL_DISABLE && mode != SS_FL_ONSTACK && mode != 0)
-            return -EINVAL;
+        if (sig_on_altstack(th, sp)) return -EPERM;
+        if (mode != SS_FL_DISABLE && mode != SS_FL_ONSTACK && mode != 0) return -EINVAL;
         if (mode == SS_FL_DISABLE)
             ss.size = ss.sp = 0;
         else if (ss.size < 2048 /* MINSIGSTKSZ */)
@@ -235,7 +214,6 @@ long rt_sys_sigaltstack(struct tstate *ts) {
         th->altstack_size = ss.size;
         th->altstack_flags = ss.flags;
     }
-    if (old && rt_copy_to(old, &oss, sizeof oss) != 0)
-        return -EFAULT;
+    if (old && rt_copy_to(old, &oss, sizeof oss) != 0) return -EFAULT;
     return 0;
 }

@@ -9,21 +9,21 @@
 #include "sig.h"
 #include "trace.h"
 
-#define UC_FP_XSTATE 1
-#define UC_SIGCONTEXT_SS 2
+#define UC_FP_XSTATE         1
+#define UC_SIGCONTEXT_SS     2
 #define UC_STRICT_RESTORE_SS 4
-#define FP_MAGIC1 0x46505853u
-#define FP_MAGIC2 0x46505845u
-#define ARCH_GET_XCOMP_PERM 0x1022
-#define XF_LEGACY 3ull         /* x87 and SSE */
-#define XF_TILE (3ull << 17)   /* AMX: only for processes that asked */
-#define XS_MAX 16384
-#define XS_SW 464              /* struct _fpx_sw_bytes in the legacy area */
-#define XS_MXCSR 24
-#define XS_MXCSR_MASK 28
-#define XS_HEADER 512
-#define XS_MIN 576
-#define REDZONE 128
+#define FP_MAGIC1            0x46505853u
+#define FP_MAGIC2            0x46505845u
+#define ARCH_GET_XCOMP_PERM  0x1022
+#define XF_LEGACY            3ull         /* x87 and SSE */
+#define XF_TILE              (3ull << 17) /* AMX: only for processes that asked */
+#define XS_MAX               16384
+#define XS_SW                464 /* struct _fpx_sw_bytes in the legacy area */
+#define XS_MXCSR             24
+#define XS_MXCSR_MASK        28
+#define XS_HEADER            512
+#define XS_MIN               576
+#define REDZONE              128
 /* Flags a handler may change through its context (the kernel's FIX_EFLAGS). */
 #define FIX_FLAGS (IP_FL_ARITH | FL_TF | FL_DF | FL_AC)
 
@@ -41,20 +41,17 @@ static u32 mxcsr_mask;
 void sig_xstate_init(void) {
     const struct rt_cpu *cpu = rt_cpu();
     u64 allowed = ~XF_TILE, granted;
-    if (sys2(__NR_arch_prctl, ARCH_GET_XCOMP_PERM, (long)&granted) == 0)
-        allowed = granted;
+    if (sys2(__NR_arch_prctl, ARCH_GET_XCOMP_PERM, (long)&granted) == 0) allowed = granted;
     u64 wanted = cpu->xcr0 & (allowed | XF_LEGACY);
     u32 size = wanted ? XS_MIN : XS_HEADER;
     for (u32 i = 2; i < RT_CPU_STATES; i++)
         if ((wanted >> i & 1) && cpu->state[i].offset + cpu->state[i].size > size)
             size = cpu->state[i].offset + cpu->state[i].size;
-    if (size + 4 > XS_MAX)
-        rt_die("the CPU's extended state takes %u bytes, more than the runtime is built for", size);
+    if (size + 4 > XS_MAX) rt_die("the CPU's extended state takes %u bytes, more than the runtime is built for", size);
     u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
     sig_xsave(area, wanted & XF_LEGACY);
     rt_memcpy(&mxcsr_mask, area + XS_MXCSR_MASK, 4);
-    if (mxcsr_mask == 0)
-        mxcsr_mask = 0xffbf; /* SDM vol. 1, 11.6.6 */
+    if (mxcsr_mask == 0) mxcsr_mask = 0xffbf; /* SDM vol. 1, 11.6.6 */
     features = wanted;
     xstate_size = size;
 }
@@ -79,8 +76,7 @@ static void xstate_reset(void) {
  * function: its pc, found in the frame itself, and the return to the restorer. */
 static void callstack_enter(struct tstate *ts, u64 frame, u64 pc, u64 restorer) {
     struct ip_csent *top = (struct ip_csent *)ts->cs_top;
-    if (!(rt.flags & IP_C_CALLSTACK) || ts->cs_top + 3 * sizeof *top > ts->cs_limit)
-        return;
+    if (!(rt.flags & IP_C_CALLSTACK) || ts->cs_top + 3 * sizeof *top > ts->cs_limit) return;
     top[1].retaddr = pc;
     top[1].not_sp = ~(frame + offsetof(struct sig_frame, uc.mc.ip));
     top[2].retaddr = restorer;
@@ -89,12 +85,10 @@ static void callstack_enter(struct tstate *ts, u64 frame, u64 pc, u64 restorer) 
 }
 
 static void callstack_leave(struct tstate *ts, u64 frame) {
-    if (!(rt.flags & IP_C_CALLSTACK))
-        return;
+    if (!(rt.flags & IP_C_CALLSTACK)) return;
     u64 end = frame + sizeof(struct sig_frame);
     struct ip_csent *top = (struct ip_csent *)ts->cs_top;
-    while ((u64)top > ts->cs_base && ~top->not_sp >= frame && ~top->not_sp < end)
-        top--;
+    while ((u64)top > ts->cs_base && ~top->not_sp >= frame && ~top->not_sp < end) top--;
     ts->cs_top = (u64)top;
 }
 
@@ -104,13 +98,29 @@ static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate,
     const struct sig_priv *p = sig_priv(ts);
     const u64 *g = ts->gpr;
     *mc = (struct sig_context){
-        .r8 = g[IP_R8], .r9 = g[IP_R9], .r10 = g[IP_R10], .r11 = g[IP_R11],
-        .r12 = g[IP_R12], .r13 = g[IP_R13], .r14 = g[IP_R14], .r15 = g[IP_R15],
-        .di = g[IP_RDI], .si = g[IP_RSI], .bp = g[IP_RBP], .bx = g[IP_RBX],
-        .dx = g[IP_RDX], .ax = g[IP_RAX], .cx = g[IP_RCX], .sp = g[IP_RSP],
-        .ip = rt_pc(ts->pc), .flags = ts->rflags | (p->trap_flag ? FL_TF : 0),
-        .err = p->err, .trapno = p->trapno, .cr2 = p->cr2,
-        .oldmask = mask, .fpstate = fpstate,
+        .r8 = g[IP_R8],
+        .r9 = g[IP_R9],
+        .r10 = g[IP_R10],
+        .r11 = g[IP_R11],
+        .r12 = g[IP_R12],
+        .r13 = g[IP_R13],
+        .r14 = g[IP_R14],
+        .r15 = g[IP_R15],
+        .di = g[IP_RDI],
+        .si = g[IP_RSI],
+        .bp = g[IP_RBP],
+        .bx = g[IP_RBX],
+        .dx = g[IP_RDX],
+        .ax = g[IP_RAX],
+        .cx = g[IP_RCX],
+        .sp = g[IP_RSP],
+        .ip = rt_pc(ts->pc),
+        .flags = ts->rflags | (p->trap_flag ? FL_TF : 0),
+        .err = p->err,
+        .trapno = p->trapno,
+        .cr2 = p->cr2,
+        .oldmask = mask,
+        .fpstate = fpstate,
     };
     __asm__("mov %%cs, %0" : "=r"(mc->cs));
     __asm__("mov %%ss, %0" : "=r"(mc->ss));
@@ -118,14 +128,13 @@ static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate,
 
 static long put_xstate(u64 at) {
     u8 area[XS_MAX] __attribute__((aligned(64)));
-    struct sw_bytes sw = {.magic1 = FP_MAGIC1, .extended_size = xstate_size + 4,
-                          .xfeatures = features, .xstate_size = xstate_size};
+    struct sw_bytes sw = {
+        .magic1 = FP_MAGIC1, .extended_size = xstate_size + 4, .xfeatures = features, .xstate_size = xstate_size};
     u32 magic2 = FP_MAGIC2;
     rt_memset(area, 0, xstate_size);
     sig_xsave(area, features);
     rt_x87_image(area);
-    if (!features)
-        return rt_copy_to(at, area, XS_SW); /* as fxsave: what is behind is the program's */
+    if (!features) return rt_copy_to(at, area, XS_SW); /* as fxsave: what is behind is the program's */
     rt_memcpy(area + XS_SW, &sw, sizeof sw);
     rt_memcpy(area + xstate_size, &magic2, 4);
     area[XS_HEADER] |= XF_LEGACY; /* as the kernel: both parts of the legacy area count */
@@ -151,8 +160,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     bool entering = false;
     struct sig_frame f = {.pretcode = act->restorer, .info = *info};
 
-    if (!(act->flags & SA_FL_RESTORER))
-        return false;
+    if (!(act->flags & SA_FL_RESTORER)) return false;
     if ((act->flags & SA_FL_ONSTACK) && th->altstack_size && !sig_on_altstack(th, sp)) {
         sp = th->altstack_sp + th->altstack_size;
         entering = true;
@@ -168,11 +176,8 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     f.uc.sigmask = p->restore_mask ? p->saved_mask : th->sigmask;
     fill_context(ts, &f.uc.mc, fpstate, f.uc.sigmask);
     u64 len = act->flags & SA_FL_SIGINFO ? sizeof f : offsetof(struct sig_frame, info);
-    if (put_xstate(fpstate) != 0 && !(rt_grow_stack(ts, fpstate) && put_xstate(fpstate) == 0))
-        return false;
-    if (rt_copy_to(frame, &f, len) != 0 &&
-        !(rt_grow_stack(ts, frame) && rt_copy_to(frame, &f, len) == 0))
-        return false;
+    if (put_xstate(fpstate) != 0 && !(rt_grow_stack(ts, fpstate) && put_xstate(fpstate) == 0)) return false;
+    if (rt_copy_to(frame, &f, len) != 0 && !(rt_grow_stack(ts, frame) && rt_copy_to(frame, &f, len) == 0)) return false;
 
     ts->gpr[IP_RSP] = frame;
     if (rt.flags & IP_C_SHADOW) {
@@ -196,8 +201,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     p->nr[p->nr_next++ % 16].nraddr = ts->nraddr;
     p->restore_mask = 0;
     th->sigmask |= act->mask;
-    if (!(act->flags & SA_FL_NODEFER))
-        th->sigmask |= SIG_BIT(info->signo);
+    if (!(act->flags & SA_FL_NODEFER)) th->sigmask |= SIG_BIT(info->signo);
     if (th->altstack_flags & SS_FL_AUTODISARM) {
         th->altstack_sp = th->altstack_size = 0;
         th->altstack_flags = SS_FL_DISABLE;
@@ -220,17 +224,15 @@ static bool get_xstate(u64 at) {
         return true;
     }
     rt_memset(area, 0, XS_MIN);
-    if (rt_copy_from(area, at, XS_HEADER) != 0)
-        return false;
+    if (rt_copy_from(area, at, XS_HEADER) != 0) return false;
     rt_memcpy(&sw, area + XS_SW, sizeof sw);
-    bool extended = features && sw.magic1 == FP_MAGIC1 && sw.xstate_size >= XS_MIN &&
-                    sw.xstate_size <= xstate_size && sw.xstate_size <= sw.extended_size &&
-                    rt_copy_from(&magic2, at + sw.xstate_size, 4) == 0 && magic2 == FP_MAGIC2;
+    bool extended = features && sw.magic1 == FP_MAGIC1 && sw.xstate_size >= XS_MIN && sw.xstate_size <= xstate_size &&
+                    sw.xstate_size <= sw.extended_size && rt_copy_from(&magic2, at + sw.xstate_size, 4) == 0 &&
+                    magic2 == FP_MAGIC2;
     if (extended) {
         static const u8 zero[48];
         rt_memset(area + XS_HEADER, 0, xstate_size - XS_HEADER);
-        if (rt_copy_from(area + XS_HEADER, at + XS_HEADER, sw.xstate_size - XS_HEADER) != 0)
-            return false;
+        if (rt_copy_from(area + XS_HEADER, at + XS_HEADER, sw.xstate_size - XS_HEADER) != 0) return false;
         rt_memcpy(&bv, area + XS_HEADER, 8);
         if ((bv & ~features) || rt_memcmp(area + XS_HEADER + 16, zero, sizeof zero) != 0 ||
             rt_memcmp(area + XS_HEADER + 8, zero, 8) != 0)
@@ -238,8 +240,7 @@ static bool get_xstate(u64 at) {
         bv &= sw.xfeatures;
     }
     rt_memcpy(&mxcsr, area + XS_MXCSR, 4);
-    if (mxcsr & ~mxcsr_mask)
-        return false;
+    if (mxcsr & ~mxcsr_mask) return false;
     rt_memcpy(area + XS_HEADER, &bv, 8);
     sig_xrstor(area, features);
     return true;
@@ -247,10 +248,8 @@ static bool get_xstate(u64 at) {
 
 static void set_altstack(struct rt_thread *th, const struct sig_stack *ss) {
     u32 mode = ss->flags & ~SS_FL_AUTODISARM;
-    if (sig_on_altstack(th, th->ts->gpr[IP_RSP]) || mode > SS_FL_DISABLE)
-        return;
-    if (mode != SS_FL_DISABLE && ss->size < 2048)
-        return;
+    if (sig_on_altstack(th, th->ts->gpr[IP_RSP]) || mode > SS_FL_DISABLE) return;
+    if (mode != SS_FL_DISABLE && ss->size < 2048) return;
     th->altstack_sp = mode == SS_FL_DISABLE ? 0 : ss->sp;
     th->altstack_size = mode == SS_FL_DISABLE ? 0 : ss->size;
     th->altstack_flags = ss->flags;
@@ -260,8 +259,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     u64 frame = ts->gpr[IP_RSP] - 8, old_sp = ts->gpr[IP_RSP];
     struct sig_ucontext uc;
-    if (rt_copy_from(&uc, frame + offsetof(struct sig_frame, uc), sizeof uc) != 0 ||
-        !get_xstate(uc.mc.fpstate)) {
+    if (rt_copy_from(&uc, frame + offsetof(struct sig_frame, uc), sizeof uc) != 0 || !get_xstate(uc.mc.fpstate)) {
         ts->pc = th->syscall_restart_pc + 2; /* behind the syscall instruction, like the kernel */
         rt_signal_raise(ts, SIG_SEGV, SIC_KERNEL, 0);
         return RT_NO_RESULT;
@@ -287,8 +285,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
         u32 at = (p->nr_next - i) % 16;
         if (p->nr[at].frame == frame) {
             ts->nraddr = p->nr[at].nraddr;
-            if (p->nr[at].noredir_pc == ts->pc)
-                ts->pc |= IP_KEY_NOREDIR;
+            if (p->nr[at].noredir_pc == ts->pc) ts->pc |= IP_KEY_NOREDIR;
             p->nr[at].frame = 0;
             break;
         }

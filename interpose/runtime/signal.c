@@ -16,9 +16,9 @@
 #include "sig.h"
 #include "trace.h"
 
-#define MAX_RETRIES 10000
-#define TRAP_WATCHED 4             /* TRAP_HWBKPT */
-#define PF_WRITE 2                 /* page-fault error code: a store */
+#define MAX_RETRIES  10000
+#define TRAP_WATCHED 4 /* TRAP_HWBKPT */
+#define PF_WRITE     2 /* page-fault error code: a store */
 
 static inline struct tstate *current_thread(void) {
     struct tstate *ts;
@@ -44,8 +44,7 @@ void sig_apply_mask(struct rt_thread *th) {
     u64 kernel = aside ? SIG_BLOCK_ALL : th->sigmask & ~SIG_SYNC;
     u64 args[6] = {2, (u64)&kernel, 0, 8, 0, 0};
     rt_kernel(th, __NR_rt_sigprocmask, args); /* interrupted: the delivery will set it */
-    if (aside)
-        th->pending = 1;
+    if (aside) th->pending = 1;
 }
 
 /* ---- recording ---------------------------------------------------------------------- */
@@ -62,13 +61,11 @@ static bool record(struct tstate *ts, int sig, const struct sig_info *info) {
     struct sig_priv *p = sig_priv(ts);
     if (is_sync(sig)) {
         bool blocked = th->sigmask & SIG_BIT(sig);
-        if (!blocked && p->table->act[sig].handler == SIGH_IGN && !rt_trace(ts)->on)
-            return false;
+        if (!blocked && p->table->act[sig].handler == SIGH_IGN && !rt_trace(ts)->on) return false;
         if (!(p->vpend & SIG_BIT(sig))) /* one of a kind is queued, signal(7) */
             p->vinfo[sig_sync_index(sig)] = *info;
         p->vpend |= SIG_BIT(sig);
-        if (blocked)
-            return false;
+        if (blocked) return false;
     } else {
         rt_memcpy(th->pending_info, info, sizeof *info);
         th->pending_sig = (u32)sig;
@@ -82,13 +79,11 @@ static bool record(struct tstate *ts, int sig, const struct sig_info *info) {
 static void gather(struct tstate *ts, const struct sig_context *mc, const struct ip_block *b,
                    const struct ip_point *pt) {
     /* A gs: operand of the guest may have been under way (emit.c, emit_gs_insn). */
-    if (rt.flags & IP_C_SHADOW)
-        sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, (long)(IP_V_CONST - IP_V_DISP));
-    const u64 host[16] = {mc->ax, mc->cx, mc->dx, mc->bx, mc->sp, mc->bp, mc->si, mc->di,
+    if (rt.flags & IP_C_SHADOW) sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, (long)(IP_V_CONST - IP_V_DISP));
+    const u64 host[16] = {mc->ax, mc->cx, mc->dx,  mc->bx,  mc->sp,  mc->bp,  mc->si,  mc->di,
                           mc->r8, mc->r9, mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
     for (int i = 0; i < 16; i++)
-        if (!(pt->spilled >> i & 1))
-            ts->gpr[i] = host[i];
+        if (!(pt->spilled >> i & 1)) ts->gpr[i] = host[i];
     u64 fl = mc->flags;
     if (pt->flags & IP_PF_FLAGS) {
         u64 status = ts->lahf >> 8 & 0xd5;
@@ -98,8 +93,7 @@ static void gather(struct tstate *ts, const struct sig_context *mc, const struct
     sig_trap_flag_count(ts, false);
     const u64 *pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
     ts->pc = pcs[b->pcs + pt->guest_off];
-    if (pt->guest_off == 0)
-        ts->pc |= b->key & IP_KEY_NOREDIR;
+    if (pt->guest_off == 0) ts->pc |= b->key & IP_KEY_NOREDIR;
 }
 
 /* Continue in rt_signal_resume on the runtime stack; the guest state is in ts. */
@@ -134,19 +128,17 @@ static void stop_or_step(struct tstate *ts, struct sig_context *mc) {
     const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
     /* The shadow of the whole is done: what remained would be done again, and a
      * fast timer would let no more than one element pass each time. */
-    if (pt && (rt.flags & IP_C_SHADOW))
-        sig_repeat(mc);
+    if (pt && (rt.flags & IP_C_SHADOW)) sig_repeat(mc);
     /* Not before the first instruction of an entry without redirection: the
      * guest's pc alone, all that a signal frame holds, would find the binding. */
-    if (pt && (pt->flags & IP_PF_BOUNDARY) && !(pt->flags & IP_PF_COMMITTED) &&
-        mc->ip == b->host + (u64)pt->host_off && !(pt->guest_off == 0 && (b->key & IP_KEY_NOREDIR))) {
+    if (pt && (pt->flags & IP_PF_BOUNDARY) && !(pt->flags & IP_PF_COMMITTED) && mc->ip == b->host + (u64)pt->host_off &&
+        !(pt->guest_off == 0 && (b->key & IP_KEY_NOREDIR))) {
         gather(ts, mc, b, pt);
         /* Nothing of the block has happened, not even its redirection: the wrapper
          * has not been told what it wraps. */
         if (pt->guest_off == 0 && !(b->key & (IP_KEY_TRACK | IP_KEY_ONE)))
             ts->pc = b->key & (IP_KEY_PC | IP_KEY_NOREDIR);
-        if (pt->flags & IP_PF_GUEST)
-            sig_told_interrupted(ts);
+        if (pt->flags & IP_PF_GUEST) sig_told_interrupted(ts);
         redirect(ts, mc);
     } else {
         arm(ts, mc);
@@ -159,8 +151,7 @@ static bool step_unaligned(struct tstate *ts, struct sig_context *mc) {
     if (in_cache(mc->ip)) {
         const struct ip_block *b = rt_block_of(mc->ip);
         const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
-        if (pt && (pt->flags & IP_PF_GUEST))
-            return false;
+        if (pt && (pt->flags & IP_PF_GUEST)) return false;
     }
     u32 stepping = p->stepping;
     arm(ts, mc);
@@ -184,8 +175,7 @@ static void step_trap(struct tstate *ts, struct sig_context *mc) {
     struct sig_priv *p = sig_priv(ts);
     if (p->ac_off) {
         unaligned_done(ts, mc);
-        if (!p->stepping)
-            return;
+        if (!p->stepping) return;
     }
     if (p->step_pushf) {
         /* The guest must not see our trap flag in what it pushed. */
@@ -220,15 +210,14 @@ __attribute__((weak)) bool rt_shadow_fault(struct tstate *ts, u64 guest_addr, bo
     return false;
 }
 
-static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *info,
-                           struct sig_ucontext *uc) {
+static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *info, struct sig_ucontext *uc) {
     struct sig_priv *p = sig_priv(ts);
     struct sig_context *mc = &uc->mc;
     const struct ip_block *b = rt_block_of(mc->ip);
     const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
     if (pt == NULL)
-        rt_panic(ts, "signal %d (code %d) at 0x%lx in the code cache, outside of any block; address 0x%lx",
-                 sig, info->code, mc->ip, info->addr);
+        rt_panic(ts, "signal %d (code %d) at 0x%lx in the code cache, outside of any block; address 0x%lx", sig,
+                 info->code, mc->ip, info->addr);
     p->fault_info = *info;
     p->fault = pt->flags & IP_PF_RECHECK ? SIG_FAULT_RECHECK : SIG_FAULT_GUEST;
     p->fault_key = b->key;
@@ -255,13 +244,10 @@ static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *in
 static void fault(struct tstate *ts, int sig, const struct sig_info *info, struct sig_ucontext *uc) {
     struct rt_thread *th = rt_th(ts);
     struct sig_context *mc = &uc->mc;
-    if (sig_priv(ts)->ac_off)
-        unaligned_done(ts, mc);
-    if (sig == SIG_BUS && info->code == BUS_ALIGNMENT && step_unaligned(ts, mc))
-        return;
+    if (sig_priv(ts)->ac_off) unaligned_done(ts, mc);
+    if (sig == SIG_BUS && info->code == BUS_ALIGNMENT && step_unaligned(ts, mc)) return;
     if (in_cache(mc->ip)) {
-        if (sig == SIG_SEGV && rt_callstack_full(ts, info->addr, mc))
-            return;
+        if (sig == SIG_SEGV && rt_callstack_full(ts, info->addr, mc)) return;
         fault_in_cache(ts, sig, info, uc);
         return;
     }
@@ -291,8 +277,8 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
         th->fault_resume = 0;
         return;
     }
-    rt_panic(ts, "signal %d (code %d) in the runtime at 0x%lx, address 0x%lx, stack 0x%lx", sig,
-             info->code, mc->ip, memory ? info->addr : 0, mc->sp);
+    rt_panic(ts, "signal %d (code %d) in the runtime at 0x%lx, address 0x%lx, stack 0x%lx", sig, info->code, mc->ip,
+             memory ? info->addr : 0, mc->sp);
 }
 
 const struct sig_kernel_entry *sig_kernel_entry(u64 ip) {
@@ -302,8 +288,7 @@ const struct sig_kernel_entry *sig_kernel_entry(u64 ip) {
         {rt_asking_begin, rt_asking_insn, rt_kernel_abort, __NR_restart_syscall},
     };
     for (u32 i = 1; i < sizeof all / sizeof *all; i++)
-        if (ip >= (u64)all[i].begin && ip <= (u64)all[i].insn + 2)
-            return &all[i];
+        if (ip >= (u64)all[i].begin && ip <= (u64)all[i].insn + 2) return &all[i];
     return &all[0];
 }
 
@@ -311,8 +296,7 @@ const struct sig_kernel_entry *sig_kernel_entry(u64 ip) {
  * begins again, the guest must not notice. */
 static void hide_interruption(struct tstate *ts, struct sig_context *mc) {
     const struct sig_kernel_entry *k = sig_kernel_entry(mc->ip);
-    if (!deliverable(ts) && mc->ip == (u64)k->insn + 2 && (long)mc->ax == -EINTR)
-        mc->ip = (u64)k->abort;
+    if (!deliverable(ts) && mc->ip == (u64)k->insn + 2 && (long)mc->ax == -EINTR) mc->ip = (u64)k->abort;
 }
 
 static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
@@ -342,8 +326,7 @@ static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
     }
 }
 
-__attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info,
-                                            struct sig_ucontext *uc) {
+__attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info, struct sig_ucontext *uc) {
     struct tstate *ts = current_thread();
     struct rt_thread *th = rt_th(ts);
     struct sig_context *mc = &uc->mc;
@@ -363,8 +346,7 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
     }
     if (sig == SIG_TRAP && info->code == SIC_IO && (int)info->rt.value == rt_watched_fd) {
         /* Descriptors came over the socket, or its other side is closed. */
-        if (!rt_leaving && rt_supervisor_gone())
-            rt_end_alone();
+        if (!rt_leaving && rt_supervisor_gone()) rt_end_alone();
         hide_interruption(ts, mc);
         return;
     }
@@ -413,13 +395,11 @@ static void stop_by_signal(struct tstate *ts, int sig) {
     struct rt_trace *t = rt_trace(ts);
     t->status = (u32)sig;
     t->kind = RT_STOP_GROUP; /* a tracer lets it happen */
-    if (sig != SIG_STOP)
-        sig_kernel_action(sig, &dfl, &old);
+    if (sig != SIG_STOP) sig_kernel_action(sig, &dfl, &old);
     sys3(__NR_tgkill, th->pid, th->tid, sig);
     sig_kernel_mask(~SIG_BIT(sig)); /* stops here */
     sig_kernel_mask(SIG_BLOCK_ALL);
-    if (sig != SIG_STOP)
-        sig_kernel_action(sig, &old, NULL);
+    if (sig != SIG_STOP) sig_kernel_action(sig, &old, NULL);
     traced_resumed(ts);
 }
 
@@ -433,14 +413,11 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
         th->sigmask &= ~SIG_BIT(sig);
     }
     traced_broken(ts);
-    if (rt_trace(ts)->on && (sig = traced_signal(ts, info)) == 0)
-        return;
+    if (rt_trace(ts)->on && (sig = traced_signal(ts, info)) == 0) return;
     struct sig_action act = sig_table_take(ts, sig);
-    if (act.handler == SIGH_IGN)
-        return;
+    if (act.handler == SIGH_IGN) return;
     if (act.handler == SIGH_DFL) {
-        if (SIG_BIT(sig) & SIG_HARMLESS)
-            return;
+        if (SIG_BIT(sig) & SIG_HARMLESS) return;
         if (SIG_BIT(sig) & (SIG_STOPPING | SIG_BIT(SIG_STOP))) {
             stop_by_signal(ts, sig);
             return;
@@ -481,8 +458,7 @@ static RT_NORETURN void park(struct tstate *ts) {
 void rt_signal_deliver(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     if (__atomic_load_n(&stopping, __ATOMIC_ACQUIRE) == th->pid) {
-        if (stopper != ts)
-            park(ts);
+        if (stopper != ts) park(ts);
         /* Runs the final calls: for the program it is over, signals come too late. */
         th->pending = th->pending_sig = 0;
         return;
@@ -492,8 +468,7 @@ void rt_signal_deliver(struct tstate *ts) {
     for (;;) {
         struct sig_info info;
         if (rt_trace(ts)->wants) {
-            if (traced_wanted(ts, &info))
-                deliver(ts, &info, false);
+            if (traced_wanted(ts, &info)) deliver(ts, &info, false);
             th->pending = 1; /* what came meanwhile, and the mask */
             continue;
         }
@@ -523,8 +498,7 @@ void rt_signal_deliver(struct tstate *ts) {
         }
         deliver(ts, &info, false);
         /* Otherwise the kernel's next one waits until those are through. */
-        if (!(p->vpend & ~th->sigmask))
-            sig_apply_mask(th);
+        if (!(p->vpend & ~th->sigmask)) sig_apply_mask(th);
     }
     traced_restart(ts, NULL);
     if (p->restore_mask) { /* no handler after all */
@@ -537,8 +511,7 @@ void rt_signal_deliver(struct tstate *ts) {
 /* Exceptions that restart their instruction are pushed with RF set (CPU
  * manual, "Instruction-Breakpoint Exception"), which a handler can see. */
 static void fault_flags(struct tstate *ts, int sig) {
-    if (sig != SIG_TRAP)
-        ts->rflags |= FL_RF;
+    if (sig != SIG_TRAP) ts->rflags |= FL_RF;
 }
 
 void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
@@ -559,7 +532,11 @@ void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
     case SIG_ILL: p->trapno = 6; break;
     case SIG_TRAP: p->trapno = code == SIC_KERNEL ? 3 : 1; break;
     case SIG_FPE: p->trapno = 0; break;
-    case SIG_BUS: p->trapno = 14; p->err = 0x14; p->cr2 = addr; break;
+    case SIG_BUS:
+        p->trapno = 14;
+        p->err = 0x14;
+        p->cr2 = addr;
+        break;
     default: break;
     }
     deliver(ts, &info, true);
@@ -572,8 +549,7 @@ void rt_signal_exception(struct tstate *ts, u32 trapno, u32 err) {
     struct sig_priv *p = sig_priv(ts);
     p->err = err;
     p->trapno = trapno;
-    if (trapno != 4)
-        fault_flags(ts, SIG_SEGV);
+    if (trapno != 4) fault_flags(ts, SIG_SEGV);
     deliver(ts, &info, true);
     sig_apply_mask(rt_th(ts));
 }
@@ -610,10 +586,8 @@ bool rt_canonical(u64 addr) {
 }
 
 void rt_signal_int1(struct tstate *ts, u32 len) {
-    if (!int1_code)
-        rt_int1();
-    if (int1_early)
-        ts->pc -= len;
+    if (!int1_code) rt_int1();
+    if (int1_early) ts->pc -= len;
     rt_signal_raise(ts, SIG_TRAP, int1_code, ts->pc);
 }
 
@@ -630,10 +604,8 @@ void rt_signal_sys(struct tstate *ts, int code, int nr, int error, u32 arch, u64
 static bool lost_race(struct tstate *ts, u64 addr) {
     struct sig_priv *p = sig_priv(ts);
     struct rt_seg seg;
-    if (!rt_find_seg(addr, &seg) || !(seg.prot & 2 /* PROT_WRITE */))
-        return false;
-    if (p->retry_pc != ts->pc || p->retry_addr != addr)
-        p->retry_pc = ts->pc, p->retry_addr = addr, p->retries = 0;
+    if (!rt_find_seg(addr, &seg) || !(seg.prot & 2 /* PROT_WRITE */)) return false;
+    if (p->retry_pc != ts->pc || p->retry_addr != addr) p->retry_pc = ts->pc, p->retry_addr = addr, p->retries = 0;
     return ++p->retries < MAX_RETRIES;
 }
 
@@ -641,8 +613,7 @@ static void resume_fault(struct tstate *ts, u32 kind) {
     struct sig_priv *p = sig_priv(ts);
     struct sig_info info = p->fault_info;
     /* Another signal first: the fault will come again. */
-    if (rt_th(ts)->pending_sig && !(SIG_BIT(SIG_TRAP) & SIG_BIT(info.signo)))
-        return;
+    if (rt_th(ts)->pending_sig && !(SIG_BIT(SIG_TRAP) & SIG_BIT(info.signo))) return;
     if (kind == SIG_FAULT_RECHECK) {
         rt_forget_block(ts, p->fault_key);
         return;
@@ -673,8 +644,7 @@ static void resume_fault(struct tstate *ts, u32 kind) {
         return;
     }
     sig_told_done(ts);
-    if (info.signo == SIG_SEGV && info.code == SEGV_NO_MAP)
-        rt_report_fault(ts, info.addr);
+    if (info.signo == SIG_SEGV && info.code == SEGV_NO_MAP) rt_report_fault(ts, info.addr);
     hide_ours(p, &info);
     fault_flags(ts, info.signo);
     deliver(ts, &info, true);
@@ -685,8 +655,7 @@ __attribute__((used)) RT_NORETURN void rt_signal_resume(struct tstate *ts) {
     struct sig_priv *p = sig_priv(ts);
     u32 kind = p->fault;
     p->fault = SIG_FAULT_NONE;
-    if (kind != SIG_FAULT_NONE)
-        resume_fault(ts, kind);
+    if (kind != SIG_FAULT_NONE) resume_fault(ts, kind);
     rt_signal_deliver(ts);
     rt_run(ts);
 }
@@ -703,21 +672,17 @@ static void send_kick(struct rt_thread *th) {
 void rt_kick(struct rt_thread *th) {
     th->kick = 1;
     /* 2: in a helper that comes back into the middle of its block. */
-    if (__atomic_load_n(&th->in_runtime, __ATOMIC_ACQUIRE) != 1 && th->tid)
-        send_kick(th);
+    if (__atomic_load_n(&th->in_runtime, __ATOMIC_ACQUIRE) != 1 && th->tid) send_kick(th);
 }
 
 void sig_stop_others(struct tstate *ts) {
     u32 nobody = 0, me = rt_th(ts)->pid;
-    if (stopper == ts)
-        return; /* a final call came back */
-    if (!__atomic_compare_exchange_n(&stopping, &nobody, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        park(ts);
+    if (stopper == ts) return; /* a final call came back */
+    if (!__atomic_compare_exchange_n(&stopping, &nobody, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) park(ts);
     stopper = ts;
     for (u32 i = 0; i < thread_count(); i++) {
         struct tstate *o = rt_thread_by_index(i);
-        if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && rt_th(o)->tid)
-            send_kick(rt_th(o));
+        if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && rt_th(o)->tid) send_kick(rt_th(o));
     }
     /* Bounded: a thread that never comes back from the kernel counts as away. */
     for (int tries = 0; tries < 200; tries++) {
@@ -728,8 +693,7 @@ void sig_stop_others(struct tstate *ts) {
             if (o != ts && t->in_use == TH_LIVE && !t->vfork_child && !sig_priv(o)->parked && t->in_runtime != 1)
                 all = false;
         }
-        if (all)
-            return;
+        if (all) return;
         i64 pause[2] = {0, 500000};
         sys2(__NR_nanosleep, (long)pause, 0);
     }
@@ -741,8 +705,7 @@ void rt_signal_thread_init(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     struct sig_stack host = {.sp = th->sigstack_base, .size = th->sigstack_size};
     long r = sys2(__NR_sigaltstack, (long)&host, 0);
-    if (r != 0)
-        rt_die("no alternate signal stack for a thread (error %ld); check 'ulimit -v'", -r);
+    if (r != 0) rt_die("no alternate signal stack for a thread (error %ld); check 'ulimit -v'", -r);
     sig_unblock_everything(th);
 }
 

@@ -7,8 +7,8 @@
 #define FILL_BYTES 4096u
 
 struct string_insn {
-    u8 op;    /* 0xa4, 0xa5, 0xaa, 0xab */
-    u8 size;  /* of an element          */
+    u8 op;   /* 0xa4, 0xa5, 0xaa, 0xab */
+    u8 size; /* of an element */
 };
 
 /* rep movs or rep stos with whole addresses, as the copy at ip has it. */
@@ -34,12 +34,10 @@ static bool decode(u64 ip, struct string_insn *in) {
 
 static bool fill(u64 to, u64 bytes, u64 value, u32 size) {
     u8 buffer[FILL_BYTES];
-    for (u32 i = 0; i < sizeof buffer; i++)
-        buffer[i] = (u8)(value >> (8 * (i % size)));
+    for (u32 i = 0; i < sizeof buffer; i++) buffer[i] = (u8)(value >> (8 * (i % size)));
     while (bytes > 0) {
         u64 n = bytes < sizeof buffer ? bytes : sizeof buffer;
-        if (rt_copy_to(to, buffer, n) != 0)
-            return false;
+        if (rt_copy_to(to, buffer, n) != 0) return false;
         to += n;
         bytes -= n;
     }
@@ -48,13 +46,11 @@ static bool fill(u64 to, u64 bytes, u64 value, u32 size) {
 
 void sig_repeat(struct sig_context *mc) {
     struct string_insn in;
-    if (mc->cx < 3 || mc->cx > 1ull << 40 || (mc->flags & FL_DF) || !decode(mc->ip, &in))
-        return;
+    if (mc->cx < 3 || mc->cx > 1ull << 40 || (mc->flags & FL_DF) || !decode(mc->ip, &in)) return;
     u64 n = mc->cx - 1, bytes = n * in.size;
     if ((in.op & 0xfe) == 0xa4) {
         /* What overlaps depends on the order of the single elements. */
-        if (mc->di + bytes > mc->si && mc->si + bytes > mc->di)
-            return;
+        if (mc->di + bytes > mc->si && mc->si + bytes > mc->di) return;
         if (rt_copy_to(mc->di, (const void *)mc->si, bytes) != 0)
             return; /* the element that cannot be accessed faults by itself */
         mc->si += bytes;

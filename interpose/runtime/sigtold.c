@@ -8,8 +8,7 @@
 
 static u64 registers(const struct tstate *ts) {
     u64 sum = 0;
-    for (int i = 0; i < 16; i++)
-        sum = sum * 0x9e3779b97f4a7c15ull + ts->gpr[i];
+    for (int i = 0; i < 16; i++) sum = sum * 0x9e3779b97f4a7c15ull + ts->gpr[i];
     return sum;
 }
 
@@ -37,12 +36,10 @@ bool rt_told_before(struct tstate *ts, u64 addr) {
 
 void sig_told_interrupted(struct tstate *ts) {
     struct sig_told *t = &sig_priv(ts)->told;
-    if (t->state == SIG_TOLD && same(ts, t))
-        t->state = SIG_TOLD_INTERRUPTED;
+    if (t->state == SIG_TOLD && same(ts, t)) t->state = SIG_TOLD_INTERRUPTED;
 }
 
 void sig_told_done(struct tstate *ts) {
     struct sig_told *t = &sig_priv(ts)->told;
-    if (t->pc == (ts->pc & IP_KEY_PC))
-        t->state = SIG_TOLD_NOTHING;
+    if (t->pc == (ts->pc & IP_KEY_PC)) t->state = SIG_TOLD_NOTHING;
 }

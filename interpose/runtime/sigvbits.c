@@ -6,7 +6,7 @@
 #include "cpu.h"
 #include "sig.h"
 
-#define XS_XMM 160
+#define XS_XMM    160
 #define U_VECTORS (~0ull << IP_U_MMX0 | 1ull << IP_U_K)
 #define VEC_BYTES 64u
 enum { XF_YMM = 2, XF_K = 5, XF_ZMM_HIGH = 6, XF_ZMM16 = 7 };
@@ -41,15 +41,13 @@ static u32 frame_gpr_offset(u32 i) {
 
 /* V bits of guest memory; all set where there are none. */
 static void memory_vbits(u64 at, void *v, u64 n) {
-    if (rt_copy_from(v, at + IP_V_CONST, n) != 0)
-        rt_memset(v, 0xff, n);
+    if (rt_copy_from(v, at + IP_V_CONST, n) != 0) rt_memset(v, 0xff, n);
 }
 
 static bool any(const void *p, u64 n) {
     const u8 *b = p;
     for (u64 i = 0; i < n; i++)
-        if (b[i])
-            return true;
+        if (b[i]) return true;
     return false;
 }
 
@@ -66,12 +64,9 @@ void sig_vbits_enter(struct tstate *ts, u64 frame, const struct sig_context *mc)
     struct sig_priv *p = sig_priv(ts);
     if (p->vsave) /* a handler left by longjmp may have used the same place */
         for (u32 i = 0; i < SIG_VSAVES; i++)
-            if (p->vsave[i].frame == frame)
-                p->vsave[i].frame = 0;
-    if (ts->umask == 0)
-        return;
-    if (!p->vsave)
-        p->vsave = rt_pages(SIG_VSAVES * sizeof *p->vsave);
+            if (p->vsave[i].frame == frame) p->vsave[i].frame = 0;
+    if (ts->umask == 0) return;
+    if (!p->vsave) p->vsave = rt_pages(SIG_VSAVES * sizeof *p->vsave);
     struct sig_vsave *s = &p->vsave[p->vsave_next++ % SIG_VSAVES];
     s->frame = frame;
     s->umask = ts->umask & ~(1ull << IP_U_REDZONE);
@@ -80,11 +75,9 @@ void sig_vbits_enter(struct tstate *ts, u64 frame, const struct sig_context *mc)
     rt_memcpy(s->vk, ts->vk, sizeof s->vk);
     rt_memcpy(s->vmmx, ts->vmmx, sizeof s->vmmx);
     rt_memcpy(s->vvec, ts->vvec, sizeof s->vvec);
-    for (u32 i = 0; i < 17; i++)
-        s->gpr[i] = frame_gpr(mc, i);
+    for (u32 i = 0; i < 17; i++) s->gpr[i] = frame_gpr(mc, i);
     u32 size = sig_xstate_size() < sizeof s->image ? sig_xstate_size() : sizeof s->image;
-    if (rt_copy_from(s->image, mc->fpstate, size) != 0)
-        rt_memset(s->image, 0, sizeof s->image);
+    if (rt_copy_from(s->image, mc->fpstate, size) != 0) rt_memset(s->image, 0, sizeof s->image);
     for (u32 i = 0; i < sizeof argument_regs; i++) {
         ts->vgpr[argument_regs[i]] = 0;
         ts->umask &= ~(1ull << (IP_U_GPR0 + argument_regs[i]));
@@ -99,39 +92,33 @@ void sig_vbits_enter(struct tstate *ts, u64 frame, const struct sig_context *mc)
 /* Bytes [off, off + n) of the image belong to the V bytes at v: take what was edited. */
 static void edited(const struct sig_vsave *s, u64 fpstate, u32 off, u32 n, u8 *v) {
     u8 now[VEC_BYTES], vbits[VEC_BYTES];
-    if (off + n > sizeof s->image || off + n > sig_xstate_size() || rt_copy_from(now, fpstate + off, n) != 0)
-        return;
+    if (off + n > sizeof s->image || off + n > sig_xstate_size() || rt_copy_from(now, fpstate + off, n) != 0) return;
     memory_vbits(fpstate + off, vbits, n);
     for (u32 i = 0; i < n; i++)
-        if (vbits[i] || now[i] != s->image[off + i])
-            v[i] = vbits[i];
+        if (vbits[i] || now[i] != s->image[off + i]) v[i] = vbits[i];
 }
 
 static void vectors_back(struct tstate *ts, const struct sig_vsave *s, u64 fpstate) {
     u64 has = sig_xfeatures();
-    u32 ymm = has >> XF_YMM & 1 ? rt_cpu()->state[XF_YMM].offset : 0, zmm = has >> XF_ZMM_HIGH & 1 ? rt_cpu()->state[XF_ZMM_HIGH].offset : 0;
-    u32 zmm16 = has >> XF_ZMM16 & 1 ? rt_cpu()->state[XF_ZMM16].offset : 0, k = has >> XF_K & 1 ? rt_cpu()->state[XF_K].offset : 0;
+    u32 ymm = has >> XF_YMM & 1 ? rt_cpu()->state[XF_YMM].offset : 0,
+        zmm = has >> XF_ZMM_HIGH & 1 ? rt_cpu()->state[XF_ZMM_HIGH].offset : 0;
+    u32 zmm16 = has >> XF_ZMM16 & 1 ? rt_cpu()->state[XF_ZMM16].offset : 0,
+        k = has >> XF_K & 1 ? rt_cpu()->state[XF_K].offset : 0;
     for (u32 i = 0; i < 32; i++) {
         u8 *v = (u8 *)ts->vvec + VEC_BYTES * i;
-        if (!(s->umask >> (IP_U_VEC0 + i) & 1))
-            continue;
+        if (!(s->umask >> (IP_U_VEC0 + i) & 1)) continue;
         if (i < 16) {
             edited(s, fpstate, XS_XMM + 16 * i, 16, v);
-            if (ymm)
-                edited(s, fpstate, ymm + 16 * i, 16, v + 16);
-            if (zmm)
-                edited(s, fpstate, zmm + 32 * i, 32, v + 32);
+            if (ymm) edited(s, fpstate, ymm + 16 * i, 16, v + 16);
+            if (zmm) edited(s, fpstate, zmm + 32 * i, 32, v + 32);
         } else if (zmm16) {
             edited(s, fpstate, zmm16 + VEC_BYTES * (i - 16), VEC_BYTES, v);
         }
-        if (!any(v, VEC_BYTES))
-            ts->umask &= ~(1ull << (IP_U_VEC0 + i));
+        if (!any(v, VEC_BYTES)) ts->umask &= ~(1ull << (IP_U_VEC0 + i));
     }
     if (k && (s->umask >> IP_U_K & 1)) {
-        for (u32 i = 0; i < 8; i++)
-            edited(s, fpstate, k + 8 * i, 8, (u8 *)&ts->vk[i]);
-        if (!any(ts->vk, sizeof ts->vk))
-            ts->umask &= ~(1ull << IP_U_K);
+        for (u32 i = 0; i < 8; i++) edited(s, fpstate, k + 8 * i, 8, (u8 *)&ts->vk[i]);
+        if (!any(ts->vk, sizeof ts->vk)) ts->umask &= ~(1ull << IP_U_K);
     }
 }
 
@@ -140,8 +127,7 @@ void sig_vbits_leave(struct tstate *ts, u64 frame, const struct sig_context *mc)
     struct sig_vsave *s = NULL;
     u64 at = frame + offsetof(struct sig_frame, uc.mc);
     for (u32 i = 0; p->vsave && i < SIG_VSAVES; i++)
-        if (p->vsave[i].frame == frame)
-            s = &p->vsave[i];
+        if (p->vsave[i].frame == frame) s = &p->vsave[i];
     if (s) {
         ts->umask = s->umask | (ts->umask & 1ull << IP_U_REDZONE);
         ts->vflags = s->vflags;
@@ -150,16 +136,14 @@ void sig_vbits_leave(struct tstate *ts, u64 frame, const struct sig_context *mc)
         rt_memcpy(ts->vmmx, s->vmmx, sizeof s->vmmx);
         rt_memcpy(ts->vvec, s->vvec, sizeof s->vvec);
         s->frame = 0;
-        if (mc->fpstate)
-            vectors_back(ts, s, mc->fpstate);
+        if (mc->fpstate) vectors_back(ts, s, mc->fpstate);
     } else if (ts->umask) {
         all_defined(ts);
     }
     for (u32 i = 0; i < 16; i++) {
         u64 v;
         memory_vbits(at + frame_gpr_offset(i), &v, sizeof v);
-        if (v || (s && frame_gpr(mc, i) != s->gpr[i]))
-            ts->vgpr[i] = v;
+        if (v || (s && frame_gpr(mc, i) != s->gpr[i])) ts->vgpr[i] = v;
         if (ts->vgpr[i])
             ts->umask |= 1ull << (IP_U_GPR0 + i);
         else

@@ -27,27 +27,22 @@ static void requeue(struct tstate *ts, u64 which) {
         const struct sig_info *info = &p->vinfo[sig_sync_index(sig)];
         long r = alone && info->code != SIC_TKILL ? sys3(__NR_rt_sigqueueinfo, pid, sig, (long)info)
                                                   : sys4(__NR_rt_tgsigqueueinfo, pid, tid, sig, (long)info);
-        if (r == 0)
-            __atomic_fetch_and(&p->vpend, ~SIG_BIT(sig), __ATOMIC_RELAXED);
+        if (r == 0) __atomic_fetch_and(&p->vpend, ~SIG_BIT(sig), __ATOMIC_RELAXED);
     }
 }
 
 /* The part of a mask that the kernel may have during a call. */
-static u64 during_call(u64 mask, u64 held) {
-    return held & SIG_BIT(SIG_TRAP) ? mask : mask & ~SIG_BIT(SIG_TRAP);
-}
+static u64 during_call(u64 mask, u64 held) { return held & SIG_BIT(SIG_TRAP) ? mask : mask & ~SIG_BIT(SIG_TRAP); }
 
 /* *held: the signals that are pending in the kernel now and were kept aside. */
 static long hold(struct tstate *ts, u64 *held) {
     struct rt_thread *th = rt_th(ts);
     *held = sig_priv(ts)->vpend & th->sigmask;
     u64 mask = during_call(th->sigmask, *held);
-    if (!(mask & SIG_SYNC))
-        return 0;
+    if (!(mask & SIG_SYNC)) return 0;
     u64 args[6] = {2 /* SIG_SETMASK */, (u64)&mask, 0, 8, 0, 0};
     long r = rt_kernel(th, __NR_rt_sigprocmask, args);
-    if (r == 0)
-        requeue(ts, *held);
+    if (r == 0) requeue(ts, *held);
     return r;
 }
 
@@ -70,8 +65,7 @@ static long wait_under(struct tstate *ts, long nr, const u64 args[6], u64 mask, 
     struct sig_priv *p = sig_priv(ts);
     u64 before = th->sigmask, held;
     long r = hold(ts, &held);
-    if (r != 0)
-        return r;
+    if (r != 0) return r;
     th->sigmask = mask & ~SIG_UNBLOCKABLE;
     *kernel_mask = during_call(th->sigmask, held);
     r = rt_kernel(th, nr, args);
@@ -90,12 +84,10 @@ static long wait_under(struct tstate *ts, long nr, const u64 args[6], u64 mask, 
 long sig_wait_here(struct tstate *ts, long nr, const u64 args[6]) {
     bool held = sig_must_hold(ts);
     long r = held ? sig_hold(ts) : 0;
-    if (r != 0)
-        return r;
+    if (r != 0) return r;
     traced_enter(ts);
     r = rt_kernel(rt_th(ts), nr, args);
-    if (held)
-        sig_release(ts);
+    if (held) sig_release(ts);
     return r;
 }
 
@@ -107,8 +99,7 @@ long rt_sys_rt_sigtimedwait(struct tstate *ts) {
     args[1] = (u64)&info;
     for (;;) {
         long r = sig_wait_here(ts, __NR_rt_sigtimedwait, args);
-        if (r == SIG_CHLD && tracer_hides(ts, &info))
-            continue; /* with the whole of its timeout */
+        if (r == SIG_CHLD && tracer_hides(ts, &info)) continue; /* with the whole of its timeout */
         return r > 0 && to && rt_copy_to(to, &info, sizeof info) != 0 ? -EFAULT : r;
     }
 }
@@ -117,12 +108,9 @@ long rt_sys_rt_sigtimedwait(struct tstate *ts) {
 static long wait_with(struct tstate *ts, long nr, u32 i) {
     u64 args[6], mask, kernel_mask;
     rt_syscall_args(ts, args);
-    if (args[i] == 0)
-        return sig_wait_here(ts, nr, args);
-    if (args[i + 1] != sizeof mask)
-        return -EINVAL;
-    if (rt_copy_from(&mask, args[i], sizeof mask) != 0)
-        return -EFAULT;
+    if (args[i] == 0) return sig_wait_here(ts, nr, args);
+    if (args[i + 1] != sizeof mask) return -EINVAL;
+    if (rt_copy_from(&mask, args[i], sizeof mask) != 0) return -EFAULT;
     args[i] = (u64)&kernel_mask;
     return wait_under(ts, nr, args, mask, &kernel_mask);
 }
@@ -131,16 +119,11 @@ static long wait_with(struct tstate *ts, long nr, u32 i) {
 static long wait_with_pair(struct tstate *ts, long nr) {
     u64 args[6], pair[2], mask, kernel_mask;
     rt_syscall_args(ts, args);
-    if (args[5] == 0)
-        return sig_wait_here(ts, nr, args);
-    if (rt_copy_from(pair, args[5], sizeof pair) != 0)
-        return -EFAULT;
-    if (pair[0] == 0)
-        return sig_wait_here(ts, nr, args);
-    if (pair[1] != sizeof mask)
-        return -EINVAL;
-    if (rt_copy_from(&mask, pair[0], sizeof mask) != 0)
-        return -EFAULT;
+    if (args[5] == 0) return sig_wait_here(ts, nr, args);
+    if (rt_copy_from(pair, args[5], sizeof pair) != 0) return -EFAULT;
+    if (pair[0] == 0) return sig_wait_here(ts, nr, args);
+    if (pair[1] != sizeof mask) return -EINVAL;
+    if (rt_copy_from(&mask, pair[0], sizeof mask) != 0) return -EFAULT;
     pair[0] = (u64)&kernel_mask;
     args[5] = (u64)pair;
     return wait_under(ts, nr, args, mask, &kernel_mask);
@@ -155,10 +138,8 @@ long rt_sys_io_pgetevents(struct tstate *ts) { return wait_with_pair(ts, __NR_io
 long rt_sys_rt_sigsuspend(struct tstate *ts) {
     u64 args[6], mask, kernel_mask;
     rt_syscall_args(ts, args);
-    if (args[1] != sizeof mask)
-        return -EINVAL;
-    if (rt_copy_from(&mask, args[0], sizeof mask) != 0)
-        return -EFAULT;
+    if (args[1] != sizeof mask) return -EINVAL;
+    if (rt_copy_from(&mask, args[0], sizeof mask) != 0) return -EFAULT;
     args[0] = (u64)&kernel_mask;
     return wait_under(ts, __NR_rt_sigsuspend, args, mask, &kernel_mask);
 }

@@ -12,26 +12,26 @@
 
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27
-#define AT_RSEQ_ALIGN 28
+#define AT_RSEQ_ALIGN        28
 #endif
 #ifndef AT_HWCAP2
 #define AT_HWCAP2 26
 #endif
-#define AT_EXECFD_ 2               /* the kernel may pass one to interpreters   */
-#define AT_SYSINFO_EHDR_ 33        /* the vDSO                                  */
+#define AT_EXECFD_       2  /* the kernel may pass one to interpreters */
+#define AT_SYSINFO_EHDR_ 33 /* the vDSO */
 
-#define MIN_STACK (1ull << 20)     /* bounds of --main-stacksize=0, options.md  */
+#define MIN_STACK (1ull << 20) /* bounds of --main-stacksize=0, options.md */
 #define MAX_STACK (16ull << 20)
-#define GUARD (1ull << 20)         /* never mapped, below the stack             */
-#define LEAST_GAP (128ull << 20)   /* room to grow into, as the kernel leaves it */
-#define MOST_GAP (64ull << 30)     /* RLIMIT_STACK is unlimited                 */
-#define HEADROOM (256ull << 10)    /* beside arguments and environment          */
+#define GUARD     (1ull << 20)   /* never mapped, below the stack */
+#define LEAST_GAP (128ull << 20) /* room to grow into, as the kernel leaves it */
+#define MOST_GAP  (64ull << 30)  /* RLIMIT_STACK is unlimited */
+#define HEADROOM  (256ull << 10) /* beside arguments and environment */
 
 u64 rt_auxv[RT_AUXV_MAX], rt_auxv_words;
 
 struct builder {
-    u64 sp;     /* strings grow down from the top */
-    u64 *out;   /* next word of argc/argv/envp/auxv */
+    u64 sp;   /* strings grow down from the top */
+    u64 *out; /* next word of argc/argv/envp/auxv */
 };
 
 static u64 push_bytes(struct builder *b, const void *p, u64 n) {
@@ -50,8 +50,7 @@ static u64 stack_bytes(void) {
     if (bytes == 0) {
         sys4(__NR_prlimit64, 0, RLIMIT_STACK, 0, (long)&lim);
         bytes = lim.rlim_cur < MIN_STACK ? MIN_STACK : lim.rlim_cur;
-        if (bytes > MAX_STACK)
-            bytes = MAX_STACK;
+        if (bytes > MAX_STACK) bytes = MAX_STACK;
     }
     return RT_ROUND_UP(bytes, RT_PAGE);
 }
@@ -59,47 +58,31 @@ static u64 stack_bytes(void) {
 /* What a main stack could become: later mappings stay below. */
 static u64 room_to_grow(void) {
     struct rlimit64 lim = {0, 0};
-    if (rt.flags & IP_C_FIXED_STACK)
-        return 0;
+    if (rt.flags & IP_C_FIXED_STACK) return 0;
     sys4(__NR_prlimit64, 0, RLIMIT_STACK, 0, (long)&lim);
     u64 most = lim.rlim_cur < LEAST_GAP ? LEAST_GAP : lim.rlim_cur > MOST_GAP ? MOST_GAP : lim.rlim_cur;
     return RT_ROUND_UP(most, RT_PAGE);
 }
 
 /* One auxiliary entry: keep, change or drop (false). */
-static bool translate_aux(struct builder *b, u64 aux[2], const struct rt_image *im, u64 interp_bias,
-                          u64 execfn, u64 vdso) {
+static bool translate_aux(struct builder *b, u64 aux[2], const struct rt_image *im, u64 interp_bias, u64 execfn,
+                          u64 vdso) {
     switch (aux[0]) {
-    case AT_SYSINFO_EHDR_:
-        aux[1] = vdso;
-        return vdso != 0;
+    case AT_SYSINFO_EHDR_: aux[1] = vdso; return vdso != 0;
     case AT_EXECFD_:
     case AT_RSEQ_FEATURE_SIZE:
-    case AT_RSEQ_ALIGN:
-        return false;
-    case AT_PHDR:
-        aux[1] = im->phdr;
-        break;
-    case AT_PHNUM:
-        aux[1] = im->phnum;
-        break;
-    case AT_BASE:
-        aux[1] = interp_bias;
-        break;
-    case AT_ENTRY:
-        aux[1] = im->entry;
-        break;
-    case AT_EXECFN:
-        aux[1] = execfn;
-        break;
+    case AT_RSEQ_ALIGN: return false;
+    case AT_PHDR: aux[1] = im->phdr; break;
+    case AT_PHNUM: aux[1] = im->phnum; break;
+    case AT_BASE: aux[1] = interp_bias; break;
+    case AT_ENTRY: aux[1] = im->entry; break;
+    case AT_EXECFN: aux[1] = execfn; break;
     case AT_PLATFORM:
     case AT_BASE_PLATFORM:
-        if (aux[1])
-            aux[1] = push_string(b, aux[1]);
+        if (aux[1]) aux[1] = push_string(b, aux[1]);
         break;
     case AT_RANDOM:
-        if (aux[1])
-            aux[1] = push_bytes(b, (const void *)aux[1], 16);
+        if (aux[1]) aux[1] = push_bytes(b, (const void *)aux[1], 16);
         break;
     }
     return true;
@@ -110,9 +93,8 @@ static void map_stack(struct tstate *ts, u64 bytes, bool exec) {
     rt_mm_lock();
     s.lo = mm_place_high(bytes, RT_PAGE);
     s.hi = s.lo + bytes;
-    if (s.lo == 0 || mm_host_map(s.lo, bytes, s.prot,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-                                 0) != (long)s.lo)
+    if (s.lo == 0 || mm_host_map(s.lo, bytes, s.prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                                 -1, 0) != (long)s.lo)
         rt_die("cannot map a main stack of %lu bytes; try a smaller --main-stacksize", bytes);
     u64 room = room_to_grow();
     rt.stack_lo = s.lo;
@@ -128,19 +110,15 @@ static void map_stack(struct tstate *ts, u64 bytes, bool exec) {
 void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_image *im, u64 interp_bias) {
     const u64 *argv = kernel_sp + 1, *envp = argv + kernel_sp[0] + 1, *aux = envp;
     u64 strings = rt_strlen((const char *)rt.chan->prog) + 1;
-    for (const u64 *p = argv; *p; p++)
-        strings += rt_strlen((const char *)*p) + 1;
-    for (; *aux; aux++)
-        strings += rt_strlen((const char *)*aux) + 1;
+    for (const u64 *p = argv; *p; p++) strings += rt_strlen((const char *)*p) + 1;
+    for (; *aux; aux++) strings += rt_strlen((const char *)*aux) + 1;
     aux++;
     u64 words = (u64)(aux - kernel_sp) + 2, n_aux = 1;
-    for (const u64 *p = aux; p[0] != AT_NULL; p += 2)
-        n_aux++;
+    for (const u64 *p = aux; p[0] != AT_NULL; p += 2) n_aux++;
     words += 2 * n_aux;
     u64 vdso = 0;
     for (const u64 *p = aux; p[0] != AT_NULL; p += 2)
-        if (p[0] == AT_SYSINFO_EHDR_)
-            vdso = rt_move_vdso(ts, p[1]);
+        if (p[0] == AT_SYSINFO_EHDR_) vdso = rt_move_vdso(ts, p[1]);
 
     u64 bytes = stack_bytes();
     u64 fixed = RT_ROUND_UP(strings + words * 8, RT_PAGE) + HEADROOM;
@@ -157,8 +135,7 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
     rt.arg_start = at;
     for (const u64 *p = argv; p < aux; p++) {
         if (*p == 0) {
-            if (p == envp - 1)
-                rt.arg_end = at;
+            if (p == envp - 1) rt.arg_end = at;
             *b.out++ = 0;
             continue;
         }
@@ -172,8 +149,7 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
     const u64 *auxv = b.out;
     for (const u64 *p = aux; p[0] != AT_NULL; p += 2) {
         u64 pair[2] = {p[0], p[1]};
-        if (!translate_aux(&b, pair, im, interp_bias, execfn, vdso))
-            continue;
+        if (!translate_aux(&b, pair, im, interp_bias, execfn, vdso)) continue;
         *b.out++ = pair[0];
         *b.out++ = pair[1];
     }
@@ -187,6 +163,5 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
     rt_free_pages(table, words * 8);
     ts->gpr[IP_RSP] = b.sp;
     rt.auxv_sp = b.sp;
-    if (rt.flags & IP_C_SHADOW)
-        rt_shadow_stack(ts->stack_lo, ts->stack_hi, b.sp);
+    if (rt.flags & IP_C_SHADOW) rt_shadow_stack(ts->stack_lo, ts->stack_hi, b.sp);
 }

@@ -17,11 +17,7 @@ static inline long sys0(long n) { return sys6(n, 0, 0, 0, 0, 0, 0); }
 static inline long sys1(long n, long a) { return sys6(n, a, 0, 0, 0, 0, 0); }
 static inline long sys2(long n, long a, long b) { return sys6(n, a, b, 0, 0, 0, 0); }
 static inline long sys3(long n, long a, long b, long c) { return sys6(n, a, b, c, 0, 0, 0); }
-static inline long sys4(long n, long a, long b, long c, long d) {
-    return sys6(n, a, b, c, d, 0, 0);
-}
-static inline long sys5(long n, long a, long b, long c, long d, long e) {
-    return sys6(n, a, b, c, d, e, 0);
-}
+static inline long sys4(long n, long a, long b, long c, long d) { return sys6(n, a, b, c, d, 0, 0); }
+static inline long sys5(long n, long a, long b, long c, long d, long e) { return sys6(n, a, b, c, d, e, 0); }
 
 #endif

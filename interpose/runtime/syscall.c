@@ -13,7 +13,7 @@
 
 _Static_assert(offsetof(struct rt_thread, pending) == RT_TH_PENDING, "syscall_asm.S");
 
-#define X32_BIT 0x40000000
+#define X32_BIT    0x40000000
 #define MAX_IOVECS 1024u
 
 /* ---- the table ------------------------------------------------------------------------- */
@@ -23,9 +23,9 @@ static long no_such_call(struct tstate *ts) {
     return -ENOSYS;
 }
 
-#define PASS NULL
-#define NOSYS no_such_call
-#define SYS(nr, name, handler, args) [nr] = {#name, #name, handler, args},
+#define PASS                                   NULL
+#define NOSYS                                  no_such_call
+#define SYS(nr, name, handler, args)           [nr] = {#name, #name, handler, args},
 #define SYS_AS(nr, name, shown, handler, args) [nr] = {#name, shown, handler, args},
 static const struct rt_syscall_info table[] = {
 #include "syscalls.def"
@@ -34,8 +34,7 @@ static const struct rt_syscall_info table[] = {
 #undef SYS_AS
 
 const struct rt_syscall_info *rt_syscall_info(long nr) {
-    if (nr < 0 || (u64)nr >= sizeof table / sizeof *table || table[nr].name == NULL)
-        return NULL;
+    if (nr < 0 || (u64)nr >= sizeof table / sizeof *table || table[nr].name == NULL) return NULL;
     return &table[nr];
 }
 
@@ -43,8 +42,7 @@ const struct rt_syscall_info *rt_syscall_info(long nr) {
 
 static u64 parse_number(const char **p) {
     u64 n = 0;
-    for (; **p >= '0' && **p <= '9'; (*p)++)
-        n = n * 10 + (u64)(**p - '0');
+    for (; **p >= '0' && **p <= '9'; (*p)++) n = n * 10 + (u64)(**p - '0');
     return n;
 }
 
@@ -80,17 +78,14 @@ static enum rt_arg_kind direction(const char **p, enum rt_arg_kind in) {
 static void copy_until(char *out, size_t cap, const char **p, char stop) {
     size_t n = 0;
     for (; **p && **p != stop && **p != ' '; (*p)++)
-        if (n + 1 < cap)
-            out[n++] = **p;
+        if (n + 1 < cap) out[n++] = **p;
     out[n] = 0;
 }
 
 bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out) {
     const char *p = *cursor;
-    while (*p == ' ')
-        p++;
-    if (*p == 0)
-        return false;
+    while (*p == ' ') p++;
+    if (*p == 0) return false;
     rt_memset(out, 0, sizeof *out);
     copy_until(out->name, sizeof out->name, &p, ':');
     for (p++; *p == '?' || *p == '~'; p++) {
@@ -100,19 +95,39 @@ bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out) {
             out->conditional = true;
     }
     switch (*p) {
-    case 'd': out->kind = RT_ARG_32; p++; break;
-    case 'q': out->kind = RT_ARG_64; p++; break;
-    case 's': out->kind = RT_ARG_STRING; p++; break;
-    case '<': out->kind = RT_ARG_IN; p++; break;
-    case '>': out->kind = RT_ARG_OUT; p++; break;
-    case '=': out->kind = RT_ARG_INOUT; p++; break;
+    case 'd':
+        out->kind = RT_ARG_32;
+        p++;
+        break;
+    case 'q':
+        out->kind = RT_ARG_64;
+        p++;
+        break;
+    case 's':
+        out->kind = RT_ARG_STRING;
+        p++;
+        break;
+    case '<':
+        out->kind = RT_ARG_IN;
+        p++;
+        break;
+    case '>':
+        out->kind = RT_ARG_OUT;
+        p++;
+        break;
+    case '=':
+        out->kind = RT_ARG_INOUT;
+        p++;
+        break;
     case 'V': out->kind = direction(&p, RT_ARG_IOV_IN); break;
     case 'M': out->kind = direction(&p, RT_ARG_MSG_IN); break;
     case 'A': out->kind = direction(&p, RT_ARG_ADDR_IN); break;
-    default: out->kind = RT_ARG_SPECIAL; p++; break;
+    default:
+        out->kind = RT_ARG_SPECIAL;
+        p++;
+        break;
     }
-    if (*p && *p != ' ' && *p != '@')
-        out->size = parse_size(&p);
+    if (*p && *p != ' ' && *p != '@') out->size = parse_size(&p);
     out->after = out->size;
     if (*p == '!') {
         p++;
@@ -129,21 +144,15 @@ bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out) {
 u64 rt_size_value(const struct rt_size *s, const u64 args[6], long result) {
     u64 v = 1;
     switch (s->base) {
-    case RT_SIZE_CONST:
-        break;
-    case RT_SIZE_ARG:
-        v = args[s->arg];
-        break;
+    case RT_SIZE_CONST: break;
+    case RT_SIZE_ARG: v = args[s->arg]; break;
     case RT_SIZE_DEREF: {
         u32 word;
-        if (rt_copy_from(&word, args[s->arg], sizeof word) != 0)
-            return 0;
+        if (rt_copy_from(&word, args[s->arg], sizeof word) != 0) return 0;
         v = word;
         break;
     }
-    case RT_SIZE_RESULT:
-        v = result < 0 ? 0 : (u64)result;
-        break;
+    case RT_SIZE_RESULT: v = result < 0 ? 0 : (u64)result; break;
     }
     u64 product;
     return __builtin_mul_overflow(v, s->times, &product) ? ~0ull : product;
@@ -154,8 +163,7 @@ u64 rt_size_value(const struct rt_size *s, const u64 args[6], long result) {
 static void open_iovecs(struct tstate *ts, u64 at, u64 count) {
     struct iovec v;
     for (u64 i = 0; i < count && i < MAX_IOVECS; i++) {
-        if (rt_copy_from(&v, at + i * sizeof v, sizeof v) != 0)
-            return;
+        if (rt_copy_from(&v, at + i * sizeof v, sizeof v) != 0) return;
         rt_open_code_pages(ts, (u64)v.iov_base, v.iov_len);
     }
 }
@@ -168,12 +176,8 @@ static void open_outputs(struct tstate *ts, long nr, const struct rt_syscall_inf
         u64 msg[7];
         switch (a.kind) {
         case RT_ARG_OUT:
-        case RT_ARG_INOUT:
-            rt_open_code_pages(ts, args[i], rt_size_value(&a.size, args, 0));
-            break;
-        case RT_ARG_IOV_OUT:
-            open_iovecs(ts, args[i], rt_size_value(&a.size, args, 0));
-            break;
+        case RT_ARG_INOUT: rt_open_code_pages(ts, args[i], rt_size_value(&a.size, args, 0)); break;
+        case RT_ARG_IOV_OUT: open_iovecs(ts, args[i], rt_size_value(&a.size, args, 0)); break;
         case RT_ARG_MSG_OUT: /* struct msghdr: name, namelen, iov, iovlen, control, controllen, flags */
             rt_open_code_pages(ts, args[i], sizeof msg);
             if (rt_copy_from(msg, args[i], sizeof msg) == 0) {
@@ -191,8 +195,7 @@ static void open_outputs(struct tstate *ts, long nr, const struct rt_syscall_inf
         case RT_ARG_SPECIAL: /* most often a struct behind the pointer */
             rt_open_code_pages(ts, args[i], RT_PAGE);
             break;
-        default:
-            break;
+        default: break;
         }
     }
 }
@@ -201,14 +204,10 @@ static void open_outputs(struct tstate *ts, long nr, const struct rt_syscall_inf
 
 static void finish(struct tstate *ts, long nr, const u64 args[6], long r, u64 next_pc) {
     rt_trace(ts)->broken = r == RT_INTERRUPTED;
-    if (r != RT_INTERRUPTED)
-        rt_trace(ts)->restart = 0;
-    if (r == RT_INTERRUPTED || r == RT_NO_RESULT)
-        return;
-    if (r >= 0)
-        rt_files_after(ts, nr, args, r);
-    if (rt.flags & IP_C_SHADOW)
-        rt_shadow_syscall_post(ts, nr, args, r);
+    if (r != RT_INTERRUPTED) rt_trace(ts)->restart = 0;
+    if (r == RT_INTERRUPTED || r == RT_NO_RESULT) return;
+    if (r >= 0) rt_files_after(ts, nr, args, r);
+    if (rt.flags & IP_C_SHADOW) rt_shadow_syscall_post(ts, nr, args, r);
     ts->gpr[IP_RAX] = (u64)r;
     ts->gpr[IP_RCX] = next_pc;
     ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
@@ -220,10 +219,8 @@ static bool answered(struct tstate *ts, long nr, u64 next_pc) {
     struct rt_thread *th = rt_th(ts);
     u64 args[6];
     long r;
-    if (!rt.final_calls && !th->filters && !th->strict && !th->user_dispatch)
-        return false;
-    if (!rt.final_calls && rt_userdispatch(ts, nr, next_pc, SECCOMP_64))
-        return true;
+    if (!rt.final_calls && !th->filters && !th->strict && !th->user_dispatch) return false;
+    if (!rt.final_calls && rt_userdispatch(ts, nr, next_pc, SECCOMP_64)) return true;
     rt_syscall_args(ts, args);
     th->syscall_restart_pc = ts->pc;
     th->syscall_nr = (u64)nr;
@@ -244,8 +241,7 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
             rt_syscall_as(ts, (int)ts->gpr[IP_RAX], next_pc); /* a tracer may have changed it */
         t->in_call = 0;
     }
-    if (t->on)
-        traced_exit(ts);
+    if (t->on) traced_exit(ts);
 }
 
 void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
@@ -258,12 +254,9 @@ void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
 
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     /* The kernel grows a stack under its own accesses; ours would be EFAULT. */
-    if (ts->gpr[IP_RSP] < rt.stack_lo && ts->gpr[IP_RSP] >= rt.stack_end)
-        rt_grow_stack(ts, ts->gpr[IP_RSP]);
-    if (rt.flags & IP_C_SHADOW)
-        rt_shadow_syscall_pre(ts, nr, args);
-    if (info != NULL && rt_have_code_pages())
-        open_outputs(ts, nr, info, args);
+    if (ts->gpr[IP_RSP] < rt.stack_lo && ts->gpr[IP_RSP] >= rt.stack_end) rt_grow_stack(ts, ts->gpr[IP_RSP]);
+    if (rt.flags & IP_C_SHADOW) rt_shadow_syscall_pre(ts, nr, args);
+    if (info != NULL && rt_have_code_pages()) open_outputs(ts, nr, info, args);
     if (info != NULL && rt_uses_hidden_fd(nr, info, args))
         r = -EBADF;
     else if (info != NULL && info->handler != NULL)

@@ -7,9 +7,9 @@
 
 struct rt_syscall_info {
     const char *name;
-    const char *in_messages;              /* usually the same                   */
-    long (*handler)(struct tstate *ts);   /* NULL: the kernel answers           */
-    const char *args;                     /* notation of syscalls.def           */
+    const char *in_messages;            /* usually the same */
+    long (*handler)(struct tstate *ts); /* NULL: the kernel answers */
+    const char *args;                   /* notation of syscalls.def */
 };
 /* NULL if the number is not in the table. */
 const struct rt_syscall_info *rt_syscall_info(long nr);
@@ -18,34 +18,34 @@ const struct rt_syscall_info *rt_syscall_info(long nr);
 void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc);
 
 enum rt_arg_kind {
-    RT_ARG_32,        /* d */
-    RT_ARG_64,        /* q */
-    RT_ARG_STRING,    /* s */
-    RT_ARG_IN,        /* < */
-    RT_ARG_OUT,       /* > */
-    RT_ARG_INOUT,     /* = */
-    RT_ARG_IOV_IN,    /* V< */
-    RT_ARG_IOV_OUT,   /* V> */
-    RT_ARG_MSG_IN,    /* M< */
-    RT_ARG_MSG_OUT,   /* M> */
-    RT_ARG_ADDR_IN,   /* A< */
-    RT_ARG_ADDR_OUT,  /* A> */
-    RT_ARG_SPECIAL    /* X */
+    RT_ARG_32,       /* d */
+    RT_ARG_64,       /* q */
+    RT_ARG_STRING,   /* s */
+    RT_ARG_IN,       /* < */
+    RT_ARG_OUT,      /* > */
+    RT_ARG_INOUT,    /* = */
+    RT_ARG_IOV_IN,   /* V< */
+    RT_ARG_IOV_OUT,  /* V> */
+    RT_ARG_MSG_IN,   /* M< */
+    RT_ARG_MSG_OUT,  /* M> */
+    RT_ARG_ADDR_IN,  /* A< */
+    RT_ARG_ADDR_OUT, /* A> */
+    RT_ARG_SPECIAL   /* X */
 };
 
 struct rt_size {
     enum { RT_SIZE_CONST, RT_SIZE_ARG, RT_SIZE_DEREF, RT_SIZE_RESULT } base;
-    u32 arg;          /* number of the argument                                */
-    u64 times;        /* factor, or the constant itself                        */
+    u32 arg;   /* number of the argument */
+    u64 times; /* factor, or the constant itself */
 };
 
 struct rt_syscall_arg {
     char name[24];
-    char report[64];  /* whole name in messages about memory, "" = name(arg)   */
+    char report[64]; /* whole name in messages about memory, "" = name(arg) */
     enum rt_arg_kind kind;
     bool maybe_null, conditional;
-    struct rt_size size;   /* bytes accessed, or number of iovecs              */
-    struct rt_size after;  /* bytes defined after success                      */
+    struct rt_size size;  /* bytes accessed, or number of iovecs */
+    struct rt_size after; /* bytes defined after success */
 };
 /* Read the next argument at *cursor and advance; false at the end. */
 bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out);
@@ -69,8 +69,8 @@ long rt_sys_openat(struct tstate *ts);
 long rt_sys_openat2(struct tstate *ts);
 long rt_sys_readlink(struct tstate *ts);
 long rt_sys_readlinkat(struct tstate *ts);
-long rt_sys_path0(struct tstate *ts);   /* path is argument 0, followed */
-long rt_sys_path1(struct tstate *ts);   /* path is argument 1, followed */
+long rt_sys_path0(struct tstate *ts); /* path is argument 0, followed */
+long rt_sys_path1(struct tstate *ts); /* path is argument 1, followed */
 long rt_sys_fstatat(struct tstate *ts);
 long rt_sys_statx(struct tstate *ts);
 /* seccomp.c */
@@ -92,8 +92,7 @@ long rt_sys_ioctl(struct tstate *ts);
 /* The call of ts with these arguments instead of the registers'. */
 static inline void rt_syscall_args(const struct tstate *ts, u64 args[6]) {
     static const u8 order[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
-    for (int i = 0; i < 6; i++)
-        args[i] = ts->gpr[order[i]];
+    for (int i = 0; i < 6; i++) args[i] = ts->gpr[order[i]];
 }
 
 #endif

@@ -19,7 +19,7 @@ struct call32 {
     const char *args;
 };
 
-#define SAME(nr, as, how) [nr] = {as, true, false, how},
+#define SAME(nr, as, how)     [nr] = {as, true, false, how},
 #define REAL(nr, as, outputs) [nr] = {as, true, true, outputs},
 static const struct call32 table[] = {
 #include "syscalls32.def"
@@ -27,18 +27,25 @@ static const struct call32 table[] = {
 #undef SAME
 #undef REAL
 
-#define COUNT (sizeof table / sizeof *table)
+#define COUNT        (sizeof table / sizeof *table)
 #define FIRST_COMMON 424 /* from here on both tables have the same numbers */
-#define LAST_COMMON 600
+#define LAST_COMMON  600
 
 enum {
-    NR32_EXECVE = 11, NR32_FCNTL = 55, NR32_SETRLIMIT = 75, NR32_GETRLIMIT = 76, NR32_MMAP = 90, NR32_CLONE = 120,
-    NR32_UGETRLIMIT = 191, NR32_MMAP2 = 192, NR32_FCNTL64 = 221
+    NR32_EXECVE = 11,
+    NR32_FCNTL = 55,
+    NR32_SETRLIMIT = 75,
+    NR32_GETRLIMIT = 76,
+    NR32_MMAP = 90,
+    NR32_CLONE = 120,
+    NR32_UGETRLIMIT = 191,
+    NR32_MMAP2 = 192,
+    NR32_FCNTL64 = 221
 };
-#define CLONE_VM_ 0x100ull
+#define CLONE_VM_     0x100ull
 #define CLONE_SETTLS_ 0x80000ull
-#define MAX_STRINGS 65536u
-#define REDZONE 128
+#define MAX_STRINGS   65536u
+#define REDZONE       128
 
 static const u8 from32[6] = {IP_RBX, IP_RCX, IP_RDX, IP_RSI, IP_RDI, IP_RBP};
 static const u8 to64[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
@@ -59,11 +66,9 @@ static struct call arguments(const struct tstate *ts) {
 
 static struct call rearranged(const struct call *in, const char *how) {
     struct call out = {{0}, {0}};
-    if (*how == 0)
-        return *in;
+    if (*how == 0) return *in;
     for (u32 i = 0; *how && i < 6; i++, how++) {
-        if (*how == '0')
-            continue;
+        if (*how == '0') continue;
         bool is_signed = *how < 'a';
         u32 k = (u32)(*how - (is_signed ? 'A' : 'a'));
         out.args[i] = is_signed ? (u64)(i64)(int)in->args[k] : in->args[k];
@@ -102,11 +107,9 @@ static long same(struct tstate *ts, u64 next_pc, int nr, const struct call *c) {
     }
     rt_syscall_as(ts, nr, next_pc); /* RAX stays: a call that is made again is this one */
     bool answered = ts->pc == next_pc;
-    if (!answered && ts->pc != pc)
-        return RT_NO_RESULT; /* the whole state is another one */
+    if (!answered && ts->pc != pc) return RT_NO_RESULT; /* the whole state is another one */
     for (u32 r = 0; r < 16; r++) {
-        if (r == IP_RAX && answered)
-            continue;
+        if (r == IP_RAX && answered) continue;
         ts->gpr[r] = gpr[r];
         set_vbits(ts, r, vgpr[r]);
     }
@@ -117,24 +120,19 @@ static long same(struct tstate *ts, u64 next_pc, int nr, const struct call *c) {
 static long widen(struct tstate *ts, u64 *sp, u64 *array) {
     u32 n = 0, word;
     u64 at = *array;
-    if (at == 0)
-        return 0;
+    if (at == 0) return 0;
     do {
-        if (rt_copy_from(&word, at + 4ull * n, 4) != 0)
-            return -EFAULT;
-        if (++n > MAX_STRINGS)
-            return -E2BIG;
+        if (rt_copy_from(&word, at + 4ull * n, 4) != 0) return -EFAULT;
+        if (++n > MAX_STRINGS) return -E2BIG;
     } while (word);
     *sp -= 8ull * n;
     rt_grow_stack(ts, *sp);
     for (u32 i = 0; i < n; i++) {
         u64 wide = 0;
         rt_copy_from(&wide, at + 4ull * i, 4);
-        if (rt_copy_to(*sp + 8ull * i, &wide, 8) != 0)
-            return -E2BIG;
+        if (rt_copy_to(*sp + 8ull * i, &wide, 8) != 0) return -E2BIG;
     }
-    if (rt.flags & IP_C_SHADOW)
-        rt_shadow_set(*sp, 8ull * n, RT_SH_DEFINED);
+    if (rt.flags & IP_C_SHADOW) rt_shadow_set(*sp, 8ull * n, RT_SH_DEFINED);
     *array = *sp;
     return 0;
 }
@@ -142,27 +140,22 @@ static long widen(struct tstate *ts, u64 *sp, u64 *array) {
 static long execute(struct tstate *ts, u64 next_pc, struct call *c) {
     u64 sp = RT_ROUND_DOWN(ts->gpr[IP_RSP] - REDZONE, 16);
     long r = widen(ts, &sp, &c->args[1]);
-    if (r == 0)
-        r = widen(ts, &sp, &c->args[2]);
+    if (r == 0) r = widen(ts, &sp, &c->args[2]);
     return r == 0 ? same(ts, next_pc, __NR_execve, c) : r;
 }
 
 /* Addresses that a 32-bit register can hold. */
 static long low_map(struct tstate *ts, u64 next_pc, struct call *c) {
-    if (!(c->args[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)))
-        c->args[3] |= MAP_32BIT;
+    if (!(c->args[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE))) c->args[3] |= MAP_32BIT;
     return same(ts, next_pc, __NR_mmap, c);
 }
 
 static long old_map(struct tstate *ts, u64 next_pc, const struct call *c) {
     u32 words[6];
     struct call map = {{0}, {0}};
-    if (rt_copy_from(words, c->args[0], sizeof words) != 0)
-        return -EFAULT;
-    for (int i = 0; i < 6; i++)
-        map.args[i] = words[i];
-    if (map.args[5] % RT_PAGE)
-        return -EINVAL;
+    if (rt_copy_from(words, c->args[0], sizeof words) != 0) return -EFAULT;
+    for (int i = 0; i < 6; i++) map.args[i] = words[i];
+    if (map.args[5] % RT_PAGE) return -EINVAL;
     return low_map(ts, next_pc, &map);
 }
 
@@ -170,8 +163,7 @@ static long old_map(struct tstate *ts, u64 next_pc, const struct call *c) {
 
 static bool has_int80(void) {
     static int has = -1;
-    if (has < 0)
-        has = rt_int80(20 /* getpid */) == 0;
+    if (has < 0) has = rt_int80(20 /* getpid */) == 0;
     return has;
 }
 
@@ -185,22 +177,19 @@ static void defined_outputs(const char *notation, const u64 args[6], long result
         } else if (a.kind != RT_ARG_OUT && a.kind != RT_ARG_INOUT) {
             continue;
         }
-        if (args[i])
-            rt_shadow_set(args[i], n, RT_SH_DEFINED);
+        if (args[i]) rt_shadow_set(args[i], n, RT_SH_DEFINED);
     }
 }
 
 static long real(struct tstate *ts, long nr, int nr64, const char *outputs, const u64 args[6]) {
     const struct rt_syscall_info *info = nr64 ? rt_syscall_info(nr64) : NULL;
-    if (info && rt_uses_hidden_fd(nr64, info, args))
-        return -EBADF;
+    if (info && rt_uses_hidden_fd(nr64, info, args)) return -EBADF;
     long r = rt_kernel32(rt_th(ts), nr, args);
     if (r == -EFAULT && rt_have_code_pages()) {
         rt_open_code_pages(ts, 0, rt_client_end());
         r = rt_kernel32(rt_th(ts), nr, args);
     }
-    if (r >= 0 && (rt.flags & IP_C_SHADOW))
-        defined_outputs(outputs, args, r);
+    if (r >= 0 && (rt.flags & IP_C_SHADOW)) defined_outputs(outputs, args, r);
     return r;
 }
 
@@ -254,10 +243,8 @@ static void make_call(struct tstate *ts, u64 next_pc) {
         other = rearranged(&c, call->args);
         r = same(ts, next_pc, call->nr64, &other);
     }
-    if (r == RT_INTERRUPTED)
-        rt_trace(ts)->broken = 1;
-    if (r == RT_NO_RESULT || r == RT_INTERRUPTED)
-        return;
+    if (r == RT_INTERRUPTED) rt_trace(ts)->broken = 1;
+    if (r == RT_NO_RESULT || r == RT_INTERRUPTED) return;
     rt_trace(ts)->broken = rt_trace(ts)->restart = 0;
     set_vbits(ts, IP_RAX, 0);
     ts->gpr[IP_RAX] = (u64)r;
@@ -277,6 +264,5 @@ void rt_syscall32(struct tstate *ts, u64 next_pc) {
         make_call(ts, next_pc);
         t->in_call = 0;
     }
-    if (t->on)
-        traced_exit(ts);
+    if (t->on) traced_exit(ts);
 }

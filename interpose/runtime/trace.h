@@ -10,17 +10,17 @@
 
 enum rt_stop {
     RT_STOP_NONE,
-    RT_STOP_SIGNAL,  /* info is a signal that shall be delivered              */
-    RT_STOP_ENTRY,   /* of a system call                                      */
+    RT_STOP_SIGNAL, /* info is a signal that shall be delivered */
+    RT_STOP_ENTRY,  /* of a system call */
     RT_STOP_EXIT,
-    RT_STOP_SECCOMP, /* a filter wants the tracer to decide                   */
-    RT_STOP_NOTE,    /* a SIGTRAP of ptrace's own: info says which            */
-    RT_STOP_GROUP,   /* the kernel's stop of the whole process; no info       */
+    RT_STOP_SECCOMP, /* a filter wants the tracer to decide */
+    RT_STOP_NOTE,    /* a SIGTRAP of ptrace's own: info says which */
+    RT_STOP_GROUP,   /* the kernel's stop of the whole process; no info */
     RT_STOP_TRAP,    /* PTRACE_INTERRUPT, or the process's stop in one thread */
     RT_STOP_HELP,    /* not for the tracer's eyes: resume it to the kernel's stops at calls */
-    RT_STOP_EVENT,   /* the kernel's, of a task's beginning or end            */
+    RT_STOP_EVENT,   /* the kernel's, of a task's beginning or end */
     RT_STOP_ANYWHERE /* a stop of the whole process has met the thread: where it is does not matter
-                        until somebody looks                                   */
+                        until somebody looks */
 };
 enum rt_resume { RT_GO, RT_GO_SYSCALL, RT_GO_STEP, RT_GO_EMULATE };
 enum { RT_WANT_STOP = 1, RT_WANT_TRAP = 2 }; /* of rt_trace.wants */
@@ -33,31 +33,31 @@ enum { RT_WANT_STOP = 1, RT_WANT_TRAP = 2 }; /* of rt_trace.wants */
  * pending signal. */
 struct rt_trace {
     u64 magic;
-    u32 on;          /* a tracer of ours reads this                           */
-    u32 met;         /* the thread has noticed                                */
-    u32 kind;        /* enum rt_stop: where the thread is stopped             */
-    u32 status;      /* of that stop: signal | event << 8                     */
-    u32 seq, ack;    /* differ: it waits to be resumed                        */
-    u32 go;          /* enum rt_resume: how it was resumed                    */
-    u32 inject;      /* with which signal                                     */
-    u32 options;     /* PTRACE_O_*                                            */
-    u32 wants;       /* stops to be made at the next boundary                 */
-    u32 trap_status; /* RT_WANT_TRAP: status of it                            */
-    u32 tracer, uid; /* who sends what is injected                            */
-    u32 helped;      /* that has happened                                     */
+    u32 on;          /* a tracer of ours reads this */
+    u32 met;         /* the thread has noticed */
+    u32 kind;        /* enum rt_stop: where the thread is stopped */
+    u32 status;      /* of that stop: signal | event << 8 */
+    u32 seq, ack;    /* differ: it waits to be resumed */
+    u32 go;          /* enum rt_resume: how it was resumed */
+    u32 inject;      /* with which signal */
+    u32 options;     /* PTRACE_O_* */
+    u32 wants;       /* stops to be made at the next boundary */
+    u32 trap_status; /* RT_WANT_TRAP: status of it */
+    u32 tracer, uid; /* who sends what is injected */
+    u32 helped;      /* that has happened */
     u32 enters;      /* signals came at the entry of a call: they shall be pending when it begins */
-    u32 in_call;     /* between entry and exit of a system call               */
-    u32 dying;       /* the signals to come end it                            */
+    u32 in_call;     /* between entry and exit of a system call */
+    u32 dying;       /* the signals to come end it */
     u32 restart;     /* its call was broken off with this (kernel's ERESTART) */
-    u32 broken;      /* the last call has no result yet                       */
-    u32 trap_flag;   /* the guest's own                                       */
-    u32 forced;      /* sig_priv.trap_flag is the tracer's doing              */
-    u32 changed;     /* registers that the tracer has set                     */
-    u32 i386;        /* the call of orig_rax is one by int $0x80              */
-    u32 asked;       /* a filter's call is judged again                       */
-    u64 message;     /* of PTRACE_GETEVENTMSG, at the stop of a call          */
+    u32 broken;      /* the last call has no result yet */
+    u32 trap_flag;   /* the guest's own */
+    u32 forced;      /* sig_priv.trap_flag is the tracer's doing */
+    u32 changed;     /* registers that the tracer has set */
+    u32 i386;        /* the call of orig_rax is one by int $0x80 */
+    u32 asked;       /* a filter's call is judged again */
+    u64 message;     /* of PTRACE_GETEVENTMSG, at the stop of a call */
     u64 orig_rax;    /* as ptrace shows it: the call this stop belongs to, ~0 */
-    u64 dirty[2];    /* the tracer may have written code in [0], [1]          */
+    u64 dirty[2];    /* the tracer may have written code in [0], [1] */
     struct sig_info info, stop_info;
 };
 
@@ -71,8 +71,8 @@ static inline struct rt_trace *rt_trace(struct tstate *ts) {
 }
 
 /* si_code of the SIGTRAPs that the runtime sends; negative: sendable to any thread. */
-#define RT_KICK_CODE (-0x4950) /* leave translated code                         */
-#define RT_STOP_CODE (-0x4951) /* for the tracer: stopped where the guest is     */
+#define RT_KICK_CODE (-0x4950) /* leave translated code */
+#define RT_STOP_CODE (-0x4951) /* for the tracer: stopped where the guest is */
 
 /* ---- traced.c ------------------------------------------------------------------- */
 void traced_init(struct tstate *ts);
@@ -116,10 +116,10 @@ _Static_assert(sizeof(struct user_regs) == 216, "struct user_regs_struct");
 /* A stopped tracee. */
 struct peer {
     u32 tid;
-    bool ours;               /* translated: what follows holds                */
-    u32 kind;                /* RT_STOP_NONE: somewhere else than the guest is */
-    bool waits;              /* for t.ack                                     */
-    u64 ts;                  /* its tstate                                    */
+    bool ours;  /* translated: what follows holds */
+    u32 kind;   /* RT_STOP_NONE: somewhere else than the guest is */
+    bool waits; /* for t.ack */
+    u64 ts;     /* its tstate */
     struct user_regs host;
     struct rt_trace t;
 };
@@ -159,7 +159,7 @@ long tracer_bring(struct tstate *ts, struct peer *p);
 /* The tracees of this process that it has named in a request, or been shown. */
 struct tracee {
     u32 tid, tracer;
-    u32 process;     /* of the tracer                                         */
+    u32 process; /* of the tracer */
     u32 options;
     u64 ts;
 };

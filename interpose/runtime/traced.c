@@ -7,19 +7,19 @@
  */
 #include "trace.h"
 
-#define TRAP_STATUS SIG_TRAP
-#define SYSGOOD 1u /* PTRACE_O_TRACESYSGOOD */
-#define TRACESECCOMP 0x80u
-#define SECCOMP_STATUS (SIG_TRAP | 7 << 8) /* PTRACE_EVENT_SECCOMP */
-#define ENTRY_MESSAGE 1 /* PTRACE_EVENTMSG_SYSCALL_ENTRY, _EXIT */
-#define EXIT_MESSAGE 2
-#define SYSCALL_MARK 0x80
-#define TRAP_OF_STEP 1 /* TRAP_BRKPT: a step over a system call, as x86 kernels report it */
-#define ERESTARTSYS 512
-#define ERESTARTNOINTR 513
-#define ERESTARTNOHAND 514
+#define TRAP_STATUS           SIG_TRAP
+#define SYSGOOD               1u /* PTRACE_O_TRACESYSGOOD */
+#define TRACESECCOMP          0x80u
+#define SECCOMP_STATUS        (SIG_TRAP | 7 << 8) /* PTRACE_EVENT_SECCOMP */
+#define ENTRY_MESSAGE         1                   /* PTRACE_EVENTMSG_SYSCALL_ENTRY, _EXIT */
+#define EXIT_MESSAGE          2
+#define SYSCALL_MARK          0x80
+#define TRAP_OF_STEP          1 /* TRAP_BRKPT: a step over a system call, as x86 kernels report it */
+#define ERESTARTSYS           512
+#define ERESTARTNOINTR        513
+#define ERESTARTNOHAND        514
 #define ERESTART_RESTARTBLOCK 516
-#define NO_CALL (~0ull)
+#define NO_CALL               (~0ull)
 
 void traced_init(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
@@ -32,8 +32,7 @@ static u32 parent; /* the process that forked this one, translated, too */
 
 void traced_born(bool siblings) {
     tracer_after_fork();
-    if (!siblings)
-        parent = (u32)sys0(__NR_getppid);
+    if (!siblings) parent = (u32)sys0(__NR_getppid);
 }
 
 void traced_by_parent(struct tstate *ts) {
@@ -41,8 +40,7 @@ void traced_by_parent(struct tstate *ts) {
     u32 by = (u32)sys0(__NR_getppid);
     rt_exact(ts);
     /* A vfork's child is on its parent's memory. */
-    if (!by || (by != parent && !rt_th(ts)->vfork_child))
-        return;
+    if (!by || (by != parent && !rt_th(ts)->vfork_child)) return;
     t->on = t->met = 1;
     t->options = 0;
     t->tracer = by;
@@ -52,8 +50,7 @@ void traced_by_parent(struct tstate *ts) {
 /* The flag for a tracer's steps is no longer wanted. */
 static void disarm(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
-    if (t->forced)
-        sig_priv(ts)->trap_flag = t->trap_flag;
+    if (t->forced) sig_priv(ts)->trap_flag = t->trap_flag;
     t->forced = 0;
 }
 
@@ -68,8 +65,7 @@ void traced_fork(struct tstate *ts, bool before) {
         return;
     }
     t->on |= was;
-    if (forced)
-        t->forced = sig_priv(ts)->trap_flag = 1;
+    if (forced) t->forced = sig_priv(ts)->trap_flag = 1;
 }
 
 /* The address of the last x87 instruction is one of the guest's. */
@@ -78,8 +74,7 @@ static void show_x87(void) {
     u64 at;
     __asm__ volatile("fxsave64 %0" : "=m"(image));
     rt_memcpy(&at, image + 8, sizeof at);
-    if (at - IP_CACHE_BASE >= (u64)IP_CACHE_MAX)
-        return;
+    if (at - IP_CACHE_BASE >= (u64)IP_CACHE_MAX) return;
     rt_x87_image(image);
     __asm__ volatile("fxrstor64 %0" : : "m"(image));
 }
@@ -88,8 +83,7 @@ static void set_registers(struct tstate *ts, u64 old_sp) {
     struct rt_trace *t = rt_trace(ts);
     u32 changed = t->changed;
     t->changed = 0;
-    if (!changed || !(rt.flags & IP_C_SHADOW))
-        return;
+    if (!changed || !(rt.flags & IP_C_SHADOW)) return;
     for (u32 i = 0; i < 16; i++)
         if (changed >> i & 1) {
             ts->vgpr[i] = 0;
@@ -99,8 +93,7 @@ static void set_registers(struct tstate *ts, u64 old_sp) {
         ts->vflags = 0;
         ts->umask &= ~(1ull << IP_U_FLAGS);
     }
-    if (ts->gpr[IP_RSP] != old_sp)
-        rt_stack_loaded(ts, old_sp, ts->gpr[IP_RSP]);
+    if (ts->gpr[IP_RSP] != old_sp) rt_stack_loaded(ts, old_sp, ts->gpr[IP_RSP]);
 }
 
 static void resumed(struct tstate *ts, u64 old_sp) {
@@ -144,8 +137,7 @@ static void stop(struct tstate *ts, u32 kind, u32 status) {
     /* One that is pending already takes the place of ours: again. */
     u32 sent = 0;
     for (; __atomic_load_n(&t->on, __ATOMIC_RELAXED) && __atomic_load_n(&t->ack, __ATOMIC_RELAXED) != t->seq; sent++)
-        if (sys4(__NR_rt_tgsigqueueinfo, th->pid, th->tid, SIG_TRAP, (long)&note) != 0)
-            t->on = 0;
+        if (sys4(__NR_rt_tgsigqueueinfo, th->pid, th->tid, SIG_TRAP, (long)&note) != 0) t->on = 0;
     if (t->ack != t->seq && sent > 1)
         t->inject = 0; /* the tracer took the first one, and the signal with it, before it ended */
     t->ack = t->seq;
@@ -164,8 +156,7 @@ static void define(struct tstate *ts, u32 reg) {
 
 /* What syscall leaves in registers, and int $0x80 does not. */
 static void show_way_back(struct tstate *ts) {
-    if (rt_trace(ts)->i386)
-        return;
+    if (rt_trace(ts)->i386) return;
     ts->gpr[IP_RCX] = ts->pc;
     ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
     define(ts, IP_RCX), define(ts, IP_R11);
@@ -176,8 +167,7 @@ void traced_broken(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
     u32 code = t->restart;
     t->restart = 0;
-    if (!code || !t->broken || (ts->pc & IP_KEY_PC) != rt_th(ts)->syscall_restart_pc)
-        return;
+    if (!code || !t->broken || (ts->pc & IP_KEY_PC) != rt_th(ts)->syscall_restart_pc) return;
     t->broken = 0;
     ts->pc = (ts->pc & IP_KEY_PC) + 2;
     ts->gpr[IP_RAX] = (u64) - (i64)code;
@@ -192,8 +182,7 @@ long traced_break(struct tstate *ts) {
 void traced_restart(struct tstate *ts, const struct sig_action *handler) {
     struct rt_trace *t = rt_trace(ts);
     i64 error = (i64)ts->gpr[IP_RAX];
-    if (t->orig_rax == NO_CALL || error > -ERESTARTSYS || error < -ERESTART_RESTARTBLOCK)
-        return;
+    if (t->orig_rax == NO_CALL || error > -ERESTARTSYS || error < -ERESTART_RESTARTBLOCK) return;
     /* arch/x86/kernel/signal.c, arch_do_signal_or_restart: as signal(7) describes it */
     bool fails = handler && (error == -ERESTARTNOHAND || error == -ERESTART_RESTARTBLOCK ||
                              (error == -ERESTARTSYS && !(handler->flags & SA_FL_RESTART)));
@@ -212,16 +201,14 @@ static int injected(struct tstate *ts, struct sig_info *info) {
     struct rt_trace *t = rt_trace(ts);
     struct rt_thread *th = rt_th(ts);
     int sig = (int)t->inject;
-    if (!sig || sig > SIG_MAX)
-        return 0;
+    if (!sig || sig > SIG_MAX) return 0;
     *info = t->info;
     if (info->signo != sig) {
         *info = (struct sig_info){.signo = sig};
         info->rt.pid = (int)t->tracer;
         info->rt.value = t->uid;
     }
-    if (!(th->sigmask & SIG_BIT(sig)))
-        return sig;
+    if (!(th->sigmask & SIG_BIT(sig))) return sig;
     if (SIG_BIT(sig) & SIG_SYNC) {
         sig_priv(ts)->vinfo[sig_sync_index(sig)] = *info;
         sig_priv(ts)->vpend |= SIG_BIT(sig);
@@ -234,8 +221,7 @@ static int injected(struct tstate *ts, struct sig_info *info) {
 /* It sees the flags wherever it stops us. */
 static void meet(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
-    if (!t->met)
-        rt_exact(ts);
+    if (!t->met) rt_exact(ts);
     t->met = 1;
 }
 
@@ -279,8 +265,7 @@ static void note(struct tstate *ts, u32 kind, u32 status, int code) {
 void traced_handler(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
     t->forced = 0;
-    if (t->on && t->go == RT_GO_STEP)
-        note(ts, RT_STOP_NOTE, TRAP_STATUS, SIG_TRAP);
+    if (t->on && t->go == RT_GO_STEP) note(ts, RT_STOP_NOTE, TRAP_STATUS, SIG_TRAP);
 }
 
 /* What is injected at the stop of a call is sent. */
@@ -289,15 +274,12 @@ static void stop_in_call(struct tstate *ts, u32 kind) {
     struct rt_thread *th = rt_th(ts);
     u32 status = TRAP_STATUS | (t->options & SYSGOOD ? SYSCALL_MARK : 0);
     note(ts, kind, status, (int)status);
-    if (t->inject)
-        sys3(__NR_tgkill, th->pid, th->tid, (long)t->inject);
+    if (t->inject) sys3(__NR_tgkill, th->pid, th->tid, (long)t->inject);
     /* A call that need not wait is made although a signal is pending. */
     u64 pending = 0;
-    if (kind == RT_STOP_ENTRY)
-        sys2(__NR_rt_sigpending, (long)&pending, sizeof pending);
+    if (kind == RT_STOP_ENTRY) sys2(__NR_rt_sigpending, (long)&pending, sizeof pending);
     t->enters = (pending & ~th->sigmask & SIG_BLOCK_ALL) != 0;
-    if (!t->enters)
-        sig_apply_mask(th);
+    if (!t->enters) sig_apply_mask(th);
 }
 
 /* As the kernel shows a call that has not been made. */
@@ -313,15 +295,13 @@ bool traced_entry(struct tstate *ts, u64 *next_pc) {
     struct rt_trace *t = rt_trace(ts);
     u64 pc = ts->pc;
     u32 how = t->go;
-    if (how != RT_GO_SYSCALL && how != RT_GO_EMULATE)
-        return true;
+    if (how != RT_GO_SYSCALL && how != RT_GO_EMULATE) return true;
     show_entry(ts, *next_pc);
     t->message = ENTRY_MESSAGE;
     stop_in_call(ts, RT_STOP_ENTRY);
     *next_pc = ts->pc;
     t->broken = 0;
-    if (how == RT_GO_EMULATE || (int)t->orig_rax == -1)
-        return false;
+    if (how == RT_GO_EMULATE || (int)t->orig_rax == -1) return false;
     ts->pc = pc;
     ts->gpr[IP_RAX] = t->orig_rax;
     return true;
@@ -331,15 +311,13 @@ bool traced_seccomp(struct tstate *ts, u32 data, u64 next_pc, long *result) {
     struct rt_trace *t = rt_trace(ts);
     u64 pc = ts->pc;
     *result = -ENOSYS;
-    if (!(t->options & TRACESECCOMP))
-        return false;
+    if (!(t->options & TRACESECCOMP)) return false;
     show_entry(ts, next_pc);
     t->message = data;
     note(ts, RT_STOP_SECCOMP, SECCOMP_STATUS, SECCOMP_STATUS);
     sig_apply_mask(rt_th(ts));
     *result = RT_NO_RESULT;
-    if ((int)t->orig_rax < 0)
-        return false;
+    if ((int)t->orig_rax < 0) return false;
     ts->pc = pc;
     ts->gpr[IP_RAX] = t->orig_rax;
     return true;
@@ -364,8 +342,7 @@ void traced_exec(struct tstate *ts, bool begins) {
 }
 
 void traced_enter(struct tstate *ts) {
-    if (rt_trace(ts)->enters && rt_trace(ts)->on)
-        ask_for_help(ts);
+    if (rt_trace(ts)->enters && rt_trace(ts)->on) ask_for_help(ts);
 }
 
 void traced_exit(struct tstate *ts) {
@@ -378,12 +355,9 @@ void traced_exit(struct tstate *ts) {
         t->go = RT_GO;
     if (t->go != RT_GO_STEP) /* any more: the kernel's event was between */
         disarm(ts);
-    if (t->go != RT_GO_SYSCALL && t->go != RT_GO_STEP)
-        return;
-    if (t->broken && !t->restart)
-        t->restart = ERESTARTNOINTR; /* a signal was there before the kernel began */
-    if (t->broken)
-        rt_th(ts)->pending = 1;
+    if (t->go != RT_GO_SYSCALL && t->go != RT_GO_STEP) return;
+    if (t->broken && !t->restart) t->restart = ERESTARTNOINTR; /* a signal was there before the kernel began */
+    if (t->broken) rt_th(ts)->pending = 1;
     traced_broken(ts);
     if (t->go == RT_GO_SYSCALL) {
         t->message = EXIT_MESSAGE;

@@ -7,28 +7,28 @@
 #include "syscall.h"
 #include "trace.h"
 
-#define WALL 0x40000000 /* __WALL */
-#define MAX_TRACEES 1024u
-#define PEEKUSER 3
-#define POKEUSER 6
-#define GETREGS 12
-#define SETREGS 13
-#define GETFPREGS 14
-#define SETFPREGS 15
-#define ARCH_PRCTL 30
-#define SYSEMU 31
+#define WALL              0x40000000 /* __WALL */
+#define MAX_TRACEES       1024u
+#define PEEKUSER          3
+#define POKEUSER          6
+#define GETREGS           12
+#define SETREGS           13
+#define GETFPREGS         14
+#define SETFPREGS         15
+#define ARCH_PRCTL        30
+#define SYSEMU            31
 #define SYSEMU_SINGLESTEP 32
-#define SINGLEBLOCK 33
-#define GETSIGMASK 0x420a
-#define SETSIGMASK 0x420b
-#define GET_SYSCALL_INFO 0x420e
-#define SYSCALL_MARK 0x80
-#define AUDIT_X86_64 0xc000003eu
-#define AUDIT_I386 0x40000003u
-#define ARCH_SET_GS 0x1001
-#define ARCH_SET_FS 0x1002
-#define ARCH_GET_FS 0x1003
-#define ARCH_GET_GS 0x1004
+#define SINGLEBLOCK       33
+#define GETSIGMASK        0x420a
+#define SETSIGMASK        0x420b
+#define GET_SYSCALL_INFO  0x420e
+#define SYSCALL_MARK      0x80
+#define AUDIT_X86_64      0xc000003eu
+#define AUDIT_I386        0x40000003u
+#define ARCH_SET_GS       0x1001
+#define ARCH_SET_FS       0x1002
+#define ARCH_GET_FS       0x1003
+#define ARCH_GET_GS       0x1004
 
 static struct tracee tracees[MAX_TRACEES];
 static u32 n_tracees;
@@ -39,35 +39,29 @@ static bool may_write; /* to tracees, by other means than ptrace */
 
 struct tracee *tracer_by_index(u32 i) {
     static struct tracee none;
-    if (i >= __atomic_load_n(&n_tracees, __ATOMIC_ACQUIRE))
-        return NULL;
+    if (i >= __atomic_load_n(&n_tracees, __ATOMIC_ACQUIRE)) return NULL;
     return tracees[i].process == (u32)sys0(__NR_getpid) ? &tracees[i] : &none;
 }
 
 static struct tracee *look_up(u32 tid, u32 process) {
     for (u32 i = 0; i < __atomic_load_n(&n_tracees, __ATOMIC_ACQUIRE); i++)
-        if (tracees[i].tid == tid && tracees[i].process == process)
-            return &tracees[i];
+        if (tracees[i].tid == tid && tracees[i].process == process) return &tracees[i];
     return NULL;
 }
 
 /* Without the lock unless it adds: a handler may have interrupted whoever looks. */
 struct tracee *tracer_find(u32 tid, bool add) {
-    if (!add && !n_tracees)
-        return NULL;
+    if (!add && !n_tracees) return NULL;
     u32 process = (u32)sys0(__NR_getpid), at = 0;
     struct tracee *found = look_up(tid, process);
-    if (found || !add)
-        return found;
+    if (found || !add) return found;
     rt_lock(&lock);
-    while (at < n_tracees && tracees[at].tid)
-        at++;
+    while (at < n_tracees && tracees[at].tid) at++;
     if (at < MAX_TRACEES) {
         found = &tracees[at];
         *found = (struct tracee){.tracer = (u32)sys0(__NR_gettid), .process = process};
         found->tid = tid;
-        if (at == n_tracees)
-            __atomic_store_n(&n_tracees, at + 1, __ATOMIC_RELEASE);
+        if (at == n_tracees) __atomic_store_n(&n_tracees, at + 1, __ATOMIC_RELEASE);
     }
     rt_unlock(&lock);
     return found;
@@ -81,13 +75,11 @@ void tracer_after_fork(void) {
 
 void tracer_forget(u32 tid) {
     struct tracee *c = tracer_find(tid, false);
-    if (c)
-        c->tid = 0;
+    if (c) c->tid = 0;
 }
 
 void rt_may_write_others(u32 pid) {
-    if (!pid || tracer_find(pid, false))
-        may_write = true;
+    if (!pid || tracer_find(pid, false)) may_write = true;
 }
 
 /* ---- requests about a stopped one -------------------------------------------------------- */
@@ -100,10 +92,8 @@ static long put(struct tstate *ts, u64 to, const void *from, u64 n) {
 static long regset(struct peer *p, struct tstate *ts, u64 at, bool set) {
     struct user_regs r;
     u64 iov[2];
-    if (rt_copy_from(iov, at, sizeof iov) != 0)
-        return -EFAULT;
-    if (iov[1] % 8)
-        return -EINVAL;
+    if (rt_copy_from(iov, at, sizeof iov) != 0) return -EFAULT;
+    if (iov[1] % 8) return -EINVAL;
     u64 n = iov[1] < sizeof r ? iov[1] : sizeof r;
     peer_get_regs(p, &r);
     long e = set ? (rt_copy_from(&r, iov[0], n) == 0 ? peer_set_regs(p, &r) : -EFAULT) : put(ts, iov[0], &r, n);
@@ -112,8 +102,7 @@ static long regset(struct peer *p, struct tstate *ts, u64 at, bool set) {
 
 static long whole_regs(struct peer *p, struct tstate *ts, u64 at, bool set) {
     struct user_regs r;
-    if (set)
-        return rt_copy_from(&r, at, sizeof r) == 0 ? peer_set_regs(p, &r) : -EFAULT;
+    if (set) return rt_copy_from(&r, at, sizeof r) == 0 ? peer_set_regs(p, &r) : -EFAULT;
     peer_get_regs(p, &r);
     return put(ts, at, &r, sizeof r);
 }
@@ -122,8 +111,7 @@ static long user_word(struct peer *p, struct tstate *ts, u64 at, u64 data, bool 
     struct user_regs r;
     peer_get_regs(p, &r);
     u64 *word = (u64 *)(void *)((u8 *)&r + at);
-    if (!set)
-        return put(ts, data, word, sizeof *word);
+    if (!set) return put(ts, data, word, sizeof *word);
     *word = data;
     return peer_set_regs(p, &r);
 }
@@ -198,22 +186,17 @@ static long signal_info(struct peer *p, struct tstate *ts, u64 at, bool set) {
     } else if (p->kind == RT_STOP_TRAP) {
         info = (struct sig_info){.signo = (int)(p->t.trap_status & 0xff), .code = (int)p->t.trap_status};
     }
-    if (!set)
-        return put(ts, at, &info, sizeof info);
-    if (rt_copy_from(&info, at, sizeof info) != 0)
-        return -EFAULT;
+    if (!set) return put(ts, at, &info, sizeof info);
+    if (rt_copy_from(&info, at, sizeof info) != 0) return -EFAULT;
     u64 to = p->ts + offsetof(struct tstate, runtime_area) + RT_TRACE_OFFSET + offsetof(struct rt_trace, info);
     return peer_write(p->tid, to, &info, sizeof info);
 }
 
 static long mask(struct peer *p, struct tstate *ts, u64 size, u64 at, bool set) {
     u64 value, where = p->ts + offsetof(struct tstate, runtime_area) + offsetof(struct rt_thread, sigmask);
-    if (size != sizeof value)
-        return -EINVAL;
-    if (!set)
-        return peer_read(p->tid, where, &value, sizeof value) == 0 ? put(ts, at, &value, sizeof value) : -EIO;
-    if (rt_copy_from(&value, at, sizeof value) != 0)
-        return -EFAULT;
+    if (size != sizeof value) return -EINVAL;
+    if (!set) return peer_read(p->tid, where, &value, sizeof value) == 0 ? put(ts, at, &value, sizeof value) : -EIO;
+    if (rt_copy_from(&value, at, sizeof value) != 0) return -EFAULT;
     value &= ~SIG_UNBLOCKABLE;
     return peer_write(p->tid, where, &value, sizeof value);
 }
@@ -232,18 +215,13 @@ static void wrote(struct peer *p, u64 lo, u64 hi) {
 
 static long resume(struct peer *p, long request, u64 sig, u32 go) {
     bool detach = request == PTRACE_DETACH;
-    if (sig > SIG_MAX)
-        return -EIO;
-    if (may_write)
-        wrote(p, 0, rt_client_end());
+    if (sig > SIG_MAX) return -EIO;
+    if (may_write) wrote(p, 0, rt_client_end());
     peer_put(p, &p->t.go, go);
     peer_put(p, &p->t.inject, (u32)sig);
-    if (detach)
-        peer_put(p, &p->t.on, 0);
-    if (p->waits)
-        peer_put(p, &p->t.ack, p->t.seq);
-    if (detach)
-        tracer_forget(p->tid);
+    if (detach) peer_put(p, &p->t.on, 0);
+    if (p->waits) peer_put(p, &p->t.ack, p->t.seq);
+    if (detach) tracer_forget(p->tid);
     return peer_ptrace(detach ? PTRACE_DETACH : PTRACE_CONT, p->tid, 0, NULL);
 }
 
@@ -257,27 +235,22 @@ static long to_kernel(struct tstate *ts) {
 static long listen(struct peer *p, struct tstate *ts) {
     int status;
     long r;
-    if (!p->waits)
-        return to_kernel(ts);
-    if (p->kind != RT_STOP_TRAP || p->t.trap_status >> 8 != PTRACE_EVENT_STOP)
-        return -EIO;
+    if (!p->waits) return to_kernel(ts);
+    if (p->kind != RT_STOP_TRAP || p->t.trap_status >> 8 != PTRACE_EVENT_STOP) return -EIO;
     peer_ptrace(PTRACE_INTERRUPT, p->tid, 0, NULL);
     peer_put(p, &p->t.go, RT_GO);
     peer_put(p, &p->t.inject, 0);
     peer_put(p, &p->t.ack, p->t.seq);
     peer_ptrace(PTRACE_CONT, p->tid, 0, NULL);
-    while ((r = sys4(__NR_wait4, (long)p->tid, (long)&status, WALL, 0)) == -EINTR)
-        ;
+    while ((r = sys4(__NR_wait4, (long)p->tid, (long)&status, WALL, 0)) == -EINTR);
     return r < 0 ? r : to_kernel(ts);
 }
 
 static long options(struct peer *p, struct tstate *ts, u64 value) {
     long r = to_kernel(ts);
     struct tracee *c = tracer_find(p->tid, true);
-    if (r != 0)
-        return r;
-    if (c)
-        c->options = (u32)value;
+    if (r != 0) return r;
+    if (c) c->options = (u32)value;
     peer_put(p, &p->t.options, (u32)value);
     return 0;
 }
@@ -308,8 +281,7 @@ static long request(struct peer *p, struct tstate *ts, long what, u64 addr, u64 
     case PTRACE_POKETEXT:
     case PTRACE_POKEDATA: {
         long r = to_kernel(ts);
-        if (r == 0)
-            wrote(p, addr, addr + 8);
+        if (r == 0) wrote(p, addr, addr + 8);
         return r;
     }
     case PTRACE_CONT: return resume(p, what, data, RT_GO);
@@ -327,8 +299,7 @@ static long request(struct peer *p, struct tstate *ts, long what, u64 addr, u64 
     case ARCH_PRCTL: return base_of(p, ts, addr, data);
     case PTRACE_SETOPTIONS: return options(p, ts, data);
     case PTRACE_GETEVENTMSG:
-        if (p->kind != RT_STOP_ENTRY && p->kind != RT_STOP_EXIT && p->kind != RT_STOP_SECCOMP)
-            return to_kernel(ts);
+        if (p->kind != RT_STOP_ENTRY && p->kind != RT_STOP_EXIT && p->kind != RT_STOP_SECCOMP) return to_kernel(ts);
         return put(ts, data, &p->t.message, sizeof p->t.message);
     case PTRACE_GETSIGINFO:
     case PTRACE_SETSIGINFO: return p->waits ? signal_info(p, ts, data, what == PTRACE_SETSIGINFO) : to_kernel(ts);
@@ -343,11 +314,9 @@ static long request(struct peer *p, struct tstate *ts, long what, u64 addr, u64 
 
 static long attach(struct tstate *ts, u32 tid, u64 flags) {
     long r = to_kernel(ts);
-    if (r != 0)
-        return r;
+    if (r != 0) return r;
     struct tracee *c = tracer_find(tid, true);
-    if (c)
-        c->options = (u32)flags, c->ts = 0;
+    if (c) c->options = (u32)flags, c->ts = 0;
     return 0;
 }
 
@@ -360,8 +329,7 @@ static long make_request(struct tstate *ts) {
     switch (what) {
     case PTRACE_TRACEME:
         r = to_kernel(ts);
-        if (r == 0)
-            traced_by_parent(ts);
+        if (r == 0) traced_by_parent(ts);
         return r;
     case PTRACE_SEIZE: return attach(ts, tid, data);
     case PTRACE_ATTACH:
@@ -371,24 +339,19 @@ static long make_request(struct tstate *ts) {
         return r;
     case PTRACE_INTERRUPT:
         r = to_kernel(ts);
-        if (r == 0 && tracer_find(tid, false))
-            tracer_settle(ts, tid);
+        if (r == 0 && tracer_find(tid, false)) tracer_settle(ts, tid);
         return r;
     case PTRACE_KILL: return to_kernel(ts);
     default: break;
     }
-    if (peer_look(tid, &p) != 0 || !p.ours)
-        return to_kernel(ts);
+    if (peer_look(tid, &p) != 0 || !p.ours) return to_kernel(ts);
     if (!p.kind) {
         /* Stopped, but not yet for the guest to see. */
         tracer_settle(ts, tid);
-        if (peer_look(tid, &p) != 0 || !p.ours)
-            return to_kernel(ts);
-        if (!p.kind)
-            return -ESRCH;
+        if (peer_look(tid, &p) != 0 || !p.ours) return to_kernel(ts);
+        if (!p.kind) return -ESRCH;
     }
-    if (p.kind == RT_STOP_ANYWHERE && !anywhere(what) && (r = tracer_bring(ts, &p)) != 0)
-        return r;
+    if (p.kind == RT_STOP_ANYWHERE && !anywhere(what) && (r = tracer_bring(ts, &p)) != 0) return r;
     return request(&p, ts, what, addr, data);
 }
 

@@ -7,18 +7,18 @@
 
 #include "trace.h"
 
-#define TS_SELF offsetof(struct tstate, self)
-#define AT_TRACE (offsetof(struct tstate, runtime_area) + RT_TRACE_OFFSET)
-#define AT_THREAD offsetof(struct tstate, runtime_area)
-#define FLAGS_SET (IP_FL_ARITH | FL_TF | FL_DF | 0x4000 /* NT */ | FL_RF | FL_AC)
-#define TASK_MAX 0x7ffffffff000ull
-#define CALL_BYTES 2
-#define GETREGS 12
-#define SETREGS 13
+#define TS_SELF       offsetof(struct tstate, self)
+#define AT_TRACE      (offsetof(struct tstate, runtime_area) + RT_TRACE_OFFSET)
+#define AT_THREAD     offsetof(struct tstate, runtime_area)
+#define FLAGS_SET     (IP_FL_ARITH | FL_TF | FL_DF | 0x4000 /* NT */ | FL_RF | FL_AC)
+#define TASK_MAX      0x7ffffffff000ull
+#define CALL_BYTES    2
+#define GETREGS       12
+#define SETREGS       13
 #define RESTART_FIRST (-516)
-#define RESTART_LAST (-512)
-#define STEPS_MOST 200000u
-#define WALL 0x40000000
+#define RESTART_LAST  (-512)
+#define STEPS_MOST    200000u
+#define WALL          0x40000000
 
 long peer_ptrace(long request, u32 tid, u64 addr, const void *data) {
     return sys4(__NR_ptrace, request, (long)tid, (long)addr, (long)data);
@@ -33,13 +33,11 @@ struct span {
 /* By words where process_vm_readv and its like are not allowed. */
 long peer_read(u32 tid, u64 at, void *to, u64 len) {
     struct span mine = {(u64)to, len}, theirs = {at, len};
-    if (sys6(__NR_process_vm_readv, (long)tid, (long)&mine, 1, (long)&theirs, 1, 0) == (long)len)
-        return 0;
+    if (sys6(__NR_process_vm_readv, (long)tid, (long)&mine, 1, (long)&theirs, 1, 0) == (long)len) return 0;
     for (u64 done = 0; done < len;) {
         u64 word, skip = (at + done) & 7, n = 8 - skip < len - done ? 8 - skip : len - done;
         long r = peer_ptrace(PTRACE_PEEKDATA, tid, at + done - skip, &word);
-        if (r < 0)
-            return r;
+        if (r < 0) return r;
         rt_memcpy((u8 *)to + done, (u8 *)&word + skip, n);
         done += n;
     }
@@ -48,16 +46,13 @@ long peer_read(u32 tid, u64 at, void *to, u64 len) {
 
 long peer_write(u32 tid, u64 at, const void *from, u64 len) {
     struct span mine = {(u64)from, len}, theirs = {at, len};
-    if (sys6(__NR_process_vm_writev, (long)tid, (long)&mine, 1, (long)&theirs, 1, 0) == (long)len)
-        return 0;
+    if (sys6(__NR_process_vm_writev, (long)tid, (long)&mine, 1, (long)&theirs, 1, 0) == (long)len) return 0;
     for (u64 done = 0; done < len;) {
         u64 word, skip = (at + done) & 7, n = 8 - skip < len - done ? 8 - skip : len - done;
         long r = peer_ptrace(PTRACE_PEEKDATA, tid, at + done - skip, &word);
         rt_memcpy((u8 *)&word + skip, (const u8 *)from + done, n);
-        if (r == 0)
-            r = peer_ptrace(PTRACE_POKEDATA, tid, at + done - skip, (const void *)word);
-        if (r < 0)
-            return r;
+        if (r == 0) r = peer_ptrace(PTRACE_POKEDATA, tid, at + done - skip, (const void *)word);
+        if (r < 0) return r;
         done += n;
     }
     return 0;
@@ -82,19 +77,15 @@ static bool is_tstate(struct peer *p, u64 ts) {
 
 static u32 kind_of(const struct peer *p, bool has_info, const struct sig_info *info, bool *waits) {
     *waits = false;
-    if (!has_info)
-        return p->t.kind == RT_STOP_GROUP ? RT_STOP_GROUP : RT_STOP_ANYWHERE;
+    if (!has_info) return p->t.kind == RT_STOP_GROUP ? RT_STOP_GROUP : RT_STOP_ANYWHERE;
     if (info->signo == SIG_TRAP && info->code == RT_STOP_CODE) {
         *waits = p->t.seq != p->t.ack;
         return *waits ? p->t.kind : RT_STOP_NONE;
     }
     u32 event = (u32)info->code >> 8;
-    if (info->code > 0 && (info->code & 0x7f) == SIG_TRAP && event && event < PTRACE_EVENT_STOP)
-        return RT_STOP_EVENT;
-    if (info->code > 0 && event == PTRACE_EVENT_STOP && p->t.kind == RT_STOP_GROUP)
-        return RT_STOP_GROUP;
-    if (info->code > 0 && event == PTRACE_EVENT_STOP && info->signo != SIG_TRAP)
-        return RT_STOP_ANYWHERE;
+    if (info->code > 0 && (info->code & 0x7f) == SIG_TRAP && event && event < PTRACE_EVENT_STOP) return RT_STOP_EVENT;
+    if (info->code > 0 && event == PTRACE_EVENT_STOP && p->t.kind == RT_STOP_GROUP) return RT_STOP_GROUP;
+    if (info->code > 0 && event == PTRACE_EVENT_STOP && info->signo != SIG_TRAP) return RT_STOP_ANYWHERE;
     return RT_STOP_NONE;
 }
 
@@ -104,14 +95,11 @@ long peer_look(u32 tid, struct peer *p) {
     rt_memset(p, 0, sizeof *p);
     p->tid = tid;
     long r = peer_ptrace(GETREGS, tid, 0, &p->host);
-    if (r < 0)
-        return r;
+    if (r < 0) return r;
     /* One that dies has the guest's FS already. */
     p->ours = is_tstate(p, p->host.fs_base) || (known && is_tstate(p, known->ts) && p->t.dying);
-    if (!p->ours)
-        return 0;
-    if (known)
-        known->ts = p->ts;
+    if (!p->ours) return 0;
+    if (known) known->ts = p->ts;
     bool has_info = peer_ptrace(PTRACE_GETSIGINFO, tid, 0, &info) == 0;
     p->kind = kind_of(p, has_info, &info, &p->waits);
     return 0;
@@ -128,10 +116,10 @@ struct guest {
 _Static_assert(offsetof(struct guest, client_fs) == offsetof(struct tstate, client_fs), "struct guest");
 _Static_assert(offsetof(struct guest, pc) == offsetof(struct tstate, pc), "struct guest");
 
-#define GPRS(M)                                                                                                \
-    M(ax, IP_RAX) M(cx, IP_RCX) M(dx, IP_RDX) M(bx, IP_RBX) M(sp, IP_RSP) M(bp, IP_RBP) M(si, IP_RSI)          \
-    M(di, IP_RDI) M(r8, IP_R8) M(r9, IP_R9) M(r10, IP_R10) M(r11, IP_R11) M(r12, IP_R12) M(r13, IP_R13)        \
-    M(r14, IP_R14) M(r15, IP_R15)
+#define GPRS(M)                                                                                                        \
+    M(ax, IP_RAX)                                                                                                      \
+    M(cx, IP_RCX) M(dx, IP_RDX) M(bx, IP_RBX) M(sp, IP_RSP) M(bp, IP_RBP) M(si, IP_RSI) M(di, IP_RDI) M(r8, IP_R8)     \
+        M(r9, IP_R9) M(r10, IP_R10) M(r11, IP_R11) M(r12, IP_R12) M(r13, IP_R13) M(r14, IP_R14) M(r15, IP_R15)
 
 static bool in_kernel(const struct peer *p) { return p->kind == RT_STOP_EVENT && p->t.in_call; }
 
@@ -165,22 +153,19 @@ long peer_set_regs(struct peer *p, const struct user_regs *r) {
     u16 sel[2] = {(u16)r->fs, (u16)r->gs};
     peer_get_regs(p, &now);
     if (r->fs_base >= TASK_MAX || r->gs_base >= TASK_MAX || bad_selector(r->cs, false) || bad_selector(r->ss, false) ||
-        bad_selector(r->ds, true) || bad_selector(r->es, true) || bad_selector(r->fs, true) || bad_selector(r->gs, true))
+        bad_selector(r->ds, true) || bad_selector(r->es, true) || bad_selector(r->fs, true) ||
+        bad_selector(r->gs, true))
         return -EIO;
     long e = peer_read(p->tid, p->ts, &g, sizeof g);
-    if (e != 0)
-        return e;
-#define SET(field, i)                                                                                          \
-    if (r->field != now.field)                                                                                 \
-        g.gpr[i] = r->field, changed |= 1u << (i);
+    if (e != 0) return e;
+#define SET(field, i)                                                                                                  \
+    if (r->field != now.field) g.gpr[i] = r->field, changed |= 1u << (i);
     GPRS(SET)
 #undef SET
     u64 flags = (now.flags & ~(u64)FLAGS_SET) | (r->flags & FLAGS_SET);
-    if (flags != now.flags)
-        changed |= 1u << RT_TRACE_FLAGS;
+    if (flags != now.flags) changed |= 1u << RT_TRACE_FLAGS;
     g.rflags = flags & ~FL_TF;
-    if (r->ip != now.ip)
-        g.pc = r->ip;
+    if (r->ip != now.ip) g.pc = r->ip;
     g.client_fs = r->fs_base, g.client_gs = r->gs_base;
     peer_write(p->tid, p->ts, &g, sizeof g.gpr + 16);
     peer_write(p->tid, p->ts + offsetof(struct tstate, client_fs), &g.client_fs, 16);
@@ -197,19 +182,21 @@ long peer_set_regs(struct peer *p, const struct user_regs *r) {
 
 void peer_adopt(struct peer *p) {
     struct tracee *known = tracer_find(p->tid, true);
-    if (known)
-        known->ts = p->ts;
-    if (p->t.on)
-        return;
+    if (known) known->ts = p->ts;
+    if (p->t.on) return;
     /* It may be a copy of its parent's. */
     u32 options = known && known->options ? known->options : p->t.options;
-    p->t = (struct rt_trace){.magic = RT_TRACE_MAGIC, .on = 1, .options = options, .orig_rax = p->t.orig_rax,
-                             .in_call = p->t.in_call, .restart = p->t.restart, .broken = p->t.broken};
+    p->t = (struct rt_trace){.magic = RT_TRACE_MAGIC,
+                             .on = 1,
+                             .options = options,
+                             .orig_rax = p->t.orig_rax,
+                             .in_call = p->t.in_call,
+                             .restart = p->t.restart,
+                             .broken = p->t.broken};
     p->t.tracer = (u32)sys0(__NR_gettid);
     p->t.uid = (u32)sys0(__NR_getuid);
     peer_write(p->tid, p->ts + AT_TRACE, &p->t, sizeof p->t);
-    if (known)
-        known->options = options;
+    if (known) known->options = options;
 }
 
 static void set_host(struct peer *p) { peer_ptrace(SETREGS, p->tid, 0, &p->host); }
@@ -231,16 +218,12 @@ void peer_leave_call(struct peer *p) {
 static void step_out_of_handler(struct peer *p) {
     struct rt_thread th;
     int status, sig = 0;
-    if (peer_read(p->tid, p->ts + AT_THREAD, &th, sizeof th) != 0)
-        return;
+    if (peer_read(p->tid, p->ts + AT_THREAD, &th, sizeof th) != 0) return;
     for (u32 n = 0; n < STEPS_MOST && p->host.sp - th.sigstack_base < th.sigstack_size; n++) {
         long r;
-        if (peer_ptrace(PTRACE_SINGLESTEP, p->tid, 0, (void *)(long)sig) != 0)
-            return;
-        while ((r = sys4(__NR_wait4, (long)p->tid, (long)&status, WALL, 0)) == -EINTR)
-            ;
-        if (r != (long)p->tid || (status & 0xff) != 0x7f)
-            return;
+        if (peer_ptrace(PTRACE_SINGLESTEP, p->tid, 0, (void *)(long)sig) != 0) return;
+        while ((r = sys4(__NR_wait4, (long)p->tid, (long)&status, WALL, 0)) == -EINTR);
+        if (r != (long)p->tid || (status & 0xff) != 0x7f) return;
         sig = status >> 8 == SIG_TRAP ? 0 : status >> 8 & 0x7f;
         peer_ptrace(GETREGS, p->tid, 0, &p->host);
     }
@@ -251,14 +234,12 @@ static u32 process_of(u32 tid) {
     u32 pid = 0;
     rt_snprintf(path, sizeof path, "/proc/%u/status", tid);
     long fd = sys4(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return tid;
+    if (fd < 0) return tid;
     sys3(__NR_read, fd, (long)text, sizeof text - 1);
     sys1(__NR_close, fd);
     for (const char *s = text; *s; s++)
         if (rt_strncmp(s, "\nTgid:\t", 7) == 0)
-            for (s += 7; *s >= '0' && *s <= '9'; s++)
-                pid = pid * 10 + (u32)(*s - '0');
+            for (s += 7; *s >= '0' && *s <= '9'; s++) pid = pid * 10 + (u32)(*s - '0');
     return pid ? pid : tid;
 }
 

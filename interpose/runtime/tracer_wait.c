@@ -9,11 +9,11 @@
 #include "syscall.h"
 #include "trace.h"
 
-#define STOPPED 0x7f
+#define STOPPED      0x7f
 #define CLD_TRAPPED_ 4
 #define CLD_STOPPED_ 5
-#define SETSIGMASK 0x420b
-#define PATIENCE 100000u
+#define SETSIGMASK   0x420b
+#define PATIENCE     100000u
 
 static long go_on(const struct peer *p, int sig) { return peer_ptrace(PTRACE_CONT, p->tid, 0, (void *)(long)sig); }
 
@@ -37,13 +37,13 @@ static void record_for(struct peer *p, const struct sig_info *info) {
 }
 
 static bool is_own(const struct sig_info *info) {
-    return info->signo == SIG_TRAP && (info->code == RT_KICK_CODE || info->code == SIC_IO || info->code == RT_STOP_CODE);
+    return info->signo == SIG_TRAP &&
+           (info->code == RT_KICK_CODE || info->code == SIC_IO || info->code == RT_STOP_CODE);
 }
 
 /* A stop at a system call of the runtime's, on the way to an exec, or to the guest's call with signals pending. */
 static bool at_call(struct peer *p, const struct sig_info *info) {
-    if (info->signo != SIG_TRAP || (info->code & ~0x80) != SIG_TRAP)
-        return false;
+    if (info->signo != SIG_TRAP || (info->code & ~0x80) != SIG_TRAP) return false;
     if (p->t.enters && p->host.ip == (u64)sig_kernel_entry(p->host.ip)->insn + 2 && (i64)p->host.ax == -ENOSYS) {
         u64 mask = 0;
         peer_read(p->tid, thread_field(p, offsetof(struct rt_thread, sigmask)), &mask, sizeof mask);
@@ -58,14 +58,12 @@ static bool at_call(struct peer *p, const struct sig_info *info) {
 
 static enum tracer_view at_signal(struct peer *p, const struct sig_info *info) {
     int sig = info->signo;
-    if (at_call(p, info))
-        return TRACER_PASSED;
+    if (at_call(p, info)) return TRACER_PASSED;
     bool faults = (SIG_BIT(sig) & SIG_SYNC) != 0;
     /* Its last moments, or the stop of its process, which the guest's tracer has been shown already. */
     bool known = p->t.dying || (p->t.kind == RT_STOP_GROUP && (u32)sig == p->t.status);
     if (known || is_own(info) || (faults && info->code > 0)) {
-        if (!known && !is_own(info))
-            peer_adopt(p);
+        if (!known && !is_own(info)) peer_adopt(p);
         go_on(p, sig);
         return TRACER_PASSED;
     }
@@ -84,8 +82,7 @@ enum tracer_view tracer_shows(u32 tid, u32 *status) {
     struct peer p;
     struct sig_info info;
     u32 event = *status >> 16;
-    if (peer_look(tid, &p) != 0 || !p.ours)
-        return TRACER_SHOWN;
+    if (peer_look(tid, &p) != 0 || !p.ours) return TRACER_SHOWN;
     if (p.waits && p.kind == RT_STOP_HELP) {
         peer_put(&p, &p.t.ack, p.t.seq);
         peer_ptrace(PTRACE_SYSCALL, tid, 0, NULL);
@@ -99,8 +96,7 @@ enum tracer_view tracer_shows(u32 tid, u32 *status) {
         peer_adopt(&p);
         return TRACER_SHOWN;
     }
-    if (event == 0 && peer_ptrace(PTRACE_GETSIGINFO, tid, 0, &info) == 0)
-        return at_signal(&p, &info);
+    if (event == 0 && peer_ptrace(PTRACE_GETSIGINFO, tid, 0, &info) == 0) return at_signal(&p, &info);
     /* PTRACE_INTERRUPT, or a new task's first stop. */
     peer_adopt(&p);
     if (!(p.t.wants & RT_WANT_TRAP)) /* the first of two */
@@ -149,12 +145,10 @@ void tracer_settle(struct tstate *ts, u32 tid) {
         struct child_info info;
         struct peer p;
         long r = waitable(tid, &info);
-        if (r < 0 || (r > 0 && !is_stop(&info)))
-            return;
+        if (r < 0 || (r > 0 && !is_stop(&info))) return;
         if (r > 0) {
             u32 status = (u32)info.status << 8 | STOPPED;
-            if (tracer_shows(tid, &status) == TRACER_SHOWN)
-                return;
+            if (tracer_shows(tid, &status) == TRACER_SHOWN) return;
         } else if (peer_look(tid, &p) == 0 && (!p.ours || p.kind)) {
             return; /* somebody has been told already */
         }
@@ -162,8 +156,7 @@ void tracer_settle(struct tstate *ts, u32 tid) {
             sys0(__NR_sched_yield);
         } else {
             i64 pause[2] = {0, 100000};
-            if (n % 100 == 0)
-                serve_all(tid);
+            if (n % 100 == 0) serve_all(tid);
             sys2(__NR_nanosleep, (long)pause, 0);
         }
     }
@@ -180,8 +173,7 @@ bool tracer_hides(struct tstate *ts, struct sig_info *info) {
     struct child_info child;
     struct peer p;
     rt_memcpy(&child, info, sizeof child);
-    if (info->signo != SIG_CHLD || !is_stop(&child))
-        return false;
+    if (info->signo != SIG_CHLD || !is_stop(&child)) return false;
     if (th->tracing) {
         rt_memcpy(th->heard, info, sizeof *info);
         th->tracing = 2;
@@ -190,8 +182,7 @@ bool tracer_hides(struct tstate *ts, struct sig_info *info) {
     struct tracee *c = tracer_find((u32)child.pid, false);
     if (!c && peer_look((u32)child.pid, &p) == 0 && p.ours)
         c = tracer_find((u32)child.pid, true); /* a child that asked to be traced */
-    if (!c)
-        return false;
+    if (!c) return false;
     if (c->tracer != th->tid) { /* the only one that can look */
         return sys4(__NR_rt_tgsigqueueinfo, th->pid, c->tracer, SIG_CHLD, (long)info) == 0;
     }
@@ -243,11 +234,9 @@ static bool shown(struct tstate *ts, u32 tid, u32 *status, bool no_hang) {
 /* A wait for certain children, while others may need us to go on. */
 static bool serves_others(u64 options, u32 tid) {
     struct tracee *c;
-    if (options & WNOHANG)
-        return false;
+    if (options & WNOHANG) return false;
     for (u32 i = 0; (c = tracer_by_index(i)) != NULL; i++)
-        if (c->tid && c->tid != tid && c->ts)
-            return true;
+        if (c->tid && c->tid != tid && c->ts) return true;
     return false;
 }
 
@@ -258,10 +247,8 @@ static long serve(struct tstate *ts, long nr, const u64 args[6], u32 options, u3
     now[options] |= WNOHANG;
     for (u64 n = 0;; n++) {
         long r = sig_wait_here(ts, nr, now);
-        if (r == RT_INTERRUPTED && n)
-            return traced_break(ts);
-        if (r < 0 || (came ? *came : r))
-            return r;
+        if (r == RT_INTERRUPTED && n) return traced_break(ts);
+        if (r < 0 || (came ? *came : r)) return r;
         tracer_works(ts, true);
         serve_all(tid);
         tracer_works(ts, false);
@@ -280,14 +267,12 @@ long rt_sys_wait4(struct tstate *ts) {
         status = 0;
         bool others = (int)args[0] != -1 && serves_others(args[2], (u32)args[0]);
         long r = others ? serve(ts, __NR_wait4, args, 2, (u32)args[0], NULL) : sig_wait_here(ts, __NR_wait4, args);
-        if (r <= 0)
-            return r;
+        if (r <= 0) return r;
         if ((status & 0xff) == STOPPED) {
             tracer_works(ts, true);
             bool seen = shown(ts, (u32)r, &status, args[2] & WNOHANG);
             tracer_works(ts, false);
-            if (!seen)
-                continue;
+            if (!seen) continue;
         } else if (status != 0xffff) { /* continued */
             tracer_forget((u32)r);
         }
@@ -306,15 +291,13 @@ long rt_sys_waitid(struct tstate *ts) {
         bool others = args[0] != P_ALL && serves_others(args[3], (u32)args[1]);
         long r = others ? serve(ts, __NR_waitid, args, 3, (u32)args[1], &info.pid)
                         : sig_wait_here(ts, __NR_waitid, args);
-        if (r < 0)
-            return r;
+        if (r < 0) return r;
         if (info.pid && is_stop(&info)) {
             u32 status = (u32)info.status << 8 | STOPPED;
             tracer_works(ts, true);
             bool seen = shown(ts, (u32)info.pid, &status, args[3] & WNOHANG);
             tracer_works(ts, false);
-            if (!seen)
-                continue;
+            if (!seen) continue;
             info.status = (int)(status >> 8);
         } else if (info.pid && !(args[3] & WNOWAIT) && info.code != 6 /* CLD_CONTINUED */) {
             tracer_forget((u32)info.pid);

@@ -12,9 +12,9 @@
  */
 #include "sig.h"
 
-#define OP_PUSHF 0x9c
-#define OP_POPF 0x9d
-#define OP_IRET 0xcf
+#define OP_PUSHF     0x9c
+#define OP_POPF      0x9d
+#define OP_IRET      0xcf
 #define MAX_PREFIXES 14
 
 /* First opcode byte at pc; 0 if it cannot be read.  *rep: f2, f3 or 0; *addr32: 67 is there. */
@@ -22,12 +22,10 @@ static u8 opcode(u64 pc, u8 *rep, u8 *addr32) {
     u8 byte;
     *rep = *addr32 = 0;
     for (u32 i = 0; i < MAX_PREFIXES && rt_copy_from(&byte, pc + i, 1) == 0; i++) {
-        bool prefix = byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 ||
-                      byte == 0x64 || byte == 0x65 || (byte & 0xe7) == 0x26 || (byte & 0xf0) == 0x40;
-        if (!prefix)
-            return byte;
-        if (byte == 0xf2 || byte == 0xf3)
-            *rep = byte;
+        bool prefix = byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 || byte == 0x64 ||
+                      byte == 0x65 || (byte & 0xe7) == 0x26 || (byte & 0xf0) == 0x40;
+        if (!prefix) return byte;
+        if (byte == 0xf2 || byte == 0xf3) *rep = byte;
         *addr32 |= byte == 0x67;
     }
     return 0;
@@ -51,12 +49,10 @@ static bool repeats(const struct tstate *ts, u8 op, u8 rep) {
 void sig_trap_flag_count(struct tstate *ts, bool executed) {
     struct sig_priv *p = sig_priv(ts);
     u64 count = p->step_count;
-    if (count == 0)
-        return;
+    if (count == 0) return;
     p->step_count = 0;
     ts->gpr[IP_RCX] = !executed ? count : p->step_addr32 ? (u32)(count - 1) : count - 1;
-    if (executed && repeats(ts, p->step_op, p->step_rep))
-        ts->pc = p->step_key;
+    if (executed && repeats(ts, p->step_op, p->step_rep)) ts->pc = p->step_key;
 }
 
 void rt_trap_flag_enter(struct tstate *ts) {
@@ -80,14 +76,11 @@ bool rt_trap_flag_loaded(struct tstate *ts) {
 
 void rt_trap_flag_after(struct tstate *ts, bool executed) {
     struct sig_priv *p = sig_priv(ts);
-    if (!p->step_armed)
-        return; /* set by the instruction that just ended */
+    if (!p->step_armed) return; /* set by the instruction that just ended */
     p->step_armed = 0;
-    bool to_track = !(p->step_key & IP_KEY_TRACK) && (ts->pc & IP_KEY_TRACK) &&
-                    !((ts->pc ^ p->step_key) & IP_KEY_PC);
+    bool to_track = !(p->step_key & IP_KEY_TRACK) && (ts->pc & IP_KEY_TRACK) && !((ts->pc ^ p->step_key) & IP_KEY_PC);
     sig_trap_flag_count(ts, executed && !to_track);
-    if (!executed || to_track)
-        return;
+    if (!executed || to_track) return;
     if (p->step_op == OP_PUSHF) {
         u8 byte;
         if (rt_copy_from(&byte, ts->gpr[IP_RSP] + 1, 1) == 0) {

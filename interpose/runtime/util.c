@@ -26,8 +26,7 @@ void *rt_memset(void *d, int c, size_t n) {
 }
 
 static void *move_bytes(void *d, const void *s, size_t n) {
-    if ((u64)d - (u64)s >= n)
-        return rt_memcpy(d, s, n);
+    if ((u64)d - (u64)s >= n) return rt_memcpy(d, s, n);
     /* Overlapping upwards.  Words from the top: the distance is often a whole
      * table entry, and a backward rep movsb runs one byte a cycle at best. */
     u8 *dp = (u8 *)d + n;
@@ -48,8 +47,7 @@ static void *move_bytes(void *d, const void *s, size_t n) {
 int rt_memcmp(const void *a, const void *b, size_t n) {
     const u8 *x = a, *y = b;
     for (size_t i = 0; i < n; i++)
-        if (x[i] != y[i])
-            return (int)x[i] - (int)y[i];
+        if (x[i] != y[i]) return (int)x[i] - (int)y[i];
     return 0;
 }
 
@@ -70,17 +68,14 @@ size_t rt_strlen(const char *s) {
 }
 
 int rt_strcmp(const char *a, const char *b) {
-    while (*a && *a == *b)
-        a++, b++;
+    while (*a && *a == *b) a++, b++;
     return (int)(u8)*a - (int)(u8)*b;
 }
 
 int rt_strncmp(const char *a, const char *b, size_t n) {
     for (; n > 0; a++, b++, n--) {
-        if (*a != *b)
-            return (int)(u8)*a - (int)(u8)*b;
-        if (*a == 0)
-            return 0;
+        if (*a != *b) return (int)(u8)*a - (int)(u8)*b;
+        if (*a == 0) return 0;
     }
     return 0;
 }
@@ -93,8 +88,7 @@ struct out {
 };
 
 static void put(struct out *o, char c) {
-    if (o->len + 1 < o->cap)
-        o->buf[o->len] = c;
+    if (o->len + 1 < o->cap) o->buf[o->len] = c;
     o->len++;
 }
 
@@ -105,13 +99,10 @@ static void put_padded(struct out *o, const char *s, size_t n, size_t width, boo
         s++, n--;
     }
     if (!left)
-        while (fill-- > 0)
-            put(o, pad);
-    for (size_t i = 0; i < n; i++)
-        put(o, s[i]);
+        while (fill-- > 0) put(o, pad);
+    for (size_t i = 0; i < n; i++) put(o, s[i]);
     if (left)
-        while (fill-- > 0)
-            put(o, ' ');
+        while (fill-- > 0) put(o, ' ');
 }
 
 static size_t number(char *tmp, u64 v, unsigned base, bool negative) {
@@ -121,10 +112,8 @@ static size_t number(char *tmp, u64 v, unsigned base, bool negative) {
         rev[n++] = "0123456789abcdef"[v % base];
         v /= base;
     } while (v != 0);
-    if (negative)
-        tmp[len++] = '-';
-    while (n > 0)
-        tmp[len++] = rev[--n];
+    if (negative) tmp[len++] = '-';
+    while (n > 0) tmp[len++] = rev[--n];
     return len;
 }
 
@@ -148,8 +137,7 @@ int rt_vsnprintf(char *buf, size_t n, const char *fmt, va_list ap) {
             else
                 break;
         }
-        for (; *fmt >= '0' && *fmt <= '9'; fmt++)
-            width = width * 10 + (size_t)(*fmt - '0');
+        for (; *fmt >= '0' && *fmt <= '9'; fmt++) width = width * 10 + (size_t)(*fmt - '0');
         if (*fmt == '.') {
             precision = 0;
             fmt++;
@@ -157,20 +145,16 @@ int rt_vsnprintf(char *buf, size_t n, const char *fmt, va_list ap) {
                 precision = (size_t)va_arg(ap, int);
                 fmt++;
             }
-            for (; *fmt >= '0' && *fmt <= '9'; fmt++)
-                precision = precision * 10 + (size_t)(*fmt - '0');
+            for (; *fmt >= '0' && *fmt <= '9'; fmt++) precision = precision * 10 + (size_t)(*fmt - '0');
         }
-        for (; *fmt == 'l' || *fmt == 'z'; fmt++)
-            longs++;
+        for (; *fmt == 'l' || *fmt == 'z'; fmt++) longs++;
         char tmp[32];
         size_t len;
         switch (*fmt) {
         case 's': {
             const char *s = va_arg(ap, const char *);
-            if (s == NULL)
-                s = "(null)";
-            for (len = 0; len < precision && s[len]; len++)
-                ;
+            if (s == NULL) s = "(null)";
+            for (len = 0; len < precision && s[len]; len++);
             put_padded(&o, s, len, width, left, ' ');
             break;
         }
@@ -192,22 +176,15 @@ int rt_vsnprintf(char *buf, size_t n, const char *fmt, va_list ap) {
             len = number(tmp, (u64)va_arg(ap, void *), 16, false);
             put_padded(&o, tmp, len, width, left, pad);
             break;
-        case 'c':
-            put(&o, (char)va_arg(ap, int));
-            break;
-        case '%':
-            put(&o, '%');
-            break;
+        case 'c': put(&o, (char)va_arg(ap, int)); break;
+        case '%': put(&o, '%'); break;
         case 0:
             fmt--; /* a lone % at the end */
             break;
-        default:
-            put(&o, '%');
-            put(&o, *fmt);
+        default: put(&o, '%'); put(&o, *fmt);
         }
     }
-    if (o.cap > 0)
-        buf[o.len < o.cap ? o.len : o.cap - 1] = 0;
+    if (o.cap > 0) buf[o.len < o.cap ? o.len : o.cap - 1] = 0;
     return (int)o.len;
 }
 
@@ -234,8 +211,7 @@ long rt_own_map(u64 bytes, u32 prot, u32 flags, int fd) {
             continue;
         }
         long p = sys6(__NR_mmap, (long)at, (long)bytes, prot, flags | MAP_FIXED_NOREPLACE, fd, 0);
-        if (p != -EEXIST)
-            return p;
+        if (p != -EEXIST) return p;
     }
     return -ENOMEM;
 }
@@ -251,24 +227,19 @@ void *rt_pages(u64 bytes) {
     return (void *)p;
 }
 
-void rt_free_pages(void *p, u64 bytes) {
-    sys2(__NR_munmap, (long)p, (long)RT_ROUND_UP(bytes, RT_PAGE));
-}
+void rt_free_pages(void *p, u64 bytes) { sys2(__NR_munmap, (long)p, (long)RT_ROUND_UP(bytes, RT_PAGE)); }
 
 /* ---- locks ---------------------------------------------------------------------- */
 
 void rt_lock(rt_lock_t *l) {
     u32 expected = 0;
-    if (__atomic_compare_exchange_n(&l->v, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-        return;
+    if (__atomic_compare_exchange_n(&l->v, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
     /* Shared futex: a vfork child runs on the same memory as another process. */
-    while (__atomic_exchange_n(&l->v, 2, __ATOMIC_ACQUIRE) != 0)
-        sys4(__NR_futex, (long)&l->v, FUTEX_WAIT, 2, 0);
+    while (__atomic_exchange_n(&l->v, 2, __ATOMIC_ACQUIRE) != 0) sys4(__NR_futex, (long)&l->v, FUTEX_WAIT, 2, 0);
 }
 
 void rt_unlock(rt_lock_t *l) {
-    if (__atomic_exchange_n(&l->v, 0, __ATOMIC_RELEASE) == 2)
-        sys3(__NR_futex, (long)&l->v, FUTEX_WAKE, 1);
+    if (__atomic_exchange_n(&l->v, 0, __ATOMIC_RELEASE) == 2) sys3(__NR_futex, (long)&l->v, FUTEX_WAKE, 1);
 }
 
 /* ---- dying ---------------------------------------------------------------------- */
@@ -276,10 +247,8 @@ void rt_unlock(rt_lock_t *l) {
 static void write_all(int fd, const char *s, size_t n) {
     while (n > 0) {
         long w = sys3(__NR_write, fd, (long)s, (long)n);
-        if (w == -EINTR)
-            continue;
-        if (w <= 0)
-            return;
+        if (w == -EINTR) continue;
+        if (w <= 0) return;
         s += w;
         n -= (size_t)w;
     }
@@ -287,8 +256,7 @@ static void write_all(int fd, const char *s, size_t n) {
 
 /* Buffers that end in "\n" whatever was cut off. */
 static size_t finish_line(char *buf, size_t cap, size_t len) {
-    if (len > cap - 2)
-        len = cap - 2;
+    if (len > cap - 2) len = cap - 2;
     buf[len] = '\n';
     return len + 1;
 }
@@ -301,8 +269,7 @@ void rt_die(const char *fmt, ...) {
     n += (size_t)rt_vsnprintf(buf + n, sizeof buf - n, fmt, ap);
     va_end(ap);
     write_all(2, buf, finish_line(buf, sizeof buf, n));
-    for (;;)
-        sys1(__NR_exit_group, 1);
+    for (;;) sys1(__NR_exit_group, 1);
 }
 
 void rt_debug(const char *fmt, ...) {
@@ -318,32 +285,28 @@ void rt_debug(const char *fmt, ...) {
 static void panic_registers(struct tstate *ts, char *buf, size_t cap) {
     static const char names[16][4] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                       "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-    size_t n = (size_t)rt_snprintf(
-        buf, cap, "  guest pc 0x%lx, thread %lu, rflags 0x%lx, target 0x%lx, exit %u, umask 0x%lx\n",
-        ts->pc, ts->tid_guest, ts->rflags, ts->target, ts->exit_id, ts->umask);
+    size_t n = (size_t)rt_snprintf(buf, cap,
+                                   "  guest pc 0x%lx, thread %lu, rflags 0x%lx, target 0x%lx, exit %u, umask 0x%lx\n",
+                                   ts->pc, ts->tid_guest, ts->rflags, ts->target, ts->exit_id, ts->umask);
     for (int i = 0; i < 16 && n < cap; i++)
-        n += (size_t)rt_snprintf(buf + n, cap - n, "  %3s 0x%016lx%s", names[i], ts->gpr[i],
-                                 i % 4 == 3 ? "\n" : "");
+        n += (size_t)rt_snprintf(buf + n, cap - n, "  %3s 0x%016lx%s", names[i], ts->gpr[i], i % 4 == 3 ? "\n" : "");
     write_all(2, buf, n < cap ? n : cap - 1);
 }
 
 static void panic_block(struct tstate *ts, char *buf, size_t cap) {
-    if (ts->target < IP_CACHE_BASE || ts->target >= IP_CACHE_BASE + (u64)IP_CACHE_MAX)
-        return;
+    if (ts->target < IP_CACHE_BASE || ts->target >= IP_CACHE_BASE + (u64)IP_CACHE_MAX) return;
     const struct ip_block *b = rt_block_of(ts->target);
-    if (b == NULL)
-        return;
-    size_t n = (size_t)rt_snprintf(
-        buf, cap, "  block of 0x%lx: key 0x%lx, host 0x%x + 0x%x, %u instructions, state %u\n",
-        ts->target, b->key, b->host, b->host_len, b->n_insns, b->state);
+    if (b == NULL) return;
+    size_t n = (size_t)rt_snprintf(buf, cap,
+                                   "  block of 0x%lx: key 0x%lx, host 0x%x + 0x%x, %u instructions, state %u\n",
+                                   ts->target, b->key, b->host, b->host_len, b->n_insns, b->state);
     write_all(2, buf, n < cap ? n : cap - 1);
 }
 
 /* The block in its stages, by the supervisor, unless it is what fails. */
 static void panic_stages(struct tstate *ts) {
     struct ip_slot *s = rt_slot(ts);
-    if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != IP_S_IDLE)
-        return; /* a request is under way */
+    if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != IP_S_IDLE) return; /* a request is under way */
     const struct ip_block *b = ts->target - IP_CACHE_BASE < (u64)IP_CACHE_MAX ? rt_block_of(ts->target) : NULL;
     s->a[0] = b != NULL ? b->key : ts->pc;
     s->len = 0;
@@ -368,8 +331,7 @@ void rt_panic(struct tstate *ts, const char *fmt, ...) {
         panic_block(ts, buf, sizeof buf);
         panic_stages(ts);
     }
-    for (;;)
-        sys1(__NR_exit_group, 1);
+    for (;;) sys1(__NR_exit_group, 1);
 }
 
 /* The compiler's helper for __builtin_popcountll without the instruction. */

@@ -46,15 +46,12 @@ static u32 find_parts(char *text, struct part *parts) {
     u64 len = 0;
     u32 n = 0;
     long fd = sys4(__NR_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0), r;
-    if (fd < 0)
-        return 0;
-    while ((r = sys3(__NR_read, fd, (long)(text + len), (long)(TEXT_ROOM - 1 - len))) > 0)
-        len += (u64)r;
+    if (fd < 0) return 0;
+    while ((r = sys3(__NR_read, fd, (long)(text + len), (long)(TEXT_ROOM - 1 - len))) > 0) len += (u64)r;
     sys1(__NR_close, fd);
     text[len] = 0;
     for (const char *line = text, *end; *line && n < MAX_PARTS; line = *end ? end + 1 : end) {
-        for (end = line; *end && *end != '\n';)
-            end++;
+        for (end = line; *end && *end != '\n';) end++;
         for (u32 i = 0; i < 3; i++)
             if (ends_with(line, (u64)(end - line), names[i])) {
                 const char *p = line;
@@ -62,8 +59,7 @@ static u32 find_parts(char *text, struct part *parts) {
                 q.lo = hex(&p);
                 p++;
                 q.hi = hex(&p);
-                if (n > 0 && parts[n - 1].hi != q.lo)
-                    return 0;
+                if (n > 0 && parts[n - 1].hi != q.lo) return 0;
                 parts[n++] = q;
             }
     }
@@ -72,18 +68,15 @@ static u32 find_parts(char *text, struct part *parts) {
 
 u64 rt_move_vdso(struct tstate *ts, u64 at) {
     struct part parts[MAX_PARTS];
-    if (at == 0 || (rt.flags & (IP_C_SHADOW | IP_C_NO_VDSO)))
-        return 0;
+    if (at == 0 || (rt.flags & (IP_C_SHADOW | IP_C_NO_VDSO))) return 0;
     char *text = rt_pages(TEXT_ROOM);
     u32 n = find_parts(text, parts);
     rt_free_pages(text, TEXT_ROOM);
-    if (n == 0 || parts[n - 1].lo != at)
-        return 0;
+    if (n == 0 || parts[n - 1].lo != at) return 0;
     u64 lo = parts[0].lo, len = parts[n - 1].hi - lo;
     rt_mm_lock();
     u64 to = mm_place_low(len, RT_PAGE);
-    if (to == 0)
-        to = mm_place_high(len, RT_PAGE);
+    if (to == 0) to = mm_place_high(len, RT_PAGE);
     bool ok = to != 0;
     /* The code last: it says whether all of it came (a kernel may seal these mappings). */
     for (u32 i = 0; i < n && ok; i++) {
@@ -92,8 +85,7 @@ u64 rt_move_vdso(struct tstate *ts, u64 at) {
         struct rt_seg s = {.lo = place, .hi = place + size, .prot = p->prot, .kind = RT_SEG_ANON};
         ok = sys5(__NR_mremap, (long)p->lo, (long)size, (long)size, MREMAP_MAYMOVE | MREMAP_FIXED, (long)place) ==
              (long)place;
-        if (!ok)
-            break;
+        if (!ok) break;
         s.path = mm_intern_path(p->name);
         s.mflags = place < IP_IMAGES_HI ? MM_LOW : 0;
         mm_added(ts, &s, MM_WITH_SHADOW);

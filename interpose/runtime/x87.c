@@ -9,12 +9,10 @@ static const u64 *const pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
 
 /* false: not an address in a translation that is still there. */
 static bool guest_pc(u64 host, u64 *pc) {
-    if (host - IP_CACHE_BASE >= (u64)IP_CACHE_MAX)
-        return false;
+    if (host - IP_CACHE_BASE >= (u64)IP_CACHE_MAX) return false;
     const struct ip_block *b = rt_block_of(host);
     const struct ip_point *pt = b ? rt_point_of(b, host) : NULL;
-    if (!pt)
-        return false;
+    if (!pt) return false;
     *pc = pcs[b->pcs + pt->guest_off];
     return true;
 }
@@ -23,8 +21,7 @@ static bool guest_pc(u64 host, u64 *pc) {
 static bool guest_opcode(u64 pc, u16 *opcode) {
     u8 code[16];
     for (u32 i = 0; i < 15; i++) {
-        if (rt_copy_from(&code[i], pc + i, 1) != 0)
-            return false;
+        if (rt_copy_from(&code[i], pc + i, 1) != 0) return false;
         if (i > 0 && (code[i - 1] & 0xf8) == 0xd8) {
             *opcode = (u16)((code[i - 1] & 7) << 8 | code[i]);
             return true;
@@ -37,8 +34,7 @@ static bool guest_opcode(u64 pc, u16 *opcode) {
 static void fix_guest(u64 at, u32 len, u64 fop) {
     u64 value = 0;
     u16 stored, opcode;
-    if (rt_copy_from(&value, at, len) != 0 || !guest_pc(value, &value))
-        return;
+    if (rt_copy_from(&value, at, len) != 0 || !guest_pc(value, &value)) return;
     rt_copy_to(at, &value, len);
     if (rt_copy_from(&stored, fop, 2) == 0 && (stored & 0x7ff) && guest_opcode(value, &opcode)) {
         stored = (u16)((stored & 0xf800) | opcode);
@@ -56,8 +52,7 @@ static void fix_env16(u64 at) {
     u16 low;
     __asm__ volatile("fnstenv %0" : "=m"(env));
     value = env[3];
-    if (rt_copy_from(&low, at, 2) == 0 && low == (u16)value && guest_pc(value, &value))
-        rt_copy_to(at, &value, 2);
+    if (rt_copy_from(&low, at, 2) == 0 && low == (u16)value && guest_pc(value, &value)) rt_copy_to(at, &value, 2);
 }
 
 void rt_x87_saved(u64 addr, u32 layout) {

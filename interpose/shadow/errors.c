@@ -14,26 +14,20 @@ static struct ip_err_table *table;
 
 enum { SCRATCH_ERR_OFF = 60, SCRATCH_CODE = 61 }; /* in rt_thread.scratch */
 
-void rt_error_disable(struct tstate *ts, long delta) {
-    rt_th(ts)->scratch[SCRATCH_ERR_OFF] += (u64)delta;
-}
+void rt_error_disable(struct tstate *ts, long delta) { rt_th(ts)->scratch[SCRATCH_ERR_OFF] += (u64)delta; }
 
 u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     u64 sp = ts->gpr[IP_RSP];
     u32 n = 0;
-    if (!max)
-        return 0;
+    if (!max) return 0;
     frames[n++] = ts->pc;
-    for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit && n < max;
-         p -= sizeof(struct ip_csent)) {
+    for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit && n < max; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = ~e->not_sp, ret;
         /* Valid while the slot is at or above RSP and still holds the address. */
-        if (!e->retaddr || slot < sp)
-            continue;
+        if (!e->retaddr || slot < sp) continue;
         /* The program may have unmapped its own stack. */
-        if (rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr)
-            continue;
+        if (rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr) continue;
         frames[n++] = ret;
         sp = slot + 8; /* outer frames lie above */
     }
@@ -50,10 +44,8 @@ static u64 mix(u64 h, u64 x) {
 static u64 hash_error(const struct ip_error *e) {
     u32 depth = e->n_frames < 12 ? e->n_frames : 12;
     u64 h = mix(mix(0x1d, e->kind), e->size);
-    for (u32 i = 0; i < depth; i++)
-        h = mix(h, e->frames[i]);
-    for (u32 i = 0; i < sizeof e->text && e->text[i]; i++)
-        h = mix(h, e->text[i]);
+    for (u32 i = 0; i < depth; i++) h = mix(h, e->frames[i]);
+    for (u32 i = 0; i < sizeof e->text && e->text[i]; i++) h = mix(h, e->text[i]);
     return h ? h : 1;
 }
 
@@ -62,11 +54,9 @@ static struct ip_err_slot *find_slot(u64 hash, u32 kind, bool *fresh) {
     *fresh = false;
     for (u32 i = 0; i < IP_ERR_SLOTS; i++) {
         struct ip_err_slot *s = &table->slots[(hash + i) % IP_ERR_SLOTS];
-        if (s->hash == hash)
-            return s;
+        if (s->hash == hash) return s;
         if (!s->hash) {
-            if (table->n_errors >= IP_ERR_SLOTS * 3 / 4)
-                return NULL;
+            if (table->n_errors >= IP_ERR_SLOTS * 3 / 4) return NULL;
             s->hash = hash;
             s->kind = kind;
             s->index = ++table->n_errors;
@@ -87,15 +77,13 @@ struct ip_error *rt_error_begin(struct tstate *ts, int kind) {
     e->pc = ts->pc;
     e->sp = ts->gpr[IP_RSP];
     u32 want = (u32)rt.chan->num_callers;
-    if (!want || want > sizeof e->frames / sizeof e->frames[0])
-        want = 12;
+    if (!want || want > sizeof e->frames / sizeof e->frames[0]) want = 12;
     e->n_frames = rt_stack_trace(ts, e->frames, want);
     return e;
 }
 
 void rt_error_end(struct tstate *ts, struct ip_error *e) {
-    if ((i64)rt_th(ts)->scratch[SCRATCH_ERR_OFF] > 0)
-        return;
+    if ((i64)rt_th(ts)->scratch[SCRATCH_ERR_OFF] > 0) return;
     bool fresh;
     u64 hash = hash_error(e);
     rt_lock(&sh_err_lock);
@@ -112,11 +100,9 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
         table->overflow++;
     u32 index = s ? s->index : 0;
     rt_unlock(&sh_err_lock);
-    if (!fresh)
-        return;
+    if (!fresh) return;
     e->aux[3] = index;
-    if (e->addr && !e->aux[2])
-        e->aux[2] = heap_describe(e->addr);
+    if (e->addr && !e->aux[2]) e->aux[2] = heap_describe(e->addr);
     struct ip_slot *slot = rt_slot(ts);
     slot->len = sizeof *e;
     slot->a[0] = index;
@@ -128,10 +114,8 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
 void rt_report_error(struct tstate *ts, struct ip_error *e) {
     struct ip_error *mine = (struct ip_error *)rt_slot(ts)->data;
     if (e != mine) {
-        if (!e->n_frames)
-            e->n_frames = rt_stack_trace(ts, e->frames, 12);
-        if (!e->pc)
-            e->pc = ts->pc;
+        if (!e->n_frames) e->n_frames = rt_stack_trace(ts, e->frames, 12);
+        if (!e->pc) e->pc = ts->pc;
         rt_memcpy(mine, e, sizeof *e);
     }
     rt_error_end(ts, mine);

@@ -48,7 +48,9 @@ static bool address(const struct tstate *ts, const struct ip_insn *in, u64 *out)
     return true;
 }
 
-struct vbits { u64 w[4]; };
+struct vbits {
+    u64 w[4];
+};
 
 /* V bits of memory; what is addressable has them. */
 static bool load(const struct tstate *ts, const struct ip_insn *in, u32 n, struct vbits *v) {
@@ -273,8 +275,7 @@ static bool track(struct tstate *ts, const struct ip_insn *in) {
 
 static bool give_back(struct tstate *ts) {
     u64 old = ts->tmp[0], now = ts->gpr[IP_RSP];
-    if (ts->stack_shared || now <= ts->stack_lo || now > ts->stack_hi || old <= ts->stack_lo ||
-        old > ts->stack_hi)
+    if (ts->stack_shared || now <= ts->stack_lo || now > ts->stack_hi || old <= ts->stack_lo || old > ts->stack_hi)
         return false;
     u64 step = now > old ? now - old : old - now;
     if (step > rt.chan->max_stackframe) return false; /* a switch of stacks, perhaps told */
@@ -296,8 +297,7 @@ static bool turn_to_tracking(struct tstate *ts, const struct ip_exit *x) {
 }
 
 int rt_light(struct tstate *ts) {
-    const struct ip_exit *x =
-        (const struct ip_exit *)(IP_META_BASE + (u64)IP_META_EXITS) + ts->exit_id;
+    const struct ip_exit *x = (const struct ip_exit *)(IP_META_BASE + (u64)IP_META_EXITS) + ts->exit_id;
     ts->target = x->patch;
     bool done;
     switch (x->kind_aux & 0xff) {
@@ -306,7 +306,8 @@ int rt_light(struct tstate *ts) {
         break;
     case IP_XS_SPCHG: done = !(x->key & IP_KEY_ONE) && give_back(ts); break;
     case IP_XS_LOAD: /* enters a block: not without the dispatcher if --chaining=no */
-        done = !(rt.flags & IP_C_NO_CHAIN) && turn_to_tracking(ts, x); break;
+        done = !(rt.flags & IP_C_NO_CHAIN) && turn_to_tracking(ts, x);
+        break;
     default: return 0;
     }
     if (done) rt.chan->counters[IP_N_LIGHT]++;

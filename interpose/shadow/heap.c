@@ -21,12 +21,14 @@ static void lock_heap(void) {
 void rt_heap_fork_lock(void) { lock_heap(); }
 void rt_heap_fork_unlock(void) { rt_unlock(&heap_lock); }
 
-struct trace { u32 n; u64 frames[512]; };
+struct trace {
+    u32 n;
+    u64 frames[512];
+};
 
 static void take_trace(struct tstate *ts, struct trace *t, u64 wanted) {
     u64 n = rt.chan->num_callers;
-    if (n > sizeof t->frames / sizeof t->frames[0])
-        n = sizeof t->frames / sizeof t->frames[0];
+    if (n > sizeof t->frames / sizeof t->frames[0]) n = sizeof t->frames / sizeof t->frames[0];
     t->n = rt.flags & wanted ? rt_stack_trace(ts, t->frames, (u32)n) : 0;
 }
 
@@ -53,8 +55,7 @@ static void bad_free(struct tstate *ts, int kind, u64 addr, u32 block) {
 }
 
 static void fill_payload(u64 addr, u64 n, i64 byte) {
-    if (byte >= 0)
-        sh_fill(addr, (int)byte, n);
+    if (byte >= 0) sh_fill(addr, (int)byte, n);
 }
 
 /* A block, addressable; undefined unless zero.  0: no memory. */
@@ -73,8 +74,7 @@ static u64 allocate(struct tstate *ts, u64 size, u64 align, int kind, bool zero)
         heap_table->bytes_allocated += size;
     }
     rt_unlock(&heap_lock);
-    if (!addr)
-        return 0;
+    if (!addr) return 0;
     if (zero && !zeroed)
         sh_fill(addr, 0, size);
     else if (!zero)
@@ -100,8 +100,7 @@ static u64 release(struct tstate *ts, u64 addr, int kind, bool count) {
     heap_table->frees += count; /* invalid ones count too: output.md section 6 */
     u32 i = heap_block_exact(addr);
     bool client_defined = false;
-    if (!i && (i = heap_custom_find(addr, true)))
-        client_defined = true;
+    if (!i && (i = heap_custom_find(addr, true))) client_defined = true;
     if (!i) {
         rt_unlock(&heap_lock);
         bad_free(ts, IP_E_FREE, addr, 0);
@@ -119,20 +118,16 @@ static u64 release(struct tstate *ts, u64 addr, int kind, bool count) {
             return ~0ull;
         }
     }
-    if (t.n)
-        b->free_ctx = heap_ctx(t.frames, t.n);
-    if (!client_defined)
-        fill_payload(addr, size, rt.chan->free_fill);
-    if (rt.flags & IP_C_SHADOW)
-        sh_set_mapped(addr, size, RT_SH_NOACCESS);
+    if (t.n) b->free_ctx = heap_ctx(t.frames, t.n);
+    if (!client_defined) fill_payload(addr, size, rt.chan->free_fill);
+    if (rt.flags & IP_C_SHADOW) sh_set_mapped(addr, size, RT_SH_NOACCESS);
     heap_block_retire(i);
     rt_unlock(&heap_lock);
     return size;
 }
 
 static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
-    if (!old)
-        return allocate(ts, size, 0, IP_AK_MALLOC, false);
+    if (!old) return allocate(ts, size, 0, IP_AK_MALLOC, false);
     if ((i64)size < 0) {
         fishy(ts, name, "size", size);
         return 0;
@@ -162,8 +157,7 @@ static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
     }
     /* Always another place, so that stale pointers into the old one are seen. */
     u64 addr = allocate(ts, size, 0, IP_AK_MALLOC, false);
-    if (!addr)
-        return 0;
+    if (!addr) return 0;
     u64 keep = size < old_size ? size : old_size;
     if (keep) {
         if (rt.flags & IP_C_SHADOW) {
@@ -201,30 +195,24 @@ static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u6
             bad_alignment(ts, IP_E_ALIGN, align, size, " (should be a power of 2)");
             return 1;
         }
-        if (size % align)
-            bad_alignment(ts, IP_E_SIZE_ALIGN, align, size,
-                          " (size should be a multiple of alignment)");
+        if (size % align) bad_alignment(ts, IP_E_SIZE_ALIGN, align, size, " (size should be a multiple of alignment)");
         break;
     case IP_AH_NEW:
         if (!power) {
-            bad_alignment(ts, IP_E_ALIGN, align, size,
-                          " (should be non-zero and a power of 2)");
+            bad_alignment(ts, IP_E_ALIGN, align, size, " (should be non-zero and a power of 2)");
             return 0;
         }
         break;
     default: /* memalign: the C library takes the next power of two */
         if (!power) {
             bad_alignment(ts, IP_E_ALIGN, align, size, " (should be power of 2)");
-            if (align > 1ull << 40)
-                return 0;
+            if (align > 1ull << 40) return 0;
             u64 up = 16;
-            while (up < align)
-                up *= 2;
+            while (up < align) up *= 2;
             align = up;
         }
     }
-    if (align > 1ull << 40)
-        return 0;
+    if (align > 1ull << 40) return 0;
     if ((i64)size < 0) {
         fishy(ts, name, "size", size);
         return 0;
@@ -239,8 +227,7 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
     struct ip_heap_block b = i ? *heap_block(i) : (struct ip_heap_block){0};
     rt_unlock(&heap_lock);
     static const char *const pairs[] = {"malloc/free", "new/delete", "new[]/delete[]"};
-    if (!i || b.kind != kind)
-        return;
+    if (!i || b.kind != kind) return;
     if (size != ~0ull && size != b.size) {
         struct ip_error *e = rt_error_begin(ts, IP_E_SIZE_MISMATCH);
         rt_snprintf((char *)e->text, sizeof e->text, "%s", pairs[kind]);
@@ -265,14 +252,15 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
 void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zeroed) {
     struct trace t;
     (void)rz;
-    if (!addr)
-        return;
+    if (!addr) return;
     take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK);
     lock_heap();
     u32 i = heap_record_new();
     if (i) {
         struct ip_heap_block *b = heap_block(i);
-        *b = (struct ip_heap_block){.addr = addr, .size = size, .kind = IP_AK_CUSTOM,
+        *b = (struct ip_heap_block){.addr = addr,
+                                    .size = size,
+                                    .kind = IP_AK_CUSTOM,
                                     .state = IP_HB_LIVE,
                                     .alloc_ctx = heap_ctx(t.frames, t.n)};
         heap_custom_add(i);
@@ -288,8 +276,7 @@ void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zero
 bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz) {
     struct trace t;
     (void)rz;
-    if (!addr)
-        return true;
+    if (!addr) return true;
     take_trace(ts, &t, IP_C_KEEP_FREE_STACK);
     lock_heap();
     heap_table->frees++;
@@ -310,12 +297,10 @@ bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz) {
 
 bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64 rz) {
     (void)rz;
-    if (!addr)
-        return true;
+    if (!addr) return true;
     lock_heap();
     u32 i = heap_custom_find(addr, false);
-    if (!i)
-        i = heap_block_exact(addr);
+    if (!i) i = heap_block_exact(addr);
     if (!i || heap_block(i)->size != old_size) {
         rt_unlock(&heap_lock);
         bad_free(ts, IP_E_FREE, addr, i);
@@ -336,11 +321,9 @@ bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64
  * faults as the program's own. */
 static bool bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
     bool shadow = rt.flags & IP_C_SHADOW, back = dst > src && dst - src < n;
-    if (shadow && (rt_shadow_first_unaddr(ts, src, n) || rt_shadow_first_unaddr(ts, dst, n)))
-        return false;
+    if (shadow && (rt_shadow_first_unaddr(ts, src, n) || rt_shadow_first_unaddr(ts, dst, n))) return false;
     if (!back) {
-        if (rt_copy_to(dst, (const void *)src, n) < 0)
-            return false;
+        if (rt_copy_to(dst, (const void *)src, n) < 0) return false;
         if (shadow) {
             sh_copy(sh_v(dst), sh_v(src), n);
             origin_copied(ts, dst, src, n);
@@ -351,8 +334,7 @@ static bool bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
     for (u64 left = n; left;) {
         u64 k = left < sizeof buf ? left : sizeof buf;
         left -= k;
-        if (rt_copy_from(buf, src + left, k) < 0 || rt_copy_to(dst + left, buf, k) < 0)
-            return false;
+        if (rt_copy_from(buf, src + left, k) < 0 || rt_copy_to(dst + left, buf, k) < 0) return false;
         if (shadow) {
             sh_copy((u64)buf, sh_v(src + left), k);
             sh_copy(sh_v(dst + left), (u64)buf, k);
@@ -365,21 +347,17 @@ static bool bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
 static bool bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n) {
     u8 byte, v = 0;
     u64 buf[64];
-    if (rt_copy_from(&byte, byte_at, 1) < 0)
-        return false;
+    if (rt_copy_from(&byte, byte_at, 1) < 0) return false;
     if (rt.flags & IP_C_SHADOW) {
-        if (rt_shadow_first_unaddr(ts, dst, n))
-            return false;
+        if (rt_shadow_first_unaddr(ts, dst, n)) return false;
         v = *(const u8 *)sh_v(byte_at);
     }
     sh_fill((u64)buf, byte, sizeof buf);
     for (u64 k, done = 0; done < n; done += k) {
         k = n - done < sizeof buf ? n - done : sizeof buf;
-        if (rt_copy_to(dst + done, buf, k) < 0)
-            return false;
+        if (rt_copy_to(dst + done, buf, k) < 0) return false;
     }
-    if (rt.flags & IP_C_SHADOW)
-        sh_fill(sh_v(dst), v, n);
+    if (rt.flags & IP_C_SHADOW) sh_fill(sh_v(dst), v, n);
     return true;
 }
 
@@ -401,15 +379,13 @@ static bool throw_bad_alloc(struct tstate *ts) {
 }
 
 static void new_failed(struct tstate *ts, u64 name) {
-    if (throw_bad_alloc(ts))
-        return;
+    if (throw_bad_alloc(ts)) return;
     struct ip_slot *slot = rt_slot(ts);
     char text[200], fn[100];
     long k = rt_strncpy_from(fn, name, sizeof fn - 1);
     fn[k > 0 ? k : 0] = 0;
-    int n = rt_snprintf(text, sizeof text,
-                        "%s failed and should throw an exception, but it cannot: aborting instead.",
-                        fn);
+    int n =
+        rt_snprintf(text, sizeof text, "%s failed and should throw an exception, but it cannot: aborting instead.", fn);
     rt_memcpy(slot->data, text, (size_t)n + 1);
     slot->len = (u32)n;
     slot->a[0] = 0;
@@ -428,24 +404,20 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
         u64 bytes;
         if ((i64)a[0] < 0 || (i64)a[1] < 0)
             fishy(ts, a[2], (i64)a[0] < 0 ? "nmemb" : "size", (i64)a[0] < 0 ? a[0] : a[1]);
-        if (__builtin_mul_overflow(a[0], a[1], &bytes) || (i64)bytes < 0)
-            return 0;
+        if (__builtin_mul_overflow(a[0], a[1], &bytes) || (i64)bytes < 0) return 0;
         return allocate(ts, bytes, 0, IP_AK_MALLOC, true);
     }
-    case IP_HR_REALLOC: /* ptr, size, name */
-        return reallocate(ts, a[0], a[1], a[2]);
+    case IP_HR_REALLOC: /* ptr, size, name */ return reallocate(ts, a[0], a[1], a[2]);
     case IP_HR_REALLOCARRAY: { /* ptr, n, size, name */
         u64 bytes;
-        if (__builtin_mul_overflow(a[1], a[2], &bytes))
-            return 0;
+        if (__builtin_mul_overflow(a[1], a[2], &bytes)) return 0;
         return reallocate(ts, a[0], bytes, a[3]);
     }
     case IP_HR_MEMALIGN: /* alignment, size, kind, how, name */
         return aligned(ts, a[0], a[1], (int)a[2], (int)a[3], a[4]);
     case IP_HR_FREE: /* ptr, kind, size, alignment */
         if (a[0]) {
-            if (a[2] != ~0ull || a[3] || a[1] != IP_AK_MALLOC)
-                check_sized(ts, a[0], (int)a[1], a[2], a[3]);
+            if (a[2] != ~0ull || a[3] || a[1] != IP_AK_MALLOC) check_sized(ts, a[0], (int)a[1], a[2], a[3]);
             release(ts, a[0], (int)a[1], true);
         }
         return 0;
@@ -456,29 +428,22 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
         rt_unlock(&heap_lock);
         return size;
     }
-    case IP_HR_NEW_FAILED:
-        new_failed(ts, a[0]);
-        return 0;
+    case IP_HR_NEW_FAILED: new_failed(ts, a[0]); return 0;
     case IP_HR_FIND: {
         char name[64];
         return rt_strncpy_from(name, a[0], sizeof name) < 0 ? 0 : rt_find_function(ts, name);
     }
-    case IP_HR_COPY:
-        return bulk_copy(ts, a[0], a[1], a[2]);
-    case IP_HR_FILL:
-        return bulk_fill(ts, a[0], a[1], a[2]);
+    case IP_HR_COPY: return bulk_copy(ts, a[0], a[1], a[2]);
+    case IP_HR_FILL: return bulk_fill(ts, a[0], a[1], a[2]);
     case IP_HR_STATS: {
         lock_heap();
-        u64 w[4] = {0, heap_table->live_blocks, heap_table->live_bytes,
-                    heap_table->quarantine_bytes};
-        for (u64 i = 0; i < heap_table->n_arenas; i++)
-            w[0] += heap_table->arena_hi[i] - heap_table->arena_lo[i];
+        u64 w[4] = {0, heap_table->live_blocks, heap_table->live_bytes, heap_table->quarantine_bytes};
+        for (u64 i = 0; i < heap_table->n_arenas; i++) w[0] += heap_table->arena_hi[i] - heap_table->arena_lo[i];
         rt_unlock(&heap_lock);
         rt_copy_to(a[0], w, sizeof w);
         rt_shadow_set(a[0], sizeof w, RT_SH_DEFINED);
         return 0;
     }
-    default:
-        return 0;
+    default: return 0;
     }
 }

@@ -20,10 +20,10 @@
 struct heap_span {
     u64 lo, hi;
     u64 stride;
-    u32 n;       /* cells                                 */
-    u32 used;    /* cells handed out so far               */
-    u32 first;   /* index of the block record of cell 0   */
-    u32 number;  /* own index                             */
+    u32 n;      /* cells */
+    u32 used;   /* cells handed out so far */
+    u32 first;  /* index of the block record of cell 0 */
+    u32 number; /* own index */
 };
 
 /* heap_pages.c; all under heap_lock */
@@ -47,9 +47,9 @@ u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed);
 void heap_block_retire(u32 index);
 /* The live block whose payload starts at addr, or 0. */
 u32 heap_block_exact(u64 addr);
-u32 heap_record_new(void);          /* a record without a cell (client-defined)  */
+u32 heap_record_new(void); /* a record without a cell (client-defined) */
 void heap_record_free(u32 index);
-void heap_custom_add(u32 index);    /* client-defined blocks: by address         */
+void heap_custom_add(u32 index); /* client-defined blocks: by address */
 u32 heap_custom_find(u64 addr, bool remove);
 /* Live block that contains addr?  Takes the lock. */
 bool heap_block_at(u64 addr, u64 *lo, u64 *size);

@@ -6,16 +6,21 @@
 #include "heap.h"
 #include "shadow.h"
 
-#define CELL 16ull
-#define LINEAR_MAX 1024ull           /* classes of 16 bytes up to here        */
-#define SMALL_MAX (32ull << 10)      /* then eight classes for each doubling  */
-#define N_LINEAR (LINEAR_MAX / CELL + 1)
-#define N_CLASSES (N_LINEAR + 5 * 8)
+#define CELL       16ull
+#define LINEAR_MAX 1024ull       /* classes of 16 bytes up to here */
+#define SMALL_MAX  (32ull << 10) /* then eight classes for each doubling */
+#define N_LINEAR   (LINEAR_MAX / CELL + 1)
+#define N_CLASSES  (N_LINEAR + 5 * 8)
 
-struct fifo { u32 head, tail; };
+struct fifo {
+    u32 head, tail;
+};
 
-static struct { u32 free; struct heap_span *span; } classes[N_CLASSES];
-static struct fifo waiting, waiting_big; /* quarantine, linked through .next  */
+static struct {
+    u32 free;
+    struct heap_span *span;
+} classes[N_CLASSES];
+static struct fifo waiting, waiting_big; /* quarantine, linked through .next */
 static u32 record_free;
 
 /* Client-defined blocks: open addressing, linear probing; 0 free, 1 deleted. */
@@ -30,21 +35,17 @@ struct ip_heap_block *heap_block(u32 i) {
 static u32 records(u32 n) {
     struct ip_heap_table *t = heap_table;
     u64 first = t->n_blocks;
-    if (first % IP_HEAP_CHUNK + n > IP_HEAP_CHUNK)
-        first = RT_ROUND_UP(first, IP_HEAP_CHUNK);
+    if (first % IP_HEAP_CHUNK + n > IP_HEAP_CHUNK) first = RT_ROUND_UP(first, IP_HEAP_CHUNK);
     u64 chunk = first / IP_HEAP_CHUNK;
-    if (chunk >= IP_HEAP_CHUNKS)
-        return 0;
-    if (!t->chunks[chunk])
-        t->chunks[chunk] = (u64)rt_pages(IP_HEAP_CHUNK * sizeof(struct ip_heap_block));
+    if (chunk >= IP_HEAP_CHUNKS) return 0;
+    if (!t->chunks[chunk]) t->chunks[chunk] = (u64)rt_pages(IP_HEAP_CHUNK * sizeof(struct ip_heap_block));
     t->n_blocks = first + n;
     return (u32)first;
 }
 
 u32 heap_record_new(void) {
     u32 i = record_free;
-    if (!i)
-        return records(1);
+    if (!i) return records(1);
     record_free = heap_block(i)->next;
     heap_block(i)->next = 0;
     return i;
@@ -88,8 +89,7 @@ static u32 cell_new(u64 bytes, u64 *at) {
     struct heap_span *s = classes[c].span;
     if (!s || s->used == s->n) {
         s = heap_span_new(stride <= 2048 ? HEAP_UNIT : 4 * HEAP_UNIT);
-        if (!s)
-            return 0;
+        if (!s) return 0;
         s->stride = stride;
         s->n = (u32)((s->hi - s->lo) / stride);
         s->first = records(s->n);
@@ -109,21 +109,16 @@ u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed) {
     u64 at, slack = 0;
     u32 i;
     *zeroed = false;
-    if (align < natural)
-        align = natural;
-    if (align > CELL)
-        slack = align - CELL;
-    if (size > IP_CLIENT_END)
-        return 0;
+    if (align < natural) align = natural;
+    if (align > CELL) slack = align - CELL;
+    if (size > IP_CLIENT_END) return 0;
     u64 bytes = RT_ROUND_UP(rz + slack + (size ? size : 1) + rz, CELL);
     if (bytes <= SMALL_MAX) {
         i = cell_new(bytes, &at);
-        if (!i)
-            return 0;
+        if (!i) return 0;
     } else {
         i = heap_record_new();
-        if (!i)
-            return 0;
+        if (!i) return 0;
         struct heap_span *s = heap_span_new(bytes);
         if (!s) {
             heap_record_free(i);
@@ -160,8 +155,7 @@ static u32 fifo_pop(struct fifo *f) {
     u32 i = f->head;
     if (i) {
         f->head = heap_block(i)->next;
-        if (!f->head)
-            f->tail = 0;
+        if (!f->head) f->tail = 0;
     }
     return i;
 }
@@ -179,8 +173,7 @@ static void recycle(u32 i) {
         classes[c].free = i;
         return;
     }
-    if (s)
-        heap_span_free(s);
+    if (s) heap_span_free(s);
     heap_record_free(i);
 }
 
@@ -195,10 +188,8 @@ void heap_block_retire(u32 i) {
     fifo_push(b->size >= rt.chan->freelist_big ? &waiting_big : &waiting, i);
     while (t->quarantine_bytes > rt.chan->freelist_vol) {
         u32 old = fifo_pop(&waiting_big);
-        if (!old)
-            old = fifo_pop(&waiting);
-        if (!old)
-            break;
+        if (!old) old = fifo_pop(&waiting);
+        if (!old) break;
         recycle(old);
     }
 }
@@ -207,8 +198,7 @@ void heap_block_retire(u32 i) {
 static u32 cell_of(u64 addr, struct heap_span **span) {
     struct heap_span *s = heap_span_of(addr);
     *span = s;
-    if (!s || !s->stride)
-        return 0;
+    if (!s || !s->stride) return 0;
     u64 k = s->n == 1 ? 0 : (u32)(addr - s->lo) / (u32)s->stride;
     return k < s->used ? s->first + (u32)k : 0;
 }
@@ -216,8 +206,7 @@ static u32 cell_of(u64 addr, struct heap_span **span) {
 u32 heap_block_exact(u64 addr) {
     struct heap_span *s;
     u32 i = cell_of(addr, &s);
-    if (i && heap_block(i)->addr == addr && heap_block(i)->state == IP_HB_LIVE)
-        return i;
+    if (i && heap_block(i)->addr == addr && heap_block(i)->state == IP_HB_LIVE) return i;
     return 0;
 }
 
@@ -230,26 +219,21 @@ void heap_custom_add(u32 index) {
         custom = rt_pages(custom_cap * sizeof *custom);
         custom_used = 0;
         for (u32 k = 0; k < old_cap; k++)
-            if (old[k] > 1)
-                heap_custom_add(old[k] - 1);
-        if (old)
-            rt_free_pages(old, old_cap * sizeof *old);
+            if (old[k] > 1) heap_custom_add(old[k] - 1);
+        if (old) rt_free_pages(old, old_cap * sizeof *old);
     }
     u32 k = custom_slot(heap_block(index)->addr);
-    while (custom[k] > 1)
-        k = (k + 1) & (custom_cap - 1);
+    while (custom[k] > 1) k = (k + 1) & (custom_cap - 1);
     custom_used += custom[k] == 0;
     custom[k] = index + 1;
 }
 
 u32 heap_custom_find(u64 addr, bool remove) {
-    if (!custom_cap)
-        return 0;
+    if (!custom_cap) return 0;
     for (u32 k = custom_slot(addr); custom[k]; k = (k + 1) & (custom_cap - 1)) {
         u32 i = custom[k] - 1;
         if (custom[k] > 1 && heap_block(i)->addr == addr) {
-            if (remove)
-                custom[k] = 1;
+            if (remove) custom[k] = 1;
             return i;
         }
     }
@@ -259,8 +243,7 @@ u32 heap_custom_find(u64 addr, bool remove) {
 bool heap_block_at(u64 addr, u64 *lo, u64 *size) {
     struct heap_span *s;
     bool found = false;
-    if (!heap_table)
-        return false;
+    if (!heap_table) return false;
     rt_lock(&heap_lock);
     u32 i = cell_of(addr, &s);
     if (i) {
@@ -276,11 +259,10 @@ bool heap_block_at(u64 addr, u64 *lo, u64 *size) {
 /* 0 inside, else the distance; live blocks win over freed ones at equal distance. */
 static void consider(u32 i, u64 addr, u32 *best, u64 *best_rank) {
     const struct ip_heap_block *b = heap_block(i);
-    if (b->state != IP_HB_LIVE && b->state != IP_HB_QUARANTINE)
-        return;
-    u64 d = addr < b->addr ? b->addr - addr
+    if (b->state != IP_HB_LIVE && b->state != IP_HB_QUARANTINE) return;
+    u64 d = addr < b->addr                                              ? b->addr - addr
             : addr - b->addr < b->size || (!b->size && addr == b->addr) ? 0
-                                                                         : addr - b->addr - b->size + 1;
+                                                                        : addr - b->addr - b->size + 1;
     u64 rank = d * 2 + (b->state != IP_HB_LIVE);
     if (rank < *best_rank) {
         *best = i;
@@ -292,12 +274,10 @@ u32 heap_describe(u64 addr) {
     u32 best = 0;
     u64 rank = ~0ull;
     struct heap_span *s;
-    if (!heap_table)
-        return 0;
+    if (!heap_table) return 0;
     rt_lock(&heap_lock);
     for (u32 k = 0; k < custom_cap; k++)
-        if (custom[k] > 1)
-            consider(custom[k] - 1, addr, &best, &rank);
+        if (custom[k] > 1) consider(custom[k] - 1, addr, &best, &rank);
     if (rank > 2 * 64) {
         best = 0;
         rank = ~0ull;
@@ -305,10 +285,8 @@ u32 heap_describe(u64 addr) {
     if (heap_span_of(addr)) {
         u32 i = cell_of(addr, &s);
         u32 last = s->first + s->used - 1;
-        if (!i)
-            i = last;
-        for (u32 k = i > s->first ? i - 1 : i; k <= i + 1 && k <= last; k++)
-            consider(k, addr, &best, &rank);
+        if (!i) i = last;
+        for (u32 k = i > s->first ? i - 1 : i; k <= i + 1 && k <= last; k++) consider(k, addr, &best, &rank);
     }
     rt_unlock(&heap_lock);
     return best;

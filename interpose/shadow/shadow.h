@@ -49,8 +49,8 @@ void sh_report_store(struct tstate *ts, u64 addr, u64 n);
 /* stack.c: which stack does an address belong to */
 /* Register or forget a stack (main, threads, client request STACK_REGISTER). */
 void rt_stack_register(u64 lo, u64 hi);
-void rt_stack_unregister(u64 lo, u64 hi); /* this very region                     */
-void rt_stack_forget(u64 lo, u64 hi);     /* all that it touches                  */
+void rt_stack_unregister(u64 lo, u64 hi); /* this very region */
+void rt_stack_forget(u64 lo, u64 hi);     /* all that it touches */
 /* Make ts->stack_lo/hi those of the stack RSP is on. */
 void sh_stack_sync(struct tstate *ts);
 
@@ -60,11 +60,9 @@ extern rt_lock_t sh_err_lock, sh_map_lock, sh_stacks_lock;
 /* Bytes below RSP were defined: the next call or return takes that back. */
 static inline void sh_note_red_zone(struct tstate *ts, u64 addr) {
     u64 sp = ts->gpr[IP_RSP];
-    if (addr >= sp || addr + SH_REDZONE < sp || ts->stack_shared || addr < ts->stack_lo || sp > ts->stack_hi)
-        return;
+    if (addr >= sp || addr + SH_REDZONE < sp || ts->stack_shared || addr < ts->stack_lo || sp > ts->stack_hi) return;
     ts->umask |= 1ull << IP_U_REDZONE;
-    if (~addr > ts->redzone_not_lo)
-        ts->redzone_not_lo = ~addr;
+    if (~addr > ts->redzone_not_lo) ts->redzone_not_lo = ~addr;
 }
 void sh_clean_red_zone(struct tstate *ts);
 

@@ -8,27 +8,27 @@
  */
 #include "shadow.h"
 
-#define NR_mmap 9
-#define NR_munmap 11
-#define NR_mremap 25
-#define NR_fcntl 72
-#define NR_close 3
-#define NR_ftruncate 77
-#define NR_memfd_create 319
-#define NR_prlimit64 302
-#define RLIMIT_FSIZE_ 1
-#define EFBIG_NEG (-27)
-#define PROT_RW 3
-#define F_DUPFD_CLOEXEC 1030
-#define MAP_SHARED 0x01
-#define MAP_PRIVATE 0x02
-#define MAP_FIXED 0x10
-#define MAP_ANON 0x20
-#define MAP_NORESERVE 0x4000
+#define NR_mmap             9
+#define NR_munmap           11
+#define NR_mremap           25
+#define NR_fcntl            72
+#define NR_close            3
+#define NR_ftruncate        77
+#define NR_memfd_create     319
+#define NR_prlimit64        302
+#define RLIMIT_FSIZE_       1
+#define EFBIG_NEG           (-27)
+#define PROT_RW             3
+#define F_DUPFD_CLOEXEC     1030
+#define MAP_SHARED          0x01
+#define MAP_PRIVATE         0x02
+#define MAP_FIXED           0x10
+#define MAP_ANON            0x20
+#define MAP_NORESERVE       0x4000
 #define MAP_FIXED_NOREPLACE 0x100000
-#define MREMAP_MAYMOVE 1
-#define MREMAP_FIXED 2
-#define EEXIST_NEG (-17)
+#define MREMAP_MAYMOVE      1
+#define MREMAP_FIXED        2
+#define EEXIST_NEG          (-17)
 
 /* Pages of 0xff come from private maps of one small memfd: untouched they cost
  * nothing, touched they are copied by the kernel. */
@@ -47,12 +47,10 @@ static bool failed(long r) { return r < 0 && r >= -4095; }
 
 void rt_shadow_init(struct tstate *ts) {
     (void)ts;
-    if (!(rt.flags & IP_C_SHADOW))
-        return;
+    if (!(rt.flags & IP_C_SHADOW)) return;
     sh_fill((u64)chunk_of[1], 0xff, sizeof chunk_of[1]);
     long fd = sys2(NR_memfd_create, (long)"interpose-ones", 1);
-    if (failed(fd))
-        rt_die("cannot create shadow memory: memfd_create failed (errno %ld)", -fd);
+    if (failed(fd)) rt_die("cannot create shadow memory: memfd_create failed (errno %ld)", -fd);
     /* Out of the way of the guest's descriptors. */
     long high = sys3(NR_fcntl, fd, F_DUPFD_CLOEXEC, rt.runtime_fd + 8);
     if (!failed(high)) {
@@ -67,44 +65,41 @@ void rt_shadow_init(struct tstate *ts) {
     sys4(NR_prlimit64, 0, RLIMIT_FSIZE_, (long)most, 0);
     long p = most[1] < ONES_LEN ? EFBIG_NEG : sys2(NR_ftruncate, fd, ONES_LEN);
     sys4(NR_prlimit64, 0, RLIMIT_FSIZE_, (long)limit, 0);
-    if (!failed(p))
-        p = sys6(NR_mmap, 0, ONES_LEN, PROT_RW, MAP_SHARED, fd, 0);
-    if (failed(p))
-        rt_die("cannot create shadow memory: no %lu bytes (errno %ld)", (u64)ONES_LEN, -p);
+    if (!failed(p)) p = sys6(NR_mmap, 0, ONES_LEN, PROT_RW, MAP_SHARED, fd, 0);
+    if (failed(p)) rt_die("cannot create shadow memory: no %lu bytes (errno %ld)", (u64)ONES_LEN, -p);
     sh_fill((u64)p, 0xff, ONES_LEN);
     sys2(NR_munmap, p, ONES_LEN);
 }
 
 static void map_anon(u64 at, u64 len) {
-    long r = sys6(NR_mmap, (long)at, (long)len, PROT_RW,
-                  MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    long r = sys6(NR_mmap, (long)at, (long)len, PROT_RW, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (failed(r))
         rt_die("cannot map %lu bytes of shadow memory (errno %ld): raise the address-space limit "
-               "or vm.max_map_count", len, -r);
+               "or vm.max_map_count",
+               len, -r);
 }
 
 /* Whole pages [at, at+len) hold `fill` from now on. */
 static void map_pages(u64 at, u64 len, int fill) {
     if (fill == 0 || len <= ONES_MIN || len > ONES_MAX) {
         map_anon(at, len);
-        if (fill && len <= ONES_MIN)
-            sh_fill(at, 0xff, len);
+        if (fill && len <= ONES_MIN) sh_fill(at, 0xff, len);
         return; /* beyond ONES_MAX only definedness is lost, never a false report */
     }
     for (u64 n; len; at += n, len -= n) {
         n = len < ONES_LEN ? len : ONES_LEN;
-        long r = sys6(NR_mmap, (long)at, (long)n, PROT_RW,
-                      MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, rt.shadow_fd, 0);
+        long r = sys6(NR_mmap, (long)at, (long)n, PROT_RW, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, rt.shadow_fd, 0);
         if (failed(r))
             rt_die("cannot map %lu bytes of shadow memory (errno %ld): raise the address-space "
-                   "limit or vm.max_map_count", n, -r);
+                   "limit or vm.max_map_count",
+                   n, -r);
     }
 }
 
 /* A border page: exists afterwards; what nobody has claimed reads 0xff. */
 static void need_page(u64 page) {
-    long r = sys6(NR_mmap, (long)page, RT_PAGE, PROT_RW,
-                  MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    long r = sys6(NR_mmap, (long)page, RT_PAGE, PROT_RW, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                  -1, 0);
     if (r == (long)page)
         sh_fill(page, 0xff, RT_PAGE);
     else if (!failed(r)) /* kernel without NOREPLACE chose another place: it exists */
@@ -129,8 +124,7 @@ static void range_map(u64 lo, u64 hi, int fill) {
         need_page(last);
         sh_fill(last, fill, hi - last);
     }
-    if (first < last)
-        map_pages(first, last - first, fill);
+    if (first < last) map_pages(first, last - first, fill);
 }
 
 /* Fill shadow bytes of which some may not exist. */
@@ -138,8 +132,7 @@ static void fill_safe(u64 lo, u64 hi, int fill) {
     const u8 *src = chunk_of[fill != 0];
     for (u64 n; lo < hi; lo += n) {
         n = sizeof chunk_of[0] - (lo & (sizeof chunk_of[0] - 1)); /* never across a page */
-        if (n > hi - lo)
-            n = hi - lo;
+        if (n > hi - lo) n = hi - lo;
         if (rt_copy_to(lo, src, n) < 0) {
             u64 next = RT_ROUND_DOWN(lo, RT_PAGE) + RT_PAGE;
             n = (next < hi ? next : hi) - lo;
@@ -161,13 +154,10 @@ static void range_release(u64 lo, u64 hi) {
 static int v_fill(int state) { return state == RT_SH_DEFINED ? 0 : 0xff; }
 static int a_fill(int state) { return state == RT_SH_NOACCESS ? 0xff : 0; }
 
-static bool in_client(u64 addr, u64 len) {
-    return len && addr < IP_CLIENT_END && len <= IP_CLIENT_END - addr;
-}
+static bool in_client(u64 addr, u64 len) { return len && addr < IP_CLIENT_END && len <= IP_CLIENT_END - addr; }
 
 void rt_shadow_mapped(u64 addr, u64 len, int state) {
-    if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len))
-        return;
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len)) return;
     rt_lock(&sh_map_lock);
     range_map(sh_v(addr), sh_v(addr + len), v_fill(state));
     range_map(sh_a(addr), sh_a(addr + len), a_fill(state));
@@ -175,8 +165,7 @@ void rt_shadow_mapped(u64 addr, u64 len, int state) {
 }
 
 void rt_shadow_unmapped(u64 addr, u64 len) {
-    if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len))
-        return;
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len)) return;
     rt_lock(&sh_map_lock);
     range_release(sh_v(addr), sh_v(addr + len));
     range_release(sh_a(addr), sh_a(addr + len));
@@ -188,16 +177,13 @@ void rt_shadow_unmapped(u64 addr, u64 len) {
 static void copy_sparse(u64 to, u64 from, u64 n) {
     for (u64 k; n; to += k, from += k, n -= k) {
         k = RT_PAGE - (to & (RT_PAGE - 1));
-        if (k > n)
-            k = n;
-        if (rt_memcmp((void *)to, (void *)from, k) != 0)
-            sh_copy(to, from, k);
+        if (k > n) k = n;
+        if (rt_memcmp((void *)to, (void *)from, k) != 0) sh_copy(to, from, k);
     }
 }
 
 void rt_shadow_moved(u64 from, u64 to, u64 len) {
-    if (!(rt.flags & IP_C_SHADOW) || !in_client(from, len) || !in_client(to, len))
-        return;
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(from, len) || !in_client(to, len)) return;
     rt_lock(&sh_map_lock);
     u64 lo = sh_v(from), hi = sh_v(from + len), off = to - from;
     u64 first = RT_ROUND_UP(lo, RT_PAGE), last = RT_ROUND_DOWN(hi, RT_PAGE);
@@ -207,8 +193,8 @@ void rt_shadow_moved(u64 from, u64 to, u64 len) {
     if (first < last) {
         long r = -1;
         if (last - first > ONES_MIN) /* one kernel mapping: move its pages */
-            r = sys5(NR_mremap, (long)first, (long)(last - first), (long)(last - first),
-                     MREMAP_MAYMOVE | MREMAP_FIXED, (long)(first + off));
+            r = sys5(NR_mremap, (long)first, (long)(last - first), (long)(last - first), MREMAP_MAYMOVE | MREMAP_FIXED,
+                     (long)(first + off));
         if (r != (long)(first + off)) {
             map_anon(first + off, last - first);
             copy_sparse(first + off, first, last - first);
@@ -228,9 +214,8 @@ void rt_shadow_moved(u64 from, u64 to, u64 len) {
  * another thread may be changing, hence the locked forms. */
 void sh_set_a(u64 addr, u64 len, int bit) {
     u64 end = addr + len, p = sh_a(addr), q = sh_a(end);
-    u8 head = (u8)(0xff << (addr & 7)), tail = (u8)~(0xff << (end & 7));
-    if (!len)
-        return;
+    u8 head = (u8)(0xff << (addr & 7)), tail = (u8) ~(0xff << (end & 7));
+    if (!len) return;
     if (p == q) {
         head &= tail;
         tail = 0;
@@ -240,8 +225,7 @@ void sh_set_a(u64 addr, u64 len, int bit) {
             __atomic_fetch_or((u8 *)p, head, __ATOMIC_RELAXED);
         else
             __atomic_fetch_and((u8 *)p, (u8)~head, __ATOMIC_RELAXED);
-        if (p == q)
-            return;
+        if (p == q) return;
         p++;
     }
     u8 fill = bit ? 0xff : 0;
@@ -249,10 +233,8 @@ void sh_set_a(u64 addr, u64 len, int bit) {
         sh_fill(p, fill, q - p);
     } else {
         u64 word = bit ? ~0ull : 0;
-        for (; q - p >= 8; p += 8)
-            __builtin_memcpy((void *)p, &word, 8);
-        for (; p < q; p++)
-            *(volatile u8 *)p = fill;
+        for (; q - p >= 8; p += 8) __builtin_memcpy((void *)p, &word, 8);
+        for (; p < q; p++) *(volatile u8 *)p = fill;
     }
     if (tail) {
         if (bit)
@@ -272,10 +254,8 @@ static void set_v(u64 addr, u64 len, int fill) {
         sh_fill(p, fill, len);
     } else {
         u64 word = fill ? ~0ull : 0;
-        for (; len >= 8; p += 8, len -= 8)
-            __builtin_memcpy((void *)p, &word, 8);
-        for (; len; p++, len--)
-            *(volatile u8 *)p = (u8)fill;
+        for (; len >= 8; p += 8, len -= 8) __builtin_memcpy((void *)p, &word, 8);
+        for (; len; p++, len--) *(volatile u8 *)p = (u8)fill;
     }
 }
 
@@ -285,8 +265,7 @@ void sh_set_mapped(u64 addr, u64 len, int state) {
 }
 
 void rt_shadow_set(u64 addr, u64 len, int state) {
-    if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len))
-        return;
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len)) return;
     u64 end = addr + len;
     if (state == RT_SH_NOACCESS) { /* V first: no byte is ever "addressable, unmarked" */
         fill_safe(sh_v(addr), sh_v(end), 0xff);
@@ -294,8 +273,7 @@ void rt_shadow_set(u64 addr, u64 len, int state) {
     /* Head and tail bits one at a time, whole A bytes in bulk. */
     for (; addr < end && (addr & 7); addr++) {
         u8 b;
-        if (sh_read(&b, sh_a(addr), 1) == 0)
-            sh_set_a(addr, 1, state == RT_SH_NOACCESS);
+        if (sh_read(&b, sh_a(addr), 1) == 0) sh_set_a(addr, 1, state == RT_SH_NOACCESS);
     }
     u64 mid = RT_ROUND_DOWN(end, 8);
     if (mid > addr) {
@@ -304,8 +282,7 @@ void rt_shadow_set(u64 addr, u64 len, int state) {
     }
     for (; addr < end; addr++) {
         u8 b;
-        if (sh_read(&b, sh_a(addr), 1) == 0)
-            sh_set_a(addr, 1, state == RT_SH_NOACCESS);
+        if (sh_read(&b, sh_a(addr), 1) == 0) sh_set_a(addr, 1, state == RT_SH_NOACCESS);
     }
     if (state != RT_SH_NOACCESS) {
         u8 b;
@@ -319,11 +296,9 @@ void rt_shadow_set(u64 addr, u64 len, int state) {
 }
 
 void rt_shadow_stack(u64 lo, u64 hi, u64 sp) {
-    if (!(rt.flags & IP_C_SHADOW) || !in_client(lo, hi - lo) || sp < lo || sp > hi)
-        return;
+    if (!(rt.flags & IP_C_SHADOW) || !in_client(lo, hi - lo) || sp < lo || sp > hi) return;
     rt_lock(&sh_map_lock);
-    if (sp > lo)
-        range_map(sh_v(lo), sh_v(sp), 0xff);
+    if (sp > lo) range_map(sh_v(lo), sh_v(sp), 0xff);
     /* What lies above belongs to whoever had it (a stack inside a block). */
     range_map(sh_a(RT_ROUND_DOWN(lo, 8)), sh_a(RT_ROUND_UP(sp, 8)), 0);
     rt_unlock(&sh_map_lock);

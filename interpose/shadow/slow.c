@@ -17,16 +17,14 @@ static u64 a_word(u64 addr) {
 static u64 a_run(u64 addr, unsigned n) {
     unsigned at = addr & 63;
     u64 bits = a_word(addr - at) >> at;
-    if (at + n > 64)
-        bits |= a_word(addr - at + 64) << (64 - at);
+    if (at + n > 64) bits |= a_word(addr - at + 64) << (64 - at);
     return n < 64 ? bits & ((1ull << n) - 1) : bits;
 }
 
 /* Bytes of the current stack below the red zone: addressable to nobody. */
 static u64 dead_run(const struct tstate *ts, u64 addr, unsigned n) {
     u64 top = ts ? ts->gpr[IP_RSP] - SH_REDZONE : 0, lo, hi;
-    if (!ts || ts->stack_shared || addr >= ts->stack_hi || addr + n <= ts->stack_lo || addr >= top)
-        return 0;
+    if (!ts || ts->stack_shared || addr >= ts->stack_hi || addr + n <= ts->stack_lo || addr >= top) return 0;
     lo = addr < ts->stack_lo ? ts->stack_lo - addr : 0;
     hi = (top < ts->stack_hi ? top : ts->stack_hi) - addr;
     u64 mask = hi >= n ? (n < 64 ? (1ull << n) - 1 : ~0ull) : (1ull << hi) - 1;
@@ -40,24 +38,21 @@ static u64 unaddr_run(const struct tstate *ts, u64 addr, unsigned n, u64 ff) {
 
 static u64 ff_bytes(u64 word, unsigned n) {
     u64 ff = 0;
-    for (unsigned i = 0; i < n; i++, word >>= 8)
-        ff |= (u64)((word & 0xff) == 0xff) << i;
+    for (unsigned i = 0; i < n; i++, word >>= 8) ff |= (u64)((word & 0xff) == 0xff) << i;
     return ff;
 }
 
 /* V byte of a through an aligned word, which never crosses a page. */
 static bool v_byte(u64 a, u8 *b) {
     u64 word, at = sh_v(a);
-    if (sh_read(&word, at & ~7ull, 8) < 0)
-        return false;
+    if (sh_read(&word, at & ~7ull, 8) < 0) return false;
     *b = (u8)(word >> 8 * (at & 7));
     return true;
 }
 
 bool sh_addressable(struct tstate *ts, u64 a) {
     u8 b;
-    if (!v_byte(a, &b))
-        return false;
+    if (!v_byte(a, &b)) return false;
     return b != 0xff || !unaddr_run(ts, a, 1, 1);
 }
 
@@ -70,8 +65,7 @@ int sh_access(struct tstate *ts, u64 addr, u64 n, u8 *v) {
             word = 0;
             for (unsigned i = 0; i < k; i++) {
                 u8 b = 0xff;
-                if (!v_byte(addr + i, &b))
-                    missing |= 1ull << i;
+                if (!v_byte(addr + i, &b)) missing |= 1ull << i;
                 word |= (u64)b << 8 * i;
             }
         }
@@ -92,8 +86,7 @@ int sh_access(struct tstate *ts, u64 addr, u64 n, u8 *v) {
 }
 
 bool sh_partial_ok(u64 addr, u64 n, int acc) {
-    if (rt.flags & IP_C_NO_PARTIAL_LOADS)
-        return false;
+    if (rt.flags & IP_C_NO_PARTIAL_LOADS) return false;
     return (acc & SH_ACC_ADDR) && (n == 8 || n == 16 || n == 32 || n == 64) && !(addr & (n - 1));
 }
 
@@ -102,10 +95,8 @@ bool sh_partial_ok(u64 addr, u64 n, int acc) {
 static bool is_stack_overflow(struct tstate *ts, u64 addr) {
     static u64 said; /* the access that the fault repeats */
     struct rt_seg seg;
-    if (addr >= ts->stack_lo || addr + SH_REDZONE < ts->gpr[IP_RSP] || rt_find_seg(addr, &seg))
-        return false;
-    if (said == addr)
-        return true;
+    if (addr >= ts->stack_lo || addr + SH_REDZONE < ts->gpr[IP_RSP] || rt_find_seg(addr, &seg)) return false;
+    if (said == addr) return true;
     said = addr;
     struct ip_slot *slot = rt_slot(ts);
     slot->len = (u32)rt_snprintf((char *)slot->data, IP_SLOT_DATA,
@@ -117,8 +108,7 @@ static bool is_stack_overflow(struct tstate *ts, u64 addr) {
 }
 
 void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n) {
-    if (is_stack_overflow(ts, addr) || rt_told_before(ts, addr))
-        return;
+    if (is_stack_overflow(ts, addr) || rt_told_before(ts, addr)) return;
     struct ip_error *e = rt_error_begin(ts, kind);
     e->size = (u32)n;
     e->addr = addr;
@@ -126,8 +116,7 @@ void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n) {
 }
 
 void rt_report_jump(struct tstate *ts, u64 pc) {
-    if (sh_addressable(ts, pc))
-        return; /* data: the fault alone, as a protection it is */
+    if (sh_addressable(ts, pc)) return; /* data: the fault alone, as a protection it is */
     struct ip_error *e = rt_error_begin(ts, IP_E_JUMP);
     e->addr = pc;
     rt_error_end(ts, e);
@@ -135,15 +124,13 @@ void rt_report_jump(struct tstate *ts, u64 pc) {
 
 /* Pushes and stores to the frame are not checked: their fault is the first to say it. */
 void rt_report_fault(struct tstate *ts, u64 addr) {
-    if (rt.flags & IP_C_SHADOW)
-        (void)is_stack_overflow(ts, addr);
+    if (rt.flags & IP_C_SHADOW) (void)is_stack_overflow(ts, addr);
 }
 
 /* Whether it reads or writes, and how much, the supervisor finds out from the
  * instruction: size 0 asks for that. */
 void rt_report_no_memory(struct tstate *ts, u64 addr) {
-    if (rt.flags & IP_C_SHADOW)
-        sh_report_access(ts, IP_E_READ, addr, 0);
+    if (rt.flags & IP_C_SHADOW) sh_report_access(ts, IP_E_READ, addr, 0);
 }
 
 /* Vector stores are judged by the 8-byte word, as Valgrind does: one report
@@ -154,8 +141,7 @@ void sh_report_store(struct tstate *ts, u64 addr, u64 n) {
         return;
     }
     for (u64 i = 0; i < n; i += 8)
-        if (sh_access(ts, addr + i, 8, NULL) & SH_ACC_UNADDR)
-            sh_report_access(ts, IP_E_WRITE, addr + i, 8);
+        if (sh_access(ts, addr + i, 8, NULL) & SH_ACC_UNADDR) sh_report_access(ts, IP_E_WRITE, addr + i, 8);
 }
 
 void rt_load_slow(struct tstate *ts) {
@@ -169,8 +155,7 @@ void rt_load_slow(struct tstate *ts) {
             return;
         }
     }
-    if ((acc & SH_ACC_UNDEF) && (rt.flags & IP_C_UNDEF))
-        ts->tmp[TMP_VERDICT] = 1;
+    if ((acc & SH_ACC_UNDEF) && (rt.flags & IP_C_UNDEF)) ts->tmp[TMP_VERDICT] = 1;
 }
 
 void rt_store_slow(struct tstate *ts) {
@@ -184,8 +169,7 @@ void rt_store_slow(struct tstate *ts) {
     }
     sh_report_store(ts, addr, n);
     for (u64 i = 0; i < n; i++)
-        if (sh_addressable(ts, addr + i))
-            *(volatile u8 *)sh_v(addr + i) = 0;
+        if (sh_addressable(ts, addr + i)) *(volatile u8 *)sh_v(addr + i) = 0;
 }
 
 /* First byte of [addr, addr+len) for which bad() holds, 0 if none.  Zero V
@@ -194,10 +178,8 @@ static u64 scan(struct tstate *ts, u64 addr, u64 len, bool undef) {
     u64 buf[32];
     for (u64 end = addr + len, k; addr < end; addr += k) {
         k = sizeof buf - (sh_v(addr) & (sizeof buf - 1)); /* within one page */
-        if (k > end - addr)
-            k = end - addr;
-        if (sh_read(buf, sh_v(addr), k) < 0)
-            return addr;
+        if (k > end - addr) k = end - addr;
+        if (sh_read(buf, sh_v(addr), k) < 0) return addr;
         for (u64 i = 0; i < k;) {
             unsigned w = k - i < 8 ? (unsigned)(k - i) : 8;
             u64 word = w == 8 ? buf[i / 8] : buf[i / 8] & ((1ull << 8 * w) - 1), bad = 0;
@@ -212,8 +194,7 @@ static u64 scan(struct tstate *ts, u64 addr, u64 len, bool undef) {
                 u64 un = unaddr_run(ts, addr + i, w, ff_bytes(word, w));
                 bad = un ? (u64)__builtin_ctzll(un) + 1 : 0;
             }
-            if (bad)
-                return addr + i + bad - 1;
+            if (bad) return addr + i + bad - 1;
             i += w;
         }
     }
@@ -224,6 +205,4 @@ u64 rt_shadow_first_unaddr(struct tstate *ts, u64 addr, u64 len) {
     return rt.flags & IP_C_SHADOW ? scan(ts, addr, len, false) : 0;
 }
 
-u64 rt_shadow_first_undef(u64 addr, u64 len) {
-    return rt.flags & IP_C_SHADOW ? scan(NULL, addr, len, true) : 0;
-}
+u64 rt_shadow_first_undef(u64 addr, u64 len) { return rt.flags & IP_C_SHADOW ? scan(NULL, addr, len, true) : 0; }

@@ -8,7 +8,9 @@
 
 #define SWITCHES_TOLD 3 /* as Valgrind's users know it */
 
-struct stack_reg { u64 lo, hi; };
+struct stack_reg {
+    u64 lo, hi;
+};
 
 rt_lock_t sh_stacks_lock;
 static struct stack_reg *stacks;
@@ -17,15 +19,12 @@ static u32 n_stacks, cap_stacks;
 void rt_stack_register(u64 lo, u64 hi) {
     rt_lock(&sh_stacks_lock);
     for (u32 i = 0; i < n_stacks; i++)
-        if (stacks[i].lo == lo && stacks[i].hi == hi)
-            goto out;
+        if (stacks[i].lo == lo && stacks[i].hi == hi) goto out;
     if (n_stacks == cap_stacks) {
         u32 cap = cap_stacks ? cap_stacks * 2 : 256;
         struct stack_reg *p = rt_pages(cap * sizeof *p);
-        if (n_stacks)
-            rt_memcpy(p, stacks, n_stacks * sizeof *p);
-        if (stacks)
-            rt_free_pages(stacks, cap_stacks * sizeof *p);
+        if (n_stacks) rt_memcpy(p, stacks, n_stacks * sizeof *p);
+        if (stacks) rt_free_pages(stacks, cap_stacks * sizeof *p);
         stacks = p;
         cap_stacks = cap;
     }
@@ -49,8 +48,7 @@ void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
     rt_shadow_mapped(lo, old_lo - lo, RT_SH_UNDEFINED);
     rt_stack_unregister(old_lo, hi);
     rt_stack_register(lo, hi);
-    if (ts->stack_lo == old_lo && ts->stack_hi == hi)
-        ts->stack_lo = lo;
+    if (ts->stack_lo == old_lo && ts->stack_hi == hi) ts->stack_lo = lo;
 }
 
 /* Everything registered inside [lo, hi) is gone. */
@@ -72,24 +70,21 @@ static bool stack_region(u64 sp, u64 *lo, u64 *hi, bool *shared) {
     for (u32 i = 0; i < n_stacks; i++) {
         /* sp == hi: an empty stack; the smallest region wins (STACK_REGISTER
          * inside a mapping). */
-        if (sp > stacks[i].lo && sp <= stacks[i].hi &&
-            (!found || stacks[i].hi - stacks[i].lo < *hi - *lo)) {
+        if (sp > stacks[i].lo && sp <= stacks[i].hi && (!found || stacks[i].hi - stacks[i].lo < *hi - *lo)) {
             *lo = stacks[i].lo;
             *hi = stacks[i].hi;
             found = true;
         }
     }
     rt_unlock(&sh_stacks_lock);
-    if (found)
-        return true;
+    if (found) return true;
     u64 size;
     if (heap_block_at(sp, lo, &size) || heap_block_at(sp - 1, lo, &size)) {
         *hi = *lo + size;
         return true;
     }
     struct rt_seg seg;
-    if (!rt_find_seg(sp - 1, &seg))
-        return false;
+    if (!rt_find_seg(sp - 1, &seg)) return false;
     *lo = seg.lo;
     *hi = seg.hi;
     heap_keep_out(sp - 1, lo, hi); /* the table joins neighbours of one kind */
@@ -105,8 +100,7 @@ bool rt_stack_region(u64 sp, u64 *lo, u64 *hi) {
 static bool adopt_region(struct tstate *ts, u64 sp) {
     u64 lo, hi;
     bool shared;
-    if (!stack_region(sp, &lo, &hi, &shared))
-        return false;
+    if (!stack_region(sp, &lo, &hi, &shared)) return false;
     ts->stack_lo = lo;
     ts->stack_hi = hi;
     ts->stack_shared = shared;
@@ -115,16 +109,14 @@ static bool adopt_region(struct tstate *ts, u64 sp) {
 
 void sh_stack_sync(struct tstate *ts) {
     u64 sp = ts->gpr[IP_RSP];
-    if (sp <= ts->stack_lo || sp > ts->stack_hi)
-        adopt_region(ts, sp);
+    if (sp <= ts->stack_lo || sp > ts->stack_hi) adopt_region(ts, sp);
 }
 
 /* Where the running function's return address is, as the call stack knows; 0 if it does not. */
 static u64 return_slot(const struct tstate *ts, u64 sp) {
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit; p -= sizeof(struct ip_csent)) {
         u64 slot = ~((const struct ip_csent *)p)->not_sp;
-        if (slot >= sp)
-            return slot < ts->stack_hi ? slot : 0;
+        if (slot >= sp) return slot < ts->stack_hi ? slot : 0;
     }
     return 0;
 }
@@ -140,38 +132,30 @@ static void keep_red_zone(struct tstate *ts, u64 sp) {
 }
 
 static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
-    if (!(rt.flags & IP_C_SHADOW) || old_sp == new_sp)
-        return;
+    if (!(rt.flags & IP_C_SHADOW) || old_sp == new_sp) return;
     u64 lo = ts->stack_lo, hi = ts->stack_hi;
     if (new_sp <= lo || new_sp > hi) { /* another stack, or one not known yet */
-        if (!adopt_region(ts, new_sp))
-            return;
+        if (!adopt_region(ts, new_sp)) return;
         lo = ts->stack_lo;
         hi = ts->stack_hi;
         /* First sight of the stack this thread has run on all the time? */
-        if (old_sp <= lo || old_sp > hi)
-            return;
+        if (old_sp <= lo || old_sp > hi) return;
     }
     if (how == LOADED && !ts->stack_shared) /* as longjmp does */
         rt_callstack_drop(ts, lo, new_sp);
     /* What lies below RSP is undefined already; a greater step is a switch between two
      * stacks in one mapping. */
-    if (new_sp < old_sp || new_sp - old_sp > rt.chan->max_stackframe)
-        return;
+    if (new_sp < old_sp || new_sp - old_sp > rt.chan->max_stackframe) return;
     /* In a mapping with many stacks (goroutines) what is in between may be alive: a
      * value from elsewhere is another stack's, even if a return address that the
      * call stack remembers lies above (Go's nanotime, back from its thread's stack). */
-    if (ts->stack_shared && (how >= LOADED || new_sp > return_slot(ts, old_sp)))
-        return;
+    if (ts->stack_shared && (how >= LOADED || new_sp > return_slot(ts, old_sp))) return;
     u64 from = old_sp - SH_REDZONE;
-    if (from < lo)
-        from = lo;
-    if (how == RAISED)
-        keep_red_zone(ts, new_sp);
+    if (from < lo) from = lo;
+    if (how == RAISED) keep_red_zone(ts, new_sp);
     if (how == RAISED || how == RETURNED) {
         new_sp -= SH_REDZONE;
-        if (new_sp <= from)
-            return;
+        if (new_sp <= from) return;
     }
     sh_fill(sh_v(from), 0xff, new_sp - from); /* in use a moment ago: its shadow exists */
 }
@@ -199,11 +183,9 @@ void rt_stack_stepped(struct tstate *ts, u64 old_sp, u64 new_sp) {
         __atomic_load_n(&told, __ATOMIC_RELAXED) >= SWITCHES_TOLD)
         return;
     u64 from = registered(old_sp), to = registered(new_sp);
-    if (from && to && from != to)
-        return;
+    if (from && to && from != to) return;
     u32 number = __atomic_add_fetch(&told, 1, __ATOMIC_RELAXED);
-    if (number > SWITCHES_TOLD)
-        return;
+    if (number > SWITCHES_TOLD) return;
     rt_note(ts,
             "Warning: client switching stacks?  SP change: 0x%lx --> 0x%lx\n"
             "         to suppress, use: --max-stackframe=%lu or greater%s",
@@ -220,8 +202,7 @@ void rt_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_
 void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp) {
     moved(ts, old_sp, new_sp, RETURNED);
     /* The handler's own calls and returns have cleaned theirs. */
-    if (!ts->stack_shared && new_sp > ts->stack_lo && new_sp <= ts->stack_hi)
-        keep_red_zone(ts, new_sp);
+    if (!ts->stack_shared && new_sp > ts->stack_lo && new_sp <= ts->stack_hi) keep_red_zone(ts, new_sp);
 }
 
 void sh_clean_red_zone(struct tstate *ts) {

@@ -52,8 +52,7 @@ static void reads(struct call *c, u64 addr, u64 n, const char *name, const char 
 
 static void writes(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
     u64 bad;
-    if (n && (bad = rt_shadow_first_unaddr(c->ts, addr, n)) != 0)
-        report(c, IP_E_PARAM_UNADDR, name, field, bad);
+    if (n && (bad = rt_shadow_first_unaddr(c->ts, addr, n)) != 0) report(c, IP_E_PARAM_UNADDR, name, field, bad);
 }
 
 /* The string up to its NUL. */
@@ -91,12 +90,13 @@ static void defines(struct tstate *ts, u64 addr, u64 n) {
 
 /* ---- Vectors and messages -------------------------------------------------------- */
 
-struct iovec { u64 base, len; };
+struct iovec {
+    u64 base, len;
+};
 #define MAX_IOVS 1024
 
 /* numbered: the report says which element. */
-static void iovecs(struct call *c, u64 at, u64 n, bool in, const char *vec, const char *field,
-                   bool numbered) {
+static void iovecs(struct call *c, u64 at, u64 n, bool in, const char *vec, const char *field, bool numbered) {
     if (n > MAX_IOVS) n = MAX_IOVS;
     reads(c, at, n * sizeof(struct iovec), vec, "");
     for (u64 i = 0; i < n; i++) {
@@ -174,7 +174,10 @@ static void socket_address(struct call *c, u64 at, u64 n, const char *name) {
 
 /* ---- Calls with code of their own ----------------------------------------------------- */
 
-struct pollfd { u32 fd; u16 events, revents; };
+struct pollfd {
+    u32 fd;
+    u16 events, revents;
+};
 
 static void poll_in(struct call *c, u64 at, u64 n) {
     if (n > 65536) return;
@@ -226,25 +229,40 @@ static void ioctl_size(u64 request, u64 *in, u64 *out) {
         return;
     }
     switch (request & 0xffff) {
-    case 0x5401: *out = 36; break;                             /* TCGETS       */
-    case 0x5402: case 0x5403: case 0x5404: *in = 36; break;    /* TCSETS*      */
-    case 0x540f: case 0x5429: case 0x541b: case 0x5411: case 0x5415: case 0x5424:
-    case 0x5430: *out = 4; break;   /* TIOCGPGRP GSID FIONREAD OUTQ MGET GETD GPTN */
-    case 0x5410: case 0x5421: case 0x5452: case 0x5416: case 0x5417: case 0x5418: case 0x5423:
-        *in = 4; break;             /* TIOCSPGRP FIONBIO FIOASYNC MBIS MBIC MSET SETD */
-    case 0x5413: *out = 8; break;                              /* TIOCGWINSZ   */
-    case 0x5414: *in = 8; break;                               /* TIOCSWINSZ   */
+    case 0x5401: *out = 36; break; /* TCGETS */
+    case 0x5402:
+    case 0x5403:
+    case 0x5404: *in = 36; break; /* TCSETS* */
+    case 0x540f:
+    case 0x5429:
+    case 0x541b:
+    case 0x5411:
+    case 0x5415:
+    case 0x5424:
+    case 0x5430: *out = 4; break; /* TIOCGPGRP GSID FIONREAD OUTQ MGET GETD GPTN */
+    case 0x5410:
+    case 0x5421:
+    case 0x5452:
+    case 0x5416:
+    case 0x5417:
+    case 0x5418:
+    case 0x5423: *in = 4; break;  /* TIOCSPGRP FIONBIO FIOASYNC MBIS MBIC MSET SETD */
+    case 0x5413: *out = 8; break; /* TIOCGWINSZ */
+    case 0x5414: *in = 8; break;  /* TIOCSWINSZ */
     default:
-        if ((request & 0xff00) == 0x8900) *out = 40;           /* SIOCG*: ifreq */
+        if ((request & 0xff00) == 0x8900) *out = 40; /* SIOCG*: ifreq */
         break;
     }
 }
 
 /* What clock_adjtime reads: the fields that its modes name. */
 static void adjustments(struct call *c, u64 at, const char *name) {
-    static const struct { u16 modes; u8 at, size; } fields[] = {
-        {0x8001, 8, 8}, {0x0002, 16, 8}, {0x0004, 24, 8}, {0x0008, 32, 8}, /* offset freq maxerror esterror */
-        {0x0010, 40, 4}, {0x00a0, 48, 8}, {0x0100, 72, 16}, {0x4000, 88, 8}, /* status constant time tick   */
+    static const struct {
+        u16 modes;
+        u8 at, size;
+    } fields[] = {
+        {0x8001, 8, 8},  {0x0002, 16, 8}, {0x0004, 24, 8},  {0x0008, 32, 8}, /* offset freq maxerror esterror */
+        {0x0010, 40, 4}, {0x00a0, 48, 8}, {0x0100, 72, 16}, {0x4000, 88, 8}, /* status constant time tick */
     };
     u32 modes = 0;
     reads(c, at, 4, name, "");
@@ -329,7 +347,7 @@ static void special_out(struct call *c, u32 i, long result) {
     case __NR_mincore: defines(ts, a[2], (a[1] + 4095) / 4096); break;
     case __NR_fcntl:
         if (i == 2 && (a[1] == 5 || a[1] == 36)) defines(ts, a[2], 32); /* F_GETLK, F_OFD_GETLK */
-        if (i == 2 && a[1] == 16) defines(ts, a[2], 8);                 /* F_GETOWN_EX          */
+        if (i == 2 && a[1] == 16) defines(ts, a[2], 8);                 /* F_GETOWN_EX */
         break;
     case __NR_shmctl: defines(ts, a[2], a[1] == 2 ? 112 : a[1] == 3 ? 72 : a[1] == 14 ? 48 : 0); break;
     case __NR_msgctl: defines(ts, a[2], a[1] == 2 ? 120 : a[1] == 3 ? 32 : 0); break;
@@ -342,10 +360,9 @@ static void special_out(struct call *c, u32 i, long result) {
     case __NR_clock_adjtime: defines(ts, a[i], TIMEX_BYTES); break;
     case __NR_prctl:
         if (i != 1) break;
-        if (a[0] == 16) defines(ts, a[1], 16);                                /* PR_GET_NAME */
-        if (a[0] == 2 || a[0] == 9 || a[0] == 11 || a[0] == 37 || a[0] == 25 || a[0] == 19)
-            defines(ts, a[1], 4);
-        if (a[0] == 40) defines(ts, a[1], 8);                                 /* PR_GET_TID_ADDRESS */
+        if (a[0] == 16) defines(ts, a[1], 16); /* PR_GET_NAME */
+        if (a[0] == 2 || a[0] == 9 || a[0] == 11 || a[0] == 37 || a[0] == 25 || a[0] == 19) defines(ts, a[1], 4);
+        if (a[0] == 40) defines(ts, a[1], 8); /* PR_GET_TID_ADDRESS */
         break;
     case __NR_arch_prctl:
         if (a[0] == 0x1003 || a[0] == 0x1004 || a[0] == 0x1021 || a[0] == 0x1022 || a[0] == 0x1024)
@@ -397,8 +414,7 @@ static void special_out(struct call *c, u32 i, long result) {
 /* ---- Arguments in use -------------------------------------------------------------------- */
 
 static bool is_narrow(const struct call *c, u32 i, u32 kind) {
-    return kind == RT_ARG_32 ||
-           (c->nr == __NR_futex && (i == 2 || i == 5 || (i == 3 && !sh_futex_waits(c->args[1]))));
+    return kind == RT_ARG_32 || (c->nr == __NR_futex && (i == 2 || i == 5 || (i == 3 && !sh_futex_waits(c->args[1]))));
 }
 
 /* ---- Registers -------------------------------------------------------------------------- */
@@ -431,9 +447,7 @@ void rt_shadow_syscall_pre(struct tstate *ts, long nr, const u64 args[6]) {
         switch (a.kind) {
         case RT_ARG_STRING: reads_string(&c, args[i], name, ""); break;
         case RT_ARG_IN: reads(&c, args[i], n, name, ""); break;
-        case RT_ARG_INOUT:
-            reads(&c, args[i], n, name, "");
-            break;
+        case RT_ARG_INOUT: reads(&c, args[i], n, name, ""); break;
         case RT_ARG_OUT: writes(&c, args[i], n, name, ""); break;
         case RT_ARG_IOV_IN: iovecs(&c, args[i], n, true, name, name, false); break;
         case RT_ARG_IOV_OUT: iovecs(&c, args[i], n, false, name, name, false); break;

@@ -24,8 +24,7 @@ void tk_set_flags(struct tk *t, u8 u) {
 void tk_set_k(struct tk *t, unsigned r, u64 u) {
     u64 any = 0;
     t->ts->vk[r] = u;
-    for (unsigned i = 0; i < 8; i++)
-        any |= t->ts->vk[i];
+    for (unsigned i = 0; i < 8; i++) any |= t->ts->vk[i];
     mark(t, IP_U_K, any);
 }
 
@@ -37,8 +36,7 @@ void tk_set_mmx(struct tk *t, unsigned r, u64 u) {
 void tk_set_vec(struct tk *t, unsigned r, const u8 *v, unsigned n, bool zero_upper) {
     u8 *to = t->ts->vvec + 64 * r;
     rt_memcpy(to, v, n);
-    if (zero_upper)
-        rt_memset(to + n, 0, 64 - n);
+    if (zero_upper) rt_memset(to + n, 0, 64 - n);
     mark(t, IP_U_VEC0 + r, !tk_zero(to, 64));
 }
 
@@ -47,8 +45,7 @@ u64 tk_flag(struct tk *t, u64 bit) { return t->ts->rflags & bit ? 1 : 0; }
 /* ---- reports ---------------------------------------------------------------------- */
 
 void tk_report_value(struct tk *t, unsigned size) {
-    if (!(rt.flags & IP_C_UNDEF))
-        return;
+    if (!(rt.flags & IP_C_UNDEF)) return;
     struct ip_error *e = rt_error_begin(t->ts, IP_E_VALUE);
     e->size = size;
     e->otag = t->origin;
@@ -56,8 +53,7 @@ void tk_report_value(struct tk *t, unsigned size) {
 }
 
 void tk_report_cond(struct tk *t) {
-    if (!(rt.flags & IP_C_UNDEF))
-        return;
+    if (!(rt.flags & IP_C_UNDEF)) return;
     struct ip_error *e = rt_error_begin(t->ts, IP_E_COND);
     e->otag = t->origin;
     rt_error_end(t->ts, e);
@@ -66,15 +62,12 @@ void tk_report_cond(struct tk *t) {
 void tk_check_gprs(struct tk *t, u16 regs, unsigned size) {
     bool bad = false;
     for (unsigned r = 0; r < 16; r++) {
-        if (!(regs >> r & 1) || !(t->ts->vgpr[r] & tk_mask(size)))
-            continue;
+        if (!(regs >> r & 1) || !(t->ts->vgpr[r] & tk_mask(size))) continue;
         bad = true;
-        if (origins_kept())
-            t->origin = origin_of_gpr(t->ts, r);
+        if (origins_kept()) t->origin = origin_of_gpr(t->ts, r);
         tk_set_gpr(t, r, 0); /* tested: counts as defined from here on */
     }
-    if (bad)
-        tk_report_value(t, 8);
+    if (bad) tk_report_value(t, 8);
 }
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -87,28 +80,22 @@ u64 tk_seg_base(const struct tk *t) {
 u64 tk_ea_raw(struct tk *t) {
     const struct ip_mem *m = &t->in->mem;
     u64 a = (u64)m->disp;
-    if (t->ea_known)
-        return t->ea;
+    if (t->ea_known) return t->ea;
     if (m->base < 16)
         a += t->ts->gpr[m->base];
     else if (m->base == IP_REG_RIP)
         a = m->rip_target;
-    if (m->index < 16 && !m->vsib)
-        a += t->ts->gpr[m->index] * m->scale;
-    if (m->addr32)
-        a = (u32)a;
+    if (m->index < 16 && !m->vsib) a += t->ts->gpr[m->index] * m->scale;
+    if (m->addr32) a = (u32)a;
     return a + tk_seg_base(t);
 }
 
 u64 tk_ea(struct tk *t) {
     const struct ip_mem *m = &t->in->mem;
     u16 regs = 0;
-    if (t->ea_known)
-        return t->ea;
-    if (m->base < 16)
-        regs |= (u16)(1u << m->base);
-    if (m->index < 16 && !m->vsib)
-        regs |= (u16)(1u << m->index);
+    if (t->ea_known) return t->ea;
+    if (m->base < 16) regs |= (u16)(1u << m->base);
+    if (m->index < 16 && !m->vsib) regs |= (u16)(1u << m->index);
     tk_check_gprs(t, regs, m->addr32 ? 4 : 8);
     t->ea = tk_ea_raw(t);
     t->ea_known = true;
@@ -121,8 +108,7 @@ void tk_load(struct tk *t, u64 at, unsigned n, u8 *v) {
         sh_report_access(t->ts, IP_E_READ, at, n);
         rt_memset(v, 0, n);
     }
-    if (!(rt.flags & IP_C_UNDEF))
-        rt_memset(v, 0, n);
+    if (!(rt.flags & IP_C_UNDEF)) rt_memset(v, 0, n);
 }
 
 void tk_load_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, u8 *v) {
@@ -143,8 +129,7 @@ void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
     }
     sh_report_store(t->ts, at, n);
     for (unsigned i = 0; i < n; i++)
-        if (sh_addressable(t->ts, at + i))
-            *(volatile u8 *)sh_v(at + i) = v[i];
+        if (sh_addressable(t->ts, at + i)) *(volatile u8 *)sh_v(at + i) = v[i];
 }
 
 u64 tk_load8(struct tk *t, u64 at, unsigned n) {
@@ -158,8 +143,7 @@ void tk_store8(struct tk *t, u64 at, unsigned n, u64 u) { tk_store(t, at, n, (co
 void tk_value(u64 at, unsigned n, void *out) {
     if (rt_copy_from(out, at, n) < 0)
         for (unsigned i = 0; i < n; i++)
-            if (rt_copy_from((u8 *)out + i, at + i, 1) < 0)
-                ((u8 *)out)[i] = 0;
+            if (rt_copy_from((u8 *)out + i, at + i, 1) < 0) ((u8 *)out)[i] = 0;
 }
 
 /* ---- integer operands ---------------------------------------------------------------- */
@@ -179,14 +163,9 @@ tkval tk_rd(struct tk *t, unsigned i) {
         x.u = tk_load8(t, tk_ea(t), op->size > 8 ? 8 : op->size);
         tk_value(tk_ea(t), op->size > 8 ? 8 : op->size, &x.v);
         break;
-    case IP_OP_IMM:
-        x.v = (u64)(i && t->in->ops[i - 1].kind == IP_OP_IMM ? t->in->imm2 : t->in->imm);
-        break;
-    case IP_OP_MMX:
-        x.u = t->ts->vmmx[op->reg];
-        break;
-    default:
-        break;
+    case IP_OP_IMM: x.v = (u64)(i && t->in->ops[i - 1].kind == IP_OP_IMM ? t->in->imm2 : t->in->imm); break;
+    case IP_OP_MMX: x.u = t->ts->vmmx[op->reg]; break;
+    default: break;
     }
     return x;
 }
@@ -215,11 +194,9 @@ void tk_wr(struct tk *t, unsigned i, u64 u) {
 
 static void target_checked(struct tk *t, unsigned i) {
     tkval x = tk_rd(t, i);
-    if (!x.u)
-        return;
+    if (!x.u) return;
     tk_report_value(t, 8);
-    if (t->in->ops[i].kind == IP_OP_GPR)
-        tk_set_gpr(t, t->in->ops[i].reg, 0);
+    if (t->in->ops[i].kind == IP_OP_GPR) tk_set_gpr(t, t->in->ops[i].reg, 0);
 }
 
 static void count_checked(struct tk *t) {
@@ -240,22 +217,15 @@ static bool flow(struct tk *t) {
     const struct ip_insn *in = t->in;
     u64 sp = t->ts->gpr[IP_RSP];
     bool leaves = in->flow == IP_F_CALL || in->flow == IP_F_CALLI || in->flow == IP_F_RET;
-    if (leaves && (t->ts->umask >> IP_U_REDZONE & 1))
-        sh_clean_red_zone(t->ts);
+    if (leaves && (t->ts->umask >> IP_U_REDZONE & 1)) sh_clean_red_zone(t->ts);
     switch (in->flow) {
-    case IP_F_JCC:
-        pair_checked(t, (u8)(1u << (in->cc >> 1)));
-        return true;
+    case IP_F_JCC: pair_checked(t, (u8)(1u << (in->cc >> 1))); return true;
     case IP_F_LOOP:
         count_checked(t);
-        if (in->mnem == IP_MN_LOOPE || in->mnem == IP_MN_LOOPNE)
-            pair_checked(t, TK_Z);
+        if (in->mnem == IP_MN_LOOPE || in->mnem == IP_MN_LOOPNE) pair_checked(t, TK_Z);
         return true;
-    case IP_F_JMP:
-        return true;
-    case IP_F_JMPI:
-        target_checked(t, 0);
-        return true;
+    case IP_F_JMP: return true;
+    case IP_F_JMPI: target_checked(t, 0); return true;
     case IP_F_CALLI:
         target_checked(t, 0);
         /* fall through */
@@ -274,10 +244,8 @@ static bool flow(struct tk *t) {
         tk_set_gpr(t, IP_RCX, 0);
         tk_set_gpr(t, IP_R11, 0);
         return true;
-    case IP_F_NEXT:
-        return false;
-    default: /* traps, far and privileged instructions: nothing flows */
-        return true;
+    case IP_F_NEXT: return false;
+    default: /* traps, far and privileged instructions: nothing flows */ return true;
     }
 }
 
@@ -285,8 +253,7 @@ static bool flow(struct tk *t) {
 
 static unsigned widest(const struct ip_insn *in, unsigned width) {
     for (unsigned i = 0; i < in->n_ops; i++)
-        if (in->ops[i].kind == IP_OP_VEC && in->ops[i].size > width)
-            width = in->ops[i].size;
+        if (in->ops[i].kind == IP_OP_VEC && in->ops[i].size > width) width = in->ops[i].size;
     return width;
 }
 
@@ -295,14 +262,11 @@ static unsigned widest(const struct ip_insn *in, unsigned width) {
 static unsigned masked_elements(struct tk *t, u64 *k) {
     const struct ip_insn *in = t->in;
     unsigned es = 0, n = in->mem.size;
-    for (unsigned i = 0; !es && i < in->n_ops; i++)
-        es = in->ops[i].esize;
-    if (!in->evex_k || !es || !n || n > 64)
-        return 0;
+    for (unsigned i = 0; !es && i < in->n_ops; i++) es = in->ops[i].esize;
+    if (!in->evex_k || !es || !n || n > 64) return 0;
     unsigned count = widest(in, 16) / es;
     *k = tk_k_value(t, in->evex_k) & (count < 64 ? (1ull << count) - 1 : ~0ull);
-    if (in->mem.bcast)
-        *k = *k != 0;
+    if (in->mem.bcast) *k = *k != 0;
     return in->mem.bcast || n == es || n < count ? n : n / count;
 }
 
@@ -312,10 +276,8 @@ static bool any_input(struct tk *t) {
     bool any = false;
     u8 v[64];
     unsigned width = widest(in, 16);
-    for (unsigned r = 0; r < 16; r++)
-        any |= (in->gpr_read >> r & 1) && ts->vgpr[r];
-    for (unsigned r = 0; r < 32; r++)
-        any |= (in->vec_read >> r & 1) && !tk_zero(ts->vvec + 64 * r, width);
+    for (unsigned r = 0; r < 16; r++) any |= (in->gpr_read >> r & 1) && ts->vgpr[r];
+    for (unsigned r = 0; r < 32; r++) any |= (in->vec_read >> r & 1) && !tk_zero(ts->vvec + 64 * r, width);
     for (unsigned r = 0; r < 8; r++) {
         any |= (in->k_read >> r & 1) && ts->vk[r];
         any |= (in->mmx_read >> r & 1) && ts->vmmx[r];
@@ -339,8 +301,7 @@ static void fallback(struct tk *t) {
     const struct ip_insn *in = t->in;
     struct tstate *ts = t->ts;
     u8 ones[64];
-    if (in->mem.present && !(in->mem.access & IP_ACC_ADDR))
-        tk_ea(t);
+    if (in->mem.present && !(in->mem.access & IP_ACC_ADDR)) tk_ea(t);
     bool any = any_input(t);
     if (in->x87 && any && in->mem.present && (in->mem.access & IP_ACC_R)) {
         /* x87 state is not tracked: loads are tested (2002 design, "FPU loads"). */
@@ -362,31 +323,26 @@ static void fallback(struct tk *t) {
             tk_set_gpr(t, r, any ? ~0ull : in->gpr_kill >> r & 1 ? 0 : ts->vgpr[r]);
     unsigned width = widest(in, in->vlen < 16 ? 16 : in->vlen);
     for (unsigned r = 0; r < 32; r++) {
-        if (!(in->vec_write >> r & 1))
-            continue;
+        if (!(in->vec_write >> r & 1)) continue;
         bool reads = in->vec_read >> r & 1;
         if (any || !reads) /* read and nothing undefined: it is defined already */
             tk_set_vec(t, r, ones, width, in->enc != IP_ENC_LEGACY);
     }
     for (unsigned r = 0; r < 8; r++) {
-        if (in->k_write >> r & 1)
-            tk_set_k(t, r, any ? ~0ull : 0);
-        if (in->mmx_write >> r & 1)
-            tk_set_mmx(t, r, any ? ~0ull : 0);
+        if (in->k_write >> r & 1) tk_set_k(t, r, any ? ~0ull : 0);
+        if (in->mmx_write >> r & 1) tk_set_mmx(t, r, any ? ~0ull : 0);
     }
     if (in->fl_write & IP_FL_ARITH) {
         u64 u = tk_fl_word(ts->vflags) & ~(u64)in->fl_kill;
-        if (any)
-            u |= in->fl_write;
-        tk_set_flags(t, any && (in->fl_write & IP_FL_ARITH) == IP_FL_ARITH
-                            ? TK_ALL : tk_fl_of_bits(0, u & IP_FL_ARITH));
+        if (any) u |= in->fl_write;
+        tk_set_flags(t,
+                     any && (in->fl_write & IP_FL_ARITH) == IP_FL_ARITH ? TK_ALL : tk_fl_of_bits(0, u & IP_FL_ARITH));
     }
     if (in->mem.present && (in->mem.access & IP_ACC_W)) {
         u64 on = ~0ull;
         unsigned es = masked_elements(t, &on), step = es ? es : 64;
         for (unsigned at = 0, n = in->mem.size; at < n; at += step)
-            if (!es || on >> at / es & 1)
-                tk_store(t, tk_ea(t) + at, n - at < step ? n - at : step, ones);
+            if (!es || on >> at / es & 1) tk_store(t, tk_ea(t) + at, n - at < step ? n - at : step, ones);
     }
 }
 
@@ -394,11 +350,8 @@ void rt_track_insn(struct tstate *ts, const struct ip_insn *in) {
     struct tk t = {.ts = ts, .in = in};
     ts->pc = in->pc;
     sh_stack_sync(ts);
-    if (origins_kept())
-        origin_begin(&t);
-    if (!(flow(&t) || tk_int(&t) || tk_bits(&t) || tk_string(&t) || tk_state_image(&t) || tk_kmask(&t) ||
-          tk_vec(&t)))
+    if (origins_kept()) origin_begin(&t);
+    if (!(flow(&t) || tk_int(&t) || tk_bits(&t) || tk_string(&t) || tk_state_image(&t) || tk_kmask(&t) || tk_vec(&t)))
         fallback(&t);
-    if (origins_kept())
-        origin_end(&t);
+    if (origins_kept()) origin_end(&t);
 }

@@ -22,7 +22,9 @@
 #include "x86_mnem.h"
 
 /* A value and its V bits, up to 8 bytes. */
-typedef struct { u64 v, u; } tkval;
+typedef struct {
+    u64 v, u;
+} tkval;
 
 struct tk {
     struct tstate *ts;
@@ -38,13 +40,10 @@ enum { TK_O = 1, TK_B = 2, TK_Z = 4, TK_BE = 8, TK_S = 16, TK_P = 32, TK_L = 64,
 
 static inline u64 tk_mask(unsigned n) { return n >= 8 ? ~0ull : (1ull << 8 * n) - 1; }
 static inline u64 tk_left(u64 u) { return u | -u; }
-static inline u64 tk_sext(u64 x, unsigned n) {
-    return n >= 8 ? x : (u64)((i64)(x << (64 - 8 * n)) >> (64 - 8 * n));
-}
+static inline u64 tk_sext(u64 x, unsigned n) { return n >= 8 ? x : (u64)((i64)(x << (64 - 8 * n)) >> (64 - 8 * n)); }
 static inline bool tk_zero(const u8 *v, unsigned n) {
     while (n--)
-        if (v[n])
-            return false;
+        if (v[n]) return false;
     return true;
 }
 
@@ -54,7 +53,7 @@ void tk_set_flags(struct tk *t, u8 u);
 /* ModRM address; undefined address registers are reported and then defined. */
 u64 tk_ea(struct tk *t);
 u64 tk_seg_base(const struct tk *t); /* of an fs: or gs: prefix */
-u64 tk_ea_raw(struct tk *t); /* without looking at V bits */
+u64 tk_ea_raw(struct tk *t);         /* without looking at V bits */
 void tk_check_gprs(struct tk *t, u16 regs, unsigned size);
 void tk_report_value(struct tk *t, unsigned size);
 void tk_report_cond(struct tk *t);
@@ -86,12 +85,12 @@ u8 tk_fl_of_bits(u64 v, u64 u);
 u64 tk_fl_word(u8 f);
 
 /* Each returns false if the instruction is not theirs. */
-bool tk_int(struct tk *t);      /* track_int.c  */
-bool tk_bits(struct tk *t);     /* track_bits.c */
-bool tk_string(struct tk *t);   /* track_str.c  */
+bool tk_int(struct tk *t);         /* track_int.c */
+bool tk_bits(struct tk *t);        /* track_bits.c */
+bool tk_string(struct tk *t);      /* track_str.c */
 bool tk_state_image(struct tk *t); /* track_state.c */
-bool tk_vec(struct tk *t);      /* track_vec.c  */
-bool tk_kmask(struct tk *t);    /* track_k.c    */
+bool tk_vec(struct tk *t);         /* track_vec.c */
+bool tk_kmask(struct tk *t);       /* track_k.c */
 
 /* Values of vector and mask registers, read from the CPU: the runtime never
  * changes them (track_save.c). */

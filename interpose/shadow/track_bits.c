@@ -59,8 +59,7 @@ static void shift(struct tk *t, int how) {
     if (k != 1) { /* the CPU's choice */
         uo = a.u != 0;
         o = false;
-        if (how != SAR && k > bits)
-            cu = a.u != 0;
+        if (how != SAR && k > bits) cu = a.u != 0;
     } else if (how == SHL) {
         uo = (ru >> top & 1) | cu;
         o = (rv >> top & 1) ^ cv;
@@ -73,8 +72,7 @@ static void shift(struct tk *t, int how) {
     if (k != 1 && !uo) /* defined, but its value is not known here */
         o = tk_flag(t, IP_FL_OF);
     u8 f = tk_fl_make(rv, ru, n, cu, cv, uo, o);
-    if (k != 1 && f)
-        f |= (u8)((f & TK_S || uo ? TK_L : 0) | (f & (TK_S | TK_Z) || uo ? TK_LE : 0));
+    if (k != 1 && f) f |= (u8)((f & TK_S || uo ? TK_L : 0) | (f & (TK_S | TK_Z) || uo ? TK_LE : 0));
     tk_wr(t, 0, ru);
     tk_set_flags(t, f);
 }
@@ -164,8 +162,7 @@ static void double_shift(struct tk *t, bool left) {
     }
     if (!k || k > bits) {
         tk_wr(t, 0, k ? 0 : a.u);
-        if (k)
-            tk_set_flags(t, 0);
+        if (k) tk_set_flags(t, 0);
         return;
     }
     unsigned __int128 wu, wv;
@@ -188,8 +185,7 @@ static void double_shift(struct tk *t, bool left) {
     }
     bool any = a.u || b.u;
     u8 f = tk_fl_make(rv, ru, n, cu, cv, any, false);
-    if (any)
-        f |= TK_L | TK_LE; /* OF is the CPU's choice */
+    if (any) f |= TK_L | TK_LE; /* OF is the CPU's choice */
     tk_wr(t, 0, ru);
     tk_set_flags(t, f);
 }
@@ -233,8 +229,7 @@ static void scan(struct tk *t, bool from_top, bool zero_is_size) {
         settled = some && (!s.u || ones > s.u);
     else
         settled = some && (!s.u || (ones & -ones) < (s.u & -s.u));
-    if (!s.u)
-        settled = true;
+    if (!s.u) settled = true;
     bool zero = !(s.v & tk_mask(n)), uz = s.u && !some;
     u64 u = settled ? 0 : low_bits(bits == 64 ? 7 : bits == 32 ? 6 : 5);
     u64 fv = 0, fu = 0;
@@ -242,8 +237,7 @@ static void scan(struct tk *t, bool from_top, bool zero_is_size) {
         u64 edge = from_top ? 1ull << (bits - 1) : 1;
         fv = (zero ? IP_FL_CF : 0) | (s.v & edge ? IP_FL_ZF : 0);
         fu = (uz ? IP_FL_CF : 0) | (s.u & edge ? IP_FL_ZF : 0);
-        fu |= s.u ? IP_FL_OF | IP_FL_SF | IP_FL_PF
-                  : tk_fl_word(t->ts->vflags) & (IP_FL_OF | IP_FL_SF | IP_FL_PF);
+        fu |= s.u ? IP_FL_OF | IP_FL_SF | IP_FL_PF : tk_fl_word(t->ts->vflags) & (IP_FL_OF | IP_FL_SF | IP_FL_PF);
         tk_wr(t, 0, u);
     } else { /* bsf, bsr: the destination stays when the source is zero */
         u64 old = t->in->ops[0].kind == IP_OP_GPR ? t->ts->vgpr[t->in->ops[0].reg] : 0;
@@ -265,8 +259,7 @@ static void scan(struct tk *t, bool from_top, bool zero_is_size) {
     u8 f = tk_fl_of_bits(fv, fu);
     if (fu & (IP_FL_SF | IP_FL_OF)) /* their values are not known here */
         f |= TK_L | TK_LE;
-    if (fu & IP_FL_CF)
-        f |= TK_BE;
+    if (fu & IP_FL_CF) f |= TK_BE;
     tk_set_flags(t, f);
 }
 
@@ -275,8 +268,7 @@ static void popcount(struct tk *t) {
     tkval s = tk_rd(t, 1);
     u64 least = (u64)__builtin_popcountll(s.v & ~s.u), most = (u64)__builtin_popcountll(s.v | s.u);
     u64 u = 0;
-    if (least != most)
-        u = low_bits(64 - (unsigned)__builtin_clzll(least ^ most));
+    if (least != most) u = low_bits(64 - (unsigned)__builtin_clzll(least ^ most));
     tk_wr(t, 0, u & tk_mask(n));
     tk_set_flags(t, tk_fl_of_bits(most ? 0 : IP_FL_ZF, !least && most ? IP_FL_ZF : 0));
 }
@@ -315,13 +307,11 @@ static void lowest_bit(struct tk *t, unsigned mnem) {
     u64 ones = s.v & ~s.u & m, first = ones & -ones;
     if (first && mnem != IP_MN_BLSR) /* nothing above the first certain 1 matters */
         u &= first | (first - 1);
-    if (first && mnem != IP_MN_BLSR && !(s.u & (first - 1)))
-        u = 0;
+    if (first && mnem != IP_MN_BLSR && !(s.u & (first - 1))) u = 0;
     bool some = ones, zero_v = !(s.v & m), cu = s.u && !some;
     bool cv = mnem == IP_MN_BLSI ? !zero_v : zero_v;
     u8 f = tk_fl_make(r, u, n, cu, cv, false, false);
-    if (s.u && (u || cu))
-        f |= TK_Z | TK_BE | TK_LE | TK_P;
+    if (s.u && (u || cu)) f |= TK_Z | TK_BE | TK_LE | TK_P;
     tk_wr(t, 0, u);
     tk_set_flags(t, f);
 }
@@ -347,15 +337,13 @@ static void shift_by_register(struct tk *t, unsigned mnem) { /* shlx, shrx, sarx
 
 static u64 extract(u64 src, u64 mask) {
     u64 r = 0;
-    for (unsigned k = 0; mask; mask &= mask - 1, k++)
-        r |= (src & mask & -mask ? 1ull : 0) << k;
+    for (unsigned k = 0; mask; mask &= mask - 1, k++) r |= (src & mask & -mask ? 1ull : 0) << k;
     return r;
 }
 static u64 deposit(u64 src, u64 mask) {
     u64 r = 0;
     for (unsigned k = 0; mask; mask &= mask - 1, k++)
-        if (src >> k & 1)
-            r |= mask & -mask;
+        if (src >> k & 1) r |= mask & -mask;
     return r;
 }
 
@@ -368,12 +356,10 @@ static void bit_field(struct tk *t, unsigned mnem) { /* pext, pdep, bzhi, bextr 
         if (!c.u)
             u = mnem == IP_MN_PEXT ? extract(a.u, c.v) : deposit(a.u, c.v);
         else if (mnem == IP_MN_PDEP)
-            u = c.v | c.u ? (c.u & -c.u ? ~((c.u & -c.u) - 1) & (c.v | c.u) : 0) | deposit(a.u, c.v & ~c.u)
-                          : 0;
+            u = c.v | c.u ? (c.u & -c.u ? ~((c.u & -c.u) - 1) & (c.v | c.u) : 0) | deposit(a.u, c.v & ~c.u) : 0;
         else
             u = low_bits((unsigned)__builtin_popcountll((c.v | c.u) & m));
-        if (c.u && mnem == IP_MN_PDEP)
-            u |= (c.v | c.u) & m; /* which source bit lands where is open */
+        if (c.u && mnem == IP_MN_PDEP) u |= (c.v | c.u) & m; /* which source bit lands where is open */
         tk_wr(t, 0, u & m);
         return;
     }
@@ -394,8 +380,7 @@ static void bit_field(struct tk *t, unsigned mnem) { /* pext, pdep, bzhi, bextr 
         r = k < bits ? (a.v & m) >> k & low_bits(len) : 0;
     }
     u8 f = tk_fl_make(r, u, n, false, carry, false, false);
-    if (mnem == IP_MN_BEXTR && u)
-        f |= TK_S | TK_P | TK_L | TK_LE;
+    if (mnem == IP_MN_BEXTR && u) f |= TK_S | TK_P | TK_L | TK_LE;
     tk_wr(t, 0, u & m);
     tk_set_flags(t, f);
 }

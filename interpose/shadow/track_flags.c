@@ -3,8 +3,7 @@
 
 /* "x or y" with V bits: defined when one side is defined and true. */
 static bool or_u(bool ux, bool x, bool uy, bool y) {
-    if ((!ux && x) || (!uy && y))
-        return false;
+    if ((!ux && x) || (!uy && y)) return false;
     return ux || uy;
 }
 
@@ -15,9 +14,8 @@ u8 tk_fl_make(u64 rv, u64 ru, unsigned n, bool ub, bool b, bool uo, bool o) {
     bool us = ru >> top & 1, s = rv >> top & 1, z = !rv;
     bool uz = ru && !(rv & ~ru); /* a defined 1 settles it */
     bool ul = us || uo, l = s != o;
-    return (u8)((uo ? TK_O : 0) | (ub ? TK_B : 0) | (uz ? TK_Z : 0) | (us ? TK_S : 0) |
-                (ru & 0xff ? TK_P : 0) | (or_u(ub, b, uz, z) ? TK_BE : 0) | (ul ? TK_L : 0) |
-                (or_u(uz, z, ul, l) ? TK_LE : 0));
+    return (u8)((uo ? TK_O : 0) | (ub ? TK_B : 0) | (uz ? TK_Z : 0) | (us ? TK_S : 0) | (ru & 0xff ? TK_P : 0) |
+                (or_u(ub, b, uz, z) ? TK_BE : 0) | (ul ? TK_L : 0) | (or_u(uz, z, ul, l) ? TK_LE : 0));
 }
 
 u8 tk_fl_logic(u64 rv, u64 ru, unsigned n) { return tk_fl_make(rv, ru, n, false, false, false, false); }
@@ -45,8 +43,7 @@ static u8 arith(tkval a, tkval b, tkval c, unsigned n, u64 *ru, bool sub) {
     u64 u = (((u64)lo ^ (u64)hi) | a.u | b.u) & m;
     bool any = a.u || b.u || (c.u & 1);
     *ru = u;
-    if (!any)
-        return 0;
+    if (!any) return 0;
     bool carry_lo = lo >> (8 * n) & 1, carry_hi = hi >> (8 * n) & 1;
     __int128 slo, shi, least = (i64)tk_sext(top, n), most = (i64)(top - 1);
     if (sub) {
@@ -92,13 +89,11 @@ u8 tk_fl_of_bits(u64 v, u64 u) {
     bool ub = u & IP_FL_CF, b = v & IP_FL_CF, uz = u & IP_FL_ZF, z = v & IP_FL_ZF;
     bool us = u & IP_FL_SF, s = v & IP_FL_SF, uo = u & IP_FL_OF, o = v & IP_FL_OF;
     bool ul = us || uo;
-    return (u8)((uo ? TK_O : 0) | (ub ? TK_B : 0) | (uz ? TK_Z : 0) | (us ? TK_S : 0) |
-                (u & IP_FL_PF ? TK_P : 0) | (or_u(ub, b, uz, z) ? TK_BE : 0) | (ul ? TK_L : 0) |
-                (or_u(uz, z, ul, s != o) ? TK_LE : 0));
+    return (u8)((uo ? TK_O : 0) | (ub ? TK_B : 0) | (uz ? TK_Z : 0) | (us ? TK_S : 0) | (u & IP_FL_PF ? TK_P : 0) |
+                (or_u(ub, b, uz, z) ? TK_BE : 0) | (ul ? TK_L : 0) | (or_u(uz, z, ul, s != o) ? TK_LE : 0));
 }
 
 u64 tk_fl_word(u8 f) {
     return (f & TK_O ? IP_FL_OF : 0) | (f & TK_B ? IP_FL_CF : 0) | (f & TK_Z ? IP_FL_ZF : 0) |
-           (f & TK_S ? IP_FL_SF : 0) | (f & TK_P ? IP_FL_PF : 0) |
-           (f ? IP_FL_AF : 0);
+           (f & TK_S ? IP_FL_SF : 0) | (f & TK_P ? IP_FL_PF : 0) | (f ? IP_FL_AF : 0);
 }

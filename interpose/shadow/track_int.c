@@ -6,9 +6,7 @@ static bool same_register(const struct ip_insn *in, unsigned i, unsigned j) {
     return a->kind == IP_OP_GPR && b->kind == IP_OP_GPR && a->reg == b->reg && a->high8 == b->high8;
 }
 
-static tkval carry_in(struct tk *t) {
-    return (tkval){tk_flag(t, IP_FL_CF), t->ts->vflags & TK_B ? 1 : 0};
-}
+static tkval carry_in(struct tk *t) { return (tkval){tk_flag(t, IP_FL_CF), t->ts->vflags & TK_B ? 1 : 0}; }
 
 /* ---- moves ------------------------------------------------------------------------ */
 
@@ -22,10 +20,8 @@ static void lea(struct tk *t) {
     const tkval none = {0, 0};
     tkval a = none, i = none, d = {(u64)m->disp, 0};
     u64 u;
-    if (m->base < 16)
-        a = (tkval){ts->gpr[m->base], ts->vgpr[m->base]};
-    if (m->index < 16)
-        i = (tkval){ts->gpr[m->index] * m->scale, ts->vgpr[m->index] * m->scale};
+    if (m->base < 16) a = (tkval){ts->gpr[m->base], ts->vgpr[m->base]};
+    if (m->index < 16) i = (tkval){ts->gpr[m->index] * m->scale, ts->vgpr[m->index] * m->scale};
     if (m->base < 16 && m->base == m->index && m->scale == 1)
         tk_fl_double(a, none, 8, &u);
     else
@@ -50,15 +46,12 @@ static void add_sub(struct tk *t, bool sub, bool with_carry, bool store) {
     unsigned n = in->ops[0].size;
     tkval c = {0, 0};
     u64 u;
-    if (with_carry)
-        c = carry_in(t);
+    if (with_carry) c = carry_in(t);
     if (sub && same_register(in, 0, 1)) { /* 0, or -carry, whatever the register holds */
         tkval zero = {0, 0};
         u8 f = tk_fl_sub(zero, zero, c, n, &u);
-        if (c.u)
-            u = tk_mask(n);
-        if (store)
-            tk_wr(t, 0, u);
+        if (c.u) u = tk_mask(n);
+        if (store) tk_wr(t, 0, u);
         tk_set_flags(t, f);
         return;
     }
@@ -66,8 +59,7 @@ static void add_sub(struct tk *t, bool sub, bool with_carry, bool store) {
     u8 f = sub                       ? tk_fl_sub(a, b, c, n, &u)
            : same_register(in, 0, 1) ? tk_fl_double(a, c, n, &u)
                                      : tk_fl_add(a, b, c, n, &u);
-    if (store)
-        tk_wr(t, 0, u);
+    if (store) tk_wr(t, 0, u);
     tk_set_flags(t, f);
 }
 
@@ -78,10 +70,9 @@ static void inc_dec(struct tk *t, bool sub) {
     u8 f = sub ? tk_fl_sub(a, one, c, n, &u) : tk_fl_add(a, one, c, n, &u);
     bool uz = f & TK_Z, z = !(r & tk_mask(n));
     bool ub = t->ts->vflags & TK_B, b = tk_flag(t, IP_FL_CF); /* kept */
-    f &= (u8)~(TK_B | TK_BE);
+    f &= (u8) ~(TK_B | TK_BE);
     f |= (u8)(ub ? TK_B : 0);
-    if ((ub || uz) && !(!ub && b) && !(!uz && z))
-        f |= TK_BE;
+    if ((ub || uz) && !(!ub && b) && !(!uz && z)) f |= TK_BE;
     tk_wr(t, 0, u);
     tk_set_flags(t, f);
 }
@@ -112,8 +103,7 @@ static void logic(struct tk *t, char op, bool store) {
         u = a.u | b.u;
         r = a.v ^ b.v;
     }
-    if (store)
-        tk_wr(t, 0, u);
+    if (store) tk_wr(t, 0, u);
     tk_set_flags(t, tk_fl_logic(r, u, n));
 }
 
@@ -130,26 +120,20 @@ static u64 mul_low(tkval a, tkval b, unsigned n, u64 *high, bool is_signed) {
     u64 m = tk_mask(n);
     a.v &= m, a.u &= m, b.v &= m, b.u &= m;
     u64 amax = a.v | a.u, bmax = b.v | b.u;
-    if (high)
-        *high = 0;
-    if (!(a.u | b.u) || !amax || !bmax)
-        return 0;
+    if (high) *high = 0;
+    if (!(a.u | b.u) || !amax || !bmax) return 0;
     unsigned from = 128, top = 8 * n - 1;
-    if (a.u)
-        from = (unsigned)(__builtin_ctzll(a.u) + __builtin_ctzll(bmax));
+    if (a.u) from = (unsigned)(__builtin_ctzll(a.u) + __builtin_ctzll(bmax));
     if (b.u && (unsigned)(__builtin_ctzll(b.u) + __builtin_ctzll(amax)) < from)
         from = (unsigned)(__builtin_ctzll(b.u) + __builtin_ctzll(amax));
     unsigned __int128 most = (unsigned __int128)amax * bmax, u = ~(unsigned __int128)0 << from;
-    if (from >= 128)
-        return 0;
+    if (from >= 128) return 0;
     if (!is_signed || !high || !((amax | bmax) >> top & 1)) {
         u64 hi = (u64)(most >> 64), lo = (u64)most;
         unsigned bits = hi ? 128 - (unsigned)__builtin_clzll(hi) : 64 - (unsigned)__builtin_clzll(lo);
-        if (bits < 128)
-            u &= ((unsigned __int128)1 << bits) - 1;
+        if (bits < 128) u &= ((unsigned __int128)1 << bits) - 1;
     }
-    if (high)
-        *high = (u64)(u >> 8 * n) & m;
+    if (high) *high = (u64)(u >> 8 * n) & m;
     return (u64)u & m;
 }
 
@@ -279,8 +263,7 @@ static void cmpxchg_wide(struct tk *t, unsigned n) { /* n = size of one half */
         undefined |= (au | du[i]) != 0;
         differ |= ((av ^ d[i]) & ~(au | du[i])) != 0;
     }
-    if (differ)
-        undefined = false;
+    if (differ) undefined = false;
     bool equal = !differ && !undefined;
     u64 out[2];
     for (unsigned i = 0; i < 2; i++) {
@@ -288,13 +271,12 @@ static void cmpxchg_wide(struct tk *t, unsigned n) { /* n = size of one half */
         u64 nv = t->ts->gpr[new_reg[i]] & m, nu = t->ts->vgpr[new_reg[i]] & m;
         out[i] = undefined ? du[i] | nu | (d[i] ^ nv) : equal ? nu : du[i];
         if (undefined) /* kept whole, or zero-extended */
-            tk_set_gpr(t, acc_reg[i], ((t->ts->vgpr[acc_reg[i]] | t->ts->gpr[acc_reg[i]]) & ~m) | au |
-                                          du[i] | (av ^ d[i]));
+            tk_set_gpr(t, acc_reg[i],
+                       ((t->ts->vgpr[acc_reg[i]] | t->ts->gpr[acc_reg[i]]) & ~m) | au | du[i] | (av ^ d[i]));
         else if (!equal)
             tk_set_gpr(t, acc_reg[i], du[i]);
     }
-    if (n == 4)
-        out[0] |= out[1] << 32;
+    if (n == 4) out[0] |= out[1] << 32;
     tk_store(t, at, 2 * n, (const u8 *)out);
     u64 fv = t->ts->rflags & ~(u64)IP_FL_ZF, fu = tk_fl_word(t->ts->vflags) & ~(u64)IP_FL_ZF;
     tk_set_flags(t, tk_fl_of_bits(fv | (equal ? IP_FL_ZF : 0), fu | (undefined ? IP_FL_ZF : 0)));
@@ -352,8 +334,7 @@ static void add_chain(struct tk *t, u8 pair, u64 flag) {
     u64 u, m = tk_mask(n);
     u8 f = tk_fl_add(a, b, c, n, &u);
     bool carry = (a.v + b.v + c.v) >> (n == 8 ? 63 : 32) & 1;
-    if (n == 8)
-        carry = (unsigned __int128)a.v + b.v + c.v > m;
+    if (n == 8) carry = (unsigned __int128)a.v + b.v + c.v > m;
     u64 fv = (t->ts->rflags & ~flag) | (carry ? flag : 0);
     u64 fu = (tk_fl_word(t->ts->vflags) & ~flag) | (f & TK_B ? flag : 0);
     tk_wr(t, 0, u);
@@ -372,8 +353,7 @@ static void sign_to_dx(struct tk *t, unsigned n) { /* cwd, cdq, cqo */
 
 static void set_regs(struct tk *t, u16 regs) { /* written, never from tracked inputs */
     for (unsigned r = 0; r < 16; r++)
-        if (regs >> r & 1)
-            tk_set_gpr(t, r, 0);
+        if (regs >> r & 1) tk_set_gpr(t, r, 0);
 }
 
 bool tk_int(struct tk *t) {
@@ -388,25 +368,14 @@ bool tk_int(struct tk *t) {
         return true;
     }
     switch (in->mnem) {
-    case IP_MN_MOV:
-        tk_wr(t, 0, tk_rd(t, 1).u);
-        return true;
-    case IP_MN_MOVZX:
-        tk_wr(t, 0, tk_rd(t, 1).u);
-        return true;
+    case IP_MN_MOV: tk_wr(t, 0, tk_rd(t, 1).u); return true;
+    case IP_MN_MOVZX: tk_wr(t, 0, tk_rd(t, 1).u); return true;
     case IP_MN_MOVSX:
-    case IP_MN_MOVSXD:
-        tk_wr(t, 0, tk_sext(tk_rd(t, 1).u, op[1].size));
-        return true;
-    case IP_MN_MOVBE:
-        tk_wr(t, 0, swap_bytes(tk_rd(t, 1).u, op[0].size));
-        return true;
-    case IP_MN_MOVNTI:
-        tk_wr(t, 0, tk_rd(t, 1).u);
-        return true;
+    case IP_MN_MOVSXD: tk_wr(t, 0, tk_sext(tk_rd(t, 1).u, op[1].size)); return true;
+    case IP_MN_MOVBE: tk_wr(t, 0, swap_bytes(tk_rd(t, 1).u, op[0].size)); return true;
+    case IP_MN_MOVNTI: tk_wr(t, 0, tk_rd(t, 1).u); return true;
     case IP_MN_BSWAP:
-        if (op[0].size == 2)
-            return false;
+        if (op[0].size == 2) return false;
         tk_wr(t, 0, swap_bytes(tk_rd(t, 0).u, op[0].size));
         return true;
     case IP_MN_XCHG: exchange(t); return true;
@@ -454,12 +423,9 @@ bool tk_int(struct tk *t) {
         return true;
     }
     case IP_MN_LAHF:
-        tk_set_gpr(t, IP_RAX, (t->ts->vgpr[IP_RAX] & ~0xff00ull) |
-                                  (tk_fl_word(t->ts->vflags) & 0xd5) << 8);
+        tk_set_gpr(t, IP_RAX, (t->ts->vgpr[IP_RAX] & ~0xff00ull) | (tk_fl_word(t->ts->vflags) & 0xd5) << 8);
         return true;
-    case IP_MN_SAHF:
-        flags_from(t, t->ts->gpr[IP_RAX] >> 8, t->ts->vgpr[IP_RAX] >> 8, 0xd5);
-        return true;
+    case IP_MN_SAHF: flags_from(t, t->ts->gpr[IP_RAX] >> 8, t->ts->vgpr[IP_RAX] >> 8, 0xd5); return true;
     case IP_MN_CLC: set_carry(t, false, false); return true;
     case IP_MN_STC: set_carry(t, false, true); return true;
     case IP_MN_CMC: set_carry(t, t->ts->vflags & TK_B, !tk_flag(t, IP_FL_CF)); return true;
@@ -488,16 +454,13 @@ bool tk_int(struct tk *t) {
             tk_report_value(t, 8);
             tk_set_gpr(t, IP_RAX, t->ts->vgpr[IP_RAX] & ~0xffull);
         }
-        tk_set_gpr(t, IP_RAX, (t->ts->vgpr[IP_RAX] & ~0xffull) |
-                                  tk_load8(t, at + tk_seg_base(t), 1));
+        tk_set_gpr(t, IP_RAX, (t->ts->vgpr[IP_RAX] & ~0xffull) | tk_load8(t, at + tk_seg_base(t), 1));
         return true;
     }
     case IP_MN_CPUID:
     case IP_MN_XGETBV:
     case IP_MN_RDTSC:
-    case IP_MN_RDTSCP:
-        set_regs(t, in->gpr_write);
-        return true;
+    case IP_MN_RDTSCP: set_regs(t, in->gpr_write); return true;
     case IP_MN_NOP:
     case IP_MN_ENDBR64:
     case IP_MN_PAUSE:
@@ -516,9 +479,7 @@ bool tk_int(struct tk *t) {
     case IP_MN_PREFETCH:
     case IP_MN_CLFLUSH:
     case IP_MN_CLFLUSHOPT:
-    case IP_MN_CLWB:
-        return true;
-    default:
-        return false;
+    case IP_MN_CLWB: return true;
+    default: return false;
     }
 }

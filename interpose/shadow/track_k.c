@@ -28,8 +28,7 @@ static void move(struct tk *t, unsigned bits) {
 
 static void binary(struct tk *t, char op, unsigned bits) {
     u64 ua = get_u(t, 1, bits), ub = get_u(t, 2, bits), a = get_v(t, 1), b = get_v(t, 2), u;
-    if (op == 'n')
-        a = ~a;
+    if (op == 'n') a = ~a;
     if (op == '&' || op == 'n')
         u = (ua & ub) | (ua & b) | (ub & a);
     else if (op == '|')
@@ -38,8 +37,7 @@ static void binary(struct tk *t, char op, unsigned bits) {
         u = tk_left(ua | ub);
     else
         u = ua | ub;
-    if (t->in->ops[1].reg == t->in->ops[2].reg && (op == '^' || op == 'n'))
-        u = 0;
+    if (t->in->ops[1].reg == t->in->ops[2].reg && (op == '^' || op == 'n')) u = 0;
     tk_set_k(t, t->in->ops[0].reg, bits >= 64 ? u : u & ((1ull << bits) - 1));
 }
 
@@ -50,8 +48,7 @@ static void test(struct tk *t, bool ortest, unsigned bits) {
     u64 fv = 0, fu = 0;
     if (ortest) {
         u64 u = (ua & ub) | (ua & ~b) | (ub & ~a), r = a | b;
-        if (t->in->ops[0].reg == t->in->ops[1].reg)
-            u = ua;
+        if (t->in->ops[0].reg == t->in->ops[1].reg) u = ua;
         fu = (u && !(r & ~u) ? IP_FL_ZF : 0) | (u && !(~r & ~u & m) ? IP_FL_CF : 0);
         fv = (r ? 0 : IP_FL_ZF) | (r == m ? IP_FL_CF : 0);
     } else {
@@ -73,15 +70,14 @@ static void unpack(struct tk *t, unsigned half) {
     tk_set_k(t, t->in->ops[0].reg, get_u(t, 1, 64) << half | (get_u(t, 2, 64) & m));
 }
 
-#define SIZES(name, call)                                                                      \
-    case IP_MN_##name##B: call(8); return true;                                                \
-    case IP_MN_##name##W: call(16); return true;                                               \
-    case IP_MN_##name##D: call(32); return true;                                               \
+#define SIZES(name, call)                                                                                              \
+    case IP_MN_##name##B: call(8); return true;                                                                        \
+    case IP_MN_##name##W: call(16); return true;                                                                       \
+    case IP_MN_##name##D: call(32); return true;                                                                       \
     case IP_MN_##name##Q: call(64); return true;
 
 bool tk_kmask(struct tk *t) {
-    if (!t->in->k_read && !t->in->k_write)
-        return false;
+    if (!t->in->k_read && !t->in->k_write) return false;
     switch (t->in->mnem) {
 #define MOVE(n) move(t, n)
         SIZES(KMOV, MOVE)

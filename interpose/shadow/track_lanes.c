@@ -32,8 +32,7 @@ static void clmul(struct vx *x) {
 static void affine(struct vx *x) {
     vx_read(x, x->ia, x->a, x->w);
     vx_read(x, x->ib, x->b, x->w);
-    for (unsigned i = 0; i < x->w; i++)
-        x->d[i] = x->a[i] || vx_get(x->b + (i & ~7u), 8) ? 0xff : 0;
+    for (unsigned i = 0; i < x->w; i++) x->d[i] = x->a[i] || vx_get(x->b + (i & ~7u), 8) ? 0xff : 0;
     vx_write(x, x->w, x->r->p);
 }
 
@@ -75,16 +74,14 @@ static void double_shift(struct vx *x, unsigned es, bool right) {
 /* vpmovm2*: each bit fills an element. */
 static void mask_to_elements(struct vx *x, unsigned es) {
     u64 open = x->t->ts->vk[x->t->in->ops[1].reg];
-    for (unsigned i = 0; i < x->w; i += es)
-        vx_put(x->d + i, es, open >> i / es & 1 ? ~0ull : 0);
+    for (unsigned i = 0; i < x->w; i += es) vx_put(x->d + i, es, open >> i / es & 1 ? ~0ull : 0);
     vx_write(x, x->w, es);
 }
 
 /* vpbroadcastm*: its low q bits in every element. */
 static void mask_in_elements(struct vx *x, unsigned es, unsigned q) {
     u64 open = x->t->ts->vk[x->t->in->ops[1].reg] & ((1ull << q) - 1);
-    for (unsigned i = 0; i < x->w; i += es)
-        vx_put(x->d + i, es, open);
+    for (unsigned i = 0; i < x->w; i += es) vx_put(x->d + i, es, open);
     vx_write(x, x->w, es);
 }
 

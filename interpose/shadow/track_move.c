@@ -65,8 +65,7 @@ static void insert_ps(struct vx *x) {
     copy(x->d, x->a, 16);
     copy(x->d + 4 * (x->imm >> 4 & 3), e, 4);
     for (unsigned i = 0; i < 4; i++)
-        if (x->imm >> i & 1)
-            rt_memset(x->d + 4 * i, 0, 4);
+        if (x->imm >> i & 1) rt_memset(x->d + 4 * i, 0, 4);
 }
 
 /* Elements chosen by the values of a control vector; its V bits c, values cv. */
@@ -161,24 +160,20 @@ static void masked_move(struct vx *x, unsigned es) {
     u64 at = tk_ea(t);
     vx_read(x, 1, m, n);
     vx_value(x, 1, mv, n);
-    if (store)
-        vx_read(x, 2, v, n);
+    if (store) vx_read(x, 2, v, n);
     for (unsigned i = 0; i < n; i += es) {
         bool on = mv[i + es - 1] & 0x80, open = m[i + es - 1] & 0x80;
         if (!store) {
             rt_memset(x->d + i, 0, es);
-            if (on)
-                tk_load(t, at + i, es, x->d + i);
+            if (on) tk_load(t, at + i, es, x->d + i);
             if (open) /* whether it is loaded is not known */
                 rt_memset(x->d + i, 0xff, es);
         } else if (on || (open && !rt_shadow_first_unaddr(t->ts, at + i, es))) {
-            if (open)
-                rt_memset(v + i, 0xff, es);
+            if (open) rt_memset(v + i, 0xff, es);
             tk_store(t, at + i, es, v + i);
         }
     }
-    if (!store)
-        tk_set_vec(t, in->ops[0].reg, x->d, n, true);
+    if (!store) tk_set_vec(t, in->ops[0].reg, x->d, n, true);
 }
 
 static void zero_registers(struct tk *t, unsigned keep) {
@@ -226,12 +221,9 @@ static void move_low(struct vx *x) { /* movd, movq: zero-extending both ways */
     unsigned n = x->r->p;
     for (unsigned i = 0; i < 2; i++) {
         unsigned s = op_size(x, i);
-        if (in->ops[i].kind == IP_OP_GPR && s < n)
-            n = s;
-        if (in->ops[i].kind == IP_OP_GPR && s > n)
-            n = s;
-        if (in->ops[i].kind == IP_OP_MEM && s && s < 16)
-            n = s;
+        if (in->ops[i].kind == IP_OP_GPR && s < n) n = s;
+        if (in->ops[i].kind == IP_OP_GPR && s > n) n = s;
+        if (in->ops[i].kind == IP_OP_MEM && s && s < 16) n = s;
     }
     rt_memset(x->d, 0, sizeof x->d);
     vx_read(x, 1, x->d, n);
@@ -289,8 +281,7 @@ bool vx_move(struct vx *x) {
             vx_read(x, 1, x->b, 8);
         else
             vx_read(x, 1, x->b, w);
-        for (unsigned i = 0; i < w; i += p)
-            copy(x->d + i, x->b + i / (2 * p) * 2 * p + q * p, p);
+        for (unsigned i = 0; i < w; i += p) copy(x->d + i, x->b + i / (2 * p) * 2 * p + q * p, p);
         vx_write(x, w, p);
         return true;
     case V_SHUF:
@@ -323,8 +314,7 @@ bool vx_move(struct vx *x) {
     case V_BCAST: { /* p = unit repeated, q = mask element */
         bool reg = t->in->ops[1].kind == IP_OP_GPR;
         vx_read(x, 1, x->b, reg && op_size(x, 1) < p ? op_size(x, 1) : p);
-        for (unsigned i = 0; i < w; i += p)
-            copy(x->d + i, x->b, p);
+        for (unsigned i = 0; i < w; i += p) copy(x->d + i, x->b, p);
         vx_write(x, w, q ? q : p);
         return true;
     }
@@ -355,7 +345,7 @@ bool vx_move(struct vx *x) {
     case V_EXPAND: vx_sparse(x); return true;
     case V_ZEROALL: zero_registers(t, 0); return true;
     case V_ZEROUPPER: zero_registers(t, 16); return true;
-    case V_PERMVAR: /* control is op1, table op2; or an immediate */
+    case V_PERMVAR:                            /* control is op1, table op2; or an immediate */
         if (t->in->ops[2].kind == IP_OP_IMM) { /* vpermq, vpermpd; vpermilps, vpermilpd (q) */
             vx_read(x, 1, x->b, w);
             unsigned group = q ? 16 : w < 32 ? w : 32;
@@ -383,17 +373,18 @@ bool vx_move(struct vx *x) {
         }
         vx_write(x, w, p);
         return true;
-    default:
-        break;
+    default: break;
     }
-    if (x->r->cls > V_ZEROUPPER)
-        return false;
+    if (x->r->cls > V_ZEROUPPER) return false;
     vx_read(x, x->ia, x->a, w); /* two sources from here on */
     vx_read(x, x->ib, x->b, x->r->cls == V_INSERTPS && is_mem(x, x->ib) ? 4 : w);
     switch (x->r->cls) {
     case V_UNPACK: unpack(x, p, q); break;
     case V_SHUFP: shuffle_two(x, p); break;
-    case V_ALIGN: align_bytes(x); p = 1; break;
+    case V_ALIGN:
+        align_bytes(x);
+        p = 1;
+        break;
     case V_ALIGNELEM:
         for (unsigned i = 0; i < w; i += p) {
             unsigned k = (i / p + (x->imm & (w / p - 1))) * p;
@@ -420,8 +411,14 @@ bool vx_move(struct vx *x) {
             copy(x->d + 16 * i, (i < per / 2 ? x->a : x->b) + 16 * (x->imm >> bits * i & (per - 1)), 16);
         break;
     }
-    case V_PACK: pack(x, p); p /= 2; break;
-    case V_PSHUFB: pshufb(x); p = 1; break;
+    case V_PACK:
+        pack(x, p);
+        p /= 2;
+        break;
+    case V_PSHUFB:
+        pshufb(x);
+        p = 1;
+        break;
     case V_BLENDV: blend_variable(x, p); break;
     case V_BLENDM: { /* the mask chooses, it does not merge */
         u64 m = vx_mask(x);
@@ -438,8 +435,7 @@ bool vx_move(struct vx *x) {
         tk_set_vec(t, t->in->ops[0].reg, x->d, w, true);
         return true;
     }
-    default:
-        return false;
+    default: return false;
     }
     vx_write(x, w, p);
     return true;

@@ -4,10 +4,10 @@
 
 /* Addresses of a gather's or scatter's elements. */
 struct sparse {
-    u64 base, mask; /* what the index is added to; address size               */
+    u64 base, mask; /* what the index is added to; address size */
     u64 on, open;   /* elements that take part; those of which it is not known */
     unsigned n, es, is;
-    const u8 *iv, *iu; /* indices: values, V bits                             */
+    const u8 *iv, *iu; /* indices: values, V bits */
     bool reported;
 };
 
@@ -20,8 +20,7 @@ static void sparse_begin(struct vx *x, struct sparse *s, unsigned vector) {
     s->es = x->r->q;
     s->n = in->ops[vector].size / s->es;
     by_index = m->vsib / s->is;
-    if (by_index < s->n)
-        s->n = by_index;
+    if (by_index < s->n) s->n = by_index;
     tk_check_gprs(t, (u16)(m->base < 16 ? 1u << m->base : 0), size);
     s->base = (u64)m->disp + (m->base < 16 ? t->ts->gpr[m->base] : m->rip_target);
     s->mask = tk_mask(size);
@@ -64,8 +63,7 @@ static void gather(struct vx *x) {
     sparse_begin(x, &s, 0);
     rt_memcpy(x->d, t->ts->vvec + 64 * in->ops[0].reg, 64);
     for (unsigned i = 0; i < s.n; i++)
-        if (sparse_at(x, &s, i, &at))
-            tk_load(t, at, s.es, x->d + i * s.es);
+        if (sparse_at(x, &s, i, &at)) tk_load(t, at, s.es, x->d + i * s.es);
     unsigned used = s.n * s.es;
     rt_memset(x->d + used, 0, sizeof x->d - used);
     tk_set_vec(t, in->ops[0].reg, x->d, used < 16 ? 16 : used, true);
@@ -82,8 +80,7 @@ static void scatter(struct vx *x) {
     sparse_begin(x, &s, 1);
     vx_read(x, 1, x->d, 64);
     for (unsigned i = 0; i < s.n; i++)
-        if (sparse_at(x, &s, i, &at))
-            tk_store(t, at, s.es, x->d + i * s.es);
+        if (sparse_at(x, &s, i, &at)) tk_store(t, at, s.es, x->d + i * s.es);
     tk_set_k(t, t->in->evex_k, 0);
 }
 
@@ -103,19 +100,14 @@ static void compress(struct vx *x) {
     u64 k = selected(x, n, &from);
     vx_read(x, 1, x->a, n * es);
     for (unsigned i = 0; i < n; i++) {
-        if (i == from)
-            sure = made;
-        if (k >> i & 1)
-            rt_memcpy(x->d + made++ * es, x->a + i * es, es);
+        if (i == from) sure = made;
+        if (k >> i & 1) rt_memcpy(x->d + made++ * es, x->a + i * es, es);
     }
-    if (from == n)
-        sure = made;
+    if (from == n) sure = made;
     if (in->ops[0].kind == IP_OP_MEM) {
         u64 at = tk_ea(t);
-        if (sure < made)
-            rt_memset(x->d + sure * es, 0xff, (made - sure) * es);
-        if (made)
-            tk_store(t, at, made * es, x->d);
+        if (sure < made) rt_memset(x->d + sure * es, 0xff, (made - sure) * es);
+        if (made) tk_store(t, at, made * es, x->d);
         return;
     }
     const u8 *old = t->ts->vvec + 64 * in->ops[0].reg;
@@ -124,8 +116,7 @@ static void compress(struct vx *x) {
             rt_memset(x->d + i * es, 0, es);
         else
             rt_memcpy(x->d + i * es, old + i * es, es);
-    if (from < n)
-        rt_memset(x->d + sure * es, 0xff, (n - sure) * es);
+    if (from < n) rt_memset(x->d + sure * es, 0xff, (n - sure) * es);
     tk_set_vec(t, in->ops[0].reg, x->d, n * es, true);
 }
 
@@ -138,19 +129,15 @@ static void expand(struct vx *x) {
     if (in->ops[1].kind == IP_OP_MEM) {
         u64 at = tk_ea(t);
         unsigned count = 0;
-        for (unsigned i = 0; i < n; i++)
-            count += k >> i & 1;
-        if (count)
-            tk_load(t, at, count * es, x->a);
+        for (unsigned i = 0; i < n; i++) count += k >> i & 1;
+        if (count) tk_load(t, at, count * es, x->a);
     } else {
         vx_read(x, 1, x->a, n * es);
     }
     for (unsigned i = 0; i < n; i++) {
-        if (!(k >> i & 1))
-            continue; /* vx_write takes the old one, or zero */
+        if (!(k >> i & 1)) continue; /* vx_write takes the old one, or zero */
         rt_memcpy(x->d + i * es, x->a + taken++ * es, es);
-        if (i >= from)
-            rt_memset(x->d + i * es, 0xff, es);
+        if (i >= from) rt_memset(x->d + i * es, 0xff, es);
     }
     vx_write(x, n * es, es);
 }

@@ -8,12 +8,12 @@
 #include "cpu.h"
 #include "track.h"
 
-#define FX_ST 32      /* eight 16-byte slots; MMX in their low halves            */
-#define FX_XMM 160
-#define FX_LEN 512
+#define FX_ST        32 /* eight 16-byte slots; MMX in their low halves */
+#define FX_XMM       160
+#define FX_LEN       512
 #define XS_XSTATE_BV 512
-#define XS_XCOMP_BV 520
-#define XS_EXTENDED 576
+#define XS_XCOMP_BV  520
+#define XS_EXTENDED  576
 #define XS_COMPACTED (1ull << 63)
 
 enum { XC_X87, XC_SSE, XC_AVX, XC_OPMASK = 5, XC_ZMM_HI256, XC_HI16_ZMM, XC_END = 19 };
@@ -21,16 +21,19 @@ enum { XC_X87, XC_SSE, XC_AVX, XC_OPMASK = 5, XC_ZMM_HI256, XC_HI16_ZMM, XC_END 
 /* Where the registers of a component lie: `count` parts of `bytes`, in the
  * image one after the other from `at`. */
 static void component(struct tk *t, unsigned c, u64 at, bool save) {
-    static const struct { u8 count, bytes, reg, from; } parts[] = {
-        [XC_SSE] = {16, 16, 0, 0}, [XC_AVX] = {16, 16, 0, 16},
-        [XC_ZMM_HI256] = {16, 32, 0, 32}, [XC_HI16_ZMM] = {16, 64, 16, 0},
+    static const struct {
+        u8 count, bytes, reg, from;
+    } parts[] = {
+        [XC_SSE] = {16, 16, 0, 0},
+        [XC_AVX] = {16, 16, 0, 16},
+        [XC_ZMM_HI256] = {16, 32, 0, 32},
+        [XC_HI16_ZMM] = {16, 64, 16, 0},
     };
     if (c == XC_X87 || c == XC_OPMASK) {
         for (unsigned i = 0; i < 8; i++, at += c == XC_X87 ? 16 : 8) {
             u64 u = c == XC_X87 ? t->ts->vmmx[i] : t->ts->vk[i];
             if (save) {
-                if (u)
-                    tk_store8(t, at, 8, u);
+                if (u) tk_store8(t, at, 8, u);
                 continue;
             }
             sh_access(t->ts, at, 8, (u8 *)&u);
@@ -41,15 +44,13 @@ static void component(struct tk *t, unsigned c, u64 at, bool save) {
         }
         return;
     }
-    if (c > XC_HI16_ZMM || !parts[c].count)
-        return;
+    if (c > XC_HI16_ZMM || !parts[c].count) return;
     for (unsigned i = 0; i < parts[c].count; i++, at += parts[c].bytes) {
         u8 v[64];
         unsigned r = parts[c].reg + i, from = parts[c].from, n = parts[c].bytes;
         rt_memcpy(v, t->ts->vvec + 64 * r, 64);
         if (save) {
-            if (!tk_zero(v + from, n))
-                tk_store(t, at, n, v + from);
+            if (!tk_zero(v + from, n)) tk_store(t, at, n, v + from);
         } else {
             sh_access(t->ts, at, n, v + from);
             tk_set_vec(t, r, v, 64, false);
@@ -59,18 +60,19 @@ static void component(struct tk *t, unsigned c, u64 at, bool save) {
 
 /* A component's registers in their initial state. */
 static void initial(struct tk *t, unsigned c) {
-    static const struct { u8 count, reg, from, to; } parts[] = {
-        [XC_SSE] = {16, 0, 0, 16}, [XC_AVX] = {16, 0, 16, 32},
-        [XC_ZMM_HI256] = {16, 0, 32, 64}, [XC_HI16_ZMM] = {16, 16, 0, 64},
+    static const struct {
+        u8 count, reg, from, to;
+    } parts[] = {
+        [XC_SSE] = {16, 0, 0, 16},
+        [XC_AVX] = {16, 0, 16, 32},
+        [XC_ZMM_HI256] = {16, 0, 32, 64},
+        [XC_HI16_ZMM] = {16, 16, 0, 64},
     };
     for (unsigned i = 0; i < 8; i++) {
-        if (c == XC_X87)
-            tk_set_mmx(t, i, 0);
-        if (c == XC_OPMASK)
-            tk_set_k(t, i, 0);
+        if (c == XC_X87) tk_set_mmx(t, i, 0);
+        if (c == XC_OPMASK) tk_set_k(t, i, 0);
     }
-    if (c > XC_HI16_ZMM)
-        return;
+    if (c > XC_HI16_ZMM) return;
     for (unsigned i = 0; i < parts[c].count; i++) {
         u8 v[64];
         rt_memcpy(v, t->ts->vvec + 64 * (parts[c].reg + i), 64);
@@ -87,17 +89,14 @@ static u64 layout(u64 bv, bool compacted, u64 at[XC_END]) {
     for (unsigned c = XC_AVX; c < XC_END; c++) {
         const struct rt_cpu_state *state = &rt_cpu()->state[c];
         at[c] = 0;
-        if (!(bv >> c & 1))
-            continue;
+        if (!(bv >> c & 1)) continue;
         if (compacted) {
-            if (state->aligned)
-                end = RT_ROUND_UP(end, 64);
+            if (state->aligned) end = RT_ROUND_UP(end, 64);
             at[c] = end;
             end += state->size;
         } else {
             at[c] = state->offset;
-            if (state->offset + state->size > end)
-                end = state->offset + state->size;
+            if (state->offset + state->size > end) end = state->offset + state->size;
         }
     }
     return end;
@@ -120,11 +119,9 @@ static u64 requested(const struct tk *t) {
 static void save(struct tk *t, bool compacted) {
     u64 base = tk_ea(t), bv = requested(t), at[XC_END];
     u64 n = layout(bv, compacted, at);
-    if (!image(t, base, n, true))
-        return;
+    if (!image(t, base, n, true)) return;
     for (unsigned c = 0; c < XC_END; c++)
-        if (bv >> c & 1)
-            component(t, c, base + at[c], true);
+        if (bv >> c & 1) component(t, c, base + at[c], true);
 }
 
 static void restore(struct tk *t) {
@@ -135,8 +132,7 @@ static void restore(struct tk *t) {
     layout(compacted ? format & ~XS_COMPACTED : bv, compacted, at);
     bool there = image(t, base, XS_EXTENDED, false);
     for (unsigned c = 0; c < XC_END; c++) {
-        if (!(bv >> c & 1))
-            continue;
+        if (!(bv >> c & 1)) continue;
         if (there && (present >> c & 1))
             component(t, c, base + at[c], false);
         else
@@ -163,18 +159,11 @@ bool tk_state_image(struct tk *t) {
     case IP_MN_XSAVE:
     case IP_MN_XSAVE64:
     case IP_MN_XSAVEOPT:
-    case IP_MN_XSAVEOPT64:
-        save(t, false);
-        return true;
+    case IP_MN_XSAVEOPT64: save(t, false); return true;
     case IP_MN_XSAVEC:
-    case IP_MN_XSAVEC64:
-        save(t, true);
-        return true;
+    case IP_MN_XSAVEC64: save(t, true); return true;
     case IP_MN_XRSTOR:
-    case IP_MN_XRSTOR64:
-        restore(t);
-        return true;
-    default:
-        return false;
+    case IP_MN_XRSTOR64: restore(t); return true;
+    default: return false;
     }
 }

@@ -2,9 +2,9 @@
 #include "track.h"
 
 struct str {
-    u64 count;      /* repetitions asked for                      */
-    i64 step;       /* +- element size                            */
-    unsigned n;     /* element size                               */
+    u64 count;  /* repetitions asked for */
+    i64 step;   /* +- element size */
+    unsigned n; /* element size */
     u64 si, di;
 };
 
@@ -20,8 +20,7 @@ static bool start(struct tk *t, struct str *s, unsigned n, bool uses_si, bool us
         }
         s->count = ts->gpr[IP_RCX] & am;
     }
-    if (!s->count)
-        return false;
+    if (!s->count) return false;
     if (uses_si) {
         tk_check_gprs(t, 1u << IP_RSI, in->mem.addr32 ? 4 : 8);
         s->si = (ts->gpr[IP_RSI] & am) + tk_seg_base(t);
@@ -38,8 +37,7 @@ static bool whole(struct tk *t, u64 at, u64 len) { return !rt_shadow_first_unadd
 
 static void movs(struct tk *t, unsigned n) {
     struct str s;
-    if (!start(t, &s, n, true, true))
-        return;
+    if (!start(t, &s, n, true, true)) return;
     u64 len = s.count * n, v;
     u64 lo_s = s.step > 0 ? s.si : s.si - (len - n), lo_d = s.step > 0 ? s.di : s.di - (len - n);
     if (len / n == s.count && len < IP_CLIENT_END && whole(t, lo_s, len) && whole(t, lo_d, len) &&
@@ -51,15 +49,13 @@ static void movs(struct tk *t, unsigned n) {
         v = tk_load8(t, s.si, n);
         tk_store8(t, s.di, n, v);
         u8 probe; /* the CPU will fault at the first missing page: stop there */
-        if (rt_copy_from(&probe, s.si, 1) < 0 || rt_copy_from(&probe, s.di, 1) < 0)
-            return;
+        if (rt_copy_from(&probe, s.si, 1) < 0 || rt_copy_from(&probe, s.di, 1) < 0) return;
     }
 }
 
 static void stos(struct tk *t, unsigned n) {
     struct str s;
-    if (!start(t, &s, n, false, true))
-        return;
+    if (!start(t, &s, n, false, true)) return;
     u64 u = t->ts->vgpr[IP_RAX] & tk_mask(n), len = s.count * n;
     u64 lo = s.step > 0 ? s.di : s.di - (len - n);
     if (len / n == s.count && len < IP_CLIENT_END && !u && whole(t, lo, len)) {
@@ -69,21 +65,18 @@ static void stos(struct tk *t, unsigned n) {
     for (u64 i = 0; i < s.count; i++, s.di += (u64)s.step) {
         tk_store8(t, s.di, n, u);
         u8 probe;
-        if (rt_copy_from(&probe, s.di, 1) < 0)
-            return;
+        if (rt_copy_from(&probe, s.di, 1) < 0) return;
     }
 }
 
 static void lods(struct tk *t, unsigned n) {
     struct str s;
-    if (!start(t, &s, n, true, false))
-        return;
+    if (!start(t, &s, n, true, false)) return;
     u64 u = 0;
     for (u64 i = 0; i < s.count; i++, s.si += (u64)s.step) {
         u8 probe;
         u = tk_load8(t, s.si, n);
-        if (rt_copy_from(&probe, s.si, 1) < 0)
-            break;
+        if (rt_copy_from(&probe, s.si, 1) < 0) break;
     }
     u64 old = t->ts->vgpr[IP_RAX];
     tk_set_gpr(t, IP_RAX, n >= 4 ? u : (old & ~tk_mask(n)) | u);
@@ -92,8 +85,7 @@ static void lods(struct tk *t, unsigned n) {
 /* cmps (two streams) and scas (against the accumulator): as far as the CPU will go. */
 static void compare(struct tk *t, unsigned n, bool scan) {
     struct str s;
-    if (!start(t, &s, n, !scan, true))
-        return;
+    if (!start(t, &s, n, !scan, true)) return;
     u64 m = tk_mask(n);
     for (u64 i = 0; i < s.count; i++, s.si += (u64)s.step, s.di += (u64)s.step) {
         tkval a = {t->ts->gpr[IP_RAX] & m, t->ts->vgpr[IP_RAX] & m}, b = {0, 0};
@@ -112,10 +104,8 @@ static void compare(struct tk *t, unsigned n, bool scan) {
             f &= (u8)~TK_Z;
         }
         tk_set_flags(t, f);
-        if (t->in->rep && (a.v == b.v) != (t->in->rep == 0xf3))
-            return;
-        if ((!scan && rt_copy_from(&probe, s.si, 1) < 0) || rt_copy_from(&probe, s.di, 1) < 0)
-            return;
+        if (t->in->rep && (a.v == b.v) != (t->in->rep == 0xf3)) return;
+        if ((!scan && rt_copy_from(&probe, s.si, 1) < 0) || rt_copy_from(&probe, s.di, 1) < 0) return;
     }
 }
 
@@ -135,13 +125,10 @@ static void mask_store(struct tk *t) {
         open |= mask_u[i] & 0x80;
         all &= mask[i] >> 7;
     }
-    if (open)
-        tk_report_value(t, n);
-    if (all)
-        tk_store(t, at, n, data_u);
+    if (open) tk_report_value(t, n);
+    if (all) tk_store(t, at, n, data_u);
     for (unsigned i = 0; i < n && !all; i++)
-        if (mask[i] & 0x80)
-            tk_store(t, at + i, 1, &data_u[i]);
+        if (mask[i] & 0x80) tk_store(t, at + i, 1, &data_u[i]);
 }
 
 bool tk_string(struct tk *t) {
@@ -149,8 +136,7 @@ bool tk_string(struct tk *t) {
         mask_store(t);
         return true;
     }
-    if (t->in->map != 0)
-        return false; /* movsd and cmpsd of SSE2 share the mnemonic */
+    if (t->in->map != 0) return false; /* movsd and cmpsd of SSE2 share the mnemonic */
     switch (t->in->mnem) {
     case IP_MN_MOVSB: movs(t, 1); return true;
     case IP_MN_MOVSW: movs(t, 2); return true;

@@ -24,8 +24,7 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
     case V_BCAST: { /* element i of the unit is element i, i + p / q... of the result */
         u64 any = 0;
         *es = q ? q : p;
-        for (unsigned i = 0; i < size / *es; i++)
-            any |= (*k >> i & 1) << i % (p / *es);
+        for (unsigned i = 0; i < size / *es; i++) any |= (*k >> i & 1) << i % (p / *es);
         *k = any;
         return true;
     }
@@ -34,9 +33,28 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
         *es = q;
         *k >>= (x->imm & (size / p - 1)) * (p / q);
         return true;
-    case V_MOVESCALAR: case V_SCALAR: case V_SCALARU: case V_SCALAR3: case V_MOVE: case V_EXTEND: case V_CVT:
-    case V_AND: case V_OR: case V_XOR: case V_ANDN: case V_TERNARY: case V_LEFT: case V_CAST: case V_CASTU:
-    case V_CAST3: case V_CMPEQ: case V_CMPGT: case V_CMPK: case V_CMPFK: case V_TESTK: case V_SHIFTV:
+    case V_MOVESCALAR:
+    case V_SCALAR:
+    case V_SCALARU:
+    case V_SCALAR3:
+    case V_MOVE:
+    case V_EXTEND:
+    case V_CVT:
+    case V_AND:
+    case V_OR:
+    case V_XOR:
+    case V_ANDN:
+    case V_TERNARY:
+    case V_LEFT:
+    case V_CAST:
+    case V_CASTU:
+    case V_CAST3:
+    case V_CMPEQ:
+    case V_CMPGT:
+    case V_CMPK:
+    case V_CMPFK:
+    case V_TESTK:
+    case V_SHIFTV:
     case V_BLENDM: return *es != 0;
     case V_SHIFT: return in->ops[in->n_ops - 1].kind == IP_OP_IMM;
     default: return false;
@@ -56,8 +74,7 @@ static void read_memory(struct vx *x, u8 *v, unsigned n) {
         tk_load_masked(t, at, size, es, k, v);
     } else
         tk_load(t, at, size, v);
-    for (unsigned i = size; i < n; i++)
-        v[i] = v[i - size];
+    for (unsigned i = size; i < n; i++) v[i] = v[i - size];
 }
 
 void vx_read(struct vx *x, unsigned i, u8 *v, unsigned n) {
@@ -83,8 +100,7 @@ void vx_value(struct vx *x, unsigned i, u8 *v, unsigned n) {
     case IP_OP_MEM: {
         unsigned size = m->bcast && m->size ? m->size : n;
         tk_value(tk_ea(t), size, v);
-        for (unsigned k = size; k < n; k++)
-            v[k] = v[k - size];
+        for (unsigned k = size; k < n; k++) v[k] = v[k - size];
         break;
     }
     default: rt_memset(v, 0, n); break;
@@ -107,12 +123,10 @@ void vx_write(struct vx *x, unsigned n, unsigned es) {
             return;
         }
         for (unsigned i = 0; i < n; i += es)
-            if (k >> i / es & 1)
-                tk_store(t, tk_ea(t) + i, es, x->d + i);
+            if (k >> i / es & 1) tk_store(t, tk_ea(t) + i, es, x->d + i);
         return;
     }
-    if (op->kind != IP_OP_VEC)
-        return;
+    if (op->kind != IP_OP_VEC) return;
     if (masked) {
         const u8 *old = t->ts->vvec + 64 * op->reg;
         for (unsigned i = 0; i < n; i++) {
@@ -137,8 +151,7 @@ static u64 cast(u64 u) { return u ? ~0ull : 0; }
 static void bitwise(struct vx *x, unsigned cls) {
     u8 av[64], bv[64];
     if (cls == V_XOR) {
-        for (unsigned i = 0; i < x->w; i++)
-            x->d[i] = x->a[i] | x->b[i];
+        for (unsigned i = 0; i < x->w; i++) x->d[i] = x->a[i] | x->b[i];
         return;
     }
     vx_value(x, x->ia, av, x->w);
@@ -204,8 +217,7 @@ void vx_to_mask(struct vx *x, u64 open, unsigned n) {
     const struct ip_insn *in = x->t->in;
     u64 k = vx_mask(x), all = n >= 64 ? ~0ull : (1ull << n) - 1;
     open &= k;
-    if (in->evex_k)
-        open |= x->t->ts->vk[in->evex_k];
+    if (in->evex_k) open |= x->t->ts->vk[in->evex_k];
     tk_set_k(x->t, in->ops[0].reg, open & all);
 }
 
@@ -218,8 +230,7 @@ static void compare(struct vx *x, unsigned es, unsigned how) {
     for (unsigned i = 0; i < x->w; i += es) {
         tkval a = vx_element(av, x->a, i, es), b = vx_element(bv, x->b, i, es);
         bool o = how == CMP_EQ ? vx_open_equal(a, b) : open_greater(a, b, es, true);
-        if (vx_same_sources(x))
-            o = false;
+        if (vx_same_sources(x)) o = false;
         vx_put(x->d + i, es, o ? ~0ull : 0);
         open |= (u64)o << i / es;
     }
@@ -269,10 +280,8 @@ static void test_mask(struct vx *x, unsigned es) {
 /* Shift elements; q: 0 left, 1 right, 2 arithmetic right. */
 static u64 shifted(u64 u, unsigned es, u64 k, unsigned how) {
     unsigned bits = 8 * es;
-    if (how == 2)
-        return (u64)((i64)tk_sext(u, es) >> (k < bits ? k : bits - 1));
-    if (k >= bits)
-        return 0;
+    if (how == 2) return (u64)((i64)tk_sext(u, es) >> (k < bits ? k : bits - 1));
+    if (k >= bits) return 0;
     return how == 0 ? u << k : u >> k;
 }
 
@@ -292,8 +301,7 @@ static void shift(struct vx *x, unsigned es, unsigned how) {
         }
         k = vx_get(cv, 8);
     }
-    for (unsigned i = 0; i < x->w; i += es)
-        vx_put(x->d + i, es, shifted(vx_get(x->a + i, es), es, k, how));
+    for (unsigned i = 0; i < x->w; i += es) vx_put(x->d + i, es, shifted(vx_get(x->a + i, es), es, k, how));
     vx_write(x, x->w, es);
 }
 
@@ -310,8 +318,7 @@ static void shift_variable(struct vx *x, unsigned es, unsigned how) {
 /* Scalar operations: the low element, the rest from the first source. */
 static void scalar(struct vx *x, unsigned es, bool with_first, bool with_dst) {
     u64 u = vx_get(x->b, es);
-    if (with_first)
-        u |= vx_get(x->a, es);
+    if (with_first) u |= vx_get(x->a, es);
     rt_memcpy(x->d, x->a, 16);
     if (with_dst) {
         u8 c[64];
@@ -335,8 +342,7 @@ static void movmsk(struct vx *x, unsigned es) {
     unsigned n = x->t->in->ops[1].size;
     u64 u = 0;
     vx_read(x, 1, x->b, n);
-    for (unsigned i = 0; i < n; i += es)
-        u |= (u64)(x->b[i + es - 1] >> 7) << i / es;
+    for (unsigned i = 0; i < n; i += es) u |= (u64)(x->b[i + es - 1] >> 7) << i / es;
     if (x->t->in->ops[0].kind == IP_OP_K)
         tk_set_k(x->t, x->t->in->ops[0].reg, u);
     else
@@ -356,8 +362,7 @@ static void test_bits(struct vx *x, unsigned es) {
         u8 which = es == 1 ? 0xff : (i + 1) % es ? 0 : 0x80;
         for (unsigned c = 0; c < 2; c++) {
             u8 a = c ? (u8)~av[i] : av[i], b = bv[i], ua = x->a[i], ub = x->b[i];
-            if (c && vx_same_sources(x))
-                continue; /* ~a & a */
+            if (c && vx_same_sources(x)) continue; /* ~a & a */
             u8 u = (u8)((ua & ub) | (ua & b) | (ub & a)) & which;
             open[c] |= u != 0;
             some[c] |= (a & b & ~u & which) != 0;
@@ -378,15 +383,12 @@ static void comi(struct vx *x, unsigned es) {
 /* Conversions between elements of p and q bytes, one to one. */
 static void convert(struct vx *x, unsigned from, unsigned to) {
     unsigned w = x->t->in->ops[0].size, from_w = x->t->in->ops[1].size, n;
-    if (x->t->in->ops[0].kind == IP_OP_VEC && from > to && w > from_w / (from / to))
-        w = from_w / (from / to);
+    if (x->t->in->ops[0].kind == IP_OP_VEC && from > to && w > from_w / (from / to)) w = from_w / (from / to);
     n = from > to ? (x->t->in->mem.bcast ? w / to : x->t->in->ops[1].size / from) : w / to;
-    if (n * to > 64)
-        n = 64 / to;
+    if (n * to > 64) n = 64 / to;
     vx_read(x, 1, x->b, n * from);
     rt_memset(x->d, 0, sizeof x->d);
-    for (unsigned i = 0; i < n; i++)
-        vx_put(x->d + i * to, to, cast(vx_get(x->b + i * from, from)));
+    for (unsigned i = 0; i < n; i++) vx_put(x->d + i * to, to, cast(vx_get(x->b + i * from, from)));
     if (x->t->in->ops[0].kind == IP_OP_MEM)
         vx_write(x, n * to, to);
     else
@@ -401,26 +403,20 @@ static bool string_open(struct vx *x, unsigned i, unsigned es, bool explicit_len
     vx_value(x, i, v, 16);
     if (explicit_len) {
         i64 len = x->t->in->rex & 8 ? (i64)x->t->ts->gpr[reg] : (i64)(int32_t)x->t->ts->gpr[reg];
-        if (x->t->ts->vgpr[reg])
-            return true;
-        if (len < 0)
-            len = -len;
-        if ((u64)len * es < n)
-            n = (unsigned)len * es;
+        if (x->t->ts->vgpr[reg]) return true;
+        if (len < 0) len = -len;
+        if ((u64)len * es < n) n = (unsigned)len * es;
     }
     for (unsigned k = 0; k < n; k += es) {
-        if (vx_get(u + k, es))
-            return true;
-        if (!explicit_len && !vx_get(v + k, es))
-            break;
+        if (vx_get(u + k, es)) return true;
+        if (!explicit_len && !vx_get(v + k, es)) break;
     }
     return false;
 }
 
 static void string_compare(struct vx *x, bool explicit_len, bool to_mask_reg) {
     unsigned es = x->imm & 1 ? 2 : 1;
-    bool any = string_open(x, 0, es, explicit_len, IP_RAX) |
-               string_open(x, 1, es, explicit_len, IP_RDX);
+    bool any = string_open(x, 0, es, explicit_len, IP_RAX) | string_open(x, 1, es, explicit_len, IP_RDX);
     if (to_mask_reg) {
         u8 d[64];
         rt_memset(d, any ? 0xff : 0, 16);
@@ -435,28 +431,28 @@ bool tk_vec(struct tk *t) {
     const struct ip_insn *in = t->in;
     const struct vec_rule *r = track_vec_rule(in->mnem);
     struct vx x;
-    if (!r || in->map == 0)
-        return false;
+    if (!r || in->map == 0) return false;
     x.t = t;
     x.r = r;
     x.imm = (u8)in->imm;
     x.w = in->ops[0].kind == IP_OP_VEC || in->ops[0].kind == IP_OP_MMX ? in->ops[0].size
-          : in->ops[1].kind == IP_OP_MEM && in->mem.bcast ? in->vlen : in->ops[1].size;
-    if (x.w < 8 || x.w > 64)
-        x.w = 16;
+          : in->ops[1].kind == IP_OP_MEM && in->mem.bcast              ? in->vlen
+                                                                       : in->ops[1].size;
+    if (x.w < 8 || x.w > 64) x.w = 16;
     x.ia = legacy(&x) ? 0 : 1;
     x.ib = x.ia + 1;
-    if (vx_move(&x) || vx_lanes(&x))
-        return true;
+    if (vx_move(&x) || vx_lanes(&x)) return true;
     unsigned p = r->p, q = r->q;
     switch (r->cls) { /* those with operands of their own */
     case V_CASTU:
         vx_read(&x, 1, x.b, x.w);
-        for (unsigned i = 0; i < x.w; i += p)
-            vx_put(x.d + i, p, cast(vx_get(x.b + i, p)));
+        for (unsigned i = 0; i < x.w; i += p) vx_put(x.d + i, p, cast(vx_get(x.b + i, p)));
         vx_write(&x, x.w, p);
         return true;
-    case V_TERNARY: ternary(&x); vx_write(&x, x.w, p); return true;
+    case V_TERNARY:
+        ternary(&x);
+        vx_write(&x, x.w, p);
+        return true;
     case V_SHIFT: shift(&x, p, q); return true;
     case V_MOVMSK: movmsk(&x, p); return true;
     case V_TEST: test_bits(&x, p); return true;
@@ -488,9 +484,9 @@ bool tk_vec(struct tk *t) {
     case V_STRCMP: string_compare(&x, p, q); return true;
     default: break;
     }
-    bool low_only = r->cls == V_CMPSCALAR || r->cls == V_SCALAR || r->cls == V_SCALARU || r->cls == V_SCALAR3 || r->cls == V_CVTLOW;
-    if (low_only)
-        x.w = 16;
+    bool low_only = r->cls == V_CMPSCALAR || r->cls == V_SCALAR || r->cls == V_SCALARU || r->cls == V_SCALAR3 ||
+                    r->cls == V_CVTLOW;
+    if (low_only) x.w = 16;
     vx_read(&x, x.ia, x.a, x.w);
     vx_read(&x, x.ib, x.b, low_only ? (r->cls == V_CVTLOW ? q : p) : x.w);
     if (in->ops[0].kind == IP_OP_VEC && vx_same_sources(&x) &&

@@ -8,26 +8,94 @@
 enum vec_class {
     V_NONE,
     /* moves: track_move.c */
-    V_MOVE, V_MOVELOW, V_MOVESCALAR, V_MOVEHALF, V_MOVHLPS, V_MOVLHPS, V_DUP, V_UNPACK, V_SHUF, V_SHUFP,
-    V_ALIGN, V_BYTESHIFT, V_ALIGNELEM, V_BLENDI, V_INSERT, V_INSERTPS, V_EXTRACT, V_INSLANE, V_EXTLANE,
-    V_PERM2, V_SHUFLANE, V_BCAST, V_EXTEND, V_TRUNC, V_PACK, V_PSHUFB, V_PERMVAR, V_PERM2SRC, V_BLENDV,
-    V_BLENDM, V_MASKMOVE, V_ZEROALL, V_ZEROUPPER,
+    V_MOVE,
+    V_MOVELOW,
+    V_MOVESCALAR,
+    V_MOVEHALF,
+    V_MOVHLPS,
+    V_MOVLHPS,
+    V_DUP,
+    V_UNPACK,
+    V_SHUF,
+    V_SHUFP,
+    V_ALIGN,
+    V_BYTESHIFT,
+    V_ALIGNELEM,
+    V_BLENDI,
+    V_INSERT,
+    V_INSERTPS,
+    V_EXTRACT,
+    V_INSLANE,
+    V_EXTLANE,
+    V_PERM2,
+    V_SHUFLANE,
+    V_BCAST,
+    V_EXTEND,
+    V_TRUNC,
+    V_PACK,
+    V_PSHUFB,
+    V_PERMVAR,
+    V_PERM2SRC,
+    V_BLENDV,
+    V_BLENDM,
+    V_MASKMOVE,
+    V_ZEROALL,
+    V_ZEROUPPER,
     /* elements that are not side by side: track_sparse.c */
-    V_GATHER, V_SCATTER, V_COMPRESS, V_EXPAND,
+    V_GATHER,
+    V_SCATTER,
+    V_COMPRESS,
+    V_EXPAND,
     /* arithmetic: track_vec.c */
-    V_AND, V_OR, V_XOR, V_ANDN, V_TERNARY, V_LEFT, V_CAST, V_CASTU, V_CAST3, V_SCALAR, V_SCALARU, V_SCALAR3,
-    V_HORIZ, V_CMPEQ, V_CMPGT, V_SHIFT, V_SHIFTV, V_MOVMSK, V_TEST, V_COMI, V_CVT, V_CVTLOW, V_INT2F,
-    V_F2INT, V_PSAD, V_STRCMP, V_CMPK, V_TESTK, V_CMPFK, V_CMPSCALAR,
+    V_AND,
+    V_OR,
+    V_XOR,
+    V_ANDN,
+    V_TERNARY,
+    V_LEFT,
+    V_CAST,
+    V_CASTU,
+    V_CAST3,
+    V_SCALAR,
+    V_SCALARU,
+    V_SCALAR3,
+    V_HORIZ,
+    V_CMPEQ,
+    V_CMPGT,
+    V_SHIFT,
+    V_SHIFTV,
+    V_MOVMSK,
+    V_TEST,
+    V_COMI,
+    V_CVT,
+    V_CVTLOW,
+    V_INT2F,
+    V_F2INT,
+    V_PSAD,
+    V_STRCMP,
+    V_CMPK,
+    V_TESTK,
+    V_CMPFK,
+    V_CMPSCALAR,
     /* more than the elements beside: track_lanes.c */
-    V_LANE16, V_CLMUL, V_AFFINE, V_CONFLICT, V_SHIFT2, V_MASKFILL, V_MASKIN, V_BITCHOICE
+    V_LANE16,
+    V_CLMUL,
+    V_AFFINE,
+    V_CONFLICT,
+    V_SHIFT2,
+    V_MASKFILL,
+    V_MASKIN,
+    V_BITCHOICE
 };
-struct vec_rule { u8 cls, p, q; }; /* p: element size (or as the class says), q: second number */
+struct vec_rule {
+    u8 cls, p, q;
+}; /* p: element size (or as the class says), q: second number */
 
 struct vx {
     struct tk *t;
     const struct vec_rule *r;
-    unsigned w;           /* bytes of the vector operated on                  */
-    unsigned ia, ib;      /* operand numbers of the two sources               */
+    unsigned w;      /* bytes of the vector operated on */
+    unsigned ia, ib; /* operand numbers of the two sources */
     u8 imm;
     u8 a[64], b[64], d[64];
 };
@@ -40,21 +108,19 @@ void vx_write(struct vx *x, unsigned n, unsigned es);
 /* Elements of es bytes that the write mask selects (all without one). */
 u64 vx_mask(struct vx *x);
 bool vx_same_sources(const struct vx *x);
-bool vx_move(struct vx *x); /* track_move.c */
+bool vx_move(struct vx *x);   /* track_move.c */
 void vx_sparse(struct vx *x); /* track_sparse.c */
-bool vx_lanes(struct vx *x); /* track_lanes.c */
+bool vx_lanes(struct vx *x);  /* track_lanes.c */
 /* Result of a comparison of n elements into a mask register: bit i open or not. */
 void vx_to_mask(struct vx *x, u64 open, unsigned n);
 
 static inline u64 vx_get(const u8 *p, unsigned n) {
     u64 v = 0;
-    for (unsigned i = 0; i < n; i++)
-        v |= (u64)p[i] << 8 * i;
+    for (unsigned i = 0; i < n; i++) v |= (u64)p[i] << 8 * i;
     return v;
 }
 static inline void vx_put(u8 *p, unsigned n, u64 v) {
-    for (unsigned i = 0; i < n; i++)
-        p[i] = (u8)(v >> 8 * i);
+    for (unsigned i = 0; i < n; i++) p[i] = (u8)(v >> 8 * i);
 }
 /* The element at byte i, and whether two of them may or may not be equal. */
 static inline tkval vx_element(const u8 *v, const u8 *u, unsigned i, unsigned es) {

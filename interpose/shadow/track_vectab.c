@@ -1,23 +1,21 @@
 /* Tracking: the table of vector instructions. */
 #include "track_vec.h"
 
-#define L(name, ...) [IP_MN_##name] = {__VA_ARGS__},
-#define LV(name, ...) L(name, __VA_ARGS__) L(V##name, __VA_ARGS__)
+#define L(name, ...)       [IP_MN_##name] = {__VA_ARGS__},
+#define LV(name, ...)      L(name, __VA_ARGS__) L(V##name, __VA_ARGS__)
 #define BWDQ(name, cls, q) LV(name##B, cls, 1, q) LV(name##W, cls, 2, q) LV(name##D, cls, 4, q)
-#define F(name, cls) LV(name##PS, cls, 4, 0) LV(name##PD, cls, 8, 0)
-#define FS(name, cls) LV(name##SS, cls, 4, 0) LV(name##SD, cls, 8, 0)
-#define F512(name, cls) L(name##PS, cls, 4, 0) L(name##PD, cls, 8, 0)
-#define F512S(name, cls) L(name##SS, cls, 4, 0) L(name##SD, cls, 8, 0)
-#define FMA1(name, n)                                                                          \
-    L(V##name##n##PS, V_CAST3, 4, 0) L(V##name##n##PD, V_CAST3, 8, 0)
-#define FMA1S(name, n)                                                                         \
-    L(V##name##n##SS, V_SCALAR3, 4, 0) L(V##name##n##SD, V_SCALAR3, 8, 0)
-#define FMA(name)                                                                              \
-    FMA1(name, 132) FMA1(name, 213) FMA1(name, 231) FMA1S(name, 132) FMA1S(name, 213) FMA1S(name, 231)
-#define FMAX(name) FMA1(name, 132) FMA1(name, 213) FMA1(name, 231)
-#define SAT 16
-#define SIGNED 16
+#define F(name, cls)       LV(name##PS, cls, 4, 0) LV(name##PD, cls, 8, 0)
+#define FS(name, cls)      LV(name##SS, cls, 4, 0) LV(name##SD, cls, 8, 0)
+#define F512(name, cls)    L(name##PS, cls, 4, 0) L(name##PD, cls, 8, 0)
+#define F512S(name, cls)   L(name##SS, cls, 4, 0) L(name##SD, cls, 8, 0)
+#define FMA1(name, n)      L(V##name##n##PS, V_CAST3, 4, 0) L(V##name##n##PD, V_CAST3, 8, 0)
+#define FMA1S(name, n)     L(V##name##n##SS, V_SCALAR3, 4, 0) L(V##name##n##SD, V_SCALAR3, 8, 0)
+#define FMA(name)          FMA1(name, 132) FMA1(name, 213) FMA1(name, 231) FMA1S(name, 132) FMA1S(name, 213) FMA1S(name, 231)
+#define FMAX(name)         FMA1(name, 132) FMA1(name, 213) FMA1(name, 231)
+#define SAT                16
+#define SIGNED             16
 
+/* clang-format off */
 static const struct vec_rule rules[IP_MN_COUNT] = {
     /* whole moves: p = mask element */
     LV(MOVAPS, V_MOVE, 4, 0) LV(MOVAPD, V_MOVE, 8, 0) LV(MOVUPS, V_MOVE, 4, 0) LV(MOVUPD, V_MOVE, 8, 0)
@@ -196,6 +194,7 @@ static const struct vec_rule rules[IP_MN_COUNT] = {
     L(VCVTSD2USI, V_F2INT, 8, 0) L(VCVTTSD2USI, V_F2INT, 8, 0)
     LV(CVTSS2SD, V_CVTLOW, 8, 4) LV(CVTSD2SS, V_CVTLOW, 4, 8)
 };
+/* clang-format on */
 
 const struct vec_rule *track_vec_rule(unsigned mnem) {
     return mnem < IP_MN_COUNT && rules[mnem].cls ? &rules[mnem] : NULL;

@@ -32,9 +32,7 @@ class BaseTool:
 
     def forked(self) -> None:
         """This is the copy for a forked child, which has just reported."""
-        if self.log.forked(
-            self.supervisor.client.pid, silent=self.config.core.child_silent_after_fork
-        ):
+        if self.log.forked(self.supervisor.client.pid, silent=self.config.core.child_silent_after_fork):
             self.started()
 
     def error(self, slot: Any) -> None:

@@ -99,8 +99,13 @@ def example() -> tuple[list[HeapBlock], Memory]:
     ]  # fmt: skip
     memory = Memory(
         words={
-            at(0): at(1), at(1): at(0), at(2): at(3), at(3): at(4),
-            GLOBALS: at(7, 8), GLOBALS + 8: at(8), at(8): at(9),
+            at(0): at(1),
+            at(1): at(0),
+            at(2): at(3),
+            at(3): at(4),
+            GLOBALS: at(7, 8),
+            GLOBALS + 8: at(8),
+            at(8): at(9),
         }
     )
     return heap, memory
@@ -191,8 +196,15 @@ def test_heuristics_in_the_summary():
     heap = [block(0, 64, 1), block(1, 88, 2, AllocKind.NEW_ARRAY), block(2, 32, 3), block(3, 39, 4)]
     memory = Memory(
         words={
-            GLOBALS: at(0, 8), at(0): 56, GLOBALS + 8: at(1, 8), at(1): 5, GLOBALS + 24: at(3),
-            GLOBALS + 16: at(2, 16), at(2): 0x30_0010, at(2, 16): 0x30_0040, **vtables(),
+            GLOBALS: at(0, 8),
+            at(0): 56,
+            GLOBALS + 8: at(1, 8),
+            at(1): 5,
+            GLOBALS + 24: at(3),
+            GLOBALS + 16: at(2, 16),
+            at(2): 0x30_0010,
+            at(2, 16): 0x30_0040,
+            **vtables(),
         }
     )
     leaks.run(heap, memory, FULL)

@@ -54,7 +54,9 @@ class Bench:
 def test_the_beginning():
     b = Bench()
     b.xml.begin(PREAMBLE, "00:00:00:00.019")
-    assert b.lines == """<?xml version="1.0"?>
+    assert (
+        b.lines
+        == """<?xml version="1.0"?>
 
 <valgrindoutput>
 
@@ -88,6 +90,7 @@ def test_the_beginning():
   <time>00:00:00:00.019 </time>
 </status>
 """.split("\n")
+    )
 
 
 def test_an_error():
@@ -95,7 +98,9 @@ def test_an_error():
     space = Space(live=[HeapBlock(0x1000, 16, alloc_stack=(2,))])
     record = ErrorRecord(ErrKind.READ, 4, addr=0x1012, frames=(1, 3))
     b.errors.report(*build_error(record, b.resolver, space, 2, "wor<ker"))
-    assert b.lines == """<error>
+    assert (
+        b.lines
+        == """<error>
   <unique>0x0</unique>
   <tid>2</tid>
   <threadname>wor&lt;ker</threadname>
@@ -126,6 +131,7 @@ def test_an_error():
   </stack>
 </error>
 """.split("\n")
+    )
 
 
 SUPPRESSION = """  <suppression>

@@ -27,8 +27,7 @@ void fail(const char *fmt, ...) {
     print(fmt, ap);
     va_end(ap);
     sys3(__NR_write, 1, (long)"\n", 1);
-    for (;;)
-        sys1(__NR_exit_group, 3);
+    for (;;) sys1(__NR_exit_group, 3);
 }
 
 struct ip_slot *rt_slot(struct tstate *ts) {
@@ -37,8 +36,7 @@ struct ip_slot *rt_slot(struct tstate *ts) {
 }
 void rt_request_python(struct tstate *ts, u32 kind) {
     (void)ts;
-    if (on_request)
-        on_request(kind, &slot);
+    if (on_request) on_request(kind, &slot);
 }
 void rt_watched_page(struct tstate *ts, u64 page, bool unnoticed) { (void)ts, (void)page, (void)unnoticed; }
 u64 rt_dropped_blocks(void) { return 0; }
@@ -52,8 +50,7 @@ void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len) { rt_invalidate
 void rt_invalidate(struct tstate *ts, u64 addr, u64 len) {
     (void)ts;
     invalidations++;
-    if (on_invalidate)
-        on_invalidate(addr, len);
+    if (on_invalidate) on_invalidate(addr, len);
 }
 const struct ip_block *rt_block_of(u64 host) {
     (void)host;
@@ -62,20 +59,16 @@ const struct ip_block *rt_block_of(u64 host) {
 bool rt_leaving;
 
 void rt_shadow_mapped(u64 addr, u64 len, int state) {
-    if (state != RT_SH_DEFINED)
-        fail("mapped in state %d", state);
-    if (on_shadow)
-        on_shadow(1, addr, len);
+    if (state != RT_SH_DEFINED) fail("mapped in state %d", state);
+    if (on_shadow) on_shadow(1, addr, len);
 }
 void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
     (void)ts, (void)hi;
-    if (on_shadow)
-        on_shadow(1, lo, old_lo - lo);
+    if (on_shadow) on_shadow(1, lo, old_lo - lo);
 }
 void rt_shadow_set(u64 addr, u64 len, int state) { (void)addr, (void)len, (void)state; }
 void rt_shadow_unmapped(u64 addr, u64 len) {
-    if (on_shadow)
-        on_shadow(-1, addr, len);
+    if (on_shadow) on_shadow(-1, addr, len);
 }
 void rt_shadow_moved(u64 from, u64 to, u64 len) {
     if (on_shadow) {
@@ -84,8 +77,7 @@ void rt_shadow_moved(u64 from, u64 to, u64 len) {
     }
 }
 void rt_shadow_stack(u64 lo, u64 hi, u64 sp) {
-    if (sp <= lo || sp >= hi)
-        fail("stack pointer 0x%lx outside 0x%lx-0x%lx", sp, lo, hi);
+    if (sp <= lo || sp >= hi) fail("stack pointer 0x%lx outside 0x%lx-0x%lx", sp, lo, hi);
 }
 
 void harness_main(u64 *sp);

@@ -9,16 +9,15 @@ static struct tstate ts;
 static void request(u32 kind, const struct ip_slot *s) {
     char text[4600];
     int n = kind == IP_R_MAPPED
-                ? rt_snprintf(text, sizeof text, "mapped %lx %lx %lx %lu %s\n", s->a[0], s->a[1], s->a[2],
-                              s->a[3], (const char *)s->data)
+                ? rt_snprintf(text, sizeof text, "mapped %lx %lx %lx %lu %s\n", s->a[0], s->a[1], s->a[2], s->a[3],
+                              (const char *)s->data)
                 : rt_snprintf(text, sizeof text, "loaded entry %lx phdr %lx base %lx bias %lx sp %lx brk %lx\n",
                               s->a[0], s->a[1], s->a[2], s->a[3], s->a[4], s->a[5]);
     sys3(__NR_write, 3, (long)text, n);
 }
 
 void harness_main(u64 *sp) {
-    if (sp[0] < 2)
-        fail("usage: load_native PROGRAM [ARG...]");
+    if (sp[0] < 2) fail("usage: load_native PROGRAM [ARG...]");
     rt.chan = rt_pages(sizeof *rt.chan);
     rt_snprintf((char *)rt.chan->prog, sizeof rt.chan->prog, "%s", (const char *)sp[2]);
     on_request = request;

@@ -12,8 +12,8 @@ struct page {
     u64 addr; /* 0: empty */
     u32 have; /* bits above */
     u32 prot;
-    u64 tag;  /* first word, if anonymous and private; 0 untouched */
-    u64 off;  /* in its file, if one is mapped */
+    u64 tag; /* first word, if anonymous and private; 0 untouched */
+    u64 off; /* in its file, if one is mapped */
     u32 plain, host_prot;
 };
 #define SLOTS (1u << 16)
@@ -31,8 +31,7 @@ static u64 rnd(u64 n) {
 static struct page *page(u64 addr) {
     u32 h = (u32)((addr >> 12) * 0x9e3779b97f4a7c15ull >> 40) % SLOTS;
     for (u32 i = 0; i < SLOTS; i++, h = (h + 1) % SLOTS) {
-        if (pages[h].addr == addr)
-            return &pages[h];
+        if (pages[h].addr == addr) return &pages[h];
         if (pages[h].addr == 0) {
             pages[h].addr = addr;
             return &pages[h];
@@ -45,12 +44,10 @@ static void request(u32 kind, const struct ip_slot *s) {
     for (u64 a = s->a[0]; a < s->a[0] + s->a[1]; a += RT_PAGE) {
         struct page *p = page(a);
         if (kind == IP_R_MAPPED) {
-            if (p->have & ANNOUNCED)
-                fail("0x%lx announced twice", a);
+            if (p->have & ANNOUNCED) fail("0x%lx announced twice", a);
             p->have |= ANNOUNCED;
         } else {
-            if (!(p->have & ANNOUNCED))
-                fail("0x%lx revoked, never announced", a);
+            if (!(p->have & ANNOUNCED)) fail("0x%lx revoked, never announced", a);
             p->have &= ~(u32)ANNOUNCED;
         }
     }
@@ -68,13 +65,11 @@ static void shadow(int change, u64 addr, u64 len) {
 static char last[160]; /* the call being checked */
 static void invalidated(u64 addr, u64 len) {
     for (u32 i = 0; i < SLOTS; i++)
-        if (pages[i].addr >= addr && pages[i].addr - addr < len)
-            pages[i].have &= ~(u32)TRANSLATED;
+        if (pages[i].addr >= addr && pages[i].addr - addr < len) pages[i].have &= ~(u32)TRANSLATED;
 }
 
 static void changes(const struct page *p) {
-    if (p->have & TRANSLATED)
-        fail("translations of 0x%lx survive", p->addr);
+    if (p->have & TRANSLATED) fail("translations of 0x%lx survive", p->addr);
 }
 
 static long call(long (*fn)(struct tstate *), u64 a, u64 b, u64 c, u64 d, u64 e, u64 f) {
@@ -127,8 +122,7 @@ static u64 hex(const char **p) {
 static void read_host_maps(void) {
     static char text[1 << 20];
     long fd = sys3(__NR_open, (long)"/proc/self/maps", 0, 0), n = 0, r;
-    while ((r = sys3(__NR_read, fd, (long)(text + n), (long)sizeof text - n - 1)) > 0)
-        n += r;
+    while ((r = sys3(__NR_read, fd, (long)(text + n), (long)sizeof text - n - 1)) > 0) n += r;
     sys1(__NR_close, fd);
     text[n] = 0;
     for (const char *p = text; *p; p++) {
@@ -136,10 +130,8 @@ static void read_host_maps(void) {
         p++;
         u64 hi = hex(&p);
         u32 prot = (p[1] == 'r' ? 1u : 0) | (p[2] == 'w' ? 2u : 0) | (p[3] == 'x' ? 4u : 0);
-        while (*p != '\n')
-            p++;
-        if (!mm_allowed(lo, hi - lo))
-            continue;
+        while (*p != '\n') p++;
+        if (!mm_allowed(lo, hi - lo)) continue;
         for (u64 a = lo; a < hi; a += RT_PAGE) {
             page(a)->have |= HOST;
             page(a)->host_prot = prot;
@@ -148,23 +140,19 @@ static void read_host_maps(void) {
 }
 
 static void check(void) {
-    for (u32 i = 0; i < SLOTS; i++)
-        pages[i].have &= ~(u32)(TABLED | HOST);
+    for (u32 i = 0; i < SLOTS; i++) pages[i].have &= ~(u32)(TABLED | HOST);
     for (u32 i = 0; i < rt_nsegs; i++) {
         struct rt_seg *s = &rt_segs[i];
         if (s->lo >= s->hi || s->lo % RT_PAGE || s->hi % RT_PAGE || !mm_allowed(s->lo, s->hi - s->lo))
             fail("segment %u 0x%lx-0x%lx", i, s->lo, s->hi);
-        if (i && rt_segs[i - 1].hi > s->lo)
-            fail("segments %u and %u overlap", i - 1, i);
+        if (i && rt_segs[i - 1].hi > s->lo) fail("segments %u and %u overlap", i - 1, i);
         for (u64 a = s->lo; a < s->hi; a += RT_PAGE) {
             struct page *p = page(a);
             p->have |= TABLED;
-            if (p->prot != s->prot)
-                fail("0x%lx: protection %u in the table, %u expected", a, s->prot, p->prot);
+            if (p->prot != s->prot) fail("0x%lx: protection %u in the table, %u expected", a, s->prot, p->prot);
             if (s->kind == RT_SEG_FILE && p->off != s->off + (a - s->lo))
                 fail("0x%lx: offset 0x%lx, expected 0x%lx", a, s->off + (a - s->lo), p->off);
-            if (!(p->have & ANNOUNCED) != !(s->mflags & MM_ANNOUNCED))
-                fail("0x%lx: announced or not?", a);
+            if (!(p->have & ANNOUNCED) != !(s->mflags & MM_ANNOUNCED)) fail("0x%lx: announced or not?", a);
         }
     }
     read_host_maps();
@@ -174,10 +162,8 @@ static void check(void) {
         if ((p->have & all) != 0 && (p->have & all) != all)
             fail("0x%lx: mapped %u, shadow %u, table %u, host %u after %s", p->addr, !!(p->have & MAPPED),
                  !!(p->have & SHADOWED), !!(p->have & TABLED), !!(p->have & HOST), last);
-        if (!(p->have & MAPPED))
-            continue;
-        if (p->prot & PROT_EXEC)
-            p->have |= TRANSLATED; /* as if it had run */
+        if (!(p->have & MAPPED)) continue;
+        if (p->prot & PROT_EXEC) p->have |= TRANSLATED; /* as if it had run */
         u32 want = mm_host_prot(p->prot);
         if (p->host_prot != want && p->host_prot != (want & ~(u32)PROT_WRITE))
             fail("0x%lx: host protection %u, guest %u", p->addr, p->host_prot, p->prot);
@@ -189,12 +175,10 @@ static void check(void) {
 static void scribble(u64 lo, u64 hi) {
     for (u64 a = lo; a < hi; a += RT_PAGE) {
         struct page *p = page(a);
-        if (!p->plain || !(p->have & MAPPED) || !(p->prot & PROT_WRITE) || rnd(2))
-            continue;
+        if (!p->plain || !(p->have & MAPPED) || !(p->prot & PROT_WRITE) || rnd(2)) continue;
         if (rnd(4) == 0) {
             rt_protect_code_page(&ts, a);
-            if (!rt_code_page_fault(&ts, a + 8))
-                fail("write to protected page 0x%lx not recognised", a);
+            if (!rt_code_page_fault(&ts, a + 8)) fail("write to protected page 0x%lx not recognised", a);
         }
         rt_open_code_pages(&ts, a, 8);
         p->tag = (step << 20) | (a >> 12 & 0xfffff) | 1ull << 63;
@@ -209,8 +193,7 @@ static void scribble(u64 lo, u64 hi) {
 /* ---- the calls ------------------------------------------------------------------------- */
 
 static u64 somewhere(void) { /* a page in or near what exists */
-    if (rt_nsegs == 0 || rnd(16) == 0)
-        return IP_CLIENT_LO + (1ull << 40) + rnd(256) * RT_PAGE;
+    if (rt_nsegs == 0 || rnd(16) == 0) return IP_CLIENT_LO + (1ull << 40) + rnd(256) * RT_PAGE;
     struct rt_seg *s = &rt_segs[rnd(rt_nsegs)];
     return s->lo + rnd((s->hi - s->lo) / RT_PAGE) * RT_PAGE - (rnd(8) == 0 ? RT_PAGE : 0);
 }
@@ -221,8 +204,14 @@ static void do_mmap(void) {
     u64 len = 1 + rnd(40 * RT_PAGE), hint = 0, off = 0;
     int fd = -1;
     switch (rnd(6)) {
-    case 0: fd = elf_fd; prot &= 5; break;
-    case 1: fd = data_fd; off = rnd(8) * RT_PAGE; break;
+    case 0:
+        fd = elf_fd;
+        prot &= 5;
+        break;
+    case 1:
+        fd = data_fd;
+        off = rnd(8) * RT_PAGE;
+        break;
     case 2: flags = MAP_SHARED | MAP_ANONYMOUS; break;
     default: flags |= MAP_ANONYMOUS;
     }
@@ -234,24 +223,20 @@ static void do_mmap(void) {
     }
     u64 hi = RT_ROUND_UP(hint + len, RT_PAGE);
     bool occupied = false;
-    for (u64 a = hint; fixed && a < hi; a += RT_PAGE)
-        occupied |= (page(a)->have & MAPPED) != 0;
+    for (u64 a = hint; fixed && a < hi; a += RT_PAGE) occupied |= (page(a)->have & MAPPED) != 0;
     bool ours = !mm_allowed(hint, hi - hint);
     long r = call(rt_sys_mmap, hint, len, prot, flags | fixed, (u64)fd, off);
-    if (fixed && ours ? r != -ENOMEM
+    if (fixed && ours                              ? r != -ENOMEM
         : fixed == MAP_FIXED_NOREPLACE && occupied ? r != -EEXIST
-        : r < 0 || (fixed && (u64)r != hint))
+                                                   : r < 0 || (fixed && (u64)r != hint))
         fail("mmap(0x%lx, 0x%lx, %u, 0x%x, %d) = %ld", hint, len, prot, flags | fixed, fd, r);
-    if (r < 0)
-        return;
+    if (r < 0) return;
     u64 at = (u64)r, end = at + RT_ROUND_UP(len, RT_PAGE);
     if (!fixed)
         for (u64 a = at; a < end; a += RT_PAGE)
-            if (page(a)->have & MAPPED)
-                fail("mmap chose 0x%lx, taken", a);
+            if (page(a)->have & MAPPED) fail("mmap chose 0x%lx, taken", a);
     bool low = fd == elf_fd || (fd < 0 && (prot & PROT_EXEC)) || (fd >= 0 && (prot & PROT_EXEC));
-    if (!hint && low != (at < IP_IMAGES_HI))
-        fail("mmap(prot %u, fd %d) placed at 0x%lx", prot, fd, at);
+    if (!hint && low != (at < IP_IMAGES_HI)) fail("mmap(prot %u, fd %d) placed at 0x%lx", prot, fd, at);
     model_unmap(at, end);
     model_map(at, end, prot, fd < 0 && (flags & MAP_PRIVATE), off);
     scribble(at, end);
@@ -260,8 +245,7 @@ static void do_mmap(void) {
 static void do_munmap(void) {
     u64 lo = somewhere(), hi = lo + (1 + rnd(30)) * RT_PAGE;
     long r = call(rt_sys_munmap, lo, hi - lo - rnd(RT_PAGE), 0, 0, 0, 0);
-    if (r != 0)
-        fail("munmap(0x%lx) = %ld", lo, r);
+    if (r != 0) fail("munmap(0x%lx) = %ld", lo, r);
     model_unmap(lo, hi);
 }
 
@@ -269,11 +253,9 @@ static void do_mprotect(void) {
     static const u32 prots[] = {0, 1, 3, 5, 7, 3};
     u64 lo = somewhere(), hi = lo + (1 + rnd(20)) * RT_PAGE, end = lo;
     u32 prot = prots[rnd(6)];
-    while (end < hi && (page(end)->have & MAPPED))
-        end += RT_PAGE;
+    while (end < hi && (page(end)->have & MAPPED)) end += RT_PAGE;
     long r = call(rt_sys_mprotect, lo, hi - lo, prot, 0, 0, 0);
-    if (r != (end < hi ? -ENOMEM : 0))
-        fail("mprotect(0x%lx, 0x%lx, %u) = %ld", lo, hi - lo, prot, r);
+    if (r != (end < hi ? -ENOMEM : 0)) fail("mprotect(0x%lx, 0x%lx, %u) = %ld", lo, hi - lo, prot, r);
     for (u64 a = lo; a < end; a += RT_PAGE)
         if (page(a)->prot != prot) {
             changes(page(a));
@@ -292,14 +274,12 @@ static void do_mremap(void) {
     if (flags && rnd(4) == 0) {
         flags |= MREMAP_FIXED;
         dest = somewhere();
-        if (rnd(2))
-            dest += 64 * RT_PAGE;
+        if (rnd(2)) dest += 64 * RT_PAGE;
     }
     u32 first = mm_first(old);
     bool one_segment = first < rt_nsegs && rt_segs[first].hi >= old + old_len && page(old)->plain;
     static struct page moved[32];
-    for (u64 i = 0; i < old_len / RT_PAGE; i++)
-        moved[i] = *page(old + i * RT_PAGE);
+    for (u64 i = 0; i < old_len / RT_PAGE; i++) moved[i] = *page(old + i * RT_PAGE);
     long r = call(rt_sys_mremap, old, old_len, new_len, flags, dest, 0);
     if (r < 0) {
         /* The kernel may refuse (several mappings); a fixed target may be gone by then,
@@ -322,8 +302,7 @@ static void do_mremap(void) {
         return;
     }
     u64 at = (u64)r, kept = old_len < new_len ? old_len : new_len;
-    if (!page(old)->addr || !(moved[0].have & MAPPED))
-        fail("mremap of nothing at 0x%lx = 0x%lx", old, at);
+    if (!page(old)->addr || !(moved[0].have & MAPPED)) fail("mremap of nothing at 0x%lx = 0x%lx", old, at);
     if (at != old || (flags & 4)) {
         model_unmap(at, at + new_len);
         if (flags & 4) {
@@ -351,13 +330,10 @@ static void do_brk(void) {
     u64 want = brk_lo + rnd(64 * RT_PAGE);
     u64 old_end = RT_ROUND_UP(brk_now, RT_PAGE), end = RT_ROUND_UP(want, RT_PAGE);
     bool free_above = true;
-    for (u64 a = old_end; a < end; a += RT_PAGE)
-        free_above &= !(page(a)->have & MAPPED);
+    for (u64 a = old_end; a < end; a += RT_PAGE) free_above &= !(page(a)->have & MAPPED);
     long r = call(rt_sys_brk, want, 0, 0, 0, 0, 0);
-    if ((u64)r != (end > old_end && !free_above ? brk_now : want))
-        fail("brk(0x%lx) = 0x%lx", want, (u64)r);
-    if ((u64)r != want)
-        return;
+    if ((u64)r != (end > old_end && !free_above ? brk_now : want)) fail("brk(0x%lx) = 0x%lx", want, (u64)r);
+    if ((u64)r != want) return;
     if (end > old_end)
         model_map(old_end, end, 3, true, 0);
     else
@@ -367,14 +343,12 @@ static void do_brk(void) {
 
 static u64 number(const char *s) {
     u64 n = 0;
-    while (*s >= '0' && *s <= '9')
-        n = n * 10 + (u64)(*s++ - '0');
+    while (*s >= '0' && *s <= '9') n = n * 10 + (u64)(*s++ - '0');
     return n;
 }
 
 void harness_main(u64 *sp) {
-    if (sp[0] != 3)
-        fail("usage: mm_fuzz SEED STEPS");
+    if (sp[0] != 3) fail("usage: mm_fuzz SEED STEPS");
     seed = number((char *)sp[2]) * 0x9e3779b97f4a7c15ull + 1;
     u64 steps = number((char *)sp[3]);
     rt.chan = rt_pages(sizeof *rt.chan);
@@ -389,10 +363,15 @@ void harness_main(u64 *sp) {
     brk_lo = brk_now = (u64)call(rt_sys_brk, 0, 0, 0, 0, 0, 0);
     for (step = 1; step <= steps; step++) {
         switch (rnd(10)) {
-        case 0: case 1: case 2: do_mmap(); break;
-        case 3: case 4: do_munmap(); break;
-        case 5: case 6: do_mprotect(); break;
-        case 7: case 8: do_mremap(); break;
+        case 0:
+        case 1:
+        case 2: do_mmap(); break;
+        case 3:
+        case 4: do_munmap(); break;
+        case 5:
+        case 6: do_mprotect(); break;
+        case 7:
+        case 8: do_mremap(); break;
         default: do_brk();
         }
         check();

@@ -29,12 +29,24 @@ void *rt_memset(void *d, int c, size_t n) {
     __asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
     return r;
 }
-long rt_copy_from(void *d, u64 s, u64 n) { rt_memcpy(d, (const void *)s, n); return 0; }
-long rt_copy_to(u64 d, const void *s, u64 n) { rt_memcpy((void *)d, s, n); return 0; }
+long rt_copy_from(void *d, u64 s, u64 n) {
+    rt_memcpy(d, (const void *)s, n);
+    return 0;
+}
+long rt_copy_to(u64 d, const void *s, u64 n) {
+    rt_memcpy((void *)d, s, n);
+    return 0;
+}
 int rt_memcmp(const void *a, const void *b, size_t n) { return memcmp(a, b, n); }
-void rt_die(const char *fmt, ...) { puts(fmt); exit(2); }
+void rt_die(const char *fmt, ...) {
+    puts(fmt);
+    exit(2);
+}
 void *rt_pages(u64 n) { return calloc(1, n); }
-bool rt_grow_stack(struct tstate *ts, u64 a) { (void)ts, (void)a; return false; }
+bool rt_grow_stack(struct tstate *ts, u64 a) {
+    (void)ts, (void)a;
+    return false;
+}
 void rt_shadow_set(u64 a, u64 n, int state) { (void)a, (void)n, (void)state; }
 void rt_stack_changed(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (void)b; }
 void rt_stack_loaded(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (void)b; }
@@ -42,8 +54,14 @@ void rt_stack_returned(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (vo
 void sig_apply_mask(struct rt_thread *th) { (void)th; }
 void sig_vbits_enter(struct tstate *ts, u64 f, const struct sig_context *m) { (void)ts, (void)f, (void)m; }
 void sig_vbits_leave(struct tstate *ts, u64 f, const struct sig_context *m) { (void)ts, (void)f, (void)m; }
-void rt_signal_raise(struct tstate *ts, int sig, int code, u64 a) { (void)ts, (void)code, (void)a; raised = sig; }
-bool sig_on_altstack(const struct rt_thread *th, u64 sp) { (void)th, (void)sp; return false; }
+void rt_signal_raise(struct tstate *ts, int sig, int code, u64 a) {
+    (void)ts, (void)code, (void)a;
+    raised = sig;
+}
+bool sig_on_altstack(const struct rt_thread *th, u64 sp) {
+    (void)th, (void)sp;
+    return false;
+}
 /* No x87 instruction of a code cache is in this process. */
 void rt_x87_image(u8 *image) { (void)image; }
 void sig_host_handler(void);
@@ -132,7 +150,9 @@ extern char raw_handler[], raw_restorer[];
 #define SAME(field) check(ours->field == kernel.field, #field)
 
 static const double pattern[4] = {1.5, 2.5, 3.5, 4.5};
-static inline __attribute__((always_inline)) void load_ymm7(void) { __asm__ volatile("vmovupd %0, %%ymm7" : : "m"(pattern)); }
+static inline __attribute__((always_inline)) void load_ymm7(void) {
+    __asm__ volatile("vmovupd %0, %%ymm7" : : "m"(pattern));
+}
 
 int main(void) {
     static struct tstate state __attribute__((aligned(64)));
@@ -149,7 +169,7 @@ int main(void) {
     load_ymm7();
     sys3(__NR_tgkill, pid, tid, SIGUSR1);
 
-    u64 regs[16] = {m->ax, m->cx, m->dx, m->bx, 0, m->bp, m->si, m->di,
+    u64 regs[16] = {m->ax, m->cx, m->dx,  m->bx,  0,      m->bp,  m->si,  m->di,
                     m->r8, m->r9, m->r10, m->r11, m->r12, m->r13, m->r14, m->r15};
     memcpy(ts->gpr, regs, sizeof regs);
     ts->gpr[IP_RSP] = (u64)stack + 61440 + m->sp % 64;

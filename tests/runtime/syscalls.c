@@ -13,11 +13,10 @@ static u32 lines;
 
 extern char rt_kernel_abort[];
 
-#define CHECK(what) \
-    do { \
-        lines++; \
-        if (!(what)) \
-            fail("line %d: %s", __LINE__, #what); \
+#define CHECK(what)                                                                                                    \
+    do {                                                                                                               \
+        lines++;                                                                                                       \
+        if (!(what)) fail("line %d: %s", __LINE__, #what);                                                             \
     } while (0)
 
 void rt_shadow_syscall_pre(struct tstate *t, long nr, const u64 args[6]) { (void)t, (void)nr, (void)args; }
@@ -33,7 +32,7 @@ static long call(long nr, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f) {
     rt_syscall(&ts, 0x1002);
     return (long)ts.gpr[IP_RAX];
 }
-#define CALL(nr, ...) CALL_(nr, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define CALL(nr, ...)                    CALL_(nr, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define CALL_(nr, a, b, c, d, e, f, ...) call(nr, (u64)(a), (u64)(b), (u64)(c), (u64)(d), (u64)(e), (u64)(f))
 
 static void registers(void) {
@@ -99,8 +98,8 @@ static void own_executable(void) {
     long fd = CALL(__NR_openat, AT_FDCWD, "/proc/self/exe", O_RDONLY, 0);
     CHECK(fd >= 0 && sys2(__NR_fstat, fd, (long)st) == 0 && rt_memcmp(st, program, 16) == 0);
     CHECK(CALL(__NR_open, "/proc/self/exe", O_RDONLY | O_NOFOLLOW) == -ELOOP);
-    CHECK(rt_names_own_exe(AT_FDCWD, (u64)by_pid) && !rt_names_own_exe(AT_FDCWD, (u64)"/proc/self/exec"));
-    CHECK(!rt_names_own_exe(AT_FDCWD, (u64)"/proc/exe"));
+    CHECK(rt_names_own_exe(AT_FDCWD, (u64)by_pid) && !rt_names_own_exe(AT_FDCWD, (u64) "/proc/self/exec"));
+    CHECK(!rt_names_own_exe(AT_FDCWD, (u64) "/proc/exe"));
     sys1(__NR_close, rt.runtime_fd);
     rt.runtime_fd = runtime_fd;
 }
@@ -116,8 +115,7 @@ static void own_mappings(void) {
     char want[80];
     rt_snprintf(want, sizeof want, "%08lx-%08lx r-xp 00000000 00:00 0 \n", at, (u64)(at + RT_PAGE));
     CHECK(rt_strncmp(text, want, rt_strlen(want)) == 0); /* guest protection; nothing lies lower */
-    for (char *p = text; *p; p++)
-        CHECK(rt_strncmp(p, "\n70000000-", 10) != 0); /* not the runtime */
+    for (char *p = text; *p; p++) CHECK(rt_strncmp(p, "\n70000000-", 10) != 0); /* not the runtime */
     rt_auxv_words = 4;
     fd = CALL(__NR_open, "/proc/self/auxv", O_RDONLY);
     CHECK(fd >= 0 && CALL(__NR_read, fd, text, sizeof text) == 32);
@@ -159,7 +157,8 @@ static void shared_memory(void) {
 static void placing(void) {
     u64 low = (u64)CALL(__NR_mmap, 0, RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
     CHECK(low < IP_IMAGES_HI);
-    const u64 not_there[] = {IP_CACHE_BASE, IP_LOW_END - RT_PAGE, IP_OWN_BASE, IP_OWN_END - RT_PAGE, IP_CLIENT_END_BARE};
+    const u64 not_there[] = {IP_CACHE_BASE, IP_LOW_END - RT_PAGE, IP_OWN_BASE, IP_OWN_END - RT_PAGE,
+                             IP_CLIENT_END_BARE};
     for (u32 i = 0; i < sizeof not_there / sizeof *not_there; i++) {
         u64 at = not_there[i];
         CHECK(CALL(__NR_mmap, at, RT_PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == -ENOMEM);

@@ -80,7 +80,7 @@ def test_code_is_announced_with_its_file(
     assert Path(mapped[0][5]) == guest.resolve()
     assert Path(mapped[1][5]) == Path("/lib64/ld-linux-x86-64.so.2").resolve()
     for m in mapped:
-        assert 0x10000000 <= int(m[1], 16) < 0x5d000000
+        assert 0x10000000 <= int(m[1], 16) < 0x5D000000
         assert int(m[3], 16) > 0  # file offset: text does not begin the file
         assert int(m[4]) == 5
     assert lines[-1].startswith("loaded entry ")

@@ -45,8 +45,7 @@ void rt_die(const char *fmt, ...) {
     abort();
 }
 void *rt_pages(u64 bytes) {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? (abort(), NULL) : p;
 }
 void rt_free_pages(void *p, u64 bytes) { munmap(p, bytes); }
@@ -58,8 +57,7 @@ u64 rt_find_function(struct tstate *ts, const char *name) {
 }
 
 void rt_lock(rt_lock_t *l) {
-    while (__atomic_exchange_n(&l->v, 1, __ATOMIC_ACQUIRE))
-        __builtin_ia32_pause();
+    while (__atomic_exchange_n(&l->v, 1, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
 }
 void rt_unlock(rt_lock_t *l) { __atomic_store_n(&l->v, 0, __ATOMIC_RELEASE); }
 
@@ -72,14 +70,12 @@ u64 t_map_at(u64 at, u64 len) {
 u64 rt_map_client(u64 hint_low, u64 len, int prot) {
     (void)hint_low;
     (void)prot;
-    if (t_maps_fail)
-        return 0;
+    if (t_maps_fail) return 0;
     len = RT_ROUND_UP(len, RT_PAGE);
     u64 at = next_map;
     next_map += len + 16 * RT_PAGE;
     at = t_map_at(at, len);
-    if (at)
-        rt_shadow_mapped(at, len, RT_SH_DEFINED);
+    if (at) rt_shadow_mapped(at, len, RT_SH_DEFINED);
     return at;
 }
 /* No signals here: every report is the first of its kind. */
@@ -111,8 +107,7 @@ void rt_request_python(struct tstate *ts, u32 kind) {
     (void)ts;
     if (kind == IP_R_ERROR && t_n_errors < MAX_ERRORS)
         memcpy(&t_errors[t_n_errors++], slot.data, sizeof(struct ip_error));
-    if (kind == IP_R_MESSAGE)
-        snprintf(t_message, sizeof t_message, "%.*s", (int)slot.len, (char *)slot.data);
+    if (kind == IP_R_MESSAGE) snprintf(t_message, sizeof t_message, "%.*s", (int)slot.len, (char *)slot.data);
 }
 
 static void on_fault(int sig, siginfo_t *info, void *context) {

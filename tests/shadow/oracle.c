@@ -7,7 +7,7 @@
 
 #include "rt.h"
 
-#define MEM_BYTES 256
+#define MEM_BYTES   256
 #define STACK_BYTES 256
 
 struct t_state {
@@ -16,7 +16,7 @@ struct t_state {
 };
 struct t_result {
     u64 cases, unsound, marked, needless;
-    u64 what;       /* of the first unsound bit: 1 gpr, 2 flags, 3 vec, 4 k, 5 memory */
+    u64 what; /* of the first unsound bit: 1 gpr, 2 flags, 3 vec, 4 k, 5 memory */
     u64 index, bits, value;
 };
 extern u64 track_hosted_k[8];
@@ -68,14 +68,12 @@ static void fill(u8 *p, unsigned n, u64 (*f)(void)) {
 /* Which pair conditions hold: bit cc >> 1. */
 static u8 conditions(u64 f) {
     bool c = f & 1, p = f & 4, z = f & 0x40, s = f & 0x80, o = f & 0x800;
-    return (u8)(o | c << 1 | z << 2 | (c || z) << 3 | s << 4 | p << 5 | (s != o) << 6 |
-                (z || s != o) << 7);
+    return (u8)(o | c << 1 | z << 2 | (c || z) << 3 | s << 4 | p << 5 | (s != o) << 6 | (z || s != o) << 7);
 }
 
 static u64 flip(u64 v, u64 u, unsigned round) {
     u64 how = round == 0 ? 0 : round == 1 ? ~0ull : rnd();
-    if (round > 1 && rnd() % 3 == 0)
-        how = v ^ (1ull << rnd() % 64);
+    if (round > 1 && rnd() % 3 == 0) how = v ^ (1ull << rnd() % 64);
     return (v & ~u) | (how & u);
 }
 static void flip_bytes(u8 *to, const u8 *v, const u8 *u, unsigned n, unsigned round) {
@@ -103,14 +101,12 @@ static void precision(struct t_result *r, u64 changed, u64 marked) {
 
 /* mem: client memory of MEM_BYTES that [rdi] addresses; stack: STACK_BYTES, rsp in
  * its middle.  keep: GPRs that must stay defined; set: their values. */
-int t_oracle(struct tstate *ts, const u8 *bytes, u64 len, u64 cases, u64 flips, u64 start, u64 mem,
-             u64 stack, u64 keep, const u64 *set, struct t_result *r) {
+int t_oracle(struct tstate *ts, const u8 *bytes, u64 len, u64 cases, u64 flips, u64 start, u64 mem, u64 stack, u64 keep,
+             const u64 *set, struct t_result *r) {
     static u8 *code;
     struct ip_insn in;
-    if (!code)
-        code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (ip_decode(bytes, len, 0x401000, &in) != (int)len)
-        return -1;
+    if (!code) code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (ip_decode(bytes, len, 0x401000, &in) != (int)len) return -1;
     memcpy(code, bytes, len);
     memcpy(code + len, "\xff\x25\0\0\0\0", 6);
     u64 back = (u64)t_run_back;
@@ -136,20 +132,17 @@ int t_oracle(struct tstate *ts, const u8 *bytes, u64 len, u64 cases, u64 flips, 
         for (unsigned g = 0; g < 16; g++)
             if (keep >> g & 1) {
                 u.gpr[g] = 0;
-                if (set[g])
-                    base.gpr[g] = set[g] == 1 ? rnd() % 60 : set[g];
+                if (set[g]) base.gpr[g] = set[g] == 1 ? rnd() % 60 : set[g];
             }
         base.gpr[IP_RSP] = stack + STACK_BYTES / 2;
         u.gpr[IP_RSP] = 0;
-        for (unsigned k = 0; k < 8; k++)
-            u.k[k] = in.evex_k == k ? 0 : u.k[k];
+        for (unsigned k = 0; k < 8; k++) u.k[k] = in.evex_k == k ? 0 : u.k[k];
         /* the helper's view */
         memcpy(ts->gpr, base.gpr, sizeof ts->gpr);
         ts->rflags = base.rflags;
         memcpy(ts->vgpr, u.gpr, sizeof ts->vgpr);
         ts->umask = 0;
-        for (unsigned g = 0; g < 16; g++)
-            ts->umask |= (u64)(u.gpr[g] != 0) << g;
+        for (unsigned g = 0; g < 16; g++) ts->umask |= (u64)(u.gpr[g] != 0) << g;
         ts->vflags = tk_fl_of_bits(base.rflags, u.rflags);
         memcpy(ts->vk, u.k, sizeof ts->vk);
         memcpy(track_hosted_k, base.k, sizeof base.k);
@@ -185,45 +178,35 @@ int t_oracle(struct tstate *ts, const u8 *bytes, u64 len, u64 cases, u64 flips, 
                 memcpy(s1, (void *)stack, sizeof s1);
                 continue;
             }
-            for (unsigned i = 0; i < sizeof got; i++)
-                ((u8 *)&changed)[i] |= ((u8 *)&got)[i] ^ ((u8 *)&first)[i];
+            for (unsigned i = 0; i < sizeof got; i++) ((u8 *)&changed)[i] |= ((u8 *)&got)[i] ^ ((u8 *)&first)[i];
             fc |= conditions(got.rflags) ^ conditions(first.rflags);
-            for (unsigned i = 0; i < sizeof mc; i++)
-                mc[i] |= ((u8 *)mem)[i] ^ m1[i];
-            for (unsigned i = 0; i < sizeof sc; i++)
-                sc[i] |= ((u8 *)stack)[i] ^ s1[i];
+            for (unsigned i = 0; i < sizeof mc; i++) mc[i] |= ((u8 *)mem)[i] ^ m1[i];
+            for (unsigned i = 0; i < sizeof sc; i++) sc[i] |= ((u8 *)stack)[i] ^ s1[i];
         }
         r->cases++;
         for (unsigned g = 0; g < 16; g++) {
             note(r, 1, g, changed.gpr[g], ts->vgpr[g], base.gpr[g]);
-            if (in.gpr_write >> g & 1)
-                precision(r, changed.gpr[g], ts->vgpr[g]);
-            if (!(ts->umask >> g & 1) != !ts->vgpr[g] && in.gpr_write >> g & 1)
-                note(r, 9, g, 1, 0, 0);
+            if (in.gpr_write >> g & 1) precision(r, changed.gpr[g], ts->vgpr[g]);
+            if (!(ts->umask >> g & 1) != !ts->vgpr[g] && in.gpr_write >> g & 1) note(r, 9, g, 1, 0, 0);
         }
         note(r, 2, 0, fc, ts->vflags, base.rflags);
-        if (in.fl_write)
-            precision(r, fc, ts->vflags);
+        if (in.fl_write) precision(r, fc, ts->vflags);
         for (unsigned k = 0; k < 8; k++) {
             note(r, 4, k, changed.k[k], ts->vk[k], base.k[k]);
-            if (in.k_write >> k & 1)
-                precision(r, changed.k[k], ts->vk[k]);
+            if (in.k_write >> k & 1) precision(r, changed.k[k], ts->vk[k]);
         }
         for (unsigned v = 0; v < 32; v++)
             for (unsigned i = 0; i < 64; i++) {
                 note(r, 3, v * 64 + i, changed.zmm[v][i], ts->vvec[v * 64 + i], base.zmm[v][i]);
-                if (in.vec_write >> v & 1)
-                    precision(r, changed.zmm[v][i], ts->vvec[v * 64 + i]);
+                if (in.vec_write >> v & 1) precision(r, changed.zmm[v][i], ts->vvec[v * 64 + i]);
             }
         bool writes = in.mem.access & IP_ACC_W;
         for (unsigned i = 0; i < MEM_BYTES; i++) {
             u8 v = *(u8 *)(mem + i + IP_V_CONST);
             note(r, 5, i, mc[i], v, mv[i]);
-            if (writes && v != mu[i])
-                precision(r, mc[i], v);
+            if (writes && v != mu[i]) precision(r, mc[i], v);
         }
-        for (unsigned i = 0; i < STACK_BYTES; i++)
-            note(r, 6, i, sc[i], *(u8 *)(stack + i + IP_V_CONST), sv[i]);
+        for (unsigned i = 0; i < STACK_BYTES; i++) note(r, 6, i, sc[i], *(u8 *)(stack + i + IP_V_CONST), sv[i]);
     }
     return 0;
 }

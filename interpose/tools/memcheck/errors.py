@@ -149,9 +149,7 @@ def _align_mismatch(record: ErrorRecord) -> str:
         return str(value) if value else "default-aligned"
 
     alloc, dealloc = record.aux[:2]
-    return (
-        f"Mismatched {record.text} alignment alloc value: {shown(alloc)} dealloc value: {shown(dealloc)}"
-    )
+    return f"Mismatched {record.text} alignment alloc value: {shown(alloc)} dealloc value: {shown(dealloc)}"
 
 
 @dataclass(frozen=True)
@@ -178,43 +176,74 @@ _PARAM = "Syscall param {0.text} "
 
 KINDS: dict[ErrKind, _Row] = {
     ErrKind.READ: _Row(
-        "InvalidRead", _sized("Addr"), "Invalid read of size {0.size}".format, address=True,
+        "InvalidRead",
+        _sized("Addr"),
+        "Invalid read of size {0.size}".format,
+        address=True,
         extra=lambda record: record.size,
     ),
     ErrKind.WRITE: _Row(
-        "InvalidWrite", _sized("Addr"), "Invalid write of size {0.size}".format, address=True,
+        "InvalidWrite",
+        _sized("Addr"),
+        "Invalid write of size {0.size}".format,
+        address=True,
         extra=lambda record: record.size,
     ),
     ErrKind.JUMP: _Row(
         "InvalidJump", "Jump", "Jump to the invalid address stated on the next line".format, address=True
     ),
     ErrKind.VALUE: _Row(
-        "UninitValue", _sized("Value"), "Use of uninitialised value of size {0.size}".format, origin=True,
+        "UninitValue",
+        _sized("Value"),
+        "Use of uninitialised value of size {0.size}".format,
+        origin=True,
         extra=lambda record: record.size,
     ),
     ErrKind.COND: _Row(
-        "UninitCondition", "Cond", "Conditional jump or move depends on uninitialised value(s)".format,
+        "UninitCondition",
+        "Cond",
+        "Conditional jump or move depends on uninitialised value(s)".format,
         origin=True,
     ),
     ErrKind.PARAM_REG: _Row(
-        "SyscallParam", "Param", (_PARAM + "contains uninitialised byte(s)").format, origin=True,
-        extra=_text, supp_extra=_text,
+        "SyscallParam",
+        "Param",
+        (_PARAM + "contains uninitialised byte(s)").format,
+        origin=True,
+        extra=_text,
+        supp_extra=_text,
     ),
     ErrKind.PARAM_UNADDR: _Row(
-        "SyscallParam", "Param", (_PARAM + "points to unaddressable byte(s)").format, address=True,
-        extra=_text, supp_extra=_text,
+        "SyscallParam",
+        "Param",
+        (_PARAM + "points to unaddressable byte(s)").format,
+        address=True,
+        extra=_text,
+        supp_extra=_text,
     ),
     ErrKind.PARAM_UNDEF: _Row(
-        "SyscallParam", "Param", (_PARAM + "points to uninitialised byte(s)").format,
-        address=True, origin=True, extra=_text, supp_extra=_text,
+        "SyscallParam",
+        "Param",
+        (_PARAM + "points to uninitialised byte(s)").format,
+        address=True,
+        origin=True,
+        extra=_text,
+        supp_extra=_text,
     ),
     ErrKind.CHECK_UNADDR: _Row(
-        "ClientCheck", "User", "Unaddressable byte(s) found during client check request".format, address=True,
+        "ClientCheck",
+        "User",
+        "Unaddressable byte(s) found during client check request".format,
+        address=True,
         extra=lambda record: "unaddressable",
     ),
     ErrKind.CHECK_UNDEF: _Row(
-        "ClientCheck", "User", "Uninitialised byte(s) found during client check request".format,
-        address=True, origin=True, extra=lambda record: "undefined",
+        "ClientCheck",
+        "User",
+        "Uninitialised byte(s) found during client check request".format,
+        address=True,
+        origin=True,
+        extra=lambda record: "undefined",
     ),
     ErrKind.FREE: _Row("InvalidFree", "Free", _FREE.format, address=True),
     ErrKind.MISMATCH: _Row(
@@ -227,22 +256,27 @@ KINDS: dict[ErrKind, _Row] = {
         "ReallocSizeZero", "ReallocZero", "{0.text}() with size 0".format, address=True
     ),
     ErrKind.ALIGN: _Row(
-        "InvalidAlignment", "BadAlign",
+        "InvalidAlignment",
+        "BadAlign",
         lambda record: f"Invalid alignment value: {record.aux[0]}{_reason(record)}",
     ),
     ErrKind.SIZE_ALIGN: _Row(
-        "InvalidSizeAndAlignment", "BadAlign",
+        "InvalidSizeAndAlignment",
+        "BadAlign",
         lambda record: (
             f"Invalid size value: {record.aux[0]} alignment value: {record.aux[1]}{_reason(record)}"
         ),
     ),
     ErrKind.UNSAFE_ZERO: _Row(
-        "InvalidSize", "UnsafeZeroSize",
+        "InvalidSize",
+        "UnsafeZeroSize",
         "Unsafe allocation with size of zero is implementation-defined".format,
     ),
     ErrKind.SIZE_MISMATCH: _Row(
-        "MismatchedAllocateDeallocateSize", "SizeMismatch",
-        "Mismatched {0.text} size value: {0.aux[0]}".format, address=True,
+        "MismatchedAllocateDeallocateSize",
+        "SizeMismatch",
+        "Mismatched {0.text} size value: {0.aux[0]}".format,
+        address=True,
     ),
     ErrKind.ALIGN_MISMATCH: _Row(
         "MismatchedAllocateDeallocateAlignment", "AlignMismatch", _align_mismatch, address=True

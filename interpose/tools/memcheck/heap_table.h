@@ -12,7 +12,6 @@
  * states (bits 1 << enum ip_block_state) and that touch [lo, hi], ends and the
  * start of an empty block included; at most max.  Returns how many there are
  * up to the point where out was full; resume behind the last one then. */
-size_t ip_heap_pick(const void *table, size_t n, uint32_t states, uint64_t lo, uint64_t hi,
-                    uint32_t *out, size_t max);
+size_t ip_heap_pick(const void *table, size_t n, uint32_t states, uint64_t lo, uint64_t hi, uint32_t *out, size_t max);
 
 #endif

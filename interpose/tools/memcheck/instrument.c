@@ -38,20 +38,19 @@ static bool plain_size(unsigned n) {
 enum stack_kind { SK_NONE, SK_PUSH, SK_POP, SK_UP, SK_DOWN, SK_OTHER };
 
 struct plan {
-    bool helper;            /* only rt_track_insn can do it                   */
+    bool helper; /* only rt_track_insn can do it */
     enum stack_kind stack;
-    bool keeps_red_zone;    /* RSP's rise leaves the new red zone as it is     */
-    bool loads_sp;          /* RSP's new value does not come from RSP or RBP   */
-    unsigned stack_bytes;   /* pushed, popped, or RSP's known increase        */
-    unsigned regained;      /* of them: below RSP for part of the block only  */
-    bool load, store;       /* explicit memory operand                        */
-    bool stack_store;       /* store at a known place of the frame: no check  */
+    bool keeps_red_zone;  /* RSP's rise leaves the new red zone as it is */
+    bool loads_sp;        /* RSP's new value does not come from RSP or RBP */
+    unsigned stack_bytes; /* pushed, popped, or RSP's known increase */
+    unsigned regained;    /* of them: below RSP for part of the block only */
+    bool load, store;     /* explicit memory operand */
+    bool stack_store;     /* store at a known place of the frame: no check */
     unsigned size;
 };
 
 static bool is_bit_string(const struct ip_insn *in) {
-    return (in->mnem == IP_MN_BT || in->mnem == IP_MN_BTS || in->mnem == IP_MN_BTR ||
-            in->mnem == IP_MN_BTC) &&
+    return (in->mnem == IP_MN_BT || in->mnem == IP_MN_BTS || in->mnem == IP_MN_BTR || in->mnem == IP_MN_BTC) &&
            in->mem.present && in->imm_len == 0;
 }
 
@@ -126,8 +125,7 @@ static void plan_stack(const struct ip_insn *in, struct plan *p) {
             return;
         }
         break;
-    default:
-        break;
+    default: break;
     }
     p->stack = SK_OTHER;
     p->loads_sp = !within_frame(in);
@@ -144,8 +142,7 @@ static void make_plan(const struct ip_insn *in, struct plan *p) {
         p->size = in->mem.size;
         p->load = in->mem.access & IP_ACC_R;
         p->store = in->mem.access & IP_ACC_W;
-        if ((in->mem.access & IP_ACC_COND) || in->mem.vsib || is_bit_string(in) || is_state_image(in))
-            p->helper = true;
+        if ((in->mem.access & IP_ACC_COND) || in->mem.vsib || is_bit_string(in) || is_state_image(in)) p->helper = true;
     }
 }
 
@@ -158,12 +155,11 @@ static void make_plan(const struct ip_insn *in, struct plan *p) {
 
 #define RED_ZONE 128
 
-
 struct frame {
-    bool known;         /* RBP = RSP + off                                    */
+    bool known; /* RBP = RSP + off */
     int64_t off;
-    bool straight;      /* nothing but instructions up to a return            */
-    int64_t lo;         /* red zone bytes from RSP + lo on are defined        */
+    bool straight; /* nothing but instructions up to a return */
+    int64_t lo;    /* red zone bytes from RSP + lo on are defined */
 };
 
 /* What the instruction adds to RSP; false: unknown. */
@@ -175,9 +171,12 @@ static bool rsp_step(const struct ip_insn *in, const struct plan *p, int64_t *st
 static bool store_offset(const struct ip_insn *in, const struct frame *f, int64_t *off) {
     const struct ip_mem *m = &in->mem;
     if (m->index != IP_REG_NONE || m->seg || m->addr32) return false;
-    if (m->base == IP_RSP) *off = m->disp;
-    else if (m->base == IP_RBP && f->known) *off = m->disp + f->off;
-    else return false;
+    if (m->base == IP_RSP)
+        *off = m->disp;
+    else if (m->base == IP_RBP && f->known)
+        *off = m->disp + f->off;
+    else
+        return false;
     return true;
 }
 
@@ -230,8 +229,8 @@ static bool goes_to_return(const struct ublock *in) {
     return false;
 }
 
-static struct uinstr *mem_uop(struct ublock *out, int op, int i, const struct uinstr *guest,
-                              const struct ip_insn *in, unsigned size) {
+static struct uinstr *mem_uop(struct ublock *out, int op, int i, const struct uinstr *guest, const struct ip_insn *in,
+                              unsigned size) {
     struct uinstr *u = ub_add(out, op, i);
     uaddr_from_mem(&u->m, &in->mem);
     u->size = (uint16_t)size;
@@ -259,8 +258,7 @@ static void after_insn(struct ublock *out, int i, const struct plan *p) {
     case SK_OTHER:
         ub_add(out, U_SPCHG, i)->imm = (p->keeps_red_zone ? SPCHG_RED_ZONE : 0) | (p->loads_sp ? SPCHG_LOADED : 0);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -322,10 +320,10 @@ struct pass {
     const struct ublock *in;
     struct ublock *out;
     bool track;
-    uint64_t set;              /* clean: registers the entry test covers      */
-    const struct uinstr *ea;   /* pending SEGEA/FAREA of the guest instruction */
+    uint64_t set;            /* clean: registers the entry test covers */
+    const struct uinstr *ea; /* pending SEGEA/FAREA of the guest instruction */
     struct frame frame;
-    struct plan late;          /* RSP's rise that is still to be marked       */
+    struct plan late; /* RSP's rise that is still to be marked */
     int late_insn;
 };
 
@@ -346,14 +344,16 @@ static void gave_back(struct pass *ps, int k, const struct ip_insn *in, struct p
     }
 }
 
-static void clean_insn(struct pass *ps, const struct uinstr *u, const struct ip_insn *in,
-                       const struct plan *p) {
+static void clean_insn(struct pass *ps, const struct uinstr *u, const struct ip_insn *in, const struct plan *p) {
     struct ublock *out = ps->out;
     int i = u->insn;
     ps->set |= touched(in);
-    if (p->load) mem_uop(out, U_LDCHK, i, u, in, p->size);
-    else if (p->stack_store) mem_uop(out, U_STKDEF, i, u, in, p->size);
-    else if (p->store) mem_uop(out, U_STCHK, i, u, in, p->size);
+    if (p->load)
+        mem_uop(out, U_LDCHK, i, u, in, p->size);
+    else if (p->stack_store)
+        mem_uop(out, U_STKDEF, i, u, in, p->size);
+    else if (p->store)
+        mem_uop(out, U_STCHK, i, u, in, p->size);
     if (p->stack == SK_PUSH) stack_uop(out, U_STKDEF, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
     if (p->stack == SK_POP) stack_uop(out, U_LDCHK, i, IP_RSP, 0, p->stack_bytes);
     if (in->mnem == IP_MN_LEAVE) stack_uop(out, U_LDCHK, i, IP_RBP, 0, 8);
@@ -361,8 +361,7 @@ static void clean_insn(struct pass *ps, const struct uinstr *u, const struct ip_
     copy_uop(out, u);
 }
 
-static void track_insn(struct pass *ps, const struct uinstr *u, const struct ip_insn *in,
-                       const struct plan *p) {
+static void track_insn(struct pass *ps, const struct uinstr *u, const struct ip_insn *in, const struct plan *p) {
     struct ublock *out = ps->out;
     int i = u->insn;
     if (p->stack == SK_OTHER) ub_add(out, U_SPSAVE, i);
@@ -375,8 +374,7 @@ static void track_insn(struct pass *ps, const struct uinstr *u, const struct ip_
         if (p->stack == SK_POP) stack_uop(out, U_TMEM, i, IP_RSP, 0, p->stack_bytes);
         if (in->mnem == IP_MN_LEAVE) stack_uop(out, U_TMEM, i, IP_RBP, 0, 8);
         if (p->stack_store) mem_uop(out, U_STKDEF, i, u, in, p->size);
-        if (p->stack == SK_PUSH)
-            stack_uop(out, U_STKDEF, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
+        if (p->stack == SK_PUSH) stack_uop(out, U_STKDEF, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
         ub_add(out, U_TJOIN, i);
     }
     if (ps->ea) copy_uop(out, ps->ea); /* the helper does not keep temporaries */

@@ -27,6 +27,7 @@ _NO_HOLDER = 0xFFFF_FFFF
 _FIELDS = 3
 """64-bit words of ``struct ip_hit``; the last holds block and holder."""
 
+
 class State(enum.IntEnum):
     """The four leak kinds, in the order of loss records of equal size."""
 

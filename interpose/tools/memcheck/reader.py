@@ -107,9 +107,7 @@ class HeapReader:
         table = self._table()
         if table is None or not 0 < index < table.n_blocks:
             return None
-        data = self._client.read(
-            table.chunks[index // _CHUNK] + index % _CHUNK * _BLOCK.size, _BLOCK.size
-        )
+        data = self._client.read(table.chunks[index // _CHUNK] + index % _CHUNK * _BLOCK.size, _BLOCK.size)
         if data is None:
             return None
         states = 1 << _LIVE | 1 << _QUARANTINE

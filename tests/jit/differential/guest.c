@@ -24,7 +24,7 @@
 typedef uint64_t u64;
 
 #define MAX_BUFS 6
-#define XAREA 8192
+#define XAREA    8192
 
 struct buffer {
     u64 addr, len, prot, file_off; /* file_off: template; hashed if prot & 2 */
@@ -61,7 +61,9 @@ static long sys6(long n, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f) {
     register u64 r10 __asm__("r10") = d;
     register u64 r8 __asm__("r8") = e;
     register u64 r9 __asm__("r9") = f;
-    __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+    __asm__ volatile("syscall"
+                     : "=a"(r)
+                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
     return r;
 }
@@ -87,8 +89,7 @@ static void die(const char *text) {
     while (text[n]) n++;
     sys3(__NR_write, 2, (u64)text, n);
     sys3(__NR_exit_group, 2, 0, 0);
-    for (;;) {
-    }
+    for (;;) {}
 }
 
 void *memcpy(void *d, const void *s, size_t n) {
@@ -129,7 +130,7 @@ void on_signal(int sig, siginfo_t *si, struct ucontext *uc) {
     rec.fault_pc = mc->rip;
     rec.fault_flags = mc->eflags;
     const u64 regs[16] = {mc->rax, mc->rcx, mc->rdx, mc->rbx, mc->rsp, mc->rbp, mc->rsi, mc->rdi,
-                          mc->r8, mc->r9, mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
+                          mc->r8,  mc->r9,  mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
     rec.fault_hash = hash(7, regs, sizeof regs);
     mc->rip = (u64)common_save;
 }

@@ -32,13 +32,11 @@ static void *add(void *a) {
     return (void *)mine;
 }
 static void *spin(void *a) {
-    while (!stop)
-        ;
+    while (!stop);
     return a;
 }
 static void *sleep_on(void *a) {
-    for (;;)
-        pause();
+    for (;;) pause();
     return a;
 }
 static void *same(void *a) { return a; }
@@ -46,8 +44,7 @@ static void *same(void *a) { return a; }
 static long run(void *(*fn)(void *), long arg) {
     pthread_t t;
     void *r = NULL;
-    if (pthread_create(&t, NULL, fn, (void *)arg) != 0)
-        return -1;
+    if (pthread_create(&t, NULL, fn, (void *)arg) != 0) return -1;
     pthread_join(t, &r);
     return (long)r;
 }
@@ -56,22 +53,19 @@ static void threads(void) {
     pthread_t t[8];
     void *r;
     long all = 0, wrong = 0;
-    for (long i = 0; i < 8; i++)
-        pthread_create(&t[i], NULL, add, (void *)i);
+    for (long i = 0; i < 8; i++) pthread_create(&t[i], NULL, add, (void *)i);
     for (int i = 0; i < 8; i++) {
         pthread_join(t[i], &r);
         all += (long)r;
     }
-    for (long i = 0; i < 200; i++)
-        wrong += run(same, i) != i;
+    for (long i = 0; i < 200; i++) wrong += run(same, i) != i;
     printf("sum %ld, results %ld, wrong %ld\n", sum, all, wrong);
     signal(SIGUSR1, on_usr1);
     pthread_create(&t[0], NULL, spin, (void *)7);
     for (int i = 0; i < 100; i++) {
         int before = caught;
         pthread_kill(t[0], SIGUSR1);
-        while (caught == before)
-            sched_yield();
+        while (caught == before) sched_yield();
     }
     stop = 1;
     pthread_join(t[0], &r);
@@ -105,22 +99,18 @@ int main(int argc, char **argv) {
         return 21;
     }
     threads();
-    if ((p = fork()) == 0)
-        _exit(40 + (int)run(same, 3));
+    if ((p = fork()) == 0) _exit(40 + (int)run(same, 3));
     report("fork with a thread", p);
     if ((p = fork()) == 0) {
         int st;
-        if ((p = fork()) == 0)
-            _exit(9);
+        if ((p = fork()) == 0) _exit(9);
         waitpid(p, &st, 0);
         _exit(WEXITSTATUS(st) + 1);
     }
     report("fork in a fork", p);
-    if ((p = fork()) == 0)
-        *(volatile int *)8 = 0;
+    if ((p = fork()) == 0) *(volatile int *)8 = 0;
     report("fault in a fork", p);
-    if ((p = vfork()) == 0)
-        _exit(12);
+    if ((p = vfork()) == 0) _exit(12);
     report("vfork", p);
     for (int i = 0; i < 3; i++) {
         if ((p = vfork()) == 0) {
@@ -133,8 +123,7 @@ int main(int argc, char **argv) {
     sigfillset(&every);
     posix_spawnattr_setsigdefault(&attr, &every);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
-    if (posix_spawn(&p, "/bin/sh", NULL, &attr, kill_itself, environ) == 0)
-        report("spawn", p);
+    if (posix_spawn(&p, "/bin/sh", NULL, &attr, kill_itself, environ) == 0) report("spawn", p);
     printf("own handler kept %d\n", signal(SIGUSR1, on_usr1) == on_usr1);
     printf("spawn of nothing: %s\n", strerrorname_np(posix_spawnp(&p, "no-such-program", NULL, NULL, argv, environ)));
     execl("/nonexistent", "x", NULL);

@@ -38,8 +38,7 @@ static void trap(int sig, siginfo_t *info, void *context) {
 
 static void nested(int sig) {
     printf("in %d\n", sig);
-    if (sig == SIGUSR1)
-        raise(SIGUSR2);
+    if (sig == SIGUSR1) raise(SIGUSR2);
     printf("out %d\n", sig);
 }
 
@@ -80,16 +79,11 @@ static void faults(void) {
     volatile long *volatile nowhere = (volatile long *)0x1238, *volatile wild = (volatile long *)0x8000000000000000;
     void (*volatile no_code)(void) = (void (*)(void))0x4440;
     handle(SIGSEGV, fault, 0);
-    if (!sigsetjmp(back, 1))
-        *nowhere = 1;
-    if (!sigsetjmp(back, 1))
-        count = (int)*nowhere;
-    if (!sigsetjmp(back, 1))
-        *readonly = 1;
-    if (!sigsetjmp(back, 1))
-        count = (int)*wild;
-    if (!sigsetjmp(back, 1))
-        no_code();
+    if (!sigsetjmp(back, 1)) *nowhere = 1;
+    if (!sigsetjmp(back, 1)) count = (int)*nowhere;
+    if (!sigsetjmp(back, 1)) *readonly = 1;
+    if (!sigsetjmp(back, 1)) count = (int)*wild;
+    if (!sigsetjmp(back, 1)) no_code();
     handle(SIGFPE, skip, 0);
     handle(SIGILL, skip, 0);
     long rax = 5;
@@ -157,8 +151,7 @@ static void interrupted_work(void) {
         x = x * 1.0000001;
         h = h * 6364136223846793005ul + 1;
         memset(bytes, (int)h, sizeof bytes);
-        for (size_t j = 0; j < sizeof bytes; j++)
-            wrong += bytes[j] != (char)h;
+        for (size_t j = 0; j < sizeof bytes; j++) wrong += bytes[j] != (char)h;
         wrong += !(x > before);
     }
     timer(0, 0);
@@ -173,8 +166,7 @@ static void interrupted_calls(void) {
     timer(10000, 10000); /* again and again: the first may come before the call */
     int r = nanosleep(&t, &rest);
     printf("nanosleep %d %s, time left %d\n", r, strerrorname_np(errno), rest.tv_nsec > 0);
-    if (pipe(fd) != 0)
-        exit(1);
+    if (pipe(fd) != 0) exit(1);
     sigaction(SIGALRM, &a, NULL);
     r = (int)read(fd[0], &c, 1);
     printf("read %d %s\n", r, strerrorname_np(errno));
@@ -201,8 +193,7 @@ int main(void) {
     interrupted_calls();
     sigaltstack(&other, NULL);
     handle(SIGSEGV, on_other_stack, SA_ONSTACK);
-    if (!sigsetjmp(back, 1))
-        deep(0);
+    if (!sigsetjmp(back, 1)) deep(0);
     signal(SIGPIPE, SIG_IGN);
     raise(SIGPIPE);
     puts("last line");
