@@ -158,10 +158,10 @@ def _cc1(folder: Path, times: int) -> list[str]:
         made = _write(folder, "made.i", _functions(80 * times))
         return [cc1, "-quiet", "-w", "-O2", "-fpreprocessed", made, "-o", "-"]
     root = SOURCES / "interpose"
-    options = ["-w", "-ffreestanding", *(f"-I{root / part}" for part in ("abi", "runtime", "shadow"))]
+    options = ["-w", "-ffreestanding", f"-I{root}"]
     unit, out = folder / "unit.c", str(folder / "unit.i")
     parts: list[str] = []
-    for part in sorted([*root.glob("runtime/*.c"), *root.glob("shadow/*.c")]):
+    for part in sorted([*root.glob("runtime/*/*.c"), *root.glob("shadow/*.c")]):
         line = f'#include "{part}"\n'
         unit.write_text("".join([*parts, line]))
         # Files with static names in common do not go together.

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "heap_abi.h"
+#include "abi/heap_abi.h"
 
 /* Integer code only: vector registers would be checked for nothing. */
 #pragma GCC target("general-regs-only")

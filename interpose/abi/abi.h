@@ -402,7 +402,7 @@ enum ip_sym {
     IP_SYM_CS_SYNC,    /* call stack out of step at a ret */
     IP_SYM_MISS,       /* like INDIRECT_MISS, but always back to the dispatcher */
     IP_SYM_RED_ZONE,   /* a return with a dirty red zone */
-    IP_SYM_HEAP_TABLE, /* struct of the heap (shadow/heap.h) */
+    IP_SYM_HEAP_TABLE, /* struct of the heap (heap/heap.h) */
     IP_SYM_SEGMENTS,   /* mapping table */
     IP_SYM_STATS,
     IP_SYM_CTX_TABLE, /* table of recorded stack traces */

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "abi.h"
-#include "ucode.h"
+#include "abi/abi.h"
+#include "jit/ucode.h"
 
 #define BIT(r) (1u << (r))
 /* No SIB or displacement needed as a base, no REX.B in the low half. */

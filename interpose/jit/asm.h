@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "abi.h"
-#include "ucode.h"
+#include "abi/abi.h"
+#include "jit/ucode.h"
 
 struct writer {
     struct emitted *e;

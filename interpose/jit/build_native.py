@@ -42,7 +42,7 @@ def main(argv: list[str]) -> None:
     ffi.cdef(_LIBC)
     for header in headers:
         ffi.cdef(declarations(Path(header).read_text()))
-    includes = "".join(f'#include "{Path(header).name}"\n' for header in headers)
+    includes = "".join(f'#include "{Path(header).resolve()}"\n' for header in headers)
     ffi.set_source(
         "interpose.jit._native",
         f"#define _GNU_SOURCE\n#include <stdint.h>\n#include <stddef.h>\n#include <unistd.h>\n{includes}",

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "tt_hash.h"
-#include "lastwords.h"
-#include "transtab.h"
+#include "jit/tt_hash.h"
+#include "jit/lastwords.h"
+#include "jit/transtab.h"
 
 #define WAIT_BITS 20u
 #define WAIT_SIZE (1u << WAIT_BITS)

@@ -3,8 +3,8 @@
  */
 #include <string.h>
 
-#include "abi.h"
-#include "ucode.h"
+#include "abi/abi.h"
+#include "jit/ucode.h"
 
 static bool same_addr(const struct uaddr *a, const struct uaddr *b) {
     return a->base == b->base && a->index == b->index && a->scale == b->scale && a->disp == b->disp &&

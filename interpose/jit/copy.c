@@ -1,6 +1,6 @@
 /* Stage 6, guest instructions: copied byte for byte, except rip-relative
  * displacements and operands that moved to a temporary. */
-#include "asm.h"
+#include "jit/asm.h"
 
 static void copy_rip(struct writer *w, const struct ip_insn *in) {
     wn(w, in->bytes, in->off_disp);

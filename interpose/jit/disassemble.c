@@ -1,8 +1,8 @@
 /* Stage 1: guest bytes to uinstrs, following direct jumps. */
 #include <string.h>
 
-#include "abi.h"
-#include "ucode.h"
+#include "abi/abi.h"
+#include "jit/ucode.h"
 
 /* client-requests.md section 1: rol rdi by 3, 13, 61, 51. */
 static const uint8_t request_preamble[16] = {
@@ -236,7 +236,7 @@ static bool may_store(const struct ip_insn *in) {
 /* Other threads' stores are seen after these (SDM volume 3, section 8.1.3, cross-modifying code). */
 static bool serializes(const struct ip_insn *in) { return in->mnem == IP_MN_CPUID || in->mnem == IP_MN_SERIALIZE; }
 
-/* The host's trap after it must not lie in another guest instruction (runtime/trapflag.c). */
+/* The host's trap after it must not lie in another guest instruction (runtime/core/trapflag.c). */
 static bool sets_trap_flag(const struct ip_insn *in) { return in->mnem == IP_MN_POPFQ || in->mnem == IP_MN_POPF; }
 
 static bool is_checked(const struct ip_code_reader *rd, uint64_t pc, int len) {

@@ -1,7 +1,7 @@
 /* Stage 6: machine code, exit stubs, and the table that maps host addresses to
  * guest ones.  The main line comes first, stubs after it.
  */
-#include "emit.h"
+#include "jit/emit.h"
 
 void em_point(struct em *m, int insn, uint16_t spilled, unsigned flags) {
     struct emitted *e = m->w.e;

@@ -2,7 +2,7 @@
 #pragma once
 #include <stddef.h>
 
-#include "asm.h"
+#include "jit/asm.h"
 
 /* Exit kinds from 64 on are slow-path sites: the runtime does something and
  * resumes at ip_exit.patch. */

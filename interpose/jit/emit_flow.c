@@ -1,5 +1,5 @@
 /* Stage 6, control flow: entries, indirect jumps, calls and returns. */
-#include "emit.h"
+#include "jit/emit.h"
 
 /* Guest pc in RCX; RCX and RDX saved in their slots.  The entry of the table
  * is the place before a block where its own pc is compared (check_entry), or

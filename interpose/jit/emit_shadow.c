@@ -1,5 +1,5 @@
 /* Stage 6, memcheck's tests and stores on the shadow. */
-#include "emit.h"
+#include "jit/emit.h"
 
 static void sh_store_imm(struct writer *w, const struct uaddr *a, int64_t off, unsigned n, unsigned byte) {
     struct uaddr m = *a;

@@ -6,8 +6,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "lastwords.h"
-#include "transtab.h"
+#include "jit/lastwords.h"
+#include "jit/transtab.h"
 
 #define COPIES 4096u /* 16 MB at most: the text of a compiler fits */
 

@@ -13,7 +13,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "lastwords.h"
+#include "jit/lastwords.h"
 
 #define TEXT_BYTES (1 << 18)
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "native_api.h"
+#include "jit/native_api.h"
 
 /* The channel that is told; NULL before there is one. */
 void ip_last_words_chan(struct ip_chan *chan);

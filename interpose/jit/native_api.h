@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi.h"
-#include "x86_insn.h"
+#include "abi/abi.h"
+#include "abi/x86_insn.h"
 
 /* ---- which build this is: that of the runtime, or they do not fit ---- */
 uint32_t ip_build_id(void);

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "abi.h"
-#include "ucode.h"
+#include "abi/abi.h"
+#include "jit/ucode.h"
 
 #define LOOKAHEAD 6
 

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "lastwords.h"
-#include "transtab.h"
+#include "jit/lastwords.h"
+#include "jit/transtab.h"
 
 uint64_t tt_now_ms(void) {
     struct timespec ts;

@@ -2,8 +2,8 @@
  * nothing here names one. */
 #include <string.h>
 
-#include "abi.h"
-#include "ucode.h"
+#include "abi/abi.h"
+#include "jit/ucode.h"
 
 extern const struct ip_tool_pass *const __start_ip_tool_passes[];
 extern const struct ip_tool_pass *const __stop_ip_tool_passes[];

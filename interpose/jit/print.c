@@ -2,8 +2,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "abi.h"
-#include "ucode.h"
+#include "abi/abi.h"
+#include "jit/ucode.h"
 
 static const char *const names[] = {
 #define X(n, s, e, t) s,

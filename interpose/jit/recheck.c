@@ -1,7 +1,7 @@
 /* Stage 6: blocks whose code is written so often that watching its page costs
  * more than looking whether the bytes are still those that were translated.
  */
-#include "asm.h"
+#include "jit/asm.h"
 
 #define CHUNK 4u
 

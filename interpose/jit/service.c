@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#include "lastwords.h"
-#include "ticks.h"
-#include "transtab.h"
+#include "jit/lastwords.h"
+#include "jit/ticks.h"
+#include "jit/transtab.h"
 
 static struct transtab T = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static pthread_t thread;

@@ -1,8 +1,8 @@
 /* Translation table, code cache, chaining, invalidation. */
-#include "lastwords.h"
-#include "transtab.h"
+#include "jit/lastwords.h"
+#include "jit/transtab.h"
 
-#include "tt_hash.h"
+#include "jit/tt_hash.h"
 
 #include <errno.h>
 #include <stdio.h>

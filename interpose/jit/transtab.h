@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "abi.h"
-#include "native_api.h"
-#include "ucode.h"
+#include "abi/abi.h"
+#include "jit/native_api.h"
+#include "jit/ucode.h"
 
 /* Guest instructions of a block at most, when no option asks for fewer. */
 #define BLOCK_INSNS 40

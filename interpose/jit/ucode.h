@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "abi.h"
-#include "x86_decode.h"
+#include "abi/abi.h"
+#include "jit/x86_decode.h"
 
 /* Effects of a uop beyond its operands. */
 #define UE_FLAGS                                                                                                       \

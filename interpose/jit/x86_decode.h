@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "x86_insn.h"
+#include "abi/x86_insn.h"
 #include "x86_mnem.h" /* generated: enum ip_mnem { IP_MN_INVALID, IP_MN_AAA, ... } */
 
 /* Decode the instruction at code[0..avail) whose guest address is pc.

@@ -1,6 +1,6 @@
 """System calls in lockstep: the translated run makes them, the native one gets to see what they did.
 
-What a call writes is read from the runtime's own table, ``interpose/runtime/syscalls.def``.
+What a call writes is read from the runtime's own table, ``interpose/runtime/syscalls/syscalls.def``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from interpose.lockstep.pair import Pair
 
-TABLE = Path(__file__).resolve().parents[1] / "runtime" / "syscalls.def"
+TABLE = Path(__file__).resolve().parents[1] / "runtime" / "syscalls" / "syscalls.def"
 _PAGE = 4096
 _UNKNOWN_BYTES = 4096  # looked at where the table says X: most often a structure
 _MOST_BYTES = 1 << 28

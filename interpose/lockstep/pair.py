@@ -58,7 +58,7 @@ class ProcessMemory:
 class Pair:
     """Drives both processes, through ``struct ip_ls``.
 
-    :ivar state: the structure; its documentation is ``interpose/jit/lockstep.h``.
+    :ivar state: the structure; its documentation is ``interpose/lockstep/lockstep.h``.
     """
 
     def __init__(self, options: Options) -> None:

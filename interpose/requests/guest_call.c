@@ -2,8 +2,8 @@
  * manual has it run on the real CPU; the JIT runs it as exactly.  Everything
  * the function may clobber is kept aside, because the request's macro tells
  * the compiler that only rdx changes. */
-#include "rt.h"
-#include "sig.h"
+#include "runtime/base/rt.h"
+#include "runtime/signals/sig.h"
 
 #define MAX_DEPTH 8
 #define XAREA     16384

@@ -1,9 +1,9 @@
 /* Client requests (client-requests.md sections 1 to 3): those the runtime can
  * answer by itself; the rest go to the supervisor.
  */
-#include "requests.h"
+#include "requests/requests.h"
 
-#include "shadow.h"
+#include "shadow/shadow.h"
 
 enum {
     RQ_RUNNING = 0x1001,

@@ -2,7 +2,7 @@
 #ifndef INTERPOSE_REQUESTS_H
 #define INTERPOSE_REQUESTS_H
 
-#include "rt.h"
+#include "runtime/base/rt.h"
 
 /* STACK_REGISTER, _DEREGISTER, _CHANGE (client-requests.md section 3): bounds in
  * any order, lo = lowest addressable byte.  Unknown ids are ignored. */

@@ -1,6 +1,6 @@
-#include "origin.h"
+#include "shadow/origin.h"
 
-#include "heap.h"
+#include "heap/heap.h"
 
 #define GRANULE     2 /* log2 of the bytes that share a tag */
 #define KIND_SHIFT  30

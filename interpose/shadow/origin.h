@@ -10,7 +10,7 @@
 #ifndef INTERPOSE_ORIGIN_H
 #define INTERPOSE_ORIGIN_H
 
-#include "track.h"
+#include "shadow/track.h"
 
 enum { ORIGIN_HEAP = 1, ORIGIN_STACK = 2, ORIGIN_CLIENT = 3 };
 

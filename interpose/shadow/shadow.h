@@ -13,7 +13,7 @@
 #ifndef INTERPOSE_SHADOW_H
 #define INTERPOSE_SHADOW_H
 
-#include "rt.h"
+#include "runtime/base/rt.h"
 
 #define SH_REDZONE 128 /* bytes below RSP that the ABI lets a leaf function use */
 

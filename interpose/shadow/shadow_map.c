@@ -6,7 +6,7 @@
  * inside a range are mapped and unmapped freely, border pages are created when
  * first needed, filled with 0xff, and never unmapped.
  */
-#include "shadow.h"
+#include "shadow/shadow.h"
 
 #define NR_mmap             9
 #define NR_munmap           11

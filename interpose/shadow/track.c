@@ -1,6 +1,6 @@
 /* Tracking: entry, operands, memory, control flow, and the rule for everything
  * that has no rule of its own. */
-#include "origin.h"
+#include "shadow/origin.h"
 
 /* ---- registers ------------------------------------------------------------------ */
 

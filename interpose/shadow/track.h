@@ -17,7 +17,7 @@
 #ifndef INTERPOSE_TRACK_H
 #define INTERPOSE_TRACK_H
 
-#include "shadow.h"
+#include "shadow/shadow.h"
 
 #include "x86_mnem.h"
 

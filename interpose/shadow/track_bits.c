@@ -1,5 +1,5 @@
 /* Tracking: shifts, rotates, bit tests, bit scans, BMI. */
-#include "track.h"
+#include "shadow/track.h"
 
 static u64 low_bits(unsigned bits) { return bits >= 64 ? ~0ull : (1ull << bits) - 1; }
 

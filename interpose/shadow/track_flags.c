@@ -1,5 +1,5 @@
 /* V bits of the condition pairs. */
-#include "track.h"
+#include "shadow/track.h"
 
 /* "x or y" with V bits: defined when one side is defined and true. */
 static bool or_u(bool ux, bool x, bool uy, bool y) {

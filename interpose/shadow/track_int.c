@@ -1,5 +1,5 @@
 /* Tracking: moves, arithmetic, logic, stack and conditional integer instructions. */
-#include "track.h"
+#include "shadow/track.h"
 
 static bool same_register(const struct ip_insn *in, unsigned i, unsigned j) {
     const struct ip_operand *a = &in->ops[i], *b = &in->ops[j];

@@ -1,5 +1,5 @@
 /* Tracking: instructions on mask registers. */
-#include "track.h"
+#include "shadow/track.h"
 
 static u64 get_u(struct tk *t, unsigned i, unsigned bits) {
     const struct ip_operand *op = &t->in->ops[i];

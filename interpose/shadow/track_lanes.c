@@ -2,7 +2,7 @@
  * beside them (lanes of 16 bytes, all pairs, bit matrices), and what goes between
  * vectors and mask registers.
  */
-#include "track_vec.h"
+#include "shadow/track_vec.h"
 
 /* Any open bit of a lane's sources opens the lane; p: mask element, q = 1: one source. */
 static void lane16(struct vx *x) {

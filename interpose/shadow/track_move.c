@@ -1,6 +1,6 @@
 /* Tracking: vector instructions that only move data.  The V bits take the same
  * way as the data. */
-#include "track_vec.h"
+#include "shadow/track_vec.h"
 
 static void copy(u8 *d, const u8 *s, unsigned n) { rt_memcpy(d, s, n); }
 

@@ -4,8 +4,8 @@
  * registers still hold what the guest left there.  A hosted build (tests) takes
  * them from memory instead.
  */
-#include "cpu.h"
-#include "track.h"
+#include "runtime/base/cpu.h"
+#include "shadow/track.h"
 
 /* Values are fetched when a rule asks for them, so no one needs to save them ahead. */
 bool rt_track_needs_vec(const struct ip_insn *in) {

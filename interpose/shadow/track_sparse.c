@@ -1,6 +1,6 @@
 /* Tracking: vector instructions whose elements are not side by side in memory,
  * or change places by a mask: gathers, scatters, compressions, expansions. */
-#include "track_vec.h"
+#include "shadow/track_vec.h"
 
 /* Addresses of a gather's or scatter's elements. */
 struct sparse {

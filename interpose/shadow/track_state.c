@@ -5,8 +5,8 @@
  * Layouts: Intel SDM volume 1, chapters 10.5 (FXSAVE) and 13.4, 13.5 (XSAVE,
  * standard and compacted; CPUID leaf 13 has offsets and sizes).
  */
-#include "cpu.h"
-#include "track.h"
+#include "runtime/base/cpu.h"
+#include "shadow/track.h"
 
 #define FX_ST        32 /* eight 16-byte slots; MMX in their low halves */
 #define FX_XMM       160

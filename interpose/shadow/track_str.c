@@ -1,5 +1,5 @@
 /* Tracking: string instructions, with all their repetitions at once. */
-#include "track.h"
+#include "shadow/track.h"
 
 struct str {
     u64 count;  /* repetitions asked for */

@@ -1,5 +1,5 @@
 /* Tracking: vector arithmetic, logic, comparisons, and the operands of them all. */
-#include "track_vec.h"
+#include "shadow/track_vec.h"
 
 const struct vec_rule *track_vec_rule(unsigned mnem); /* track_vectab.c */
 

@@ -3,7 +3,7 @@
 #ifndef INTERPOSE_TRACK_VEC_H
 #define INTERPOSE_TRACK_VEC_H
 
-#include "track.h"
+#include "shadow/track.h"
 
 enum vec_class {
     V_NONE,

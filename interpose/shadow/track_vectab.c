@@ -1,5 +1,5 @@
 /* Tracking: the table of vector instructions. */
-#include "track_vec.h"
+#include "shadow/track_vec.h"
 
 #define L(name, ...)       [IP_MN_##name] = {__VA_ARGS__},
 #define LV(name, ...)      L(name, __VA_ARGS__) L(V##name, __VA_ARGS__)

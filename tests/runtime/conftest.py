@@ -18,10 +18,11 @@ FLAGS = [
     "-fcf-protection=none", "-fno-tree-loop-distribute-patterns", "-fno-asynchronous-unwind-tables",
     "-Wl,-Ttext-segment=0x7d000000", "-Wl,-z,noexecstack", "-Wl,--build-id=none",
 ]  # fmt: skip
-SOURCES = ["util.c", "uaccess.S", "loader.c", "stack.c", "vdso.c", "identity.c", "limits.c"]
-SOURCES += ["mm.c", "mm_table.c", "mm_code.c", "mm_files.c", "mm_remap.c"]
-SYSCALLS = ["syscall.c", "syscall_asm.S", "syscall_fd.c", "sigwait.c"]
-SYSCALLS += ["procfs.c", "procfs_read.c", "procfs_text.c", "procfs_stat.c"]
+SOURCES = ["base/util.c", "base/uaccess.S", "loader/loader.c", "loader/initial_stack.c", "loader/vdso.c"]
+SOURCES += [f"memory/{name}.c" for name in ("limits", "mm", "mm_table", "mm_code", "mm_files", "mm_remap")]
+SOURCES += ["processes/identity.c"]
+SYSCALLS = [f"syscalls/{name}" for name in ("syscall.c", "syscall_asm.S", "syscall_fd.c")] + ["signals/sigwait.c"]
+SYSCALLS += [f"procfs/{name}.c" for name in ("procfs", "procfs_read", "procfs_text", "procfs_stat")]
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +33,7 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     def build(name: str) -> Path:
         out = folder / name
         if not out.exists():
-            command = ["gcc", *FLAGS, f"-I{ROOT / 'interpose' / 'abi'}", f"-I{RUNTIME}", f"-I{HERE}"]
+            command = ["gcc", *FLAGS, f"-I{ROOT / 'interpose'}", f"-I{HERE}"]
             command += ["-o", str(out), str(HERE / "harness.c"), str(HERE / f"{name}.c")]
             if name == "syscalls":
                 command += [*(str(RUNTIME / s) for s in SYSCALLS), "-Wl,--unresolved-symbols=ignore-all"]

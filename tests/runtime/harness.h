@@ -6,7 +6,7 @@
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
-#include "mm.h"
+#include "runtime/memory/mm.h"
 
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));

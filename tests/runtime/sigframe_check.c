@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cpu.h"
-#include "sig.h"
+#include "runtime/base/cpu.h"
+#include "runtime/signals/sig.h"
 
 /* ---- the rest of the runtime ---------------------------------------------------- */
 

@@ -4,8 +4,8 @@
 #include <linux/fcntl.h>
 
 #include "harness.h"
-#include "image.h"
-#include "syscall.h"
+#include "runtime/loader/image.h"
+#include "runtime/syscalls/syscall.h"
 
 void harness_main(u64 *sp);
 static struct tstate ts __attribute__((aligned(64)));

@@ -46,14 +46,14 @@ def test_same_output_as_native(guest: Callable[[str], str], name: str, options: 
 def test_frame_is_the_kernels(tmp_path: Path, legacy: bool) -> None:
     """A frame of ours and one of the kernel's for the same state differ in no byte that the kernel writes."""
     runtime, flags = ROOT / "interpose" / "runtime", ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror"]
-    includes = [f"-I{ROOT / 'interpose' / 'abi'}", f"-I{runtime}"]
+    includes = [f"-I{ROOT / 'interpose'}"]
     ours = tmp_path / "sigframe.o"
     alone = ["-ffreestanding", "-fno-pic", "-fno-stack-protector", "-mno-red-zone", "-mgeneral-regs-only"]
-    compile_ours = ["gcc", *flags, *alone, *includes, "-c", "-o", ours, runtime / "sigframe.c"]
+    compile_ours = ["gcc", *flags, *alone, *includes, "-c", "-o", ours, runtime / "signals/sigframe.c"]
     subprocess.run(compile_ours, check=True)
     program = tmp_path / "frame"
-    sources = [GUESTS.parent / "sigframe_check.c", ours, runtime / "signal_asm.S"]
-    sources += ["-DLEGACY"] if legacy else [runtime / "cpu.c"]
+    sources = [GUESTS.parent / "sigframe_check.c", ours, runtime / "signals/signal_asm.S"]
+    sources += ["-DLEGACY"] if legacy else [runtime / "base/cpu.c"]
     subprocess.run(["gcc", *flags, "-no-pie", *includes, "-o", program, *sources], check=True)
     status, output = _run([str(program)])
     assert status == 0, output

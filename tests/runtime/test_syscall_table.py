@@ -11,7 +11,7 @@ TYPE = re.compile(rf"[?~]*(?:d|q|s|X|M[<>]|A>|(?:[<>=]|V[<>]|A<){SIZE}(?:!{SIZE}
 
 
 def rows() -> list[tuple[int, str, str, list[str]]]:
-    text = re.sub(r"/\*.*?\*/", "", (RUNTIME / "syscalls.def").read_text(), flags=re.S)
+    text = re.sub(r"/\*.*?\*/", "", (RUNTIME / "syscalls/syscalls.def").read_text(), flags=re.S)
     text = re.sub(r'"\s*\n\s*"', "", text)
     found = re.findall(r'SYS(?:_AS)?\((\d+), (\w+), (?:"(\w+)", )?(\w+),\s*"([^"]*)"\)', text)
     assert len(found) == len(re.findall(r"^SYS", text, flags=re.M))
@@ -37,7 +37,7 @@ def test_every_argument_follows_the_notation() -> None:
 
 
 def test_every_handler_is_declared() -> None:
-    declared = (RUNTIME / "rt.h").read_text() + (RUNTIME / "syscall.h").read_text()
+    declared = (RUNTIME / "base/rt.h").read_text() + (RUNTIME / "syscalls/syscall.h").read_text()
     for _, name, handler, _ in rows():
         assert handler in ("PASS", "NOSYS") or re.search(rf"\b{handler}\(struct tstate", declared), name
 
@@ -49,7 +49,7 @@ def _numbers(header: str) -> dict[int, str]:
 
 def test_i386_calls_are_those_of_the_same_name() -> None:
     """Each number of syscalls32.def means in the i386 table what it is mapped to in the x86-64 table."""
-    text = re.sub(r"/\*.*?\*/", "", (RUNTIME / "syscalls32.def").read_text(), flags=re.S)
+    text = re.sub(r"/\*.*?\*/", "", (RUNTIME / "syscalls/syscalls32.def").read_text(), flags=re.S)
     rows = re.findall(r'(SAME|REAL)\((\d+), (\d+), "([^"]*)"\)', text)
     assert len(rows) == text.count("(") and len({nr for _, nr, _, _ in rows}) == len(rows)
     narrow, wide = _numbers("unistd_32.h"), _numbers("unistd_64.h")

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "rt.h"
+#include "runtime/base/rt.h"
 
 #define MAX_ERRORS 4096
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "rt.h"
+#include "runtime/base/rt.h"
 
 #define MEM_BYTES   256
 #define STACK_BYTES 256

@@ -20,7 +20,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = sorted(str(p) for p in WRAPPERS.glob("*.c"))
     flags = "-std=gnu17 -O2 -ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns -fPIC "
     flags += "-shared -nostdlib -mno-red-zone -Wall -Wextra -Werror -Wl,-Bsymbolic -Wl,-z,defs"
-    includes = [f"-I{WRAPPERS}", f"-I{WRAPPERS.parent / 'interpose/abi'}"]
+    includes = [f"-I{WRAPPERS}", f"-I{WRAPPERS.parent / 'interpose'}"]
     subprocess.run(["gcc", *flags.split(), *includes, *sources, "-o", str(out)], check=True)
     return out
 

@@ -408,7 +408,7 @@ def add(seq: Sequence, row: Row) -> bool:
     if name == "int" and data[-1] == 0x80:
         return False
     if name == "fnsave" and 0x66 in data[:4]:
-        return False  # half an address, and the CPU has forgotten the rest (runtime/x87.c)
+        return False  # half an address, and the CPU has forgotten the rest (runtime/core/x87.c)
     if row.mnemonic.removesuffix("64") in WIDE_STATE and seq.segment_x87:
         return False  # would store the address of the last x87 operand, which is that of a copy
     if name.startswith("xsave") and seq.zeroed:

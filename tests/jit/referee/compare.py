@@ -76,7 +76,7 @@ class Native:
         subprocess.run([sys.executable, str(JIT / "gen_x86_tables.py"), str(build)], check=True)
         library = build / "decoder.so"
         flags = ["-O2", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-        include = [f"-I{HEADER.parent}", f"-I{build}", f"-I{JIT}"]
+        include = [f"-I{JIT.parent}", f"-I{build}"]
         sources = [str(JIT / "x86_decode.c"), str(Path(__file__).with_name("sweep.c"))]
         subprocess.run(["gcc", *flags, *include, "-o", str(library), *sources], check=True)
         self.ffi = cffi.FFI()

@@ -4,7 +4,7 @@
  * targets and immediates of 4 or 8 bytes, and without 1-byte displacements
  * that nothing scales (EVEX scales them).
  */
-#include "x86_decode.h"
+#include "jit/x86_decode.h"
 
 #include <string.h>
 

@@ -1,0 +1,449 @@
+/* The replaced malloc family: what the stubs image asks for, run natively.
+ *
+ * The wording of errors and what counts as one follow output.md section 3.1 and
+ * options.md sections 4 and 7.  Names of functions arrive as pointers into the
+ * stubs image.
+ */
+#include "heap/heap.h"
+#include "shadow/origin.h"
+#include "shadow/shadow.h"
+
+static bool ready; /* under heap_lock */
+
+static void lock_heap(void) {
+    rt_lock(&heap_lock);
+    if (!ready) {
+        heap_pages_init();
+        ready = true;
+    }
+}
+
+void rt_heap_fork_lock(void) { lock_heap(); }
+void rt_heap_fork_unlock(void) { rt_unlock(&heap_lock); }
+
+struct trace {
+    u32 n;
+    u64 frames[512];
+};
+
+static void take_trace(struct tstate *ts, struct trace *t, u64 wanted) {
+    u64 n = rt.chan->num_callers;
+    if (n > sizeof t->frames / sizeof t->frames[0]) n = sizeof t->frames / sizeof t->frames[0];
+    t->n = rt.flags & wanted ? rt_stack_trace(ts, t->frames, (u32)n) : 0;
+}
+
+static void error_name(struct ip_error *e, u64 name) {
+    long n = name ? rt_strncpy_from((char *)e->text, name, sizeof e->text - 1) : 0;
+    e->text[n > 0 ? n : 0] = 0;
+}
+
+/* text = "function(argument)" */
+static void fishy(struct tstate *ts, u64 name, const char *arg, u64 value) {
+    struct ip_error *e = rt_error_begin(ts, IP_E_FISHY);
+    error_name(e, name);
+    size_t at = rt_strlen((char *)e->text);
+    rt_snprintf((char *)e->text + at, sizeof e->text - at, "(%s)", arg);
+    e->aux[0] = value;
+    rt_error_end(ts, e);
+}
+
+static void bad_free(struct tstate *ts, int kind, u64 addr, u32 block) {
+    struct ip_error *e = rt_error_begin(ts, kind);
+    e->addr = addr;
+    e->aux[2] = block;
+    rt_error_end(ts, e);
+}
+
+static void fill_payload(u64 addr, u64 n, i64 byte) {
+    if (byte >= 0) sh_fill(addr, (int)byte, n);
+}
+
+/* A block, addressable; undefined unless zero.  0: no memory. */
+static u64 allocate(struct tstate *ts, u64 size, u64 align, int kind, bool zero) {
+    struct trace t;
+    bool zeroed;
+    take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK);
+    lock_heap();
+    u32 i = heap_block_new(size, align, kind, &zeroed);
+    u64 addr = 0;
+    if (i) {
+        struct ip_heap_block *b = heap_block(i);
+        b->alloc_ctx = heap_ctx(t.frames, t.n);
+        addr = b->addr;
+        heap_table->allocs++;
+        heap_table->bytes_allocated += size;
+    }
+    rt_unlock(&heap_lock);
+    if (!addr) return 0;
+    if (zero && !zeroed)
+        sh_fill(addr, 0, size);
+    else if (!zero)
+        fill_payload(addr, size, rt.chan->malloc_fill);
+    if (rt.flags & IP_C_SHADOW) {
+        origin_forget(addr, size);
+        if (zero)
+            sh_set_mapped(addr, size, RT_SH_DEFINED);
+        else
+            sh_set_a(addr, size, 0);
+    }
+    return addr;
+}
+
+static bool kinds_fit(int allocated, int released) { return allocated == released; }
+
+/* Release the block at addr; reports what is wrong with that.  Returns its
+ * size, ~0 if there is no such block. */
+static u64 release(struct tstate *ts, u64 addr, int kind, bool count) {
+    struct trace t;
+    take_trace(ts, &t, IP_C_KEEP_FREE_STACK);
+    lock_heap();
+    heap_table->frees += count; /* invalid ones count too: output.md section 6 */
+    u32 i = heap_block_exact(addr);
+    bool client_defined = false;
+    if (!i && (i = heap_custom_find(addr, true))) client_defined = true;
+    if (!i) {
+        rt_unlock(&heap_lock);
+        bad_free(ts, IP_E_FREE, addr, 0);
+        return ~0ull;
+    }
+    struct ip_heap_block *b = heap_block(i);
+    u64 size = b->size;
+    bool mismatch = !client_defined && !kinds_fit(b->kind, kind);
+    if (mismatch) { /* reported while the block is still described as live */
+        rt_unlock(&heap_lock);
+        bad_free(ts, IP_E_MISMATCH, addr, i);
+        lock_heap();
+        if (heap_block_exact(addr) != i) { /* another thread freed it meanwhile */
+            rt_unlock(&heap_lock);
+            return ~0ull;
+        }
+    }
+    if (t.n) b->free_ctx = heap_ctx(t.frames, t.n);
+    if (!client_defined) fill_payload(addr, size, rt.chan->free_fill);
+    if (rt.flags & IP_C_SHADOW) sh_set_mapped(addr, size, RT_SH_NOACCESS);
+    heap_block_retire(i);
+    rt_unlock(&heap_lock);
+    return size;
+}
+
+static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
+    if (!old) return allocate(ts, size, 0, IP_AK_MALLOC, false);
+    if ((i64)size < 0) {
+        fishy(ts, name, "size", size);
+        return 0;
+    }
+    if (!size) {
+        struct ip_error *e = rt_error_begin(ts, IP_E_REALLOC_ZERO);
+        e->addr = old;
+        error_name(e, name);
+        rt_error_end(ts, e);
+        if (!(rt.flags & IP_C_REALLOC_ZERO_KEEPS)) {
+            release(ts, old, IP_AK_MALLOC, true);
+            return 0;
+        }
+    }
+    lock_heap();
+    u32 i = heap_block_exact(old);
+    u64 old_size = i ? heap_block(i)->size : 0;
+    rt_unlock(&heap_lock);
+    if (!i) {
+        lock_heap();
+        heap_table->allocs++; /* counted as tried: what the summary is compared with does so */
+        heap_table->bytes_allocated += size;
+        heap_table->frees++;
+        rt_unlock(&heap_lock);
+        bad_free(ts, IP_E_FREE, old, 0);
+        return 0;
+    }
+    /* Always another place, so that stale pointers into the old one are seen. */
+    u64 addr = allocate(ts, size, 0, IP_AK_MALLOC, false);
+    if (!addr) return 0;
+    u64 keep = size < old_size ? size : old_size;
+    if (keep) {
+        if (rt.flags & IP_C_SHADOW) {
+            sh_copy(sh_v(addr), sh_v(old), keep);
+            origin_copied(ts, addr, old, keep);
+        }
+        sh_copy(addr, old, keep);
+    }
+    release(ts, old, IP_AK_MALLOC, true);
+    return addr;
+}
+
+/* size: shown by IP_E_SIZE_ALIGN only */
+static void bad_alignment(struct tstate *ts, int kind, u64 align, u64 size, const char *why) {
+    struct ip_error *e = rt_error_begin(ts, kind);
+    rt_snprintf((char *)e->text, sizeof e->text, "%s", why);
+    e->aux[0] = kind == IP_E_SIZE_ALIGN ? size : align;
+    e->aux[1] = align;
+    rt_error_end(ts, e);
+}
+
+/* The alignment MSGs are those of output.md section 3.1. */
+static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u64 name) {
+    bool power = align && !(align & (align - 1));
+    switch (how) {
+    case IP_AH_POSIX:
+        if (!power || align % sizeof(void *)) {
+            bad_alignment(ts, IP_E_ALIGN, align, size,
+                          " (should be non-zero, a power of 2 and a multiple of sizeof(void*))");
+            return 1; /* EINVAL */
+        }
+        break;
+    case IP_AH_ALIGNED_ALLOC:
+        if (!power) {
+            bad_alignment(ts, IP_E_ALIGN, align, size, " (should be a power of 2)");
+            return 1;
+        }
+        if (size % align) bad_alignment(ts, IP_E_SIZE_ALIGN, align, size, " (size should be a multiple of alignment)");
+        break;
+    case IP_AH_NEW:
+        if (!power) {
+            bad_alignment(ts, IP_E_ALIGN, align, size, " (should be non-zero and a power of 2)");
+            return 0;
+        }
+        break;
+    default: /* memalign: the C library takes the next power of two */
+        if (!power) {
+            bad_alignment(ts, IP_E_ALIGN, align, size, " (should be power of 2)");
+            if (align > 1ull << 40) return 0;
+            u64 up = 16;
+            while (up < align) up *= 2;
+            align = up;
+        }
+    }
+    if (align > 1ull << 40) return 0;
+    if ((i64)size < 0) {
+        fishy(ts, name, "size", size);
+        return 0;
+    }
+    return allocate(ts, size, align, kind, false);
+}
+
+/* delete with a size or alignment: C++14 and C++17 forms. */
+static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 align) {
+    lock_heap();
+    u32 i = heap_block_exact(addr);
+    struct ip_heap_block b = i ? *heap_block(i) : (struct ip_heap_block){0};
+    rt_unlock(&heap_lock);
+    static const char *const pairs[] = {"malloc/free", "new/delete", "new[]/delete[]"};
+    if (!i || b.kind != kind) return;
+    if (size != ~0ull && size != b.size) {
+        struct ip_error *e = rt_error_begin(ts, IP_E_SIZE_MISMATCH);
+        rt_snprintf((char *)e->text, sizeof e->text, "%s", pairs[kind]);
+        e->addr = addr;
+        e->aux[0] = size;
+        e->aux[1] = b.size;
+        e->aux[2] = i;
+        rt_error_end(ts, e);
+    }
+    u64 made = b.align_log2 ? 1ull << b.align_log2 : 0;
+    if (kind != IP_AK_MALLOC && align != made && (align > 16 || made)) {
+        struct ip_error *e = rt_error_begin(ts, IP_E_ALIGN_MISMATCH);
+        rt_snprintf((char *)e->text, sizeof e->text, "%s", pairs[kind]);
+        e->addr = addr;
+        e->aux[0] = made;
+        e->aux[1] = align;
+        e->aux[2] = i;
+        rt_error_end(ts, e);
+    }
+}
+
+void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zeroed) {
+    struct trace t;
+    (void)rz;
+    if (!addr) return;
+    take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK);
+    lock_heap();
+    u32 i = heap_record_new();
+    if (i) {
+        struct ip_heap_block *b = heap_block(i);
+        *b = (struct ip_heap_block){.addr = addr,
+                                    .size = size,
+                                    .kind = IP_AK_CUSTOM,
+                                    .state = IP_HB_LIVE,
+                                    .alloc_ctx = heap_ctx(t.frames, t.n)};
+        heap_custom_add(i);
+        heap_table->allocs++;
+        heap_table->bytes_allocated += size;
+        heap_table->live_blocks++;
+        heap_table->live_bytes += size;
+    }
+    rt_unlock(&heap_lock);
+    rt_shadow_set(addr, size, zeroed ? RT_SH_DEFINED : RT_SH_UNDEFINED);
+}
+
+bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz) {
+    struct trace t;
+    (void)rz;
+    if (!addr) return true;
+    take_trace(ts, &t, IP_C_KEEP_FREE_STACK);
+    lock_heap();
+    heap_table->frees++;
+    u32 i = heap_custom_find(addr, true);
+    if (!i) {
+        rt_unlock(&heap_lock);
+        bad_free(ts, IP_E_FREE, addr, 0);
+        return false;
+    }
+    struct ip_heap_block *b = heap_block(i);
+    u64 size = b->size;
+    b->free_ctx = heap_ctx(t.frames, t.n);
+    heap_block_retire(i);
+    rt_unlock(&heap_lock);
+    rt_shadow_set(addr, size, RT_SH_NOACCESS);
+    return true;
+}
+
+bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64 rz) {
+    (void)rz;
+    if (!addr) return true;
+    lock_heap();
+    u32 i = heap_custom_find(addr, false);
+    if (!i) i = heap_block_exact(addr);
+    if (!i || heap_block(i)->size != old_size) {
+        rt_unlock(&heap_lock);
+        bad_free(ts, IP_E_FREE, addr, i);
+        return false;
+    }
+    heap_block(i)->size = new_size;
+    heap_table->live_bytes += new_size - old_size;
+    rt_unlock(&heap_lock);
+    if (new_size > old_size)
+        rt_shadow_set(addr + old_size, new_size - old_size, RT_SH_UNDEFINED);
+    else
+        rt_shadow_set(addr + new_size, old_size - new_size, RT_SH_NOACCESS);
+    return true;
+}
+
+/* Guest bytes and their V bits.  False: some byte is not addressable or not
+ * there; the stub then goes the slow way, where each access is checked and
+ * faults as the program's own. */
+static bool bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
+    bool shadow = rt.flags & IP_C_SHADOW, back = dst > src && dst - src < n;
+    if (shadow && (rt_shadow_first_unaddr(ts, src, n) || rt_shadow_first_unaddr(ts, dst, n))) return false;
+    if (!back) {
+        if (rt_copy_to(dst, (const void *)src, n) < 0) return false;
+        if (shadow) {
+            sh_copy(sh_v(dst), sh_v(src), n);
+            origin_copied(ts, dst, src, n);
+        }
+        return true;
+    }
+    u64 buf[64];
+    for (u64 left = n; left;) {
+        u64 k = left < sizeof buf ? left : sizeof buf;
+        left -= k;
+        if (rt_copy_from(buf, src + left, k) < 0 || rt_copy_to(dst + left, buf, k) < 0) return false;
+        if (shadow) {
+            sh_copy((u64)buf, sh_v(src + left), k);
+            sh_copy(sh_v(dst + left), (u64)buf, k);
+        }
+    }
+    return true;
+}
+
+/* byte_at: guest address of the byte, so that its V bits come along. */
+static bool bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n) {
+    u8 byte, v = 0;
+    u64 buf[64];
+    if (rt_copy_from(&byte, byte_at, 1) < 0) return false;
+    if (rt.flags & IP_C_SHADOW) {
+        if (rt_shadow_first_unaddr(ts, dst, n)) return false;
+        v = *(const u8 *)sh_v(byte_at);
+    }
+    sh_fill((u64)buf, byte, sizeof buf);
+    for (u64 k, done = 0; done < n; done += k) {
+        k = n - done < sizeof buf ? n - done : sizeof buf;
+        if (rt_copy_to(dst + done, buf, k) < 0) return false;
+    }
+    if (rt.flags & IP_C_SHADOW) sh_fill(sh_v(dst), v, n);
+    return true;
+}
+
+/* A throwing operator new found no memory.  The stub must not be on the stack
+ * when the exception passes (nobody can unwind it): the C++ library's throw
+ * takes its place, as if the program had called that.  The stub's frame is the
+ * newest on the call stack, and it has saved no register by then. */
+static bool throw_bad_alloc(struct tstate *ts) {
+    u64 throw = rt_find_function(ts, "_ZSt17__throw_bad_allocv");
+    const struct ip_csent *e = (const struct ip_csent *)ts->cs_top;
+    u64 slot = ~e->not_sp, ret;
+    if (!throw || rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr || slot < ts->gpr[IP_RSP] ||
+        slot - ts->gpr[IP_RSP] > 512)
+        return false;
+    rt_stack_changed(ts, ts->gpr[IP_RSP], slot);
+    ts->gpr[IP_RSP] = slot;
+    ts->pc = throw;
+    return true;
+}
+
+static void new_failed(struct tstate *ts, u64 name) {
+    if (throw_bad_alloc(ts)) return;
+    struct ip_slot *slot = rt_slot(ts);
+    char text[200], fn[100];
+    long k = rt_strncpy_from(fn, name, sizeof fn - 1);
+    fn[k > 0 ? k : 0] = 0;
+    int n =
+        rt_snprintf(text, sizeof text, "%s failed and should throw an exception, but it cannot: aborting instead.", fn);
+    rt_memcpy(slot->data, text, (size_t)n + 1);
+    slot->len = (u32)n;
+    slot->a[0] = 0;
+    rt_request_python(ts, IP_R_MESSAGE);
+}
+
+u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
+    switch (code) {
+    case IP_HR_MALLOC: /* size, kind, name */
+        if ((i64)a[0] < 0) {
+            fishy(ts, a[2], "size", a[0]);
+            return 0;
+        }
+        return allocate(ts, a[0], 0, (int)a[1], false);
+    case IP_HR_CALLOC: { /* n, size, name */
+        u64 bytes;
+        if ((i64)a[0] < 0 || (i64)a[1] < 0)
+            fishy(ts, a[2], (i64)a[0] < 0 ? "nmemb" : "size", (i64)a[0] < 0 ? a[0] : a[1]);
+        if (__builtin_mul_overflow(a[0], a[1], &bytes) || (i64)bytes < 0) return 0;
+        return allocate(ts, bytes, 0, IP_AK_MALLOC, true);
+    }
+    case IP_HR_REALLOC: /* ptr, size, name */ return reallocate(ts, a[0], a[1], a[2]);
+    case IP_HR_REALLOCARRAY: { /* ptr, n, size, name */
+        u64 bytes;
+        if (__builtin_mul_overflow(a[1], a[2], &bytes)) return 0;
+        return reallocate(ts, a[0], bytes, a[3]);
+    }
+    case IP_HR_MEMALIGN: /* alignment, size, kind, how, name */
+        return aligned(ts, a[0], a[1], (int)a[2], (int)a[3], a[4]);
+    case IP_HR_FREE: /* ptr, kind, size, alignment */
+        if (a[0]) {
+            if (a[2] != ~0ull || a[3] || a[1] != IP_AK_MALLOC) check_sized(ts, a[0], (int)a[1], a[2], a[3]);
+            release(ts, a[0], (int)a[1], true);
+        }
+        return 0;
+    case IP_HR_USABLE: {
+        lock_heap();
+        u32 i = heap_block_exact(a[0]);
+        u64 size = i ? heap_block(i)->size : 0;
+        rt_unlock(&heap_lock);
+        return size;
+    }
+    case IP_HR_NEW_FAILED: new_failed(ts, a[0]); return 0;
+    case IP_HR_FIND: {
+        char name[64];
+        return rt_strncpy_from(name, a[0], sizeof name) < 0 ? 0 : rt_find_function(ts, name);
+    }
+    case IP_HR_COPY: return bulk_copy(ts, a[0], a[1], a[2]);
+    case IP_HR_FILL: return bulk_fill(ts, a[0], a[1], a[2]);
+    case IP_HR_STATS: {
+        lock_heap();
+        u64 w[4] = {0, heap_table->live_blocks, heap_table->live_bytes, heap_table->quarantine_bytes};
+        for (u64 i = 0; i < heap_table->n_arenas; i++) w[0] += heap_table->arena_hi[i] - heap_table->arena_lo[i];
+        rt_unlock(&heap_lock);
+        rt_copy_to(a[0], w, sizeof w);
+        rt_shadow_set(a[0], sizeof w, RT_SH_DEFINED);
+        return 0;
+    }
+    default: return 0;
+    }
+}

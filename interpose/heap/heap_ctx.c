@@ -1,0 +1,64 @@
+/* Recorded stack traces: each distinct one once, numbered by its place. */
+#include "heap/heap.h"
+
+static struct ip_ctx_table *table;
+static u32 *buckets;
+static u32 cap;
+
+static u32 hash_frames(const u64 *f, u32 n) {
+    u64 h = n;
+    for (u32 i = 0; i < n; i++) h = (h ^ f[i]) * 0x9e3779b97f4a7c15ull, h ^= h >> 32;
+    return (u32)(h ^ h >> 32);
+}
+
+static u64 *words_of(u32 ctx) { return (u64 *)table->chunks[ctx / IP_CTX_CHUNK_WORDS] + ctx % IP_CTX_CHUNK_WORDS; }
+
+static u32 append(const u64 *frames, u32 n, u32 hash) {
+    u64 at = table->used_words;
+    if (at % IP_CTX_CHUNK_WORDS + n + 1 > IP_CTX_CHUNK_WORDS) at = RT_ROUND_UP(at, IP_CTX_CHUNK_WORDS);
+    u64 chunk = at / IP_CTX_CHUNK_WORDS;
+    if (chunk >= sizeof table->chunks / sizeof table->chunks[0]) return 0; /* 4 GiB of stacks: go on without */
+    if (!table->chunks[chunk]) {
+        table->chunks[chunk] = (u64)rt_pages(IP_CTX_CHUNK_WORDS * 8ull);
+        table->n_chunks = (u32)chunk + 1;
+    }
+    u64 *w = words_of((u32)at);
+    w[0] = n | (u64)hash << 32;
+    for (u32 i = 0; i < n; i++) w[i + 1] = frames[i];
+    table->used_words = at + n + 1;
+    table->n_traces++;
+    return (u32)at;
+}
+
+static void grow(void) {
+    u32 old_cap = cap, *old = buckets;
+    cap = old_cap ? old_cap * 2 : 16384;
+    buckets = rt_pages(cap * sizeof *buckets);
+    for (u32 i = 0; i < old_cap; i++) {
+        if (!old[i]) continue;
+        u32 k = (u32)(words_of(old[i])[0] >> 32) & (cap - 1);
+        while (buckets[k]) k = (k + 1) & (cap - 1);
+        buckets[k] = old[i];
+    }
+    if (old) rt_free_pages(old, old_cap * sizeof *old);
+}
+
+u32 heap_ctx(const u64 *frames, u32 n) {
+    if (!n) return 0;
+    if (!table) {
+        table = rt_pages(sizeof *table);
+        table->version = IP_ABI_VERSION;
+        table->used_words = 1; /* number 0 means none */
+        rt.chan->rt_symbols[IP_SYM_CTX_TABLE] = (u64)table;
+    }
+    if (table->n_traces * 2 >= cap) grow();
+    u32 hash = hash_frames(frames, n);
+    for (u32 k = hash & (cap - 1);; k = (k + 1) & (cap - 1)) {
+        if (!buckets[k]) return buckets[k] = append(frames, n, hash);
+        const u64 *w = words_of(buckets[k]);
+        if (w[0] != (n | (u64)hash << 32)) continue;
+        u32 i = 0;
+        while (i < n && w[i + 1] == frames[i]) i++;
+        if (i == n) return buckets[k];
+    }
+}

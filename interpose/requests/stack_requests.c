@@ -1,0 +1,86 @@
+/* Stacks that the program declares: coroutines, fibers, stacks from a pool. */
+#include "requests/requests.h"
+#include "shadow/shadow.h"
+
+struct client_stack {
+    u64 id; /* 0: free */
+    u64 lo, hi;
+};
+
+static rt_lock_t lock;
+static struct client_stack *stacks;
+static u32 n_stacks, cap_stacks;
+static u64 last_id;
+
+/* "hi" is the highest addressable byte or the first one after it: both are in use. */
+static void ordered(u64 *lo, u64 *hi) {
+    if (*lo > *hi) {
+        u64 t = *lo;
+        *lo = *hi;
+        *hi = t;
+    }
+}
+
+static void tell_shadow(const struct client_stack *s, bool known) {
+    if (!(rt.flags & IP_C_SHADOW)) return;
+    if (known)
+        rt_stack_register(s->lo, s->hi);
+    else
+        rt_stack_unregister(s->lo, s->hi);
+}
+
+static struct client_stack *find(u64 id) {
+    for (u32 i = 0; i < n_stacks; i++)
+        if (stacks[i].id == id) return &stacks[i];
+    return NULL;
+}
+
+static struct client_stack *free_entry(void) {
+    struct client_stack *s = find(0);
+    if (s) return s;
+    if (n_stacks == cap_stacks) {
+        u32 cap = cap_stacks ? cap_stacks * 2 : 128;
+        struct client_stack *p = rt_pages(cap * sizeof *p);
+        if (stacks) {
+            rt_memcpy(p, stacks, n_stacks * sizeof *p);
+            rt_free_pages(stacks, cap_stacks * sizeof *p);
+        }
+        stacks = p;
+        cap_stacks = cap;
+    }
+    return &stacks[n_stacks++];
+}
+
+u64 rt_client_stack_register(u64 lo, u64 hi) {
+    ordered(&lo, &hi);
+    rt_lock(&lock);
+    struct client_stack *s = free_entry();
+    u64 id = ++last_id;
+    *s = (struct client_stack){id, lo, hi};
+    tell_shadow(s, true);
+    rt_unlock(&lock);
+    return id;
+}
+
+void rt_client_stack_deregister(u64 id) {
+    rt_lock(&lock);
+    struct client_stack *s = id ? find(id) : NULL;
+    if (s) {
+        tell_shadow(s, false);
+        s->id = 0;
+    }
+    rt_unlock(&lock);
+}
+
+void rt_client_stack_change(u64 id, u64 lo, u64 hi) {
+    ordered(&lo, &hi);
+    rt_lock(&lock);
+    struct client_stack *s = id ? find(id) : NULL;
+    if (s) {
+        tell_shadow(s, false);
+        s->lo = lo;
+        s->hi = hi;
+        tell_shadow(s, true);
+    }
+    rt_unlock(&lock);
+}

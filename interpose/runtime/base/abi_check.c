@@ -1,0 +1,43 @@
+/* Offsets that generated code and assembly rely on. */
+#include "runtime/base/rt.h"
+
+#define AT(f, o) _Static_assert(offsetof(struct tstate, f) == (o), #f)
+_Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && 16 << IP_META_TTBITS == 0x800000 &&
+                   IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && sizeof(struct ip_ttent) == 16,
+               "entry.S, rt_find_stub");
+_Static_assert(IP_FAST_BITS == 16 && IP_MAX_GONE * 2 <= sizeof((struct ip_slot *)0)->data,
+               "IP_R_INVALIDATE names entries by 16 bits");
+AT(gpr, 0x000);
+AT(rflags, 0x080);
+AT(pc, 0x088);
+AT(target, 0x090);
+AT(exit_id, 0x098);
+AT(client_fs, 0x0a0);
+AT(rt_sp, 0x0b0);
+AT(umask, 0x0b8);
+AT(cs_top, 0x0c0);
+AT(self, 0x0d0);
+AT(tmp, 0x0d8);
+AT(lahf, 0x09c);
+AT(acc_addr, 0x138);
+AT(resume, 0x148);
+AT(stack_lo, 0x160);
+AT(stack_hi, 0x168);
+AT(stack_shared, 0x170);
+AT(redzone_not_lo, 0x178);
+AT(vgpr, 0x200);
+AT(vflags, 0x280);
+AT(vvec, 0x340);
+AT(vecsave, 0xb40);
+AT(runtime_area, 0x1340);
+#define TH(f, o) _Static_assert(0x1340 + offsetof(struct rt_thread, f) == (o), #f)
+TH(in_runtime, 0x1354);
+TH(pending, 0x1380);
+TH(flush_seq, 0x1464);
+_Static_assert(sizeof(struct rt_thread) <= 2048, "the second half is the signal layer's");
+_Static_assert(sizeof(struct ip_csent) == 16, "call stack entry");
+_Static_assert(sizeof(struct ip_exit) == 16 && sizeof(struct ip_ttent) == 16, "meta tables");
+_Static_assert(sizeof(struct ip_slot) <= IP_SLOT_SIZE, "slot");
+_Static_assert(sizeof(struct ip_error) <= IP_SLOT_DATA, "an error record fits a slot");
+_Static_assert(IP_META_BASE + IP_META_EXITS == 0x6e001000, "entry.S: META_EXITS");
+_Static_assert(IP_A_BASE == 0x0000500000000000 && IP_V_DISP == 0x3c, "entry.S: shadow constants");

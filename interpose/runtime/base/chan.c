@@ -1,0 +1,169 @@
+/* Requests to the supervisor through the channel. */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "runtime/signals/sig.h"
+#include "jit/ticks.h"
+
+#define WAIT_NS 200000000 /* then ask whether anybody is still there */
+
+static struct ip_slot *slot_at(u32 i) {
+    return (struct ip_slot *)(IP_CHAN_BASE + IP_CHAN_SLOTS + (u64)i * IP_SLOT_SIZE);
+}
+
+struct ip_slot *rt_slot(struct tstate *ts) { return slot_at(rt_th(ts)->slot); }
+
+void rt_slot_attach(struct tstate *ts) {
+    for (u32 i = 0; i < IP_SLOTS; i++) {
+        struct ip_slot *s = slot_at(i);
+        u32 want = IP_S_FREE;
+        if (s->state == IP_S_FREE &&
+            __atomic_compare_exchange_n(&s->state, &want, IP_S_IDLE, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+            rt_th(ts)->slot = i;
+            rt_th(ts)->has_slot = 1;
+            ts->slot = i;
+            s->tstate = (u64)ts;
+            s->waiting = 0;
+            return;
+        }
+    }
+    rt_die("more than %d threads at once", IP_SLOTS);
+}
+
+void rt_slot_detach(struct tstate *ts) {
+    if (!rt_th(ts)->has_slot) return;
+    rt_th(ts)->has_slot = 0;
+    __atomic_store_n(&rt_slot(ts)->state, IP_S_FREE, __ATOMIC_SEQ_CST);
+}
+
+void rt_show_pid(void) {
+    while (sys6(__NR_sendto, rt.sock_fd, (long)"P", 1, 0x4000 /* MSG_NOSIGNAL */, 0, 0) == -EINTR);
+}
+
+int rt_watched_fd = -1;
+bool rt_leaving;
+
+/* Where the client runs or sleeps and asks nothing, only a signal can tell. */
+void rt_watch_supervisor(void) {
+    struct {
+        int type, pid;
+    } owner = {1 /* F_OWNER_PID */, (int)sys0(__NR_getpid)};
+    rt_watched_fd = rt.sock_fd;
+    sys3(__NR_fcntl, rt.sock_fd, 10 /* F_SETSIG */, 5 /* SIGTRAP */);
+    sys3(__NR_fcntl, rt.sock_fd, 15 /* F_SETOWN_EX */, (long)&owner);
+    rt_signal_when_gone(true);
+}
+
+void rt_signal_when_gone(bool wanted) {
+    sys3(__NR_fcntl, rt.sock_fd, 4 /* F_SETFL */, wanted ? 020000 /* O_ASYNC */ : 0);
+}
+
+bool rt_supervisor_gone(void) {
+    char c;
+    if (rt.chan->dead) return true;
+    /* MSG_PEEK | MSG_DONTWAIT: end of file when the other side is closed. */
+    return sys6(__NR_recvfrom, rt.sock_fd, (long)&c, 1, 0x42, 0, 0) == 0;
+}
+
+/* A child of vfork ends alone: whose memory it is says why.  Its kernel's signal may be held off by this very
+ * child (process_expect_fds), and locks that the child holds are never given back. */
+static void end_of_vfork_child(void) {
+    struct sig_info info = {.signo = SIG_TRAP, .code = SIC_IO};
+    info.rt.value = (u64)rt_watched_fd;
+    sys3(__NR_rt_sigqueueinfo, rt.pid, SIG_TRAP, (long)&info);
+    for (;;) sys1(__NR_exit_group, 1);
+}
+
+void rt_end_alone(void) {
+    static u32 said; /* threads find out at the same time */
+    struct tstate *ts;
+    __asm__("mov %%fs:0xd0, %0" : "=r"(ts));
+    if (rt_th(ts)->vfork_child) end_of_vfork_child();
+    if (__atomic_exchange_n(&said, 1, __ATOMIC_ACQ_REL))
+        for (;;) sys0(__NR_pause);
+    if (rt.chan->dead == IP_DEAD_TOLD)
+        for (;;) sys1(__NR_exit_group, 1);
+    rt_die("the supervisor is gone (killed?); the program cannot go on");
+}
+
+static u64 ticks(u64 *cpu) {
+    *cpu = ip_cpu_number();
+    return ip_ticks();
+}
+
+/* Waking a sleeping CPU costs 50 us, so stay awake about as long; but not
+ * while the translator waits for this very CPU, and less where waiting was in
+ * vain before (other programs want the CPUs). */
+static bool spin(const struct ip_slot *s, u64 began, u64 limit) {
+    static u32 shift; /* a hint, so threads may race */
+    if (!limit || s->cpu == __atomic_load_n(&rt.chan->tr_cpu, __ATOMIC_RELAXED)) return false;
+    do {
+        if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == IP_S_DONE) {
+            if (shift) shift--;
+            return true;
+        }
+        __builtin_ia32_pause();
+    } while (ip_ticks() - began < limit >> shift);
+    if (shift < 4) shift++;
+    return false;
+}
+
+static void wait_answer(struct ip_slot *s, u64 began, u64 limit) {
+    if (spin(s, began, limit)) return;
+    __atomic_store_n(&s->waiting, 1, __ATOMIC_SEQ_CST);
+    for (;;) {
+        u32 st = __atomic_load_n(&s->state, __ATOMIC_SEQ_CST);
+        if (st == IP_S_DONE) break;
+        struct __kernel_timespec t = {0, WAIT_NS};
+        long r = sys6(__NR_futex, (long)&s->state, FUTEX_WAIT, st, (long)&t, 0, 0);
+        if (r == -ETIMEDOUT && rt_supervisor_gone()) rt_end_alone();
+    }
+    __atomic_store_n(&s->waiting, 0, __ATOMIC_SEQ_CST);
+}
+
+static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping, u64 limit) {
+    struct ip_slot *s = rt_slot(ts);
+    s->kind = kind;
+    s->tid = rt_th(ts)->tid;
+    s->tid_guest = (u32)ts->tid_guest;
+    s->tstate = (u64)ts;
+    u64 began = 0;
+    if (rt_th(ts)->no_tsc)
+        limit = 0, s->cpu = rt.chan->tr_cpu; /* so neither side stays awake */
+    else
+        began = ticks(&s->cpu);
+    __atomic_store_n(&s->state, IP_S_POSTED, __ATOMIC_SEQ_CST);
+    u32 i = rt_th(ts)->slot;
+    __atomic_fetch_or(&map[i / 64], 1ull << (i % 64), __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(sleeping, __ATOMIC_SEQ_CST)) sys6(__NR_futex, (long)bell, FUTEX_WAKE, 1, 0, 0, 0);
+    wait_answer(s, began, limit);
+    __atomic_store_n(&s->state, IP_S_IDLE, __ATOMIC_RELEASE);
+}
+
+void rt_request_translator(struct tstate *ts, u32 kind) {
+    post(ts, kind, rt.chan->pend_tr, &rt.chan->bell_tr, &rt.chan->tr_sleeping, rt.chan->spin);
+}
+
+void rt_request_python(struct tstate *ts, u32 kind) {
+    static u64 seen;
+    post(ts, kind, rt.chan->pend_py, &rt.chan->bell_py, &rt.chan->py_sleeping, 0);
+    /* Python may have changed bindings and dropped translations. */
+    u64 gen = __atomic_load_n(&rt.chan->fast_gen, __ATOMIC_ACQUIRE);
+    if (gen != seen) {
+        seen = gen;
+        rt_flush_fast();
+    }
+}
+
+void rt_note(struct tstate *ts, const char *fmt, ...) {
+    struct ip_slot *s = rt_slot(ts);
+    va_list ap;
+    va_start(ap, fmt);
+    s->len = (u32)rt_vsnprintf((char *)s->data, IP_SLOT_DATA, fmt, ap);
+    va_end(ap);
+    s->a[0] = 0;
+    rt_request_python(ts, IP_R_MESSAGE);
+}

@@ -1,0 +1,25 @@
+/* The CPU as programs may use it. */
+#ifndef RT_CPU_H
+#define RT_CPU_H
+#include "runtime/base/rt.h"
+
+enum { RT_XMM, RT_YMM, RT_ZMM };
+#define RT_CPU_STATES 63
+
+/* One state component of XSAVE (SDM volume 1, 13.4): its place in the standard format, and whether the compacted
+ * one aligns it to 64 bytes. */
+struct rt_cpu_state {
+    u32 size, offset;
+    bool aligned;
+};
+
+struct rt_cpu {
+    bool known, intel, amd;
+    bool wide_masks; /* AVX512BW: mask registers have 64 bits */
+    int vectors;     /* RT_XMM, RT_YMM, RT_ZMM: the widest registers */
+    u64 xcr0;        /* 0: no XSAVE; the state is that of FXSAVE */
+    struct rt_cpu_state state[RT_CPU_STATES];
+};
+
+const struct rt_cpu *rt_cpu(void);
+#endif

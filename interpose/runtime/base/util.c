@@ -1,0 +1,344 @@
+/* Small things the rest of the runtime stands on: memory and string routines,
+ * formatting, locks, our own pages, and the two ways of dying.
+ *
+ * rt_die is for the user's environment (one line, what was found, what helps);
+ * rt_panic is for faults of ours and says how to report them.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/mman.h>
+
+#include "runtime/base/rt.h"
+
+/* ---- memory and strings ----------------------------------------------------- */
+
+void *rt_memcpy(void *d, const void *s, size_t n) {
+    void *ret = d;
+    __asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
+    return ret;
+}
+
+void *rt_memset(void *d, int c, size_t n) {
+    void *ret = d;
+    __asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
+    return ret;
+}
+
+static void *move_bytes(void *d, const void *s, size_t n) {
+    if ((u64)d - (u64)s >= n) return rt_memcpy(d, s, n);
+    /* Overlapping upwards.  Words from the top: the distance is often a whole
+     * table entry, and a backward rep movsb runs one byte a cycle at best. */
+    u8 *dp = (u8 *)d + n;
+    const u8 *sp = (const u8 *)s + n;
+    while (n >= 8) {
+        u64 word;
+        dp -= 8, sp -= 8, n -= 8;
+        __builtin_memcpy(&word, sp, 8);
+        __builtin_memcpy(dp, &word, 8);
+    }
+    while (n-- > 0) {
+        *--dp = *--sp;
+        __asm__ volatile("" : : : "memory"); /* keep it a loop, not a memmove call */
+    }
+    return d;
+}
+
+int rt_memcmp(const void *a, const void *b, size_t n) {
+    const u8 *x = a, *y = b;
+    for (size_t i = 0; i < n; i++)
+        if (x[i] != y[i]) return (int)x[i] - (int)y[i];
+    return 0;
+}
+
+/* The compiler emits calls of these four even in freestanding code. */
+#define COMPILER_USES __attribute__((visibility("hidden"), used))
+COMPILER_USES void *memcpy(void *d, const void *s, size_t n) __attribute__((alias("rt_memcpy")));
+COMPILER_USES void *memset(void *d, int c, size_t n) __attribute__((alias("rt_memset")));
+COMPILER_USES void *memmove(void *d, const void *s, size_t n) __attribute__((alias("move_bytes")));
+COMPILER_USES int memcmp(const void *a, const void *b, size_t n) __attribute__((alias("rt_memcmp")));
+
+size_t rt_strlen(const char *s) {
+    const char *p = s;
+    while (*p) {
+        p++;
+        __asm__ volatile("" : "+r"(p)); /* not a call of strlen */
+    }
+    return (size_t)(p - s);
+}
+
+int rt_strcmp(const char *a, const char *b) {
+    while (*a && *a == *b) a++, b++;
+    return (int)(u8)*a - (int)(u8)*b;
+}
+
+int rt_strncmp(const char *a, const char *b, size_t n) {
+    for (; n > 0; a++, b++, n--) {
+        if (*a != *b) return (int)(u8)*a - (int)(u8)*b;
+        if (*a == 0) return 0;
+    }
+    return 0;
+}
+
+/* ---- formatting -------------------------------------------------------------- */
+
+struct out {
+    char *buf;
+    size_t cap, len; /* len counts what would have been written */
+};
+
+static void put(struct out *o, char c) {
+    if (o->len + 1 < o->cap) o->buf[o->len] = c;
+    o->len++;
+}
+
+static void put_padded(struct out *o, const char *s, size_t n, size_t width, bool left, char pad) {
+    size_t fill = width > n ? width - n : 0;
+    if (pad == '0' && n > 0 && *s == '-') { /* the sign stays in front of zeros */
+        put(o, '-');
+        s++, n--;
+    }
+    if (!left)
+        while (fill-- > 0) put(o, pad);
+    for (size_t i = 0; i < n; i++) put(o, s[i]);
+    if (left)
+        while (fill-- > 0) put(o, ' ');
+}
+
+static size_t number(char *tmp, u64 v, unsigned base, bool negative) {
+    char rev[24];
+    size_t n = 0, len = 0;
+    do {
+        rev[n++] = "0123456789abcdef"[v % base];
+        v /= base;
+    } while (v != 0);
+    if (negative) tmp[len++] = '-';
+    while (n > 0) tmp[len++] = rev[--n];
+    return len;
+}
+
+int rt_vsnprintf(char *buf, size_t n, const char *fmt, va_list ap) {
+    struct out o = {buf, n, 0};
+    for (; *fmt; fmt++) {
+        if (*fmt != '%') {
+            put(&o, *fmt);
+            continue;
+        }
+        bool left = false;
+        char pad = ' ';
+        size_t width = 0, precision = (size_t)-1;
+        int longs = 0;
+        fmt++;
+        for (;; fmt++) {
+            if (*fmt == '-')
+                left = true;
+            else if (*fmt == '0')
+                pad = '0';
+            else
+                break;
+        }
+        for (; *fmt >= '0' && *fmt <= '9'; fmt++) width = width * 10 + (size_t)(*fmt - '0');
+        if (*fmt == '.') {
+            precision = 0;
+            fmt++;
+            if (*fmt == '*') {
+                precision = (size_t)va_arg(ap, int);
+                fmt++;
+            }
+            for (; *fmt >= '0' && *fmt <= '9'; fmt++) precision = precision * 10 + (size_t)(*fmt - '0');
+        }
+        for (; *fmt == 'l' || *fmt == 'z'; fmt++) longs++;
+        char tmp[32];
+        size_t len;
+        switch (*fmt) {
+        case 's': {
+            const char *s = va_arg(ap, const char *);
+            if (s == NULL) s = "(null)";
+            for (len = 0; len < precision && s[len]; len++);
+            put_padded(&o, s, len, width, left, ' ');
+            break;
+        }
+        case 'd': {
+            i64 v = longs ? va_arg(ap, long) : va_arg(ap, int);
+            len = number(tmp, v < 0 ? 0 - (u64)v : (u64)v, 10, v < 0);
+            put_padded(&o, tmp, len, width, left, pad);
+            break;
+        }
+        case 'u':
+        case 'x': {
+            u64 v = longs ? va_arg(ap, unsigned long) : va_arg(ap, unsigned);
+            len = number(tmp, v, *fmt == 'u' ? 10 : 16, false);
+            put_padded(&o, tmp, len, width, left, pad);
+            break;
+        }
+        case 'p':
+            put(&o, '0'), put(&o, 'x');
+            len = number(tmp, (u64)va_arg(ap, void *), 16, false);
+            put_padded(&o, tmp, len, width, left, pad);
+            break;
+        case 'c': put(&o, (char)va_arg(ap, int)); break;
+        case '%': put(&o, '%'); break;
+        case 0:
+            fmt--; /* a lone % at the end */
+            break;
+        default: put(&o, '%'); put(&o, *fmt);
+        }
+    }
+    if (o.cap > 0) buf[o.len < o.cap ? o.len : o.cap - 1] = 0;
+    return (int)o.len;
+}
+
+int rt_snprintf(char *buf, size_t n, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    int len = rt_vsnprintf(buf, n, fmt, ap);
+    va_end(ap);
+    return len;
+}
+
+/* ---- our own pages ------------------------------------------------------------ */
+
+/* The window is used in a circle: memory given back is met again after 512 GiB. */
+long rt_own_map(u64 bytes, u32 prot, u32 flags, int fd) {
+    static u64 next = IP_OWN_BASE;
+    bytes = RT_ROUND_UP(bytes, RT_PAGE);
+    for (u32 rounds = 0; rounds < 3;) {
+        u64 at = __atomic_fetch_add(&next, bytes, __ATOMIC_RELAXED), end = at + bytes;
+        if (at < IP_OWN_BASE || end > IP_OWN_END || end < at) {
+            end = at + bytes;
+            __atomic_compare_exchange_n(&next, &end, IP_OWN_BASE, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+            rounds++;
+            continue;
+        }
+        long p = sys6(__NR_mmap, (long)at, (long)bytes, prot, flags | MAP_FIXED_NOREPLACE, fd, 0);
+        if (p != -EEXIST) return p;
+    }
+    return -ENOMEM;
+}
+
+void *rt_pages(u64 bytes) {
+    bytes = RT_ROUND_UP(bytes, RT_PAGE);
+    long p = rt_own_map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    if (p < 0 && p >= -4095)
+        rt_die("out of memory: the kernel refused %lu bytes for the runtime (error %ld); "
+               "check 'ulimit -v' and free memory",
+               bytes, -p);
+    sys3(__NR_madvise, p, (long)bytes, MADV_DONTDUMP); /* a core file is the program's */
+    return (void *)p;
+}
+
+void rt_free_pages(void *p, u64 bytes) { sys2(__NR_munmap, (long)p, (long)RT_ROUND_UP(bytes, RT_PAGE)); }
+
+/* ---- locks ---------------------------------------------------------------------- */
+
+void rt_lock(rt_lock_t *l) {
+    u32 expected = 0;
+    if (__atomic_compare_exchange_n(&l->v, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
+    /* Shared futex: a vfork child runs on the same memory as another process. */
+    while (__atomic_exchange_n(&l->v, 2, __ATOMIC_ACQUIRE) != 0) sys4(__NR_futex, (long)&l->v, FUTEX_WAIT, 2, 0);
+}
+
+void rt_unlock(rt_lock_t *l) {
+    if (__atomic_exchange_n(&l->v, 0, __ATOMIC_RELEASE) == 2) sys3(__NR_futex, (long)&l->v, FUTEX_WAKE, 1);
+}
+
+/* ---- dying ---------------------------------------------------------------------- */
+
+static void write_all(int fd, const char *s, size_t n) {
+    while (n > 0) {
+        long w = sys3(__NR_write, fd, (long)s, (long)n);
+        if (w == -EINTR) continue;
+        if (w <= 0) return;
+        s += w;
+        n -= (size_t)w;
+    }
+}
+
+/* Buffers that end in "\n" whatever was cut off. */
+static size_t finish_line(char *buf, size_t cap, size_t len) {
+    if (len > cap - 2) len = cap - 2;
+    buf[len] = '\n';
+    return len + 1;
+}
+
+void rt_die(const char *fmt, ...) {
+    char buf[1024 + 4096];
+    va_list ap;
+    va_start(ap, fmt);
+    size_t n = (size_t)rt_snprintf(buf, sizeof buf, "interpose: ");
+    n += (size_t)rt_vsnprintf(buf + n, sizeof buf - n, fmt, ap);
+    va_end(ap);
+    write_all(2, buf, finish_line(buf, sizeof buf, n));
+    for (;;) sys1(__NR_exit_group, 1);
+}
+
+void rt_debug(const char *fmt, ...) {
+    char buf[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    size_t n = (size_t)rt_snprintf(buf, sizeof buf, "interpose-debug: ");
+    n += (size_t)rt_vsnprintf(buf + n, sizeof buf - n, fmt, ap);
+    va_end(ap);
+    write_all(2, buf, finish_line(buf, sizeof buf, n));
+}
+
+static void panic_registers(struct tstate *ts, char *buf, size_t cap) {
+    static const char names[16][4] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+                                      "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+    size_t n = (size_t)rt_snprintf(buf, cap,
+                                   "  guest pc 0x%lx, thread %lu, rflags 0x%lx, target 0x%lx, exit %u, umask 0x%lx\n",
+                                   ts->pc, ts->tid_guest, ts->rflags, ts->target, ts->exit_id, ts->umask);
+    for (int i = 0; i < 16 && n < cap; i++)
+        n += (size_t)rt_snprintf(buf + n, cap - n, "  %3s 0x%016lx%s", names[i], ts->gpr[i], i % 4 == 3 ? "\n" : "");
+    write_all(2, buf, n < cap ? n : cap - 1);
+}
+
+static void panic_block(struct tstate *ts, char *buf, size_t cap) {
+    if (ts->target < IP_CACHE_BASE || ts->target >= IP_CACHE_BASE + (u64)IP_CACHE_MAX) return;
+    const struct ip_block *b = rt_block_of(ts->target);
+    if (b == NULL) return;
+    size_t n = (size_t)rt_snprintf(buf, cap,
+                                   "  block of 0x%lx: key 0x%lx, host 0x%x + 0x%x, %u instructions, state %u\n",
+                                   ts->target, b->key, b->host, b->host_len, b->n_insns, b->state);
+    write_all(2, buf, n < cap ? n : cap - 1);
+}
+
+/* The block in its stages, by the supervisor, unless it is what fails. */
+static void panic_stages(struct tstate *ts) {
+    struct ip_slot *s = rt_slot(ts);
+    if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != IP_S_IDLE) return; /* a request is under way */
+    const struct ip_block *b = ts->target - IP_CACHE_BASE < (u64)IP_CACHE_MAX ? rt_block_of(ts->target) : NULL;
+    s->a[0] = b != NULL ? b->key : ts->pc;
+    s->len = 0;
+    rt_leaving = true;
+    rt_request_python(ts, IP_R_INTERNAL);
+}
+
+void rt_panic(struct tstate *ts, const char *fmt, ...) {
+    static u32 panicking; /* a fault while reporting must not report again */
+    char buf[2048];
+    va_list ap;
+    va_start(ap, fmt);
+    size_t n = (size_t)rt_snprintf(buf, sizeof buf, "interpose: internal error: ");
+    n += (size_t)rt_vsnprintf(buf + n, sizeof buf - n, fmt, ap);
+    va_end(ap);
+    if (n < sizeof buf)
+        n += (size_t)rt_snprintf(buf + n, sizeof buf - n,
+                                 "; please report this with the lines below and the program's name");
+    write_all(2, buf, finish_line(buf, sizeof buf, n));
+    if (ts != NULL && __atomic_exchange_n(&panicking, 1, __ATOMIC_RELAXED) == 0) {
+        panic_registers(ts, buf, sizeof buf);
+        panic_block(ts, buf, sizeof buf);
+        panic_stages(ts);
+    }
+    for (;;) sys1(__NR_exit_group, 1);
+}
+
+/* The compiler's helper for __builtin_popcountll without the instruction. */
+int __popcountdi2(i64 v);
+int __popcountdi2(i64 v) {
+    u64 x = (u64)v;
+    x -= x >> 1 & 0x5555555555555555ull;
+    x = (x & 0x3333333333333333ull) + (x >> 2 & 0x3333333333333333ull);
+    return (int)(((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull >> 56);
+}

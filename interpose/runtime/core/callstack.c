@@ -1,0 +1,69 @@
+/* The call stack (abi.h, struct ip_csent): its memory, and what is done when it is full.
+ *
+ * Translated calls push without a test; a page without access behind the last entry
+ * stops them.  Full it is when a program calls and never returns (continuations, as in
+ * CHICKEN's code, whose stack a longjmp takes back; calls for the address only), or in a
+ * recursion with little frames on a great stack.
+ */
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#include "runtime/signals/sig.h"
+
+#define MAIN_CALLSTACK   (64ull << 20)
+#define THREAD_CALLSTACK (16ull << 20) /* 8 MiB of stack in frames of 8 bytes */
+#define ENTRY            sizeof(struct ip_csent)
+
+void rt_callstack_new(struct tstate *ts, bool first) {
+    u64 size = first ? MAIN_CALLSTACK : THREAD_CALLSTACK;
+    ts->cs_base = (u64)rt_pages(size + RT_PAGE);
+    ts->cs_limit = ts->cs_base + size;
+    sys3(__NR_mprotect, (long)ts->cs_limit, RT_PAGE, PROT_NONE);
+}
+
+/* Is the entry's return address still where the call put it, above what is known? */
+static bool live(const struct ip_csent *e, u64 above) {
+    u64 slot = ~e->not_sp, word;
+    return slot >= above && slot != ~0ull && rt_copy_from(&word, slot, sizeof word) == 0 && word == e->retaddr;
+}
+
+/* Drops every entry that no trace would show; of live ones, the older half. */
+static void make_room(struct tstate *ts, u64 sp, u64 end) {
+    struct ip_csent *to = (struct ip_csent *)end, *sentinel = (struct ip_csent *)ts->cs_base;
+    u64 above = sp, most = (end - ts->cs_base) / ENTRY / 2, kept = 0;
+    for (struct ip_csent *e = to - 1; e > sentinel && kept < most; e--) {
+        if (!live(e, above)) continue;
+        above = ~e->not_sp + sizeof(u64);
+        *--to = *e;
+        kept++;
+    }
+    __builtin_memmove(sentinel + 1, to, kept * ENTRY);
+    ts->cs_top = (u64)(sentinel + kept);
+}
+
+bool rt_callstack_full(struct tstate *ts, u64 addr, struct sig_context *mc) {
+    if (!(rt.flags & IP_C_CALLSTACK) || addr != ts->cs_limit) return false;
+    make_room(ts, mc->sp, ts->cs_limit);
+    ts->cs_top += ENTRY;
+    /* The push has put the new entry's address in one register, and writes there again. */
+    u64 *const regs[] = {&mc->ax, &mc->cx,  &mc->dx,  &mc->bx,  &mc->bp,  &mc->si,  &mc->di, &mc->r8,
+                         &mc->r9, &mc->r10, &mc->r11, &mc->r12, &mc->r13, &mc->r14, &mc->r15};
+    for (u32 i = 0; i < sizeof regs / sizeof regs[0]; i++)
+        if (*regs[i] == addr) *regs[i] = ts->cs_top;
+    return true;
+}
+
+void rt_callstack_push(struct tstate *ts, u64 retaddr, u64 slot) {
+    if (ts->cs_top + ENTRY >= ts->cs_limit) make_room(ts, slot + sizeof(u64), ts->cs_limit);
+    ts->cs_top += ENTRY;
+    *(struct ip_csent *)ts->cs_top = (struct ip_csent){retaddr, ~slot};
+}
+
+void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp) {
+    if (!(rt.flags & IP_C_CALLSTACK)) return;
+    while (ts->cs_top > ts->cs_base) {
+        u64 slot = ~((const struct ip_csent *)ts->cs_top)->not_sp;
+        if (slot < lo || slot >= sp) break;
+        ts->cs_top -= ENTRY;
+    }
+}

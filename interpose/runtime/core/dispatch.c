@@ -1,0 +1,563 @@
+/* What happens when translated code leaves: look-ups, exits, slow paths. */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+
+#include "runtime/base/cpu.h"
+#include "runtime/base/rt.h"
+#include "runtime/signals/sig.h"
+#include "runtime/ptrace/ptrace.h"
+#include "jit/tt_hash.h"
+
+#define META(off) (IP_META_BASE + (u64)(off))
+static const struct ip_exit *const exits = (const struct ip_exit *)META(IP_META_EXITS);
+static const struct ip_ttent *const tt = (const struct ip_ttent *)META(IP_META_TT);
+static const struct ip_block *const blocks = (const struct ip_block *)META(IP_META_BLOCKS);
+static const struct ip_point *const points = (const struct ip_point *)META(IP_META_POINTS);
+extern char rt_find_stub[], rt_miss_stub[];
+static u64 *const fast = (u64 *)IP_FAST_BASE;
+
+#define TT_MASK        ((1u << IP_META_TTBITS) - 1)
+#define MAX_INSN       15
+#define BUS_NO_ADDRESS 2 /* BUS_ADRERR */
+#define LEAVE_TRIES    10000u
+#define MODE_BITS      (IP_KEY_NOREDIR | IP_KEY_TRACK | IP_KEY_ONE | IP_KEY_BARE)
+
+/* ---- Look-up ------------------------------------------------------------------- */
+
+static u32 tt_lookup(u64 key) {
+    u64 k = key ? key : ~1ull;
+    for (u32 i = ip_tt_index(k);; i = (i + 1) & TT_MASK) {
+        u64 e = __atomic_load_n(&tt[i].key, __ATOMIC_ACQUIRE);
+        if (e == k) {
+            u32 host = tt[i].host;
+            /* Dropped meanwhile? */
+            return __atomic_load_n(&tt[i].key, __ATOMIC_ACQUIRE) == k ? host : 0;
+        }
+        if (e == 0) return 0;
+    }
+}
+
+u32 rt_find_translation(u64 key) { return tt_lookup(key); }
+
+/* Counts flushes: what was looked up before one may not be entered after it. */
+static u64 fast_epoch;
+
+/* Without chaining every block is entered from C. */
+static u64 empty_entry(void) { return rt.flags & IP_C_NO_CHAIN ? (u64)rt_miss_stub : (u64)rt_find_stub; }
+
+void rt_flush_fast(void) {
+    u64 empty = empty_entry();
+    __atomic_fetch_add(&fast_epoch, 1, __ATOMIC_SEQ_CST);
+    for (u32 i = 0; i < 1u << IP_FAST_BITS; i++)
+        if (fast[i] != empty) fast[i] = empty;
+}
+
+/* The same for a few: a compiler drops code more often than the whole table can be read. */
+static void clear_fast(const u16 *entries, u32 n) {
+    u64 empty = empty_entry();
+    __atomic_fetch_add(&fast_epoch, 1, __ATOMIC_SEQ_CST);
+    for (u32 i = 0; i < n; i++) fast[entries[i]] = empty;
+}
+
+u64 rt_drop_epoch(void) { return __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST); }
+
+void rt_forked_tables(struct tstate *ts, u64 epoch) {
+    /* What another thread of the parent changed in between was dropped there only. */
+    if (rt_drop_epoch() != epoch) rt_request_translator(ts, IP_R_FLUSH);
+    rt_flush_fast();
+}
+
+/* epoch: as it was before host was looked up. */
+static void fast_insert(u64 pc, u32 host, u64 epoch) {
+    if (rt.flags & IP_C_NO_CHAIN) return; /* every block is entered from here */
+    if (pc >= 0x80000000ull) return;
+    u64 *entry = &fast[pc & 0xffff];
+    __atomic_store_n(entry, host - IP_ENTRY_CHECK, __ATOMIC_SEQ_CST);
+    /* Another thread has flushed since: this may be an entry that had to go. */
+    if (__atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST) != epoch)
+        __atomic_store_n(entry, (u64)rt_find_stub, __ATOMIC_SEQ_CST);
+}
+
+/* ---- Whole flush: the cache is full -------------------------------------------------- */
+
+static rt_lock_t flush_lock;
+u32 rt_flush_seq; /* odd during a flush; another one after each, or when blocks must be left */
+
+static bool flushing(void) { return __atomic_load_n(&rt_flush_seq, __ATOMIC_SEQ_CST) & 1; }
+
+/* What is looked up from now on may be entered unless a flush begins meanwhile. */
+static void note_flushes(struct tstate *ts) {
+    rt_th(ts)->flush_seq = __atomic_load_n(&rt_flush_seq, __ATOMIC_SEQ_CST) & ~1u;
+}
+
+/* Every thread but this one out of translated code and out of slow paths that
+ * resume there.  Threads that come back wait in gate(). */
+static void flush_cache(struct tstate *ts) {
+    u64 gen = rt.meta->generation;
+    rt_lock(&flush_lock);
+    if (rt.meta->generation == gen) {
+        __atomic_fetch_add(&rt_flush_seq, 1, __ATOMIC_SEQ_CST);
+        for (u32 i = 0;; i++) {
+            struct tstate *o = rt_thread_by_index(i);
+            if (!o) break;
+            struct rt_thread *t = rt_th(o);
+            if (o == ts || t->in_use != 1) continue;
+            for (u32 n = 0; t->in_use == 1 && __atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) != 1; n++) {
+                if (n % 1000 == 0 && thread_killed(o)) break;
+                if (n % 1000 == 0) rt_kick(t);
+                sys0(__NR_sched_yield);
+            }
+        }
+        rt_request_translator(ts, IP_R_FLUSH);
+        rt_flush_fast();
+        __atomic_fetch_add(&rt_flush_seq, 1, __ATOMIC_SEQ_CST);
+    }
+    rt_unlock(&flush_lock);
+}
+
+void rt_leave_blocks(struct tstate *ts) {
+    /* Whoever is on the way in with a look-up from before begins anew (entry.S). */
+    __atomic_fetch_add(&rt_flush_seq, 2, __ATOMIC_SEQ_CST);
+    for (u32 i = 0;; i++) {
+        struct tstate *o = rt_thread_by_index(i);
+        if (!o) break;
+        struct rt_thread *t = rt_th(o);
+        if (o == ts || t->in_use != 1 || t->vfork_child) continue;
+        /* Bounded: one that does not get a CPU finds the signal before its next instruction. */
+        for (u32 n = 0; n < LEAVE_TRIES && t->in_use == 1; n++) {
+            if (__atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) == 1) break;
+            if (n == 0)
+                rt_kick(t);
+            else if (!__atomic_load_n(&t->kick, __ATOMIC_ACQUIRE))
+                break; /* it came, and has gone on since */
+            sys0(__NR_sched_yield);
+        }
+    }
+}
+
+void rt_exact(struct tstate *ts) {
+    if (rt.flags & IP_C_EXACT) return;
+    rt_request_translator(ts, IP_R_EXACT);
+    flush_cache(ts);
+    rt.flags |= IP_C_EXACT;
+}
+
+static void gate(struct tstate *ts) {
+    if (!flushing()) return;
+    rt_th(ts)->in_runtime = 1;
+    rt_lock(&flush_lock);
+    rt_unlock(&flush_lock);
+}
+
+void rt_flush_fork_lock(bool lock) {
+    if (lock)
+        rt_lock(&flush_lock); /* then no flush is under way */
+    else
+        rt_unlock(&flush_lock);
+}
+
+/* --evict: at about every Nth way through here, drop all translations or those
+ * of one page, whatever other threads do. */
+static bool evict(struct tstate *ts) {
+    static u64 state = 0x2545f4914f6cdd1dull;
+    u64 x = __atomic_load_n(&state, __ATOMIC_RELAXED) * 6364136223846793005ull + 1442695040888963407ull;
+    __atomic_store_n(&state, x, __ATOMIC_RELAXED);
+    if ((x >> 33) % rt.chan->evict != 0) return false;
+    if (x >> 32 & 1)
+        flush_cache(ts);
+    else
+        rt_invalidate(ts, ts->pc & IP_KEY_PC & ~(RT_PAGE - 1), RT_PAGE);
+    return true;
+}
+
+/* The translation of key, made if need be; patches exit_id to it.  0: nothing
+ * can be fetched at its pc. */
+static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
+    struct ip_slot *s = rt_slot(ts);
+    u64 gen = rt_th(ts)->exit_gen;
+    for (;;) {
+        u64 pc = key & IP_KEY_PC, code[2] = {pc, pc + 1};
+        /* The end of a guest call has a block too (one exit): lockstep sees each pc there is. */
+        if (pc != RT_CALL_RETURN && !rt_find_code(pc, code)) return 0;
+        s->a[0] = key;
+        s->a[1] = exit_id;
+        s->a[2] = code[0];
+        s->a[3] = code[1];
+        s->a[4] = gen;
+        s->a[5] = rt_th(ts)->stale_key;
+        rt_request_translator(ts, IP_R_TRANSLATE);
+        rt_th(ts)->stale_key = 0;
+        if (s->r[1]) {
+            flush_cache(ts);
+            exit_id = 0;
+            continue;
+        }
+        u32 n = s->len / 8;
+        if (s->r[0]) return (u32)s->r[0];
+        if (!n) rt_panic(ts, "no translation for 0x%lx", key);
+        /* Watch the pages first: a block that others find must not be stale. */
+        u64 pages[8];
+        rt_memcpy(pages, s->data, 8 * (n < 8 ? n : 8));
+        for (u32 i = 0; i < n && i < 8; i++) {
+            if (pc == RT_CALL_RETURN)
+                rt_watched_page(ts, pages[i], false); /* nothing is ever mapped there */
+            else
+                rt_protect_code_page(ts, pages[i]);
+        }
+    }
+}
+
+void rt_watched_page(struct tstate *ts, u64 page, bool unnoticed) {
+    rt_slot(ts)->a[0] = page;
+    rt_slot(ts)->a[1] = unnoticed;
+    rt_request_translator(ts, IP_R_WATCHED);
+}
+
+static u64 dropped; /* because their mapping changed */
+
+static u64 invalidate(struct tstate *ts, u64 addr, u64 len, u64 why) {
+    struct ip_slot *s = rt_slot(ts);
+    s->a[0] = addr;
+    s->a[1] = len;
+    s->a[2] = why;
+    rt_request_translator(ts, IP_R_INVALIDATE);
+    if (s->r[1])
+        rt_flush_fast();
+    else
+        clear_fast((const u16 *)s->data, s->len / 2);
+    return s->r[0];
+}
+
+void rt_invalidate(struct tstate *ts, u64 addr, u64 len) {
+    u64 n = invalidate(ts, addr, len, IP_INVALID_CHANGED);
+    if (n) __atomic_fetch_add(&dropped, n, __ATOMIC_RELAXED);
+}
+u64 rt_dropped_blocks(void) { return __atomic_load_n(&dropped, __ATOMIC_RELAXED); }
+void rt_invalidate_traced(struct tstate *ts) { invalidate(ts, 0, rt_client_end(), IP_INVALID_TRACED); }
+void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len) { invalidate(ts, addr, len, IP_INVALID_WRITTEN); }
+
+void rt_forget_block(struct tstate *ts, u64 key) { rt_th(ts)->stale_key = key; }
+
+const struct ip_block *rt_block_of(u64 host) {
+    u32 lo = 0, hi = rt.meta->n_blocks;
+    while (lo < hi) {
+        u32 mid = (lo + hi) / 2;
+        if (blocks[mid].host + (u64)blocks[mid].host_len <= host)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == rt.meta->n_blocks || blocks[lo].host > host) return NULL;
+    return &blocks[lo];
+}
+
+const struct ip_point *rt_point_of(const struct ip_block *b, u64 host) {
+    u64 off = host - b->host;
+    const struct ip_point *p = &points[b->points], *found = NULL;
+    for (u32 i = 0; i < b->n_points && p[i].host_off <= off; i++) found = &p[i];
+    return found;
+}
+
+/* The first byte of an instruction at pc that cannot be read, though a mapping
+ * of code goes on to end; end if the mapping does not suffice; 0: there is none. */
+static u64 unreadable(u64 pc, u64 end) {
+    u8 byte;
+    u64 last = pc + MAX_INSN - 1, border = RT_ROUND_DOWN(last, RT_PAGE);
+    if (rt_copy_from(&byte, pc, 1) != 0) return pc;
+    if (border > pc && border < end && rt_copy_from(&byte, border, 1) != 0) return border;
+    return last < end ? 0 : end;
+}
+
+/* A jump, call or return went to no address of user space: to one of the kernel's, where nothing can be
+ * fetched, or the instruction itself faults (SDM volume 1, 3.3.7.1). */
+static void bad_target(struct tstate *ts, u64 pc) {
+    ts->pc = pc;
+    if (!rt_canonical(pc)) {
+        rt_signal_exception(ts, 13, 0);
+        return;
+    }
+    if ((rt.flags & IP_C_SHADOW) && rt_report_jump) rt_report_jump(ts, pc);
+    rt_signal_raise(ts, SIG_SEGV, SEGV_NO_MAP, pc);
+}
+
+/* The same by the instruction of x, which has set RSP unless it was a call that has not pushed. */
+static void bad_jump(struct tstate *ts, const struct ip_exit *x, u64 target, bool pushed) {
+    u32 aux = x->kind_aux >> 8, kind = aux & 3, what = aux >> 2;
+    u64 sp = ts->gpr[IP_RSP], back = kind == IP_JUMP_RET ? sp - 8 - what : pushed ? sp + 8 : sp, next = x->key + what;
+    if (!rt_canonical(target)) {
+        if (kind != IP_JUMP_JMP) ts->gpr[IP_RSP] = back;
+        if (kind == IP_JUMP_RET && (rt.flags & IP_C_SHADOW)) {
+            rt_stack_changed(ts, sp, back);
+            rt_shadow_set(back, sp - back, RT_SH_DEFINED);
+        }
+        ts->pc = x->key;
+        rt_signal_exception(ts, 13, 0);
+        return;
+    }
+    if (kind == IP_JUMP_CALL && !pushed) {
+        ts->pc = x->key;
+        if (rt_copy_to(sp - 8, &next, 8) != 0) {
+            rt_signal_copied(ts, true); /* or once more from the start */
+            return;
+        }
+        ts->gpr[IP_RSP] = sp - 8;
+        if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp - 8, 8, RT_SH_DEFINED);
+    }
+    bad_target(ts, target);
+}
+
+/* Nothing to execute at pc. */
+static void bad_pc(struct tstate *ts, u64 pc) {
+    struct rt_seg seg;
+    u64 code[2], addr = pc;
+    ts->pc = pc;
+    if (pc == RT_CALL_RETURN && rt_call_return(ts)) return;
+    if (rt_find_code(pc, code)) {
+        /* The instruction goes on where nothing can be fetched; or could not when it was translated. */
+        rt_invalidate(ts, pc, 1);
+        addr = unreadable(pc, code[1]);
+        if (addr && addr < code[1] && rt_find_code(addr, code)) {
+            rt_signal_raise(ts, SIG_BUS, BUS_NO_ADDRESS, addr); /* beyond the end of a file */
+            return;
+        }
+        if (!addr) return;
+    }
+    if ((rt.flags & IP_C_SHADOW) && rt_report_jump) rt_report_jump(ts, pc);
+    bool mapped = rt_find_seg(addr, &seg);
+    rt_signal_raise(ts, SIG_SEGV, mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP, addr);
+}
+
+/* Set ts->target for ts->pc (which may carry mode bits); false: a fault changed ts->pc. */
+static bool aim(struct tstate *ts, u32 exit_id) {
+    u64 key = ts->pc;
+    if (key >> 47 & 0x1fff) {
+        bad_target(ts, key);
+        return false;
+    }
+    bool ask = exit_id || (key & IP_KEY_ONE) || rt_th(ts)->stale_key;
+    u32 host = ask ? 0 : tt_lookup(key);
+    if (!host) host = translate(ts, key, exit_id);
+    if (!host) {
+        bad_pc(ts, key & IP_KEY_PC);
+        return false;
+    }
+    ts->target = host;
+    ts->pc = key & ~(IP_KEY_ONE | IP_KEY_BARE);
+    return true;
+}
+
+/* A breakpoint of interpose/lockstep may lie here. */
+RT_NOINLINE void rt_watched(struct tstate *ts) { __asm__ volatile("" : : "r"(ts) : "memory"); }
+
+static void look_out(struct tstate *ts) {
+    u64 at = rt.chan->watch_pc;
+    if (at && (ts->pc & IP_KEY_PC) == at) rt_watched(ts);
+}
+
+/* ---- Leaving for good ------------------------------------------------------------------ */
+
+static void settle(struct tstate *ts, u32 exit_id) {
+    struct rt_thread *th = rt_th(ts);
+    for (;;) {
+        gate(ts);
+        if (rt.chan->evict && evict(ts)) exit_id = 0;
+        note_flushes(ts);
+        u64 before = rt.meta->generation;
+        if (th->pending) {
+            rt_signal_deliver(ts);
+            exit_id = 0;
+        }
+        if (sig_priv(ts)->trap_flag) {
+            rt_trap_flag_enter(ts);
+            ts->pc |= IP_KEY_ONE;
+            exit_id = 0;
+        }
+        bool aimed = aim(ts, exit_id);
+        exit_id = 0;
+        if (!aimed) continue;
+        if (!flushing() && rt.meta->generation == before) break;
+    }
+    look_out(ts);
+    rt_trace(ts)->orig_rax = ~0ull; /* a stop from here on is of no call */
+}
+
+/* call *%rax without redirection (client-requests.md section 1). */
+static void call_noredir(struct tstate *ts, u64 ret) {
+    u64 sp = ts->gpr[IP_RSP] - 8;
+    if (rt_copy_to(sp, &ret, 8) < 0) {
+        rt_signal_raise(ts, SIG_SEGV, SEGV_NO_MAP, sp);
+        return;
+    }
+    if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp, 8, RT_SH_DEFINED);
+    ts->gpr[IP_RSP] = sp;
+    if (rt.flags & IP_C_CALLSTACK) rt_callstack_push(ts, ret, sp);
+    ts->pc = ts->gpr[IP_RAX] | IP_KEY_NOREDIR;
+}
+
+static void trap(struct tstate *ts, const struct ip_exit *x) {
+    u32 aux = x->kind_aux >> 8, vec = aux & 0xff, len = aux >> 8 & 15;
+    ts->pc = x->key;
+    switch (vec == 1 && (aux & IP_TRAP_INT) ? 0 : vec) { /* "int 1" has no gate, int1 needs none */
+    case 3:
+        ts->pc = x->key + len;
+        rt_signal_raise(ts, SIG_TRAP, SIC_KERNEL, 0);
+        break;
+    case 1:
+        ts->pc = x->key + len;
+        rt_signal_int1(ts, len);
+        break;
+    case 4:
+        ts->pc = x->key + len;
+        rt_signal_exception(ts, 4, 0);
+        break;
+    default:
+        /* No gate that user code may call: #GP names it (selector error code, IDT bit). */
+        rt_signal_exception(ts, 13, vec * 8 + 2);
+        break;
+    }
+}
+
+/* An exit of this kind means that the instruction is done, and was no system call. */
+static bool completes(u32 kind) {
+    return kind == IP_X_DIRECT || kind == IP_X_FAR || kind == IP_X_REQUEST || kind == IP_X_NOREDIR;
+}
+
+static void illegal(struct tstate *ts, u32 why) {
+    if (why == IP_ILL_LONG) {
+        rt_signal_exception(ts, 13, 0);
+        return;
+    }
+    if (why == IP_ILL_SYSENTER && rt_cpu()->intel)
+        rt_die("the program executes sysenter (at 0x%lx), which returns to 32-bit code: not supported", rt_pc(ts->pc));
+    rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, rt_pc(ts->pc));
+}
+
+void rt_stop_after(struct tstate *ts); /* native.c */
+
+void rt_dispatch(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    u32 id = ts->exit_id, chain = 0;
+    struct ip_exit x = {0};
+    struct ip_insn insn;
+    if (id != 0xffffffffu)
+        x = exits[id];
+    else if (ts->pc >> 47 && (rt.flags & IP_C_EXACT))
+        x = exits[ts->jump_exit];
+    if ((x.kind_aux & 0xff) == IP_X_FAR) insn = *(const struct ip_insn *)x.key;
+    th->exit_gen = rt.meta->generation;
+    __atomic_store_n(&th->in_runtime, 1, __ATOMIC_SEQ_CST); /* the tables may be flushed now */
+    if (x.kind_aux && id == 0xffffffffu) {
+        bad_jump(ts, &x, ts->pc, true);
+        settle(ts, 0);
+        return;
+    }
+    if (id == 0xffffffffu) {
+        u32 host;
+        u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
+        rt.chan->counters[IP_N_MISSES]++;
+        if (sig_priv(ts)->trap_flag) {
+            rt_trap_flag_after(ts, true);
+            settle(ts, 0); /* this block is not for the tables */
+            return;
+        }
+        gate(ts);
+        note_flushes(ts);
+        if (!th->pending && (host = tt_lookup(ts->pc)) != 0) {
+            fast_insert(ts->pc, host, epoch);
+            ts->target = host;
+            look_out(ts);
+            return;
+        }
+        settle(ts, 0);
+        if (!(ts->pc & MODE_BITS)) fast_insert(ts->pc, (u32)ts->target, epoch);
+        return;
+    }
+    rt.chan->counters[IP_N_EXITS]++;
+    u32 aux = x.kind_aux >> 8;
+    u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
+    ts->pc = x.key;
+    bool trap_flag = sig_priv(ts)->trap_flag;
+    switch (x.kind_aux & 0xff) {
+    case IP_X_DIRECT: chain = (rt.flags & IP_C_NO_CHAIN) || trap_flag ? 0 : id; break;
+    case IP_X_SYSCALL: rt_syscall(ts, x.key + aux); break;
+    case IP_X_SYSCALL32: rt_syscall32(ts, x.key + aux); break;
+    case IP_X_FAR: rt_far(ts, &insn); break;
+    case IP_X_TARGET: bad_jump(ts, &x, ts->acc_addr, false); break;
+    case IP_X_REQUEST: rt_client_request(ts, x.key + aux); break;
+    case IP_X_NOREDIR: call_noredir(ts, x.key + aux); break;
+    case IP_X_ILLEGAL: illegal(ts, aux); break;
+    case IP_X_FAULTPC: bad_pc(ts, x.key & IP_KEY_PC); break;
+    case IP_X_TRAP: trap(ts, &x); break;
+    case IP_X_STOP: rt_stop_after(ts); break;
+    case IP_X_STALE: rt_forget_block(ts, x.key); break; /* it has found other bytes than its own */
+    default: rt_panic(ts, "unknown exit kind %u", x.kind_aux & 0xff);
+    }
+    if (trap_flag) rt_trap_flag_after(ts, completes(x.kind_aux & 0xff));
+    u64 key = x.key;
+    bool replaced = !trap_flag && (x.kind_aux & 0xff) == IP_X_STALE && !(key & MODE_BITS);
+    settle(ts, chain);
+    if (replaced && ts->pc == key) fast_insert(key, (u32)ts->target, epoch);
+}
+
+void rt_run(struct tstate *ts) {
+    rt_th(ts)->in_runtime = 1;
+    settle(ts, 0);
+    rt_enter(ts);
+}
+
+/* ---- Slow paths ----------------------------------------------------------------------------- */
+
+void rt_save_vec(struct tstate *ts, int width);
+bool rt_track_needs_vec(const struct ip_insn *in) __attribute__((weak));
+
+/* 0: resume at ts->target inside the block; 1: ts->target is a block entry. */
+int rt_slow(struct tstate *ts) {
+    const struct ip_exit *x = &exits[ts->exit_id];
+    struct rt_thread *th = rt_th(ts);
+    u32 kind = x->kind_aux & 0xff;
+    rt.chan->counters[IP_N_SLOW + kind - IP_XS_LOAD]++;
+    th->in_runtime = 2; /* comes back into the block: not away for a flush */
+    ts->target = x->patch;
+    switch (kind) {
+    case IP_XS_LOAD:
+    case IP_XS_STORE:
+        ts->pc = x->key;
+        ts->acc_info = (x->kind_aux >> 8) | (kind == IP_XS_STORE ? 1u << 16 : 0);
+        if (kind == IP_XS_STORE) {
+            rt_store_slow(ts);
+            return 0;
+        }
+        ts->tmp[7] = 0;
+        rt_load_slow(ts);
+        if (!ts->tmp[7]) return 0;
+        ts->pc = x->key | IP_KEY_TRACK | IP_KEY_NOREDIR;
+        th->in_runtime = 1;
+        settle(ts, 0);
+        return 1;
+    case IP_XS_TRACK: {
+        const struct ip_insn *in = (const struct ip_insn *)x->key;
+        ts->pc = in->pc;
+        if (!rt_track_needs_vec || rt_track_needs_vec(in)) rt_save_vec(ts, rt_cpu()->vectors);
+        rt_track_insn(ts, in);
+        return 0;
+    }
+    case IP_XS_SPCHG:
+        ts->pc = x->key & IP_KEY_PC;
+        rt_stack_stepped(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        if (x->key & IP_KEY_ONE)
+            rt_stack_raised(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        else if (x->key & IP_KEY_BARE)
+            rt_stack_loaded(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        else
+            rt_stack_changed(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        return 0;
+    case IP_XS_FPSAVE: rt_x87_saved(ts->acc_addr, x->kind_aux >> 8); return 0;
+    case IP_XS_GSBASE: {
+        u32 seg = x->kind_aux >> 8;
+        u64 base = seg == 0 ? IP_V_CONST - IP_V_DISP : seg == 4 ? ts->client_fs : ts->client_gs;
+        sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, (long)base);
+        return 0;
+    }
+    default: rt_panic(ts, "unknown slow path %u", kind);
+    }
+}

@@ -1,0 +1,122 @@
+/* Errors: stack traces, deduplication, and the message to the supervisor.
+ *
+ * An error met for the first time is described once in the channel and waits
+ * for Python; the same error again (same kind, pc and stack) only counts, in a
+ * table that Python reads at exit.
+ */
+#include <asm/unistd.h>
+
+#include "heap/heap.h"
+#include "shadow/shadow.h"
+
+rt_lock_t sh_err_lock;
+static struct ip_err_table *table;
+
+enum { SCRATCH_ERR_OFF = 60, SCRATCH_CODE = 61 }; /* in rt_thread.scratch */
+
+void rt_error_disable(struct tstate *ts, long delta) { rt_th(ts)->scratch[SCRATCH_ERR_OFF] += (u64)delta; }
+
+u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
+    u64 sp = ts->gpr[IP_RSP];
+    u32 n = 0;
+    if (!max) return 0;
+    frames[n++] = ts->pc;
+    for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit && n < max; p -= sizeof(struct ip_csent)) {
+        const struct ip_csent *e = (const struct ip_csent *)p;
+        u64 slot = ~e->not_sp, ret;
+        /* Valid while the slot is at or above RSP and still holds the address. */
+        if (!e->retaddr || slot < sp) continue;
+        /* The program may have unmapped its own stack. */
+        if (rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr) continue;
+        frames[n++] = ret;
+        sp = slot + 8; /* outer frames lie above */
+    }
+    return n;
+}
+
+static u64 mix(u64 h, u64 x) {
+    h = (h ^ x) * 0x9e3779b97f4a7c15ull;
+    return h ^ (h >> 29);
+}
+
+/* What makes two errors the same: kind, size, name and the first frames; never
+ * the address (output.md section 3: kind, extra and stack). */
+static u64 hash_error(const struct ip_error *e) {
+    u32 depth = e->n_frames < 12 ? e->n_frames : 12;
+    u64 h = mix(mix(0x1d, e->kind), e->size);
+    for (u32 i = 0; i < depth; i++) h = mix(h, e->frames[i]);
+    for (u32 i = 0; i < sizeof e->text && e->text[i]; i++) h = mix(h, e->text[i]);
+    return h ? h : 1;
+}
+
+/* The record of a repeated error, or a new one (*fresh), or NULL when full. */
+static struct ip_err_slot *find_slot(u64 hash, u32 kind, bool *fresh) {
+    *fresh = false;
+    for (u32 i = 0; i < IP_ERR_SLOTS; i++) {
+        struct ip_err_slot *s = &table->slots[(hash + i) % IP_ERR_SLOTS];
+        if (s->hash == hash) return s;
+        if (!s->hash) {
+            if (table->n_errors >= IP_ERR_SLOTS * 3 / 4) return NULL;
+            s->hash = hash;
+            s->kind = kind;
+            s->index = ++table->n_errors;
+            *fresh = true;
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* The record is built in the thread's channel slot: no copy, no stack. */
+struct ip_error *rt_error_begin(struct tstate *ts, int kind) {
+    struct ip_error *e = (struct ip_error *)rt_slot(ts)->data;
+    _Static_assert(sizeof *e <= IP_SLOT_DATA, "an error fits in a slot");
+    rt_memset(e, 0, __builtin_offsetof(struct ip_error, frames));
+    e->text[0] = 0;
+    e->kind = (u32)kind;
+    e->pc = ts->pc;
+    e->sp = ts->gpr[IP_RSP];
+    u32 want = (u32)rt.chan->num_callers;
+    if (!want || want > sizeof e->frames / sizeof e->frames[0]) want = 12;
+    e->n_frames = rt_stack_trace(ts, e->frames, want);
+    return e;
+}
+
+void rt_error_end(struct tstate *ts, struct ip_error *e) {
+    if ((i64)rt_th(ts)->scratch[SCRATCH_ERR_OFF] > 0) return;
+    bool fresh;
+    u64 hash = hash_error(e);
+    rt_lock(&sh_err_lock);
+    if (!table) {
+        table = rt_pages(sizeof *table);
+        table->version = IP_ABI_VERSION;
+        rt.chan->rt_symbols[IP_SYM_STATS] = (u64)table;
+    }
+    struct ip_err_slot *s = find_slot(hash, e->kind, &fresh);
+    table->total++;
+    if (s)
+        s->count++;
+    else
+        table->overflow++;
+    u32 index = s ? s->index : 0;
+    rt_unlock(&sh_err_lock);
+    if (!fresh) return;
+    e->aux[3] = index;
+    if (e->addr && !e->aux[2]) e->aux[2] = heap_describe(e->addr);
+    struct ip_slot *slot = rt_slot(ts);
+    slot->len = sizeof *e;
+    slot->a[0] = index;
+    rt_request_python(ts, IP_R_ERROR);
+    if (slot->r[0]) /* --exit-on-first-error: the report is out */
+        sys1(__NR_exit_group, (long)slot->r[1]);
+}
+
+void rt_report_error(struct tstate *ts, struct ip_error *e) {
+    struct ip_error *mine = (struct ip_error *)rt_slot(ts)->data;
+    if (e != mine) {
+        if (!e->n_frames) e->n_frames = rt_stack_trace(ts, e->frames, 12);
+        if (!e->pc) e->pc = ts->pc;
+        rt_memcpy(mine, e, sizeof *e);
+    }
+    rt_error_end(ts, mine);
+}

@@ -1,0 +1,187 @@
+/* mremap, shmat and shmdt: mappings that move, and System V shared memory. */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/shm.h>
+
+#include "runtime/memory/mm.h"
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+/* ---- mremap -------------------------------------------------------------------------- */
+
+struct remap {
+    u64 old, old_len, new_len, flags, dest;
+};
+
+static bool flags_valid(const struct remap *m) {
+    if (m->flags & ~(u64)(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)) return false;
+    if ((m->flags & MREMAP_FIXED) && !(m->flags & MREMAP_MAYMOVE)) return false;
+    if ((m->flags & MREMAP_DONTUNMAP) && (!(m->flags & MREMAP_MAYMOVE) || m->old_len != m->new_len)) return false;
+    return m->old % RT_PAGE == 0 && m->new_len != 0;
+}
+
+/* The part of its segment that starts at addr, as a segment of its own. */
+static struct rt_seg model_at(const struct rt_seg *seg, u64 addr) {
+    struct rt_seg s = *seg;
+    if (s.kind == RT_SEG_FILE || s.kind == RT_SEG_SHM || (s.mflags & MM_SHARED)) s.off += addr - seg->lo;
+    s.mflags &= (u16) ~(MM_ANNOUNCED | MM_LOW);
+    if (s.kind == RT_SEG_BRK || s.kind == RT_SEG_STACK) s.kind = RT_SEG_ANON;
+    return s;
+}
+
+static long grow_in_place(struct tstate *ts, const struct remap *m, const struct rt_seg *seg) {
+    u64 end = m->old + m->old_len, new_end = m->old + m->new_len;
+    if (seg->hi != end || !mm_allowed(m->old, m->new_len) || !mm_is_free(end, new_end)) return -ENOMEM;
+    if (!mm_within_limits(m->new_len - m->old_len, seg->prot & PROT_WRITE ? m->new_len - m->old_len : 0))
+        return -ENOMEM;
+    struct rt_seg tail = *seg;
+    if (tail.kind == RT_SEG_FILE || tail.kind == RT_SEG_SHM || (tail.mflags & MM_SHARED)) tail.off += end - seg->lo;
+    tail.lo = end, tail.hi = new_end;
+    tail.mflags &= (u16)~MM_ANNOUNCED;
+    long r = sys4(__NR_mremap, (long)m->old, (long)m->old_len, (long)m->new_len, 0);
+    if (r < 0) return r;
+    mm_added(ts, &tail, MM_WITH_SHADOW);
+    return r;
+}
+
+static long move(struct tstate *ts, const struct remap *m, const struct rt_seg *seg) {
+    struct rt_seg s = model_at(seg, m->old);
+    u64 kept = m->old_len < m->new_len ? m->old_len : m->new_len;
+    bool stays = (m->flags & MREMAP_DONTUNMAP) != 0;
+    s.lo = m->dest, s.hi = m->dest + m->new_len;
+    if (s.lo < IP_IMAGES_HI) s.mflags |= MM_LOW;
+    u64 more = m->new_len - (stays ? 0 : kept);
+    if (!mm_within_limits(more, s.prot & PROT_WRITE ? more : 0)) return -ENOMEM;
+    long r = sys5(__NR_mremap, (long)m->old, (long)m->old_len, (long)m->new_len,
+                  (long)(m->flags | MREMAP_MAYMOVE | MREMAP_FIXED), (long)m->dest);
+    if (r < 0) return r;
+    struct rt_seg left = *seg;
+    if (m->old_len != 0) mm_removed(ts, m->old, m->old + m->old_len, MM_SHADOW_APART);
+    if (rt.flags & IP_C_SHADOW) {
+        if (kept != 0) rt_shadow_moved(m->old, m->dest, kept);
+        if (m->new_len > kept) rt_shadow_mapped(m->dest + kept, m->new_len - kept, RT_SH_DEFINED);
+    }
+    mm_added(ts, &s, MM_SHADOW_APART);
+    if (stays) { /* the old range reads as zeros (or as the object again) from now on */
+        struct rt_seg again = model_at(&left, m->old);
+        again.lo = m->old, again.hi = m->old + m->old_len;
+        again.mflags |= left.mflags & MM_LOW;
+        mm_added(ts, &again, MM_WITH_SHADOW);
+    }
+    return r;
+}
+
+static long remap(struct tstate *ts, struct remap *m) {
+    u64 end = m->old + m->old_len;
+    u32 i = mm_first(m->old);
+    if (end < m->old || i >= rt_nsegs || rt_segs[i].lo > m->old) return -EFAULT;
+    bool fixed = (m->flags & MREMAP_FIXED) != 0, stays = (m->flags & MREMAP_DONTUNMAP) != 0;
+    if (fixed && (m->dest % RT_PAGE != 0 || !mm_allowed(m->dest, m->new_len) ||
+                  (m->dest < end && m->old < m->dest + m->new_len)))
+        return -EINVAL;
+    if (m->new_len < m->old_len) { /* the tail goes in any case */
+        long r = mm_unmap(ts, m->old + m->new_len, end);
+        if (r < 0) return r;
+        m->old_len = m->new_len;
+        end = m->old + m->old_len;
+        i = mm_first(m->old);
+        if (!fixed) return (long)m->old;
+    }
+    if (rt_segs[i].hi < end) return -EFAULT; /* more than one mapping */
+    if (!fixed && !stays && m->new_len == m->old_len) return (long)m->old;
+    /* Pages without W on the host are separate mappings there; mremap takes one. */
+    if (mm_forget_code_pages(m->old, end, true)) rt_invalidate(ts, m->old, m->old_len);
+    if (!fixed && !stays && m->old_len != 0) {
+        long r = grow_in_place(ts, m, &rt_segs[i]);
+        if (r != -ENOMEM || !(m->flags & MREMAP_MAYMOVE)) return r;
+    }
+    if (!fixed) {
+        if (!(m->flags & MREMAP_MAYMOVE)) return -ENOMEM;
+        m->dest = rt_segs[i].prot & PROT_EXEC ? mm_place_low(m->new_len, RT_PAGE) : 0;
+        if (m->dest == 0) m->dest = mm_place_high(m->new_len, RT_PAGE);
+        if (m->dest == 0) return -ENOMEM;
+    } else if (!mm_is_free(m->dest, m->dest + m->new_len)) {
+        long r = mm_unmap(ts, m->dest, m->dest + m->new_len);
+        if (r < 0) return r;
+        i = mm_first(m->old);
+    }
+    struct rt_seg seg = rt_segs[i];
+    return move(ts, m, &seg);
+}
+
+long rt_sys_mremap(struct tstate *ts) {
+    struct remap m = {
+        .old = ts->gpr[IP_RDI],
+        .old_len = RT_ROUND_UP(ts->gpr[IP_RSI], RT_PAGE),
+        .new_len = RT_ROUND_UP(ts->gpr[IP_RDX], RT_PAGE),
+        .flags = ts->gpr[IP_R10],
+        .dest = ts->gpr[IP_R8],
+    };
+    if (!flags_valid(&m)) return -EINVAL;
+    if (m.new_len > rt_client_end()) return -ENOMEM;
+    u64 before = rt_dropped_blocks();
+    rt_mm_lock();
+    long r = remap(ts, &m);
+    rt_mm_unlock();
+    if (rt_dropped_blocks() != before) rt_leave_blocks(ts);
+    return r;
+}
+
+/* ---- System V shared memory --------------------------------------------------------------- */
+
+static long attach(struct tstate *ts, int id, u64 addr, u32 flags) {
+    struct shmid64_ds ds;
+    long r = sys3(__NR_shmctl, id, IPC_STAT, (long)&ds);
+    if (r < 0) return r;
+    u64 len = RT_ROUND_UP((u64)ds.shm_segsz, RT_PAGE);
+    struct rt_seg s = {.kind = RT_SEG_SHM, .mflags = MM_SHARED, .dev = ~0ull, .ino = (u64)id};
+    s.prot = PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) | (flags & SHM_EXEC || rt.read_exec ? PROT_EXEC : 0);
+    if (addr == 0) {
+        if (flags & SHM_REMAP) return -EINVAL;
+        addr = flags & SHM_EXEC ? mm_place_low(len, RT_PAGE) : 0;
+        if (addr == 0) addr = mm_place_high(len, RT_PAGE);
+        if (addr == 0) return -ENOMEM;
+    } else {
+        if (flags & SHM_RND) addr = RT_ROUND_DOWN(addr, RT_PAGE);
+        if (addr % RT_PAGE != 0 || !mm_allowed(addr, len)) return -EINVAL;
+    }
+    bool replace = !mm_is_free(addr, addr + len);
+    if (replace && !(flags & SHM_REMAP)) return -EINVAL;
+    r = sys3(__NR_shmat, id, (long)addr, (long)(flags & ~(u32)(SHM_EXEC | SHM_RND)));
+    if (r < 0) return r;
+    if (replace) mm_removed(ts, addr, addr + len, MM_WITH_SHADOW);
+    s.lo = addr, s.hi = addr + len;
+    if (addr < IP_IMAGES_HI) s.mflags |= MM_LOW;
+    mm_added(ts, &s, MM_WITH_SHADOW);
+    return (long)addr;
+}
+
+long rt_sys_shmat(struct tstate *ts) {
+    rt_mm_lock();
+    long r = attach(ts, (int)ts->gpr[IP_RDI], ts->gpr[IP_RSI], (u32)ts->gpr[IP_RDX]);
+    rt_mm_unlock();
+    return r;
+}
+
+long rt_sys_shmdt(struct tstate *ts) {
+    u64 addr = ts->gpr[IP_RDI];
+    rt_mm_lock();
+    u32 i = mm_first(addr);
+    if (i >= rt_nsegs || rt_segs[i].lo != addr || rt_segs[i].kind != RT_SEG_SHM || rt_segs[i].off != 0) {
+        rt_mm_unlock();
+        return -EINVAL;
+    }
+    u64 id = rt_segs[i].ino;
+    long r = sys1(__NR_shmdt, (long)addr);
+    /* Pieces of this attachment (mprotect may have split it) lie at addr + their offset. */
+    for (; r == 0; i = mm_first(addr)) {
+        for (; i < rt_nsegs; i++)
+            if (rt_segs[i].kind == RT_SEG_SHM && rt_segs[i].ino == id && rt_segs[i].lo - rt_segs[i].off == addr) break;
+        if (i == rt_nsegs) break;
+        mm_removed(ts, rt_segs[i].lo, rt_segs[i].hi, MM_WITH_SHADOW);
+    }
+    rt_mm_unlock();
+    return r;
+}

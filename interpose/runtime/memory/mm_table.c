@@ -1,0 +1,297 @@
+/* The segment table: which address belongs to which guest mapping, where new
+ * ones go, and the duties when one comes or goes (see mm.h).
+ *
+ * A sorted array: look-ups are frequent (slow paths, leak search from the
+ * supervisor, which reads the array as it is), changes are rare and move a few
+ * kilobytes.
+ */
+#include <asm/stat.h>
+#include <asm/unistd.h>
+#include <linux/mman.h>
+#include <linux/personality.h>
+
+#include "runtime/memory/mm.h"
+
+#define MAX_SEGS     (1u << 18) /* four times the kernel's default vm.max_map_count */
+#define PATH_BYTES   (64ull << 20)
+#define PATH_BUCKETS 1024u
+#define LOW_GAP      RT_PAGE /* one page between images: a run over the end faults */
+
+_Static_assert(sizeof(struct rt_seg) == 56, "IP_SYM_SEGMENTS: the supervisor reads rt_seg");
+
+struct rt_seg *rt_segs;
+u32 rt_nsegs;
+char *rt_paths;
+u64 mm_high_top;
+
+u64 mm_bytes, mm_peak;
+
+static rt_lock_t mm_lock;
+static u32 paths_used = 1; /* offset 0 means "none" */
+static u32 path_heads[PATH_BUCKETS];
+
+/* What the supervisor finds at rt_symbols[IP_SYM_SEGMENTS]. */
+static struct {
+    u64 segs, count_at, paths;
+    u32 seg_size, pad;
+} published;
+
+void rt_mm_lock(void) { rt_lock(&mm_lock); }
+void rt_mm_unlock(void) { rt_unlock(&mm_lock); }
+
+void rt_mm_init(struct tstate *ts) {
+    (void)ts;
+    rt_segs = rt_pages((u64)MAX_SEGS * sizeof *rt_segs);
+    rt_paths = rt_pages(PATH_BYTES);
+    rt_nsegs = 0;
+    published.segs = (u64)rt_segs;
+    published.count_at = (u64)&rt_nsegs;
+    published.paths = (u64)rt_paths;
+    published.seg_size = sizeof *rt_segs;
+    rt.chan->rt_symbols[IP_SYM_SEGMENTS] = (u64)&published;
+    /* Mappings are placed from the top of the high range down, so the heap can
+     * grow until it meets them, 15 TiB above and more. */
+    rt.brk_start = rt_is_bare() ? IP_BRK_BARE : IP_CLIENT_LO;
+    rt.no_randomize = (sys1(__NR_personality, 0xffffffff) & ADDR_NO_RANDOMIZE) != 0;
+    mm_high_top = (rt_is_bare() ? IP_CLIENT_END_BARE : IP_PLACE_END) - (1ull << 20);
+}
+
+/* ---- look-up and placing -------------------------------------------------------- */
+
+u32 mm_first(u64 addr) {
+    u32 lo = 0, hi = rt_nsegs;
+    while (lo < hi) {
+        u32 mid = lo + (hi - lo) / 2;
+        if (rt_segs[mid].hi > addr)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+bool rt_find_seg(u64 addr, struct rt_seg *out) {
+    rt_mm_lock();
+    u32 i = mm_first(addr);
+    bool found = i < rt_nsegs && rt_segs[i].lo <= addr;
+    if (found) *out = rt_segs[i];
+    rt_mm_unlock();
+    return found;
+}
+
+bool rt_find_code(u64 addr, u64 range[2]) {
+    rt_mm_lock();
+    u32 i = mm_first(addr), k = i;
+    bool found = i < rt_nsegs && rt_segs[i].lo <= addr && (rt_segs[i].prot & PROT_EXEC);
+    if (found) {
+        while (k > 0 && rt_segs[k - 1].hi == rt_segs[k].lo && (rt_segs[k - 1].prot & PROT_EXEC)) k--;
+        while (i + 1 < rt_nsegs && rt_segs[i + 1].lo == rt_segs[i].hi && (rt_segs[i + 1].prot & PROT_EXEC)) i++;
+        range[0] = rt_segs[k].lo;
+        range[1] = rt_segs[i].hi;
+    }
+    rt_mm_unlock();
+    return found;
+}
+
+bool mm_is_free(u64 lo, u64 hi) {
+    u32 i = mm_first(lo);
+    return i >= rt_nsegs || rt_segs[i].lo >= hi;
+}
+
+bool mm_allowed(u64 lo, u64 len) {
+    u64 hi = lo + len;
+    if (hi < lo || hi > rt_client_end()) return false;
+    return hi <= IP_IMAGES_HI || (lo >= IP_LOW_END && (hi <= IP_OWN_BASE || lo >= IP_OWN_END));
+}
+
+u64 mm_place_low(u64 len, u64 align) { return rt.flags & IP_C_FAR_IMAGES ? 0 : mm_place_32bit(len, align); }
+
+static u64 place_between(u64 floor, u64 top, u64 len, u64 align);
+
+u64 mm_place_32bit(u64 len, u64 align) {
+    u64 at = RT_ROUND_UP((u64)IP_IMAGES_LO, align);
+    if (len > IP_IMAGES_HI - IP_IMAGES_LO) return 0;
+    if (rt.no_randomize) /* the program's break may go up from below */
+        return place_between(IP_IMAGES_LO, IP_IMAGES_HI, len + LOW_GAP, align);
+    for (u32 i = mm_first(at); i < rt_nsegs && rt_segs[i].lo < at + len + LOW_GAP; i++)
+        at = RT_ROUND_UP(rt_segs[i].hi + LOW_GAP, align);
+    return at + len <= IP_IMAGES_HI ? at : 0;
+}
+
+/* The highest free place in [floor, top), or 0. */
+static u64 place_between(u64 floor, u64 top, u64 len, u64 align) {
+    u32 i = mm_first(top);
+    if (i < rt_nsegs && rt_segs[i].lo < top) top = rt_segs[i].lo;
+    for (;; i--) { /* [bottom, top) is the gap below segment i */
+        u64 bottom = i > 0 && rt_segs[i - 1].hi > floor ? rt_segs[i - 1].hi : floor;
+        if (top > bottom && top - bottom >= len) {
+            u64 at = RT_ROUND_DOWN(top - len, align);
+            if (at >= bottom) return at;
+        }
+        if (bottom == floor) return 0;
+        top = rt_segs[i - 1].lo;
+    }
+}
+
+u64 mm_place_high(u64 len, u64 align) {
+    if (!rt_is_bare()) return place_between(IP_CLIENT_LO, mm_high_top, len, align);
+    u64 at = place_between(IP_OWN_END, mm_high_top, len, align);
+    return at ? at : place_between(IP_CLIENT_LO, IP_OWN_BASE, len, align);
+}
+
+/* ---- paths ------------------------------------------------------------------------ */
+
+/* Entry in rt_paths: u32 offset of the next path in the bucket, then the text.
+ * Offsets handed out point at the text. */
+u32 mm_intern_path(const char *path) {
+    u32 hash = 2166136261u;
+    size_t len = rt_strlen(path) + 1;
+    for (size_t i = 0; i < len; i++) hash = (hash ^ (u8)path[i]) * 16777619u;
+    u32 *head = &path_heads[hash % PATH_BUCKETS];
+    u32 next;
+    for (u32 at = *head; at != 0; at = next) {
+        if (rt_strcmp(rt_paths + at, path) == 0) return at;
+        rt_memcpy(&next, rt_paths + at - sizeof next, sizeof next);
+    }
+    if (paths_used + sizeof next + len > PATH_BYTES) return 0; /* a mapping without a name: only reports suffer */
+    u32 at = paths_used + (u32)sizeof next;
+    rt_memcpy(rt_paths + paths_used, head, sizeof next);
+    rt_memcpy(rt_paths + at, path, len);
+    paths_used = at + (u32)len;
+    *head = at;
+    return at;
+}
+
+void mm_file_identity(struct rt_seg *s, int fd) {
+    char link[40], path[4096];
+    struct stat st;
+    s->kind = RT_SEG_FILE;
+    if (sys2(__NR_fstat, fd, (long)&st) == 0) {
+        s->dev = st.st_dev;
+        s->ino = st.st_ino;
+    }
+    rt_snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    long n = sys3(__NR_readlink, (long)link, (long)path, sizeof path - 1);
+    if (n > 0) {
+        path[n] = 0;
+        s->path = mm_intern_path(path);
+    }
+}
+
+u64 mm_new_object(void) {
+    static u64 last;
+    return ++last;
+}
+
+/* ---- changing the table -------------------------------------------------------------- */
+
+static void open_slot(u32 at) {
+    if (rt_nsegs == MAX_SEGS) rt_die("the program has more than %u memory mappings", MAX_SEGS);
+    __builtin_memmove(&rt_segs[at + 1], &rt_segs[at], (rt_nsegs - at) * sizeof *rt_segs);
+    rt_nsegs++;
+}
+
+static void close_slots(u32 at, u32 count) {
+    __builtin_memmove(&rt_segs[at], &rt_segs[at + count], (rt_nsegs - at - count) * sizeof *rt_segs);
+    rt_nsegs -= count;
+}
+
+void mm_split(u64 addr) {
+    u32 i = mm_first(addr);
+    if (i >= rt_nsegs || rt_segs[i].lo >= addr) return;
+    open_slot(i);
+    rt_segs[i].hi = addr;
+    rt_segs[i + 1].off += addr - rt_segs[i].lo;
+    rt_segs[i + 1].lo = addr;
+}
+
+static bool joinable(const struct rt_seg *a, const struct rt_seg *b) {
+    if (a->hi != b->lo || a->kind != b->kind || a->prot != b->prot || a->mflags != b->mflags || a->path != b->path ||
+        a->dev != b->dev || a->ino != b->ino || (a->mflags & MM_GROWS))
+        return false;
+    /* Private anonymous pages have no offset; objects have, and adjacent
+     * offsets tell two pieces of one object from two objects. */
+    if (a->kind == RT_SEG_FILE || a->kind == RT_SEG_SHM || (a->mflags & MM_SHARED))
+        return a->off + (a->hi - a->lo) == b->off;
+    return true;
+}
+
+void mm_join(u64 lo, u64 hi) {
+    u32 i = mm_first(lo);
+    if (i > 0) i--;
+    while (i + 1 < rt_nsegs && rt_segs[i].lo <= hi) {
+        if (!joinable(&rt_segs[i], &rt_segs[i + 1])) {
+            i++;
+            continue;
+        }
+        rt_segs[i].hi = rt_segs[i + 1].hi;
+        close_slots(i + 1, 1);
+    }
+}
+
+void mm_announce(struct tstate *ts, u32 index) {
+    struct rt_seg *s = &rt_segs[index];
+    /* A shared mapping of code is a JIT compiler's: its contents change. */
+    if (!(s->prot & PROT_EXEC) || s->kind != RT_SEG_FILE || s->path == 0 || (s->mflags & (MM_ANNOUNCED | MM_SHARED)))
+        return;
+    s->mflags |= MM_ANNOUNCED;
+    struct ip_slot *slot = rt_slot(ts);
+    const char *path = rt_paths + s->path;
+    size_t len = rt_strlen(path);
+    slot->a[0] = s->lo;
+    slot->a[1] = s->hi - s->lo;
+    slot->a[2] = s->off;
+    slot->a[3] = s->prot;
+    slot->len = (u32)len;
+    rt_memcpy(slot->data, path, len + 1);
+    rt_request_python(ts, IP_R_MAPPED);
+}
+
+void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) {
+    u32 i = mm_first(s->lo);
+    open_slot(i);
+    rt_segs[i] = *s;
+    if (!(s->mflags & MM_OURS) && (mm_bytes += s->hi - s->lo) > mm_peak) mm_peak = mm_bytes;
+    if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW)) rt_shadow_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
+    mm_announce(ts, i);
+    if ((s->mflags & MM_OPEN) && (s->prot & PROT_EXEC))
+        rt_invalidate(ts, s->lo, s->hi - s->lo); /* announced as code that stays */
+    mm_writable_alias(ts, s);
+    mm_join(s->lo, s->hi);
+}
+
+void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow) {
+    mm_split(lo);
+    mm_split(hi);
+    u32 first = mm_first(lo), end = first;
+    bool code = mm_forget_code_pages(lo, hi, false);
+    /* Runs of announced neighbours become one message. */
+    struct {
+        u64 lo, hi;
+    } told = {0, 0};
+    for (; end < rt_nsegs && rt_segs[end].lo < hi; end++) code |= (rt_segs[end].prot & PROT_EXEC) != 0;
+    if (first == end) return;
+    for (u32 i = first; i <= end; i++) {
+        bool announced = i < end && (rt_segs[i].mflags & MM_ANNOUNCED);
+        if (told.hi != 0 && (!announced || rt_segs[i].lo != told.hi)) {
+            struct ip_slot *slot = rt_slot(ts);
+            slot->a[0] = told.lo;
+            slot->a[1] = told.hi - told.lo;
+            slot->len = 0;
+            rt_request_python(ts, IP_R_UNMAPPED);
+            told.hi = 0;
+        }
+        if (announced) {
+            if (told.hi == 0) told.lo = rt_segs[i].lo;
+            told.hi = rt_segs[i].hi;
+        }
+    }
+    struct rt_seg *s;
+    while (s = &rt_segs[first], first < rt_nsegs && s->lo < hi) {
+        u64 a = s->lo, len = s->hi - s->lo;
+        mm_bytes -= s->mflags & MM_OURS ? 0 : len;
+        close_slots(first, 1);
+        if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW)) rt_shadow_unmapped(a, len);
+    }
+    if (code) rt_invalidate(ts, lo, hi - lo);
+}

@@ -1,0 +1,79 @@
+/* arch_prctl and prctl: the segment bases are emulated, the rest goes to the
+ * kernel unless it would take the process away from the runtime or from the
+ * supervisor. */
+#include <linux/prctl.h>
+
+#include "runtime/syscalls/seccomp.h"
+#include "runtime/signals/sig.h"
+
+#define ARCH_SET_GS         0x1001
+#define ARCH_SET_FS         0x1002
+#define ARCH_GET_FS         0x1003
+#define ARCH_GET_GS         0x1004
+#define ARCH_REQ_XCOMP_PERM 0x1023
+#define ARCH_SHSTK_ENABLE   0x5001
+#define ARCH_SHSTK_UNLOCK   0x5004
+#define TASK_MAX            0x7ffffffff000ull
+#define PR_SYSCALL_DISPATCH 59
+#define READ_IMPLIES_EXEC_  0x0400000u
+#define MDWE_SET            65
+#define MDWE_GET            66
+#define PR_PTRACER          0x59616d61
+
+static long put_base(u64 to, u64 base) {
+    if (rt_copy_to(to, &base, sizeof base) != 0) return -EFAULT;
+    if (rt.flags & IP_C_SHADOW) rt_shadow_set(to, sizeof base, RT_SH_DEFINED);
+    return 0;
+}
+
+long rt_sys_arch_prctl(struct tstate *ts) {
+    u32 code = (u32)ts->gpr[IP_RDI];
+    u64 arg = ts->gpr[IP_RSI];
+    switch (code) {
+    case ARCH_SET_FS:
+    case ARCH_SET_GS:
+        if (arg >= TASK_MAX) return -EPERM;
+        *(code == ARCH_SET_FS ? &ts->client_fs : &ts->client_gs) = arg;
+        ts->client_sel[code == ARCH_SET_GS] = 0;
+        return 0;
+    case ARCH_GET_FS: return put_base(arg, ts->client_fs);
+    case ARCH_GET_GS: return put_base(arg, ts->client_gs);
+    case ARCH_SHSTK_ENABLE ... ARCH_SHSTK_UNLOCK:
+        return -EOPNOTSUPP; /* translated calls and returns have no shadow stack */
+    default: break;
+    }
+    long r = sys2(__NR_arch_prctl, (long)code, (long)arg);
+    if (code == ARCH_REQ_XCOMP_PERM && r == 0) sig_xstate_init(); /* signal frames grow */
+    return r;
+}
+
+/* An exec of a 64-bit program takes READ_IMPLIES_EXEC away, so no program starts with it. */
+long rt_sys_personality(struct tstate *ts) {
+    u32 persona = (u32)ts->gpr[IP_RDI];
+    long r = sys1(__NR_personality, persona);
+    if (r >= 0 && persona != 0xffffffffu) rt.read_exec = persona & READ_IMPLIES_EXEC_;
+    return r;
+}
+
+void rt_find_mdwe(void) { rt.mdwe = sys5(__NR_prctl, MDWE_GET, 0, 0, 0, 0) > 0; }
+
+void rt_find_tsc(struct tstate *ts) {
+    u32 mode = PR_TSC_ENABLE;
+    sys5(__NR_prctl, PR_GET_TSC, (long)&mode, 0, 0, 0);
+    rt_th(ts)->no_tsc = mode == PR_TSC_SIGSEGV;
+}
+
+long rt_sys_prctl(struct tstate *ts) {
+    const u64 *g = ts->gpr;
+    switch ((int)g[IP_RDI]) {
+    case PR_PTRACER: return 0; /* one tracer only, and the supervisor is it */
+    case PR_SYSCALL_DISPATCH: return userdispatch_prctl(ts, g[IP_RSI], g[IP_RDX], g[IP_R10], g[IP_R8]);
+    case PR_SET_SECCOMP: return seccomp_prctl(ts, g[IP_RSI], g[IP_RDX]);
+    default: break;
+    }
+    long r = sys5(__NR_prctl, (long)g[IP_RDI], (long)g[IP_RSI], (long)g[IP_RDX], (long)g[IP_R10], (long)g[IP_R8]);
+    if ((int)g[IP_RDI] == MDWE_SET && r == 0)
+        rt_find_mdwe(); /* code of the guest is never executable on the host: mm.c applies it */
+    if ((int)g[IP_RDI] == PR_SET_TSC && r == 0) rt_find_tsc(ts);
+    return r;
+}

@@ -1,0 +1,368 @@
+/* The process as a whole: its start, fork, and its end by exit or by signal.
+ *
+ * The protocol of a fork: IP_R_FORK; the supervisor makes a copy of itself and
+ * of the three memory files and sends channel, cache, meta and socket; the
+ * child maps them over its own at the same addresses.
+ */
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/resource.h>
+#include <linux/sched.h>
+
+#include "runtime/syscalls/seccomp.h"
+#include "runtime/signals/sig.h"
+#include "runtime/syscalls/syscall.h"
+#include "runtime/ptrace/ptrace.h"
+
+#define CHAN_BYTES   ((u64)IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE)
+#define SCM_FDS      1
+#define SOL_SOCK     1
+#define MSG_CLOEXEC  0x40000000
+#define MSG_CTRUNC_  8
+#define PR_PTRACER   0x59616d61
+#define FATAL_FRAMES 500
+
+rt_lock_t process_fd_lock;
+
+/* Under yama only a named process may read our memory. */
+static void name_tracer(void) { sys2(__NR_prctl, PR_PTRACER, (long)rt.chan->supervisor_pid); }
+
+void rt_process_init(struct tstate *ts) {
+    char name[16] = {0};
+    const char *prog = (const char *)rt.chan->prog, *base = prog;
+    (void)ts;
+    for (const char *s = prog; *s; s++)
+        if (*s == '/' && s[1]) base = s + 1;
+    for (u32 i = 0; i < sizeof name - 1 && base[i]; i++) name[i] = base[i];
+    name_tracer();
+    rt_find_mdwe();
+    sys2(__NR_prctl, PR_SET_NAME, (long)name);
+    sys3(__NR_fcntl, rt.sock_fd, F_SETFD, FD_CLOEXEC);
+    sys3(__NR_fcntl, rt.runtime_fd, F_SETFD, FD_CLOEXEC);
+}
+
+u32 process_tracer(void) {
+    char text[1024];
+    u32 pid = 0;
+    long fd = sys4(__NR_openat, AT_FDCWD, (long)"/proc/thread-self/status", O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return 0;
+    long n = sys3(__NR_read, fd, (long)text, sizeof text - 1);
+    sys1(__NR_close, fd);
+    text[n > 0 ? n : 0] = 0;
+    for (const char *p = text; *p; p++)
+        if (rt_strncmp(p, "\nTracerPid:\t", 12) == 0)
+            for (p += 12; *p >= '0' && *p <= '9'; p++) pid = pid * 10 + (u32)(*p - '0');
+    return pid;
+}
+
+/* ---- descriptors from the supervisor --------------------------------------------- */
+
+struct msg_header {
+    void *name;
+    u32 name_len, pad;
+    struct {
+        void *base;
+        u64 len;
+    } *iov;
+    u64 iov_len;
+    void *control;
+    u64 control_len;
+    u32 flags, pad2;
+};
+struct control_header {
+    u64 len;
+    int level, type;
+    int fds[28];
+};
+
+bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
+    struct rlimit64 before;
+    bool raised = rt_more_files(&before), cut = false;
+    u32 got = 0;
+    while (got < n && !cut) {
+        u8 byte;
+        struct {
+            void *base;
+            u64 len;
+        } iov = {&byte, 1};
+        struct control_header c = {0};
+        struct msg_header m = {.iov = (void *)&iov, .iov_len = 1, .control = &c, .control_len = sizeof c};
+        long r = sys3(__NR_recvmsg, rt.sock_fd, (long)&m, MSG_CLOEXEC);
+        if (r == -EINTR) continue;
+        if (r <= 0) rt_end_alone();
+        if (c.len == 0 && (m.flags & MSG_CTRUNC_)) {
+            cut = true;
+            continue;
+        }
+        if (c.level != SOL_SOCK || c.type != SCM_FDS || c.len < 16) continue;
+        u32 here = (u32)(c.len - 16) / 4;
+        for (u32 i = 0; i < here; i++) {
+            if (got < n)
+                fds[got++] = c.fds[i];
+            else
+                sys1(__NR_close, c.fds[i]);
+        }
+        cut = (m.flags & MSG_CTRUNC_) != 0; /* the rest is lost */
+    }
+    if (raised) rt_files_as_before(&before);
+    if (got == n) return true;
+    while (got > 0) sys1(__NR_close, fds[--got]);
+    static bool told;
+    if (!told)
+        rt_note(ts, "the program's limit on open files leaves no room for a new process's descriptors of ours; "
+                    "raise RLIMIT_NOFILE");
+    told = true;
+    return false;
+}
+
+/* ---- fork ---------------------------------------------------------------------------- */
+
+static void remap(int fd, u64 at, u64 len, int prot) {
+    long r = sys6(__NR_mmap, (long)at, (long)len, prot, MAP_SHARED | MAP_FIXED, fd, 0);
+    if (r != (long)at) rt_die("a forked child cannot map its own tables (error %ld)", -r);
+    sys3(__NR_madvise, (long)at, (long)len, MADV_DONTDUMP);
+    sys1(__NR_close, fd);
+}
+
+/* An undumpable process hides its memory; the new supervisor opens it once and for all. */
+static void hello_of_child(struct tstate *ts) {
+    struct ip_slot *s = rt_slot(ts);
+    long dumpable = sys2(__NR_prctl, PR_GET_DUMPABLE, 0);
+    if (dumpable != 1) sys2(__NR_prctl, PR_SET_DUMPABLE, 1);
+    name_tracer(); /* of the new supervisor; a child does not inherit permission */
+    rt_show_pid();
+    s->tid = rt_th(ts)->tid;
+    s->a[0] = rt.pid;
+    s->len = 0;
+    rt_request_python(ts, IP_R_FORK_CHILD);
+    if (dumpable != 1) sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
+}
+
+/* fd becomes our socket: at its parent's number, or as high as the limit on numbers allows now. */
+static void take_socket(int fd) {
+    struct rlimit64 before, limit = {0, 0};
+    bool raised = rt_more_files(&before);
+    if (sys3(__NR_dup3, fd, rt.sock_fd, O_CLOEXEC) != rt.sock_fd) {
+        long up = -1;
+        sys1(__NR_close, rt.sock_fd);
+        sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
+        for (long at = (long)limit.rlim_cur - 1; at > fd && up < 0; at--)
+            up = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, at);
+        rt.sock_fd = up < 0 ? fd : (int)up;
+    }
+    if (rt.sock_fd != fd) sys1(__NR_close, fd);
+    if (raised) rt_files_as_before(&before);
+}
+
+/* epoch: rt_drop_epoch() before the supervisor copied its tables. */
+static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool shares_files) {
+    struct rt_thread *th = rt_th(ts);
+    rt.pid = th->pid = th->tid = (u32)sys0(__NR_getpid);
+    th->vfork_child = 0;
+    th->user_dispatch = 0;
+    remap(fds[0], IP_CHAN_BASE, CHAN_BYTES, PROT_READ | PROT_WRITE);
+    remap(fds[1], IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
+    rt_cache_for_perf();
+    remap(fds[2], IP_META_BASE, IP_META_MAX, PROT_READ);
+    if (shares_files) {
+        rt_hide_foreign(rt.sock_fd);
+        rt.sock_fd = fds[3];
+    } else {
+        take_socket(fds[3]);
+    }
+    rt_watch_supervisor();
+    rt_proc_after_fork();
+    thread_after_fork(ts);
+    sig_after_fork();
+    rt_slot_attach(ts);
+    hello_of_child(ts);
+    rt_forked_tables(ts, epoch);
+}
+
+static void lock_all(struct tstate *ts, bool lock) {
+    struct sig_table *t = sig_priv(ts)->table;
+    if (lock) {
+        /* The order in which they nest elsewhere: the heap maps memory, mappings have shadow. */
+        rt_flush_fork_lock(true); /* a flush waits for threads that may wait for the others */
+        rt_heap_fork_lock();
+        rt_mm_lock();
+        rt_shadow_fork_lock(true);
+        thread_fork_lock(true);
+        seccomp_lock(true);
+        rt_lock(&t->lock);
+    } else {
+        rt_unlock(&t->lock);
+        seccomp_lock(false);
+        thread_fork_lock(false);
+        rt_shadow_fork_lock(false);
+        rt_mm_unlock();
+        rt_heap_fork_unlock();
+        rt_flush_fork_lock(false);
+    }
+}
+
+/* Out of the way: on a table that both processes use they stay a while. */
+static bool move_up(int fds[4]) {
+    for (u32 i = 0; i < 4; i++) {
+        long fd = sys3(__NR_fcntl, fds[i], F_DUPFD_CLOEXEC, rt.sock_fd + 1);
+        if (fd < 0) return false;
+        sys1(__NR_close, fds[i]);
+        fds[i] = (int)fd;
+    }
+    return true;
+}
+
+/* The signal for what comes over the socket goes to any thread, whose sleep would
+ * begin anew, with the whole of its timeout. */
+void process_expect_fds(bool begin) {
+    rt_signal_when_gone(!begin);
+    if (!begin && !rt_leaving && rt_supervisor_gone()) rt_end_alone();
+}
+
+static long no_fork(struct tstate *ts, long error) {
+    struct ip_slot *s = rt_slot(ts);
+    s->a[0] = (u64)error;
+    s->len = 0;
+    rt_request_python(ts, IP_R_FORKED);
+    rt_unlock(&process_fd_lock);
+    sig_unblock_everything(rt_th(ts));
+    return -EAGAIN;
+}
+
+long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
+    struct rt_thread *th = rt_th(ts);
+    struct ip_slot *s = rt_slot(ts);
+    struct clone_request k = *rq;
+    int fds[4];
+
+    sig_block_everything();
+    if (th->pending) {
+        sig_unblock_everything(th);
+        return RT_INTERRUPTED;
+    }
+    rt_lock(&process_fd_lock);
+    u64 epoch = rt_drop_epoch();
+    s->len = 0;
+    process_expect_fds(true);
+    rt_request_python(ts, IP_R_FORK);
+    bool refused = s->r[0] != 0, came = !refused && process_receive_fds(ts, fds, 4);
+    process_expect_fds(false);
+    if (refused) {
+        rt_unlock(&process_fd_lock);
+        sig_unblock_everything(th);
+        return -EAGAIN;
+    }
+    if (!came) return no_fork(ts, -EMFILE);
+    bool shares_files = rq->flags & CLONE_FILES;
+    if (shares_files && !move_up(fds)) {
+        for (u32 i = 0; i < 4; i++) sys1(__NR_close, fds[i]);
+        return no_fork(ts, -EMFILE);
+    }
+    /* The child keeps this very stack and FS base; what the guest asked for
+     * its own stack and TLS is the caller's to emulate. */
+    k.stack = k.stack_size = 0;
+    k.flags &= ~((u64)CLONE_SETTLS | CLONE_CLEAR_SIGHAND); /* the host's handlers stay */
+    k.tls = 0;
+    lock_all(ts, true);
+    traced_fork(ts, true);
+    long r = clone_call(&k, rq_size, NULL);
+    if (r != 0) traced_fork(ts, false);
+    if (r == 0) {
+        /* Release before the hello: its answer may need any of them. */
+        lock_all(ts, false);
+        traced_born(rq->flags & CLONE_PARENT);
+        become_child(ts, fds, epoch, shares_files);
+        if (rq->flags & CLONE_CLEAR_SIGHAND) sig_table_clear_handlers(ts);
+    } else {
+        lock_all(ts, false);
+        if (r > 0 && shares_files) rt_hide_foreign(fds[3]);
+        for (u32 i = 0; i < 4 && !(r > 0 && shares_files); i++) /* else the child closes them */
+            sys1(__NR_close, fds[i]);
+        s->a[0] = (u64)r;
+        s->len = 0;
+        rt_request_python(ts, IP_R_FORKED);
+    }
+    rt_unlock(&process_fd_lock);
+    sig_unblock_everything(th);
+    return r;
+}
+
+/* ---- the end -------------------------------------------------------------------------- */
+
+void rt_exit_process(struct tstate *ts, int status) {
+    if (!rt_th(ts)->vfork_child) {
+        struct ip_slot *s = rt_slot(ts);
+        sig_stop_others(ts);
+        s->a[0] = (u64)(u32)status;
+        s->len = 0;
+        rt_leaving = true;
+        rt_request_python(ts, IP_R_EXIT);
+        status = (int)s->r[0];
+    }
+    for (;;) sys1(__NR_exit_group, status);
+}
+
+/* Before the end, with the other threads at rest: functions by which libraries
+ * release what they keep (client-requests.md section 7, _vgnU_freeres).  Each
+ * returns to the exit system call, which then asks again. */
+static bool final_call(struct tstate *ts) {
+    static u32 calls;
+    struct ip_slot *s = rt_slot(ts);
+    sig_stop_others(ts);
+    s->a[0] = calls;
+    s->len = 0;
+    rt_request_python(ts, IP_R_FINAL_CALL);
+    if (s->r[0] == 0) return false;
+    calls++;
+    rt.final_calls = true;
+    return rt_call_guest(ts, s->r[0], ts->pc);
+}
+
+/* A final call releases memory; it must not do what the program left undone when it
+ * called _exit: write what its streams hold, move their file positions. */
+bool process_keeps_quiet(long nr, const u64 args[6], long *result) {
+    switch (nr) {
+    case __NR_write:
+    case __NR_pwrite64: *result = (long)args[2]; return true;
+    case __NR_lseek: *result = -ESPIPE; return true;
+    case __NR_writev: *result = -EIO; return true;
+    default: return false;
+    }
+}
+
+long rt_sys_exit_group(struct tstate *ts) {
+    if ((rt.flags & IP_C_HEAP) && !rt_th(ts)->vfork_child && final_call(ts)) return RT_NO_RESULT;
+    rt_exit_process(ts, (int)ts->gpr[IP_RDI]);
+}
+
+void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_action dfl = {0};
+    rt_trace(ts)->dying = 1;
+    if (!th->vfork_child) {
+        static u64 frames[FATAL_FRAMES]; /* one thread only gets past the line below */
+        sig_stop_others(ts);
+        struct ip_slot *s = rt_slot(ts);
+        u32 n = rt_stack_trace(ts, frames, FATAL_FRAMES);
+        s->a[0] = (u64)sig;
+        s->a[1] = (u64)(i64)code;
+        s->a[2] = addr;
+        s->a[3] = ts->pc & IP_KEY_PC;
+        s->len = n * 8;
+        rt_memcpy(s->data, frames, s->len);
+        rt_leaving = true;
+        rt_request_python(ts, IP_R_FATAL);
+    }
+    /* A real death, so that the parent's wait and the core dump are right. */
+    sig_block_everything();
+    sig_kernel_action(sig, &dfl, NULL);
+    struct sig_info info = sig_priv(ts)->fault_info;
+    if (info.signo != sig) info = (struct sig_info){.signo = sig, .code = code, .addr = addr};
+    sig_die_as_guest(ts, sig, &info);
+    sys3(__NR_tgkill, th->pid, th->tid, sig);
+    for (;;) {
+        sig_kernel_mask(~SIG_BIT(sig));
+        sys1(__NR_exit_group, 128 + sig);
+    }
+}

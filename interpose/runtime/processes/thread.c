@@ -1,0 +1,384 @@
+/* Threads: their memory, their table, clone with shared memory, and exit.
+ *
+ * A tstate is never unmapped, only used again, so pointers from the table stay
+ * valid.  A thread cannot free the stack it dies on: it stays a zombie in the
+ * table until the kernel no longer knows its id.
+ */
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
+
+#include "runtime/syscalls/seccomp.h"
+#include "runtime/signals/sig.h"
+#include "runtime/ptrace/ptrace.h"
+
+#define STACK_SIZE    (64 * 1024ull)
+#define SIGSTACK_SIZE (64 * 1024ull)
+#define TSTATE_SIZE   RT_ROUND_UP(sizeof(struct tstate), RT_PAGE)
+#define MAX_THREADS   IP_SLOTS
+
+static struct tstate *table[MAX_THREADS];
+static u32 table_used;
+static rt_lock_t table_lock;
+
+u32 thread_count(void) { return __atomic_load_n(&table_used, __ATOMIC_ACQUIRE); }
+
+struct tstate *rt_thread_by_index(u32 i) { return i < thread_count() ? table[i] : NULL; }
+
+void thread_fork_lock(bool lock) {
+    if (lock)
+        rt_lock(&table_lock);
+    else
+        rt_unlock(&table_lock);
+}
+
+static struct tstate *allocate(bool first) {
+    u64 guard = RT_PAGE, bytes = guard + STACK_SIZE + TSTATE_SIZE + guard + SIGSTACK_SIZE;
+    u64 base = (u64)rt_pages(bytes), stack = base + guard, state = stack + STACK_SIZE;
+    sys3(__NR_mprotect, (long)base, (long)guard, PROT_NONE);
+    sys3(__NR_mprotect, (long)(state + TSTATE_SIZE), (long)guard, PROT_NONE);
+
+    struct tstate *ts = (struct tstate *)state;
+    struct rt_thread *th = rt_th(ts);
+    ts->self = state;
+    ts->rt_sp = state;
+    th->ts = ts;
+    th->stack_base = stack;
+    th->stack_size = STACK_SIZE;
+    th->sigstack_base = state + TSTATE_SIZE + guard;
+    th->sigstack_size = SIGSTACK_SIZE;
+    if (rt.flags & IP_C_CALLSTACK) rt_callstack_new(ts, first);
+    return ts;
+}
+
+static bool killed(const struct rt_thread *th) {
+    int info[32] = {0};
+    if (sys3(__NR_tgkill, th->pid, th->tid, 0) == -ESRCH) return true;
+    /* Nobody has waited for it yet. */
+    return th->vfork_child &&
+           sys5(__NR_waitid, P_PID, th->pid, (long)info, WEXITED | WNOHANG | WNOWAIT | __WALL, 0) == 0 && info[0] != 0;
+}
+
+/* A child on our memory may end or execute without a word: the kernel clears
+ * in_use then (clone_shared), or its process is no more. */
+static bool gone(struct rt_thread *th) {
+    return th->in_use == TH_FREE || ((th->in_use == TH_ZOMBIE || (th->vfork_child && th->tid)) && killed(th));
+}
+
+bool thread_killed(struct tstate *ts) { return rt_th(ts)->vfork_child && gone(rt_th(ts)); }
+
+/* Everything that a previous owner left, except the memory itself. */
+static void renew(struct tstate *ts) {
+    struct tstate keep = {0};
+    struct rt_thread *th = rt_th(ts), *k = rt_th(&keep);
+    struct sig_vsave *vsave = sig_priv(ts)->vsave;
+    keep.self = ts->self;
+    keep.rt_sp = ts->rt_sp;
+    keep.cs_base = ts->cs_base;
+    keep.cs_limit = ts->cs_limit;
+    keep.tid_guest = ts->tid_guest;
+    k->ts = ts;
+    k->stack_base = th->stack_base, k->stack_size = th->stack_size;
+    k->sigstack_base = th->sigstack_base, k->sigstack_size = th->sigstack_size;
+    rt_memcpy(ts, &keep, sizeof keep);
+    sig_priv(ts)->vsave = vsave;
+    if (vsave)
+        for (u32 i = 0; i < SIG_VSAVES; i++) vsave[i].frame = 0;
+    if (ts->cs_base) /* give a deep stack's pages back */
+        sys3(__NR_madvise, (long)ts->cs_base, (long)(ts->cs_limit - ts->cs_base), MADV_DONTNEED);
+}
+
+/* In the call stack, entry 0 matches nothing: an empty stack needs no test. */
+static void callstack_init(struct tstate *ts) {
+    ts->cs_top = ts->cs_base;
+    if (ts->cs_base) *(struct ip_csent *)ts->cs_base = (struct ip_csent){0, 0};
+}
+
+struct tstate *rt_thread_new(void) {
+    struct tstate *ts = NULL;
+    rt_lock(&table_lock);
+    for (u32 i = 0; i < table_used && !ts; i++)
+        if (gone(rt_th(table[i]))) ts = table[i];
+    if (ts) {
+        rt_slot_detach(ts);
+        sig_table_drop(ts);
+        exec_free(ts);
+        renew(ts);
+    } else if (table_used < MAX_THREADS) {
+        ts = allocate(table_used == 0);
+        ts->tid_guest = table_used + 1;
+        table[table_used] = ts;
+        __atomic_store_n(&table_used, table_used + 1, __ATOMIC_RELEASE);
+    }
+    if (ts) {
+        struct rt_thread *th = rt_th(ts);
+        th->in_use = TH_LIVE;
+        th->in_runtime = 1;
+        th->pid = rt.pid;
+        th->altstack_flags = SS_FL_DISABLE;
+        if (ts->tid_guest == 1 && table_used == 1) {
+            th->pid = (u32)sys0(__NR_getpid);
+            th->tid = (u32)sys0(__NR_gettid);
+        }
+        callstack_init(ts);
+        traced_init(ts);
+        sig_table_drop(ts); /* the process's table, until inherited otherwise */
+    }
+    rt_unlock(&table_lock);
+    if (ts) rt_slot_attach(ts);
+    return ts;
+}
+
+void rt_thread_free(struct tstate *ts) {
+    rt_slot_detach(ts);
+    sig_table_drop(ts);
+    exec_free(ts);
+    __atomic_store_n(&rt_th(ts)->in_use, TH_FREE, __ATOMIC_RELEASE);
+}
+
+void thread_after_fork(struct tstate *ts) {
+    for (u32 i = 0; i < table_used; i++) {
+        rt_th(table[i])->has_slot = 0; /* that was the parent's channel */
+        if (table[i] != ts) rt_th(table[i])->in_use = TH_FREE;
+    }
+}
+
+bool thread_is_last(struct tstate *ts) {
+    for (u32 i = 0; i < table_used; i++) {
+        struct rt_thread *t = rt_th(table[i]);
+        if (table[i] != ts && t->in_use == TH_LIVE && !t->vfork_child) return false;
+    }
+    return true;
+}
+
+static void announce(struct tstate *ts, bool start) {
+    struct ip_slot *s = rt_slot(ts);
+    s->a[0] = ts->tid_guest;
+    s->a[1] = start;
+    s->a[2] = rt_th(ts)->tid;
+    s->len = 0;
+    rt_request_python(ts, IP_R_THREAD);
+}
+
+/* ---- clone -------------------------------------------------------------------------- */
+
+/* First C code of a new task, on its own runtime stack, all signals blocked.
+ * FS is ours by CLONE_SETTLS, GS is inherited. */
+__attribute__((used)) RT_NORETURN void thread_start(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    th->tid = (u32)sys0(__NR_gettid);
+    th->pid = (u32)sys0(__NR_getpid);
+    rt_slot(ts)->tid = th->tid;
+    if (!th->vfork_child) announce(ts, true);
+    if (th->clear_handlers) sig_table_clear_handlers(ts);
+    rt_signal_thread_init(ts);
+    rt_run(ts);
+}
+
+/* The guest's registers as the kernel copies them; the call returns 0. */
+static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
+    rt_memcpy(to->gpr, from->gpr, sizeof to->gpr);
+    to->pc = rt_th(from)->syscall_restart_pc + 2;
+    to->rflags = from->rflags;
+    to->gpr[IP_RAX] = 0;
+    to->gpr[IP_RCX] = to->pc; /* syscall leaves its return address and the flags */
+    to->gpr[IP_R11] = from->rflags;
+    if (sp) to->gpr[IP_RSP] = sp;
+    to->client_fs = from->client_fs;
+    to->client_gs = from->client_gs;
+    rt_memcpy(to->client_sel, from->client_sel, sizeof to->client_sel);
+    to->bbcount = from->bbcount;
+    to->stack_lo = from->stack_lo;
+    to->stack_hi = from->stack_hi;
+    to->stack_shared = from->stack_shared;
+    if (!(rt.flags & IP_C_SHADOW)) return;
+    rt_memcpy(to->vgpr, from->vgpr, sizeof to->vgpr);
+    rt_memcpy(to->vk, from->vk, sizeof to->vk);
+    rt_memcpy(to->vmmx, from->vmmx, sizeof to->vmmx);
+    rt_memcpy(to->vvec, from->vvec, sizeof to->vvec);
+    to->vflags = from->vflags;
+    to->umask = from->umask;
+    static const u8 known[] = {IP_RAX, IP_RCX, IP_R11, IP_RSP};
+    for (u32 i = 0; i < sizeof known; i++) {
+        to->vgpr[known[i]] = 0;
+        to->umask &= ~(1ull << (IP_U_GPR0 + known[i]));
+    }
+}
+
+/* maker: the stack pointer of who calls clone. */
+static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone_request *rq) {
+    u64 sp = child->gpr[IP_RSP];
+    u64 lo, hi;
+    if (!(rt.flags & IP_C_SHADOW) || !rq->stack || !rt_stack_region(sp, &lo, &hi)) return;
+    if (rq->stack_size && rq->stack > lo) lo = rq->stack;
+    if (rq->stack_size) hi = sp;
+    child->stack_lo = lo;
+    child->stack_hi = hi;
+    /* Without a size it is a guess: a thread's stack begins near the top of its
+     * mapping.  Elsewhere (goroutines) the mapping holds other things too; and where
+     * processes that share memory have their stacks, in an array of their maker's or
+     * in what the kernel has joined with other mappings, nobody knows. */
+    bool its_makers = maker >= lo && maker < hi;
+    child->stack_shared = !rq->stack_size && (!(rq->flags & CLONE_THREAD) || its_makers || hi - sp > (hi - lo) / 4);
+    if (!child->stack_shared) rt_shadow_stack(lo, hi, sp);
+}
+
+static void shadow_ids(const struct clone_request *rq) {
+    if (!(rt.flags & IP_C_SHADOW)) return;
+    if (rq->flags & CLONE_PARENT_SETTID) rt_shadow_set(rq->parent_tid, 4, RT_SH_DEFINED);
+    if (rq->flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)) rt_shadow_set(rq->child_tid, 4, RT_SH_DEFINED);
+    if (rq->flags & CLONE_PIDFD) rt_shadow_set(rq->pidfd, 4, RT_SH_DEFINED);
+}
+
+long clone_call(const struct clone_request *rq, u64 rq_size, struct tstate *child) {
+    if (rq_size) {
+        u64 args[6] = {(u64)rq, rq_size, 0, 0, 0, 0};
+        return sig_clone_call(__NR_clone3, args, child);
+    }
+    u64 args[6] = {rq->flags | rq->exit_signal, rq->stack, rq->parent_tid, rq->child_tid, rq->tls, 0};
+    return sig_clone_call(__NR_clone, args, child);
+}
+
+static u64 child_sp(const struct clone_request *rq) { return rq->stack ? rq->stack + rq->stack_size : 0; }
+
+static void copy_callstack(struct tstate *from, struct tstate *to) {
+    u64 used = from->cs_top + sizeof(struct ip_csent) - from->cs_base;
+    if (!from->cs_base || used > to->cs_limit - to->cs_base || used > (1u << 20)) return;
+    rt_memcpy((void *)to->cs_base, (void *)from->cs_base, used);
+    to->cs_top = to->cs_base + used - sizeof(struct ip_csent);
+}
+
+/* A task on the same memory: a thread, or a child as vfork and posix_spawn
+ * make it, which is a process of its own that soon becomes another program. */
+static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
+    struct rt_thread *th = rt_th(ts);
+    struct clone_request k = *rq;
+    bool thread = rq->flags & CLONE_THREAD, vfork = rq->flags & CLONE_VFORK;
+
+    sig_block_everything();
+    if (th->pending) {
+        sig_unblock_everything(th);
+        return RT_INTERRUPTED;
+    }
+    struct tstate *child = rt_thread_new();
+    if (child == NULL) {
+        sig_unblock_everything(th);
+        return -EAGAIN;
+    }
+    struct rt_thread *ct = rt_th(child);
+    rt_trace(child)->options = rt_trace(ts)->options;
+    rt_trace(child)->orig_rax = rt_trace(ts)->orig_rax;
+    copy_state(ts, child, child_sp(rq));
+    if (rq->flags & CLONE_SETTLS) child->client_fs = rq->tls, child->client_sel[0] = 0;
+    ct->vfork_child = !thread;
+    ct->no_tsc = th->no_tsc;
+    ct->sigmask = th->sigmask;
+    if (vfork) { /* else the kernel forgets the alternate stack, sigaltstack(2) */
+        ct->altstack_sp = th->altstack_sp;
+        ct->altstack_size = th->altstack_size;
+        ct->altstack_flags = th->altstack_flags;
+        copy_callstack(ts, child);
+    }
+    sig_table_inherit(ts, child, !(rq->flags & CLONE_SIGHAND));
+    if (thread) seccomp_lock(true);
+    seccomp_inherit(ts, child);
+    shadow_new_stack(child, ts->gpr[IP_RSP], rq);
+
+    ct->clear_handlers = (rq->flags & CLONE_CLEAR_SIGHAND) != 0;
+    k.flags = (k.flags | CLONE_SETTLS) & ~(u64)CLONE_CLEAR_SIGHAND;
+    if (!thread && !vfork && !(k.flags & (CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID))) {
+        _Static_assert(TH_FREE == 0, "what the kernel writes");
+        k.flags |= CLONE_CHILD_CLEARTID;
+        k.child_tid = (u64)&ct->in_use;
+    }
+    k.tls = child->self;
+    k.stack = rq_size ? ct->stack_base : child->rt_sp;
+    k.stack_size = rq_size ? ct->stack_size : 0;
+    long r = clone_call(&k, rq_size, child);
+    if (thread) seccomp_lock(false);
+    if (vfork && r > 0 && rt_supervisor_gone()) /* the child may have met that with locks held */
+        rt_end_alone();
+    /* After vfork the child has left this memory.  Any other child is already
+     * running and may even be gone: its tstate is no longer ours to touch. */
+    if (r < 0 || vfork) rt_thread_free(child);
+    if (r > 0) shadow_ids(rq);
+    sig_unblock_everything(th);
+    return r;
+}
+
+static long clone_any(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
+    if ((rq->flags & CLONE_SIGHAND) && (rq->flags & CLONE_CLEAR_SIGHAND))
+        return -EINVAL; /* what the kernel would say if it saw the second one */
+    if (rq->flags & CLONE_VM) return clone_shared(ts, rq, rq_size);
+    if (rq->flags & CLONE_THREAD) return -EINVAL; /* as the kernel: threads share memory */
+    long r = process_fork(ts, rq, rq_size);
+    if (r == 0) {
+        if (rq->flags & CLONE_SETTLS) ts->client_fs = rq->tls, ts->client_sel[0] = 0;
+        if (rq->stack) ts->gpr[IP_RSP] = child_sp(rq);
+    }
+    if (r >= 0) shadow_ids(rq);
+    return r;
+}
+
+long rt_sys_clone(struct tstate *ts) {
+    const u64 *g = ts->gpr;
+    struct clone_request rq = {
+        .flags = g[IP_RDI] & 0xffffff00u,
+        .exit_signal = g[IP_RDI] & CSIGNAL,
+        .stack = g[IP_RSI],
+        .parent_tid = g[IP_RDX],
+        .child_tid = g[IP_R10],
+        .tls = g[IP_R8],
+    };
+    if (rq.flags & CLONE_PIDFD) rq.pidfd = rq.parent_tid;
+    return clone_any(ts, &rq, 0);
+}
+
+long rt_sys_clone3(struct tstate *ts) {
+    struct clone_request rq = {0};
+    u64 from = ts->gpr[IP_RDI], size = ts->gpr[IP_RSI];
+    if (size > RT_PAGE) return -E2BIG;
+    if (size < 64 /* CLONE_ARGS_SIZE_VER0 */) return -EINVAL;
+    for (u64 at = sizeof rq; at < size; at += 8) { /* fields newer than we know */
+        u64 word = 0, n = size - at < 8 ? size - at : 8;
+        if (rt_copy_from(&word, from + at, n) != 0) return -EFAULT;
+        if (word) return -E2BIG;
+    }
+    u64 known = size < sizeof rq ? size : sizeof rq;
+    if (rt_copy_from(&rq, from, known) != 0) return -EFAULT;
+    if (!rq.stack != !rq.stack_size) return -EINVAL;
+    return clone_any(ts, &rq, known);
+}
+
+long rt_sys_fork(struct tstate *ts) {
+    struct clone_request rq = {.exit_signal = SIG_CHLD};
+    return clone_any(ts, &rq, 0);
+}
+
+long rt_sys_vfork(struct tstate *ts) {
+    struct clone_request rq = {.flags = CLONE_VM | CLONE_VFORK, .exit_signal = SIG_CHLD};
+    return clone_any(ts, &rq, 0);
+}
+
+/* ---- the end of a thread -------------------------------------------------------------- */
+
+long rt_sys_exit(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    int status = (int)ts->gpr[IP_RDI];
+    if (!th->vfork_child) {
+        rt_lock(&table_lock);
+        bool last = thread_is_last(ts);
+        if (!last) th->in_use = TH_ZOMBIE;
+        rt_unlock(&table_lock);
+        if (last) rt_exit_process(ts, status);
+        sig_block_everything();
+        announce(ts, false);
+        rt_slot_detach(ts);
+    }
+    for (;;) sys1(__NR_exit, status);
+}
+
+long rt_sys_set_tid_address(struct tstate *ts) {
+    rt_th(ts)->clear_child_tid = ts->gpr[IP_RDI];
+    return sys1(__NR_set_tid_address, (long)ts->gpr[IP_RDI]);
+}

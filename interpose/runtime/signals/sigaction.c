@@ -1,0 +1,219 @@
+/* What the guest asked for: actions, masks, alternate stack.
+ *
+ * The kernel holds our handler for every signal that may end the process (so
+ * that the end can be reported first) and for every signal with a guest
+ * handler; SIG_IGN, and SIG_DFL of stop and ignore-by-default signals, are
+ * real.  SA_RESTART and the SIGCHLD flags go through, so the kernel's own
+ * restart rules hold (signal(7)).
+ */
+#include "runtime/signals/sig.h"
+
+static struct sig_table process_table;
+
+long sig_kernel_action(int sig, const struct sig_action *act, struct sig_action *old) {
+    return sys4(__NR_rt_sigaction, sig, (long)act, (long)old, 8);
+}
+
+static void install(int sig, const struct sig_action *guest) {
+    struct sig_action k = {0};
+    u64 bit = SIG_BIT(sig);
+    k.flags = SA_FL_SIGINFO | SA_FL_ONSTACK | SA_FL_RESTORER |
+              (guest->flags & (SA_FL_RESTART | SA_FL_NOCLDSTOP | SA_FL_NOCLDWAIT));
+    k.restorer = (u64)rt_host_restorer;
+    k.mask = SIG_BLOCK_ALL;
+    if (bit & SIG_SYNC) {
+        /* A fault inside our own handler (guest memory) must reach us too.
+         * SA_RESTART: a kick (SIGTRAP) should not disturb a system call. */
+        k.handler = (u64)rt_host_entry;
+        k.flags |= SA_FL_NODEFER | (guest->handler <= SIGH_IGN ? SA_FL_RESTART : 0);
+    } else if (guest->handler == SIGH_IGN) {
+        k.handler = SIGH_IGN;
+    } else if (guest->handler == SIGH_DFL && (bit & (SIG_STOPPING | SIG_HARMLESS))) {
+        k.handler = SIGH_DFL;
+    } else {
+        k.handler = (u64)rt_host_entry;
+    }
+    sig_kernel_action(sig, &k, NULL);
+}
+
+static bool has_action(int sig) { return sig != SIG_KILL && sig != SIG_STOP; }
+
+void sig_table_init(struct tstate *ts) {
+    struct sig_priv *p = sig_priv(ts);
+    p->table = &process_table;
+    for (int sig = 1; sig <= SIG_MAX; sig++) {
+        struct sig_action old = {0};
+        if (!has_action(sig) || sig_kernel_action(sig, NULL, &old) != 0) continue;
+        struct sig_action *a = &process_table.act[sig];
+        a->handler = old.handler == SIGH_IGN ? SIGH_IGN : SIGH_DFL;
+        install(sig, a);
+    }
+}
+
+void sig_table_inherit(struct tstate *parent, struct tstate *child, bool copy) {
+    struct sig_priv *from = sig_priv(parent), *to = sig_priv(child);
+    to->table = from->table;
+    to->own_table = 0;
+    if (!copy) return;
+    to->table = rt_pages(sizeof *to->table);
+    rt_lock(&from->table->lock);
+    rt_memcpy(to->table->act, from->table->act, sizeof to->table->act);
+    rt_unlock(&from->table->lock);
+    to->own_table = 1;
+}
+
+void sig_table_drop(struct tstate *ts) {
+    struct sig_priv *p = sig_priv(ts);
+    if (p->own_table) rt_free_pages(p->table, sizeof *p->table);
+    p->table = &process_table;
+    p->own_table = 0;
+}
+
+struct sig_action sig_table_get(struct tstate *ts, int sig) {
+    struct sig_table *t = sig_priv(ts)->table;
+    rt_lock(&t->lock);
+    struct sig_action a = t->act[sig];
+    rt_unlock(&t->lock);
+    return a;
+}
+
+struct sig_action sig_table_take(struct tstate *ts, int sig) {
+    struct sig_table *t = sig_priv(ts)->table;
+    rt_lock(&t->lock);
+    struct sig_action a = t->act[sig];
+    if (a.handler > SIGH_IGN && (a.flags & SA_FL_RESETHAND)) {
+        t->act[sig].handler = SIGH_DFL;
+        install(sig, &t->act[sig]);
+    }
+    rt_unlock(&t->lock);
+    return a;
+}
+
+void sig_table_set_default(struct tstate *ts, int sig) {
+    struct sig_table *t = sig_priv(ts)->table;
+    rt_lock(&t->lock);
+    t->act[sig].handler = SIGH_DFL;
+    install(sig, &t->act[sig]);
+    rt_unlock(&t->lock);
+}
+
+void sig_table_clear_handlers(struct tstate *ts) {
+    for (int sig = 1; sig <= SIG_MAX; sig++)
+        if (has_action(sig) && sig_table_get(ts, sig).handler != SIGH_IGN) sig_table_set_default(ts, sig);
+}
+
+/* exec resets handlers but keeps SIG_IGN; only the signals that always have our
+ * handler need help. */
+void sig_table_before_exec(struct tstate *ts) {
+    for (int sig = 1; sig <= SIG_MAX; sig++) {
+        struct sig_action ign = {.handler = SIGH_IGN};
+        if ((SIG_BIT(sig) & SIG_SYNC) && sig_table_get(ts, sig).handler == SIGH_IGN) sig_kernel_action(sig, &ign, NULL);
+    }
+}
+
+void sig_table_after_exec(struct tstate *ts) {
+    for (int sig = 1; sig <= SIG_MAX; sig++) {
+        struct sig_action a = sig_table_get(ts, sig);
+        if (SIG_BIT(sig) & SIG_SYNC) install(sig, &a);
+    }
+}
+
+/* ---- system calls ---------------------------------------------------------------- */
+
+long rt_sys_rt_sigaction(struct tstate *ts) {
+    int sig = (int)ts->gpr[IP_RDI];
+    u64 act = ts->gpr[IP_RSI], oact = ts->gpr[IP_RDX];
+    struct sig_action new_act = {0}, old_act;
+    struct sig_table *t = sig_priv(ts)->table;
+
+    if (ts->gpr[IP_R10] != 8) return -EINVAL;
+    if (act && rt_copy_from(&new_act, act, sizeof new_act) != 0) return -EFAULT;
+    if (sig < 1 || sig > SIG_MAX || (act && !has_action(sig))) return -EINVAL;
+    new_act.mask &= ~SIG_UNBLOCKABLE;
+    new_act.flags &= SA_FL_KNOWN;
+    rt_lock(&t->lock);
+    old_act = t->act[sig];
+    if (act) {
+        t->act[sig] = new_act;
+        install(sig, &new_act);
+    }
+    rt_unlock(&t->lock);
+    if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler > SIGH_IGN && (new_act.flags & SA_FL_SIGINFO))
+        rt_exact(ts); /* it sees the state at a fault */
+    if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler == SIGH_IGN)
+        sig_priv(ts)->vpend &= ~SIG_BIT(sig); /* setting "ignore" discards, sigaction(2) */
+    if (oact && rt_copy_to(oact, &old_act, sizeof old_act) != 0) return -EFAULT;
+    return 0;
+}
+
+long rt_sys_rt_sigprocmask(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    long how = (int)ts->gpr[IP_RDI];
+    u64 set = ts->gpr[IP_RSI], oset = ts->gpr[IP_RDX], old = th->sigmask, want;
+
+    if (ts->gpr[IP_R10] != 8) return -EINVAL;
+    if (set) {
+        if (rt_copy_from(&want, set, 8) != 0) return -EFAULT;
+        want &= ~SIG_UNBLOCKABLE;
+        if (how == 0)
+            want |= old;
+        else if (how == 1)
+            want = old & ~want;
+        else if (how != 2)
+            return -EINVAL;
+        /* Through the interruptible window: a signal that came before the
+         * change must be delivered before it. */
+        bool aside = sig_priv(ts)->vpend & ~want; /* goes first */
+        u64 kernel = aside ? SIG_BLOCK_ALL : want & ~SIG_SYNC;
+        u64 args[6] = {2 /* SIG_SETMASK */, (u64)&kernel, 0, 8, 0, 0};
+        long r = rt_kernel(th, __NR_rt_sigprocmask, args);
+        if (r != 0) return r;
+        th->sigmask = want;
+        if (aside) th->pending = 1; /* have it delivered on the way back */
+    }
+    if (oset && rt_copy_to(oset, &old, 8) != 0) return -EFAULT;
+    return 0;
+}
+
+long rt_sys_rt_sigpending(struct tstate *ts) {
+    u64 pending = 0, size = ts->gpr[IP_RSI];
+    if (size > 8) return -EINVAL;
+    long r = sys2(__NR_rt_sigpending, (long)&pending, 8);
+    if (r != 0) return r;
+    pending |= sig_priv(ts)->vpend & rt_th(ts)->sigmask;
+    return rt_copy_to(ts->gpr[IP_RDI], &pending, size);
+}
+
+bool sig_on_altstack(const struct rt_thread *th, u64 sp) {
+    if (th->altstack_flags & SS_FL_AUTODISARM) return false;
+    return sp > th->altstack_sp && sp - th->altstack_sp <= th->altstack_size;
+}
+
+long rt_sys_sigaltstack(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    u64 set = ts->gpr[IP_RDI], old = ts->gpr[IP_RSI], sp = ts->gpr[IP_RSP];
+    struct sig_stack ss = {0}, oss = {0};
+
+    if (set && rt_copy_from(&ss, set, sizeof ss) != 0) return -EFAULT;
+    oss.sp = th->altstack_sp;
+    oss.size = th->altstack_size;
+    oss.flags = th->altstack_flags & SS_FL_AUTODISARM;
+    if (th->altstack_size == 0)
+        oss.flags |= SS_FL_DISABLE;
+    else if (sig_on_altstack(th, sp))
+        oss.flags |= SS_FL_ONSTACK;
+    if (set) {
+        u32 mode = ss.flags & ~SS_FL_AUTODISARM;
+        if (sig_on_altstack(th, sp)) return -EPERM;
+        if (mode != SS_FL_DISABLE && mode != SS_FL_ONSTACK && mode != 0) return -EINVAL;
+        if (mode == SS_FL_DISABLE)
+            ss.size = ss.sp = 0;
+        else if (ss.size < 2048 /* MINSIGSTKSZ */)
+            return -ENOMEM;
+        th->altstack_sp = ss.sp;
+        th->altstack_size = ss.size;
+        th->altstack_flags = ss.flags;
+    }
+    if (old && rt_copy_to(old, &oss, sizeof oss) != 0) return -EFAULT;
+    return 0;
+}

@@ -1,0 +1,297 @@
+/* The guest's signal frames, bit for bit the kernel's: building one (with the
+ * extended state as xsave and the kernel's software bytes describe it) and
+ * returning through one, edits made by the handler included.
+ *
+ * Layout and order of events: struct rt_sigframe, struct _fpx_sw_bytes in
+ * asm/sigcontext.h; Intel SDM vol. 1 chapter 13 for the xsave area.
+ */
+#include "runtime/base/cpu.h"
+#include "runtime/signals/sig.h"
+#include "runtime/ptrace/ptrace.h"
+
+#define UC_FP_XSTATE         1
+#define UC_SIGCONTEXT_SS     2
+#define UC_STRICT_RESTORE_SS 4
+#define FP_MAGIC1            0x46505853u
+#define FP_MAGIC2            0x46505845u
+#define ARCH_GET_XCOMP_PERM  0x1022
+#define XF_LEGACY            3ull         /* x87 and SSE */
+#define XF_TILE              (3ull << 17) /* AMX: only for processes that asked */
+#define XS_MAX               16384
+#define XS_SW                464 /* struct _fpx_sw_bytes in the legacy area */
+#define XS_MXCSR             24
+#define XS_MXCSR_MASK        28
+#define XS_HEADER            512
+#define XS_MIN               576
+#define REDZONE              128
+/* Flags a handler may change through its context (the kernel's FIX_EFLAGS). */
+#define FIX_FLAGS (IP_FL_ARITH | FL_TF | FL_DF | FL_AC)
+
+struct sw_bytes {
+    u32 magic1, extended_size;
+    u64 xfeatures;
+    u32 xstate_size, padding[7];
+};
+_Static_assert(sizeof(struct sw_bytes) == 48, "struct _fpx_sw_bytes");
+
+static u64 features; /* what this process may use; 0: no XSAVE, frames hold an fxsave image alone */
+static u32 xstate_size;
+static u32 mxcsr_mask;
+
+void sig_xstate_init(void) {
+    const struct rt_cpu *cpu = rt_cpu();
+    u64 allowed = ~XF_TILE, granted;
+    if (sys2(__NR_arch_prctl, ARCH_GET_XCOMP_PERM, (long)&granted) == 0) allowed = granted;
+    u64 wanted = cpu->xcr0 & (allowed | XF_LEGACY);
+    u32 size = wanted ? XS_MIN : XS_HEADER;
+    for (u32 i = 2; i < RT_CPU_STATES; i++)
+        if ((wanted >> i & 1) && cpu->state[i].offset + cpu->state[i].size > size)
+            size = cpu->state[i].offset + cpu->state[i].size;
+    if (size + 4 > XS_MAX) rt_die("the CPU's extended state takes %u bytes, more than the runtime is built for", size);
+    u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
+    sig_xsave(area, wanted & XF_LEGACY);
+    rt_memcpy(&mxcsr_mask, area + XS_MXCSR_MASK, 4);
+    if (mxcsr_mask == 0) mxcsr_mask = 0xffbf; /* SDM vol. 1, 11.6.6 */
+    features = wanted;
+    xstate_size = size;
+}
+
+u64 sig_xfeatures(void) { return features; }
+u32 sig_xstate_size(void) { return xstate_size; }
+static u32 frame_size(void) { return xstate_size + (features ? sizeof(u32) /* FP_MAGIC2 */ : 0); }
+static u64 frame_flags(void) { return UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS | (features ? UC_FP_XSTATE : 0); }
+
+static void xstate_reset(void) {
+    u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
+    u16 control = 0x37f; /* xrstor goes by the header, fxrstor takes this */
+    u32 mxcsr = 0x1f80;
+    rt_memcpy(area, &control, 2);
+    rt_memcpy(area + XS_MXCSR, &mxcsr, 4);
+    sig_xrstor(area, features);
+}
+
+/* ---- the call stack ------------------------------------------------------------------ */
+
+/* Two entries, so that a trace from the handler goes on in the interrupted
+ * function: its pc, found in the frame itself, and the return to the restorer. */
+static void callstack_enter(struct tstate *ts, u64 frame, u64 pc, u64 restorer) {
+    struct ip_csent *top = (struct ip_csent *)ts->cs_top;
+    if (!(rt.flags & IP_C_CALLSTACK) || ts->cs_top + 3 * sizeof *top > ts->cs_limit) return;
+    top[1].retaddr = pc;
+    top[1].not_sp = ~(frame + offsetof(struct sig_frame, uc.mc.ip));
+    top[2].retaddr = restorer;
+    top[2].not_sp = ~frame;
+    ts->cs_top = (u64)&top[2];
+}
+
+static void callstack_leave(struct tstate *ts, u64 frame) {
+    if (!(rt.flags & IP_C_CALLSTACK)) return;
+    u64 end = frame + sizeof(struct sig_frame);
+    struct ip_csent *top = (struct ip_csent *)ts->cs_top;
+    while ((u64)top > ts->cs_base && ~top->not_sp >= frame && ~top->not_sp < end) top--;
+    ts->cs_top = (u64)top;
+}
+
+/* ---- building ---------------------------------------------------------------------------- */
+
+static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate, u64 mask) {
+    const struct sig_priv *p = sig_priv(ts);
+    const u64 *g = ts->gpr;
+    *mc = (struct sig_context){
+        .r8 = g[IP_R8],
+        .r9 = g[IP_R9],
+        .r10 = g[IP_R10],
+        .r11 = g[IP_R11],
+        .r12 = g[IP_R12],
+        .r13 = g[IP_R13],
+        .r14 = g[IP_R14],
+        .r15 = g[IP_R15],
+        .di = g[IP_RDI],
+        .si = g[IP_RSI],
+        .bp = g[IP_RBP],
+        .bx = g[IP_RBX],
+        .dx = g[IP_RDX],
+        .ax = g[IP_RAX],
+        .cx = g[IP_RCX],
+        .sp = g[IP_RSP],
+        .ip = rt_pc(ts->pc),
+        .flags = ts->rflags | (p->trap_flag ? FL_TF : 0),
+        .err = p->err,
+        .trapno = p->trapno,
+        .cr2 = p->cr2,
+        .oldmask = mask,
+        .fpstate = fpstate,
+    };
+    __asm__("mov %%cs, %0" : "=r"(mc->cs));
+    __asm__("mov %%ss, %0" : "=r"(mc->ss));
+}
+
+static long put_xstate(u64 at) {
+    u8 area[XS_MAX] __attribute__((aligned(64)));
+    struct sw_bytes sw = {
+        .magic1 = FP_MAGIC1, .extended_size = xstate_size + 4, .xfeatures = features, .xstate_size = xstate_size};
+    u32 magic2 = FP_MAGIC2;
+    rt_memset(area, 0, xstate_size);
+    sig_xsave(area, features);
+    rt_x87_image(area);
+    if (!features) return rt_copy_to(at, area, XS_SW); /* as fxsave: what is behind is the program's */
+    rt_memcpy(area + XS_SW, &sw, sizeof sw);
+    rt_memcpy(area + xstate_size, &magic2, 4);
+    area[XS_HEADER] |= XF_LEGACY; /* as the kernel: both parts of the legacy area count */
+    return rt_copy_to(at, area, frame_size());
+}
+
+const struct sig_frame *sig_native_frame(struct tstate *ts, u64 mask) {
+    struct sig_frame *f = rt_pages(RT_ROUND_UP(XS_MAX + sizeof *f + 128, RT_PAGE));
+    u64 fpstate = RT_ROUND_UP((u64)(f + 1), 64);
+    put_xstate(fpstate);
+    f->uc.flags = frame_flags();
+    f->uc.stack.flags = SS_FL_DISABLE;
+    f->uc.sigmask = mask;
+    fill_context(ts, &f->uc.mc, fpstate, mask);
+    return f;
+}
+
+bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const struct sig_info *info) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_priv *p = sig_priv(ts);
+    u64 old_sp = ts->gpr[IP_RSP], sp = old_sp - REDZONE, pc = rt_pc(ts->pc);
+    u64 noredir_pc = pc != ts->pc && (ts->pc & IP_KEY_NOREDIR) ? pc : 0;
+    bool entering = false;
+    struct sig_frame f = {.pretcode = act->restorer, .info = *info};
+
+    if (!(act->flags & SA_FL_RESTORER)) return false;
+    if ((act->flags & SA_FL_ONSTACK) && th->altstack_size && !sig_on_altstack(th, sp)) {
+        sp = th->altstack_sp + th->altstack_size;
+        entering = true;
+    }
+    u64 fpstate = RT_ROUND_DOWN(sp - frame_size(), 64);
+    u64 frame = RT_ROUND_DOWN(fpstate - sizeof f, 16) - 8;
+    if ((entering || sig_on_altstack(th, old_sp)) && !sig_on_altstack(th, frame) &&
+        !(th->altstack_flags & SS_FL_AUTODISARM))
+        return false; /* the alternate stack has overflowed */
+
+    f.uc.flags = frame_flags();
+    f.uc.stack = (struct sig_stack){.sp = th->altstack_sp, .flags = th->altstack_flags, .size = th->altstack_size};
+    f.uc.sigmask = p->restore_mask ? p->saved_mask : th->sigmask;
+    fill_context(ts, &f.uc.mc, fpstate, f.uc.sigmask);
+    u64 len = act->flags & SA_FL_SIGINFO ? sizeof f : offsetof(struct sig_frame, info);
+    if (put_xstate(fpstate) != 0 && !(rt_grow_stack(ts, fpstate) && put_xstate(fpstate) == 0)) return false;
+    if (rt_copy_to(frame, &f, len) != 0 && !(rt_grow_stack(ts, frame) && rt_copy_to(frame, &f, len) == 0)) return false;
+
+    ts->gpr[IP_RSP] = frame;
+    if (rt.flags & IP_C_SHADOW) {
+        sig_vbits_enter(ts, frame, &f.uc.mc);
+        rt_stack_loaded(ts, old_sp, frame);
+        rt_shadow_set(frame, len, RT_SH_DEFINED);
+        rt_shadow_set(fpstate, frame_size(), RT_SH_DEFINED);
+    }
+    ts->gpr[IP_RAX] = 0;
+    ts->gpr[IP_RDI] = (u64)info->signo;
+    ts->gpr[IP_RSI] = frame + offsetof(struct sig_frame, info);
+    ts->gpr[IP_RDX] = frame + offsetof(struct sig_frame, uc);
+    ts->rflags &= ~(FL_DF | FL_TF | FL_RF);
+    p->trap_flag = p->step_armed = 0;
+    ts->pc = act->handler;
+    xstate_reset();
+    callstack_enter(ts, frame, pc, act->restorer);
+
+    p->nr[p->nr_next % 16].frame = frame;
+    p->nr[p->nr_next % 16].noredir_pc = noredir_pc;
+    p->nr[p->nr_next++ % 16].nraddr = ts->nraddr;
+    p->restore_mask = 0;
+    th->sigmask |= act->mask;
+    if (!(act->flags & SA_FL_NODEFER)) th->sigmask |= SIG_BIT(info->signo);
+    if (th->altstack_flags & SS_FL_AUTODISARM) {
+        th->altstack_sp = th->altstack_size = 0;
+        th->altstack_flags = SS_FL_DISABLE;
+    }
+    return true;
+}
+
+/* ---- returning ----------------------------------------------------------------------------- */
+
+/* What the kernel makes of a frame's state: the extended area if its magic
+ * numbers agree, else the legacy part alone; what xrstor would refuse is bad. */
+static bool get_xstate(u64 at) {
+    u8 area[XS_MAX] __attribute__((aligned(64)));
+    struct sw_bytes sw;
+    u32 magic2 = 0, mxcsr;
+    u64 bv = XF_LEGACY;
+
+    if (at == 0) {
+        xstate_reset();
+        return true;
+    }
+    rt_memset(area, 0, XS_MIN);
+    if (rt_copy_from(area, at, XS_HEADER) != 0) return false;
+    rt_memcpy(&sw, area + XS_SW, sizeof sw);
+    bool extended = features && sw.magic1 == FP_MAGIC1 && sw.xstate_size >= XS_MIN && sw.xstate_size <= xstate_size &&
+                    sw.xstate_size <= sw.extended_size && rt_copy_from(&magic2, at + sw.xstate_size, 4) == 0 &&
+                    magic2 == FP_MAGIC2;
+    if (extended) {
+        static const u8 zero[48];
+        rt_memset(area + XS_HEADER, 0, xstate_size - XS_HEADER);
+        if (rt_copy_from(area + XS_HEADER, at + XS_HEADER, sw.xstate_size - XS_HEADER) != 0) return false;
+        rt_memcpy(&bv, area + XS_HEADER, 8);
+        if ((bv & ~features) || rt_memcmp(area + XS_HEADER + 16, zero, sizeof zero) != 0 ||
+            rt_memcmp(area + XS_HEADER + 8, zero, 8) != 0)
+            return false;
+        bv &= sw.xfeatures;
+    }
+    rt_memcpy(&mxcsr, area + XS_MXCSR, 4);
+    if (mxcsr & ~mxcsr_mask) return false;
+    rt_memcpy(area + XS_HEADER, &bv, 8);
+    sig_xrstor(area, features);
+    return true;
+}
+
+static void set_altstack(struct rt_thread *th, const struct sig_stack *ss) {
+    u32 mode = ss->flags & ~SS_FL_AUTODISARM;
+    if (sig_on_altstack(th, th->ts->gpr[IP_RSP]) || mode > SS_FL_DISABLE) return;
+    if (mode != SS_FL_DISABLE && ss->size < 2048) return;
+    th->altstack_sp = mode == SS_FL_DISABLE ? 0 : ss->sp;
+    th->altstack_size = mode == SS_FL_DISABLE ? 0 : ss->size;
+    th->altstack_flags = ss->flags;
+}
+
+long rt_sys_rt_sigreturn(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    u64 frame = ts->gpr[IP_RSP] - 8, old_sp = ts->gpr[IP_RSP];
+    struct sig_ucontext uc;
+    if (rt_copy_from(&uc, frame + offsetof(struct sig_frame, uc), sizeof uc) != 0 || !get_xstate(uc.mc.fpstate)) {
+        ts->pc = th->syscall_restart_pc + 2; /* behind the syscall instruction, like the kernel */
+        rt_signal_raise(ts, SIG_SEGV, SIC_KERNEL, 0);
+        return RT_NO_RESULT;
+    }
+    const struct sig_context *mc = &uc.mc;
+    u64 *g = ts->gpr;
+    g[IP_R8] = mc->r8, g[IP_R9] = mc->r9, g[IP_R10] = mc->r10, g[IP_R11] = mc->r11;
+    g[IP_R12] = mc->r12, g[IP_R13] = mc->r13, g[IP_R14] = mc->r14, g[IP_R15] = mc->r15;
+    g[IP_RDI] = mc->di, g[IP_RSI] = mc->si, g[IP_RBP] = mc->bp, g[IP_RBX] = mc->bx;
+    g[IP_RDX] = mc->dx, g[IP_RAX] = mc->ax, g[IP_RCX] = mc->cx, g[IP_RSP] = mc->sp;
+    ts->rflags = (ts->rflags & ~FIX_FLAGS) | (mc->flags & FIX_FLAGS & ~FL_TF);
+    sig_priv(ts)->trap_flag = (mc->flags & FL_TF) != 0;
+    sig_priv(ts)->step_armed = 0;
+    rt_trace(ts)->orig_rax = ~0ull; /* this call has no result */
+    ts->pc = mc->ip & IP_KEY_PC;
+    if (rt.flags & IP_C_SHADOW) {
+        sig_vbits_leave(ts, frame, mc);
+        rt_stack_returned(ts, old_sp, mc->sp);
+    }
+    callstack_leave(ts, frame);
+    struct sig_priv *p = sig_priv(ts);
+    for (u32 i = 1; i <= 16; i++) { /* the newest of this frame: longjmp leaves others */
+        u32 at = (p->nr_next - i) % 16;
+        if (p->nr[at].frame == frame) {
+            ts->nraddr = p->nr[at].nraddr;
+            if (p->nr[at].noredir_pc == ts->pc) ts->pc |= IP_KEY_NOREDIR;
+            p->nr[at].frame = 0;
+            break;
+        }
+    }
+    th->sigmask = uc.sigmask & ~SIG_UNBLOCKABLE;
+    set_altstack(th, &uc.stack);
+    sig_apply_mask(th);
+    return RT_NO_RESULT;
+}

@@ -1,0 +1,722 @@
+/* Signals, host side: our handler, recording, stepping to a boundary, delivery.
+ *
+ * A signal that interrupts translated code is delivered at the next instruction
+ * boundary, which single-stepping reaches within a few host instructions; one
+ * that interrupts the runtime is recorded and delivered on the way back.  While
+ * one is recorded, the kernel keeps everything else queued.
+ *
+ * By interrupted rip:
+ *   code cache        recover the guest state from the block's ip_points
+ *   rt_copy_*         guest memory is bad: resume at rt_copy_fault
+ *   rt_kernel window  the system call has not begun: resume at rt_kernel_abort
+ *   rt_enter_*        on the way in, past the last check: begin the entry anew
+ *   rt_asm_*          half switched: step until it is on one side
+ *   else              C code of the runtime: a fault is our bug
+ */
+#include "runtime/signals/sig.h"
+#include "runtime/ptrace/ptrace.h"
+
+#define MAX_RETRIES  10000
+#define TRAP_WATCHED 4 /* TRAP_HWBKPT */
+#define PF_WRITE     2 /* page-fault error code: a store */
+
+static inline struct tstate *current_thread(void) {
+    struct tstate *ts;
+    __asm__("mov %%fs:0xd0, %0" : "=r"(ts));
+    return ts;
+}
+
+static bool in_range(u64 a, const char *lo, const char *hi) { return a >= (u64)lo && a < (u64)hi; }
+static bool in_cache(u64 a) { return a - IP_CACHE_BASE < (u64)IP_CACHE_MAX; }
+static bool is_sync(int sig) { return SIG_BIT(sig) & SIG_SYNC; }
+
+/* ---- masks ------------------------------------------------------------------------ */
+
+void sig_kernel_mask(u64 mask) { sys4(__NR_rt_sigprocmask, 2, (long)&mask, 0, 8); }
+void sig_block_everything(void) { sig_kernel_mask(~0ull); }
+
+void sig_unblock_everything(struct rt_thread *th) {
+    sig_kernel_mask(th->pending_sig ? SIG_BLOCK_ALL : th->sigmask & ~SIG_SYNC);
+}
+
+void sig_apply_mask(struct rt_thread *th) {
+    bool aside = sig_priv(th->ts)->vpend & ~th->sigmask; /* goes first */
+    u64 kernel = aside ? SIG_BLOCK_ALL : th->sigmask & ~SIG_SYNC;
+    u64 args[6] = {2, (u64)&kernel, 0, 8, 0, 0};
+    rt_kernel(th, __NR_rt_sigprocmask, args); /* interrupted: the delivery will set it */
+    if (aside) th->pending = 1;
+}
+
+/* ---- recording ---------------------------------------------------------------------- */
+
+static bool deliverable(struct tstate *ts) {
+    return rt_th(ts)->pending_sig || rt_trace(ts)->wants || (sig_priv(ts)->vpend & ~rt_th(ts)->sigmask);
+}
+
+/* false: nothing to deliver, because the guest blocks or ignores it.  Those of
+ * SIG_SYNC are kept aside in any case: the kernel cannot hold them back while
+ * another one waits, and the lowest goes first. */
+static bool record(struct tstate *ts, int sig, const struct sig_info *info) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_priv *p = sig_priv(ts);
+    if (is_sync(sig)) {
+        bool blocked = th->sigmask & SIG_BIT(sig);
+        if (!blocked && p->table->act[sig].handler == SIGH_IGN && !rt_trace(ts)->on) return false;
+        if (!(p->vpend & SIG_BIT(sig))) /* one of a kind is queued, signal(7) */
+            p->vinfo[sig_sync_index(sig)] = *info;
+        p->vpend |= SIG_BIT(sig);
+        if (blocked) return false;
+    } else {
+        rt_memcpy(th->pending_info, info, sizeof *info);
+        th->pending_sig = (u32)sig;
+    }
+    __atomic_store_n(&th->pending, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* ---- precise state -------------------------------------------------------------------- */
+
+static void gather(struct tstate *ts, const struct sig_context *mc, const struct ip_block *b,
+                   const struct ip_point *pt) {
+    /* A gs: operand of the guest may have been under way (emit.c, emit_gs_insn). */
+    if (rt.flags & IP_C_SHADOW) sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, (long)(IP_V_CONST - IP_V_DISP));
+    const u64 host[16] = {mc->ax, mc->cx, mc->dx,  mc->bx,  mc->sp,  mc->bp,  mc->si,  mc->di,
+                          mc->r8, mc->r9, mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
+    for (int i = 0; i < 16; i++)
+        if (!(pt->spilled >> i & 1)) ts->gpr[i] = host[i];
+    u64 fl = mc->flags;
+    if (pt->flags & IP_PF_FLAGS) {
+        u64 status = ts->lahf >> 8 & 0xd5;
+        fl = (fl & ~(u64)IP_FL_ARITH) | status | (ts->lahf & 1 ? IP_FL_OF : 0);
+    }
+    ts->rflags = fl & ~(FL_RF | FL_TF);
+    sig_trap_flag_count(ts, false);
+    const u64 *pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
+    ts->pc = pcs[b->pcs + pt->guest_off];
+    if (pt->guest_off == 0) ts->pc |= b->key & IP_KEY_NOREDIR;
+}
+
+/* Continue in rt_signal_resume on the runtime stack; the guest state is in ts. */
+static void redirect(struct tstate *ts, struct sig_context *mc) {
+    rt_th(ts)->in_runtime = 1;
+    sig_priv(ts)->stepping = 0;
+    mc->ip = (u64)rt_signal_trampoline;
+    mc->sp = ts->rt_sp & ~15ull;
+    mc->di = (u64)ts;
+    mc->flags &= ~(FL_TF | FL_DF | FL_AC);
+}
+
+static int int1_code; /* what a SIGTRAP by int1 looks like here */
+static bool int1_early;
+
+/* ---- stepping --------------------------------------------------------------------------- */
+
+static void arm(struct tstate *ts, struct sig_context *mc) {
+    struct sig_priv *p = sig_priv(ts);
+    p->stepping = 1;
+    p->step_pushf = 0;
+    mc->flags |= FL_TF;
+    if (in_cache(mc->ip)) {
+        const u8 *code = (const u8 *)mc->ip;
+        p->step_pushf = code[0] == 0x9c || (code[0] == 0x66 && code[1] == 0x9c);
+        sig_repeat(mc);
+    }
+}
+
+static void stop_or_step(struct tstate *ts, struct sig_context *mc) {
+    const struct ip_block *b = rt_block_of(mc->ip);
+    const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
+    /* The shadow of the whole is done: what remained would be done again, and a
+     * fast timer would let no more than one element pass each time. */
+    if (pt && (rt.flags & IP_C_SHADOW)) sig_repeat(mc);
+    /* Not before the first instruction of an entry without redirection: the
+     * guest's pc alone, all that a signal frame holds, would find the binding. */
+    if (pt && (pt->flags & IP_PF_BOUNDARY) && !(pt->flags & IP_PF_COMMITTED) && mc->ip == b->host + (u64)pt->host_off &&
+        !(pt->guest_off == 0 && (b->key & IP_KEY_NOREDIR))) {
+        gather(ts, mc, b, pt);
+        /* Nothing of the block has happened, not even its redirection: the wrapper
+         * has not been told what it wraps. */
+        if (pt->guest_off == 0 && !(b->key & (IP_KEY_TRACK | IP_KEY_ONE)))
+            ts->pc = b->key & (IP_KEY_PC | IP_KEY_NOREDIR);
+        if (pt->flags & IP_PF_GUEST) sig_told_interrupted(ts);
+        redirect(ts, mc);
+    } else {
+        arm(ts, mc);
+    }
+}
+
+/* The guest's alignment check has hit an access of ours: once without it. */
+static bool step_unaligned(struct tstate *ts, struct sig_context *mc) {
+    struct sig_priv *p = sig_priv(ts);
+    if (in_cache(mc->ip)) {
+        const struct ip_block *b = rt_block_of(mc->ip);
+        const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
+        if (pt && (pt->flags & IP_PF_GUEST)) return false;
+    }
+    u32 stepping = p->stepping;
+    arm(ts, mc);
+    p->ac_off = 1 + stepping;
+    mc->flags &= ~FL_AC;
+    return true;
+}
+
+/* That instruction is over, or has met another fault. */
+static void unaligned_done(struct tstate *ts, struct sig_context *mc) {
+    struct sig_priv *p = sig_priv(ts);
+    mc->flags |= FL_AC;
+    if (p->ac_off == 1) {
+        p->stepping = 0;
+        mc->flags &= ~FL_TF;
+    }
+    p->ac_off = 0;
+}
+
+static void step_trap(struct tstate *ts, struct sig_context *mc) {
+    struct sig_priv *p = sig_priv(ts);
+    if (p->ac_off) {
+        unaligned_done(ts, mc);
+        if (!p->stepping) return;
+    }
+    if (p->step_pushf) {
+        /* The guest must not see our trap flag in what it pushed. */
+        u64 pushed;
+        if (rt_copy_from(&pushed, mc->sp, 8) == 0) {
+            pushed &= ~FL_TF;
+            rt_copy_to(mc->sp, &pushed, 2);
+        }
+        p->step_pushf = 0;
+    }
+    if (in_cache(mc->ip)) {
+        stop_or_step(ts, mc);
+    } else if (in_range(mc->ip, rt_asm_begin, rt_asm_end)) {
+        mc->flags |= FL_TF;
+    } else {
+        mc->flags &= ~FL_TF;
+        ts->rflags &= ~FL_TF; /* the exit sequence may have stored ours */
+        p->stepping = 0;
+    }
+}
+
+void rt_signal_step(struct tstate *ts) {
+    sig_priv(ts)->stepping = 1;
+    sig_priv(ts)->step_pushf = 0;
+    ts->rflags |= FL_TF;
+}
+
+/* ---- the handler --------------------------------------------------------------------------- */
+
+__attribute__((weak)) bool rt_shadow_fault(struct tstate *ts, u64 guest_addr, bool write) {
+    (void)ts, (void)guest_addr, (void)write;
+    return false;
+}
+
+static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *info, struct sig_ucontext *uc) {
+    struct sig_priv *p = sig_priv(ts);
+    struct sig_context *mc = &uc->mc;
+    const struct ip_block *b = rt_block_of(mc->ip);
+    const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
+    if (pt == NULL)
+        rt_panic(ts, "signal %d (code %d) at 0x%lx in the code cache, outside of any block; address 0x%lx", sig,
+                 info->code, mc->ip, info->addr);
+    p->fault_info = *info;
+    p->fault = pt->flags & IP_PF_RECHECK ? SIG_FAULT_RECHECK : SIG_FAULT_GUEST;
+    p->fault_key = b->key;
+    p->err = mc->err;
+    p->trapno = mc->trapno;
+    p->cr2 = mc->cr2;
+    if (pt->flags & IP_PF_SHADOW) {
+        u64 guest = info->addr - IP_V_CONST;
+        /* Else no canonical address. */
+        bool known = info->code != SIC_KERNEL;
+        if (known && rt_shadow_fault(ts, guest, mc->err & 2)) {
+            p->fault = SIG_FAULT_NONE;
+            return;
+        }
+        p->fault = pt->flags & IP_PF_EARLY ? SIG_FAULT_EARLY : SIG_FAULT_SHADOW;
+        p->fault_info.addr = known ? guest : 0;
+    }
+    gather(ts, mc, b, pt);
+    if (sig == SIG_FPE || sig == SIG_ILL || sig == SIG_TRAP)
+        p->fault_info.addr = ts->pc & IP_KEY_PC; /* the instruction, sigaction(2) */
+    redirect(ts, mc);
+}
+
+static void fault(struct tstate *ts, int sig, const struct sig_info *info, struct sig_ucontext *uc) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_context *mc = &uc->mc;
+    if (sig_priv(ts)->ac_off) unaligned_done(ts, mc);
+    if (sig == SIG_BUS && info->code == BUS_ALIGNMENT && step_unaligned(ts, mc)) return;
+    if (in_cache(mc->ip)) {
+        if (sig == SIG_SEGV && rt_callstack_full(ts, info->addr, mc)) return;
+        fault_in_cache(ts, sig, info, uc);
+        return;
+    }
+    if (sig == SIG_TRAP && info->code == TRAP_WATCHED)
+        return; /* by the runtime; natively it would be the kernel, which debug registers do not hear */
+    bool memory = sig == SIG_SEGV || sig == SIG_BUS;
+    if (memory && in_range(mc->ip, rt_copy_begin, rt_copy_end)) {
+        if (sig == SIG_SEGV && (mc->err & PF_WRITE) && info->code == SEGV_NO_ACCESS &&
+            rt_code_page_fault(ts, info->addr))
+            return;
+        struct sig_priv *p = sig_priv(ts);
+        p->copy_info = *info;
+        p->copy_err = mc->err, p->copy_trapno = mc->trapno, p->copy_cr2 = mc->cr2;
+        mc->ip = (u64)rt_copy_fault;
+        return;
+    }
+    if (memory && mc->ip == (u64)rt_store_a_test) { /* V bytes without A bits: not addressable */
+        mc->ip = (u64)rt_store_c;
+        return;
+    }
+    if (memory && mc->ip == (u64)rt_a_word_insn) {
+        mc->ip = (u64)rt_a_word_fault;
+        return;
+    }
+    if (memory && th->fault_resume) {
+        mc->ip = th->fault_resume;
+        th->fault_resume = 0;
+        return;
+    }
+    rt_panic(ts, "signal %d (code %d) in the runtime at 0x%lx, address 0x%lx, stack 0x%lx", sig, info->code, mc->ip,
+             memory ? info->addr : 0, mc->sp);
+}
+
+const struct sig_kernel_entry *sig_kernel_entry(u64 ip) {
+    static const struct sig_kernel_entry all[] = {
+        {rt_kernel_begin, rt_kernel_insn, rt_kernel_abort, __NR_restart_syscall},
+        {rt_kernel32_begin, rt_kernel32_insn, rt_kernel32_abort, 0},
+        {rt_asking_begin, rt_asking_insn, rt_kernel_abort, __NR_restart_syscall},
+    };
+    for (u32 i = 1; i < sizeof all / sizeof *all; i++)
+        if (ip >= (u64)all[i].begin && ip <= (u64)all[i].insn + 2) return &all[i];
+    return &all[0];
+}
+
+/* There is nothing to deliver: a call that the kernel broke off for this signal
+ * begins again, the guest must not notice. */
+static void hide_interruption(struct tstate *ts, struct sig_context *mc) {
+    const struct sig_kernel_entry *k = sig_kernel_entry(mc->ip);
+    if (!deliverable(ts) && mc->ip == (u64)k->insn + 2 && (long)mc->ax == -EINTR) mc->ip = (u64)k->abort;
+}
+
+static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
+    struct rt_thread *th = rt_th(ts);
+    const struct sig_kernel_entry *k = sig_kernel_entry(mc->ip);
+    u64 insn = (u64)k->insn;
+    if (in_cache(mc->ip)) {
+        stop_or_step(ts, mc);
+    } else if (mc->ip == insn && mc->ax == k->restart) {
+        /* After a stop the kernel was about to go on with a sleep: a handler ends it. */
+        mc->ip = insn + 2;
+        mc->ax = (u64)-EINTR;
+    } else if (mc->ip >= (u64)k->begin && mc->ip <= insn) {
+        mc->ip = (u64)k->abort;
+    } else if (kick && mc->ip == insn + 2) {
+        hide_interruption(ts, mc);
+    } else if (in_range(mc->ip, rt_enter_begin, rt_enter_end)) {
+        th->in_runtime = 1;
+        mc->ip = (u64)rt_enter_restart;
+        mc->sp = ts->rt_sp & ~15ull;
+        mc->di = (u64)ts;
+        mc->flags &= ~(FL_TF | FL_DF | FL_AC);
+        ts->rflags &= ~(sig_priv(ts)->stepping ? FL_TF : 0);
+        sig_priv(ts)->stepping = 0;
+    } else if (in_range(mc->ip, rt_asm_begin, rt_asm_end)) {
+        arm(ts, mc);
+    }
+}
+
+__attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info, struct sig_ucontext *uc) {
+    struct tstate *ts = current_thread();
+    struct rt_thread *th = rt_th(ts);
+    struct sig_context *mc = &uc->mc;
+    bool kick = sig == SIG_TRAP && info->code == RT_KICK_CODE && info->rt.value == IP_MAGIC &&
+                info->rt.pid == (int)th->pid;
+    bool traced = sig == SIG_TRAP && (info->code == 1 || info->code == 2) && (mc->trapno == 1);
+
+    if (kick) {
+        th->kick = 1;
+        th->pending = 1; /* without pending_sig: only come back */
+        asynchronous(ts, mc, true);
+        return;
+    }
+    if (sig == SIG_TRAP && info->code == RT_STOP_CODE && info->rt.value == IP_MAGIC) {
+        rt_trace(ts)->on = 0; /* it was for a tracer that is no more */
+        return;
+    }
+    if (sig == SIG_TRAP && info->code == SIC_IO && (int)info->rt.value == rt_watched_fd) {
+        /* Descriptors came over the socket, or its other side is closed. */
+        if (!rt_leaving && rt_supervisor_gone()) rt_end_alone();
+        hide_interruption(ts, mc);
+        return;
+    }
+    if (traced && (mc->ip == (u64)rt_int1 || mc->ip == (u64)rt_int1_after)) {
+        int1_code = info->code;
+        int1_early = mc->ip == (u64)rt_int1;
+        mc->ip = (u64)rt_int1_after;
+        return;
+    }
+    if (traced && sig_priv(ts)->stepping) {
+        step_trap(ts, mc);
+        return;
+    }
+    if (traced) {
+        /* A popf of the guest's has set its trap flag. */
+        sig_priv(ts)->trap_flag = 1;
+        if (in_cache(mc->ip))
+            stop_or_step(ts, mc);
+        else
+            arm(ts, mc); /* step_trap ends it outside of the assembly */
+        return;
+    }
+    /* si_code > 0: the kernel's own; sent signals have 0 or less, sigaction(2). */
+    if (is_sync(sig) && info->code > 0) {
+        fault(ts, sig, info, uc);
+        return;
+    }
+    struct sig_info own = *info;
+    if (sig == SIG_CHLD && tracer_hides(ts, &own)) {
+        hide_interruption(ts, mc);
+        return;
+    }
+    if (!record(ts, sig, &own)) {
+        hide_interruption(ts, mc);
+        return;
+    }
+    uc->sigmask = SIG_BLOCK_ALL;
+    asynchronous(ts, mc, false);
+}
+
+/* ---- delivery -------------------------------------------------------------------------------- */
+
+static void stop_by_signal(struct tstate *ts, int sig) {
+    struct sig_action dfl = {0}, old;
+    struct rt_thread *th = rt_th(ts);
+    struct rt_trace *t = rt_trace(ts);
+    t->status = (u32)sig;
+    t->kind = RT_STOP_GROUP; /* a tracer lets it happen */
+    if (sig != SIG_STOP) sig_kernel_action(sig, &dfl, &old);
+    sys3(__NR_tgkill, th->pid, th->tid, sig);
+    sig_kernel_mask(~SIG_BIT(sig)); /* stops here */
+    sig_kernel_mask(SIG_BLOCK_ALL);
+    if (sig != SIG_STOP) sig_kernel_action(sig, &old, NULL);
+    traced_resumed(ts);
+}
+
+/* One signal, as the kernel's get_signal and handle_signal would: forced ones
+ * (faults) cannot be blocked or ignored. */
+static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
+    struct rt_thread *th = rt_th(ts);
+    int sig = info->signo;
+    if (forced && ((th->sigmask & SIG_BIT(sig)) || sig_table_get(ts, sig).handler == SIGH_IGN)) {
+        sig_table_set_default(ts, sig);
+        th->sigmask &= ~SIG_BIT(sig);
+    }
+    traced_broken(ts);
+    if (rt_trace(ts)->on && (sig = traced_signal(ts, info)) == 0) return;
+    struct sig_action act = sig_table_take(ts, sig);
+    if (act.handler == SIGH_IGN) return;
+    if (act.handler == SIGH_DFL) {
+        if (SIG_BIT(sig) & SIG_HARMLESS) return;
+        if (SIG_BIT(sig) & (SIG_STOPPING | SIG_BIT(SIG_STOP))) {
+            stop_by_signal(ts, sig);
+            return;
+        }
+        ts->pc = rt_pc(ts->pc);
+        sig_priv(ts)->fault_info = *info;
+        rt_die_by_signal(ts, sig, info->code, info->addr);
+    }
+    traced_restart(ts, &act);
+    if (sig_setup_frame(ts, &act, info)) {
+        traced_handler(ts);
+        return;
+    }
+    /* The frame does not fit: SIGSEGV instead, which may have a handler on
+     * another stack; if it was SIGSEGV itself, the end. */
+    struct sig_info segv = {.signo = SIG_SEGV, .code = SIC_KERNEL};
+    if (sig == SIG_SEGV) {
+        sig_table_set_default(ts, SIG_SEGV);
+        rt_die_by_signal(ts, SIG_SEGV, SIC_KERNEL, 0);
+    }
+    deliver(ts, &segv, true);
+}
+
+static u32 stopping; /* set by the thread that ends the process */
+static struct tstate *stopper;
+
+void sig_after_fork(void) {
+    stopping = 0;
+    stopper = NULL;
+}
+
+static RT_NORETURN void park(struct tstate *ts) {
+    sig_block_everything();
+    __atomic_store_n(&sig_priv(ts)->parked, 1, __ATOMIC_RELEASE);
+    sig_pose(ts);
+}
+
+void rt_signal_deliver(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    if (__atomic_load_n(&stopping, __ATOMIC_ACQUIRE) == th->pid) {
+        if (stopper != ts) park(ts);
+        /* Runs the final calls: for the program it is over, signals come too late. */
+        th->pending = th->pending_sig = 0;
+        return;
+    }
+    struct sig_priv *p = sig_priv(ts);
+    th->kick = 0;
+    for (;;) {
+        struct sig_info info;
+        if (rt_trace(ts)->wants) {
+            if (traced_wanted(ts, &info)) deliver(ts, &info, false);
+            th->pending = 1; /* what came meanwhile, and the mask */
+            continue;
+        }
+        if (!th->pending_sig && (p->vpend & ~th->sigmask))
+            sig_kernel_mask(SIG_BLOCK_ALL); /* what comes now may not overtake it */
+        u64 ready = p->vpend & ~th->sigmask;
+        if (th->pending_sig) {
+            rt_memcpy(&info, th->pending_info, sizeof info);
+            th->pending_sig = 0;
+            th->pending = 0;
+        } else if (ready) {
+            int sig = __builtin_ctzll(ready) + 1;
+            info = p->vinfo[sig_sync_index(sig)];
+            __atomic_fetch_and(&p->vpend, ~SIG_BIT(sig), __ATOMIC_RELAXED);
+            th->pending = 0;
+        } else if (th->pending) {
+            /* Only a kick; but a signal may come between the two lines. */
+            th->pending = 0;
+            __atomic_signal_fence(__ATOMIC_SEQ_CST);
+            if (deliverable(ts))
+                th->pending = 1;
+            else
+                sig_apply_mask(th);
+            continue;
+        } else {
+            break;
+        }
+        deliver(ts, &info, false);
+        /* Otherwise the kernel's next one waits until those are through. */
+        if (!(p->vpend & ~th->sigmask)) sig_apply_mask(th);
+    }
+    traced_restart(ts, NULL);
+    if (p->restore_mask) { /* no handler after all */
+        p->restore_mask = 0;
+        th->sigmask = p->saved_mask;
+        sig_apply_mask(th);
+    }
+}
+
+/* Exceptions that restart their instruction are pushed with RF set (CPU
+ * manual, "Instruction-Breakpoint Exception"), which a handler can see. */
+static void fault_flags(struct tstate *ts, int sig) {
+    if (sig != SIG_TRAP) ts->rflags |= FL_RF;
+}
+
+void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
+    struct sig_info info = {.signo = sig, .code = code, .addr = addr};
+    struct sig_priv *p = sig_priv(ts);
+    p->err = 0;
+    fault_flags(ts, sig);
+    /* x86 exception numbers: the kernel shows them in the frame. */
+    switch (sig) {
+    case SIG_SEGV:
+        p->trapno = code == SIC_KERNEL ? 13 : 14;
+        if (code != SIC_KERNEL) {
+            /* User, instruction fetch; the kernel shows its own half as mapped. */
+            p->err = code == SEGV_NO_ACCESS || addr >> 47 ? 0x15 : 0x14;
+            p->cr2 = addr;
+        }
+        break;
+    case SIG_ILL: p->trapno = 6; break;
+    case SIG_TRAP: p->trapno = code == SIC_KERNEL ? 3 : 1; break;
+    case SIG_FPE: p->trapno = 0; break;
+    case SIG_BUS:
+        p->trapno = 14;
+        p->err = 0x14;
+        p->cr2 = addr;
+        break;
+    default: break;
+    }
+    deliver(ts, &info, true);
+    sig_apply_mask(rt_th(ts));
+}
+
+void rt_signal_exception(struct tstate *ts, u32 trapno, u32 err) {
+    struct sig_info info = {.signo = trapno == 11 || trapno == 12 || trapno == 17 ? SIG_BUS : SIG_SEGV,
+                            .code = trapno == 17 ? BUS_ALIGNMENT : SIC_KERNEL};
+    struct sig_priv *p = sig_priv(ts);
+    p->err = err;
+    p->trapno = trapno;
+    if (trapno != 4) fault_flags(ts, SIG_SEGV);
+    deliver(ts, &info, true);
+    sig_apply_mask(rt_th(ts));
+}
+
+/* Memory of ours: for the guest there is none. */
+static void hide_ours(struct sig_priv *p, struct sig_info *info) {
+    struct rt_seg seg;
+    if (info->signo == SIG_SEGV && info->code == SEGV_NO_ACCESS && !rt_find_seg(info->addr, &seg)) {
+        info->code = SEGV_NO_MAP;
+        p->err &= ~1ull;
+    }
+}
+
+bool rt_signal_copied(struct tstate *ts, bool stack) {
+    struct sig_priv *p = sig_priv(ts);
+    struct sig_info info = p->copy_info;
+    if (info.signo == SIG_SEGV && info.code != SIC_KERNEL && !(p->copy_err & 1) && rt_grow_stack(ts, info.addr))
+        return true;
+    if (p->copy_trapno == 13 && stack) {
+        rt_signal_exception(ts, 12, 0);
+        return false;
+    }
+    p->err = p->copy_err, p->trapno = p->copy_trapno, p->cr2 = p->copy_cr2;
+    hide_ours(p, &info);
+    fault_flags(ts, info.signo);
+    deliver(ts, &info, true);
+    sig_apply_mask(rt_th(ts));
+    return false;
+}
+
+bool rt_canonical(u64 addr) {
+    u8 byte;
+    return addr >> 47 == 0 || rt_copy_from(&byte, addr, 1) == 0 || sig_priv(current_thread())->copy_trapno != 13;
+}
+
+void rt_signal_int1(struct tstate *ts, u32 len) {
+    if (!int1_code) rt_int1();
+    if (int1_early) ts->pc -= len;
+    rt_signal_raise(ts, SIG_TRAP, int1_code, ts->pc);
+}
+
+void rt_signal_sys(struct tstate *ts, int code, int nr, int error, u32 arch, u64 call_addr) {
+    struct sig_info info = {.signo = SIG_SYS, .error = error, .code = code};
+    info.sys.call_addr = call_addr;
+    info.sys.nr = nr;
+    info.sys.arch = arch;
+    deliver(ts, &info, true);
+    sig_apply_mask(rt_th(ts));
+}
+
+/* The page was writable again when we came: another thread was faster. */
+static bool lost_race(struct tstate *ts, u64 addr) {
+    struct sig_priv *p = sig_priv(ts);
+    struct rt_seg seg;
+    if (!rt_find_seg(addr, &seg) || !(seg.prot & 2 /* PROT_WRITE */)) return false;
+    if (p->retry_pc != ts->pc || p->retry_addr != addr) p->retry_pc = ts->pc, p->retry_addr = addr, p->retries = 0;
+    return ++p->retries < MAX_RETRIES;
+}
+
+static void resume_fault(struct tstate *ts, u32 kind) {
+    struct sig_priv *p = sig_priv(ts);
+    struct sig_info info = p->fault_info;
+    /* Another signal first: the fault will come again. */
+    if (rt_th(ts)->pending_sig && !(SIG_BIT(SIG_TRAP) & SIG_BIT(info.signo))) return;
+    if (kind == SIG_FAULT_RECHECK) {
+        rt_forget_block(ts, p->fault_key);
+        return;
+    }
+    /* By the mapping's rights: the page itself need not be there (a shared one after a fork). */
+    if (kind == SIG_FAULT_GUEST && info.signo == SIG_SEGV && (p->err & PF_WRITE) && info.code == SEGV_NO_ACCESS) {
+        u64 pc = ts->pc;
+        if (rt_code_page_fault(ts, info.addr) || lost_race(ts, info.addr)) {
+            ts->pc = pc | IP_KEY_ONE; /* not the rest of a block that may be stale */
+            return;
+        }
+    }
+    /* No mapping there: perhaps a stack that grows. */
+    if (info.signo == SIG_SEGV && info.code != SIC_KERNEL && (kind != SIG_FAULT_GUEST || !(p->err & 1)) &&
+        rt_grow_stack(ts, info.addr))
+        return;
+    if (kind == SIG_FAULT_EARLY) {
+        ts->pc |= IP_KEY_TRACK | IP_KEY_NOREDIR;
+        return;
+    }
+    if (kind == SIG_FAULT_SHADOW) {
+        /* The instruction itself shows which fault it is, and whether it is one. */
+        if (info.code != SIC_KERNEL) {
+            rt_report_no_memory(ts, info.addr);
+            sig_told_interrupted(ts);
+        }
+        ts->pc |= IP_KEY_ONE | IP_KEY_BARE;
+        return;
+    }
+    sig_told_done(ts);
+    if (info.signo == SIG_SEGV && info.code == SEGV_NO_MAP) rt_report_fault(ts, info.addr);
+    hide_ours(p, &info);
+    fault_flags(ts, info.signo);
+    deliver(ts, &info, true);
+    sig_apply_mask(rt_th(ts));
+}
+
+__attribute__((used)) RT_NORETURN void rt_signal_resume(struct tstate *ts) {
+    struct sig_priv *p = sig_priv(ts);
+    u32 kind = p->fault;
+    p->fault = SIG_FAULT_NONE;
+    if (kind != SIG_FAULT_NONE) resume_fault(ts, kind);
+    rt_signal_deliver(ts);
+    rt_run(ts);
+}
+
+/* ---- other threads --------------------------------------------------------------------------- */
+
+static void send_kick(struct rt_thread *th) {
+    struct sig_info info = {.signo = SIG_TRAP, .code = RT_KICK_CODE};
+    info.rt.pid = (int)th->pid;
+    info.rt.value = IP_MAGIC;
+    sys4(__NR_rt_tgsigqueueinfo, th->pid, th->tid, SIG_TRAP, (long)&info);
+}
+
+void rt_kick(struct rt_thread *th) {
+    th->kick = 1;
+    /* 2: in a helper that comes back into the middle of its block. */
+    if (__atomic_load_n(&th->in_runtime, __ATOMIC_ACQUIRE) != 1 && th->tid) send_kick(th);
+}
+
+void sig_stop_others(struct tstate *ts) {
+    u32 nobody = 0, me = rt_th(ts)->pid;
+    if (stopper == ts) return; /* a final call came back */
+    if (!__atomic_compare_exchange_n(&stopping, &nobody, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) park(ts);
+    stopper = ts;
+    for (u32 i = 0; i < thread_count(); i++) {
+        struct tstate *o = rt_thread_by_index(i);
+        if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && rt_th(o)->tid) send_kick(rt_th(o));
+    }
+    /* Bounded: a thread that never comes back from the kernel counts as away. */
+    for (int tries = 0; tries < 200; tries++) {
+        bool all = true;
+        for (u32 i = 0; i < thread_count(); i++) {
+            struct tstate *o = rt_thread_by_index(i);
+            struct rt_thread *t = rt_th(o);
+            if (o != ts && t->in_use == TH_LIVE && !t->vfork_child && !sig_priv(o)->parked && t->in_runtime != 1)
+                all = false;
+        }
+        if (all) return;
+        i64 pause[2] = {0, 500000};
+        sys2(__NR_nanosleep, (long)pause, 0);
+    }
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+void rt_signal_thread_init(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_stack host = {.sp = th->sigstack_base, .size = th->sigstack_size};
+    long r = sys2(__NR_sigaltstack, (long)&host, 0);
+    if (r != 0) rt_die("no alternate signal stack for a thread (error %ld); check 'ulimit -v'", -r);
+    sig_unblock_everything(th);
+}
+
+void rt_signal_init(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    u64 inherited = 0;
+    sys4(__NR_rt_sigprocmask, 0, 0, (long)&inherited, 8);
+    th->sigmask = inherited;
+    th->altstack_flags = 0; /* what a program finds after exec */
+    sig_block_everything();
+    sig_xstate_init();
+    sig_table_init(ts);
+    rt_signal_thread_init(ts);
+}

@@ -1,0 +1,156 @@
+/* Memcheck and handlers.  A handler starts with defined arguments and vector
+ * registers; the V bits of everything else are as they were.  After it they are
+ * what they were before, but for what it edited in its frame: there the value
+ * is another one, or the V bits of the frame's own bytes are not 0.
+ */
+#include "runtime/base/cpu.h"
+#include "runtime/signals/sig.h"
+
+#define XS_XMM    160
+#define U_VECTORS (~0ull << IP_U_MMX0 | 1ull << IP_U_K)
+#define VEC_BYTES 64u
+enum { XF_YMM = 2, XF_K = 5, XF_ZMM_HIGH = 6, XF_ZMM16 = 7 };
+
+static const u8 argument_regs[] = {IP_RAX, IP_RDI, IP_RSI, IP_RDX, IP_RSP};
+
+static u64 frame_gpr(const struct sig_context *mc, u32 i) {
+    switch (i) {
+    case IP_RAX: return mc->ax;
+    case IP_RCX: return mc->cx;
+    case IP_RDX: return mc->dx;
+    case IP_RBX: return mc->bx;
+    case IP_RSP: return mc->sp;
+    case IP_RBP: return mc->bp;
+    case IP_RSI: return mc->si;
+    case IP_RDI: return mc->di;
+    case 16: return mc->flags;
+    default: return (&mc->r8)[i - IP_R8];
+    }
+}
+
+static u32 frame_gpr_offset(u32 i) {
+    static const u8 place[8] = {
+        [IP_RAX] = offsetof(struct sig_context, ax), [IP_RCX] = offsetof(struct sig_context, cx),
+        [IP_RDX] = offsetof(struct sig_context, dx), [IP_RBX] = offsetof(struct sig_context, bx),
+        [IP_RSP] = offsetof(struct sig_context, sp), [IP_RBP] = offsetof(struct sig_context, bp),
+        [IP_RSI] = offsetof(struct sig_context, si), [IP_RDI] = offsetof(struct sig_context, di)};
+    return i == 16 ? offsetof(struct sig_context, flags)
+           : i < 8 ? place[i]
+                   : (u32)offsetof(struct sig_context, r8) + 8 * (i - IP_R8);
+}
+
+/* V bits of guest memory; all set where there are none. */
+static void memory_vbits(u64 at, void *v, u64 n) {
+    if (rt_copy_from(v, at + IP_V_CONST, n) != 0) rt_memset(v, 0xff, n);
+}
+
+static bool any(const void *p, u64 n) {
+    const u8 *b = p;
+    for (u64 i = 0; i < n; i++)
+        if (b[i]) return true;
+    return false;
+}
+
+static void all_defined(struct tstate *ts) {
+    ts->umask &= 1ull << IP_U_REDZONE;
+    ts->vflags = 0;
+    rt_memset(ts->vgpr, 0, sizeof ts->vgpr);
+    rt_memset(ts->vk, 0, sizeof ts->vk);
+    rt_memset(ts->vmmx, 0, sizeof ts->vmmx);
+    rt_memset(ts->vvec, 0, sizeof ts->vvec);
+}
+
+void sig_vbits_enter(struct tstate *ts, u64 frame, const struct sig_context *mc) {
+    struct sig_priv *p = sig_priv(ts);
+    if (p->vsave) /* a handler left by longjmp may have used the same place */
+        for (u32 i = 0; i < SIG_VSAVES; i++)
+            if (p->vsave[i].frame == frame) p->vsave[i].frame = 0;
+    if (ts->umask == 0) return;
+    if (!p->vsave) p->vsave = rt_pages(SIG_VSAVES * sizeof *p->vsave);
+    struct sig_vsave *s = &p->vsave[p->vsave_next++ % SIG_VSAVES];
+    s->frame = frame;
+    s->umask = ts->umask & ~(1ull << IP_U_REDZONE);
+    s->vflags = ts->vflags;
+    rt_memcpy(s->vgpr, ts->vgpr, sizeof s->vgpr);
+    rt_memcpy(s->vk, ts->vk, sizeof s->vk);
+    rt_memcpy(s->vmmx, ts->vmmx, sizeof s->vmmx);
+    rt_memcpy(s->vvec, ts->vvec, sizeof s->vvec);
+    for (u32 i = 0; i < 17; i++) s->gpr[i] = frame_gpr(mc, i);
+    u32 size = sig_xstate_size() < sizeof s->image ? sig_xstate_size() : sizeof s->image;
+    if (rt_copy_from(s->image, mc->fpstate, size) != 0) rt_memset(s->image, 0, sizeof s->image);
+    for (u32 i = 0; i < sizeof argument_regs; i++) {
+        ts->vgpr[argument_regs[i]] = 0;
+        ts->umask &= ~(1ull << (IP_U_GPR0 + argument_regs[i]));
+    }
+    /* The kernel starts a handler with the initial vector state. */
+    rt_memset(ts->vk, 0, sizeof ts->vk);
+    rt_memset(ts->vmmx, 0, sizeof ts->vmmx);
+    rt_memset(ts->vvec, 0, sizeof ts->vvec);
+    ts->umask &= ~U_VECTORS;
+}
+
+/* Bytes [off, off + n) of the image belong to the V bytes at v: take what was edited. */
+static void edited(const struct sig_vsave *s, u64 fpstate, u32 off, u32 n, u8 *v) {
+    u8 now[VEC_BYTES], vbits[VEC_BYTES];
+    if (off + n > sizeof s->image || off + n > sig_xstate_size() || rt_copy_from(now, fpstate + off, n) != 0) return;
+    memory_vbits(fpstate + off, vbits, n);
+    for (u32 i = 0; i < n; i++)
+        if (vbits[i] || now[i] != s->image[off + i]) v[i] = vbits[i];
+}
+
+static void vectors_back(struct tstate *ts, const struct sig_vsave *s, u64 fpstate) {
+    u64 has = sig_xfeatures();
+    u32 ymm = has >> XF_YMM & 1 ? rt_cpu()->state[XF_YMM].offset : 0,
+        zmm = has >> XF_ZMM_HIGH & 1 ? rt_cpu()->state[XF_ZMM_HIGH].offset : 0;
+    u32 zmm16 = has >> XF_ZMM16 & 1 ? rt_cpu()->state[XF_ZMM16].offset : 0,
+        k = has >> XF_K & 1 ? rt_cpu()->state[XF_K].offset : 0;
+    for (u32 i = 0; i < 32; i++) {
+        u8 *v = (u8 *)ts->vvec + VEC_BYTES * i;
+        if (!(s->umask >> (IP_U_VEC0 + i) & 1)) continue;
+        if (i < 16) {
+            edited(s, fpstate, XS_XMM + 16 * i, 16, v);
+            if (ymm) edited(s, fpstate, ymm + 16 * i, 16, v + 16);
+            if (zmm) edited(s, fpstate, zmm + 32 * i, 32, v + 32);
+        } else if (zmm16) {
+            edited(s, fpstate, zmm16 + VEC_BYTES * (i - 16), VEC_BYTES, v);
+        }
+        if (!any(v, VEC_BYTES)) ts->umask &= ~(1ull << (IP_U_VEC0 + i));
+    }
+    if (k && (s->umask >> IP_U_K & 1)) {
+        for (u32 i = 0; i < 8; i++) edited(s, fpstate, k + 8 * i, 8, (u8 *)&ts->vk[i]);
+        if (!any(ts->vk, sizeof ts->vk)) ts->umask &= ~(1ull << IP_U_K);
+    }
+}
+
+void sig_vbits_leave(struct tstate *ts, u64 frame, const struct sig_context *mc) {
+    struct sig_priv *p = sig_priv(ts);
+    struct sig_vsave *s = NULL;
+    u64 at = frame + offsetof(struct sig_frame, uc.mc);
+    for (u32 i = 0; p->vsave && i < SIG_VSAVES; i++)
+        if (p->vsave[i].frame == frame) s = &p->vsave[i];
+    if (s) {
+        ts->umask = s->umask | (ts->umask & 1ull << IP_U_REDZONE);
+        ts->vflags = s->vflags;
+        rt_memcpy(ts->vgpr, s->vgpr, sizeof s->vgpr);
+        rt_memcpy(ts->vk, s->vk, sizeof s->vk);
+        rt_memcpy(ts->vmmx, s->vmmx, sizeof s->vmmx);
+        rt_memcpy(ts->vvec, s->vvec, sizeof s->vvec);
+        s->frame = 0;
+        if (mc->fpstate) vectors_back(ts, s, mc->fpstate);
+    } else if (ts->umask) {
+        all_defined(ts);
+    }
+    for (u32 i = 0; i < 16; i++) {
+        u64 v;
+        memory_vbits(at + frame_gpr_offset(i), &v, sizeof v);
+        if (v || (s && frame_gpr(mc, i) != s->gpr[i])) ts->vgpr[i] = v;
+        if (ts->vgpr[i])
+            ts->umask |= 1ull << (IP_U_GPR0 + i);
+        else
+            ts->umask &= ~(1ull << (IP_U_GPR0 + i));
+    }
+    if (s && ((frame_gpr(mc, 16) ^ s->gpr[16]) & IP_FL_ARITH)) {
+        ts->vflags = 0;
+        ts->umask &= ~(1ull << IP_U_FLAGS);
+    }
+}

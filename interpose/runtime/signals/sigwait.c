@@ -1,0 +1,145 @@
+/* Calls that sleep under a mask of their own, and what blocked signals of
+ * instructions (SIG_SYNC) need around any call.
+ *
+ * While guest code or the runtime runs, the kernel must not block SIG_SYNC:
+ * faults come that way.  In a system call none can come (the kernel answers
+ * EFAULT), so there the kernel may hold the guest's true mask, and what is sent
+ * meanwhile waits in its queues, where sigtimedwait, signalfd and the masks of
+ * pselect find it.  Only SIGTRAP stays open, unless the guest has one pending: it
+ * tells that the supervisor has died.
+ *
+ * A call's own mask stays in force until the frames of everything that it let
+ * through are built, each saving the mask of the one before; the first saves
+ * the mask from before the call: select(2), "Usage of pselect"; sigsuspend(2).
+ */
+#include "runtime/signals/sig.h"
+#include "runtime/syscalls/syscall.h"
+#include "runtime/ptrace/ptrace.h"
+
+/* To where it came from; but another thread may not block it in the kernel, so
+ * what was sent to a process of several threads goes to this one. */
+static void requeue(struct tstate *ts, u64 which) {
+    struct sig_priv *p = sig_priv(ts);
+    u32 pid = rt_th(ts)->pid, tid = rt_th(ts)->tid;
+    bool alone = which && thread_is_last(ts);
+    for (; which; which &= which - 1) {
+        int sig = __builtin_ctzll(which) + 1;
+        const struct sig_info *info = &p->vinfo[sig_sync_index(sig)];
+        long r = alone && info->code != SIC_TKILL ? sys3(__NR_rt_sigqueueinfo, pid, sig, (long)info)
+                                                  : sys4(__NR_rt_tgsigqueueinfo, pid, tid, sig, (long)info);
+        if (r == 0) __atomic_fetch_and(&p->vpend, ~SIG_BIT(sig), __ATOMIC_RELAXED);
+    }
+}
+
+/* The part of a mask that the kernel may have during a call. */
+static u64 during_call(u64 mask, u64 held) { return held & SIG_BIT(SIG_TRAP) ? mask : mask & ~SIG_BIT(SIG_TRAP); }
+
+/* *held: the signals that are pending in the kernel now and were kept aside. */
+static long hold(struct tstate *ts, u64 *held) {
+    struct rt_thread *th = rt_th(ts);
+    *held = sig_priv(ts)->vpend & th->sigmask;
+    u64 mask = during_call(th->sigmask, *held);
+    if (!(mask & SIG_SYNC)) return 0;
+    u64 args[6] = {2 /* SIG_SETMASK */, (u64)&mask, 0, 8, 0, 0};
+    long r = rt_kernel(th, __NR_rt_sigprocmask, args);
+    if (r == 0) requeue(ts, *held);
+    return r;
+}
+
+void sig_give_back(struct tstate *ts) { requeue(ts, sig_priv(ts)->vpend & rt_th(ts)->sigmask); }
+
+long sig_hold(struct tstate *ts) {
+    u64 held;
+    return hold(ts, &held);
+}
+
+void sig_release(struct tstate *ts) {
+    sig_apply_mask(rt_th(ts));
+    if (sig_priv(ts)->vpend & ~rt_th(ts)->sigmask) /* came with that */
+        rt_th(ts)->pending = 1;
+}
+
+/* args lead the kernel to kernel_mask. */
+static long wait_under(struct tstate *ts, long nr, const u64 args[6], u64 mask, u64 *kernel_mask) {
+    struct rt_thread *th = rt_th(ts);
+    struct sig_priv *p = sig_priv(ts);
+    u64 before = th->sigmask, held;
+    long r = hold(ts, &held);
+    if (r != 0) return r;
+    th->sigmask = mask & ~SIG_UNBLOCKABLE;
+    *kernel_mask = during_call(th->sigmask, held);
+    r = rt_kernel(th, nr, args);
+    /* A tracer has a call broken off in this way. */
+    bool broken = r == -EINTR || (r == RT_INTERRUPTED && rt_trace(ts)->restart);
+    if (broken && (th->pending_sig || (p->vpend & ~th->sigmask))) {
+        p->saved_mask = before;
+        p->restore_mask = 1;
+        return r; /* the mask is set when the signal has been delivered */
+    }
+    th->sigmask = before;
+    sig_release(ts);
+    return r;
+}
+
+long sig_wait_here(struct tstate *ts, long nr, const u64 args[6]) {
+    bool held = sig_must_hold(ts);
+    long r = held ? sig_hold(ts) : 0;
+    if (r != 0) return r;
+    traced_enter(ts);
+    r = rt_kernel(rt_th(ts), nr, args);
+    if (held) sig_release(ts);
+    return r;
+}
+
+long rt_sys_rt_sigtimedwait(struct tstate *ts) {
+    u64 args[6], to;
+    struct sig_info info;
+    rt_syscall_args(ts, args);
+    to = args[1];
+    args[1] = (u64)&info;
+    for (;;) {
+        long r = sig_wait_here(ts, __NR_rt_sigtimedwait, args);
+        if (r == SIG_CHLD && tracer_hides(ts, &info)) continue; /* with the whole of its timeout */
+        return r > 0 && to && rt_copy_to(to, &info, sizeof info) != 0 ? -EFAULT : r;
+    }
+}
+
+/* The mask is argument i, its size the next one. */
+static long wait_with(struct tstate *ts, long nr, u32 i) {
+    u64 args[6], mask, kernel_mask;
+    rt_syscall_args(ts, args);
+    if (args[i] == 0) return sig_wait_here(ts, nr, args);
+    if (args[i + 1] != sizeof mask) return -EINVAL;
+    if (rt_copy_from(&mask, args[i], sizeof mask) != 0) return -EFAULT;
+    args[i] = (u64)&kernel_mask;
+    return wait_under(ts, nr, args, mask, &kernel_mask);
+}
+
+/* Argument 5 points to the mask's address and size. */
+static long wait_with_pair(struct tstate *ts, long nr) {
+    u64 args[6], pair[2], mask, kernel_mask;
+    rt_syscall_args(ts, args);
+    if (args[5] == 0) return sig_wait_here(ts, nr, args);
+    if (rt_copy_from(pair, args[5], sizeof pair) != 0) return -EFAULT;
+    if (pair[0] == 0) return sig_wait_here(ts, nr, args);
+    if (pair[1] != sizeof mask) return -EINVAL;
+    if (rt_copy_from(&mask, pair[0], sizeof mask) != 0) return -EFAULT;
+    pair[0] = (u64)&kernel_mask;
+    args[5] = (u64)pair;
+    return wait_under(ts, nr, args, mask, &kernel_mask);
+}
+
+long rt_sys_ppoll(struct tstate *ts) { return wait_with(ts, __NR_ppoll, 3); }
+long rt_sys_epoll_pwait(struct tstate *ts) { return wait_with(ts, __NR_epoll_pwait, 4); }
+long rt_sys_epoll_pwait2(struct tstate *ts) { return wait_with(ts, __NR_epoll_pwait2, 4); }
+long rt_sys_pselect6(struct tstate *ts) { return wait_with_pair(ts, __NR_pselect6); }
+long rt_sys_io_pgetevents(struct tstate *ts) { return wait_with_pair(ts, __NR_io_pgetevents); }
+
+long rt_sys_rt_sigsuspend(struct tstate *ts) {
+    u64 args[6], mask, kernel_mask;
+    rt_syscall_args(ts, args);
+    if (args[1] != sizeof mask) return -EINVAL;
+    if (rt_copy_from(&mask, args[0], sizeof mask) != 0) return -EFAULT;
+    args[0] = (u64)&kernel_mask;
+    return wait_under(ts, __NR_rt_sigsuspend, args, mask, &kernel_mask);
+}

@@ -1,0 +1,208 @@
+/* Descriptors of ours in the guest's table: the socket to the supervisor and our
+ * own executable.  They sit at high numbers, and no call of the guest's sees them:
+ * EBADF, as at any number that is free; dup2 onto one makes it take another.
+ */
+#include <asm/unistd.h>
+#include <linux/close_range.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "runtime/memory/mm.h"
+#include "runtime/procfs/procfs.h"
+#include "runtime/signals/sig.h"
+#include "runtime/syscalls/syscall.h"
+
+static rt_lock_t moving;
+
+#define N_OURS 3
+static int *const ours[N_OURS] = {&rt.sock_fd, &rt.runtime_fd, &rt.shadow_fd};
+
+/* Sockets of processes that share the table (CLONE_FILES without CLONE_VM): hidden, too. */
+#define N_FOREIGN 16
+static int foreign[N_FOREIGN] = {[0 ... N_FOREIGN - 1] = -1};
+
+void rt_hide_foreign(int fd) {
+    static u32 next;
+    foreign[next++ % N_FOREIGN] = fd;
+}
+
+static bool is_foreign(int fd) {
+    for (int i = 0; i < N_FOREIGN && fd >= 0; i++)
+        if (foreign[i] == fd) return true;
+    return false;
+}
+
+/* Where we note the descriptor; NULL if it is not one of ours. */
+static int *noted(int fd) {
+    for (int i = 0; i < N_OURS; i++)
+        if (fd >= 0 && fd == *ours[i]) return ours[i];
+    return NULL;
+}
+
+static bool hidden(int fd) { return noted(fd) != NULL || is_foreign(fd); }
+
+bool rt_fd_is_ours(int fd) { return hidden(fd); }
+
+static long pass(struct tstate *ts, long nr) {
+    u64 args[6];
+    rt_syscall_args(ts, args);
+    return sig_wait_here(ts, nr, args);
+}
+
+static bool is_one_of(const char *name, const char *const *names) {
+    for (; *names != NULL; names++)
+        if (rt_strcmp(name, *names) == 0) return true;
+    return false;
+}
+
+/* Whether a call uses one of our descriptors; the names are those of syscalls.def.
+ * The folder of a path counts unless the path, always the next argument, is absolute. */
+bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 args[6]) {
+    static const char *const files[] = {"fd",     "s",           "fildes",     "epfd",  "fd_in",
+                                        "fd_out", "in_fd",       "out_fd",     "oldfd", "pidfd",
+                                        "sockfd", "fanotify_fd", "ruleset_fd", "mqdes", NULL};
+    static const char *const folders[] = {"dfd", "dirfd", "olddfd", "newdfd", "from_dfd", "to_dfd", NULL};
+    bool any = false;
+    for (int i = 0; i < 6; i++) any |= hidden((int)args[i]);
+    if (!any || (nr == __NR_mmap && args[3] & MAP_ANONYMOUS)) return false;
+    const char *cursor = info->args;
+    struct rt_syscall_arg a;
+    for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
+        char first = 0;
+        if (!hidden((int)args[i]) || a.kind != RT_ARG_32) continue;
+        if (is_one_of(a.name, files)) return true;
+        if (is_one_of(a.name, folders) && i < 5 && rt_copy_from(&first, args[i + 1], 1) == 0 && first != '/')
+            return true;
+    }
+    return false;
+}
+
+/* The guest wants the number: take another one.  0 or -errno. */
+static long make_way(int fd) {
+    rt_lock(&moving);
+    int *moves = noted(fd);
+    long r = is_foreign(fd) ? -EBUSY : 0; /* its owner could not know where it went */
+    if (moves != NULL) {
+        long cloexec = sys2(__NR_fcntl, fd, F_GETFD);
+        int cmd = cloexec > 0 && (cloexec & FD_CLOEXEC) ? F_DUPFD_CLOEXEC : F_DUPFD;
+        r = sys3(__NR_fcntl, fd, cmd, fd + 1);
+        for (int low = fd / 2; r < 0 && low > 2; low /= 2) /* nothing above: as high as can be */
+            r = sys3(__NR_fcntl, fd, cmd, low);
+        if (r >= 0) {
+            *moves = (int)r;
+            sys1(__NR_close, fd);
+            r = 0;
+        }
+    }
+    rt_unlock(&moving);
+    return r;
+}
+
+long rt_sys_close(struct tstate *ts) { return hidden((int)ts->gpr[IP_RDI]) ? -EBADF : pass(ts, __NR_close); }
+
+long rt_sys_dup(struct tstate *ts) {
+    int from = (int)ts->gpr[IP_RDI];
+    long r = hidden(from) ? -EBADF : pass(ts, __NR_dup);
+    if (r >= 0) rt_proc_copied(from, (int)r);
+    return r;
+}
+
+static long dup_onto(struct tstate *ts, long nr) {
+    int from = (int)ts->gpr[IP_RDI], to = (int)ts->gpr[IP_RSI];
+    if (hidden(from) || (hidden(to) && make_way(to) < 0)) return -EBADF;
+    long r = pass(ts, nr);
+    if (r >= 0) rt_proc_copied(from, to);
+    return r;
+}
+
+long rt_sys_dup2(struct tstate *ts) { return dup_onto(ts, __NR_dup2); }
+long rt_sys_dup3(struct tstate *ts) { return dup_onto(ts, __NR_dup3); }
+
+long rt_sys_fcntl(struct tstate *ts) {
+    int from = (int)ts->gpr[IP_RDI], cmd = (int)ts->gpr[IP_RSI];
+    long r = hidden(from) ? -EBADF : pass(ts, __NR_fcntl);
+    if (r >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)) rt_proc_copied(from, (int)r);
+    return r;
+}
+
+/* Around our descriptors, piece by piece. */
+long rt_sys_close_range(struct tstate *ts) {
+    u64 first = (u32)ts->gpr[IP_RDI], last = (u32)ts->gpr[IP_RSI], flags = (u32)ts->gpr[IP_RDX];
+    if (first > last) return -EINVAL;
+    long r = 0;
+    bool done = false;
+    while (first <= last && r == 0) {
+        u64 end = last + 1, next = last + 1; /* this piece is [first, end) */
+        for (int i = 0; i < N_OURS + N_FOREIGN; i++) {
+            int fd = i < N_OURS ? *ours[i] : foreign[i - N_OURS];
+            if (fd >= 0 && (u64)fd >= first && (u64)fd < end) end = (u64)fd, next = end + 1;
+        }
+        if (end > first) {
+            u64 args[6] = {first, end - 1, flags, 0, 0, 0};
+            r = rt_kernel(rt_th(ts), __NR_close_range, args);
+            flags &= ~(u64)CLOSE_RANGE_UNSHARE; /* the table is ours alone after the first */
+            done = true;
+        }
+        first = next;
+    }
+    if (!done && r == 0) { /* nothing but ours: still judge the flags */
+        u64 args[6] = {~0u, ~0u, flags, 0, 0, 0};
+        r = rt_kernel(rt_th(ts), __NR_close_range, args);
+    }
+    return r;
+}
+
+/* ---- /proc/self/fd without ours ---------------------------------------------------------- */
+
+struct dirent64 { /* getdents64(2) */
+    u64 ino, off;
+    u16 reclen;
+    u8 type;
+    char name[];
+};
+
+/* fd and fdinfo: descriptors of ours.  map_files: "lo-hi" of mappings of ours. */
+static bool names_ours(enum proc_leaf folder, const char *name) {
+    u64 n = 0;
+    if (folder == PROC_MAP_FILES) {
+        struct rt_seg seg;
+        for (; *name && *name != '-'; name++) n = n << 4 | (u64)(*name <= '9' ? *name - '0' : *name - 'a' + 10);
+        return *name == '-' && (!rt_find_seg(n, &seg) || (seg.mflags & MM_OURS));
+    }
+    for (; *name >= '0' && *name <= '9' && n < (1u << 30); name++) n = n * 10 + (u64)(*name - '0');
+    return *name == 0 && hidden((int)n);
+}
+
+/* Keep the entries that are not ours; bytes left. */
+static long filter(enum proc_leaf folder, u64 at, long r) {
+    u64 bytes = (u64)r;
+    long kept = 0;
+    u8 *copy = rt_pages(bytes);
+    if (rt_copy_from(copy, at, bytes) == 0) {
+        for (long p = 0; p < r;) {
+            const struct dirent64 *d = (const struct dirent64 *)(copy + p);
+            long len = d->reclen;
+            if (!names_ours(folder, d->name)) {
+                __builtin_memmove(copy + kept, copy + p, (u64)len);
+                kept += len;
+            }
+            p += len;
+        }
+        if (kept > 0 && rt_copy_to(at, copy, (u64)kept) != 0) kept = r;
+    }
+    rt_free_pages(copy, bytes);
+    return kept;
+}
+
+long rt_sys_getdents64(struct tstate *ts) {
+    int fd = (int)ts->gpr[IP_RDI];
+    long r = pass(ts, __NR_getdents64), kept;
+    if (r <= 0) return r;
+    enum proc_leaf folder = proc_identify(fd).leaf;
+    if (folder != PROC_FD && folder != PROC_FDINFO && folder != PROC_MAP_FILES) return r;
+    /* 0 would mean the end: after a buffer with nothing but ours comes the next. */
+    while ((kept = filter(folder, ts->gpr[IP_RSI], r)) == 0)
+        if ((r = pass(ts, __NR_getdents64)) <= 0) return r;
+    return kept;
+}

@@ -1,0 +1,508 @@
+/* Memcheck's stage 3 (memcheck-engine design, "The clean translation" and
+ * "The tracking translation").
+ *
+ * Clean: the block tests once that every register it touches is defined, then
+ * compares the V bytes of each access with zero; on failure it continues at
+ * the same instruction in the tracking translation of the same address.
+ * Tracking: each instruction is guarded by itself, and rt_track_insn computes
+ * the V bits exactly when its guard fails.
+ */
+#include <string.h>
+
+#include "abi/abi.h"
+#include "jit/native_api.h"
+#include "jit/ucode.h"
+
+#define UBIT(n) (1ull << (n))
+
+/* RSP given back in one known step up to this is marked in line. */
+#define INLINE_GIVE_BACK 128
+
+static uint64_t gpr_set(uint32_t regs) { return (uint64_t)regs << IP_U_GPR0; }
+
+/* Every register bit whose definedness the instruction depends on or changes. */
+static uint64_t touched(const struct ip_insn *in) {
+    uint64_t s = gpr_set((uint32_t)(in->gpr_read | in->gpr_write));
+    s |= (uint64_t)(in->vec_read | in->vec_write) << IP_U_VEC0;
+    s |= (uint64_t)(in->mmx_read | in->mmx_write) << IP_U_MMX0;
+    if (in->k_read | in->k_write) s |= UBIT(IP_U_K);
+    if ((in->fl_read | in->fl_write) & IP_FL_ARITH) s |= UBIT(IP_U_FLAGS);
+    if (in->mem.present && in->mem.vsib) s |= UBIT(IP_U_VEC0 + in->mem.index);
+    return s;
+}
+
+static bool plain_size(unsigned n) {
+    return n == 1 || n == 2 || n == 4 || n == 8 || n == 10 || n == 16 || n == 32 || n == 64;
+}
+
+enum stack_kind { SK_NONE, SK_PUSH, SK_POP, SK_UP, SK_DOWN, SK_OTHER };
+
+struct plan {
+    bool helper; /* only rt_track_insn can do it */
+    enum stack_kind stack;
+    bool keeps_red_zone;  /* RSP's rise leaves the new red zone as it is */
+    bool loads_sp;        /* RSP's new value does not come from RSP or RBP */
+    unsigned stack_bytes; /* pushed, popped, or RSP's known increase */
+    unsigned regained;    /* of them: below RSP for part of the block only */
+    bool load, store;     /* explicit memory operand */
+    bool stack_store;     /* store at a known place of the frame: no check */
+    unsigned size;
+};
+
+static bool is_bit_string(const struct ip_insn *in) {
+    return (in->mnem == IP_MN_BT || in->mnem == IP_MN_BTS || in->mnem == IP_MN_BTR || in->mnem == IP_MN_BTC) &&
+           in->mem.present && in->imm_len == 0;
+}
+
+/* fxsave and relatives: size is not the operand's. */
+static bool is_state_image(const struct ip_insn *in) {
+    return in->mem.present && !(in->mem.access & IP_ACC_ADDR) && !plain_size(in->mem.size);
+}
+
+/* From where did it get it: does the instruction move RSP within its frame? */
+static bool within_frame(const struct ip_insn *in) {
+    switch (in->mnem) {
+    case IP_MN_LEAVE:
+    case IP_MN_ENTER:
+    case IP_MN_ADD:
+    case IP_MN_SUB:
+    case IP_MN_AND: return true;
+    case IP_MN_LEA: return in->mem.base == IP_RSP || in->mem.base == IP_RBP;
+    case IP_MN_MOV: return in->ops[1].kind == IP_OP_GPR && in->ops[1].reg == IP_RBP;
+    default: return false;
+    }
+}
+
+/* A greater step down may be a switch of stacks, which the runtime tells. */
+static int64_t max_frame(void) {
+    const struct ip_chan *chan = ip_service_chan();
+    return chan ? (int64_t)chan->max_stackframe : INT64_MAX;
+}
+
+static void plan_stack(const struct ip_insn *in, struct plan *p) {
+    bool imm = in->imm_len != 0;
+    if (!(in->gpr_write & (1u << IP_RSP))) return;
+    switch (in->mnem) {
+    case IP_MN_PUSH:
+    case IP_MN_PUSHFQ:
+    case IP_MN_PUSHF:
+        p->stack = SK_PUSH;
+        p->stack_bytes = in->opsize == 2 ? 2 : 8;
+        return;
+    case IP_MN_POP:
+        if (in->mem.present || (in->gpr_write & ~(1u << IP_RSP)) == 0) {
+            bool to_memory = in->mem.present && in->opsize == 8;
+            p->helper = true; /* pop [mem], pop %rsp, pop %fs */
+            p->stack = to_memory ? SK_POP : SK_OTHER;
+            p->stack_bytes = to_memory ? 8 : 0;
+            p->loads_sp = !to_memory;
+            return;
+        }
+        p->stack = SK_POP;
+        p->stack_bytes = in->opsize == 2 ? 2 : 8;
+        return;
+    case IP_MN_POPFQ:
+    case IP_MN_POPF:
+        p->stack = SK_POP;
+        p->stack_bytes = in->opsize == 2 ? 2 : 8;
+        return;
+    case IP_MN_ADD:
+    case IP_MN_SUB:
+        if (imm && in->opsize == 8 && !in->mem.present) {
+            int64_t d = in->mnem == IP_MN_ADD ? in->imm : -in->imm;
+            p->stack = d > 0 ? SK_UP : SK_DOWN;
+            p->stack_bytes = d > 0 && d <= INLINE_GIVE_BACK ? (unsigned)d : 0;
+            if (d > INLINE_GIVE_BACK || -d > max_frame()) p->stack = SK_OTHER;
+            return;
+        }
+        break;
+    case IP_MN_LEA:
+        if (in->mem.base == IP_RSP && in->mem.index == IP_REG_NONE && in->opsize == 8) {
+            int64_t d = in->mem.disp;
+            p->stack = d > 0 ? SK_UP : SK_DOWN;
+            p->stack_bytes = d > 0 && d <= INLINE_GIVE_BACK ? (unsigned)d : 0;
+            if (d > INLINE_GIVE_BACK || -d > max_frame()) p->stack = SK_OTHER;
+            return;
+        }
+        break;
+    default: break;
+    }
+    p->stack = SK_OTHER;
+    p->loads_sp = !within_frame(in);
+}
+
+static void make_plan(const struct ip_insn *in, struct plan *p) {
+    memset(p, 0, sizeof *p);
+    plan_stack(in, p);
+    for (int k = 0; k < in->n_ops; k++)
+        if (in->ops[k].kind == IP_OP_MEM_IMPL && in->ops[k].reg != IP_RSP) p->helper = true;
+    if (in->mnem == IP_MN_LEAVE) p->helper = false;
+    if (in->mnem == IP_MN_ENTER) p->helper = true;
+    if (in->mem.present && !(in->mem.access & IP_ACC_ADDR)) {
+        p->size = in->mem.size;
+        p->load = in->mem.access & IP_ACC_R;
+        p->store = in->mem.access & IP_ACC_W;
+        if ((in->mem.access & IP_ACC_COND) || in->mem.vsib || is_bit_string(in) || is_state_image(in)) p->helper = true;
+    }
+}
+
+/* ---- Frames ------------------------------------------------------------------------
+ * After "mov rbp, rsp" in a block, stores at [rbp+x] are stores at a known
+ * distance from RSP until one of both changes otherwise.  At or above RSP they
+ * need no check.  Below, in the red zone (locals of -O0 leaf functions), they
+ * need none either if the block goes straight to its return, which takes the
+ * bytes back; elsewhere the slow path notes them (IP_U_REDZONE). */
+
+#define RED_ZONE 128
+
+struct frame {
+    bool known; /* RBP = RSP + off */
+    int64_t off;
+    bool straight; /* nothing but instructions up to a return */
+    int64_t lo;    /* red zone bytes from RSP + lo on are defined */
+};
+
+/* What the instruction adds to RSP; false: unknown. */
+static bool rsp_step(const struct ip_insn *in, const struct plan *p, int64_t *step) {
+    return ip_rsp_step(in, step) && !(*step && p->helper);
+}
+
+/* Distance of a plain store from RSP; false: unknown. */
+static bool store_offset(const struct ip_insn *in, const struct frame *f, int64_t *off) {
+    const struct ip_mem *m = &in->mem;
+    if (m->index != IP_REG_NONE || m->seg || m->addr32) return false;
+    if (m->base == IP_RSP)
+        *off = m->disp;
+    else if (m->base == IP_RBP && f->known)
+        *off = m->disp + f->off;
+    else
+        return false;
+    return true;
+}
+
+static void frame_step(struct frame *f, const struct ip_insn *in, const struct plan *p) {
+    int64_t step;
+    if (!rsp_step(in, p, &step)) {
+        f->known = false;
+        f->lo = 0;
+        return;
+    }
+    f->off -= step;
+    f->lo = f->lo - step < 0 && f->lo ? f->lo - step : 0;
+    if (in->gpr_write & (1u << IP_RBP)) f->known = false;
+    if (in->mnem == IP_MN_MOV && in->opsize == 8 && in->n_ops == 2 && in->ops[0].kind == IP_OP_GPR &&
+        in->ops[0].reg == IP_RBP && in->ops[1].kind == IP_OP_GPR && in->ops[1].reg == IP_RSP) {
+        f->known = true;
+        f->off = 0;
+    }
+}
+
+/* The store goes without a check?  Notes what it defines below RSP. */
+static bool on_frame(struct frame *f, const struct ip_insn *in, const struct plan *p) {
+    int64_t off;
+    if (!p->store || p->load || p->helper || !store_offset(in, f, &off)) return false;
+    if (off >= 0) return true;
+    if (!f->straight || off < -RED_ZONE) return false;
+    if (off < f->lo) f->lo = off;
+    return true;
+}
+
+/* Does the block go straight to a return, with steps of RSP that are known? */
+static bool goes_to_return(const struct ublock *in) {
+    for (int k = 0; k < in->n_u; k++) {
+        const struct ip_insn *insn = &in->insn[in->u[k].insn];
+        struct plan p;
+        int64_t step;
+        switch (in->u[k].op) {
+        case U_COUNT:
+        case U_SETNR:
+        case U_SEGEA:
+        case U_FAREA: break;
+        case U_INSN:
+            make_plan(insn, &p);
+            if (p.helper || !rsp_step(insn, &p, &step)) return false;
+            break;
+        case U_RET: return true;
+        default: return false;
+        }
+    }
+    return false;
+}
+
+static struct uinstr *mem_uop(struct ublock *out, int op, int i, const struct uinstr *guest, const struct ip_insn *in,
+                              unsigned size) {
+    struct uinstr *u = ub_add(out, op, i);
+    uaddr_from_mem(&u->m, &in->mem);
+    u->size = (uint16_t)size;
+    u->via_t = guest->via_t;
+    return u;
+}
+
+static struct uinstr *stack_uop(struct ublock *out, int op, int i, int base, int64_t disp, unsigned size) {
+    struct uinstr *u = ub_add(out, op, i);
+    u->m.base = (uint8_t)base;
+    u->m.disp = disp;
+    u->size = (uint16_t)size;
+    return u;
+}
+
+/* After the guest instruction: shadow of what RSP gave back. */
+static void after_insn(struct ublock *out, int i, const struct plan *p) {
+    if (out->keeps_stack && !p->loads_sp) return; /* another stack's region is still to be found */
+    switch (p->stack) {
+    case SK_POP:
+    case SK_UP:
+        if (p->regained < p->stack_bytes)
+            stack_uop(out, U_STKUND, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes - p->regained);
+        break;
+    case SK_OTHER:
+        ub_add(out, U_SPCHG, i)->imm = (p->keeps_red_zone ? SPCHG_RED_ZONE : 0) | (p->loads_sp ? SPCHG_LOADED : 0);
+        break;
+    default: break;
+    }
+}
+
+/* RSP goes up at uop k, and what it gives back is read once more before the
+ * block, or RSP's stay there, ends (libffi's ffi_call): within the red zone that
+ * is the program's right, so the marking waits. */
+static bool read_below(const struct ublock *in, int k, const struct plan *p, const struct ip_insn *rises) {
+    if (p->stack == SK_NONE || p->stack == SK_PUSH || p->stack == SK_DOWN) return false;
+    for (k++; k < in->n_u; k++) {
+        const struct ip_insn *insn = &in->insn[in->u[k].insn];
+        if (in->u[k].op != U_INSN || (insn->gpr_write & 1u << IP_RSP)) return false;
+        if (!insn->mem.present || (insn->mem.access & IP_ACC_ADDR)) continue;
+        if (insn->mem.access & IP_ACC_W) return false;
+        if (insn->mem.base == IP_RSP && insn->mem.disp < 0) return true;
+        if (insn->mem.base == IP_RBP && p->stack == SK_OTHER && rises->mnem != IP_MN_LEAVE) return true;
+    }
+    return false;
+}
+
+/* The same, by way of an address below RSP that the block forms (libffi's
+ * closures) or whose word it jumps to (Mono's trampolines: leave, jmp *-16(%rsp)):
+ * then the red zone stays until the next call or return. */
+static bool forms_below(const struct ublock *in, int k, const struct plan *p) {
+    if (p->stack != SK_UP && p->stack != SK_OTHER) return false;
+    for (k++; k < in->n_u; k++) {
+        const struct ip_insn *insn = &in->insn[in->u[k].insn];
+        bool below = insn->mem.present && insn->mem.base == IP_RSP && insn->mem.disp < 0;
+        if (in->u[k].op == U_JCC) continue;
+        if (below && in->u[k].op == U_JMPI) return true;
+        if (in->u[k].op != U_INSN || (insn->gpr_write & 1u << IP_RSP)) return false;
+        if (below && insn->mnem == IP_MN_LEA) return true;
+    }
+    return false;
+}
+
+/* RSP goes up at uop k by a known step, and later in the block down again, over what
+ * it gave back (OCaml's calls of C return to an address that was popped to memory):
+ * that much stays as it was, for it never left the red zone. */
+static unsigned regained(const struct ublock *in, int k, const struct plan *p) {
+    int64_t rise = p->stack_bytes, step, level = rise, low = rise;
+    if (p->stack != SK_POP && p->stack != SK_UP) return 0;
+    for (k++; k < in->n_u && in->u[k].op == U_INSN && low > 0 && level <= RED_ZONE; k++) {
+        if (!ip_rsp_step(&in->insn[in->u[k].insn], &step)) break;
+        level += step;
+        if (level < low) low = level;
+    }
+    return (unsigned)(rise - (low > 0 ? low : 0));
+}
+
+static void copy_uop(struct ublock *out, const struct uinstr *u) {
+    if (out->n_u >= UB_MAX_UOPS - 1) {
+        out->overflow = true;
+        return;
+    }
+    out->u[out->n_u++] = *u;
+}
+
+struct pass {
+    const struct ublock *in;
+    struct ublock *out;
+    bool track;
+    uint64_t set;            /* clean: registers the entry test covers */
+    const struct uinstr *ea; /* pending SEGEA/FAREA of the guest instruction */
+    struct frame frame;
+    struct plan late; /* RSP's rise that is still to be marked */
+    int late_insn;
+};
+
+/* Mark what an earlier instruction gave back. */
+static void settle(struct pass *ps) {
+    after_insn(ps->out, ps->late_insn, &ps->late);
+    ps->late.stack = SK_NONE;
+}
+
+/* Mark what uop k gave back, now or later. */
+static void gave_back(struct pass *ps, int k, const struct ip_insn *in, struct plan *p) {
+    p->regained = regained(ps->in, k, p);
+    if (read_below(ps->in, k, p, in)) {
+        ps->late = *p;
+        ps->late_insn = ps->in->u[k].insn;
+    } else {
+        after_insn(ps->out, ps->in->u[k].insn, p);
+    }
+}
+
+static void clean_insn(struct pass *ps, const struct uinstr *u, const struct ip_insn *in, const struct plan *p) {
+    struct ublock *out = ps->out;
+    int i = u->insn;
+    ps->set |= touched(in);
+    if (p->load)
+        mem_uop(out, U_LDCHK, i, u, in, p->size);
+    else if (p->stack_store)
+        mem_uop(out, U_STKDEF, i, u, in, p->size);
+    else if (p->store)
+        mem_uop(out, U_STCHK, i, u, in, p->size);
+    if (p->stack == SK_PUSH) stack_uop(out, U_STKDEF, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
+    if (p->stack == SK_POP) stack_uop(out, U_LDCHK, i, IP_RSP, 0, p->stack_bytes);
+    if (in->mnem == IP_MN_LEAVE) stack_uop(out, U_LDCHK, i, IP_RBP, 0, 8);
+    if (p->stack == SK_OTHER) ub_add(out, U_SPSAVE, i);
+    copy_uop(out, u);
+}
+
+static void track_insn(struct pass *ps, const struct uinstr *u, const struct ip_insn *in, const struct plan *p) {
+    struct ublock *out = ps->out;
+    int i = u->insn;
+    if (p->stack == SK_OTHER) ub_add(out, U_SPSAVE, i);
+    if (p->helper) {
+        ub_add(out, U_TRACK, i);
+    } else {
+        uint64_t set = touched(in);
+        if (set) ub_add(out, U_TMASK, i)->set = set;
+        if (p->load || (p->store && !p->stack_store)) mem_uop(out, U_TMEM, i, u, in, p->size);
+        if (p->stack == SK_POP) stack_uop(out, U_TMEM, i, IP_RSP, 0, p->stack_bytes);
+        if (in->mnem == IP_MN_LEAVE) stack_uop(out, U_TMEM, i, IP_RBP, 0, 8);
+        if (p->stack_store) mem_uop(out, U_STKDEF, i, u, in, p->size);
+        if (p->stack == SK_PUSH) stack_uop(out, U_STKDEF, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
+        ub_add(out, U_TJOIN, i);
+    }
+    if (ps->ea) copy_uop(out, ps->ea); /* the helper does not keep temporaries */
+    copy_uop(out, u);
+}
+
+static void control(struct pass *ps, const struct uinstr *u, const struct ip_insn *in, uint64_t flags) {
+    struct ublock *out = ps->out;
+    int i = u->insn;
+    uint64_t set = touched(in);
+    bool call = u->op == U_CALL || u->op == U_CALLI;
+    bool mem_target = (u->op == U_CALLI || u->op == U_JMPI) && in->mem.present;
+    if (call) set |= UBIT(IP_U_REDZONE); /* a return looks for itself */
+    if (u->op == U_CALL) set &= ~gpr_set(1u << IP_RSP) | UBIT(IP_U_REDZONE);
+    if (u->op == U_EXIT) set = 0; /* the runtime looks at V bits itself */
+    ps->set |= set;
+    if (ps->track && set) {
+        ub_add(out, U_TMASK, i)->set = set;
+        if (mem_target) mem_uop(out, U_TMEM, i, u, in, 8);
+        if (u->op == U_RET) stack_uop(out, U_TMEM, i, IP_RSP, 0, 8);
+        ub_add(out, U_TJOIN, i);
+        if (ps->ea) copy_uop(out, ps->ea);
+    } else if (!ps->track && mem_target) {
+        mem_uop(out, U_LDCHK, i, u, in, 8);
+    } else if (!ps->track && u->op == U_RET) {
+        stack_uop(out, U_LDCHK, i, IP_RSP, 0, 8);
+    }
+    if (call) {
+        stack_uop(out, U_STKDEF, i, IP_RSP, -8, 8);
+        if (flags & IP_C_CALLSTACK) ub_add(out, U_CSPUSH, i)->imm = u->set;
+    }
+    copy_uop(out, u);
+}
+
+static void instrument(const struct ublock *in, struct ublock *out, uint64_t flags) {
+    struct pass ps = {.in = in, .out = out, .track = in->track};
+    int entry = 0;
+
+    ps.frame.straight = !in->track && goes_to_return(in);
+    if (!in->track && (flags & IP_C_FORCE_TRACK)) {
+        for (int k = 0; k < in->n_u && (in->u[k].op == U_COUNT || in->u[k].op == U_SETNR); k++)
+            if (in->u[k].op == U_SETNR) copy_uop(out, &in->u[k]); /* only the first translation has it */
+        ub_add(out, U_JMP, 0)->imm = in->key | IP_KEY_TRACK;
+        return;
+    }
+    for (int k = 0; k < in->n_u; k++) {
+        const struct uinstr *u = &in->u[k];
+        const struct ip_insn *insn = &in->insn[u->insn];
+        struct plan p;
+        switch (u->op) {
+        case U_COUNT:
+        case U_SETNR:
+            copy_uop(out, u);
+            entry = out->n_u;
+            continue;
+        case U_SEGEA:
+        case U_FAREA:
+            settle(&ps);
+            ps.ea = u;
+            if (u->op == U_SEGEA && ps.track) {
+                /* base and index are tested before they are used here */
+            }
+            copy_uop(out, u);
+            continue;
+        case U_INSN:
+            make_plan(insn, &p);
+            p.helper |= u->seg != 0; /* no operand of ours has its address */
+            p.stack_store = on_frame(&ps.frame, insn, &p);
+            if (!ps.track && p.helper) {
+                settle(&ps);
+                if (ps.ea) out->n_u--; /* its address computation goes with it */
+                ub_add(out, U_JMP, u->insn)->imm = insn->pc | IP_KEY_TRACK | IP_KEY_NOREDIR;
+                goto done;
+            }
+            if (forms_below(in, k, &p)) {
+                p.stack = SK_OTHER;
+                p.keeps_red_zone = true;
+            }
+            if (p.stack != SK_NONE || p.store || p.helper) settle(&ps);
+            if (ps.track)
+                track_insn(&ps, u, insn, &p);
+            else
+                clean_insn(&ps, u, insn, &p);
+            gave_back(&ps, k, insn, &p);
+            frame_step(&ps.frame, insn, &p);
+            break;
+        case U_RDSEG:
+        case U_WRSEG:
+        case U_GETNR:
+            settle(&ps);
+            ps.set |= touched(insn);
+            if (ps.track) {
+                ub_add(out, U_TMASK, u->insn)->set = touched(insn);
+                ub_add(out, U_TJOIN, u->insn);
+            }
+            copy_uop(out, u);
+            break;
+        case U_JCC:
+        case U_LOOPX:
+        case U_CALL:
+        case U_CALLI:
+        case U_JMPI:
+        case U_RET:
+        case U_EXIT:
+            settle(&ps);
+            if (u->op == U_RET && ps.frame.lo < 0 && !in->keeps_stack) /* after the instruction before, that is */
+                stack_uop(out, U_STKUND, u->insn - 1, IP_RSP, ps.frame.lo, (unsigned)-ps.frame.lo);
+            control(&ps, u, insn, flags);
+            break;
+        default:
+            settle(&ps);
+            copy_uop(out, u);
+            break;
+        }
+        ps.ea = NULL;
+    }
+done:
+    if (!in->track && ps.set && out->n_u < UB_MAX_UOPS - 1) {
+        /* The entry test goes before everything it speaks for. */
+        memmove(&out->u[entry + 1], &out->u[entry], sizeof out->u[0] * (size_t)(out->n_u - entry));
+        out->n_u++;
+        struct uinstr *t = &out->u[entry];
+        memset(t, 0, sizeof *t);
+        t->op = U_UMASK;
+        t->t0 = t->m.base = t->m.index = IP_REG_NONE;
+        t->set = ps.set;
+        t->imm = (in->key & ~(uint64_t)IP_KEY_TRACK) | IP_KEY_TRACK;
+    }
+}
+
+IP_TOOL_PASS(memcheck, "memcheck", instrument);
