@@ -263,9 +263,10 @@ def test_blocks_reached_through_a_heuristic_block_are_reachable():
 def native(tmp_path_factory):
     """``leak_scan.c`` built by itself."""
     cffi = pytest.importorskip("cffi")
-    source = ROOT / "interpose" / "tools" / "memcheck"
+    source = ROOT / "interpose" / "tools" / "memcheck" / "search"
     library = tmp_path_factory.mktemp("scan") / "leak_scan.so"
     flags = ["-std=gnu17", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC"]
+    flags.append(f"-I{ROOT / 'interpose'}")
     subprocess.run(["cc", *flags, "-o", library, source / "leak_scan.c"], check=True)
     text = re.sub(r"/\*.*?\*/", "", (source / "leak_scan.h").read_text(), flags=re.DOTALL)
     ffi = cffi.FFI()

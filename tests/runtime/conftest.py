@@ -21,7 +21,9 @@ FLAGS = [
 SOURCES = ["base/util.c", "base/uaccess.S", "loader/loader.c", "loader/initial_stack.c", "loader/vdso.c"]
 SOURCES += [f"memory/{name}.c" for name in ("limits", "mm", "mm_table", "mm_code", "mm_files", "mm_remap")]
 SOURCES += ["processes/identity.c"]
-SYSCALLS = [f"syscalls/{name}" for name in ("syscall.c", "syscall_asm.S", "syscall_fd.c")] + ["signals/sigwait.c"]
+SYSCALLS = [f"syscalls/{name}" for name in ("syscall.c", "syscall_asm.S", "syscall_fd.c")] + [
+    "signals/sigwait.c"
+]
 SYSCALLS += [f"procfs/{name}.c" for name in ("procfs", "procfs_read", "procfs_text", "procfs_stat")]
 
 

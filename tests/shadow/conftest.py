@@ -79,7 +79,9 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Any:
         flags = [*(f for f in FLAGS if f != "-shared"), "-mgeneral-regs-only", "-DTRACK_HOSTED"]
         subprocess.run(["gcc", *flags, *includes, "-c", source, "-o", objects[-1]], check=True)
     rest = [str(HERE / name) for name in ("hosted.c", "oracle.c", "oracle_run.S")]
-    rest += [str(INTERPOSE / name) for name in ("runtime/base/uaccess.S", "runtime/base/cpu.c", "jit/x86_decode.c")]
+    rest += [
+        str(INTERPOSE / name) for name in ("runtime/base/uaccess.S", "runtime/base/cpu.c", "jit/x86_decode.c")
+    ]
     library = out / "libshadow.so"
     subprocess.run(["gcc", *FLAGS, *includes, *objects, *rest, "-o", str(library)], check=True)
     ffi = cffi.FFI()
