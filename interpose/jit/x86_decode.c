@@ -5,6 +5,7 @@
  * volume 2, chapter 2 (prefixes, REX, VEX, EVEX) and the AMD64 APM, volume 3,
  * chapter 1 (XOP, 3DNow!).  No libc: the file is compiled freestanding too.
  */
+#include "jit/native_api.h"
 #include "jit/x86_decode.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
 /* Tracking: vector arithmetic, logic, comparisons, and the operands of them all. */
 #include "shadow/track_vec.h"
 
-const struct vec_rule *track_vec_rule(unsigned mnem); /* track_vectab.c */
-
 static bool legacy(const struct vx *x) { return x->t->in->enc == IP_ENC_LEGACY; }
 
 /* ---- operands ------------------------------------------------------------------------ */

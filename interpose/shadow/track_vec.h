@@ -99,6 +99,8 @@ struct vx {
     u8 imm;
     u8 a[64], b[64], d[64];
 };
+/* The rule of a mnemonic (track_vectab.c); NULL: none of its own. */
+const struct vec_rule *track_vec_rule(unsigned mnem);
 
 /* Operand i: V bits, values; n bytes (a broadcast operand is repeated). */
 void vx_read(struct vx *x, unsigned i, u8 *v, unsigned n);

@@ -64,12 +64,17 @@ bool sig_on_altstack(const struct rt_thread *th, u64 sp) {
 }
 /* No x87 instruction of a code cache is in this process. */
 void rt_x87_image(u8 *image) { (void)image; }
-void sig_host_handler(void);
-void sig_host_handler(void) {}
-void rt_signal_resume(void);
-void rt_signal_resume(void) {}
-void thread_start(void);
-void thread_start(void) {}
+void sig_host_handler(int sig, const struct sig_info *info, struct sig_ucontext *uc) {
+    (void)sig, (void)info, (void)uc;
+}
+void rt_signal_resume(struct tstate *ts) {
+    (void)ts;
+    __builtin_trap();
+}
+void thread_start(struct tstate *ts) {
+    (void)ts;
+    __builtin_trap();
+}
 
 static int failures;
 static void check(bool ok, const char *what) {

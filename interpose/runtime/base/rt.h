@@ -172,6 +172,11 @@ static inline u64 rt_pc(u64 key) { return (key >> 48 & 0xfff) == 0xfff ? key : k
 /* Called on the runtime stack whenever translated code leaves; guest state is
  * whole in ts.  Returns when ts->target holds the host address to enter. */
 void rt_dispatch(struct tstate *ts);
+/* The same for a slow path in the middle of a block (entry.S calls it).  0: ts->target is the place in the block to
+ * resume at; 1: it is the entry of a block. */
+int rt_slow(struct tstate *ts);
+/* Does nothing: a breakpoint of interpose/lockstep may lie here. */
+void rt_watched(struct tstate *ts);
 /* Load the whole guest state from ts and jump to ts->target.  Never returns. */
 void rt_enter(struct tstate *ts) RT_NORETURN;
 /* Start running guest code at ts->pc on this thread: rt_enter after a look-up.

@@ -346,7 +346,6 @@ static bool aim(struct tstate *ts, u32 exit_id) {
     return true;
 }
 
-/* A breakpoint of interpose/lockstep may lie here. */
 RT_NOINLINE void rt_watched(struct tstate *ts) { __asm__ volatile("" : : "r"(ts) : "memory"); }
 
 static void look_out(struct tstate *ts) {
@@ -510,7 +509,6 @@ void rt_run(struct tstate *ts) {
 void rt_save_vec(struct tstate *ts, int width);
 bool rt_track_needs_vec(const struct ip_insn *in) __attribute__((weak));
 
-/* 0: resume at ts->target inside the block; 1: ts->target is a block entry. */
 int rt_slow(struct tstate *ts) {
     const struct ip_exit *x = &exits[ts->exit_id];
     struct rt_thread *th = rt_th(ts);

@@ -12,7 +12,6 @@
 struct rt_global rt;
 
 RT_NORETURN void rt_run_native(struct tstate *ts);
-void rt_watched(struct tstate *ts);
 extern char rt_find_stub[], rt_red_zone_stub[];
 extern char rt_enter_jump[], rt_exit_stub[], rt_miss_stub[], rt_slow_stub[], rt_store_stub[], rt_light_stub[],
     rt_cs_sync_stub[];

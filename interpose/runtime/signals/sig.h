@@ -297,6 +297,11 @@ void sig_vbits_enter(struct tstate *ts, u64 frame, const struct sig_context *mc)
 void sig_vbits_leave(struct tstate *ts, u64 frame, const struct sig_context *mc);
 
 /* ---- signal_asm.S --------------------------------------------------------------- */
+/* What the code in signal_asm.S calls: the kernel's signals arrive in the first; a delivery goes on in the second, on
+ * the runtime's stack; a new thread begins in the third. */
+void sig_host_handler(int sig, const struct sig_info *info, struct sig_ucontext *uc);
+void rt_signal_resume(struct tstate *ts) RT_NORETURN;
+void thread_start(struct tstate *ts) RT_NORETURN;
 extern char rt_host_entry[], rt_host_restorer[], rt_signal_trampoline[];
 void sig_xsave(void *area, u64 features);
 void sig_xrstor(const void *area, u64 features);
