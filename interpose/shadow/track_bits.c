@@ -136,8 +136,8 @@ static void rotate(struct tk *t, int how) {
     bool uo, o;
     u64 top = ru >> (bits - 1) & 1, next = ru >> (bits - 2) & 1;
     u64 topv = rv >> (bits - 1) & 1, nextv = rv >> (bits - 2) & 1;
-    if (k != 1) {
-        uo = a.u || carry_u;
+    if (k != 1) { /* made from operand and carry by some CPUs, left as it was by others */
+        uo = a.u || carry_u || (t->ts->vflags & TK_O);
         o = false;
     } else if (how == ROL || how == RCL) {
         uo = top | cu;

@@ -231,7 +231,9 @@ def memory_sets(check: Any, native: Native, insn: Instruction, info: Any, name: 
     out = native.insn
     addresses = 0
     explicit = name != "xlatb" and any(insn.op_kind(i) == OpKind.MEMORY for i in range(insn.op_count))
-    operand_place = (insn.memory_base, insn.memory_index, insn.memory_displacement) if explicit else None
+    # pop's operand is its one write; at [rsp] its place is that of the word popped.
+    by_place = explicit and name != "pop"
+    operand_place = (insn.memory_base, insn.memory_index, insn.memory_displacement) if by_place else None
     theirs: list[tuple[int, int, int]] = []
     for used in info.used_memory():
         for reg in (used.base, used.index):
