@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #pragma once
-#include <stdint.h>
+#include "abi/x86_cpu.h"
 
 #define IP_ABI_VERSION 1
 #define IP_MAGIC       0x49504f53
@@ -61,25 +61,6 @@
 #define IP_KEY_PC      0x0000ffffffffffff
 
 /* ---- Registers --------------------------------------------------------- */
-enum ip_gpr {
-    IP_RAX,
-    IP_RCX,
-    IP_RDX,
-    IP_RBX,
-    IP_RSP,
-    IP_RBP,
-    IP_RSI,
-    IP_RDI,
-    IP_R8,
-    IP_R9,
-    IP_R10,
-    IP_R11,
-    IP_R12,
-    IP_R13,
-    IP_R14,
-    IP_R15
-};
-
 /* Bits of tstate.umask: which registers hold undefined bits. */
 #define IP_U_GPR0    0 /* 16 bits */
 #define IP_U_FLAGS   16
@@ -99,8 +80,7 @@ struct tstate {
     uint64_t pc;             /* 0x088: guest pc (while in runtime) */
     uint64_t target;         /* 0x090: host address to jump to */
     uint32_t exit_id;        /* 0x098: exit taken (index into exits), or event */
-    uint32_t lahf;           /* 0x09c: flags saved by translated code: AH=lahf,
-                                AL=seto */
+    uint32_t lahf;           /* 0x09c: flags saved in entry.S: AH=lahf, AL=seto */
     uint64_t client_fs;      /* 0x0a0 */
     uint64_t client_gs;      /* 0x0a8 */
     uint64_t rt_sp;          /* 0x0b0: top of this thread's runtime stack */
@@ -169,7 +149,7 @@ enum ip_exit_kind {
        zone stays as it is; with IP_KEY_BARE: RSP was loaded, not moved within
        its frame), old RSP in tstate.tmp[0]. */
     /* FPSAVE: x87 state was stored at tstate.acc_addr; aux = enum ip_x87_layout */
-    /* GSBASE: the host's GS gets a base (aux): 0 ours, 4 the guest's of FS, 5 of GS */
+    /* GSBASE: the host's GS gets a base (aux): 0 ours, else the guest's (enum ip_seg) */
     IP_XS_LOAD = 64,
     IP_XS_STORE,
     IP_XS_TRACK,
@@ -191,7 +171,6 @@ struct ip_exit {
 /* ---- Translator's tables, in the meta memory (client maps read-only) ---- */
 /* Precise state: sorted by host offset within a block. */
 #define IP_PF_BOUNDARY  1  /* host address begins a guest instruction */
-#define IP_PF_FLAGS     2  /* flags are in tstate.lahf */
 #define IP_PF_GUEST     4  /* the host instruction here is the guest's own */
 #define IP_PF_SHADOW    8  /* a shadow access for the guest's access */
 #define IP_PF_COMMITTED 16 /* guest effects begun: only roll forward */
@@ -199,7 +178,7 @@ struct ip_exit {
 #define IP_PF_EARLY     64 /* for one that comes later: nothing to report */
 struct ip_point {
     uint16_t host_off;  /* from block start; state holds until next point */
-    uint16_t guest_off; /* index into nothing: guest pc - block pc, see below */
+    uint16_t guest_off; /* number of the guest instruction: ip_block.pcs has its pc */
     uint16_t spilled;   /* GPRs whose guest value is in tstate.gpr[] */
     uint16_t flags;     /* IP_PF_* */
 };
@@ -396,14 +375,14 @@ enum ip_counter {
 enum ip_sym {
     IP_SYM_EXIT,          /* jump here with tstate.exit_id set */
     IP_SYM_INDIRECT_MISS, /* jump here: guest pc in RCX, RCX and RDX in slots */
-    IP_SYM_LOAD_SLOW,     /* see entry.S */
-    IP_SYM_STORE_SLOW,
-    IP_SYM_TRACK,      /* tracking helper */
-    IP_SYM_CS_SYNC,    /* call stack out of step at a ret */
-    IP_SYM_MISS,       /* like INDIRECT_MISS, but always back to the dispatcher */
-    IP_SYM_RED_ZONE,   /* a return with a dirty red zone */
-    IP_SYM_HEAP_TABLE, /* struct of the heap (heap/heap.h) */
-    IP_SYM_SEGMENTS,   /* mapping table */
+    IP_SYM_SLOW,          /* slow path of any kind (IP_XS_*), by a full exit */
+    IP_SYM_SLOW_STORE,    /* the same of IP_XS_STORE; settles first stores in assembly */
+    IP_SYM_SLOW_LIGHT,    /* the same of any other kind; tries shadow/fast.c with the caller-saved registers alone */
+    IP_SYM_CS_SYNC,       /* call stack out of step at a ret */
+    IP_SYM_MISS,          /* like INDIRECT_MISS, but always back to the dispatcher */
+    IP_SYM_RED_ZONE,      /* a return with a dirty red zone */
+    IP_SYM_HEAP_TABLE,    /* struct of the heap (heap/heap.h) */
+    IP_SYM_SEGMENTS,      /* mapping table */
     IP_SYM_STATS,
     IP_SYM_CTX_TABLE, /* table of recorded stack traces */
     /* For the tracer of interpose/lockstep. */

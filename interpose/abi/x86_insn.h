@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #pragma once
-#include <stdint.h>
+#include "abi/x86_cpu.h"
 
 enum ip_opkind {
     IP_OP_NONE,
@@ -79,8 +79,7 @@ struct ip_mem {
     uint8_t base;    /* GPR number, IP_REG_RIP, IP_REG_NONE */
     uint8_t index;   /* GPR number, or vector register if vsib; IP_REG_NONE */
     uint8_t scale;   /* 1, 2, 4, 8 */
-    uint8_t seg;     /* 0 none (ds/es/cs/ss overrides count as none),
-                        4 = fs, 5 = gs */
+    uint8_t seg;     /* enum ip_seg: ds, es, cs and ss overrides count as none */
     uint8_t vsib;    /* 0, or vector width of the index (16, 32, 64) */
     uint8_t addr32;  /* 0x67: 32-bit address arithmetic */
     uint16_t size;   /* bytes accessed; for broadcast: the element */

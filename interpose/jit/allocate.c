@@ -29,7 +29,7 @@ static void unspill(struct alloc *a, uint16_t regs, const struct uinstr *at) {
             u->reg = (uint8_t)r;
             u->after_insn = at->after_insn;
             a->spilled &= (uint16_t)~BIT(r);
-            u->pad = a->spilled;
+            u->spilled = a->spilled;
         }
 }
 
@@ -39,7 +39,7 @@ static void spill(struct alloc *a, int r, const struct uinstr *at) {
     u->reg = (uint8_t)r;
     u->after_insn = at->after_insn;
     a->spilled |= (uint16_t)BIT(r);
-    u->pad = a->spilled;
+    u->spilled = a->spilled;
 }
 
 static uint16_t addr_regs(const struct uaddr *m) {
@@ -170,7 +170,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
         struct uinstr *n = ub_add(out, u.op, u.insn);
         *n = u;
         n->set = u.set;
-        n->pad = a.spilled; /* registers in their slots while this uinstr runs */
+        n->spilled = a.spilled; /* registers in their slots while this uinstr runs */
         if (u.op == U_INSN) {
             a.ea_reg = IP_REG_NONE;
             a.spilled &= (uint16_t)~in->gpr_kill; /* not before: it may fault */

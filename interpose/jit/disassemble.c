@@ -113,9 +113,12 @@ static int address_temp(struct ublock *b, int i, const struct ip_jit_opts *o) {
  * implicit address (string instructions, xlat, maskmov).
  * The instruction runs with a gs: prefix and the guest's base in GS. */
 static uint8_t gs_operand(const struct ip_insn *in) {
-    uint8_t seg = 0;
-    for (int k = 0; k < in->n_prefix; k++)
-        if (in->bytes[k] == 0x64 || in->bytes[k] == 0x65) seg = in->bytes[k] == 0x64 ? 4 : 5;
+    uint8_t seg = IP_SEG_NONE;
+    for (int k = 0; k < in->n_prefix; k++) switch (in->bytes[k]) {
+        case IP_PREFIX_FS: seg = IP_SEG_FS; break;
+        case IP_PREFIX_GS: seg = IP_SEG_GS; break;
+        default: break;
+        }
     if (!seg) return 0;
     /* The CPU keeps the operand's offset and the ModRM byte of the last x87 instruction. */
     bool x87 = in->enc == IP_ENC_LEGACY && in->map == 0 && (in->opcode & 0xf8) == 0xd8;
@@ -168,7 +171,7 @@ static bool marker_nraddr(const uint8_t *buf, int avail) {
 static bool uses_selector(const struct ip_insn *in) {
     if (in->mnem == IP_MN_LFS || in->mnem == IP_MN_LGS) return true;
     for (int k = 0; k < in->n_ops; k++)
-        if (in->ops[k].kind == IP_OP_SEG && (in->ops[k].reg == 4 || in->ops[k].reg == 5)) return true;
+        if (in->ops[k].kind == IP_OP_SEG && (in->ops[k].reg == IP_SEG_FS || in->ops[k].reg == IP_SEG_GS)) return true;
     return false;
 }
 
@@ -212,8 +215,10 @@ static bool add_control(struct ublock *b, int i, const struct ip_jit_opts *o) {
             add_exit(b, i, IP_X_ILLEGAL, in->pc, IP_ILL_SYSENTER);
             return true;
         }
-        uint32_t vec = in->mnem == IP_MN_INT3 ? 3 : in->mnem == IP_MN_INT1 ? 1 : (uint32_t)in->imm & 0xff;
-        if (vec == 0x80)
+        uint32_t vec = in->mnem == IP_MN_INT3   ? IP_VEC_BP
+                       : in->mnem == IP_MN_INT1 ? IP_VEC_DB
+                                                : (uint32_t)in->imm & 0xff;
+        if (vec == IP_VEC_INT80)
             add_exit(b, i, IP_X_SYSCALL32, in->pc, in->len);
         else
             add_exit(b, i, IP_X_TRAP, in->pc, vec | (uint32_t)in->len << 8 | (in->mnem == IP_MN_INT ? IP_TRAP_INT : 0));
@@ -342,12 +347,12 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, co
             }
             if (in->mnem == IP_MN_RDFSBASE || in->mnem == IP_MN_RDGSBASE) {
                 struct uinstr *u = ub_add(b, U_RDSEG, i);
-                u->seg = in->mnem == IP_MN_RDFSBASE ? 4 : 5;
+                u->seg = in->mnem == IP_MN_RDFSBASE ? IP_SEG_FS : IP_SEG_GS;
                 u->reg = in->ops[0].reg;
                 u->size = in->ops[0].size;
             } else if (in->mnem == IP_MN_WRFSBASE || in->mnem == IP_MN_WRGSBASE) {
                 struct uinstr *u = ub_add(b, U_WRSEG, i);
-                u->seg = in->mnem == IP_MN_WRFSBASE ? 4 : 5;
+                u->seg = in->mnem == IP_MN_WRFSBASE ? IP_SEG_FS : IP_SEG_GS;
                 u->reg = in->ops[0].reg;
                 u->size = in->ops[0].size;
             } else {

@@ -151,7 +151,7 @@ static void emit_gs_call(struct em *m, int insn, unsigned seg) {
     int x = em_add_exit(m, m->w.b->insn[insn].pc, IP_XS_GSBASE, seg);
     w_fs_imm32(w, OFF(exit_id), 0);
     w->e->exits[x].id_off = w->e->len - 4;
-    w_jmp(w, SYM(w, IP_SYM_LOAD_SLOW));
+    w_jmp(w, SYM(w, IP_SYM_SLOW));
     w->e->exits[x].patch_off = w->e->len;
 }
 
@@ -165,12 +165,12 @@ static void emit_gs_insn(struct em *m, const struct uinstr *u, const struct ip_i
     } else {
         emit_gs_call(m, u->insn, u->seg);
     }
-    em_point(m, u->insn, u->pad, IP_PF_GUEST);
+    em_point(m, u->insn, u->spilled, IP_PF_GUEST);
     ip_copy_gs(w, in);
-    em_point(m, u->insn + 1, u->pad & ~in->gpr_kill, 0);
+    em_point(m, u->insn + 1, u->spilled & ~in->gpr_kill, 0);
     if (m->shadow && !m->gsbase) {
         emit_gs_call(m, u->insn, 0);
-        em_point(m, u->insn + 1, u->pad & ~in->gpr_kill, 0);
+        em_point(m, u->insn + 1, u->spilled & ~in->gpr_kill, 0);
     } else if (m->shadow) {
         w_mov_imm(w, u->t0, IP_V_CONST - IP_V_DISP);
         w_wrgsbase(w, u->t0);
@@ -217,7 +217,7 @@ static void emit_fpsave(struct em *m, const struct uinstr *u) {
     int x = em_add_exit(m, m->w.b->insn[u->insn].pc, IP_XS_FPSAVE, u->size);
     w_fs_imm32(w, OFF(exit_id), 0);
     w->e->exits[x].id_off = w->e->len - 4;
-    w_jmp(w, SYM(w, IP_SYM_LOAD_SLOW));
+    w_jmp(w, SYM(w, IP_SYM_SLOW));
     w->e->exits[x].patch_off = w->e->len;
     em_point(m, u->insn + 1, 0, 0);
 }
@@ -232,9 +232,9 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
             emit_gs_insn(m, u, in);
             break;
         }
-        em_point(m, u->insn, u->pad, IP_PF_GUEST | (u->pad ? 0u : IP_PF_BOUNDARY));
+        em_point(m, u->insn, u->spilled, IP_PF_GUEST | (u->spilled ? 0u : IP_PF_BOUNDARY));
         ip_copy_insn(w, in, u->via_t ? u->t0 : IP_REG_NONE);
-        em_point(m, u->insn + 1, u->pad & ~in->gpr_kill, 0);
+        em_point(m, u->insn + 1, u->spilled & ~in->gpr_kill, 0);
         break;
     case U_SEGEA: emit_seg_base(m, u); break;
     case U_FPSAVE: emit_fpsave(m, u); break;
@@ -268,7 +268,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_LOOPX:
         /* loop rel8 -> +2; jmp over; direct exit.  The fallback of xbegin likewise. */
         if (in->flow == IP_F_XBEGIN) {
-            em_point(m, u->insn, u->pad, IP_PF_GUEST | IP_PF_BOUNDARY);
+            em_point(m, u->insn, u->spilled, IP_PF_GUEST | IP_PF_BOUNDARY);
             wn(w, "\xc7\xf8\x02\x00\x00\x00", 6);
         } else {
             for (int k = 0; k < in->len - 1; k++)
@@ -326,11 +326,11 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         em_check_zero(m, u, &site);
         break;
     case U_STKDEF:
-        em_point(m, u->insn, u->pad, IP_PF_SHADOW);
+        em_point(m, u->insn, u->spilled, IP_PF_SHADOW);
         em_sh_fill(w, &u->m, u->size, 0);
         break;
     case U_STKUND:
-        em_point(m, u->insn + 1, u->pad, IP_PF_SHADOW);
+        em_point(m, u->insn + 1, u->spilled, IP_PF_SHADOW);
         em_sh_fill(w, &u->m, u->size, 0xff);
         break;
     case U_SPSAVE: w_fs(w, FS_STORE, IP_RSP, OFF(tmp[0])); break;
@@ -373,11 +373,11 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     }
     case U_SPILL:
         w_fs(w, FS_STORE, u->reg, SLOT(u->reg));
-        em_point(m, u->insn + (u->after_insn ? 1 : 0), u->pad, 0);
+        em_point(m, u->insn + (u->after_insn ? 1 : 0), u->spilled, 0);
         break;
     case U_UNSPILL:
         w_fs(w, FS_LOAD, u->reg, SLOT(u->reg));
-        em_point(m, u->insn + (u->after_insn ? 1 : 0), u->pad, 0);
+        em_point(m, u->insn + (u->after_insn ? 1 : 0), u->spilled, 0);
         break;
     default: w->e->overflow = true; break;
     }
@@ -430,7 +430,7 @@ static void emit_stub(struct em *m, struct stub *s) {
             w_fs(w, FS_STORE, t, OFF(acc_addr));
             w_fs(w, FS_LOAD, t, SLOT(t));
         }
-        em_id_and_jump(m, x, s->exit_kind == IP_XS_STORE ? IP_SYM_STORE_SLOW : IP_SYM_TRACK);
+        em_id_and_jump(m, x, s->exit_kind == IP_XS_STORE ? IP_SYM_SLOW_STORE : IP_SYM_SLOW_LIGHT);
         e->exits[x].patch_off = s->resume;
         if (s->via_t) {
             /* The address temporary did not survive: make it again. */
@@ -452,7 +452,7 @@ static void emit_stub(struct em *m, struct stub *s) {
         int x = em_add_exit(m, (uint64_t)insn, IP_XS_TRACK, s->size);
         em_point(m, insn, s->spilled, 0);
         unspill_all(w, s->spilled);
-        em_id_and_jump(m, x, IP_SYM_TRACK);
+        em_id_and_jump(m, x, IP_SYM_SLOW_LIGHT);
         e->exits[x].patch_off = s->resume;
         break;
     }
@@ -510,8 +510,8 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
         const struct uinstr *u = &b->u[k];
         if (u->insn != m.cur_insn && !u->after_insn) {
             m.cur_insn = u->insn;
-            uint16_t s = u->op == U_SPILL ? (uint16_t)(u->pad & ~(1u << u->reg)) : u->pad;
-            if (u->op == U_UNSPILL) s = (uint16_t)(u->pad | 1u << u->reg);
+            uint16_t s = u->op == U_SPILL ? (uint16_t)(u->spilled & ~(1u << u->reg)) : u->spilled;
+            if (u->op == U_UNSPILL) s = (uint16_t)(u->spilled | 1u << u->reg);
             em_point(&m, u->insn, s, s ? 0u : IP_PF_BOUNDARY);
         }
         emit_uop(&m, u);

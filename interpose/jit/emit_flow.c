@@ -194,7 +194,7 @@ void em_slow_call(struct em *m, const struct uinstr *u, int kind, uint64_t key) 
     int x = em_add_exit(m, key, kind, 0);
     w_fs_imm32(w, OFF(exit_id), 0);
     w->e->exits[x].id_off = w->e->len - 4;
-    w_jmp(w, SYM(w, IP_SYM_TRACK));
+    w_jmp(w, SYM(w, IP_SYM_SLOW_LIGHT));
     w->e->exits[x].patch_off = w->e->len; /* resume here */
     (void)u;
 }

@@ -51,7 +51,7 @@ static unsigned piece(unsigned left) { return left >= 8 ? 8 : left >= 4 ? 4 : le
 static struct stub *site_stub(struct em *m, const struct uinstr *u, const struct slow_site *site) {
     struct stub *s = em_add_stub(m, site->kind);
     s->exit_kind = (uint8_t)site->exit_kind;
-    s->spilled = u->pad;
+    s->spilled = u->spilled;
     s->size = u->size;
     s->insn = u->insn;
     s->m = u->m;
@@ -64,7 +64,7 @@ static struct stub *site_stub(struct em *m, const struct uinstr *u, const struct
 void em_check_zero(struct em *m, const struct uinstr *u, const struct slow_site *site) {
     struct writer *w = &m->w;
     int first = m->n_stubs;
-    em_point(m, u->insn, u->pad, IP_PF_SHADOW | (u->op == U_EARLY ? IP_PF_EARLY : 0u));
+    em_point(m, u->insn, u->spilled, IP_PF_SHADOW | (u->op == U_EARLY ? IP_PF_EARLY : 0u));
     if (u->fl_live) {
         unsigned off = 0;
         while (off < u->size) {
@@ -100,7 +100,7 @@ void em_check_zero(struct em *m, const struct uinstr *u, const struct slow_site 
         m->stubs[i].resume = w->e->len;
         m->stubs[i].pc = u->imm;
     }
-    em_point(m, u->insn, u->pad, 0);
+    em_point(m, u->insn, u->spilled, 0);
 }
 
 /* Any bit of set in tstate.umask: to a stub. */

@@ -30,6 +30,8 @@ static void put(struct out *o, const char *fmt, ...) {
     if (n > 0) o->len += n < room ? n : (room > 0 ? room - 1 : 0);
 }
 
+static const char *seg_text(unsigned seg) { return seg == IP_SEG_FS ? "fs:" : seg == IP_SEG_GS ? "gs:" : ""; }
+
 static void put_addr(struct out *o, const struct uaddr *m) {
     if (m->base == IP_REG_RIP) {
         put(o, "(0x%llx)", (unsigned long long)m->rip_target);
@@ -78,7 +80,7 @@ static void put_guest(struct out *o, const struct ip_insn *in) {
         case IP_OP_MEM: {
             struct uaddr a;
             uaddr_from_mem(&a, &in->mem);
-            put(o, "%s%s", sep, in->mem.seg == 4 ? "fs:" : in->mem.seg == 5 ? "gs:" : "");
+            put(o, "%s%s", sep, seg_text(in->mem.seg));
             put_addr(o, &a);
             put(o, ":%u", p->size);
             break;
@@ -113,7 +115,7 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
             if (u->via_t) put(&o, "  via [t0]");
             break;
         case U_SEGEA:
-            put(&o, "t0 = %s", u->seg == 4 ? "fs:" : u->seg == 5 ? "gs:" : "");
+            put(&o, "t0 = %s", seg_text(u->seg));
             put_addr(&o, &u->m);
             break;
         case U_LDCHK:

@@ -78,8 +78,8 @@ struct uaddr {
 struct uinstr {
     uint8_t op;         /* enum uop */
     uint8_t reg;        /* SPILL/UNSPILL/RDSEG/WRSEG: host register */
-    uint8_t seg;        /* SEGEA, FPSAVE: 4 fs, 5 gs; INSN: runs with the base of
-                           this segment in GS (see gs_operand) */
+    uint8_t seg;        /* enum ip_seg.  SEGEA, FPSAVE, RDSEG, WRSEG: whose base; INSN: runs with
+                           the base of this segment in GS (see gs_operand) */
     uint8_t fl_live;    /* flags live across this uinstr */
     uint16_t size;      /* bytes of the access */
     int16_t insn;       /* index of the guest instruction */
@@ -88,7 +88,7 @@ struct uinstr {
     uint8_t kind;       /* EXIT: enum ip_exit_kind */
     uint8_t after_insn; /* annotation that follows its guest instruction */
     uint16_t dead;      /* GPRs dead here (their next access is a kill) */
-    uint16_t pad;
+    uint16_t spilled;   /* stage 5: registers whose guest value is in its slot while this uinstr runs */
     struct uaddr m;
     uint64_t imm;
     uint64_t set; /* UMASK/TMASK: IP_U_* bits */

@@ -8,6 +8,7 @@
 #include "jit/native_api.h"
 #include "jit/x86_decode.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* Where an operand's register or value comes from. */
@@ -81,6 +82,19 @@ static inline int64_t sign_extend(uint64_t v, unsigned n) {
     return (int64_t)(v << shift) >> shift;
 }
 
+static bool is_prefix(uint8_t c) {
+    switch (c) {
+    case IP_PREFIX_OPSIZE:
+    case IP_PREFIX_ADDRSIZE:
+    case IP_PREFIX_LOCK:
+    case IP_PREFIX_REPNE:
+    case IP_PREFIX_REP:
+    case IP_PREFIX_FS:
+    case IP_PREFIX_GS: return true;
+    default: return (c & 0xe7) == 0x26; /* es, cs, ss, ds */
+    }
+}
+
 /* Legacy prefixes and REX.  A REX byte that is not the last prefix has no
  * effect (SDM 2.2.1). */
 static int read_prefixes(struct dec *d, struct ip_insn *out, uint8_t *opcode) {
@@ -89,13 +103,13 @@ static int read_prefixes(struct dec *d, struct ip_insn *out, uint8_t *opcode) {
     for (;;) {
         if (!next_byte(d, &c)) return SHORT;
         switch (c) {
-        case 0x66: d->prefixes |= P_66; break;
-        case 0x67: d->prefixes |= P_67; break;
-        case 0xf0: d->prefixes |= P_LOCK; break;
-        case 0xf2:
-        case 0xf3: d->rep = c; break;
-        case 0x64: d->seg = 4; break;
-        case 0x65: d->seg = 5; break;
+        case IP_PREFIX_OPSIZE: d->prefixes |= P_66; break;
+        case IP_PREFIX_ADDRSIZE: d->prefixes |= P_67; break;
+        case IP_PREFIX_LOCK: d->prefixes |= P_LOCK; break;
+        case IP_PREFIX_REPNE:
+        case IP_PREFIX_REP: d->rep = c; break;
+        case IP_PREFIX_FS: d->seg = IP_SEG_FS; break;
+        case IP_PREFIX_GS: d->seg = IP_SEG_GS; break;
         case 0x26:
         case 0x2e:
         case 0x36:
@@ -109,9 +123,7 @@ static int read_prefixes(struct dec *d, struct ip_insn *out, uint8_t *opcode) {
             }
             if (d->pos >= d->limit) return SHORT;
             uint8_t n = d->code[d->pos];
-            if ((n & 0xf0) == 0x40 || n == 0x66 || n == 0x67 || n == 0xf0 || n == 0xf2 || n == 0xf3 ||
-                (n & 0xe7) == 0x26 || n == 0x64 || n == 0x65)
-                break;
+            if ((n & 0xf0) == 0x40 || is_prefix(n)) break;
             out->rex = c;
             out->n_prefix = (uint8_t)(d->pos - 1);
             out->off_rex = out->n_prefix;

@@ -74,7 +74,7 @@ static uint64_t address_of(const struct ip_mem *m, const struct ip_ls_regs *r, u
     if (m->base < 16) a += r->gpr[m->base];
     if (m->index < 16) a += r->gpr[m->index] * (m->scale ? m->scale : 1);
     if (m->addr32) a = (uint32_t)a;
-    return a + (m->seg == 4 ? fs : m->seg == 5 ? gs : 0);
+    return a + (m->seg == IP_SEG_FS ? fs : m->seg == IP_SEG_GS ? gs : 0);
 }
 
 int ip_ls_insn_writes(const struct ip_insn *in, const struct ip_ls_regs *before, uint64_t fs, uint64_t gs,

@@ -6,7 +6,6 @@
 #define KIND_SHIFT  30
 #define FIRST_SLOTS 4096
 #define COPY_MAX    (1ull << 20) /* longer runs keep the origin of their block */
-enum { SCRATCH_TAGS = 62 };      /* in rt_thread.scratch */
 
 struct tags {
     u32 gpr[16], vec[32], mmx[8], k[8], flags;
@@ -24,7 +23,7 @@ static struct cell *cells;
 static u64 n_cells, cap_cells;
 
 static struct tags *tags_of(struct tstate *ts) {
-    u64 *p = &rt_th(ts)->scratch[SCRATCH_TAGS];
+    u64 *p = &rt_th(ts)->origin_tags;
     if (!*p) *p = (u64)rt_pages(sizeof(struct tags));
     return (struct tags *)*p;
 }

@@ -72,10 +72,7 @@ void tk_check_gprs(struct tk *t, u16 regs, unsigned size) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-u64 tk_seg_base(const struct tk *t) {
-    unsigned seg = t->in->mem.seg;
-    return seg == 4 ? t->ts->client_fs : seg == 5 ? t->ts->client_gs : 0;
-}
+u64 tk_seg_base(const struct tk *t) { return rt_seg_base(t->ts, t->in->mem.seg); }
 
 u64 tk_ea_raw(struct tk *t) {
     const struct ip_mem *m = &t->in->mem;

@@ -85,7 +85,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Any:
     library = out / "libshadow.so"
     subprocess.run(["gcc", *FLAGS, *includes, *objects, *rest, "-o", str(library)], check=True)
     ffi = cffi.FFI()
-    for header in ("abi.h", "x86_insn.h", "heap_abi.h"):
+    for header in ("x86_cpu.h", "abi.h", "x86_insn.h", "heap_abi.h"):
         text = (INTERPOSE / "abi" / header).read_text()
         ffi.cdef(re.sub(r"(?m)^#(pragma|include|ifndef|endif|define \w+_H\b).*$", "", text))
     ffi.cdef(FUNCTIONS)

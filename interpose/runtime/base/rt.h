@@ -72,9 +72,14 @@ struct rt_thread {
     u32 no_tsc;                      /* rdtsc faults: prctl(PR_SET_TSC) */
     u32 tracing;                     /* tracer_wait.c: handles stops of tracees: 1; 2: one more has been heard of */
     u8 heard[128];                   /* by this SIGCHLD */
-    u64 scratch[64];
+    u64 errors_off;                  /* errors.c: reports are switched off while above 0 */
+    u64 origin_tags;                 /* origin.c: address of the tags of the registers, or 0 */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
+/* What the guest's segment (enum ip_seg) adds to an address. */
+static inline u64 rt_seg_base(const struct tstate *ts, u32 seg) {
+    return seg == IP_SEG_FS ? ts->client_fs : seg == IP_SEG_GS ? ts->client_gs : 0;
+}
 
 /* ---- Global state --------------------------------------------------------- */
 struct rt_global {
@@ -341,7 +346,7 @@ void rt_signal_deliver(struct tstate *ts);
 void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr);
 /* The signal of an exception without an address at ts->pc: 4 overflow, 11 segment not present, 12 stack, 13
  * general protection, 17 alignment check. */
-void rt_signal_exception(struct tstate *ts, u32 trapno, u32 err);
+void rt_signal_exception(struct tstate *ts, enum ip_vector vector, u32 err);
 /* What rt_copy_from, rt_copy_to, rt_load_gs or rt_load_ss just failed with, for the guest at ts->pc: true: not
  * yet, try again (a stack has grown).  stack: the access is one of the stack segment. */
 bool rt_signal_copied(struct tstate *ts, bool stack);

@@ -273,7 +273,7 @@ static u64 unreadable(u64 pc, u64 end) {
 static void bad_target(struct tstate *ts, u64 pc) {
     ts->pc = pc;
     if (!rt_canonical(pc)) {
-        rt_signal_exception(ts, 13, 0);
+        rt_signal_exception(ts, IP_VEC_GP, 0);
         return;
     }
     if ((rt.flags & IP_C_SHADOW) && rt_report_jump) rt_report_jump(ts, pc);
@@ -291,7 +291,7 @@ static void bad_jump(struct tstate *ts, const struct ip_exit *x, u64 target, boo
             rt_shadow_set(back, sp - back, RT_SH_DEFINED);
         }
         ts->pc = x->key;
-        rt_signal_exception(ts, 13, 0);
+        rt_signal_exception(ts, IP_VEC_GP, 0);
         return;
     }
     if (kind == IP_JUMP_CALL && !pushed) {
@@ -396,22 +396,22 @@ static void call_noredir(struct tstate *ts, u64 ret) {
 static void trap(struct tstate *ts, const struct ip_exit *x) {
     u32 aux = x->kind_aux >> 8, vec = aux & 0xff, len = aux >> 8 & 15;
     ts->pc = x->key;
-    switch (vec == 1 && (aux & IP_TRAP_INT) ? 0 : vec) { /* "int 1" has no gate, int1 needs none */
-    case 3:
+    switch (vec == IP_VEC_DB && (aux & IP_TRAP_INT) ? 0 : vec) { /* "int 1" has no gate, int1 needs none */
+    case IP_VEC_BP:
         ts->pc = x->key + len;
         rt_signal_raise(ts, SIG_TRAP, SIC_KERNEL, 0);
         break;
-    case 1:
+    case IP_VEC_DB:
         ts->pc = x->key + len;
         rt_signal_int1(ts, len);
         break;
-    case 4:
+    case IP_VEC_OF:
         ts->pc = x->key + len;
-        rt_signal_exception(ts, 4, 0);
+        rt_signal_exception(ts, IP_VEC_OF, 0);
         break;
     default:
         /* No gate that user code may call: #GP names it (selector error code, IDT bit). */
-        rt_signal_exception(ts, 13, vec * 8 + 2);
+        rt_signal_exception(ts, IP_VEC_GP, vec * 8 + 2);
         break;
     }
 }
@@ -423,7 +423,7 @@ static bool completes(u32 kind) {
 
 static void illegal(struct tstate *ts, u32 why) {
     if (why == IP_ILL_LONG) {
-        rt_signal_exception(ts, 13, 0);
+        rt_signal_exception(ts, IP_VEC_GP, 0);
         return;
     }
     if (why == IP_ILL_SYSENTER && rt_cpu()->intel)
@@ -552,7 +552,7 @@ int rt_slow(struct tstate *ts) {
     case IP_XS_FPSAVE: rt_x87_saved(ts->acc_addr, x->kind_aux >> 8); return 0;
     case IP_XS_GSBASE: {
         u32 seg = x->kind_aux >> 8;
-        u64 base = seg == 0 ? IP_V_CONST - IP_V_DISP : seg == 4 ? ts->client_fs : ts->client_gs;
+        u64 base = seg == IP_SEG_NONE ? IP_V_CONST - IP_V_DISP : rt_seg_base(ts, seg);
         sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, (long)base);
         return 0;
     }

@@ -12,9 +12,7 @@
 rt_lock_t sh_err_lock;
 static struct ip_err_table *table;
 
-enum { SCRATCH_ERR_OFF = 60, SCRATCH_CODE = 61 }; /* in rt_thread.scratch */
-
-void rt_error_disable(struct tstate *ts, long delta) { rt_th(ts)->scratch[SCRATCH_ERR_OFF] += (u64)delta; }
+void rt_error_disable(struct tstate *ts, long delta) { rt_th(ts)->errors_off += (u64)delta; }
 
 u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     u64 sp = ts->gpr[IP_RSP];
@@ -83,7 +81,7 @@ struct ip_error *rt_error_begin(struct tstate *ts, int kind) {
 }
 
 void rt_error_end(struct tstate *ts, struct ip_error *e) {
-    if ((i64)rt_th(ts)->scratch[SCRATCH_ERR_OFF] > 0) return;
+    if ((i64)rt_th(ts)->errors_off > 0) return;
     bool fresh;
     u64 hash = hash_error(e);
     rt_lock(&sh_err_lock);

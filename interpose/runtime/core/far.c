@@ -20,10 +20,8 @@
 #define ARCH_SET_GS      0x1001
 #define ARCH_GET_GS      0x1004
 
-enum { EXC_GP = 13, EXC_NP = 11, EXC_AC = 17 };
-
 static bool general_protection(struct tstate *ts, u64 selector) {
-    rt_signal_exception(ts, EXC_GP, (u32)selector & 0xfffc);
+    rt_signal_exception(ts, IP_VEC_GP, (u32)selector & 0xfffc);
     return false;
 }
 
@@ -36,7 +34,7 @@ static bool is_amd(void) { return rt_cpu()->amd; }
 /* With the guest's alignment check on; an address that is none has its own fault, which comes first. */
 static bool misaligned(struct tstate *ts, u64 at, u64 to) {
     if (!(ts->rflags & FL_AC) || !(at & (to - 1)) || !rt_canonical(at)) return false;
-    rt_signal_exception(ts, EXC_AC, 0);
+    rt_signal_exception(ts, IP_VEC_AC, 0);
     return true;
 }
 
@@ -60,11 +58,11 @@ static bool get_word(struct tstate *ts, void *to, u64 at, u64 n, bool stack) {
 
 static u64 operand(const struct tstate *ts, const struct ip_mem *m) {
     u64 a = (u64)m->disp;
-    if (m->base == IP_REG_RIP) return m->rip_target + (m->seg == 4 ? ts->client_fs : m->seg == 5 ? ts->client_gs : 0);
+    if (m->base == IP_REG_RIP) return m->rip_target + rt_seg_base(ts, m->seg);
     if (m->base < 16) a += ts->gpr[m->base];
     if (m->index < 16) a += ts->gpr[m->index] * m->scale;
     if (m->addr32) a = (u32)a;
-    return a + (m->seg == 4 ? ts->client_fs : m->seg == 5 ? ts->client_gs : 0);
+    return a + rt_seg_base(ts, m->seg);
 }
 
 /* An address that is none is a stack fault by RSP or RBP, else a general protection fault. */
@@ -95,7 +93,7 @@ static bool code_segment(struct tstate *ts, u64 selector, bool back) {
     /* Of a code or data segment, and of code? */
     if (!known || !(rights & 1u << 12) || !(rights & 1u << 11)) return general_protection(ts, selector);
     if (!(rights & 1u << 15)) {
-        rt_signal_exception(ts, EXC_NP, (u32)selector & 0xfffc);
+        rt_signal_exception(ts, IP_VEC_NP, (u32)selector & 0xfffc);
         return false;
     }
     if (!(rights & 1u << 21))
@@ -105,7 +103,7 @@ static bool code_segment(struct tstate *ts, u64 selector, bool back) {
 }
 
 static bool load_segment(struct tstate *ts, u32 seg, u64 selector) {
-    u64 *base = seg == 4 ? &ts->client_fs : &ts->client_gs, ours = 0, loaded = 0;
+    u64 *base = seg == IP_SEG_FS ? &ts->client_fs : &ts->client_gs, ours = 0, loaded = 0;
     sys2(__NR_arch_prctl, ARCH_GET_GS, (long)&ours);
     sys2(__NR_arch_prctl, ARCH_SET_GS, (long)*base); /* some CPUs keep it under a null selector */
     bool ok = rt_load_gs((u32)selector & 0xffff) == 0;
@@ -117,7 +115,7 @@ static bool load_segment(struct tstate *ts, u32 seg, u64 selector) {
         return false;
     }
     *base = loaded;
-    ts->client_sel[seg - 4] = (u16)selector;
+    ts->client_sel[seg - IP_SEG_FS] = (u16)selector;
     return true;
 }
 
@@ -247,7 +245,7 @@ static void push_pop(struct tstate *ts, const struct ip_insn *in) {
     u64 sp = ts->gpr[IP_RSP], word = 0;
     u32 seg = in->ops[0].reg, size = in->opsize == 2 ? 2 : 8;
     if (in->mnem == IP_MN_PUSH) {
-        word = ts->client_sel[seg - 4];
+        word = ts->client_sel[seg - IP_SEG_FS];
         if (!put(ts, sp - size, &word, size, true)) return;
         set_sp(ts, sp - size);
         if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp - size, size, RT_SH_DEFINED);

@@ -71,9 +71,9 @@ void rt_main(u64 *sp) {
     u64 *sym = rt.chan->rt_symbols;
     sym[IP_SYM_INDIRECT_MISS] = (u64)(rt.flags & IP_C_NO_CHAIN ? rt_miss_stub : rt_find_stub);
     sym[IP_SYM_MISS] = (u64)rt_miss_stub;
-    sym[IP_SYM_LOAD_SLOW] = (u64)rt_slow_stub;
-    sym[IP_SYM_STORE_SLOW] = (u64)rt_store_stub;
-    sym[IP_SYM_TRACK] = (u64)rt_light_stub;
+    sym[IP_SYM_SLOW] = (u64)rt_slow_stub;
+    sym[IP_SYM_SLOW_STORE] = (u64)rt_store_stub;
+    sym[IP_SYM_SLOW_LIGHT] = (u64)rt_light_stub;
     sym[IP_SYM_CS_SYNC] = (u64)rt_cs_sync_stub;
     sym[IP_SYM_RED_ZONE] = (u64)rt_red_zone_stub;
     sym[IP_SYM_EXIT] = (u64)rt_exit_stub;

@@ -17,16 +17,17 @@
 #define OP_IRET      0xcf
 #define MAX_PREFIXES 14
 
-/* First opcode byte at pc; 0 if it cannot be read.  *rep: f2, f3 or 0; *addr32: 67 is there. */
+/* First opcode byte at pc; 0 if it cannot be read.  *rep: the repeat prefix or 0; *addr32: 67 is there. */
 static u8 opcode(u64 pc, u8 *rep, u8 *addr32) {
     u8 byte;
     *rep = *addr32 = 0;
     for (u32 i = 0; i < MAX_PREFIXES && rt_copy_from(&byte, pc + i, 1) == 0; i++) {
-        bool prefix = byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 || byte == 0x64 ||
-                      byte == 0x65 || (byte & 0xe7) == 0x26 || (byte & 0xf0) == 0x40;
+        bool prefix = byte == IP_PREFIX_OPSIZE || byte == IP_PREFIX_ADDRSIZE || byte == IP_PREFIX_LOCK ||
+                      byte == IP_PREFIX_REPNE || byte == IP_PREFIX_REP || byte == IP_PREFIX_FS ||
+                      byte == IP_PREFIX_GS || (byte & 0xe7) == 0x26 || (byte & 0xf0) == 0x40;
         if (!prefix) return byte;
-        if (byte == 0xf2 || byte == 0xf3) *rep = byte;
-        *addr32 |= byte == 0x67;
+        if (byte == IP_PREFIX_REPNE || byte == IP_PREFIX_REP) *rep = byte;
+        *addr32 |= byte == IP_PREFIX_ADDRSIZE;
     }
     return 0;
 }
@@ -43,7 +44,7 @@ static bool compares(u8 op) { return (op & 0xf6) == 0xa6; }
 
 /* After an element of which the count allows more: does the instruction go on? */
 static bool repeats(const struct tstate *ts, u8 op, u8 rep) {
-    return !compares(op) || !(ts->rflags & IP_FL_ZF) == (rep == 0xf2);
+    return !compares(op) || !(ts->rflags & IP_FL_ZF) == (rep == IP_PREFIX_REPNE);
 }
 
 void sig_trap_flag_count(struct tstate *ts, bool executed) {

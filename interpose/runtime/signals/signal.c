@@ -85,10 +85,6 @@ static void gather(struct tstate *ts, const struct sig_context *mc, const struct
     for (int i = 0; i < 16; i++)
         if (!(pt->spilled >> i & 1)) ts->gpr[i] = host[i];
     u64 fl = mc->flags;
-    if (pt->flags & IP_PF_FLAGS) {
-        u64 status = ts->lahf >> 8 & 0xd5;
-        fl = (fl & ~(u64)IP_FL_ARITH) | status | (ts->lahf & 1 ? IP_FL_OF : 0);
-    }
     ts->rflags = fl & ~(FL_RF | FL_TF);
     sig_trap_flag_count(ts, false);
     const u64 *pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
@@ -332,7 +328,7 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
     struct sig_context *mc = &uc->mc;
     bool kick = sig == SIG_TRAP && info->code == RT_KICK_CODE && info->rt.value == IP_MAGIC &&
                 info->rt.pid == (int)th->pid;
-    bool traced = sig == SIG_TRAP && (info->code == 1 || info->code == 2) && (mc->trapno == 1);
+    bool traced = sig == SIG_TRAP && (info->code == 1 || info->code == 2) && (mc->trapno == IP_VEC_DB);
 
     if (kick) {
         th->kick = 1;
@@ -522,18 +518,18 @@ void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
     /* x86 exception numbers: the kernel shows them in the frame. */
     switch (sig) {
     case SIG_SEGV:
-        p->trapno = code == SIC_KERNEL ? 13 : 14;
+        p->trapno = code == SIC_KERNEL ? IP_VEC_GP : IP_VEC_PF;
         if (code != SIC_KERNEL) {
             /* User, instruction fetch; the kernel shows its own half as mapped. */
             p->err = code == SEGV_NO_ACCESS || addr >> 47 ? 0x15 : 0x14;
             p->cr2 = addr;
         }
         break;
-    case SIG_ILL: p->trapno = 6; break;
-    case SIG_TRAP: p->trapno = code == SIC_KERNEL ? 3 : 1; break;
-    case SIG_FPE: p->trapno = 0; break;
+    case SIG_ILL: p->trapno = IP_VEC_UD; break;
+    case SIG_TRAP: p->trapno = code == SIC_KERNEL ? IP_VEC_BP : IP_VEC_DB; break;
+    case SIG_FPE: p->trapno = IP_VEC_DE; break;
     case SIG_BUS:
-        p->trapno = 14;
+        p->trapno = IP_VEC_PF;
         p->err = 0x14;
         p->cr2 = addr;
         break;
@@ -543,13 +539,14 @@ void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr) {
     sig_apply_mask(rt_th(ts));
 }
 
-void rt_signal_exception(struct tstate *ts, u32 trapno, u32 err) {
-    struct sig_info info = {.signo = trapno == 11 || trapno == 12 || trapno == 17 ? SIG_BUS : SIG_SEGV,
-                            .code = trapno == 17 ? BUS_ALIGNMENT : SIC_KERNEL};
+void rt_signal_exception(struct tstate *ts, enum ip_vector vector, u32 err) {
+    struct sig_info info = {.signo = vector == IP_VEC_NP || vector == IP_VEC_SS || vector == IP_VEC_AC ? SIG_BUS
+                                                                                                       : SIG_SEGV,
+                            .code = vector == IP_VEC_AC ? BUS_ALIGNMENT : SIC_KERNEL};
     struct sig_priv *p = sig_priv(ts);
     p->err = err;
-    p->trapno = trapno;
-    if (trapno != 4) fault_flags(ts, SIG_SEGV);
+    p->trapno = vector;
+    if (vector != IP_VEC_OF) fault_flags(ts, SIG_SEGV);
     deliver(ts, &info, true);
     sig_apply_mask(rt_th(ts));
 }
@@ -568,8 +565,8 @@ bool rt_signal_copied(struct tstate *ts, bool stack) {
     struct sig_info info = p->copy_info;
     if (info.signo == SIG_SEGV && info.code != SIC_KERNEL && !(p->copy_err & 1) && rt_grow_stack(ts, info.addr))
         return true;
-    if (p->copy_trapno == 13 && stack) {
-        rt_signal_exception(ts, 12, 0);
+    if (p->copy_trapno == IP_VEC_GP && stack) {
+        rt_signal_exception(ts, IP_VEC_SS, 0);
         return false;
     }
     p->err = p->copy_err, p->trapno = p->copy_trapno, p->cr2 = p->copy_cr2;
@@ -582,7 +579,7 @@ bool rt_signal_copied(struct tstate *ts, bool stack) {
 
 bool rt_canonical(u64 addr) {
     u8 byte;
-    return addr >> 47 == 0 || rt_copy_from(&byte, addr, 1) == 0 || sig_priv(current_thread())->copy_trapno != 13;
+    return addr >> 47 == 0 || rt_copy_from(&byte, addr, 1) == 0 || sig_priv(current_thread())->copy_trapno != IP_VEC_GP;
 }
 
 void rt_signal_int1(struct tstate *ts, u32 len) {

@@ -254,7 +254,7 @@ static void make_call(struct tstate *ts, u64 next_pc) {
 void rt_syscall32(struct tstate *ts, u64 next_pc) {
     struct rt_trace *t = rt_trace(ts);
     if (!has_int80()) {
-        rt_signal_exception(ts, 13, 0x80 * 8 + 2); /* no gate that user code may call */
+        rt_signal_exception(ts, IP_VEC_GP, IP_VEC_INT80 * 8 + 2); /* no gate that user code may call */
         return;
     }
     t->orig_rax = (u32)ts->gpr[IP_RAX];
