@@ -9,8 +9,18 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import struct
 
+from interpose.elf.headers import (
+    EM_X86_64,
+    ET_DYN,
+    ET_EXEC,
+    EV_CURRENT,
+    MAGIC,
+    PT_INTERP,
+    PT_LOAD,
+    HeaderError,
+    Headers,
+)
 from interpose.errors import ProgramError
 
 TYPE_CHECKING = False
@@ -22,11 +32,7 @@ MAX_SCRIPTS = 5  # interpreters of interpreters, then ELOOP
 DEFAULT_PATH = "/bin:/usr/bin"  # execvp's without PATH
 SHELL = "/bin/sh"
 
-_EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
-_PHDR = struct.Struct("<IIQQQQQQ")
-_ET_EXEC, _ET_DYN = 2, 3
-_PT_LOAD, _PT_INTERP = 1, 3
-_EM_X86_64 = 62
+_PN_XNUM = 0xFFFF  # the count is elsewhere; the kernel does not look there
 _MACHINES = {
     3: "i386",
     8: "mips",
@@ -100,7 +106,7 @@ def resolve_path(path: str, argv: Sequence[str]) -> Program:
     words = tuple(argv)
     for _ in range(MAX_SCRIPTS + 1):
         head = _read_head(path, command)
-        if head[:4] == b"\x7fELF":
+        if head[:4] == MAGIC:
             check_elf(path)
             return Program(path, words, command)
         interpreter = script_interpreter(head)
@@ -166,43 +172,42 @@ def _read_head(path: str, command: str) -> bytes:
 def check_elf(path: str, *, interpreter: bool = False) -> None:
     """Refuse, in words, an ELF file that cannot be run: what the kernel answers with ENOEXEC or a signal."""
     with open(path, "rb", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
-        header = file.read(_EHDR.size)
-        if len(header) < _EHDR.size:
-            raise ProgramError(path, "truncated ELF file: it ends within its header")
-        ident, kind, machine, version, _, phoff, _, _, _, phentsize, phnum, *_ = _EHDR.unpack(header)
-        _check_header(path, ident, kind, machine, version, phentsize, phnum)
-        if phoff + phnum * phentsize > size:
-            raise ProgramError(path, "truncated ELF file: it ends before its program headers do")
-        file.seek(phoff)
-        headers = list(_PHDR.iter_unpack(file.read(phnum * phentsize)))
-        _check_segments(path, kind, headers, size)
+
+        def read(offset: int, size: int, what: str) -> bytes:
+            data = os.pread(file.fileno(), size, offset) if offset < 1 << 63 else b""
+            if len(data) < size:
+                end = "within its header" if what == "ELF header" else "before its program headers do"
+                raise ProgramError(path, f"truncated ELF file: it ends {end}")
+            return data
+
+        headers = Headers(read)
+        _check_header(path, headers)
+        try:
+            rows = headers.program_headers()
+        except HeaderError:
+            raise ProgramError(path, "bad ELF file: it has no usable program headers") from None
+        _check_segments(path, headers.type, rows, os.fstat(file.fileno()).st_size)
         if interpreter:
             return
-        for kind_, _, offset, _, _, filesz, _, _ in headers:
-            if kind_ == _PT_INTERP:
-                file.seek(offset)
-                _check_interpreter(path, file.read(filesz))
+        for kind, _, offset, _, _, filesz, _, _ in rows:
+            if kind == PT_INTERP:
+                _check_interpreter(path, read(offset, filesz, "interpreter name"))
                 return
 
 
-def _check_header(
-    path: str, ident: bytes, kind: int, machine: int, version: int, phentsize: int, phnum: int
-) -> None:
-    word_size, order = ident[4], ident[5]
-    if machine != _EM_X86_64 or word_size != 2 or order != 1:
-        name = (
-            "x86-64 with 32-bit pointers" if machine == _EM_X86_64 else _MACHINES.get(machine, str(machine))
-        )
+def _check_header(path: str, headers: Headers) -> None:
+    if not headers.is_x86_64:
+        machine = headers.machine
+        name = "x86-64 with 32-bit pointers" if machine == EM_X86_64 else _MACHINES.get(machine, str(machine))
         raise ProgramError(
             path, f"cannot run a program of architecture {name}; only x86-64 programs run here"
         )
-    if version != 1 or ident[6] != 1:
+    if headers.version != EV_CURRENT or headers.ident[6] != EV_CURRENT:
         raise ProgramError(path, "bad ELF file: unknown version")
-    if kind not in (_ET_EXEC, _ET_DYN):
-        what = {1: "an object file", 4: "a core dump"}.get(kind, f"of ELF type {kind}")
+    if headers.type not in (ET_EXEC, ET_DYN):
+        what = {1: "an object file", 4: "a core dump"}.get(headers.type, f"of ELF type {headers.type}")
         raise ProgramError(path, f"is no program but {what}")
-    if phentsize != _PHDR.size or not 0 < phnum <= 0xFFFE:
+    if not 0 < headers.phnum < _PN_XNUM:
         raise ProgramError(path, "bad ELF file: it has no usable program headers")
 
 
@@ -210,11 +215,11 @@ def _check_segments(path: str, kind: int, headers: list[tuple[int, ...]], size: 
     end = 0
     loads = 0
     for kind_, _, offset, vaddr, _, filesz, memsz, _ in headers:
-        if kind_ not in (_PT_LOAD, _PT_INTERP):
+        if kind_ not in (PT_LOAD, PT_INTERP):
             continue
         if filesz and offset + filesz > size:
             raise ProgramError(path, "truncated ELF file: it ends before its segments do")
-        if kind_ == _PT_INTERP:
+        if kind_ == PT_INTERP:
             if not 2 <= filesz <= 4096:
                 raise ProgramError(path, "bad ELF file: the name of its interpreter is too short or too long")
             continue
@@ -223,7 +228,7 @@ def _check_segments(path: str, kind: int, headers: list[tuple[int, ...]], size: 
             raise ProgramError(path, "bad ELF file: a segment has impossible addresses")
         if vaddr < end & ~0xFFF:
             raise ProgramError(path, "bad ELF file: its segments are not in order")
-        if kind == _ET_EXEC and memsz:
+        if kind == ET_EXEC and memsz:
             if vaddr < 4096:
                 raise ProgramError(path, "bad ELF file: a segment lies on page zero")
             for lo, hi in OWN_RANGES:
@@ -241,6 +246,6 @@ def _check_interpreter(path: str, name: bytes) -> None:
     if not name.endswith(b"\0") or b"\0" in name[:-1]:
         raise ProgramError(path, "bad ELF file: the name of its interpreter has no end")
     loader = os.fsdecode(name[:-1])
-    if _read_head(loader, path)[:4] != b"\x7fELF":
+    if _read_head(loader, path)[:4] != MAGIC:
         raise ProgramError(path, f"{loader}: bad interpreter: {os.strerror(errno.ENOEXEC)}")
     check_elf(loader, interpreter=True)

@@ -251,7 +251,9 @@ enum ip_req {
     /* answered by Python */
     IP_R_HELLO = 64,  /* runtime is up; a0 = pid */
     IP_R_MAPPED,      /* code was mapped: a0 = addr, a1 = len, a2 = file off,
-                         a3 = prot, data = path */
+                         a3 = prot, a4 = device, a5 = inode (0: unknown), a6 =
+                         a descriptor that may still be of the file, data =
+                         path */
     IP_R_UNMAPPED,    /* a0 = addr, a1 = len */
     IP_R_LOADED,      /* program loaded: a0 = entry, a1 = phdr, a2 = interp base,
                          a3 = load bias of program, a4 = sp, a5 = brk base */

@@ -15,6 +15,7 @@ from interpose.elf.errors import ElfError
 from interpose.elf.image import Image
 
 DEBUG_ROOT = "/usr/lib/debug"
+_CHUNK = 1 << 20
 
 
 def find_debug_image(
@@ -66,9 +67,9 @@ def _belongs(candidate: Image, build_id: str | None, crc: int) -> bool:
         return candidate.build_id == build_id
     checksum = 0
     try:
-        with open(candidate.path, "rb") as stream:
-            while chunk := stream.read(1 << 20):
-                checksum = zlib.crc32(chunk, checksum)
-    except OSError:
+        for at in range(0, candidate.size, _CHUNK):
+            size = min(_CHUNK, candidate.size - at)
+            checksum = zlib.crc32(candidate.read(at, size, "the file"), checksum)
+    except ElfError:
         return False
     return checksum == crc

@@ -2,13 +2,12 @@
 
 Layouts follow the System V gABI (chapters 4 and 5) and the GNU symbol versioning extension. Tables are
 unpacked in bulk: a libc has three thousand dynamic symbols, and every started program pays for them.
-The file is read piecewise with ``pread``, never mapped: a library that is rewritten while its program
-runs must not kill the supervisor with SIGBUS.
+The file is read piecewise, never mapped: a library that is rewritten while its program runs must not kill
+the supervisor with SIGBUS.
 """
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -16,27 +15,36 @@ from functools import cached_property
 from typing import NamedTuple
 
 from interpose.elf.errors import ElfError
+from interpose.elf.headers import (
+    ET_EXEC,
+    PT_DYNAMIC,
+    PT_INTERP,
+    PT_LOAD,
+    PT_NOTE,
+    SHF_ALLOC,
+    SHF_COMPRESSED,
+    SHF_EXECINSTR,
+    SHN_UNDEF,
+    SHT_DYNSYM,
+    SHT_NOBITS,
+    SHT_NOTE,
+    SHT_SYMTAB,
+    HeaderError,
+    Headers,
+    build_id,
+)
+from interpose.elf.openfile import OpenFile
 
-ET_EXEC, ET_DYN = 2, 3
-EM_X86_64 = 62
-PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
 PF_X, PF_W, PF_R = 1, 2, 4
-SHT_SYMTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 7, 8, 11
 SHT_GNU_VERDEF, SHT_GNU_VERNEED, SHT_GNU_VERSYM = 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
-SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 1, 2, 4, 0x800
-SHN_UNDEF, SHN_LORESERVE, SHN_ABS, SHN_XINDEX = 0, 0xFF00, 0xFFF1, 0xFFFF
 STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION, STT_FILE = range(5)
 STT_COMMON, STT_TLS, STT_GNU_IFUNC = 5, 6, 10
 STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
 STV_DEFAULT, STV_INTERNAL, STV_HIDDEN = 0, 1, 2
 DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SONAME, DT_GNU_HASH = 4, 5, 6, 10, 14, 0x6FFFFEF5
 DT_FLAGS_1, DF_1_PIE = 0x6FFFFFFB, 0x08000000
-NT_GNU_BUILD_ID = 3
 ELFCOMPRESS_ZLIB = 1
 
-_EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
-_PHDR = struct.Struct("<IIQQQQQQ")
-_SHDR = struct.Struct("<IIQQQQIIQQ")
 _SYM = struct.Struct("<IBBHQQ")
 _DYN = struct.Struct("<qQ")
 _VERSION_HIDDEN = 0x8000
@@ -108,83 +116,65 @@ class TextSymbol(NamedTuple):
 class Image:
     """An ELF file for x86-64, its headers read and checked, its tables read when first asked for."""
 
-    def __init__(self, path: str, fd: int, data: bytes | None = None) -> None:
+    def __init__(self, path: str, source: OpenFile | bytes) -> None:
         self.path = path
-        self._fd = fd
-        self._data = data
-        self._file_size = len(data) if data is not None else os.fstat(fd).st_size
-        (
-            ident,
-            self.type,
-            self.machine,
-            _,
-            self.entry,
-            phoff,
-            shoff,
-            _,
-            _,
-            phentsize,
-            phnum,
-            shentsize,
-            shnum,
-            shstrndx,
-        ) = self._unpack(_EHDR, 0, "ELF header")
-        if ident[:4] != b"\x7fELF":
+        self._source = source
+        self.size = len(source) if isinstance(source, bytes) else source.size
+        headers = Headers(self.read)
+        if not headers.is_elf:
             raise ElfError(path, "not an ELF file")
-        if ident[4] != 2 or ident[5] != 1 or self.machine != EM_X86_64:
+        if not headers.is_x86_64:
             raise ElfError(
                 path,
-                f"not a little-endian 64-bit x86-64 ELF file (class {ident[4]}, "
-                f"data {ident[5]}, machine {self.machine})",
+                f"not a little-endian 64-bit x86-64 ELF file (class {headers.ident[4]}, "
+                f"data {headers.ident[5]}, machine {headers.machine})",
             )
-        self.program_headers = self._read_program_headers(phoff, phnum, phentsize)
-        self.sections = self._read_sections(shoff, shnum, shentsize, shstrndx)
+        self.type = headers.type
+        self.machine = headers.machine
+        self.entry = headers.entry
+        try:
+            self.program_headers = [ProgramHeader(*row) for row in headers.program_headers()]
+            self.sections = self._named_sections(*headers.section_headers())
+        except HeaderError as error:
+            raise ElfError(path, str(error)) from None
 
     @classmethod
     def open(cls, path: str) -> Image:
         """Read the headers of the file at `path`; raises `ElfError`."""
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            file = OpenFile(path)
         except (OSError, ValueError) as exc:
             raise ElfError(path, getattr(exc, "strerror", None) or "unusable file name") from None
-        return cls(path, fd)
+        return cls(path, file)
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str = "<memory>") -> Image:
         """The same for a file held in memory."""
-        return cls(path, -1, data)
+        return cls(path, data)
 
-    def __del__(self) -> None:
-        fd, self._fd = getattr(self, "_fd", -1), -1
-        if fd >= 0:
-            os.close(fd)
+    @property
+    def written_ns(self) -> int | None:
+        """When the file was last written to, in nanoseconds since 1970; None for one in memory."""
+        return None if isinstance(self._source, bytes) else self._source.written_ns
 
     # -- raw access ---------------------------------------------------------------------------
 
     def read(self, offset: int, size: int, what: str) -> bytes:
         """`size` bytes at file `offset`; raises `ElfError` when the file does not have them."""
-        if size < 0 or offset < 0 or offset + size > self._file_size:
+        if size < 0 or offset < 0 or offset + size > self.size:
             raise ElfError(
                 self.path,
-                f"{what} lies outside the file (offset {offset}, size {size}, file size {self._file_size})",
+                f"{what} lies outside the file (offset {offset}, size {size}, file size {self.size})",
             )
-        if self._data is not None:
-            return self._data[offset : offset + size]
-        chunks: list[bytes] = []
-        while size:
-            try:
-                chunk = os.pread(self._fd, size, offset)
-            except OSError as exc:
-                raise ElfError(self.path, f"cannot read {what}: {exc.strerror}") from None
-            if not chunk:
-                raise ElfError(self.path, f"{what} was cut off while reading")
-            chunks.append(chunk)
-            offset += len(chunk)
-            size -= len(chunk)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-    def _unpack(self, layout: struct.Struct, offset: int, what: str) -> tuple:
-        return layout.unpack(self.read(offset, layout.size, what))
+        if isinstance(self._source, bytes):
+            return self._source[offset : offset + size]
+        try:
+            data = self._source.read(offset, size)
+        except OSError as exc:
+            raise ElfError(self.path, f"cannot read {what}: {exc.strerror}") from None
+        if len(data) < size:
+            raise ElfError(self.path, f"{what} was cut off while reading")
+        return data
 
     def _table(self, layout: struct.Struct, offset: int, size: int, what: str) -> Iterator[tuple]:
         if size % layout.size:
@@ -199,33 +189,7 @@ class Image:
 
     # -- headers ------------------------------------------------------------------------------
 
-    def _read_program_headers(self, offset: int, count: int, entsize: int) -> list[ProgramHeader]:
-        if count == 0:
-            return []
-        if entsize != _PHDR.size:
-            raise ElfError(self.path, f"program header size is {entsize}, not {_PHDR.size}")
-        rows = self._table(_PHDR, offset, count * _PHDR.size, "program header table")
-        return [ProgramHeader(*row) for row in rows]
-
-    def _read_sections(self, offset: int, count: int, entsize: int, names_index: int) -> list[Section]:
-        if offset == 0:
-            return []
-        if entsize != _SHDR.size:
-            raise ElfError(self.path, f"section header size is {entsize}, not {_SHDR.size}")
-        # gABI: counts that do not fit in the ELF header are kept in section header 0.
-        first = self._unpack(_SHDR, offset, "section header 0")
-        if count == 0:
-            count = first[5]
-        if names_index == SHN_XINDEX:
-            names_index = first[6]
-        rows = list(self._table(_SHDR, offset, count * _SHDR.size, "section header table"))
-        if names_index == SHN_UNDEF:
-            names = b"\0"
-            rows = [(0, *row[1:]) for row in rows]
-        elif names_index >= len(rows):
-            raise ElfError(self.path, f"section name table {names_index} of {len(rows)} does not exist")
-        else:
-            names = self.read(rows[names_index][4], rows[names_index][5], "section name table")
+    def _named_sections(self, rows: list[tuple[int, ...]], names: bytes) -> list[Section]:
         sections: list[Section] = []
         for name, kind, flags, addr, place, size, link, info, _, ent in rows:
             text = self._string(names, name, f"section {len(sections)}")
@@ -350,15 +314,9 @@ class Image:
         places = [(s.offset, s.size) for s in self.sections if s.type == SHT_NOTE]
         places = places or [(h.offset, h.filesz) for h in self.program_headers if h.type == PT_NOTE]
         for offset, size in places:
-            notes = self.read(offset, size, "note section")
-            position = 0
-            while position + 12 <= len(notes):
-                namesz, descsz, kind = struct.unpack_from("<III", notes, position)
-                name = position + 12
-                desc = name + (namesz + 3 & ~3)
-                if kind == NT_GNU_BUILD_ID and notes[name : name + namesz] == b"GNU\0":
-                    return notes[desc : desc + descsz].hex() or None
-                position = desc + (descsz + 3 & ~3)
+            found = build_id(self.read(offset, size, "note section"))
+            if found is not None:
+                return found
         return None
 
     @cached_property

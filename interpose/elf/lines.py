@@ -13,10 +13,14 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from interpose.elf.errors import ElfError
+
 if TYPE_CHECKING:
     from symbolic.symcache import SymCache
 
-READER_BYTES = 48 << 20  # its library, and what it takes beside four times the file
+    from interpose.elf.image import Image
+
+READER_BYTES = 48 << 20  # its library, and what it takes beside five times the file
 WORTH_STORING_SECONDS = 0.02
 
 
@@ -31,10 +35,9 @@ class SourceLine(NamedTuple):
 class LineTable:
     """The source lines of one ELF file, read when first asked."""
 
-    def __init__(self, path: str, build_id: str | None, load_base: int) -> None:
-        self._path = path
-        self._build_id = build_id
-        self._load_base = load_base
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._load_base = image.load_base
         self._cache: SymCache | None = None
         self._tried = False
 
@@ -65,8 +68,11 @@ class LineTable:
 
         began = time.monotonic()
         try:
-            cache = next(Archive.open(os.fsencode(self._path)).iter_objects()).make_symcache()
-        except (SymbolicError, StopIteration, LookupError, OSError, ValueError):
+            # Its bytes, not its name, by which there may be another file; nor a mapping, which would end us
+            # with SIGBUS if the file got shorter.
+            data = self._image.read(0, self._image.size, "the file")
+            cache = next(Archive.from_bytes(data).iter_objects()).make_symcache()
+        except (ElfError, SymbolicError, StopIteration, LookupError, OSError, ValueError):
             return None
         if stored is not None and time.monotonic() - began >= WORTH_STORING_SECONDS:
             self._store(cache, stored)
@@ -74,26 +80,24 @@ class LineTable:
 
     def _require_memory(self) -> None:
         """:class:`MemoryError` unless there is what the reader needs, about: it aborts where it gets none."""
+        need = READER_BYTES + 5 * self._image.size
         try:
-            size = os.stat(self._path).st_size
-        except OSError:
-            size = 0
-        try:
-            mmap.mmap(-1, READER_BYTES + 4 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+            mmap.mmap(-1, need, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
         except OSError:
             raise MemoryError from None
 
     def _stored_name(self, version: int) -> str | None:
-        if not self._build_id:
-            return None
         try:
-            status = os.stat(self._path)
-        except OSError:
+            build_id = self._image.build_id
+        except ElfError:
+            return None
+        written = self._image.written_ns
+        if build_id is None or written is None:
             return None
         top = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         if not os.path.isabs(top):
             return None
-        name = f"{self._build_id}-v{version}-{status.st_size:x}-{status.st_mtime_ns:x}.symcache"
+        name = f"{build_id}-v{version}-{self._image.size:x}-{written:x}.symcache"
         return os.path.join(top, "interpose", name)
 
     @staticmethod

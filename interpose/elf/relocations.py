@@ -9,7 +9,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from interpose.elf.image import SHF_ALLOC, Image
+from interpose.elf.headers import SHF_ALLOC
+from interpose.elf.image import Image
 
 _SHT_RELA = 4
 _GLOB_DAT, _JUMP_SLOT, _IRELATIVE = 6, 7, 37

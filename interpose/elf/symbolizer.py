@@ -17,11 +17,10 @@ from interpose.elf.demangle import demangle, short_name, z_decoded
 from interpose.elf.errors import ElfError
 from interpose.elf.image import PF_W, Image
 from interpose.elf.lines import LineTable, SourceLine
+from interpose.elf.openfile import OpenFile
 from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from interpose.elf.cfi import FrameTable
     from interpose.elf.dwarf import DebugInfo
 
@@ -62,14 +61,22 @@ class Mapping(NamedTuple):
     start: int
     end: int
     file_offset: int
-    path: str
+    file: ObjectFile
+
+
+def _start(mapping: Mapping) -> int:
+    return mapping.start
 
 
 class ObjectFile:
     """What is known of one ELF file on disk, whatever its load address."""
 
-    def __init__(self, path: str, extra_debuginfo: tuple[str, ...], allow_mismatched: bool) -> None:
+    def __init__(
+        self, path: str, file: OpenFile | None, extra_debuginfo: tuple[str, ...], allow_mismatched: bool
+    ) -> None:
+        """`file` is what is mapped; None where that cannot be read any more."""
         self.path = path
+        self._file = file
         self._extra_debuginfo = extra_debuginfo
         self._allow_mismatched = allow_mismatched
         self.redirection: Any = None
@@ -79,7 +86,7 @@ class ObjectFile:
     def image(self) -> Image | None:
         """The file itself, or None when it is no usable ELF file."""
         try:
-            return Image.open(self.path)
+            return Image(self.path, self._file) if self._file is not None else None
         except ElfError:
             return None
 
@@ -126,13 +133,7 @@ class ObjectFile:
 
     @cached_property
     def _lines(self) -> LineTable | None:
-        if self._source is None:
-            return None
-        try:
-            build_id = self._source.build_id
-        except ElfError:
-            build_id = None
-        return LineTable(self._source.path, build_id, self._source.load_base)
+        return LineTable(self._source) if self._source is not None else None
 
     @cached_property
     def _dwarf(self) -> DebugInfo | None:
@@ -200,30 +201,23 @@ class Symbolizer:
         demangle: bool = True,
         extra_debuginfo_path: Iterable[str] = (),
         allow_mismatched: bool = False,
-        open_file: Callable[[str, Callable[[str], ObjectFile]], ObjectFile] | None = None,
     ) -> None:
-        """`inline` is --read-inline-info; without `directories`, `Frame.dir` stays None, which saves time.
-
-        `open_file` gives the file at a path that another symbolizer has read, or calls the function that it
-        is given to make it.
-        """
+        """`inline` is --read-inline-info; without `directories`, `Frame.dir` stays None, which saves time."""
         self._inline = inline
         self._directories = directories
         self._demangle = demangle
         self._extra_debuginfo = tuple(extra_debuginfo_path)
         self._allow_mismatched = allow_mismatched
-        self._open_file = open_file
-        self._files: dict[str, ObjectFile] = {}
         self._mappings: list[Mapping] = []
         self._loaded: list[_Loaded] | None = None
         self._cache: dict[int, list[Frame]] = {}
 
     # -- the map of the program ---------------------------------------------------------------
 
-    def add_mapping(self, path: str, start: int, size: int, file_offset: int) -> None:
+    def add_mapping(self, file: ObjectFile, start: int, size: int, file_offset: int) -> None:
         """A piece of a file was mapped at [start, start + size); what was there before is gone."""
         self.remove_mapping(start, size)
-        insort(self._mappings, Mapping(start, start + size, file_offset, path))
+        self._insert(Mapping(start, start + size, file_offset, file))
         self._changed()
 
     def remove_mapping(self, start: int, size: int) -> None:
@@ -233,30 +227,33 @@ class Symbolizer:
         for mapping in hit:
             self._mappings.remove(mapping)
             if mapping.start < start:
-                insort(self._mappings, mapping._replace(end=start))
+                self._insert(mapping._replace(end=start))
             if end < mapping.end:
                 shifted = mapping.file_offset + end - mapping.start
-                insort(self._mappings, mapping._replace(start=end, file_offset=shifted))
+                self._insert(mapping._replace(start=end, file_offset=shifted))
         if hit:
             self._changed()
+
+    def _insert(self, mapping: Mapping) -> None:
+        insort(self._mappings, mapping, key=_start)
 
     def _changed(self) -> None:
         self._loaded = None
         self._cache.clear()
 
-    def object_file(self, path: str) -> ObjectFile:
-        """The file at `path`, shared by all its mappings."""
-        found = self._files.get(path)
-        if found is None:
-            found = self._open_file(path, self._make_file) if self._open_file else self._make_file(path)
-            self._files[path] = found
-        return found
+    def object_file(self, path: str, file: OpenFile | None) -> ObjectFile:
+        """A file for :meth:`add_mapping`, the same for all its mappings."""
+        return ObjectFile(path, file, self._extra_debuginfo, self._allow_mismatched)
 
-    def _make_file(self, path: str) -> ObjectFile:
-        return ObjectFile(path, self._extra_debuginfo, self._allow_mismatched)
+    def object_at(self, path: str) -> ObjectFile:
+        """The same for whatever is at a path now."""
+        try:
+            return self.object_file(path, OpenFile(path))
+        except (OSError, ValueError):
+            return self.object_file(path, None)
 
     def _mapping_at(self, address: int) -> Mapping | None:
-        index = bisect_right(self._mappings, address, key=lambda m: m.start) - 1
+        index = bisect_right(self._mappings, address, key=_start) - 1
         if index >= 0 and address < self._mappings[index].end:
             return self._mappings[index]
         return None
@@ -266,17 +263,17 @@ class Symbolizer:
         if self._loaded is None:
             self._loaded = []
             for mapping in self._mappings:
-                image = self.object_file(mapping.path).image
+                image = mapping.file.image
                 biases = (
                     []
                     if image is None
                     else [mapping.start - vaddr for vaddr in image.vaddrs_of_offset(mapping.file_offset)]
                 )
-                same = [o for o in self._loaded if o.file.path == mapping.path and o.bias in biases]
+                same = [o for o in self._loaded if o.file is mapping.file and o.bias in biases]
                 if same:
                     same[-1].mappings.append(mapping)
                 elif biases:
-                    self._loaded.append(_Loaded(self.object_file(mapping.path), biases[0], [mapping]))
+                    self._loaded.append(_Loaded(mapping.file, biases[0], [mapping]))
         return self._loaded
 
     def _object_at(self, address: int) -> _Loaded | None:
@@ -312,7 +309,7 @@ class Symbolizer:
             return [Frame(ip)]
         loaded = self._object_at(ip)
         if loaded is None:
-            return [Frame(ip, obj=mapping.path)]
+            return [Frame(ip, obj=mapping.file.path)]
         file, vaddr = loaded.file, ip - loaded.bias
         place = file.code.find(vaddr)
         levels = file.source_lines(vaddr)

@@ -11,16 +11,8 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from interpose.elf.image import (
-    SHF_ALLOC,
-    SHN_UNDEF,
-    STT_COMMON,
-    STT_FUNC,
-    STT_GNU_IFUNC,
-    STT_OBJECT,
-    Image,
-    Symbol,
-)
+from interpose.elf.headers import SHF_ALLOC, SHN_UNDEF
+from interpose.elf.image import STT_COMMON, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, Image, Symbol
 
 # Objects that lie in code are named too; untyped symbols never are (`--trace-symtab=yes` records none).
 _CODE = frozenset((STT_FUNC, STT_GNU_IFUNC, STT_OBJECT))

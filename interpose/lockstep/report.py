@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from interpose.elf.symbolizer import ObjectFile
     from interpose.lockstep.pair import Pair
 
 _FLAGS = ((0x1, "CF"), (0x4, "PF"), (0x10, "AF"), (0x40, "ZF"), (0x80, "SF"), (0x400, "DF"), (0x800, "OF"))
@@ -48,11 +49,12 @@ class Places:
             found = regions(pid)
         except OSError:
             found = []  # it is gone
+        files: dict[str, ObjectFile] = {}
         for region in found:
             if region.path.startswith("/") and os.path.isfile(region.path):
-                self._symbolizer.add_mapping(
-                    region.path, region.start, region.end - region.start, region.offset
-                )
+                file = files.get(region.path) or self._symbolizer.object_at(region.path)
+                files[region.path] = file
+                self._symbolizer.add_mapping(file, region.start, region.end - region.start, region.offset)
 
     def name(self, address: int) -> str:
         """``function+offset (file:line)``, as far as known."""

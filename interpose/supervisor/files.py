@@ -11,10 +11,11 @@ import os
 from functools import cached_property
 
 from interpose.elf.names import NameTables
+from interpose.elf.openfile import OpenFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from interpose.elf.image import Image
     from interpose.elf.symbolizer import ObjectFile
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 class KnownFile:
     """One file, as it was when it was first mapped."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, file: OpenFile | None) -> None:
         self.path = path
-        self.names = NameTables(path)
-        self.object_file: ObjectFile | None = None
+        self.names = NameTables(path, file)
+        self._file = file
+        self._object_file: ObjectFile | None = None
 
     @cached_property
     def go(self) -> tuple[Image, tuple[int, int]] | None:
@@ -35,12 +37,20 @@ class KnownFile:
         from interpose.elf.golang import go_text
         from interpose.elf.image import Image
 
+        if self._file is None:
+            return None
         try:
-            image = Image.open(self.path)
-        except (ElfError, OSError):
+            image = Image(self.path, self._file)
+        except ElfError:
             return None
         text = go_text(image)
         return None if text is None else (image, text)
+
+    def object_file(self, make: Callable[[str, OpenFile | None], ObjectFile]) -> ObjectFile:
+        """For a symbolizer: the same for all that map this file, made if no earlier symbolizer has."""
+        if self._object_file is None:
+            self._object_file = make(self.path, self._file)
+        return self._object_file
 
 
 class Files:
@@ -54,20 +64,37 @@ class Files:
         """Another program begins."""
         self._before, self._present = self._present, {}
 
-    def get(self, path: str) -> KnownFile:
-        """The file at a path: a new one if it was written to or replaced since it was last mapped."""
-        try:
-            found = os.stat(path)
-        except (OSError, ValueError):
-            return KnownFile(path)
-        identity = path, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-        known = self._present.get(identity) or self._before.get(identity) or KnownFile(path)
+    def get(
+        self, path: str, mapped: tuple[int, int] | None = None, other_names: Iterable[str] = ()
+    ) -> KnownFile:
+        """A file that was mapped under this path: a new one if it was written to or replaced since.
+
+        ``mapped`` are the device and inode of what is mapped. By the path there may already be another file,
+        or none, so whatever bears one of ``other_names`` is looked at, too.
+        """
+        file = _opened(path, (path, *other_names), mapped)
+        if file is None:
+            return KnownFile(path, None)
+        identity = path, file.identity
+        known = self._present.get(identity) or self._before.get(identity) or KnownFile(path, file)
         self._present[identity] = known
         return known
 
-    def open_object(self, path: str, make: Callable[[str], ObjectFile]) -> ObjectFile:
-        """For a symbolizer: the file at a path, made if no earlier symbolizer has."""
-        known = self.get(path)
-        if known.object_file is None:
-            known.object_file = make(path)
-        return known.object_file
+
+def _opened(path: str, names: Iterable[str], mapped: tuple[int, int] | None) -> OpenFile | None:
+    for name in names:
+        try:
+            # To open something else may have effects.
+            if mapped is not None and not _is(name, mapped):
+                continue
+            file = OpenFile(path, name)
+        except (OSError, ValueError):
+            continue
+        if mapped is None or file.identity[:2] == mapped:
+            return file
+    return None
+
+
+def _is(name: str, mapped: tuple[int, int]) -> bool:
+    status = os.stat(name)
+    return (status.st_dev, status.st_ino) == mapped

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def resolved_targets(
     pending: Iterable[ActiveBinding],
     objects: Iterable[CodeObject],
-    image_of: Callable[[str], Image | None],
+    image_of: Callable[[CodeObject], Image | None],
     read: Callable[[int, int], bytes | None],
 ) -> Iterator[tuple[int, int]]:
     """Pairs of a resolver and a function that it returned, for resolvers of bindings that wait."""
@@ -37,7 +37,7 @@ def resolved_targets(
                 by_name.setdefault(symbol.name.partition("@")[0], []).append(resolver)
     seen = set()
     for obj in objects:
-        image = image_of(obj.path)
+        image = image_of(obj)
         try:
             words = list(function_words(image)) if image is not None else []
         except ElfError:

@@ -78,7 +78,7 @@ class Supervisor:
         """Everything that is known about one program image."""
         self._resolver: StackResolver | None = None
         self.files.next_program()
-        self.objects = Objects(self.config, self.log, self._make_symbolizer, self._read, self.files)
+        self.objects = Objects(self.config, self.log, self._make_symbolizer, self._read)
         self.thread_names: dict[int, str] = {}
         self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
 
@@ -96,7 +96,6 @@ class Supervisor:
             demangle=core.demangle,
             extra_debuginfo_path=[core.extra_debuginfo_path] if core.extra_debuginfo_path else [],
             allow_mismatched=core.allow_mismatched_debuginfo,
-            open_file=self.files.open_object,
         )
 
     @property
@@ -275,8 +274,16 @@ class Supervisor:
     def on_mapped(self, slot: Any) -> None:
         path = announced_path(bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))))
         self._code_changed()
+        start, length, offset, _, device, inode, descriptor = slot.a[0:7]
+        # Where a file may be found that its path does not lead to: deleted, replaced, or in a root of the
+        # program's own. The kernel lets only some users look into map_files.
+        places = f"/proc/{self.client.pid}"
+        names = [f"{places}/fd/{descriptor}", f"{places}/map_files/{start:x}-{start + length:x}"]
+        if path.startswith("/"):
+            names.append(f"{places}/root{path}")
+        file = self.files.get(path, (device, inode) if inode else None, names)
         try:
-            self.objects.mapped(slot.a[0], slot.a[1], slot.a[2], path)
+            self.objects.mapped(start, length, offset, file)
         except MissingTextError as error:
             self.log.plain("\n".join(error.details))
             self.session.memory.header.dead = 1

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from interpose.elf.image import Image, TextSymbol
-    from interpose.elf.names import NameTables
     from interpose.elf.symbolizer import ObjectFile, Symbolizer
     from interpose.options.parse import Config
-    from interpose.redir import ActiveBinding, Change, RedirState, SymbolTable
+    from interpose.redir import ActiveBinding, Change, CodeObject, RedirState, SymbolTable
     from interpose.report.log import Log
-    from interpose.supervisor.files import Files, KnownFile
+    from interpose.supervisor.files import KnownFile
 
 REDIRECT_NAMES = (b"_vgr", b"_vgw")
 IFUNC_WRAPPER = "_vgnU_ifunc_wrapper"
@@ -34,14 +33,13 @@ class MissingTextError(InterposeError):
 class Mapped:
     """One announced mapping: executable pages of a file at [start, end)."""
 
-    __slots__ = ("end", "names", "offset", "path", "start")
+    __slots__ = ("end", "file", "offset", "start")
 
-    def __init__(self, start: int, end: int, offset: int, path: str, names: NameTables) -> None:
+    def __init__(self, start: int, end: int, offset: int, file: KnownFile) -> None:
         self.start = start
         self.end = end
         self.offset = offset
-        self.path = path
-        self.names = names
+        self.file = file
 
 
 class Objects:
@@ -57,21 +55,19 @@ class Objects:
         log: Log,
         make_symbolizer: Callable[[], Symbolizer],
         read: Callable[[int, int], bytes | None],
-        files: Files,
     ) -> None:
-        """``read`` gives bytes of the client's memory; ``files`` outlives the image."""
+        """``read`` gives bytes of the client's memory."""
         core = config.core
         self._config = config
         self._log = log
         self._read = read
-        self._files = files
         self._trace = core.trace_redir
         self._verbosity = core.verbosity
         self._make_symbolizer = make_symbolizer
         self._symbolizer: Symbolizer | None = None
         self._redir: RedirState | None = None
-        # What the symbolizer has to hear first, in order: (path, start, size, offset), no path for an unmap.
-        self._events: list[tuple[str, int, int, int]] = []
+        # What the symbolizer has to hear first, in order: (file, start, size, offset), no file for an unmap.
+        self._events: list[tuple[KnownFile | None, int, int, int]] = []
         self._mapped: list[Mapped] = []
         self._ifunc_wrapper = 0
         self._shown_first_use: set[int] = set()
@@ -83,13 +79,16 @@ class Objects:
         """Made when first asked for; knows every mapping."""
         if self._symbolizer is None:
             self._symbolizer = self._make_symbolizer()
-            for path, start, size, offset in self._events:
-                if path:
-                    self._symbolizer.add_mapping(path, start, size, offset)
+            for file, start, size, offset in self._events:
+                if file is not None:
+                    self._symbolizer.add_mapping(self._object_file(file), start, size, offset)
                 else:
                     self._symbolizer.remove_mapping(start, size)
             self._events.clear()
         return self._symbolizer
+
+    def _object_file(self, file: KnownFile) -> ObjectFile:
+        return file.object_file(self.symbolizer.object_file)
 
     @property
     def redir(self) -> RedirState:
@@ -115,23 +114,22 @@ class Objects:
     def _print(self, reason: object) -> None:
         self._log.debug("\n".join(self.redir.trace_lines(reason)))
 
-    def mapped(self, addr: int, length: int, offset: int, path: str) -> None:
+    def mapped(self, addr: int, length: int, offset: int, file: KnownFile) -> None:
         """Executable pages of a file were mapped.  Raises :class:`MissingTextError`."""
         self._forget(addr, addr + length)
         if self._symbolizer is not None:
-            self._symbolizer.add_mapping(path, addr, length, offset)
+            self._symbolizer.add_mapping(self._object_file(file), addr, length, offset)
         else:
-            self._events.append((path, addr, length, offset))
+            self._events.append((file, addr, length, offset))
         lib.ip_stable_add(addr, addr + length)
-        file = self._files.get(path)
         self._find_go(addr, addr + length, offset, file)
-        known = Mapped(addr, addr + length, offset, path, file.names)
+        known = Mapped(addr, addr + length, offset, file)
         self._mapped.append(known)
         if self._redir is not None:
             self._add_object(known)
-        elif self._config.core.extra_debuginfo_path or known.names.may_hold(*REDIRECT_NAMES):
+        elif self._config.core.extra_debuginfo_path or file.names.may_hold(*REDIRECT_NAMES):
             self._start_redir()
-        known.names.release()
+        file.names.release()
 
     @staticmethod
     def _find_go(start: int, end: int, offset: int, file: KnownFile) -> None:
@@ -147,7 +145,7 @@ class Objects:
         from interpose.elf.errors import ElfError
         from interpose.redir import CodeObject, Reason
 
-        file = self.symbolizer.object_file(known.path)
+        file = self._object_file(known.file)
         if file.image is None:
             return
         biases = [known.start - vaddr for vaddr in file.image.vaddrs_of_offset(known.offset)]
@@ -157,9 +155,9 @@ class Objects:
             soname = file.image.soname
         except ElfError:
             return
-        may_hold = None if self._config.core.extra_debuginfo_path else known.names.may_hold
+        may_hold = None if self._config.core.extra_debuginfo_path else known.file.names.may_hold
         text = [(known.start, known.end)]
-        obj = CodeObject(known.path, text, _table(file), soname, biases[0], may_hold)
+        obj = CodeObject(file.path, text, _table(file), soname, biases[0], may_hold)
         if not self._ifunc_wrapper and (may_hold is None or may_hold(IFUNC_WRAPPER.encode())):
             self._ifunc_wrapper = next(
                 (s.address + biases[0] for s in obj.symbols if s.name == IFUNC_WRAPPER), 0
@@ -169,7 +167,7 @@ class Objects:
         late = [binding for binding in change.ifunc_added if not obj.contains(binding.address)]
         if late:
             self._find_resolved(late)
-        known.names.release()
+        known.file.names.release()
         if self._trace:
             self._print(Reason.NEW_OBJECT)
 
@@ -177,8 +175,10 @@ class Objects:
         """Rules for indirect functions of objects that came earlier: their resolvers may have run."""
         from interpose.supervisor.ifuncs import resolved_targets
 
-        def image_of(path: str) -> Image | None:
-            return self.symbolizer.object_file(path).image
+        files = {known.start: known.file for known in self._mapped}
+
+        def image_of(obj: CodeObject) -> Image | None:
+            return self._object_file(files[obj.text_ranges[0][0]]).image
 
         for resolver, target in resolved_targets(pending, self.redir.objects, image_of, self._read):
             self.ifunc_resolved(resolver, target)
@@ -189,7 +189,7 @@ class Objects:
         if self._symbolizer is not None:
             self._symbolizer.remove_mapping(addr, length)
         elif any(start < addr + length and addr < start + size for _, start, size, _ in self._events):
-            self._events.append(("", addr, length, 0))
+            self._events.append((None, addr, length, 0))
         lib.ip_stable_del(addr, addr + length)
         lib.ip_keeps_stack_del(addr, addr + length)
         if self._redir is None:

@@ -84,10 +84,11 @@ def map_image(symbolizer: Symbolizer, path: Path | str, base: int) -> int:
     """Announce the segments of a file as a loader maps them at `base`; returns the load bias."""
     image = Image.open(str(path))
     bias = base - (image.load_base & ~0xFFF)
+    file = symbolizer.object_at(str(path))
     for header in image.load_segments:
         start = header.vaddr & ~0xFFF
         end = header.vaddr + header.filesz + 0xFFF & ~0xFFF
-        symbolizer.add_mapping(str(path), bias + start, end - start, header.offset & ~0xFFF)
+        symbolizer.add_mapping(file, bias + start, end - start, header.offset & ~0xFFF)
     return bias
 
 

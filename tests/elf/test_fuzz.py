@@ -121,7 +121,7 @@ def test_symbolizer_survives_damage(small: bytes, tmp_path_factory, flips: list[
     path = tmp_path_factory.getbasetemp() / "damaged"
     path.write_bytes(bytes(data))
     symbolizer = Symbolizer()
-    symbolizer.add_mapping(str(path), 0x109000, 0x1000, 0x1000)
+    symbolizer.add_mapping(symbolizer.object_at(str(path)), 0x109000, 0x1000, 0x1000)
     for address in (0x109000, 0x109125, 0x109130, 0x10A000, 0x10C010):
         assert symbolizer.lookup(address)
         symbolizer.describe_data(address)

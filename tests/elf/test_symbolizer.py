@@ -205,9 +205,9 @@ def test_what_is_left_without_debug_info(compile_program, tmp_path: Path) -> Non
     assert stripped.lookup(0x1234) == [Frame(0x1234)]
     text = tmp_path / "text"
     text.write_text("no ELF file\n")
-    stripped.add_mapping(str(text), 0x5000, 0x1000, 0)
+    stripped.add_mapping(stripped.object_at(str(text)), 0x5000, 0x1000, 0)
     assert stripped.lookup(0x5010) == [Frame(0x5010, obj=str(text))]
-    stripped.add_mapping(str(tmp_path / "gone"), 0x7000, 0x1000, 0)
+    stripped.add_mapping(stripped.object_at(str(tmp_path / "gone")), 0x7000, 0x1000, 0)
     assert stripped.lookup(0x7010) == [Frame(0x7010, obj=str(tmp_path / "gone"))]
 
 
@@ -231,13 +231,13 @@ def test_mapping_and_unmapping(c_program: Path) -> None:
     page = ip & ~0xFFF
     symbolizer.remove_mapping(page, 0x1000)
     assert symbolizer.lookup(ip) == [Frame(ip)]
-    symbolizer.add_mapping("/nowhere", page, 0x1000, 0)
+    symbolizer.add_mapping(symbolizer.object_at("/nowhere"), page, 0x1000, 0)
     assert symbolizer.lookup(ip) == [Frame(ip, obj="/nowhere")]
 
 
 def test_unmapping_splits(c_program: Path) -> None:
     symbolizer = Symbolizer()
-    symbolizer.add_mapping("/a", 0x10000, 0x4000, 0x2000)
+    symbolizer.add_mapping(symbolizer.object_at("/a"), 0x10000, 0x4000, 0x2000)
     symbolizer.remove_mapping(0x11000, 0x1000)
     assert [symbolizer.lookup(a)[0].obj for a in (0x10FFF, 0x11000, 0x11FFF, 0x12000)] == [
         "/a",

@@ -2,10 +2,20 @@
 
 import os
 
+import pytest
+
+from interpose.elf import openfile
+from interpose.elf.openfile import OpenFile
 from interpose.elf.symbolizer import ObjectFile, Symbolizer
 from interpose.redir import CodeObject, SymbolTable
 from interpose.redir.index import SymbolIndex
 from interpose.supervisor.files import Files
+
+
+def files_read(known):
+    """The bytes that a symbolizer would read."""
+    file = known.object_file(lambda path, file: file)
+    return file and file.read(0, 100)
 
 
 def _rewritten(path, data):
@@ -45,6 +55,49 @@ def test_a_file_that_was_written_to_is_read_again(tmp_path):
     assert files.get(str(path)) is not first
 
 
+def test_contents_of_one_size_written_at_the_same_time_are_told_apart(tmp_path):
+    path = tmp_path / "lib.so"
+    path.write_bytes(b"one")
+    files = Files()
+    first = files.get(str(path))
+    # As two writes within one tick of the kernel's clock; the time of the change of the inode, which nobody
+    # can set, is left out here.
+    status = path.stat()
+    path.write_bytes(b"two")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert files.get(str(path)) is not first
+
+
+def test_the_file_that_is_mapped_is_found_by_another_name(tmp_path):
+    path, kept = tmp_path / "lib.so", tmp_path / "kept"
+    path.write_bytes(b"one")
+    os.link(path, kept)
+    status = path.stat()
+    _rewritten(path, b"two")
+    mapped = status.st_dev, status.st_ino
+    assert files_read(Files().get(str(path), mapped, [str(kept)])) == b"one"
+    assert files_read(Files().get(str(path), mapped)) is None
+
+
+def test_a_file_is_read_after_it_was_replaced(tmp_path):
+    path = tmp_path / "lib.so"
+    path.write_bytes(b"one")
+    known = Files().get(str(path))
+    _rewritten(path, b"two")
+    assert files_read(known) == b"one"
+
+
+def test_without_descriptors_to_spare_a_file_is_read_while_it_is_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(openfile, "MOST_HELD", 0)
+    path = tmp_path / "lib.so"
+    path.write_bytes(b"one")
+    file = OpenFile(str(path))
+    assert file.read(1, 9) == b"ne"
+    _rewritten(path, b"two")
+    with pytest.raises(OSError, match="replaced"):
+        file.read(0, 3)
+
+
 def test_a_file_that_is_gone_is_never_kept():
     files = Files()
     assert files.get("/no/such/file") is not files.get("/no/such/file")
@@ -54,9 +107,9 @@ def test_two_symbolizers_share_an_object_file(tmp_path):
     path = tmp_path / "lib.so"
     path.write_bytes(b"one")
     files = Files()
-    first = Symbolizer(open_file=files.open_object).object_file(str(path))
+    first = files.get(str(path)).object_file(Symbolizer().object_file)
     files.next_program()
-    assert Symbolizer(open_file=files.open_object).object_file(str(path)) is first
+    assert files.get(str(path)).object_file(Symbolizer().object_file) is first
     assert isinstance(first, ObjectFile)
 
 

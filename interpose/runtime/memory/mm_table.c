@@ -162,10 +162,14 @@ u32 mm_intern_path(const char *path) {
     return at;
 }
 
+/* What the last file was mapped through: Python finds it there when it has no name any more. */
+static int mapped_fd;
+
 void mm_file_identity(struct rt_seg *s, int fd) {
     char link[40], path[4096];
     struct stat st;
     s->kind = RT_SEG_FILE;
+    mapped_fd = fd;
     if (sys2(__NR_fstat, fd, (long)&st) == 0) {
         s->dev = st.st_dev;
         s->ino = st.st_ino;
@@ -242,6 +246,9 @@ void mm_announce(struct tstate *ts, u32 index) {
     slot->a[1] = s->hi - s->lo;
     slot->a[2] = s->off;
     slot->a[3] = s->prot;
+    slot->a[4] = s->dev;
+    slot->a[5] = s->ino;
+    slot->a[6] = (u64)mapped_fd;
     slot->len = (u32)len;
     rt_memcpy(slot->data, path, len + 1);
     rt_request_python(ts, IP_R_MAPPED);

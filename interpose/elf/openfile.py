@@ -1,0 +1,82 @@
+"""A file that stays the one that was opened, whatever is done to its name afterwards."""
+
+from __future__ import annotations
+
+import os
+
+HEAD = 4096
+"""Bytes of the beginning that count for the identity: the ELF headers and, as a rule, the build-id."""
+MOST_HELD = 512
+"""Files that are kept open; a program may map thousands, and descriptors are limited."""
+
+
+class OpenFile:
+    """A readable file, known by its device, inode, size and times and by how it begins.
+
+    The times alone do not tell two contents apart that were written within one tick of the kernel's clock.
+    It is kept open, so that its contents can be read after it was deleted or replaced. Beyond
+    :data:`MOST_HELD` files it is opened again by its name when it is read, and only while it is the same.
+    """
+
+    __slots__ = ("_fd", "_name", "identity", "path", "size", "written_ns")
+
+    _held = 0
+
+    def __init__(self, path: str, name: str | None = None) -> None:
+        """``path`` is what the file is called, ``name`` where to open it. Raises OSError, ValueError."""
+        self._fd = -1
+        self.path = path
+        self._name = name or path
+        self._fd = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        OpenFile._held += 1
+        self.identity = _identity(self._fd)
+        _, _, self.size, self.written_ns, *_ = self.identity
+        if OpenFile._held > MOST_HELD:
+            self._close()
+
+    def _close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            OpenFile._held -= 1
+            os.close(fd)
+
+    def __del__(self) -> None:
+        self._close()
+
+    def read(self, offset: int, size: int) -> bytes:
+        """``size`` bytes, fewer where the file ends. Raises OSError."""
+        if self._fd >= 0:
+            return _read(self._fd, offset, size)
+        fd = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            if _identity(fd) != self.identity:
+                raise OSError(0, "the file was replaced")
+            return _read(fd, offset, size)
+        finally:
+            os.close(fd)
+
+
+def _identity(fd: int) -> tuple[int, ...]:
+    status = os.fstat(fd)
+    try:
+        head = hash(os.pread(fd, HEAD, 0))
+    except OSError:  # a folder
+        head = 0
+    times = status.st_mtime_ns, status.st_ctime_ns
+    return (status.st_dev, status.st_ino, status.st_size, *times, head)
+
+
+def _read(fd: int, offset: int, size: int) -> bytes:
+    data = os.pread(fd, size, offset)
+    if len(data) == size or not data:
+        return data
+    chunks = [data]
+    size -= len(data)
+    while size:  # the kernel reads 2 GiB at most
+        offset += len(chunks[-1])
+        chunk = os.pread(fd, size, offset)
+        if not chunk:
+            break
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b"".join(chunks)
