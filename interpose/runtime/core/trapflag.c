@@ -8,8 +8,11 @@
  * (sig_host_handler).
  *
  * A repeated string instruction traps after each element (SDM volume 3, 17.3.1.4),
- * so it runs with a count of 1; the true count is kept aside meanwhile.
+ * so it runs with a count of 1; the true count is kept aside meanwhile.  One that
+ * compares shows the flags of each element on AMD's CPUs; on Intel's, those from
+ * before it until it ends (volume 2, REP).
  */
+#include "runtime/base/cpu.h"
 #include "runtime/signals/sig.h"
 
 #define OP_PUSHF     0x9c
@@ -53,7 +56,9 @@ void sig_trap_flag_count(struct tstate *ts, bool executed) {
     if (count == 0) return;
     p->step_count = 0;
     ts->gpr[IP_RCX] = !executed ? count : p->step_addr32 ? (u32)(count - 1) : count - 1;
-    if (executed && repeats(ts, p->step_op, p->step_rep)) ts->pc = p->step_key;
+    if (!executed || !repeats(ts, p->step_op, p->step_rep)) return;
+    ts->pc = p->step_key;
+    if (rt_cpu()->intel) ts->rflags = (ts->rflags & ~IP_FL_ARITH) | (p->step_flags & IP_FL_ARITH);
 }
 
 void rt_trap_flag_enter(struct tstate *ts) {
@@ -66,6 +71,7 @@ void rt_trap_flag_enter(struct tstate *ts) {
     u64 count = p->step_addr32 ? (u32)ts->gpr[IP_RCX] : ts->gpr[IP_RCX];
     if (p->step_rep && is_string(p->step_op) && count > 1) {
         p->step_count = ts->gpr[IP_RCX];
+        p->step_flags = ts->rflags;
         ts->gpr[IP_RCX] = 1;
     }
 }

@@ -26,6 +26,25 @@ static long put_base(u64 to, u64 base) {
     return 0;
 }
 
+/* Larger signal frames: the kernel refuses while a thread has an alternate stack that is too small for them.  It
+ * knows the runtime's only, so this thread's gets the size of the smallest of the program's meanwhile. */
+static long request_state(struct tstate *ts, u64 component) {
+    struct rt_thread *th = rt_th(ts);
+    u64 least = th->sigstack_size;
+    for (u32 i = 0; i < thread_count(); i++) {
+        const struct rt_thread *t = rt_th(rt_thread_by_index(i));
+        if (t->in_use == TH_LIVE && t->pid == th->pid && t->altstack_size && t->altstack_size < least)
+            least = t->altstack_size;
+    }
+    sig_block_everything();
+    sig_host_altstack(th, least);
+    long r = sys2(__NR_arch_prctl, ARCH_REQ_XCOMP_PERM, (long)component);
+    sig_host_altstack(th, th->sigstack_size);
+    sig_unblock_everything(th);
+    if (r == 0) sig_xstate_init();
+    return r;
+}
+
 long rt_sys_arch_prctl(struct tstate *ts) {
     u32 code = (u32)ts->gpr[IP_RDI];
     u64 arg = ts->gpr[IP_RSI];
@@ -40,11 +59,9 @@ long rt_sys_arch_prctl(struct tstate *ts) {
     case ARCH_GET_GS: return put_base(arg, ts->client_gs);
     case ARCH_SHSTK_ENABLE ... ARCH_SHSTK_UNLOCK:
         return -EOPNOTSUPP; /* translated calls and returns have no shadow stack */
-    default: break;
+    case ARCH_REQ_XCOMP_PERM: return request_state(ts, arg);
+    default: return sys2(__NR_arch_prctl, (long)code, (long)arg);
     }
-    long r = sys2(__NR_arch_prctl, (long)code, (long)arg);
-    if (code == ARCH_REQ_XCOMP_PERM && r == 0) sig_xstate_init(); /* signal frames grow */
-    return r;
 }
 
 /* An exec of a 64-bit program takes READ_IMPLIES_EXEC away, so no program starts with it. */

@@ -162,6 +162,7 @@ struct sig_priv {
     u8 step_armed, step_op, step_keeps, step_rep, step_addr32, pad2[3]; /* of the instruction under it */
     u64 step_key;
     u64 step_count;   /* not 0: RCX of a repeated string instruction, of which one element runs */
+    u64 step_flags;   /* then: from before it */
     u32 ac_off, pad3; /* stepping an access of ours without the guest's AC: 1, 2 while stepping anyway */
     struct sig_info vinfo[5];
     struct sig_table *table;
@@ -172,7 +173,8 @@ struct sig_priv {
     struct {
         u64 frame, nraddr, noredir_pc;
     } nr[16];
-    u32 nr_next, pad4;
+    u32 nr_next;
+    u32 tiles;     /* the kernel has made room for AMX tiles in this thread's frames (sigframe.c) */
     u64 pose_at;   /* coredump.c: where this thread shall be */
     u32 own_table; /* table is to be freed with the thread */
     /* What an exec needs until the kernel has read it.  If it succeeds in a
@@ -223,7 +225,7 @@ void sig_kernel_mask(u64 mask);
 /* Before a report that ends the process: every other thread leaves guest code
  * and stays out of it.  One caller wins; the others never return. */
 void sig_stop_others(struct tstate *ts);
-void sig_after_fork(void);
+void sig_after_fork(struct tstate *ts);
 
 /* The ways into the kernel, syscall_asm.S. */
 struct sig_kernel_entry {
@@ -272,11 +274,18 @@ static inline bool sig_must_hold(struct tstate *ts) { return rt_th(ts)->sigmask 
 void sig_xstate_init(void);
 /* The XSAVE features kept for the guest. */
 u64 sig_xfeatures(void);
+/* What every frame has of them, in bytes; and whether a thread's frames may have more. */
 u32 sig_xstate_size(void);
+bool sig_xstate_grows(void);
+/* A frame of the kernel's for this thread. */
+void sig_xstate_seen(struct tstate *ts, const struct sig_context *mc);
 /* Build a frame on the guest's stack and point ts at the handler. */
 bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const struct sig_info *info);
 /* The guest's alternate stack as sigaltstack(2) would report it. */
 bool sig_on_altstack(const struct rt_thread *th, u64 sp);
+/* All signals blocked: does the kernel take an alternate stack of this size?  For a call that the kernel judges
+ * by it, it stays until the next, of th->sigstack_size. */
+long sig_host_altstack(struct rt_thread *th, u64 size);
 
 /* A frame outside of guest memory that rt_sigreturn takes to the guest's state, under this mask. */
 const struct sig_frame *sig_native_frame(struct tstate *ts, u64 mask);

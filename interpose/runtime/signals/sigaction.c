@@ -189,6 +189,22 @@ bool sig_on_altstack(const struct rt_thread *th, u64 sp) {
     return sp > th->altstack_sp && sp - th->altstack_sp <= th->altstack_size;
 }
 
+long sig_host_altstack(struct rt_thread *th, u64 size) {
+    struct sig_stack host = {.sp = th->sigstack_base, .size = size};
+    return sys2(__NR_sigaltstack, (long)&host, 0);
+}
+
+/* Where frames may grow, the kernel takes no stack that is too small for one, by a measure of its own. */
+static bool altstack_suffices(struct rt_thread *th, u64 size) {
+    if (size < 2048 /* MINSIGSTKSZ */) return false;
+    if (!sig_xstate_grows() || size >= th->sigstack_size) return true;
+    sig_block_everything();
+    long r = sig_host_altstack(th, size);
+    sig_host_altstack(th, th->sigstack_size);
+    sig_unblock_everything(th);
+    return r == 0;
+}
+
 long rt_sys_sigaltstack(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     u64 set = ts->gpr[IP_RDI], old = ts->gpr[IP_RSI], sp = ts->gpr[IP_RSP];
@@ -208,7 +224,7 @@ long rt_sys_sigaltstack(struct tstate *ts) {
         if (mode != SS_FL_DISABLE && mode != SS_FL_ONSTACK && mode != 0) return -EINVAL;
         if (mode == SS_FL_DISABLE)
             ss.size = ss.sp = 0;
-        else if (ss.size < 2048 /* MINSIGSTKSZ */)
+        else if (!altstack_suffices(th, ss.size))
             return -ENOMEM;
         th->altstack_sp = ss.sp;
         th->altstack_size = ss.size;

@@ -16,7 +16,8 @@
 #define FP_MAGIC2            0x46505845u
 #define ARCH_GET_XCOMP_PERM  0x1022
 #define XF_LEGACY            3ull         /* x87 and SSE */
-#define XF_TILE              (3ull << 17) /* AMX: only for processes that asked */
+#define XF_TILE              (3ull << 17) /* AMX */
+#define XF_TILE_DATA         (1ull << 18) /* only for processes that asked, and threads that have used it */
 #define XS_MAX               16384
 #define XS_SW                464 /* struct _fpx_sw_bytes in the legacy area */
 #define XS_MXCSR             24
@@ -34,32 +35,67 @@ struct sw_bytes {
 };
 _Static_assert(sizeof(struct sw_bytes) == 48, "struct _fpx_sw_bytes");
 
-static u64 features; /* what this process may use; 0: no XSAVE, frames hold an fxsave image alone */
-static u32 xstate_size;
+struct xstate {
+    u64 features; /* 0: no XSAVE, frames hold an fxsave image alone */
+    u32 size;
+};
+static struct xstate permitted;     /* what this process may use */
+static struct xstate without_tiles; /* what a thread's frames have before it uses tiles */
 static u32 mxcsr_mask;
 
-void sig_xstate_init(void) {
+static struct xstate xstate_of_features(u64 features) {
     const struct rt_cpu *cpu = rt_cpu();
-    u64 allowed = ~XF_TILE, granted;
-    if (sys2(__NR_arch_prctl, ARCH_GET_XCOMP_PERM, (long)&granted) == 0) allowed = granted;
-    u64 wanted = cpu->xcr0 & (allowed | XF_LEGACY);
-    u32 size = wanted ? XS_MIN : XS_HEADER;
+    u32 size = features ? XS_MIN : XS_HEADER;
     for (u32 i = 2; i < RT_CPU_STATES; i++)
-        if ((wanted >> i & 1) && cpu->state[i].offset + cpu->state[i].size > size)
+        if ((features >> i & 1) && cpu->state[i].offset + cpu->state[i].size > size)
             size = cpu->state[i].offset + cpu->state[i].size;
-    if (size + 4 > XS_MAX) rt_die("the CPU's extended state takes %u bytes, more than the runtime is built for", size);
-    u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
-    sig_xsave(area, wanted & XF_LEGACY);
-    rt_memcpy(&mxcsr_mask, area + XS_MXCSR_MASK, 4);
-    if (mxcsr_mask == 0) mxcsr_mask = 0xffbf; /* SDM vol. 1, 11.6.6 */
-    features = wanted;
-    xstate_size = size;
+    return (struct xstate){.features = features, .size = size};
 }
 
-u64 sig_xfeatures(void) { return features; }
-u32 sig_xstate_size(void) { return xstate_size; }
-static u32 frame_size(void) { return xstate_size + (features ? sizeof(u32) /* FP_MAGIC2 */ : 0); }
-static u64 frame_flags(void) { return UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS | (features ? UC_FP_XSTATE : 0); }
+void sig_xstate_init(void) {
+    u64 allowed = ~XF_TILE, granted;
+    if (sys2(__NR_arch_prctl, ARCH_GET_XCOMP_PERM, (long)&granted) == 0) allowed = granted;
+    struct xstate all = xstate_of_features(rt_cpu()->xcr0 & (allowed | XF_LEGACY));
+    if (all.size + 4 > XS_MAX)
+        rt_die("the CPU's extended state takes %u bytes, more than the runtime is built for", all.size);
+    u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
+    sig_xsave(area, all.features & XF_LEGACY);
+    rt_memcpy(&mxcsr_mask, area + XS_MXCSR_MASK, 4);
+    if (mxcsr_mask == 0) mxcsr_mask = 0xffbf; /* SDM vol. 1, 11.6.6 */
+    without_tiles = xstate_of_features(all.features & ~XF_TILE_DATA);
+    permitted = all;
+}
+
+u64 sig_xfeatures(void) { return permitted.features; }
+bool sig_xstate_grows(void) { return permitted.features != without_tiles.features; }
+u32 sig_xstate_size(void) { return without_tiles.size; }
+
+void sig_xstate_seen(struct tstate *ts, const struct sig_context *mc) {
+    struct sw_bytes sw;
+    rt_memcpy(&sw, (const u8 *)mc->fpstate + XS_SW, sizeof sw);
+    sig_priv(ts)->tiles = sw.magic1 == FP_MAGIC1 && (sw.xfeatures & XF_TILE_DATA);
+}
+
+static bool tiles_in_use(void) {
+    u32 low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+    return low & XF_TILE_DATA;
+}
+
+/* The kernel makes room for the tiles at a thread's first use of them, and never takes that back.  No instruction
+ * tells whether they have been used and released; but each frame of the kernel's does. */
+static const struct xstate *xstate_of(struct tstate *ts) {
+    struct sig_priv *p = sig_priv(ts);
+    if (!sig_xstate_grows()) return &permitted;
+    if (tiles_in_use()) p->tiles = true;
+    if (!p->tiles) rt_int1();
+    return p->tiles ? &permitted : &without_tiles;
+}
+
+static u32 frame_size(const struct xstate *x) { return x->size + (x->features ? sizeof(u32) /* FP_MAGIC2 */ : 0); }
+static u64 frame_flags(void) {
+    return UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS | (permitted.features ? UC_FP_XSTATE : 0);
+}
 
 static void xstate_reset(void) {
     u8 area[XS_MIN] __attribute__((aligned(64))) = {0};
@@ -67,7 +103,7 @@ static void xstate_reset(void) {
     u32 mxcsr = 0x1f80;
     rt_memcpy(area, &control, 2);
     rt_memcpy(area + XS_MXCSR, &mxcsr, 4);
-    sig_xrstor(area, features);
+    sig_xrstor(area, permitted.features);
 }
 
 /* ---- the call stack ------------------------------------------------------------------ */
@@ -126,25 +162,26 @@ static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate,
     __asm__("mov %%ss, %0" : "=r"(mc->ss));
 }
 
-static long put_xstate(u64 at) {
+static long put_xstate(const struct xstate *x, u64 at) {
     u8 area[XS_MAX] __attribute__((aligned(64)));
     struct sw_bytes sw = {
-        .magic1 = FP_MAGIC1, .extended_size = xstate_size + 4, .xfeatures = features, .xstate_size = xstate_size};
+        .magic1 = FP_MAGIC1, .extended_size = x->size + 4, .xfeatures = x->features, .xstate_size = x->size};
     u32 magic2 = FP_MAGIC2;
-    rt_memset(area, 0, xstate_size);
-    sig_xsave(area, features);
+    rt_memset(area, 0, x->size);
+    sig_xsave(area, x->features);
     rt_x87_image(area);
-    if (!features) return rt_copy_to(at, area, XS_SW); /* as fxsave: what is behind is the program's */
+    if (!x->features) return rt_copy_to(at, area, XS_SW); /* as fxsave: what is behind is the program's */
     rt_memcpy(area + XS_SW, &sw, sizeof sw);
-    rt_memcpy(area + xstate_size, &magic2, 4);
+    rt_memcpy(area + x->size, &magic2, 4);
     area[XS_HEADER] |= XF_LEGACY; /* as the kernel: both parts of the legacy area count */
-    return rt_copy_to(at, area, frame_size());
+    return rt_copy_to(at, area, frame_size(x));
 }
 
 const struct sig_frame *sig_native_frame(struct tstate *ts, u64 mask) {
     struct sig_frame *f = rt_pages(RT_ROUND_UP(XS_MAX + sizeof *f + 128, RT_PAGE));
     u64 fpstate = RT_ROUND_UP((u64)(f + 1), 64);
-    put_xstate(fpstate);
+    /* Signals are blocked: a trap would be the end. */
+    put_xstate(sig_xstate_grows() && !tiles_in_use() ? &without_tiles : &permitted, fpstate);
     f->uc.flags = frame_flags();
     f->uc.stack.flags = SS_FL_DISABLE;
     f->uc.sigmask = mask;
@@ -165,7 +202,8 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
         sp = th->altstack_sp + th->altstack_size;
         entering = true;
     }
-    u64 fpstate = RT_ROUND_DOWN(sp - frame_size(), 64);
+    const struct xstate *x = xstate_of(ts);
+    u64 fpstate = RT_ROUND_DOWN(sp - frame_size(x), 64);
     u64 frame = RT_ROUND_DOWN(fpstate - sizeof f, 16) - 8;
     if ((entering || sig_on_altstack(th, old_sp)) && !sig_on_altstack(th, frame) &&
         !(th->altstack_flags & SS_FL_AUTODISARM))
@@ -176,7 +214,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     f.uc.sigmask = p->restore_mask ? p->saved_mask : th->sigmask;
     fill_context(ts, &f.uc.mc, fpstate, f.uc.sigmask);
     u64 len = act->flags & SA_FL_SIGINFO ? sizeof f : offsetof(struct sig_frame, info);
-    if (put_xstate(fpstate) != 0 && !(rt_grow_stack(ts, fpstate) && put_xstate(fpstate) == 0)) return false;
+    if (put_xstate(x, fpstate) != 0 && !(rt_grow_stack(ts, fpstate) && put_xstate(x, fpstate) == 0)) return false;
     if (rt_copy_to(frame, &f, len) != 0 && !(rt_grow_stack(ts, frame) && rt_copy_to(frame, &f, len) == 0)) return false;
 
     ts->gpr[IP_RSP] = frame;
@@ -184,7 +222,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
         sig_vbits_enter(ts, frame, &f.uc.mc);
         rt_stack_loaded(ts, old_sp, frame);
         rt_shadow_set(frame, len, RT_SH_DEFINED);
-        rt_shadow_set(fpstate, frame_size(), RT_SH_DEFINED);
+        rt_shadow_set(fpstate, frame_size(x), RT_SH_DEFINED);
     }
     ts->gpr[IP_RAX] = 0;
     ts->gpr[IP_RDI] = (u64)info->signo;
@@ -213,7 +251,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
 
 /* What the kernel makes of a frame's state: the extended area if its magic
  * numbers agree, else the legacy part alone; what xrstor would refuse is bad. */
-static bool get_xstate(u64 at) {
+static bool get_xstate(struct tstate *ts, u64 at) {
     u8 area[XS_MAX] __attribute__((aligned(64)));
     struct sw_bytes sw;
     u32 magic2 = 0, mxcsr;
@@ -226,23 +264,24 @@ static bool get_xstate(u64 at) {
     rt_memset(area, 0, XS_MIN);
     if (rt_copy_from(area, at, XS_HEADER) != 0) return false;
     rt_memcpy(&sw, area + XS_SW, sizeof sw);
-    bool extended = features && sw.magic1 == FP_MAGIC1 && sw.xstate_size >= XS_MIN && sw.xstate_size <= xstate_size &&
+    const struct xstate *x = xstate_of(ts);
+    bool extended = x->features && sw.magic1 == FP_MAGIC1 && sw.xstate_size >= XS_MIN && sw.xstate_size <= x->size &&
                     sw.xstate_size <= sw.extended_size && rt_copy_from(&magic2, at + sw.xstate_size, 4) == 0 &&
                     magic2 == FP_MAGIC2;
     if (extended) {
         static const u8 zero[48];
-        rt_memset(area + XS_HEADER, 0, xstate_size - XS_HEADER);
+        rt_memset(area + XS_HEADER, 0, x->size - XS_HEADER);
         if (rt_copy_from(area + XS_HEADER, at + XS_HEADER, sw.xstate_size - XS_HEADER) != 0) return false;
         rt_memcpy(&bv, area + XS_HEADER, 8);
-        if ((bv & ~features) || rt_memcmp(area + XS_HEADER + 16, zero, sizeof zero) != 0 ||
+        if ((bv & ~rt_cpu()->xcr0) || rt_memcmp(area + XS_HEADER + 16, zero, sizeof zero) != 0 ||
             rt_memcmp(area + XS_HEADER + 8, zero, 8) != 0)
             return false;
-        bv &= sw.xfeatures;
+        bv &= sw.xfeatures & x->features;
     }
     rt_memcpy(&mxcsr, area + XS_MXCSR, 4);
     if (mxcsr & ~mxcsr_mask) return false;
     rt_memcpy(area + XS_HEADER, &bv, 8);
-    sig_xrstor(area, features);
+    sig_xrstor(area, permitted.features);
     return true;
 }
 
@@ -259,7 +298,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     u64 frame = ts->gpr[IP_RSP] - 8, old_sp = ts->gpr[IP_RSP];
     struct sig_ucontext uc;
-    if (rt_copy_from(&uc, frame + offsetof(struct sig_frame, uc), sizeof uc) != 0 || !get_xstate(uc.mc.fpstate)) {
+    if (rt_copy_from(&uc, frame + offsetof(struct sig_frame, uc), sizeof uc) != 0 || !get_xstate(ts, uc.mc.fpstate)) {
         ts->pc = th->syscall_restart_pc + 2; /* behind the syscall instruction, like the kernel */
         rt_signal_raise(ts, SIG_SEGV, SIC_KERNEL, 0);
         return RT_NO_RESULT;

@@ -350,6 +350,7 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
         int1_code = info->code;
         int1_early = mc->ip == (u64)rt_int1;
         mc->ip = (u64)rt_int1_after;
+        sig_xstate_seen(ts, mc);
         return;
     }
     if (traced && sig_priv(ts)->stepping) {
@@ -440,7 +441,8 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
 static u32 stopping; /* set by the thread that ends the process */
 static struct tstate *stopper;
 
-void sig_after_fork(void) {
+void sig_after_fork(struct tstate *ts) {
+    sig_priv(ts)->tiles = false; /* the child has used none */
     stopping = 0;
     stopper = NULL;
 }
@@ -700,8 +702,7 @@ void sig_stop_others(struct tstate *ts) {
 
 void rt_signal_thread_init(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
-    struct sig_stack host = {.sp = th->sigstack_base, .size = th->sigstack_size};
-    long r = sys2(__NR_sigaltstack, (long)&host, 0);
+    long r = sig_host_altstack(th, th->sigstack_size);
     if (r != 0) rt_die("no alternate signal stack for a thread (error %ld); check 'ulimit -v'", -r);
     sig_unblock_everything(th);
 }

@@ -23,12 +23,12 @@ static void trap(int sig, siginfo_t *si, void *context) {
     n++;
 }
 
-static uint64_t base;
+static uint64_t base, from_base, to_base;
 static void show(const char *name) {
     printf("%s: %d traps\n", name, n);
     for (int i = 0; i < n && i < 64; i++)
         printf(" +%lx cx %lx si %lx di %lx flags %x code %d\n", (long)(steps[i].ip - base), (long)steps[i].cx,
-               (long)(steps[i].si - (uint64_t)from), (long)(steps[i].di - (uint64_t)to), steps[i].flags, steps[i].code);
+               (long)(steps[i].si - from_base), (long)(steps[i].di - to_base), steps[i].flags, steps[i].code);
     n = 0;
 }
 
@@ -43,7 +43,7 @@ static void show(const char *name) {
                          : "a"((uint64_t)(value))                                                                      \
                          : "rbx", "cc", "memory");                                                                     \
         show(name);                                                                                                    \
-        printf(" end cx %lx si %lx di %lx\n", (long)cx, (long)(si - (uint64_t)from), (long)(di - (uint64_t)to));       \
+        printf(" end cx %lx si %lx di %lx\n", (long)cx, (long)(si - from_base), (long)(di - to_base));       \
     } while (0)
 
 static char *edge;
@@ -60,6 +60,7 @@ int main(void) {
     sigaction(SIGTRAP, &sa, 0);
     sa.sa_sigaction = fault;
     sigaction(SIGSEGV, &sa, 0);
+    from_base = (uint64_t)from, to_base = (uint64_t)to;
     setvbuf(stdout, NULL, _IONBF, 0);
     strcpy(from, "some bytes to move");
     STEP("rep movsb", "cld\n rep movsb", 4, from, to, 0);
@@ -74,7 +75,11 @@ int main(void) {
     strcpy(to, "aacb");
     STEP("repe cmpsb", "repe cmpsb", 4, from, to, 0);
     STEP("rep lodsd", "rep lodsl", 3, from, to, 0);
-    STEP("rep with 32-bit addresses counts in ecx", ".byte 0xf3, 0x67, 0xaa", 0x500000000ull, from, to, 0);
+    from_base = to_base = 0; /* no element: whether the high halves go is up to the CPU */
+    STEP("rep with 32-bit addresses counts in ecx", ".byte 0xf3, 0x67, 0xaa", 0x500000000ull, 0x123400005678ull,
+         0x234500006789ull, 0);
+    STEP("both pointers", ".byte 0xf3, 0x67, 0xa4", 0x500000000ull, 0x123400005678ull, 0x234500006789ull, 0);
+    from_base = (uint64_t)from, to_base = (uint64_t)to;
     char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     edge = pages + 4096;
     mprotect(edge, 4096, PROT_NONE);
@@ -83,7 +88,7 @@ int main(void) {
                      "pushfq\n orq $0x100, (%%rsp)\n popfq\n 1: rep stosb\n"
                      "pushfq\n andq $~0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp"
                      : "+c"(cx), "+D"(di), "=m"(base) : "a"(7) : "rbx", "cc", "memory");
-    for (int i = 0; i < n; i++) steps[i].di += (uint64_t)to - (uint64_t)edge, steps[i].si = (uint64_t)from;
+    for (int i = 0; i < n; i++) steps[i].di += to_base - (uint64_t)edge, steps[i].si = from_base;
     show("across a fault");
     return 0;
 }
