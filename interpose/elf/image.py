@@ -457,6 +457,19 @@ class Image:
             position += following
 
 
+def _first_made_local(symbols: list[Symbol]) -> int:
+    """Position from which on the local symbols of a program are those that linking made local.
+
+    LLVM's linker leaves such a symbol its visibility. GNU ld forgets it, but puts these symbols behind those
+    of all files, under a file symbol without a name. Where `strip -g` took the file symbols away, the last
+    file's only symbol, the end of the exception tables in crtend.o, is still where they begin.
+    """
+    for position in range(len(symbols) - 1, -1, -1):
+        if symbols[position].type == STT_FILE:
+            return len(symbols) if symbols[position].name else position + 1
+    return next((p + 1 for p, s in enumerate(symbols) if s.name == "__FRAME_END__"), len(symbols))
+
+
 def text_symbols(image: Image, debug: Image | None = None) -> Iterator[TextSymbol]:
     """Code symbols for the redirection core, from the full symbol table and the dynamic one.
 
@@ -468,11 +481,12 @@ def text_symbols(image: Image, debug: Image | None = None) -> Iterator[TextSymbo
     the same: one file's functions call another's by that name, as they would if it were not hidden.
     """
     full = (debug.symtab if debug is not None else []) or image.symtab
+    made_local = _first_made_local(full) if image.is_executable else len(full)
     ranges = image.text_ranges
     defaults = {s.name for s in image.dynsyms if s.is_default or s.version is None}
     seen: set[tuple[str, int]] = set()
     low = high = 0
-    for symbol in (*full, *image.dynsyms):
+    for position, symbol in enumerate((*full, *image.dynsyms)):
         if (
             symbol.shndx == SHN_UNDEF
             or symbol.size == 0
@@ -495,6 +509,7 @@ def text_symbols(image: Image, debug: Image | None = None) -> Iterator[TextSymbo
                     value,
                     symbol.size,
                     symbol.binding != STB_LOCAL
+                    or position >= made_local
                     or (symbol.visibility in (STV_INTERNAL, STV_HIDDEN) and image.is_executable),
                     symbol.type == STT_GNU_IFUNC,
                     is_text,

@@ -162,3 +162,24 @@ def test_hidden_functions_of_a_program_are_global(
     is_global = {s.name: s.is_global for s in text_symbols(Image.from_bytes(bytes(data)))}
     assert is_global["hidden"] == hidden_is_global
     assert is_global["main"] and not is_global["own"]
+
+
+@pytest.mark.parametrize("strip", [[], ["-Wl,-S"]], ids=["whole", "without file symbols"])
+@pytest.mark.parametrize(
+    ("flags", "hidden_is_global"), [(["-static-pie"], True), (["-pie"], True), (["-shared", "-fPIC"], False)]
+)
+def test_functions_that_linking_made_local_are_global(
+    tmp_path: Path, flags: list[str], hidden_is_global: bool, strip: list[str]
+) -> None:
+    """GNU ld forgets that they were hidden: glibc's malloc in a static-pie program, beside a global free."""
+    one, two, path = tmp_path / "one.c", tmp_path / "two.c", tmp_path / "linked"
+    one.write_text('__attribute__((visibility("hidden"))) int hidden(int n) { return n + 1; }\n')
+    two.write_text(
+        "int hidden(int);\n"
+        "__attribute__((noinline)) static int own(int n) { return n * 2; }\n"
+        "int main(int n, char **v) { return hidden(n) + own(n); }\n"
+    )
+    subprocess.run(["gcc", "-O0", *flags, *strip, "-o", path, one, two], check=True)
+    is_global = {s.name: s.is_global for s in text_symbols(Image.open(str(path)))}
+    assert is_global["hidden"] == hidden_is_global
+    assert is_global["main"] and not is_global["own"]

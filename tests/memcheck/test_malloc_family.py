@@ -1,0 +1,72 @@
+"""Every way of linking: the functions of the malloc family are replaced, each of them.
+
+A block of the program's own malloc in the hands of our realloc or free would be an invalid one.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from memcheck.guests import PACKAGE, TIMEOUT
+
+SOURCE = Path(__file__).parents[1] / "guests" / "memcheck_traps" / "malloc_family.c"
+
+WAYS = {
+    "dynamic": "gcc",
+    "static": "gcc -static",
+    "static-pie": "gcc -static-pie",
+    "static-pie, debug stripped": "gcc -static-pie -Wl,-S",
+    "static-pie, LTO": "gcc -static-pie -flto -O2",
+    "static-pie, LLD": "gcc -static-pie -fuse-ld=lld",
+    "static, LTO": "gcc -static -flto -O2",
+    "musl": "musl-gcc",
+    "musl, static": "musl-gcc -static",
+    "musl, static-pie": "musl-gcc -static-pie -fPIE",
+    "jemalloc": "gcc -ljemalloc",
+    "jemalloc, static": "g++ -static -ljemalloc",
+    "jemalloc, static-pie": "g++ -static-pie -ljemalloc_pic",
+    "jemalloc in a dynamic program": "g++ -Wl,-Bstatic -ljemalloc -Wl,-Bdynamic",
+    "tcmalloc": "g++ -ltcmalloc_minimal",
+    "tcmalloc, static": "g++ -static -ltcmalloc_minimal",
+    "tcmalloc, static-pie": "g++ -static-pie -ltcmalloc_minimal",
+    "tcmalloc in a dynamic program": "g++ -Wl,-Bstatic -ltcmalloc_minimal -Wl,-Bdynamic",
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
+def test_the_whole_family_is_replaced(way: str, tmp_path: Path) -> None:
+    compiler, *flags = way.split()
+    program = tmp_path / "program"
+    try:
+        build = [
+            compiler,
+            "-g",
+            "-fno-builtin",
+            "-w",
+            "-xc",
+            str(SOURCE),
+            "-xnone",
+            "-o",
+            str(program),
+            *flags,
+        ]
+        subprocess.run(build, check=True, capture_output=True, timeout=TIMEOUT)
+    except (FileNotFoundError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"cannot be linked here: {error}")
+    native = subprocess.run([program], check=True, capture_output=True, text=True, timeout=TIMEOUT)
+    ours = subprocess.run(
+        [sys.executable, "-m", "interpose", "--tool=memcheck", "--leak-check=no", str(program), "read freed"],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        env={"PYTHONPATH": PACKAGE, "PATH": "/usr/bin:/bin"},
+    )
+    assert ours.returncode == 0, ours.stderr
+    assert ours.stdout == native.stdout
+    # Only a replaced allocator can tell that a block was freed.
+    blocks = int(native.stdout.split()[0])
+    assert ours.stderr.count("Invalid read of size 1") == blocks, ours.stderr
+    assert f"ERROR SUMMARY: {blocks} errors from {blocks} contexts" in ours.stderr
