@@ -10,10 +10,9 @@
 #include "abi/abi.h"
 #include "jit/ucode.h"
 
-#define BIT(r) (1u << (r))
 /* No SIB or displacement needed as a base, no REX.B in the low half. */
-#define EASY (BIT(IP_RAX) | BIT(IP_RCX) | BIT(IP_RDX) | BIT(IP_RBX) | BIT(IP_RSI) | BIT(IP_RDI))
-#define MORE (BIT(IP_R8) | BIT(IP_R9) | BIT(IP_R10) | BIT(IP_R11) | BIT(IP_R14) | BIT(IP_R15))
+#define EASY (REG_BIT(IP_RAX) | REG_BIT(IP_RCX) | REG_BIT(IP_RDX) | REG_BIT(IP_RBX) | REG_BIT(IP_RSI) | REG_BIT(IP_RDI))
+#define MORE (REG_BIT(IP_R8) | REG_BIT(IP_R9) | REG_BIT(IP_R10) | REG_BIT(IP_R11) | REG_BIT(IP_R14) | REG_BIT(IP_R15))
 
 struct alloc {
     struct ublock *out;
@@ -28,7 +27,7 @@ static void unspill(struct alloc *a, uint16_t regs, const struct uinstr *at) {
             struct uinstr *u = ub_add(a->out, U_UNSPILL, at->insn);
             u->reg = (uint8_t)r;
             u->after_insn = at->after_insn;
-            a->spilled &= (uint16_t)~BIT(r);
+            a->spilled &= (uint16_t)~REG_BIT(r);
             u->spilled = a->spilled;
         }
 }
@@ -38,14 +37,14 @@ static void spill(struct alloc *a, int r, const struct uinstr *at) {
     struct uinstr *u = ub_add(a->out, U_SPILL, at->insn);
     u->reg = (uint8_t)r;
     u->after_insn = at->after_insn;
-    a->spilled |= (uint16_t)BIT(r);
+    a->spilled |= (uint16_t)REG_BIT(r);
     u->spilled = a->spilled;
 }
 
 static uint16_t addr_regs(const struct uaddr *m) {
     uint16_t s = 0;
-    if (m->base < 16) s |= (uint16_t)BIT(m->base);
-    if (m->index < 16) s |= (uint16_t)BIT(m->index);
+    if (m->base < 16) s |= (uint16_t)REG_BIT(m->base);
+    if (m->index < 16) s |= (uint16_t)REG_BIT(m->index);
     return s;
 }
 
@@ -77,18 +76,18 @@ static void check_temp(struct alloc *a, struct uinstr *u) {
     } else if ((u->op == U_LDCHK || u->op == U_EARLY || u->op == U_STCHK || u->op == U_TMEM) && u->size >= 16 &&
                u->size != 10) {
         uint16_t avoid = in_addr;
-        if (a->ea_reg != IP_REG_NONE) avoid |= (uint16_t)BIT(a->ea_reg);
+        if (a->ea_reg != IP_REG_NONE) avoid |= (uint16_t)REG_BIT(a->ea_reg);
         u->t0 = (uint8_t)take(a, avoid, u->dead, 0, u, false);
     }
 }
 
 uint16_t ip_address_temps(const struct ip_insn *in) {
-    return (uint16_t)(EASY & ~(in->gpr_read | in->gpr_write | BIT(IP_RCX)));
+    return (uint16_t)(EASY & ~(in->gpr_read | in->gpr_write | REG_BIT(IP_RCX)));
 }
 
 static void address_temp(struct alloc *a, struct uinstr *u, const struct ublock *b, int k) {
     const struct ip_insn *in = &b->insn[u->insn];
-    uint16_t avoid = (uint16_t)(in->gpr_read | in->gpr_write | BIT(IP_RCX));
+    uint16_t avoid = (uint16_t)(in->gpr_read | in->gpr_write | REG_BIT(IP_RCX));
     int guest = U_INSN;
     for (int j = k + 1; j < b->n_u && b->u[j].insn == u->insn; j++)
         if (b->u[j].op == U_JMPI || b->u[j].op == U_CALLI) guest = b->u[j].op;
@@ -120,7 +119,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
         switch (u.op) {
         case U_SEGEA:
         case U_FAREA:
-            if (a.ea_reg < 16 && (a.spilled >> a.ea_reg & 1)) unspill(&a, (uint16_t)BIT(a.ea_reg), &u);
+            if (a.ea_reg < 16 && (a.spilled >> a.ea_reg & 1)) unspill(&a, (uint16_t)REG_BIT(a.ea_reg), &u);
             a.ea_reg = IP_REG_NONE;
             unspill(&a, addr_regs(&u.m), &u);
             address_temp(&a, &u, b, k);
@@ -132,14 +131,14 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
                 unspill(&a, need, &u);
                 u.t0 = (uint8_t)take(&a, (uint16_t)(in->gpr_read | in->gpr_write), u.dead, 0, &u, false);
             }
-            if (a.ea_reg < 16) need &= (uint16_t)~BIT(a.ea_reg);
+            if (a.ea_reg < 16) need &= (uint16_t)~REG_BIT(a.ea_reg);
             unspill(&a, need, &u);
             break;
         case U_RDSEG:
         case U_GETNR: a.spilled &= (uint16_t)~in->gpr_kill; break;
         case U_JMPI:
         case U_CALLI:
-            unspill(&a, (uint16_t)~(u.via_t ? BIT(IP_RAX) : 0), &u);
+            unspill(&a, (uint16_t)~(u.via_t ? REG_BIT(IP_RAX) : 0), &u);
             if (!u.via_t && !in->mem.present) u.reg = in->ops[0].reg;
             if (u.via_t) u.t0 = IP_RAX;
             break;
@@ -158,8 +157,8 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
             u.t0 = IP_RCX;
             break;
         case U_CSPUSH: {
-            uint16_t avoid = (uint16_t)(in->gpr_read | BIT(IP_RSP));
-            if (a.ea_reg < 16) avoid |= (uint16_t)BIT(a.ea_reg);
+            uint16_t avoid = (uint16_t)(in->gpr_read | REG_BIT(IP_RSP));
+            if (a.ea_reg < 16) avoid |= (uint16_t)REG_BIT(a.ea_reg);
             u.t0 = (uint8_t)take(&a, avoid, u.dead, 0, &u, false);
             break;
         }

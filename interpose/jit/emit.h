@@ -2,16 +2,13 @@
 #pragma once
 #include <stddef.h>
 
-#include "jit/asm.h"
+#include "jit/copy.h"
+#include "jit/ucode.h"
+#include "jit/writer.h"
 
-/* Exit kinds from 64 on are slow-path sites: the runtime does something and
- * resumes at ip_exit.patch. */
-#define OFF(f)       ((uint32_t)offsetof(struct tstate, f))
-#define SLOT(r)      ((uint32_t)(8 * (r)))
-#define SYM(w, s)    ((uint32_t)(w)->o->sym[s])
 #define MAX_STUBS    1024
 #define MAX_LITERALS 128
-#define CC_NZ        5
+#define CC_ALWAYS    (-1)
 
 enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_REDZONE, ST_TARGET };
 
@@ -28,7 +25,10 @@ struct stub {
 };
 
 struct em {
-    struct writer w;
+    struct writer w; /* into e->code */
+    struct emitted *e;
+    const struct ublock *b;
+    const struct ip_jit_opts *o;
     struct stub stubs[MAX_STUBS];
     int n_stubs;
     int cur_insn;                                         /* guest instruction whose point was last recorded */
@@ -41,26 +41,48 @@ struct em {
     } literals[MAX_LITERALS];
 };
 
+/* What a check that fails leads to. */
 struct slow_site {
-    int kind; /* ST_SLOW or ST_TRACK */
-    int exit_kind;
+    enum stub_kind kind;
+    enum ip_exit_kind exit_kind;
 };
+
+/* A field of struct tstate, to which FS points while guest code runs. */
+#define STATE(field) state_at(offsetof(struct tstate, field))
+static inline struct uaddr state_at(size_t offset) { return addr_in_seg(addr_absolute((int64_t)offset), IP_SEG_FS); }
+/* Where a register's guest value is while it is spilled. */
+static inline struct uaddr slot_of(int reg) { return state_at(offsetof(struct tstate, gpr) + 8u * (unsigned)reg); }
+static inline struct uaddr seg_base(unsigned seg) { return seg == IP_SEG_FS ? STATE(client_fs) : STATE(client_gs); }
+
+static inline void save_reg(struct writer *w, int reg) { put_store(w, 8, slot_of(reg), reg); }
+static inline void restore_reg(struct writer *w, int reg) { put_load(w, 8, reg, slot_of(reg)); }
+/* The address itself. */
+static inline void put_address(struct writer *w, int dst, struct uaddr m) { put_lea(w, m.addr32 ? 4 : 8, dst, m); }
+static inline void put_jmp_sym(struct em *m, enum ip_sym sym) { put_jmp(&m->w, (uint32_t)m->o->sym[sym]); }
+
+/* Sets of registers in their slots. */
+#define RCX_RDX     (REG_BIT(IP_RCX) | REG_BIT(IP_RDX))
+#define RAX_RCX_RDX (REG_BIT(IP_RAX) | RCX_RDX)
 
 void em_point(struct em *m, int insn, uint16_t spilled, unsigned flags);
 int em_add_exit(struct em *m, uint64_t key, int kind, uint32_t aux);
 struct stub *em_add_stub(struct em *m, int kind);
 void em_direct_exit(struct em *m, uint64_t key, int cc, int insn);
 void em_to_stub(struct em *m, struct stub *s, int cc);
-void em_sh_fill(struct writer *w, const struct uaddr *a, unsigned size, unsigned byte);
-void em_check_zero(struct em *m, const struct uinstr *u, const struct slow_site *site);
-void em_check_mask(struct em *m, const struct uinstr *u, const struct slow_site *site);
+void em_sh_fill(struct em *m, struct uaddr a, unsigned size, unsigned byte);
+void em_check_zero(struct em *m, const struct uinstr *u, struct slow_site site);
+void em_check_mask(struct em *m, const struct uinstr *u, struct slow_site site);
 void em_check_entry(struct em *m);
 uint32_t em_stale_exit(struct em *m);
+/* recheck.c: compare the block's bytes with those in memory; to offset stale when they differ. */
 void em_recheck(struct em *m, uint32_t stale);
 void em_push_return(struct em *m, uint64_t pc);
 void em_ret(struct em *m, const struct uinstr *u);
 void em_jmpi(struct em *m, const struct uinstr *u);
-void em_runtime_exit(struct em *m, uint64_t key, int kind, uint32_t aux);
-void em_slow_call(struct em *m, const struct uinstr *u, int kind, uint64_t key);
+/* Note exit x in a field of the state: its number is filled in when it is known (emit_exit.id_off). */
+void em_note_exit(struct em *m, struct uaddr field, int x);
+/* Leave through exit x by way of one of the runtime's stubs. */
+void em_leave(struct em *m, int x, enum ip_sym sym);
+/* The same for the runtime to do something and come back to what follows. */
+void em_slow_call(struct em *m, enum ip_sym sym, int kind, uint64_t key, uint32_t aux);
 void em_count(struct em *m, const struct uinstr *u);
-void em_id_and_jump(struct em *m, int x, int sym);

@@ -1,212 +1,200 @@
 /* Stage 6, control flow: entries, indirect jumps, calls and returns. */
 #include "jit/emit.h"
 
+/* The entries of the fast table are followed, and blocks are entered, without a look at the size of these. */
+_Static_assert(LEA64_WIDE_BYTES + JRCXZ_BYTES + JMP_BYTES + 2 * LOAD64_FS_BYTES == IP_ENTRY_CHECK,
+               "em_check_entry: entry.S goes from the entry to the check and back");
+_Static_assert(EM_CHECK_JRCXZ == LEA64_WIDE_BYTES, "em_check_entry: transtab.c closes the entry there");
+_Static_assert(IP_FAST_BITS == 16, "indirect: the low 16 bits of the pc are the index");
+_Static_assert(IP_FAST_BASE <= INT32_MAX && IP_CACHE_BASE + IP_CACHE_MAX <= INT32_MAX,
+               "displacements and immediates of 32 bits are sign-extended");
+
 /* Guest pc in RCX; RCX and RDX saved in their slots.  The entry of the table
  * is the place before a block where its own pc is compared (check_entry), or
  * rt_miss_stub. */
 static void indirect(struct em *m, int insn) {
     struct writer *w = &m->w;
-    em_point(m, insn, 6, IP_PF_COMMITTED);
-    if (w->b->key & IP_KEY_ONE) { /* comes back, trapflag.c */
-        w_jmp(w, SYM(w, IP_SYM_MISS));
+    em_point(m, insn, RCX_RDX, IP_PF_COMMITTED);
+    if (m->b->key & IP_KEY_ONE) { /* comes back, trapflag.c */
+        put_jmp_sym(m, IP_SYM_MISS);
         return;
     }
-    wn(w, "\x0f\xb7\xd1", 3); /* movzx edx, cx */
-    wn(w, "\xff\x24\xd5", 3); /* jmp [rdx*8 + FAST] */
-    w4(w, IP_FAST_BASE);
+    put_movzx16(w, IP_RDX, IP_RCX);
+    put_jmp_mem(w, addr_element(IP_FAST_BASE, IP_RDX, 8));
 }
 
 /* Where indirect jumps arrive: on if RCX is this block's pc (no flags touched;
- * guest code above 2 GiB is never entered here).  IP_ENTRY_CHECK bytes. */
+ * guest code above 2 GiB is never entered here). */
 void em_check_entry(struct em *m) {
     struct writer *w = &m->w;
-    em_point(m, 0, 6, IP_PF_COMMITTED);
-    wn(w, "\x48\x8d\x89", 3); /* lea rcx, [rcx - pc] */
-    w4(w, -(uint32_t)w->b->key);
-    wn(w, "\xe3\x05", 2); /* jrcxz over the jmp: EM_CHECK_JRCXZ */
-    em_to_stub(m, em_add_stub(m, ST_MISS), -1);
-    w_fs(w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
-    w_fs(w, FS_LOAD, IP_RDX, SLOT(IP_RDX));
+    em_point(m, 0, RCX_RDX, IP_PF_COMMITTED);
+    put_lea(w, 8, IP_RCX, addr_wide(IP_RCX, -(int64_t)m->b->key));
+    put_jrcxz(w, JMP_BYTES);
+    em_to_stub(m, em_add_stub(m, ST_MISS), CC_ALWAYS);
+    restore_reg(w, IP_RCX);
+    restore_reg(w, IP_RDX);
 }
 
-void em_id_and_jump(struct em *m, int x, int sym) {
-    struct writer *w = &m->w;
-    w_fs_imm32(w, OFF(exit_id), 0);
-    w->e->exits[x].id_off = w->e->len - 4;
-    w_jmp(w, SYM(w, sym));
+void em_note_exit(struct em *m, struct uaddr field, int x) {
+    put_store_imm(&m->w, 4, field, 0);
+    m->e->exits[x].id_off = m->w.len - 4;
+}
+
+void em_leave(struct em *m, int x, enum ip_sym sym) {
+    em_note_exit(m, STATE(exit_id), x);
+    put_jmp_sym(m, sym);
+}
+
+void em_slow_call(struct em *m, enum ip_sym sym, int kind, uint64_t key, uint32_t aux) {
+    int x = em_add_exit(m, key, kind, aux);
+    em_leave(m, x, sym);
+    m->e->exits[x].patch_off = m->w.len;
 }
 
 /* The way out comes first, so that all comparisons know where it is. */
 uint32_t em_stale_exit(struct em *m) {
-    uint32_t at = m->w.e->len;
-    em_point(m, 0, 6, IP_PF_COMMITTED);
-    w_fs(&m->w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
-    w_fs(&m->w, FS_LOAD, IP_RDX, SLOT(IP_RDX));
-    em_id_and_jump(m, em_add_exit(m, m->w.b->key, IP_X_STALE, 0), IP_SYM_EXIT);
+    uint32_t at = m->w.len;
+    em_point(m, 0, RCX_RDX, IP_PF_COMMITTED);
+    restore_reg(&m->w, IP_RCX);
+    restore_reg(&m->w, IP_RDX);
+    em_leave(m, em_add_exit(m, m->b->key, IP_X_STALE, 0), IP_SYM_EXIT);
     return at;
-}
-
-void em_recheck(struct em *m, uint32_t stale) {
-    w_fs(&m->w, FS_STORE, IP_RCX, SLOT(IP_RCX));
-    w_fs(&m->w, FS_STORE, IP_RDX, SLOT(IP_RDX));
-    em_point(m, 0, 6, IP_PF_RECHECK);
-    ip_emit_recheck(&m->w, stale);
-    em_point(m, 0, 6, 0);
-    w_fs(&m->w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
-    w_fs(&m->w, FS_LOAD, IP_RDX, SLOT(IP_RDX));
 }
 
 void em_push_return(struct em *m, uint64_t pc) {
     struct writer *w = &m->w;
-    if (pc < 0x80000000ull) {
-        w1(w, 0x68);
-        w4(w, (uint32_t)pc);
+    if (pc <= INT32_MAX) {
+        put_push_imm(w, (uint32_t)pc);
     } else {
         /* RSP last: a fault of the stores must find it as it was. */
-        wn(w, "\xc7\x44\x24\xf8", 4); /* mov dword [rsp-8], low */
-        w4(w, (uint32_t)pc);
-        wn(w, "\xc7\x44\x24\xfc", 4);
-        w4(w, (uint32_t)(pc >> 32));
-        wn(w, "\x48\x8d\x64\x24\xf8", 5); /* lea rsp, [rsp-8] */
+        put_store_imm(w, 4, addr_at(IP_RSP, -8), (uint32_t)pc);
+        put_store_imm(w, 4, addr_at(IP_RSP, -4), (uint32_t)(pc >> 32));
+        put_lea(w, 8, IP_RSP, addr_at(IP_RSP, -8));
     }
 }
 
 /* For the runtime, should the target be none of user space: where the jump is and what it did. */
-static void note_jump(struct em *m, const struct uinstr *u, int kind, uint32_t what) {
-    struct writer *w = &m->w;
-    int x = em_add_exit(m, w->b->insn[u->insn].pc, IP_X_TARGET, (uint32_t)kind | what << 2);
-    w_fs_imm32(w, OFF(jump_exit), 0);
-    w->e->exits[x].id_off = w->e->len - 4;
+static void note_jump(struct em *m, const struct uinstr *u, enum ip_jump kind, uint32_t what) {
+    uint32_t aux = (uint32_t)kind | what << 2;
+    em_note_exit(m, STATE(jump_exit), em_add_exit(m, m->b->insn[u->insn].pc, IP_X_TARGET, aux));
 }
 
 /* A call through RCX: the return address is not stored if the target cannot be reached.  RDX is free. */
 static void check_target(struct em *m, const struct uinstr *u, uint16_t saved) {
     struct writer *w = &m->w;
-    note_jump(m, u, IP_JUMP_CALL, w->b->insn[u->insn].len);
+    note_jump(m, u, IP_JUMP_CALL, m->b->insn[u->insn].len);
     if (!m->bmi2) return;
-    wn(w, "\xba\x2f\0\0\0", 5);       /* mov edx, 47 */
-    wn(w, "\xc4\xe2\xeb\xf7\xd1", 5); /* shrx rdx, rcx, rdx */
-    wn(w, "\x48\x87\xca\xe3\x05", 5); /* xchg rdx, rcx; jrcxz */
+    put_mov_imm(w, IP_RDX, 47);
+    put_shrx(w, IP_RDX, IP_RCX, IP_RDX);
+    put_xchg(w, IP_RDX, IP_RCX);
+    put_jrcxz(w, JMP_BYTES);
     struct stub *s = em_add_stub(m, ST_TARGET);
-    em_to_stub(m, s, -1);
+    em_to_stub(m, s, CC_ALWAYS);
     s->insn = u->insn;
     s->spilled = saved;
-    w_mov_rr(w, IP_RCX, IP_RDX);
+    put_mov(w, IP_RCX, IP_RDX);
+}
+
+/* RDX: the newest entry of the call stack; RCX becomes 0 if it is of the return address at RSP. */
+static void compare_entry(struct writer *w) {
+    put_load(w, 8, IP_RDX, STATE(cs_top));
+    put_load(w, 8, IP_RCX, addr_at(IP_RDX, offsetof(struct ip_csent, not_sp)));
+    put_lea(w, 8, IP_RCX, addr_sum(IP_RSP, IP_RCX, 1)); /* RSP - ~not_sp */
+}
+
+static void pop_entry(struct writer *w) {
+    put_lea(w, 8, IP_RDX, addr_at(IP_RDX, -(int64_t)sizeof(struct ip_csent)));
+    put_store(w, 8, STATE(cs_top), IP_RDX);
 }
 
 /* The replacement functions push no entries, but were called by code that did:
  * an entry of this very return address goes, any other stays.  RCX and RDX free. */
 static void pop_caller(struct em *m) {
     struct writer *w = &m->w;
-    w_fs(w, FS_LOAD, IP_RDX, OFF(cs_top));
-    wn(w, "\x48\x8b\x4a\x08", 4);     /* mov rcx, [rdx+8] */
-    wn(w, "\x48\x8d\x4c\x0c\x01", 5); /* lea rcx, [rsp+rcx+1] */
-    wn(w, "\xe3\x02\xeb\x00", 4);     /* jrcxz pop; jmp on */
-    uint32_t fix = w->e->len - 1;
-    wn(w, "\x48\x8d\x52\xf0", 4); /* lea rdx, [rdx-16] */
-    w_fs(w, FS_STORE, IP_RDX, OFF(cs_top));
-    w->e->code[fix] = (uint8_t)(w->e->len - fix - 1);
+    compare_entry(w);
+    put_jrcxz(w, JMP_SHORT_BYTES);
+    uint32_t other = put_jmp_short_open(w);
+    pop_entry(w);
+    writer_bind8(w, other);
+}
+
+/* To a stub unless RCX is 0; the stub comes back to resume. */
+static struct stub *unless_zero(struct em *m, const struct uinstr *u, enum stub_kind kind) {
+    put_jrcxz(&m->w, JMP_BYTES);
+    struct stub *s = em_add_stub(m, kind);
+    s->insn = u->insn;
+    em_to_stub(m, s, CC_ALWAYS);
+    return s;
 }
 
 void em_ret(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
-    struct uaddr top = {IP_RSP, IP_REG_NONE, 1, 0, 0, 0};
+    struct uaddr top = addr_at(IP_RSP, 0);
     unsigned bytes = 8 + (unsigned)u->imm;
-    w_fs(w, FS_STORE, IP_RCX, SLOT(IP_RCX));
-    w_fs(w, FS_STORE, IP_RDX, SLOT(IP_RDX));
+    save_reg(w, IP_RCX);
+    save_reg(w, IP_RDX);
     if (m->exact) note_jump(m, u, IP_JUMP_RET, (uint32_t)u->imm);
     if (!m->shadow && !m->callstack) {
         if (m->callers) pop_caller(m);
-        em_point(m, u->insn, 6, IP_PF_GUEST);
-        w1(w, 0x59); /* pop rcx */
+        em_point(m, u->insn, RCX_RDX, IP_PF_GUEST);
+        put_pop(w, IP_RCX);
         bytes -= 8;
     } else {
-        w_fs(w, FS_STORE, IP_RAX, SLOT(IP_RAX));
-        em_point(m, u->insn, 7, IP_PF_GUEST);
-        w_load(w, IP_RAX, &top);
-        em_point(m, u->insn, 7, IP_PF_COMMITTED);
+        save_reg(w, IP_RAX);
+        em_point(m, u->insn, RAX_RCX_RDX, IP_PF_GUEST);
+        put_load(w, 8, IP_RAX, top);
+        em_point(m, u->insn, RAX_RCX_RDX, IP_PF_COMMITTED);
         if (m->shadow) {
-            if (!w->b->keeps_stack) em_sh_fill(w, &top, bytes <= 256 ? bytes : 8, 0xff);
-            w_fs(w, FS_LOAD, IP_RCX, OFF(redzone_not_lo));
-            wn(w, "\xe3\x05", 2); /* jrcxz: clean */
-            struct stub *s = em_add_stub(m, ST_REDZONE);
-            s->insn = u->insn;
-            em_to_stub(m, s, -1);
-            s->resume = w->e->len;
+            if (!m->b->keeps_stack) em_sh_fill(m, top, bytes <= 256 ? bytes : 8, 0xff);
+            put_load(w, 8, IP_RCX, STATE(redzone_not_lo));
+            struct stub *s = unless_zero(m, u, ST_REDZONE);
+            s->resume = w->len;
         }
         if (m->callstack) {
-            w_fs(w, FS_LOAD, IP_RDX, OFF(cs_top));
-            wn(w, "\x48\x8b\x4a\x08", 4);     /* mov rcx, [rdx+8] */
-            wn(w, "\x48\x8d\x4c\x0c\x01", 5); /* lea rcx, [rsp+rcx+1] */
-            wn(w, "\xe3\x05", 2);
-            struct stub *s = em_add_stub(m, ST_CSYNC);
-            s->insn = u->insn;
-            em_to_stub(m, s, -1);
-            wn(w, "\x48\x8d\x52\xf0", 4); /* lea rdx, [rdx-16] */
-            w_fs(w, FS_STORE, IP_RDX, OFF(cs_top));
-            s->resume = w->e->len;
+            compare_entry(w);
+            struct stub *s = unless_zero(m, u, ST_CSYNC);
+            pop_entry(w);
+            s->resume = w->len;
         }
-        w_mov_rr(w, IP_RCX, IP_RAX);
-        w_fs(w, FS_LOAD, IP_RAX, SLOT(IP_RAX));
+        put_mov(w, IP_RCX, IP_RAX);
+        restore_reg(w, IP_RAX);
     }
-    em_point(m, u->insn, 6, IP_PF_COMMITTED);
-    if (bytes) {
-        wn(w, "\x48\x8d\xa4\x24", 4); /* lea rsp, [rsp+bytes] */
-        w4(w, bytes);
-    }
+    em_point(m, u->insn, RCX_RDX, IP_PF_COMMITTED);
+    if (bytes) put_lea(w, 8, IP_RSP, addr_wide(IP_RSP, bytes));
     indirect(m, u->insn);
 }
 
 /* RAX is in its slot and holds the operand's address if via_t. */
 void em_jmpi(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
-    const struct ip_insn *in = &m->w.b->insn[u->insn];
-    unsigned saved = 6 | (u->via_t ? 1u : 0);
-    w_fs(w, FS_STORE, IP_RCX, SLOT(IP_RCX));
-    w_fs(w, FS_STORE, IP_RDX, SLOT(IP_RDX));
-    em_point(m, u->insn, (uint16_t)saved, IP_PF_GUEST);
-    if (in->mem.present)
-        w_load(w, IP_RCX, &u->m);
+    uint16_t saved = u->via_t ? RAX_RCX_RDX : RCX_RDX;
+    save_reg(w, IP_RCX);
+    save_reg(w, IP_RDX);
+    em_point(m, u->insn, saved, IP_PF_GUEST);
+    if (m->b->insn[u->insn].mem.present)
+        put_load(w, 8, IP_RCX, u->m);
     else if (u->reg != IP_RCX)
-        w_mov_rr(w, IP_RCX, u->reg);
-    if (u->via_t) w_fs(w, FS_LOAD, IP_RAX, SLOT(IP_RAX));
+        put_mov(w, IP_RCX, u->reg);
+    if (u->via_t) restore_reg(w, IP_RAX);
     if (m->exact && u->op == U_CALLI)
-        check_target(m, u, (uint16_t)(saved & 6));
+        check_target(m, u, RCX_RDX);
     else if (m->exact)
         note_jump(m, u, IP_JUMP_JMP, 0);
     if (u->op == U_CALLI) {
-        em_point(m, u->insn, (uint16_t)saved, IP_PF_GUEST);
+        em_point(m, u->insn, saved, IP_PF_GUEST);
         em_push_return(m, u->set);
     }
     indirect(m, u->insn);
 }
 
-void em_runtime_exit(struct em *m, uint64_t key, int kind, uint32_t aux) {
-    struct writer *w = &m->w;
-    int x = em_add_exit(m, key, kind, aux);
-    w_fs_imm32(w, OFF(exit_id), 0);
-    w->e->exits[x].id_off = w->e->len - 4;
-    w_jmp(w, SYM(w, IP_SYM_EXIT));
-}
-
-void em_slow_call(struct em *m, const struct uinstr *u, int kind, uint64_t key) {
-    struct writer *w = &m->w;
-    int x = em_add_exit(m, key, kind, 0);
-    w_fs_imm32(w, OFF(exit_id), 0);
-    w->e->exits[x].id_off = w->e->len - 4;
-    w_jmp(w, SYM(w, IP_SYM_SLOW_LIGHT));
-    w->e->exits[x].patch_off = w->e->len; /* resume here */
-    (void)u;
-}
-
 void em_count(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
-    w_fs(w, FS_LOAD, IP_RCX, OFF(bbcount));
-    wn(w, "\x48\x8d\x49\xff", 4); /* lea rcx, [rcx-1] */
-    w_fs(w, FS_STORE, IP_RCX, OFF(bbcount));
-    wn(w, "\xe3\x02\xeb\x00", 4); /* jrcxz stop; jmp on */
-    uint32_t fix = w->e->len - 1;
-    w_fs(w, FS_LOAD, IP_RCX, SLOT(IP_RCX));
-    em_runtime_exit(m, u->imm, IP_X_STOP, 0);
-    w->e->code[fix] = (uint8_t)(w->e->len - fix - 1);
+    put_load(w, 8, IP_RCX, STATE(bbcount));
+    put_lea(w, 8, IP_RCX, addr_at(IP_RCX, -1));
+    put_store(w, 8, STATE(bbcount), IP_RCX);
+    put_jrcxz(w, JMP_SHORT_BYTES);
+    uint32_t more = put_jmp_short_open(w);
+    restore_reg(w, IP_RCX);
+    em_leave(m, em_add_exit(m, u->imm, IP_X_STOP, 0), IP_SYM_EXIT);
+    writer_bind8(w, more);
 }

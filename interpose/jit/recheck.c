@@ -1,33 +1,34 @@
 /* Stage 6: blocks whose code is written so often that watching its page costs
  * more than looking whether the bytes are still those that were translated.
  */
-#include "jit/asm.h"
+#include <string.h>
+
+#include "jit/emit.h"
 
 #define CHUNK 4u
 
 /* ecx -= value; jrcxz over the jmp: no flags touched. */
-static void compare(struct writer *w, uint32_t value, uint32_t changed) {
-    wn(w, "\x8d\x89", 2); /* lea ecx, [rcx - value] */
-    if (!w->e->compare) w->e->compare = w->e->len;
-    w4(w, -value);
-    wn(w, "\xe3\x05", 2);
-    w_jmp(w, w->host + changed);
+static void compare(struct em *m, uint32_t value, uint32_t changed) {
+    struct writer *w = &m->w;
+    put_lea(w, 4, IP_RCX, addr_wide(IP_RCX, -(int64_t)value));
+    if (!m->e->compare) m->e->compare = w->len - 4;
+    put_jrcxz(w, JMP_BYTES);
+    put_jmp(w, w->base + changed);
 }
 
-/* mov ecx or movzx ecx, [rdx + at] */
-static void load(struct writer *w, uint64_t at, unsigned n) {
+/* n bytes of code to ecx. */
+static void load(struct writer *w, uint64_t distance, unsigned n) {
+    struct uaddr at = addr_wide(IP_RDX, (int64_t)distance);
     if (n == 4)
-        w1(w, 0x8b);
+        put_load(w, 4, IP_RCX, at);
     else
-        wn(w, n == 2 ? "\x0f\xb7" : "\x0f\xb6", 2);
-    w1(w, 0x8a);
-    w4(w, (uint32_t)at);
+        put_load_zx(w, (int)n, IP_RCX, at);
 }
 
-void ip_emit_recheck(struct writer *w, uint32_t changed) {
-    const struct ublock *b = w->b;
+static void compare_all(struct em *m, uint32_t changed) {
+    const struct ublock *b = m->b;
     uint64_t base = b->insn[0].pc;
-    w_mov_imm(w, IP_RDX, base);
+    put_mov_imm(&m->w, IP_RDX, base);
     for (int i = 0; i < b->n_insn; i++) {
         const struct ip_insn *in = &b->insn[i];
         if (in->len > sizeof in->bytes) continue; /* a client request's marker */
@@ -35,9 +36,19 @@ void ip_emit_recheck(struct writer *w, uint32_t changed) {
             unsigned left = in->len - k, n = left >= CHUNK ? CHUNK : left >= 2 ? 2 : 1;
             uint32_t value = 0;
             memcpy(&value, in->bytes + k, n);
-            load(w, in->pc + k - base, n);
-            compare(w, value, changed);
+            load(&m->w, in->pc + k - base, n);
+            compare(m, value, changed);
             k += n;
         }
     }
+}
+
+void em_recheck(struct em *m, uint32_t stale) {
+    save_reg(&m->w, IP_RCX);
+    save_reg(&m->w, IP_RDX);
+    em_point(m, 0, RCX_RDX, IP_PF_RECHECK);
+    compare_all(m, stale);
+    em_point(m, 0, RCX_RDX, 0);
+    restore_reg(&m->w, IP_RCX);
+    restore_reg(&m->w, IP_RDX);
 }

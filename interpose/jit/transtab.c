@@ -1,6 +1,7 @@
 /* Translation table, code cache, chaining, invalidation. */
 #include "jit/lastwords.h"
 #include "jit/transtab.h"
+#include "jit/writer.h"
 
 #include "jit/tt_hash.h"
 
@@ -76,7 +77,7 @@ static bool all_watched(struct transtab *t, const struct ublock *b) {
  * which no thread sees half of. */
 static void close_entry(struct transtab *t, const struct ip_block *b) {
     uint8_t *jrcxz = t->cache + (b->host - IP_CACHE_BASE) + EM_CHECK_JRCXZ;
-    if (b->key < 0x80000000ull && jrcxz[0] == 0xe3) __atomic_store_n(&jrcxz[1], 0, __ATOMIC_SEQ_CST);
+    if (b->key <= INT32_MAX && jrcxz[0] == JRCXZ_OPCODE) __atomic_store_n(&jrcxz[1], 0, __ATOMIC_SEQ_CST);
 }
 
 void tt_drop_block(struct transtab *t, uint32_t block) {
@@ -196,14 +197,6 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
             out->key = desc[k];
         }
         if (x->id_off) memcpy(code + x->id_off, &id, 4);
-    }
-    for (int i = 0; i < e->n_exits; i++) {
-        const struct emit_exit *x = &e->exits[i];
-        if ((x->kind_aux & 0xff) == IP_X_DIRECT && x->stub_off) {
-            /* mov dword fs:[exit_id], id is the stub's first instruction. */
-            uint32_t id = first_exit + (uint32_t)i;
-            memcpy(code + x->stub_off + 8, &id, 4);
-        }
     }
     memcpy(&t->points[m->n_points], e->points, sizeof e->points[0] * (size_t)e->n_points);
     for (int i = 0; i < b->n_insn; i++) t->pcs[m->n_pcs + (uint32_t)i] = b->insn[i].pc;

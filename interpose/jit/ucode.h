@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "jit/address.h"
 #include "jit/x86_decode.h"
 
 /* Effects of a uop beyond its operands. */
@@ -68,12 +69,7 @@ enum uop {
         U_COUNT_OF
 };
 
-/* Memory operand of a uinstr: guest registers and a displacement. */
-struct uaddr {
-    uint8_t base, index, scale, addr32; /* IP_REG_NONE, IP_REG_RIP as in ip_mem */
-    int64_t disp;
-    uint64_t rip_target;
-};
+#define REG_BIT(r) (1u << (r))
 
 struct uinstr {
     uint8_t op;         /* enum uop */

@@ -1,0 +1,82 @@
+/* Writes x86-64 instructions into a buffer, one word for each form of an instruction.
+ *
+ * It knows encodings and no engine: registers are enum ip_gpr, conditions enum ip_cc, memory operands struct
+ * uaddr, sizes bytes.  The shortest encoding is chosen, except where a word or an operand (wide) tells; REX, prefixes
+ * and the distance of rip-relative operands follow from the operands.  A branch whose target is not known yet
+ * is "open": its word returns where the distance belongs, and writer_bind32 or writer_bind8 fills that in.
+ * What does not fit sets overflow, after which nothing that was written counts.
+ */
+#ifndef INTERPOSE_WRITER_H
+#define INTERPOSE_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/x86_cpu.h"
+#include "jit/address.h"
+
+struct writer {
+    uint8_t *code;
+    uint32_t len, cap;
+    uint32_t base; /* address of code[0] where it will run */
+    bool overflow;
+};
+
+/* Lengths that others rely on (distances over an instruction, fields that are patched); the tests measure them. */
+enum {
+    JMP_BYTES = 5,
+    JMP_OPCODE_BYTES = 1,
+    JCC_OPCODE_BYTES = 2,
+    JMP_SHORT_BYTES = 2,
+    JRCXZ_BYTES = 2,
+    LEA64_WIDE_BYTES = 7,
+    LOAD64_FS_BYTES = 9
+};
+#define JRCXZ_OPCODE 0xe3
+
+/* ---- Data ------------------------------------------------------------------------------------------------ */
+void put_byte(struct writer *w, unsigned value);
+void put_bytes(struct writer *w, const void *bytes, unsigned n);
+void put_u32(struct writer *w, uint32_t value);
+void put_u64(struct writer *w, uint64_t value);
+
+/* ---- Moves ----------------------------------------------------------------------------------------------- */
+void put_mov(struct writer *w, int dst, int src);                      /* mov r64, r64 */
+void put_mov_imm(struct writer *w, int dst, uint64_t imm);             /* mov r32, imm32 or mov r64, imm64 */
+void put_movzx16(struct writer *w, int dst, int src);                  /* movzx r32, r16 */
+void put_xchg(struct writer *w, int reg, int other);                   /* xchg r64, r64 */
+void put_load(struct writer *w, int size, int dst, struct uaddr m);    /* mov r, [m]; size 4 or 8 */
+void put_load_zx(struct writer *w, int size, int dst, struct uaddr m); /* movzx r32, [m]; size 1 or 2 */
+void put_store(struct writer *w, int size, struct uaddr m, int src);   /* mov [m], r; size 4 or 8 */
+/* mov [m], imm; of 8 bytes: the immediate has 32 bits, sign-extended */
+void put_store_imm(struct writer *w, int size, struct uaddr m, uint32_t imm);
+void put_push_imm(struct writer *w, uint32_t imm); /* push imm32, sign-extended */
+void put_pop(struct writer *w, int dst);
+
+/* ---- Addresses and arithmetic ---------------------------------------------------------------------------- */
+void put_lea(struct writer *w, int size, int dst, struct uaddr m);      /* size 4 or 8 */
+void put_or(struct writer *w, int size, int dst, struct uaddr m);       /* or r, [m]; size 4 or 8 */
+void put_not(struct writer *w, int size, struct uaddr m);               /* not [m]; size 4 or 8 */
+void put_cmp_imm8(struct writer *w, int size, struct uaddr m, int imm); /* cmp [m], imm8 */
+void put_test_imm32(struct writer *w, struct uaddr m, uint32_t imm);    /* test dword [m], imm32 */
+void put_shrx(struct writer *w, int dst, int src, int count);           /* shrx r64, r64, r64 */
+uint32_t put_pext_open(struct writer *w, int dst, int src);             /* pext r64, r64, [rip + open] */
+void put_wrgsbase(struct writer *w, int src);                           /* wrgsbase r64 */
+
+/* ---- Branches -------------------------------------------------------------------------------------------- */
+void put_jmp(struct writer *w, uint32_t target);        /* jmp rel32 to an address */
+void put_jmp_mem(struct writer *w, struct uaddr m);     /* jmp qword [m] */
+uint32_t put_jmp_open(struct writer *w);                /* jmp rel32 */
+uint32_t put_jcc_open(struct writer *w, enum ip_cc cc); /* jcc rel32 */
+uint32_t put_jmp_short_open(struct writer *w);          /* jmp rel8 */
+void put_jrcxz(struct writer *w, int distance);         /* jrcxz over so many bytes */
+void put_xbegin(struct writer *w, int distance);        /* xbegin; the fallback is so many bytes on */
+void put_nop(struct writer *w);
+/* The open distance at this offset leads to where the next byte will be. */
+void writer_bind32(struct writer *w, uint32_t at);
+void writer_bind8(struct writer *w, uint32_t at);
+
+/* Address that the next byte will have. */
+static inline uint32_t writer_here(const struct writer *w) { return w->base + w->len; }
+
+#endif
