@@ -28,7 +28,7 @@ class InterposeError(Exception):
 
 
 class OptionError(InterposeError):
-    """A bad or unknown option (options.md section 1, row "Errors")."""
+    """A bad or unknown option (docs/spec/options.md section 1)."""
 
     HINT = "Use --help for more information or consult the user manual."
 
@@ -47,7 +47,7 @@ class OptionError(InterposeError):
 
 
 class ProgramError(InterposeError):
-    """The program cannot be run: 127 not found, 126 not runnable, as of a shell (output.md section 11)."""
+    """The program cannot be run: 127 not found, 126 not runnable (docs/spec/output.md section 9)."""
 
     NOT_FOUND = 127
     NOT_RUNNABLE = 126
@@ -57,7 +57,7 @@ class ProgramError(InterposeError):
 
 
 class LogError(InterposeError):
-    """A log destination that cannot be used (output.md section 12)."""
+    """A log destination that cannot be used (docs/spec/output.md section 10)."""
 
 
 class LaunchError(InterposeError):

@@ -1,7 +1,7 @@
 """Which file runs for a command: PATH, ``#!`` scripts, and whether the ELF file can be run at all.
 
-The rules are those of execvp(3), execve(2) and a shell; the answers to what cannot run are those of output.md
-sections 9 and 11: 127 not found, 126 found but not runnable.
+The rules are those of execvp(3), execve(2) and a shell; the answers to what cannot run are those of
+docs/spec/output.md sections 8 and 9: 127 not found, 126 found but not runnable.
 """
 
 from __future__ import annotations

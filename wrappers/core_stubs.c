@@ -1,4 +1,4 @@
-/* Indirect functions: client-requests.md section 7, "IFUNC targets". */
+/* Indirect functions: docs/spec/redirection.md section 5. */
 #include "stubs.h"
 
 #define REQ_ADD_IFUNC_TARGET 0x3104

@@ -1,4 +1,4 @@
-/* The malloc family and the C++ operators (client-requests.md section 8). */
+/* The malloc family and the C++ operators (docs/spec/redirection.md section 6). */
 #include <stdbool.h>
 
 #include "stubs.h"

@@ -1,4 +1,4 @@
-/* String functions (client-requests.md section 8), one byte or one word at a
+/* String functions (docs/spec/redirection.md section 6), one byte or one word at a
  * time: every access is exact, so memcheck needs no exception for code that
  * reads past the end on purpose.  memcpy and its kin move long runs, with their
  * V bits, through the runtime.

@@ -1,7 +1,7 @@
 /* Replacement functions: how they are named and how they reach the runtime.
  *
  * The image has no libc beneath it and no relocation; it runs as guest code.
- * Names follow client-requests.md section 7 (_vgr + class + priority), markers
+ * Names follow docs/spec/redirection.md section 1 (_vgr + class + priority), markers
  * section 1, requests section 2.
  */
 #ifndef INTERPOSE_STUBS_H

@@ -1,4 +1,4 @@
-/* Wide-character functions (client-requests.md section 8). */
+/* Wide-character functions (docs/spec/redirection.md section 6). */
 #include "stubs.h"
 
 typedef int32_t wide; /* wchar_t of x86-64 Linux */

@@ -48,7 +48,7 @@
 /* Shadow: V byte of a is at a + IP_V_CONST; A bit of a is bit (a & 7) of the
  * byte at (a >> 3) + IP_A_BASE.  V: 1 = undefined.  A: 1 = unaddressable.
  * GS base is IP_V_CONST - IP_V_DISP and every gs: operand carries
- * + IP_V_DISP (measured.md points 1 and 2). */
+ * + IP_V_DISP (docs/measurements.md, points 1 and 2). */
 #define IP_V_CONST 0x0000200005555840
 #define IP_V_DISP  0x3c
 #define IP_A_BASE  0x0000500000000000
@@ -394,7 +394,7 @@ enum ip_sym {
     IP_SYM_WATCHED      /* called before a block at chan.watch_pc is entered */
 };
 
-/* Memcheck's client requests, less 0x4D430000 (client-requests.md section 4). */
+/* Memcheck's client requests, less 0x4D430000 (docs/spec/client-requests.md section 4). */
 enum ip_mc_request {
     IP_MC_MAKE_MEM_NOACCESS,
     IP_MC_MAKE_MEM_UNDEFINED,

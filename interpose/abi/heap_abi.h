@@ -5,7 +5,7 @@
 #pragma once
 #include <stdint.h>
 
-/* ---- Private client requests of the stubs (client-requests.md section 2) - */
+/* ---- Private client requests of the stubs (docs/spec/client-requests.md section 2) - */
 #define IP_HR_BASE       0x49500000 /* 'I','P' */
 #define IP_HR_MALLOC     0x49500000 /* size, kind, symbol name of caller */
 #define IP_HR_CALLOC     0x49500001 /* n, size */

@@ -1,7 +1,7 @@
 /* The replaced malloc family: what the stubs image asks for, run natively.
  *
- * The wording of errors and what counts as one follow output.md section 3.1 and
- * options.md sections 4 and 7.  Names of functions arrive as pointers into the
+ * The wording of errors and what counts as one follow docs/spec/output.md section 3.1 and
+ * docs/spec/options.md sections 4 and 7.  Names of functions arrive as pointers into the
  * stubs image.
  */
 #include "heap/heap.h"
@@ -97,7 +97,7 @@ static u64 release(struct tstate *ts, u64 addr, int kind, bool count) {
     struct trace t;
     take_trace(ts, &t, IP_C_KEEP_FREE_STACK);
     lock_heap();
-    heap_table->frees += count; /* invalid ones count too: output.md section 6 */
+    heap_table->frees += count; /* invalid ones count too: docs/spec/output.md section 6 */
     u32 i = heap_block_exact(addr);
     bool client_defined = false;
     if (!i && (i = heap_custom_find(addr, true))) client_defined = true;
@@ -179,7 +179,7 @@ static void bad_alignment(struct tstate *ts, int kind, u64 align, u64 size, cons
     rt_error_end(ts, e);
 }
 
-/* The alignment MSGs are those of output.md section 3.1. */
+/* The alignment MSGs are those of docs/spec/output.md section 3.1. */
 static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u64 name) {
     bool power = align && !(align & (align - 1));
     switch (how) {

@@ -62,7 +62,7 @@ u32 heap_ctx(const u64 *frames, u32 n);
 
 /* heap.c */
 /* Client requests MALLOCLIKE_BLOCK, FREELIKE_BLOCK, RESIZEINPLACE_BLOCK
- * (client-requests.md section 3).  False: no such block (reported). */
+ * (docs/spec/client-requests.md section 3).  False: no such block (reported). */
 void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zeroed);
 bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz);
 bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64 rz);

@@ -184,7 +184,7 @@ void heap_block_retire(u32 i) {
     t->live_bytes -= b->size;
     t->quarantine_bytes += b->size;
     b->state = IP_HB_QUARANTINE;
-    /* options.md section 7: blocks of --freelist-big-blocks and more go first. */
+    /* docs/spec/options.md section 7: blocks of --freelist-big-blocks and more go first. */
     fifo_push(b->size >= rt.chan->freelist_big ? &waiting_big : &waiting, i);
     while (t->quarantine_bytes > rt.chan->freelist_vol) {
         u32 old = fifo_pop(&waiting_big);

@@ -4,7 +4,7 @@
 #include "abi/abi.h"
 #include "jit/ucode.h"
 
-/* client-requests.md section 1: rol rdi by 3, 13, 61, 51. */
+/* docs/spec/client-requests.md section 1: rol rdi by 3, 13, 61, 51. */
 static const uint8_t request_preamble[16] = {
     0x48, 0xc1, 0xc7, 0x03, 0x48, 0xc1, 0xc7, 0x0d, 0x48, 0xc1, 0xc7, 0x3d, 0x48, 0xc1, 0xc7, 0x33,
 };

@@ -1,9 +1,8 @@
 /* Stage 4, check motion: a load check between an instruction that sets flags
  * and the one that reads them needs the slow, flagless form.  It is made
  * earlier, at the nearest instruction before which flags are dead, with the
- * displacement that the operand has there (measured.md, "What decides the
- * speed", point 4).  An early check (U_EARLY) reports nothing: when it fails the
- * block goes on in the tracking translation from there, which finds out.
+ * displacement that the operand has there (docs/measurements.md, point 4).  An early check (U_EARLY) reports nothing:
+ * when it fails the block goes on in the tracking translation from there, which finds out.
  */
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Dead means: the next access on every path is a whole write.  At every way
  * out of the block all registers count as live; flags too, unless a look at
  * the successor's first instructions shows that it overwrites them
- * (measured.md, "What decides the speed", point 4).
+ * (docs/measurements.md, point 4).
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 """The six stages of a translation as text, for any bytes.
 
-The stages are those of the 2002 design document, "The translation process".  On the command line:
+docs/translation.md explains the stages.  On the command line:
 ``python -m interpose.jit.stages [options of interpose] [--pc=ADDRESS] HEX...``.
 """
 

@@ -1,7 +1,7 @@
-/* UCode: the translator's intermediate form (valgrind-2002-design.txt,
- * "Introduction to UCode", in copy-and-annotate form: guest registers live in
- * the host registers of the same name, a guest instruction is one uinstr, and
- * everything added around it is expressed by the uinstrs of this table).
+/* UCode: the translator's intermediate form (docs/translation.md), in copy-and-annotate form: guest
+ * registers live in the host registers of the same name, a guest instruction is
+ * one uinstr, and everything added around it is expressed by the uinstrs of this
+ * table.
  */
 #ifndef INTERPOSE_UCODE_H
 #define INTERPOSE_UCODE_H

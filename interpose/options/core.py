@@ -1,4 +1,4 @@
-"""The core's option table (options.md sections 2 to 6), and those of the 2002 design document."""
+"""The core's option table (docs/spec/options.md sections 2 to 6), and its options of our own."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class CoreOptions(Table):
 
     title = "basic user options for all tools"
 
-    # Which destination the plain log and the XML take: the last one given (output.md section 12).
+    # Which destination the plain log and the XML take: the last one given (docs/spec/output.md section 10).
     log_kind: Literal["fd", "file", "socket"]
     xml_kind: Literal["fd", "file", "socket"]
     # Set when something is to be shown instead of running a program.
@@ -151,7 +151,7 @@ class CoreOptions(Table):
 
     tool: str = Text("use the tool named <name>", "memcheck", metavar="<name>", group="tool selection")
 
-    # ---- options.md section 2 ------------------------------------------------------------------
+    # ---- docs/spec/options.md section 2 ------------------------------------------------------------------
     help: None = Flag("show this message", _asks("user"), name="-h", aliases=("--help",), group=title)
     help_debug: None = Flag("show this message, and the debugging options", _asks("debug"))
     help_dyn_options: None = Flag(
@@ -479,7 +479,7 @@ class CoreOptions(Table):
         "removed; is an error", _removed_precise_exceptions, shown="", status=IGNORED
     )
 
-    # ---- the 2002 design document, "The translation process", and our own ----------------------
+    # ---- stages of a translation (docs/translation.md), and our own -----------------------------
     stop_after: int = Integer(
         "run this many basic blocks, then the rest on the real CPU; 0 = never",
         0,
@@ -502,7 +502,7 @@ class CoreOptions(Table):
 
     @classmethod
     def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:
-        """Rules of options.md between core options."""
+        """Rules between core options."""
         values.setdefault("show", None)
         for kind in ("log", "xml"):
             chosen = [name for name in given if name in (f"{kind}_fd", f"{kind}_file", f"{kind}_socket")]

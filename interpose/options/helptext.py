@@ -79,7 +79,7 @@ def help_text(tool: str, *, debug: bool = False) -> str:
 
 
 def dynamic_words(table: type[Table]) -> list[str]:
-    """The dynamic options of a table as options.md section 9 lists them."""
+    """The dynamic options of a table as docs/spec/options.md section 9 lists them."""
     return [word for option in table.options() if option.dynamic for word in option.dynamic_spellings()]
 
 

@@ -1,4 +1,4 @@
-"""From words to a frozen :class:`Config` (options.md section 1)."""
+"""From words to a frozen :class:`Config` (docs/spec/options.md section 1)."""
 
 from __future__ import annotations
 

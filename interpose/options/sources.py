@@ -1,4 +1,4 @@
-"""Where options come from, in order, and how texts are split into words (options.md section 1).
+"""Where options come from, in order, and how texts are split into words (docs/spec/options.md section 1).
 
 At each place Valgrind's own file or variable is read first, then ours, so that ours wins: ``~/.valgrindrc``,
 ``~/.interposerc``, ``$VALGRIND_OPTS``, ``$INTERPOSE_OPTS``, ``./.valgrindrc``, ``./.interposerc``.

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
 # Support states.  PLANNED options are accepted, and a warning says so when one is used; IGNORED ones belong
-# to other platforms or to the inside of another implementation, and are accepted in silence (tag [skip] of
-# options.md).
+# to other platforms or to the inside of another implementation, and are accepted in silence.
 WORKS, PLANNED, IGNORED = "works", "planned", "ignored"
 
 
@@ -33,7 +32,7 @@ class Option:
 
     :param help: what it does, one phrase.
     :param default: value when not given; ``shown`` is its text in help where it differs.
-    :param dynamic: changeable while the program runs (column D of options.md).
+    :param dynamic: changeable while the program runs (column D of docs/options.md).
     :param status: WORKS, PLANNED or IGNORED.
     :param name: spelling, where it is not the attribute's name with dashes.
     :param aliases: further spellings.
@@ -86,7 +85,7 @@ class Option:
         return (self.name, *self.aliases)
 
     def dynamic_spellings(self) -> list[str]:
-        """The words ``--help-dyn-options`` lists for this option (options.md section 9)."""
+        """The words ``--help-dyn-options`` lists for this option (docs/spec/options.md section 9)."""
         return list(self.spellings())
 
     def parse(self, text: str) -> Any:
@@ -217,7 +216,7 @@ class Choice(Option):
         return value
 
     def dynamic_spellings(self) -> list[str]:
-        # Options.md section 9 lists some of these with every word.
+        # --help-dyn-options lists some of these with every word (docs/spec/options.md section 9).
         if not self.list_words:
             return super().dynamic_spellings()
         words = []
@@ -285,7 +284,7 @@ class Text(Option):
 
 
 class FileName(Text):
-    """A file name with the expansions of output.md section 12, made when the file is (%p %n %q{VAR} %%)."""
+    """A file name with expansions, made when the file is (docs/spec/output.md section 10)."""
 
     metavar = "<file>"
 

@@ -1,7 +1,7 @@
 """The nouns of redirection: what is mapped, who claims what, and which claims are in effect.
 
-Source: Valgrind manual, core advanced, section 3.3.4 (specification, active redirection); client-requests.md,
-section 7 (tags, priorities, scope).
+See docs/spec/redirection.md section 1 (classes, priorities), section 3 (scope) and section 4 (specification,
+active binding).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from interpose.zenc import Kind
 NO_SONAME = "NONE"
 UNKNOWN = "???"
 
-# client-requests.md, section 7: the default of VgSoSynsomalloc spares the dynamic linker.
+# docs/spec/redirection.md section 3: the default of VgSoSynsomalloc spares the dynamic linker.
 _DYNAMIC_LINKER = re.compile(r"ld.*\.so.*")
 
 

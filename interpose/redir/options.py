@@ -1,6 +1,6 @@
 """The values of ``--soname-synonyms`` and ``--require-text-symbol``.
 
-Source: options.md, section 5; client-requests.md, section 7 (synonyms).
+See docs/spec/options.md section 5; docs/spec/redirection.md section 3 (synonyms).
 """
 
 from __future__ import annotations

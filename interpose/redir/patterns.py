@@ -1,6 +1,6 @@
 """Patterns with the wildcards ``?`` and ``*``, for sonames and function names.
 
-Source: Valgrind manual, core advanced, section 3.3.2; client-requests.md, section 7.
+See docs/spec/redirection.md section 3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The redirection state: which specifications are known, and which bindings follow from them.
 
-Source: Valgrind manual, core advanced, sections 3.3.3 and 3.3.4; client-requests.md, section 7.
+See docs/spec/redirection.md section 4.
 
 The set of active bindings is a function of the mapped objects (in the order of their mapping), the
 hardwired rules and the reported targets of indirect functions:

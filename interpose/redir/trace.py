@@ -1,6 +1,6 @@
 """Text about redirections: ``--trace-redir=yes`` and the lines that ``-v`` shows.
 
-Source: output.md, section 10, and the same output of Valgrind 3.19, observed (order of the tables,
+See docs/spec/redirection.md section 8, and the same output of Valgrind 3.19, observed (order of the tables,
 truncation of names to their columns). Lines come without the prefix (``--PID-- `` or ``==PID== ``); the
 caller adds it.
 """

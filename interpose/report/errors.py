@@ -1,4 +1,6 @@
-"""Errors as records, and the manager that compares, counts, limits and lists them (output.md section 3).
+"""Errors as records, and the manager that compares, counts, limits and lists them.
+
+The text is that of docs/spec/output.md section 3.
 
 A tool describes an error once, as data; the manager decides whether it is new, suppressed, to be shown, and
 asks for the costly part (what the address is) only then.
@@ -74,7 +76,7 @@ class Error:
 
 @dataclass
 class ErrorOptions:
-    """The options of options.md section 3 that govern errors."""
+    """The options of docs/spec/options.md section 3 that govern errors."""
 
     error_limit: bool = True
     exit_on_first_error: bool = False
@@ -300,7 +302,7 @@ class ErrorManager:
             self.sink.suppression(candidate)
 
     def _confirmed(self) -> bool:
-        """The prompt of output.md section 7: ``C`` stops asking, ``Y`` prints, anything else does not."""
+        """The prompt of docs/spec/suppressions.md section 3: ``C`` asks no more, ``Y`` prints."""
         if not self._asking:
             return False
         if self._ask is None:
@@ -322,7 +324,7 @@ class ErrorManager:
         return sorted(self._recorded, key=lambda error: -error.last_seen)
 
     def exit_status(self, status: int) -> int:
-        """The exit status under ``--error-exitcode`` (output.md section 11)."""
+        """The exit status under ``--error-exitcode`` (docs/spec/output.md section 9)."""
         if self.options.error_exitcode and self.errors_found:
             return self.options.error_exitcode
         return status
@@ -334,7 +336,7 @@ class ErrorManager:
         )
 
     def show_list(self, also_suppressed: bool | None = None) -> None:
-        """One block for each context, fewest occurrences first (output.md section 6)."""
+        """One block for each context, fewest occurrences first (docs/spec/output.md section 6)."""
         everything = self.options.show_error_list == "all" if also_suppressed is None else also_suppressed
         listed = [error for error in self.recorded() if everything or error.suppressed_by is None]
         listed.sort(key=lambda error: error.count)
@@ -359,7 +361,7 @@ class ErrorManager:
         return True
 
     def finish(self, hints: Sequence[str] = ()) -> None:
-        """Everything from the tool's hints to the last ``ERROR SUMMARY`` (output.md section 6)."""
+        """Everything from the tool's hints to the last ``ERROR SUMMARY`` (docs/spec/output.md section 6)."""
         listing = self.options.lists_errors()
         if self.options.verbosity >= 1:
             for hint in hints:

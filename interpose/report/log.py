@@ -1,4 +1,4 @@
-"""The plain-text log: prefixes, banner and destinations (output.md sections 1, 2 and 12)."""
+"""The plain-text log: prefixes, banner and destinations (docs/spec/output.md sections 1, 2 and 10)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PATIENCE = 5.0  # seconds for a reader that does not read, once the program is 
 
 
 class FileNames:
-    """Makes file names from templates with ``%p``, ``%n``, ``%q{VAR}`` and ``%%`` (output.md section 12).
+    """Makes file names from templates (docs/spec/output.md section 10).
 
     One object serves a process, because ``%n`` counts one sequence over all its files.  Relative names are
     resolved against the folder in which the run began.

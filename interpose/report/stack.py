@@ -1,4 +1,4 @@
-"""Stack traces: from recorded addresses to frames and their text (output.md section 5).
+"""Stack traces: from recorded addresses to frames and their text (docs/spec/output.md section 5).
 
 A *raw* trace is what the runtime records: the program counter first, then return addresses.  A *stack* is the
 normalised form that errors keep and compare: return addresses less one (so that they lie inside the call),
@@ -64,7 +64,7 @@ class SymbolizerLike(Protocol):
 
 @dataclass
 class StackOptions:
-    """The options of options.md sections 3, 5 and 6 that shape stack traces."""
+    """The options of docs/spec/options.md sections 3, 5 and 6 that shape stack traces."""
 
     num_callers: int = 12
     demangle: bool = True
@@ -94,7 +94,7 @@ class ResolvedFrame:
 
 
 def merge_cycles(ips: Iterable[int], longest: int) -> list[int]:
-    """Collapse repetitions of up to ``longest`` frames (``--merge-recursive-frames``, options.md section 5).
+    """Collapse repetitions of up to ``longest`` frames (``--merge-recursive-frames``).
 
     Frames count as equal when their addresses are: a function called from two places is no cycle.
     """

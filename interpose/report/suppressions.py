@@ -1,4 +1,4 @@
-"""Suppression files: parser, matcher, generator (output.md section 7).
+"""Suppression files: parser, matcher, generator (docs/spec/suppressions.md).
 
 The format is Valgrind's, so its files work unchanged.  Which kinds exist, and what their extra lines mean, a
 tool says in a :class:`Component`; the component ``CoreError`` of the core stands beside it.
@@ -89,7 +89,7 @@ CORE_ERRORS = Component(
     {"FdBadClose": None, "FdNotClosed": None, "FdBadUse": None, "Thread": None},
     unknown="unknown core suppression type",
 )
-"""Core kinds (output.md section 3.2); ``Thread`` is accepted because older files use it."""
+"""Core kinds (docs/spec/output.md section 3.2); ``Thread`` is accepted because older files use it."""
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""The text form of errors and stack traces (output.md sections 3 and 5)."""
+"""The text form of errors and stack traces (docs/spec/output.md sections 3 and 5)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .suppressions import GeneratedSuppression
 
 
 class LogLike(Protocol):
-    """Whole-line writers: ``plain`` and ``debug`` add a prefix of output.md section 1, ``raw`` none."""
+    """Whole lines: ``plain`` and ``debug`` add a prefix (docs/spec/output.md section 1), ``raw`` none."""
 
     def plain(self, text: str, /) -> None: ...
     def debug(self, text: str, /) -> None: ...
@@ -55,7 +55,7 @@ class TextSink:
         self._last_tid = 1
 
     def show(self, error: Error) -> None:
-        """One error block (output.md section 3)."""
+        """One error block (docs/spec/output.md section 3)."""
         begin, end = self.markers
         if begin:
             self.log.plain(begin)
@@ -74,7 +74,7 @@ class TextSink:
             self.log.plain(line)
 
     def suppression(self, candidate: GeneratedSuppression) -> None:
-        """A generated suppression, unprefixed, after the error block (output.md section 7)."""
+        """A generated suppression, after the error block (docs/spec/suppressions.md section 3)."""
         for line in candidate.lines():
             self.log.raw(line)
 

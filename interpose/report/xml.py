@@ -1,4 +1,4 @@
-"""XML output, protocol 6 (output.md section 8)."""
+"""XML output, protocol 6 (docs/spec/output.md section 7)."""
 
 from __future__ import annotations
 

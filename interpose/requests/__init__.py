@@ -1,1 +1,1 @@
-"""Client requests: what the runtime does not answer alone (client-requests.md)."""
+"""Client requests: what the runtime does not answer alone (docs/spec/client-requests.md)."""

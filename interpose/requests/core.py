@@ -1,4 +1,4 @@
-"""Core client requests that need the supervisor (client-requests.md section 3)."""
+"""Core client requests that need the supervisor (docs/spec/client-requests.md section 3)."""
 
 from __future__ import annotations
 

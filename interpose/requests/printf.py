@@ -1,7 +1,7 @@
 """VALGRIND_PRINTF: C's format strings over a va_list in the client's memory.
 
-Source: client-requests.md section 3 (1403, 1404); the layout of va_list: System V ABI, AMD64 supplement,
-section 3.5.7.
+See docs/spec/client-requests.md section 3 (1403, 1404); the layout of va_list: section 3.5.7 of the System V
+ABI's AMD64 supplement.
 """
 
 from __future__ import annotations

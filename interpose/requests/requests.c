@@ -1,4 +1,4 @@
-/* Client requests (client-requests.md sections 1 to 3): those the runtime can
+/* Client requests (docs/spec/client-requests.md sections 1 to 3): those the runtime can
  * answer by itself; the rest go to the supervisor.
  */
 #include "requests/requests.h"

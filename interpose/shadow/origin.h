@@ -1,6 +1,6 @@
 /* Origins of undefined values (--track-origins=yes).
  *
- * Memcheck engine, "Origins for nothing": undefined memory that was never
+ * docs/memcheck.md, "Origins": undefined memory that was never
  * copied has its block's allocation, or the frame that holds it, as origin;
  * only values that moved carry a tag, in registers and, for memory, in a table
  * by 4-byte granule.  All of it is touched by tracking translations only.

@@ -1,6 +1,6 @@
 /* Inside of interpose/shadow: V and A bits, slow paths, errors.
  *
- * The shadow of client byte a (docs/design: memcheck engine, "The shadow"):
+ * The shadow of client byte a (docs/memcheck.md, "The shadow"):
  *   V byte  a + IP_V_CONST      one bit per bit, 1 = undefined
  *   A bit   (a >> 3) + IP_A_BASE, bit a & 7; 1 = unaddressable
  * Invariant: an unaddressable byte has V = 0xff.  Memory below the stack
@@ -41,7 +41,7 @@ enum { SH_ACC_UNADDR = 1, SH_ACC_ADDR = 2, SH_ACC_UNDEF = 4 };
 int sh_access(struct tstate *ts, u64 addr, u64 n, u8 *v);
 bool sh_addressable(struct tstate *ts, u64 addr);
 /* Whether the partial-loads rule excuses a load that is partly unaddressable
- * (options.md section 7, --partial-loads-ok). */
+ * (docs/spec/options.md section 7, --partial-loads-ok). */
 bool sh_partial_ok(u64 addr, u64 n, int acc);
 void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n);
 void sh_report_store(struct tstate *ts, u64 addr, u64 n);

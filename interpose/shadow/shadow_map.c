@@ -1,7 +1,7 @@
 /* Shadow memory of the client's mappings: created, released and moved with them.
  *
  * V is not page aligned against the client (IP_V_CONST has an odd page
- * offset, measured.md point 2), so two neighbouring mappings share the V page
+ * offset, docs/measurements.md, point 2), so two neighbouring mappings share the V page
  * at their border; an A page covers eight client pages.  Hence: pages wholly
  * inside a range are mapped and unmapped freely, border pages are created when
  * first needed, filled with 0xff, and never unmapped.

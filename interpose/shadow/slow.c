@@ -1,7 +1,7 @@
 /* Slow paths of memory accesses: is it addressable, is it defined.
  *
  * Reached from clean translations (entry.S) when the V bytes of an access are
- * not all zero or not there.  Memcheck engine, "The clean translation":
+ * not all zero or not there.  docs/memcheck.md, "The clean translation":
  * unaddressable -> report once, go on as if defined; undefined -> continue in
  * the tracking translation.
  */

@@ -1,6 +1,6 @@
 /* Stacks: which region RSP is in, and what a change of RSP does to the shadow.
  *
- * Memcheck engine, "The clean translation": everything below RSP is undefined,
+ * docs/memcheck.md, "The clean translation": everything below RSP is undefined,
  * and a switch to another stack is recognised by region, not by distance.
  */
 #include "heap/heap.h"

@@ -301,7 +301,7 @@ static void fallback(struct tk *t) {
     if (in->mem.present && !(in->mem.access & IP_ACC_ADDR)) tk_ea(t);
     bool any = any_input(t);
     if (in->x87 && any && in->mem.present && (in->mem.access & IP_ACC_R)) {
-        /* x87 state is not tracked: loads are tested (2002 design, "FPU loads"). */
+        /* x87 state is not tracked: loads are tested (docs/memcheck.md, "The tracking translation"). */
         tk_report_value(t, in->mem.size);
         any = false;
     }

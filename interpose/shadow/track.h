@@ -6,8 +6,7 @@
  * from memory, writes V bits of every output, and reports errors.  What RSP's
  * movement does to the stack's V bytes is the translation's business.
  *
- * The tag operations are those of valgrind-2002-design.txt ("the tag ops") and
- * memcheck-engine.md ("The tracking translation"): UifU = |, Left, PCast,
+ * The tag operations are those of docs/memcheck.md, "The tracking translation": UifU = |, Left, PCast,
  * widening, ImproveAND/OR; where carry chains or comparisons matter, bounds
  * (all undefined bits 0, all 1) replace them.
  *

@@ -1,4 +1,7 @@
-"""What is printed when the program dies by a signal, or the engine by a fault (output.md section 9)."""
+"""What is printed when the program dies by a signal, or the engine by a fault.
+
+See docs/spec/output.md section 8.
+"""
 
 from __future__ import annotations
 

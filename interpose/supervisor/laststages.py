@@ -1,5 +1,5 @@
-"""What --stop-after prints: the last block that ran, translated anew, stage by stage (2002 design, "The
-translation process")."""
+"""What --stop-after prints: the last block that ran, translated anew, stage by stage
+(docs/translation.md)."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ class Supervisor:
         slot.r[0] = self.objects.find_function(name)
 
     def on_final_call(self, slot: Any) -> None:
-        """Functions by which the C and C++ libraries release what they keep (options.md section 5)."""
+        """Functions by which the C and C++ libraries release what they keep."""
         core = self.config.core
         wanted = []
         if core.run_cxx_freeres:

@@ -133,7 +133,7 @@ def _serve_child(
 
 
 def is_traced(supervisor: Supervisor, path: str, argv: Sequence[str]) -> bool:
-    """--trace-children and its exceptions (options.md section 2)."""
+    """--trace-children and its exceptions (docs/spec/options.md section 2)."""
     core = supervisor.config.core
     if not core.trace_children:
         return False

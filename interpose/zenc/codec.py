@@ -1,7 +1,6 @@
 """Z-encoding of arbitrary names in C identifiers.
 
-Source: Valgrind manual, core advanced, section 3.3.2; the full escape table is that of the Valgrind 3.27
-interface (``client-requests.md, section 7``).
+The escapes are listed in docs/spec/redirection.md section 2.
 """
 
 from __future__ import annotations

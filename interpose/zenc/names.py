@@ -1,7 +1,6 @@
 """Redirect symbol names: ``_vg[rw]TTTTP(ZU|ZZ)_<soname>_<function>``.
 
-Source: Valgrind manual, core advanced, section 3.3.2; the name's grammar is that of the Valgrind 3.27
-interface (``client-requests.md, section 7``).
+The grammar is that of docs/spec/redirection.md section 1.
 """
 
 from __future__ import annotations

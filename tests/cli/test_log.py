@@ -1,4 +1,4 @@
-"""The log: prefixes, whole lines, destinations, file names (output.md sections 1, 2 and 12)."""
+"""The log: prefixes, whole lines, destinations, file names (docs/spec/output.md sections 1, 2 and 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parsing of options: options.md section 1 row by row, and the rules between options."""
+"""Parsing of options: docs/spec/options.md section 1 row by row, and the rules between options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option tables against options.md, help texts and documentation."""
+"""The option tables against docs/spec/options.md, help texts and documentation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from interpose.options.spec import IGNORED, PLANNED, WORKS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
-# options.md sections 2 to 6: option and default, as the contract prints them.
+# docs/spec/options.md sections 2 to 6: option and default, as users' scripts rely on them.
 CORE_DEFAULTS = {
     "--tool": "memcheck", "--trace-children": "no", "--trace-children-skip": "",
     "--trace-children-skip-by-arg": "", "--child-silent-after-fork": "no", "--vgdb": "yes",

@@ -141,7 +141,7 @@ DIFFERENCES: dict[str, Difference] = {
     "write_after_block": Difference("3.19 counts an invalid write of size 2 twice", (total(4, 4),)),
     "mem_functions_over": Difference("3.19 counts an invalid write of size 2 twice", (total(5, 4),)),
     "float_undefined": Difference(
-        "what the x87 loads is tested at the load (2002 design), not followed",
+        "what the x87 loads is tested at the load (docs/memcheck.md), not followed",
         (
             sub(
                 r"Conditional jump or move depends on uninitialised value\(s\)\n"
@@ -168,8 +168,8 @@ DIFFERENCES: dict[str, Difference] = {
         (sub(r"clone \(clone\.S:\d+\)", "clone3 (clone3.S:81)"),),
     ),
     "memalign_bad": Difference(
-        "invalid alignments are errors since 3.22 (output.md section 3.1); memalign, in this C library "
-        "one function with aligned_alloc, rounds up",
+        "invalid alignments are errors since 3.22 (docs/spec/output.md section 3.1); memalign, in this C "
+        "library one function with aligned_alloc, rounds up",
         (
             sub(
                 r"----\n",
@@ -187,11 +187,11 @@ DIFFERENCES: dict[str, Difference] = {
         "a switch of stacks is recognised by region, not by distance: no false reports", _ONLY_SWITCHES
     ),
     "printf_double_undefined": Difference(
-        "a tested register counts as defined afterwards (2002 design), so fewer errors follow from one value",
+        "a tested register counts as defined afterwards (docs/memcheck.md), so fewer errors follow",
         subset=True,
     ),
     "realloc_zero": Difference(
-        "realloc(p, 0) is an error since 3.21 (output.md section 3.1)",
+        "realloc(p, 0) is an error since 3.21 (docs/spec/output.md section 3.1)",
         (
             sub(
                 r"----\n",
@@ -203,11 +203,11 @@ DIFFERENCES: dict[str, Difference] = {
         ),
     ),
     "request_leaks": Difference(
-        "a record that was not there before is a new one since 3.21 (output.md section 6)",
+        "a record that was not there before is a new one since 3.21 (docs/spec/output.md section 6)",
         (sub(r"in loss record 2 of 4", "in new loss record 2 of 4", 1),),
     ),
     "sized_delete": Difference(
-        "sizes are compared since 3.22 (output.md section 3.1)",
+        "sizes are compared since 3.22 (docs/spec/output.md section 3.1)",
         (
             sub(
                 r"----\n",

@@ -1,4 +1,4 @@
-"""The rules of redirection, one by one (Valgrind manual 3.3.3; client-requests.md, section 7)."""
+"""The rules of redirection, one by one (docs/spec/redirection.md section 4)."""
 
 from __future__ import annotations
 
@@ -441,7 +441,7 @@ def test_an_ifunc_binds_what_its_resolver_returns() -> None:
 
 
 def test_two_ifuncs_with_one_target_are_judged_there() -> None:
-    """memcpy and memmove share code: class 2018, priority 1 wins (client-requests.md, section 8)."""
+    """memcpy and memmove share code: class 2018, priority 1 wins (docs/spec/redirection.md section 6)."""
     state = RedirState()
     state.add_object(make(W1, "_vgr20180ZZ_libcZdsoZa_memcpy", "_vgr20181ZZ_libcZdsoZa_memmove"))
     memcpy, memmove = ifunc("memcpy@@GLIBC_2.14", 0), ifunc("memmove", 0x10)

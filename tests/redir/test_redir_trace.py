@@ -1,4 +1,4 @@
-"""The text of --trace-redir and -v (output.md, section 10; shapes as Valgrind 3.19 prints them)."""
+"""The text of --trace-redir and -v (docs/spec/redirection.md section 8, as Valgrind 3.19 prints it)."""
 
 from __future__ import annotations
 

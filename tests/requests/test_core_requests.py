@@ -1,4 +1,4 @@
-"""Core client requests in real runs (client-requests.md, sections 1 to 3)."""
+"""Core client requests in real runs (docs/spec/client-requests.md sections 1 to 3)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_image_needs_no_loader(image: Path) -> None:
 
 
 def test_every_function_of_the_table_is_there(image: Path) -> None:
-    """client-requests.md section 8: class and priority of each name, for libc."""
+    """docs/spec/redirection.md section 6: class and priority of each name, for libc."""
     text = subprocess.run(["nm", str(image)], capture_output=True, text=True, check=True).stdout
     found = {m[2]: m[1] for m in re.finditer(rf"_vgr(\d{{5}})ZU_{C}_(\w+)", text)}
     want = {

@@ -1,6 +1,6 @@
 """Soundness and precision of the tag operations, measured against the CPU.
 
-memcheck-engine.md, "How to know that it is right": flip undefined input bits; an output bit that changes must
+docs/memcheck.md, "How it is tested": flip undefined input bits; an output bit that changes must
 be marked undefined (never miss); the number marked without need is reported.
 """
 

@@ -1,4 +1,4 @@
-"""--trace-redir=yes and the lines of -v, as a real run prints them (output.md section 10)."""
+"""--trace-redir=yes and the lines of -v, as a real run prints them (docs/spec/redirection.md section 8)."""
 
 from __future__ import annotations
 

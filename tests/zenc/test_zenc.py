@@ -1,4 +1,4 @@
-"""Z-encoding and redirect symbol names (Valgrind manual 3.3.2; client-requests.md, section 7)."""
+"""Z-encoding and redirect symbol names (docs/spec/redirection.md sections 1 and 2)."""
 
 from __future__ import annotations
 

@@ -380,7 +380,7 @@ static void settle(struct tstate *ts, u32 exit_id) {
     rt_trace(ts)->orig_rax = ~0ull; /* a stop from here on is of no call */
 }
 
-/* call *%rax without redirection (client-requests.md section 1). */
+/* call *%rax without redirection (docs/spec/client-requests.md section 1). */
 static void call_noredir(struct tstate *ts, u64 ret) {
     u64 sp = ts->gpr[IP_RSP] - 8;
     if (rt_copy_to(sp, &ret, 8) < 0) {

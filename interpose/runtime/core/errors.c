@@ -38,7 +38,7 @@ static u64 mix(u64 h, u64 x) {
 }
 
 /* What makes two errors the same: kind, size, name and the first frames; never
- * the address (output.md section 3: kind, extra and stack). */
+ * the address (docs/spec/output.md section 3: kind, extra and stack). */
 static u64 hash_error(const struct ip_error *e) {
     u32 depth = e->n_frames < 12 ? e->n_frames : 12;
     u64 h = mix(mix(0x1d, e->kind), e->size);

@@ -1,5 +1,5 @@
-/* --stop-after: the rest of the run on the real CPU (2002 design, "Design
- * decisions").  The guest's state becomes the machine's; its memory already is. */
+/* --stop-after: the rest of the run on the real CPU.  The guest's state becomes the machine's; its memory already is.
+ */
 #include <asm/unistd.h>
 #include <linux/prctl.h>
 

@@ -20,7 +20,7 @@
 #define AT_EXECFD_       2  /* the kernel may pass one to interpreters */
 #define AT_SYSINFO_EHDR_ 33 /* the vDSO */
 
-#define MIN_STACK (1ull << 20) /* bounds of --main-stacksize=0, options.md */
+#define MIN_STACK (1ull << 20) /* bounds of --main-stacksize=0 */
 #define MAX_STACK (16ull << 20)
 #define GUARD     (1ull << 20)   /* never mapped, below the stack */
 #define LEAST_GAP (128ull << 20) /* room to grow into, as the kernel leaves it */

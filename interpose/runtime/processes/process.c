@@ -304,7 +304,7 @@ void rt_exit_process(struct tstate *ts, int status) {
 }
 
 /* Before the end, with the other threads at rest: functions by which libraries
- * release what they keep (client-requests.md section 7, _vgnU_freeres).  Each
+ * release what they keep (docs/spec/redirection.md section 5, _vgnU_freeres).  Each
  * returns to the exit system call, which then asks again. */
 static bool final_call(struct tstate *ts) {
     static u32 calls;

@@ -1,6 +1,6 @@
-"""What an address is: the descriptions under an error (output.md section 4).
+"""What an address is: the descriptions under an error (docs/spec/output.md section 4).
 
-The search order is that of the contract; :class:`AddressSpace` answers each step.
+The search order is that of docs/spec/output.md section 4; :class:`AddressSpace` answers each step.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Variable:
     """A variable known by its debug information (``--read-var-info=yes``)."""
 
     what: str
-    """``local var "v"``, ``global var "v"``, ``v.f[3],`` as output.md writes them."""
+    """``local var "v"``, ``global var "v"``, ``v.f[3],`` as docs/spec/output.md section 4 writes them."""
     offset: int
     file: str | None = None
     line: int | None = None

@@ -1,4 +1,4 @@
-"""Memcheck's errors: from the runtime's records to error records (output.md section 3.1).
+"""Memcheck's errors: from the runtime's records to error records (docs/spec/output.md section 3.1).
 
 One table says everything about a kind: what line, XML kind, suppression kind, what makes two errors equal,
 and which parts follow.  Suppression kinds that files may name are derived from the same table.
@@ -304,7 +304,7 @@ def leak_error_kind(kind: str) -> ErrorKind:
 
 
 def parse_leak_kinds(text: str) -> frozenset[str]:
-    """A set of leak kinds: a comma list, or ``all`` or ``none`` alone (options.md section 1)."""
+    """A set of leak kinds: a comma list, or ``all`` or ``none`` alone (docs/spec/options.md section 1)."""
     text = text.strip()
     if text == "all":
         return frozenset(LEAK_KINDS)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from interpose.report.stack import Stack
 
 REDZONE = 16
-"""Addresses this near to a block are described by it (output.md section 4)."""
+"""Addresses this near to a block are described by it (docs/spec/output.md section 4)."""
 
 FAR = 64
 """Addresses this near are described by a block if nothing better is known."""
@@ -86,7 +86,7 @@ class BlockMap:
 
 @dataclass
 class HeapStats:
-    """The numbers of HEAP SUMMARY.  ``frees`` counts invalid frees too (output.md section 6)."""
+    """The numbers of HEAP SUMMARY.  ``frees`` counts invalid frees too (docs/spec/output.md section 6)."""
 
     allocs: int = 0
     frees: int = 0

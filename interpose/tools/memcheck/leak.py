@@ -117,7 +117,7 @@ def search(
 
 
 def _without_outer(blocks: Iterable[HeapBlock]) -> tuple[list[HeapBlock], list[tuple[int, int]]]:
-    """Of nested blocks only the inner ones are reported (client-requests.md section 3).
+    """Of nested blocks only the inner ones are reported (docs/spec/client-requests.md section 3).
 
     The words of the outer ones are no roots either.
     """

@@ -1,5 +1,5 @@
 """Loss records: leaks merged by state and allocation stack, compared with the previous search, and printed
-(output.md section 6)."""
+(docs/spec/output.md section 6)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOST = {
 
 
 class Delta(enum.Enum):
-    """Which records are shown, compared with the previous search (monitor.md section 5)."""
+    """Which records are shown, compared with the previous search (docs/spec/monitor.md section 5)."""
 
     ANY = "any"
     INCREASED = "increased"
@@ -298,7 +298,7 @@ class LeakReporter:
         )
         return ["Reachable blocks (those to which a pointer was found) are not shown.", how]
 
-    # -- what client requests ask for (client-requests.md section 4) -----------------------------------------
+    # -- what client requests ask for (docs/spec/client-requests.md section 4) -----------------------------
 
     def count(self) -> dict[str, Totals]:
         """COUNT_LEAKS and COUNT_LEAK_BLOCKS: leaked (definite + indirect), dubious, reachable, suppressed."""

@@ -1,4 +1,4 @@
-"""Memcheck's option table (options.md section 7)."""
+"""Memcheck's option table (docs/spec/options.md section 7)."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Options(Table):
 
     @classmethod
     def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:
-        """Rules of options.md section 7 between options."""
+        """Rules of docs/spec/options.md section 7 between options."""
         if values["track_origins"] and not values["undef_value_errors"]:
             raise OptionError.bad(
                 "--undef-value-errors=no", "--track-origins=yes has no effect when --undef-value-errors=no."

@@ -1,4 +1,4 @@
-"""Memcheck's client requests that need the supervisor (client-requests.md section 4)."""
+"""Memcheck's client requests that need the supervisor (docs/spec/client-requests.md section 4)."""
 
 from __future__ import annotations
 

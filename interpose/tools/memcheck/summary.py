@@ -1,4 +1,4 @@
-"""What memcheck says at the end of a run (output.md section 6)."""
+"""What memcheck says at the end of a run (docs/spec/output.md section 6)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def finish_xml(
     leak_options: LeakOptions,
     elapsed: str,
 ) -> None:
-    """The end as XML (output.md section 8, rows 9 to 16)."""
+    """The end as XML (docs/spec/output.md section 7)."""
     verbose = errors.options.verbosity >= 1
     live = list(blocks)
     xml.status("FINISHED", elapsed)

@@ -1,5 +1,5 @@
 /* Client requests about V and A bits and about heap blocks that the runtime
- * answers by itself (client-requests.md sections 3 and 4). */
+ * answers by itself (docs/spec/client-requests.md sections 3 and 4). */
 #include "heap/heap.h"
 #include "runtime/base/rt.h"
 #include "shadow/origin.h"

@@ -1,4 +1,4 @@
-/* Memcheck's stage 3 (memcheck-engine design, "The clean translation" and
+/* Memcheck's stage 3 (docs/memcheck.md, "The clean translation" and
  * "The tracking translation").
  *
  * Clean: the block tests once that every register it touches is defined, then
