@@ -285,6 +285,12 @@ static void bad_jump(struct tstate *ts, const struct ip_exit *x, u64 target, boo
     u32 aux = x->kind_aux >> 8, kind = aux & 3, what = aux >> 2;
     u64 sp = ts->gpr[IP_RSP], back = kind == IP_JUMP_RET ? sp - 8 - what : pushed ? sp + 8 : sp, next = x->key + what;
     if (!rt_canonical(target)) {
+        /* Intel's CPUs have stored the return address by then. */
+        if (kind == IP_JUMP_CALL && !pushed && rt_cpu()->intel && rt_copy_to(sp - 8, &next, 8) != 0) {
+            ts->pc = x->key;
+            rt_signal_copied(ts, true);
+            return;
+        }
         if (kind != IP_JUMP_JMP) ts->gpr[IP_RSP] = back;
         if (kind == IP_JUMP_RET && (rt.flags & IP_C_SHADOW)) {
             rt_stack_changed(ts, sp, back);

@@ -13,8 +13,10 @@
 #include "x86_mnem.h"
 
 /* Flags that iret takes from the stack in user mode. */
-#define FL_NT            0x4000ull
-#define FL_ID            0x200000ull
+#define FL_NT 0x4000ull
+#define FL_ID 0x200000ull
+/* Words of an iret's frame; a far return's has the first two. */
+enum { IRET_IP, IRET_CS, IRET_FLAGS_AT, IRET_SP, IRET_SS };
 #define IRET_FLAGS       (IP_FL_ARITH | FL_TF | FL_DF | FL_AC | FL_NT | FL_ID)
 #define NULL_SELECTOR(s) (((s) & 0xfffc) == 0)
 #define ARCH_SET_GS      0x1001
@@ -169,50 +171,58 @@ static void short_branch(struct tstate *ts, const struct ip_insn *in) {
     ts->pc = target & 0xffff;
 }
 
-/* n words from the stack, read in the order in which the CPU reads them: a fault shows the first. */
-static bool pop(struct tstate *ts, u64 *words, u32 n, u32 size) {
+/* The words from the stack of a far return or iret, in that order: a fault shows the first.  Of a selector, AMD's
+ * CPUs read the whole word, Intel's two bytes. */
+static bool pop(struct tstate *ts, u64 *words, const u8 *order, u32 n, u32 size) {
     u64 sp = ts->gpr[IP_RSP];
-    u32 first = is_amd() ? n / 2 : 0;
     for (u32 i = 0; i < n; i++) {
-        u32 k = i == 0 ? first : i <= first ? i - 1 : i;
+        u32 k = order[i];
+        bool selector = k == IRET_CS || k == IRET_SS;
         words[k] = 0;
-        if (!get_word(ts, &words[k], sp + (u64)k * size, size, true)) return false;
+        if (!get_word(ts, &words[k], sp + (u64)k * size, selector && !is_amd() ? 2 : size, true)) return false;
     }
     return true;
 }
 
 static void far_return(struct tstate *ts, const struct ip_insn *in) {
+    static const u8 order[] = {IRET_CS, IRET_IP};
     u32 bytes = in->imm_len ? (u32)in->imm & 0xffff : 0;
     u64 w[2];
-    if (!pop(ts, w, 2, in->opsize) || !code_segment(ts, w[1], true)) return;
-    if (!rt_canonical(w[0])) {
+    if (!pop(ts, w, order, 2, in->opsize) || !code_segment(ts, w[IRET_CS], true)) return;
+    if (!rt_canonical(w[IRET_IP])) {
         general_protection(ts, 0);
         return;
     }
     set_sp(ts, ts->gpr[IP_RSP] + 2ull * in->opsize + bytes);
-    ts->pc = w[0];
+    ts->pc = w[IRET_IP];
 }
 
 static void interrupt_return(struct tstate *ts, const struct ip_insn *in) {
+    static const u8 amd[] = {IRET_FLAGS_AT, IRET_IP, IRET_CS, IRET_SP, IRET_SS};
+    static const u8 intel[] = {IRET_FLAGS_AT, IRET_CS, IRET_IP, IRET_SS, IRET_SP};
+    const u8 *order = is_amd() ? amd : intel;
+    u32 first = is_amd() ? 5 : 3; /* before the first look at a selector */
     u64 w[5];
     if (ts->rflags & FL_NT) {
         general_protection(ts, 0);
         return;
     }
-    if (!pop(ts, w, 5, in->opsize) || !code_segment(ts, w[1], true)) return;
-    if (rt_load_ss((u32)w[4] & 0xffff) != 0) {
+    if (!pop(ts, w, order, first, in->opsize) || !code_segment(ts, w[IRET_CS], true)) return;
+    if (!pop(ts, w, order + first, 5 - first, in->opsize)) return;
+    if (rt_load_ss((u32)w[IRET_SS] & 0xffff) != 0) {
         rt_signal_copied(ts, false);
         return;
     }
-    if (!rt_canonical(w[0])) {
+    if (!rt_canonical(w[IRET_IP])) {
         general_protection(ts, 0);
         return;
     }
     u64 taken = in->opsize == 2 ? IRET_FLAGS & 0xffff : IRET_FLAGS;
-    ts->rflags = (ts->rflags & ~taken) | (w[2] & taken & ~FL_TF);
-    sig_priv(ts)->step_keeps = sig_priv(ts)->trap_flag = (w[2] & FL_TF) != 0;
-    set_sp(ts, w[3]);
-    ts->pc = w[0];
+    u64 flags = w[IRET_FLAGS_AT];
+    ts->rflags = (ts->rflags & ~taken) | (flags & taken & ~FL_TF);
+    sig_priv(ts)->step_keeps = sig_priv(ts)->trap_flag = (flags & FL_TF) != 0;
+    set_sp(ts, w[IRET_SP]);
+    ts->pc = w[IRET_IP];
 }
 
 /* ---- FS and GS -------------------------------------------------------------------------------------------- */
@@ -250,7 +260,8 @@ static void push_pop(struct tstate *ts, const struct ip_insn *in) {
         set_sp(ts, sp - size);
         if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp - size, size, RT_SH_DEFINED);
     } else {
-        if (!get_word(ts, &word, sp, size, true) || !load_segment(ts, seg, word)) return;
+        /* Of a selector Intel's CPUs read two bytes. */
+        if (!get_word(ts, &word, sp, is_amd() ? size : 2, true) || !load_segment(ts, seg, word)) return;
         set_sp(ts, sp + size);
     }
     ts->pc += in->len;

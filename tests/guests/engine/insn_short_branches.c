@@ -25,7 +25,8 @@ static void on_signal(int sig, siginfo_t *si, void *context) {
 }
 
 static void run(const char *name, const uint8_t *code, int n, long rcx) {
-    memset(page, 0x90, 4096);
+    memset(page, 0xcc, AT); /* no loop where a branch goes back */
+    memset(page + AT, 0x90, 4096 - AT);
     memcpy(page + AT, code, (size_t)n);
     memcpy(page + AT + n, "\x0f\x0b", 2);
     memset(stack, 0, sizeof stack);

@@ -39,6 +39,11 @@
 #define PROBE_AGAIN 0
 #endif
 
+/* Is there nothing to compare on this CPU? */
+#ifndef PROBE_SKIP
+#define PROBE_SKIP(name) 0
+#endif
+
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
 #define PROBE(name, code)                                                                          \
@@ -191,7 +196,7 @@ static inline int run_probes(void) {
     mprotect((void *)CODE, CODE_MAX, PROT_READ | PROT_EXEC);
     at = (unsigned char *)CODE;
     for (const struct probe *p = __start_probetab; p < __stop_probetab; p++) {
-        run_code(p->name, (uint64_t)at);
+        if (!PROBE_SKIP(p->name)) run_code(p->name, (uint64_t)at);
         at = (unsigned char *)(((uintptr_t)at + (size_t)(p->to - p->from) + 7 + 63) & ~(uintptr_t)63);
     }
     return 0;
