@@ -24,6 +24,7 @@ ASKED = {
     "tk_k_value": "rt_cpu",
     "sig_xsave": "features",
     "sig_xrstor": "features",
+    "tiles_in_use": "sig_xstate_grows",
     "rt_cpu": "OSXSAVE",
     "ask": "OSXSAVE",
     "get_available_features": "OSXSAVE (libgcc)",

@@ -76,7 +76,7 @@ void sig_xstate_seen(struct tstate *ts, const struct sig_context *mc) {
     sig_priv(ts)->tiles = sw.magic1 == FP_MAGIC1 && (sw.xfeatures & XF_TILE_DATA);
 }
 
-static bool tiles_in_use(void) {
+static __attribute__((noinline)) bool tiles_in_use(void) {
     u32 low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
     return low & XF_TILE_DATA;
