@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 
+import ground
 import pytest
 from hypothesis import settings
+
+# Before any module is imported: some take what they inherit at once.
+MISSING = ground.straighten()
 
 # A busy machine makes any example slow: a timing decides no test.
 settings.register_profile("interpose", deadline=None)
 settings.load_profile("interpose")
+
+
+def pytest_configure() -> None:
+    if MISSING:
+        raise pytest.UsageError(f"the tests need other limits: {'; '.join(MISSING)}")
 
 
 @pytest.fixture(autouse=True, scope="session")
