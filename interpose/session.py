@@ -167,32 +167,38 @@ def _memory_file(name: str, size: int) -> int:
     return fd
 
 
-def _is_free(fd: int) -> bool:
+def _duplicate(fd: int, at: int) -> int:
     try:
-        fcntl.fcntl(fd, fcntl.F_GETFD)
-    except OSError:
-        return True
-    return False
+        return fcntl.fcntl(fd, fcntl.F_DUPFD, at)
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.EINVAL):
+            return -1
+        raise LaunchError(f"cannot place a file descriptor at {at}: {error.strerror}") from None
 
 
 def place(descriptors: Sequence[int]) -> int:
-    """Duplicate descriptors, inheritable, to the highest consecutive free numbers; the first of these."""
+    """Duplicate descriptors, inheritable, to the highest consecutive free numbers; the first of these.
+
+    Only taking a number shows that it is free: those of an interpose that runs this one are hidden.
+    """
     count = len(descriptors)
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = HIGHEST_FD if soft == resource.RLIM_INFINITY else min(soft, HIGHEST_FD)
     base = limit - count
-    while base > 2 and not all(_is_free(base + index) for index in range(count)):
-        base -= 1
-    if base <= 2:
-        raise LaunchError(f"no {count} consecutive file descriptors are free below {limit}; raise ulimit -n")
-    for index, fd in enumerate(descriptors):
-        try:
-            got = fcntl.fcntl(fd, fcntl.F_DUPFD, base + index)
-        except OSError as error:
-            raise LaunchError(f"cannot place a file descriptor at {base + index}: {error.strerror}") from None
-        if got != base + index:
-            raise LaunchError(f"file descriptor {base + index} was taken meanwhile")
-    return base
+    while base > 2:
+        taken: list[int] = []
+        for index, fd in enumerate(descriptors):
+            got = _duplicate(fd, base + index)
+            if got >= 0:
+                taken.append(got)
+            if got != base + index:
+                break
+        else:
+            return base
+        for fd in taken:
+            os.close(fd)
+        base += index - count  # the last of them just below the one in use
+    raise LaunchError(f"no {count} consecutive file descriptors are free below {limit}; raise ulimit -n")
 
 
 def main_stack_size(config: Config) -> int:

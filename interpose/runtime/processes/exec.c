@@ -5,6 +5,7 @@
  * are resolved here (the runtime loads ELF files), the supervisor sends what a
  * new image needs, and the runtime executes itself again.
  */
+#include <linux/elf.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/resource.h>
@@ -183,6 +184,19 @@ static bool busy(long fd) {
     return taken;
 }
 
+/* Of an interpose that this one runs.  It needs the addresses of ours, so what it runs is left to it. */
+static bool is_runtime(const char *head, u64 n) {
+    Elf64_Ehdr eh;
+    Elf64_Phdr ph;
+    if (n < sizeof eh) return false;
+    rt_memcpy(&eh, head, sizeof eh);
+    for (u64 i = 0, at = eh.e_phoff; i < eh.e_phnum && at <= n - sizeof ph; i++, at += sizeof ph) {
+        rt_memcpy(&ph, head + at, sizeof ph);
+        if (ph.p_type == PT_LOAD) return eh.e_type == ET_EXEC && ph.p_vaddr == IP_RT_BASE;
+    }
+    return false;
+}
+
 /* An ELF file for this machine, through scripts; false: leave it to the kernel.
  * name: what a script's interpreter is told. */
 static bool resolve(struct work *w, const struct exec_args *x, const char *first, const char *name) {
@@ -196,7 +210,8 @@ static bool resolve(struct work *w, const struct exec_args *x, const char *first
         sys1(__NR_close, fd);
         if (n < 4) return false;
         if (rt_memcmp(head, "\177ELF", 4) == 0)
-            return n > 19 && head[4] == 2 && head[18] == 62 /* EM_X86_64 */ && head[19] == 0;
+            return n > 19 && head[4] == 2 && head[18] == 62 /* EM_X86_64 */ && head[19] == 0 &&
+                   !is_runtime(head, (u64)n);
         if (head[0] != '#' || head[1] != '!' || level == SCRIPT_LEVELS || (level == 0 && x->closes)) return false;
         char *line = w->line[level];
         rt_memcpy(line, head, sizeof head);
