@@ -24,7 +24,7 @@
 typedef uint64_t u64;
 
 #define MAX_BUFS 6
-#define XAREA    8192
+#define XAREA    16384
 
 struct buffer {
     u64 addr, len, prot, file_off; /* file_off: template; hashed if prot & 2 */
