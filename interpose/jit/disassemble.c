@@ -72,6 +72,13 @@ static bool may_fault(const struct ip_insn *in) {
     }
 }
 
+/* movdir64b and enqcmd store where another register says, of which 67 makes 32 bits, too: it must stay. */
+static bool keeps_address_size(const struct ip_insn *in) {
+    for (int k = 0; k < in->n_ops; k++)
+        if (in->ops[k].kind == IP_OP_MEM_IMPL && in->ops[k].reg != IP_RSP) return in->mem.addr32;
+    return false;
+}
+
 /* Address forms that the copy cannot keep: fs:/gs: operands (both bases are
  * ours), rip-relative targets out of reach, 32-bit addresses beside a shadow. */
 static int address_temp(struct ublock *b, int i, const struct ip_jit_opts *o) {
@@ -86,7 +93,7 @@ static int address_temp(struct ublock *b, int i, const struct ip_jit_opts *o) {
     }
     /* The displacement of a shadow operand must not count among 32 bits. */
     bool narrow = in->mem.addr32 && (o->flags & IP_C_SHADOW) && in->mem.base != IP_REG_RIP && !in->mem.vsib &&
-                  ip_address_temps(in);
+                  ip_address_temps(in) && !keeps_address_size(in);
     if (in->mem.seg || narrow) {
         struct uinstr *u = ub_add(b, U_SEGEA, i);
         u->seg = in->mem.seg;
@@ -123,7 +130,8 @@ static uint8_t gs_operand(const struct ip_insn *in) {
     /* The CPU keeps the operand's offset and the ModRM byte of the last x87 instruction. */
     bool x87 = in->enc == IP_ENC_LEGACY && in->map == 0 && (in->opcode & 0xf8) == 0xd8;
     bool far = in->mem.base == IP_REG_RIP && in->mem.rip_target >= RIP_REACH;
-    if (in->mem.present) return in->mem.vsib || (x87 && !far) || !ip_address_temps(in) ? seg : 0;
+    if (in->mem.present)
+        return in->mem.vsib || (x87 && !far) || keeps_address_size(in) || !ip_address_temps(in) ? seg : 0;
     for (int k = 0; k < in->n_ops; k++)
         if (in->ops[k].kind == IP_OP_MEM_IMPL && in->ops[k].reg != IP_RSP) return seg;
     return 0;

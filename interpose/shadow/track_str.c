@@ -1,4 +1,4 @@
-/* Tracking: string instructions, with all their repetitions at once. */
+/* Tracking: string instructions, with all their repetitions at once, and others that store where a register says. */
 #include "shadow/track.h"
 
 struct str {
@@ -131,7 +131,20 @@ static void mask_store(struct tk *t) {
         if (mask[i] & 0x80) tk_store(t, at + i, 1, &data_u[i]);
 }
 
+/* movdir64b: from memory to where a register says. */
+static void direct_store(struct tk *t) {
+    u8 v[64];
+    unsigned to = t->in->ops[0].reg, width = t->in->mem.addr32 ? 4 : 8;
+    tk_load(t, tk_ea(t), sizeof v, v);
+    tk_check_gprs(t, (u16)(1u << to), width);
+    tk_store(t, t->ts->gpr[to] & tk_mask(width), sizeof v, v);
+}
+
 bool tk_string(struct tk *t) {
+    if (t->in->mnem == IP_MN_MOVDIR64B) {
+        direct_store(t);
+        return true;
+    }
     if (t->in->mnem == IP_MN_MASKMOVDQU || t->in->mnem == IP_MN_VMASKMOVDQU || t->in->mnem == IP_MN_MASKMOVQ) {
         mask_store(t);
         return true;
