@@ -251,6 +251,7 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     header.config_flags = flags
     header.stop_after = core.stop_after
     header.evict = core.evict
+    header.random_registers = core.random_registers
     header.main_stack = main_stack_size(config)
     header.verbosity = max(core.verbosity, 0)
     header.num_callers = core.num_callers

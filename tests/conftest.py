@@ -25,3 +25,9 @@ def pytest_configure() -> None:
 def _outside_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> None:
     """``python -m interpose`` looks into the current folder first."""
     os.chdir(tmp_path_factory.mktemp("cwd"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _verified_translations() -> None:
+    """Every block that any test translates is verified after each stage (interpose/jit/verify.c)."""
+    os.environ["INTERPOSE_VERIFY"] = "1"

@@ -17,8 +17,19 @@
 struct alloc {
     struct ublock *out;
     uint16_t spilled;
-    uint8_t ea_reg; /* holds SEGEA/FAREA until the guest instruction, or NONE */
+    uint8_t ea_reg;  /* holds SEGEA/FAREA until the guest instruction, or NONE */
+    uint64_t random; /* state of the random choices, 0: there are none */
 };
+
+/* A register of the set: the first, which has the shortest encodings. */
+static int pick_of(struct alloc *a, uint16_t set) {
+    if (a->random) {
+        a->random = a->random * 0x5851f42d4c957f2dull + 1442695040888963407ull;
+        for (unsigned skip = (unsigned)(a->random >> 33) % (unsigned)__builtin_popcount(set); skip; skip--)
+            set &= (uint16_t)(set - 1);
+    }
+    return __builtin_ctz(set);
+}
 
 static void unspill(struct alloc *a, uint16_t regs, const struct uinstr *at) {
     regs &= a->spilled;
@@ -48,23 +59,16 @@ static uint16_t addr_regs(const struct uaddr *m) {
     return s;
 }
 
-/* A register outside avoid: already spilled, else spilled now, dead ones first. */
-static int take(struct alloc *a, uint16_t avoid, uint16_t dead, uint16_t later, const struct uinstr *at,
-                bool low_only) {
+/* A register outside avoid: already spilled, else spilled now, dead ones first; or, at random, any. */
+static int take(struct alloc *a, uint16_t avoid, uint16_t dead, const struct uinstr *at, bool low_only) {
     uint16_t cand = (uint16_t)((low_only ? EASY : (EASY | MORE)) & ~avoid);
     uint16_t pick = cand & a->spilled;
-    if (pick & dead) return __builtin_ctz(pick & dead);
-    if (pick) return __builtin_ctz(pick);
+    if (pick && !a->random) return pick_of(a, pick & dead ? pick & dead : pick);
     pick = cand & dead;
-    if (!pick) pick = (uint16_t)(cand & ~later);
-    if (!pick) pick = cand;
-    int r = __builtin_ctz(pick);
+    if (!pick || a->random) pick = cand;
+    int r = pick_of(a, pick);
     spill(a, r, at);
     return r;
-}
-
-static bool is_check(int op) {
-    return op == U_UMASK || op == U_LDCHK || op == U_EARLY || op == U_STCHK || op == U_TMASK || op == U_TMEM;
 }
 
 static void check_temp(struct alloc *a, struct uinstr *u) {
@@ -77,7 +81,7 @@ static void check_temp(struct alloc *a, struct uinstr *u) {
                u->size != 10) {
         uint16_t avoid = in_addr;
         if (a->ea_reg != IP_REG_NONE) avoid |= (uint16_t)REG_BIT(a->ea_reg);
-        u->t0 = (uint8_t)take(a, avoid, u->dead, 0, u, false);
+        u->t0 = (uint8_t)take(a, avoid, u->dead, u, false);
     }
 }
 
@@ -95,14 +99,14 @@ static void address_temp(struct alloc *a, struct uinstr *u, const struct ublock 
         spill(a, IP_RAX, u); /* all others are restored before a jump */
         u->t0 = IP_RAX;
     } else {
-        u->t0 = (uint8_t)take(a, avoid, u->dead, 0, u, true);
+        u->t0 = (uint8_t)take(a, avoid, u->dead, u, true);
     }
     a->ea_reg = u->t0;
 }
 
 void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_jit_opts *o) {
-    (void)o;
-    struct alloc a = {out, 0, IP_REG_NONE};
+    struct alloc a = {.out = out, .ea_reg = IP_REG_NONE};
+    if (o->random_registers) a.random = (o->random_registers ^ b->key * 0x9e3779b97f4a7c15ull) | 1;
     ub_copy_head(out, b);
     for (int k = 0; k < b->n_u && !out->overflow; k++) {
         struct uinstr u = b->u[k];
@@ -129,7 +133,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
             if (u.via_t) u.t0 = a.ea_reg;
             if (u.seg) {
                 unspill(&a, need, &u);
-                u.t0 = (uint8_t)take(&a, (uint16_t)(in->gpr_read | in->gpr_write), u.dead, 0, &u, false);
+                u.t0 = (uint8_t)take(&a, (uint16_t)(in->gpr_read | in->gpr_write), u.dead, &u, false);
             }
             if (a.ea_reg < 16) need &= (uint16_t)~REG_BIT(a.ea_reg);
             unspill(&a, need, &u);
@@ -142,16 +146,6 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
             if (!u.via_t && !in->mem.present) u.reg = in->ops[0].reg;
             if (u.via_t) u.t0 = IP_RAX;
             break;
-        case U_JMP:
-        case U_JCC:
-        case U_LOOPX:
-        case U_CALL:
-        case U_RET:
-        case U_EXIT:
-        case U_TRACK:
-        case U_SPCHG:
-        case U_FPSAVE:
-        case U_WRSEG: unspill(&a, 0xffff, &u); break;
         case U_COUNT:
             spill(&a, IP_RCX, &u);
             u.t0 = IP_RCX;
@@ -159,11 +153,12 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
         case U_CSPUSH: {
             uint16_t avoid = (uint16_t)(in->gpr_read | REG_BIT(IP_RSP));
             if (a.ea_reg < 16) avoid |= (uint16_t)REG_BIT(a.ea_reg);
-            u.t0 = (uint8_t)take(&a, avoid, u.dead, 0, &u, false);
+            u.t0 = (uint8_t)take(&a, avoid, u.dead, &u, false);
             break;
         }
         default:
-            if (is_check(u.op)) check_temp(&a, &u);
+            if (uop_does(u.op, UE_WHOLE)) unspill(&a, 0xffff, &u);
+            if (uop_does(u.op, UE_CHECK)) check_temp(&a, &u);
             break;
         }
         struct uinstr *n = ub_add(out, u.op, u.insn);

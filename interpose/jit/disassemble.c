@@ -3,6 +3,7 @@
 
 #include "abi/abi.h"
 #include "jit/ucode.h"
+#include "jit/x86_decode.h"
 
 /* docs/spec/client-requests.md section 1: rol rdi by 3, 13, 61, 51. */
 static const uint8_t request_preamble[16] = {
@@ -13,32 +14,11 @@ static const uint8_t request_preamble[16] = {
  * reaches every target below this. */
 #define RIP_REACH 0xC0000000ull
 
+_Static_assert(IP_CACHE_BASE + (uint64_t)INT32_MAX > RIP_REACH && IP_META_BASE <= INT32_MAX,
+               "all of the cache reaches it, and address 0");
+
 #define MAX_SIDE_EXITS     6
 #define MAX_FOLLOWED_JUMPS 6
-
-struct uinstr *ub_add(struct ublock *b, int op, int insn) {
-    if (b->n_u >= UB_MAX_UOPS) {
-        b->overflow = true;
-        b->n_u = UB_MAX_UOPS - 1;
-    }
-    struct uinstr *u = &b->u[b->n_u++];
-    memset(u, 0, sizeof *u);
-    u->op = (uint8_t)op;
-    u->insn = (int16_t)insn;
-    u->t0 = IP_REG_NONE;
-    u->m.base = u->m.index = IP_REG_NONE;
-    u->m.scale = 1;
-    return u;
-}
-
-void uaddr_from_mem(struct uaddr *a, const struct ip_mem *m) {
-    a->base = m->base;
-    a->index = m->index;
-    a->scale = m->scale ? m->scale : 1;
-    a->addr32 = m->addr32;
-    a->disp = m->disp;
-    a->rip_target = m->rip_target;
-}
 
 static void note_page(struct ublock *b, uint64_t addr) {
     uint64_t page = addr & ~4095ull;
@@ -273,10 +253,11 @@ static void end_bad(struct ublock *b, int i, int kind, uint64_t pc, uint32_t aux
     add_exit(b, i, kind, pc, aux);
 }
 
-void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o) {
+void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o,
+                           int max_insns) {
     uint64_t pc = b->pc;
     int side_exits = 0, followed = 0;
-    int max = o->max_insns > 0 && o->max_insns < UB_MAX_INSN ? o->max_insns : UB_MAX_INSN - 2;
+    int max = max_insns > 0 && max_insns < UB_MAX_INSN ? max_insns : UB_MAX_INSN - 2;
 
     b->n_insn = b->n_u = b->n_pages = 0;
     b->checked = false;

@@ -60,6 +60,10 @@ static inline void restore_reg(struct writer *w, int reg) { put_load(w, 8, reg, 
 static inline void put_address(struct writer *w, int dst, struct uaddr m) { put_lea(w, m.addr32 ? 4 : 8, dst, m); }
 static inline void put_jmp_sym(struct em *m, enum ip_sym sym) { put_jmp(&m->w, (uint32_t)m->o->sym[sym]); }
 
+_Static_assert(IP_RAX == 0 && IP_R15 == 15 && sizeof((struct tstate *)0)->gpr == 16 * 8,
+               "ORDER ip_gpr: slots, encodings");
+_Static_assert(sizeof(struct tstate) <= INT32_MAX, "fields are reached by 32 bits of displacement");
+
 /* Sets of registers in their slots. */
 #define RCX_RDX     (REG_BIT(IP_RCX) | REG_BIT(IP_RDX))
 #define RAX_RCX_RDX (REG_BIT(IP_RAX) | RCX_RDX)

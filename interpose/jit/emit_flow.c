@@ -1,12 +1,12 @@
 /* Stage 6, control flow: entries, indirect jumps, calls and returns. */
 #include "jit/emit.h"
 
-/* The entries of the fast table are followed, and blocks are entered, without a look at the size of these. */
 _Static_assert(LEA64_WIDE_BYTES + JRCXZ_BYTES + JMP_BYTES + 2 * LOAD64_FS_BYTES == IP_ENTRY_CHECK,
                "em_check_entry: entry.S goes from the entry to the check and back");
 _Static_assert(EM_CHECK_JRCXZ == LEA64_WIDE_BYTES, "em_check_entry: transtab.c closes the entry there");
+_Static_assert(offsetof(struct ip_csent, retaddr) == 0 && sizeof(struct ip_csent) == 16, "the stubs of the call stack");
 _Static_assert(IP_FAST_BITS == 16, "indirect: the low 16 bits of the pc are the index");
-_Static_assert(IP_FAST_BASE <= INT32_MAX && IP_CACHE_BASE + IP_CACHE_MAX <= INT32_MAX,
+_Static_assert(IP_FAST_BASE <= INT32_MAX && IP_CACHE_BASE + IP_CACHE_MAX <= INT32_MAX && IP_RT_BASE <= INT32_MAX,
                "displacements and immediates of 32 bits are sign-extended");
 
 /* Guest pc in RCX; RCX and RDX saved in their slots.  The entry of the table

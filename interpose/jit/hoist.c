@@ -8,6 +8,7 @@
 
 #include "abi/abi.h"
 #include "jit/ucode.h"
+#include "jit/x86_decode.h"
 
 #define FARTHEST 48 /* uinstrs */
 
@@ -62,9 +63,6 @@ static bool passes(const struct ublock *b, const struct uinstr *v, struct uaddr 
     }
 }
 
-/* What precedes the first guest instruction. */
-static bool at_entry(int op) { return op == U_UMASK || op == U_COUNT || op == U_SETNR; }
-
 /* Where the check at u[k] can be made: index of a uinstr with which a guest
  * instruction begins, -1 for nowhere.  m: the operand there. */
 static int better_place(const struct ublock *b, int k, struct uaddr *m) {
@@ -74,7 +72,7 @@ static int better_place(const struct ublock *b, int k, struct uaddr *m) {
         const struct uinstr *v = &b->u[j];
         if (!passes(b, v, m, u->size)) return -1;
         const struct uinstr *before = j ? &b->u[j - 1] : NULL;
-        bool first = !before || before->insn < v->insn || at_entry(before->op);
+        bool first = !before || before->insn < v->insn || uop_does(before->op, UE_ENTRY);
         if (before && before->insn > v->insn) return -1; /* a mark that was put off */
         if (first && !b->fl_live_before[v->insn]) return j;
     }

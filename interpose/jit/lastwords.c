@@ -106,20 +106,26 @@ void *ip_reserve(size_t bytes) {
 
 /* ---- faults of ours ------------------------------------------------------------------ */
 
+void ip_internal_error(const char *what) {
+    int n = snprintf(text, sizeof text,
+                     "interpose: internal error: %s, translating 0x%llx; please report this with the lines below "
+                     "and the program's name\n",
+                     what, (unsigned long long)ip_newest_key());
+    say(text, (size_t)n);
+    ip_told();
+    n = ip_newest_stages(text, sizeof text);
+    if (n > 0) say(text, (size_t)n);
+    _exit(1);
+}
+
 static void on_fault(int sig, siginfo_t *si, void *context) {
     const ucontext_t *uc = context;
     /* Shared memory has no page left to give (the disk of a tmpfs is memory, too). */
     if (sig == SIGBUS && si->si_code == BUS_ADRERR) ip_out_of_memory();
-    int n = snprintf(text, sizeof text,
-                     "interpose: internal error: signal %d (code %d, address %p) in the supervisor at 0x%llx, "
-                     "translating 0x%llx; please report this with the lines below and the program's name\n",
-                     sig, si->si_code, si->si_addr, (unsigned long long)uc->uc_mcontext.gregs[REG_RIP],
-                     (unsigned long long)ip_newest_key());
-    say(text, (size_t)n);
-    ip_told();
-    n = ip_newest_stages(text, sizeof text); /* may fault again: the default action is back */
-    if (n > 0) say(text, (size_t)n);
-    _exit(1);
+    char what[160];
+    snprintf(what, sizeof what, "signal %d (code %d, address %p) in the supervisor at 0x%llx", sig, si->si_code,
+             si->si_addr, (unsigned long long)uc->uc_mcontext.gregs[REG_RIP]);
+    ip_internal_error(what); /* may fault again: the default action is back */
 }
 
 void ip_catch_faults(void) {

@@ -13,6 +13,8 @@ void ip_last_words_chan(struct ip_chan *chan);
 void *ip_alloc(size_t n, size_t size);
 void *ip_realloc(void *old, size_t bytes);
 void *ip_reserve(size_t bytes);
+/* The translator cannot be right: tell what, and the block under way, and end. */
+_Noreturn void ip_internal_error(const char *what);
 /* service.c, without its lock: the block under way and its stages. */
 uint64_t ip_newest_key(void);
 int ip_newest_stages(char *buf, int cap);

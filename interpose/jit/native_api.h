@@ -18,7 +18,8 @@ void ip_decode_as_amd(int yes);
 const char *ip_mnem_name(unsigned mnem);
 
 /* ---- the six stages of any bytes, as text ---- */
-/* stage 1..6; returns the length written, or -1.  hex of stage 6 in the text. */
+/* stage 1..6; returns the length written; -1: no translation; -2: the verifier refuses it, and the text says
+ * why.  hex of stage 6 in the text. */
 int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track, int stage,
                   char *buf, int cap);
 /* Translate bytes for a host address; returns code length, fills out. */

@@ -9,6 +9,7 @@
 
 #include "abi/abi.h"
 #include "jit/ucode.h"
+#include "jit/x86_decode.h"
 
 #define LOOKAHEAD 6
 

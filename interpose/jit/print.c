@@ -4,12 +4,8 @@
 
 #include "abi/abi.h"
 #include "jit/ucode.h"
+#include "jit/x86_decode.h"
 
-static const char *const names[] = {
-#define X(n, s, e, t) s,
-    UCODE_OPS(X)
-#undef X
-};
 static const char *const gpr_name[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                        "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 static const char *const cc_name[] = {"o", "no", "b", "nb", "z", "nz", "be", "nbe",
@@ -46,6 +42,8 @@ static void put_addr(struct out *o, const struct uaddr *m) {
     if (m->index < 16) put(o, ",%%%s,%d", gpr_name[m->index], m->scale);
     put(o, ")");
 }
+
+_Static_assert(IP_U_GPR0 == 0 && IP_U_MMX0 > IP_U_REDZONE && IP_U_VEC0 == IP_U_MMX0 + 8, "ORDER IP_U_*");
 
 static void put_mask(struct out *o, uint64_t set) {
     const char *sep = "";
@@ -108,7 +106,7 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
             put(&o, "\n");
             last = u->insn;
         }
-        put(&o, "   %3d: %-8s", k, names[u->op]);
+        put(&o, "   %3d: %-8s", k, ip_uops[u->op].text);
         switch (u->op) {
         case U_INSN:
             put_guest(&o, &b->insn[u->insn]);

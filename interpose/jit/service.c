@@ -102,6 +102,10 @@ static int take_pending(uint64_t *map) {
     return -1;
 }
 
+_Static_assert(sizeof T.opts.sym == sizeof T.chan->rt_symbols &&
+                   sizeof T.opts.sym / sizeof T.opts.sym[0] > IP_SYM_WATCHED,
+               "ORDER ip_sym: each has its place");
+
 /* Runtime addresses reach us through the channel before the first request. */
 static void fetch_symbols(void) {
     for (int i = 0; i < 32; i++) T.opts.sym[i] = T.chan->rt_symbols[i];
@@ -212,7 +216,8 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
     T.opts.flags = flags;
     T.opts.pass = ip_find_tool_pass(tool);
     if (!T.opts.pass) return -EINVAL;
-    T.opts.max_insns = flags & IP_C_SINGLE_STEP ? 1 : 0;
+    T.opts.verify = getenv("INTERPOSE_VERIFY") != NULL;
+    T.opts.random_registers = T.chan->random_registers;
     T.opts.count_blocks = T.chan->stop_after != 0;
     T.cache_bytes = cache_bytes;
     T.trace_fd = -1;
@@ -492,6 +497,7 @@ struct shown {
     struct ip_insn insn[UB_MAX_INSN];
     struct emitted em;
     const struct ublock *final;
+    char why[200]; /* the verifier refused it */
 };
 
 static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, uint64_t flags, int track, int stage,
@@ -501,7 +507,6 @@ static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, ui
     struct ip_jit_opts o = {0};
     o.flags = flags;
     o.pass = ip_find_tool_pass(tool);
-    o.max_insns = max_insns;
     if (!o.pass) return -1;
     for (int i = 0; i < 32; i++) o.sym[i] = IP_RT_BASE + 0x1000u + 16u * (unsigned)i;
     struct ublock *b = out->b;
@@ -510,14 +515,15 @@ static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, ui
     b[0].key = pc | (track ? IP_KEY_TRACK : 0);
     b[0].pc = pc;
     b[0].track = track != 0;
-    ip_stage1_disassemble(&b[0], &rd, &o);
+    ip_stage1_disassemble(&b[0], &rd, &o, max_insns);
     if (stage >= 2) ip_stage2_optimise(&b[0], &rd, &o);
     if (stage >= 3) ip_stage3_instrument(&b[0], &b[1], &o);
     if (stage >= 4) ip_stage4_cleanup(&b[1], &o);
     if (stage >= 5) ip_stage5_allocate(&b[1], &b[2], &o);
+    out->final = stage <= 2 ? &b[0] : stage <= 4 ? &b[1] : &b[2];
+    if (!out->final->overflow && !ip_verify(out->final, stage < 5 ? stage : 5, out->why, sizeof out->why)) return -2;
     if (stage >= 6) ip_stage6_emit(&b[2], &out->em, host, &o);
     if (b[0].overflow || (stage >= 5 && b[2].overflow) || (stage >= 6 && out->em.overflow)) r = -1;
-    out->final = stage <= 2 ? &b[0] : stage <= 4 ? &b[1] : &b[2];
     return r;
 }
 
@@ -553,6 +559,7 @@ int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, 
     if (!s) return -1;
     int max = flags & IP_C_SINGLE_STEP ? 1 : BLOCK_INSNS;
     int r = show(tool, code, n, pc, flags, track, stage, max, IP_CACHE_BASE, s);
+    if (r == -2) snprintf(buf, (size_t)cap, "%s", s->why);
     if (r == 0 && stage < 6) r = ip_print_ublock(s->final, buf, cap);
     if (r == 0 && stage == 6) r = print_code(s->final, em, buf, cap);
     free(s);

@@ -11,6 +11,8 @@ import sys
 
 from interpose.jit._native import ffi, lib
 
+from interpose.errors import InternalError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,6 +45,8 @@ def stages(
 def _stage(code: bytes, pc: int, tool: str, flags: int, track: bool, number: int) -> str:
     buffer = ffi.new("char[]", _CAPACITY)
     length = lib.ip_show_stage(tool.encode(), code, len(code), pc, flags, track, number, buffer, _CAPACITY)
+    if length == -2:
+        raise InternalError(ffi.string(buffer).decode())
     if length < 0:
         raise ValueError(f"no translation by {tool!r} of the bytes at {pc:#x}")
     return ffi.buffer(buffer, length)[:].decode()

@@ -130,25 +130,32 @@ static void trace_stage(struct transtab *t, int stage, const struct ublock *b) {
     free(text);
 }
 
-static void run_stages(struct transtab *t, struct ublock *b, const struct ip_code_reader *rd) {
-    struct ip_jit_opts o = t->opts;
+/* What a stage left behind. */
+static void stage_done(struct transtab *t, int stage, const struct ublock *b) {
+    char why[200];
+    trace_stage(t, stage, b);
+    if (t->opts.verify && !b->overflow && !ip_verify(b, stage, why, sizeof why)) ip_internal_error(why);
+}
+
+/* Shorter and shorter, until the block and all that is added to it keep within their limits. */
+static void run_stages(struct transtab *t, struct ublock *b, const struct ip_code_reader *rd, int max_insns) {
+    const struct ip_jit_opts *o = &t->opts;
     b->keeps_stack = tt_in_ranges(&t->keeps_stack, b->pc);
-    for (int max = o.max_insns ? o.max_insns : BLOCK_INSNS; max >= 1; max = max > 4 ? max / 2 : max - 1) {
-        o.max_insns = max;
+    for (int max = max_insns; max >= 1; max = max > 4 ? max / 2 : max - 1) {
         b->overflow = false;
-        ip_stage1_disassemble(b, rd, &o);
-        trace_stage(t, 1, b);
-        ip_stage2_optimise(b, rd, &o);
-        trace_stage(t, 2, b);
-        ip_stage3_instrument(b, t->ub[1], &o);
-        trace_stage(t, 3, t->ub[1]);
-        ip_stage4_cleanup(t->ub[1], &o);
-        trace_stage(t, 4, t->ub[1]);
-        ip_stage5_allocate(t->ub[1], t->ub[2], &o);
-        trace_stage(t, 5, t->ub[2]);
+        ip_stage1_disassemble(b, rd, o, max);
+        stage_done(t, 1, b);
+        ip_stage2_optimise(b, rd, o);
+        stage_done(t, 2, b);
+        ip_stage3_instrument(b, t->ub[1], o);
+        stage_done(t, 3, t->ub[1]);
+        ip_stage4_cleanup(t->ub[1], o);
+        stage_done(t, 4, t->ub[1]);
+        ip_stage5_allocate(t->ub[1], t->ub[2], o);
+        stage_done(t, 5, t->ub[2]);
         if (b->overflow || t->ub[1]->overflow || t->ub[2]->overflow) continue;
         uint32_t host = IP_CACHE_BASE + ((t->meta->cache_used + 15u) & ~15u);
-        ip_stage6_emit(t->ub[2], t->em, host, &o);
+        ip_stage6_emit(t->ub[2], t->em, host, o);
         if (!t->em->overflow) {
             trace_stage(t, 6, t->ub[2]);
             return;
@@ -257,14 +264,13 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     struct ip_code_reader rd = {
         .read = tt_read, .ctx = t, .is_bound = is_bound, .is_checked = is_checked, .is_stable = is_stable};
     const struct binding *bd = key & IP_KEY_NOREDIR ? NULL : tt_binding(t, key & IP_KEY_PC);
-    int saved_max = t->opts.max_insns;
+    bool one = (key & IP_KEY_ONE) || (t->opts.flags & IP_C_SINGLE_STEP);
     if (!room(t)) return -2;
     b->key = key;
     b->pc = bd ? bd->target : key & IP_KEY_PC;
     b->has_nr = bd != NULL && !(key & IP_KEY_TRACK);
     b->nraddr = bd && bd->wrap ? bd->addr : 0;
     b->track = (key & IP_KEY_TRACK) != 0;
-    if (key & IP_KEY_ONE) t->opts.max_insns = 1;
     if (bd && !bd->ran && !speculative) {
         ((struct binding *)bd)->ran = 1;
         if (t->used_head - t->used_tail < 256) t->used[t->used_head++ % 256] = bd->addr;
@@ -272,10 +278,9 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     if (bd && !bd->ran && speculative) return -1; /* its first use is an event */
     uint64_t lo = t->exec_lo, hi = t->exec_hi;
     if (bd) t->exec_lo = 0, t->exec_hi = ~0ull; /* the target lies elsewhere */
-    run_stages(t, b, &rd);
+    run_stages(t, b, &rd, one ? 1 : BLOCK_INSNS);
     t->exec_lo = lo;
     t->exec_hi = hi;
-    t->opts.max_insns = saved_max;
     if (t->em->overflow) return -3;
     if (speculative && !speculative_ok(t, b)) return -1;
     if (!speculative && !(key & IP_KEY_ONE) && !all_watched(t, b)) return -4;

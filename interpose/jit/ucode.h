@@ -12,62 +12,92 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "abi/x86_insn.h"
 #include "jit/address.h"
-#include "jit/x86_decode.h"
 
-/* Effects of a uop beyond its operands. */
-#define UE_FLAGS                                                                                                       \
-    1               /* clobbers the host's arithmetic flags when they are dead,                                        \
-                       takes the flagless form when they live */
-#define UE_END   2  /* leaves the block */
-#define UE_GUEST 4  /* performs guest work (not merely annotation) */
-#define UE_CHECK 8  /* may leave the block through a stub */
-#define UE_WRSH  16 /* writes shadow memory */
+/* What a uop does beyond its operands. */
+enum uop_effect {
+    UE_GUEST = 1,    /* carries out a guest instruction, or the last part of one */
+    UE_END = 2,      /* leaves the block for good */
+    UE_ENTRY = 4,    /* belongs before the first guest instruction */
+    UE_CHECK = 8,    /* tests V bits and leaves by a stub; clobbers flags that are dead, takes the flagless form
+                        and RCX when they live */
+    UE_TEMP = 16,    /* gives the address temporary its value */
+    UE_WHOLE = 32,   /* needs every guest register in its host register */
+    UE_CLEAN = 64,   /* of clean translations only */
+    UE_TRACK = 128,  /* of tracking translations only */
+    UE_SCRATCH = 256 /* needs a register for itself (t0) */
+};
 
-/* The one table of uops: name, text, effects, temporaries it needs. */
+/* Which fields of a uinstr a uop has; the others are empty. */
+enum uop_operand {
+    UO_MEM = 1,       /* m */
+    UO_VIA = 2,       /* via_t: the memory operand may be [temporary] */
+    UO_SIZE = 4,      /* size: bytes of the access */
+    UO_WORD = 8,      /* size: 4 or 8 */
+    UO_LAYOUT = 16,   /* size: enum ip_x87_layout */
+    UO_IMM = 32,      /* imm */
+    UO_SET = 64,      /* set */
+    UO_REG = 128,     /* reg */
+    UO_SEG = 256,     /* seg: FS or GS */
+    UO_ANY_SEG = 512, /* seg: FS, GS or none */
+    UO_CC = 1024,     /* kind: enum ip_cc */
+    UO_EXIT = 2048    /* kind: enum ip_exit_kind */
+};
+
+/* The one table of uops: name, text, the first stage after which it may be there, effects, operands. */
 #define UCODE_OPS(X)                                                                                                   \
-    /* expressed by stages 1 and 2 */                                                                                  \
-    X(INSN, "INSN", UE_GUEST, 0)            /* guest instruction, copied          */                                   \
-    X(SEGEA, "SEGEA", 0, 0)                 /* t0 = client fs/gs base + address   */                                   \
-    X(FAREA, "FAREA", 0, 0)                 /* t0 = rip-relative target, far      */                                   \
-    X(RDSEG, "RDSEG", UE_GUEST, 0)          /* rdfsbase / rdgsbase                */                                   \
-    X(WRSEG, "WRSEG", UE_GUEST, 0)          /* wrfsbase / wrgsbase                */                                   \
-    X(COUNT, "COUNT", UE_CHECK, 1)          /* --stop-after countdown             */                                   \
-    X(SETNR, "SETNR", 0, 0)                 /* nraddr = imm (wrap entry)          */                                   \
-    X(FPSAVE, "FPSAVE", 0, 0)               /* x87 instruction pointer in what was stored */                           \
-    X(GETNR, "GETNR", UE_GUEST, 0)          /* rax = nraddr                       */                                   \
-    X(JMP, "JMP", UE_END | UE_GUEST, 0)     /* to imm                      */                                          \
-    X(JCC, "JCC", UE_GUEST, 0)              /* side exit to imm on cc             */                                   \
-    X(LOOPX, "LOOP", UE_GUEST, 0)           /* loop, loopcc, jrcxz to imm         */                                   \
-    X(CALL, "CALL", UE_END | UE_GUEST, 0)   /* push return pc, to imm      */                                          \
-    X(JMPI, "JMPI", UE_END | UE_GUEST, 0)   /* indirect jump               */                                          \
-    X(CALLI, "CALLI", UE_END | UE_GUEST, 0) /* indirect call               */                                          \
-    X(RET, "RET", UE_END | UE_GUEST, 0)     /* return, imm extra bytes     */                                          \
-    X(EXIT, "EXIT", UE_END | UE_GUEST, 0)   /* to the runtime: syscall, ... */                                         \
+    /* expressed by stage 1 */                                                                                         \
+    X(INSN, "INSN", 1, UE_GUEST, UO_VIA | UO_ANY_SEG)                           /* guest instruction, copied */        \
+    X(SEGEA, "SEGEA", 1, UE_TEMP, UO_MEM | UO_ANY_SEG)                          /* t0 = client fs/gs base + address */ \
+    X(FAREA, "FAREA", 1, UE_TEMP, UO_IMM)                                       /* t0 = rip-relative target, far */    \
+    X(RDSEG, "RDSEG", 1, UE_GUEST, UO_REG | UO_SEG | UO_WORD)                   /* rdfsbase, rdgsbase */               \
+    X(WRSEG, "WRSEG", 1, UE_GUEST | UE_WHOLE, UO_REG | UO_SEG | UO_WORD)        /* wrfsbase, wrgsbase */               \
+    X(COUNT, "COUNT", 1, UE_ENTRY | UE_SCRATCH, UO_IMM)                         /* --stop-after countdown */           \
+    X(SETNR, "SETNR", 1, UE_ENTRY, UO_IMM)                                      /* nraddr = imm (wrap entry) */        \
+    X(FPSAVE, "FPSAVE", 1, UE_WHOLE, UO_MEM | UO_ANY_SEG | UO_LAYOUT)           /* x87 pc in what was stored */        \
+    X(GETNR, "GETNR", 1, UE_GUEST, 0)                                           /* rax = nraddr */                     \
+    X(JMP, "JMP", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM)                      /* to imm */                           \
+    X(JCC, "JCC", 1, UE_GUEST | UE_WHOLE, UO_IMM | UO_CC)                       /* side exit to imm on cc */           \
+    X(LOOPX, "LOOP", 1, UE_GUEST | UE_WHOLE, UO_IMM)                            /* loop, loopcc, jrcxz to imm */       \
+    X(CALL, "CALL", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM | UO_SET)           /* push return pc (set), to imm */     \
+    X(JMPI, "JMPI", 1, UE_END | UE_GUEST, UO_MEM | UO_VIA | UO_SET)             /* indirect jump */                    \
+    X(CALLI, "CALLI", 1, UE_END | UE_GUEST, UO_MEM | UO_VIA | UO_SET)           /* indirect call, return pc in set */  \
+    X(RET, "RET", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM)                      /* return, imm extra bytes */          \
+    X(EXIT, "EXIT", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM | UO_SET | UO_EXIT) /* to the runtime: syscall, ... */     \
     /* added by stage 3 */                                                                                             \
-    X(UMASK, "UMASK", UE_FLAGS | UE_CHECK, 1) /* any of set undefined: track */                                        \
-    X(LDCHK, "LDCHK", UE_FLAGS | UE_CHECK, 1) /* V(mem) == 0, clean load     */                                        \
-    X(EARLY, "EARLY", UE_FLAGS | UE_CHECK, 1) /* V(mem) == 0 ahead of a load: else track */                            \
-    X(STCHK, "STCHK", UE_FLAGS | UE_CHECK, 1) /* V(mem) == 0 or mark, clean  */                                        \
-    X(STKDEF, "STKDEF", UE_WRSH, 0)           /* V(mem) = 0, no compare             */                                 \
-    X(STKUND, "STKUND", UE_WRSH, 0)           /* V(mem) = all ones: given back      */                                 \
-    X(SPSAVE, "SPSAVE", 0, 0)                 /* remember RSP before it changes     */                                 \
-    X(SPCHG, "SPCHG", UE_WRSH, 0)             /* RSP changed by an unknown amount   */                                 \
-    X(CSPUSH, "CSPUSH", 0, 1)                 /* call stack: push imm               */                                 \
-    X(TMASK, "TMASK", UE_FLAGS | UE_CHECK, 1) /* any of set undefined: TRACK */                                        \
-    X(TMEM, "TMEM", UE_FLAGS | UE_CHECK, 1)   /* V(mem) != 0: TRACK          */                                        \
-    X(TRACK, "TRACK", 0, 0)                   /* unconditional tracking helper      */                                 \
-    X(TJOIN, "TJOIN", 0, 0)                   /* the helper resumes here            */                                 \
+    X(UMASK, "UMASK", 3, UE_CHECK | UE_ENTRY | UE_CLEAN, UO_SET | UO_IMM) /* any of set undefined: on at imm */        \
+    X(LDCHK, "LDCHK", 3, UE_CHECK | UE_CLEAN, UO_MEM | UO_VIA | UO_SIZE)  /* V(mem) == 0, clean load */                \
+    X(STCHK, "STCHK", 3, UE_CHECK | UE_CLEAN, UO_MEM | UO_VIA | UO_SIZE)  /* V(mem) == 0 or mark, clean */             \
+    X(STKDEF, "STKDEF", 3, 0, UO_MEM | UO_VIA | UO_SIZE)                  /* V(mem) = 0, no compare */                 \
+    X(STKUND, "STKUND", 3, 0, UO_MEM | UO_SIZE)                           /* V(mem) = all ones: given back */          \
+    X(SPSAVE, "SPSAVE", 3, 0, 0)                                          /* remember RSP before it changes */         \
+    X(SPCHG, "SPCHG", 3, UE_WHOLE, UO_IMM)                                /* RSP changed by an unknown amount */       \
+    X(CSPUSH, "CSPUSH", 3, UE_SCRATCH, UO_IMM)                            /* call stack: push imm */                   \
+    X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET)                     /* any of set undefined: helper */           \
+    X(TMEM, "TMEM", 3, UE_CHECK | UE_TRACK, UO_MEM | UO_VIA | UO_SIZE)    /* V(mem) != 0: helper */                    \
+    X(TRACK, "TRACK", 3, UE_TRACK | UE_WHOLE, 0)                          /* the helper, always */                     \
+    X(TJOIN, "TJOIN", 3, UE_TRACK, 0)                                     /* the helper resumes here */                \
+    /* added by stage 4 */                                                                                             \
+    X(EARLY, "EARLY", 4, UE_CHECK | UE_CLEAN, UO_MEM | UO_SIZE | UO_IMM) /* LDCHK ahead of time; else on at imm */     \
     /* added by stage 5 */                                                                                             \
-    X(SPILL, "SPILL", 0, 0)     /* save host register in the state    */                                               \
-    X(UNSPILL, "UNSPILL", 0, 0) /* and get it back */
+    X(SPILL, "SPILL", 5, 0, UO_REG)     /* save host register in the state */                                          \
+    X(UNSPILL, "UNSPILL", 5, 0, UO_REG) /* and get it back */
 
 enum uop {
-#define X(n, s, e, t) U_##n,
+#define X(name, text, stage, effects, operands) U_##name,
     UCODE_OPS(X)
 #undef X
         U_COUNT_OF
 };
+
+struct uop_info {
+    const char *text;
+    int stage;
+    unsigned effects, operands; /* enum uop_effect, enum uop_operand */
+};
+extern const struct uop_info ip_uops[U_COUNT_OF];
+static inline bool uop_does(int op, enum uop_effect effect) { return ip_uops[op].effects & effect; }
 
 #define REG_BIT(r) (1u << (r))
 
@@ -149,14 +179,17 @@ struct ip_code_reader {
 /* Limits and switches of a translation. */
 struct ip_jit_opts {
     uint64_t flags; /* IP_C_* */
-    int max_insns;
     bool count_blocks;
+    bool verify;               /* every stage's output (verify.c) */
+    uint64_t random_registers; /* seed of stage 5's choices; 0: it takes the cheapest */
     const struct ip_tool_pass *pass;
     uint64_t sym[32]; /* runtime addresses, IP_SYM_* */
 };
 
 /* The six stages. */
-void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o);
+/* max_insns: guest instructions at most, 0: as many as fit. */
+void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o,
+                           int max_insns);
 void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o);
 void ip_stage3_instrument(const struct ublock *in, struct ublock *out, const struct ip_jit_opts *o);
 void ip_stage4_cleanup(struct ublock *b, const struct ip_jit_opts *o);
@@ -187,6 +220,8 @@ struct emitted {
 };
 void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, const struct ip_jit_opts *o);
 
+/* Is the block what the stage may leave behind (verify.c)?  If not, why says what is wrong where. */
+bool ip_verify(const struct ublock *b, int stage, char *why, size_t cap);
 /* Text of a block's uinstrs, as --trace-flags and the Python call print it. */
 int ip_print_ublock(const struct ublock *b, char *buf, int cap);
 /* Stage 4's check motion (hoist.c). */

@@ -493,6 +493,9 @@ class CoreOptions(Table):
     cleanup: bool = YesNo("remove checks that cannot matter after instrumentation", True, metavar="no|yes")
     chaining: bool = YesNo("let blocks jump to each other directly", True, metavar="no|yes")
     evict: int = Integer("drop translations at random, about every Nth exit (for tests)", 0, 0)
+    random_registers: int = Integer(
+        "choose registers for temporaries at random from this seed, 0: the cheapest (for tests)", 0, 0
+    )
     tiny_cache: bool = YesNo("use a code cache so small that it is flushed often (for tests)")
     far_images: bool = YesNo("place images beyond the low 2 GiB (for tests)")
     fsgsbase: bool = YesNo("let translations use wrgsbase where the kernel permits it (for tests)", True)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+SEED = os.environ.get("INTERPOSE_SEED", "1")
+
 MODES: dict[str, list[str]] = {
     "default": [],
     "tiny-cache": ["--tiny-cache=yes"],
@@ -13,6 +17,7 @@ MODES: dict[str, list[str]] = {
     "trace-children": ["--trace-children=yes"],
     "memcheck": ["--tool=memcheck"],
     "tracking": ["--tool=memcheck", "--force-tracking=yes"],
+    "random-registers": ["--tool=memcheck", f"--random-registers={SEED}"],
 }
 RARE_MODES: dict[str, list[str]] = {
     "evict-often": ["--evict=3"],

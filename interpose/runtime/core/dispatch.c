@@ -515,6 +515,8 @@ void rt_run(struct tstate *ts) {
 void rt_save_vec(struct tstate *ts, int width);
 bool rt_track_needs_vec(const struct ip_insn *in) __attribute__((weak));
 
+_Static_assert(IP_N_SLOW + IP_XS_GSBASE - IP_XS_LOAD < IP_N_LIGHT, "ORDER ip_exit_kind, ip_counter");
+
 int rt_slow(struct tstate *ts) {
     const struct ip_exit *x = &exits[ts->exit_id];
     struct rt_thread *th = rt_th(ts);

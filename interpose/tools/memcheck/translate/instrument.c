@@ -12,6 +12,7 @@
 #include "abi/abi.h"
 #include "jit/native_api.h"
 #include "jit/ucode.h"
+#include "jit/x86_decode.h"
 
 #define UBIT(n) (1ull << (n))
 
