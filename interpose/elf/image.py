@@ -250,15 +250,19 @@ class Image:
         return sorted(found)
 
     def vaddrs_of_offset(self, offset: int) -> list[int]:
-        """Link-time addresses at which a loader may map the page at file `offset`, likeliest first."""
+        """Link-time addresses at which a loader may map the page at file `offset` as code, likeliest first.
+
+        LLVM's linker lets segments begin and end within a page of the file, which is then mapped for each of
+        them: what is executable decides.
+        """
         page = 0xFFF
-        exact: list[int] = []
-        inside: list[int] = []
+        found: list[tuple[bool, bool, int]] = []
         for header in self.load_segments:
             start = header.offset & ~page
             if start <= offset < header.offset + max(header.filesz, 1):
-                (exact if start == offset else inside).append((header.vaddr & ~page) + offset - start)
-        return exact + inside
+                address = (header.vaddr & ~page) + offset - start
+                found.append((not header.flags & PF_X, start != offset, address))
+        return [address for _, _, address in sorted(found, key=lambda row: row[:2])]
 
     # -- dynamic section and notes ------------------------------------------------------------
 

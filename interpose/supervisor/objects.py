@@ -137,7 +137,7 @@ class Objects:
         if not lib.ip_service_chan().config_flags & lib.IP_C_SHADOW or file.go is None:
             return
         image, text = file.go
-        for vaddr in image.vaddrs_of_offset(offset):
+        for vaddr in image.vaddrs_of_offset(offset)[:1]:
             bias = start - vaddr
             lib.ip_keeps_stack_add(max(start, text[0] + bias), min(end, text[1] + bias))
 

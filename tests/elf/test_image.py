@@ -137,6 +137,19 @@ def test_addresses_of_file_offsets(c_program: Path) -> None:
     assert image.vaddrs_of_offset(1 << 40) == []
 
 
+def test_a_page_of_the_file_that_two_segments_share_belongs_to_the_executable_one() -> None:
+    rows = (
+        (4, 0, 0, 0x600),
+        (5, 0x600, 0x1600, 0x200),
+        (6, 0x800, 0x2800, 0x100),
+    )  # flags, offset, vaddr, size
+    table = b"".join(struct.pack("<IIQQQQQQ", 1, f, o, v, v, n, n, 0x1000) for f, o, v, n in rows)
+    ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    header = struct.pack("<16sHHIQQQIHHHHHH", ident, 3, 62, 1, 0, 64, 0, 0, 64, 56, len(rows), 64, 0, 0)
+    image = Image.from_bytes(header + table + bytes(0x900))
+    assert image.vaddrs_of_offset(0) == [0x1000, 0, 0x2000]
+
+
 @pytest.mark.parametrize(
     ("flags", "hidden_is_global"), [(["-pie"], True), (["-no-pie"], True), (["-shared", "-fPIC"], False)]
 )

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,35 @@ __attribute__((constructor)) static void early(void)
 }
 """
 )
+
+
+LINKED_SOURCE = """#include <stdlib.h>
+__attribute__((noipa)) int inner(int *p) { return p[1] + 1; }
+__attribute__((noipa)) int outer(int *p) { return inner(p) + 1; }
+int main(void)
+{
+    int *p = malloc(4);
+    outer(p);
+    free(p);
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is the referee")
+@pytest.mark.parametrize("flags", [["-pie"], ["-no-pie"]], ids=" ".join)
+@pytest.mark.parametrize("linker", ["bfd", "gold", "lld"])
+def test_functions_of_each_linkers_objects_are_named(tmp_path: Path, linker: str, flags: list[str]) -> None:
+    if shutil.which(f"ld.{linker}") is None:
+        pytest.skip(f"no {linker}")
+    (tmp_path / "v.c").write_text(LINKED_SOURCE)
+    command = ["gcc", "-w", "-g", "-O1", f"-fuse-ld={linker}", *flags, "v.c", "-o", "v"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    shown = []
+    for command in (["valgrind"], [sys.executable, "-m", "interpose", "--tool=memcheck"]):
+        run = subprocess.run([*command, "-q", str(tmp_path / "v")], capture_output=True, text=True)
+        shown.append(re.findall(r"(?:at|by) 0x[0-9A-F]+: (?!malloc)(.*)", run.stderr))
+    assert shown[0] == shown[1]
+    assert shown[1][:3] == ["inner (v.c:2)", "outer (v.c:3)", "main (v.c:7)"]
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is the referee")
