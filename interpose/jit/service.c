@@ -350,7 +350,7 @@ int ip_live_slots(uint32_t *out, int max) {
 /* ---- Bindings and stable ranges (Python) ------------------------------------------------- */
 
 static void bind_insert(struct binding *tab, uint32_t cap, const struct binding *b) {
-    uint32_t h = (uint32_t)(b->addr * 0x9e3779b97f4a7c15ull >> 32) & (cap - 1);
+    uint32_t h = bind_home(b->addr, cap - 1);
     while (tab[h].used == 1 && tab[h].addr != b->addr) h = (h + 1) & (cap - 1);
     tab[h] = *b;
 }
@@ -379,14 +379,16 @@ void ip_binding_del(uint64_t addr) {
     tt_drop_containing(&T, addr);
     struct binding *b = (struct binding *)tt_binding(&T, addr);
     if (b) {
-        /* Rebuild: open addressing without tombstones. */
-        b->used = 0;
+        /* Open addressing without tombstones: what stands behind the gap and belongs before it moves up. */
+        uint32_t mask = T.bind_cap - 1, gap = (uint32_t)(b - T.bind);
+        for (uint32_t i = (gap + 1) & mask; T.bind[i].used; i = (i + 1) & mask) {
+            uint32_t home = bind_home(T.bind[i].addr, mask);
+            if (((i - home) & mask) < ((i - gap) & mask)) continue;
+            T.bind[gap] = T.bind[i];
+            gap = i;
+        }
+        T.bind[gap].used = 0;
         T.bind_n--;
-        struct binding *n = ip_alloc(T.bind_cap, sizeof *n);
-        for (uint32_t i = 0; i < T.bind_cap; i++)
-            if (T.bind[i].used == 1) bind_insert(n, T.bind_cap, &T.bind[i]);
-        free(T.bind);
-        T.bind = n;
     }
     T.chan->fast_gen++;
     pthread_mutex_unlock(&T.lock);

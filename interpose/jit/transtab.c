@@ -54,7 +54,7 @@ static void tt_remove(struct transtab *t, uint64_t key, uint32_t block) {
 const struct binding *tt_binding(const struct transtab *t, uint64_t addr) {
     if (!t->bind_n) return NULL;
     uint32_t m = t->bind_cap - 1;
-    for (uint32_t h = (uint32_t)(addr * 0x9e3779b97f4a7c15ull >> 32) & m;; h = (h + 1) & m) {
+    for (uint32_t h = bind_home(addr, m);; h = (h + 1) & m) {
         if (!t->bind[h].used) return NULL;
         if (t->bind[h].used == 1 && t->bind[h].addr == addr) return &t->bind[h];
     }

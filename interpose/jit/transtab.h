@@ -46,6 +46,10 @@ struct binding {
     uint16_t wrap, used;
     uint32_t ran;
 };
+/* Where the search for an address begins in a table of mask + 1 bindings. */
+static inline uint32_t bind_home(uint64_t addr, uint32_t mask) {
+    return (uint32_t)(addr * 0x9e3779b97f4a7c15ull >> 32) & mask;
+}
 struct page_copy { /* the bytes are at copy_bytes */
     uint64_t page, gen;
     int valid;

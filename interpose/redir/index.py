@@ -26,7 +26,9 @@ class Hit(NamedTuple):
 
 def shown_name(name: str) -> str:
     """Return what reports print for a symbol: default versions (``@@``) and redirect prefixes are hidden."""
-    return display_name(name.partition("@@")[0])
+    if "@@" in name:
+        name = name.partition("@@")[0]
+    return display_name(name)
 
 
 class TextIndex:

@@ -54,7 +54,7 @@ class SymbolTable:
     def symbols(self) -> tuple[Symbol, ...]:
         source, self._source = self._source, None
         found = source() if callable(source) else source
-        return tuple(s if isinstance(s, Symbol) else Symbol._make(s) for s in found or ())
+        return tuple(map(Symbol._make, found or ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +172,7 @@ class Specification:
         return self.tag == earlier.tag != 0 and self.priority > earlier.priority
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveBinding:
+class ActiveBinding(NamedTuple):
     """A code address whose execution goes to ``target`` instead.
 
     With ``is_ifunc`` the address is the resolver of an indirect function: the binding waits for the

@@ -17,7 +17,7 @@ Each event recomputes only the addresses whose claims it touched.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -30,6 +30,8 @@ from interpose.redir.patterns import literal_prefix
 from interpose.zenc import Kind, NotRedirectNameError, RedirectName, ReservedSonameError, ZencError, parse
 
 _REDIRECT_PREFIX = "_vg"
+_NO_CLAIMS: Mapping[Specification, str] = MappingProxyType({})
+_NOTHING: frozenset[Specification] = frozenset()
 
 
 @dataclass(slots=True)
@@ -65,7 +67,14 @@ def _verdict(earlier: Specification, later: Specification) -> Verdict:
 class RedirState:
     """Specifications and active bindings. Every method that alters the state returns a `Change`."""
 
-    def __init__(self, synonyms: Synonyms | None = None, required: Iterable[RequiredText] = ()) -> None:
+    def __init__(
+        self,
+        synonyms: Synonyms | None = None,
+        required: Iterable[RequiredText] = (),
+        tells_additions: bool = True,
+    ) -> None:
+        """Without ``tells_additions`` no message says that a binding was added, the usual case."""
+        self._tells_additions = tells_additions
         self._synonyms = synonyms or Synonyms()
         self._required = tuple(required)
         self._next_order = 0
@@ -285,6 +294,7 @@ class RedirState:
     def _claim(self, spec: Specification, obj: CodeObject, index: SymbolIndex, update: _Update) -> None:
         if not spec.wants(obj) or not obj.may_hold_start(literal_prefix(spec.function).partition("@")[0]):
             return
+        touched: list[int] = []
         for hit in index.find(spec.function):
             address = hit.address
             if (spec.global_only and not hit.symbol.is_global) or not spec.may_bind(address):
@@ -292,9 +302,10 @@ class RedirState:
             claims = self._claims.setdefault(address, {})
             if spec not in claims:  # an alias of a function that the rule has claimed
                 claims[spec] = hit.name
-                self._claimed_by[spec].add(address)
-                self._claimed_in[obj].add(address)
-                update.dirty.add(address)
+                touched.append(address)
+        self._claimed_by[spec].update(touched)
+        self._claimed_in[obj].update(touched)
+        update.dirty.update(touched)
 
     def _drop_range(self, start: int, end: int, update: _Update) -> None:
         for obj in [obj for obj in self._indexes if obj.intersects(start, end)]:
@@ -343,23 +354,36 @@ class RedirState:
 
     # -- Judgement ---------------------------------------------------------------------------------
 
-    def _is_resolver(self, address: int) -> bool:
-        obj = self.object_at(address)
-        return obj is not None and self._indexes[obj].is_resolver(address)
+    def _places(self, addresses: Iterable[int]) -> Iterator[tuple[int, CodeObject | None, bool]]:
+        """Addresses, ascending, each with its object and whether it is a resolver; found range by range."""
+        limit, obj, is_resolver = -1, None, None
+        for address in sorted(addresses):
+            if address >= limit:
+                where = bisect_right(self._text, address, key=_range_start)
+                limit = self._text[where][0] if where < len(self._text) else address + 1
+                obj = None
+                if where and address < self._text[where - 1][1]:
+                    _, limit, obj = self._text[where - 1]
+                is_resolver = None if obj is None else self._indexes[obj].is_resolver
+            yield address, obj, is_resolver is not None and is_resolver(address)
 
     def _settle(self, update: _Update) -> Change:
         """Judge every dirty address anew and return what came of the event."""
-        resolvers = sorted(filter(self._is_resolver, update.dirty))
-        for resolver in resolvers:
+        places = list(self._places(update.dirty))
+        for resolver, obj, is_resolver in places:
+            if not is_resolver:
+                continue
             before = self._pending.get(resolver)
-            self._judge(resolver, self._claims.get(resolver, {}), True, update)
+            self._judge(resolver, obj, self._claims.get(resolver, _NO_CLAIMS), True, update)
             after = self._pending.get(resolver)
             if (before and before.spec) is not (after and after.spec):
                 update.dirty.update(self._targets.get(resolver, ()))
-        for address in sorted(update.dirty.difference(resolvers)):
+        if len(update.dirty) > len(places):
+            places = list(self._places(update.dirty))
+        for address, obj, is_resolver in places:
             # A resolver that went with its object is judged here, as an address without claims.
-            if not self._is_resolver(address):
-                self._judge(address, self._claims_through_resolvers(address), False, update)
+            if not is_resolver:
+                self._judge(address, obj, self._claims_through_resolvers(address), False, update)
         return Change(
             added=tuple(b for b in update.added if not b.is_ifunc),
             removed=tuple(b for b in update.removed if not b.is_ifunc),
@@ -372,10 +396,14 @@ class RedirState:
             missing=tuple(update.missing),
         )
 
-    def _claims_through_resolvers(self, address: int) -> dict[Specification, str]:
+    def _claims_through_resolvers(self, address: int) -> Mapping[Specification, str]:
         """Return all claims on an address: from symbols, and from resolvers that returned it."""
-        claims = dict(self._claims.get(address, {}))
-        for resolver in self._resolvers_of.get(address, ()):
+        claims = self._claims.get(address, _NO_CLAIMS)
+        resolvers = self._resolvers_of.get(address)
+        if resolvers is None:
+            return claims
+        claims = dict(claims)
+        for resolver in resolvers:
             pending = self._pending.get(resolver)
             if pending is not None and pending.spec not in claims and pending.spec.may_bind(address):
                 claims[pending.spec] = self._name_at(address)
@@ -386,16 +414,21 @@ class RedirState:
         return UNKNOWN if obj is None else self._indexes[obj].name_at(address)
 
     def _judge(
-        self, address: int, claims: Mapping[Specification, str], is_ifunc: bool, update: _Update
+        self,
+        address: int,
+        obj: CodeObject | None,
+        claims: Mapping[Specification, str],
+        is_ifunc: bool,
+        update: _Update,
     ) -> None:
-        ranked = tuple(sorted(claims, key=_spec_order))
-        fresh = set(ranked).difference(self._judged.pop(address, ()))
+        before = self._judged.pop(address, ())
         new: ActiveBinding | None = None
-        if ranked:
+        if claims:
+            ranked = tuple(claims) if len(claims) == 1 else tuple(sorted(claims, key=_spec_order))
             self._judged[address] = ranked
-            obj = self.object_at(address)
             soname = UNKNOWN if obj is None else obj.soname
             winner = ranked[0]
+            fresh = set(ranked).difference(before) if len(ranked) > 1 else _NOTHING
             for rival in ranked[1:]:
                 verdict = _verdict(winner, rival)
                 if rival in fresh or winner in fresh:
@@ -418,7 +451,8 @@ class RedirState:
             update.removed.append(old)
         if new is not None:
             update.added.append(new)
-            update.notes += trace.added_messages(new)
+            if self._tells_additions:
+                update.notes += trace.added_messages(new)
 
     @staticmethod
     def _binding(

@@ -103,7 +103,9 @@ class Objects:
         core = self._config.core
         required = core.require_text_symbol
         state = self._redir = RedirState(
-            Synonyms.parse(core.soname_synonyms or ""), [RequiredText.parse(required)] if required else []
+            Synonyms.parse(core.soname_synonyms or ""),
+            [RequiredText.parse(required)] if required else [],
+            tells_additions=self._verbosity > 2,
         )
         if self._trace:
             self._print(Reason.INITIALISE)

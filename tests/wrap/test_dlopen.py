@@ -125,3 +125,14 @@ def test_threads_see_a_wrapper_as_soon_as_it_is_loaded(check: Check, build: Buil
     program = build("parallel.c", "valgrind", "-pthread")
     wrappers = [build("parallel_wrapper.c", "ours", "-shared", "-fPIC", f"-DFUNCTION=f{i}") for i in range(6)]
     check(program, *map(str, wrappers), native=None, wrapped="late 0 wrong 0\n", engines=("none", "memcheck"))
+
+
+def test_thousands_of_bindings_come_and_go(check: Check, build: Build) -> None:
+    shared = ("-shared", "-fPIC", "-O0")
+    names = ("-Wl,-soname,object1.so", "-DOBJECT")
+    words = [build("many.c", "valgrind", *shared, *names)]
+    words += [
+        build("many.c", "valgrind", *shared, "-DWRAPPER", f"-DPATTERN={p}ZuZa") for p in ("even", "odd")
+    ]
+    plain, odd, both = "2048 4096\n", "2048 4096000\n", "2048000 4096000\n"
+    check(build("many.c", "valgrind"), *map(str, words), native=plain * 6, wrapped=(both + odd + plain) * 2)
