@@ -7,7 +7,6 @@ Sources: DWARF 5, section 6.4 and 7.24; LSB Core, "Exception Frames" (augmentati
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from interpose.elf.cursor import DAMAGE, Cursor
@@ -21,10 +20,6 @@ _MASK = (1 << 64) - 1
 _OMIT = 0xFF
 _FORMATS = {0x02: (2, False), 0x03: (4, False), 0x04: (8, False)}
 _FORMATS |= {0x0A: (2, True), 0x0B: (4, True), 0x0C: (8, True), 0x00: (8, False)}
-
-ReadWord = Callable[[int, int], "int | None"]
-"""Reads an unsigned number of so many bytes at a runtime address; None where there is no memory."""
-
 
 Rules = dict[int, "tuple[str, int | bytes]"]
 """Register number to rule, see :class:`Row`."""

@@ -162,7 +162,6 @@ class ErrorManager:
         self.suppressed = 0
         self.suppressed_contexts = 0
         self.shown = 0
-        self.last_error: Error | None = None
 
     # -- reporting ------------------------------------------------------------------------------------------
 
@@ -272,7 +271,6 @@ class ErrorManager:
         if self.shown == FEWER_FRAMES_AFTER and self._frames == FRAMES_COMPARED:
             self._compare_fewer_frames()
         self.shown += 1
-        self.last_error = error
         self.sink.show(error)
         self._generate(error)
         if self.options.exit_on_first_error and not self.must_exit:

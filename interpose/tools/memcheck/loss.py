@@ -147,7 +147,6 @@ class LeakReporter:
         self.totals = {state: Totals() for state in State}
         self.suppressed = Totals()
         self.heuristic = {name: Totals() for name in LEAK_HEURISTICS}
-        self.last_search: LeakSearch | None = None
         self.listed: list[LossRecord] = []
         """The records of the last search in order of their numbers."""
         self._records: dict[tuple[State, Stack], LossRecord] = {}
@@ -181,7 +180,6 @@ class LeakReporter:
     def merge(self, result: LeakSearch, options: LeakOptions) -> list[LossRecord]:
         """Merge the blocks of a search into records, numbered by size, then state, blocks and age."""
         self._next_search()
-        self.last_search = result
         frames = RESOLUTION[options.resolution]
         indirect = result.indirect_of()
         for index, block in enumerate(result.blocks):

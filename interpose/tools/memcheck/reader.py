@@ -180,9 +180,3 @@ class HeapReader:
         found = self.mappings()
         at = bisect_right(found, addr, key=lambda m: m.lo) - 1
         return found[at] if at >= 0 and addr < found[at].hi else None
-
-    # -- shadow --------------------------------------------------------------------------------
-
-    def v_bytes(self, addr: int, size: int) -> bytes | None:
-        """V bits; unaddressable bytes read as 0xff; None where there is no shadow."""
-        return self._client.read(addr + lib.IP_V_CONST, size)

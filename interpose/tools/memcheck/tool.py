@@ -110,7 +110,6 @@ class Tool(BaseTool):
         if index:
             self._by_index[index] = self.errors.known(error)
             self._counted[index] = 1
-        self.supervisor.client.header.errors_seen = self.errors.errors_found
         if self.errors.must_exit:
             self.supervisor.stop_client(slot, self.config.core.error_exitcode)
 
@@ -164,7 +163,6 @@ class Tool(BaseTool):
             if error is not None and count > self._counted[index]:
                 self.errors.again(error, count - self._counted[index])
                 self._counted[index] = count
-        self.supervisor.client.header.errors_seen = self.errors.errors_found
 
     def count_errors(self) -> int:
         self._count_repeats()
