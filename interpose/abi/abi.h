@@ -322,7 +322,6 @@ struct ip_chan {
     uint64_t max_stackframe; /* bytes: a greater step of RSP is a switch of stacks */
     uint64_t redzone, alignment, freelist_vol, freelist_big;
     int64_t malloc_fill, free_fill; /* -1 = none */
-    uint64_t errors_seen;           /* for COUNT_ERRORS: written by Python */
     uint64_t counters[16];          /* statistics written by both */
     uint64_t fast_gen;              /* bumped when the client must clear its fast table */
     uint64_t tr_cpu;                /* where the translator thread runs */
@@ -371,7 +370,8 @@ enum ip_counter {
     IP_N_EXITS,                 /* other exits from translated code */
     IP_N_SLOW,                  /* slow paths: load, store, tracking helper, stack change */
     IP_N_LIGHT = IP_N_SLOW + 6, /* slow paths answered without a full exit */
-    IP_N_END
+    IP_N_TOOL,                  /* from here on the tool's own */
+    IP_N_END = 16
 };
 
 /* Indices of rt_symbols: client addresses the emitter or Python needs. */

@@ -147,6 +147,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
             if (u.via_t) u.t0 = IP_RAX;
             break;
         case U_COUNT:
+        case U_TALLY:
             spill(&a, IP_RCX, &u);
             u.t0 = IP_RCX;
             break;

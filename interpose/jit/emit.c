@@ -219,6 +219,15 @@ static void put_store_imm64(struct writer *w, struct uaddr to, uint64_t imm) {
     }
 }
 
+/* Threads that add at the same moment may lose one. */
+static void emit_tally(struct em *m, const struct uinstr *u) {
+    uint64_t counter = IP_CHAN_BASE + offsetof(struct ip_chan, counters) + sizeof(uint64_t) * u->imm;
+    struct uaddr where = addr_absolute((int64_t)counter);
+    put_load(&m->w, 8, u->t0, where);
+    put_lea(&m->w, 8, u->t0, addr_at(u->t0, 1)); /* touches no flags */
+    put_store(&m->w, 8, where, u->t0);
+}
+
 /* A new entry of the call stack, for the return address that the call is about to push. */
 static void emit_push_entry(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
@@ -256,6 +265,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_RDSEG: put_load(w, u->size, u->reg, seg_base(u->seg)); break;
     case U_WRSEG: emit_write_base(m, u); break;
     case U_COUNT: em_count(m, u); break;
+    case U_TALLY: emit_tally(m, u); break;
     case U_SETNR: put_store_imm64(w, STATE(nraddr), u->imm); break;
     case U_GETNR: put_load(w, 8, IP_RAX, STATE(nraddr)); break;
     case U_JMP: em_direct_exit(m, u->imm, CC_ALWAYS, u->insn); break;

@@ -74,6 +74,7 @@ enum uop_operand {
     X(SPSAVE, "SPSAVE", 3, 0, 0)                                          /* remember RSP before it changes */         \
     X(SPCHG, "SPCHG", 3, UE_WHOLE, UO_IMM)                                /* RSP changed by an unknown amount */       \
     X(CSPUSH, "CSPUSH", 3, UE_SCRATCH, UO_IMM)                            /* call stack: push imm */                   \
+    X(TALLY, "TALLY", 3, UE_SCRATCH, UO_IMM)                              /* one more in the channel's counter imm */  \
     X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET)                     /* any of set undefined: helper */           \
     X(TMEM, "TMEM", 3, UE_CHECK | UE_TRACK, UO_MEM | UO_VIA | UO_SIZE)    /* V(mem) != 0: helper */                    \
     X(TRACK, "TRACK", 3, UE_TRACK | UE_WHOLE, 0)                          /* the helper, always */                     \

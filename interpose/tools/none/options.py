@@ -1,4 +1,4 @@
-"""Options of the tool ``none``: it has none."""
+"""Options of a tool that has none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interpose.options.parse import Config
 
-NAME = "None"
+NAME = __name__.split(".")[-2].capitalize()
+"""That of the folder, so that a copy of the folder is a tool of its own."""
 DESCRIPTION = "the minimal tool"
 READ_INLINE = False
 """The default of --read-inline-info."""
@@ -17,7 +18,7 @@ READ_INLINE = False
 class Options(Table):
     """No options."""
 
-    title = "user options for None"
+    title = f"user options for {NAME}"
 
 
 def engine_flags(config: Config) -> list[str]:
