@@ -14,6 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--exclude", action="append", default=[])
+    parser.add_argument("--folders", action="store_true", help="print the folders of what matches")
     parser.add_argument("patterns", nargs="+")
     args = parser.parse_args()
     files = {
@@ -22,6 +23,8 @@ def main() -> None:
         for path in args.root.glob(pattern)
         if path.is_file() and "__pycache__" not in path.parts and path.name not in args.exclude
     }
+    if args.folders:
+        files = {str(Path(file).parent) for file in files}
     print("\n".join(sorted(files)))
 
 

@@ -48,7 +48,7 @@ def launch(config: Config) -> NoReturn:
         tools.load(config.tool_name, "tool").Tool.check(config)
     client_pid = os.getpid()
     log = Log.open(config, FileNames(client_pid))
-    runtime_path = paths.product(paths.RUNTIME)
+    runtime_path = paths.runtime(config.tool_name)
     memory = Memory()
     fill_channel(memory, config, program.path, client_pid)
     ours, theirs = _socket.socketpair()

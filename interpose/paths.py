@@ -9,13 +9,19 @@ import time
 from interpose.errors import LaunchError
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-RUNTIME, STUBS, CORE_STUBS = "interpose-rt", "interpose-stubs.so", "interpose-core.so"
+STUBS, CORE_STUBS = "interpose-stubs.so", "interpose-core.so"
+_RUNTIME = "interpose-rt-"
 # Modules are imported when they are needed: later ones must be of the same installation as the first.
 _BEGAN = time.time_ns()
 _CHANGED = "the installation changed during the run, which cannot go on"
 _seen: dict[str, tuple[int, ...]] = {}
 # Where meson builds each product, relative to the extension module's folder in the build tree.
-_BUILT = {RUNTIME: "../runtime", STUBS: "../../wrappers", CORE_STUBS: "../../wrappers"}
+_RUNTIMES, _STUBS = "../runtime", "../../wrappers"
+
+
+def runtime(tool: str) -> str:
+    """Absolute path of the runtime of that tool; raises as :func:`product`."""
+    return product(_RUNTIME + tool)
 
 
 def product(name: str) -> str:
@@ -34,7 +40,7 @@ def _find(name: str) -> str:
         return installed
     from interpose.jit import _native
 
-    built = os.path.join(os.path.dirname(os.path.realpath(_native.__file__)), _BUILT[name], name)
+    built = os.path.join(os.path.dirname(os.path.realpath(_native.__file__)), _RUNTIMES if name.startswith(_RUNTIME) else _STUBS, name)
     if os.path.exists(built):
         return os.path.normpath(built)
     raise LaunchError(f"{_CHANGED if _seen else 'the installation is incomplete'}: {installed} is missing")

@@ -126,7 +126,7 @@ def _auxv_entry() -> int:
 def add_program() -> None:
     """Symbols of the program where /proc/PID/exe could not name it (gdb then took the runtime for it)."""
     name = gdb.current_progspace().filename or ""
-    if not name.endswith("interpose-rt") or _word(CHANNEL, "<I") != CHANNEL_MAGIC:
+    if "/interpose-rt-" not in name or _word(CHANNEL, "<I") != CHANNEL_MAGIC:
         return
     program = _read(CHANNEL + CHANNEL_PROG, 4096).split(b"\0")[0].decode("utf-8", "surrogateescape")
     with open(program, "rb") as file:

@@ -4,9 +4,10 @@
  * docs/spec/options.md sections 4 and 7.  Names of functions arrive as pointers into the
  * stubs image.
  */
+#include "requests/requests.h"
 #include "heap/heap.h"
-#include "shadow/origin.h"
-#include "shadow/shadow.h"
+#include "heap/heap_hooks.h"
+#include "runtime/core/errors.h"
 
 static bool ready; /* under heap_lock */
 
@@ -55,7 +56,7 @@ static void bad_free(struct tstate *ts, int kind, u64 addr, u32 block) {
 }
 
 static void fill_payload(u64 addr, u64 n, i64 byte) {
-    if (byte >= 0) sh_fill(addr, (int)byte, n);
+    if (byte >= 0) rt_memset((void *)addr, (int)byte, n);
 }
 
 /* A block, addressable; undefined unless zero.  0: no memory. */
@@ -76,16 +77,10 @@ static u64 allocate(struct tstate *ts, u64 size, u64 align, int kind, bool zero)
     rt_unlock(&heap_lock);
     if (!addr) return 0;
     if (zero && !zeroed)
-        sh_fill(addr, 0, size);
+        rt_memset((void *)addr, 0, size);
     else if (!zero)
         fill_payload(addr, size, rt.chan->malloc_fill);
-    if (rt.flags & IP_C_SHADOW) {
-        origin_forget(addr, size);
-        if (zero)
-            sh_set_mapped(addr, size, RT_SH_DEFINED);
-        else
-            sh_set_a(addr, size, 0);
-    }
+    heap_hook_allocated(addr, size, zero);
     return addr;
 }
 
@@ -120,7 +115,7 @@ static u64 release(struct tstate *ts, u64 addr, int kind, bool count) {
     }
     if (t.n) b->free_ctx = heap_ctx(t.frames, t.n);
     if (!client_defined) fill_payload(addr, size, rt.chan->free_fill);
-    if (rt.flags & IP_C_SHADOW) sh_set_mapped(addr, size, RT_SH_NOACCESS);
+    heap_hook_released(addr, size);
     heap_block_retire(i);
     rt_unlock(&heap_lock);
     return size;
@@ -160,11 +155,8 @@ static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
     if (!addr) return 0;
     u64 keep = size < old_size ? size : old_size;
     if (keep) {
-        if (rt.flags & IP_C_SHADOW) {
-            sh_copy(sh_v(addr), sh_v(old), keep);
-            origin_copied(ts, addr, old, keep);
-        }
-        sh_copy(addr, old, keep);
+        heap_hook_copied(ts, addr, old, keep);
+        rt_memcpy((void *)addr, (const void *)old, keep);
     }
     release(ts, old, IP_AK_MALLOC, true);
     return addr;
@@ -270,7 +262,7 @@ void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zero
         heap_table->live_bytes += size;
     }
     rt_unlock(&heap_lock);
-    rt_shadow_set(addr, size, zeroed ? RT_SH_DEFINED : RT_SH_UNDEFINED);
+    heap_hook_state(addr, size, zeroed ? RT_SH_DEFINED : RT_SH_UNDEFINED);
 }
 
 bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz) {
@@ -291,7 +283,7 @@ bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz) {
     b->free_ctx = heap_ctx(t.frames, t.n);
     heap_block_retire(i);
     rt_unlock(&heap_lock);
-    rt_shadow_set(addr, size, RT_SH_NOACCESS);
+    heap_hook_state(addr, size, RT_SH_NOACCESS);
     return true;
 }
 
@@ -310,9 +302,9 @@ bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64
     heap_table->live_bytes += new_size - old_size;
     rt_unlock(&heap_lock);
     if (new_size > old_size)
-        rt_shadow_set(addr + old_size, new_size - old_size, RT_SH_UNDEFINED);
+        heap_hook_state(addr + old_size, new_size - old_size, RT_SH_UNDEFINED);
     else
-        rt_shadow_set(addr + new_size, old_size - new_size, RT_SH_NOACCESS);
+        heap_hook_state(addr + new_size, old_size - new_size, RT_SH_NOACCESS);
     return true;
 }
 
@@ -320,14 +312,10 @@ bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64
  * there; the stub then goes the slow way, where each access is checked and
  * faults as the program's own. */
 static bool bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
-    bool shadow = rt.flags & IP_C_SHADOW, back = dst > src && dst - src < n;
-    if (shadow && (rt_shadow_first_unaddr(ts, src, n) || rt_shadow_first_unaddr(ts, dst, n))) return false;
-    if (!back) {
+    if (!heap_hook_may_access(ts, src, n) || !heap_hook_may_access(ts, dst, n)) return false;
+    if (!(dst > src && dst - src < n)) {
         if (rt_copy_to(dst, (const void *)src, n) < 0) return false;
-        if (shadow) {
-            sh_copy(sh_v(dst), sh_v(src), n);
-            origin_copied(ts, dst, src, n);
-        }
+        heap_hook_copied(ts, dst, src, n);
         return true;
     }
     u64 buf[64];
@@ -335,29 +323,23 @@ static bool bulk_copy(struct tstate *ts, u64 dst, u64 src, u64 n) {
         u64 k = left < sizeof buf ? left : sizeof buf;
         left -= k;
         if (rt_copy_from(buf, src + left, k) < 0 || rt_copy_to(dst + left, buf, k) < 0) return false;
-        if (shadow) {
-            sh_copy((u64)buf, sh_v(src + left), k);
-            sh_copy(sh_v(dst + left), (u64)buf, k);
-        }
     }
+    heap_hook_copied(ts, dst, src, n);
     return true;
 }
 
 /* byte_at: guest address of the byte, so that its V bits come along. */
 static bool bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n) {
-    u8 byte, v = 0;
+    u8 byte;
     u64 buf[64];
     if (rt_copy_from(&byte, byte_at, 1) < 0) return false;
-    if (rt.flags & IP_C_SHADOW) {
-        if (rt_shadow_first_unaddr(ts, dst, n)) return false;
-        v = *(const u8 *)sh_v(byte_at);
-    }
-    sh_fill((u64)buf, byte, sizeof buf);
+    if (!heap_hook_may_access(ts, dst, n)) return false;
+    rt_memset(buf, byte, sizeof buf);
     for (u64 k, done = 0; done < n; done += k) {
         k = n - done < sizeof buf ? n - done : sizeof buf;
         if (rt_copy_to(dst + done, buf, k) < 0) return false;
     }
-    if (rt.flags & IP_C_SHADOW) sh_fill(sh_v(dst), v, n);
+    heap_hook_filled(dst, byte_at, n);
     return true;
 }
 
@@ -372,7 +354,7 @@ static bool throw_bad_alloc(struct tstate *ts) {
     if (!throw || rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr || slot < ts->gpr[IP_RSP] ||
         slot - ts->gpr[IP_RSP] > 512)
         return false;
-    rt_stack_changed(ts, ts->gpr[IP_RSP], slot);
+    rt_hook_stack_changed(ts, ts->gpr[IP_RSP], slot);
     ts->gpr[IP_RSP] = slot;
     ts->pc = throw;
     return true;
@@ -441,9 +423,17 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
         for (u64 i = 0; i < heap_table->n_arenas; i++) w[0] += heap_table->arena_hi[i] - heap_table->arena_lo[i];
         rt_unlock(&heap_lock);
         rt_copy_to(a[0], w, sizeof w);
-        rt_shadow_set(a[0], sizeof w, RT_SH_DEFINED);
+        rt_hook_written(a[0], sizeof w);
         return 0;
     }
     default: return 0;
     }
+}
+
+#define RQ_HEAP_BASE 0x49500000u
+
+bool heap_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
+    if ((code & 0xffff0000u) != RQ_HEAP_BASE) return false;
+    *result = rt_heap_request(ts, code, args);
+    return true;
 }

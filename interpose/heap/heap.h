@@ -32,7 +32,7 @@ extern struct ip_heap_table *heap_table;
 void heap_pages_init(void);
 /* Units for a span of at least bytes; zeroed memory, noaccess; NULL: no memory. */
 struct heap_span *heap_span_new(u64 bytes);
-/* Give the units back; contents are dropped, shadow must be noaccess. */
+/* Give the units back; contents are dropped; no block lies there any more. */
 void heap_span_free(struct heap_span *s);
 /* Narrow [lo, hi), which holds addr, so that it holds no arena that addr is not in. */
 void heap_keep_out(u64 addr, u64 *lo, u64 *hi);
@@ -66,5 +66,12 @@ u32 heap_ctx(const u64 *frames, u32 n);
 void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zeroed);
 bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz);
 bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64 rz);
+
+/* A request of the replaced malloc family (IP_HR_*, heap_abi.h) is answered; false: it is none. */
+bool heap_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result);
+u64 rt_heap_request(struct tstate *ts, u64 code, const u64 args[5]);
+/* Held across a fork. */
+void rt_heap_fork_lock(void);
+void rt_heap_fork_unlock(void);
 
 #endif

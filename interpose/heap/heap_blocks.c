@@ -4,7 +4,6 @@
  * nobody owns it (fresh or freed), so allocation only has to clear A bits.
  */
 #include "heap/heap.h"
-#include "shadow/shadow.h"
 
 #define CELL       16ull
 #define LINEAR_MAX 1024ull       /* classes of 16 bytes up to here */

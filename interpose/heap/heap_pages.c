@@ -1,7 +1,8 @@
 /* Address space of the heap: arenas from the memory manager, cut into runs of
  * 64 KiB units, and a two-level map from unit to span. */
+#include "runtime/memory/memory.h"
 #include "heap/heap.h"
-#include "shadow/shadow.h"
+#include "runtime/hooks.h"
 
 #define NR_madvise    28
 #define MADV_DONTNEED 4
@@ -114,7 +115,7 @@ static bool arena_new(u64 bytes) {
     t->arena_lo[t->n_arenas] = lo;
     t->arena_hi[t->n_arenas] = lo + len;
     __atomic_store_n(&t->n_arenas, t->n_arenas + 1, __ATOMIC_RELEASE);
-    rt_shadow_mapped(lo, len, RT_SH_NOACCESS);
+    rt_hook_mapped(lo, len, RT_SH_NOACCESS);
     run_insert(RT_ROUND_UP(lo, HEAP_UNIT), RT_ROUND_DOWN(lo + len, HEAP_UNIT));
     return true;
 }

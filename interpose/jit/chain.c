@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "jit/tt_hash.h"
+#include "abi/inline/tt_hash.h"
 #include "jit/lastwords.h"
 #include "jit/transtab.h"
 

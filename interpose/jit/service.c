@@ -12,7 +12,7 @@
 #include <x86intrin.h>
 
 #include "jit/lastwords.h"
-#include "jit/ticks.h"
+#include "abi/inline/ticks.h"
 #include "jit/transtab.h"
 
 static struct transtab T = {.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -3,7 +3,7 @@
 #include "jit/transtab.h"
 #include "jit/writer.h"
 
-#include "jit/tt_hash.h"
+#include "abi/inline/tt_hash.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,6 +2,8 @@
  * manual has it run on the real CPU; the JIT runs it as exactly.  Everything
  * the function may clobber is kept aside, because the request's macro tells
  * the compiler that only rdx changes. */
+#include "requests/requests.h"
+#include "runtime/hooks.h"
 #include "runtime/base/rt.h"
 #include "runtime/signals/sig.h"
 
@@ -62,7 +64,7 @@ bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc) {
     c->next_pc = next_pc;
     c->magic_sp = sp;
     sig_xsave(c->xarea, sig_xfeatures());
-    if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp, 8, RT_SH_DEFINED);
+    rt_hook_written(sp, 8);
     ts->gpr[IP_RSP] = sp;
     ts->gpr[IP_RAX] = 0;
     /* The words of a request are read without checks, so its arguments are as good. */

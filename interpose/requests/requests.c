@@ -1,9 +1,11 @@
 /* Client requests (docs/spec/client-requests.md sections 1 to 3): those the runtime can
  * answer by itself; the rest go to the supervisor.
  */
+#include "runtime/core/core.h"
+#include "runtime/hooks.h"
 #include "requests/requests.h"
 
-#include "shadow/shadow.h"
+#include "runtime/core/errors.h"
 
 enum {
     RQ_RUNNING = 0x1001,
@@ -20,10 +22,7 @@ enum {
     RQ_STACK_CHANGE,
     RQ_ERR_DISABLEMENT = 0x1801,
 };
-#define RQ_HEAP_BASE 0x49500000u /* internal: the replaced malloc family */
-#define TRACE_MAX    500
-
-bool rt_tool_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) __attribute__((weak));
+#define TRACE_MAX 500
 
 static bool client_call(struct tstate *ts, u32 n, const u64 args[5], u64 next_pc) {
     static const u8 where[] = {IP_RSI, IP_RDX, IP_RCX};
@@ -42,8 +41,7 @@ static void put_answer(const struct ip_slot *s) {
         rt_memcpy(&p, s->data + at, sizeof p);
         at += sizeof p;
         if (p.len > end - at) return;
-        if (rt_copy_to(p.addr, s->data + at, p.len) == 0 && (rt.flags & IP_C_SHADOW))
-            rt_shadow_set(p.addr, p.len, RT_SH_DEFINED);
+        if (rt_copy_to(p.addr, s->data + at, p.len) == 0) rt_hook_written(p.addr, p.len);
         at += RT_ROUND_UP(p.len, 8);
     }
 }
@@ -90,12 +88,9 @@ void rt_client_request(struct tstate *ts, u64 next_pc) {
     u64 code = w[0];
     const u64 *args = w + 1;
 
-    if ((code & 0xffff0000u) == RQ_HEAP_BASE) {
-        result = rt_heap_request(ts, code, args);
-    } else if (code >= RQ_CALL0 && code <= RQ_CALL3) {
+    if (code >= RQ_CALL0 && code <= RQ_CALL3) {
         if (client_call(ts, (u32)(code - RQ_CALL0), args, next_pc)) return;
-    } else if (!(rt_tool_request && rt_tool_request(ts, code, args, &result)) &&
-               !answer_here(ts, code, args, &result)) {
+    } else if (!rt_hook_request(ts, code, args, &result) && !answer_here(ts, code, args, &result)) {
         result = ask(ts, w, next_pc, result);
     }
     ts->gpr[IP_RDX] = result;

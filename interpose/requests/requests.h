@@ -2,12 +2,16 @@
 #ifndef INTERPOSE_REQUESTS_H
 #define INTERPOSE_REQUESTS_H
 
-#include "runtime/base/rt.h"
+#include "runtime/seam.h"
 
 /* STACK_REGISTER, _DEREGISTER, _CHANGE (docs/spec/client-requests.md section 3): bounds in
  * any order, lo = lowest addressable byte.  Unknown ids are ignored. */
 u64 rt_client_stack_register(u64 lo, u64 hi);
 void rt_client_stack_deregister(u64 id);
 void rt_client_stack_change(u64 id, u64 lo, u64 hi);
+
+/* ---- request.c: client requests ---------------------------------------------------- */
+/* Address of a function of the program by its symbol, 0 if there is none. */
+u64 rt_find_function(struct tstate *ts, const char *name);
 
 #endif

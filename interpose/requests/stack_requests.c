@@ -1,6 +1,6 @@
 /* Stacks that the program declares: coroutines, fibers, stacks from a pool. */
 #include "requests/requests.h"
-#include "shadow/shadow.h"
+#include "runtime/hooks.h"
 
 struct client_stack {
     u64 id; /* 0: free */
@@ -19,14 +19,6 @@ static void ordered(u64 *lo, u64 *hi) {
         *lo = *hi;
         *hi = t;
     }
-}
-
-static void tell_shadow(const struct client_stack *s, bool known) {
-    if (!(rt.flags & IP_C_SHADOW)) return;
-    if (known)
-        rt_stack_register(s->lo, s->hi);
-    else
-        rt_stack_unregister(s->lo, s->hi);
 }
 
 static struct client_stack *find(u64 id) {
@@ -57,7 +49,7 @@ u64 rt_client_stack_register(u64 lo, u64 hi) {
     struct client_stack *s = free_entry();
     u64 id = ++last_id;
     *s = (struct client_stack){id, lo, hi};
-    tell_shadow(s, true);
+    rt_hook_stack_named(s->lo, s->hi, true);
     rt_unlock(&lock);
     return id;
 }
@@ -66,7 +58,7 @@ void rt_client_stack_deregister(u64 id) {
     rt_lock(&lock);
     struct client_stack *s = id ? find(id) : NULL;
     if (s) {
-        tell_shadow(s, false);
+        rt_hook_stack_named(s->lo, s->hi, false);
         s->id = 0;
     }
     rt_unlock(&lock);
@@ -77,10 +69,10 @@ void rt_client_stack_change(u64 id, u64 lo, u64 hi) {
     rt_lock(&lock);
     struct client_stack *s = id ? find(id) : NULL;
     if (s) {
-        tell_shadow(s, false);
+        rt_hook_stack_named(s->lo, s->hi, false);
         s->lo = lo;
         s->hi = hi;
-        tell_shadow(s, true);
+        rt_hook_stack_named(s->lo, s->hi, true);
     }
     rt_unlock(&lock);
 }

@@ -4,6 +4,7 @@
  * only those that C may change, so nothing here may alter them in the state.
  * Whatever needs a report, a lock or patience is left to rt_slow: return 0.
  */
+#include "runtime/core/core.h"
 #include "shadow/shadow.h"
 #include "shadow/track.h"
 #include "x86_mnem.h"

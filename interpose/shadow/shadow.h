@@ -1,4 +1,4 @@
-/* Inside of interpose/shadow: V and A bits, slow paths, errors.
+/* Inside of interpose/shadow: V and A bits and their slow paths.
  *
  * The shadow of client byte a (docs/memcheck.md, "The shadow"):
  *   V byte  a + IP_V_CONST      one bit per bit, 1 = undefined
@@ -13,7 +13,8 @@
 #ifndef INTERPOSE_SHADOW_H
 #define INTERPOSE_SHADOW_H
 
-#include "runtime/base/rt.h"
+#include "runtime/core/errors.h"
+#include "runtime/hooks.h"
 
 #define SH_REDZONE 128 /* bytes below RSP that the ABI lets a leaf function use */
 
@@ -46,7 +47,7 @@ bool sh_partial_ok(u64 addr, u64 n, int acc);
 void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n);
 void sh_report_store(struct tstate *ts, u64 addr, u64 n);
 
-/* stack.c: which stack does an address belong to */
+/* stack_change.c: which stack does an address belong to */
 /* Register or forget a stack (main, threads, client request STACK_REGISTER). */
 void rt_stack_register(u64 lo, u64 hi);
 void rt_stack_unregister(u64 lo, u64 hi); /* this very region */
@@ -54,8 +55,8 @@ void rt_stack_forget(u64 lo, u64 hi);     /* all that it touches */
 /* Make ts->stack_lo/hi those of the stack RSP is on. */
 void sh_stack_sync(struct tstate *ts);
 
-/* Locks of errors.c, shadow_map.c and stack.c, for fork.c alone. */
-extern rt_lock_t sh_err_lock, sh_map_lock, sh_stacks_lock;
+/* Locks of shadow_map.c and stack_change.c, to be held across a fork. */
+extern rt_lock_t sh_map_lock, sh_stacks_lock;
 
 /* Bytes below RSP were defined: the next call or return takes that back. */
 static inline void sh_note_red_zone(struct tstate *ts, u64 addr) {
@@ -66,11 +67,45 @@ static inline void sh_note_red_zone(struct tstate *ts, u64 addr) {
 }
 void sh_clean_red_zone(struct tstate *ts);
 
-/* errors.c: an error is built in place, in the thread's channel slot.  begin
- * fills kind, pc, sp and the stack; nothing may use the slot before end. */
-struct ip_error *rt_error_begin(struct tstate *ts, int kind);
-void rt_error_end(struct tstate *ts, struct ip_error *e);
-/* VALGRIND_{DISABLE,ENABLE}_ERROR_REPORTING: per-thread counter. */
-void rt_error_disable(struct tstate *ts, long delta);
+/* shadow_map.c: what a mapping's shadow is (RT_SH_*), from its birth on */
+void rt_shadow_init(struct tstate *ts);
+void rt_shadow_mapped(u64 addr, u64 len, int state);
+void rt_shadow_unmapped(u64 addr, u64 len);
+void rt_shadow_moved(u64 from, u64 to, u64 len);
+void rt_shadow_set(u64 addr, u64 len, int state); /* any alignment */
+/* Stack region known (main, clone, sigaltstack): below sp becomes 0xff. */
+void rt_shadow_stack(u64 lo, u64 hi, u64 sp);
+/* First bad byte, or 0: addressability; definedness.  Only mapped ranges are read. */
+u64 rt_shadow_first_unaddr(struct tstate *ts, u64 addr, u64 len);
+u64 rt_shadow_first_undef(u64 addr, u64 len);
+
+/* stack_change.c */
+void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi);
+bool rt_stack_region(u64 sp, u64 *lo, u64 *hi);
+void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp);
+/* The program's own instruction did it: --max-stackframe's warning. */
+void rt_stack_stepped(struct tstate *ts, u64 old_sp, u64 new_sp);
+/* RSP's new value may be that of another stack. */
+void rt_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp);
+/* The same, but what lies in the new red zone stays as it is, until a call or return. */
+void rt_stack_raised(struct tstate *ts, u64 old_sp, u64 new_sp);
+/* From a handler to what it interrupted, whose red zone stays. */
+void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp);
+
+/* slow.c, track.c, slow_exits.c, slow_entry.S: what translated code asks for (ts whole) */
+void rt_load_slow(struct tstate *ts);
+void rt_store_slow(struct tstate *ts);
+void rt_track_insn(struct tstate *ts, const struct ip_insn *in);
+enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x);
+void rt_save_vec(struct tstate *ts, int width);
+u32 rt_a_word(u64 a);
+void sh_symbols(u64 *symbols);
+void rt_report_jump(struct tstate *ts, u64 pc);
+void rt_report_no_memory(struct tstate *ts, u64 addr);
+void rt_report_fault(struct tstate *ts, u64 addr);
+
+/* handler_vbits.c: V bits of registers around a signal handler */
+void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc);
+void sh_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc);
 
 #endif

@@ -5,6 +5,7 @@
  * unaddressable -> report once, go on as if defined; undefined -> continue in
  * the tracking translation.
  */
+#include "runtime/signals/signals.h"
 #include "shadow/shadow.h"
 
 enum { TMP_VERDICT = 7 }; /* ts->tmp[7]: 1 = go on in the tracking translation */

@@ -3,6 +3,7 @@
  * docs/memcheck.md, "The clean translation": everything below RSP is undefined,
  * and a switch to another stack is recognised by region, not by distance.
  */
+#include "runtime/core/core.h"
 #include "heap/heap.h"
 #include "shadow/shadow.h"
 

@@ -159,7 +159,7 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     session = supervisor.session
     memory = Memory()
     ours, theirs = _pair()
-    runtime = os.open(paths.product(paths.RUNTIME), os.O_RDONLY | os.O_CLOEXEC)
+    runtime = os.open(paths.runtime(supervisor.config.tool_name), os.O_RDONLY | os.O_CLOEXEC)
     pid = (shown or slot.a[1]) if is_vfork_child else supervisor.client.pid
     fill_channel(memory, supervisor.config, path, 0)  # the new runtime enters its pid
     memory.header.config_flags |= lib.IP_C_EXEC_CHILD

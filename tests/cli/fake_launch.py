@@ -14,7 +14,8 @@ runtime, report, *words = sys.argv[1:]
 
 from interpose import paths  # noqa: E402
 
-paths.product = lambda name: runtime if name == paths.RUNTIME else f"/lib/{name}"
+paths.runtime = lambda tool: runtime
+paths.product = lambda name: f"/lib/{name}"
 
 
 def run(session) -> None:

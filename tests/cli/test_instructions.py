@@ -42,10 +42,11 @@ def functions(elf: ELFFile) -> list[tuple[int, str]]:
     return sorted((s["st_value"], s.name) for s in table.iter_symbols() if s["st_info"]["type"] in _CODE)
 
 
-@pytest.mark.parametrize("product", ["runtime", "stubs", "core", "translator"])
+@pytest.mark.parametrize("product", ["runtime", "memcheck", "stubs", "core", "translator"])
 def test_every_cpu_has_them(product: str) -> None:
     files = {
-        "runtime": paths.product(paths.RUNTIME),
+        "runtime": paths.runtime("none"),
+        "memcheck": paths.runtime("memcheck"),
         "stubs": paths.product(paths.STUBS),
         "core": paths.product(paths.CORE_STUBS),
         "translator": _native.__file__,

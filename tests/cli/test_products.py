@@ -7,10 +7,13 @@ from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
 from interpose.jit._native import lib
 
-from interpose import paths
+from interpose import paths, tools
 
 
-@pytest.fixture(params=[paths.RUNTIME, paths.STUBS])
+RUNTIMES = [f"interpose-rt-{tool}" for tool in tools.names()]
+
+
+@pytest.fixture(params=[*RUNTIMES, paths.STUBS])
 def product(request):
     with open(paths.product(request.param), "rb") as file:
         yield ELFFile(file)
@@ -38,8 +41,9 @@ def test_no_interpreter_and_no_relocation(product):
     assert not [s.name for s in product.iter_sections() if s["sh_type"] in ("SHT_REL", "SHT_RELA")]
 
 
-def test_runtime_lies_between_its_base_and_the_channel():
-    with open(paths.product(paths.RUNTIME), "rb") as file:
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_runtime_lies_between_its_base_and_the_channel(name):
+    with open(paths.product(name), "rb") as file:
         elf = ELFFile(file)
         assert elf["e_type"] == "ET_EXEC"
         loads = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]

@@ -28,7 +28,7 @@ def package(tmp_path: Path) -> Path:
     products = copy / "_lib"
     shutil.rmtree(products, ignore_errors=True)
     products.mkdir()
-    for name in (paths.RUNTIME, paths.STUBS, paths.CORE_STUBS):
+    for name in ("interpose-rt-none", "interpose-rt-memcheck", paths.STUBS, paths.CORE_STUBS):
         shutil.copy(paths.product(name), products / name)
     return copy.parent
 
@@ -72,7 +72,7 @@ def test_removed_before_a_report(package: Path) -> None:
 
 def test_another_build(package: Path) -> None:
     """A runtime and a translator that were not built from the same sources."""
-    runtime = package / "interpose" / "_lib" / paths.RUNTIME
+    runtime = package / "interpose" / "_lib" / "interpose-rt-none"
     own = lib.ip_build_id().to_bytes(4, "little")
     data = runtime.read_bytes()
     assert own in data

@@ -1,3 +1,6 @@
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/syscalls/syscalls.h"
 #include "harness.h"
 
 struct rt_global rt;

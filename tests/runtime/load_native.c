@@ -1,6 +1,8 @@
 /* load_native PROGRAM [ARG...]: let the runtime's loader map a program and build
  * its stack, then run it on the real CPU.  Requests to the supervisor go to
  * descriptor 3, if it is open. */
+#include "runtime/loader/loader.h"
+#include "runtime/memory/memory.h"
 #include "harness.h"
 
 void harness_main(u64 *sp);

@@ -3,6 +3,7 @@
  * against what shadow and supervisor were told. */
 #include <linux/errno.h>
 
+#include "runtime/memory/memory.h"
 #include "harness.h"
 
 void harness_main(u64 *sp);

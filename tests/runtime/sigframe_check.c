@@ -11,6 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/signals/signals.h"
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/base/cpu.h"
 #include "runtime/signals/sig.h"
 

@@ -3,6 +3,8 @@
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 
+#include "runtime/memory/memory.h"
+#include "runtime/syscalls/syscalls.h"
 #include "harness.h"
 #include "runtime/loader/image.h"
 #include "runtime/syscalls/syscall.h"

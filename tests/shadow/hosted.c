@@ -9,7 +9,12 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "runtime/base/rt.h"
+#include "requests/requests.h"
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/signals/signals.h"
+#include "shadow/shadow.h"
+#include "tools/memcheck/client/memcheck.h"
 
 #define MAX_ERRORS 4096
 
@@ -150,6 +155,23 @@ struct tstate *t_init(u64 flags) {
     return ts;
 }
 struct ip_chan *t_chan(void) { return &chan; }
+
+/* Hooks of memcheck's that need more than is built here. */
+bool mc_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
+    (void)ts, (void)code, (void)args, (void)result;
+    return false;
+}
+void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) { (void)ts, (void)nr, (void)args; }
+void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {
+    (void)ts, (void)nr, (void)args, (void)result;
+}
+enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x) {
+    (void)ts, (void)x;
+    return RT_SLOW_RESUME;
+}
+void sh_symbols(u64 *symbols) { (void)symbols; }
+void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc) { (void)ts, (void)frame, (void)mc; }
+void sh_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc) { (void)ts, (void)frame, (void)mc; }
 
 /* What a translated call does: push the return address and note it. */
 void t_call(struct tstate *ts, u64 ret) {

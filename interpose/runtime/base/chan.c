@@ -4,8 +4,9 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
-#include "runtime/signals/sig.h"
-#include "jit/ticks.h"
+#include "runtime/seam.h"
+#include "runtime/base/ksignal.h"
+#include "abi/inline/ticks.h"
 
 #define WAIT_NS 200000000 /* then ask whether anybody is still there */
 

@@ -8,7 +8,8 @@
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
-#include "runtime/signals/sig.h"
+#include "runtime/core/core.h"
+#include "runtime/base/ksignal.h"
 
 #define MAIN_CALLSTACK   (64ull << 20)
 #define THREAD_CALLSTACK (16ull << 20) /* 8 MiB of stack in frames of 8 bytes */

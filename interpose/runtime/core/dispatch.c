@@ -2,11 +2,13 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
+#include "runtime/core/core.h"
+#include "runtime/seam.h"
+#include "runtime/hooks.h"
 #include "runtime/base/cpu.h"
 #include "runtime/base/rt.h"
-#include "runtime/signals/sig.h"
-#include "runtime/ptrace/ptrace.h"
-#include "jit/tt_hash.h"
+#include "runtime/base/ksignal.h"
+#include "abi/inline/tt_hash.h"
 
 #define META(off) (IP_META_BASE + (u64)(off))
 static const struct ip_exit *const exits = (const struct ip_exit *)META(IP_META_EXITS);
@@ -276,7 +278,7 @@ static void bad_target(struct tstate *ts, u64 pc) {
         rt_signal_exception(ts, IP_VEC_GP, 0);
         return;
     }
-    if ((rt.flags & IP_C_SHADOW) && rt_report_jump) rt_report_jump(ts, pc);
+    rt_hook_bad_jump(ts, pc);
     rt_signal_raise(ts, SIG_SEGV, SEGV_NO_MAP, pc);
 }
 
@@ -292,9 +294,9 @@ static void bad_jump(struct tstate *ts, const struct ip_exit *x, u64 target, boo
             return;
         }
         if (kind != IP_JUMP_JMP) ts->gpr[IP_RSP] = back;
-        if (kind == IP_JUMP_RET && (rt.flags & IP_C_SHADOW)) {
-            rt_stack_changed(ts, sp, back);
-            rt_shadow_set(back, sp - back, RT_SH_DEFINED);
+        if (kind == IP_JUMP_RET) {
+            rt_hook_stack_changed(ts, sp, back);
+            rt_hook_written(back, sp - back);
         }
         ts->pc = x->key;
         rt_signal_exception(ts, IP_VEC_GP, 0);
@@ -307,7 +309,7 @@ static void bad_jump(struct tstate *ts, const struct ip_exit *x, u64 target, boo
             return;
         }
         ts->gpr[IP_RSP] = sp - 8;
-        if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp - 8, 8, RT_SH_DEFINED);
+        rt_hook_written(sp - 8, 8);
     }
     bad_target(ts, target);
 }
@@ -328,7 +330,7 @@ static void bad_pc(struct tstate *ts, u64 pc) {
         }
         if (!addr) return;
     }
-    if ((rt.flags & IP_C_SHADOW) && rt_report_jump) rt_report_jump(ts, pc);
+    rt_hook_bad_jump(ts, pc);
     bool mapped = rt_find_seg(addr, &seg);
     rt_signal_raise(ts, SIG_SEGV, mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP, addr);
 }
@@ -372,7 +374,7 @@ static void settle(struct tstate *ts, u32 exit_id) {
             rt_signal_deliver(ts);
             exit_id = 0;
         }
-        if (sig_priv(ts)->trap_flag) {
+        if (rt_th(ts)->trap_flag) {
             rt_trap_flag_enter(ts);
             ts->pc |= IP_KEY_ONE;
             exit_id = 0;
@@ -383,7 +385,7 @@ static void settle(struct tstate *ts, u32 exit_id) {
         if (!flushing() && rt.meta->generation == before) break;
     }
     look_out(ts);
-    rt_trace(ts)->orig_rax = ~0ull; /* a stop from here on is of no call */
+    rt_trace_no_call(ts); /* a stop from here on is of none */
 }
 
 /* call *%rax without redirection (docs/spec/client-requests.md section 1). */
@@ -393,7 +395,7 @@ static void call_noredir(struct tstate *ts, u64 ret) {
         rt_signal_raise(ts, SIG_SEGV, SEGV_NO_MAP, sp);
         return;
     }
-    if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp, 8, RT_SH_DEFINED);
+    rt_hook_written(sp, 8);
     ts->gpr[IP_RSP] = sp;
     if (rt.flags & IP_C_CALLSTACK) rt_callstack_push(ts, ret, sp);
     ts->pc = ts->gpr[IP_RAX] | IP_KEY_NOREDIR;
@@ -437,8 +439,6 @@ static void illegal(struct tstate *ts, u32 why) {
     rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, rt_pc(ts->pc));
 }
 
-void rt_stop_after(struct tstate *ts); /* native.c */
-
 void rt_dispatch(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     u32 id = ts->exit_id, chain = 0;
@@ -460,7 +460,7 @@ void rt_dispatch(struct tstate *ts) {
         u32 host;
         u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
         rt.chan->counters[IP_N_MISSES]++;
-        if (sig_priv(ts)->trap_flag) {
+        if (rt_th(ts)->trap_flag) {
             rt_trap_flag_after(ts, true);
             settle(ts, 0); /* this block is not for the tables */
             return;
@@ -481,7 +481,7 @@ void rt_dispatch(struct tstate *ts) {
     u32 aux = x.kind_aux >> 8;
     u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
     ts->pc = x.key;
-    bool trap_flag = sig_priv(ts)->trap_flag;
+    bool trap_flag = rt_th(ts)->trap_flag;
     switch (x.kind_aux & 0xff) {
     case IP_X_DIRECT: chain = (rt.flags & IP_C_NO_CHAIN) || trap_flag ? 0 : id; break;
     case IP_X_SYSCALL: rt_syscall(ts, x.key + aux); break;
@@ -512,9 +512,6 @@ void rt_run(struct tstate *ts) {
 
 /* ---- Slow paths ----------------------------------------------------------------------------- */
 
-void rt_save_vec(struct tstate *ts, int width);
-bool rt_track_needs_vec(const struct ip_insn *in) __attribute__((weak));
-
 _Static_assert(IP_N_SLOW + IP_XS_GSBASE - IP_XS_LOAD < IP_N_LIGHT, "ORDER ip_exit_kind, ip_counter");
 
 int rt_slow(struct tstate *ts) {
@@ -525,38 +522,6 @@ int rt_slow(struct tstate *ts) {
     th->in_runtime = 2; /* comes back into the block: not away for a flush */
     ts->target = x->patch;
     switch (kind) {
-    case IP_XS_LOAD:
-    case IP_XS_STORE:
-        ts->pc = x->key;
-        ts->acc_info = (x->kind_aux >> 8) | (kind == IP_XS_STORE ? 1u << 16 : 0);
-        if (kind == IP_XS_STORE) {
-            rt_store_slow(ts);
-            return 0;
-        }
-        ts->tmp[7] = 0;
-        rt_load_slow(ts);
-        if (!ts->tmp[7]) return 0;
-        ts->pc = x->key | IP_KEY_TRACK | IP_KEY_NOREDIR;
-        th->in_runtime = 1;
-        settle(ts, 0);
-        return 1;
-    case IP_XS_TRACK: {
-        const struct ip_insn *in = (const struct ip_insn *)x->key;
-        ts->pc = in->pc;
-        if (!rt_track_needs_vec || rt_track_needs_vec(in)) rt_save_vec(ts, rt_cpu()->vectors);
-        rt_track_insn(ts, in);
-        return 0;
-    }
-    case IP_XS_SPCHG:
-        ts->pc = x->key & IP_KEY_PC;
-        rt_stack_stepped(ts, ts->tmp[0], ts->gpr[IP_RSP]);
-        if (x->key & IP_KEY_ONE)
-            rt_stack_raised(ts, ts->tmp[0], ts->gpr[IP_RSP]);
-        else if (x->key & IP_KEY_BARE)
-            rt_stack_loaded(ts, ts->tmp[0], ts->gpr[IP_RSP]);
-        else
-            rt_stack_changed(ts, ts->tmp[0], ts->gpr[IP_RSP]);
-        return 0;
     case IP_XS_FPSAVE: rt_x87_saved(ts->acc_addr, x->kind_aux >> 8); return 0;
     case IP_XS_GSBASE: {
         u32 seg = x->kind_aux >> 8;
@@ -564,6 +529,10 @@ int rt_slow(struct tstate *ts) {
         sys2(__NR_arch_prctl, 0x1001 /* ARCH_SET_GS */, (long)base);
         return 0;
     }
-    default: rt_panic(ts, "unknown slow path %u", kind);
+    default: break;
     }
+    if (rt_hook_slow(ts, x) == RT_SLOW_RESUME) return 0;
+    th->in_runtime = 1;
+    settle(ts, 0);
+    return 1;
 }

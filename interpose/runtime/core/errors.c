@@ -6,10 +6,11 @@
  */
 #include <asm/unistd.h>
 
-#include "heap/heap.h"
-#include "shadow/shadow.h"
+#include "runtime/core/errors.h"
+#include "abi/heap_abi.h"
+#include "runtime/hooks.h"
 
-rt_lock_t sh_err_lock;
+static rt_lock_t lock;
 static struct ip_err_table *table;
 
 void rt_error_disable(struct tstate *ts, long delta) { rt_th(ts)->errors_off += (u64)delta; }
@@ -84,7 +85,7 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
     if ((i64)rt_th(ts)->errors_off > 0) return;
     bool fresh;
     u64 hash = hash_error(e);
-    rt_lock(&sh_err_lock);
+    rt_lock(&lock);
     if (!table) {
         table = rt_pages(sizeof *table);
         table->version = IP_ABI_VERSION;
@@ -97,10 +98,10 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
     else
         table->overflow++;
     u32 index = s ? s->index : 0;
-    rt_unlock(&sh_err_lock);
+    rt_unlock(&lock);
     if (!fresh) return;
     e->aux[3] = index;
-    if (e->addr && !e->aux[2]) e->aux[2] = heap_describe(e->addr);
+    if (e->addr && !e->aux[2]) e->aux[2] = rt_hook_describe(e->addr);
     struct ip_slot *slot = rt_slot(ts);
     slot->len = sizeof *e;
     slot->a[0] = index;
@@ -117,4 +118,11 @@ void rt_report_error(struct tstate *ts, struct ip_error *e) {
         rt_memcpy(mine, e, sizeof *e);
     }
     rt_error_end(ts, mine);
+}
+
+void rt_error_fork_lock(bool take) {
+    if (take)
+        rt_lock(&lock);
+    else
+        rt_unlock(&lock);
 }

@@ -7,9 +7,13 @@
  * or which fault comes of it.
  */
 
+#include <asm/unistd.h>
+
+#include "runtime/core/core.h"
+#include "runtime/hooks.h"
 #include "runtime/base/cpu.h"
 #include "runtime/base/rt_asm.h"
-#include "runtime/signals/sig.h"
+#include "runtime/base/ksignal.h"
 #include "x86_mnem.h"
 
 /* Flags that iret takes from the stack in user mode. */
@@ -79,7 +83,7 @@ static bool get_pointer(struct tstate *ts, const struct ip_mem *m, u32 offset, u
 static void set_sp(struct tstate *ts, u64 sp) {
     u64 old = ts->gpr[IP_RSP];
     ts->gpr[IP_RSP] = sp;
-    if (rt.flags & IP_C_SHADOW) rt_stack_changed(ts, old, sp);
+    rt_hook_stack_changed(ts, old, sp);
 }
 
 /* ---- selectors -------------------------------------------------------------------------------------------- */
@@ -143,7 +147,7 @@ static void jump_or_call(struct tstate *ts, const struct ip_insn *in, bool call)
         return;
     }
     if (call) set_sp(ts, sp - 2 * size);
-    if (call && (rt.flags & IP_C_SHADOW)) rt_shadow_set(sp - 2 * size, 2 * size, RT_SH_DEFINED);
+    if (call && (rt.flags & IP_C_SHADOW)) rt_hook_written(sp - 2 * size, 2 * size);
     ts->pc = target;
 }
 
@@ -164,7 +168,7 @@ static void short_branch(struct tstate *ts, const struct ip_insn *in) {
     if (in->mnem == IP_MN_CALL) {
         if (!put(ts, sp - 2, &next, 2, true)) return;
         set_sp(ts, sp - 2);
-        if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp - 2, 2, RT_SH_DEFINED);
+        rt_hook_written(sp - 2, 2);
     } else if (in->mnem == IP_MN_RET) {
         set_sp(ts, sp + 2 + (in->imm_len ? (u64)in->imm & 0xffff : 0));
     }
@@ -220,7 +224,7 @@ static void interrupt_return(struct tstate *ts, const struct ip_insn *in) {
     u64 taken = in->opsize == 2 ? IRET_FLAGS & 0xffff : IRET_FLAGS;
     u64 flags = w[IRET_FLAGS_AT];
     ts->rflags = (ts->rflags & ~taken) | (flags & taken & ~FL_TF);
-    sig_priv(ts)->step_keeps = sig_priv(ts)->trap_flag = (flags & FL_TF) != 0;
+    rt_trap_flag_load(ts, (flags & FL_TF) != 0);
     set_sp(ts, w[IRET_SP]);
     ts->pc = w[IRET_IP];
 }
@@ -258,7 +262,7 @@ static void push_pop(struct tstate *ts, const struct ip_insn *in) {
         word = ts->client_sel[seg - IP_SEG_FS];
         if (!put(ts, sp - size, &word, size, true)) return;
         set_sp(ts, sp - size);
-        if (rt.flags & IP_C_SHADOW) rt_shadow_set(sp - size, size, RT_SH_DEFINED);
+        rt_hook_written(sp - size, size);
     } else {
         /* Of a selector Intel's CPUs read two bytes. */
         if (!get_word(ts, &word, sp, is_amd() ? size : 2, true) || !load_segment(ts, seg, word)) return;
@@ -282,7 +286,7 @@ static void load_pointer(struct tstate *ts, const struct ip_insn *in) {
 
 void rt_far(struct tstate *ts, const struct ip_insn *in) {
     ts->pc = in->pc;
-    if (rt.flags & IP_C_SHADOW) rt_track_insn(ts, in);
+    rt_hook_instruction(ts, in);
     ts->pc = in->pc;
     if (is_near(in)) {
         short_branch(ts, in);

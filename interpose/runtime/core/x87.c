@@ -2,8 +2,9 @@
  * it (CPU manual, "x87 FPU Instruction and Data (Operand) Pointers"): the CPU
  * knows the copy in the code cache, the program must see its own.
  */
+#include "runtime/core/core.h"
 #include "runtime/base/rt.h"
-#include "runtime/signals/sig.h"
+#include "runtime/base/ksignal.h"
 
 static const u64 *const pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
 

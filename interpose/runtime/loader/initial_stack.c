@@ -7,6 +7,8 @@
 #include <linux/mman.h>
 #include <linux/resource.h>
 
+#include "runtime/memory/memory.h"
+#include "runtime/hooks.h"
 #include "runtime/loader/image.h"
 #include "runtime/memory/mm.h"
 
@@ -163,5 +165,5 @@ void rt_build_stack(struct tstate *ts, const u64 *kernel_sp, const struct rt_ima
     rt_free_pages(table, words * 8);
     ts->gpr[IP_RSP] = b.sp;
     rt.auxv_sp = b.sp;
-    if (rt.flags & IP_C_SHADOW) rt_shadow_stack(ts->stack_lo, ts->stack_hi, b.sp);
+    rt_hook_stack_new(ts->stack_lo, ts->stack_hi, b.sp);
 }

@@ -11,6 +11,8 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "runtime/loader/loader.h"
+#include "runtime/memory/memory.h"
 #include "runtime/loader/image.h"
 #include "runtime/memory/mm.h"
 

@@ -10,6 +10,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "runtime/memory/memory.h"
 #include "runtime/loader/image.h"
 #include "runtime/memory/mm.h"
 

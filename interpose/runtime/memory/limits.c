@@ -7,6 +7,8 @@
 #include <linux/errno.h>
 #include <linux/resource.h>
 
+#include "runtime/memory/memory.h"
+#include "runtime/hooks.h"
 #include "runtime/memory/mm.h"
 #include "runtime/syscalls/syscall.h"
 
@@ -231,7 +233,7 @@ long rt_get_limit32(struct tstate *ts, u32 which, u64 at, u32 highest) {
     u32 words[2] = {old.rlim_cur < highest ? (u32)old.rlim_cur : highest,
                     old.rlim_max < highest ? (u32)old.rlim_max : highest};
     if (r == 0 && rt_copy_to(at, words, sizeof words) != 0) r = -EFAULT;
-    if (r == 0 && (rt.flags & IP_C_SHADOW)) rt_shadow_set(at, sizeof words, RT_SH_DEFINED);
+    if (r == 0 && (rt.flags & IP_C_SHADOW)) rt_hook_written(at, sizeof words);
     return r;
 }
 

@@ -11,6 +11,9 @@
 #include <linux/magic.h>
 #include <linux/resource.h>
 
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/hooks.h"
 #include "runtime/memory/mm.h"
 
 #define HUGE_SHIFT_BITS 26 /* MAP_HUGE_SHIFT */
@@ -436,7 +439,7 @@ static bool grow_main(struct tstate *ts, u64 addr) {
         return false;
     mm_added(ts, &s, MM_SHADOW_APART);
     rt.stack_lo = lo;
-    if (rt.flags & IP_C_SHADOW) rt_shadow_stack_grown(ts, lo, hi, rt.stack_top);
+    rt_hook_stack_grown(ts, lo, hi, rt.stack_top);
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* Inside of the memory manager: the segment table, placing, and what must
  * happen when a mapping comes or goes.  Only mm*.c and loader.c include it.
  *
- * Everything here runs under rt_mm_lock.  The hooks it calls (rt_shadow_*,
+ * Everything here runs under rt_mm_lock.  The hooks it calls (rt_hook_*,
  * rt_invalidate, rt_request_python) therefore must not take that lock; the
  * table is already updated when a hook runs, and rt_segs may be read directly.
  */
@@ -10,6 +10,7 @@
 
 #include <linux/mman.h>
 
+#include "runtime/seam.h"
 #include "runtime/base/rt.h"
 
 enum { /* rt_seg.mflags */
@@ -47,7 +48,7 @@ bool mm_within_limits(u64 more, u64 more_data);
 /* Fill kind, dev, ino and path of a file mapping from its descriptor. */
 void mm_file_identity(struct rt_seg *s, int fd);
 
-/* mremap moves shadow by itself (rt_shadow_moved); everyone else lets these do it. */
+/* mremap tells of the move itself (rt_hook_moved); everyone else lets these do it. */
 enum mm_shadow { MM_WITH_SHADOW, MM_SHADOW_APART };
 /* Host memory of s exists and its range is free in the table: record it, give
  * it a shadow, tell Python if it is code. */

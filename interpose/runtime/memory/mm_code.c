@@ -11,6 +11,8 @@
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
 #include "runtime/memory/mm.h"
 
 #define MAX_CODE_PAGES (1u << 20)

@@ -7,6 +7,9 @@
 #include <linux/fcntl.h>
 #include <linux/membarrier.h>
 
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/memory/mm.h"
 
 #define OPENED    64u

@@ -3,6 +3,9 @@
 #include <linux/errno.h>
 #include <linux/shm.h>
 
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/hooks.h"
 #include "runtime/memory/mm.h"
 
 #ifndef MREMAP_DONTUNMAP
@@ -60,8 +63,8 @@ static long move(struct tstate *ts, const struct remap *m, const struct rt_seg *
     struct rt_seg left = *seg;
     if (m->old_len != 0) mm_removed(ts, m->old, m->old + m->old_len, MM_SHADOW_APART);
     if (rt.flags & IP_C_SHADOW) {
-        if (kept != 0) rt_shadow_moved(m->old, m->dest, kept);
-        if (m->new_len > kept) rt_shadow_mapped(m->dest + kept, m->new_len - kept, RT_SH_DEFINED);
+        if (kept != 0) rt_hook_moved(m->old, m->dest, kept);
+        if (m->new_len > kept) rt_hook_mapped(m->dest + kept, m->new_len - kept, RT_SH_DEFINED);
     }
     mm_added(ts, &s, MM_SHADOW_APART);
     if (stays) { /* the old range reads as zeros (or as the object again) from now on */

@@ -10,6 +10,9 @@
 #include <linux/mman.h>
 #include <linux/personality.h>
 
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/hooks.h"
 #include "runtime/memory/mm.h"
 
 #define MAX_SEGS     (1u << 18) /* four times the kernel's default vm.max_map_count */
@@ -259,7 +262,7 @@ void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) 
     open_slot(i);
     rt_segs[i] = *s;
     if (!(s->mflags & MM_OURS) && (mm_bytes += s->hi - s->lo) > mm_peak) mm_peak = mm_bytes;
-    if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW)) rt_shadow_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
+    if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW)) rt_hook_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
     mm_announce(ts, i);
     if ((s->mflags & MM_OPEN) && (s->prot & PROT_EXEC))
         rt_invalidate(ts, s->lo, s->hi - s->lo); /* announced as code that stays */
@@ -298,7 +301,7 @@ void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow) {
         u64 a = s->lo, len = s->hi - s->lo;
         mm_bytes -= s->mflags & MM_OURS ? 0 : len;
         close_slots(first, 1);
-        if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW)) rt_shadow_unmapped(a, len);
+        if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW)) rt_hook_unmapped(a, len);
     }
     if (code) rt_invalidate(ts, lo, hi - lo);
 }

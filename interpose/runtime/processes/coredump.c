@@ -10,6 +10,7 @@
 #include <linux/mman.h>
 #include <linux/resource.h>
 
+#include "runtime/seam.h"
 #include "runtime/signals/sig.h"
 
 #define CORE_SIGNALS                                                                                                   \

@@ -11,6 +11,10 @@
 #include <linux/resource.h>
 #include <linux/stat.h>
 
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/processes/processes.h"
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/syscalls/seccomp.h"
 #include "runtime/signals/sig.h"
 #include "runtime/ptrace/ptrace.h"

@@ -10,6 +10,7 @@
 #include <linux/fcntl.h>
 #include <linux/prctl.h>
 
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/loader/image.h"
 #include "runtime/memory/mm.h"
 

@@ -3,6 +3,8 @@
  * supervisor. */
 #include <linux/prctl.h>
 
+#include "runtime/processes/processes.h"
+#include "runtime/hooks.h"
 #include "runtime/syscalls/seccomp.h"
 #include "runtime/signals/sig.h"
 
@@ -22,7 +24,7 @@
 
 static long put_base(u64 to, u64 base) {
     if (rt_copy_to(to, &base, sizeof base) != 0) return -EFAULT;
-    if (rt.flags & IP_C_SHADOW) rt_shadow_set(to, sizeof base, RT_SH_DEFINED);
+    rt_hook_written(to, sizeof base);
     return 0;
 }
 

@@ -10,6 +10,12 @@
 #include <linux/resource.h>
 #include <linux/sched.h>
 
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/processes/processes.h"
+#include "runtime/syscalls/syscalls.h"
+#include "runtime/core/errors.h"
+#include "runtime/hooks.h"
 #include "runtime/syscalls/seccomp.h"
 #include "runtime/signals/sig.h"
 #include "runtime/syscalls/syscall.h"
@@ -185,9 +191,10 @@ static void lock_all(struct tstate *ts, bool lock) {
     if (lock) {
         /* The order in which they nest elsewhere: the heap maps memory, mappings have shadow. */
         rt_flush_fork_lock(true); /* a flush waits for threads that may wait for the others */
-        rt_heap_fork_lock();
+        rt_hook_fork_lock(RT_FORK_OUTER, true);
         rt_mm_lock();
-        rt_shadow_fork_lock(true);
+        rt_hook_fork_lock(RT_FORK_INNER, true);
+        rt_error_fork_lock(true);
         thread_fork_lock(true);
         seccomp_lock(true);
         rt_lock(&t->lock);
@@ -195,9 +202,10 @@ static void lock_all(struct tstate *ts, bool lock) {
         rt_unlock(&t->lock);
         seccomp_lock(false);
         thread_fork_lock(false);
-        rt_shadow_fork_lock(false);
+        rt_error_fork_lock(false);
+        rt_hook_fork_lock(RT_FORK_INNER, false);
         rt_mm_unlock();
-        rt_heap_fork_unlock();
+        rt_hook_fork_lock(RT_FORK_OUTER, false);
         rt_flush_fork_lock(false);
     }
 }

@@ -8,6 +8,11 @@
 #include <linux/sched.h>
 #include <linux/wait.h>
 
+#include "runtime/core/core.h"
+#include "runtime/processes/processes.h"
+#include "runtime/signals/signals.h"
+#include "runtime/syscalls/syscalls.h"
+#include "runtime/hooks.h"
 #include "runtime/syscalls/seccomp.h"
 #include "runtime/signals/sig.h"
 #include "runtime/ptrace/ptrace.h"
@@ -209,7 +214,7 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
 static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone_request *rq) {
     u64 sp = child->gpr[IP_RSP];
     u64 lo, hi;
-    if (!(rt.flags & IP_C_SHADOW) || !rq->stack || !rt_stack_region(sp, &lo, &hi)) return;
+    if (!(rt.flags & IP_C_SHADOW) || !rq->stack || !rt_hook_stack_region(sp, &lo, &hi)) return;
     if (rq->stack_size && rq->stack > lo) lo = rq->stack;
     if (rq->stack_size) hi = sp;
     child->stack_lo = lo;
@@ -220,14 +225,14 @@ static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone
      * in what the kernel has joined with other mappings, nobody knows. */
     bool its_makers = maker >= lo && maker < hi;
     child->stack_shared = !rq->stack_size && (!(rq->flags & CLONE_THREAD) || its_makers || hi - sp > (hi - lo) / 4);
-    if (!child->stack_shared) rt_shadow_stack(lo, hi, sp);
+    if (!child->stack_shared) rt_hook_stack_new(lo, hi, sp);
 }
 
 static void shadow_ids(const struct clone_request *rq) {
     if (!(rt.flags & IP_C_SHADOW)) return;
-    if (rq->flags & CLONE_PARENT_SETTID) rt_shadow_set(rq->parent_tid, 4, RT_SH_DEFINED);
-    if (rq->flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)) rt_shadow_set(rq->child_tid, 4, RT_SH_DEFINED);
-    if (rq->flags & CLONE_PIDFD) rt_shadow_set(rq->pidfd, 4, RT_SH_DEFINED);
+    if (rq->flags & CLONE_PARENT_SETTID) rt_hook_written(rq->parent_tid, 4);
+    if (rq->flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)) rt_hook_written(rq->child_tid, 4);
+    if (rq->flags & CLONE_PIDFD) rt_hook_written(rq->pidfd, 4);
 }
 
 long clone_call(const struct clone_request *rq, u64 rq_size, struct tstate *child) {

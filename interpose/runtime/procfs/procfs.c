@@ -10,6 +10,7 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/loader/image.h"
 #include "runtime/procfs/procfs.h"
 #include "runtime/signals/sig.h"

@@ -10,6 +10,7 @@
 #ifndef INTERPOSE_PROCFS_H
 #define INTERPOSE_PROCFS_H
 
+#include "runtime/seam.h"
 #include "runtime/base/rt.h"
 
 enum proc_leaf {

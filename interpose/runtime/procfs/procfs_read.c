@@ -10,6 +10,7 @@
 #include <linux/fcntl.h>
 #include <linux/uio.h>
 
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/procfs/procfs.h"
 #include "runtime/signals/sig.h"
 #include "runtime/syscalls/syscall.h"

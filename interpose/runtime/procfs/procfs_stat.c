@@ -6,6 +6,8 @@
 #include <linux/fcntl.h>
 #include <linux/resource.h>
 
+#include "runtime/memory/memory.h"
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/memory/mm.h"
 #include "runtime/procfs/procfs.h"
 #include "runtime/signals/sig.h"

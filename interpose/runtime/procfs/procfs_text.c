@@ -4,6 +4,7 @@
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
 
+#include "runtime/memory/memory.h"
 #include "runtime/loader/image.h"
 #include "runtime/memory/mm.h"
 #include "runtime/procfs/procfs.h"

@@ -51,7 +51,7 @@ struct rt_trace {
     u32 restart;     /* its call was broken off with this (kernel's ERESTART) */
     u32 broken;      /* the last call has no result yet */
     u32 trap_flag;   /* the guest's own */
-    u32 forced;      /* sig_priv.trap_flag is the tracer's doing */
+    u32 forced;      /* rt_thread.trap_flag is the tracer's doing */
     u32 changed;     /* registers that the tracer has set */
     u32 i386;        /* the call of orig_rax is one by int $0x80 */
     u32 asked;       /* a filter's call is judged again */

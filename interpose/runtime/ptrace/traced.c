@@ -5,6 +5,10 @@
  * says in rt_trace what the guest has met, and stops by a SIGTRAP to itself, which the
  * tracer's runtime shows as that.  The answer comes in rt_trace, too.
  */
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/syscalls/syscalls.h"
+#include "runtime/hooks.h"
 #include "runtime/ptrace/ptrace.h"
 
 #define TRAP_STATUS           SIG_TRAP
@@ -50,7 +54,7 @@ void traced_by_parent(struct tstate *ts) {
 /* The flag for a tracer's steps is no longer wanted. */
 static void disarm(struct tstate *ts) {
     struct rt_trace *t = rt_trace(ts);
-    if (t->forced) sig_priv(ts)->trap_flag = t->trap_flag;
+    if (t->forced) rt_th(ts)->trap_flag = t->trap_flag;
     t->forced = 0;
 }
 
@@ -65,7 +69,7 @@ void traced_fork(struct tstate *ts, bool before) {
         return;
     }
     t->on |= was;
-    if (forced) t->forced = sig_priv(ts)->trap_flag = 1;
+    if (forced) t->forced = rt_th(ts)->trap_flag = 1;
 }
 
 /* The address of the last x87 instruction is one of the guest's. */
@@ -93,7 +97,7 @@ static void set_registers(struct tstate *ts, u64 old_sp) {
         ts->vflags = 0;
         ts->umask &= ~(1ull << IP_U_FLAGS);
     }
-    if (ts->gpr[IP_RSP] != old_sp) rt_stack_loaded(ts, old_sp, ts->gpr[IP_RSP]);
+    if (ts->gpr[IP_RSP] != old_sp) rt_hook_stack_loaded(ts, old_sp, ts->gpr[IP_RSP]);
 }
 
 static void resumed(struct tstate *ts, u64 old_sp) {
@@ -101,7 +105,7 @@ static void resumed(struct tstate *ts, u64 old_sp) {
     struct sig_priv *p = sig_priv(ts);
     t->kind = RT_STOP_NONE;
     bool step = t->on && t->go == RT_GO_STEP;
-    p->trap_flag = t->trap_flag || step;
+    rt_th(ts)->trap_flag = t->trap_flag || step;
     /* As the kernel: what the instruction itself loads is the program's. */
     t->forced = step && !t->trap_flag && !rt_trap_flag_loaded(ts);
     p->step_armed = 0;
@@ -116,7 +120,7 @@ static void resumed(struct tstate *ts, u64 old_sp) {
 
 static void begin(struct tstate *ts, u32 kind, u32 status) {
     struct rt_trace *t = rt_trace(ts);
-    t->trap_flag = sig_priv(ts)->trap_flag && !t->forced;
+    t->trap_flag = rt_th(ts)->trap_flag && !t->forced;
     t->go = RT_GO;
     t->status = status;
     t->kind = kind;
@@ -158,7 +162,7 @@ static void define(struct tstate *ts, u32 reg) {
 static void show_way_back(struct tstate *ts) {
     if (rt_trace(ts)->i386) return;
     ts->gpr[IP_RCX] = ts->pc;
-    ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
+    ts->gpr[IP_R11] = ts->rflags | (rt_th(ts)->trap_flag ? FL_TF : 0);
     define(ts, IP_RCX), define(ts, IP_R11);
 }
 
@@ -367,3 +371,5 @@ void traced_exit(struct tstate *ts) {
     disarm(ts);
     rt_signal_raise(ts, SIG_TRAP, TRAP_OF_STEP, ts->pc & IP_KEY_PC);
 }
+
+void rt_trace_no_call(struct tstate *ts) { rt_trace(ts)->orig_rax = NO_CALL; }

@@ -4,6 +4,7 @@
 #include <linux/elf.h>
 #include <linux/ptrace.h>
 
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/syscalls/syscall.h"
 #include "runtime/ptrace/ptrace.h"
 

@@ -266,7 +266,7 @@ void peer_bring(struct peer *p, const struct sig_info *info) {
     step_out_of_handler(p);
     peer_write(p->tid, p->ts + AT_THREAD + offsetof(struct rt_thread, pending), &pending, sizeof pending);
     peer_leave_call(p);
-    if (p->host.ip - IP_CACHE_BASE < (u64)IP_CACHE_MAX || within(p->host.ip, rt_asm_begin, rt_asm_end))
+    if (p->host.ip - IP_CACHE_BASE < (u64)IP_CACHE_MAX || within(p->host.ip, __start_rt_border, __stop_rt_border))
         kick(p, info != NULL);
     else
         peer_ptrace(PTRACE_CONT, p->tid, 0, NULL);

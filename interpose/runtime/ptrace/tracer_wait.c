@@ -6,6 +6,7 @@
 #include <linux/ptrace.h>
 #include <linux/wait.h>
 
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/syscalls/syscall.h"
 #include "runtime/ptrace/ptrace.h"
 

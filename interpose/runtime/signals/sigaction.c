@@ -6,6 +6,9 @@
  * real.  SA_RESTART and the SIGCHLD flags go through, so the kernel's own
  * restart rules hold (signal(7)).
  */
+#include "runtime/core/core.h"
+#include "runtime/signals/signals.h"
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/signals/sig.h"
 
 static struct sig_table process_table;

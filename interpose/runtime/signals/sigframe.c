@@ -5,6 +5,11 @@
  * Layout and order of events: struct rt_sigframe, struct _fpx_sw_bytes in
  * asm/sigcontext.h; Intel SDM vol. 1 chapter 13 for the xsave area.
  */
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/signals/signals.h"
+#include "runtime/syscalls/syscalls.h"
+#include "runtime/hooks.h"
 #include "runtime/base/cpu.h"
 #include "runtime/signals/sig.h"
 #include "runtime/ptrace/ptrace.h"
@@ -151,7 +156,7 @@ static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate,
         .cx = g[IP_RCX],
         .sp = g[IP_RSP],
         .ip = rt_pc(ts->pc),
-        .flags = ts->rflags | (p->trap_flag ? FL_TF : 0),
+        .flags = ts->rflags | (rt_th(ts)->trap_flag ? FL_TF : 0),
         .err = p->err,
         .trapno = p->trapno,
         .cr2 = p->cr2,
@@ -219,17 +224,17 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
 
     ts->gpr[IP_RSP] = frame;
     if (rt.flags & IP_C_SHADOW) {
-        sig_vbits_enter(ts, frame, &f.uc.mc);
-        rt_stack_loaded(ts, old_sp, frame);
-        rt_shadow_set(frame, len, RT_SH_DEFINED);
-        rt_shadow_set(fpstate, frame_size(x), RT_SH_DEFINED);
+        rt_hook_handler_enter(ts, frame, &f.uc.mc);
+        rt_hook_stack_loaded(ts, old_sp, frame);
+        rt_hook_written(frame, len);
+        rt_hook_written(fpstate, frame_size(x));
     }
     ts->gpr[IP_RAX] = 0;
     ts->gpr[IP_RDI] = (u64)info->signo;
     ts->gpr[IP_RSI] = frame + offsetof(struct sig_frame, info);
     ts->gpr[IP_RDX] = frame + offsetof(struct sig_frame, uc);
     ts->rflags &= ~(FL_DF | FL_TF | FL_RF);
-    p->trap_flag = p->step_armed = 0;
+    rt_th(ts)->trap_flag = p->step_armed = 0;
     ts->pc = act->handler;
     xstate_reset();
     callstack_enter(ts, frame, pc, act->restorer);
@@ -310,13 +315,13 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     g[IP_RDI] = mc->di, g[IP_RSI] = mc->si, g[IP_RBP] = mc->bp, g[IP_RBX] = mc->bx;
     g[IP_RDX] = mc->dx, g[IP_RAX] = mc->ax, g[IP_RCX] = mc->cx, g[IP_RSP] = mc->sp;
     ts->rflags = (ts->rflags & ~FIX_FLAGS) | (mc->flags & FIX_FLAGS & ~FL_TF);
-    sig_priv(ts)->trap_flag = (mc->flags & FL_TF) != 0;
+    rt_th(ts)->trap_flag = (mc->flags & FL_TF) != 0;
     sig_priv(ts)->step_armed = 0;
     rt_trace(ts)->orig_rax = ~0ull; /* this call has no result */
     ts->pc = mc->ip & IP_KEY_PC;
     if (rt.flags & IP_C_SHADOW) {
-        sig_vbits_leave(ts, frame, mc);
-        rt_stack_returned(ts, old_sp, mc->sp);
+        rt_hook_handler_leave(ts, frame, mc);
+        rt_hook_stack_returned(ts, old_sp, mc->sp);
     }
     callstack_leave(ts, frame);
     struct sig_priv *p = sig_priv(ts);

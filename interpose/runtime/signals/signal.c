@@ -10,9 +10,15 @@
  *   rt_copy_*         guest memory is bad: resume at rt_copy_fault
  *   rt_kernel window  the system call has not begun: resume at rt_kernel_abort
  *   rt_enter_*        on the way in, past the last check: begin the entry anew
- *   rt_asm_*          half switched: step until it is on one side
+ *   section rt_border half switched: step until it is on one side
  *   else              C code of the runtime: a fault is our bug
  */
+#include "runtime/core/core.h"
+#include "runtime/memory/memory.h"
+#include "runtime/processes/processes.h"
+#include "runtime/signals/signals.h"
+#include "runtime/syscalls/syscalls.h"
+#include "runtime/hooks.h"
 #include "runtime/signals/sig.h"
 #include "runtime/ptrace/ptrace.h"
 
@@ -184,7 +190,7 @@ static void step_trap(struct tstate *ts, struct sig_context *mc) {
     }
     if (in_cache(mc->ip)) {
         stop_or_step(ts, mc);
-    } else if (in_range(mc->ip, rt_asm_begin, rt_asm_end)) {
+    } else if (in_range(mc->ip, __start_rt_border, __stop_rt_border)) {
         mc->flags |= FL_TF;
     } else {
         mc->flags &= ~FL_TF;
@@ -201,8 +207,13 @@ void rt_signal_step(struct tstate *ts) {
 
 /* ---- the handler --------------------------------------------------------------------------- */
 
-__attribute__((weak)) bool rt_shadow_fault(struct tstate *ts, u64 guest_addr, bool write) {
-    (void)ts, (void)guest_addr, (void)write;
+/* A fault in code of the runtime that expects it, and says where it then goes on (section rt_fixups). */
+static bool fixed_up(struct sig_context *mc) {
+    for (const struct sig_fixup *f = __start_rt_fixups; f < __stop_rt_fixups; f++)
+        if (mc->ip == f->insn) {
+            mc->ip = f->resume;
+            return true;
+        }
     return false;
 }
 
@@ -224,10 +235,6 @@ static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *in
         u64 guest = info->addr - IP_V_CONST;
         /* Else no canonical address. */
         bool known = info->code != SIC_KERNEL;
-        if (known && rt_shadow_fault(ts, guest, mc->err & 2)) {
-            p->fault = SIG_FAULT_NONE;
-            return;
-        }
         p->fault = pt->flags & IP_PF_EARLY ? SIG_FAULT_EARLY : SIG_FAULT_SHADOW;
         p->fault_info.addr = known ? guest : 0;
     }
@@ -260,14 +267,7 @@ static void fault(struct tstate *ts, int sig, const struct sig_info *info, struc
         mc->ip = (u64)rt_copy_fault;
         return;
     }
-    if (memory && mc->ip == (u64)rt_store_a_test) { /* V bytes without A bits: not addressable */
-        mc->ip = (u64)rt_store_c;
-        return;
-    }
-    if (memory && mc->ip == (u64)rt_a_word_insn) {
-        mc->ip = (u64)rt_a_word_fault;
-        return;
-    }
+    if (memory && fixed_up(mc)) return;
     if (memory && th->fault_resume) {
         mc->ip = th->fault_resume;
         th->fault_resume = 0;
@@ -317,7 +317,7 @@ static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
         mc->flags &= ~(FL_TF | FL_DF | FL_AC);
         ts->rflags &= ~(sig_priv(ts)->stepping ? FL_TF : 0);
         sig_priv(ts)->stepping = 0;
-    } else if (in_range(mc->ip, rt_asm_begin, rt_asm_end)) {
+    } else if (in_range(mc->ip, __start_rt_border, __stop_rt_border)) {
         arm(ts, mc);
     }
 }
@@ -359,7 +359,7 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
     }
     if (traced) {
         /* A popf of the guest's has set its trap flag. */
-        sig_priv(ts)->trap_flag = 1;
+        rt_th(ts)->trap_flag = 1;
         if (in_cache(mc->ip))
             stop_or_step(ts, mc);
         else
@@ -579,11 +579,6 @@ bool rt_signal_copied(struct tstate *ts, bool stack) {
     return false;
 }
 
-bool rt_canonical(u64 addr) {
-    u8 byte;
-    return addr >> 47 == 0 || rt_copy_from(&byte, addr, 1) == 0 || sig_priv(current_thread())->copy_trapno != IP_VEC_GP;
-}
-
 void rt_signal_int1(struct tstate *ts, u32 len) {
     if (!int1_code) rt_int1();
     if (int1_early) ts->pc -= len;
@@ -636,14 +631,14 @@ static void resume_fault(struct tstate *ts, u32 kind) {
     if (kind == SIG_FAULT_SHADOW) {
         /* The instruction itself shows which fault it is, and whether it is one. */
         if (info.code != SIC_KERNEL) {
-            rt_report_no_memory(ts, info.addr);
+            rt_hook_no_memory(ts, info.addr);
             sig_told_interrupted(ts);
         }
         ts->pc |= IP_KEY_ONE | IP_KEY_BARE;
         return;
     }
     sig_told_done(ts);
-    if (info.signo == SIG_SEGV && info.code == SEGV_NO_MAP) rt_report_fault(ts, info.addr);
+    if (info.signo == SIG_SEGV && info.code == SEGV_NO_MAP) rt_hook_fault(ts, info.addr);
     hide_ours(p, &info);
     fault_flags(ts, info.signo);
     deliver(ts, &info, true);
@@ -717,4 +712,9 @@ void rt_signal_init(struct tstate *ts) {
     sig_xstate_init();
     sig_table_init(ts);
     rt_signal_thread_init(ts);
+}
+
+bool rt_canonical(u64 addr) {
+    u8 byte;
+    return addr >> 47 == 0 || rt_copy_from(&byte, addr, 1) == 0 || sig_priv(current_thread())->copy_trapno != IP_VEC_GP;
 }

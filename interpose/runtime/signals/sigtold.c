@@ -4,6 +4,7 @@
  * handler runs before the instruction, which begins anew when it returns, with its checks: what these find has
  * been told.  The instruction is known again by its pc and the registers.
  */
+#include "runtime/signals/signals.h"
 #include "runtime/signals/sig.h"
 
 static u64 registers(const struct tstate *ts) {

@@ -12,6 +12,8 @@
  * through are built, each saving the mask of the one before; the first saves
  * the mask from before the call: select(2), "Usage of pselect"; sigsuspend(2).
  */
+#include "runtime/signals/signals.h"
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/signals/sig.h"
 #include "runtime/syscalls/syscall.h"
 #include "runtime/ptrace/ptrace.h"

@@ -16,6 +16,9 @@
 #include <linux/fcntl.h>
 #include <linux/seccomp.h>
 
+#include "runtime/processes/processes.h"
+#include "runtime/signals/signals.h"
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/procfs/procfs.h"
 #include "runtime/syscalls/seccomp.h"
 #include "runtime/signals/sig.h"
@@ -126,7 +129,7 @@ static u32 audit_arch(enum seccomp_abi abi) { return abi == SECCOMP_64 ? AUDIT_A
 void seccomp_signal(struct tstate *ts, int code, long nr, int error, u64 next_pc, enum seccomp_abi abi) {
     if (abi == SECCOMP_64) {
         ts->gpr[IP_RCX] = next_pc;
-        ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
+        ts->gpr[IP_R11] = ts->rflags | (rt_th(ts)->trap_flag ? FL_TF : 0);
     }
     ts->pc = next_pc;
     rt_signal_sys(ts, code, (int)nr, error, audit_arch(abi), next_pc & IP_KEY_PC);

@@ -5,6 +5,11 @@
 #include <linux/errno.h>
 #include <linux/uio.h>
 
+#include "runtime/signals/signals.h"
+#include "runtime/memory/memory.h"
+#include "runtime/processes/processes.h"
+#include "runtime/syscalls/syscalls.h"
+#include "runtime/hooks.h"
 #include "runtime/base/rt_asm.h"
 #include "runtime/syscalls/seccomp.h"
 #include "runtime/signals/sig.h"
@@ -207,10 +212,10 @@ static void finish(struct tstate *ts, long nr, const u64 args[6], long r, u64 ne
     if (r != RT_INTERRUPTED) rt_trace(ts)->restart = 0;
     if (r == RT_INTERRUPTED || r == RT_NO_RESULT) return;
     if (r >= 0) rt_files_after(ts, nr, args, r);
-    if (rt.flags & IP_C_SHADOW) rt_shadow_syscall_post(ts, nr, args, r);
+    rt_hook_syscall_after(ts, nr, args, r);
     ts->gpr[IP_RAX] = (u64)r;
     ts->gpr[IP_RCX] = next_pc;
-    ts->gpr[IP_R11] = ts->rflags | (sig_priv(ts)->trap_flag ? FL_TF : 0);
+    ts->gpr[IP_R11] = ts->rflags | (rt_th(ts)->trap_flag ? FL_TF : 0);
     ts->pc = next_pc;
 }
 
@@ -255,7 +260,7 @@ void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     /* The kernel grows a stack under its own accesses; ours would be EFAULT. */
     if (ts->gpr[IP_RSP] < rt.stack_lo && ts->gpr[IP_RSP] >= rt.stack_end) rt_grow_stack(ts, ts->gpr[IP_RSP]);
-    if (rt.flags & IP_C_SHADOW) rt_shadow_syscall_pre(ts, nr, args);
+    rt_hook_syscall_before(ts, nr, args);
     if (info != NULL && rt_have_code_pages()) open_outputs(ts, nr, info, args);
     if (info != NULL && rt_uses_hidden_fd(nr, info, args))
         r = -EBADF;

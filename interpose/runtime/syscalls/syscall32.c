@@ -9,6 +9,9 @@
 #include <linux/errno.h>
 #include <sys/mman.h>
 
+#include "runtime/memory/memory.h"
+#include "runtime/syscalls/syscalls.h"
+#include "runtime/hooks.h"
 #include "runtime/syscalls/seccomp.h"
 #include "runtime/syscalls/syscall.h"
 #include "runtime/ptrace/ptrace.h"
@@ -132,7 +135,7 @@ static long widen(struct tstate *ts, u64 *sp, u64 *array) {
         rt_copy_from(&wide, at + 4ull * i, 4);
         if (rt_copy_to(*sp + 8ull * i, &wide, 8) != 0) return -E2BIG;
     }
-    if (rt.flags & IP_C_SHADOW) rt_shadow_set(*sp, 8ull * n, RT_SH_DEFINED);
+    rt_hook_written(*sp, 8ull * n);
     *array = *sp;
     return 0;
 }
@@ -177,7 +180,7 @@ static void defined_outputs(const char *notation, const u64 args[6], long result
         } else if (a.kind != RT_ARG_OUT && a.kind != RT_ARG_INOUT) {
             continue;
         }
-        if (args[i]) rt_shadow_set(args[i], n, RT_SH_DEFINED);
+        if (args[i]) rt_hook_written(args[i], n);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "runtime/syscalls/syscalls.h"
 #include "runtime/memory/mm.h"
 #include "runtime/procfs/procfs.h"
 #include "runtime/signals/sig.h"

@@ -6,6 +6,7 @@
  */
 #include <linux/errno.h>
 
+#include "runtime/processes/processes.h"
 #include "runtime/syscalls/seccomp.h"
 #include "runtime/signals/sig.h"
 

@@ -1,14 +1,13 @@
 /* Client requests about V and A bits and about heap blocks that the runtime
  * answers by itself (docs/spec/client-requests.md sections 3 and 4). */
+#include "runtime/seam.h"
 #include "heap/heap.h"
-#include "runtime/base/rt.h"
 #include "shadow/origin.h"
+#include "tools/memcheck/client/memcheck.h"
 
 #define MC_BASE 0x4D430000u
 enum { RQ_COUNT_ERRORS = 0x1201, RQ_MALLOCLIKE = 0x1301, RQ_FREELIKE = 0x1302, RQ_RESIZE = 0x130b };
 enum { VBITS_OK = 1, VBITS_UNADDR = 3 };
-
-bool rt_tool_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result);
 
 static void check_error(struct tstate *ts, int kind, u64 addr) {
     struct ip_error *e = rt_error_begin(ts, kind);
@@ -71,8 +70,7 @@ static bool mapped(u64 addr, u64 len) {
     return true;
 }
 
-bool rt_tool_request(struct tstate *ts, u64 code, const u64 a[5], u64 *result) {
-    if (!(rt.flags & IP_C_SHADOW)) return false;
+bool mc_request(struct tstate *ts, u64 code, const u64 a[5], u64 *result) {
     switch (code) {
     case RQ_MALLOCLIKE:
         if (a[0]) rt_heap_malloclike(ts, a[0], a[1], a[2], a[3] != 0);

@@ -7,6 +7,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
+#include "tools/memcheck/client/memcheck.h"
 #include "tools/memcheck/client/io_uring.h"
 #include "shadow/origin.h"
 #include "runtime/syscalls/syscall.h"
@@ -430,7 +431,7 @@ static void check_register(struct call *c, u32 reg, bool narrow, const char *nam
     }
 }
 
-void rt_shadow_syscall_pre(struct tstate *ts, long nr, const u64 args[6]) {
+void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     if (!info) return;
     uring_before(nr, args, defines, ts);
@@ -475,7 +476,7 @@ static void result_defined(struct tstate *ts) {
     }
 }
 
-void rt_shadow_syscall_post(struct tstate *ts, long nr, const u64 args[6], long result) {
+void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     result_defined(ts);
     if (!info || (result < 0 && result >= -4095 && result != -EINTR)) return;

@@ -5,6 +5,7 @@
  */
 #include "runtime/base/cpu.h"
 #include "runtime/signals/sig.h"
+#include "shadow/shadow.h"
 
 #define XS_XMM    160
 #define U_VECTORS (~0ull << IP_U_MMX0 | 1ull << IP_U_K)
@@ -60,7 +61,7 @@ static void all_defined(struct tstate *ts) {
     rt_memset(ts->vvec, 0, sizeof ts->vvec);
 }
 
-void sig_vbits_enter(struct tstate *ts, u64 frame, const struct sig_context *mc) {
+void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc) {
     struct sig_priv *p = sig_priv(ts);
     if (p->vsave) /* a handler left by longjmp may have used the same place */
         for (u32 i = 0; i < SIG_VSAVES; i++)
@@ -122,7 +123,7 @@ static void vectors_back(struct tstate *ts, const struct sig_vsave *s, u64 fpsta
     }
 }
 
-void sig_vbits_leave(struct tstate *ts, u64 frame, const struct sig_context *mc) {
+void sh_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc) {
     struct sig_priv *p = sig_priv(ts);
     struct sig_vsave *s = NULL;
     u64 at = frame + offsetof(struct sig_frame, uc.mc);

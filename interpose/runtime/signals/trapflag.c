@@ -2,7 +2,7 @@
  * and 6.9: the trap comes after the instruction that began with the flag set).
  *
  * The flag is never set in translated code, where it would trap after each of
- * our instructions; sig_priv.trap_flag holds it, and settle() then enters
+ * our instructions; rt_thread.trap_flag holds it, and settle() then enters
  * blocks of one instruction that come back here.  A popf that sets it does set
  * it on the host: the trap after its last host instruction says so
  * (sig_host_handler).
@@ -13,6 +13,7 @@
  * before it until it ends (volume 2, REP).
  */
 #include "runtime/base/cpu.h"
+#include "runtime/seam.h"
 #include "runtime/signals/sig.h"
 
 #define OP_PUSHF     0x9c
@@ -95,6 +96,8 @@ void rt_trap_flag_after(struct tstate *ts, bool executed) {
             rt_copy_to(ts->gpr[IP_RSP] + 1, &byte, 1);
         }
     }
-    p->trap_flag = p->step_keeps;
+    rt_th(ts)->trap_flag = p->step_keeps;
     rt_signal_raise(ts, SIG_TRAP, 2 /* TRAP_TRACE */, ts->pc & IP_KEY_PC);
 }
+
+void rt_trap_flag_load(struct tstate *ts, bool set) { sig_priv(ts)->step_keeps = rt_th(ts)->trap_flag = set; }

@@ -6,15 +6,19 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "runtime/core/core.h"
+#include "runtime/loader/loader.h"
+#include "runtime/memory/memory.h"
+#include "runtime/processes/processes.h"
+#include "runtime/signals/signals.h"
+#include "runtime/syscalls/syscalls.h"
+#include "runtime/hooks.h"
 #include "build_id.h"
 #include "runtime/base/rt.h"
 
-struct rt_global rt;
-
 RT_NORETURN void rt_run_native(struct tstate *ts);
-extern char rt_find_stub[], rt_red_zone_stub[];
-extern char rt_enter_jump[], rt_exit_stub[], rt_miss_stub[], rt_slow_stub[], rt_store_stub[], rt_light_stub[],
-    rt_cs_sync_stub[];
+extern char rt_find_stub[];
+extern char rt_enter_jump[], rt_exit_stub[], rt_miss_stub[], rt_slow_stub[], rt_cs_sync_stub[];
 
 /* The launcher executed us as /dev/fd/N: N is our own executable, and the
  * descriptors after it are the supervisor's (docs/architecture.md). */
@@ -44,8 +48,6 @@ static void map_fixed(u64 at, u64 len, int prot, long fd, const char *what) {
     if (fd >= 0) sys1(__NR_close, fd);
 }
 
-RT_NORETURN void rt_main(u64 *sp);
-
 void rt_main(u64 *sp) {
     long fd = own_fd(sp);
     if (fd < 0) rt_die("this is the runtime of interpose; run: interpose [options] program");
@@ -72,15 +74,13 @@ void rt_main(u64 *sp) {
     sym[IP_SYM_INDIRECT_MISS] = (u64)(rt.flags & IP_C_NO_CHAIN ? rt_miss_stub : rt_find_stub);
     sym[IP_SYM_MISS] = (u64)rt_miss_stub;
     sym[IP_SYM_SLOW] = (u64)rt_slow_stub;
-    sym[IP_SYM_SLOW_STORE] = (u64)rt_store_stub;
-    sym[IP_SYM_SLOW_LIGHT] = (u64)rt_light_stub;
     sym[IP_SYM_CS_SYNC] = (u64)rt_cs_sync_stub;
-    sym[IP_SYM_RED_ZONE] = (u64)rt_red_zone_stub;
     sym[IP_SYM_EXIT] = (u64)rt_exit_stub;
     sym[IP_SYM_SEGMENTS] = (u64)&rt_segs;
     sym[IP_SYM_RUN_NATIVE] = (u64)rt_run_native;
     sym[IP_SYM_KERNEL_INSN] = (u64)rt_kernel_insn;
     sym[IP_SYM_WATCHED] = (u64)rt_watched;
+    rt_hook_symbols(sym);
     sym[IP_SYM_ENTER_JUMP] = (u64)rt_enter_jump; /* last: tells a tracer that all are there */
 
     struct tstate *ts = rt_thread_new();
@@ -93,7 +93,7 @@ void rt_main(u64 *sp) {
     rt_process_init(ts);
     rt_learn_own_exe();
     rt_mm_init(ts);
-    rt_shadow_init(ts);
+    rt_hook_start(ts);
     rt_signal_init(ts);
     rt_watch_supervisor(); /* by a signal, so not before */
     rt_slot(ts)->a[0] = rt.pid;

@@ -3,11 +3,11 @@
 #include <asm/unistd.h>
 #include <linux/prctl.h>
 
+#include "runtime/memory/memory.h"
 #include "runtime/base/rt.h"
 #include "runtime/signals/sig.h"
 
 RT_NORETURN void rt_run_native(struct tstate *ts);
-void rt_stop_after(struct tstate *ts);
 RT_NORETURN void rt_native_jump(struct tstate *ts, const u64 regs[17]); /* native_asm.S */
 
 /* Guest code was mapped without PROT_EXEC: give it what the guest asked for. */

@@ -1,0 +1,20 @@
+/* What a tool may be told of the replaced heap.  As for runtime/hooks.h: bound at link time, and no_heap_hooks.c has
+ * weak definitions that do nothing. */
+#ifndef INTERPOSE_HEAP_HOOKS_H
+#define INTERPOSE_HEAP_HOOKS_H
+
+#include "runtime/hooks.h"
+
+/* The payload of a block now belongs to the program: zeroed, or whatever was there. */
+void heap_hook_allocated(u64 addr, u64 size, bool zeroed);
+/* It no longer does, but nobody else gets it yet. */
+void heap_hook_released(u64 addr, u64 size);
+/* A client-defined block, or a part of one, gets a state (RT_SH_*). */
+void heap_hook_state(u64 addr, u64 size, int state);
+/* Bulk copies and fills for the program (realloc, memcpy, memset): whether all the bytes may be accessed; and the
+ * bytes have been copied (the ranges may overlap), or filled with the byte at byte_at. */
+bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n);
+void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n);
+void heap_hook_filled(u64 dst, u64 byte_at, u64 n);
+
+#endif

@@ -1,0 +1,12 @@
+/* What happens where a tool takes no interest in the heap's memory: the weak definitions of its hooks. */
+#include "heap/heap_hooks.h"
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define NOTHING __attribute__((weak))
+
+NOTHING void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {}
+NOTHING void heap_hook_released(u64 addr, u64 size) {}
+NOTHING void heap_hook_state(u64 addr, u64 size, int state) {}
+NOTHING bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n) { return true; }
+NOTHING void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {}
+NOTHING void heap_hook_filled(u64 dst, u64 byte_at, u64 n) {}

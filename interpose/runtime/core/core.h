@@ -1,0 +1,65 @@
+/* What this folder offers to the layers above it, and to its neighbours. */
+#ifndef INTERPOSE_CORE_LAYER_H
+#define INTERPOSE_CORE_LAYER_H
+
+#include "runtime/seam.h"
+
+/* ---- dispatch.c / entry.S --------------------------------------------------- */
+/* Called on the runtime stack whenever translated code leaves; guest state is
+ * whole in ts.  Returns when ts->target holds the host address to enter. */
+void rt_dispatch(struct tstate *ts);
+/* The same for a slow path in the middle of a block (entry.S calls it).  0: ts->target is the place in the block to
+ * resume at; 1: it is the entry of a block. */
+int rt_slow(struct tstate *ts);
+/* Does nothing: a breakpoint of interpose/lockstep may lie here. */
+void rt_watched(struct tstate *ts);
+/* Load the whole guest state from ts and jump to ts->target.  Never returns. */
+void rt_enter(struct tstate *ts) RT_NORETURN;
+/* Start running guest code at ts->pc on this thread: rt_enter after a look-up.
+ * FS and GS bases must already be the runtime's. */
+void rt_run(struct tstate *ts) RT_NORETURN;
+/* From now on translations keep every flag and the place of every jump, for a handler may see them. */
+void rt_exact(struct tstate *ts);
+/* Held across a fork, so that the child does not wait for a flush of the parent's. */
+void rt_flush_fork_lock(bool lock);
+/* Changes whenever translations are dropped. */
+u64 rt_drop_epoch(void);
+/* In a fork's child: its tables are as they were at that epoch, its memory is later. */
+void rt_forked_tables(struct tstate *ts, u64 epoch);
+/* Host address of the translation of key if it exists, else 0. */
+u32 rt_find_translation(u64 key);
+/* Find the block that contains a host pc in the code cache; NULL if none. */
+const struct ip_block *rt_block_of(u64 host);
+/* The precise-state point that governs host address; NULL if none. */
+const struct ip_point *rt_point_of(const struct ip_block *b, u64 host);
+/* Drop translations made from [addr, addr+len) and the page protections. */
+void rt_invalidate(struct tstate *ts, u64 addr, u64 len);
+/* The same because of a write: where that happens often, blocks compare bytes instead. */
+void rt_invalidate_written(struct tstate *ts, u64 addr, u64 len);
+/* A tracer may write anywhere from now on: all blocks compare bytes. */
+void rt_invalidate_traced(struct tstate *ts);
+/* The block of key is not to be entered again: the next request says so. */
+void rt_forget_block(struct tstate *ts, u64 key);
+/* Tell the translator that writes to this page, which has translated code, will be noticed; or, where others may write
+ * it too, that they will not. */
+void rt_watched_page(struct tstate *ts, u64 page, bool unnoticed);
+/* Count of translations dropped so far because their mapping changed. */
+u64 rt_dropped_blocks(void);
+/* No other thread is in a block that it entered before this call, when it
+ * returns.  No lock may be held. */
+void rt_leave_blocks(struct tstate *ts);
+/* ---- far.c ------------------------------------------------------------------ */
+/* The instruction that IP_X_FAR stands for. */
+void rt_far(struct tstate *ts, const struct ip_insn *in);
+/* ---- x87.c ------------------------------------------------------------------ */
+/* x87 state was stored in guest memory at addr (enum ip_x87_layout), or in an
+ * image of ours in the layout of fxsave64. */
+void rt_x87_saved(u64 addr, u32 layout);
+void rt_x87_image(u8 *image);
+/* ---- callstack.c ------------------------------------------------------------------ */
+void rt_callstack_new(struct tstate *ts, bool first);
+void rt_callstack_push(struct tstate *ts, u64 retaddr, u64 slot);
+/* RSP has been loaded with sp: frames below it, from lo on, are over. */
+void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp);
+
+#endif

@@ -1,0 +1,20 @@
+/* Errors of the program: described in place, told once. */
+#ifndef INTERPOSE_ERRORS_H
+#define INTERPOSE_ERRORS_H
+
+#include "runtime/base/rt.h"
+
+/* An error is built in place, in the thread's channel slot.  begin fills kind, pc, sp and the stack; nothing may use
+ * the slot before end. */
+struct ip_error *rt_error_begin(struct tstate *ts, int kind);
+void rt_error_end(struct tstate *ts, struct ip_error *e);
+/* One that was built elsewhere (the same kind, pc and stack are told once). */
+void rt_report_error(struct tstate *ts, struct ip_error *e);
+/* VALGRIND_{DISABLE,ENABLE}_ERROR_REPORTING: per-thread counter. */
+void rt_error_disable(struct tstate *ts, long delta);
+/* Held across a fork, so that the child does not find it taken. */
+void rt_error_fork_lock(bool take);
+/* Guest stack trace: frames[0] = ts->pc, then return addresses; returns count. */
+u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max);
+
+#endif

@@ -1,0 +1,57 @@
+/* The end of a run by a fault of ours: where it was, the block, and how to report it. */
+#include <asm/unistd.h>
+
+#include "runtime/core/core.h"
+#include "runtime/base/rt.h"
+
+static void panic_registers(struct tstate *ts, char *buf, size_t cap) {
+    static const char names[16][4] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+                                      "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+    size_t n = (size_t)rt_snprintf(buf, cap,
+                                   "  guest pc 0x%lx, thread %lu, rflags 0x%lx, target 0x%lx, exit %u, umask 0x%lx\n",
+                                   ts->pc, ts->tid_guest, ts->rflags, ts->target, ts->exit_id, ts->umask);
+    for (int i = 0; i < 16 && n < cap; i++)
+        n += (size_t)rt_snprintf(buf + n, cap - n, "  %3s 0x%016lx%s", names[i], ts->gpr[i], i % 4 == 3 ? "\n" : "");
+    rt_write_all(2, buf, n < cap ? n : cap - 1);
+}
+
+static void panic_block(struct tstate *ts, char *buf, size_t cap) {
+    if (ts->target < IP_CACHE_BASE || ts->target >= IP_CACHE_BASE + (u64)IP_CACHE_MAX) return;
+    const struct ip_block *b = rt_block_of(ts->target);
+    if (b == NULL) return;
+    size_t n = (size_t)rt_snprintf(buf, cap,
+                                   "  block of 0x%lx: key 0x%lx, host 0x%x + 0x%x, %u instructions, state %u\n",
+                                   ts->target, b->key, b->host, b->host_len, b->n_insns, b->state);
+    rt_write_all(2, buf, n < cap ? n : cap - 1);
+}
+
+/* The block in its stages, by the supervisor, unless it is what fails. */
+static void panic_stages(struct tstate *ts) {
+    struct ip_slot *s = rt_slot(ts);
+    if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != IP_S_IDLE) return; /* a request is under way */
+    const struct ip_block *b = ts->target - IP_CACHE_BASE < (u64)IP_CACHE_MAX ? rt_block_of(ts->target) : NULL;
+    s->a[0] = b != NULL ? b->key : ts->pc;
+    s->len = 0;
+    rt_leaving = true;
+    rt_request_python(ts, IP_R_INTERNAL);
+}
+
+void rt_panic(struct tstate *ts, const char *fmt, ...) {
+    static u32 panicking; /* a fault while reporting must not report again */
+    char buf[2048];
+    va_list ap;
+    va_start(ap, fmt);
+    size_t n = (size_t)rt_snprintf(buf, sizeof buf, "interpose: internal error: ");
+    n += (size_t)rt_vsnprintf(buf + n, sizeof buf - n, fmt, ap);
+    va_end(ap);
+    if (n < sizeof buf)
+        n += (size_t)rt_snprintf(buf + n, sizeof buf - n,
+                                 "; please report this with the lines below and the program's name");
+    rt_write_all(2, buf, rt_finish_line(buf, sizeof buf, n));
+    if (ts != NULL && __atomic_exchange_n(&panicking, 1, __ATOMIC_RELAXED) == 0) {
+        panic_registers(ts, buf, sizeof buf);
+        panic_block(ts, buf, sizeof buf);
+        panic_stages(ts);
+    }
+    for (;;) sys1(__NR_exit_group, 1);
+}

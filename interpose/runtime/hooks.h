@@ -1,0 +1,77 @@
+/* What a tool may be told, and asked.
+ *
+ * Every tool has a runtime of its own: the core's objects and those of tools/NAME/client, bound when it is linked.
+ * A tool defines the hooks it wants; base/no_hooks.c has a weak definition of each that does nothing, so a hook that
+ * no tool takes costs one call of an empty function, and none of them is on a hot path.  Generated code reaches a
+ * tool's own slow paths by the addresses that rt_hook_symbols publishes, never through these.
+ *
+ * The core calls upward through this header only; core/seam.h is the same for the layers between.
+ */
+#ifndef INTERPOSE_HOOKS_H
+#define INTERPOSE_HOOKS_H
+
+#include "runtime/base/rt.h"
+
+struct sig_context;
+
+/* ---- Life -------------------------------------------------------------------- */
+/* Fill in the addresses of slow paths that the translator emits jumps to (enum ip_sym). */
+void rt_hook_symbols(u64 *symbols);
+/* Once, on the main thread: memory can be mapped, nothing of the program is there yet. */
+void rt_hook_start(struct tstate *ts);
+/* A fork is under way.  The locks of a tool nest around those of the memory manager: taken in the order of the
+ * phases, given back in the other. */
+enum rt_fork_phase { RT_FORK_OUTER, RT_FORK_INNER };
+void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock);
+
+/* ---- Memory ------------------------------------------------------------------ */
+enum { RT_SH_DEFINED, RT_SH_UNDEFINED, RT_SH_NOACCESS };
+/* A mapping came, went, or moved to where none was. */
+void rt_hook_mapped(u64 addr, u64 len, int state);
+void rt_hook_unmapped(u64 addr, u64 len);
+void rt_hook_moved(u64 from, u64 to, u64 len);
+/* The kernel or the runtime has written these bytes for the program (any alignment). */
+void rt_hook_written(u64 addr, u64 len);
+
+/* ---- Stacks ------------------------------------------------------------------- */
+/* A stack begins: [lo, hi), of which the bytes from sp on are in use. */
+void rt_hook_stack_new(u64 lo, u64 hi, u64 sp);
+/* The main stack is now mapped from lo on, not from old_lo. */
+void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi);
+/* The region that holds sp: registered stack, heap block or mapping.  false: the tool does not care. */
+bool rt_hook_stack_region(u64 sp, u64 *lo, u64 *hi);
+/* The program names a stack of its own, or forgets one. */
+void rt_hook_stack_named(u64 lo, u64 hi, bool known);
+/* RSP has changed outside of translated code: within its frame's stack; to what may be another one; from a handler
+ * back to what it interrupted, whose red zone stays. */
+void rt_hook_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp);
+void rt_hook_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp);
+void rt_hook_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp);
+
+/* ---- Instructions ---------------------------------------------------------------- */
+/* A slow path of the tool's (IP_XS_*) was taken.  RT_SLOW_RESUME: go on in the block, at its patch address;
+ * RT_SLOW_ENTER: at the block of ts->pc, which may carry mode bits. */
+enum rt_slow { RT_SLOW_RESUME, RT_SLOW_ENTER };
+enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x);
+/* The runtime carries this instruction out itself; it has not begun. */
+void rt_hook_instruction(struct tstate *ts, const struct ip_insn *in);
+/* The next instruction would be fetched from pc, where there is no code. */
+void rt_hook_bad_jump(struct tstate *ts, u64 pc);
+/* The access of ts->pc to addr has faulted; it is about to, because nothing is mapped there. */
+void rt_hook_fault(struct tstate *ts, u64 addr);
+void rt_hook_no_memory(struct tstate *ts, u64 addr);
+
+/* ---- Calls, requests, signals ------------------------------------------------------ */
+void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]);
+void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result);
+/* A client request; false: the tool does not know it. */
+bool rt_hook_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result);
+/* A signal handler begins with this frame, or returns through it. */
+void rt_hook_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc);
+void rt_hook_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc);
+
+/* ---- Reports ------------------------------------------------------------------------- */
+/* Number of the record that describes addr (a heap block), 0: none. */
+u32 rt_hook_describe(u64 addr);
+
+#endif

@@ -1,0 +1,87 @@
+/* What a lower layer of the client asks of a higher one.
+ *
+ * Layers: base < core < memory, signals, syscalls, processes, procfs, ptrace, loader < requests, heap < shadow < tools.
+ * A file uses what its own layer and those below declare, and beyond that only this header and hooks.h; the linker
+ * binds both.  The core's dispatcher stands in the middle of everything a program can do, so most of this is its.
+ */
+#ifndef INTERPOSE_SEAM_H
+#define INTERPOSE_SEAM_H
+
+#include "runtime/base/rt.h"
+
+/* ---- memory */
+enum { RT_SEG_ANON, RT_SEG_FILE, RT_SEG_STACK, RT_SEG_BRK, RT_SEG_SHM };
+struct rt_seg {
+    u64 lo, hi; /* page-aligned, half open */
+    u64 off;    /* file offset of lo */
+    u64 dev, ino;
+    u32 prot;   /* what the guest asked for */
+    u16 kind;   /* RT_SEG_* */
+    u16 mflags; /* 1 MAP_SHARED, 2 image (low), 4 grows down, 8 announced to Python */
+    u32 path;   /* offset into rt_paths, 0 none */
+    u32 pad;
+};
+/* Executable memory around addr without a gap, as [range[0], range[1]). */
+bool rt_find_code(u64 addr, u64 range[2]);
+bool rt_find_seg(u64 addr, struct rt_seg *out); /* copy, taken under the lock */
+/* Take W from a writable page because it shall hold translated code, and tell the translator (rt_watched_page). */
+void rt_protect_code_page(struct tstate *ts, u64 page);
+
+/* ---- signals */
+/* Deliver a recorded signal, if any, by changing ts to the handler's entry. */
+void rt_signal_deliver(struct tstate *ts);
+/* Raise a synchronous signal for the guest at ts->pc. */
+void rt_signal_raise(struct tstate *ts, int sig, int code, u64 addr);
+/* The signal of an exception without an address at ts->pc: 4 overflow, 11 segment not present, 12 stack, 13
+ * general protection, 17 alignment check. */
+void rt_signal_exception(struct tstate *ts, enum ip_vector vector, u32 err);
+/* What rt_copy_from, rt_copy_to, rt_load_gs or rt_load_ss just failed with, for the guest at ts->pc: true: not
+ * yet, try again (a stack has grown).  stack: the access is one of the stack segment. */
+bool rt_signal_copied(struct tstate *ts, bool stack);
+/* int1 by the guest: ts->pc is behind it, len bytes. */
+void rt_signal_int1(struct tstate *ts, u32 len);
+/* To be called when a helper is about to resume in the middle of a block and
+ * th->pending is set: arms single-stepping through ts->rflags.  The test of
+ * pending that leads here must lie in section rt_border. */
+void rt_signal_step(struct tstate *ts);
+/* Is it an address at all, to this CPU? */
+bool rt_canonical(u64 addr);
+/* Make another thread leave translated code at its next boundary. */
+void rt_kick(struct rt_thread *th);
+/* The guest's trap flag (trapflag.c).  About to enter a block of the one instruction at ts->pc with it set; back from
+ * it, executed: to its end, and it is no system call; an instruction of ours has loaded it. */
+void rt_trap_flag_enter(struct tstate *ts);
+void rt_trap_flag_after(struct tstate *ts, bool executed);
+void rt_trap_flag_load(struct tstate *ts, bool set);
+
+/* ---- system calls */
+/* Execute the system call in ts (rax = number); sets rax, rcx, r11, ts->pc. */
+void rt_syscall(struct tstate *ts, u64 next_pc);
+/* The i386 system call of ts, made by int $0x80; and the kernel's answer to one. */
+void rt_syscall32(struct tstate *ts, u64 next_pc);
+
+/* ---- threads and processes */
+struct tstate *rt_thread_by_index(u32 i); /* NULL past the end */
+/* Will this child on our memory never run again? */
+bool thread_killed(struct tstate *ts);
+/* --stop-after: the rest of the run is the real CPU's. */
+void rt_stop_after(struct tstate *ts);
+/* What a tracer would be shown next belongs to no system call. */
+void rt_trace_no_call(struct tstate *ts);
+/* The first C code of the client. */
+RT_NORETURN void rt_main(u64 *sp);
+
+/* ---- client requests */
+void rt_client_request(struct tstate *ts, u64 next_pc);
+bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc);
+bool rt_call_return(struct tstate *ts); /* false: no call is under way */
+/* Enter a guest function on behalf of a request; when it returns, every guest
+ * register is as now, but rdx = its result and pc = next_pc.  false: nested too
+ * deep.  rt_call_return: the guest jumped to the magic return address. */
+#define RT_CALL_RETURN 0x7fff0000ull
+
+/* ---- the tables of translations, for the channel */
+/* Forget fast-table entries (all of them). */
+void rt_flush_fast(void);
+
+#endif

@@ -1,0 +1,33 @@
+/* What this folder offers to the layers above it, and to its neighbours. */
+#ifndef INTERPOSE_SYSCALLS_LAYER_H
+#define INTERPOSE_SYSCALLS_LAYER_H
+
+#include "runtime/seam.h"
+
+/* ---- syscall.c ------------------------------------------------------------------ */
+/* The raw kernel entry with the interruptible window (syscall_asm.S): returns
+ * the result, or RT_INTERRUPTED if a signal was recorded before the kernel began. */
+#define RT_INTERRUPTED (-4096L)
+/* Answer of a rt_sys_ function that has set the whole guest state itself
+ * (rt_sigreturn, a failed frame): rax, rcx, r11 and pc stay as they are.  A
+ * rt_sys_ function may also answer RT_INTERRUPTED: deliver, then execute again. */
+#define RT_NO_RESULT (-4097L)
+long rt_kernel(struct rt_thread *th, long nr, const u64 args[6]);
+long rt_kernel32(struct rt_thread *th, long nr, const u64 args[6]);
+/* procfs.c: a path of the guest's leads through /proc/.../exe. */
+bool rt_names_own_exe(int dirfd, u64 guest_path);
+void rt_learn_own_exe(void);
+void rt_cache_for_perf(void);   /* identity.c; the cache is mapped */
+extern bool rt_exe_is_programs; /* identity.c: what is there is the program for everybody */
+/* procfs_read.c: a descriptor has a copy; the child of a fork begins. */
+void rt_proc_copied(int from, int to);
+void rt_proc_after_fork(void);
+bool rt_fd_is_ours(int fd); /* syscall_fd.c */
+/* tracer.c: by process_vm_writev, or (0) by a memory file of another process. */
+void rt_may_write_others(u32 pid);
+extern char rt_kernel_begin[], rt_kernel_insn[], rt_kernel_end[];
+/* The same, subject to the guest's filters in the kernel (seccomp.c). */
+long rt_asking_kernel(struct rt_thread *th, long nr, const u64 args[6]);
+extern char rt_asking_insn[];
+
+#endif

@@ -1,0 +1,49 @@
+/* The shadow's slow paths, by the full exit: what each exit of a translation asks for. */
+#include "runtime/base/cpu.h"
+#include "shadow/shadow.h"
+#include "shadow/track.h"
+
+enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x) {
+    u32 kind = x->kind_aux & 0xff;
+    switch (kind) {
+    case IP_XS_LOAD:
+    case IP_XS_STORE:
+        ts->pc = x->key;
+        ts->acc_info = (x->kind_aux >> 8) | (kind == IP_XS_STORE ? 1u << 16 : 0);
+        if (kind == IP_XS_STORE) {
+            rt_store_slow(ts);
+            return RT_SLOW_RESUME;
+        }
+        ts->tmp[7] = 0;
+        rt_load_slow(ts);
+        if (!ts->tmp[7]) return RT_SLOW_RESUME;
+        ts->pc = x->key | IP_KEY_TRACK | IP_KEY_NOREDIR;
+        return RT_SLOW_ENTER;
+    case IP_XS_TRACK: {
+        const struct ip_insn *in = (const struct ip_insn *)x->key;
+        ts->pc = in->pc;
+        if (rt_track_needs_vec(in)) rt_save_vec(ts, rt_cpu()->vectors);
+        rt_track_insn(ts, in);
+        return RT_SLOW_RESUME;
+    }
+    case IP_XS_SPCHG:
+        ts->pc = x->key & IP_KEY_PC;
+        rt_stack_stepped(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        if (x->key & IP_KEY_ONE)
+            rt_stack_raised(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        else if (x->key & IP_KEY_BARE)
+            rt_stack_loaded(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        else
+            rt_stack_changed(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        return RT_SLOW_RESUME;
+    default: rt_panic(ts, "unknown slow path %u", kind);
+    }
+}
+
+extern char rt_store_stub[], rt_light_stub[], rt_red_zone_stub[];
+
+void sh_symbols(u64 *symbols) {
+    symbols[IP_SYM_SLOW_STORE] = (u64)rt_store_stub;
+    symbols[IP_SYM_SLOW_LIGHT] = (u64)rt_light_stub;
+    symbols[IP_SYM_RED_ZONE] = (u64)rt_red_zone_stub;
+}

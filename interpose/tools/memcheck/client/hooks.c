@@ -1,0 +1,138 @@
+/* What memcheck wants to be told (runtime/hooks.h): nearly all goes to the shadow.  With --instrument=no there is no
+ * shadow, and nothing is wanted. */
+#include "heap/heap.h"
+#include "heap/heap_hooks.h"
+#include "shadow/origin.h"
+#include "shadow/shadow.h"
+#include "tools/memcheck/client/io_uring.h"
+#include "tools/memcheck/client/memcheck.h"
+
+static inline bool on(void) { return rt.flags & IP_C_SHADOW; }
+
+void rt_hook_symbols(u64 *symbols) { sh_symbols(symbols); }
+void rt_hook_start(struct tstate *ts) { rt_shadow_init(ts); }
+
+/* The child of a fork has one thread, which must find none of these held by a thread that is not there. */
+void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
+    rt_lock_t *const inner[] = {&sh_map_lock, &sh_stacks_lock, &sh_uring_lock};
+    if (phase == RT_FORK_OUTER) {
+        if (lock)
+            rt_heap_fork_lock();
+        else
+            rt_heap_fork_unlock();
+        return;
+    }
+    for (u32 i = 0; i < sizeof inner / sizeof inner[0]; i++) {
+        if (lock)
+            rt_lock(inner[i]);
+        else
+            rt_unlock(inner[i]);
+    }
+}
+
+void rt_hook_mapped(u64 addr, u64 len, int state) {
+    if (on()) rt_shadow_mapped(addr, len, state);
+}
+void rt_hook_unmapped(u64 addr, u64 len) {
+    if (on()) rt_shadow_unmapped(addr, len);
+}
+void rt_hook_moved(u64 from, u64 to, u64 len) {
+    if (on()) rt_shadow_moved(from, to, len);
+}
+void rt_hook_written(u64 addr, u64 len) {
+    if (on()) rt_shadow_set(addr, len, RT_SH_DEFINED);
+}
+
+void rt_hook_stack_new(u64 lo, u64 hi, u64 sp) {
+    if (on()) rt_shadow_stack(lo, hi, sp);
+}
+void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
+    if (on()) rt_shadow_stack_grown(ts, lo, old_lo, hi);
+}
+bool rt_hook_stack_region(u64 sp, u64 *lo, u64 *hi) { return on() && rt_stack_region(sp, lo, hi); }
+void rt_hook_stack_named(u64 lo, u64 hi, bool known) {
+    if (!on()) return;
+    if (known)
+        rt_stack_register(lo, hi);
+    else
+        rt_stack_unregister(lo, hi);
+}
+void rt_hook_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) {
+    if (on()) rt_stack_changed(ts, old_sp, new_sp);
+}
+void rt_hook_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp) {
+    if (on()) rt_stack_loaded(ts, old_sp, new_sp);
+}
+void rt_hook_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp) {
+    if (on()) rt_stack_returned(ts, old_sp, new_sp);
+}
+
+enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x) { return sh_slow(ts, x); }
+void rt_hook_instruction(struct tstate *ts, const struct ip_insn *in) {
+    if (on()) rt_track_insn(ts, in);
+}
+void rt_hook_bad_jump(struct tstate *ts, u64 pc) {
+    if (on()) rt_report_jump(ts, pc);
+}
+void rt_hook_fault(struct tstate *ts, u64 addr) {
+    if (on()) rt_report_fault(ts, addr);
+}
+void rt_hook_no_memory(struct tstate *ts, u64 addr) {
+    if (on()) rt_report_no_memory(ts, addr);
+}
+
+void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
+    if (on()) mc_syscall_before(ts, nr, args);
+}
+void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {
+    if (on()) mc_syscall_after(ts, nr, args, result);
+}
+bool rt_hook_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
+    return heap_request(ts, code, args, result) || (on() && mc_request(ts, code, args, result));
+}
+void rt_hook_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc) {
+    if (on()) sh_handler_enter(ts, frame, mc);
+}
+void rt_hook_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc) {
+    if (on()) sh_handler_leave(ts, frame, mc);
+}
+u32 rt_hook_describe(u64 addr) { return heap_describe(addr); }
+
+/* ---- The heap's memory ------------------------------------------------------------------ */
+
+void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {
+    if (!on()) return;
+    origin_forget(addr, size);
+    /* A payload's V bits are 0xff while nobody owns it. */
+    if (zeroed)
+        sh_set_mapped(addr, size, RT_SH_DEFINED);
+    else
+        sh_set_a(addr, size, 0);
+}
+void heap_hook_released(u64 addr, u64 size) {
+    if (on()) sh_set_mapped(addr, size, RT_SH_NOACCESS);
+}
+void heap_hook_state(u64 addr, u64 size, int state) {
+    if (on()) rt_shadow_set(addr, size, state);
+}
+bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n) { return !on() || !rt_shadow_first_unaddr(ts, addr, n); }
+
+void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
+    if (!on()) return;
+    if (!(dst > src && dst - src < n)) {
+        sh_copy(sh_v(dst), sh_v(src), n);
+        origin_copied(ts, dst, src, n);
+        return;
+    }
+    u64 buf[64];
+    for (u64 left = n; left;) {
+        u64 k = left < sizeof buf ? left : sizeof buf;
+        left -= k;
+        sh_copy((u64)buf, sh_v(src + left), k);
+        sh_copy(sh_v(dst + left), (u64)buf, k);
+    }
+}
+
+void heap_hook_filled(u64 dst, u64 byte_at, u64 n) {
+    if (on()) sh_fill(sh_v(dst), *(const u8 *)sh_v(byte_at), n);
+}

@@ -1,0 +1,13 @@
+/* Memcheck in the client: what the parts of this folder share. */
+#ifndef INTERPOSE_MEMCHECK_H
+#define INTERPOSE_MEMCHECK_H
+
+#include "runtime/base/rt.h"
+
+/* requests.c: requests about V and A bits and about heap blocks; false: not one of them. */
+bool mc_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result);
+/* syscall_check.c: arguments of system calls, before and after. */
+void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]);
+void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result);
+
+#endif
