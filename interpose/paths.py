@@ -40,7 +40,11 @@ def _find(name: str) -> str:
         return installed
     from interpose.jit import _native
 
-    built = os.path.join(os.path.dirname(os.path.realpath(_native.__file__)), _RUNTIMES if name.startswith(_RUNTIME) else _STUBS, name)
+    built = os.path.join(
+        os.path.dirname(os.path.realpath(_native.__file__)),
+        _RUNTIMES if name.startswith(_RUNTIME) else _STUBS,
+        name,
+    )
     if os.path.exists(built):
         return os.path.normpath(built)
     raise LaunchError(f"{_CHANGED if _seen else 'the installation is incomplete'}: {installed} is missing")

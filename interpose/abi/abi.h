@@ -98,7 +98,7 @@ struct tstate {
     uint64_t resume;         /* 0x148: host address to resume after a slow path */
     uint64_t slot;           /* 0x150: index of this thread's channel slot */
     uint64_t tid_guest;      /* 0x158: small thread number, 1 = main */
-    uint64_t stack_lo;       /* 0x160: current stack region (memcheck) */
+    uint64_t stack_lo;       /* 0x160: current stack region (of a tool with a shadow) */
     uint64_t stack_hi;       /* 0x168 */
     uint64_t stack_shared;   /* 0x170: that region may hold more than one stack */
     uint64_t redzone_not_lo; /* 0x178: ~(lowest byte defined below RSP), 0 = none */
@@ -339,7 +339,7 @@ struct ip_chan {
 #define IP_DEAD_TOLD 2 /* it has said why */
 #define IP_TOLD      2 /* the same, as a byte to the process that launches */
 
-#define IP_C_SHADOW             1 /* V and A bits are kept (memcheck) */
+#define IP_C_SHADOW             1 /* V and A bits are kept */
 #define IP_C_CALLSTACK          2 /* translated calls keep the call stack */
 #define IP_C_HEAP               4 /* the malloc family is replaced */
 #define IP_C_TRACE_CHILDREN     8
@@ -393,27 +393,6 @@ enum ip_sym {
     IP_SYM_RUN_NATIVE,  /* rt_run_native(ts) */
     IP_SYM_KERNEL_INSN, /* a syscall instruction */
     IP_SYM_WATCHED      /* called before a block at chan.watch_pc is entered */
-};
-
-/* Memcheck's client requests, less 0x4D430000 (docs/spec/client-requests.md section 4). */
-enum ip_mc_request {
-    IP_MC_MAKE_MEM_NOACCESS,
-    IP_MC_MAKE_MEM_UNDEFINED,
-    IP_MC_MAKE_MEM_DEFINED,
-    IP_MC_DISCARD,
-    IP_MC_CHECK_MEM_IS_ADDRESSABLE,
-    IP_MC_CHECK_MEM_IS_DEFINED,
-    IP_MC_DO_LEAK_CHECK,
-    IP_MC_COUNT_LEAKS,
-    IP_MC_GET_VBITS,
-    IP_MC_SET_VBITS,
-    IP_MC_CREATE_BLOCK,
-    IP_MC_MAKE_MEM_DEFINED_IF_ADDRESSABLE,
-    IP_MC_COUNT_LEAK_BLOCKS,
-    IP_MC_ENABLE_ADDR_ERRORS,
-    IP_MC_DISABLE_ADDR_ERRORS,
-    IP_MC_RECORD_OVERLAP_ERROR = 0x100,
-    IP_MC_VERIFY_ALIGNMENT = 0x101
 };
 
 /* Error record, in slot.data with IP_R_ERROR. */

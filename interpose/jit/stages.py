@@ -36,7 +36,7 @@ def stages(
 
     :param pc: the guest address of the first byte.
     :param tool: whose stage 3 it gets.
-    :param flags: ``lib.IP_C_*`` bits, as in the channel (``IP_C_SHADOW`` for memcheck, …).
+    :param flags: ``lib.IP_C_*`` bits, as in the channel (``IP_C_SHADOW``, …).
     :param track: the tracking translation instead of the clean one.
     """
     return [(title, _stage(code, pc, tool, flags, track, n)) for n, title in enumerate(TITLES, 1)]
@@ -68,7 +68,7 @@ def stage_lines(titled: list[tuple[str, str]]) -> Iterator[str]:
 def stages_for(
     options: Sequence[str], code: bytes, *, pc: int = 0x400000, track: bool = False
 ) -> list[tuple[str, str]]:
-    """The stages of the block as the command line's options (``--tool=memcheck``, …) make it."""
+    """The stages of the block as the command line's options (``--tool=NAME``, …) make it."""
     from interpose.options.parse import parse
     from interpose.session import config_flags
 

@@ -1,4 +1,4 @@
-/* Memcheck and handlers.  A handler starts with defined arguments and vector
+/* V bits and signal handlers.  A handler starts with defined arguments and vector
  * registers; the V bits of everything else are as they were.  After it they are
  * what they were before, but for what it edited in its frame: there the value
  * is another one, or the V bits of the frame's own bytes are not 0.

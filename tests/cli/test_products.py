@@ -9,7 +9,6 @@ from interpose.jit._native import lib
 
 from interpose import paths, tools
 
-
 RUNTIMES = [f"interpose-rt-{tool}" for tool in tools.names()]
 
 

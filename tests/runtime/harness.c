@@ -1,9 +1,9 @@
 #include "runtime/core/core.h"
 #include "runtime/memory/memory.h"
 #include "runtime/syscalls/syscalls.h"
+#include "runtime/hooks.h"
 #include "harness.h"
 
-struct rt_global rt;
 void (*on_request)(u32, const struct ip_slot *);
 void (*on_shadow)(int, u64, u64);
 void (*on_invalidate)(u64, u64);
@@ -60,26 +60,30 @@ const struct ip_block *rt_block_of(u64 host) {
     return NULL;
 }
 bool rt_leaving;
+void rt_panic(struct tstate *ts, const char *fmt, ...) {
+    (void)ts;
+    fail("panic: %s", fmt);
+    for (;;);
+}
 
-void rt_shadow_mapped(u64 addr, u64 len, int state) {
+void rt_hook_mapped(u64 addr, u64 len, int state) {
     if (state != RT_SH_DEFINED) fail("mapped in state %d", state);
     if (on_shadow) on_shadow(1, addr, len);
 }
-void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
+void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
     (void)ts, (void)hi;
     if (on_shadow) on_shadow(1, lo, old_lo - lo);
 }
-void rt_shadow_set(u64 addr, u64 len, int state) { (void)addr, (void)len, (void)state; }
-void rt_shadow_unmapped(u64 addr, u64 len) {
+void rt_hook_unmapped(u64 addr, u64 len) {
     if (on_shadow) on_shadow(-1, addr, len);
 }
-void rt_shadow_moved(u64 from, u64 to, u64 len) {
+void rt_hook_moved(u64 from, u64 to, u64 len) {
     if (on_shadow) {
         on_shadow(-1, from, len);
         on_shadow(1, to, len);
     }
 }
-void rt_shadow_stack(u64 lo, u64 hi, u64 sp) {
+void rt_hook_stack_new(u64 lo, u64 hi, u64 sp) {
     if (sp <= lo || sp >= hi) fail("stack pointer 0x%lx outside 0x%lx-0x%lx", sp, lo, hi);
 }
 

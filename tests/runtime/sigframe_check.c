@@ -16,6 +16,7 @@
 #include "runtime/signals/signals.h"
 #include "runtime/syscalls/syscalls.h"
 #include "runtime/base/cpu.h"
+#include "runtime/hooks.h"
 #include "runtime/signals/sig.h"
 
 /* ---- the rest of the runtime ---------------------------------------------------- */
@@ -51,13 +52,12 @@ bool rt_grow_stack(struct tstate *ts, u64 a) {
     (void)ts, (void)a;
     return false;
 }
-void rt_shadow_set(u64 a, u64 n, int state) { (void)a, (void)n, (void)state; }
-void rt_stack_changed(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (void)b; }
-void rt_stack_loaded(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (void)b; }
-void rt_stack_returned(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (void)b; }
+void rt_hook_written(u64 a, u64 n) { (void)a, (void)n; }
+void rt_hook_stack_loaded(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (void)b; }
+void rt_hook_stack_returned(struct tstate *ts, u64 a, u64 b) { (void)ts, (void)a, (void)b; }
+void rt_hook_handler_enter(struct tstate *ts, u64 f, const struct sig_context *m) { (void)ts, (void)f, (void)m; }
+void rt_hook_handler_leave(struct tstate *ts, u64 f, const struct sig_context *m) { (void)ts, (void)f, (void)m; }
 void sig_apply_mask(struct rt_thread *th) { (void)th; }
-void sig_vbits_enter(struct tstate *ts, u64 f, const struct sig_context *m) { (void)ts, (void)f, (void)m; }
-void sig_vbits_leave(struct tstate *ts, u64 f, const struct sig_context *m) { (void)ts, (void)f, (void)m; }
 void rt_signal_raise(struct tstate *ts, int sig, int code, u64 a) {
     (void)ts, (void)code, (void)a;
     raised = sig;

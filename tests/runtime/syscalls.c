@@ -21,11 +21,6 @@ extern char rt_kernel_abort[];
         if (!(what)) fail("line %d: %s", __LINE__, #what);                                                             \
     } while (0)
 
-void rt_shadow_syscall_pre(struct tstate *t, long nr, const u64 args[6]) { (void)t, (void)nr, (void)args; }
-void rt_shadow_syscall_post(struct tstate *t, long nr, const u64 args[6], long r) {
-    (void)t, (void)nr, (void)args, (void)r;
-}
-
 static long call(long nr, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f) {
     ts.gpr[IP_RAX] = (u64)nr;
     ts.gpr[IP_RDI] = a, ts.gpr[IP_RSI] = b, ts.gpr[IP_RDX] = c;

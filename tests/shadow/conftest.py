@@ -68,7 +68,14 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Any:
     out = tmp_path_factory.mktemp("shadow")
     subprocess.run([sys.executable, str(INTERPOSE / "jit/gen_x86_tables.py"), str(out)], check=True)
     # Those two need the system call table and the code cache.
-    left_out = {"syscall_check.c", "syscall_uses.c", "requests.c", "fast.c", "slow_exits.c", "handler_vbits.c"}
+    left_out = {
+        "syscall_check.c",
+        "syscall_uses.c",
+        "requests.c",
+        "fast.c",
+        "slow_exits.c",
+        "handler_vbits.c",
+    }
     folders = ("shadow", "heap", "tools/memcheck/client")
     sources = sorted(str(p) for d in folders for p in (INTERPOSE / d).glob("*.c") if p.name not in left_out)
     sources.append(str(INTERPOSE / "runtime/core/errors.c"))

@@ -58,6 +58,9 @@ void rt_x87_saved(u64 addr, u32 layout);
 void rt_x87_image(u8 *image);
 /* ---- callstack.c ------------------------------------------------------------------ */
 void rt_callstack_new(struct tstate *ts, bool first);
+/* A fault because the call stack is full: room is made; false: it is another one. */
+struct sig_context;
+bool rt_callstack_full(struct tstate *ts, u64 addr, struct sig_context *mc);
 void rt_callstack_push(struct tstate *ts, u64 retaddr, u64 slot);
 /* RSP has been loaded with sp: frames below it, from lo on, are over. */
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp);

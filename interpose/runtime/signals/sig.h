@@ -127,10 +127,6 @@ struct sig_kernel_entry {
 /* That of ip; the first one where it is none of them. */
 const struct sig_kernel_entry *sig_kernel_entry(u64 ip);
 
-/* ---- callstack.c ---------------------------------------------------------------- */
-/* A push met the end of the call stack: there is room now. */
-bool rt_callstack_full(struct tstate *ts, u64 addr, struct sig_context *mc);
-
 /* ---- sigrep.c ------------------------------------------------------------------- */
 /* About to step a repeated string instruction: all its elements but the last. */
 void sig_repeat(struct sig_context *mc);

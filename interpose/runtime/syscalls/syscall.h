@@ -1,5 +1,5 @@
 /* What is known about each system call: the table of syscalls.def, read at run
- * time by rt_syscall and by memcheck's checks of arguments. */
+ * time by rt_syscall and by a tool's checks of arguments. */
 #ifndef INTERPOSE_SYSCALL_H
 #define INTERPOSE_SYSCALL_H
 

@@ -4,6 +4,7 @@
 #include "heap/heap.h"
 #include "shadow/origin.h"
 #include "tools/memcheck/client/memcheck.h"
+#include "tools/memcheck/memcheck_abi.h"
 
 #define MC_BASE 0x4D430000u
 enum { RQ_COUNT_ERRORS = 0x1201, RQ_MALLOCLIKE = 0x1301, RQ_FREELIKE = 0x1302, RQ_RESIZE = 0x130b };
