@@ -60,8 +60,9 @@ struct ip_slot *ip_service_slot(int i);
 /* Indices of the slots that belong to threads; how many. */
 int ip_live_slots(uint32_t *out, int max);
 
-/* Bindings: guest address -> target; wrap: record the original for GET_ORIG_FN. */
-void ip_binding_set(uint64_t addr, uint64_t target, int wrap);
+/* Bindings: guest address -> target; wrap: record the original for GET_ORIG_FN.
+ * inner: what runs there for a call without redirection, 0: the original. */
+void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner);
 void ip_binding_del(uint64_t addr);
 /* Code at [lo, hi) cannot change without an unmap. */
 void ip_stable_add(uint64_t lo, uint64_t hi);
@@ -76,7 +77,7 @@ void ip_invalidate_range(uint64_t lo, uint64_t len);
  * -1 at time-out.  The GIL is released while it waits. */
 int ip_next_event(int timeout_ms);
 #define IP_EVENT_USED (-2)   /* a binding ran for the first time: see ip_next_used */
-uint64_t ip_next_used(void); /* 0: none left */
+uint64_t ip_next_used(void); /* a binding's address, with IP_KEY_NOREDIR if its inner ran; 0: none left */
 /* Answer it. */
 void ip_reply(int slot);
 void ip_wake_python(void);

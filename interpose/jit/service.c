@@ -355,7 +355,7 @@ static void bind_insert(struct binding *tab, uint32_t cap, const struct binding 
     tab[h] = *b;
 }
 
-void ip_binding_set(uint64_t addr, uint64_t target, int wrap) {
+void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner) {
     pthread_mutex_lock(&T.lock);
     if ((T.bind_n + 1) * 2 > T.bind_cap) {
         uint32_t cap = T.bind_cap * 2;
@@ -367,7 +367,7 @@ void ip_binding_set(uint64_t addr, uint64_t target, int wrap) {
         T.bind_cap = cap;
     }
     tt_drop_containing(&T, addr);
-    struct binding b = {addr, target, (uint16_t)wrap, 1, 0};
+    struct binding b = {addr, target, inner, (uint16_t)wrap, 1, 0};
     if (!tt_binding(&T, addr)) T.bind_n++;
     bind_insert(T.bind, T.bind_cap, &b);
     T.chan->fast_gen++;

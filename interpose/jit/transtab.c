@@ -263,19 +263,22 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     struct ublock *b = t->ub[0];
     struct ip_code_reader rd = {
         .read = tt_read, .ctx = t, .is_bound = is_bound, .is_checked = is_checked, .is_stable = is_stable};
-    const struct binding *bd = key & IP_KEY_NOREDIR ? NULL : tt_binding(t, key & IP_KEY_PC);
+    struct binding *bd = (struct binding *)tt_binding(t, key & IP_KEY_PC);
+    bool inner = (key & IP_KEY_NOREDIR) != 0;
+    uint64_t target = !bd ? 0 : inner ? bd->inner : bd->target;
+    if (!target) bd = NULL;
     bool one = (key & IP_KEY_ONE) || (t->opts.flags & IP_C_SINGLE_STEP);
     if (!room(t)) return -2;
     b->key = key;
-    b->pc = bd ? bd->target : key & IP_KEY_PC;
+    b->pc = bd ? target : key & IP_KEY_PC;
     b->has_nr = bd != NULL && !(key & IP_KEY_TRACK);
-    b->nraddr = bd && bd->wrap ? bd->addr : 0;
+    b->nraddr = bd && bd->wrap && !inner ? bd->addr : 0;
     b->track = (key & IP_KEY_TRACK) != 0;
-    if (bd && !bd->ran && !speculative) {
-        ((struct binding *)bd)->ran = 1;
-        if (t->used_head - t->used_tail < 256) t->used[t->used_head++ % 256] = bd->addr;
+    if (bd && !(bd->ran & 1u << inner)) {
+        if (speculative) return -1; /* its first use is an event */
+        bd->ran |= 1u << inner;
+        if (t->used_head - t->used_tail < 256) t->used[t->used_head++ % 256] = bd->addr | (inner ? IP_KEY_NOREDIR : 0);
     }
-    if (bd && !bd->ran && speculative) return -1; /* its first use is an event */
     uint64_t lo = t->exec_lo, hi = t->exec_hi;
     if (bd) t->exec_lo = 0, t->exec_hi = ~0ull; /* the target lies elsewhere */
     run_stages(t, b, &rd, one ? 1 : BLOCK_INSNS);

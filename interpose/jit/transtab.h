@@ -43,8 +43,9 @@ struct page_ent {  /* blocks made from a guest page */
 };
 struct binding {
     uint64_t addr, target;
+    uint64_t inner; /* a replacement that target wraps: runs in place of addr without redirection; 0: none */
     uint16_t wrap, used;
-    uint32_t ran;
+    uint32_t ran; /* bit 0: target, bit 1: inner */
 };
 /* Where the search for an address begins in a table of mask + 1 bindings. */
 static inline uint32_t bind_home(uint64_t addr, uint32_t mask) {

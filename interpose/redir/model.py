@@ -62,13 +62,15 @@ class CodeObject:
     """A mapped ELF object as the engine announces it; compared by identity.
 
     ``text_ranges`` are half-open runtime ranges; the runtime address of a symbol is its own plus
-    ``load_bias``. Symbols outside of the text ranges neither redirect nor are redirected.
+    ``load_bias``. Symbols outside of the text ranges neither redirect nor are redirected. ``is_tools``: it
+    holds the replacements of the tool that runs.
     """
 
     path: str
     text_ranges: tuple[tuple[int, int], ...]
     soname: str = NO_SONAME
     load_bias: int = 0
+    is_tools: bool = False
 
     def __init__(
         self,
@@ -78,6 +80,7 @@ class CodeObject:
         soname: str | None = NO_SONAME,
         load_bias: int = 0,
         may_hold: Callable[[bytes], bool] | None = None,
+        is_tools: bool = False,
     ) -> None:
         """Accept plain tuples as symbols, a function that returns them, or a file's table of them; no soname
         becomes ``NONE``.
@@ -90,6 +93,7 @@ class CodeObject:
             ("text_ranges", tuple(text_ranges)),
             ("soname", soname or NO_SONAME),
             ("load_bias", load_bias),
+            ("is_tools", is_tools),
             ("table", symbols if isinstance(symbols, SymbolTable) else SymbolTable(symbols)),
             ("_may_hold", may_hold),
         ):
@@ -157,6 +161,11 @@ class Specification:
     target_name: str = UNKNOWN
     owner: CodeObject | None = None
 
+    @property
+    def is_tools(self) -> bool:
+        """A replacement that the tool brings."""
+        return self.kind is Kind.REPLACE and self.owner is not None and self.owner.is_tools
+
     def wants(self, obj: CodeObject) -> bool:
         """Tell whether the rule looks for functions in ``obj`` at all."""
         if self.global_only and obj.is_dynamic_linker:
@@ -177,6 +186,8 @@ class ActiveBinding(NamedTuple):
 
     With ``is_ifunc`` the address is the resolver of an indirect function: the binding waits for the
     functions that the resolver returns. ``symbol`` and ``soname`` describe the address, for reports.
+    A wrapper of a function that the tool replaces goes around the replacement: ``inner`` is its rule then,
+    and what the wrapper calls as the original is its target.
     """
 
     address: int
@@ -188,6 +199,7 @@ class ActiveBinding(NamedTuple):
     symbol: str = UNKNOWN
     soname: str = UNKNOWN
     is_ifunc: bool = False
+    inner: Specification | None = None
 
 
 class Verdict(enum.Enum):

@@ -8,6 +8,9 @@ hardwired rules and the reported targets of indirect functions:
 - A specification claims every address at which a matching symbol starts. Claims on an address are judged in
   the order in which their specifications became known: the first holds, until one of the same non-zero
   class tag with a higher priority comes.
+- A wrapper does not compete with a replacement of the tool's: it goes around it (``ActiveBinding.inner``).
+  Valgrind 3.19 lets the later rule win and the wrapper call the function that the tool wanted replaced, so
+  that Memcheck knows nothing of the block that a wrapped malloc returned.
 - An address that is the resolver of an indirect function is not bound itself: the winner of its claims goes
   on to claim the functions that the resolver was seen to return.
 
@@ -17,8 +20,9 @@ Each event recomputes only the addresses whose claims it touched.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 
 from interpose.redir import trace
@@ -62,6 +66,39 @@ def _verdict(earlier: Specification, later: Specification) -> Verdict:
     if later.tag == earlier.tag != 0:
         return Verdict.LOWER if later.priority < earlier.priority else Verdict.DUPLICATE
     return Verdict.CONFLICT
+
+
+def _winner(ranked: Iterable[Specification]) -> Specification | None:
+    """Who holds an address of those that claim it, first come first."""
+    holder: Specification | None = None
+    for spec in ranked:
+        if holder is None or spec.outranks(holder):
+            holder = spec
+    return holder
+
+
+def _compare(
+    ranked: tuple[Specification, ...],
+    fresh: Set[Specification],
+    binding: Callable[[Specification], ActiveBinding],
+    update: _Update,
+) -> Specification:
+    """Who holds an address; the conflicts that are new are noted."""
+    winner = ranked[0]
+    for rival in ranked[1:]:
+        verdict = _verdict(winner, rival)
+        if rival in fresh or winner in fresh:
+            conflict = Conflict(verdict, binding(winner), binding(rival))
+            update.conflicts.append(conflict)
+            update.notes += trace.conflict_messages(conflict)
+        if verdict is Verdict.PREFERRED:
+            winner = rival
+    return winner
+
+
+def _specs(binding: ActiveBinding | None) -> tuple[Specification | None, ...]:
+    """The rules that a binding carries out."""
+    return (None, None) if binding is None else (binding.spec, binding.inner)
 
 
 class RedirState:
@@ -376,7 +413,7 @@ class RedirState:
             before = self._pending.get(resolver)
             self._judge(resolver, obj, self._claims.get(resolver, _NO_CLAIMS), True, update)
             after = self._pending.get(resolver)
-            if (before and before.spec) is not (after and after.spec):
+            if _specs(before) != _specs(after):
                 update.dirty.update(self._targets.get(resolver, ()))
         if len(update.dirty) > len(places):
             places = list(self._places(update.dirty))
@@ -405,8 +442,9 @@ class RedirState:
         claims = dict(claims)
         for resolver in resolvers:
             pending = self._pending.get(resolver)
-            if pending is not None and pending.spec not in claims and pending.spec.may_bind(address):
-                claims[pending.spec] = self._name_at(address)
+            for spec in () if pending is None else (pending.spec, pending.inner):
+                if spec is not None and spec not in claims and spec.may_bind(address):
+                    claims[spec] = self._name_at(address)
         return claims
 
     def _name_at(self, address: int) -> str:
@@ -427,21 +465,18 @@ class RedirState:
             ranked = tuple(claims) if len(claims) == 1 else tuple(sorted(claims, key=_spec_order))
             self._judged[address] = ranked
             soname = UNKNOWN if obj is None else obj.soname
-            winner = ranked[0]
             fresh = set(ranked).difference(before) if len(ranked) > 1 else _NOTHING
-            for rival in ranked[1:]:
-                verdict = _verdict(winner, rival)
-                if rival in fresh or winner in fresh:
-                    conflict = Conflict(
-                        verdict,
-                        self._binding(address, winner, claims[winner], soname, is_ifunc),
-                        self._binding(address, rival, claims[rival], soname, is_ifunc),
-                    )
-                    update.conflicts.append(conflict)
-                    update.notes += trace.conflict_messages(conflict)
-                if verdict is Verdict.PREFERRED:
-                    winner = rival
-            new = self._binding(address, winner, claims[winner], soname, is_ifunc)
+            binding = partial(self._binding, address, claims, soname, is_ifunc)
+            inner: Specification | None = None
+            wraps = tuple(spec for spec in ranked if spec.kind is Kind.WRAP)
+            if wraps and len(wraps) < len(ranked):
+                replacements = tuple(spec for spec in ranked if spec.kind is Kind.REPLACE)
+                first = _winner(replacements)
+                if first is not None and first.is_tools:
+                    inner = first
+                    _compare(replacements, fresh, binding, update)
+                    ranked = wraps
+            new = binding(_compare(ranked, fresh, binding, update), inner=inner)
         old = self._bindings.pop(address, None) or self._pending.pop(address, None)
         if new is not None:
             (self._pending if is_ifunc else self._bindings)[address] = new
@@ -456,8 +491,22 @@ class RedirState:
 
     @staticmethod
     def _binding(
-        address: int, spec: Specification, symbol: str, soname: str, is_ifunc: bool
+        address: int,
+        claims: Mapping[Specification, str],
+        soname: str,
+        is_ifunc: bool,
+        spec: Specification,
+        inner: Specification | None = None,
     ) -> ActiveBinding:
         return ActiveBinding(
-            address, spec.target, spec.kind, spec.tag, spec.priority, spec, symbol, soname, is_ifunc
+            address,
+            spec.target,
+            spec.kind,
+            spec.tag,
+            spec.priority,
+            spec,
+            claims[spec],
+            soname,
+            is_ifunc,
+            inner,
         )

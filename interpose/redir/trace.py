@@ -37,11 +37,19 @@ def specification_line(spec: Specification) -> str:
     )
 
 
-def binding_line(binding: ActiveBinding) -> str:
+def binding_line(binding: ActiveBinding, inner: bool = False) -> str:
+    """One line of the active bindings; ``inner``: the replacement that a wrapper goes around."""
+    spec = binding.inner if inner and binding.inner is not None else binding.spec
     return (
-        f"0x{binding.address:08x} ({binding.symbol:<20.20s}) {binding.kind.value}-> "
-        f"({binding.tag:04d}.{binding.priority:d}) 0x{binding.target:08x} {binding.spec.target_name}"
+        f"0x{binding.address:08x} ({binding.symbol:<20.20s}) {spec.kind.value}-> "
+        f"({spec.tag:04d}.{spec.priority:d}) 0x{spec.target:08x} {spec.target_name}"
     )
+
+
+def binding_lines(binding: ActiveBinding) -> list[str]:
+    """A wrapper, then the replacement that it goes around."""
+    lines = [binding_line(binding)]
+    return lines if binding.inner is None else [*lines, binding_line(binding, inner=True)]
 
 
 def state_lines(
@@ -68,16 +76,21 @@ def state_lines(
         lines.append("   TOPSPECS of soname (hardwired)")
         lines += map(specification_line, by_owner[None])
     lines.append("   ------ ACTIVE ------")
-    lines += [f"    {binding_line(b)}" for b in sorted(bindings, key=lambda b: b.address)]
+    for binding in sorted(bindings, key=lambda b: b.address):
+        lines += [f"    {line}" for line in binding_lines(binding)]
     lines.append(">>")
     return lines
 
 
-def first_use_line(binding: ActiveBinding) -> str:
-    """Return what ``-v`` prints when a redirected address is executed for the first time."""
+def first_use_line(binding: ActiveBinding, inner: bool = False) -> str:
+    """Return what ``-v`` prints when a redirected address is executed for the first time.
+
+    ``inner``: when a wrapper calls the replacement that it goes around for the first time.
+    """
+    spec = binding.inner if inner and binding.inner is not None else binding.spec
     return (
         f"REDIR: 0x{binding.address:x} ({binding.soname}:{binding.symbol}) "
-        f"redirected to 0x{binding.target:x} ({binding.spec.target_name})"
+        f"redirected to 0x{spec.target:x} ({spec.target_name})"
     )
 
 
@@ -90,7 +103,8 @@ def conflict_messages(conflict: Conflict) -> Iterator[Message]:
 
 def added_messages(binding: ActiveBinding) -> Iterator[Message]:
     yield Message(2, "Adding active redirection:")
-    yield Message(2, f"    new: {binding_line(binding)}", debug=True)
+    for line in binding_lines(binding):
+        yield Message(2, f"    new: {line}", debug=True)
 
 
 def ifunc_target_message(resolver: int, target: int, binding: ActiveBinding) -> Message:

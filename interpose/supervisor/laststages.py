@@ -25,8 +25,9 @@ def stopped_lines(supervisor: Supervisor, key: int, next_pc: int) -> list[str]:
 def block_lines(supervisor: Supervisor, key: int) -> list[str]:
     """The block with a key, translated anew, stage by stage; nothing if its code cannot be read."""
     pc = key & lib.IP_KEY_PC
-    binding = None if key & lib.IP_KEY_NOREDIR else supervisor.objects.redir.active.get(pc)
-    start = pc if binding is None else binding.target
+    binding = supervisor.objects.redir.active.get(pc)
+    rule = None if binding is None else binding.inner if key & lib.IP_KEY_NOREDIR else binding.spec
+    start = pc if rule is None else rule.target
     lines = [f"It is redirected to 0x{start:X}"] if start != pc else []
     code = _readable(supervisor, start)
     if code:

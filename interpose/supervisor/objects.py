@@ -159,7 +159,8 @@ class Objects:
             return
         may_hold = None if self._config.core.extra_debuginfo_path else known.file.names.may_hold
         text = [(known.start, known.end)]
-        obj = CodeObject(file.path, text, _table(file), soname, biases[0], may_hold)
+        is_tools = os.path.basename(file.path) == paths.STUBS
+        obj = CodeObject(file.path, text, _table(file), soname, biases[0], may_hold, is_tools)
         if not self._ifunc_wrapper and (may_hold is None or may_hold(IFUNC_WRAPPER.encode())):
             self._ifunc_wrapper = next(
                 (s.address + biases[0] for s in obj.symbols if s.name == IFUNC_WRAPPER), 0
@@ -234,12 +235,13 @@ class Objects:
     def _apply(self, change: Change) -> None:
         for binding in (*change.removed, *change.ifunc_removed):
             lib.ip_binding_del(binding.address)
-            self._shown_first_use.discard(binding.address)
+            self._shown_first_use -= {binding.address, binding.address | lib.IP_KEY_NOREDIR}
         for binding in change.added:
-            lib.ip_binding_set(binding.address, binding.target, binding.kind.value == "W")
+            inner = binding.inner.target if binding.inner is not None else 0
+            lib.ip_binding_set(binding.address, binding.target, binding.kind.value == "W", inner)
         for binding in change.ifunc_added:
             if self._ifunc_wrapper:
-                lib.ip_binding_set(binding.address, self._ifunc_wrapper, 1)
+                lib.ip_binding_set(binding.address, self._ifunc_wrapper, 1, 0)
         for message in change.messages:
             # Levels count -v; the log's verbosity is 1 without any.
             if self._verbosity > message.level:
@@ -249,16 +251,19 @@ class Objects:
 
             raise MissingTextError("", *(line for m in change.missing for line in missing_text_lines(m)))
 
-    def first_use(self, addr: int) -> None:
-        """-v: a redirected address is executed for the first time."""
-        if self._verbosity < 2 or addr in self._shown_first_use:
+    def first_use(self, key: int) -> None:
+        """-v: a redirected address is executed for the first time.
+
+        ``key`` has IP_KEY_NOREDIR where a wrapper calls the replacement that it goes around.
+        """
+        if self._verbosity < 2 or key in self._shown_first_use:
             return
-        self._shown_first_use.add(addr)
-        binding = self.redir.active.get(addr)
+        self._shown_first_use.add(key)
+        binding = self.redir.active.get(key & lib.IP_KEY_PC)
         if binding is not None:
             from interpose.redir import first_use_line
 
-            self._log.debug(first_use_line(binding))
+            self._log.debug(first_use_line(binding, inner=bool(key & lib.IP_KEY_NOREDIR)))
 
 
 def _table(file: ObjectFile) -> SymbolTable:

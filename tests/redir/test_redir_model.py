@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interpose.redir import Change, CodeObject, RedirState, Symbol, Synonyms
+from interpose.redir import ActiveBinding, Change, CodeObject, Kind, RedirState, Symbol, Synonyms
 from interpose.zenc import NotRedirectNameError, parse
 
 PAGE = 0x1000
@@ -40,6 +40,8 @@ class Rule(NamedTuple):
     tag: int
     priority: int
     global_only: bool
+    wraps: bool = False
+    is_tools: bool = False
 
 
 def wild(pattern: str, text: str) -> bool:
@@ -48,6 +50,14 @@ def wild(pattern: str, text: str) -> bool:
     if pattern[0] == "*":
         return wild(pattern[1:], text) or (text != "" and wild(pattern, text[1:]))
     return text != "" and pattern[0] in ("?", text[0]) and wild(pattern[1:], text[1:])
+
+
+Target = tuple[int, int | None]
+"""Where a binding leads, and the tool's replacement that it goes around."""
+
+
+def target_of(binding: ActiveBinding) -> Target:
+    return binding.target, binding.inner and binding.inner.target
 
 
 class Oracle:
@@ -111,6 +121,8 @@ class Oracle:
                         name.tag,
                         name.priority,
                         global_only,
+                        name.kind is Kind.WRAP,
+                        name.kind is Kind.REPLACE and item.is_tools,
                     )
                 )
         return found
@@ -134,7 +146,16 @@ class Oracle:
                 holder = rule
         return holder
 
-    def bindings(self) -> tuple[dict[int, int], dict[int, int]]:
+    @classmethod
+    def holders(cls, rules: set[Rule]) -> tuple[Rule | None, Rule | None]:
+        """Who holds an address, and the replacement that it goes around."""
+        wraps = {rule for rule in rules if rule.wraps}
+        replacement = cls.winner(rules - wraps)
+        if wraps and replacement is not None and replacement.is_tools:
+            return cls.winner(wraps), replacement
+        return cls.winner(rules), None
+
+    def bindings(self) -> tuple[dict[int, Target], dict[int, Target]]:
         """Return the active bindings and the pending resolvers, address to target."""
         claims: dict[int, set[Rule]] = {}
         resolvers: set[int] = set()
@@ -147,15 +168,21 @@ class Oracle:
                     spared = rule.target <= address < rule.target + max(1, rule.size)
                     if not spared and self.matches(rule, obj, symbol):
                         claims.setdefault(address, set()).add(rule)
-        pending = {a: w for a in resolvers if (w := self.winner(claims.pop(a, set())))}
+        pending = {a: self.holders(claims.pop(a)) for a in resolvers if claims.get(a)}
         for resolver, target in self.reported:
-            rule = pending.get(resolver)
-            if rule is None or target in resolvers:
+            if target in resolvers:
                 continue
-            if not rule.target <= target < rule.target + max(1, rule.size):
-                claims.setdefault(target, set()).add(rule)
-        active = {a: w.target for a, rules in claims.items() if (w := self.winner(rules))}
-        return active, {a: rule.target for a, rule in pending.items()}
+            for rule in filter(None, pending.get(resolver, ())):
+                if not rule.target <= target < rule.target + max(1, rule.size):
+                    claims.setdefault(target, set()).add(rule)
+        active = {a: self.holders(rules) for a, rules in claims.items() if rules}
+        return _targets(active), _targets(pending)
+
+
+def _targets(holders: dict[int, tuple[Rule | None, Rule | None]]) -> dict[int, Target]:
+    return {
+        address: (rule.target, inner and inner.target) for address, (rule, inner) in holders.items() if rule
+    }
 
 
 def redirect_names() -> st.SearchStrategy[str]:
@@ -179,16 +206,23 @@ SYMBOLS = st.builds(
 )
 
 
-def build(slot: int, half: bool, soname: str, symbols: list[Symbol]) -> CodeObject:
+def build(slot: int, half: bool, soname: str, symbols: list[Symbol], is_tools: bool) -> CodeObject:
     start = 0x100000 + slot * PAGE
     ranges = (
         [(start + 0x100, start + 0x200)] if half else [(start, start + 0x280), (start + 0x280, start + PAGE)]
     )
-    return CodeObject(f"/slot{slot}", ranges, symbols, soname, start)
+    return CodeObject(f"/slot{slot}", ranges, symbols, soname, start, is_tools=is_tools)
 
 
 SYMBOL_LISTS = st.lists(SYMBOLS, min_size=2, max_size=6)
-OBJECTS = st.builds(build, st.integers(0, SLOTS - 1), st.booleans(), st.sampled_from(SONAMES), SYMBOL_LISTS)
+OBJECTS = st.builds(
+    build,
+    st.integers(0, SLOTS - 1),
+    st.booleans(),
+    st.sampled_from(SONAMES),
+    SYMBOL_LISTS,
+    st.sampled_from([False, False, True]),
+)
 ADDRESSES = st.builds(
     lambda slot, offset: 0x100000 + slot * PAGE + 0x100 + offset,
     st.integers(0, SLOTS - 1),
@@ -248,20 +282,20 @@ def run_event(state: RedirState, oracle: Oracle, kind: str, data: object) -> Cha
     return state.add_specification(soname, function, 0x999)
 
 
-def apply(mirror: dict[int, int], added: tuple, removed: tuple) -> None:
+def apply(mirror: dict[int, Target], added: tuple, removed: tuple) -> None:
     for binding in removed:
-        assert mirror.pop(binding.address) == binding.target
+        assert mirror.pop(binding.address) == target_of(binding)
     for binding in added:
         assert binding.address not in mirror
-        mirror[binding.address] = binding.target
+        mirror[binding.address] = target_of(binding)
 
 
 @settings(deadline=None, max_examples=500)
 @given(EVENTS)
 def test_incremental_state_equals_recomputation(events: list[tuple[str, object]]) -> None:
     state, oracle = RedirState(Synonyms(SYNONYMS)), Oracle()
-    active: dict[int, int] = {}
-    pending: dict[int, int] = {}
+    active: dict[int, Target] = {}
+    pending: dict[int, Target] = {}
     for kind, data in events:
         change = run_event(state, oracle, kind, data)
         if change is None:
@@ -269,8 +303,8 @@ def test_incremental_state_equals_recomputation(events: list[tuple[str, object]]
         apply(active, change.added, change.removed)
         apply(pending, change.ifunc_added, change.ifunc_removed)
         expected_active, expected_pending = oracle.bindings()
-        assert {a: b.target for a, b in state.active.items()} == expected_active
-        assert {a: b.target for a, b in state.pending_ifuncs.items()} == expected_pending
+        assert {a: target_of(b) for a, b in state.active.items()} == expected_active
+        assert {a: target_of(b) for a, b in state.pending_ifuncs.items()} == expected_pending
         assert (active, pending) == (expected_active, expected_pending), "the changes add up to the state"
         assert list(state.objects) == oracle.objects
         assert [s.target for s in state.specifications] == [r.target for r in oracle.rules()]
