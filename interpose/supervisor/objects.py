@@ -252,11 +252,11 @@ class Objects:
             raise MissingTextError("", *(line for m in change.missing for line in missing_text_lines(m)))
 
     def first_use(self, key: int) -> None:
-        """-v: a redirected address is executed for the first time.
+        """-v, --trace-redir=yes: a redirected address is executed for the first time.
 
         ``key`` has IP_KEY_NOREDIR where a wrapper calls the replacement that it goes around.
         """
-        if self._verbosity < 2 or key in self._shown_first_use:
+        if not (self._verbosity > 1 or self._trace) or key in self._shown_first_use:
             return
         self._shown_first_use.add(key)
         binding = self.redir.active.get(key & lib.IP_KEY_PC)

@@ -185,6 +185,7 @@ def test_wrapped_malloc_is_the_tools(build: Build, run: Callable) -> None:
     bound = re.findall(r"0x(\w+) \(malloc +\) ([RW])->", final)
     both = [(here, there) for here, there in pairwise(bound) if here[1] == "W"]
     assert both and all(here[0] == there[0] and there[1] == "R" for here, there in both)
+    assert any(re.match(r"REDIR: .*libc.so.6:malloc\) redirected", line) for line in traced.messages)
     told = run("memcheck", program, env=env, options=("-v",))
     assert not any("conflicts" in line for line in told.messages if "W->" in line)
     first = [line for line in told.messages if line.startswith("REDIR") and "libc.so.6:malloc)" in line]
