@@ -175,6 +175,8 @@ class ErrorManager:
             return Outcome.MUTED
         if self._over_limit():
             return Outcome.OVER_LIMIT
+        if self.shown >= FEWER_FRAMES_AFTER and self._frames == FRAMES_COMPARED:
+            self._compare_fewer_frames()
         self._clock += 1
         known = self._index.get(error.key(self._frames))
         if known is not None:
@@ -222,6 +224,9 @@ class ErrorManager:
     def report_unique(self, error: Error, *, show: bool, counts: bool) -> Outcome:
         """Take an error that is one of a kind (a loss record): never compared, listed nowhere.
 
+        No limit holds for these, but they count for those of other errors, as in Valgrind: what a limit has
+        to say comes with the next error that is compared, never among loss records.
+
         ``counts``: it is an error, not merely information; ``show``: print it unless it is suppressed.
         """
         self._number(error)
@@ -268,8 +273,6 @@ class ErrorManager:
         return True
 
     def _show(self, error: Error) -> None:
-        if self.shown == FEWER_FRAMES_AFTER and self._frames == FRAMES_COMPARED:
-            self._compare_fewer_frames()
         self.shown += 1
         self.sink.show(error)
         self._generate(error)

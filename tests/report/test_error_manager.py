@@ -152,6 +152,21 @@ def test_muted_threads_report_nothing():
     assert b.errors.errors_found == 2
 
 
+def test_loss_records_count_for_limits_and_say_nothing_of_them():
+    """Seen with Valgrind 3.19: what a limit has to say comes with the next error that is compared."""
+    b = bench()
+    for number in range(150):
+        assert b.errors.report_unique(error(number), show=True, counts=True) is Outcome.SHOWN
+    assert not any("More than" in line for line in b.log.lines)
+    b.errors.report(error(150))
+    assert sum("More than 100 errors detected" in line for line in b.log.lines) == 1
+    for number in range(151, 1150):
+        b.errors.report_unique(error(number), show=True, counts=True)
+    assert not any("More than 1000" in line for line in b.log.lines)
+    assert b.errors.report(error(1150)) is Outcome.OVER_LIMIT
+    assert sum("More than 1000 different errors" in line for line in b.log.lines) == 1
+
+
 def test_exit_on_first_error():
     b = bench(exit_on_first_error=True, error_exitcode=9, supp="{\n s\n Memcheck:Addr1\n fun:f\n}\n")
     functions(b, "f")
