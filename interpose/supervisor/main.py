@@ -198,10 +198,10 @@ class Supervisor:
             self.objects.first_use(addr)
 
     def client_vanished(self) -> None:
-        """The program was killed: report what there is."""
+        """The program was killed: report what is known without its memory."""
         self.finished = True
         self._write_perf_map()
-        self.tool.finish(None)
+        self.tool.vanished()
 
     def _write_perf_map(self) -> None:
         if self.config.core.perf_map:
@@ -321,11 +321,9 @@ class Supervisor:
             self.log.debug("\n".join(stopped_lines(self, slot.a[0], slot.a[1])))
 
     def stop_client(self, slot: Any, status: int) -> None:
-        """--exit-on-first-error=yes: the report, then the program ends with this status."""
-        self.log.plain("")
-        self.log.plain("Exit program on first error (--exit-on-first-error=yes)")
+        """--exit-on-first-error=yes: the tool has said so, and the program ends without a report."""
         self.finished = True
-        self.tool.finish(status)
+        self._write_perf_map()
         slot.r[0], slot.r[1] = 1, status
 
     def answer_bytes(self, slot: Any, addr: int, data: bytes) -> None:

@@ -64,6 +64,10 @@ class BaseTool:
             self.log.plain()
         return status or 0
 
+    def vanished(self) -> None:
+        """The program was killed, and its memory is gone: report what is known without."""
+        self.finish(None)
+
     def show_stats(self) -> None:
         """--stats=yes."""
         if self.config.core.stats:

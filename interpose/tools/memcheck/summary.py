@@ -40,21 +40,31 @@ def finish(
     log: LogLike,
     errors: ErrorManager,
     leaks: LeakReporter,
-    stats: HeapStats,
+    stats: HeapStats | None,
     blocks: Iterable[HeapBlock],
     memory: LeakMemory,
     leak_options: LeakOptions,
     options: EndOptions,
     undefined_seen: bool,
 ) -> None:
-    """Heap summary, leak search, error summary.  ``undefined_seen``: was definedness an issue?"""
+    """Heap summary, leak search, error summary.  ``undefined_seen``: was definedness an issue?
+
+    ``stats`` is None when the program was killed: what it had on its heap, and of that leaked, went with its
+    memory.
+    """
     talk = options.verbosity >= 1
-    if talk:
+    if talk and stats is None:
+        log.plain("")
+        log.plain("The program was killed; what its heap held is not known")
+        log.plain("")
+    elif talk and stats is not None:
         log.plain("")
         for line in heap_summary_lines(stats):
             log.plain(line)
     # A summary that -q keeps to itself neither shows nor counts anything.
-    if options.leak_check != "no" and (talk or leak_options.full):
+    if stats is None:
+        pass
+    elif options.leak_check != "no" and (talk or leak_options.full):
         leaks.run(blocks, memory, leak_options)
     elif options.verbosity == 1:
         log.plain("For a detailed leak analysis, rerun with: --leak-check=full")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from interpose.report.errors import Error
     from interpose.supervisor.main import Supervisor
 
-    from .heap import HeapBlock
+    from .heap import HeapBlock, HeapStats
 
 
 _ORIGINS = (None, OriginKind.HEAP, OriginKind.STACK, OriginKind.CLIENT)
@@ -201,12 +201,19 @@ class Tool(BaseTool):
     def finish(self, status: int | None) -> int:
         self.space.forget()
         self._count_repeats()
+        self._finish(self.reader.stats())
+        return self.errors.exit_status(status or 0)
+
+    def vanished(self) -> None:
+        self._finish(None)
+
+    def _finish(self, stats: HeapStats | None) -> None:
         self.show_stats()
         finish(
             self.log,
             self.errors,
             self.leaks,
-            self.reader.stats(),
+            stats,
             self.live_blocks(),
             self.space,
             self.leak_options(),
@@ -217,4 +224,3 @@ class Tool(BaseTool):
             ),
             self._undefined_seen,
         )
-        return self.errors.exit_status(status or 0)
