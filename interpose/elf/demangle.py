@@ -23,6 +23,11 @@ _RUST_LENGTH = re.compile(r"\d+")
 _OPERATOR = re.compile(r"(?:^|[:\s])(operator\s*(?:\(\)|\[\]|[^\w\s(]+|\s[^(]+))")
 
 
+def is_mangled(name: str) -> bool:
+    """Whether this may be a mangled name of C++ or Rust. Valgrind shows those of D and Ada as they are."""
+    return name.startswith(("_Z", "_R"))
+
+
 @lru_cache(maxsize=8192)
 def demangle(symbol: str) -> str:
     """`symbol` as a person would write it; a name that is not mangled comes back unchanged.
@@ -30,11 +35,16 @@ def demangle(symbol: str) -> str:
     A version suffix (`@@V`) survives. Redirect names (`_vgr...`, `_vgw...`) yield their function part first.
     """
     name = z_decoded(symbol)
-    if not name.startswith("_Z"):
+    if not is_mangled(name):
         return name
     plain, at, version = name.partition("@")
-    rust = _RUST_LEGACY.match(plain)
-    text = _rust_legacy(rust[1]) if rust else _cxa_demangle()(plain)
+    if plain.startswith("_R"):
+        from interpose.elf.rustv0 import rust_v0
+
+        text = rust_v0(plain)
+    else:
+        rust = _RUST_LEGACY.match(plain)
+        text = _rust_legacy(rust[1]) if rust else _cxa_demangle()(plain)
     return name if text is None else text + at + version
 
 

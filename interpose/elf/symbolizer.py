@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interpose.elf.demangle import demangle, short_name, z_decoded
+from interpose.elf.demangle import demangle, is_mangled, short_name, z_decoded
 from interpose.elf.errors import ElfError
 from interpose.elf.image import PF_W, Image
 from interpose.elf.lines import LineTable, SourceLine
@@ -164,7 +164,7 @@ class ObjectFile:
         exact = unit.plain_name(linkage_name) if unit is not None else None
         if exact is not None:
             return exact
-        return short_name(demangle(linkage_name)) if linkage_name.startswith("_Z") else linkage_name
+        return short_name(demangle(linkage_name)) if is_mangled(linkage_name) else linkage_name
 
     def function_line(self, address: int) -> tuple[str, int] | None:
         """File and line of the first instruction of the function that holds the link-time `address`."""
