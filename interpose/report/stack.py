@@ -8,7 +8,7 @@ recursion merged, at most ``num_callers`` entries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Protocol
 
@@ -23,6 +23,11 @@ _BELOW_MAIN = frozenset(
 )
 # `__libc_start_main@@GLIBC_2.34` is none of them: Valgrind 3.19 prints it by name, between a
 # constructor's frames and `(below main)`.
+
+# The C library starts threads by one of them; Valgrind has no clone3, so stacks there, and its suppressions,
+# end in clone.
+_THREAD_STARTS = frozenset({"clone3", "__clone3"})
+_THREAD_START = "clone"
 
 
 class _Place(Enum):
@@ -144,7 +149,12 @@ class StackResolver:
                     after_main = len(frames)
                 elif place is _Place.BELOW_MAIN and not after_start:
                     after_start = len(frames)
-        return frames[: after_main or after_start or len(frames)]
+        shown = frames[: after_main or after_start or len(frames)]
+        if shown and shown[-1].symbol in _THREAD_STARTS:
+            last = shown[-1]
+            name = (last.name or "").replace(last.symbol or "", _THREAD_START, 1)
+            shown[-1] = replace(last, symbol=_THREAD_START, name=name)
+        return shown
 
     def _resolve(self, ip: int) -> tuple[tuple[ResolvedFrame, _Place], ...]:
         options = self.options

@@ -6,6 +6,7 @@ tool says in a :class:`Component`; the component ``CoreError`` of the core stand
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -164,8 +165,19 @@ def match_frames(patterns: Sequence[FramePattern], frames: Sequence[ResolvedFram
             pos = star_pos
             at = star + 1
         else:
-            return False
+            return pos == len(frames) and _is_beyond_the_start(patterns[at:], frames)
     return True
+
+
+def _is_beyond_the_start(patterns: Sequence[FramePattern], frames: Sequence[ResolvedFrame]) -> bool:
+    """Whether the patterns left over are for what Valgrind shows where nothing is.
+
+    It goes on beyond the dynamic linker's entry, through the arguments of the program, which become lines of
+    `obj:*` in suppressions of initialisers.
+    """
+    if not frames or frames[-1].symbol or not os.path.basename(frames[-1].obj or "").startswith("ld-"):
+        return False
+    return all((pattern.kind, pattern.pattern) == ("obj", "*") for pattern in patterns)
 
 
 class _Lines:
