@@ -7,20 +7,10 @@
 #ifndef INTERPOSE_SEAM_H
 #define INTERPOSE_SEAM_H
 
+#include "abi/segments.h"
 #include "runtime/base/rt.h"
 
 /* ---- memory */
-enum { RT_SEG_ANON, RT_SEG_FILE, RT_SEG_STACK, RT_SEG_BRK, RT_SEG_SHM };
-struct rt_seg {
-    u64 lo, hi; /* page-aligned, half open */
-    u64 off;    /* file offset of lo */
-    u64 dev, ino;
-    u32 prot;   /* what the guest asked for */
-    u16 kind;   /* RT_SEG_* */
-    u16 mflags; /* 1 MAP_SHARED, 2 image (low), 4 grows down, 8 announced to Python */
-    u32 path;   /* offset into rt_paths, 0 none */
-    u32 pad;
-};
 /* Executable memory around addr without a gap, as [range[0], range[1]). */
 bool rt_find_code(u64 addr, u64 range[2]);
 bool rt_find_seg(u64 addr, struct rt_seg *out); /* copy, taken under the lock */

@@ -76,7 +76,6 @@ void rt_main(u64 *sp) {
     sym[IP_SYM_SLOW] = (u64)rt_slow_stub;
     sym[IP_SYM_CS_SYNC] = (u64)rt_cs_sync_stub;
     sym[IP_SYM_EXIT] = (u64)rt_exit_stub;
-    sym[IP_SYM_SEGMENTS] = (u64)&rt_segs;
     sym[IP_SYM_RUN_NATIVE] = (u64)rt_run_native;
     sym[IP_SYM_KERNEL_INSN] = (u64)rt_kernel_insn;
     sym[IP_SYM_WATCHED] = (u64)rt_watched;

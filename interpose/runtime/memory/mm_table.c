@@ -20,8 +20,6 @@
 #define PATH_BUCKETS 1024u
 #define LOW_GAP      RT_PAGE /* one page between images: a run over the end faults */
 
-_Static_assert(sizeof(struct rt_seg) == 56, "IP_SYM_SEGMENTS: the supervisor reads rt_seg");
-
 struct rt_seg *rt_segs;
 u32 rt_nsegs;
 char *rt_paths;
@@ -34,10 +32,7 @@ static u32 paths_used = 1; /* offset 0 means "none" */
 static u32 path_heads[PATH_BUCKETS];
 
 /* What the supervisor finds at rt_symbols[IP_SYM_SEGMENTS]. */
-static struct {
-    u64 segs, count_at, paths;
-    u32 seg_size, pad;
-} published;
+static struct rt_seg_table published;
 
 void rt_mm_lock(void) { rt_lock(&mm_lock); }
 void rt_mm_unlock(void) { rt_unlock(&mm_lock); }
@@ -47,10 +42,7 @@ void rt_mm_init(struct tstate *ts) {
     rt_segs = rt_pages((u64)MAX_SEGS * sizeof *rt_segs);
     rt_paths = rt_pages(PATH_BYTES);
     rt_nsegs = 0;
-    published.segs = (u64)rt_segs;
-    published.count_at = (u64)&rt_nsegs;
-    published.paths = (u64)rt_paths;
-    published.seg_size = sizeof *rt_segs;
+    published = (struct rt_seg_table){(u64)rt_segs, (u64)&rt_nsegs, (u64)rt_paths};
     rt.chan->rt_symbols[IP_SYM_SEGMENTS] = (u64)&published;
     /* Mappings are placed from the top of the high range down, so the heap can
      * grow until it meets them, 15 TiB above and more. */

@@ -7,11 +7,11 @@ and which parts follow.  Suppression kinds that files may name are derived from 
 from __future__ import annotations
 
 import enum
-import struct
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from interpose.jit._native import ffi
 from interpose.report.errors import AuxPart, Describe, Error, ErrorKind
 from interpose.report.stack import Stack, StackResolver
 from interpose.report.suppressions import Component, ExactExtra, Extra
@@ -83,16 +83,14 @@ class ErrorRecord:
     frames: tuple[int, ...] = ()
     text: str = ""
 
-    _FORMAT = struct.Struct("<IIQQQ4QII512Q256s")
-
     @classmethod
     def decode(cls, data: bytes | bytearray | memoryview) -> ErrorRecord:
         """Read a ``struct ip_error``."""
-        fields = cls._FORMAT.unpack_from(data)
-        kind, size, addr, pc, sp, a0, a1, a2, a3, otag, n_frames = fields[:11]
-        frames = fields[11 : 11 + min(n_frames, 512)]
-        text = fields[-1].split(b"\0", 1)[0].decode("utf-8", "replace")
-        return cls(ErrKind(kind), size, addr, pc, sp, (a0, a1, a2, a3), otag, frames, text)
+        record = ffi.from_buffer("struct ip_error *", data)
+        frames = tuple(record.frames[0 : min(record.n_frames, len(record.frames))])
+        text = bytes(record.text).split(b"\0", 1)[0].decode("utf-8", "replace")
+        where = record.size, record.addr, record.pc, record.sp
+        return cls(ErrKind(record.kind), *where, tuple(record.aux), record.otag, frames, text)
 
 
 class OriginKind(enum.Enum):

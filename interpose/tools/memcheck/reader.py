@@ -13,12 +13,12 @@ from .heap import AllocKind, HeapBlock, HeapStats
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from interpose.report.stack import Stack, StackResolver
     from interpose.supervisor.client import Client
 
-_BLOCK = struct.Struct("<QQIIIBBHQQ")
-_SEGMENT = struct.Struct("<QQQQQIHHII")
+_BLOCK_SIZE = ffi.sizeof("struct ip_heap_block")
 _CHUNK = lib.IP_HEAP_CHUNK
 _CTX_SHIFT, _CTX_MASK = 17, lib.IP_CTX_CHUNK_WORDS - 1
 _LIVE, _QUARANTINE = lib.IP_HB_LIVE, lib.IP_HB_QUARANTINE
@@ -91,28 +91,31 @@ class HeapReader:
         picked = ffi.new("uint32_t[]", _CHUNK)
         for number, start in enumerate(range(0, table.n_blocks, _CHUNK)):
             count = min(table.n_blocks - start, _CHUNK)
-            data = self._client.read(table.chunks[number], count * _BLOCK.size)
+            data = self._client.read(table.chunks[number], count * _BLOCK_SIZE)
             if data is None:
                 continue
-            found = lib.ip_heap_pick(ffi.from_buffer(data), count, 1 << state, lo, hi, picked, _CHUNK)
+            blocks = ffi.from_buffer("struct ip_heap_block[]", data)
+            found = lib.ip_heap_pick(blocks, count, 1 << state, lo, hi, picked, _CHUNK)
             for at in ffi.unpack(picked, found):
-                yield self._decoded(data, at * _BLOCK.size)
+                yield self._decoded(blocks[at])
 
-    def _decoded(self, data: bytes, at: int) -> HeapBlock:
-        addr, size, alloc, free, _, state, kind, _, _, _ = _BLOCK.unpack_from(data, at)
-        return HeapBlock(addr, size, _KINDS[kind], self.stack(alloc), self.stack(free), state == _QUARANTINE)
+    def _decoded(self, block: Any) -> HeapBlock:
+        """:param block: a ``struct ip_heap_block``."""
+        stacks = self.stack(block.alloc_ctx), self.stack(block.free_ctx)
+        return HeapBlock(block.addr, block.size, _KINDS[block.kind], *stacks, block.state == _QUARANTINE)
 
     def block(self, index: int) -> HeapBlock | None:
         """One block by its record number."""
         table = self._table()
         if table is None or not 0 < index < table.n_blocks:
             return None
-        data = self._client.read(table.chunks[index // _CHUNK] + index % _CHUNK * _BLOCK.size, _BLOCK.size)
+        data = self._client.read(table.chunks[index // _CHUNK] + index % _CHUNK * _BLOCK_SIZE, _BLOCK_SIZE)
         if data is None:
             return None
         states = 1 << _LIVE | 1 << _QUARANTINE
-        found = lib.ip_heap_pick(ffi.from_buffer(data), 1, states, 0, _TOP, ffi.new("uint32_t *"), 1)
-        return self._decoded(data, 0) if found else None
+        blocks = ffi.from_buffer("struct ip_heap_block[]", data)
+        found = lib.ip_heap_pick(blocks, 1, states, 0, _TOP, ffi.new("uint32_t *"), 1)
+        return self._decoded(blocks[0]) if found else None
 
     def stack(self, number: int) -> Stack | None:
         """A recorded trace; None for number 0 (none kept)."""
@@ -159,20 +162,19 @@ class HeapReader:
         return self._mappings
 
     def _read_mappings(self) -> list[Mapping]:
-        head = self._client.read(self._client.symbol(lib.IP_SYM_SEGMENTS), 32)
-        if head is None:
+        table = self._client.read_struct("struct rt_seg_table", self._client.symbol(lib.IP_SYM_SEGMENTS))
+        if table is None:
             return []
-        segments, count_at, paths, size, _ = struct.unpack("<QQQII", head)
-        count = int.from_bytes(self._client.read(count_at, 4) or b"", "little")
-        data = self._client.read(segments, count * size) or b""
+        count = int.from_bytes(self._client.read(table.count_at, 4) or b"", "little")
+        data = self._client.read(table.segments, count * ffi.sizeof("struct rt_seg")) or b""
         names: dict[int, str | None] = {0: None}
         found = []
-        for at in range(0, len(data), size):
-            lo, hi, _, _, _, prot, kind, _, path, _ = _SEGMENT.unpack_from(data, at)
+        for seg in ffi.from_buffer("struct rt_seg[]", data):
+            path = seg.path
             if path not in names:
-                raw = self._client.read_string(paths + path, 4096)
+                raw = self._client.read_string(table.paths + path, 4096)
                 names[path] = raw.decode("utf-8", "surrogateescape") if raw else None
-            found.append(Mapping(lo, hi, prot, _SEGMENT_KINDS[kind], names[path]))
+            found.append(Mapping(seg.lo, seg.hi, seg.prot, _SEGMENT_KINDS[seg.kind], names[path]))
         return found
 
     def mapping_at(self, addr: int) -> Mapping | None:
