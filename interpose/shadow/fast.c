@@ -274,7 +274,8 @@ static bool track(struct tstate *ts, const struct ip_insn *in) {
 
 /* ---- RSP, loads --------------------------------------------------------------------------- */
 
-static bool give_back(struct tstate *ts) {
+/* red_zone: what lies in the new one stays, until a call or return. */
+static bool give_back(struct tstate *ts, bool red_zone) {
     u64 old = ts->tmp[0], now = ts->gpr[IP_RSP];
     if (ts->stack_shared || now <= ts->stack_lo || now > ts->stack_hi || old <= ts->stack_lo || old > ts->stack_hi)
         return false;
@@ -282,7 +283,13 @@ static bool give_back(struct tstate *ts) {
     if (step > rt.chan->max_stackframe) return false; /* a switch of stacks, perhaps told */
     if (now <= old) return true;
     if (step > MAX_GIVE_BACK || old - SH_REDZONE < ts->stack_lo) return false;
-    sh_fill(sh_v(old - SH_REDZONE), 0xff, now - old + SH_REDZONE);
+    if (red_zone) {
+        ts->umask |= 1ull << IP_U_REDZONE;
+        ts->redzone_not_lo = ~(now - SH_REDZONE);
+        sh_fill(sh_v(old - SH_REDZONE), 0xff, now - old);
+    } else {
+        sh_fill(sh_v(old - SH_REDZONE), 0xff, now - old + SH_REDZONE);
+    }
     return true;
 }
 
@@ -305,7 +312,7 @@ int rt_light(struct tstate *ts) {
     case IP_XS_TRACK: /* origins travel with what is moved: origin.h */
         done = !(rt.flags & IP_C_ORIGINS) && track(ts, (const struct ip_insn *)x->key);
         break;
-    case IP_XS_SPCHG: done = !(x->key & IP_KEY_ONE) && give_back(ts); break;
+    case IP_XS_SPCHG: done = give_back(ts, x->key & IP_KEY_ONE); break;
     case IP_XS_LOAD: /* enters a block: not without the dispatcher if --chaining=no */
         done = !(rt.flags & IP_C_NO_CHAIN) && turn_to_tracking(ts, x);
         break;

@@ -89,6 +89,8 @@ void rt_stack_stepped(struct tstate *ts, u64 old_sp, u64 new_sp);
 void rt_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp);
 /* The same, but what lies in the new red zone stays as it is, until a call or return. */
 void rt_stack_raised(struct tstate *ts, u64 old_sp, u64 new_sp);
+/* Both. */
+void rt_stack_restored(struct tstate *ts, u64 old_sp, u64 new_sp);
 /* From a handler to what it interrupted, whose red zone stays. */
 void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp);
 

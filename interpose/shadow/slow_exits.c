@@ -29,7 +29,9 @@ enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x) {
     case IP_XS_SPCHG:
         ts->pc = x->key & IP_KEY_PC;
         rt_stack_stepped(ts, ts->tmp[0], ts->gpr[IP_RSP]);
-        if (x->key & IP_KEY_ONE)
+        if ((x->key & IP_KEY_ONE) && (x->key & IP_KEY_BARE))
+            rt_stack_restored(ts, ts->tmp[0], ts->gpr[IP_RSP]);
+        else if (x->key & IP_KEY_ONE)
             rt_stack_raised(ts, ts->tmp[0], ts->gpr[IP_RSP]);
         else if (x->key & IP_KEY_BARE)
             rt_stack_loaded(ts, ts->tmp[0], ts->gpr[IP_RSP]);

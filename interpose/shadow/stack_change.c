@@ -122,9 +122,10 @@ static u64 return_slot(const struct tstate *ts, u64 sp) {
     return 0;
 }
 
-/* How RSP changed: within its frame, so that the new red zone stays; to a value from
- * elsewhere; to that before a signal, whose red zone is as alive as its frame. */
-enum change { MOVED, RAISED, LOADED, RETURNED };
+/* How RSP changed: within its frame; so that the new red zone stays; to a value from
+ * elsewhere; the same, so that the new red zone stays; to that before a signal, whose
+ * red zone is as alive as its frame. */
+enum change { MOVED, RAISED, LOADED, RESTORED, RETURNED };
 
 /* Until the next call or return. */
 static void keep_red_zone(struct tstate *ts, u64 sp) {
@@ -142,7 +143,7 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
         /* First sight of the stack this thread has run on all the time? */
         if (old_sp <= lo || old_sp > hi) return;
     }
-    if (how == LOADED && !ts->stack_shared) /* as longjmp does */
+    if ((how == LOADED || how == RESTORED) && !ts->stack_shared) /* as longjmp does */
         rt_callstack_drop(ts, lo, new_sp);
     /* What lies below RSP is undefined already; a greater step is a switch between two
      * stacks in one mapping. */
@@ -153,8 +154,8 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     if (ts->stack_shared && (how >= LOADED || new_sp > return_slot(ts, old_sp))) return;
     u64 from = old_sp - SH_REDZONE;
     if (from < lo) from = lo;
-    if (how == RAISED) keep_red_zone(ts, new_sp);
-    if (how == RAISED || how == RETURNED) {
+    if (how == RAISED || how == RESTORED) keep_red_zone(ts, new_sp);
+    if (how == RAISED || how == RESTORED || how == RETURNED) {
         new_sp -= SH_REDZONE;
         if (new_sp <= from) return;
     }
@@ -199,6 +200,8 @@ void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old
 void rt_stack_raised(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, RAISED); }
 
 void rt_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, LOADED); }
+
+void rt_stack_restored(struct tstate *ts, u64 old_sp, u64 new_sp) { moved(ts, old_sp, new_sp, RESTORED); }
 
 void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp) {
     moved(ts, old_sp, new_sp, RETURNED);

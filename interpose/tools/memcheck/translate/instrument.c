@@ -295,6 +295,56 @@ static bool forms_below(const struct ublock *in, int k, const struct plan *p) {
     return false;
 }
 
+static bool reads_elsewhere(const struct ip_insn *in) {
+    const struct ip_mem *m = &in->mem;
+    for (int k = 0; k < in->n_ops; k++)
+        if (in->ops[k].kind == IP_OP_MEM_IMPL && in->ops[k].reg != IP_RSP && in->mnem != IP_MN_LEAVE) return true;
+    if (!m->present || !(m->access & IP_ACC_R) || m->seg || m->base == IP_REG_RIP) return false;
+    return m->base != IP_RSP || m->index != IP_REG_NONE || m->disp < 0;
+}
+
+/* After uop k the block goes to a call or return, where the red zone is given up,
+ * and reads nothing on its way that could lie there. */
+static bool gives_up_red_zone(const struct ublock *in, int k) {
+    for (k++; k < in->n_u; k++) {
+        const struct ip_insn *insn = &in->insn[in->u[k].insn];
+        switch (in->u[k].op) {
+        case U_SEGEA:
+        case U_FAREA: break;
+        case U_INSN:
+            if (reads_elsewhere(insn)) return false;
+            break;
+        case U_CALLI: return !reads_elsewhere(insn);
+        case U_CALL:
+        case U_RET: return true;
+        default: return false;
+        }
+    }
+    return false;
+}
+
+/* Has the block taken RSP down before uop k otherwise than by pushing? */
+static bool stepped_down(const struct ublock *in, int k) {
+    while (k-- > 0) {
+        struct plan p;
+        if (in->u[k].op != U_INSN) continue;
+        make_plan(&in->insn[in->u[k].insn], &p);
+        if (p.stack == SK_DOWN || p.stack == SK_OTHER) return true;
+    }
+    return false;
+}
+
+/* Does RSP's rise at uop k bring back a red zone that it may have stepped over?  Code that
+ * uses the stack in the middle of what the compiler took for a leaf function (the call
+ * sequences of wrappers, and inline assembly) first goes down by the zone's size or more
+ * and then returns by adding, or to a value it kept; within one block any step is told.
+ * The frame that "leave" gives back began with a push: there was no red zone. */
+static bool uncovers_red_zone(const struct ublock *in, int k, const struct plan *p, const struct ip_insn *rises) {
+    if (rises->mnem == IP_MN_LEAVE || rises->mnem == IP_MN_ENTER || rises->mnem == IP_MN_AND) return false;
+    if (p->stack == SK_UP) return (p->stack_bytes >= RED_ZONE || stepped_down(in, k)) && !gives_up_red_zone(in, k);
+    return p->stack == SK_OTHER && !gives_up_red_zone(in, k);
+}
+
 /* RSP goes up at uop k by a known step, and later in the block down again, over what
  * it gave back (OCaml's calls of C return to an address that was popped to memory):
  * that much stays as it was, for it never left the red zone. */
@@ -450,7 +500,7 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
                 ub_add(out, U_JMP, u->insn)->imm = insn->pc | IP_KEY_TRACK | IP_KEY_NOREDIR;
                 goto done;
             }
-            if (forms_below(in, k, &p)) {
+            if (forms_below(in, k, &p) || uncovers_red_zone(in, k, &p, insn)) {
                 p.stack = SK_OTHER;
                 p.keeps_red_zone = true;
             }

@@ -1,0 +1,38 @@
+/* No error: inline assembly steps over the red zone of what the compiler takes
+ * for leaf functions, uses the stack below, even calls, and comes back. */
+static long called;
+
+__attribute__((used, noinline)) static void callee(void) {
+    volatile long local[40];
+    for (int i = 0; i < 40; i++)
+        local[i] = i;
+    called += local[39];
+}
+
+#define LEAF(name, code, ...)                                                                                          \
+    static long __attribute__((noinline)) name(long a) {                                                               \
+        volatile long x = a, y = a + 1, z[4] = {1, 2, 3};                                                              \
+        __asm__ volatile(code ::: "rax", "cc", "memory", ##__VA_ARGS__);                                               \
+        if (x + y + z[2] + z[3] > 20)                                                                                  \
+            return 1;                                                                                                  \
+        return x;                                                                                                      \
+    }
+
+#define MANY "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"
+LEAF(flags, "sub $128, %%rsp; pushfq; popq %%rax; add $128, %%rsp")
+LEAF(flags_by_lea, "lea -256(%%rsp), %%rsp; pushfq; popq %%rax; lea 256(%%rsp), %%rsp")
+LEAF(below_locals, "sub $120, %%rsp; pushfq; popq %%rax; add $120, %%rsp")
+LEAF(calls, "sub $128, %%rsp; call callee; add $128, %%rsp", MANY)
+LEAF(calls_aligned, "mov %%rsp, %%r14; sub $128, %%rsp; and $-16, %%rsp; call callee; mov %%r14, %%rsp", MANY, "r14")
+LEAF(calls_pushing, "sub $136, %%rsp; pushq $1; call callee; add $8, %%rsp; add $136, %%rsp", MANY)
+LEAF(by_saved_word, "mov %%rsp, %%rax; sub $200, %%rsp; and $-16, %%rsp; push %%rax; push %%rax; call callee;"
+                    "mov 8(%%rsp), %%rsp", MANY)
+LEAF(by_frame_pointer, "lea -144(%%rsp), %%rsp; call callee; lea 16(%%rsp), %%rsp; mov %%rbp, %%rsp", MANY)
+
+int main(void) {
+    long s = 0;
+    for (long i = 0; i < 20; i++)
+        s += flags(i) + flags_by_lea(i) + below_locals(i) + calls(i) + calls_aligned(i) + calls_pushing(i) +
+             by_saved_word(i) + by_frame_pointer(i);
+    return s == 0 || called == 0;
+}
