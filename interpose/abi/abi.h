@@ -423,7 +423,7 @@ enum ip_errkind {
 };
 struct ip_error {
     uint32_t kind; /* enum ip_errkind */
-    uint32_t size; /* access size, 0 if none */
+    uint32_t size; /* access size, 0 if none; a read's: see the instruction (aux[0]: for the address, too) */
     uint64_t addr; /* faulting address */
     uint64_t pc;   /* guest pc of the instruction */
     uint64_t sp;

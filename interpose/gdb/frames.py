@@ -68,6 +68,11 @@ def in_translation(host: int) -> tuple[int, int]:
     return _word(META + META_PCS + 8 * (block[6] + instruction)), spilled
 
 
+def _pc_of(key: int) -> int:
+    """What a program jumped to may be no address of user space; then it is no key."""
+    return key if key >> 47 & 0x1FFF else key & KEY_PC
+
+
 def _value(number: int) -> gdb.Value:
     return gdb.Value(number).cast(gdb.lookup_type("unsigned long"))
 
@@ -96,7 +101,7 @@ class Unwinder(gdb.unwinder.Unwinder):  # type: ignore[misc]
             if translated:
                 guest_pc, saved = in_translation(pc)
             else:
-                guest_pc, saved = _word(state + STATE_PC) & KEY_PC, 0xFFFF
+                guest_pc, saved = _pc_of(_word(state + STATE_PC)), 0xFFFF
             if not guest_pc:
                 return None
             values = {}

@@ -55,11 +55,14 @@ enum rt_slow { RT_SLOW_RESUME, RT_SLOW_ENTER };
 enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x);
 /* The runtime carries this instruction out itself; it has not begun. */
 void rt_hook_instruction(struct tstate *ts, const struct ip_insn *in);
-/* The next instruction would be fetched from pc, where there is no code. */
-void rt_hook_bad_jump(struct tstate *ts, u64 pc);
+/* The next instruction would be fetched from pc, where there is no code; ret: the return address of the call that
+ * goes there, if it has not pushed it, else 0. */
+void rt_hook_bad_jump(struct tstate *ts, u64 pc, u64 ret);
 /* The access of ts->pc to addr has faulted; it is about to, because nothing is mapped there. */
 void rt_hook_fault(struct tstate *ts, u64 addr);
 void rt_hook_no_memory(struct tstate *ts, u64 addr);
+/* It is about to, because the address is not canonical; the fault did not tell which it is. */
+void rt_hook_no_address(struct tstate *ts);
 
 /* ---- Calls, requests, signals ------------------------------------------------------ */
 void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]);

@@ -102,8 +102,9 @@ enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x);
 void rt_save_vec(struct tstate *ts, int width);
 u32 rt_a_word(u64 a);
 void sh_symbols(u64 *symbols);
-void rt_report_jump(struct tstate *ts, u64 pc);
+void rt_report_jump(struct tstate *ts, u64 pc, u64 ret);
 void rt_report_no_memory(struct tstate *ts, u64 addr);
+void rt_report_no_address(struct tstate *ts);
 void rt_report_fault(struct tstate *ts, u64 addr);
 
 /* handler_vbits.c: V bits of registers around a signal handler */

@@ -116,10 +116,16 @@ void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n) {
     rt_error_end(ts, e);
 }
 
-void rt_report_jump(struct tstate *ts, u64 pc) {
+void rt_report_jump(struct tstate *ts, u64 pc, u64 ret) {
     if (sh_addressable(ts, pc)) return; /* data: the fault alone, as a protection it is */
     struct ip_error *e = rt_error_begin(ts, IP_E_JUMP);
     e->addr = pc;
+    if (ret) {
+        u32 most = sizeof e->frames / sizeof e->frames[0] - 1, n = e->n_frames < most ? e->n_frames : most;
+        for (u32 i = n; i > 1; i--) e->frames[i] = e->frames[i - 1];
+        e->frames[1] = ret;
+        e->n_frames = n + 1;
+    }
     rt_error_end(ts, e);
 }
 
@@ -129,9 +135,16 @@ void rt_report_fault(struct tstate *ts, u64 addr) {
 }
 
 /* Whether it reads or writes, and how much, the supervisor finds out from the
- * instruction: size 0 asks for that. */
+ * instruction: size 0 asks for that, and aux[0] for the address. */
 void rt_report_no_memory(struct tstate *ts, u64 addr) {
     if (rt.flags & IP_C_SHADOW) sh_report_access(ts, IP_E_READ, addr, 0);
+}
+
+void rt_report_no_address(struct tstate *ts) {
+    if (!(rt.flags & IP_C_SHADOW) || rt_told_before(ts, 0)) return;
+    struct ip_error *e = rt_error_begin(ts, IP_E_READ);
+    e->aux[0] = 1;
+    rt_error_end(ts, e);
 }
 
 /* Vector stores are judged by the 8-byte word, as Valgrind does: one report

@@ -107,7 +107,7 @@ def internal_fault(error: Exception, supervisor: Supervisor | None = None, slot:
     """An exception that nobody expected: what and where, the guest's pc and block, how to report it."""
     from interpose import __version__
     from interpose.errors import InternalError, internal_error
-    from interpose.jit._native import lib
+    from interpose.supervisor.stacktrace import guest_pc
 
     plain = internal_error(error)
     details = [*plain.details, f"interpose {__version__}, Python {platform()}"]
@@ -119,7 +119,7 @@ def internal_fault(error: Exception, supervisor: Supervisor | None = None, slot:
         state = supervisor.client.read_struct("struct tstate", slot.tstate) if slot.tstate else None
         pc = state.pc if state is not None else 0
         details.append(
-            f"thread {slot.tid_guest} (task {slot.tid}) at guest pc 0x{pc & lib.IP_KEY_PC:X} asked: {kind}, "
+            f"thread {slot.tid_guest} (task {slot.tid}) at guest pc 0x{guest_pc(pc):X} asked: {kind}, "
             + " ".join(f"0x{word:x}" for word in slot.a[0:4])
         )
         block = _block_lines(supervisor, pc)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from interpose.jit._native import lib
 from interpose.jit.stages import stage_lines, stages
+from interpose.supervisor.stacktrace import guest_pc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def stopped_lines(supervisor: Supervisor, key: int, next_pc: int) -> list[str]:
     pc = key & lib.IP_KEY_PC
     lines = [f"Stopped after {supervisor.config.core.stop_after:,} basic blocks; the last one is at 0x{pc:X}"]
     lines += block_lines(supervisor, key)
-    lines.append(f"The real CPU goes on at 0x{next_pc & lib.IP_KEY_PC:X}")
+    lines.append(f"The real CPU goes on at 0x{guest_pc(next_pc):X}")
     return lines
 
 

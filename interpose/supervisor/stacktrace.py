@@ -18,6 +18,11 @@ _BY_DWARF_NUMBER = (
 )  # fmt: skip
 
 
+def guest_pc(key: int) -> int:
+    """The pc in a key.  What a program jumped to may be no address of user space; then it is no key."""
+    return key if key >> 47 & 0x1FFF else key & lib.IP_KEY_PC
+
+
 def unwind(supervisor: Supervisor, slot: Any) -> list[int]:
     """The thread's program counter, then return addresses, from its registers and memory."""
     state = supervisor.client.read_struct("struct tstate", slot.tstate)
@@ -28,4 +33,4 @@ def unwind(supervisor: Supervisor, slot: Any) -> list[int]:
     # Merged recursion shortens a trace: leave something to merge.
     core = supervisor.config.core
     limit = max(core.num_callers, 1) * (8 if core.merge_recursive_frames else 1)
-    return unwinder.trace(state.pc & lib.IP_KEY_PC, registers, limit)
+    return unwinder.trace(guest_pc(state.pc), registers, limit)

@@ -175,7 +175,7 @@ extern int rt_watched_fd;
 /* The last request is made: the supervisor may go. */
 extern bool rt_leaving;
 
-/* The guest's pc in a key: addresses of the kernel, which a program may jump to, have every mode bit. */
-static inline u64 rt_pc(u64 key) { return (key >> 48 & 0xfff) == 0xfff ? key : key & IP_KEY_PC; }
+/* The guest's pc in a key.  What a program jumped to may be no address of user space; then it is no key. */
+static inline u64 rt_pc(u64 key) { return key >> 47 & 0x1fff ? key : key & IP_KEY_PC; }
 
 #endif

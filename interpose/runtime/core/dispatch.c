@@ -274,11 +274,11 @@ static u64 unreadable(u64 pc, u64 end) {
  * fetched, or the instruction itself faults (SDM volume 1, 3.3.7.1). */
 static void bad_target(struct tstate *ts, u64 pc) {
     ts->pc = pc;
+    rt_hook_bad_jump(ts, pc, 0);
     if (!rt_canonical(pc)) {
         rt_signal_exception(ts, IP_VEC_GP, 0);
         return;
     }
-    rt_hook_bad_jump(ts, pc);
     rt_signal_raise(ts, SIG_SEGV, SEGV_NO_MAP, pc);
 }
 
@@ -287,6 +287,8 @@ static void bad_jump(struct tstate *ts, const struct ip_exit *x, u64 target, boo
     u32 aux = x->kind_aux >> 8, kind = aux & 3, what = aux >> 2;
     u64 sp = ts->gpr[IP_RSP], back = kind == IP_JUMP_RET ? sp - 8 - what : pushed ? sp + 8 : sp, next = x->key + what;
     if (!rt_canonical(target)) {
+        ts->pc = target;
+        rt_hook_bad_jump(ts, target, kind == IP_JUMP_CALL && !pushed ? next : 0);
         /* Intel's CPUs have stored the return address by then. */
         if (kind == IP_JUMP_CALL && !pushed && rt_cpu()->intel && rt_copy_to(sp - 8, &next, 8) != 0) {
             ts->pc = x->key;
@@ -330,7 +332,7 @@ static void bad_pc(struct tstate *ts, u64 pc) {
         }
         if (!addr) return;
     }
-    rt_hook_bad_jump(ts, pc);
+    rt_hook_bad_jump(ts, pc, 0);
     bool mapped = rt_find_seg(addr, &seg);
     rt_signal_raise(ts, SIG_SEGV, mapped ? SEGV_NO_ACCESS : SEGV_NO_MAP, addr);
 }
@@ -338,7 +340,7 @@ static void bad_pc(struct tstate *ts, u64 pc) {
 /* Set ts->target for ts->pc (which may carry mode bits); false: a fault changed ts->pc. */
 static bool aim(struct tstate *ts, u32 exit_id) {
     u64 key = ts->pc;
-    if (key >> 47 & 0x1fff) {
+    if (rt_pc(key) >> 47) {
         bad_target(ts, key);
         return false;
     }

@@ -19,7 +19,7 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     u64 sp = ts->gpr[IP_RSP];
     u32 n = 0;
     if (!max) return 0;
-    frames[n++] = ts->pc;
+    frames[n++] = rt_pc(ts->pc);
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit && n < max; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = ~e->not_sp, ret;
@@ -73,7 +73,7 @@ struct ip_error *rt_error_begin(struct tstate *ts, int kind) {
     rt_memset(e, 0, __builtin_offsetof(struct ip_error, frames));
     e->text[0] = 0;
     e->kind = (u32)kind;
-    e->pc = ts->pc;
+    e->pc = rt_pc(ts->pc);
     e->sp = ts->gpr[IP_RSP];
     u32 want = (u32)rt.chan->num_callers;
     if (!want || want > sizeof e->frames / sizeof e->frames[0]) want = 12;
@@ -114,7 +114,7 @@ void rt_report_error(struct tstate *ts, struct ip_error *e) {
     struct ip_error *mine = (struct ip_error *)rt_slot(ts)->data;
     if (e != mine) {
         if (!e->n_frames) e->n_frames = rt_stack_trace(ts, e->frames, 12);
-        if (!e->pc) e->pc = ts->pc;
+        if (!e->pc) e->pc = rt_pc(ts->pc);
         rt_memcpy(mine, e, sizeof *e);
     }
     rt_error_end(ts, mine);

@@ -52,7 +52,7 @@ static bool open_code(u64 at, int prot) {
 
 /* One thread at a time: two may need the same page. */
 static struct pose find_place(struct tstate *ts) {
-    u64 pc = ts->pc & IP_KEY_PC;
+    u64 pc = rt_pc(ts->pc);
     struct pose p = {0};
     if (rt_copy_from(&p.before, pc, 2) == 0 && p.before == SYSCALL_BYTES) {
         if (open_code(pc, PROT_READ | PROT_EXEC)) p.at = pc;

@@ -52,7 +52,7 @@ static void restore_brk(struct tstate *ts) {
 void rt_run_native(struct tstate *ts) {
     u64 regs[18];
     for (int i = 0; i < 16; i++) regs[i] = ts->gpr[i];
-    regs[16] = ts->pc & IP_KEY_PC;
+    regs[16] = rt_pc(ts->pc);
     regs[17] = ts->rflags;
     restore_protections();
     restore_brk(ts);

@@ -356,7 +356,7 @@ void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
         s->a[0] = (u64)sig;
         s->a[1] = (u64)(i64)code;
         s->a[2] = addr;
-        s->a[3] = ts->pc & IP_KEY_PC;
+        s->a[3] = rt_pc(ts->pc);
         s->len = n * 8;
         rt_memcpy(s->data, frames, s->len);
         rt_leaving = true;

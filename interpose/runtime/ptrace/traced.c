@@ -369,7 +369,7 @@ void traced_exit(struct tstate *ts) {
         return;
     }
     disarm(ts);
-    rt_signal_raise(ts, SIG_TRAP, TRAP_OF_STEP, ts->pc & IP_KEY_PC);
+    rt_signal_raise(ts, SIG_TRAP, TRAP_OF_STEP, rt_pc(ts->pc));
 }
 
 void rt_trace_no_call(struct tstate *ts) { rt_trace(ts)->orig_rax = NO_CALL; }

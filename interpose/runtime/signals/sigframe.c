@@ -318,7 +318,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     rt_th(ts)->trap_flag = (mc->flags & FL_TF) != 0;
     sig_priv(ts)->step_armed = 0;
     rt_trace(ts)->orig_rax = ~0ull; /* this call has no result */
-    ts->pc = mc->ip & IP_KEY_PC;
+    ts->pc = rt_pc(mc->ip);
     if (rt.flags & IP_C_SHADOW) {
         rt_hook_handler_leave(ts, frame, mc);
         rt_hook_stack_returned(ts, old_sp, mc->sp);

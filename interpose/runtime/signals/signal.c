@@ -240,7 +240,7 @@ static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *in
     }
     gather(ts, mc, b, pt);
     if (sig == SIG_FPE || sig == SIG_ILL || sig == SIG_TRAP)
-        p->fault_info.addr = ts->pc & IP_KEY_PC; /* the instruction, sigaction(2) */
+        p->fault_info.addr = rt_pc(ts->pc); /* the instruction, sigaction(2) */
     redirect(ts, mc);
 }
 
@@ -630,10 +630,11 @@ static void resume_fault(struct tstate *ts, u32 kind) {
     }
     if (kind == SIG_FAULT_SHADOW) {
         /* The instruction itself shows which fault it is, and whether it is one. */
-        if (info.code != SIC_KERNEL) {
+        if (info.code != SIC_KERNEL)
             rt_hook_no_memory(ts, info.addr);
-            sig_told_interrupted(ts);
-        }
+        else
+            rt_hook_no_address(ts);
+        sig_told_interrupted(ts);
         ts->pc |= IP_KEY_ONE | IP_KEY_BARE;
         return;
     }

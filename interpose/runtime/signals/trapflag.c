@@ -97,7 +97,7 @@ void rt_trap_flag_after(struct tstate *ts, bool executed) {
         }
     }
     rt_th(ts)->trap_flag = p->step_keeps;
-    rt_signal_raise(ts, SIG_TRAP, 2 /* TRAP_TRACE */, ts->pc & IP_KEY_PC);
+    rt_signal_raise(ts, SIG_TRAP, 2 /* TRAP_TRACE */, rt_pc(ts->pc));
 }
 
 void rt_trap_flag_load(struct tstate *ts, bool set) { sig_priv(ts)->step_keeps = rt_th(ts)->trap_flag = set; }

@@ -10,6 +10,7 @@ from interpose.report.suppressions import CORE_ERRORS, Suppressions
 from interpose.report.text import TextSink
 from interpose.tools.base import BaseTool
 
+from .access import accessed
 from .errors import (
     DEFAULT_SUPPRESSIONS,
     UNDEFINED_KINDS,
@@ -97,7 +98,7 @@ class Tool(BaseTool):
     def error(self, slot: Any) -> None:
         record = ErrorRecord.decode(bytes(ffi.buffer(slot.data, ffi.sizeof("struct ip_error"))))
         if record.kind is ErrKind.READ and not record.size:
-            record = self._judged(record)
+            record = self._judged(record, slot)
         if not self._wanted(record):
             return
         self.space.forget()
@@ -124,20 +125,23 @@ class Tool(BaseTool):
             stack = (self.supervisor.symbolizer.function_address(stack[0]) or stack[0],)
         return Origin(kind, stack)
 
-    def _judged(self, record: ErrorRecord) -> ErrorRecord:
-        """An access to where nothing is mapped: kind and size follow from the instruction."""
-        code = self.supervisor.client.read(record.pc, 16) or self.supervisor.client.read(record.pc, 1)
+    def _judged(self, record: ErrorRecord, slot: Any) -> ErrorRecord:
+        """An access to where nothing is mapped: kind and size follow from the instruction.
+
+        So does the address, with the registers, if it is not canonical: then the fault does not tell it.
+        """
+        client = self.supervisor.client
+        code = client.read(record.pc, 16) or client.read(record.pc, 1)
         insn = ffi.new("struct ip_insn *")
-        size = 8  # of what is pushed, popped and called through the stack
-        kind = ErrKind.READ
-        if code and lib.ip_decode(code, len(code), record.pc, insn) > 0:
-            if insn.mem.present and not insn.mem.access & lib.IP_ACC_ADDR:
-                size = insn.mem.size
-                if not insn.mem.access & lib.IP_ACC_R:
-                    kind = ErrKind.WRITE
-            elif insn.gpr_write >> lib.IP_RSP & 1 and insn.flow != lib.IP_F_RET:
-                kind = ErrKind.WRITE
-        return replace(record, kind=kind, size=size)
+        if not code or lib.ip_decode(code, len(code), record.pc, insn) <= 0:
+            return replace(record, size=8)
+        operand = accessed(insn)
+        addr = record.addr
+        if record.aux[0]:
+            state = client.read_struct("struct tstate", slot.tstate)
+            addr = operand.address(state) if state is not None else 0
+        kind = ErrKind.READ if operand.reads else ErrKind.WRITE
+        return replace(record, kind=kind, size=operand.size, addr=addr, aux=(0, *record.aux[1:]))
 
     def _wanted(self, record: ErrorRecord) -> bool:
         """Errors that options silence."""

@@ -71,14 +71,17 @@ enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x) { return s
 void rt_hook_instruction(struct tstate *ts, const struct ip_insn *in) {
     if (on()) rt_track_insn(ts, in);
 }
-void rt_hook_bad_jump(struct tstate *ts, u64 pc) {
-    if (on()) rt_report_jump(ts, pc);
+void rt_hook_bad_jump(struct tstate *ts, u64 pc, u64 ret) {
+    if (on()) rt_report_jump(ts, pc, ret);
 }
 void rt_hook_fault(struct tstate *ts, u64 addr) {
     if (on()) rt_report_fault(ts, addr);
 }
 void rt_hook_no_memory(struct tstate *ts, u64 addr) {
     if (on()) rt_report_no_memory(ts, addr);
+}
+void rt_hook_no_address(struct tstate *ts) {
+    if (on()) rt_report_no_address(ts);
 }
 
 void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
