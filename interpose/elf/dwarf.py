@@ -133,7 +133,7 @@ class DebugInfo:
 
     def _ranges_of_aranges(self) -> list[tuple[int, int, int]]:
         ranges: list[tuple[int, int, int]] = []
-        with suppress(DAMAGE):
+        with suppress(*DAMAGE):
             data = self.section(".debug_aranges")
             cursor = Cursor(data, 0)
             while cursor.position < len(data):
@@ -388,7 +388,7 @@ class Unit:
         names: dict[str, str] = {}
         pending: list[tuple[str, int]] = []
         by_offset: dict[int, str] = {}
-        with suppress(DAMAGE):
+        with suppress(*DAMAGE):
             self._collect_names(names, pending, by_offset)
         for linkage, target in pending:
             if target in by_offset:

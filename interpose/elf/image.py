@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from interpose.elf.errors import ElfError
 from interpose.elf.headers import (
@@ -176,7 +176,7 @@ class Image:
             raise ElfError(self.path, f"{what} was cut off while reading")
         return data
 
-    def _table(self, layout: struct.Struct, offset: int, size: int, what: str) -> Iterator[tuple]:
+    def _table(self, layout: struct.Struct, offset: int, size: int, what: str) -> Iterator[tuple[Any, ...]]:
         if size % layout.size:
             raise ElfError(self.path, f"{what} has size {size}, no multiple of {layout.size}")
         return layout.iter_unpack(self.read(offset, size, what))

@@ -105,7 +105,7 @@ class LineProgram:
     @cached_property
     def _rows(self) -> tuple[list[int], list[_Row]]:
         rows: list[_Row] = []
-        with suppress(DAMAGE):
+        with suppress(*DAMAGE):
             self._run(rows)
         rows.sort()
         return [row.address for row in rows], rows

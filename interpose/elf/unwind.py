@@ -100,7 +100,7 @@ class Unwinder:
         return (registers[register] + offset) & _MASK
 
     def _value(self, kind: str, value: int | bytes, cfa: int, registers: Mapping[int, int]) -> int:
-        if kind == "register":
+        if kind == "register" and isinstance(value, int):
             if value not in registers:
                 raise _NoAnswer
             return registers[value]

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import struct
 
-import gdb  # type: ignore[import-not-found]
-import gdb.unwinder  # type: ignore[import-not-found]
+import gdb
+import gdb.unwinder
 
 CACHE = (0x5D000000, 0x6D000000)
 RUNTIME = (0x7D000000, 0x7DC00000)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 import sys
 
-from interpose.jit._native import ffi, lib
-
 from interpose.errors import InternalError
+from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +77,9 @@ def stages_for(
 
 def main(words: Sequence[str]) -> None:
     """Print the stages of the bytes named on the command line."""
-    pc, options, digits = 0x400000, [], []
+    pc = 0x400000
+    options: list[str] = []
+    digits: list[str] = []
     for word in words:
         if word.startswith("--pc="):
             pc = int(word[5:], 0)

@@ -85,7 +85,8 @@ class _Builder:
     def __init__(self, tool: str) -> None:
         self.tool = tool
         module = tools.load(tool)
-        self.tables: tuple[type[Table], type[Table]] = (CoreOptions, module.Options)
+        tables: list[type[Table]] = [CoreOptions, module.Options]
+        self.tables = tuple(tables)
         self.rows: dict[str, tuple[Option, int]] = {}
         for index, table in enumerate(self.tables):
             self.rows.update({spelling: (option, index) for spelling, option in table.spellings().items()})

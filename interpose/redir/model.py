@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -71,6 +71,8 @@ class CodeObject:
     soname: str = NO_SONAME
     load_bias: int = 0
     is_tools: bool = False
+    table: SymbolTable = field(init=False, repr=False)
+    _may_hold: Callable[[bytes], bool] | None = field(init=False, repr=False)
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from interpose.errors import InternalError
     from interpose.supervisor.main import Supervisor
 
-_EVENTS = {
+_EVENTS: dict[tuple[int, int], str] = {
     (signal.SIGSEGV, 1): "Access not within mapped region",
     (signal.SIGSEGV, 2): "Bad permissions for mapped region",
     (signal.SIGSEGV, 0x80): "General Protection Fault",
@@ -103,7 +103,9 @@ def internal_lines(supervisor: Supervisor, key: int) -> list[str]:
     ]
 
 
-def internal_fault(error: Exception, supervisor: Supervisor | None = None, slot: Any = None) -> InternalError:
+def internal_fault(
+    error: BaseException, supervisor: Supervisor | None = None, slot: Any = None
+) -> InternalError:
     """An exception that nobody expected: what and where, the guest's pc and block, how to report it."""
     from interpose import __version__
     from interpose.errors import InternalError, internal_error

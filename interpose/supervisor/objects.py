@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from interpose.elf.image import Image, TextSymbol
     from interpose.elf.symbolizer import ObjectFile, Symbolizer
     from interpose.options.parse import Config
-    from interpose.redir import ActiveBinding, Change, CodeObject, RedirState, SymbolTable
+    from interpose.redir import ActiveBinding, Change, CodeObject, Reason, RedirState, SymbolTable
     from interpose.report.log import Log
     from interpose.supervisor.files import KnownFile
 
@@ -113,7 +113,7 @@ class Objects:
             self._add_object(known)
         return state
 
-    def _print(self, reason: object) -> None:
+    def _print(self, reason: Reason) -> None:
         self._log.debug("\n".join(self.redir.trace_lines(reason)))
 
     def mapped(self, addr: int, length: int, offset: int, file: KnownFile) -> None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from interpose.jit._native import lib
 
 HERE = Path(__file__).parent

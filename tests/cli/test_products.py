@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
-from interpose.jit._native import lib
 
 from interpose import paths, tools
+from interpose.jit._native import lib
 
 RUNTIMES = [f"interpose-rt-{tool}" for tool in tools.names()]
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from interpose.jit._native import ffi, lib
 
+from interpose.jit._native import ffi, lib
 from interpose.session import CACHE_SIZE, META_SIZE, Memory
 
 SYS_FUTEX, FUTEX_WAKE = 202, 1

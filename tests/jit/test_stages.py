@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from interpose.jit._native import ffi, lib
 
+from interpose.jit._native import ffi, lib
 from interpose.jit.stages import TITLES, emitted_code, main, stages, stages_for
 
 EXAMPLE = bytes.fromhex("ffc2 0fbe02 f644410120 75f4")

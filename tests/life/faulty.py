@@ -11,9 +11,8 @@ import sys
 fault, _, argument = sys.argv.pop(1).partition("=")
 libc = ctypes.CDLL(None, use_errno=True)
 
-from interpose.jit._native import lib  # noqa: E402
-
 from interpose import cli, launch  # noqa: E402
+from interpose.jit._native import lib  # noqa: E402
 from interpose.supervisor.main import Supervisor  # noqa: E402
 
 PROT_NONE = 0

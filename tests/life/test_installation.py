@@ -10,10 +10,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from interpose.jit._native import lib
 from life.running import TOOLS, environment, processes_with, run, wait_until
 
 from interpose import paths
+from interpose.jit._native import lib
 
 CHANGED = "interpose: the installation changed during the run, which cannot go on: "
 

@@ -6,9 +6,9 @@ import re
 import sys
 
 import pytest
-from interpose.jit._native import ffi, lib
 
 from interpose.errors import OptionError
+from interpose.jit._native import ffi, lib
 from interpose.jit.stages import emitted_code, stages
 from interpose.lockstep.calls import TABLE, Argument, Size, read_table
 from interpose.lockstep.maps import Region, missing, regions

@@ -153,7 +153,7 @@ class BlockIndex:
 # -- scanning ------------------------------------------------------------------------------------------------
 
 
-def _rows(found: Words) -> Iterator[tuple[int, int, int]]:
+def _rows(found: Words[int]) -> Iterator[tuple[int, int, int]]:
     columns = iter(found)
     return zip(columns, columns, columns, strict=True)
 
@@ -163,7 +163,7 @@ def _hit(where: int, offset: int, blocks: int) -> Hit:
     return Hit(where, -1 if holder == _NO_HOLDER else holder, blocks & 0xFFFF_FFFF, offset)
 
 
-def find_hits(blocks: Sequence[HeapBlock], memory: LeakMemory) -> tuple[Words, int]:
+def find_hits(blocks: Sequence[HeapBlock], memory: LeakMemory) -> tuple[Words[int], int]:
     """All words of the client's memory that point into the blocks, and the number of bytes looked at.
 
     Most of them lie in dead memory, so they stay rows of ``struct ip_hit`` until they are known to count.
@@ -196,7 +196,7 @@ def _copies(memory: LeakMemory, start: int, end: int) -> Iterator[tuple[int, byt
         start += length
 
 
-Scanner = Callable[[int, bytes], Words]
+Scanner = Callable[[int, bytes], "Words[int]"]
 
 
 def make_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
@@ -220,7 +220,7 @@ def native_scanner(blocks: Sequence[HeapBlock], ffi: Any, lib: Any) -> Scanner:
     low, high = blocks[0].addr, max(block.end for block in blocks)
     out = ffi.new("struct ip_hit[]", _HITS)
 
-    def scan(base: int, data: bytes) -> list[Hit]:
+    def scan(base: int, data: bytes) -> Words[int]:
         words = ffi.from_buffer("uint64_t[]", data)
         total = len(data) // WORD
         at = 0
@@ -243,14 +243,13 @@ def python_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
     index = BlockIndex(blocks)
     low, high = blocks[0].addr, max(block.end for block in blocks)
 
-    def scan(base: int, data: bytes) -> list[Hit]:
+    def scan(base: int, data: bytes) -> Words[int]:
         hits = Words("Q")
         for number, word in enumerate(Words("Q", data[: len(data) & -WORD])):
             if low <= word <= high and (block := index.find(word)) is not None:
                 where = base + number * WORD
                 holder = index.find(where)
-                inside = holder is not None and where < blocks[holder].end
-                owner = holder if inside else _NO_HOLDER
+                owner = holder if holder is not None and where < blocks[holder].end else _NO_HOLDER
                 hits.extend((where, word - blocks[block].addr, owner << 32 | block))
         return hits
 
@@ -301,7 +300,7 @@ class Heuristics:
         if block.kind is not AllocKind.NEW_ARRAY or offset != WORD or block.size <= WORD:
             return False
         count = self._word(block.addr)
-        return bool(count) and (block.size - WORD) % count == 0
+        return count is not None and count > 0 and (block.size - WORD) % count == 0
 
     def _multipleinheritance(self, block: HeapBlock, offset: int) -> bool:
         """A pointer to a base class part: there and at the start lie pointers to virtual function tables."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from interpose.jit._native import ffi, lib
 
@@ -69,7 +69,7 @@ class HeapReader:
             table.allocs, table.frees, table.bytes_allocated, table.live_bytes, table.live_blocks
         )
 
-    def _table(self):
+    def _table(self) -> Any:
         addr = self._client.symbol(lib.IP_SYM_HEAP_TABLE)
         return self._client.read_struct("struct ip_heap_table", addr) if addr else None
 

@@ -59,7 +59,7 @@ class Tool(BaseTool):
         core = self.config.core
         markers = core.error_markers or ("", "")
         self.resolver = supervisor.resolver
-        sink = TextSink(self.log, self.resolver, tuple(markers))
+        sink = TextSink(self.log, self.resolver, (markers[0], markers[1]))
         self.errors = ErrorManager(
             ErrorOptions(
                 error_limit=core.error_limit,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iced_x86 import Instruction, MemorySizeInfo, OpKind, Register, RegisterInfo, RflagsBits
+
 from interpose.jit._native import ffi, lib
 
 from .encode import encode, invalid

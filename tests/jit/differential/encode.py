@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from iced_x86 import Code, Decoder, Instruction
+
 from interpose.jit._native import ffi, lib
 
 from .rows import STRING_STEMS, Row

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from iced_x86 import Decoder, Formatter, FormatterSyntax
+
 from interpose.jit._native import lib
 
 from .cases import RECORD, UNKNOWN, WIDE_STATE, Case, CaseFile, make
