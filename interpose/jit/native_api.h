@@ -46,9 +46,9 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
                      int trace_fd, const char *trace_flags);
 /* After os.fork() in the child supervisor: copy everything to new memfds.  0 or -errno. */
 int ip_service_refork(int chan_fd, int cache_fd, int meta_fd, int old_meta_fd);
-/* New image in the same process (exec): forget all, new memfds. */
 /* The client's /proc/PID/mem to fetch code from; 0: ask by its number. */
 void ip_service_memory(int fd);
+/* New image in the same process (exec): forget all, new memfds. */
 int ip_service_reset(int chan_fd, int cache_fd, int meta_fd);
 /* In a forked process that will serve another image: forget the thread and the lock. */
 void ip_service_abandon(void);
@@ -71,7 +71,6 @@ void ip_stable_del(uint64_t lo, uint64_t hi);
  * that gives every variable a value, and whose runtime looks at dead stack words. */
 void ip_keeps_stack_add(uint64_t lo, uint64_t hi);
 void ip_keeps_stack_del(uint64_t lo, uint64_t hi);
-void ip_invalidate_range(uint64_t lo, uint64_t len);
 
 /* Python's side of the channel: the index of a slot with a request for Python,
  * -1 at time-out.  The GIL is released while it waits. */
@@ -89,6 +88,5 @@ struct ip_service_stats {
 void ip_service_get_stats(struct ip_service_stats *s);
 /* Text of the six stages of the newest block (for --stop-after and internal faults). */
 int ip_last_block(char *buf, int cap);
-int ip_sizeof_tstate(void);
 
 #endif

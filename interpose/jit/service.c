@@ -406,13 +406,6 @@ void ip_stable_del(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_del, &T.s
 void ip_keeps_stack_add(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_add, &T.keeps_stack, lo, hi); }
 void ip_keeps_stack_del(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_del, &T.keeps_stack, lo, hi); }
 
-void ip_invalidate_range(uint64_t lo, uint64_t len) {
-    pthread_mutex_lock(&T.lock);
-    tt_invalidate(&T, lo, len, IP_INVALID_CHANGED);
-    T.chan->fast_gen++;
-    pthread_mutex_unlock(&T.lock);
-}
-
 /* ---- Python's side of the channel ---------------------------------------------------------- */
 
 int ip_next_event(int timeout_ms) {
@@ -474,8 +467,6 @@ int ip_last_block(char *buf, int cap) {
     pthread_mutex_unlock(&T.lock);
     return n;
 }
-
-int ip_sizeof_tstate(void) { return (int)sizeof(struct tstate); }
 
 /* ---- Stages of any bytes ------------------------------------------------------------------------ */
 
