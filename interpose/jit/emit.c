@@ -41,7 +41,6 @@ struct stub *em_add_stub(struct em *m, int kind) {
     struct stub *s = &m->stubs[m->n_stubs++];
     memset(s, 0, sizeof *s);
     s->kind = (uint8_t)kind;
-    s->t0 = IP_REG_NONE;
     s->exit = -1;
     return s;
 }

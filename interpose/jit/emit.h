@@ -13,7 +13,7 @@
 enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_REDZONE, ST_TARGET };
 
 struct stub {
-    uint8_t kind, exit_kind, via_t, t0;
+    uint8_t kind, exit_kind, via_t;
     uint16_t spilled;
     uint16_t size;
     int16_t insn;

@@ -24,7 +24,6 @@ static struct stub *site_stub(struct em *m, const struct uinstr *u, struct slow_
     s->insn = u->insn;
     s->m = u->m;
     s->via_t = u->via_t;
-    s->t0 = u->t0;
     s->pc = u->imm;
     return s;
 }

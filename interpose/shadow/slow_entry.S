@@ -56,7 +56,7 @@ light_flags:
         popfq
 light_no:
         /* rt_slow is entered as if nothing had happened; all is in the state. */
-        movl    $2, %fs:TS_IN_RUNTIME
+        movl    $AT_EXIT, %fs:TS_IN_RUNTIME
         mov     %fs:TS_SELF, %rdi
         xor     %ebp, %ebp
         call    rt_slow

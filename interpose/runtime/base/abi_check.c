@@ -32,6 +32,8 @@ AT(vecsave, 0xb40);
 AT(runtime_area, 0x1340);
 #define TH(f, o) _Static_assert(0x1340 + offsetof(struct rt_thread, f) == (o), #f)
 TH(in_runtime, 0x1354);
+_Static_assert(RT_IN_PROGRAM == 0 && RT_IN_RUNTIME == 1 && RT_AT_EXIT == 2, "ORDER rt_where: entry.S");
+_Static_assert(IP_U_REDZONE == 23 && IP_RAX == 0 && IP_R15 == 15, "ORDER ip_gpr, IP_U_*: entry.S");
 TH(pending, 0x1380);
 TH(flush_seq, 0x1464);
 _Static_assert(sizeof(struct rt_thread) <= 2048, "the second half is the signal layer's");

@@ -34,13 +34,19 @@ typedef int64_t i64;
 
 /* ---- Per-thread data of the runtime, inside tstate.runtime_area ----------- */
 struct filter;
+/* ORDER: entry.S has the numbers. */
+enum rt_where {
+    RT_IN_PROGRAM, /* the tables and the cache must stay as they are */
+    RT_IN_RUNTIME, /* they may be flushed */
+    RT_AT_EXIT     /* in the runtime, which still needs what an exit or its block says */
+};
+enum rt_thread_life { TH_FREE, TH_LIVE, TH_ZOMBIE };
 struct rt_thread {
     struct tstate *ts;
-    u32 tid; /* kernel thread id */
-    u32 pid; /* differs from rt.pid in a vfork child */
-    u32 in_use;
-    u32 in_runtime;                   /* 1 while C code of the runtime runs; 2 when it still
-                                         needs what an exit or its block says */
+    u32 tid;                          /* kernel thread id */
+    u32 pid;                          /* differs from rt.pid in a vfork child */
+    u32 in_use;                       /* enum rt_thread_life */
+    u32 in_runtime;                   /* enum rt_where */
     u64 stack_base, stack_size;       /* runtime stack */
     u64 sigstack_base, sigstack_size; /* host alternate stack */
     /* signals (signal.c) */

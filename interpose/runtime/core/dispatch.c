@@ -103,8 +103,9 @@ static void flush_cache(struct tstate *ts) {
             struct tstate *o = rt_thread_by_index(i);
             if (!o) break;
             struct rt_thread *t = rt_th(o);
-            if (o == ts || t->in_use != 1) continue;
-            for (u32 n = 0; t->in_use == 1 && __atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) != 1; n++) {
+            if (o == ts || t->in_use != TH_LIVE) continue;
+            for (u32 n = 0; t->in_use == TH_LIVE && __atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) != RT_IN_RUNTIME;
+                 n++) {
                 if (n % 1000 == 0 && thread_killed(o)) break;
                 if (n % 1000 == 0) rt_kick(t);
                 sys0(__NR_sched_yield);
@@ -124,10 +125,10 @@ void rt_leave_blocks(struct tstate *ts) {
         struct tstate *o = rt_thread_by_index(i);
         if (!o) break;
         struct rt_thread *t = rt_th(o);
-        if (o == ts || t->in_use != 1 || t->vfork_child) continue;
+        if (o == ts || t->in_use != TH_LIVE || t->vfork_child) continue;
         /* Bounded: one that does not get a CPU finds the signal before its next instruction. */
-        for (u32 n = 0; n < LEAVE_TRIES && t->in_use == 1; n++) {
-            if (__atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) == 1) break;
+        for (u32 n = 0; n < LEAVE_TRIES && t->in_use == TH_LIVE; n++) {
+            if (__atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) == RT_IN_RUNTIME) break;
             if (n == 0)
                 rt_kick(t);
             else if (!__atomic_load_n(&t->kick, __ATOMIC_ACQUIRE))
@@ -146,7 +147,7 @@ void rt_exact(struct tstate *ts) {
 
 static void gate(struct tstate *ts) {
     if (!flushing()) return;
-    rt_th(ts)->in_runtime = 1;
+    rt_th(ts)->in_runtime = RT_IN_RUNTIME;
     rt_lock(&flush_lock);
     rt_unlock(&flush_lock);
 }
@@ -452,7 +453,7 @@ void rt_dispatch(struct tstate *ts) {
         x = exits[ts->jump_exit];
     if ((x.kind_aux & 0xff) == IP_X_FAR) insn = *(const struct ip_insn *)x.key;
     th->exit_gen = rt.meta->generation;
-    __atomic_store_n(&th->in_runtime, 1, __ATOMIC_SEQ_CST); /* the tables may be flushed now */
+    __atomic_store_n(&th->in_runtime, RT_IN_RUNTIME, __ATOMIC_SEQ_CST); /* the tables may be flushed now */
     if (x.kind_aux && id == 0xffffffffu) {
         bad_jump(ts, &x, ts->pc, true);
         settle(ts, 0);
@@ -507,7 +508,7 @@ void rt_dispatch(struct tstate *ts) {
 }
 
 void rt_run(struct tstate *ts) {
-    rt_th(ts)->in_runtime = 1;
+    rt_th(ts)->in_runtime = RT_IN_RUNTIME;
     settle(ts, 0);
     rt_enter(ts);
 }
@@ -521,7 +522,7 @@ int rt_slow(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     u32 kind = x->kind_aux & 0xff;
     rt.chan->counters[IP_N_SLOW + kind - IP_XS_LOAD]++;
-    th->in_runtime = 2; /* comes back into the block: not away for a flush */
+    th->in_runtime = RT_AT_EXIT; /* comes back into the block: not away for a flush */
     ts->target = x->patch;
     switch (kind) {
     case IP_XS_FPSAVE: rt_x87_saved(ts->acc_addr, x->kind_aux >> 8); return 0;
@@ -534,7 +535,7 @@ int rt_slow(struct tstate *ts) {
     default: break;
     }
     if (rt_hook_slow(ts, x) == RT_SLOW_RESUME) return 0;
-    th->in_runtime = 1;
+    th->in_runtime = RT_IN_RUNTIME;
     settle(ts, 0);
     return 1;
 }

@@ -131,7 +131,7 @@ rt_enter_end:
 
 /* rdi = ts, rsp = runtime stack */
 rt_enter_restart:
-        movl    $1, %fs:TS_IN_RUNTIME
+        movl    $IN_RUNTIME, %fs:TS_IN_RUNTIME
         mov     %fs:TS_SELF, %rdi
         mov     %fs:TS_RT_SP, %rsp
         call    rt_run
@@ -148,7 +148,7 @@ rt_slow_stub:
         jne     rt_enter
 rt_resume:
         mov     %fs:TS_RT_SP, %rsp
-        movl    $0, %fs:TS_IN_RUNTIME
+        movl    $IN_PROGRAM, %fs:TS_IN_RUNTIME
         cmpl    $0, %fs:TS_PENDING
         je      1f
         call    rt_signal_step

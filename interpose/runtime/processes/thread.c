@@ -118,7 +118,7 @@ struct tstate *rt_thread_new(void) {
     if (ts) {
         struct rt_thread *th = rt_th(ts);
         th->in_use = TH_LIVE;
-        th->in_runtime = 1;
+        th->in_runtime = RT_IN_RUNTIME;
         th->pid = rt.pid;
         th->altstack_flags = SS_FL_DISABLE;
         if (ts->tid_guest == 1 && table_used == 1) {

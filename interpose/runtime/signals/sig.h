@@ -214,7 +214,6 @@ u32 thread_count(void);                    /* entries of the table, free ones to
 bool thread_is_last(struct tstate *ts);    /* no other living thread of this process */
 void thread_after_fork(struct tstate *ts); /* in the child: only ts is left */
 void thread_fork_lock(bool lock);          /* around fork: the table is whole */
-enum { TH_FREE, TH_LIVE, TH_ZOMBIE };      /* rt_thread.in_use */
 
 /* Arguments of every way to make a task: the kernel's struct clone_args. */
 struct clone_request {

@@ -100,7 +100,7 @@ static void gather(struct tstate *ts, const struct sig_context *mc, const struct
 
 /* Continue in rt_signal_resume on the runtime stack; the guest state is in ts. */
 static void redirect(struct tstate *ts, struct sig_context *mc) {
-    rt_th(ts)->in_runtime = 1;
+    rt_th(ts)->in_runtime = RT_IN_RUNTIME;
     sig_priv(ts)->stepping = 0;
     mc->ip = (u64)rt_signal_trampoline;
     mc->sp = ts->rt_sp & ~15ull;
@@ -310,7 +310,7 @@ static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
     } else if (kick && mc->ip == insn + 2) {
         hide_interruption(ts, mc);
     } else if (in_range(mc->ip, rt_enter_begin, rt_enter_end)) {
-        th->in_runtime = 1;
+        th->in_runtime = RT_IN_RUNTIME;
         mc->ip = (u64)rt_enter_restart;
         mc->sp = ts->rt_sp & ~15ull;
         mc->di = (u64)ts;
@@ -667,7 +667,7 @@ static void send_kick(struct rt_thread *th) {
 void rt_kick(struct rt_thread *th) {
     th->kick = 1;
     /* 2: in a helper that comes back into the middle of its block. */
-    if (__atomic_load_n(&th->in_runtime, __ATOMIC_ACQUIRE) != 1 && th->tid) send_kick(th);
+    if (__atomic_load_n(&th->in_runtime, __ATOMIC_ACQUIRE) != RT_IN_RUNTIME && th->tid) send_kick(th);
 }
 
 void sig_stop_others(struct tstate *ts) {
@@ -685,7 +685,8 @@ void sig_stop_others(struct tstate *ts) {
         for (u32 i = 0; i < thread_count(); i++) {
             struct tstate *o = rt_thread_by_index(i);
             struct rt_thread *t = rt_th(o);
-            if (o != ts && t->in_use == TH_LIVE && !t->vfork_child && !sig_priv(o)->parked && t->in_runtime != 1)
+            if (o != ts && t->in_use == TH_LIVE && !t->vfork_child && !sig_priv(o)->parked &&
+                t->in_runtime != RT_IN_RUNTIME)
                 all = false;
         }
         if (all) return;
