@@ -26,9 +26,11 @@ FAULTING = frozenset(
     """clgi cli clts hlt in insb insd insw int int3 invd invlpg invlpga invpcid lgdt lidt lldt lmsw ltr out
     outsb outsd outsw
     pvalidate rdmsr rdpmc skinit stgi sti swapgs sysexit sysexitq sysret sysretq vmload vmrun
-    vmsave wbinvd wbnoinvd wrmsr xsetbv psmash rmpadjust rmpupdate rmpquery ldmxcsr vldmxcsr""".split()
+    vmsave wbinvd wbnoinvd wrmsr xsetbv psmash rmpadjust rmpupdate rmpquery ldmxcsr vldmxcsr
+    enclu enqcmd enqcmds hreset seamcall tdcall xend movdir64b""".split()
 )
-"""Fault whatever their operands (privileged, traps), or with nearly all of them (ldmxcsr)."""
+"""Fault whatever their operands (privileged, traps, xend outside of a transaction), or with nearly all
+of them (ldmxcsr, movdir64b for its alignment)."""
 
 
 @pytest.fixture(scope="module")
