@@ -68,7 +68,10 @@ PUBLIC void *SYM(10070, C_LIB, calloc)(size_t n, size_t size) {
 }
 ALSO(SYM(10070, SOMALLOC, calloc), SYM(10070, C_LIB, calloc));
 
+/* Without a block it is malloc in stacks and in what is said of arguments, as with Valgrind, whose suppressions
+ * name the function. */
 PUBLIC void *SYM(10090, C_LIB, realloc)(void *p, size_t n) {
+    if (!p) return SYM(10010, C_LIB, malloc)(n);
     look_at(n);
     u64 moved = request(IP_HR_REALLOC, (u64)p, n, NAME("realloc"), 0, 0);
     if (!moved && n) no_memory();

@@ -42,16 +42,21 @@ __attribute__((constructor)) static void initialiser(void)
     free(p);
 }
 """
+LEAK = """#include <stdlib.h>
+__attribute__((noipa)) void *wrong(void) { return realloc(NULL, 4); }
+int main(void) { return wrong() == NULL; }
+"""
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
-    sources = {"thread.c": THREAD, "library.c": LIBRARY, "program.c": "int main(void) { return 0; }\n"}
+    sources = {"thread.c": THREAD, "library.c": LIBRARY, "leak.c": LEAK, "program.c": "int main(void) {}\n"}
     for name, text in sources.items():
         (folder / name).write_text(text)
     compiler = ["gcc", "-g", "-O1"]
     subprocess.run([*compiler, "thread.c", "-pthread", "-o", "thread"], cwd=folder, check=True)
+    subprocess.run([*compiler, "leak.c", "-o", "leak"], cwd=folder, check=True)
     shared = ["-shared", "-fPIC", "-Wl,-soname,library.so", "-o", "library.so"]
     subprocess.run([*compiler, "library.c", *shared], cwd=folder, check=True)
     link = ["-Wl,--no-as-needed", "./library.so", "-Wl,-rpath,$ORIGIN", "-o", "program"]
@@ -61,7 +66,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def errors(engine: list[str], *words: str) -> tuple[list[str], str]:
     """The messages of a run, and the suppressions that it printed."""
-    run = subprocess.run([*engine, "-q", *words], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [*engine, "-q", "--leak-check=full", *words], capture_output=True, text=True, check=True
+    )
     lines = run.stderr.splitlines()
     return [line for line in lines if line.startswith("==")], "\n".join(
         line for line in lines if not line.startswith("==")
@@ -69,7 +76,7 @@ def errors(engine: list[str], *words: str) -> tuple[list[str], str]:
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is the peer")
-@pytest.mark.parametrize("words", [["thread"], ["program"], ["program", "a", "b"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["thread"], ["leak"], ["program"], ["program", "a", "b"]], ids=" ".join)
 @pytest.mark.parametrize(("maker", "user"), [(VALGRIND, OURS), (OURS, VALGRIND)], ids=["theirs", "ours"])
 def test_generated_suppressions_work(
     tmp_path: Path, programs: Path, maker: list[str], user: list[str], words: list[str]
