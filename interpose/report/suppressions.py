@@ -6,7 +6,6 @@ tool says in a :class:`Component`; the component ``CoreError`` of the core stand
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from interpose.errors import InterposeError
 
-from .stack import ResolvedFrame
+from .stack import BELOW_MAIN_TEXT, ResolvedFrame
 
 if TYPE_CHECKING:
     from .errors import Error
@@ -172,10 +171,10 @@ def match_frames(patterns: Sequence[FramePattern], frames: Sequence[ResolvedFram
 def _is_beyond_the_start(patterns: Sequence[FramePattern], frames: Sequence[ResolvedFrame]) -> bool:
     """Whether the patterns left over are for what Valgrind shows where nothing is.
 
-    It goes on beyond the dynamic linker's entry, through the arguments of the program, which become lines of
-    `obj:*` in suppressions of initialisers.
+    It goes on beyond the entry of the dynamic linker (which has no symbol) or of the program, through the
+    program's arguments, which become lines of `obj:*` in suppressions of initialisers.
     """
-    if not frames or frames[-1].symbol or not os.path.basename(frames[-1].obj or "").startswith("ld-"):
+    if not frames or frames[-1].symbol not in (None, BELOW_MAIN_TEXT):
         return False
     return all((pattern.kind, pattern.pattern) == ("obj", "*") for pattern in patterns)
 

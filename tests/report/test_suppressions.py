@@ -273,3 +273,12 @@ def test_generated_suppressions_suppress():
     b.suppressions.add("\n".join(candidate.lines()))
     b.errors.report(error)
     assert b.errors.suppressed == 1
+
+
+@pytest.mark.parametrize(
+    ("last", "matches"), [(None, True), ("(below main)", True), ("_dl_init", False)], ids=str
+)
+def test_lines_for_what_valgrind_shows_beyond_the_start_may_be_left_over(last, matches):
+    stack = [ResolvedFrame(1, "f", "f", "/lib/l.so"), ResolvedFrame(2, last, last, "/lib/ld-linux.so.2")]
+    assert match_frames(patterns("fun:f", *["obj:*"] * 4), stack) is matches
+    assert not match_frames(patterns("fun:f", *["obj:*"] * 4, "fun:*"), stack)
