@@ -46,6 +46,15 @@ LEAK = """#include <stdlib.h>
 __attribute__((noipa)) void *wrong(void) { return realloc(NULL, 4); }
 int main(void) { return wrong() == NULL; }
 """
+VECTOR = """#include <fcntl.h>
+#include <sys/uio.h>
+int main(void)
+{
+    char undefined[4];
+    struct iovec parts[2] = {{"a", 1}, {undefined, 4}};
+    return writev(open("/dev/null", O_WRONLY), parts, 2) != 5;
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +100,13 @@ def test_generated_suppressions_work(
 def test_threads_end_in_clone(programs: Path) -> None:
     _, suppressions = errors(OURS, "--gen-suppressions=all", str(programs / "thread"))
     assert suppressions.splitlines()[-2:] == ["   fun:clone", "}"]
+
+
+@pytest.mark.parametrize("element", ["...", "1"])
+def test_elements_of_vectors_may_be_numbered(tmp_path: Path, element: str) -> None:
+    (tmp_path / "v.c").write_text(VECTOR)
+    subprocess.run(["gcc", "-g", "v.c", "-o", "v"], cwd=tmp_path, check=True)
+    entry = f"{{\n name\n Memcheck:Param\n writev(vector[{element}])\n ...\n fun:main\n}}\n"
+    (tmp_path / "v.supp").write_text(entry)
+    assert errors(OURS, str(tmp_path / "v"))[0]
+    assert errors(OURS, f"--suppressions={tmp_path / 'v.supp'}", str(tmp_path / "v"))[0] == []

@@ -7,6 +7,7 @@ and which parts follow.  Suppression kinds that files may name are derived from 
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -331,10 +332,18 @@ class LeakExtra:
         return value is None or error.leak_kind in value
 
 
+class ParamExtra(ExactExtra):
+    """The name of a parameter. Some versions of Valgrind number a vector's elements, `writev(vector[1])`."""
+
+    def matches(self, value: str | None, error: Error) -> bool:
+        """By the name as it stands, or with any element for a numbered one."""
+        return super().matches(value and re.sub(r"\[\d+\]", "[...]", value), error)
+
+
 def suppression_component() -> Component:
     """The suppression kinds of this tool, from the table of kinds."""
     extras: dict[str, Extra] = {
-        "Param": ExactExtra(required=True),
+        "Param": ParamExtra(required=True),
         "FishyValue": ExactExtra(required=False, form=r"[^()\s]+\([^()]*\)"),
     }
     kinds: dict[str, Extra | None] = {"Leak": LeakExtra()}
