@@ -8,6 +8,7 @@
 #include "jit/native_api.h"
 #include "jit/x86_decode.h"
 
+#include <cpuid.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -268,7 +269,10 @@ void ip_decode_as_amd(int yes) { as_amd = yes; }
 static int short_branch(const struct dec *d, const struct ip_xrow *row) {
     if (!(d->prefixes & P_66) || d->w || (row->attrs & IP_XA_NO66)) return 0;
     if (row->flow == IP_F_NEXT || row->flow > IP_F_LOOP || (row->flow > IP_F_RET && row->flow < IP_F_LOOP)) return 0;
-    if (as_amd < 0) as_amd = __builtin_cpu_is("amd");
+    if (as_amd < 0) {
+        unsigned a, b, c, d;
+        as_amd = __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx;
+    }
     return as_amd;
 }
 

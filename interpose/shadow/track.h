@@ -70,6 +70,9 @@ tkval tk_rd(struct tk *t, unsigned i);
 void tk_wr(struct tk *t, unsigned i, u64 u);
 u64 tk_flag(struct tk *t, u64 bit); /* 0 or 1: a bit of the guest's rflags */
 
+/* track_branch.c: do both ways of this branch, which is undefined, lead to the same? */
+bool tk_branches_meet(struct tstate *ts, const struct ip_insn *in);
+
 /* track_flags.c */
 u8 tk_fl_make(u64 rv, u64 ru, unsigned n, bool ub, bool b, bool uo, bool o);
 u8 tk_fl_logic(u64 rv, u64 ru, unsigned n);

@@ -15,7 +15,7 @@ from interpose import tools
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "interpose"
-LOWEST = {"abi": 0, "runtime/base": 1, "runtime/core": 2}
+LOWEST = {"abi": 0, "jit": 1, "runtime/base": 1, "runtime/core": 2}
 HIGHEST = {"requests": 4, "heap": 4, "shadow": 5, "tools": 6}
 RUNTIME_PARTS = ("memory", "signals", "syscalls", "processes", "procfs", "ptrace", "loader")
 RANK = LOWEST | {f"runtime/{part}": 3 for part in RUNTIME_PARTS} | HIGHEST
@@ -28,6 +28,7 @@ FLAGS = ["-std=gnu17", "-O1", "-ffreestanding", "-fno-pic", "-mgeneral-regs-only
 def client_files() -> Iterator[Path]:
     for folder in FOLDERS:
         yield from (PACKAGE / folder).rglob("*.[chS]")
+    yield PACKAGE / "jit" / "x86_decode.c"
     for tool in tools.names():
         yield from (PACKAGE / "tools" / tool / "client").glob("*.[chS]")
 

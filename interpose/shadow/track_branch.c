@@ -1,0 +1,237 @@
+/* Tracking: an undefined branch that decides nothing.
+ *
+ * "a && b" may be tested in any order where testing b is harmless, and compilers do: with
+ * s known to be 0 only if fl has a bit, "s == 0 && (fl & bit)" can become
+ *
+ *         cmp $0, s            undefined
+ *         jne L
+ *         test $bit, fl        defined, says no
+ *         je L
+ *
+ * The branch is undefined, but both ways lead to L.  The rule: a false operand that is
+ * defined makes a conjunction defined (docs/architecture.md).  So before an undefined branch is
+ * reported, the way that does not go to its other target L at once is walked: instructions
+ * that only compute, in registers, up to a branch of which one side is L.  If that is defined and goes
+ * there, both ways meet, and nothing depends on the first branch if what was computed on one
+ * of them only is dead at L.  If it is undefined, or defined and goes on, the walk goes on,
+ * too ("a && b && c").  "a || b" is the same with the other sense.
+ */
+#include "jit/x86_decode.h"
+#include "shadow/track.h"
+
+#define MAX_INSN     24 /* on the walk, all branches together */
+#define MAX_BRANCHES 4
+#define MAX_AHEAD    32 /* beyond the meeting point */
+#define FLAGS        (IP_FL_CF | IP_FL_PF | IP_FL_ZF | IP_FL_SF | IP_FL_OF)
+
+#define REG(r)       (1u << (r))
+#define CALLEE_SAVED (REG(IP_RBX) | REG(IP_RBP) | REG(IP_RSP) | REG(IP_R12) | REG(IP_R13) | REG(IP_R14) | REG(IP_R15))
+#define ARGUMENTS    (REG(IP_RDI) | REG(IP_RSI) | REG(IP_RDX) | REG(IP_RCX) | REG(IP_R8) | REG(IP_R9))
+
+/* What a walk changes, to be put back. */
+struct kept {
+    u64 gpr[16], vgpr[16], rflags, umask;
+    u8 vflags;
+};
+
+static void keep(struct kept *k, const struct tstate *ts) {
+    rt_memcpy(k->gpr, ts->gpr, sizeof k->gpr);
+    rt_memcpy(k->vgpr, ts->vgpr, sizeof k->vgpr);
+    k->rflags = ts->rflags;
+    k->umask = ts->umask;
+    k->vflags = ts->vflags;
+}
+
+static void put_back(const struct kept *k, struct tstate *ts) {
+    rt_memcpy(ts->gpr, k->gpr, sizeof k->gpr);
+    rt_memcpy(ts->vgpr, k->vgpr, sizeof k->vgpr);
+    ts->rflags = k->rflags;
+    ts->umask = k->umask;
+    ts->vflags = k->vflags;
+}
+
+static bool fetch(u64 pc, struct ip_insn *in) {
+    u8 code[16];
+    unsigned n = 15, here = 4096 - (unsigned)(pc & 4095);
+    if (rt_copy_from(code, pc, n) != 0) {
+        if (here >= n || rt_copy_from(code, pc, here) != 0) return false;
+        n = here;
+    }
+    return ip_decode(code, n, pc, in) > 0;
+}
+
+/* Where a place that may only jump on leads. */
+static u64 onward(u64 pc) {
+    struct ip_insn in;
+    for (unsigned i = 0; i < MAX_BRANCHES && fetch(pc, &in) && in.flow == IP_F_JMP; i++) pc = in.target;
+    return pc;
+}
+
+/* May registers and flags have any value at pc?  false: not known. */
+static bool dead_at(u64 pc, u32 regs, u32 flags, unsigned *ahead, unsigned depth) {
+    struct ip_insn in;
+    while (regs | flags) {
+        if (!(*ahead)-- || !fetch(pc, &in)) {
+            *ahead = 0;
+            return false;
+        }
+        if ((in.gpr_read & regs) || (in.fl_read & flags)) return false;
+        switch (in.flow) {
+        case IP_F_NEXT: pc += in.len; break;
+        case IP_F_JMP: pc = in.target; break;
+        case IP_F_JCC:
+            if (!depth || !dead_at(in.target, regs, flags, ahead, depth - 1)) return false;
+            pc += in.len;
+            break;
+        case IP_F_CALL:
+            /* By the ABI; what the callee reads of the others, the caller has set. */
+            if (regs & ARGUMENTS) return false;
+            regs &= CALLEE_SAVED;
+            flags = 0;
+            pc += in.len;
+            break;
+        case IP_F_RET: return !(regs & (CALLEE_SAVED | REG(IP_RAX)));
+        default: return false;
+        }
+        regs &= ~(u32)in.gpr_kill;
+        flags &= ~in.fl_kill;
+    }
+    return true;
+}
+
+static bool condition(unsigned cc, u64 f) {
+    bool c = f & IP_FL_CF, z = f & IP_FL_ZF, s = f & IP_FL_SF, o = f & IP_FL_OF, p = f & IP_FL_PF, is;
+    switch (cc >> 1) {
+    case 0: is = o; break;
+    case 1: is = c; break;
+    case 2: is = z; break;
+    case 3: is = c || z; break;
+    case 4: is = s; break;
+    case 5: is = p; break;
+    case 6: is = s != o; break;
+    default: is = z || s != o; break;
+    }
+    return is != (cc & 1);
+}
+
+static void set_flags(struct tstate *ts, u64 r, unsigned n, bool c, bool o) {
+    r &= tk_mask(n);
+    bool even = !(__builtin_popcountll(r & 0xff) & 1);
+    ts->rflags = (ts->rflags & ~(u64)FLAGS) | (c ? IP_FL_CF : 0) | (even ? IP_FL_PF : 0) | (r ? 0 : IP_FL_ZF) |
+                 (r >> (8 * n - 1) & 1 ? IP_FL_SF : 0) | (o ? IP_FL_OF : 0);
+}
+
+static void set_gpr(struct tstate *ts, const struct ip_operand *op, u64 v) {
+    u64 m = tk_mask(op->size);
+    ts->gpr[op->reg] = op->size >= 4 ? v & m : (ts->gpr[op->reg] & ~m) | (v & m);
+}
+
+/* The value of an instruction that only computes, and its flags; false: none of them.  The operands' values are
+ * taken before. */
+static bool value_of(struct tk *t, u64 *r) {
+    const struct ip_insn *in = t->in;
+    struct tstate *ts = t->ts;
+    unsigned n = in->ops[0].size, top = 8 * n - 1;
+    u64 m = tk_mask(n), a, b;
+    switch (in->mnem) {
+    case IP_MN_LEA: *r = tk_ea_raw(t); return true;
+    case IP_MN_MOV:
+    case IP_MN_MOVZX: *r = tk_rd(t, 1).v; return true;
+    case IP_MN_MOVSX:
+    case IP_MN_MOVSXD: *r = tk_sext(tk_rd(t, 1).v, in->ops[1].size); return true;
+    case IP_MN_AND:
+    case IP_MN_TEST:
+        *r = tk_rd(t, 0).v & tk_rd(t, 1).v;
+        set_flags(ts, *r, n, false, false);
+        return true;
+    case IP_MN_OR:
+        *r = tk_rd(t, 0).v | tk_rd(t, 1).v;
+        set_flags(ts, *r, n, false, false);
+        return true;
+    case IP_MN_XOR:
+        *r = tk_rd(t, 0).v ^ tk_rd(t, 1).v;
+        set_flags(ts, *r, n, false, false);
+        return true;
+    case IP_MN_ADD:
+        a = tk_rd(t, 0).v & m, b = tk_rd(t, 1).v & m;
+        *r = (a + b) & m;
+        set_flags(ts, *r, n, *r < a, (~(a ^ b) & (a ^ *r)) >> top & 1);
+        return true;
+    case IP_MN_SUB:
+    case IP_MN_CMP:
+        a = tk_rd(t, 0).v & m, b = tk_rd(t, 1).v & m;
+        *r = (a - b) & m;
+        set_flags(ts, *r, n, a < b, ((a ^ b) & (a ^ *r)) >> top & 1);
+        return true;
+    default: return false;
+    }
+}
+
+/* Compute one instruction of the walk, V bits and values, if nothing can come of it. */
+static bool compute(struct tstate *ts, const struct ip_insn *in, u32 *regs) {
+    struct tk t = {.ts = ts, .in = in};
+    if (in->mnem == IP_MN_NOP || in->mnem == IP_MN_ENDBR64) return true;
+    if (in->n_ops < 2 || in->lock || in->rep) return false;
+    bool writes = in->mnem != IP_MN_CMP && in->mnem != IP_MN_TEST;
+    if (writes && (in->ops[0].kind != IP_OP_GPR || in->ops[0].high8 || in->ops[0].reg == IP_RSP)) return false;
+    for (unsigned i = 0; i < in->n_ops; i++)
+        if (in->ops[i].kind != IP_OP_GPR && in->ops[i].kind != IP_OP_MEM && in->ops[i].kind != IP_OP_IMM) return false;
+    if (in->mem.present && (!(in->mem.access & IP_ACC_ADDR) || (ts->umask & in->addr_read))) return false;
+    u64 flags = ts->rflags, r, after;
+    if (!value_of(&t, &r)) return false;
+    after = ts->rflags;
+    ts->rflags = flags;
+    if (!tk_int(&t)) return false;
+    ts->rflags = after;
+    if (writes) {
+        set_gpr(ts, &in->ops[0], r);
+        *regs |= REG(in->ops[0].reg);
+    }
+    return true;
+}
+
+/* Does the way from pc lead to meet, whatever it computes that is undefined? */
+static bool leads_to(struct tstate *ts, u64 pc, u64 meet) {
+    u32 regs = 0, flags = 0;
+    unsigned branches = 0, ahead = MAX_AHEAD;
+    for (unsigned i = 0; i < MAX_INSN; i++) {
+        struct ip_insn in;
+        if (pc == meet) return dead_at(meet, regs, flags, &ahead, 2);
+        if (!fetch(pc, &in)) return false;
+        u64 next = pc + in.len;
+        switch (in.flow) {
+        case IP_F_NEXT:
+            if (!compute(ts, &in, &regs)) return false;
+            flags |= in.fl_write & IP_FL_ARITH;
+            pc = next;
+            break;
+        case IP_F_JMP: pc = in.target; break;
+        case IP_F_JCC: {
+            u64 target = onward(in.target);
+            bool known = !(ts->vflags >> (in.cc >> 1) & 1), taken = condition(in.cc, ts->rflags);
+            next = onward(next);
+            if ((target != meet && next != meet) || ++branches > MAX_BRANCHES) return false;
+            if (known)
+                pc = taken ? target : next;
+            else
+                pc = target == meet ? next : target;
+            break;
+        }
+        default: return false;
+        }
+    }
+    return false;
+}
+
+bool tk_branches_meet(struct tstate *ts, const struct ip_insn *in) {
+    struct kept k;
+    u64 next = onward(in->pc + in->len), target = onward(in->target);
+    keep(&k, ts);
+    bool meet = leads_to(ts, next, target);
+    put_back(&k, ts);
+    if (!meet) {
+        meet = leads_to(ts, target, next);
+        put_back(&k, ts);
+    }
+    return meet;
+}

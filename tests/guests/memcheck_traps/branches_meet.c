@@ -1,0 +1,65 @@
+/* Compilers test the operands of && and || in any order: an undefined one decides nothing if a defined one does.
+ * @build: -O1
+ * @expect: Conditional jump or move depends on uninitialised value(s) at decides
+ * @expect: Conditional jump or move depends on uninitialised value(s) at second_undefined
+ * @expect: Conditional jump or move depends on uninitialised value(s) at second_undefined
+ * @expect: Conditional jump or move depends on uninitialised value(s) at stores_between
+ * @expect: Conditional jump or move depends on uninitialised value(s) at result_differs
+ * @expect: Conditional jump or move depends on uninitialised value(s) at flags_differ
+ * @expect: Conditional jump or move depends on uninitialised value(s) at reads_memory
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+struct s {
+    unsigned u, zero, one;
+};
+
+#define FUNCTION(name, code)                                                                                           \
+    long name(struct s *);                                                                                             \
+    __asm__(".globl " #name "\n.type " #name ", @function\n" #name ": xor %eax, %eax\n mov (%rdi), %ecx\n mov 4(%rdi), %edx\n mov 8(%rdi), %esi\n" code                           \
+            "\n1: xor %eax, %eax\n ret\n2: mov $1, %eax\n ret\n.size " #name ", .-" #name);
+
+/* ecx = u, undefined; edx = 0, esi = 1: u compared && zero, ... */
+FUNCTION(and_once, "test $0x1000, %ecx; je 1f; test %edx, %edx; jne 2f")
+FUNCTION(and_jumps, "test $1, %ch; je 1f; cmp $0, %edx; je 1f; jmp 2f")
+FUNCTION(and_computes, "cmp $9, %ecx; ja 1f; lea 1(%rdx,%rsi,4), %r8; movzbl %r8b, %r9d; and $6, %r9d; cmp $6, %r9b; je 2f")
+FUNCTION(and_three, "cmp $9, %ecx; ja 1f; cmp $0, %esi; je 1f; cmp $0, %edx; jne 2f")
+FUNCTION(and_twice, "cmp $9, %ecx; ja 1f; cmp $5, %ecx; jb 1f; test %edx, %edx; jne 2f")
+FUNCTION(and_negated, "cmp $9, %ecx; jbe 3f; jmp 1f; 3: cmp $0, %edx; je 1f; jmp 2f")
+FUNCTION(or_once, "cmp $9, %ecx; ja 2f; cmp $0, %esi; jne 2f")
+FUNCTION(or_signed, "cmp $9, %ecx; jl 2f; cmp $7, %esi; jle 2f")
+/* The other operand lets the undefined one decide, or is not harmless, or more than the place depends on it: */
+FUNCTION(decides, "cmp $9, %ecx; ja 1f; cmp $0, %esi; jne 2f")
+FUNCTION(second_undefined, "cmp $9, %ecx; ja 1f; cmp $7, %cl; jne 2f")
+FUNCTION(stores_between, "cmp $9, %ecx; ja 1f; movl $0, 4(%rdi); cmp $0, %edx; jne 2f")
+FUNCTION(result_differs, "cmp $9, %ecx; ja 3f; mov %esi, %eax; cmp $0, %eax; je 2f; 3: ret")
+FUNCTION(flags_differ, "cmp $9, %ecx; ja 3f; cmp $0, %edx; jne 2f; 3: sete %al; ret")
+FUNCTION(reads_memory, "cmp $9, %ecx; ja 1f; cmpl $0, 4(%rdi); jne 2f")
+
+/* value, in a way that the tool cannot know. */
+static void undefined(unsigned *where, unsigned value) {
+    unsigned *fresh = malloc(sizeof *fresh);
+    __asm__ volatile("mov (%1), %%eax; xor %%eax, %%ecx; xor %%eax, %%ecx; mov %%ecx, (%0)"
+                     : "+r"(where), "+r"(fresh), "+c"(value)
+                     :
+                     : "rax", "memory", "cc");
+    free(fresh);
+}
+
+int main(void) {
+    static long (*const functions[])(struct s *) = {
+        and_once,  and_jumps, and_computes,     and_three,      and_twice,      and_negated,  or_once,
+        or_signed, decides,   second_undefined, stores_between, result_differs, flags_differ, reads_memory,
+    };
+    static const unsigned values[] = {0, 7, 0x1000, 0xffffffff}; /* on both sides of what is compared */
+    struct s s = {.one = 1};
+    volatile long sink;
+    for (int k = 0; k < sizeof functions / sizeof *functions; k++)
+        for (int v = 0; v < 4; v++) {
+            undefined(&s.u, values[v]);
+            sink = functions[k](&s);
+        }
+    puts("done");
+    return 0;
+}
