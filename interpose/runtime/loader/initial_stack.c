@@ -57,10 +57,9 @@ static u64 stack_bytes(void) {
     return RT_ROUND_UP(bytes, RT_PAGE);
 }
 
-/* What a main stack could become: later mappings stay below. */
+/* What a main stack could become, and what a frame that is too large for it may reach: later mappings stay below. */
 static u64 room_to_grow(void) {
     struct rlimit64 lim = {0, 0};
-    if (rt.flags & IP_C_FIXED_STACK) return 0;
     sys4(__NR_prlimit64, 0, RLIMIT_STACK, 0, (long)&lim);
     u64 most = lim.rlim_cur < LEAST_GAP ? LEAST_GAP : lim.rlim_cur > MOST_GAP ? MOST_GAP : lim.rlim_cur;
     return RT_ROUND_UP(most, RT_PAGE);
@@ -100,8 +99,9 @@ static void map_stack(struct tstate *ts, u64 bytes, bool exec) {
         rt_die("cannot map a main stack of %lu bytes; try a smaller --main-stacksize", bytes);
     u64 room = room_to_grow();
     rt.stack_lo = s.lo;
-    rt.stack_end = room > bytes ? s.hi - room : s.lo;
-    mm_high_top = rt.stack_end - GUARD;
+    u64 end = room > bytes ? s.hi - room : s.lo;
+    rt.stack_end = rt.flags & IP_C_FIXED_STACK ? s.lo : end;
+    mm_high_top = end - GUARD;
     mm_added(ts, &s, MM_WITH_SHADOW);
     rt_mm_unlock();
     ts->stack_lo = s.lo;
