@@ -272,7 +272,7 @@ enum ip_req {
                          child, a3 = the image can be followed; r0 = 1 traced
                          (new fds come over the socket), 0 native */
     IP_R_EXEC_FAILED, /* a0 = errno */
-    IP_R_THREAD,      /* a0 = tid_guest, a1 = 1 start / 0 end, a2 = kernel tid */
+    IP_R_THREAD,      /* a0 = tid_guest, a1 = IP_THREAD_*, a2 = kernel tid; data = its new name */
     IP_R_MESSAGE,     /* data = text to log; a0 = 0 plain, 1 debug */
     IP_R_INTERNAL,    /* internal fault of the runtime, already told; a0 = key of
                          the block that ran, 0 unknown */
@@ -337,7 +337,11 @@ struct ip_chan {
 
 #define IP_DEAD_GONE 1 /* of ip_chan.dead */
 #define IP_DEAD_TOLD 2 /* it has said why */
-#define IP_TOLD      2 /* the same, as a byte to the process that launches */
+
+#define IP_THREAD_ENDS   0 /* a1 of IP_R_THREAD */
+#define IP_THREAD_STARTS 1
+#define IP_THREAD_NAMED  2
+#define IP_TOLD          2 /* the same, as a byte to the process that launches */
 
 #define IP_C_SHADOW             1 /* V and A bits are kept */
 #define IP_C_CALLSTACK          2 /* translated calls keep the call stack */

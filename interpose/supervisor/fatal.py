@@ -42,6 +42,19 @@ _EVENTS: dict[tuple[int, int], str] = {
 _WITH_ADDRESS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
 
 
+_DUMPING = frozenset(
+    getattr(signal, f"SIG{name}")
+    for name in ("ABRT", "BUS", "FPE", "ILL", "QUIT", "SEGV", "SYS", "TRAP", "XCPU", "XFSZ")
+)
+"""Those whose default action is a core file (signal(7))."""
+
+
+def told_quietly(number: int, code: int) -> bool:
+    """Whether a death is told after ``-q``, too: that of a fault, not of a signal that somebody sent."""
+    sent = code & 1 << 31 or code & 0xFFFFFFFF == 0  # SI_USER is 0, SI_TKILL and the like are below
+    return number in _DUMPING and not sent
+
+
 def signal_name(number: int) -> str:
     """``SIGSEGV``, ``SIGRT3``."""
     try:

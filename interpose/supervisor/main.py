@@ -251,19 +251,24 @@ class Supervisor:
         slot.r[0] = found[slot.a[0]] if slot.a[0] < len(found) else 0
 
     def on_fatal(self, slot: Any) -> None:
-        from interpose.supervisor.fatal import fatal_lines
+        from interpose.supervisor.fatal import fatal_lines, told_quietly
 
         self.finished = True
         frames = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)
         if not self.client.header.config_flags & lib.IP_C_CALLSTACK:
             frames = self.unwind(slot) or frames
         self._write_perf_map()
-        self.tool.fatal(fatal_lines(self, slot.a[0], slot.a[1], slot.a[2], frames), slot)
+        core = self.config.core
+        if core.verbosity > 0 or core.xml or told_quietly(slot.a[0], slot.a[1]):
+            self.tool.fatal(fatal_lines(self, slot.a[0], slot.a[1], slot.a[2], frames), slot)
         self.tool.finish(None)
 
     def on_thread(self, slot: Any) -> None:
-        if slot.a[1]:
+        if slot.a[1] == lib.IP_THREAD_STARTS:
             self.thread_names.pop(slot.a[0], None)
+        elif slot.a[1] == lib.IP_THREAD_NAMED:
+            name = bytes(ffi.buffer(slot.data, min(slot.len, 64))).split(b"\0", 1)[0]
+            self.thread_names[slot.a[0]] = name.decode("utf-8", "replace")
 
     # -- code ----------------------------------------------------------------------------------
 
@@ -382,6 +387,7 @@ class Supervisor:
         for fd in (old_sock, *old.descriptors()):
             os.close(fd)
         self.born = True
+        self.thread_names.clear()
         self.finished = False
         self._new_image()
 

@@ -20,6 +20,7 @@
 #define READ_IMPLIES_EXEC_  0x0400000u
 #define MDWE_SET            65
 #define MDWE_GET            66
+#define THREAD_NAME         16 /* one more than the kernel keeps */
 #define PR_PTRACER          0x59616d61
 
 static long put_base(u64 to, u64 base) {
@@ -82,6 +83,20 @@ void rt_find_tsc(struct tstate *ts) {
     rt_th(ts)->no_tsc = mode == PR_TSC_SIGSEGV;
 }
 
+/* Reports name the thread from now on. */
+static void named(struct tstate *ts, u64 name) {
+    struct ip_slot *s = rt_slot(ts);
+    if (rt_th(ts)->vfork_child) return;
+    rt_memset(s->data, 0, THREAD_NAME + 1);
+    rt_strncpy_from((char *)s->data, name, THREAD_NAME);
+    s->data[THREAD_NAME] = 0;
+    s->len = THREAD_NAME;
+    s->a[0] = ts->tid_guest;
+    s->a[1] = IP_THREAD_NAMED;
+    s->a[2] = rt_th(ts)->tid;
+    rt_request_python(ts, IP_R_THREAD);
+}
+
 long rt_sys_prctl(struct tstate *ts) {
     const u64 *g = ts->gpr;
     switch ((int)g[IP_RDI]) {
@@ -94,5 +109,6 @@ long rt_sys_prctl(struct tstate *ts) {
     if ((int)g[IP_RDI] == MDWE_SET && r == 0)
         rt_find_mdwe(); /* code of the guest is never executable on the host: mm.c applies it */
     if ((int)g[IP_RDI] == PR_SET_TSC && r == 0) rt_find_tsc(ts);
+    if ((int)g[IP_RDI] == PR_SET_NAME && r == 0) named(ts, g[IP_RSI]);
     return r;
 }

@@ -159,7 +159,7 @@ bool thread_is_last(struct tstate *ts) {
 static void announce(struct tstate *ts, bool start) {
     struct ip_slot *s = rt_slot(ts);
     s->a[0] = ts->tid_guest;
-    s->a[1] = start;
+    s->a[1] = start ? IP_THREAD_STARTS : IP_THREAD_ENDS;
     s->a[2] = rt_th(ts)->tid;
     s->len = 0;
     rt_request_python(ts, IP_R_THREAD);

@@ -123,6 +123,17 @@ void sig_table_after_exec(struct tstate *ts) {
 
 /* ---- system calls ---------------------------------------------------------------- */
 
+static void warn(struct tstate *ts, int sig, bool sets) {
+    const char *name = sig == SIG_KILL ? "SIGKILL" : "SIGSTOP";
+    if (sig < 1 || sig > SIG_MAX)
+        rt_note(ts, "Warning: bad signal number %d in sigaction()", sig);
+    else if (sets)
+        rt_note(ts,
+                "Warning: ignored attempt to set %s handler in sigaction();\n"
+                "         the %s signal is uncatchable",
+                name, name);
+}
+
 long rt_sys_rt_sigaction(struct tstate *ts) {
     int sig = (int)ts->gpr[IP_RDI];
     u64 act = ts->gpr[IP_RSI], oact = ts->gpr[IP_RDX];
@@ -131,7 +142,10 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
 
     if (ts->gpr[IP_R10] != 8) return -EINVAL;
     if (act && rt_copy_from(&new_act, act, sizeof new_act) != 0) return -EFAULT;
-    if (sig < 1 || sig > SIG_MAX || (act && !has_action(sig))) return -EINVAL;
+    if (sig < 1 || sig > SIG_MAX || (act && !has_action(sig))) {
+        if (rt.chan->verbosity) warn(ts, sig, act && new_act.handler != SIGH_DFL);
+        return -EINVAL;
+    }
     new_act.mask &= ~SIG_UNBLOCKABLE;
     new_act.flags &= SA_FL_KNOWN;
     rt_lock(&t->lock);

@@ -3,6 +3,8 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/resource.h>
 #include <linux/uio.h>
 
 #include "runtime/signals/signals.h"
@@ -249,6 +251,31 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
     if (t->on) traced_exit(ts);
 }
 
+/* A number that can never be a descriptor. */
+static void warn_descriptor(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 args[6]) {
+    int fd = (int)args[nr == __NR_dup2 || nr == __NR_dup3 ? 1 : 0];
+    struct rlimit64 limit;
+    char first = 0;
+    switch (nr) {
+    case __NR_openat:
+        if (fd == AT_FDCWD || rt_copy_from(&first, args[1], 1) != 0 || first == '/') return;
+        break;
+    case __NR_read:
+    case __NR_write:
+    case __NR_close:
+    case __NR_readv:
+    case __NR_writev:
+    case __NR_preadv:
+    case __NR_pwritev:
+    case __NR_dup2:
+    case __NR_dup3: break;
+    default: return;
+    }
+    if (fd >= 0 && fd < 1024) return; /* by far most */
+    if (fd >= 0 && (sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) != 0 || (u64)fd < limit.rlim_max)) return;
+    rt_note(ts, "Warning: invalid file descriptor %d in syscall %s()", fd, info->in_messages);
+}
+
 void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
     struct rt_thread *th = rt_th(ts);
     u64 args[6];
@@ -260,6 +287,7 @@ void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     /* The kernel grows a stack under its own accesses; ours would be EFAULT. */
     if (ts->gpr[IP_RSP] < rt.stack_lo && ts->gpr[IP_RSP] >= rt.stack_end) rt_grow_stack(ts, ts->gpr[IP_RSP]);
+    if (info != NULL && rt.chan->verbosity) warn_descriptor(ts, nr, info, args);
     rt_hook_syscall_before(ts, nr, args);
     if (info != NULL && rt_have_code_pages()) open_outputs(ts, nr, info, args);
     if (info != NULL && rt_uses_hidden_fd(nr, info, args))
