@@ -84,41 +84,61 @@ static u64 allocate(struct tstate *ts, u64 size, u64 align, int kind, bool zero)
     return addr;
 }
 
-static bool kinds_fit(int allocated, int released) { return allocated == released; }
+/* The live block at addr: one that the program declared hides an allocated one that begins where it does. */
+static u32 live_block(u64 addr) {
+    u32 i = heap_custom_find(addr, false);
+    return i ? i : heap_block_exact(addr);
+}
 
-/* Release the block at addr; reports what is wrong with that.  Returns its
- * size, ~0 if there is no such block. */
-static u64 release(struct tstate *ts, u64 addr, int kind, bool count) {
+/* Of a range and its red zones, as much as there are addresses for. */
+static void set_with_red_zones(u64 addr, u64 size, u64 rz, int state) {
+    u64 before = rz < addr ? rz : addr, room = ~(addr + size), after = rz < room ? rz : room;
+    heap_hook_state(addr - before, before, RT_SH_NOACCESS);
+    heap_hook_state(addr, size, state);
+    heap_hook_state(addr + size, after, RT_SH_NOACCESS);
+}
+
+/* What a released block has become: nobody's. */
+static void take_back(const struct ip_heap_block *b, u64 room, u64 rz) {
+    u64 filled = b->size < room ? b->size : room; /* RESIZEINPLACE_BLOCK may have made it longer than it is */
+    if (b->kind != IP_AK_CUSTOM) fill_payload(b->addr, filled, rt.chan->free_fill);
+    if (b->kind == IP_AK_CUSTOM)
+        set_with_red_zones(b->addr, b->size, rz, RT_SH_NOACCESS);
+    else if (b->size == filled)
+        heap_hook_released(b->addr, b->size);
+    else
+        heap_hook_state(b->addr, b->size, RT_SH_NOACCESS);
+}
+
+/* Release the block at addr; reports what is wrong with that.  rz: its red zones,
+ * if the program declared it.  False: there is no such block. */
+static bool release(struct tstate *ts, u64 addr, int kind, u64 rz) {
     struct trace t;
     take_trace(ts, &t, IP_C_KEEP_FREE_STACK);
     lock_heap();
-    heap_table->frees += count; /* invalid ones count too: docs/spec/output.md section 6 */
-    u32 i = heap_block_exact(addr);
-    bool client_defined = false;
-    if (!i && (i = heap_custom_find(addr, true))) client_defined = true;
+    heap_table->frees++; /* invalid ones count too: docs/spec/output.md section 6 */
+    u32 i = live_block(addr);
     if (!i) {
         rt_unlock(&heap_lock);
         bad_free(ts, IP_E_FREE, addr, 0);
-        return ~0ull;
+        return false;
     }
     struct ip_heap_block *b = heap_block(i);
-    u64 size = b->size;
-    bool mismatch = !client_defined && !kinds_fit(b->kind, kind);
-    if (mismatch) { /* reported while the block is still described as live */
+    if (b->kind != kind) { /* reported while the block is still described as live */
         rt_unlock(&heap_lock);
         bad_free(ts, IP_E_MISMATCH, addr, i);
         lock_heap();
-        if (heap_block_exact(addr) != i) { /* another thread freed it meanwhile */
+        if (live_block(addr) != i) { /* another thread freed it meanwhile */
             rt_unlock(&heap_lock);
-            return ~0ull;
+            return false;
         }
     }
     if (t.n) b->free_ctx = heap_ctx(t.frames, t.n);
-    if (!client_defined) fill_payload(addr, size, rt.chan->free_fill);
-    heap_hook_released(addr, size);
+    if (b->kind == IP_AK_CUSTOM) heap_custom_find(addr, true);
+    take_back(b, b->kind == IP_AK_CUSTOM ? 0 : heap_block_room(i), rz);
     heap_block_retire(i);
     rt_unlock(&heap_lock);
-    return size;
+    return true;
 }
 
 static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
@@ -133,12 +153,12 @@ static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
         error_name(e, name);
         rt_error_end(ts, e);
         if (!(rt.flags & IP_C_REALLOC_ZERO_KEEPS)) {
-            release(ts, old, IP_AK_MALLOC, true);
+            release(ts, old, IP_AK_MALLOC, rt.chan->redzone);
             return 0;
         }
     }
     lock_heap();
-    u32 i = heap_block_exact(old);
+    u32 i = live_block(old);
     u64 old_size = i ? heap_block(i)->size : 0;
     rt_unlock(&heap_lock);
     if (!i) {
@@ -155,10 +175,12 @@ static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
     if (!addr) return 0;
     u64 keep = size < old_size ? size : old_size;
     if (keep) {
-        heap_hook_copied(ts, addr, old, keep);
-        rt_memcpy((void *)addr, (const void *)old, keep);
+        /* A block that the program declared may be anywhere. */
+        if (heap_block(i)->kind != IP_AK_CUSTOM || heap_hook_may_access(ts, old, keep))
+            heap_hook_copied(ts, addr, old, keep);
+        rt_copy_to(addr, (const void *)old, keep);
     }
-    release(ts, old, IP_AK_MALLOC, true);
+    release(ts, old, IP_AK_MALLOC, rt.chan->redzone);
     return addr;
 }
 
@@ -241,10 +263,13 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
     }
 }
 
+/* A block ends where addresses do. */
+static u64 fitting(u64 addr, u64 size) { return size < ~addr ? size : ~addr; }
+
 void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zeroed) {
     struct trace t;
-    (void)rz;
     if (!addr) return;
+    size = fitting(addr, size);
     take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK);
     lock_heap();
     u32 i = heap_record_new();
@@ -262,38 +287,18 @@ void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zero
         heap_table->live_bytes += size;
     }
     rt_unlock(&heap_lock);
-    heap_hook_state(addr, size, zeroed ? RT_SH_DEFINED : RT_SH_UNDEFINED);
+    set_with_red_zones(addr, size, (u32)rz, zeroed ? RT_SH_DEFINED : RT_SH_UNDEFINED);
 }
 
-bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz) {
-    struct trace t;
-    (void)rz;
-    if (!addr) return true;
-    take_trace(ts, &t, IP_C_KEEP_FREE_STACK);
-    lock_heap();
-    heap_table->frees++;
-    u32 i = heap_custom_find(addr, true);
-    if (!i) {
-        rt_unlock(&heap_lock);
-        bad_free(ts, IP_E_FREE, addr, 0);
-        return false;
-    }
-    struct ip_heap_block *b = heap_block(i);
-    u64 size = b->size;
-    b->free_ctx = heap_ctx(t.frames, t.n);
-    heap_block_retire(i);
-    rt_unlock(&heap_lock);
-    heap_hook_state(addr, size, RT_SH_NOACCESS);
-    return true;
-}
+bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz) { return !addr || release(ts, addr, IP_AK_CUSTOM, (u32)rz); }
 
 bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64 rz) {
-    (void)rz;
     if (!addr) return true;
+    old_size = fitting(addr, old_size);
+    new_size = fitting(addr, new_size);
     lock_heap();
-    u32 i = heap_custom_find(addr, false);
-    if (!i) i = heap_block_exact(addr);
-    if (!i || heap_block(i)->size != old_size) {
+    u32 i = live_block(addr);
+    if (!i || heap_block(i)->size != old_size || !new_size) {
         rt_unlock(&heap_lock);
         bad_free(ts, IP_E_FREE, addr, i);
         return false;
@@ -301,10 +306,12 @@ bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64
     heap_block(i)->size = new_size;
     heap_table->live_bytes += new_size - old_size;
     rt_unlock(&heap_lock);
-    if (new_size > old_size)
-        heap_hook_state(addr + old_size, new_size - old_size, RT_SH_UNDEFINED);
-    else
-        heap_hook_state(addr + new_size, old_size - new_size, RT_SH_NOACCESS);
+    u64 least = old_size < new_size ? old_size : new_size;
+    if (old_size != new_size) {
+        u64 room = ~(addr + new_size), after = (u32)rz < room ? (u32)rz : room;
+        heap_hook_state(addr + least, new_size - least, RT_SH_UNDEFINED);
+        heap_hook_state(addr + new_size, old_size - least + after, RT_SH_NOACCESS);
+    }
     return true;
 }
 
@@ -400,7 +407,7 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
     case IP_HR_FREE: /* ptr, kind, size, alignment */
         if (a[0]) {
             if (a[2] != ~0ull || a[3] || a[1] != IP_AK_MALLOC) check_sized(ts, a[0], (int)a[1], a[2], a[3]);
-            release(ts, a[0], (int)a[1], true);
+            release(ts, a[0], (int)a[1], rt.chan->redzone);
         }
         return 0;
     case IP_HR_USABLE: {

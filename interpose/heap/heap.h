@@ -47,6 +47,8 @@ u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed);
 void heap_block_retire(u32 index);
 /* The live block whose payload starts at addr, or 0. */
 u32 heap_block_exact(u64 addr);
+/* Bytes from an allocated block's payload to the end of its cell. */
+u64 heap_block_room(u32 index);
 u32 heap_record_new(void); /* a record without a cell (client-defined) */
 void heap_record_free(u32 index);
 void heap_custom_add(u32 index); /* client-defined blocks: by address */

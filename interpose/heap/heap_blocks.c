@@ -209,6 +209,12 @@ u32 heap_block_exact(u64 addr) {
     return 0;
 }
 
+u64 heap_block_room(u32 i) {
+    struct heap_span *s;
+    u32 cell = cell_of(heap_block(i)->addr, &s);
+    return cell ? s->lo + (u64)(cell - s->first + 1) * s->stride - heap_block(i)->addr : 0;
+}
+
 static u32 custom_slot(u64 addr) { return (u32)((addr >> 3) * 0x9e3779b1u) & (custom_cap - 1); }
 
 void heap_custom_add(u32 index) {

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _SPEC = re.compile(rb"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|z|j|t|q|L)?([diouxXcspeEfFgGaAyn%])")
 _GP_END, _FP_END = 48, 176
+_WIDEST = 65536
+"""Columns and digits beyond are a mistake of the caller's, which must not cost the memory for them."""
 _BITS = {b"hh": 8, b"h": 16, b"": 32}
 
 
@@ -118,10 +120,11 @@ def format_va_list(client: Client, format_addr: int, va_list_addr: int) -> str:
                 style, columns = style + "-", -columns
         elif width:
             columns = int(width)
+        columns = min(columns, _WIDEST)
         digits: int | None = None
         if b"." in match[0]:
             digits = _integer(args, b"", True) if precision == b"*" else int(precision or 0)
-            digits = None if digits < 0 else digits
+            digits = None if digits < 0 else min(digits, _WIDEST)
         length = length or b""
         if kind == "n":
             args.integer()

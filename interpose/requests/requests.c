@@ -41,7 +41,10 @@ static void put_answer(const struct ip_slot *s) {
         rt_memcpy(&p, s->data + at, sizeof p);
         at += sizeof p;
         if (p.len > end - at) return;
-        if (rt_copy_to(p.addr, s->data + at, p.len) == 0) rt_hook_written(p.addr, p.len);
+        struct rt_seg seg; /* the program's own memory, not ours beside it */
+        if (p.len && rt_find_seg(p.addr, &seg) && p.len <= rt_client_end() - p.addr &&
+            rt_find_seg(p.addr + p.len - 1, &seg) && rt_copy_to(p.addr, s->data + at, p.len) == 0)
+            rt_hook_written(p.addr, p.len);
         at += RT_ROUND_UP(p.len, 8);
     }
 }
@@ -62,12 +65,18 @@ static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
     return s->r[0];
 }
 
+/* Of any range, what can hold code. */
+static void discard(struct tstate *ts, u64 addr, u64 len) {
+    u64 end = rt_client_end();
+    if (addr < end) rt_invalidate(ts, addr, len < end - addr ? len : end - addr);
+}
+
 /* False: nobody here knows it. */
 static bool answer_here(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
     switch (code) {
     case RQ_RUNNING: *result = 1; return true;
     case RQ_DISCARD:
-        rt_invalidate(ts, args[0], args[1] ? args[1] : 1);
+        discard(ts, args[0], args[1] ? args[1] : 1);
         *result = 0;
         return true;
     case RQ_REPLACES_MALLOC: *result = (rt.flags & IP_C_HEAP) != 0; return true;

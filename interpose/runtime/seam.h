@@ -14,6 +14,7 @@
 /* Executable memory around addr without a gap, as [range[0], range[1]). */
 bool rt_find_code(u64 addr, u64 range[2]);
 bool rt_find_seg(u64 addr, struct rt_seg *out); /* copy, taken under the lock */
+bool rt_next_seg(u64 addr, struct rt_seg *out); /* the one that addr is in, else the next above */
 /* Take W from a writable page because it shall hold translated code, and tell the translator (rt_watched_page). */
 void rt_protect_code_page(struct tstate *ts, u64 page);
 

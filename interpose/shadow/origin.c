@@ -129,16 +129,10 @@ u32 origin_of_memory(struct tstate *ts, u64 addr) {
     return tag ? tag : untouched(ts, addr);
 }
 
-static bool undefined_in(u64 addr, u64 n, u64 *first) {
-    u64 bad = n ? rt_shadow_first_undef(addr, n) : 0;
-    *first = bad;
-    return bad != 0;
-}
-
 static void tag_memory(struct tstate *ts, u64 addr, u64 n, u32 tag) {
     u64 at;
     u32 owner = 0;
-    if (!tag || n > COPY_MAX || !undefined_in(addr, n, &at)) return;
+    if (!tag || n > COPY_MAX || !rt_shadow_undef(addr, n, &at)) return;
     if (on_stack(ts, addr)) frame_at(ts, addr, &owner);
     rt_lock(&lock);
     for (u64 g = at >> GRANULE; g <= (addr + n - 1) >> GRANULE; g++) put(g, tag, owner);
@@ -147,7 +141,7 @@ static void tag_memory(struct tstate *ts, u64 addr, u64 n, u32 tag) {
 
 void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
     if (!origins_kept() || n > COPY_MAX) return;
-    for (u64 i = 0, at; i < n && undefined_in(src + i, n - i, &at); i = (at | 3) + 1 - src) {
+    for (u64 i = 0, at; i < n && rt_shadow_undef(src + i, n - i, &at); i = (at | 3) + 1 - src) {
         u64 left = (at | 3) + 1 - at, end = src + n - at;
         tag_memory(ts, dst + (at - src), left < end ? left : end, origin_of_memory(ts, at));
     }
@@ -214,12 +208,12 @@ void origin_begin(struct tk *t) {
     t->origin = from_registers(t, tags_of(t->ts));
     if (t->origin) return;
     if (in->mem.present && (in->mem.access & IP_ACC_R) && !in->mem.vsib && in->mem.size <= 64 &&
-        undefined_in(tk_ea_raw(t), in->mem.size, &bad))
+        rt_shadow_undef(tk_ea_raw(t), in->mem.size, &bad))
         t->origin = origin_of_memory(t->ts, bad);
     for (unsigned i = 0; i < in->n_ops && !t->origin; i++) {
         if (in->ops[i].kind != IP_OP_MEM_IMPL || !(in->ops[i].access & IP_ACC_R)) continue;
         u64 at = implicit(t, i, false, &n);
-        if (undefined_in(at, n, &bad)) t->origin = origin_of_memory(t->ts, bad);
+        if (rt_shadow_undef(at, n, &bad)) t->origin = origin_of_memory(t->ts, bad);
     }
 }
 

@@ -75,9 +75,13 @@ void rt_shadow_moved(u64 from, u64 to, u64 len);
 void rt_shadow_set(u64 addr, u64 len, int state); /* any alignment */
 /* Stack region known (main, clone, sigaltstack): below sp becomes 0xff. */
 void rt_shadow_stack(u64 lo, u64 hi, u64 sp);
-/* First bad byte, or 0: addressability; definedness.  Only mapped ranges are read. */
-u64 rt_shadow_first_unaddr(struct tstate *ts, u64 addr, u64 len);
-u64 rt_shadow_first_undef(u64 addr, u64 len);
+/* rt_shadow_set for the mapped parts of a range, however long it is. */
+void rt_shadow_set_mapped(u64 addr, u64 len, int state);
+/* Is some byte bad: unaddressable; undefined; undefined but addressable?  *bad is the first such byte.  Any
+ * range may be asked for; what lies beyond the program's address space, or after its top, is unaddressable. */
+bool rt_shadow_unaddr(struct tstate *ts, u64 addr, u64 len, u64 *bad);
+bool rt_shadow_undef(u64 addr, u64 len, u64 *bad);
+bool rt_shadow_undef_only(struct tstate *ts, u64 addr, u64 len, u64 *bad);
 
 /* stack_change.c */
 void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi);

@@ -6,6 +6,7 @@
  * inside a range are mapped and unmapped freely, border pages are created when
  * first needed, filled with 0xff, and never unmapped.
  */
+#include "runtime/seam.h"
 #include "shadow/shadow.h"
 
 #define NR_mmap             9
@@ -292,6 +293,15 @@ void rt_shadow_set(u64 addr, u64 len, int state) {
             set_v(addr, len, v_fill(state));
         else
             fill_safe(sh_v(addr), sh_v(end), v_fill(state));
+    }
+}
+
+void rt_shadow_set_mapped(u64 addr, u64 len, int state) {
+    struct rt_seg seg;
+    u64 end = addr + len < addr ? ~0ull : addr + len;
+    for (u64 at = addr; at < end && rt_next_seg(at, &seg) && seg.lo < end; at = seg.hi) {
+        u64 lo = at > seg.lo ? at : seg.lo, hi = seg.hi < end ? seg.hi : end;
+        rt_shadow_set(lo, hi - lo, state);
     }
 }
 

@@ -186,37 +186,72 @@ void rt_store_slow(struct tstate *ts) {
         if (sh_addressable(ts, addr + i)) *(volatile u8 *)sh_v(addr + i) = 0;
 }
 
-/* First byte of [addr, addr+len) for which bad() holds, 0 if none.  Zero V
- * bytes are skipped in blocks. */
-static u64 scan(struct tstate *ts, u64 addr, u64 len, bool undef) {
+/* Where the next mapping at or above addr begins; end if that is not below it. */
+static u64 next_mapped(u64 addr, u64 end) {
+    struct rt_seg seg;
+    u64 page = RT_ROUND_DOWN(addr, RT_PAGE) + RT_PAGE;
+    if (!rt_next_seg(page, &seg) || seg.lo >= end) return end;
+    return seg.lo > page ? seg.lo : page < end ? page : end;
+}
+
+enum bad { UNADDR, UNDEF, UNDEF_ONLY };
+
+/* Bytes (a bit each) of the up to 64 at addr that are bad; word: the V bits of the first w, not all zero.
+ * *skip is set to how many bytes follow without need to look at their V bits. */
+static u64 bad_bytes(struct tstate *ts, u64 addr, unsigned left, u64 word, unsigned w, enum bad what, u64 *skip) {
+    if (what == UNDEF) return 1ull << (unsigned)__builtin_ctzll(word) / 8;
+    unsigned m = left < 64 ? left : 64;
+    u64 all = m < 64 ? (1ull << m) - 1 : ~0ull, dark = a_run(addr, m) | dead_run(ts, addr, m), some = 0;
+    if (what == UNADDR) {
+        if (!dark) *skip = m; /* whatever their V bits, they are addressable */
+        return dark ? unaddr_run(ts, addr, w, ff_bytes(word, w)) : 0;
+    }
+    if (dark == all) {
+        *skip = m;
+        return 0;
+    }
+    for (unsigned i = 0; i < w; i++) some |= (u64)((word >> 8 * i & 0xff) != 0) << i;
+    return some & ~dark;
+}
+
+/* Is there a bad byte in [addr, addr+len)?  Zero V bytes are skipped in blocks. */
+static bool scan(struct tstate *ts, u64 addr, u64 len, enum bad what, u64 *bad) {
     u64 buf[32];
-    for (u64 end = addr + len, k; addr < end; addr += k) {
+    u64 limit = addr < IP_CLIENT_END ? IP_CLIENT_END - addr : 0, end = addr + (len < limit ? len : limit);
+    for (u64 k; addr < end; addr += k) {
         k = sizeof buf - (sh_v(addr) & (sizeof buf - 1)); /* within one page */
         if (k > end - addr) k = end - addr;
-        if (sh_read(buf, sh_v(addr), k) < 0) return addr;
+        if (sh_read(buf, sh_v(addr), k) < 0) {
+            if (what != UNDEF_ONLY) {
+                *bad = addr;
+                return true;
+            }
+            k = next_mapped(addr, end) - addr;
+            continue;
+        }
         for (u64 i = 0; i < k;) {
             unsigned w = k - i < 8 ? (unsigned)(k - i) : 8;
-            u64 word = w == 8 ? buf[i / 8] : buf[i / 8] & ((1ull << 8 * w) - 1), bad = 0;
-            if (word && undef)
-                bad = (u64)__builtin_ctzll(word) / 8 + 1;
-            else if (word) {
-                unsigned m = k - i < 64 ? (unsigned)(k - i) : 64;
-                if (!(a_run(addr + i, m) | dead_run(ts, addr + i, m))) {
-                    i += m; /* whatever their V bits, they are addressable */
-                    continue;
-                }
-                u64 un = unaddr_run(ts, addr + i, w, ff_bytes(word, w));
-                bad = un ? (u64)__builtin_ctzll(un) + 1 : 0;
+            u64 word = w == 8 ? buf[i / 8] : buf[i / 8] & ((1ull << 8 * w) - 1), skip = w;
+            u64 found = word ? bad_bytes(ts, addr + i, (unsigned)(k - i), word, w, what, &skip) : 0;
+            if (found) {
+                *bad = addr + i + (u64)__builtin_ctzll(found);
+                return true;
             }
-            if (bad) return addr + i + bad - 1;
-            i += w;
+            i += skip;
         }
     }
-    return 0;
+    *bad = addr;
+    return what != UNDEF_ONLY && len > limit;
 }
 
-u64 rt_shadow_first_unaddr(struct tstate *ts, u64 addr, u64 len) {
-    return rt.flags & IP_C_SHADOW ? scan(ts, addr, len, false) : 0;
+bool rt_shadow_unaddr(struct tstate *ts, u64 addr, u64 len, u64 *bad) {
+    return (rt.flags & IP_C_SHADOW) && scan(ts, addr, len, UNADDR, bad);
 }
 
-u64 rt_shadow_first_undef(u64 addr, u64 len) { return rt.flags & IP_C_SHADOW ? scan(NULL, addr, len, true) : 0; }
+bool rt_shadow_undef(u64 addr, u64 len, u64 *bad) {
+    return (rt.flags & IP_C_SHADOW) && scan(NULL, addr, len, UNDEF, bad);
+}
+
+bool rt_shadow_undef_only(struct tstate *ts, u64 addr, u64 len, u64 *bad) {
+    return (rt.flags & IP_C_SHADOW) && scan(ts, addr, len, UNDEF_ONLY, bad);
+}

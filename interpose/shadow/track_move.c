@@ -155,6 +155,7 @@ static void masked_move(struct vx *x, unsigned es) {
     struct tk *t = x->t;
     const struct ip_insn *in = t->in;
     u8 m[64], mv[64], v[64];
+    u64 bad;
     bool store = in->ops[0].kind == IP_OP_MEM;
     unsigned n = store ? in->ops[2].size : in->ops[0].size;
     u64 at = tk_ea(t);
@@ -168,7 +169,7 @@ static void masked_move(struct vx *x, unsigned es) {
             if (on) tk_load(t, at + i, es, x->d + i);
             if (open) /* whether it is loaded is not known */
                 rt_memset(x->d + i, 0xff, es);
-        } else if (on || (open && !rt_shadow_first_unaddr(t->ts, at + i, es))) {
+        } else if (on || (open && !rt_shadow_unaddr(t->ts, at + i, es, &bad))) {
             if (open) rt_memset(v + i, 0xff, es);
             tk_store(t, at + i, es, v + i);
         }

@@ -104,9 +104,10 @@ static u64 layout(u64 bv, bool compacted, u64 at[XC_END]) {
 
 /* n bytes at `at`: reported if not addressable (false), else defined if written. */
 static bool image(struct tk *t, u64 at, u64 n, bool write) {
-    u64 bad = rt_shadow_first_unaddr(t->ts, at, n);
+    u64 first;
+    bool bad = rt_shadow_unaddr(t->ts, at, n, &first);
     if (bad)
-        sh_report_access(t->ts, write ? IP_E_WRITE : IP_E_READ, bad, (u32)(at + n - bad));
+        sh_report_access(t->ts, write ? IP_E_WRITE : IP_E_READ, first, (u32)(at + n - first));
     else if (write)
         sh_fill(sh_v(at), 0, n);
     return !bad;

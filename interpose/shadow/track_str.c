@@ -33,7 +33,10 @@ static bool start(struct tk *t, struct str *s, unsigned n, bool uses_si, bool us
 }
 
 /* The whole range is addressable (so that it can be done in bulk)? */
-static bool whole(struct tk *t, u64 at, u64 len) { return !rt_shadow_first_unaddr(t->ts, at, len); }
+static bool whole(struct tk *t, u64 at, u64 len) {
+    u64 bad;
+    return !rt_shadow_unaddr(t->ts, at, len, &bad);
+}
 
 static void movs(struct tk *t, unsigned n) {
     struct str s;

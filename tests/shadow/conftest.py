@@ -28,8 +28,9 @@ void rt_shadow_unmapped(uint64_t, uint64_t);
 void rt_shadow_moved(uint64_t, uint64_t, uint64_t);
 void rt_shadow_set(uint64_t, uint64_t, int);
 void rt_shadow_stack(uint64_t, uint64_t, uint64_t);
-uint64_t rt_shadow_first_unaddr(struct tstate *, uint64_t, uint64_t);
-uint64_t rt_shadow_first_undef(uint64_t, uint64_t);
+_Bool rt_shadow_unaddr(struct tstate *, uint64_t, uint64_t, uint64_t *);
+_Bool rt_shadow_undef(uint64_t, uint64_t, uint64_t *);
+_Bool rt_shadow_undef_only(struct tstate *, uint64_t, uint64_t, uint64_t *);
 void rt_load_slow(struct tstate *);
 void rt_store_slow(struct tstate *);
 void rt_stack_changed(struct tstate *, uint64_t, uint64_t);
@@ -146,7 +147,19 @@ def make_shadow(build: Any) -> Any:
     def new_map(n: int) -> int:
         return lib.rt_map_client(0, n, 3)
 
+    first = ffi.new("uint64_t *")
+
+    def first_unaddr(addr: int, n: int) -> int:
+        return first[0] if lib.rt_shadow_unaddr(ts, addr, n, first) else 0
+
+    def first_undef(addr: int, n: int) -> int:
+        return first[0] if lib.rt_shadow_undef(addr, n, first) else 0
+
+    def first_undef_only(addr: int, n: int) -> int:
+        return first[0] if lib.rt_shadow_undef_only(ts, addr, n, first) else 0
+
     helpers: dict[str, Callable[..., Any]] = {
+        "first_unaddr": first_unaddr, "first_undef": first_undef, "first_undef_only": first_undef_only,
         "v": v, "a": a, "mem": mem, "request": request, "errors": errors, "new_map": new_map,
     }  # fmt: skip
     return SimpleNamespace(ffi=ffi, lib=lib, ts=ts, stack=(lo, lo + size), **helpers)

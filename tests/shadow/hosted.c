@@ -94,6 +94,10 @@ bool rt_find_seg(u64 addr, struct rt_seg *out) {
     (void)out;
     return false;
 }
+bool rt_next_seg(u64 addr, struct rt_seg *out) { /* everything is mapped */
+    *out = (struct rt_seg){.lo = addr & -RT_PAGE, .hi = IP_CLIENT_END};
+    return addr < IP_CLIENT_END;
+}
 struct ip_slot *rt_slot(struct tstate *ts) {
     (void)ts;
     return &slot;

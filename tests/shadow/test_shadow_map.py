@@ -31,9 +31,9 @@ def test_neighbours_keep_their_border_bytes(sh: Any) -> None:
     sh.lib.rt_shadow_unmapped(base, PAGE)
     sh.lib.rt_shadow_unmapped(base + 2 * PAGE, PAGE)
     assert sh.v(base + PAGE, PAGE) == bytes(PAGE)
-    assert sh.lib.rt_shadow_first_unaddr(sh.ts, base + PAGE - 3, 8) == base + PAGE - 3
-    assert sh.lib.rt_shadow_first_unaddr(sh.ts, base + PAGE, PAGE) == 0
-    assert sh.lib.rt_shadow_first_unaddr(sh.ts, base + PAGE, PAGE + 1) == base + 2 * PAGE
+    assert sh.first_unaddr(base + PAGE - 3, 8) == base + PAGE - 3
+    assert sh.first_unaddr(base + PAGE, PAGE) == 0
+    assert sh.first_unaddr(base + PAGE, PAGE + 1) == base + 2 * PAGE
 
 
 def test_large_ranges_of_each_state_and_release(sh: Any) -> None:
@@ -44,11 +44,11 @@ def test_large_ranges_of_each_state_and_release(sh: Any) -> None:
         want_v = 0 if state == DEFINED else 0xFF
         for at in (0, 1, PAGE, size // 2 + 3, size - 1):
             assert sh.v(base + at, 1)[0] == want_v
-        assert sh.lib.rt_shadow_first_unaddr(sh.ts, base, size) == (base if state == NOACCESS else 0)
+        assert sh.first_unaddr(base, size) == (base if state == NOACCESS else 0)
     sh.lib.rt_shadow_unmapped(base, size)
-    assert sh.lib.rt_shadow_first_unaddr(sh.ts, base + size // 2, 1) == base + size // 2
+    assert sh.first_unaddr(base + size // 2, 1) == base + size // 2
     sh.lib.rt_shadow_mapped(base, size, DEFINED)
-    assert sh.lib.rt_shadow_first_undef(base, size) == 0
+    assert sh.first_undef(base, size) == 0
 
 
 def test_set_any_alignment_matches_a_model(sh: Any) -> None:
@@ -68,15 +68,28 @@ def test_set_any_alignment_matches_a_model(sh: Any) -> None:
         lo = rng.randrange(size)
         undef = next((base + i for i in range(lo, size) if model[i] != DEFINED), 0)
         unaddr = next((base + i for i in range(lo, size) if model[i] == NOACCESS), 0)
-        assert sh.lib.rt_shadow_first_undef(base + lo, size - lo) == undef
-        assert sh.lib.rt_shadow_first_unaddr(sh.ts, base + lo, size - lo) == unaddr
+        assert sh.first_undef(base + lo, size - lo) == undef
+        assert sh.first_unaddr(base + lo, size - lo) == unaddr
+        only = next((base + i for i in range(lo, size) if model[i] == UNDEFINED), 0)
+        assert sh.first_undef_only(base + lo, size - lo) == only
+
+
+def test_ranges_beyond_the_end_of_addresses(sh: Any) -> None:
+    top, client_end = 1 << 64, sh.lib.IP_CLIENT_END
+    base = sh.new_map(PAGE)
+    assert sh.first_unaddr(base, top - base) == base + PAGE
+    assert sh.first_unaddr(base + 5, top - 1) == base + PAGE  # wraps around
+    assert sh.first_undef(base, top - 1) == base + PAGE
+    for addr in (client_end, 1 << 47, top - 1):
+        assert sh.first_unaddr(addr, 1) == sh.first_unaddr(addr, top - 1) == addr
+        assert sh.first_unaddr(addr, 0) == sh.first_undef(addr, 0) == sh.first_undef_only(addr, top - 1) == 0
 
 
 def test_set_over_unmapped_memory_survives(sh: Any) -> None:
     base = sh.new_map(PAGE)
     sh.lib.rt_shadow_set(base - (1 << 20), 2 << 20, UNDEFINED)
     assert sh.v(base, PAGE) == b"\xff" * PAGE
-    assert sh.lib.rt_shadow_first_unaddr(sh.ts, base, PAGE) == 0
+    assert sh.first_unaddr(base, PAGE) == 0
 
 
 def test_moved_keeps_bits(sh: Any) -> None:
@@ -87,7 +100,7 @@ def test_moved_keeps_bits(sh: Any) -> None:
         before = sh.v(a, PAGE), sh.v(a + size - PAGE, PAGE), sh.a(a, 200), sh.a(a + size - 64, 64)
         sh.lib.rt_shadow_moved(a, b, size)
         assert before == (sh.v(b, PAGE), sh.v(b + size - PAGE, PAGE), sh.a(b, 200), sh.a(b + size - 64, 64))
-        assert sh.lib.rt_shadow_first_unaddr(sh.ts, a + 100, 1) == a + 100
+        assert sh.first_unaddr(a + 100, 1) == a + 100
 
 
 def test_load_slow(sh: Any) -> None:

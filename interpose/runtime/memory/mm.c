@@ -135,6 +135,7 @@ static long map_locked(struct tstate *ts, struct map_args *m, bool low) {
     if ((m->flags & MAP_TYPE) == MAP_SHARED || (m->flags & MAP_TYPE) == MAP_SHARED_VALIDATE) s.mflags |= MM_SHARED;
     if (at < IP_IMAGES_HI) s.mflags |= MM_LOW;
     if (m->flags & MAP_GROWSDOWN) s.mflags |= MM_GROWS;
+    if (!s.prot) s.mflags |= MM_CLOSED;
     if (!(m->flags & MAP_ANONYMOUS)) {
         s.off = m->off;
         mm_file_identity(&s, m->fd);
@@ -245,6 +246,14 @@ long rt_sys_munmap(struct tstate *ts) {
 
 /* ---- mprotect ------------------------------------------------------------------------- */
 
+/* The first access to memory that was mapped without any. */
+static void opened(u32 index) {
+    struct rt_seg *s = &rt_segs[index];
+    if (!(s->mflags & MM_CLOSED) || !s->prot) return;
+    s->mflags &= (u16)~MM_CLOSED;
+    rt_hook_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
+}
+
 /* One piece inside one segment. */
 static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) {
     u32 host = mm_host_prot(prot);
@@ -265,6 +274,7 @@ static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) 
         mm_split(a);
         mm_split(b);
         rt_segs[mm_first(a)].prot = prot;
+        opened(mm_first(a));
         mm_announce(ts, mm_first(a));
         code |= (prot & PROT_EXEC) && (s->mflags & MM_OPEN);
         if (!(old & PROT_WRITE)) mm_writable_alias(ts, &rt_segs[mm_first(a)]);

@@ -19,7 +19,9 @@ enum { /* rt_seg.mflags */
        MM_GROWS = 4,
        MM_ANNOUNCED = 8,
        MM_OURS = 16,
-       MM_OPEN = 32 /* a private mapping of a file that this process can write to */
+       MM_OPEN = 32, /* a private mapping of a file that this process can write to */
+       MM_CLOSED =
+           64 /* mapped without any access, and never given one: it has no shadow, which reads as unaddressable */
 };
 
 /* Code there may change without a fault of ours: another process, or a call that

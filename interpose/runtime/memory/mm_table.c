@@ -65,6 +65,15 @@ u32 mm_first(u64 addr) {
     return lo;
 }
 
+bool rt_next_seg(u64 addr, struct rt_seg *out) {
+    rt_mm_lock();
+    u32 i = mm_first(addr);
+    bool found = i < rt_nsegs;
+    if (found) *out = rt_segs[i];
+    rt_mm_unlock();
+    return found;
+}
+
 bool rt_find_seg(u64 addr, struct rt_seg *out) {
     rt_mm_lock();
     u32 i = mm_first(addr);
@@ -254,7 +263,7 @@ void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) 
     open_slot(i);
     rt_segs[i] = *s;
     if (!(s->mflags & MM_OURS) && (mm_bytes += s->hi - s->lo) > mm_peak) mm_peak = mm_bytes;
-    if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW)) rt_hook_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
+    if (shadow == MM_WITH_SHADOW && !(s->mflags & MM_CLOSED)) rt_hook_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
     mm_announce(ts, i);
     if ((s->mflags & MM_OPEN) && (s->prot & PROT_EXEC))
         rt_invalidate(ts, s->lo, s->hi - s->lo); /* announced as code that stays */

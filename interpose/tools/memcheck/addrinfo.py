@@ -90,6 +90,9 @@ class AddressSpace(Protocol):
     def pool_block(self, addr: int, /) -> HeapBlock | None:
         """A live chunk of a memory pool that holds the address."""
 
+    def block_numbered(self, number: int, /) -> HeapBlock | None:
+        """A block by the number of its record."""
+
     def live_block_near(self, addr: int, distance: int, /) -> HeapBlock | None: ...
     def freed_block_near(self, addr: int, distance: int, /) -> HeapBlock | None: ...
     def metapool_block(self, addr: int, /) -> HeapBlock | None:
@@ -162,6 +165,11 @@ def _block_parts(head: str, addr: int, block: HeapBlock, state: str, noun: str =
     if block.alloc_stack:
         parts.append(AuxPart("Block was alloc'd at", block.alloc_stack))
     return parts
+
+
+def describe_block(addr: int, block: HeapBlock) -> list[AuxPart]:
+    """The auxiliary parts that say where an address is in a live block."""
+    return _block_parts(f"Address 0x{addr:x} is", addr, block, "alloc'd")
 
 
 def _far_block(space: AddressSpace, addr: int) -> HeapBlock | None:

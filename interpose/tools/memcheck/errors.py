@@ -17,7 +17,7 @@ from interpose.report.errors import AuxPart, Describe, Error, ErrorKind
 from interpose.report.stack import Stack, StackResolver
 from interpose.report.suppressions import Component, ExactExtra, Extra
 
-from .addrinfo import AddressSpace, describe_address
+from .addrinfo import AddressSpace, describe_address, describe_block
 from .options import LEAK_KINDS
 
 COMPONENT = "Memcheck"
@@ -285,6 +285,9 @@ KINDS: dict[ErrKind, _Row] = {
     ),
 }
 
+_OF_BLOCK = (ErrKind.MISMATCH, ErrKind.SIZE_MISMATCH, ErrKind.ALIGN_MISMATCH)
+"""About a live block, whatever else has been or is where it lies."""
+
 UNDEFINED_KINDS = frozenset(kind for kind, row in KINDS.items() if row.origin)
 """Errors about definedness: after one, the run ends with the hint to track origins."""
 
@@ -384,7 +387,10 @@ def build_error(
 
     def describe() -> Sequence[AuxPart]:
         parts: list[AuxPart] = []
-        if row.address and (record.addr or record.kind is not ErrKind.REALLOC_ZERO):
+        block = space.block_numbered(record.aux[2]) if record.kind in _OF_BLOCK and record.aux[2] else None
+        if block is not None:
+            parts += describe_block(record.addr, block)
+        elif row.address and (record.addr or record.kind is not ErrKind.REALLOC_ZERO):
             parts += describe_address(space, record.addr, tid)
         if row.origin and origin_of is not None and (origin := origin_of(record)) is not None:
             parts.append(origin.part())

@@ -61,6 +61,9 @@ class ClientSpace:
     def metapool_block(self, addr: int) -> HeapBlock | None:
         return None
 
+    def block_numbered(self, number: int) -> HeapBlock | None:
+        return self._reader.block(number)
+
     def live_block_near(self, addr: int, distance: int) -> HeapBlock | None:
         return BlockMap.of(self._reader.near(addr, distance, freed=False)).near(addr, distance)
 

@@ -116,9 +116,12 @@ void heap_hook_released(u64 addr, u64 size) {
     if (on()) sh_set_mapped(addr, size, RT_SH_NOACCESS);
 }
 void heap_hook_state(u64 addr, u64 size, int state) {
-    if (on()) rt_shadow_set(addr, size, state);
+    if (on()) rt_shadow_set_mapped(addr, size, state);
 }
-bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n) { return !on() || !rt_shadow_first_unaddr(ts, addr, n); }
+bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n) {
+    u64 bad;
+    return !on() || !rt_shadow_unaddr(ts, addr, n, &bad);
+}
 
 void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
     if (!on()) return;

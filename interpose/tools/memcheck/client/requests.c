@@ -2,6 +2,7 @@
  * answers by itself (docs/spec/client-requests.md sections 3 and 4). */
 #include "runtime/seam.h"
 #include "heap/heap.h"
+#include "runtime/signals/sig.h"
 #include "shadow/origin.h"
 #include "tools/memcheck/client/memcheck.h"
 #include "tools/memcheck/memcheck_abi.h"
@@ -9,6 +10,8 @@
 #define MC_BASE 0x4D430000u
 enum { RQ_COUNT_ERRORS = 0x1201, RQ_MALLOCLIKE = 0x1301, RQ_FREELIKE = 0x1302, RQ_RESIZE = 0x130b };
 enum { VBITS_OK = 1, VBITS_UNADDR = 3 };
+#define REQUEST_BYTES 19 /* the instructions of a request */
+#define PIECE         (1ull << 20)
 
 static void check_error(struct tstate *ts, int kind, u64 addr) {
     struct ip_error *e = rt_error_begin(ts, kind);
@@ -19,54 +22,60 @@ static void check_error(struct tstate *ts, int kind, u64 addr) {
 
 /* First byte that is not addressable, reported; 0 if all are. */
 static u64 check_addressable(struct tstate *ts, u64 addr, u64 len) {
-    u64 bad = len ? rt_shadow_first_unaddr(ts, addr, len) : 0;
-    if (bad) check_error(ts, IP_E_CHECK_UNADDR, bad);
+    u64 bad;
+    if (!rt_shadow_unaddr(ts, addr, len, &bad)) return 0;
+    check_error(ts, IP_E_CHECK_UNADDR, bad);
     return bad;
 }
 
+/* One error of each kind: the first unaddressable byte, and the first undefined one before it. */
 static u64 check_defined(struct tstate *ts, u64 addr, u64 len) {
-    if (!len) return 0;
-    u64 unaddr = rt_shadow_first_unaddr(ts, addr, len);
-    u64 undef = 0;
-    /* One error of each kind: the first undefined byte among the addressable. */
-    if (!unaddr) {
-        undef = rt_shadow_first_undef(addr, len);
-    } else {
-        for (u64 at = addr; at < addr + len && !undef; at++)
-            if (!rt_shadow_first_unaddr(ts, at, 1)) undef = rt_shadow_first_undef(at, 1);
-    }
-    if (undef && (rt.flags & IP_C_UNDEF)) check_error(ts, IP_E_CHECK_UNDEF, undef);
-    if (unaddr) check_error(ts, IP_E_CHECK_UNADDR, unaddr);
-    if (unaddr && undef) return unaddr < undef ? unaddr : undef;
-    return unaddr ? unaddr : undef;
+    u64 unaddr, undef;
+    bool no_access = rt_shadow_unaddr(ts, addr, len, &unaddr);
+    bool no_value = rt_shadow_undef(addr, no_access ? unaddr - addr : len, &undef);
+    if (no_value && (rt.flags & IP_C_UNDEF)) check_error(ts, IP_E_CHECK_UNDEF, undef);
+    if (no_access) check_error(ts, IP_E_CHECK_UNADDR, unaddr);
+    return no_value ? undef : no_access ? unaddr : 0;
 }
 
+static bool both_addressable(struct tstate *ts, u64 a, u64 b, u64 n) {
+    u64 bad;
+    return !rt_shadow_unaddr(ts, a, n, &bad) && !rt_shadow_unaddr(ts, b, n, &bad);
+}
+
+/* What is addressable may still be protected, so that the buffer is accessed as memory that may fault. */
 static u64 get_vbits(struct tstate *ts, u64 src, u64 dst, u64 n) {
-    if (rt_shadow_first_unaddr(ts, src, n) || rt_shadow_first_unaddr(ts, dst, n)) return VBITS_UNADDR;
-    sh_copy(dst, sh_v(src), n);
+    if (!both_addressable(ts, src, dst, n) || rt_copy_to(dst, (const void *)sh_v(src), n) < 0) return VBITS_UNADDR;
     rt_shadow_set(dst, n, RT_SH_DEFINED);
     return VBITS_OK;
 }
 
 static u64 set_vbits(struct tstate *ts, u64 dst, u64 src, u64 n) {
-    if (rt_shadow_first_unaddr(ts, src, n) || rt_shadow_first_unaddr(ts, dst, n)) return VBITS_UNADDR;
-    sh_copy(sh_v(dst), src, n);
+    if (!both_addressable(ts, src, dst, n) || rt_copy_from((void *)sh_v(dst), src, n) < 0) return VBITS_UNADDR;
     return VBITS_OK;
 }
 
-static void define_if_addressable(struct tstate *ts, u64 addr, u64 len) {
-    for (u64 at = addr; at < addr + len; at++)
-        if (!rt_shadow_first_unaddr(ts, at, 1)) rt_shadow_set(at, 1, RT_SH_DEFINED);
+/* A signal that no handler waits for: it may end or stop the process. */
+static bool must_leave(struct tstate *ts) {
+    const struct rt_thread *th = rt_th(ts);
+    return th->pending_sig && sig_table_get(ts, (int)th->pending_sig).handler == SIGH_DFL;
 }
 
-static bool mapped(u64 addr, u64 len) {
-    struct rt_seg s;
-    while (len) {
-        if (!rt_find_seg(addr, &s)) return false;
-        u64 here = s.hi - addr;
-        if (here >= len) return true;
-        addr += here;
-        len -= here;
+/* Piece by piece, so that memory which nobody has touched stays so.  False: a signal wants to be heard. */
+static bool define_if_addressable(struct tstate *ts, u64 addr, u64 len) {
+    struct rt_seg seg;
+    u64 end = addr + len < addr ? ~0ull : addr + len, bad, stop;
+    for (u64 at = addr; at < end && rt_next_seg(at, &seg) && seg.lo < end; at = seg.hi) {
+        u64 hi = seg.hi < end ? seg.hi : end;
+        for (u64 lo = at > seg.lo ? at : seg.lo, next; lo < hi; lo = next) {
+            if (must_leave(ts)) return false;
+            next = RT_ROUND_DOWN(lo, PIECE) + PIECE;
+            if (next > hi) next = hi;
+            for (; rt_shadow_undef_only(ts, lo, next - lo, &bad); lo = stop) {
+                if (!rt_shadow_unaddr(ts, bad, next - bad, &stop)) stop = next;
+                rt_shadow_set(bad, stop - bad, RT_SH_DEFINED);
+            }
+        }
     }
     return true;
 }
@@ -86,14 +95,16 @@ bool mc_request(struct tstate *ts, u64 code, const u64 a[5], u64 *result) {
     case MC_BASE + IP_MC_MAKE_MEM_UNDEFINED:
     case MC_BASE + IP_MC_MAKE_MEM_DEFINED: {
         static const int state[3] = {RT_SH_NOACCESS, RT_SH_UNDEFINED, RT_SH_DEFINED};
-        if (mapped(a[0], a[1])) rt_shadow_set(a[0], a[1], state[code - MC_BASE]);
+        rt_shadow_set_mapped(a[0], a[1], state[code - MC_BASE]);
         if (code - MC_BASE == IP_MC_MAKE_MEM_UNDEFINED) origin_by_request(ts, a[0], a[1]);
         *result = ~0ull;
         break;
     }
     case MC_BASE + IP_MC_MAKE_MEM_DEFINED_IF_ADDRESSABLE:
-        define_if_addressable(ts, a[0], a[1]);
-        *result = ~0ull;
+        if (define_if_addressable(ts, a[0], a[1]))
+            *result = ~0ull;
+        else
+            ts->pc -= REQUEST_BYTES; /* once more, should the process go on */
         break;
     case MC_BASE + IP_MC_CHECK_MEM_IS_ADDRESSABLE: *result = check_addressable(ts, a[0], a[1]); break;
     case MC_BASE + IP_MC_CHECK_MEM_IS_DEFINED: *result = check_defined(ts, a[0], a[1]); break;

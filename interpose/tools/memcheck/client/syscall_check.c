@@ -44,16 +44,15 @@ static void report(struct call *c, int kind, const char *name, const char *field
 
 static void reads(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
     u64 bad;
-    if (n == 0) return;
-    if ((bad = rt_shadow_first_unaddr(c->ts, addr, n)) != 0)
+    if (rt_shadow_unaddr(c->ts, addr, n, &bad))
         report(c, IP_E_PARAM_UNADDR, name, field, bad);
-    else if ((bad = rt_shadow_first_undef(addr, n)) != 0)
+    else if (rt_shadow_undef(addr, n, &bad))
         report(c, IP_E_PARAM_UNDEF, name, field, bad);
 }
 
 static void writes(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
     u64 bad;
-    if (n && (bad = rt_shadow_first_unaddr(c->ts, addr, n)) != 0) report(c, IP_E_PARAM_UNADDR, name, field, bad);
+    if (rt_shadow_unaddr(c->ts, addr, n, &bad)) report(c, IP_E_PARAM_UNADDR, name, field, bad);
 }
 
 /* The string up to its NUL. */
@@ -67,9 +66,8 @@ static void reads_string(struct call *c, u64 addr, const char *name, const char 
         }
         while (len < n && part[len]) len++;
         bool end = len < n;
-        u64 bad = rt_shadow_first_unaddr(c->ts, at, len + end);
-        if (!bad) bad = rt_shadow_first_undef(at, len + end);
-        if (bad) {
+        u64 bad;
+        if (rt_shadow_unaddr(c->ts, at, len + end, &bad) || rt_shadow_undef(at, len + end, &bad)) {
             reads(c, bad, 1, name, field);
             return;
         }
@@ -81,12 +79,10 @@ static void reads_string(struct call *c, u64 addr, const char *name, const char 
 /* Defined after the call; never makes the unaddressable addressable. */
 static void defines(struct tstate *ts, u64 addr, u64 n) {
     if (n == 0 || n > (1ull << 32)) return;
-    if (rt_shadow_first_unaddr(ts, addr, n) == 0) {
-        rt_shadow_set(addr, n, RT_SH_DEFINED);
-        return;
+    for (u64 bad, stop, end = addr + n; rt_shadow_undef_only(ts, addr, end - addr, &bad); addr = stop) {
+        if (!rt_shadow_unaddr(ts, bad, end - bad, &stop)) stop = end;
+        rt_shadow_set(bad, stop - bad, RT_SH_DEFINED);
     }
-    for (u64 i = 0; i < n; i++)
-        if (rt_shadow_first_unaddr(ts, addr + i, 1) == 0) rt_shadow_set(addr + i, 1, RT_SH_DEFINED);
 }
 
 /* ---- Vectors and messages -------------------------------------------------------- */
@@ -196,13 +192,41 @@ static void fd_sets_in(struct call *c) {
         if (c->args[1 + i] && bytes <= 8192) reads(c, c->args[1 + i], bytes, names[i], "");
 }
 
+/* argv or envp. */
 static void strings(struct call *c, u64 at, const char *name) {
-    for (u64 p = at; p; p += 8) {
-        u64 s = 0;
-        reads(c, p, 8, name, "[]");
+    for (u64 p = at, s;; p += 8) {
+        reads(c, p, 8, name, "");
         if (rt_copy_from(&s, p, 8) < 0 || !s) return;
         reads_string(c, s, name, "[i]");
     }
+}
+
+/* Where argv is nowhere, no more is looked at; a first string that is nowhere has a name of its own. */
+static void program_strings(struct call *c, u64 argv, u64 envp) {
+    u64 first = 0, bad;
+    if (rt_shadow_unaddr(c->ts, argv, 8, &bad) || rt_copy_from(&first, argv, 8) < 0) {
+        reads(c, argv, 8, "argv", "");
+        return;
+    }
+    if (first && rt_shadow_unaddr(c->ts, first, 1, &bad)) {
+        reads(c, argv, 8, "argv", "");
+        reads(c, first, 1, "argv", "[0]");
+    } else {
+        strings(c, argv, "argv");
+    }
+    if (envp) strings(c, envp, "envp");
+}
+
+/* struct itimerval, whose halves are named. */
+static void timer_halves(struct call *c, u64 at, const char *name, bool in) {
+    static const char *const half[2] = {"->it_interval", "->it_value"};
+    char pointer[16];
+    rt_snprintf(pointer, sizeof pointer, "&%s", name);
+    for (u64 i = 0; i < 2; i++)
+        if (in)
+            reads(c, at + 16 * i, 16, pointer, half[i]);
+        else
+            writes(c, at + 16 * i, 16, pointer, half[i]);
 }
 
 /* utimensat: the seconds count only beside real nanoseconds. */
@@ -283,12 +307,12 @@ static void special_in(struct call *c, u32 i, const char *name) {
         if (i == 1) fd_sets_in(c);
         break;
     case __NR_execve:
-        if (i == 1) strings(c, a[1], "argv");
-        if (i == 2) strings(c, a[2], "envp");
+        if (i == 2) program_strings(c, a[1], a[2]);
         break;
+    case __NR_getitimer:
+    case __NR_setitimer: timer_halves(c, a[i], name, i == 1 && c->nr == __NR_setitimer); break;
     case __NR_execveat:
-        if (i == 2) strings(c, a[2], "argv");
-        if (i == 3) strings(c, a[3], "envp");
+        if (i == 3) program_strings(c, a[2], a[3]);
         break;
     case __NR_rt_sigaction:
         if (a[1]) {
@@ -345,6 +369,10 @@ static void special_out(struct call *c, u32 i, long result) {
         if (out) defines(ts, a[2], out);
         break;
     }
+    case __NR_getitimer: defines(ts, a[1], 32); break;
+    case __NR_setitimer:
+        if (i == 2) defines(ts, a[2], 32);
+        break;
     case __NR_mincore: defines(ts, a[2], (a[1] + 4095) / 4096); break;
     case __NR_fcntl:
         if (i == 2 && (a[1] == 5 || a[1] == 36)) defines(ts, a[2], 32); /* F_GETLK, F_OFD_GETLK */
@@ -418,6 +446,11 @@ static bool is_narrow(const struct call *c, u32 i, u32 kind) {
     return kind == RT_ARG_32 || (c->nr == __NR_futex && (i == 2 || i == 5 || (i == 3 && !sh_futex_waits(c->args[1]))));
 }
 
+/* Reports of these say which vector it is. */
+static bool numbers_vectors(long nr) {
+    return nr == __NR_preadv || nr == __NR_pwritev || nr == __NR_preadv2 || nr == __NR_pwritev2;
+}
+
 /* ---- Registers -------------------------------------------------------------------------- */
 
 static void check_register(struct call *c, u32 reg, bool narrow, const char *name) {
@@ -450,10 +483,14 @@ void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
         case RT_ARG_IN: reads(&c, args[i], n, name, ""); break;
         case RT_ARG_INOUT: reads(&c, args[i], n, name, ""); break;
         case RT_ARG_OUT: writes(&c, args[i], n, name, ""); break;
-        case RT_ARG_IOV_IN: iovecs(&c, args[i], n, true, name, name, false); break;
-        case RT_ARG_IOV_OUT: iovecs(&c, args[i], n, false, name, name, false); break;
-        case RT_ARG_MSG_IN: message(&c, args[i], true, name); break;
-        case RT_ARG_MSG_OUT: message(&c, args[i], false, name); break;
+        case RT_ARG_IOV_IN: iovecs(&c, args[i], n, true, name, name, numbers_vectors(nr)); break;
+        case RT_ARG_IOV_OUT: iovecs(&c, args[i], n, false, name, name, numbers_vectors(nr)); break;
+        case RT_ARG_MSG_IN:
+            if (args[i]) message(&c, args[i], true, name);
+            break;
+        case RT_ARG_MSG_OUT:
+            if (args[i]) message(&c, args[i], false, name);
+            break;
         case RT_ARG_ADDR_IN:
             if (args[i]) socket_address(&c, args[i], n, name);
             break;
