@@ -25,11 +25,13 @@ enum rt_fork_phase { RT_FORK_OUTER, RT_FORK_INNER };
 void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock);
 
 /* ---- Memory ------------------------------------------------------------------ */
-enum { RT_SH_DEFINED, RT_SH_UNDEFINED, RT_SH_NOACCESS };
+enum { RT_SH_DEFINED, RT_SH_UNDEFINED, RT_SH_NOACCESS, RT_SH_CLOSED /* mapped without any access */ };
 /* A mapping came, went, or moved to where none was. */
 void rt_hook_mapped(u64 addr, u64 len, int state);
 void rt_hook_unmapped(u64 addr, u64 len);
 void rt_hook_moved(u64 from, u64 to, u64 len);
+/* Memory that has no access, and came in part as RT_SH_CLOSED, is given some. */
+void rt_hook_opened(u64 addr, u64 len);
 /* The kernel or the runtime has written these bytes for the program (any alignment). */
 void rt_hook_written(u64 addr, u64 len);
 

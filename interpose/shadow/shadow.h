@@ -70,6 +70,7 @@ void sh_clean_red_zone(struct tstate *ts);
 /* shadow_map.c: what a mapping's shadow is (RT_SH_*), from its birth on */
 void rt_shadow_init(struct tstate *ts);
 void rt_shadow_mapped(u64 addr, u64 len, int state);
+void rt_shadow_opened(u64 addr, u64 len); /* whole pages: those without a shadow get one, defined */
 void rt_shadow_unmapped(u64 addr, u64 len);
 void rt_shadow_moved(u64 from, u64 to, u64 len);
 void rt_shadow_set(u64 addr, u64 len, int state); /* any alignment */

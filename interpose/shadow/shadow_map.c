@@ -165,6 +165,42 @@ void rt_shadow_mapped(u64 addr, u64 len, int state) {
     rt_unlock(&sh_map_lock);
 }
 
+/* Nothing of the page is known to be addressable.  (Border pages of the shadow exist, and read so.) */
+static bool is_dark(u64 page) {
+    u64 bits;
+    return sh_read(&bits, sh_a(page), 8) < 0 || bits == ~0ull;
+}
+
+/* Is nothing at all mapped there?  (Whole pages.) */
+static bool is_absent(u64 lo, u64 hi) {
+    long r = sys6(NR_mmap, (long)lo, (long)(hi - lo), 0, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                  -1, 0);
+    if (!failed(r)) sys2(NR_munmap, r, (long)(hi - lo));
+    return r == (long)lo;
+}
+
+/* Long ranges by halves, because most of them have no shadow at all: a page of A bits is for eight pages. */
+void rt_shadow_opened(u64 addr, u64 len) {
+    u64 lo = RT_ROUND_UP(addr, 8 * RT_PAGE), hi = RT_ROUND_DOWN(addr + len, 8 * RT_PAGE);
+    if (len >= REMAP_MIN && is_absent(sh_a(lo), sh_a(hi))) {
+        rt_shadow_mapped(lo, hi - lo, RT_SH_DEFINED);
+        rt_shadow_opened(addr, lo - addr);
+        rt_shadow_opened(hi, addr + len - hi);
+        return;
+    }
+    if (len >= REMAP_MIN) {
+        u64 half = RT_ROUND_DOWN(len / 2, 8 * RT_PAGE);
+        rt_shadow_opened(addr, half);
+        rt_shadow_opened(addr + half, len - half);
+        return;
+    }
+    for (u64 end = addr + len, next; addr < end; addr = next) {
+        bool dark = is_dark(addr);
+        for (next = addr + RT_PAGE; next < end && is_dark(next) == dark;) next += RT_PAGE;
+        if (dark) rt_shadow_mapped(addr, next - addr, RT_SH_DEFINED);
+    }
+}
+
 void rt_shadow_unmapped(u64 addr, u64 len) {
     if (!(rt.flags & IP_C_SHADOW) || !in_client(addr, len)) return;
     rt_lock(&sh_map_lock);

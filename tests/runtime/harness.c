@@ -67,7 +67,7 @@ void rt_panic(struct tstate *ts, const char *fmt, ...) {
 }
 
 void rt_hook_mapped(u64 addr, u64 len, int state) {
-    if (state != RT_SH_DEFINED) fail("mapped in state %d", state);
+    if (state != RT_SH_DEFINED && state != RT_SH_CLOSED) fail("mapped in state %d", state);
     if (on_shadow) on_shadow(1, addr, len);
 }
 void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {

@@ -9,6 +9,7 @@ NOTHING void rt_hook_start(struct tstate *ts) {}
 NOTHING void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {}
 NOTHING void rt_hook_mapped(u64 addr, u64 len, int state) {}
 NOTHING void rt_hook_unmapped(u64 addr, u64 len) {}
+NOTHING void rt_hook_opened(u64 addr, u64 len) {}
 NOTHING void rt_hook_moved(u64 from, u64 to, u64 len) {}
 NOTHING void rt_hook_written(u64 addr, u64 len) {}
 NOTHING void rt_hook_stack_new(u64 lo, u64 hi, u64 sp) {}

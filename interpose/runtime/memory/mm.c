@@ -251,7 +251,7 @@ static void opened(u32 index) {
     struct rt_seg *s = &rt_segs[index];
     if (!(s->mflags & MM_CLOSED) || !s->prot) return;
     s->mflags &= (u16)~MM_CLOSED;
-    rt_hook_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
+    rt_hook_opened(s->lo, s->hi - s->lo);
 }
 
 /* One piece inside one segment. */

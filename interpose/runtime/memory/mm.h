@@ -19,9 +19,8 @@ enum { /* rt_seg.mflags */
        MM_GROWS = 4,
        MM_ANNOUNCED = 8,
        MM_OURS = 16,
-       MM_OPEN = 32, /* a private mapping of a file that this process can write to */
-       MM_CLOSED =
-           64 /* mapped without any access, and never given one: it has no shadow, which reads as unaddressable */
+       MM_OPEN = 32,  /* a private mapping of a file that this process can write to */
+       MM_CLOSED = 64 /* mapped, at least in part, without any access, and not given one since */
 };
 
 /* Code there may change without a fault of ours: another process, or a call that

@@ -62,7 +62,10 @@ static long move(struct tstate *ts, const struct remap *m, const struct rt_seg *
     if (r < 0) return r;
     struct rt_seg left = *seg;
     if (m->old_len != 0) mm_removed(ts, m->old, m->old + m->old_len, MM_SHADOW_APART);
-    if (!(s.mflags & MM_CLOSED)) {
+    if (s.mflags & MM_CLOSED) {
+        if (kept != 0) rt_hook_unmapped(m->old, kept);
+        rt_hook_mapped(m->dest, m->new_len, RT_SH_CLOSED);
+    } else {
         if (kept != 0) rt_hook_moved(m->old, m->dest, kept);
         if (m->new_len > kept) rt_hook_mapped(m->dest + kept, m->new_len - kept, RT_SH_DEFINED);
     }

@@ -214,8 +214,8 @@ void mm_split(u64 addr) {
 }
 
 static bool joinable(const struct rt_seg *a, const struct rt_seg *b) {
-    if (a->hi != b->lo || a->kind != b->kind || a->prot != b->prot || a->mflags != b->mflags || a->path != b->path ||
-        a->dev != b->dev || a->ino != b->ino || (a->mflags & MM_GROWS))
+    if (a->hi != b->lo || a->kind != b->kind || a->prot != b->prot || ((a->mflags ^ b->mflags) & ~MM_CLOSED) ||
+        a->path != b->path || a->dev != b->dev || a->ino != b->ino || (a->mflags & MM_GROWS))
         return false;
     /* Private anonymous pages have no offset; objects have, and adjacent
      * offsets tell two pieces of one object from two objects. */
@@ -233,6 +233,7 @@ void mm_join(u64 lo, u64 hi) {
             continue;
         }
         rt_segs[i].hi = rt_segs[i + 1].hi;
+        rt_segs[i].mflags |= rt_segs[i + 1].mflags & MM_CLOSED;
         close_slots(i + 1, 1);
     }
 }
@@ -263,7 +264,8 @@ void mm_added(struct tstate *ts, const struct rt_seg *s, enum mm_shadow shadow) 
     open_slot(i);
     rt_segs[i] = *s;
     if (!(s->mflags & MM_OURS) && (mm_bytes += s->hi - s->lo) > mm_peak) mm_peak = mm_bytes;
-    if (shadow == MM_WITH_SHADOW && !(s->mflags & MM_CLOSED)) rt_hook_mapped(s->lo, s->hi - s->lo, RT_SH_DEFINED);
+    if (shadow == MM_WITH_SHADOW)
+        rt_hook_mapped(s->lo, s->hi - s->lo, s->mflags & MM_CLOSED ? RT_SH_CLOSED : RT_SH_DEFINED);
     mm_announce(ts, i);
     if ((s->mflags & MM_OPEN) && (s->prot & PROT_EXEC))
         rt_invalidate(ts, s->lo, s->hi - s->lo); /* announced as code that stays */

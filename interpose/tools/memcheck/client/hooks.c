@@ -31,7 +31,11 @@ void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
 }
 
 void rt_hook_mapped(u64 addr, u64 len, int state) {
-    if (on()) rt_shadow_mapped(addr, len, state);
+    /* Closed memory has no shadow: that reads as unaddressable, and costs nothing however much it is. */
+    if (on() && state != RT_SH_CLOSED) rt_shadow_mapped(addr, len, state);
+}
+void rt_hook_opened(u64 addr, u64 len) {
+    if (on()) rt_shadow_opened(addr, len);
 }
 void rt_hook_unmapped(u64 addr, u64 len) {
     if (on()) rt_shadow_unmapped(addr, len);
