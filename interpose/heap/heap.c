@@ -241,7 +241,7 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
     struct ip_heap_block b = i ? *heap_block(i) : (struct ip_heap_block){0};
     rt_unlock(&heap_lock);
     static const char *const pairs[] = {"malloc/free", "new/delete", "new[]/delete[]"};
-    if (!i || b.kind != kind) return;
+    if (!i) return;
     if (size != ~0ull && size != b.size) {
         struct ip_error *e = rt_error_begin(ts, IP_E_SIZE_MISMATCH);
         rt_snprintf((char *)e->text, sizeof e->text, "%s", pairs[kind]);
@@ -251,6 +251,7 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
         e->aux[2] = i;
         rt_error_end(ts, e);
     }
+    if (b.kind != kind) return; /* that is said by itself */
     u64 made = b.align_log2 ? 1ull << b.align_log2 : 0;
     if (kind != IP_AK_MALLOC && align != made && (align > 16 || made)) {
         struct ip_error *e = rt_error_begin(ts, IP_E_ALIGN_MISMATCH);

@@ -103,44 +103,6 @@ static u32 cell_new(u64 bytes, u64 *at) {
     return i;
 }
 
-u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed) {
-    u64 rz = redzone(), natural = rt.chan->alignment < CELL ? CELL : rt.chan->alignment;
-    u64 at, slack = 0;
-    u32 i;
-    *zeroed = false;
-    if (align < natural) align = natural;
-    if (align > CELL) slack = align - CELL;
-    if (size > IP_CLIENT_END) return 0;
-    u64 bytes = RT_ROUND_UP(rz + slack + (size ? size : 1) + rz, CELL);
-    if (bytes <= SMALL_MAX) {
-        i = cell_new(bytes, &at);
-        if (!i) return 0;
-    } else {
-        i = heap_record_new();
-        if (!i) return 0;
-        struct heap_span *s = heap_span_new(bytes);
-        if (!s) {
-            heap_record_free(i);
-            return 0;
-        }
-        s->stride = s->hi - s->lo;
-        s->n = s->used = 1;
-        s->first = i;
-        at = s->lo;
-        *zeroed = true;
-    }
-    struct ip_heap_block *b = heap_block(i);
-    b->addr = RT_ROUND_UP(at + rz, align);
-    b->size = size;
-    b->alloc_ctx = b->free_ctx = b->next = 0;
-    b->kind = (u8)kind;
-    b->align_log2 = align > natural ? (u16)__builtin_ctzll(align) : 0;
-    b->state = IP_HB_LIVE;
-    heap_table->live_blocks++;
-    heap_table->live_bytes += size;
-    return i;
-}
-
 static void fifo_push(struct fifo *f, u32 i) {
     heap_block(i)->next = 0;
     if (f->tail)
@@ -176,6 +138,56 @@ static void recycle(u32 i) {
     heap_record_free(i);
 }
 
+/* Blocks of --freelist-big-blocks and more go first (docs/spec/options.md section 7). As in Valgrind, this waits for
+ * the next allocation: until then what was freed last is known, even with --freelist-vol=0. */
+static void trim_quarantine(void) {
+    while (heap_table->quarantine_bytes > rt.chan->freelist_vol) {
+        u32 old = fifo_pop(&waiting_big);
+        if (!old) old = fifo_pop(&waiting);
+        if (!old) break;
+        recycle(old);
+    }
+}
+
+u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed) {
+    u64 rz = redzone(), natural = rt.chan->alignment < CELL ? CELL : rt.chan->alignment;
+    u64 at, slack = 0;
+    u32 i;
+    *zeroed = false;
+    trim_quarantine();
+    if (align < natural) align = natural;
+    if (align > CELL) slack = align - CELL;
+    if (size > IP_CLIENT_END) return 0;
+    u64 bytes = RT_ROUND_UP(rz + slack + (size ? size : 1) + rz, CELL);
+    if (bytes <= SMALL_MAX) {
+        i = cell_new(bytes, &at);
+        if (!i) return 0;
+    } else {
+        i = heap_record_new();
+        if (!i) return 0;
+        struct heap_span *s = heap_span_new(bytes);
+        if (!s) {
+            heap_record_free(i);
+            return 0;
+        }
+        s->stride = s->hi - s->lo;
+        s->n = s->used = 1;
+        s->first = i;
+        at = s->lo;
+        *zeroed = true;
+    }
+    struct ip_heap_block *b = heap_block(i);
+    b->addr = RT_ROUND_UP(at + rz, align);
+    b->size = size;
+    b->alloc_ctx = b->free_ctx = b->next = 0;
+    b->kind = (u8)kind;
+    b->align_log2 = align > natural ? (u16)__builtin_ctzll(align) : 0;
+    b->state = IP_HB_LIVE;
+    heap_table->live_blocks++;
+    heap_table->live_bytes += size;
+    return i;
+}
+
 void heap_block_retire(u32 i) {
     struct ip_heap_block *b = heap_block(i);
     struct ip_heap_table *t = heap_table;
@@ -183,14 +195,7 @@ void heap_block_retire(u32 i) {
     t->live_bytes -= b->size;
     t->quarantine_bytes += b->size;
     b->state = IP_HB_QUARANTINE;
-    /* docs/spec/options.md section 7: blocks of --freelist-big-blocks and more go first. */
     fifo_push(b->size >= rt.chan->freelist_big ? &waiting_big : &waiting, i);
-    while (t->quarantine_bytes > rt.chan->freelist_vol) {
-        u32 old = fifo_pop(&waiting_big);
-        if (!old) old = fifo_pop(&waiting);
-        if (!old) break;
-        recycle(old);
-    }
 }
 
 /* Record of the cell that addr lies in; 0 outside the heap. */

@@ -218,7 +218,16 @@ DIFFERENCES: dict[str, Difference] = {
                 " Address 0x.. is 0 bytes inside a block of size 16 alloc'd\n"
                 "   at: operator new(unsigned long) (replacement)\n   by: main (sized_delete.cpp:7)\n\n",
             ),
-            total(2, 2),
+            sub(
+                r"^Mismatched free\(\)",
+                "Mismatched new/delete size value: 32\n"
+                "   at: operator delete(void*, unsigned long) (replacement)\n"
+                "   by: main (sized_delete.cpp:15)\n"
+                " Address 0x.. is 0 bytes inside a block of size 16 alloc'd\n"
+                "   at: malloc (replacement)\n   by: main (sized_delete.cpp:14)\n\n"
+                "Mismatched free()",
+            ),
+            total(4, 4),
         ),
     ),
     "ok_mmap_stacks": Difference(

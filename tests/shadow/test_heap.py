@@ -118,7 +118,15 @@ def test_quarantine_keeps_blocks_and_big_ones_leave_first(sh: Any) -> None:
             free(sh, malloc(sh, 1000))
         assert sh.lib.heap_block(i).state in (sh.lib.IP_HB_FREE, sh.lib.IP_HB_LIVE, sh.lib.IP_HB_QUARANTINE)
         table = sh.ffi.cast("struct ip_heap_table *", chan.rt_symbols[sh.lib.IP_SYM_HEAP_TABLE])
+        malloc(sh, 8)  # an allocation makes what is too much leave
         assert table.quarantine_bytes <= 10000
+        free(sh, big)
+        chan.freelist_vol = 0
+        last = malloc(sh, 8)
+        free(sh, last)  # known until the next allocation
+        assert sh.lib.heap_block(sh.lib.heap_describe(last)).state == sh.lib.IP_HB_QUARANTINE
+        malloc(sh, 100000)
+        assert table.quarantine_bytes == 0
     finally:
         chan.freelist_vol, chan.freelist_big = 20000000, 1000000
 

@@ -11,5 +11,7 @@ int main() {
     volatile int n = *(volatile int *)(w + 1);
     (void)n;
     delete w;
+    p = __builtin_malloc(16);
+    ::operator delete(p, std::size_t{32}); // wrong in kind, too
     return 0;
 }
