@@ -238,6 +238,13 @@ def config_flags(config: Config) -> int:
     return flags
 
 
+def fill_changeable(header: Any, config: Config) -> None:
+    """The part of the configuration that the runtime reads each time, and that may change while it runs."""
+    header.verbosity = max(config.core.verbosity, 0)
+    for name, value in tools.load(config.tool_name).channel_fields(config).items():
+        setattr(header, name, value)
+
+
 def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> None:
     """Write the configuration that the runtime reads when it starts, for a program at ``path``."""
     core = config.core
@@ -252,24 +259,27 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     header.evict = core.evict
     header.random_registers = core.random_registers
     header.main_stack = main_stack_size(config)
-    header.verbosity = max(core.verbosity, 0)
     header.num_callers = core.num_callers
     header.max_stackframe = core.max_stackframe
     header.redzone = core.redzone_size
     header.alignment = core.alignment
     header.malloc_fill = header.free_fill = -1
-    for name, value in tools.load(config.tool_name).channel_fields(config).items():
-        setattr(header, name, value)
+    fill_changeable(header, config)
     _fill_path(header.prog, path)
     # Every program gets the core's part: rules may bind indirect functions at any time.
     _fill_path(header.stubs, paths.product(paths.STUBS if flags & lib.IP_C_HEAP else paths.CORE_STUBS))
+
+
+def stage_trace(session: Session) -> tuple[int, bytes]:
+    """Where the stages of translations are printed, and which (--trace-flags)."""
+    flags = "".join("1" if bit else "0" for bit in session.config.core.trace_flags or (False,) * 8)
+    return session.log.fd if session.log.fd is not None else -1, flags.encode()
 
 
 def start_translator(session: Session) -> None:
     """Start the translator thread of this process; it needs no Python."""
     memory = session.memory
     core = session.config.core
-    trace = "".join("1" if bit else "0" for bit in core.trace_flags or ())
     status = lib.ip_service_start(
         memory.chan_fd,
         memory.cache_fd,
@@ -277,8 +287,7 @@ def start_translator(session: Session) -> None:
         session.config.tool_name.encode(),
         memory.header.config_flags,
         TINY_CACHE if core.tiny_cache else lib.IP_CACHE_MAX,
-        session.log.fd if session.log.fd is not None else -1,
-        trace.encode(),
+        *stage_trace(session),
     )
     if status != 0:
         raise LaunchError(

@@ -60,6 +60,9 @@ struct ip_slot *ip_service_slot(int i);
 /* Indices of the slots that belong to threads; how many. */
 int ip_live_slots(uint32_t *out, int max);
 
+/* --trace-flags, eight digits 0 or 1: the stages of blocks translated from now on go to fd. */
+void ip_service_trace(int fd, const char *flags);
+
 /* Bindings: guest address -> target; wrap: record the original for GET_ORIG_FN.
  * inner: what runs there for a call without redirection, 0: the original. */
 void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner);

@@ -220,12 +220,19 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
     T.opts.random_registers = T.chan->random_registers;
     T.opts.count_blocks = T.chan->stop_after != 0;
     T.cache_bytes = cache_bytes;
-    T.trace_fd = -1;
-    for (int i = 0; trace_flags && i < 8 && trace_flags[i]; i++) {
-        T.trace[i] = trace_flags[i] == '1';
-        if (T.trace[i]) T.trace_fd = trace_fd;
-    }
+    ip_service_trace(trace_fd, trace_flags);
     return start_thread();
+}
+
+void ip_service_trace(int fd, const char *flags) {
+    pthread_mutex_lock(&T.lock);
+    T.trace_fd = -1;
+    for (int i = 0; i < 8; i++) {
+        T.trace[i] = flags[i] == '1';
+        if (!flags[i]) break;
+        if (T.trace[i]) T.trace_fd = fd;
+    }
+    pthread_mutex_unlock(&T.lock);
 }
 
 void ip_service_lock(void) { pthread_mutex_lock(&T.lock); }

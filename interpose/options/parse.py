@@ -157,15 +157,34 @@ def parse(words: Sequence[str], environ: Mapping[str, str] | None = None) -> Con
     )
 
 
+class NotDynamicError(OptionError):
+    """An option that keeps its value while the program runs."""
+
+
+def dynamic_spelling(config: Config, word: str) -> str | None:
+    """The entry of ``--help-dyn-options`` that stands for a word; None if there is none."""
+    try:
+        found = _Builder(config.tool_name).find(word)
+    except OptionError:
+        return None
+    if found is None:
+        return None
+    spellings = found[0].dynamic_spellings()
+    return next((spelling for spelling in (word, word.partition("=")[0]) if spelling in spellings), None)
+
+
 def change(config: Config, word: str) -> Config:
-    """The configuration after a dynamic option was changed while the program runs."""
+    """The configuration after a dynamic option was changed while the program runs.
+
+    Raises :class:`NotDynamicError`, or another :class:`OptionError` for a word or value that is none.
+    """
     builder = _Builder(config.tool_name)
     found = builder.find(word)
     if found is None:
         return config
     option, index, text = found
     if not option.dynamic:
-        raise OptionError.bad(word, "it cannot be changed while the program runs")
+        raise NotDynamicError.bad(word, "it cannot be changed while the program runs")
     field = ("core", "tool")[index]
     values = dict(vars(getattr(config, field)))
     try:

@@ -74,6 +74,13 @@ def _add_ifunc_target(supervisor: Supervisor, slot: Any, words: Sequence[int], d
     return 0
 
 
+def _clo_change(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    from interpose.supervisor.reconfigure import change_option
+
+    change_option(supervisor, _string(supervisor, words[1]))
+    return default
+
+
 def _accept(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
     return 0
 
@@ -94,7 +101,7 @@ _ANSWERS: dict[int, Callable[[Supervisor, Any, Sequence[int], int], int]] = {
     0x1004: _get_toolname,
     0x1201: _count_errors,
     0x1202: _gdb_monitor_command,
-    0x1203: _accept,
+    0x1203: _clo_change,
     0x1401: _printf_by_value,
     0x1402: _printf_by_value,
     0x1403: _printf,

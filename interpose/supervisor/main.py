@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from interpose.elf.symbolizer import Symbolizer
-    from interpose.report.stack import StackResolver
+    from interpose.options.parse import Config
+    from interpose.report.stack import StackOptions, StackResolver
     from interpose.session import Session
     from interpose.supervisor.processes import PendingExec
 
@@ -111,22 +112,43 @@ class Supervisor:
         return self._resolver
 
     def _make_resolver(self) -> StackResolver:
-        from interpose.report.stack import StackOptions, StackResolver
+        from interpose.report.stack import StackResolver
+
+        return StackResolver(self.symbolizer, self._stack_options())
+
+    def _stack_options(self) -> StackOptions:
+        from interpose.report.stack import StackOptions
 
         core = self.config.core
         stubs = os.fsdecode(ffi.string(self.session.memory.header.stubs))
-        return StackResolver(
-            self.symbolizer,
-            StackOptions(
-                num_callers=core.num_callers,
-                demangle=core.demangle,
-                show_below_main=core.show_below_main,
-                sym_offsets=core.sym_offsets,
-                merge_recursive=core.merge_recursive_frames,
-                fullpath_after=tuple(core.fullpath_after or ()),
-                own_objects=frozenset({stubs, os.path.realpath(stubs)}),
-            ),
+        return StackOptions(
+            num_callers=core.num_callers,
+            demangle=core.demangle,
+            show_below_main=core.show_below_main,
+            sym_offsets=core.sym_offsets,
+            merge_recursive=core.merge_recursive_frames,
+            fullpath_after=tuple(core.fullpath_after or ()),
+            own_objects=frozenset({stubs, os.path.realpath(stubs)}),
         )
+
+    def reconfigure(self, config: Config) -> None:
+        """Take options that the program changed; an InterposeError if the tool cannot: the old ones stay."""
+        from interpose.session import fill_changeable, stage_trace
+
+        self.tool.reconfigure(config)
+        self.config = self.session.config = config
+        self.log.verbosity = config.core.verbosity
+        self.log.time_stamp = config.core.time_stamp
+        self.objects.reconfigure(config)
+        if self._resolver is not None:
+            self._resolver.options = self._stack_options()
+            self._resolver.forget()
+        header = self.session.memory.header
+        fill_changeable(header, config)
+        header.config_flags &= ~lib.IP_C_TRACE_CHILDREN
+        if config.core.trace_children:
+            header.config_flags |= lib.IP_C_TRACE_CHILDREN
+        lib.ip_service_trace(*stage_trace(self.session))
 
     # -- the loop ------------------------------------------------------------------------------
 

@@ -74,6 +74,14 @@ class Objects:
         if self._trace or core.require_text_symbol:
             self._start_redir()
 
+    def reconfigure(self, config: Config) -> None:
+        """Options have changed while the program runs."""
+        self._config = config
+        self._verbosity = config.core.verbosity
+        if config.core.trace_redir and self._redir is None:
+            self._start_redir()
+        self._trace = config.core.trace_redir
+
     @property
     def symbolizer(self) -> Symbolizer:
         """Made when first asked for; knows every mapping."""

@@ -35,6 +35,10 @@ class BaseTool:
         if self.log.forked(self.supervisor.client.pid, silent=self.config.core.child_silent_after_fork):
             self.started()
 
+    def reconfigure(self, config: Config) -> None:
+        """Options have changed while the program runs; raises an InterposeError if they cannot be had."""
+        self.config = config
+
     def error(self, slot: Any) -> None:
         """The runtime found an error (``struct ip_error`` in the slot's data)."""
 

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -43,8 +43,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Run]:
-    def go(engine: str, program: Path, *options: str) -> Run:
-        command = [str(program)]
+    def go(engine: str, program: Path, *options: str, words: Sequence[str] = ()) -> Run:
+        command = [str(program), *words]
         if engine == "valgrind":
             command = ["valgrind", "--tool=none", *options, *command]
         elif engine != "native":

@@ -381,11 +381,11 @@ static long exec_any(struct tstate *ts, struct exec_args *x, u64 guest_path) {
     long r = rt_strncpy_from(w->path, guest_path, PATH_SIZE);
     if (r < 0) goto out;
     /* The guest's own program, where the kernel or the next image would see a runtime. */
-    if ((!rt_exe_is_programs || (rt.flags & IP_C_TRACE_CHILDREN)) && rt_names_own_exe(x->dirfd, guest_path))
+    bool traces = (rt.chan->config_flags & IP_C_TRACE_CHILDREN) != 0; /* --trace-children may change at run time */
+    if ((!rt_exe_is_programs || traces) && rt_names_own_exe(x->dirfd, guest_path))
         rt_memcpy(w->path, rt.exe_path, rt_strlen(rt.exe_path) + 1);
     bool known = path_from_here(w, x, here) && executable(here) && !odd_flags(x, here);
-    if (known && (rt.flags & IP_C_TRACE_CHILDREN) && !has_debugger() && readable(x->argv) &&
-        resolve(w, x, here, w->name)) {
+    if (known && traces && !has_debugger() && readable(x->argv) && resolve(w, x, here, w->name)) {
         r = traced(ts, x, w);
     } else if (!known || rt_th(ts)->vfork_child) {
         /* Most likely it fails (a search of PATH), or it is no one's business. */

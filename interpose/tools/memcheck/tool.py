@@ -59,7 +59,7 @@ class Tool(BaseTool):
         core = self.config.core
         markers = core.error_markers or ("", "")
         self.resolver = supervisor.resolver
-        sink = TextSink(self.log, self.resolver, (markers[0], markers[1]))
+        self._sink = TextSink(self.log, self.resolver, (markers[0], markers[1]))
         self.errors = ErrorManager(
             ErrorOptions(
                 error_limit=core.error_limit,
@@ -71,7 +71,7 @@ class Tool(BaseTool):
             ),
             self.resolver,
             load_suppressions(self.config),
-            sink,
+            self._sink,
             self.log,
         )
         self.leaks = LeakReporter(self.log, self.errors)
@@ -84,6 +84,20 @@ class Tool(BaseTool):
     def check(cls, config: Config) -> None:
         """Problems with files that the options name, before anything starts."""
         load_suppressions(config)
+
+    def reconfigure(self, config: Config) -> None:
+        for path in (config.core.suppressions or ())[len(self.config.core.suppressions or ()) :]:
+            self.errors.suppressions.load(path)
+        super().reconfigure(config)
+        core = config.core
+        self.errors.options = replace(
+            self.errors.options,
+            show_error_list=core.show_error_list,
+            gen_suppressions=core.gen_suppressions,
+            verbosity=core.verbosity,
+        )
+        begin, end = core.error_markers or ("", "")
+        self._sink.markers = (begin, end)
 
     def _attach(self) -> None:
         self.reader = HeapReader(self.supervisor.client, self.resolver)
