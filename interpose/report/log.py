@@ -197,8 +197,12 @@ class Log:
     def open(cls, config: Config, names: FileNames) -> Log:
         """The log that the options ask for; :class:`LogError` or :class:`OptionError` if it cannot be had."""
         core = config.core
-        fd = open_destination(names, "log", core.log_kind, core.log_fd, core.log_file, core.log_socket)
-        return cls(
+        number = core.log_fd
+        is_lost = core.log_kind == "fd" and number > 2 and not _is_open(number)
+        if is_lost:
+            number = 2
+        fd = open_destination(names, "log", core.log_kind, number, core.log_file, core.log_socket)
+        log = cls(
             fd,
             names.pid,
             verbosity=core.verbosity,
@@ -206,6 +210,9 @@ class Log:
             names=names,
             template=core.log_file if core.log_kind == "file" else None,
         )
+        if is_lost:  # Valgrind's way, and nearly its words
+            log.plain("Interpose: failed to move log file descriptor into safe range, using stderr")
+        return log
 
     # -- writing -------------------------------------------------------------------------------
 

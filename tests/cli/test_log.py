@@ -201,7 +201,6 @@ def test_log_socket():
     [
         "--log-file=/nonexistent/x",
         "--log-file=/",
-        "--log-fd=999",
         "--log-socket=127.0.0.1:1",
         "--log-file=%z",
     ],
