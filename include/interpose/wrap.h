@@ -115,10 +115,12 @@ typedef struct {
     "movq 16(%%rax), %%rsi\n\tmovq 24(%%rax), %%rdx\n\tmovq 32(%%rax), %%rcx\n\t" \
     "movq 40(%%rax), %%r8\n\tmovq 48(%%rax), %%r9\n\t"
 /* rax: the words, the original first. */
-#define INTERPOSE_CALL_(lval, orig, setup, ...) \
+#define INTERPOSE_CALL_(lval, orig, setup, n, puts) \
     do { \
-        volatile unsigned long interpose_words_[] = {(orig).nraddr, __VA_ARGS__}; \
+        volatile unsigned long interpose_words_[(n) + 1]; \
         unsigned long interpose_result_; \
+        interpose_words_[0] = (orig).nraddr; \
+        puts \
         __asm__ volatile("movq %%rsp, %%r14\n\tandq $-16, %%rsp\n\t" setup \
                          "movq (%%rax), %%rax\n\t" INTERPOSE_MARK_CALL_ "movq %%r14, %%rsp" \
                          : "=a"(interpose_result_) \
@@ -167,10 +169,12 @@ typedef struct {
     "pushl 48(%%eax)\n\tpushl 44(%%eax)\n\tpushl 40(%%eax)\n\tpushl 36(%%eax)\n\t" \
     "pushl 32(%%eax)\n\tpushl 28(%%eax)\n\tpushl 24(%%eax)\n\tpushl 20(%%eax)\n\t" \
     "pushl 16(%%eax)\n\tpushl 12(%%eax)\n\tpushl 8(%%eax)\n\tpushl 4(%%eax)\n\t"
-#define INTERPOSE_CALL_(lval, orig, setup, ...) \
+#define INTERPOSE_CALL_(lval, orig, setup, n, puts) \
     do { \
-        volatile unsigned long interpose_words_[] = {(orig).nraddr, __VA_ARGS__}; \
+        volatile unsigned long interpose_words_[(n) + 1]; \
         unsigned long interpose_result_; \
+        interpose_words_[0] = (orig).nraddr; \
+        puts \
         __asm__ volatile("movl %%esp, %%edi\n\tandl $-16, %%esp\n\t" setup \
                          "movl (%%eax), %%eax\n\t" INTERPOSE_MARK_CALL_ "movl %%edi, %%esp" \
                          : "=a"(interpose_result_) \
@@ -181,51 +185,55 @@ typedef struct {
 
 #endif
 
+/* One word of a call; statements instead of an initialiser, for C89 and C++98 have no macros of many arguments. */
+#define INTERPOSE_PUT_(n, word) interpose_words_[n] = INTERPOSE_WORD_(word);
+
 /* Arguments and results are words: integers and pointers, no floating point, no structures by value. */
 #define INTERPOSE_CALL_FN_W_v(lval, orig) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_0_, 0)
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_0_, 0, (void)0;)
 #define INTERPOSE_CALL_FN_W_W(lval, orig, a1) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_1_, INTERPOSE_WORD_(a1))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_1_, 1, INTERPOSE_PUT_(1, a1))
 #define INTERPOSE_CALL_FN_W_WW(lval, orig, a1, a2) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_2_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_2_, 2, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2))
 #define INTERPOSE_CALL_FN_W_WWW(lval, orig, a1, a2, a3) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_3_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2), \
-                    INTERPOSE_WORD_(a3))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_3_, 3, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2) \
+                    INTERPOSE_PUT_(3, a3))
 #define INTERPOSE_CALL_FN_W_WWWW(lval, orig, a1, a2, a3, a4) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_4_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2), \
-                    INTERPOSE_WORD_(a3), INTERPOSE_WORD_(a4))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_4_, 4, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2) \
+                    INTERPOSE_PUT_(3, a3) INTERPOSE_PUT_(4, a4))
 #define INTERPOSE_CALL_FN_W_5W(lval, orig, a1, a2, a3, a4, a5) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_5_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2), \
-                    INTERPOSE_WORD_(a3), INTERPOSE_WORD_(a4), INTERPOSE_WORD_(a5))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_5_, 5, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2) \
+                    INTERPOSE_PUT_(3, a3) INTERPOSE_PUT_(4, a4) INTERPOSE_PUT_(5, a5))
 #define INTERPOSE_CALL_FN_W_6W(lval, orig, a1, a2, a3, a4, a5, a6) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_6_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2), \
-                    INTERPOSE_WORD_(a3), INTERPOSE_WORD_(a4), INTERPOSE_WORD_(a5), INTERPOSE_WORD_(a6))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_6_, 6, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2) \
+                    INTERPOSE_PUT_(3, a3) INTERPOSE_PUT_(4, a4) INTERPOSE_PUT_(5, a5) INTERPOSE_PUT_(6, a6))
 #define INTERPOSE_CALL_FN_W_7W(lval, orig, a1, a2, a3, a4, a5, a6, a7) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_7_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2), \
-                    INTERPOSE_WORD_(a3), INTERPOSE_WORD_(a4), INTERPOSE_WORD_(a5), INTERPOSE_WORD_(a6), \
-                    INTERPOSE_WORD_(a7))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_7_, 7, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2) \
+                    INTERPOSE_PUT_(3, a3) INTERPOSE_PUT_(4, a4) INTERPOSE_PUT_(5, a5) INTERPOSE_PUT_(6, a6) \
+                    INTERPOSE_PUT_(7, a7))
 #define INTERPOSE_CALL_FN_W_8W(lval, orig, a1, a2, a3, a4, a5, a6, a7, a8) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_8_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2), \
-                    INTERPOSE_WORD_(a3), INTERPOSE_WORD_(a4), INTERPOSE_WORD_(a5), INTERPOSE_WORD_(a6), \
-                    INTERPOSE_WORD_(a7), INTERPOSE_WORD_(a8))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_8_, 8, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2) \
+                    INTERPOSE_PUT_(3, a3) INTERPOSE_PUT_(4, a4) INTERPOSE_PUT_(5, a5) INTERPOSE_PUT_(6, a6) \
+                    INTERPOSE_PUT_(7, a7) INTERPOSE_PUT_(8, a8))
 #define INTERPOSE_CALL_FN_W_9W(lval, orig, a1, a2, a3, a4, a5, a6, a7, a8, a9) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_9_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2), \
-                    INTERPOSE_WORD_(a3), INTERPOSE_WORD_(a4), INTERPOSE_WORD_(a5), INTERPOSE_WORD_(a6), \
-                    INTERPOSE_WORD_(a7), INTERPOSE_WORD_(a8), INTERPOSE_WORD_(a9))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_9_, 9, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2) \
+                    INTERPOSE_PUT_(3, a3) INTERPOSE_PUT_(4, a4) INTERPOSE_PUT_(5, a5) INTERPOSE_PUT_(6, a6) \
+                    INTERPOSE_PUT_(7, a7) INTERPOSE_PUT_(8, a8) INTERPOSE_PUT_(9, a9))
 #define INTERPOSE_CALL_FN_W_10W(lval, orig, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_10_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2), \
-                    INTERPOSE_WORD_(a3), INTERPOSE_WORD_(a4), INTERPOSE_WORD_(a5), INTERPOSE_WORD_(a6), \
-                    INTERPOSE_WORD_(a7), INTERPOSE_WORD_(a8), INTERPOSE_WORD_(a9), INTERPOSE_WORD_(a10))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_10_, 10, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2) \
+                    INTERPOSE_PUT_(3, a3) INTERPOSE_PUT_(4, a4) INTERPOSE_PUT_(5, a5) INTERPOSE_PUT_(6, a6) \
+                    INTERPOSE_PUT_(7, a7) INTERPOSE_PUT_(8, a8) INTERPOSE_PUT_(9, a9) \
+                    INTERPOSE_PUT_(10, a10))
 #define INTERPOSE_CALL_FN_W_11W(lval, orig, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_11_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2), \
-                    INTERPOSE_WORD_(a3), INTERPOSE_WORD_(a4), INTERPOSE_WORD_(a5), INTERPOSE_WORD_(a6), \
-                    INTERPOSE_WORD_(a7), INTERPOSE_WORD_(a8), INTERPOSE_WORD_(a9), INTERPOSE_WORD_(a10), \
-                    INTERPOSE_WORD_(a11))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_11_, 11, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2) \
+                    INTERPOSE_PUT_(3, a3) INTERPOSE_PUT_(4, a4) INTERPOSE_PUT_(5, a5) INTERPOSE_PUT_(6, a6) \
+                    INTERPOSE_PUT_(7, a7) INTERPOSE_PUT_(8, a8) INTERPOSE_PUT_(9, a9) \
+                    INTERPOSE_PUT_(10, a10) INTERPOSE_PUT_(11, a11))
 #define INTERPOSE_CALL_FN_W_12W(lval, orig, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12) \
-    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_12_, INTERPOSE_WORD_(a1), INTERPOSE_WORD_(a2), \
-                    INTERPOSE_WORD_(a3), INTERPOSE_WORD_(a4), INTERPOSE_WORD_(a5), INTERPOSE_WORD_(a6), \
-                    INTERPOSE_WORD_(a7), INTERPOSE_WORD_(a8), INTERPOSE_WORD_(a9), INTERPOSE_WORD_(a10), \
-                    INTERPOSE_WORD_(a11), INTERPOSE_WORD_(a12))
+    INTERPOSE_CALL_(lval, orig, INTERPOSE_SETUP_12_, 12, INTERPOSE_PUT_(1, a1) INTERPOSE_PUT_(2, a2) \
+                    INTERPOSE_PUT_(3, a3) INTERPOSE_PUT_(4, a4) INTERPOSE_PUT_(5, a5) INTERPOSE_PUT_(6, a6) \
+                    INTERPOSE_PUT_(7, a7) INTERPOSE_PUT_(8, a8) INTERPOSE_PUT_(9, a9) \
+                    INTERPOSE_PUT_(10, a10) INTERPOSE_PUT_(11, a11) INTERPOSE_PUT_(12, a12))
 #define INTERPOSE_CALL_FN_v_v(orig) \
     do { \
         unsigned long interpose_dropped_ __attribute__((unused)); \

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from interpose.jit._native import lib
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,23 +100,26 @@ def _gdb_monitor_command(supervisor: Supervisor, slot: Any, words: Sequence[int]
 
 
 _ANSWERS: dict[int, Callable[[Supervisor, Any, Sequence[int], int], int]] = {
-    0x1004: _get_toolname,
-    0x1201: _count_errors,
-    0x1202: _gdb_monitor_command,
-    0x1203: _clo_change,
-    0x1401: _printf_by_value,
-    0x1402: _printf_by_value,
-    0x1403: _printf,
-    0x1404: _printf_backtrace,
-    0x1601: _accept,
-    0x1701: _map_ip_to_srcloc,
-    0x1901: _keep_default,
-    0x1902: _keep_default,
-    0x3029: _keep_default,
-    0x3030: _keep_default,
-    0x3103: _printf,
-    0x3104: _add_ifunc_target,
+    lib.INTERPOSE_RQ_GET_TOOLNAME: _get_toolname,
+    lib.INTERPOSE_RQ_COUNT_ERRORS: _count_errors,
+    lib.INTERPOSE_RQ_GDB_MONITOR_COMMAND: _gdb_monitor_command,
+    lib.INTERPOSE_RQ_CLO_CHANGE: _clo_change,
+    lib.INTERPOSE_RQ_PRINTF: _printf_by_value,
+    lib.INTERPOSE_RQ_PRINTF_BACKTRACE: _printf_by_value,
+    lib.INTERPOSE_RQ_PRINTF_VALIST_BY_REF: _printf,
+    lib.INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF: _printf_backtrace,
+    lib.INTERPOSE_RQ_LOAD_PDB_DEBUGINFO: _accept,
+    lib.INTERPOSE_RQ_MAP_IP_TO_SRCLOC: _map_ip_to_srcloc,
+    lib.INTERPOSE_RQ_VEX_INIT_FOR_IRI: _keep_default,
+    lib.INTERPOSE_RQ_INNER_THREADS: _keep_default,
+    lib.INTERPOSE_RQ_FREERES_DONE: _keep_default,
+    lib.INTERPOSE_RQ_GET_MALLOCFUNCS: _keep_default,
+    lib.INTERPOSE_RQ_INTERNAL_PRINTF_VALIST_BY_REF: _printf,
+    lib.INTERPOSE_RQ_ADD_IFUNC_TARGET: _add_ifunc_target,
 }
+
+
+_unhandled: set[int] = set()  # those named so far
 
 
 def answer(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
@@ -126,7 +131,8 @@ def answer(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int
     result = supervisor.tool.request(slot, words, default)
     if result is not None:
         return result
-    if supervisor.config.core.verbosity > 1:
+    if supervisor.config.core.verbosity > 1 and code not in _unhandled:
+        _unhandled.add(code)
         tool = "".join(chr(code >> shift & 0xFF) for shift in (24, 16))
         owner = f" of tool '{tool}'" if tool.isalnum() and tool.isascii() else ""
         supervisor.log.plain(

@@ -1,27 +1,13 @@
 /* Client requests (docs/spec/client-requests.md sections 1 to 3): those the runtime can
  * answer by itself; the rest go to the supervisor.
  */
+#include "interpose/numbers.h"
 #include "runtime/core/core.h"
 #include "runtime/hooks.h"
 #include "requests/requests.h"
 
 #include "runtime/core/errors.h"
 
-enum {
-    RQ_RUNNING = 0x1001,
-    RQ_DISCARD = 0x1002,
-    RQ_REPLACES_MALLOC = 0x1003,
-    RQ_CALL0 = 0x1101,
-    RQ_CALL3 = 0x1104,
-    RQ_HEAP_FIRST = 0x1301,
-    RQ_HEAP_LAST = 0x130b,
-    RQ_BACKTRACE = 0x1404,
-    RQ_CREATE_BLOCK = 0x4D43000A,
-    RQ_STACK_REGISTER = 0x1501,
-    RQ_STACK_DEREGISTER,
-    RQ_STACK_CHANGE,
-    RQ_ERR_DISABLEMENT = 0x1801,
-};
 #define TRACE_MAX 500
 
 static bool client_call(struct tstate *ts, u32 n, const u64 args[5], u64 next_pc) {
@@ -49,7 +35,10 @@ static void put_answer(const struct ip_slot *s) {
     }
 }
 
-/* What Python answers. */
+/* A tool's own request: its letters are in the upper half. */
+static bool is_tools(u64 code) { return code >> 16 != 0; }
+
+/* What Python answers; what a tool makes of its requests may need the stack. */
 static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
     struct ip_slot *s = rt_slot(ts);
     s->a[0] = dflt;
@@ -58,7 +47,7 @@ static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
     s->r[2] = 0;
     rt_memcpy(s->data, w, 6 * sizeof *w);
     s->len = 6 * sizeof *w;
-    if ((w[0] == RQ_BACKTRACE || w[0] == RQ_CREATE_BLOCK) && (rt.flags & IP_C_CALLSTACK))
+    if ((w[0] == INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF || is_tools(w[0])) && (rt.flags & IP_C_CALLSTACK))
         s->len += (u32)sizeof(u64) * rt_stack_trace(ts, (u64 *)(void *)s->data + 6, TRACE_MAX);
     rt_request_python(ts, IP_R_REQUEST);
     put_answer(s);
@@ -74,19 +63,20 @@ static void discard(struct tstate *ts, u64 addr, u64 len) {
 /* False: nobody here knows it. */
 static bool answer_here(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
     switch (code) {
-    case RQ_RUNNING: *result = 1; return true;
-    case RQ_DISCARD:
+    case INTERPOSE_RQ_RUNNING: *result = 1; return true;
+    case INTERPOSE_RQ_DISCARD_TRANSLATIONS:
         discard(ts, args[0], args[1] ? args[1] : 1);
         *result = 0;
         return true;
-    case RQ_REPLACES_MALLOC: *result = (rt.flags & IP_C_HEAP) != 0; return true;
-    case RQ_STACK_REGISTER: *result = rt_client_stack_register(args[0], args[1]); return true;
-    case RQ_STACK_DEREGISTER: rt_client_stack_deregister(args[0]); return true;
-    case RQ_STACK_CHANGE: rt_client_stack_change(args[0], args[1], args[2]); return true;
-    case RQ_ERR_DISABLEMENT: rt_error_disable(ts, (long)args[0]); return true;
+    case INTERPOSE_RQ_REPLACES_MALLOC: *result = (rt.flags & IP_C_HEAP) != 0; return true;
+    case INTERPOSE_RQ_STACK_REGISTER: *result = rt_client_stack_register(args[0], args[1]); return true;
+    case INTERPOSE_RQ_STACK_DEREGISTER: rt_client_stack_deregister(args[0]); return true;
+    case INTERPOSE_RQ_STACK_CHANGE: rt_client_stack_change(args[0], args[1], args[2]); return true;
+    case INTERPOSE_RQ_CHANGE_ERR_DISABLEMENT: rt_error_disable(ts, (long)args[0]); return true;
     default:
         /* Blocks and pools mean nothing where no heap is kept; programs mark them often. */
-        return code >= RQ_HEAP_FIRST && code <= RQ_HEAP_LAST && !(rt.flags & IP_C_HEAP);
+        return code >= INTERPOSE_RQ_MALLOCLIKE_BLOCK && code <= INTERPOSE_RQ_RESIZEINPLACE_BLOCK &&
+               !(rt.flags & IP_C_HEAP);
     }
 }
 
@@ -97,8 +87,8 @@ void rt_client_request(struct tstate *ts, u64 next_pc) {
     u64 code = w[0];
     const u64 *args = w + 1;
 
-    if (code >= RQ_CALL0 && code <= RQ_CALL3) {
-        if (client_call(ts, (u32)(code - RQ_CALL0), args, next_pc)) return;
+    if (code >= INTERPOSE_RQ_CLIENT_CALL0 && code <= INTERPOSE_RQ_CLIENT_CALL3) {
+        if (client_call(ts, (u32)(code - INTERPOSE_RQ_CLIENT_CALL0), args, next_pc)) return;
     } else if (!rt_hook_request(ts, code, args, &result) && !answer_here(ts, code, args, &result)) {
         result = ask(ts, w, next_pc, result);
     }

@@ -69,6 +69,11 @@ def test_unknown_requests_are_named_when_verbose(build: Build, run: Engine) -> N
     ]
 
 
+def test_unknown_requests_of_memcheck_are_told_once(build: Build, run: Engine) -> None:
+    told = [line for line in run("memcheck", build("unknown_memcheck.c"), "-q").messages if "request" in line]
+    assert told == [f"Warning: unknown memcheck client request code 4d4300f{digit}" for digit in "01"]
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 def test_words_that_cannot_be_read(build: Build, run: Engine, tool: str) -> None:
     assert run(tool, build("unreadable.c"), "-q").out == "5\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,28 +102,67 @@ long INTERPOSE_WRAP_SONAME_FNNAME_ZZ(NONE, g)(long x) {
 #endif
 """
 OURS = "#include <interpose/memcheck.h>\n#include <interpose/callgrind.h>\n#include <interpose/datagrind.h>\n"
-THEIRS = "#include <valgrind/memcheck.h>\n#include <valgrind/callgrind.h>\n"
+# By a name of the test's, for <valgrind/…> finds ours.
+THEIRS = "#include <theirs/memcheck.h>\n#include <theirs/callgrind.h>\n"
 MAIN = "int main(void) { return (plain() - 5 + ours()) & 0xff; }\n"
 
 
 @pytest.mark.parametrize("define", ["", "-DNVALGRIND"], ids=["active", "NVALGRIND"])
 @pytest.mark.parametrize("includes", [OURS, OURS + THEIRS, THEIRS + OURS], ids=["ours", "first", "last"])
 @pytest.mark.parametrize(
-    "compiler", ["gcc -std=c99", "gcc -std=gnu17 -O2", "g++ -std=c++11", "g++ -std=c++20 -O2"]
+    "compiler",
+    [
+        *("gcc -std=c89", "gcc -std=c99", "gcc -std=gnu17 -O2"),
+        *("g++ -std=c++98", "g++ -std=c++11", "g++ -std=c++20 -O2"),
+    ],
 )
 def test_every_language_without_a_warning(tmp_path: Path, compiler: str, includes: str, define: str) -> None:
     source, out = tmp_path / ("use.c" if compiler.startswith("gcc") else "use.cc"), tmp_path / "use"
     source.write_text(includes + USE_ALL + USE_OURS + USE_WRAP + MAIN)
+    (tmp_path / "theirs").symlink_to("/usr/include/valgrind")
     warnings = ["-Wall", "-Wextra", "-Werror"]
     if define:  # arguments are dropped
         warnings += ["-Wno-unused-variable", "-Wno-unused-but-set-variable"]
     if includes == OURS:
         warnings += ["-Wpedantic", "-Wshadow"]
-    command = [*compiler.split(), *warnings, *define.split(), f"-I{paths.include()}"]
-    if "c99" in compiler and includes != OURS:
-        command[1] = "-std=gnu99"  # Valgrind's header needs asm and typeof
+    command = [
+        *compiler.split(),
+        *warnings,
+        *define.split(),
+        f"-I{paths.include()}",
+        "-isystem",
+        str(tmp_path),
+    ]
+    if includes != OURS:
+        command[1] = command[1].replace("=c", "=gnu")  # Valgrind's header needs asm and typeof
     subprocess.run([*command, str(source), "-o", str(out)], check=True)
     assert subprocess.run([str(out)], timeout=20).returncode == 0  # natively: all defaults
+
+
+ALIAS = """#include <valgrind/valgrind.h>
+#include <valgrind/memcheck.h>
+#include <valgrind/callgrind.h>
+#ifndef INTERPOSE_MEMCHECK_H
+#error not ours
+#endif
+int main(void) {
+    int x = 0;
+    CALLGRIND_ZERO_STATS;
+    (void)VALGRIND_MAKE_MEM_DEFINED(&x, sizeof x);
+    if (RUNNING_ON_VALGRIND > 1) return 2;
+    return (int)VALGRIND_REPLACES_MALLOC;
+}
+"""
+
+
+def test_the_other_names_of_the_headers_are_ours(tmp_path: Path) -> None:
+    source, out = tmp_path / "alias.c", tmp_path / "alias"
+    source.write_text(ALIAS)
+    subprocess.run(["gcc", f"-I{paths.include()}", str(source), "-o", str(out)], check=True)
+    assert subprocess.run([str(out)], timeout=20).returncode == 0
+    for tool, replaces in (("none", 0), ("memcheck", 1)):
+        command = [sys.executable, "-m", "interpose", f"--tool={tool}", "-q", str(out)]
+        assert subprocess.run(command, timeout=60).returncode == replaces
 
 
 def test_nvalgrind_leaves_no_code(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from .tool import Tool
 
-_BASE = 0x4D430000
 _DELTAS = (Delta.ANY, Delta.INCREASED, Delta.CHANGED, Delta.NEW)
 
 
@@ -66,16 +65,20 @@ def _discard(tool: Tool, words: Sequence[int]) -> int:
 
 def answer(tool: Tool, slot: Any, words: Sequence[int], default: int) -> int | None:
     """The result of a request, None if it is not memcheck's."""
-    del default
-    number = words[0] - _BASE
-    if number == lib.IP_MC_DO_LEAK_CHECK:
+    number = words[0]
+    if number == lib.INTERPOSE_RQ_MC_DO_LEAK_CHECK:
         return _leak_check(tool, words)
-    if number == lib.IP_MC_COUNT_LEAKS:
+    if number == lib.INTERPOSE_RQ_MC_COUNT_LEAKS:
         return _store_counts(tool, slot, words, "bytes")
-    if number == lib.IP_MC_COUNT_LEAK_BLOCKS:
+    if number == lib.INTERPOSE_RQ_MC_COUNT_LEAK_BLOCKS:
         return _store_counts(tool, slot, words, "blocks")
-    if number == lib.IP_MC_CREATE_BLOCK:
+    if number == lib.INTERPOSE_RQ_MC_CREATE_BLOCK:
         return _create_block(tool, slot, words)
-    if number == lib.IP_MC_DISCARD:
+    if number == lib.INTERPOSE_RQ_MC_DISCARD:
         return _discard(tool, words)
+    if number >> 16 == lib.INTERPOSE_RQ_MC_MAKE_MEM_NOACCESS >> 16:
+        if number not in tool.unknown_requests:
+            tool.unknown_requests.add(number)
+            tool.log.plain(f"Warning: unknown memcheck client request code {number:x}")
+        return default
     return None

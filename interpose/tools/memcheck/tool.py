@@ -58,6 +58,7 @@ class Tool(BaseTool):
         super().__init__(supervisor)
         core = self.config.core
         markers = core.error_markers or ("", "")
+        self.unknown_requests: set[int] = set()
         self.resolver = supervisor.resolver
         self._sink = TextSink(self.log, self.resolver, (markers[0], markers[1]))
         self.errors = ErrorManager(

@@ -1,14 +1,13 @@
 /* Client requests about V and A bits and about heap blocks that the runtime
  * answers by itself (docs/spec/client-requests.md sections 3 and 4). */
+#include "interpose/memcheck_numbers.h"
+#include "interpose/numbers.h"
 #include "runtime/seam.h"
 #include "heap/heap.h"
 #include "runtime/signals/sig.h"
 #include "shadow/origin.h"
 #include "tools/memcheck/client/memcheck.h"
-#include "tools/memcheck/memcheck_abi.h"
 
-#define MC_BASE 0x4D430000u
-enum { RQ_COUNT_ERRORS = 0x1201, RQ_MALLOCLIKE = 0x1301, RQ_FREELIKE = 0x1302, RQ_RESIZE = 0x130b };
 enum { VBITS_OK = 1, VBITS_UNADDR = 3 };
 #define REQUEST_BYTES 19 /* the instructions of a request */
 #define PIECE         (1ull << 20)
@@ -82,35 +81,35 @@ static bool define_if_addressable(struct tstate *ts, u64 addr, u64 len) {
 
 bool mc_request(struct tstate *ts, u64 code, const u64 a[5], u64 *result) {
     switch (code) {
-    case RQ_MALLOCLIKE:
+    case INTERPOSE_RQ_MALLOCLIKE_BLOCK:
         if (a[0]) rt_heap_malloclike(ts, a[0], a[1], a[2], a[3] != 0);
         break;
-    case RQ_FREELIKE:
+    case INTERPOSE_RQ_FREELIKE_BLOCK:
         if (a[0]) rt_heap_freelike(ts, a[0], a[1]);
         break;
-    case RQ_RESIZE:
+    case INTERPOSE_RQ_RESIZEINPLACE_BLOCK:
         if (a[0]) rt_heap_resize(ts, a[0], a[1], a[2], a[3]);
         break;
-    case MC_BASE + IP_MC_MAKE_MEM_NOACCESS:
-    case MC_BASE + IP_MC_MAKE_MEM_UNDEFINED:
-    case MC_BASE + IP_MC_MAKE_MEM_DEFINED: {
+    case INTERPOSE_RQ_MC_MAKE_MEM_NOACCESS:
+    case INTERPOSE_RQ_MC_MAKE_MEM_UNDEFINED:
+    case INTERPOSE_RQ_MC_MAKE_MEM_DEFINED: {
         static const int state[3] = {RT_SH_NOACCESS, RT_SH_UNDEFINED, RT_SH_DEFINED};
-        rt_shadow_set_mapped(a[0], a[1], state[code - MC_BASE]);
-        if (code - MC_BASE == IP_MC_MAKE_MEM_UNDEFINED) origin_by_request(ts, a[0], a[1]);
+        rt_shadow_set_mapped(a[0], a[1], state[code - INTERPOSE_RQ_MC_MAKE_MEM_NOACCESS]);
+        if (code == INTERPOSE_RQ_MC_MAKE_MEM_UNDEFINED) origin_by_request(ts, a[0], a[1]);
         *result = ~0ull;
         break;
     }
-    case MC_BASE + IP_MC_MAKE_MEM_DEFINED_IF_ADDRESSABLE:
+    case INTERPOSE_RQ_MC_MAKE_MEM_DEFINED_IF_ADDRESSABLE:
         if (define_if_addressable(ts, a[0], a[1]))
             *result = ~0ull;
         else
             ts->pc -= REQUEST_BYTES; /* once more, should the process go on */
         break;
-    case MC_BASE + IP_MC_CHECK_MEM_IS_ADDRESSABLE: *result = check_addressable(ts, a[0], a[1]); break;
-    case MC_BASE + IP_MC_CHECK_MEM_IS_DEFINED: *result = check_defined(ts, a[0], a[1]); break;
-    case MC_BASE + IP_MC_GET_VBITS: *result = get_vbits(ts, a[0], a[1], a[2]); break;
-    case MC_BASE + IP_MC_SET_VBITS: *result = set_vbits(ts, a[0], a[1], a[2]); break;
-    case MC_BASE + IP_MC_RECORD_OVERLAP_ERROR: {
+    case INTERPOSE_RQ_MC_CHECK_MEM_IS_ADDRESSABLE: *result = check_addressable(ts, a[0], a[1]); break;
+    case INTERPOSE_RQ_MC_CHECK_MEM_IS_DEFINED: *result = check_defined(ts, a[0], a[1]); break;
+    case INTERPOSE_RQ_MC_GET_VBITS: *result = get_vbits(ts, a[0], a[1], a[2]); break;
+    case INTERPOSE_RQ_MC_SET_VBITS: *result = set_vbits(ts, a[0], a[1], a[2]); break;
+    case INTERPOSE_RQ_MC_RECORD_OVERLAP_ERROR: {
         char name[64];
         struct ip_error *e = rt_error_begin(ts, IP_E_OVERLAP);
         long n = rt_strncpy_from(name, a[0], sizeof name);
