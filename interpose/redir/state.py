@@ -10,7 +10,7 @@ hardwired rules and the reported targets of indirect functions:
   class tag with a higher priority comes.
 - A wrapper does not compete with a replacement of the tool's: it goes around it (``ActiveBinding.inner``).
   Valgrind 3.19 lets the later rule win and the wrapper call the function that the tool wanted replaced, so
-  that A tool knows nothing of the block that a wrapped malloc returned.
+  that a tool knows nothing of the block that a wrapped malloc returned.
 - An address that is the resolver of an indirect function is not bound itself: the winner of its claims goes
   on to claim the functions that the resolver was seen to return.
 

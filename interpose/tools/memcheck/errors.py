@@ -336,11 +336,12 @@ class LeakExtra:
 
 
 class ParamExtra(ExactExtra):
-    """The name of a parameter. Some versions of Valgrind number a vector's elements, `writev(vector[1])`."""
+    """The name of a parameter, in which the elements of a vector are numbered: `writev(vector[1])`."""
 
     def matches(self, value: str | None, error: Error) -> bool:
-        """By the name as it stands, or with any element for a numbered one."""
-        return super().matches(value and re.sub(r"\[\d+\]", "[...]", value), error)
+        """By the name as it stands; in files of Valgrind 3.19 `[...]` stands for any element."""
+        name = error.suppression_extra
+        return value in (None, name) or value == (name and re.sub(r"\[\d+\]", "[...]", name))
 
 
 def suppression_component() -> Component:

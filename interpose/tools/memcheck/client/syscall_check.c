@@ -448,7 +448,8 @@ static bool is_narrow(const struct call *c, u32 i, u32 kind) {
 
 /* Reports of these say which vector it is. */
 static bool numbers_vectors(long nr) {
-    return nr == __NR_preadv || nr == __NR_pwritev || nr == __NR_preadv2 || nr == __NR_pwritev2;
+    return nr == __NR_readv || nr == __NR_writev || nr == __NR_preadv || nr == __NR_pwritev || nr == __NR_preadv2 ||
+           nr == __NR_pwritev2;
 }
 
 /* ---- Registers -------------------------------------------------------------------------- */
