@@ -257,9 +257,10 @@ enum ip_req {
     IP_R_UNMAPPED,    /* a0 = addr, a1 = len */
     IP_R_LOADED,      /* program loaded: a0 = entry, a1 = phdr, a2 = interp base,
                          a3 = load bias of program, a4 = sp, a5 = brk base */
-    IP_R_EXIT,        /* a0 = status; r0 = status to use */
-    IP_R_FATAL,       /* a0 = signal, a1 = code, a2 = addr, a3 = pc, data =
-                         frames; reply when reported */
+    IP_R_EXIT,        /* a0 = status, a7 = pid of a vfork child that ends, else 0;
+                         r0 = status to use */
+    IP_R_FATAL,       /* a0 = signal, a1 = code, a2 = addr, a3 = pc, a7 as
+                         for IP_R_EXIT, data = frames; reply when reported */
     IP_R_ERROR,       /* tool error, see struct ip_error in data; r0 = 1: end the
                          program with status r1 */
     IP_R_REQUEST,     /* client request: data = 6 words, then a stack trace if

@@ -251,9 +251,15 @@ class Supervisor:
         self.tool.loaded(slot.a[0], slot.a[4], slot.a[5])
 
     def on_exit(self, slot: Any) -> None:
+        status = slot.a[0] & 0xFF
+        if slot.a[7]:
+            from interpose.supervisor.processes import end_of_vfork_child
+
+            slot.r[0] = end_of_vfork_child(self, slot.a[7], lambda: self.tool.finish(status), status)
+            return
         self.finished = True
         self._write_perf_map()
-        slot.r[0] = self.tool.finish(slot.a[0] & 0xFF)
+        slot.r[0] = self.tool.finish(status)
 
     def on_find(self, slot: Any) -> None:
         name = bytes(ffi.buffer(slot.data, min(slot.len, 200))).decode("utf-8", "replace")
@@ -273,17 +279,25 @@ class Supervisor:
         slot.r[0] = found[slot.a[0]] if slot.a[0] < len(found) else 0
 
     def on_fatal(self, slot: Any) -> None:
+        if slot.a[7]:
+            from interpose.supervisor.processes import end_of_vfork_child
+
+            end_of_vfork_child(self, slot.a[7], lambda: self._end_by_signal(slot), 0)
+            return
+        self.finished = True
+        self._write_perf_map()
+        self._end_by_signal(slot)
+
+    def _end_by_signal(self, slot: Any) -> int:
         from interpose.supervisor.fatal import fatal_lines, told_quietly
 
-        self.finished = True
         frames = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)
         if not self.client.header.config_flags & lib.IP_C_CALLSTACK:
             frames = self.unwind(slot) or frames
-        self._write_perf_map()
         core = self.config.core
         if core.verbosity > 0 or core.xml or told_quietly(slot.a[0], slot.a[1]):
             self.tool.fatal(fatal_lines(self, slot.a[0], slot.a[1], slot.a[2], frames), slot)
-        self.tool.finish(None)
+        return self.tool.finish(None)
 
     def on_thread(self, slot: Any) -> None:
         if slot.a[1] == lib.IP_THREAD_STARTS:

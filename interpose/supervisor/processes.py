@@ -20,7 +20,7 @@ from interpose.supervisor.end import supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from interpose.supervisor.main import Supervisor
@@ -130,6 +130,38 @@ def _serve_child(
         supervisor.serve()
 
     supervise(supervisor.session, work)
+
+
+def end_of_vfork_child(supervisor: Supervisor, pid: int, report: Callable[[], int], status: int) -> int:
+    """A child of vfork ends: what there is to say of it is said by a copy of us, for its parent goes on.
+
+    :param pid: its number, where the socket does not tell how we number it.
+    :param report: returns the status to end with.
+    :param status: the status to end with if there is no copy.
+    """
+    own = sender(supervisor.session.sock_fd) or pid
+    answer, told = os.pipe()
+    supervisor.log.flush()
+    try:
+        copy = os.fork()
+    except OSError:
+        _close(answer, told)
+        return status
+    if copy == 0:
+        log = supervisor.log
+        try:
+            if log.forked(own, silent=supervisor.config.core.child_silent_after_fork):
+                supervisor.tool.started()
+            os.write(told, bytes([report() & 0xFF]))
+            log.close()
+        finally:
+            os._exit(0)
+    os.close(told)
+    result = os.read(answer, 1)
+    os.close(answer)
+    with contextlib.suppress(ChildProcessError):  # nobody waits for children once the program has forked
+        os.waitpid(copy, 0)
+    return result[0] if result else status
 
 
 def is_traced(supervisor: Supervisor, path: str, argv: Sequence[str]) -> bool:

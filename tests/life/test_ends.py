@@ -323,3 +323,18 @@ def test_descriptor_flags_are_kept(ends: str) -> None:
     os.close(write)
     assert process.wait(30) == 3
     process.stdout.close()
+
+
+@pytest.mark.parametrize("how", [(), ("by signal",)], ids=["exit", "signal"])
+def test_a_vfork_child_has_a_summary_of_its_own(how: tuple[str, ...], tmp_path: Path) -> None:
+    program = compile_guest("life/vfork_end.c", tmp_path)
+    done = run([*command("--tool=memcheck"), str(program), *how])
+    child, status, number = map(int, done.stdout.split())
+    assert (status, number) == ((-1, int(signal.SIGABRT)) if how else (3, -1))
+    own = [line for line in done.stderr.splitlines() if line.startswith(f"=={child}==")]
+    assert sum("ERROR SUMMARY: 0 errors" in line for line in own) == 1
+    assert f"=={child}==     in use at exit: 10 bytes in 1 blocks" in own
+    assert any("terminating with default action of signal 6" in line for line in own) == bool(how)
+    parents = [line for line in done.stderr.splitlines() if line not in own]
+    assert sum("ERROR SUMMARY" in line for line in parents) == 1
+    assert any("All heap blocks were freed" in line for line in parents)

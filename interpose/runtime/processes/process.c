@@ -28,6 +28,7 @@
 #define MSG_CTRUNC_  8
 #define PR_PTRACER   0x59616d61
 #define FATAL_FRAMES 500
+_Static_assert(FATAL_FRAMES * sizeof(u64) <= IP_SLOT_DATA, "a trace fits in a slot");
 
 rt_lock_t process_fd_lock;
 
@@ -298,16 +299,25 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
 
 /* ---- the end -------------------------------------------------------------------------- */
 
-void rt_exit_process(struct tstate *ts, int status) {
-    if (!rt_th(ts)->vfork_child) {
-        struct ip_slot *s = rt_slot(ts);
-        sig_stop_others(ts);
-        s->a[0] = (u64)(u32)status;
-        s->len = 0;
-        rt_leaving = true;
-        rt_request_python(ts, IP_R_EXIT);
-        status = (int)s->r[0];
+/* The process is about to end.  A child of vfork leaves the memory, and whoever else is on it, as they are. */
+static void last_request(struct tstate *ts) {
+    struct ip_slot *s = rt_slot(ts);
+    s->a[7] = rt_th(ts)->vfork_child ? rt_th(ts)->pid : 0;
+    if (s->a[7]) {
+        rt_show_pid();
+        return;
     }
+    sig_stop_others(ts);
+    rt_leaving = true;
+}
+
+void rt_exit_process(struct tstate *ts, int status) {
+    struct ip_slot *s = rt_slot(ts);
+    last_request(ts);
+    s->a[0] = (u64)(u32)status;
+    s->len = 0;
+    rt_request_python(ts, IP_R_EXIT);
+    status = (int)s->r[0];
     for (;;) sys1(__NR_exit_group, status);
 }
 
@@ -348,20 +358,15 @@ void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
     struct rt_thread *th = rt_th(ts);
     struct sig_action dfl = {0};
     rt_trace(ts)->dying = 1;
-    if (!th->vfork_child) {
-        static u64 frames[FATAL_FRAMES]; /* one thread only gets past the line below */
-        sig_stop_others(ts);
-        struct ip_slot *s = rt_slot(ts);
-        u32 n = rt_stack_trace(ts, frames, FATAL_FRAMES);
-        s->a[0] = (u64)sig;
-        s->a[1] = (u64)(i64)code;
-        s->a[2] = addr;
-        s->a[3] = rt_pc(ts->pc);
-        s->len = n * 8;
-        rt_memcpy(s->data, frames, s->len);
-        rt_leaving = true;
-        rt_request_python(ts, IP_R_FATAL);
-    }
+    struct ip_slot *s = rt_slot(ts);
+    last_request(ts);
+    u32 n = rt_stack_trace(ts, (u64 *)(void *)s->data, FATAL_FRAMES);
+    s->a[0] = (u64)sig;
+    s->a[1] = (u64)(i64)code;
+    s->a[2] = addr;
+    s->a[3] = rt_pc(ts->pc);
+    s->len = n * 8;
+    rt_request_python(ts, IP_R_FATAL);
     /* A real death, so that the parent's wait and the core dump are right. */
     sig_block_everything();
     sig_kernel_action(sig, &dfl, NULL);
