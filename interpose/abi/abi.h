@@ -257,9 +257,9 @@ enum ip_req {
     IP_R_UNMAPPED,    /* a0 = addr, a1 = len */
     IP_R_LOADED,      /* program loaded: a0 = entry, a1 = phdr, a2 = interp base,
                          a3 = load bias of program, a4 = sp, a5 = brk base */
-    IP_R_EXIT,        /* a0 = status, a7 = pid of a vfork child that ends, else 0;
-                         r0 = status to use */
-    IP_R_FATAL,       /* a0 = signal, a1 = code, a2 = addr, a3 = pc, a7 as
+    IP_R_EXIT,        /* a0 = status, a6 = threads with errors disabled, a7 = pid of a
+                         vfork child that ends, else 0; r0 = status to use */
+    IP_R_FATAL,       /* a0 = signal, a1 = code, a2 = addr, a3 = pc, a6 and a7 as
                          for IP_R_EXIT, data = frames; reply when reported */
     IP_R_ERROR,       /* tool error, see struct ip_error in data; r0 = 1: end the
                          program with status r1 */
@@ -273,7 +273,8 @@ enum ip_req {
                          child, a3 = the image can be followed; r0 = 1 traced
                          (new fds come over the socket), 0 native */
     IP_R_EXEC_FAILED, /* a0 = errno */
-    IP_R_THREAD,      /* a0 = tid_guest, a1 = IP_THREAD_*, a2 = kernel tid; data = its new name */
+    IP_R_THREAD,      /* a0 = tid_guest, a1 = IP_THREAD_*, a2 = kernel tid, a3 = it has errors
+                         disabled; data = its new name */
     IP_R_MESSAGE,     /* data = text to log; a0 = 0 plain, 1 debug */
     IP_R_INTERNAL,    /* internal fault of the runtime, already told; a0 = key of
                          the block that ran, 0 unknown */

@@ -46,6 +46,12 @@ def _is_hung_up(socket: select.poll) -> bool:
     return any(event & select.POLLHUP for _, event in socket.poll(0))
 
 
+_ERRORS_DISABLED = """\
+WARNING: exiting thread has error reporting disabled.
+WARNING: possibly as a result of some mistake in the use
+WARNING: of the VALGRIND_DISABLE_ERROR_REPORTING macros."""
+
+
 class Supervisor:
     """Serves one client process, through forks (in a process of its own) and execs.
 
@@ -251,15 +257,23 @@ class Supervisor:
         self.tool.loaded(slot.a[0], slot.a[4], slot.a[5])
 
     def on_exit(self, slot: Any) -> None:
-        status = slot.a[0] & 0xFF
         if slot.a[7]:
             from interpose.supervisor.processes import end_of_vfork_child
 
-            slot.r[0] = end_of_vfork_child(self, slot.a[7], lambda: self.tool.finish(status), status)
+            slot.r[0] = end_of_vfork_child(self, slot.a[7], lambda: self._end_by_exit(slot), slot.a[0] & 0xFF)
             return
         self.finished = True
         self._write_perf_map()
-        slot.r[0] = self.tool.finish(status)
+        slot.r[0] = self._end_by_exit(slot)
+
+    def _end_by_exit(self, slot: Any) -> int:
+        self._warn_of_disabled_errors(slot.a[6])
+        return self.tool.finish(slot.a[0] & 0xFF)
+
+    def _warn_of_disabled_errors(self, threads: int) -> None:
+        """Threads that have ended, probably by mistake, while their errors were not reported."""
+        for _ in range(threads):
+            self.log.plain(_ERRORS_DISABLED)
 
     def on_find(self, slot: Any) -> None:
         name = bytes(ffi.buffer(slot.data, min(slot.len, 200))).decode("utf-8", "replace")
@@ -297,11 +311,14 @@ class Supervisor:
         core = self.config.core
         if core.verbosity > 0 or core.xml or told_quietly(slot.a[0], slot.a[1]):
             self.tool.fatal(fatal_lines(self, slot.a[0], slot.a[1], slot.a[2], frames), slot)
+        self._warn_of_disabled_errors(slot.a[6])
         return self.tool.finish(None)
 
     def on_thread(self, slot: Any) -> None:
         if slot.a[1] == lib.IP_THREAD_STARTS:
             self.thread_names.pop(slot.a[0], None)
+        elif slot.a[1] == lib.IP_THREAD_ENDS:
+            self._warn_of_disabled_errors(slot.a[3])
         elif slot.a[1] == lib.IP_THREAD_NAMED:
             name = bytes(ffi.buffer(slot.data, min(slot.len, 64))).split(b"\0", 1)[0]
             self.thread_names[slot.a[0]] = name.decode("utf-8", "replace")

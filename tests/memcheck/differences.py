@@ -170,6 +170,10 @@ DIFFERENCES: dict[str, Difference] = {
         "clone3 is passed on, and named clone as in Valgrind, which makes the C library use clone",
         (sub(r"clone \(clone\.S:\d+\)", "clone (clone3.S:81)"),),
     ),
+    "request_disabled": Difference(
+        "clone3 is passed on, and named clone as in Valgrind, which makes the C library use clone",
+        (sub(r"clone \(clone\.S:\d+\)", "clone (clone3.S:81)"),),
+    ),
     "thread_errors": Difference(
         "clone3 is passed on, and named clone as in Valgrind, which makes the C library use clone",
         (sub(r"clone \(clone\.S:\d+\)", "clone (clone3.S:81)"),),

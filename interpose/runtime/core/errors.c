@@ -13,7 +13,12 @@
 static rt_lock_t lock;
 static struct ip_err_table *table;
 
-void rt_error_disable(struct tstate *ts, long delta) { rt_th(ts)->errors_off += (u64)delta; }
+/* Never below none: enabling what is enabled must not outweigh a later disabling. */
+void rt_error_disable(struct tstate *ts, long delta) {
+    i64 off;
+    if (__builtin_add_overflow((i64)rt_th(ts)->errors_off, delta, &off)) off = delta < 0 ? 0 : (i64)(~0ull >> 1);
+    rt_th(ts)->errors_off = off < 0 ? 0 : (u64)off;
+}
 
 u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     u64 sp = ts->gpr[IP_RSP];
@@ -82,7 +87,7 @@ struct ip_error *rt_error_begin(struct tstate *ts, int kind) {
 }
 
 void rt_error_end(struct tstate *ts, struct ip_error *e) {
-    if ((i64)rt_th(ts)->errors_off > 0) return;
+    if (rt_th(ts)->errors_off) return;
     bool fresh;
     u64 hash = hash_error(e);
     rt_lock(&lock);

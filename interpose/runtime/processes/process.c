@@ -299,15 +299,28 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
 
 /* ---- the end -------------------------------------------------------------------------- */
 
+/* Threads that end with the process while their errors are disabled (rt_error_disable), probably by mistake. */
+static u64 threads_without_errors(void) {
+    struct tstate *o;
+    u64 n = 0;
+    for (u32 i = 0; (o = rt_thread_by_index(i)); i++) {
+        const struct rt_thread *t = rt_th(o);
+        n += t->in_use == TH_LIVE && !t->vfork_child && t->errors_off;
+    }
+    return n;
+}
+
 /* The process is about to end.  A child of vfork leaves the memory, and whoever else is on it, as they are. */
 static void last_request(struct tstate *ts) {
     struct ip_slot *s = rt_slot(ts);
     s->a[7] = rt_th(ts)->vfork_child ? rt_th(ts)->pid : 0;
     if (s->a[7]) {
+        s->a[6] = rt_th(ts)->errors_off != 0;
         rt_show_pid();
         return;
     }
     sig_stop_others(ts);
+    s->a[6] = threads_without_errors();
     rt_leaving = true;
 }
 

@@ -161,6 +161,7 @@ static void announce(struct tstate *ts, bool start) {
     s->a[0] = ts->tid_guest;
     s->a[1] = start ? IP_THREAD_STARTS : IP_THREAD_ENDS;
     s->a[2] = rt_th(ts)->tid;
+    s->a[3] = rt_th(ts)->errors_off != 0;
     s->len = 0;
     rt_request_python(ts, IP_R_THREAD);
 }
@@ -277,6 +278,7 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     if (rq->flags & CLONE_SETTLS) child->client_fs = rq->tls, child->client_sel[0] = 0;
     ct->vfork_child = !thread;
     ct->no_tsc = th->no_tsc;
+    if (!thread) ct->errors_off = th->errors_off; /* a process goes on as its maker was */
     ct->sigmask = th->sigmask;
     if (vfork) { /* else the kernel forgets the alternate stack, sigaltstack(2) */
         ct->altstack_sp = th->altstack_sp;
