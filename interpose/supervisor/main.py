@@ -341,7 +341,7 @@ class Supervisor:
             names.append(f"{places}/root{path}")
         file = self.files.get(path, (device, inode) if inode else None, names)
         try:
-            self.objects.mapped(start, length, offset, file)
+            _uncollected(lambda: self.objects.mapped(start, length, offset, file))
         except MissingTextError as error:
             self.log.plain("\n".join(error.details))
             self.session.memory.header.dead = 1
@@ -349,7 +349,7 @@ class Supervisor:
 
     def on_unmapped(self, slot: Any) -> None:
         self._code_changed()
-        self.objects.unmapped(slot.a[0], slot.a[1])
+        _uncollected(lambda: self.objects.unmapped(slot.a[0], slot.a[1]))
 
     # -- what the program asks -----------------------------------------------------------------
 
@@ -454,6 +454,15 @@ class Supervisor:
         from interpose.supervisor.processes import execute
 
         execute(self, slot)
+
+
+def _uncollected(work: Callable[[], None]) -> None:
+    """Symbols and bindings come by the hundred thousand, without cycles: the collector doubles their cost."""
+    gc.disable()
+    try:
+        work()
+    finally:
+        gc.enable()
 
 
 def run(session: Session) -> None:
