@@ -18,8 +18,9 @@
 #define INTERPOSE_RQ_MC_ENABLE_ADDR_ERROR_REPORTING_IN_RANGE  0x4d43000d
 #define INTERPOSE_RQ_MC_DISABLE_ADDR_ERROR_REPORTING_IN_RANGE 0x4d43000e
 
-/* Of the replacement functions, not of users. */
+/* Of the replacement functions and of the engine, not of users. */
 #define INTERPOSE_RQ_MC_RECORD_OVERLAP_ERROR 0x4d430100
 #define INTERPOSE_RQ_MC_VERIFY_ALIGNMENT     0x4d430101
+#define INTERPOSE_RQ_MC_IGNORED_BY_OPTION    0x4d430102
 
 #endif

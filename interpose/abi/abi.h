@@ -398,7 +398,8 @@ enum ip_sym {
     IP_SYM_ENTER_JUMP,  /* jmp into a block: registers are the guest's */
     IP_SYM_RUN_NATIVE,  /* rt_run_native(ts) */
     IP_SYM_KERNEL_INSN, /* a syscall instruction */
-    IP_SYM_WATCHED      /* called before a block at chan.watch_pc is entered */
+    IP_SYM_WATCHED,     /* called before a block at chan.watch_pc is entered */
+    IP_SYM_TOOL         /* what the tool's part in the supervisor reads */
 };
 
 /* Error record, in slot.data with IP_R_ERROR. */

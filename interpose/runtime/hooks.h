@@ -78,5 +78,7 @@ void rt_hook_handler_leave(struct tstate *ts, u64 frame, const struct sig_contex
 /* ---- Reports ------------------------------------------------------------------------- */
 /* Number of the record that describes addr (a heap block), 0: none. */
 u32 rt_hook_describe(u64 addr);
+/* An invalid access to n bytes (0: not known how many) at addr: is it one of those that are not to be reported? */
+bool rt_hook_ignored(struct tstate *ts, u64 addr, u64 n);
 
 #endif

@@ -5,6 +5,7 @@
  * unaddressable -> report once, go on as if defined; undefined -> continue in
  * the tracking translation.
  */
+#include "runtime/hooks.h"
 #include "runtime/signals/signals.h"
 #include "shadow/shadow.h"
 
@@ -109,7 +110,7 @@ static bool is_stack_overflow(struct tstate *ts, u64 addr) {
 }
 
 void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n) {
-    if (is_stack_overflow(ts, addr) || rt_told_before(ts, addr)) return;
+    if (is_stack_overflow(ts, addr) || rt_told_before(ts, addr) || rt_hook_ignored(ts, addr, n)) return;
     struct ip_error *e = rt_error_begin(ts, kind);
     e->size = (u32)n;
     e->addr = addr;

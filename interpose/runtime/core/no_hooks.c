@@ -29,6 +29,7 @@ NOTHING void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6]
 NOTHING bool rt_hook_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) { return false; }
 NOTHING void rt_hook_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc) {}
 NOTHING void rt_hook_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc) {}
+NOTHING bool rt_hook_ignored(struct tstate *ts, u64 addr, u64 n) { return false; }
 NOTHING u32 rt_hook_describe(u64 addr) { return 0; }
 /* A slow path that nobody has asked for: the translator and this runtime do not belong together. */
 NOTHING enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x) {

@@ -153,6 +153,24 @@ class HeapReader:
             return {}
         return {slot.index: slot.count for slot in table.slots if slot.hash}
 
+    def requested_ranges(self) -> list[tuple[int, int, int]]:
+        """Where the program still has invalid accesses not reported: first and last byte, and the number of
+        the range among all that there are, those between counted."""
+        addr = self._client.symbol(lib.IP_SYM_TOOL)
+        table = self._client.read_struct("struct mc_ranges", addr) if addr else None
+        size = ffi.sizeof("struct mc_range")
+        found, number, reached = [], 0, 0
+        for place in range(table.count if table else 0):
+            one = self._client.read_struct("struct mc_range", table.at + place * size)
+            if one is None:
+                break
+            number += one.lo > reached
+            if one.kind:
+                found.append((one.lo, one.hi, number))
+            number += 1
+            reached = one.hi + 1
+        return found
+
     # -- mappings ------------------------------------------------------------------------------
 
     def mappings(self) -> list[Mapping]:

@@ -74,6 +74,9 @@ def answer(tool: Tool, slot: Any, words: Sequence[int], default: int) -> int | N
         return _store_counts(tool, slot, words, "blocks")
     if number == lib.INTERPOSE_RQ_MC_CREATE_BLOCK:
         return _create_block(tool, slot, words)
+    if number == lib.INTERPOSE_RQ_MC_IGNORED_BY_OPTION:
+        tool.supervisor.answer_bytes(slot, 0, tool.ignored_by_option())
+        return default
     if number == lib.INTERPOSE_RQ_MC_DISCARD:
         return _discard(tool, words)
     if number >> 16 == lib.INTERPOSE_RQ_MC_MAKE_MEM_NOACCESS >> 16:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from interpose.report.errors import ErrorManager
@@ -23,6 +23,8 @@ class EndOptions:
     leak_check: str = "summary"
     track_origins: bool = False
     verbosity: int = 1
+    requested_ranges: Sequence[tuple[int, int, int]] = ()
+    """Where the program has invalid accesses not reported: first and last byte, number of the range."""
 
 
 def heap_summary_lines(stats: HeapStats) -> list[str]:
@@ -33,6 +35,19 @@ def heap_summary_lines(stats: HeapStats) -> list[str]:
         f"  total heap usage: {stats.allocs:,} allocs, {stats.frees:,} frees, "
         f"{stats.bytes_allocated:,} bytes allocated",
         "",
+    ]
+
+
+def requested_ranges_lines(ranges: Sequence[tuple[int, int, int]]) -> list[str]:
+    """Ranges that the program has not given back."""
+    if not ranges:
+        return []
+    return [
+        "WARNING: exiting program has the following client-requested",
+        "WARNING: address error disablement range(s) still in force,",
+        "WARNING: possibly as a result of some mistake in the use of the",
+        "WARNING: VALGRIND_{DISABLE,ENABLE}_ERROR_REPORTING_IN_RANGE macros.",
+        *(f"   [{number}]  0x{lo:016x}-0x{hi:016x}  ClientReq" for lo, hi, number in ranges),
     ]
 
 
@@ -69,6 +84,8 @@ def finish(
     elif options.verbosity == 1:
         log.plain("For a detailed leak analysis, rerun with: --leak-check=full")
         log.plain("")
+    for line in requested_ranges_lines(options.requested_ranges):
+        log.plain(line)
     errors.finish([TRACK_ORIGINS_HINT] if undefined_seen and not options.track_origins else [])
 
 

@@ -80,6 +80,7 @@ class Tool(BaseTool):
         self._by_index: dict[int, Error] = {}
         self._counted: dict[int, int] = {}
         self._undefined_seen = False
+        self._told_ranges: set[tuple[int, int]] = set()
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -113,7 +114,10 @@ class Tool(BaseTool):
     def error(self, slot: Any) -> None:
         record = ErrorRecord.decode(bytes(ffi.buffer(slot.data, ffi.sizeof("struct ip_error"))))
         if record.kind is ErrKind.READ and not record.size:
+            nowhere = record.aux[0]
             record = self._judged(record, slot)
+            if nowhere and any(lo <= record.addr <= hi for lo, hi in self.config.tool.ignore_ranges or ()):
+                return  # the runtime could not tell
         if not self._wanted(record):
             return
         self.space.forget()
@@ -167,13 +171,20 @@ class Tool(BaseTool):
             return tool.show_realloc_size_zero
         if record.kind in UNDEFINED_KINDS:
             return tool.undef_value_errors
-        if record.kind in (ErrKind.READ, ErrKind.WRITE):
-            if any(lo <= record.addr <= hi for lo, hi in tool.ignore_ranges or ()):
-                return False
-            if tool.ignore_range_below_sp:
-                far, near = tool.ignore_range_below_sp
-                return not record.sp - far <= record.addr <= record.sp - near
         return True
+
+    def ignored_by_option(self) -> bytes:
+        """For the runtime (client/ignored.c): a struct mc_by_option."""
+        tool = self.config.tool
+        answer = ffi.new("struct mc_by_option *")
+        if tool.ignore_range_below_sp:
+            answer.below_sp.far, answer.below_sp.near = tool.ignore_range_below_sp
+        fresh = [bounds for bounds in tool.ignore_ranges or () if bounds not in self._told_ranges]
+        for place, (lo, hi) in enumerate(fresh[: len(answer.ranges)]):
+            answer.ranges[place].lo, answer.ranges[place].hi = lo, hi
+            self._told_ranges.add((lo, hi))
+            answer.count = place + 1
+        return bytes(ffi.buffer(answer))
 
     def _count_repeats(self) -> None:
         """Errors met again are only counted by the runtime."""
@@ -240,6 +251,7 @@ class Tool(BaseTool):
                 leak_check=self.config.tool.leak_check,
                 track_origins=self.config.tool.track_origins,
                 verbosity=self.config.core.verbosity,
+                requested_ranges=self.reader.requested_ranges(),
             ),
             self._undefined_seen,
         )

@@ -9,12 +9,15 @@
 
 static inline bool on(void) { return rt.flags & IP_C_SHADOW; }
 
-void rt_hook_symbols(u64 *symbols) { sh_symbols(symbols); }
+void rt_hook_symbols(u64 *symbols) {
+    sh_symbols(symbols);
+    symbols[IP_SYM_TOOL] = (u64)&mc_ignored;
+}
 void rt_hook_start(struct tstate *ts) { rt_shadow_init(ts); }
 
 /* The child of a fork has one thread, which must find none of these held by a thread that is not there. */
 void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
-    rt_lock_t *const inner[] = {&sh_map_lock, &sh_stacks_lock, &sh_uring_lock};
+    rt_lock_t *const inner[] = {&sh_map_lock, &sh_stacks_lock, &sh_uring_lock, &mc_ignored_lock};
     if (phase == RT_FORK_OUTER) {
         if (lock)
             rt_heap_fork_lock();
@@ -103,6 +106,7 @@ void rt_hook_handler_enter(struct tstate *ts, u64 frame, const struct sig_contex
 void rt_hook_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc) {
     if (on()) sh_handler_leave(ts, frame, mc);
 }
+bool rt_hook_ignored(struct tstate *ts, u64 addr, u64 n) { return mc_is_ignored(ts, addr, n); }
 u32 rt_hook_describe(u64 addr) { return heap_describe(addr); }
 
 /* ---- The heap's memory ------------------------------------------------------------------ */

@@ -1,0 +1,28 @@
+/* What memcheck in the client and memcheck in the supervisor say to each other.  cffi reads this file, too. */
+#ifndef INTERPOSE_MEMCHECK_ABI_H
+#define INTERPOSE_MEMCHECK_ABI_H
+
+#include <stdint.h>
+
+/* From lo to hi, both included, invalid accesses are not reported: by an option (kind 0) or by request (1). */
+struct mc_range {
+    uint64_t lo, hi, kind;
+};
+/* IP_SYM_TOOL: all of them, by address, no two of which overlap. */
+struct mc_ranges {
+    uint64_t at, count; /* address of the first struct mc_range */
+};
+
+/* Nor from far to near bytes below the stack pointer; 0: nowhere. */
+struct mc_below_sp {
+    uint64_t far, near;
+};
+
+/* The answer to IGNORED_BY_OPTION: ranges that no answer had before; none when all are told. */
+struct mc_by_option {
+    struct mc_below_sp below_sp;
+    uint64_t count;
+    struct mc_range ranges[100];
+};
+
+#endif
