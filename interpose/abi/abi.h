@@ -65,6 +65,7 @@
 #define IP_U_GPR0    0 /* 16 bits */
 #define IP_U_FLAGS   16
 #define IP_U_K       17 /* any of k0..k7 */
+#define IP_U_TAKES   22 /* what RSP takes on its way down may be marked defined */
 #define IP_U_REDZONE 23 /* [RSP-128, RSP) holds bytes marked defined */
 #define IP_U_MMX0    24 /* 8 bits */
 #define IP_U_VEC0    32 /* 32 bits */

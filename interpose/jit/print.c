@@ -56,6 +56,8 @@ static void put_mask(struct out *o, uint64_t set) {
             put(o, "%sflags", sep);
         else if (i == IP_U_K)
             put(o, "%sk", sep);
+        else if (i == IP_U_TAKES)
+            put(o, "%stakes", sep);
         else if (i == IP_U_REDZONE)
             put(o, "%sredzone", sep);
         else if (i >= IP_U_VEC0)

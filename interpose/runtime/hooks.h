@@ -40,8 +40,9 @@ void rt_hook_written(u64 addr, u64 len);
 void rt_hook_stack_new(u64 lo, u64 hi, u64 sp);
 /* The main stack is now mapped from lo on, not from old_lo. */
 void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi);
-/* The region that holds sp: registered stack, heap block or mapping.  false: the tool does not care. */
-bool rt_hook_stack_region(u64 sp, u64 *lo, u64 *hi);
+/* The region that holds sp: registered stack, heap block or mapping; takes: who runs there has IP_U_TAKES.  false: the
+ * tool does not care. */
+bool rt_hook_stack_region(u64 sp, u64 *lo, u64 *hi, bool *takes);
 /* The program names a stack of its own, or forgets one. */
 void rt_hook_stack_named(u64 lo, u64 hi, bool known);
 /* RSP has changed outside of translated code: within its frame's stack; to what may be another one; from a handler

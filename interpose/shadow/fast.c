@@ -243,7 +243,19 @@ static bool arithmetic(struct tstate *ts, const struct ip_insn *in) {
     }
 }
 
+/* IP_U_TAKES, and nothing else to be done: the bytes are in the V page of RSP's, which exists. */
+static bool take_stack(struct tstate *ts, const struct ip_insn *in) {
+    u64 lo, hi, set = in->gpr_read | 1ull << IP_U_REDZONE | (in->fl_write ? 1ull << IP_U_FLAGS : 0);
+    bool target = in->flow == IP_F_CALLI && in->mem.present;
+    if ((ts->umask & set) || target || !sh_stack_taken(ts, in, &lo, &hi)) return false;
+    if (lo < ts->stack_lo || (sh_v(lo) ^ sh_v(ts->gpr[IP_RSP])) >= RT_PAGE) return false;
+    for (u64 ones = ~0ull; hi - lo >= 8; lo += 8) __builtin_memcpy((void *)sh_v(lo), &ones, 8);
+    for (; lo < hi; lo++) *(volatile u8 *)sh_v(lo) = 0xff;
+    return true;
+}
+
 static bool track(struct tstate *ts, const struct ip_insn *in) {
+    if ((ts->umask >> IP_U_TAKES & 1) && (in->gpr_write >> IP_RSP & 1) && take_stack(ts, in)) return true;
     if (in->flow == IP_F_JCC) return !(ts->vflags >> (in->cc >> 1) & 1);
     switch (in->mnem) {
     case IP_MN_MOV: return move_gpr(ts, in);
@@ -281,7 +293,7 @@ static bool give_back(struct tstate *ts, bool red_zone) {
         return false;
     u64 step = now > old ? now - old : old - now;
     if (step > rt.chan->max_stackframe) return false; /* a switch of stacks, perhaps told */
-    if (now <= old) return true;
+    if (now <= old) return !(ts->umask >> IP_U_TAKES & 1);
     if (step > MAX_GIVE_BACK || old - SH_REDZONE < ts->stack_lo) return false;
     if (red_zone) {
         ts->umask |= 1ull << IP_U_REDZONE;

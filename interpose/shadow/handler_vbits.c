@@ -7,9 +7,10 @@
 #include "runtime/signals/sig.h"
 #include "shadow/shadow.h"
 
-#define XS_XMM    160
-#define U_VECTORS (~0ull << IP_U_MMX0 | 1ull << IP_U_K)
-#define VEC_BYTES 64u
+#define XS_XMM     160
+#define U_VECTORS  (~0ull << IP_U_MMX0 | 1ull << IP_U_K)
+#define U_OF_STACK (1ull << IP_U_REDZONE | 1ull << IP_U_TAKES) /* RSP's, wherever the values are from */
+#define VEC_BYTES  64u
 enum { XF_YMM = 2, XF_K = 5, XF_ZMM_HIGH = 6, XF_ZMM16 = 7 };
 
 static const u8 argument_regs[] = {IP_RAX, IP_RDI, IP_RSI, IP_RDX, IP_RSP};
@@ -53,7 +54,7 @@ static bool any(const void *p, u64 n) {
 }
 
 static void all_defined(struct tstate *ts) {
-    ts->umask &= 1ull << IP_U_REDZONE;
+    ts->umask &= U_OF_STACK;
     ts->vflags = 0;
     rt_memset(ts->vgpr, 0, sizeof ts->vgpr);
     rt_memset(ts->vk, 0, sizeof ts->vk);
@@ -70,7 +71,7 @@ void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc
     if (!p->vsave) p->vsave = rt_pages(SIG_VSAVES * sizeof *p->vsave);
     struct sig_vsave *s = &p->vsave[p->vsave_next++ % SIG_VSAVES];
     s->frame = frame;
-    s->umask = ts->umask & ~(1ull << IP_U_REDZONE);
+    s->umask = ts->umask & ~U_OF_STACK;
     s->vflags = ts->vflags;
     rt_memcpy(s->vgpr, ts->vgpr, sizeof s->vgpr);
     rt_memcpy(s->vk, ts->vk, sizeof s->vk);
@@ -130,7 +131,7 @@ void sh_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc
     for (u32 i = 0; p->vsave && i < SIG_VSAVES; i++)
         if (p->vsave[i].frame == frame) s = &p->vsave[i];
     if (s) {
-        ts->umask = s->umask | (ts->umask & 1ull << IP_U_REDZONE);
+        ts->umask = s->umask | (ts->umask & U_OF_STACK);
         ts->vflags = s->vflags;
         rt_memcpy(ts->vgpr, s->vgpr, sizeof s->vgpr);
         rt_memcpy(ts->vk, s->vk, sizeof s->vk);

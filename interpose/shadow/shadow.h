@@ -17,6 +17,7 @@
 #include "runtime/hooks.h"
 
 #define SH_REDZONE 128 /* bytes below RSP that the ABI lets a leaf function use */
+#define SH_PUSHES  64  /* what a function pushes before it takes its frame */
 
 static inline u64 sh_v(u64 a) { return a + IP_V_CONST; }
 static inline u64 sh_a(u64 a) { return (a >> 3) + IP_A_BASE; }
@@ -33,6 +34,8 @@ static inline long sh_read(void *dst, u64 src, u64 n) { return rt_copy_from(dst,
 /* shadow_map.c */
 /* As rt_shadow_set, for memory known to be mapped (the heap's own). */
 void sh_set_mapped(u64 addr, u64 len, int state);
+/* Bytes [lo, hi) are undefined, as far as they have a shadow. */
+void sh_undefine(u64 lo, u64 hi);
 /* Set A bits only (1 = unaddressable); the shadow must be mapped. */
 void sh_set_a(u64 addr, u64 len, int bit);
 
@@ -48,12 +51,15 @@ void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n);
 void sh_report_store(struct tstate *ts, u64 addr, u64 n);
 
 /* stack_change.c: which stack does an address belong to */
-/* Register or forget a stack (main, threads, client request STACK_REGISTER). */
-void rt_stack_register(u64 lo, u64 hi);
+/* Register or forget a stack (main, threads; named: client request STACK_REGISTER). */
+void rt_stack_register(u64 lo, u64 hi, bool named);
 void rt_stack_unregister(u64 lo, u64 hi); /* this very region */
 void rt_stack_forget(u64 lo, u64 hi);     /* all that it touches */
 /* Make ts->stack_lo/hi those of the stack RSP is on. */
 void sh_stack_sync(struct tstate *ts);
+/* IP_U_TAKES: what the instruction, which has not run yet, takes by a known step down: is undefined from now on. */
+bool sh_stack_taken(const struct tstate *ts, const struct ip_insn *in, u64 *lo, u64 *hi);
+void sh_take_stack(const struct tstate *ts, const struct ip_insn *in);
 
 /* Locks of shadow_map.c and stack_change.c, to be held across a fork. */
 extern rt_lock_t sh_map_lock, sh_stacks_lock;
@@ -86,7 +92,7 @@ bool rt_shadow_undef_only(struct tstate *ts, u64 addr, u64 len, u64 *bad);
 
 /* stack_change.c */
 void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi);
-bool rt_stack_region(u64 sp, u64 *lo, u64 *hi);
+bool rt_stack_region(u64 sp, u64 *lo, u64 *hi, bool *takes); /* takes: IP_U_TAKES */
 void rt_stack_changed(struct tstate *ts, u64 old_sp, u64 new_sp);
 /* The program's own instruction did it: --max-stackframe's warning. */
 void rt_stack_stepped(struct tstate *ts, u64 old_sp, u64 new_sp);

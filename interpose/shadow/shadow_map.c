@@ -141,6 +141,10 @@ static void fill_safe(u64 lo, u64 hi, int fill) {
     }
 }
 
+void sh_undefine(u64 lo, u64 hi) {
+    if (lo < hi && hi <= IP_CLIENT_END) fill_safe(sh_v(lo), sh_v(hi), 0xff);
+}
+
 static void range_release(u64 lo, u64 hi) {
     u64 first = RT_ROUND_UP(lo, RT_PAGE), last = RT_ROUND_DOWN(hi, RT_PAGE);
     if (first >= last) {
@@ -348,5 +352,5 @@ void rt_shadow_stack(u64 lo, u64 hi, u64 sp) {
     /* What lies above belongs to whoever had it (a stack inside a block). */
     range_map(sh_a(RT_ROUND_DOWN(lo, 8)), sh_a(RT_ROUND_UP(sp, 8)), 0);
     rt_unlock(&sh_map_lock);
-    rt_stack_register(lo, hi);
+    rt_stack_register(lo, hi, false);
 }

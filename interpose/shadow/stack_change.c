@@ -4,20 +4,24 @@
  * and a switch to another stack is recognised by region, not by distance.
  */
 #include "runtime/core/core.h"
+#include "runtime/memory/mm.h"
 #include "heap/heap.h"
+#include "x86_mnem.h"
 #include "shadow/shadow.h"
 
 #define SWITCHES_TOLD 3 /* as Valgrind's users know it */
 
+/* named: by the program, which may have had other things there. */
 struct stack_reg {
     u64 lo, hi;
+    bool named;
 };
 
 rt_lock_t sh_stacks_lock;
 static struct stack_reg *stacks;
 static u32 n_stacks, cap_stacks;
 
-void rt_stack_register(u64 lo, u64 hi) {
+void rt_stack_register(u64 lo, u64 hi, bool named) {
     rt_lock(&sh_stacks_lock);
     for (u32 i = 0; i < n_stacks; i++)
         if (stacks[i].lo == lo && stacks[i].hi == hi) goto out;
@@ -29,7 +33,7 @@ void rt_stack_register(u64 lo, u64 hi) {
         stacks = p;
         cap_stacks = cap;
     }
-    stacks[n_stacks++] = (struct stack_reg){lo, hi};
+    stacks[n_stacks++] = (struct stack_reg){lo, hi, named};
 out:
     rt_unlock(&sh_stacks_lock);
 }
@@ -48,7 +52,7 @@ void rt_stack_unregister(u64 lo, u64 hi) {
 void rt_shadow_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
     rt_shadow_mapped(lo, old_lo - lo, RT_SH_UNDEFINED);
     rt_stack_unregister(old_lo, hi);
-    rt_stack_register(lo, hi);
+    rt_stack_register(lo, hi, false);
     if (ts->stack_lo == old_lo && ts->stack_hi == hi) ts->stack_lo = lo;
 }
 
@@ -63,48 +67,72 @@ void rt_stack_forget(u64 lo, u64 hi) {
     rt_unlock(&sh_stacks_lock);
 }
 
-/* shared: only a mapping, in which the program may keep many stacks (goroutines). */
-static bool stack_region(u64 sp, u64 *lo, u64 *hi, bool *shared) {
+struct region {
+    u64 lo, hi;
+    bool shared; /* only a mapping, in which the program may keep many stacks (goroutines) */
+    bool takes;  /* IP_U_TAKES: what lies below RSP may have been something else */
+};
+
+/* The data of an image: a file's, and what follows it without a file. */
+static bool is_image_data(const struct rt_seg *seg) {
+    struct rt_seg before;
+    if (seg->kind == RT_SEG_FILE) return !(seg->mflags & MM_SHARED);
+    return seg->kind == RT_SEG_ANON && rt_find_seg(seg->lo - 1, &before) && before.kind == RT_SEG_FILE &&
+           !(before.mflags & MM_SHARED);
+}
+
+static bool stack_region(u64 sp, struct region *r) {
     bool found = false;
-    *shared = false;
+    *r = (struct region){0};
     rt_lock(&sh_stacks_lock);
     for (u32 i = 0; i < n_stacks; i++) {
         /* sp == hi: an empty stack; the smallest region wins (STACK_REGISTER
          * inside a mapping). */
-        if (sp > stacks[i].lo && sp <= stacks[i].hi && (!found || stacks[i].hi - stacks[i].lo < *hi - *lo)) {
-            *lo = stacks[i].lo;
-            *hi = stacks[i].hi;
+        if (sp > stacks[i].lo && sp <= stacks[i].hi && (!found || stacks[i].hi - stacks[i].lo < r->hi - r->lo)) {
+            *r = (struct region){.lo = stacks[i].lo, .hi = stacks[i].hi, .takes = stacks[i].named};
             found = true;
         }
     }
     rt_unlock(&sh_stacks_lock);
     if (found) return true;
     u64 size;
-    if (heap_block_at(sp, lo, &size) || heap_block_at(sp - 1, lo, &size)) {
-        *hi = *lo + size;
+    if (heap_block_at(sp, &r->lo, &size) || heap_block_at(sp - 1, &r->lo, &size)) {
+        r->hi = r->lo + size;
         return true;
     }
     struct rt_seg seg;
     if (!rt_find_seg(sp - 1, &seg)) return false;
-    *lo = seg.lo;
-    *hi = seg.hi;
-    heap_keep_out(sp - 1, lo, hi); /* the table joins neighbours of one kind */
-    *shared = seg.kind != RT_SEG_STACK;
+    r->lo = seg.lo;
+    r->hi = seg.hi;
+    heap_keep_out(sp - 1, &r->lo, &r->hi); /* the table joins neighbours of one kind */
+    r->shared = seg.kind != RT_SEG_STACK;
+    r->takes = is_image_data(&seg);
     return true;
 }
 
-bool rt_stack_region(u64 sp, u64 *lo, u64 *hi) {
-    bool shared;
-    return stack_region(sp, lo, hi, &shared);
+bool rt_stack_region(u64 sp, u64 *lo, u64 *hi, bool *takes) {
+    struct region r;
+    if (!stack_region(sp, &r)) return false;
+    *lo = r.lo;
+    *hi = r.hi;
+    *takes = r.takes;
+    return true;
 }
 
 static bool adopt_region(struct tstate *ts, u64 sp) {
-    u64 lo, hi;
-    bool shared;
-    if (!stack_region(sp, &lo, &hi, &shared)) return false;
-    ts->stack_lo = lo;
-    ts->stack_hi = hi;
-    ts->stack_shared = shared;
+    const struct rt_thread *th = rt_th(ts);
+    u64 lo = th->altstack_sp, size = th->altstack_size;
+    struct region r;
+    if (!stack_region(sp, &r)) return false;
+    if (size && sp > lo && sp - lo <= size && lo >= r.lo && lo + size <= r.hi) {
+        r.lo = lo;
+        r.hi = lo + size;
+        r.takes = true;
+    }
+    ts->stack_lo = r.lo;
+    ts->stack_hi = r.hi;
+    ts->stack_shared = r.shared;
+    ts->umask = (ts->umask & ~(1ull << IP_U_TAKES)) | (u64)r.takes << IP_U_TAKES;
     return true;
 }
 
@@ -133,6 +161,51 @@ static void keep_red_zone(struct tstate *ts, u64 sp) {
     ts->redzone_not_lo = ~(sp - SH_REDZONE);
 }
 
+static void take(const struct tstate *ts, u64 lo, u64 hi) {
+    if (lo < ts->stack_lo) lo = ts->stack_lo;
+    if (hi > ts->stack_hi) hi = ts->stack_hi;
+    sh_undefine(lo, hi);
+}
+
+/* A stack that may hold values, in an image's data, say, is marked as it is taken, not all at
+ * once: how far down it goes nobody knows, and at its lower end programs keep things. */
+bool sh_stack_taken(const struct tstate *ts, const struct ip_insn *in, u64 *lo, u64 *hi) {
+    u64 sp = ts->gpr[IP_RSP];
+    int64_t step;
+    switch (in->mnem) {
+    case IP_MN_CALL:
+        *lo = sp - 8 - SH_REDZONE - SH_PUSHES;
+        *hi = sp - 8;
+        return true;
+    case IP_MN_ADD: step = -in->imm; break;
+    case IP_MN_SUB: step = in->imm; break;
+    case IP_MN_LEA: step = in->mem.base == IP_RSP && in->mem.index == IP_REG_NONE ? -in->mem.disp : 0; break;
+    default: return false;
+    }
+    bool known = in->mnem == IP_MN_LEA || (in->imm_len && !in->mem.present);
+    if (!known || !(in->gpr_write & 1u << IP_RSP) || in->opsize != 8) return false;
+    *hi = sp - SH_REDZONE;
+    *lo = *hi - (u64)step;
+    return step > 0 && (u64)step <= rt.chan->max_stackframe;
+}
+
+void sh_take_stack(const struct tstate *ts, const struct ip_insn *in) {
+    u64 lo, hi;
+    if (sh_stack_taken(ts, in, &lo, &hi)) take(ts, lo, hi);
+}
+
+/* The same for changes by an unknown amount.  What lies below a value from elsewhere is dead. */
+static void taken_otherwise(struct tstate *ts, u64 old_sp, u64 sp, enum change how) {
+    u64 step = sp > old_sp ? sp - old_sp : old_sp - sp;
+    if (how <= RAISED && step <= rt.chan->max_stackframe && old_sp > ts->stack_lo && old_sp <= ts->stack_hi) {
+        if (sp < old_sp) take(ts, sp - SH_REDZONE - SH_PUSHES, old_sp - SH_REDZONE);
+        return;
+    }
+    bool keeps = how == RAISED || how == RESTORED;
+    take(ts, sp - SH_REDZONE - SH_PUSHES, keeps || how == RETURNED ? sp - SH_REDZONE : sp);
+    if (keeps) keep_red_zone(ts, sp);
+}
+
 static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     if (!(rt.flags & IP_C_SHADOW) || old_sp == new_sp) return;
     u64 lo = ts->stack_lo, hi = ts->stack_hi;
@@ -140,9 +213,10 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
         if (!adopt_region(ts, new_sp)) return;
         lo = ts->stack_lo;
         hi = ts->stack_hi;
-        /* First sight of the stack this thread has run on all the time? */
-        if (old_sp <= lo || old_sp > hi) return;
     }
+    if (ts->umask >> IP_U_TAKES & 1) taken_otherwise(ts, old_sp, new_sp, how);
+    /* First sight of the stack this thread has run on all the time? */
+    if (old_sp <= lo || old_sp > hi) return;
     if ((how == LOADED || how == RESTORED) && !ts->stack_shared) /* as longjmp does */
         rt_callstack_drop(ts, lo, new_sp);
     /* What lies below RSP is undefined already; a greater step is a switch between two

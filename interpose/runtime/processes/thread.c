@@ -215,7 +215,8 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
 static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone_request *rq) {
     u64 sp = child->gpr[IP_RSP];
     u64 lo, hi;
-    if (!(rt.flags & IP_C_SHADOW) || !rq->stack || !rt_hook_stack_region(sp, &lo, &hi)) return;
+    bool takes;
+    if (!(rt.flags & IP_C_SHADOW) || !rq->stack || !rt_hook_stack_region(sp, &lo, &hi, &takes)) return;
     if (rq->stack_size && rq->stack > lo) lo = rq->stack;
     if (rq->stack_size) hi = sp;
     child->stack_lo = lo;
@@ -226,7 +227,11 @@ static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone
      * in what the kernel has joined with other mappings, nobody knows. */
     bool its_makers = maker >= lo && maker < hi;
     child->stack_shared = !rq->stack_size && (!(rq->flags & CLONE_THREAD) || its_makers || hi - sp > (hi - lo) / 4);
-    if (!child->stack_shared) rt_hook_stack_new(lo, hi, sp);
+    child->umask &= ~(1ull << IP_U_TAKES);
+    if (!child->stack_shared)
+        rt_hook_stack_new(lo, hi, sp);
+    else if (takes)
+        child->umask |= 1ull << IP_U_TAKES;
 }
 
 static void shadow_ids(const struct clone_request *rq) {

@@ -56,11 +56,11 @@ void rt_hook_stack_new(u64 lo, u64 hi, u64 sp) {
 void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {
     if (on()) rt_shadow_stack_grown(ts, lo, old_lo, hi);
 }
-bool rt_hook_stack_region(u64 sp, u64 *lo, u64 *hi) { return on() && rt_stack_region(sp, lo, hi); }
+bool rt_hook_stack_region(u64 sp, u64 *lo, u64 *hi, bool *takes) { return on() && rt_stack_region(sp, lo, hi, takes); }
 void rt_hook_stack_named(u64 lo, u64 hi, bool known) {
     if (!on()) return;
     if (known)
-        rt_stack_register(lo, hi);
+        rt_stack_register(lo, hi, true);
     else
         rt_stack_unregister(lo, hi);
 }

@@ -395,10 +395,15 @@ static void gave_back(struct pass *ps, int k, const struct ip_insn *in, struct p
     }
 }
 
+/* A step down, where memory that becomes stack may hold values. */
+static uint64_t taken(const struct ublock *b, const struct plan *p) {
+    return p->stack == SK_DOWN && !b->keeps_stack ? UBIT(IP_U_TAKES) : 0;
+}
+
 static void clean_insn(struct pass *ps, const struct uinstr *u, const struct ip_insn *in, const struct plan *p) {
     struct ublock *out = ps->out;
     int i = u->insn;
-    ps->set |= touched(in);
+    ps->set |= touched(in) | taken(ps->in, p);
     if (p->load)
         mem_uop(out, U_LDCHK, i, u, in, p->size);
     else if (p->stack_store)
@@ -419,7 +424,7 @@ static void track_insn(struct pass *ps, const struct uinstr *u, const struct ip_
     if (p->helper) {
         ub_add(out, U_TRACK, i);
     } else {
-        uint64_t set = touched(in);
+        uint64_t set = touched(in) | taken(ps->in, p);
         if (set) ub_add(out, U_TMASK, i)->set = set;
         if (p->load || (p->store && !p->stack_store)) mem_uop(out, U_TMEM, i, u, in, p->size);
         if (p->stack == SK_POP) stack_uop(out, U_TMEM, i, IP_RSP, 0, p->stack_bytes);
@@ -439,7 +444,8 @@ static void control(struct pass *ps, const struct uinstr *u, const struct ip_ins
     bool call = u->op == U_CALL || u->op == U_CALLI;
     bool mem_target = (u->op == U_CALLI || u->op == U_JMPI) && in->mem.present;
     if (call) set |= UBIT(IP_U_REDZONE); /* a return looks for itself */
-    if (u->op == U_CALL) set &= ~gpr_set(1u << IP_RSP) | UBIT(IP_U_REDZONE);
+    if (call && !out->keeps_stack) set |= UBIT(IP_U_TAKES);
+    if (u->op == U_CALL) set &= ~gpr_set(1u << IP_RSP);
     if (u->op == U_EXIT) set = 0; /* the runtime looks at V bits itself */
     ps->set |= set;
     if (ps->track && set) {
