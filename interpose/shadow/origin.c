@@ -107,7 +107,7 @@ static u32 untouched(struct tstate *ts, u64 addr) {
         if (addr >= b->addr && addr < b->addr + b->size) ctx = b->alloc_ctx;
         rt_unlock(&heap_lock);
     }
-    return ctx && ctx < 1u << KIND_SHIFT ? (u32)ORIGIN_HEAP << KIND_SHIFT | ctx : 0;
+    return ctx && ctx < 1u << KIND_SHIFT ? (u32)ORIGIN_HEAP << KIND_SHIFT | ctx : ORIGIN_UNKNOWN;
 }
 
 u32 origin_of_memory(struct tstate *ts, u64 addr) {
@@ -188,32 +188,40 @@ static u64 implicit(const struct tk *t, unsigned i, bool write, u64 *n) {
     return at;
 }
 
-static u32 from_registers(struct tk *t, const struct tags *g) {
+static bool known(u32 tag) { return tag >> KIND_SHIFT != 0; }
+
+/* An undefined input has this tag: true if that is an answer. */
+static bool from(struct tk *t, u32 tag) {
+    t->origin = known(tag) ? tag : ORIGIN_UNKNOWN;
+    return known(tag);
+}
+
+static bool from_registers(struct tk *t, const struct tags *g) {
     const struct ip_insn *in = t->in;
     const struct tstate *ts = t->ts;
     for (unsigned r = 0; r < 16; r++)
-        if ((in->gpr_read >> r & 1) && ts->vgpr[r] && g->gpr[r]) return g->gpr[r];
+        if ((in->gpr_read >> r & 1) && ts->vgpr[r] && from(t, g->gpr[r])) return true;
     for (unsigned r = 0; r < 32; r++)
-        if ((in->vec_read >> r & 1) && g->vec[r] && !tk_zero(ts->vvec + 64 * r, 64)) return g->vec[r];
+        if ((in->vec_read >> r & 1) && !tk_zero(ts->vvec + 64 * r, 64) && from(t, g->vec[r])) return true;
     for (unsigned r = 0; r < 8; r++) {
-        if ((in->mmx_read >> r & 1) && ts->vmmx[r] && g->mmx[r]) return g->mmx[r];
-        if ((in->k_read >> r & 1) && ts->vk[r] && g->k[r]) return g->k[r];
+        if ((in->mmx_read >> r & 1) && ts->vmmx[r] && from(t, g->mmx[r])) return true;
+        if ((in->k_read >> r & 1) && ts->vk[r] && from(t, g->k[r])) return true;
     }
-    return (in->fl_read & IP_FL_ARITH) && ts->vflags ? g->flags : 0;
+    return (in->fl_read & IP_FL_ARITH) && ts->vflags && from(t, g->flags);
 }
 
 void origin_begin(struct tk *t) {
     const struct ip_insn *in = t->in;
     u64 bad, n;
-    t->origin = from_registers(t, tags_of(t->ts));
-    if (t->origin) return;
+    t->origin = 0;
+    if (from_registers(t, tags_of(t->ts))) return;
     if (in->mem.present && (in->mem.access & IP_ACC_R) && !in->mem.vsib && in->mem.size <= 64 &&
         rt_shadow_undef(tk_ea_raw(t), in->mem.size, &bad))
-        t->origin = origin_of_memory(t->ts, bad);
-    for (unsigned i = 0; i < in->n_ops && !t->origin; i++) {
+        from(t, origin_of_memory(t->ts, bad));
+    for (unsigned i = 0; i < in->n_ops && !known(t->origin); i++) {
         if (in->ops[i].kind != IP_OP_MEM_IMPL || !(in->ops[i].access & IP_ACC_R)) continue;
         u64 at = implicit(t, i, false, &n);
-        if (rt_shadow_undef(at, n, &bad)) t->origin = origin_of_memory(t->ts, bad);
+        if (rt_shadow_undef(at, n, &bad)) from(t, origin_of_memory(t->ts, bad));
     }
 }
 

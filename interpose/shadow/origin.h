@@ -5,13 +5,16 @@
  * only values that moved carry a tag, in registers and, for memory, in a table
  * by 4-byte granule.  All of it is touched by tracking translations only.
  *
- * A tag is kind << 30 | number of a recorded stack; 0: unknown.
+ * A tag is kind << 30 | number of a recorded stack.  0: there is none; what is copied from
+ * memory that nobody knows anything about (another thread's stack) carries ORIGIN_UNKNOWN, so
+ * that it is not taken for undefined memory of the place it goes to.
  */
 #ifndef INTERPOSE_ORIGIN_H
 #define INTERPOSE_ORIGIN_H
 
 #include "shadow/track.h"
 
+#define ORIGIN_UNKNOWN 1u
 enum { ORIGIN_HEAP = 1, ORIGIN_STACK = 2, ORIGIN_CLIENT = 3 };
 
 static inline bool origins_kept(void) { return rt.flags & IP_C_ORIGINS; }

@@ -166,6 +166,10 @@ DIFFERENCES: dict[str, Difference] = {
             sub(r"\n\nHEAP SUMMARY", f"\n{_HINT}\nHEAP SUMMARY"),
         ),
     ),
+    "origin_elsewhere": Difference(
+        "whose frame it is on another thread's stack is not looked for",
+        (sub(r" Uninitialised value was created by a stack allocation\n   at: run \(.*\)\n", ""),),
+    ),
     "leak_thread": Difference(
         "clone3 is passed on, and named clone as in Valgrind, which makes the C library use clone",
         (sub(r"clone \(clone\.S:\d+\)", "clone (clone3.S:81)"),),

@@ -92,4 +92,9 @@ def test_origins_agree(name: str, programs: Path) -> None:
         block = " Uninitialised value was created by a heap allocation\n"
         stack = f"   at: malloc (replacement)\n   by: main ({name}.c:8)\n"
         theirs = theirs.replace("c:17)\n", f"c:17)\n{block}{stack}")
+    if name == "request_check_mem":  # 3.19 names the call before which it saw that main has a frame
+        stack = (
+            " Uninitialised value was created by a stack allocation\n   at: main (request_check_mem.c:{})\n"
+        )
+        theirs = theirs.replace(stack.format(6), stack.format(5))
     assert ours == theirs
