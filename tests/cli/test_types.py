@@ -28,6 +28,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *sorted((package / "abi").glob("*.h")),
         *(package / name for name in ("jit/native_api.h", "lockstep/lockstep.h")),
         *sorted([*package.glob("tools/*/*_abi.h"), *package.glob("tools/*/search/*.h")]),
+        *sorted((ROOT / "include" / "interpose").glob("*numbers.h")),
     ]
     generator = ROOT / "interpose" / "jit" / "build_native.py"
     output, stub = where / "_native.c", where / "interpose" / "jit" / "_native.pyi"

@@ -158,9 +158,11 @@ class HeapReader:
         the range among all that there are, those between counted."""
         addr = self._client.symbol(lib.IP_SYM_TOOL)
         table = self._client.read_struct("struct mc_ranges", addr) if addr else None
+        if table is None:
+            return []
         size = ffi.sizeof("struct mc_range")
         found, number, reached = [], 0, 0
-        for place in range(table.count if table else 0):
+        for place in range(table.count):
             one = self._client.read_struct("struct mc_range", table.at + place * size)
             if one is None:
                 break
