@@ -157,8 +157,8 @@ REPLACED_WRAPPED = "malloc of 1234\none two, 7\nall called 1, original is malloc
 @pytest.mark.parametrize("header", BOTH)
 def test_wrappers_of_what_the_tool_replaces(build: Build, check: Check, header: str) -> None:
     """A wrapper of malloc, strlen or memcpy goes around Memcheck's own."""
-    library = build("replaced_wrapper.c", header, "-fPIC", "-shared", "-fno-builtin")
-    program = build("replaced.c", header, "-fno-builtin")
+    library = build("around_wrapper.c", header, "-fPIC", "-shared", "-fno-builtin")
+    program = build("around.c", header, "-fno-builtin")
     check(program, native=REPLACED, wrapped=REPLACED)
     for engine in ENGINES:
         check(
@@ -172,13 +172,13 @@ def test_wrappers_of_what_the_tool_replaces(build: Build, check: Check, header: 
 
 def test_wrapped_malloc_is_the_tools(build: Build, run: Callable) -> None:
     """Blocks are known, and reports show both frames; --trace-redir=yes shows both bindings."""
-    library = build("replaced_wrapper.c", "ours", "-fPIC", "-shared", "-fno-builtin")
-    program = build("replaced.c", "ours", "-fno-builtin")
+    library = build("around_wrapper.c", "ours", "-fPIC", "-shared", "-fno-builtin")
+    program = build("around.c", "ours", "-fno-builtin")
     env = {"LD_PRELOAD": str(library)}
     found = run("memcheck", program, "read", env=env, options=("--leak-check=full", "--track-origins=yes"))
     text = "\n".join(found.messages)
     assert "Address 0x" in text and "is 0 bytes after a block of size 4,321 alloc'd" in text
-    assert re.search(r"at 0x\w+: realloc \(heap_stubs.*\n +by 0x\w+: realloc \(replaced_wrap.*\n.*main", text)
+    assert re.search(r"at 0x\w+: realloc \(heap_stubs.*\n +by 0x\w+: realloc \(around_wrap.*\n.*main", text)
     assert "ERROR SUMMARY: 1 errors from 1 contexts" in text
     traced = run("memcheck", program, env=env, options=("--trace-redir=yes",))
     final = "\n".join(traced.messages).rpartition("ACTIVE")[2]
