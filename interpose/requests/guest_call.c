@@ -1,8 +1,9 @@
 /* NON_SIMD_CALL0..3: a function called between two guest instructions.  The
- * manual has it run on the real CPU; the JIT runs it as exactly.  Everything
+ * manual has it run on the real CPU; the JIT runs it as exactly, and reports nothing.  Everything
  * the function may clobber is kept aside, because the request's macro tells
  * the compiler that only rdx changes. */
 #include "requests/requests.h"
+#include "runtime/core/core.h"
 #include "runtime/hooks.h"
 #include "runtime/base/rt.h"
 #include "runtime/signals/sig.h"
@@ -12,6 +13,8 @@
 
 struct saved_call {
     struct tstate *owner; /* NULL: free */
+    bool silent;          /* nothing is reported until it returns */
+    u64 cs_at;            /* its entry of the call stack, or 0 */
     u64 gpr[16], rflags, next_pc, magic_sp;
     u64 vgpr[16], umask;
     u8 *xarea;
@@ -44,15 +47,34 @@ u64 rt_find_function(struct tstate *ts, const char *name) {
     return s->r[0];
 }
 
-bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc) {
-    u64 magic = RT_CALL_RETURN;
+/* Is the call still under way, and not left by a longjmp?  As in a stack trace: frames above must lie below it. */
+static bool under_way(const struct tstate *ts, const struct saved_call *c) {
+    u64 sp = ts->gpr[IP_RSP], word;
+    for (u64 p = ts->cs_top; c->cs_at && p >= c->cs_at; p -= sizeof(struct ip_csent)) {
+        const struct ip_csent *e = (const struct ip_csent *)p;
+        u64 slot = ~e->not_sp;
+        if (slot < sp || rt_copy_from(&word, slot, 8) < 0 || word != e->retaddr) continue;
+        if (p == c->cs_at) return e->retaddr == RT_CALL_RETURN && slot == c->magic_sp;
+        sp = slot + 8;
+    }
+    return false;
+}
+
+bool rt_call_is_silent(struct tstate *ts) {
+    for (u32 i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        if (calls[i].owner == ts && calls[i].silent && under_way(ts, &calls[i])) return true;
+    return false;
+}
+
+bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc, bool silent) {
+    const u64 words[2] = {RT_CALL_RETURN, next_pc}; /* the second is for stack traces */
     rt_lock(&lock);
     struct saved_call *c = take(ts);
     if (c) c->owner = ts;
     rt_unlock(&lock);
     if (!c) return false;
-    u64 sp = ((ts->gpr[IP_RSP] - 128) & ~15ull) - 8;
-    if (rt_copy_to(sp, &magic, 8) < 0) {
+    u64 sp = ((ts->gpr[IP_RSP] - 128) & ~15ull) - 24;
+    if (rt_copy_to(sp, words, sizeof words) < 0) {
         c->owner = NULL;
         return false;
     }
@@ -63,8 +85,14 @@ bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc) {
     c->umask = ts->umask;
     c->next_pc = next_pc;
     c->magic_sp = sp;
+    c->silent = silent;
+    c->cs_at = 0;
+    if (rt.flags & IP_C_CALLSTACK) {
+        rt_callstack_push(ts, RT_CALL_RETURN, sp);
+        c->cs_at = ts->cs_top;
+    }
     sig_xsave(c->xarea, sig_xfeatures());
-    rt_hook_written(sp, 8);
+    rt_hook_written(sp, sizeof words);
     ts->gpr[IP_RSP] = sp;
     ts->gpr[IP_RAX] = 0;
     /* The words of a request are read without checks, so its arguments are as good. */

@@ -12,7 +12,7 @@
 
 static bool client_call(struct tstate *ts, u32 n, const u64 args[5], u64 next_pc) {
     static const u8 where[] = {IP_RSI, IP_RDX, IP_RCX};
-    if (!rt_call_guest(ts, args[0], next_pc)) return false;
+    if (!args[0] || !rt_call_guest(ts, args[0], next_pc, true)) return false;
     ts->gpr[IP_RDI] = ts->tid_guest;
     for (u32 i = 0; i < n; i++) ts->gpr[where[i]] = args[1 + i];
     return true;
@@ -89,6 +89,7 @@ void rt_client_request(struct tstate *ts, u64 next_pc) {
 
     if (code >= INTERPOSE_RQ_CLIENT_CALL0 && code <= INTERPOSE_RQ_CLIENT_CALL3) {
         if (client_call(ts, (u32)(code - INTERPOSE_RQ_CLIENT_CALL0), args, next_pc)) return;
+        if (!args[0]) result = 0;
     } else if (!rt_hook_request(ts, code, args, &result) && !answer_here(ts, code, args, &result)) {
         result = ask(ts, w, next_pc, result);
     }

@@ -152,3 +152,13 @@ def test_stack_of_printf(build: Build, run: Engine, tool: str, flags: list[str])
     for names, wanted in zip(found, EXPECTED, strict=True):
         names = ["wrapped" if "vgw" in name else name for name in names]
         assert fits(names, wanted), (names, wanted)
+
+
+def test_called_functions_are_silent(build: Build, run: Engine) -> None:
+    result = run("memcheck", build("silent_calls.c"), "-q")
+    assert (result.out, result.code) == ("2\n", 0)
+    text = "\n".join(result.messages)
+    found = re.findall(r"^Invalid read of size 1\n   at \S+ (\w+) ", text, re.MULTILINE)
+    assert found == ["main", "deeper", "deeper"], text
+    assert "depends on" not in text
+    assert re.search(r"by \S+ shows .*\n +by \S+ main ", text), text

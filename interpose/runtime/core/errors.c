@@ -9,6 +9,7 @@
 #include "runtime/core/errors.h"
 #include "abi/heap_abi.h"
 #include "runtime/hooks.h"
+#include "runtime/seam.h"
 
 static rt_lock_t lock;
 static struct ip_err_table *table;
@@ -32,6 +33,8 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
         if (!e->retaddr || slot < sp) continue;
         /* The program may have unmapped its own stack. */
         if (rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr) continue;
+        /* Called by a request: behind this word is where that is. */
+        if (ret == RT_CALL_RETURN && rt_copy_from(&ret, slot + 8, 8) < 0) continue;
         frames[n++] = ret;
         sp = slot + 8; /* outer frames lie above */
     }
@@ -87,7 +90,7 @@ struct ip_error *rt_error_begin(struct tstate *ts, int kind) {
 }
 
 void rt_error_end(struct tstate *ts, struct ip_error *e) {
-    if (rt_th(ts)->errors_off) return;
+    if (rt_th(ts)->errors_off || rt_call_is_silent(ts)) return;
     bool fresh;
     u64 hash = hash_error(e);
     rt_lock(&lock);

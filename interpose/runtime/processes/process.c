@@ -347,7 +347,7 @@ static bool final_call(struct tstate *ts) {
     if (s->r[0] == 0) return false;
     calls++;
     rt.final_calls = true;
-    return rt_call_guest(ts, s->r[0], ts->pc);
+    return rt_call_guest(ts, s->r[0], ts->pc, false);
 }
 
 /* A final call releases memory; it must not do what the program left undone when it
