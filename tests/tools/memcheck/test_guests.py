@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 
 import pytest
-from memcheck.differences import DIFFERENCES
-from memcheck.guests import Guest, all_guests, expectation, run, valgrind_version, without_library_lines
+from tools.memcheck.differences import DIFFERENCES
+from tools.memcheck.guests import Guest, all_guests, expectation, run, valgrind_version, without_library_lines
 
 GUESTS = {guest.name: guest for guest in all_guests()}
 REFERENCE = "valgrind-3.19.0"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from memcheck.guests import PACKAGE, TIMEOUT, valgrind_version
+from tools.memcheck.guests import PACKAGE, TIMEOUT, valgrind_version
 
 TEXT = "".join(f"{i * 7919 % 20011} {i} k{i % 97} the quick brown fox\n" for i in range(3000))
 TREE_C = r"""
@@ -80,6 +80,8 @@ class Case:
     command: tuple[str, ...]
     prepare: str = ""
     children: bool = False
+    by_value: frozenset[str] = frozenset()
+    """Errors at places that are reached only for some values of what is undefined."""
 
 
 CASES = {
@@ -121,7 +123,9 @@ CASES = {
     "make-j2": Case(("make", "-s", "-j2", "-f", "Mk2"), "@make"),
     "make-j2-children": Case(("make", "-s", "-j2", "-f", "Mk2"), "@make", children=True),
     "python-ctypes": Case(
-        (INTERPRETER, "-m", "unittest", "-q", "ctypes.test.test_callbacks", "ctypes.test.test_structures")
+        (INTERPRETER, "-m", "unittest", "-q", "ctypes.test.test_callbacks", "ctypes.test.test_structures"),
+        # A callback's result that nobody set becomes a number: a small one is looked up by it.
+        by_value=frozenset(["Use of uninitialised value of size 8 at Py_INCREF"]),
     ),
     "openssl": Case(
         (
@@ -228,7 +232,7 @@ def test_as_native(name: str, tmp_path: Path) -> None:
         return
     assert valgrind_version() is not None, errors
     _run(_tool(["valgrind", "--tool=memcheck"], tmp_path / "theirs", case), work, case)
-    assert set(errors) <= set(_errors(tmp_path / "theirs")), errors
+    assert set(errors) <= set(_errors(tmp_path / "theirs")) | case.by_value, errors
 
 
 def test_logs_of_a_forking_shell(tmp_path: Path) -> None:

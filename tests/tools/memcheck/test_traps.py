@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from memcheck.guests import ROOT, TIMEOUT, Guest, run
+from tools.memcheck.guests import ROOT, TIMEOUT, Guest, run
 
 TRAPS = {
     path.stem: Guest(path) for path in sorted((ROOT / "tests" / "guests" / "memcheck_traps").glob("*.c"))

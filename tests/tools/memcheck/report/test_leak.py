@@ -21,7 +21,7 @@ from interpose.tools.memcheck.leak import (
     search,
 )
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 GLOBALS = 0x10_0000
 HEAP = 0x100_0000
 CODE = 0x20_0000

@@ -7,7 +7,7 @@ A program's source says in comments how it is built and run:
 
 Run as a script with Valgrind installed, it stores what Valgrind reports, for machines without it:
 
-    PYTHONPATH=. python tests/memcheck/guests.py --update [names]
+    PYTHONPATH=. python tests/tools/memcheck/guests.py --update [names]
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import interpose
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "tests" / "guests" / "memcheck"
 EXPECTATIONS = SOURCES / "expect"
 TIMEOUT = 120

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from memcheck.guests import PACKAGE, TIMEOUT
+from tools.memcheck.guests import PACKAGE, TIMEOUT
 
-SOURCE = Path(__file__).parents[1] / "guests" / "memcheck_traps" / "malloc_family.c"
+SOURCE = Path(__file__).parents[2] / "guests" / "memcheck_traps" / "malloc_family.c"
 
 WAYS = {
     "dynamic": "gcc",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from memcheck_report.space import Space
+from tools.memcheck.report.space import Space
 
 from interpose.tools.memcheck.addrinfo import (
     ClientBlock,

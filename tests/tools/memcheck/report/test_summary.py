@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from memcheck_report.test_leak import GLOBALS, Memory, at, vtables
 from report.reporting import Bench, bench
+from tools.memcheck.report.test_leak import GLOBALS, Memory, at, vtables
 
 from interpose.tools.memcheck.heap import AllocKind, HeapBlock, HeapStats
 from interpose.tools.memcheck.loss import Delta, LeakOptions, LeakReporter

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "errors.c"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "errors.c"
 SAME = [
     "--single-step=yes",
     "--optimise=no",

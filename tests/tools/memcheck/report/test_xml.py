@@ -5,10 +5,10 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
-from memcheck_report.space import Space
-from memcheck_report.test_leak import Memory
-from memcheck_report.test_summary import FULL, block, example
 from report.reporting import Log, Symbols
+from tools.memcheck.report.space import Space
+from tools.memcheck.report.test_leak import Memory
+from tools.memcheck.report.test_summary import FULL, block, example
 
 from interpose.report.errors import AuxPart, Error, ErrorKind, ErrorManager, ErrorOptions
 from interpose.report.stack import StackResolver

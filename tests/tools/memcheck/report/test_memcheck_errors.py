@@ -7,8 +7,8 @@ import struct
 from pathlib import Path
 
 import pytest
-from memcheck_report.space import Space
 from report.reporting import bench
+from tools.memcheck.report.space import Space
 
 from interpose.tools.memcheck.addrinfo import Section
 from interpose.tools.memcheck.errors import (
@@ -22,7 +22,7 @@ from interpose.tools.memcheck.errors import (
     suppression_component,
 )
 
-ABI = Path(__file__).parents[2] / "interpose" / "abi" / "abi.h"
+ABI = Path(__file__).parents[4] / "interpose" / "abi" / "abi.h"
 
 
 def test_the_kinds_are_those_of_the_abi():
