@@ -80,7 +80,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folders = ("shadow", "heap", "tools/memcheck/client")
     sources = sorted(str(p) for d in folders for p in (INTERPOSE / d).glob("*.c") if p.name not in left_out)
     sources.append(str(INTERPOSE / "runtime/core/errors.c"))
-    includes = [f"-I{INTERPOSE}", f"-I{out}"]
+    includes = [f"-I{ROOT}/include", f"-I{INTERPOSE}", f"-I{out}"]
     objects = []
     for source in sources:  # as in the runtime: no vector instruction in it
         objects.append(str(out / (Path(source).stem + ".o")))
