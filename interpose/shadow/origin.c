@@ -132,7 +132,8 @@ u32 origin_of_memory(struct tstate *ts, u64 addr) {
 static void tag_memory(struct tstate *ts, u64 addr, u64 n, u32 tag) {
     u64 at;
     u32 owner = 0;
-    if (!tag || n > COPY_MAX || !rt_shadow_undef(addr, n, &at)) return;
+    /* What an invalid write would have left says nothing about the block's last bytes, in the same granule. */
+    if (!tag || n > COPY_MAX || !rt_shadow_undef_only(ts, addr, n, &at)) return;
     if (on_stack(ts, addr)) frame_at(ts, addr, &owner);
     rt_lock(&lock);
     for (u64 g = at >> GRANULE; g <= (addr + n - 1) >> GRANULE; g++) put(g, tag, owner);
@@ -216,7 +217,7 @@ void origin_begin(struct tk *t) {
     t->origin = 0;
     if (from_registers(t, tags_of(t->ts))) return;
     if (in->mem.present && (in->mem.access & IP_ACC_R) && !in->mem.vsib && in->mem.size <= 64 &&
-        rt_shadow_undef(tk_ea_raw(t), in->mem.size, &bad))
+        rt_shadow_undef(tk_ea_raw(t), tk_mem_size(in), &bad))
         from(t, origin_of_memory(t->ts, bad));
     for (unsigned i = 0; i < in->n_ops && !known(t->origin); i++) {
         if (in->ops[i].kind != IP_OP_MEM_IMPL || !(in->ops[i].access & IP_ACC_R)) continue;
@@ -241,7 +242,7 @@ void origin_end(struct tk *t) {
     }
     if (in->fl_write & IP_FL_ARITH) g->flags = t->origin;
     if (in->mem.present && (in->mem.access & IP_ACC_W) && !in->mem.vsib && in->mem.size <= 64)
-        tag_memory(ts, tk_ea_raw(t), in->mem.size, t->origin);
+        tag_memory(ts, tk_ea_raw(t), tk_mem_size(in), t->origin);
     for (unsigned i = 0; i < in->n_ops; i++) {
         if (in->ops[i].kind != IP_OP_MEM_IMPL || !(in->ops[i].access & IP_ACC_W)) continue;
         u64 at = implicit(t, i, true, &n);

@@ -83,6 +83,10 @@ u64 tk_ea_raw(struct tk *t) {
     else if (m->base == IP_REG_RIP)
         a = m->rip_target;
     if (m->index < 16 && !m->vsib) a += t->ts->gpr[m->index] * m->scale;
+    if (tk_in_bit_string(t->in)) {
+        unsigned n = t->in->ops[1].size;
+        a += (u64)((i64)tk_sext(t->ts->gpr[t->in->ops[1].reg] & tk_mask(n), n) >> 3);
+    }
     if (m->addr32) a = (u32)a;
     return a + tk_seg_base(t);
 }
@@ -103,6 +107,8 @@ void tk_load(struct tk *t, u64 at, unsigned n, u8 *v) {
     int acc = sh_access(t->ts, at, n, v);
     if ((acc & SH_ACC_UNADDR) && !sh_partial_ok(at, n, acc)) {
         sh_report_access(t->ts, IP_E_READ, at, n);
+        t->told = at;
+        t->told_n = n;
         rt_memset(v, 0, n);
     }
     if (!(rt.flags & IP_C_UNDEF)) rt_memset(v, 0, n);
@@ -124,7 +130,8 @@ void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
             sh_note_red_zone(t->ts, at);
         return;
     }
-    sh_report_store(t->ts, at, n);
+    /* What an instruction reads and writes is one error, as in clean code, whose check is that of the load. */
+    if (t->told_n < n || at - t->told > t->told_n - n) sh_report_store(t->ts, at, n);
     for (unsigned i = 0; i < n; i++)
         if (sh_addressable(t->ts, at + i)) *(volatile u8 *)sh_v(at + i) = v[i];
 }

@@ -30,6 +30,8 @@ struct tk {
     const struct ip_insn *in;
     u64 ea;
     bool ea_known;
+    u64 told; /* the invalid read that was reported: its address and size */
+    unsigned told_n;
     u32 origin; /* of its undefined inputs (origin.h) */
 };
 
@@ -46,10 +48,21 @@ static inline bool tk_zero(const u8 *v, unsigned n) {
     return true;
 }
 
+/* A bit test of memory whose index is a register: the index moves the address, and the
+ * memory operand counts as the one byte that holds the bit. */
+static inline bool tk_in_bit_string(const struct ip_insn *in) {
+    unsigned m = in->mnem;
+    return (m == IP_MN_BT || m == IP_MN_BTS || m == IP_MN_BTR || m == IP_MN_BTC) && in->ops[0].kind == IP_OP_MEM &&
+           in->ops[1].kind == IP_OP_GPR;
+}
+/* Bytes that the ModRM operand has from tk_ea on. */
+static inline unsigned tk_mem_size(const struct ip_insn *in) { return tk_in_bit_string(in) ? 1 : in->mem.size; }
+
 /* track.c */
 void tk_set_gpr(struct tk *t, unsigned r, u64 u);
 void tk_set_flags(struct tk *t, u8 u);
-/* ModRM address; undefined address registers are reported and then defined. */
+/* Address of the ModRM operand (in a bit string, of the bit's byte); undefined registers
+ * in it are reported and then defined. */
 u64 tk_ea(struct tk *t);
 u64 tk_seg_base(const struct tk *t); /* of an fs: or gs: prefix */
 u64 tk_ea_raw(struct tk *t);         /* without looking at V bits */

@@ -190,29 +190,42 @@ static void double_shift(struct tk *t, bool left) {
     tk_set_flags(t, f);
 }
 
-/* bt, bts, btr, btc: a register index into memory moves the address. */
+/* bt, bts, btr, btc: a register index into memory moves the address, and only its
+ * lowest three bits choose within the byte found there. */
 static void bit_test(struct tk *t, bool store) {
     const struct ip_operand *op = t->in->ops;
-    unsigned n = op[0].size, bits = 8 * n;
-    tkval i = tk_rd(t, 1);
-    if (op[0].kind == IP_OP_MEM && op[1].kind == IP_OP_GPR) {
-        tk_ea(t);
-        if (i.u) {
+    unsigned n = op[0].size;
+    bool string = tk_in_bit_string(t->in);
+    tkval i = tk_rd(t, 1), a;
+    if (string) {
+        u64 at = tk_ea(t);
+        n = 1;
+        if (i.u & ~7ull) {
             tk_report_value(t, 8);
-            i.u = 0;
-            tk_set_gpr(t, op[1].reg, 0);
+            tk_set_gpr(t, op[1].reg, t->ts->vgpr[op[1].reg] & ~(tk_mask(op[1].size) & ~7ull));
         }
-        t->ea += (u64)((i64)tk_sext(i.v, n) >> (n == 8 ? 6 : n == 4 ? 5 : 4)) * n;
+        a.u = tk_load8(t, at, n);
+        a.v = 0;
+        tk_value(at, n, &a.v);
+    } else {
+        a = tk_rd(t, 0);
     }
-    tkval a = tk_rd(t, 0);
+    unsigned bits = 8 * n;
     u64 at = i.v & (bits - 1), iu = i.u & (bits - 1), ru = a.u;
     bool cu = iu ? true : a.u >> at & 1, cv = a.v >> at & 1;
     if (store) {
-        if (iu)
-            ru = tk_mask(n);
-        else if (t->in->mnem != IP_MN_BTC)
-            ru &= ~(1ull << at);
-        tk_wr(t, 0, ru);
+        if (!iu)
+            ru &= t->in->mnem == IP_MN_BTC ? ~0ull : ~(1ull << at);
+        else if (t->in->mnem == IP_MN_BTS) /* whichever bit it is, a defined 1 stays */
+            ru = ~a.v | a.u;
+        else if (t->in->mnem == IP_MN_BTR) /* and so does a defined 0 */
+            ru = a.v | a.u;
+        else
+            ru = ~0ull;
+        if (string)
+            tk_store8(t, tk_ea(t), n, ru & tk_mask(n));
+        else
+            tk_wr(t, 0, ru);
     }
     u64 v = (t->ts->rflags & ~(u64)IP_FL_CF) | (cv ? IP_FL_CF : 0);
     u64 u = (tk_fl_word(t->ts->vflags) & ~(u64)IP_FL_CF) | (cu ? IP_FL_CF : 0);

@@ -75,7 +75,7 @@ def test_loads_and_stores_check_addresses(track: Any) -> None:
     assert track.run("8b07") == [(READ, 4)]
     assert track.ts.vgpr[0] == 0  # reported: defined
     assert track.run("8907") == [(WRITE, 4)]
-    assert track.run("0107") == [(READ, 4), (WRITE, 4)]  # add [rdi], eax
+    assert track.run("0107") == [(READ, 4)]  # add [rdi], eax: one error
     track.gpr("rdi", at - 4)
     track.lib.rt_shadow_set(at - 4, 4, 0)
     assert track.run("488b07") == [(READ, 8)]  # not aligned to its size
@@ -142,3 +142,37 @@ def test_errors_about_values_can_be_switched_off(track: Any) -> None:
     other.vflags, other.umask, other.gpr[4] = 4, 1 << 16, track.ts.gpr[4]
     track.ts = other
     assert track.run("7402") == []
+
+
+@pytest.mark.parametrize(("code", "size"), [("480fa30f", 8), ("0fa30f", 4), ("660fa30f", 2)])
+def test_bit_test_reads_the_byte_of_its_bit(track: Any, code: str, size: int) -> None:
+    begin = track.buffer + 64
+    track.lib.rt_shadow_unmapped(begin, 4096 - 64)
+    track.gpr("rdi", begin - 1)
+    track.gpr("rcx", 7)
+    assert track.run(code) == []  # bt [rdi], rcx: the word reaches over the end, the byte does not
+    track.gpr("rcx", 8)
+    assert track.run(code) == [(READ, 1)]
+    track.gpr("rdi", begin)
+    track.gpr("rcx", -8 % (1 << 8 * size))
+    assert track.run(code) == []  # the index is signed
+    track.gpr("rcx", 0)
+    assert track.run(code) == [(READ, 1)]
+
+
+def test_index_of_a_bit_test_is_an_address_from_bit_3_on(track: Any) -> None:
+    track.gpr("rdi", track.buffer)
+    track.gpr("rcx", 0, 7)
+    assert track.run("480fa30f") == []  # bt [rdi], rcx
+    assert track.ts.vflags & 2  # the carry
+    track.gpr("rcx", 0, 0xF)
+    assert track.run("480fa30f") == [(VALUE, 8)]
+    assert track.ts.vgpr[1] == 7
+
+
+def test_bit_set_outside_is_one_error(track: Any) -> None:
+    track.lib.rt_shadow_unmapped(track.buffer + 64, 4096 - 64)
+    track.gpr("rdi", track.buffer + 64)
+    track.gpr("rcx", 0, 1)
+    assert track.run("480fab0f") == [(READ, 1)]  # bts [rdi], rcx
+    assert track.run("48890f") == [(WRITE, 8)]  # mov [rdi], rcx
