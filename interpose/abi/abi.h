@@ -238,7 +238,8 @@ enum ip_req {
     IP_R_TRANSLATE,  /* a0 = key, a1 = exit_id or ~0; code may be fetched from
                         [a2, a3), which holds the pc; r0 = host (0: use r1 =
                         exit kind). r1 = 1: cache full, flush needed. a5: drop
-                        the translation of this key before, if not 0. data:
+                        the translation of this key before, if not 0. a6: not
+                        by users' bindings, if the key has IP_KEY_ONE. data:
                         len/8 guest pages newly translated from */
     IP_R_INVALIDATE, /* a0 = addr, a1 = len: drop translations made from it;
                         a2 = enum ip_invalid; r0 = how many there were; data:
@@ -336,6 +337,7 @@ struct ip_chan {
     uint64_t carried;          /* bytes at slot 1 that the runtime left for the image it executes */
     uint64_t random_registers; /* seed of the translator's choice of registers, 0: the cheapest */
     uint64_t watch_pc;         /* guest pc whose blocks call IP_SYM_WATCHED, or 0 */
+    uint64_t user_bindings;    /* not 0: wrappers or replacements that are none of ours have been met */
 };
 
 #define IP_DEAD_GONE 1 /* of ip_chan.dead */

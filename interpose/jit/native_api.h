@@ -65,7 +65,7 @@ void ip_service_trace(int fd, const char *flags);
 
 /* Bindings: guest address -> target; wrap: record the original for GET_ORIG_FN.
  * inner: what runs there for a call without redirection, 0: the original. */
-void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner);
+void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner, int user);
 void ip_binding_del(uint64_t addr);
 /* Code at [lo, hi) cannot change without an unmap. */
 void ip_stable_add(uint64_t lo, uint64_t hi);

@@ -66,6 +66,7 @@ static void handle(struct ip_slot *s) {
         T.exec_lo = s->a[2];
         T.exec_hi = s->a[3];
         if (s->a[5]) tt_stale(&T, s->a[5]);
+        T.unwrapped = s->a[6] != 0;
         /* An exit from before a flush is another one by now. */
         s->r[0] = tt_request(&T, s->a[0], s->a[4] == T.meta->generation ? (uint32_t)s->a[1] : 0, &full);
         /* The client's turn comes late, so let it be worth it. */
@@ -362,7 +363,7 @@ static void bind_insert(struct binding *tab, uint32_t cap, const struct binding 
     tab[h] = *b;
 }
 
-void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner) {
+void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner, int user) {
     pthread_mutex_lock(&T.lock);
     if ((T.bind_n + 1) * 2 > T.bind_cap) {
         uint32_t cap = T.bind_cap * 2;
@@ -374,10 +375,11 @@ void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner) {
         T.bind_cap = cap;
     }
     tt_drop_containing(&T, addr);
-    struct binding b = {addr, target, inner, (uint16_t)wrap, 1, 0};
+    struct binding b = {addr, target, inner, (uint16_t)wrap, 1, 0, (uint16_t)user};
     if (!tt_binding(&T, addr)) T.bind_n++;
     bind_insert(T.bind, T.bind_cap, &b);
     T.chan->fast_gen++;
+    if (user) T.chan->user_bindings = 1;
     pthread_mutex_unlock(&T.lock);
 }
 

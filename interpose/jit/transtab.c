@@ -264,7 +264,8 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     struct ip_code_reader rd = {
         .read = tt_read, .ctx = t, .is_bound = is_bound, .is_checked = is_checked, .is_stable = is_stable};
     struct binding *bd = (struct binding *)tt_binding(t, key & IP_KEY_PC);
-    bool inner = (key & IP_KEY_NOREDIR) != 0;
+    bool skips = bd && bd->user && t->unwrapped && (key & IP_KEY_ONE);
+    bool inner = skips || (key & IP_KEY_NOREDIR);
     uint64_t target = !bd ? 0 : inner ? bd->inner : bd->target;
     if (!target) bd = NULL;
     bool one = (key & IP_KEY_ONE) || (t->opts.flags & IP_C_SINGLE_STEP);

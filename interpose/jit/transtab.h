@@ -45,7 +45,8 @@ struct binding {
     uint64_t addr, target;
     uint64_t inner; /* a replacement that target wraps: runs in place of addr without redirection; 0: none */
     uint16_t wrap, used;
-    uint32_t ran; /* bit 0: target, bit 1: inner */
+    uint16_t ran;  /* bit 0: target, bit 1: inner */
+    uint16_t user; /* a wrapper or replacement that is none of ours */
 };
 /* Where the search for an address begins in a table of mask + 1 bindings. */
 static inline uint32_t bind_home(uint64_t addr, uint32_t mask) {
@@ -120,6 +121,7 @@ struct transtab {
     int n_new_pages;
     struct ublock *ub[3];
     struct emitted *em;
+    bool unwrapped;     /* the request is for a thread that users' bindings do not apply to */
     uint64_t used[256]; /* bindings used for the first time, a ring */
     uint32_t used_head, used_tail;
     struct ip_service_stats stats;

@@ -168,6 +168,11 @@ class Specification:
         """A replacement that the tool brings."""
         return self.kind is Kind.REPLACE and self.owner is not None and self.owner.is_tools
 
+    @property
+    def is_users(self) -> bool:
+        """A wrapper or replacement that neither the core nor the tool brings."""
+        return self.owner is not None and not self.owner.is_tools
+
     def wants(self, obj: CodeObject) -> bool:
         """Tell whether the rule looks for functions in ``obj`` at all."""
         if self.global_only and obj.is_dynamic_linker:

@@ -14,6 +14,7 @@
 struct saved_call {
     struct tstate *owner; /* NULL: free */
     bool silent;          /* nothing is reported until it returns */
+    u32 outer;            /* rt_thread.unwrapped as it was */
     u64 cs_at;            /* its entry of the call stack, or 0 */
     u64 gpr[16], rflags, next_pc, magic_sp;
     u64 vgpr[16], umask;
@@ -66,6 +67,15 @@ bool rt_call_is_silent(struct tstate *ts) {
     return false;
 }
 
+bool rt_call_is_unwrapped(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    const struct saved_call *c = &calls[th->unwrapped - 1];
+    /* The return has taken its address at most; above that a longjmp has left the call. */
+    if (ts->gpr[IP_RSP] <= c->magic_sp + 8) return true;
+    th->unwrapped = c->outer;
+    return false;
+}
+
 bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc, bool silent) {
     const u64 words[2] = {RT_CALL_RETURN, next_pc}; /* the second is for stack traces */
     rt_lock(&lock);
@@ -86,6 +96,9 @@ bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc, bool silent) {
     c->next_pc = next_pc;
     c->magic_sp = sp;
     c->silent = silent;
+    u32 self = (u32)(c - calls) + 1;
+    c->outer = rt_th(ts)->unwrapped == self ? 0 : rt_th(ts)->unwrapped;
+    rt_th(ts)->unwrapped = silent && rt.chan->user_bindings ? self : 0;
     c->cs_at = 0;
     if (rt.flags & IP_C_CALLSTACK) {
         rt_callstack_push(ts, RT_CALL_RETURN, sp);
@@ -116,6 +129,7 @@ bool rt_call_return(struct tstate *ts) {
     ts->vgpr[IP_RDX] = 0;
     ts->pc = c->next_pc;
     sig_xrstor(c->xarea, sig_xfeatures());
+    rt_th(ts)->unwrapped = c->outer;
     c->owner = NULL;
     return true;
 }

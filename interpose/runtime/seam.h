@@ -67,6 +67,8 @@ void rt_client_request(struct tstate *ts, u64 next_pc);
 bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc, bool silent);
 bool rt_call_is_silent(struct tstate *ts); /* errors met now are not reported */
 bool rt_call_return(struct tstate *ts);    /* false: no call is under way */
+/* Whether the thread is where the program's own wrappers and replacements do not apply (a silent call). */
+bool rt_call_is_unwrapped(struct tstate *ts);
 /* Enter a guest function on behalf of a request; when it returns, every guest
  * register is as now, but rdx = its result and pc = next_pc.  false: nested too
  * deep; silent: no errors are reported until then.  rt_call_return: the guest jumped to the magic return address. */

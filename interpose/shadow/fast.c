@@ -309,7 +309,7 @@ static bool give_back(struct tstate *ts, bool red_zone) {
 static bool turn_to_tracking(struct tstate *ts, const struct ip_exit *x) {
     u64 addr = ts->acc_addr;
     u32 n = x->kind_aux >> 8, host;
-    if (!(rt.flags & IP_C_UNDEF) || n > 32 || !addressable(ts, addr, n)) return false;
+    if (!(rt.flags & IP_C_UNDEF) || rt_steps(ts) || n > 32 || !addressable(ts, addr, n)) return false;
     host = rt_find_translation(x->key | IP_KEY_TRACK | IP_KEY_NOREDIR);
     if (!host) return false;
     ts->target = host;

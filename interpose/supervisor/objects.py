@@ -246,10 +246,12 @@ class Objects:
             self._shown_first_use -= {binding.address, binding.address | lib.IP_KEY_NOREDIR}
         for binding in change.added:
             inner = binding.inner.target if binding.inner is not None else 0
-            lib.ip_binding_set(binding.address, binding.target, binding.kind.value == "W", inner)
+            lib.ip_binding_set(
+                binding.address, binding.target, binding.kind.value == "W", inner, binding.spec.is_users
+            )
         for binding in change.ifunc_added:
             if self._ifunc_wrapper:
-                lib.ip_binding_set(binding.address, self._ifunc_wrapper, 1, 0)
+                lib.ip_binding_set(binding.address, self._ifunc_wrapper, 1, 0, 0)
         for message in change.messages:
             # Levels count -v; the log's verbosity is 1 without any.
             if self._verbosity > message.level:

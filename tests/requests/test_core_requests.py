@@ -162,3 +162,14 @@ def test_called_functions_are_silent(build: Build, run: Engine) -> None:
     assert found == ["main", "deeper", "deeper"], text
     assert "depends on" not in text
     assert re.search(r"by \S+ shows .*\n +by \S+ main ", text), text
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_called_functions_meet_no_wrappers(build: Build, run: Engine, tool: str) -> None:
+    result = run(tool, build("unwrapped_calls.c"), "-q")
+    body = "body 24100 called 140\n"
+    assert result.out == (
+        f"{body * 3}inner itself 2\nallocates 5\nnested 6\nundefined 20\ninterrupted 4 handled 204\n"
+        "after a longjmp 102\ncalled 2\nforked 102 2\nat last 24100\n"
+    )
+    assert (result.messages, result.code) == ([], 0)

@@ -81,9 +81,11 @@ struct rt_thread {
     u64 errors_off;                  /* errors.c: reports are switched off while above 0 */
     u64 origin_tags;                 /* origin.c: address of the tags of the registers, or 0 */
     u32 trap_flag;                   /* the guest's TF (trapflag.c) */
-    u32 pad2;
+    u32 unwrapped;                   /* guest_call.c: 1 + index of the call inside which no wrapper applies, or 0 */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
+/* Does it run in blocks of one instruction, which are for no table? */
+static inline bool rt_steps(struct tstate *ts) { return rt_th(ts)->trap_flag || rt_th(ts)->unwrapped; }
 /* What the guest's segment (enum ip_seg) adds to an address. */
 static inline u64 rt_seg_base(const struct tstate *ts, u32 seg) {
     return seg == IP_SEG_FS ? ts->client_fs : seg == IP_SEG_GS ? ts->client_gs : 0;

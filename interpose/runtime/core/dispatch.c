@@ -188,6 +188,7 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
         s->a[3] = code[1];
         s->a[4] = gen;
         s->a[5] = rt_th(ts)->stale_key;
+        s->a[6] = rt_th(ts)->unwrapped != 0;
         rt_request_translator(ts, IP_R_TRANSLATE);
         rt_th(ts)->stale_key = 0;
         if (s->r[1]) {
@@ -382,6 +383,11 @@ static void settle(struct tstate *ts, u32 exit_id) {
             ts->pc |= IP_KEY_ONE;
             exit_id = 0;
         }
+        /* Blocks that others use are chained past their bindings. */
+        if (rt_th(ts)->unwrapped && rt_call_is_unwrapped(ts)) {
+            ts->pc |= IP_KEY_ONE;
+            exit_id = 0;
+        }
         bool aimed = aim(ts, exit_id);
         exit_id = 0;
         if (!aimed) continue;
@@ -463,8 +469,8 @@ void rt_dispatch(struct tstate *ts) {
         u32 host;
         u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
         rt.chan->counters[IP_N_MISSES]++;
-        if (rt_th(ts)->trap_flag) {
-            rt_trap_flag_after(ts, true);
+        if (rt_steps(ts)) {
+            if (th->trap_flag) rt_trap_flag_after(ts, true);
             settle(ts, 0); /* this block is not for the tables */
             return;
         }
@@ -486,7 +492,7 @@ void rt_dispatch(struct tstate *ts) {
     ts->pc = x.key;
     bool trap_flag = rt_th(ts)->trap_flag;
     switch (x.kind_aux & 0xff) {
-    case IP_X_DIRECT: chain = (rt.flags & IP_C_NO_CHAIN) || trap_flag ? 0 : id; break;
+    case IP_X_DIRECT: chain = (rt.flags & IP_C_NO_CHAIN) || rt_steps(ts) ? 0 : id; break;
     case IP_X_SYSCALL: rt_syscall(ts, x.key + aux); break;
     case IP_X_SYSCALL32: rt_syscall32(ts, x.key + aux); break;
     case IP_X_FAR: rt_far(ts, &insn); break;
@@ -502,7 +508,7 @@ void rt_dispatch(struct tstate *ts) {
     }
     if (trap_flag) rt_trap_flag_after(ts, completes(x.kind_aux & 0xff));
     u64 key = x.key;
-    bool replaced = !trap_flag && (x.kind_aux & 0xff) == IP_X_STALE && !(key & MODE_BITS);
+    bool replaced = !rt_steps(ts) && (x.kind_aux & 0xff) == IP_X_STALE && !(key & MODE_BITS);
     settle(ts, chain);
     if (replaced && ts->pc == key) fast_insert(key, (u32)ts->target, epoch);
 }

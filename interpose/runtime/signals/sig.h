@@ -64,6 +64,7 @@ struct sig_priv {
      * and the pc if it is the beginning of a function that is called past its wrapper. */
     struct {
         u64 frame, nraddr, noredir_pc;
+        u64 unwrapped; /* of rt_thread */
     } nr[16];
     u32 nr_next;
     u32 tiles;     /* the kernel has made room for AMX tiles in this thread's frames (sigframe.c) */

@@ -241,6 +241,8 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
 
     p->nr[p->nr_next % 16].frame = frame;
     p->nr[p->nr_next % 16].noredir_pc = noredir_pc;
+    p->nr[p->nr_next % 16].unwrapped = th->unwrapped;
+    th->unwrapped = 0; /* the handler is called by no request */
     p->nr[p->nr_next++ % 16].nraddr = ts->nraddr;
     p->restore_mask = 0;
     th->sigmask |= act->mask;
@@ -329,6 +331,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
         u32 at = (p->nr_next - i) % 16;
         if (p->nr[at].frame == frame) {
             ts->nraddr = p->nr[at].nraddr;
+            th->unwrapped = (u32)p->nr[at].unwrapped;
             if (p->nr[at].noredir_pc == ts->pc) ts->pc |= IP_KEY_NOREDIR;
             p->nr[at].frame = 0;
             break;
