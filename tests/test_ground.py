@@ -89,7 +89,14 @@ def test_a_sample_passes(kind: str, tmp_path: Path) -> None:
         for ground in GROUNDS[kind]:
             ground()
 
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = [
+        str(Path(sys.executable).with_name("pytest")),
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+    ]
     command += [f"--basetemp={tmp_path / 'sample'}", *SAMPLE]
     environment = {**os.environ, **(rc_file(tmp_path) if kind == "container" else {})}
     done = subprocess.run(
@@ -111,7 +118,13 @@ def test_limits_that_are_too_low_are_told(tmp_path: Path) -> None:
     if may >> CAP_SYS_RESOURCE & 1:
         pytest.skip("this process may raise them")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_ground.py"],
+        [
+            str(Path(sys.executable).with_name("pytest")),
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "tests/test_ground.py",
+        ],
         cwd=ROOT,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20)),
         capture_output=True,
