@@ -96,7 +96,7 @@ static void choose_bits(struct vx *x) {
         u64 any = vx_get(x->a + (i & ~7u), 8) >> (cv[i] & 63) & 1;
         open |= (u64)((x->b[i] & 63) || any) << i;
     }
-    vx_to_mask(x, open, x->w);
+    vx_to_mask(x, open, ~0ull, x->w);
 }
 
 bool vx_lanes(struct vx *x) {

@@ -261,6 +261,8 @@ bool vx_move(struct vx *x) {
     case V_MOVE:
         w = op_size(x, 0);
         vx_read(x, 1, x->d, w);
+        x->known = true;
+        if (t->in->evex_k) vx_value(x, 1, x->value, w);
         vx_write(x, w, p);
         return true;
     case V_MOVELOW: move_low(x); return true;
@@ -424,10 +426,20 @@ bool vx_move(struct vx *x) {
     case V_BLENDM: { /* the mask chooses, it does not merge */
         u64 m = vx_mask(x);
         u64 open = t->in->evex_k ? t->ts->vk[t->in->evex_k] : 0;
+        u8 other[64] = {0}, other_u[64] = {0};
+        if (open) {
+            x->known = true;
+            vx_value(x, x->ib, x->value, w);
+            if (!t->in->evex_z) {
+                vx_value(x, x->ia, other, w);
+                copy(other_u, x->a, w);
+            }
+            copy(x->d, x->b, w);
+        }
         for (unsigned i = 0; i < w; i += p) {
             bool on = m >> i / p & 1;
             if (open >> i / p & 1)
-                unknown(x->d + i, p);
+                for (unsigned b = i; b < i + p; b++) x->d[b] = vx_either(x, b, other_u[b], other[b]);
             else if (t->in->evex_z && !on)
                 rt_memset(x->d + i, 0, p);
             else

@@ -105,6 +105,12 @@ void vx_value(struct vx *x, unsigned i, u8 *v, unsigned n) {
     }
 }
 
+/* Undefined unless both are defined and equal, as far as the new value is known before the instruction runs. Of
+ * memory, what the mask leaves out was not looked at. */
+u8 vx_either(const struct vx *x, unsigned i, u8 u, u8 value) {
+    return x->known && !x->t->in->mem.present ? (u8)(x->d[i] | u | (x->value[i] ^ value)) : 0xff;
+}
+
 void vx_write(struct vx *x, unsigned n, unsigned es) {
     struct tk *t = x->t;
     const struct ip_insn *in = t->in;
@@ -126,20 +132,20 @@ void vx_write(struct vx *x, unsigned n, unsigned es) {
     }
     if (op->kind != IP_OP_VEC) return;
     if (masked) {
-        const u8 *old = t->ts->vvec + 64 * op->reg;
+        if (x->r->cls == V_MOVESCALAR) { /* its mask governs the low element only */
+            k |= ~1ull;
+            open &= 1;
+        }
+        const u8 *old = t->ts->vvec + 64 * op->reg, *old_value = tk_vec_value(t, op->reg);
         for (unsigned i = 0; i < n; i++) {
+            u8 kept = in->evex_z ? 0 : old[i], kept_value = in->evex_z ? 0 : old_value[i];
             if (open >> i / es & 1)
-                x->d[i] = 0xff;
+                x->d[i] = vx_either(x, i, kept, kept_value);
             else if (!(k >> i / es & 1))
-                x->d[i] = in->evex_z ? 0 : old[i];
+                x->d[i] = kept;
         }
     }
     tk_set_vec(t, op->reg, x->d, n, !legacy(x));
-}
-
-bool vx_same_sources(const struct vx *x) {
-    const struct ip_operand *a = &x->t->in->ops[x->ia], *b = &x->t->in->ops[x->ib];
-    return a->kind == b->kind && a->reg == b->reg && (a->kind == IP_OP_VEC || a->kind == IP_OP_MMX);
 }
 
 /* ---- lanes ------------------------------------------------------------------------------ */
@@ -148,40 +154,58 @@ static u64 cast(u64 u) { return u ? ~0ull : 0; }
 
 static void bitwise(struct vx *x, unsigned cls) {
     u8 av[64], bv[64];
-    if (cls == V_XOR) {
-        for (unsigned i = 0; i < x->w; i++) x->d[i] = x->a[i] | x->b[i];
-        return;
-    }
     vx_value(x, x->ia, av, x->w);
     vx_value(x, x->ib, bv, x->w);
     for (unsigned i = 0; i < x->w; i++) {
         u8 a = cls == V_ANDN ? (u8)~av[i] : av[i], b = bv[i], ua = x->a[i], ub = x->b[i];
-        if (cls == V_OR)
+        x->value[i] = cls == V_XOR ? a ^ b : cls == V_OR ? a | b : a & b;
+        if (cls == V_XOR)
+            x->d[i] = ua | ub;
+        else if (cls == V_OR)
             x->d[i] = (u8)((ua & ub) | (ua & ~b) | (ub & ~a));
         else
             x->d[i] = (u8)((ua & ub) | (ua & b) | (ub & a));
     }
+    x->known = true;
 }
 
-/* vpternlog: an output bit is open if both values are possible. */
+static bool same_register(const struct vx *x, unsigned i, unsigned j) {
+    const struct ip_operand *a = &x->t->in->ops[i], *b = &x->t->in->ops[j];
+    return a->kind == b->kind && a->reg == b->reg && (a->kind == IP_OP_VEC || a->kind == IP_OP_MMX);
+}
+
+bool vx_same_sources(const struct vx *x) { return same_register(x, x->ia, x->ib); }
+
+/* vpternlog: an output bit is open if both values are possible.  A row of its table is an octal digit, the bits of
+ * operands 0, 1 and 2; where two of them are one register, rows in which they differ cannot be. */
 static void ternary(struct vx *x) {
-    u8 v[3][64], u[3][64];
+    u8 v[3][64], u[3][64], rows = 0;
     for (unsigned s = 0; s < 3; s++) {
         vx_read(x, s, u[s], x->w);
         vx_value(x, s, v[s], x->w);
     }
+    for (unsigned row = 0; row < 8; row++) {
+        unsigned first = row >> 2, second = row >> 1 & 1, third = row & 1;
+        bool differ = (first != second && same_register(x, 0, 1)) || (second != third && same_register(x, 1, 2)) ||
+                      (first != third && same_register(x, 0, 2));
+        rows |= (u8)(!differ << row);
+    }
     for (unsigned i = 0; i < x->w; i++) {
         u8 can[2] = {0, 0};
+        x->value[i] = 0;
         for (unsigned row = 0; row < 8; row++) {
-            u8 match = 0xff;
+            u8 match = rows >> row & 1 ? 0xff : 0, now = 0xff;
             for (unsigned s = 0; s < 3; s++) {
-                u8 bit = row >> (2 - s) & 1 ? 0xff : 0;
-                match &= (u8)(u[s][i] | ~(v[s][i] ^ bit));
+                u8 differs = v[s][i] ^ (row >> (2 - s) & 1 ? 0xff : 0);
+                match &= (u8)(u[s][i] | ~differs);
+                now &= (u8)~differs;
             }
             can[x->imm >> row & 1] |= match;
+            if (x->imm >> row & 1) x->value[i] |= now;
         }
         x->d[i] = can[0] & can[1];
     }
+    x->known = true;
 }
 
 static void lanes(struct vx *x, unsigned es, bool left) {
@@ -211,17 +235,17 @@ static bool open_greater(tkval a, tkval b, unsigned es, bool is_signed) {
 
 enum { CMP_EQ, CMP_GT };
 
-void vx_to_mask(struct vx *x, u64 open, unsigned n) {
+/* The result is an AND of the comparison and the mask. Of memory, what the mask leaves out was not looked at. */
+void vx_to_mask(struct vx *x, u64 open, u64 value, unsigned n) {
     const struct ip_insn *in = x->t->in;
-    u64 k = vx_mask(x), all = n >= 64 ? ~0ull : (1ull << n) - 1;
-    open &= k;
-    if (in->evex_k) open |= x->t->ts->vk[in->evex_k];
-    tk_set_k(x->t, in->ops[0].reg, open & all);
+    u64 k = vx_mask(x), u = in->evex_k ? x->t->ts->vk[in->evex_k] : 0, all = n >= 64 ? ~0ull : (1ull << n) - 1;
+    if (in->mem.present) value = ~0ull;
+    tk_set_k(x->t, in->ops[0].reg, ((open & (k | u)) | (u & value)) & all);
 }
 
 static void compare(struct vx *x, unsigned es, unsigned how) {
     u8 av[64], bv[64];
-    u64 open = 0;
+    u64 open = 0, value = 0, flip = 1ull << (8 * es - 1);
     bool into_k = x->t->in->ops[0].kind == IP_OP_K;
     vx_value(x, x->ia, av, x->w);
     vx_value(x, x->ib, bv, x->w);
@@ -231,9 +255,10 @@ static void compare(struct vx *x, unsigned es, unsigned how) {
         if (vx_same_sources(x)) o = false;
         vx_put(x->d + i, es, o ? ~0ull : 0);
         open |= (u64)o << i / es;
+        value |= (u64)(how == CMP_EQ ? a.v == b.v : (a.v ^ flip) > (b.v ^ flip)) << i / es;
     }
     if (into_k)
-        vx_to_mask(x, open, x->w / es);
+        vx_to_mask(x, open, value, x->w / es);
     else
         vx_write(x, x->w, es);
 }
@@ -241,38 +266,41 @@ static void compare(struct vx *x, unsigned es, unsigned how) {
 /* vpcmp[u]{b,w,d,q} k, a, b, imm: q = 1 unsigned. */
 static void compare_imm(struct vx *x, unsigned es, bool is_unsigned) {
     u8 av[64], bv[64];
-    u64 open = 0;
-    unsigned how = x->imm & 7;
+    u64 open = 0, value = 0, flip = is_unsigned ? 0 : 1ull << (8 * es - 1);
+    unsigned how = x->imm & 3; /* equal, less, less or equal, never */
     vx_value(x, x->ia, av, x->w);
     vx_value(x, x->ib, bv, x->w);
     for (unsigned i = 0; i < x->w; i += es) {
         tkval a = vx_element(av, x->a, i, es), b = vx_element(bv, x->b, i, es);
+        u64 left = a.v ^ flip, right = b.v ^ flip;
         bool o = false;
         if (vx_same_sources(x))
             ;
-        else if ((how & 3) == 0) /* eq, neq */
+        else if (how == 0)
             o = vx_open_equal(a, b);
-        else if ((how & 3) == 1) /* lt, nlt: b > a */
+        else if (how == 1)
             o = open_greater(b, a, es, !is_unsigned);
-        else if ((how & 3) == 2) /* le, nle: a > b */
+        else if (how == 2)
             o = open_greater(a, b, es, !is_unsigned);
         open |= (u64)o << i / es;
+        value |= (u64)(how == 0 ? left == right : how == 1 ? left < right : how == 2 && left <= right) << i / es;
     }
-    vx_to_mask(x, open, x->w / es);
+    vx_to_mask(x, open, x->imm & 4 ? ~value : value, x->w / es);
 }
 
-/* vptestm, vptestnm: is any bit of a & b set. */
-static void test_mask(struct vx *x, unsigned es) {
+/* vptestm, vptestnm (q = 1): is any bit of a & b set, or none. */
+static void test_mask(struct vx *x, unsigned es, bool none) {
     u8 av[64], bv[64];
-    u64 open = 0;
+    u64 open = 0, value = 0;
     vx_value(x, x->ia, av, x->w);
     vx_value(x, x->ib, bv, x->w);
     for (unsigned i = 0; i < x->w; i += es) {
         tkval a = vx_element(av, x->a, i, es), b = vx_element(bv, x->b, i, es);
         u64 u = (a.u & b.u) | (a.u & b.v) | (b.u & a.v);
         open |= (u64)(u && !(a.v & b.v & ~u)) << i / es;
+        value |= (u64)((a.v & b.v) != 0) << i / es;
     }
-    vx_to_mask(x, open, x->w / es);
+    vx_to_mask(x, open, none ? ~value : value, x->w / es);
 }
 
 /* Shift elements; q: 0 left, 1 right, 2 arithmetic right. */
@@ -313,6 +341,19 @@ static void shift_variable(struct vx *x, unsigned es, unsigned how) {
     vx_write(x, x->w, es);
 }
 
+/* Element 0 of d, which the mask governs, and 16 bytes in all, to operand 0. */
+static void write_scalar(struct vx *x, unsigned es) {
+    const struct ip_insn *in = x->t->in;
+    if (in->evex_k) {
+        const u8 *old = x->t->ts->vvec + 64 * in->ops[0].reg;
+        if (x->t->ts->vk[in->evex_k] & 1)
+            vx_put(x->d, es, ~0ull);
+        else if (!(vx_mask(x) & 1))
+            vx_put(x->d, es, in->evex_z ? 0 : vx_get(old, es));
+    }
+    tk_set_vec(x->t, in->ops[0].reg, x->d, 16, !legacy(x));
+}
+
 /* Scalar operations: the low element, the rest from the first source. */
 static void scalar(struct vx *x, unsigned es, bool with_first, bool with_dst) {
     u64 u = vx_get(x->b, es);
@@ -325,15 +366,7 @@ static void scalar(struct vx *x, unsigned es, bool with_first, bool with_dst) {
         u |= vx_get(c, es);
     }
     vx_put(x->d, es, cast(u));
-    if (x->t->in->evex_k) { /* the mask governs the low element only */
-        u64 k = vx_mask(x);
-        const u8 *old = x->t->ts->vvec + 64 * x->t->in->ops[0].reg;
-        if (x->t->ts->vk[x->t->in->evex_k] & 1)
-            vx_put(x->d, es, ~0ull);
-        else if (!(k & 1))
-            vx_put(x->d, es, x->t->in->evex_z ? 0 : vx_get(old, es));
-    }
-    tk_set_vec(x->t, x->t->in->ops[0].reg, x->d, 16, !legacy(x));
+    write_scalar(x, es);
 }
 
 static void movmsk(struct vx *x, unsigned es) {
@@ -433,6 +466,7 @@ bool tk_vec(struct tk *t) {
     x.t = t;
     x.r = r;
     x.imm = (u8)in->imm;
+    x.known = false;
     x.w = in->ops[0].kind == IP_OP_VEC || in->ops[0].kind == IP_OP_MMX ? in->ops[0].size
           : in->ops[1].kind == IP_OP_MEM && in->mem.bcast              ? in->vlen
                                                                        : in->ops[1].size;
@@ -488,10 +522,13 @@ bool tk_vec(struct tk *t) {
     vx_read(&x, x.ia, x.a, x.w);
     vx_read(&x, x.ib, x.b, low_only ? (r->cls == V_CVTLOW ? q : p) : x.w);
     if (in->ops[0].kind == IP_OP_VEC && vx_same_sources(&x) &&
-        (r->cls == V_XOR || r->cls == V_ANDN || (r->cls == V_LEFT && q == 1))) {
+        (r->cls == V_XOR || r->cls == V_ANDN ||
+         ((r->cls == V_LEFT || r->cls == V_CAST || r->cls == V_PSAD) && q == 1))) {
         rt_memset(x.a, 0, x.w); /* zero whatever the register holds */
         rt_memset(x.b, 0, x.w);
         rt_memset(x.d, 0, x.w);
+        rt_memset(x.value, 0, x.w);
+        x.known = true;
         vx_write(&x, x.w, p);
         return true;
     }
@@ -519,14 +556,14 @@ bool tk_vec(struct tk *t) {
         }
         for (unsigned i = 0; i < (q ? p : x.w); i += p)
             open |= (u64)((vx_get(x.a + i, p) | vx_get(x.b + i, p)) != 0) << i / p;
-        vx_to_mask(&x, open, q ? 1 : x.w / p);
+        vx_to_mask(&x, open, ~0ull, q ? 1 : x.w / p);
         return true;
     }
-    case V_TESTK: test_mask(&x, p); return true;
+    case V_TESTK: test_mask(&x, p, q); return true;
     case V_SHIFTV: shift_variable(&x, p, q); return true;
     case V_CMPSCALAR:
         if (in->ops[0].kind == IP_OP_K) {
-            vx_to_mask(&x, (vx_get(x.a, p) | vx_get(x.b, p)) != 0, 1);
+            vx_to_mask(&x, (vx_get(x.a, p) | vx_get(x.b, p)) != 0, ~0ull, 1);
             return true;
         } /* fall through */
     case V_SCALAR: scalar(&x, p, true, false); return true;
@@ -536,7 +573,7 @@ bool tk_vec(struct tk *t) {
         u64 u = cast(vx_get(x.b, q));
         rt_memcpy(x.d, x.a, 16);
         vx_put(x.d, p, u);
-        tk_set_vec(t, in->ops[0].reg, x.d, 16, !legacy(&x));
+        write_scalar(&x, p);
         return true;
     }
     default: return false;

@@ -98,6 +98,8 @@ struct vx {
     unsigned ia, ib; /* operand numbers of the two sources */
     u8 imm;
     u8 a[64], b[64], d[64];
+    bool known; /* what the instruction is about to write, before its mask, is in value */
+    u8 value[64];
 };
 /* The rule of a mnemonic (track_vectab.c); NULL: none of its own. */
 const struct vec_rule *track_vec_rule(unsigned mnem);
@@ -109,12 +111,14 @@ void vx_value(struct vx *x, unsigned i, u8 *v, unsigned n);
 void vx_write(struct vx *x, unsigned n, unsigned es);
 /* Elements of es bytes that the write mask selects (all without one). */
 u64 vx_mask(struct vx *x);
+/* V bits of byte i where an undefined mask bit decides between the new value and another one, u its V bits. */
+u8 vx_either(const struct vx *x, unsigned i, u8 u, u8 value);
 bool vx_same_sources(const struct vx *x);
 bool vx_move(struct vx *x);   /* track_move.c */
 void vx_sparse(struct vx *x); /* track_sparse.c */
 bool vx_lanes(struct vx *x);  /* track_lanes.c */
-/* Result of a comparison of n elements into a mask register: bit i open or not. */
-void vx_to_mask(struct vx *x, u64 open, unsigned n);
+/* Result of a comparison of n elements into a mask register: bit i open or not, its value (ones if not known). */
+void vx_to_mask(struct vx *x, u64 open, u64 value, unsigned n);
 
 static inline u64 vx_get(const u8 *p, unsigned n) {
     u64 v = 0;

@@ -1,0 +1,88 @@
+/* No error: an undefined mask that chooses between equal values, or masks a comparison that is false, and
+ * operations of a register with itself whose result does not depend on it.
+ * @options: -q --leak-check=no */
+#include <stdint.h>
+#include <stdlib.h>
+
+static unsigned char out[64];
+static const unsigned char *undefined;
+static uint64_t mask; /* undefined */
+static int set;
+
+static void look(void) {
+    for (unsigned i = 0; i < sizeof out; i++)
+        if (out[i])
+            set++;
+}
+
+#define INTO_ZMM1(code)                                                                                          \
+    do {                                                                                                         \
+        __asm__ volatile("kmovq %1, %%k1\n\t"                                                                    \
+                         "vmovdqu64 %2, %%zmm2\n\t"                                                              \
+                         "vpxord %%zmm1, %%zmm1, %%zmm1\n\t"                                                     \
+                         "vpxord %%zmm3, %%zmm3, %%zmm3\n\t"                                                     \
+                         "vpxord %%zmm4, %%zmm4, %%zmm4\n\t" code "\n\t"                                         \
+                         "vmovdqu64 %%zmm1, %0\n\t"                                                              \
+                         "vzeroupper"                                                                            \
+                         : "=m"(out)                                                                             \
+                         : "r"(mask), "m"(*(const char(*)[64])undefined)                                         \
+                         : "k1", "xmm1", "xmm2", "xmm3", "xmm4");                                                \
+        look();                                                                                                  \
+    } while (0)
+
+#define INTO_K2(code)                                                                                            \
+    do {                                                                                                         \
+        uint64_t result;                                                                                         \
+        __asm__ volatile("kmovq %1, %%k1\n\t"                                                                    \
+                         "vmovdqu64 %2, %%zmm2\n\t"                                                              \
+                         "vpxord %%zmm3, %%zmm3, %%zmm3\n\t"                                                     \
+                         "vpxord %%zmm4, %%zmm4, %%zmm4\n\t" code "\n\t"                                         \
+                         "kmovq %%k2, %0\n\t"                                                                    \
+                         "vzeroupper"                                                                            \
+                         : "=r"(result)                                                                          \
+                         : "r"(mask), "m"(*(const char(*)[64])undefined)                                         \
+                         : "k1", "k2", "xmm2", "xmm3", "xmm4");                                                  \
+        if (result)                                                                                              \
+            set++;                                                                                               \
+    } while (0)
+
+__attribute__((target("avx512f,avx512bw"))) static void all(void) {
+    /* zero or zero */
+    INTO_ZMM1("vpxord %%zmm2, %%zmm2, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vpxorq %%zmm2, %%zmm2, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpandnd %%zmm2, %%zmm2, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vpsubb %%zmm2, %%zmm2, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vpsubd %%zmm2, %%zmm2, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpsubusw %%zmm2, %%zmm2, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpandd %%zmm2, %%zmm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vmovdqa32 %%zmm3, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vmovdqu8 %%zmm3, %%zmm1%{%%k1%}%{z%}");
+    INTO_ZMM1("vpblendmd %%zmm3, %%zmm4, %%zmm1%{%%k1%}");
+    INTO_ZMM1("vpternlogd $0, %%zmm2, %%zmm2, %%zmm1%{%%k1%}");
+    /* whatever the register holds */
+    INTO_ZMM1("vpternlogd $0x96, %%zmm2, %%zmm2, %%zmm1");
+    INTO_ZMM1("vpsubsb %%zmm2, %%zmm2, %%zmm1");
+    INTO_ZMM1("vpsubw %%ymm2, %%ymm2, %%ymm1");
+    INTO_ZMM1("vpcmpgtd %%ymm2, %%ymm2, %%ymm1");
+    INTO_ZMM1("vpsadbw %%zmm2, %%zmm2, %%zmm1");
+    INTO_K2("kxorq %%k1, %%k1, %%k2");
+    INTO_K2("kandnq %%k1, %%k1, %%k2");
+    INTO_K2("kxnorq %%k1, %%k1, %%k2\n\tknotq %%k2, %%k2");
+    /* false, taken or not */
+    INTO_K2("vpcmpneqb %%zmm2, %%zmm2, %%k2%{%%k1%}");
+    INTO_K2("vpcmpgtd %%zmm2, %%zmm2, %%k2%{%%k1%}");
+    INTO_K2("vpcmpneqb %%zmm3, %%zmm4, %%k2%{%%k1%}");
+    INTO_K2("vpcmpltub %%zmm3, %%zmm4, %%k2%{%%k1%}");
+    INTO_K2("vptestmb %%zmm2, %%zmm3, %%k2%{%%k1%}");
+}
+
+int main(void) {
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw"))
+        return 0;
+    unsigned char *p = malloc(64 + sizeof mask);
+    undefined = p;
+    mask = *(uint64_t *)(p + 64);
+    all();
+    free(p);
+    return set;
+}
