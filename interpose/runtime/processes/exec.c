@@ -71,7 +71,11 @@ static long commit(struct tstate *ts, u64 nr, const u64 args[6], bool ours) {
     if (!ours) rt_limits_before_exec(th);
     sig_kernel_mask(th->pending_sig ? SIG_BLOCK_ALL : th->sigmask);
     if (!th->pending_sig) sig_give_back(ts);
-    long r = rt_kernel(th, (long)nr, args);
+    long r = RT_INTERRUPTED;
+    if (sig_hold_off_end(ts)) {
+        r = rt_kernel(th, (long)nr, args);
+        sig_admit_end(ts);
+    }
     sig_block_everything();
     traced_exec(ts, false);
     if (!ours) rt_limits_after_exec(th);

@@ -168,6 +168,7 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool sh
     rt.pid = th->pid = th->tid = (u32)sys0(__NR_getpid);
     th->vfork_child = 0;
     th->user_dispatch = 0;
+    rt.final_calls = false; /* of another thread, when it called fork */
     remap(fds[0], IP_CHAN_BASE, CHAN_BYTES, PROT_READ | PROT_WRITE);
     remap(fds[1], IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
     rt_cache_for_perf();
@@ -274,9 +275,20 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     k.flags &= ~((u64)CLONE_SETTLS | CLONE_CLEAR_SIGHAND); /* the host's handlers stay */
     k.tls = 0;
     lock_all(ts, true);
+    /* Not under CLONE_VFORK: that call comes back when the child wants it. */
+    bool holds = !(k.flags & CLONE_VFORK);
+    if (holds ? !sig_hold_off_end(ts) : sig_is_ending(ts)) {
+        lock_all(ts, false);
+        for (u32 i = 0; i < 4; i++) sys1(__NR_close, fds[i]);
+        no_fork(ts, -EINTR);
+        return RT_INTERRUPTED;
+    }
     traced_fork(ts, true);
     long r = clone_call(&k, rq_size, NULL);
-    if (r != 0) traced_fork(ts, false);
+    if (r != 0) {
+        if (holds) sig_admit_end(ts);
+        traced_fork(ts, false);
+    }
     if (r == 0) {
         /* Release before the hello: its answer may need any of them. */
         lock_all(ts, false);
@@ -341,6 +353,7 @@ static bool final_call(struct tstate *ts) {
     static u32 calls;
     struct ip_slot *s = rt_slot(ts);
     sig_stop_others(ts);
+    if (thread_memory_is_shared()) return false; /* those who stay may use what would be released, and write */
     s->a[0] = calls;
     s->len = 0;
     rt_request_python(ts, IP_R_FINAL_CALL);

@@ -70,6 +70,15 @@ static bool gone(struct rt_thread *th) {
     return th->in_use == TH_FREE || ((th->in_use == TH_ZOMBIE || (th->vfork_child && th->tid)) && killed(th));
 }
 
+/* One that does not run yet counts. */
+bool thread_memory_is_shared(void) {
+    for (u32 i = 0; i < table_used; i++) {
+        struct rt_thread *t = rt_th(table[i]);
+        if (t->in_use == TH_LIVE && t->vfork_child && !gone(t)) return true;
+    }
+    return false;
+}
+
 bool thread_killed(struct tstate *ts) { return rt_th(ts)->vfork_child && gone(rt_th(ts)); }
 
 /* Everything that a previous owner left, except the memory itself. */
@@ -176,6 +185,7 @@ __attribute__((used)) RT_NORETURN void thread_start(struct tstate *ts) {
     th->pid = (u32)sys0(__NR_getpid);
     rt_slot(ts)->tid = th->tid;
     if (!th->vfork_child) announce(ts, true);
+    (void)sig_is_ending(ts); /* then nobody knew of us to stop us */
     if (th->clear_handlers) sig_table_clear_handlers(ts);
     rt_signal_thread_init(ts);
     rt_run(ts);
@@ -277,11 +287,16 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
         return -EAGAIN;
     }
     struct rt_thread *ct = rt_th(child);
+    ct->vfork_child = !thread;
+    if (sig_is_ending(ts)) {
+        rt_thread_free(child);
+        sig_unblock_everything(th);
+        return RT_INTERRUPTED;
+    }
     rt_trace(child)->options = rt_trace(ts)->options;
     rt_trace(child)->orig_rax = rt_trace(ts)->orig_rax;
     copy_state(ts, child, child_sp(rq));
     if (rq->flags & CLONE_SETTLS) child->client_fs = rq->tls, child->client_sel[0] = 0;
-    ct->vfork_child = !thread;
     ct->no_tsc = th->no_tsc;
     if (!thread) ct->errors_off = th->errors_off; /* a process goes on as its maker was */
     ct->sigmask = th->sigmask;

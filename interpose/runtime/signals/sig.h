@@ -118,6 +118,13 @@ void sig_kernel_mask(u64 mask);
 /* Before a report that ends the process: every other thread leaves guest code
  * and stays out of it.  One caller wins; the others never return. */
 void sig_stop_others(struct tstate *ts);
+/* The process ends, by another thread: this one parks when it goes back to guest code. */
+bool sig_is_ending(struct tstate *ts);
+/* A fork or an exec happens before the process begins to end, or never: a child must not be the copy of a process
+ * whose libraries give their memory back, and the new image must not get the signal that stops threads.  False: the
+ * process ends.  True: sig_admit_end is due, where the call comes back. */
+bool sig_hold_off_end(struct tstate *ts);
+void sig_admit_end(struct tstate *ts);
 void sig_after_fork(struct tstate *ts);
 
 /* The ways into the kernel, syscall_asm.S. */
@@ -213,6 +220,7 @@ extern char rt_enter_begin[], rt_enter_end[], rt_enter_restart[]; /* entry.S */
 /* ---- thread.c -------------------------------------------------------------------- */
 u32 thread_count(void);                    /* entries of the table, free ones too */
 bool thread_is_last(struct tstate *ts);    /* no other living thread of this process */
+bool thread_memory_is_shared(void);        /* with a process that goes on when this one ends */
 void thread_after_fork(struct tstate *ts); /* in the child: only ts is left */
 void thread_fork_lock(bool lock);          /* around fork: the table is whole */
 

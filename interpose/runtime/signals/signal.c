@@ -439,12 +439,34 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
 }
 
 static u32 stopping; /* set by the thread that ends the process */
+static u32 held_off; /* by so many threads, in a fork or an exec */
 static struct tstate *stopper;
 
 void sig_after_fork(struct tstate *ts) {
     sig_priv(ts)->tiles = false; /* the child has used none */
-    stopping = 0;
+    stopping = held_off = 0;
     stopper = NULL;
+}
+
+/* In either order with sig_stop_others, one of the two sees what the other has done. */
+bool sig_is_ending(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&stopping, __ATOMIC_SEQ_CST) != th->pid || stopper == ts) return false;
+    th->pending = 1; /* parks on the way back */
+    return true;
+}
+
+bool sig_hold_off_end(struct tstate *ts) {
+    if (rt_th(ts)->vfork_child) return true; /* a process of its own, and when it is killed it gives nothing back */
+    __atomic_fetch_add(&held_off, 1, __ATOMIC_SEQ_CST);
+    if (!sig_is_ending(ts)) return true;
+    sig_admit_end(ts);
+    return false;
+}
+
+void sig_admit_end(struct tstate *ts) {
+    if (!rt_th(ts)->vfork_child) __atomic_fetch_sub(&held_off, 1, __ATOMIC_SEQ_CST);
 }
 
 static RT_NORETURN void park(struct tstate *ts) {
@@ -670,11 +692,17 @@ void rt_kick(struct rt_thread *th) {
     if (__atomic_load_n(&th->in_runtime, __ATOMIC_ACQUIRE) != RT_IN_RUNTIME && th->tid) send_kick(th);
 }
 
+static void nap(void) {
+    i64 pause[2] = {0, 500000};
+    sys2(__NR_nanosleep, (long)pause, 0);
+}
+
 void sig_stop_others(struct tstate *ts) {
     u32 nobody = 0, me = rt_th(ts)->pid;
     if (stopper == ts) return; /* a final call came back */
-    if (!__atomic_compare_exchange_n(&stopping, &nobody, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) park(ts);
+    if (!__atomic_compare_exchange_n(&stopping, &nobody, me, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) park(ts);
     stopper = ts;
+    while (__atomic_load_n(&held_off, __ATOMIC_SEQ_CST)) nap();
     for (u32 i = 0; i < thread_count(); i++) {
         struct tstate *o = rt_thread_by_index(i);
         if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && rt_th(o)->tid) send_kick(rt_th(o));
@@ -690,8 +718,7 @@ void sig_stop_others(struct tstate *ts) {
                 all = false;
         }
         if (all) return;
-        i64 pause[2] = {0, 500000};
-        sys2(__NR_nanosleep, (long)pause, 0);
+        nap();
     }
 }
 
