@@ -48,6 +48,8 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
 int ip_service_refork(int chan_fd, int cache_fd, int meta_fd, int old_meta_fd);
 /* The client's /proc/PID/mem to fetch code from; 0: ask by its number. */
 void ip_service_memory(int fd);
+/* A file of the client's by its pidfd and its descriptor (pidfd_getfd(2)): a descriptor of ours, or -errno. */
+int ip_descriptor_of(int pidfd, int fd);
 /* New image in the same process (exec): forget all, new memfds. */
 int ip_service_reset(int chan_fd, int cache_fd, int meta_fd);
 /* In a forked process that will serve another image: forget the thread and the lock. */

@@ -343,6 +343,11 @@ void ip_service_memory(int fd) {
     pthread_mutex_unlock(&T.lock);
 }
 
+int ip_descriptor_of(int pidfd, int fd) {
+    long own = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+    return own < 0 ? -errno : (int)own;
+}
+
 struct ip_chan *ip_service_chan(void) { return T.chan; }
 struct ip_slot *ip_service_slot(int i) { return slot_at(i); }
 

@@ -267,9 +267,7 @@ class CoreOptions(Table):
         dynamic=True,
         list_words=True,
     )
-    input_fd: int = Integer(
-        "file descriptor that answers are read from", 0, 0, 1 << 30, shown="0=stdin", status=PLANNED
-    )
+    input_fd: int = Integer("file descriptor that answers are read from", 0, 0, 1 << 30, shown="0=stdin")
     dsymutil: bool = YesNo("macOS only", True, status=IGNORED)
     max_stackframe: int = Integer("a larger change of the stack pointer is a switch of stacks", 2000000, 0)
     main_stacksize: int = Integer(

@@ -97,7 +97,6 @@ class Outcome(enum.Enum):
     HIDDEN = "hidden"
     DUPLICATE = "duplicate"
     SUPPRESSED = "suppressed"
-    MUTED = "muted"
     OVER_LIMIT = "over limit"
 
 
@@ -115,6 +114,7 @@ class PlainLog(Protocol):
 
     def plain(self, text: str, /) -> None: ...
     def debug(self, text: str, /) -> None: ...
+    def question(self, text: str, /) -> None: ...
 
 
 Describe = Callable[[], Sequence[AuxPart]]
@@ -138,21 +138,20 @@ class ErrorManager:
         suppressions: Suppressions,
         sink: ErrorSink,
         log: PlainLog,
-        ask: Callable[[str], str] | None = None,
+        read_answer: Callable[[], str] = lambda: "",
     ) -> None:
-        """``ask`` answers the prompt of ``--gen-suppressions=yes``; without it every answer is yes."""
+        """``read_answer``: a character of what is answered to ``--gen-suppressions=yes``; "" at the end."""
         self.options = options
         self.resolver = resolver
         self.suppressions = suppressions
         self.sink = sink
         self.log = log
-        self._ask = ask
+        self._read_answer = read_answer
         self._index: dict[Hashable, Error] = {}
         self._frames = FRAMES_COMPARED
         self._recorded: list[Error] = []
         self._clock = 0
         self._next_unique = 0
-        self._muted: dict[int, int] = {}
         self._stopped = False
         self._asking = True
         self.must_exit = False
@@ -165,14 +164,8 @@ class ErrorManager:
 
     # -- reporting ------------------------------------------------------------------------------------------
 
-    def mute(self, tid: int, change: int) -> None:
-        """CHANGE_ERR_DISABLEMENT: a counter for each thread; errors are muted while it is above 0."""
-        self._muted[tid] = max(0, self._muted.get(tid, 0) + change)
-
     def report(self, error: Error, describe: Describe | None = None) -> Outcome:
         """Take an error that happened; ``describe`` yields its auxiliary parts, for new errors only."""
-        if self._muted.get(error.tid):
-            return Outcome.MUTED
         if self._over_limit():
             return Outcome.OVER_LIMIT
         if self.shown >= FEWER_FRAMES_AFTER and self._frames == FRAMES_COMPARED:
@@ -303,20 +296,23 @@ class ErrorManager:
             self.sink.suppression(candidate)
 
     def _confirmed(self) -> bool:
-        """The prompt of docs/spec/suppressions.md section 3: ``C`` asks no more, ``Y`` prints."""
+        """The prompt of docs/spec/suppressions.md section 3: ``C`` asks no more, ``Y`` prints.
+
+        An answer is one of the letters and the end of the line; whatever else comes is asked again.
+        """
         if not self._asking:
             return False
-        if self._ask is None:
-            return True
+        self.sink.message("")
         while True:
-            answer = self._ask("---- Print suppression ? --- [Return/N/n/Y/y/C/c] ----").strip()
-            if answer in ("", "N", "n"):
+            self.log.question("---- Print suppression ? --- [Return/N/n/Y/y/C/c] ----")
+            letter = self._read_answer()
+            if letter == "\n":
                 return False
-            if answer in ("Y", "y"):
-                return True
-            if answer in ("C", "c"):
+            if letter and (letter not in "NnYyCc" or self._read_answer() != "\n"):
+                continue
+            if letter in "Cc":  # no letter: nobody is there to answer
                 self._asking = False
-                return False
+            return letter in ("Y", "y")
 
     # -- the end --------------------------------------------------------------------------------------------
 

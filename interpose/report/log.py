@@ -238,6 +238,11 @@ class Log:
         self.flush()
         self._write(text + "\n")
 
+    def question(self, text: str) -> None:
+        """A line that the answer ends."""
+        self.flush()
+        self._write(f"{self._prefix('==')}{text} ")
+
     def flush(self) -> None:
         """End a line of the program's that has no end yet."""
         if self._client_line:

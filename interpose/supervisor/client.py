@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import select
+import stat
 import time
 
 from interpose.jit._native import ffi, lib
@@ -126,6 +128,42 @@ class Client:
             parts.append(data)
             done += room
         return b"".join(parts)
+
+    def _descriptor(self, number: int) -> int:
+        """The file behind a descriptor of the client's, at a descriptor of ours; -1 if it cannot be had."""
+        own = int(lib.ip_descriptor_of(self._pidfd, number)) if self._pidfd >= 0 else -errno.ENOSYS
+        if own != -errno.ENOSYS:
+            return own if own >= 0 else -1
+        # Before Linux 5.6.  What can be sought in would be read from its beginning each time.
+        try:
+            own = os.open(f"/proc/{self.pid}/fd/{number}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+        except OSError:
+            return -1
+        if stat.S_ISREG(os.fstat(own).st_mode):
+            os.close(own)
+            return -1
+        return own
+
+    def read_input(self, number: int) -> bytes:
+        """The next byte that the program would read from a descriptor; empty if there will be none.
+
+        Waits for it as long as the client lives.
+        """
+        fd = self._descriptor(number)
+        if fd < 0:
+            return b""
+        try:
+            ready = select.poll()
+            ready.register(fd, select.POLLIN)
+            while not self.is_dead():
+                if ready.poll(500):
+                    with contextlib.suppress(BlockingIOError):
+                        return os.read(fd, 1)
+        except OSError:  # a terminal that was hung up
+            pass
+        finally:
+            os.close(fd)
+        return b""
 
     def symbol(self, which: int) -> int:
         """An address that the runtime published (``lib.IP_SYM_*``)."""

@@ -46,9 +46,6 @@ class BaseTool:
         """A client request that the core does not know; None if the tool does not either."""
         return None
 
-    def mute(self, tid: int, change: int) -> None:
-        """CHANGE_ERR_DISABLEMENT."""
-
     def count_errors(self) -> int:
         """COUNT_ERRORS: errors found so far, suppressed ones not counted."""
         return 0

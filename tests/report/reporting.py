@@ -50,6 +50,9 @@ class Log:
     def debug(self, text: str) -> None:
         self.lines.append(f"--1-- {text}")
 
+    def question(self, text: str) -> None:
+        self.lines.append(f"==1== {text} ")
+
     def raw(self, text: str) -> None:
         self.lines.append(text)
 
@@ -79,7 +82,7 @@ def bench(
     supp: str = "",
     markers: tuple[str, str] = ("", ""),
     stack: StackOptions | None = None,
-    ask=None,
+    answers: str = "",
     **options,
 ) -> Bench:
     symbols, log = Symbols(), Log()
@@ -88,5 +91,10 @@ def bench(
     if supp:
         suppressions.add(supp, "s.supp")
     sink = TextSink(log, resolver, markers)
-    errors = ErrorManager(ErrorOptions(**options), resolver, suppressions, sink, log, ask)
+    rest = iter(answers)
+
+    def typed() -> str:
+        return next(rest, "")
+
+    errors = ErrorManager(ErrorOptions(**options), resolver, suppressions, sink, log, typed)
     return Bench(symbols, log, resolver, suppressions, sink, errors)

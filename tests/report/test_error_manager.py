@@ -140,18 +140,6 @@ def test_ten_million_errors_are_enough(monkeypatch):
     assert b.errors.errors_found == 10
 
 
-def test_muted_threads_report_nothing():
-    b = bench()
-    b.errors.mute(1, 1)
-    b.errors.mute(1, 1)
-    b.errors.mute(1, -1)
-    assert b.errors.report(error(1)) is Outcome.MUTED
-    assert b.errors.report(error(1, tid=2)) is Outcome.SHOWN
-    b.errors.mute(1, -1)
-    assert b.errors.report(error(2)) is Outcome.SHOWN
-    assert b.errors.errors_found == 2
-
-
 def test_loss_records_count_for_limits_and_say_nothing_of_them():
     """Seen with Valgrind 3.19: what a limit has to say comes with the next error that is compared."""
     b = bench()
@@ -207,19 +195,31 @@ def test_generated_suppressions_follow_the_error_unprefixed():
     )
 
 
-def test_the_prompt_for_suppressions():
-    answers = iter(["x", "y", "", "N", "C"])
-    asked = []
+PROMPT = "==1== ---- Print suppression ? --- [Return/N/n/Y/y/C/c] ---- \n"
 
-    def ask(question: str) -> str:
-        asked.append(question)
-        return next(answers)
 
-    b = bench(gen_suppressions="yes", ask=ask)
-    for number in range(1, 7):
+@pytest.mark.parametrize(
+    ("answers", "prompts", "printed"),
+    [
+        ("y\n\nN\n", [1, 1, 1], [True, False, False]),
+        ("n\nY\ny\n", [1, 1, 1], [False, True, True]),
+        ("C\ny\n", [1, 0, 0], [False, False, False]),
+        ("y\nc\ny\n", [1, 1, 0], [True, False, False]),
+        ("yes\n\nq\ny\n", [3, 1, 2], [False, False, False]),
+        (" y\n", [2, 1, 0], [True, False, False]),
+        ("", [1, 0, 0], [False, False, False]),
+    ],
+)
+def test_the_prompt_for_suppressions(answers, prompts, printed):
+    """Character by character as Valgrind reads them: a letter, the end of the line; else it asks again."""
+    b = bench(gen_suppressions="yes", answers=answers)
+    found = []
+    for number in range(1, 4):
         b.errors.report(error(number))
-    assert b.log.text().count("insert_a_suppression") == 1
-    assert asked == ["---- Print suppression ? --- [Return/N/n/Y/y/C/c] ----"] * 5
+        found.append(b.log.take())
+    assert [text.count(PROMPT) for text in found] == prompts
+    assert ["insert_a_suppression" in text for text in found] == printed
+    assert all(("==1== \n==1== \n" + PROMPT in text) == (PROMPT in text) for text in found)
 
 
 def test_no_errors_no_list():

@@ -74,6 +74,7 @@ class Tool(BaseTool):
             load_suppressions(self.config),
             self._sink,
             self.log,
+            lambda: supervisor.client.read_input(core.input_fd).decode("latin-1"),
         )
         self.leaks = LeakReporter(self.log, self.errors)
         self._attach()
@@ -197,9 +198,6 @@ class Tool(BaseTool):
     def count_errors(self) -> int:
         self._count_repeats()
         return self.errors.errors_found
-
-    def mute(self, tid: int, change: int) -> None:
-        self.errors.mute(tid, change)
 
     def request(self, slot: Any, words: Sequence[int], default: int) -> int | None:
         from .requests import answer
