@@ -257,14 +257,17 @@ class Supervisor:
         self.tool.loaded(slot.a[0], slot.a[4], slot.a[5])
 
     def on_exit(self, slot: Any) -> None:
+        slot.r[0] = self._end(slot, self._end_by_exit, slot.a[0] & 0xFF)
+
+    def _end(self, slot: Any, report: Callable[[Any], int], status: int) -> int:
+        """The program ends, or a child of vfork that has the program's memory; the status to end with."""
         if slot.a[7]:
             from interpose.supervisor.processes import end_of_vfork_child
 
-            slot.r[0] = end_of_vfork_child(self, slot.a[7], lambda: self._end_by_exit(slot), slot.a[0] & 0xFF)
-            return
+            return end_of_vfork_child(self, slot.a[7], lambda: report(slot), status)
         self.finished = True
         self._write_perf_map()
-        slot.r[0] = self._end_by_exit(slot)
+        return report(slot)
 
     def _end_by_exit(self, slot: Any) -> int:
         self._warn_of_disabled_errors(slot.a[6])
@@ -293,14 +296,7 @@ class Supervisor:
         slot.r[0] = found[slot.a[0]] if slot.a[0] < len(found) else 0
 
     def on_fatal(self, slot: Any) -> None:
-        if slot.a[7]:
-            from interpose.supervisor.processes import end_of_vfork_child
-
-            end_of_vfork_child(self, slot.a[7], lambda: self._end_by_signal(slot), 0)
-            return
-        self.finished = True
-        self._write_perf_map()
-        self._end_by_signal(slot)
+        self._end(slot, self._end_by_signal, 0)
 
     def _end_by_signal(self, slot: Any) -> int:
         from interpose.supervisor.fatal import fatal_lines, told_quietly

@@ -136,14 +136,12 @@ long rt_own_map(u64 bytes, u32 prot, u32 flags, int fd);
 /* Anonymous memory of ours; never fails (dies with one line). */
 void *rt_pages(u64 bytes);
 void rt_free_pages(void *p, u64 bytes);
-/* All of it, unless the descriptor takes no more; a text made fit to be a line: its length. */
-void rt_write_all(int fd, const char *s, size_t n);
-size_t rt_finish_line(char *buf, size_t cap, size_t len);
+/* One line on stderr that begins with head; what is beyond 5 KiB is cut off. */
+void rt_vline(const char *head, const char *fmt, va_list ap);
 /* One clear line on stderr ("interpose: ..."), then exit 1. */
 void rt_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Internal fault: guest pc, block, how to report; then exit 1. */
 void rt_panic(struct tstate *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
-void rt_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 typedef struct {
     u32 v;

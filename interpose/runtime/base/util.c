@@ -244,9 +244,9 @@ void rt_unlock(rt_lock_t *l) {
 
 /* ---- dying ---------------------------------------------------------------------- */
 
-void rt_write_all(int fd, const char *s, size_t n) {
+static void write_error(const char *s, size_t n) {
     while (n > 0) {
-        long w = sys3(__NR_write, fd, (long)s, (long)n);
+        long w = sys3(__NR_write, 2, (long)s, (long)n);
         if (w == -EINTR) continue;
         if (w <= 0) return;
         s += w;
@@ -254,32 +254,22 @@ void rt_write_all(int fd, const char *s, size_t n) {
     }
 }
 
-/* Buffers that end in "\n" whatever was cut off. */
-size_t rt_finish_line(char *buf, size_t cap, size_t len) {
-    if (len > cap - 2) len = cap - 2;
-    buf[len] = '\n';
-    return len + 1;
+void rt_vline(const char *head, const char *fmt, va_list ap) {
+    char buf[1024 + 4096];
+    size_t last = sizeof buf - 2; /* where the line ends, whatever was cut off */
+    size_t n = (size_t)rt_snprintf(buf, sizeof buf, "%s", head);
+    n += (size_t)rt_vsnprintf(buf + n, sizeof buf - n, fmt, ap);
+    if (n > last) n = last;
+    buf[n] = '\n';
+    write_error(buf, n + 1);
 }
 
 void rt_die(const char *fmt, ...) {
-    char buf[1024 + 4096];
     va_list ap;
     va_start(ap, fmt);
-    size_t n = (size_t)rt_snprintf(buf, sizeof buf, "interpose: ");
-    n += (size_t)rt_vsnprintf(buf + n, sizeof buf - n, fmt, ap);
+    rt_vline("interpose: ", fmt, ap);
     va_end(ap);
-    rt_write_all(2, buf, rt_finish_line(buf, sizeof buf, n));
     for (;;) sys1(__NR_exit_group, 1);
-}
-
-void rt_debug(const char *fmt, ...) {
-    char buf[1024];
-    va_list ap;
-    va_start(ap, fmt);
-    size_t n = (size_t)rt_snprintf(buf, sizeof buf, "interpose-debug: ");
-    n += (size_t)rt_vsnprintf(buf + n, sizeof buf - n, fmt, ap);
-    va_end(ap);
-    rt_write_all(2, buf, rt_finish_line(buf, sizeof buf, n));
 }
 
 /* The compiler's helper for __builtin_popcountll without the instruction. */

@@ -4,25 +4,30 @@
 #include "runtime/core/core.h"
 #include "runtime/base/rt.h"
 
-static void panic_registers(struct tstate *ts, char *buf, size_t cap) {
-    static const char names[16][4] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-                                      "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-    size_t n = (size_t)rt_snprintf(buf, cap,
-                                   "  guest pc 0x%lx, thread %lu, rflags 0x%lx, target 0x%lx, exit %u, umask 0x%lx\n",
-                                   ts->pc, ts->tid_guest, ts->rflags, ts->target, ts->exit_id, ts->umask);
-    for (int i = 0; i < 16 && n < cap; i++)
-        n += (size_t)rt_snprintf(buf + n, cap - n, "  %3s 0x%016lx%s", names[i], ts->gpr[i], i % 4 == 3 ? "\n" : "");
-    rt_write_all(2, buf, n < cap ? n : cap - 1);
+static void __attribute__((format(printf, 1, 2))) line(const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    rt_vline("", fmt, ap);
+    va_end(ap);
 }
 
-static void panic_block(struct tstate *ts, char *buf, size_t cap) {
+static void panic_registers(const struct tstate *ts) {
+    static const char names[16][4] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+                                      "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+    const u64 *r = ts->gpr;
+    line("  guest pc 0x%lx, thread %lu, rflags 0x%lx, target 0x%lx, exit %u, umask 0x%lx", ts->pc, ts->tid_guest,
+         ts->rflags, ts->target, ts->exit_id, ts->umask);
+    for (int i = 0; i < 16; i += 4)
+        line("  %3s 0x%016lx  %3s 0x%016lx  %3s 0x%016lx  %3s 0x%016lx", names[i], r[i], names[i + 1], r[i + 1],
+             names[i + 2], r[i + 2], names[i + 3], r[i + 3]);
+}
+
+static void panic_block(const struct tstate *ts) {
     if (ts->target < IP_CACHE_BASE || ts->target >= IP_CACHE_BASE + (u64)IP_CACHE_MAX) return;
     const struct ip_block *b = rt_block_of(ts->target);
     if (b == NULL) return;
-    size_t n = (size_t)rt_snprintf(buf, cap,
-                                   "  block of 0x%lx: key 0x%lx, host 0x%x + 0x%x, %u instructions, state %u\n",
-                                   ts->target, b->key, b->host, b->host_len, b->n_insns, b->state);
-    rt_write_all(2, buf, n < cap ? n : cap - 1);
+    line("  block of 0x%lx: key 0x%lx, host 0x%x + 0x%x, %u instructions, state %u", ts->target, b->key, b->host,
+         b->host_len, b->n_insns, b->state);
 }
 
 /* The block in its stages, by the supervisor, unless it is what fails. */
@@ -38,19 +43,15 @@ static void panic_stages(struct tstate *ts) {
 
 void rt_panic(struct tstate *ts, const char *fmt, ...) {
     static u32 panicking; /* a fault while reporting must not report again */
-    char buf[2048];
+    char what[1024];
     va_list ap;
     va_start(ap, fmt);
-    size_t n = (size_t)rt_snprintf(buf, sizeof buf, "interpose: internal error: ");
-    n += (size_t)rt_vsnprintf(buf + n, sizeof buf - n, fmt, ap);
+    rt_vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    if (n < sizeof buf)
-        n += (size_t)rt_snprintf(buf + n, sizeof buf - n,
-                                 "; please report this with the lines below and the program's name");
-    rt_write_all(2, buf, rt_finish_line(buf, sizeof buf, n));
+    line("interpose: internal error: %s; please report this with the lines below and the program's name", what);
     if (ts != NULL && __atomic_exchange_n(&panicking, 1, __ATOMIC_RELAXED) == 0) {
-        panic_registers(ts, buf, sizeof buf);
-        panic_block(ts, buf, sizeof buf);
+        panic_registers(ts);
+        panic_block(ts);
         panic_stages(ts);
     }
     for (;;) sys1(__NR_exit_group, 1);
