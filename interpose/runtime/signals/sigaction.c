@@ -134,6 +134,11 @@ static void warn(struct tstate *ts, int sig, bool sets) {
                 name, name);
 }
 
+static long bad_address(struct tstate *ts, const char *which, u64 addr) {
+    if (rt.chan->verbosity) rt_note(ts, "Warning: bad %s handler address 0x%lx in rt_sigaction()", which, addr);
+    return -EFAULT;
+}
+
 long rt_sys_rt_sigaction(struct tstate *ts) {
     int sig = (int)ts->gpr[IP_RDI];
     u64 act = ts->gpr[IP_RSI], oact = ts->gpr[IP_RDX];
@@ -141,7 +146,7 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
     struct sig_table *t = sig_priv(ts)->table;
 
     if (ts->gpr[IP_R10] != 8) return -EINVAL;
-    if (act && rt_copy_from(&new_act, act, sizeof new_act) != 0) return -EFAULT;
+    if (act && rt_copy_from(&new_act, act, sizeof new_act) != 0) return bad_address(ts, "act", act);
     if (sig < 1 || sig > SIG_MAX || (act && !has_action(sig))) {
         if (rt.chan->verbosity) warn(ts, sig, act && new_act.handler != SIGH_DFL);
         return -EINVAL;
@@ -159,7 +164,7 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
         rt_exact(ts); /* it sees the state at a fault */
     if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler == SIGH_IGN)
         sig_priv(ts)->vpend &= ~SIG_BIT(sig); /* setting "ignore" discards, sigaction(2) */
-    if (oact && rt_copy_to(oact, &old_act, sizeof old_act) != 0) return -EFAULT;
+    if (oact && rt_copy_to(oact, &old_act, sizeof old_act) != 0) return bad_address(ts, "oldact", oact);
     return 0;
 }
 

@@ -252,13 +252,33 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
 }
 
 /* A number that can never be a descriptor. */
-static void warn_descriptor(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 args[6]) {
-    int fd = (int)args[nr == __NR_dup2 || nr == __NR_dup3 ? 1 : 0];
+static bool is_no_descriptor(int fd) {
     struct rlimit64 limit;
+    if (fd >= 0 && fd < 1024) return false; /* by far most */
+    return fd < 0 || (sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) == 0 && (u64)fd >= limit.rlim_max);
+}
+
+/* The calls that Valgrind warns of; the first bad descriptor is told. */
+static void warn_descriptor(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 args[6]) {
+    int fd = (int)args[0];
+    const char *name = info->in_messages, *which = "";
     char first = 0;
     switch (nr) {
     case __NR_openat:
+    case __NR_execveat:
         if (fd == AT_FDCWD || rt_copy_from(&first, args[1], 1) != 0 || first == '/') return;
+        break;
+    case __NR_dup2:
+    case __NR_dup3: fd = (int)args[1]; break;
+    case __NR_vmsplice:
+        name = "vmsplice";
+        which = "(fd)";
+        break;
+    case __NR_splice:
+    case __NR_tee:
+    case __NR_copy_file_range:
+        which = is_no_descriptor(fd) ? "(fd_in)" : "(fd_out)";
+        if (which[4] == 'o') fd = (int)args[nr == __NR_tee ? 1 : 2];
         break;
     case __NR_read:
     case __NR_write:
@@ -267,13 +287,16 @@ static void warn_descriptor(struct tstate *ts, long nr, const struct rt_syscall_
     case __NR_writev:
     case __NR_preadv:
     case __NR_pwritev:
-    case __NR_dup2:
-    case __NR_dup3: break;
+    case __NR_preadv2:
+    case __NR_pwritev2:
+    case __NR_readahead:
+    case __NR_sync_file_range:
+    case __NR_fallocate:
+    case __NR_timerfd_settime:
+    case __NR_timerfd_gettime: break;
     default: return;
     }
-    if (fd >= 0 && fd < 1024) return; /* by far most */
-    if (fd >= 0 && (sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) != 0 || (u64)fd < limit.rlim_max)) return;
-    rt_note(ts, "Warning: invalid file descriptor %d in syscall %s()", fd, info->in_messages);
+    if (is_no_descriptor(fd)) rt_note(ts, "Warning: invalid file descriptor %d in syscall %s%s()", fd, name, which);
 }
 
 void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {

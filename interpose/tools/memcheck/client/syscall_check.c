@@ -317,8 +317,8 @@ static void special_in(struct call *c, u32 i, const char *name) {
     case __NR_rt_sigaction:
         if (a[1]) {
             reads(c, a[1], 8, "act->sa_handler", "");
-            reads(c, a[1] + 8, 8, "act->sa_flags", "");
             reads(c, a[1] + 24, 8, "act->sa_mask", "");
+            reads(c, a[1] + 8, 8, "act->sa_flags", "");
         }
         break;
     case __NR_sigaltstack:

@@ -57,6 +57,22 @@ int main(int argc, char **argv) {
     openat(-9, "x", O_RDONLY);
     openat(-9, "/", O_RDONLY);
     read(1 << 30, &byte, 1);
+    syscall(SYS_splice, -1, NULL, -1, NULL, 1, 0);
+    syscall(SYS_splice, 0, NULL, -1, NULL, 1, 0);
+    syscall(SYS_tee, 0, -1, 1, 0);
+    syscall(SYS_vmsplice, -1, NULL, 0, 0);
+    syscall(SYS_copy_file_range, -1, NULL, 1, NULL, 1, 0);
+    syscall(SYS_readahead, -1, 0, 1);
+    syscall(SYS_sync_file_range, -1, 0, 1, 0);
+    syscall(SYS_fallocate, -1, 0, 0, 1);
+    syscall(SYS_timerfd_settime, -1, 0, &usual, NULL);
+    syscall(SYS_timerfd_gettime, -1, &usual);
+    char *none[] = {"x", NULL};
+    syscall(SYS_execveat, -1, "x", none, none, 0);
+    syscall(SYS_preadv2, -1, NULL, 0, 0, 0, 0);
+    syscall(SYS_pwritev2, -1, NULL, 0, 0, 0, 0);
+    syscall(SYS_rt_sigaction, SIGUSR1, 8, NULL, 8);
+    syscall(SYS_rt_sigaction, SIGUSR1, NULL, 8, 8);
     return 0;
 }
 """
@@ -73,6 +89,22 @@ Warning: invalid file descriptor -1 in syscall close()
 Warning: invalid file descriptor -1 in syscall dup2()
 Warning: invalid file descriptor -9 in syscall openat()
 Warning: invalid file descriptor 1073741824 in syscall read()
+Warning: invalid file descriptor -1 in syscall splice(fd_in)()
+Warning: invalid file descriptor -1 in syscall splice(fd_out)()
+Warning: invalid file descriptor -1 in syscall tee(fd_out)()
+Warning: invalid file descriptor -1 in syscall vmsplice(fd)()
+Warning: invalid file descriptor -1 in syscall copy_file_range(fd_in)()
+Warning: invalid file descriptor -1 in syscall readahead()
+Warning: invalid file descriptor -1 in syscall sync_file_range()
+Warning: invalid file descriptor -1 in syscall fallocate()
+Warning: invalid file descriptor -1 in syscall timerfd_settime()
+Warning: invalid file descriptor -1 in syscall timerfd_gettime()
+Warning: invalid file descriptor -1 in syscall execveat()
+Warning: invalid file descriptor -1 in syscall preadv2()
+Warning: invalid file descriptor -1 in syscall pwritev2()
+Thread 1 renamed:
+Warning: bad act handler address 0x8 in rt_sigaction()
+Warning: bad oldact handler address 0x8 in rt_sigaction()
 """
 
 
