@@ -21,8 +21,8 @@ SAMPLE = [
     "tests/life/test_ends.py::test_job_control[none]",
     "tests/life/test_ends.py::test_small_files[none]",
     "tests/life/test_never_stuck.py::test_terminal_is_closed[sleep-none]",
-    "tests/runtime/test_signal_guests.py::test_as_native[exec_inherits]",
-    "tests/runtime/test_signal_guests.py::test_as_native[terminal_jobs]",
+    "tests/runtime/signals/test_guests.py::test_as_native[exec_inherits]",
+    "tests/runtime/signals/test_guests.py::test_as_native[terminal_jobs]",
 ]
 """Those that fail on such ground if nobody puts it straight."""
 

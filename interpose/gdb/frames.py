@@ -5,7 +5,7 @@ cannot unwind.  The guest's registers are in the thread's state, which FS points
 ``interpose/abi/abi.h``), and in translated code partly in the real ones; the translator's tables say which
 (docs/debugging.md).  An unwinder makes the guest's frame the caller of the frame that gdb stopped in.
 
-gdb has a Python of its own, so nothing of the package is imported; ``tests/identity/test_gdb.py`` compares
+gdb has a Python of its own, so nothing of the package is imported; ``tests/gdb/test_gdb.py`` compares
 the constants with the header's.
 """
 

@@ -1,4 +1,4 @@
-"""Builds the freestanding harnesses of this folder around the runtime's own sources."""
+"""Builds the freestanding harnesses of the folders here around the runtime's own sources."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ SYSCALLS += [f"procfs/{name}.c" for name in ("procfs", "procfs_read", "procfs_te
 
 @pytest.fixture(scope="session")
 def harness(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Path of a built harness by the name of its source."""
+    """Path of a built harness by its source's path from here, without the ending."""
     folder = tmp_path_factory.mktemp("harness")
 
     def build(name: str) -> Path:
-        out = folder / name
+        out = folder / Path(name).name
         if not out.exists():
             command = ["gcc", *FLAGS, f"-I{ROOT / 'interpose'}", f"-I{HERE}"]
             command += ["-o", str(out), str(HERE / "harness.c"), str(HERE / f"{name}.c")]
-            if name == "syscalls":
+            if name == "syscalls/syscalls":
                 command += [*(str(RUNTIME / s) for s in SYSCALLS), "-Wl,--unresolved-symbols=ignore-all"]
             subprocess.run(command + [str(RUNTIME / s) for s in SOURCES], check=True)
         return out

@@ -11,6 +11,8 @@ import pytest
 
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_random_calls_agree_with_model_and_kernel(harness: Callable[[str], Path], seed: int) -> None:
-    run = subprocess.run([harness("mm_fuzz"), str(seed), "250"], capture_output=True, text=True, timeout=120)
+    run = subprocess.run(
+        [harness("memory/mm_fuzz"), str(seed), "250"], capture_output=True, text=True, timeout=120
+    )
     assert run.returncode == 0, run.stdout
     assert run.stdout.startswith("ok ")

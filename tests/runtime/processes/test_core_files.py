@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[1] / "guests" / "cores" / "crash.c"
+SOURCE = Path(__file__).resolve().parents[2] / "guests" / "cores" / "crash.c"
 NT_PRSTATUS, NT_PRFPREG, NT_AUXV, NT_SIGINFO = 1, 2, 6, 0x53494749
 AT_ENTRY = 9
 REGISTERS_AT, XMM9_AT = 112, 160 + 9 * 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-RUNTIME = Path(__file__).resolve().parents[2] / "interpose" / "runtime"
+RUNTIME = Path(__file__).resolve().parents[3] / "interpose" / "runtime"
 SIZE = r"(?:\d+|\$[0-5](?:\*\d+)?|\*\$[0-5]|\^(?:\*\d+)?)"
 TYPE = re.compile(rf"[?~]*(?:d|q|s|X|M[<>]|A>|(?:[<>=]|V[<>]|A<){SIZE}(?:!{SIZE})?)(?:@\S+)?")
 

@@ -20,7 +20,7 @@ from life.running import command, run
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GUESTS = Path(__file__).resolve().parents[1] / "guests"
+GUESTS = Path(__file__).resolve().parents[2] / "guests"
 MODES: dict[str, list[str]] = {
     "none": ["--tool=none"],
     "memcheck": ["--tool=memcheck"],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 GUESTS = Path(__file__).resolve().parent / "guests"
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def _run(command: list[str]) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-GUESTS = Path(__file__).resolve().parents[1] / "guests" / "signals"
+GUESTS = Path(__file__).resolve().parents[2] / "guests" / "signals"
 MODES: dict[str, list[str]] = {
     "none": ["--tool=none", "-q"],
     "memcheck": ["--tool=memcheck", "--leak-check=no"],

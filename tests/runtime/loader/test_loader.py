@@ -47,7 +47,7 @@ def test_program_sees_its_own_stack(
 ) -> None:
     guest = compile_guest("show" + "".join(flags), SHOW, *flags)
     env = {"A": "1", "EMPTY": "", "LONG": "x" * 5000}
-    command = [harness("load_native"), guest, "one", "", "three"]
+    command = [harness("loader/load_native"), guest, "one", "", "three"]
     run = subprocess.run(command, capture_output=True, text=True, env=env, timeout=20)
     lines = run.stdout.splitlines()
     assert run.returncode == 3, run.stderr
@@ -73,7 +73,7 @@ def test_code_is_announced_with_its_file(
     harness: Callable[[str], Path], compile_guest: Callable[..., Path], tmp_path: Path
 ) -> None:
     guest = compile_guest("announced", "int main(void) { return 0; }")
-    run, told = run_and_listen([harness("load_native"), guest], tmp_path)
+    run, told = run_and_listen([harness("loader/load_native"), guest], tmp_path)
     assert run.returncode == 0
     lines = told.splitlines()
     mapped = [line.split() for line in lines if line.startswith("mapped")]
@@ -87,7 +87,7 @@ def test_code_is_announced_with_its_file(
 
 
 def expect_refusal(harness: Callable[[str], Path], path: Path | str, words: str) -> None:
-    run = subprocess.run([harness("load_native"), path], capture_output=True, text=True, timeout=20)
+    run = subprocess.run([harness("loader/load_native"), path], capture_output=True, text=True, timeout=20)
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
     assert run.stderr.startswith("interpose: ") and words in run.stderr, run.stderr
@@ -187,7 +187,7 @@ def test_damaged_headers_never_crash_the_loader(
             byte = chooser.choice([0, 1, 0x7F, 0x80, 0xFF, chooser.randrange(256)])
             image[chooser.randrange(4, headers)] = byte
         bad.write_bytes(image)
-        run, told = run_and_listen([harness("load_native"), bad], tmp_path)
+        run, told = run_and_listen([harness("loader/load_native"), bad], tmp_path)
         if "loaded entry" in told:
             continue  # from there on it is the damaged program that runs
         refused += 1
