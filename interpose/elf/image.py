@@ -102,17 +102,6 @@ class Symbol(NamedTuple):
         return self.shndx != SHN_UNDEF
 
 
-class TextSymbol(NamedTuple):
-    """What the redirection core asks of a code symbol; `address` is link-time."""
-
-    name: str
-    address: int
-    size: int
-    is_global: bool
-    is_ifunc: bool
-    is_text: bool
-
-
 class Image:
     """An ELF file for x86-64, its headers read and checked, its tables read when first asked for."""
 
@@ -351,33 +340,41 @@ class Image:
     def dynsyms(self) -> list[Symbol]:
         """.dynsym with GNU versions, in file order without the null entry."""
         raw = self._raw_symbols(SHT_DYNSYM)
-        indices = self._version_indices(len(raw))
-        if indices is None:
+        table = self.version_indices(len(raw))
+        if table is None:
             return [Symbol(n, None, False, *rest) for n, *rest in raw]
-        names = self._version_names()
+        names = self.version_names()
         symbols: list[Symbol] = []
-        for (name, *rest), index in zip(raw, indices, strict=False):
+        for (name, *rest), (index,) in zip(raw, struct.iter_unpack("<H", table[2:]), strict=False):
             version = names.get(index & 0x7FFF)
             default = version is not None and rest[-2] != SHN_UNDEF and not index & _VERSION_HIDDEN
             symbols.append(Symbol(name, version, default, *rest))
         return symbols
 
-    def _raw_symbols(self, kind: int) -> list[tuple[str, int, int, int, int, int, int]]:
-        # name, value, size, type, binding, section, visibility
+    def symbol_table(self, kind: int) -> tuple[bytes, bytes]:
+        """The entries of .symtab or .dynsym with the null one, and their string table; empty without."""
         section = next((s for s in self.sections if s.type == kind), None)
         if section is not None:
             if section.entsize not in (0, _SYM.size):
                 raise ElfError(self.path, f"{section.name} has entries of size {section.entsize}")
             if section.link >= len(self.sections):
                 raise ElfError(self.path, f"{section.name} has no string table {section.link}")
-            rows = self._table(_SYM, section.offset, section.size, section.name)
-            strings = self.section_data(self.sections[section.link])
-        elif kind == SHT_DYNSYM and not self.sections and DT_SYMTAB in self._dynamic:
+            if section.size % _SYM.size:
+                raise ElfError(
+                    self.path, f"{section.name} has size {section.size}, no multiple of {_SYM.size}"
+                )
+            rows = self.read(section.offset, section.size, section.name)
+            return rows, self.section_data(self.sections[section.link])
+        if kind == SHT_DYNSYM and not self.sections and DT_SYMTAB in self._dynamic:
             offset = self._offset_of_vaddr(self._dynamic[DT_SYMTAB], "dynamic symbol table")
-            rows = self._table(_SYM, offset, self._hashed_symbols() * _SYM.size, "dynamic symbol table")
-            strings = self._dynamic_strings
-        else:
-            return []
+            size = self._hashed_symbols() * _SYM.size
+            return self.read(offset, size, "dynamic symbol table"), self._dynamic_strings
+        return b"", b""
+
+    def _raw_symbols(self, kind: int) -> list[tuple[str, int, int, int, int, int, int]]:
+        # name, value, size, type, binding, section, visibility
+        table, strings = self.symbol_table(kind)
+        rows = _SYM.iter_unpack(table)
         next(rows, None)
         find = strings.find
         symbols: list[tuple[str, int, int, int, int, int, int]] = []
@@ -408,16 +405,16 @@ class Image:
             chain, last = chain + 4, last + 1
         return last + 1
 
-    def _version_indices(self, count: int) -> tuple[int, ...] | None:
+    def version_indices(self, count: int) -> bytes | None:
+        """Two bytes for each of the dynamic symbols, of which there are `count` and the null one."""
         section = next((s for s in self.sections if s.type == SHT_GNU_VERSYM), None)
         if section is None:
             return None
         if section.size < (count + 1) * 2:
             raise ElfError(self.path, f"version table has size {section.size} for {count + 1} symbols")
-        raw = self.read(section.offset, (count + 1) * 2, "version table")
-        return struct.unpack(f"<{count + 1}H", raw)[1:]
+        return self.read(section.offset, (count + 1) * 2, "version table")
 
-    def _version_names(self) -> dict[int, str]:
+    def version_names(self) -> dict[int, str]:
         """Version index → name, from the definitions and needs (GNU versioning, section 2)."""
         names: dict[int, str] = {}
         for section in self.sections:
@@ -459,62 +456,3 @@ class Image:
             if not following:
                 break
             position += following
-
-
-def _first_made_local(symbols: list[Symbol]) -> int:
-    """Position from which on the local symbols of a program are those that linking made local.
-
-    LLVM's linker leaves such a symbol its visibility. GNU ld forgets it, but puts these symbols behind those
-    of all files, under a file symbol without a name. Where `strip -g` took the file symbols away, the last
-    file's only symbol, the end of the exception tables in crtend.o, is still where they begin.
-    """
-    for position in range(len(symbols) - 1, -1, -1):
-        if symbols[position].type == STT_FILE:
-            return len(symbols) if symbols[position].name else position + 1
-    return next((p + 1 for p, s in enumerate(symbols) if s.name == "__FRAME_END__"), len(symbols))
-
-
-def text_symbols(image: Image, debug: Image | None = None) -> Iterator[TextSymbol]:
-    """Code symbols for the redirection core, from the full symbol table and the dynamic one.
-
-    A name with a version is given with its suffix, and once more without it when it is the default
-    version, or the only version of that name: what `dlsym(name)` would find. Symbols without size or
-    type are left out, as Valgrind's symbol reader does (seen with --trace-symtab=yes).
-
-    Linking makes a hidden symbol local (gABI, "Symbol Visibility"). In a program it counts as global all
-    the same: one file's functions call another's by that name, as they would if it were not hidden.
-    """
-    full = (debug.symtab if debug is not None else []) or image.symtab
-    made_local = _first_made_local(full) if image.is_executable else len(full)
-    ranges = image.text_ranges
-    defaults = {s.name for s in image.dynsyms if s.is_default or s.version is None}
-    seen: set[tuple[str, int]] = set()
-    low = high = 0
-    for position, symbol in enumerate((*full, *image.dynsyms)):
-        if (
-            symbol.shndx == SHN_UNDEF
-            or symbol.size == 0
-            or not symbol.name
-            or symbol.type not in (STT_FUNC, STT_GNU_IFUNC)
-        ):
-            continue
-        value = symbol.value
-        if not low <= value < high:
-            low, high = next((r for r in ranges if r[0] <= value < r[1]), (0, 0))
-        is_text = low <= value < high
-        names = [symbol.versioned_name]
-        if symbol.version is not None and (symbol.is_default or symbol.name not in defaults):
-            names.append(symbol.name)
-        for name in names:
-            if (name, value) not in seen:
-                seen.add((name, value))
-                yield TextSymbol(
-                    name,
-                    value,
-                    symbol.size,
-                    symbol.binding != STB_LOCAL
-                    or position >= made_local
-                    or (symbol.visibility in (STV_INTERNAL, STV_HIDDEN) and image.is_executable),
-                    symbol.type == STT_GNU_IFUNC,
-                    is_text,
-                )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import NamedTuple
 
-from interpose.elf.headers import SHF_ALLOC, SHN_UNDEF
-from interpose.elf.image import STT_COMMON, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, Image, Symbol
+from interpose.elf.headers import SHF_ALLOC
+from interpose.elf.image import STT_COMMON, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, Image
+from interpose.elf.symtab import place_symbols
 
 # Objects that lie in code are named too; untyped symbols never are (`--trace-symtab=yes` records none).
 _CODE = frozenset((STT_FUNC, STT_GNU_IFUNC, STT_OBJECT))
@@ -41,24 +42,33 @@ class SymbolMap:
     def __init__(self, symbols: Iterable[tuple[int, int, str]]) -> None:
         best: dict[tuple[int, int], str] = {}
         for value, size, name in symbols:
-            key = (value, size)
-            other = best.get(key)
-            if other is None or preference(name) < preference(other):
-                best[key] = name
-        self._starts: list[int] = []
+            other = best.setdefault((value, size), name)
+            if other != name and preference(name) < preference(other):
+                best[value, size] = name
         self._pieces: list[tuple[int, int, str]] = []
-        self._lay_out([(value, size, name) for (value, size), name in best.items()])
+        rows = sorted([(value, value + size, name) for (value, size), name in best.items()])
+        # Most symbols overlap no other: those are pieces already.
+        first, cluster_end = 0, 0
+        for position, (start, end, _) in enumerate(rows):
+            if start >= cluster_end:
+                self._lay_out(rows[first:position])
+                first = position
+            if end > cluster_end:
+                cluster_end = end
+        self._lay_out(rows[first:])
+        self._starts = [start for start, _, _ in self._pieces]
 
-    def _lay_out(self, rows: list[tuple[int, int, str]]) -> None:
+    def _lay_out(self, heap: list[tuple[int, int, str]]) -> None:
         """Cut overlapping symbols into disjoint pieces.
 
         Observed with `v.info location` on hand-made overlaps: of two symbols that start together the longer
         one starts where the shorter ends; otherwise the earlier one ends where the later starts, and what
         it had behind the later one belongs to nobody. Offsets count from the start of the piece.
         """
-        heap = [(value, value + size, name) for value, size, name in rows]
-        heapify(heap)
-        while heap:
+        if len(heap) == 1:
+            self._pieces += heap
+            return
+        while heap:  # sorted, which is a heap, too
             start, end, name = heappop(heap)
             while heap and heap[0][0] < end:
                 other_start, other_end, other_name = heap[0]
@@ -70,7 +80,6 @@ class SymbolMap:
                     heappush(heap, (end, other_end, other_name))
                 elif preference(other_name) < preference(name):
                     name = other_name
-            self._starts.append(start)
             self._pieces.append((start, end, name))
 
     def __len__(self) -> int:
@@ -92,15 +101,9 @@ class SymbolMap:
         return self._pieces[index][:2]
 
 
-def _names(image: Image, debug: Image | None) -> Iterable[Symbol]:
-    # The name of a dynamic symbol counts without its version here: Valgrind reads .dynsym that way.
-    full = (debug.symtab if debug is not None else []) or image.symtab
-    return (*full, *(symbol._replace(version=None) for symbol in image.dynsyms))
-
-
 def code_map(image: Image, debug: Image | None = None) -> SymbolMap:
     """Function symbols in executable sections."""
-    return _map(_names(image, debug), _CODE, image.text_ranges)
+    return SymbolMap(zip(*place_symbols(image, debug, _CODE, image.text_ranges), strict=True))
 
 
 def data_map(image: Image, debug: Image | None = None) -> SymbolMap:
@@ -108,16 +111,4 @@ def data_map(image: Image, debug: Image | None = None) -> SymbolMap:
     ranges = [
         (s.addr, s.addr + s.size) for s in image.sections if s.flags & SHF_ALLOC and s.name in DATA_SECTIONS
     ]
-    return _map(_names(image, debug), _DATA, sorted(ranges))
-
-
-def _map(symbols: Iterable[Symbol], types: frozenset[int], ranges: list[tuple[int, int]]) -> SymbolMap:
-    rows: list[tuple[int, int, str]] = []
-    for symbol in symbols:
-        value = symbol.value
-        if symbol.type in types and symbol.size and value and symbol.shndx != SHN_UNDEF and symbol.name:
-            for start, end in ranges:
-                if start <= value < end:
-                    rows.append((value, symbol.size, symbol.versioned_name))
-                    break
-    return SymbolMap(rows)
+    return SymbolMap(zip(*place_symbols(image, debug, _DATA, sorted(ranges)), strict=True))

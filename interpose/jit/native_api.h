@@ -65,10 +65,12 @@ int ip_live_slots(uint32_t *out, int max);
 /* --trace-flags, eight digits 0 or 1: the stages of blocks translated from now on go to fd. */
 void ip_service_trace(int fd, const char *flags);
 
-/* Bindings: guest address -> target; wrap: record the original for GET_ORIG_FN.
- * inner: what runs there for a call without redirection, 0: the original. */
-void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner, int user);
-void ip_binding_del(uint64_t addr);
+/* Bindings: guest address -> target.  inner: what runs there for a call without redirection, 0: the original. */
+#define IP_BIND_WRAP 1 /* record the original for GET_ORIG_FN */
+#define IP_BIND_USER 2 /* a wrapper or replacement that is none of ours */
+void ip_bindings_set(uint64_t n, const uint64_t *addr, const uint64_t *target, const uint64_t *inner,
+                     const uint8_t *kind);
+void ip_bindings_del(uint64_t n, const uint64_t *addr);
 /* Code at [lo, hi) cannot change without an unmap. */
 void ip_stable_add(uint64_t lo, uint64_t hi);
 void ip_stable_del(uint64_t lo, uint64_t hi);

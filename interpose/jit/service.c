@@ -368,8 +368,7 @@ static void bind_insert(struct binding *tab, uint32_t cap, const struct binding 
     tab[h] = *b;
 }
 
-void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner, int user) {
-    pthread_mutex_lock(&T.lock);
+static void set_binding(const struct binding *b) {
     if ((T.bind_n + 1) * 2 > T.bind_cap) {
         uint32_t cap = T.bind_cap * 2;
         struct binding *n = ip_alloc(cap, sizeof *n);
@@ -379,31 +378,42 @@ void ip_binding_set(uint64_t addr, uint64_t target, int wrap, uint64_t inner, in
         T.bind = n;
         T.bind_cap = cap;
     }
+    tt_drop_containing(&T, b->addr);
+    if (!tt_binding(&T, b->addr)) T.bind_n++;
+    bind_insert(T.bind, T.bind_cap, b);
+    if (b->user) T.chan->user_bindings = 1;
+}
+
+static void del_binding(uint64_t addr) {
     tt_drop_containing(&T, addr);
-    struct binding b = {addr, target, inner, (uint16_t)wrap, 1, 0, (uint16_t)user};
-    if (!tt_binding(&T, addr)) T.bind_n++;
-    bind_insert(T.bind, T.bind_cap, &b);
+    struct binding *b = (struct binding *)tt_binding(&T, addr);
+    if (!b) return;
+    /* Open addressing without tombstones: what stands behind the gap and belongs before it moves up. */
+    uint32_t mask = T.bind_cap - 1, gap = (uint32_t)(b - T.bind);
+    for (uint32_t i = (gap + 1) & mask; T.bind[i].used; i = (i + 1) & mask) {
+        uint32_t home = bind_home(T.bind[i].addr, mask);
+        if (((i - home) & mask) < ((i - gap) & mask)) continue;
+        T.bind[gap] = T.bind[i];
+        gap = i;
+    }
+    T.bind[gap].used = 0;
+    T.bind_n--;
+}
+
+void ip_bindings_set(uint64_t n, const uint64_t *addr, const uint64_t *target, const uint64_t *inner,
+                     const uint8_t *kind) {
+    pthread_mutex_lock(&T.lock);
+    for (uint64_t i = 0; i < n; i++) {
+        struct binding b = {addr[i], target[i], inner[i], kind[i] & IP_BIND_WRAP, 1, 0, (kind[i] & IP_BIND_USER) != 0};
+        set_binding(&b);
+    }
     T.chan->fast_gen++;
-    if (user) T.chan->user_bindings = 1;
     pthread_mutex_unlock(&T.lock);
 }
 
-void ip_binding_del(uint64_t addr) {
+void ip_bindings_del(uint64_t n, const uint64_t *addr) {
     pthread_mutex_lock(&T.lock);
-    tt_drop_containing(&T, addr);
-    struct binding *b = (struct binding *)tt_binding(&T, addr);
-    if (b) {
-        /* Open addressing without tombstones: what stands behind the gap and belongs before it moves up. */
-        uint32_t mask = T.bind_cap - 1, gap = (uint32_t)(b - T.bind);
-        for (uint32_t i = (gap + 1) & mask; T.bind[i].used; i = (i + 1) & mask) {
-            uint32_t home = bind_home(T.bind[i].addr, mask);
-            if (((i - home) & mask) < ((i - gap) & mask)) continue;
-            T.bind[gap] = T.bind[i];
-            gap = i;
-        }
-        T.bind[gap].used = 0;
-        T.bind_n--;
-    }
+    for (uint64_t i = 0; i < n; i++) del_binding(addr[i]);
     T.chan->fast_gen++;
     pthread_mutex_unlock(&T.lock);
 }

@@ -10,6 +10,7 @@ from interpose.redir.model import (
     Conflict,
     Specification,
     Symbol,
+    SymbolColumns,
     SymbolTable,
     Verdict,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "RequiredText",
     "Specification",
     "Symbol",
+    "SymbolColumns",
     "SymbolTable",
     "Synonyms",
     "Verdict",

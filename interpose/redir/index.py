@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import compress
 from typing import NamedTuple
 
-from interpose.redir.model import UNKNOWN, CodeObject, Symbol
+from interpose.redir.model import UNKNOWN, CodeObject, Symbol, SymbolColumns
 from interpose.redir.patterns import compile_pattern, literal_prefix
 from interpose.zenc import display_name
 
@@ -37,88 +36,119 @@ class TextIndex:
     Tables are built on first use: most objects interest few rules.
     """
 
-    def __init__(self, symbols: Iterable[Symbol], ranges: tuple[tuple[int, int], ...]) -> None:
+    def __init__(self, symbols: SymbolColumns, ranges: tuple[tuple[int, int], ...]) -> None:
         self._symbols = symbols
         self._ranges = ranges
-        self._found: dict[str, tuple[int, ...]] = {}
-        self._by_prefix: dict[str, tuple[Symbol, ...]] = {}
+        self._found: dict[str, Sequence[int]] = {}
+        self._by_prefix: dict[str, Sequence[int]] = {}
 
     @cached_property
-    def text(self) -> list[Symbol]:
+    def text(self) -> SymbolColumns:
+        symbols = self._symbols
+        addresses, is_text = symbols.addresses, symbols.is_text
         if len(self._ranges) == 1:  # the usual case, without a call for each symbol
             ((start, end),) = self._ranges
-            return [s for s in self._symbols if s.is_text and start <= s.address < end]
-        return [
-            s for s in self._symbols if s.is_text and any(lo <= s.address < hi for lo, hi in self._ranges)
-        ]
+            wanted = [t and start <= a < end for t, a in zip(is_text, addresses, strict=True)]
+        else:
+            wanted = [
+                t and any(lo <= a < hi for lo, hi in self._ranges)
+                for t, a in zip(is_text, addresses, strict=True)
+            ]
+        return symbols if all(wanted) else SymbolColumns._make(tuple(compress(c, wanted)) for c in symbols)
+
+    def symbol(self, position: int) -> Symbol:
+        """The symbol at a position in ``text``."""
+        return Symbol._make(column[position] for column in self.text)
 
     @cached_property
-    def _tables(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-        bare: dict[str, list[int]] = {}
-        versioned: dict[str, list[int]] = {}
-        for position, symbol in enumerate(self.text):
-            name = symbol.name
+    def _joined(self) -> str:
+        """All names, each with a NUL before it and behind it."""
+        return "\0".join(("", *self.text.names, ""))
+
+    @cached_property
+    def _exact(self) -> tuple[dict[str, int], dict[str, list[int]]]:
+        """The first position of each name and of each bare name; all of them where there are more."""
+        first: dict[str, int] = {}
+        more: dict[str, list[int]] = {}
+        for position, name in enumerate(self.text.names):
+            other = first.setdefault(name, position)
+            if other != position:
+                more.setdefault(name, [other]).append(position)
             if "@" in name:
-                versioned.setdefault(name, []).append(position)
                 name = name[: name.index("@")]
-            bare.setdefault(name, []).append(position)
-        return bare, versioned
-
-    @cached_property
-    def _sorted_names(self) -> tuple[list[str], list[str]]:
-        bare, versioned = self._tables
-        return sorted(bare), sorted(versioned)
+                other = first.setdefault(name, position)
+                if other != position:
+                    more.setdefault(name, [other]).append(position)
+        return first, more
 
     @cached_property
     def resolvers(self) -> frozenset[int]:
         """Addresses that are resolvers of indirect functions under at least one name."""
-        return frozenset(s.address for s in self.text if s.is_ifunc)
+        return frozenset(compress(self.text.addresses, self.text.is_ifunc))
 
     @cached_property
-    def by_address(self) -> dict[int, Symbol]:
-        """The first symbol at each address."""
-        first: dict[int, Symbol] = {}
-        for symbol in self.text:
-            first.setdefault(symbol.address, symbol)
-        return first
+    def name_by_address(self) -> dict[int, str]:
+        """The name of the first symbol at each address."""
+        return dict(zip(reversed(self.text.addresses), reversed(self.text.names), strict=True))
 
-    def candidates(self, prefix: str) -> tuple[Symbol, ...]:
-        """The symbols whose names start with ``prefix``, in symbol order."""
+    def candidates(self, prefix: str) -> Sequence[int]:
+        """Positions in ``text`` of the symbols whose names start with ``prefix``, in symbol order."""
         known = self._by_prefix.get(prefix)
         if known is None:
-            known = self._by_prefix[prefix] = tuple(s for s in self.text if s.name.startswith(prefix))
+            known = self._by_prefix[prefix] = self._candidates(prefix)
         return known
 
-    def find(self, pattern: str) -> tuple[int, ...]:
-        """Positions in ``text`` of the symbols that match ``pattern``, in symbol order."""
+    def _candidates(self, prefix: str) -> Sequence[int]:
+        names = self.text.names
+        if not prefix:
+            return range(len(names))
+        joined, wanted = self._joined, f"\0{prefix}"
+        count = joined.count(wanted)
+        if count > len(names) // 8:
+            return [position for position, name in enumerate(names) if name.startswith(prefix)]
+        positions: list[int] = []
+        end, position = 0, -1
+        for _ in range(count):
+            start = joined.index(wanted, end) + 1
+            end = joined.index("\0", start)
+            position = names.index(joined[start:end], position + 1)
+            positions.append(position)
+        return positions
+
+    def find(self, pattern: str) -> Sequence[int]:
+        """Positions in ``text`` of the symbols that match ``pattern``, in symbol order.
+
+        A pattern without ``@`` matches the bare name of a versioned symbol, one with ``@`` the name with its
+        version.
+        """
         known = self._found.get(pattern)
         if known is None:
-            known = self._found[pattern] = tuple(self._find(pattern))
+            known = self._found[pattern] = self._find(pattern)
         return known
+
+    def _find(self, pattern: str) -> Sequence[int]:
+        prefix = literal_prefix(pattern)
+        if prefix == pattern:
+            first, more = self._exact
+            if pattern in more:
+                return more[pattern]
+            return (first[pattern],) if pattern in first else ()
+        among = self.candidates(prefix)
+        if pattern == f"{prefix}*":
+            return among
+        names, matches = self.text.names, compile_pattern(pattern)
+        if "@" in pattern:
+            return [p for p in among if matches(names[p])]
+        return [p for p in among if matches(names[p].partition("@")[0])]
 
     def named(self, name: str) -> int | None:
         """Address of the first symbol of exactly that name."""
-        table = self._tables["@" in name]
-        return next((self.text[p].address for p in table.get(name, ()) if self.text[p].name == name), None)
-
-    def _find(self, pattern: str) -> Iterable[int]:
-        table = self._tables["@" in pattern]
-        prefix = literal_prefix(pattern)
-        if prefix == pattern:
-            return table.get(pattern, ())
-        names = self._sorted_names["@" in pattern]
-        start = bisect_left(names, prefix)
-        end = bisect_left(names, prefix + chr(sys.maxunicode), start)
-        matching = filter(compile_pattern(pattern), names[start:end])
-        return sorted(position for name in matching for position in table[name])
+        names = self.text.names
+        return next((self.text.addresses[p] for p in self._find(name) if names[p] == name), None)
 
 
 class SymbolIndex:
-    """The text symbols of one mapped object.
-
-    A pattern without ``@`` matches the bare name of a versioned symbol, one with ``@`` the name with its
-    version.
-    """
+    """The text symbols of one mapped object, by runtime address."""
 
     def __init__(self, obj: CodeObject) -> None:
         self._obj = obj
@@ -130,21 +160,30 @@ class SymbolIndex:
         known = self._obj.table.indexes
         found = known.get(ranges)
         if found is None:
-            found = known[ranges] = TextIndex(self._obj.symbols, ranges)
+            found = known[ranges] = TextIndex(self._obj.table.columns, ranges)
         return found
 
     def is_resolver(self, address: int) -> bool:
         """Whether a runtime address is the resolver of an indirect function."""
         return address - self._bias in self._index.resolvers
 
+    def resolvers_among(self, addresses: Sequence[int]) -> list[int]:
+        """Those that are resolvers of indirect functions, in the same order."""
+        resolvers, bias = self._index.resolvers, self._bias
+        return [address for address in addresses if address - bias in resolvers] if resolvers else []
+
     def name_at(self, address: int) -> str:
         """Return the shown name of the first symbol that starts at ``address``, or ``???``."""
-        symbol = self._index.by_address.get(address - self._bias)
-        return UNKNOWN if symbol is None else shown_name(symbol.name)
+        name = self._index.name_by_address.get(address - self._bias)
+        return UNKNOWN if name is None else shown_name(name)
 
-    def candidates(self, prefix: str) -> Iterator[Hit]:
-        """Yield the text symbols whose names start with ``prefix``, in symbol order."""
-        return (Hit(s.address + self._bias, s) for s in self._index.candidates(prefix))
+    def candidates(self, prefix: str) -> list[Hit]:
+        """The text symbols whose names start with ``prefix``, in symbol order."""
+        return self._hits(self._index.candidates(prefix))
+
+    def _hits(self, positions: Iterable[int]) -> list[Hit]:
+        symbols = map(self._index.symbol, positions)
+        return [Hit(symbol.address + self._bias, symbol) for symbol in symbols]
 
     def named(self, name: str) -> int | None:
         """Address of the first text symbol of exactly that name."""
@@ -153,5 +192,20 @@ class SymbolIndex:
 
     def find(self, pattern: str) -> list[Hit]:
         """Return the text symbols that match ``pattern``, in symbol order."""
-        text, bias = self._index.text, self._bias
-        return [Hit(text[p].address + bias, text[p]) for p in self._index.find(pattern)]
+        return self._hits(self._index.find(pattern))
+
+    def has(self, pattern: str) -> bool:
+        """Whether a text symbol matches ``pattern``."""
+        return bool(self._index.find(pattern))
+
+    def claimed(self, pattern: str, global_only: bool) -> dict[int, str]:
+        """The addresses of the text symbols that match ``pattern``, each with its first name as shown."""
+        positions, text, bias = self._index.find(pattern), self._index.text, self._bias
+        names, addresses = text.names, text.addresses
+        if global_only:
+            positions = [position for position in positions if text.is_global[position]]
+        return {
+            addresses[p] + bias: shown_name(name) if "@" in name or name[:1] == "_" else name
+            for p in reversed(positions)
+            for name in (names[p],)
+        }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -34,8 +34,23 @@ class Symbol(NamedTuple):
     is_text: bool = True
 
 
+class SymbolColumns(NamedTuple):
+    """Many symbols: the fields of :class:`Symbol`, each for all of them."""
+
+    names: Sequence[str] = ()
+    addresses: Sequence[int] = ()
+    sizes: Sequence[int] = ()
+    is_global: Sequence[int] = ()
+    is_ifunc: Sequence[int] = ()
+    is_text: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, symbols: SymbolTuples | SymbolColumns) -> SymbolColumns:
+        return symbols if isinstance(symbols, SymbolColumns) else cls(*zip(*symbols, strict=True))
+
+
 SymbolTuples = Iterable[tuple[str, int, int, bool, bool, bool]]
-SymbolSource = SymbolTuples | Callable[[], SymbolTuples]
+SymbolSource = SymbolTuples | SymbolColumns | Callable[[], SymbolTuples | SymbolColumns]
 
 
 class SymbolTable:
@@ -46,15 +61,19 @@ class SymbolTable:
     """
 
     def __init__(self, source: SymbolSource) -> None:
-        self._source: SymbolSource | None = source if callable(source) else tuple(source)
+        self._source: SymbolSource | None = source if callable(source) else SymbolColumns.of(source)
         self.indexes: dict[tuple[tuple[int, int], ...], Any] = {}
         """What :mod:`interpose.redir.index` makes of them, by the link-time ranges of the text."""
 
     @cached_property
-    def symbols(self) -> tuple[Symbol, ...]:
+    def columns(self) -> SymbolColumns:
         source, self._source = self._source, None
         found = source() if callable(source) else source
-        return tuple(map(Symbol._make, found or ()))
+        return SymbolColumns.of(found or ())
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return tuple(map(Symbol, *self.columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +200,13 @@ class Specification:
 
     def may_bind(self, address: int) -> bool:
         """False where the binding would lead to itself or start inside the redirecting function."""
-        return not self.target <= address < self.target + max(self.size, 1)
+        start, end = self.own_range
+        return not start <= address < end
+
+    @property
+    def own_range(self) -> tuple[int, int]:
+        """Where it may not bind."""
+        return self.target, self.target + max(self.size, 1)
 
     def outranks(self, earlier: Specification) -> bool:
         """Tell whether this later claim on an address takes it from the ``earlier`` one."""

@@ -19,10 +19,12 @@ Each event recomputes only the addresses whose claims it touched.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
+from operator import attrgetter
 from types import MappingProxyType
 
 from interpose.redir import trace
@@ -34,7 +36,8 @@ from interpose.redir.patterns import literal_prefix
 from interpose.zenc import Kind, NotRedirectNameError, RedirectName, ReservedSonameError, ZencError, parse
 
 _REDIRECT_PREFIX = "_vg"
-_NO_CLAIMS: Mapping[Specification, str] = MappingProxyType({})
+_NOWHERE = 1 << 64
+_address = attrgetter("address")
 _NOTHING: frozenset[Specification] = frozenset()
 
 
@@ -49,6 +52,8 @@ class _Update:
     missing: list[MissingText] = field(default_factory=list)
     added: list[ActiveBinding] = field(default_factory=list)
     removed: list[ActiveBinding] = field(default_factory=list)
+    ifunc_added: list[ActiveBinding] = field(default_factory=list)
+    ifunc_removed: list[ActiveBinding] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
 
 
@@ -117,10 +122,9 @@ class RedirState:
         self._next_order = 0
         self._indexes: dict[CodeObject, SymbolIndex] = {}  # in the order of mapping
         self._specs: dict[Specification, None] = {}  # an ordered set
-        # Claims from symbols: address -> specification -> name of the matching symbol.
-        self._claims: dict[int, dict[Specification, str]] = {}
-        self._claimed_by: dict[Specification, set[int]] = {}
-        self._claimed_in: dict[CodeObject, set[int]] = {}
+        # Who claims an address; and what each claims in an object, with the names of the matching symbols.
+        self._claims: dict[int, tuple[Specification, ...]] = {}
+        self._claimed: dict[Specification, dict[CodeObject, dict[int, str]]] = {}
         self._fixed: set[int] = set()  # addresses bound for good; they may lie in any object or in none
         self._text: list[tuple[int, int, CodeObject]] = []  # sorted ranges, which never overlap
         # Reported targets of indirect functions, both ways.
@@ -188,7 +192,6 @@ class RedirState:
         index = SymbolIndex(obj)
         known = tuple(self._specs)
         self._indexes[obj] = index
-        self._claimed_in[obj] = set()
         self._text += [(start, end, obj) for start, end in obj.text_ranges]
         self._text.sort(key=_range_start)
         update.dirty.update(filter(obj.contains, self._fixed))
@@ -197,7 +200,7 @@ class RedirState:
         for spec in self._read_specifications(obj, index, update):
             self._add_specification(spec, update)
         for required in self._required:
-            if required.applies_to(obj.soname) and not index.find(required.function):
+            if required.applies_to(obj.soname) and not index.has(required.function):
                 update.missing.append(MissingText(obj, required))
         return self._settle(update)
 
@@ -245,7 +248,7 @@ class RedirState:
         update = _Update()
         spec = Specification(self._take_order(), kind, "", "", target, target_name=target_name)
         if spec.may_bind(address):
-            self._claims.setdefault(address, {})[spec] = UNKNOWN
+            self._claims[address] = (*self._claims.get(address, ()), spec)
             self._fixed.add(address)
             update.dirty.add(address)
         return self._settle(update)
@@ -323,7 +326,7 @@ class RedirState:
 
     def _add_specification(self, spec: Specification, update: _Update) -> None:
         self._specs[spec] = None
-        self._claimed_by[spec] = set()
+        self._claimed[spec] = {}
         update.specs_added.append(spec)
         for obj, index in self._indexes.items():
             self._claim(spec, obj, index, update)
@@ -331,18 +334,18 @@ class RedirState:
     def _claim(self, spec: Specification, obj: CodeObject, index: SymbolIndex, update: _Update) -> None:
         if not spec.wants(obj) or not obj.may_hold_start(literal_prefix(spec.function).partition("@")[0]):
             return
-        touched: list[int] = []
-        for hit in index.find(spec.function):
-            address = hit.address
-            if (spec.global_only and not hit.symbol.is_global) or not spec.may_bind(address):
-                continue
-            claims = self._claims.setdefault(address, {})
-            if spec not in claims:  # an alias of a function that the rule has claimed
-                claims[spec] = hit.name
-                touched.append(address)
-        self._claimed_by[spec].update(touched)
-        self._claimed_in[obj].update(touched)
-        update.dirty.update(touched)
+        claimed = index.claimed(spec.function, spec.global_only)
+        own, end = spec.own_range
+        for address in [address for address in claimed if own <= address < end]:
+            del claimed[address]
+        if not claimed:
+            return
+        self._claimed[spec][obj] = claimed
+        others = {address: self._claims[address] for address in self._claims.keys() & claimed.keys()}
+        self._claims.update(dict.fromkeys(claimed, (spec,)))
+        for address, rivals in others.items():
+            self._claims[address] = (*rivals, spec)
+        update.dirty.update(claimed)
 
     def _drop_range(self, start: int, end: int, update: _Update) -> None:
         for obj in [obj for obj in self._indexes if obj.intersects(start, end)]:
@@ -354,13 +357,10 @@ class RedirState:
         for spec in [spec for spec in self._specs if spec.owner is obj]:
             del self._specs[spec]
             update.specs_removed.append(spec)
-            for address in self._claimed_by.pop(spec):
-                self._drop_claim(address, spec, update)
-        for address in self._claimed_in.pop(obj):
-            for spec in tuple(self._claims.get(address, ())):
-                if spec in self._claimed_by:  # bindings of fixed addresses survive what is mapped there
-                    self._claimed_by[spec].discard(address)
-                    self._drop_claim(address, spec, update)
+            for claimed in self._claimed.pop(spec).values():
+                self._drop_claims(spec, claimed, update)
+        for spec, objects in self._claimed.items():
+            self._drop_claims(spec, objects.pop(obj, {}), update)
         for resolver in [resolver for resolver in self._targets if obj.contains(resolver)]:
             for target in self._targets.pop(resolver):
                 resolvers = self._resolvers_of[target]
@@ -374,12 +374,15 @@ class RedirState:
         del self._indexes[obj]
         self._text = [entry for entry in self._text if entry[2] is not obj]
 
-    def _drop_claim(self, address: int, spec: Specification, update: _Update) -> None:
-        claims = self._claims[address]
-        if claims.pop(spec, None) is not None:
-            update.dirty.add(address)
-        if not claims:
-            del self._claims[address]
+    def _drop_claims(self, spec: Specification, addresses: Iterable[int], update: _Update) -> None:
+        claims = self._claims
+        for address in addresses:
+            claimants = claims[address]
+            if len(claimants) == 1:
+                del claims[address]
+            else:
+                claims[address] = tuple(other for other in claimants if other is not spec)
+        update.dirty.update(addresses)
 
     def _drop_target(self, target: int, update: _Update) -> None:
         for resolver in self._resolvers_of.pop(target):
@@ -391,41 +394,42 @@ class RedirState:
 
     # -- Judgement ---------------------------------------------------------------------------------
 
-    def _places(self, addresses: Iterable[int]) -> Iterator[tuple[int, CodeObject | None, bool]]:
-        """Addresses, ascending, each with its object and whether it is a resolver; found range by range."""
-        limit, obj, is_resolver = -1, None, None
-        for address in sorted(addresses):
-            if address >= limit:
-                where = bisect_right(self._text, address, key=_range_start)
-                limit = self._text[where][0] if where < len(self._text) else address + 1
-                obj = None
-                if where and address < self._text[where - 1][1]:
-                    _, limit, obj = self._text[where - 1]
-                is_resolver = None if obj is None else self._indexes[obj].is_resolver
-            yield address, obj, is_resolver is not None and is_resolver(address)
+    def _places(self, addresses: Iterable[int]) -> Iterator[tuple[list[int], CodeObject | None, list[int]]]:
+        """Addresses, ascending, by the object that they are in, and which of them are resolvers."""
+        ascending = sorted(addresses)
+        done = 0
+        for start, end, obj in [*self._text, (_NOWHERE, _NOWHERE, None)]:
+            before = bisect_left(ascending, start, done)
+            if before > done:
+                yield ascending[done:before], None, []
+            done = bisect_left(ascending, end, before)
+            if done > before:
+                found = ascending[before:done]
+                yield found, obj, [] if obj is None else self._indexes[obj].resolvers_among(found)
+            if done == len(ascending):
+                break
 
     def _settle(self, update: _Update) -> Change:
         """Judge every dirty address anew and return what came of the event."""
         places = list(self._places(update.dirty))
-        for resolver, obj, is_resolver in places:
-            if not is_resolver:
-                continue
-            before = self._pending.get(resolver)
-            self._judge(resolver, obj, self._claims.get(resolver, _NO_CLAIMS), True, update)
-            after = self._pending.get(resolver)
-            if _specs(before) != _specs(after):
-                update.dirty.update(self._targets.get(resolver, ()))
-        if len(update.dirty) > len(places):
+        count = len(update.dirty)
+        for _, obj, resolvers in places:
+            for resolver in resolvers:
+                before = self._pending.get(resolver)
+                self._judge(resolver, obj, self._named_claims(resolver, obj), True, update)
+                after = self._pending.get(resolver)
+                if _specs(before) != _specs(after):
+                    update.dirty.update(self._targets.get(resolver, ()))
+        if len(update.dirty) > count:
             places = list(self._places(update.dirty))
-        for address, obj, is_resolver in places:
+        for addresses, obj, resolvers in places:
             # A resolver that went with its object is judged here, as an address without claims.
-            if not is_resolver:
-                self._judge(address, obj, self._claims_through_resolvers(address), False, update)
+            self._judge_all(addresses, obj, frozenset(resolvers), update)
         return Change(
-            added=tuple(b for b in update.added if not b.is_ifunc),
-            removed=tuple(b for b in update.removed if not b.is_ifunc),
-            ifunc_added=tuple(b for b in update.added if b.is_ifunc),
-            ifunc_removed=tuple(b for b in update.removed if b.is_ifunc),
+            added=tuple(update.added),
+            removed=tuple(update.removed),
+            ifunc_added=tuple(update.ifunc_added),
+            ifunc_removed=tuple(update.ifunc_removed),
             specs_added=tuple(update.specs_added),
             specs_removed=tuple(update.specs_removed),
             conflicts=tuple(update.conflicts),
@@ -433,14 +437,78 @@ class RedirState:
             missing=tuple(update.missing),
         )
 
-    def _claims_through_resolvers(self, address: int) -> Mapping[Specification, str]:
+    def _judge_all(
+        self, addresses: Iterable[int], obj: CodeObject | None, resolvers: Set[int], update: _Update
+    ) -> None:
+        """Judge the addresses that are no resolvers; what nobody claims, or one rule alone, in bulk."""
+        claims, judged, bindings = self._claims, self._judged, self._bindings
+        special = resolvers | self._resolvers_of.keys() | self._fixed
+        alone: dict[tuple[Specification, ...], list[int]] = {}
+        tells, before = self._tells_additions, len(update.added)
+        for address in addresses:
+            claimants = claims.get(address, ())
+            if address in special or len(claimants) > 1 or (claimants and (tells or address in judged)):
+                if address not in resolvers:
+                    self._judge(address, obj, self._claims_through_resolvers(address, obj), False, update)
+            elif claimants:
+                if claimants in alone:
+                    alone[claimants].append(address)
+                else:
+                    alone[claimants] = [address]
+            else:
+                judged.pop(address, None)
+                self._note(bindings.pop(address, None) or self._pending.pop(address, None), None, update)
+        for claimants, claimed in alone.items():
+            assert obj is not None  # nobody claims an address outside of all objects but for good
+            judged.update(dict.fromkeys(claimed, claimants))
+            fresh = self._lone_bindings(claimants[0], obj, claimed)
+            bindings.update(zip(claimed, fresh, strict=True))
+            update.added += fresh
+        update.added[before:] = sorted(update.added[before:], key=_address)
+
+    def _lone_bindings(
+        self, spec: Specification, obj: CodeObject, addresses: list[int]
+    ) -> list[ActiveBinding]:
+        """What `_binding` makes of each address."""
+        names = self._claimed[spec][obj]
+        rows = zip(
+            addresses,
+            repeat(spec.target),
+            repeat(spec.kind),
+            repeat(spec.tag),
+            repeat(spec.priority),
+            repeat(spec),
+            map(names.__getitem__, addresses),
+            repeat(obj.soname),
+            repeat(False),
+            repeat(None),
+        )
+        return list(map(ActiveBinding._make, rows))
+
+    def _note(self, old: ActiveBinding | None, new: ActiveBinding | None, update: _Update) -> None:
+        """A binding has gone, come, or become another one."""
+        if old == new:
+            return
+        if old is not None:
+            (update.ifunc_removed if old.is_ifunc else update.removed).append(old)
+        if new is not None:
+            (update.ifunc_added if new.is_ifunc else update.added).append(new)
+            if self._tells_additions:
+                update.notes += trace.added_messages(new)
+
+    def _named_claims(self, address: int, obj: CodeObject | None) -> dict[Specification, str]:
+        """The claims on an address from symbols, with the symbols' names."""
+        return {spec: self._claim_name(spec, address, obj) for spec in self._claims.get(address, ())}
+
+    def _claim_name(self, spec: Specification, address: int, obj: CodeObject | None) -> str:
+        objects = self._claimed.get(spec)
+        # Without one it is the rule of an address that is bound for good.
+        return UNKNOWN if objects is None or obj is None else objects[obj][address]
+
+    def _claims_through_resolvers(self, address: int, obj: CodeObject | None) -> dict[Specification, str]:
         """Return all claims on an address: from symbols, and from resolvers that returned it."""
-        claims = self._claims.get(address, _NO_CLAIMS)
-        resolvers = self._resolvers_of.get(address)
-        if resolvers is None:
-            return claims
-        claims = dict(claims)
-        for resolver in resolvers:
+        claims = self._named_claims(address, obj)
+        for resolver in self._resolvers_of.get(address, ()):
             pending = self._pending.get(resolver)
             for spec in () if pending is None else (pending.spec, pending.inner):
                 if spec is not None and spec not in claims and spec.may_bind(address):
@@ -480,14 +548,7 @@ class RedirState:
         old = self._bindings.pop(address, None) or self._pending.pop(address, None)
         if new is not None:
             (self._pending if is_ifunc else self._bindings)[address] = new
-        if old == new:
-            return
-        if old is not None:
-            update.removed.append(old)
-        if new is not None:
-            update.added.append(new)
-            if self._tells_additions:
-                update.notes += trace.added_messages(new)
+        self._note(old, new, update)
 
     @staticmethod
     def _binding(

@@ -5,7 +5,6 @@ and the core's bindings become the translator's.
 from __future__ import annotations
 
 import os
-from operator import attrgetter
 
 from interpose import paths
 from interpose.errors import InterposeError
@@ -13,12 +12,20 @@ from interpose.jit._native import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from interpose.elf.image import Image, TextSymbol
+    from interpose.elf.image import Image
     from interpose.elf.symbolizer import ObjectFile, Symbolizer
     from interpose.options.parse import Config
-    from interpose.redir import ActiveBinding, Change, CodeObject, Reason, RedirState, SymbolTable
+    from interpose.redir import (
+        ActiveBinding,
+        Change,
+        CodeObject,
+        Reason,
+        RedirState,
+        SymbolColumns,
+        SymbolTable,
+    )
     from interpose.report.log import Log
     from interpose.supervisor.files import KnownFile
 
@@ -170,9 +177,9 @@ class Objects:
         is_tools = os.path.basename(file.path) == paths.STUBS
         obj = CodeObject(file.path, text, _table(file), soname, biases[0], may_hold, is_tools)
         if not self._ifunc_wrapper and (may_hold is None or may_hold(IFUNC_WRAPPER.encode())):
-            self._ifunc_wrapper = next(
-                (s.address + biases[0] for s in obj.symbols if s.name == IFUNC_WRAPPER), 0
-            )
+            names, addresses, *_ = obj.table.columns
+            if IFUNC_WRAPPER in names:
+                self._ifunc_wrapper = addresses[names.index(IFUNC_WRAPPER)] + biases[0]
         change = self.redir.add_object(obj)
         self._apply(change)
         late = [binding for binding in change.ifunc_added if not obj.contains(binding.address)]
@@ -241,17 +248,17 @@ class Objects:
         self._apply(self.redir.add_ifunc_target(resolver, target))
 
     def _apply(self, change: Change) -> None:
-        for binding in (*change.removed, *change.ifunc_removed):
-            lib.ip_binding_del(binding.address)
-            self._shown_first_use -= {binding.address, binding.address | lib.IP_KEY_NOREDIR}
-        for binding in change.added:
-            inner = binding.inner.target if binding.inner is not None else 0
-            lib.ip_binding_set(
-                binding.address, binding.target, binding.kind.value == "W", inner, binding.spec.is_users
-            )
-        for binding in change.ifunc_added:
-            if self._ifunc_wrapper:
-                lib.ip_binding_set(binding.address, self._ifunc_wrapper, 1, 0, 0)
+        gone = [binding.address for binding in (*change.removed, *change.ifunc_removed)]
+        if gone:
+            lib.ip_bindings_del(len(gone), gone)
+        if self._shown_first_use:
+            self._shown_first_use.difference_update(gone, [addr | lib.IP_KEY_NOREDIR for addr in gone])
+        _bind(change.added)
+        if self._ifunc_wrapper and change.ifunc_added:
+            late = [binding.address for binding in change.ifunc_added]
+            count = len(late)
+            wrapper = [self._ifunc_wrapper] * count
+            lib.ip_bindings_set(count, late, wrapper, [0] * count, bytes([lib.IP_BIND_WRAP]) * count)
         for message in change.messages:
             # Levels count -v; the log's verbosity is 1 without any.
             if self._verbosity > message.level:
@@ -276,6 +283,23 @@ class Objects:
             self._log.debug(first_use_line(binding, inner=bool(key & lib.IP_KEY_NOREDIR)))
 
 
+def _bind(bindings: Sequence[ActiveBinding]) -> None:
+    """Put bindings into effect, all at once: there may be a hundred thousand."""
+    if not bindings:
+        return
+    kinds = {
+        spec: (lib.IP_BIND_WRAP if spec.kind.value == "W" else 0) | (lib.IP_BIND_USER if spec.is_users else 0)
+        for spec in {binding.spec for binding in bindings}
+    }
+    lib.ip_bindings_set(
+        len(bindings),
+        [binding.address for binding in bindings],
+        [binding.target for binding in bindings],
+        [0 if binding.inner is None else binding.inner.target for binding in bindings],
+        bytes([kinds[binding.spec] for binding in bindings]),
+    )
+
+
 def _table(file: ObjectFile) -> SymbolTable:
     """A file's symbols, one table for all programs that map it."""
     from interpose.redir import SymbolTable
@@ -285,17 +309,19 @@ def _table(file: ObjectFile) -> SymbolTable:
     return file.redirection
 
 
-def _symbols(file: ObjectFile) -> Iterable[TextSymbol]:
+def _symbols(file: ObjectFile) -> SymbolColumns:
     """A file's text symbols, none if its tables are damaged."""
     from interpose.elf.errors import ElfError
-    from interpose.elf.image import text_symbols
+    from interpose.elf.symtab import function_symbols
+    from interpose.redir import SymbolColumns
 
+    if file.image is None:
+        return SymbolColumns()
     try:
-        found = text_symbols(file.image, file.debug_image) if file.image is not None else ()
         # By address, as written: of two rules for one function the first one's holds.
-        return sorted(found, key=attrgetter("address"))
+        return SymbolColumns(*function_symbols(file.image, file.debug_image))
     except ElfError:
-        return ()
+        return SymbolColumns()
 
 
 def announced_path(data: bytes) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from interpose.elf.image import Image
 from interpose.elf.symbolizer import Symbolizer
+from interpose.elf.symtab import function_symbols
+from interpose.redir import Symbol
 
 C_SOURCE = """\
 #include <stdlib.h>
@@ -95,3 +97,8 @@ def map_image(symbolizer: Symbolizer, path: Path | str, base: int) -> int:
 def symbol_of(path: Path | str, name: str) -> tuple[int, int]:
     """Link-time address and size of a symbol."""
     return next((s.value, s.size) for s in Image.open(str(path)).symtab if s.name == name)
+
+
+def text_symbols(image: Image) -> list[Symbol]:
+    """What the redirection core is told of a file, symbol by symbol."""
+    return list(map(Symbol, *function_symbols(image)))

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from interpose.elf.dwarf import DebugInfo
 from interpose.elf.errors import ElfError
-from interpose.elf.image import Image, text_symbols
+from interpose.elf.image import Image
 from interpose.elf.symbolizer import Symbolizer
 from interpose.elf.symbolmap import code_map, data_map
+from interpose.elf.symtab import function_symbols
 
 SOURCE = """\
 int counter;
@@ -43,7 +44,7 @@ def exercise(data: bytes) -> bool:
         lambda: image.load_base,
         lambda: image.dynsyms,
         lambda: image.symtab,
-        lambda: list(text_symbols(image)),
+        lambda: function_symbols(image),
         lambda: code_map(image),
         lambda: data_map(image),
         lambda: [image.section_data(section) for section in image.sections],

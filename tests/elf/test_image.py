@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
-from elf.helpers import libraries
+from elf.helpers import libraries, text_symbols
 from elftools.elf.elffile import ELFFile
 
 from interpose.elf.errors import ElfError
-from interpose.elf.image import Image, text_symbols
+from interpose.elf.image import Image
 
 LIBRARIES = libraries("libc.so.6", "ld-linux-x86-64.so.2", "libm.so.6", "libstdc++.so.6")
 

@@ -1,0 +1,315 @@
+/* Symbol tables of ELF files: System V gABI, chapter 4, and the GNU extension for symbol versions. */
+#include "elf/symtab.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit/lastwords.h"
+
+#define VERSION_HIDDEN 0x8000u
+
+struct name {                   /* a symbol's name and version, which need not end with a NUL */
+    const char *bare, *version; /* version: NULL if it has none */
+    size_t bare_len, version_len;
+    bool is_default;
+};
+
+/* ---- Reading a table --------------------------------------------------------------------------- */
+
+static Elf64_Sym symbol_at(const struct ip_symtab *t, uint64_t i) {
+    Elf64_Sym s;
+    memcpy(&s, t->symbols + i * sizeof s, sizeof s);
+    return s;
+}
+
+uint64_t ip_symtab_misnamed(const struct ip_symtab *t) {
+    const char *last = t->strings_size ? memrchr(t->strings, 0, t->strings_size) : NULL;
+    uint64_t end = last ? (uint64_t)(last - t->strings) + 1 : 0;
+    for (uint64_t i = 1; i < t->count; i++)
+        if (symbol_at(t, i).st_name >= end) return i;
+    return 0;
+}
+
+static uint32_t version_index(const struct ip_symtab *t, uint64_t i) {
+    uint16_t v;
+    memcpy(&v, t->versions + i * sizeof v, sizeof v);
+    return v;
+}
+
+/* `name@@VERSION` names the default version, `name@VERSION` another. */
+static struct name name_of(const struct ip_symtab *t, uint64_t i, const Elf64_Sym *s) {
+    struct name n = {.bare = t->strings + s->st_name};
+    n.bare_len = strlen(n.bare);
+    if (!t->is_dynamic) {
+        const char *at = memchr(n.bare, '@', n.bare_len);
+        if (!at) return n;
+        const char *end = n.bare + n.bare_len;
+        n.bare_len = (size_t)(at - n.bare);
+        n.is_default = at[1] == '@';
+        const char *version = at + 1 + strspn(at + 1, "@");
+        if (version == end) return n;
+        n.version = version;
+        n.version_len = (size_t)(end - version);
+    } else if (t->versions) {
+        uint32_t index = version_index(t, i), number = index & ~VERSION_HIDDEN;
+        if (number >= t->version_count || t->version_name_from[number] < 0) return n;
+        n.version = t->version_names + t->version_name_from[number];
+        n.version_len = strlen(n.version);
+        n.is_default = s->st_shndx != SHN_UNDEF && !(index & VERSION_HIDDEN);
+    }
+    return n;
+}
+
+static bool is_in(uint64_t value, const uint64_t *ranges, uint64_t n) {
+    for (uint64_t i = 0; i < n; i++)
+        if (ranges[2 * i] <= value && value < ranges[2 * i + 1]) return true;
+    return false;
+}
+
+/* ---- Sets of names ------------------------------------------------------------------------------ */
+
+struct names { /* open addressing */
+    struct names_entry {
+        const char *text; /* NULL: free */
+        uint64_t value;   /* distinguishes equal names */
+        uint32_t len, hash;
+    } *entries;
+    uint64_t n, cap;
+};
+
+static uint32_t hash_of(const char *text, size_t len, uint64_t value) {
+    uint64_t h = value * 0x9e3779b97f4a7c15ull;
+    for (size_t i = 0; i < len; i++) h = (h ^ (uint8_t)text[i]) * 0x100000001b3ull;
+    return (uint32_t)(h ^ h >> 32);
+}
+
+/* Where a name is or belongs. */
+static struct names_entry *names_find(const struct names *set, const struct names_entry *wanted) {
+    for (uint64_t h = wanted->hash;; h++) {
+        struct names_entry *e = &set->entries[h & (set->cap - 1)];
+        if (!e->text) return e;
+        if (e->hash == wanted->hash && e->value == wanted->value && e->len == wanted->len &&
+            memcmp(e->text, wanted->text, wanted->len) == 0)
+            return e;
+    }
+}
+
+static struct names_entry names_key(const char *text, size_t len, uint64_t value) {
+    return (struct names_entry){text, value, (uint32_t)len, hash_of(text, len, value)};
+}
+
+static bool names_has(const struct names *set, const char *text, size_t len, uint64_t value) {
+    struct names_entry wanted = names_key(text, len, value);
+    return set->n && names_find(set, &wanted)->text;
+}
+
+/* False if it was there. */
+static bool names_add(struct names *set, const char *text, size_t len, uint64_t value) {
+    if (2 * (set->n + 1) > set->cap) {
+        struct names old = *set;
+        set->cap = old.cap ? 2 * old.cap : 1024;
+        set->entries = ip_alloc(set->cap, sizeof *set->entries);
+        for (uint64_t i = 0; i < old.cap; i++)
+            if (old.entries[i].text) *names_find(set, &old.entries[i]) = old.entries[i];
+        free(old.entries);
+    }
+    struct names_entry added = names_key(text, len, value), *e = names_find(set, &added);
+    if (e->text) return false;
+    *e = added;
+    set->n++;
+    return true;
+}
+
+/* ---- Columns -------------------------------------------------------------------------------------- */
+
+struct found {
+    uint64_t address, size, order;
+    const char *name; /* in the arena */
+    uint8_t is_global, is_ifunc, is_text;
+};
+
+struct collection {
+    struct found *found;
+    uint64_t n, cap;
+    char **arena; /* names, in pieces that stay where they are */
+    uint64_t pieces;
+    size_t used, piece;
+    uint64_t bytes; /* of all names, their NULs included */
+};
+
+static char *arena_take(struct collection *c, size_t n) {
+    if (!c->pieces || c->used + n > c->piece) {
+        c->piece = n > 1 << 16 ? n : 1 << 16;
+        c->used = 0;
+        c->arena = ip_realloc(c->arena, (c->pieces + 1) * sizeof *c->arena);
+        c->arena[c->pieces++] = ip_alloc(1, c->piece);
+    }
+    c->used += n;
+    return c->arena[c->pieces - 1] + c->used - n;
+}
+
+/* The name as reports and rules have it, with its version or without; its length. */
+static const char *spelled(struct collection *c, const struct name *n, bool with_version, size_t *len) {
+    bool versioned = with_version && n->version;
+    if (!versioned && !n->bare[n->bare_len]) {
+        *len = n->bare_len;
+        return n->bare;
+    }
+    size_t signs = versioned ? 1 + n->is_default : 0, tail = versioned ? n->version_len : 0;
+    char *text = arena_take(c, n->bare_len + signs + tail + 1);
+    memcpy(text, n->bare, n->bare_len);
+    memcpy(text + n->bare_len, "@@", signs);
+    if (tail) memcpy(text + n->bare_len + signs, n->version, tail);
+    *len = n->bare_len + signs + tail;
+    return text;
+}
+
+static void add(struct collection *c, struct found f, size_t name_len) {
+    if (c->n == c->cap) {
+        c->cap = c->cap ? 2 * c->cap : 256;
+        c->found = ip_realloc(c->found, c->cap * sizeof *c->found);
+    }
+    f.order = c->n;
+    c->found[c->n++] = f;
+    c->bytes += name_len + 1;
+}
+
+static int by_address(const void *a, const void *b) {
+    const struct found *x = a, *y = b;
+    if (x->address != y->address) return x->address < y->address ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void fill(struct collection *c, struct ip_symbols *out) {
+    *out = (struct ip_symbols){.count = c->n, .names_size = c->bytes};
+    out->address = ip_alloc(c->n + 1, sizeof *out->address);
+    out->size = ip_alloc(c->n + 1, sizeof *out->size);
+    out->is_global = ip_alloc(c->n + 1, 1);
+    out->is_ifunc = ip_alloc(c->n + 1, 1);
+    out->is_text = ip_alloc(c->n + 1, 1);
+    char *to = out->names = ip_alloc(c->bytes + 1, 1);
+    for (uint64_t i = 0; i < c->n; i++) {
+        const struct found *f = &c->found[i];
+        out->address[i] = f->address;
+        out->size[i] = f->size;
+        out->is_global[i] = f->is_global;
+        out->is_ifunc[i] = f->is_ifunc;
+        out->is_text[i] = f->is_text;
+        to = stpcpy(to, f->name) + 1;
+    }
+    for (uint64_t i = 0; i < c->pieces; i++) free(c->arena[i]);
+    free(c->arena);
+    free(c->found);
+}
+
+void ip_symbols_free(struct ip_symbols *s) {
+    free(s->address);
+    free(s->size);
+    free(s->is_global);
+    free(s->is_ifunc);
+    free(s->is_text);
+    free(s->names);
+    *s = (struct ip_symbols){0};
+}
+
+/* ---- Functions for the redirection core -------------------------------------------------------------- */
+
+/* From which symbol on the local ones of a program are those that linking made local.
+ *
+ * LLVM's linker leaves such a symbol its visibility.  GNU ld forgets it, but puts these symbols behind those of
+ * all files, under a file symbol without a name.  Where `strip -g` took the file symbols away, the last file's
+ * only symbol, the end of the exception tables in crtend.o, is still where they begin. */
+static uint64_t first_made_local(const struct ip_symtab *t) {
+    for (uint64_t i = t->count; i-- > 1;) {
+        Elf64_Sym s = symbol_at(t, i);
+        if (ELF64_ST_TYPE(s.st_info) == STT_FILE) {
+            struct name n = name_of(t, i, &s);
+            return n.bare_len ? t->count : i + 1;
+        }
+    }
+    for (uint64_t i = 1; i < t->count; i++) {
+        Elf64_Sym s = symbol_at(t, i);
+        struct name n = name_of(t, i, &s);
+        if (n.bare_len == strlen("__FRAME_END__") && memcmp(n.bare, "__FRAME_END__", n.bare_len) == 0) return i + 1;
+    }
+    return t->count;
+}
+
+/* Names that a look-up without a version finds in a default version, or without one. */
+static struct names default_names(const struct ip_symtab *dynamic) {
+    struct names set = {0};
+    for (uint64_t i = 1; i < dynamic->count; i++) {
+        Elf64_Sym s = symbol_at(dynamic, i);
+        struct name n = name_of(dynamic, i, &s);
+        if (!n.version || n.is_default) names_add(&set, n.bare, n.bare_len, 0);
+    }
+    return set;
+}
+
+void ip_function_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
+                         uint64_t n_ranges, int is_program, struct ip_symbols *out) {
+    struct collection c = {0};
+    const struct ip_symtab *tables[] = {full, dynamic};
+    struct names seen = {0}, defaults = {0};
+    bool have_defaults = false;
+    uint64_t made_local = is_program ? first_made_local(full) : full->count;
+    for (int k = 0; k < 2; k++) {
+        const struct ip_symtab *t = tables[k];
+        for (uint64_t i = 1; i < t->count; i++) {
+            Elf64_Sym s = symbol_at(t, i);
+            int type = ELF64_ST_TYPE(s.st_info), seen_by = ELF64_ST_VISIBILITY(s.st_other);
+            if (s.st_shndx == SHN_UNDEF || !s.st_size || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
+            struct name n = name_of(t, i, &s);
+            if (!n.bare_len) continue;
+            bool is_hidden = seen_by == STV_INTERNAL || seen_by == STV_HIDDEN;
+            struct found f = {
+                .address = s.st_value,
+                .size = s.st_size,
+                .is_global = ELF64_ST_BIND(s.st_info) != STB_LOCAL || t == dynamic || i >= made_local ||
+                             (is_hidden && is_program),
+                .is_ifunc = type == STT_GNU_IFUNC,
+                .is_text = is_in(s.st_value, ranges, n_ranges),
+            };
+            bool bare_too = n.version && n.is_default;
+            if (n.version && !n.is_default) {
+                if (!have_defaults) defaults = default_names(dynamic);
+                have_defaults = true;
+                bare_too = !names_has(&defaults, n.bare, n.bare_len, 0);
+            }
+            for (int bare = 0; bare <= bare_too; bare++) {
+                size_t len;
+                f.name = spelled(&c, &n, !bare, &len);
+                if (names_add(&seen, f.name, len, f.address)) add(&c, f, len);
+            }
+        }
+    }
+    if (c.n) qsort(c.found, c.n, sizeof *c.found, by_address);
+    fill(&c, out);
+    free(seen.entries);
+    free(defaults.entries);
+}
+
+/* ---- Names of addresses ----------------------------------------------------------------------------- */
+
+void ip_place_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
+                      uint64_t n_ranges, uint32_t types, struct ip_symbols *out) {
+    struct collection c = {0};
+    const struct ip_symtab *tables[] = {full, dynamic};
+    for (int k = 0; k < 2; k++) {
+        const struct ip_symtab *t = tables[k];
+        for (uint64_t i = 1; i < t->count; i++) {
+            Elf64_Sym s = symbol_at(t, i);
+            if (s.st_shndx == SHN_UNDEF || !s.st_size || !s.st_value) continue;
+            if (!(types >> ELF64_ST_TYPE(s.st_info) & 1) || !is_in(s.st_value, ranges, n_ranges)) continue;
+            struct name n = name_of(t, i, &s);
+            if (!n.bare_len) continue;
+            size_t len;
+            struct found f = {.address = s.st_value, .size = s.st_size};
+            f.name = spelled(&c, &n, t == full, &len);
+            add(&c, f, len);
+        }
+    }
+    fill(&c, out);
+}

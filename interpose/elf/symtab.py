@@ -1,0 +1,124 @@
+"""Symbols of an image in columns, read in bulk by the extension (symtab.c)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from interpose.elf.errors import ElfError
+from interpose.elf.headers import SHT_DYNSYM, SHT_SYMTAB
+from interpose.elf.image import Image
+from interpose.jit._native import ffi, lib
+
+_ENTRY = 24
+
+
+class FunctionSymbols(NamedTuple):
+    """What the redirection core asks of code symbols; addresses are link-time, flags 0 or 1."""
+
+    names: list[str]
+    addresses: list[int]
+    sizes: list[int]
+    is_global: bytes
+    is_ifunc: bytes
+    is_text: bytes
+
+
+class _Table:
+    """A symbol table as the extension takes it; what that points into lives as long."""
+
+    def __init__(self, image: Image, kind: int) -> None:
+        table, strings = image.symbol_table(kind)
+        self.count = len(table) // _ENTRY
+        self.raw = raw = ffi.new("struct ip_symtab *")
+        raw.count = self.count
+        raw.is_dynamic = kind == SHT_DYNSYM
+        raw.symbols = table = ffi.from_buffer("uint8_t[]", table)
+        raw.strings = strings_at = ffi.from_buffer("char[]", strings)
+        raw.strings_size = len(strings)
+        self._alive: list[Any] = [table, strings_at]
+        misnamed = lib.ip_symtab_misnamed(raw)
+        if misnamed:
+            raise ElfError(image.path, f"name of symbol {misnamed} lies outside its string table")
+        versions = image.version_indices(max(self.count - 1, 0)) if kind == SHT_DYNSYM else None
+        if versions is not None:
+            self._set_versions(versions, image.version_names())
+
+    def _set_versions(self, indices: bytes, names: dict[int, str]) -> None:
+        count = max(names, default=-1) + 1
+        places = [-1] * count
+        text = b""
+        for index, name in names.items():
+            places[index] = len(text)
+            text += name.encode("utf-8", "surrogateescape") + b"\0"
+        self.raw.versions = indices_at = ffi.from_buffer("uint8_t[]", indices)
+        self.raw.version_names = names_at = ffi.from_buffer("char[]", text)
+        self.raw.version_name_from = places_at = ffi.new("int32_t[]", places)
+        self.raw.version_count = count
+        self._alive += [indices_at, names_at, places_at]
+
+
+def _tables(image: Image, debug: Image | None) -> tuple[_Table, _Table]:
+    """The full table, that of the debug file if it has one, and the dynamic table."""
+    full = _Table(debug, SHT_SYMTAB) if debug is not None else None
+    if full is None or full.count < 2:
+        full = _Table(image, SHT_SYMTAB)
+    return full, _Table(image, SHT_DYNSYM)
+
+
+def _flat(ranges: list[tuple[int, int]]) -> Any:
+    ends = [min(address, 2**64 - 1) for pair in ranges for address in pair]
+    return ffi.new("uint64_t[]", ends)
+
+
+def _numbers(column: Any, count: int) -> list[int]:
+    return memoryview(ffi.buffer(column, 8 * count)).cast("B").cast("Q").tolist()
+
+
+def _names(found: Any) -> list[str]:
+    names = ffi.buffer(found.names, found.names_size)[:].decode("utf-8", "surrogateescape").split("\0")
+    names.pop()
+    return names
+
+
+def function_symbols(image: Image, debug: Image | None = None) -> FunctionSymbols:
+    """Code symbols for the redirection core, from the full symbol table and the dynamic one, by address.
+
+    A name with a version is given with its suffix, and once more without it when it is the default
+    version, or the only version of that name: what `dlsym(name)` would find. Symbols without size or
+    type are left out, as Valgrind's symbol reader does (seen with --trace-symtab=yes).
+
+    Linking makes a hidden symbol local (gABI, "Symbol Visibility"). In a program it counts as global all
+    the same: one file's functions call another's by that name, as they would if it were not hidden.
+    """
+    full, dynamic = _tables(image, debug)
+    ranges = image.text_ranges
+    found = ffi.new("struct ip_symbols *")
+    lib.ip_function_symbols(full.raw, dynamic.raw, _flat(ranges), len(ranges), image.is_executable, found)
+    try:
+        count = found.count
+        return FunctionSymbols(
+            _names(found),
+            _numbers(found.address, count),
+            _numbers(found.size, count),
+            *(ffi.buffer(flags, count)[:] for flags in (found.is_global, found.is_ifunc, found.is_text)),
+        )
+    finally:
+        lib.ip_symbols_free(found)
+
+
+def place_symbols(
+    image: Image, debug: Image | None, types: frozenset[int], ranges: list[tuple[int, int]]
+) -> tuple[list[int], list[int], list[str]]:
+    """Values, sizes and names of the symbols of these types that lie in `ranges`, in file order.
+
+    The name of a dynamic symbol counts without its version here: Valgrind reads .dynsym that way.
+    """
+    full, dynamic = _tables(image, debug)
+    found = ffi.new("struct ip_symbols *")
+    mask = sum(1 << kind for kind in types)
+    lib.ip_place_symbols(full.raw, dynamic.raw, _flat(ranges), len(ranges), mask, found)
+    try:
+        count = found.count
+        return _numbers(found.address, count), _numbers(found.size, count), _names(found)
+    finally:
+        lib.ip_symbols_free(found)
