@@ -44,7 +44,7 @@ _MACHINES = {
     243: "riscv",
 }
 
-# What our own parts occupy at fixed places in the client (abi.h), and where its memory ends
+# What our own parts occupy at fixed places in the client (abi/space.h), and where its memory ends
 # without a shadow (the runtime says when there is one, and the program does not fit).
 OWN_RANGES = ((0x5D000000, 0x7FFF0000), (0x0000550000000000, 0x0000558000000000))
 CLIENT_END = 0x00007FF000000000

@@ -1,4 +1,4 @@
-"""What client and supervisor share: memory files, descriptors, and the channel's configuration (abi.h)."""
+"""What client and supervisor share: memory files, descriptors, the channel (abi/channel.h)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-/* Tables of the replaced heap, of recorded stack traces and of errors, as
- * Python reads them from the client's memory; and the private requests with
- * which the stubs image reaches the heap.  Same subset of C as abi.h.
+/* Tables of the replaced heap and of recorded stack traces, as Python reads
+ * them from the client's memory; and the private requests with which the
+ * stubs image reaches the heap.  cffi parses this file.
  */
 #pragma once
 #include <stdint.h>
@@ -62,19 +62,3 @@ struct ip_ctx_table { /* chan.rt_symbols[IP_SYM_CTX_TABLE] */
     uint64_t n_traces, used_words;
     uint64_t chunks[4096];
 };
-
-/* ---- Errors met so far ------------------------------------------------------ */
-#define IP_ERR_SLOTS 16384
-struct ip_err_slot {
-    uint64_t hash;  /* 0 = empty */
-    uint64_t count; /* times met, the first included */
-    uint32_t index; /* 1, 2, ... in order of first occurrence */
-    uint32_t kind;  /* enum ip_errkind */
-};
-struct ip_err_table { /* chan.rt_symbols[IP_SYM_STATS] */
-    uint32_t version, n_errors;
-    uint64_t total, overflow; /* overflow: met when the table was full */
-    struct ip_err_slot slots[16384];
-};
-/* ip_error.aux[3] of IP_R_ERROR: index of the error in ip_err_table; aux[2]:
- * index of the heap block that the address is in or near, 0 if none. */

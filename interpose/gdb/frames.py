@@ -2,7 +2,7 @@
 
 ``gdb -p PID -x "$(interpose --gdb-script)"``.  A thread is in translated code or in the runtime, which gdb
 cannot unwind.  The guest's registers are in the thread's state, which FS points at (``struct tstate`` of
-``interpose/abi/abi.h``), and in translated code partly in the real ones; the translator's tables say which
+``interpose/abi/tstate.h``), and in translated code partly in the real ones; the translator's tables say which
 (docs/debugging.md).  An unwinder makes the guest's frame the caller of the frame that gdb stopped in.
 
 gdb has a Python of its own, so nothing of the package is imported; ``tests/gdb/test_gdb.py`` compares

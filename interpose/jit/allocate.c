@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "abi/abi.h"
+#include "abi/tstate.h"
 #include "jit/ucode.h"
 
 /* No SIB or displacement needed as a base, no REX.B in the low half. */

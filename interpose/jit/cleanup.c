@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "abi/abi.h"
+#include "abi/channel.h"
 #include "jit/ucode.h"
 
 static bool same_addr(const struct uaddr *a, const struct uaddr *b) {

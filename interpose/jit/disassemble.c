@@ -1,7 +1,9 @@
 /* Stage 1: guest bytes to uinstrs, following direct jumps. */
 #include <string.h>
 
-#include "abi/abi.h"
+#include "abi/channel.h"
+#include "abi/exits.h"
+#include "abi/space.h"
 #include "jit/ucode.h"
 #include "jit/x86_decode.h"
 

@@ -2,6 +2,7 @@
  * guest ones.  The main line comes first, stubs after it.
  */
 #include "jit/emit.h"
+#include "abi/space.h"
 
 void em_point(struct em *m, int insn, uint16_t spilled, unsigned flags) {
     struct emitted *e = m->e;

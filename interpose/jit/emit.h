@@ -2,6 +2,8 @@
 #pragma once
 #include <stddef.h>
 
+#include "abi/channel.h"
+#include "abi/tstate.h"
 #include "jit/copy.h"
 #include "jit/ucode.h"
 #include "jit/writer.h"

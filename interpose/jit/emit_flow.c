@@ -1,4 +1,5 @@
 /* Stage 6, control flow: entries, indirect jumps, calls and returns. */
+#include "abi/space.h"
 #include "jit/emit.h"
 
 _Static_assert(LEA64_WIDE_BYTES + JRCXZ_BYTES + JMP_BYTES + 2 * LOAD64_FS_BYTES == IP_ENTRY_CHECK,

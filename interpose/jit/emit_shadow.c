@@ -1,4 +1,5 @@
 /* Stage 6, tests and stores on the shadow. */
+#include "abi/space.h"
 #include "jit/emit.h"
 
 _Static_assert(IP_V_DISP <= INT8_MAX, "most shadow operands have one byte of displacement");

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "abi/abi.h"
+#include "abi/space.h"
 #include "jit/ucode.h"
 #include "jit/x86_decode.h"
 

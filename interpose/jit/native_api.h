@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi/abi.h"
+#include "abi/channel.h"
 #include "abi/x86_insn.h"
 
 /* ---- which build this is: that of the runtime, or they do not fit ---- */

@@ -7,7 +7,8 @@
  */
 #include <string.h>
 
-#include "abi/abi.h"
+#include "abi/channel.h"
+#include "abi/space.h"
 #include "jit/ucode.h"
 #include "jit/x86_decode.h"
 

@@ -2,7 +2,8 @@
  * nothing here names one. */
 #include <string.h>
 
-#include "abi/abi.h"
+#include "abi/channel.h"
+#include "abi/space.h"
 #include "jit/ucode.h"
 
 extern const struct ip_tool_pass *const __start_ip_tool_passes[];

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "abi/abi.h"
+#include "abi/tstate.h"
 #include "jit/ucode.h"
 #include "jit/x86_decode.h"
 

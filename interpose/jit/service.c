@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "abi/tstate.h"
 #include "jit/lastwords.h"
 #include "abi/inline/ticks.h"
 #include "jit/transtab.h"

@@ -5,7 +5,10 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "abi/abi.h"
+#include "abi/channel.h"
+#include "abi/exits.h"
+#include "abi/meta.h"
+#include "abi/space.h"
 #include "jit/native_api.h"
 #include "jit/ucode.h"
 

@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "abi/abi.h"
+#include "abi/exits.h"
+#include "abi/meta.h"
 #include "abi/x86_insn.h"
 #include "jit/address.h"
 

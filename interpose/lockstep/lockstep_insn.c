@@ -2,7 +2,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "abi/abi.h"
 #include "lockstep/lockstep.h"
 #include "jit/x86_decode.h"
 

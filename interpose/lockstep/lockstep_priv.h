@@ -6,7 +6,6 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include "abi/abi.h"
 #include "lockstep/lockstep.h"
 
 /* All: 0, or -1 with error and text set. */

@@ -6,6 +6,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "abi/meta.h"
+#include "abi/space.h"
 #include "lockstep/lockstep_priv.h"
 #include "jit/x86_decode.h"
 

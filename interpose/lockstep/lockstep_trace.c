@@ -12,6 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abi/channel.h"
+#include "abi/space.h"
+#include "abi/tstate.h"
 #include "lockstep/lockstep_priv.h"
 
 int ls_fail(struct ip_ls *l, const char *what) {

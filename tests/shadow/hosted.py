@@ -102,8 +102,9 @@ def _build(out: Path) -> SimpleNamespace:
     library = out / "libshadow.so"
     subprocess.run(["gcc", *FLAGS, *includes, *objects, *rest, "-o", str(library)], check=True)
     ffi = cffi.FFI()
-    for header in ("x86_cpu.h", "abi.h", "x86_insn.h", "heap_abi.h"):
-        text = (INTERPOSE / "abi" / header).read_text()
+    names = ("x86_cpu", "space", "tstate", "exits", "meta", "channel", "errors", "x86_insn", "heap_abi")
+    for name in names:
+        text = (INTERPOSE / "abi" / f"{name}.h").read_text()
         ffi.cdef(re.sub(r"(?m)^#(pragma|include|ifndef|endif|define \w+_H\b).*$", "", text))
     ffi.cdef(FUNCTIONS)
     if any(s.endswith("/track.c") for s in sources):

@@ -4,7 +4,7 @@
 #ifndef INTERPOSE_TT_HASH_H
 #define INTERPOSE_TT_HASH_H
 
-#include "abi/abi.h"
+#include "abi/meta.h"
 
 /* One kilobyte of the table for one kilobyte of guest code: a program touches
  * about as many pages of the table as of its code, and neighbours stay

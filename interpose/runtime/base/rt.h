@@ -14,7 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi/abi.h"
+#include "abi/channel.h"
+#include "abi/errors.h"
+#include "abi/exits.h"
+#include "abi/meta.h"
+#include "abi/space.h"
+#include "abi/tstate.h"
 #include "abi/x86_insn.h"
 
 typedef uint8_t u8;

@@ -1,4 +1,4 @@
-/* The call stack (abi.h, struct ip_csent): its memory, and what is done when it is full.
+/* The call stack (abi/tstate.h, struct ip_csent): its memory, and what is done when it is full.
  *
  * Translated calls push without a test; a page without access behind the last entry
  * stops them.  Full it is when a program calls and never returns (continuations, as in

@@ -7,7 +7,6 @@
 #include <asm/unistd.h>
 
 #include "runtime/core/errors.h"
-#include "abi/heap_abi.h"
 #include "runtime/hooks.h"
 #include "runtime/seam.h"
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from interpose.jit._native import ffi
+from interpose.jit._native import ffi, lib
 from interpose.report.errors import AuxPart, Describe, Error, ErrorKind
 from interpose.report.stack import Stack, StackResolver
 from interpose.report.suppressions import Component, ExactExtra, Extra
@@ -28,36 +28,36 @@ _SIZES = (1, 2, 4, 8, 16, 32)
 
 
 class ErrKind(enum.IntEnum):
-    """``enum ip_errkind`` of abi.h, in its order."""
+    """``enum ip_errkind`` of abi/errors.h, and ``enum mc_errkind`` of memcheck_abi.h."""
 
-    NONE = 0
-    READ = 1
-    WRITE = 2
-    JUMP = 3
-    VALUE = 4
-    COND = 5
-    PARAM_REG = 6
-    PARAM_UNADDR = 7
-    PARAM_UNDEF = 8
-    FREE = 9
-    MISMATCH = 10
-    OVERLAP = 11
-    FISHY = 12
-    REALLOC_ZERO = 13
-    ALIGN = 14
-    SIZE_ALIGN = 15
-    CHECK_UNADDR = 16
-    CHECK_UNDEF = 17
-    SIZE_MISMATCH = 18
-    ALIGN_MISMATCH = 19
-    MEMPOOL = 20
-    UNSAFE_ZERO = 21
-    CORE_MEM = 22
+    NONE = lib.IP_E_NONE
+    READ = lib.IP_E_READ
+    WRITE = lib.IP_E_WRITE
+    JUMP = lib.IP_E_JUMP
+    VALUE = lib.IP_E_VALUE
+    COND = lib.IP_E_COND
+    FREE = lib.IP_E_FREE
+    MISMATCH = lib.IP_E_MISMATCH
+    FISHY = lib.IP_E_FISHY
+    REALLOC_ZERO = lib.IP_E_REALLOC_ZERO
+    ALIGN = lib.IP_E_ALIGN
+    SIZE_ALIGN = lib.IP_E_SIZE_ALIGN
+    SIZE_MISMATCH = lib.IP_E_SIZE_MISMATCH
+    ALIGN_MISMATCH = lib.IP_E_ALIGN_MISMATCH
+    PARAM_REG = lib.MC_E_PARAM_REG
+    PARAM_UNADDR = lib.MC_E_PARAM_UNADDR
+    PARAM_UNDEF = lib.MC_E_PARAM_UNDEF
+    OVERLAP = lib.MC_E_OVERLAP
+    CHECK_UNADDR = lib.MC_E_CHECK_UNADDR
+    CHECK_UNDEF = lib.MC_E_CHECK_UNDEF
+    MEMPOOL = lib.MC_E_MEMPOOL
+    UNSAFE_ZERO = lib.MC_E_UNSAFE_ZERO
+    CORE_MEM = lib.MC_E_CORE_MEM
 
 
 @dataclass(frozen=True)
 class ErrorRecord:
-    """``struct ip_error`` of abi.h.  ``frames[0]`` is the program counter, the rest are return addresses.
+    """``struct ip_error`` of abi/errors.h.  ``frames[0]`` is the pc, the rest are return addresses.
 
     ``text`` and ``aux`` by kind:
 

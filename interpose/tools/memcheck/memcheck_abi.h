@@ -4,6 +4,21 @@
 
 #include <stdint.h>
 
+#include "abi/errors.h"
+
+/* Kinds of errors beside those of shadow and heap. */
+enum mc_errkind {
+    MC_E_PARAM_REG = IP_E_TOOL, /* arguments of system calls */
+    MC_E_PARAM_UNADDR,
+    MC_E_PARAM_UNDEF,
+    MC_E_OVERLAP,
+    MC_E_CHECK_UNADDR, /* requests that check memory */
+    MC_E_CHECK_UNDEF,
+    MC_E_MEMPOOL,
+    MC_E_UNSAFE_ZERO,
+    MC_E_CORE_MEM
+};
+
 /* From lo to hi, both included, invalid accesses are not reported: by an option (kind 0) or by request (1). */
 struct mc_range {
     uint64_t lo, hi, kind;

@@ -170,7 +170,7 @@ class Options(Table):
 
 
 def engine_flags(config: Config) -> list[str]:
-    """Names of the channel's flags (abi.h, IP_C_*) that memcheck wants."""
+    """Names of the channel's flags (abi/channel.h, IP_C_*) that memcheck wants."""
     tool = config.tool
     flags = ["IP_C_SHADOW", "IP_C_CALLSTACK", "IP_C_HEAP"]
     if tool.undef_value_errors:
@@ -187,7 +187,7 @@ def engine_flags(config: Config) -> list[str]:
 
 
 def channel_fields(config: Config) -> dict[str, int]:
-    """Fields of the channel (abi.h, struct ip_chan) that memcheck fills."""
+    """Fields of the channel (abi/channel.h, struct ip_chan) that memcheck fills."""
     tool = config.tool
     return {
         "freelist_vol": tool.freelist_vol,

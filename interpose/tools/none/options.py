@@ -22,7 +22,7 @@ class Options(Table):
 
 
 def engine_flags(config: Config) -> list[str]:
-    """Names of the channel's flags (abi.h, IP_C_*) that the tool wants: none."""
+    """Names of the channel's flags (abi/channel.h, IP_C_*) that the tool wants: none."""
     return []
 
 

@@ -15,7 +15,7 @@ enum { VBITS_OK = 1, VBITS_UNADDR = 3 };
 static void check_error(struct tstate *ts, int kind, u64 addr) {
     struct ip_error *e = rt_error_begin(ts, kind);
     e->addr = addr;
-    if (kind == IP_E_CHECK_UNDEF) e->otag = origin_of_memory(ts, addr);
+    if (kind == MC_E_CHECK_UNDEF) e->otag = origin_of_memory(ts, addr);
     rt_error_end(ts, e);
 }
 
@@ -23,7 +23,7 @@ static void check_error(struct tstate *ts, int kind, u64 addr) {
 static u64 check_addressable(struct tstate *ts, u64 addr, u64 len) {
     u64 bad;
     if (!rt_shadow_unaddr(ts, addr, len, &bad)) return 0;
-    check_error(ts, IP_E_CHECK_UNADDR, bad);
+    check_error(ts, MC_E_CHECK_UNADDR, bad);
     return bad;
 }
 
@@ -32,8 +32,8 @@ static u64 check_defined(struct tstate *ts, u64 addr, u64 len) {
     u64 unaddr, undef;
     bool no_access = rt_shadow_unaddr(ts, addr, len, &unaddr);
     bool no_value = rt_shadow_undef(addr, no_access ? unaddr - addr : len, &undef);
-    if (no_value && (rt.flags & IP_C_UNDEF)) check_error(ts, IP_E_CHECK_UNDEF, undef);
-    if (no_access) check_error(ts, IP_E_CHECK_UNADDR, unaddr);
+    if (no_value && (rt.flags & IP_C_UNDEF)) check_error(ts, MC_E_CHECK_UNDEF, undef);
+    if (no_access) check_error(ts, MC_E_CHECK_UNADDR, unaddr);
     return no_value ? undef : no_access ? unaddr : 0;
 }
 
@@ -111,7 +111,7 @@ bool mc_request(struct tstate *ts, u64 code, const u64 a[5], u64 *result) {
     case INTERPOSE_RQ_MC_SET_VBITS: *result = set_vbits(ts, a[0], a[1], a[2]); break;
     case INTERPOSE_RQ_MC_RECORD_OVERLAP_ERROR: {
         char name[64];
-        struct ip_error *e = rt_error_begin(ts, IP_E_OVERLAP);
+        struct ip_error *e = rt_error_begin(ts, MC_E_OVERLAP);
         long n = rt_strncpy_from(name, a[0], sizeof name);
         rt_snprintf((char *)e->text, sizeof e->text, "%s", n >= 0 ? name : "???");
         e->aux[0] = a[2];

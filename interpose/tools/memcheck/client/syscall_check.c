@@ -26,14 +26,14 @@ struct call {
 };
 
 static void report(struct call *c, int kind, const char *name, const char *field, u64 addr) {
-    if (kind != IP_E_PARAM_UNADDR && !(rt.flags & IP_C_UNDEF)) return;
+    if (kind != MC_E_PARAM_UNADDR && !(rt.flags & IP_C_UNDEF)) return;
     struct ip_error *e = rt_error_begin(c->ts, kind);
     /* In the kernel the program counter is that of the next instruction; the
      * line of an inlined wrapper may differ. */
     e->pc = e->frames[0] = (e->pc & IP_KEY_PC) + 2;
     e->addr = addr;
-    if (kind == IP_E_PARAM_UNDEF) e->otag = origin_of_memory(c->ts, addr);
-    if (kind == IP_E_PARAM_REG) e->otag = c->origin;
+    if (kind == MC_E_PARAM_UNDEF) e->otag = origin_of_memory(c->ts, addr);
+    if (kind == MC_E_PARAM_REG) e->otag = c->origin;
     /* A report name of the table is whole ("socketcall.send(buf)"). */
     if (name[0] && rt_strlen(name) > 2 && name[rt_strlen(name) - 1] == ')')
         rt_snprintf((char *)e->text, sizeof e->text, "%s", name);
@@ -45,14 +45,14 @@ static void report(struct call *c, int kind, const char *name, const char *field
 static void reads(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
     u64 bad;
     if (rt_shadow_unaddr(c->ts, addr, n, &bad))
-        report(c, IP_E_PARAM_UNADDR, name, field, bad);
+        report(c, MC_E_PARAM_UNADDR, name, field, bad);
     else if (rt_shadow_undef(addr, n, &bad))
-        report(c, IP_E_PARAM_UNDEF, name, field, bad);
+        report(c, MC_E_PARAM_UNDEF, name, field, bad);
 }
 
 static void writes(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
     u64 bad;
-    if (rt_shadow_unaddr(c->ts, addr, n, &bad)) report(c, IP_E_PARAM_UNADDR, name, field, bad);
+    if (rt_shadow_unaddr(c->ts, addr, n, &bad)) report(c, MC_E_PARAM_UNADDR, name, field, bad);
 }
 
 /* The string up to its NUL. */
@@ -458,7 +458,7 @@ static void check_register(struct call *c, u32 reg, bool narrow, const char *nam
     u64 v = c->ts->vgpr[reg];
     if (narrow) v &= 0xffffffff;
     if (v) c->origin = origin_of_gpr(c->ts, reg);
-    if (v) report(c, IP_E_PARAM_REG, name, "", 0);
+    if (v) report(c, MC_E_PARAM_REG, name, "", 0);
     if (v) {
         c->ts->vgpr[reg] = 0; /* once is enough */
         c->ts->umask &= ~(1ull << (IP_U_GPR0 + reg));

@@ -9,7 +9,9 @@
  */
 #include <string.h>
 
-#include "abi/abi.h"
+#include "abi/channel.h"
+#include "abi/space.h"
+#include "abi/tstate.h"
 #include "jit/native_api.h"
 #include "jit/ucode.h"
 #include "jit/x86_decode.h"

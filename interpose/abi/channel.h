@@ -1,0 +1,197 @@
+/* What runtime, translator and Python say to each other: slots with requests, and the header with options,
+ * counters and addresses.  Both sides carry a checksum of all C sources (build-aux/build_id.py), which the runtime
+ * compares at its start.  Like the other headers of this folder it is kept inside the subset of C that cffi parses:
+ * plain enums, structs of fixed-width fields, and integer #defines. */
+#ifndef INTERPOSE_ABI_CHANNEL_H
+#define INTERPOSE_ABI_CHANNEL_H
+
+#include <stdint.h>
+
+#define IP_ABI_VERSION 1
+#define IP_MAGIC       0x49504f53
+
+#define IP_SLOTS      4096
+#define IP_SLOT_SIZE  8192
+#define IP_SLOT_DATA  8000
+#define IP_CHAN_SLOTS 0x10000 /* offset of slot 0 in the channel */
+
+enum ip_slot_state { IP_S_FREE, IP_S_IDLE, IP_S_POSTED, IP_S_TAKEN, IP_S_DONE };
+
+/* Why translations no longer hold: the mapping is another one, the program
+ * wrote there, or a tracer may write anywhere from now on. */
+enum ip_invalid { IP_INVALID_CHANGED, IP_INVALID_WRITTEN, IP_INVALID_TRACED };
+
+enum ip_req {
+    IP_R_NONE,
+    /* answered by the translator thread */
+    IP_R_TRANSLATE,  /* a0 = key, a1 = exit_id or ~0; code may be fetched from
+                        [a2, a3), which holds the pc; r0 = host (0: use r1 =
+                        exit kind). r1 = 1: cache full, flush needed. a5: drop
+                        the translation of this key before, if not 0. a6: not
+                        by users' bindings, if the key has IP_KEY_ONE. data:
+                        len/8 guest pages newly translated from */
+    IP_R_INVALIDATE, /* a0 = addr, a1 = len: drop translations made from it;
+                        a2 = enum ip_invalid; r0 = how many there were; data:
+                        len/2 entries of the fast table to clear, or, r1 = 1,
+                        more than IP_MAX_GONE: all */
+    IP_R_FLUSH,      /* all threads are out of the cache: forget everything */
+    IP_R_WATCHED,    /* a0 = page: from now on a write to it is announced by
+                        IP_R_INVALIDATE before it happens; or, a1 = 1: writes
+                        may come unnoticed, so blocks compare their bytes */
+    IP_R_EXACT,      /* from the next flush on, translate with IP_C_EXACT */
+    /* answered by Python */
+    IP_R_HELLO = 64,  /* runtime is up; a0 = pid */
+    IP_R_MAPPED,      /* code was mapped: a0 = addr, a1 = len, a2 = file off,
+                         a3 = prot, a4 = device, a5 = inode (0: unknown), a6 =
+                         a descriptor that may still be of the file, data =
+                         path */
+    IP_R_UNMAPPED,    /* a0 = addr, a1 = len */
+    IP_R_LOADED,      /* program loaded: a0 = entry, a1 = phdr, a2 = interp base,
+                         a3 = load bias of program, a4 = sp, a5 = brk base */
+    IP_R_EXIT,        /* a0 = status, a6 = threads with errors disabled, a7 = pid of a
+                         vfork child that ends, else 0; r0 = status to use */
+    IP_R_FATAL,       /* a0 = signal, a1 = code, a2 = addr, a3 = pc, a6 and a7 as
+                         for IP_R_EXIT, data = frames; reply when reported */
+    IP_R_ERROR,       /* tool error, see struct ip_error in data; r0 = 1: end the
+                         program with status r1 */
+    IP_R_REQUEST,     /* client request: data = 6 words, then a stack trace if
+                         the call stack is kept; r0 = result; the first r2
+                         bytes of data: struct ip_put and its bytes, repeated */
+    IP_R_FORK,        /* about to fork; fds come over the socket */
+    IP_R_FORKED,      /* a0 = child pid or -errno */
+    IP_R_FORK_CHILD,  /* first message of a forked child; a0 = pid */
+    IP_R_EXEC,        /* data: path\0 argv\0...\0; a0 = argc, a1 = pid, a2 = vfork
+                         child, a3 = the image can be followed; r0 = 1 traced
+                         (new fds come over the socket), 0 native */
+    IP_R_EXEC_FAILED, /* a0 = errno */
+    IP_R_THREAD,      /* a0 = tid_guest, a1 = IP_THREAD_*, a2 = kernel tid, a3 = it has errors
+                         disabled; data = its new name */
+    IP_R_MESSAGE,     /* data = text to log; a0 = 0 plain, 1 debug */
+    IP_R_INTERNAL,    /* internal fault of the runtime, already told; a0 = key of
+                         the block that ran, 0 unknown */
+    IP_R_FIND,        /* data = symbol name; r0 = address of that function, 0 none */
+    IP_R_FINAL_CALL,  /* the program is about to end: a0 = calls made so far;
+                         r0 = guest function to call before (freeres), or 0 */
+    IP_R_STOPPED      /* --stop-after: a0 = key of the last block that ran,
+                         a1 = where the real CPU goes on */
+};
+
+struct ip_slot {
+    uint32_t state;   /* futex: enum ip_slot_state */
+    uint32_t kind;    /* enum ip_req */
+    uint32_t tid;     /* kernel thread id */
+    uint32_t waiting; /* client thread sleeps on state */
+    uint64_t a[8];
+    uint64_t r[4];
+    uint64_t tstate; /* client address of the thread's state */
+    uint32_t len;    /* bytes used in data */
+    uint32_t tid_guest;
+    uint64_t cpu; /* where the thread ran when it asked */
+    uint64_t pad[5];
+    uint8_t data[8000];
+};
+
+/* What the answer to a request writes to the client's memory. */
+struct ip_put {
+    uint64_t addr;
+    uint64_t len; /* bytes that follow; the next one is 8-aligned */
+};
+
+struct ip_chan {
+    uint32_t magic;
+    uint32_t build;   /* checksum of the translator's and the runtime's sources */
+    uint32_t bell_tr; /* futex: bumped when a translator request is posted */
+    uint32_t bell_py; /* futex: bumped when a Python request is posted */
+    uint32_t tr_sleeping, py_sleeping;
+    uint32_t client_pid, supervisor_pid;
+    uint32_t spin;         /* ticks to spin before futex (0: one CPU) */
+    uint32_t dead;         /* supervisor set it: stop (IP_DEAD_*) */
+    uint64_t config_flags; /* IP_C_* */
+    uint64_t stop_after;   /* blocks, 0 = never */
+    uint64_t evict;        /* drop translations every so many exits, 0 = never */
+    uint64_t main_stack;   /* bytes */
+    uint64_t verbosity;
+    uint64_t num_callers;
+    uint64_t max_stackframe; /* bytes: a greater step of RSP is a switch of stacks */
+    uint64_t redzone, alignment, freelist_vol, freelist_big;
+    int64_t malloc_fill, free_fill; /* -1 = none */
+    uint64_t counters[16];          /* statistics written by both */
+    uint64_t fast_gen;              /* bumped when the client must clear its fast table */
+    uint64_t tr_cpu;                /* where the translator thread runs */
+    uint64_t pend_tr[64];           /* bitmaps of slots with a posted request */
+    uint64_t pend_py[64];
+    uint64_t rt_symbols[32];   /* addresses the runtime publishes (IP_SYM_*) */
+    uint8_t prog[4096];        /* path of the program to load */
+    uint8_t stubs[4096];       /* path of the stubs image (wrappers/), or "" */
+    uint64_t carried;          /* bytes at slot 1 that the runtime left for the image it executes */
+    uint64_t random_registers; /* seed of the translator's choice of registers, 0: the cheapest */
+    uint64_t watch_pc;         /* guest pc whose blocks call IP_SYM_WATCHED, or 0 */
+    uint64_t user_bindings;    /* not 0: wrappers or replacements that are none of ours have been met */
+};
+
+#define IP_DEAD_GONE 1 /* of ip_chan.dead */
+#define IP_DEAD_TOLD 2 /* it has said why */
+
+#define IP_THREAD_ENDS   0 /* a1 of IP_R_THREAD */
+#define IP_THREAD_STARTS 1
+#define IP_THREAD_NAMED  2
+#define IP_TOLD          2 /* the same, as a byte to the process that launches */
+
+#define IP_C_SHADOW             1 /* V and A bits are kept */
+#define IP_C_CALLSTACK          2 /* translated calls keep the call stack */
+#define IP_C_HEAP               4 /* the malloc family is replaced */
+#define IP_C_TRACE_CHILDREN     8
+#define IP_C_SINGLE_STEP        16
+#define IP_C_NO_OPT             32
+#define IP_C_NO_CLEANUP         64
+#define IP_C_NO_INSTR           128
+#define IP_C_NO_CHAIN           256
+#define IP_C_UNDEF              512 /* definedness errors are reported */
+#define IP_C_FORCE_TRACK        1024
+#define IP_C_EXEC_CHILD         2048 /* this image came from an exec */
+#define IP_C_KEEP_FREE_STACK    4096
+#define IP_C_KEEP_ALLOC_STACK   8192
+#define IP_C_NO_PARTIAL_LOADS   16384    /* --partial-loads-ok=no */
+#define IP_C_REALLOC_ZERO_KEEPS 32768    /* --realloc-zero-bytes-frees=no */
+#define IP_C_FAR_IMAGES         131072   /* --far-images=yes */
+#define IP_C_NO_GSBASE          16777216 /* --fsgsbase=no, or no FSGSBASE for programs */
+#define IP_C_SMC_ALL            262144   /* --smc-check=all */
+#define IP_C_PERF_MAP           8388608  /* --perf-map=yes */
+#define IP_C_NO_VDSO            1048576  /* --vdso=no */
+#define IP_C_FIXED_STACK        524288   /* --main-stacksize= was given */
+#define IP_C_EXACT              2097152  /* a handler may look at every flag of a fault */
+#define IP_C_ORIGINS            65536    /* --track-origins=yes */
+
+/* Indices of counters (racy: statistics only). */
+enum ip_counter {
+    IP_N_MISSES,                /* indirect jumps that missed the fast table */
+    IP_N_EXITS,                 /* other exits from translated code */
+    IP_N_SLOW,                  /* slow paths: load, store, tracking helper, stack change */
+    IP_N_LIGHT = IP_N_SLOW + 6, /* slow paths answered without a full exit */
+    IP_N_TOOL,                  /* from here on the tool's own */
+    IP_N_END = 16
+};
+
+/* Indices of rt_symbols: client addresses the emitter or Python needs. */
+enum ip_sym {
+    IP_SYM_EXIT,          /* jump here with tstate.exit_id set */
+    IP_SYM_INDIRECT_MISS, /* jump here: guest pc in RCX, RCX and RDX in slots */
+    IP_SYM_SLOW,          /* slow path of any kind (IP_XS_*), by a full exit */
+    IP_SYM_SLOW_STORE,    /* the same of IP_XS_STORE; settles first stores in assembly */
+    IP_SYM_SLOW_LIGHT,    /* the same of any other kind; tries shadow/fast.c with the caller-saved registers alone */
+    IP_SYM_CS_SYNC,       /* call stack out of step at a ret */
+    IP_SYM_MISS,          /* like INDIRECT_MISS, but always back to the dispatcher */
+    IP_SYM_RED_ZONE,      /* a return with a dirty red zone */
+    IP_SYM_HEAP_TABLE,    /* struct of the heap (heap/heap.h) */
+    IP_SYM_SEGMENTS,      /* mapping table */
+    IP_SYM_STATS,
+    IP_SYM_CTX_TABLE, /* table of recorded stack traces */
+    /* For the tracer of interpose/lockstep. */
+    IP_SYM_ENTER_JUMP,  /* jmp into a block: registers are the guest's */
+    IP_SYM_RUN_NATIVE,  /* rt_run_native(ts) */
+    IP_SYM_KERNEL_INSN, /* a syscall instruction */
+    IP_SYM_WATCHED,     /* called before a block at chan.watch_pc is entered */
+    IP_SYM_TOOL         /* what the tool's part in the supervisor reads */
+};
+
+#endif

@@ -1,0 +1,51 @@
+/* Every way out of translated code.  cffi parses this file. */
+#ifndef INTERPOSE_ABI_EXITS_H
+#define INTERPOSE_ABI_EXITS_H
+
+#include <stdint.h>
+
+/* ORDER: slow paths are counted from IP_N_SLOW on. */
+enum ip_exit_kind {
+    IP_X_DIRECT,      /* to ip_exit.key; patchable jmp at ip_exit.patch */
+    IP_X_SYSCALL = 2, /* syscall at key-pc; next pc = ip_exit.aux */
+    IP_X_REQUEST,     /* client request marker; next pc = aux */
+    IP_X_NOREDIR,     /* call *rax without redirection; return pc = aux */
+    IP_X_ILLEGAL,     /* undecodable: SIGILL at key-pc; aux: enum ip_illegal */
+    IP_X_TRAP,        /* int3 / int1 / int n: aux = vector, length << 8,
+                         IP_TRAP_INT */
+    IP_X_STOP,        /* bbcount reached zero; continue natively at key-pc */
+    IP_X_FAULTPC,     /* code cannot be read at key-pc: SIGSEGV */
+    IP_X_SYSCALL32,   /* int 0x80 */
+    IP_X_FAR,         /* far transfers, and what loads or stores the selectors of
+                         fs and gs: key = client address of the struct ip_insn */
+    IP_X_TARGET,      /* the target of an indirect jump, call or return at key-pc,
+                         in tstate.acc_addr, is none of user space: aux = enum
+                         ip_jump, insn length or extra bytes of the return << 2 */
+    IP_X_STALE,       /* the bytes at key's pc are not those of the block */
+    /* Slow-path sites: the runtime does its work and resumes at ip_exit.patch.
+       LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
+       TRACK: key = client address of the struct ip_insn.
+       SPCHG: key = guest pc after the instruction (with IP_KEY_ONE: the new red
+       zone stays as it is; with IP_KEY_BARE: RSP was loaded, not moved within
+       its frame), old RSP in tstate.tmp[0]. */
+    /* FPSAVE: x87 state was stored at tstate.acc_addr; aux = enum ip_x87_layout */
+    /* GSBASE: the host's GS gets a base (aux): 0 ours, else the guest's (enum ip_seg) */
+    IP_XS_LOAD = 64,
+    IP_XS_STORE,
+    IP_XS_TRACK,
+    IP_XS_SPCHG,
+    IP_XS_FPSAVE,
+    IP_XS_GSBASE
+};
+enum ip_illegal { IP_ILL_UNDEFINED, IP_ILL_LONG /* over 15 bytes: #GP */, IP_ILL_SYSENTER };
+enum ip_jump { IP_JUMP_JMP, IP_JUMP_CALL, IP_JUMP_RET };
+#define IP_TRAP_INT 0x8000 /* of IP_X_TRAP: int n, not int3 or int1 */
+enum ip_x87_layout { IP_X87_FXSAVE, IP_X87_FXSAVE64, IP_X87_ENV32, IP_X87_ENV16 };
+struct ip_exit {
+    uint64_t key;      /* guest pc plus mode bits */
+    uint32_t patch;    /* client address of the rel32 to patch, 0 if none */
+    uint32_t kind_aux; /* kind in low 8 bits; aux: insn length (next = pc+aux)
+                          or vector in the upper 24 */
+};
+
+#endif

@@ -1,0 +1,57 @@
+/* The translator's tables, in the meta memory, which the client maps read-only.  cffi parses this file. */
+#ifndef INTERPOSE_ABI_META_H
+#define INTERPOSE_ABI_META_H
+
+#include <stdint.h>
+
+/* Precise state: sorted by host offset within a block. */
+#define IP_PF_BOUNDARY  1  /* host address begins a guest instruction */
+#define IP_PF_GUEST     4  /* the host instruction here is the guest's own */
+#define IP_PF_SHADOW    8  /* a shadow access for the guest's access */
+#define IP_PF_COMMITTED 16 /* guest effects begun: only roll forward */
+#define IP_PF_RECHECK   32 /* compares code bytes; a fault means: translate anew */
+#define IP_PF_EARLY     64 /* for one that comes later: nothing to report */
+struct ip_point {
+    uint16_t host_off;  /* from block start; state holds until next point */
+    uint16_t guest_off; /* number of the guest instruction: ip_block.pcs has its pc */
+    uint16_t spilled;   /* GPRs whose guest value is in tstate.gpr[] */
+    uint16_t flags;     /* IP_PF_* */
+};
+struct ip_block {
+    uint64_t key;
+    uint32_t host; /* client address of the entry */
+    uint32_t host_len;
+    uint32_t points; /* index of first ip_point */
+    uint16_t n_points;
+    uint16_t n_insns;
+    uint32_t pcs;   /* index into pcs[]: guest pc of each instruction;
+                       ip_point.guest_off indexes it */
+    uint32_t state; /* 1 live, 0 dropped */
+};
+/* Layout of the meta memory: header, then arrays at these byte offsets. */
+#define IP_META_TT      0x00001000 /* translation table: ip_ttent[1<<19] */
+#define IP_META_TTBITS  19
+#define IP_META_EXITS   0x01001000 /* ip_exit[1<<21] */
+#define IP_META_EXITMAX 0x00200000
+#define IP_META_BLOCKS  0x03001000 /* ip_block[], sorted by host */
+#define IP_META_BLKMAX  0x00030000
+#define IP_META_POINTS  0x05001000 /* ip_point[] */
+#define IP_META_PTMAX   0x00800000
+#define IP_META_PCS     0x09001000 /* uint64_t[]: packed guest pcs */
+#define IP_META_PCMAX   0x00400000
+#define IP_META_DESC    0x0b001000 /* instruction descriptors (tracking) */
+#define IP_META_DESCMAX 0x04000000
+struct ip_ttent {
+    uint64_t key;
+    uint32_t host;
+    uint32_t block;
+};
+struct ip_meta {
+    uint32_t magic, version;
+    uint32_t n_blocks, n_exits, n_points, n_pcs;
+    uint32_t desc_used;
+    uint32_t cache_used;
+    uint64_t generation; /* bumped by each whole flush */
+};
+
+#endif

@@ -1,0 +1,74 @@
+/* The state of a thread: its registers, their V bits, its call stack.  Generated code and assembly rely on the
+ * offsets, which runtime/base/abi_check.c asserts.  cffi parses this file. */
+#ifndef INTERPOSE_ABI_TSTATE_H
+#define INTERPOSE_ABI_TSTATE_H
+
+#include <stdint.h>
+
+#include "abi/x86_cpu.h"
+
+/* ---- Registers --------------------------------------------------------- */
+/* Bits of tstate.umask: which registers hold undefined bits. */
+#define IP_U_GPR0    0 /* 16 bits */
+#define IP_U_FLAGS   16
+#define IP_U_K       17 /* any of k0..k7 */
+#define IP_U_TAKES   22 /* what RSP takes on its way down may be marked defined */
+#define IP_U_REDZONE 23 /* [RSP-128, RSP) holds bytes marked defined */
+#define IP_U_MMX0    24 /* 8 bits */
+#define IP_U_VEC0    32 /* 32 bits */
+
+/* One condition pair per bit of tstate.vflags: cc >> 1 of jcc/setcc/cmovcc:
+ * O, B, Z, BE, S, P, L, LE. */
+
+/* ---- Thread state: FS base points here while guest code runs ------------ */
+struct tstate {
+    uint64_t gpr[16];        /* 0x000: spill slot of each GPR in translated code;
+                                whole guest state while in the runtime */
+    uint64_t rflags;         /* 0x080: guest rflags (whole, while in runtime) */
+    uint64_t pc;             /* 0x088: guest pc (while in runtime) */
+    uint64_t target;         /* 0x090: host address to jump to */
+    uint32_t exit_id;        /* 0x098: exit taken (index into exits), or event */
+    uint32_t lahf;           /* 0x09c: flags saved in entry.S: AH=lahf, AL=seto */
+    uint64_t client_fs;      /* 0x0a0 */
+    uint64_t client_gs;      /* 0x0a8 */
+    uint64_t rt_sp;          /* 0x0b0: top of this thread's runtime stack */
+    uint64_t umask;          /* 0x0b8: see IP_U_* */
+    uint64_t cs_top;         /* 0x0c0: call stack: address of newest entry */
+    uint64_t nraddr;         /* 0x0c8: VALGRIND_GET_NRADDR */
+    uint64_t self;           /* 0x0d0: own address, linear */
+    uint64_t tmp[8];         /* 0x0d8: scratch of translated code */
+    uint64_t cs_base;        /* 0x118: lowest entry of the call stack */
+    uint64_t cs_limit;       /* 0x120: first byte after the call stack */
+    uint64_t bbcount;        /* 0x128: --stop-after countdown */
+    uint64_t pad4;           /* to 0x138 */
+    uint64_t acc_addr;       /* 0x138: access slow path: address */
+    uint64_t acc_info;       /* 0x140: size | is_store << 16 | guest pc <<24.. */
+    uint64_t resume;         /* 0x148: host address to resume after a slow path */
+    uint64_t slot;           /* 0x150: index of this thread's channel slot */
+    uint64_t tid_guest;      /* 0x158: small thread number, 1 = main */
+    uint64_t stack_lo;       /* 0x160: current stack region (of a tool with a shadow) */
+    uint64_t stack_hi;       /* 0x168 */
+    uint64_t stack_shared;   /* 0x170: that region may hold more than one stack */
+    uint64_t redzone_not_lo; /* 0x178: ~(lowest byte defined below RSP), 0 = none */
+    uint16_t client_sel[2];  /* 0x180: selectors of FS and GS as the guest loaded them */
+    uint32_t jump_exit;      /* 0x184: IP_C_EXACT: IP_X_TARGET of the last indirect jump */
+    uint64_t pad0[15];       /* to 0x200 */
+    uint64_t vgpr[16];       /* 0x200: V bits of the GPRs */
+    uint8_t vflags;          /* 0x280: see above */
+    uint8_t pad1[7];
+    uint64_t vk[8];             /* 0x288: V bits of k0..k7 */
+    uint64_t vmmx[8];           /* 0x2c8 */
+    uint8_t pad2[56];           /* to 0x340 */
+    uint8_t vvec[2048];         /* 0x340: V bits of zmm0..31, 64 bytes each */
+    uint8_t vecsave[2048];      /* 0xb40: slow paths that need vector registers */
+    uint8_t runtime_area[4096]; /* 0x1340: the runtime's own, see rt.h */
+};
+
+/* Call-stack entry: cs_top points at the newest.  not_sp is ~(address of the
+ * return-address slot), so that a match needs no flags. */
+struct ip_csent {
+    uint64_t retaddr;
+    uint64_t not_sp;
+};
+
+#endif
