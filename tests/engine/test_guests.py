@@ -99,12 +99,6 @@ def compare(
     ("guest", "mode"), [pytest.param(g, m, id=f"{g.source.stem}-{m}") for g in ALL for m in g.modes]
 )
 def test_as_native(built: dict[Path, Path], guest: Guest, mode: str, tmp_path: Path) -> None:
-    if (
-        mode == "evict-often"
-        and "clone_killed" in str(guest)
-        and "GenuineIntel" in Path("/proc/cpuinfo").read_text()
-    ):
-        pytest.skip("hangs at times on Intel's CPUs, cause not found (docs/limits.md)")
     compare(program(built, guest), (MODES | RARE_MODES)[mode], tmp_path, guest.status)
 
 

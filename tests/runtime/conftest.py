@@ -18,7 +18,14 @@ FLAGS = [
     "-fcf-protection=none", "-fno-tree-loop-distribute-patterns", "-fno-asynchronous-unwind-tables",
     "-Wl,-Ttext-segment=0x7d000000", "-Wl,-z,noexecstack", "-Wl,--build-id=none",
 ]  # fmt: skip
-SOURCES = ["base/util.c", "base/uaccess.S", "loader/loader.c", "loader/initial_stack.c", "loader/vdso.c"]
+SOURCES = [
+    "base/util.c",
+    "base/lock.c",
+    "base/uaccess.S",
+    "loader/loader.c",
+    "loader/initial_stack.c",
+    "loader/vdso.c",
+]
 SOURCES += [f"memory/{name}.c" for name in ("limits", "mm", "mm_table", "mm_code", "mm_files", "mm_remap")]
 SOURCES += ["processes/identity.c", "core/no_hooks.c"]
 SYSCALLS = [f"syscalls/{name}" for name in ("syscall.c", "syscall_asm.S", "syscall_fd.c")] + [

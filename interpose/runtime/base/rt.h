@@ -87,6 +87,7 @@ struct rt_thread {
     u64 origin_tags;                 /* origin.c: address of the tags of the registers, or 0 */
     u32 trap_flag;                   /* the guest's TF (trapflag.c) */
     u32 unwrapped;                   /* guest_call.c: 1 + index of the call inside which no wrapper applies, or 0 */
+    u32 maker_pid, maker_tid;        /* who waits for it in vfork, or 0 */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 /* Does it run in blocks of one instruction, which are for no table? */
@@ -150,9 +151,11 @@ void rt_panic(struct tstate *ts, const char *fmt, ...) __attribute__((format(pri
 
 typedef struct {
     u32 v;
-} rt_lock_t; /* futex lock: 0 free, 1 held, 2 contended */
+} rt_lock_t; /* 0: free (lock.c) */
 void rt_lock(rt_lock_t *l);
 void rt_unlock(rt_lock_t *l);
+extern bool rt_memory_shared;   /* children that are no threads have been made on this memory */
+bool rt_process_ended(u32 pid); /* also while nobody has waited for it */
 
 /* Guest memory; 0 or -EFAULT.  strncpy: length copied without NUL, or -errno. */
 long rt_copy_from(void *dst, u64 guest_src, u64 n);

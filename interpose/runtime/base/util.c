@@ -1,10 +1,9 @@
 /* Small things the rest of the runtime stands on: memory and string routines,
- * formatting, locks, our own pages, and the way to die of the user's environment:
+ * formatting, our own pages, and the way to die of the user's environment:
  * one line, what was found, what helps.  A fault of ours ends in core/panic.c.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
-#include <linux/futex.h>
 #include <linux/mman.h>
 
 #include "runtime/base/rt.h"
@@ -228,19 +227,6 @@ void *rt_pages(u64 bytes) {
 }
 
 void rt_free_pages(void *p, u64 bytes) { sys2(__NR_munmap, (long)p, (long)RT_ROUND_UP(bytes, RT_PAGE)); }
-
-/* ---- locks ---------------------------------------------------------------------- */
-
-void rt_lock(rt_lock_t *l) {
-    u32 expected = 0;
-    if (__atomic_compare_exchange_n(&l->v, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
-    /* Shared futex: a vfork child runs on the same memory as another process. */
-    while (__atomic_exchange_n(&l->v, 2, __ATOMIC_ACQUIRE) != 0) sys4(__NR_futex, (long)&l->v, FUTEX_WAIT, 2, 0);
-}
-
-void rt_unlock(rt_lock_t *l) {
-    if (__atomic_exchange_n(&l->v, 0, __ATOMIC_RELEASE) == 2) sys3(__NR_futex, (long)&l->v, FUTEX_WAKE, 1);
-}
 
 /* ---- dying ---------------------------------------------------------------------- */
 

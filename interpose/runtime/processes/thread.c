@@ -6,7 +6,6 @@
  */
 #include <linux/mman.h>
 #include <linux/sched.h>
-#include <linux/wait.h>
 
 #include "runtime/core/core.h"
 #include "runtime/processes/processes.h"
@@ -57,16 +56,12 @@ static struct tstate *allocate(bool first) {
 }
 
 static bool killed(const struct rt_thread *th) {
-    int info[32] = {0};
-    if (sys3(__NR_tgkill, th->pid, th->tid, 0) == -ESRCH) return true;
-    /* Nobody has waited for it yet. */
-    return th->vfork_child &&
-           sys5(__NR_waitid, P_PID, th->pid, (long)info, WEXITED | WNOHANG | WNOWAIT | __WALL, 0) == 0 && info[0] != 0;
+    return sys3(__NR_tgkill, th->pid, th->tid, 0) == -ESRCH || (th->vfork_child && rt_process_ended(th->pid));
 }
 
 /* A child on our memory may end or execute without a word: the kernel clears
  * in_use then (clone_shared), or its process is no more. */
-static bool gone(struct rt_thread *th) {
+static bool ended(struct rt_thread *th) {
     return th->in_use == TH_FREE || ((th->in_use == TH_ZOMBIE || (th->vfork_child && th->tid)) && killed(th));
 }
 
@@ -74,12 +69,20 @@ static bool gone(struct rt_thread *th) {
 bool thread_memory_is_shared(void) {
     for (u32 i = 0; i < table_used; i++) {
         struct rt_thread *t = rt_th(table[i]);
-        if (t->in_use == TH_LIVE && t->vfork_child && !gone(t)) return true;
+        if (t->in_use == TH_LIVE && t->vfork_child && !ended(t)) return true;
     }
     return false;
 }
 
-bool thread_killed(struct tstate *ts) { return rt_th(ts)->vfork_child && gone(rt_th(ts)); }
+/* May it be used again?  Not while the thread lives that waits for it in vfork: that one frees it, and would
+ * free it again under its next owner, for the child is dead before its maker wakes up. */
+static bool is_free(struct rt_thread *th) {
+    if (th->in_use != TH_FREE && th->maker_tid && sys3(__NR_tgkill, th->maker_pid, th->maker_tid, 0) != -ESRCH)
+        return false;
+    return ended(th);
+}
+
+bool thread_killed(struct tstate *ts) { return rt_th(ts)->vfork_child && ended(rt_th(ts)); }
 
 /* Everything that a previous owner left, except the memory itself. */
 static void renew(struct tstate *ts) {
@@ -112,7 +115,7 @@ struct tstate *rt_thread_new(void) {
     struct tstate *ts = NULL;
     rt_lock(&table_lock);
     for (u32 i = 0; i < table_used && !ts; i++)
-        if (gone(rt_th(table[i]))) ts = table[i];
+        if (is_free(rt_th(table[i]))) ts = table[i];
     if (ts) {
         rt_slot_detach(ts);
         sig_table_drop(ts);
@@ -297,10 +300,13 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     rt_trace(child)->orig_rax = rt_trace(ts)->orig_rax;
     copy_state(ts, child, child_sp(rq));
     if (rq->flags & CLONE_SETTLS) child->client_fs = rq->tls, child->client_sel[0] = 0;
+    if (!thread) rt_memory_shared = true;
     ct->no_tsc = th->no_tsc;
     if (!thread) ct->errors_off = th->errors_off; /* a process goes on as its maker was */
     ct->sigmask = th->sigmask;
-    if (vfork) { /* else the kernel forgets the alternate stack, sigaltstack(2) */
+    if (vfork) {
+        ct->maker_pid = th->pid, ct->maker_tid = th->tid;
+        /* else the kernel forgets the alternate stack, sigaltstack(2) */
         ct->altstack_sp = th->altstack_sp;
         ct->altstack_size = th->altstack_size;
         ct->altstack_flags = th->altstack_flags;

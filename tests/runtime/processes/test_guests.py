@@ -88,8 +88,6 @@ def natively(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Guest], Nati
     ("guest", "mode"), [pytest.param(g, m, id=f"{g.source.stem}-{m}") for g in ALL for m in g.modes]
 )
 def test_as_native(natively: Callable[[Guest], Native], guest: Guest, mode: str, tmp_path: Path) -> None:
-    if "fork_amid" in str(guest) and "GenuineIntel" in Path("/proc/cpuinfo").read_text():
-        pytest.skip("fails in about half of the runs on Intel's CPUs, cause not found (docs/limits.md)")
     path, wanted = natively(guest)
     if guest.skip_status is not None and wanted.returncode == guest.skip_status:
         pytest.skip(wanted.stdout.strip())
