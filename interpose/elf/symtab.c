@@ -293,6 +293,13 @@ void ip_function_symbols(const struct ip_symtab *full, const struct ip_symtab *d
 
 /* ---- Names of addresses ----------------------------------------------------------------------------- */
 
+static int by_place(const void *a, const void *b) {
+    const struct found *x = a, *y = b;
+    if (x->address != y->address) return x->address < y->address ? -1 : 1;
+    if (x->size != y->size) return x->size < y->size ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
 void ip_place_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
                       uint64_t n_ranges, uint32_t types, struct ip_symbols *out) {
     struct collection c = {0};
@@ -311,5 +318,14 @@ void ip_place_symbols(const struct ip_symtab *full, const struct ip_symtab *dyna
             add(&c, f, len);
         }
     }
+    if (c.n) qsort(c.found, c.n, sizeof *c.found, by_place);
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < c.n; i++) {
+        if (kept && by_place(&c.found[kept - 1], &c.found[i]) == 0)
+            c.bytes -= strlen(c.found[i].name) + 1;
+        else
+            c.found[kept++] = c.found[i];
+    }
+    c.n = kept;
     fill(&c, out);
 }

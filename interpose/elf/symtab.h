@@ -36,8 +36,8 @@ uint64_t ip_symtab_misnamed(const struct ip_symtab *t);
 void ip_function_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
                          uint64_t n_ranges, int is_program, struct ip_symbols *out);
 
-/* The symbols with an address in the ranges whose type has its bit in types, in the order of the tables, the
- * dynamic ones without their version: what addresses are named after. */
+/* The symbols with an address in the ranges whose type has its bit in types, each once, by address, size and name,
+ * the dynamic ones without their version: what addresses are named after. */
 void ip_place_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
                       uint64_t n_ranges, uint32_t types, struct ip_symbols *out);
 

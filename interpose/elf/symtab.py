@@ -109,7 +109,7 @@ def function_symbols(image: Image, debug: Image | None = None) -> FunctionSymbol
 def place_symbols(
     image: Image, debug: Image | None, types: frozenset[int], ranges: list[tuple[int, int]]
 ) -> tuple[list[int], list[int], list[str]]:
-    """Values, sizes and names of the symbols of these types that lie in `ranges`, in file order.
+    """Values, sizes and names of the symbols of these types that lie in `ranges`, each once, ascending.
 
     The name of a dynamic symbol counts without its version here: Valgrind reads .dynsym that way.
     """

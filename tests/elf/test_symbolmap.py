@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from interpose.elf.image import Image
 from interpose.elf.symbolmap import SymbolMap, code_map, data_map, preference
 
@@ -121,3 +124,32 @@ def test_data_symbols(c_program: Path) -> None:
     assert table.find(values["scratch"]) == ("scratch", 0)
     assert table.find(values["constants"] + 15) == ("constants", 15)
     assert table.find(values["outer"]) is None
+
+
+ROWS = st.tuples(
+    st.integers(1, 60), st.integers(1, 20), st.sampled_from(["a", "b", "ab", "a@V", "a@@V", "c"])
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(rows=st.lists(ROWS, max_size=14))
+def test_symbols_apart_from_each_other_do_not_matter_to_each_other(rows: list[tuple[int, int, str]]) -> None:
+    """What lies apart is laid out by itself: the map of two far groups is that of each."""
+    far = [(value + 1000, size, name) for value, size, name in rows]
+    both, near = SymbolMap([*far, *rows]), SymbolMap(rows)
+    for address in range(90):
+        assert both.find(address) == near.find(address)
+        assert both.find(address + 1000) == near.find(address)
+        span = near.span(address)
+        assert both.span(address + 1000) == (span and (span[0] + 1000, span[1] + 1000))
+        assert span is None or any(v <= address < v + s for v, s, _ in rows)
+
+
+@settings(deadline=None, max_examples=300)
+@given(rows=st.lists(ROWS, max_size=14))
+def test_each_cluster_is_laid_out_as_if_all_were_one(rows: list[tuple[int, int, str]]) -> None:
+    whole = SymbolMap(())
+    whole._cut((value, value + size, name) for value, size, name in rows)
+    parts = SymbolMap(rows)
+    assert [parts.find(address) for address in range(90)] == [whole.find(address) for address in range(90)]
+    assert [parts.span(address) for address in range(90)] == [whole.span(address) for address in range(90)]

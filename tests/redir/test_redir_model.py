@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -290,10 +291,13 @@ def apply(mirror: dict[int, Target], added: tuple, removed: tuple) -> None:
         mirror[binding.address] = target_of(binding)
 
 
+@pytest.mark.parametrize("tells_additions", [True, False])
 @settings(deadline=None, max_examples=500)
-@given(EVENTS)
-def test_incremental_state_equals_recomputation(events: list[tuple[str, object]]) -> None:
-    state, oracle = RedirState(Synonyms(SYNONYMS)), Oracle()
+@given(events=EVENTS)
+def test_incremental_state_equals_recomputation(
+    events: list[tuple[str, object]], tells_additions: bool
+) -> None:
+    state, oracle = RedirState(Synonyms(SYNONYMS), tells_additions=tells_additions), Oracle()
     active: dict[int, Target] = {}
     pending: dict[int, Target] = {}
     for kind, data in events:
@@ -311,3 +315,27 @@ def test_incremental_state_equals_recomputation(events: list[tuple[str, object]]
     for obj in state.objects:
         state.remove_object(obj)
     assert (state.active, state.pending_ifuncs, state.objects) == ({}, {}, ())
+
+
+def described(change: Change) -> tuple[object, ...]:
+    """A change without the identities of the rules."""
+    parts = (change.added, change.removed, change.ifunc_added, change.ifunc_removed)
+    conflicts = [(c.verdict, c.old[:5], c.new[:5]) for c in change.conflicts]
+    bindings = [[(b[:5], b[6:9], b.inner and b.inner.target) for b in part] for part in parts]
+    notes = [
+        m for m in change.messages if not m.text.startswith("Adding active") and "    new: " not in m.text
+    ]
+    return bindings, conflicts, notes
+
+
+@settings(deadline=None, max_examples=200)
+@given(events=EVENTS)
+def test_bindings_that_are_not_told_come_as_those_that_are(events: list[tuple[str, object]]) -> None:
+    """Those are made in bulk: the order is the same, and so is whatever else there is to say."""
+    told, quiet = RedirState(), RedirState(tells_additions=False)
+    oracles = Oracle(), Oracle()
+    for kind, data in events:
+        changes = [run_event(s, o, kind, data) for s, o in zip((told, quiet), oracles, strict=True)]
+        assert len({change is None for change in changes}) == 1
+        if changes[0] is not None and changes[1] is not None:
+            assert described(changes[0]) == described(changes[1])
