@@ -258,6 +258,12 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     header.stop_after = core.stop_after
     header.evict = core.evict
     header.random_registers = core.random_registers
+    for name, value in core.delays:
+        header.delayed = 1
+        if name == "seed":
+            header.delay_seed = value
+        else:
+            header.delay_ms[getattr(lib, f"IP_AT_{name.upper()}")] = value
     header.main_stack = main_stack_size(config)
     header.num_callers = core.num_callers
     header.max_stackframe = core.max_stackframe

@@ -97,6 +97,27 @@ struct ip_put {
     uint64_t len; /* bytes that follow; the next one is 8-aligned */
 };
 
+/* Where --delays has a process stand still: between two steps that another process can come between.  Those of the
+ * runtime, then the supervisor's. */
+enum ip_delay {
+    IP_AT_REQUEST,    /* before a request is posted */
+    IP_AT_ANSWERED,   /* after its answer has come */
+    IP_AT_FORK,       /* before a clone that copies memory, the child's descriptors are here */
+    IP_AT_BORN,       /* first in the child */
+    IP_AT_CLONE,      /* before a clone that shares memory */
+    IP_AT_THREAD,     /* first in the new thread */
+    IP_AT_EXEC,       /* before the kernel's execve */
+    IP_AT_FINAL,      /* before libraries release their memory */
+    IP_AT_EXIT,       /* after the report, before the kernel's exit */
+    IP_AT_TRANSLATED, /* before the translator answers */
+    IP_AT_EVENT,      /* before Python looks at a request */
+    IP_AT_REPLY,      /* before Python's answer */
+    IP_AT_HANGUP,     /* end of file has been seen */
+    IP_AT_FORKED,     /* first in a forked supervisor */
+    IP_AT_SEND,       /* before descriptors are sent */
+    IP_AT_END
+};
+
 struct ip_chan {
     uint32_t magic;
     uint32_t build;   /* checksum of the translator's and the runtime's sources */
@@ -127,6 +148,9 @@ struct ip_chan {
     uint64_t random_registers; /* seed of the translator's choice of registers, 0: the cheapest */
     uint64_t watch_pc;         /* guest pc whose blocks call IP_SYM_WATCHED, or 0 */
     uint64_t user_bindings;    /* not 0: wrappers or replacements that are none of ours have been met */
+    uint32_t delayed;          /* not 0: the next two are in use */
+    uint32_t delay_ms[17];     /* by enum ip_delay */
+    uint64_t delay_seed;       /* of delays at random, anywhere; 0: none */
 };
 
 #define IP_DEAD_GONE 1 /* of ip_chan.dead */

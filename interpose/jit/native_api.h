@@ -87,6 +87,8 @@ uint64_t ip_next_used(void); /* a binding's address, with IP_KEY_NOREDIR if its 
 /* Answer it. */
 void ip_reply(int slot);
 void ip_wake_python(void);
+/* Stand still if --delays says so (enum ip_delay). */
+void ip_delay(int at);
 
 /* Statistics: blocks, guest insns, bytes of code, nanoseconds, requests. */
 struct ip_service_stats {

@@ -13,6 +13,7 @@
 
 #include "abi/tstate.h"
 #include "jit/lastwords.h"
+#include "abi/inline/delay.h"
 #include "abi/inline/ticks.h"
 #include "jit/transtab.h"
 
@@ -35,6 +36,13 @@ static uint64_t clock_now(void) {
 
 static struct ip_slot *slot_at(int i) {
     return (struct ip_slot *)((uint8_t *)T.chan + IP_CHAN_SLOTS + (size_t)i * IP_SLOT_SIZE);
+}
+
+void ip_delay(int at) {
+    uint64_t ns = ip_delay_ns(T.chan, (uint32_t)at);
+    if (ns == 0) return;
+    struct timespec t = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    while (nanosleep(&t, &t) < 0 && errno == EINTR) {}
 }
 
 static void answer(struct ip_slot *s) {
@@ -89,6 +97,7 @@ static void handle(struct ip_slot *s) {
     }
     bool tell = T.used_head != T.used_tail;
     pthread_mutex_unlock(&T.lock);
+    ip_delay(IP_AT_TRANSLATED);
     answer(s);
     if (tell) ip_wake_python();
 }

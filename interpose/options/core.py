@@ -56,6 +56,25 @@ def parse_markers(text: str) -> tuple[str, str] | None:
     return (begin, end) if comma else None
 
 
+DELAY_PLACES = (
+    *("request", "answered", "fork", "born", "clone", "thread", "exec", "final", "exit"),
+    *("translated", "event", "reply", "hangup", "forked", "send"),
+)
+"""The names of ``enum ip_delay`` (abi/channel.h)."""
+
+
+def parse_delays(text: str) -> tuple[tuple[str, int], ...]:
+    """``place=milliseconds`` and ``seed=number``, parted by commas."""
+    found = []
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        value = parse_decimal(number)
+        if value is None or not 0 <= value < 1 << 31 or name not in ("seed", *DELAY_PLACES):
+            raise BadValue(f"'{part}' is neither seed=NUMBER nor PLACE=MILLISECONDS")
+        found.append((name, value))
+    return tuple(found)
+
+
 def check_synonyms(text: str) -> None:
     """``synonym=soname-pattern,…``; the redirection core parses it."""
     for part in text.split(","):
@@ -493,6 +512,13 @@ class CoreOptions(Table):
     evict: int = Integer("drop translations at random, about every Nth exit (for tests)", 0, 0)
     random_registers: int = Integer(
         "choose registers for temporaries at random from this seed, 0: the cheapest (for tests)", 0, 0
+    )
+    delays: tuple[tuple[str, int], ...] = Parsed(
+        "let both processes stand still, at named places or at random from a seed (for tests)",
+        parse_delays,
+        (),
+        shown="none",
+        metavar="seed=<number>|<place>=<ms>,...",
     )
     tiny_cache: bool = YesNo("use a code cache so small that it is flushed often (for tests)")
     far_images: bool = YesNo("place images beyond the low 2 GiB (for tests)")

@@ -180,7 +180,9 @@ class Supervisor:
                     break
                 continue
             slot = lib.ip_service_slot(index)
+            lib.ip_delay(lib.IP_AT_EVENT)
             self._answer(slot)
+            lib.ip_delay(lib.IP_AT_REPLY)
             lib.ip_reply(index)  # not after an error: the program would go on with half an answer
             if self.finished and self._is_over(hangup, 1000):
                 break

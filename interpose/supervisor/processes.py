@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 def _send(sock_fd: int, fds: Sequence[int]) -> None:
     """Pass descriptors to the client; nothing if it was killed, which the event loop sees."""
+    lib.ip_delay(lib.IP_AT_SEND)
     with socket.socket(fileno=os.dup(sock_fd)) as sock, contextlib.suppress(ConnectionError):
         sock.sendmsg([b"F"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
 
@@ -110,6 +111,7 @@ def _serve_child(
     """In the forked supervisor: serve the forked client until its end, then leave."""
 
     def work() -> None:
+        lib.ip_delay(lib.IP_AT_FORKED)
         _close(*foreign)
         old = supervisor.session.memory
         old_sock = supervisor.session.sock_fd
@@ -246,6 +248,7 @@ def _serve_exec(supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, 
 
     def work() -> None:
         lib.ip_service_abandon()
+        lib.ip_delay(lib.IP_AT_FORKED)
         supervisor.log.forked(pid)
         supervisor.session.parent_pid = supervisor.client.pid
         pending = PendingExec(memory, sock_fd, pid, argv)

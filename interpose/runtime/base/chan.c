@@ -6,6 +6,7 @@
 
 #include "runtime/seam.h"
 #include "runtime/base/ksignal.h"
+#include "abi/inline/delay.h"
 #include "abi/inline/ticks.h"
 
 #define WAIT_NS 200000000 /* then ask whether anybody is still there */
@@ -37,6 +38,13 @@ void rt_slot_detach(struct tstate *ts) {
     if (!rt_th(ts)->has_slot) return;
     rt_th(ts)->has_slot = 0;
     __atomic_store_n(&rt_slot(ts)->state, IP_S_FREE, __ATOMIC_SEQ_CST);
+}
+
+void rt_delay(u32 at) {
+    u64 ns = ip_delay_ns(rt.chan, at);
+    if (ns == 0) return;
+    struct __kernel_timespec t = {(long long)(ns / 1000000000), (long long)(ns % 1000000000)};
+    while (sys2(__NR_nanosleep, (long)&t, (long)&t) == -EINTR);
 }
 
 void rt_show_pid(void) {
@@ -126,6 +134,7 @@ static void wait_answer(struct ip_slot *s, u64 began, u64 limit) {
 
 static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping, u64 limit) {
     struct ip_slot *s = rt_slot(ts);
+    rt_delay(IP_AT_REQUEST);
     s->kind = kind;
     s->tid = rt_th(ts)->tid;
     s->tid_guest = (u32)ts->tid_guest;
@@ -141,6 +150,7 @@ static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping
     __atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(sleeping, __ATOMIC_SEQ_CST)) sys6(__NR_futex, (long)bell, FUTEX_WAKE, 1, 0, 0, 0);
     wait_answer(s, began, limit);
+    rt_delay(IP_AT_ANSWERED);
     __atomic_store_n(&s->state, IP_S_IDLE, __ATOMIC_RELEASE);
 }
 

@@ -177,6 +177,8 @@ void rt_slot_detach(struct tstate *ts);
 /* A byte over the socket: with it the kernel tells the supervisor our process as
  * the supervisor's namespace numbers it. */
 void rt_show_pid(void);
+/* Stand still if --delays says so (enum ip_delay). */
+void rt_delay(u32 at);
 /* A line in the log. */
 void rt_note(struct tstate *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool rt_supervisor_gone(void);

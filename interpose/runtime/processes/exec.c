@@ -72,6 +72,7 @@ static long commit(struct tstate *ts, u64 nr, const u64 args[6], bool ours) {
     sig_kernel_mask(th->pending_sig ? SIG_BLOCK_ALL : th->sigmask);
     if (!th->pending_sig) sig_give_back(ts);
     long r = RT_INTERRUPTED;
+    rt_delay(IP_AT_EXEC);
     if (sig_hold_off_end(ts)) {
         r = rt_kernel(th, (long)nr, args);
         sig_admit_end(ts);

@@ -5,6 +5,7 @@
  * child maps them over its own at the same addresses.
  */
 #include <linux/fcntl.h>
+#include <linux/futex.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/resource.h>
@@ -165,6 +166,7 @@ static void take_socket(int fd) {
 /* epoch: rt_drop_epoch() before the supervisor copied its tables. */
 static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool shares_files) {
     struct rt_thread *th = rt_th(ts);
+    rt_delay(IP_AT_BORN);
     rt.pid = th->pid = th->tid = (u32)sys0(__NR_getpid);
     th->vfork_child = 0;
     th->user_dispatch = 0;
@@ -274,6 +276,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     k.stack = k.stack_size = 0;
     k.flags &= ~((u64)CLONE_SETTLS | CLONE_CLEAR_SIGHAND); /* the host's handlers stay */
     k.tls = 0;
+    rt_delay(IP_AT_FORK);
     lock_all(ts, true);
     /* Not under CLONE_VFORK: that call comes back when the child wants it. */
     bool holds = !(k.flags & CLONE_VFORK);
@@ -343,12 +346,15 @@ void rt_exit_process(struct tstate *ts, int status) {
     s->len = 0;
     rt_request_python(ts, IP_R_EXIT);
     status = (int)s->r[0];
+    rt_delay(IP_AT_EXIT);
     for (;;) sys1(__NR_exit_group, status);
 }
 
 /* Before the end, with the other threads at rest: functions by which libraries
  * release what they keep (docs/spec/redirection.md section 5, _vgnU_freeres).  Each
  * returns to the exit system call, which then asks again. */
+static int final_status; /* of the exit that waits for the final calls */
+
 static bool final_call(struct tstate *ts) {
     static u32 calls;
     struct ip_slot *s = rt_slot(ts);
@@ -360,13 +366,22 @@ static bool final_call(struct tstate *ts) {
     if (s->r[0] == 0) return false;
     calls++;
     rt.final_calls = true;
+    final_status = (int)ts->gpr[IP_RDI];
+    rt_delay(IP_AT_FINAL);
     return rt_call_guest(ts, s->r[0], ts->pc, false);
 }
 
 /* A final call releases memory; it must not do what the program left undone when it
  * called _exit: write what its streams hold, move their file positions. */
-bool process_keeps_quiet(long nr, const u64 args[6], long *result) {
+bool process_keeps_quiet(struct tstate *ts, long nr, const u64 args[6], long *result) {
+    u32 word = 0;
     switch (nr) {
+    case __NR_futex:
+        /* For a lock of a thread that was stopped while it held it (in fork, in fopen): it would be for ever. */
+        if ((args[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && args[3] == 0 && rt_copy_from(&word, args[0], 4) == 0 &&
+            word == (u32)args[2])
+            rt_exit_process(ts, final_status);
+        return false;
     case __NR_write:
     case __NR_pwrite64: *result = (long)args[2]; return true;
     case __NR_lseek: *result = -ESPIPE; return true;

@@ -184,6 +184,7 @@ static void announce(struct tstate *ts, bool start) {
  * FS is ours by CLONE_SETTLS, GS is inherited. */
 __attribute__((used)) RT_NORETURN void thread_start(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
+    rt_delay(IP_AT_THREAD);
     th->tid = (u32)sys0(__NR_gettid);
     th->pid = (u32)sys0(__NR_getpid);
     rt_slot(ts)->tid = th->tid;
@@ -327,6 +328,7 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     k.tls = child->self;
     k.stack = rq_size ? ct->stack_base : child->rt_sp;
     k.stack_size = rq_size ? ct->stack_size : 0;
+    rt_delay(IP_AT_CLONE);
     long r = clone_call(&k, rq_size, child);
     if (thread) seccomp_lock(false);
     if (vfork && r > 0 && rt_supervisor_gone()) /* the child may have met that with locks held */

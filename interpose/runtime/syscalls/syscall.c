@@ -231,7 +231,7 @@ static bool answered(struct tstate *ts, long nr, u64 next_pc) {
     rt_syscall_args(ts, args);
     th->syscall_restart_pc = ts->pc;
     th->syscall_nr = (u64)nr;
-    if (rt.final_calls ? !process_keeps_quiet(nr, args, &r) : rt_seccomp(ts, nr, args, next_pc, SECCOMP_64, &r))
+    if (rt.final_calls ? !process_keeps_quiet(ts, nr, args, &r) : rt_seccomp(ts, nr, args, next_pc, SECCOMP_64, &r))
         return false;
     finish(ts, nr, args, r, next_pc);
     return true;
