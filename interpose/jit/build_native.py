@@ -1,4 +1,7 @@
-"""Write source and types of ``interpose.jit._native`` (cffi): ``build_native.py OUT.c OUT.pyi HEADER...``.
+"""Write source and types of ``interpose.jit._native`` (cffi).
+
+``build_native.py OUT.c OUT.pyi HEADER...`` writes them.
+``build_native.py --headers`` prints the headers, one on each line, for the build, which depends on them.
 
 The declarations are the project's own headers, so that runtime, translator and Python read one text.  cffi's
 parser knows neither ``#ifdef``/``#include`` nor expressions in ``#define``; both are taken out here: each
@@ -19,6 +22,18 @@ from cffi import model
 
 # Of libc: os.execve takes a mapping, which cannot hold every environment a process may have.
 _LIBC = "int fexecve(int fd, char *const argv[], char *const envp[]);"
+
+_ROOT = Path(__file__).resolve().parents[2]
+HEADERS = (
+    "interpose/abi/*.h",
+    "interpose/jit/native_api.h",
+    "interpose/lockstep/lockstep.h",
+    "interpose/elf/symtab.h",
+    "interpose/tools/*/*_abi.h",
+    "interpose/tools/*/search/*.h",
+    "include/interpose/*numbers.h",
+)
+"""What Python knows of the C code; a header may name types and constants of those before it."""
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DEFINE = re.compile(r"#\s*define\s+([A-Za-z_]\w*)(\(?)[ \t]*(.*)")
@@ -138,9 +153,17 @@ def stub(ffi: cffi.FFI) -> str:
     return _STUB_HEAD + "\n".join([*structures, *library, "", "ffi: FFI", "lib: Lib", ""])
 
 
+def headers() -> list[Path]:
+    """The files that :data:`HEADERS` names, in this order."""
+    return [path for pattern in HEADERS for path in sorted(_ROOT.glob(pattern))]
+
+
 def main(argv: list[str]) -> None:
-    output, types, *headers = argv
-    paths = [Path(header) for header in headers]
+    if argv == ["--headers"]:
+        print("\n".join(map(str, headers())))
+        return
+    output, types, *names = argv
+    paths = [Path(name) for name in names]
     ffi = cffi.FFI()
     ffi.cdef(_LIBC)
     for path in paths:

@@ -23,16 +23,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         to = where / path.relative_to(ROOT)
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, to)
-    package = ROOT / "interpose"
-    headers = [
-        *sorted((package / "abi").glob("*.h")),
-        *(package / name for name in ("jit/native_api.h", "lockstep/lockstep.h")),
-        *sorted([*package.glob("tools/*/*_abi.h"), *package.glob("tools/*/search/*.h")]),
-        *sorted((ROOT / "include" / "interpose").glob("*numbers.h")),
-    ]
-    generator = ROOT / "interpose" / "jit" / "build_native.py"
+    generator = [sys.executable, ROOT / "interpose" / "jit" / "build_native.py"]
+    headers = subprocess.check_output([*generator, "--headers"], text=True).split()
     output, stub = where / "_native.c", where / "interpose" / "jit" / "_native.pyi"
-    subprocess.run([sys.executable, generator, output, stub, *headers], check=True, capture_output=True)
+    subprocess.run([*generator, output, stub, *headers], check=True, capture_output=True)
     return where
 
 
