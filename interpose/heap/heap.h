@@ -49,8 +49,7 @@ void heap_block_retire(u32 index);
 u32 heap_block_exact(u64 addr);
 /* Bytes from an allocated block's payload to the end of its cell. */
 u64 heap_block_room(u32 index);
-u32 heap_record_new(void); /* a record without a cell (client-defined) */
-void heap_record_free(u32 index);
+u32 heap_record_new(void);       /* a record without a cell (client-defined) */
 void heap_custom_add(u32 index); /* client-defined blocks: by address */
 u32 heap_custom_find(u64 addr, bool remove);
 /* Live block that contains addr?  Takes the lock. */

@@ -50,7 +50,7 @@ u32 heap_record_new(void) {
     return i;
 }
 
-void heap_record_free(u32 i) {
+static void heap_record_free(u32 i) {
     struct ip_heap_block *b = heap_block(i);
     b->state = IP_HB_UNUSED;
     b->next = record_free;

@@ -58,7 +58,7 @@ static uint32_t put_branch(struct writer *w, int cc) {
 }
 
 /* jmp or jcc to a direct exit with its stub. */
-void em_direct_exit(struct em *m, uint64_t key, int cc, int insn) {
+static void em_direct_exit(struct em *m, uint64_t key, int cc, int insn) {
     int x = em_add_exit(m, key, IP_X_DIRECT, 0);
     align_patch(&m->w, cc == CC_ALWAYS ? JMP_OPCODE_BYTES : JCC_OPCODE_BYTES);
     uint32_t from = put_branch(&m->w, cc);

@@ -73,7 +73,6 @@ _Static_assert(sizeof(struct tstate) <= INT32_MAX, "fields are reached by 32 bit
 void em_point(struct em *m, int insn, uint16_t spilled, unsigned flags);
 int em_add_exit(struct em *m, uint64_t key, int kind, uint32_t aux);
 struct stub *em_add_stub(struct em *m, int kind);
-void em_direct_exit(struct em *m, uint64_t key, int cc, int insn);
 void em_to_stub(struct em *m, struct stub *s, int cc);
 void em_sh_fill(struct em *m, struct uaddr a, unsigned size, unsigned byte);
 void em_check_zero(struct em *m, const struct uinstr *u, struct slow_site site);
@@ -85,8 +84,6 @@ void em_recheck(struct em *m, uint32_t stale);
 void em_push_return(struct em *m, uint64_t pc);
 void em_ret(struct em *m, const struct uinstr *u);
 void em_jmpi(struct em *m, const struct uinstr *u);
-/* Note exit x in a field of the state: its number is filled in when it is known (emit_exit.id_off). */
-void em_note_exit(struct em *m, struct uaddr field, int x);
 /* Leave through exit x by way of one of the runtime's stubs. */
 void em_leave(struct em *m, int x, enum ip_sym sym);
 /* The same for the runtime to do something and come back to what follows. */

@@ -36,7 +36,7 @@ void em_check_entry(struct em *m) {
     restore_reg(w, IP_RDX);
 }
 
-void em_note_exit(struct em *m, struct uaddr field, int x) {
+static void em_note_exit(struct em *m, struct uaddr field, int x) {
     put_store_imm(&m->w, 4, field, 0);
     m->e->exits[x].id_off = m->w.len - 4;
 }

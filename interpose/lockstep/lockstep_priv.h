@@ -14,7 +14,6 @@ int ls_get_n(struct ip_ls *l);
 int ls_set(struct ip_ls *l, int pid, const struct ip_ls_regs *r);
 int ls_get_vector(struct ip_ls *l, int pid, uint8_t *image);
 int ls_set_n_vector(struct ip_ls *l, uint8_t *image);
-int ls_break(struct ip_ls *l, int pid, uint64_t at);
 /* Bytes copied to the same addresses of another process. */
 int64_t ls_copy(int to_pid, int from_pid, uint64_t addr, uint64_t len);
 /* T to its breakpoint: 1 if it ended.  N by an instruction, N to a pc: 1 for a

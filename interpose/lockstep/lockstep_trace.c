@@ -114,7 +114,7 @@ int ip_ls_component(int component) {
 }
 
 /* Execution breakpoint 0 of a process; 0 takes it away. */
-int ls_break(struct ip_ls *l, int pid, uint64_t at) {
+static int ls_break(struct ip_ls *l, int pid, uint64_t at) {
     long off0 = offsetof(struct user, u_debugreg[0]), off7 = offsetof(struct user, u_debugreg[7]);
     if (ptrace(PTRACE_POKEUSER, pid, off7, 0L)) return ls_fail(l, "clear a breakpoint");
     if (at && (ptrace(PTRACE_POKEUSER, pid, off0, at) || ptrace(PTRACE_POKEUSER, pid, off7, 1L)))

@@ -173,7 +173,6 @@ void origin_by_request(struct tstate *ts, u64 addr, u64 n) {
 /* ---- instructions --------------------------------------------------------------------------- */
 
 u32 origin_of_gpr(struct tstate *ts, unsigned r) { return origins_kept() ? tags_of(ts)->gpr[r] : 0; }
-u32 origin_of_flags(struct tstate *ts) { return origins_kept() ? tags_of(ts)->flags : 0; }
 
 /* Memory that the instruction reads (write: writes) apart from its ModRM
  * operand: the stack, strings. */

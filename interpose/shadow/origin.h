@@ -23,9 +23,8 @@ static inline bool origins_kept(void) { return rt.flags & IP_C_ORIGINS; }
 void origin_begin(struct tk *t);
 /* After it: its undefined outputs come from there. */
 void origin_end(struct tk *t);
-/* Of a register or of the flags. */
+/* Of a register. */
 u32 origin_of_gpr(struct tstate *ts, unsigned r);
-u32 origin_of_flags(struct tstate *ts);
 /* Of the undefined byte at addr. */
 u32 origin_of_memory(struct tstate *ts, u64 addr);
 /* [dst, dst+n) is a copy of [src, src+n). */

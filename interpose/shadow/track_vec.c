@@ -174,7 +174,7 @@ static bool same_register(const struct vx *x, unsigned i, unsigned j) {
     return a->kind == b->kind && a->reg == b->reg && (a->kind == IP_OP_VEC || a->kind == IP_OP_MMX);
 }
 
-bool vx_same_sources(const struct vx *x) { return same_register(x, x->ia, x->ib); }
+static bool vx_same_sources(const struct vx *x) { return same_register(x, x->ia, x->ib); }
 
 /* vpternlog: an output bit is open if both values are possible.  A row of its table is an octal digit, the bits of
  * operands 0, 1 and 2; where two of them are one register, rows in which they differ cannot be. */

@@ -113,7 +113,6 @@ void vx_write(struct vx *x, unsigned n, unsigned es);
 u64 vx_mask(struct vx *x);
 /* V bits of byte i where an undefined mask bit decides between the new value and another one, u its V bits. */
 u8 vx_either(const struct vx *x, unsigned i, u8 u, u8 value);
-bool vx_same_sources(const struct vx *x);
 bool vx_move(struct vx *x);   /* track_move.c */
 void vx_sparse(struct vx *x); /* track_sparse.c */
 bool vx_lanes(struct vx *x);  /* track_lanes.c */

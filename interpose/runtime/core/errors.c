@@ -117,16 +117,6 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
         sys1(__NR_exit_group, (long)slot->r[1]);
 }
 
-void rt_report_error(struct tstate *ts, struct ip_error *e) {
-    struct ip_error *mine = (struct ip_error *)rt_slot(ts)->data;
-    if (e != mine) {
-        if (!e->n_frames) e->n_frames = rt_stack_trace(ts, e->frames, 12);
-        if (!e->pc) e->pc = rt_pc(ts->pc);
-        rt_memcpy(mine, e, sizeof *e);
-    }
-    rt_error_end(ts, mine);
-}
-
 void rt_error_fork_lock(bool take) {
     if (take)
         rt_lock(&lock);

@@ -8,8 +8,6 @@
  * the slot before end. */
 struct ip_error *rt_error_begin(struct tstate *ts, int kind);
 void rt_error_end(struct tstate *ts, struct ip_error *e);
-/* One that was built elsewhere (the same kind, pc and stack are told once). */
-void rt_report_error(struct tstate *ts, struct ip_error *e);
 /* VALGRIND_{DISABLE,ENABLE}_ERROR_REPORTING: per-thread counter. */
 void rt_error_disable(struct tstate *ts, long delta);
 /* Held across a fork, so that the child does not find it taken. */

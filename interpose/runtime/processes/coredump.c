@@ -28,7 +28,7 @@ struct pose {
     bool written;
 };
 
-bool sig_dumps_core(int sig) {
+static bool sig_dumps_core(int sig) {
     u64 limit[2] = {0, 0};
     char pattern[8] = {0};
     if (!(SIG_BIT(sig) & CORE_SIGNALS)) return false;

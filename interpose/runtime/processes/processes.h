@@ -10,7 +10,6 @@ void rt_carried_over(struct tstate *ts);
 /* Once, on the main thread: name, ptracer, descriptors that an exec closes. */
 void rt_process_init(struct tstate *ts);
 struct tstate *rt_thread_new(void); /* tstate, stacks, call stack, slot */
-void rt_thread_free(struct tstate *ts);
 long rt_sys_clone(struct tstate *ts);
 long rt_sys_clone3(struct tstate *ts);
 long rt_sys_fork(struct tstate *ts);

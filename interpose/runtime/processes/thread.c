@@ -146,7 +146,7 @@ struct tstate *rt_thread_new(void) {
     return ts;
 }
 
-void rt_thread_free(struct tstate *ts) {
+static void rt_thread_free(struct tstate *ts) {
     rt_slot_detach(ts);
     sig_table_drop(ts);
     exec_free(ts);

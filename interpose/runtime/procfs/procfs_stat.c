@@ -134,15 +134,21 @@ bool proc_status_text(struct tstate *ts, u32 tid, int fd, struct proc_text *t) {
 #define FIELD_VSIZE 23
 #define FIELD_RSS   24
 
+/* The kernel's text and what the program's memory is instead; false: nothing is held. */
+static bool read_sizes(int fd, struct proc_text *kernel, struct proc_usage *u, struct proc_sizes *z) {
+    if (!proc_read_kernel(fd, kernel, RT_PAGE) || !proc_usage(u)) {
+        proc_text_free(kernel);
+        return false;
+    }
+    proc_sizes(z);
+    return true;
+}
+
 bool proc_stat_text(int fd, struct proc_text *t) {
     struct proc_text kernel = {0};
     struct proc_usage u;
     struct proc_sizes z;
-    if (!proc_read_kernel(fd, &kernel, RT_PAGE) || !proc_usage(&u)) {
-        proc_text_free(&kernel);
-        return false;
-    }
-    proc_sizes(&z);
+    if (!read_sizes(fd, &kernel, &u, &z)) return false;
     proc_reserve(t, kernel.len + 64);
     u64 name_end = kernel.len; /* the name may hold spaces and parentheses */
     while (name_end > 0 && kernel.at[name_end - 1] != ')') name_end--;
@@ -163,14 +169,10 @@ bool proc_statm_text(int fd, struct proc_text *t) {
     struct proc_text kernel = {0};
     struct proc_usage u;
     struct proc_sizes z;
-    if (!proc_read_kernel(fd, &kernel, RT_PAGE) || !proc_usage(&u)) {
-        proc_text_free(&kernel);
-        return false;
-    }
+    if (!read_sizes(fd, &kernel, &u, &z)) return false;
     const char *p = kernel.at;
     for (u32 i = 0; i < 3 && *p; i++) /* the fourth: text */
         for (bool more = true; *p && more; p++) more = *p != ' ';
-    proc_sizes(&z);
     proc_reserve(t, 256);
     t->len = (u64)rt_snprintf(t->at, 256, "%lu %lu %lu %lu 0 %lu 0\n", z.all >> 12, u.rss >> 2, (u.file + u.shmem) >> 2,
                               number(p), (z.data + z.stack) >> 12);

@@ -141,10 +141,6 @@ void peer_leave_call(struct peer *p);
 long peer_ptrace(long request, u32 tid, u64 addr, const void *data);
 
 /* ---- tracer_wait.c ---------------------------------------------------------------- */
-/* status is that of a stop that the kernel reports: make it the guest's, or let the
- * tracee go on, if it is none of the guest's business. */
-enum tracer_view { TRACER_SHOWN, TRACER_PASSED, TRACER_BROUGHT /* to be shown soon */ };
-enum tracer_view tracer_shows(u32 tid, u32 *status);
 /* Wait until the tracee is stopped where the guest is, or ends. */
 void tracer_settle(struct tstate *ts, u32 tid);
 /* SIGCHLD by a stop that is not for the guest to see, or not yet: it does not come.  false: it comes, *info is

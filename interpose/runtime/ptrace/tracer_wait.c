@@ -57,6 +57,9 @@ static bool at_call(struct peer *p, const struct sig_info *info) {
     return true;
 }
 
+/* What becomes of a stop. */
+enum tracer_view { TRACER_SHOWN, TRACER_PASSED, TRACER_BROUGHT /* to be shown soon */ };
+
 static enum tracer_view at_signal(struct peer *p, const struct sig_info *info) {
     int sig = info->signo;
     if (at_call(p, info)) return TRACER_PASSED;
@@ -79,7 +82,9 @@ static enum tracer_view at_signal(struct peer *p, const struct sig_info *info) {
     return TRACER_BROUGHT;
 }
 
-enum tracer_view tracer_shows(u32 tid, u32 *status) {
+/* status is that of a stop that the kernel reports: make it the guest's, or let the
+ * tracee go on, if it is none of the guest's business. */
+static enum tracer_view tracer_shows(u32 tid, u32 *status) {
     struct peer p;
     struct sig_info info;
     u32 event = *status >> 16;

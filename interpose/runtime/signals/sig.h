@@ -150,12 +150,6 @@ void sig_trap_flag_count(struct tstate *ts, bool executed);
 static inline u32 sig_sync_index(int sig) {
     return sig == SIG_ILL ? 0 : sig == SIG_TRAP ? 1 : sig == SIG_BUS ? 2 : sig == SIG_FPE ? 3 : 4;
 }
-/* Around a call that may sleep or look at pending signals: the kernel's mask is
- * really the guest's, what was kept aside because it is blocked is pending in the
- * kernel.  0, or RT_INTERRUPTED: deliver first.  Guest memory must not be touched
- * by the runtime until sig_release. */
-long sig_hold(struct tstate *ts);
-void sig_release(struct tstate *ts);
 /* With the guest's mask in the kernel: what was kept aside because of it, for an exec. */
 void sig_give_back(struct tstate *ts);
 /* rt_kernel between the two, where needed. */
@@ -183,8 +177,6 @@ long sig_host_altstack(struct rt_thread *th, u64 size);
 const struct sig_frame *sig_native_frame(struct tstate *ts, u64 mask);
 
 /* ---- coredump.c ------------------------------------------------------------------ */
-/* This signal would leave a core file. */
-bool sig_dumps_core(int sig);
 /* A thread that is stopped for good, all signals blocked: wait for the dump, and be part of it. */
 void sig_pose(struct tstate *ts) RT_NORETURN;
 /* All signals blocked, the default action set: die with the guest's registers

@@ -50,12 +50,16 @@ static long hold(struct tstate *ts, u64 *held) {
 
 void sig_give_back(struct tstate *ts) { requeue(ts, sig_priv(ts)->vpend & rt_th(ts)->sigmask); }
 
-long sig_hold(struct tstate *ts) {
+/* Around a call that may sleep or look at pending signals: the kernel's mask is
+ * really the guest's, what was kept aside because it is blocked is pending in the
+ * kernel.  0, or RT_INTERRUPTED: deliver first.  Guest memory must not be touched
+ * by the runtime until sig_release. */
+static long sig_hold(struct tstate *ts) {
     u64 held;
     return hold(ts, &held);
 }
 
-void sig_release(struct tstate *ts) {
+static void sig_release(struct tstate *ts) {
     sig_apply_mask(rt_th(ts));
     if (sig_priv(ts)->vpend & ~rt_th(ts)->sigmask) /* came with that */
         rt_th(ts)->pending = 1;
