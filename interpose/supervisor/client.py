@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_PF_EXITING = 0x4  # linux/sched.h; field 9 of /proc/PID/stat
+
+
 def _has_ended(pid: int) -> bool:
     """Whether a process is gone or a zombie, by ``/proc/PID/stat`` (proc(5)), on kernels without pidfds."""
     try:
@@ -86,6 +89,19 @@ class Client:
                 time.sleep(0.001)
             return dead
         return self._pidfd < 0 or bool(self._poll.poll(wait_ms))
+
+    def is_ending(self) -> bool:
+        """Whether the process, whose files are closed, is gone or going; else it executes another program.
+
+        No time tells: between its last file and its death may be any.  The kernel's flag does, which
+        a task has before it gives anything back.
+        """
+        try:
+            with open(f"/proc/{self.pid}/stat", "rb") as file:
+                flags = int(file.read().rpartition(b") ")[2].split()[6])
+        except OSError:
+            return self.is_dead(200)  # gone, or hidden from us (hidepid in proc(5))
+        return bool(flags & _PF_EXITING) or self.is_dead()
 
     def memory_fd(self) -> int:
         """The client's memory as a file; -1 if it is gone.  :meth:`detach` closes it."""

@@ -202,7 +202,8 @@ class Supervisor:
             data = os.read(self.session.sock_fd, 1)
         except OSError:
             return False
-        if data == b"" and (not self.born or not self.client.is_dead(200)):
+        lib.ip_delay(lib.IP_AT_HANGUP)
+        if data == b"" and (not self.born or not self.client.is_ending()):
             self.finished = True  # another program runs there now, or the fork failed
         return data != b""
 

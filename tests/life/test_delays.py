@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+import socket
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from life.running import command, compile_guest, run
+from life.running import command, compile_guest, run, state, wait_until
 
 from interpose.jit._native import lib
 from interpose.options.core import DELAY_PLACES
+from interpose.supervisor.client import Client
+from interpose.supervisor.main import Supervisor
 
 WHOLE = "child: first\nchild: second\n"
 CASES = [
@@ -35,6 +42,38 @@ def test_the_end_comes_amid_a_call(tmp_path: Path, how: str, delays: str, wanted
     done = run([*command("--tool=memcheck", "-q", f"--delays={delays}"), str(program), how])
     assert done.stdout in wanted, done
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LEFT_BY_ITS_FIRST = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).syscall(60, 0)
+"""
+
+
+@pytest.mark.parametrize("ending", [True, False], ids=["slow to die", "executes"])
+def test_end_of_file_and_no_death(ending: bool) -> None:
+    """A process may take any time from closing its socket to being dead: its report is due all the same."""
+    code = LEFT_BY_ITS_FIRST if ending else "import time; time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    ours, theirs = socket.socketpair()
+    try:
+        # A first thread that is gone looks like a process that is on its way out, and stays so.
+        assert wait_until(lambda: state(process.pid) == ("Z" if ending else "S"))
+        theirs.close()
+        client = Client(process.pid, None)
+        client.attach()
+        assert not client.is_dead()
+        supervisor: Any = SimpleNamespace(
+            session=SimpleNamespace(sock_fd=ours.fileno()), client=client, born=True, finished=False
+        )
+        assert not Supervisor._still_there(supervisor)
+        assert supervisor.finished != ending
+        client.detach()
+    finally:
+        ours.close()
+        process.kill()
+        process.wait()
 
 
 def test_places_have_one_name() -> None:
