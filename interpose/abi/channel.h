@@ -134,6 +134,7 @@ struct ip_chan {
     uint64_t verbosity;
     uint64_t num_callers;
     uint64_t max_stackframe; /* bytes: a greater step of RSP is a switch of stacks */
+    uint64_t keeps_stack;    /* set when the program has code that what RSP gives back stays defined for */
     uint64_t redzone, alignment, freelist_vol, freelist_big;
     int64_t malloc_fill, free_fill; /* -1 = none */
     uint64_t counters[16];          /* statistics written by both */

@@ -48,7 +48,9 @@ struct tstate {
     uint64_t tid_guest;      /* 0x158: small thread number, 1 = main */
     uint64_t stack_lo;       /* 0x160: current stack region (of a tool with a shadow) */
     uint64_t stack_hi;       /* 0x168 */
-    uint64_t stack_shared;   /* 0x170: that region may hold more than one stack */
+    uint32_t stack_shared;   /* 0x170: that region may hold more than one stack */
+    uint16_t stack_looks;    /* 0x174: IP_U_TAKES depends on what lies below RSP */
+    uint16_t stack_calm;     /* 0x176: steps down in a row that have found nothing defined */
     uint64_t redzone_not_lo; /* 0x178: ~(lowest byte defined below RSP), 0 = none */
     uint16_t client_sel[2];  /* 0x180: selectors of FS and GS as the guest loaded them */
     uint32_t jump_exit;      /* 0x184: IP_C_EXACT: IP_X_TARGET of the last indirect jump */

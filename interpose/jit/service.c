@@ -437,7 +437,10 @@ static void change_ranges(void (*change)(struct tt_ranges *, uint64_t, uint64_t)
 
 void ip_stable_add(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_add, &T.stable, lo, hi); }
 void ip_stable_del(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_del, &T.stable, lo, hi); }
-void ip_keeps_stack_add(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_add, &T.keeps_stack, lo, hi); }
+void ip_keeps_stack_add(uint64_t lo, uint64_t hi) {
+    change_ranges(tt_ranges_add, &T.keeps_stack, lo, hi);
+    T.chan->keeps_stack = 1;
+}
 void ip_keeps_stack_del(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_del, &T.keeps_stack, lo, hi); }
 
 /* ---- Python's side of the channel ---------------------------------------------------------- */

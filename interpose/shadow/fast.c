@@ -249,8 +249,17 @@ static bool take_stack(struct tstate *ts, const struct ip_insn *in) {
     bool target = in->flow == IP_F_CALLI && in->mem.present;
     if ((ts->umask & set) || target || !sh_stack_taken(ts, in, &lo, &hi)) return false;
     if (lo < ts->stack_lo || (sh_v(lo) ^ sh_v(ts->gpr[IP_RSP])) >= RT_PAGE) return false;
-    for (u64 ones = ~0ull; hi - lo >= 8; lo += 8) __builtin_memcpy((void *)sh_v(lo), &ones, 8);
+    u64 ones = ~0ull, all = ones, was;
+    for (; hi - lo >= 8; lo += 8) {
+        __builtin_memcpy(&was, (const void *)sh_v(lo), 8);
+        __builtin_memcpy((void *)sh_v(lo), &ones, 8);
+        all &= was;
+    }
     for (; lo < hi; lo++) *(volatile u8 *)sh_v(lo) = 0xff;
+    if (all == ones)
+        sh_stack_calm(ts);
+    else
+        ts->stack_calm = 0;
     return true;
 }
 

@@ -60,6 +60,8 @@ void sh_stack_sync(struct tstate *ts);
 /* IP_U_TAKES: what the instruction, which has not run yet, takes by a known step down: is undefined from now on. */
 bool sh_stack_taken(const struct tstate *ts, const struct ip_insn *in, u64 *lo, u64 *hi);
 void sh_take_stack(const struct tstate *ts, const struct ip_insn *in);
+/* Such a step has found nothing defined. */
+void sh_stack_calm(struct tstate *ts);
 
 /* Locks of shadow_map.c and stack_change.c, to be held across a fork. */
 extern rt_lock_t sh_map_lock, sh_stacks_lock;

@@ -10,6 +10,8 @@
 #include "shadow/shadow.h"
 
 #define SWITCHES_TOLD 3 /* as Valgrind's users know it */
+#define CALM          4096
+#define LOOKS         4096 /* bytes below RSP that tell whether a stack was as deep before */
 
 /* named: by the program, which may have had other things there. */
 struct stack_reg {
@@ -71,6 +73,7 @@ struct region {
     u64 lo, hi;
     bool shared; /* only a mapping, in which the program may keep many stacks (goroutines) */
     bool takes;  /* IP_U_TAKES: what lies below RSP may have been something else */
+    bool looks;  /* it takes unless what lies below RSP is undefined already */
 };
 
 /* The data of an image: a file's, and what follows it without a file. */
@@ -98,6 +101,7 @@ static bool stack_region(u64 sp, struct region *r) {
     u64 size;
     if (heap_block_at(sp, &r->lo, &size) || heap_block_at(sp - 1, &r->lo, &size)) {
         r->hi = r->lo + size;
+        r->looks = true;
         return true;
     }
     struct rt_seg seg;
@@ -107,6 +111,7 @@ static bool stack_region(u64 sp, struct region *r) {
     heap_keep_out(sp - 1, &r->lo, &r->hi); /* the table joins neighbours of one kind */
     r->shared = seg.kind != RT_SEG_STACK;
     r->takes = is_image_data(&seg);
+    r->looks = !r->takes && seg.kind == RT_SEG_ANON && !rt.chan->keeps_stack;
     return true;
 }
 
@@ -119,6 +124,41 @@ bool rt_stack_region(u64 sp, u64 *lo, u64 *hi, bool *takes) {
     return true;
 }
 
+/* Is all undefined for a good way down from sp?  Then nothing but stack was there, or the stack was as deep before. */
+static bool is_undefined_below(u64 sp, u64 lo) {
+    u64 top = (sp - SH_REDZONE - SH_PUSHES) & ~7ull, bottom = top > lo + LOOKS ? top - LOOKS : (lo + 7) & ~7ull;
+    for (u64 at = top; at > bottom; at -= 8)
+        if (*(const u64 *)sh_v(at - 8) != ~0ull) return false;
+    return true;
+}
+
+/* How calm (sh_stack_calm) a stack was that RSP has left, by the page where it did: coroutines come back there. */
+#define LEFT 256
+static u64 left[LEFT];
+
+static void remember_calm(const struct tstate *ts, u64 sp) {
+    if (ts->stack_looks && sp > ts->stack_lo && sp <= ts->stack_hi)
+        __atomic_store_n(&left[(sp >> 12) % LEFT], sp >> 12 << 16 | ts->stack_calm, __ATOMIC_RELAXED);
+}
+
+/* 0 if what lies below does not look as if a stack had been there. */
+static u16 recall_calm(u64 sp, u64 lo) {
+    u64 was = __atomic_load_n(&left[(sp >> 12) % LEFT], __ATOMIC_RELAXED),
+        below = (sp - SH_REDZONE - SH_PUSHES) & ~7ull;
+    bool known = was >> 16 == sp >> 12 && below >= lo + 8 && *(const u64 *)sh_v(below - 8) == ~0ull;
+    return known ? (u16)was : 0;
+}
+
+static void set_takes(struct tstate *ts, bool takes) {
+    ts->umask = (ts->umask & ~(1ull << IP_U_TAKES)) | (u64)takes << IP_U_TAKES;
+}
+
+/* RSP comes to sp, on a stack of which only looking says whether it takes what may be defined. */
+static void look(struct tstate *ts, u64 sp) {
+    ts->stack_calm = recall_calm(sp, ts->stack_lo);
+    set_takes(ts, ts->stack_calm < CALM && !is_undefined_below(sp, ts->stack_lo));
+}
+
 static bool adopt_region(struct tstate *ts, u64 sp) {
     const struct rt_thread *th = rt_th(ts);
     u64 lo = th->altstack_sp, size = th->altstack_size;
@@ -128,11 +168,14 @@ static bool adopt_region(struct tstate *ts, u64 sp) {
         r.lo = lo;
         r.hi = lo + size;
         r.takes = true;
+        r.looks = false;
     }
     ts->stack_lo = r.lo;
     ts->stack_hi = r.hi;
     ts->stack_shared = r.shared;
-    ts->umask = (ts->umask & ~(1ull << IP_U_TAKES)) | (u64)r.takes << IP_U_TAKES;
+    ts->stack_looks = r.looks;
+    set_takes(ts, r.takes);
+    if (r.looks && !r.takes) look(ts, sp);
     return true;
 }
 
@@ -165,6 +208,12 @@ static void take(const struct tstate *ts, u64 lo, u64 hi) {
     if (lo < ts->stack_lo) lo = ts->stack_lo;
     if (hi > ts->stack_hi) hi = ts->stack_hi;
     sh_undefine(lo, hi);
+}
+
+/* Where looking says that a stack takes what may be defined, many steps that have found nothing defined say that
+ * it is now as deep as it goes: then code on it runs at full speed until RSP comes from elsewhere again. */
+void sh_stack_calm(struct tstate *ts) {
+    if (ts->stack_looks && ts->stack_calm < CALM && ++ts->stack_calm == CALM) set_takes(ts, false);
 }
 
 /* A stack that may hold values, in an image's data, say, is marked as it is taken, not all at
@@ -210,9 +259,13 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     if (!(rt.flags & IP_C_SHADOW) || old_sp == new_sp) return;
     u64 lo = ts->stack_lo, hi = ts->stack_hi;
     if (new_sp <= lo || new_sp > hi) { /* another stack, or one not known yet */
+        remember_calm(ts, old_sp);
         if (!adopt_region(ts, new_sp)) return;
         lo = ts->stack_lo;
         hi = ts->stack_hi;
+    } else if (ts->stack_looks && how >= LOADED && (new_sp > old_sp ? new_sp - old_sp : old_sp - new_sp) > LOOKS) {
+        remember_calm(ts, old_sp);
+        look(ts, new_sp); /* perhaps another stack in the same mapping */
     }
     if (ts->umask >> IP_U_TAKES & 1) taken_otherwise(ts, old_sp, new_sp, how);
     /* First sight of the stack this thread has run on all the time? */

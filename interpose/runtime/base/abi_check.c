@@ -24,6 +24,7 @@ AT(resume, 0x148);
 AT(stack_lo, 0x160);
 AT(stack_hi, 0x168);
 AT(stack_shared, 0x170);
+AT(stack_calm, 0x176);
 AT(redzone_not_lo, 0x178);
 AT(vgpr, 0x200);
 AT(vflags, 0x280);

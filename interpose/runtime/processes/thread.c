@@ -211,6 +211,7 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
     to->stack_lo = from->stack_lo;
     to->stack_hi = from->stack_hi;
     to->stack_shared = from->stack_shared;
+    to->stack_looks = from->stack_looks;
     if (!(rt.flags & IP_C_SHADOW)) return;
     rt_memcpy(to->vgpr, from->vgpr, sizeof to->vgpr);
     rt_memcpy(to->vk, from->vk, sizeof to->vk);
@@ -242,6 +243,7 @@ static void shadow_new_stack(struct tstate *child, u64 maker, const struct clone
     bool its_makers = maker >= lo && maker < hi;
     child->stack_shared = !rq->stack_size && (!(rq->flags & CLONE_THREAD) || its_makers || hi - sp > (hi - lo) / 4);
     child->umask &= ~(1ull << IP_U_TAKES);
+    child->stack_looks = 0;
     if (!child->stack_shared)
         rt_hook_stack_new(lo, hi, sp);
     else if (takes)
