@@ -1,0 +1,38 @@
+"""The callgrind profile format, version 1: typed records, a streaming reader, a writer.
+
+    from interpose.formats import callgrind
+
+    for record in callgrind.Reader(open("callgrind.out.1234", "rb"), "callgrind.out.1234"):
+        if isinstance(record, callgrind.Call): ...
+
+``read(path)`` gives the whole as a ``Profile``; ``write(profile, stream)`` writes one; a profiler uses
+``Writer``. A bad file raises ``interpose.formats.FormatError`` with file, line and reason.
+"""
+
+from interpose.formats.callgrind.model import (
+    Call,
+    Cost,
+    EventType,
+    Function,
+    Jump,
+    Part,
+    Profile,
+    Record,
+)
+from interpose.formats.callgrind.reader import Reader, read
+from interpose.formats.callgrind.writer import Writer, write
+
+__all__ = [
+    "Call",
+    "Cost",
+    "EventType",
+    "Function",
+    "Jump",
+    "Part",
+    "Profile",
+    "Reader",
+    "Record",
+    "Writer",
+    "read",
+    "write",
+]
