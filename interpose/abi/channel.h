@@ -176,16 +176,20 @@ struct ip_chan {
 #define IP_C_EXEC_CHILD         2048 /* this image came from an exec */
 #define IP_C_KEEP_FREE_STACK    4096
 #define IP_C_KEEP_ALLOC_STACK   8192
-#define IP_C_NO_PARTIAL_LOADS   16384    /* --partial-loads-ok=no */
-#define IP_C_REALLOC_ZERO_KEEPS 32768    /* --realloc-zero-bytes-frees=no */
-#define IP_C_FAR_IMAGES         131072   /* --far-images=yes */
-#define IP_C_NO_GSBASE          16777216 /* --fsgsbase=no, or no FSGSBASE for programs */
-#define IP_C_SMC_ALL            262144   /* --smc-check=all */
-#define IP_C_PERF_MAP           8388608  /* --perf-map=yes */
-#define IP_C_NO_VDSO            1048576  /* --vdso=no */
-#define IP_C_FIXED_STACK        524288   /* --main-stacksize= was given */
-#define IP_C_EXACT              2097152  /* a handler may look at every flag of a fault */
-#define IP_C_ORIGINS            65536    /* --track-origins=yes */
+#define IP_C_NO_PARTIAL_LOADS   16384     /* --partial-loads-ok=no */
+#define IP_C_REALLOC_ZERO_KEEPS 32768     /* --realloc-zero-bytes-frees=no */
+#define IP_C_FAR_IMAGES         131072    /* --far-images=yes */
+#define IP_C_NO_GSBASE          16777216  /* --fsgsbase=no, or no FSGSBASE for programs */
+#define IP_C_SMC_ALL            262144    /* --smc-check=all */
+#define IP_C_PERF_MAP           8388608   /* --perf-map=yes */
+#define IP_C_NO_VDSO            1048576   /* --vdso=no */
+#define IP_C_FIXED_STACK        524288    /* --main-stacksize= was given */
+#define IP_C_EXACT              2097152   /* a handler may look at every flag of a fault */
+#define IP_C_ORIGINS            65536     /* --track-origins=yes */
+#define IP_C_TRACE              33554432  /* runs of blocks are recorded (trace.h) */
+#define IP_C_TRACE_DATA         67108864  /* and their accesses */
+#define IP_C_TRACE_EVENTS       134217728 /* and system calls, signals, times */
+#define IP_C_TRACE_FUNCTIONS    268435456 /* blocks end where another function begins */
 
 /* Indices of counters (racy: statistics only). */
 enum ip_counter {

@@ -5,12 +5,13 @@
 #include <stdint.h>
 
 /* Precise state: sorted by host offset within a block. */
-#define IP_PF_BOUNDARY  1  /* host address begins a guest instruction */
-#define IP_PF_GUEST     4  /* the host instruction here is the guest's own */
-#define IP_PF_SHADOW    8  /* a shadow access for the guest's access */
-#define IP_PF_COMMITTED 16 /* guest effects begun: only roll forward */
-#define IP_PF_RECHECK   32 /* compares code bytes; a fault means: translate anew */
-#define IP_PF_EARLY     64 /* for one that comes later: nothing to report */
+#define IP_PF_BOUNDARY  1   /* host address begins a guest instruction */
+#define IP_PF_GUEST     4   /* the host instruction here is the guest's own */
+#define IP_PF_SHADOW    8   /* a shadow access for the guest's access */
+#define IP_PF_COMMITTED 16  /* guest effects begun: only roll forward */
+#define IP_PF_RECHECK   32  /* compares code bytes; a fault means: translate anew */
+#define IP_PF_EARLY     64  /* for one that comes later: nothing to report */
+#define IP_PF_RECORDED  128 /* from here on the block's run is in the thread's buffer (trace.h) */
 struct ip_point {
     uint16_t host_off;  /* from block start; state holds until next point */
     uint16_t guest_off; /* number of the guest instruction: ip_block.pcs has its pc */
@@ -27,6 +28,8 @@ struct ip_block {
     uint32_t pcs;   /* index into pcs[]: guest pc of each instruction;
                        ip_point.guest_off indexes it */
     uint32_t state; /* 1 live, 0 dropped */
+    uint32_t trace; /* client address of its template (trace.h), or 0 */
+    uint32_t pad;
 };
 /* Layout of the meta memory: header, then arrays at these byte offsets. */
 #define IP_META_TT      0x00001000 /* translation table: ip_ttent[1<<19] */
@@ -41,6 +44,9 @@ struct ip_block {
 #define IP_META_PCMAX   0x00400000
 #define IP_META_DESC    0x0b001000 /* instruction descriptors (tracking) */
 #define IP_META_DESCMAX 0x04000000
+/* Of a tool that traces, instead of most of the descriptors: templates (trace.h), which no flush forgets. */
+#define IP_META_TRACE    0x0c001000
+#define IP_META_TRACEMAX 0x03000000
 struct ip_ttent {
     uint64_t key;
     uint32_t host;
@@ -51,6 +57,9 @@ struct ip_meta {
     uint32_t n_blocks, n_exits, n_points, n_pcs;
     uint32_t desc_used;
     uint32_t cache_used;
+    uint32_t trace_used, trace_blocks; /* bytes, number of templates */
+    uint32_t trace_full;               /* code is met that has none, for there is no room */
+    uint32_t pad;
     uint64_t generation; /* bumped by each whole flush */
 };
 

@@ -17,13 +17,17 @@ enum ip_tr_event {
     IP_TR_END,     /* nothing more; never written by translated code */
     IP_TR_SYSCALL, /* a system call begins: number, six arguments, time (us since 1970), CPU */
     IP_TR_SYSRET,  /* it has returned: number, result, time, CPU */
-    IP_TR_SIGNAL,  /* a handler is about to run: signal, pc that was interrupted, RSP that was, handler's pc, time, CPU
-                    */
+    IP_TR_SIGNAL, /* a handler is about to run: signal, pc and RSP that were interrupted, RSP of its frame, time, CPU */
     IP_TR_SIGRETURN, /* the handler has returned through its frame: pc it goes on at, RSP there */
     IP_TR_FSBASE,    /* base of FS from now on, base of GS */
     IP_TR_TIME,      /* the buffer begins or was full: time, CPU */
     IP_TR_TOOL = 64  /* from here on the tool's own */
 };
+
+/* A buffer has 1 << IP_TR_FULL_BIT bytes and begins at a multiple of twice that, so one bit of the pointer says that it
+ * is full.  The longest record fits in the bytes behind it. */
+#define IP_TR_FULL_BIT 16
+#define IP_TR_SLACK    16384
 
 /* ---- Templates ---------------------------------------------------------------------------------- */
 
@@ -67,14 +71,16 @@ struct ip_tr_insn {
     uint8_t bytes[16];
 };
 
-/* address = word[base] + word[index] * scale + disp + base of seg.  An index of 0xffff: no word. */
+/* address = word[base] + word[index] * scale + disp + base of seg.  0xffff: no word.  disp holds what the block has
+ * added to a register since its word was written.  An instruction's reads come before its writes; what is read and
+ * written is two accesses. */
 struct ip_tr_access {
     int64_t disp;
     uint16_t base, index;
     uint16_t size;
     uint8_t scale;
     uint8_t seg;   /* enum ip_seg */
-    uint8_t kind;  /* IP_ACC_R or IP_ACC_W; both for read-modify-write: two accesses in the formats, read first */
+    uint8_t kind;  /* IP_ACC_R or IP_ACC_W */
     uint8_t flags; /* IP_TRA_* */
     uint16_t insn;
     uint32_t pad;
@@ -95,8 +101,10 @@ struct ip_tr_block {
     uint8_t end;       /* enum ip_tr_end */
     uint8_t tracking;  /* reserved */
     uint32_t function; /* of pc */
-    uint32_t sp_word;  /* index of the word with RSP before the last instruction (calls, returns, indirect jumps);
-                          0xffffffff: none */
+    uint32_t sp_word;  /* index of a word: with sp_disp it is RSP before the last instruction, of calls, returns and
+                          indirect jumps; 0xffffffff: none */
+    int32_t sp_disp;
+    uint32_t pad;
     /* struct ip_tr_insn[n_insns], then struct ip_tr_access[n_accesses] */
 };
 

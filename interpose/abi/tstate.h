@@ -54,7 +54,8 @@ struct tstate {
     uint64_t redzone_not_lo; /* 0x178: ~(lowest byte defined below RSP), 0 = none */
     uint16_t client_sel[2];  /* 0x180: selectors of FS and GS as the guest loaded them */
     uint32_t jump_exit;      /* 0x184: IP_C_EXACT: IP_X_TARGET of the last indirect jump */
-    uint64_t pad0[15];       /* to 0x200 */
+    uint64_t tr_ptr;         /* 0x188: where the next record goes (trace.h); bit IP_TR_FULL_BIT: no room is left */
+    uint64_t pad0[14];       /* to 0x200 */
     uint64_t vgpr[16];       /* 0x200: V bits of the GPRs */
     uint8_t vflags;          /* 0x280: see above */
     uint8_t pad1[7];

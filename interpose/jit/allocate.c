@@ -151,8 +151,16 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
             spill(&a, IP_RCX, &u);
             u.t0 = IP_RCX;
             break;
+        case U_RECORD:
+            if (u.fl_live) { /* jrcxz is the only test that leaves flags alone */
+                spill(&a, IP_RCX, &u);
+                u.t0 = IP_RCX;
+                break;
+            }
+            /* fall through */
+        case U_RECWORD:
         case U_CSPUSH: {
-            uint16_t avoid = (uint16_t)(in->gpr_read | REG_BIT(IP_RSP));
+            uint16_t avoid = (uint16_t)(in->gpr_read | REG_BIT(IP_RSP) | addr_regs(&u.m));
             if (a.ea_reg < 16) avoid |= (uint16_t)REG_BIT(a.ea_reg);
             u.t0 = (uint8_t)take(&a, avoid, u.dead, &u, false);
             break;

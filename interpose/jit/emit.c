@@ -243,6 +243,51 @@ static void emit_push_entry(struct em *m, const struct uinstr *u) {
     put_not(w, 8, not_sp); /* touches no flags */
 }
 
+_Static_assert(IP_TR_FULL_BIT < 32, "emit_record tests the low half");
+
+/* The head of a run's record; before it, the way out when the buffer is full. */
+static void emit_record(struct em *m, const struct uinstr *u) {
+    struct writer *w = &m->w;
+    int t = u->t0;
+    struct stub *s;
+    if (u->fl_live) {
+        put_load(w, 8, t, STATE(tr_ptr));
+        m->literals[m->n_literals].at = put_pext_open(w, t, t);
+        m->literals[m->n_literals++].value = 1u << IP_TR_FULL_BIT;
+        put_jrcxz(w, JMP_BYTES);
+        s = em_add_stub(m, ST_FULL);
+        em_to_stub(m, s, CC_ALWAYS);
+    } else {
+        put_test_imm32(w, STATE(tr_ptr), 1u << IP_TR_FULL_BIT);
+        s = em_add_stub(m, ST_FULL);
+        em_to_stub(m, s, IP_CC_NZ);
+    }
+    s->spilled = u->spilled;
+    s->insn = u->insn;
+    put_load(w, 8, t, STATE(tr_ptr));
+    put_store_imm(w, 4, addr_at(t, 0), (uint32_t)u->imm);
+    put_store_imm(w, 4, addr_at(t, 4), (uint32_t)u->set);
+    put_lea(w, 8, t, addr_at(t, (int64_t)(u->set >> 32)));
+    put_store(w, 8, STATE(tr_ptr), t);
+    m->record_reg = t;
+    em_point(m, u->insn, u->spilled, IP_PF_RECORDED);
+}
+
+static void emit_record_word(struct em *m, const struct uinstr *u) {
+    if (m->record_reg != u->t0) put_load(&m->w, 8, u->t0, STATE(tr_ptr));
+    m->record_reg = u->t0;
+    put_store(&m->w, 8, addr_at(u->t0, -(int64_t)u->imm), u->m.base);
+}
+
+/* Does the register that holds tr_ptr still do so behind u? */
+static void keep_record_reg(struct em *m, const struct uinstr *u, const struct ip_insn *in) {
+    int r = m->record_reg;
+    if (r == IP_REG_NONE || u->op == U_RECORD || u->op == U_RECWORD) return;
+    bool kept = (u->op == U_INSN && !u->seg && !(in->gpr_write >> r & 1)) || u->op == U_JCC ||
+                ((u->op == U_SPILL || u->op == U_UNSPILL) && u->reg != r) || u->op == U_SEGEA || u->op == U_FAREA;
+    if (!kept || u->t0 == r) m->record_reg = IP_REG_NONE;
+}
+
 static const struct slow_site to_tracking = {ST_EXIT, IP_X_DIRECT}, to_helper = {ST_TRACK, IP_XS_TRACK},
                               to_load = {ST_SLOW, IP_XS_LOAD}, to_store = {ST_SLOW, IP_XS_STORE};
 
@@ -269,7 +314,20 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_SETNR: put_store_imm64(w, STATE(nraddr), u->imm); break;
     case U_GETNR: put_load(w, 8, IP_RAX, STATE(nraddr)); break;
     case U_JMP: em_direct_exit(m, u->imm, CC_ALWAYS, u->insn); break;
-    case U_JCC: em_direct_exit(m, u->imm, u->kind, u->insn); break;
+    case U_JCC:
+        if (u->set) {
+            struct stub *s = em_add_stub(m, ST_SIDE);
+            s->insn = u->insn;
+            s->pc = u->imm;
+            s->exit = (int)(uint32_t)u->set;
+            s->size = (uint16_t)(u->set >> 32);
+            em_to_stub(m, s, u->kind);
+        } else {
+            em_direct_exit(m, u->imm, u->kind, u->insn);
+        }
+        break;
+    case U_RECORD: emit_record(m, u); break;
+    case U_RECWORD: emit_record_word(m, u); break;
     case U_LOOPX: emit_loop(m, u, in); break;
     case U_CALL:
         em_point(m, u->insn, 0, IP_PF_GUEST);
@@ -410,6 +468,21 @@ static void emit_stub(struct em *m, const struct stub *s) {
         restore_all(w, s->spilled);
         put_jmp_sym(m, IP_SYM_EXIT);
         break;
+    case ST_FULL:
+        em_point(m, insn, s->spilled, 0);
+        restore_all(w, s->spilled);
+        em_point(m, insn, 0, 0);
+        em_leave(m, em_add_exit(m, m->b->key, IP_X_FULL, 0), IP_SYM_EXIT);
+        break;
+    case ST_SIDE: /* fewer instructions than the record says */
+        em_point(m, insn + 1, 0, IP_PF_COMMITTED);
+        save_reg(w, IP_RCX);
+        em_point(m, insn + 1, REG_BIT(IP_RCX), IP_PF_COMMITTED);
+        put_load(w, 8, IP_RCX, STATE(tr_ptr));
+        put_store_imm(w, 4, addr_at(IP_RCX, -(int64_t)s->size), (uint32_t)s->exit);
+        restore_reg(w, IP_RCX);
+        em_direct_exit(m, s->pc, CC_ALWAYS, insn);
+        break;
     case ST_CSYNC:
     case ST_REDZONE:
         put_store_imm(w, 8, STATE(resume), w->base + s->resume);
@@ -426,6 +499,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     memset(&m, 0, offsetof(struct em, stubs));
     m.n_stubs = m.n_literals = 0;
     m.cur_insn = -1;
+    m.record_reg = IP_REG_NONE;
     m.join_first = 0;
     m.w = (struct writer){.code = e->code, .cap = EM_MAX_CODE, .base = host};
     m.e = e;
@@ -456,6 +530,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
             em_point(&m, u->insn, s, s ? 0u : IP_PF_BOUNDARY);
         }
         emit_uop(&m, u);
+        keep_record_reg(&m, u, &b->insn[u->insn]);
     }
     /* Stubs may add direct exits with stubs of their own. */
     for (int i = 0; i < m.n_stubs && !e->overflow && !m.w.overflow; i++) emit_stub(&m, &m.stubs[i]);

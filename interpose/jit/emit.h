@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "abi/channel.h"
+#include "abi/trace.h"
 #include "abi/tstate.h"
 #include "jit/copy.h"
 #include "jit/ucode.h"
@@ -12,7 +13,7 @@
 #define MAX_LITERALS 128
 #define CC_ALWAYS    (-1)
 
-enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_REDZONE, ST_TARGET };
+enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_REDZONE, ST_TARGET, ST_FULL, ST_SIDE };
 
 struct stub {
     uint8_t kind, exit_kind, via_t;
@@ -36,6 +37,7 @@ struct em {
     int cur_insn;                                         /* guest instruction whose point was last recorded */
     int join_first;                                       /* stubs waiting for their TJOIN */
     bool shadow, callstack, callers, bmi2, gsbase, exact; /* callers: those of this bare block keep a call stack */
+    int record_reg;                                       /* holds tstate.tr_ptr, or IP_REG_NONE */
     int n_literals;
     struct {
         uint32_t at;

@@ -55,6 +55,10 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd);
 /* In a forked process that will serve another image: forget the thread and the lock. */
 void ip_service_abandon(void);
 void ip_service_stop(void);
+/* Functions for tools that trace (abi/trace.h): sorted ranges [lo, hi) and their numbers, which replace those between
+ * the first and the last; 0, or -1: no memory. */
+int ip_trace_functions_add(uint64_t n, const uint64_t *lo, const uint64_t *hi, const uint32_t *function);
+void ip_trace_functions_del(uint64_t lo, uint64_t hi);
 void ip_service_lock(void);
 void ip_service_unlock(void);
 struct ip_chan *ip_service_chan(void);

@@ -1,5 +1,6 @@
 /* Translation table, code cache, chaining, invalidation. */
 #include "jit/lastwords.h"
+#include "jit/trace.h"
 #include "jit/transtab.h"
 #include "jit/writer.h"
 
@@ -143,6 +144,7 @@ static void run_stages(struct transtab *t, struct ublock *b, const struct ip_cod
     b->keeps_stack = tt_in_ranges(&t->keeps_stack, b->pc);
     for (int max = max_insns; max >= 1; max = max > 4 ? max / 2 : max - 1) {
         b->overflow = false;
+        b->trace = 0;
         ip_stage1_disassemble(b, rd, o, max);
         stage_done(t, 1, b);
         ip_stage2_optimise(b, rd, o);
@@ -169,7 +171,8 @@ static bool room(const struct transtab *t) {
     return m->cache_used + EM_MAX_CODE + 4096u < t->cache_bytes && m->n_blocks + 2 < IP_META_BLKMAX &&
            m->n_exits + EM_MAX_EXITS < IP_META_EXITMAX && m->n_points + EM_MAX_POINTS < IP_META_PTMAX &&
            m->n_pcs + UB_MAX_INSN + 2 < IP_META_PCMAX &&
-           m->desc_used + (UB_MAX_INSN + 1) * sizeof(struct ip_insn) < IP_META_DESCMAX;
+           m->desc_used + (UB_MAX_INSN + 1) * sizeof(struct ip_insn) <
+               (t->opts.flags & IP_C_TRACE ? IP_META_TRACE - IP_META_DESC : IP_META_DESCMAX);
 }
 
 static uint32_t install(struct transtab *t, const struct ublock *b) {
@@ -219,6 +222,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     blk->n_insns = (uint16_t)b->n_insn;
     blk->pcs = m->n_pcs;
     blk->state = 1;
+    blk->trace = t->ub[2]->trace;
     struct brec *r = &t->brec[block];
     memset(r, 0, sizeof *r);
     r->entry = e->host + e->entry;
@@ -255,7 +259,11 @@ uint64_t tt_canonical(const struct transtab *t, uint64_t key) {
     return key;
 }
 
-static bool is_bound(void *ctx, uint64_t pc) { return tt_binding(ctx, pc) != NULL; }
+static bool is_bound(void *ctx, uint64_t pc) {
+    const struct transtab *t = ctx;
+    if ((t->opts.flags & IP_C_TRACE_FUNCTIONS) && ip_trace_function(pc) != ip_trace_function(t->ub[0]->pc)) return true;
+    return tt_binding(ctx, pc) != NULL;
+}
 static bool is_checked(void *ctx, uint64_t page) { return tt_is_checked(ctx, page); }
 static bool is_stable(void *ctx, uint64_t page) { return tt_is_stable(ctx, page); }
 
@@ -418,6 +426,7 @@ int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd) {
     t->points = (void *)(t->meta_base + IP_META_POINTS);
     t->pcs = (void *)(t->meta_base + IP_META_PCS);
     t->desc = t->meta_base + IP_META_DESC;
+    ip_trace_area(t->meta, t->meta_base + IP_META_TRACE);
     t->meta->magic = IP_MAGIC;
     t->meta->version = IP_ABI_VERSION;
     if (!t->meta->n_exits) t->meta->n_exits = 1;

@@ -59,7 +59,8 @@ enum uop_operand {
     X(FPSAVE, "FPSAVE", 1, UE_WHOLE, UO_MEM | UO_ANY_SEG | UO_LAYOUT)           /* x87 pc in what was stored */        \
     X(GETNR, "GETNR", 1, UE_GUEST, 0)                                           /* rax = nraddr */                     \
     X(JMP, "JMP", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM)                      /* to imm */                           \
-    X(JCC, "JCC", 1, UE_GUEST | UE_WHOLE, UO_IMM | UO_CC)                       /* side exit to imm on cc */           \
+    X(JCC, "JCC", 1, UE_GUEST | UE_WHOLE, UO_IMM | UO_CC | UO_SET)              /* side exit to imm on cc; set: see    \
+                                                                                   RECORD */                           \
     X(LOOPX, "LOOP", 1, UE_GUEST | UE_WHOLE, UO_IMM)                            /* loop, loopcc, jrcxz to imm */       \
     X(CALL, "CALL", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM | UO_SET)           /* push return pc (set), to imm */     \
     X(JMPI, "JMPI", 1, UE_END | UE_GUEST, UO_MEM | UO_VIA | UO_SET)             /* indirect jump */                    \
@@ -76,10 +77,15 @@ enum uop_operand {
     X(SPCHG, "SPCHG", 3, UE_WHOLE, UO_IMM)                                /* RSP changed by an unknown amount */       \
     X(CSPUSH, "CSPUSH", 3, UE_SCRATCH, UO_IMM)                            /* call stack: push imm */                   \
     X(TALLY, "TALLY", 3, UE_SCRATCH, UO_IMM)                              /* one more in the channel's counter imm */  \
-    X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET)                     /* any of set undefined: helper */           \
-    X(TMEM, "TMEM", 3, UE_CHECK | UE_TRACK, UO_MEM | UO_VIA | UO_SIZE)    /* V(mem) != 0: helper */                    \
-    X(TRACK, "TRACK", 3, UE_TRACK | UE_WHOLE, 0)                          /* the helper, always */                     \
-    X(TJOIN, "TJOIN", 3, UE_TRACK, 0)                                     /* the helper resumes here */                \
+    X(RECORD, "RECORD", 3, UE_ENTRY | UE_SCRATCH, UO_IMM | UO_SET) /* a run of the block with template imm: set is its \
+                                                                      bytes << 32 | instructions; of a JCC: the        \
+                                                                      distance of that field from the end << 32 |      \
+                                                                      those completed */                               \
+    X(RECWORD, "RECWORD", 3, UE_SCRATCH, UO_MEM | UO_IMM) /* m's register to imm bytes before the record's end */      \
+    X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET)     /* any of set undefined: helper */                           \
+    X(TMEM, "TMEM", 3, UE_CHECK | UE_TRACK, UO_MEM | UO_VIA | UO_SIZE) /* V(mem) != 0: helper */                       \
+    X(TRACK, "TRACK", 3, UE_TRACK | UE_WHOLE, 0)                       /* the helper, always */                        \
+    X(TJOIN, "TJOIN", 3, UE_TRACK, 0)                                  /* the helper resumes here */                   \
     /* added by stage 4 */                                                                                             \
     X(EARLY, "EARLY", 4, UE_CHECK | UE_CLEAN, UO_MEM | UO_SIZE | UO_IMM) /* LDCHK ahead of time; else on at imm */     \
     /* added by stage 5 */                                                                                             \
@@ -137,6 +143,7 @@ struct ublock {
     bool checked;     /* its bytes are compared at entry, for nothing watches them */
     bool keeps_stack; /* what RSP gives back stays defined (ip_keeps_stack_add) */
     bool overflow;    /* some limit reached: caller retries shorter */
+    uint32_t trace;   /* stage 3 of a tool that traces: client address of the template, or 0 */
     int n_insn, n_u;
     uint16_t dead_before[UB_MAX_INSN + 1]; /* stage 2 */
     uint8_t fl_live_before[UB_MAX_INSN + 1];

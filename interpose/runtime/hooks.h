@@ -24,6 +24,24 @@ void rt_hook_start(struct tstate *ts);
 enum rt_fork_phase { RT_FORK_OUTER, RT_FORK_INNER };
 void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock);
 
+/* A thread (the main one, or a child on this memory) is about to run its first code, or has run its last. */
+void rt_hook_thread_begin(struct tstate *ts);
+void rt_hook_thread_end(struct tstate *ts);
+/* The process is about to end, or to execute another program; in the first case its other threads are at rest. */
+void rt_hook_leaving(struct tstate *ts, bool for_exec);
+/* About to fork (child: false), with no lock held; this is the child, all its tables are its own. */
+void rt_hook_fork(struct tstate *ts, bool child);
+
+/* ---- Records (abi/trace.h) ------------------------------------------------------ */
+/* The thread's buffer is full. */
+void rt_hook_full(struct tstate *ts);
+/* Control has left the block at this point, not by one of its exits: with a fault or for a signal.  Called by the
+ * host's signal handler. */
+void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point);
+/* A signal's handler is about to run, pc and sp were interrupted; a handler has returned through its frame. */
+void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp);
+void rt_hook_sigreturn(struct tstate *ts);
+
 /* ---- Memory ------------------------------------------------------------------ */
 enum { RT_SH_DEFINED, RT_SH_UNDEFINED, RT_SH_NOACCESS, RT_SH_CLOSED /* mapped without any access */ };
 /* A mapping came, went, or moved to where none was. */

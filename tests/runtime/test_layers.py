@@ -16,12 +16,12 @@ from interpose import tools
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "interpose"
 LOWEST = {"abi": 0, "jit": 1, "runtime/base": 1, "runtime/core": 2}
-HIGHEST = {"requests": 4, "heap": 4, "shadow": 5, "tools": 6}
+HIGHEST = {"requests": 4, "heap": 4, "trace": 4, "shadow": 5, "tools": 6}
 RUNTIME_PARTS = ("memory", "signals", "syscalls", "processes", "procfs", "ptrace", "loader")
 RANK = LOWEST | {f"runtime/{part}": 3 for part in RUNTIME_PARTS} | HIGHEST
-FOLDERS = ("runtime", "requests", "heap", "shadow")
+FOLDERS = ("runtime", "requests", "heap", "trace", "shadow")
 # Declared here, a name may be defined above whoever uses it: the linker binds it.
-SEAMS = ("runtime/seam.h", "runtime/hooks.h", "heap/heap_hooks.h")
+SEAMS = ("runtime/seam.h", "runtime/hooks.h", "heap/heap_hooks.h", "trace/trace_hooks.h")
 FLAGS = ["-std=gnu17", "-O1", "-ffreestanding", "-fno-pic", "-mgeneral-regs-only", "-fno-stack-protector"]
 
 

@@ -26,6 +26,7 @@ AT(stack_hi, 0x168);
 AT(stack_shared, 0x170);
 AT(stack_calm, 0x176);
 AT(redzone_not_lo, 0x178);
+AT(tr_ptr, 0x188);
 AT(vgpr, 0x200);
 AT(vflags, 0x280);
 AT(vvec, 0x340);

@@ -503,6 +503,7 @@ void rt_dispatch(struct tstate *ts) {
     case IP_X_FAULTPC: bad_pc(ts, x.key & IP_KEY_PC); break;
     case IP_X_TRAP: trap(ts, &x); break;
     case IP_X_STOP: rt_stop_after(ts); break;
+    case IP_X_FULL: rt_hook_full(ts); break;
     case IP_X_STALE: rt_forget_block(ts, x.key); break; /* it has found other bytes than its own */
     default: rt_panic(ts, "unknown exit kind %u", x.kind_aux & 0xff);
     }

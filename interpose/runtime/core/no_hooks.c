@@ -6,6 +6,14 @@
 
 NOTHING void rt_hook_symbols(u64 *symbols) {}
 NOTHING void rt_hook_start(struct tstate *ts) {}
+NOTHING void rt_hook_thread_begin(struct tstate *ts) {}
+NOTHING void rt_hook_thread_end(struct tstate *ts) {}
+NOTHING void rt_hook_leaving(struct tstate *ts, bool for_exec) {}
+NOTHING void rt_hook_fork(struct tstate *ts, bool child) {}
+NOTHING void rt_hook_full(struct tstate *ts) {}
+NOTHING void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point) {}
+NOTHING void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) {}
+NOTHING void rt_hook_sigreturn(struct tstate *ts) {}
 NOTHING void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {}
 NOTHING void rt_hook_mapped(u64 addr, u64 len, int state) {}
 NOTHING void rt_hook_unmapped(u64 addr, u64 len) {}

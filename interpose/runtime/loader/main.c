@@ -93,6 +93,7 @@ void rt_main(u64 *sp) {
     rt_learn_own_exe();
     rt_mm_init(ts);
     rt_hook_start(ts);
+    rt_hook_thread_begin(ts);
     rt_signal_init(ts);
     rt_watch_supervisor(); /* by a signal, so not before */
     rt_slot(ts)->a[0] = rt.pid;

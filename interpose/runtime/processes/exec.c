@@ -16,6 +16,7 @@
 #include "runtime/processes/processes.h"
 #include "runtime/syscalls/syscalls.h"
 #include "runtime/syscalls/seccomp.h"
+#include "runtime/hooks.h"
 #include "runtime/signals/sig.h"
 #include "runtime/ptrace/ptrace.h"
 
@@ -129,6 +130,10 @@ static u64 ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead,
     s->a[1] = rt_th(ts)->pid;
     s->a[2] = rt_th(ts)->vfork_child;
     s->a[3] = can_follow;
+    if (rt_th(ts)->vfork_child)
+        rt_hook_thread_end(ts);
+    else
+        rt_hook_leaving(ts, true);
     if (rt_th(ts)->vfork_child) rt_show_pid();
     rt_request_python(ts, IP_R_EXEC);
     return s->r[0];

@@ -188,6 +188,7 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool sh
     rt_slot_attach(ts);
     hello_of_child(ts);
     rt_forked_tables(ts, epoch);
+    rt_hook_fork(ts, true);
 }
 
 static void lock_all(struct tstate *ts, bool lock) {
@@ -253,6 +254,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
         sig_unblock_everything(th);
         return RT_INTERRUPTED;
     }
+    rt_hook_fork(ts, false);
     rt_lock(&process_fd_lock);
     u64 epoch = rt_drop_epoch();
     s->len = 0;
@@ -331,11 +333,13 @@ static void last_request(struct tstate *ts) {
     s->a[7] = rt_th(ts)->vfork_child ? rt_th(ts)->pid : 0;
     if (s->a[7]) {
         s->a[6] = rt_th(ts)->errors_off != 0;
+        rt_hook_thread_end(ts);
         rt_show_pid();
         return;
     }
     sig_stop_others(ts);
     s->a[6] = threads_without_errors();
+    rt_hook_leaving(ts, false);
     rt_leaving = true;
 }
 

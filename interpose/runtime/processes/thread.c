@@ -94,6 +94,7 @@ static void renew(struct tstate *ts) {
     keep.cs_base = ts->cs_base;
     keep.cs_limit = ts->cs_limit;
     keep.tid_guest = ts->tid_guest;
+    keep.tr_ptr = ts->tr_ptr; /* its buffer stays */
     k->ts = ts;
     k->stack_base = th->stack_base, k->stack_size = th->stack_size;
     k->sigstack_base = th->sigstack_base, k->sigstack_size = th->sigstack_size;
@@ -192,6 +193,7 @@ __attribute__((used)) RT_NORETURN void thread_start(struct tstate *ts) {
     (void)sig_is_ending(ts); /* then nobody knew of us to stop us */
     if (th->clear_handlers) sig_table_clear_handlers(ts);
     rt_signal_thread_init(ts);
+    rt_hook_thread_begin(ts);
     rt_run(ts);
 }
 
@@ -402,6 +404,7 @@ long rt_sys_vfork(struct tstate *ts) {
 long rt_sys_exit(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     int status = (int)ts->gpr[IP_RDI];
+    rt_hook_thread_end(ts); /* while the process's end still waits for this thread */
     if (!th->vfork_child) {
         rt_lock(&table_lock);
         bool last = thread_is_last(ts);

@@ -223,6 +223,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     if (rt_copy_to(frame, &f, len) != 0 && !(rt_grow_stack(ts, frame) && rt_copy_to(frame, &f, len) == 0)) return false;
 
     ts->gpr[IP_RSP] = frame;
+    rt_hook_signal(ts, info->signo, pc, old_sp);
     if (rt.flags & IP_C_SHADOW) {
         rt_hook_handler_enter(ts, frame, &f.uc.mc);
         rt_hook_stack_loaded(ts, old_sp, frame);
@@ -326,6 +327,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
         rt_hook_stack_returned(ts, old_sp, mc->sp);
     }
     callstack_leave(ts, frame);
+    rt_hook_sigreturn(ts);
     struct sig_priv *p = sig_priv(ts);
     for (u32 i = 1; i <= 16; i++) { /* the newest of this frame: longjmp leaves others */
         u32 at = (p->nr_next - i) % 16;

@@ -96,6 +96,7 @@ static void gather(struct tstate *ts, const struct sig_context *mc, const struct
     const u64 *pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
     ts->pc = pcs[b->pcs + pt->guest_off];
     if (pt->guest_off == 0) ts->pc |= b->key & IP_KEY_NOREDIR;
+    rt_hook_left(ts, b, pt);
 }
 
 /* Continue in rt_signal_resume on the runtime stack; the guest state is in ts. */

@@ -1,0 +1,456 @@
+/* What a block's run writes down (abi/trace.h): its template, and the uops that store the record.
+ *
+ * An operand's address is not computed in the program: the registers that it is formed of are stored, each once in a
+ * block for as long as what the block adds to it is known.  So most stack accesses need no store of their own.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/channel.h"
+#include "abi/exits.h"
+#include "abi/space.h"
+#include "jit/native_api.h"
+#include "jit/trace.h"
+#include "jit/x86_decode.h"
+
+#define NO_WORD      0xffff
+#define MAX_ACCESSES 400
+#define MAX_WORDS    400
+#define GPRS         16
+
+/* ---- Functions ------------------------------------------------------------------------------------------ */
+
+static struct range {
+    uint64_t lo, hi;
+    uint32_t function;
+} *ranges;
+static size_t n_ranges, room_ranges;
+
+/* The first range that ends behind pc. */
+static size_t range_after(uint64_t pc) {
+    size_t lo = 0, hi = n_ranges;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (ranges[mid].hi <= pc)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+uint32_t ip_trace_function(uint64_t pc) {
+    size_t i = range_after(pc);
+    return i < n_ranges && ranges[i].lo <= pc ? ranges[i].function : 0;
+}
+
+void ip_trace_functions_del(uint64_t lo, uint64_t hi) {
+    ip_service_lock();
+    size_t from = range_after(lo), to = from;
+    while (to < n_ranges && ranges[to].lo < hi) to++;
+    memmove(ranges + from, ranges + to, (n_ranges - to) * sizeof *ranges);
+    n_ranges -= to - from;
+    ip_service_unlock();
+}
+
+int ip_trace_functions_add(uint64_t n, const uint64_t *lo, const uint64_t *hi, const uint32_t *function) {
+    if (n == 0) return 0;
+    ip_trace_functions_del(lo[0], hi[n - 1]);
+    ip_service_lock();
+    if (n_ranges + n > room_ranges) {
+        size_t room = (n_ranges + n) * 2;
+        struct range *more = realloc(ranges, room * sizeof *more);
+        if (!more) {
+            ip_service_unlock();
+            return -1;
+        }
+        ranges = more;
+        room_ranges = room;
+    }
+    size_t at = range_after(lo[0]);
+    memmove(ranges + at + n, ranges + at, (n_ranges - at) * sizeof *ranges);
+    for (uint64_t i = 0; i < n; i++) ranges[at + i] = (struct range){lo[i], hi[i], function[i]};
+    n_ranges += n;
+    ip_service_unlock();
+    return 0;
+}
+
+/* ---- Where templates lie ----------------------------------------------------------------------------------- */
+
+static struct ip_meta *meta;
+static uint8_t *area;
+static uint32_t *known; /* open addressing: offset + 1 of a template */
+static uint32_t known_size;
+
+void ip_trace_area(struct ip_meta *m, uint8_t *a) {
+    meta = m;
+    area = a;
+    if (m->trace_used == 0 && known) memset(known, 0, known_size * sizeof *known);
+}
+
+/* number is the only field that differs between a template and its second making. */
+static uint64_t hash_of(const struct ip_tr_block *t) {
+    uint64_t h = 0x9e3779b97f4a7c15ull;
+    for (uint32_t i = 0; i < t->bytes / 8; i++) {
+        uint64_t word;
+        memcpy(&word, (const uint8_t *)t + 8 * i, 8);
+        h = (h ^ word) * 0xff51afd7ed558ccdull;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+static bool same(const struct ip_tr_block *a, struct ip_tr_block *b) {
+    b->number = a->number;
+    return a->bytes == b->bytes && memcmp(a, b, a->bytes) == 0;
+}
+
+static void grow(void) {
+    uint32_t size = known_size ? known_size * 2 : 1u << 14;
+    uint32_t *bigger = calloc(size, sizeof *bigger);
+    if (!bigger) return;
+    for (uint32_t i = 0; i < known_size; i++) {
+        if (!known[i]) continue;
+        struct ip_tr_block *t = (struct ip_tr_block *)(area + known[i] - 1);
+        uint32_t number = t->number;
+        t->number = 0;
+        uint64_t h = hash_of(t);
+        t->number = number;
+        while (bigger[h & (size - 1)]) h++;
+        bigger[h & (size - 1)] = known[i];
+    }
+    free(known);
+    known = bigger;
+    known_size = size;
+}
+
+/* The client's address of a template like this one, or 0. */
+static uint32_t keep(struct ip_tr_block *t) {
+    if (!area) return 0;
+    if (meta->trace_blocks * 2 >= known_size) grow();
+    if (!known_size) return 0;
+    uint64_t h = hash_of(t);
+    for (; known[h & (known_size - 1)]; h++) {
+        uint32_t off = known[h & (known_size - 1)] - 1;
+        if (same((struct ip_tr_block *)(area + off), t)) return IP_META_BASE + IP_META_TRACE + off;
+    }
+    if (meta->trace_used + t->bytes > IP_META_TRACEMAX) {
+        meta->trace_full = 1;
+        return 0;
+    }
+    uint32_t off = meta->trace_used;
+    t->number = meta->trace_blocks;
+    memcpy(area + off, t, t->bytes);
+    meta->trace_used += t->bytes;
+    __atomic_store_n(&meta->trace_blocks, t->number + 1, __ATOMIC_RELEASE);
+    known[h & (known_size - 1)] = off + 1;
+    return IP_META_BASE + IP_META_TRACE + off;
+}
+
+/* ---- A block's template ---------------------------------------------------------------------------------------- */
+
+struct word {
+    int16_t insn;
+    uint8_t reg;
+    bool after;
+};
+
+struct plan {
+    struct ip_tr_insn insn[UB_MAX_INSN];
+    struct ip_tr_access access[MAX_ACCESSES];
+    struct word word[MAX_WORDS];
+    int n_access, n_word;
+    /* Of each register: the word that holds it but for delta, or NO_WORD. */
+    uint16_t held[GPRS];
+    int64_t delta[GPRS];
+    bool full;
+};
+
+static uint16_t new_word(struct plan *p, int insn, int reg, bool after) {
+    if (p->n_word == MAX_WORDS) {
+        p->full = true;
+        return 0;
+    }
+    p->word[p->n_word] = (struct word){(int16_t)insn, (uint8_t)reg, after};
+    return (uint16_t)p->n_word++;
+}
+
+/* The word that holds the register, but for delta, when the instruction begins. */
+static uint16_t word_of(struct plan *p, int insn, int reg) {
+    if (p->held[reg] == NO_WORD) {
+        p->held[reg] = new_word(p, insn, reg, false);
+        p->delta[reg] = 0;
+    }
+    return p->held[reg];
+}
+
+/* What the instruction adds to the register; false: not known. */
+static bool step_of(const struct ip_insn *in, int reg, int64_t *step) {
+    if (reg == IP_RSP) return ip_rsp_step(in, step);
+    if ((in->mnem == IP_MN_INC || in->mnem == IP_MN_DEC) && in->opsize == 8 && !in->mem.present) {
+        *step = in->mnem == IP_MN_INC ? 1 : -1;
+        return true;
+    }
+    if (in->opsize != 8 || in->n_ops < 2 || in->ops[0].kind != IP_OP_GPR || in->ops[0].reg != reg) return false;
+    switch (in->mnem) {
+    case IP_MN_ADD:
+    case IP_MN_SUB:
+        if (in->ops[1].kind != IP_OP_IMM) return false;
+        *step = in->mnem == IP_MN_ADD ? in->imm : -in->imm;
+        return true;
+    case IP_MN_LEA:
+        if (in->mem.base != reg || in->mem.index != IP_REG_NONE || in->mem.addr32 || in->mem.seg) return false;
+        *step = in->mem.disp;
+        return true;
+    default: return false;
+    }
+}
+
+static void registers_change(struct plan *p, const struct ip_insn *in) {
+    for (int r = 0; r < GPRS; r++) {
+        int64_t step;
+        if (!(in->gpr_write >> r & 1)) continue;
+        if (p->held[r] != NO_WORD && step_of(in, r, &step))
+            p->delta[r] += step;
+        else
+            p->held[r] = NO_WORD;
+    }
+}
+
+static void add_access(struct plan *p, int i, struct ip_tr_access a) {
+    if (p->n_access == MAX_ACCESSES) {
+        p->full = true;
+        return;
+    }
+    a.insn = (uint16_t)i;
+    p->access[p->n_access++] = a;
+    p->insn[i].n_accesses++;
+}
+
+static struct ip_tr_access explicit_operand(struct plan *p, const struct ip_insn *in, int i) {
+    const struct ip_mem *m = &in->mem;
+    struct ip_tr_access a = {.base = NO_WORD, .index = NO_WORD, .scale = 1, .seg = m->seg, .size = m->size};
+    a.disp = m->disp;
+    if (m->base == IP_REG_RIP) {
+        a.disp = (int64_t)m->rip_target;
+    } else if (m->base < GPRS) {
+        a.base = word_of(p, i, m->base);
+        a.disp += p->delta[m->base];
+        /* pop forms the address with RSP as it is afterwards (SDM, "POP") */
+        if (in->mnem == IP_MN_POP && m->base == IP_RSP) a.disp += m->size;
+    }
+    if (m->vsib) {
+        a.flags |= IP_TRA_UNKNOWN;
+    } else if (m->index < GPRS) {
+        a.index = word_of(p, i, m->index);
+        a.scale = m->scale;
+        a.disp += p->delta[m->index] * m->scale;
+    }
+    if (m->addr32) a.flags |= IP_TRA_ADDR32;
+    bool bit = in->mnem == IP_MN_BT || in->mnem == IP_MN_BTS || in->mnem == IP_MN_BTR || in->mnem == IP_MN_BTC;
+    if (bit && !in->imm_len && in->n_ops == 2 && in->ops[1].kind == IP_OP_GPR && a.index == NO_WORD) {
+        /* A step of the register does not move the address by as much. */
+        a.index = new_word(p, i, in->ops[1].reg, false);
+        a.flags |= IP_TRA_BIT;
+        a.size = 1; /* the byte that holds the bit */
+    } else if (bit && !in->imm_len) {
+        a.flags |= IP_TRA_UNKNOWN;
+    }
+    return a;
+}
+
+static struct ip_tr_access implicit_operand(struct plan *p, const struct ip_insn *in, int i,
+                                            const struct ip_operand *op) {
+    struct ip_tr_access a = {.base = NO_WORD, .index = NO_WORD, .scale = 1, .size = op->size};
+    a.base = word_of(p, i, op->reg);
+    a.disp = p->delta[op->reg];
+    if (op->reg == IP_RSP) {
+        a.flags |= IP_TRA_STACK;
+        if (op->access & IP_ACC_W) a.disp -= op->size;
+    }
+    if (in->mnem == IP_MN_XLATB) a.flags |= IP_TRA_UNKNOWN;
+    if (op->reg == IP_RSI || in->mnem == IP_MN_MASKMOVDQU || in->mnem == IP_MN_MASKMOVQ)
+        for (int k = 0; k < in->n_prefix; k++)
+            if (in->bytes[k] == IP_PREFIX_FS || in->bytes[k] == IP_PREFIX_GS)
+                a.seg = in->bytes[k] == IP_PREFIX_FS ? IP_SEG_FS : IP_SEG_GS;
+    return a;
+}
+
+static bool is_prefetch(const struct ip_insn *in) {
+    const char *name = ip_mnem_name(in->mnem);
+    return strncmp(name, "prefetch", 8) == 0;
+}
+
+static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
+    struct ip_tr_access explicit = {0}, implicit[5];
+    bool real = in->mem.present && !(in->mem.access & IP_ACC_ADDR);
+    bool hint = in->mem.present && !real && is_prefetch(in);
+    if (real || hint) explicit = explicit_operand(p, in, i);
+    for (int k = 0; k < in->n_ops; k++)
+        if (in->ops[k].kind == IP_OP_MEM_IMPL) implicit[k] = implicit_operand(p, in, i, &in->ops[k]);
+    p->insn[i].first_access = (uint16_t)p->n_access;
+    for (unsigned kind = IP_ACC_R; kind <= IP_ACC_W; kind++) {
+        if (real && (in->mem.access & kind)) {
+            explicit.kind = (uint8_t)kind;
+            add_access(p, i, explicit);
+        }
+        for (int k = 0; k < in->n_ops; k++) {
+            if (in->ops[k].kind != IP_OP_MEM_IMPL || !(in->ops[k].access & kind)) continue;
+            implicit[k].kind = (uint8_t)kind;
+            add_access(p, i, implicit[k]);
+        }
+    }
+    if (hint) {
+        explicit.kind = IP_ACC_R;
+        explicit.flags |= IP_TRA_PREFETCH;
+        add_access(p, i, explicit);
+    }
+    if (in->rep) {
+        bool to = in->addr_read >> IP_RDI & 1;
+        p->insn[i].rep = in->rep;
+        p->insn[i].rep_words = new_word(p, i, IP_RCX, false);
+        new_word(p, i, IP_RCX, true);
+        new_word(p, i, to ? IP_RDI : IP_RSI, true);
+    }
+}
+
+static uint8_t kind_of(const struct ip_insn *in) {
+    switch (in->flow) {
+    case IP_F_JMP: return IP_TR_DIRECT_JUMP;
+    case IP_F_JCC:
+    case IP_F_LOOP:
+    case IP_F_XBEGIN: return IP_TR_COND_JUMP;
+    case IP_F_CALL: return IP_TR_DIRECT_CALL;
+    case IP_F_CALLI: return IP_TR_INDIRECT_CALL;
+    case IP_F_JMPI: return IP_TR_INDIRECT_JUMP;
+    case IP_F_IRET:
+    case IP_F_RET: return IP_TR_RETURN;
+    case IP_F_SYSCALL: return IP_TR_SYSCALL_INSN;
+    default: return IP_TR_PLAIN;
+    }
+}
+
+static void ends_with(struct ip_tr_block *t, const struct ublock *in) {
+    const struct uinstr *u = &in->u[in->n_u - 1];
+    const struct ip_insn *last = &in->insn[in->n_insn - 1];
+    t->next = last->pc + last->len;
+    switch (u->op) {
+    case U_JMP:
+        t->end = IP_TR_NEXT;
+        t->next = u->imm;
+        if (last->flow == IP_F_JCC || last->flow == IP_F_LOOP || last->flow == IP_F_XBEGIN) {
+            t->end = IP_TR_JCC;
+            t->target = last->target;
+        }
+        break;
+    case U_CALL:
+        t->end = IP_TR_CALL;
+        t->target = u->imm;
+        break;
+    case U_CALLI: t->end = IP_TR_CALLI; break;
+    case U_JMPI: t->end = IP_TR_JMPI; break;
+    case U_RET: t->end = IP_TR_RET; break;
+    case U_EXIT:
+        t->end = u->kind == IP_X_SYSCALL || u->kind == IP_X_SYSCALL32 ? IP_TR_SYSTEM
+                 : u->kind == IP_X_REQUEST                            ? IP_TR_REQUEST
+                 : u->kind == IP_X_NOREDIR                            ? IP_TR_CALLI
+                                                                      : IP_TR_OTHER;
+        break;
+    default: t->end = IP_TR_OTHER; break;
+    }
+}
+
+static bool leaves_frame(uint8_t end) {
+    return end == IP_TR_CALL || end == IP_TR_CALLI || end == IP_TR_JMPI || end == IP_TR_RET;
+}
+
+#define TEMPLATE_MAX                                                                                                   \
+    (sizeof(struct ip_tr_block) + UB_MAX_INSN * sizeof(struct ip_tr_insn) + MAX_ACCESSES * sizeof(struct ip_tr_access))
+_Static_assert(sizeof(struct ip_tr_block) % 8 == 0 && sizeof(struct ip_tr_insn) % 8 == 0 &&
+                   sizeof(struct ip_tr_access) % 8 == 0,
+               "templates are compared and hashed by words, so nothing in them is padding");
+_Static_assert((MAX_WORDS + 1) * 8 < IP_TR_SLACK, "the longest record fits behind a full buffer");
+
+/* Lay the template of the block out in t. */
+static void describe(const struct ublock *in, uint64_t flags, struct plan *p, struct ip_tr_block *t) {
+    memset(t, 0, sizeof *t);
+    for (int r = 0; r < GPRS; r++) p->held[r] = NO_WORD;
+    p->n_access = p->n_word = 0;
+    p->full = false;
+    t->pc = in->pc;
+    t->key = in->key & IP_KEY_PC;
+    t->sp_word = ~0u;
+    ends_with(t, in);
+    for (int i = 0; i < in->n_insn; i++) {
+        const struct ip_insn *insn = &in->insn[i];
+        struct ip_tr_insn *ti = &p->insn[i];
+        memset(ti, 0, sizeof *ti);
+        ti->pc = insn->pc;
+        ti->target = insn->target;
+        ti->len = insn->len;
+        ti->kind = kind_of(insn);
+        ti->rep_words = NO_WORD;
+        ti->function = ip_trace_function(insn->pc);
+        memcpy(ti->bytes, insn->bytes, sizeof ti->bytes);
+        ti->first_access = (uint16_t)p->n_access;
+        if (i == in->n_insn - 1 && leaves_frame(t->end)) {
+            t->sp_word = word_of(p, i, IP_RSP);
+            t->sp_disp = (int32_t)p->delta[IP_RSP];
+        }
+        if (flags & IP_C_TRACE_DATA) accesses_of(p, insn, i);
+        registers_change(p, insn);
+    }
+    t->function = p->insn[0].function;
+    t->n_insns = (uint16_t)in->n_insn;
+    t->n_accesses = (uint16_t)p->n_access;
+    t->n_words = (uint16_t)p->n_word;
+    uint8_t *to = (uint8_t *)(t + 1);
+    memcpy(to, p->insn, (size_t)in->n_insn * sizeof p->insn[0]);
+    to += (size_t)in->n_insn * sizeof p->insn[0];
+    memcpy(to, p->access, (size_t)p->n_access * sizeof p->access[0]);
+    to += (size_t)p->n_access * sizeof p->access[0];
+    t->bytes = (uint32_t)(to - (uint8_t *)t);
+}
+
+/* ---- Stage 3 ----------------------------------------------------------------------------------------------------- */
+
+static void store_words(struct ublock *out, const struct plan *p, int insn, bool after, uint32_t bytes) {
+    for (int k = 0; k < p->n_word; k++) {
+        if (p->word[k].insn != insn || p->word[k].after != after) continue;
+        struct uinstr *u = ub_add(out, U_RECWORD, insn);
+        u->m.base = p->word[k].reg;
+        u->m.scale = 1;
+        u->imm = bytes - 8u * (1 + (uint32_t)k);
+    }
+}
+
+void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) {
+    static _Thread_local struct plan plan;
+    static _Thread_local _Alignas(8) uint8_t text[TEMPLATE_MAX];
+    struct ip_tr_block *t = (struct ip_tr_block *)text;
+    describe(in, flags, &plan, t);
+    if (plan.full) {
+        out->overflow = true;
+        return;
+    }
+    uint32_t bytes = 8u * (1 + t->n_words), n = t->n_insns, at = keep(t);
+    out->trace = at;
+    if (at || !area) { /* without an area it is only shown */
+        struct uinstr *head = ub_add(out, U_RECORD, 0);
+        head->imm = at;
+        head->set = (uint64_t)bytes << 32 | n;
+    }
+    int begun = -1, last = in->n_insn - 1;
+    bool recorded = at || !area;
+    for (int k = 0; k < in->n_u; k++) {
+        const struct uinstr *u = &in->u[k];
+        while (recorded && !uop_does(u->op, UE_ENTRY) && begun < u->insn)
+            store_words(out, &plan, ++begun, false, bytes);
+        struct uinstr *copy = ub_add(out, u->op, u->insn);
+        *copy = *u;
+        if (recorded && u->op == U_INSN) store_words(out, &plan, u->insn, true, bytes);
+        /* Left there, the run has ended early. */
+        if (recorded && u->op == U_JCC && u->insn != last)
+            copy->set = (uint64_t)(bytes - 4) << 32 | (uint64_t)(u->insn + 1);
+    }
+}

@@ -1,0 +1,37 @@
+/* Records of what a thread runs (abi/trace.h): its buffer, and what the runtime adds to it.  A tool that traces defines
+ * tr_consume, and hands the hooks of runtime/hooks.h on to the functions below. */
+#ifndef INTERPOSE_TRACE_H
+#define INTERPOSE_TRACE_H
+
+#include "abi/trace.h"
+#include "runtime/hooks.h"
+#include "trace/trace_hooks.h"
+
+void tr_thread_begin(struct tstate *ts);
+void tr_thread_end(struct tstate *ts);
+/* Every thread's buffer to tr_consume. */
+void tr_leaving(struct tstate *ts);
+void tr_fork(struct tstate *ts, bool child);
+void tr_full(struct tstate *ts);
+void tr_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point);
+/* With IP_C_TRACE_EVENTS, a record of what happens; else nothing. */
+void tr_signal(struct tstate *ts, int sig, u64 pc, u64 sp);
+void tr_sigreturn(struct tstate *ts);
+void tr_syscall(struct tstate *ts, long nr, const u64 args[6]);
+void tr_sysret(struct tstate *ts, long nr, long result);
+
+/* A record of n words. */
+void tr_event(struct tstate *ts, u32 kind, u32 n, const u64 *words);
+/* Hand over what there is. */
+void tr_flush(struct tstate *ts);
+/* us since 1970. */
+u64 tr_time(void);
+
+static inline const struct ip_tr_insn *tr_insns(const struct ip_tr_block *t) {
+    return (const struct ip_tr_insn *)(t + 1);
+}
+static inline const struct ip_tr_access *tr_accesses(const struct ip_tr_block *t) {
+    return (const struct ip_tr_access *)(tr_insns(t) + t->n_insns);
+}
+
+#endif
