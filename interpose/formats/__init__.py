@@ -2,6 +2,7 @@
 
 Each format has a module or package of its own, which needs nothing but the standard library and nothing
 of the engine: ``interpose.formats.callgrind`` reads what any callgrind wrote, on any machine.
+``interpose.formats.drmemtrace``, whose files have billions of records, is in C, in the extension.
 """
 
 from __future__ import annotations

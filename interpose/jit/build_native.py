@@ -29,6 +29,7 @@ HEADERS = (
     "interpose/jit/native_api.h",
     "interpose/lockstep/lockstep.h",
     "interpose/elf/symtab.h",
+    "interpose/formats/*/*.h",
     "interpose/tools/*/*_abi.h",
     "interpose/tools/*/search/*.h",
     "include/interpose/*numbers.h",

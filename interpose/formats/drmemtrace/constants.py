@@ -1,0 +1,174 @@
+"""The numbers of drmemtrace's entries, one table each: types, markers, file types."""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+
+
+class Type(IntEnum):
+    """What an entry is (its first 16 bits)."""
+
+    READ = 0
+    WRITE = 1
+    PREFETCH = 2
+    PREFETCH_READ_L1 = 3
+    PREFETCH_READ_L2 = 4
+    PREFETCH_READ_L3 = 5
+    PREFETCHNTA = 6
+    PREFETCH_READ = 7
+    PREFETCH_WRITE = 8
+    PREFETCH_INSTR = 9
+    INSTR = 10
+    INSTR_DIRECT_JUMP = 11
+    INSTR_INDIRECT_JUMP = 12
+    INSTR_CONDITIONAL_JUMP = 13
+    INSTR_DIRECT_CALL = 14
+    INSTR_INDIRECT_CALL = 15
+    INSTR_RETURN = 16
+    INSTR_BUNDLE = 17
+    INSTR_FLUSH = 18
+    INSTR_FLUSH_END = 19
+    DATA_FLUSH = 20
+    DATA_FLUSH_END = 21
+    THREAD = 22
+    THREAD_EXIT = 23
+    PID = 24
+    HEADER = 25
+    FOOTER = 26
+    HARDWARE_PREFETCH = 27
+    MARKER = 28
+    INSTR_NO_FETCH = 29
+    INSTR_MAYBE_FETCH = 30
+    INSTR_SYSENTER = 31
+    PREFETCH_READ_L1_NT = 32
+    PREFETCH_READ_L2_NT = 33
+    PREFETCH_READ_L3_NT = 34
+    PREFETCH_INSTR_L1 = 35
+    PREFETCH_INSTR_L1_NT = 36
+    PREFETCH_INSTR_L2 = 37
+    PREFETCH_INSTR_L2_NT = 38
+    PREFETCH_INSTR_L3 = 39
+    PREFETCH_INSTR_L3_NT = 40
+    PREFETCH_WRITE_L1 = 41
+    PREFETCH_WRITE_L1_NT = 42
+    PREFETCH_WRITE_L2 = 43
+    PREFETCH_WRITE_L2_NT = 44
+    PREFETCH_WRITE_L3 = 45
+    PREFETCH_WRITE_L3_NT = 46
+    ENCODING = 47
+    INSTR_TAKEN_JUMP = 48
+    INSTR_UNTAKEN_JUMP = 49
+    INVALID = 50
+
+
+class MarkerId(IntEnum):
+    """What a marker says: the size of an entry of type MARKER; its address is the value."""
+
+    KERNEL_EVENT = 0
+    KERNEL_XFER = 1
+    TIMESTAMP = 2
+    CPU_ID = 3
+    FUNC_ID = 4
+    FUNC_RETADDR = 5
+    FUNC_ARG = 6
+    FUNC_RETVAL = 7
+    SPLIT_VALUE = 8
+    FILETYPE = 9
+    CACHE_LINE_SIZE = 10
+    INSTRUCTION_COUNT = 11
+    VERSION = 12
+    RSEQ_ABORT = 13
+    WINDOW_ID = 14
+    PHYSICAL_ADDRESS = 15
+    PHYSICAL_ADDRESS_NOT_AVAILABLE = 16
+    VIRTUAL_ADDRESS = 17
+    PAGE_SIZE = 18
+    SYSCALL_IDX = 19
+    CHUNK_INSTR_COUNT = 20
+    CHUNK_FOOTER = 21
+    RECORD_ORDINAL = 22
+    FILTER_ENDPOINT = 23
+    RSEQ_ENTRY = 24
+    SYSCALL = 25
+    MAYBE_BLOCKING_SYSCALL = 26
+    SYSCALL_TRACE_START = 27
+    SYSCALL_TRACE_END = 28
+    BRANCH_TARGET = 29
+    SYSCALL_FAILED = 30
+    DIRECT_THREAD_SWITCH = 31
+    CORE_WAIT = 32
+    CORE_IDLE = 33
+    CONTEXT_SWITCH_START = 34
+    CONTEXT_SWITCH_END = 35
+    VECTOR_LENGTH = 36
+    SYSCALL_UNSCHEDULE = 37
+    SYSCALL_SCHEDULE = 38
+    SYSCALL_ARG_TIMEOUT = 39
+    SIGNAL_NUMBER = 40
+    UNCOMPLETED_INSTRUCTION = 41
+    MIDBLOCK_END_PC = 42
+    HARDWARE_EVENT = 43
+    HARDWARE_CONTEXT_RETURN = 44
+    KERNEL_EVENT_RAW = 45
+    SKIPPED_MEMREF = 46
+    RESERVED_END = 100
+
+
+class FileType(IntFlag):
+    """Bits of the value of the FILETYPE marker."""
+
+    FILTERED = 0x1
+    NO_OPTIMIZATIONS = 0x2
+    INSTRUCTION_ONLY = 0x4
+    ARCH_AARCH64 = 0x8
+    ARCH_ARM32 = 0x10
+    ARCH_X86_32 = 0x20
+    ARCH_X86_64 = 0x40
+    IFILTERED = 0x80
+    DFILTERED = 0x100
+    ENCODINGS = 0x200
+    SYSCALL_NUMBERS = 0x400
+    BLOCKING_SYSCALLS = 0x800
+    KERNEL_SYSCALLS = 0x1000
+    BIMODAL_FILTERED_WARMUP = 0x2000
+    KERNEL_SYSCALL_TRACE_TEMPLATES = 0x4000
+    KERNEL_SYSCALL_INSTR_ONLY = 0x8000
+    CORE_SHARDED = 0x10000
+    ARCH_REGDEPS = 0x20000
+    WHOLE_SYSTEM = 0x40000
+
+
+OLDEST_VERSION = 2
+VERSION = 7
+VERSION_ENCODINGS = 4
+VERSION_BRANCH_INFO = 5
+VERSION_FREQUENT_TIMESTAMPS = 6
+VERSION_RETIRED_ONLY = 7
+
+FILE_TYPE = FileType.ARCH_X86_64 | FileType.ENCODINGS | FileType.SYSCALL_NUMBERS | FileType.BLOCKING_SYSCALLS
+"""What an ordinary trace of an x86-64 program is."""
+
+INSTRUCTIONS = frozenset(
+    {
+        Type.INSTR,
+        Type.INSTR_DIRECT_JUMP,
+        Type.INSTR_INDIRECT_JUMP,
+        Type.INSTR_CONDITIONAL_JUMP,
+        Type.INSTR_DIRECT_CALL,
+        Type.INSTR_INDIRECT_CALL,
+        Type.INSTR_RETURN,
+        Type.INSTR_SYSENTER,
+        Type.INSTR_TAKEN_JUMP,
+        Type.INSTR_UNTAKEN_JUMP,
+    }
+)
+"""Instructions that were fetched; INSTR_NO_FETCH, a further iteration of a string instruction, was not."""
+INDIRECT_BRANCHES = frozenset({Type.INSTR_INDIRECT_JUMP, Type.INSTR_INDIRECT_CALL, Type.INSTR_RETURN})
+BRANCHES = INSTRUCTIONS - {Type.INSTR, Type.INSTR_SYSENTER}
+PREFETCHES = frozenset(kind for kind in Type if kind.name.startswith("PREFETCH"))
+FLUSHES = frozenset({Type.INSTR_FLUSH, Type.INSTR_FLUSH_END, Type.DATA_FLUSH, Type.DATA_FLUSH_END})
+
+SYSCALL_FUNC_BASE = 0x100000000
+"""FUNC_ID of a system call: this and its number."""
+EPOCH_1601 = 11644473600 * 1000000
+"""The Unix epoch in microseconds since 1601, from where TIMESTAMP counts."""

@@ -1,0 +1,152 @@
+/* The entries of drmemtrace's offline traces, as a file has them: packed, 12 bytes, little-endian.  cffi parses this
+ * file; interpose/formats/drmemtrace/constants.py has the same numbers for Python.
+ */
+#ifndef INTERPOSE_DRMEMTRACE_ENTRY_H
+#define INTERPOSE_DRMEMTRACE_ENTRY_H
+
+#include <stdint.h>
+
+#define IP_MT_ENTRY        12 /* bytes: u16 type, u16 size, u64 address or up to 8 bytes of code */
+#define IP_MT_MAX_LENGTH   15 /* bytes of an instruction */
+#define IP_MT_OLDEST       2
+#define IP_MT_VERSION      7
+#define IP_MT_ENCODE_BYTES 8 /* of an instruction, in one entry */
+
+enum ip_mt_type {
+    IP_MT_READ = 0,
+    IP_MT_WRITE = 1,
+    IP_MT_PREFETCH = 2,
+    IP_MT_PREFETCH_READ_L1 = 3,
+    IP_MT_PREFETCH_READ_L2 = 4,
+    IP_MT_PREFETCH_READ_L3 = 5,
+    IP_MT_PREFETCHNTA = 6,
+    IP_MT_PREFETCH_READ = 7,
+    IP_MT_PREFETCH_WRITE = 8,
+    IP_MT_PREFETCH_INSTR = 9,
+    IP_MT_INSTR = 10,
+    IP_MT_INSTR_DIRECT_JUMP = 11,
+    IP_MT_INSTR_INDIRECT_JUMP = 12,
+    IP_MT_INSTR_CONDITIONAL_JUMP = 13,
+    IP_MT_INSTR_DIRECT_CALL = 14,
+    IP_MT_INSTR_INDIRECT_CALL = 15,
+    IP_MT_INSTR_RETURN = 16,
+    IP_MT_INSTR_BUNDLE = 17,
+    IP_MT_INSTR_FLUSH = 18,
+    IP_MT_INSTR_FLUSH_END = 19,
+    IP_MT_DATA_FLUSH = 20,
+    IP_MT_DATA_FLUSH_END = 21,
+    IP_MT_THREAD = 22,
+    IP_MT_THREAD_EXIT = 23,
+    IP_MT_PID = 24,
+    IP_MT_HEADER = 25,
+    IP_MT_FOOTER = 26,
+    IP_MT_HARDWARE_PREFETCH = 27,
+    IP_MT_MARKER = 28,
+    IP_MT_INSTR_NO_FETCH = 29,
+    IP_MT_INSTR_MAYBE_FETCH = 30,
+    IP_MT_INSTR_SYSENTER = 31,
+    IP_MT_PREFETCH_READ_L1_NT = 32,
+    IP_MT_PREFETCH_READ_L2_NT = 33,
+    IP_MT_PREFETCH_READ_L3_NT = 34,
+    IP_MT_PREFETCH_INSTR_L1 = 35,
+    IP_MT_PREFETCH_INSTR_L1_NT = 36,
+    IP_MT_PREFETCH_INSTR_L2 = 37,
+    IP_MT_PREFETCH_INSTR_L2_NT = 38,
+    IP_MT_PREFETCH_INSTR_L3 = 39,
+    IP_MT_PREFETCH_INSTR_L3_NT = 40,
+    IP_MT_PREFETCH_WRITE_L1 = 41,
+    IP_MT_PREFETCH_WRITE_L1_NT = 42,
+    IP_MT_PREFETCH_WRITE_L2 = 43,
+    IP_MT_PREFETCH_WRITE_L2_NT = 44,
+    IP_MT_PREFETCH_WRITE_L3 = 45,
+    IP_MT_PREFETCH_WRITE_L3_NT = 46,
+    IP_MT_ENCODING = 47,
+    IP_MT_INSTR_TAKEN_JUMP = 48,
+    IP_MT_INSTR_UNTAKEN_JUMP = 49,
+    IP_MT_INVALID = 50,
+};
+
+enum ip_mt_marker {
+    IP_MTM_KERNEL_EVENT = 0,
+    IP_MTM_KERNEL_XFER = 1,
+    IP_MTM_TIMESTAMP = 2,
+    IP_MTM_CPU_ID = 3,
+    IP_MTM_FUNC_ID = 4,
+    IP_MTM_FUNC_RETADDR = 5,
+    IP_MTM_FUNC_ARG = 6,
+    IP_MTM_FUNC_RETVAL = 7,
+    IP_MTM_SPLIT_VALUE = 8,
+    IP_MTM_FILETYPE = 9,
+    IP_MTM_CACHE_LINE_SIZE = 10,
+    IP_MTM_INSTRUCTION_COUNT = 11,
+    IP_MTM_VERSION = 12,
+    IP_MTM_RSEQ_ABORT = 13,
+    IP_MTM_WINDOW_ID = 14,
+    IP_MTM_PHYSICAL_ADDRESS = 15,
+    IP_MTM_PHYSICAL_ADDRESS_NOT_AVAILABLE = 16,
+    IP_MTM_VIRTUAL_ADDRESS = 17,
+    IP_MTM_PAGE_SIZE = 18,
+    IP_MTM_SYSCALL_IDX = 19,
+    IP_MTM_CHUNK_INSTR_COUNT = 20,
+    IP_MTM_CHUNK_FOOTER = 21,
+    IP_MTM_RECORD_ORDINAL = 22,
+    IP_MTM_FILTER_ENDPOINT = 23,
+    IP_MTM_RSEQ_ENTRY = 24,
+    IP_MTM_SYSCALL = 25,
+    IP_MTM_MAYBE_BLOCKING_SYSCALL = 26,
+    IP_MTM_SYSCALL_TRACE_START = 27,
+    IP_MTM_SYSCALL_TRACE_END = 28,
+    IP_MTM_BRANCH_TARGET = 29,
+    IP_MTM_SYSCALL_FAILED = 30,
+    IP_MTM_DIRECT_THREAD_SWITCH = 31,
+    IP_MTM_CORE_WAIT = 32,
+    IP_MTM_CORE_IDLE = 33,
+    IP_MTM_CONTEXT_SWITCH_START = 34,
+    IP_MTM_CONTEXT_SWITCH_END = 35,
+    IP_MTM_VECTOR_LENGTH = 36,
+    IP_MTM_SYSCALL_UNSCHEDULE = 37,
+    IP_MTM_SYSCALL_SCHEDULE = 38,
+    IP_MTM_SYSCALL_ARG_TIMEOUT = 39,
+    IP_MTM_SIGNAL_NUMBER = 40,
+    IP_MTM_UNCOMPLETED_INSTRUCTION = 41,
+    IP_MTM_MIDBLOCK_END_PC = 42,
+    IP_MTM_HARDWARE_EVENT = 43,
+    IP_MTM_HARDWARE_CONTEXT_RETURN = 44,
+    IP_MTM_KERNEL_EVENT_RAW = 45,
+    IP_MTM_SKIPPED_MEMREF = 46,
+    IP_MTM_RESERVED_END = 100,
+};
+
+enum ip_mt_filetype {
+    IP_MTF_FILTERED = 0x1,
+    IP_MTF_NO_OPTIMIZATIONS = 0x2,
+    IP_MTF_INSTRUCTION_ONLY = 0x4,
+    IP_MTF_ARCH_AARCH64 = 0x8,
+    IP_MTF_ARCH_ARM32 = 0x10,
+    IP_MTF_ARCH_X86_32 = 0x20,
+    IP_MTF_ARCH_X86_64 = 0x40,
+    IP_MTF_IFILTERED = 0x80,
+    IP_MTF_DFILTERED = 0x100,
+    IP_MTF_ENCODINGS = 0x200,
+    IP_MTF_SYSCALL_NUMBERS = 0x400,
+    IP_MTF_BLOCKING_SYSCALLS = 0x800,
+    IP_MTF_KERNEL_SYSCALLS = 0x1000,
+    IP_MTF_BIMODAL_FILTERED_WARMUP = 0x2000,
+    IP_MTF_KERNEL_SYSCALL_TRACE_TEMPLATES = 0x4000,
+    IP_MTF_KERNEL_SYSCALL_INSTR_ONLY = 0x8000,
+    IP_MTF_CORE_SHARDED = 0x10000,
+    IP_MTF_ARCH_REGDEPS = 0x20000,
+    IP_MTF_WHOLE_SYSTEM = 0x40000,
+};
+
+/* Instructions that were fetched: bits by type. */
+#define IP_MT_FETCHED                                                                                                  \
+    (1ull << IP_MT_INSTR | 1ull << IP_MT_INSTR_DIRECT_JUMP | 1ull << IP_MT_INSTR_INDIRECT_JUMP |                       \
+     1ull << IP_MT_INSTR_CONDITIONAL_JUMP | 1ull << IP_MT_INSTR_DIRECT_CALL | 1ull << IP_MT_INSTR_INDIRECT_CALL |      \
+     1ull << IP_MT_INSTR_RETURN | 1ull << IP_MT_INSTR_SYSENTER | 1ull << IP_MT_INSTR_TAKEN_JUMP |                      \
+     1ull << IP_MT_INSTR_UNTAKEN_JUMP)
+/* Those whose target the code does not say. */
+#define IP_MT_INDIRECT                                                                                                 \
+    (1ull << IP_MT_INSTR_INDIRECT_JUMP | 1ull << IP_MT_INSTR_INDIRECT_CALL | 1ull << IP_MT_INSTR_RETURN)
+
+#endif
