@@ -1,8 +1,9 @@
 """Readers and writers of the files that profilers and tracers write.
 
-Each format has a module or package of its own, which needs nothing but the standard library and nothing
-of the engine: ``interpose.formats.callgrind`` reads what any callgrind wrote, on any machine.
-``interpose.formats.drmemtrace``, whose files have billions of records, is in C, in the extension.
+Each format has a module or package of its own, which needs nothing of the engine:
+``interpose.formats.callgrind`` reads what any callgrind wrote, on any machine, with the standard library
+alone. ``interpose.formats.datagrind`` and ``interpose.formats.drmemtrace``, whose files have billions of
+records, have their loops in C, in the extension.
 """
 
 from __future__ import annotations

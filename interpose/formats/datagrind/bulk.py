@@ -1,0 +1,372 @@
+"""Accesses in columns, decoded by the extension (decode.c): tens of millions a second, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from interpose.errors import InterposeError
+from interpose.formats import FormatError
+from interpose.formats.datagrind.errors import TRUNCATED, Problem, text_of
+from interpose.formats.datagrind.records import (
+    Context,
+    DroppedError,
+    MallocBlock,
+    Payload,
+    Record,
+    StartEvent,
+    TextAvma,
+    TooShortError,
+    TrackRange,
+    decode,
+)
+from interpose.jit._native import ffi, lib
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_BUFFER = 4 << 20
+_CHUNK = 1 << 14
+"""Accesses of a chunk that nobody asked another size for: their columns stay in the cache of a core."""
+
+_COLUMNS = (
+    ("instr", "uint64_t"),
+    ("address", "uint64_t"),
+    ("ip", "uint64_t"),
+    ("context", "uint32_t"),
+    ("size", "uint8_t"),
+    ("dir", "uint8_t"),
+)
+NEVER = lib.IP_DG_NEVER
+
+
+def numpy() -> Any:
+    """The module, or one line that says how to get it."""
+    try:
+        import numpy
+    except ModuleNotFoundError:
+        raise InterposeError("NumPy is not installed; pip install 'interpose[analysis]' brings it") from None
+    return numpy
+
+
+class Accesses:
+    """Columns with room for `capacity` accesses, of which `count` are there."""
+
+    def __init__(self, capacity: int = _CHUNK) -> None:
+        self.raw = ffi.new("struct ip_dg_accesses *")
+        self.raw.capacity = capacity
+        self._columns = {name: ffi.new(f"{kind}[]", capacity) for name, kind in _COLUMNS}
+        for name, column in self._columns.items():
+            setattr(self.raw, name, column)
+
+    @property
+    def count(self) -> int:
+        return self.raw.count
+
+    def __len__(self) -> int:
+        return self.raw.count
+
+    def column(self, name: str) -> memoryview:
+        """The values of a column, until the next chunk is decoded into it."""
+        column = self._columns[name]
+        size = ffi.sizeof(column) // max(self.raw.capacity, 1)
+        view = memoryview(ffi.buffer(column, self.count * size)).cast("B")
+        if size == 8:
+            return view.cast("Q")
+        return view.cast("I") if size == 4 else view
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The columns as NumPy arrays over the same memory: copy what is to outlive the chunk."""
+        np = numpy()
+        return {name: np.asarray(self.column(name)) for name, _ in _COLUMNS}
+
+
+class Block(NamedTuple):
+    """A heap block, from one instruction count to another (:data:`NEVER`: it was not freed)."""
+
+    address: int
+    size: int
+    begin: int
+    end: int
+    offset: int
+
+
+class Mark(NamedTuple):
+    """A tracked range, an event or the text of an object; `record` has its strings."""
+
+    record: Record
+    begin: int
+    end: int
+
+
+class Filter:
+    """Which accesses are wanted: those by event AND by range; None: no such condition.
+
+    `event_ips` and `range_ips` are code addresses: of the accessing instruction and of its callers less 1,
+    and of the stacks of allocations (all but the innermost less 1).
+    """
+
+    def __init__(
+        self,
+        *,
+        by_event: bool = False,
+        event_ips: Sequence[int] = (),
+        event_labels: Sequence[bytes] = (),
+        by_range: bool = False,
+        range_ips: Sequence[int] = (),
+        range_labels: Sequence[bytes] = (),
+        any_block: bool = False,
+        any_range: bool = False,
+    ) -> None:
+        self.raw = raw = ffi.new("struct ip_dg_filter *")
+        self._alive: list[Any] = []
+        raw.by_event, raw.by_range = by_event, by_range
+        raw.any_block, raw.any_range = any_block, any_range
+        raw.event_ips, raw.n_event_ips = self._numbers(event_ips)
+        raw.range_ips, raw.n_range_ips = self._numbers(range_ips)
+        raw.event_labels, raw.n_event_labels = self._strings(event_labels)
+        raw.range_labels, raw.n_range_labels = self._strings(range_labels)
+
+    def _numbers(self, values: Sequence[int]) -> tuple[Any, int]:
+        wanted = sorted(set(values))
+        self._alive.append(ffi.new("uint64_t[]", wanted))
+        return self._alive[-1], len(wanted)
+
+    def _strings(self, values: Sequence[bytes]) -> tuple[Any, int]:
+        self._alive.append(ffi.new("char[]", b"".join(value + b"\0" for value in values)))
+        return self._alive[-1], len(values)
+
+
+class Place(NamedTuple):
+    """Between two records: where a second reading can begin."""
+
+    offset: int
+    n_instrs: int
+    n_accesses: int
+    n_bbdefs: int
+    n_contexts: int
+
+
+class Trace:
+    """A file of datagrind's, read in bulk.
+
+    :meth:`chunks` reads it once and keeps blocks, contexts, heap blocks, ranges and events, which can be
+    asked for then, and in between. Where the file stops being one, it raises :class:`FormatError` after the
+    last good access, and `error` has it from then on.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        fetches: bool = False,
+        keep_history: bool = True,
+        collect_ips: bool = False,
+        filter: Filter | None = None,
+    ) -> None:
+        """With `fetches`, instructions are accesses, too (:data:`Dir.EXEC`)."""
+        self.path = os.fspath(path)
+        self.error: FormatError | None = None
+        self.filter = filter
+        self._state: Any = None
+        self._fd = -1
+        try:
+            self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            self.status = os.fstat(self._fd)
+            if not stat.S_ISREG(self.status.st_mode):
+                raise InterposeError(f"{self.path}: not a regular file")
+        except OSError as error:
+            raise InterposeError(f"{self.path}: {error.strerror}") from error
+        self._state = ffi.gc(lib.ip_dg_new(), lib.ip_dg_free)
+        self._state.with_fetches = fetches
+        self._state.keeps_history = keep_history
+        self._state.collects_ips = collect_ips
+        if filter is not None:
+            self._state.filter = filter.raw
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file.  What was read stays."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    @property
+    def raw(self) -> Any:
+        """The extension's `struct ip_dg *`."""
+        return self._state
+
+    # ---- Accesses ----
+
+    def chunks(self, into: Accesses | None = None) -> Iterator[Accesses]:
+        """Every wanted access, in the order of the file. Each chunk takes the place of the one before."""
+        into = into or Accesses()
+        try:
+            yield from self._decode(self._state, into, None)
+        except FormatError as error:
+            self.error = error
+            raise
+
+    def again(self, begin: Place, end: int | None, into: Accesses | None = None) -> Iterator[Accesses]:
+        """The same from a place that :attr:`place` gave, to the instruction count `end` and a little more.
+
+        Only once the file was read; any number at a time, each with columns of its own.
+        """
+        state = lib.ip_dg_replay(self._state, begin.offset, begin.n_instrs, begin.n_bbdefs, begin.n_contexts)
+        state = ffi.gc(state, lib.ip_dg_free)
+        yield from self._decode(state, into or Accesses(), end)
+
+    def _decode(self, state: Any, into: Accesses, end: int | None) -> Iterator[Accesses]:
+        buffer = bytearray(_BUFFER)
+        last = self._state.offset if state is not self._state else None
+        into.raw.count = 0
+        while end is None or state.n_instrs < end:
+            size = os.preadv(self._fd, [buffer], state.offset) if state.offset < 1 << 63 else 0
+            if last is not None:
+                size = max(0, min(size, last - state.offset))
+            at, begin = 0, state.offset
+            base = ffi.from_buffer("uint8_t[]", buffer)
+            while True:
+                status = lib.ip_dg_decode(state, base + at, size - at, into.raw)
+                if status != lib.IP_DG_FULL:
+                    break
+                at = state.offset - begin
+                yield into
+                into.raw.count = 0
+                if end is not None and state.n_instrs >= end:
+                    return
+            if into.count:
+                yield into
+                into.raw.count = 0
+            if status == lib.IP_DG_FATAL:
+                fatal = state.fatal
+                raise FormatError(self.path, text_of(fatal.reason, fatal.a, fatal.b), offset=fatal.offset)
+            if state.offset > begin and state.offset <= begin + size:
+                continue
+            # Nothing is whole in the buffer: it is too short, or the file ends.
+            if last is not None and state.offset >= last:
+                return
+            there = os.fstat(self._fd).st_size
+            if state.offset == there:
+                if not state.word_size:
+                    raise FormatError(self.path, text_of(lib.IP_DG_NO_HEADER), offset=0)
+                return
+            if state.offset > there:
+                raise FormatError(self.path, TRUNCATED, offset=state.skipped)
+            if state.need > there - state.offset:
+                raise FormatError(self.path, TRUNCATED, offset=state.offset)
+            if state.need > len(buffer):
+                del base
+                buffer = bytearray(state.need)
+
+    # ---- What was read ----
+
+    @property
+    def place(self) -> Place | None:
+        """Where the reading is; None within a record."""
+        s = self._state
+        if s.run_done or not s.word_size:
+            return None
+        return Place(s.offset, s.n_instrs, s.n_accesses, s.n_bbdefs, s.n_contexts)
+
+    @property
+    def size(self) -> int:
+        return self.status.st_size
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The first 64 records that were dropped, and why; `n_problems` counts all."""
+        s = self._state
+        return [
+            Problem(p.offset, text_of(p.reason, p.a, p.b))
+            for p in s.problems[0 : min(s.n_problems, lib.IP_DG_MOST_PROBLEMS)]
+        ]
+
+    @property
+    def n_problems(self) -> int:
+        return self._state.n_problems
+
+    def blocks(self) -> dict[str, NDArray[Any]]:
+        """Heap blocks in columns, in the order of their allocation."""
+        np = numpy()
+        count = self._state.n_blocks
+        kind = np.dtype(
+            [(name, "<u8") for name in ("address", "size", "begin", "end", "offset", "gone", "matches")]
+        )
+        data = bytes(ffi.buffer(self._state.blocks, count * kind.itemsize)) if count else b""
+        rows = np.frombuffer(data, kind)
+        return {name: rows[name] for name in ("address", "size", "begin", "end")}
+
+    def block(self, index: int) -> Block:
+        b = self._state.blocks[self._checked(index, self._state.n_blocks)]
+        return Block(b.address, b.size, b.begin, b.end, b.offset)
+
+    def block_at(self, address: int, instr: int) -> Block | None:
+        """The heap block that holds an address at an instruction count."""
+        index = lib.ip_dg_block_at(self._state, address, instr)
+        return self.block(index) if index < self._state.n_blocks else None
+
+    def allocation_stack(self, block: Block) -> tuple[int, ...]:
+        """The stack on which a heap block was allocated."""
+        record = self.record_at(block.offset)
+        return record.ips if isinstance(record, MallocBlock) else ()
+
+    def marks(self) -> Iterator[Mark]:
+        """Tracked ranges, events and texts of objects, in the order of the file."""
+        for index in range(self._state.n_marks):
+            m = self._state.marks[index]
+            record = self.record_at(m.offset)
+            if isinstance(record, (TrackRange, StartEvent, TextAvma)):
+                yield Mark(record, m.begin, m.end)
+
+    def contexts(self) -> NDArray[np.uint32]:
+        """The block of each context."""
+        np = numpy()
+        count = self._state.defs.n_contexts
+        data = bytes(ffi.buffer(self._state.defs.context_bbdef, 4 * count)) if count else b""
+        return np.frombuffer(data, "<u4")
+
+    def stack(self, context: int) -> tuple[int, ...]:
+        """The stack of a context: the start of its block, then its callers."""
+        index = self._checked(context, self._state.defs.n_contexts)
+        record = self.record_at(self._state.defs.context_offset[index])
+        return record.stack if isinstance(record, Context) else ()
+
+    @staticmethod
+    def _checked(index: int, count: int) -> int:
+        if not 0 <= index < count:
+            raise IndexError(f"{index} of {count}")
+        return index
+
+    def ips(self) -> list[int]:
+        """The different code addresses, if they were collected, ascending."""
+        lib.ip_dg_ips(self._state)
+        return ffi.unpack(self._state.ips, self._state.n_ips) if self._state.n_ips else []
+
+    def record_at(self, offset: int) -> Record | None:
+        """A record that was read before; None if it is not there any more."""
+        data = os.pread(self._fd, 4096, offset) if offset < 1 << 63 else b""
+        if len(data) < 2 or data[0] >= 128:
+            return None
+        size, begin = data[1], 2
+        if size == 255:
+            size, begin = int.from_bytes(data[2:10], "little"), 10
+        if size > lib.IP_DG_LONGEST:
+            return None
+        if begin + size > len(data):
+            data = os.pread(self._fd, begin + size, offset)
+        try:
+            return decode(data[0], Payload(data[begin : begin + size], self._state.word_size))
+        except (DroppedError, TooShortError):
+            return None

@@ -1,0 +1,98 @@
+/* What a reading keeps for itself: who is live now, and which of them are wanted. */
+#ifndef INTERPOSE_FORMATS_DATAGRIND_PRIVATE_OWN_H
+#define INTERPOSE_FORMATS_DATAGRIND_PRIVATE_OWN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/datagrind/decode.h"
+
+struct dg_map { /* (key, key2) -> value, open addressing */
+    struct dg_map_entry {
+        uint64_t key, key2, value;
+        bool used;
+    } *entries;
+    uint64_t n, cap;
+};
+
+/* Where the value of a key is; NULL: there is none. */
+uint64_t *dg_map_find(const struct dg_map *m, uint64_t key, uint64_t key2);
+/* The same, made with `value` if there was none. */
+uint64_t *dg_map_add(struct dg_map *m, uint64_t key, uint64_t key2, uint64_t value);
+void dg_map_remove(struct dg_map *m, uint64_t key, uint64_t key2);
+
+struct dg_live { /* address ranges, which may overlap: which addresses are in one (a treap by start) */
+    struct dg_node {
+        uint64_t first, last, most; /* most: the highest `last` below this node */
+        uint32_t left, right, weight, count;
+    } *nodes; /* 0: none */
+    uint32_t n, cap, root, free;
+    uint64_t random;
+    /* Of each 64-byte line seen lately: all in (1), all out (0), or unknown. */
+    struct dg_line {
+        uint64_t line;
+        uint8_t known, in;
+    } *lines;
+};
+
+void dg_live_add(struct dg_live *l, uint64_t first, uint64_t last);
+void dg_live_remove(struct dg_live *l, uint64_t first, uint64_t last);
+bool dg_live_holds(struct dg_live *l, uint64_t address);
+void dg_live_free(struct dg_live *l);
+
+struct dg_columns { /* capacities of what struct ip_dg_definitions counts */
+    uint64_t bbdefs, instrs, accesses, contexts, blocks, marks;
+};
+
+struct dg_own {
+    struct dg_columns room;
+    struct dg_map live_blocks; /* address -> index of the newest block there */
+    struct dg_map live_marks;  /* (address, length) -> index of the newest range, whose `length` is that */
+    struct dg_map live_events; /* (hash of the label) -> index of the newest mark */
+    uint32_t *mark_before;     /* the live mark of the same name before that one; ~0: none */
+    struct dg_map ips;
+    struct dg_map ends;       /* of a replay: offsets of the records that end wanted ranges */
+    struct dg_live wanted;    /* ranges and blocks that match */
+    uint64_t *event_depth;    /* of each wanted label: how often it is active */
+    uint64_t active_events;   /* wanted labels that are */
+    uint8_t *context_matches; /* a caller is wanted */
+    uint8_t *instr_matches;   /* the instruction itself is */
+    uint64_t context_matches_room, instr_matches_room;
+    const struct ip_dg *whole;      /* of a replay */
+    uint64_t next_block, next_mark; /* a replay's place in the whole's */
+    bool told_not_kept;
+};
+
+static inline struct dg_own *dg_own(const struct ip_dg *s) { return s->own; }
+
+/* `old` with room for `n` items and more; *room is what there is. */
+void *dg_grow(void *old, uint64_t *room, uint64_t n, uint64_t size);
+
+bool dg_in(const uint64_t *sorted, uint64_t n, uint64_t value);
+
+void dg_problem(struct ip_dg *s, uint32_t reason, uint64_t a, uint64_t b);
+void dg_collect(struct ip_dg *s, uint64_t ip);
+
+static inline uint64_t dg_word(const struct ip_dg *s, const uint8_t *p) {
+    if (s->word_size == 8) {
+        uint64_t v;
+        __builtin_memcpy(&v, p, sizeof v);
+        return v;
+    }
+    uint32_t v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* history.c: records that say what memory is and what happens.  `p` is the payload, which has the fixed part. */
+void dg_track(struct ip_dg *s, uint64_t address, uint64_t length, const char *label);
+void dg_untrack(struct ip_dg *s, uint64_t address, uint64_t length);
+void dg_start_event(struct ip_dg *s, const char *label);
+void dg_end_event(struct ip_dg *s, const char *label);
+void dg_text(struct ip_dg *s, uint64_t address);
+void dg_malloc(struct ip_dg *s, uint64_t address, uint64_t size, const uint8_t *ips, uint64_t n_ips);
+void dg_free_block(struct ip_dg *s, uint64_t address);
+/* The state of ranges and blocks as it was at the replay's place. */
+void dg_restore(struct ip_dg *s);
+
+#endif
