@@ -1,0 +1,77 @@
+"""The command ``interpose-annotate``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from interpose import __version__
+from interpose.annotate import text
+from interpose.annotate.data import Data, difference, load
+from interpose.annotate.options import USAGE, Options, parse
+from interpose.errors import InterposeError, internal_error, tell
+
+
+def main(words: list[str]) -> int:
+    """Run a command line; the exit code says whether every profile was whole."""
+    options = parse(words)
+    if options.info is not None:
+        print(USAGE if options.info == "help" else f"interpose-annotate-{__version__}\n", end="")
+        return 0
+    if options.found:
+        print(f"Reading data from '{text.safe(options.profiles[0])}'...")
+    data = _read(options)
+    _show(data, options)
+    for source in data.sources:
+        if source.error is not None:
+            tell(source.error)
+    return int(any(source.error is not None for source in data.sources))
+
+
+def _read(options: Options) -> Data:
+    if not options.diff:
+        return load(options.profiles)
+    old, new = (load([name]) for name in options.profiles)
+    return difference(old, new)
+
+
+def _show(data: Data, options: Options) -> None:
+    paint = text.coloured if _wants_colour(options) else text.plain
+    report = text.Report(data, options, paint)
+    write = sys.stdout.write
+    for line in report.lines():
+        write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _wants_colour(options: Options) -> bool:
+    if options.colour != "auto":
+        return options.colour == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def write_file(path: str, content: bytes) -> None:
+    """Write what was asked for; errors in words."""
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        raise InterposeError(f"{path}: {error.strerror or error}") from error
+
+
+def entry() -> None:
+    """The console script."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = main(sys.argv[1:])
+    except InterposeError as error:
+        tell(error)
+        code = error.exit_code
+    except Exception as error:
+        tell(internal_error(error))
+        code = 1
+    sys.exit(code)
