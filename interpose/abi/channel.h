@@ -187,6 +187,7 @@ struct ip_chan {
 #define IP_C_EXACT              2097152   /* a handler may look at every flag of a fault */
 #define IP_C_ORIGINS            65536     /* --track-origins=yes */
 #define IP_C_TRACE              33554432  /* runs of blocks are recorded (trace.h) */
+#define IP_C_TRACE_NO_FRAMES    536870912 /* without RSP where a frame is made or left */
 #define IP_C_TRACE_DATA         67108864  /* and their accesses */
 #define IP_C_TRACE_EVENTS       134217728 /* and system calls, signals, times */
 #define IP_C_TRACE_FUNCTIONS    268435456 /* blocks end where another function begins */

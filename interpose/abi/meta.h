@@ -59,8 +59,8 @@ struct ip_meta {
     uint32_t cache_used;
     uint32_t trace_used, trace_blocks; /* bytes, number of templates */
     uint32_t trace_full;               /* code is met that has none, for there is no room */
-    uint32_t pad;
-    uint64_t generation; /* bumped by each whole flush */
+    uint32_t trace_words;              /* sum of their n_words */
+    uint64_t generation;               /* bumped by each whole flush */
 };
 
 #endif

@@ -26,8 +26,9 @@ enum ip_tr_event {
 
 /* A buffer has 1 << IP_TR_FULL_BIT bytes and begins at a multiple of twice that, so one bit of the pointer says that it
  * is full.  The longest record fits in the bytes behind it. */
-#define IP_TR_FULL_BIT 16
-#define IP_TR_SLACK    16384
+#define IP_TR_FULL_BIT  16
+#define IP_TR_SLACK     16384
+#define IP_TR_MAX_WORDS 64 /* of a run */
 
 /* ---- Templates ---------------------------------------------------------------------------------- */
 
@@ -102,9 +103,9 @@ struct ip_tr_block {
     uint8_t tracking;  /* reserved */
     uint32_t function; /* of pc */
     uint32_t sp_word;  /* index of a word: with sp_disp it is RSP before the last instruction, of calls, returns and
-                          indirect jumps; 0xffffffff: none */
+                          indirect jumps (not with IP_C_TRACE_NO_FRAMES); 0xffffffff: none */
     int32_t sp_disp;
-    uint32_t pad;
+    uint32_t first_word; /* number of words of all templates that were made before */
     /* struct ip_tr_insn[n_insns], then struct ip_tr_access[n_accesses] */
 };
 

@@ -15,7 +15,7 @@
 
 #define NO_WORD      0xffff
 #define MAX_ACCESSES 400
-#define MAX_WORDS    400
+#define MAX_WORDS    IP_TR_MAX_WORDS
 #define GPRS         16
 
 /* ---- Functions ------------------------------------------------------------------------------------------ */
@@ -88,21 +88,25 @@ void ip_trace_area(struct ip_meta *m, uint8_t *a) {
     if (m->trace_used == 0 && known) memset(known, 0, known_size * sizeof *known);
 }
 
-/* number is the only field that differs between a template and its second making. */
+/* Without its number and first_word, in which alone a template differs from its second making. */
 static uint64_t hash_of(const struct ip_tr_block *t) {
+    struct ip_tr_block head = *t;
     uint64_t h = 0x9e3779b97f4a7c15ull;
+    head.number = head.first_word = 0;
     for (uint32_t i = 0; i < t->bytes / 8; i++) {
         uint64_t word;
-        memcpy(&word, (const uint8_t *)t + 8 * i, 8);
+        memcpy(&word, (8 * i < sizeof head ? (const uint8_t *)&head : (const uint8_t *)t) + 8 * i, 8);
         h = (h ^ word) * 0xff51afd7ed558ccdull;
         h ^= h >> 32;
     }
     return h;
 }
 
-static bool same(const struct ip_tr_block *a, struct ip_tr_block *b) {
-    b->number = a->number;
-    return a->bytes == b->bytes && memcmp(a, b, a->bytes) == 0;
+static bool same(const struct ip_tr_block *a, const struct ip_tr_block *b) {
+    struct ip_tr_block head = *b;
+    head.number = a->number;
+    head.first_word = a->first_word;
+    return memcmp(a, &head, sizeof head) == 0 && memcmp(a + 1, b + 1, a->bytes - sizeof head) == 0;
 }
 
 static void grow(void) {
@@ -111,11 +115,8 @@ static void grow(void) {
     if (!bigger) return;
     for (uint32_t i = 0; i < known_size; i++) {
         if (!known[i]) continue;
-        struct ip_tr_block *t = (struct ip_tr_block *)(area + known[i] - 1);
-        uint32_t number = t->number;
-        t->number = 0;
+        const struct ip_tr_block *t = (const struct ip_tr_block *)(area + known[i] - 1);
         uint64_t h = hash_of(t);
-        t->number = number;
         while (bigger[h & (size - 1)]) h++;
         bigger[h & (size - 1)] = known[i];
     }
@@ -140,6 +141,8 @@ static uint32_t keep(struct ip_tr_block *t) {
     }
     uint32_t off = meta->trace_used;
     t->number = meta->trace_blocks;
+    t->first_word = meta->trace_words;
+    meta->trace_words += t->n_words;
     memcpy(area + off, t, t->bytes);
     meta->trace_used += t->bytes;
     __atomic_store_n(&meta->trace_blocks, t->number + 1, __ATOMIC_RELEASE);
@@ -393,7 +396,7 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
         ti->function = ip_trace_function(insn->pc);
         memcpy(ti->bytes, insn->bytes, sizeof ti->bytes);
         ti->first_access = (uint16_t)p->n_access;
-        if (i == in->n_insn - 1 && leaves_frame(t->end)) {
+        if (i == in->n_insn - 1 && leaves_frame(t->end) && !(flags & IP_C_TRACE_NO_FRAMES)) {
             t->sp_word = word_of(p, i, IP_RSP);
             t->sp_disp = (int32_t)p->delta[IP_RSP];
         }
