@@ -238,9 +238,13 @@ static struct ip_mt_record *marker(struct ip_mt_reader *r, struct ip_mt_record *
     remember(r, id, value);
     if (id == IP_MTM_TIMESTAMP && copies & COPY_TIMESTAMP) {
         r->copies = COPY_CPU;
+        r->copied_timestamp = value;
         return out;
     }
-    if (id == IP_MTM_CPU_ID && copies & COPY_CPU) return out;
+    if (id == IP_MTM_CPU_ID && copies & COPY_CPU) {
+        r->copied_cpu = value;
+        return out;
+    }
     return deliver(r, out, IP_MT_MARKER, id, value);
 }
 
@@ -309,6 +313,10 @@ uint64_t ip_mt_read(struct ip_mt_reader *r, const uint8_t *entries, uint64_t n, 
         uint32_t type = head & 0xffff, size = head >> 16;
         uint64_t bit = type < 64 ? BIT(type) : 0;
         if (r->state == BODY) {
+            if (r->in_middle == 1 && r->strict && !(type == IP_MT_MARKER && size == IP_MTM_RECORD_ORDINAL)) {
+                fail(r, IP_MTE_NO_ORDINAL, type);
+                break;
+            }
             if (r->encoding_length != 0 && !(bit & (IP_MT_FETCHED | BIT(IP_MT_ENCODING) | BIT(IP_MT_INSTR_NO_FETCH))) &&
                 !(type == IP_MT_MARKER && size == IP_MTM_BRANCH_TARGET)) {
                 fail(r, IP_MTE_ENCODING_LOST, type);

@@ -44,8 +44,9 @@ enum ip_mt_fault {
     IP_MTE_MANY_CODES,
     IP_MTE_NOMEM,
     IP_MTE_AFTER_FOOTER,
-    IP_MTE_ORDINAL,   /* value: what RECORD_ORDINAL says */
-    IP_MTE_NO_FOOTER, /* of a component or of the file */
+    IP_MTE_ORDINAL,    /* value: what RECORD_ORDINAL says */
+    IP_MTE_NO_ORDINAL, /* where a chunk begins */
+    IP_MTE_NO_FOOTER,  /* of a component or of the file */
 };
 
 struct ip_mt_reader {
@@ -54,6 +55,7 @@ struct ip_mt_reader {
     uint64_t cache_line, page, chunk_instrs; /* 0: not said */
     uint64_t entries, records, instrs;       /* read, delivered, fetched */
     uint64_t last_timestamp, last_cpu;       /* copies, too */
+    uint64_t copied_timestamp, copied_cpu;   /* where the last chunk began */
     uint64_t pc;
     uint64_t target;
     uint64_t chunk;     /* chunks that have ended */

@@ -41,6 +41,7 @@ _FAULTS = {
     lib.IP_MTE_NOMEM: "no memory for the encodings",
     lib.IP_MTE_AFTER_FOOTER: "{type} behind the footer",
     lib.IP_MTE_ORDINAL: "RECORD_ORDINAL says {value}",
+    lib.IP_MTE_NO_ORDINAL: "a chunk begins with {type}, not with a record ordinal",
     lib.IP_MTE_NO_FOOTER: "truncated: ends without a footer",
 }
 
@@ -128,6 +129,16 @@ class Reader:
     def timestamp(self) -> int:
         """The last one, also one that a chunk repeats."""
         return self._raw.last_timestamp
+
+    @property
+    def cpu(self) -> int:
+        """The last processor, also one that a chunk repeats."""
+        return self._raw.last_cpu
+
+    @property
+    def copied(self) -> tuple[int, int]:
+        """Time and processor that the last chunk repeats at its beginning; 0 without."""
+        return self._raw.copied_timestamp, self._raw.copied_cpu
 
     @property
     def codes(self) -> int:
