@@ -9,7 +9,7 @@ import time
 from interpose.errors import LaunchError
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-STUBS, CORE_STUBS = "interpose-stubs.so", "interpose-core.so"
+STUBS, HEAP_STUBS, CORE_STUBS = "interpose-stubs.so", "interpose-heap.so", "interpose-core.so"
 _RUNTIME = "interpose-rt-"
 # Modules are imported when they are needed: later ones must be of the same installation as the first.
 _BEGAN = time.time_ns()

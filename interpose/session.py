@@ -273,7 +273,14 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
     fill_changeable(header, config)
     _fill_path(header.prog, path)
     # Every program gets the core's part: rules may bind indirect functions at any time.
-    _fill_path(header.stubs, paths.product(paths.STUBS if flags & lib.IP_C_HEAP else paths.CORE_STUBS))
+    _fill_path(header.stubs, paths.product(_stubs(flags)))
+
+
+def _stubs(flags: int) -> str:
+    """The replacement functions: a tool that traces wants the program's own string functions."""
+    if not flags & lib.IP_C_HEAP:
+        return paths.CORE_STUBS
+    return paths.HEAP_STUBS if flags & lib.IP_C_TRACE else paths.STUBS
 
 
 def stage_trace(session: Session) -> tuple[int, bytes]:

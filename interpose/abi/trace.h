@@ -89,7 +89,7 @@ struct ip_tr_access {
 #define IP_TRA_BIT      1  /* bit test of memory: the index word counts bits (index >> 3, arithmetically) */
 #define IP_TRA_STACK    2  /* push, pop, call, ret */
 #define IP_TRA_PREFETCH 4  /* no access: a hint */
-#define IP_TRA_UNKNOWN  8  /* a gather or scatter: the address is the base only */
+#define IP_TRA_UNKNOWN  8  /* a gather, scatter, xlat, bit test with an index: the address is the base only */
 #define IP_TRA_ADDR32   16 /* the sum, before seg, is cut to 32 bits */
 
 struct ip_tr_block {

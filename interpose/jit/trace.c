@@ -272,6 +272,8 @@ static struct ip_tr_access implicit_operand(struct plan *p, const struct ip_insn
         if (op->access & IP_ACC_W) a.disp -= op->size;
     }
     if (in->mnem == IP_MN_XLATB) a.flags |= IP_TRA_UNKNOWN;
+    for (int k = 0; k < in->n_prefix && op->reg != IP_RSP; k++)
+        if (in->bytes[k] == IP_PREFIX_ADDRSIZE) a.flags |= IP_TRA_ADDR32;
     if (op->reg == IP_RSI || in->mnem == IP_MN_MASKMOVDQU || in->mnem == IP_MN_MASKMOVQ)
         for (int k = 0; k < in->n_prefix; k++)
             if (in->bytes[k] == IP_PREFIX_FS || in->bytes[k] == IP_PREFIX_GS)

@@ -76,7 +76,7 @@ def _tool_name(words: Sequence[str]) -> str:
     for word in words:
         if word.startswith("--tool="):
             name = word[len("--tool=") :]
-    return name
+    return tools.known_as(name)
 
 
 class _Builder:

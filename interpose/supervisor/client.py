@@ -145,7 +145,7 @@ class Client:
             done += room
         return b"".join(parts)
 
-    def _descriptor(self, number: int) -> int:
+    def descriptor(self, number: int) -> int:
         """The file behind a descriptor of the client's, at a descriptor of ours; -1 if it cannot be had."""
         own = int(lib.ip_descriptor_of(self._pidfd, number)) if self._pidfd >= 0 else -errno.ENOSYS
         if own != -errno.ENOSYS:
@@ -165,7 +165,7 @@ class Client:
 
         Waits for it as long as the client lives.
         """
-        fd = self._descriptor(number)
+        fd = self.descriptor(number)
         if fd < 0:
             return b""
         try:

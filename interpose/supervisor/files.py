@@ -30,21 +30,26 @@ class KnownFile:
         self._file = file
         self._object_file: ObjectFile | None = None
 
-    @cached_property
-    def go(self) -> tuple[Image, tuple[int, int]] | None:
-        """The image and the link-time range of its Go functions, if it has some."""
+    def image(self) -> Image | None:
+        """Its headers, read anew; None if it is gone or no ELF file of ours."""
         from interpose.elf.errors import ElfError
-        from interpose.elf.golang import go_text
         from interpose.elf.image import Image
 
         if self._file is None:
             return None
         try:
-            image = Image(self.path, self._file)
+            return Image(self.path, self._file)
         except ElfError:
             return None
-        text = go_text(image)
-        return None if text is None else (image, text)
+
+    @cached_property
+    def go(self) -> tuple[Image, tuple[int, int]] | None:
+        """The image and the link-time range of its Go functions, if it has some."""
+        from interpose.elf.golang import go_text
+
+        image = self.image()
+        text = None if image is None else go_text(image)
+        return None if image is None or text is None else (image, text)
 
     def object_file(self, make: Callable[[str, OpenFile | None], ObjectFile]) -> ObjectFile:
         """For a symbolizer: the same for all that map this file, made if no earlier symbolizer has."""

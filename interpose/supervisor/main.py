@@ -341,6 +341,7 @@ class Supervisor:
         file = self.files.get(path, (device, inode) if inode else None, names)
         try:
             _uncollected(lambda: self.objects.mapped(start, length, offset, file))
+            self.tool.code_mapped(start, length, offset, file)
         except MissingTextError as error:
             self.log.plain("\n".join(error.details))
             self.session.memory.header.dead = 1
@@ -435,6 +436,7 @@ class Supervisor:
         pending.memory.header.client_pid = pending.pid  # the program may know itself by another number
         if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
             raise LaunchError("cannot serve a new image of the program")
+        self.tool.executes()
         old.unmap()
         for fd in (old_sock, *old.descriptors()):
             os.close(fd)

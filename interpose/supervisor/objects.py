@@ -174,7 +174,7 @@ class Objects:
             return
         may_hold = None if self._config.core.extra_debuginfo_path else known.file.names.may_hold
         text = [(known.start, known.end)]
-        is_tools = os.path.basename(file.path) == paths.STUBS
+        is_tools = os.path.basename(file.path) in (paths.STUBS, paths.HEAP_STUBS)
         obj = CodeObject(file.path, text, _table(file), soname, biases[0], may_hold, is_tools)
         if not self._ifunc_wrapper and (may_hold is None or may_hold(IFUNC_WRAPPER.encode())):
             names, addresses, *_ = obj.table.columns
@@ -226,7 +226,7 @@ class Objects:
 
     def static_program(self) -> str:
         """Path of a program without an interpreter; empty if that is a dynamic linker, executed itself."""
-        ours = (paths.STUBS, paths.CORE_STUBS)
+        ours = (paths.STUBS, paths.HEAP_STUBS, paths.CORE_STUBS)
         own = [obj for obj in self.redir.objects if os.path.basename(obj.path) not in ours]
         return "" if not own or own[0].soname.startswith("ld-") else own[0].path
 

@@ -23,6 +23,15 @@ def names() -> list[str]:
     )
 
 
+def known_as(name: str) -> str:
+    """The tool that a name stands for: its own, or one of ``ALSO_NAMED`` in its options."""
+    if not name.isidentifier():
+        for own in names():
+            if name in getattr(load(own), "ALSO_NAMED", ()):
+                return own
+    return name
+
+
 def load(name: str, part: str = "options") -> ModuleType:
     """Import ``interpose.tools.<name>.<part>``; for an unknown tool the error names those there are."""
     if not name.isidentifier() or not os.path.isfile(os.path.join(_FOLDER, name, "options.py")):

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from interpose.options.parse import Config
+    from interpose.supervisor.files import KnownFile
     from interpose.supervisor.main import Supervisor
 
 
@@ -29,6 +30,12 @@ class BaseTool:
 
     def loaded(self, entry: int, stack_pointer: int, brk_start: int) -> None:
         """Program and interpreter are mapped, the first instruction is next."""
+
+    def code_mapped(self, start: int, length: int, offset: int, file: KnownFile) -> None:
+        """Code of a file was mapped, from ``offset`` on; the program waits."""
+
+    def executes(self) -> None:
+        """The image is gone: another one that is ours runs in the process, with a tool object of its own."""
 
     def forked(self) -> None:
         """This is the copy for a forked child, which has just reported."""

@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from interpose import tools
+
+TOOLS = ", ".join(tools.names())
 HINT = "interpose: Use --help for more information or consult the user manual.\n"
 
 
@@ -22,7 +25,7 @@ def interpose(*words: str, **more) -> subprocess.CompletedProcess[str]:
         ([], 1, "interpose: no program specified\n" + HINT),
         (["-q"], 1, "interpose: no program specified\n" + HINT),
         (["--zork", "true"], 1, "interpose: Unknown option: --zork\n" + HINT),
-        (["--tool=zork", "true"], 1, "interpose: unknown tool 'zork'; the tools are: memcheck, none\n"),
+        (["--tool=zork", "true"], 1, f"interpose: unknown tool 'zork'; the tools are: {TOOLS}\n"),
         (["/nonexistent"], 127, "interpose: /nonexistent: No such file or directory\n"),
         (["no-such-program"], 127, "interpose: no-such-program: No such file or directory\n"),
         (["/etc"], 126, "interpose: /etc: is a directory\n"),

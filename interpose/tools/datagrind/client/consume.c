@@ -1,0 +1,378 @@
+/* From a thread's records (abi/trace.h) to runs: the context that each block ran in, and the addresses. */
+#include "tools/datagrind/client/datagrind.h"
+#include "runtime/core/core.h"
+
+#define OUT         (256u << 10)
+#define PAIRS       8192u
+#define MOST_FRAMES (1u << 20)
+
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+static struct dg_thread *threads[IP_SLOTS];
+
+struct dg_thread *dg_thread(const struct tstate *ts) { return threads[ts->slot]; }
+
+static void frames_room(struct dg_thread *t) {
+    u32 cap = t->cap_frames ? t->cap_frames * 2 : 4096;
+    struct dg_frame *more = rt_pages(cap * sizeof *more);
+    if (t->frames) {
+        rt_memcpy(more, t->frames, t->n_frames * sizeof *more);
+        rt_free_pages(t->frames, t->cap_frames * sizeof *more);
+    }
+    t->frames = more;
+    t->cap_frames = cap;
+}
+
+void dg_thread_begin(struct tstate *ts) {
+    struct dg_thread *t = threads[ts->slot];
+    if (!t) {
+        t = rt_pages(sizeof *t);
+        t->out_begin = t->out = rt_pages(OUT);
+        t->out_limit = t->out_begin + OUT - DG_RUN_BYTES;
+        t->contexts = rt_pages(PAIRS * sizeof *t->contexts);
+        t->children = rt_pages(PAIRS * sizeof *t->children);
+        frames_room(t);
+        threads[ts->slot] = t;
+    }
+    t->n_frames = t->n_handlers = 0;
+    t->fs = ts->client_fs;
+    t->gs = ts->client_gs;
+    rt_lock(&dg.lock);
+    t->epoch = dg.epoch;
+    t->node = dg.root;
+    rt_unlock(&dg.lock);
+}
+
+void dg_thread_end(struct tstate *ts) {
+    if (threads[ts->slot]) dg_emit(threads[ts->slot]);
+}
+
+/* What the other threads had not handed over is in their process's file. */
+void dg_thread_after_fork(struct tstate *ts) {
+    struct dg_thread *own = NULL;
+    for (u32 i = 0; i < IP_SLOTS; i++) {
+        struct dg_thread *t = threads[i];
+        if (!t) continue;
+        t->out = t->out_begin;
+        if (i == ts->slot) own = t;
+    }
+    (void)own;
+}
+
+void dg_emit_all(void) {
+    for (u32 i = 0; i < IP_SLOTS; i++)
+        if (threads[i]) dg_emit(threads[i]);
+}
+
+/* ---- The call stack --------------------------------------------------------------- */
+
+static RT_NOINLINE u32 child_slow(struct dg_thread *t, u64 ret) {
+    struct dg_pair *pair = &t->children[(ret ^ ret >> 13 ^ t->node * 0x9e3779b1u) % PAIRS];
+    if (pair->key == ret && (u32)(pair->value >> 32) == t->node) return (u32)pair->value;
+    rt_lock(&dg.lock);
+    dg_find_again(t);
+    u32 child = dg_child(t->node, ret);
+    rt_unlock(&dg.lock);
+    *pair = (struct dg_pair){ret, (u64)t->node << 32 | child};
+    return child;
+}
+
+static void push(struct dg_thread *t, struct dg_frame frame) {
+    if (t->n_frames == t->cap_frames) {
+        if (t->cap_frames >= MOST_FRAMES) return; /* its callee seems to be called from where it was */
+        frames_room(t);
+    }
+    frame.caller = t->node;
+    t->frames[t->n_frames++] = frame;
+}
+
+static void pop(struct dg_thread *t) {
+    const struct dg_frame *f = &t->frames[--t->n_frames];
+    t->n_handlers -= f->interrupted != 0;
+    t->node = f->caller;
+}
+
+/* Whether RSP is nearer to what a handler interrupted than to the handler's stack: it was left by a jump. */
+static bool has_left(const struct dg_frame *f, u64 sp) {
+    u64 far = f->slot > sp ? f->slot - sp : sp - f->slot;
+    u64 near = f->interrupted > sp ? f->interrupted - sp : sp - f->interrupted;
+    return f->interrupted && near < far;
+}
+
+/* RSP is sp now: what lies below has gone. */
+static inline void drop(struct dg_thread *t, u64 sp) {
+    while (t->n_frames && t->frames[t->n_frames - 1].slot < sp) pop(t);
+}
+
+/* The same where a thread may have left a handler on a stack of its own, which may lie anywhere. */
+static void drop_handlers(struct dg_thread *t, u64 sp) {
+    for (u32 i = t->n_frames; i-- > 0;) {
+        if (!has_left(&t->frames[i], sp)) continue;
+        while (t->n_frames > i) pop(t);
+    }
+}
+
+void dg_frames_signal(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp) {
+    u32 child = child_slow(t, pc + 1);
+    push(t, (struct dg_frame){.slot = sp, .ret = pc + 1, .interrupted = interrupted});
+    t->n_handlers++;
+    t->node = child;
+}
+
+void dg_frames_return(struct dg_thread *t, u64 sp) {
+    drop_handlers(t, sp);
+    drop(t, sp);
+}
+
+static void call(struct dg_thread *t, struct dg_plan *p, u64 sp) {
+    u64 ret = p->block->next, last = p->called;
+    drop(t, sp);
+    u32 child = (u32)last;
+    if ((u32)(last >> 32) != t->node) {
+        child = child_slow(t, ret);
+        p->called = (u64)t->node << 32 | child;
+    }
+    push(t, (struct dg_frame){.slot = sp - 8, .ret = ret});
+    t->node = child;
+}
+
+/* How a block has ended, all of whose instructions have run. */
+static inline void end_of(struct dg_thread *t, struct dg_plan *p, const u64 *w) {
+    u64 sp = p->sp_word == ~0u ? 0 : w[p->sp_word] + (u64)p->sp_disp;
+    switch (p->end) {
+    case IP_TR_CALL:
+    case IP_TR_CALLI: call(t, p, sp); break;
+    case IP_TR_RET: drop(t, sp + 1); break;
+    case IP_TR_JMPI:
+        if (UNLIKELY(t->n_handlers)) drop_handlers(t, sp);
+        drop(t, sp);
+        break;
+    default: break;
+    }
+}
+
+/* ---- Runs -------------------------------------------------------------------------- */
+
+static RT_NOINLINE u64 context_slow(struct dg_thread *t, struct dg_plan *p, struct dg_segment *s) {
+    u64 key = (u64)s->bbdef << 32 | t->node;
+    struct dg_pair *pair = &t->contexts[(s->bbdef * 0x9e3779b1u ^ t->node * 0x85ebca6bu) >> 7 & (PAIRS - 1)];
+    if (pair->key != key) {
+        rt_lock(&dg.lock);
+        dg_find_again(t);
+        key = (u64)s->bbdef << 32 | t->node;
+        *pair = (struct dg_pair){key, dg_context(t->node, s, tr_insns(p->block)[s->first].pc)};
+        rt_unlock(&dg.lock);
+    }
+    if (pair->value <= 0xffffffff) s->last = (u64)t->node << 32 | pair->value;
+    return pair->value;
+}
+
+static inline u64 context_of(struct dg_thread *t, struct dg_plan *p, struct dg_segment *s) {
+    u64 last = s->last;
+    return (u32)(last >> 32) == t->node ? (u32)last : context_slow(t, p, s);
+}
+
+static inline u64 sum_of(const struct dg_operand *o, const u64 *w) {
+    return (u64)o->disp + (w[o->base] & (u64)(i64)o->base_mask) + ((w[o->index] & (u64)(i64)o->index_mask) << o->shift);
+}
+
+static u64 address_of(const struct dg_thread *t, const struct dg_operand *o, const u64 *w) {
+    u64 sum;
+    if (o->flags & DG_OP_BIT) {
+        sum = (u64)o->disp + (w[o->base] & (u64)(i64)o->base_mask);
+        if (o->index_mask) sum += (u64)((i64)w[o->index] >> 3);
+    } else {
+        sum = sum_of(o, w);
+    }
+    if (o->flags & DG_OP_32) sum = (u32)sum;
+    if (o->flags & DG_OP_FS) sum += t->fs;
+    if (o->flags & DG_OP_GS) sum += t->gs;
+    return sum;
+}
+
+/* Where the addresses of a run go. */
+static inline u8 *begin_run(u8 *to, u64 context, u32 n_insns, u64 n_addresses) {
+    u64 length = 8 + 1 + n_addresses * 8;
+    *to++ = DG_BBRUN;
+    if (length < 255) {
+        *to++ = (u8)length;
+    } else {
+        *to++ = 255;
+        __builtin_memcpy(to, &length, 8);
+        to += 8;
+    }
+    __builtin_memcpy(to, &context, 8);
+    to[8] = (u8)n_insns;
+    return to + 9;
+}
+
+static inline void end_run(struct dg_thread *t, u8 *to) {
+    t->out = to;
+    if (UNLIKELY(to > t->out_limit)) dg_emit(t);
+}
+
+/* Which way a repeated instruction went, from where one of its registers ended. */
+static u64 step_of(const struct dg_plan *p, const struct dg_segment *s, const u64 *w, u64 times) {
+    const struct dg_operand *o = p->ops + s->first_op;
+    u64 size = p->sizes[s->first_op], after = w[s->rep + 2];
+    for (u32 i = 0; i < s->n_ops; i++) {
+        u64 back = sum_of(&o[i], w) - times * size - after;
+        if ((o[i].flags & DG_OP_32 ? (u32)back : back) == 0) return 0 - size;
+    }
+    return size;
+}
+
+static void run_repeated(struct dg_thread *t, struct dg_plan *p, struct dg_segment *s, const u64 *w) {
+    const struct dg_operand *ops = p->ops + s->first_op;
+    u64 context = context_of(t, p, s), times = 1, step = 0;
+    if (s->rep != DG_NO_WORD) {
+        times = w[s->rep] - w[s->rep + 1];
+        if (s->n_ops && ops->flags & DG_OP_32) times = (u32)times;
+        if (s->n_ops) step = step_of(p, s, w, times);
+    }
+    u32 most = s->n_ops ? DG_ITEMS / s->n_ops : 1;
+    u64 done = 0;
+    do {
+        u64 left = times - done, n = s->n_ops == 0 ? 0 : left < most ? left : most;
+        u8 *to = begin_run(t->out, context, 1, n * s->n_ops);
+        for (u64 i = 0; i < n; i++) {
+            for (u32 k = 0; k < s->n_ops; k++) {
+                struct dg_operand o = ops[k];
+                o.disp += (i64)((done + i) * step);
+                u64 address = address_of(t, &o, w);
+                __builtin_memcpy(to, &address, 8);
+                to += 8;
+            }
+        }
+        done += n;
+        end_run(t, to);
+    } while (done < times && s->n_ops);
+}
+
+/* A segment of which n_insns instructions have been completed. */
+static void run_segment(struct dg_thread *t, struct dg_plan *p, struct dg_segment *s, const u64 *w, u32 n_insns) {
+    const struct dg_operand *o = p->ops + s->first_op;
+    u32 n_ops = s->n_ops;
+    if (s->rep_alone) {
+        run_repeated(t, p, s, w);
+        return;
+    }
+    while (n_ops && p->insn_of[s->first_op + n_ops - 1] >= s->first + n_insns) n_ops--;
+    u8 *to = begin_run(t->out, context_of(t, p, s), n_insns, n_ops);
+    for (u32 i = 0; i < n_ops; i++) {
+        u64 address = address_of(t, &o[i], w);
+        __builtin_memcpy(to, &address, 8);
+        to += 8;
+    }
+    end_run(t, to);
+}
+
+static void run_parts(struct dg_thread *t, struct dg_plan *p, const u64 *w, u32 done) {
+    for (u32 i = 0; i < p->n_segments && p->segments[i].first < done; i++) {
+        struct dg_segment *s = &p->segments[i];
+        u32 left = done - s->first;
+        run_segment(t, p, s, w, left < s->n_insns ? left : s->n_insns);
+    }
+}
+
+/* ---- Records ------------------------------------------------------------------------ */
+
+static u8 *put_text(u8 *to, const u64 *words, u64 length) {
+    rt_memcpy(to, words, length + 1);
+    return to + length + 1;
+}
+
+static void put_event(struct dg_thread *t, u32 type, const u64 *words, u32 n) {
+    u8 *to = dg_head(t->out, type, n * 8ull);
+    rt_memcpy(to, words, n * 8ull);
+    end_run(t, to + n * 8ull);
+}
+
+static void allocated(struct dg_thread *t, const u64 *w) {
+    u64 words[3 + DG_HEAP_IPS] = {w[0], w[1], 0, t->pc};
+    rt_lock(&dg.lock);
+    dg_find_again(t);
+    words[2] = 1 + dg_callers(t->node, words + 4, DG_HEAP_IPS - 1);
+    rt_unlock(&dg.lock);
+    put_event(t, DG_MALLOC_BLOCK, words, 3 + (u32)words[2]);
+}
+
+static void event(struct dg_thread *t, u32 kind, const u64 *w) {
+    const char *text = (const char *)w;
+    u64 n, m;
+    u8 *to;
+    switch (kind) {
+    case IP_TR_FSBASE: t->fs = w[0], t->gs = w[1]; break;
+    case DG_EV_MALLOC: allocated(t, w); break;
+    case DG_EV_FREE: put_event(t, DG_FREE_BLOCK, w, 1); break;
+    case DG_EV_UNTRACK: put_event(t, DG_UNTRACK_RANGE, w, 2); break;
+    case DG_EV_TRACK:
+        n = rt_strlen(text + 16);
+        m = rt_strlen(text + 16 + DG_TEXT_WORDS * 8);
+        to = dg_head(t->out, DG_TRACK_RANGE, 16 + n + 1 + m + 1);
+        rt_memcpy(to, w, 16);
+        to = put_text(to + 16, w + 2, n);
+        end_run(t, put_text(to, w + 2 + DG_TEXT_WORDS, m));
+        break;
+    case DG_EV_START:
+    case DG_EV_END:
+        n = rt_strlen(text);
+        to = dg_head(t->out, kind == DG_EV_START ? DG_START_EVENT : DG_END_EVENT, n + 1);
+        end_run(t, put_text(to, w, n));
+        break;
+    case DG_EV_SIGNAL: dg_frames_signal(t, w[0], w[1], w[2]); break;
+    case DG_EV_SIGRETURN: dg_frames_return(t, w[0]); break;
+    default: break;
+    }
+}
+
+static RT_NOINLINE struct dg_plan *plan_slow(u64 block) {
+    struct dg_plan **entry = dg_plan_entry(block);
+    rt_lock(&dg.lock);
+    struct dg_plan *p = *entry;
+    if (!p) p = dg_plan_make((const struct ip_tr_block *)block);
+    if (p->file != dg.file) dg_plan_define(p);
+    __atomic_store_n(entry, p, __ATOMIC_RELEASE);
+    rt_unlock(&dg.lock);
+    return p;
+}
+
+/* Contexts of another file are none. */
+static void new_file(struct dg_thread *t) {
+    rt_memset(t->contexts, 0, PAIRS * sizeof *t->contexts);
+    t->file = dg.file;
+}
+
+void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
+    struct dg_thread *t = threads[ts->slot];
+    if (!t || dg.stopped) return;
+    if (t->file != dg.file) new_file(t);
+    for (const u64 *w = from; w < to;) {
+        u64 head = *w++;
+        u32 low = (u32)head, done = (u32)(head >> 32);
+        if (UNLIKELY(low < IP_TR_EVENTS)) {
+            event(t, low, w);
+            w += done;
+            continue;
+        }
+        struct dg_plan *p = *dg_plan_entry(low);
+        if (UNLIKELY(!p || p->file != dg.file)) p = plan_slow(low);
+        t->pc = p->block->pc;
+        if (p->n_segments == 1 && done == p->n_insns && p->segments->simple && !p->segments->rep_alone) {
+            struct dg_segment *s = p->segments;
+            const struct dg_operand *o = p->ops;
+            u32 n = s->n_ops;
+            u8 *at = begin_run(t->out, context_of(t, p, s), done, n);
+            for (u32 i = 0; i < n; i++) {
+                u64 address = sum_of(&o[i], w);
+                __builtin_memcpy(at, &address, 8);
+                at += 8;
+            }
+            end_run(t, at);
+        } else if (done) {
+            run_parts(t, p, w, done);
+        }
+        if (done == p->n_insns) end_of(t, p, w);
+        w += p->n_words;
+    }
+}

@@ -1,0 +1,137 @@
+/* Templates (abi/trace.h) made ready: what each run of a block writes, and the block's definitions in the file.
+ *
+ * A repeated string instruction has a definition of its own, with the accesses of as many iterations as one definition
+ * may hold; its runs count one instruction each, and the last one gives fewer addresses.
+ */
+#include "tools/datagrind/client/datagrind.h"
+
+/* Templates begin at least this far apart, so each has an entry. */
+#define APART 64
+_Static_assert(sizeof(struct ip_tr_block) >= APART, "one template in each entry's bytes");
+#define TEMPLATES    ((u64)IP_META_BASE + IP_META_TRACE)
+#define ARENA        (1ull << 20)
+#define MOST_OPS     4096 /* of one template: 64 instructions, none with more than 2800 bytes */
+#define MOST_INSNS   512
+#define XSAVE_LEAST  576
+#define INSN_BYTES   9
+#define ACCESS_BYTES 3
+
+static struct dg_plan **table; /* by the address of the template */
+
+void dg_plans_start(void) { table = rt_pages(IP_META_TRACEMAX / APART * sizeof *table); }
+
+struct dg_plan **dg_plan_entry(u64 block) { return &table[(block - TEMPLATES) / APART]; }
+
+/* Memory for plans, which live as long as the process. */
+static void *arena(u64 bytes) {
+    static u8 *at, *end;
+    bytes = RT_ROUND_UP(bytes, 8);
+    if ((u64)(end - at) < bytes) {
+        u64 more = bytes > ARENA ? bytes : ARENA;
+        at = rt_pages(more);
+        end = at + more;
+    }
+    at += bytes;
+    return at - bytes;
+}
+
+static struct dg_operand operand_of(const struct ip_tr_access *a, u64 part) {
+    struct dg_operand o = {.disp = a->disp + (i64)part};
+    if (a->base != DG_NO_WORD) o.base = a->base, o.base_mask = -1;
+    if (a->index != DG_NO_WORD) o.index = a->index, o.index_mask = -1;
+    o.shift = (u8)__builtin_ctz(a->scale ? a->scale : 1);
+    if (a->seg == IP_SEG_FS) o.flags |= DG_OP_FS;
+    if (a->seg == IP_SEG_GS) o.flags |= DG_OP_GS;
+    if (a->flags & IP_TRA_BIT) o.flags |= DG_OP_BIT;
+    if (a->flags & IP_TRA_ADDR32) o.flags |= DG_OP_32;
+    return o;
+}
+
+/* Hints access nothing, and of a gather no address is known. */
+static bool counts(const struct ip_tr_access *a) { return !(a->flags & (IP_TRA_PREFETCH | IP_TRA_UNKNOWN)); }
+
+/* How much XSAVE and its like move depends on the state; the legacy region and the header are there always. */
+static u32 size_of(const struct ip_tr_access *a) { return a->size ? a->size : XSAVE_LEAST; }
+
+static u32 parts_of(const struct ip_tr_access *a) { return (size_of(a) + DG_PART - 1) / DG_PART; }
+
+struct dg_plan *dg_plan_make(const struct ip_tr_block *b) {
+    static struct dg_operand ops[MOST_OPS];
+    static struct dg_segment segments[MOST_INSNS];
+    static u16 insn_of[MOST_OPS];
+    static u8 sizes[MOST_OPS], writes[MOST_OPS];
+    const struct ip_tr_insn *insns = tr_insns(b);
+    const struct ip_tr_access *accesses = tr_accesses(b);
+    u32 n_ops = 0, n_segments = 0;
+    struct dg_segment *s = NULL;
+    for (u32 i = 0; i < b->n_insns && i < MOST_INSNS; i++) {
+        const struct ip_tr_access *a = accesses + insns[i].first_access, *end = a + insns[i].n_accesses;
+        u32 first = n_ops;
+        for (; a < end; a++) {
+            for (u32 k = 0; counts(a) && k < parts_of(a) && n_ops < MOST_OPS; k++) {
+                u32 left = size_of(a) - k * DG_PART;
+                ops[n_ops] = operand_of(a, k * DG_PART);
+                insn_of[n_ops] = (u16)i;
+                sizes[n_ops] = (u8)(left < DG_PART ? left : DG_PART);
+                writes[n_ops++] = a->kind == IP_ACC_W;
+            }
+        }
+        if (!s || insns[i].rep || s->rep_alone || s->n_insns == DG_ITEMS || s->n_ops + (n_ops - first) > DG_ITEMS) {
+            s = &segments[n_segments++];
+            *s = (struct dg_segment){
+                .first = (u16)i, .first_op = first, .simple = true, .rep = DG_NO_WORD, .rep_alone = insns[i].rep != 0};
+            if (insns[i].rep) s->rep = insns[i].rep_words;
+        }
+        s->n_insns++;
+        s->n_ops = (u16)(s->n_ops + (n_ops - first));
+        for (u32 k = first; k < n_ops; k++) s->simple &= ops[k].flags == 0;
+    }
+    struct dg_plan *p = arena(sizeof *p + n_segments * sizeof *s);
+    *p = (struct dg_plan){.block = b,
+                          .file = ~0u,
+                          .n_segments = (u16)n_segments,
+                          .n_words = b->n_words,
+                          .n_insns = b->n_insns,
+                          .end = b->end,
+                          .sp_word = b->sp_word,
+                          .sp_disp = b->sp_disp,
+                          .ops = arena(n_ops * sizeof *ops),
+                          .insn_of = arena(n_ops * sizeof *insn_of),
+                          .sizes = arena(n_ops),
+                          .writes = arena(n_ops)};
+    rt_memcpy(p->segments, segments, n_segments * sizeof *s);
+    rt_memcpy(p->ops, ops, n_ops * sizeof *ops);
+    rt_memcpy(p->insn_of, insn_of, n_ops * sizeof *insn_of);
+    rt_memcpy(p->sizes, sizes, n_ops);
+    rt_memcpy(p->writes, writes, n_ops);
+    return p;
+}
+
+static void define(const struct dg_plan *p, struct dg_segment *s) {
+    const struct ip_tr_insn *insns = tr_insns(p->block);
+    u32 times = s->rep_alone && s->n_ops ? DG_ITEMS / s->n_ops : 1;
+    u64 n_accesses = (u64)s->n_ops * times;
+    u8 *to = dg_definition(DG_BBDEF, 1 + 8 + (u64)s->n_insns * INSN_BYTES + n_accesses * ACCESS_BYTES);
+    *to++ = (u8)s->n_insns;
+    __builtin_memcpy(to, &n_accesses, 8);
+    to += 8;
+    for (u32 i = s->first; i < (u32)s->first + s->n_insns; i++) {
+        __builtin_memcpy(to, &insns[i].pc, 8);
+        to[8] = insns[i].len;
+        to += INSN_BYTES;
+    }
+    for (u32 t = 0; t < times; t++) {
+        for (u32 k = s->first_op; k < s->first_op + s->n_ops; k++) {
+            *to++ = p->writes[k];
+            *to++ = p->sizes[k];
+            *to++ = (u8)(p->insn_of[k] - s->first);
+        }
+    }
+    s->bbdef = dg.n_bbdefs++;
+    s->last = 0;
+}
+
+void dg_plan_define(struct dg_plan *p) {
+    for (u32 i = 0; i < p->n_segments; i++) define(p, &p->segments[i]);
+    __atomic_store_n(&p->file, dg.file, __ATOMIC_RELEASE);
+}
