@@ -27,6 +27,11 @@ _DESCRIBED, _ENCRYPTED = 0x8, 0x1
 _ENDS_EARLY = "truncated: the compressed data ends early"
 
 
+def _shown(name: str) -> str:
+    """A member's name as a message may have it: a hostile file could put lines and escapes there."""
+    return "".join(char if char.isprintable() else "?" for char in name[:64])
+
+
 class _Bad(Exception):
     """What is wrong with the compressed data."""
 
@@ -164,7 +169,7 @@ class Source:
         if sum(member.compress_size for member in members) > size:
             raise FormatError(str(self.path), "damaged: members of the archive overlap")
         self._members = members
-        self.names = [member.filename for member in members]
+        self.names = [_shown(member.filename) for member in members]
 
     def _open(self, file: IO[bytes], index: int) -> Any:
         """The stream of a component."""
@@ -246,7 +251,7 @@ def _salvaged(file: IO[bytes]) -> Iterator[tuple[str, _Inflate]]:
         if len(header) < _LOCAL.size or header[:4] != _LOCAL_MARK:
             return
         _, _, flags, method, *_, name_length, extra_length = _LOCAL.unpack(header)
-        name = file.read(name_length).decode("utf-8", "replace")
+        name = _shown(file.read(name_length).decode("utf-8", "replace"))
         file.seek(extra_length, os.SEEK_CUR)
         if method != zipfile.ZIP_DEFLATED or flags & _ENCRYPTED:
             return

@@ -116,6 +116,18 @@ def test_archive_without_its_directory_from_a_stream(tmp_path):
     assert len(got) == 15
 
 
+@pytest.mark.parametrize("directory", [True, False])
+def test_hostile_names_stay_in_one_line(tmp_path, directory):
+    with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("a\n\x1b[31m" + "x" * 1000, b"no trace at all")
+    if not directory:
+        data = (tmp_path / "t.zip").read_bytes()
+        (tmp_path / "t.zip").write_bytes(data[: data.index(b"PK\1\2")])
+    with pytest.raises(FormatError) as caught:
+        list(Reader(tmp_path / "t.zip"))
+    assert caught.value.component == "a??[31m" + "x" * 57
+
+
 def test_component_that_ends_early(tmp_path):
     first, second = chunks()
     got = []
