@@ -23,7 +23,10 @@ def main(words: list[str]) -> int:
     if options.found:
         print(f"Reading data from '{text.safe(options.profiles[0])}'...")
     data = _read(options)
-    _show(data, options)
+    if options.export is not None:
+        _export(data, options, options.export)
+    else:
+        _show(data, options)
     for source in data.sources:
         if source.error is not None:
             tell(source.error)
@@ -44,6 +47,19 @@ def _show(data: Data, options: Options) -> None:
     for line in report.lines():
         write(f"{line}\n")
     sys.stdout.flush()
+
+
+def _export(data: Data, options: Options, kind: str) -> None:
+    from interpose.annotate import export, flamegraph
+
+    report = text.Report(data, options)
+    if not data.events:
+        raise InterposeError(f"{data.sources[0].name} has no events")
+    # The first event that was asked for weighs; what the format can hold of the others comes along.
+    first = report.sort[0] if options.sort else report.shown[0]
+    events = [first, *(index for index in dict.fromkeys(report.shown) if index != first)]
+    made = flamegraph.svg(data, first) if kind == "flamegraph" else getattr(export, kind)(data, events)
+    write_file(options.out or "", made)
 
 
 def _wants_colour(options: Options) -> bool:
