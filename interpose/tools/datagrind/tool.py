@@ -117,6 +117,8 @@ class Tool(BaseTool):
         if code not in (lib.DG_RQ_ATTACH, lib.DG_RQ_CHUNK, lib.DG_RQ_BYTES):
             return None
         if file is None or file.failed:
+            if file is not None:
+                file.tell()
             return 1
         if code == lib.DG_RQ_ATTACH:
             own = client.descriptor(arguments[0])

@@ -131,8 +131,10 @@ class OutputFile:
             self._thread = None
         self._cut()
         os.close(self._fd)
-        if self._error is not None:
-            self._say(
-                f"datagrind: cannot write to '{self.path}': {self._error.strerror}; "
-                "it holds the accesses up to there, and nothing was recorded since"
-            )
+        self.tell()
+
+    def tell(self) -> None:
+        """Say, once, why nothing more is written."""
+        error, self._error = self._error, None
+        if error is not None:
+            self._say(f"cannot write to '{self.path}': {error.strerror}; the program goes on unrecorded")

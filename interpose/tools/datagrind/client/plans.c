@@ -76,7 +76,10 @@ struct dg_plan *dg_plan_make(const struct ip_tr_block *b) {
                 writes[n_ops++] = a->kind == IP_ACC_W;
             }
         }
-        if (!s || insns[i].rep || s->rep_alone || s->n_insns == DG_ITEMS || s->n_ops + (n_ops - first) > DG_ITEMS) {
+        /* A jump may lead into another function. */
+        bool jumped = i > 0 && insns[i - 1].kind == IP_TR_DIRECT_JUMP;
+        if (!s || jumped || insns[i].rep || s->rep_alone || s->n_insns == DG_ITEMS ||
+            s->n_ops + (n_ops - first) > DG_ITEMS) {
             s = &segments[n_segments++];
             *s = (struct dg_segment){
                 .first = (u16)i, .first_op = first, .simple = true, .rep = DG_NO_WORD, .rep_alone = insns[i].rep != 0};
