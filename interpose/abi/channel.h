@@ -152,6 +152,8 @@ struct ip_chan {
     uint32_t delayed;          /* not 0: the next two are in use */
     uint32_t delay_ms[17];     /* by enum ip_delay */
     uint64_t delay_seed;       /* of delays at random, anywhere; 0: none */
+    uint64_t tool[8];          /* what a tool's two parts say to each other */
+    uint8_t tool_path[4096];   /* the same: a file, or "" */
 };
 
 #define IP_DEAD_GONE 1 /* of ip_chan.dead */
@@ -176,21 +178,22 @@ struct ip_chan {
 #define IP_C_EXEC_CHILD         2048 /* this image came from an exec */
 #define IP_C_KEEP_FREE_STACK    4096
 #define IP_C_KEEP_ALLOC_STACK   8192
-#define IP_C_NO_PARTIAL_LOADS   16384     /* --partial-loads-ok=no */
-#define IP_C_REALLOC_ZERO_KEEPS 32768     /* --realloc-zero-bytes-frees=no */
-#define IP_C_FAR_IMAGES         131072    /* --far-images=yes */
-#define IP_C_NO_GSBASE          16777216  /* --fsgsbase=no, or no FSGSBASE for programs */
-#define IP_C_SMC_ALL            262144    /* --smc-check=all */
-#define IP_C_PERF_MAP           8388608   /* --perf-map=yes */
-#define IP_C_NO_VDSO            1048576   /* --vdso=no */
-#define IP_C_FIXED_STACK        524288    /* --main-stacksize= was given */
-#define IP_C_EXACT              2097152   /* a handler may look at every flag of a fault */
-#define IP_C_ORIGINS            65536     /* --track-origins=yes */
-#define IP_C_TRACE              33554432  /* runs of blocks are recorded (trace.h) */
-#define IP_C_TRACE_NO_FRAMES    536870912 /* without RSP where a frame is made or left */
-#define IP_C_TRACE_DATA         67108864  /* and their accesses */
-#define IP_C_TRACE_EVENTS       134217728 /* and system calls, signals, times */
-#define IP_C_TRACE_FUNCTIONS    268435456 /* blocks end where another function begins */
+#define IP_C_NO_PARTIAL_LOADS   16384      /* --partial-loads-ok=no */
+#define IP_C_REALLOC_ZERO_KEEPS 32768      /* --realloc-zero-bytes-frees=no */
+#define IP_C_FAR_IMAGES         131072     /* --far-images=yes */
+#define IP_C_NO_GSBASE          16777216   /* --fsgsbase=no, or no FSGSBASE for programs */
+#define IP_C_SMC_ALL            262144     /* --smc-check=all */
+#define IP_C_PERF_MAP           8388608    /* --perf-map=yes */
+#define IP_C_NO_VDSO            1048576    /* --vdso=no */
+#define IP_C_FIXED_STACK        524288     /* --main-stacksize= was given */
+#define IP_C_EXACT              2097152    /* a handler may look at every flag of a fault */
+#define IP_C_ORIGINS            65536      /* --track-origins=yes */
+#define IP_C_TRACE              33554432   /* runs of blocks are recorded (trace.h) */
+#define IP_C_TRACE_NO_FRAMES    536870912  /* without RSP where a frame is made or left */
+#define IP_C_TRACE_DATA         67108864   /* and their accesses */
+#define IP_C_TRACE_EVENTS       134217728  /* and system calls, signals, times */
+#define IP_C_TRACE_FUNCTIONS    268435456  /* blocks end where another function begins */
+#define IP_C_TRACE_VALUES       1073741824 /* arguments where a function begins, results before returns */
 
 /* Indices of counters (racy: statistics only). */
 enum ip_counter {

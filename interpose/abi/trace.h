@@ -106,6 +106,10 @@ struct ip_tr_block {
                           indirect jumps (not with IP_C_TRACE_NO_FRAMES); 0xffffffff: none */
     int32_t sp_disp;
     uint32_t first_word; /* number of words of all templates that were made before */
+    /* With IP_C_TRACE_VALUES indices of words, else 0xffff: RDI, RSI, RDX, RCX, R8 and R9 where a function begins
+     * (ip_trace_functions_add); RAX before a return. */
+    uint16_t args_word, result_word;
+    uint32_t pad;
     /* struct ip_tr_insn[n_insns], then struct ip_tr_access[n_accesses] */
 };
 

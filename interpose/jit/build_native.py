@@ -32,6 +32,7 @@ HEADERS = (
     "interpose/formats/*/*.h",
     "interpose/dgview/grid.h",
     "interpose/tools/*/*_abi.h",
+    "interpose/tools/*/finish/*.h",
     "interpose/tools/*/search/*.h",
     "include/interpose/*numbers.h",
 )

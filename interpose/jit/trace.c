@@ -44,6 +44,12 @@ uint32_t ip_trace_function(uint64_t pc) {
     return i < n_ranges && ranges[i].lo <= pc ? ranges[i].function : 0;
 }
 
+/* Does a function begin there? */
+static bool function_begins(uint64_t pc) {
+    size_t i = range_after(pc);
+    return i < n_ranges && ranges[i].lo == pc;
+}
+
 void ip_trace_functions_del(uint64_t lo, uint64_t hi) {
     ip_service_lock();
     size_t from = range_after(lo), to = from;
@@ -365,6 +371,17 @@ static void ends_with(struct ip_tr_block *t, const struct ublock *in) {
     }
 }
 
+/* For who wants to know what functions are called with, and what they return. */
+static void values(struct plan *p, struct ip_tr_block *t, const struct ublock *in) {
+    static const uint8_t args[] = {IP_RDI, IP_RSI, IP_RDX, IP_RCX, IP_R8, IP_R9};
+    if (function_begins(in->pc))
+        for (size_t n = 0; n < sizeof args; n++) {
+            uint16_t word = new_word(p, 0, args[n], false);
+            if (n == 0) t->args_word = word;
+        }
+    if (t->end == IP_TR_RET) t->result_word = new_word(p, in->n_insn - 1, IP_RAX, false);
+}
+
 static bool leaves_frame(uint8_t end) {
     return end == IP_TR_CALL || end == IP_TR_CALLI || end == IP_TR_JMPI || end == IP_TR_RET;
 }
@@ -405,6 +422,8 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
         if (flags & IP_C_TRACE_DATA) accesses_of(p, insn, i);
         registers_change(p, insn);
     }
+    t->args_word = t->result_word = NO_WORD;
+    if (flags & IP_C_TRACE_VALUES) values(p, t, in);
     t->function = p->insn[0].function;
     t->n_insns = (uint16_t)in->n_insn;
     t->n_accesses = (uint16_t)p->n_access;

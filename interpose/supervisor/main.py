@@ -187,7 +187,9 @@ class Supervisor:
             if self.finished and self._is_over(hangup, 1000):
                 break
         self._show_used()
-        if not self.finished and self.born and not self.leaving:
+        if self.leaving:
+            self.tool.left()
+        elif not self.finished and self.born:
             self.client_vanished()
 
     def _is_over(self, hangup: select.poll, wait_ms: int = 0) -> bool:
@@ -341,7 +343,7 @@ class Supervisor:
         file = self.files.get(path, (device, inode) if inode else None, names)
         try:
             _uncollected(lambda: self.objects.mapped(start, length, offset, file))
-            self.tool.code_mapped(start, length, offset, file)
+            _uncollected(lambda: self.tool.code_mapped(start, length, offset, file))
         except MissingTextError as error:
             self.log.plain("\n".join(error.details))
             self.session.memory.header.dead = 1
@@ -350,6 +352,7 @@ class Supervisor:
     def on_unmapped(self, slot: Any) -> None:
         self._code_changed()
         _uncollected(lambda: self.objects.unmapped(slot.a[0], slot.a[1]))
+        self.tool.code_unmapped(slot.a[0], slot.a[1])
 
     # -- what the program asks -----------------------------------------------------------------
 

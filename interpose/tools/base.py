@@ -34,8 +34,15 @@ class BaseTool:
     def code_mapped(self, start: int, length: int, offset: int, file: KnownFile) -> None:
         """Code of a file was mapped, from ``offset`` on; the program waits."""
 
+    def code_unmapped(self, addr: int, length: int) -> None:
+        """A range with announced code was unmapped or replaced."""
+
     def executes(self) -> None:
         """The image is gone: another one that is ours runs in the process, with a tool object of its own."""
+
+    def left(self) -> None:
+        """The same, but the program is not ours."""
+        self.executes()
 
     def forked(self) -> None:
         """This is the copy for a forked child, which has just reported."""

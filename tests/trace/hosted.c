@@ -1,7 +1,7 @@
 /* interpose/trace/pack.h in an ordinary process. */
 #include "trace/pack.h"
 
-_Static_assert(sizeof(struct ip_tr_block) == 64 && sizeof(struct ip_tr_insn) == 48, "test_pack.py lays templates out");
+_Static_assert(sizeof(struct ip_tr_block) == 72 && sizeof(struct ip_tr_insn) == 48, "test_pack.py lays templates out");
 
 size_t pack(struct pk_state *p, const uint64_t *from, size_t n, uint32_t base, uint8_t *out) {
     return (size_t)(pk_flush(p, pk_pack(p, from, from + n, base, out)) - out);

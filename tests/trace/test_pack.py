@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "interpose"
 BASE = 0x79001000
-BLOCK = struct.Struct("<4Q2I3H2BIIiI")
+BLOCK = struct.Struct("<4Q2I3H2BIIiI2HI")
 """struct ip_tr_block (abi/trace.h)."""
 INSN_BYTES = 48
 Records = list[int]
@@ -67,7 +67,9 @@ class Blocks:
         for number, (words, insns) in enumerate(shapes):
             size = BLOCK.size + insns * INSN_BYTES
             self.offsets.append(len(text))
-            text += BLOCK.pack(0, 0, 0, 0, number, size, insns, 0, words, 0, 0, 0, 0xFFFFFFFF, 0, first)
+            text += BLOCK.pack(
+                0, 0, 0, 0, number, size, insns, 0, words, 0, 0, 0, 0xFFFFFFFF, 0, first, 0, 0, 0
+            )
             text += bytes(size - BLOCK.size)
             first += words
         self.text, self.n_words = ctypes.create_string_buffer(text, len(text)), first

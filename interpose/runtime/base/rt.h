@@ -106,6 +106,7 @@ struct rt_global {
     int sock_fd;    /* liveness and fd passing; hidden from the guest */
     int runtime_fd; /* our own executable, for exec of traced children */
     int shadow_fd;  /* pages of 0xff for the shadow; -1 without shadow */
+    int tool_fd;    /* a file of the tool's, or -1: see rt_hold_descriptors */
     u64 page_size;
     /* the program, filled by the loader */
     u64 entry, phdr, phnum, interp_base, load_bias, brk_start, stack_top;

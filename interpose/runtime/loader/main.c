@@ -53,7 +53,7 @@ void rt_main(u64 *sp) {
     if (fd < 0) rt_die("this is the runtime of interpose; run: interpose [options] program");
     rt.runtime_fd = (int)fd;
     rt.sock_fd = (int)fd + 4;
-    rt.shadow_fd = -1;
+    rt.shadow_fd = rt.tool_fd = -1;
     rt.page_size = RT_PAGE;
     rt_limits_init();
     map_fixed(IP_CHAN_BASE, IP_CHAN_SLOTS + (u64)IP_SLOTS * IP_SLOT_SIZE, PROT_READ | PROT_WRITE, fd + 1, "channel");

@@ -16,8 +16,15 @@
 
 static rt_lock_t moving;
 
-#define N_OURS 3
-static int *const ours[N_OURS] = {&rt.sock_fd, &rt.runtime_fd, &rt.shadow_fd};
+#define N_OURS 4
+static int *const ours[N_OURS] = {&rt.sock_fd, &rt.runtime_fd, &rt.shadow_fd, &rt.tool_fd};
+
+void rt_hold_descriptors(bool hold) {
+    if (hold)
+        rt_lock(&moving);
+    else
+        rt_unlock(&moving);
+}
 
 /* Sockets of processes that share the table (CLONE_FILES without CLONE_VM): hidden, too. */
 #define N_FOREIGN 16

@@ -23,6 +23,8 @@ extern bool rt_exe_is_programs; /* identity.c: what is there is the program for 
 void rt_proc_copied(int from, int to);
 void rt_proc_after_fork(void);
 bool rt_fd_is_ours(int fd); /* syscall_fd.c */
+/* While they are held, none of our descriptors gets another number because the program wants that one. */
+void rt_hold_descriptors(bool hold);
 /* tracer.c: by process_vm_writev, or (0) by a memory file of another process. */
 void rt_may_write_others(u32 pid);
 extern char rt_kernel_begin[], rt_kernel_insn[], rt_kernel_end[];

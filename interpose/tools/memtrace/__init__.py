@@ -1,0 +1,1 @@
+"""Memory traces: every instruction and access, in drmemtrace's offline form."""

@@ -1,0 +1,96 @@
+/* Turns what threads left in a raw file (memtrace_abi.h) into the records of drmemtrace traces.  cffi parses this file.
+ *
+ *     ip_mtf_scan: the frames of the file, then for each thread, in parallel if wanted:
+ *     ip_mtf_open(&f, ...)
+ *     while ((r = ip_mtf_run(&f)) > 0) take f.w.used bytes at f.w.out, end the chunk if r is IP_MT_CHUNK,
+ * ip_mt_taken(&f.w) take the rest, ip_mtf_close(&f)
+ *
+ * What ends in the middle of a record, or has what cannot be, is taken up to there: f.bad says why. */
+#ifndef INTERPOSE_MEMTRACE_FINISH_H
+#define INTERPOSE_MEMTRACE_FINISH_H
+
+#include <stdint.h>
+
+#include "formats/drmemtrace/writer.h"
+
+enum ip_mtf_bad {
+    IP_MTF_GOOD,
+    IP_MTF_SHORT,    /* ends within a record */
+    IP_MTF_TEMPLATE, /* names a template that is not there */
+    IP_MTF_EVENT     /* an event with fewer words than it has */
+};
+
+struct ip_mtf_function { /* by the number that templates have */
+    uint64_t entry;
+    uint32_t id;
+    uint16_t n_args;
+    uint16_t noret;
+};
+
+struct ip_mtf_time { /* for the schedule: where a thread was at a time */
+    uint64_t timestamp, cpu, instruction;
+};
+
+struct ip_mtf_frame {
+    uint64_t sp, value;
+};
+
+#define IP_MTF_ITEMS 1024
+
+struct ip_mtf_part { /* of a raw file: what a frame holds */
+    uint64_t offset, bytes;
+    uint32_t tid, number;
+};
+
+struct ip_mtf {
+    struct ip_mt_writer w;
+    /* given */
+    const uint8_t *image; /* templates */
+    uint64_t image_bytes, image_address;
+    const uint8_t *raw;
+    const struct ip_mtf_part *parts; /* the thread's */
+    uint64_t n_parts, part;
+    const uint64_t *words; /* of the part under way */
+    uint64_t n_words;
+    const struct ip_mtf_function *functions;
+    uint64_t n_functions;
+    const int8_t *syscall_args; /* by number: arguments to record, or -1 */
+    uint64_t n_syscalls;
+    uint64_t traced_ids; /* not 0: function markers are wanted */
+    /* how far it is */
+    uint64_t at;     /* word of the record that comes next, or is under way */
+    uint64_t bad;    /* enum ip_mtf_bad */
+    uint64_t instrs; /* so far */
+    uint64_t skip, take;
+    uint64_t fs, gs;
+    uint64_t held_time, held_cpu;
+    uint64_t last_time;
+    uint64_t window;
+    uint64_t iteration; /* of the string instruction under way */
+    int64_t syscall;    /* under way, or -1 */
+    uint32_t insn;      /* of the run under way */
+    uint8_t in_run, cutting, has_held, ended, running, done;
+    uint8_t whole;        /* what was written so far ends where an instruction and all that belongs to it does */
+    uint8_t pending_kind; /* enum ip_tr_kind of the instruction at pending */
+    uint64_t pending_next, pending_target;
+    int32_t pending; /* index of the item that waits for the next pc, or -1 */
+    uint32_t n_items, written;
+    uint64_t pending_sp, pending_result;
+    uint8_t pending_has_result, pending_has_sp;
+    uint8_t *checked; /* by eighth byte of the image: a template that can be used begins there */
+    struct ip_mtf_time *times;
+    uint64_t n_times, room_times;
+    struct ip_mtf_frame *calls, *entered;
+    uint64_t n_calls, room_calls, n_entered, room_entered;
+    struct ip_mt_item items[1024]; /* IP_MTF_ITEMS; cffi wants the number */
+};
+
+/* How many frames there are; the first n go to parts.  The last one may be shorter than its head says. */
+int64_t ip_mtf_scan(const void *raw, uint64_t raw_bytes, struct ip_mtf_part *parts, uint64_t n);
+/* templates: the bytes of all frames of templates, one behind the other.  parts: those of one thread, in raw. */
+int ip_mtf_open(struct ip_mtf *f, const void *templates, uint64_t templates_bytes, const void *raw,
+                const struct ip_mtf_part *parts, uint64_t n_parts, uint64_t chunk_instrs, uint64_t capacity);
+int ip_mtf_run(struct ip_mtf *f);
+void ip_mtf_close(struct ip_mtf *f);
+
+#endif

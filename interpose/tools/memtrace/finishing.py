@@ -1,0 +1,296 @@
+"""From what a program has recorded to the final trace (finish/finish.h does the work, one thread a file).
+
+A trace's folder has ``raw/records.bin`` (memtrace_abi.h) and ``raw/run.json``, what else there is to know;
+finishing adds ``trace/``, with a file for each thread and the schedules.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import mmap
+import os
+import random
+import struct
+import zipfile
+
+from interpose.errors import InterposeError
+from interpose.formats.drmemtrace.sinks import sink_for
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+RECORDS = "records.bin"
+RUN = "run.json"
+SUFFIXES = {"zip": ".trace.zip", "gz": ".trace.gz", "raw": ".trace"}
+LEVEL = 1
+_CHUNK = "chunk.{:08}"
+_CAPACITY = 1 << 20
+_EXIT = struct.Struct("<HHQHHQ")
+_ENTRY = struct.Struct("<QQQQ")  # of a schedule: thread, time, CPU, instructions before
+_BAD = {
+    lib.IP_MTF_SHORT: "its record ends early",
+    lib.IP_MTF_TEMPLATE: "it names a block of code that was not recorded",
+    lib.IP_MTF_EVENT: "it has an event without its words",
+}
+
+Time = tuple[int, int, int, int]
+"""Time, thread, CPU, instructions before."""
+
+
+class FinishError(InterposeError):
+    """A trace cannot be finished."""
+
+
+class Run:
+    """What the supervisor knows of a run, kept beside the records."""
+
+    def __init__(self, app: str, pid: int, form: str = "zip", chunk: int = 10_000_000) -> None:
+        self.app = app
+        self.pid = pid
+        self.form = form
+        self.chunk = chunk
+        self.functions: list[tuple[int, int, int, bool]] = []
+        """Entry, id, arguments, no return; the number that templates have is the place here + 1."""
+        self.syscalls: dict[int, int] = {}
+
+    def save(self, folder: str) -> None:
+        """Write it to a trace's folder."""
+        data = {**vars(self), "syscalls": list(self.syscalls.items())}
+        path = os.path.join(folder, "raw", RUN)
+        with open(path + ".new", "w", encoding="utf-8", errors="surrogateescape") as file:
+            json.dump(data, file)
+        os.replace(path + ".new", path)
+
+    @classmethod
+    def load(cls, folder: str) -> Run:
+        """Read it; a :class:`FinishError` if that is not what is there."""
+        path = os.path.join(folder, "raw", RUN)
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                data = json.load(file)
+            run = cls(str(data["app"]), int(data["pid"]), str(data["form"]), int(data["chunk"]))
+            run.functions = [
+                (int(entry), int(number), int(count), bool(noret))
+                for entry, number, count, noret in data["functions"]
+            ]
+            run.syscalls = {int(number): int(count) for number, count in data["syscalls"]}
+        except OSError as error:
+            raise FinishError(f"{path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise FinishError(f"{path}: not what memtrace writes ({error})") from None
+        if run.form not in SUFFIXES or not 0 < run.chunk < 1 << 60 or "/" in run.app:
+            raise FinishError(f"{path}: not what memtrace writes")
+        return run
+
+
+class Result:
+    """What finishing has made.
+
+    :ivar instructions: number of instructions in all files.
+    :ivar records: the same of records.
+    :ivar files: the trace files.
+    :ivar notes: what is wrong with the records, a line each.
+    """
+
+    def __init__(self) -> None:
+        self.instructions = 0
+        self.records = 0
+        self.bytes = 0
+        self.files: list[str] = []
+        self.notes: list[str] = []
+
+
+class _Records:
+    """The raw file in memory, its frames sorted by thread."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            with open(path, "rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:
+            raise FinishError(f"{path}: nothing was recorded") from None
+        except OSError as error:
+            raise FinishError(f"{path}: {error.strerror}") from None
+        with contextlib.suppress(AttributeError, OSError):
+            self._map.madvise(mmap.MADV_SEQUENTIAL)
+        self.data = ffi.from_buffer(self._map)
+        size = len(self._map)
+        count = lib.ip_mtf_scan(self.data, size, ffi.NULL, 0)
+        if count < 0:
+            raise FinishError(f"{path}: not a file of memtrace's records")
+        parts = ffi.new("struct ip_mtf_part[]", max(count, 1))
+        lib.ip_mtf_scan(self.data, size, parts, count)
+        self.threads: dict[int, list[int]] = {}
+        templates = []
+        for index in range(count):
+            part = parts[index]
+            if part.tid == 0:
+                templates.append(self._map[part.offset : part.offset + part.bytes])
+            else:
+                self.threads.setdefault(part.number, []).append(index)
+        self.templates = b"".join(templates)
+        self._parts = parts
+
+    def parts(self, number: int) -> Any:
+        """The frames of a thread."""
+        chosen = self.threads[number]
+        own = ffi.new("struct ip_mtf_part[]", len(chosen))
+        for place, index in enumerate(chosen):
+            own[place] = self._parts[index]
+        return own
+
+
+class _Thread:
+    """One thread's trace."""
+
+    def __init__(self, run: Run, records: _Records, number: int) -> None:
+        self._run = run
+        self._records = records
+        self._parts = records.parts(number)
+        self.tid = int(self._parts[0].tid)
+        self._state = ffi.new("struct ip_mtf *")
+        self._templates = ffi.from_buffer(records.templates)
+        functions = [(0, 0, 0, 0), *((entry, id, n, noret) for entry, id, n, noret in run.functions)]
+        self._functions = ffi.new("struct ip_mtf_function[]", functions)
+        calls = bytearray(b"\xff" * (max(run.syscalls, default=-1) + 1))
+        for call, count in run.syscalls.items():
+            calls[call] = count
+        self._calls = ffi.from_buffer("int8_t[]", calls)
+        self.times: list[Time] = []
+
+    def write(self, path: str) -> tuple[int, int, str]:
+        """Write the file: instructions, records, and what was wrong."""
+        state, run = self._state, self._run
+        chunk = run.chunk if run.form == "zip" else 0
+        if (
+            lib.ip_mtf_open(
+                state,
+                self._templates,
+                len(self._records.templates),
+                self._records.data,
+                self._parts,
+                len(self._parts),
+                chunk,
+                _CAPACITY,
+            )
+            != lib.IP_MT_OK
+        ):
+            raise FinishError("no memory to finish the trace")
+        state.functions, state.n_functions = self._functions, len(self._functions)
+        state.traced_ids = bool(run.functions)
+        state.syscall_args, state.n_syscalls = self._calls, len(self._calls)
+        try:
+            self._write(path)
+            times = state.times
+            for one in range(state.n_times):
+                self.times.append((times[one].timestamp, self.tid, times[one].cpu, times[one].instruction))
+            return state.w.instrs, state.w.records, _BAD.get(state.bad, "")
+        finally:
+            lib.ip_mtf_close(state)
+
+    def _write(self, path: str) -> None:
+        state = self._state
+        out = sink_for(path, LEVEL)
+        chunks = 0
+        try:
+            out.next_member(_CHUNK.format(chunks))
+            while (result := lib.ip_mtf_run(state)) != lib.IP_MT_OK:
+                if result < 0:
+                    raise FinishError(f"{path}: the trace cannot be written (error {result})")
+                out.write(memoryview(ffi.buffer(state.w.out, state.w.used)), bool(state.whole))
+                lib.ip_mt_taken(ffi.addressof(state, "w"))
+                if result == lib.IP_MT_CHUNK:
+                    chunks += 1
+                    out.next_member(_CHUNK.format(chunks))
+            out.write(memoryview(ffi.buffer(state.w.out, state.w.used)))
+            out.close()
+        except OSError as error:
+            end = _EXIT.pack(lib.IP_MT_THREAD_EXIT, 4, self.tid, lib.IP_MT_FOOTER, 0, 0)
+            if not out.rescue(end):
+                os.unlink(path)
+            raise FinishError(f"{path}: {error.strerror}") from None
+
+
+def finish(folder: str, *, keep_raw: bool = True, workers: int | None = None) -> Result:
+    """Make the final trace of a folder; a :class:`FinishError` if that cannot be, and the records stay."""
+    run = Run.load(folder)
+    raw = os.path.join(folder, "raw", RECORDS)
+    records = _Records(raw)
+    trace = os.path.join(folder, "trace")
+    try:
+        os.makedirs(trace, exist_ok=True)
+        for name in os.listdir(trace):
+            os.unlink(os.path.join(trace, name))
+    except OSError as error:
+        raise FinishError(f"{error.filename or trace}: {error.strerror}") from None
+    result = Result()
+    threads = [_Thread(run, records, number) for number in sorted(records.threads)]
+    names = _names(run, threads)
+
+    def work(index: int) -> tuple[int, int, str]:
+        return threads[index].write(os.path.join(trace, names[index]))
+
+    workers = min(len(threads), workers or len(os.sched_getaffinity(0)))
+    if workers > 1:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(workers) as pool:
+            done = list(pool.map(work, range(len(threads))))
+    else:
+        done = [work(index) for index in range(len(threads))]
+    for index, (instructions, count, bad) in enumerate(done):
+        path = os.path.join(trace, names[index])
+        result.instructions += instructions
+        result.records += count
+        result.bytes += os.stat(path).st_size
+        result.files.append(path)
+        if bad:
+            result.notes.append(f"{path}: the trace ends where {bad}")
+    _write_schedules(trace, [time for thread in threads for time in thread.times])
+    if not keep_raw:
+        with contextlib.suppress(OSError):
+            os.unlink(raw)
+    return result
+
+
+def _names(run: Run, threads: list[_Thread]) -> list[str]:
+    names: list[str] = []
+    for thread in threads:
+        while True:
+            name = f"drmemtrace.{run.app}.{thread.tid:05}.{random.randrange(10000):04}{SUFFIXES[run.form]}"
+            if name not in names:
+                break
+        names.append(name)
+    return names
+
+
+def _joined(times: Iterable[Time]) -> bytes:
+    """Entries, those left out that go on with the thread and the CPU of the one before."""
+    data = bytearray()
+    before = None
+    for timestamp, tid, cpu, instruction in times:
+        if (tid, cpu) != before:
+            data += _ENTRY.pack(tid, timestamp, cpu, instruction)
+            before = tid, cpu
+    return bytes(data)
+
+
+def _write_schedules(folder: str, times: list[Time]) -> None:
+    times.sort()
+    cpus: dict[int, list[Time]] = {}
+    for time in times:
+        cpus.setdefault(time[2], []).append(time)
+    try:
+        with gzip.open(os.path.join(folder, "serial_schedule.bin.gz"), "wb") as file:
+            file.write(_joined(times))
+        path = os.path.join(folder, "cpu_schedule.bin.zip")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for cpu, chosen in sorted(cpus.items()):
+                archive.writestr(str(cpu), _joined(chosen))
+    except OSError as error:
+        raise FinishError(f"{folder}: {error.strerror}") from None
