@@ -9,7 +9,7 @@ from pathlib import Path
 
 from interpose import __version__
 from interpose.annotate import text
-from interpose.annotate.data import Data, difference, load
+from interpose.annotate.data import Data, aligned, difference, load
 from interpose.annotate.options import USAGE, Options, parse
 from interpose.errors import InterposeError, internal_error, tell
 
@@ -22,15 +22,32 @@ def main(words: list[str]) -> int:
         return 0
     if options.found:
         print(f"Reading data from '{text.safe(options.profiles[0])}'...")
+    if options.html:
+        return _page(options)
     data = _read(options)
     if options.export is not None:
         _export(data, options, options.export)
     else:
         _show(data, options)
-    for source in data.sources:
-        if source.error is not None:
-            tell(source.error)
-    return int(any(source.error is not None for source in data.sources))
+    return _complete([data])
+
+
+def _complete(runs: list[Data]) -> int:
+    """Says what could not be read; the exit code."""
+    errors = [source.error for data in runs for source in data.sources if source.error is not None]
+    for error in errors:
+        tell(error)
+    return int(bool(errors))
+
+
+def _page(options: Options) -> int:
+    from interpose.annotate.page import html
+
+    runs = [load([name]) for name in options.profiles]
+    if len(runs) == 2:
+        runs[0] = aligned(*runs)
+    write_file(options.out or "", html(runs, options.include))
+    return _complete(runs)
 
 
 def _read(options: Options) -> Data:

@@ -291,39 +291,81 @@ def load(names: Sequence[str]) -> Data:
 
 
 def difference(old: Data, new: Data) -> Data:
-    """What changed from one to the other; the objects of both may lie in different folders.
+    """What changed from one to the other; they may have been built in different folders.
 
     Both must have counted the first event of the other, or nothing can be compared.
     """
     events = [event for event in new.events if event in old.events]
     if not events:
         raise InterposeError(f"{old.sources[0].name} and {new.sources[0].name} have no event in common")
-    mine = {_plain(function): function for function in _all_functions(new)}
-
-    def counterpart(function: Function) -> Function:
-        return mine.get(_plain(function), function)
-
     result = Data(events, {**old.event_types, **new.event_types}, [*old.sources, *new.sources])
-    result.before = Data(events, totals=_picked(old, events, old.totals))
+    result.before = Data(events, totals=list(_picker(old, events)(old.totals)))
     result.calculated = old.calculated or new.calculated
-    for data, sign in ((old, -1), (new, 1)):
-        pick = _picker(data, events)
-        into: Callable[[Function], Function] = counterpart if sign < 0 else lambda function: function
-        add(result.totals, pick(data.totals), sign)
-        for row, costs in data.rows.items():
-            add(result.rows.setdefault(Row(into(row.function), row.file), []), pick(costs), sign)
-        for row, callees in data.calls.items():
-            to = result.calls.setdefault(Row(into(row.function), row.file), {})
-            _add_calls(to, callees, into, pick, sign)
-        for file, lines in data.lines.items():
-            to_lines = result.lines.setdefault(file, {})
-            for line, costs in lines.items():
-                add(to_lines.setdefault(line, []), pick(costs), sign)
-        for file, called in data.line_calls.items():
-            to_called = result.line_calls.setdefault(file, {})
-            for line, callees in called.items():
-                _add_calls(to_called.setdefault(line, {}), callees, into, pick, sign)
+    _merge(result, old, _Names(old, new), _picker(old, events), -1)
+    _merge(result, new, None, _picker(new, events), 1)
     return result
+
+
+def aligned(old: Data, new: Data) -> Data:
+    """A run whose functions have the names that the other's have; instructions stay what they are."""
+    result = Data(old.events, old.event_types, old.sources, calculated=old.calculated)
+    _merge(result, old, _Names(old, new), lambda costs: costs, 1)
+    result.instructions = old.instructions
+    result.has_instructions = old.has_instructions
+    return result
+
+
+class _Names:
+    """What functions and files of one run are called in another, whatever folders both were built in."""
+
+    def __init__(self, of: Data, to: Data) -> None:
+        self._functions = {_plain(function): function for function in _all_functions(to)}
+        mine, others = _all_files(of), _all_files(to)
+        by_base: dict[str, list[str]] = {}
+        for file in others - mine:
+            by_base.setdefault(os.path.basename(file), []).append(file)
+        self._files: dict[str, str] = {}
+        for file in mine - others:
+            same = by_base.get(os.path.basename(file), [])
+            if len(same) == 1:
+                self._files[file] = same[0]
+
+    def file(self, name: str) -> str:
+        return self._files.get(name, name)
+
+    def function(self, function: Function) -> Function:
+        moved = function._replace(file=self.file(function.file))
+        return self._functions.get(_plain(moved), moved)
+
+
+def _all_files(data: Data) -> set[str]:
+    return {*data.lines, *(function.file for function in _all_functions(data))}
+
+
+def _merge(
+    result: Data,
+    data: Data,
+    names: _Names | None,
+    pick: Callable[[Costs], Costs],
+    sign: int,
+) -> None:
+    """Add all sums of one run to those of another."""
+    into: Callable[[Function], Function] = names.function if names else lambda function: function
+    named: Callable[[str], str] = names.file if names else lambda file: file
+    add(result.totals, pick(data.totals), sign)
+    for row, costs in data.rows.items():
+        add(result.rows.setdefault(Row(into(row.function), named(row.file)), []), pick(costs), sign)
+    for row, callees in data.calls.items():
+        to = result.calls.setdefault(Row(into(row.function), named(row.file)), {})
+        _add_calls(to, callees, into, pick, sign)
+    for file, lines in data.lines.items():
+        to_lines = result.lines.setdefault(named(file), {})
+        for line, costs in lines.items():
+            add(to_lines.setdefault(line, []), pick(costs), sign)
+    for file, called in data.line_calls.items():
+        to_called = result.line_calls.setdefault(named(file), {})
+        for line, callees in called.items():
+            _add_calls(to_called.setdefault(line, {}), callees, into, pick, sign)
 
 
 def _plain(function: Function) -> Function:
@@ -334,10 +376,6 @@ def _all_functions(data: Data) -> Iterable[Function]:
     yield from (row.function for row in data.rows)
     for callees in data.calls.values():
         yield from callees
-
-
-def _picked(data: Data, events: list[str], costs: Costs) -> Costs:
-    return _picker(data, events)(costs)
 
 
 def _picker(data: Data, events: list[str]) -> Callable[[Costs], Costs]:

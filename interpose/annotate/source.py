@@ -1,9 +1,11 @@
-"""Finds and reads the source files that a profile names: regular files only, whatever a profile says."""
+"""Finds and reads the files that a profile names: regular files only, whatever a profile says."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_SOURCE = 64 << 20
@@ -30,22 +32,35 @@ def find(name: str, include: list[str]) -> SourceFile | None:
     return None
 
 
-def _read(path: str) -> tuple[float, list[str]] | None:
+@contextlib.contextmanager
+def regular(path: str) -> Iterator[int | None]:
+    """A descriptor of a regular file, or None.
+
+    A name in a profile may be one of a device or a pipe: opening must not wait, and nothing else is read.
+    """
     try:
-        # A name in a profile may be one of a device or a pipe: opening must not wait.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (OSError, ValueError):
-        return None
+        yield None
+        return
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_SOURCE:
-            return None
-        with open(descriptor, "rb", closefd=False) as file:
-            text = file.read(MAX_SOURCE).decode("utf-8", "replace")
-    except OSError:
-        return None
+        yield descriptor if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
     finally:
         os.close(descriptor)
+
+
+def _read(path: str) -> tuple[float, list[str]] | None:
+    with regular(path) as descriptor:
+        if descriptor is None:
+            return None
+        status = os.fstat(descriptor)
+        if status.st_size > MAX_SOURCE:
+            return None
+        try:
+            with open(descriptor, "rb", closefd=False) as file:
+                text = file.read(MAX_SOURCE).decode("utf-8", "replace")
+        except OSError:
+            return None
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()

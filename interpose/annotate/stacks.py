@@ -92,14 +92,14 @@ class _Graph:
         return cost
 
 
-def estimate(data: Data, event: int = 0) -> list[Frame]:
+def estimate(data: Data, event: int = 0, most: int = MAX_FRAMES, smallest: float = SMALLEST) -> list[Frame]:
     """The outermost frames, divided by the cost of one event; the costs of all events are in each frame."""
     graph = _Graph(data, event)
     frames: list[Frame] = []
     roots = [Frame(function, None, 0, weight) for function, weight in graph.roots()]
     roots.sort(key=lambda frame: -frame.weight)
-    roots = roots[:MAX_FRAMES]
-    least = SMALLEST * sum(frame.weight for frame in roots)
+    roots = roots[:most]
+    least = smallest * sum(frame.weight for frame in roots)
     heap = [(-frame.weight, number, frame) for number, frame in enumerate(roots)]
     heapq.heapify(heap)
     made = len(roots)
@@ -109,7 +109,7 @@ def estimate(data: Data, event: int = 0) -> list[Frame]:
         frames.append(frame)
         own = graph.own[frame.function]
         calls: list[tuple[Function, float]] = []
-        if frame.depth < MAX_DEPTH and made < MAX_FRAMES:
+        if frame.depth < MAX_DEPTH and made < most:
             above = {each.function for each in frame.stack()}
             calls = [
                 (to, cost)
@@ -122,7 +122,7 @@ def estimate(data: Data, event: int = 0) -> list[Frame]:
         frame.own_weight = frame.weight * own / whole
         for function, cost in sorted(calls, key=lambda call: -call[1]):
             weight = frame.weight * cost / whole
-            if weight < least or made >= MAX_FRAMES:
+            if weight < least or made >= most:
                 break
             child = Frame(function, frame, frame.depth + 1, weight)
             frame.children.append(child)
