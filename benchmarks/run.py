@@ -69,6 +69,7 @@ def measure(engine: Engine, command: list[str], program: Program, folder: Path) 
     if engine.name == "native":
         del env["PYTHONPATH"]
     out = folder / "stdout"
+    (folder / "trace.out.d").mkdir(exist_ok=True)
     stdin = str(folder / STDIN) if program.stdin else os.devnull
     with open(stdin, "rb") as source, open(out, "wb") as sink, open(folder / "stderr", "wb") as errors:
         began = time.perf_counter()
@@ -83,6 +84,8 @@ def measure(engine: Engine, command: list[str], program: Program, folder: Path) 
             _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - began
         signal.setitimer(signal.ITIMER_REAL, 0)
+        for trace in folder.glob("trace.out*"):
+            shutil.rmtree(trace) if trace.is_dir() else trace.unlink()
         process.returncode = os.waitstatus_to_exitcode(status)
     cpu = usage.ru_utime + usage.ru_stime
     with contextlib.suppress(ChildProcessError):
@@ -96,13 +99,27 @@ def _on_alarm(number: int, frame: object) -> None:
     raise TimeoutError
 
 
+OUT = "--callgrind-out-file=/dev/null"
+SIMULATE = ("--cache-sim=yes", "--branch-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
+VARIANTS: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None]] = {
+    "none": (("--tool=none",), ("--tool=none",)),
+    "memcheck": (("--tool=memcheck",), ("--tool=memcheck",)),
+    "callgrind": (("--tool=callgrind", OUT), ("--tool=callgrind", OUT)),
+    "callgrind-sim": (("--tool=callgrind", OUT, *SIMULATE), ("--tool=callgrind", OUT, *SIMULATE)),
+    "datagrind": (("--tool=datagrind", "--datagrind-out-file=trace.out.dg"), None),
+    "memtrace": (("--tool=memtrace", "--memtrace-dir=trace.out.d", "--memtrace-finish=no"), None),
+}
+"""What is measured: our options, and those of the peer if it has the like.  Traces go to disk."""
+
+
 def engines(options: argparse.Namespace) -> list[Engine]:
     """The engines asked for, native first."""
     found = [Engine("native", ())]
     for tool in options.tools:
-        found.append(Engine(f"interpose {tool}", (*options.interpose.split(), "-q", f"--tool={tool}")))
-        if options.valgrind and tool in ("none", "memcheck"):
-            found.append(Engine(f"valgrind {tool}", (options.valgrind, "-q", f"--tool={tool}")))
+        ours, peers = VARIANTS[tool]
+        found.append(Engine(f"interpose {tool}", (*options.interpose.split(), "-q", *ours)))
+        if options.valgrind and peers:
+            found.append(Engine(f"valgrind {tool}", (options.valgrind, "-q", *peers)))
     return found
 
 
@@ -184,7 +201,9 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--programs", help=f"comma-separated, or 'cpu', 'start', 'long', 'threads': {', '.join(names)}"
     )
-    parser.add_argument("--tools", default="none,memcheck", type=lambda s: s.split(","), help="none,memcheck")
+    parser.add_argument(
+        "--tools", default="none,memcheck", type=lambda s: s.split(","), help=",".join(VARIANTS)
+    )
     parser.add_argument("--runs", type=int, default=3, help="rounds for each program (default 3)")
     parser.add_argument(
         "--what", choices=("wall", "cpu"), default="wall", help="elapsed time, or processor time"
@@ -203,6 +222,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     wanted = options.programs.split(",") if options.programs else [CPU, START]
     options.chosen = [p for p in PROGRAMS if p.name in wanted or p.kind in wanted]
     unknown = set(wanted) - {*names, CPU, START, LONG, THREADS}
+    if strange := set(options.tools) - set(VARIANTS):
+        parser.error(f"unknown tool {', '.join(sorted(strange))}")
     if unknown:
         parser.error(f"unknown program {', '.join(sorted(unknown))}")
     return options
