@@ -2,9 +2,7 @@
 #include "tools/datagrind/client/datagrind.h"
 #include "runtime/core/core.h"
 
-#define OUT         (256u << 10)
-#define PAIRS       8192u
-#define MOST_FRAMES (1u << 20)
+#define OUT (256u << 10)
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -12,51 +10,28 @@ static struct dg_thread *threads[IP_SLOTS];
 
 struct dg_thread *dg_thread(const struct tstate *ts) { return threads[ts->slot]; }
 
-static void frames_room(struct dg_thread *t) {
-    u32 cap = t->cap_frames ? t->cap_frames * 2 : 4096;
-    struct dg_frame *more = rt_pages(cap * sizeof *more);
-    if (t->frames) {
-        rt_memcpy(more, t->frames, t->n_frames * sizeof *more);
-        rt_free_pages(t->frames, t->cap_frames * sizeof *more);
-    }
-    t->frames = more;
-    t->cap_frames = cap;
-}
-
 void dg_thread_begin(struct tstate *ts) {
     struct dg_thread *t = threads[ts->slot];
     if (!t) {
         t = rt_pages(sizeof *t);
         t->out_begin = t->out = rt_pages(OUT);
         t->out_limit = t->out_begin + OUT - DG_RUN_BYTES;
-        t->contexts = rt_pages(PAIRS * sizeof *t->contexts);
-        t->children = rt_pages(PAIRS * sizeof *t->children);
-        frames_room(t);
+        t->file = ~0u;
         threads[ts->slot] = t;
     }
-    t->n_frames = t->n_handlers = 0;
+    dg_stack_new(t);
     t->fs = ts->client_fs;
     t->gs = ts->client_gs;
-    rt_lock(&dg.lock);
-    t->epoch = dg.epoch;
-    t->node = dg.root;
-    rt_unlock(&dg.lock);
 }
 
 void dg_thread_end(struct tstate *ts) {
     if (threads[ts->slot]) dg_emit(threads[ts->slot]);
 }
 
-/* What the other threads had not handed over is in their process's file. */
-void dg_thread_after_fork(struct tstate *ts) {
-    struct dg_thread *own = NULL;
-    for (u32 i = 0; i < IP_SLOTS; i++) {
-        struct dg_thread *t = threads[i];
-        if (!t) continue;
-        t->out = t->out_begin;
-        if (i == ts->slot) own = t;
-    }
-    (void)own;
+/* What threads had not handed over is in their own process's file. */
+void dg_threads_after_fork(void) {
+    for (u32 i = 0; i < IP_SLOTS; i++)
+        if (threads[i]) threads[i]->out = threads[i]->out_begin;
 }
 
 void dg_emit_all(void) {
@@ -64,88 +39,17 @@ void dg_emit_all(void) {
         if (threads[i]) dg_emit(threads[i]);
 }
 
-/* ---- The call stack --------------------------------------------------------------- */
-
-static RT_NOINLINE u32 child_slow(struct dg_thread *t, u64 ret) {
-    struct dg_pair *pair = &t->children[(ret ^ ret >> 13 ^ t->node * 0x9e3779b1u) % PAIRS];
-    if (pair->key == ret && (u32)(pair->value >> 32) == t->node) return (u32)pair->value;
-    rt_lock(&dg.lock);
-    dg_find_again(t);
-    u32 child = dg_child(t->node, ret);
-    rt_unlock(&dg.lock);
-    *pair = (struct dg_pair){ret, (u64)t->node << 32 | child};
-    return child;
-}
-
-static void push(struct dg_thread *t, struct dg_frame frame) {
-    if (t->n_frames == t->cap_frames) {
-        if (t->cap_frames >= MOST_FRAMES) return; /* its callee seems to be called from where it was */
-        frames_room(t);
-    }
-    frame.caller = t->node;
-    t->frames[t->n_frames++] = frame;
-}
-
-static void pop(struct dg_thread *t) {
-    const struct dg_frame *f = &t->frames[--t->n_frames];
-    t->n_handlers -= f->interrupted != 0;
-    t->node = f->caller;
-}
-
-/* Whether RSP is nearer to what a handler interrupted than to the handler's stack: it was left by a jump. */
-static bool has_left(const struct dg_frame *f, u64 sp) {
-    u64 far = f->slot > sp ? f->slot - sp : sp - f->slot;
-    u64 near = f->interrupted > sp ? f->interrupted - sp : sp - f->interrupted;
-    return f->interrupted && near < far;
-}
-
-/* RSP is sp now: what lies below has gone. */
-static inline void drop(struct dg_thread *t, u64 sp) {
-    while (t->n_frames && t->frames[t->n_frames - 1].slot < sp) pop(t);
-}
-
-/* The same where a thread may have left a handler on a stack of its own, which may lie anywhere. */
-static void drop_handlers(struct dg_thread *t, u64 sp) {
-    for (u32 i = t->n_frames; i-- > 0;) {
-        if (!has_left(&t->frames[i], sp)) continue;
-        while (t->n_frames > i) pop(t);
-    }
-}
-
-void dg_frames_signal(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp) {
-    u32 child = child_slow(t, pc + 1);
-    push(t, (struct dg_frame){.slot = sp, .ret = pc + 1, .interrupted = interrupted});
-    t->n_handlers++;
-    t->node = child;
-}
-
-void dg_frames_return(struct dg_thread *t, u64 sp) {
-    drop_handlers(t, sp);
-    drop(t, sp);
-}
-
-static void call(struct dg_thread *t, struct dg_plan *p, u64 sp) {
-    u64 ret = p->block->next, last = p->called;
-    drop(t, sp);
-    u32 child = (u32)last;
-    if ((u32)(last >> 32) != t->node) {
-        child = child_slow(t, ret);
-        p->called = (u64)t->node << 32 | child;
-    }
-    push(t, (struct dg_frame){.slot = sp - 8, .ret = ret});
-    t->node = child;
-}
-
 /* How a block has ended, all of whose instructions have run. */
-static inline void end_of(struct dg_thread *t, struct dg_plan *p, const u64 *w) {
-    u64 sp = p->sp_word == ~0u ? 0 : w[p->sp_word] + (u64)p->sp_disp;
+static inline void end_of(struct dg_thread *t, const struct dg_plan *p, const u64 *w) {
+    if (p->sp_word == ~0u) return;
+    u64 sp = w[p->sp_word] + (u64)p->sp_disp;
     switch (p->end) {
     case IP_TR_CALL:
-    case IP_TR_CALLI: call(t, p, sp); break;
-    case IP_TR_RET: drop(t, sp + 1); break;
+    case IP_TR_CALLI: dg_call(t, p->next, sp - 8); break;
+    case IP_TR_RET: dg_drop(t, sp + 1); break;
     case IP_TR_JMPI:
-        if (UNLIKELY(t->n_handlers)) drop_handlers(t, sp);
-        drop(t, sp);
+        if (UNLIKELY(t->n_handlers)) dg_drop_handlers(t, sp);
+        dg_drop(t, sp);
         break;
     default: break;
     }
@@ -153,23 +57,12 @@ static inline void end_of(struct dg_thread *t, struct dg_plan *p, const u64 *w) 
 
 /* ---- Runs -------------------------------------------------------------------------- */
 
-static RT_NOINLINE u64 context_slow(struct dg_thread *t, struct dg_plan *p, struct dg_segment *s) {
-    u64 key = (u64)s->bbdef << 32 | t->node;
-    struct dg_pair *pair = &t->contexts[(s->bbdef * 0x9e3779b1u ^ t->node * 0x85ebca6bu) >> 7 & (PAIRS - 1)];
-    if (pair->key != key) {
-        rt_lock(&dg.lock);
-        dg_find_again(t);
-        key = (u64)s->bbdef << 32 | t->node;
-        *pair = (struct dg_pair){key, dg_context(t->node, s, tr_insns(p->block)[s->first].pc)};
-        rt_unlock(&dg.lock);
+static inline u64 context_of(struct dg_thread *t, const struct dg_plan *p, const struct dg_segment *s) {
+    if (s->bbdef < t->cap_last) {
+        const struct dg_seen *last = &t->last[s->bbdef];
+        if (last->stack == t->stack) return last->context;
     }
-    if (pair->value <= 0xffffffff) s->last = (u64)t->node << 32 | pair->value;
-    return pair->value;
-}
-
-static inline u64 context_of(struct dg_thread *t, struct dg_plan *p, struct dg_segment *s) {
-    u64 last = s->last;
-    return (u32)(last >> 32) == t->node ? (u32)last : context_slow(t, p, s);
+    return dg_context(t, s->bbdef, tr_insns(p->block)[s->first].pc);
 }
 
 static inline u64 sum_of(const struct dg_operand *o, const u64 *w) {
@@ -290,10 +183,7 @@ static void put_event(struct dg_thread *t, u32 type, const u64 *words, u32 n) {
 
 static void allocated(struct dg_thread *t, const u64 *w) {
     u64 words[3 + DG_HEAP_IPS] = {w[0], w[1], 0, t->pc};
-    rt_lock(&dg.lock);
-    dg_find_again(t);
-    words[2] = 1 + dg_callers(t->node, words + 4, DG_HEAP_IPS - 1);
-    rt_unlock(&dg.lock);
+    words[2] = 1 + dg_callers(t, words + 4, DG_HEAP_IPS - 1);
     put_event(t, DG_MALLOC_BLOCK, words, 3 + (u32)words[2]);
 }
 
@@ -320,8 +210,8 @@ static void event(struct dg_thread *t, u32 kind, const u64 *w) {
         to = dg_head(t->out, kind == DG_EV_START ? DG_START_EVENT : DG_END_EVENT, n + 1);
         end_run(t, put_text(to, w, n));
         break;
-    case DG_EV_SIGNAL: dg_frames_signal(t, w[0], w[1], w[2]); break;
-    case DG_EV_SIGRETURN: dg_frames_return(t, w[0]); break;
+    case DG_EV_SIGNAL: dg_handler(t, w[0], w[1], w[2]); break;
+    case DG_EV_SIGRETURN: dg_handler_returned(t, w[0]); break;
     default: break;
     }
 }
@@ -337,16 +227,13 @@ static RT_NOINLINE struct dg_plan *plan_slow(u64 block) {
     return p;
 }
 
-/* Contexts of another file are none. */
-static void new_file(struct dg_thread *t) {
-    rt_memset(t->contexts, 0, PAIRS * sizeof *t->contexts);
-    t->file = dg.file;
-}
-
 void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
     struct dg_thread *t = threads[ts->slot];
     if (!t || dg.stopped) return;
-    if (t->file != dg.file) new_file(t);
+    if (t->file != dg.file) { /* contexts of another one are none here */
+        dg_forget_contexts(t);
+        t->file = dg.file;
+    }
     for (const u64 *w = from; w < to;) {
         u64 head = *w++;
         u32 low = (u32)head, done = (u32)(head >> 32);
@@ -357,7 +244,7 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
         }
         struct dg_plan *p = *dg_plan_entry(low);
         if (UNLIKELY(!p || p->file != dg.file)) p = plan_slow(low);
-        t->pc = p->block->pc;
+        t->pc = p->pc;
         if (p->n_segments == 1 && done == p->n_insns && p->segments->simple && !p->segments->rep_alone) {
             struct dg_segment *s = p->segments;
             const struct dg_operand *o = p->ops;

@@ -57,7 +57,6 @@ struct dg_operand {
 
 /* A part of a template that has a definition of its own. */
 struct dg_segment {
-    u64 last;     /* node << 32 | context: what it ran as last */
     u32 bbdef;    /* its number in the file of dg_plan.file */
     u32 first_op; /* in the plan's operands */
     u16 first;    /* instruction */
@@ -70,8 +69,8 @@ struct dg_segment {
 
 struct dg_plan {
     const struct ip_tr_block *block;
-    u64 called; /* node << 32 | its child: where its call led last */
-    u32 file;   /* dg.file when it was defined */
+    u64 pc, next; /* the block's */
+    u32 file;     /* dg.file when it was defined */
     u32 sp_word;
     i64 sp_disp;
     u16 n_segments, n_words, n_insns;
@@ -87,42 +86,34 @@ struct dg_frame {
     u64 slot;        /* address of the return address, or the handler's RSP */
     u64 ret;         /* where it goes on */
     u64 interrupted; /* RSP that a handler interrupted, else 0 */
-    u32 caller;      /* node */
-    u32 pad;
+    u64 caller;      /* dg_thread.stack of who called */
 };
 
-struct dg_pair {
-    u64 key, value;
+/* A context that this thread has met. */
+struct dg_seen {
+    u64 stack;
+    u32 bbdef, context;
 };
+#define DG_WAYS 4
+#define DG_SETS 16384u
 
 struct dg_thread {
     u8 *out, *out_begin, *out_limit; /* runs; at the limit there is still room for one */
-    struct dg_pair *contexts;        /* bbdef << 32 | node: context */
-    struct dg_pair *children;        /* return address: node << 32 | its child */
+    struct dg_seen *last;            /* by bbdef: the one that it ran in last; empty: no context */
+    struct dg_seen *seen;            /* DG_SETS of DG_WAYS, newest first */
     struct dg_frame *frames;
     u64 fs, gs;
-    u64 pc; /* of the block that ran last */
+    u64 pc;    /* of the block that ran last */
+    u64 stack; /* what tells call stacks apart (stacks.c) */
     u32 n_frames, cap_frames;
     u32 n_handlers; /* frames of handlers */
-    u32 node;
-    u32 epoch; /* dg.epoch when it was found */
-    u32 file;  /* dg.file that its contexts are of */
-};
-
-/* A call stack: the caller's, and where it goes on. */
-struct dg_node {
-    u64 ret;
-    u32 caller;
-    u32 suffix; /* the same without its outermost address; 0 not known yet */
-    u32 depth;
-    u32 pad;
+    u32 cap_last;
+    u32 file; /* dg.file that its contexts are of */
 };
 
 struct dg_state {
     rt_lock_t lock; /* of all that follows, and of what is called under it */
     u32 file;       /* counts forks: what is defined in one file is not in another */
-    u32 epoch;      /* counts how often all nodes were forgotten */
-    u32 root;       /* the node of an empty stack */
     u32 n_bbdefs;
     u64 n_contexts;
     bool stopped; /* nothing more can be written */
@@ -130,14 +121,23 @@ struct dg_state {
 extern struct dg_state dg;
 
 /* consume.c */
-void dg_thread_begin(struct tstate *ts);
-void dg_thread_end(struct tstate *ts);
-void dg_thread_after_fork(struct tstate *ts);
 void dg_emit_all(void); /* of every thread; the others are at rest */
 struct dg_thread *dg_thread(const struct tstate *ts);
-/* What of a signal a thread's stack is concerned with. */
-void dg_frames_signal(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp);
-void dg_frames_return(struct dg_thread *t, u64 sp);
+void dg_thread_begin(struct tstate *ts);
+void dg_thread_end(struct tstate *ts);
+void dg_threads_after_fork(void);
+
+/* stacks.c */
+void dg_stacks_start(void);
+void dg_stack_new(struct dg_thread *t);
+void dg_call(struct dg_thread *t, u64 ret, u64 slot);
+void dg_handler(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp);
+void dg_handler_returned(struct dg_thread *t, u64 sp);
+void dg_drop_handlers(struct dg_thread *t, u64 sp);
+void dg_drop(struct dg_thread *t, u64 sp);
+u32 dg_callers(const struct dg_thread *t, u64 *ips, u32 most); /* innermost first; how many */
+u64 dg_context(struct dg_thread *t, u32 bbdef, u64 pc);        /* its number, defined if need be */
+void dg_forget_contexts(struct dg_thread *t);
 
 /* plans.c: the entry of a template; the rest under the lock */
 void dg_plans_start(void);
@@ -145,22 +145,11 @@ struct dg_plan **dg_plan_entry(u64 block);
 struct dg_plan *dg_plan_make(const struct ip_tr_block *b);
 void dg_plan_define(struct dg_plan *p);
 
-/* stacks.c; under the lock */
-void dg_stacks_start(void);
-void dg_new_file(void);                         /* nothing is defined there */
-void dg_find_again(struct dg_thread *t);        /* its node, if all were forgotten */
-u32 dg_child(u32 caller, u64 ret);              /* its number */
-u32 dg_callers(u32 number, u64 *ips, u32 most); /* innermost first; how many */
-u64 dg_context(u32 number, const struct dg_segment *s, u64 pc);
-
 /* output.c */
 u8 *dg_head(u8 *to, u32 type, u64 length);
 u8 *dg_definition(u32 type, u64 length); /* where its payload goes, behind all others; under the lock */
 void dg_emit(struct dg_thread *t);       /* its runs, behind all definitions */
 void dg_send(void);                      /* all that was emitted, to the supervisor */
 void dg_output_after_fork(void);
-
-/* requests.c */
-bool dg_request(struct tstate *ts, u64 code, const u64 args[5]);
 
 #endif

@@ -53,9 +53,11 @@ void rt_hook_leaving(struct tstate *ts, bool for_exec) {
 void rt_hook_fork(struct tstate *ts, bool child) {
     if (!on()) return;
     if (child) {
-        dg_thread_after_fork(ts);
+        dg_threads_after_fork();
         dg_output_after_fork();
-        dg_new_file();
+        dg.n_bbdefs = 0;
+        dg.n_contexts = 0;
+        dg.file++;
     }
     tr_fork(ts, child);
 }

@@ -91,6 +91,8 @@ struct dg_plan *dg_plan_make(const struct ip_tr_block *b) {
     }
     struct dg_plan *p = arena(sizeof *p + n_segments * sizeof *s);
     *p = (struct dg_plan){.block = b,
+                          .pc = b->pc,
+                          .next = b->next,
                           .file = ~0u,
                           .n_segments = (u16)n_segments,
                           .n_words = b->n_words,
@@ -131,7 +133,6 @@ static void define(const struct dg_plan *p, struct dg_segment *s) {
         }
     }
     s->bbdef = dg.n_bbdefs++;
-    s->last = 0;
 }
 
 void dg_plan_define(struct dg_plan *p) {

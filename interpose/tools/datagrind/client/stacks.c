@@ -1,170 +1,165 @@
-/* Call stacks as a tree, and contexts: a block definition run with one of them.
+/* A thread's call stack, and contexts: block definitions run with one.
  *
- * A node is a return address below a caller's node; a stack longer than a context may be is that of its innermost
- * addresses, so the tree has a bounded depth, and what recurs below it finds the same nodes again.  When nodes or
- * contexts have become many, all are forgotten: threads find their own nodes again by their frames, and a context that
- * comes again is written again.  Numbers of nodes are never used twice, so what anybody remembers of old ones meets
- * nothing.
+ * Call stacks are told apart by a number of 64 bits, a polynomial of the return addresses that a context shows: a call
+ * multiplies and adds, a return takes the caller's number from its frame, and what goes beyond a context's length is
+ * subtracted again, so deep recursion finds the same numbers.  A tree of stacks was tried: each call then costs a look
+ * into memory that is not in the cache, and the tree of a recursive sort has a million nodes.
+ *
+ * A thread remembers the contexts that it has met, as many as stay near; one that was forgotten is defined again.
  */
 #include "tools/datagrind/client/datagrind.h"
 
-#define MOST_NODES    (1u << 21)
-#define MOST_CONTEXTS (1u << 22)
-#define CALLERS       (DG_STACK - 1)
+#define CALLERS     (DG_STACK - 1)
+#define MOST_FRAMES (1u << 20)
+#define BASE        0x9e3779b97f4a7c15ull
+#define NO_CONTEXT  0xffffffffu
 
-static struct dg_node *nodes; /* [number - dg.root] */
-static u32 n_nodes, cap_nodes;
-static u32 *by_caller; /* hash table: number of a node, 0 none */
-static u32 cap_by_caller;
-static struct dg_pair *known; /* hash table of contexts: key 0 none */
-static u64 cap_known, n_known;
+static u64 leaving; /* what the oldest address of a full window was multiplied with since */
 
 static u64 mix(u64 x) {
-    x *= 0x9e3779b97f4a7c15ull;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93ull;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93ull;
     return x ^ x >> 32;
 }
 
-static struct dg_node *node(u32 number) { return &nodes[number - dg.root]; }
-
-static u64 hash_of(u32 caller, u64 ret) { return mix(ret ^ mix(caller)); }
-
-static void grow_table(void) {
-    if (by_caller) rt_free_pages(by_caller, cap_by_caller * sizeof *by_caller);
-    cap_by_caller = cap_nodes * 2;
-    by_caller = rt_pages(cap_by_caller * sizeof *by_caller);
-    for (u32 i = 1; i < n_nodes; i++) {
-        u32 k = (u32)hash_of(nodes[i].caller, nodes[i].ret) & (cap_by_caller - 1);
-        while (by_caller[k]) k = (k + 1) & (cap_by_caller - 1);
-        by_caller[k] = dg.root + i;
-    }
-}
-
-static void grow_nodes(void) {
-    u32 cap = cap_nodes ? cap_nodes * 2 : 4096;
-    struct dg_node *more = rt_pages(cap * sizeof *more);
-    if (nodes) {
-        rt_memcpy(more, nodes, n_nodes * sizeof *nodes);
-        rt_free_pages(nodes, cap_nodes * sizeof *nodes);
-    }
-    nodes = more;
-    cap_nodes = cap;
-    grow_table();
-}
-
-static void forget_nodes(void) {
-    dg.root += n_nodes;
-    dg.epoch++;
-    n_nodes = 1;
-    rt_memset(nodes, 0, sizeof *nodes);
-    rt_memset(by_caller, 0, cap_by_caller * sizeof *by_caller);
-}
-
-static void forget_contexts(void) {
-    if (known) rt_free_pages(known, cap_known * sizeof *known);
-    known = NULL;
-    cap_known = n_known = 0;
-}
-
 void dg_stacks_start(void) {
-    dg.root = 1;
-    n_nodes = 1;
-    grow_nodes();
+    leaving = 1;
+    for (u32 i = 0; i < CALLERS; i++) leaving *= BASE;
 }
 
-void dg_new_file(void) {
-    dg.n_bbdefs = 0;
-    dg.n_contexts = 0;
-    dg.file++;
-    forget_contexts();
-}
+/* ---- Frames ------------------------------------------------------------------------- */
 
-/* The node of a caller that has room for one more address, and that address. */
-static u32 child_of(u32 caller, u64 ret) {
-    u32 k = (u32)hash_of(caller, ret) & (cap_by_caller - 1);
-    for (; by_caller[k]; k = (k + 1) & (cap_by_caller - 1)) {
-        const struct dg_node *n = node(by_caller[k]);
-        if (n->caller == caller && n->ret == ret) return by_caller[k];
+static void more_frames(struct dg_thread *t) {
+    u32 cap = t->cap_frames ? t->cap_frames * 2 : 4096;
+    struct dg_frame *more = rt_pages(cap * sizeof *more);
+    if (t->frames) {
+        rt_memcpy(more, t->frames, t->n_frames * sizeof *more);
+        rt_free_pages(t->frames, t->cap_frames * sizeof *more);
     }
-    u32 number = dg.root + n_nodes;
-    by_caller[k] = number;
-    nodes[n_nodes++] = (struct dg_node){.ret = ret, .caller = caller, .depth = node(caller)->depth + 1};
-    if (n_nodes == cap_nodes) grow_nodes();
-    return number;
+    t->frames = more;
+    t->cap_frames = cap;
 }
 
-/* The same stack without its outermost address. */
-static u32 without_outermost(u32 number) {
-    u32 way[CALLERS], n = 0;
-    while (!node(number)->suffix) {
-        if (node(number)->depth == 1) {
-            node(number)->suffix = dg.root;
-            break;
-        }
-        way[n++] = number;
-        number = node(number)->caller;
+void dg_stack_new(struct dg_thread *t) {
+    if (!t->frames) more_frames(t);
+    t->n_frames = t->n_handlers = 0;
+    t->stack = 1;
+}
+
+static inline void push(struct dg_thread *t, struct dg_frame frame) {
+    if (__builtin_expect(t->n_frames == t->cap_frames, 0)) {
+        if (t->cap_frames >= MOST_FRAMES) return; /* whoever is called seems to be called from where this one was */
+        more_frames(t);
     }
-    u32 shorter = node(number)->suffix;
-    while (n > 0) {
-        number = way[--n];
-        shorter = child_of(shorter, node(number)->ret);
-        node(number)->suffix = shorter;
+    frame.caller = t->stack;
+    t->stack = t->stack * BASE + mix(frame.ret);
+    if (t->n_frames >= CALLERS) t->stack -= mix(t->frames[t->n_frames - CALLERS].ret) * leaving;
+    t->frames[t->n_frames++] = frame;
+}
+
+static inline void pop(struct dg_thread *t) {
+    const struct dg_frame *f = &t->frames[--t->n_frames];
+    t->n_handlers -= f->interrupted != 0;
+    t->stack = f->caller;
+}
+
+/* RSP is sp now: what lies below has gone. */
+void dg_drop(struct dg_thread *t, u64 sp) {
+    while (t->n_frames && t->frames[t->n_frames - 1].slot < sp) pop(t);
+}
+
+void dg_call(struct dg_thread *t, u64 ret, u64 slot) {
+    dg_drop(t, slot + 8);
+    push(t, (struct dg_frame){.slot = slot, .ret = ret});
+}
+
+/* Whether RSP is nearer to what a handler interrupted than to the handler's stack: it was left by a jump. */
+static bool has_left(const struct dg_frame *f, u64 sp) {
+    u64 far = f->slot > sp ? f->slot - sp : sp - f->slot;
+    u64 near = f->interrupted > sp ? f->interrupted - sp : sp - f->interrupted;
+    return f->interrupted && near < far;
+}
+
+/* A thread may have left a handler on a stack of its own, which may lie anywhere. */
+void dg_drop_handlers(struct dg_thread *t, u64 sp) {
+    for (u32 i = t->n_frames; t->n_handlers && i-- > 0;) {
+        if (!has_left(&t->frames[i], sp)) continue;
+        while (t->n_frames > i) pop(t);
     }
-    return shorter;
 }
 
-u32 dg_child(u32 caller, u64 ret) {
-    return child_of(node(caller)->depth < CALLERS ? caller : without_outermost(caller), ret);
+void dg_handler(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp) {
+    u32 before = t->n_frames;
+    push(t, (struct dg_frame){.slot = sp, .ret = pc + 1, .interrupted = interrupted});
+    t->n_handlers += t->n_frames - before;
 }
 
-void dg_find_again(struct dg_thread *t) {
-    if (n_nodes > MOST_NODES) forget_nodes();
-    if (t->epoch == dg.epoch) return;
-    u32 at = dg.root;
-    for (u32 i = 0; i < t->n_frames; i++) {
-        if (n_nodes > MOST_NODES) break; /* more frames than nodes */
-        t->frames[i].caller = at;
-        at = dg_child(at, t->frames[i].ret);
-    }
-    t->node = at;
-    t->epoch = dg.epoch;
+void dg_handler_returned(struct dg_thread *t, u64 sp) {
+    dg_drop_handlers(t, sp);
+    dg_drop(t, sp);
 }
 
-u32 dg_callers(u32 number, u64 *ips, u32 most) {
-    u32 n = 0;
-    for (; n < most && node(number)->depth; number = node(number)->caller) ips[n++] = node(number)->ret - 1;
+u32 dg_callers(const struct dg_thread *t, u64 *ips, u32 most) {
+    u32 n = t->n_frames < most ? t->n_frames : most;
+    for (u32 i = 0; i < n; i++) ips[i] = t->frames[t->n_frames - 1 - i].ret - 1;
     return n;
 }
 
-static void grow_known(void) {
-    u64 cap = cap_known ? cap_known * 2 : 16384;
-    struct dg_pair *more = rt_pages(cap * sizeof *more);
-    for (u64 i = 0; i < cap_known; i++) {
-        if (!known[i].key) continue;
-        u64 k = mix(known[i].key) & (cap - 1);
-        while (more[k].key) k = (k + 1) & (cap - 1);
-        more[k] = known[i];
-    }
-    if (known) rt_free_pages(known, cap_known * sizeof *known);
-    known = more;
-    cap_known = cap;
+/* ---- Contexts ------------------------------------------------------------------------ */
+
+void dg_forget_contexts(struct dg_thread *t) {
+    u64 bytes = DG_SETS * DG_WAYS * sizeof *t->seen;
+    if (t->seen) rt_free_pages(t->seen, bytes);
+    t->seen = rt_pages(bytes);
+    if (t->last) rt_free_pages(t->last, t->cap_last * sizeof *t->last);
+    t->cap_last = 0;
+    t->last = NULL;
 }
 
-u64 dg_context(u32 number, const struct dg_segment *s, u64 pc) {
-    u64 key = (u64)s->bbdef << 32 | number;
-    if (n_known > MOST_CONTEXTS) forget_contexts();
-    if (n_known * 2 >= cap_known) grow_known();
-    u64 k = mix(key) & (cap_known - 1);
-    for (; known[k].key; k = (k + 1) & (cap_known - 1))
-        if (known[k].key == key) return known[k].value;
-    u32 depth = node(number)->depth;
-    u64 word = s->bbdef, ips[CALLERS];
-    u8 *to = dg_definition(DG_CONTEXT, 8 + 1 + (1 + (u64)depth) * 8);
+static void more_last(struct dg_thread *t, u32 bbdef) {
+    u32 cap = t->cap_last ? t->cap_last : 16384;
+    while (cap <= bbdef) cap *= 2;
+    struct dg_seen *more = rt_pages(cap * sizeof *more);
+    if (t->last) {
+        rt_memcpy(more, t->last, t->cap_last * sizeof *more);
+        rt_free_pages(t->last, t->cap_last * sizeof *more);
+    }
+    t->last = more;
+    t->cap_last = cap;
+}
+
+static u64 define(struct dg_thread *t, u32 bbdef, u64 pc) {
+    u64 depth = t->n_frames < CALLERS ? t->n_frames : CALLERS, word = bbdef, ips[CALLERS];
+    dg_callers(t, ips, CALLERS);
+    rt_lock(&dg.lock);
+    u8 *to = dg_definition(DG_CONTEXT, 8 + 1 + (1 + depth) * 8);
     __builtin_memcpy(to, &word, 8);
     to[8] = (u8)(1 + depth);
     __builtin_memcpy(to + 9, &pc, 8);
-    dg_callers(number, ips, CALLERS);
-    rt_memcpy(to + 17, ips, depth * 8ull);
-    known[k] = (struct dg_pair){key, dg.n_contexts};
-    n_known++;
-    return dg.n_contexts++;
+    rt_memcpy(to + 17, ips, depth * 8);
+    u64 number = dg.n_contexts++;
+    rt_unlock(&dg.lock);
+    return number;
+}
+
+u64 dg_context(struct dg_thread *t, u32 bbdef, u64 pc) {
+    struct dg_seen *set = t->seen + (mix(t->stack + bbdef * BASE) & (DG_SETS - 1)) * DG_WAYS, found;
+    u32 way = 0;
+    /* Entries that are empty have no stack: its number is never 0 but by chance, and then it is defined again. */
+    while (way < DG_WAYS && !(set[way].stack == t->stack && set[way].bbdef == bbdef && t->stack)) way++;
+    if (way < DG_WAYS) {
+        found = set[way];
+    } else {
+        u64 number = define(t, bbdef, pc);
+        if (number >= NO_CONTEXT) return number;
+        found = (struct dg_seen){t->stack, bbdef, (u32)number};
+        way = DG_WAYS - 1;
+    }
+    for (; way > 0; way--) set[way] = set[way - 1];
+    set[0] = found;
+    if (bbdef >= t->cap_last) more_last(t, bbdef);
+    t->last[bbdef] = found;
+    return found.context;
 }
