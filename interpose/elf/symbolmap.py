@@ -102,6 +102,11 @@ class SymbolMap:
                     name = other_name
             self._add(start, end, name)
 
+    @property
+    def columns(self) -> tuple[list[int], list[int], list[str]]:
+        """Starts, ends and names of the pieces, by address."""
+        return self._starts, self._ends, self._names
+
     def __len__(self) -> int:
         return len(self._starts)
 

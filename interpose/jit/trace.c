@@ -316,13 +316,16 @@ static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
         explicit.flags |= IP_TRA_PREFETCH;
         add_access(p, i, explicit);
     }
-    if (in->rep) {
-        bool to = in->addr_read >> IP_RDI & 1;
-        p->insn[i].rep = in->rep;
-        p->insn[i].rep_words = new_word(p, i, IP_RCX, false);
-        new_word(p, i, IP_RCX, true);
-        new_word(p, i, to ? IP_RDI : IP_RSI, true);
-    }
+}
+
+/* How often a repeated instruction has repeated: counted as instructions, and as accesses. */
+static void repetitions_of(struct plan *p, const struct ip_insn *in, int i) {
+    if (!in->rep) return;
+    bool to = in->addr_read >> IP_RDI & 1;
+    p->insn[i].rep = in->rep;
+    p->insn[i].rep_words = new_word(p, i, IP_RCX, false);
+    new_word(p, i, IP_RCX, true);
+    new_word(p, i, to ? IP_RDI : IP_RSI, true);
 }
 
 static uint8_t kind_of(const struct ip_insn *in) {
@@ -420,6 +423,7 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
             t->sp_disp = (int32_t)p->delta[IP_RSP];
         }
         if (flags & IP_C_TRACE_DATA) accesses_of(p, insn, i);
+        repetitions_of(p, insn, i);
         registers_change(p, insn);
     }
     t->args_word = t->result_word = NO_WORD;

@@ -102,6 +102,9 @@ class _Builder:
             return None
         name, equals, text = plain.partition("=")
         row = self.rows.get(name)
+        if row is None and name[-1:].isdigit():
+            stem = name.rstrip("0123456789")
+            row, text = self.rows.get(f"{stem}<n>"), f"{name[len(stem) :]} {text}"
         if row is None or row[0].takes_value != bool(equals):
             raise OptionError.unknown(word)
         return (*row, text)

@@ -303,6 +303,27 @@ class Repeated(Text):
         return ",".join(value)
 
 
+class Numbered(Option):
+    """A text that may be given many times, for a number in the option's name: ``--separate-callers2=main``.
+
+    ``name`` ends in ``<n>``; the value is a tuple of (number, text).
+    """
+
+    metavar = "<text>"
+
+    def __init__(self, help: str, **more: Any) -> None:
+        super().__init__(help, (), **more)
+
+    def apply(self, values: dict[str, Any], text: str) -> None:
+        number, _, rest = text.partition(" ")
+        if parse_decimal(number) is None:
+            raise BadValue(f"{self.name}: a number is expected in place of <n>")
+        values[self.dest] = (*values[self.dest], (int(number), rest))
+
+    def format(self, value: tuple[tuple[int, str], ...]) -> str:
+        return ""
+
+
 class CommaList(Text):
     """Texts parted by commas; empty ones are dropped."""
 

@@ -1,0 +1,1 @@
+"""Callgrind: what each function, line and call of a program costs."""

@@ -1,0 +1,176 @@
+/* What callgrind counts in the client, as the supervisor reads it.  cffi reads this file, too.
+ *
+ * Every thread has its own tables, which only it writes and nobody ever clears: the supervisor takes what they hold at
+ * a dump and subtracts what they held at the one before.  Pointers are addresses of the client's memory, in chunks. */
+#ifndef INTERPOSE_CALLGRIND_ABI_H
+#define INTERPOSE_CALLGRIND_ABI_H
+
+#include <stdint.h>
+
+#include "abi/trace.h"
+
+/* ---- Functions ------------------------------------------------------------------------------
+ * The number that a template has of its function: an index and what is to be done about the function. */
+#define CG_F_INDEX       0x003fffff
+#define CG_F_SKIP        0x00400000 /* its cost is its caller's: --fn-skip, procedure linkage table */
+#define CG_F_POP_ON_JUMP 0x00800000 /* leaving it by a jump ends it */
+#define CG_F_TOGGLE      0x01000000 /* --toggle-collect */
+#define CG_F_DUMP_BEFORE 0x02000000
+#define CG_F_DUMP_AFTER  0x04000000
+#define CG_F_ZERO_BEFORE 0x08000000
+#define CG_F_UNKNOWN     0x10000000 /* code of an object that no symbol names; the index is the object's */
+#define CG_F_SPECIAL     0x20000000 /* has a contexts depth or recursion depth of its own: ask (CG_RQ_FUNCTION) */
+#define CG_F_EVENTFUL    (CG_F_TOGGLE | CG_F_DUMP_BEFORE | CG_F_DUMP_AFTER | CG_F_ZERO_BEFORE)
+
+#define CG_MAX_EVENTS 24
+
+/* Events by their place in a cost; cg_options.place has where each is, or -1. */
+enum cg_event {
+    CG_IR,
+    CG_DR,
+    CG_DW,
+    CG_I1MR,
+    CG_D1MR,
+    CG_D1MW,
+    CG_ILMR,
+    CG_DLMR,
+    CG_DLMW,
+    CG_ILDMR, /* write-back of a dirty line: --simulate-wb */
+    CG_DLDMR,
+    CG_DLDMW,
+    CG_ACCOST1, /* --cacheuse */
+    CG_SPLOSS1,
+    CG_ACCOST2,
+    CG_SPLOSS2,
+    CG_BC,
+    CG_BCM,
+    CG_BI,
+    CG_BIM,
+    CG_GE,
+    CG_SYSCOUNT,
+    CG_SYSTIME,
+    CG_SYSCPUTIME,
+    CG_N_EVENTS
+};
+
+struct cg_geometry {
+    uint32_t size, ways, line, pad;
+};
+
+/* The answer to CG_RQ_OPTIONS. */
+struct cg_options {
+    int32_t place[24]; /* by enum cg_event */
+    uint32_t n_events;
+    uint32_t callers, recursions; /* --separate-callers, --separate-recs */
+    uint32_t jumps, skip_direct_recursion;
+    uint32_t caches, branches, write_back, prefetch, cache_use;
+    uint32_t instrument, collect; /* at the start */
+    uint32_t systime;             /* 0 none, else nanoseconds of a unit */
+    uint32_t pad;
+    uint64_t dump_every;
+    struct cg_geometry i1, d1, ll;
+};
+
+/* The answer to CG_RQ_FUNCTION. */
+struct cg_function_options {
+    uint32_t callers, recursions, group, pad;
+};
+
+/* ---- Tables ------------------------------------------------------------------------------------- */
+
+struct cg_chunk {
+    struct cg_chunk *next;
+    uint64_t bytes, used; /* of the whole, this header included */
+};
+
+struct cg_counter;
+struct cg_family;
+
+/* A function, in one thread.  Code that no symbol names belongs to the function that is called by its address. */
+struct cg_function {
+    struct cg_function *next; /* of the same hash */
+    uint32_t number;          /* of the template; CG_F_UNKNOWN: with the object */
+    uint32_t callers, recursions, pad;
+    uint64_t entry;  /* where it was first called, or the address that names it */
+    uint64_t active; /* calls of it that are under way */
+    struct cg_family *families;
+};
+
+/* A function and its callers, as far as contexts tell them apart. */
+struct cg_family {
+    struct cg_family *next; /* of the function */
+    struct cg_function *function;
+    struct cg_family *caller; /* 0: none, or not told apart */
+    uint32_t n_contexts, depth;
+    struct cg_context *contexts[8]; /* by recursion level */
+};
+
+/* Where costs are counted: a family at a recursion level; or a skipped function, whose cost belongs to the call. */
+struct cg_context {
+    struct cg_context *next; /* of the thread */
+    struct cg_family *family;
+    struct cg_context *caller; /* of a skipped function: who has the cost, at the address site; else 0 */
+    uint64_t site;
+    struct cg_counter *counters;
+    uint32_t level, number;
+};
+
+/* Calls, or with CG_JUMP jumps, from one instruction to one place. */
+struct cg_call {
+    struct cg_call *next; /* of the block's */
+    struct cg_context *callee;
+    struct cg_function *function;
+    uint64_t entry;
+    uint32_t insn, flags;
+    uint64_t count;
+    uint64_t cost[1]; /* n_events of them */
+};
+#define CG_JUMP 1
+
+/* Runs of a block in a context. */
+struct cg_counter {
+    struct cg_counter *next; /* of the context */
+    struct cg_context *context;
+    const struct ip_tr_block *block;
+    struct cg_context *after; /* the context, if the block's end cannot leave it; else 1 */
+    struct cg_call *calls;
+    uint64_t *extra;     /* n_events for each instruction: what does not follow from runs; or 0 */
+    uint64_t taken;      /* how often the jump at its end was taken; kept with cg_options.jumps */
+    uint32_t n, repeats; /* instructions; some of them are repeated string instructions */
+    uint64_t runs[1];    /* by the number of instructions that they completed: n + 1 of them */
+};
+
+/* A call under way. */
+struct cg_frame {
+    uint64_t sp; /* RSP before the call: whoever has at least that has left the callee */
+    struct cg_context *context;
+    struct cg_counter *counter;   /* of the call */
+    struct cg_call *call;         /* 0: of a skipped function */
+    struct cg_function *function; /* that is active once less after it; 0: none is */
+    uint32_t insn, flags;
+    uint64_t last_sp;  /* of a handler: thread.sp where it began */
+    uint64_t began[1]; /* n_events: the thread's total at the call */
+};
+#define CG_TAIL   1 /* by a jump: ends with its caller */
+#define CG_SKIP   2
+#define CG_SIGNAL 4 /* a handler: no call of what it interrupts */
+#define CG_TOGGLE 8 /* collecting has been switched at the call, and is again at the end */
+
+struct cg_thread {
+    struct cg_thread *next;
+    uint32_t tid, frame_bytes;
+    struct cg_chunk *chunks;
+    struct cg_context *contexts, *context;
+    uint8_t *frames; /* frame_bytes each */
+    uint64_t depth;
+    uint64_t n_blocks; /* runs so far, where --dump-every-bb counts them */
+    uint64_t total[24];
+};
+
+/* IP_SYM_TOOL. */
+struct cg_root {
+    struct cg_thread *threads;
+    uint32_t instrument, pad;
+};
+
+#endif

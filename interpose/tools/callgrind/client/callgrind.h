@@ -1,0 +1,79 @@
+/* Callgrind in the client: what the parts of this folder share. */
+#ifndef INTERPOSE_CALLGRIND_H
+#define INTERPOSE_CALLGRIND_H
+
+#include "runtime/base/rt.h"
+#include "tools/callgrind/callgrind_abi.h"
+
+/* What is known of a block in the context that it last ran in, by the block's number. */
+struct cg_slot {
+    struct cg_context *context; /* CG_SLOW set: runs are not to be counted in line */
+    struct cg_counter *counter;
+    struct cg_function *function; /* 0: not known yet, or not by a symbol */
+    u32 step, pad;                /* words of a record */
+};
+#define CG_SLOW 1ull
+
+struct cg_caches;
+
+/* A thread, with what the supervisor does not read. */
+struct thread {
+    struct cg_thread shared;
+    struct tstate *ts;
+    struct cg_slot *slots;
+    struct cg_counter **counters; /* hash of (context, block) */
+    struct cg_function **functions;
+    u64 n_counters, counters_size, functions_size, frames_room;
+    struct cg_counter *last; /* the block that ran last, 0: none */
+    u64 done;                /* and the instructions that it completed */
+    u64 sp;                  /* RSP before its last instruction, of calls, returns and indirect jumps */
+    u64 word;                /* address of the last record's words */
+    bool collects, pad;
+    u32 n_contexts;
+    struct cg_caches *caches;
+    u64 saved[CG_MAX_EVENTS]; /* total where a handler began */
+    u64 syscall_began, syscall_cpu;
+};
+
+extern struct cg_options cg;
+extern struct cg_root cg_root;
+
+static inline int cg_place(enum cg_event e) { return cg.place[e]; }
+
+/* tables.c */
+struct thread *cg_thread_of(struct tstate *ts);
+void *cg_alloc(struct thread *t, u64 bytes);
+struct cg_counter *cg_counter_of(struct thread *t, const struct ip_tr_block *b);
+struct cg_function *cg_function_of(struct thread *t, u32 number, u64 entry);
+struct cg_family *cg_family_of(struct thread *t, struct cg_function *f, struct cg_family *caller);
+struct cg_context *cg_context_of(struct thread *t, struct cg_family *f);
+struct cg_context *cg_new_context(struct thread *t, struct cg_family *f);
+struct cg_frame *cg_push_frame(struct thread *t);
+u64 *cg_extra(struct thread *t, struct cg_counter *c, u64 insn);
+static inline struct cg_frame *cg_top(struct thread *t) {
+    return (struct cg_frame *)(t->shared.frames + (t->shared.depth - 1) * t->shared.frame_bytes);
+}
+static inline const struct ip_tr_insn *cg_insns(const struct ip_tr_block *b) {
+    return (const struct ip_tr_insn *)(b + 1);
+}
+static inline const struct ip_tr_access *cg_accesses(const struct ip_tr_block *b) {
+    return (const struct ip_tr_access *)(cg_insns(b) + b->n_insns);
+}
+
+/* calls.c: the block that follows t->last; from then on t->shared.context is where it runs. */
+void cg_enter(struct thread *t, const struct ip_tr_block *b);
+void cg_unwind(struct thread *t);
+void cg_signal(struct thread *t, u64 sp);
+void cg_sigreturn(struct thread *t);
+
+/* simulate.c: what the run of a block costs beside instructions. */
+void cg_simulate(struct thread *t, struct cg_counter *c, const u64 *words, u64 done, struct tstate *ts);
+/* Did the conditional jump that ended the last block go to its target? */
+void cg_branch(struct thread *t, struct cg_counter *c, u64 insn, bool taken);
+void cg_indirect(struct thread *t, struct cg_counter *c, u64 insn, u64 target);
+
+/* hooks.c: ask the supervisor for a dump (number of the function that it is for), or to forget the costs so far. */
+void cg_ask_dump(struct thread *t, u32 why, u32 function);
+void cg_function_options(struct thread *t, u32 number, struct cg_function_options *o);
+
+#endif

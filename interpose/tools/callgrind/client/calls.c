@@ -1,0 +1,239 @@
+/* The path through functions: calls, returns, jumps from one function into another, handlers.
+ *
+ * A frame ends when RSP has come back to where it was before the call, however that happens: by a return, longjmp or
+ * an exception.  A jump into another function is a call, too, whose frame ends with that of the function that jumps;
+ * but not a jump back to a function's middle, whose frame is the one below: then it is the end of a part of the
+ * function that was put elsewhere (.cold). */
+#include "runtime/base/rt.h"
+#include "tools/callgrind/client/callgrind.h"
+
+static inline bool is_unknown(const struct cg_function *f) { return !f->number || f->number & CG_F_UNKNOWN; }
+
+/* Does the block belong to the function that runs? */
+static inline bool is_within(const struct cg_context *x, const struct ip_tr_block *b) {
+    return x->family->function->number == b->function;
+}
+
+static struct cg_function *function_at(struct thread *t, const struct ip_tr_block *b) {
+    struct cg_slot *s = &t->slots[b->number];
+    if (!s->function) {
+        struct cg_function *f = cg_function_of(t, b->function, b->pc);
+        if (is_unknown(f)) return f;
+        s->function = f;
+    }
+    return s->function;
+}
+
+/* Something is to happen because the function begins (or ends). */
+static void eventful_begin(struct thread *t, struct cg_function *f, u32 *flags) {
+    if (f->number & CG_F_DUMP_BEFORE) cg_ask_dump(t, CG_F_DUMP_BEFORE, f->number);
+    if (f->number & CG_F_TOGGLE && !f->active) {
+        t->collects = !t->collects;
+        *flags |= CG_TOGGLE;
+    }
+}
+
+/* What a handler has interrupted goes on as if nothing had been. */
+static void restore(struct thread *t, const struct cg_frame *f) {
+    for (u32 i = 0; i < cg.n_events; i++) t->shared.total[i] = f->began[i];
+    t->sp = f->last_sp;
+}
+
+static void pop(struct thread *t) {
+    struct cg_frame *f = cg_top(t);
+    if (f->call) {
+        for (u32 i = 0; i < cg.n_events; i++) f->call->cost[i] += t->shared.total[i] - f->began[i];
+    }
+    if (f->flags & CG_SIGNAL) restore(t, f);
+    struct cg_function *function = f->function;
+    u32 flags = f->flags;
+    if (function) function->active--;
+    if (flags & CG_TOGGLE) t->collects = !t->collects;
+    t->shared.context = f->context;
+    t->last = f->counter;
+    t->done = f->insn + 1;
+    t->shared.depth--;
+    if (function && function->number & CG_F_DUMP_AFTER && !is_unknown(function))
+        cg_ask_dump(t, CG_F_DUMP_AFTER, function->number);
+}
+
+static struct cg_call *find_call(struct thread *t, struct cg_counter *c, u32 insn, struct cg_function *f,
+                                 struct cg_context *callee) {
+    struct cg_call **at = &c->calls, *call;
+    for (; (call = *at); at = &call->next)
+        if (call->callee == callee && call->insn == insn && !(call->flags & CG_JUMP)) return call;
+    call = cg_alloc(t, sizeof *call + (cg.n_events - 1) * sizeof call->cost[0]);
+    call->callee = callee;
+    call->function = f;
+    call->insn = insn;
+    call->next = c->calls;
+    __atomic_store_n(&c->calls, call, __ATOMIC_RELEASE);
+    return call;
+}
+
+/* A call of a skipped function: its cost goes to the call. */
+static struct cg_context *skipped(struct thread *t, struct cg_counter *c, u32 insn, struct cg_function *f) {
+    for (struct cg_call *call = c->calls; call; call = call->next)
+        if (call->function == f && call->insn == insn && call->callee->caller) return call->callee;
+    struct cg_context *from = c->context, *x = cg_new_context(t, cg_family_of(t, f, 0));
+    x->caller = from->caller ? from->caller : from;
+    x->site = from->caller ? from->site : cg_insns(c->block)[insn].pc;
+    find_call(t, c, insn, f, x);
+    return x;
+}
+
+static void push(struct thread *t, const struct ip_tr_block *b, struct cg_function *f, u64 sp, u32 flags) {
+    struct cg_counter *c = t->last;
+    u32 insn = t->done ? (u32)t->done - 1 : 0;
+    struct cg_context *from = t->shared.context;
+    if (f->number & CG_F_EVENTFUL && !is_unknown(f)) eventful_begin(t, f, &flags);
+    struct cg_frame *frame = cg_push_frame(t);
+    frame->sp = sp;
+    frame->context = from;
+    frame->counter = c;
+    frame->insn = insn;
+    frame->function = 0;
+    frame->flags = flags;
+    frame->call = 0;
+    for (u32 i = 0; i < cg.n_events; i++) frame->began[i] = t->shared.total[i];
+    if (f->number & CG_F_SKIP && !is_unknown(f)) {
+        frame->flags |= CG_SKIP;
+        t->shared.context = skipped(t, c, insn, f);
+        return;
+    }
+    struct cg_context *owner = from->caller ? from->caller : from, *x = owner;
+    if (!cg.skip_direct_recursion || owner->family->function != f) {
+        frame->function = f;
+        f->active++;
+        x = cg_context_of(t, cg_family_of(t, f, owner->family));
+    }
+    struct cg_call *call = find_call(t, c, insn, f, x);
+    if (t->collects) call->count++;
+    if (!call->entry) call->entry = b->pc;
+    frame->call = call;
+    t->shared.context = x;
+    if (f->number & CG_F_ZERO_BEFORE && !is_unknown(f)) cg_ask_dump(t, CG_F_ZERO_BEFORE, f->number);
+}
+
+/* The first function of a thread, or of a handler. */
+static void root(struct thread *t, const struct ip_tr_block *b) {
+    struct cg_function *f = function_at(t, b);
+    f->active++;
+    t->shared.context = cg_context_of(t, cg_family_of(t, f, 0));
+}
+
+static u64 pop_to(struct thread *t, u64 sp) {
+    u64 n = 0;
+    while (t->shared.depth && cg_top(t)->sp <= sp && !(cg_top(t)->flags & CG_SIGNAL)) {
+        pop(t);
+        n++;
+    }
+    /* Out of a handler by a jump: what it interrupted goes on, further out.  Frames of a handler that runs on another
+     * stack lie above those that it interrupts, and say nothing. */
+    return n;
+}
+
+/* The handler may have left its frame for one of those that it interrupted. */
+static void leave_handlers(struct thread *t, u64 sp) {
+    u64 d = t->shared.depth;
+    while (d) {
+        struct cg_frame *f = (struct cg_frame *)(t->shared.frames + (d - 1) * t->shared.frame_bytes);
+        if (f->flags & CG_SIGNAL && sp >= f->sp && sp - f->sp < (u64)8 << 20) {
+            while (t->shared.depth >= d) pop(t);
+            pop_to(t, sp);
+        }
+        if (f->sp > sp) break;
+        d--;
+    }
+}
+
+static void jumped(struct thread *t, const struct ip_tr_block *b) {
+    struct cg_context *x = t->shared.context;
+    if (is_within(x, b)) return;
+    struct cg_function *f = function_at(t, b);
+    if (t->shared.depth) {
+        struct cg_frame *top = cg_top(t);
+        if (top->flags & CG_TAIL && is_within(top->context, b) &&
+            (is_unknown(f) || b->pc != top->context->family->function->entry)) {
+            pop(t);
+            return;
+        }
+        if (!is_unknown(x->family->function) && x->family->function->number & CG_F_POP_ON_JUMP) {
+            u64 sp = top->sp;
+            u32 flags = top->flags & CG_TAIL;
+            pop(t);
+            if (!is_within(t->shared.context, b)) push(t, b, f, sp, flags);
+            return;
+        }
+    }
+    push(t, b, f, t->shared.depth ? cg_top(t)->sp : ~0ull, CG_TAIL);
+}
+
+void cg_enter(struct thread *t, const struct ip_tr_block *b) {
+    struct cg_counter *c = t->last;
+    if (!c) {
+        root(t, b);
+        return;
+    }
+    if (t->done < c->n) {
+        jumped(t, b);
+        return;
+    }
+    switch (c->block->end) {
+    case IP_TR_CALL:
+    case IP_TR_CALLI: {
+        struct cg_function *f = function_at(t, b);
+        if (!is_unknown(f)) f->entry = b->pc;
+        /* call +0: the address of what follows is wanted, nothing is called (i386 idiom) */
+        if (c->block->end == IP_TR_CALL && c->block->target == c->block->next) break;
+        push(t, b, f, t->sp, 0);
+        return;
+    }
+    case IP_TR_RET:
+        if (pop_to(t, t->sp + 8)) break;
+        leave_handlers(t, t->sp + 8);
+        break;
+    case IP_TR_JMPI:
+        if (t->shared.depth && cg_top(t)->sp <= t->sp) {
+            pop_to(t, t->sp);
+            leave_handlers(t, t->sp);
+        }
+        break;
+    default: break;
+    }
+    jumped(t, b);
+}
+
+/* All calls under way have ended. */
+void cg_unwind(struct thread *t) {
+    while (t->shared.depth) pop(t);
+    if (t->shared.context && t->shared.context->family->function->active) t->shared.context->family->function->active--;
+    t->last = 0;
+    t->shared.context = 0;
+}
+
+/* A handler begins: its costs are not the cost of what it interrupts. */
+void cg_signal(struct thread *t, u64 sp) {
+    struct cg_frame *f = cg_push_frame(t);
+    f->sp = sp;
+    f->context = t->shared.context;
+    f->counter = t->last;
+    f->insn = t->done ? (u32)t->done - 1 : 0;
+    f->call = 0;
+    f->function = 0;
+    f->flags = CG_SIGNAL;
+    f->last_sp = t->sp;
+    for (u32 i = 0; i < cg.n_events; i++) f->began[i] = t->shared.total[i];
+    t->last = 0;
+    t->shared.context = 0;
+}
+
+void cg_sigreturn(struct thread *t) {
+    while (t->shared.depth) {
+        bool was = cg_top(t)->flags & CG_SIGNAL;
+        if (was && t->shared.context && t->shared.context->family->function->active)
+            t->shared.context->family->function->active--;
+        pop(t);
+        if (was) break;
+    }
+}

@@ -1,0 +1,136 @@
+/* Records of block runs become counts.  Nearly all runs are of a block that ran last in the present context, after one
+ * that cannot have left it: these take the loop in tr_consume, and nothing else. */
+#include "runtime/base/rt.h"
+#include "tools/callgrind/client/callgrind.h"
+#include "trace/trace.h"
+
+/* Instructions that a repeated string instruction counts as, beside one: each turn, and the look that finds none
+ * left; cmps and scas may end before that look. */
+static void count_turns(struct thread *t, struct cg_counter *c, const u64 *words, u64 done) {
+    const struct ip_tr_insn *insn = cg_insns(c->block);
+    for (u64 i = 0; i < done; i++) {
+        if (!insn[i].rep || insn[i].rep_words == 0xffff) continue;
+        u64 before = words[insn[i].rep_words], after = words[insn[i].rep_words + 1];
+        u64 turns = before - after;
+        u8 op = 0;
+        for (u32 k = 0; k < insn[i].len && k < 15; k++) {
+            op = insn[i].bytes[k];
+            if (op >= 0xa4 && op <= 0xaf) break;
+            if (op >= 0x6c && op <= 0x6f) break;
+        }
+        bool compares = (op & 0xfe) == 0xa6 || (op & 0xfe) == 0xae;
+        if (compares && after) turns--;
+        if (!turns) continue;
+        cg_extra(t, c, i)[cg_place(CG_IR)] += turns;
+        t->shared.total[cg_place(CG_IR)] += turns;
+    }
+}
+
+/* What the way from the last block to this one says about the last one's branch. */
+static void settle_branch(struct thread *t, const struct ip_tr_block *b) {
+    struct cg_counter *c = t->last;
+    u64 last = t->done ? t->done - 1 : 0;
+    if (t->done < c->n || !t->collects) return;
+    if (c->block->end == IP_TR_JCC) {
+        bool taken = b->pc == c->block->target;
+        c->taken += taken;
+        if (cg.branches) cg_branch(t, c, last, taken);
+    } else if (c->block->end == IP_TR_JMPI || c->block->end == IP_TR_CALLI) {
+        if (cg.branches) cg_indirect(t, c, last, b->pc);
+    }
+}
+
+static void note_jump(struct thread *t, struct cg_counter *c, u32 insn, u64 target) {
+    for (struct cg_call *j = c->calls; j; j = j->next)
+        if (j->flags & CG_JUMP && j->insn == insn && j->entry == target) {
+            j->count++;
+            return;
+        }
+    struct cg_call *j = cg_alloc(t, sizeof *j + (cg.n_events - 1) * sizeof j->cost[0]);
+    j->entry = target;
+    j->insn = insn;
+    j->flags = CG_JUMP;
+    j->count = 1;
+    j->next = c->calls;
+    __atomic_store_n(&c->calls, j, __ATOMIC_RELEASE);
+}
+
+/* A run that is not a matter of one increment. */
+static void run(struct thread *t, const struct ip_tr_block *b, const u64 *words, u64 done) {
+    struct cg_counter *last = t->last;
+    u64 last_done = t->done;
+    bool watch = cg.branches || cg.jumps;
+    if (watch && last) settle_branch(t, b);
+    cg_enter(t, b);
+    if (cg.jumps && last && t->collects && last_done == last->n && last->block->end == IP_TR_JMPI &&
+        t->shared.context == last->context)
+        note_jump(t, last, (u32)last_done - 1, b->pc);
+    struct cg_counter *c = cg_counter_of(t, b);
+    if (t->collects) {
+        c->runs[done]++;
+        t->shared.total[cg_place(CG_IR)] += done;
+        if ((u64)t->slots[b->number].context & CG_SLOW) {
+            count_turns(t, c, words, done);
+            if (cg.n_events > 1) cg_simulate(t, c, words, done, t->ts);
+        }
+    }
+    if (cg.branches && t->collects && done && done < c->n) cg_branch(t, c, done - 1, true);
+    if (cg.dump_every && ++t->shared.n_blocks % cg.dump_every == 0) cg_ask_dump(t, 0, 0);
+    t->last = c;
+    t->done = done;
+    if (b->sp_word != 0xffffffff) t->sp = words[b->sp_word] + (u64)(i64)b->sp_disp;
+}
+
+static const u64 *event(struct thread *t, const u64 *p) {
+    switch ((u32)*p) {
+    case IP_TR_SYSCALL: t->syscall_began = p[8]; break;
+    case IP_TR_SYSRET: break;
+    case IP_TR_SIGNAL: cg_signal(t, p[3]); break;
+    case IP_TR_SIGRETURN: cg_sigreturn(t); break;
+    default: break;
+    }
+    return p + 1 + (*p >> 32);
+}
+
+void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
+    if (!cg_root.instrument) return;
+    struct thread *t = cg_thread_of(ts);
+    const struct cg_slot *slots = t->slots;
+    const u64 *p = from;
+    while (p < to) {
+        /* All that the loop needs is in registers; what the last block was, t learns when it matters. */
+        struct cg_context *after = t->collects && t->last && t->done == t->last->n ? t->last->after
+                                                                                   : (struct cg_context *)2;
+        struct cg_counter *last = t->last;
+        u64 done = t->done, total = t->shared.total[0];
+        const u64 *last_p = 0;
+        while (p < to) {
+            u32 at = (u32)*p;
+            if (at < IP_TR_EVENTS) break;
+            const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)at;
+            const struct cg_slot *s = &slots[b->number];
+            if (s->context != after) break;
+            last_p = p;
+            done = *p >> 32;
+            last = s->counter;
+            last->runs[done]++;
+            total += done;
+            after = last->after;
+            p += s->step;
+        }
+        t->shared.total[0] = total;
+        t->last = last;
+        t->done = done;
+        if (last_p && last->block->sp_word != 0xffffffff)
+            t->sp = last_p[1 + last->block->sp_word] + (u64)(i64)last->block->sp_disp;
+        if (p >= to) break;
+        if ((u32)*p < IP_TR_EVENTS) {
+            if (!*p) break;
+            p = event(t, p);
+            continue;
+        }
+        const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)*p;
+        run(t, b, p + 1, *p >> 32);
+        p += 1 + b->n_words;
+    }
+}

@@ -1,0 +1,132 @@
+/* What callgrind wants to be told (runtime/hooks.h), and what it asks and tells the supervisor. */
+#include <asm/unistd.h>
+
+#include "interpose/callgrind_numbers.h"
+#include "runtime/hooks.h"
+#include "tools/callgrind/client/callgrind.h"
+#include "trace/trace.h"
+
+struct cg_options cg;
+struct cg_root cg_root;
+
+/* ---- The supervisor ------------------------------------------------------------------------------ */
+
+static void ask(struct tstate *ts, u64 number, u64 a, u64 b, void *answer, u64 bytes) {
+    struct ip_slot *s = rt_slot(ts);
+    u64 words[6] = {number, a, b};
+    rt_memcpy(s->data, words, sizeof words);
+    s->len = sizeof words;
+    s->a[0] = s->r[2] = 0;
+    rt_request_python(ts, IP_R_REQUEST);
+    if (answer && s->r[2]) rt_memcpy(answer, s->data + sizeof(struct ip_put), bytes);
+}
+
+void cg_ask_dump(struct thread *t, u32 why, u32 function) { ask(t->ts, INTERPOSE_RQ_CT_EVENT, why, function, 0, 0); }
+
+void cg_function_options(struct thread *t, u32 number, struct cg_function_options *o) {
+    o->callers = cg.callers;
+    o->recursions = cg.recursions;
+    ask(t->ts, INTERPOSE_RQ_CT_FUNCTION, number, 0, o, sizeof *o);
+}
+
+/* ---- Life -------------------------------------------------------------------------------------------- */
+
+void rt_hook_symbols(u64 *symbols) { symbols[IP_SYM_TOOL] = (u64)&cg_root; }
+
+void rt_hook_start(struct tstate *ts) {
+    ask(ts, INTERPOSE_RQ_CT_OPTIONS, 0, 0, &cg, sizeof cg);
+    cg_root.instrument = cg.instrument;
+}
+
+void rt_hook_thread_begin(struct tstate *ts) { tr_thread_begin(ts); }
+
+void rt_hook_thread_end(struct tstate *ts) {
+    tr_thread_end(ts);
+    cg_unwind(cg_thread_of(ts));
+}
+
+void rt_hook_leaving(struct tstate *ts, bool for_exec) {
+    if (for_exec)
+        tr_flush(ts);
+    else
+        tr_leaving(ts);
+}
+
+void rt_hook_fork(struct tstate *ts, bool child) { tr_fork(ts, child); }
+void rt_hook_full(struct tstate *ts) { tr_full(ts); }
+void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *p) { tr_left(ts, b, p); }
+
+void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) {
+    (void)sig, (void)pc;
+    tr_flush(ts);
+    if (cg_root.instrument) cg_signal(cg_thread_of(ts), sp);
+}
+
+void rt_hook_sigreturn(struct tstate *ts) {
+    tr_flush(ts);
+    if (cg_root.instrument) cg_sigreturn(cg_thread_of(ts));
+}
+
+/* ---- System calls ------------------------------------------------------------------------------------ */
+
+static u64 now(int clock) {
+    i64 t[2];
+    sys2(__NR_clock_gettime, clock, (long)t);
+    return (u64)t[0] * 1000000000ull + (u64)t[1];
+}
+
+void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
+    (void)nr, (void)args;
+    if (!cg.systime) return;
+    tr_flush(ts);
+    struct thread *t = cg_thread_of(ts);
+    t->syscall_began = now(1 /* CLOCK_MONOTONIC */);
+    t->syscall_cpu = now(3 /* CLOCK_THREAD_CPUTIME_ID */);
+}
+
+void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {
+    (void)nr, (void)args, (void)result;
+    if (!cg.systime) return;
+    struct thread *t = cg_thread_of(ts);
+    struct cg_counter *c = t->last;
+    if (!cg_root.instrument || !t->collects || !c || !t->done) return;
+    const u64 spent[3] = {1, (now(1) - t->syscall_began) / cg.systime, now(3) - t->syscall_cpu};
+    u64 *extra = cg_extra(t, c, t->done - 1);
+    for (u32 i = 0; i < 3; i++) {
+        int place = cg_place(CG_SYSCOUNT + i);
+        if (place < 0) continue;
+        extra[place] += spent[i];
+        t->shared.total[place] += spent[i];
+    }
+}
+
+/* ---- Requests -------------------------------------------------------------------------------------------- */
+
+bool rt_hook_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
+    (void)args;
+    switch (code) {
+    case INTERPOSE_RQ_CT_DUMP_STATS:
+    case INTERPOSE_RQ_CT_DUMP_STATS_AT:
+    case INTERPOSE_RQ_CT_ZERO_STATS:
+        tr_flush(ts); /* what has run before it counts; the supervisor does the rest */
+        return false;
+    case INTERPOSE_RQ_CT_TOGGLE_COLLECT: {
+        tr_flush(ts);
+        struct thread *t = cg_thread_of(ts);
+        t->collects = !t->collects;
+        break;
+    }
+    case INTERPOSE_RQ_CT_START_INSTRUMENTATION:
+        tr_flush(ts);
+        cg_root.instrument = 1;
+        break;
+    case INTERPOSE_RQ_CT_STOP_INSTRUMENTATION:
+        tr_flush(ts);
+        if (cg_root.instrument) cg_unwind(cg_thread_of(ts));
+        cg_root.instrument = 0;
+        break;
+    default: return false;
+    }
+    *result = 0;
+    return true;
+}

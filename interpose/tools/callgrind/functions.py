@@ -1,0 +1,258 @@
+"""Numbers of functions: what the translator marks blocks with, and what a number means at a dump."""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from array import array
+from bisect import bisect_right
+from typing import NamedTuple
+
+from interpose.elf.demangle import demangle, z_decoded
+from interpose.elf.errors import ElfError
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interpose.elf.symbolizer import ObjectFile
+    from interpose.options.parse import Config
+
+UNKNOWN = "???"
+BELOW_MAIN = "(below main)"
+_BELOW_MAIN = frozenset(
+    {"__libc_start_main", "__libc_start_call_main", "generic_start_main", "__libc_start_main_impl", "_start"}
+)
+_LINKAGE = frozenset({".plt", ".plt.sec", ".plt.got"})
+# The dynamic linker's trampoline ends with a jump to the function that was looked up.
+_RESOLVERS = ("_dl_runtime_resolve*",)
+
+
+class Source(NamedTuple):
+    """A position in the source."""
+
+    file: str
+    line: int
+
+
+_NOWHERE = Source(UNKNOWN, 0)
+
+
+class Object:
+    """A mapped file: its functions have the numbers from ``base`` on, one for each piece of its symbols."""
+
+    def __init__(self, number: int, base: int, file: ObjectFile, plt: list[tuple[int, int]]) -> None:
+        self.number = number
+        self.base = base
+        self.file = file
+        self.path = file.path or UNKNOWN
+        self.starts, self.ends, self.names = file.code.columns
+        self.plt = plt
+        self.count = len(self.names) + 1
+        """The last one is the procedure linkage table."""
+        self.flags: dict[int, int] = {}
+        self.same: dict[int, int] = {}
+        """Pieces that are one function with an earlier one."""
+        self._paths: dict[str, str] = {}
+
+    def source(self, vaddr: int) -> Source:
+        """File and line of a link-time address, as the line table spells the file."""
+        levels = self.file.source_lines(vaddr)
+        if not levels or not levels[0].path or not levels[0].line:
+            return _NOWHERE
+        path = levels[0].path
+        shown = self._paths.get(path)
+        if shown is None:
+            directory = self.file.directory(vaddr, path)
+            name = posixpath.basename(path)
+            shown = self._paths[path] = f"{directory}/{name}" if directory else name
+        return Source(shown, levels[0].line)
+
+
+class Patterns:
+    """Functions by patterns: ``*`` and ``?``; the whole name must match."""
+
+    def __init__(self, patterns: tuple[str, ...]) -> None:
+        escaped = [fnmatch.translate(pattern.replace("[", "[[]")) for pattern in patterns]
+        self._match = re.compile("|".join(escaped)).match if escaped else None
+
+    def hit(self, name: str) -> bool:
+        return self._match is not None and self._match(name) is not None
+
+
+class Placed(NamedTuple):
+    """Where an object is, or was until another one came there."""
+
+    start: int
+    end: int
+    bias: int
+    object: Object
+
+
+class Functions:
+    """All functions of a program image."""
+
+    def __init__(self, config: Config) -> None:
+        tool = config.tool
+        self._demangle = config.core.demangle
+        self._marks = [
+            (lib.CG_F_SKIP, Patterns(tool.fn_skip)),
+            (lib.CG_F_POP_ON_JUMP, Patterns((*_RESOLVERS, *tool.pop_on_jump))),
+            (lib.CG_F_TOGGLE, Patterns(tool.toggle_collect)),
+            (lib.CG_F_DUMP_BEFORE, Patterns(tool.dump_before)),
+            (lib.CG_F_DUMP_AFTER, Patterns(tool.dump_after)),
+            (lib.CG_F_ZERO_BEFORE, Patterns(tool.zero_before)),
+        ]
+        special = tuple(pattern for _, pattern in (*tool.separate_callers_of, *tool.separate_recs_of))
+        self._marks.append((lib.CG_F_SPECIAL, Patterns(special)))
+        self._named = bool(
+            tool.fn_skip or tool.pop_on_jump or tool.toggle_collect or tool.dump_before or tool.dump_after
+            or tool.zero_before or special
+        )  # fmt: skip
+        self._skip_plt = tool.skip_plt
+        self._objects: list[Object] = []
+        self._bases: list[int] = []
+        self._by_file: dict[int, Object] = {}
+        self._next = 1
+        self._placed: list[Placed] = []
+        lib.ip_trace_functions_del(0, 2**64 - 1)
+
+    # -- mappings --
+
+    def mapped(self, start: int, end: int, offset: int, file: ObjectFile) -> None:
+        """Tell the translator whose code is in [start, end)."""
+        biases = [] if file.image is None else file.image.vaddrs_of_offset(offset)
+        obj = self._object(file)
+        bias = start - biases[0] if biases else start - offset
+        self.unmapped(start, end)
+        self._placed.append(Placed(start, end, bias, obj))
+        lows, highs, numbers = array("Q"), array("Q"), array("I")
+
+        def add(lo: int, hi: int, number: int) -> None:
+            lows.append(lo)
+            highs.append(hi)
+            numbers.append(number)
+
+        unknown = lib.CG_F_UNKNOWN | obj.number
+        at = start
+        for lo, hi, number in self._pieces(obj, bias, start, end):
+            if lo > at:
+                add(at, lo, unknown)
+            add(lo, hi, number)
+            at = hi
+        if at < end:
+            add(at, end, unknown)
+        lib.ip_trace_functions_add(
+            len(lows),
+            ffi.from_buffer("uint64_t[]", lows),
+            ffi.from_buffer("uint64_t[]", highs),
+            ffi.from_buffer("uint32_t[]", numbers),
+        )
+
+    def _pieces(self, obj: Object, bias: int, start: int, end: int) -> list[tuple[int, int, int]]:
+        base, flags, same = obj.base, obj.flags, obj.same
+        rows = []
+        for index, (lo, hi) in enumerate(zip(obj.starts, obj.ends, strict=True)):
+            lo, hi = lo + bias, hi + bias
+            if lo >= start and hi <= end:
+                rows.append((lo, hi, (base + same.get(index, index)) | flags.get(index, 0)))
+        if self._skip_plt and obj.plt:
+            number = (base + obj.count - 1) | lib.CG_F_SKIP
+            taken = sorted(rows)
+            for lo, hi in obj.plt:
+                lo, hi = lo + bias, hi + bias
+                inside = [row for row in taken if row[0] < hi and lo < row[1]]
+                if start <= lo and hi <= end and not inside:
+                    rows.append((lo, hi, number))
+            rows.sort()
+        return rows
+
+    def _object(self, file: ObjectFile) -> Object:
+        known = self._by_file.get(id(file))
+        if known is not None:
+            return known
+        plt = []
+        try:
+            if file.image is not None:
+                plt = [
+                    (s.addr, s.addr + s.size) for s in file.image.sections if s.name in _LINKAGE and s.size
+                ]
+        except ElfError:
+            pass
+        obj = Object(len(self._objects), self._next, file, plt)
+        self._next += obj.count
+        self._objects.append(obj)
+        self._bases.append(obj.base)
+        self._by_file[id(file)] = obj
+        first = None
+        for index, name in enumerate(obj.names):
+            if name in _BELOW_MAIN:
+                if first is None:
+                    first = index
+                else:
+                    obj.same[index] = first
+            flags = 0
+            if self._named:
+                plain = self._plain(name)
+                for flag, patterns in self._marks:
+                    if patterns.hit(plain):
+                        flags |= flag
+            elif name.startswith("_dl_runtime_resolve"):
+                flags = lib.CG_F_POP_ON_JUMP
+            if flags:
+                obj.flags[index] = flags
+        return obj
+
+    def unmapped(self, start: int, end: int) -> None:
+        """Other code may be there next; what was counted keeps its meaning."""
+        lib.ip_trace_functions_del(start, end)
+
+    # -- meaning --
+
+    def _plain(self, name: str) -> str:
+        if name in _BELOW_MAIN:
+            return BELOW_MAIN
+        name = z_decoded(name) or name
+        return demangle(name) if self._demangle else name
+
+    def object_of(self, number: int, address: int) -> Object | None:
+        """The object of a function's number."""
+        index = number & lib.CG_F_INDEX
+        if number & lib.CG_F_UNKNOWN:
+            return self._objects[index] if index < len(self._objects) else None
+        if not number:
+            return None
+        return self._objects[bisect_right(self._bases, index) - 1]
+
+    def bias_at(self, obj: Object | None, address: int) -> int:
+        """What was added to the object's addresses where ``address`` is; 0 if it has none there."""
+        for placed in reversed(self._placed):
+            if placed.start <= address < placed.end and (obj is None or placed.object is obj):
+                return placed.bias
+        return 0
+
+    def piece(self, obj: Object, vaddr: int) -> int | None:
+        """Which of an object's functions a link-time address is in; None: one without a name."""
+        index = bisect_right(obj.starts, vaddr) - 1
+        return obj.same.get(index, index) if index >= 0 and vaddr < obj.ends[index] else None
+
+    def piece_of(self, obj: Object, number: int) -> int | None:
+        """The same of a function's number."""
+        return None if number & lib.CG_F_UNKNOWN else (number & lib.CG_F_INDEX) - obj.base
+
+    def bias_of(self, obj: Object) -> int:
+        """Where the object was mapped last, less its link-time addresses."""
+        return next((placed.bias for placed in reversed(self._placed) if placed.object is obj), 0)
+
+    def describe(self, number: int, entry: int) -> tuple[str, str, int | None]:
+        """Object, function, and where the function begins at link time (None: not known)."""
+        obj = self.object_of(number, entry)
+        if obj is None:
+            return UNKNOWN, f"0x{entry:016x}", None
+        if number & lib.CG_F_UNKNOWN:
+            vaddr = entry - self.bias_at(obj, entry)
+            return obj.path, f"0x{vaddr:016x}", vaddr
+        index = (number & lib.CG_F_INDEX) - obj.base
+        if index >= len(obj.names):
+            return obj.path, "(plt)", None
+        return obj.path, self._plain(obj.names[index]), obj.starts[index]

@@ -1,0 +1,166 @@
+"""Callgrind's option table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from interpose.errors import OptionError
+from interpose.options.spec import (
+    IGNORED,
+    BadValue,
+    Choice,
+    FileName,
+    Integer,
+    Numbered,
+    Parsed,
+    Repeated,
+    Table,
+    YesNo,
+    parse_decimal,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from interpose.options.parse import Config
+
+NAME = "Callgrind"
+DESCRIPTION = "a call-graph generating cache profiler"
+READ_INLINE = False
+"""The default of --read-inline-info."""
+
+MAX_SEPARATED = 50
+
+
+class Geometry(NamedTuple):
+    """A cache: bytes, ways, bytes of a line."""
+
+    size: int
+    ways: int
+    line: int
+
+
+def parse_geometry(text: str) -> Geometry:
+    """``size,associativity,line size``."""
+    numbers = [parse_decimal(part) for part in text.split(",")]
+    if len(numbers) != 3 or any(number is None or number <= 0 for number in numbers):
+        raise BadValue("A cache is given as <size>,<associativity>,<line size>")
+    size, ways, line = (number or 0 for number in numbers)
+    if line < 16 or line & (line - 1):
+        raise BadValue("The line size must be a power of two, 16 or more")
+    if size % (ways * line) or (size // (ways * line)) & (size // (ways * line) - 1):
+        raise BadValue("The number of sets (size / associativity / line size) must be a power of two")
+    return Geometry(size, ways, line)
+
+
+def parse_callers(text: str) -> int:
+    """A number, or ``auto`` (as many as make sense, which is none by default)."""
+    if text == "auto":
+        return 0
+    number = parse_decimal(text)
+    if number is None or not 0 <= number <= MAX_SEPARATED:
+        raise BadValue(f"a number up to {MAX_SEPARATED}, or auto, is expected")
+    return number
+
+
+class Options(Table):
+    """Options of callgrind."""
+
+    title = "user options for Callgrind"
+
+    callgrind_out_file: str = FileName("the profile", "callgrind.out.%p", group="profiles")
+    dump_line: bool = YesNo("costs by source line", True)
+    dump_instr: bool = YesNo("costs by instruction")
+    compress_strings: bool = YesNo("write each name once", True)
+    compress_pos: bool = YesNo("write positions as differences", True)
+    combine_dumps: bool = YesNo("all profiles of a run in one file")
+    dump_every_bb: int = Integer(
+        "dump each time that so many blocks of code have run; 0: never", 0, 0, 2**63 - 1, group="when to dump"
+    )
+    dump_before: tuple[str, ...] = Repeated("dump when these functions are entered", metavar="<function>")
+    zero_before: tuple[str, ...] = Repeated("forget costs when these are entered", metavar="<function>")
+    dump_after: tuple[str, ...] = Repeated("dump when these functions are left", metavar="<function>")
+    instr_atstart: bool = YesNo("count from the start", True, group="what is collected")
+    collect_atstart: bool = YesNo("collect from the start", True)
+    toggle_collect: tuple[str, ...] = Repeated(
+        "switch collecting when these functions are entered and left", metavar="<function>"
+    )
+    collect_jumps: bool = YesNo("collect jumps", aliases=("--trace-jump",))
+    collect_bus: bool = YesNo("count locked instructions (Ge)")
+    collect_systime: str = Choice(
+        "time in system calls; nsec also CPU time",
+        ("no", "msec", "usec", "nsec"),
+        "no",
+        same={"yes": "msec"},
+        metavar="no|yes|msec|usec|nsec",
+    )
+    separate_threads: bool = YesNo("a profile for each thread", group="what is told apart")
+    separate_callers: int = Parsed("functions by so many callers", parse_callers, 0, metavar="<number>|auto")
+    separate_callers_of: tuple[tuple[int, str], ...] = Numbered(
+        "the same for these functions", name="--separate-callers<n>", metavar="<function>"
+    )
+    separate_recs: int = Integer("levels of recursion", 2, 0, MAX_SEPARATED)
+    separate_recs_of: tuple[tuple[int, str], ...] = Numbered(
+        "the same for these functions", name="--separate-recs<n>", metavar="<function>"
+    )
+    skip_plt: bool = YesNo("leave out procedure linkage tables", True)
+    skip_direct_rec: bool = YesNo("leave out direct recursion")
+    fn_skip: tuple[str, ...] = Repeated("charge these functions to their callers", metavar="<function>")
+    fn_group: tuple[tuple[int, str], ...] = Numbered(
+        "put functions into a group; accepted without effect",
+        name="--fn-group<n>",
+        metavar="<function>",
+        status=IGNORED,
+    )
+    branch_sim: bool = YesNo("simulate branch prediction", group="simulation")
+    cache_sim: bool = YesNo("simulate caches", aliases=("--simulate-cache",))
+    simulate_wb: bool = YesNo("count write-backs; simulates caches")
+    simulate_hwpref: bool = YesNo("simulate a hardware prefetcher; simulates caches")
+    cacheuse: bool = YesNo("how cache lines are used; simulates caches, dumps by instruction")
+    I1: Geometry | None = Parsed("level 1 instruction cache", parse_geometry, metavar="<size>,<assoc>,<line>")
+    D1: Geometry | None = Parsed("level 1 data cache", parse_geometry, metavar="<size>,<assoc>,<line>")
+    LL: Geometry | None = Parsed(
+        "last level cache", parse_geometry, metavar="<size>,<assoc>,<line>", aliases=("--L2",)
+    )
+    mangle_names: bool = YesNo(
+        "names as the linker has them", True, status=IGNORED, group="accepted without effect"
+    )
+    compress_mangled: bool = YesNo("of another time", status=IGNORED)
+    dump_bb: bool = YesNo("of another time", status=IGNORED)
+    dump_bbs: bool = YesNo("of another time", status=IGNORED)
+    collect_alloc: bool = YesNo("of another time", status=IGNORED)
+    simulate_sectors: bool = YesNo("of another time", status=IGNORED)
+    pop_on_jump: tuple[str, ...] = Repeated(
+        "leaving these functions by a jump ends their call", metavar="<function>"
+    )
+    ct_verbose: int = Integer("traces of another implementation", 0, status=IGNORED)
+    ct_vstart: int = Integer("traces of another implementation", 0, status=IGNORED)
+
+    @classmethod
+    def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:
+        """Options that imply others."""
+        if values["toggle_collect"]:
+            values["collect_atstart"] = False
+        if values["cacheuse"]:
+            values["dump_instr"] = True
+        wanted = ("simulate_wb", "simulate_hwpref", "cacheuse", "I1", "D1", "LL")
+        if any(values[name] for name in wanted):
+            values["cache_sim"] = True
+        if not values["dump_line"] and not values["dump_instr"]:
+            raise OptionError.bad(
+                "--dump-line=no", "costs need a position: use it together with --dump-instr=yes"
+            )
+
+
+def engine_flags(config: Config) -> list[str]:
+    """Names of the channel's flags (abi/channel.h, IP_C_*) that callgrind wants."""
+    flags = ["IP_C_TRACE", "IP_C_TRACE_FUNCTIONS"]
+    if config.tool.cache_sim:
+        flags.append("IP_C_TRACE_DATA")
+    return flags
+
+
+def channel_fields(config: Config) -> dict[str, int]:
+    """Fields of the channel that the tool fills: none."""
+    return {}

@@ -1,0 +1,458 @@
+/* Callgrind's tables in the client, read and summed up: see collect.h. */
+#include "collect.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "abi/meta.h"
+#include "abi/space.h"
+#include "tools/callgrind/callgrind_abi.h"
+
+/* ---- The client's memory ------------------------------------------------------------------- */
+
+struct piece {
+    uint64_t at, bytes;
+    uint8_t *copy;
+};
+
+struct memory {
+    struct piece *pieces;
+    size_t n, room, last;
+};
+
+static int read_all(int mem, void *to, uint64_t bytes, uint64_t from) {
+    uint64_t done = 0;
+    while (done < bytes) {
+        ssize_t n = pread(mem, (uint8_t *)to + done, bytes - done, (off_t)(from + done));
+        if (n <= 0) return -1;
+        done += (uint64_t)n;
+    }
+    return 0;
+}
+
+static int add_piece(struct memory *m, int mem, uint64_t at, uint64_t bytes) {
+    if (m->n == m->room) {
+        size_t room = m->room ? 2 * m->room : 64;
+        struct piece *more = realloc(m->pieces, room * sizeof *more);
+        if (!more) return -1;
+        m->pieces = more;
+        m->room = room;
+    }
+    uint8_t *copy = malloc(bytes ? bytes : 1);
+    if (!copy) return -1;
+    if (read_all(mem, copy, bytes, at) < 0) {
+        free(copy);
+        return -1;
+    }
+    m->pieces[m->n++] = (struct piece){at, bytes, copy};
+    return 0;
+}
+
+static int by_address(const void *a, const void *b) {
+    uint64_t x = ((const struct piece *)a)->at, y = ((const struct piece *)b)->at;
+    return x < y ? -1 : x > y;
+}
+
+/* The copy of bytes at an address, NULL if they were not copied: the program may go on while it is read. */
+static void *at(struct memory *m, const void *client, uint64_t bytes) {
+    uint64_t addr = (uint64_t)client;
+    const struct piece *p = m->pieces + m->last;
+    if (addr < p->at || addr - p->at >= p->bytes) {
+        size_t lo = 0, hi = m->n;
+        while (lo < hi) {
+            size_t mid = (lo + hi) / 2;
+            if (m->pieces[mid].at <= addr)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        if (!lo) return NULL;
+        m->last = lo - 1;
+        p = m->pieces + m->last;
+    }
+    return addr - p->at < p->bytes && bytes <= p->bytes - (addr - p->at) ? p->copy + (addr - p->at) : NULL;
+}
+
+static void forget(struct memory *m) {
+    for (size_t i = 0; i < m->n; i++) free(m->pieces[i].copy);
+    free(m->pieces);
+    memset(m, 0, sizeof *m);
+}
+
+static int read_chunks(struct memory *m, int mem, const struct cg_thread *t) {
+    struct cg_chunk chunk;
+    for (uint64_t a = (uint64_t)t->chunks; a; a = (uint64_t)chunk.next)
+        if (read_all(mem, &chunk, sizeof chunk, a) < 0 || add_piece(m, mem, a, chunk.used) < 0) return -1;
+    return 0;
+}
+
+static int read_templates(struct memory *m, int mem) {
+    struct ip_meta meta;
+    if (read_all(mem, &meta, sizeof meta, IP_META_BASE) < 0) return -1;
+    return add_piece(m, mem, IP_META_BASE + IP_META_TRACE, meta.trace_used);
+}
+
+/* ---- Names ------------------------------------------------------------------------------------- */
+
+struct names {
+    struct cg_taken *t;
+    uint64_t room, hash_size;
+    uint32_t *hash; /* index + 1 */
+};
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+    uint64_t h = (a ^ b * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+    return h ^ h >> 29;
+}
+
+static uint64_t name_hash(const struct cg_name *n) {
+    return mix(n->entry ^ (uint64_t)n->caller << 40, n->function | (uint64_t)n->level << 32);
+}
+
+static int rehash(struct names *n, uint64_t size) {
+    uint32_t *hash = calloc(size, sizeof *hash);
+    if (!hash) return -1;
+    for (uint64_t i = 0; i < n->t->n_names; i++) {
+        uint64_t h = name_hash(&n->t->names[i]);
+        while (hash[h & (size - 1)]) h++;
+        hash[h & (size - 1)] = (uint32_t)i + 1;
+    }
+    free(n->hash);
+    n->hash = hash;
+    n->hash_size = size;
+    return 0;
+}
+
+static int begin_names(struct names *n, struct cg_taken *t) {
+    n->t = t;
+    n->room = t->n_names;
+    n->hash = NULL;
+    uint64_t size = 1024;
+    while (size < 4 * t->n_names) size *= 2;
+    return rehash(n, size);
+}
+
+/* The number of a name, from 1 on; 0: no memory. */
+static uint32_t name_number(struct names *n, struct cg_name name) {
+    uint64_t h = name_hash(&name);
+    for (; n->hash[h & (n->hash_size - 1)]; h++) {
+        uint32_t i = n->hash[h & (n->hash_size - 1)];
+        if (memcmp(&n->t->names[i - 1], &name, sizeof name) == 0) return i;
+    }
+    if (n->t->n_names == n->room) {
+        n->room = n->room ? 2 * n->room : 1024;
+        struct cg_name *more = realloc(n->t->names, n->room * sizeof *more);
+        if (!more) return 0;
+        n->t->names = more;
+    }
+    n->t->names[n->t->n_names++] = name;
+    n->hash[h & (n->hash_size - 1)] = (uint32_t)n->t->n_names;
+    if (2 * n->t->n_names > n->hash_size && rehash(n, 2 * n->hash_size) < 0) return 0;
+    return (uint32_t)n->t->n_names;
+}
+
+static uint32_t family_number(struct names *n, struct memory *m, const struct cg_family *y, uint32_t level, int depth) {
+    const struct cg_function *f = y ? at(m, y->function, sizeof *f) : NULL;
+    if (!f || depth > 64) return 0;
+    struct cg_name name = {.function = f->number, .level = level};
+    if (!f->number || f->number & CG_F_UNKNOWN) name.entry = f->entry;
+    if (y->caller) name.caller = family_number(n, m, at(m, y->caller, sizeof *y), 0, depth + 1);
+    return name_number(n, name);
+}
+
+/* ---- Rows ---------------------------------------------------------------------------------------- */
+
+struct sink {
+    struct cg_taken *t;
+    uint64_t room;
+    uint32_t n_events;
+    int failed;
+};
+
+static uint64_t *add_row(struct sink *s, struct cg_row row) {
+    struct cg_taken *t = s->t;
+    if (t->n_rows == s->room) {
+        s->room = s->room ? 2 * s->room : 1 << 14;
+        uint8_t *more = realloc(t->rows, s->room * t->row_bytes);
+        if (!more) {
+            s->failed = 1;
+            s->room = t->n_rows;
+            return NULL;
+        }
+        t->rows = more;
+    }
+    struct cg_row *r = (struct cg_row *)(t->rows + t->n_rows++ * t->row_bytes);
+    *r = row;
+    uint64_t *cost = (uint64_t *)(r + 1);
+    memset(cost, 0, s->n_events * sizeof *cost);
+    return cost;
+}
+
+struct owner {
+    uint32_t context;
+    uint64_t site; /* all costs are those of this address; 0: each has its own */
+};
+
+static void add_jumps(struct sink *s, const struct owner *o, const struct cg_counter *c, const struct ip_tr_insn *insn,
+                      const uint64_t *reached) {
+    for (uint32_t i = 0; i < c->n; i++) {
+        struct cg_row row = {.context = o->context, .pc = insn[i].pc, .target = insn[i].target, .count = reached[i]};
+        if (!row.count) continue;
+        if (insn[i].kind == IP_TR_COND_JUMP) {
+            row.kind = CG_COND_JUMPS;
+            row.followed = i + 1 < c->n ? c->runs[i + 1] : c->taken;
+        } else if (insn[i].kind == IP_TR_DIRECT_JUMP) {
+            row.kind = CG_JUMPS;
+        } else {
+            continue;
+        }
+        add_row(s, row);
+    }
+}
+
+static void add_calls(struct sink *s, struct names *n, struct memory *m, const struct owner *o,
+                      const struct cg_counter *c, const struct ip_tr_insn *insn) {
+    const struct cg_call *call;
+    for (const struct cg_call *a = c->calls; a && (call = at(m, a, sizeof *call + (s->n_events - 1) * 8));
+         a = call->next) {
+        if (call->insn >= c->n) continue;
+        struct cg_row row = {.context = o->context,
+                             .pc = o->site ? o->site : insn[call->insn].pc,
+                             .target = call->entry,
+                             .count = call->count};
+        if (call->flags & CG_JUMP) {
+            row.kind = CG_JUMPS;
+            if (!o->site) add_row(s, row);
+            continue;
+        }
+        const struct cg_context *callee = at(m, call->callee, sizeof *callee);
+        if (!callee || callee->caller) continue;
+        uint64_t any = call->count;
+        for (uint32_t k = 0; k < s->n_events; k++) any |= call->cost[k];
+        if (!any) continue;
+        row.kind = CG_CALLS;
+        row.callee = family_number(n, m, at(m, callee->family, sizeof(struct cg_family)), callee->level, 0);
+        uint64_t *cost = add_row(s, row);
+        if (cost) memcpy(cost, call->cost, s->n_events * sizeof *cost);
+    }
+}
+
+static void add_counter(struct sink *s, struct names *n, struct memory *m, const struct owner *o,
+                        const struct cg_counter *c, int jumps) {
+    const struct ip_tr_block *b = at(m, c->block, sizeof *b);
+    if (!b || b->n_insns != c->n) return;
+    const struct ip_tr_insn *insn = at(m, c->block + 1, c->n * sizeof *insn);
+    if (!insn) return;
+    uint64_t reached[65536], sum = 0;
+    for (uint32_t i = c->n; i-- > 0;) reached[i] = sum += c->runs[i + 1];
+    s->t->n_blocks += sum + c->runs[0];
+    const uint64_t *extra = c->extra ? at(m, c->extra, c->n * s->n_events * sizeof *extra) : NULL;
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (!reached[i] && !extra) continue;
+        struct cg_row row = {.kind = CG_COST, .context = o->context, .pc = o->site ? o->site : insn[i].pc};
+        uint64_t *cost = add_row(s, row);
+        if (!cost) return;
+        cost[0] = reached[i];
+        for (uint32_t k = 0; extra && k < s->n_events; k++) cost[k] += extra[i * s->n_events + k];
+    }
+    if (jumps && !o->site) add_jumps(s, o, c, insn, reached);
+    add_calls(s, n, m, o, c, insn);
+}
+
+static void add_thread(struct sink *s, struct names *n, struct memory *m, const struct cg_thread *t, int jumps) {
+    const struct cg_context *x;
+    for (const struct cg_context *a = t->contexts; a && (x = at(m, a, sizeof *x)); a = x->next) {
+        const struct cg_context *owner = x->caller ? at(m, x->caller, sizeof *owner) : x;
+        if (!owner) continue;
+        struct owner o = {family_number(n, m, at(m, owner->family, sizeof(struct cg_family)), owner->level, 0),
+                          x->caller ? x->site : 0};
+        if (!o.context) continue;
+        const struct cg_counter *c;
+        for (const struct cg_counter *k = x->counters; k && (c = at(m, k, sizeof *c)); k = c->next)
+            if (at(m, k, sizeof *c + c->n * sizeof c->runs[0])) add_counter(s, n, m, &o, c, jumps);
+    }
+}
+
+/* Calls under way have cost what they have so far: add that to the copies of their records. */
+static int end_calls(struct memory *m, int mem, const struct cg_thread *t, uint32_t n_events) {
+    uint64_t total[CG_MAX_EVENTS], bytes = t->depth * t->frame_bytes;
+    memcpy(total, t->total, sizeof total);
+    uint8_t *frames = malloc(bytes + 1);
+    if (!frames) return -1;
+    if (read_all(mem, frames, bytes, (uint64_t)t->frames) < 0) {
+        free(frames);
+        return 0; /* it has grown and moved meanwhile */
+    }
+    for (uint64_t d = t->depth; d-- > 0;) {
+        const struct cg_frame *f = (const struct cg_frame *)(frames + d * t->frame_bytes);
+        if (f->flags & CG_SIGNAL) {
+            memcpy(total, f->began, n_events * sizeof *total);
+        } else if (f->call) {
+            struct cg_call *call = at(m, f->call, sizeof *call + (n_events - 1) * sizeof call->cost[0]);
+            for (uint32_t i = 0; call && i < n_events; i++) call->cost[i] += total[i] - f->began[i];
+        }
+    }
+    free(frames);
+    return 0;
+}
+
+static int compare(const void *a, const void *b) {
+    const struct cg_row *x = a, *y = b;
+    if (x->context != y->context) return x->context < y->context ? -1 : 1;
+    if (x->pc != y->pc) return x->pc < y->pc ? -1 : 1;
+    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+    if (x->callee != y->callee) return x->callee < y->callee ? -1 : 1;
+    if (x->target != y->target) return x->target < y->target ? -1 : 1;
+    return 0;
+}
+
+static void merge(struct cg_taken *t, uint32_t n_events) {
+    if (!t->n_rows) return;
+    qsort(t->rows, t->n_rows, t->row_bytes, compare);
+    uint64_t kept = 0;
+    for (uint64_t i = 1; i < t->n_rows; i++) {
+        struct cg_row *into = (struct cg_row *)(t->rows + kept * t->row_bytes);
+        const struct cg_row *r = (const struct cg_row *)(t->rows + i * t->row_bytes);
+        if (compare(into, r) == 0) {
+            into->count += r->count;
+            into->followed += r->followed;
+            uint64_t *to = (uint64_t *)(into + 1);
+            const uint64_t *from = (const uint64_t *)(r + 1);
+            for (uint32_t k = 0; k < n_events; k++) to[k] += from[k];
+        } else {
+            kept++;
+            memmove(t->rows + kept * t->row_bytes, r, t->row_bytes);
+        }
+    }
+    t->n_rows = kept + 1;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static int read_threads(struct memory *m, int mem, uint64_t root, uint32_t n_events, uint32_t tid,
+                        struct cg_thread **threads, size_t *n) {
+    struct cg_root r;
+    struct cg_thread t;
+    if (read_all(mem, &r, sizeof r, root) < 0) return -1;
+    for (uint64_t a = (uint64_t)r.threads; a; a = (uint64_t)t.next) {
+        if (read_all(mem, &t, sizeof t, a) < 0) return -1;
+        if (tid && t.tid != tid) continue;
+        struct cg_thread *more = realloc(*threads, (*n + 1) * sizeof *more);
+        if (!more) return -1;
+        *threads = more;
+        more[(*n)++] = t;
+        if (read_chunks(m, mem, &t) < 0) return -1;
+    }
+    if (read_templates(m, mem) < 0) return -1;
+    qsort(m->pieces, m->n, sizeof *m->pieces, by_address);
+    for (size_t i = 0; i < *n; i++)
+        if (end_calls(m, mem, &(*threads)[i], n_events) < 0) return -1;
+    return 0;
+}
+
+int cg_take(struct cg_taken *t, int mem, uint64_t root, uint32_t n_events, uint32_t tid, int jumps) {
+    struct memory m = {0};
+    struct names n = {0};
+    struct cg_thread *threads = NULL;
+    size_t count = 0;
+    struct sink s = {.t = t, .n_events = n_events};
+    t->n_rows = t->n_blocks = 0;
+    t->row_bytes = sizeof(struct cg_row) + n_events * sizeof(uint64_t);
+    int r = begin_names(&n, t);
+    if (!r) r = read_threads(&m, mem, root, n_events, tid, &threads, &count);
+    for (size_t i = 0; !r && i < count; i++) add_thread(&s, &n, &m, &threads[i], jumps);
+    if (!r && !s.failed) merge(t, n_events);
+    free(threads);
+    free(n.hash);
+    forget(&m);
+    return r || s.failed ? -1 : 0;
+}
+
+void cg_subtract(struct cg_taken *now, const struct cg_taken *before, uint32_t n_events) {
+    uint64_t kept = 0, j = 0;
+    for (uint64_t i = 0; i < now->n_rows; i++) {
+        struct cg_row *r = (struct cg_row *)(now->rows + i * now->row_bytes);
+        const struct cg_row *old = NULL;
+        while (j < before->n_rows) {
+            old = (const struct cg_row *)(before->rows + j * before->row_bytes);
+            if (compare(old, r) >= 0) break;
+            j++;
+            old = NULL;
+        }
+        uint64_t any = 0, *cost = (uint64_t *)(r + 1);
+        if (old && compare(old, r) == 0) {
+            const uint64_t *was = (const uint64_t *)(old + 1);
+            r->count -= old->count;
+            r->followed -= old->followed;
+            for (uint32_t k = 0; k < n_events; k++) cost[k] -= was[k];
+        }
+        any = r->count;
+        for (uint32_t k = 0; k < n_events; k++) any |= cost[k];
+        if (any) memmove(now->rows + kept++ * now->row_bytes, r, now->row_bytes);
+    }
+    now->n_rows = kept;
+    now->n_blocks -= before->n_blocks;
+}
+
+int cg_inherit(struct cg_taken *now, const struct cg_taken *before) {
+    now->names = malloc((before->n_names + 1) * sizeof *now->names);
+    if (!now->names) return -1;
+    memcpy(now->names, before->names, before->n_names * sizeof *now->names);
+    now->n_names = before->n_names;
+    return 0;
+}
+
+uint8_t *cg_copy_rows(const struct cg_taken *t) {
+    uint8_t *rows = malloc(t->n_rows * t->row_bytes + 1);
+    if (rows && t->n_rows) memcpy(rows, t->rows, t->n_rows * t->row_bytes);
+    return rows;
+}
+
+void cg_release(struct cg_taken *t) {
+    free(t->rows);
+    free(t->names);
+    memset(t, 0, sizeof *t);
+}
+
+uint64_t cg_threads(int mem, uint64_t root, uint32_t *tids, uint64_t max) {
+    struct cg_root r;
+    struct cg_thread t;
+    uint64_t n = 0;
+    if (read_all(mem, &r, sizeof r, root) < 0) return 0;
+    for (uint64_t a = (uint64_t)r.threads; a && read_all(mem, &t, sizeof t, a) == 0; a = (uint64_t)t.next)
+        if (n < max) tids[n++] = t.tid;
+    return n;
+}
+
+uint64_t cg_frames(int mem, uint64_t root, uint32_t n_events, uint32_t tid, struct cg_taken *names, struct cg_row *rows,
+                   uint64_t max) {
+    struct memory m = {0};
+    struct names n = {0};
+    struct cg_thread *threads = NULL;
+    size_t count = 0;
+    uint64_t found = 0;
+    if (begin_names(&n, names) == 0 && read_threads(&m, mem, root, n_events, tid, &threads, &count) == 0 && count) {
+        const struct cg_thread *t = &threads[0];
+        uint64_t bytes = t->depth * t->frame_bytes;
+        uint8_t *frames = malloc(bytes + 1);
+        if (frames && read_all(mem, frames, bytes, (uint64_t)t->frames) == 0) {
+            for (uint64_t d = 0; d < t->depth && found < max; d++) {
+                const struct cg_frame *f = (const struct cg_frame *)(frames + d * t->frame_bytes);
+                const struct cg_call *call = f->call ? at(&m, f->call, sizeof *call) : NULL;
+                const struct cg_context *x = call ? at(&m, call->callee, sizeof *x) : NULL;
+                if (!x) continue;
+                rows[found++] = (struct cg_row){
+                    .context = family_number(&n, &m, at(&m, x->family, sizeof(struct cg_family)), x->level, 0),
+                    .pc = call->entry,
+                    .count = call->count,
+                };
+            }
+        }
+        free(frames);
+    }
+    free(threads);
+    free(n.hash);
+    forget(&m);
+    return found;
+}

@@ -1,0 +1,172 @@
+"""Callgrind in the supervisor: functions as they are mapped, profiles when they are asked for."""
+
+from __future__ import annotations
+
+from interpose.jit._native import ffi, lib
+from interpose.tools.base import BaseTool
+
+from . import events
+from .functions import Functions
+from .profile import Counts, Header, ProfileWriter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from interpose.supervisor.files import KnownFile
+    from interpose.supervisor.main import Supervisor
+
+_EVENTS = {
+    lib.CG_F_DUMP_BEFORE: "--dump-before={}",
+    lib.CG_F_DUMP_AFTER: "--dump-after={}",
+    lib.CG_F_ZERO_BEFORE: "--zero-before={}",
+}
+
+
+class Tool(BaseTool):
+    """See the module."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        super().__init__(supervisor)
+        self.functions = Functions(self.config)
+        self.writer = ProfileWriter(self.config, self.functions)
+        self._before: dict[int, Counts] = {}
+        """By thread (0: all of them): what the last dump or zero found."""
+        self._latest: Counts | None = None
+        self._part = 1
+        self._combined: Any = None
+        self._caches: tuple[str, ...] = ("", "", "")
+        if self.config.tool.cache_sim:
+            from .geometry import caches
+
+            self._caches = tuple(
+                f"{c.size} B, {c.line} B, {c.ways}-way associative" for c in caches(self.config)
+            )
+
+    # -- events --
+
+    def started(self) -> None:
+        super().started()
+        if self.config.core.verbosity > 0:
+            self.log.plain("For interactive control, run 'interpose-control -h'.")
+
+    def code_mapped(self, start: int, length: int, offset: int, file: KnownFile) -> None:
+        symbolizer = self.supervisor.symbolizer
+        self.functions.mapped(start, start + length, offset, file.object_file(symbolizer.object_file))
+        self.writer.forget_places()
+
+    def code_unmapped(self, addr: int, length: int) -> None:
+        self.functions.unmapped(addr, addr + length)
+
+    def request(self, slot: Any, words: Sequence[int], default: int) -> int | None:
+        number = words[0]
+        if number == lib.INTERPOSE_RQ_CT_OPTIONS:
+            self.supervisor.answer_bytes(slot, 0, events.client_options(self.config))
+        elif number == lib.INTERPOSE_RQ_CT_FUNCTION:
+            name = self.functions.describe(words[1], 0)[1]
+            self.supervisor.answer_bytes(slot, 0, events.function_options(self.config, name))
+        elif number == lib.INTERPOSE_RQ_CT_EVENT:
+            self._event(words[1], words[2])
+        elif number == lib.INTERPOSE_RQ_CT_DUMP_STATS:
+            self.dump("Client Request")
+        elif number == lib.INTERPOSE_RQ_CT_DUMP_STATS_AT:
+            reason = self.supervisor.client.read_string(words[1], 4096) or b""
+            self.dump("Client Request: " + reason.decode("utf-8", "replace"))
+        elif number == lib.INTERPOSE_RQ_CT_ZERO_STATS:
+            self.zero()
+        else:
+            return None
+        return 0
+
+    def _event(self, why: int, function: int) -> None:
+        """A function of --dump-before, --dump-after or --zero-before; --dump-every-bb."""
+        if why == lib.CG_F_ZERO_BEFORE:
+            self.zero()
+        elif not why:
+            self.dump(f"--dump-every-bb={self.config.tool.dump_every_bb}")
+        else:
+            self.dump(_EVENTS[why].format(self.functions.describe(function, 0)[1]))
+
+    # -- dumps --
+
+    def _threads(self) -> list[int]:
+        """Threads that have profiles of their own; [0]: all have one."""
+        if not self.config.tool.separate_threads:
+            return [0]
+        client = self.supervisor.client
+        root = client.symbol(lib.IP_SYM_TOOL)
+        tids = ffi.new("uint32_t[]", 1 << 16)
+        count = lib.cg_threads(client.memory_fd(), root, tids, len(tids))
+        return sorted(ffi.unpack(tids, count))
+
+    def _take(self, thread: int) -> Counts:
+        counts = Counts(len(self.writer.events))
+        # Contexts are numbered alike for all threads.
+        counts.take(self.supervisor.client, thread, self.config.tool.collect_jumps, self._latest)
+        self._latest = counts
+        return counts
+
+    def zero(self) -> None:
+        """Costs so far do not count."""
+        for thread in self._threads():
+            self._before[thread] = self._take(thread)
+
+    def dump(self, trigger: str, *, final: bool = False) -> list[int]:
+        """Write what was counted since the last dump; the totals of it."""
+        sums = [0] * len(self.writer.events)
+        for thread in self._threads():
+            now = self._take(thread)
+            before = self._before.get(thread)
+            counts = now.since(before) if before is not None else now
+            self._before[thread] = now
+            self._write(counts, thread, trigger, final)
+            sums = [a + b for a, b in zip(sums, now.totals(), strict=True)]
+        self._part += 1
+        return sums
+
+    def _base(self) -> str:
+        names = self.log.names
+        assert names is not None
+        return names.expand("--callgrind-out-file", self.config.tool.callgrind_out_file)
+
+    def _write(self, counts: Counts, thread: int, trigger: str, final: bool) -> None:
+
+        tool = self.config.tool
+        path = self._base()
+        if not tool.combine_dumps:
+            path += "" if final else f".{self._part}"
+            path += f"-{thread:02d}" if thread else ""
+        head = Header(
+            self.supervisor.client.pid,
+            " ".join(self.supervisor.session.argv),
+            self._part,
+            thread or None,
+            trigger,
+            self._caches,
+        )
+        try:
+            if tool.combine_dumps:
+                if self._combined is None:
+                    self._combined = open(path, "wb"), None
+                stream, writer = self._combined
+                self._combined = stream, self.writer.write(stream, counts, head, writer)
+            else:
+                with open(path, "wb") as stream:
+                    self.writer.write(stream, counts, head)
+        except OSError as error:
+            self.log.plain(f"Cannot write the profile '{path}': {error.strerror}")
+
+    # -- the end --
+
+    def finish(self, status: int | None) -> int:
+        totals = self.dump("Program termination", final=True)
+        if self.config.core.verbosity > 0:
+            from .summary import summary_lines
+
+            self.log.plain("\n".join(summary_lines(self.writer.events, totals)))
+        self.show_stats()
+        return status or 0
+
+    def vanished(self) -> None:
+        self.log.plain("The program was killed: its costs since the last dump are lost")
