@@ -317,6 +317,22 @@ def test_a_profilers_file_word_by_word():
     )
 
 
+def test_each_part_says_the_names_of_its_ids():
+    """KCachegrind forgets them between parts."""
+    stream = io.BytesIO()
+    writer = Writer(stream, ["Ir"])
+    for _ in range(2):
+        writer.part_header()
+        writer.function("o", "a.c", "f")
+        writer.cost(1, 0, [1])
+        writer.function("o", "b.c", "g")
+        writer.cost(1, 0, [1])
+        writer.function("o", "a.c", "f")
+        writer.totals([2])
+    body = "ob=(1) o\nfl=(1) a.c\nfn=(1) f\n1 1\n\nfl=(2) b.c\nfn=(2) g\n1 1\n\nfl=(1)\nfn=(1)\n\ntotals: 2\n"
+    assert stream.getvalue().decode().count(body) == 2
+
+
 def test_a_writer_refuses_what_no_reader_would_take():
     with pytest.raises(ValueError):
         Writer(io.BytesIO(), [])

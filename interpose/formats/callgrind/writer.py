@@ -70,6 +70,8 @@ class Writer:
         self._object: str | None = None
         self._file: str | None = None
         self._home: str | None = None
+        # KCachegrind forgets the ids of a part at its end.
+        self._named: dict[str, set[int]] = {kind: set() for kind in self._ids}
         self._addr: int | None = None
         self._line: int | None = None
 
@@ -239,11 +241,11 @@ class Writer:
         if not name or not (self._compress_strings or _LIKE_COMPRESSED.match(name)):
             return name
         ids = self._ids[kind]
-        known = ids.get(name)
-        if known is not None:
-            return f"({known})"
-        ids[name] = len(ids) + 1
-        return f"({ids[name]}) {name}"
+        number = ids.setdefault(name, len(ids) + 1)
+        if number in self._named[kind]:
+            return f"({number})"
+        self._named[kind].add(number)
+        return f"({number}) {name}"
 
     def _position(self, addr: int, line: int) -> str:
         """Relative to the last cost line where that is asked for."""
