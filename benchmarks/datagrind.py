@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Read and show a large datagrind file: ``python3 benchmarks/datagrind.py [--accesses N] [--folder DIR]``.
 
-Makes a trace (arrays that are walked, a stack, a heap in random order; NumPy is needed for that) and reads it
-in bulk.  Printed are seconds, accesses a second, and the peak of resident memory.
+Makes a trace (arrays that are walked, a stack, a heap in random order; NumPy is needed for that), reads it in
+bulk, builds the viewer's index, opens it again, and draws views.  Printed are seconds, accesses a second, and
+the peak of resident memory.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from interpose.dgview import picture
+from interpose.dgview.index import Index
 from interpose.formats import datagrind
 
 RUNS = 1 << 20
@@ -73,6 +76,29 @@ def main() -> None:
         with datagrind.Trace(path) as trace:
             count = sum(chunk.count for chunk in trace.chunks())
         report("read in bulk", began, count)
+        began = time.perf_counter()
+        Index.open(str(path))
+        report("index made and stored", began, count)
+        began = time.perf_counter()
+        index = Index.open(str(path))
+        report("index opened", began, count)
+        whole = picture.whole(index, 1500, 900)
+        right, bottom = whole.right, whole.bottom
+        views = {
+            "all": whole,
+            "half of the time": whole._replace(bottom=bottom // 2),
+            "a twentieth of the time": whole._replace(bottom=bottom // 20),
+            "a thousandth of the time": whole._replace(bottom=bottom // 1000),
+            "a hundredth of the addresses": whole._replace(right=right // 100),
+            "a hundredth of both": whole._replace(right=right // 100, bottom=bottom // 100),
+        }
+        for name, view in views.items():
+            for exact in (False, True):
+                began = time.perf_counter()
+                _, is_exact = picture.draw(index, view, exact=exact)
+                report(f"{name}, {'exact' if is_exact else 'coarse'}", began, count)
+                if is_exact:
+                    break
 
 
 if __name__ == "__main__":

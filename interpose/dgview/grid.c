@@ -9,7 +9,7 @@
 #define PAGE        (1u << IP_GRID_PAGE_BITS)
 #define PARTS       (1u << (IP_GRID_PAGE_BITS - IP_GRID_LINE_BITS)) /* of a page, at the finest */
 #define OPEN_PAGES  16384                                           /* with sums of the row under way */
-#define USUAL_CELLS 0x800000
+#define USUAL_CELLS 0x1000000
 #define TOP_CELLS   0x8000 /* a level of so few cells needs none above it */
 #define NO_PAGE     0xffffffffu
 
@@ -36,7 +36,7 @@ struct build {
     uint32_t n_pages;
     struct open_page *open;
     uint32_t n_open;
-    uint32_t row, row_bits, part_bits;
+    uint32_t row, most_row, row_bits, part_bits;
     struct loose_cell *cells;
     uint64_t n_cells, cells_room;
     uint64_t n_settled; /* of them by page and row, each once */
@@ -140,7 +140,22 @@ static uint64_t settle(struct loose_cell *cells, uint64_t n) {
     return (uint64_t)(to - cells);
 }
 
-/* By page, in the order of `rank`, and otherwise as they were, which is by row. */
+static int by_row(const void *a, const void *b) {
+    uint32_t x = ((const struct loose_cell *)a)->cell.row, y = ((const struct loose_cell *)b)->cell.row;
+    return (x > y) - (x < y);
+}
+
+/* Each page's cells by row.  They are, but where an access was made by an instruction that was not completed. */
+static void sort_rows(struct loose_cell *cells, uint64_t n) {
+    for (uint64_t i = 0, end; i < n; i = end) {
+        bool is_sorted = true;
+        for (end = i + 1; end < n && cells[end].page == cells[i].page; end++)
+            is_sorted &= cells[end - 1].cell.row <= cells[end].cell.row;
+        if (!is_sorted) qsort(cells + i, end - i, sizeof *cells, by_row);
+    }
+}
+
+/* By page, in the order of `rank`, and otherwise as they were. */
 static void sort_by_page(struct build *b, const uint32_t *rank) {
     uint64_t *place = ip_alloc((uint64_t)b->n_pages + 1, sizeof *place);
     for (uint64_t i = 0; i < b->n_cells; i++) place[rank[b->cells[i].page] + 1]++;
@@ -160,22 +175,23 @@ static void coarsen(struct loose_cell *cells, uint64_t n, uint32_t rows, uint32_
     }
 }
 
-/* Put the loose cells in order, and make the grid coarser until it has room for as many again. */
-static void compact(struct ip_grid *g) {
+/* Put the loose cells in order, and make the grid coarser until there are no more than `most`. */
+static void compact(struct ip_grid *g, uint64_t most) {
     struct build *b = g->own;
     uint32_t *same = ip_alloc((uint64_t)b->n_pages + 1, sizeof *same);
     for (uint32_t i = 0; i < b->n_pages; i++) same[i] = i;
     sort_by_page(b, same);
     free(same);
+    sort_rows(b->cells, b->n_cells);
     b->n_cells = settle(b->cells, b->n_cells);
-    while (b->row >= IP_GRID_MOST_ROWS || b->n_cells > g->most_cells / 2) {
-        bool many_rows = b->row >= IP_GRID_MOST_ROWS / 4;
+    while (b->most_row >= IP_GRID_MOST_ROWS || b->n_cells > most) {
+        bool many_rows = b->most_row >= IP_GRID_MOST_ROWS / 4;
         if (!many_rows && b->part_bits < IP_GRID_PAGE_BITS) {
             b->part_bits++;
             coarsen(b->cells, b->n_cells, 0, 1);
-        } else if (b->row > 0) {
+        } else if (b->most_row > 0) {
             b->row_bits++;
-            b->row >>= 1;
+            b->most_row >>= 1;
             coarsen(b->cells, b->n_cells, 1, 0);
         } else {
             break;
@@ -210,17 +226,16 @@ static void touch(struct ip_grid *g, uint64_t address, uint32_t dir) {
 static void begin_row(struct ip_grid *g, uint64_t row) {
     struct build *b = g->own;
     close_row(b);
-    uint32_t before = b->row_bits;
     while (row >= IP_GRID_MOST_ROWS || b->n_cells >= g->most_cells || b->n_cells - b->n_settled > g->most_cells / 2) {
         uint32_t had = b->row_bits;
-        /* The row under way decides how many there are. */
-        b->row = row > 0xffffffffu ? 0xffffffffu : (uint32_t)row;
-        compact(g);
+        uint32_t reached = row > 0xffffffffu ? 0xffffffffu : (uint32_t)row;
+        if (reached > b->most_row) b->most_row = reached;
+        compact(g, g->most_cells / 2);
         row >>= b->row_bits - had;
         if (b->n_cells >= g->most_cells) g->most_cells *= 2; /* one row, and still so many */
     }
-    (void)before;
     b->row = (uint32_t)row;
+    if (b->row > b->most_row) b->most_row = b->row;
 }
 
 void ip_grid_add(struct ip_grid *g, const struct ip_dg_accesses *a) {
@@ -230,7 +245,7 @@ void ip_grid_add(struct ip_grid *g, const struct ip_dg_accesses *a) {
         if (dir > IP_DG_EXEC) continue;
         uint64_t row = a->instr[i] >> b->row_bits;
         if (a->instr[i] >= g->n_instrs) g->n_instrs = a->instr[i] + 1;
-        if (row > b->row) begin_row(g, row);
+        if (row != b->row) begin_row(g, row);
         uint64_t address = a->address[i], last = address + (a->size[i] ? a->size[i] - 1u : 0);
         if (last < address) last = IP_DG_NEVER;
         touch(g, address, dir);
@@ -278,7 +293,7 @@ static void build_free(struct ip_grid *g) {
 void ip_grid_finish(struct ip_grid *g) {
     struct build *b = g->own;
     close_row(b);
-    compact(g);
+    compact(g, g->most_cells);
     uint32_t *order = ip_alloc((uint64_t)b->n_pages + 1, sizeof *order);
     uint32_t *rank = ip_alloc((uint64_t)b->n_pages + 1, sizeof *rank);
     for (uint32_t i = 0; i < b->n_pages; i++) order[i] = i;
@@ -460,6 +475,19 @@ static bool column_in(struct pages *p, uint64_t address, uint64_t *column) {
     return p->is_there;
 }
 
+struct bounds { /* the addresses between which a view's columns lie */
+    uint64_t first, last;
+};
+
+static struct bounds bounds_of(const struct ip_grid *g, const struct ip_grid_view *v) {
+    uint64_t left = v->left >> IP_GRID_PAGE_BITS, right = (v->right - 1) >> IP_GRID_PAGE_BITS;
+    if (left >= g->n_pages) return (struct bounds){1, 0};
+    if (right >= g->n_pages) right = g->n_pages - 1;
+    uint64_t first = g->pages[left] << IP_GRID_PAGE_BITS;
+    /* An access that begins up to 255 bytes before may reach into the first page. */
+    return (struct bounds){first < 255 ? 0 : first - 255, g->pages[right] << IP_GRID_PAGE_BITS | (PAGE - 1)};
+}
+
 /* The columns of an access that lie in a view; it may cross into a page elsewhere, so that there are two ranges. */
 static int columns_of(struct pages *p, const struct ip_dg_accesses *a, uint64_t i, const struct ip_grid_view *v,
                       uint64_t range[2][2]) {
@@ -483,7 +511,9 @@ void ip_grid_draw(const struct ip_grid *g, const struct ip_dg_accesses *a, const
     if (is_empty(v)) return;
     struct scale s = scale_of(v);
     struct pages pages = {.g = g};
+    struct bounds bounds = bounds_of(g, v);
     for (uint64_t i = 0; i < a->count; i++) {
+        if (a->address[i] < bounds.first || a->address[i] > bounds.last) continue;
         uint64_t instr = a->instr[i], range[2][2];
         if (instr < v->top || instr >= v->bottom || a->dir[i] > IP_DG_EXEC) continue;
         int n = columns_of(&pages, a, i, v, range);
@@ -497,8 +527,10 @@ void ip_grid_find(const struct ip_grid *g, const struct ip_dg_accesses *a, const
                   struct ip_grid_found *found) {
     if (is_empty(v)) return;
     struct pages pages = {.g = g};
+    struct bounds bounds = bounds_of(g, v);
     uint64_t middle = v->left + (v->right - v->left) / 2, centre = v->top + (v->bottom - v->top) / 2;
     for (uint64_t i = 0; i < a->count; i++) {
+        if (a->address[i] < bounds.first || a->address[i] > bounds.last) continue;
         uint64_t instr = a->instr[i], range[2][2];
         if (instr < v->top || instr >= v->bottom || a->dir[i] > IP_DG_EXEC) continue;
         if (!columns_of(&pages, a, i, v, range)) continue;

@@ -299,6 +299,9 @@ static int bbrun(struct ip_dg *s, const uint8_t *p, uint64_t size, struct ip_dg_
     if (r.context >= s->n_contexts) return dg_problem(s, IP_DG_BAD_INDEX, r.context, s->n_contexts), 0;
     r.def = &r.d->bbdefs[r.d->context_bbdef[r.context]];
     if (r.n_addresses > r.def->n_accesses) return dg_problem(s, IP_DG_TOO_MANY, r.n_addresses, r.def->n_accesses), 0;
+    /* A run begins in columns that have room for it, if any have: so there are places between records to begin at. */
+    uint64_t most = r.n_addresses + (s->with_fetches ? r.def->n_instrs : 0);
+    if (!s->run_done && out->count && out->capacity - out->count < most) return IP_DG_FULL;
     if (!(s->filter || s->with_fetches ? give_slowly(s, &r, out) : give_all(s, &r, out))) return IP_DG_FULL;
     if ((size - word - 1) % word) check_size(s, word + 1 + r.n_addresses * word, size);
     s->run_done = 0;
@@ -469,6 +472,10 @@ int ip_dg_adopt(struct ip_dg *s, const struct ip_dg_definitions *defs, const str
     s->n_blocks = n_blocks;
     s->n_marks = n_marks;
     return 1;
+}
+
+void ip_dg_adopt_ips(struct ip_dg *s, const uint64_t *ips, uint64_t n_ips) {
+    for (uint64_t i = 0; i < n_ips && i < IP_DG_MOST_IPS; i++) dg_map_add(&dg_own(s)->ips, ips[i], 0, 0);
 }
 
 uint64_t ip_dg_block_at(const struct ip_dg *s, uint64_t address, uint64_t instr) {

@@ -156,6 +156,8 @@ void ip_dg_ips(struct ip_dg *s);
 int ip_dg_adopt(struct ip_dg *s, const struct ip_dg_definitions *defs, const struct ip_dg_block *blocks,
                 uint64_t n_blocks, const struct ip_dg_mark *marks, uint64_t n_marks);
 
+void ip_dg_adopt_ips(struct ip_dg *s, const uint64_t *ips, uint64_t n_ips);
+
 /* The newest heap block that was there at an instruction count and holds an address; n_blocks: none. */
 uint64_t ip_dg_block_at(const struct ip_dg *s, uint64_t address, uint64_t instr);
 

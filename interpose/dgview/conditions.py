@@ -1,0 +1,85 @@
+"""``--events`` and ``--ranges``: which accesses are shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from interpose.dgview.symbols import Symbols, without_parameters
+from interpose.errors import InterposeError
+from interpose.formats.datagrind.bulk import Filter
+
+STACK_KINDS = ("fn", "file", "dso")
+
+
+class ConditionError(InterposeError):
+    """A word that is no condition."""
+
+    exit_code = 2
+
+    def __init__(self, word: str) -> None:
+        super().__init__(f"Invalid condition `{word}'")
+
+
+class Condition(NamedTuple):
+    """`kind:value`, or one of the plain words `malloc` and `range`."""
+
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.value}" if self.value else self.kind
+
+
+def parse(text: str, *, ranges: bool) -> list[Condition]:
+    """The conditions of one option, separated by commas."""
+    found = []
+    for word in text.split(","):
+        kind, colon, value = word.partition(":")
+        is_plain = ranges and word in ("malloc", "range")
+        if not is_plain and not (colon and value and kind in (*STACK_KINDS, "user")):
+            raise ConditionError(word)
+        found.append(Condition(kind, value))
+    return found
+
+
+def _matching(conditions: Iterable[Condition], ips: Iterable[int], symbols: Symbols) -> list[int]:
+    """The code addresses that are in one of the functions, files or objects."""
+    wanted: dict[str, set[str]] = {kind: set() for kind in STACK_KINDS}
+    for condition in conditions:
+        if condition.kind in wanted:
+            wanted[condition.kind].add(condition.value)
+    if not any(wanted.values()):
+        return []
+    found = []
+    for ip in ips:
+        for level in symbols.levels(ip):
+            names = {level.function, without_parameters(level.function)} if level.function else set()
+            if names & wanted["fn"] or level.path in wanted["file"] or level.object in wanted["dso"]:
+                found.append(ip)
+                break
+    return found
+
+
+def _labels(conditions: Iterable[Condition]) -> list[bytes]:
+    return sorted({os.fsencode(condition.value) for condition in conditions if condition.kind == "user"})
+
+
+def filter_of(
+    events: list[Condition], ranges: list[Condition], ips: list[int], symbols: Symbols
+) -> Filter | None:
+    """What the reader is asked for; None: everything."""
+    if not events and not ranges:
+        return None
+    kinds = {condition.kind for condition in ranges}
+    return Filter(
+        by_event=bool(events),
+        event_ips=_matching(events, ips, symbols),
+        event_labels=_labels(events),
+        by_range=bool(ranges),
+        range_ips=_matching(ranges, ips, symbols),
+        range_labels=_labels(ranges),
+        any_block="malloc" in kinds,
+        any_range="range" in kinds,
+    )

@@ -1,0 +1,196 @@
+"""A log that is being looked at: its index, the filter, and what is known of one spot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from interpose.dgview import conditions, picture
+from interpose.dgview.index import CancelledError, Index, View
+from interpose.dgview.symbols import Level, Symbols
+from interpose.errors import InterposeError
+from interpose.formats.datagrind.bulk import NEVER
+from interpose.formats.datagrind.records import StartEvent, TrackRange
+
+MOST_SCANNED = 20_000_000
+"""Accesses that are read for one spot."""
+MOST_LABELS = 20
+_DIRS = ("read", "write", "fetch")
+
+
+class Viewer:
+    """Safe to be asked by several threads; `generation` counts the filters."""
+
+    def __init__(self, path: str, progress: Callable[[float], object] | None = None) -> None:
+        self.path = path
+        self.whole = Index.open(path, progress)
+        self.index = self.whole
+        self.symbols = Symbols(self.whole.trace)
+        self.events = ""
+        self.ranges = ""
+        self.fetches = False
+        self.generation = 0
+        self.busy: float | None = None
+        """How much of the file the next filter has seen."""
+        self.failed: str | None = None
+        self._labels = [m for m in self.whole.trace.marks() if isinstance(m.record, (TrackRange, StartEvent))]
+        self._lock = threading.Lock()
+        self._symbols_lock = threading.Lock()
+        self._wanted = 0
+
+    # ---- Filters ----
+
+    def check(self, events: str, ranges: str) -> tuple[list[Any], list[Any]]:
+        """The conditions; raises for a word that is none."""
+        return (
+            conditions.parse(events, ranges=False) if events else [],
+            conditions.parse(ranges, ranges=True) if ranges else [],
+        )
+
+    def set_filter(self, events: str, ranges: str, fetches: bool) -> None:
+        """Show only what matches. An older call that has not come to its end gives up."""
+        by_event, by_range = self.check(events, ranges)
+        with self._lock:
+            self._wanted += 1
+            mine = self._wanted
+            self.busy, self.failed = 0.0, None
+
+        def progress(part: float) -> None:
+            if self._wanted == mine:
+                self.busy = part
+
+        try:
+            if by_event or by_range or fetches:
+                ips = self.whole.trace.ips() if by_event or by_range else []
+                with self._symbols_lock:
+                    wanted = conditions.filter_of(by_event, by_range, ips, self.symbols)
+                index = Index.build(
+                    self.path,
+                    fetches=fetches,
+                    filter=wanted,
+                    progress=progress,
+                    cancelled=lambda: self._wanted != mine,
+                )
+            else:
+                index = self.whole
+        except CancelledError:
+            return
+        except InterposeError as error:
+            with self._lock:
+                if self._wanted == mine:
+                    self.busy, self.failed = None, error.message
+            return
+        with self._lock:
+            if self._wanted == mine:
+                self.index, self.events, self.ranges, self.fetches = index, events, ranges, fetches
+                self.generation += 1
+                self.busy = None
+
+    # ---- What there is ----
+
+    def counts(self) -> dict[str, int]:
+        """As the original viewer prints them."""
+        s = self.whole.trace.raw
+        return {
+            "bbdefs": s.n_bbdefs,
+            "bbruns": s.n_bbruns,
+            "contexts": s.n_contexts,
+            "instrs (approx)": s.n_instrs,
+            "accesses": s.n_accesses,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """What a page must know; of one moment."""
+        with self._lock:
+            index = self.index
+            error = self.whole.error
+            return {
+                "file": self.path,
+                "counts": self.counts(),
+                "columns": index.columns,
+                "instrs": index.n_instrs,
+                "events": self.events,
+                "ranges": self.ranges,
+                "fetches": self.fetches,
+                "generation": self.generation,
+                "busy": self.busy,
+                "failed": self.failed,
+                "error": error.message if error is not None else None,
+                "problems": self.whole.trace.n_problems,
+                "leftOut": index.grid.left_out,
+                "empty": index.n_pages == 0,
+            }
+
+    def picture(self, view: View, exact: bool, cancelled: Callable[[], bool]) -> tuple[bytes, bool]:
+        """A PNG, and whether it is exact."""
+        return picture.draw(self.index, view, exact=exact, cancelled=cancelled)
+
+    def addresses(self, columns: list[int]) -> list[str]:
+        """The addresses of columns."""
+        return [f"0x{self.index.address(column):x}" for column in columns]
+
+    # ---- One spot ----
+
+    def at(self, view: View, cancelled: Callable[[], bool]) -> dict[str, Any]:
+        """What is known of a rectangle, which is a pixel of the page."""
+        index = self.index
+        column = min(view.left + (view.right - view.left) // 2, max(index.columns - 1, 0))
+        instr = view.top + (view.bottom - view.top) // 2
+        address = index.address(column)
+        answer: dict[str, Any] = {"address": f"0x{address:x}", "instr": instr}
+        found = None
+        if index.accesses(view) <= MOST_SCANNED:
+            found = index.find(view, cancelled)
+        else:
+            answer["tooMany"] = True
+        if found is not None:
+            address, instr = found.address, found.instr
+            answer |= {
+                "address": f"0x{address:x}",
+                "instr": instr,
+                "size": found.size,
+                "sums": list(found.sums),
+            }
+            answer["dir"] = _DIRS[found.dir] if found.dir < len(_DIRS) else str(found.dir)
+            # The accessing instruction takes the place of the block's start.
+            stack = (found.ip, *index.trace.stack(found.context)[1:])
+            answer["stack"] = self._stack(stack)
+        block = index.trace.block_at(address, instr)
+        if block is not None:
+            answer["block"] = {
+                "address": f"0x{block.address:x}",
+                "size": block.size,
+                "offset": address - block.address,
+                "begin": block.begin,
+                "end": block.end if block.end != NEVER else None,
+                "stack": self._stack(index.trace.allocation_stack(block)),
+            }
+        with self._symbols_lock:
+            answer["variable"] = self.symbols.data(address) if block is None else None
+        answer["labels"] = self._labels_at(address, instr)
+        return answer
+
+    def _stack(self, ips: tuple[int, ...]) -> list[dict[str, Any]]:
+        with self._symbols_lock:
+            return [_shown(level) for level in self.symbols.stack(ips)]
+
+    def _labels_at(self, address: int, instr: int) -> list[str]:
+        found: list[str] = []
+        for mark in self._labels:
+            record = mark.record
+            if not mark.begin <= instr <= mark.end or len(found) == MOST_LABELS:
+                continue
+            if isinstance(record, StartEvent):
+                found.append(f"event {record.label.decode('utf-8', 'replace')}")
+            elif isinstance(record, TrackRange) and 0 <= address - record.address < record.length:
+                kind = record.type_name.decode("utf-8", "replace")
+                found.append(
+                    f"range {record.label.decode('utf-8', 'replace')}" + (f" ({kind})" if kind else "")
+                )
+        return found
+
+
+def _shown(level: Level) -> dict[str, Any]:
+    return {"ip": f"0x{level.ip:x}", "function": level.function, "path": level.path, "line": level.line,
+            "object": level.object, "text": level.place()}  # fmt: skip
