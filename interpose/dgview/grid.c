@@ -457,6 +457,15 @@ void ip_grid_draw_level(const struct ip_grid *g, uint32_t number, const struct i
     }
 }
 
+void ip_grid_rows(const struct ip_grid *g, const struct ip_grid_view *v, uint8_t *rows, uint64_t n) {
+    if (is_empty(v) || !g->n_levels) return;
+    const struct ip_grid_level *level = &g->levels[0];
+    uint64_t page = v->left >> IP_GRID_PAGE_BITS, end = ((v->right - 1) >> IP_GRID_PAGE_BITS) + 1;
+    for (; page < end && page < g->n_pages; page++)
+        for (uint64_t i = level->first[page]; i < level->first[page + 1]; i++)
+            if (level->cells[i].row < n) rows[level->cells[i].row] = 1;
+}
+
 struct pages { /* the page asked for last */
     const struct ip_grid *g;
     uint64_t number, column;

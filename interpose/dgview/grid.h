@@ -70,6 +70,9 @@ int ip_grid_adopt_level(struct ip_grid *g, uint32_t row_bits, uint32_t part_bits
 void ip_grid_draw_level(const struct ip_grid *g, uint32_t level, const struct ip_grid_view *v, uint8_t *out);
 void ip_grid_draw(const struct ip_grid *g, const struct ip_dg_accesses *a, const struct ip_grid_view *v, uint8_t *out);
 
+/* Set rows[i] for each row of the finest level, below `n`, that has a cell in the view's columns. */
+void ip_grid_rows(const struct ip_grid *g, const struct ip_grid_view *v, uint8_t *rows, uint64_t n);
+
 /* The column of an address; of one that was not touched, the next page's first. */
 uint64_t ip_grid_column(const struct ip_grid *g, uint64_t address);
 

@@ -24,10 +24,15 @@ from interpose.jit._native import ffi, lib
 
 STEP = 1 << 18
 """Accesses and instructions between two places."""
+CHUNK = 1 << 14
+"""Accesses that are taken at once: places lie between such chunks."""
 AT_ONCE = 300_000
 """So many accesses are always drawn one by one."""
 DIRECT = 4_000_000
 """So many are, where the sums are too coarse."""
+_AHEAD = 255
+"""So far beyond its block's completed instructions an access may be: that of one that was not completed."""
+_NO_END = 1 << 63
 MAGIC = b"DGVIEW2\n"
 _NUMBERS = ("offset", "n_records", "n_bbdefs", "n_contexts", "n_bbruns", "n_instrs", "n_accesses")
 _MOST_HEAD = 1 << 16
@@ -57,6 +62,14 @@ class Found(NamedTuple):
     context: int
     size: int
     dir: int
+
+
+class _Piece(NamedTuple):
+    """A part of the log: from a place to an instruction count."""
+
+    begin: Place
+    end: int
+    accesses: int
 
 
 class CancelledError(Exception):
@@ -110,7 +123,7 @@ class Index:
         self = cls(trace, fetches)
         last = 0
         with suppress(FormatError):
-            for chunk in trace.chunks():
+            for chunk in trace.chunks(Accesses(CHUNK)):
                 lib.ip_grid_add(self.grid, chunk.raw)
                 done = trace.raw.n_accesses + trace.raw.n_instrs
                 if not self.places:
@@ -291,28 +304,45 @@ class Index:
 
     # ---- Drawing ----
 
-    def _places_of(self, top: int, bottom: int) -> tuple[Place | None, int]:
-        """Where to begin for these instruction counts, and how many accesses that is, about."""
-        if not self.places:
-            return None, 0
-        first = max(0, bisect_right(self.places, top, key=_instrs_of) - 1)
-        end = bisect_right(self.places, bottom, key=_instrs_of)
-        last = self.places[end].n_accesses if end < len(self.places) else self.trace.raw.n_accesses
-        return self.places[first], last - self.places[first].n_accesses
+    def _pieces(self, view: View) -> list[_Piece]:
+        """The parts of the log that have the view's accesses, and little else."""
+        if not self.places or not self.grid.n_levels:
+            return []
+        row_bits = self.grid.levels[0].row_bits
+        rows = bytearray((self.n_instrs >> row_bits) + 2)
+        lib.ip_grid_rows(self.grid, view.raw(), ffi.from_buffer("uint8_t[]", rows), len(rows))
+        first = max(0, bisect_right(self.places, max(view.top - _AHEAD, 0), key=_instrs_of) - 1)
+        pieces: list[_Piece] = []
+        for n in range(first, len(self.places)):
+            place = self.places[n]
+            if place.n_instrs >= view.bottom:
+                break
+            is_last = n + 1 == len(self.places)
+            end = _NO_END if is_last else self.places[n + 1].n_instrs
+            last = self.trace.raw.n_accesses if is_last else self.places[n + 1].n_accesses
+            if rows.find(1, place.n_instrs >> row_bits, ((end + _AHEAD) >> row_bits) + 1) < 0:
+                continue
+            count = last - place.n_accesses
+            if pieces and pieces[-1].end == place.n_instrs:
+                pieces[-1] = pieces[-1]._replace(end=end, accesses=pieces[-1].accesses + count)
+            else:
+                pieces.append(_Piece(place, end, count))
+        if pieces:
+            pieces[-1] = pieces[-1]._replace(end=min(pieces[-1].end, view.bottom))
+        return pieces
 
     def accesses(self, view: View) -> int:
-        """How many must be read for the view's instruction counts."""
-        return self._places_of(view.top, view.bottom)[1]
+        """How many must be read for a view, about."""
+        return sum(piece.accesses for piece in self._pieces(view))
 
-    def _accesses(self, top: int, bottom: int, cancelled: Callable[[], bool]) -> Iterator[Accesses]:
-        begin, _ = self._places_of(top, bottom)
-        if begin is None:
-            return
+    def _read(self, pieces: list[_Piece], cancelled: Callable[[], bool]) -> Iterator[Accesses]:
+        into = Accesses(CHUNK)
         with suppress(FormatError):
-            for chunk in self.trace.again(begin, bottom):
-                if cancelled():
-                    raise CancelledError
-                yield chunk
+            for piece in pieces:
+                for chunk in self.trace.again(piece.begin, piece.end, into):
+                    if cancelled():
+                        raise CancelledError
+                    yield chunk
 
     def _level(self, view: View) -> int | None:
         """The coarsest whose cells are no more than a pixel."""
@@ -332,21 +362,22 @@ class Index:
         """
         raw, out = view.raw(), ffi.from_buffer("uint8_t[]", pixels)
         level = self._level(view)
-        _, accesses = self._places_of(view.top, view.bottom)
+        pieces = self._pieces(view)
+        accesses = sum(piece.accesses for piece in pieces)
         if accesses > AT_ONCE and level is not None:
             lib.ip_grid_draw_level(self.grid, level, raw, out)
             return True
         if accesses > DIRECT and not exact:
             lib.ip_grid_draw_level(self.grid, 0, raw, out)
             return False
-        for chunk in self._accesses(view.top, view.bottom, cancelled):
+        for chunk in self._read(pieces, cancelled):
             lib.ip_grid_draw(self.grid, chunk.raw, raw, out)
         return True
 
     def find(self, view: View, cancelled: Callable[[], bool] = _never) -> Found | None:
         """The accesses in a rectangle, which has no pixels."""
         raw, found = view.raw(), ffi.new("struct ip_grid_found *")
-        for chunk in self._accesses(view.top, view.bottom, cancelled):
+        for chunk in self._read(self._pieces(view), cancelled):
             lib.ip_grid_find(self.grid, chunk.raw, raw, found)
         if not found.any:
             return None

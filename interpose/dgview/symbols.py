@@ -6,6 +6,7 @@ import os
 import posixpath
 from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from interpose.elf.errors import ElfError
@@ -56,10 +57,8 @@ class Symbols:
     def __init__(self, trace: Trace) -> None:
         self._symbolizer = Symbolizer()
         self._unreadable: list[tuple[int, str]] = []
-        seen = 0
-        for mark in trace.marks():
-            if isinstance(mark.record, TextAvma) and seen < MOST_OBJECTS:
-                seen += 1
+        for mark in islice(trace.texts(), MOST_OBJECTS):
+            if isinstance(mark.record, TextAvma):
                 self._add(mark.record.address, os.fsdecode(mark.record.path))
         self._unreadable.sort()
 

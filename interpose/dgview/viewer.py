@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from interpose.dgview import conditions, picture
@@ -34,7 +35,6 @@ class Viewer:
         self.busy: float | None = None
         """How much of the file the next filter has seen."""
         self.failed: str | None = None
-        self._labels = [m for m in self.whole.trace.marks() if isinstance(m.record, (TrackRange, StartEvent))]
         self._lock = threading.Lock()
         self._symbols_lock = threading.Lock()
         self._wanted = 0
@@ -177,13 +177,11 @@ class Viewer:
 
     def _labels_at(self, address: int, instr: int) -> list[str]:
         found: list[str] = []
-        for mark in self._labels:
+        for mark in islice(self.whole.trace.marks_at(address, instr), MOST_LABELS):
             record = mark.record
-            if not mark.begin <= instr <= mark.end or len(found) == MOST_LABELS:
-                continue
             if isinstance(record, StartEvent):
                 found.append(f"event {record.label.decode('utf-8', 'replace')}")
-            elif isinstance(record, TrackRange) and 0 <= address - record.address < record.length:
+            elif isinstance(record, TrackRange):
                 kind = record.type_name.decode("utf-8", "replace")
                 found.append(
                     f"range {record.label.decode('utf-8', 'replace')}" + (f" ({kind})" if kind else "")

@@ -15,8 +15,18 @@ from hypothesis import strategies as st
 from interpose.dgview import index as index_module
 from interpose.dgview import picture
 from interpose.dgview.index import CancelledError, Index, View
+from interpose.dgview.viewer import Viewer
 from interpose.formats import datagrind
 from interpose.jit._native import ffi, lib
+
+CORPUS = sorted((Path(__file__).parents[1] / "formats" / "corpus" / "datagrind").iterdir())
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 def bits(seen: list[Access], index: Index, view: View) -> bytes:
@@ -48,10 +58,16 @@ def views(index: Index) -> list[View]:
     ]
 
 
+@pytest.mark.parametrize("places", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_access_is_where_it_is(seed, tmp_path):
+def test_every_access_is_where_it_is(seed, places, tmp_path, monkeypatch):
+    """Also where there are many places to begin at, and much lies between them that a view does not need."""
+    if places:
+        monkeypatch.setattr(index_module, "STEP", 16)
+        monkeypatch.setattr(index_module, "CHUNK", 16)
     seen = write_random(tmp_path / "f", seed)
     index = Index.build(str(tmp_path / "f"))
+    assert (len(index.places) > 5) == places
     assert index.n_instrs == max(a.instr for a in seen) + 1
     for view in views(index):
         pixels = bytearray(view.width * view.height)
@@ -136,6 +152,39 @@ def test_drawn_from_sums(tmp_path, monkeypatch):
     assert index.draw(narrow, bytearray(640 * 60), exact=True)
 
 
+def test_only_what_a_view_needs_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_module, "STEP", 16)
+    monkeypatch.setattr(index_module, "CHUNK", 16)
+    with open(tmp_path / "f", "wb") as stream:
+        w = datagrind.Writer(stream)
+        context = w.context(w.bbdef([(1, 1)] * 4, [(0, 1, n) for n in range(4)]), [1])
+        for n in range(1000):
+            w.bbrun(context, 4, [(0x50000 if n in (300, 301, 700) else 0x10000) + n] * 4)
+    index = Index.build(str(tmp_path / "f"))
+    whole = picture.whole(index, 9, 9)
+    assert index.accesses(whole) == 4000
+    rare = whole._replace(left=4096)
+    assert 12 <= index.accesses(rare) < 800
+    found = index.find(rare)
+    assert found is not None and found.sums == (12, 0, 0)
+    assert index.accesses(rare._replace(top=2000, bottom=2500)) == 0
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
+def test_corpus(path, cache, tmp_path):
+    (tmp_path / "f").write_bytes(path.read_bytes())
+    for _ in range(2):
+        viewer = Viewer(str(tmp_path / "f"))
+        view = picture.whole(viewer.index, 30, 20)
+        viewer.picture(view, True, lambda: False)
+        viewer.at(view, lambda: False)
+        viewer.state()
+    for words in [("user:a", "", False), ("", "range,malloc", True), ("fn:x", "fn:x", True)]:
+        viewer.set_filter(*words)
+        assert viewer.failed is None
+        viewer.picture(picture.whole(viewer.index, 30, 20), True, lambda: False)
+
+
 def test_what_is_found_in_a_rectangle(tmp_path):
     seen = write_random(tmp_path / "f", 4)
     index = Index.build(str(tmp_path / "f"))
@@ -211,13 +260,6 @@ def test_many_gaps_leave_room_for_each_other(tmp_path):
 
 
 # ---- What is kept ----
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch) -> Path:
-    (tmp_path / "cache").mkdir()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 def drawn(index: Index) -> bytes:

@@ -211,7 +211,7 @@ class Trace:
 
     def chunks(self, into: Accesses | None = None) -> Iterator[Accesses]:
         """Every wanted access, in the order of the file. Each chunk takes the place of the one before."""
-        into = into or Accesses()
+        into = Accesses() if into is None else into
         try:
             yield from self._decode(self._state, into, None)
         except FormatError as error:
@@ -225,7 +225,7 @@ class Trace:
         """
         state = lib.ip_dg_replay(self._state, begin.offset, begin.n_instrs, begin.n_bbdefs, begin.n_contexts)
         state = ffi.gc(state, lib.ip_dg_free)
-        yield from self._decode(state, into or Accesses(), end)
+        yield from self._decode(state, Accesses() if into is None else into, end)
 
     def _decode(self, state: Any, into: Accesses, end: int | None) -> Iterator[Accesses]:
         buffer = bytearray(_BUFFER)
@@ -325,10 +325,28 @@ class Trace:
     def marks(self) -> Iterator[Mark]:
         """Tracked ranges, events and texts of objects, in the order of the file."""
         for index in range(self._state.n_marks):
-            m = self._state.marks[index]
-            record = self.record_at(m.offset)
-            if isinstance(record, (TrackRange, StartEvent, TextAvma)):
-                yield Mark(record, m.begin, m.end)
+            yield from self._mark(index)
+
+    def _mark(self, index: int) -> Iterator[Mark]:
+        m = self._state.marks[index]
+        record = self.record_at(m.offset)
+        if isinstance(record, (TrackRange, StartEvent, TextAvma)):
+            yield Mark(record, m.begin, m.end)
+
+    def _marks(self, kind: int, address: int, instr: int) -> Iterator[Mark]:
+        index = -1
+        while (
+            index := lib.ip_dg_next_mark(self._state, index + 1, kind, address, instr)
+        ) < self._state.n_marks:
+            yield from self._mark(index)
+
+    def texts(self) -> Iterator[Mark]:
+        """The objects alone."""
+        return self._marks(lib.IP_DG_TEXT_AVMA, 0, NEVER)
+
+    def marks_at(self, address: int, instr: int) -> Iterator[Mark]:
+        """The events of an instruction count, and the tracked ranges that hold an address then."""
+        return self._marks(NEVER, address, instr)
 
     def contexts(self) -> NDArray[np.uint32]:
         """The block of each context."""

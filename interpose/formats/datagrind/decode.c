@@ -485,3 +485,13 @@ uint64_t ip_dg_block_at(const struct ip_dg *s, uint64_t address, uint64_t instr)
     }
     return s->n_blocks;
 }
+
+uint64_t ip_dg_next_mark(const struct ip_dg *s, uint64_t from, uint64_t type, uint64_t address, uint64_t instr) {
+    for (uint64_t i = from; i < s->n_marks; i++) {
+        const struct ip_dg_mark *m = &s->marks[i];
+        if (instr != IP_DG_NEVER && (instr < m->begin || instr > m->end)) continue;
+        bool holds = m->type == IP_DG_TRACK_RANGE && address >= m->address && address - m->address < m->length;
+        if (type == IP_DG_NEVER ? holds || m->type == IP_DG_START_EVENT : m->type == type) return i;
+    }
+    return s->n_marks;
+}

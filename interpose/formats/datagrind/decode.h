@@ -161,4 +161,8 @@ void ip_dg_adopt_ips(struct ip_dg *s, const uint64_t *ips, uint64_t n_ips);
 /* The newest heap block that was there at an instruction count and holds an address; n_blocks: none. */
 uint64_t ip_dg_block_at(const struct ip_dg *s, uint64_t address, uint64_t instr);
 
+/* The next mark from `from` on that is of a type (IP_DG_NEVER: a tracked range with the address, or an event) and was
+ * there at an instruction count (IP_DG_NEVER: at any); n_marks: none. */
+uint64_t ip_dg_next_mark(const struct ip_dg *s, uint64_t from, uint64_t type, uint64_t address, uint64_t instr);
+
 #endif
