@@ -6,12 +6,11 @@
 
 #include "jit/lastwords.h"
 
-#define PAGE        (1u << IP_GRID_PAGE_BITS)
-#define PARTS       (1u << (IP_GRID_PAGE_BITS - IP_GRID_LINE_BITS)) /* of a page, at the finest */
-#define OPEN_PAGES  16384                                           /* with sums of the row under way */
-#define USUAL_CELLS 0x1000000
-#define TOP_CELLS   0x8000 /* a level of so few cells needs none above it */
-#define NO_PAGE     0xffffffffu
+#define PAGE       (1u << IP_GRID_PAGE_BITS)
+#define PARTS      (1u << (IP_GRID_PAGE_BITS - IP_GRID_LINE_BITS)) /* of a page, at the finest */
+#define OPEN_PAGES 16384                                           /* with sums of the row under way */
+#define TOP_CELLS  0x8000                                          /* a level of so few cells needs none above it */
+#define NO_PAGE    0xffffffffu
 
 struct open_page {
     uint64_t touched; /* parts */
@@ -325,7 +324,7 @@ void ip_grid_finish(struct ip_grid *g) {
 struct ip_grid *ip_grid_new(uint64_t most_cells) {
     struct ip_grid *g = ip_alloc(1, sizeof *g);
     struct build *b = g->own = ip_alloc(1, sizeof *b);
-    g->most_cells = most_cells ? most_cells : USUAL_CELLS;
+    g->most_cells = most_cells ? most_cells : IP_GRID_CELLS;
     b->table_cap = 1024;
     b->table = ip_alloc(b->table_cap, sizeof *b->table);
     for (uint64_t i = 0; i < b->table_cap; i++) b->table[i].page = NO_PAGE;

@@ -15,6 +15,7 @@
 #define IP_GRID_LINE_BITS  6
 #define IP_GRID_MOST_PAGES 0x400000 /* accesses beyond are counted in `left_out` */
 #define IP_GRID_MOST_ROWS  16384
+#define IP_GRID_CELLS      0x1000000 /* of the finest level, as is usual */
 
 enum { IP_GRID_LEVELS = 12 };
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import struct
 import threading
 from array import array
@@ -220,7 +221,10 @@ class Index:
         """None if it is not there, or is another file's, or does not fit together."""
         try:
             trace = Trace(path)
-            with open(stored, "rb") as stream:
+            with open(stored, "rb", opener=_not_waiting) as stream:
+                status = os.fstat(stream.fileno())
+                if not stat.S_ISREG(status.st_mode) or status.st_size > _most_bytes(trace):
+                    return None
                 if stream.read(len(MAGIC)) != MAGIC:
                     return None
                 (size,) = struct.unpack("<Q", stream.read(8))
@@ -331,6 +335,15 @@ class Index:
             pieces[-1] = pieces[-1]._replace(end=min(pieces[-1].end, view.bottom))
         return pieces
 
+    def _at_most(self, view: View) -> int:
+        """The accesses of the view's instruction counts at any address, about."""
+        if not self.places:
+            return 0
+        first = max(0, bisect_right(self.places, view.top, key=_instrs_of) - 1)
+        end = bisect_right(self.places, view.bottom, key=_instrs_of)
+        last = self.places[end].n_accesses if end < len(self.places) else self.trace.raw.n_accesses
+        return last - self.places[first].n_accesses
+
     def accesses(self, view: View) -> int:
         """How many must be read for a view, about."""
         return sum(piece.accesses for piece in self._pieces(view))
@@ -362,12 +375,11 @@ class Index:
         """
         raw, out = view.raw(), ffi.from_buffer("uint8_t[]", pixels)
         level = self._level(view)
-        pieces = self._pieces(view)
-        accesses = sum(piece.accesses for piece in pieces)
-        if accesses > AT_ONCE and level is not None:
+        if level is not None and self._at_most(view) > AT_ONCE:
             lib.ip_grid_draw_level(self.grid, level, raw, out)
             return True
-        if accesses > DIRECT and not exact:
+        pieces = self._pieces(view)
+        if not exact and sum(piece.accesses for piece in pieces) > DIRECT:
             lib.ip_grid_draw_level(self.grid, 0, raw, out)
             return False
         for chunk in self._read(pieces, cancelled):
@@ -411,6 +423,16 @@ def _instrs_of(place: Place) -> int:
 def _identity(trace: Trace) -> list[int]:
     status = trace.status
     return [status.st_size, status.st_mtime_ns, status.st_ino]
+
+
+def _not_waiting(path: str, flags: int) -> int:
+    """Opens what might be a FIFO."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _most_bytes(trace: Trace) -> int:
+    """Of an index of this file: no record takes more than twenty times its size there."""
+    return 20 * trace.size + 2 * lib.IP_GRID_CELLS * ffi.sizeof("struct ip_grid_cell")
 
 
 def _padded(data: Any) -> bytes:

@@ -305,6 +305,16 @@ def test_where_the_folder_cannot_be_written_the_index_goes_to_the_cache(cache, t
     assert drawn(Index.open(str(path))) == first
 
 
+def test_what_is_no_file_is_no_index(cache, tmp_path):
+    path = tmp_path / "f"
+    write_random(path, 7)
+    os.mkfifo(tmp_path / "f.dgx")
+    assert Index._load(str(path), str(tmp_path / "f.dgx")) is None
+    with open(tmp_path / "large", "wb") as stream:
+        stream.truncate(1 << 40)
+    assert Index._load(str(path), str(tmp_path / "large")) is None
+
+
 def test_a_cut_file_keeps_its_error(cache, tmp_path):
     path = tmp_path / "f"
     write_random(path, 7)
