@@ -27,8 +27,6 @@ def wanted(config: Config) -> list[str]:
         chosen += NAMES[1:9]
     if tool.simulate_wb:
         chosen += NAMES[9:12]
-    if tool.cacheuse:
-        chosen += NAMES[12:16]
     if tool.branch_sim:
         chosen += NAMES[16:20]
     if tool.collect_bus:

@@ -27,11 +27,10 @@ struct thread {
     struct cg_counter *last; /* the block that ran last, 0: none */
     u64 done;                /* and the instructions that it completed */
     u64 sp;                  /* RSP before its last instruction, of calls, returns and indirect jumps */
-    u64 word;                /* address of the last record's words */
     bool collects, pad;
     u32 n_contexts;
     struct cg_caches *caches;
-    u64 saved[CG_MAX_EVENTS]; /* total where a handler began */
+    u64 fs, gs; /* bases of segments */
     u64 syscall_began, syscall_cpu;
 };
 
@@ -67,7 +66,7 @@ void cg_signal(struct thread *t, u64 sp);
 void cg_sigreturn(struct thread *t);
 
 /* simulate.c: what the run of a block costs beside instructions. */
-void cg_simulate(struct thread *t, struct cg_counter *c, const u64 *words, u64 done, struct tstate *ts);
+void cg_simulate(struct thread *t, struct cg_counter *c, const u64 *words, u64 done);
 /* Did the conditional jump that ended the last block go to its target? */
 void cg_branch(struct thread *t, struct cg_counter *c, u64 insn, bool taken);
 void cg_indirect(struct thread *t, struct cg_counter *c, u64 insn, u64 target);

@@ -71,10 +71,11 @@ static void run(struct thread *t, const struct ip_tr_block *b, const u64 *words,
         t->shared.total[cg_place(CG_IR)] += done;
         if ((u64)t->slots[b->number].context & CG_SLOW) {
             count_turns(t, c, words, done);
-            if (cg.n_events > 1) cg_simulate(t, c, words, done, t->ts);
+            if (cg.n_events > 1) cg_simulate(t, c, words, done);
         }
     }
-    if (cg.branches && t->collects && done && done < c->n) cg_branch(t, c, done - 1, true);
+    if (cg.branches && t->collects && done && done < c->n && cg_insns(b)[done - 1].kind == IP_TR_COND_JUMP)
+        cg_branch(t, c, done - 1, true);
     if (cg.dump_every && ++t->shared.n_blocks % cg.dump_every == 0) cg_ask_dump(t, 0, 0);
     t->last = c;
     t->done = done;
@@ -82,12 +83,9 @@ static void run(struct thread *t, const struct ip_tr_block *b, const u64 *words,
 }
 
 static const u64 *event(struct thread *t, const u64 *p) {
-    switch ((u32)*p) {
-    case IP_TR_SYSCALL: t->syscall_began = p[8]; break;
-    case IP_TR_SYSRET: break;
-    case IP_TR_SIGNAL: cg_signal(t, p[3]); break;
-    case IP_TR_SIGRETURN: cg_sigreturn(t); break;
-    default: break;
+    if ((u32)*p == IP_TR_FSBASE) {
+        t->fs = p[1];
+        t->gs = p[2];
     }
     return p + 1 + (*p >> 32);
 }

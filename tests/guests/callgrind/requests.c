@@ -1,0 +1,63 @@
+/* Dumps, zeroing, collecting and instrumentation by request; a handler; threads; a child. */
+#include <interpose/callgrind.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__attribute__((noinline)) void leaf(void) { __asm__ volatile("nop; nop; nop"); }
+__attribute__((noinline)) void times(int n) {
+    for (volatile int i = 0; i < n; i++) leaf();
+}
+__attribute__((noinline)) void handler(int s) {
+    (void)s;
+    times(5);
+}
+__attribute__((noinline)) void interrupted(void) {
+    times(2);
+    raise(SIGUSR1);
+    times(2);
+}
+static void *thread(void *n) {
+    times((int)(long)n);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    times(10);
+    if (!strcmp(what, "dump")) {
+        INTERPOSE_CALLGRIND_DUMP_STATS_AT("half");
+        times(20);
+    } else if (!strcmp(what, "zero")) {
+        INTERPOSE_CALLGRIND_ZERO_STATS;
+        times(3);
+    } else if (!strcmp(what, "collect")) {
+        INTERPOSE_CALLGRIND_TOGGLE_COLLECT;
+        times(100);
+        INTERPOSE_CALLGRIND_TOGGLE_COLLECT;
+        times(1);
+    } else if (!strcmp(what, "off")) {
+        INTERPOSE_CALLGRIND_STOP_INSTRUMENTATION;
+        times(100);
+        INTERPOSE_CALLGRIND_START_INSTRUMENTATION;
+        times(4);
+    } else if (!strcmp(what, "signal")) {
+        signal(SIGUSR1, handler);
+        interrupted();
+    } else if (!strcmp(what, "threads")) {
+        pthread_t one, two;
+        pthread_create(&one, 0, thread, (void *)1000);
+        pthread_create(&two, 0, thread, (void *)2000);
+        pthread_join(one, 0);
+        pthread_join(two, 0);
+    } else if (!strcmp(what, "fork")) {
+        if (!fork()) {
+            times(7);
+            _exit(0);
+        }
+        wait(0);
+    }
+    return 0;
+}

@@ -1,0 +1,78 @@
+"""Requests, signals, threads and children."""
+
+from __future__ import annotations
+
+import pytest
+
+from .profiles import add_up, build, profile, read, run
+
+LEAF = 4  # instructions of a call
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("requests"), "requests.c", "-pthread")
+
+
+def test_dump(guest, tmp_path):
+    assert run(tmp_path, guest, args=("dump",)).returncode == 0
+    first, rest = read(tmp_path / "out.1"), read(tmp_path / "out")
+    assert first.ir["leaf"] == 10 * LEAF and rest.ir["leaf"] == 20 * LEAF
+    assert first.parts[0].description("Trigger") == "Client Request: half"
+    assert rest.parts[0].description("Trigger") == "Program termination"
+    assert (first.parts[0].part, rest.parts[0].part) == (1, 2)
+    # main goes on over the dump: its call of what runs before it counts once, its cost in both parts.
+    assert first.called["main", "times"][0] == rest.called["main", "times"][0] == 1
+
+
+@pytest.mark.parametrize(("what", "times"), [("zero", 3), ("collect", 11), ("off", 14), ("", 10)])
+def test_what_counts(guest, tmp_path, what, times):
+    found = profile(tmp_path, guest, args=(what,))
+    assert found.ir["leaf"] == times * LEAF
+
+
+def test_off_at_start(guest, tmp_path):
+    """--instr-atstart=no: from the request on."""
+    found = profile(tmp_path, guest, "--instr-atstart=no", args=("off",))
+    assert found.ir["leaf"] == 4 * LEAF
+
+
+def test_handler(guest, tmp_path):
+    """A handler's cost is no part of what it interrupts."""
+    found = profile(tmp_path, guest, args=("signal",))
+    assert found.called["times", "leaf"] == (19, 19 * LEAF)
+    assert found.called["handler", "times"][0] == 1
+    assert not [caller for caller, callee in found.called if callee == "handler"]
+    count, inclusive = found.called["main", "interrupted"]
+    assert count == 1
+    assert inclusive == found.ir["interrupted"] + sum(
+        cost for (caller, _), (_, cost) in found.called.items() if caller == "interrupted"
+    )
+
+
+def test_threads(guest, tmp_path):
+    """All in one profile; --separate-threads=yes: one for each, which together are the same."""
+    together = profile(tmp_path, guest, args=("threads",))
+    assert together.ir["leaf"] == 3010 * LEAF
+    assert run(tmp_path, guest, "--separate-threads=yes", args=("threads",), name="t").returncode == 0
+    each = [read(tmp_path / f"t-{number:02d}") for number in (1, 2, 3)]
+    assert sorted(sums.ir["leaf"] for sums in each) == [10 * LEAF, 1000 * LEAF, 2000 * LEAF]
+    assert [sums.parts[0].thread for sums in each] == [1, 2, 3]
+    assert add_up([sums.parts[0] for sums in each]).called["times", "leaf"] == (3010, 3010 * LEAF)
+
+
+def test_fork(guest, tmp_path):
+    """A child's profile has what its parent had counted."""
+    done = run(tmp_path, guest, args=("fork",), name="out.%p")
+    assert done.returncode == 0
+    found = sorted(read(path).ir["leaf"] for path in tmp_path.glob("out.*"))
+    assert found == [10 * LEAF, 17 * LEAF]
+
+
+def test_system_calls(guest, tmp_path):
+    """--collect-systime: how many, and how long."""
+    found = profile(tmp_path, guest, "--collect-systime=nsec")
+    assert found.events == ("Ir", "sysCount", "sysTime", "sysCpuTime")
+    assert found.own["_exit" if "_exit" in found.own else "_Exit"][0] > 0
+    total = found.parts[0].totals
+    assert total[1] > 10 and total[2] > 0

@@ -1,0 +1,75 @@
+"""Simulated caches and branch predictors: exactly Valgrind's, for programs that run alike under both."""
+
+from __future__ import annotations
+
+import pytest
+
+from .profiles import VALGRIND, build, profile, valgrind
+
+CACHES = ("--I1=4096,2,64", "--D1=8192,4,64", "--LL=65536,8,64")
+# The block that ends the process is counted by us alone; its instructions access nothing.
+LAST = {"kinds": "", "work": "run"}
+
+
+def without_end(sums, end):
+    """Costs but for the function that ends the process, of which only the instructions differ."""
+    return {name: costs[1:] if name == end else costs for name, costs in sums.own.items()}
+
+
+def calls(sums):
+    return {pair: row for pair, row in sums.calls.items() if "(below main)" not in pair}
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("work"), "work.c")
+
+
+@pytest.mark.skipif(VALGRIND is None, reason="no valgrind")
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--branch-sim=yes", "--collect-bus=yes"),
+        ("--simulate-wb=yes",),
+        ("--cache-sim=yes", "--dump-instr=yes"),
+    ],
+    ids=lambda options: options[0][2:],
+)
+def test_as_valgrind(work, tmp_path, options):
+    ours = profile(tmp_path, work, *CACHES, *options)
+    theirs = valgrind(tmp_path, work, *CACHES, *options)
+    assert ours.events == theirs.events
+    assert without_end(ours, "run") == without_end(theirs, "run")
+    assert calls(ours) == calls(theirs)
+
+
+def test_each_kind_of_instruction(tmp_path):
+    """Reads, writes, both at once, two lines, repetitions, locks, prefetches, branches, by instruction."""
+    program = build(tmp_path, "kinds.S")
+    options = ("--branch-sim=yes", "--collect-bus=yes", "--dump-instr=yes", *CACHES)
+    found = profile(tmp_path, program, *options)
+    assert found.events == tuple("Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Bc Bcm Bi Bim Ge".split())
+    rows = [record for record in found.parts[0].records if type(record).__name__ == "Cost"]
+    rows.sort(key=lambda record: record.addr)
+    by_place = [(r.costs + (0,) * 14)[:14] for r in rows]
+    reads = [costs[1] for costs in by_place]
+    writes = [costs[2] for costs in by_place]
+    #         lea lea r w rmw r w push pop call | lea lea mov rep xchg inc xadd cmpxchg stenv ldenv movdqu
+    assert reads[:21] == [0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 20, 1, 1, 1, 0, 0, 1, 1]
+    assert writes[:21] == [0, 0, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 0, 20, 1, 1, 1, 1, 1, 0, 0]
+    # prefetch, mov, the loop of five, jmp through memory, and the end
+    assert reads[21:30] == [0, 0, 5, 0, 0, 1, 0, 0, 0]
+    assert [costs[13] for costs in by_place][13:19] == [0, 1, 1, 1, 1, 0]
+    loop = by_place[25]
+    assert loop[9:11] == (5, 4)  # the history is new at each turn, so each taken branch is a surprise
+    assert by_place[13][:1] == (21,) and by_place[13][9:11] == (20, 10)
+
+
+def test_summary_and_shapes(work, tmp_path):
+    """What is printed at the end, and what the profile says of the caches."""
+    from .profiles import run
+
+    done = run(tmp_path, work, "--cache-sim=yes", "--branch-sim=yes", *CACHES)
+    assert "I1  misses:" in done.stderr and "Mispred rate:" in done.stderr
+    head = (tmp_path / "out").read_text()
+    assert "desc: D1 cache: 8192 B, 64 B, 4-way associative" in head
