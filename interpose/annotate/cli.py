@@ -43,7 +43,7 @@ def _complete(runs: list[Data]) -> int:
 def _page(options: Options) -> int:
     from interpose.annotate.page import html
 
-    runs = [load([name]) for name in options.profiles]
+    runs = [load([name], instructions=True) for name in options.profiles]
     if len(runs) == 2:
         runs[0] = aligned(*runs)
     write_file(options.out or "", html(runs, options.include))

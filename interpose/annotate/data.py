@@ -14,6 +14,7 @@ from typing import BinaryIO, NamedTuple
 from interpose.errors import InterposeError
 from interpose.formats import FormatError
 from interpose.formats.callgrind import Call, Cost, EventType, Function, Jump, Part, Reader
+from interpose.formats.callgrind.model import MAX_NUMBER
 
 Costs = list[int]
 
@@ -39,7 +40,6 @@ class Instruction:
 
     file: str
     line: int
-    function: Function
     costs: Costs = field(default_factory=list)
     calls: dict[Function, Calls] = field(default_factory=dict)
     jumps: dict[int, tuple[int, int | None]] = field(default_factory=dict)
@@ -73,12 +73,13 @@ class Data:
     sources: list[Source] = field(default_factory=list)
     totals: Costs = field(default_factory=list)
     calculated: bool = False
-    has_instructions: bool = False
+    # Only the page shows instructions, and there are many.
+    want_instructions: bool = False
     rows: dict[Row, Costs] = field(default_factory=dict)
     calls: dict[Row, dict[Function, Calls]] = field(default_factory=dict)
     lines: dict[str, dict[int, Costs]] = field(default_factory=dict)
     line_calls: dict[str, dict[int, dict[Function, Calls]]] = field(default_factory=dict)
-    instructions: dict[str, dict[int, Instruction]] = field(default_factory=dict)
+    instructions: dict[Function, dict[int, Instruction]] = field(default_factory=dict)
     before: Data | None = None
 
     # -- Reading --
@@ -129,8 +130,7 @@ class Data:
                 source.creator = record.creator
                 order = self._order(record)
                 self.event_types.update(record.event_types)
-                instructions = "instr" in record.positions
-                self.has_instructions |= instructions
+                instructions = self.want_instructions and "instr" in record.positions
                 continue
             if row is None or record.function is not row.function or record.file != row.file:
                 row = Row(record.function, record.file)
@@ -155,10 +155,11 @@ class Data:
                 self._call(row, record, costs, instructions)
 
     def _instruction(self, record: Cost | Call | Jump) -> Instruction:
-        of_object = self.instructions.setdefault(record.function.object, {})
-        found = of_object.get(record.addr)
+        # One address is of several functions where those are told apart by recursion or callers.
+        of_function = self.instructions.setdefault(record.function, {})
+        found = of_function.get(record.addr)
         if found is None:
-            found = of_object[record.addr] = Instruction(record.file, record.line, record.function)
+            found = of_function[record.addr] = Instruction(record.file, record.line)
         return found
 
     def _jump(self, record: Jump) -> None:
@@ -212,6 +213,8 @@ class Data:
                 factors[index] = factors.get(index, 0) + factor
             elif term in self.event_types and self.event_types[term].formula:
                 pending.extend((part, factor * times) for times, part in self.event_types[term].formula)
+                if any(times > MAX_NUMBER for _, times in pending):
+                    return None
             else:
                 return None
         return None
@@ -277,9 +280,9 @@ def _ordered(order: list[int], costs: Sequence[int]) -> Costs:
     return result
 
 
-def load(names: Sequence[str]) -> Data:
+def load(names: Sequence[str], *, instructions: bool = False) -> Data:
     """Read files and add them."""
-    data = Data()
+    data = Data(want_instructions=instructions)
     for name in names:
         try:
             stream = open(name, "rb")
@@ -311,7 +314,6 @@ def aligned(old: Data, new: Data) -> Data:
     result = Data(old.events, old.event_types, old.sources, calculated=old.calculated)
     _merge(result, old, _Names(old, new), lambda costs: costs, 1)
     result.instructions = old.instructions
-    result.has_instructions = old.has_instructions
     return result
 
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 
 from interpose.annotate.data import Data
-from interpose.annotate.stacks import Frame, estimate, walk
+from interpose.annotate.stacks import estimate, walk
 from interpose.annotate.text import safe
 from interpose.formats.callgrind import Function
 
@@ -178,8 +178,3 @@ def pprof(data: Data, events: list[int]) -> bytes:
     out.out += _number(14, out.string(safe(data.events[events[0]])))
     table = b"".join(_bytes(6, text.encode()) for text in out.strings)
     return gzip.compress(bytes(out.out) + table, mtime=0)
-
-
-def frames_of(data: Data, event: int) -> list[Frame]:
-    """The frames that cost something, by one event."""
-    return [frame for frame in walk(estimate(data, event)) if frame.whole[event] > 0]

@@ -6,12 +6,16 @@ import zlib
 from html import escape
 
 from interpose.annotate.data import Data
-from interpose.annotate.export import ESTIMATED, frames_of, title
+from interpose.annotate.export import ESTIMATED, title
+from interpose.annotate.stacks import estimate, walk
 from interpose.annotate.text import safe
 
 WIDTH = 1200
 ROW = 17
 TOP = 62
+# Less is not seen, even enlarged, and a browser keeps an element for each.
+MAX_SHOWN = 8_000
+SMALLEST_SHOWN = 3e-5
 
 _STYLE = """
 text { font: 12px Verdana, sans-serif; fill: #111; }
@@ -99,7 +103,8 @@ def _colour(name: str) -> str:
 
 def svg(data: Data, event: int) -> bytes:
     """The picture of one event's cost."""
-    frames = frames_of(data, event)
+    estimated = estimate(data, event, MAX_SHOWN, SMALLEST_SHOWN)
+    frames = [frame for frame in walk(estimated) if frame.whole[event] > 0]
     whole = sum(frame.whole[event] for frame in frames if frame.parent is None)
     deepest = max((frame.depth for frame in frames), default=0)
     height = TOP + (deepest + 1) * ROW + 34

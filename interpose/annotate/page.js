@@ -122,7 +122,7 @@
         const name = functionName(f);
         const node = el('div', {
           class: state.search && match(name) ? 'found' : null,
-          css: { left: 100 * from + '%', width: 100 * (to - from) + '%', top: (depth - level) * 17 + 'px', background: colour(f) },
+          css: { left: 100 * from + '%', width: 100 * (to - from) + '%', top: level * 17 + 'px', background: colour(f) },
           onmouseover: () => {
             tell(name + ' (' + fileName(f) + ') [' + objectName(f) + ']: ' + number(cost) + ' ' + share(cost, state.run) +
               ', itself ' + number(self));

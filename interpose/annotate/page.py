@@ -224,29 +224,24 @@ class Page:
     def _code(self) -> list[dict[str, Any]]:
         """Functions with instructions of the last run: [address, text, file, line, cost, calls, jumps]."""
         last = len(self.runs) - 1
-        by_function: dict[int, list[tuple[int, str]]] = {}
-        for object_name, found in self.runs[last].instructions.items():
-            for address in sorted(found):
-                number = self.functions.get(found[address].function)
-                if number is not None:
-                    by_function.setdefault(number, []).append((address, object_name))
+        run = self.runs[last]
         codes: dict[str, Code] = {}
         result = []
         left = MAX_INSTRUCTIONS
         # Functions are numbered by cost.
-        for number in sorted(by_function):
-            places = by_function[number]
-            left -= len(places)
+        for function, number in self.functions.items():
+            found = run.instructions.get(function)
+            if found is None:
+                continue
+            left -= len(found)
             if left < 0:
                 break
-            object_name = places[0][1]
-            code = codes.get(object_name)
+            code = codes.get(function.object)
             if code is None:
-                code = codes[object_name] = Code(object_name)
-            texts = code.texts([address for address, _ in places]) if code.usable else {}
+                code = codes[function.object] = Code(function.object)
+            texts = code.texts(list(found)) if code.usable else {}
             rows = []
-            for address, _ in places:
-                each = self.runs[last].instructions[object_name][address]
+            for address, each in sorted(found.items()):
                 calls = [
                     [self.functions[callee], calls.count, self.costs(last, calls.costs)]
                     for callee, calls in each.calls.items()

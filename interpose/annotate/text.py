@@ -125,8 +125,7 @@ class Report:
     def _share(self, number: int, base: int) -> str:
         sign = "+" if self._signed else ""
         width = 6 if self._signed else 5
-        # In hundredths by whole numbers, because counts may be beyond what a float can tell apart.
-        share = number / base * 100 if abs(number) < 1 << 900 else 0.0
+        share = number / base * 100
         text = f"{share:{sign}{width}.2f}"
         return text if len(text) <= width else f"{share:{sign}{width}.1f}"
 

@@ -230,6 +230,16 @@ def test_instructions_of_a_real_program(profiled, tmp_path):
     assert "=> " in drawn.text and "%rsp" in drawn.text
 
 
+def test_instructions_of_each_level_of_recursion(tmp_path):
+    text = "events: Ir\npositions: instr line\nob=o\nfn=f\n0x10 1 5\njcnd=1/5 0x20 2\n* *\nfn=f'2\n0x10 1 7\n"
+    found = content(made(tmp_path, text))
+    rows = {found["names"][found["functions"][c["function"]][0]]: c["rows"] for c in found["code"]}
+    assert rows == {
+        "f": [["0x10", None, 1, 1, [5], [], [["0x20", 5, 1]]]],
+        "f'2": [["0x10", None, 1, 1, [7], [], []]],
+    }
+
+
 def test_code_of_files_that_are_no_programs(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "text").write_text("no program")
