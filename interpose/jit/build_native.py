@@ -30,6 +30,7 @@ HEADERS = (
     "interpose/lockstep/lockstep.h",
     "interpose/elf/symtab.h",
     "interpose/formats/*/*.h",
+    "interpose/memtrace/*.h",
     "interpose/dgview/grid.h",
     "interpose/tools/*/*_abi.h",
     "interpose/tools/*/finish/*.h",

@@ -198,7 +198,10 @@ static void remember(struct ip_mt_reader *r, uint32_t id, uint64_t value) {
     case IP_MTM_CACHE_LINE_SIZE: r->cache_line = value; break;
     case IP_MTM_PAGE_SIZE: r->page = value; break;
     case IP_MTM_CHUNK_INSTR_COUNT: r->chunk_instrs = value; break;
-    case IP_MTM_TIMESTAMP: r->last_timestamp = value; break;
+    case IP_MTM_TIMESTAMP:
+        r->last_timestamp = value;
+        if (r->first_timestamp == 0) r->first_timestamp = value;
+        break;
     case IP_MTM_CPU_ID: r->last_cpu = value; break;
     default: break;
     }

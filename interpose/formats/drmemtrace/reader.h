@@ -54,8 +54,9 @@ struct ip_mt_reader {
     uint32_t tid, pid;
     uint64_t cache_line, page, chunk_instrs; /* 0: not said */
     uint64_t entries, records, instrs;       /* read, delivered, fetched */
-    uint64_t last_timestamp, last_cpu;       /* copies, too */
-    uint64_t copied_timestamp, copied_cpu;   /* where the last chunk began */
+    uint64_t first_timestamp;
+    uint64_t last_timestamp, last_cpu;     /* copies, too */
+    uint64_t copied_timestamp, copied_cpu; /* where the last chunk began */
     uint64_t pc;
     uint64_t target;
     uint64_t chunk;     /* chunks that have ended */

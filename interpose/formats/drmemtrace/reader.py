@@ -131,6 +131,11 @@ class Reader:
         return self._raw.last_timestamp
 
     @property
+    def first_timestamp(self) -> int:
+        """The first one that was read; 0: none yet."""
+        return self._raw.first_timestamp
+
+    @property
     def cpu(self) -> int:
         """The last processor, also one that a chunk repeats."""
         return self._raw.last_cpu
