@@ -21,11 +21,11 @@ RUNTIME = (0x7D000000, 0x7DC00000)
 META = 0x6D000000
 META_BLOCKS, META_POINTS, META_PCS = 0x03001000, 0x05001000, 0x09001000
 CHANNEL_MAGIC = 0x49504F53
-CHANNEL, CHANNEL_PROG = 0x7DC00000, 0x620
+CHANNEL, CHANNEL_PROG = 0x7DC00000, 0x628
 KEY_PC = 0x0000FFFFFFFFFFFF
 STATE_GPR, STATE_PC = 0x00, 0x88
 N_BLOCKS_AT = 8  # in struct ip_meta
-BLOCK = struct.Struct("<QIIIHHII")  # key, host, length, points, their number, instructions, pcs, state
+BLOCK = struct.Struct("<QIIIHHII8x")  # key, host, length, points, their number, instructions, pcs, state
 POINT = struct.Struct("<HHHH")  # host offset, instruction, spilled registers, flags
 REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
 

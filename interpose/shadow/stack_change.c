@@ -127,8 +127,15 @@ bool rt_stack_region(u64 sp, u64 *lo, u64 *hi, bool *takes) {
 /* Is all undefined for a good way down from sp?  Then nothing but stack was there, or the stack was as deep before. */
 static bool is_undefined_below(u64 sp, u64 lo) {
     u64 top = (sp - SH_REDZONE - SH_PUSHES) & ~7ull, bottom = top > lo + LOOKS ? top - LOOKS : (lo + 7) & ~7ull;
-    for (u64 at = top; at > bottom; at -= 8)
-        if (*(const u64 *)sh_v(at - 8) != ~0ull) return false;
+    u64 v[64];
+    for (u64 at = top; at > bottom;) {
+        u64 n = at - bottom < sizeof v ? at - bottom : sizeof v;
+        at -= n;
+        /* The region may be less by now, or have a guard page in it: then it ends there. */
+        if (rt_copy_from(v, (u64)sh_v(at), n) != 0) return true;
+        for (u64 i = 0; i < n / 8; i++)
+            if (v[i] != ~0ull) return false;
+    }
     return true;
 }
 
@@ -144,9 +151,9 @@ static void remember_calm(const struct tstate *ts, u64 sp) {
 /* 0 if what lies below does not look as if a stack had been there. */
 static u16 recall_calm(u64 sp, u64 lo) {
     u64 was = __atomic_load_n(&left[(sp >> 12) % LEFT], __ATOMIC_RELAXED),
-        below = (sp - SH_REDZONE - SH_PUSHES) & ~7ull;
-    bool known = was >> 16 == sp >> 12 && below >= lo + 8 && *(const u64 *)sh_v(below - 8) == ~0ull;
-    return known ? (u16)was : 0;
+        below = (sp - SH_REDZONE - SH_PUSHES) & ~7ull, v = 0;
+    bool known = was >> 16 == sp >> 12 && below >= lo + 8 && rt_copy_from(&v, (u64)sh_v(below - 8), 8) == 0;
+    return known && v == ~0ull ? (u16)was : 0;
 }
 
 static void set_takes(struct tstate *ts, bool takes) {

@@ -63,7 +63,8 @@ def test_constants_are_those_of_the_header() -> None:
     assert struct.calcsize(str(c["BLOCK"])) == ffi.sizeof("struct ip_block")
     assert struct.calcsize(str(c["POINT"])) == ffi.sizeof("struct ip_point")
     assert [f for f, _ in ffi.typeof("struct ip_block").fields] == [
-        "key", "host", "host_len", "points", "n_points", "n_insns", "pcs", "state"]  # fmt: skip
+        "key", "host", "host_len", "points", "n_points", "n_insns", "pcs", "state",
+        "trace", "pad"]  # fmt: skip
 
 
 @pytest.mark.parametrize("plain", [False, True])
