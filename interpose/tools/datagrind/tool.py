@@ -30,9 +30,10 @@ class Tool(BaseTool):
     def __init__(self, supervisor: Supervisor) -> None:
         super().__init__(supervisor)
         self.file: OutputFile | None = None
-        self._objects: dict[tuple[int, str], None] = {}
-        """Where .text is, and whose: of mapped code, in order."""
-        self._told = 0
+        self._objects: dict[int, str] = {}
+        """Where .text is, and of which file."""
+        self._untold: list[tuple[int, str]] = []
+        """Those that the file does not have yet."""
 
     # -- the file ------------------------------------------------------------------------------
 
@@ -42,7 +43,7 @@ class Tool(BaseTool):
     def forked(self) -> None:
         self._close()
         super().forked()
-        self._told = 0
+        self._untold = list(self._objects.items())
         self._open()
 
     def _name(self) -> str:
@@ -101,14 +102,14 @@ class Tool(BaseTool):
             text = image.section_named(".text")
             if vaddrs and text is not None:
                 avma = start - vaddrs[0] + text.addr
-        self._objects[avma, file.path] = None
+        if self._objects.get(avma) != file.path:
+            self._objects[avma] = file.path
+            self._untold.append((avma, file.path))
 
     def _tell_objects(self, file: OutputFile) -> None:
-        if self._told == len(self._objects):
-            return
-        for avma, path in list(self._objects)[self._told :]:
+        for avma, path in self._untold:
             file.text_avma(avma, os.fsencode(path))
-        self._told = len(self._objects)
+        self._untold.clear()
 
     def request(self, slot: Any, words: Sequence[int], default: int) -> int | None:
         code, *arguments = words

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tools.datagrind import records
 from tools.datagrind.records import Recording, Run
-from tools.datagrind.running import compile_guest, record, run
+from tools.datagrind.running import GUESTS, compile_guest, record, run
 
 
 def symbols_of(program: Path) -> dict[str, tuple[int, int]]:
@@ -139,6 +139,42 @@ def test_threads(tmp_path: Path) -> None:
     for number in range(4):
         lo = start + number * quarter
         assert [a for a in touched if lo <= a < lo + quarter] == list(range(lo, lo + quarter, 8))
+
+
+def test_threads_in_order(tmp_path: Path) -> None:
+    program = compile_guest("order.c", tmp_path, "-no-pie", "-pthread")
+    run([str(program)], tmp_path / "d.%p")
+    found = {path: Recorded(records.read(path), program) for path in tmp_path.glob("d.*")}
+    assert len(found) == 2
+    (parent,) = (one for one in found.values() if one.writers("before"))
+    (child,) = (one for one in found.values() if one.writers("in_child"))
+    written = [a.address for a in parent.recording.accesses if a.write]
+    places = [written.index(parent.address(name)) for name in ("before", "during", "after")]
+    assert places == sorted(places)
+    assert not parent.writers("in_child")
+    assert not child.writers("before") + child.writers("during") + child.writers("after")
+    assert [child.name(pc) for pc in child.writers("in_child")[0].stack[:2]] == ["child", "work"]
+
+
+def test_libraries_that_follow_each_other(tmp_path: Path) -> None:
+    program = compile_guest("libraries.c", tmp_path, "-no-pie")
+    paths = [tmp_path / name for name in ("liba.so", "libb.so", "liba.so")]
+    for path in paths[:2]:
+        source = str(GUESTS / "library.c")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(path), source], check=True)
+    found = Recorded(record([str(program), *map(str, paths)], tmp_path), program)
+    marked = found.address("marked")
+    order = []
+    at: dict[int, str] = {}
+    for event in found.recording.events:
+        if isinstance(event, records.Mark) and event.kind == records.TEXT:
+            at[event.values[0]] = event.texts[0]
+        elif isinstance(event, Run):
+            for access in event.accesses:
+                if access.write and access.address == marked:
+                    below = max(avma for avma in at if avma <= access.pc)
+                    order.append(at[below])
+    assert order == list(map(str, paths))
 
 
 def variables(recording: Recording, found: dict[str, tuple[int, int]]) -> set[str]:

@@ -7,6 +7,9 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 static struct dg_thread *threads[IP_SLOTS];
+static u32 n_threads;
+
+bool dg_has_threads(void) { return __atomic_load_n(&n_threads, __ATOMIC_RELAXED) > 1; }
 
 struct dg_thread *dg_thread(const struct tstate *ts) { return threads[ts->slot]; }
 
@@ -19,19 +22,36 @@ void dg_thread_begin(struct tstate *ts) {
         t->file = ~0u;
         threads[ts->slot] = t;
     }
+    if (!t->live) __atomic_fetch_add(&n_threads, 1, __ATOMIC_RELAXED);
+    t->live = true;
+    t->ts = ts;
     dg_stack_new(t);
     t->fs = ts->client_fs;
     t->gs = ts->client_gs;
 }
 
 void dg_thread_end(struct tstate *ts) {
-    if (threads[ts->slot]) dg_emit(threads[ts->slot]);
+    struct dg_thread *t = threads[ts->slot];
+    if (!t) return;
+    dg_emit(t);
+    if (t->live) __atomic_fetch_sub(&n_threads, 1, __ATOMIC_RELAXED);
+    t->live = false;
 }
 
-/* What threads had not handed over is in their own process's file. */
-void dg_threads_after_fork(void) {
+/* What threads had not handed over is in their own process's file.  The one that is left has another slot now. */
+void dg_threads_after_fork(struct tstate *ts) {
+    for (u32 i = 0; i < IP_SLOTS; i++) {
+        struct dg_thread *t = threads[i];
+        if (!t) continue;
+        t->out = t->out_begin;
+        if (t->live && t->ts == ts) {
+            threads[i] = threads[ts->slot];
+            threads[ts->slot] = t;
+        }
+    }
     for (u32 i = 0; i < IP_SLOTS; i++)
-        if (threads[i]) threads[i]->out = threads[i]->out_begin;
+        if (threads[i]) threads[i]->live = i == ts->slot;
+    n_threads = 1;
 }
 
 void dg_emit_all(void) {
@@ -66,14 +86,14 @@ static inline u64 context_of(struct dg_thread *t, const struct dg_plan *p, const
 }
 
 static inline u64 sum_of(const struct dg_operand *o, const u64 *w) {
-    return (u64)o->disp + (w[o->base] & (u64)(i64)o->base_mask) + ((w[o->index] & (u64)(i64)o->index_mask) << o->shift);
+    return (u64)o->disp + w[o->base] * o->base_scale + w[o->index] * o->index_scale;
 }
 
 static u64 address_of(const struct dg_thread *t, const struct dg_operand *o, const u64 *w) {
     u64 sum;
     if (o->flags & DG_OP_BIT) {
-        sum = (u64)o->disp + (w[o->base] & (u64)(i64)o->base_mask);
-        if (o->index_mask) sum += (u64)((i64)w[o->index] >> 3);
+        sum = (u64)o->disp + w[o->base] * o->base_scale;
+        if (o->index_scale) sum += (u64)((i64)w[o->index] >> 3);
     } else {
         sum = sum_of(o, w);
     }
@@ -142,30 +162,43 @@ static void run_repeated(struct dg_thread *t, struct dg_plan *p, struct dg_segme
     } while (done < times && s->n_ops);
 }
 
+/* The addresses of n operands.  How many there are changes from run to run, and a guess that fails costs more than a
+ * few addresses in vain; behind the last operand and the last word there is something to read. */
+static inline u8 *put_simple(u8 *to, const struct dg_operand *o, u32 n, const u64 *w) {
+    u8 *end = to + n * 8ull;
+    do {
+#pragma GCC unroll 4
+        for (u32 i = 0; i < DG_AT_ONCE; i++) {
+            u64 address = sum_of(&o[i], w);
+            __builtin_memcpy(to + i * 8, &address, 8);
+        }
+        to += DG_AT_ONCE * 8;
+        o += DG_AT_ONCE;
+    } while (to < end);
+    return end;
+}
+
+static RT_NOINLINE u8 *put_others(const struct dg_thread *t, u8 *to, const struct dg_operand *o, u32 n, const u64 *w) {
+    for (u32 i = 0; i < n; i++, to += 8) {
+        u64 address = address_of(t, &o[i], w);
+        __builtin_memcpy(to, &address, 8);
+    }
+    return to;
+}
+
 /* A segment of which n_insns instructions have been completed. */
-static void run_segment(struct dg_thread *t, struct dg_plan *p, struct dg_segment *s, const u64 *w, u32 n_insns) {
+static inline void run_segment(struct dg_thread *t, struct dg_plan *p, struct dg_segment *s, const u64 *w,
+                               u32 n_insns) {
     const struct dg_operand *o = p->ops + s->first_op;
-    u32 n_ops = s->n_ops;
-    if (s->rep_alone) {
+    u32 n = n_insns >= s->n_insns ? s->n_ops : p->ops_upto[s->first + n_insns - 1] - s->first_op;
+    if (n_insns > s->n_insns) n_insns = s->n_insns;
+    if (UNLIKELY(s->rep_alone)) {
         run_repeated(t, p, s, w);
         return;
     }
-    while (n_ops && p->insn_of[s->first_op + n_ops - 1] >= s->first + n_insns) n_ops--;
-    u8 *to = begin_run(t->out, context_of(t, p, s), n_insns, n_ops);
-    for (u32 i = 0; i < n_ops; i++) {
-        u64 address = address_of(t, &o[i], w);
-        __builtin_memcpy(to, &address, 8);
-        to += 8;
-    }
+    u8 *to = begin_run(t->out, context_of(t, p, s), n_insns, n);
+    to = s->simple ? put_simple(to, o, n, w) : put_others(t, to, o, n, w);
     end_run(t, to);
-}
-
-static void run_parts(struct dg_thread *t, struct dg_plan *p, const u64 *w, u32 done) {
-    for (u32 i = 0; i < p->n_segments && p->segments[i].first < done; i++) {
-        struct dg_segment *s = &p->segments[i];
-        u32 left = done - s->first;
-        run_segment(t, p, s, w, left < s->n_insns ? left : s->n_insns);
-    }
 }
 
 /* ---- Records ------------------------------------------------------------------------ */
@@ -245,20 +278,8 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
         struct dg_plan *p = *dg_plan_entry(low);
         if (UNLIKELY(!p || p->file != dg.file)) p = plan_slow(low);
         t->pc = p->pc;
-        if (p->n_segments == 1 && done == p->n_insns && p->segments->simple && !p->segments->rep_alone) {
-            struct dg_segment *s = p->segments;
-            const struct dg_operand *o = p->ops;
-            u32 n = s->n_ops;
-            u8 *at = begin_run(t->out, context_of(t, p, s), done, n);
-            for (u32 i = 0; i < n; i++) {
-                u64 address = sum_of(&o[i], w);
-                __builtin_memcpy(at, &address, 8);
-                at += 8;
-            }
-            end_run(t, at);
-        } else if (done) {
-            run_parts(t, p, w, done);
-        }
+        for (struct dg_segment *s = p->segments, *end = s + p->n_segments; s < end && s->first < done; s++)
+            run_segment(t, p, s, w, done - s->first);
         if (done == p->n_insns) end_of(t, p, w);
         w += p->n_words;
     }

@@ -36,19 +36,21 @@ enum dg_event {
 #define DG_TEXT_MAX   64 /* bytes of a label */
 #define DG_TEXT_WORDS 9  /* with its NUL */
 
-#define DG_ITEMS     255 /* of a definition: instructions, accesses */
-#define DG_STACK     255 /* addresses of a context, the block's included */
-#define DG_HEAP_IPS  8
-#define DG_PART      128u /* a longer access is shown in parts: its size has one byte */
-#define DG_NO_WORD   0xffff
-#define DG_RUN_BYTES (12 + 8 + DG_ITEMS * 8) /* the longest run */
+#define DG_ITEMS    255 /* of a definition: instructions, accesses */
+#define DG_STACK    255 /* addresses of a context, the block's included */
+#define DG_HEAP_IPS 8
+#define DG_PART     128u /* a longer access is shown in parts: its size has one byte */
+#define DG_NO_WORD  0xffff
+/* Addresses are written so many at once, some of them in vain. */
+#define DG_AT_ONCE   4
+#define DG_RUN_BYTES (12 + 8 + (DG_ITEMS + DG_AT_ONCE) * 8) /* the longest run */
 
-/* How an address is computed from a record's words: masks are 0 where there is no such word, else ~0. */
+/* How an address is computed from a record's words.  Without a base or an index: word 0, times 0. */
 struct dg_operand {
     i64 disp;
     u16 base, index;
-    int8_t base_mask, index_mask;
-    u8 shift, flags;
+    u8 base_scale, index_scale;
+    u8 flags, pad;
 };
 #define DG_OP_FS  1
 #define DG_OP_GS  2
@@ -77,7 +79,8 @@ struct dg_plan {
     u8 end; /* enum ip_tr_end */
     u8 pad;
     struct dg_operand *ops;
-    u16 *insn_of; /* of each operand: number of the instruction */
+    u16 *insn_of;  /* of each operand: number of the instruction */
+    u16 *ops_upto; /* of each instruction: operands of it and of those before */
     u8 *sizes, *writes;
     struct dg_segment segments[];
 };
@@ -109,6 +112,8 @@ struct dg_thread {
     u32 n_handlers; /* frames of handlers */
     u32 cap_last;
     u32 file; /* dg.file that its contexts are of */
+    bool live;
+    const struct tstate *ts; /* whose it is while it is live */
 };
 
 struct dg_state {
@@ -125,7 +130,8 @@ void dg_emit_all(void); /* of every thread; the others are at rest */
 struct dg_thread *dg_thread(const struct tstate *ts);
 void dg_thread_begin(struct tstate *ts);
 void dg_thread_end(struct tstate *ts);
-void dg_threads_after_fork(void);
+void dg_threads_after_fork(struct tstate *ts);
+bool dg_has_threads(void); /* more than one */
 
 /* stacks.c */
 void dg_stacks_start(void);
@@ -141,7 +147,11 @@ void dg_forget_contexts(struct dg_thread *t);
 
 /* plans.c: the entry of a template; the rest under the lock */
 void dg_plans_start(void);
-struct dg_plan **dg_plan_entry(u64 block);
+extern struct dg_plan **dg_plans; /* by the address of the template: templates begin at least this far apart */
+#define DG_APART 64
+static inline struct dg_plan **dg_plan_entry(u64 block) {
+    return &dg_plans[(block - IP_META_BASE - IP_META_TRACE) / DG_APART];
+}
 struct dg_plan *dg_plan_make(const struct ip_tr_block *b);
 void dg_plan_define(struct dg_plan *p);
 

@@ -1,9 +1,13 @@
 /* What datagrind wants to be told (runtime/hooks.h, heap/heap_hooks.h): most goes into the thread's records, so that it
  * is in order with what the thread runs. */
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
 #include "heap/heap.h"
 #include "heap/heap_hooks.h"
 #include "interpose/datagrind_numbers.h"
 #include "interpose/numbers.h"
+#include "runtime/seam.h"
 #include "tools/datagrind/client/datagrind.h"
 
 static inline bool on(void) { return rt.flags & IP_C_TRACE; }
@@ -53,7 +57,7 @@ void rt_hook_leaving(struct tstate *ts, bool for_exec) {
 void rt_hook_fork(struct tstate *ts, bool child) {
     if (!on()) return;
     if (child) {
-        dg_threads_after_fork();
+        dg_threads_after_fork(ts);
         dg_output_after_fork();
         dg.n_bbdefs = 0;
         dg.n_contexts = 0;
@@ -78,6 +82,24 @@ void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) {
 
 void rt_hook_sigreturn(struct tstate *ts) {
     if (on()) tr_event(ts, DG_EV_SIGRETURN, 1, &ts->gpr[IP_RSP]);
+}
+
+static bool has_code(u64 addr, u64 len) {
+    struct rt_seg seg;
+    for (u64 at = addr; at - addr < len && rt_next_seg(at, &seg) && seg.lo - addr < len; at = seg.hi)
+        if (seg.prot & PROT_EXEC) return true;
+    return false;
+}
+
+/* What another thread does because of a call shall come later in the file than what led to the call; and what ran in
+ * code that goes, before what will be mapped there. */
+void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
+    bool goes = nr == __NR_munmap && has_code(args[0], args[1]);
+    bool starts = nr == __NR_clone || nr == __NR_clone3;
+    if (!on() || (!goes && !starts && !dg_has_threads())) return;
+    tr_flush(ts);
+    dg_emit(dg_thread(ts));
+    if (goes) dg_send();
 }
 
 void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {

@@ -5,10 +5,7 @@
  */
 #include "tools/datagrind/client/datagrind.h"
 
-/* Templates begin at least this far apart, so each has an entry. */
-#define APART 64
-_Static_assert(sizeof(struct ip_tr_block) >= APART, "one template in each entry's bytes");
-#define TEMPLATES    ((u64)IP_META_BASE + IP_META_TRACE)
+_Static_assert(sizeof(struct ip_tr_block) >= DG_APART, "one template in each entry's bytes");
 #define ARENA        (1ull << 20)
 #define MOST_OPS     4096 /* of one template: 64 instructions, none with more than 2800 bytes */
 #define MOST_INSNS   512
@@ -16,11 +13,9 @@ _Static_assert(sizeof(struct ip_tr_block) >= APART, "one template in each entry'
 #define INSN_BYTES   9
 #define ACCESS_BYTES 3
 
-static struct dg_plan **table; /* by the address of the template */
+struct dg_plan **dg_plans;
 
-void dg_plans_start(void) { table = rt_pages(IP_META_TRACEMAX / APART * sizeof *table); }
-
-struct dg_plan **dg_plan_entry(u64 block) { return &table[(block - TEMPLATES) / APART]; }
+void dg_plans_start(void) { dg_plans = rt_pages(IP_META_TRACEMAX / DG_APART * sizeof *dg_plans); }
 
 /* Memory for plans, which live as long as the process. */
 static void *arena(u64 bytes) {
@@ -37,9 +32,8 @@ static void *arena(u64 bytes) {
 
 static struct dg_operand operand_of(const struct ip_tr_access *a, u64 part) {
     struct dg_operand o = {.disp = a->disp + (i64)part};
-    if (a->base != DG_NO_WORD) o.base = a->base, o.base_mask = -1;
-    if (a->index != DG_NO_WORD) o.index = a->index, o.index_mask = -1;
-    o.shift = (u8)__builtin_ctz(a->scale ? a->scale : 1);
+    if (a->base != DG_NO_WORD) o.base = a->base, o.base_scale = 1;
+    if (a->index != DG_NO_WORD) o.index = a->index, o.index_scale = a->scale;
     if (a->seg == IP_SEG_FS) o.flags |= DG_OP_FS;
     if (a->seg == IP_SEG_GS) o.flags |= DG_OP_GS;
     if (a->flags & IP_TRA_BIT) o.flags |= DG_OP_BIT;
@@ -58,7 +52,7 @@ static u32 parts_of(const struct ip_tr_access *a) { return (size_of(a) + DG_PART
 struct dg_plan *dg_plan_make(const struct ip_tr_block *b) {
     static struct dg_operand ops[MOST_OPS];
     static struct dg_segment segments[MOST_INSNS];
-    static u16 insn_of[MOST_OPS];
+    static u16 insn_of[MOST_OPS], ops_upto[MOST_INSNS];
     static u8 sizes[MOST_OPS], writes[MOST_OPS];
     const struct ip_tr_insn *insns = tr_insns(b);
     const struct ip_tr_access *accesses = tr_accesses(b);
@@ -87,6 +81,7 @@ struct dg_plan *dg_plan_make(const struct ip_tr_block *b) {
         }
         s->n_insns++;
         s->n_ops = (u16)(s->n_ops + (n_ops - first));
+        ops_upto[i] = (u16)n_ops;
         for (u32 k = first; k < n_ops; k++) s->simple &= ops[k].flags == 0;
     }
     struct dg_plan *p = arena(sizeof *p + n_segments * sizeof *s);
@@ -100,13 +95,15 @@ struct dg_plan *dg_plan_make(const struct ip_tr_block *b) {
                           .end = b->end,
                           .sp_word = b->sp_word,
                           .sp_disp = b->sp_disp,
-                          .ops = arena(n_ops * sizeof *ops),
+                          .ops = arena((n_ops + DG_AT_ONCE) * sizeof *ops),
                           .insn_of = arena(n_ops * sizeof *insn_of),
+                          .ops_upto = arena(b->n_insns * sizeof *ops_upto),
                           .sizes = arena(n_ops),
                           .writes = arena(n_ops)};
     rt_memcpy(p->segments, segments, n_segments * sizeof *s);
     rt_memcpy(p->ops, ops, n_ops * sizeof *ops);
     rt_memcpy(p->insn_of, insn_of, n_ops * sizeof *insn_of);
+    rt_memcpy(p->ops_upto, ops_upto, b->n_insns * sizeof *ops_upto);
     rt_memcpy(p->sizes, sizes, n_ops);
     rt_memcpy(p->writes, writes, n_ops);
     return p;
