@@ -124,7 +124,7 @@ class Index:
         self = cls(trace, fetches)
         last = 0
         with suppress(FormatError):
-            for chunk in trace.chunks(Accesses(CHUNK)):
+            for chunk in trace.chunks(Accesses(CHUNK), empty=True):
                 lib.ip_grid_add(self.grid, chunk.raw)
                 done = trace.raw.n_accesses + trace.raw.n_instrs
                 if not self.places:

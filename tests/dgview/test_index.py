@@ -185,6 +185,17 @@ def test_corpus(path, cache, tmp_path):
         viewer.picture(picture.whole(viewer.index, 30, 20), True, lambda: False)
 
 
+def test_there_are_places_where_nothing_matches(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_module, "STEP", 16)
+    with open(tmp_path / "f", "wb") as stream:
+        w = datagrind.Writer(stream)
+        context = w.context(w.bbdef([(1, 1)], [(0, 1, 0)] * 1000), [1])
+        for n in range(3000):
+            w.bbrun(context, 1, [n] * 1000)
+    wanted = datagrind.Filter(by_event=True, event_ips=[2])
+    assert len(Index.build(str(tmp_path / "f"), filter=wanted).places) > 5
+
+
 def test_what_is_found_in_a_rectangle(tmp_path):
     seen = write_random(tmp_path / "f", 4)
     index = Index.build(str(tmp_path / "f"))

@@ -28,13 +28,13 @@ function pictureQuery(wanted, exact) {
 }
 
 async function load(mine, exact) {
-  const wanted = { ...view };
+  const wanted = { ...view }, generation = state.generation;
   try {
     const answer = await ask("picture", pictureQuery(wanted, exact));
     const bitmap = await createImageBitmap(await answer.blob());
     const isExact = answer.headers.get("X-Exact") === "1";
     // A picture of a view that is gone is better than none, unless a newer one is there.
-    if (mine === serial || !exact) {
+    if (generation === state.generation && (mine === serial || !exact)) {
       shown = { bitmap, view: wanted };
       paint();
     }

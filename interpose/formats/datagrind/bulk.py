@@ -209,11 +209,14 @@ class Trace:
 
     # ---- Accesses ----
 
-    def chunks(self, into: Accesses | None = None) -> Iterator[Accesses]:
-        """Every wanted access, in the order of the file. Each chunk takes the place of the one before."""
+    def chunks(self, into: Accesses | None = None, *, empty: bool = False) -> Iterator[Accesses]:
+        """Every wanted access, in the order of the file. Each chunk takes the place of the one before.
+
+        With `empty`, there is one for every few megabytes of the file, even if they have no such access.
+        """
         into = Accesses() if into is None else into
         try:
-            yield from self._decode(self._state, into, None)
+            yield from self._decode(self._state, into, None, empty)
         except FormatError as error:
             self.error = error
             raise
@@ -227,7 +230,7 @@ class Trace:
         state = ffi.gc(state, lib.ip_dg_free)
         yield from self._decode(state, Accesses() if into is None else into, end)
 
-    def _decode(self, state: Any, into: Accesses, end: int | None) -> Iterator[Accesses]:
+    def _decode(self, state: Any, into: Accesses, end: int | None, empty: bool = False) -> Iterator[Accesses]:
         buffer = bytearray(_BUFFER)
         last = self._state.offset if state is not self._state else None
         into.raw.count = 0
@@ -246,7 +249,7 @@ class Trace:
                 into.raw.count = 0
                 if end is not None and state.n_instrs >= end:
                     return
-            if into.count:
+            if into.count or empty:
                 yield into
                 into.raw.count = 0
             if status == lib.IP_DG_FATAL:
