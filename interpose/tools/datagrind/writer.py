@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 HEADER = b"\x00\x0eDATAGRIND1\0\x01\x00\x08"
 TEXT_AVMA = 8
 _PIECE = 1 << 20
+_BETWEEN = -1  # instead of a number of bytes: a record that goes between others
 
 
 def record(kind: int, payload: bytes) -> bytes:
@@ -43,6 +44,7 @@ class OutputFile:
         self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
         self._size = 0
         self._whole = 0  # bytes that are whole records
+        self._waiting = b""  # records that go behind the one under way
         self._shared: memoryview | None = None
         self._queue: queue.Queue[tuple[memoryview | bytes, int] | None] = queue.Queue()
         self._free = threading.Semaphore(lib.DG_CHUNKS - 1)
@@ -65,7 +67,7 @@ class OutputFile:
     def text_avma(self, avma: int, path: bytes) -> None:
         """Where the code of an object is."""
         data = record(TEXT_AVMA, struct.pack("<Q", avma) + path + b"\0")
-        self._enqueue(data, len(data))
+        self._enqueue(data, _BETWEEN)
 
     def chunk(self, number: int, size: int, whole: int) -> None:
         """The next chunk is full; returns when the one after it may be filled."""
@@ -95,7 +97,26 @@ class OutputFile:
             self._queue.task_done()
 
     def _put(self, data: memoryview | bytes, whole: int) -> None:
-        """Write all of it; the first ``whole`` bytes (0: unknown) end a record."""
+        """Write all of it; the first ``whole`` bytes (0: unknown) end a record.
+
+        A chunk may end within a record: what belongs between records waits for the end of that one.
+        """
+        if whole == _BETWEEN:
+            self._waiting += data
+        elif self._waiting and whole > 0:
+            self._write(data[:whole], whole)
+            self._put_waiting()
+            self._write(data[whole:], 0)
+        else:
+            self._write(data, whole)
+        if self._waiting and self._size == self._whole:
+            self._put_waiting()
+
+    def _put_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, b""
+        self._write(waiting, len(waiting))
+
+    def _write(self, data: memoryview | bytes, whole: int) -> None:
         if self.failed:
             return
         start = self._size
@@ -116,6 +137,7 @@ class OutputFile:
     def _cut(self) -> None:
         if self._regular and self._size > self._whole:
             os.ftruncate(self._fd, self._whole)
+            os.lseek(self._fd, self._whole, os.SEEK_SET)
             self._size = self._whole
 
     # -- the end -----------------------------------------------------------------------------------
@@ -130,6 +152,8 @@ class OutputFile:
             self._thread.join()
             self._thread = None
         self._cut()
+        if self._size == self._whole:
+            self._put_waiting()
         os.close(self._fd)
         self.tell()
 
