@@ -57,7 +57,7 @@ class Columns:
             for column, index in enumerate(report.shown):
                 if index < len(costs):
                     widths[column] = max(widths[column], len(report.count(costs[index])))
-                    percs[column] |= bool(costs[index]) and report.options.show_percs
+                    percs[column] = report.options.show_percs
         self._extra = [report.perc_width if perc else 0 for perc in percs]
         self._widths = [
             max(width, len(name) - extra)
@@ -238,7 +238,7 @@ class Report:
                     # Inclusive costs overlap: a sum says nothing, so each row counts by itself.
                     done &= not threshold or cost * 100 < (100 - threshold) * whole
                 else:
-                    done &= reached[column] * 100 >= threshold * whole
+                    done &= not threshold or (whole > 0 and reached[column] * 100 >= threshold * whole)
             if done:
                 break
         return chosen

@@ -28,4 +28,6 @@ def profiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, options in runs.items():
         command = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={folder / name}", *options]
         subprocess.run([*command, program], check=True, capture_output=True, cwd=folder)
+    command = ["valgrind", "-q", "--tool=cachegrind", f"--cachegrind-out-file={folder / 'cachegrind.out'}"]
+    subprocess.run([*command, program], check=True, capture_output=True, cwd=folder)
     return folder

@@ -42,7 +42,7 @@ def squeezed(text: str) -> list[str]:
     return [re.sub(r" +", " ", line).strip() for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("profile", ["plain.out", "full.out", "callers.out"])
+@pytest.mark.parametrize("profile", ["plain.out", "full.out", "callers.out", "cachegrind.out"])
 @pytest.mark.parametrize(
     "options",
     [

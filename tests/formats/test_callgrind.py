@@ -215,7 +215,10 @@ totals: 6 1
 
 
 def test_cachegrinds_files_are_a_subset():
-    part = parse("desc: I1 cache: 1\ncmd: x\nevents: Ir I1mr\nfl=a.c\nfn=f\n3 4 5\nsummary: 4 5\n").parts[0]
+    part = parse(
+        "desc: I1 cache:         1 B\ncmd: x\nevents: Ir I1mr\nfl=a.c\nfn=f\n3 4 5\nsummary: 4 5\n"
+    ).parts[0]
+    assert part.descriptions == [("I1 cache", "        1 B")]
     assert part.summary == (4, 5) and part.records == [Cost(Function("", "a.c", "f"), "a.c", 0, 3, (4, 5))]
 
 
@@ -249,9 +252,7 @@ def profiles(draw: st.DrawFn) -> Profile:
         addr = NUMBERS if "instr" in positions else st.just(0)
         line = NUMBERS if "line" in positions else st.just(0)
         sums = st.lists(NUMBERS, max_size=len(events)).map(tuple)
-        costs = sums.map(
-            lambda found: tuple(found[: max((i + 1 for i, n in enumerate(found) if n), default=0)])
-        )
+        costs = sums
         place = (function, file, addr, line)
         record = (
             st.builds(Cost, *place, costs)

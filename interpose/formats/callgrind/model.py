@@ -1,8 +1,8 @@
 """What a callgrind profile says: parts with a header, and records of cost, calls and jumps.
 
 Positions are absolute here and names are whole: both compressions are matters of reading and writing.
-Costs stand in the order of the part's ``events``, without trailing zeros, because the costs that a line
-leaves out are zero and most lines leave out most of them.
+Costs stand in the order of the part's ``events``, as many as the line gives: those that it leaves out are
+zero, and most lines leave out most of them.
 """
 
 from __future__ import annotations

@@ -75,15 +75,9 @@ def _position(word: bytes, base: int) -> int:
 
 
 def _costs(words: list[bytes]) -> tuple[int, ...]:
-    """The costs of a line, without trailing zeros."""
-    while words and words[-1] == b"0":
-        words.pop()
     if len(words) == 1 and len(words[0]) < 20 and words[0].isdigit():
         return (int(words[0]),)
-    costs = [_number(word) for word in words]
-    while costs and not costs[-1]:
-        costs.pop()
-    return tuple(costs)
+    return tuple([_number(word) for word in words])
 
 
 class _Names:
@@ -238,7 +232,7 @@ class Reader:
             part.event_types[event.name] = event
         elif key == "desc":
             name, _, text = value.partition(":")
-            part.descriptions.append((name.rstrip(" \t"), text.lstrip(" \t")))
+            part.descriptions.append((name.rstrip(" \t"), text.removeprefix(" ")))
         elif key in ("creator", "cmd"):
             setattr(part, key, value)
         elif key in ("version", "pid", "part", "thread"):

@@ -26,7 +26,11 @@ _LIKE_COMPRESSED = re.compile(r"\([0-9]")
 
 def _text(value: str) -> str:
     """What can stand in one line: a line's end within it is shown, and blanks before it are not read."""
-    return value.replace("\n", "\\n").replace("\r", "\\r").lstrip(" \t")
+    return _shown(value).lstrip(" \t")
+
+
+def _shown(value: str) -> str:
+    return value.replace("\n", "\\n").replace("\r", "\\r")
 
 
 class Writer:
@@ -114,7 +118,7 @@ class Writer:
             self._put(f"{key}: {_text(value)}\n")
         self._put("\n")
         for key, value in descriptions:
-            self._put(f"desc: {_text(key)}: {_text(value)}\n")
+            self._put(f"desc: {_text(key)}: {_shown(value)}\n")
         self._put(f"\npositions: {' '.join(self._positions)}\n")
         for event in event_types:
             self._put(f"event: {_text(event.text())}\n")
@@ -140,9 +144,9 @@ class Writer:
             self._put(f"{'fe' if file == self._home else 'fi'}={self._name('file', file)}\n")
             self._file = file
 
-    def cost(self, line: int = 0, addr: int = 0, costs: Sequence[int] = ()) -> None:
-        """The cost of one position itself."""
-        self._put(f"{self._position(addr, line)}{self._costs(costs)}\n")
+    def cost(self, line: int = 0, addr: int = 0, costs: Sequence[int] = (), *, trim: bool = True) -> None:
+        """The cost of one position itself; ``trim`` leaves out zeros at the end."""
+        self._put(f"{self._position(addr, line)}{self._costs(costs, trim)}\n")
         self._addr, self._line = addr, line
 
     def call(
@@ -157,13 +161,14 @@ class Writer:
         line: int = 0,
         addr: int = 0,
         costs: Sequence[int] = (),
+        trim: bool = True,
     ) -> None:
         """Calls of a function: how many, where it begins, where they are made, what they cost in all."""
         self._spec_if("cob", object, self._object)
         self._spec_if("cfi", file, self._file)
         self._put(f"cfn={self._name('function', name)}\n")
         self._put(f"calls={count} {self._position(target_addr, target_line)}\n")
-        self.cost(line, addr, costs)
+        self.cost(line, addr, costs, trim=trim)
 
     def jump(
         self,
@@ -201,11 +206,11 @@ class Writer:
         """A record as readers give it, within its function."""
         self.inline_file(record.file)
         if isinstance(record, Cost):
-            self.cost(record.line, record.addr, record.costs)
+            self.cost(record.line, record.addr, record.costs, trim=False)
         elif isinstance(record, Call):
             self.call(
                 *record.callee, record.calls, target_line=record.target_line, target_addr=record.target_addr,
-                line=record.line, addr=record.addr, costs=record.costs,
+                line=record.line, addr=record.addr, costs=record.costs, trim=False,
             )  # fmt: skip
         else:
             other = record.target if record.target != record.function else None
@@ -261,12 +266,11 @@ class Writer:
             return "*"
         return f"{value - base:+d}"
 
-    def _costs(self, costs: Sequence[int]) -> str:
-        """Trailing zeros are left out."""
+    def _costs(self, costs: Sequence[int], trim: bool) -> str:
         last = len(costs)
         if last > len(self._events):
             raise ValueError(f"{last} costs of {len(self._events)} events")
-        while last and not costs[last - 1]:
+        while trim and last and not costs[last - 1]:
             last -= 1
         return " ".join(map(str, costs[:last]))
 
