@@ -59,29 +59,17 @@ static inline uint8_t *pk_flush(struct pk_state *p, uint8_t *to) {
     return to;
 }
 
-/* The record of one run: head and words.  base: client address of the first template. */
-static inline uint8_t *pk_run(struct pk_state *p, const uint64_t *record, uint32_t base, uint8_t *to) {
-    uint32_t offset = (uint32_t)*record - base, done = (uint32_t)(*record >> 32);
-    const struct ip_tr_block *t = pk_template(p, offset), *last = p->last ? pk_template(p, p->last - 8) : NULL;
-    struct pk_word *w = p->words + t->first_word;
-    uint32_t n = t->n_words;
-    uint64_t missed = 0, change[IP_TR_MAX_WORDS];
-    bool next = last && p->next[last->number] == offset + 8, full = done == t->n_insns;
-    for (uint32_t i = 0; i < n; i++) {
-        change[i] = record[1 + i] - w[i].value;
-        w[i].value = record[1 + i];
-        missed |= (uint64_t)(change[i] != w[i].step) << i;
-    }
-    if (last) p->next[last->number] = offset + 8;
-    p->last = offset + 8;
-    if (next && full && !missed) return ++p->runs == 127 ? pk_flush(p, to) : to;
+/* A run of which something was not predicted. */
+static inline uint8_t *pk_run(struct pk_state *p, const struct ip_tr_block *t, struct pk_word *w, uint32_t done,
+                              bool next, uint64_t missed, const uint64_t *change, uint8_t *to) {
+    bool full = done == t->n_insns;
     to = pk_flush(p, to);
     *to++ = (uint8_t)((next ? PK_NEXT : 0) | (full ? PK_FULL : 0) | (missed ? PK_SOME : 0));
-    if (!next) to = pk_number(to, offset / 8);
+    if (!next) to = pk_number(to, (uint32_t)((const uint8_t *)t - p->templates) / 8);
     if (!full) to = pk_number(to, done);
     if (!missed) return to;
     __builtin_memcpy(to, &missed, 8);
-    to += (n + 7) / 8;
+    to += (t->n_words + 7) / 8;
     for (; missed; missed &= missed - 1) {
         unsigned i = (unsigned)__builtin_ctzll(missed);
         uint64_t d = w[i].step = change[i];
@@ -100,16 +88,35 @@ static inline uint8_t *pk_event(struct pk_state *p, const uint64_t *record, uint
 }
 
 /* Records [from, to) to out, which has pk_bound(to - from) bytes; where it ends.  What the last runs were is in the
- * state until something else comes, or pk_flush. */
+ * state until something else comes, or pk_flush.  base: client address of the first template. */
 static inline uint8_t *pk_pack(struct pk_state *p, const uint64_t *from, const uint64_t *to, uint32_t base,
                                uint8_t *out) {
+    uint32_t none = 0, *following = p->last ? &p->next[pk_template(p, p->last - 8)->number] : &none;
     while (from < to) {
-        if ((uint32_t)*from < IP_TR_EVENTS) {
-            out = pk_event(p, from, out);
-            from += 1 + (*from >> 32);
+        const uint64_t *record = from;
+        uint32_t low = (uint32_t)*record, done = (uint32_t)(*record >> 32), here = low - base + 8;
+        if (__builtin_expect(low < IP_TR_EVENTS, 0)) {
+            out = pk_event(p, record, out);
+            from += 1 + done;
+            continue;
+        }
+        const struct ip_tr_block *t = pk_template(p, low - base);
+        struct pk_word *w = p->words + t->first_word;
+        uint32_t n = t->n_words;
+        uint64_t missed = 0, change[IP_TR_MAX_WORDS];
+        bool next = *following == here;
+        from += 1 + n;
+        *following = p->last = here;
+        following = &p->next[t->number];
+        for (uint32_t i = 0; i < n; i++) {
+            uint64_t value = record[1 + i], d = change[i] = value - w[i].value;
+            w[i].value = value;
+            missed |= (uint64_t)(d != w[i].step) << i;
+        }
+        if (__builtin_expect(next & (done == t->n_insns) & !missed, 1)) {
+            if (++p->runs == 127) out = pk_flush(p, out);
         } else {
-            out = pk_run(p, from, base, out);
-            from += 1 + pk_template(p, (uint32_t)*from - base)->n_words;
+            out = pk_run(p, t, w, done, next, missed, change, out);
         }
     }
     return out;

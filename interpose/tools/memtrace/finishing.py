@@ -32,12 +32,6 @@ _CHUNK = "chunk.{:08}"
 _CAPACITY = 1 << 20
 _EXIT = struct.Struct("<HHQHHQ")
 _ENTRY = struct.Struct("<QQQQ")  # of a schedule: thread, time, CPU, instructions before
-_BAD = {
-    lib.IP_MTF_SHORT: "its record ends early",
-    lib.IP_MTF_TEMPLATE: "it names a block of code that was not recorded",
-    lib.IP_MTF_EVENT: "it has an event without its words",
-}
-
 Time = tuple[int, int, int, int]
 """Time, thread, CPU, instructions before."""
 
@@ -189,7 +183,8 @@ class _Thread:
             times = state.times
             for one in range(state.n_times):
                 self.times.append((times[one].timestamp, self.tid, times[one].cpu, times[one].instruction))
-            return state.w.instrs, state.w.records, _BAD.get(state.bad, "")
+            bad = ffi.string(state.bad).decode() if state.bad != ffi.NULL else ""
+            return state.w.instrs, state.w.records, bad
         finally:
             lib.ip_mtf_close(state)
 
@@ -250,7 +245,7 @@ def finish(folder: str, *, keep_raw: bool = True, workers: int | None = None) ->
         result.bytes += os.stat(path).st_size
         result.files.append(path)
         if bad:
-            result.notes.append(f"{path}: the trace ends where {bad}")
+            result.notes.append(f"{path}: the trace ends early, for the records are damaged: {bad}")
     _write_schedules(trace, [time for thread in threads for time in thread.times])
     if not keep_raw:
         with contextlib.suppress(OSError):

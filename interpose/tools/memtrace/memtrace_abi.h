@@ -1,9 +1,9 @@
 /* What memtrace's part in the program writes to disk.  cffi parses this file.
  *
  * raw/records.bin: struct ip_mtr_head, then frames, each struct ip_mtr_frame and its bytes: what a thread has recorded
- * (abi/trace.h, whole records, in the order of its execution, with the events below among them), or templates, those of
- * the meta memory from its beginning on.  A template's frame comes before all that name it.  The file may end anywhere:
- * whoever finishes it takes what is whole. */
+ * (abi/trace.h, with the events below, packed as trace/pack.h says; one stream over all frames of a thread, none of
+ * which ends in a record), or templates, those of the meta memory from its beginning on.  A template's frame comes
+ * before all that name it.  The file may end anywhere: whoever finishes it takes what is whole. */
 #ifndef INTERPOSE_MEMTRACE_ABI_H
 #define INTERPOSE_MEMTRACE_ABI_H
 

@@ -35,6 +35,9 @@ class Raw:
         self.folder = folder
         self.pid = pid
         self.templates = bytearray()
+        self.words: dict[int, int] = {}
+        """Words of each template."""
+        self.before: dict[tuple[int, int], list[int]] = {}
         self.frames: list[bytes] = []
         self.run = Run("app", pid)
         for name, value in run.items():
@@ -51,6 +54,7 @@ class Raw:
         head = ffi.new("struct ip_tr_block *")
         head.pc = head.key = pc
         head.n_words, head.n_insns = words, len(insns)
+        head.number, head.first_word = len(self.words), sum(self.words.values())
         head.sp_word, head.args_word, head.result_word = 0xFFFFFFFF, NO_WORD, NO_WORD
         for name, value in more.items():
             setattr(head, name, value)
@@ -69,13 +73,37 @@ class Raw:
         body = b"".join([*texts, *accesses])
         head.bytes = ffi.sizeof("struct ip_tr_block") + len(body)
         address = BASE + len(self.templates)
+        self.words[address] = words
         self.templates += bytes(ffi.buffer(head)) + body
         return address
 
     def frame(self, tid: int, number: int, words: list[int]) -> None:
         """What a thread hands over at once."""
-        data = b"".join(struct.pack("<Q", word & (1 << 64) - 1) for word in words)
+        data = b""
+        while words:
+            head, high = words[0] & 0xFFFFFFFF, words[0] >> 32
+            if head < lib.IP_TR_EVENTS:
+                record, words = words[: 1 + high], words[1 + high :]
+                packed = bytes([64]) + b"".join(struct.pack("<Q", one & (1 << 64) - 1) for one in record)
+            else:
+                count = self.words.get(head, 0)
+                values, words = words[1 : 1 + count], words[1 + count :]
+                packed = self._packed(number, head, high, values)
+            data += packed
         self.frames.append(struct.pack("<IIQ", tid, number, len(data)) + data)
+
+    def _packed(self, number: int, head: int, completed: int, values: list[int]) -> bytes:
+        """A run as trace/pack.h has it, nothing predicted."""
+        before = self.before.get((number, head), [0] * len(values))
+        self.before[number, head] = values
+        data = bytes([4 if values else 0]) + packed_number((head - BASE) // 8 & 0xFFFFFFF)
+        data += packed_number(completed)
+        if values:
+            data += ((1 << len(values)) - 1).to_bytes((len(values) + 7) // 8, "little")
+        for value, old in zip(values, before, strict=True):
+            change = value - old
+            data += packed_number(change << 1 if change >= 0 else (-change << 1) - 1)
+        return data
 
     def save(self, cut: int = 0) -> Path:
         """Write the files, without the last ``cut`` bytes."""
@@ -86,6 +114,14 @@ class Raw:
         data = b"".join([head, templates, *self.frames])
         (self.folder / "raw" / "records.bin").write_bytes(data[: len(data) - cut])
         return self.folder
+
+
+def packed_number(value: int) -> bytes:
+    """A number of 1 to 9 bytes (trace/pack.h)."""
+    count = (max(value.bit_length(), 1) + 6) // 7
+    if count > 8:
+        return b"\0" + struct.pack("<Q", value & (1 << 64) - 1)
+    return (value << count | 1 << (count - 1)).to_bytes(count, "little")
 
 
 def run(template: int, completed: int, *words: int) -> list[int]:

@@ -1,4 +1,4 @@
-/* Records to the raw file (memtrace_abi.h), as they are: buffers of whole threads, and the templates that they name.
+/* Records to the raw file (memtrace_abi.h), packed (trace/pack.h), and the templates that they name.
  *
  * One file serves all threads of a process, so there is one descriptor to hide.  The lock over a write is the one that
  * keeps the descriptor where it is.  What cannot be written ends the trace, not the program. */
@@ -9,7 +9,12 @@
 #include "abi/inline/ticks.h"
 #include "runtime/syscalls/syscalls.h"
 #include "tools/memtrace/memtrace_abi.h"
+#include "trace/pack.h"
 #include "trace/trace.h"
+
+#define TEMPLATES  (IP_META_BASE + (u64)IP_META_TRACE)
+#define BUFFER     (64 * 1024ull) /* of packed records; as many are written at once */
+#define MOST_WORDS 16384          /* that are packed at once */
 
 struct iovec {
     const void *base;
@@ -20,6 +25,10 @@ struct recorder { /* of a state of a thread */
     u32 number;
     u32 window; /* 1 + the one that its records belong to, 0: none yet */
     u64 bytes;
+    struct pk_state pack;
+    u64 room_words, room_blocks; /* of what pack has */
+    u8 *out;                     /* packed, BUFFER and what MOST_WORDS can be */
+    u64 used;
 };
 
 static struct recorder recorders[IP_SLOTS + 1]; /* by tid_guest */
@@ -34,10 +43,30 @@ static bool inside;
 
 static u64 setting(enum ip_mtr_word word) { return rt.chan->tool[word]; }
 
+/* The packer begins anew. */
+static void forget(struct recorder *r) {
+    if (r->room_words) rt_free_pages(r->pack.words, r->room_words * sizeof *r->pack.words);
+    if (r->room_blocks) rt_free_pages(r->pack.next, r->room_blocks * sizeof *r->pack.next);
+    *r = (struct recorder){.out = r->out, .pack.templates = (const u8 *)TEMPLATES};
+}
+
+static void *grown(void *from, u64 *room, u64 wanted, u64 size) {
+    if (wanted <= *room) return from;
+    u64 more = RT_ROUND_UP(2 * wanted * size, RT_PAGE);
+    void *to = rt_pages(more);
+    if (*room) {
+        rt_memcpy(to, from, *room * size);
+        rt_free_pages(from, *room * size);
+    }
+    *room = more / size;
+    return to;
+}
+
 static bool has_windows(void) { return setting(IP_MTR_AFTER) || setting(IP_MTR_FOR); }
 
 static void begin_process(struct tstate *ts) {
-    rt_memset(recorders, 0, sizeof recorders);
+    for (u32 i = 0; i < sizeof recorders / sizeof recorders[0]; i++)
+        if (recorders[i].out || recorders[i].number) forget(&recorders[i]);
     threads = 0;
     recorders[ts->tid_guest].number = ++threads;
     templates_saved = counted = 0;
@@ -51,16 +80,11 @@ static void fail(long error) {
     rt.chan->tool[IP_MTR_FAILED] = (u64)error;
 }
 
-/* A frame whose bytes are in at most three parts. */
-static void put(u32 tid, u32 number, const struct iovec *parts, u32 n) {
-    struct ip_mtr_frame frame = {tid, number, 0};
-    struct iovec all[4] = {{&frame, sizeof frame}};
-    for (u32 i = 0; i < n; i++) {
-        all[1 + i] = parts[i];
-        frame.bytes += parts[i].bytes;
-    }
-    if (frame.bytes == 0 || stopped) return;
-    long r = sys3(__NR_writev, rt.tool_fd, (long)all, 1 + n), wanted = (long)(sizeof frame + frame.bytes);
+static void put(u32 tid, u32 number, const void *from, u64 bytes) {
+    struct ip_mtr_frame frame = {tid, number, bytes};
+    struct iovec all[2] = {{&frame, sizeof frame}, {from, bytes}};
+    if (bytes == 0 || stopped) return;
+    long r = sys3(__NR_writev, rt.tool_fd, (long)all, 2), wanted = (long)(sizeof frame + bytes);
     if (r != wanted) fail(r < 0 ? -r : ENOSPC);
 }
 
@@ -75,26 +99,38 @@ static void open_file(void) {
     long high = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, rt.runtime_fd > 16 ? rt.runtime_fd - 8 : 3);
     if (high >= 0) sys1(__NR_close, fd);
     rt.tool_fd = (int)(high >= 0 ? high : fd);
-    struct ip_mtr_head head = {IP_MTR_MAGIC, IP_META_BASE + (u64)IP_META_TRACE, rt.pid, 0};
+    struct ip_mtr_head head = {IP_MTR_MAGIC, TEMPLATES, rt.pid, 0};
     if (sys3(__NR_write, rt.tool_fd, (long)&head, sizeof head) != sizeof head) fail(ENOSPC);
 }
 
 /* All templates that records may name by now. */
 static void put_templates(void) {
-    u64 used = __atomic_load_n(&rt.meta->trace_used, __ATOMIC_ACQUIRE);
-    struct iovec part = {(const void *)(IP_META_BASE + (u64)IP_META_TRACE + templates_saved), used - templates_saved};
+    u64 used = rt.meta->trace_used;
     if (used == templates_saved) return;
-    put(0, 0, &part, 1);
+    put(0, 0, (const void *)(TEMPLATES + templates_saved), used - templates_saved);
     templates_saved = used;
 }
 
-static void put_records(struct tstate *ts, const u64 *lead, u32 n_lead, const u64 *from, const u64 *to) {
+/* What is packed of a thread to the file, with the descriptors held. */
+static void write_out(struct tstate *ts) {
     struct recorder *r = &recorders[ts->tid_guest];
-    struct iovec parts[] = {{lead, 8 * n_lead}, {from, (u64)(to - from) * 8}};
-    r->bytes += parts[0].bytes + parts[1].bytes;
+    if (!r->number || !r->out) return;
+    r->used = (u64)(pk_flush(&r->pack, r->out + r->used) - r->out);
+    put_templates();
+    r->bytes += r->used;
+    if (!setting(IP_MTR_MOST) || r->bytes <= setting(IP_MTR_MOST)) put(rt_th(ts)->tid, r->number, r->out, r->used);
+    r->used = 0;
+}
+
+static void put_records(struct tstate *ts, const u64 *from, const u64 *to) {
+    struct recorder *r = &recorders[ts->tid_guest];
     if (setting(IP_MTR_ONLY) && setting(IP_MTR_ONLY) != r->number) return;
-    if (setting(IP_MTR_MOST) && r->bytes > setting(IP_MTR_MOST)) return;
-    put(rt_th(ts)->tid, r->number, parts, 2);
+    if (!r->out) r->out = rt_pages(RT_ROUND_UP(BUFFER + pk_bound(MOST_WORDS), RT_PAGE));
+    r->pack.templates = (const u8 *)TEMPLATES;
+    r->pack.words = grown(r->pack.words, &r->room_words, rt.meta->trace_words, sizeof *r->pack.words);
+    r->pack.next = grown(r->pack.next, &r->room_blocks, rt.meta->trace_blocks, sizeof *r->pack.next);
+    r->used = (u64)(pk_pack(&r->pack, from, to, (u32)TEMPLATES, r->out + r->used) - r->out);
+    if (r->used >= BUFFER) write_out(ts);
 }
 
 /* ---- windows ---- */
@@ -105,7 +141,7 @@ static void put_beginning(struct tstate *ts, u64 skip) {
                   2ull << 32 | IP_MTR_WINDOW, window,    skip};
     lead[2] = ip_cpu_number();
     recorders[ts->tid_guest].window = window + 1;
-    put_records(ts, lead, sizeof lead / 8, lead, lead);
+    put_records(ts, lead, lead + sizeof lead / 8);
 }
 
 /* The edges that lie in the run at rec.  from: where what belongs to the window begins; the new one is returned. */
@@ -119,8 +155,9 @@ static const u64 *edges(struct tstate *ts, const u64 *from, const u64 *rec, u64 
             continue;
         }
         u64 cut[] = {1ull << 32 | IP_MTR_CUT, edge - counted};
-        put_records(ts, NULL, 0, from, rec);
-        put_records(ts, cut, 2, rec, rec + words);
+        put_records(ts, from, rec);
+        put_records(ts, cut, cut + 2);
+        put_records(ts, rec, rec + words);
         inside = false;
         window++;
         edge = setting(IP_MTR_EVERY) ? edge + setting(IP_MTR_EVERY) : ~0ull;
@@ -140,7 +177,7 @@ static void put_windows(struct tstate *ts, const u64 *from, const u64 *to) {
         }
         rec += words;
     }
-    if (inside) put_records(ts, NULL, 0, from, to);
+    if (inside) put_records(ts, from, to);
 }
 
 void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
@@ -148,11 +185,10 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
     rt_hold_descriptors(true);
     if (rt.tool_fd < 0 && !stopped) open_file();
     if (!stopped) {
-        put_templates();
         if (has_windows())
             put_windows(ts, from, to);
         else
-            put_records(ts, NULL, 0, from, to);
+            put_records(ts, from, to);
     }
     rt_hold_descriptors(false);
 }
@@ -161,10 +197,16 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
 
 void rt_hook_start(struct tstate *ts) { begin_process(ts); }
 
+static void write_held(struct tstate *ts) {
+    rt_hold_descriptors(true);
+    if (rt.tool_fd >= 0) write_out(ts);
+    rt_hold_descriptors(false);
+}
+
 void rt_hook_thread_begin(struct tstate *ts) {
     if (!recorders[ts->tid_guest].number && !rt_th(ts)->vfork_child) {
         rt_hold_descriptors(true);
-        recorders[ts->tid_guest] = (struct recorder){.number = ++threads};
+        recorders[ts->tid_guest].number = ++threads;
         rt_hold_descriptors(false);
     }
     tr_thread_begin(ts);
@@ -172,14 +214,19 @@ void rt_hook_thread_begin(struct tstate *ts) {
 
 void rt_hook_thread_end(struct tstate *ts) {
     tr_thread_end(ts);
-    if (!rt_th(ts)->vfork_child) recorders[ts->tid_guest].number = 0;
+    if (rt_th(ts)->vfork_child) return;
+    write_held(ts);
+    forget(&recorders[ts->tid_guest]);
 }
 
 void rt_hook_leaving(struct tstate *ts, bool for_exec) {
+    struct tstate *other;
     if (for_exec) /* another thread may be in its buffer */
         tr_flush(ts);
     else
         tr_leaving(ts);
+    write_held(ts);
+    for (u32 i = 0; !for_exec && (other = rt_thread_by_index(i)); i++) write_held(other);
     rt.chan->tool[IP_MTR_NO_ROOM] = rt.meta->trace_full;
 }
 
@@ -195,6 +242,7 @@ void rt_hook_fork(struct tstate *ts, bool child) {
         begin_process(ts);
     }
     tr_fork(ts, child);
+    if (!child) write_held(ts);
 }
 
 void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {

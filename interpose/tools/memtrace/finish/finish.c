@@ -15,6 +15,7 @@
 #include "formats/drmemtrace/entry.h"
 #include "tools/memtrace/finish/finish.h"
 #include "tools/memtrace/memtrace_abi.h"
+#include "trace/pack.h"
 
 #define NO_WORD      0xffff
 #define SINCE_1601   11644473600000000ull /* microseconds to 1970 */
@@ -36,7 +37,7 @@ int64_t ip_mtf_scan(const void *raw, uint64_t raw_bytes, struct ip_mtf_part *par
         memcpy(&frame, (const uint8_t *)raw + at, sizeof frame);
         at += sizeof frame;
         uint64_t bytes = frame.bytes < raw_bytes - at ? frame.bytes : raw_bytes - at;
-        if (frame.bytes % 8) break; /* no frame */
+        if (frame.tid == 0 && frame.bytes % 8) break; /* no frame */
         if ((uint64_t)found < n) parts[found] = (struct ip_mtf_part){at, bytes, frame.tid, frame.number};
         found++;
         at += bytes;
@@ -44,9 +45,28 @@ int64_t ip_mtf_scan(const void *raw, uint64_t raw_bytes, struct ip_mtf_part *par
     return found;
 }
 
+/* A reader of packed records; how many templates there are, and words of theirs, is theirs to say. */
+static bool new_reader(struct ip_mtf *f) {
+    struct pk_reader *r = f->reader = calloc(1, sizeof *r);
+    if (r == NULL) return false;
+    uint64_t at = 0;
+    while (f->image_bytes - at >= sizeof(struct ip_tr_block)) {
+        const struct ip_tr_block *b = (const struct ip_tr_block *)(f->image + at);
+        if (b->bytes < sizeof *b || b->bytes % 8 || b->bytes > f->image_bytes - at) break;
+        r->n_templates++;
+        r->n_words += b->n_words;
+        at += b->bytes;
+    }
+    r->template_bytes = (uint32_t)at;
+    r->state.templates = f->image;
+    r->state.words = calloc(r->n_words + 1, sizeof *r->state.words);
+    r->state.next = calloc(r->n_templates + 1, sizeof *r->state.next);
+    return r->state.words && r->state.next;
+}
+
 int ip_mtf_open(struct ip_mtf *f, const void *templates, uint64_t templates_bytes, const void *raw,
                 const struct ip_mtf_part *parts, uint64_t n_parts, uint64_t chunk_instrs, uint64_t capacity) {
-    memset(f, 0, offsetof(struct ip_mtf, items));
+    memset(f, 0, offsetof(struct ip_mtf, record));
     const struct ip_mtr_head *head = raw;
     if (n_parts == 0) return IP_MT_BADTYPE;
     f->image = templates;
@@ -59,7 +79,7 @@ int ip_mtf_open(struct ip_mtf *f, const void *templates, uint64_t templates_byte
     f->syscall = -1;
     f->take = ~0ull;
     f->checked = calloc(f->image_bytes / 64 + 1, 1);
-    if (f->checked == NULL) return IP_MT_NOMEM;
+    if (f->checked == NULL || !new_reader(f)) return IP_MT_NOMEM;
     return ip_mt_open(&f->w, IP_MT_VERSION, FILE_TYPE, parts->tid, head->pid, chunk_instrs, capacity);
 }
 
@@ -67,6 +87,13 @@ _Static_assert(sizeof(((struct ip_mtf *)0)->items) / sizeof(struct ip_mt_item) =
 
 void ip_mtf_close(struct ip_mtf *f) {
     ip_mt_close(&f->w);
+    struct pk_reader *r = f->reader;
+    if (r) {
+        free(r->state.words);
+        free(r->state.next);
+    }
+    free(r);
+    f->reader = NULL;
     free(f->checked);
     free(f->times);
     free(f->calls);
@@ -228,18 +255,15 @@ static bool is_sound(const struct ip_tr_block *b, uint64_t room) {
     return is_word(b, b->args_word, 6) && is_word(b, b->result_word, 1);
 }
 
-static const struct ip_tr_block *template_at(struct ip_mtf *f, uint64_t address) {
-    uint64_t off = address - f->image_address;
-    if (address < f->image_address || off % 8 || off > f->image_bytes ||
-        f->image_bytes - off < sizeof(struct ip_tr_block))
-        return NULL;
-    const struct ip_tr_block *b = (const struct ip_tr_block *)(f->image + off);
+/* Is all that the template says within bounds?  Asked once for each. */
+static bool is_known(struct ip_mtf *f, const struct ip_tr_block *b) {
+    uint64_t off = (uint64_t)((const uint8_t *)b - f->image);
     uint8_t bit = (uint8_t)(1u << (off / 8 % 8));
     if (!(f->checked[off / 64] & bit)) {
-        if (!is_sound(b, f->image_bytes - off)) return NULL;
+        if (off % 8 || !is_sound(b, f->image_bytes - off)) return false;
         f->checked[off / 64] |= bit;
     }
-    return b;
+    return true;
 }
 
 /* ---- a run ---- */
@@ -523,62 +547,55 @@ static bool event(struct ip_mtf *f, uint32_t kind, uint64_t n, const uint64_t *v
 
 /* ---- all of it ---- */
 
-/* The next record is at f->at; false: there is none. */
-static bool find_record(struct ip_mtf *f) {
-    while (f->at >= f->n_words) {
+/* Unpack the next record; false: there is none. */
+static bool next_record(struct ip_mtf *f) {
+    struct pk_reader *r = f->reader;
+    while (r->at == r->end && !r->state.runs) {
         if (f->part == f->n_parts) return false;
         const struct ip_mtf_part *part = &f->parts[f->part++];
-        f->words = (const uint64_t *)(f->raw + part->offset);
-        f->n_words = part->bytes / 8;
-        f->at = 0;
+        r->at = f->raw + part->offset;
+        r->end = r->at + part->bytes;
     }
-    return true;
+    if (pk_read(r, &f->block, &f->completed, f->record, &f->n_record)) return true;
+    f->bad = r->wrong;
+    return false;
 }
 
 /* One record, or as much of it as there is room for.  false: nothing more. */
 static bool record(struct ip_mtf *f) {
-    if (!find_record(f)) return false;
-    const uint64_t *head = f->words + f->at;
-    uint64_t left = f->n_words - f->at - 1;
-    uint32_t low = (uint32_t)*head, high = (uint32_t)(*head >> 32);
-    if (low < IP_TR_EVENTS) {
-        if (low == IP_TR_END) return false;
-        if (high > left || !event(f, low, high, head + 1)) {
-            f->bad = high > left ? IP_MTF_SHORT : IP_MTF_EVENT;
+    if (!f->in_run) {
+        if (!next_record(f)) return false;
+        if (f->block == NULL) {
+            if (event(f, f->completed, f->n_record, f->record)) return true;
+            f->bad = "an event has too few words";
             return false;
         }
-        f->at += 1 + high;
-        return true;
-    }
-    const struct ip_tr_block *b = template_at(f, low);
-    if (b == NULL || high > b->n_insns || b->n_words > left) {
-        f->bad = b == NULL || high > b->n_insns ? IP_MTF_TEMPLATE : IP_MTF_SHORT;
-        return false;
-    }
-    if (!f->in_run) {
-        f->insn = (uint32_t)(f->skip < high ? f->skip : high);
+        const struct ip_tr_block *b = f->block;
+        uint32_t done = f->completed;
+        if (!is_known(f, b)) {
+            f->bad = "a block of code is none";
+            return false;
+        }
+        f->insn = (uint32_t)(f->skip < done ? f->skip : done);
         f->skip = 0;
         f->cutting = f->take != ~0ull;
         if (f->cutting && f->take == 0 && f->pending >= 0 && f->pending_kind != IP_TR_SYSCALL_INSN)
             resolve(f, insns_of(b)->pc);
-        if (high == 0 || f->insn == high || (f->cutting && f->take == 0)) {
-            f->at += 1 + b->n_words;
+        if (f->insn == done || (f->cutting && f->take == 0)) {
             f->take = ~0ull;
             return true;
         }
-        begin(f, b, head + 1);
+        begin(f, b, f->record);
         f->in_run = 1;
     }
-    uint32_t upto = high;
-    if (f->cutting && f->take < high) upto = (uint32_t)f->take;
-    if (!lay_out(f, b, head + 1, upto)) return true;
+    uint32_t upto = f->cutting && f->take < f->completed ? (uint32_t)f->take : f->completed;
+    if (!lay_out(f, f->block, f->record, upto)) return true;
     if (f->cutting) {
-        if (f->pending >= 0 && upto < high) resolve(f, insns_of(b)[upto].pc);
+        if (f->pending >= 0 && upto < f->completed) resolve(f, insns_of(f->block)[upto].pc);
         f->cutting = 0;
         f->take = ~0ull;
     }
     f->in_run = 0;
-    f->at += 1 + b->n_words;
     return true;
 }
 

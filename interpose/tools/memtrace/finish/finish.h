@@ -11,14 +11,8 @@
 
 #include <stdint.h>
 
+#include "abi/trace.h"
 #include "formats/drmemtrace/writer.h"
-
-enum ip_mtf_bad {
-    IP_MTF_GOOD,
-    IP_MTF_SHORT,    /* ends within a record */
-    IP_MTF_TEMPLATE, /* names a template that is not there */
-    IP_MTF_EVENT     /* an event with fewer words than it has */
-};
 
 struct ip_mtf_function { /* by the number that templates have */
     uint64_t entry;
@@ -50,16 +44,14 @@ struct ip_mtf {
     const uint8_t *raw;
     const struct ip_mtf_part *parts; /* the thread's */
     uint64_t n_parts, part;
-    const uint64_t *words; /* of the part under way */
-    uint64_t n_words;
+    void *reader; /* struct pk_reader */
     const struct ip_mtf_function *functions;
     uint64_t n_functions;
     const int8_t *syscall_args; /* by number: arguments to record, or -1 */
     uint64_t n_syscalls;
     uint64_t traced_ids; /* not 0: function markers are wanted */
     /* how far it is */
-    uint64_t at;     /* word of the record that comes next, or is under way */
-    uint64_t bad;    /* enum ip_mtf_bad */
+    const char *bad; /* why the records end, NULL: they are whole */
     uint64_t instrs; /* so far */
     uint64_t skip, take;
     uint64_t fs, gs;
@@ -82,6 +74,10 @@ struct ip_mtf {
     uint64_t n_times, room_times;
     struct ip_mtf_frame *calls, *entered;
     uint64_t n_calls, room_calls, n_entered, room_entered;
+    /* the record under way: of a run if block is not NULL */
+    const struct ip_tr_block *block;
+    uint32_t completed, n_record;
+    uint64_t record[4096];
     struct ip_mt_item items[1024]; /* IP_MTF_ITEMS; cffi wants the number */
 };
 
