@@ -189,7 +189,8 @@ class Tool(BaseTool):
         except InterposeError as error:
             self.log.plain(f"{error}; the records stay, for interpose-memtrace finish")
             return
-        for note in result.notes:
-            self.log.plain(note)
+        if not failed:  # else it has been said
+            for note in result.notes:
+                self.log.plain(note)
         threads = f"{len(result.files)} thread{'s' if len(result.files) > 1 else ''}"
         self._tell(f"Trace: {folder}, {result.instructions:,} instructions, {threads}")

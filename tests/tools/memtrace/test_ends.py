@@ -1,0 +1,108 @@
+"""Traces that end before their program would have it: killed processes, files that cannot grow."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tools.memtrace.tracing import PACKAGE, build, folders, trace
+
+from interpose.formats.drmemtrace.layout import trace_files
+from interpose.formats.drmemtrace.reader import Reader
+from interpose.formats.drmemtrace.records import Instr
+from interpose.memtrace.invariants import check
+from interpose.tools.memtrace.finishing import finish
+
+LOOP = ["-e", "$| = 1; my $s = 0; for my $i (1 .. 3e7) { $s += $i * $i % 7; print qq(on\n) if $i == 2e5 }"]
+
+
+def instructions(folder: Path) -> int:
+    """How many a valid trace has."""
+    [path] = trace_files(folder)
+    assert [violation.line() for violation in check(path)] == []
+    return sum(isinstance(record, Instr) for record in Reader(path))
+
+
+def begun(folder: Path) -> tuple[subprocess.Popen[str], Path]:
+    """A program that has been recorded for a while, and its trace's folder."""
+    options = ["--tool=memtrace", f"--memtrace-dir={folder}", "--max-trace-size=300000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "interpose", *options, "perl", *LOOP],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": PACKAGE},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "on\n"
+    [place] = folders(folder)
+    return process, place
+
+
+def test_program_killed(tmp_path: Path) -> None:
+    """Its trace is finished up to there."""
+    process, place = begun(tmp_path)
+    process.kill()
+    process.communicate(timeout=60)
+    limit = time.monotonic() + 60
+    while (place / "raw" / "records.bin").exists() and time.monotonic() < limit:
+        time.sleep(0.05)  # the supervisor, which is no child of ours, finishes
+    assert instructions(place) > 100000
+    assert process.returncode == -signal.SIGKILL
+
+
+def supervisor_of(pid: int) -> int:
+    """The process beside a program: the one that has the other end of its channel."""
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == pid:
+            continue
+        try:
+            words = Path("/proc", name, "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"--tool=memtrace" in words and os.getsid(int(name)) != os.getsid(pid):
+            maps = Path("/proc", name, "maps").read_text()
+            if f"memtrace-dir={folders_of(pid)}" in b" ".join(words).decode() and maps:
+                return int(name)
+    raise AssertionError("no supervisor")
+
+
+def folders_of(pid: int) -> str:
+    """The folder that the command of a program's supervisor names: that of its raw file."""
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        target = os.readlink(f"/proc/{pid}/fd/{name}")
+        if target.endswith("/raw/records.bin"):
+            return str(Path(target).parents[2])
+    raise AssertionError("no raw file")
+
+
+def test_supervisor_killed(tmp_path: Path) -> None:
+    """The records are whole up to there, and finished by hand."""
+    process, place = begun(tmp_path)
+    os.kill(supervisor_of(process.pid), signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said.splitlines()[-1].startswith("interpose: ")
+    finish(str(place))
+    assert instructions(place) > 100000
+
+
+def test_file_that_cannot_grow(tmp_path: Path) -> None:
+    """One line, and the program goes on; what was written is a trace."""
+    program = build("table.S", tmp_path, "-nostdlib", "-static")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200000, resource.RLIM_INFINITY))
+
+    result = trace(tmp_path, program, options=("-q",), preexec_fn=limit)
+    assert result.returncode == 0
+    assert result.stdout == "done\n"
+    assert len(result.stderr.splitlines()) == 1
+    assert "the trace ends there" in result.stderr
+    [place] = folders(tmp_path)
+    assert instructions(place) > 10000
