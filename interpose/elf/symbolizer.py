@@ -143,6 +143,11 @@ class ObjectFile:
 
         return DebugInfo(self._source)
 
+    @property
+    def has_lines(self) -> bool:
+        """Whether addresses in the file may have source lines."""
+        return self._source is not None
+
     def source_lines(self, address: int) -> list[SourceLine]:
         """Levels of the link-time `address`, innermost first; empty where there is no line."""
         levels = self._lines.lookup(address) if self._lines is not None else []

@@ -174,6 +174,8 @@ class Supervisor:
                 hangup.register(self.session.sock_fd, select.POLLIN)
                 continue
             if index < 0:
+                if self.born and not self.finished:
+                    self.tool.idle()
                 if self._is_over(hangup):
                     break
                 if self.pending_exec is None and _is_hung_up(hangup) and not self._still_there():

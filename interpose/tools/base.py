@@ -44,6 +44,9 @@ class BaseTool:
         """The same, but the program is not ours."""
         self.executes()
 
+    def idle(self) -> None:
+        """Between two events, about ten times a second."""
+
     def forked(self) -> None:
         """This is the copy for a forked child, which has just reported."""
         if self.log.forked(self.supervisor.client.pid, silent=self.config.core.child_silent_after_fork):

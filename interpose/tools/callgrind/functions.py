@@ -209,6 +209,11 @@ class Functions:
 
     # -- meaning --
 
+    @property
+    def count(self) -> int:
+        """Functions that are known."""
+        return self._next - 1
+
     def _plain(self, name: str) -> str:
         if name in _BELOW_MAIN:
             return BELOW_MAIN

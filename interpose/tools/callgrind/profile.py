@@ -71,11 +71,9 @@ class Counts:
 
     def totals(self) -> list[int]:
         """All costs, summed up."""
-        sums = [0] * self.n_events
-        for row in self.rows():
-            if row[5] == lib.CG_COST:
-                sums = [a + b for a, b in zip(sums, row[8:], strict=True)]
-        return sums
+        sums = ffi.new("uint64_t[]", self.n_events)
+        lib.cg_totals(self.raw, self.n_events, sums)
+        return list(sums)
 
     def rows(self) -> Any:
         """(pc, target, count, followed, context, kind, callee, pad, costs…) of each row, sorted."""
@@ -142,7 +140,9 @@ class ProfileWriter:
         source = self._sources.get(pc)
         if source is None:
             place = context.place
-            source = _NOWHERE if place is None else place.source(pc - context.bias)
+            source = (
+                _NOWHERE if place is None or not place.file.has_lines else place.source(pc - context.bias)
+            )
             self._sources[pc] = source
         return source
 
@@ -178,9 +178,20 @@ class ProfileWriter:
             event_types=events.long_names(self._config),
             summary=totals,
         )
+        if not tool.dump_instr and not tool.collect_jumps:
+            self._collapse(counts)
         self._body(writer, counts)
         writer.totals(totals)
         return writer
+
+    def _collapse(self, counts: Counts) -> None:
+        """Make one position of those of a function whose file has no lines."""
+        names = counts.raw.n_names
+        alone = bytearray(names + 1)
+        for number in range(1, names + 1):
+            place = self.context(counts.raw, number).place
+            alone[number] = place is None or not place.file.has_lines
+        lib.cg_collapse(counts.raw, counts.n_events, bytes(alone))
 
     def _body(self, writer: Writer, counts: Counts) -> None:
         rows: list[Any] = []

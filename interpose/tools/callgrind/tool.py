@@ -6,6 +6,7 @@ from interpose.jit._native import ffi, lib
 from interpose.tools.base import BaseTool
 
 from . import events
+from .control import Control
 from .functions import Functions
 from .profile import Counts, Header, ProfileWriter
 
@@ -36,6 +37,7 @@ class Tool(BaseTool):
         self._latest: Counts | None = None
         self._part = 1
         self._combined: Any = None
+        self._control = Control(self)
         self._caches: tuple[str, ...] = ("", "", "")
         if self.config.tool.cache_sim:
             from .geometry import caches
@@ -50,6 +52,18 @@ class Tool(BaseTool):
         super().started()
         if self.config.core.verbosity > 0:
             self.log.plain("For interactive control, run 'interpose-control -h'.")
+        self._control.open(self.supervisor.client.pid)
+
+    def idle(self) -> None:
+        self._control.serve()
+
+    def forked(self) -> None:
+        self._control.forget()
+        super().forked()
+        self._control.open(self.supervisor.client.pid)
+
+    def executes(self) -> None:
+        self._control.close()
 
     def code_mapped(self, start: int, length: int, offset: int, file: KnownFile) -> None:
         symbolizer = self.supervisor.symbolizer
@@ -94,11 +108,7 @@ class Tool(BaseTool):
         """Threads that have profiles of their own; [0]: all have one."""
         if not self.config.tool.separate_threads:
             return [0]
-        client = self.supervisor.client
-        root = client.symbol(lib.IP_SYM_TOOL)
-        tids = ffi.new("uint32_t[]", 1 << 16)
-        count = lib.cg_threads(client.memory_fd(), root, tids, len(tids))
-        return sorted(ffi.unpack(tids, count))
+        return self.threads()
 
     def _take(self, thread: int) -> Counts:
         counts = Counts(len(self.writer.events))
@@ -106,6 +116,26 @@ class Tool(BaseTool):
         counts.take(self.supervisor.client, thread, self.config.tool.collect_jumps, self._latest)
         self._latest = counts
         return counts
+
+    def threads(self) -> list[int]:
+        """Threads that have counted something."""
+        client = self.supervisor.client
+        tids = ffi.new("uint32_t[]", 1 << 16)
+        count = lib.cg_threads(client.memory_fd(), client.symbol(lib.IP_SYM_TOOL), tids, len(tids))
+        return sorted(ffi.unpack(tids, count))
+
+    def so_far(self, thread: int = 0) -> Counts:
+        """What was counted since the last dump."""
+        now = self._take(thread)
+        before = self._before.get(thread)
+        return now.since(before) if before is not None else now
+
+    def is_counting(self) -> bool:
+        """Whether instrumentation is on."""
+        client = self.supervisor.client
+        wish = client.header.counters[lib.IP_N_TOOL]
+        root = client.read_struct("struct cg_root", client.symbol(lib.IP_SYM_TOOL))
+        return bool(wish == 2 if wish else root is not None and root.instrument)
 
     def zero(self) -> None:
         """Costs so far do not count."""
@@ -118,7 +148,8 @@ class Tool(BaseTool):
         for thread in self._threads():
             now = self._take(thread)
             before = self._before.get(thread)
-            counts = now.since(before) if before is not None else now
+            # What is written is changed for it; what the next dump subtracts must stay.
+            counts = now if final and before is None else now.since(before or Counts(now.n_events))
             self._before[thread] = now
             self._write(counts, thread, trigger, final)
             sums = [a + b for a, b in zip(sums, now.totals(), strict=True)]
@@ -160,6 +191,7 @@ class Tool(BaseTool):
     # -- the end --
 
     def finish(self, status: int | None) -> int:
+        self._control.close()
         totals = self.dump("Program termination", final=True)
         if self.config.core.verbosity > 0:
             from .summary import summary_lines
@@ -169,4 +201,5 @@ class Tool(BaseTool):
         return status or 0
 
     def vanished(self) -> None:
+        self._control.close()
         self.log.plain("The program was killed: its costs since the last dump are lost")

@@ -59,8 +59,16 @@ static inline const struct ip_tr_access *cg_accesses(const struct ip_tr_block *b
     return (const struct ip_tr_access *)(cg_insns(b) + b->n_insns);
 }
 
+static inline bool cg_is_unknown(const struct cg_function *f) { return !f->number || f->number & CG_F_UNKNOWN; }
+/* Does the block belong to the function that runs? */
+static inline bool cg_is_within(const struct cg_context *x, const struct ip_tr_block *b) {
+    return x->family->function->number == b->function;
+}
+
 /* calls.c: the block that follows t->last; from then on t->shared.context is where it runs. */
 void cg_enter(struct thread *t, const struct ip_tr_block *b);
+void cg_jumped(struct thread *t, const struct ip_tr_block *b);
+void cg_pop(struct thread *t);
 void cg_unwind(struct thread *t);
 void cg_signal(struct thread *t, u64 sp);
 void cg_sigreturn(struct thread *t);
@@ -73,6 +81,8 @@ void cg_indirect(struct thread *t, struct cg_counter *c, u64 insn, u64 target);
 
 /* hooks.c: ask the supervisor for a dump (number of the function that it is for), or to forget the costs so far. */
 void cg_ask_dump(struct thread *t, u32 why, u32 function);
+/* Is what runs to be counted?  If not, the thread's calls have ended. */
+bool cg_counts(struct tstate *ts);
 void cg_function_options(struct thread *t, u32 number, struct cg_function_options *o);
 
 #endif

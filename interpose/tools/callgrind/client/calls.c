@@ -7,20 +7,9 @@
 #include "runtime/base/rt.h"
 #include "tools/callgrind/client/callgrind.h"
 
-static inline bool is_unknown(const struct cg_function *f) { return !f->number || f->number & CG_F_UNKNOWN; }
-
-/* Does the block belong to the function that runs? */
-static inline bool is_within(const struct cg_context *x, const struct ip_tr_block *b) {
-    return x->family->function->number == b->function;
-}
-
 static struct cg_function *function_at(struct thread *t, const struct ip_tr_block *b) {
     struct cg_slot *s = &t->slots[b->number];
-    if (!s->function) {
-        struct cg_function *f = cg_function_of(t, b->function, b->pc);
-        if (is_unknown(f)) return f;
-        s->function = f;
-    }
+    if (!s->function) s->function = cg_function_of(t, b->function, b->pc);
     return s->function;
 }
 
@@ -39,7 +28,7 @@ static void restore(struct thread *t, const struct cg_frame *f) {
     t->sp = f->last_sp;
 }
 
-static void pop(struct thread *t) {
+void cg_pop(struct thread *t) {
     struct cg_frame *f = cg_top(t);
     if (f->call) {
         for (u32 i = 0; i < cg.n_events; i++) f->call->cost[i] += t->shared.total[i] - f->began[i];
@@ -53,7 +42,7 @@ static void pop(struct thread *t) {
     t->last = f->counter;
     t->done = f->insn + 1;
     t->shared.depth--;
-    if (function && function->number & CG_F_DUMP_AFTER && !is_unknown(function))
+    if (function && function->number & CG_F_DUMP_AFTER && !cg_is_unknown(function))
         cg_ask_dump(t, CG_F_DUMP_AFTER, function->number);
 }
 
@@ -86,7 +75,7 @@ static void push(struct thread *t, const struct ip_tr_block *b, struct cg_functi
     struct cg_counter *c = t->last;
     u32 insn = t->done ? (u32)t->done - 1 : 0;
     struct cg_context *from = t->shared.context;
-    if (f->number & CG_F_EVENTFUL && !is_unknown(f)) eventful_begin(t, f, &flags);
+    if (f->number & CG_F_EVENTFUL && !cg_is_unknown(f)) eventful_begin(t, f, &flags);
     struct cg_frame *frame = cg_push_frame(t);
     frame->sp = sp;
     frame->context = from;
@@ -96,7 +85,7 @@ static void push(struct thread *t, const struct ip_tr_block *b, struct cg_functi
     frame->flags = flags;
     frame->call = 0;
     for (u32 i = 0; i < cg.n_events; i++) frame->began[i] = t->shared.total[i];
-    if (f->number & CG_F_SKIP && !is_unknown(f)) {
+    if (f->number & CG_F_SKIP && !cg_is_unknown(f)) {
         frame->flags |= CG_SKIP;
         t->shared.context = skipped(t, c, insn, f);
         return;
@@ -112,7 +101,7 @@ static void push(struct thread *t, const struct ip_tr_block *b, struct cg_functi
     if (!call->entry) call->entry = b->pc;
     frame->call = call;
     t->shared.context = x;
-    if (f->number & CG_F_ZERO_BEFORE && !is_unknown(f)) cg_ask_dump(t, CG_F_ZERO_BEFORE, f->number);
+    if (f->number & CG_F_ZERO_BEFORE && !cg_is_unknown(f)) cg_ask_dump(t, CG_F_ZERO_BEFORE, f->number);
 }
 
 /* The first function of a thread, or of a handler. */
@@ -125,7 +114,7 @@ static void root(struct thread *t, const struct ip_tr_block *b) {
 static u64 pop_to(struct thread *t, u64 sp) {
     u64 n = 0;
     while (t->shared.depth && cg_top(t)->sp <= sp && !(cg_top(t)->flags & CG_SIGNAL)) {
-        pop(t);
+        cg_pop(t);
         n++;
     }
     /* Out of a handler by a jump: what it interrupted goes on, further out.  Frames of a handler that runs on another
@@ -139,7 +128,7 @@ static void leave_handlers(struct thread *t, u64 sp) {
     while (d) {
         struct cg_frame *f = (struct cg_frame *)(t->shared.frames + (d - 1) * t->shared.frame_bytes);
         if (f->flags & CG_SIGNAL && sp >= f->sp && sp - f->sp < (u64)8 << 20) {
-            while (t->shared.depth >= d) pop(t);
+            while (t->shared.depth >= d) cg_pop(t);
             pop_to(t, sp);
         }
         if (f->sp > sp) break;
@@ -147,22 +136,22 @@ static void leave_handlers(struct thread *t, u64 sp) {
     }
 }
 
-static void jumped(struct thread *t, const struct ip_tr_block *b) {
+void cg_jumped(struct thread *t, const struct ip_tr_block *b) {
     struct cg_context *x = t->shared.context;
-    if (is_within(x, b)) return;
+    if (cg_is_within(x, b)) return;
     struct cg_function *f = function_at(t, b);
     if (t->shared.depth) {
         struct cg_frame *top = cg_top(t);
-        if (top->flags & CG_TAIL && is_within(top->context, b) &&
-            (is_unknown(f) || b->pc != top->context->family->function->entry)) {
-            pop(t);
+        if (top->flags & CG_TAIL && cg_is_within(top->context, b) &&
+            (cg_is_unknown(f) || b->pc != top->context->family->function->entry)) {
+            cg_pop(t);
             return;
         }
-        if (!is_unknown(x->family->function) && x->family->function->number & CG_F_POP_ON_JUMP) {
+        if (!cg_is_unknown(x->family->function) && x->family->function->number & CG_F_POP_ON_JUMP) {
             u64 sp = top->sp;
             u32 flags = top->flags & CG_TAIL;
-            pop(t);
-            if (!is_within(t->shared.context, b)) push(t, b, f, sp, flags);
+            cg_pop(t);
+            if (!cg_is_within(t->shared.context, b)) push(t, b, f, sp, flags);
             return;
         }
     }
@@ -176,14 +165,14 @@ void cg_enter(struct thread *t, const struct ip_tr_block *b) {
         return;
     }
     if (t->done < c->n) {
-        jumped(t, b);
+        cg_jumped(t, b);
         return;
     }
     switch (c->block->end) {
     case IP_TR_CALL:
     case IP_TR_CALLI: {
         struct cg_function *f = function_at(t, b);
-        if (!is_unknown(f)) f->entry = b->pc;
+        if (!cg_is_unknown(f)) f->entry = b->pc;
         /* call +0: the address of what follows is wanted, nothing is called (i386 idiom) */
         if (c->block->end == IP_TR_CALL && c->block->target == c->block->next) break;
         push(t, b, f, t->sp, 0);
@@ -201,12 +190,12 @@ void cg_enter(struct thread *t, const struct ip_tr_block *b) {
         break;
     default: break;
     }
-    jumped(t, b);
+    cg_jumped(t, b);
 }
 
 /* All calls under way have ended. */
 void cg_unwind(struct thread *t) {
-    while (t->shared.depth) pop(t);
+    while (t->shared.depth) cg_pop(t);
     if (t->shared.context && t->shared.context->family->function->active) t->shared.context->family->function->active--;
     t->last = 0;
     t->shared.context = 0;
@@ -233,7 +222,7 @@ void cg_sigreturn(struct thread *t) {
         bool was = cg_top(t)->flags & CG_SIGNAL;
         if (was && t->shared.context && t->shared.context->family->function->active)
             t->shared.context->family->function->active--;
-        pop(t);
+        cg_pop(t);
         if (was) break;
     }
 }

@@ -55,21 +55,96 @@ static void note_jump(struct thread *t, struct cg_counter *c, u32 insn, u64 targ
     __atomic_store_n(&c->calls, j, __ATOMIC_RELEASE);
 }
 
+/* ---- Calls that have been made before, and returns -------------------------------------------------------------
+ * Where instructions are all that is counted, these take the short way: what cg_enter does, for the usual case.  false:
+ * nothing has been done. */
+
+static inline struct cg_frame *frame(struct thread *t, u64 number) {
+    return (struct cg_frame *)t->shared.frames + number;
+}
+
+static bool call_again(struct thread *t, const struct ip_tr_block *b, const struct cg_slot *s) {
+    struct cg_counter *c = t->last;
+    struct cg_function *f = s->function;
+    if (!f || f->callers || f->number & (CG_F_SKIP | CG_F_EVENTFUL) || t->shared.depth == t->frames_room) return false;
+    const struct cg_family *y = f->families;
+    u64 level = f->active, most = f->recursions < 8 ? f->recursions : 8;
+    if (level >= most) level = most - 1;
+    struct cg_context *x = y ? y->contexts[level] : 0;
+    if (!x) return false;
+    struct cg_call *call = c->calls;
+    while (call && (call->callee != x || call->insn != c->n - 1)) call = call->next;
+    if (!call || (c->block->end == IP_TR_CALL && c->block->target == c->block->next)) return false;
+    struct cg_frame *to = frame(t, t->shared.depth++);
+    to->sp = t->sp;
+    to->context = t->shared.context;
+    to->counter = c;
+    to->call = call;
+    to->function = f;
+    to->insn = c->n - 1;
+    to->flags = 0;
+    to->began[0] = t->shared.total[0];
+    call->count++;
+    f->active++;
+    if (!cg_is_unknown(f)) f->entry = b->pc;
+    t->shared.context = x;
+    return true;
+}
+
+static bool come_back(struct thread *t, const struct ip_tr_block *b) {
+    u64 depth = t->shared.depth, sp = t->sp + 8;
+    if (!depth || frame(t, depth - 1)->sp > sp || frame(t, depth - 1)->flags & CG_SIGNAL) return false;
+    while (depth && frame(t, depth - 1)->sp <= sp && !(frame(t, depth - 1)->flags & CG_SIGNAL)) {
+        struct cg_frame *f = frame(t, depth - 1);
+        if (!f->call || !f->function || f->flags & CG_TOGGLE || f->function->number & CG_F_DUMP_AFTER) {
+            cg_pop(t);
+        } else {
+            f->call->cost[0] += t->shared.total[0] - f->began[0];
+            f->function->active--;
+            t->shared.context = f->context;
+            t->last = f->counter;
+            t->done = f->insn + 1;
+            t->shared.depth = depth - 1;
+        }
+        depth = t->shared.depth;
+    }
+    cg_jumped(t, b);
+    return true;
+}
+
+static inline bool enter_again(struct thread *t, const struct ip_tr_block *b, const struct cg_slot *s) {
+    const struct cg_counter *c = t->last;
+    if (!c || cg.n_events > 1 || cg.skip_direct_recursion || !t->collects) return false;
+    if (t->done == c->n) {
+        switch (c->block->end) {
+        case IP_TR_CALL:
+        case IP_TR_CALLI: return call_again(t, b, s);
+        case IP_TR_RET: return come_back(t, b);
+        case IP_TR_JMPI:
+            if (t->shared.depth && frame(t, t->shared.depth - 1)->sp <= t->sp) return false;
+            break;
+        default: break;
+        }
+    }
+    return cg_is_within(t->shared.context, b);
+}
+
 /* A run that is not a matter of one increment. */
 static void run(struct thread *t, const struct ip_tr_block *b, const u64 *words, u64 done) {
     struct cg_counter *last = t->last;
     u64 last_done = t->done;
     bool watch = cg.branches || cg.jumps;
     if (watch && last) settle_branch(t, b);
-    cg_enter(t, b);
+    if (!enter_again(t, b, &t->slots[b->number])) cg_enter(t, b);
     if (cg.jumps && last && t->collects && last_done == last->n && last->block->end == IP_TR_JMPI &&
         t->shared.context == last->context)
         note_jump(t, last, (u32)last_done - 1, b->pc);
-    struct cg_counter *c = cg_counter_of(t, b);
+    const struct cg_slot *s = &t->slots[b->number];
+    struct cg_counter *c = s->context == t->shared.context ? s->counter : cg_counter_of(t, b);
     if (t->collects) {
         c->runs[done]++;
         t->shared.total[cg_place(CG_IR)] += done;
-        if ((u64)t->slots[b->number].context & CG_SLOW) {
+        if ((u64)s->context & CG_SLOW) {
             count_turns(t, c, words, done);
             if (cg.n_events > 1) cg_simulate(t, c, words, done);
         }
@@ -91,7 +166,7 @@ static const u64 *event(struct thread *t, const u64 *p) {
 }
 
 void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
-    if (!cg_root.instrument) return;
+    if (!cg_counts(ts)) return;
     struct thread *t = cg_thread_of(ts);
     const struct cg_slot *slots = t->slots;
     const u64 *p = from;

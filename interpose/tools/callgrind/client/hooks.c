@@ -31,6 +31,16 @@ void cg_function_options(struct thread *t, u32 number, struct cg_function_option
 
 /* ---- Life -------------------------------------------------------------------------------------------- */
 
+/* What interpose-control wants: counters[IP_N_TOOL] of the channel is 1 (do not count), 2 (count), or 0 (as it is). */
+bool cg_counts(struct tstate *ts) {
+    u64 wish = rt.chan->counters[IP_N_TOOL];
+    if (wish) cg_root.instrument = wish == 2;
+    if (cg_root.instrument) return true;
+    struct thread *t = cg_thread_of(ts);
+    if (t->last || t->shared.depth) cg_unwind(t);
+    return false;
+}
+
 void rt_hook_symbols(u64 *symbols) { symbols[IP_SYM_TOOL] = (u64)&cg_root; }
 
 void rt_hook_start(struct tstate *ts) {
@@ -59,12 +69,12 @@ void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_p
 void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) {
     (void)sig, (void)pc;
     tr_flush(ts);
-    if (cg_root.instrument) cg_signal(cg_thread_of(ts), sp);
+    if (cg_counts(ts)) cg_signal(cg_thread_of(ts), sp);
 }
 
 void rt_hook_sigreturn(struct tstate *ts) {
     tr_flush(ts);
-    if (cg_root.instrument) cg_sigreturn(cg_thread_of(ts));
+    if (cg_counts(ts)) cg_sigreturn(cg_thread_of(ts));
 }
 
 /* ---- System calls ------------------------------------------------------------------------------------ */
@@ -77,8 +87,8 @@ static u64 now(int clock) {
 
 void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     (void)nr, (void)args;
+    tr_flush(ts); /* it may take long, and a dump wants all */
     if (!cg.systime) return;
-    tr_flush(ts);
     struct thread *t = cg_thread_of(ts);
     t->syscall_began = now(1 /* CLOCK_MONOTONIC */);
     t->syscall_cpu = now(3 /* CLOCK_THREAD_CPUTIME_ID */);
@@ -118,12 +128,14 @@ bool rt_hook_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result
     }
     case INTERPOSE_RQ_CT_START_INSTRUMENTATION:
         tr_flush(ts);
+        rt.chan->counters[IP_N_TOOL] = 0;
         cg_root.instrument = 1;
         break;
     case INTERPOSE_RQ_CT_STOP_INSTRUMENTATION:
         tr_flush(ts);
-        if (cg_root.instrument) cg_unwind(cg_thread_of(ts));
+        rt.chan->counters[IP_N_TOOL] = 0;
         cg_root.instrument = 0;
+        cg_counts(ts);
         break;
     default: return false;
     }

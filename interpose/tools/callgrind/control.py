@@ -1,0 +1,149 @@
+"""Answers ``interpose-control``: a socket that the event loop looks at between requests of the program."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+
+from interpose.control import place
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .tool import Tool
+
+MAX_REQUEST = 1 << 16
+PATIENCE = 2.0  # seconds that whoever asks has to finish its question
+MAX_FRAMES = 500
+
+
+class Control:
+    """The socket of one process."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+        self._socket: socket.socket | None = None
+        self._path = ""
+
+    def open(self, pid: int) -> None:
+        """Be found under this process's number; nothing happens where there is no place for it."""
+        self.close()
+        where = place.folder(os.environ)
+        if not place.make(where):
+            return
+        path = os.path.join(where, str(pid))
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        try:
+            if os.path.lexists(path):
+                os.unlink(path)
+            listening.bind(path)
+            listening.listen(8)
+            listening.setblocking(False)
+        except OSError:
+            listening.close()
+            return
+        self._socket, self._path = listening, path
+
+    def forget(self) -> None:
+        """This is a copy: the socket is another process's."""
+        if self._socket is not None:
+            self._socket.close()
+        self._socket, self._path = None, ""
+
+    def close(self) -> None:
+        """Be found no more."""
+        path = self._path
+        self.forget()
+        if path:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+    def serve(self) -> None:
+        """Answer whoever waits."""
+        while self._socket is not None:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(PATIENCE)
+                try:
+                    question = connection.makefile("rb").readline(MAX_REQUEST)
+                    request = json.loads(question)
+                    answer = self._answer(request) if isinstance(request, dict) else {"lines": ["?"]}
+                    connection.sendall(json.dumps(answer).encode() + b"\n")
+                except (OSError, ValueError):
+                    continue
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        tool = self._tool
+        command = request.get("command")
+        if command == "who":
+            return {"cmd": " ".join(tool.supervisor.session.argv)}
+        if command == "kill":
+            os.kill(tool.supervisor.client.pid, signal.SIGKILL)
+            return {"lines": ["OK."]}
+        if command == "instrumentation":
+            # The client looks at this word before it counts.
+            tool.supervisor.client.header.counters[lib.IP_N_TOOL] = 2 if request.get("on") else 1
+            return {"lines": ["OK."]}
+        if command == "dump":
+            hint = str(request.get("hint") or "")
+            tool.dump(f"dump {hint}".rstrip())
+            return {"lines": ["OK."]}
+        if command == "zero":
+            tool.zero()
+            return {"lines": ["OK."]}
+        if not tool.is_counting():
+            return {"lines": ["No information available as instrumentation is switched off."]}
+        if command == "status":
+            return {"lines": self._status()}
+        if command == "back":
+            return {"lines": self._back()}
+        if command == "events":
+            return {"lines": self._events([str(name) for name in request.get("events") or ()])}
+        return {"lines": ["unknown command"]}
+
+    def _status(self) -> list[str]:
+        tool = self._tool
+        threads = tool.threads()
+        counts = tool.so_far()
+        known = len({row[4] for row in counts.rows()})
+        sites = sum(row[5] == lib.CG_CALLS for row in counts.rows())
+        return [
+            f"Number of running threads: {len(threads)}, thread IDs: {' '.join(map(str, threads))}",
+            f"Events collected: {' '.join(tool.writer.events)}",
+            f"Functions: {tool.functions.count:,} (executed {known:,}, contexts {counts.raw.n_names:,})",
+            f"Basic blocks: {counts.raw.n_blocks:,} executed, call sites {sites:,}",
+        ]
+
+    def _back(self) -> list[str]:
+        tool = self._tool
+        client = tool.supervisor.client
+        lines = []
+        for thread in tool.threads():
+            lines.append(f"Frame: Backtrace for Thread {thread}")
+            names = ffi.gc(ffi.new("struct cg_taken *"), lib.cg_release)
+            frames = ffi.new("struct cg_row[]", MAX_FRAMES)
+            root = client.symbol(lib.IP_SYM_TOOL)
+            n_events = len(tool.writer.events)
+            count = lib.cg_frames(client.memory_fd(), root, n_events, thread, names, frames, MAX_FRAMES)
+            for depth, place_ in enumerate(range(count - 1, -1, -1)):
+                name = names.names[frames[place_].context - 1]
+                shown = tool.functions.describe(name.function, name.entry)[1]
+                lines.append(f" [{depth:2}]  {shown} ({frames[place_].count} x)")
+        return lines
+
+    def _events(self, wanted: list[str]) -> list[str]:
+        tool = self._tool
+        chosen = [place_ for place_, name in enumerate(tool.writer.events) if not wanted or name in wanted]
+        lines = ["Totals:   " + "  ".join(tool.writer.events[place_] for place_ in chosen)]
+        for thread in tool.threads():
+            totals = tool.so_far(thread).totals()
+            lines.append(f" Th {thread:2}   " + "  ".join(f"{totals[place_]:,}" for place_ in chosen))
+        return lines

@@ -1,0 +1,123 @@
+"""``interpose-control`` and a program that runs: it counts, waits for a byte, counts on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from .profiles import build, read
+
+LEAF = 4
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("requests"), "requests.c", "-pthread")
+
+
+@contextlib.contextmanager
+def waiting(folder, guest, *options):
+    """The program, where it waits for its first byte, and its environment."""
+    environ = {**os.environ, "XDG_RUNTIME_DIR": str(folder)}
+    command = [
+        sys.executable,
+        "-m",
+        "interpose",
+        "--tool=callgrind",
+        f"--callgrind-out-file={folder / 'out'}",
+    ]
+    process = subprocess.Popen(
+        [*command, *options, guest, "wait"],
+        env=environ,
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+    )
+    try:
+        assert process.stdout.read(1) == b"?"
+        yield process, environ
+        process.stdin.close()
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def control(environ, *words):
+    command = [sys.executable, "-m", "interpose.control", *words]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    return done
+
+
+def go_on(process):
+    process.stdin.write(b"x")
+    assert process.stdout.read(1) == b"?"
+
+
+def test_dump_and_zero(guest, tmp_path):
+    with waiting(tmp_path, guest) as (process, environ):
+        assert "OK." in control(environ, "-d=first", str(process.pid)).stdout
+        go_on(process)
+        assert "OK." in control(environ, "--zero", "requests").stdout
+        go_on(process)
+        go_on(process)
+    first, rest = read(tmp_path / "out.1"), read(tmp_path / "out")
+    assert first.ir["leaf"] == 10 * LEAF
+    assert first.parts[0].description("Trigger") == "dump first"
+    assert rest.ir["leaf"] == 12 * LEAF
+
+
+def test_state(guest, tmp_path):
+    with waiting(tmp_path, guest) as (process, environ):
+        shown = control(environ, "-s", "-b", "-e").stdout
+        assert f"PID {process.pid}: {guest} wait" in shown
+        assert "Number of running threads: 1, thread IDs: 1" in shown
+        assert "Backtrace for Thread 1" in shown and "] " in shown and "  main (1 x)" in shown
+        assert "Totals:   Ir" in shown
+        assert control(environ, "no-such-program").stdout == "No active callgrind runs detected.\n"
+
+
+def test_instrumentation(guest, tmp_path):
+    with waiting(tmp_path, guest) as (process, environ):
+        control(environ, "--instr=off")
+        go_on(process)
+        off = "No information available as instrumentation is switched off."
+        assert off in control(environ, "-s").stdout
+        control(environ, "-i", "on")
+        go_on(process)
+    assert read(tmp_path / "out").ir["leaf"] == 16 * LEAF
+
+
+def test_kill(guest, tmp_path):
+    with pytest.raises(AssertionError), waiting(tmp_path, guest) as (process, environ):
+        control(environ, "-k", str(process.pid))
+    assert process.returncode == -9
+    assert not (tmp_path / "out").exists()
+
+
+def test_nobody_else_may_ask(guest, tmp_path):
+    """A folder that others may enter is not used; nothing is left behind."""
+    (tmp_path / "interpose").mkdir(mode=0o777)
+    os.chmod(tmp_path / "interpose", 0o777)
+    with waiting(tmp_path, guest) as (_, environ):
+        assert list((tmp_path / "interpose").iterdir()) == []
+        assert control(environ).stdout == "No active callgrind runs detected.\n"
+    os.chmod(tmp_path / "interpose", 0o700)
+    with waiting(tmp_path, guest) as (process, _):
+        assert [path.name for path in (tmp_path / "interpose").iterdir()] == [str(process.pid)]
+    assert list((tmp_path / "interpose").iterdir()) == []
+
+
+def test_bad_words(tmp_path):
+    environ = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "interpose.control"]
+    for words in (["--zork"], ["--instr=maybe"]):
+        done = subprocess.run([*command, *words], env=environ, capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and words[0].split("=")[0] in done.stderr
