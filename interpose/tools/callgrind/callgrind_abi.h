@@ -132,7 +132,7 @@ struct cg_counter {
     struct cg_counter *next; /* of the context */
     struct cg_context *context;
     const struct ip_tr_block *block;
-    struct cg_context *after; /* the context, if the block's end cannot leave it; else 1 */
+    struct cg_context *after; /* the context, if the block's end cannot leave it; else odd bits or 2 */
     struct cg_call *calls;
     uint64_t *extra;     /* n_events for each instruction: what does not follow from runs; or 0 */
     uint64_t taken;      /* how often the jump at its end was taken; kept with cg_options.jumps */

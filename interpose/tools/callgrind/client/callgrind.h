@@ -13,6 +13,8 @@ struct cg_slot {
     u32 step, pad;                /* words of a record */
 };
 #define CG_SLOW 1ull
+/* Of cg_counter.after: by an indirect jump, which may leave the context. */
+#define CG_JUMPS 4ull
 
 struct cg_caches;
 

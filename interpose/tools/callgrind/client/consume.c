@@ -157,6 +157,25 @@ static void run(struct thread *t, const struct ip_tr_block *b, const u64 *words,
     if (b->sp_word != 0xffffffff) t->sp = words[b->sp_word] + (u64)(i64)b->sp_disp;
 }
 
+/* The same where instructions are all that is counted. */
+static void run_plain(struct thread *t, const struct ip_tr_block *b, const u64 *words, u64 done) {
+    const struct cg_slot *s = &t->slots[b->number];
+    if (!enter_again(t, b, s)) cg_enter(t, b);
+    struct cg_counter *c = s->context == t->shared.context ? s->counter : cg_counter_of(t, b);
+    if (t->collects) {
+        c->runs[done]++;
+        t->shared.total[0] += done;
+        if ((u64)s->context & CG_SLOW) count_turns(t, c, words, done);
+    }
+    t->last = c;
+    t->done = done;
+    if (b->sp_word != 0xffffffff) t->sp = words[b->sp_word] + (u64)(i64)b->sp_disp;
+}
+
+static inline u64 sp_after(const struct cg_counter *c, const u64 *record) {
+    return record[1 + c->block->sp_word] + (u64)(i64)c->block->sp_disp;
+}
+
 static const u64 *event(struct thread *t, const u64 *p) {
     if ((u32)*p == IP_TR_FSBASE) {
         t->fs = p[1];
@@ -170,11 +189,13 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
     struct thread *t = cg_thread_of(ts);
     const struct cg_slot *slots = t->slots;
     const u64 *p = from;
+    const bool plain = cg.n_events == 1 && !cg.jumps && !cg.dump_every;
     while (p < to) {
         /* All that the loop needs is in registers; what the last block was, t learns when it matters. */
-        struct cg_context *after = t->collects && t->last && t->done == t->last->n ? t->last->after
-                                                                                   : (struct cg_context *)2;
         struct cg_counter *last = t->last;
+        struct cg_context *after = t->collects && last && t->done == last->n ? last->after : (struct cg_context *)2;
+        struct cg_context *jumps = (struct cg_context *)((u64)t->shared.context | CG_JUMPS);
+        u64 limit = t->shared.depth ? cg_top(t)->sp : ~0ull;
         u64 done = t->done, total = t->shared.total[0];
         const u64 *last_p = 0;
         while (p < to) {
@@ -182,7 +203,12 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
             if (at < IP_TR_EVENTS) break;
             const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)at;
             const struct cg_slot *s = &slots[b->number];
-            if (s->context != after) break;
+            if (s->context != after) {
+                /* An indirect jump within the function, which has not left it by unwinding. */
+                if (after != jumps || ((u64)s->context | CG_JUMPS) != (u64)after || (u64)s->context & CG_SLOW ||
+                    (last_p ? sp_after(last, last_p) : t->sp) >= limit)
+                    break;
+            }
             last_p = p;
             done = *p >> 32;
             last = s->counter;
@@ -194,8 +220,7 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
         t->shared.total[0] = total;
         t->last = last;
         t->done = done;
-        if (last_p && last->block->sp_word != 0xffffffff)
-            t->sp = last_p[1 + last->block->sp_word] + (u64)(i64)last->block->sp_disp;
+        if (last_p && last->block->sp_word != 0xffffffff) t->sp = sp_after(last, last_p);
         if (p >= to) break;
         if ((u32)*p < IP_TR_EVENTS) {
             if (!*p) break;
@@ -203,7 +228,10 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
             continue;
         }
         const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)*p;
-        run(t, b, p + 1, *p >> 32);
+        if (plain)
+            run_plain(t, b, p + 1, *p >> 32);
+        else
+            run(t, b, p + 1, *p >> 32);
         p += 1 + b->n_words;
     }
 }

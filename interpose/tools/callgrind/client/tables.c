@@ -166,7 +166,7 @@ static struct cg_counter *make(struct thread *t, struct cg_context *x, const str
     bool stays = b->end == IP_TR_NEXT || b->end == IP_TR_JCC || b->end == IP_TR_SYSTEM || b->end == IP_TR_REQUEST;
     c->context = x;
     c->block = b;
-    c->after = stays ? x : (struct cg_context *)2;
+    c->after = stays ? x : b->end == IP_TR_JMPI ? (struct cg_context *)((u64)x | CG_JUMPS) : (struct cg_context *)2;
     c->n = b->n_insns;
     c->repeats = repeats(b);
     c->next = x->counters;
