@@ -14,6 +14,8 @@ PAGE = 1 << lib.IP_GRID_PAGE_BITS
 LINE = 1 << lib.IP_GRID_LINE_BITS
 FEWEST_PIXELS = 4
 """Between two borders of a kind: closer, they would hide each other."""
+GAP_PIXELS = 16
+"""For each gap, on the average, if gaps are to be drawn over accesses."""
 MOST_PIXELS = 1 << 25
 
 BACKGROUND = (0, 0, 0)
@@ -61,8 +63,10 @@ def _borders(index: Index, view: View) -> bytes:
     gaps = index.gaps()
     last = -FEWEST_PIXELS
     begin, end = bisect_left(gaps, -(-view.left // PAGE)), bisect_right(gaps, (view.right - 1) // PAGE)
-    # Among many accesses a gap would not be seen; where a pixel is a line or less, it would hide some.
-    kind = _GAP if LINE * scale >= 1 else _GAP_ABOVE
+    # Among many accesses a gap would not be seen; where a pixel is a line or less, or gaps are many, they
+    # would hide some.
+    is_above = LINE * scale < 1 and (end - begin) * GAP_PIXELS <= view.width
+    kind = _GAP_ABOVE if is_above else _GAP
     if end - begin <= view.width:
         for n in range(begin, end):
             x = int((gaps[n] * PAGE - view.left) * scale)

@@ -263,9 +263,11 @@ def test_many_gaps_leave_room_for_each_other(tmp_path):
         for n in range(60):
             w.bbrun(context, 1, [n << 20])
     index = Index.build(str(tmp_path / "f"))
-    _, _, rows = decoded(picture.draw(index, picture.whole(index, 60, 1))[0])
-    at = [x for x, pixel in enumerate(rows[0]) if pixel == picture.GAP]
+    _, _, rows = decoded(picture.draw(index, picture.whole(index, 60, 60))[0])
+    at = [x for x, pixel in enumerate(rows[-1]) if pixel == picture.GAP]
     assert at and all(b - a >= picture.FEWEST_PIXELS for a, b in pairwise(at))
+    # They are so many that none hides an access.
+    assert all(rows[n][n] == picture.READ for n in range(60))
     _, _, rows = decoded(picture.draw(index, picture.whole(index, 40, 1))[0])
     assert picture.GAP not in rows[0]
 
