@@ -127,7 +127,7 @@ class Index:
             for chunk in trace.chunks(Accesses(CHUNK), empty=True):
                 lib.ip_grid_add(self.grid, chunk.raw)
                 done = trace.raw.n_accesses + trace.raw.n_instrs
-                if not self.places:
+                if not self.places and trace.raw.word_size:
                     self.places.append(Place(HEADER_BYTES + 2, 0, 0, 0, 0))
                 if done - last >= STEP:
                     place = trace.place
