@@ -268,15 +268,28 @@ static bool is_known(struct ip_mtf *f, const struct ip_tr_block *b) {
 
 /* ---- a run ---- */
 
-static uint64_t address_of(const struct ip_mtf *f, const struct ip_tr_access *a, const uint64_t *words, uint64_t step) {
+/* The number of a bit in a register, by the instruction's operand size. */
+static int64_t bit_index(const struct ip_tr_insn *insn, uint64_t value) {
+    bool is_16 = false;
+    const uint8_t *p = insn->bytes;
+    for (; p < insn->bytes + insn->len &&
+           (*p == 0x66 || *p == 0x67 || *p == 0xf0 || *p == 0xf2 || *p == 0xf3 || *p == 0x2e || *p == 0x36 ||
+            *p == 0x3e || *p == 0x26 || *p == 0x64 || *p == 0x65);
+         p++)
+        is_16 |= *p == 0x66;
+    if ((*p & 0xf8) == 0x48) return (int64_t)value; /* REX.W */
+    return is_16 ? (int16_t)value : (int32_t)value;
+}
+
+static uint64_t address_of(const struct ip_mtf *f, const struct ip_tr_insn *insn, const struct ip_tr_access *a,
+                           const uint64_t *words, uint64_t step) {
     uint64_t sum = (uint64_t)a->disp;
     if (a->base != NO_WORD) sum += words[a->base] + step;
     if (a->index != NO_WORD) {
         uint64_t index = words[a->index];
         if (a->flags & IP_TRA_BIT) {
-            /* The unit that the bit lies in: a register names bits beyond the operand, too. */
-            int64_t bits = a->size == 2 ? (int16_t)index : a->size == 4 ? (int32_t)index : (int64_t)index;
-            sum += (uint64_t)((bits >> (a->size == 2 ? 4 : a->size == 4 ? 5 : 6)) * (int64_t)a->size);
+            /* The byte that the bit lies in: a register names bits beyond the operand, too. */
+            sum += (uint64_t)(bit_index(insn, index) >> 3);
         } else {
             sum += index * a->scale;
         }
@@ -306,7 +319,7 @@ static void accesses(struct ip_mtf *f, const struct ip_tr_block *b, const struct
                         : a->kind == IP_ACC_W      ? IP_MT_WRITE
                                                    : IP_MT_READ;
         /* a hint names a byte */
-        item(f, type, a->flags & IP_TRA_PREFETCH ? 1 : a->size, address_of(f, a, words, step));
+        item(f, type, a->flags & IP_TRA_PREFETCH ? 1 : a->size, address_of(f, insn, a, words, step));
     }
 }
 
