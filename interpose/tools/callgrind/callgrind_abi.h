@@ -134,6 +134,7 @@ struct cg_counter {
     const struct ip_tr_block *block;
     struct cg_context *after; /* the context, if the block's end cannot leave it; else odd bits or 2 */
     struct cg_call *calls;
+    void *plan;          /* what of it is to be simulated (simulate.c), or 0 */
     uint64_t *extra;     /* n_events for each instruction: what does not follow from runs; or 0 */
     uint64_t taken;      /* how often the jump at its end was taken; kept with cg_options.jumps */
     uint32_t n, repeats; /* instructions; some of them are repeated string instructions */

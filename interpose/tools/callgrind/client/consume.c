@@ -145,7 +145,7 @@ static void run(struct thread *t, const struct ip_tr_block *b, const u64 *words,
         c->runs[done]++;
         t->shared.total[cg_place(CG_IR)] += done;
         if ((u64)s->context & CG_SLOW) {
-            count_turns(t, c, words, done);
+            if (c->repeats) count_turns(t, c, words, done);
             if (cg.n_events > 1) cg_simulate(t, c, words, done);
         }
     }

@@ -97,9 +97,8 @@ static void last(struct thread *t, u64 *extra, u64 addr, u64 size, enum cg_event
     if (wrote_back) count(t, extra, (enum cg_event)(miss + 3), 1);
 }
 
-static void fetch(struct thread *t, struct cg_caches *s, struct cg_counter *c, u64 i, const struct ip_tr_insn *insn) {
-    u64 first = insn->pc >> s->i1.shift, end = (insn->pc + insn->len - 1) >> s->i1.shift;
-    if (first == s->i_line && end == first) return;
+static void fetch_line(struct thread *t, struct cg_caches *s, struct cg_counter *c, u64 i,
+                       const struct ip_tr_insn *insn, u64 end) {
     bool ignored;
     bool hit = touch(&s->i1, insn->pc, insn->len, false, &ignored);
     s->i_line = end;
@@ -109,10 +108,22 @@ static void fetch(struct thread *t, struct cg_caches *s, struct cg_counter *c, u
     last(t, extra, insn->pc, insn->len, CG_ILMR, false);
 }
 
+static inline void fetch(struct thread *t, struct cg_caches *s, struct cg_counter *c, u64 i,
+                         const struct ip_tr_insn *insn) {
+    u64 first = insn->pc >> s->i1.shift, end = (insn->pc + insn->len - 1) >> s->i1.shift;
+    if (first != s->i_line || end != first) fetch_line(t, s, c, i, insn, end);
+}
+
 static void access(struct thread *t, struct cg_caches *s, u64 *extra, u64 addr, u64 size, bool write) {
     bool ignored;
-    count(t, extra, write ? CG_DW : CG_DR, 1);
-    bool hit = touch(&s->d1, addr, size ? size : 1, false, &ignored);
+    int place = cg_place(write ? CG_DW : CG_DR);
+    extra[place]++;
+    t->shared.total[place]++;
+    /* Most often it is the set's most recently used line. */
+    u64 line = addr >> s->d1.shift;
+    bool hit = (addr + (size ? size : 1) - 1) >> s->d1.shift == line &&
+               s->d1.lines[(line & (s->d1.sets - 1)) * s->d1.ways] == line;
+    if (!hit) hit = touch(&s->d1, addr, size ? size : 1, false, &ignored);
     if (!hit) {
         count(t, extra, write ? CG_D1MW : CG_D1MR, 1);
         last(t, extra, addr, size ? size : 1, write ? CG_DLMW : CG_DLMR, write);
@@ -204,10 +215,28 @@ static void repeated(struct thread *t, struct cg_caches *s, struct cg_counter *c
     }
 }
 
-static void data(struct thread *t, struct cg_caches *s, struct cg_counter *c, u64 i, const u64 *words) {
-    const struct ip_tr_insn *insn = &cg_insns(c->block)[i];
-    const struct ip_tr_access *a = cg_accesses(c->block) + insn->first_access;
-    u64 *extra = cg_extra(t, c, i);
+/* ---- Plans: what of a block is to be simulated, found out once ------------------------------------------------ */
+
+enum step { ACCESS, REPEATED, LOCKS, PASSED /* a branch that is not the block's end */ };
+
+struct plan {
+    u32 n, pad;
+    struct {
+        u16 insn, access;
+        u8 step, write;
+    } item[];
+};
+
+static void add(struct plan *p, u64 insn, u32 access, enum step step, bool write) {
+    p->item[p->n].insn = (u16)insn;
+    p->item[p->n].access = (u16)access;
+    p->item[p->n].step = (u8)step;
+    p->item[p->n++].write = write;
+}
+
+static void plan_data(struct plan *p, const struct ip_tr_block *b, u64 i) {
+    const struct ip_tr_insn *insn = &cg_insns(b)[i];
+    const struct ip_tr_access *a = cg_accesses(b) + insn->first_access;
     enum locking locking = insn->n_accesses > 1 ? locking_of(insn) : NOT_LOCKED;
     for (u32 j = 0; j < insn->n_accesses; j++) {
         if (a[j].flags & IP_TRA_PREFETCH) continue;
@@ -215,33 +244,66 @@ static void data(struct thread *t, struct cg_caches *s, struct cg_counter *c, u6
         /* What is read and written at once counts as written. */
         for (u32 k = j + 1; !write && locking != LOCKED && k < insn->n_accesses; k++)
             modified |= a[k].kind == IP_ACC_W && same_place(&a[j], &a[k]);
-        if (!modified) access(t, s, extra, address(t, &a[j], words), a[j].size, write);
+        if (!modified) add(p, i, insn->first_access + j, ACCESS, write);
     }
+}
+
+static struct plan *plan_of(struct thread *t, struct cg_counter *c) {
+    const struct ip_tr_block *b = c->block;
+    if (c->plan) return (struct plan *)c->plan;
+    struct plan *p = cg_alloc(t, sizeof *p + (b->n_accesses + 2u * b->n_insns) * sizeof p->item[0]);
+    bool locks = cg_place(CG_GE) >= 0;
+    for (u64 i = 0; i < b->n_insns; i++) {
+        const struct ip_tr_insn *insn = &cg_insns(b)[i];
+        if (insn->rep && insn->rep_words != 0xffff)
+            add(p, i, 0, REPEATED, false);
+        else if (cg.caches)
+            plan_data(p, b, i);
+        if (locks && locking_of(insn) != NOT_LOCKED) add(p, i, 0, LOCKS, false);
+        if (cg.branches && insn->kind == IP_TR_COND_JUMP && i + 1 < b->n_insns) add(p, i, 0, PASSED, false);
+    }
+    c->plan = p;
+    return p;
 }
 
 static void locked(struct thread *t, struct cg_counter *c, u64 i) {
     const struct ip_tr_insn *insn = &cg_insns(c->block)[i];
-    enum locking locking = locking_of(insn);
-    if (locking == NOT_LOCKED) return;
     u64 *extra = cg_extra(t, c, i);
     count(t, extra, CG_GE, 1);
-    if (cg.branches && locking == LOCKED) predict(t, extra, insn->pc, false); /* Valgrind's loop that tries again */
+    if (cg.branches && locking_of(insn) == LOCKED) predict(t, extra, insn->pc, false); /* Valgrind tries in a loop */
 }
 
 /* A run: words are those of its record. */
 void cg_simulate(struct thread *t, struct cg_counter *c, const u64 *words, u64 done) {
     struct cg_caches *s = simulator(t);
+    const struct plan *p = plan_of(t, c);
     const struct ip_tr_insn *insn = cg_insns(c->block);
-    bool locks = cg_place(CG_GE) >= 0;
-    for (u64 i = 0; i < done; i++) {
-        if (cg.caches) fetch(t, s, c, i, &insn[i]);
-        if (insn[i].rep && insn[i].rep_words != 0xffff)
-            repeated(t, s, c, i, words);
-        else if (cg.caches && insn[i].n_accesses)
-            data(t, s, c, i, words);
-        if (locks) locked(t, c, i);
-        /* A branch that was passed; those taken are settled elsewhere. */
-        if (cg.branches && insn[i].kind == IP_TR_COND_JUMP && i + 1 < done)
-            predict(t, cg_extra(t, c, i), insn[i].pc, false);
+    const struct ip_tr_access *a = cg_accesses(c->block);
+    u64 fetched = done;
+    /* Nearly every block lies in the line that was fetched last, or begins in it. */
+    if (cg.caches && done) {
+        u64 end = insn[done - 1].pc + insn[done - 1].len - 1;
+        if (insn[0].pc >> s->i1.shift != s->i_line || end >> s->i1.shift != s->i_line || end < insn[0].pc) fetched = 0;
     }
+    for (u32 k = 0; k < p->n; k++) {
+        u64 i = p->item[k].insn;
+        if (i >= done) break;
+        while (fetched <= i) {
+            fetch(t, s, c, fetched, &insn[fetched]);
+            fetched++;
+        }
+        switch (p->item[k].step) {
+        case ACCESS: {
+            const struct ip_tr_access *one = &a[p->item[k].access];
+            access(t, s, cg_extra(t, c, i), address(t, one, words), one->size, p->item[k].write);
+            break;
+        }
+        case REPEATED: repeated(t, s, c, i, words); break;
+        case LOCKS: locked(t, c, i); break;
+        default:
+            /* Those taken are settled elsewhere. */
+            if (i + 1 < done) predict(t, cg_extra(t, c, i), insn[i].pc, false);
+        }
+    }
+    for (; fetched < done; fetched++) fetch(t, s, c, fetched, &insn[fetched]);
 }
