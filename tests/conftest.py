@@ -27,6 +27,10 @@ def _outside_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.chdir(tmp_path_factory.mktemp("cwd"))
 
 
+# pyarrow's allocator would take addresses that tests of the shadow map as a program's, in the same process.
+os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _verified_translations() -> None:
     """Every block that any test translates is verified after each stage (interpose/jit/verify.c)."""

@@ -2,6 +2,7 @@
  * guest ones.  The main line comes first, stubs after it.
  */
 #include "jit/emit.h"
+#include "jit/lastwords.h"
 #include "abi/space.h"
 
 void em_point(struct em *m, int insn, uint16_t spilled, unsigned flags) {
@@ -495,50 +496,52 @@ static void emit_stub(struct em *m, const struct stub *s) {
 /* ---- The block -------------------------------------------------------------------------------------------- */
 
 void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, const struct ip_jit_opts *o) {
-    static _Thread_local struct em m;
-    memset(&m, 0, offsetof(struct em, stubs));
-    m.n_stubs = m.n_literals = 0;
-    m.cur_insn = -1;
-    m.record_reg = IP_REG_NONE;
-    m.join_first = 0;
-    m.w = (struct writer){.code = e->code, .cap = EM_MAX_CODE, .base = host};
-    m.e = e;
-    m.b = b;
-    m.o = o;
+    /* Not in the thread's own block: where memory is short, the dynamic linker ends the process over that. */
+    static _Thread_local struct em *m;
+    if (!m) m = ip_alloc(1, sizeof *m);
+    memset(m, 0, offsetof(struct em, stubs));
+    m->n_stubs = m->n_literals = 0;
+    m->cur_insn = -1;
+    m->record_reg = IP_REG_NONE;
+    m->join_first = 0;
+    m->w = (struct writer){.code = e->code, .cap = EM_MAX_CODE, .base = host};
+    m->e = e;
+    m->b = b;
+    m->o = o;
     bool bare = (o->flags & IP_C_NO_INSTR) || (b->key & IP_KEY_BARE);
-    m.shadow = (o->flags & IP_C_SHADOW) && !bare;
-    m.callstack = (o->flags & IP_C_CALLSTACK) && !bare;
-    m.callers = (o->flags & IP_C_CALLSTACK) && (b->key & IP_KEY_BARE) && !(o->flags & IP_C_NO_INSTR);
-    m.exact = o->flags & IP_C_EXACT;
-    m.gsbase = !(o->flags & IP_C_NO_GSBASE);
-    m.bmi2 = __builtin_cpu_supports("bmi2") != 0;
+    m->shadow = (o->flags & IP_C_SHADOW) && !bare;
+    m->callstack = (o->flags & IP_C_CALLSTACK) && !bare;
+    m->callers = (o->flags & IP_C_CALLSTACK) && (b->key & IP_KEY_BARE) && !(o->flags & IP_C_NO_INSTR);
+    m->exact = o->flags & IP_C_EXACT;
+    m->gsbase = !(o->flags & IP_C_NO_GSBASE);
+    m->bmi2 = __builtin_cpu_supports("bmi2") != 0;
     e->host = host;
     e->n_exits = e->n_points = 0;
     e->compare = 0;
     e->overflow = false;
     bool compared = b->checked && !(b->key & IP_KEY_ONE); /* that one was made just now */
-    uint32_t stale = compared ? em_stale_exit(&m) : 0;
-    if (b->key <= INT32_MAX) em_check_entry(&m);
-    e->entry = m.w.len;
-    if (compared) em_recheck(&m, stale);
-    for (int k = 0; k < b->n_u && !e->overflow && !m.w.overflow; k++) {
+    uint32_t stale = compared ? em_stale_exit(m) : 0;
+    if (b->key <= INT32_MAX) em_check_entry(m);
+    e->entry = m->w.len;
+    if (compared) em_recheck(m, stale);
+    for (int k = 0; k < b->n_u && !e->overflow && !m->w.overflow; k++) {
         const struct uinstr *u = &b->u[k];
-        if (u->insn != m.cur_insn && !u->after_insn) {
-            m.cur_insn = u->insn;
+        if (u->insn != m->cur_insn && !u->after_insn) {
+            m->cur_insn = u->insn;
             uint16_t s = u->op == U_SPILL ? (uint16_t)(u->spilled & ~(REG_BIT(u->reg))) : u->spilled;
             if (u->op == U_UNSPILL) s = (uint16_t)(u->spilled | REG_BIT(u->reg));
-            em_point(&m, u->insn, s, s ? 0u : IP_PF_BOUNDARY);
+            em_point(m, u->insn, s, s ? 0u : IP_PF_BOUNDARY);
         }
-        emit_uop(&m, u);
-        keep_record_reg(&m, u, &b->insn[u->insn]);
+        emit_uop(m, u);
+        keep_record_reg(m, u, &b->insn[u->insn]);
     }
     /* Stubs may add direct exits with stubs of their own. */
-    for (int i = 0; i < m.n_stubs && !e->overflow && !m.w.overflow; i++) emit_stub(&m, &m.stubs[i]);
-    while (m.n_literals && writer_here(&m.w) & 7) put_nop(&m.w); /* the guest may have alignment checked */
-    for (int i = 0; i < m.n_literals; i++) {
-        writer_bind32(&m.w, m.literals[i].at);
-        put_u64(&m.w, m.literals[i].value);
+    for (int i = 0; i < m->n_stubs && !e->overflow && !m->w.overflow; i++) emit_stub(m, &m->stubs[i]);
+    while (m->n_literals && writer_here(&m->w) & 7) put_nop(&m->w); /* the guest may have alignment checked */
+    for (int i = 0; i < m->n_literals; i++) {
+        writer_bind32(&m->w, m->literals[i].at);
+        put_u64(&m->w, m->literals[i].value);
     }
-    e->len = m.w.len;
-    if (m.w.overflow) e->overflow = true;
+    e->len = m->w.len;
+    if (m->w.overflow) e->overflow = true;
 }

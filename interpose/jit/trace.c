@@ -9,6 +9,7 @@
 #include "abi/channel.h"
 #include "abi/exits.h"
 #include "abi/space.h"
+#include "jit/lastwords.h"
 #include "jit/native_api.h"
 #include "jit/trace.h"
 #include "jit/x86_decode.h"
@@ -453,11 +454,13 @@ static void store_words(struct ublock *out, const struct plan *p, int insn, bool
 }
 
 void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) {
-    static _Thread_local struct plan plan;
-    static _Thread_local _Alignas(8) uint8_t text[TEMPLATE_MAX];
-    struct ip_tr_block *t = (struct ip_tr_block *)text;
-    describe(in, flags, &plan, t);
-    if (plan.full) {
+    /* Not in the thread's own block: where memory is short, the dynamic linker ends the process over that. */
+    static _Thread_local struct plan *plan;
+    static _Thread_local struct ip_tr_block *t;
+    if (!plan) plan = ip_alloc(1, sizeof *plan);
+    if (!t) t = ip_alloc(1, TEMPLATE_MAX);
+    describe(in, flags, plan, t);
+    if (plan->full) {
         out->overflow = true;
         return;
     }
@@ -472,11 +475,10 @@ void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) 
     bool recorded = at || !area;
     for (int k = 0; k < in->n_u; k++) {
         const struct uinstr *u = &in->u[k];
-        while (recorded && !uop_does(u->op, UE_ENTRY) && begun < u->insn)
-            store_words(out, &plan, ++begun, false, bytes);
+        while (recorded && !uop_does(u->op, UE_ENTRY) && begun < u->insn) store_words(out, plan, ++begun, false, bytes);
         struct uinstr *copy = ub_add(out, u->op, u->insn);
         *copy = *u;
-        if (recorded && u->op == U_INSN) store_words(out, &plan, u->insn, true, bytes);
+        if (recorded && u->op == U_INSN) store_words(out, plan, u->insn, true, bytes);
         /* Left there, the run has ended early. */
         if (recorded && u->op == U_JCC && u->insn != last)
             copy->set = (uint64_t)(bytes - 4) << 32 | (uint64_t)(u->insn + 1);

@@ -119,7 +119,7 @@ def test_symbolizer_survives_damage(small: bytes, tmp_path_factory, flips: list[
     data = bytearray(small)
     for place, bit in flips:
         data[int(place * len(data))] ^= 1 << bit
-    path = tmp_path_factory.getbasetemp() / "damaged"
+    path = tmp_path_factory.getbasetemp() / "damaged-image"
     path.write_bytes(bytes(data))
     symbolizer = Symbolizer()
     symbolizer.add_mapping(symbolizer.object_at(str(path)), 0x109000, 0x1000, 0x1000)

@@ -63,7 +63,7 @@ struct cg_options {
     uint32_t n_events;
     uint32_t callers, recursions; /* --separate-callers, --separate-recs */
     uint32_t jumps, skip_direct_recursion;
-    uint32_t caches, branches, write_back, prefetch, cache_use;
+    uint32_t caches, branches, write_back;
     uint32_t instrument, collect; /* at the start */
     uint32_t systime;             /* 0 none, else nanoseconds of a unit */
     uint32_t pad;

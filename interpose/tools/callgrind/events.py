@@ -64,8 +64,6 @@ def client_options(config: Config) -> bytes:
     options.caches = tool.cache_sim
     options.branches = tool.branch_sim
     options.write_back = tool.simulate_wb
-    options.prefetch = tool.simulate_hwpref
-    options.cache_use = tool.cacheuse
     options.instrument = tool.instr_atstart
     options.collect = tool.collect_atstart
     options.systime = _UNITS[tool.collect_systime][0]
