@@ -37,8 +37,8 @@ void rt_signal_int1(struct tstate *ts, u32 len);
 void rt_signal_step(struct tstate *ts);
 /* Is it an address at all, to this CPU? */
 bool rt_canonical(u64 addr);
-/* Make another thread leave translated code at its next boundary. */
-void rt_kick(struct rt_thread *th);
+/* Make another thread leave translated code at its next boundary; false: it is not in any. */
+bool rt_kick(struct rt_thread *th);
 /* The guest's trap flag (trapflag.c).  About to enter a block of the one instruction at ts->pc with it set; back from
  * it, executed: to its end, and it is no system call; an instruction of ours has loaded it. */
 void rt_trap_flag_enter(struct tstate *ts);
@@ -55,6 +55,13 @@ void rt_syscall32(struct tstate *ts, u64 next_pc);
 struct tstate *rt_thread_by_index(u32 i); /* NULL past the end */
 /* Will this child on our memory never run again? */
 bool thread_killed(struct tstate *ts);
+/* A moment of a wait for what another thread is about to do, *w zeroes at first.  False: it has not run for a second,
+ * so it stands still (a debugger's stop, a page that another thread is to bring), or will never run again. */
+struct thread_wait {
+    u64 ran;
+    u32 moments, idle;
+};
+bool thread_wait(struct tstate *ts, struct thread_wait *w);
 /* --stop-after: the rest of the run is the real CPU's. */
 void rt_stop_after(struct tstate *ts);
 /* What a tracer would be shown next belongs to no system call. */

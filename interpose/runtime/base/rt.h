@@ -90,6 +90,11 @@ struct rt_thread {
     u32 maker_pid, maker_tid;        /* who waits for it in vfork, or 0 */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
+/* Is it in translated code, or on the way back there in the middle of a block? */
+static inline bool rt_is_inside(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    return th->in_use == TH_LIVE && __atomic_load_n(&th->in_runtime, __ATOMIC_SEQ_CST) != RT_IN_RUNTIME;
+}
 /* Does it run in blocks of one instruction, which are for no table? */
 static inline bool rt_steps(struct tstate *ts) { return rt_th(ts)->trap_flag || rt_th(ts)->unwrapped; }
 /* What the guest's segment (enum ip_seg) adds to an address. */

@@ -20,8 +20,8 @@ static u64 *const fast = (u64 *)IP_FAST_BASE;
 
 #define TT_MASK        ((1u << IP_META_TTBITS) - 1)
 #define MAX_INSN       15
+#define KICK_AGAIN     1000u
 #define BUS_NO_ADDRESS 2 /* BUS_ADRERR */
-#define LEAVE_TRIES    10000u
 #define MODE_BITS      (IP_KEY_NOREDIR | IP_KEY_TRACK | IP_KEY_ONE | IP_KEY_BARE)
 
 /* ---- Look-up ------------------------------------------------------------------- */
@@ -92,6 +92,19 @@ static void note_flushes(struct tstate *ts) {
     rt_th(ts)->flush_seq = __atomic_load_n(&rt_flush_seq, __ATOMIC_SEQ_CST) & ~1u;
 }
 
+/* Another thread leaves the block that it is in, however long that takes one that does not get a CPU: the instruction
+ * that it is amid is done after the kick.  What it enters then it has looked up since rt_flush_seq was changed.  False:
+ * it stands still, in its block. */
+static bool drive_out(struct tstate *o) {
+    struct thread_wait w = {0};
+    while (rt_kick(rt_th(o))) /* again from time to time: the signal is lost where another of its number waits */
+        do {
+            if (!thread_wait(o, &w)) return false;
+            if (!__atomic_load_n(&rt_th(o)->kick, __ATOMIC_ACQUIRE)) return true; /* it came, and has gone on since */
+        } while (w.moments % KICK_AGAIN && rt_is_inside(o));
+    return true;
+}
+
 /* Every thread but this one out of translated code and out of slow paths that
  * resume there.  Threads that come back wait in gate(). */
 static void flush_cache(struct tstate *ts) {
@@ -102,14 +115,8 @@ static void flush_cache(struct tstate *ts) {
         for (u32 i = 0;; i++) {
             struct tstate *o = rt_thread_by_index(i);
             if (!o) break;
-            struct rt_thread *t = rt_th(o);
-            if (o == ts || t->in_use != TH_LIVE) continue;
-            for (u32 n = 0; t->in_use == TH_LIVE && __atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) != RT_IN_RUNTIME;
-                 n++) {
-                if (n % 1000 == 0 && thread_killed(o)) break;
-                if (n % 1000 == 0) rt_kick(t);
-                sys0(__NR_sched_yield);
-            }
+            /* One that stands still is waited for as well: its block must not be written over. */
+            while (o != ts && !drive_out(o) && !thread_killed(o));
         }
         rt_request_translator(ts, IP_R_FLUSH);
         rt_flush_fast();
@@ -124,17 +131,7 @@ void rt_leave_blocks(struct tstate *ts) {
     for (u32 i = 0;; i++) {
         struct tstate *o = rt_thread_by_index(i);
         if (!o) break;
-        struct rt_thread *t = rt_th(o);
-        if (o == ts || t->in_use != TH_LIVE || t->vfork_child) continue;
-        /* Bounded: one that does not get a CPU finds the signal before its next instruction. */
-        for (u32 n = 0; n < LEAVE_TRIES && t->in_use == TH_LIVE; n++) {
-            if (__atomic_load_n(&t->in_runtime, __ATOMIC_SEQ_CST) == RT_IN_RUNTIME) break;
-            if (n == 0)
-                rt_kick(t);
-            else if (!__atomic_load_n(&t->kick, __ATOMIC_ACQUIRE))
-                break; /* it came, and has gone on since */
-            sys0(__NR_sched_yield);
-        }
+        if (o != ts) drive_out(o);
     }
 }
 

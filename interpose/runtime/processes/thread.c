@@ -20,6 +20,9 @@
 #define SIGSTACK_SIZE (64 * 1024ull)
 #define TSTATE_SIZE   RT_ROUND_UP(sizeof(struct tstate), RT_PAGE)
 #define MAX_THREADS   IP_SLOTS
+#define WAIT_YIELDS   1000u
+#define WAIT_NAP      200000
+#define WAIT_IDLE     (1000000000u / WAIT_NAP)
 
 static struct tstate *table[MAX_THREADS];
 static u32 table_used;
@@ -80,6 +83,28 @@ static bool is_free(struct rt_thread *th) {
     if (th->in_use != TH_FREE && th->maker_tid && sys3(__NR_tgkill, th->maker_pid, th->maker_tid, 0) != -ESRCH)
         return false;
     return ended(th);
+}
+
+/* The processor time that it has had, as the kernel counts it for each thread; 0: nobody knows. */
+static u64 time_run(const struct rt_thread *th) {
+    i64 t[2] = {0};
+    u64 clock = th->vfork_child ? ~(u64)th->pid << 3 | 2 : ~(u64)th->tid << 3 | 4 | 2; /* CPUCLOCK_PERTHREAD, _SCHED */
+    if (sys2(__NR_clock_gettime, (long)(int)clock, (long)t) < 0) return 0;
+    return (u64)t[0] * 1000000000 + (u64)t[1];
+}
+
+bool thread_wait(struct tstate *ts, struct thread_wait *w) {
+    i64 pause[2] = {0, WAIT_NAP};
+    if (w->moments++ < WAIT_YIELDS) {
+        sys0(__NR_sched_yield);
+        return true;
+    }
+    /* Asleep: under real-time scheduling, one of a lower priority would never get a CPU from yields. */
+    sys2(__NR_nanosleep, (long)pause, 0);
+    u64 now = time_run(rt_th(ts));
+    w->idle = now == w->ran ? w->idle + 1 : 0;
+    w->ran = now;
+    return w->idle < WAIT_IDLE && !thread_killed(ts);
 }
 
 bool thread_killed(struct tstate *ts) { return rt_th(ts)->vfork_child && ended(rt_th(ts)); }

@@ -687,10 +687,11 @@ static void send_kick(struct rt_thread *th) {
     sys4(__NR_rt_tgsigqueueinfo, th->pid, th->tid, SIG_TRAP, (long)&info);
 }
 
-void rt_kick(struct rt_thread *th) {
-    th->kick = 1;
-    /* 2: in a helper that comes back into the middle of its block. */
-    if (__atomic_load_n(&th->in_runtime, __ATOMIC_ACQUIRE) != RT_IN_RUNTIME && th->tid) send_kick(th);
+bool rt_kick(struct rt_thread *th) {
+    __atomic_store_n(&th->kick, 1, __ATOMIC_SEQ_CST);
+    if (!rt_is_inside(th->ts)) return false;
+    send_kick(th);
+    return true;
 }
 
 static void nap(void) {
@@ -708,18 +709,11 @@ void sig_stop_others(struct tstate *ts) {
         struct tstate *o = rt_thread_by_index(i);
         if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && rt_th(o)->tid) send_kick(rt_th(o));
     }
-    /* Bounded: a thread that never comes back from the kernel counts as away. */
-    for (int tries = 0; tries < 200; tries++) {
-        bool all = true;
-        for (u32 i = 0; i < thread_count(); i++) {
-            struct tstate *o = rt_thread_by_index(i);
-            struct rt_thread *t = rt_th(o);
-            if (o != ts && t->in_use == TH_LIVE && !t->vfork_child && !sig_priv(o)->parked &&
-                t->in_runtime != RT_IN_RUNTIME)
-                all = false;
-        }
-        if (all) return;
-        nap();
+    for (u32 i = 0; i < thread_count(); i++) {
+        struct tstate *o = rt_thread_by_index(i);
+        struct thread_wait w = {0};
+        /* A thread that stands still counts as away. */
+        while (o != ts && !rt_th(o)->vfork_child && !sig_priv(o)->parked && rt_is_inside(o) && thread_wait(o, &w));
     }
 }
 
