@@ -121,6 +121,14 @@ class DebugInfo:
             yield unit
             offset = unit.end
 
+    def homes(self) -> dict[int, str]:
+        """Compilation directories by the offset of the line number program."""
+        found: dict[int, str] = {}
+        for unit in self.units():
+            if unit.line_program_offset is not None and unit.comp_dir:
+                found.setdefault(unit.line_program_offset, unit.comp_dir)
+        return found
+
     @cached_property
     def _ranges(self) -> tuple[list[int], list[tuple[int, int, int]]]:
         ranges = self._ranges_of_aranges()
@@ -345,10 +353,15 @@ class Unit:
 
     # -- source files and lines ---------------------------------------------------------------
 
+    @property
+    def line_program_offset(self) -> int | None:
+        """DW_AT_stmt_list."""
+        return self._number(AT_STMT_LIST)
+
     @cached_property
     def _line_program(self) -> LineProgram | None:
         try:
-            offset = self._number(AT_STMT_LIST)
+            offset = self.line_program_offset
             return LineProgram(self, offset) if offset is not None else None
         except DAMAGE:
             return None

@@ -1,8 +1,7 @@
 """Address → source lines with inlined calls, through symbolic's symcache.
 
 Building a symcache takes 0.13 s for a libc, opening a stored one under a millisecond, so one that took
-long is kept in $XDG_CACHE_HOME/interpose. The name has everything that decides the contents: build-id,
-format version, and size and time of the file it was made from. Whatever goes wrong with the store is ignored.
+long is kept (``store.py``).
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from __future__ import annotations
 import mmap
 import os
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from interpose.elf.errors import ElfError
+from interpose.elf.store import WORTH_STORING_SECONDS, store, stored_name
 
 if TYPE_CHECKING:
     from symbolic.symcache import SymCache
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from interpose.elf.image import Image
 
 READER_BYTES = 48 << 20  # its library, and what it takes beside five times the file
-WORTH_STORING_SECONDS = 0.02
 
 
 class SourceLine(NamedTuple):
@@ -56,7 +54,7 @@ class LineTable:
         from symbolic.exceptions import SymbolicError
         from symbolic.symcache import SYMCACHE_LATEST_VERSION, SymCache
 
-        stored = self._stored_name(SYMCACHE_LATEST_VERSION)
+        stored = stored_name(self._image, f"v{SYMCACHE_LATEST_VERSION}.symcache")
         if stored is not None and os.path.exists(stored):
             try:
                 cache = SymCache.open(stored)
@@ -75,7 +73,7 @@ class LineTable:
         except (ElfError, SymbolicError, StopIteration, LookupError, OSError, ValueError):
             return None
         if stored is not None and time.monotonic() - began >= WORTH_STORING_SECONDS:
-            self._store(cache, stored)
+            store(stored, cache.dump_into)
         return cache
 
     def _require_memory(self) -> None:
@@ -85,36 +83,3 @@ class LineTable:
             mmap.mmap(-1, need, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
         except OSError:
             raise MemoryError from None
-
-    def _stored_name(self, version: int) -> str | None:
-        try:
-            build_id = self._image.build_id
-        except ElfError:
-            return None
-        written = self._image.written_ns
-        if build_id is None or written is None:
-            return None
-        top = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        if not os.path.isabs(top):
-            return None
-        name = f"{build_id}-v{version}-{self._image.size:x}-{written:x}.symcache"
-        return os.path.join(top, "interpose", name)
-
-    @staticmethod
-    def _store(cache: SymCache, path: str) -> None:
-        import tempfile
-
-        temporary = None
-        # $XDG_CACHE_HOME may be missing, but where it belongs must be there: some accounts have no home.
-        if not os.path.isdir(os.path.dirname(os.path.dirname(os.path.dirname(path)))):
-            return
-        try:
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(prefix=".new-", dir=os.path.dirname(path))
-            with open(handle, "wb") as stream:
-                cache.dump_into(stream)
-            os.replace(temporary, path)
-        except OSError:
-            if temporary is not None:
-                with suppress(OSError):
-                    os.unlink(temporary)

@@ -23,6 +23,7 @@ from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
 if TYPE_CHECKING:
     from interpose.elf.cfi import FrameTable
     from interpose.elf.dwarf import DebugInfo
+    from interpose.elf.sourcelines import SourceLines
 
 _SECTION_KINDS = {
     ".text": "Text",
@@ -142,6 +143,15 @@ class ObjectFile:
         from interpose.elf.dwarf import DebugInfo
 
         return DebugInfo(self._source)
+
+    @cached_property
+    def all_lines(self) -> SourceLines | None:
+        """All lines of the file in one table, without inlined calls."""
+        if self._source is None:
+            return None
+        from interpose.elf.sourcelines import SourceLines
+
+        return SourceLines(self._source)
 
     @property
     def has_lines(self) -> bool:

@@ -28,6 +28,7 @@ HEADERS = (
     "interpose/abi/*.h",
     "interpose/jit/native_api.h",
     "interpose/lockstep/lockstep.h",
+    "interpose/elf/lines.h",
     "interpose/elf/symtab.h",
     "interpose/formats/*/*.h",
     "interpose/memtrace/*.h",
@@ -126,7 +127,9 @@ def _python_type(kind: object) -> str:
 
 def _structure(kind: model.StructType) -> Iterator[str]:
     yield f"class {kind.name}:"
-    for name, field in zip(kind.fldnames, kind.fldtypes, strict=True):
+    if kind.fldnames is None:
+        yield "    ..."  # C's own business
+    for name, field in zip(kind.fldnames or (), kind.fldtypes or (), strict=True):
         yield f"    {name}: {_python_type(field)}"
     yield ""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import posixpath
 import re
 from array import array
 from bisect import bisect_right
@@ -15,6 +14,9 @@ from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from interpose.elf.sourcelines import SourceLines
     from interpose.elf.symbolizer import ObjectFile
     from interpose.options.parse import Config
 
@@ -26,16 +28,6 @@ _BELOW_MAIN = frozenset(
 _LINKAGE = frozenset({".plt", ".plt.sec", ".plt.got"})
 # The dynamic linker's trampoline ends with a jump to the function that was looked up.
 _RESOLVERS = ("_dl_runtime_resolve*",)
-
-
-class Source(NamedTuple):
-    """A position in the source."""
-
-    file: str
-    line: int
-
-
-_NOWHERE = Source(UNKNOWN, 0)
 
 
 class Object:
@@ -53,20 +45,36 @@ class Object:
         self.flags: dict[int, int] = {}
         self.same: dict[int, int] = {}
         """Pieces that are one function with an earlier one."""
-        self._paths: dict[str, str] = {}
+        self.places: list[Placed] = []
+        self._placed: Any = None
+        self._pieces: Any = None
 
-    def source(self, vaddr: int) -> Source:
-        """File and line of a link-time address, as the line table spells the file."""
-        levels = self.file.source_lines(vaddr)
-        if not levels or not levels[0].path or not levels[0].line:
-            return _NOWHERE
-        path = levels[0].path
-        shown = self._paths.get(path)
-        if shown is None:
-            directory = self.file.directory(vaddr, path)
-            name = posixpath.basename(path)
-            shown = self._paths[path] = f"{directory}/{name}" if directory else name
-        return Source(shown, levels[0].line)
+    @property
+    def lines(self) -> SourceLines | None:
+        """Its source lines, if it has any."""
+        return self.file.all_lines
+
+    def placed(self) -> tuple[Any, int]:
+        """Where it is or was mapped, the last place first, as C takes it, and how many places."""
+        if self._placed is None:
+            self._placed = ffi.new("struct cg_placed[]", [row[:3] for row in reversed(self.places)])
+        return self._placed, len(self.places)
+
+    def place(self, placed: Placed) -> None:
+        """It has been mapped."""
+        if placed not in self.places:
+            self.places.append(placed)
+            self._placed = None
+
+    def pieces(self) -> tuple[Any, Any, Any, int]:
+        """Its functions as C takes them: starts, ends, which one each is a part of (NULL: none), how many."""
+        if self._pieces is None:
+            same = ffi.NULL
+            if self.same:
+                same = ffi.new("uint32_t[]", [self.same.get(n, n) for n in range(len(self.names))])
+            starts, ends = ffi.new("uint64_t[]", self.starts), ffi.new("uint64_t[]", self.ends)
+            self._pieces = starts, ends, same, len(self.names)
+        return self._pieces
 
 
 class Patterns:
@@ -125,7 +133,9 @@ class Functions:
         obj = self._object(file)
         bias = start - biases[0] if biases else start - offset
         self.unmapped(start, end)
-        self._placed.append(Placed(start, end, bias, obj))
+        placed = Placed(start, end, bias, obj)
+        self._placed.append(placed)
+        obj.place(placed)
         lows, highs, numbers = array("Q"), array("Q"), array("I")
 
         def add(lo: int, hi: int, number: int) -> None:
@@ -220,7 +230,7 @@ class Functions:
         name = z_decoded(name) or name
         return demangle(name) if self._demangle else name
 
-    def object_of(self, number: int, address: int) -> Object | None:
+    def object_of(self, number: int) -> Object | None:
         """The object of a function's number."""
         index = number & lib.CG_F_INDEX
         if number & lib.CG_F_UNKNOWN:
@@ -236,22 +246,13 @@ class Functions:
                 return placed.bias
         return 0
 
-    def piece(self, obj: Object, vaddr: int) -> int | None:
-        """Which of an object's functions a link-time address is in; None: one without a name."""
-        index = bisect_right(obj.starts, vaddr) - 1
-        return obj.same.get(index, index) if index >= 0 and vaddr < obj.ends[index] else None
-
     def piece_of(self, obj: Object, number: int) -> int | None:
-        """The same of a function's number."""
+        """Which of an object's functions a number means; None: code without a name."""
         return None if number & lib.CG_F_UNKNOWN else (number & lib.CG_F_INDEX) - obj.base
-
-    def bias_of(self, obj: Object) -> int:
-        """Where the object was mapped last, less its link-time addresses."""
-        return next((placed.bias for placed in reversed(self._placed) if placed.object is obj), 0)
 
     def describe(self, number: int, entry: int) -> tuple[str, str, int | None]:
         """Object, function, and where the function begins at link time (None: not known)."""
-        obj = self.object_of(number, entry)
+        obj = self.object_of(number)
         if obj is None:
             return UNKNOWN, f"0x{entry:016x}", None
         if number & lib.CG_F_UNKNOWN:

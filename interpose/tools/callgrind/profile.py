@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from typing import BinaryIO, NamedTuple
 
@@ -9,7 +10,7 @@ from interpose.formats.callgrind import Writer
 from interpose.jit._native import ffi, lib
 
 from . import events
-from .functions import UNKNOWN, Functions, Object, Source
+from .functions import Functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from interpose.options.parse import Config
     from interpose.supervisor.client import Client
 
-_NOWHERE = Source(UNKNOWN, 0)
+_NOWHERE = 2**64 - 1
 
 
 class Header(NamedTuple):
@@ -31,17 +32,6 @@ class Header(NamedTuple):
     thread: int | None
     trigger: str
     caches: Sequence[str]
-
-
-class Context(NamedTuple):
-    """What a context's number stands for."""
-
-    object: str
-    file: str
-    name: str
-    place: Object | None
-    number: int
-    bias: int
 
 
 class Counts:
@@ -85,91 +75,75 @@ class Counts:
 
 
 class ProfileWriter:
-    """Writes parts; names, files and lines are looked up once for all parts of a run."""
+    """Writes parts: heads here, bodies in C (search/body.c)."""
 
     def __init__(self, config: Config, functions: Functions) -> None:
         self._config = config
         self._functions = functions
-        self._contexts: dict[int, Context] = {}
-        self._sources: dict[int, Source] = {}
+        self._where: Any = ffi.new("struct cg_where[]", 0)
+        """What contexts stand for, by their numbers, less one; and what that points to."""
+        self._described = 0
+        self._alive: dict[str, Any] = {}
         self.events = events.wanted(config)
 
-    def forget_places(self) -> None:
-        """Code came or went."""
-        self._sources.clear()
+    def _contexts(self, raw: Any) -> Any:
+        """What the contexts of rows stand for."""
+        if raw.n_names > len(self._where):
+            more = ffi.new("struct cg_where[]", 2 * raw.n_names)
+            ffi.memmove(more, self._where, ffi.sizeof("struct cg_where") * self._described)
+            self._where = more
+        for place in range(self._described, raw.n_names):
+            self._describe(raw, raw.names[place], self._where[place])
+        self._described = raw.n_names
+        # Code may have been mapped since.
+        for place in range(raw.n_names):
+            where, name = self._where[place], raw.names[place]
+            obj = self._functions.object_of(name.function)
+            if obj is not None:
+                where.placed, where.n_placed = obj.placed()
+        return self._where
 
-    # -- what numbers mean --
-
-    def context(self, raw: Any, number: int) -> Context:
-        """A context by its number."""
-        known = self._contexts.get(number)
-        if known is None:
-            known = self._contexts[number] = self._describe(raw, number)
-        return known
-
-    def _describe(self, raw: Any, number: int) -> Context:
-        name = raw.names[number - 1]
+    def _describe(self, raw: Any, name: Any, where: Any) -> None:
         path, shown, start = self._functions.describe(name.function, name.entry)
-        place = self._functions.object_of(name.function, name.entry)
-        if place is None:
-            bias = 0
-        elif name.entry:
-            bias = self._functions.bias_at(place, name.entry)
-        else:
-            bias = self._functions.bias_of(place)
         if name.level:
             shown += f"'{name.level + 1}"
-        if name.caller:
-            caller = raw.names[name.caller - 1]
-            while True:
-                shown += "'" + self._functions.describe(caller.function, caller.entry)[1]
-                if not caller.caller:
-                    break
-                caller = raw.names[caller.caller - 1]
-        file = place.source(start).file if place is not None and start is not None else UNKNOWN
-        return Context(path, file, shown, place, name.function, bias)
+        caller = name.caller
+        while caller:
+            context = raw.names[caller - 1]
+            shown += "'" + self._functions.describe(context.function, context.entry)[1]
+            caller = context.caller
+        where.object, where.name = self._text(path), self._text(shown)
+        where.start = _NOWHERE if start is None else start
+        where.function = -1
+        obj = self._functions.object_of(name.function)
+        if obj is None:
+            return
+        if obj.lines is not None:
+            where.lines = obj.lines.raw
+        if self._config.tool.collect_jumps:
+            where.starts, where.ends, where.same, where.n_functions = obj.pieces()
+            piece = self._functions.piece_of(obj, name.function)
+            where.function = -1 if piece is None else piece
 
-    def _is_within(self, context: Context, pc: int) -> bool:
-        """Whether code at ``pc`` is of the context's function: a jump elsewhere is a call."""
-        place = context.place
-        return place is None or self._functions.piece(place, pc - context.bias) == self._functions.piece_of(
-            place, context.number
-        )
+    def _text(self, text: str) -> Any:
+        known = self._alive.get(text)
+        if known is None:
+            known = self._alive[text] = ffi.new("char[]", text.encode("utf-8", "surrogateescape"))
+        return known
 
-    def _source(self, context: Context, pc: int) -> Source:
-        source = self._sources.get(pc)
-        if source is None:
-            place = context.place
-            source = (
-                _NOWHERE if place is None or not place.file.has_lines else place.source(pc - context.bias)
-            )
-            self._sources[pc] = source
-        return source
-
-    # -- writing --
-
-    def write(self, stream: BinaryIO, counts: Counts, head: Header, writer: Writer | None = None) -> Writer:
-        """One part."""
+    def write(self, stream: BinaryIO, counts: Counts, head: Header, writer: _Parts | None = None) -> _Parts:
+        """One part, into a file that others may follow in."""
         tool = self._config.tool
         positions = [name for name, on in (("instr", tool.dump_instr), ("line", tool.dump_line)) if on]
         totals = counts.totals()
         if writer is None:
-            from interpose import __version__
-
-            writer = Writer(
-                stream,
-                self.events,
-                positions,
-                compress_strings=tool.compress_strings,
-                compress_pos=tool.compress_pos,
-                creator=f"interpose-callgrind-{__version__}",
-            )
+            writer = _Parts(self._config, stream, self.events, positions)
         descriptions = [
             (f"{name} cache", text) for name, text in zip(("I1", "D1", "LL"), head.caches, strict=True)
         ]
         descriptions.append(("Timerange", f"Basic block 0 - {counts.raw.n_blocks}"))
         descriptions.append(("Trigger", head.trigger))
-        writer.part_header(
+        writer.frame.part_header(
             pid=head.pid,
             cmd=head.cmd,
             part=head.part,
@@ -178,121 +152,32 @@ class ProfileWriter:
             event_types=events.long_names(self._config),
             summary=totals,
         )
-        if not tool.dump_instr and not tool.collect_jumps:
-            self._collapse(counts)
-        self._body(writer, counts)
-        writer.totals(totals)
+        writer.frame.flush()
+        lib.cg_writer_part(writer.body)
+        failed = lib.cg_write_body(writer.body, counts.raw, self._contexts(counts.raw), stream.fileno())
+        if failed:
+            raise OSError(failed, os.strerror(failed))
+        writer.frame.totals(totals)
         return writer
 
-    def _collapse(self, counts: Counts) -> None:
-        """Make one position of those of a function whose file has no lines."""
-        names = counts.raw.n_names
-        alone = bytearray(names + 1)
-        for number in range(1, names + 1):
-            place = self.context(counts.raw, number).place
-            alone[number] = place is None or not place.file.has_lines
-        lib.cg_collapse(counts.raw, counts.n_events, bytes(alone))
 
-    def _body(self, writer: Writer, counts: Counts) -> None:
-        rows: list[Any] = []
-        current = 0
-        for row in counts.rows():
-            if row[4] != current:
-                if rows:
-                    self._function(writer, counts, current, rows)
-                rows, current = [], row[4]
-            rows.append(row)
-        if rows:
-            self._function(writer, counts, current, rows)
+class _Parts:
+    """What is known of a file while parts are written into it."""
 
-    def _function(self, writer: Writer, counts: Counts, number: int, rows: list[Any]) -> None:
-        context = self.context(counts.raw, number)
-        writer.function(context.object, context.file, context.name)
-        if self._config.tool.dump_instr:
-            self._by_instruction(writer, counts, context, rows)
-        else:
-            self._by_line(writer, counts, context, rows)
-
-    def _by_instruction(self, writer: Writer, counts: Counts, context: Context, rows: list[Any]) -> None:
-        bias = context.bias
-        for pc, target, count, followed, _, kind, callee, _, *costs in rows:
-            source = self._source(context, pc)
-            writer.inline_file(source.file if source.line else context.file)
-            if kind == lib.CG_COST:
-                writer.cost(source.line, pc - bias, costs)
-            elif kind == lib.CG_CALLS:
-                self._call(writer, counts, callee, count, target, source.line, pc - bias, costs)
-            elif self._is_within(context, target):
-                there = self._source(context, target)
-                writer.jump(
-                    count,
-                    followed if kind == lib.CG_COND_JUMPS else None,
-                    target_line=there.line,
-                    target_addr=target - bias,
-                    line=source.line,
-                    addr=pc - bias,
-                )
-
-    def _by_line(self, writer: Writer, counts: Counts, context: Context, rows: list[Any]) -> None:
-        lines: dict[Source, list[int]] = {}
-        calls: dict[Source, dict[tuple[int, int], list[int]]] = {}
-        jumps: dict[Source, dict[tuple[Source, bool], list[int]]] = {}
-        for pc, target, count, followed, _, kind, callee, _, *costs in rows:
-            source = self._source(context, pc)
-            if kind == lib.CG_COST:
-                known = lines.get(source)
-                if not known:
-                    lines[source] = costs
-                elif len(costs) == 1:
-                    known[0] += costs[0]
-                else:
-                    lines[source] = [a + b for a, b in zip(known, costs, strict=True)]
-            elif kind == lib.CG_CALLS:
-                lines.setdefault(source, [])
-                into = calls.setdefault(source, {}).setdefault((callee, target), [0] * (len(costs) + 1))
-                for place, value in enumerate((count, *costs)):
-                    into[place] += value
-            elif self._is_within(context, target):
-                there = self._source(context, target)
-                key = (there, kind == lib.CG_COND_JUMPS)
-                pair = jumps.setdefault(source, {}).setdefault(key, [0, 0])
-                pair[0] += count
-                pair[1] += followed
-        for source in sorted(lines, key=lambda s: (s.file != context.file, s.file, s.line)):
-            writer.inline_file(source.file if source.line else context.file)
-            if any(lines[source]):
-                writer.cost(source.line, costs=lines[source])
-            for (there, conditional), (count, followed) in jumps.get(source, {}).items():
-                writer.jump(
-                    count,
-                    followed if conditional else None,
-                    line=source.line,
-                    target_line=there.line,
-                    target_file=there.file if there.line else None,
-                )
-            for (callee, target), (count, *costs) in calls.get(source, {}).items():
-                self._call(writer, counts, callee, count, target, source.line, 0, costs)
-
-    def _call(
-        self,
-        writer: Writer,
-        counts: Counts,
-        callee: int,
-        count: int,
-        target: int,
-        line: int,
-        addr: int,
-        costs: Sequence[int],
+    def __init__(
+        self, config: Config, stream: BinaryIO, names: Sequence[str], positions: Sequence[str]
     ) -> None:
-        there = self.context(counts.raw, callee)
-        writer.call(
-            there.object,
-            there.file,
-            there.name,
-            count,
-            target_line=self._source(there, target).line,
-            target_addr=target - there.bias if target else 0,
-            line=line,
-            addr=addr,
-            costs=costs,
+        from interpose import __version__
+
+        tool = config.tool
+        self.frame = Writer(
+            stream,
+            names,
+            positions,
+            creator=f"interpose-callgrind-{__version__}",
         )
+        form = (len(names), tool.dump_instr, tool.dump_line, tool.compress_strings, tool.compress_pos)
+        body = lib.cg_writer_new(ffi.new("struct cg_form *", form)[0])
+        if not body:
+            raise MemoryError
+        self.body = ffi.gc(body, lib.cg_writer_free)

@@ -68,7 +68,6 @@ class Tool(BaseTool):
     def code_mapped(self, start: int, length: int, offset: int, file: KnownFile) -> None:
         symbolizer = self.supervisor.symbolizer
         self.functions.mapped(start, start + length, offset, file.object_file(symbolizer.object_file))
-        self.writer.forget_places()
 
     def code_unmapped(self, addr: int, length: int) -> None:
         self.functions.unmapped(addr, addr + length)

@@ -412,17 +412,6 @@ void cg_totals(const struct cg_taken *t, uint32_t n_events, uint64_t *totals) {
     }
 }
 
-void cg_collapse(struct cg_taken *t, uint32_t n_events, const uint8_t *alone) {
-    uint64_t first = 0;
-    for (uint64_t i = 0; i < t->n_rows; i++) {
-        struct cg_row *r = (struct cg_row *)(t->rows + i * t->row_bytes);
-        const struct cg_row *before = (const struct cg_row *)(t->rows + (i ? i - 1 : 0) * t->row_bytes);
-        if (!i || before->context != r->context) first = r->pc;
-        if (r->context <= t->n_names && alone[r->context]) r->pc = first;
-    }
-    merge(t, n_events);
-}
-
 uint8_t *cg_copy_rows(const struct cg_taken *t) {
     uint8_t *rows = malloc(t->n_rows * t->row_bytes + 1);
     if (rows && t->n_rows) memcpy(rows, t->rows, t->n_rows * t->row_bytes);

@@ -39,9 +39,6 @@ void cg_subtract(struct cg_taken *now, const struct cg_taken *before, uint32_t n
 int cg_inherit(struct cg_taken *now, const struct cg_taken *before);
 /* Costs of all rows, summed up. */
 void cg_totals(const struct cg_taken *t, uint32_t n_events, uint64_t *totals);
-/* Rows of a context, by its number, whose alone[] is 1 get one address, that of the first: nothing tells addresses
- * apart there. */
-void cg_collapse(struct cg_taken *t, uint32_t n_events, const uint8_t *alone);
 /* A copy of the rows alone. */
 uint8_t *cg_copy_rows(const struct cg_taken *t);
 void cg_release(struct cg_taken *t);

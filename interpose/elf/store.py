@@ -1,0 +1,57 @@
+"""What took long to read of a file is kept in $XDG_CACHE_HOME/interpose.
+
+The name of what is kept has everything that decides its contents: build-id, format, and size and time of the
+file that it was made from. Whatever goes wrong with the store is ignored.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from interpose.elf.errors import ElfError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from interpose.elf.image import Image
+
+WORTH_STORING_SECONDS = 0.02
+
+
+def stored_name(image: Image, kind: str) -> str | None:
+    """Where what ``kind`` (with the version of its format) says of an image is kept; None: nowhere."""
+    try:
+        build_id = image.build_id
+    except ElfError:
+        return None
+    written = image.written_ns
+    if build_id is None or written is None:
+        return None
+    top = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if not os.path.isabs(top):
+        return None
+    version, _, ending = kind.partition(".")
+    return os.path.join(top, "interpose", f"{build_id}-{version}-{image.size:x}-{written:x}.{ending}")
+
+
+def store(path: str, write: Callable[[BinaryIO], object]) -> None:
+    """Keep what ``write`` writes."""
+    import tempfile
+
+    temporary = None
+    # $XDG_CACHE_HOME may be missing, but where it belongs must be there: some accounts have no home.
+    if not os.path.isdir(os.path.dirname(os.path.dirname(os.path.dirname(path)))):
+        return
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=".new-", dir=os.path.dirname(path))
+        with open(handle, "wb") as stream:
+            write(stream)
+        os.replace(temporary, path)
+    except OSError:
+        if temporary is not None:
+            with suppress(OSError):
+                os.unlink(temporary)
