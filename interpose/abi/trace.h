@@ -9,8 +9,9 @@
  * A buffer is a sequence of records of 64-bit words.  The first word's low half is the client address of a struct
  * ip_tr_block, or, below IP_TR_EVENTS, an enum ip_tr_event.
  *
- * A run of a block: the high half is the number of guest instructions completed (0: none), then the template's
- * n_words words, all of them, whatever was completed: those of instructions that did not begin are garbage.
+ * A run of a block: the high half has the number of guest instructions completed (0: none) in its low half, above it
+ * a byte each for the words that these need, the first ones of the record, and for those that follow, the template's
+ * n_words, whatever was completed: those of instructions that did not begin are garbage.
  * An event: the high half is the number of words that follow. */
 #define IP_TR_EVENTS 4096
 enum ip_tr_event {
@@ -68,7 +69,7 @@ struct ip_tr_insn {
     uint16_t first_access;
     uint16_t rep_words; /* index into the record's words (0 is the first after the head), 0xffff none */
     uint32_t function;  /* of its pc (ip_trace_functions), 0 none */
-    uint32_t pad;
+    uint32_t n_words;   /* of the record: those of the instructions up to this one, the first ones */
     uint8_t bytes[16];
 };
 

@@ -127,7 +127,7 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
             put(&o, "V%u ", u->size);
             put_addr(&o, &u->m);
             break;
-        case U_RECORD: put(&o, "%u words, %u insns", (unsigned)(u->set >> 35), (unsigned)(uint32_t)u->set); break;
+        case U_RECORD: put(&o, "%u words, %u insns", (unsigned)(u->set >> 35), (unsigned)(uint16_t)u->set); break;
         case U_RECWORD: put(&o, "%%%s at -0x%llx", gpr_name[u->m.base & 15], (unsigned long long)u->imm); break;
         case U_UMASK:
         case U_TMASK: put_mask(&o, u->set); break;

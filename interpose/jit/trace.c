@@ -375,15 +375,14 @@ static void ends_with(struct ip_tr_block *t, const struct ublock *in) {
     }
 }
 
-/* For who wants to know what functions are called with, and what they return. */
-static void values(struct plan *p, struct ip_tr_block *t, const struct ublock *in) {
+/* For who wants to know what functions are called with. */
+static void arguments(struct plan *p, struct ip_tr_block *t, const struct ublock *in) {
     static const uint8_t args[] = {IP_RDI, IP_RSI, IP_RDX, IP_RCX, IP_R8, IP_R9};
-    if (function_begins(in->pc))
-        for (size_t n = 0; n < sizeof args; n++) {
-            uint16_t word = new_word(p, 0, args[n], false);
-            if (n == 0) t->args_word = word;
-        }
-    if (t->end == IP_TR_RET) t->result_word = new_word(p, in->n_insn - 1, IP_RAX, false);
+    if (!function_begins(in->pc)) return;
+    for (size_t n = 0; n < sizeof args; n++) {
+        uint16_t word = new_word(p, 0, args[n], false);
+        if (n == 0) t->args_word = word;
+    }
 }
 
 static bool leaves_frame(uint8_t end) {
@@ -406,7 +405,9 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
     t->pc = in->pc;
     t->key = in->key & IP_KEY_PC;
     t->sp_word = ~0u;
+    t->args_word = t->result_word = NO_WORD;
     ends_with(t, in);
+    if (flags & IP_C_TRACE_VALUES) arguments(p, t, in);
     for (int i = 0; i < in->n_insn; i++) {
         const struct ip_insn *insn = &in->insn[i];
         struct ip_tr_insn *ti = &p->insn[i];
@@ -425,10 +426,11 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
         }
         if (flags & IP_C_TRACE_DATA) accesses_of(p, insn, i);
         repetitions_of(p, insn, i);
+        if ((flags & IP_C_TRACE_VALUES) && i == in->n_insn - 1 && t->end == IP_TR_RET)
+            t->result_word = new_word(p, i, IP_RAX, false); /* what functions return */
         registers_change(p, insn);
+        ti->n_words = (uint32_t)p->n_word;
     }
-    t->args_word = t->result_word = NO_WORD;
-    if (flags & IP_C_TRACE_VALUES) values(p, t, in);
     t->function = p->insn[0].function;
     t->n_insns = (uint16_t)in->n_insn;
     t->n_accesses = (uint16_t)p->n_access;
@@ -453,6 +455,12 @@ static void store_words(struct ublock *out, const struct plan *p, int insn, bool
     }
 }
 
+/* The high half of a run's head. */
+static uint32_t completed(const struct ip_tr_block *t, uint32_t n_insns) {
+    const struct ip_tr_insn *insn = (const struct ip_tr_insn *)(t + 1);
+    return (uint32_t)t->n_words << 24 | insn[n_insns - 1].n_words << 16 | n_insns;
+}
+
 void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) {
     /* Not in the thread's own block: where memory is short, the dynamic linker ends the process over that. */
     static _Thread_local struct plan *plan;
@@ -464,12 +472,12 @@ void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) 
         out->overflow = true;
         return;
     }
-    uint32_t bytes = 8u * (1 + t->n_words), n = t->n_insns, at = keep(t);
+    uint32_t bytes = 8u * (1 + t->n_words), at = keep(t);
     out->trace = at;
     if (at || !area) { /* without an area it is only shown */
         struct uinstr *head = ub_add(out, U_RECORD, 0);
         head->imm = at;
-        head->set = (uint64_t)bytes << 32 | n;
+        head->set = (uint64_t)bytes << 32 | completed(t, t->n_insns);
     }
     int begun = -1, last = in->n_insn - 1;
     bool recorded = at || !area;
@@ -481,6 +489,6 @@ void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) 
         if (recorded && u->op == U_INSN) store_words(out, plan, u->insn, true, bytes);
         /* Left there, the run has ended early. */
         if (recorded && u->op == U_JCC && u->insn != last)
-            copy->set = (uint64_t)(bytes - 4) << 32 | (uint64_t)(u->insn + 1);
+            copy->set = (uint64_t)(bytes - 4) << 32 | completed(t, (uint32_t)u->insn + 1);
     }
 }

@@ -78,9 +78,9 @@ enum uop_operand {
     X(CSPUSH, "CSPUSH", 3, UE_SCRATCH, UO_IMM)                            /* call stack: push imm */                   \
     X(TALLY, "TALLY", 3, UE_SCRATCH, UO_IMM)                              /* one more in the channel's counter imm */  \
     X(RECORD, "RECORD", 3, UE_ENTRY | UE_SCRATCH, UO_IMM | UO_SET) /* a run of the block with template imm: set is its \
-                                                                      bytes << 32 | instructions; of a JCC: the        \
-                                                                      distance of that field from the end << 32 |      \
-                                                                      those completed */                               \
+                                                                      bytes << 32 | its head's high half; of a JCC:    \
+                                                                      the distance of that half from the end << 32 |   \
+                                                                      what it becomes there */                         \
     X(RECWORD, "RECWORD", 3, UE_SCRATCH, UO_MEM | UO_IMM) /* m's register to imm bytes before the record's end */      \
     X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET)     /* any of set undefined: helper */                           \
     X(TMEM, "TMEM", 3, UE_CHECK | UE_TRACK, UO_MEM | UO_VIA | UO_SIZE) /* V(mem) != 0: helper */                       \

@@ -85,7 +85,8 @@ void tr_left(struct tstate *ts, const struct ip_block *b, const struct ip_point 
     const struct ip_tr_block *t = (const struct ip_tr_block *)(u64)b->trace;
     u64 *record = (u64 *)ts->tr_ptr - 1 - t->n_words;
     if (!recorded || record < buffer_of(ts) || (u32)*record != b->trace) return;
-    *record = (u64)point->guest_off << 32 | b->trace;
+    u64 done = point->guest_off, words = done ? tr_insns(t)[done - 1].n_words : 0;
+    *record = (u64)t->n_words << 56 | words << 48 | done << 32 | b->trace;
 }
 
 void tr_signal(struct tstate *ts, int sig, u64 pc, u64 sp) {

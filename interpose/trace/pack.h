@@ -1,14 +1,16 @@
-/* Records (abi/trace.h) packed for a file: about a tenth of their size.
+/* Records (abi/trace.h) packed for a file: to a twentieth of their size.
  *
- * Runs follow one another as before, and registers change as before: each template remembers which one came next, and
- * each of its words what it was and how much it had changed.  What these predict takes a bit or, where all of it is
- * right, nothing but its place in a count.  The stream is a sequence of
- *   0x80 | n       n runs of which everything was predicted, all instructions completed
- *   flags          a run: offset of the template / 8 unless PK_NEXT, instructions completed unless PK_FULL, and if
- *                  PK_SOME a bitmap of the words that were not predicted and of each of these the difference to what it
- *                  was, its sign in bit 0; all three by pk_number
- *   PK_EVENT       an event: its words as they are
- * Both sides keep the same state; the writer is the program's thread, the reader any process with the templates.
+ * Runs follow one another as before, and registers change as before: a table has what came last after the runs before,
+ * and each word of a template what it was and how much it changes.  What is written is how much that is wrong, in as
+ * few bytes as that takes, none where it is right.  How many bytes is written apart from the bytes: so the writer,
+ * which is the program's thread, has one path for right and wrong guesses, and no branch that a CPU would mispredict.
+ *
+ * The stream is a sequence of frames: struct pk_frame, data, lengths.  Of a run the lengths are a byte, n in its low
+ * three bits, and half a byte of each word that the completed instructions need, the first one low; the data n bytes of
+ * (offset of the template / 8 << 8 | completed instructions) ^ guess, then of each word its difference from the guess,
+ * the sign in bit 0.  The upper five bits of the first byte say how many runs come before it of which all was guessed.
+ * n may be PK_EVENT: the data has the event's words as they are; PK_NOTHING: there is no run but those before it.
+ * Both sides keep the same state; the reader is any process with the templates.
  */
 #ifndef INTERPOSE_TRACE_PACK_H
 #define INTERPOSE_TRACE_PACK_H
@@ -19,114 +21,123 @@
 
 #include "abi/trace.h"
 
-enum { PK_NEXT = 1, PK_FULL = 2, PK_SOME = 4, PK_EVENT = 0x40, PK_RUNS = 0x80 };
+#define PK_PATHS_LOG  13
+#define PK_PATHS      (1 << PK_PATHS_LOG)
+#define PK_MOST_RUNS  31 /* guessed ones in front of one byte */
+#define PK_SMALL_STEP 2048
+
+enum { PK_EVENT = 5, PK_NOTHING = 6 };
+
+struct pk_frame {
+    uint32_t data, lengths; /* bytes */
+};
 
 /* Zero at first. */
 struct pk_word {
-    uint64_t value, step;
+    uint64_t guess;
+    int64_t step;
 };
 struct pk_state {
     const uint8_t *templates; /* the first one */
     struct pk_word *words;    /* of all templates, by ip_tr_block.first_word */
-    uint32_t *next;           /* of each template, by number: offset + 8 of the one that came next */
-    uint32_t last;            /* offset + 8 of the newest run's template, 0 none */
-    uint32_t runs;            /* writer: predicted ones that are not written yet */
+    uint32_t *next;           /* PK_PATHS: what came last after a path */
+    uint32_t path;            /* of the newest runs */
 };
 
-/* At most so many bytes for n words of records, with what the packer still holds. */
-static inline size_t pk_bound(size_t n_words) { return n_words * 12 + 32; }
+/* At most so many bytes for n words of records, and for what the packer lays out behind. */
+static inline size_t pk_bound(size_t n_words) { return sizeof(struct pk_frame) + n_words * 9 + 48; }
 
 static inline const struct ip_tr_block *pk_template(const struct pk_state *p, uint32_t offset) {
     return (const struct ip_tr_block *)(const void *)(p->templates + offset);
 }
 
-/* A number of up to 64 bits in 1 to 9 bytes; the first byte's trailing zeros say how many more there are.  Writes 9. */
-static inline uint8_t *pk_number(uint8_t *to, uint64_t v) {
-    unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1), n = (bits + 6) / 7;
-    if (n > 8) {
-        *to = 0;
-        __builtin_memcpy(to + 1, &v, 8);
-        return to + 9;
-    }
-    v = v << n | 1ull << (n - 1);
-    __builtin_memcpy(to, &v, 8);
-    return to + n;
+/* Instructions completed of a template at the offset, as one number: that is what is guessed. */
+static inline uint32_t pk_key(uint32_t offset, uint32_t completed) { return offset << 5 | completed; }
+
+static inline uint32_t *pk_guess(const struct pk_state *p) { return &p->next[p->path >> (32 - PK_PATHS_LOG)]; }
+
+/* The path that the run makes of this one: the oldest ones are shifted out of it. */
+static inline void pk_follow(struct pk_state *p, uint32_t key) { p->path = (p->path << 7) + key * 0x9e3779b1u; }
+
+/* What a word will be, after a change by d.  A great change, to another object say, tells nothing about the next one.
+ */
+static inline void pk_learn(struct pk_word *w, uint64_t value, int64_t d) {
+    int64_t step = (uint64_t)d + PK_SMALL_STEP < 2 * PK_SMALL_STEP ? d : w->step;
+    w->step = step;
+    w->guess = value + (uint64_t)step;
 }
 
-static inline uint8_t *pk_flush(struct pk_state *p, uint8_t *to) {
-    if (p->runs) *to++ = (uint8_t)(PK_RUNS | p->runs);
-    p->runs = 0;
-    return to;
+/* Bytes that are needed for v, none for 0.  A CPU that runs what is traced has BMI2, so it has this, too. */
+static inline uint64_t pk_length(uint64_t v) {
+    uint64_t zeros;
+    __asm__("lzcnt %1, %0" : "=r"(zeros) : "r"(v) : "cc");
+    return (71 - zeros) >> 3;
 }
 
-/* A run of which something was not predicted. */
-static inline uint8_t *pk_run(struct pk_state *p, const struct ip_tr_block *t, struct pk_word *w, uint32_t done,
-                              bool next, uint64_t missed, const uint64_t *change, uint8_t *to) {
-    bool full = done == t->n_insns;
-    to = pk_flush(p, to);
-    *to++ = (uint8_t)((next ? PK_NEXT : 0) | (full ? PK_FULL : 0) | (missed ? PK_SOME : 0));
-    if (!next) to = pk_number(to, (uint32_t)((const uint8_t *)t - p->templates) / 8);
-    if (!full) to = pk_number(to, done);
-    if (!missed) return to;
-    __builtin_memcpy(to, &missed, 8);
-    to += (t->n_words + 7) / 8;
-    for (; missed; missed &= missed - 1) {
-        unsigned i = (unsigned)__builtin_ctzll(missed);
-        uint64_t d = w[i].step = change[i];
-        to = pk_number(to, d << 1 ^ (uint64_t)((int64_t)d >> 63));
-    }
-    return to;
-}
-
-static inline uint8_t *pk_event(struct pk_state *p, const uint64_t *record, uint8_t *to) {
-    uint32_t n = 1 + (uint32_t)(*record >> 32);
-    to = pk_flush(p, to);
-    *to++ = PK_EVENT;
-    const uint8_t *from = (const uint8_t *)record;
-    for (uint32_t i = 0; i < 8 * n; i++) *to++ = from[i];
-    return to;
-}
-
-/* Records [from, to) to out, which has pk_bound(to - from) bytes; where it ends.  What the last runs were is in the
- * state until something else comes, or pk_flush.  base: client address of the first template. */
+/* Records [from, to) to out, which has pk_bound(to - from) bytes; where it ends.  base: client address of the first
+ * template. */
 static inline uint8_t *pk_pack(struct pk_state *p, const uint64_t *from, const uint64_t *to, uint32_t base,
                                uint8_t *out) {
-    uint32_t none = 0, *following = p->last ? &p->next[pk_template(p, p->last - 8)->number] : &none;
+    uint8_t *data = out + sizeof(struct pk_frame), *const lengths = data + 8 * (to - from) + 16, *at = lengths;
+    unsigned runs = 0;
     while (from < to) {
-        const uint64_t *record = from;
-        uint32_t low = (uint32_t)*record, done = (uint32_t)(*record >> 32), here = low - base + 8;
-        if (__builtin_expect(low < IP_TR_EVENTS, 0)) {
-            out = pk_event(p, record, out);
-            from += 1 + done;
+        uint64_t head = *from, any;
+        const uint64_t *value = ++from;
+        if (__builtin_expect((uint32_t)head < IP_TR_EVENTS, 0)) {
+            *at++ = (uint8_t)(PK_EVENT | runs << 3);
+            runs = 0;
+            for (from += head >> 32, value--; value < from; value++, data += 8) __builtin_memcpy(data, value, 8);
             continue;
         }
-        const struct ip_tr_block *t = pk_template(p, low - base);
-        struct pk_word *w = p->words + t->first_word;
-        uint32_t n = t->n_words;
-        uint64_t missed = 0, change[IP_TR_MAX_WORDS];
-        bool next = *following == here;
-        from += 1 + n;
-        *following = p->last = here;
-        following = &p->next[t->number];
-        for (uint32_t i = 0; i < n; i++) {
-            uint64_t value = record[1 + i], d = change[i] = value - w[i].value;
-            w[i].value = value;
-            missed |= (uint64_t)(d != w[i].step) << i;
+        uint32_t offset = (uint32_t)head - base, n = (uint8_t)(head >> 48);
+        uint32_t key = pk_key(offset, (uint16_t)(head >> 32)), *guess = pk_guess(p), missed = key ^ *guess;
+        struct pk_word *w = p->words + pk_template(p, offset)->first_word;
+        from += head >> 56;
+        *guess = key;
+        pk_follow(p, key);
+        any = pk_length(missed);
+        __builtin_memcpy(data, &missed, 4);
+        data += any;
+        *at = (uint8_t)(any | runs << 3);
+        uint8_t *next = at + 1;
+        while (n) {
+            uint32_t few = n < 16 ? n : 16;
+            struct pk_word *end = w + few;
+            uint64_t all = 0;
+            unsigned shift = 0;
+            do {
+                uint64_t v = *value++, d = v - w->guess, z = d << 1 ^ (uint64_t)((int64_t)d >> 63);
+                uint64_t length = pk_length(z);
+                __builtin_memcpy(data, &z, 8);
+                data += length;
+                all |= length << shift;
+                shift += 4;
+                pk_learn(w, v, (int64_t)d + w->step);
+            } while (++w < end);
+            __builtin_memcpy(next, &all, 8);
+            any |= all;
+            next += (few + 1) / 2;
+            n -= few;
         }
-        if (__builtin_expect(next & (done == t->n_insns) & !missed, 1)) {
-            if (++p->runs == 127) out = pk_flush(p, out);
-        } else {
-            out = pk_run(p, t, w, done, next, missed, change, out);
-        }
+        bool written = any != 0 || runs == PK_MOST_RUNS;
+        at = written ? next : at;
+        runs = written ? 0 : runs + 1;
     }
-    return out;
+    if (runs) *at++ = (uint8_t)(PK_NOTHING | runs << 3);
+    struct pk_frame frame = {(uint32_t)(data - out - sizeof frame), (uint32_t)(at - lengths)};
+    __builtin_memcpy(out, &frame, sizeof frame);
+    for (const uint8_t *l = lengths; l < at; l += 8, data += 8) __builtin_memcpy(data, l, 8);
+    return out + sizeof frame + frame.data + frame.lengths;
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
 struct pk_reader {
     struct pk_state state;
-    const uint8_t *at, *end;
+    const uint8_t *at, *end;                     /* what is not begun yet: whole frames */
+    const uint8_t *data, *lengths, *end_lengths; /* of the frame under way; the data ends where its lengths began */
+    const uint8_t *end_data;
+    uint32_t runs, then;                  /* guessed ones that come, and n of what follows, PK_NOTHING none */
     uint32_t n_templates, template_bytes; /* what may be named */
     uint32_t n_words;                     /* of state.words */
     const char *wrong;                    /* why pk_read has ended, NULL: the end */
@@ -137,16 +148,22 @@ static inline bool pk_refuse(struct pk_reader *r, const char *why) {
     return false;
 }
 
-static inline bool pk_get(struct pk_reader *r, uint64_t *v) {
-    uint8_t bytes[16] = {0};
-    size_t left = (size_t)(r->end - r->at);
-    __builtin_memcpy(bytes, r->at, left < 9 ? left : 9);
-    unsigned n = bytes[0] ? (unsigned)__builtin_ctz(bytes[0]) + 1 : 9;
-    if (n > left) return pk_refuse(r, "it ends in a record");
-    __builtin_memcpy(v, bytes + (n > 8), 8);
-    if (n < 8) *v &= (1ull << 8 * n) - 1;
-    if (n < 9) *v >>= n;
-    r->at += n;
+/* Is all that was begun read? */
+static inline bool pk_between(const struct pk_reader *r) {
+    return r->lengths == r->end_lengths && !r->runs && r->then == PK_NOTHING;
+}
+
+/* A number of n bytes. */
+static inline bool pk_get(struct pk_reader *r, unsigned n, uint64_t *v) {
+    if (n > 8 || n > (size_t)(r->end_data - r->data)) return pk_refuse(r, "it ends in a record");
+    *v = 0;
+    if (r->end_data - r->data >= 8) {
+        __builtin_memcpy(v, r->data, 8);
+        if (n < 8) *v &= (1ull << 8 * n) - 1;
+    } else {
+        __builtin_memcpy(v, r->data, n);
+    }
+    r->data += n;
     return true;
 }
 
@@ -159,73 +176,83 @@ static inline bool pk_is_template(const struct pk_reader *r, uint64_t offset) {
            bytes <= r->template_bytes - offset && t->n_insns && (uint64_t)t->first_word + t->n_words <= r->n_words;
 }
 
-/* The next record: of a run, its template, the number of completed instructions, its words; of an event, template NULL,
- * its kind in done, its words.  words has room for 4096.  false: the end, or r->wrong. */
+static inline bool pk_frame(struct pk_reader *r) {
+    struct pk_frame frame;
+    size_t room = (size_t)(r->end - r->at);
+    if (room < sizeof frame) return pk_refuse(r, "it ends in a record");
+    __builtin_memcpy(&frame, r->at, sizeof frame);
+    if ((uint64_t)frame.data + frame.lengths > room - sizeof frame) return pk_refuse(r, "it ends in a record");
+    r->data = r->at + sizeof frame;
+    r->lengths = r->end_data = r->data + frame.data;
+    r->at = r->end_lengths = r->lengths + frame.lengths;
+    return true;
+}
+
+static inline bool pk_event(struct pk_reader *r, uint32_t *kind, uint64_t *words, uint32_t *n_words) {
+    uint64_t head;
+    if (!pk_get(r, 8, &head)) return false;
+    uint64_t n = head >> 32;
+    if ((uint32_t)head >= IP_TR_EVENTS || n > 4000) return pk_refuse(r, "no event");
+    for (uint64_t i = 0; i < n; i++)
+        if (!pk_get(r, 8, &words[i])) return false;
+    *kind = (uint32_t)head;
+    *n_words = (uint32_t)n;
+    return true;
+}
+
+/* A run whose lengths begin with n; guessed: it has none. */
+static inline bool pk_run(struct pk_reader *r, bool guessed, unsigned n, const struct ip_tr_block **block,
+                          uint32_t *done, uint64_t *words, uint32_t *n_words) {
+    struct pk_state *p = &r->state;
+    uint64_t missed = 0;
+    if (!guessed && !pk_get(r, n, &missed)) return false;
+    uint32_t *guess = pk_guess(p), key = *guess ^ (uint32_t)missed, completed = (uint8_t)key, used = 0;
+    if (!pk_is_template(r, key >> 8 << 3)) return pk_refuse(r, "a run of a block that is not known");
+    const struct ip_tr_block *t = pk_template(p, key >> 8 << 3);
+    if (completed > t->n_insns) return pk_refuse(r, "more instructions than the block has");
+    if (completed) used = ((const struct ip_tr_insn *)(t + 1))[completed - 1].n_words;
+    if (used > t->n_words) return pk_refuse(r, "more words than the block has");
+    *guess = key;
+    pk_follow(p, key);
+    if (!guessed && (used + 1) / 2 > (size_t)(r->end_lengths - r->lengths)) return pk_refuse(r, "it ends in a record");
+    struct pk_word *w = p->words + t->first_word;
+    for (uint32_t i = 0; i < used; i++, w++) {
+        uint64_t z = 0;
+        if (!guessed && !pk_get(r, r->lengths[i / 2] >> (4 * (i & 1)) & 15, &z)) return false;
+        uint64_t d = z >> 1 ^ (0 - (z & 1)), value = words[i] = w->guess + d;
+        pk_learn(w, value, (int64_t)d + w->step);
+    }
+    if (!guessed) r->lengths += (used + 1) / 2;
+    for (uint32_t i = used; i < t->n_words; i++) words[i] = 0;
+    *block = t;
+    *done = completed;
+    *n_words = t->n_words;
+    return true;
+}
+
+/* The next record: of a run, its template, the number of completed instructions, its words, zeros for those of other
+ * instructions; of an event, template NULL, its kind in done, its words.  words has room for 4096.  false: the end, or
+ * r->wrong. */
 static inline bool pk_read(struct pk_reader *r, const struct ip_tr_block **block, uint32_t *done, uint64_t *words,
                            uint32_t *n_words) {
-    struct pk_state *p = &r->state;
-    unsigned flags = PK_NEXT | PK_FULL;
-    if (!p->runs) {
-        if (r->at == r->end) return false;
-        flags = *r->at++;
-        if (flags & PK_RUNS) {
-            p->runs = flags & 0x7f;
-            flags = PK_NEXT | PK_FULL;
-            if (!p->runs) return pk_refuse(r, "a count of no runs");
-        } else if (flags == PK_EVENT) {
-            if (r->end - r->at < 8) return pk_refuse(r, "it ends in a record");
-            uint64_t head;
-            __builtin_memcpy(&head, r->at, 8);
-            uint64_t n = head >> 32;
-            if ((uint32_t)head >= IP_TR_EVENTS || n > 4000) return pk_refuse(r, "no event");
-            if ((uint64_t)(r->end - r->at) < 8 + 8 * n) return pk_refuse(r, "it ends in a record");
-            __builtin_memcpy(words, r->at + 8, 8 * n);
-            r->at += 8 + 8 * n;
-            *block = NULL;
-            *done = (uint32_t)head;
-            *n_words = (uint32_t)n;
-            return true;
-        } else if (flags & ~(unsigned)(PK_NEXT | PK_FULL | PK_SOME)) {
-            return pk_refuse(r, "no record");
-        }
+    while (pk_between(r)) {
+        if (r->at == r->end || !pk_frame(r)) return false;
     }
-    const struct ip_tr_block *last = p->last ? pk_template(p, p->last - 8) : NULL;
-    uint64_t offset, completed;
-    if (flags & PK_NEXT) {
-        if (!last || !p->next[last->number]) return pk_refuse(r, "a run after none");
-        offset = p->next[last->number] - 8;
-    } else {
-        if (!pk_get(r, &offset)) return false;
-        offset = offset > UINT32_MAX / 8 ? UINT32_MAX : offset * 8;
-        if (!pk_is_template(r, offset)) return pk_refuse(r, "a run of a block that is not known");
+    if (!r->runs && r->then == PK_NOTHING) {
+        uint8_t first = *r->lengths++;
+        r->runs = first >> 3;
+        r->then = first & 7;
+        if (r->then > PK_NOTHING || (r->then == PK_NOTHING && !r->runs)) return pk_refuse(r, "no record");
     }
-    const struct ip_tr_block *t = pk_template(p, (uint32_t)offset);
-    completed = t->n_insns;
-    if (!(flags & PK_FULL) && !pk_get(r, &completed)) return false;
-    if (completed > t->n_insns) return pk_refuse(r, "more instructions than the block has");
-    struct pk_word *w = p->words + t->first_word;
-    uint32_t n = t->n_words;
-    uint64_t missed = 0;
-    if (flags & PK_SOME) {
-        if ((uint64_t)(r->end - r->at) < (n + 7) / 8) return pk_refuse(r, "it ends in a record");
-        __builtin_memcpy(&missed, r->at, (n + 7) / 8);
-        r->at += (n + 7) / 8;
+    if (r->runs) {
+        r->runs--;
+        return pk_run(r, true, 0, block, done, words, n_words);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        if (missed >> i & 1) {
-            uint64_t z;
-            if (!pk_get(r, &z)) return false;
-            w[i].step = z >> 1 ^ (0 - (z & 1));
-        }
-        words[i] = w[i].value += w[i].step;
-    }
-    if (last) p->next[last->number] = (uint32_t)offset + 8;
-    p->last = (uint32_t)offset + 8;
-    if (p->runs) p->runs--;
-    *block = t;
-    *done = (uint32_t)completed;
-    *n_words = n;
-    return true;
+    unsigned n = r->then;
+    r->then = PK_NOTHING;
+    if (n != PK_EVENT) return pk_run(r, false, n, block, done, words, n_words);
+    *block = NULL;
+    return pk_event(r, done, words, n_words);
 }
 
 #endif

@@ -27,6 +27,9 @@ void tr_flush(struct tstate *ts);
 /* us since 1970. */
 u64 tr_time(void);
 
+/* Of a run's head: the number of completed instructions. */
+static inline u32 tr_completed(u64 head) { return (uint16_t)(head >> 32); }
+
 static inline const struct ip_tr_insn *tr_insns(const struct ip_tr_block *t) {
     return (const struct ip_tr_insn *)(t + 1);
 }

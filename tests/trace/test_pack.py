@@ -17,7 +17,10 @@ PACKAGE = HERE.parents[1] / "interpose"
 BASE = 0x79001000
 BLOCK = struct.Struct("<4Q2I3H2BIIiI2HI")
 """struct ip_tr_block (abi/trace.h)."""
-INSN_BYTES = 48
+INSN = struct.Struct("<2Q4B2H2I16x")
+"""struct ip_tr_insn."""
+PATHS = 1 << 13
+"""PK_PATHS (trace/pack.h)."""
 Records = list[int]
 
 
@@ -28,8 +31,7 @@ class State(ctypes.Structure):
         ("templates", ctypes.c_void_p),
         ("words", ctypes.c_void_p),
         ("next", ctypes.c_void_p),
-        ("last", ctypes.c_uint32),
-        ("runs", ctypes.c_uint32),
+        ("path", ctypes.c_uint32),
     )
 
 
@@ -40,6 +42,12 @@ class Reader(ctypes.Structure):
         ("state", State),
         ("at", ctypes.c_void_p),
         ("end", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("lengths", ctypes.c_void_p),
+        ("end_lengths", ctypes.c_void_p),
+        ("end_data", ctypes.c_void_p),
+        ("runs", ctypes.c_uint32),
+        ("then", ctypes.c_uint32),
         ("n_templates", ctypes.c_uint32),
         ("template_bytes", ctypes.c_uint32),
         ("n_words", ctypes.c_uint32),
@@ -53,7 +61,8 @@ def lib(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     command = ["gcc", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", str(PACKAGE)]
     subprocess.run([*command, "-o", str(out), str(HERE / "hosted.c")], check=True)
     lib = ctypes.CDLL(str(out))
-    lib.pack.restype = ctypes.c_size_t
+    lib.pack.restype = lib.bound.restype = ctypes.c_size_t
+    lib.bound.argtypes = (ctypes.c_size_t,)
     lib.unpack.restype = ctypes.c_long
     return lib
 
@@ -65,28 +74,40 @@ class Blocks:
         text = b""
         self.offsets, self.shapes, first = [], shapes, 0
         for number, (words, insns) in enumerate(shapes):
-            size = BLOCK.size + insns * INSN_BYTES
+            size = BLOCK.size + insns * INSN.size
             self.offsets.append(len(text))
             text += BLOCK.pack(
                 0, 0, 0, 0, number, size, insns, 0, words, 0, 0, 0, 0xFFFFFFFF, 0, first, 0, 0, 0
             )
-            text += bytes(size - BLOCK.size)
+            for insn in range(insns):
+                text += INSN.pack(0, 0, 1, 0, 0, 0, 0, 0xFFFF, 0, self.used(number, insn + 1))
             first += words
         self.text, self.n_words = ctypes.create_string_buffer(text, len(text)), first
         self.kept: list[object] = []
 
+    def used(self, number: int, completed: int) -> int:
+        """How many of a template's words so many instructions need."""
+        words, insns = self.shapes[number]
+        return words * completed // insns
+
+    def run(self, number: int, completed: int, values: Records) -> Records:
+        """A record, with nothing but zeros in words that are not needed."""
+        words, used = self.shapes[number][0], self.used(number, completed)
+        head = words << 56 | used << 48 | completed << 32 | BASE + self.offsets[number]
+        return [head, *values[:used], *[0] * (words - used)]
+
     def state(self) -> State:
         words = ctypes.create_string_buffer(16 * self.n_words + 16)
-        following = ctypes.create_string_buffer(4 * len(self.shapes) + 4)
+        following = ctypes.create_string_buffer(4 * PATHS)
         self.kept += [words, following]
         address = ctypes.addressof
-        return State(address(self.text), address(words), address(following), 0, 0)
+        return State(address(self.text), address(words), address(following), 0)
 
     def pack(self, lib: ctypes.CDLL, parts: list[Records]) -> bytes:
         state, out = self.state(), b""
         for part in parts:
             given = (ctypes.c_uint64 * len(part))(*part)
-            buffer = ctypes.create_string_buffer(12 * len(part) + 32)
+            buffer = ctypes.create_string_buffer(lib.bound(len(part)))
             n = lib.pack(ctypes.byref(state), given, len(part), BASE, buffer)
             out += buffer.raw[:n]
         return out
@@ -95,7 +116,9 @@ class Blocks:
         held = ctypes.create_string_buffer(data, len(data))
         at = ctypes.addressof(held)
         reader = Reader(
-            self.state(), at, at + len(data), len(self.shapes), len(self.text), self.n_words, None
+            self.state(),
+            *(at, at + len(data), None, None, None, None, 0, 0),
+            *(len(self.shapes), len(self.text), self.n_words, None),
         )
         out = (ctypes.c_uint64 * room)()
         n = lib.unpack(ctypes.byref(reader), BASE, out, room)
@@ -110,7 +133,7 @@ def a_run(blocks: Blocks, rng: random.Random, held: dict[int, list[int]]) -> Rec
     for i in range(n_words):
         step = rng.choice((0, 8, 8, -1, rng.getrandbits(rng.randrange(65))))
         values[i] = (values[i] + step) & (1 << 64) - 1
-    return [done << 32 | BASE + blocks.offsets[number], *values]
+    return blocks.run(number, done, values)
 
 
 def stream(seed: int) -> tuple[Blocks, list[Records]]:
@@ -155,7 +178,7 @@ def test_damaged(lib: ctypes.CDLL, seed: int, at: float, bits: int) -> None:
     blocks.unpack(lib, bytes(data), 1 << 20)
 
 
-def test_loops_take_no_room(lib: ctypes.CDLL) -> None:
+def test_loops_take_little_room(lib: ctypes.CDLL) -> None:
     blocks = Blocks([(3, 5)])
-    runs = [word for i in range(12700) for word in (5 << 32 | BASE, 8 * i, 1000 - i, 7)]
-    assert len(blocks.pack(lib, [runs])) < 150
+    runs = [word for i in range(12700) for word in blocks.run(0, 5, [8 * i, 1000 - i, 7])]
+    assert len(blocks.pack(lib, [runs])) < 12700 / 10

@@ -2,14 +2,14 @@
  *
  * raw/records.bin: struct ip_mtr_head, then frames, each struct ip_mtr_frame and its bytes: what a thread has recorded
  * (abi/trace.h, with the events below, packed as trace/pack.h says; one stream over all frames of a thread, none of
- * which ends in a record), or templates, those of the meta memory from its beginning on.  A template's frame comes
- * before all that name it.  The file may end anywhere: whoever finishes it takes what is whole. */
+ * which ends in one of the packed ones), or templates, those of the meta memory from its beginning on.  A template's
+ * frame comes before all that name it.  The file may end anywhere: whoever finishes it takes what is whole. */
 #ifndef INTERPOSE_MEMTRACE_ABI_H
 #define INTERPOSE_MEMTRACE_ABI_H
 
 #include <stdint.h>
 
-#define IP_MTR_MAGIC 0x3130776172746d69 /* "imtraw01" */
+#define IP_MTR_MAGIC 0x3230776172746d69 /* "imtraw02" */
 
 struct ip_mtr_head {
     uint64_t magic;

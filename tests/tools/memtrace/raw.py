@@ -37,7 +37,10 @@ class Raw:
         self.templates = bytearray()
         self.words: dict[int, int] = {}
         """Words of each template."""
-        self.before: dict[tuple[int, int], list[int]] = {}
+        self.path: dict[int, int] = {}
+        self.after: dict[tuple[int, int], int] = {}
+        self.guesses: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        """What trace/pack.h keeps of each thread, by thread number: the path, what followed a path, words."""
         self.frames: list[bytes] = []
         self.run = Run("app", pid)
         for name, value in run.items():
@@ -62,7 +65,7 @@ class Raw:
         for kind, code, *rest in insns:
             fields = dict(rest[0]) if rest else {}
             own = fields.pop("accesses", [])
-            insn = ffi.new("struct ip_tr_insn *", {"rep_words": NO_WORD, **fields})
+            insn = ffi.new("struct ip_tr_insn *", {"rep_words": NO_WORD, "n_words": words, **fields})
             insn.pc, insn.len, insn.kind = pc, len(code), KINDS[kind]
             ffi.memmove(insn.bytes, code, len(code))
             insn.n_accesses, insn.first_access = len(own), len(accesses)
@@ -79,31 +82,43 @@ class Raw:
 
     def frame(self, tid: int, number: int, words: list[int]) -> None:
         """What a thread hands over at once."""
-        data = b""
+        data, lengths = b"", b""
         while words:
             head, high = words[0] & 0xFFFFFFFF, words[0] >> 32
             if head < lib.IP_TR_EVENTS:
                 record, words = words[: 1 + high], words[1 + high :]
-                packed = bytes([64]) + b"".join(struct.pack("<Q", one & (1 << 64) - 1) for one in record)
+                lengths += b"\5"
+                data += b"".join(struct.pack("<Q", one & (1 << 64) - 1) for one in record)
             else:
                 count = self.words.get(head, 0)
                 values, words = words[1 : 1 + count], words[1 + count :]
-                packed = self._packed(number, head, high, values)
-            data += packed
-        self.frames.append(struct.pack("<IIQ", tid, number, len(data)) + data)
+                more_data, more_lengths = self._packed(number, head, high, values)
+                data += more_data
+                lengths += more_lengths
+        packed = struct.pack("<II", len(data), len(lengths)) + data + lengths
+        self.frames.append(struct.pack("<IIQ", tid, number, len(packed)) + packed)
 
-    def _packed(self, number: int, head: int, completed: int, values: list[int]) -> bytes:
-        """A run as trace/pack.h has it, nothing predicted."""
-        before = self.before.get((number, head), [0] * len(values))
-        self.before[number, head] = values
-        data = bytes([4 if values else 0]) + packed_number((head - BASE) // 8 & 0xFFFFFFF)
-        data += packed_number(completed)
-        if values:
-            data += ((1 << len(values)) - 1).to_bytes((len(values) + 7) // 8, "little")
-        for value, old in zip(values, before, strict=True):
-            change = value - old
-            data += packed_number(change << 1 if change >= 0 else (-change << 1) - 1)
-        return data
+    def _packed(self, number: int, head: int, completed: int, values: list[int]) -> tuple[bytes, bytes]:
+        """A run as trace/pack.h has it: data, and lengths."""
+        key = ((head - BASE) // 8 << 8 | completed) & 0xFFFFFFFF
+        path = self.path.get(number, 0)
+        missed = key ^ self.after.get((number, path >> 19), 0)
+        self.after[number, path >> 19] = key
+        self.path[number] = ((path << 7) + key * 0x9E3779B1) & 0xFFFFFFFF
+        data, sizes = packed_number(missed)
+        guesses = self.guesses.setdefault((number, head), [(0, 0)] * len(values))
+        used = values if completed else []
+        halves = []
+        for i, value in enumerate(used):
+            guess, step = guesses[i]
+            off = signed(value - guess)
+            more, size = packed_number(off << 1 if off >= 0 else (-off << 1) - 1)
+            data += more
+            halves.append(size)
+            step = signed(off + step) if -2048 <= signed(off + step) < 2048 else step
+            guesses[i] = (value + step) & (1 << 64) - 1, step
+        halves.append(0)
+        return data, bytes([sizes, *(a | b << 4 for a, b in zip(halves[::2], halves[1::2], strict=False))])
 
     def save(self, cut: int = 0) -> Path:
         """Write the files, without the last ``cut`` bytes."""
@@ -116,12 +131,15 @@ class Raw:
         return self.folder
 
 
-def packed_number(value: int) -> bytes:
-    """A number of 1 to 9 bytes (trace/pack.h)."""
-    count = (max(value.bit_length(), 1) + 6) // 7
-    if count > 8:
-        return b"\0" + struct.pack("<Q", value & (1 << 64) - 1)
-    return (value << count | 1 << (count - 1)).to_bytes(count, "little")
+def signed(value: int) -> int:
+    """A word as a signed one."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def packed_number(value: int) -> tuple[bytes, int]:
+    """A number in as few bytes as it needs, and how many these are (trace/pack.h)."""
+    count = (value.bit_length() + 7) // 8
+    return value.to_bytes(count, "little"), count
 
 
 def run(template: int, completed: int, *words: int) -> list[int]:

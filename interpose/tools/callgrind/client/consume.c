@@ -210,7 +210,7 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
                     break;
             }
             last_p = p;
-            done = *p >> 32;
+            done = tr_completed(*p);
             last = s->counter;
             last->runs[done]++;
             total += done;
@@ -229,9 +229,9 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
         }
         const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)*p;
         if (plain)
-            run_plain(t, b, p + 1, *p >> 32);
+            run_plain(t, b, p + 1, tr_completed(*p));
         else
-            run(t, b, p + 1, *p >> 32);
+            run(t, b, p + 1, tr_completed(*p));
         p += 1 + b->n_words;
     }
 }

@@ -269,10 +269,10 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
     }
     for (const u64 *w = from; w < to;) {
         u64 head = *w++;
-        u32 low = (u32)head, done = (u32)(head >> 32);
+        u32 low = (u32)head, done = tr_completed(head);
         if (UNLIKELY(low < IP_TR_EVENTS)) {
             event(t, low, w);
-            w += done;
+            w += head >> 32;
             continue;
         }
         struct dg_plan *p = *dg_plan_entry(low);

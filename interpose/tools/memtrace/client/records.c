@@ -12,9 +12,10 @@
 #include "trace/pack.h"
 #include "trace/trace.h"
 
-#define TEMPLATES  (IP_META_BASE + (u64)IP_META_TRACE)
-#define BUFFER     (64 * 1024ull) /* of packed records; as many are written at once */
-#define MOST_WORDS 16384          /* that are packed at once */
+#define TEMPLATES   (IP_META_BASE + (u64)IP_META_TRACE)
+#define BUFFER      (64 * 1024ull) /* of packed records; as many are written at once */
+#define MOST_WORDS  16384          /* that are packed at once */
+#define PATHS_BYTES (PK_PATHS * sizeof(u32))
 
 struct iovec {
     const void *base;
@@ -26,8 +27,8 @@ struct recorder { /* of a state of a thread */
     u32 window; /* 1 + the one that its records belong to, 0: none yet */
     u64 bytes;
     struct pk_state pack;
-    u64 room_words, room_blocks; /* of what pack has */
-    u8 *out;                     /* packed, BUFFER and what MOST_WORDS can be */
+    u64 room_words; /* of pack.words */
+    u8 *out;        /* packed, BUFFER and what MOST_WORDS can be */
     u64 used;
 };
 
@@ -46,7 +47,7 @@ static u64 setting(enum ip_mtr_word word) { return rt.chan->tool[word]; }
 /* The packer begins anew. */
 static void forget(struct recorder *r) {
     if (r->room_words) rt_free_pages(r->pack.words, r->room_words * sizeof *r->pack.words);
-    if (r->room_blocks) rt_free_pages(r->pack.next, r->room_blocks * sizeof *r->pack.next);
+    if (r->pack.next) rt_free_pages(r->pack.next, PATHS_BYTES);
     *r = (struct recorder){.out = r->out, .pack.templates = (const u8 *)TEMPLATES};
 }
 
@@ -115,7 +116,6 @@ static void put_templates(void) {
 static void write_out(struct tstate *ts) {
     struct recorder *r = &recorders[ts->tid_guest];
     if (!r->number || !r->out) return;
-    r->used = (u64)(pk_flush(&r->pack, r->out + r->used) - r->out);
     put_templates();
     r->bytes += r->used;
     if (!setting(IP_MTR_MOST) || r->bytes <= setting(IP_MTR_MOST)) put(rt_th(ts)->tid, r->number, r->out, r->used);
@@ -126,9 +126,9 @@ static void put_records(struct tstate *ts, const u64 *from, const u64 *to) {
     struct recorder *r = &recorders[ts->tid_guest];
     if (setting(IP_MTR_ONLY) && setting(IP_MTR_ONLY) != r->number) return;
     if (!r->out) r->out = rt_pages(RT_ROUND_UP(BUFFER + pk_bound(MOST_WORDS), RT_PAGE));
+    if (!r->pack.next) r->pack.next = rt_pages(PATHS_BYTES);
     r->pack.templates = (const u8 *)TEMPLATES;
     r->pack.words = grown(r->pack.words, &r->room_words, rt.meta->trace_words, sizeof *r->pack.words);
-    r->pack.next = grown(r->pack.next, &r->room_blocks, rt.meta->trace_blocks, sizeof *r->pack.next);
     r->used = (u64)(pk_pack(&r->pack, from, to, (u32)TEMPLATES, r->out + r->used) - r->out);
     if (r->used >= BUFFER) write_out(ts);
 }
@@ -169,9 +169,10 @@ static void put_windows(struct tstate *ts, const u64 *from, const u64 *to) {
     const u64 *rec = from;
     if (inside && recorders[ts->tid_guest].window != window + 1) put_beginning(ts, 0);
     while (rec < to) {
-        u64 head = *rec, done = head >> 32, words = 1 + done;
+        u64 head = *rec, words = 1 + (head >> 32);
         if ((u32)head >= IP_TR_EVENTS) {
-            words = 1 + ((const struct ip_tr_block *)(u64)(u32)head)->n_words;
+            u64 done = tr_completed(head);
+            words = 1 + (head >> 56);
             from = edges(ts, from, rec, words, done);
             counted += done;
         }

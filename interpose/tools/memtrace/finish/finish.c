@@ -60,7 +60,8 @@ static bool new_reader(struct ip_mtf *f) {
     r->template_bytes = (uint32_t)at;
     r->state.templates = f->image;
     r->state.words = calloc(r->n_words + 1, sizeof *r->state.words);
-    r->state.next = calloc(r->n_templates + 1, sizeof *r->state.next);
+    r->state.next = calloc(PK_PATHS, sizeof *r->state.next);
+    r->then = PK_NOTHING;
     return r->state.words && r->state.next;
 }
 
@@ -563,7 +564,7 @@ static bool event(struct ip_mtf *f, uint32_t kind, uint64_t n, const uint64_t *v
 /* Unpack the next record; false: there is none. */
 static bool next_record(struct ip_mtf *f) {
     struct pk_reader *r = f->reader;
-    while (r->at == r->end && !r->state.runs) {
+    while (r->at == r->end && pk_between(r)) {
         if (f->part == f->n_parts) return false;
         const struct ip_mtf_part *part = &f->parts[f->part++];
         r->at = f->raw + part->offset;
