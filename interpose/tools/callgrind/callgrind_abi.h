@@ -127,6 +127,17 @@ struct cg_call {
 };
 #define CG_JUMP 1
 
+/* What follows from how often an instruction was completed, and what is counted for a branch, in which order. */
+struct cg_cost {
+    uint16_t insn;
+    uint8_t place, n; /* the event, by its place in a cost; how many of it each time */
+};
+
+struct cg_costs {
+    uint32_t n_fixed, n_branches;
+    struct cg_cost cost[1]; /* n_fixed, by instruction; then n_branches, whose numbers are in cg_counter.missed */
+};
+
 /* Runs of a block in a context. */
 struct cg_counter {
     struct cg_counter *next; /* of the context */
@@ -134,11 +145,12 @@ struct cg_counter {
     const struct ip_tr_block *block;
     struct cg_context *after; /* the context, if the block's end cannot leave it; else odd bits or 2 */
     struct cg_call *calls;
-    void *plan;          /* what of it is to be simulated (simulate.c), or 0 */
-    uint64_t *extra;     /* n_events for each instruction: what does not follow from runs; or 0 */
-    uint64_t taken;      /* how often the jump at its end was taken; kept with cg_options.jumps */
-    uint32_t n, repeats; /* instructions; some of them are repeated string instructions */
-    uint64_t runs[1];    /* by the number of instructions that they completed: n + 1 of them */
+    const struct cg_costs *costs; /* or 0: none but instructions */
+    uint64_t *missed;             /* of each branch of costs, how often it was not predicted */
+    uint64_t *extra;              /* n_events for each instruction: what does not follow from runs; or 0 */
+    uint64_t taken;               /* how often the jump at its end was taken; kept with cg_options.jumps */
+    uint32_t n, repeats;          /* instructions; some of them are repeated string instructions */
+    uint64_t runs[1];             /* by the number of instructions that they completed: n + 1 of them */
 };
 
 /* A call under way. */

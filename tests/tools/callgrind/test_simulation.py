@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import pytest
 
 from .profiles import VALGRIND, build, profile, valgrind
@@ -18,6 +20,21 @@ def without_end(sums, end):
 
 def calls(sums):
     return {pair: row for pair, row in sums.calls.items() if "(below main)" not in pair}
+
+
+def by_address(sums):
+    """Costs of each instruction, without what is 0 at their ends."""
+    found = {}
+    for record in sums.parts[0].records:
+        if type(record).__name__ == "Cost" and any(record.costs):
+            before = found.get(record.addr, ())
+            sum_up = zip_longest(before, record.costs, fillvalue=0)
+            found[record.addr] = tuple(a + b for a, b in sum_up)
+    for addr, costs in found.items():
+        while costs and not costs[-1]:
+            costs = costs[:-1]
+        found[addr] = costs
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +80,22 @@ def test_each_kind_of_instruction(tmp_path):
     loop = by_place[25]
     assert loop[9:11] == (5, 4)  # the history is new at each turn, so each taken branch is a surprise
     assert by_place[13][:1] == (21,) and by_place[13][9:11] == (20, 10)
+
+
+@pytest.mark.skipif(VALGRIND is None, reason="no valgrind")
+@pytest.mark.parametrize("program", ["lines.S", "kinds.S"])
+@pytest.mark.parametrize("first_level", ["128,1,64", "128,2,64", "512,2,32", "4096,4,128", None])
+@pytest.mark.parametrize("options", [("--branch-sim=yes",), ("--collect-bus=yes",)])
+def test_each_instruction_as_valgrind(tmp_path, program, first_level, options):
+    """Lines left by a jump within a block and come back to; locked instructions; tiny caches, or none."""
+    built = build(tmp_path, program)
+    geometry = (f"--I1={first_level}", f"--D1={first_level}", CACHES[2]) if first_level else ()
+    ours = profile(tmp_path, built, "--dump-instr=yes", *options, *geometry)
+    theirs = valgrind(tmp_path, built, "--dump-instr=yes", *options, *geometry)
+    found, expected = by_address(ours), by_address(theirs)
+    ends = {addr for addr in found if addr not in expected}
+    assert all(found.pop(addr) == (1,) for addr in ends) and len(ends) == 3
+    assert found == expected
 
 
 def test_summary_and_shapes(work, tmp_path):

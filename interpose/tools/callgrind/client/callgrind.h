@@ -16,7 +16,7 @@ struct cg_slot {
 /* Of cg_counter.after: by an indirect jump, which may leave the context. */
 #define CG_JUMPS 4ull
 
-struct cg_caches;
+struct cg_sim;
 
 /* A thread, with what the supervisor does not read. */
 struct thread {
@@ -31,8 +31,8 @@ struct thread {
     u64 sp;                  /* RSP before its last instruction, of calls, returns and indirect jumps */
     bool collects, pad;
     u32 n_contexts;
-    struct cg_caches *caches;
-    u64 fs, gs; /* bases of segments */
+    struct cg_sim *sim; /* simulate.h */
+    u64 fs, gs;         /* bases of segments */
     u64 syscall_began, syscall_cpu;
 };
 
@@ -74,12 +74,6 @@ void cg_pop(struct thread *t);
 void cg_unwind(struct thread *t);
 void cg_signal(struct thread *t, u64 sp);
 void cg_sigreturn(struct thread *t);
-
-/* simulate.c: what the run of a block costs beside instructions. */
-void cg_simulate(struct thread *t, struct cg_counter *c, const u64 *words, u64 done);
-/* Did the conditional jump that ended the last block go to its target? */
-void cg_branch(struct thread *t, struct cg_counter *c, u64 insn, bool taken);
-void cg_indirect(struct thread *t, struct cg_counter *c, u64 insn, u64 target);
 
 /* hooks.c: ask the supervisor for a dump (number of the function that it is for), or to forget the costs so far. */
 void cg_ask_dump(struct thread *t, u32 why, u32 function);

@@ -1,7 +1,7 @@
 /* Records of block runs become counts.  Nearly all runs are of a block that ran last in the present context, after one
  * that cannot have left it: these take the loop in tr_consume, and nothing else. */
 #include "runtime/base/rt.h"
-#include "tools/callgrind/client/callgrind.h"
+#include "tools/callgrind/client/simulate.h"
 #include "trace/trace.h"
 
 /* Instructions that a repeated string instruction counts as, beside one: each turn, and the look that finds none
@@ -26,20 +26,6 @@ static void count_turns(struct thread *t, struct cg_counter *c, const u64 *words
     }
 }
 
-/* What the way from the last block to this one says about the last one's branch. */
-static void settle_branch(struct thread *t, const struct ip_tr_block *b) {
-    struct cg_counter *c = t->last;
-    u64 last = t->done ? t->done - 1 : 0;
-    if (t->done < c->n || !t->collects) return;
-    if (c->block->end == IP_TR_JCC) {
-        bool taken = b->pc == c->block->target;
-        c->taken += taken;
-        if (cg.branches) cg_branch(t, c, last, taken);
-    } else if (c->block->end == IP_TR_JMPI || c->block->end == IP_TR_CALLI) {
-        if (cg.branches) cg_indirect(t, c, last, b->pc);
-    }
-}
-
 static void note_jump(struct thread *t, struct cg_counter *c, u32 insn, u64 target) {
     for (struct cg_call *j = c->calls; j; j = j->next)
         if (j->flags & CG_JUMP && j->insn == insn && j->entry == target) {
@@ -56,11 +42,10 @@ static void note_jump(struct thread *t, struct cg_counter *c, u32 insn, u64 targ
 }
 
 /* ---- Calls that have been made before, and returns -------------------------------------------------------------
- * Where instructions are all that is counted, these take the short way: what cg_enter does, for the usual case.  false:
- * nothing has been done. */
+ * What cg_enter does, for the usual case.  false: nothing has been done. */
 
 static inline struct cg_frame *frame(struct thread *t, u64 number) {
-    return (struct cg_frame *)t->shared.frames + number;
+    return (struct cg_frame *)(t->shared.frames + number * t->shared.frame_bytes);
 }
 
 static bool call_again(struct thread *t, const struct ip_tr_block *b, const struct cg_slot *s) {
@@ -83,7 +68,7 @@ static bool call_again(struct thread *t, const struct ip_tr_block *b, const stru
     to->function = f;
     to->insn = c->n - 1;
     to->flags = 0;
-    to->began[0] = t->shared.total[0];
+    for (u32 i = 0; i < cg.n_events; i++) to->began[i] = t->shared.total[i];
     call->count++;
     f->active++;
     if (!cg_is_unknown(f)) f->entry = b->pc;
@@ -99,7 +84,7 @@ static bool come_back(struct thread *t, const struct ip_tr_block *b) {
         if (!f->call || !f->function || f->flags & CG_TOGGLE || f->function->number & CG_F_DUMP_AFTER) {
             cg_pop(t);
         } else {
-            f->call->cost[0] += t->shared.total[0] - f->began[0];
+            for (u32 i = 0; i < cg.n_events; i++) f->call->cost[i] += t->shared.total[i] - f->began[i];
             f->function->active--;
             t->shared.context = f->context;
             t->last = f->counter;
@@ -114,7 +99,7 @@ static bool come_back(struct thread *t, const struct ip_tr_block *b) {
 
 static inline bool enter_again(struct thread *t, const struct ip_tr_block *b, const struct cg_slot *s) {
     const struct cg_counter *c = t->last;
-    if (!c || cg.n_events > 1 || cg.skip_direct_recursion || !t->collects) return false;
+    if (!c || cg.skip_direct_recursion || !t->collects) return false;
     if (t->done == c->n) {
         switch (c->block->end) {
         case IP_TR_CALL:
@@ -129,32 +114,236 @@ static inline bool enter_again(struct thread *t, const struct ip_tr_block *b, co
     return cg_is_within(t->shared.context, b);
 }
 
-/* A run that is not a matter of one increment. */
-static void run(struct thread *t, const struct ip_tr_block *b, const u64 *words, u64 done) {
+/* ---- Where more than instructions is counted --------------------------------------------------------------------- */
+
+/* What of the run does not depend on what has run before. */
+static inline void add_totals(struct thread *t, u64 ir_dr, u64 dw_bc) {
+    t->shared.total[0] += ir_dr >> 32;
+    if (cg.caches) {
+        t->shared.total[cg_place(CG_DR)] += (u32)ir_dr;
+        t->shared.total[cg_place(CG_DW)] += dw_bc >> 32;
+    }
+    if (cg.branches) t->shared.total[cg_place(CG_BC)] += (u32)dw_bc;
+}
+
+/* The block in the present context. */
+static struct cg_place *place_of(struct thread *t, const struct ip_tr_block *b) {
+    struct cg_place *at = &t->sim->places[b->number];
+    if (at->context == t->shared.context) return at;
+    if (!at->plan) {
+        const struct cg_plan *p = at->plan = cg_plan_of(t, b);
+        at->accesses = p->accesses;
+        at->branches = p->branches;
+        at->line = cg.caches ? p->lines[0] : 0;
+        at->target = b->target;
+        at->step = 1u + b->n_words;
+        at->n = b->n_insns;
+        at->end = b->end;
+        at->end_branch = (u16)(p->costs->n_branches - 1);
+    }
+    struct cg_counter *c = at->counter = cg_counter_of(t, b);
+    at->leaves = c->after != t->shared.context;
+    at->context = t->shared.context;
+    if (!c->costs) {
+        const struct cg_costs *costs = at->plan->costs;
+        c->missed = cg_alloc(t, costs->n_branches * sizeof *c->missed);
+        __atomic_store_n(&c->costs, costs, __ATOMIC_RELEASE);
+    }
+    return at;
+}
+
+/* From t->last to the block: where it runs from now on. */
+static void pass(struct thread *t, const struct ip_tr_block *b) {
     struct cg_counter *last = t->last;
     u64 last_done = t->done;
-    bool watch = cg.branches || cg.jumps;
-    if (watch && last) settle_branch(t, b);
+    cg_settle(t, b);
     if (!enter_again(t, b, &t->slots[b->number])) cg_enter(t, b);
     if (cg.jumps && last && t->collects && last_done == last->n && last->block->end == IP_TR_JMPI &&
         t->shared.context == last->context)
         note_jump(t, last, (u32)last_done - 1, b->pc);
-    const struct cg_slot *s = &t->slots[b->number];
-    struct cg_counter *c = s->context == t->shared.context ? s->counter : cg_counter_of(t, b);
+}
+
+/* The run itself. */
+static void run(struct thread *t, struct cg_place *at, const struct ip_tr_block *b, const u64 *words, u64 done) {
+    struct cg_counter *c = at->counter;
     if (t->collects) {
+        const struct cg_exit *e = &at->plan->exits[done];
         c->runs[done]++;
-        t->shared.total[cg_place(CG_IR)] += done;
-        if ((u64)s->context & CG_SLOW) {
-            if (c->repeats) count_turns(t, c, words, done);
-            if (cg.n_events > 1) cg_simulate(t, c, words, done);
-        }
+        add_totals(t, e->ir_dr, e->dw_bc);
+        if (c->repeats) count_turns(t, c, words, done);
+        if (cg.caches || cg.branches || at->plan->locks) cg_simulate(t, at->plan, c, words, done);
     }
-    if (cg.branches && t->collects && done && done < c->n && cg_insns(b)[done - 1].kind == IP_TR_COND_JUMP)
-        cg_branch(t, c, done - 1, true);
     if (cg.dump_every && ++t->shared.n_blocks % cg.dump_every == 0) cg_ask_dump(t, 0, 0);
     t->last = c;
     t->done = done;
     if (b->sp_word != 0xffffffff) t->sp = words[b->sp_word] + (u64)(i64)b->sp_disp;
+}
+
+static inline u64 sp_after(const struct cg_counter *c, const u64 *record) {
+    return record[1 + c->block->sp_word] + (u64)(i64)c->block->sp_disp;
+}
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* The lines of the run are where they were guessed; else nothing has been done that matters. */
+INLINE bool fetch(struct cg_cache *c, const u64 *lines, u64 n, u64 *latest) {
+    u64 line = *latest;
+    for (u64 k = 0; k < n; k++) {
+        line = lines[k];
+        struct cg_way *w = cg_guess(c, line);
+        if (w->line != line) return false;
+        w->used = ++c->clock;
+    }
+    *latest = line;
+    return true;
+}
+
+/* What the loop below has in registers. */
+struct state {
+    struct cg_counter *last;
+    struct cg_place *last_at; /* its place */
+    const u64 *last_p;        /* its record, 0: that of t->sp */
+    u64 done, history, clock, i_line;
+    u64 ir_dr, dw_bc, surprises; /* not yet in the thread's totals */
+};
+
+INLINE void save(struct thread *t, struct state *s, const bool caches) {
+    if (caches) t->sim->d1->clock = s->clock;
+    t->sim->i_line = s->i_line;
+    t->sim->history = (u32)s->history;
+    add_totals(t, s->ir_dr, s->dw_bc);
+    if (cg.branches) t->shared.total[cg_place(CG_BCM)] += s->surprises;
+    s->ir_dr = s->dw_bc = s->surprises = 0;
+    t->last = s->last;
+    t->done = s->done;
+    if (s->last_p && s->last->block->sp_word != 0xffffffff) t->sp = sp_after(s->last, s->last_p);
+}
+
+INLINE void load(struct thread *t, struct state *s, const bool caches) {
+    s->clock = caches ? t->sim->d1->clock : 0;
+    s->i_line = t->sim->i_line;
+    s->history = t->sim->history;
+}
+
+INLINE void branch(struct cg_sim *sim, struct state *s, struct cg_counter *c, u32 at, u64 number, u64 taken) {
+    u64 surprise = cg_predict(sim->conditional, &s->history, at, taken);
+    c->missed[number] += surprise;
+    s->surprises += surprise;
+}
+
+INLINE void accesses(struct thread *t, struct state *s, const struct cg_place *at, struct cg_counter *c, const u64 *p,
+                     u64 n, const u32 shift) {
+    const struct cg_access *const first = at->accesses, *end = first + n;
+    struct cg_cache *const d1 = t->sim->d1;
+    for (const struct cg_access *a = first; a < end; a++) {
+        u64 addr = p[1 + a->base] + (u64)a->disp;
+        if (a->kind == CG_INDEXED)
+            addr += p[1 + a->index] << a->scale;
+        else if (a->kind != CG_BASE)
+            addr = cg_address(t, &cg_accesses(at->plan->block)[at->plan->templates[a - first]], p + 1);
+        u64 line = addr >> shift;
+        struct cg_way *w = cg_guess(d1, line);
+        if ((w->line ^ line) | ((addr + a->more) >> shift ^ line))
+            s->clock = cg_data(t, at->plan, c, (u64)(a - first), addr, s->clock);
+        else
+            w->used = ++s->clock;
+    }
+}
+
+/* Records up to an event.  The shift is that of D1's lines, a constant where it is the usual one. */
+INLINE const u64 *loop(struct thread *t, const u64 *p, const u64 *to, const u32 shift, const bool caches) {
+    struct cg_sim *const sim = t->sim;
+    struct cg_place *const places = sim->places;
+    struct cg_context *x = t->shared.context;
+    struct state s = {.last = t->last, .last_at = &places[t->last->block->number], .done = t->done};
+    bool complete = s.done == s.last->n;
+    load(t, &s, caches);
+    while (p < to) {
+        u32 number = (u32)*p;
+        if (number < IP_TR_EVENTS) break;
+        const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)number;
+        struct cg_place *at = &places[b->number];
+        u64 now = tr_completed(*p);
+        if (at->context != x || (complete && s.last_at->leaves)) {
+            save(t, &s, caches);
+            pass(t, b);
+            load(t, &s, caches);
+            x = t->shared.context;
+            if (at->context != x) place_of(t, b);
+            if (!t->collects) {
+                run(t, at, b, p + 1, now);
+                return p + at->step;
+            }
+        } else if (complete && s.last_at->end == IP_TR_JCC) {
+            u64 taken = b->pc == s.last_at->target, k = s.last_at->end_branch;
+            s.last->taken += taken;
+            if (cg.branches) branch(sim, &s, s.last, s.last_at->branches[k], k, taken);
+        }
+        struct cg_counter *c = at->counter;
+        const struct cg_exit *e = &at->plan->exits[now];
+        if (e->special || (caches && (at->line != s.i_line || e->n_lines > 1) &&
+                           !fetch(sim->i1, at->plan->lines, e->n_lines, &s.i_line))) {
+            save(t, &s, caches);
+            run(t, at, b, p + 1, now);
+            load(t, &s, caches);
+        } else {
+            c->runs[now]++;
+            s.ir_dr += e->ir_dr;
+            s.dw_bc += e->dw_bc;
+            if (caches) accesses(t, &s, at, c, p, e->n_accesses, shift);
+            u64 k = 0;
+            for (; k < e->n_branches; k++) branch(sim, &s, c, at->branches[k], k, 0);
+            if (e->taken) branch(sim, &s, c, at->branches[k], k, 1);
+        }
+        s.last_p = p;
+        s.last = c;
+        s.last_at = at;
+        s.done = now;
+        complete = now == at->n;
+        p += at->step;
+    }
+    save(t, &s, caches);
+    return p;
+}
+
+__attribute__((target("bmi2"))) static const u64 *loop_usual(struct thread *t, const u64 *p, const u64 *to) {
+    return loop(t, p, to, 6, true);
+}
+__attribute__((target("bmi2"))) static const u64 *loop_any(struct thread *t, const u64 *p, const u64 *to) {
+    return loop(t, p, to, t->sim->d1->shift, true);
+}
+__attribute__((target("bmi2"))) static const u64 *loop_branches(struct thread *t, const u64 *p, const u64 *to) {
+    return loop(t, p, to, 6, false);
+}
+
+static const u64 *event(struct thread *t, const u64 *p) {
+    if ((u32)*p == IP_TR_FSBASE) {
+        t->fs = p[1];
+        t->gs = p[2];
+    }
+    return p + 1 + (*p >> 32);
+}
+
+static void consume_all(struct thread *t, const u64 *p, const u64 *to) {
+    const u64 *(*const way)(struct thread *, const u64 *, const u64 *) = !cg.caches         ? loop_branches
+                                                                         : cg.d1.line == 64 ? loop_usual
+                                                                                            : loop_any;
+    cg_sim_of(t);
+    while (p < to) {
+        if ((u32)*p < IP_TR_EVENTS) {
+            if (!*p) return;
+            p = event(t, p);
+            continue;
+        }
+        if (t->last && t->collects && !cg.dump_every) {
+            p = way(t, p, to);
+            continue;
+        }
+        const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)*p;
+        pass(t, b);
+        run(t, place_of(t, b), b, p + 1, tr_completed(*p));
+        p += 1 + b->n_words;
+    }
 }
 
 /* The same where instructions are all that is counted. */
@@ -172,24 +361,15 @@ static void run_plain(struct thread *t, const struct ip_tr_block *b, const u64 *
     if (b->sp_word != 0xffffffff) t->sp = words[b->sp_word] + (u64)(i64)b->sp_disp;
 }
 
-static inline u64 sp_after(const struct cg_counter *c, const u64 *record) {
-    return record[1 + c->block->sp_word] + (u64)(i64)c->block->sp_disp;
-}
-
-static const u64 *event(struct thread *t, const u64 *p) {
-    if ((u32)*p == IP_TR_FSBASE) {
-        t->fs = p[1];
-        t->gs = p[2];
-    }
-    return p + 1 + (*p >> 32);
-}
-
 void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
     if (!cg_counts(ts)) return;
     struct thread *t = cg_thread_of(ts);
     const struct cg_slot *slots = t->slots;
     const u64 *p = from;
-    const bool plain = cg.n_events == 1 && !cg.jumps && !cg.dump_every;
+    if (cg.n_events > 1 || cg.jumps || cg.dump_every) {
+        consume_all(t, from, to);
+        return;
+    }
     while (p < to) {
         /* All that the loop needs is in registers; what the last block was, t learns when it matters. */
         struct cg_counter *last = t->last;
@@ -228,10 +408,7 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
             continue;
         }
         const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)*p;
-        if (plain)
-            run_plain(t, b, p + 1, tr_completed(*p));
-        else
-            run(t, b, p + 1, tr_completed(*p));
+        run_plain(t, b, p + 1, tr_completed(*p));
         p += 1 + b->n_words;
     }
 }

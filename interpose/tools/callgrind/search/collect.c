@@ -238,6 +238,24 @@ static void add_calls(struct sink *s, struct names *n, struct memory *m, const s
     }
 }
 
+/* What each completed instruction costs beside one Ir, and the branches that were not predicted. */
+static int add_costs(uint64_t *cost, struct memory *m, const struct cg_counter *c, const uint64_t *reached,
+                     uint32_t n_events) {
+    const struct cg_costs *head = at(m, c->costs, sizeof *head);
+    if (!head) return -1;
+    uint32_t n = head->n_fixed + head->n_branches;
+    const struct cg_costs *costs = at(m, c->costs, sizeof *costs + n * sizeof costs->cost[0]);
+    const uint64_t *missed = at(m, c->missed, head->n_branches * sizeof *missed);
+    if (!costs || (head->n_branches && !missed)) return -1;
+    for (uint32_t k = 0; k < n; k++) {
+        const struct cg_cost *one = &costs->cost[k];
+        if (one->insn >= c->n || one->place >= n_events) return -1;
+        uint64_t by = k < costs->n_fixed ? reached[one->insn] * one->n : missed[k - costs->n_fixed];
+        cost[one->insn * n_events + one->place] += by;
+    }
+    return 0;
+}
+
 static void add_counter(struct sink *s, struct names *n, struct memory *m, const struct owner *o,
                         const struct cg_counter *c, int jumps) {
     const struct ip_tr_block *b = at(m, c->block, sizeof *b);
@@ -248,14 +266,25 @@ static void add_counter(struct sink *s, struct names *n, struct memory *m, const
     for (uint32_t i = c->n; i-- > 0;) reached[i] = sum += c->runs[i + 1];
     s->t->n_blocks += sum + c->runs[0];
     const uint64_t *extra = c->extra ? at(m, c->extra, c->n * s->n_events * sizeof *extra) : NULL;
+    uint64_t *costs = NULL;
+    if (extra || c->costs) {
+        costs = calloc(c->n, s->n_events * sizeof *costs);
+        if (!costs) {
+            s->failed = 1;
+            return;
+        }
+        if (extra) memcpy(costs, extra, c->n * s->n_events * sizeof *costs);
+        if (c->costs) add_costs(costs, m, c, reached, s->n_events);
+    }
     for (uint32_t i = 0; i < c->n; i++) {
         if (!reached[i] && !extra) continue;
         struct cg_row row = {.kind = CG_COST, .context = o->context, .pc = o->site ? o->site : insn[i].pc};
         uint64_t *cost = add_row(s, row);
-        if (!cost) return;
+        if (!cost) break;
         cost[0] = reached[i];
-        for (uint32_t k = 0; extra && k < s->n_events; k++) cost[k] += extra[i * s->n_events + k];
+        for (uint32_t k = 0; costs && k < s->n_events; k++) cost[k] += costs[i * s->n_events + k];
     }
+    free(costs);
     if (jumps && !o->site) add_jumps(s, o, c, insn, reached);
     add_calls(s, n, m, o, c, insn);
 }
