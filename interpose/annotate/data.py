@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 from interpose.errors import InterposeError
 from interpose.formats import FormatError
 from interpose.formats.callgrind import Call, Cost, EventType, Function, Jump, Part, Reader
-from interpose.formats.callgrind.model import MAX_NUMBER
+from interpose.formats.callgrind.limits import MAX_NUMBER
 
 Costs = list[int]
 

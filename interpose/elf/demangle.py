@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from functools import cache, lru_cache
 
-_RUST_LEGACY = re.compile(r"(_ZN.+)17h[0-9a-f]{16}E")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
+
+_RUST_LEGACY = r"(_ZN.+)17h[0-9a-f]{16}E"
 _RUST_ESCAPES = (
     ("$SP$", "@"),
     ("$BP$", "*"),
@@ -18,9 +21,17 @@ _RUST_ESCAPES = (
     ("$C$", ","),
     ("..", "::"),
 )
-_RUST_UNICODE = re.compile(r"\$u([0-9a-f]{1,6})\$")
-_RUST_LENGTH = re.compile(r"\d+")
-_OPERATOR = re.compile(r"(?:^|[:\s])(operator\s*(?:\(\)|\[\]|[^\w\s(]+|\s[^(]+))")
+_RUST_UNICODE = r"\$u([0-9a-f]{1,6})\$"
+_RUST_LENGTH = r"\d+"
+_OPERATOR = r"(?:^|[:\s])(operator\s*(?:\(\)|\[\]|[^\w\s(]+|\s[^(]+))"
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Most runs demangle nothing: only those that do load the regular expressions."""
+    import re
+
+    return re.compile(text)
 
 
 def is_mangled(name: str) -> bool:
@@ -43,7 +54,7 @@ def demangle(symbol: str) -> str:
 
         text = rust_v0(plain)
     else:
-        rust = _RUST_LEGACY.match(plain)
+        rust = _pattern(_RUST_LEGACY).match(plain)
         text = _rust_legacy(rust[1]) if rust else _cxa_demangle()(plain)
     return name if text is None else text + at + version
 
@@ -59,7 +70,7 @@ def z_decoded(symbol: str) -> str:
 
 def short_name(demangled: str) -> str:
     """The last component without parameters: `ns::Box<int>::get(int) const` → `get`."""
-    operator = _OPERATOR.search(demangled)
+    operator = _pattern(_OPERATOR).search(demangled)
     if operator:
         return operator[1]
     depth = start = 0
@@ -116,14 +127,14 @@ def _rust_legacy(mangled: str) -> str | None:
     """The path of a legacy Rust symbol: `_ZN` and components that start with their length."""
     parts: list[str] = []
     position = 3
-    while (digits := _RUST_LENGTH.match(mangled, position)) is not None:
+    while (digits := _pattern(_RUST_LENGTH).match(mangled, position)) is not None:
         position = digits.end() + int(digits[0])
         part = mangled[digits.end() : position]
         if part.startswith("_$"):
             part = part[1:]
         for escape, text in _RUST_ESCAPES:
             part = part.replace(escape, text)
-        parts.append(_RUST_UNICODE.sub(_code_point, part))
+        parts.append(_pattern(_RUST_UNICODE).sub(_code_point, part))
     return "::".join(parts) if position == len(mangled) else None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 from bisect import bisect_right, insort
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,8 +36,7 @@ _SECTION_KINDS = {
 _CACHED_LOOKUPS = 20000
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One level of one address.
 
     `function` is the symbol as the symbol table has it (Z-decoded), `demangled` the same for people; an
@@ -190,8 +188,7 @@ class ObjectFile:
         return posixpath.basename(levels[-1].path), levels[-1].line
 
 
-@dataclass(slots=True)
-class _Loaded:
+class _Loaded(NamedTuple):
     """One object at one load address."""
 
     file: ObjectFile

@@ -300,6 +300,114 @@ static int by_place(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
+/* Of the names of one address that with the fewest bytes before the version is shown, then `@@` before `@` before
+ * none, then by their bytes. */
+static bool is_preferred(const char *name, const char *other) {
+    const char *names[2] = {name, other};
+    uint64_t bytes[2], signs[2] = {0};
+    for (int k = 0; k < 2; k++) {
+        const char *at = strchrnul(names[k], '@');
+        bytes[k] = (uint64_t)(at - names[k]);
+        for (; *at; at++) signs[k] += *at == '@';
+    }
+    if (bytes[0] != bytes[1]) return bytes[0] < bytes[1];
+    if (signs[0] != signs[1]) return signs[0] > signs[1];
+    return strcmp(name, other) < 0;
+}
+
+/* A heap of symbols, the least by place first. */
+static void sift(struct found *heap, uint64_t n, uint64_t i) {
+    for (uint64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && by_place(&heap[child + 1], &heap[child]) < 0) child++;
+        if (by_place(&heap[i], &heap[child]) <= 0) return;
+        struct found swap = heap[i];
+        heap[i] = heap[child];
+        heap[child] = swap;
+    }
+}
+
+static struct found pop(struct found *heap, uint64_t *n) {
+    struct found least = heap[0];
+    heap[0] = heap[--*n];
+    sift(heap, *n, 0);
+    return least;
+}
+
+/* Cut n symbols that overlap, in order of place, into pieces; returns how many.
+ *
+ * Observed with `v.info location` on hand-made overlaps: of two symbols that start together the longer one starts where
+ * the shorter ends; otherwise the earlier one ends where the later starts, and what it had behind the later one belongs
+ * to nobody.  Offsets count from the start of the piece. */
+static uint64_t cut(struct found *heap, uint64_t n, struct found *pieces) {
+    uint64_t kept = 0, made = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        struct found *before = kept ? &heap[kept - 1] : NULL;
+        if (!before || before->address != heap[i].address || before->size != heap[i].size)
+            heap[kept++] = heap[i];
+        else if (is_preferred(heap[i].name, before->name))
+            before->name = heap[i].name;
+    }
+    n = kept;
+    for (uint64_t i = n / 2; i-- > 0;) sift(heap, n, i);
+    while (n) {
+        struct found f = pop(heap, &n);
+        uint64_t end = f.address + f.size;
+        while (n && heap[0].address < end) {
+            struct found *other = &heap[0];
+            if (other->address > f.address) {
+                end = other->address;
+                break;
+            }
+            if (other->address + other->size > end) {
+                /* The rest of it begins where this one ends. */
+                other->size -= end - other->address;
+                other->address = end;
+                sift(heap, n, 0);
+            } else {
+                if (is_preferred(other->name, f.name)) f.name = other->name;
+                pop(heap, &n);
+            }
+        }
+        f.size = end - f.address;
+        pieces[made++] = f;
+    }
+    return made;
+}
+
+/* Make disjoint pieces of symbols in order of place; most overlap no other and are pieces already. */
+static void lay_out(struct collection *c) {
+    uint64_t made = 0;
+    struct found *pieces = ip_alloc(c->n + 1, sizeof *pieces);
+    for (uint64_t i = 0, next; i < c->n; i = next) {
+        uint64_t end = c->found[i].address + c->found[i].size;
+        for (next = i + 1; next < c->n && c->found[next].address < end; next++) {
+            uint64_t later = c->found[next].address + c->found[next].size;
+            if (later > end) end = later;
+        }
+        if (next == i + 1)
+            pieces[made++] = c->found[i];
+        else
+            made += cut(c->found + i, next - i, pieces + made);
+    }
+    free(c->found);
+    c->found = pieces;
+    c->n = made;
+    c->bytes = 0;
+    for (uint64_t i = 0; i < made; i++) c->bytes += strlen(pieces[i].name) + 1;
+}
+
+void ip_pieces(uint64_t n, const uint64_t *addresses, const uint64_t *sizes, const char *names,
+               struct ip_symbols *out) {
+    struct collection c = {0};
+    for (uint64_t i = 0; i < n; i++) {
+        add(&c, (struct found){.address = addresses[i], .size = sizes[i], .name = names}, 0);
+        names += strlen(names) + 1;
+    }
+    if (c.n) qsort(c.found, c.n, sizeof *c.found, by_place);
+    lay_out(&c);
+    fill(&c, out);
+}
+
 void ip_place_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
                       uint64_t n_ranges, uint32_t types, struct ip_symbols *out) {
     struct collection c = {0};
@@ -319,13 +427,6 @@ void ip_place_symbols(const struct ip_symtab *full, const struct ip_symtab *dyna
         }
     }
     if (c.n) qsort(c.found, c.n, sizeof *c.found, by_place);
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < c.n; i++) {
-        if (kept && by_place(&c.found[kept - 1], &c.found[i]) == 0)
-            c.bytes -= strlen(c.found[i].name) + 1;
-        else
-            c.found[kept++] = c.found[i];
-    }
-    c.n = kept;
+    lay_out(&c);
     fill(&c, out);
 }

@@ -36,10 +36,13 @@ uint64_t ip_symtab_misnamed(const struct ip_symtab *t);
 void ip_function_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
                          uint64_t n_ranges, int is_program, struct ip_symbols *out);
 
-/* The symbols with an address in the ranges whose type has its bit in types, each once, by address, size and name,
- * the dynamic ones without their version: what addresses are named after. */
+/* What addresses are named after: the symbols with an address in the ranges whose type has its bit in types, the
+ * dynamic ones without their version, as disjoint pieces by address. */
 void ip_place_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
                       uint64_t n_ranges, uint32_t types, struct ip_symbols *out);
+
+/* The pieces of any n symbols; names: each ends with a NUL. */
+void ip_pieces(uint64_t n, const uint64_t *addresses, const uint64_t *sizes, const char *names, struct ip_symbols *out);
 
 void ip_symbols_free(struct ip_symbols *s);
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from operator import add
 from typing import Any, NamedTuple
 
 from interpose.elf.errors import ElfError
@@ -106,10 +108,27 @@ def function_symbols(image: Image, debug: Image | None = None) -> FunctionSymbol
         lib.ip_symbols_free(found)
 
 
+class Pieces(NamedTuple):
+    """Disjoint pieces of symbols by address."""
+
+    starts: list[int]
+    ends: list[int]
+    names: list[str]
+
+
+def _pieces(found: Any) -> Pieces:
+    try:
+        count = found.count
+        starts = _numbers(found.address, count)
+        return Pieces(starts, list(map(add, starts, _numbers(found.size, count))), _names(found))
+    finally:
+        lib.ip_symbols_free(found)
+
+
 def place_symbols(
     image: Image, debug: Image | None, types: frozenset[int], ranges: list[tuple[int, int]]
-) -> tuple[list[int], list[int], list[str]]:
-    """Values, sizes and names of the symbols of these types that lie in `ranges`, each once, ascending.
+) -> Pieces:
+    """The symbols of these types that lie in `ranges`, as pieces.
 
     The name of a dynamic symbol counts without its version here: Valgrind reads .dynsym that way.
     """
@@ -117,8 +136,14 @@ def place_symbols(
     found = ffi.new("struct ip_symbols *")
     mask = sum(1 << kind for kind in types)
     lib.ip_place_symbols(full.raw, dynamic.raw, _flat(ranges), len(ranges), mask, found)
-    try:
-        count = found.count
-        return _numbers(found.address, count), _numbers(found.size, count), _names(found)
-    finally:
-        lib.ip_symbols_free(found)
+    return _pieces(found)
+
+
+def pieces(symbols: Iterable[tuple[int, int, str]]) -> Pieces:
+    """The same of any (value, size, name)."""
+    rows = list(symbols)
+    found = ffi.new("struct ip_symbols *")
+    names = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for _, _, name in rows)
+    values, sizes = ([row[place] for row in rows] for place in (0, 1))
+    lib.ip_pieces(len(rows), ffi.new("uint64_t[]", values), ffi.new("uint64_t[]", sizes), names, found)
+    return _pieces(found)

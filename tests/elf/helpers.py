@@ -4,12 +4,60 @@ from __future__ import annotations
 
 import glob
 import os
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 from interpose.elf.image import Image
 from interpose.elf.symbolizer import Symbolizer
 from interpose.elf.symtab import function_symbols
 from interpose.redir import Symbol
+
+
+def in_bytes(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
+
+
+def in_text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
+
+
+def preference(name: str) -> tuple[int, int, bytes]:
+    """Sort key of the names of one address: the least is the one shown.
+
+    Fewest bytes before the version, then `@@` before `@` before no version, then the order of bytes.
+    """
+    return (len(in_bytes(name.partition("@")[0])), -name.count("@"), in_bytes(name))
+
+
+def pieces_by_the_rule(rows: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """(start, end, name) of the disjoint pieces that symbols (value, size, name) make.
+
+    Of two symbols that start together the longer one starts where the shorter ends; otherwise the earlier one
+    ends where the later starts, and what it had behind the later one belongs to nobody.
+    """
+    best: dict[tuple[int, int], str] = {}
+    for value, size, name in rows:
+        other = best.setdefault((value, value + size), name)
+        best[value, value + size] = min(name, other, key=preference)
+    heap = [(start, end, in_bytes(name)) for (start, end), name in best.items()]
+    heapify(heap)
+    found = []
+    while heap:
+        start, end, name = heappop(heap)
+        while heap and heap[0][0] < end:
+            other_start, other_end, other_name = heap[0]
+            if other_start > start:
+                end = other_start
+                break
+            heappop(heap)
+            if other_end > end:
+                heappush(heap, (end, other_end, other_name))
+            else:
+                names = (in_text(name), in_text(other_name))
+                name = in_bytes(min(*names, key=preference))
+        found.append((start, end, in_text(name)))
+    return found
+
 
 C_SOURCE = """\
 #include <stdlib.h>

@@ -26,7 +26,7 @@ from interpose.formats.callgrind import (
     read,
     write,
 )
-from interpose.formats.callgrind.model import MAX_LINE
+from interpose.formats.callgrind.limits import MAX_LINE
 
 
 def parse(text: str | bytes) -> Profile:

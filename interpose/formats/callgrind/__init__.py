@@ -9,18 +9,20 @@
 ``Writer``. A bad file raises ``interpose.formats.FormatError`` with file, line and reason.
 """
 
-from interpose.formats.callgrind.model import (
-    Call,
-    Cost,
-    EventType,
-    Function,
-    Jump,
-    Part,
-    Profile,
-    Record,
-)
-from interpose.formats.callgrind.reader import Reader, read
-from interpose.formats.callgrind.writer import Writer, write
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interpose.formats.callgrind.model import (
+        Call,
+        Cost,
+        EventType,
+        Function,
+        Jump,
+        Part,
+        Profile,
+        Record,
+    )
+    from interpose.formats.callgrind.reader import Reader, read
+    from interpose.formats.callgrind.writer import Writer, write
 
 __all__ = [
     "Call",
@@ -36,3 +38,15 @@ __all__ = [
     "read",
     "write",
 ]
+
+_ELSEWHERE = {"Reader": "reader", "read": "reader", "Writer": "writer", "write": "writer"}
+
+
+def __getattr__(name: str) -> object:
+    """A profiler that writes pays for no reader."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_ELSEWHERE.get(name, 'model')}"), name)
+    return found

@@ -11,12 +11,6 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-POSITIONS = (("line",), ("instr",), ("instr", "line"))
-# Hostile files: what one line or one record may take is bounded.
-MAX_LINE = 1 << 20
-MAX_EVENTS = 256
-MAX_NUMBER = (1 << 64) - 1
-
 
 class Function(NamedTuple):
     """A function by the object, the source file and the name that it is known by."""

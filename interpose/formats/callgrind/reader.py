@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from interpose.formats import FormatError
+from interpose.formats.callgrind.limits import MAX_EVENTS, MAX_LINE, MAX_NUMBER, POSITIONS
 from interpose.formats.callgrind.model import (
-    MAX_EVENTS,
-    MAX_LINE,
-    MAX_NUMBER,
-    POSITIONS,
     Call,
     Cost,
     EventType,

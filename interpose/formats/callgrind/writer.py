@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from typing import BinaryIO
+from interpose.formats.callgrind.limits import MAX_EVENTS, MAX_NUMBER, POSITIONS
 
-from interpose.formats.callgrind.model import (
-    MAX_EVENTS,
-    MAX_NUMBER,
-    POSITIONS,
-    Call,
-    Cost,
-    EventType,
-    Function,
-    Part,
-    Profile,
-    Record,
-)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import BinaryIO
+
+    from interpose.formats.callgrind.model import EventType, Function, Part, Profile, Record
 
 _FLUSH = 1 << 16
-# A name that would be read as a compressed one.
-_LIKE_COMPRESSED = re.compile(r"\([0-9]")
 
 
 def _text(value: str) -> str:
     """What can stand in one line: a line's end within it is shown, and blanks before it are not read."""
     return _shown(value).lstrip(" \t")
+
+
+def _is_like_compressed(name: str) -> bool:
+    """Whether a name would be read as a compressed one."""
+    return name.startswith("(") and "0" <= name[1:2] <= "9"
 
 
 def _shown(value: str) -> str:
@@ -204,6 +199,8 @@ class Writer:
 
     def record(self, record: Record) -> None:
         """A record as readers give it, within its function."""
+        from interpose.formats.callgrind.model import Call, Cost
+
         self.inline_file(record.file)
         if isinstance(record, Cost):
             self.cost(record.line, record.addr, record.costs, trim=False)
@@ -243,7 +240,7 @@ class Writer:
 
     def _name(self, kind: str, name: str) -> str:
         name = _text(name)
-        if not name or not (self._compress_strings or _LIKE_COMPRESSED.match(name)):
+        if not name or not (self._compress_strings or _is_like_compressed(name)):
             return name
         ids = self._ids[kind]
         number = ids.setdefault(name, len(ids) + 1)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import _signal
+import _socket
 import contextlib
-import json
 import os
-import signal
-import socket
 
 from interpose.control import place
 from interpose.jit._native import ffi, lib
@@ -27,7 +26,7 @@ class Control:
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
-        self._socket: socket.socket | None = None
+        self._socket: Any = None
         self._path = ""
 
     def open(self, pid: int) -> None:
@@ -37,7 +36,7 @@ class Control:
         if not place.make(where):
             return
         path = os.path.join(where, str(pid))
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        listening = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         try:
             if os.path.lexists(path):
                 os.unlink(path)
@@ -67,18 +66,23 @@ class Control:
         """Answer whoever waits."""
         while self._socket is not None:
             try:
-                connection, _ = self._socket.accept()
+                descriptor, _ = self._socket._accept()
             except OSError:
                 return
-            with connection:
-                connection.settimeout(PATIENCE)
-                try:
-                    question = connection.makefile("rb").readline(MAX_REQUEST)
-                    request = json.loads(question)
-                    answer = self._answer(request) if isinstance(request, dict) else {"lines": ["?"]}
-                    connection.sendall(json.dumps(answer).encode() + b"\n")
-                except (OSError, ValueError):
-                    continue
+            self._converse(descriptor)
+
+    def _converse(self, descriptor: int) -> None:
+        # Only now: a run that nobody asks does not pay for them.
+        import json
+        import socket
+
+        with socket.socket(fileno=descriptor) as connection:
+            connection.settimeout(PATIENCE)
+            with contextlib.suppress(OSError, ValueError):
+                question = connection.makefile("rb").readline(MAX_REQUEST)
+                request = json.loads(question)
+                answer = self._answer(request) if isinstance(request, dict) else {"lines": ["?"]}
+                connection.sendall(json.dumps(answer).encode() + b"\n")
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         tool = self._tool
@@ -86,7 +90,7 @@ class Control:
         if command == "who":
             return {"cmd": " ".join(tool.supervisor.session.argv)}
         if command == "kill":
-            os.kill(tool.supervisor.client.pid, signal.SIGKILL)
+            os.kill(tool.supervisor.client.pid, _signal.SIGKILL)
             return {"lines": ["OK."]}
         if command == "instrumentation":
             # The client looks at this word before it counts.

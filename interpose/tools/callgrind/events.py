@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from interpose.formats.callgrind import EventType
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from interpose.formats.callgrind import EventType
     from interpose.options.parse import Config
 
 # By enum cg_event.
@@ -41,9 +41,12 @@ def wanted(config: Config) -> list[str]:
 def long_names(config: Config) -> list[EventType]:
     """What is said about events whose name does not tell the unit."""
     mode = config.tool.collect_systime
-    found = []
-    if mode != "no":
-        found.append(EventType("sysTime", f"sysTime (elapsed {_UNITS[mode][1]})"))
+    found: list[EventType] = []
+    if mode == "no":
+        return found
+    from interpose.formats.callgrind import EventType
+
+    found.append(EventType("sysTime", f"sysTime (elapsed {_UNITS[mode][1]})"))
     if mode == "nsec":
         found.append(EventType("sysCpuTime", "sysCpuTime (system cpu ns)"))
     return found

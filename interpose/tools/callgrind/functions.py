@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from array import array
 from bisect import bisect_right
 from typing import NamedTuple
@@ -47,6 +45,8 @@ class Object:
         """Pieces that are one function with an earlier one."""
         self.places: list[Placed] = []
         self._placed: Any = None
+        self._raw: Any = None
+        self._columns: list[Any] = []
         self._pieces: Any = None
 
     @property
@@ -66,6 +66,33 @@ class Object:
             self.places.append(placed)
             self._placed = None
 
+    def raw(self, skip_plt: bool) -> Any:
+        """Its functions with their numbers, as C takes them."""
+        if self._raw is None:
+            base, same = self.base, self.same
+            starts, ends = array("Q", self.starts), array("Q", self.ends)
+            numbers = array("I", range(base, base + len(starts)))
+            for index in same.keys() | self.flags.keys():
+                numbers[index] = (base + same.get(index, index)) | self.flags.get(index, 0)
+            for low, high in self.plt if skip_plt else ():
+                at = bisect_right(starts, low)
+                # Where symbols name the entries, these are functions.
+                if (at and ends[at - 1] > low) or (at < len(starts) and starts[at] < high):
+                    continue
+                starts.insert(at, low)
+                ends.insert(at, high)
+                numbers.insert(at, (base + self.count - 1) | lib.CG_F_SKIP)
+            self._raw = raw = ffi.new("struct cg_functions *")
+            columns = [
+                ffi.from_buffer("uint64_t[]", starts),
+                ffi.from_buffer("uint64_t[]", ends),
+                ffi.from_buffer("uint32_t[]", numbers),
+            ]
+            self._columns = columns
+            raw.starts, raw.ends, raw.numbers = columns
+            raw.n, raw.unknown = len(starts), lib.CG_F_UNKNOWN | self.number
+        return self._raw
+
     def pieces(self) -> tuple[Any, Any, Any, int]:
         """Its functions as C takes them: starts, ends, which one each is a part of (NULL: none), how many."""
         if self._pieces is None:
@@ -81,8 +108,13 @@ class Patterns:
     """Functions by patterns: ``*`` and ``?``; the whole name must match."""
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
-        escaped = [fnmatch.translate(pattern.replace("[", "[[]")) for pattern in patterns]
-        self._match = re.compile("|".join(escaped)).match if escaped else None
+        self._match = None
+        if patterns:
+            import fnmatch
+            import re
+
+            escaped = [fnmatch.translate(pattern.replace("[", "[[]")) for pattern in patterns]
+            self._match = re.compile("|".join(escaped)).match
 
     def hit(self, name: str) -> bool:
         return self._match is not None and self._match(name) is not None
@@ -103,20 +135,21 @@ class Functions:
     def __init__(self, config: Config) -> None:
         tool = config.tool
         self._demangle = config.core.demangle
-        self._marks = [
-            (lib.CG_F_SKIP, Patterns(tool.fn_skip)),
-            (lib.CG_F_POP_ON_JUMP, Patterns((*_RESOLVERS, *tool.pop_on_jump))),
-            (lib.CG_F_TOGGLE, Patterns(tool.toggle_collect)),
-            (lib.CG_F_DUMP_BEFORE, Patterns(tool.dump_before)),
-            (lib.CG_F_DUMP_AFTER, Patterns(tool.dump_after)),
-            (lib.CG_F_ZERO_BEFORE, Patterns(tool.zero_before)),
-        ]
         special = tuple(pattern for _, pattern in (*tool.separate_callers_of, *tool.separate_recs_of))
-        self._marks.append((lib.CG_F_SPECIAL, Patterns(special)))
         self._named = bool(
             tool.fn_skip or tool.pop_on_jump or tool.toggle_collect or tool.dump_before or tool.dump_after
             or tool.zero_before or special
         )  # fmt: skip
+        marks = [
+            (lib.CG_F_SKIP, tool.fn_skip),
+            (lib.CG_F_POP_ON_JUMP, (*_RESOLVERS, *tool.pop_on_jump)),
+            (lib.CG_F_TOGGLE, tool.toggle_collect),
+            (lib.CG_F_DUMP_BEFORE, tool.dump_before),
+            (lib.CG_F_DUMP_AFTER, tool.dump_after),
+            (lib.CG_F_ZERO_BEFORE, tool.zero_before),
+            (lib.CG_F_SPECIAL, special),
+        ]
+        self._marks = [(flag, Patterns(patterns)) for flag, patterns in marks if self._named]
         self._skip_plt = tool.skip_plt
         self._objects: list[Object] = []
         self._bases: list[int] = []
@@ -136,46 +169,8 @@ class Functions:
         placed = Placed(start, end, bias, obj)
         self._placed.append(placed)
         obj.place(placed)
-        lows, highs, numbers = array("Q"), array("Q"), array("I")
-
-        def add(lo: int, hi: int, number: int) -> None:
-            lows.append(lo)
-            highs.append(hi)
-            numbers.append(number)
-
-        unknown = lib.CG_F_UNKNOWN | obj.number
-        at = start
-        for lo, hi, number in self._pieces(obj, bias, start, end):
-            if lo > at:
-                add(at, lo, unknown)
-            add(lo, hi, number)
-            at = hi
-        if at < end:
-            add(at, end, unknown)
-        lib.ip_trace_functions_add(
-            len(lows),
-            ffi.from_buffer("uint64_t[]", lows),
-            ffi.from_buffer("uint64_t[]", highs),
-            ffi.from_buffer("uint32_t[]", numbers),
-        )
-
-    def _pieces(self, obj: Object, bias: int, start: int, end: int) -> list[tuple[int, int, int]]:
-        base, flags, same = obj.base, obj.flags, obj.same
-        rows = []
-        for index, (lo, hi) in enumerate(zip(obj.starts, obj.ends, strict=True)):
-            lo, hi = lo + bias, hi + bias
-            if lo >= start and hi <= end:
-                rows.append((lo, hi, (base + same.get(index, index)) | flags.get(index, 0)))
-        if self._skip_plt and obj.plt:
-            number = (base + obj.count - 1) | lib.CG_F_SKIP
-            taken = sorted(rows)
-            for lo, hi in obj.plt:
-                lo, hi = lo + bias, hi + bias
-                inside = [row for row in taken if row[0] < hi and lo < row[1]]
-                if start <= lo and hi <= end and not inside:
-                    rows.append((lo, hi, number))
-            rows.sort()
-        return rows
+        if lib.cg_place_functions(obj.raw(self._skip_plt), bias, start, end) != 0:
+            raise MemoryError
 
     def _object(self, file: ObjectFile) -> Object:
         known = self._by_file.get(id(file))

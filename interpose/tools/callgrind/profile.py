@@ -6,7 +6,7 @@ import os
 import struct
 from typing import BinaryIO, NamedTuple
 
-from interpose.formats.callgrind import Writer
+from interpose.formats.callgrind.writer import Writer
 from interpose.jit._native import ffi, lib
 
 from . import events
