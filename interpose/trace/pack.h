@@ -1,16 +1,16 @@
 /* Records (abi/trace.h) packed for a file: to a twentieth of their size.
  *
- * Runs follow one another as before, and registers change as before: a table has what came last after the runs before,
- * and each word of a template what it was and how much it changes.  What is written is how much that is wrong, in as
- * few bytes as that takes, none where it is right.  How many bytes is written apart from the bytes: so the writer,
- * which is the program's thread, has one path for right and wrong guesses, and no branch that a CPU would mispredict.
+ * Runs follow one another as before, and registers are as before: a table has what came last after the runs before, and
+ * each word of a template is remembered.  What is written is how much that is wrong, in as few bytes as that takes,
+ * none where it is right.  How many bytes is written apart from the bytes: so the writer, which is the program's
+ * thread, has one path for right and wrong guesses, and few branches that a CPU mispredicts.
  *
  * The stream is a sequence of frames: struct pk_frame, data, lengths.  Of a run the lengths are a byte, n in its low
  * three bits, and half a byte of each word that the completed instructions need, the first one low; the data n bytes of
- * (offset of the template / 8 << 8 | completed instructions) ^ guess, then of each word its difference from the guess,
- * the sign in bit 0.  The upper five bits of the first byte say how many runs come before it of which all was guessed.
- * n may be PK_EVENT: the data has the event's words as they are; PK_NOTHING: there is no run but those before it.
- * Both sides keep the same state; the reader is any process with the templates.
+ * (offset of the template / 8 << 8 | completed instructions) ^ guess, then of each word its difference from what it
+ * was, of which the last byte has the sign.  The upper five bits of the first byte say how many runs come before it of
+ * which all was guessed. n may be PK_EVENT: the data has the event's words as they are; PK_NOTHING: there is no run but
+ * those before it. Both sides keep the same state; the reader is any process with the templates.
  */
 #ifndef INTERPOSE_TRACE_PACK_H
 #define INTERPOSE_TRACE_PACK_H
@@ -21,10 +21,9 @@
 
 #include "abi/trace.h"
 
-#define PK_PATHS_LOG  13
-#define PK_PATHS      (1 << PK_PATHS_LOG)
-#define PK_MOST_RUNS  31 /* guessed ones in front of one byte */
-#define PK_SMALL_STEP 2048
+#define PK_PATHS_LOG 13
+#define PK_PATHS     (1 << PK_PATHS_LOG)
+#define PK_MOST_RUNS 31 /* guessed ones in front of one byte */
 
 enum { PK_EVENT = 5, PK_NOTHING = 6 };
 
@@ -32,14 +31,9 @@ struct pk_frame {
     uint32_t data, lengths; /* bytes */
 };
 
-/* Zero at first. */
-struct pk_word {
-    uint64_t guess;
-    int64_t step;
-};
-struct pk_state {
+struct pk_state {             /* zero at first */
     const uint8_t *templates; /* the first one */
-    struct pk_word *words;    /* of all templates, by ip_tr_block.first_word */
+    uint64_t *words;          /* of all templates, by ip_tr_block.first_word */
     uint32_t *next;           /* PK_PATHS: what came last after a path */
     uint32_t path;            /* of the newest runs */
 };
@@ -54,34 +48,22 @@ static inline const struct ip_tr_block *pk_template(const struct pk_state *p, ui
 /* Instructions completed of a template at the offset, as one number: that is what is guessed. */
 static inline uint32_t pk_key(uint32_t offset, uint32_t completed) { return offset << 5 | completed; }
 
-static inline uint32_t *pk_guess(const struct pk_state *p) { return &p->next[p->path >> (32 - PK_PATHS_LOG)]; }
+/* Where in the table it is, after this path. */
+static inline uint32_t pk_place(uint32_t path) { return path >> (32 - PK_PATHS_LOG); }
 
-/* The path that the run makes of this one: the oldest ones are shifted out of it. */
-static inline void pk_follow(struct pk_state *p, uint32_t key) { p->path = (p->path << 7) + key * 0x9e3779b1u; }
-
-/* What a word will be, after a change by d.  A great change, to another object say, tells nothing about the next one.
- */
-static inline void pk_learn(struct pk_word *w, uint64_t value, int64_t d) {
-    int64_t step = (uint64_t)d + PK_SMALL_STEP < 2 * PK_SMALL_STEP ? d : w->step;
-    w->step = step;
-    w->guess = value + (uint64_t)step;
-}
-
-/* Bytes that are needed for v, none for 0.  A CPU that runs what is traced has BMI2, so it has this, too. */
-static inline uint64_t pk_length(uint64_t v) {
-    uint64_t zeros;
-    __asm__("lzcnt %1, %0" : "=r"(zeros) : "r"(v) : "cc");
-    return (71 - zeros) >> 3;
-}
+/* The path that the run makes of this one: the oldest runs are shifted out of it. */
+static inline uint32_t pk_follow(uint32_t path, uint32_t key) { return (path << 7) + key * 0x9e3779b1u; }
 
 /* Records [from, to) to out, which has pk_bound(to - from) bytes; where it ends.  base: client address of the first
- * template. */
-static inline uint8_t *pk_pack(struct pk_state *p, const uint64_t *from, const uint64_t *to, uint32_t base,
-                               uint8_t *out) {
+ * template.  A CPU that runs what is traced has BMI2, so it has LZCNT, too. */
+static inline __attribute__((target("bmi2,lzcnt"))) uint8_t *pk_pack(struct pk_state *p, const uint64_t *from,
+                                                                     const uint64_t *to, uint32_t base, uint8_t *out) {
     uint8_t *data = out + sizeof(struct pk_frame), *const lengths = data + 8 * (to - from) + 16, *at = lengths;
-    unsigned runs = 0;
+    const uint8_t *templates = p->templates - base;
+    uint64_t *words = p->words, runs = 0;
+    uint32_t *next = p->next, path = p->path;
     while (from < to) {
-        uint64_t head = *from, any;
+        uint64_t head = *from;
         const uint64_t *value = ++from;
         if (__builtin_expect((uint32_t)head < IP_TR_EVENTS, 0)) {
             *at++ = (uint8_t)(PK_EVENT | runs << 3);
@@ -89,40 +71,44 @@ static inline uint8_t *pk_pack(struct pk_state *p, const uint64_t *from, const u
             for (from += head >> 32, value--; value < from; value++, data += 8) __builtin_memcpy(data, value, 8);
             continue;
         }
-        uint32_t offset = (uint32_t)head - base, n = (uint8_t)(head >> 48);
-        uint32_t key = pk_key(offset, (uint16_t)(head >> 32)), *guess = pk_guess(p), missed = key ^ *guess;
-        struct pk_word *w = p->words + pk_template(p, offset)->first_word;
+        uint32_t key = pk_key((uint32_t)head - base, (uint16_t)(head >> 32)), *guess = &next[pk_place(path)];
+        uint32_t missed = key ^ *guess;
+        const struct ip_tr_block *t = (const struct ip_tr_block *)(const void *)(templates + (uint32_t)head);
+        uint64_t *was = words + t->first_word, n = (uint8_t)(head >> 48);
+        uint64_t any = (39 - __builtin_ia32_lzcnt_u32(missed)) >> 3;
         from += head >> 56;
         *guess = key;
-        pk_follow(p, key);
-        any = pk_length(missed);
+        path = pk_follow(path, key);
         __builtin_memcpy(data, &missed, 4);
         data += any;
         *at = (uint8_t)(any | runs << 3);
-        uint8_t *next = at + 1;
+        uint8_t *behind = at + 1;
         while (n) {
-            uint32_t few = n < 16 ? n : 16;
-            struct pk_word *end = w + few;
-            uint64_t all = 0;
-            unsigned shift = 0;
-            do {
-                uint64_t v = *value++, d = v - w->guess, z = d << 1 ^ (uint64_t)((int64_t)d >> 63);
-                uint64_t length = pk_length(z);
-                __builtin_memcpy(data, &z, 8);
-                data += length;
-                all |= length << shift;
-                shift += 4;
-                pk_learn(w, v, (int64_t)d + w->step);
-            } while (++w < end);
-            __builtin_memcpy(next, &all, 8);
+            /* spared: half bytes, of how many of its 8 bytes each word needs none. */
+            uint64_t few = n < 16 ? n : 16, spared = 0;
+            for (uint64_t i = 0; i < few; i++) {
+                uint64_t v = value[i], d = v - was[i];
+                uint64_t none = __builtin_ia32_lzcnt_u64(d ^ d << 1) >> 3;
+                was[i] = v;
+                __builtin_memcpy(data + 8 * i, &d, 8);
+                data -= none;
+                spared |= none << 4 * i;
+            }
+            data += 8 * few;
+            uint64_t all = (0x8888888888888888 >> (64 - 4 * few)) - spared;
+            __builtin_memcpy(behind, &all, 8);
             any |= all;
-            next += (few + 1) / 2;
+            behind += (few + 1) / 2;
+            if (__builtin_expect(n <= 16, 1)) break;
+            value += few;
+            was += few;
             n -= few;
         }
-        bool written = any != 0 || runs == PK_MOST_RUNS;
-        at = written ? next : at;
-        runs = written ? 0 : runs + 1;
+        uint64_t keep = 0 - (uint64_t)(any == 0 && runs != PK_MOST_RUNS);
+        at += (behind - at) & (int64_t)~keep;
+        runs = (runs + 1) & keep;
     }
+    p->path = path;
     if (runs) *at++ = (uint8_t)(PK_NOTHING | runs << 3);
     struct pk_frame frame = {(uint32_t)(data - out - sizeof frame), (uint32_t)(at - lengths)};
     __builtin_memcpy(out, &frame, sizeof frame);
@@ -206,21 +192,24 @@ static inline bool pk_run(struct pk_reader *r, bool guessed, unsigned n, const s
     struct pk_state *p = &r->state;
     uint64_t missed = 0;
     if (!guessed && !pk_get(r, n, &missed)) return false;
-    uint32_t *guess = pk_guess(p), key = *guess ^ (uint32_t)missed, completed = (uint8_t)key, used = 0;
+    uint32_t *guess = &p->next[pk_place(p->path)], key = *guess ^ (uint32_t)missed, completed = (uint8_t)key, used = 0;
     if (!pk_is_template(r, key >> 8 << 3)) return pk_refuse(r, "a run of a block that is not known");
     const struct ip_tr_block *t = pk_template(p, key >> 8 << 3);
     if (completed > t->n_insns) return pk_refuse(r, "more instructions than the block has");
     if (completed) used = ((const struct ip_tr_insn *)(t + 1))[completed - 1].n_words;
     if (used > t->n_words) return pk_refuse(r, "more words than the block has");
     *guess = key;
-    pk_follow(p, key);
+    p->path = pk_follow(p->path, key);
     if (!guessed && (used + 1) / 2 > (size_t)(r->end_lengths - r->lengths)) return pk_refuse(r, "it ends in a record");
-    struct pk_word *w = p->words + t->first_word;
-    for (uint32_t i = 0; i < used; i++, w++) {
-        uint64_t z = 0;
-        if (!guessed && !pk_get(r, r->lengths[i / 2] >> (4 * (i & 1)) & 15, &z)) return false;
-        uint64_t d = z >> 1 ^ (0 - (z & 1)), value = words[i] = w->guess + d;
-        pk_learn(w, value, (int64_t)d + w->step);
+    uint64_t *was = p->words + t->first_word;
+    for (uint32_t i = 0; i < used; i++) {
+        uint64_t d = 0;
+        unsigned length = guessed ? 0 : r->lengths[i / 2] >> (4 * (i & 1)) & 15;
+        if (length) {
+            if (!pk_get(r, length, &d)) return false;
+            d = (uint64_t)((int64_t)(d << (64 - 8 * length)) >> (64 - 8 * length));
+        }
+        words[i] = was[i] += d;
     }
     if (!guessed) r->lengths += (used + 1) / 2;
     for (uint32_t i = used; i < t->n_words; i++) words[i] = 0;

@@ -39,7 +39,7 @@ class Raw:
         """Words of each template."""
         self.path: dict[int, int] = {}
         self.after: dict[tuple[int, int], int] = {}
-        self.guesses: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self.before: dict[tuple[int, int], list[int]] = {}
         """What trace/pack.h keeps of each thread, by thread number: the path, what followed a path, words."""
         self.frames: list[bytes] = []
         self.run = Run("app", pid)
@@ -106,17 +106,13 @@ class Raw:
         self.after[number, path >> 19] = key
         self.path[number] = ((path << 7) + key * 0x9E3779B1) & 0xFFFFFFFF
         data, sizes = packed_number(missed)
-        guesses = self.guesses.setdefault((number, head), [(0, 0)] * len(values))
-        used = values if completed else []
-        halves = []
-        for i, value in enumerate(used):
-            guess, step = guesses[i]
-            off = signed(value - guess)
-            more, size = packed_number(off << 1 if off >= 0 else (-off << 1) - 1)
+        halves: list[int] = []
+        before = self.before.setdefault((number, head), [0] * len(values))
+        for i, value in enumerate(values if completed else ()):
+            more, size = packed_number(signed(value - before[i]), negative=True)
             data += more
             halves.append(size)
-            step = signed(off + step) if -2048 <= signed(off + step) < 2048 else step
-            guesses[i] = (value + step) & (1 << 64) - 1, step
+            before[i] = value
         halves.append(0)
         return data, bytes([sizes, *(a | b << 4 for a, b in zip(halves[::2], halves[1::2], strict=False))])
 
@@ -136,10 +132,11 @@ def signed(value: int) -> int:
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def packed_number(value: int) -> tuple[bytes, int]:
+def packed_number(value: int, *, negative: bool = False) -> tuple[bytes, int]:
     """A number in as few bytes as it needs, and how many these are (trace/pack.h)."""
-    count = (value.bit_length() + 7) // 8
-    return value.to_bytes(count, "little"), count
+    bits = (value if value >= 0 else ~value).bit_length()
+    count = (bits + negative + 7) // 8 if value else 0
+    return value.to_bytes(count, "little", signed=negative), count
 
 
 def run(template: int, completed: int, *words: int) -> list[int]:
