@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from life.running import command, compile_guest, run, state, wait_until
+from life.running import TOOLS, command, compile_guest, run, state, wait_until
 
 from interpose.jit._native import lib
 from interpose.options.core import DELAY_PLACES
@@ -42,6 +42,14 @@ def test_the_end_comes_amid_a_call(tmp_path: Path, how: str, delays: str, wanted
     done = run([*command("--tool=memcheck", "-q", f"--delays={delays}"), str(program), how])
     assert done.stdout in wanted, done
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_forks_while_threads_queue_to_make_threads(tmp_path: Path, tool: str) -> None:
+    """What a fork and who makes a thread hold and wait for has one order."""
+    program = compile_guest("life/fork_amid_threads.c", tmp_path)
+    done = run([*command(f"--tool={tool}", "-q", "--delays=clone=20"), str(program)])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "6 children\n", "")
 
 
 LEFT_BY_ITS_FIRST = """

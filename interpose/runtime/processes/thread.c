@@ -343,8 +343,6 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
         copy_callstack(ts, child);
     }
     sig_table_inherit(ts, child, !(rq->flags & CLONE_SIGHAND));
-    if (thread) seccomp_lock(true);
-    seccomp_inherit(ts, child);
     shadow_new_stack(child, ts->gpr[IP_RSP], rq);
 
     ct->clear_handlers = (rq->flags & CLONE_CLEAR_SIGHAND) != 0;
@@ -357,6 +355,8 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     k.tls = child->self;
     k.stack = rq_size ? ct->stack_base : child->rt_sp;
     k.stack_size = rq_size ? ct->stack_size : 0;
+    if (thread) seccomp_lock(true); /* nothing under it takes a lock: a fork takes those before this one */
+    seccomp_inherit(ts, child);
     rt_delay(IP_AT_CLONE);
     long r = clone_call(&k, rq_size, child);
     if (thread) seccomp_lock(false);
