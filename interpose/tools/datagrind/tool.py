@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import struct
 
 from interpose.errors import LaunchError
 from interpose.jit._native import lib
 from interpose.tools.base import BaseTool
 
-from .writer import OutputFile
+from .functions import Functions
+from .writer import HEADER, TEXT_AVMA, OutputFile, record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class Tool(BaseTool):
         """Where .text is, and of which file."""
         self._untold: list[tuple[int, str]] = []
         """Those that the file does not have yet."""
+        self._functions = Functions()
 
     # -- the file ------------------------------------------------------------------------------
 
@@ -78,7 +81,11 @@ class Tool(BaseTool):
             self.file.close()
             self.file = None
 
+    def code_unmapped(self, addr: int, length: int) -> None:
+        self._functions.remove(addr, length)
+
     def executes(self) -> None:
+        self._functions.forget()
         self._close()
 
     def finish(self, status: int | None) -> int:
@@ -86,6 +93,8 @@ class Tool(BaseTool):
         return super().finish(status)
 
     def vanished(self) -> None:
+        if self.file is not None:
+            self.file.killed()
         self._close()
         super().vanished()
 
@@ -102,14 +111,29 @@ class Tool(BaseTool):
             text = image.section_named(".text")
             if vaddrs and text is not None:
                 avma = start - vaddrs[0] + text.addr
+            if vaddrs:
+                self._functions.add(image, start, length, vaddrs[0])
         if self._objects.get(avma) != file.path:
             self._objects[avma] = file.path
             self._untold.append((avma, file.path))
+            self._mail()
 
-    def _tell_objects(self, file: OutputFile) -> None:
-        for avma, path in self._untold:
-            file.text_avma(avma, os.fsencode(path))
-        self._untold.clear()
+    def _records(self) -> list[bytes]:
+        """Those of the objects that the file does not have yet."""
+        return [
+            record(TEXT_AVMA, struct.pack("<Q", avma) + os.fsencode(path) + b"\0")
+            for avma, path in self._untold
+        ]
+
+    def _mail(self) -> None:
+        """Hand them to the program, which puts them between its own records."""
+        file = self.file
+        told = 0
+        for data in self._records():
+            if file is None or not file.mail(data):
+                break
+            told += 1
+        del self._untold[:told]
 
     def request(self, slot: Any, words: Sequence[int], default: int) -> int | None:
         code, *arguments = words
@@ -123,10 +147,18 @@ class Tool(BaseTool):
             return 1
         if code == lib.DG_RQ_ATTACH:
             own = client.descriptor(arguments[0])
-            return 0 if own >= 0 and file.attach(own) else 1
-        self._tell_objects(file)
+            if own < 0 or not file.attach(own):
+                return 1
+            self._mail()
+            return 0
         if code == lib.DG_RQ_CHUNK:
             file.chunk(*arguments[:3])
+            self._mail()
         else:
-            file.write(client.read(arguments[0], arguments[1]) or b"", arguments[2])
+            objects = b"".join(self._records())
+            self._untold.clear()
+            data = client.read(arguments[0], arguments[1]) or b""
+            if data.startswith(HEADER):
+                objects, data = HEADER + objects, data[len(HEADER) :]
+            file.write(objects + data)
         return 1 if file.failed else 0

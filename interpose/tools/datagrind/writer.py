@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import queue
 import stat
 import struct
 import threading
+import time
 
 from interpose.jit._native import lib
 
@@ -17,8 +19,12 @@ if TYPE_CHECKING:
 
 HEADER = b"\x00\x0eDATAGRIND1\0\x01\x00\x08"
 TEXT_AVMA = 8
-_PIECE = 1 << 20
-_BETWEEN = -1  # instead of a number of bytes: a record that goes between others
+PAGE = 4096
+"""What lies at multiples of this, in memory and in the file, may go to the disk without the kernel's copy."""
+_TRIED = 32 << 20
+_SLOW = 400e6
+"""Bytes a second: a slower disk is left to the kernel's cache, which takes some seconds of it in."""
+_COUNTERS = struct.Struct("<QQQ")
 
 
 def record(kind: int, payload: bytes) -> bytes:
@@ -26,6 +32,73 @@ def record(kind: int, payload: bytes) -> bytes:
     if len(payload) < 255:
         return bytes((kind, len(payload))) + payload
     return struct.pack("<BBQ", kind, 255, len(payload)) + payload
+
+
+def whole_records(data: bytes) -> int:
+    """How many of the bytes, which begin with a record, are whole ones."""
+    at = 0
+    while at + 2 <= len(data):
+        end = at + 2 + data[at + 1]
+        if data[at + 1] == 255:
+            if at + 10 > len(data):
+                break
+            end = at + 10 + int.from_bytes(data[at + 2 : at + 10], "little")
+        if end > len(data):
+            break
+        at = end
+    return at
+
+
+class _Sink:
+    """A file that is written from its beginning to its end, past the kernel's cache where that is faster."""
+
+    def __init__(self, path: str) -> None:
+        self.fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
+        self._flags = fcntl.fcntl(self.fd, fcntl.F_GETFL)
+        self.regular = stat.S_ISREG(os.fstat(self.fd).st_mode)
+        self.size = 0
+        self._direct = False
+        self._took = 0.0
+        if self.regular:
+            self._go_direct(True)
+
+    def _go_direct(self, wanted: bool) -> None:
+        try:
+            fcntl.fcntl(self.fd, fcntl.F_SETFL, self._flags | (os.O_DIRECT if wanted else 0))
+            self._direct = wanted
+        except OSError:
+            self._direct = False  # a file system that has no such way
+
+    def write(self, view: memoryview) -> None:
+        """All of it, or an OSError; ``size`` says how much there is."""
+        while view:
+            part = view
+            if self._direct:
+                part = view[: len(view) // PAGE * PAGE]
+                if self.size % PAGE or not part:
+                    self._go_direct(False)
+                    continue
+            began = time.monotonic()
+            try:
+                count = os.write(self.fd, part)
+            except OSError:
+                if not self._direct:
+                    raise
+                self._go_direct(False)  # told by the usual way, if it is the file and not the way
+                continue
+            self.size += count
+            view = view[count:]
+            if self._direct and self.size <= _TRIED:
+                self._took += time.monotonic() - began
+                if self.size + PAGE > _TRIED and self._took > self.size / _SLOW:
+                    self._go_direct(False)
+
+    def cut(self, size: int) -> None:
+        """Leave the first bytes only."""
+        if self.regular and self.size > size:
+            os.ftruncate(self.fd, size)
+            os.lseek(self.fd, size, os.SEEK_SET)
+            self.size = size
 
 
 class OutputFile:
@@ -40,48 +113,67 @@ class OutputFile:
         self.failed = False
         self._owner = os.getpid()
         self._say = say
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
-        self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
-        self._size = 0
+        self._sink = _Sink(path)
         self._whole = 0  # bytes that are whole records
-        self._waiting = b""  # records that go behind the one under way
-        self._shared: memoryview | None = None
-        self._queue: queue.Queue[tuple[memoryview | bytes, int] | None] = queue.Queue()
+        self._rest = b""  # those behind
+        self._shared: mmap.mmap | None = None
+        self._next = 0  # the chunk that is being filled
+        self._queue: queue.Queue[tuple[memoryview, int] | None] = queue.Queue()
         self._free = threading.Semaphore(lib.DG_CHUNKS - 1)
         self._thread: threading.Thread | None = None
         self._error: OSError | None = None
-        self._put(HEADER, len(HEADER))
 
     # -- the program's side ---------------------------------------------------------------------
 
     def attach(self, fd: int) -> bool:
         """Map the program's chunks; takes the descriptor over."""
         try:
-            self._shared = memoryview(mmap.mmap(fd, lib.DG_SHARED, prot=mmap.PROT_READ))
+            self._shared = mmap.mmap(fd, lib.DG_SHARED)
         except (OSError, ValueError):
             return False
         finally:
             os.close(fd)
         return True
 
-    def text_avma(self, avma: int, path: bytes) -> None:
-        """Where the code of an object is."""
-        data = record(TEXT_AVMA, struct.pack("<Q", avma) + path + b"\0")
-        self._enqueue(data, _BETWEEN)
+    def mail(self, data: bytes) -> bool:
+        """A record that goes between the program's, behind those that there are; False: no room for it."""
+        shared = self._shared
+        if shared is None:
+            return False
+        put, taken, _ = _COUNTERS.unpack_from(shared, lib.DG_MAILBOX)
+        if len(data) > lib.DG_MAIL - (put - taken):
+            return False
+        first = lib.DG_MAILBOX + lib.DG_MAIL_HEAD
+        at = put % lib.DG_MAIL
+        part = min(len(data), lib.DG_MAIL - at)
+        shared[first + at : first + at + part] = data[:part]
+        shared[first : first + len(data) - part] = data[part:]
+        struct.pack_into("<Q", shared, lib.DG_MAILBOX, put + len(data))
+        return True
 
     def chunk(self, number: int, size: int, whole: int) -> None:
         """The next chunk is full; returns when the one after it may be filled."""
         assert self._shared is not None
         begin = number * lib.DG_CHUNK
-        self._enqueue(self._shared[begin : begin + size], whole)
+        self._next = (number + 1) % lib.DG_CHUNKS
+        self._enqueue(memoryview(self._shared)[begin : begin + size], whole)
         self._free.acquire()
 
-    def write(self, data: bytes, whole: int) -> None:
-        """The same for bytes that were copied."""
-        self._enqueue(data, whole)
+    def write(self, data: bytes) -> None:
+        """Whole records that were copied."""
+        self._enqueue(memoryview(data), len(data))
         self._queue.join()
 
-    def _enqueue(self, data: memoryview | bytes, whole: int) -> None:
+    def killed(self) -> None:
+        """The program has ended without a word: what it has put into its chunk is whole, too."""
+        if self._shared is None or self.failed or os.getpid() != self._owner:
+            return
+        _, _, filled = _COUNTERS.unpack_from(self._shared, lib.DG_MAILBOX)
+        number, size = filled >> 32, filled & 0xFFFFFFFF
+        if number == self._next and 0 < size < lib.DG_CHUNK:
+            self.chunk(number, size, size)
+
+    def _enqueue(self, data: memoryview, whole: int) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="datagrind", daemon=True)
             self._thread.start()
@@ -92,69 +184,42 @@ class OutputFile:
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
             self._put(*item)
-            if isinstance(item[0], memoryview):
-                self._free.release()
+            self._free.release()
             self._queue.task_done()
 
-    def _put(self, data: memoryview | bytes, whole: int) -> None:
-        """Write all of it; the first ``whole`` bytes (0: unknown) end a record.
-
-        A chunk may end within a record: what belongs between records waits for the end of that one.
-        """
-        if whole == _BETWEEN:
-            self._waiting += data
-        elif self._waiting and whole > 0:
-            self._write(data[:whole], whole)
-            self._put_waiting()
-            self._write(data[whole:], 0)
-        else:
-            self._write(data, whole)
-        if self._waiting and self._size == self._whole:
-            self._put_waiting()
-
-    def _put_waiting(self) -> None:
-        waiting, self._waiting = self._waiting, b""
-        self._write(waiting, len(waiting))
-
-    def _write(self, data: memoryview | bytes, whole: int) -> None:
+    def _put(self, data: memoryview, whole: int) -> None:
+        """Write all of it; the first ``whole`` bytes end a record."""
         if self.failed:
             return
-        start = self._size
+        sink = self._sink
+        start = sink.size
         try:
-            view = memoryview(data)
-            while view:
-                count = os.write(self._fd, view[:_PIECE])
-                self._size += count
-                view = view[count:]
+            sink.write(data)
         except OSError as error:
             self._error = error
             self.failed = True
-        if whole and self._size >= start + whole:
+            begun = self._rest + bytes(data[: sink.size - start])
+            self._whole += whole_records(begun)
+            sink.cut(self._whole)
+        else:
             self._whole = start + whole
-        if self.failed:
-            self._cut()
-
-    def _cut(self) -> None:
-        if self._regular and self._size > self._whole:
-            os.ftruncate(self._fd, self._whole)
-            os.lseek(self._fd, self._whole, os.SEEK_SET)
-            self._size = self._whole
+            self._rest = bytes(data[whole:])
 
     # -- the end -----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Write what is left, and end at a whole record; not in a fork's copy, which has no thread."""
         if os.getpid() != self._owner:
-            os.close(self._fd)
+            os.close(self._sink.fd)
             return
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join()
             self._thread = None
-        self._cut()
-        if self._size == self._whole:
-            self._put_waiting()
-        os.close(self._fd)
+        self._sink.cut(self._whole)
+        if self._sink.size == 0:
+            self._put(memoryview(HEADER), len(HEADER))
+        os.close(self._sink.fd)
         self.tell()
 
     def tell(self) -> None:

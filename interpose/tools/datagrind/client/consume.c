@@ -2,8 +2,6 @@
 #include "tools/datagrind/client/datagrind.h"
 #include "runtime/core/core.h"
 
-#define OUT (256u << 10)
-
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 static struct dg_thread *threads[IP_SLOTS];
@@ -17,8 +15,8 @@ void dg_thread_begin(struct tstate *ts) {
     struct dg_thread *t = threads[ts->slot];
     if (!t) {
         t = rt_pages(sizeof *t);
-        t->out_begin = t->out = rt_pages(OUT);
-        t->out_limit = t->out_begin + OUT - DG_RUN_BYTES;
+        t->out_begin = t->out = rt_pages(DG_OUT);
+        t->out_limit = t->out_end = t->out_begin + DG_OUT - DG_RUN_BYTES;
         t->file = ~0u;
         threads[ts->slot] = t;
     }
@@ -77,12 +75,8 @@ static inline void end_of(struct dg_thread *t, const struct dg_plan *p, const u6
 
 /* ---- Runs -------------------------------------------------------------------------- */
 
-static inline u64 context_of(struct dg_thread *t, const struct dg_plan *p, const struct dg_segment *s) {
-    if (s->bbdef < t->cap_last) {
-        const struct dg_seen *last = &t->last[s->bbdef];
-        if (last->stack == t->stack) return last->context;
-    }
-    return dg_context(t, s->bbdef, tr_insns(p->block)[s->first].pc);
+static inline u64 context_of(struct dg_thread *t, struct dg_def *d, u64 pc) {
+    return d->stack == t->stack ? d->context : dg_context(t, d, pc);
 }
 
 static inline u64 sum_of(const struct dg_operand *o, const u64 *w) {
@@ -103,26 +97,32 @@ static u64 address_of(const struct dg_thread *t, const struct dg_operand *o, con
     return sum;
 }
 
-/* Where the addresses of a run go. */
-static inline u8 *begin_run(u8 *to, u64 context, u32 n_insns, u64 n_addresses) {
-    u64 length = 8 + 1 + n_addresses * 8;
-    *to++ = DG_BBRUN;
-    if (length < 255) {
-        *to++ = (u8)length;
-    } else {
-        *to++ = 255;
-        __builtin_memcpy(to, &length, 8);
-        to += 8;
-    }
-    __builtin_memcpy(to, &context, 8);
-    to[8] = (u8)n_insns;
-    return to + 9;
+#define HEAD      11 /* bytes before a run's addresses */
+#define WIDE_HEAD 19 /* of a longer one */
+
+/* A record ends at to. */
+static inline void end_record(struct dg_thread *t, u8 *to) {
+    u8 *last = t->out;
+    t->out = to;
+    if (UNLIKELY(to >= t->out_limit)) dg_full(t, last);
 }
 
-static inline void end_run(struct dg_thread *t, u8 *to) {
-    t->out = to;
-    if (UNLIKELY(to > t->out_limit)) dg_emit(t);
+/* What precedes the addresses from .. to. */
+static inline void put_head(u8 *from, const u8 *to, u64 context, u32 n_insns) {
+    u64 length = 9 + (u64)(to - from);
+    from[-1] = (u8)n_insns;
+    __builtin_memcpy(from - 9, &context, 8);
+    if (length < 255) {
+        from[-10] = (u8)length;
+        from[-11] = DG_BBRUN;
+    } else {
+        __builtin_memcpy(from - 17, &length, 8);
+        from[-18] = 255;
+        from[-19] = DG_BBRUN;
+    }
 }
+
+static inline u32 head_of(u64 bytes) { return 9 + bytes < 255 ? HEAD : WIDE_HEAD; }
 
 /* Which way a repeated instruction went, from where one of its registers ended. */
 static u64 step_of(const struct dg_plan *p, const struct dg_segment *s, const u64 *w, u64 times) {
@@ -135,9 +135,10 @@ static u64 step_of(const struct dg_plan *p, const struct dg_segment *s, const u6
     return size;
 }
 
-static void run_repeated(struct dg_thread *t, struct dg_plan *p, struct dg_segment *s, const u64 *w) {
+static void run_repeated(struct dg_thread *t, const struct dg_plan *p, const struct dg_segment *s, u64 context,
+                         const u64 *w) {
     const struct dg_operand *ops = p->ops + s->first_op;
-    u64 context = context_of(t, p, s), times = 1, step = 0;
+    u64 times = 1, step = 0;
     if (s->rep != DG_NO_WORD) {
         times = w[s->rep] - w[s->rep + 1];
         if (s->n_ops && ops->flags & DG_OP_32) times = (u32)times;
@@ -147,7 +148,7 @@ static void run_repeated(struct dg_thread *t, struct dg_plan *p, struct dg_segme
     u64 done = 0;
     do {
         u64 left = times - done, n = s->n_ops == 0 ? 0 : left < most ? left : most;
-        u8 *to = begin_run(t->out, context, 1, n * s->n_ops);
+        u8 *from = t->out + head_of(n * s->n_ops * 8), *to = from;
         for (u64 i = 0; i < n; i++) {
             for (u32 k = 0; k < s->n_ops; k++) {
                 struct dg_operand o = ops[k];
@@ -157,15 +158,18 @@ static void run_repeated(struct dg_thread *t, struct dg_plan *p, struct dg_segme
                 to += 8;
             }
         }
+        put_head(from, to, context, 1);
+        end_record(t, to);
         done += n;
-        end_run(t, to);
     } while (done < times && s->n_ops);
 }
 
-/* The addresses of n operands.  How many there are changes from run to run, and a guess that fails costs more than a
- * few addresses in vain; behind the last operand and the last word there is something to read. */
-static inline u8 *put_simple(u8 *to, const struct dg_operand *o, u32 n, const u64 *w) {
-    u8 *end = to + n * 8ull;
+/* The addresses of the path's last block.  How many there are changes from run to run, and a guess that fails costs
+ * more than a few addresses in vain; behind the last operand and the last word there is something to read. */
+static inline u8 *put_addresses(const struct dg_thread *t, const struct dg_node *n, u8 *to, const u64 *w) {
+    const struct dg_plan *p = n->plan;
+    const struct dg_operand *o = p->ops;
+    u8 *begin = to, *end = to + n->n_ops * 8ull;
     do {
 #pragma GCC unroll 4
         for (u32 i = 0; i < DG_AT_ONCE; i++) {
@@ -175,30 +179,78 @@ static inline u8 *put_simple(u8 *to, const struct dg_operand *o, u32 n, const u6
         to += DG_AT_ONCE * 8;
         o += DG_AT_ONCE;
     } while (to < end);
+    if (UNLIKELY(n->special)) {
+        for (u32 i = 0; i < p->n_special && p->special[i] < n->n_ops; i++) {
+            u64 address = address_of(t, &p->ops[p->special[i]], w);
+            __builtin_memcpy(begin + p->special[i] * 8, &address, 8);
+        }
+    }
     return end;
 }
 
-static RT_NOINLINE u8 *put_others(const struct dg_thread *t, u8 *to, const struct dg_operand *o, u32 n, const u64 *w) {
-    for (u32 i = 0; i < n; i++, to += 8) {
-        u64 address = address_of(t, &o[i], w);
-        __builtin_memcpy(to, &address, 8);
+/* Make room for another number of bytes before the addresses; where they begin then. */
+static RT_NOINLINE u8 *place_addresses(struct dg_thread *t, u8 *from, u8 **to) {
+    u64 bytes = (u64)(*to - from);
+    u8 *place = t->out + head_of(bytes);
+    if (place != from) __builtin_memmove(place, from, bytes);
+    if (dg.n_definitions && t->direct) {
+        u8 *out = t->out;
+        t->out = dg_definitions_insert(t->out, place + bytes);
+        place += t->out - out;
     }
-    return to;
+    *to = place + bytes;
+    return place;
 }
 
-/* A segment of which n_insns instructions have been completed. */
-static inline void run_segment(struct dg_thread *t, struct dg_plan *p, struct dg_segment *s, const u64 *w,
-                               u32 n_insns) {
-    const struct dg_operand *o = p->ops + s->first_op;
-    u32 n = n_insns >= s->n_insns ? s->n_ops : p->ops_upto[s->first + n_insns - 1] - s->first_op;
-    if (n_insns > s->n_insns) n_insns = s->n_insns;
-    if (UNLIKELY(s->rep_alone)) {
-        run_repeated(t, p, s, w);
-        return;
+static inline void set_wide(struct dg_node *n, bool wide) {
+    while (n->parent) n = n->parent;
+    n->wide = wide;
+}
+
+static u64 first_pc(const struct dg_node *n) {
+    while (n->parent) n = n->parent;
+    return tr_insns(n->plan->block)[0].pc;
+}
+
+/* The path ends: a run with the addresses from .. to. */
+static inline void end_path(struct dg_thread *t, struct dg_node *n, u8 *from, u8 *to) {
+    struct dg_def *d = n->def ? n->def : dg_define(t, n);
+    u8 *begin = t->out;
+    u64 context = d->stack == t->stack ? d->context : dg_context(t, d, first_pc(n));
+    u32 head = head_of((u64)(to - from));
+    if (UNLIKELY(dg.n_definitions || from != begin + head)) {
+        set_wide(n, head != HEAD);
+        from = place_addresses(t, from, &to);
     }
-    u8 *to = begin_run(t->out, context_of(t, p, s), n_insns, n);
-    to = s->simple ? put_simple(to, o, n, w) : put_others(t, to, o, n, w);
-    end_run(t, to);
+    put_head(from, to, context, n->insns);
+    t->pc = n->plan->pc;
+    t->out = to;
+    if (UNLIKELY(to >= t->out_limit)) dg_full(t, begin);
+}
+
+/* A block whose segments have definitions of their own. */
+static RT_NOINLINE void run_segments(struct dg_thread *t, struct dg_node *n, const u64 *w) {
+    const struct dg_plan *p = n->plan;
+    for (u32 i = 0; i < p->n_segments && p->segments[i].first < n->n_insns; i++) {
+        const struct dg_segment *s = &p->segments[i];
+        u64 context = context_of(t, &n->defs[i], tr_insns(p->block)[s->first].pc);
+        u32 n_insns = n->n_insns - s->first;
+        if (t->direct && dg.n_definitions) t->out = dg_definitions_insert(t->out, t->out);
+        if (s->rep_alone) {
+            run_repeated(t, p, s, context, w);
+            continue;
+        }
+        if (n_insns > s->n_insns) n_insns = s->n_insns;
+        u32 n_ops = p->ops_upto[s->first + n_insns - 1] - s->first_op;
+        u8 *from = t->out + head_of(n_ops * 8ull), *to = from;
+        for (u32 k = 0; k < n_ops; k++, to += 8) {
+            u64 address = address_of(t, &p->ops[s->first_op + k], w);
+            __builtin_memcpy(to, &address, 8);
+        }
+        put_head(from, to, context, n_insns);
+        end_record(t, to);
+    }
+    t->pc = p->pc;
 }
 
 /* ---- Records ------------------------------------------------------------------------ */
@@ -211,7 +263,7 @@ static u8 *put_text(u8 *to, const u64 *words, u64 length) {
 static void put_event(struct dg_thread *t, u32 type, const u64 *words, u32 n) {
     u8 *to = dg_head(t->out, type, n * 8ull);
     rt_memcpy(to, words, n * 8ull);
-    end_run(t, to + n * 8ull);
+    end_record(t, to + n * 8ull);
 }
 
 static void allocated(struct dg_thread *t, const u64 *w) {
@@ -235,13 +287,13 @@ static void event(struct dg_thread *t, u32 kind, const u64 *w) {
         to = dg_head(t->out, DG_TRACK_RANGE, 16 + n + 1 + m + 1);
         rt_memcpy(to, w, 16);
         to = put_text(to + 16, w + 2, n);
-        end_run(t, put_text(to, w + 2 + DG_TEXT_WORDS, m));
+        end_record(t, put_text(to, w + 2 + DG_TEXT_WORDS, m));
         break;
     case DG_EV_START:
     case DG_EV_END:
         n = rt_strlen(text);
         to = dg_head(t->out, kind == DG_EV_START ? DG_START_EVENT : DG_END_EVENT, n + 1);
-        end_run(t, put_text(to, w, n));
+        end_record(t, put_text(to, w, n));
         break;
     case DG_EV_SIGNAL: dg_handler(t, w[0], w[1], w[2]); break;
     case DG_EV_SIGRETURN: dg_handler_returned(t, w[0]); break;
@@ -249,38 +301,68 @@ static void event(struct dg_thread *t, u32 kind, const u64 *w) {
     }
 }
 
-static RT_NOINLINE struct dg_plan *plan_slow(u64 block) {
-    struct dg_plan **entry = dg_plan_entry(block);
-    rt_lock(&dg.lock);
-    struct dg_plan *p = *entry;
-    if (!p) p = dg_plan_make((const struct ip_tr_block *)block);
-    if (p->file != dg.file) dg_plan_define(p);
-    __atomic_store_n(entry, p, __ATOMIC_RELEASE);
-    rt_unlock(&dg.lock);
-    return p;
+/* May what the block does at its end change the call stack? */
+static inline bool leaves(const struct dg_thread *t, const struct dg_plan *p, const u64 *w) {
+    u64 sp = w[p->sp_word] + (u64)p->sp_disp;
+    return p->end != IP_TR_JMPI || t->n_handlers || (t->n_frames && t->frames[t->n_frames - 1].slot < sp);
+}
+
+static void consume(struct dg_thread *t, const u64 *w, const u64 *end) {
+    static const struct dg_node nowhere;
+    struct dg_node *n = (struct dg_node *)&nowhere; /* the path that is under way */
+    u8 *from = t->out, *to = from;                  /* its addresses */
+    while (w < end) {
+        u64 head = *w++;
+        struct dg_node *next = n->next;
+        if (UNLIKELY(head != n->next_head)) {
+            next = n == &nowhere ? NULL : dg_turn(t, n, head);
+            if (!next) {
+                if (n != &nowhere) end_path(t, n, from, to);
+                n = (struct dg_node *)&nowhere;
+                if (UNLIKELY((u32)head < IP_TR_EVENTS)) {
+                    event(t, (u32)head, w);
+                    w += head >> 32;
+                    continue;
+                }
+                if (UNLIKELY(tr_completed(head) == 0)) {
+                    const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)head;
+                    t->pc = b->pc;
+                    w += b->n_words;
+                    continue;
+                }
+                next = dg_root(t, head);
+                if (UNLIKELY(!next->whole)) {
+                    run_segments(t, next, w);
+                    if (next->n_insns == next->plan->n_insns) end_of(t, next->plan, w);
+                    w += next->n_words;
+                    continue;
+                }
+                from = to = t->out + (next->wide ? WIDE_HEAD : HEAD);
+            }
+        }
+        n = next;
+        to = put_addresses(t, n, to, w);
+        if (n->leaves && leaves(t, n->plan, w)) {
+            end_path(t, n, from, to);
+            end_of(t, n->plan, w);
+            w += n->n_words;
+            n = (struct dg_node *)&nowhere;
+            continue;
+        }
+        w += n->n_words;
+    }
+    if (n != &nowhere) end_path(t, n, from, to);
 }
 
 void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
     struct dg_thread *t = threads[ts->slot];
     if (!t || dg.stopped) return;
-    if (t->file != dg.file) { /* contexts of another one are none here */
+    if (t->file != dg.file) { /* what was defined in another one is not here */
         dg_forget_contexts(t);
+        dg_forget_paths(t);
         t->file = dg.file;
     }
-    for (const u64 *w = from; w < to;) {
-        u64 head = *w++;
-        u32 low = (u32)head, done = tr_completed(head);
-        if (UNLIKELY(low < IP_TR_EVENTS)) {
-            event(t, low, w);
-            w += head >> 32;
-            continue;
-        }
-        struct dg_plan *p = *dg_plan_entry(low);
-        if (UNLIKELY(!p || p->file != dg.file)) p = plan_slow(low);
-        t->pc = p->pc;
-        for (struct dg_segment *s = p->segments, *end = s + p->n_segments; s < end && s->first < done; s++)
-            run_segment(t, p, s, w, done - s->first);
-        if (done == p->n_insns) end_of(t, p, w);
-        w += p->n_words;
-    }
+    dg_begin(t);
+    consume(t, from, to);
+    dg_done(t);
 }

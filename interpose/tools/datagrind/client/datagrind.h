@@ -38,12 +38,15 @@ enum dg_event {
 
 #define DG_ITEMS    255 /* of a definition: instructions, accesses */
 #define DG_STACK    255 /* addresses of a context, the block's included */
+#define DG_CALLERS  (DG_STACK - 1)
 #define DG_HEAP_IPS 8
 #define DG_PART     128u /* a longer access is shown in parts: its size has one byte */
 #define DG_NO_WORD  0xffff
 /* Addresses are written so many at once, some of them in vain. */
-#define DG_AT_ONCE   4
-#define DG_RUN_BYTES (12 + 8 + (DG_ITEMS + DG_AT_ONCE) * 8) /* the longest run */
+#define DG_AT_ONCE     4
+#define DG_RUN_BYTES   (12 + 8 + (DG_ITEMS + DG_AT_ONCE) * 8) /* the longest run */
+#define DG_OUT         0x40000                                /* a thread's buffer */
+#define DG_DEFINITIONS 0x20000                                /* more than those of one template */
 
 /* How an address is computed from a record's words.  Without a base or an index: word 0, times 0. */
 struct dg_operand {
@@ -57,32 +60,58 @@ struct dg_operand {
 #define DG_OP_BIT 4
 #define DG_OP_32  8
 
-/* A part of a template that has a definition of its own. */
+/* A part of a template that has a definition of its own, where not all of it may share one. */
 struct dg_segment {
-    u32 bbdef;    /* its number in the file of dg_plan.file */
     u32 first_op; /* in the plan's operands */
     u16 first;    /* instruction */
     u16 n_insns;
     u16 n_ops; /* of a repeated instruction: of one iteration */
     u16 rep;   /* index of its words, or DG_NO_WORD */
     bool rep_alone;
-    bool simple; /* no operand has a flag */
 };
 
 struct dg_plan {
     const struct ip_tr_block *block;
     u64 pc, next; /* the block's */
-    u32 file;     /* dg.file when it was defined */
+    u64 lo, hi;   /* its instructions */
     u32 sp_word;
     i64 sp_disp;
     u16 n_segments, n_words, n_insns;
-    u8 end; /* enum ip_tr_end */
-    u8 pad;
+    u16 n_special; /* operands with a flag */
+    u8 end;        /* enum ip_tr_end */
     struct dg_operand *ops;
+    u16 *special;
     u16 *insn_of;  /* of each operand: number of the instruction */
     u16 *ops_upto; /* of each instruction: operands of it and of those before */
     u8 *sizes, *writes;
     struct dg_segment segments[];
+};
+
+/* A definition in the file, and the context that the thread ran it in last. */
+struct dg_def {
+    u64 stack;
+    u32 context, bbdef;
+    const struct dg_node *leaf; /* whose path it is, with all of the last block */
+};
+
+/* A path: blocks that followed one another under one call stack, the last of them perhaps left early (paths.c). */
+struct dg_node {
+    u64 head;                    /* the record's of the last block */
+    u64 next_head;               /* next->head, or 0 */
+    struct dg_node *next;        /* the path that it was continued to the last time */
+    const struct dg_plan *plan;  /* of the last block */
+    u16 n_ops, n_words, n_insns; /* what its last block adds */
+    u16 insns, accesses;         /* of the path */
+    bool special;                /* one of its operands has a flag */
+    bool leaves;                 /* the block's end may change the call stack */
+    bool wide;                   /* of a block alone: its paths' runs have a long head, lately */
+    bool whole;                  /* one definition may have it */
+    struct dg_def *def;
+    struct dg_node *parent, *child, *sibling;
+    u64 missed;          /* head of a block that might continue it */
+    u32 credit;          /* bytes that this would have spared */
+    u64 lo, hi;          /* the path's instructions */
+    struct dg_def *defs; /* of the plan's segments, if it is not whole */
 };
 
 struct dg_frame {
@@ -98,21 +127,25 @@ struct dg_seen {
     u32 bbdef, context;
 };
 #define DG_WAYS 4
-#define DG_SETS 16384u
 
 struct dg_thread {
-    u8 *out, *out_begin, *out_limit; /* runs; at the limit there is still room for one */
-    struct dg_seen *last;            /* by bbdef: the one that it ran in last; empty: no context */
-    struct dg_seen *seen;            /* DG_SETS of DG_WAYS, newest first */
+    u8 *out, *out_limit;     /* the next run; at the limit there is still room for one */
+    u8 *out_begin, *out_end; /* the thread's own buffer */
+    struct dg_node **roots;  /* by template, like dg_plans: paths of one block, linked by sibling */
+    struct dg_piece *pieces; /* memory of paths */
+    u8 *room, *room_end;     /* in the newest piece */
+    struct dg_seen *seen;    /* sets of DG_WAYS, newest first */
     struct dg_frame *frames;
     u64 fs, gs;
     u64 pc;    /* of the block that ran last */
     u64 stack; /* what tells call stacks apart (stacks.c) */
     u32 n_frames, cap_frames;
     u32 n_handlers; /* frames of handlers */
-    u32 cap_last;
+    u32 n_sets, evicted;
+    u32 n_nodes;
     u32 file; /* dg.file that its contexts are of */
     bool live;
+    bool direct;             /* the lock is held, and out is in a chunk */
     const struct tstate *ts; /* whose it is while it is live */
 };
 
@@ -121,7 +154,8 @@ struct dg_state {
     u32 file;       /* counts forks: what is defined in one file is not in another */
     u32 n_bbdefs;
     u64 n_contexts;
-    bool stopped; /* nothing more can be written */
+    u32 n_definitions; /* bytes that wait to be put */
+    bool stopped;      /* nothing more can be written */
 };
 extern struct dg_state dg;
 
@@ -134,6 +168,13 @@ void dg_threads_after_fork(struct tstate *ts);
 bool dg_has_threads(void); /* more than one */
 
 /* stacks.c */
+static inline u64 dg_mix(u64 x) {
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93ull;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93ull;
+    return x ^ x >> 32;
+}
 void dg_stacks_start(void);
 void dg_stack_new(struct dg_thread *t);
 void dg_call(struct dg_thread *t, u64 ret, u64 slot);
@@ -142,24 +183,50 @@ void dg_handler_returned(struct dg_thread *t, u64 sp);
 void dg_drop_handlers(struct dg_thread *t, u64 sp);
 void dg_drop(struct dg_thread *t, u64 sp);
 u32 dg_callers(const struct dg_thread *t, u64 *ips, u32 most); /* innermost first; how many */
-u64 dg_context(struct dg_thread *t, u32 bbdef, u64 pc);        /* its number, defined if need be */
+
+/* contexts.c */
+u64 dg_context(struct dg_thread *t, struct dg_def *d, u64 pc); /* its number, defined if need be */
 void dg_forget_contexts(struct dg_thread *t);
 
-/* plans.c: the entry of a template; the rest under the lock */
+/* paths.c */
+struct dg_node *dg_root(struct dg_thread *t, u64 head);
+/* The path goes on with this block: the longer path, or NULL: it ends here. */
+struct dg_node *dg_turn(struct dg_thread *t, struct dg_node *n, u64 head);
+struct dg_def *dg_define(struct dg_thread *t, struct dg_node *n);
+void dg_forget_paths(struct dg_thread *t);
+
+/* plans.c */
+#define DG_APART     64 /* templates begin at least this far apart */
+#define DG_TEMPLATES (IP_META_TRACEMAX / DG_APART)
+static inline u64 dg_template(u64 head) { return ((u32)head - IP_META_BASE - IP_META_TRACE) / DG_APART; }
 void dg_plans_start(void);
-extern struct dg_plan **dg_plans; /* by the address of the template: templates begin at least this far apart */
-#define DG_APART 64
-static inline struct dg_plan **dg_plan_entry(u64 block) {
-    return &dg_plans[(block - IP_META_BASE - IP_META_TRACE) / DG_APART];
+const struct dg_plan *dg_plan(struct dg_thread *t, u32 block);
+void dg_plan_define(const struct dg_plan *p, struct dg_def *defs); /* its segments; under the lock */
+/* Does an instruction that follows another one belong to its function?  Unless that is known, it does if it is next. */
+static inline bool dg_same_function(const struct ip_tr_insn *a, const struct ip_tr_insn *b) {
+    return a->pc + a->len == b->pc || (a->function && a->function == b->function);
 }
-struct dg_plan *dg_plan_make(const struct ip_tr_block *b);
-void dg_plan_define(struct dg_plan *p);
 
 /* output.c */
 u8 *dg_head(u8 *to, u32 type, u64 length);
-u8 *dg_definition(u32 type, u64 length); /* where its payload goes, behind all others; under the lock */
-void dg_emit(struct dg_thread *t);       /* its runs, behind all definitions */
-void dg_send(void);                      /* all that was emitted, to the supervisor */
+/* Under the lock: where a definition's payload goes; then either of the two that follow. */
+u8 *dg_definition(u32 type, u64 length);
+void dg_definitions_put(void);
+u8 *dg_definitions_insert(u8 *from, u8 *to); /* before [from, to), which is moved up; where that begins then */
+void dg_begin(struct dg_thread *t);          /* runs may be put at its out, until dg_done */
+void dg_full(struct dg_thread *t, u8 *last); /* at the limit; last: where the last record begins */
+void dg_done(struct dg_thread *t);
+void dg_emit(struct dg_thread *t); /* what is in the thread's own buffer */
+void dg_send(void);                /* all that was emitted, to the supervisor */
 void dg_output_after_fork(void);
+
+static inline void dg_lock(const struct dg_thread *t) {
+    if (!t->direct) rt_lock(&dg.lock);
+}
+static inline void dg_unlock(const struct dg_thread *t) {
+    if (t->direct) return;
+    if (dg.n_definitions) dg_definitions_put();
+    rt_unlock(&dg.lock);
+}
 
 #endif

@@ -99,7 +99,6 @@ void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     if (!on() || (!goes && !starts && !dg_has_threads())) return;
     tr_flush(ts);
     dg_emit(dg_thread(ts));
-    if (goes) dg_send();
 }
 
 void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {

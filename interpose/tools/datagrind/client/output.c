@@ -1,8 +1,7 @@
-/* The way to the file: definitions and runs go, in an order that the format allows, into chunks of memory that the
- * supervisor has, too, and writes.
+/* The way to the file: chunks of memory that the supervisor has, too, and writes.
  *
- * A definition is made before the first run that uses it, and a thread's runs are put behind all definitions there are
- * by then; so whatever order threads come in, definitions are first.
+ * While there is one thread, it puts its runs where they go.  Several fill buffers of their own, which are copied.
+ * A definition is put before the first run that uses it, by whoever holds the lock, so definitions are always first.
  */
 #include <asm/unistd.h>
 #include <linux/memfd.h>
@@ -11,17 +10,19 @@
 #include "runtime/core/core.h"
 #include "tools/datagrind/client/datagrind.h"
 
-#define DEFINITIONS (1u << 20)
-#define LONGEST     (64u << 10) /* no definition is longer */
+_Static_assert(DG_CHUNK *DG_CHUNKS + DG_SLACK == DG_MAILBOX, "the mailbox is behind the last chunk's slack");
+_Static_assert(sizeof(struct dg_mailbox) == DG_MAIL_HEAD, "as the supervisor writes it");
+_Static_assert(DG_MAILBOX + DG_MAIL_HEAD + DG_MAIL <= DG_SHARED, "the mailbox has room");
+_Static_assert(DG_DEFINITIONS + DG_RUN_BYTES <= DG_SLACK && DG_OUT <= DG_SLACK && DG_MAIL <= DG_SLACK,
+               "what is put at a time goes behind a full chunk");
 
 struct dg_state dg;
 
-static u8 *definitions;
-static u32 n_definitions; /* bytes */
-static u8 *shared;        /* DG_SHARED bytes */
-static bool attached;     /* the supervisor has them */
-static u32 chunk;         /* the one being filled */
-static u64 filled;        /* bytes in it */
+static u8 definitions[DG_DEFINITIONS]; /* that are to be put before the run under way */
+static u8 *shared;                     /* DG_SHARED bytes, or one chunk with its slack */
+static struct dg_mailbox *mailbox;     /* NULL: the supervisor does not have them */
+static u32 chunk;                      /* the one being filled */
+static u8 *begin, *at, *end;           /* its first byte, the next byte, behind its last one */
 
 u8 *dg_head(u8 *to, u32 type, u64 length) {
     *to++ = (u8)type;
@@ -56,86 +57,169 @@ static u64 ask(u64 code, u64 a, u64 b, u64 c) {
     return s->r[0];
 }
 
+static void use_chunk(u32 number) {
+    chunk = number;
+    begin = at = shared + (u64)number * DG_CHUNK;
+    end = begin + DG_CHUNK;
+}
+
 static void make_shared(void) {
+    static const u8 header[] = "\0\x0e"
+                               "DATAGRIND1\0\1\0\x08";
     long fd = sys2(__NR_memfd_create, (long)"interpose-datagrind", MFD_CLOEXEC);
-    attached = false;
     if (fd >= 0 && sys2(__NR_ftruncate, fd, DG_SHARED) == 0) {
-        long at = rt_own_map(DG_SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd);
-        if (at > 0) {
-            shared = (u8 *)at;
-            sys3(__NR_madvise, at, DG_SHARED, MADV_DONTDUMP);
-            sys3(__NR_madvise, at, DG_SHARED, MADV_DONTFORK);
-            attached = ask(DG_RQ_ATTACH, (u64)fd, 0, 0) == 0;
+        long mapped = rt_own_map(DG_SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd);
+        if (mapped > 0 && ask(DG_RQ_ATTACH, (u64)fd, 0, 0) == 0) {
+            shared = (u8 *)mapped;
+            mailbox = (struct dg_mailbox *)(mapped + DG_MAILBOX);
+            sys3(__NR_madvise, mapped, DG_SHARED, MADV_DONTDUMP);
+            sys3(__NR_madvise, mapped, DG_SHARED, MADV_DONTFORK);
+        } else if (mapped > 0) {
+            sys2(__NR_munmap, mapped, DG_SHARED);
         }
     }
     if (fd >= 0) sys1(__NR_close, fd);
-    if (!shared) shared = rt_pages(DG_CHUNK);
+    if (!shared) shared = rt_pages(DG_CHUNK + DG_SLACK);
+    use_chunk(0);
+    rt_memcpy(at, header, sizeof header - 1);
+    at += sizeof header - 1;
 }
 
-/* whole: bytes of the chunk that are whole records. */
-static void send_chunk(u64 whole) {
-    if (filled && !dg.stopped) {
-        if (attached)
-            dg.stopped = ask(DG_RQ_CHUNK, chunk, filled, whole) != 0;
-        else
-            dg.stopped = ask(DG_RQ_BYTES, (u64)shared, filled, whole) != 0;
-        if (attached) chunk = (chunk + 1) % DG_CHUNKS;
-    }
-    filled = 0;
+/* The chunk's first n bytes; whole: how many of them are whole records. */
+static void send_chunk(u64 n, u64 whole) {
+    u64 more = (u64)(at - begin) - n;
+    const u8 *rest = begin + n;
+    if (!dg.stopped) dg.stopped = ask(DG_RQ_CHUNK, chunk, n, whole) != 0;
+    use_chunk((chunk + 1) % DG_CHUNKS);
+    if (chunk == 0) rt_memcpy(at, rest, more); /* of the others, it is there */
+    at += more;
 }
 
-static void append(const u8 *from, u64 n, bool begins_record) {
-    u64 whole = begins_record ? filled : 0;
-    if (dg.stopped) return;
+static void send_bytes(void) {
+    if (!dg.stopped) dg.stopped = ask(DG_RQ_BYTES, (u64)begin, (u64)(at - begin), 0) != 0;
+    use_chunk(0);
+}
+
+/* Records lie from at to to; before at there are whole ones, too. */
+static void put_upto(u8 *to) {
+    u64 whole = (u64)(at - begin);
+    at = to;
+    if (at < end) return;
+    if (mailbox)
+        send_chunk(DG_CHUNK, at == end ? DG_CHUNK : whole);
+    else
+        send_bytes();
+}
+
+static void put(const u8 *from, u64 n) {
+    rt_memcpy(at, from, n);
+    put_upto(at + n);
+}
+
+static void take_mail(void) {
+    u64 taken = mailbox->taken, n = __atomic_load_n(&mailbox->put, __ATOMIC_ACQUIRE) - taken;
+    for (u64 i = 0; i < n; i++) at[i] = ((const u8 *)(mailbox + 1))[(taken + i) % DG_MAIL];
+    __atomic_store_n(&mailbox->taken, taken + n, __ATOMIC_RELEASE);
+    put_upto(at + n);
+}
+
+static void ready(void) {
     if (!shared) make_shared();
-    while (n > 0) {
-        u64 room = DG_CHUNK - filled, part = n < room ? n : room;
-        rt_memcpy(shared + (u64)chunk * DG_CHUNK + filled, from, part);
-        filled += part;
-        from += part;
-        n -= part;
-        if (filled == DG_CHUNK) {
-            send_chunk(n == 0 ? filled : whole);
-            whole = 0;
-        }
-    }
+    if (mailbox && mailbox->put != mailbox->taken) take_mail();
 }
 
-static void append_definitions(void) {
-    append(definitions, n_definitions, true);
-    n_definitions = 0;
+static void placed(void) {
+    if (mailbox) __atomic_store_n(&mailbox->filled, (u64)chunk << 32 | (u64)(at - begin), __ATOMIC_RELEASE);
 }
+
+/* ---- Definitions ------------------------------------------------------------------------- */
 
 u8 *dg_definition(u32 type, u64 length) {
-    if (!definitions) definitions = rt_pages(DEFINITIONS);
-    if (n_definitions + LONGEST > DEFINITIONS) append_definitions();
-    u8 *at = definitions + n_definitions, *payload = dg_head(at, type, length);
-    n_definitions += (u32)(payload + length - at);
+    u8 *to = definitions + dg.n_definitions, *payload = dg_head(to, type, length);
+    dg.n_definitions += (u32)(payload + length - to);
     return payload;
+}
+
+void dg_definitions_put(void) {
+    ready();
+    put(definitions, dg.n_definitions);
+    dg.n_definitions = 0;
+    placed();
+}
+
+u8 *dg_definitions_insert(u8 *from, u8 *to) {
+    u32 n = dg.n_definitions;
+    __builtin_memmove(from + n, from, (u64)(to - from));
+    rt_memcpy(from, definitions, n);
+    dg.n_definitions = 0;
+    return from + n;
+}
+
+/* ---- Runs ---------------------------------------------------------------------------------- */
+
+static void emit(struct dg_thread *t) {
+    if (t->out == t->out_begin) return;
+    ready();
+    put(t->out_begin, (u64)(t->out - t->out_begin));
+    t->out = t->out_begin;
 }
 
 void dg_emit(struct dg_thread *t) {
     if (t->out == t->out_begin) return;
     rt_lock(&dg.lock);
-    append_definitions();
-    append(t->out_begin, (u64)(t->out - t->out_begin), true);
+    emit(t);
+    placed();
     rt_unlock(&dg.lock);
+}
+
+void dg_begin(struct dg_thread *t) {
+    t->direct = !dg_has_threads();
+    if (!t->direct) return;
+    rt_lock(&dg.lock);
+    emit(t);
+    ready();
+    t->out = at;
+    t->out_limit = end;
+}
+
+void dg_full(struct dg_thread *t, u8 *last) {
+    if (t->direct) {
+        at = last;
+        put_upto(t->out);
+        t->out = at;
+        t->out_limit = end;
+    } else {
+        dg_emit(t);
+    }
+}
+
+void dg_done(struct dg_thread *t) {
+    if (!t->direct) return;
+    if (dg.n_definitions) t->out = dg_definitions_insert(t->out, t->out);
+    put_upto(t->out);
+    placed();
+    rt_unlock(&dg.lock);
+    t->direct = false;
     t->out = t->out_begin;
+    t->out_limit = t->out_end;
 }
 
 void dg_send(void) {
     rt_lock(&dg.lock);
-    append_definitions();
-    send_chunk(filled);
+    ready();
+    u64 n = (u64)(at - begin);
+    if (n && mailbox)
+        send_chunk(n, n);
+    else if (n)
+        send_bytes();
+    placed();
     rt_unlock(&dg.lock);
 }
 
 void dg_output_after_fork(void) {
-    if (shared && !attached) rt_free_pages(shared, DG_CHUNK);
+    if (shared && !mailbox) rt_free_pages(shared, DG_CHUNK + DG_SLACK);
     shared = NULL;
-    attached = false;
-    chunk = 0;
-    filled = 0;
-    n_definitions = 0;
+    mailbox = NULL;
+    dg.n_definitions = 0;
     dg.stopped = false;
 }

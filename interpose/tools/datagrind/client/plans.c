@@ -13,9 +13,9 @@ _Static_assert(sizeof(struct ip_tr_block) >= DG_APART, "one template in each ent
 #define INSN_BYTES   9
 #define ACCESS_BYTES 3
 
-struct dg_plan **dg_plans;
+static const struct dg_plan **plans; /* by template */
 
-void dg_plans_start(void) { dg_plans = rt_pages(IP_META_TRACEMAX / DG_APART * sizeof *dg_plans); }
+void dg_plans_start(void) { plans = rt_pages(DG_TEMPLATES * sizeof *plans); }
 
 /* Memory for plans, which live as long as the process. */
 static void *arena(u64 bytes) {
@@ -49,14 +49,15 @@ static u32 size_of(const struct ip_tr_access *a) { return a->size ? a->size : XS
 
 static u32 parts_of(const struct ip_tr_access *a) { return (size_of(a) + DG_PART - 1) / DG_PART; }
 
-struct dg_plan *dg_plan_make(const struct ip_tr_block *b) {
+static struct dg_plan *make(const struct ip_tr_block *b) {
     static struct dg_operand ops[MOST_OPS];
     static struct dg_segment segments[MOST_INSNS];
-    static u16 insn_of[MOST_OPS], ops_upto[MOST_INSNS];
+    static u16 insn_of[MOST_OPS], ops_upto[MOST_INSNS], special[MOST_OPS];
     static u8 sizes[MOST_OPS], writes[MOST_OPS];
     const struct ip_tr_insn *insns = tr_insns(b);
     const struct ip_tr_access *accesses = tr_accesses(b);
-    u32 n_ops = 0, n_segments = 0;
+    u32 n_ops = 0, n_segments = 0, n_special = 0;
+    u64 lo = ~0ull, hi = 0;
     struct dg_segment *s = NULL;
     for (u32 i = 0; i < b->n_insns && i < MOST_INSNS; i++) {
         const struct ip_tr_access *a = accesses + insns[i].first_access, *end = a + insns[i].n_accesses;
@@ -65,43 +66,47 @@ struct dg_plan *dg_plan_make(const struct ip_tr_block *b) {
             for (u32 k = 0; counts(a) && k < parts_of(a) && n_ops < MOST_OPS; k++) {
                 u32 left = size_of(a) - k * DG_PART;
                 ops[n_ops] = operand_of(a, k * DG_PART);
+                if (ops[n_ops].flags) special[n_special++] = (u16)n_ops;
                 insn_of[n_ops] = (u16)i;
                 sizes[n_ops] = (u8)(left < DG_PART ? left : DG_PART);
                 writes[n_ops++] = a->kind == IP_ACC_W;
             }
         }
-        /* A jump may lead into another function. */
-        bool jumped = i > 0 && insns[i - 1].kind == IP_TR_DIRECT_JUMP;
-        if (!s || jumped || insns[i].rep || s->rep_alone || s->n_insns == DG_ITEMS ||
-            s->n_ops + (n_ops - first) > DG_ITEMS) {
+        if (!s || !dg_same_function(&insns[i - 1], &insns[i]) || insns[i].rep || s->rep_alone ||
+            s->n_insns == DG_ITEMS || s->n_ops + (n_ops - first) > DG_ITEMS) {
             s = &segments[n_segments++];
             *s = (struct dg_segment){
-                .first = (u16)i, .first_op = first, .simple = true, .rep = DG_NO_WORD, .rep_alone = insns[i].rep != 0};
+                .first = (u16)i, .first_op = first, .rep = DG_NO_WORD, .rep_alone = insns[i].rep != 0};
             if (insns[i].rep) s->rep = insns[i].rep_words;
         }
         s->n_insns++;
         s->n_ops = (u16)(s->n_ops + (n_ops - first));
         ops_upto[i] = (u16)n_ops;
-        for (u32 k = first; k < n_ops; k++) s->simple &= ops[k].flags == 0;
+        if (insns[i].pc < lo) lo = insns[i].pc;
+        if (insns[i].pc + insns[i].len > hi) hi = insns[i].pc + insns[i].len;
     }
     struct dg_plan *p = arena(sizeof *p + n_segments * sizeof *s);
     *p = (struct dg_plan){.block = b,
                           .pc = b->pc,
                           .next = b->next,
-                          .file = ~0u,
+                          .lo = lo,
+                          .hi = hi,
                           .n_segments = (u16)n_segments,
                           .n_words = b->n_words,
                           .n_insns = b->n_insns,
+                          .n_special = (u16)n_special,
                           .end = b->end,
                           .sp_word = b->sp_word,
                           .sp_disp = b->sp_disp,
                           .ops = arena((n_ops + DG_AT_ONCE) * sizeof *ops),
+                          .special = arena(n_special * sizeof *special),
                           .insn_of = arena(n_ops * sizeof *insn_of),
                           .ops_upto = arena(b->n_insns * sizeof *ops_upto),
                           .sizes = arena(n_ops),
                           .writes = arena(n_ops)};
     rt_memcpy(p->segments, segments, n_segments * sizeof *s);
     rt_memcpy(p->ops, ops, n_ops * sizeof *ops);
+    rt_memcpy(p->special, special, n_special * sizeof *special);
     rt_memcpy(p->insn_of, insn_of, n_ops * sizeof *insn_of);
     rt_memcpy(p->ops_upto, ops_upto, b->n_insns * sizeof *ops_upto);
     rt_memcpy(p->sizes, sizes, n_ops);
@@ -109,7 +114,18 @@ struct dg_plan *dg_plan_make(const struct ip_tr_block *b) {
     return p;
 }
 
-static void define(const struct dg_plan *p, struct dg_segment *s) {
+const struct dg_plan *dg_plan(struct dg_thread *t, u32 block) {
+    const struct dg_plan **entry = &plans[dg_template(block)], *p = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+    if (p) return p;
+    dg_lock(t);
+    p = *entry;
+    if (!p) p = make((const struct ip_tr_block *)(u64)block);
+    __atomic_store_n(entry, p, __ATOMIC_RELEASE);
+    dg_unlock(t);
+    return p;
+}
+
+static u32 define(const struct dg_plan *p, const struct dg_segment *s) {
     const struct ip_tr_insn *insns = tr_insns(p->block);
     u32 times = s->rep_alone && s->n_ops ? DG_ITEMS / s->n_ops : 1;
     u64 n_accesses = (u64)s->n_ops * times;
@@ -129,10 +145,9 @@ static void define(const struct dg_plan *p, struct dg_segment *s) {
             *to++ = (u8)(p->insn_of[k] - s->first);
         }
     }
-    s->bbdef = dg.n_bbdefs++;
+    return dg.n_bbdefs++;
 }
 
-void dg_plan_define(struct dg_plan *p) {
-    for (u32 i = 0; i < p->n_segments; i++) define(p, &p->segments[i]);
-    __atomic_store_n(&p->file, dg.file, __ATOMIC_RELEASE);
+void dg_plan_define(const struct dg_plan *p, struct dg_def *defs) {
+    for (u32 i = 0; i < p->n_segments; i++) defs[i] = (struct dg_def){.bbdef = define(p, &p->segments[i])};
 }

@@ -1,32 +1,23 @@
-/* A thread's call stack, and contexts: block definitions run with one.
+/* A thread's call stack.
  *
  * Call stacks are told apart by a number of 64 bits, a polynomial of the return addresses that a context shows: a call
  * multiplies and adds, a return takes the caller's number from its frame, and what goes beyond a context's length is
  * subtracted again, so deep recursion finds the same numbers.  A tree of stacks was tried: each call then costs a look
  * into memory that is not in the cache, and the tree of a recursive sort has a million nodes.
  *
- * A thread remembers the contexts that it has met, as many as stay near; one that was forgotten is defined again.
+ * Two stacks with one number would be shown as the first of them.  The addresses are mixed before they are multiplied
+ * with, and n stacks have such a pair with a probability of n * n / 2^65: ten million of them, one in 400,000.
  */
 #include "tools/datagrind/client/datagrind.h"
 
-#define CALLERS     (DG_STACK - 1)
 #define MOST_FRAMES (1u << 20)
 #define BASE        0x9e3779b97f4a7c15ull
-#define NO_CONTEXT  0xffffffffu
 
 static u64 leaving; /* what the oldest address of a full window was multiplied with since */
 
-static u64 mix(u64 x) {
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93ull;
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93ull;
-    return x ^ x >> 32;
-}
-
 void dg_stacks_start(void) {
     leaving = 1;
-    for (u32 i = 0; i < CALLERS; i++) leaving *= BASE;
+    for (u32 i = 0; i < DG_CALLERS; i++) leaving *= BASE;
 }
 
 /* ---- Frames ------------------------------------------------------------------------- */
@@ -54,8 +45,8 @@ static inline void push(struct dg_thread *t, struct dg_frame frame) {
         more_frames(t);
     }
     frame.caller = t->stack;
-    t->stack = t->stack * BASE + mix(frame.ret);
-    if (t->n_frames >= CALLERS) t->stack -= mix(t->frames[t->n_frames - CALLERS].ret) * leaving;
+    t->stack = t->stack * BASE + dg_mix(frame.ret);
+    if (t->n_frames >= DG_CALLERS) t->stack -= dg_mix(t->frames[t->n_frames - DG_CALLERS].ret) * leaving;
     t->frames[t->n_frames++] = frame;
 }
 
@@ -105,61 +96,4 @@ u32 dg_callers(const struct dg_thread *t, u64 *ips, u32 most) {
     u32 n = t->n_frames < most ? t->n_frames : most;
     for (u32 i = 0; i < n; i++) ips[i] = t->frames[t->n_frames - 1 - i].ret - 1;
     return n;
-}
-
-/* ---- Contexts ------------------------------------------------------------------------ */
-
-void dg_forget_contexts(struct dg_thread *t) {
-    u64 bytes = DG_SETS * DG_WAYS * sizeof *t->seen;
-    if (t->seen) rt_free_pages(t->seen, bytes);
-    t->seen = rt_pages(bytes);
-    if (t->last) rt_free_pages(t->last, t->cap_last * sizeof *t->last);
-    t->cap_last = 0;
-    t->last = NULL;
-}
-
-static void more_last(struct dg_thread *t, u32 bbdef) {
-    u32 cap = t->cap_last ? t->cap_last : 16384;
-    while (cap <= bbdef) cap *= 2;
-    struct dg_seen *more = rt_pages(cap * sizeof *more);
-    if (t->last) {
-        rt_memcpy(more, t->last, t->cap_last * sizeof *more);
-        rt_free_pages(t->last, t->cap_last * sizeof *more);
-    }
-    t->last = more;
-    t->cap_last = cap;
-}
-
-static u64 define(struct dg_thread *t, u32 bbdef, u64 pc) {
-    u64 depth = t->n_frames < CALLERS ? t->n_frames : CALLERS, word = bbdef, ips[CALLERS];
-    dg_callers(t, ips, CALLERS);
-    rt_lock(&dg.lock);
-    u8 *to = dg_definition(DG_CONTEXT, 8 + 1 + (1 + depth) * 8);
-    __builtin_memcpy(to, &word, 8);
-    to[8] = (u8)(1 + depth);
-    __builtin_memcpy(to + 9, &pc, 8);
-    rt_memcpy(to + 17, ips, depth * 8);
-    u64 number = dg.n_contexts++;
-    rt_unlock(&dg.lock);
-    return number;
-}
-
-u64 dg_context(struct dg_thread *t, u32 bbdef, u64 pc) {
-    struct dg_seen *set = t->seen + (mix(t->stack + bbdef * BASE) & (DG_SETS - 1)) * DG_WAYS, found;
-    u32 way = 0;
-    /* Entries that are empty have no stack: its number is never 0 but by chance, and then it is defined again. */
-    while (way < DG_WAYS && !(set[way].stack == t->stack && set[way].bbdef == bbdef && t->stack)) way++;
-    if (way < DG_WAYS) {
-        found = set[way];
-    } else {
-        u64 number = define(t, bbdef, pc);
-        if (number >= NO_CONTEXT) return number;
-        found = (struct dg_seen){t->stack, bbdef, (u32)number};
-        way = DG_WAYS - 1;
-    }
-    for (; way > 0; way--) set[way] = set[way - 1];
-    set[0] = found;
-    if (bbdef >= t->cap_last) more_last(t, bbdef);
-    t->last[bbdef] = found;
-    return found.context;
 }

@@ -1,0 +1,74 @@
+/* Contexts: definitions run under a call stack.  A thread remembers those that it has met, as many as there is room
+ * for; one that was forgotten is defined again. */
+#include "tools/datagrind/client/datagrind.h"
+
+#define LEAST_SETS 4096u
+#define MOST_SETS  0x40000u /* 16 MiB */
+#define NO_CONTEXT 0xffffffffu
+
+static u64 bytes_of(u32 n_sets) { return n_sets * (u64)DG_WAYS * sizeof(struct dg_seen); }
+
+static struct dg_seen *set_of(const struct dg_thread *t, u64 stack, u32 bbdef) {
+    return t->seen + (dg_mix(stack + bbdef * 0x9e3779b97f4a7c15ull) & (t->n_sets - 1)) * DG_WAYS;
+}
+
+void dg_forget_contexts(struct dg_thread *t) {
+    if (t->seen) rt_free_pages(t->seen, bytes_of(t->n_sets));
+    t->n_sets = LEAST_SETS;
+    t->evicted = 0;
+    t->seen = rt_pages(bytes_of(t->n_sets));
+}
+
+static void remember(struct dg_thread *t, struct dg_seen one) {
+    struct dg_seen *set = set_of(t, one.stack, one.bbdef);
+    t->evicted += set[DG_WAYS - 1].stack != 0;
+    for (u32 way = DG_WAYS - 1; way > 0; way--) set[way] = set[way - 1];
+    set[0] = one;
+}
+
+static void grow(struct dg_thread *t) {
+    struct dg_seen *old = t->seen;
+    u32 n = t->n_sets;
+    t->n_sets = n * 4;
+    t->seen = rt_pages(bytes_of(t->n_sets));
+    for (u32 set = 0; set < n; set++)
+        for (u32 way = DG_WAYS; way-- > 0;)
+            if (old[set * DG_WAYS + way].stack) remember(t, old[set * DG_WAYS + way]);
+    rt_free_pages(old, bytes_of(n));
+    t->evicted = 0;
+}
+
+static u64 define(struct dg_thread *t, u32 bbdef, u64 pc) {
+    u64 depth = t->n_frames < DG_CALLERS ? t->n_frames : DG_CALLERS, word = bbdef, ips[DG_CALLERS];
+    dg_callers(t, ips, DG_CALLERS);
+    dg_lock(t);
+    u8 *to = dg_definition(DG_CONTEXT, 8 + 1 + (1 + depth) * 8);
+    __builtin_memcpy(to, &word, 8);
+    to[8] = (u8)(1 + depth);
+    __builtin_memcpy(to + 9, &pc, 8);
+    rt_memcpy(to + 17, ips, depth * 8);
+    u64 number = dg.n_contexts++;
+    dg_unlock(t);
+    return number;
+}
+
+u64 dg_context(struct dg_thread *t, struct dg_def *d, u64 pc) {
+    struct dg_seen *set = set_of(t, t->stack, d->bbdef), found;
+    u32 way = 0;
+    /* Entries that are empty have no stack: its number is never 0 but by chance, and then it is defined again. */
+    while (way < DG_WAYS && !(set[way].stack == t->stack && set[way].bbdef == d->bbdef && t->stack)) way++;
+    if (way < DG_WAYS) {
+        found = set[way];
+        for (; way > 0; way--) set[way] = set[way - 1];
+        set[0] = found;
+    } else {
+        u64 number = define(t, d->bbdef, pc);
+        if (number >= NO_CONTEXT) return number;
+        found = (struct dg_seen){t->stack, d->bbdef, (u32)number};
+        remember(t, found);
+        if (t->evicted > t->n_sets && t->n_sets < MOST_SETS) grow(t);
+    }
+    d->stack = t->stack;
+    d->context = found.context;
+    return found.context;
+}

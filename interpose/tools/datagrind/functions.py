@@ -1,0 +1,66 @@
+"""Where an object's functions are, from its call frame information: that is there without symbols, too."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interpose.elf.image import Image
+
+_USUAL = (1, 0x1B, 0x03, 0x3B)
+"""How every linker writes .eh_frame_hdr: a sorted table of 32-bit numbers relative to the section."""
+
+
+def starts(image: Image) -> array[int]:
+    """Where functions begin, ascending, as the object's addresses; empty if it does not say."""
+    found = array("Q")
+    section = image.section_named(".eh_frame_hdr")
+    if section is None:
+        return found
+    data = image.section_data(section)
+    if len(data) < 12 or tuple(data[:4]) != _USUAL:
+        return found
+    (count,) = struct.unpack_from("<I", data, 8)
+    if 12 + 8 * count > len(data):
+        return found
+    pairs = array("i", data[12 : 12 + 8 * count])
+    base = section.addr
+    found.extend(sorted({start for start in (base + offset for offset in pairs[::2]) if start >= 0}))
+    return found
+
+
+class Functions:
+    """What the translator knows of them: each has a number."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, image: Image, start: int, length: int, vaddr: int) -> None:
+        """Code of an object is at ``start``, which is ``vaddr`` to it."""
+        move = start - vaddr
+        end = start + length
+        begins = array("Q", (at + move for at in starts(image) if start <= at + move < end))
+        if not begins:
+            return
+        ends = begins[1:]
+        ends.append(end)
+        numbers = array("I", range(self._count + 1, self._count + 1 + len(begins)))
+        self._count += len(begins)
+        lib.ip_trace_functions_add(
+            len(begins),
+            ffi.from_buffer("uint64_t[]", begins),
+            ffi.from_buffer("uint64_t[]", ends),
+            ffi.from_buffer("uint32_t[]", numbers),
+        )
+
+    def remove(self, start: int, length: int) -> None:
+        """It has gone."""
+        lib.ip_trace_functions_del(start, start + length)
+
+    def forget(self) -> None:
+        """All of it has."""
+        lib.ip_trace_functions_del(0, 2**64 - 1)
