@@ -12,10 +12,12 @@ void em_point(struct em *m, int insn, uint16_t spilled, unsigned flags) {
         return;
     }
     struct ip_point *p = &e->points[e->n_points];
-    if (e->n_points && p[-1].host_off == m->w.len)
+    if (e->n_points && p[-1].host_off == m->w.len) {
         p = &e->points[e->n_points - 1];
-    else
+        flags |= p->flags & IP_PF_RECORDED; /* that stays so */
+    } else {
         e->n_points++;
+    }
     p->host_off = (uint16_t)m->w.len;
     p->guest_off = (uint16_t)insn;
     p->spilled = spilled;

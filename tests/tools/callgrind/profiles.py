@@ -22,7 +22,8 @@ def build(folder: Path, name: str, *flags: str) -> Path:
     """A guest, by the name of its source; one without a C library unless flags say otherwise."""
     program = folder / Path(name).stem
     flags = flags or ("-nostdlib", "-static")
-    command = ["gcc", "-g", "-O1", f"-I{ROOT / 'include'}", "-o", program, GUESTS / name, *flags]
+    compiler = "g++" if name.endswith(".cc") else "gcc"
+    command = [compiler, "-g", "-O1", f"-I{ROOT / 'include'}", "-o", program, GUESTS / name, *flags]
     subprocess.run(command, check=True, capture_output=True)
     return program
 
@@ -93,11 +94,31 @@ def profile(folder: Path, program: Path | str, *options: str, args: tuple[str, .
     return read(folder / "out")
 
 
-def valgrind(folder: Path, program: Path | str, *options: str) -> Sums:
+def unbalanced(sums: Sums, names: set[str]) -> dict[str, tuple[int, int]]:
+    """Functions whose calls cost something else than the function with all that it calls: both sums."""
+    found = {}
+    for name, (own, *_) in sums.own.items():
+        into = sum(cost for (_, callee), (_, cost) in sums.called.items() if callee == name)
+        out = sum(cost for (caller, _), (_, cost) in sums.called.items() if caller == name)
+        if name.split("'")[0] in names and into != own + out:
+            found[name] = (into, own + out)
+    return found
+
+
+def among(sums: Sums, names: set[str]) -> dict[tuple[str, str], int]:
+    """How often these functions call each other."""
+    return {
+        pair: count
+        for pair, (count, _) in sums.called.items()
+        if all(name.split("'")[0] in names for name in pair)
+    }
+
+
+def valgrind(folder: Path, program: Path | str, *options: str, args: tuple[str, ...] = ()) -> Sums:
     """The same by Valgrind."""
     assert VALGRIND is not None
     path = folder / "valgrind.out"
-    command = [VALGRIND, "--tool=callgrind", f"--callgrind-out-file={path}", *options, str(program)]
+    command = [VALGRIND, "--tool=callgrind", f"--callgrind-out-file={path}", *options, str(program), *args]
     environ = {name: value for name, value in os.environ.items() if name != "VALGRIND_OPTS"}
     subprocess.run(command, check=True, capture_output=True, timeout=120, cwd=folder, env=environ)
     return read(path)

@@ -33,7 +33,12 @@ void cg_pop(struct thread *t) {
     if (f->call) {
         for (u32 i = 0; i < cg.n_events; i++) f->call->cost[i] += t->shared.total[i] - f->began[i];
     }
-    if (f->flags & CG_SIGNAL) restore(t, f);
+    if (f->flags & CG_SIGNAL) {
+        restore(t, f);
+        /* The handler itself, which nobody has called. */
+        if (t->shared.context && t->shared.context->family->function->active)
+            t->shared.context->family->function->active--;
+    }
     struct cg_function *function = f->function;
     u32 flags = f->flags;
     if (function) function->active--;
@@ -220,8 +225,6 @@ void cg_signal(struct thread *t, u64 sp) {
 void cg_sigreturn(struct thread *t) {
     while (t->shared.depth) {
         bool was = cg_top(t)->flags & CG_SIGNAL;
-        if (was && t->shared.context && t->shared.context->family->function->active)
-            t->shared.context->family->function->active--;
         cg_pop(t);
         if (was) break;
     }
