@@ -459,6 +459,8 @@ class Supervisor:
     def on_exec(self, slot: Any) -> None:
         from interpose.supervisor.processes import execute
 
+        if not slot.a[2]:  # a vfork child's memory is its parent's
+            self.tool.executing()
         execute(self, slot)
 
 

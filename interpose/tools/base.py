@@ -37,6 +37,9 @@ class BaseTool:
     def code_unmapped(self, addr: int, length: int) -> None:
         """A range with announced code was unmapped or replaced."""
 
+    def executing(self) -> None:
+        """The program is about to execute another one, or to fail at it; its memory is still there."""
+
     def executes(self) -> None:
         """The image is gone: another one that is ours runs in the process, with a tool object of its own."""
 

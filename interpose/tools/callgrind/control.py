@@ -90,6 +90,7 @@ class Control:
         if command == "who":
             return {"cmd": " ".join(tool.supervisor.session.argv)}
         if command == "kill":
+            tool.forget_kept()
             os.kill(tool.supervisor.client.pid, _signal.SIGKILL)
             return {"lines": ["OK."]}
         if command == "instrumentation":
@@ -105,6 +106,7 @@ class Control:
             return {"lines": ["OK."]}
         if not tool.is_counting():
             return {"lines": ["No information available as instrumentation is switched off."]}
+        tool.keep()
         if command == "status":
             return {"lines": self._status()}
         if command == "back":

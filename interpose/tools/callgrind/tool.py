@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from interpose.jit._native import ffi, lib
 from interpose.tools.base import BaseTool
 
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from interpose.supervisor.files import KnownFile
     from interpose.supervisor.main import Supervisor
 
+LOOK_SECONDS = 1.0  # of the program's processor time, between two copies of what it has counted
+LOOK_SHARE = 0.01  # of the time that they may take
+_PROCESS_CLOCK = 2  # time.clock_gettime: of the process whose complement is in the higher bits
+
 _EVENTS = {
     lib.CG_F_DUMP_BEFORE: "--dump-before={}",
     lib.CG_F_DUMP_AFTER: "--dump-after={}",
@@ -28,6 +34,9 @@ _EVENTS = {
 class Tool(BaseTool):
     """See the module."""
 
+    first_part = 1
+    """Of the next image of this process."""
+
     def __init__(self, supervisor: Supervisor) -> None:
         super().__init__(supervisor)
         self.functions = Functions(self.config)
@@ -35,8 +44,15 @@ class Tool(BaseTool):
         self._before: dict[int, Counts] = {}
         """By thread (0: all of them): what the last dump or zero found."""
         self._latest: Counts | None = None
-        self._part = 1
+        self._part = Tool.first_part
         self._combined: Any = None
+        self._cmd = " ".join(supervisor.session.argv)
+        self._is_copy = False
+        """Of a process that has forked: what was counted is its parent's, too."""
+        self._kept: list[tuple[int, Counts]] = []
+        """What was seen last, by thread, for an end that comes without a word."""
+        self._kept_at = 0.0
+        self._look_at = LOOK_SECONDS
         self._control = Control(self)
         self._caches: tuple[str, ...] = ("", "", "")
         if self.config.tool.cache_sim:
@@ -56,14 +72,59 @@ class Tool(BaseTool):
 
     def idle(self) -> None:
         self._control.serve()
+        self._look()
 
     def forked(self) -> None:
+        self._is_copy = True
+        self.forget_kept()
         self._control.forget()
         super().forked()
         self._control.open(self.supervisor.client.pid)
 
+    def executing(self) -> None:
+        if not self._is_copy:
+            self.keep()
+
     def executes(self) -> None:
+        """What a copy has counted since it was forked is little, and the rest its parent's profile has."""
         self._control.close()
+        if not self._is_copy:
+            self._write_kept("Execution of another program", str(self._part))
+            Tool.first_part = self._part + 1
+
+    def left(self) -> None:
+        self._control.close()
+        if not self._is_copy:
+            self._write_kept("Execution of another program", "")
+
+    # -- ends without a word --
+
+    def _look(self) -> None:
+        """Copy what has been counted, now and then."""
+        try:
+            spent = time.clock_gettime(~self.supervisor.client.pid << 3 | _PROCESS_CLOCK)
+        except OSError:
+            return
+        if spent < self._look_at:
+            return
+        began = time.process_time()
+        self.keep()
+        self._look_at = spent + max(LOOK_SECONDS, (time.process_time() - began) / LOOK_SHARE)
+
+    def keep(self) -> None:
+        """Copy what has been counted, for a program that is killed."""
+        kept = [(thread, self.so_far(thread)) for thread in self._threads()]
+        if any(counts.raw.n_rows for _, counts in kept):
+            self._kept, self._kept_at = kept, time.monotonic()
+
+    def forget_kept(self) -> None:
+        """What was seen last is not to be written."""
+        self._kept = []
+
+    def _write_kept(self, trigger: str, ending: str) -> None:
+        for thread, counts in self._kept:
+            self._write(counts, thread, trigger, ending)
+        self.forget_kept()
 
     def code_mapped(self, start: int, length: int, offset: int, file: KnownFile) -> None:
         symbolizer = self.supervisor.symbolizer
@@ -140,6 +201,7 @@ class Tool(BaseTool):
         """Costs so far do not count."""
         for thread in self._threads():
             self._before[thread] = self._take(thread)
+        self.forget_kept()
 
     def dump(self, trigger: str, *, final: bool = False) -> list[int]:
         """Write what was counted since the last dump; the totals of it."""
@@ -150,9 +212,10 @@ class Tool(BaseTool):
             # What is written is changed for it; what the next dump subtracts must stay.
             counts = now if final and before is None else now.since(before or Counts(now.n_events))
             self._before[thread] = now
-            self._write(counts, thread, trigger, final)
+            self._write(counts, thread, trigger, "" if final else str(self._part))
             sums = [a + b for a, b in zip(sums, now.totals(), strict=True)]
         self._part += 1
+        self.forget_kept()
         return sums
 
     def _base(self) -> str:
@@ -160,16 +223,15 @@ class Tool(BaseTool):
         assert names is not None
         return names.expand("--callgrind-out-file", self.config.tool.callgrind_out_file)
 
-    def _write(self, counts: Counts, thread: int, trigger: str, final: bool) -> None:
-
+    def _write(self, counts: Counts, thread: int, trigger: str, ending: str) -> None:
         tool = self.config.tool
         path = self._base()
         if not tool.combine_dumps:
-            path += "" if final else f".{self._part}"
+            path += f".{ending}" if ending else ""
             path += f"-{thread:02d}" if thread else ""
         head = Header(
             self.supervisor.client.pid,
-            " ".join(self.supervisor.session.argv),
+            self._cmd,
             self._part,
             thread or None,
             trigger,
@@ -201,4 +263,9 @@ class Tool(BaseTool):
 
     def vanished(self) -> None:
         self._control.close()
-        self.log.plain("The program was killed: its costs since the last dump are lost")
+        if not self._kept:
+            self.log.plain("The program was killed: its costs since the last dump are lost")
+            return
+        ago = time.monotonic() - self._kept_at
+        self._write_kept("Killed", "")
+        self.log.plain(f"The program was killed: its profile is of {ago:.1f} seconds before")

@@ -55,6 +55,13 @@ int main(int argc, char **argv) {
     } else if (!strcmp(what, "wait")) {
         char c;
         for (write(1, "?", 1); read(0, &c, 1) == 1; write(1, "?", 1)) times(6);
+    } else if (!strcmp(what, "exec")) {
+        execl("/nonexistent", "nothing", (char *)0);
+        times(1);
+        execl(argv[2], argv[2], argv[3], (char *)0);
+    } else if (!strcmp(what, "fork-exec")) {
+        if (!fork()) execl(argv[2], argv[2], argv[3], (char *)0);
+        wait(0);
     } else if (!strcmp(what, "fork")) {
         if (!fork()) {
             times(7);

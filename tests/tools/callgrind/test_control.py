@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -100,6 +101,23 @@ def test_kill(guest, tmp_path):
         control(environ, "-k", str(process.pid))
     assert process.returncode == -9
     assert not (tmp_path / "out").exists()
+
+
+def test_killed_from_outside(guest, tmp_path):
+    """By kill -9: there is a profile of what was seen last, here at a question."""
+    with pytest.raises(AssertionError), waiting(tmp_path, guest) as (process, environ):
+        go_on(process)
+        control(environ, "-s")
+        go_on(process)
+        process.kill()
+    assert process.returncode == -9
+    end = time.monotonic() + 30
+    while not (tmp_path / "out").exists() or "totals" not in (tmp_path / "out").read_text():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    found = read(tmp_path / "out")
+    assert found.ir["leaf"] == 16 * LEAF
+    assert found.parts[0].description("Trigger") == "Killed"
 
 
 def test_nobody_else_may_ask(guest, tmp_path):

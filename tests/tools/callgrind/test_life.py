@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from .profiles import add_up, build, profile, read, run
@@ -67,6 +69,50 @@ def test_fork(guest, tmp_path):
     assert done.returncode == 0
     found = sorted(read(path).ir["leaf"] for path in tmp_path.glob("out.*"))
     assert found == [10 * LEAF, 17 * LEAF]
+
+
+def profiles(folder):
+    """Counts of leaf and triggers, by what follows the process's number in the name."""
+    found = {}
+    for path in folder.glob("out.*"):
+        sums = read(path)
+        ending = path.name.split(".")[2:]
+        key = (".".join(ending), sums.parts[0].cmd.split()[-1])
+        found[key] = (sums.ir.get("leaf", 0) // LEAF, sums.parts[0].description("Trigger"))
+    return found
+
+
+EXECUTED = "Execution of another program"
+ENDED = "Program termination"
+
+
+def test_exec_of_what_is_not_traced(guest, tmp_path):
+    """What ran before has a profile; an exec that fails is none."""
+    assert run(tmp_path, guest, args=("exec", "/bin/true", "-"), name="out.%p").returncode == 0
+    end = time.monotonic() + 30
+    while not profiles(tmp_path):  # the program is another one by now, which nobody waits for
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert profiles(tmp_path) == {("", "-"): (11, EXECUTED)}
+
+
+def test_exec(guest, tmp_path):
+    """Each image of a process has a profile, the last one without a number."""
+    args = ("exec", str(guest), "dump")
+    assert run(tmp_path, guest, "--trace-children=yes", args=args, name="out.%p").returncode == 0
+    assert profiles(tmp_path) == {
+        ("1", "dump"): (11, EXECUTED),
+        ("2", "dump"): (10, "Client Request: half"),
+        ("", "dump"): (20, ENDED),
+    }
+
+
+def test_exec_after_fork(guest, tmp_path):
+    """What a copy has counted its parent's profile has."""
+    args = ("fork-exec", str(guest), "last")
+    assert run(tmp_path, guest, "--trace-children=yes", args=args, name="out.%p").returncode == 0
+    found = [(read(path).parts[0].cmd.split()[1], read(path).ir["leaf"]) for path in tmp_path.glob("out.*")]
+    assert sorted(found) == [("fork-exec", 10 * LEAF), ("last", 10 * LEAF)]
 
 
 def test_system_calls(guest, tmp_path):

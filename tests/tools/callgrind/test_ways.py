@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .profiles import VALGRIND, among, build, profile, unbalanced, valgrind
+from .profiles import VALGRIND, among, build, profile, run, unbalanced, valgrind
 
 LEAF = 4  # instructions of a call
 THROWS = {"main", "leaf", "cleanup", "thrower", "middle", "catcher", "again", "down", "after"}
@@ -107,3 +107,35 @@ def test_longjmp_out_of_handlers(stacks, tmp_path, what):
 def test_stacks_as_valgrind(stacks, tmp_path, what):
     ours, theirs = profile(tmp_path, stacks, args=(what,)), valgrind(tmp_path, stacks, args=(what,))
     same_as_valgrind(ours, theirs, STACKS)
+
+
+def test_libraries_at_one_place(tmp_path):
+    """dlclose, and another library where the last one was: each has its own functions and lines."""
+    program = build(tmp_path, "libraries.c", "-Wl,-z,now")
+    libraries = []
+    for turns in (1, 2, 3):
+        flags = ("-shared", "-fPIC", f"-DNAME=name{turns}", f"-DTURNS={turns}")
+        library = build(tmp_path, "library.c", *flags).rename(tmp_path / f"lib{turns}.so")
+        libraries.append(str(library))
+    one, two, three = libraries
+    order = (one, two, one, three, three)
+    found = profile(tmp_path, program, args=order)
+    done = run(tmp_path, program, args=order)
+    assert (
+        len(set(done.stdout.split())) <= 3
+    )  # the places differ only by what comes before entry in a library
+    names = {"entry", "inner", "name1", "name2", "name3", "main"}
+    assert among(found, names) == {
+        ("main", "entry"): 5,
+        ("entry", "name1"): 2,
+        ("entry", "name2"): 1,
+        ("entry", "name3"): 2,
+        ("name1", "inner"): 2,
+        ("name2", "inner"): 2,
+        ("name3", "inner"): 6,
+    }
+    assert unbalanced(found, names) == {}
+    costs = [r for r in found.parts[0].records if type(r).__name__ == "Cost" and r.function.name == "inner"]
+    assert {(r.function.object, r.line) for r in costs} == {(library, 2) for library in libraries}
+    if VALGRIND is not None:
+        same_as_valgrind(found, valgrind(tmp_path, program, args=order), names)
