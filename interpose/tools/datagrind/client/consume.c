@@ -60,7 +60,7 @@ void dg_emit_all(void) {
 /* How a block has ended, all of whose instructions have run. */
 static inline void end_of(struct dg_thread *t, const struct dg_plan *p, const u64 *w) {
     if (p->sp_word == ~0u) return;
-    u64 sp = w[p->sp_word] + (u64)p->sp_disp;
+    u64 sp = w[1 + p->sp_word] + (u64)p->sp_disp;
     switch (p->end) {
     case IP_TR_CALL:
     case IP_TR_CALLI: dg_call(t, p->next, sp - 8); break;
@@ -80,17 +80,12 @@ static inline u64 context_of(struct dg_thread *t, struct dg_def *d, u64 pc) {
 }
 
 static inline u64 sum_of(const struct dg_operand *o, const u64 *w) {
-    return (u64)o->disp + w[o->base] * o->base_scale + w[o->index] * o->index_scale;
+    return (u64)o->disp + w[o->base] + (w[o->index] << o->shift);
 }
 
 static u64 address_of(const struct dg_thread *t, const struct dg_operand *o, const u64 *w) {
-    u64 sum;
-    if (o->flags & DG_OP_BIT) {
-        sum = (u64)o->disp + w[o->base] * o->base_scale;
-        if (o->index_scale) sum += (u64)((i64)w[o->index] >> 3);
-    } else {
-        sum = sum_of(o, w);
-    }
+    u64 sum = sum_of(o, w);
+    if (o->flags & DG_OP_BIT) sum = (u64)o->disp + w[o->base] + (u64)((i64)w[o->index] >> 3);
     if (o->flags & DG_OP_32) sum = (u32)sum;
     if (o->flags & DG_OP_FS) sum += t->fs;
     if (o->flags & DG_OP_GS) sum += t->gs;
@@ -127,7 +122,7 @@ static inline u32 head_of(u64 bytes) { return 9 + bytes < 255 ? HEAD : WIDE_HEAD
 /* Which way a repeated instruction went, from where one of its registers ended. */
 static u64 step_of(const struct dg_plan *p, const struct dg_segment *s, const u64 *w, u64 times) {
     const struct dg_operand *o = p->ops + s->first_op;
-    u64 size = p->sizes[s->first_op], after = w[s->rep + 2];
+    u64 size = p->sizes[s->first_op], after = w[1 + s->rep + 2];
     for (u32 i = 0; i < s->n_ops; i++) {
         u64 back = sum_of(&o[i], w) - times * size - after;
         if ((o[i].flags & DG_OP_32 ? (u32)back : back) == 0) return 0 - size;
@@ -140,7 +135,7 @@ static void run_repeated(struct dg_thread *t, const struct dg_plan *p, const str
     const struct dg_operand *ops = p->ops + s->first_op;
     u64 times = 1, step = 0;
     if (s->rep != DG_NO_WORD) {
-        times = w[s->rep] - w[s->rep + 1];
+        times = w[1 + s->rep] - w[1 + s->rep + 1];
         if (s->n_ops && ops->flags & DG_OP_32) times = (u32)times;
         if (s->n_ops) step = step_of(p, s, w, times);
     }
@@ -167,8 +162,7 @@ static void run_repeated(struct dg_thread *t, const struct dg_plan *p, const str
 /* The addresses of the path's last block.  How many there are changes from run to run, and a guess that fails costs
  * more than a few addresses in vain; behind the last operand and the last word there is something to read. */
 static inline u8 *put_addresses(const struct dg_thread *t, const struct dg_node *n, u8 *to, const u64 *w) {
-    const struct dg_plan *p = n->plan;
-    const struct dg_operand *o = p->ops;
+    const struct dg_operand *o = n->ops;
     u8 *begin = to, *end = to + n->n_ops * 8ull;
     do {
 #pragma GCC unroll 4
@@ -180,6 +174,7 @@ static inline u8 *put_addresses(const struct dg_thread *t, const struct dg_node 
         o += DG_AT_ONCE;
     } while (to < end);
     if (UNLIKELY(n->special)) {
+        const struct dg_plan *p = n->plan;
         for (u32 i = 0; i < p->n_special && p->special[i] < n->n_ops; i++) {
             u64 address = address_of(t, &p->ops[p->special[i]], w);
             __builtin_memcpy(begin + p->special[i] * 8, &address, 8);
@@ -303,53 +298,53 @@ static void event(struct dg_thread *t, u32 kind, const u64 *w) {
 
 /* May what the block does at its end change the call stack? */
 static inline bool leaves(const struct dg_thread *t, const struct dg_plan *p, const u64 *w) {
-    u64 sp = w[p->sp_word] + (u64)p->sp_disp;
+    u64 sp = w[1 + p->sp_word] + (u64)p->sp_disp;
     return p->end != IP_TR_JMPI || t->n_handlers || (t->n_frames && t->frames[t->n_frames - 1].slot < sp);
 }
 
-static void consume(struct dg_thread *t, const u64 *w, const u64 *end) {
-    static const struct dg_node nowhere;
-    struct dg_node *n = (struct dg_node *)&nowhere; /* the path that is under way */
-    u8 *from = t->out, *to = from;                  /* its addresses */
-    while (w < end) {
-        u64 head = *w++;
+/* In the records' own memory, where heads become 0. */
+__attribute__((target("bmi2"))) static void consume(struct dg_thread *t, u64 *w, const u64 *end) {
+    static struct dg_node nowhere;
+    struct dg_node *n = &nowhere;  /* the path that is under way */
+    u8 *from = t->out, *to = from; /* its addresses */
+    for (u32 n_words; w < end; w += 1 + n_words) {
+        u64 head = *w;
         struct dg_node *next = n->next;
+        *w = 0;
         if (UNLIKELY(head != n->next_head)) {
             next = n == &nowhere ? NULL : dg_turn(t, n, head);
             if (!next) {
                 if (n != &nowhere) end_path(t, n, from, to);
-                n = (struct dg_node *)&nowhere;
+                n = &nowhere;
                 if (UNLIKELY((u32)head < IP_TR_EVENTS)) {
-                    event(t, (u32)head, w);
-                    w += head >> 32;
+                    event(t, (u32)head, w + 1);
+                    n_words = (u32)(head >> 32);
                     continue;
                 }
                 if (UNLIKELY(tr_completed(head) == 0)) {
                     const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)head;
                     t->pc = b->pc;
-                    w += b->n_words;
+                    n_words = b->n_words;
                     continue;
                 }
                 next = dg_root(t, head);
+                n_words = next->n_words;
                 if (UNLIKELY(!next->whole)) {
                     run_segments(t, next, w);
                     if (next->n_insns == next->plan->n_insns) end_of(t, next->plan, w);
-                    w += next->n_words;
                     continue;
                 }
                 from = to = t->out + (next->wide ? WIDE_HEAD : HEAD);
             }
         }
         n = next;
+        n_words = n->n_words;
         to = put_addresses(t, n, to, w);
         if (n->leaves && leaves(t, n->plan, w)) {
             end_path(t, n, from, to);
             end_of(t, n->plan, w);
-            w += n->n_words;
-            n = (struct dg_node *)&nowhere;
-            continue;
+            n = &nowhere;
         }
-        w += n->n_words;
     }
     if (n != &nowhere) end_path(t, n, from, to);
 }
@@ -363,6 +358,6 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
         t->file = dg.file;
     }
     dg_begin(t);
-    consume(t, from, to);
+    consume(t, (u64 *)(u64)from, to);
     dg_done(t);
 }

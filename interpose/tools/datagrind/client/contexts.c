@@ -1,5 +1,8 @@
 /* Contexts: definitions run under a call stack.  A thread remembers those that it has met, as many as there is room
  * for; one that was forgotten is defined again. */
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
 #include "tools/datagrind/client/datagrind.h"
 
 #define LEAST_SETS 4096u
@@ -8,8 +11,9 @@
 
 static u64 bytes_of(u32 n_sets) { return n_sets * (u64)DG_WAYS * sizeof(struct dg_seen); }
 
+/* What runs under one stack was often defined at one time: then it is in one line of the cache. */
 static struct dg_seen *set_of(const struct dg_thread *t, u64 stack, u32 bbdef) {
-    return t->seen + (dg_mix(stack + bbdef * 0x9e3779b97f4a7c15ull) & (t->n_sets - 1)) * DG_WAYS;
+    return t->seen + ((dg_mix(stack) + bbdef / DG_WAYS) & (t->n_sets - 1)) * DG_WAYS;
 }
 
 void dg_forget_contexts(struct dg_thread *t) {
@@ -31,6 +35,7 @@ static void grow(struct dg_thread *t) {
     u32 n = t->n_sets;
     t->n_sets = n * 4;
     t->seen = rt_pages(bytes_of(t->n_sets));
+    sys3(__NR_madvise, (long)t->seen, (long)bytes_of(t->n_sets), MADV_HUGEPAGE);
     for (u32 set = 0; set < n; set++)
         for (u32 way = DG_WAYS; way-- > 0;)
             if (old[set * DG_WAYS + way].stack) remember(t, old[set * DG_WAYS + way]);

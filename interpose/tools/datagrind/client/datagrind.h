@@ -48,12 +48,12 @@ enum dg_event {
 #define DG_OUT         0x40000                                /* a thread's buffer */
 #define DG_DEFINITIONS 0x20000                                /* more than those of one template */
 
-/* How an address is computed from a record's words.  Without a base or an index: word 0, times 0. */
+/* An address is disp + w[base] + (w[index] << shift): w[0] is 0, w[1] the record's first word. */
 struct dg_operand {
     i64 disp;
-    u16 base, index;
-    u8 base_scale, index_scale;
-    u8 flags, pad;
+    u8 base, index, shift;
+    u8 flags;
+    u32 pad;
 };
 #define DG_OP_FS  1
 #define DG_OP_GS  2
@@ -96,16 +96,17 @@ struct dg_def {
 
 /* A path: blocks that followed one another under one call stack, the last of them perhaps left early (paths.c). */
 struct dg_node {
-    u64 head;                    /* the record's of the last block */
-    u64 next_head;               /* next->head, or 0 */
-    struct dg_node *next;        /* the path that it was continued to the last time */
-    const struct dg_plan *plan;  /* of the last block */
-    u16 n_ops, n_words, n_insns; /* what its last block adds */
-    u16 insns, accesses;         /* of the path */
-    bool special;                /* one of its operands has a flag */
-    bool leaves;                 /* the block's end may change the call stack */
-    bool wide;                   /* of a block alone: its paths' runs have a long head, lately */
-    bool whole;                  /* one definition may have it */
+    u64 head;                     /* the record's of the last block */
+    u64 next_head;                /* next->head, or 0 */
+    struct dg_node *next;         /* the path that it was continued to the last time */
+    const struct dg_plan *plan;   /* of the last block */
+    const struct dg_operand *ops; /* its operands */
+    u16 n_ops, n_words, n_insns;  /* what its last block adds */
+    u16 insns, accesses;          /* of the path */
+    bool special;                 /* one of its operands has a flag */
+    bool leaves;                  /* the block's end may change the call stack */
+    bool wide;                    /* of a block alone: its paths' runs have a long head, lately */
+    bool whole;                   /* one definition may have it */
     struct dg_def *def;
     struct dg_node *parent, *child, *sibling;
     u64 missed;          /* head of a block that might continue it */

@@ -51,6 +51,7 @@ static struct dg_node *node_of(struct dg_thread *t, const struct dg_plan *p, u64
     u32 done = tr_completed(head);
     *n = (struct dg_node){.head = head,
                           .plan = p,
+                          .ops = p->ops,
                           .n_words = p->n_words,
                           .n_insns = (u16)done,
                           .n_ops = p->ops_upto[done - 1],

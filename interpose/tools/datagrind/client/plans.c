@@ -5,6 +5,7 @@
  */
 #include "tools/datagrind/client/datagrind.h"
 
+_Static_assert(IP_TR_MAX_WORDS < 255, "an operand's words have one byte each");
 _Static_assert(sizeof(struct ip_tr_block) >= DG_APART, "one template in each entry's bytes");
 #define ARENA        (1ull << 20)
 #define MOST_OPS     4096 /* of one template: 64 instructions, none with more than 2800 bytes */
@@ -32,8 +33,8 @@ static void *arena(u64 bytes) {
 
 static struct dg_operand operand_of(const struct ip_tr_access *a, u64 part) {
     struct dg_operand o = {.disp = a->disp + (i64)part};
-    if (a->base != DG_NO_WORD) o.base = a->base, o.base_scale = 1;
-    if (a->index != DG_NO_WORD) o.index = a->index, o.index_scale = a->scale;
+    if (a->base != DG_NO_WORD) o.base = (u8)(1 + a->base);
+    if (a->index != DG_NO_WORD) o.index = (u8)(1 + a->index), o.shift = (u8)__builtin_ctz(a->scale);
     if (a->seg == IP_SEG_FS) o.flags |= DG_OP_FS;
     if (a->seg == IP_SEG_GS) o.flags |= DG_OP_GS;
     if (a->flags & IP_TRA_BIT) o.flags |= DG_OP_BIT;
