@@ -105,6 +105,8 @@ class _Builder:
         if row is None and name[-1:].isdigit():
             stem = name.rstrip("0123456789")
             row, text = self.rows.get(f"{stem}<n>"), f"{name[len(stem) :]} {text}"
+        if row is not None and not equals and row[0].alone is not None:
+            return (*row, row[0].alone)
         if row is None or row[0].takes_value != bool(equals):
             raise OptionError.unknown(word)
         return (*row, text)

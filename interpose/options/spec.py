@@ -39,6 +39,7 @@ class Option:
     :param group: heading in help; options inherit the group of the row above.
     :param metavar: the value's name in help, e.g. ``<number>``.
     :param command_line_only: not taken from files and environment.
+    :param alone: what the word means without a value; None: it needs one.
     """
 
     metavar = ""
@@ -60,6 +61,7 @@ class Option:
         group: str | None = None,
         metavar: str | None = None,
         command_line_only: bool = False,
+        alone: str | None = None,
     ) -> None:
         self.help = help
         self.default = default
@@ -69,6 +71,7 @@ class Option:
         self.aliases = aliases
         self.group = group
         self.command_line_only = command_line_only
+        self.alone = alone
         if metavar is not None:
             self.metavar = metavar
         if name is not None:

@@ -166,8 +166,9 @@ struct cg_frame {
 };
 #define CG_TAIL   1 /* by a jump: ends with its caller */
 #define CG_SKIP   2
-#define CG_SIGNAL 4 /* a handler: no call of what it interrupts */
-#define CG_TOGGLE 8 /* collecting has been switched at the call, and is again at the end */
+#define CG_SIGNAL 4  /* a handler: no call of what it interrupts */
+#define CG_TOGGLE 8  /* collecting has been switched at the call, and is again at the end */
+#define CG_UNSEEN 16 /* nothing was collected at the call: it counts if something is before its end */
 
 struct cg_thread {
     struct cg_thread *next;

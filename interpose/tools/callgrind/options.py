@@ -133,7 +133,7 @@ class Options(Table):
     collect_alloc: bool = YesNo("of another time", status=IGNORED)
     simulate_sectors: bool = YesNo("of another time", status=IGNORED)
     pop_on_jump: tuple[str, ...] = Repeated(
-        "leaving these functions by a jump ends their call", metavar="<function>"
+        "leaving these functions by a jump ends their call; alone: all", metavar="<function>", alone="*"
     )
     ct_verbose: int = Integer("traces of another implementation", 0, status=IGNORED)
     ct_vstart: int = Integer("traces of another implementation", 0, status=IGNORED)

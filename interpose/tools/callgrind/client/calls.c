@@ -13,10 +13,11 @@ static struct cg_function *function_at(struct thread *t, const struct ip_tr_bloc
     return s->function;
 }
 
-/* Something is to happen because the function begins (or ends). */
+/* Something is to happen because the function begins (or ends), but not if it is called while it is under way. */
 static void eventful_begin(struct thread *t, struct cg_function *f, u32 *flags) {
+    if (f->active) return;
     if (f->number & CG_F_DUMP_BEFORE) cg_ask_dump(t, CG_F_DUMP_BEFORE, f->number);
-    if (f->number & CG_F_TOGGLE && !f->active) {
+    if (f->number & CG_F_TOGGLE) {
         t->collects = !t->collects;
         *flags |= CG_TOGGLE;
     }
@@ -31,7 +32,13 @@ static void restore(struct thread *t, const struct cg_frame *f) {
 void cg_pop(struct thread *t) {
     struct cg_frame *f = cg_top(t);
     if (f->call) {
-        for (u32 i = 0; i < cg.n_events; i++) f->call->cost[i] += t->shared.total[i] - f->began[i];
+        u64 any = 0;
+        for (u32 i = 0; i < cg.n_events; i++) {
+            u64 cost = t->shared.total[i] - f->began[i];
+            f->call->cost[i] += cost;
+            any |= cost;
+        }
+        if (f->flags & CG_UNSEEN && any) f->call->count++;
     }
     if (f->flags & CG_SIGNAL) {
         restore(t, f);
@@ -47,7 +54,7 @@ void cg_pop(struct thread *t) {
     t->last = f->counter;
     t->done = f->insn + 1;
     t->shared.depth--;
-    if (function && function->number & CG_F_DUMP_AFTER && !cg_is_unknown(function))
+    if (function && !function->active && function->number & CG_F_DUMP_AFTER && !cg_is_unknown(function))
         cg_ask_dump(t, CG_F_DUMP_AFTER, function->number);
 }
 
@@ -102,11 +109,15 @@ static void push(struct thread *t, const struct ip_tr_block *b, struct cg_functi
         x = cg_context_of(t, cg_family_of(t, f, owner->family));
     }
     struct cg_call *call = find_call(t, c, insn, f, x);
-    if (t->collects) call->count++;
+    if (t->collects)
+        call->count++;
+    else
+        frame->flags |= CG_UNSEEN;
     if (!call->entry) call->entry = b->pc;
     frame->call = call;
     t->shared.context = x;
-    if (f->number & CG_F_ZERO_BEFORE && !cg_is_unknown(f)) cg_ask_dump(t, CG_F_ZERO_BEFORE, f->number);
+    if (f->number & CG_F_ZERO_BEFORE && !cg_is_unknown(f) && f->active == 1)
+        cg_ask_dump(t, CG_F_ZERO_BEFORE, f->number);
 }
 
 /* The first function of a thread, or of a handler. */

@@ -81,7 +81,7 @@ static bool come_back(struct thread *t, const struct ip_tr_block *b) {
     if (!depth || frame(t, depth - 1)->sp > sp || frame(t, depth - 1)->flags & CG_SIGNAL) return false;
     while (depth && frame(t, depth - 1)->sp <= sp && !(frame(t, depth - 1)->flags & CG_SIGNAL)) {
         struct cg_frame *f = frame(t, depth - 1);
-        if (!f->call || !f->function || f->flags & CG_TOGGLE || f->function->number & CG_F_DUMP_AFTER) {
+        if (!f->call || !f->function || f->flags & (CG_TOGGLE | CG_UNSEEN) || f->function->number & CG_F_DUMP_AFTER) {
             cg_pop(t);
         } else {
             for (u32 i = 0; i < cg.n_events; i++) f->call->cost[i] += t->shared.total[i] - f->began[i];

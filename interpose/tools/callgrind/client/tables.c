@@ -96,9 +96,25 @@ static struct cg_family *find_family(struct thread *t, struct cg_function *f, st
     return y;
 }
 
+/* Who has called, up to depth callers, of which not all may have contexts by their own: as the frames say. */
+static struct cg_family *callers_by_frames(struct thread *t, u32 depth) {
+    struct cg_function *chain[64];
+    u32 n = 0;
+    for (u64 d = t->shared.depth; d-- > 0 && n < depth && n < 64;) {
+        const struct cg_frame *frame = (const struct cg_frame *)(t->shared.frames + d * t->shared.frame_bytes);
+        if (frame->flags & CG_SIGNAL || !frame->context) break;
+        const struct cg_context *x = frame->context->caller ? frame->context->caller : frame->context;
+        if (!n || chain[n - 1] != x->family->function) chain[n++] = x->family->function;
+    }
+    struct cg_family *callers = 0;
+    while (n) callers = find_family(t, chain[--n], callers);
+    return callers;
+}
+
 struct cg_family *cg_family_of(struct thread *t, struct cg_function *f, struct cg_family *caller) {
     u32 depth = f->callers;
     if (caller && caller->function == f && depth) return caller; /* direct recursion makes no longer chain */
+    if (caller && depth > cg.callers && depth > 1) return find_family(t, f, callers_by_frames(t, depth));
     if (depth == 0) {
         if (f->families) return f->families;
         return find_family(t, f, 0);
