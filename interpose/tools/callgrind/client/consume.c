@@ -48,7 +48,7 @@ static inline struct cg_frame *frame(struct thread *t, u64 number) {
     return (struct cg_frame *)(t->shared.frames + number * t->shared.frame_bytes);
 }
 
-static bool call_again(struct thread *t, const struct ip_tr_block *b, const struct cg_slot *s) {
+static bool plain_call_again(struct thread *t, const struct ip_tr_block *b, const struct cg_slot *s) {
     struct cg_counter *c = t->last;
     struct cg_function *f = s->function;
     if (!f || f->callers || f->number & (CG_F_SKIP | CG_F_EVENTFUL) || t->shared.depth == t->frames_room) return false;
@@ -76,7 +76,7 @@ static bool call_again(struct thread *t, const struct ip_tr_block *b, const stru
     return true;
 }
 
-static bool come_back(struct thread *t, const struct ip_tr_block *b) {
+static bool plain_come_back(struct thread *t, const struct ip_tr_block *b) {
     u64 depth = t->shared.depth, sp = t->sp + 8;
     if (!depth || frame(t, depth - 1)->sp > sp || frame(t, depth - 1)->flags & CG_SIGNAL) return false;
     while (depth && frame(t, depth - 1)->sp <= sp && !(frame(t, depth - 1)->flags & CG_SIGNAL)) {
@@ -103,8 +103,8 @@ static inline bool enter_again(struct thread *t, const struct ip_tr_block *b, co
     if (t->done == c->n) {
         switch (c->block->end) {
         case IP_TR_CALL:
-        case IP_TR_CALLI: return call_again(t, b, s);
-        case IP_TR_RET: return come_back(t, b);
+        case IP_TR_CALLI: return plain_call_again(t, b, s);
+        case IP_TR_RET: return plain_come_back(t, b);
         case IP_TR_JMPI:
             if (t->shared.depth && frame(t, t->shared.depth - 1)->sp <= t->sp) return false;
             break;
@@ -116,40 +116,24 @@ static inline bool enter_again(struct thread *t, const struct ip_tr_block *b, co
 
 /* ---- Where more than instructions is counted --------------------------------------------------------------------- */
 
-/* What of the run does not depend on what has run before. */
-static inline void add_totals(struct thread *t, u64 ir_dr, u64 dw_bc) {
-    t->shared.total[0] += ir_dr >> 32;
-    if (cg.caches) {
-        t->shared.total[cg_place(CG_DR)] += (u32)ir_dr;
-        t->shared.total[cg_place(CG_DW)] += dw_bc >> 32;
-    }
-    if (cg.branches) t->shared.total[cg_place(CG_BC)] += (u32)dw_bc;
-}
-
 /* The block in the present context. */
 static struct cg_place *place_of(struct thread *t, const struct ip_tr_block *b) {
-    struct cg_place *at = &t->sim->places[b->number];
+    struct cg_place *at = cg_place_at(t->sim->places, (u32)(u64)b);
     if (at->context == t->shared.context) return at;
-    if (!at->plan) {
-        const struct cg_plan *p = at->plan = cg_plan_of(t, b);
-        at->accesses = p->accesses;
-        at->branches = p->branches;
-        at->line = cg.caches ? p->lines[0] : 0;
-        at->target = b->target;
-        at->step = 1u + b->n_words;
-        at->n = b->n_insns;
-        at->end = b->end;
-        at->end_branch = (u16)(p->costs->n_branches - 1);
-    }
+    if (!at->exits) cg_plan_place(t, at, b);
     struct cg_counter *c = at->counter = cg_counter_of(t, b);
     at->leaves = c->after != t->shared.context;
     at->context = t->shared.context;
     if (!c->costs) {
-        const struct cg_costs *costs = at->plan->costs;
+        const struct cg_costs *costs = cg_plan_at(at)->costs;
         c->missed = cg_alloc(t, costs->n_branches * sizeof *c->missed);
         __atomic_store_n(&c->costs, costs, __ATOMIC_RELEASE);
     }
     return at;
+}
+
+static inline void add(struct thread *t, enum cg_event e, u64 n) {
+    if (cg_place(e) >= 0) t->shared.total[cg_place(e)] += n;
 }
 
 /* From t->last to the block: where it runs from now on. */
@@ -167,11 +151,14 @@ static void pass(struct thread *t, const struct ip_tr_block *b) {
 static void run(struct thread *t, struct cg_place *at, const struct ip_tr_block *b, const u64 *words, u64 done) {
     struct cg_counter *c = at->counter;
     if (t->collects) {
-        const struct cg_exit *e = &at->plan->exits[done];
+        const struct cg_exit *e = &at->exits[done];
         c->runs[done]++;
-        add_totals(t, e->ir_dr, e->dw_bc);
+        add(t, CG_IR, done);
+        add(t, CG_DR, CG_READS(e->sum));
+        add(t, CG_DW, CG_WRITES(e->sum));
+        add(t, CG_BC, CG_BRANCHES(e->sum));
         if (c->repeats) count_turns(t, c, words, done);
-        if (cg.caches || cg.branches || at->plan->locks) cg_simulate(t, at->plan, c, words, done);
+        if (cg.caches || cg.branches || e->special) cg_simulate(t, at, words, done);
     }
     if (cg.dump_every && ++t->shared.n_blocks % cg.dump_every == 0) cg_ask_dump(t, 0, 0);
     t->last = c;
@@ -185,35 +172,36 @@ static inline u64 sp_after(const struct cg_counter *c, const u64 *record) {
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The lines of the run are where they were guessed; else nothing has been done that matters. */
-INLINE bool fetch(struct cg_cache *c, const u64 *lines, u64 n, u64 *latest) {
-    u64 line = *latest;
-    for (u64 k = 0; k < n; k++) {
-        line = lines[k];
-        struct cg_way *w = cg_guess(c, line);
-        if (w->line != line) return false;
-        w->used = ++c->clock;
-    }
-    *latest = line;
-    return true;
-}
-
 /* What the loop below has in registers. */
 struct state {
     struct cg_counter *last;
     struct cg_place *last_at; /* its place */
     const u64 *last_p;        /* its record, 0: that of t->sp */
-    u64 done, history, clock, i_line;
-    u64 ir_dr, dw_bc, surprises; /* not yet in the thread's totals */
+    u64 done, history, clock, i_clock, i_line;
+    u64 insns, sum, surprises; /* not yet in the thread's totals */
 };
 
+INLINE void add_totals(struct thread *t, struct state *s, const bool caches) {
+    t->shared.total[0] += s->insns;
+    if (caches) {
+        t->shared.total[cg_place(CG_DR)] += CG_READS(s->sum);
+        t->shared.total[cg_place(CG_DW)] += CG_WRITES(s->sum);
+    }
+    if (cg.branches) {
+        t->shared.total[cg_place(CG_BC)] += CG_BRANCHES(s->sum);
+        t->shared.total[cg_place(CG_BCM)] += s->surprises;
+    }
+    s->insns = s->sum = s->surprises = 0;
+}
+
 INLINE void save(struct thread *t, struct state *s, const bool caches) {
-    if (caches) t->sim->d1->clock = s->clock;
+    if (caches) {
+        t->sim->d1->clock = s->clock;
+        t->sim->i1->clock = s->i_clock;
+    }
     t->sim->i_line = s->i_line;
     t->sim->history = (u32)s->history;
-    add_totals(t, s->ir_dr, s->dw_bc);
-    if (cg.branches) t->shared.total[cg_place(CG_BCM)] += s->surprises;
-    s->ir_dr = s->dw_bc = s->surprises = 0;
+    add_totals(t, s, caches);
     t->last = s->last;
     t->done = s->done;
     if (s->last_p && s->last->block->sp_word != 0xffffffff) t->sp = sp_after(s->last, s->last_p);
@@ -221,8 +209,28 @@ INLINE void save(struct thread *t, struct state *s, const bool caches) {
 
 INLINE void load(struct thread *t, struct state *s, const bool caches) {
     s->clock = caches ? t->sim->d1->clock : 0;
+    s->i_clock = caches ? t->sim->i1->clock : 0;
     s->i_line = t->sim->i_line;
     s->history = t->sim->history;
+}
+
+/* The lines of the run are all there; else nothing has been done that matters. */
+INLINE bool fetch(struct cg_cache *c, struct state *s, struct cg_place *at, u64 n) {
+    struct cg_line *l = cg_plan_at(at)->lines, *end = l + n;
+    for (; l < end; l++) {
+        struct cg_way *w = &c->way[l->way];
+        s->i_clock++;
+        if (w->line == l->line) {
+            w->used = s->i_clock;
+            continue;
+        }
+        w = cg_find(c, l->line, s->i_clock);
+        if (!w) return false;
+        l->way = (u64)(w - c->way);
+    }
+    if (n) s->i_line = end[-1].line;
+    if (n == 1) at->way = (u16)end[-1].way;
+    return true;
 }
 
 INLINE void branch(struct cg_sim *sim, struct state *s, struct cg_counter *c, u32 at, u64 number, u64 taken) {
@@ -231,8 +239,8 @@ INLINE void branch(struct cg_sim *sim, struct state *s, struct cg_counter *c, u3
     s->surprises += surprise;
 }
 
-INLINE void accesses(struct thread *t, struct state *s, const struct cg_place *at, struct cg_counter *c, const u64 *p,
-                     u64 n, const u32 shift) {
+INLINE void accesses(struct thread *t, struct state *s, const struct cg_place *at, const u64 *p, u64 n,
+                     const u32 shift) {
     const struct cg_access *const first = at->accesses, *end = first + n;
     struct cg_cache *const d1 = t->sim->d1;
     for (const struct cg_access *a = first; a < end; a++) {
@@ -240,59 +248,202 @@ INLINE void accesses(struct thread *t, struct state *s, const struct cg_place *a
         if (a->kind == CG_INDEXED)
             addr += p[1 + a->index] << a->scale;
         else if (a->kind != CG_BASE)
-            addr = cg_address(t, &cg_accesses(at->plan->block)[at->plan->templates[a - first]], p + 1);
+            addr = cg_other_address(t, at, (u64)(a - first), p + 1);
         u64 line = addr >> shift;
         struct cg_way *w = cg_guess(d1, line);
         if ((w->line ^ line) | ((addr + a->more) >> shift ^ line))
-            s->clock = cg_data(t, at->plan, c, (u64)(a - first), addr, s->clock);
+            s->clock = cg_data(t, at, (u64)(a - first), addr, s->clock);
         else
             w->used = ++s->clock;
     }
 }
 
-/* Records up to an event.  The shift is that of D1's lines, a constant where it is the usual one. */
-INLINE const u64 *loop(struct thread *t, const u64 *p, const u64 *to, const u32 shift, const bool caches) {
+/* An indirect jump or call. */
+INLINE void indirect(struct thread *t, const struct state *s, u64 pc) {
+    if (!cg.branches) return;
+    u64 number = s->last_at->end_branch, *target = &t->sim->indirect[s->last_at->branches[number]];
+    u64 surprise = *target != pc;
+    t->shared.total[cg_place(CG_BI)]++;
+    t->shared.total[cg_place(CG_BIM)] += surprise;
+    s->last->missed[number] += surprise;
+    *target = pc;
+}
+
+/* ---- Calls that have been made before, and returns ---------------------------------------------------------------
+ * What cg_enter does, for the usual case.  false: nothing has been done. */
+
+#define INDIRECT 0x100 /* flag of the functions below: by an indirect jump or call, to be settled */
+
+/* The vector of totals has one of a few lengths. */
+#define EACH_EVENT(statement)                                                                                          \
+    if (cg.n_events == 13) {                                                                                           \
+        _Pragma("GCC unroll 13") for (u32 i = 0; i < 13; i++) statement;                                               \
+    } else {                                                                                                           \
+        for (u32 i = 0; i < cg.n_events; i++) statement;                                                               \
+    }
+
+/* Of the function that the block begins, by an instruction of the last block; the frame ends where RSP is sp. */
+INLINE bool enter_known(struct thread *t, struct state *s, struct cg_place *at, u64 sp, u32 insn, u32 flags) {
+    struct cg_counter *c = s->last;
+    struct cg_function *f = at->exits ? cg_plan_at(at)->function : 0;
+    if (!f || f->callers || f->number & CG_F_EVENTFUL || t->shared.depth == t->frames_room) return false;
+    const struct cg_family *y = f->families;
+    u64 level = f->active, most = f->recursions < 8 ? f->recursions : 8;
+    bool skip = f->number & CG_F_SKIP && !cg_is_unknown(f);
+    if (level >= most) level = most - 1;
+    struct cg_context *x = y ? y->contexts[level] : 0;
+    struct cg_call *call = c->calls;
+    if (skip)
+        while (call && (call->function != f || call->insn != insn || !call->callee->caller)) call = call->next;
+    else
+        while (call && (call->callee != x || call->insn != insn)) call = call->next;
+    if (!call || !(x = call->callee)) return false;
+    if (flags & INDIRECT) indirect(t, s, at->pc);
+    t->shared.depth++;
+    struct cg_frame *to = cg_top(t);
+    to->sp = sp;
+    to->context = t->shared.context;
+    to->counter = c;
+    to->call = skip ? 0 : call;
+    to->function = skip ? 0 : f;
+    to->insn = insn;
+    to->flags = (skip ? CG_SKIP : 0) | (flags & CG_TAIL);
+    EACH_EVENT(to->began[i] = t->shared.total[i])
+    call->count += !skip;
+    f->active += !skip;
+    t->shared.context = x;
+    return true;
+}
+
+INLINE bool call_again(struct thread *t, struct state *s, const struct ip_tr_block *b, struct cg_place *at, u64 sp) {
+    const struct ip_tr_block *last = s->last->block;
+    if (last->end == IP_TR_CALL && last->target == last->next) return false;
+    if (!enter_known(t, s, at, sp, s->last->n - 1u, last->end == IP_TR_CALLI ? INDIRECT : 0)) return false;
+    struct cg_function *f = cg_plan_at(at)->function;
+    if (!cg_is_unknown(f)) f->entry = b->pc;
+    return true;
+}
+
+/* A jump into another function. */
+INLINE bool jump_again(struct thread *t, struct state *s, const struct ip_tr_block *b, struct cg_place *at, u32 flags) {
+    const struct cg_function *running = t->shared.context->family->function;
+    if (!t->shared.depth || running->number & CG_F_POP_ON_JUMP || !s->done) return false;
+    const struct cg_frame *top = cg_top(t);
+    if (top->flags & CG_TAIL && cg_is_within(top->context, b)) return false;
+    return enter_known(t, s, at, top->sp, (u32)s->done - 1, CG_TAIL | flags);
+}
+
+/* Into the function that called, or one that it had jumped to. */
+INLINE bool come_back(struct thread *t, const struct ip_tr_block *b, u64 sp) {
+    u64 depth = t->shared.depth, bytes = t->shared.frame_bytes;
+    if (!depth) return false;
+    struct cg_frame *top = cg_top(t), *f = top;
+    if (f->sp > sp) return false;
+    for (;; f = (struct cg_frame *)((u8 *)f - bytes)) {
+        if (f->flags & (CG_SIGNAL | CG_TOGGLE) || (!f->call && !(f->flags & CG_SKIP)) || (f->call && !f->function) ||
+            (f->function && f->function->number & CG_F_DUMP_AFTER))
+            return false;
+        if (--depth == 0 || ((struct cg_frame *)((u8 *)f - bytes))->sp > sp) break;
+    }
+    if (!cg_is_within(f->context, b)) return false;
+    t->shared.context = f->context;
+    t->shared.depth = depth;
+    for (;; top = (struct cg_frame *)((u8 *)top - bytes)) {
+        if (top->call) {
+            u64 *cost = top->call->cost;
+            EACH_EVENT(cost[i] += t->shared.total[i] - top->began[i])
+            top->function->active--;
+        }
+        if (top == f) return true;
+    }
+}
+
+/* From the last block to another function or back, or by an indirect jump within one.  The totals are the thread's. */
+INLINE bool leave(struct thread *t, struct state *s, const struct ip_tr_block *b, struct cg_place *at) {
+    u64 sp = s->last_p ? sp_after(s->last, s->last_p) : t->sp;
+    if (cg.skip_direct_recursion) return false;
+    switch (s->last_at->end) {
+    case IP_TR_CALL:
+    case IP_TR_CALLI: return call_again(t, s, b, at, sp);
+    case IP_TR_RET: return come_back(t, b, sp + 8);
+    case IP_TR_JMPI:
+        if (cg.jumps || (t->shared.depth && cg_top(t)->sp <= sp)) return false;
+        if (at->context != t->shared.context && !cg_is_within(t->shared.context, b))
+            return jump_again(t, s, b, at, INDIRECT);
+        indirect(t, s, b->pc);
+        return true;
+    default: return false;
+    }
+}
+
+/* Records up to an event.  The shifts are those of D1's and I1's lines, constants where they are usual. */
+INLINE const u64 *loop(struct thread *t, const u64 *p, const u64 *to, const u32 shift, const u32 i_shift,
+                       const bool caches) {
     struct cg_sim *const sim = t->sim;
+    struct cg_cache *const i1 = sim->i1;
     struct cg_place *const places = sim->places;
     struct cg_context *x = t->shared.context;
-    struct state s = {.last = t->last, .last_at = &places[t->last->block->number], .done = t->done};
+    struct state s = {.last = t->last, .last_at = cg_place_at(places, (u32)(u64)t->last->block), .done = t->done};
     bool complete = s.done == s.last->n;
     load(t, &s, caches);
     while (p < to) {
         u32 number = (u32)*p;
         if (number < IP_TR_EVENTS) break;
         const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)number;
-        struct cg_place *at = &places[b->number];
+        struct cg_place *at = cg_place_at(places, number);
         u64 now = tr_completed(*p);
-        if (at->context != x || (complete && s.last_at->leaves)) {
+        if (complete && s.last_at->leaves) {
+            add_totals(t, &s, caches);
+            if (!leave(t, &s, b, at)) goto pass;
+            x = t->shared.context;
+            if (at->context != x) place_of(t, b);
+        } else if (at->context != x && !(complete && s.last_at->end == IP_TR_JCC)) {
+            if (!cg_is_within(x, b)) {
+                add_totals(t, &s, caches);
+                if (cg.skip_direct_recursion || !jump_again(t, &s, b, at, 0)) goto pass;
+                x = t->shared.context;
+            }
+            place_of(t, b);
+        } else if (at->context != x) {
+        pass:
             save(t, &s, caches);
             pass(t, b);
             load(t, &s, caches);
             x = t->shared.context;
-            if (at->context != x) place_of(t, b);
+            cg_plan_at(place_of(t, b))->function = t->slots[b->number].function;
             if (!t->collects) {
                 run(t, at, b, p + 1, now);
-                return p + at->step;
+                return p + 1 + b->n_words;
             }
         } else if (complete && s.last_at->end == IP_TR_JCC) {
-            u64 taken = b->pc == s.last_at->target, k = s.last_at->end_branch;
+            u64 taken = at->pc == s.last_at->target, k = s.last_at->end_branch;
             s.last->taken += taken;
             if (cg.branches) branch(sim, &s, s.last, s.last_at->branches[k], k, taken);
         }
         struct cg_counter *c = at->counter;
-        const struct cg_exit *e = &at->plan->exits[now];
-        if (e->special || (caches && (at->line != s.i_line || e->n_lines > 1) &&
-                           !fetch(sim->i1, at->plan->lines, e->n_lines, &s.i_line))) {
+        const struct cg_exit *e = &at->exits[now];
+        bool there = true;
+        if (caches && (at->pc >> i_shift != s.i_line || e->n_lines > 1)) {
+            u64 line = at->pc >> i_shift;
+            struct cg_way *w = &i1->way[at->way];
+            if (e->n_lines == 1 && w->line == line) {
+                w->used = ++s.i_clock;
+                s.i_line = line;
+            } else {
+                there = fetch(i1, &s, at, e->n_lines);
+            }
+        }
+        if (!there || e->special) {
             save(t, &s, caches);
             run(t, at, b, p + 1, now);
             load(t, &s, caches);
         } else {
             c->runs[now]++;
-            s.ir_dr += e->ir_dr;
-            s.dw_bc += e->dw_bc;
-            if (caches) accesses(t, &s, at, c, p, e->n_accesses, shift);
+            s.insns += now;
+            s.sum += e->sum;
+            if (caches) accesses(t, &s, at, p, e->n_accesses, shift);
             u64 k = 0;
-            for (; k < e->n_branches; k++) branch(sim, &s, c, at->branches[k], k, 0);
+            for (; k < e->n_passed; k++) branch(sim, &s, c, at->branches[k], k, 0);
             if (e->taken) branch(sim, &s, c, at->branches[k], k, 1);
         }
         s.last_p = p;
@@ -300,20 +451,20 @@ INLINE const u64 *loop(struct thread *t, const u64 *p, const u64 *to, const u32 
         s.last_at = at;
         s.done = now;
         complete = now == at->n;
-        p += at->step;
+        p += 1 + (*p >> 56);
     }
     save(t, &s, caches);
     return p;
 }
 
 __attribute__((target("bmi2"))) static const u64 *loop_usual(struct thread *t, const u64 *p, const u64 *to) {
-    return loop(t, p, to, 6, true);
+    return loop(t, p, to, 6, 6, true);
 }
 __attribute__((target("bmi2"))) static const u64 *loop_any(struct thread *t, const u64 *p, const u64 *to) {
-    return loop(t, p, to, t->sim->d1->shift, true);
+    return loop(t, p, to, t->sim->d1->shift, t->sim->i1->shift, true);
 }
 __attribute__((target("bmi2"))) static const u64 *loop_branches(struct thread *t, const u64 *p, const u64 *to) {
-    return loop(t, p, to, 6, false);
+    return loop(t, p, to, 6, 6, false);
 }
 
 static const u64 *event(struct thread *t, const u64 *p) {
@@ -368,6 +519,7 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
     const u64 *p = from;
     if (cg.n_events > 1 || cg.jumps || cg.dump_every) {
         consume_all(t, from, to);
+        cg_release_last_level(t);
         return;
     }
     while (p < to) {

@@ -33,20 +33,19 @@ struct making {
     struct cg_access *accesses;
     u16 *templates;
     u32 *branches;
-    u64 *lines;
+    struct cg_line *lines;
     struct cg_cost *fixed, *missed;
     u32 n_accesses, n_branches, n_lines, n_fixed;
-    u64 ir_dr, dw_bc;
-    bool special;
+    struct cg_exit sum;
 };
 
 static void fixed(struct making *m, u64 insn, enum cg_event e, u32 n) {
     if (cg_place(e) < 0 || !n) return;
     m->fixed[m->n_fixed++] = (struct cg_cost){(u16)insn, (u8)cg_place(e), (u8)n};
-    if (e == CG_DR) m->ir_dr += n;
-    if (e == CG_DW) m->dw_bc += (u64)n << 32;
-    if (e == CG_BC) m->dw_bc += n;
-    if (e == CG_GE) m->special = m->plan->locks = true;
+    if (e == CG_DR) m->sum.sum += n * CG_READ;
+    if (e == CG_DW) m->sum.sum += n * CG_WRITE;
+    if (e == CG_BC) m->sum.sum += n * CG_BRANCH;
+    if (e == CG_GE) m->sum.special = m->plan->locks = true;
 }
 
 static void branch(struct making *m, u64 insn, enum cg_event e) {
@@ -92,13 +91,13 @@ static void data(struct making *m, u64 i) {
     }
     fixed(m, i, CG_DR, reads);
     fixed(m, i, CG_DW, writes);
-    if (writes && cg.write_back) m->special = true;
+    if (writes && cg.write_back) m->sum.special = true;
 }
 
 static void fetch(struct making *m, const struct ip_tr_insn *insn) {
     u32 shift = (u32)__builtin_ctz(cg.i1.line);
     for (u64 line = insn->pc >> shift; line <= (insn->pc + insn->len - 1) >> shift; line++)
-        if (!m->n_lines || m->lines[m->n_lines - 1] != line) m->lines[m->n_lines++] = line;
+        if (!m->n_lines || m->lines[m->n_lines - 1].line != line) m->lines[m->n_lines++].line = line;
 }
 
 /* The exit behind the instruction. */
@@ -107,10 +106,9 @@ static void instruction(struct making *m, u64 i) {
     bool last = i + 1 == m->block->n_insns, jump = insn->kind == IP_TR_COND_JUMP;
     enum locking locking = cg.branches || cg_place(CG_GE) >= 0 ? locking_of(insn) : NOT_LOCKED;
     struct cg_exit *e = &m->plan->exits[i + 1];
-    m->ir_dr += 1ull << 32;
     if (cg.caches) fetch(m, insn);
     if (is_repeated(insn))
-        m->special = true;
+        m->sum.special = true;
     else if (cg.caches)
         data(m, i);
     if (locking != NOT_LOCKED) fixed(m, i, CG_GE, 1);
@@ -118,42 +116,49 @@ static void instruction(struct making *m, u64 i) {
         fixed(m, i, CG_BC, 1);
         branch(m, i, CG_BCM);
     }
-    *e = (struct cg_exit){
-        .n_accesses = (u16)m->n_accesses, .n_branches = (u16)m->n_branches, .n_lines = (u16)m->n_lines};
+    m->sum.n_accesses = (u16)m->n_accesses;
+    m->sum.n_passed = (u16)m->n_branches;
+    m->sum.n_lines = (u16)m->n_lines;
+    m->sum.taken = cg.branches && jump && !last;
     if (cg.branches && jump) {
         fixed(m, i, CG_BC, 1);
         branch(m, i, CG_BCM);
-        e->taken = !last;
     }
     if (cg.branches && last && (m->block->end == IP_TR_JMPI || m->block->end == IP_TR_CALLI)) {
         fixed(m, i, CG_BI, 1);
         branch(m, i, CG_BIM);
     }
-    e->ir_dr = m->ir_dr;
-    e->dw_bc = m->dw_bc;
-    e->special = m->special;
+    *e = m->sum;
 }
 
-const struct cg_plan *cg_plan_of(struct thread *t, const struct ip_tr_block *b) {
-    u32 n = b->n_insns, most = 2 * n + 1;
-    struct cg_plan *p = cg_alloc(t, sizeof *p + (n + 1) * sizeof p->exits[0]);
-    struct making m = {.block = b, .plan = p};
-    /* The sums of a pair have 32 bits each; what of these lists is too much is as nothing. */
-    struct cg_cost costs[5 * n + most];
-    u64 lines[most];
+void cg_plan_place(struct thread *t, struct cg_place *at, const struct ip_tr_block *b) {
+    u32 n = b->n_insns, most = 2 * n + 1, exits = n + 1;
+    /* What a run looks at lies together. */
+    struct cg_plan *p = cg_alloc(t, sizeof *p + exits * sizeof p->exits[0] + b->n_accesses * sizeof(struct cg_access) +
+                                        most * sizeof(u32));
+    struct making m = {.block = b, .plan = p, .accesses = (struct cg_access *)(p->exits + exits)};
+    struct cg_cost fixed_costs[5 * n], missed[most];
+    struct cg_line lines[most];
+    rt_memset(lines, 0, sizeof lines);
+    m.branches = (u32 *)(m.accesses + b->n_accesses);
     p->block = b;
-    p->accesses = m.accesses = cg_alloc(t, b->n_accesses * sizeof *m.accesses);
     p->templates = m.templates = cg_alloc(t, b->n_accesses * sizeof *m.templates);
-    p->branches = m.branches = cg_alloc(t, most * sizeof *m.branches);
     m.lines = lines;
-    m.fixed = costs;
-    m.missed = costs + 5 * n;
+    m.fixed = fixed_costs;
+    m.missed = missed;
     for (u64 i = 0; i < n; i++) instruction(&m, i);
     p->lines = rt_memcpy(cg_alloc(t, m.n_lines * sizeof *lines), lines, m.n_lines * sizeof *lines);
-    p->costs = cg_alloc(t, sizeof *p->costs + (m.n_fixed + m.n_branches) * sizeof costs[0]);
+    p->costs = cg_alloc(t, sizeof *p->costs + (m.n_fixed + m.n_branches) * sizeof *missed);
     p->costs->n_fixed = m.n_fixed;
     p->costs->n_branches = m.n_branches;
-    rt_memcpy(p->costs->cost, m.fixed, m.n_fixed * sizeof costs[0]);
-    rt_memcpy(p->costs->cost + m.n_fixed, m.missed, m.n_branches * sizeof costs[0]);
-    return p;
+    rt_memcpy(p->costs->cost, m.fixed, m.n_fixed * sizeof *missed);
+    rt_memcpy(p->costs->cost + m.n_fixed, m.missed, m.n_branches * sizeof *missed);
+    at->exits = p->exits;
+    at->accesses = m.accesses;
+    at->branches = m.branches;
+    at->pc = b->pc;
+    at->target = b->target;
+    at->n = b->n_insns;
+    at->end = b->end;
+    at->end_branch = (u16)(m.n_branches - 1);
 }

@@ -4,7 +4,6 @@
  * Two levels of caches, set-associative, the least recently used line goes.  An access that lies in two lines is one
  * access, and one miss if either is missing; the last level is asked about what the first one misses.  Level 1 is each
  * thread's own, as on a machine with a CPU for each; the last level is everybody's. */
-#include "abi/meta.h"
 #include "tools/callgrind/client/simulate.h"
 
 static struct {
@@ -36,12 +35,10 @@ static struct cg_cache *make(const struct cg_geometry *g) {
     return c;
 }
 
-#define MAX_BLOCKS (IP_META_TRACEMAX / sizeof(struct ip_tr_block))
-
 struct cg_sim *cg_sim_of(struct thread *t) {
     if (t->sim) return t->sim;
     struct cg_sim *s = rt_pages(sizeof *s);
-    s->places = rt_pages(MAX_BLOCKS * sizeof *s->places);
+    s->places = rt_pages(CG_PLACES * sizeof *s->places);
     if (cg.caches) {
         s->i1 = make(&cg.i1);
         s->d1 = make(&cg.d1);
@@ -52,27 +49,40 @@ struct cg_sim *cg_sim_of(struct thread *t) {
 
 /* ---- Levels ------------------------------------------------------------------------------------------------------ */
 
-/* One line: was it there?  It is the most recently used from now on. */
-static bool first_level_line(struct cg_cache *c, u64 line) {
-    struct cg_way *w = cg_guess(c, line);
-    c->clock++;
-    if (w->line == line) {
-        w->used = c->clock;
-        return true;
-    }
-    struct cg_way *set = c->way + (line & (c->sets - 1)) * c->ways, *oldest = set;
-    for (w = set; w < set + c->ways && w->line != line; w++)
-        if (w->used < oldest->used) oldest = w;
-    bool hit = w < set + c->ways;
-    if (!hit) w = oldest;
+struct cg_way *cg_find(struct cg_cache *c, u64 line, u64 clock) {
+    u32 ways = c->ways, at = ways;
+    struct cg_way *set = c->way + (line & (c->sets - 1)) * ways;
+    /* No jump depends on where it is. */
+    for (u32 i = 0; i < ways; i++) at = set[i].line == line ? i : at;
+    if (at == ways) return 0;
+    set[at].used = clock;
+    c->guess[line % CG_GUESSES] = (u16)(set + at - c->way);
+    return set + at;
+}
+
+/* In the place of the one that was not used for longest. */
+static void replace(struct cg_cache *c, u64 line) {
+    struct cg_way *w = c->way + (line & (c->sets - 1)) * c->ways, *end = w + c->ways;
+    for (struct cg_way *other = w + 1; other < end; other++) w = other->used < w->used ? other : w;
     w->line = line;
     w->used = c->clock;
     c->guess[line % CG_GUESSES] = (u16)(w - c->way);
-    return hit;
 }
 
-static bool first_level(struct cg_cache *c, u64 addr, u64 more) {
-    u64 first = addr >> c->shift, last = (addr + more) >> c->shift;
+/* One line: was it there?  It is the most recently used from now on. */
+static inline bool first_level_line(struct cg_cache *c, u64 line) {
+    struct cg_way *w = cg_guess(c, line);
+    u64 clock = ++c->clock;
+    if (w->line == line) {
+        w->used = clock;
+        return true;
+    }
+    if (cg_find(c, line, clock)) return true;
+    replace(c, line);
+    return false;
+}
+
+static inline bool first_level(struct cg_cache *c, u64 first, u64 last) {
     bool hit = first_level_line(c, first);
     if (last != first) hit &= first_level_line(c, last);
     return hit;
@@ -95,12 +105,25 @@ static bool last_level_line(u64 line, bool write, bool *wrote_back) {
     return hit;
 }
 
-static bool last_level_access(u64 addr, u64 more, bool write, bool *wrote_back) {
-    u64 first = addr >> last_level.shift, last = (addr + more) >> last_level.shift;
+/* A thread that is alone keeps it until it has consumed its records. */
+static void keep_last_level(struct thread *t) {
+    if (t->sim->keeps_last_level) return;
     rt_lock(&last_level.lock);
+    t->sim->keeps_last_level = true;
+}
+
+void cg_release_last_level(struct thread *t) {
+    if (!t->sim->keeps_last_level) return;
+    t->sim->keeps_last_level = false;
+    rt_unlock(&last_level.lock);
+}
+
+static bool last_level_access(struct thread *t, u64 addr, u64 more, bool write, bool *wrote_back) {
+    u64 first = addr >> last_level.shift, last = (addr + more) >> last_level.shift;
+    keep_last_level(t);
     bool hit = last_level_line(first, write, wrote_back);
     if (last != first) hit &= last_level_line(last, write, wrote_back);
-    rt_unlock(&last_level.lock);
+    if (cg_root.threads->next) cg_release_last_level(t);
     return hit;
 }
 
@@ -115,26 +138,28 @@ static inline void count(struct thread *t, u64 *extra, enum cg_event e, u64 n) {
 /* After a miss of level 1. */
 static void missed(struct thread *t, u64 *extra, u64 addr, u64 more, enum cg_event miss, bool write) {
     bool wrote_back = false;
-    if (!last_level_access(addr, more, write, &wrote_back)) count(t, extra, miss, 1);
+    if (!last_level_access(t, addr, more, write, &wrote_back)) count(t, extra, miss, 1);
     if (wrote_back) count(t, extra, (enum cg_event)(miss + 3), 1);
 }
 
-static void data(struct thread *t, struct cg_counter *c, u64 insn, u64 addr, u64 more, bool write) {
-    if (!first_level(t->sim->d1, addr, more)) {
+static inline void data(struct thread *t, struct cg_counter *c, u64 insn, u64 addr, u64 more, bool write) {
+    struct cg_cache *d1 = t->sim->d1;
+    if (!first_level(d1, addr >> d1->shift, (addr + more) >> d1->shift)) {
         u64 *extra = cg_extra(t, c, insn);
         count(t, extra, write ? CG_D1MW : CG_D1MR, 1);
         missed(t, extra, addr, more, write ? CG_DLMW : CG_DLMR, write);
     } else if (write && last_level.dirty) {
         /* What is written is passed on. */
         bool ignored = false;
-        last_level_access(addr, more, true, &ignored);
+        last_level_access(t, addr, more, true, &ignored);
     }
 }
 
-u64 cg_data(struct thread *t, const struct cg_plan *p, struct cg_counter *c, u64 access, u64 addr, u64 clock) {
+u64 cg_data(struct thread *t, const struct cg_place *at, u64 access, u64 addr, u64 clock) {
+    const struct cg_plan *p = cg_plan_at(at);
     const struct ip_tr_access *a = &cg_accesses(p->block)[p->templates[access]];
     t->sim->d1->clock = clock;
-    data(t, c, a->insn, addr, p->accesses[access].more, a->kind == IP_ACC_W);
+    data(t, at->counter, a->insn, addr, at->accesses[access].more, a->kind == IP_ACC_W);
     return t->sim->d1->clock;
 }
 
@@ -143,7 +168,7 @@ static void fetch(struct thread *t, struct cg_counter *c, u64 i) {
     const struct ip_tr_insn *insn = &cg_insns(c->block)[i];
     u64 first = insn->pc >> s->i1->shift, last = (insn->pc + insn->len - 1) >> s->i1->shift;
     if (first == s->i_line && last == first) return;
-    bool hit = first_level(s->i1, insn->pc, insn->len - 1);
+    bool hit = first_level(s->i1, first, last);
     s->i_line = last;
     if (hit) return;
     u64 *extra = cg_extra(t, c, i);
@@ -153,9 +178,9 @@ static void fetch(struct thread *t, struct cg_counter *c, u64 i) {
 
 /* ---- Branches ---------------------------------------------------------------------------------------------------- */
 
-static void conditional(struct thread *t, const struct cg_plan *p, struct cg_counter *c, u64 branch, bool taken) {
+static void conditional(struct thread *t, const struct cg_place *at, struct cg_counter *c, u64 branch, bool taken) {
     u64 history = t->sim->history;
-    u64 miss = cg_predict(t->sim->conditional, &history, p->branches[branch], taken);
+    u64 miss = cg_predict(t->sim->conditional, &history, at->branches[branch], taken);
     t->sim->history = (u32)history;
     c->missed[branch] += miss;
     t->shared.total[cg_place(CG_BCM)] += miss;
@@ -164,13 +189,13 @@ static void conditional(struct thread *t, const struct cg_plan *p, struct cg_cou
 void cg_settle(struct thread *t, const struct ip_tr_block *b) {
     struct cg_counter *c = t->last;
     if (!c || t->done < c->n || !t->collects) return;
-    const struct cg_place *last = &t->sim->places[c->block->number];
+    const struct cg_place *last = cg_place_at(t->sim->places, (u32)(u64)c->block);
     if (last->end == IP_TR_JCC) {
-        bool taken = b->pc == last->target;
+        bool taken = b->pc == c->block->target;
         c->taken += taken;
-        if (cg.branches) conditional(t, last->plan, c, last->end_branch, taken);
+        if (cg.branches) conditional(t, last, c, last->end_branch, taken);
     } else if (cg.branches && (last->end == IP_TR_JMPI || last->end == IP_TR_CALLI)) {
-        u64 *target = &t->sim->indirect[last->plan->branches[last->end_branch]];
+        u64 *target = &t->sim->indirect[last->branches[last->end_branch]];
         t->shared.total[cg_place(CG_BI)]++;
         if (*target == b->pc) return;
         *target = b->pc;
@@ -192,6 +217,11 @@ u64 cg_address(const struct thread *t, const struct ip_tr_access *a, const u64 *
     }
     if (a->flags & IP_TRA_ADDR32) at = (u32)at;
     return at + (a->seg == IP_SEG_FS ? t->fs : a->seg == IP_SEG_GS ? t->gs : 0);
+}
+
+u64 cg_other_address(const struct thread *t, const struct cg_place *at, u64 access, const u64 *words) {
+    const struct cg_plan *p = cg_plan_at(at);
+    return cg_address(t, &cg_accesses(p->block)[p->templates[access]], words);
 }
 
 static void repeated(struct thread *t, struct cg_counter *c, u64 i, const u64 *words) {
@@ -228,7 +258,9 @@ static void count_locks(struct thread *t, const struct cg_plan *p, u64 done) {
         if (cost[k].insn < done && cost[k].place == cg_place(CG_GE)) t->shared.total[cost[k].place]++;
 }
 
-void cg_simulate(struct thread *t, const struct cg_plan *p, struct cg_counter *c, const u64 *words, u64 done) {
+void cg_simulate(struct thread *t, const struct cg_place *at, const u64 *words, u64 done) {
+    struct cg_counter *c = at->counter;
+    const struct cg_plan *p = cg_plan_at(at);
     const struct ip_tr_block *b = c->block;
     const struct ip_tr_insn *insn = cg_insns(b);
     const struct ip_tr_access *a = cg_accesses(b);
@@ -239,11 +271,11 @@ void cg_simulate(struct thread *t, const struct cg_plan *p, struct cg_counter *c
         if (cg.caches) fetch(t, c, i);
         for (; access < e->n_accesses && a[p->templates[access]].insn == i; access++) {
             const struct ip_tr_access *one = &a[p->templates[access]];
-            data(t, c, i, cg_address(t, one, words), p->accesses[access].more, one->kind == IP_ACC_W);
+            data(t, c, i, cg_address(t, one, words), at->accesses[access].more, one->kind == IP_ACC_W);
         }
         if (e->special && insn[i].rep && insn[i].rep_words != 0xffff) repeated(t, c, i, words);
-        for (; branch < e->n_branches && branches[branch].insn == i; branch++) conditional(t, p, c, branch, false);
+        for (; branch < e->n_passed && branches[branch].insn == i; branch++) conditional(t, at, c, branch, false);
     }
-    if (e->taken) conditional(t, p, c, branch, true);
+    if (e->taken) conditional(t, at, c, branch, true);
     if (p->locks) count_locks(t, p, done);
 }

@@ -2,6 +2,8 @@
 #ifndef INTERPOSE_CALLGRIND_SIMULATE_H
 #define INTERPOSE_CALLGRIND_SIMULATE_H
 
+#include "abi/meta.h"
+#include "abi/space.h"
 #include "runtime/base/rt.h"
 #include "tools/callgrind/client/callgrind.h"
 
@@ -14,7 +16,7 @@ struct cg_way {
 
 /* Where a line lies is guessed by its low bits, so that nearly all hits need no search.  A guess may be wrong, but is
  * always some way's. */
-#define CG_GUESSES 4096
+#define CG_GUESSES 16384
 
 struct cg_cache {
     u64 sets, clock;
@@ -33,11 +35,12 @@ static inline struct cg_way *cg_guess(struct cg_cache *c, u64 line) { return &c-
 
 struct cg_sim {
     struct cg_cache *i1, *d1;
-    u64 i_line;  /* that of the instruction fetched last: none of i1 was used later */
-    u32 history; /* the last conditional branches, newest in bit 0 */
+    u64 i_line;            /* that of the instruction fetched last: none of i1 was used later */
+    bool keeps_last_level; /* its lock */
+    u32 history;           /* the last conditional branches, newest in bit 0 */
     u8 conditional[CG_CONDITIONAL];
     u64 indirect[CG_INDIRECT];
-    struct cg_place *places; /* by the block's number */
+    struct cg_place *places; /* by the template's address */
 };
 
 /* A conditional branch: was it a surprise?  at: its address's part of the place of its counter. */
@@ -53,6 +56,8 @@ static inline u64 cg_predict(u8 *conditional, u64 *history, u32 at, u64 taken) {
 /* ---- Plans: what a block's run costs, found out once
  * ------------------------------------------------------------------- */
 
+#define CG_MAX_INSNS 64 /* of a block */
+
 enum cg_address { CG_BASE, CG_INDEXED, CG_OTHER /* see the template's access */ };
 
 struct cg_access {
@@ -62,24 +67,37 @@ struct cg_access {
     u16 more;        /* bytes after the first */
 };
 
+/* Reads, writes and branches in one word: no buffer has so many runs that one would overflow. */
+#define CG_READ          1ull
+#define CG_WRITE         (1ull << 21)
+#define CG_BRANCH        (1ull << 42)
+#define CG_READS(sum)    ((sum) & (CG_WRITE - 1))
+#define CG_WRITES(sum)   ((sum) >> 21 & (CG_WRITE - 1))
+#define CG_BRANCHES(sum) ((sum) >> 42)
+_Static_assert((2ull << IP_TR_FULL_BIT) / 8 * 2 * CG_MAX_INSNS <= CG_WRITE, "that many of each");
+
 /* A run that has completed so many instructions. */
 struct cg_exit {
-    u64 ir_dr, dw_bc; /* instructions and reads, writes and branches: the first of each pair in the high half */
-    u16 n_accesses;   /* of cg_plan.accesses */
-    u16 n_branches;   /* that were passed */
-    u16 n_lines;      /* of instructions; of cg_plan.lines */
+    u64 sum;        /* of what counts for it */
+    u16 n_accesses; /* of cg_plan.accesses */
+    u16 n_passed;   /* branches, not taken */
+    u16 n_lines;    /* of instructions; of cg_plan.lines */
     u8 taken,
         special; /* it ends with a branch that is not the block's last; it is not a matter of these numbers alone */
+};
+_Static_assert(sizeof(struct cg_exit) == 16, "four in a line of the cache");
+
+struct cg_line {
+    u64 line, way; /* of the first level, that had it */
 };
 
 struct cg_plan {
     const struct ip_tr_block *block;
-    const struct cg_access *accesses;
-    const u16 *templates; /* of each access, its number in the template */
-    const u32 *branches;  /* of each branch, its part of the place in its table */
-    const u64 *lines;     /* in the order in which they are fetched */
+    const u16 *templates;  /* of each access, its number in the template */
+    struct cg_line *lines; /* in the order in which they are fetched */
     struct cg_costs *costs;
-    bool locks; /* --collect-bus, and there is something to count */
+    struct cg_function *function; /* that the block begins, if it is called; 0: not known yet */
+    bool locks;                   /* --collect-bus, and there is something to count */
     struct cg_exit exits[];
 };
 
@@ -87,30 +105,44 @@ struct cg_plan {
 struct cg_place {
     struct cg_context *context; /* 0: runs are not to be counted in the loop */
     struct cg_counter *counter;
-    const struct cg_plan *plan;
+    const struct cg_exit *exits; /* the plan's */
     const struct cg_access *accesses;
-    const u32 *branches;
-    u64 line; /* of the first instruction */
-    u64 target;
-    u16 step;       /* words of a record */
-    u16 n;          /* instructions */
-    u16 end_branch; /* the number of the branch that ends it */
-    u8 end;         /* enum ip_tr_end */
-    u8 leaves;      /* its end may leave the context */
+    const u32 *branches; /* of each branch, its part of the place in its table */
+    u64 pc, target;      /* the block's */
+    u16 n;               /* instructions */
+    u16 end_branch;      /* the number of the branch that ends it */
+    u16 way;             /* of the first level, that had the line of pc */
+    u8 end;              /* enum ip_tr_end */
+    u8 leaves;           /* its end may leave the context */
 };
 _Static_assert(sizeof(struct cg_place) == 64, "a line of the cache");
 
+/* The smallest template is longer than a place. */
+#define CG_PLACES (IP_META_TRACEMAX / sizeof(struct cg_place))
+static inline struct cg_place *cg_place_at(struct cg_place *places, u32 block) {
+    return places + (block - (IP_META_BASE + IP_META_TRACE)) / sizeof *places;
+}
+_Static_assert(sizeof(struct ip_tr_block) + sizeof(struct ip_tr_insn) > sizeof(struct cg_place), "no two at one place");
+
+static inline struct cg_plan *cg_plan_at(const struct cg_place *at) {
+    return (struct cg_plan *)((u8 *)at->exits - offsetof(struct cg_plan, exits));
+}
+
 struct cg_sim *cg_sim_of(struct thread *t);
+/* A line of the first level that was not found where it was guessed: searched there; 0: it is not. */
+struct cg_way *cg_find(struct cg_cache *c, u64 line, u64 clock);
 /* plan.c */
-const struct cg_plan *cg_plan_of(struct thread *t, const struct ip_tr_block *b);
-bool cg_is_locked(const struct ip_tr_insn *insn);
+void cg_plan_place(struct thread *t, struct cg_place *at, const struct ip_tr_block *b);
 
 /* simulate.c */
+void cg_release_last_level(struct thread *t);
 u64 cg_address(const struct thread *t, const struct ip_tr_access *a, const u64 *words);
-/* The words are those of a run's record; c is of its block. */
-void cg_simulate(struct thread *t, const struct cg_plan *p, struct cg_counter *c, const u64 *words, u64 done);
+/* The same of an access of the plan. */
+u64 cg_other_address(const struct thread *t, const struct cg_place *at, u64 access, const u64 *words);
+/* The words are those of a run's record. */
+void cg_simulate(struct thread *t, const struct cg_place *at, const u64 *words, u64 done);
 /* An access that was not found where it was guessed, or lies in two lines: the first level's clock after it. */
-u64 cg_data(struct thread *t, const struct cg_plan *p, struct cg_counter *c, u64 access, u64 addr, u64 clock);
+u64 cg_data(struct thread *t, const struct cg_place *at, u64 access, u64 addr, u64 clock);
 /* What the way from the last block to this one says about the last one's branch. */
 void cg_settle(struct thread *t, const struct ip_tr_block *b);
 
