@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from interpose.jit._native import ffi, lib
 
@@ -60,4 +60,19 @@ def effects(pc: int, code: bytes) -> Effects | None:
         insn.target if insn.flow in _RELATIVE else None,
         insn.flow == lib.IP_F_SYSCALL or is_int80,
         insn.rep != 0,
+    )
+
+
+def fill(to: Any, known: Effects | None) -> None:
+    """Write it to a struct ip_mt_effects."""
+    to.flags = 0
+    if known is None:
+        return
+    to.reads, to.writes = known.reads, known.writes
+    to.target = known.target or 0
+    to.flags = (
+        lib.IP_MTO_KNOWN
+        | (lib.IP_MTO_TARGET if known.target is not None else 0)
+        | (lib.IP_MTO_SYSCALL if known.is_syscall else 0)
+        | (lib.IP_MTO_REPEATS if known.repeats else 0)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,9 +19,10 @@ from interpose.formats.drmemtrace.constants import (
     Type,
 )
 from interpose.formats.drmemtrace.errors import FormatError
-from interpose.formats.drmemtrace.reader import Reader, read_header
-from interpose.formats.drmemtrace.records import Data, Instr, Marker, ThreadExit
-from interpose.memtrace.effects import Effects, effects
+from interpose.formats.drmemtrace.reader import RECORD, Reader, as_record, read_header
+from interpose.formats.drmemtrace.records import Data, Instr, Marker, Record, ThreadExit
+from interpose.jit._native import ffi, lib
+from interpose.memtrace.effects import Effects, effects, fill
 
 _SIGRETURN = 15
 _FUNCTION_PARTS = frozenset({MarkerId.FUNC_RETADDR, MarkerId.FUNC_ARG, MarkerId.FUNC_RETVAL})
@@ -78,6 +80,11 @@ class _Thread:
         self.version = 0
         self.markers: set[int] = set()
         self.effects: dict[tuple[int, bytes], Effects | None] = {}
+        self.codes: list[bytes] = []
+        self.table = ffi.new("struct ip_mt_effects[]", 0)
+        """What each of the encodings does, for the part in C."""
+        self.filled = 0
+        self.ordinary = ffi.new("struct ip_mt_ordinary *")
         self.last: Instr | None = None
         """The last instruction or further iteration."""
         self.known: Effects | None = None
@@ -106,21 +113,75 @@ class _Thread:
     def check(self) -> Iterator[Violation]:
         """All that is wrong, in order."""
         try:
-            for record in self.reader:
-                if isinstance(record, Instr):
-                    self.instruction(record)
-                elif isinstance(record, Data):
-                    self.data(record)
-                elif isinstance(record, Marker):
-                    self.marker(record)
-                else:
-                    self.thread_exit(record)
-                if self.found:
-                    yield from self.told()
+            for block in self.reader.blocks():
+                self.reader.learn(self.codes)
+                count = len(block) // RECORD.size
+                before, at = self.reader.records - count, self.skip(block, 0, count)
+                while at < count:
+                    self.record(self.at(block, at, before))
+                    if self.found:
+                        yield from self.told()
+                    at = self.skip(block, at + 1, count)
             self.finish()
         except FormatError as error:
             self.say(error.ordinal or 0, "format", error.reason)
         yield from self.told()
+
+    def at(self, block: memoryview, index: int, before: int) -> Record:
+        """A record of a block that has so many before it."""
+        return as_record(before + index + 1, RECORD.unpack_from(block, index * RECORD.size), self.codes)
+
+    def record(self, record: Record) -> None:
+        """Any record."""
+        if isinstance(record, Instr):
+            self.instruction(record)
+        elif isinstance(record, Data):
+            self.data(record)
+        elif isinstance(record, Marker):
+            self.marker(record)
+        else:
+            self.thread_exit(record)
+
+    def skip(self, block: memoryview, index: int, count: int) -> int:
+        """Take in records that are as they must be; the number of the first one that is not."""
+        if index == count or self.expected is None or self.filetype & (_FILTERED | _OTHER_CODE):
+            return index
+        if self.filled < len(self.codes):
+            self.fill()
+        state = self.ordinary
+        state.limit, state.in_chunk, state.instructions = self.chunk_limit, self.in_chunk, 0
+        state.has_data, state.has_syscalls = not self.filetype & _NO_DATA, self.filetype & _NUMBERED != 0
+        state.n_expected = len(self.expected)
+        for place, pc in enumerate(self.expected):
+            state.expected[place] = pc
+        state.counts_data = self.counts_data and self.known is not None
+        state.wants_syscall, state.function = self.wants_syscall, self.function is not None
+        state.reads, state.writes = self.reads, self.writes
+        fill(state.last, self.known)
+        if self.last is not None:
+            state.last_pc, state.last_size = self.last.pc, self.last.size
+        records = ffi.cast("struct ip_mt_record *", ffi.from_buffer(block)) + index
+        end = index + lib.ip_mt_ordinary(state, records, count - index)
+        if state.last_at:
+            record = self.at(block, index + state.last_at - 1, self.reader.records - count)
+            assert isinstance(record, Instr)
+            self.arrive(record, self.effects_of(record))
+            self.instructions += state.instructions
+            self.in_chunk = state.in_chunk
+        self.reads, self.writes = state.reads, state.writes
+        return end
+
+    def fill(self) -> None:
+        """Tell the part in C about encodings that are new."""
+        if len(self.codes) > len(self.table):
+            table = ffi.new("struct ip_mt_effects[]", 2 * len(self.codes))
+            ffi.memmove(table, self.table, ffi.sizeof(self.table))
+            self.table = table
+        places = struct.iter_unpack("<Q16x", memoryview(self.reader.code_buffer())[24 * self.filled :])
+        for index, (pc,) in enumerate(places, self.filled):
+            fill(self.table[index], effects(pc, self.codes[index]))
+        self.filled = len(self.codes)
+        self.ordinary.effects, self.ordinary.n_effects = self.table, self.filled
 
     def told(self) -> Iterator[Violation]:
         """What was found since."""
@@ -172,6 +233,10 @@ class _Thread:
             self.iteration(record)
         if record.kind is Type.INSTR_CONDITIONAL_JUMP and self.version >= VERSION_BRANCH_INFO:
             self.say(record, "branches", "a conditional jump that is neither taken nor untaken")
+        self.arrive(record, known)
+
+    def arrive(self, record: Instr, known: Effects | None) -> None:
+        """It is the last instruction now."""
         self.last, self.known = record, known
         self.behind.clear()
         self.function = None
@@ -179,6 +244,7 @@ class _Thread:
         self.counts_data = not self.filetype & _NO_DATA
         self.expected = self.following(record, known)
         self.syscall = None
+        fetched = record.kind is not Type.INSTR_NO_FETCH
         self.wants_syscall = (
             known is not None and known.is_syscall and fetched and self.filetype & _NUMBERED != 0
         )

@@ -216,25 +216,32 @@ class Reader:
         if whole and lib.ip_mt_reader_end(raw, True):
             raise self._error(component)
 
+    def learn(self, codes: list[bytes]) -> None:
+        """Add the encodings that were met since to a list that has those before."""
+        codes += [self.encoding(index) for index in range(len(codes), self._raw.n_codes)]
+
     def __iter__(self) -> Iterator[Record]:
         codes: list[bytes] = []
-        raw = self._raw
         for block in self.blocks():
-            if len(codes) != raw.n_codes:
-                codes += [self.encoding(index) for index in range(len(codes), raw.n_codes)]
-            ordinal = raw.records - len(block) // RECORD.size
-            for pc, addr, code, tid, number, size, is_new in RECORD.iter_unpack(block):
+            self.learn(codes)
+            ordinal = self.records - len(block) // RECORD.size
+            for fields in RECORD.iter_unpack(block):
                 ordinal += 1
-                kind = _KINDS[number]
-                if kind in _FETCHED:
-                    encoding = codes[code] if code < len(codes) else b""
-                    yield Instr(ordinal, tid, kind, pc, size, encoding, bool(is_new), addr or None)
-                elif kind is Type.MARKER:
-                    yield Marker(ordinal, tid, _MARKERS.get(size, size), addr)
-                elif kind is Type.THREAD_EXIT:
-                    yield ThreadExit(ordinal, tid)
-                else:
-                    yield Data(ordinal, tid, kind, pc, size, addr)
+                yield as_record(ordinal, fields, codes)
+
+
+def as_record(ordinal: int, fields: tuple[Any, ...], codes: list[bytes]) -> Record:
+    """The object for a record of a block (:data:`RECORD`); codes are the encodings (:meth:`Reader.learn`)."""
+    pc, addr, code, tid, number, size, is_new = fields
+    kind = _KINDS[number]
+    if kind in _FETCHED:
+        encoding = codes[code] if code < len(codes) else b""
+        return Instr(ordinal, tid, kind, pc, size, encoding, bool(is_new), addr or None)
+    if kind is Type.MARKER:
+        return Marker(ordinal, tid, _MARKERS.get(size, size), addr)
+    if kind is Type.THREAD_EXIT:
+        return ThreadExit(ordinal, tid)
+    return Data(ordinal, tid, kind, pc, size, addr)
 
 
 def read_header(path: str | os.PathLike[str]) -> Reader:
