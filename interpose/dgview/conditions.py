@@ -44,22 +44,41 @@ def parse(text: str, *, ranges: bool) -> list[Condition]:
     return found
 
 
-def _matching(conditions: Iterable[Condition], ips: Iterable[int], symbols: Symbols) -> list[int]:
-    """The code addresses that are in one of the functions, files or objects."""
+def _wanted(conditions: Iterable[Condition]) -> dict[str, set[str]]:
     wanted: dict[str, set[str]] = {kind: set() for kind in STACK_KINDS}
     for condition in conditions:
         if condition.kind in wanted:
             wanted[condition.kind].add(condition.value)
-    if not any(wanted.values()):
-        return []
-    found = []
-    for ip in ips:
-        for level in symbols.levels(ip):
+    return wanted
+
+
+class _Matches:
+    """The code addresses that are in one of the functions, files or objects."""
+
+    def __init__(self, conditions: Iterable[Condition], ips: Iterable[int], symbols: Symbols) -> None:
+        self._wanted = _wanted(conditions)
+        self._any = any(self._wanted.values())
+        self._symbols = symbols
+        self._ips = ips if self._any else ()
+        self.found = {ip for ip in self._ips if self._is_wanted(ip, 0)}
+
+    def _is_wanted(self, ip: int, instr: int) -> bool:
+        wanted = self._wanted
+        for level in self._symbols.levels(ip, instr):
             names = {level.function, without_parameters(level.function)} if level.function else set()
             if names & wanted["fn"] or level.path in wanted["file"] or level.object in wanted["dso"]:
-                found.append(ip)
-                break
-    return found
+                return True
+        return False
+
+    def later(self) -> list[set[int]]:
+        """After each change of objects."""
+        sets = []
+        last = self.found
+        for number, (_, instr) in enumerate(self._symbols.changes()):
+            changed = {ip for ip in self._ips if self._symbols.changed(number, ip)}
+            last = (last - changed) | {ip for ip in changed if self._is_wanted(ip, instr)}
+            sets.append(last)
+        return sets
 
 
 def _labels(conditions: Iterable[Condition]) -> list[bytes]:
@@ -73,13 +92,16 @@ def filter_of(
     if not events and not ranges:
         return None
     kinds = {condition.kind for condition in ranges}
+    by_event, by_range = _Matches(events, ips, symbols), _Matches(ranges, ips, symbols)
+    offsets = [offset for offset, _ in symbols.changes()]
     return Filter(
         by_event=bool(events),
-        event_ips=_matching(events, ips, symbols),
+        event_ips=by_event.found,
         event_labels=_labels(events),
         by_range=bool(ranges),
-        range_ips=_matching(ranges, ips, symbols),
+        range_ips=by_range.found,
         range_labels=_labels(ranges),
         any_block="malloc" in kinds,
         any_range="range" in kinds,
+        later=list(zip(offsets, by_event.later(), by_range.later(), strict=True)),
     )

@@ -155,7 +155,7 @@ class Viewer:
             answer["dir"] = _DIRS[found.dir] if found.dir < len(_DIRS) else str(found.dir)
             # The accessing instruction takes the place of the block's start.
             stack = (found.ip, *index.trace.stack(found.context)[1:])
-            answer["stack"] = self._stack(stack)
+            answer["stack"] = self._stack(stack, instr)
         block = index.trace.block_at(address, instr)
         if block is not None:
             answer["block"] = {
@@ -164,16 +164,16 @@ class Viewer:
                 "offset": address - block.address,
                 "begin": block.begin,
                 "end": block.end if block.end != NEVER else None,
-                "stack": self._stack(index.trace.allocation_stack(block)),
+                "stack": self._stack(index.trace.allocation_stack(block), block.begin),
             }
         with self._symbols_lock:
-            answer["variable"] = self.symbols.data(address) if block is None else None
+            answer["variable"] = self.symbols.data(address, instr) if block is None else None
         answer["labels"] = self._labels_at(address, instr)
         return answer
 
-    def _stack(self, ips: tuple[int, ...]) -> list[dict[str, Any]]:
+    def _stack(self, ips: tuple[int, ...], instr: int) -> list[dict[str, Any]]:
         with self._symbols_lock:
-            return [_shown(level) for level in self.symbols.stack(ips)]
+            return [_shown(level) for level in self.symbols.stack(ips, instr)]
 
     def _labels_at(self, address: int, instr: int) -> list[str]:
         found: list[str] = []

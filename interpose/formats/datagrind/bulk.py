@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interpose.errors import InterposeError
@@ -95,31 +96,34 @@ class Block(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A tracked range, an event or the text of an object; `record` has its strings."""
+    """A tracked range, an event or the text of an object; `record`, at `offset`, has its strings."""
 
     record: Record
     begin: int
     end: int
+    offset: int
 
 
 class Filter:
     """Which accesses are wanted: those by event AND by range; None: no such condition.
 
     `event_ips` and `range_ips` are code addresses: of the accessing instruction and of its callers less 1,
-    and of the stacks of allocations (all but the innermost less 1).
+    and of the stacks of allocations (all but the innermost less 1). `later`: from a record at an offset in
+    the file on, others take their places, because another object is there.
     """
 
     def __init__(
         self,
         *,
         by_event: bool = False,
-        event_ips: Sequence[int] = (),
+        event_ips: Collection[int] = (),
         event_labels: Sequence[bytes] = (),
         by_range: bool = False,
-        range_ips: Sequence[int] = (),
+        range_ips: Collection[int] = (),
         range_labels: Sequence[bytes] = (),
         any_block: bool = False,
         any_range: bool = False,
+        later: Sequence[tuple[int, Collection[int], Collection[int]]] = (),
     ) -> None:
         self.raw = raw = ffi.new("struct ip_dg_filter *")
         self._alive: list[Any] = []
@@ -127,13 +131,25 @@ class Filter:
         raw.any_block, raw.any_range = any_block, any_range
         raw.event_ips, raw.n_event_ips = self._numbers(event_ips)
         raw.range_ips, raw.n_range_ips = self._numbers(range_ips)
+        raw.later_offsets = self._array(offset for offset, _, _ in later)
+        raw.n_later = len(later)
+        raw.later_event_ips, raw.later_event_first = self._sets([events for _, events, _ in later])
+        raw.later_range_ips, raw.later_range_first = self._sets([ranges for _, _, ranges in later])
         raw.event_labels, raw.n_event_labels = self._strings(event_labels)
         raw.range_labels, raw.n_range_labels = self._strings(range_labels)
 
-    def _numbers(self, values: Sequence[int]) -> tuple[Any, int]:
+    def _array(self, values: Iterable[int]) -> Any:
+        self._alive.append(ffi.new("uint64_t[]", list(values)))
+        return self._alive[-1]
+
+    def _numbers(self, values: Collection[int]) -> tuple[Any, int]:
         wanted = sorted(set(values))
-        self._alive.append(ffi.new("uint64_t[]", wanted))
-        return self._alive[-1], len(wanted)
+        return self._array(wanted), len(wanted)
+
+    def _sets(self, sets: Sequence[Collection[int]]) -> tuple[Any, Any]:
+        wanted = [sorted(set(values)) for values in sets]
+        firsts = accumulate(map(len, wanted), initial=0)
+        return self._array(chain.from_iterable(wanted)), self._array(firsts)
 
     def _strings(self, values: Sequence[bytes]) -> tuple[Any, int]:
         self._alive.append(ffi.new("char[]", b"".join(value + b"\0" for value in values)))
@@ -334,7 +350,7 @@ class Trace:
         m = self._state.marks[index]
         record = self.record_at(m.offset)
         if isinstance(record, (TrackRange, StartEvent, TextAvma)):
-            yield Mark(record, m.begin, m.end)
+            yield Mark(record, m.begin, m.end, m.offset)
 
     def _marks(self, kind: int, address: int, instr: int) -> Iterator[Mark]:
         index = -1

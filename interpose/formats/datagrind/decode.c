@@ -20,7 +20,7 @@ void *dg_grow(void *old, uint64_t *room, uint64_t n, uint64_t size) {
     return ip_realloc(old, *room * size);
 }
 
-bool dg_in(const uint64_t *sorted, uint64_t n, uint64_t value) {
+static bool in(const uint64_t *sorted, uint64_t n, uint64_t value) {
     uint64_t low = 0;
     while (low < n) {
         uint64_t middle = low + (n - low) / 2;
@@ -32,6 +32,35 @@ bool dg_in(const uint64_t *sorted, uint64_t n, uint64_t value) {
             n = middle;
     }
     return false;
+}
+
+/* How many later sets have begun. */
+static uint64_t n_begun(const struct ip_dg *s) {
+    uint64_t low = 0, n = s->filter->n_later;
+    while (low < n) {
+        uint64_t middle = low + (n - low) / 2;
+        if (s->filter->later_offsets[middle] <= s->offset)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+static bool later(const uint64_t *ips, const uint64_t *first, uint64_t which, uint64_t ip) {
+    return in(ips + first[which], first[which + 1] - first[which], ip);
+}
+
+bool dg_event_ip(const struct ip_dg *s, uint64_t ip) {
+    const struct ip_dg_filter *f = s->filter;
+    uint64_t n = n_begun(s);
+    return n ? later(f->later_event_ips, f->later_event_first, n - 1, ip) : in(f->event_ips, f->n_event_ips, ip);
+}
+
+bool dg_range_ip(const struct ip_dg *s, uint64_t ip) {
+    const struct ip_dg_filter *f = s->filter;
+    uint64_t n = n_begun(s);
+    return n ? later(f->later_range_ips, f->later_range_first, n - 1, ip) : in(f->range_ips, f->n_range_ips, ip);
 }
 
 /* ---- Problems ------------------------------------------------------------------------------------ */
@@ -106,8 +135,7 @@ static int bbdef(struct ip_dg *s, const uint8_t *p, uint64_t size) {
         d->instr_address[at] = dg_word(s, instr);
         d->instr_size[at] = instr[word];
         dg_collect(s, d->instr_address[at]);
-        if (s->filter)
-            own->instr_matches[at] = dg_in(s->filter->event_ips, s->filter->n_event_ips, d->instr_address[at]);
+        if (s->filter) own->instr_matches[at] = dg_event_ip(s, d->instr_address[at]);
     }
     had = room->accesses;
     d->access_dir = dg_grow(d->access_dir, &room->accesses, d->n_accesses + n_accesses, 1);
@@ -147,7 +175,7 @@ static int context(struct ip_dg *s, const uint8_t *p, uint64_t size) {
         /* Callers are return addresses, or lie just before them: the call is what both are about. */
         uint64_t ip = dg_word(s, p + word + 1 + i * word) - 1;
         dg_collect(s, ip);
-        if (s->filter && !wanted) wanted = dg_in(s->filter->event_ips, s->filter->n_event_ips, ip);
+        if (s->filter && !wanted) wanted = dg_event_ip(s, ip);
     }
     if (s->filter) {
         own->context_matches = dg_grow(own->context_matches, &own->context_matches_room, d->n_contexts + 1, 1);

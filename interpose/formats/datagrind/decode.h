@@ -109,6 +109,12 @@ struct ip_dg_filter { /* which accesses are wanted; NULL and 0: no such conditio
     int by_event, by_range;
     const uint64_t *event_ips, *range_ips; /* code addresses that match, ascending */
     uint64_t n_event_ips, n_range_ips;
+    /* From an offset in the file on, others take their places: which, from there to the next one's.  What was defined
+     * before keeps its answer. */
+    const uint64_t *later_offsets;
+    const uint64_t *later_event_ips, *later_range_ips;     /* of all of them */
+    const uint64_t *later_event_first, *later_range_first; /* n_later + 1 */
+    uint64_t n_later;
     const char *event_labels, *range_labels; /* each ends with a NUL */
     uint64_t n_event_labels, n_range_labels;
     int any_block, any_range;

@@ -161,7 +161,7 @@ void dg_malloc(struct ip_dg *s, uint64_t address, uint64_t size, const uint8_t *
     for (uint64_t i = 0; i < n_ips; i++) {
         uint64_t ip = dg_word(s, ips + i * s->word_size) - (i != 0);
         if (!own->whole) dg_collect(s, ip);
-        if (f && f->by_range && !matches) matches = dg_in(f->range_ips, f->n_range_ips, ip);
+        if (f && f->by_range && !matches) matches = dg_range_ip(s, ip);
     }
     if (matches) want(s, address, size);
     if (own->whole) {

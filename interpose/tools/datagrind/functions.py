@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from array import array
 
+from interpose.elf.errors import ElfError
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
@@ -21,7 +23,10 @@ def starts(image: Image) -> array[int]:
     section = image.section_named(".eh_frame_hdr")
     if section is None:
         return found
-    data = image.section_data(section)
+    try:
+        data = image.section_data(section)
+    except ElfError:
+        return found
     if len(data) < 12 or tuple(data[:4]) != _USUAL:
         return found
     (count,) = struct.unpack_from("<I", data, 8)
@@ -38,9 +43,14 @@ class Functions:
 
     def __init__(self) -> None:
         self._count = 0
+        self._known: dict[tuple[str, int, bytes], int] = {}
+        """The number of the first function of an object at an address."""
 
     def add(self, image: Image, start: int, length: int, vaddr: int) -> None:
-        """Code of an object is at ``start``, which is ``vaddr`` to it."""
+        """Code of an object is at ``start``, which is ``vaddr`` to it.
+
+        If it was there before, it has the numbers of then, and so the templates.
+        """
         move = start - vaddr
         end = start + length
         begins = array("Q", (at + move for at in starts(image) if start <= at + move < end))
@@ -48,8 +58,11 @@ class Functions:
             return
         ends = begins[1:]
         ends.append(end)
-        numbers = array("I", range(self._count + 1, self._count + 1 + len(begins)))
-        self._count += len(begins)
+        key = image.path, start, hashlib.sha256(begins.tobytes()).digest()
+        first = self._known.setdefault(key, self._count + 1)
+        if first > self._count:
+            self._count += len(begins)
+        numbers = array("I", range(first, first + len(begins)))
         lib.ip_trace_functions_add(
             len(begins),
             ffi.from_buffer("uint64_t[]", begins),

@@ -247,3 +247,10 @@ def test_real_programs(tmp_path: Path) -> None:
     output = tmp_path / "d"
     assert run(words, output).stdout == "3\n"
     assert len(records.read(output).accesses) > 100_000
+
+
+def test_contexts_are_defined_once(tmp_path: Path) -> None:
+    """Also where the oldest callers are beyond what a context holds."""
+    contexts = [(number, *stack) for number, stack in recorded("contexts.c", tmp_path).recording.contexts]
+    assert max(map(len, contexts)) == 256
+    assert len(contexts) == len(set(contexts))

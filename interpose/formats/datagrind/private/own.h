@@ -68,7 +68,9 @@ static inline struct dg_own *dg_own(const struct ip_dg *s) { return s->own; }
 /* `old` with room for `n` items and more; *room is what there is. */
 void *dg_grow(void *old, uint64_t *room, uint64_t n, uint64_t size);
 
-bool dg_in(const uint64_t *sorted, uint64_t n, uint64_t value);
+/* Does a code address of the record at hand match the filter? */
+bool dg_event_ip(const struct ip_dg *s, uint64_t ip);
+bool dg_range_ip(const struct ip_dg *s, uint64_t ip);
 
 void dg_problem(struct ip_dg *s, uint32_t reason, uint64_t a, uint64_t b);
 void dg_collect(struct ip_dg *s, uint64_t ip);

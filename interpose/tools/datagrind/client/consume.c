@@ -357,6 +357,8 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
         dg_forget_paths(t);
         t->file = dg.file;
     }
+    u64 code = __atomic_load_n(&dg.code, __ATOMIC_RELAXED);
+    if (t->code != code) dg_stack_renew(t, code);
     dg_begin(t);
     consume(t, (u64 *)(u64)from, to);
     dg_done(t);

@@ -145,6 +145,7 @@ struct dg_thread {
     u32 n_sets, evicted;
     u32 n_nodes;
     u32 file; /* dg.file that its contexts are of */
+    u64 code; /* dg.code that they are of */
     bool live;
     bool direct;             /* the lock is held, and out is in a chunk */
     const struct tstate *ts; /* whose it is while it is live */
@@ -155,6 +156,7 @@ struct dg_state {
     u32 file;       /* counts forks: what is defined in one file is not in another */
     u32 n_bbdefs;
     u64 n_contexts;
+    u64 code;          /* how often code has gone, whose addresses may be others' now */
     u32 n_definitions; /* bytes that wait to be put */
     bool stopped;      /* nothing more can be written */
 };
@@ -178,6 +180,7 @@ static inline u64 dg_mix(u64 x) {
 }
 void dg_stacks_start(void);
 void dg_stack_new(struct dg_thread *t);
+void dg_stack_renew(struct dg_thread *t, u64 code); /* code has gone */
 void dg_call(struct dg_thread *t, u64 ret, u64 slot);
 void dg_handler(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp);
 void dg_handler_returned(struct dg_thread *t, u64 sp);

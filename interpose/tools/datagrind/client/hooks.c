@@ -99,6 +99,7 @@ void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     if (!on() || (!goes && !starts && !dg_has_threads())) return;
     tr_flush(ts);
     dg_emit(dg_thread(ts));
+    if (goes) __atomic_fetch_add(&dg.code, 1, __ATOMIC_RELAXED);
 }
 
 void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {

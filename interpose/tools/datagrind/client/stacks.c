@@ -15,6 +15,9 @@
 
 static u64 leaving; /* what the oldest address of a full window was multiplied with since */
 
+/* The number of a stack without callers: another one after code has gone, for what it called was called by others. */
+static u64 first_number(const struct dg_thread *t) { return 2 * t->code + 1; }
+
 void dg_stacks_start(void) {
     leaving = 1;
     for (u32 i = 0; i < DG_CALLERS; i++) leaving *= BASE;
@@ -36,7 +39,23 @@ static void more_frames(struct dg_thread *t) {
 void dg_stack_new(struct dg_thread *t) {
     if (!t->frames) more_frames(t);
     t->n_frames = t->n_handlers = 0;
-    t->stack = 1;
+    t->stack = first_number(t);
+}
+
+static inline u64 number_of(const struct dg_thread *t, u64 caller, u32 depth, u64 ret) {
+    u64 number = caller * BASE + dg_mix(ret);
+    if (depth == DG_CALLERS) number -= first_number(t) * leaving * BASE;
+    if (depth >= DG_CALLERS) number -= dg_mix(t->frames[depth - DG_CALLERS].ret) * leaving;
+    return number;
+}
+
+void dg_stack_renew(struct dg_thread *t, u64 code) {
+    t->code = code;
+    t->stack = first_number(t);
+    for (u32 i = 0; i < t->n_frames; i++) {
+        t->frames[i].caller = t->stack;
+        t->stack = number_of(t, t->stack, i, t->frames[i].ret);
+    }
 }
 
 static inline void push(struct dg_thread *t, struct dg_frame frame) {
@@ -45,8 +64,7 @@ static inline void push(struct dg_thread *t, struct dg_frame frame) {
         more_frames(t);
     }
     frame.caller = t->stack;
-    t->stack = t->stack * BASE + dg_mix(frame.ret);
-    if (t->n_frames >= DG_CALLERS) t->stack -= dg_mix(t->frames[t->n_frames - DG_CALLERS].ret) * leaving;
+    t->stack = number_of(t, t->stack, t->n_frames, frame.ret);
     t->frames[t->n_frames++] = frame;
 }
 
