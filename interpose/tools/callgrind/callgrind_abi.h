@@ -115,7 +115,8 @@ struct cg_context {
     uint32_t level, number;
 };
 
-/* Calls, or with CG_JUMP jumps, from one instruction to one place. */
+/* Calls, or with CG_JUMP jumps, from one instruction to one place.  cost[0] of a repeated string instruction's jump to
+ * itself: how often it was followed. */
 struct cg_call {
     struct cg_call *next; /* of the block's */
     struct cg_context *callee;

@@ -4,6 +4,19 @@
 #include "tools/callgrind/client/simulate.h"
 #include "trace/trace.h"
 
+static struct cg_call *jump_to(struct thread *t, struct cg_counter *c, u32 insn, u64 target) {
+    struct cg_call *j = c->calls;
+    while (j && !(j->flags & CG_JUMP && j->insn == insn && j->entry == target)) j = j->next;
+    if (j) return j;
+    j = cg_alloc(t, sizeof *j + (cg.n_events - 1) * sizeof j->cost[0]);
+    j->entry = target;
+    j->insn = insn;
+    j->flags = CG_JUMP;
+    j->next = c->calls;
+    __atomic_store_n(&c->calls, j, __ATOMIC_RELEASE);
+    return j;
+}
+
 /* Instructions that a repeated string instruction counts as, beside one: each turn, and the look that finds none
  * left; cmps and scas may end before that look. */
 static void count_turns(struct thread *t, struct cg_counter *c, const u64 *words, u64 done) {
@@ -19,26 +32,16 @@ static void count_turns(struct thread *t, struct cg_counter *c, const u64 *words
             if (op >= 0x6c && op <= 0x6f) break;
         }
         bool compares = (op & 0xfe) == 0xa6 || (op & 0xfe) == 0xae;
+        if (cg.jumps && turns > 1) {
+            struct cg_call *again = jump_to(t, c, (u32)i, insn[i].pc);
+            again->count += turns;
+            again->cost[0] += turns - 1;
+        }
         if (compares && after) turns--;
         if (!turns) continue;
         cg_extra(t, c, i)[cg_place(CG_IR)] += turns;
         t->shared.total[cg_place(CG_IR)] += turns;
     }
-}
-
-static void note_jump(struct thread *t, struct cg_counter *c, u32 insn, u64 target) {
-    for (struct cg_call *j = c->calls; j; j = j->next)
-        if (j->flags & CG_JUMP && j->insn == insn && j->entry == target) {
-            j->count++;
-            return;
-        }
-    struct cg_call *j = cg_alloc(t, sizeof *j + (cg.n_events - 1) * sizeof j->cost[0]);
-    j->entry = target;
-    j->insn = insn;
-    j->flags = CG_JUMP;
-    j->count = 1;
-    j->next = c->calls;
-    __atomic_store_n(&c->calls, j, __ATOMIC_RELEASE);
 }
 
 /* ---- Calls that have been made before, and returns -------------------------------------------------------------
@@ -144,7 +147,7 @@ static void pass(struct thread *t, const struct ip_tr_block *b) {
     if (!enter_again(t, b, &t->slots[b->number])) cg_enter(t, b);
     if (cg.jumps && last && t->collects && last_done == last->n && last->block->end == IP_TR_JMPI &&
         t->shared.context == last->context)
-        note_jump(t, last, (u32)last_done - 1, b->pc);
+        jump_to(t, last, (u32)last_done - 1, b->pc)->count++;
 }
 
 /* The run itself. */

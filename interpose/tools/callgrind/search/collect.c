@@ -202,6 +202,7 @@ static void add_jumps(struct sink *s, const struct owner *o, const struct cg_cou
         if (insn[i].kind == IP_TR_COND_JUMP) {
             row.kind = CG_COND_JUMPS;
             row.followed = i + 1 < c->n ? c->runs[i + 1] : c->taken;
+            if (!row.followed) continue; /* Valgrind leaves these out, too */
         } else if (insn[i].kind == IP_TR_DIRECT_JUMP) {
             row.kind = CG_JUMPS;
         } else {
@@ -222,7 +223,9 @@ static void add_calls(struct sink *s, struct names *n, struct memory *m, const s
                              .target = call->entry,
                              .count = call->count};
         if (call->flags & CG_JUMP) {
-            row.kind = CG_JUMPS;
+            /* A repeated string instruction jumps to itself. */
+            row.kind = insn[call->insn].rep ? CG_COND_JUMPS : CG_JUMPS;
+            row.followed = call->cost[0];
             if (!o->site) add_row(s, row);
             continue;
         }
