@@ -23,6 +23,13 @@ struct saved_call {
 static struct saved_call calls[MAX_DEPTH * 8];
 static rt_lock_t lock;
 
+void rt_calls_fork_lock(bool hold) {
+    if (hold)
+        rt_lock(&lock);
+    else
+        rt_unlock(&lock);
+}
+
 /* A free entry; when there is none, one whose call was left by a longjmp: the
  * thread's stack has been cut off above its frame. */
 static struct saved_call *take(struct tstate *ts) {

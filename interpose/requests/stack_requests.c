@@ -76,3 +76,10 @@ void rt_client_stack_change(u64 id, u64 lo, u64 hi) {
     }
     rt_unlock(&lock);
 }
+
+void rt_client_stacks_fork_lock(bool hold) {
+    if (hold)
+        rt_lock(&lock);
+    else
+        rt_unlock(&lock);
+}

@@ -70,6 +70,9 @@ void rt_trace_no_call(struct tstate *ts);
 RT_NORETURN void rt_main(u64 *sp);
 
 /* ---- client requests */
+/* Held across a fork: declared stacks; guest calls under way. */
+void rt_client_stacks_fork_lock(bool lock);
+void rt_calls_fork_lock(bool lock);
 void rt_client_request(struct tstate *ts, u64 next_pc);
 bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc, bool silent);
 bool rt_call_is_silent(struct tstate *ts); /* errors met now are not reported */

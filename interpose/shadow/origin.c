@@ -18,7 +18,7 @@ struct cell {
     u32 tag, owner;
 };
 
-static rt_lock_t lock;
+rt_lock_t origin_lock;
 static struct cell *cells;
 static u64 n_cells, cap_cells;
 
@@ -113,7 +113,7 @@ static u32 untouched(struct tstate *ts, u64 addr) {
 u32 origin_of_memory(struct tstate *ts, u64 addr) {
     u32 tag = 0, owner = 0, now;
     if (!origins_kept()) return 0;
-    rt_lock(&lock);
+    rt_lock(&origin_lock);
     if (cells) {
         const struct cell *c = find(addr >> GRANULE);
         if (c->granule) {
@@ -121,7 +121,7 @@ u32 origin_of_memory(struct tstate *ts, u64 addr) {
             owner = c->owner;
         }
     }
-    rt_unlock(&lock);
+    rt_unlock(&origin_lock);
     if (tag && on_stack(ts, addr)) {
         frame_at(ts, addr, &now);
         if (now != owner) tag = 0;
@@ -135,9 +135,9 @@ static void tag_memory(struct tstate *ts, u64 addr, u64 n, u32 tag) {
     /* What an invalid write would have left says nothing about the block's last bytes, in the same granule. */
     if (!tag || n > COPY_MAX || !rt_shadow_undef_only(ts, addr, n, &at)) return;
     if (on_stack(ts, addr)) frame_at(ts, addr, &owner);
-    rt_lock(&lock);
+    rt_lock(&origin_lock);
     for (u64 g = at >> GRANULE; g <= (addr + n - 1) >> GRANULE; g++) put(g, tag, owner);
-    rt_unlock(&lock);
+    rt_unlock(&origin_lock);
 }
 
 void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
@@ -151,7 +151,7 @@ void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
 void origin_forget(u64 addr, u64 n) {
     if (!origins_kept() || !n) return;
     u64 first = addr >> GRANULE, last = (addr + n - 1) >> GRANULE;
-    rt_lock(&lock);
+    rt_lock(&origin_lock);
     if (!n_cells) {
         /* nothing */
     } else if (last - first < cap_cells) {
@@ -160,7 +160,7 @@ void origin_forget(u64 addr, u64 n) {
         for (u64 i = 0; i < cap_cells; i++)
             if (cells[i].granule >= first && cells[i].granule <= last) cells[i].tag = 0;
     }
-    rt_unlock(&lock);
+    rt_unlock(&origin_lock);
 }
 
 void origin_by_request(struct tstate *ts, u64 addr, u64 n) {

@@ -17,6 +17,9 @@
 #define ORIGIN_UNKNOWN 1u
 enum { ORIGIN_HEAP = 1, ORIGIN_STACK = 2, ORIGIN_CLIENT = 3 };
 
+/* Of the tags of memory; nothing is called under it. */
+extern rt_lock_t origin_lock;
+
 static inline bool origins_kept(void) { return rt.flags & IP_C_ORIGINS; }
 
 /* Of an instruction about to be tracked: what its undefined inputs come from. */

@@ -191,11 +191,13 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool sh
     rt_hook_fork(ts, true);
 }
 
+/* What another thread holds while this one forks would be held in the child for ever. */
 static void lock_all(struct tstate *ts, bool lock) {
     struct sig_table *t = sig_priv(ts)->table;
     if (lock) {
         /* The order in which they nest elsewhere: the heap maps memory, mappings have shadow. */
-        rt_flush_fork_lock(true); /* a flush waits for threads that may wait for the others */
+        rt_flush_fork_lock(true);         /* a flush waits for threads that may wait for the others */
+        rt_client_stacks_fork_lock(true); /* declaring one tells the tool */
         rt_hook_fork_lock(RT_FORK_OUTER, true);
         rt_mm_lock();
         rt_hook_fork_lock(RT_FORK_INNER, true);
@@ -203,7 +205,11 @@ static void lock_all(struct tstate *ts, bool lock) {
         thread_fork_lock(true);
         seccomp_lock(true);
         rt_lock(&t->lock);
+        rt_calls_fork_lock(true);
+        rt_hold_descriptors(true);
     } else {
+        rt_hold_descriptors(false);
+        rt_calls_fork_lock(false);
         rt_unlock(&t->lock);
         seccomp_lock(false);
         thread_fork_lock(false);
@@ -211,6 +217,7 @@ static void lock_all(struct tstate *ts, bool lock) {
         rt_hook_fork_lock(RT_FORK_INNER, false);
         rt_mm_unlock();
         rt_hook_fork_lock(RT_FORK_OUTER, false);
+        rt_client_stacks_fork_lock(false);
         rt_flush_fork_lock(false);
     }
 }

@@ -1,8 +1,8 @@
 """Guest programs about processes and threads, one subject each: output and end as native, under each tool.
 
 Comments at the start of a line may say ``flags: ...`` (for the compiler), ``exit: N``, ``signal: NAME`` (how
-it ends natively), ``modes: ...`` (which of MODES it is run in), ``errors: yes`` (reports may come),
-``skip-status: N`` (with this status it says natively that the machine does not offer what it needs).
+it ends natively), ``modes: ...`` (which of MODES and ON_DEMAND it is run in), ``errors: yes`` (reports may
+come), ``skip-status: N`` (with this status it says natively that the machine does not offer what it needs).
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ MODES: dict[str, list[str]] = {
     "none": ["--tool=none"],
     "memcheck": ["--tool=memcheck"],
     "trace-children": ["--tool=none", "--trace-children=yes"],
+}
+ON_DEMAND: dict[str, list[str]] = {
+    "origins": ["--tool=memcheck", "--track-origins=yes"],
+    "caches": ["--tool=callgrind", "--cache-sim=yes", "--callgrind-out-file=/dev/null"],
 }
 COMMENT = re.compile(r"(?m)^(?://|/\*)\s*(flags|exit|signal|modes|errors|skip-status):\s*(.*?)(?:\s*\*/)?$")
 REPORT = re.compile(r"==\d+==")
@@ -92,7 +96,7 @@ def test_as_native(natively: Callable[[Guest], Native], guest: Guest, mode: str,
     if guest.skip_status is not None and wanted.returncode == guest.skip_status:
         pytest.skip(wanted.stdout.strip())
     assert wanted.returncode == guest.status, f"the guest itself fails: {wanted}"
-    got = run(command(*MODES[mode], "-q", str(path)), stdin=subprocess.DEVNULL, cwd=tmp_path)
+    got = run(command(*(MODES | ON_DEMAND)[mode], "-q", str(path)), stdin=subprocess.DEVNULL, cwd=tmp_path)
     assert got.stdout == wanted.stdout, got.stderr
     assert got.returncode == wanted.returncode, got.stderr
     if not guest.errors:

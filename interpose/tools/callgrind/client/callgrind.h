@@ -75,6 +75,10 @@ void cg_unwind(struct thread *t);
 void cg_signal(struct thread *t, u64 sp);
 void cg_sigreturn(struct thread *t);
 
+/* Held across a fork: tables.c, the list of threads; simulate.c, the cache that they share. */
+void cg_threads_fork_lock(bool lock);
+void cg_last_level_fork_lock(bool lock);
+
 /* hooks.c: ask the supervisor for a dump (number of the function that it is for), or to forget the costs so far. */
 void cg_ask_dump(struct thread *t, u32 why, u32 function);
 /* Is what runs to be counted?  If not, the thread's calls have ended. */

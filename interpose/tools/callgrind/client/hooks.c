@@ -62,6 +62,12 @@ void rt_hook_leaving(struct tstate *ts, bool for_exec) {
         tr_leaving(ts);
 }
 
+void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
+    if (phase != RT_FORK_INNER) return;
+    cg_threads_fork_lock(lock);
+    cg_last_level_fork_lock(lock);
+}
+
 void rt_hook_fork(struct tstate *ts, bool child) { tr_fork(ts, child); }
 void rt_hook_full(struct tstate *ts) { tr_full(ts); }
 void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *p) { tr_left(ts, b, p); }

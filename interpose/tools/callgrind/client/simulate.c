@@ -26,6 +26,13 @@ static void make_last_level(const struct cg_geometry *g) {
     rt_unlock(&last_level.lock);
 }
 
+void cg_last_level_fork_lock(bool lock) {
+    if (lock)
+        rt_lock(&last_level.lock);
+    else
+        rt_unlock(&last_level.lock);
+}
+
 static struct cg_cache *make(const struct cg_geometry *g) {
     u64 sets = g->size / (g->ways * g->line);
     struct cg_cache *c = rt_pages(sizeof *c + sets * g->ways * sizeof c->way[0]);

@@ -9,6 +9,13 @@
 static struct thread **threads; /* by tid_guest, which the next thread takes over with all counts */
 static rt_lock_t threads_lock;
 
+void cg_threads_fork_lock(bool lock) {
+    if (lock)
+        rt_lock(&threads_lock);
+    else
+        rt_unlock(&threads_lock);
+}
+
 static struct thread *new_thread(struct tstate *ts) {
     struct thread *t = rt_pages(sizeof *t);
     t->shared.tid = (u32)ts->tid_guest;

@@ -17,7 +17,7 @@ void rt_hook_start(struct tstate *ts) { rt_shadow_init(ts); }
 
 /* The child of a fork has one thread, which must find none of these held by a thread that is not there. */
 void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
-    rt_lock_t *const inner[] = {&sh_map_lock, &sh_stacks_lock, &sh_uring_lock, &mc_ignored_lock};
+    rt_lock_t *const inner[] = {&sh_map_lock, &sh_stacks_lock, &sh_uring_lock, &mc_ignored_lock, &origin_lock};
     if (phase == RT_FORK_OUTER) {
         if (lock)
             rt_heap_fork_lock();

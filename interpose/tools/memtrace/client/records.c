@@ -246,10 +246,6 @@ void rt_hook_fork(struct tstate *ts, bool child) {
     if (!child) write_held(ts);
 }
 
-void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
-    if (phase == RT_FORK_INNER) rt_hold_descriptors(lock);
-}
-
 void rt_hook_full(struct tstate *ts) { tr_full(ts); }
 void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point) { tr_left(ts, b, point); }
 void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) { tr_signal(ts, sig, pc, sp); }
