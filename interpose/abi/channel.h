@@ -194,13 +194,14 @@ struct ip_chan {
 #define IP_C_TRACE_EVENTS       134217728  /* and system calls, signals, times */
 #define IP_C_TRACE_FUNCTIONS    268435456  /* blocks end where another function begins */
 #define IP_C_TRACE_VALUES       1073741824 /* arguments where a function begins, results before returns */
+#define IP_C_COUNT              4294967296 /* runs are counted in line, not recorded (count.h) */
 
 /* Indices of counters (racy: statistics only). */
 enum ip_counter {
     IP_N_MISSES,                /* indirect jumps that missed the fast table */
     IP_N_EXITS,                 /* other exits from translated code */
     IP_N_SLOW,                  /* slow paths: load, store, tracking helper, stack change */
-    IP_N_LIGHT = IP_N_SLOW + 6, /* slow paths answered without a full exit */
+    IP_N_LIGHT = IP_N_SLOW + 8, /* slow paths answered without a full exit */
     IP_N_TOOL,                  /* from here on the tool's own */
     IP_N_END = 16
 };
@@ -212,11 +213,12 @@ enum ip_sym {
     IP_SYM_SLOW,          /* slow path of any kind (IP_XS_*), by a full exit */
     IP_SYM_SLOW_STORE,    /* the same of IP_XS_STORE; settles first stores in assembly */
     IP_SYM_SLOW_LIGHT,    /* the same of any other kind; tries shadow/fast.c with the caller-saved registers alone */
-    IP_SYM_CS_SYNC,       /* call stack out of step at a ret */
-    IP_SYM_MISS,          /* like INDIRECT_MISS, but always back to the dispatcher */
-    IP_SYM_RED_ZONE,      /* a return with a dirty red zone */
-    IP_SYM_HEAP_TABLE,    /* struct of the heap (heap/heap.h) */
-    IP_SYM_SEGMENTS,      /* mapping table */
+    IP_SYM_ARRIVE,  /* slow path of IP_XS_ARRIVE: RCX (saved) is the template's address, tstate.resume where to go on */
+    IP_SYM_CS_SYNC, /* call stack out of step at a ret */
+    IP_SYM_MISS,    /* like INDIRECT_MISS, but always back to the dispatcher */
+    IP_SYM_RED_ZONE,   /* a return with a dirty red zone */
+    IP_SYM_HEAP_TABLE, /* struct of the heap (heap/heap.h) */
+    IP_SYM_SEGMENTS,   /* mapping table */
     IP_SYM_STATS,
     IP_SYM_CTX_TABLE, /* table of recorded stack traces */
     /* For the tracer of interpose/lockstep. */

@@ -110,7 +110,10 @@ struct ip_tr_block {
     /* With IP_C_TRACE_VALUES indices of words, else 0xffff: RDI, RSI, RDX, RCX, R8 and R9 where a function begins
      * (ip_trace_functions_add); RAX before a return. */
     uint16_t args_word, result_word;
-    uint32_t pad;
+    /* Runs counted in line (count.h): the value of ct_where that all blocks of this function or part have, 0 if each
+     * has its own; and where the part begins, in code without a name. */
+    uint32_t where;
+    uint64_t home;
     /* struct ip_tr_insn[n_insns], then struct ip_tr_access[n_accesses] */
 };
 

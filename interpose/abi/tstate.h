@@ -55,9 +55,21 @@ struct tstate {
     uint16_t client_sel[2];  /* 0x180: selectors of FS and GS as the guest loaded them */
     uint32_t jump_exit;      /* 0x184: IP_C_EXACT: IP_X_TARGET of the last indirect jump */
     uint64_t tr_ptr;         /* 0x188: where the next record goes (trace.h); bit IP_TR_FULL_BIT: no room is left */
-    uint64_t pad0[14];       /* to 0x200 */
-    uint64_t vgpr[16];       /* 0x200: V bits of the GPRs */
-    uint8_t vflags;          /* 0x280: see above */
+    /* Runs counted in line (count.h). */
+    uint64_t ct_base;     /* 0x190: counters of the present context, as if of word 0 */
+    uint64_t ct_total[4]; /* 0x198: their sum is the instructions so far */
+    uint32_t ct_where;    /* 0x1b8: which blocks are counted there */
+    uint32_t ct_slow;     /* 0x1bc: every arrival is one for C */
+    uint64_t ct_from;     /* 0x1c0: who left the context; instructions completed << 32, 0: all */
+    uint64_t ct_context;  /* 0x1c8: the tool's */
+    uint64_t ct_top;      /* 0x1d0: newest frame, the tool's */
+    uint64_t ct_limit;    /* 0x1d8: the last one that there is room for */
+    uint64_t ct_pairs;    /* 0x1e0: ways that are known, the tool's */
+    uint64_t ct_popped;   /* 0x1e8: the frame that was left last, 0: none since C was there */
+    uint64_t ct_turns;    /* 0x1f0: RCX before a repeated instruction */
+    uint64_t pad0[1];     /* to 0x200 */
+    uint64_t vgpr[16];    /* 0x200: V bits of the GPRs */
+    uint8_t vflags;       /* 0x280: see above */
     uint8_t pad1[7];
     uint64_t vk[8];             /* 0x288: V bits of k0..k7 */
     uint64_t vmmx[8];           /* 0x2c8 */

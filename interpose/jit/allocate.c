@@ -152,6 +152,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
             u.t0 = IP_RCX;
             break;
         case U_RECORD:
+        case U_RUN:
             if (u.fl_live) { /* jrcxz is the only test that leaves flags alone */
                 spill(&a, IP_RCX, &u);
                 u.t0 = IP_RCX;

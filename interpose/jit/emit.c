@@ -1,6 +1,7 @@
 /* Stage 6: machine code, exit stubs, and the table that maps host addresses to
  * guest ones.  The main line comes first, stubs after it.
  */
+#include "abi/count.h"
 #include "jit/emit.h"
 #include "jit/lastwords.h"
 #include "abi/space.h"
@@ -61,7 +62,7 @@ static uint32_t put_branch(struct writer *w, int cc) {
 }
 
 /* jmp or jcc to a direct exit with its stub. */
-static void em_direct_exit(struct em *m, uint64_t key, int cc, int insn) {
+void em_direct_exit(struct em *m, uint64_t key, int cc, int insn) {
     int x = em_add_exit(m, key, IP_X_DIRECT, 0);
     align_patch(&m->w, cc == CC_ALWAYS ? JMP_OPCODE_BYTES : JCC_OPCODE_BYTES);
     uint32_t from = put_branch(&m->w, cc);
@@ -316,9 +317,14 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_TALLY: emit_tally(m, u); break;
     case U_SETNR: put_store_imm64(w, STATE(nraddr), u->imm); break;
     case U_GETNR: put_load(w, 8, IP_RAX, STATE(nraddr)); break;
-    case U_JMP: em_direct_exit(m, u->imm, CC_ALWAYS, u->insn); break;
+    case U_JMP:
+        if (u->set) em_leave_context(m, IP_CT_JUMP);
+        em_direct_exit(m, u->imm, CC_ALWAYS, u->insn);
+        break;
     case U_JCC:
-        if (u->set) {
+        if (u->set && m->counts) {
+            em_side(m, u);
+        } else if (u->set) {
             struct stub *s = em_add_stub(m, ST_SIDE);
             s->insn = u->insn;
             s->pc = u->imm;
@@ -331,11 +337,15 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         break;
     case U_RECORD: emit_record(m, u); break;
     case U_RECWORD: emit_record_word(m, u); break;
+    case U_RUN: em_run(m, u); break;
+    case U_TURNS: put_store(w, 8, STATE(ct_turns), IP_RCX); break;
+    case U_TURNED: em_slow_call(m, IP_SYM_SLOW, IP_XS_REPEATED, u->imm, (uint32_t)u->insn); break;
     case U_LOOPX: emit_loop(m, u, in); break;
     case U_CALL:
         em_point(m, u->insn, 0, IP_PF_GUEST);
         em_push_return(m, u->set);
         em_point(m, u->insn, 0, IP_PF_COMMITTED);
+        if (m->counts) em_leave_context(m, IP_CT_CALL);
         em_direct_exit(m, u->imm, CC_ALWAYS, u->insn);
         break;
     case U_JMPI:
@@ -343,6 +353,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_RET: em_ret(m, u); break;
     case U_EXIT: { /* FAR: transtab.c puts the instruction's description there */
         uint64_t key = u->kind == IP_X_FAR ? (uint64_t)u->insn : u->imm;
+        if (m->counts && u->kind == IP_X_NOREDIR) em_leave_context(m, IP_CT_CALL);
         em_leave(m, em_add_exit(m, key, u->kind, (uint32_t)u->set), IP_SYM_EXIT);
         break;
     }
@@ -388,7 +399,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
 
 /* ---- Stubs ------------------------------------------------------------------------------------------------ */
 
-static void restore_all(struct writer *w, uint16_t regs) {
+void em_restore_all(struct writer *w, uint16_t regs) {
     for (int r = 0; r < 16; r++)
         if (regs >> r & 1) restore_reg(w, r);
 }
@@ -398,10 +409,10 @@ static void pass_address(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
     if (s->via_t) {
         put_store(w, 8, STATE(acc_addr), s->m.base);
-        restore_all(w, s->spilled);
+        em_restore_all(w, s->spilled);
         return;
     }
-    restore_all(w, s->spilled);
+    em_restore_all(w, s->spilled);
     int t = s->m.base == IP_RCX || s->m.index == IP_RCX ? IP_RAX : IP_RCX;
     if (s->m.base == t || s->m.index == t) t = IP_RDX;
     save_reg(w, t);
@@ -445,7 +456,7 @@ static void emit_stub(struct em *m, const struct stub *s) {
             em_leave(m, s->exit, IP_SYM_EXIT);
         } else { /* a check that leads on in the tracking translation */
             em_point(m, insn, s->spilled, 0);
-            restore_all(w, s->spilled);
+            em_restore_all(w, s->spilled);
             em_direct_exit(m, s->pc, CC_ALWAYS, insn);
         }
         break;
@@ -453,7 +464,7 @@ static void emit_stub(struct em *m, const struct stub *s) {
     case ST_TRACK: {
         int x = em_add_exit(m, (uint64_t)insn, IP_XS_TRACK, s->size);
         em_point(m, insn, s->spilled, 0);
-        restore_all(w, s->spilled);
+        em_restore_all(w, s->spilled);
         em_leave(m, x, IP_SYM_SLOW_LIGHT);
         m->e->exits[x].patch_off = s->resume;
         break;
@@ -468,12 +479,12 @@ static void emit_stub(struct em *m, const struct stub *s) {
         put_store(w, 8, STATE(acc_addr), IP_RDX);
         put_load(w, 4, IP_RCX, STATE(jump_exit));
         put_store(w, 4, STATE(exit_id), IP_RCX);
-        restore_all(w, s->spilled);
+        em_restore_all(w, s->spilled);
         put_jmp_sym(m, IP_SYM_EXIT);
         break;
     case ST_FULL:
         em_point(m, insn, s->spilled, 0);
-        restore_all(w, s->spilled);
+        em_restore_all(w, s->spilled);
         em_point(m, insn, 0, 0);
         em_leave(m, em_add_exit(m, m->b->key, IP_X_FULL, 0), IP_SYM_EXIT);
         break;
@@ -486,6 +497,8 @@ static void emit_stub(struct em *m, const struct stub *s) {
         restore_reg(w, IP_RCX);
         em_direct_exit(m, s->pc, CC_ALWAYS, insn);
         break;
+    case ST_ARRIVE: em_arrive_stub(m, s); break;
+    case ST_LEFT: em_left_stub(m, s); break;
     case ST_CSYNC:
     case ST_REDZONE:
         put_store_imm(w, 8, STATE(resume), w->base + s->resume);
@@ -515,6 +528,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     m->callstack = (o->flags & IP_C_CALLSTACK) && !bare;
     m->callers = (o->flags & IP_C_CALLSTACK) && (b->key & IP_KEY_BARE) && !(o->flags & IP_C_NO_INSTR);
     m->exact = o->flags & IP_C_EXACT;
+    m->counts = (o->flags & IP_C_COUNT) && b->trace;
     m->gsbase = !(o->flags & IP_C_NO_GSBASE);
     m->bmi2 = __builtin_cpu_supports("bmi2") != 0;
     e->host = host;

@@ -13,7 +13,19 @@
 #define MAX_LITERALS 128
 #define CC_ALWAYS    (-1)
 
-enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_MISS, ST_CSYNC, ST_REDZONE, ST_TARGET, ST_FULL, ST_SIDE };
+enum stub_kind {
+    ST_EXIT,
+    ST_SLOW,
+    ST_TRACK,
+    ST_MISS,
+    ST_CSYNC,
+    ST_REDZONE,
+    ST_TARGET,
+    ST_FULL,
+    ST_SIDE,
+    ST_ARRIVE,
+    ST_LEFT
+};
 
 struct stub {
     uint8_t kind, exit_kind, via_t;
@@ -37,6 +49,7 @@ struct em {
     int cur_insn;                                         /* guest instruction whose point was last recorded */
     int join_first;                                       /* stubs waiting for their TJOIN */
     bool shadow, callstack, callers, bmi2, gsbase, exact; /* callers: those of this bare block keep a call stack */
+    bool counts;                                          /* runs are counted in line */
     int record_reg;                                       /* holds tstate.tr_ptr, or IP_REG_NONE */
     int n_literals;
     struct {
@@ -91,3 +104,13 @@ void em_leave(struct em *m, int x, enum ip_sym sym);
 /* The same for the runtime to do something and come back to what follows. */
 void em_slow_call(struct em *m, enum ip_sym sym, int kind, uint64_t key, uint32_t aux);
 void em_count(struct em *m, const struct uinstr *u);
+void em_direct_exit(struct em *m, uint64_t key, int cc, int insn);
+void em_restore_all(struct writer *w, uint16_t regs);
+/* emit_count.c: runs counted in line. */
+void em_run(struct em *m, const struct uinstr *u);
+void em_side(struct em *m, const struct uinstr *u);
+void em_arrive_stub(struct em *m, const struct stub *s);
+void em_left_stub(struct em *m, const struct stub *s);
+void em_turned(struct em *m, const struct uinstr *u);
+/* The block's end may leave its context (IP_CT_KIND). */
+void em_leave_context(struct em *m, unsigned kind);

@@ -1,4 +1,5 @@
 /* Stage 6, control flow: entries, indirect jumps, calls and returns. */
+#include "abi/count.h"
 #include "abi/space.h"
 #include "jit/emit.h"
 
@@ -13,9 +14,10 @@ _Static_assert(IP_FAST_BASE <= INT32_MAX && IP_CACHE_BASE + IP_CACHE_MAX <= INT3
 /* Guest pc in RCX; RCX and RDX saved in their slots.  The entry of the table
  * is the place before a block where its own pc is compared (check_entry), or
  * rt_miss_stub. */
-static void indirect(struct em *m, int insn) {
+static void indirect(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
-    em_point(m, insn, RCX_RDX, IP_PF_COMMITTED);
+    em_point(m, u->insn, RCX_RDX, IP_PF_COMMITTED);
+    if (m->counts) em_leave_context(m, u->op == U_RET ? IP_CT_RETURN : u->op == U_JMPI ? IP_CT_INDIRECT : IP_CT_CALL);
     if (m->b->key & IP_KEY_ONE) { /* comes back, trapflag.c */
         put_jmp_sym(m, IP_SYM_MISS);
         return;
@@ -162,7 +164,7 @@ void em_ret(struct em *m, const struct uinstr *u) {
     }
     em_point(m, u->insn, RCX_RDX, IP_PF_COMMITTED);
     if (bytes) put_lea(w, 8, IP_RSP, addr_wide(IP_RSP, bytes));
-    indirect(m, u->insn);
+    indirect(m, u);
 }
 
 /* RAX is in its slot and holds the operand's address if via_t. */
@@ -185,7 +187,7 @@ void em_jmpi(struct em *m, const struct uinstr *u) {
         em_point(m, u->insn, saved, IP_PF_GUEST);
         em_push_return(m, u->set);
     }
-    indirect(m, u->insn);
+    indirect(m, u);
 }
 
 void em_count(struct em *m, const struct uinstr *u) {

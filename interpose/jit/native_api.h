@@ -58,6 +58,9 @@ void ip_service_stop(void);
 /* Functions for tools that trace (abi/trace.h): sorted ranges [lo, hi) and their numbers, which replace those between
  * the first and the last; 0, or -1: no memory. */
 int ip_trace_functions_add(uint64_t n, const uint64_t *lo, const uint64_t *hi, const uint32_t *function);
+/* Divide ranges in [lo, hi) whose functions have IP_CT_UNNAMED where functions begin: n pairs of .eh_frame_hdr's table,
+ * from base on, ascending.  0, or -1: no memory. */
+int ip_trace_parts_add(uint64_t lo, uint64_t hi, uint64_t n, const int32_t *table, uint64_t base);
 void ip_trace_functions_del(uint64_t lo, uint64_t hi);
 void ip_service_lock(void);
 void ip_service_unlock(void);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "abi/channel.h"
+#include "abi/count.h"
 #include "abi/exits.h"
 #include "abi/space.h"
 #include "jit/lastwords.h"
@@ -24,6 +25,7 @@
 static struct range {
     uint64_t lo, hi;
     uint32_t function;
+    uint32_t part; /* 0: none */
 } *ranges;
 static size_t n_ranges, room_ranges;
 
@@ -43,6 +45,13 @@ static size_t range_after(uint64_t pc) {
 uint32_t ip_trace_function(uint64_t pc) {
     size_t i = range_after(pc);
     return i < n_ranges && ranges[i].lo <= pc ? ranges[i].function : 0;
+}
+
+bool ip_trace_apart(uint64_t pc, uint64_t other) {
+    size_t i = range_after(pc), j = range_after(other);
+    const struct range none = {0}, *a = i < n_ranges && ranges[i].lo <= pc ? ranges + i : &none;
+    const struct range *b = j < n_ranges && ranges[j].lo <= other ? ranges + j : &none;
+    return a->function != b->function || a->part != b->part;
 }
 
 /* Does a function begin there? */
@@ -76,10 +85,46 @@ int ip_trace_functions_add(uint64_t n, const uint64_t *lo, const uint64_t *hi, c
     }
     size_t at = range_after(lo[0]);
     memmove(ranges + at + n, ranges + at, (n_ranges - at) * sizeof *ranges);
-    for (uint64_t i = 0; i < n; i++) ranges[at + i] = (struct range){lo[i], hi[i], function[i]};
+    for (uint64_t i = 0; i < n; i++) ranges[at + i] = (struct range){lo[i], hi[i], function[i], 0};
     n_ranges += n;
     ip_service_unlock();
     return 0;
+}
+
+int ip_trace_parts_add(uint64_t lo, uint64_t hi, uint64_t n, const int32_t *table, uint64_t base) {
+    static uint32_t part;
+    ip_service_lock();
+    size_t first = range_after(lo), end = first, used = 0;
+    while (end < n_ranges && ranges[end].lo < hi) end++;
+    size_t most = n_ranges + n, tail = n_ranges - end;
+    struct range *made = malloc((end - first + n + 1) * sizeof *made);
+    struct range *more = most > room_ranges ? realloc(ranges, 2 * most * sizeof *more) : ranges;
+    if (more && more != ranges) room_ranges = 2 * most;
+    if (more) ranges = more;
+    uint64_t k = 0;
+    for (size_t i = first; made && more && i < end; i++) {
+        struct range r = ranges[i];
+        made[used++] = r;
+        for (; k < n && base + (uint64_t)table[2 * k] < r.hi; k++) {
+            struct range *last = made + used - 1;
+            uint64_t start = base + (uint64_t)table[2 * k];
+            if (!(r.function & IP_CT_UNNAMED) || start < last->lo || part + 1 == IP_CT_PARTS) continue;
+            if (start > last->lo) {
+                last->hi = start;
+                made[used++] = (struct range){start, r.hi, r.function, 0};
+                last++;
+            }
+            last->part = ++part;
+        }
+    }
+    if (made && more) {
+        memmove(ranges + first + used, ranges + end, tail * sizeof *ranges);
+        memcpy(ranges + first, made, used * sizeof *made);
+        n_ranges = first + used + tail;
+    }
+    free(made);
+    ip_service_unlock();
+    return made && more ? 0 : -1;
 }
 
 /* ---- Where templates lie ----------------------------------------------------------------------------------- */
@@ -320,10 +365,11 @@ static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
 }
 
 /* How often a repeated instruction has repeated: counted as instructions, and as accesses. */
-static void repetitions_of(struct plan *p, const struct ip_insn *in, int i) {
+static void repetitions_of(struct plan *p, const struct ip_insn *in, int i, bool words) {
     if (!in->rep) return;
     bool to = in->addr_read >> IP_RDI & 1;
     p->insn[i].rep = in->rep;
+    if (!words) return;
     p->insn[i].rep_words = new_word(p, i, IP_RCX, false);
     new_word(p, i, IP_RCX, true);
     new_word(p, i, to ? IP_RDI : IP_RSI, true);
@@ -396,6 +442,24 @@ _Static_assert(sizeof(struct ip_tr_block) % 8 == 0 && sizeof(struct ip_tr_insn) 
                "templates are compared and hashed by words, so nothing in them is padding");
 _Static_assert((MAX_WORDS + 1) * 8 < IP_TR_SLACK, "the longest record fits behind a full buffer");
 
+/* Conditional jumps before the last instruction. */
+static int sides_of(const struct ublock *in) {
+    int n = 0;
+    for (int k = 0; k < in->n_u; k++) n += in->u[k].op == U_JCC && in->u[k].insn != in->n_insn - 1;
+    return n;
+}
+
+/* Whose blocks have their counters in common. */
+static void place(struct ip_tr_block *t) {
+    size_t i = range_after(t->pc);
+    if (i < n_ranges && ranges[i].lo <= t->pc && ranges[i].part) {
+        t->where = IP_CT_BLOCK | ranges[i].part;
+        t->home = ranges[i].lo;
+    } else if (t->function && !(t->function & IP_CT_APART)) {
+        t->where = t->function;
+    }
+}
+
 /* Lay the template of the block out in t. */
 static void describe(const struct ublock *in, uint64_t flags, struct plan *p, struct ip_tr_block *t) {
     memset(t, 0, sizeof *t);
@@ -420,12 +484,12 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
         ti->function = ip_trace_function(insn->pc);
         memcpy(ti->bytes, insn->bytes, sizeof ti->bytes);
         ti->first_access = (uint16_t)p->n_access;
-        if (i == in->n_insn - 1 && leaves_frame(t->end) && !(flags & IP_C_TRACE_NO_FRAMES)) {
+        if (i == in->n_insn - 1 && leaves_frame(t->end) && !(flags & (IP_C_TRACE_NO_FRAMES | IP_C_COUNT))) {
             t->sp_word = word_of(p, i, IP_RSP);
             t->sp_disp = (int32_t)p->delta[IP_RSP];
         }
         if (flags & IP_C_TRACE_DATA) accesses_of(p, insn, i);
-        repetitions_of(p, insn, i);
+        repetitions_of(p, insn, i, !(flags & IP_C_COUNT));
         if ((flags & IP_C_TRACE_VALUES) && i == in->n_insn - 1 && t->end == IP_TR_RET)
             t->result_word = new_word(p, i, IP_RAX, false); /* what functions return */
         registers_change(p, insn);
@@ -435,6 +499,10 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
     t->n_insns = (uint16_t)in->n_insn;
     t->n_accesses = (uint16_t)p->n_access;
     t->n_words = (uint16_t)p->n_word;
+    if (flags & IP_C_COUNT) {
+        t->n_words = (uint16_t)(1 + sides_of(in));
+        place(t);
+    }
     uint8_t *to = (uint8_t *)(t + 1);
     memcpy(to, p->insn, (size_t)in->n_insn * sizeof p->insn[0]);
     to += (size_t)in->n_insn * sizeof p->insn[0];
@@ -461,6 +529,37 @@ static uint32_t completed(const struct ip_tr_block *t, uint32_t n_insns) {
     return (uint32_t)t->n_words << 24 | insn[n_insns - 1].n_words << 16 | n_insns;
 }
 
+static bool leaves(const struct ip_tr_block *t, uint64_t key) { return ip_trace_apart(key & IP_KEY_PC, t->pc); }
+
+/* The run is counted in line; t's numbers may be of another making. */
+static void count_runs(const struct ublock *in, struct ublock *out, const struct ip_tr_block *t) {
+    const struct ip_tr_block *kept = t;
+    uint32_t at = out->trace, where = t->where ? t->where : IP_CT_BLOCK | at, word;
+    if (area && at) kept = (const struct ip_tr_block *)(area + (at - IP_META_BASE - IP_META_TRACE));
+    word = kept->first_word;
+    bool counts = (at && word + t->n_words <= IP_CT_MAX_WORDS) || !area;
+    if (!counts) out->trace = 0;
+    if (counts) {
+        struct uinstr *head = ub_add(out, U_RUN, 0);
+        head->imm = (uint64_t)where << 32 | at;
+        head->set = (uint64_t)word << 32 | t->n_insns;
+    }
+    for (int k = 0; k < in->n_u; k++) {
+        const struct uinstr *u = &in->u[k];
+        bool repeats = counts && u->op == U_INSN && in->insn[u->insn].rep;
+        if (repeats) ub_add(out, U_TURNS, u->insn);
+        struct uinstr *copy = ub_add(out, u->op, u->insn);
+        *copy = *u;
+        if (repeats) ub_add(out, U_TURNED, u->insn)->imm = at;
+        if (!counts) continue;
+        uint64_t away = (u->op == U_JCC || u->op == U_JMP) && leaves(t, u->imm) ? RUN_LEAVES : 0;
+        if (u->op == U_JCC && u->insn != in->n_insn - 1)
+            copy->set = (uint64_t)++word << 32 | away | (uint64_t)(in->n_insn - 1 - u->insn);
+        else if (u->op == U_JCC || u->op == U_JMP)
+            copy->set = away;
+    }
+}
+
 void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) {
     /* Not in the thread's own block: where memory is short, the dynamic linker ends the process over that. */
     static _Thread_local struct plan *plan;
@@ -474,10 +573,14 @@ void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) 
     }
     uint32_t bytes = 8u * (1 + t->n_words), at = keep(t);
     out->trace = at;
-    if (at || !area) { /* without an area it is only shown */
+    if ((at || !area) && !(flags & IP_C_COUNT)) { /* without an area it is only shown */
         struct uinstr *head = ub_add(out, U_RECORD, 0);
         head->imm = at;
         head->set = (uint64_t)bytes << 32 | completed(t, t->n_insns);
+    }
+    if (flags & IP_C_COUNT) {
+        count_runs(in, out, t);
+        return;
     }
     int begun = -1, last = in->n_insn - 1;
     bool recorded = at || !area;

@@ -261,7 +261,7 @@ uint64_t tt_canonical(const struct transtab *t, uint64_t key) {
 
 static bool is_bound(void *ctx, uint64_t pc) {
     const struct transtab *t = ctx;
-    if ((t->opts.flags & IP_C_TRACE_FUNCTIONS) && ip_trace_function(pc) != ip_trace_function(t->ub[0]->pc)) return true;
+    if ((t->opts.flags & IP_C_TRACE_FUNCTIONS) && ip_trace_apart(pc, t->ub[0]->pc)) return true;
     return tt_binding(ctx, pc) != NULL;
 }
 static bool is_checked(void *ctx, uint64_t page) { return tt_is_checked(ctx, page); }

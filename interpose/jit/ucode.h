@@ -58,9 +58,9 @@ enum uop_operand {
     X(SETNR, "SETNR", 1, UE_ENTRY, UO_IMM)                                      /* nraddr = imm (wrap entry) */        \
     X(FPSAVE, "FPSAVE", 1, UE_WHOLE, UO_MEM | UO_ANY_SEG | UO_LAYOUT)           /* x87 pc in what was stored */        \
     X(GETNR, "GETNR", 1, UE_GUEST, 0)                                           /* rax = nraddr */                     \
-    X(JMP, "JMP", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM)                      /* to imm */                           \
+    X(JMP, "JMP", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM | UO_SET)             /* to imm; set: see RUN */             \
     X(JCC, "JCC", 1, UE_GUEST | UE_WHOLE, UO_IMM | UO_CC | UO_SET)              /* side exit to imm on cc; set: see    \
-                                                                                   RECORD */                           \
+                                                                                   RECORD, RUN */                      \
     X(LOOPX, "LOOP", 1, UE_GUEST | UE_WHOLE, UO_IMM)                            /* loop, loopcc, jrcxz to imm */       \
     X(CALL, "CALL", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM | UO_SET)           /* push return pc (set), to imm */     \
     X(JMPI, "JMPI", 1, UE_END | UE_GUEST, UO_MEM | UO_VIA | UO_SET)             /* indirect jump */                    \
@@ -81,8 +81,14 @@ enum uop_operand {
                                                                       bytes << 32 | its head's high half; of a JCC:    \
                                                                       the distance of that half from the end << 32 |   \
                                                                       what it becomes there */                         \
-    X(RECWORD, "RECWORD", 3, UE_SCRATCH, UO_MEM | UO_IMM) /* m's register to imm bytes before the record's end */      \
-    X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET)     /* any of set undefined: helper */                           \
+    X(RECWORD, "RECWORD", 3, UE_SCRATCH, UO_MEM | UO_IMM)    /* m's register to imm bytes before the record's end */   \
+    X(RUN, "RUN", 3, UE_ENTRY | UE_SCRATCH, UO_IMM | UO_SET) /* a run counted in line (count.h): imm is ct_where << 32 \
+                                                                | template, set its first word << 32 | instructions;   \
+                                                                of a JCC: its word << 32 | RUN_LEAVES | those left     \
+                                                                out; of a JMP: RUN_LEAVES */                           \
+    X(TURNS, "TURNS", 3, UE_WHOLE, 0)                        /* remember RCX before a repeated instruction */          \
+    X(TURNED, "TURNED", 3, UE_WHOLE, UO_IMM)                 /* it has repeated; imm: template */                      \
+    X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET)        /* any of set undefined: helper */                        \
     X(TMEM, "TMEM", 3, UE_CHECK | UE_TRACK, UO_MEM | UO_VIA | UO_SIZE) /* V(mem) != 0: helper */                       \
     X(TRACK, "TRACK", 3, UE_TRACK | UE_WHOLE, 0)                       /* the helper, always */                        \
     X(TJOIN, "TJOIN", 3, UE_TRACK, 0)                                  /* the helper resumes here */                   \
@@ -106,6 +112,8 @@ struct uop_info {
 };
 extern const struct uop_info ip_uops[U_COUNT_OF];
 static inline bool uop_does(int op, enum uop_effect effect) { return ip_uops[op].effects & effect; }
+
+#define RUN_LEAVES 0x80000000u /* goes into another function */
 
 #define REG_BIT(r) (1u << (r))
 

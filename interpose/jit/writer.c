@@ -160,6 +160,21 @@ void put_test_imm32(struct writer *w, struct uaddr m, uint32_t imm) {
     put_u32(w, imm);
 }
 
+void put_cmp_imm32(struct writer *w, struct uaddr m, uint32_t imm) {
+    put_mem(w, 4, 0x81, 7, &m, 4);
+    put_u32(w, imm);
+}
+
+void put_add_imm32(struct writer *w, struct uaddr m, uint32_t imm) {
+    if (imm < 128) {
+        put_mem(w, 8, 0x83, 0, &m, 1);
+        put_byte(w, imm);
+        return;
+    }
+    put_mem(w, 8, 0x81, 0, &m, 4);
+    put_u32(w, imm);
+}
+
 void put_shrx(struct writer *w, int dst, int src, int count) {
     put_vex38(w, dst, count, src, 3);
     put_byte(w, 0xf7);

@@ -60,6 +60,8 @@ void put_not(struct writer *w, int size, struct uaddr m);               /* not [
 void put_cmp_imm8(struct writer *w, int size, struct uaddr m, int imm); /* cmp [m], imm8 */
 void put_test_imm32(struct writer *w, struct uaddr m, uint32_t imm);    /* test dword [m], imm32 */
 void put_shrx(struct writer *w, int dst, int src, int count);           /* shrx r64, r64, r64 */
+void put_cmp_imm32(struct writer *w, struct uaddr m, uint32_t imm);     /* cmp dword [m], imm32 */
+void put_add_imm32(struct writer *w, struct uaddr m, uint32_t imm);     /* add qword [m], imm32 */
 uint32_t put_pext_open(struct writer *w, int dst, int src);             /* pext r64, r64, [rip + open] */
 void put_wrgsbase(struct writer *w, int src);                           /* wrgsbase r64 */
 

@@ -174,6 +174,13 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
         "64 f7 04 25 b8 00 00 00 03 00 01 00",
         "test dword ptr fs:[0xb8], 0x10003",
     ),
+    (
+        lambda w: w.put_cmp_imm32(w.addr(disp=0x1B8, seg=FS), 0x80000003),
+        "64 81 3c 25 b8 01 00 00 03 00 00 80",
+        "cmp dword ptr fs:[0x1b8], 0x80000003",
+    ),
+    (lambda w: w.put_add_imm32(w.addr(RDX, 8), 1), "48 83 42 08 01", "add qword ptr [rdx+0x8], 0x1"),
+    (lambda w: w.put_add_imm32(w.addr(RDX), 128), "48 81 02 80 00 00 00", "add qword ptr [rdx], 0x80"),
     (lambda w: w.put_shrx(RDX, RCX, RDX), "c4 e2 eb f7 d1", "shrx rdx, rcx, rdx"),
     (lambda w: w.put_shrx(R8, R9, R10), "c4 42 ab f7 c1", "shrx r8, r9, r10"),
     (lambda w: w.put_pext_open(RCX, RCX), "c4 e2 f2 f5 0d 00 00 00 00", "pext rcx, rcx, [rip]"),

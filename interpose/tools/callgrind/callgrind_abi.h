@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "abi/count.h"
 #include "abi/trace.h"
 
 /* ---- Functions ------------------------------------------------------------------------------
@@ -91,8 +92,8 @@ struct cg_function {
     struct cg_function *next; /* of the same hash */
     uint32_t number;          /* of the template; CG_F_UNKNOWN: with the object */
     uint32_t callers, recursions, pad;
-    uint64_t entry;  /* where it was first called, or the address that names it */
-    uint64_t active; /* calls of it that are under way */
+    uint64_t entry;   /* where it was first called, or the address that names it */
+    uint32_t *active; /* calls of it that are under way; in a place of its own, because it changes with each */
     struct cg_family *families;
 };
 
@@ -113,6 +114,10 @@ struct cg_context {
     uint64_t site;
     struct cg_counter *counters;
     uint32_t level, number;
+    /* Runs counted in line: where the counters of every block of its function are, as if of word 0, and the value of
+     * tstate.ct_where; base 0: each block's counters are with its struct cg_counter. */
+    uint64_t base;
+    uint32_t where, function;
 };
 
 /* Calls, or with CG_JUMP jumps, from one instruction to one place.  cost[0] of a repeated string instruction's jump to
@@ -149,6 +154,7 @@ struct cg_counter {
     const struct cg_costs *costs; /* or 0: none but instructions */
     uint64_t *missed;             /* of each branch of costs, how often it was not predicted */
     uint64_t *extra;              /* n_events for each instruction: what does not follow from runs; or 0 */
+    uint64_t *counts;             /* runs counted in line: the template's n_words; or 0 */
     uint64_t taken;               /* how often the jump at its end was taken; kept with cg_options.jumps */
     uint32_t n, repeats;          /* instructions; some of them are repeated string instructions */
     uint64_t runs[1];             /* by the number of instructions that they completed: n + 1 of them */
@@ -158,9 +164,9 @@ struct cg_counter {
 struct cg_frame {
     uint64_t sp; /* RSP before the call: whoever has at least that has left the callee */
     struct cg_context *context;
-    struct cg_counter *counter;   /* of the call */
-    struct cg_call *call;         /* 0: of a skipped function */
-    struct cg_function *function; /* that is active once less after it; 0: none is */
+    struct cg_counter *counter; /* of the call */
+    struct cg_call *call;       /* 0: of a skipped function */
+    uint32_t *active;           /* of the function that is active once less after it; 0: none is */
     uint32_t insn, flags;
     uint64_t last_sp;  /* of a handler: thread.sp where it began */
     uint64_t began[1]; /* n_events: the thread's total at the call */
@@ -179,8 +185,28 @@ struct cg_thread {
     uint8_t *frames; /* frame_bytes each */
     uint64_t depth;
     uint64_t n_blocks; /* runs so far, where --dump-every-bb counts them */
+    uint64_t ts; /* runs counted in line: the thread's state, which has its total, newest frame and context; or 0 */
+    uint64_t *levels[8]; /* the same: counters of functions with a name, by recursion level; or 0 */
     uint64_t total[24];
 };
+
+/* A way that a thread has gone before, for assembly: from the end of a block to the beginning of one, in a context.
+ * Struct thread has a table of them. */
+struct cg_pair {
+    uint32_t from, block; /* low half of tstate.ct_from, template; from 0: in the context that was there */
+    struct cg_context *context, *to;
+    struct cg_call *call;
+    struct cg_counter *counter;
+    uint32_t *active;
+    uint64_t base;
+    uint32_t where;
+    uint16_t insn;
+    uint8_t flags, level;
+};
+#define CG_P_FRAME 3  /* of cg_frame.flags: CG_TAIL, CG_SKIP */
+#define CG_P_STAY  16 /* no call */
+#define CG_P_ABOVE 32 /* the level is that of all above it, too */
+#define CG_PAIRS   16384
 
 /* IP_SYM_TOOL. */
 struct cg_root {

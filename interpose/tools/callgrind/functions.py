@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from array import array
 from bisect import bisect_right
 from typing import NamedTuple
 
+from interpose.elf.cfi import function_table
 from interpose.elf.demangle import demangle, z_decoded
 from interpose.elf.errors import ElfError
 from interpose.jit._native import ffi, lib
@@ -48,6 +50,11 @@ class Object:
         self._raw: Any = None
         self._columns: list[Any] = []
         self._pieces: Any = None
+        self.starts_table: tuple[bytes, int] = (b"", 0)
+        """Where functions begin, symbols or not (:func:`interpose.elf.cfi.function_table`)."""
+        if file.image is not None:
+            with contextlib.suppress(ElfError):
+                self.starts_table = function_table(file.image)
 
     @property
     def lines(self) -> SourceLines | None:
@@ -171,6 +178,10 @@ class Functions:
         obj.place(placed)
         if lib.cg_place_functions(obj.raw(self._skip_plt), bias, start, end) != 0:
             raise MemoryError
+        table, origin = obj.starts_table
+        if table:
+            pairs = ffi.from_buffer("int32_t[]", table)
+            lib.ip_trace_parts_add(start, end, len(table) // 8, pairs, (origin + bias) % 2**64)
 
     def _object(self, file: ObjectFile) -> Object:
         known = self._by_file.get(id(file))

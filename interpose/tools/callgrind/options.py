@@ -159,7 +159,21 @@ def engine_flags(config: Config) -> list[str]:
     flags = ["IP_C_TRACE", "IP_C_TRACE_FUNCTIONS"]
     if config.tool.cache_sim:
         flags.append("IP_C_TRACE_DATA")
+    if counts_in_line(config):
+        flags.append("IP_C_COUNT")
     return flags
+
+
+def counts_in_line(config: Config) -> bool:
+    """Whether instructions and calls are all that is asked for, everywhere alike."""
+    tool = config.tool
+    watched = (tool.dump_before, tool.zero_before, tool.dump_after, tool.toggle_collect, tool.pop_on_jump)
+    apart = (tool.separate_callers, tool.separate_callers_of, tool.separate_recs_of, tool.fn_skip)
+    others = (
+        tool.cache_sim, tool.branch_sim, tool.collect_jumps, tool.collect_bus, tool.collect_systime != "no",
+        tool.dump_every_bb, tool.skip_direct_rec, not tool.instr_atstart, not tool.collect_atstart,
+    )  # fmt: skip
+    return not any((*watched, *apart, *others))
 
 
 def channel_fields(config: Config) -> dict[str, int]:

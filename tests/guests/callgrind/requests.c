@@ -19,7 +19,9 @@ __attribute__((noinline)) void interrupted(void) {
     raise(SIGUSR1);
     times(2);
 }
+static pthread_barrier_t both; /* the second would have the number of the first, had that ended */
 static void *thread(void *n) {
+    pthread_barrier_wait(&both);
     times((int)(long)n);
     return 0;
 }
@@ -48,6 +50,7 @@ int main(int argc, char **argv) {
         interrupted();
     } else if (!strcmp(what, "threads")) {
         pthread_t one, two;
+        pthread_barrier_init(&both, 0, 2);
         pthread_create(&one, 0, thread, (void *)1000);
         pthread_create(&two, 0, thread, (void *)2000);
         pthread_join(one, 0);

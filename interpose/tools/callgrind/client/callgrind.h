@@ -17,6 +17,7 @@ struct cg_slot {
 #define CG_JUMPS 4ull
 
 struct cg_sim;
+#define CG_LEFT 32
 
 /* A thread, with what the supervisor does not read. */
 struct thread {
@@ -34,6 +35,19 @@ struct thread {
     struct cg_sim *sim; /* simulate.h */
     u64 fs, gs;         /* bases of segments */
     u64 syscall_began, syscall_cpu;
+    /* Runs counted in line (count.c). */
+    struct cg_pair *pairs;
+    u64 *sink;  /* counters that nobody reads */
+    u64 frozen; /* the total while nothing is collected */
+    u32 nobody; /* active calls of what frames have that are no call of a function */
+    struct cg_call *nothing;
+    struct cg_left {
+        const struct ip_tr_block *block;
+        struct cg_context *context;
+        u64 done;
+    } left[CG_LEFT]; /* runs that ended early */
+    u32 n_left, n_actives;
+    u32 *actives;
 };
 
 extern struct cg_options cg;
@@ -78,6 +92,20 @@ void cg_sigreturn(struct thread *t);
 /* Held across a fork: tables.c, the list of threads; simulate.c, the cache that they share. */
 void cg_threads_fork_lock(bool lock);
 void cg_last_level_fork_lock(bool lock);
+
+/* count.c: runs are counted in line, not recorded. */
+static inline bool cg_in_line(void) { return (rt.flags & IP_C_COUNT) != 0; }
+void cg_arrive(struct tstate *ts, const struct ip_tr_block *b);
+u64 cg_turns(const struct ip_tr_insn *insn, u64 before, u64 after);
+void cg_turned(struct tstate *ts, const struct ip_tr_block *b, u64 insn);
+void cg_line_begin(struct tstate *ts);
+void cg_line_end(struct tstate *ts);
+void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point);
+void cg_line_signal(struct tstate *ts, u64 sp);
+void cg_line_sigreturn(struct tstate *ts);
+void cg_line_collect(struct tstate *ts, bool on);
+/* Instrumentation has been switched, or may have been. */
+void cg_line_poll(struct tstate *ts);
 
 /* hooks.c: ask the supervisor for a dump (number of the function that it is for), or to forget the costs so far. */
 void cg_ask_dump(struct thread *t, u32 why, u32 function);

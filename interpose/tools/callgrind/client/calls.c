@@ -15,7 +15,7 @@ static struct cg_function *function_at(struct thread *t, const struct ip_tr_bloc
 
 /* Something is to happen because the function begins (or ends), but not if it is called while it is under way. */
 static void eventful_begin(struct thread *t, struct cg_function *f, u32 *flags) {
-    if (f->active) return;
+    if (*f->active) return;
     if (f->number & CG_F_DUMP_BEFORE) cg_ask_dump(t, CG_F_DUMP_BEFORE, f->number);
     if (f->number & CG_F_TOGGLE) {
         t->collects = !t->collects;
@@ -27,6 +27,11 @@ static void eventful_begin(struct thread *t, struct cg_function *f, u32 *flags) 
 static void restore(struct thread *t, const struct cg_frame *f) {
     for (u32 i = 0; i < cg.n_events; i++) t->shared.total[i] = f->began[i];
     t->sp = f->last_sp;
+}
+
+static void end_root(struct thread *t) {
+    u32 *active = t->shared.context ? t->shared.context->family->function->active : 0;
+    if (active && *active) --*active;
 }
 
 void cg_pop(struct thread *t) {
@@ -42,19 +47,17 @@ void cg_pop(struct thread *t) {
     }
     if (f->flags & CG_SIGNAL) {
         restore(t, f);
-        /* The handler itself, which nobody has called. */
-        if (t->shared.context && t->shared.context->family->function->active)
-            t->shared.context->family->function->active--;
+        end_root(t); /* the handler itself, which nobody has called */
     }
-    struct cg_function *function = f->function;
+    struct cg_function *function = f->active && f->active != &t->nobody ? f->call->function : 0;
     u32 flags = f->flags;
-    if (function) function->active--;
+    if (f->active) --*f->active;
     if (flags & CG_TOGGLE) t->collects = !t->collects;
     t->shared.context = f->context;
     t->last = f->counter;
     t->done = f->insn + 1;
     t->shared.depth--;
-    if (function && !function->active && function->number & CG_F_DUMP_AFTER && !cg_is_unknown(function))
+    if (function && !*f->active && function->number & CG_F_DUMP_AFTER && !cg_is_unknown(function))
         cg_ask_dump(t, CG_F_DUMP_AFTER, function->number);
 }
 
@@ -93,9 +96,9 @@ static void push(struct thread *t, const struct ip_tr_block *b, struct cg_functi
     frame->context = from;
     frame->counter = c;
     frame->insn = insn;
-    frame->function = 0;
+    frame->active = &t->nobody;
     frame->flags = flags;
-    frame->call = 0;
+    frame->call = t->nothing;
     for (u32 i = 0; i < cg.n_events; i++) frame->began[i] = t->shared.total[i];
     if (f->number & CG_F_SKIP && !cg_is_unknown(f)) {
         frame->flags |= CG_SKIP;
@@ -104,8 +107,8 @@ static void push(struct thread *t, const struct ip_tr_block *b, struct cg_functi
     }
     struct cg_context *owner = from->caller ? from->caller : from, *x = owner;
     if (!cg.skip_direct_recursion || owner->family->function != f) {
-        frame->function = f;
-        f->active++;
+        frame->active = f->active;
+        ++*f->active;
         x = cg_context_of(t, cg_family_of(t, f, owner->family));
     }
     struct cg_call *call = find_call(t, c, insn, f, x);
@@ -116,14 +119,14 @@ static void push(struct thread *t, const struct ip_tr_block *b, struct cg_functi
     if (!call->entry) call->entry = b->pc;
     frame->call = call;
     t->shared.context = x;
-    if (f->number & CG_F_ZERO_BEFORE && !cg_is_unknown(f) && f->active == 1)
+    if (f->number & CG_F_ZERO_BEFORE && !cg_is_unknown(f) && *f->active == 1)
         cg_ask_dump(t, CG_F_ZERO_BEFORE, f->number);
 }
 
 /* The first function of a thread, or of a handler. */
 static void root(struct thread *t, const struct ip_tr_block *b) {
     struct cg_function *f = function_at(t, b);
-    f->active++;
+    ++*f->active;
     t->shared.context = cg_context_of(t, cg_family_of(t, f, 0));
 }
 
@@ -158,7 +161,7 @@ void cg_jumped(struct thread *t, const struct ip_tr_block *b) {
     struct cg_function *f = function_at(t, b);
     if (t->shared.depth) {
         struct cg_frame *top = cg_top(t);
-        if (top->flags & CG_TAIL && cg_is_within(top->context, b) &&
+        if (top->flags & CG_TAIL && cg_is_within(top->context, b) && !(b->function & CG_F_SKIP) &&
             (cg_is_unknown(f) || b->pc != top->context->family->function->entry)) {
             cg_pop(t);
             return;
@@ -212,7 +215,7 @@ void cg_enter(struct thread *t, const struct ip_tr_block *b) {
 /* All calls under way have ended. */
 void cg_unwind(struct thread *t) {
     while (t->shared.depth) cg_pop(t);
-    if (t->shared.context && t->shared.context->family->function->active) t->shared.context->family->function->active--;
+    end_root(t);
     t->last = 0;
     t->shared.context = 0;
 }
@@ -225,7 +228,7 @@ void cg_signal(struct thread *t, u64 sp) {
     f->counter = t->last;
     f->insn = t->done ? (u32)t->done - 1 : 0;
     f->call = 0;
-    f->function = 0;
+    f->active = 0;
     f->flags = CG_SIGNAL;
     f->last_sp = t->sp;
     for (u32 i = 0; i < cg.n_events; i++) f->began[i] = t->shared.total[i];

@@ -17,27 +17,17 @@ static struct cg_call *jump_to(struct thread *t, struct cg_counter *c, u32 insn,
     return j;
 }
 
-/* Instructions that a repeated string instruction counts as, beside one: each turn, and the look that finds none
- * left; cmps and scas may end before that look. */
 static void count_turns(struct thread *t, struct cg_counter *c, const u64 *words, u64 done) {
     const struct ip_tr_insn *insn = cg_insns(c->block);
     for (u64 i = 0; i < done; i++) {
         if (!insn[i].rep || insn[i].rep_words == 0xffff) continue;
         u64 before = words[insn[i].rep_words], after = words[insn[i].rep_words + 1];
-        u64 turns = before - after;
-        u8 op = 0;
-        for (u32 k = 0; k < insn[i].len && k < 15; k++) {
-            op = insn[i].bytes[k];
-            if (op >= 0xa4 && op <= 0xaf) break;
-            if (op >= 0x6c && op <= 0x6f) break;
-        }
-        bool compares = (op & 0xfe) == 0xa6 || (op & 0xfe) == 0xae;
-        if (cg.jumps && turns > 1) {
+        u64 turns = cg_turns(&insn[i], before, after);
+        if (cg.jumps && before - after > 1) {
             struct cg_call *again = jump_to(t, c, (u32)i, insn[i].pc);
-            again->count += turns;
-            again->cost[0] += turns - 1;
+            again->count += before - after;
+            again->cost[0] += before - after - 1;
         }
-        if (compares && after) turns--;
         if (!turns) continue;
         cg_extra(t, c, i)[cg_place(CG_IR)] += turns;
         t->shared.total[cg_place(CG_IR)] += turns;
@@ -56,7 +46,7 @@ static bool plain_call_again(struct thread *t, const struct ip_tr_block *b, cons
     struct cg_function *f = s->function;
     if (!f || f->callers || f->number & (CG_F_SKIP | CG_F_EVENTFUL) || t->shared.depth == t->frames_room) return false;
     const struct cg_family *y = f->families;
-    u64 level = f->active, most = f->recursions < 8 ? f->recursions : 8;
+    u64 level = *f->active, most = f->recursions < 8 ? f->recursions : 8;
     if (level >= most) level = most - 1;
     struct cg_context *x = y ? y->contexts[level] : 0;
     if (!x) return false;
@@ -68,12 +58,12 @@ static bool plain_call_again(struct thread *t, const struct ip_tr_block *b, cons
     to->context = t->shared.context;
     to->counter = c;
     to->call = call;
-    to->function = f;
+    to->active = f->active;
     to->insn = c->n - 1;
     to->flags = 0;
     for (u32 i = 0; i < cg.n_events; i++) to->began[i] = t->shared.total[i];
     call->count++;
-    f->active++;
+    ++*f->active;
     if (!cg_is_unknown(f)) f->entry = b->pc;
     t->shared.context = x;
     return true;
@@ -84,11 +74,12 @@ static bool plain_come_back(struct thread *t, const struct ip_tr_block *b) {
     if (!depth || frame(t, depth - 1)->sp > sp || frame(t, depth - 1)->flags & CG_SIGNAL) return false;
     while (depth && frame(t, depth - 1)->sp <= sp && !(frame(t, depth - 1)->flags & CG_SIGNAL)) {
         struct cg_frame *f = frame(t, depth - 1);
-        if (!f->call || !f->function || f->flags & (CG_TOGGLE | CG_UNSEEN) || f->function->number & CG_F_DUMP_AFTER) {
+        u32 marked = f->flags & (CG_TOGGLE | CG_UNSEEN);
+        if (f->active == &t->nobody || marked || f->call->function->number & CG_F_DUMP_AFTER) {
             cg_pop(t);
         } else {
             for (u32 i = 0; i < cg.n_events; i++) f->call->cost[i] += t->shared.total[i] - f->began[i];
-            f->function->active--;
+            --*f->active;
             t->shared.context = f->context;
             t->last = f->counter;
             t->done = f->insn + 1;
@@ -291,7 +282,7 @@ INLINE bool enter_known(struct thread *t, struct state *s, struct cg_place *at, 
     struct cg_function *f = at->exits ? cg_plan_at(at)->function : 0;
     if (!f || f->callers || f->number & CG_F_EVENTFUL || t->shared.depth == t->frames_room) return false;
     const struct cg_family *y = f->families;
-    u64 level = f->active, most = f->recursions < 8 ? f->recursions : 8;
+    u64 level = *f->active, most = f->recursions < 8 ? f->recursions : 8;
     bool skip = f->number & CG_F_SKIP && !cg_is_unknown(f);
     if (level >= most) level = most - 1;
     struct cg_context *x = y ? y->contexts[level] : 0;
@@ -307,13 +298,13 @@ INLINE bool enter_known(struct thread *t, struct state *s, struct cg_place *at, 
     to->sp = sp;
     to->context = t->shared.context;
     to->counter = c;
-    to->call = skip ? 0 : call;
-    to->function = skip ? 0 : f;
+    to->call = skip ? t->nothing : call;
+    to->active = skip ? &t->nobody : f->active;
     to->insn = insn;
     to->flags = (skip ? CG_SKIP : 0) | (flags & CG_TAIL);
     EACH_EVENT(to->began[i] = t->shared.total[i])
     call->count += !skip;
-    f->active += !skip;
+    *to->active += 1;
     t->shared.context = x;
     return true;
 }
@@ -343,8 +334,9 @@ INLINE bool come_back(struct thread *t, const struct ip_tr_block *b, u64 sp) {
     struct cg_frame *top = cg_top(t), *f = top;
     if (f->sp > sp) return false;
     for (;; f = (struct cg_frame *)((u8 *)f - bytes)) {
-        if (f->flags & (CG_SIGNAL | CG_TOGGLE) || (!f->call && !(f->flags & CG_SKIP)) || (f->call && !f->function) ||
-            (f->function && f->function->number & CG_F_DUMP_AFTER))
+        bool nobody = f->active == &t->nobody;
+        if (f->flags & (CG_SIGNAL | CG_TOGGLE) || (nobody && !(f->flags & CG_SKIP)) ||
+            (!nobody && f->call->function->number & CG_F_DUMP_AFTER))
             return false;
         if (--depth == 0 || ((struct cg_frame *)((u8 *)f - bytes))->sp > sp) break;
     }
@@ -352,11 +344,9 @@ INLINE bool come_back(struct thread *t, const struct ip_tr_block *b, u64 sp) {
     t->shared.context = f->context;
     t->shared.depth = depth;
     for (;; top = (struct cg_frame *)((u8 *)top - bytes)) {
-        if (top->call) {
-            u64 *cost = top->call->cost;
-            EACH_EVENT(cost[i] += t->shared.total[i] - top->began[i])
-            top->function->active--;
-        }
+        u64 *cost = top->call->cost;
+        EACH_EVENT(cost[i] += t->shared.total[i] - top->began[i])
+        --*top->active;
         if (top == f) return true;
     }
 }

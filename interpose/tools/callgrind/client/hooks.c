@@ -41,21 +41,43 @@ bool cg_counts(struct tstate *ts) {
     return false;
 }
 
-void rt_hook_symbols(u64 *symbols) { symbols[IP_SYM_TOOL] = (u64)&cg_root; }
+void rt_hook_symbols(u64 *symbols) {
+    extern char cg_arrive_stub[];
+    symbols[IP_SYM_TOOL] = (u64)&cg_root;
+    symbols[IP_SYM_ARRIVE] = (u64)cg_arrive_stub;
+}
+
+enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x) {
+    const struct ip_tr_block *b = (const struct ip_tr_block *)x->key;
+    if ((x->kind_aux & 0xff) == IP_XS_REPEATED)
+        cg_turned(ts, b, x->kind_aux >> 8);
+    else
+        cg_arrive(ts, b);
+    return RT_SLOW_RESUME;
+}
 
 void rt_hook_start(struct tstate *ts) {
     ask(ts, INTERPOSE_RQ_CT_OPTIONS, 0, 0, &cg, sizeof cg);
     cg_root.instrument = cg.instrument;
 }
 
-void rt_hook_thread_begin(struct tstate *ts) { tr_thread_begin(ts); }
+void rt_hook_thread_begin(struct tstate *ts) {
+    if (cg_in_line())
+        cg_line_begin(ts);
+    else
+        tr_thread_begin(ts);
+}
 
 void rt_hook_thread_end(struct tstate *ts) {
     tr_thread_end(ts);
-    cg_unwind(cg_thread_of(ts));
+    if (cg_in_line())
+        cg_line_end(ts);
+    else
+        cg_unwind(cg_thread_of(ts));
 }
 
 void rt_hook_leaving(struct tstate *ts, bool for_exec) {
+    if (cg_in_line()) return;
     if (for_exec)
         tr_flush(ts);
     else
@@ -68,17 +90,32 @@ void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
     cg_last_level_fork_lock(lock);
 }
 
-void rt_hook_fork(struct tstate *ts, bool child) { tr_fork(ts, child); }
+void rt_hook_fork(struct tstate *ts, bool child) {
+    if (!cg_in_line()) tr_fork(ts, child);
+}
 void rt_hook_full(struct tstate *ts) { tr_full(ts); }
-void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *p) { tr_left(ts, b, p); }
+void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *p) {
+    if (cg_in_line())
+        cg_line_left(ts, b, p);
+    else
+        tr_left(ts, b, p);
+}
 
 void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) {
     (void)sig, (void)pc;
+    if (cg_in_line()) {
+        cg_line_signal(ts, sp);
+        return;
+    }
     tr_flush(ts);
     if (cg_counts(ts)) cg_signal(cg_thread_of(ts), sp);
 }
 
 void rt_hook_sigreturn(struct tstate *ts) {
+    if (cg_in_line()) {
+        cg_line_sigreturn(ts);
+        return;
+    }
     tr_flush(ts);
     if (cg_counts(ts)) cg_sigreturn(cg_thread_of(ts));
 }
@@ -93,6 +130,7 @@ static u64 now(int clock) {
 
 void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     (void)nr, (void)args;
+    if (cg_in_line()) cg_line_poll(ts);
     tr_flush(ts); /* it may take long, and a dump wants all */
     if (!cg.systime) return;
     struct thread *t = cg_thread_of(ts);
@@ -129,19 +167,26 @@ bool rt_hook_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result
     case INTERPOSE_RQ_CT_TOGGLE_COLLECT: {
         tr_flush(ts);
         struct thread *t = cg_thread_of(ts);
-        t->collects = !t->collects;
+        if (cg_in_line())
+            cg_line_collect(ts, !t->collects);
+        else
+            t->collects = !t->collects;
         break;
     }
     case INTERPOSE_RQ_CT_START_INSTRUMENTATION:
         tr_flush(ts);
         rt.chan->counters[IP_N_TOOL] = 0;
         cg_root.instrument = 1;
+        if (cg_in_line()) cg_line_poll(ts);
         break;
     case INTERPOSE_RQ_CT_STOP_INSTRUMENTATION:
         tr_flush(ts);
         rt.chan->counters[IP_N_TOOL] = 0;
         cg_root.instrument = 0;
-        cg_counts(ts);
+        if (cg_in_line())
+            cg_line_poll(ts);
+        else
+            cg_counts(ts);
         break;
     default: return false;
     }

@@ -4,6 +4,7 @@
 
 #define TIDS       (1u << 22)
 #define CHUNK      (1u << 18)
+#define ACTIVES    1024
 #define MAX_BLOCKS (IP_META_TRACEMAX / sizeof(struct ip_tr_block))
 
 static struct thread **threads; /* by tid_guest, which the next thread takes over with all counts */
@@ -16,6 +17,13 @@ void cg_threads_fork_lock(bool lock) {
         rt_unlock(&threads_lock);
 }
 
+/* Before the first frame is one that no return leaves. */
+static u8 *new_frames(const struct thread *t, u64 room) {
+    struct cg_frame *none = rt_pages((room + 1) * t->shared.frame_bytes);
+    none->sp = ~0ull;
+    return (u8 *)none + t->shared.frame_bytes;
+}
+
 static struct thread *new_thread(struct tstate *ts) {
     struct thread *t = rt_pages(sizeof *t);
     t->shared.tid = (u32)ts->tid_guest;
@@ -26,7 +34,8 @@ static struct thread *new_thread(struct tstate *ts) {
     t->functions_size = 1u << 12;
     t->functions = rt_pages(t->functions_size * sizeof *t->functions);
     t->frames_room = 1u << 8;
-    t->shared.frames = rt_pages(t->frames_room * t->shared.frame_bytes);
+    t->shared.frames = new_frames(t, t->frames_room);
+    t->nothing = cg_alloc(t, sizeof *t->nothing + (cg.n_events - 1) * sizeof t->nothing->cost[0]);
     t->collects = cg.collect;
     return t;
 }
@@ -78,6 +87,8 @@ struct cg_function *cg_function_of(struct thread *t, u32 number, u64 entry) {
     struct cg_function *f = cg_alloc(t, sizeof *f);
     f->number = number;
     f->entry = entry;
+    if (t->n_actives % ACTIVES == 0) t->actives = cg_alloc(t, ACTIVES * sizeof *t->actives);
+    f->active = t->actives + t->n_actives++ % ACTIVES;
     f->callers = cg.callers;
     f->recursions = cg.recursions ? cg.recursions : 1;
     if (number & CG_F_SPECIAL) {
@@ -142,6 +153,8 @@ struct cg_context *cg_new_context(struct thread *t, struct cg_family *f) {
     struct cg_context *x = cg_alloc(t, sizeof *x);
     x->family = f;
     x->number = t->n_contexts++;
+    x->function = f->function->number;
+    x->where = IP_CT_NOWHERE;
     x->next = t->shared.contexts;
     __atomic_store_n(&t->shared.contexts, x, __ATOMIC_RELEASE);
     return x;
@@ -150,7 +163,7 @@ struct cg_context *cg_new_context(struct thread *t, struct cg_family *f) {
 /* The family at the level that it is active at. */
 struct cg_context *cg_context_of(struct thread *t, struct cg_family *f) {
     u64 most = f->function->recursions < 8 ? f->function->recursions : 8;
-    u64 level = f->function->active == 0 ? 0 : f->function->active - 1;
+    u64 active = *f->function->active, level = active == 0 ? 0 : active - 1;
     if (level >= most) level = most - 1;
     if (!f->contexts[level]) {
         struct cg_context *x = cg_new_context(t, f);
@@ -228,9 +241,9 @@ u64 *cg_extra(struct thread *t, struct cg_counter *c, u64 insn) {
 struct cg_frame *cg_push_frame(struct thread *t) {
     u64 bytes = t->shared.frame_bytes;
     if (t->shared.depth == t->frames_room) {
-        u8 *bigger = rt_pages(2 * t->frames_room * bytes);
+        u8 *bigger = new_frames(t, 2 * t->frames_room);
         rt_memcpy(bigger, t->shared.frames, t->frames_room * bytes);
-        rt_free_pages(t->shared.frames, t->frames_room * bytes);
+        rt_free_pages(t->shared.frames - bytes, (t->frames_room + 1) * bytes);
         t->shared.frames = bigger;
         t->frames_room *= 2;
     }

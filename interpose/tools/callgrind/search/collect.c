@@ -1,12 +1,14 @@
 /* Callgrind's tables in the client, read and summed up: see collect.h. */
 #include "collect.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "abi/meta.h"
 #include "abi/space.h"
+#include "abi/tstate.h"
 #include "tools/callgrind/callgrind_abi.h"
 
 /* ---- The client's memory ------------------------------------------------------------------- */
@@ -19,6 +21,7 @@ struct piece {
 struct memory {
     struct piece *pieces;
     size_t n, room, last;
+    uint64_t template_bytes, words; /* of all templates */
 };
 
 static int read_all(int mem, void *to, uint64_t bytes, uint64_t from) {
@@ -90,6 +93,8 @@ static int read_chunks(struct memory *m, int mem, const struct cg_thread *t) {
 static int read_templates(struct memory *m, int mem) {
     struct ip_meta meta;
     if (read_all(mem, &meta, sizeof meta, IP_META_BASE) < 0) return -1;
+    m->template_bytes = meta.trace_used;
+    m->words = meta.trace_words;
     return add_piece(m, mem, IP_META_BASE + IP_META_TRACE, meta.trace_used);
 }
 
@@ -259,15 +264,30 @@ static int add_costs(uint64_t *cost, struct memory *m, const struct cg_counter *
     return 0;
 }
 
+/* Runs counted in line (abi/count.h), by the number of instructions that they completed: added to runs. */
+static void unfold(const uint64_t *counts, const struct ip_tr_block *b, const struct ip_tr_insn *insn, uint64_t *runs) {
+    uint64_t whole = counts[0];
+    uint32_t k = 1;
+    for (uint32_t i = 0; i + 1 < b->n_insns && k < b->n_words; i++) {
+        if (insn[i].kind != IP_TR_COND_JUMP) continue;
+        runs[i + 1] += counts[k];
+        whole -= counts[k++];
+    }
+    runs[b->n_insns] += whole;
+}
+
 static void add_counter(struct sink *s, struct names *n, struct memory *m, const struct owner *o,
                         const struct cg_counter *c, int jumps) {
     const struct ip_tr_block *b = at(m, c->block, sizeof *b);
     if (!b || b->n_insns != c->n) return;
     const struct ip_tr_insn *insn = at(m, c->block + 1, c->n * sizeof *insn);
     if (!insn) return;
-    uint64_t reached[65536], sum = 0;
-    for (uint32_t i = c->n; i-- > 0;) reached[i] = sum += c->runs[i + 1];
-    s->t->n_blocks += sum + c->runs[0];
+    uint64_t reached[65536], runs[65536 + 1], sum = 0;
+    memcpy(runs, c->runs, (c->n + 1) * sizeof *runs);
+    const uint64_t *counts = c->counts ? at(m, c->counts, b->n_words * sizeof *counts) : NULL;
+    if (counts) unfold(counts, b, insn, runs);
+    for (uint32_t i = c->n; i-- > 0;) reached[i] = sum += runs[i + 1];
+    s->t->n_blocks += sum + runs[0];
     const uint64_t *extra = c->extra ? at(m, c->extra, c->n * s->n_events * sizeof *extra) : NULL;
     uint64_t *costs = NULL;
     if (extra || c->costs) {
@@ -290,6 +310,50 @@ static void add_counter(struct sink *s, struct names *n, struct memory *m, const
     free(costs);
     if (jumps && !o->site) add_jumps(s, o, c, insn, reached);
     add_calls(s, n, m, o, c, insn);
+}
+
+/* Runs counted in line, of functions with names at one level of recursion. */
+static int add_level(struct sink *s, struct names *n, struct memory *m, int mem, uint64_t from, uint32_t level) {
+    uint64_t *words = calloc(m->words + 1, sizeof *words);
+    struct cg_name last = {0};
+    uint32_t number = 0;
+    if (!words || read_all(mem, words, m->words * sizeof *words, from) < 0) {
+        free(words);
+        return words ? 0 : -1;
+    }
+    uint64_t at_byte = 0, where = IP_META_BASE + (uint64_t)IP_META_TRACE;
+    const struct ip_tr_block *b;
+    while ((b = at(m, (const void *)(where + at_byte), sizeof *b)) && b->bytes >= sizeof *b) {
+        const struct ip_tr_insn *insn =
+            at(m, (const uint8_t *)(where + at_byte) + sizeof *b, b->n_insns * sizeof *insn);
+        at_byte += b->bytes;
+        if (!insn || b->first_word + (uint64_t)b->n_words > m->words || !b->n_words) break;
+        if (!words[b->first_word]) continue;
+        uint64_t runs[65536 + 1], sum = 0;
+        memset(runs, 0, (b->n_insns + 1u) * sizeof *runs);
+        unfold(words + b->first_word, b, insn, runs);
+        uint64_t entry = b->function & CG_F_UNKNOWN ? b->home : 0;
+        if (!number || last.function != b->function || last.entry != entry) {
+            last = (struct cg_name){.entry = entry, .function = b->function, .level = level};
+            number = name_number(n, last);
+        }
+        for (uint32_t i = b->n_insns; i-- > 0;) {
+            sum += runs[i + 1];
+            uint64_t *cost = sum ? add_row(s, (struct cg_row){.kind = CG_COST, .context = number, .pc = insn[i].pc})
+                                 : NULL;
+            if (cost) cost[0] = sum;
+        }
+        s->t->n_blocks += sum + runs[0];
+    }
+    free(words);
+    return 0;
+}
+
+static int add_levels(struct sink *s, struct names *n, struct memory *m, int mem, const struct cg_thread *t) {
+    int r = 0;
+    for (uint32_t level = 0; level < 8 && !r; level++)
+        if (t->levels[level]) r = add_level(s, n, m, mem, (uint64_t)t->levels[level], level);
+    return r;
 }
 
 static void add_thread(struct sink *s, struct names *n, struct memory *m, const struct cg_thread *t, int jumps) {
@@ -362,6 +426,17 @@ static void merge(struct cg_taken *t, uint32_t n_events) {
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
+/* What is in the thread's state as long as it counts in line. */
+static void read_state(int mem, struct cg_thread *t) {
+    struct tstate ts;
+    size_t from = offsetof(struct tstate, ct_base), to = offsetof(struct tstate, ct_turns);
+    if (!t->ts || read_all(mem, (uint8_t *)&ts + from, to - from, t->ts + from) < 0) return;
+    if (!ts.ct_slow) t->total[0] = 0;
+    for (int i = 0; i < IP_CT_TOTALS && !ts.ct_slow; i++) t->total[0] += ts.ct_total[i];
+    t->depth = (ts.ct_top - (uint64_t)t->frames) / t->frame_bytes + 1;
+    t->context = (struct cg_context *)ts.ct_context;
+}
+
 static int read_threads(struct memory *m, int mem, uint64_t root, uint32_t n_events, uint32_t tid,
                         struct cg_thread **threads, size_t *n) {
     struct cg_root r;
@@ -370,6 +445,7 @@ static int read_threads(struct memory *m, int mem, uint64_t root, uint32_t n_eve
     for (uint64_t a = (uint64_t)r.threads; a; a = (uint64_t)t.next) {
         if (read_all(mem, &t, sizeof t, a) < 0) return -1;
         if (tid && t.tid != tid) continue;
+        read_state(mem, &t);
         struct cg_thread *more = realloc(*threads, (*n + 1) * sizeof *more);
         if (!more) return -1;
         *threads = more;
@@ -393,7 +469,10 @@ int cg_take(struct cg_taken *t, int mem, uint64_t root, uint32_t n_events, uint3
     t->row_bytes = sizeof(struct cg_row) + n_events * sizeof(uint64_t);
     int r = begin_names(&n, t);
     if (!r) r = read_threads(&m, mem, root, n_events, tid, &threads, &count);
-    for (size_t i = 0; !r && i < count; i++) add_thread(&s, &n, &m, &threads[i], jumps);
+    for (size_t i = 0; !r && i < count; i++) {
+        add_thread(&s, &n, &m, &threads[i], jumps);
+        r = add_levels(&s, &n, &m, mem, &threads[i]);
+    }
     if (!r && !s.failed) merge(t, n_events);
     free(threads);
     free(n.hash);

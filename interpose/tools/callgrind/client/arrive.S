@@ -1,0 +1,226 @@
+/* Calls and returns that have been made before (count.c makes them known): translated code comes here when a block
+ * begins elsewhere than in the present context (abi/count.h), with the template's address in RCX and the guest's RCX
+ * in its slot.  What is not known goes the long way, as if nothing had been.
+ */
+#include "runtime/core/entry.inc"
+
+#define TS_CT_BASE    0x190
+#define TS_CT_TOTAL   0x198     /* four of them */
+#define TS_CT_WHERE   0x1b8
+#define TS_CT_SLOW    0x1bc
+#define TS_CT_FROM    0x1c0
+#define TS_CT_CONTEXT 0x1c8
+#define TS_CT_TOP     0x1d0
+#define TS_CT_LIMIT   0x1d8
+#define TS_CT_PAIRS   0x1e0
+#define TS_CT_POPPED  0x1e8
+/* count.c asserts what follows. */
+#define BLOCK_FUNCTION 48       /* ip_tr_block */
+#define BLOCK_WHERE    68
+#define KIND           3        /* IP_CT_KIND */
+#define KIND_CALL      1
+#define KIND_INDIRECT  2
+#define KIND_RETURN    3
+#define FRAME          64       /* cg_frame */
+#define F_SP           0
+#define F_CONTEXT      8
+#define F_COUNTER      16
+#define F_CALL         24
+#define F_ACTIVE       32
+#define F_INSN         40
+#define F_FLAGS        44
+#define F_BEGAN        56
+#define FLAG_TAIL      1
+#define FLAGS_PLAIN    3        /* CG_TAIL, CG_SKIP */
+#define PAIR_SHIFT     6        /* cg_pair */
+#define PAIR_BITS      14
+#define P_CONTEXT      8
+#define P_TO           16
+#define P_CALL         24
+#define P_COUNTER      32
+#define P_ACTIVE       40
+#define P_BASE         48
+#define P_WHERE        56
+#define P_INSN         60
+#define P_FLAGS        62
+#define P_LEVEL        63
+#define P_STAY         16
+#define P_ABOVE        32
+#define CALL_COUNT     40       /* cg_call */
+#define CALL_COST      48
+#define FUNC_SKIP      0x400000 /* CG_F_SKIP */
+#define X_BASE         48       /* cg_context */
+#define X_WHERE        56
+#define X_FUNCTION     60
+
+.macro TOTAL to
+        mov     %fs:TS_CT_TOTAL, \to
+        add     %fs:TS_CT_TOTAL + 8, \to
+        add     %fs:TS_CT_TOTAL + 16, \to
+        add     %fs:TS_CT_TOTAL + 24, \to
+.endm
+
+        .section rt_border, "ax", @progbits
+        .p2align 4
+        .globl  cg_arrive_stub
+cg_arrive_stub:
+        mov     %rax, %fs:0x00
+        mov     %rdx, %fs:0x10
+        mov     %rbx, %fs:0x18
+        mov     %rsi, %fs:0x30
+        mov     %rdi, %fs:0x38
+        lahf
+        seto    %al
+        mov     %eax, %fs:TS_LAHF
+        mov     %fs:TS_CT_FROM, %rax
+        cmpl    $0, %fs:TS_CT_SLOW
+        jne     slow
+        mov     %fs:TS_CT_CONTEXT, %rbx
+        mov     %fs:TS_CT_TOP, %rdi
+        test    %rax, %rax
+        je      look_up
+        mov     %rax, %rdx
+        shr     $32, %rdx               /* left in its middle */
+        jne     slow
+        mov     %eax, %edx
+        lea     8(%rsp), %rsi
+        and     $KIND, %edx
+        cmp     $KIND_CALL, %edx
+        je      look_up
+        jb      3f
+        cmp     $KIND_RETURN, %edx
+        je      return
+        cmp     %rsp, F_SP(%rdi)        /* a jump that has left frames */
+        jbe     slow
+3:      mov     X_FUNCTION(%rbx), %edx /* within the function? */
+        cmp     BLOCK_FUNCTION(%rcx), %edx
+        je      look_up
+        testb   $FLAG_TAIL, F_FLAGS(%rdi)
+        je      4f
+        testl   $FUNC_SKIP, BLOCK_FUNCTION(%rcx)
+        jne     4f
+        /* Back into a part of the function that has jumped here? */
+        mov     F_CONTEXT(%rdi), %rdx
+        mov     X_FUNCTION(%rdx), %edx
+        cmp     BLOCK_FUNCTION(%rcx), %edx
+        je      slow
+4:      mov     F_SP(%rdi), %rsi        /* ends with its caller */
+
+/* RAX: template that was left, RCX: that is entered, RBX: context, RSI: RSP that ends a new frame, RDI: newest one */
+look_up:
+        lea     (%rcx,%rax,2), %edx
+        add     %ebx, %edx
+        imul    $0x9e3779b1, %edx, %edx
+        shr     $32 - PAIR_BITS, %edx
+        shl     $PAIR_SHIFT, %edx
+        add     %fs:TS_CT_PAIRS, %rdx
+        cmp     %ecx, 4(%rdx)
+        jne     8f
+        cmp     %eax, (%rdx)
+        jne     8f
+        cmp     %rbx, P_CONTEXT(%rdx)
+        je      9f
+8:      xor     $1 << PAIR_SHIFT, %rdx  /* its neighbour */
+        cmp     %ecx, 4(%rdx)
+        jne     slow
+        cmp     %eax, (%rdx)
+        jne     slow
+        cmp     %rbx, P_CONTEXT(%rdx)
+        jne     slow
+9:      movzbl  P_FLAGS(%rdx), %eax
+        test    $P_STAY, %al
+        jne     stay
+        cmp     %fs:TS_CT_LIMIT, %rdi
+        jae     slow
+        mov     P_ACTIVE(%rdx), %rcx
+        mov     (%rcx), %ebx
+        test    $P_ABOVE, %al
+        movzbl  P_LEVEL(%rdx), %eax
+        jne     5f
+        cmp     %eax, %ebx
+        jne     slow
+5:      cmp     %eax, %ebx
+        jb      slow
+        inc     %ebx
+        mov     %ebx, (%rcx)
+        add     $FRAME, %rdi
+        mov     %rdi, %fs:TS_CT_TOP
+        mov     %rsi, F_SP(%rdi)
+        mov     %rcx, F_ACTIVE(%rdi)
+        mov     P_CONTEXT(%rdx), %rbx
+        mov     %rbx, F_CONTEXT(%rdi)
+        mov     P_COUNTER(%rdx), %rbx
+        mov     %rbx, F_COUNTER(%rdi)
+        mov     P_CALL(%rdx), %rcx
+        mov     %rcx, F_CALL(%rdi)
+        movzwl  P_INSN(%rdx), %eax
+        mov     %eax, F_INSN(%rdi)
+        movzbl  P_FLAGS(%rdx), %eax
+        and     $FLAGS_PLAIN, %eax
+        mov     %eax, F_FLAGS(%rdi)
+        TOTAL   %rbx
+        mov     %rbx, F_BEGAN(%rdi)
+        incq    CALL_COUNT(%rcx)
+        mov     P_TO(%rdx), %rbx
+        mov     %rbx, %fs:TS_CT_CONTEXT
+stay:   mov     P_BASE(%rdx), %rbx
+        mov     P_WHERE(%rdx), %eax
+there:  mov     %rbx, %fs:TS_CT_BASE
+        mov     %eax, %fs:TS_CT_WHERE
+        movq    $0, %fs:TS_CT_FROM
+        movq    $0, %fs:TS_CT_POPPED
+        mov     %fs:TS_LAHF, %eax
+        add     $0x7f, %al              /* OF */
+        sahf
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+        mov     %fs:0x30, %rsi
+        mov     %fs:0x38, %rdi
+        jmp     *%fs:TS_RESUME
+
+/* RSP is where the call has found it: frames at or below it end. */
+return:
+        cmp     %rsp, F_SP(%rdi)
+        ja      slow
+        TOTAL   %rdx
+6:      testl   $~FLAGS_PLAIN, F_FLAGS(%rdi)
+        jne     slow
+        mov     F_CALL(%rdi), %rsi
+        mov     %rdx, %rax
+        sub     F_BEGAN(%rdi), %rax
+        add     %rax, CALL_COST(%rsi)
+        mov     F_ACTIVE(%rdi), %rsi
+        decl    (%rsi)
+        mov     F_CONTEXT(%rdi), %rbx
+        mov     %rdi, %fs:TS_CT_POPPED
+        sub     $FRAME, %rdi
+        mov     %rdi, %fs:TS_CT_TOP
+        mov     %rbx, %fs:TS_CT_CONTEXT
+        cmp     %rsp, F_SP(%rdi)
+        jbe     6b
+        xor     %eax, %eax
+        mov     %rax, %fs:TS_CT_FROM
+        mov     X_WHERE(%rbx), %esi
+        cmp     %esi, BLOCK_WHERE(%rcx)
+        jne     7f
+        mov     %esi, %eax
+        mov     X_BASE(%rbx), %rbx
+        jmp     there
+        /* Blocks that have counters of their own? */
+7:      mov     X_FUNCTION(%rbx), %esi
+        cmp     %esi, BLOCK_FUNCTION(%rcx)
+        je      look_up
+        jmp     slow
+
+slow:   mov     %fs:TS_LAHF, %eax
+        add     $0x7f, %al
+        sahf
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+        mov     %fs:0x30, %rsi
+        mov     %fs:0x38, %rdi
+        jmp     rt_slow_stub
