@@ -99,6 +99,16 @@ def main() -> None:
                 report(f"{name}, {'exact' if is_exact else 'coarse'}", began, count)
                 if is_exact:
                     break
+        for name, wanted in {
+            "heap blocks": datagrind.Filter(by_range=True, any_block=True),
+            "one function": datagrind.Filter(by_event=True, event_ips=[0x400000 + 4 * i for i in range(12)]),
+            "one function in heap blocks": datagrind.Filter(
+                by_event=True, event_ips=[0x400000 + 4 * i for i in range(12)], by_range=True, any_block=True
+            ),
+        }.items():
+            began = time.perf_counter()
+            Index.build(str(path), filter=wanted)
+            report(f"filter: {name}", began, count)
 
 
 if __name__ == "__main__":

@@ -211,6 +211,7 @@ def serve(viewer: Viewer, port: int = 0) -> None:
     """Until it is interrupted."""
     with Server(viewer, port) as server:
         print(f"{viewer.path}: {server.url}", flush=True)
+        threading.Thread(target=viewer.read_names, daemon=True).start()
         with suppress(KeyboardInterrupt):
             server.serve_forever()
     os._exit(0)  # readers of a picture that nobody waits for

@@ -17,6 +17,8 @@ from interpose.formats.datagrind.records import StartEvent, TrackRange
 MOST_SCANNED = 20_000_000
 """Accesses that are read for one spot."""
 MOST_LABELS = 20
+MOST_NAMED = 10_000
+"""Code addresses that are named before somebody asks: all symbols and lines are read for far fewer."""
 _DIRS = ("read", "write", "fetch")
 
 
@@ -131,6 +133,13 @@ class Viewer:
         return [f"0x{self.index.address(column):x}" for column in columns]
 
     # ---- One spot ----
+
+    def read_names(self) -> None:
+        """Read what names the log's code, so that the first question about a spot need not wait for it."""
+        ips = self.whole.trace.ips()
+        for ip in ips[:: len(ips) // MOST_NAMED + 1]:
+            with self._symbols_lock:
+                self.symbols.levels(ip)
 
     def at(self, view: View, cancelled: Callable[[], bool]) -> dict[str, Any]:
         """What is known of a rectangle, which is a pixel of the page."""

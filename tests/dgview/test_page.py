@@ -240,6 +240,24 @@ def test_the_pointer(pages, tmp_path):
     assert "event phase" in page.spot(page.index.column(places["stack"]), 64)
 
 
+def test_the_pointer_says_that_it_waits(pages, random_trace, monkeypatch):
+    """The first question may have to wait for symbols."""
+    page = pages(random_trace)
+    released = threading.Event()
+    at = page.server.viewer.at
+
+    def slow(*words):
+        released.wait(20)
+        return at(*words)
+
+    monkeypatch.setattr(page.server.viewer, "at", slow)
+    page.page.mouse.move(300, 200)
+    page.page.wait_for_selector("#spot:has-text('Reading')")
+    released.set()
+    page.page.wait_for_selector("#spot:has-text('address 0x')")
+    assert "Reading" not in page.page.locator("#spot").inner_text()
+
+
 def test_filters(pages, random_trace):
     page = pages(random_trace)
     whole = page.view

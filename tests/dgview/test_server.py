@@ -217,3 +217,14 @@ def test_filters_change_while_it_is_looked_at(server):
     assert state(server)["generation"] == 2
     assert post_filter(server)[0] == 200
     assert state(server)["columns"] == before["columns"]
+
+
+def test_names_are_read_ahead(program):
+    path, _, places = program
+    viewer = Viewer(str(path))
+    asked = []
+    levels = viewer.symbols.levels
+    viewer.symbols.levels = lambda ip, instr=0: asked.append(ip) or levels(ip, instr)
+    viewer.read_names()
+    assert asked == viewer.whole.trace.ips()
+    assert places["leaf"] in asked

@@ -233,11 +233,14 @@ function look(spot) {
     const left = Math.max(0, Math.floor(view.left + (x - 1) * across)), top = Math.max(0, Math.floor(view.top + (y - 1) * down));
     const right = Math.max(left + 1, Math.ceil(view.left + (x + 2) * across));
     const bottom = Math.max(top + 1, Math.ceil(view.top + (y + 2) * down));
+    const patience = setTimeout(() => mine === looked && at("spot").replaceChildren("Reading accesses and names …"), 300);
     try {
       const found = await (await ask("at", { left, right, top, bottom, width: 1, height: 1 })).json();
       if (mine === looked) describe(found);
     } catch {
       // A newer question took its place.
+    } finally {
+      clearTimeout(patience);
     }
   }, 40);
 }

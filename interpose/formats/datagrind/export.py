@@ -51,6 +51,14 @@ def _pyarrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
+def _schema(pa: Any, text: str) -> Any:
+    """Of ``name:type`` words; a list is one of addresses."""
+    fields = (word.split(":") for word in text.split())
+    return pa.schema(
+        [(name, pa.list_(pa.uint64()) if kind == "list" else getattr(pa, kind)()) for name, kind in fields]
+    )
+
+
 def to_parquet(
     path: str | os.PathLike[str], folder: str | os.PathLike[str], *, fetches: bool = False
 ) -> None:
@@ -68,16 +76,7 @@ def to_parquet(
                 writer.write_table(table)
 
     with Trace(path, fetches=fetches) as trace:
-        schema = pa.schema(
-            [
-                ("instr", pa.uint64()),
-                ("address", pa.uint64()),
-                ("ip", pa.uint64()),
-                ("context", pa.uint32()),
-                ("size", pa.uint8()),
-                ("dir", pa.uint8()),
-            ]
-        )
+        schema = _schema(pa, "instr:uint64 address:uint64 ip:uint64 context:uint32 size:uint8 dir:uint8")
 
         def accesses() -> Iterator[Any]:
             with suppress(FormatError):  # trace.error has it
@@ -93,7 +92,7 @@ def to_parquet(
 def _write_explanations(trace: Trace, pa: Any, write: Any) -> None:
     """What the accesses' numbers mean."""
     bbdefs = trace.contexts()
-    schema = pa.schema([("context", pa.uint32()), ("bbdef", pa.uint32()), ("stack", pa.list_(pa.uint64()))])
+    schema = _schema(pa, "context:uint32 bbdef:uint32 stack:list")
 
     def contexts() -> Iterator[Any]:
         for begin in range(0, len(bbdefs), _ROWS):
@@ -105,8 +104,7 @@ def _write_explanations(trace: Trace, pa: Any, write: Any) -> None:
     columns = trace.blocks()
     count = len(columns["address"])
     stacks = [trace.allocation_stack(trace.block(index)) for index in range(count)]
-    numbers = [("address", pa.uint64()), ("size", pa.uint64()), ("begin", pa.uint64()), ("end", pa.uint64())]
-    schema = pa.schema([*numbers, ("stack", pa.list_(pa.uint64()))])
+    schema = _schema(pa, "address:uint64 size:uint64 begin:uint64 end:uint64 stack:list")
     write("blocks.parquet", schema, [pa.table([*columns.values(), stacks], schema=schema)])
     kinds = {TrackRange: "range", StartEvent: "event", TextAvma: "text"}
     rows = [
@@ -121,15 +119,7 @@ def _write_explanations(trace: Trace, pa: Any, write: Any) -> None:
         }
         for mark in trace.marks()
     ]
-    schema = pa.schema(
-        [
-            ("kind", pa.string()),
-            ("name", pa.binary()),
-            ("type_name", pa.binary()),
-            ("address", pa.uint64()),
-            ("length", pa.uint64()),
-            ("begin", pa.uint64()),
-            ("end", pa.uint64()),
-        ]
+    schema = _schema(
+        pa, "kind:string name:binary type_name:binary address:uint64 length:uint64 begin:uint64 end:uint64"
     )
     write("marks.parquet", schema, [pa.Table.from_pylist(rows, schema=schema)])
