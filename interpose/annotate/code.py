@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import struct
 from typing import Any
 
 from interpose.annotate.source import regular
 from interpose.elf.headers import PT_LOAD, HeaderError, Headers
+from interpose.errors import InterposeError
+from interpose.formats.instructions import engine
 
 # The longest instruction of x86.
 LONGEST = 15
@@ -70,11 +71,8 @@ class Code:
 
 
 def _engine() -> Any:
-    """capstone for x86-64 in AT&T's syntax, or None."""
+    """In AT&T's syntax; None where capstone is missing."""
     try:
-        capstone = importlib.import_module("capstone")
-    except ImportError:
+        return engine(is_att=True)
+    except InterposeError:
         return None
-    engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    engine.syntax = capstone.CS_OPT_SYNTAX_ATT
-    return engine

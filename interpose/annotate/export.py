@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 
 from interpose.annotate.data import Data
-from interpose.annotate.stacks import estimate, walk
+from interpose.annotate.stacks import estimate, laid_out, walk
 from interpose.annotate.text import safe
 from interpose.formats.callgrind import Function
 
@@ -66,19 +66,7 @@ def perfetto(data: Data, events: list[int]) -> bytes:
     for thread, event in enumerate(events, 1):
         name = {"name": safe(data.events[event])}
         trace.append({"name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": name})
-        starts: dict[int, int] = {}
-        end = 0
-        for frame in walk(estimate(data, event)):
-            whole = frame.whole[event]
-            if whole <= 0:
-                continue
-            # Callees come one after another from where their caller begins; its own cost is the rest.
-            start = end if frame.parent is None else starts[id(frame.parent)]
-            if frame.parent is None:
-                end += whole
-            else:
-                starts[id(frame.parent)] = start + whole
-            starts[id(frame)] = start
+        for frame, start in laid_out(estimate(data, event), event):
             trace.append(
                 {
                     "name": safe(frame.function.name),
@@ -86,7 +74,7 @@ def perfetto(data: Data, events: list[int]) -> bytes:
                     "pid": 1,
                     "tid": thread,
                     "ts": start,
-                    "dur": whole,
+                    "dur": frame.whole[event],
                     "args": {
                         "self": frame.own[event],
                         "file": safe(frame.function.file),

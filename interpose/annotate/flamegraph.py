@@ -7,7 +7,7 @@ from html import escape
 
 from interpose.annotate.data import Data
 from interpose.annotate.export import ESTIMATED, title
-from interpose.annotate.stacks import estimate, walk
+from interpose.annotate.stacks import estimate, laid_out
 from interpose.annotate.text import safe
 
 WIDTH = 1200
@@ -104,22 +104,14 @@ def _colour(name: str) -> str:
 def svg(data: Data, event: int) -> bytes:
     """The picture of one event's cost."""
     estimated = estimate(data, event, MAX_SHOWN, SMALLEST_SHOWN)
-    frames = [frame for frame in walk(estimated) if frame.whole[event] > 0]
-    whole = sum(frame.whole[event] for frame in frames if frame.parent is None)
-    deepest = max((frame.depth for frame in frames), default=0)
+    frames = list(laid_out(estimated, event))
+    whole = sum(frame.whole[event] for frame, _ in frames if frame.parent is None)
+    deepest = max((frame.depth for frame, _ in frames), default=0)
     height = TOP + (deepest + 1) * ROW + 34
     name = safe(data.events[event])
     rows = []
-    starts: dict[int, int] = {}
-    end = 0
-    for frame in frames:
+    for frame, start in frames:
         cost = frame.whole[event]
-        start = end if frame.parent is None else starts[id(frame.parent)]
-        if frame.parent is None:
-            end += cost
-        else:
-            starts[id(frame.parent)] = start + cost
-        starts[id(frame)] = start
         x, w = start / whole, cost / whole
         y = TOP + (deepest - frame.depth) * ROW
         function = frame.function

@@ -17,7 +17,7 @@ from interpose.annotate.code import Code
 from interpose.annotate.data import Calls, Costs, Data
 from interpose.annotate.export import ESTIMATED, title
 from interpose.annotate.source import find
-from interpose.annotate.stacks import estimate, walk
+from interpose.annotate.stacks import estimate, laid_out
 from interpose.annotate.text import safe
 from interpose.errors import InterposeError
 from interpose.formats.callgrind import Function
@@ -151,21 +151,10 @@ class Page:
         result = []
         for index in self._order[number]:
             frames: list[list[int]] = []
-            starts: dict[int, int] = {}
-            end = 0
-            for frame in walk(estimate(run, index, MAX_FLAME, SMALLEST_FLAME)):
-                whole = frame.whole[index]
-                if whole <= 0:
-                    continue
-                start = end if frame.parent is None else starts[id(frame.parent)]
-                if frame.parent is None:
-                    end += whole
-                else:
-                    starts[id(frame.parent)] = start + whole
-                starts[id(frame)] = start
+            for frame, start in laid_out(estimate(run, index, MAX_FLAME, SMALLEST_FLAME), index):
                 if frame.function in self.functions and len(frames) < 2 * MAX_FLAME:
                     function = self.functions[frame.function]
-                    frames.append([function, frame.depth, start, whole, frame.own[index]])
+                    frames.append([function, frame.depth, start, frame.whole[index], frame.own[index]])
             result.append(frames)
         return result
 

@@ -9,6 +9,7 @@ function cost itself is exact: all its frames together have it.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from interpose.annotate.data import Data
@@ -184,3 +185,24 @@ def walk(roots: list[Frame]) -> list[Frame]:
         children = [child for child in frame.children if any(child.whole)]
         pending.extend(sorted(children, key=lambda child: child.whole))
     return found
+
+
+def laid_out(roots: list[Frame], event: int) -> Iterator[tuple[Frame, int]]:
+    """Frames that have a cost of this event, and where each begins.
+
+    Roots lie one after another; callees do from where their caller begins, and its own cost is the rest.
+    """
+    starts: dict[int, int] = {}
+    end = 0
+    for frame in walk(roots):
+        whole = frame.whole[event]
+        if whole <= 0:
+            continue
+        if frame.parent is None:
+            start = end
+            end += whole
+        else:
+            start = starts[id(frame.parent)]
+            starts[id(frame.parent)] = start + whole
+        starts[id(frame)] = start
+        yield frame, start

@@ -297,7 +297,7 @@ class Report:
         function = row.function
         own = function in self._own and row.file == function.file
         where = f" [{safe(function.object)}]" if own and function.object else ""
-        return f"{safe(self.short(row.file))}:{safe(function.name)} ({count}x){where}"
+        return f"{safe(self.short(row.file))}:{safe(function.name)} ({count:,}x){where}"
 
     # -- Source --
 
@@ -389,7 +389,7 @@ class Report:
             for callee, found in calls.get(number, {}).items()
         ]
         for row, count, costs in self._by_cost(called):
-            text = f"=> {safe(self.short(row.file))}:{safe(row.function.name)} ({count}x)"
+            text = f"=> {safe(self.short(row.file))}:{safe(row.function.name)} ({count:,}x)"
             yield f"{columns.cells(costs)} {self.paint(text, 'call')}"
 
     def _age(self) -> float:

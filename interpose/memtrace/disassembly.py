@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interpose.formats.extra import need
+from interpose.formats.instructions import engine
 from interpose.jit._native import ffi, lib
 
 
@@ -10,10 +10,7 @@ class Disassembler:
     """``is_att``: AT&T's syntax."""
 
     def __init__(self, is_att: bool = False) -> None:
-        capstone = need("capstone")
-        self._capstone = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-        if is_att:
-            self._capstone.syntax = capstone.CS_OPT_SYNTAX_ATT
+        self._capstone = engine(is_att=is_att)
         self._insn = ffi.new("struct ip_insn *")
         self._names: dict[bytes, str] = {}
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,6 +16,30 @@ import pytest
 from interpose.formats.callgrind import Cost, EventType, Function, Writer, read, write
 
 GUESTS = Path(__file__).parents[1] / "guests" / "formats"
+
+
+def of_session(session: int) -> list[int]:
+    """Processes of a session that live; whatever groups a shell has put them into."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            state, _, _, of = (folder / "stat").read_text().rpartition(") ")[2].split()[:4]
+        except (OSError, ValueError):
+            continue
+        if folder.name.isdigit() and int(of) == session and state not in "ZX":
+            found.append(int(folder.name))
+    return found
+
+
+def end_session(session: int) -> None:
+    """Nothing of it is left, not the X server either; that one removes its lock when it may."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in of_session(session):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+        end = time.monotonic() + 5
+        while of_session(session) and time.monotonic() < end:
+            time.sleep(0.05)
 
 
 def opened(file: Path, command: str) -> list[str]:
@@ -38,11 +64,10 @@ def opened(file: Path, command: str) -> list[str]:
     try:
         running.wait(timeout=120)
     except subprocess.TimeoutExpired:
-        os.killpg(running.pid, signal.SIGTERM)
-        time.sleep(1)
-        os.killpg(running.pid, signal.SIGKILL)
-        running.wait()
         pytest.fail(f"KCachegrind shows no window with {file}: {said.read_text()}")
+    finally:
+        end_session(running.pid)
+        running.wait()
     return [line for line in said.read_text().splitlines() if str(file) in line or "Loading" in line]
 
 
@@ -114,6 +139,21 @@ def test_kcachegrind_opens_a_real_profile_that_was_read_and_written(tmp_path):
     file = tmp_path / "callgrind.out.8"
     with file.open("wb") as stream:
         write(read(original), stream)
+    assert opened(file, "./profiled") == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--dump-instr=yes --collect-jumps=yes --branch-sim=yes",
+        "--collect-jumps=yes --separate-callers=2 --compress-strings=no --compress-pos=no",
+    ],
+)
+def test_kcachegrind_opens_our_profile_of_a_real_program(tmp_path, options):
+    program, file = tmp_path / "profiled", tmp_path / "callgrind.out.9"
+    subprocess.run(["gcc", "-g", "-O1", "-pthread", GUESTS / "profiled.c", "-o", program], check=True)
+    command = [sys.executable, "-m", "interpose", "-q", "--tool=callgrind", f"--callgrind-out-file={file}"]
+    subprocess.run([*command, *options.split(), "./profiled"], check=True, capture_output=True, cwd=tmp_path)
     assert opened(file, "./profiled") == []
 
 

@@ -307,6 +307,12 @@ static void put_function(struct cg_writer *w, const struct owner *o) {
     w->fresh = 1;
 }
 
+static int is_nothing(const uint64_t *costs, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (costs[i]) return 0;
+    return 1;
+}
+
 static const uint64_t *costs_of(const struct cg_row *r) { return (const uint64_t *)(r + 1); }
 
 static void put_call(struct body *b, const struct cg_row *r, uint64_t addr, uint64_t line, const uint64_t *costs) {
@@ -351,7 +357,9 @@ static void by_instruction(struct body *b, const struct owner *o, uint64_t from,
         const struct cg_row *r = row_at(b->t, i);
         struct source s = source_of(b->w, o, r->pc);
         uint64_t addr = vaddr_of(o->where, r->pc);
-        if (r->kind != CG_COST && r->kind != CG_CALLS && !is_within(o->where, r->target)) continue;
+        if (r->kind == CG_COST ? is_nothing(costs_of(r), b->n_events)
+                               : r->kind != CG_CALLS && !is_within(o->where, r->target))
+            continue;
         in_file(b->w, s.text ? s.text : o->file);
         if (r->kind == CG_COST)
             put_costs(b->w, addr, s.line, costs_of(r), b->n_events);
@@ -432,6 +440,7 @@ static void by_line(struct body *b, const struct owner *o, uint64_t from, uint64
             whole.followed += r->followed;
             for (uint32_t k = 0; k < b->n_events; k++) sums[k] += costs_of(r)[k];
         }
+        if (e->kind == CG_COST && is_nothing(sums, b->n_events)) continue;
         in_file(w, e->from.text ? e->from.text : o->file);
         if (e->kind == CG_COST)
             put_costs(w, 0, e->from.line, sums, b->n_events);

@@ -1,0 +1,138 @@
+"""What other people's programs make of our files: speedscope in a Chromium, gprof2dot."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interpose.annotate.cli import main
+from interpose.formats import callgrind
+
+SPEEDSCOPE = "speedscope@1.25.0"
+GUESTS = Path(__file__).parents[1] / "guests" / "callgrind"
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a program with recursion and exceptions, by our callgrind."""
+    folder = tmp_path_factory.mktemp("profile")
+    subprocess.run(["g++", "-g", "-O1", GUESTS / "throws.cc", "-o", folder / "throws"], check=True)
+    command = [sys.executable, "-m", "interpose", "-q", "--tool=callgrind", "--dump-instr=yes"]
+    command += [
+        "--collect-jumps=yes",
+        "--cache-sim=yes",
+        f"--callgrind-out-file={folder / 'out'}",
+        "./throws",
+    ]
+    subprocess.run(command, check=True, cwd=folder)
+    return folder / "out"
+
+
+def costs(path: Path) -> dict[str, int]:
+    """Ir of each function itself whose name no other function has."""
+    found: dict[callgrind.Function, int] = {}
+    for record in callgrind.read(path).parts[0].records:
+        if isinstance(record, callgrind.Cost):
+            found[record.function] = found.get(record.function, 0) + sum(record.costs[:1])
+    names = Counter(function.name for function in found)
+    return {function.name: cost for function, cost in found.items() if names[function.name] == 1}
+
+
+def test_gprof2dot(profile: Path) -> None:
+    """Its graph of every function has our calls: how many, and their part of the whole."""
+    if importlib.util.find_spec("gprof2dot") is None:
+        pytest.skip("gprof2dot is not installed")
+    command = [sys.executable, "-m", "gprof2dot", "-f", "callgrind", "-n", "0", "-e", "0", str(profile)]
+    graph = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    arcs = re.findall(r'^\s*"?(\w+)"? -> "?(\w+)"? .*label="([\d.]+)%\\n(\d+)×', graph, re.MULTILINE)
+    calls = {(caller, callee): (float(share), int(count)) for caller, callee, share, count in arcs}
+    assert calls["catcher", "middle"][1] == 10 and calls["middle", "thrower"][1] == 11
+    assert calls["middle", "cleanup"][1] == 11
+    part = callgrind.read(profile).parts[0]
+    assert part.totals is not None
+    inclusive = sum(
+        record.costs[0]
+        for record in part.records
+        if isinstance(record, callgrind.Call)
+        and (record.function.name, record.callee.name) == ("main", "catcher")
+    )
+    assert calls["main", "catcher"] == (pytest.approx(100 * inclusive / part.totals[0], abs=0.01), 10)
+
+
+@pytest.fixture(scope="module")
+def speedscope(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The viewer's page, from the package registry."""
+    if not shutil.which("npm"):
+        pytest.skip("npm, which brings speedscope, is not installed")
+    folder = tmp_path_factory.mktemp("speedscope")
+    command = ["npm", "install", "--silent", "--no-audit", "--no-fund", SPEEDSCOPE]
+    try:
+        subprocess.run(command, check=True, capture_output=True, cwd=folder, timeout=120)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        pytest.skip(f"npm cannot install {SPEEDSCOPE}")
+    return folder / "node_modules" / "speedscope" / "dist" / "release"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def served(speedscope: Path, tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder with the viewer, and its address."""
+    folder = tmp_path / "served"
+    shutil.copytree(speedscope, folder)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield folder, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_speedscope(profile: Path, served: tuple[Path, str]) -> None:
+    """Its table of functions has what each cost itself; there is a profile for each event."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium is installed")
+    folder, address = served
+    assert main(["--export=speedscope", str(folder / "made.json"), str(profile)]) == 0
+    faults: list[str] = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox"] if os.getuid() == 0 else []
+        )
+        page = browser.new_page(viewport={"width": 1000, "height": 3000})
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+        page.goto(f"{address}/index.html#profileURL=/made.json")
+        page.wait_for_function("document.body.innerText.includes('Sandwich')")
+        page.keyboard.press("3")  # its table
+        page.wait_for_function("document.body.innerText.includes('Symbol Name')")
+        shown = page.inner_text("body")
+        browser.close()
+    assert faults == []
+    assert "Ir: ./throws (1/9)" in shown
+    rows = re.findall(r"^([\d,]+) \([\d.]+%\)\s+([\d,]+) \([\d.]+%\)\s+(\S.*)$", shown, re.MULTILINE)
+    table = {name: int(own.replace(",", "")) for _, own, name in rows}
+    expected = costs(profile)
+    dear = sorted(expected, key=lambda name: -expected[name])[:10]
+    assert [table.get(name) for name in dear] == [expected[name] for name in dear]
