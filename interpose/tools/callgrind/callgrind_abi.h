@@ -64,10 +64,9 @@ struct cg_options {
     uint32_t n_events;
     uint32_t callers, recursions; /* --separate-callers, --separate-recs */
     uint32_t jumps, skip_direct_recursion;
-    uint32_t caches, branches, write_back;
+    uint32_t caches, branches, write_back, prefetch;
     uint32_t instrument, collect; /* at the start */
     uint32_t systime;             /* 0 none, else nanoseconds of a unit */
-    uint32_t pad;
     uint64_t dump_every;
     struct cg_geometry i1, d1, ll;
 };

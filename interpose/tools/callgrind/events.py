@@ -67,6 +67,7 @@ def client_options(config: Config) -> bytes:
     options.caches = tool.cache_sim
     options.branches = tool.branch_sim
     options.write_back = tool.simulate_wb
+    options.prefetch = tool.simulate_hwpref and not tool.simulate_wb  # as Valgrind
     options.instrument = tool.instr_atstart
     options.collect = tool.collect_atstart
     options.systime = _UNITS[tool.collect_systime][0]

@@ -117,7 +117,7 @@ class Options(Table):
     branch_sim: bool = YesNo("simulate branch prediction", group="simulation")
     cache_sim: bool = YesNo("simulate caches", aliases=("--simulate-cache",))
     simulate_wb: bool = YesNo("count write-backs; simulates caches")
-    simulate_hwpref: bool = YesNo("simulate a hardware prefetcher; simulates caches", status=PLANNED)
+    simulate_hwpref: bool = YesNo("simulate a hardware prefetcher; simulates caches")
     cacheuse: bool = YesNo("how cache lines are used; simulates caches, dumps by instruction", status=PLANNED)
     I1: Geometry | None = Parsed("level 1 instruction cache", parse_geometry, metavar="<size>,<assoc>,<line>")
     D1: Geometry | None = Parsed("level 1 data cache", parse_geometry, metavar="<size>,<assoc>,<line>")

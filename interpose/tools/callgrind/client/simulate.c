@@ -125,9 +125,39 @@ void cg_release_last_level(struct thread *t) {
     rt_unlock(&last_level.lock);
 }
 
+/* --simulate-hwpref: for each of eight pages, by their numbers, the line that was asked for last, and how far lines
+ * have followed each other, upwards or (negative) downwards.  The third of such a sequence, and all that follow, bring
+ * a line that is further on. */
+#define STREAMS 8
+#define PAGE    12
+#define AHEAD   5
+
+static struct {
+    u64 line;
+    i64 steps;
+} streams[STREAMS];
+
+static void prefetch(u64 addr) {
+    u64 line = addr >> last_level.shift, at = (addr >> PAGE) % STREAMS;
+    i64 steps = streams[at].steps;
+    bool ignored;
+    if (line == streams[at].line) return;
+    if (line == streams[at].line + 1)
+        steps = steps < 0 ? 0 : steps + 1;
+    else if (line == streams[at].line - 1)
+        steps = steps > 0 ? 0 : steps - 1;
+    else
+        steps = 0;
+    streams[at].line = line;
+    streams[at].steps = steps;
+    if (steps >= 2) last_level_line(line + AHEAD, false, &ignored);
+    if (steps <= -2) last_level_line(line - AHEAD, false, &ignored);
+}
+
 static bool last_level_access(struct thread *t, u64 addr, u64 more, bool write, bool *wrote_back) {
     u64 first = addr >> last_level.shift, last = (addr + more) >> last_level.shift;
     keep_last_level(t);
+    if (cg.prefetch) prefetch(addr);
     bool hit = last_level_line(first, write, wrote_back);
     if (last != first) hit &= last_level_line(last, write, wrote_back);
     if (cg_root.threads->next) cg_release_last_level(t);
