@@ -13,15 +13,14 @@ import mmap
 import os
 import random
 import struct
-import zipfile
 
 from interpose.errors import InterposeError
+from interpose.formats.drmemtrace.schedules import BY_CPU, Slice, packed, write_by_cpu
 from interpose.formats.drmemtrace.sinks import sink_for
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
 RECORDS = "records.bin"
@@ -31,7 +30,6 @@ LEVEL = 1
 _CHUNK = "chunk.{:08}"
 _CAPACITY = 1 << 20
 _EXIT = struct.Struct("<HHQHHQ")
-_ENTRY = struct.Struct("<QQQQ")  # of a schedule: thread, time, CPU, instructions before
 Time = tuple[int, int, int, int]
 """Time, thread, CPU, instructions before."""
 
@@ -223,6 +221,8 @@ def finish(folder: str, *, keep_raw: bool = True, workers: int | None = None) ->
             os.unlink(os.path.join(trace, name))
     except OSError as error:
         raise FinishError(f"{error.filename or trace}: {error.strerror}") from None
+    if not records.threads:
+        raise FinishError(f"{raw}: nothing was recorded")
     result = Result()
     threads = [_Thread(run, records, number) for number in sorted(records.threads)]
     names = _names(run, threads)
@@ -264,28 +264,16 @@ def _names(run: Run, threads: list[_Thread]) -> list[str]:
     return names
 
 
-def _joined(times: Iterable[Time]) -> bytes:
-    """Entries, those left out that go on with the thread and the CPU of the one before."""
-    data = bytearray()
-    before = None
-    for timestamp, tid, cpu, instruction in times:
-        if (tid, cpu) != before:
-            data += _ENTRY.pack(tid, timestamp, cpu, instruction)
-            before = tid, cpu
-    return bytes(data)
-
-
 def _write_schedules(folder: str, times: list[Time]) -> None:
     times.sort()
-    cpus: dict[int, list[Time]] = {}
-    for time in times:
-        cpus.setdefault(time[2], []).append(time)
+    slices = [Slice(tid, timestamp, cpu, instruction) for timestamp, tid, cpu, instruction in times]
+    serial, path = os.path.join(folder, "serial_schedule.bin.gz"), os.path.join(folder, BY_CPU)
     try:
-        with gzip.open(os.path.join(folder, "serial_schedule.bin.gz"), "wb") as file:
-            file.write(_joined(times))
-        path = os.path.join(folder, "cpu_schedule.bin.zip")
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for cpu, chosen in sorted(cpus.items()):
-                archive.writestr(str(cpu), _joined(chosen))
+        with gzip.open(serial, "wb") as file:
+            file.write(packed(slices))
+        write_by_cpu(path, slices)
     except OSError as error:
+        for name in (serial, path):
+            with contextlib.suppress(OSError):
+                os.unlink(name)
         raise FinishError(f"{folder}: {error.strerror}") from None

@@ -175,11 +175,12 @@ class Tool(BaseTool):
         if not folder or self._owner != os.getpid():
             return
         failed = self._header.tool[lib.IP_MTR_FAILED]
-        if failed:
-            self.log.plain(f"{folder}: {os.strerror(failed)}; the trace ends there")
         if self._header.tool[lib.IP_MTR_NO_ROOM]:
             self.log.plain(f"{folder}: some of the program's code is not in the trace: there is too much")
+        early = f"{folder}: {os.strerror(failed)}; the trace ends there" if failed else ""
         if not self.config.tool.memtrace_finish:
+            if early:
+                self.log.plain(early)
             self._tell(f"Records: {folder} (interpose-memtrace finish makes the trace)")
             return
         from interpose.tools.memtrace.finishing import finish
@@ -187,10 +188,10 @@ class Tool(BaseTool):
         try:
             result = finish(folder, keep_raw=self.config.tool.memtrace_keep_raw)
         except InterposeError as error:
-            self.log.plain(f"{error}; the records stay, for interpose-memtrace finish")
+            what = f"{early}, unfinished" if early else str(error)
+            self.log.plain(f"{what}; the records stay, for interpose-memtrace finish")
             return
-        if not failed:  # else it has been said
-            for note in result.notes:
-                self.log.plain(note)
+        for note in [early] if early else result.notes:
+            self.log.plain(note)
         threads = f"{len(result.files)} thread{'s' if len(result.files) > 1 else ''}"
         self._tell(f"Trace: {folder}, {result.instructions:,} instructions, {threads}")

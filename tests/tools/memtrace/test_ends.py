@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pytest
 from tools.memtrace.tracing import PACKAGE, build, folders, trace
 
 from interpose.formats.drmemtrace.layout import trace_files
@@ -106,3 +109,32 @@ def test_file_that_cannot_grow(tmp_path: Path) -> None:
     assert "the trace ends there" in result.stderr
     [place] = folders(tmp_path)
     assert instructions(place) > 10000
+
+
+@pytest.mark.parametrize("room", ["4k", "1m"])
+def test_disk_full(tmp_path: Path, room: str) -> None:
+    """One line, and the program goes on; what was recorded becomes a trace where there is room."""
+    program = build("table.S", tmp_path, "-nostdlib", "-static")
+    disk, copy = tmp_path / "disk", tmp_path / "copy"
+    disk.mkdir()
+    options = ["-q", "--tool=memtrace", f"--memtrace-dir={disk}"]
+    command = shlex.join([sys.executable, "-m", "interpose", *options, str(program)])
+    script = f"mount -t tmpfs -o size={room} none '{disk}' || exit 77\n{command} && cp -r '{disk}' '{copy}'"
+    if shutil.which("unshare") is None:
+        pytest.skip("no unshare")
+    result = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env={**os.environ, "PYTHONPATH": PACKAGE},
+    )
+    if result.returncode == 77 or "unshare" in result.stderr:
+        pytest.skip("no disk can be mounted here")
+    assert (result.returncode, result.stdout) == (0, "done\n")
+    assert len(result.stderr.splitlines()) == 1
+    assert "No space left on device; the trace ends there, unfinished; the records stay" in result.stderr
+    if room == "1m":
+        [place] = folders(copy)
+        finish(str(place))
+        assert instructions(place) > 1000
