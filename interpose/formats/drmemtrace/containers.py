@@ -1,4 +1,4 @@
-"""The files that hold traces: zip archives of chunks, gzip, lz4, plain entries.
+"""The files that hold traces: zip archives of chunks, gzip, lz4, snappy, plain entries.
 
 Everything is streamed in blocks of at most a megabyte, so memory is bounded whatever a file claims, and
 deflate makes at most 1032 bytes of one, so time is bounded by the file's size (an archive whose members
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from interpose.formats.drmemtrace.errors import FormatError
+from interpose.formats.drmemtrace.snappy import Snappy, SnappyError
 from interpose.formats.extra import need
 
 BLOCK = 12 * 65536
@@ -123,6 +124,20 @@ class _Lz4:
                 return data
 
 
+class _Snappy:
+    """Frames of snappy."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._frames = Snappy(stream)
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes; none at the end."""
+        try:
+            return self._frames.read(size)
+        except SnappyError as error:
+            raise _Bad(_ENDS_EARLY if error.ends else str(error)) from error
+
+
 class _Checked:
     """A member of an archive, whose checksum is compared at its end."""
 
@@ -150,8 +165,6 @@ class Source:
         self.fault: str | None = None
         """An archive without a usable directory can only be read from the front: what is wrong with it."""
         self._members: list[zipfile.ZipInfo] | None = None
-        if self.path.suffix == ".sz":
-            raise FormatError(str(path), "snappy is not supported")
         if self.path.suffix == ".zip":
             self._open_zip()
 
@@ -177,6 +190,8 @@ class Source:
             return _open_member(file, self._members[index])
         if self.path.suffix == ".lz4":
             return _Lz4(file)
+        if self.path.suffix == ".sz":
+            return _Snappy(file)
         magic = file.read(2)
         file.seek(0)
         return _Inflate(file, _GZIP) if magic == b"\x1f\x8b" else _Plain(file)

@@ -80,7 +80,7 @@ def test_changed_bytes_of_any_form(tmp_path_factory, data):
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.binary(max_size=400), st.sampled_from(["t", "t.zip", "t.gz", "t.lz4"]))
+@given(st.binary(max_size=400), st.sampled_from(["t", "t.zip", "t.gz", "t.lz4", "t.sz"]))
 def test_any_bytes(tmp_path_factory, data, name):
     if name == "t.lz4":
         pytest.importorskip("lz4.frame")
