@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from interpose.errors import InterposeError
 from interpose.formats.drmemtrace.containers import Source
 from interpose.formats.drmemtrace.errors import FormatError
 from interpose.formats.drmemtrace.layout import trace_files
@@ -18,6 +19,9 @@ from interpose.memtrace.tool import Piece, Tool, map_piece
 LAST = 1 << 64
 _IN_FLIGHT = 3
 """Pieces for each worker that are under way or wait to be merged."""
+
+_PATIENCE = 10
+"""Seconds in which a scheduler answers."""
 
 Submit = Callable[..., Any]
 
@@ -89,8 +93,12 @@ def workers(jobs: int, dask_workers: int, scheduler: str | None) -> Iterator[tup
                 "dashboard_address": None,
             }
         else:
-            target = {"address": scheduler}
-        with distributed.Client(**target) as client:
+            target = {"address": scheduler, "timeout": _PATIENCE}
+        try:
+            cluster = distributed.Client(**target)
+        except (OSError, ValueError) as error:
+            raise InterposeError(f"{scheduler or 'a local cluster'}: {error}") from None
+        with cluster as client:
             count = max(1, len(client.scheduler_info()["workers"]))
 
             def submit(function: Callable[..., Any], *args: Any) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -189,6 +192,65 @@ def test_cluster_finds_the_same(capfd, tmp_path):
     command = [sys.executable, "-m", "interpose.memtrace", "cache_simulator", folder, "--workers", "1"]
     found = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (found.stdout, found.returncode) == (done, 0), found.stderr
+
+
+def started(folder: Path, what: str, *words: str, until: Callable[[], bool]) -> subprocess.Popen[bytes]:
+    """A process of Dask that is ready, with what it says in a file."""
+    command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *words, "--no-dashboard"]
+    with open(folder / f"{what}.log", "wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
+    limit = time.monotonic() + 120
+    while not until() and process.poll() is None and time.monotonic() < limit:
+        time.sleep(0.1)
+    assert until(), (folder / f"{what}.log").read_text()
+    return process
+
+
+def test_scheduler_that_runs_finds_the_same(capfd, tmp_path):
+    """A scheduler and a worker that somebody else has started."""
+    distributed = pytest.importorskip("distributed")
+    folder = loops(tmp_path / "t", random_accesses(1, 200, 50), random_accesses(2, 300, 50))
+    done = run(capfd, "cache_simulator", folder)
+    there = tmp_path / "scheduler.json"
+
+    def is_ready() -> bool:
+        with contextlib.suppress(OSError, ValueError), distributed.Client(scheduler_file=there) as client:
+            return bool(client.scheduler_info()["workers"])
+        return False
+
+    words = ("--host", "127.0.0.1", "--scheduler-file", str(there))
+    with contextlib.ExitStack() as stack:
+        for what, more, until in (
+            ("scheduler", ("--port", "0"), there.exists),
+            ("worker", ("--nthreads", "1"), is_ready),
+        ):
+            process = started(tmp_path, what, *words, *more, until=until)
+            stack.callback(process.wait, 60)
+            stack.callback(process.terminate)
+        address = json.loads(there.read_text())["address"]
+        command = [
+            sys.executable,
+            "-m",
+            "interpose.memtrace",
+            "cache_simulator",
+            folder,
+            "--scheduler",
+            address,
+        ]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (found.stdout, found.returncode) == (done, 0), found.stderr
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://x"])
+def test_scheduler_that_is_none(capfd, tmp_path, monkeypatch, address):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("interpose.memtrace.run._PATIENCE", 1)
+    assert (
+        cli.main(["basic_counts", str(loops(tmp_path / "t", [(Type.READ, 64)])), "--scheduler", address]) == 1
+    )
+    said = capfd.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert said.startswith(f"interpose: {address}: ")
 
 
 @pytest.mark.parametrize("tool", [*MAPPED, "view", "invariant_checker"])
