@@ -87,9 +87,7 @@ static void end_of_vfork_child(void) {
 
 void rt_end_alone(void) {
     static u32 said; /* threads find out at the same time */
-    struct tstate *ts;
-    __asm__("mov %%fs:0xd0, %0" : "=r"(ts));
-    if (rt_th(ts)->vfork_child) end_of_vfork_child();
+    if (rt_th(rt_current())->vfork_child) end_of_vfork_child();
     if (__atomic_exchange_n(&said, 1, __ATOMIC_ACQ_REL))
         for (;;) sys0(__NR_pause);
     if (rt.chan->dead == IP_DEAD_TOLD)

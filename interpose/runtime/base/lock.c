@@ -19,10 +19,9 @@
 bool rt_memory_shared;
 
 static u32 holder(void) {
-    struct tstate *ts;
     if (!rt_memory_shared) return A_THREAD;
-    __asm__("mov %%fs:0xd0, %0" : "=r"(ts));
-    return rt_th(ts)->pid == rt.pid ? A_THREAD : rt_th(ts)->pid;
+    u32 pid = rt_th(rt_current())->pid;
+    return pid == rt.pid ? A_THREAD : pid;
 }
 
 bool rt_process_ended(u32 pid) {

@@ -97,6 +97,12 @@ static inline bool rt_is_inside(struct tstate *ts) {
 }
 /* Does it run in blocks of one instruction, which are for no table? */
 static inline bool rt_steps(struct tstate *ts) { return rt_th(ts)->trap_flag || rt_th(ts)->unwrapped; }
+/* The state of who runs here; its own is the base of FS in the runtime. */
+static inline struct tstate *rt_current(void) {
+    struct tstate *ts;
+    __asm__("mov %%fs:%c1, %0" : "=r"(ts) : "i"(offsetof(struct tstate, self)));
+    return ts;
+}
 /* What the guest's segment (enum ip_seg) adds to an address. */
 static inline u64 rt_seg_base(const struct tstate *ts, u32 seg) {
     return seg == IP_SEG_FS ? ts->client_fs : seg == IP_SEG_GS ? ts->client_gs : 0;

@@ -26,12 +26,6 @@
 #define TRAP_WATCHED 4 /* TRAP_HWBKPT */
 #define PF_WRITE     2 /* page-fault error code: a store */
 
-static inline struct tstate *current_thread(void) {
-    struct tstate *ts;
-    __asm__("mov %%fs:0xd0, %0" : "=r"(ts));
-    return ts;
-}
-
 static bool in_range(u64 a, const char *lo, const char *hi) { return a >= (u64)lo && a < (u64)hi; }
 static bool in_cache(u64 a) { return a - IP_CACHE_BASE < (u64)IP_CACHE_MAX; }
 static bool is_sync(int sig) { return SIG_BIT(sig) & SIG_SYNC; }
@@ -324,7 +318,7 @@ static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
 }
 
 __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info, struct sig_ucontext *uc) {
-    struct tstate *ts = current_thread();
+    struct tstate *ts = rt_current();
     struct rt_thread *th = rt_th(ts);
     struct sig_context *mc = &uc->mc;
     bool kick = sig == SIG_TRAP && info->code == RT_KICK_CODE && info->rt.value == IP_MAGIC &&
@@ -740,5 +734,5 @@ void rt_signal_init(struct tstate *ts) {
 
 bool rt_canonical(u64 addr) {
     u8 byte;
-    return addr >> 47 == 0 || rt_copy_from(&byte, addr, 1) == 0 || sig_priv(current_thread())->copy_trapno != IP_VEC_GP;
+    return addr >> 47 == 0 || rt_copy_from(&byte, addr, 1) == 0 || sig_priv(rt_current())->copy_trapno != IP_VEC_GP;
 }
