@@ -26,9 +26,13 @@ void tr_event(struct tstate *ts, u32 kind, u32 n, const u64 *words) {
     ts->tr_ptr = (u64)(to + 1 + n);
 }
 
+/* Asked first: the time costs a system call. */
+static bool tells_events(void) { return rt.flags & IP_C_TRACE_EVENTS; }
+
 static void tell_time(struct tstate *ts) {
+    if (!tells_events()) return;
     u64 words[2] = {tr_time(), ip_cpu_number()};
-    if (rt.flags & IP_C_TRACE_EVENTS) tr_event(ts, IP_TR_TIME, 2, words);
+    tr_event(ts, IP_TR_TIME, 2, words);
 }
 
 static void tell_bases(struct tstate *ts) {
@@ -60,9 +64,10 @@ void tr_thread_begin(struct tstate *ts) {
 
 void tr_thread_end(struct tstate *ts) { tr_flush(ts); }
 
-void tr_leaving(struct tstate *ts) {
+void tr_leaving(struct tstate *ts, bool for_exec) {
     struct tstate *o;
     tr_flush(ts);
+    if (for_exec) return; /* another thread may be in its buffer */
     for (u32 i = 0; (o = rt_thread_by_index(i)); i++)
         if (o != ts && rt_th(o)->in_use == TH_LIVE && o->tr_ptr) tr_flush(o);
 }
@@ -90,22 +95,27 @@ void tr_left(struct tstate *ts, const struct ip_block *b, const struct ip_point 
 }
 
 void tr_signal(struct tstate *ts, int sig, u64 pc, u64 sp) {
+    if (!tells_events()) return;
     u64 words[] = {(u64)sig, pc, sp, ts->gpr[IP_RSP], tr_time(), ip_cpu_number()};
-    if (rt.flags & IP_C_TRACE_EVENTS) tr_event(ts, IP_TR_SIGNAL, 6, words);
+    tr_event(ts, IP_TR_SIGNAL, 6, words);
 }
 
 void tr_sigreturn(struct tstate *ts) {
+    if (!tells_events()) return;
     u64 words[] = {rt_pc(ts->pc), ts->gpr[IP_RSP]};
-    if (rt.flags & IP_C_TRACE_EVENTS) tr_event(ts, IP_TR_SIGRETURN, 2, words);
+    tr_event(ts, IP_TR_SIGRETURN, 2, words);
 }
 
 void tr_syscall(struct tstate *ts, long nr, const u64 args[6]) {
+    if (!tells_events()) return;
     u64 words[] = {(u64)nr, args[0], args[1], args[2], args[3], args[4], args[5], tr_time(), ip_cpu_number()};
-    if (rt.flags & IP_C_TRACE_EVENTS) tr_event(ts, IP_TR_SYSCALL, 9, words);
+    tr_event(ts, IP_TR_SYSCALL, 9, words);
 }
 
 void tr_sysret(struct tstate *ts, long nr, long result) {
-    u64 words[] = {(u64)nr, (u64)result, tr_time(), ip_cpu_number()};
-    if (rt.flags & IP_C_TRACE_EVENTS) tr_event(ts, IP_TR_SYSRET, 4, words);
+    if (tells_events()) {
+        u64 words[] = {(u64)nr, (u64)result, tr_time(), ip_cpu_number()};
+        tr_event(ts, IP_TR_SYSRET, 4, words);
+    }
     if (nr == __NR_arch_prctl && result == 0) tell_bases(ts);
 }

@@ -9,8 +9,8 @@
 
 void tr_thread_begin(struct tstate *ts);
 void tr_thread_end(struct tstate *ts);
-/* Every thread's buffer to tr_consume. */
-void tr_leaving(struct tstate *ts);
+/* Every thread's buffer to tr_consume; before an exec, where others still run, this one's alone. */
+void tr_leaving(struct tstate *ts, bool for_exec);
 void tr_fork(struct tstate *ts, bool child);
 void tr_full(struct tstate *ts);
 void tr_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point);

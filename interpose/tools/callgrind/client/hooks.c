@@ -77,11 +77,7 @@ void rt_hook_thread_end(struct tstate *ts) {
 }
 
 void rt_hook_leaving(struct tstate *ts, bool for_exec) {
-    if (cg_in_line()) return;
-    if (for_exec)
-        tr_flush(ts);
-    else
-        tr_leaving(ts);
+    if (!cg_in_line()) tr_leaving(ts, for_exec);
 }
 
 void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {

@@ -44,9 +44,8 @@ void rt_hook_thread_end(struct tstate *ts) {
 }
 
 void rt_hook_leaving(struct tstate *ts, bool for_exec) {
-    (void)for_exec;
     if (!on()) return;
-    tr_leaving(ts);
+    tr_leaving(ts, for_exec);
     if (for_exec)
         dg_emit(dg_thread(ts));
     else
@@ -167,18 +166,12 @@ bool rt_hook_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result
 
 /* ---- The replaced heap -------------------------------------------------------------------- */
 
-static struct tstate *self(void) {
-    struct tstate *ts;
-    __asm__("mov %%fs:0xd0, %0" : "=r"(ts));
-    return ts;
-}
-
 void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {
     (void)zeroed;
-    if (on()) block_allocated(self(), addr, size);
+    if (on()) block_allocated(rt_current(), addr, size);
 }
 
 void heap_hook_released(u64 addr, u64 size) {
     (void)size;
-    if (on()) block_freed(self(), addr);
+    if (on()) block_freed(rt_current(), addr);
 }

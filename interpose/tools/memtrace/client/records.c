@@ -222,10 +222,7 @@ void rt_hook_thread_end(struct tstate *ts) {
 
 void rt_hook_leaving(struct tstate *ts, bool for_exec) {
     struct tstate *other;
-    if (for_exec) /* another thread may be in its buffer */
-        tr_flush(ts);
-    else
-        tr_leaving(ts);
+    tr_leaving(ts, for_exec);
     write_held(ts);
     for (u32 i = 0; !for_exec && (other = rt_thread_by_index(i)); i++) write_held(other);
     rt.chan->tool[IP_MTR_NO_ROOM] = rt.meta->trace_full;
