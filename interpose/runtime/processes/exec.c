@@ -117,6 +117,10 @@ static bool readable(u64 argv) {
 static u64 ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead, u64 argv, bool can_follow) {
     struct ip_slot *s = rt_slot(ts);
     u32 len = (u32)rt_strlen(path) + 1, n = 0, skip = n_lead ? 1 : 0, argc = count_args(argv);
+    if (rt_th(ts)->vfork_child) /* first: a tool may make requests of its own, in the same slot */
+        rt_hook_thread_end(ts);
+    else
+        rt_hook_leaving(ts, true);
     rt_memcpy(s->data, path, len);
     for (u32 i = 0; i < n_lead + (argc > skip ? argc - skip : 0); i++) {
         u64 arg = i < n_lead ? lead[i] : guest_word(argv + 8ull * (i - n_lead + skip));
@@ -130,10 +134,6 @@ static u64 ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead,
     s->a[1] = rt_th(ts)->pid;
     s->a[2] = rt_th(ts)->vfork_child;
     s->a[3] = can_follow;
-    if (rt_th(ts)->vfork_child)
-        rt_hook_thread_end(ts);
-    else
-        rt_hook_leaving(ts, true);
     if (rt_th(ts)->vfork_child) rt_show_pid();
     rt_request_python(ts, IP_R_EXEC);
     return s->r[0];

@@ -337,17 +337,19 @@ static u64 threads_without_errors(void) {
 /* The process is about to end.  A child of vfork leaves the memory, and whoever else is on it, as they are. */
 static void last_request(struct tstate *ts) {
     struct ip_slot *s = rt_slot(ts);
-    s->a[7] = rt_th(ts)->vfork_child ? rt_th(ts)->pid : 0;
-    if (s->a[7]) {
-        s->a[6] = rt_th(ts)->errors_off != 0;
+    bool alone = rt_th(ts)->vfork_child;
+    if (alone) { /* first: a tool may make requests of its own, in the same slot */
         rt_hook_thread_end(ts);
-        rt_show_pid();
-        return;
+    } else {
+        sig_stop_others(ts);
+        rt_hook_leaving(ts, false);
     }
-    sig_stop_others(ts);
-    s->a[6] = threads_without_errors();
-    rt_hook_leaving(ts, false);
-    rt_leaving = true;
+    s->a[6] = alone ? rt_th(ts)->errors_off != 0 : threads_without_errors();
+    s->a[7] = alone ? rt_th(ts)->pid : 0;
+    if (alone)
+        rt_show_pid();
+    else
+        rt_leaving = true;
 }
 
 void rt_exit_process(struct tstate *ts, int status) {

@@ -35,15 +35,11 @@ u8 *dg_head(u8 *to, u32 type, u64 length) {
     return to + 8;
 }
 
-/* A request of ours, in the name of whoever runs here, who may have begun to fill the slot for another one. */
+/* A request of ours, in the name of whoever runs here. */
 static u64 ask(u64 code, u64 a, u64 b, u64 c) {
-    struct tstate *ts;
-    __asm__("mov %%fs:0xd0, %0" : "=r"(ts));
+    struct tstate *ts = rt_current();
     struct ip_slot *s = rt_slot(ts);
-    u64 words[6] = {code, a, b, c, 0, 0}, data[6], head[8];
-    u32 len = s->len;
-    rt_memcpy(head, s->a, sizeof head);
-    rt_memcpy(data, s->data, sizeof data);
+    u64 words[6] = {code, a, b, c, 0, 0};
     s->a[0] = ~0ull;
     s->a[1] = ts->pc;
     s->a[2] = ts->gpr[IP_RSP];
@@ -51,9 +47,6 @@ static u64 ask(u64 code, u64 a, u64 b, u64 c) {
     rt_memcpy(s->data, words, sizeof words);
     s->len = sizeof words;
     rt_request_python(ts, IP_R_REQUEST);
-    rt_memcpy(s->a, head, sizeof head);
-    rt_memcpy(s->data, data, sizeof data);
-    s->len = len;
     return s->r[0];
 }
 
