@@ -8,7 +8,7 @@
 /* The memory file (descriptor) of DG_SHARED bytes, which the supervisor maps.  Result 0: it has. */
 #define DG_RQ_ATTACH 0x44470201
 /* Chunk number, bytes in it, how many of them are whole records.  The chunk goes to the file; answered when the next
- * chunk may be written to.  Result 0: go on; else nothing more is recorded. */
+ * two chunks may be written to.  Result 0: go on; else nothing more is recorded. */
 #define DG_RQ_CHUNK 0x44470202
 /* The same for the address of whole records, their bytes, where the memory could not be mapped; answered when they are
  * written. */

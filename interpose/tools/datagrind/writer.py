@@ -119,7 +119,8 @@ class OutputFile:
         self._shared: mmap.mmap | None = None
         self._next = 0  # the chunk that is being filled
         self._queue: queue.Queue[tuple[memoryview, int] | None] = queue.Queue()
-        self._free = threading.Semaphore(lib.DG_CHUNKS - 1)
+        # Not the chunk that is being filled, nor the next one, where what goes beyond its end lies.
+        self._free = threading.Semaphore(lib.DG_CHUNKS - 2)
         self._thread: threading.Thread | None = None
         self._error: OSError | None = None
 
@@ -152,7 +153,7 @@ class OutputFile:
         return True
 
     def chunk(self, number: int, size: int, whole: int) -> None:
-        """The next chunk is full; returns when the one after it may be filled."""
+        """The next chunk is full; returns when the one after it may be filled, and its end be passed."""
         assert self._shared is not None
         begin = number * lib.DG_CHUNK
         self._next = (number + 1) % lib.DG_CHUNKS

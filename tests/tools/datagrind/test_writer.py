@@ -8,6 +8,8 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +79,36 @@ def test_chunks_and_the_last_one_of_any_size(out: OutputFile, program: Program) 
     out.close()
     assert Path(out.path).read_bytes() == data
     assert blocks(out.path) == count
+
+
+def test_two_chunks_are_free_for_the_program(out: OutputFile, program: Program) -> None:
+    """The one that it fills, and the next one: records go beyond a chunk's end before it is handed over."""
+    written = threading.Event()
+    write = out._sink.write
+
+    def slowly(view: memoryview) -> None:
+        written.wait(20)
+        write(view)
+
+    out._sink.write = slowly  # type: ignore[method-assign]
+    answered: list[int] = []
+
+    def fill() -> None:
+        for number in range(lib.DG_CHUNKS):
+            out.chunk(number, lib.DG_CHUNK, lib.DG_CHUNK)
+            answered.append(number)
+
+    filler = threading.Thread(target=fill)
+    filler.start()
+    deadline = time.monotonic() + 20
+    while len(answered) < lib.DG_CHUNKS - 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    filler.join(0.2)
+    assert answered == list(range(lib.DG_CHUNKS - 2))
+    written.set()
+    filler.join(20)
+    out.close()
+    assert len(answered) == lib.DG_CHUNKS
 
 
 def test_nothing_but_a_header(out: OutputFile) -> None:
