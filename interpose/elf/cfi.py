@@ -7,7 +7,7 @@ Sources: DWARF 5, section 6.4 and 7.24; LSB Core, "Exception Frames" (augmentati
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from interpose.elf.cursor import DAMAGE, Cursor
 
@@ -44,8 +44,7 @@ def _pointer(cursor: Cursor, encoding: int, section: int, base: int = 0) -> int:
     return value & _MASK
 
 
-@dataclass(frozen=True)
-class _Cie:
+class _Cie(NamedTuple):
     code_align: int
     data_align: int
     return_register: int
@@ -55,7 +54,6 @@ class _Cie:
     program: bytes
 
 
-@dataclass
 class Row:
     """The rules that hold at an address.
 
@@ -64,10 +62,22 @@ class Row:
     ``("undefined", 0)``.
     """
 
-    cfa: tuple[int, int] | bytes = (RSP, 8)
-    rules: Rules = field(default_factory=dict)
-    return_register: int = RETURN
-    is_signal: bool = False
+    def __init__(
+        self,
+        cfa: tuple[int, int] | bytes = (RSP, 8),
+        rules: Rules | None = None,
+        return_register: int = RETURN,
+        is_signal: bool = False,
+    ) -> None:
+        self.cfa = cfa
+        self.rules: Rules = {} if rules is None else rules
+        self.return_register = return_register
+        self.is_signal = is_signal
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Row) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 _WORDS = (0x03, 0x0B)
