@@ -67,7 +67,7 @@ struct tstate {
     uint64_t ct_pairs;    /* 0x1e0: ways that are known, the tool's */
     uint64_t ct_popped;   /* 0x1e8: the frame that was left last, 0: none since C was there */
     uint64_t ct_turns;    /* 0x1f0: RCX before a repeated instruction */
-    uint64_t pad0[1];     /* to 0x200 */
+    uint64_t ct_mask;     /* 0x1f8: of the offset of a pair, the tool's */
     uint64_t vgpr[16];    /* 0x200: V bits of the GPRs */
     uint8_t vflags;       /* 0x280: see above */
     uint8_t pad1[7];

@@ -38,6 +38,7 @@ AT(ct_limit, 0x1d8);
 AT(ct_pairs, 0x1e0);
 AT(ct_popped, 0x1e8);
 AT(ct_turns, 0x1f0);
+AT(ct_mask, 0x1f8);
 AT(vgpr, 0x200);
 AT(vflags, 0x280);
 AT(vvec, 0x340);

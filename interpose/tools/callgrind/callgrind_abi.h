@@ -202,10 +202,11 @@ struct cg_pair {
     uint16_t insn;
     uint8_t flags, level;
 };
-#define CG_P_FRAME 3  /* of cg_frame.flags: CG_TAIL, CG_SKIP */
-#define CG_P_STAY  16 /* no call */
-#define CG_P_ABOVE 32 /* the level is that of all above it, too */
-#define CG_PAIRS   16384
+#define CG_P_FRAME     3    /* of cg_frame.flags: CG_TAIL, CG_SKIP */
+#define CG_P_STAY      16   /* no call */
+#define CG_P_ABOVE     32   /* the level is that of all above it, too */
+#define CG_PAIRS_LEAST 4096 /* the table grows */
+#define CG_PAIRS_MOST  262144
 
 /* IP_SYM_TOOL. */
 struct cg_root {

@@ -14,6 +14,7 @@
 #define TS_CT_LIMIT   0x1d8
 #define TS_CT_PAIRS   0x1e0
 #define TS_CT_POPPED  0x1e8
+#define TS_CT_MASK    0x1f8
 /* count.c asserts what follows. */
 #define BLOCK_FUNCTION 48       /* ip_tr_block */
 #define BLOCK_WHERE    68
@@ -33,7 +34,7 @@
 #define FLAG_TAIL      1
 #define FLAGS_PLAIN    3        /* CG_TAIL, CG_SKIP */
 #define PAIR_SHIFT     6        /* cg_pair */
-#define PAIR_BITS      14
+#define HASH_SHIFT     14
 #define P_CONTEXT      8
 #define P_TO           16
 #define P_CALL         24
@@ -111,8 +112,9 @@ look_up:
         lea     (%rcx,%rax,2), %edx
         add     %ebx, %edx
         imul    $0x9e3779b1, %edx, %edx
-        shr     $32 - PAIR_BITS, %edx
+        shr     $HASH_SHIFT, %edx
         shl     $PAIR_SHIFT, %edx
+        and     %fs:TS_CT_MASK, %edx
         add     %fs:TS_CT_PAIRS, %rdx
         cmp     %ecx, 4(%rdx)
         jne     8f

@@ -37,6 +37,7 @@ struct thread {
     u64 syscall_began, syscall_cpu;
     /* Runs counted in line (count.c). */
     struct cg_pair *pairs;
+    u64 n_pairs, lost_pairs;
     u64 *sink;  /* counters that nobody reads */
     u64 frozen; /* the total while nothing is collected */
     u32 nobody; /* active calls of what frames have that are no call of a function */

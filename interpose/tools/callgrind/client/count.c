@@ -18,7 +18,7 @@ ORDER(offsetof(struct cg_frame, active) == 32 && offsetof(struct cg_frame, insn)
 ORDER(offsetof(struct cg_frame, flags) == 44 && offsetof(struct cg_frame, began) == 56);
 ORDER(CG_TAIL == 1 && CG_F_SKIP == 0x400000 && (CG_TAIL | CG_SKIP) == 3 && CG_P_STAY == 16 && CG_P_ABOVE == 32 &&
       CG_P_FRAME == 3);
-ORDER(sizeof(struct cg_pair) == 1 << 6 && CG_PAIRS == 1 << 14);
+ORDER(sizeof(struct cg_pair) == 1 << 6 && CG_PAIRS_MOST == 1 << (32 - 14));
 ORDER(offsetof(struct cg_pair, context) == 8 && offsetof(struct cg_pair, to) == 16);
 ORDER(offsetof(struct cg_pair, call) == 24 && offsetof(struct cg_pair, counter) == 32);
 ORDER(offsetof(struct cg_pair, active) == 40 && offsetof(struct cg_pair, base) == 48);
@@ -118,11 +118,32 @@ static void place(struct tstate *ts, struct thread *t, const struct ip_tr_block 
     }
 }
 
-static struct cg_pair *pair_for(struct thread *t, u32 from, u32 block, const struct cg_context *x) {
+static struct cg_pair *pair_for(const struct thread *t, u32 from, u32 block, const struct cg_context *x) {
     u32 hash = (block + 2 * from + (u32)(u64)x) * 0x9e3779b1u;
-    return &t->pairs[hash >> 18];
+    return &t->pairs[hash >> 14 & (t->n_pairs - 1)];
 }
-_Static_assert(CG_PAIRS == 1 << (32 - 18), "pair_for");
+_Static_assert(CG_PAIRS_MOST == 1 << (32 - 14), "pair_for");
+
+/* Where another has been, that goes to its neighbour: of two that meet in one place both stay. */
+static void put_pair(struct thread *t, const struct cg_pair *p) {
+    struct cg_pair *at = pair_for(t, p->from, p->block, p->context), *neighbour = &t->pairs[(u64)(at - t->pairs) ^ 1];
+    t->lost_pairs += at->block && neighbour->block;
+    *neighbour = *at;
+    *at = *p;
+}
+
+static void make_pairs(struct tstate *ts, struct thread *t, u64 n) {
+    struct cg_pair *old = t->pairs;
+    u64 n_old = t->n_pairs;
+    t->pairs = rt_pages(n * sizeof *t->pairs);
+    t->n_pairs = n;
+    t->lost_pairs = 0;
+    for (u64 i = 0; i < n_old; i++)
+        if (old[i].block) put_pair(t, &old[i]);
+    if (old) rt_free_pages(old, n_old * sizeof *old);
+    ts->ct_pairs = (u64)t->pairs;
+    ts->ct_mask = (n - 1) * sizeof *t->pairs;
+}
 
 static void remember(struct tstate *ts, struct thread *t, u32 from, const struct ip_tr_block *b, struct cg_context *x,
                      u64 depth) {
@@ -149,9 +170,8 @@ static void remember(struct tstate *ts, struct thread *t, u32 from, const struct
     } else {
         return;
     }
-    struct cg_pair *at = pair_for(t, from, p.block, x), *neighbour = &t->pairs[(u64)(at - t->pairs) ^ 1];
-    *neighbour = *at; /* of two that meet in one place both stay */
-    *at = p;
+    put_pair(t, &p);
+    if (t->lost_pairs > t->n_pairs / 4 && t->n_pairs < CG_PAIRS_MOST) make_pairs(ts, t, 2 * t->n_pairs);
 }
 
 void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
@@ -192,8 +212,10 @@ void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
         cg_enter(t, b);
     give_back(ts, t);
     place(ts, t, b);
-    bool plain = !popped && !done && (!from || from->end != IP_TR_RET) && x && !pops && t->collects;
-    if (plain) remember(ts, t, key, b, x, depth);
+    /* After a return that arrive.S has gone, only the block is new. */
+    bool stays = popped && t->shared.depth == depth && t->shared.context == x;
+    bool plain = !popped && (!from || from->end != IP_TR_RET) && !pops;
+    if (x && t->collects && !done && (plain || stays)) remember(ts, t, popped ? 0 : key, b, x, depth);
 }
 
 /* Instructions that a repeated string instruction counts as, beside one: each turn, and the look that finds none
@@ -222,9 +244,10 @@ void cg_turned(struct tstate *ts, const struct ip_tr_block *b, u64 insn) {
 
 void cg_line_begin(struct tstate *ts) {
     struct thread *t = cg_thread_of(ts);
-    if (!t->pairs) t->pairs = rt_pages(CG_PAIRS * sizeof *t->pairs);
+    if (!t->pairs) make_pairs(ts, t, CG_PAIRS_LEAST);
     if (!t->sink) t->sink = rt_pages(COUNTER_BYTES);
     ts->ct_pairs = (u64)t->pairs;
+    ts->ct_mask = (t->n_pairs - 1) * sizeof *t->pairs;
     ts->ct_from = 0;
     t->shared.context = 0;
     t->shared.depth = 0;
