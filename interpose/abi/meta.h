@@ -44,9 +44,6 @@ struct ip_block {
 #define IP_META_PCMAX   0x00400000
 #define IP_META_DESC    0x0b001000 /* instruction descriptors (tracking) */
 #define IP_META_DESCMAX 0x04000000
-/* Of a tool that traces, instead of most of the descriptors: templates (trace.h), which no flush forgets. */
-#define IP_META_TRACE    0x0c001000
-#define IP_META_TRACEMAX 0x03000000
 struct ip_ttent {
     uint64_t key;
     uint32_t host;

@@ -9,6 +9,9 @@
 #define IP_IMAGES_HI  0x5d000000 /* SBCL needs 0x50000000 to 0x5ac00000 */
 #define IP_CACHE_BASE 0x5d000000 /* code cache, client maps it r-x */
 #define IP_CACHE_MAX  0x10000000
+/* Of tools that trace: templates (trace.h), which no flush forgets, in the upper half of the cache. */
+#define IP_TRACE_BASE 0x65000000
+#define IP_TRACE_MAX  0x08000000
 #define IP_META_BASE  0x6d000000 /* translator's tables, client maps r-- */
 #define IP_META_MAX   0x0f010000
 #define IP_RT_BASE    0x7d000000 /* the runtime executable (fixed) */

@@ -304,9 +304,9 @@ static int copy_tables(int cache_fd, int meta_fd, int old_meta_fd, const uint8_t
         {IP_META_POINTS, sizeof *T.points * m->n_points},
         {IP_META_PCS, sizeof *T.pcs * m->n_pcs},
         {IP_META_DESC, m->desc_used},
-        {IP_META_TRACE, m->trace_used},
     };
     int r = copy_part(cache_fd, cache, 0, m->cache_used);
+    if (!r) r = copy_part(cache_fd, cache, IP_TRACE_BASE - IP_CACHE_BASE, m->trace_used);
     for (size_t i = 0; !r && i < sizeof parts / sizeof *parts; i++)
         r = copy_part(meta_fd, meta, parts[i][0], parts[i][1]);
     return r ? r : copy_sparse(meta_fd, old_meta_fd, meta, IP_META_TT, sizeof *T.tt << IP_META_TTBITS);

@@ -185,9 +185,9 @@ static uint32_t keep(struct ip_tr_block *t) {
     uint64_t h = hash_of(t);
     for (; known[h & (known_size - 1)]; h++) {
         uint32_t off = known[h & (known_size - 1)] - 1;
-        if (same((struct ip_tr_block *)(area + off), t)) return IP_META_BASE + IP_META_TRACE + off;
+        if (same((struct ip_tr_block *)(area + off), t)) return IP_TRACE_BASE + off;
     }
-    if (meta->trace_used + t->bytes > IP_META_TRACEMAX) {
+    if (meta->trace_used + t->bytes > IP_TRACE_MAX) {
         meta->trace_full = 1;
         return 0;
     }
@@ -199,7 +199,7 @@ static uint32_t keep(struct ip_tr_block *t) {
     meta->trace_used += t->bytes;
     __atomic_store_n(&meta->trace_blocks, t->number + 1, __ATOMIC_RELEASE);
     known[h & (known_size - 1)] = off + 1;
-    return IP_META_BASE + IP_META_TRACE + off;
+    return IP_TRACE_BASE + off;
 }
 
 /* ---- A block's template ---------------------------------------------------------------------------------------- */
@@ -440,6 +440,7 @@ static bool leaves_frame(uint8_t end) {
 _Static_assert(sizeof(struct ip_tr_block) % 8 == 0 && sizeof(struct ip_tr_insn) % 8 == 0 &&
                    sizeof(struct ip_tr_access) % 8 == 0,
                "templates are compared and hashed by words, so nothing in them is padding");
+_Static_assert(IP_TRACE_BASE + IP_TRACE_MAX == IP_CACHE_BASE + IP_CACHE_MAX, "templates end with the cache");
 _Static_assert((MAX_WORDS + 1) * 8 < IP_TR_SLACK, "the longest record fits behind a full buffer");
 
 /* Conditional jumps before the last instruction. */
@@ -535,7 +536,7 @@ static bool leaves(const struct ip_tr_block *t, uint64_t key) { return ip_trace_
 static void count_runs(const struct ublock *in, struct ublock *out, const struct ip_tr_block *t) {
     const struct ip_tr_block *kept = t;
     uint32_t at = out->trace, where = t->where ? t->where : IP_CT_BLOCK | at, word;
-    if (area && at) kept = (const struct ip_tr_block *)(area + (at - IP_META_BASE - IP_META_TRACE));
+    if (area && at) kept = (const struct ip_tr_block *)(area + (at - IP_TRACE_BASE));
     word = kept->first_word;
     bool counts = (at && word + t->n_words <= IP_CT_MAX_WORDS) || !area;
     if (!counts) out->trace = 0;

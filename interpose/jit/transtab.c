@@ -168,11 +168,13 @@ static void run_stages(struct transtab *t, struct ublock *b, const struct ip_cod
 static bool room(const struct transtab *t) {
     const struct ip_meta *m = t->meta;
     if (m->n_blocks > MANY_BLOCKS && t->n_live < m->n_blocks / 4) return false;
-    return m->cache_used + EM_MAX_CODE + 4096u < t->cache_bytes && m->n_blocks + 2 < IP_META_BLKMAX &&
+    uint64_t cache_bytes = t->cache_bytes;
+    if (t->opts.flags & IP_C_TRACE && cache_bytes > IP_TRACE_BASE - IP_CACHE_BASE)
+        cache_bytes = IP_TRACE_BASE - IP_CACHE_BASE;
+    return m->cache_used + EM_MAX_CODE + 4096u < cache_bytes && m->n_blocks + 2 < IP_META_BLKMAX &&
            m->n_exits + EM_MAX_EXITS < IP_META_EXITMAX && m->n_points + EM_MAX_POINTS < IP_META_PTMAX &&
            m->n_pcs + UB_MAX_INSN + 2 < IP_META_PCMAX &&
-           m->desc_used + (UB_MAX_INSN + 1) * sizeof(struct ip_insn) <
-               (t->opts.flags & IP_C_TRACE ? IP_META_TRACE - IP_META_DESC : IP_META_DESCMAX);
+           m->desc_used + (UB_MAX_INSN + 1) * sizeof(struct ip_insn) < IP_META_DESCMAX;
 }
 
 static uint32_t install(struct transtab *t, const struct ublock *b) {
@@ -426,7 +428,7 @@ int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd) {
     t->points = (void *)(t->meta_base + IP_META_POINTS);
     t->pcs = (void *)(t->meta_base + IP_META_PCS);
     t->desc = t->meta_base + IP_META_DESC;
-    ip_trace_area(t->meta, t->meta_base + IP_META_TRACE);
+    ip_trace_area(t->meta, t->cache + (IP_TRACE_BASE - IP_CACHE_BASE));
     t->meta->magic = IP_MAGIC;
     t->meta->version = IP_ABI_VERSION;
     if (!t->meta->n_exits) t->meta->n_exits = 1;

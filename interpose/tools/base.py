@@ -74,6 +74,17 @@ class BaseTool:
     def check(cls, config: Config) -> None:
         """Find problems with files that options name, before anything starts; raises an InterposeError."""
 
+    def warn_if_full(self) -> None:
+        """Of a tool that traces: say so if there was code that it could not see."""
+        from interpose.jit._native import lib
+
+        meta = self.supervisor.client.read_struct("struct ip_meta", lib.IP_META_BASE)
+        if meta is not None and meta.trace_full:
+            self.log.plain(
+                f"Warning: there is more code than can be described ({meta.trace_blocks:,} blocks are): "
+                "what ran of the rest is missing"
+            )
+
     def fatal(self, lines: Sequence[str], slot: Any) -> None:
         """The program is about to die by a signal."""
         self.log.plain("\n".join(lines))

@@ -254,6 +254,7 @@ class Tool(BaseTool):
     def finish(self, status: int | None) -> int:
         self._control.close()
         totals = self.dump("Program termination", final=True)
+        self.warn_if_full()
         if self.config.core.verbosity > 0:
             from .summary import summary_lines
 

@@ -89,6 +89,7 @@ class Tool(BaseTool):
         self._close()
 
     def finish(self, status: int | None) -> int:
+        self.warn_if_full()
         self._close()
         return super().finish(status)
 

@@ -118,9 +118,9 @@ struct cg_place {
 _Static_assert(sizeof(struct cg_place) == 64, "a line of the cache");
 
 /* The smallest template is longer than a place. */
-#define CG_PLACES (IP_META_TRACEMAX / sizeof(struct cg_place))
+#define CG_PLACES (IP_TRACE_MAX / sizeof(struct cg_place))
 static inline struct cg_place *cg_place_at(struct cg_place *places, u32 block) {
-    return places + (block - (IP_META_BASE + IP_META_TRACE)) / sizeof *places;
+    return places + (block - IP_TRACE_BASE) / sizeof *places;
 }
 _Static_assert(sizeof(struct ip_tr_block) + sizeof(struct ip_tr_insn) > sizeof(struct cg_place), "no two at one place");
 

@@ -5,7 +5,7 @@
 #define TIDS       (1u << 22)
 #define CHUNK      (1u << 18)
 #define ACTIVES    1024
-#define MAX_BLOCKS (IP_META_TRACEMAX / sizeof(struct ip_tr_block))
+#define MAX_BLOCKS (IP_TRACE_MAX / sizeof(struct ip_tr_block))
 
 static struct thread **threads; /* by tid_guest, which the next thread takes over with all counts */
 static rt_lock_t threads_lock;

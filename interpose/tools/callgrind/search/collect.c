@@ -95,7 +95,7 @@ static int read_templates(struct memory *m, int mem) {
     if (read_all(mem, &meta, sizeof meta, IP_META_BASE) < 0) return -1;
     m->template_bytes = meta.trace_used;
     m->words = meta.trace_words;
-    return add_piece(m, mem, IP_META_BASE + IP_META_TRACE, meta.trace_used);
+    return add_piece(m, mem, IP_TRACE_BASE, meta.trace_used);
 }
 
 /* ---- Names ------------------------------------------------------------------------------------- */
@@ -321,7 +321,7 @@ static int add_level(struct sink *s, struct names *n, struct memory *m, int mem,
         free(words);
         return words ? 0 : -1;
     }
-    uint64_t at_byte = 0, where = IP_META_BASE + (uint64_t)IP_META_TRACE;
+    uint64_t at_byte = 0, where = (uint64_t)IP_TRACE_BASE;
     const struct ip_tr_block *b;
     while ((b = at(m, (const void *)(where + at_byte), sizeof *b)) && b->bytes >= sizeof *b) {
         const struct ip_tr_insn *insn =

@@ -201,8 +201,8 @@ void dg_forget_paths(struct dg_thread *t);
 
 /* plans.c */
 #define DG_APART     64 /* templates begin at least this far apart */
-#define DG_TEMPLATES (IP_META_TRACEMAX / DG_APART)
-static inline u64 dg_template(u64 head) { return ((u32)head - IP_META_BASE - IP_META_TRACE) / DG_APART; }
+#define DG_TEMPLATES (IP_TRACE_MAX / DG_APART)
+static inline u64 dg_template(u64 head) { return ((u32)head - IP_TRACE_BASE) / DG_APART; }
 void dg_plans_start(void);
 const struct dg_plan *dg_plan(struct dg_thread *t, u32 block);
 void dg_plan_define(const struct dg_plan *p, struct dg_def *defs); /* its segments; under the lock */

@@ -12,7 +12,7 @@
 #include "trace/pack.h"
 #include "trace/trace.h"
 
-#define TEMPLATES   (IP_META_BASE + (u64)IP_META_TRACE)
+#define TEMPLATES   (u64) IP_TRACE_BASE
 #define BUFFER      (64 * 1024ull) /* of packed records; as many are written at once */
 #define MOST_WORDS  16384          /* that are packed at once */
 #define PATHS_BYTES (PK_PATHS * sizeof(u32))
