@@ -25,10 +25,12 @@ def wanted(config: Config) -> list[str]:
     chosen = ["Ir"]
     if tool.cache_sim:
         chosen += NAMES[1:9]
-    if tool.simulate_wb:
+    if tool.simulate_wb and not tool.cacheuse:
         chosen += NAMES[9:12]
     if tool.branch_sim:
         chosen += NAMES[16:20]
+    if tool.cacheuse:
+        chosen += NAMES[12:16]
     if tool.collect_bus:
         chosen.append("Ge")
     if tool.collect_systime != "no":
@@ -66,8 +68,8 @@ def client_options(config: Config) -> bytes:
     options.skip_direct_recursion = tool.skip_direct_rec
     options.caches = tool.cache_sim
     options.branches = tool.branch_sim
-    options.write_back = tool.simulate_wb
-    options.prefetch = tool.simulate_hwpref and not tool.simulate_wb  # as Valgrind
+    options.write_back = tool.simulate_wb and not tool.cacheuse  # as Valgrind, which prefers one to another
+    options.prefetch = tool.simulate_hwpref and not tool.simulate_wb and not tool.cacheuse
     options.instrument = tool.instr_atstart
     options.collect = tool.collect_atstart
     options.systime = _UNITS[tool.collect_systime][0]

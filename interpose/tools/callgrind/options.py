@@ -7,7 +7,6 @@ from typing import NamedTuple
 from interpose.errors import OptionError
 from interpose.options.spec import (
     IGNORED,
-    PLANNED,
     BadValue,
     Choice,
     FileName,
@@ -118,7 +117,7 @@ class Options(Table):
     cache_sim: bool = YesNo("simulate caches", aliases=("--simulate-cache",))
     simulate_wb: bool = YesNo("count write-backs; simulates caches")
     simulate_hwpref: bool = YesNo("simulate a hardware prefetcher; simulates caches")
-    cacheuse: bool = YesNo("how cache lines are used; simulates caches, dumps by instruction", status=PLANNED)
+    cacheuse: bool = YesNo("how cache lines are used; simulates caches, dumps by instruction")
     I1: Geometry | None = Parsed("level 1 instruction cache", parse_geometry, metavar="<size>,<assoc>,<line>")
     D1: Geometry | None = Parsed("level 1 data cache", parse_geometry, metavar="<size>,<assoc>,<line>")
     LL: Geometry | None = Parsed(

@@ -9,6 +9,7 @@ import pytest
 from .profiles import VALGRIND, build, profile, valgrind
 
 CACHES = ("--I1=4096,2,64", "--D1=8192,4,64", "--LL=65536,8,64")
+OPTIONS = [("--branch-sim=yes",), ("--collect-bus=yes",), ("--simulate-hwpref=yes",), ("--cacheuse=yes",)]
 # The block that ends the process is counted by us alone; its instructions access nothing.
 LAST = {"kinds": "", "work": "run"}
 
@@ -49,9 +50,11 @@ def work(tmp_path_factory):
         ("--branch-sim=yes", "--collect-bus=yes"),
         ("--simulate-wb=yes",),
         ("--simulate-hwpref=yes",),
+        ("--cacheuse=yes",),
+        ("--cacheuse=yes", "--simulate-wb=yes", "--simulate-hwpref=yes", "--branch-sim=yes"),
         ("--cache-sim=yes", "--dump-instr=yes"),
     ],
-    ids=lambda options: options[0][2:],
+    ids=lambda options: " ".join(options),
 )
 def test_as_valgrind(work, tmp_path, options):
     ours = profile(tmp_path, work, *CACHES, *options)

@@ -3,7 +3,7 @@
 
 #include "interpose/callgrind_numbers.h"
 #include "runtime/hooks.h"
-#include "tools/callgrind/client/callgrind.h"
+#include "tools/callgrind/client/simulate.h"
 #include "trace/trace.h"
 
 struct cg_options cg;
@@ -77,7 +77,9 @@ void rt_hook_thread_end(struct tstate *ts) {
 }
 
 void rt_hook_leaving(struct tstate *ts, bool for_exec) {
-    if (!cg_in_line()) tr_leaving(ts, for_exec);
+    if (cg_in_line()) return;
+    tr_leaving(ts, for_exec);
+    cg_use_ends();
 }
 
 void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {

@@ -116,6 +116,7 @@ static void instruction(struct making *m, u64 i) {
         fixed(m, i, CG_BC, 1);
         branch(m, i, CG_BCM);
     }
+    if (cg_place(CG_ACCOST1) >= 0) m->sum.special = true;
     m->sum.n_accesses = (u16)m->n_accesses;
     m->sum.n_passed = (u16)m->n_branches;
     m->sum.n_lines = (u16)m->n_lines;

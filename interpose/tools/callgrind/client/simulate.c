@@ -33,7 +33,7 @@ void cg_last_level_fork_lock(bool lock) {
         rt_unlock(&last_level.lock);
 }
 
-static struct cg_cache *make(const struct cg_geometry *g) {
+struct cg_cache *cg_make_cache(const struct cg_geometry *g) {
     u64 sets = g->size / (g->ways * g->line);
     struct cg_cache *c = rt_pages(sizeof *c + sets * g->ways * sizeof c->way[0]);
     c->sets = sets;
@@ -47,8 +47,8 @@ struct cg_sim *cg_sim_of(struct thread *t) {
     struct cg_sim *s = rt_pages(sizeof *s);
     s->places = rt_pages(CG_PLACES * sizeof *s->places);
     if (cg.caches) {
-        s->i1 = make(&cg.i1);
-        s->d1 = make(&cg.d1);
+        s->i1 = cg_make_cache(&cg.i1);
+        s->d1 = cg_make_cache(&cg.d1);
         make_last_level(&cg.ll);
     }
     return t->sim = s;
@@ -68,12 +68,13 @@ struct cg_way *cg_find(struct cg_cache *c, u64 line, u64 clock) {
 }
 
 /* In the place of the one that was not used for longest. */
-static void replace(struct cg_cache *c, u64 line) {
+static struct cg_way *replace(struct cg_cache *c, u64 line) {
     struct cg_way *w = c->way + (line & (c->sets - 1)) * c->ways, *end = w + c->ways;
     for (struct cg_way *other = w + 1; other < end; other++) w = other->used < w->used ? other : w;
     w->line = line;
     w->used = c->clock;
     c->guess[line % CG_GUESSES] = (u16)(w - c->way);
+    return w;
 }
 
 /* One line: was it there?  It is the most recently used from now on. */
@@ -87,6 +88,12 @@ static inline bool first_level_line(struct cg_cache *c, u64 line) {
     if (cg_find(c, line, clock)) return true;
     replace(c, line);
     return false;
+}
+
+struct cg_way *cg_touch(struct cg_cache *c, u64 line, bool *hit) {
+    struct cg_way *w = cg_find(c, line, ++c->clock);
+    *hit = w != 0;
+    return w ? w : replace(c, line);
 }
 
 static inline bool first_level(struct cg_cache *c, u64 first, u64 last) {
@@ -179,8 +186,22 @@ static void missed(struct thread *t, u64 *extra, u64 addr, u64 more, enum cg_eve
     if (wrote_back) count(t, extra, (enum cg_event)(miss + 3), 1);
 }
 
+/* Where it was found is counted as misses, from I1MR on for a fetch. */
+static void use(struct thread *t, struct cg_cache *level, struct cg_counter *c, u64 insn, u64 addr, u64 more,
+                enum cg_event miss) {
+    keep_last_level(t);
+    u32 found = cg_use(t, level, c, insn, addr, more);
+    if (cg_root.threads->next) cg_release_last_level(t);
+    if (found > 0) count(t, cg_extra(t, c, insn), miss, 1);
+    if (found > 1) count(t, cg_extra(t, c, insn), (enum cg_event)(miss + CG_ILMR - CG_I1MR), 1);
+}
+
 static inline void data(struct thread *t, struct cg_counter *c, u64 insn, u64 addr, u64 more, bool write) {
     struct cg_cache *d1 = t->sim->d1;
+    if (cg_place(CG_ACCOST1) >= 0) {
+        use(t, d1, c, insn, addr, more, write ? CG_D1MW : CG_D1MR);
+        return;
+    }
     if (!first_level(d1, addr >> d1->shift, (addr + more) >> d1->shift)) {
         u64 *extra = cg_extra(t, c, insn);
         count(t, extra, write ? CG_D1MW : CG_D1MR, 1);
@@ -203,6 +224,10 @@ u64 cg_data(struct thread *t, const struct cg_place *at, u64 access, u64 addr, u
 static void fetch(struct thread *t, struct cg_counter *c, u64 i) {
     struct cg_sim *s = t->sim;
     const struct ip_tr_insn *insn = &cg_insns(c->block)[i];
+    if (cg_place(CG_ACCOST1) >= 0) {
+        use(t, s->i1, c, i, insn->pc, insn->len - 1, CG_I1MR);
+        return;
+    }
     u64 first = insn->pc >> s->i1->shift, last = (insn->pc + insn->len - 1) >> s->i1->shift;
     if (first == s->i_line && last == first) return;
     bool hit = first_level(s->i1, first, last);

@@ -35,9 +35,10 @@ static inline struct cg_way *cg_guess(struct cg_cache *c, u64 line) { return &c-
 
 struct cg_sim {
     struct cg_cache *i1, *d1;
-    u64 i_line;            /* that of the instruction fetched last: none of i1 was used later */
-    bool keeps_last_level; /* its lock */
-    u32 history;           /* the last conditional branches, newest in bit 0 */
+    u64 i_line;             /* that of the instruction fetched last: none of i1 was used later */
+    struct cg_usage *usage; /* usage.c */
+    bool keeps_last_level;  /* its lock */
+    u32 history;            /* the last conditional branches, newest in bit 0 */
     u8 conditional[CG_CONDITIONAL];
     u64 indirect[CG_INDIRECT];
     struct cg_place *places; /* by the template's address */
@@ -129,12 +130,19 @@ static inline struct cg_plan *cg_plan_at(const struct cg_place *at) {
 }
 
 struct cg_sim *cg_sim_of(struct thread *t);
+struct cg_cache *cg_make_cache(const struct cg_geometry *g);
+/* The way of a line, which is the most recently used from now on: was it there? */
+struct cg_way *cg_touch(struct cg_cache *c, u64 line, bool *hit);
 /* A line of the first level that was not found where it was guessed: searched there; 0: it is not. */
 struct cg_way *cg_find(struct cg_cache *c, u64 line, u64 clock);
 /* plan.c */
 void cg_plan_place(struct thread *t, struct cg_place *at, const struct ip_tr_block *b);
 
 /* simulate.c */
+/* usage.c, with --cacheuse: an access, of an instruction of the counter's block: found in the first level (0), the last
+ * (1), or none (2).  The lock of the last level is held. */
+u32 cg_use(struct thread *t, struct cg_cache *c, struct cg_counter *counter, u64 insn, u64 addr, u64 more);
+void cg_use_ends(void);
 void cg_release_last_level(struct thread *t);
 u64 cg_address(const struct thread *t, const struct ip_tr_access *a, const u64 *words);
 /* The same of an access of the plan. */
