@@ -34,7 +34,9 @@ def starts(image: Image) -> array[int]:
         return found
     pairs = array("i", data[12 : 12 + 8 * count])
     base = section.addr
-    found.extend(sorted({start for start in (base + offset for offset in pairs[::2]) if start >= 0}))
+    found.extend(
+        sorted({start for start in (base + offset for offset in pairs[::2]) if 0 <= start < 1 << 64})
+    )
     return found
 
 
