@@ -95,7 +95,7 @@ static void handle(struct ip_slot *s) {
     case IP_R_EXACT: T.opts.flags |= IP_C_EXACT; break;
     default: s->r[0] = 0; break;
     }
-    bool tell = T.used_head != T.used_tail;
+    bool tell = T.used_head != __atomic_load_n(&T.used_tail, __ATOMIC_ACQUIRE);
     pthread_mutex_unlock(&T.lock);
     ip_delay(IP_AT_TRANSLATED);
     answer(s);
@@ -470,11 +470,12 @@ int ip_next_event(int timeout_ms) {
     }
 }
 
+/* Without the lock: it is asked at the end, too, which must not wait for a translation that never ends. */
 uint64_t ip_next_used(void) {
-    uint64_t addr = 0;
-    pthread_mutex_lock(&T.lock);
-    if (T.used_head != T.used_tail) addr = T.used[T.used_tail++ % 256];
-    pthread_mutex_unlock(&T.lock);
+    uint32_t tail = T.used_tail;
+    if (__atomic_load_n(&T.used_head, __ATOMIC_ACQUIRE) == tail) return 0;
+    uint64_t addr = T.used[tail % (sizeof T.used / sizeof *T.used)];
+    __atomic_store_n(&T.used_tail, tail + 1, __ATOMIC_RELEASE);
     return addr;
 }
 

@@ -269,6 +269,14 @@ static bool is_bound(void *ctx, uint64_t pc) {
 static bool is_checked(void *ctx, uint64_t page) { return tt_is_checked(ctx, page); }
 static bool is_stable(void *ctx, uint64_t page) { return tt_is_stable(ctx, page); }
 
+/* One thread puts, under the lock, one takes, without (ip_next_used). */
+static void tell_used(struct transtab *t, uint64_t addr) {
+    uint32_t head = t->used_head;
+    if (head - __atomic_load_n(&t->used_tail, __ATOMIC_ACQUIRE) == sizeof t->used / sizeof *t->used) return;
+    t->used[head % (sizeof t->used / sizeof *t->used)] = addr;
+    __atomic_store_n(&t->used_head, head + 1, __ATOMIC_RELEASE);
+}
+
 static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     struct ublock *b = t->ub[0];
     struct ip_code_reader rd = {
@@ -288,7 +296,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     if (bd && !(bd->ran & 1u << inner)) {
         if (speculative) return -1; /* its first use is an event */
         bd->ran |= 1u << inner;
-        if (t->used_head - t->used_tail < 256) t->used[t->used_head++ % 256] = bd->addr | (inner ? IP_KEY_NOREDIR : 0);
+        tell_used(t, bd->addr | (inner ? IP_KEY_NOREDIR : 0));
     }
     uint64_t lo = t->exec_lo, hi = t->exec_hi;
     if (bd) t->exec_lo = 0, t->exec_hi = ~0ull; /* the target lies elsewhere */

@@ -68,6 +68,11 @@ def translator() -> None:
     at_request("loaded", act)
 
 
+def endless() -> None:
+    """A translation goes on for ever, and with it the translator's lock."""
+    at_request(argument, lambda supervisor: lib.ip_service_lock())
+
+
 def runtime() -> None:
     """The client finds exits of a kind that does not exist."""
 

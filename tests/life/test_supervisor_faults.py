@@ -87,6 +87,13 @@ def test_signal(ends: str, tool: str, fault: str) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_end_amid_a_translation(tool: str) -> None:
+    """The program is gone: nobody waits for a translation that goes on for ever."""
+    done = run("endless=exit", tool, "/bin/true")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_runtime(ends: str, tool: str) -> None:
     """A fault in the client: its registers, and the block by the supervisor."""
     done = run("runtime=mapped", tool, ends, "exit", "5")
