@@ -107,14 +107,12 @@ def served(speedscope: Path, tmp_path: Path) -> Iterator[tuple[Path, str]]:
     server.server_close()
 
 
-def test_speedscope(profile: Path, served: tuple[Path, str]) -> None:
-    """Its table of functions has what each cost itself; there is a profile for each event."""
+def shown_by_speedscope(address: str, name: str) -> tuple[str, dict[str, int]]:
+    """Its page with a file, and from its table of functions what each cost itself."""
     playwright = pytest.importorskip("playwright.sync_api")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("no Chromium is installed")
-    folder, address = served
-    assert main(["--export=speedscope", str(folder / "made.json"), str(profile)]) == 0
     faults: list[str] = []
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(
@@ -123,16 +121,55 @@ def test_speedscope(profile: Path, served: tuple[Path, str]) -> None:
         page = browser.new_page(viewport={"width": 1000, "height": 3000})
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
-        page.goto(f"{address}/index.html#profileURL=/made.json")
+        page.goto(f"{address}/index.html#profileURL=/{name}")
         page.wait_for_function("document.body.innerText.includes('Sandwich')")
         page.keyboard.press("3")  # its table
         page.wait_for_function("document.body.innerText.includes('Symbol Name')")
         shown = page.inner_text("body")
         browser.close()
     assert faults == []
-    assert "Ir: ./throws (1/9)" in shown
     rows = re.findall(r"^([\d,]+) \([\d.]+%\)\s+([\d,]+) \([\d.]+%\)\s+(\S.*)$", shown, re.MULTILINE)
-    table = {name: int(own.replace(",", "")) for _, own, name in rows}
-    expected = costs(profile)
-    dear = sorted(expected, key=lambda name: -expected[name])[:10]
-    assert [table.get(name) for name in dear] == [expected[name] for name in dear]
+    return shown, {function: int(own.replace(",", "")) for _, own, function in rows}
+
+
+def dearest(profile: Path) -> dict[str, int]:
+    """The ten functions that cost most."""
+    found = costs(profile)
+    return {name: found[name] for name in sorted(found, key=lambda name: -found[name])[:10]}
+
+
+def test_speedscope(profile: Path, served: tuple[Path, str]) -> None:
+    """What functions cost is exact; there is a profile for each event."""
+    folder, address = served
+    assert main(["--export=speedscope", str(folder / "made.json"), str(profile)]) == 0
+    shown, table = shown_by_speedscope(address, "made.json")
+    assert "Ir: ./throws (1/9)" in shown
+    expected = dearest(profile)
+    assert {name: table.get(name) for name in expected} == expected
+
+
+PLAIN = """
+__attribute__((noinline)) int one(int x) { return x * 3 + 1; }
+__attribute__((noinline)) int two(int x) { return one(x) ^ one(x + 1); }
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 1000; i++) sum += one(i) + two(i);
+    return sum == 1;
+}
+"""
+
+
+def test_speedscope_without_us(served: tuple[Path, str]) -> None:
+    """It reads profiles by itself, those without addresses and jumps; what is in no recursion is exact."""
+    folder, address = served
+    (folder / "plain.c").write_text(PLAIN)
+    subprocess.run(["gcc", "-g", "-O1", "plain.c", "-o", "plain"], check=True, cwd=folder)
+    made = folder / "callgrind.out.7"
+    command = [sys.executable, "-m", "interpose", "-q", "--tool=callgrind", f"--callgrind-out-file={made}"]
+    subprocess.run([*command, "./plain"], check=True, cwd=folder)
+    _, table = shown_by_speedscope(address, made.name)
+    expected = costs(made)
+    assert expected["one"] > 3000
+    for name in ("one", "two", "main"):
+        assert table.get(name) == expected[name], name
