@@ -93,7 +93,10 @@ def test_instrumentation(guest, tmp_path):
         assert off in control(environ, "-s").stdout
         control(environ, "-i", "on")
         go_on(process)
-    assert read(tmp_path / "out").ir["leaf"] == 16 * LEAF
+    found = read(tmp_path / "out")
+    assert found.ir["leaf"] == 16 * LEAF
+    # Who had called main is not known, but main does not call them by its return.
+    assert ("main", "(below main)") not in found.called
 
 
 def test_kill(guest, tmp_path):

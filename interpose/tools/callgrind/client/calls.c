@@ -155,6 +155,16 @@ static void leave_handlers(struct thread *t, u64 sp) {
     }
 }
 
+/* Out of the function where counting began, or of one that it has become by a jump: who called it is not known, but it
+ * does not call them. */
+static bool leave_root(struct thread *t, const struct ip_tr_block *b) {
+    if (cg_is_within(t->shared.context, b) || (t->shared.depth && cg_top(t)->sp != ~0ull)) return false;
+    while (t->shared.depth) cg_pop(t);
+    end_root(t);
+    root(t, b);
+    return true;
+}
+
 void cg_jumped(struct thread *t, const struct ip_tr_block *b) {
     struct cg_context *x = t->shared.context;
     if (cg_is_within(x, b)) return;
@@ -200,6 +210,7 @@ void cg_enter(struct thread *t, const struct ip_tr_block *b) {
     case IP_TR_RET:
         if (pop_to(t, t->sp + 8)) break;
         leave_handlers(t, t->sp + 8);
+        if (leave_root(t, b)) return;
         break;
     case IP_TR_JMPI:
         if (t->shared.depth && cg_top(t)->sp <= t->sp) {
