@@ -22,6 +22,7 @@ enum ip_tr_event {
     IP_TR_SIGRETURN, /* the handler has returned through its frame: pc it goes on at, RSP there */
     IP_TR_FSBASE,    /* base of FS from now on, base of GS */
     IP_TR_TIME,      /* the buffer begins or was full: time, CPU */
+    IP_TR_GAP,       /* a run of a block that has no template, for there is no room: nothing */
     IP_TR_TOOL = 64  /* from here on the tool's own */
 };
 

@@ -578,6 +578,10 @@ void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) 
         struct uinstr *head = ub_add(out, U_RECORD, 0);
         head->imm = at;
         head->set = (uint64_t)bytes << 32 | completed(t, t->n_insns);
+    } else if (flags & IP_C_TRACE_EVENTS) {
+        struct uinstr *head = ub_add(out, U_RECORD, 0);
+        head->imm = IP_TR_GAP;
+        head->set = 8ull << 32;
     }
     if (flags & IP_C_COUNT) {
         count_runs(in, out, t);

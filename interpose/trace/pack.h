@@ -66,6 +66,7 @@ static inline __attribute__((target("bmi2,lzcnt"))) uint8_t *pk_pack(struct pk_s
         uint64_t head = *from;
         const uint64_t *value = ++from;
         if (__builtin_expect((uint32_t)head < IP_TR_EVENTS, 0)) {
+            if (head == IP_TR_GAP && from < to && *from == IP_TR_GAP) continue;
             *at++ = (uint8_t)(PK_EVENT | runs << 3);
             runs = 0;
             for (from += head >> 32, value--; value < from; value++, data += 8) __builtin_memcpy(data, value, 8);

@@ -146,7 +146,7 @@ def stream(seed: int) -> tuple[Blocks, list[Records]]:
     for _ in range(rng.randrange(1, 200)):
         if rng.random() < 0.02:
             n = rng.randrange(6)
-            parts[-1] += [n << 32 | rng.randrange(1, 70), *(rng.getrandbits(64) for _ in range(n))]
+            parts[-1] += [n << 32 | rng.choice((1, 6, 8, 64, 69)), *(rng.getrandbits(64) for _ in range(n))]
         elif rng.random() < 0.05:
             parts.append([])
         elif rng.random() < 0.1:  # a loop
@@ -182,3 +182,10 @@ def test_loops_take_little_room(lib: ctypes.CDLL) -> None:
     blocks = Blocks([(3, 5)])
     runs = [word for i in range(12700) for word in blocks.run(0, 5, [8, 1000 + i // 1000, 7])]
     assert len(blocks.pack(lib, [runs])) < 12700 / 10
+
+
+def test_gaps_behind_each_other_are_one(lib: ctypes.CDLL) -> None:
+    blocks, gap = Blocks([(1, 2)]), 7
+    one = blocks.run(0, 2, [5])
+    packed = blocks.pack(lib, [[*one, gap, gap, gap, *one, gap], [gap, *one]])
+    assert blocks.unpack(lib, packed, 100) == [*one, gap, *one, gap, gap, *one]

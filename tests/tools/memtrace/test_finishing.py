@@ -336,6 +336,22 @@ def test_windows(tmp_path: Path) -> None:
     ]
 
 
+def test_code_that_was_not_recorded(tmp_path: Path) -> None:
+    """It begins another window; a branch that led there is left out, for nobody knows where it went."""
+    raw = Raw(tmp_path)
+    nop, jz = b"\x90", b"\x74\x10"
+    block = raw.block(0x1000, [("plain", nop), ("jcc", jz, {"target": 0x1013})])
+    gap = event(lib.IP_TR_GAP)
+    raw.frame(7, 1, [*run(block, 2), *gap, *gap, *run(block, 1), *gap, *run(block, 1)])
+    assert [entry for entry in finished(raw) if entry[0] != ENCODING] == [
+        (INSTR, 1, 0x1000),
+        marker("WINDOW_ID", 1),
+        (INSTR, 1, 0x1000),
+        marker("WINDOW_ID", 2),
+        (INSTR, 1, 0x1000),
+    ]
+
+
 @pytest.mark.parametrize("cut", [*range(1, 32), 64, 90])
 def test_truncated(tmp_path: Path, cut: int) -> None:
     """Whatever is missing at the end, the trace is whole up to there."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tools.memtrace.tracing import build, folders, records, symbols, trace
 
+from interpose.formats.drmemtrace import bulk
 from interpose.formats.drmemtrace.constants import MarkerId, Type
 from interpose.formats.drmemtrace.layout import trace_files
 from interpose.formats.drmemtrace.reader import Reader
@@ -265,3 +266,18 @@ def test_windows_need_an_end(tmp_path: Path) -> None:
     result = trace(tmp_path, "/bin/true", options=("--retrace-every-instrs=5",))
     assert result.returncode == 1
     assert "--trace-for-instrs" in result.stderr
+
+
+def test_more_code_than_there_is_room_for(tmp_path: Path) -> None:
+    """One line says so, and what is not there lies between windows."""
+    result = trace(tmp_path, build("many.c", tmp_path, "-O1"), options=("-q",))
+    assert (result.returncode, len(result.stderr.splitlines())) == (0, 1)
+    assert "some of the program's code is not in the trace" in result.stderr
+    [place] = folders(tmp_path)
+    [path] = trace_files(place)
+    assert [violation.line() for violation in check(path)] == []
+    reader, windows = Reader(path), []
+    for block in bulk.arrays(reader):
+        windows += block["addr"][bulk.is_marker(block, MarkerId.WINDOW_ID)].tolist()
+    assert windows == list(range(1, len(windows) + 1))
+    assert windows

@@ -528,6 +528,15 @@ static void signal_comes(struct ip_mtf *f, const uint64_t *v) {
     time_is(f, v[4], v[5]);
 }
 
+/* Execution goes on elsewhere: who called what is about to run is not known. */
+static void begin_window(struct ip_mtf *f) {
+    drop_pending(f);
+    held_time(f);
+    marker(f, IP_MTM_WINDOW_ID, f->window + f->gaps);
+    f->running = 0;
+    f->n_calls = f->n_entered = 0;
+}
+
 /* n words at v; false: too few for what it is. */
 static bool event(struct ip_mtf *f, uint32_t kind, uint64_t n, const uint64_t *v) {
     static const uint8_t least[] = {[IP_TR_SYSCALL] = 9, [IP_TR_SYSRET] = 4, [IP_TR_SIGNAL] = 6,  [IP_TR_SIGRETURN] = 2,
@@ -546,12 +555,15 @@ static bool event(struct ip_mtf *f, uint32_t kind, uint64_t n, const uint64_t *v
     case IP_TR_FSBASE: f->fs = v[0], f->gs = v[1]; break;
     case IP_TR_TIME: f->held_time = v[0], f->held_cpu = v[1], f->has_held = 1; break;
     case IP_MTR_WINDOW:
-        drop_pending(f);
-        held_time(f);
-        marker(f, IP_MTM_WINDOW_ID, v[0]);
+        f->window = v[0];
+        begin_window(f);
         f->skip = v[1];
-        f->running = 0; /* who called what is about to run is not known */
-        f->n_calls = f->n_entered = 0;
+        break;
+    case IP_TR_GAP:
+        if (f->running) {
+            f->gaps++;
+            begin_window(f);
+        }
         break;
     case IP_MTR_CUT: f->take = v[0]; break;
     default: break;

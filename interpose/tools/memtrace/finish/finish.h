@@ -57,10 +57,10 @@ struct ip_mtf {
     uint64_t fs, gs;
     uint64_t held_time, held_cpu;
     uint64_t last_time;
-    uint64_t window;
-    uint64_t iteration; /* of the string instruction under way */
-    int64_t syscall;    /* under way, or -1 */
-    uint32_t insn;      /* of the run under way */
+    uint64_t window, gaps; /* code that was not recorded begins another window, too */
+    uint64_t iteration;    /* of the string instruction under way */
+    int64_t syscall;       /* under way, or -1 */
+    uint32_t insn;         /* of the run under way */
     uint8_t in_run, cutting, has_held, ended, running, done;
     uint8_t whole;        /* what was written so far ends where an instruction and all that belongs to it does */
     uint8_t pending_kind; /* enum ip_tr_kind of the instruction at pending */
