@@ -17,6 +17,7 @@ MODES: dict[str, list[str]] = {
     "trace-children": ["--trace-children=yes"],
     "memcheck": ["--tool=memcheck"],
     "tracking": ["--tool=memcheck", "--force-tracking=yes"],
+    "callgrind": ["--tool=callgrind", "--callgrind-out-file=/dev/null"],
     "random-registers": ["--tool=memcheck", f"--random-registers={SEED}"],
 }
 RARE_MODES: dict[str, list[str]] = {

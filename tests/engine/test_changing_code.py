@@ -26,6 +26,7 @@ MODES = {
     "single": ["--tool=none", "--single-step=yes", "--chaining=no"],
     "evict": ["--tool=none", "--evict=20"],
     "compare-all": ["--tool=memcheck", "--smc-check=all"],
+    "callgrind": ["--tool=callgrind", "--callgrind-out-file=/dev/null"],
 }
 ONCE = {"flips", "many_at_once", "rewritten", "reloaded", "threads_patch"}
 """Those that take long: both tools, no other modes."""

@@ -264,9 +264,9 @@ class Tool(BaseTool):
 
     def vanished(self) -> None:
         self._control.close()
-        if not self._kept:
-            self.log.plain("The program was killed: its costs since the last dump are lost")
-            return
-        ago = time.monotonic() - self._kept_at
-        self._write_kept("Killed", "")
-        self.log.plain(f"The program was killed: its profile is of {ago:.1f} seconds before")
+        said = "its costs since the last dump are lost"
+        if self._kept:
+            said = f"its profile is of {time.monotonic() - self._kept_at:.1f} seconds before"
+            self._write_kept("Killed", "")
+        if self.config.core.verbosity > 0:
+            self.log.plain(f"The program was killed: {said}")

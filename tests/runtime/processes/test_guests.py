@@ -24,6 +24,7 @@ GUESTS = Path(__file__).resolve().parents[2] / "guests"
 MODES: dict[str, list[str]] = {
     "none": ["--tool=none"],
     "memcheck": ["--tool=memcheck"],
+    "callgrind": ["--tool=callgrind", "--callgrind-out-file=/dev/null"],
     "trace-children": ["--tool=none", "--trace-children=yes"],
 }
 ON_DEMAND: dict[str, list[str]] = {

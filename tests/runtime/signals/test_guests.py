@@ -18,6 +18,7 @@ GUESTS = Path(__file__).resolve().parents[2] / "guests" / "signals"
 MODES: dict[str, list[str]] = {
     "none": ["--tool=none", "-q"],
     "memcheck": ["--tool=memcheck", "--leak-check=no"],
+    "callgrind": ["--tool=callgrind", "--callgrind-out-file=/dev/null"],
 }
 TIMEOUT = 90
 

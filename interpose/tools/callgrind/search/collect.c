@@ -433,7 +433,7 @@ static void read_state(int mem, struct cg_thread *t) {
     if (!t->ts || read_all(mem, (uint8_t *)&ts + from, to - from, t->ts + from) < 0) return;
     if (!ts.ct_slow) t->total[0] = 0;
     for (int i = 0; i < IP_CT_TOTALS && !ts.ct_slow; i++) t->total[0] += ts.ct_total[i];
-    t->depth = (ts.ct_top - (uint64_t)t->frames) / t->frame_bytes + 1;
+    t->depth = (ts.ct_top + t->frame_bytes - (uint64_t)t->frames) / t->frame_bytes;
     t->context = (struct cg_context *)ts.ct_context;
 }
 
