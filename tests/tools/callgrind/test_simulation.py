@@ -112,3 +112,15 @@ def test_summary_and_shapes(work, tmp_path):
     assert "I1  misses:" in done.stderr and "Mispred rate:" in done.stderr
     head = (tmp_path / "out").read_text()
     assert "desc: D1 cache: 8192 B, 64 B, 4-way associative" in head
+
+
+@pytest.mark.skipif(VALGRIND is None, reason="no valgrind")
+def test_threads_in_turns_as_valgrind(tmp_path):
+    """The last level is everybody's, so what one thread has read is there for the next one."""
+    program = build(tmp_path, "turns.c")
+    # The first level, which here each thread has for itself, is too small to keep anything for the next.
+    geometry = ("--I1=4096,2,64", "--D1=512,2,64", "--LL=131072,8,64")
+    ours = profile(tmp_path, program, "--cache-sim=yes", *geometry).own["reads_and_writes"]
+    theirs = valgrind(tmp_path, program, "--cache-sim=yes", *geometry).own["reads_and_writes"]
+    assert ours[:3] + ours[4:] == theirs[:3] + theirs[4:]
+    assert ours[7] == 200 and ours[8] == 800
