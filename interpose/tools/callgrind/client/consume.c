@@ -385,6 +385,8 @@ INLINE const u64 *loop(struct thread *t, const u64 *p, const u64 *to, const u32 
         const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)number;
         struct cg_place *at = cg_place_at(places, number);
         u64 now = tr_completed(*p);
+        /* Behind the last record anything may lie, and nothing comes of it. */
+        __builtin_prefetch(cg_place_at(places, (u32)p[1 + (*p >> 56)]));
         if (complete && s.last_at->leaves) {
             add_totals(t, &s, caches);
             if (!leave(t, &s, b, at)) goto pass;
