@@ -98,8 +98,8 @@ def function_table(image: Image) -> tuple[bytes, int]:
     data = image.section_data(section)
     if len(data) < 12 or data[0] != 1 or data[1] & 0x0F not in _WORDS or data[2:4] != _LINKED:
         return b"", 0
-    count = min(int.from_bytes(data[8:12], "little"), (len(data) - 12) // 8)
-    return data[12 : 12 + 8 * count], section.addr
+    end = 12 + 8 * int.from_bytes(data[8:12], "little")
+    return (data[12:end], section.addr) if end <= len(data) else (b"", 0)
 
 
 class FrameTable:

@@ -96,6 +96,7 @@ class Control:
         if command == "instrumentation":
             # The client looks at this word before it counts.
             tool.supervisor.client.header.counters[lib.IP_N_TOOL] = 2 if request.get("on") else 1
+            tool.look_up()
             return {"lines": ["OK."]}
         if command == "dump":
             hint = str(request.get("hint") or "")

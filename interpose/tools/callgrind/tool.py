@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 
 from interpose.jit._native import ffi, lib
@@ -196,6 +198,16 @@ class Tool(BaseTool):
         wish = client.header.counters[lib.IP_N_TOOL]
         root = client.read_struct("struct cg_root", client.symbol(lib.IP_SYM_TOOL))
         return bool(wish == 2 if wish else root is not None and root.instrument)
+
+    def look_up(self) -> None:
+        """Have threads see at once that instrumentation was switched, not at their next system call."""
+        client = self.supervisor.client
+        with contextlib.suppress(OSError):
+            memory = os.open(f"/proc/{client.pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+            try:
+                lib.cg_look_up(memory, client.symbol(lib.IP_SYM_TOOL))
+            finally:
+                os.close(memory)
 
     def zero(self) -> None:
         """Costs so far do not count."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from array import array
 
+from interpose.elf.cfi import function_table
 from interpose.elf.errors import ElfError
 from interpose.jit._native import ffi, lib
 
@@ -13,31 +13,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interpose.elf.image import Image
 
-_USUAL = (1, 0x1B, 0x03, 0x3B)
-"""How every linker writes .eh_frame_hdr: a sorted table of 32-bit numbers relative to the section."""
-
 
 def starts(image: Image) -> array[int]:
     """Where functions begin, ascending, as the object's addresses; empty if it does not say."""
-    found = array("Q")
-    section = image.section_named(".eh_frame_hdr")
-    if section is None:
-        return found
     try:
-        data = image.section_data(section)
+        table, base = function_table(image)
     except ElfError:
-        return found
-    if len(data) < 12 or tuple(data[:4]) != _USUAL:
-        return found
-    (count,) = struct.unpack_from("<I", data, 8)
-    if 12 + 8 * count > len(data):
-        return found
-    pairs = array("i", data[12 : 12 + 8 * count])
-    base = section.addr
-    found.extend(
-        sorted({start for start in (base + offset for offset in pairs[::2]) if 0 <= start < 1 << 64})
-    )
-    return found
+        table, base = b"", 0
+    found = {start for offset in array("i", table)[::2] if 0 <= (start := base + offset) < 1 << 64}
+    return array("Q", sorted(found))
 
 
 class Functions:

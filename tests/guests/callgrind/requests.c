@@ -26,6 +26,12 @@ static void *thread(void *n) {
     return 0;
 }
 
+static volatile int stopped;
+static void stop(int sig) {
+    (void)sig;
+    stopped = 1;
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     times(10);
@@ -58,6 +64,10 @@ int main(int argc, char **argv) {
     } else if (!strcmp(what, "wait")) {
         char c;
         for (write(1, "?", 1); read(0, &c, 1) == 1; write(1, "?", 1)) times(6);
+    } else if (!strcmp(what, "spin")) {
+        signal(SIGUSR1, stop);
+        write(1, "?", 1);
+        while (!stopped) leaf();
     } else if (!strcmp(what, "exec")) {
         execl("/nonexistent", "nothing", (char *)0);
         times(1);

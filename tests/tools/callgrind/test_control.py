@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ def guest(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def waiting(folder, guest, *options):
+def waiting(folder, guest, *options, what="wait"):
     """The program, where it waits for its first byte, and its environment."""
     environ = {**os.environ, "XDG_RUNTIME_DIR": str(folder)}
     command = [
@@ -32,7 +33,7 @@ def waiting(folder, guest, *options):
         f"--callgrind-out-file={folder / 'out'}",
     ]
     process = subprocess.Popen(
-        [*command, *options, guest, "wait"],
+        [*command, *options, guest, what],
         env=environ,
         cwd=folder,
         stdin=subprocess.PIPE,
@@ -97,6 +98,28 @@ def test_instrumentation(guest, tmp_path):
     assert found.ir["leaf"] == 16 * LEAF
     # Who had called main is not known, but main does not call them by its return.
     assert ("main", "(below main)") not in found.called
+
+
+def test_instrumentation_of_a_thread_that_makes_no_call(guest, tmp_path):
+    """It notices, too: nothing more is counted."""
+    with waiting(tmp_path, guest, what="spin") as (process, environ):
+        control(environ, "--instr=off")
+        totals = 1
+        for part in range(1, 50):
+            control(environ, "-d")
+            found = read(tmp_path / f"out.{part}")
+            totals = sum(found.ir.values())
+            if not totals:
+                break
+        assert not totals
+        control(environ, "--instr=on")
+        for more in range(part + 1, part + 50):
+            control(environ, "-d")
+            if read(tmp_path / f"out.{more}").ir.get("leaf"):
+                break
+        else:
+            pytest.fail("it does not count again")
+        process.send_signal(signal.SIGUSR1)
 
 
 def test_kill(guest, tmp_path):

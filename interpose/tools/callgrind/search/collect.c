@@ -545,6 +545,16 @@ uint64_t cg_threads(int mem, uint64_t root, uint32_t *tids, uint64_t max) {
     return n;
 }
 
+void cg_look_up(int mem, uint64_t root) {
+    struct cg_root r;
+    struct cg_thread t;
+    const uint32_t values[2] = {IP_CT_NOWHERE, 1};
+    _Static_assert(offsetof(struct tstate, ct_slow) == offsetof(struct tstate, ct_where) + 4, "values");
+    if (read_all(mem, &r, sizeof r, root) < 0) return;
+    for (uint64_t a = (uint64_t)r.threads; a && read_all(mem, &t, sizeof t, a) == 0; a = (uint64_t)t.next)
+        if (t.ts && pwrite(mem, values, sizeof values, (off_t)(t.ts + offsetof(struct tstate, ct_where))) < 0) return;
+}
+
 uint64_t cg_frames(int mem, uint64_t root, uint32_t n_events, uint32_t tid, struct cg_taken *names, struct cg_row *rows,
                    uint64_t max) {
     struct memory m = {0};
