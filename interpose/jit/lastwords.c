@@ -130,9 +130,11 @@ static void on_fault(int sig, siginfo_t *si, void *context) {
 
 void ip_catch_faults(void) {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
-    static _Thread_local char stack[64 << 10];
-    stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
-    sigaltstack(&alternate, NULL);
+    /* Not thread-local: where memory is short, the dynamic linker ends the process over a large block of that. */
+    const size_t bytes = 64 << 10;
+    void *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t alternate = {.ss_sp = stack, .ss_size = bytes};
+    if (stack != MAP_FAILED) sigaltstack(&alternate, NULL);
     struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &sa, NULL);
 }
