@@ -213,12 +213,14 @@ enum ip_sym {
     IP_SYM_SLOW,          /* slow path of any kind (IP_XS_*), by a full exit */
     IP_SYM_SLOW_STORE,    /* the same of IP_XS_STORE; settles first stores in assembly */
     IP_SYM_SLOW_LIGHT,    /* the same of any other kind; tries shadow/fast.c with the caller-saved registers alone */
-    IP_SYM_ARRIVE,  /* slow path of IP_XS_ARRIVE: RCX (saved) is the template's address, tstate.resume where to go on */
-    IP_SYM_CS_SYNC, /* call stack out of step at a ret */
-    IP_SYM_MISS,    /* like INDIRECT_MISS, but always back to the dispatcher */
-    IP_SYM_RED_ZONE,   /* a return with a dirty red zone */
-    IP_SYM_HEAP_TABLE, /* struct of the heap (heap/heap.h) */
-    IP_SYM_SEGMENTS,   /* mapping table */
+    IP_SYM_ARRIVE,       /* slow path of IP_XS_ARRIVE: in RCX the template's address, in RDX the ct_where that it wants,
+                            RCX and RDX in slots, tstate.resume: where to go on */
+    IP_SYM_ARRIVE_FLAGS, /* the same; keeps the flags */
+    IP_SYM_CS_SYNC,      /* call stack out of step at a ret */
+    IP_SYM_MISS,         /* like INDIRECT_MISS, but always back to the dispatcher */
+    IP_SYM_RED_ZONE,     /* a return with a dirty red zone */
+    IP_SYM_HEAP_TABLE,   /* struct of the heap (heap/heap.h) */
+    IP_SYM_SEGMENTS,     /* mapping table */
     IP_SYM_STATS,
     IP_SYM_CTX_TABLE, /* table of recorded stack traces */
     /* For the tracer of interpose/lockstep. */

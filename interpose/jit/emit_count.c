@@ -36,6 +36,8 @@ void em_run(struct em *m, const struct uinstr *u) {
     }
     s->spilled = u->spilled;
     s->insn = u->insn;
+    s->pc = where;
+    s->via_t = u->fl_live;
     s->resume = w->len;
     if (u->fl_live) {
         int more = IP_RDX;
@@ -60,11 +62,13 @@ void em_arrive_stub(struct em *m, const struct stub *s) {
     em_restore_all(w, s->spilled);
     em_point(m, s->insn, 0, 0);
     save_reg(w, IP_RCX);
-    em_point(m, s->insn, REG_BIT(IP_RCX), 0);
+    save_reg(w, IP_RDX);
+    em_point(m, s->insn, RCX_RDX, 0);
     put_mov_imm(w, IP_RCX, m->b->trace);
+    put_mov_imm(w, IP_RDX, s->pc);
     put_store_imm(w, 8, STATE(resume), w->base + s->resume);
     int x = em_add_exit(m, m->b->trace, IP_XS_ARRIVE, 0);
-    em_leave(m, x, IP_SYM_ARRIVE);
+    em_leave(m, x, s->via_t ? IP_SYM_ARRIVE_FLAGS : IP_SYM_ARRIVE);
     m->e->exits[x].patch_off = s->resume;
 }
 

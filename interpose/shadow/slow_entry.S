@@ -69,14 +69,8 @@ rt_resume_any:
 
 /* What rt_store_stub took: flags (OF by an addition), then registers. */
 .macro STORE_RESTORE
-        mov     %fs:TS_LAHF, %eax
-        add     $0x7f, %al              /* OF */
-        sahf
-        mov     %fs:0x00, %rax
-        mov     %fs:0x08, %rcx
-        mov     %fs:0x10, %rdx
-        mov     %fs:0x18, %rbx
-        mov     %fs:0x30, %rsi
+        LOAD_FLAGS
+        LOAD_FEW
 .endm
 
 /* A store met V != 0.  The common case is the first store to fresh memory:
@@ -91,9 +85,7 @@ rt_store_stub:
         mov     %rdx, %fs:0x10
         mov     %rbx, %fs:0x18
         mov     %rsi, %fs:0x30
-        lahf
-        seto    %al
-        mov     %eax, %fs:TS_LAHF
+        SAVE_FLAGS
         mov     %fs:TS_EXIT_ID, %esi
         shl     $4, %esi
         mov     (META_EXITS+12)(%rsi), %ecx

@@ -32,9 +32,7 @@ _start:
         .p2align 4
 rt_find_stub:
         mov     %rax, %fs:0x00
-        lahf
-        seto    %al
-        mov     %eax, %fs:TS_LAHF
+        SAVE_FLAGS
         mov     %rcx, %rax
         shr     $47, %rax               /* no address: its high bits may be a key's modes */
         jne     4f
@@ -76,17 +74,13 @@ rt_find_stub:
         cmp     TT + 8(%rax), %edx
         jne     3f
         sub     $ENTRY_CHECK, %edx
-        mov     %fs:TS_LAHF, %eax
-        add     $0x7f, %al
-        sahf
+        LOAD_FLAGS
         mov     %fs:0x00, %rax
         jmp     *%rdx
         /* Far code is entered by its own address: only keys below 2 GiB can be checked
          * at the entry, so only they are in the small table. */
 5:      mov     %rdx, %fs:TS_TARGET
-        mov     %fs:TS_LAHF, %eax
-        add     $0x7f, %al
-        sahf
+        LOAD_FLAGS
         mov     %fs:0x00, %rax
         mov     %fs:0x08, %rcx
         mov     %fs:0x10, %rdx

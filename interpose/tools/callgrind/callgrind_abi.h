@@ -167,7 +167,10 @@ struct cg_frame {
     struct cg_call *call;       /* 0: of a skipped function */
     uint32_t *active;           /* of the function that is active once less after it; 0: none is */
     uint32_t insn, flags;
-    uint64_t last_sp;  /* of a handler: thread.sp where it began */
+    uint64_t last_sp; /* of a handler: thread.sp where it began */
+    uint64_t base;    /* runs counted in line: tstate.ct_base of the caller, */
+    uint32_t where;   /* and ct_where, or IP_CT_NOWHERE: its next block arrives */
+    uint32_t pad;
     uint64_t began[1]; /* n_events: the thread's total at the call */
 };
 #define CG_TAIL   1 /* by a jump: ends with its caller */
@@ -193,7 +196,9 @@ struct cg_thread {
  * Struct thread has a table of them. */
 struct cg_pair {
     uint32_t from, block; /* low half of tstate.ct_from, template; from 0: in the context that was there */
-    struct cg_context *context, *to;
+    uint32_t context;     /* low half of its address */
+    uint32_t back;        /* cg_frame.where */
+    struct cg_context *to;
     struct cg_call *call;
     struct cg_counter *counter;
     uint32_t *active;

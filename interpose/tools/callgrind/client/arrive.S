@@ -1,6 +1,6 @@
 /* Calls and returns that have been made before (count.c makes them known): translated code comes here when a block
- * begins elsewhere than in the present context (abi/count.h), with the template's address in RCX and the guest's RCX
- * in its slot.  What is not known goes the long way, as if nothing had been.
+ * begins elsewhere than in the present context (abi/count.h), with the template's address in RCX and the ct_where that
+ * it wants in RDX, the guest's in their slots.  What is not known goes the long way, as if nothing had been.
  */
 #include "runtime/core/entry.inc"
 
@@ -17,12 +17,9 @@
 #define TS_CT_MASK    0x1f8
 /* count.c asserts what follows. */
 #define BLOCK_FUNCTION 48       /* ip_tr_block */
-#define BLOCK_WHERE    68
 #define KIND           3        /* IP_CT_KIND */
 #define KIND_CALL      1
-#define KIND_INDIRECT  2
-#define KIND_RETURN    3
-#define FRAME          64       /* cg_frame */
+#define FRAME          80       /* cg_frame */
 #define F_SP           0
 #define F_CONTEXT      8
 #define F_COUNTER      16
@@ -30,12 +27,17 @@
 #define F_ACTIVE       32
 #define F_INSN         40
 #define F_FLAGS        44
-#define F_BEGAN        56
+#define F_BASE         56
+#define F_WHERE        64
+#define F_BEGAN        72
 #define FLAG_TAIL      1
 #define FLAGS_PLAIN    3        /* CG_TAIL, CG_SKIP */
 #define PAIR_SHIFT     6        /* cg_pair */
 #define HASH_SHIFT     14
+#define P_FROM         0
+#define P_BLOCK        4
 #define P_CONTEXT      8
+#define P_BACK         12
 #define P_TO           16
 #define P_CALL         24
 #define P_COUNTER      32
@@ -50,9 +52,7 @@
 #define CALL_COUNT     40       /* cg_call */
 #define CALL_COST      48
 #define FUNC_SKIP      0x400000 /* CG_F_SKIP */
-#define X_BASE         48       /* cg_context */
-#define X_WHERE        56
-#define X_FUNCTION     60
+#define X_FUNCTION     60       /* cg_context */
 
 .macro TOTAL to
         mov     %fs:TS_CT_TOTAL, \to
@@ -61,41 +61,45 @@
         add     %fs:TS_CT_TOTAL + 24, \to
 .endm
 
-        .section rt_border, "ax", @progbits
-        .p2align 4
-        .globl  cg_arrive_stub
-cg_arrive_stub:
+.macro GO_ON keep
+        .if     \keep
+        LOAD_FLAGS
+        .endif
+        LOAD_FEW
+        mov     %fs:0x38, %rdi
+.endm
+
+.macro ARRIVE keep
         mov     %rax, %fs:0x00
-        mov     %rdx, %fs:0x10
         mov     %rbx, %fs:0x18
         mov     %rsi, %fs:0x30
         mov     %rdi, %fs:0x38
-        lahf
-        seto    %al
-        mov     %eax, %fs:TS_LAHF
+        .if     \keep
+        SAVE_FLAGS
+        .endif
         mov     %fs:TS_CT_FROM, %rax
         cmpl    $0, %fs:TS_CT_SLOW
-        jne     slow
+        jne     slow\keep
         mov     %fs:TS_CT_CONTEXT, %rbx
         mov     %fs:TS_CT_TOP, %rdi
         test    %rax, %rax
-        je      look_up
-        mov     %rax, %rdx
-        shr     $32, %rdx               /* left in its middle */
-        jne     slow
-        mov     %eax, %edx
+        je      look_up\keep
+        mov     %rax, %rsi
+        shr     $32, %rsi               /* left in its middle */
+        jne     slow\keep
+        mov     %eax, %esi
+        and     $KIND, %esi
+        cmp     $KIND_CALL, %esi
         lea     8(%rsp), %rsi
-        and     $KIND, %edx
-        cmp     $KIND_CALL, %edx
-        je      look_up
+        je      look_up\keep
         jb      3f
-        cmp     $KIND_RETURN, %edx
-        je      return
+        test    $KIND_CALL, %al         /* a return has both bits */
+        jne     return\keep
         cmp     %rsp, F_SP(%rdi)        /* a jump that has left frames */
-        jbe     slow
-3:      mov     X_FUNCTION(%rbx), %edx /* within the function? */
+        jbe     slow\keep
+3:      mov     X_FUNCTION(%rbx), %edx  /* within the function? */
         cmp     BLOCK_FUNCTION(%rcx), %edx
-        je      look_up
+        je      look_up\keep
         testb   $FLAG_TAIL, F_FLAGS(%rdi)
         je      4f
         testl   $FUNC_SKIP, BLOCK_FUNCTION(%rcx)
@@ -104,11 +108,11 @@ cg_arrive_stub:
         mov     F_CONTEXT(%rdi), %rdx
         mov     X_FUNCTION(%rdx), %edx
         cmp     BLOCK_FUNCTION(%rcx), %edx
-        je      slow
+        je      slow\keep
 4:      mov     F_SP(%rdi), %rsi        /* ends with its caller */
 
-/* RAX: template that was left, RCX: that is entered, RBX: context, RSI: RSP that ends a new frame, RDI: newest one */
-look_up:
+/* RAX: who has left, RCX: template that is entered, RBX: context, RSI: RSP that ends a new frame, RDI: newest one */
+look_up\keep:
         lea     (%rcx,%rax,2), %edx
         add     %ebx, %edx
         imul    $0x9e3779b1, %edx, %edx
@@ -116,113 +120,120 @@ look_up:
         shl     $PAIR_SHIFT, %edx
         and     %fs:TS_CT_MASK, %edx
         add     %fs:TS_CT_PAIRS, %rdx
-        cmp     %ecx, 4(%rdx)
+        cmp     %ecx, P_BLOCK(%rdx)
         jne     8f
-        cmp     %eax, (%rdx)
+        cmp     %eax, P_FROM(%rdx)
         jne     8f
-        cmp     %rbx, P_CONTEXT(%rdx)
+        cmp     %ebx, P_CONTEXT(%rdx)
         je      9f
 8:      xor     $1 << PAIR_SHIFT, %rdx  /* its neighbour */
-        cmp     %ecx, 4(%rdx)
-        jne     slow
-        cmp     %eax, (%rdx)
-        jne     slow
-        cmp     %rbx, P_CONTEXT(%rdx)
-        jne     slow
+        cmp     %ecx, P_BLOCK(%rdx)
+        jne     slow\keep
+        cmp     %eax, P_FROM(%rdx)
+        jne     slow\keep
+        cmp     %ebx, P_CONTEXT(%rdx)
+        jne     slow\keep
 9:      movzbl  P_FLAGS(%rdx), %eax
         test    $P_STAY, %al
-        jne     stay
+        jne     stay\keep
         cmp     %fs:TS_CT_LIMIT, %rdi
-        jae     slow
+        jae     slow\keep
+        mov     %rbx, FRAME + F_CONTEXT(%rdi)
         mov     P_ACTIVE(%rdx), %rcx
         mov     (%rcx), %ebx
         test    $P_ABOVE, %al
         movzbl  P_LEVEL(%rdx), %eax
         jne     5f
         cmp     %eax, %ebx
-        jne     slow
+        jne     slow\keep
 5:      cmp     %eax, %ebx
-        jb      slow
+        jb      slow\keep
         inc     %ebx
         mov     %ebx, (%rcx)
         add     $FRAME, %rdi
         mov     %rdi, %fs:TS_CT_TOP
         mov     %rsi, F_SP(%rdi)
         mov     %rcx, F_ACTIVE(%rdi)
-        mov     P_CONTEXT(%rdx), %rbx
-        mov     %rbx, F_CONTEXT(%rdi)
         mov     P_COUNTER(%rdx), %rbx
         mov     %rbx, F_COUNTER(%rdi)
         mov     P_CALL(%rdx), %rcx
         mov     %rcx, F_CALL(%rdi)
-        movzwl  P_INSN(%rdx), %eax
-        mov     %eax, F_INSN(%rdi)
-        movzbl  P_FLAGS(%rdx), %eax
+        mov     P_INSN(%rdx), %eax      /* and flags */
+        movzwl  %ax, %esi
+        mov     %esi, F_INSN(%rdi)
+        shr     $16, %eax
         and     $FLAGS_PLAIN, %eax
         mov     %eax, F_FLAGS(%rdi)
+        mov     %fs:TS_CT_BASE, %rbx
+        mov     %rbx, F_BASE(%rdi)
+        mov     P_BACK(%rdx), %eax
+        mov     %eax, F_WHERE(%rdi)
         TOTAL   %rbx
         mov     %rbx, F_BEGAN(%rdi)
         incq    CALL_COUNT(%rcx)
         mov     P_TO(%rdx), %rbx
         mov     %rbx, %fs:TS_CT_CONTEXT
-stay:   mov     P_BASE(%rdx), %rbx
+stay\keep:
+        mov     P_BASE(%rdx), %rbx
         mov     P_WHERE(%rdx), %eax
-there:  mov     %rbx, %fs:TS_CT_BASE
+there\keep:
+        mov     %rbx, %fs:TS_CT_BASE
         mov     %eax, %fs:TS_CT_WHERE
         movq    $0, %fs:TS_CT_FROM
         movq    $0, %fs:TS_CT_POPPED
-        mov     %fs:TS_LAHF, %eax
-        add     $0x7f, %al              /* OF */
-        sahf
-        mov     %fs:0x00, %rax
-        mov     %fs:0x08, %rcx
-        mov     %fs:0x10, %rdx
-        mov     %fs:0x18, %rbx
-        mov     %fs:0x30, %rsi
-        mov     %fs:0x38, %rdi
+        GO_ON   \keep
         jmp     *%fs:TS_RESUME
 
 /* RSP is where the call has found it: frames at or below it end. */
-return:
+return\keep:
         cmp     %rsp, F_SP(%rdi)
-        ja      slow
-        TOTAL   %rdx
-6:      testl   $~FLAGS_PLAIN, F_FLAGS(%rdi)
-        jne     slow
-        mov     F_CALL(%rdi), %rsi
-        mov     %rdx, %rax
+        ja      slow\keep
+        testl   $~FLAGS_PLAIN, F_FLAGS(%rdi)
+        jne     slow\keep
+        TOTAL   %rbx
+6:      mov     F_CALL(%rdi), %rsi
+        mov     %rbx, %rax
         sub     F_BEGAN(%rdi), %rax
         add     %rax, CALL_COST(%rsi)
         mov     F_ACTIVE(%rdi), %rsi
         decl    (%rsi)
-        mov     F_CONTEXT(%rdi), %rbx
-        mov     %rdi, %fs:TS_CT_POPPED
         sub     $FRAME, %rdi
+        cmp     %rsp, F_SP(%rdi)
+        ja      10f
+        testl   $~FLAGS_PLAIN, F_FLAGS(%rdi)
+        je      6b
+10:     mov     FRAME + F_CONTEXT(%rdi), %rbx
         mov     %rdi, %fs:TS_CT_TOP
         mov     %rbx, %fs:TS_CT_CONTEXT
+        cmp     %edx, FRAME + F_WHERE(%rdi)
+        jne     7f
         cmp     %rsp, F_SP(%rdi)
-        jbe     6b
+        jbe     7f
+        mov     FRAME + F_BASE(%rdi), %rbx
+        mov     %edx, %eax
+        jmp     there\keep
+7:      lea     FRAME(%rdi), %rax
+        mov     %rax, %fs:TS_CT_POPPED
+        cmp     %rsp, F_SP(%rdi)
+        jbe     slow\keep              /* at a frame that C has to leave */
         xor     %eax, %eax
         mov     %rax, %fs:TS_CT_FROM
-        mov     X_WHERE(%rbx), %esi
-        cmp     %esi, BLOCK_WHERE(%rcx)
-        jne     7f
-        mov     %esi, %eax
-        mov     X_BASE(%rbx), %rbx
-        jmp     there
         /* Blocks that have counters of their own? */
-7:      mov     X_FUNCTION(%rbx), %esi
+        mov     X_FUNCTION(%rbx), %esi
         cmp     %esi, BLOCK_FUNCTION(%rcx)
-        je      look_up
-        jmp     slow
+        je      look_up\keep
 
-slow:   mov     %fs:TS_LAHF, %eax
-        add     $0x7f, %al
-        sahf
-        mov     %fs:0x00, %rax
-        mov     %fs:0x08, %rcx
-        mov     %fs:0x10, %rdx
-        mov     %fs:0x18, %rbx
-        mov     %fs:0x30, %rsi
-        mov     %fs:0x38, %rdi
+slow\keep:
+        GO_ON   \keep
         jmp     rt_slow_stub
+.endm
+
+        .section rt_border, "ax", @progbits
+        .p2align 4
+        .globl  cg_arrive_stub, cg_arrive_flags_stub
+cg_arrive_stub:
+        ARRIVE  0
+        .p2align 4
+cg_arrive_flags_stub:
+        ARRIVE  1
+        .section .note.GNU-stack,"",@progbits

@@ -96,6 +96,8 @@ static void push(struct thread *t, const struct ip_tr_block *b, struct cg_functi
     frame->context = from;
     frame->counter = c;
     frame->insn = insn;
+    frame->base = 0;
+    frame->where = IP_CT_NOWHERE;
     frame->active = &t->nobody;
     frame->flags = flags;
     frame->call = t->nothing;
@@ -242,6 +244,8 @@ void cg_signal(struct thread *t, u64 sp) {
     f->active = 0;
     f->flags = CG_SIGNAL;
     f->last_sp = t->sp;
+    f->base = 0;
+    f->where = IP_CT_NOWHERE;
     for (u32 i = 0; i < cg.n_events; i++) f->began[i] = t->shared.total[i];
     t->last = 0;
     t->shared.context = 0;

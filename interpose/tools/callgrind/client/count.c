@@ -9,23 +9,23 @@
 
 #define ORDER(what) _Static_assert(what, "arrive.S")
 ORDER(offsetof(struct ip_tr_block, function) == 48);
-ORDER(offsetof(struct ip_tr_block, where) == 68);
 ORDER(IP_CT_JUMP == 0 && IP_CT_CALL == 1 && IP_CT_INDIRECT == 2 && IP_CT_RETURN == 3 && IP_CT_KIND == 3);
 ORDER(IP_CT_TOTALS == 4);
-ORDER(sizeof(struct cg_frame) == 64 && offsetof(struct cg_frame, sp) == 0 && offsetof(struct cg_frame, context) == 8);
+ORDER(sizeof(struct cg_frame) == 80 && offsetof(struct cg_frame, sp) == 0 && offsetof(struct cg_frame, context) == 8);
 ORDER(offsetof(struct cg_frame, counter) == 16 && offsetof(struct cg_frame, call) == 24);
 ORDER(offsetof(struct cg_frame, active) == 32 && offsetof(struct cg_frame, insn) == 40);
-ORDER(offsetof(struct cg_frame, flags) == 44 && offsetof(struct cg_frame, began) == 56);
+ORDER(offsetof(struct cg_frame, flags) == 44 && offsetof(struct cg_frame, began) == 72);
 ORDER(CG_TAIL == 1 && CG_F_SKIP == 0x400000 && (CG_TAIL | CG_SKIP) == 3 && CG_P_STAY == 16 && CG_P_ABOVE == 32 &&
       CG_P_FRAME == 3);
 ORDER(sizeof(struct cg_pair) == 1 << 6 && CG_PAIRS_MOST == 1 << (32 - 14));
+ORDER(offsetof(struct cg_frame, base) == 56 && offsetof(struct cg_frame, where) == 64);
+ORDER(offsetof(struct cg_pair, block) == 4 && offsetof(struct cg_pair, back) == 12);
 ORDER(offsetof(struct cg_pair, context) == 8 && offsetof(struct cg_pair, to) == 16);
 ORDER(offsetof(struct cg_pair, call) == 24 && offsetof(struct cg_pair, counter) == 32);
 ORDER(offsetof(struct cg_pair, active) == 40 && offsetof(struct cg_pair, base) == 48);
 ORDER(offsetof(struct cg_pair, where) == 56 && offsetof(struct cg_pair, insn) == 60);
 ORDER(offsetof(struct cg_pair, flags) == 62 && offsetof(struct cg_pair, level) == 63);
 ORDER(offsetof(struct cg_call, count) == 40 && offsetof(struct cg_call, cost) == 48);
-ORDER(offsetof(struct cg_context, base) == 48 && offsetof(struct cg_context, where) == 56);
 ORDER(offsetof(struct cg_context, function) == 60);
 _Static_assert(IP_CT_APART == (CG_F_SKIP | CG_F_UNKNOWN), "contexts whose blocks have counters of their own");
 _Static_assert(IP_CT_UNNAMED == CG_F_UNKNOWN, "functions that have parts");
@@ -118,8 +118,8 @@ static void place(struct tstate *ts, struct thread *t, const struct ip_tr_block 
     }
 }
 
-static struct cg_pair *pair_for(const struct thread *t, u32 from, u32 block, const struct cg_context *x) {
-    u32 hash = (block + 2 * from + (u32)(u64)x) * 0x9e3779b1u;
+static struct cg_pair *pair_for(const struct thread *t, u32 from, u32 block, u32 context) {
+    u32 hash = (block + 2 * from + context) * 0x9e3779b1u;
     return &t->pairs[hash >> 14 & (t->n_pairs - 1)];
 }
 _Static_assert(CG_PAIRS_MOST == 1 << (32 - 14), "pair_for");
@@ -147,7 +147,9 @@ static void make_pairs(struct tstate *ts, struct thread *t, u64 n) {
 
 static void remember(struct tstate *ts, struct thread *t, u32 from, const struct ip_tr_block *b, struct cg_context *x,
                      u64 depth) {
-    struct cg_pair p = {.from = from, .block = (u32)(u64)b, .context = x, .to = t->shared.context};
+    struct cg_pair p = {.from = from, .block = (u32)(u64)b, .context = (u32)(u64)x, .to = t->shared.context};
+    const struct ip_tr_block *caller = (const struct ip_tr_block *)(u64)(from & ~(u32)IP_CT_KIND);
+    if (((u64)x ^ (u64)t->nothing) >> 32) return; /* low halves tell contexts apart near each other only */
     p.base = ts->ct_base;
     p.where = ts->ct_where;
     if (t->shared.depth == depth && t->shared.context == x) {
@@ -160,6 +162,8 @@ static void remember(struct tstate *ts, struct thread *t, u32 from, const struct
         p.counter = f->counter;
         p.insn = (u16)f->insn;
         p.active = f->active;
+        /* What it returns to has its counters where the caller has, unless that has not those of its function. */
+        p.back = x->base && x->where == caller->where ? x->where : IP_CT_NOWHERE;
         if (f->active == &t->nobody) {
             p.flags |= CG_P_ABOVE;
         } else {

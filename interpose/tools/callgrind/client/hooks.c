@@ -42,9 +42,10 @@ bool cg_counts(struct tstate *ts) {
 }
 
 void rt_hook_symbols(u64 *symbols) {
-    extern char cg_arrive_stub[];
+    extern char cg_arrive_stub[], cg_arrive_flags_stub[];
     symbols[IP_SYM_TOOL] = (u64)&cg_root;
     symbols[IP_SYM_ARRIVE] = (u64)cg_arrive_stub;
+    symbols[IP_SYM_ARRIVE_FLAGS] = (u64)cg_arrive_flags_stub;
 }
 
 enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x) {
