@@ -84,9 +84,6 @@
         mov     %fs:TS_CT_TOP, %rdi
         test    %rax, %rax
         je      look_up\keep
-        mov     %rax, %rsi
-        shr     $32, %rsi               /* left in its middle */
-        jne     slow\keep
         mov     %eax, %esi
         and     $KIND, %esi
         cmp     $KIND_CALL, %esi
@@ -97,7 +94,10 @@
         jne     return\keep
         cmp     %rsp, F_SP(%rdi)        /* a jump that has left frames */
         jbe     slow\keep
-3:      mov     X_FUNCTION(%rbx), %edx  /* within the function? */
+3:      mov     %rax, %rdx
+        shr     $32, %rdx               /* left in its middle: only direct jumps are */
+        jne     slow\keep
+        mov     X_FUNCTION(%rbx), %edx  /* within the function? */
         cmp     BLOCK_FUNCTION(%rcx), %edx
         je      look_up\keep
         testb   $FLAG_TAIL, F_FLAGS(%rdi)
@@ -173,14 +173,16 @@ look_up\keep:
         incq    CALL_COUNT(%rcx)
         mov     P_TO(%rdx), %rbx
         mov     %rbx, %fs:TS_CT_CONTEXT
+        jmp     to\keep
 stay\keep:
+        movq    $0, %fs:TS_CT_POPPED    /* after a return */
+to\keep:
         mov     P_BASE(%rdx), %rbx
         mov     P_WHERE(%rdx), %eax
 there\keep:
         mov     %rbx, %fs:TS_CT_BASE
         mov     %eax, %fs:TS_CT_WHERE
         movq    $0, %fs:TS_CT_FROM
-        movq    $0, %fs:TS_CT_POPPED
         GO_ON   \keep
         jmp     *%fs:TS_RESUME
 
