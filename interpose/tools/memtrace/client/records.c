@@ -122,14 +122,30 @@ static void write_out(struct tstate *ts) {
     r->used = 0;
 }
 
-static void put_records(struct tstate *ts, const u64 *from, const u64 *to) {
-    struct recorder *r = &recorders[ts->tid_guest];
-    if (setting(IP_MTR_ONLY) && setting(IP_MTR_ONLY) != r->number) return;
+/* With the descriptors held: a fork finds the recorder whole. */
+static void prepare(struct recorder *r) {
     if (!r->out) r->out = rt_pages(RT_ROUND_UP(BUFFER + pk_bound(MOST_WORDS), RT_PAGE));
     if (!r->pack.next) r->pack.next = rt_pages(PATHS_BYTES);
     r->pack.templates = (const u8 *)TEMPLATES;
     r->pack.words = grown(r->pack.words, &r->room_words, rt.meta->trace_words, sizeof *r->pack.words);
+}
+
+static bool is_prepared(const struct recorder *r) {
+    return r->out && r->pack.next && rt.meta->trace_words <= r->room_words;
+}
+
+static void pack(struct recorder *r, const u64 *from, const u64 *to) {
     r->used = (u64)(pk_pack(&r->pack, from, to, (u32)TEMPLATES, r->out + r->used) - r->out);
+}
+
+static bool is_wanted(const struct recorder *r) { return !setting(IP_MTR_ONLY) || setting(IP_MTR_ONLY) == r->number; }
+
+/* With the descriptors held. */
+static void put_records(struct tstate *ts, const u64 *from, const u64 *to) {
+    struct recorder *r = &recorders[ts->tid_guest];
+    if (!is_wanted(r)) return;
+    prepare(r);
+    pack(r, from, to);
     if (r->used >= BUFFER) write_out(ts);
 }
 
@@ -183,14 +199,20 @@ static void put_windows(struct tstate *ts, const u64 *from, const u64 *to) {
 
 void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
     if (rt_th(ts)->vfork_child || !rt.chan->tool_path[0]) return;
-    rt_hold_descriptors(true);
-    if (rt.tool_fd < 0 && !stopped) open_file();
-    if (!stopped) {
-        if (has_windows())
-            put_windows(ts, from, to);
-        else
-            put_records(ts, from, to);
+    struct recorder *r = &recorders[ts->tid_guest];
+    bool windows = has_windows();
+    if (windows || rt.tool_fd < 0 || !is_prepared(r)) {
+        rt_hold_descriptors(true);
+        if (rt.tool_fd < 0 && !stopped) open_file();
+        if (windows && !stopped) put_windows(ts, from, to);
+        if (!windows && !stopped) prepare(r);
+        rt_hold_descriptors(false);
     }
+    if (windows || stopped || !is_wanted(r)) return;
+    pack(r, from, to); /* this is what takes the time: each thread by itself */
+    if (r->used < BUFFER) return;
+    rt_hold_descriptors(true);
+    write_out(ts);
     rt_hold_descriptors(false);
 }
 
