@@ -330,9 +330,13 @@ static void put_call(struct body *b, const struct cg_row *r, uint64_t addr, uint
     put_costs(w, addr, line, costs, b->n_events);
 }
 
+/* A jump that was never taken: Valgrind leaves these out, too. */
+static int is_passed(const struct cg_row *r) { return r->kind == CG_COND_JUMPS && !r->followed; }
+
 static void put_jump(struct body *b, const struct cg_row *r, uint64_t target, struct source there, uint64_t addr,
                      uint64_t line) {
     struct cg_writer *w = b->w;
+    if (is_passed(r)) return;
     if (there.text && there.text != w->file) put_name(w, "jfi=", there.text);
     if (r->kind == CG_COND_JUMPS) {
         put(w, "jcnd=");
@@ -440,7 +444,7 @@ static void by_line(struct body *b, const struct owner *o, uint64_t from, uint64
             whole.followed += r->followed;
             for (uint32_t k = 0; k < b->n_events; k++) sums[k] += costs_of(r)[k];
         }
-        if (e->kind == CG_COST && is_nothing(sums, b->n_events)) continue;
+        if ((e->kind == CG_COST && is_nothing(sums, b->n_events)) || is_passed(&whole)) continue;
         in_file(w, e->from.text ? e->from.text : o->file);
         if (e->kind == CG_COST)
             put_costs(w, 0, e->from.line, sums, b->n_events);

@@ -207,7 +207,6 @@ static void add_jumps(struct sink *s, const struct owner *o, const struct cg_cou
         if (insn[i].kind == IP_TR_COND_JUMP) {
             row.kind = CG_COND_JUMPS;
             row.followed = i + 1 < c->n ? c->runs[i + 1] : c->taken;
-            if (!row.followed) continue; /* Valgrind leaves these out, too */
         } else if (insn[i].kind == IP_TR_DIRECT_JUMP) {
             row.kind = CG_JUMPS;
         } else {
