@@ -81,15 +81,19 @@ void tr_fork(struct tstate *ts, bool child) {
     tell_bases(ts);
 }
 
+bool tr_is_recorded(const struct ip_block *b, const struct ip_point *point) {
+    const struct ip_point *p = (const struct ip_point *)(IP_META_BASE + (u64)IP_META_POINTS) + b->points;
+    for (u32 i = 0; b->trace && i < b->n_points && p + i <= point; i++)
+        if (p[i].flags & IP_PF_RECORDED) return true;
+    return false;
+}
+
 /* The run's record is the newest, if it has been written. */
 void tr_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point) {
-    const struct ip_point *p = (const struct ip_point *)(IP_META_BASE + (u64)IP_META_POINTS) + b->points;
-    bool recorded = false;
-    if (!b->trace) return;
-    for (u32 i = 0; i < b->n_points && p + i <= point; i++) recorded |= (p[i].flags & IP_PF_RECORDED) != 0;
+    if (!tr_is_recorded(b, point)) return;
     const struct ip_tr_block *t = (const struct ip_tr_block *)(u64)b->trace;
     u64 *record = (u64 *)ts->tr_ptr - 1 - t->n_words;
-    if (!recorded || record < buffer_of(ts) || (u32)*record != b->trace) return;
+    if (record < buffer_of(ts) || (u32)*record != b->trace) return;
     u64 done = point->guest_off, words = done ? tr_insns(t)[done - 1].n_words : 0;
     *record = (u64)t->n_words << 56 | words << 48 | done << 32 | b->trace;
 }

@@ -13,6 +13,8 @@ void tr_thread_end(struct tstate *ts);
 void tr_leaving(struct tstate *ts, bool for_exec);
 void tr_fork(struct tstate *ts, bool child);
 void tr_full(struct tstate *ts);
+/* Has the run of the block been recorded, or counted, at this point of its code? */
+bool tr_is_recorded(const struct ip_block *b, const struct ip_point *point);
 void tr_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point);
 /* With IP_C_TRACE_EVENTS, a record of what happens; else nothing. */
 void tr_signal(struct tstate *ts, int sig, u64 pc, u64 sp);

@@ -24,6 +24,7 @@
 #define CG_F_EVENTFUL    (CG_F_TOGGLE | CG_F_DUMP_BEFORE | CG_F_DUMP_AFTER | CG_F_ZERO_BEFORE)
 
 #define CG_MAX_EVENTS 24
+#define CG_LEVELS     8 /* of recursion that are told apart at most */
 
 /* Events by their place in a cost; cg_options.place has where each is, or -1. */
 enum cg_event {

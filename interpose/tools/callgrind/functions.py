@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 from array import array
 from bisect import bisect_right
+from functools import cached_property
 from typing import NamedTuple
 
 from interpose.elf.cfi import function_table
 from interpose.elf.demangle import demangle, z_decoded
 from interpose.elf.errors import ElfError
 from interpose.jit._native import ffi, lib
+
+from .options import counts_in_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,11 +53,14 @@ class Object:
         self._raw: Any = None
         self._columns: list[Any] = []
         self._pieces: Any = None
-        self.starts_table: tuple[bytes, int] = (b"", 0)
+
+    @cached_property
+    def function_table(self) -> tuple[bytes, int]:
         """Where functions begin, symbols or not (:func:`interpose.elf.cfi.function_table`)."""
-        if file.image is not None:
+        if self.file.image is not None:
             with contextlib.suppress(ElfError):
-                self.starts_table = function_table(file.image)
+                return function_table(self.file.image)
+        return b"", 0
 
     @property
     def lines(self) -> SourceLines | None:
@@ -142,6 +148,7 @@ class Functions:
     def __init__(self, config: Config) -> None:
         tool = config.tool
         self._demangle = config.core.demangle
+        self._in_line = counts_in_line(config)
         special = tuple(pattern for _, pattern in (*tool.separate_callers_of, *tool.separate_recs_of))
         self._named = bool(
             tool.fn_skip or tool.pop_on_jump or tool.toggle_collect or tool.dump_before or tool.dump_after
@@ -178,7 +185,7 @@ class Functions:
         obj.place(placed)
         if lib.cg_place_functions(obj.raw(self._skip_plt), bias, start, end) != 0:
             raise MemoryError
-        table, origin = obj.starts_table
+        table, origin = obj.function_table if self._in_line else (b"", 0)
         if table:
             pairs = ffi.from_buffer("int32_t[]", table)
             lib.ip_trace_parts_add(start, end, len(table) // 8, pairs, (origin + bias) % 2**64)

@@ -4,6 +4,7 @@
 
 #include "runtime/base/rt.h"
 #include "tools/callgrind/callgrind_abi.h"
+#include "trace/trace.h"
 
 /* What is known of a block in the context that it last ran in, by the block's number. */
 struct cg_slot {
@@ -69,11 +70,14 @@ u64 *cg_extra(struct thread *t, struct cg_counter *c, u64 insn);
 static inline struct cg_frame *cg_top(struct thread *t) {
     return (struct cg_frame *)(t->shared.frames + (t->shared.depth - 1) * t->shared.frame_bytes);
 }
-static inline const struct ip_tr_insn *cg_insns(const struct ip_tr_block *b) {
-    return (const struct ip_tr_insn *)(b + 1);
+/* The highest level of recursion that the function's calls are told apart by. */
+static inline u64 cg_last_level(const struct cg_function *f) {
+    return (f->recursions < CG_LEVELS ? f->recursions : CG_LEVELS) - 1;
 }
-static inline const struct ip_tr_access *cg_accesses(const struct ip_tr_block *b) {
-    return (const struct ip_tr_access *)(cg_insns(b) + b->n_insns);
+/* The level that its next call has. */
+static inline u64 cg_next_level(const struct cg_function *f) {
+    u64 last = cg_last_level(f);
+    return *f->active < last ? *f->active : last;
 }
 
 static inline bool cg_is_unknown(const struct cg_function *f) { return !f->number || f->number & CG_F_UNKNOWN; }
@@ -83,6 +87,8 @@ static inline bool cg_is_within(const struct cg_context *x, const struct ip_tr_b
 }
 
 /* calls.c: the block that follows t->last; from then on t->shared.context is where it runs. */
+/* A record of calls or jumps from an instruction of the block, added to the block's. */
+struct cg_call *cg_new_call(struct thread *t, struct cg_counter *c, struct cg_call what);
 void cg_enter(struct thread *t, const struct ip_tr_block *b);
 void cg_jumped(struct thread *t, const struct ip_tr_block *b);
 void cg_pop(struct thread *t);

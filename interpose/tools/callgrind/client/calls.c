@@ -61,18 +61,19 @@ void cg_pop(struct thread *t) {
         cg_ask_dump(t, CG_F_DUMP_AFTER, function->number);
 }
 
-static struct cg_call *find_call(struct thread *t, struct cg_counter *c, u32 insn, struct cg_function *f,
-                                 struct cg_context *callee) {
-    struct cg_call **at = &c->calls, *call;
-    for (; (call = *at); at = &call->next)
-        if (call->callee == callee && call->insn == insn && !(call->flags & CG_JUMP)) return call;
-    call = cg_alloc(t, sizeof *call + (cg.n_events - 1) * sizeof call->cost[0]);
-    call->callee = callee;
-    call->function = f;
-    call->insn = insn;
+struct cg_call *cg_new_call(struct thread *t, struct cg_counter *c, struct cg_call what) {
+    struct cg_call *call = cg_alloc(t, sizeof *call + (cg.n_events - 1) * sizeof call->cost[0]);
+    *call = what;
     call->next = c->calls;
     __atomic_store_n(&c->calls, call, __ATOMIC_RELEASE);
     return call;
+}
+
+static struct cg_call *find_call(struct thread *t, struct cg_counter *c, u32 insn, struct cg_function *f,
+                                 struct cg_context *callee) {
+    for (struct cg_call *call = c->calls; call; call = call->next)
+        if (call->callee == callee && call->insn == insn && !(call->flags & CG_JUMP)) return call;
+    return cg_new_call(t, c, (struct cg_call){.callee = callee, .function = f, .insn = insn});
 }
 
 /* A call of a skipped function: its cost goes to the call. */
@@ -81,7 +82,7 @@ static struct cg_context *skipped(struct thread *t, struct cg_counter *c, u32 in
         if (call->function == f && call->insn == insn && call->callee->caller) return call->callee;
     struct cg_context *from = c->context, *x = cg_new_context(t, cg_family_of(t, f, 0));
     x->caller = from->caller ? from->caller : from;
-    x->site = from->caller ? from->site : cg_insns(c->block)[insn].pc;
+    x->site = from->caller ? from->site : tr_insns(c->block)[insn].pc;
     find_call(t, c, insn, f, x);
     return x;
 }

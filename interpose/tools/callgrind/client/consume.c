@@ -7,18 +7,11 @@
 static struct cg_call *jump_to(struct thread *t, struct cg_counter *c, u32 insn, u64 target) {
     struct cg_call *j = c->calls;
     while (j && !(j->flags & CG_JUMP && j->insn == insn && j->entry == target)) j = j->next;
-    if (j) return j;
-    j = cg_alloc(t, sizeof *j + (cg.n_events - 1) * sizeof j->cost[0]);
-    j->entry = target;
-    j->insn = insn;
-    j->flags = CG_JUMP;
-    j->next = c->calls;
-    __atomic_store_n(&c->calls, j, __ATOMIC_RELEASE);
-    return j;
+    return j ? j : cg_new_call(t, c, (struct cg_call){.entry = target, .insn = insn, .flags = CG_JUMP});
 }
 
 static void count_turns(struct thread *t, struct cg_counter *c, const u64 *words, u64 done) {
-    const struct ip_tr_insn *insn = cg_insns(c->block);
+    const struct ip_tr_insn *insn = tr_insns(c->block);
     for (u64 i = 0; i < done; i++) {
         if (!insn[i].rep || insn[i].rep_words == 0xffff) continue;
         u64 before = words[insn[i].rep_words], after = words[insn[i].rep_words + 1];
@@ -46,9 +39,7 @@ static bool plain_call_again(struct thread *t, const struct ip_tr_block *b, cons
     struct cg_function *f = s->function;
     if (!f || f->callers || f->number & (CG_F_SKIP | CG_F_EVENTFUL) || t->shared.depth == t->frames_room) return false;
     const struct cg_family *y = f->families;
-    u64 level = *f->active, most = f->recursions < 8 ? f->recursions : 8;
-    if (level >= most) level = most - 1;
-    struct cg_context *x = y ? y->contexts[level] : 0;
+    struct cg_context *x = y ? y->contexts[cg_next_level(f)] : 0;
     if (!x) return false;
     struct cg_call *call = c->calls;
     while (call && (call->callee != x || call->insn != c->n - 1)) call = call->next;
@@ -282,10 +273,8 @@ INLINE bool enter_known(struct thread *t, struct state *s, struct cg_place *at, 
     struct cg_function *f = at->exits ? cg_plan_at(at)->function : 0;
     if (!f || f->callers || f->number & CG_F_EVENTFUL || t->shared.depth == t->frames_room) return false;
     const struct cg_family *y = f->families;
-    u64 level = *f->active, most = f->recursions < 8 ? f->recursions : 8;
     bool skip = f->number & CG_F_SKIP && !cg_is_unknown(f);
-    if (level >= most) level = most - 1;
-    struct cg_context *x = y ? y->contexts[level] : 0;
+    struct cg_context *x = y ? y->contexts[cg_next_level(f)] : 0;
     struct cg_call *call = c->calls;
     if (skip)
         while (call && (call->function != f || call->insn != insn || !call->callee->caller)) call = call->next;

@@ -167,9 +167,8 @@ static void remember(struct tstate *ts, struct thread *t, u32 from, const struct
         if (f->active == &t->nobody) {
             p.flags |= CG_P_ABOVE;
         } else {
-            u64 most = f->call->function->recursions < 8 ? f->call->function->recursions : 8;
             p.level = (u8)p.to->level;
-            if (p.level + 1u >= most) p.flags |= CG_P_ABOVE;
+            if (p.level >= cg_last_level(f->call->function)) p.flags |= CG_P_ABOVE;
         }
     } else {
         return;
@@ -238,7 +237,7 @@ u64 cg_turns(const struct ip_tr_insn *insn, u64 before, u64 after) {
 
 void cg_turned(struct tstate *ts, const struct ip_tr_block *b, u64 insn) {
     struct thread *t = take(ts);
-    u64 turns = cg_turns(&cg_insns(b)[insn], ts->ct_turns, ts->gpr[IP_RCX]);
+    u64 turns = cg_turns(&tr_insns(b)[insn], ts->ct_turns, ts->gpr[IP_RCX]);
     if (!turns || !t->collects || !cg_root.instrument || !t->shared.context) return;
     cg_extra(t, cg_counter_of(t, b), insn)[0] += turns;
     ts->ct_total[0] += turns;
@@ -270,12 +269,9 @@ void cg_line_end(struct tstate *ts) {
 
 /* The host's signal handler calls it: nothing is allocated. */
 void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point) {
-    const struct ip_point *p = (const struct ip_point *)(IP_META_BASE + (u64)IP_META_POINTS) + b->points;
-    bool counted = false;
-    if (!b->trace || !ts->ct_context) return;
-    for (u32 i = 0; i < b->n_points && p + i <= point; i++) counted |= (p[i].flags & IP_PF_RECORDED) != 0;
+    if (!ts->ct_context || !tr_is_recorded(b, point)) return;
     const struct ip_tr_block *block = (const struct ip_tr_block *)(u64)b->trace;
-    if (!counted || point->guest_off >= block->n_insns) return;
+    if (point->guest_off >= block->n_insns) return;
     struct thread *t = cg_thread_of(ts);
     ((u64 *)ts->ct_base)[block->first_word]--;
     ts->ct_total[0] -= block->n_insns - point->guest_off;

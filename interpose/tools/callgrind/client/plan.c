@@ -49,7 +49,7 @@ static void fixed(struct making *m, u64 insn, enum cg_event e, u32 n) {
 }
 
 static void branch(struct making *m, u64 insn, enum cg_event e) {
-    u64 pc = cg_insns(m->block)[insn].pc;
+    u64 pc = tr_insns(m->block)[insn].pc;
     m->missed[m->n_branches] = (struct cg_cost){(u16)insn, (u8)cg_place(e), 1};
     m->branches[m->n_branches++] = e == CG_BCM ? (u32)(pc << CG_HISTORY) & (CG_CONDITIONAL - 1)
                                                : (u32)(pc % CG_INDIRECT);
@@ -71,8 +71,8 @@ static struct cg_access access_of(const struct ip_tr_access *a) {
 }
 
 static void data(struct making *m, u64 i) {
-    const struct ip_tr_insn *insn = &cg_insns(m->block)[i];
-    const struct ip_tr_access *a = cg_accesses(m->block) + insn->first_access;
+    const struct ip_tr_insn *insn = &tr_insns(m->block)[i];
+    const struct ip_tr_access *a = tr_accesses(m->block) + insn->first_access;
     enum locking locking = insn->n_accesses > 1 ? locking_of(insn) : NOT_LOCKED;
     u32 reads = 0, writes = 0;
     for (u32 j = 0; j < insn->n_accesses; j++) {
@@ -102,7 +102,7 @@ static void fetch(struct making *m, const struct ip_tr_insn *insn) {
 
 /* The exit behind the instruction. */
 static void instruction(struct making *m, u64 i) {
-    const struct ip_tr_insn *insn = &cg_insns(m->block)[i];
+    const struct ip_tr_insn *insn = &tr_insns(m->block)[i];
     bool last = i + 1 == m->block->n_insns, jump = insn->kind == IP_TR_COND_JUMP;
     enum locking locking = cg.branches || cg_place(CG_GE) >= 0 ? locking_of(insn) : NOT_LOCKED;
     struct cg_exit *e = &m->plan->exits[i + 1];

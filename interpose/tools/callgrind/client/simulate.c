@@ -215,7 +215,7 @@ static inline void data(struct thread *t, struct cg_counter *c, u64 insn, u64 ad
 
 u64 cg_data(struct thread *t, const struct cg_place *at, u64 access, u64 addr, u64 clock) {
     const struct cg_plan *p = cg_plan_at(at);
-    const struct ip_tr_access *a = &cg_accesses(p->block)[p->templates[access]];
+    const struct ip_tr_access *a = &tr_accesses(p->block)[p->templates[access]];
     t->sim->d1->clock = clock;
     data(t, at->counter, a->insn, addr, at->accesses[access].more, a->kind == IP_ACC_W);
     return t->sim->d1->clock;
@@ -223,7 +223,7 @@ u64 cg_data(struct thread *t, const struct cg_place *at, u64 access, u64 addr, u
 
 static void fetch(struct thread *t, struct cg_counter *c, u64 i) {
     struct cg_sim *s = t->sim;
-    const struct ip_tr_insn *insn = &cg_insns(c->block)[i];
+    const struct ip_tr_insn *insn = &tr_insns(c->block)[i];
     if (cg_place(CG_ACCOST1) >= 0) {
         use(t, s->i1, c, i, insn->pc, insn->len - 1, CG_I1MR);
         return;
@@ -283,12 +283,12 @@ u64 cg_address(const struct thread *t, const struct ip_tr_access *a, const u64 *
 
 u64 cg_other_address(const struct thread *t, const struct cg_place *at, u64 access, const u64 *words) {
     const struct cg_plan *p = cg_plan_at(at);
-    return cg_address(t, &cg_accesses(p->block)[p->templates[access]], words);
+    return cg_address(t, &tr_accesses(p->block)[p->templates[access]], words);
 }
 
 static void repeated(struct thread *t, struct cg_counter *c, u64 i, const u64 *words) {
-    const struct ip_tr_insn *insn = &cg_insns(c->block)[i];
-    const struct ip_tr_access *a = cg_accesses(c->block) + insn->first_access;
+    const struct ip_tr_insn *insn = &tr_insns(c->block)[i];
+    const struct ip_tr_access *a = tr_accesses(c->block) + insn->first_access;
     const u64 *turns = words + insn->rep_words;
     u64 n = turns[0] - turns[1], *extra = cg_extra(t, c, i), at[2], step = 0;
     u32 n_accesses = insn->n_accesses < 2 ? insn->n_accesses : 2;
@@ -324,8 +324,8 @@ void cg_simulate(struct thread *t, const struct cg_place *at, const u64 *words, 
     struct cg_counter *c = at->counter;
     const struct cg_plan *p = cg_plan_at(at);
     const struct ip_tr_block *b = c->block;
-    const struct ip_tr_insn *insn = cg_insns(b);
-    const struct ip_tr_access *a = cg_accesses(b);
+    const struct ip_tr_insn *insn = tr_insns(b);
+    const struct ip_tr_access *a = tr_accesses(b);
     const struct cg_exit *e = &p->exits[done];
     const struct cg_cost *branches = p->costs->cost + p->costs->n_fixed;
     u32 access = 0, branch = 0;

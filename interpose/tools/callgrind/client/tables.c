@@ -7,6 +7,10 @@
 #define ACTIVES    1024
 #define MAX_BLOCKS (IP_TRACE_MAX / sizeof(struct ip_tr_block))
 
+_Static_assert(sizeof((struct cg_family *)0)->contexts == CG_LEVELS * sizeof(void *) &&
+                   sizeof((struct cg_thread *)0)->levels == CG_LEVELS * sizeof(void *),
+               "callgrind_abi.h: cffi takes numbers only");
+
 static struct thread **threads; /* by tid_guest, which the next thread takes over with all counts */
 static rt_lock_t threads_lock;
 
@@ -162,9 +166,8 @@ struct cg_context *cg_new_context(struct thread *t, struct cg_family *f) {
 
 /* The family at the level that it is active at. */
 struct cg_context *cg_context_of(struct thread *t, struct cg_family *f) {
-    u64 most = f->function->recursions < 8 ? f->function->recursions : 8;
-    u64 active = *f->function->active, level = active == 0 ? 0 : active - 1;
-    if (level >= most) level = most - 1;
+    u64 active = *f->function->active, level = active == 0 ? 0 : active - 1, last = cg_last_level(f->function);
+    if (level > last) level = last;
     if (!f->contexts[level]) {
         struct cg_context *x = cg_new_context(t, f);
         x->level = (u32)level;
@@ -193,7 +196,7 @@ static void grow(struct thread *t) {
 
 static bool repeats(const struct ip_tr_block *b) {
     for (u32 i = 0; i < b->n_insns; i++)
-        if (cg_insns(b)[i].rep) return true;
+        if (tr_insns(b)[i].rep) return true;
     return false;
 }
 

@@ -350,7 +350,7 @@ static int add_level(struct sink *s, struct names *n, struct memory *m, int mem,
 
 static int add_levels(struct sink *s, struct names *n, struct memory *m, int mem, const struct cg_thread *t) {
     int r = 0;
-    for (uint32_t level = 0; level < 8 && !r; level++)
+    for (uint32_t level = 0; level < CG_LEVELS && !r; level++)
         if (t->levels[level]) r = add_level(s, n, m, mem, (uint64_t)t->levels[level], level);
     return r;
 }
