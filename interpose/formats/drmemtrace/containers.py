@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import struct
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from interpose.formats.drmemtrace import deflate
 from interpose.formats.drmemtrace.errors import FormatError
 from interpose.formats.drmemtrace.snappy import Snappy, SnappyError
 from interpose.formats.extra import need
@@ -60,7 +60,7 @@ class _Inflate:
     def __init__(self, stream: IO[bytes], form: int, limit: int | None = None) -> None:
         self._input = _Plain(stream, limit)
         self._form = form
-        self._inflater = zlib.decompressobj(form)
+        self._inflater = deflate.inflater(form)
 
     @property
     def unused(self) -> bytes:
@@ -74,7 +74,7 @@ class _Inflate:
                 more = self.unused.lstrip(b"\0") or self._input.read(_INPUT) if self._form == _GZIP else b""
                 if not more:
                     return b""
-                self._inflater = zlib.decompressobj(self._form)
+                self._inflater = deflate.inflater(self._form)
                 data = more
             else:
                 data = self._inflater.unconsumed_tail or self._input.read(_INPUT)
@@ -85,7 +85,7 @@ class _Inflate:
                     return data
             try:
                 data = self._inflater.decompress(data, size)
-            except zlib.error as error:
+            except deflate.ERRORS as error:
                 raise _Bad(f"damaged: {error}") from error
             if data:
                 return data
@@ -149,7 +149,7 @@ class _Checked:
     def read(self, size: int) -> bytes:
         """At most so many bytes; none at the end."""
         data = self._stream.read(size)
-        self._checksum = zlib.crc32(data, self._checksum)
+        self._checksum = deflate.crc32(data, self._checksum)
         if not data and self._checksum != self._wanted:
             raise _Bad("damaged: the checksum is wrong")
         return data

@@ -14,7 +14,8 @@ from collections import deque
 from pathlib import Path
 from typing import NamedTuple
 
-_RAW = -15
+from interpose.formats.drmemtrace import deflate
+
 _SLACK = 1 << 16
 """Bytes that are given back at least, for the end of the file."""
 
@@ -111,14 +112,14 @@ class GzipSink(Sink):
     def __init__(self, path: str | os.PathLike[str], level: int) -> None:
         super().__init__(path)
         self._level = level
-        self._deflate = zlib.compressobj(level, zlib.DEFLATED, _RAW)
+        self._deflate = deflate.deflater(level)
         self._head()
 
     def _head(self) -> None:
         self._put(_GZIP_HEADER)
 
     def write(self, data: memoryview, whole: bool = False) -> None:
-        self.checksum = zlib.crc32(data, self.checksum)
+        self.checksum = deflate.crc32(data, self.checksum)
         self.size += len(data)
         self._put(self._deflate.compress(data))
         if whole:
@@ -135,7 +136,7 @@ class GzipSink(Sink):
 
     def _cut(self, place: _Place) -> None:
         super()._cut(place)
-        self._deflate = zlib.compressobj(self._level, zlib.DEFLATED, _RAW)
+        self._deflate = deflate.deflater(self._level)
 
 
 class _Member(NamedTuple):
@@ -173,7 +174,7 @@ class ZipSink(GzipSink):
         self._name = name.encode()
         self._begin = self.offset
         self.size = self.checksum = 0
-        self._deflate = zlib.compressobj(self._level, zlib.DEFLATED, _RAW)
+        self._deflate = deflate.deflater(self._level)
         self._put(self._local(0, 0, 0))
 
     def _finish_member(self) -> None:
