@@ -7,13 +7,16 @@ Sources: DWARF 5, section 6.4 and 7.24; LSB Core, "Exception Frames" (augmentati
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import NamedTuple
 
 from interpose.elf.cursor import DAMAGE, Cursor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NamedTuple
+
     from interpose.elf.image import Image
+else:
+    from interpose.records import NamedTuple
 
 RSP, RBP, RETURN = 7, 6, 16
 _MASK = (1 << 64) - 1

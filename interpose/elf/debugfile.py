@@ -8,11 +8,13 @@ A root given by --extra-debuginfo-path is searched last, for the file name itsel
 from __future__ import annotations
 
 import os
-import zlib
-from collections.abc import Iterable
 
 from interpose.elf.errors import ElfError
 from interpose.elf.image import Image
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 DEBUG_ROOT = "/usr/lib/debug"
 _CHUNK = 1 << 20
@@ -65,6 +67,8 @@ def _opened(path: str) -> Image | None:
 def _belongs(candidate: Image, build_id: str | None, crc: int) -> bool:
     if build_id and candidate.build_id:
         return candidate.build_id == build_id
+    import zlib
+
     checksum = 0
     try:
         for at in range(0, candidate.size, _CHUNK):

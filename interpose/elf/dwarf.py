@@ -12,15 +12,20 @@ from __future__ import annotations
 import posixpath
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
-from typing import NamedTuple
 
 from interpose.elf.cursor import DAMAGE, Cursor
 from interpose.elf.errors import ElfError
 from interpose.elf.image import Image
 from interpose.elf.linetable import LineProgram
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import NamedTuple
+else:
+    from interpose.records import NamedTuple
 
 TAG_COMPILE_UNIT, TAG_SUBPROGRAM, TAG_PARTIAL_UNIT, TAG_SKELETON_UNIT = 0x11, 0x2E, 0x3C, 0x4A
 AT_NAME, AT_STMT_LIST, AT_LOW_PC, AT_HIGH_PC, AT_COMP_DIR = 0x03, 0x10, 0x11, 0x12, 0x1B

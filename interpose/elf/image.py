@@ -9,10 +9,7 @@ the supervisor with SIGBUS.
 from __future__ import annotations
 
 import struct
-import zlib
-from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
 
 from interpose.elf.errors import ElfError
 from interpose.elf.headers import (
@@ -34,6 +31,13 @@ from interpose.elf.headers import (
     build_id,
 )
 from interpose.elf.openfile import OpenFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, NamedTuple
+else:
+    from interpose.records import NamedTuple
 
 PF_X, PF_W, PF_R = 1, 2, 4
 SHT_GNU_VERDEF, SHT_GNU_VERNEED, SHT_GNU_VERSYM = 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
@@ -203,6 +207,8 @@ class Image:
             raise ElfError(self.path, f"section {section.name} uses unknown compression {kind}")
         if size > 1100 * len(data):  # deflate cannot do better than 1032 to 1
             raise ElfError(self.path, f"compressed section {section.name} claims {size} bytes")
+        import zlib  # few files need it
+
         try:
             inflater = zlib.decompressobj()
             plain = inflater.decompress(data[24:], size) if size else b""

@@ -6,18 +6,21 @@ long is kept (``store.py``).
 
 from __future__ import annotations
 
-import mmap
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
 
 from interpose.elf.errors import ElfError
 from interpose.elf.store import WORTH_STORING_SECONDS, store, stored_name
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NamedTuple
+
     from symbolic.symcache import SymCache
 
     from interpose.elf.image import Image
+else:
+    from interpose.records import NamedTuple
 
 READER_BYTES = 48 << 20  # its library, and what it takes beside five times the file
 
@@ -78,6 +81,8 @@ class LineTable:
 
     def _require_memory(self) -> None:
         """:class:`MemoryError` unless there is what the reader needs, about: it aborts where it gets none."""
+        import mmap
+
         need = READER_BYTES + 5 * self._image.size
         try:
             mmap.mmap(-1, need, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()

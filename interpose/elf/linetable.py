@@ -5,12 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
 from interpose.elf.cursor import DAMAGE, Cursor
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NamedTuple
+
     from interpose.elf.dwarf import Unit
+else:
+    from interpose.records import NamedTuple
 
 LNCT_PATH, LNCT_DIRECTORY_INDEX = 1, 2
 LNS_COPY, LNS_ADVANCE_PC, LNS_ADVANCE_LINE, LNS_SET_FILE = 1, 2, 3, 4

@@ -6,11 +6,16 @@ Sources: System V gABI, chapter 4 (Elf64_Rela); System V ABI, AMD64 supplement, 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from interpose.elf.headers import SHF_ALLOC
 from interpose.elf.image import Image
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import NamedTuple
+else:
+    from interpose.records import NamedTuple
 
 _SHT_RELA = 4
 _GLOB_DAT, _JUMP_SLOT, _IRELATIVE = 6, 7, 37

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from bisect import bisect_right, insort
-from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interpose.elf.demangle import demangle, is_mangled, short_name, z_decoded
 from interpose.elf.errors import ElfError
@@ -19,10 +17,16 @@ from interpose.elf.lines import LineTable, SourceLine
 from interpose.elf.openfile import OpenFile
 from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, NamedTuple
+
     from interpose.elf.cfi import FrameTable
     from interpose.elf.dwarf import DebugInfo
     from interpose.elf.sourcelines import SourceLines
+else:
+    from interpose.records import NamedTuple
 
 _SECTION_KINDS = {
     ".text": "Text",

@@ -7,12 +7,17 @@ several share an address, and `v.info location` answers for any address.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
-from typing import NamedTuple
 
 from interpose.elf.headers import SHF_ALLOC
 from interpose.elf.image import STT_COMMON, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, Image
 from interpose.elf.symtab import Pieces, pieces, place_symbols
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import NamedTuple
+else:
+    from interpose.records import NamedTuple
 
 # Objects that lie in code are named too; untyped symbols never are (`--trace-symtab=yes` records none).
 _CODE = frozenset((STT_FUNC, STT_GNU_IFUNC, STT_OBJECT))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from operator import add
-from typing import Any, NamedTuple
 
 from interpose.elf.errors import ElfError
 from interpose.elf.headers import SHT_DYNSYM, SHT_SYMTAB
 from interpose.elf.image import Image
 from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, NamedTuple
+else:
+    from interpose.records import NamedTuple
 
 _ENTRY = 24
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import compress
-from typing import NamedTuple
 
 from interpose.redir.model import UNKNOWN, CodeObject, Symbol, SymbolColumns
 from interpose.redir.patterns import compile_pattern, literal_prefix
 from interpose.zenc import display_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import NamedTuple
+else:
+    from interpose.records import NamedTuple
 
 
 class Hit(NamedTuple):

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
 
 from interpose.redir.patterns import compile_pattern
 from interpose.zenc import Kind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NamedTuple
+else:
+    from interpose.records import NamedTuple
 
 NO_SONAME = "NONE"
 UNKNOWN = "???"

@@ -5,11 +5,16 @@ See docs/spec/options.md section 5; docs/spec/redirection.md section 3 (synonyms
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from interpose.redir.patterns import compile_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NamedTuple
+else:
+    from interpose.records import NamedTuple
 
 SYNONYM_PREFIX = "VgSoSyn"
 DEFAULT_SYNONYM = "somalloc"

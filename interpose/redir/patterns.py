@@ -6,8 +6,11 @@ See docs/spec/redirection.md section 3.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _WILDCARD = re.compile(r"[?*]")
 _TRANSLATION = {"?": ".", "*": ".*"}

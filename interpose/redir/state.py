@@ -20,7 +20,6 @@ Each event recomputes only the addresses whose claims it touched.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
@@ -34,6 +33,10 @@ from interpose.redir.model import UNKNOWN, ActiveBinding, CodeObject, Conflict, 
 from interpose.redir.options import RequiredText, Synonyms
 from interpose.redir.patterns import literal_prefix
 from interpose.zenc import Kind, NotRedirectNameError, RedirectName, ReservedSonameError, ZencError, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
 _REDIRECT_PREFIX = "_vg"
 _NOWHERE = 1 << 64

@@ -8,10 +8,13 @@ caller adds it.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
 
 from interpose.redir.change import Message, MissingText
 from interpose.redir.model import ActiveBinding, CodeObject, Conflict, Specification, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _VERDICTS: dict[Verdict, tuple[int, str]] = {
     Verdict.CONFLICT: (1, "WARNING: new redirection conflicts with existing -- ignoring it"),

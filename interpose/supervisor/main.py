@@ -478,6 +478,7 @@ def run(session: Session) -> None:
     # What is loaded by now stays; what a report makes is dropped by its counts, cycles are few.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    gc.enable()
     supervisor = Supervisor(session)
     supervisor.client.attach()
     supervisor.serve()

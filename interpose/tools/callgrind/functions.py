@@ -6,7 +6,6 @@ import contextlib
 from array import array
 from bisect import bisect_right
 from functools import cached_property
-from typing import NamedTuple
 
 from interpose.elf.cfi import function_table
 from interpose.elf.demangle import demangle, z_decoded
@@ -17,11 +16,13 @@ from .options import counts_in_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NamedTuple
 
     from interpose.elf.sourcelines import SourceLines
     from interpose.elf.symbolizer import ObjectFile
     from interpose.options.parse import Config
+else:
+    from interpose.records import NamedTuple
 
 UNKNOWN = "???"
 BELOW_MAIN = "(below main)"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from interpose.errors import OptionError
 from interpose.options.spec import (
     IGNORED,
@@ -21,9 +19,11 @@ from interpose.options.spec import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NamedTuple
 
     from interpose.options.parse import Config
+else:
+    from interpose.records import NamedTuple
 
 NAME = "Callgrind"
 DESCRIPTION = "a call-graph generating cache profiler"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import BinaryIO, NamedTuple
 
 from interpose.formats.callgrind.writer import Writer
 from interpose.jit._native import ffi, lib
@@ -15,10 +14,12 @@ from .functions import Functions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, BinaryIO, NamedTuple
 
     from interpose.options.parse import Config
     from interpose.supervisor.client import Client
+else:
+    from interpose.records import NamedTuple
 
 _NOWHERE = 2**64 - 1
 

@@ -11,13 +11,20 @@ from __future__ import annotations
 import enum
 from array import array as Words
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 from .heap import AllocKind, HeapBlock
 from .options import LEAK_HEURISTICS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, NamedTuple
+else:
+    from interpose.records import NamedTuple
 
 WORD = 8
 CHUNK = 4 << 20

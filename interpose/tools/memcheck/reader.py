@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from typing import Any, NamedTuple
 
 from interpose.jit._native import ffi, lib
 
@@ -13,10 +12,12 @@ from .heap import AllocKind, HeapBlock, HeapStats
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, NamedTuple
 
     from interpose.report.stack import Stack, StackResolver
     from interpose.supervisor.client import Client
+else:
+    from interpose.records import NamedTuple
 
 _BLOCK_SIZE = ffi.sizeof("struct ip_heap_block")
 _CHUNK = lib.IP_HEAP_CHUNK

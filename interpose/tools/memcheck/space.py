@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from array import array
-from typing import NamedTuple
 
 from interpose.jit._native import ffi, lib
 
@@ -15,8 +14,11 @@ from .reader import PROT_EXEC, PROT_READ, PROT_WRITE, HeapReader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import NamedTuple
 
     from interpose.supervisor.main import Supervisor
+else:
+    from interpose.records import NamedTuple
 
 _MAX_DEPTH = 512
 
