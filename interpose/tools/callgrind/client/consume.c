@@ -199,36 +199,18 @@ INLINE void load(struct thread *t, struct state *s, const bool caches) {
     s->history = t->sim->history;
 }
 
-/* The lines of the run are all there; else nothing has been done that matters. */
-INLINE bool fetch(struct cg_cache *c, struct state *s, struct cg_place *at, u64 n) {
-    struct cg_line *l = cg_plan_at(at)->lines, *end = l + n;
-    for (; l < end; l++) {
-        struct cg_way *w = &c->way[l->way];
-        s->i_clock++;
-        if (w->line == l->line) {
-            w->used = s->i_clock;
-            continue;
-        }
-        w = cg_find(c, l->line, s->i_clock);
-        if (!w) return false;
-        l->way = (u64)(w - c->way);
-    }
-    if (n) s->i_line = end[-1].line;
-    if (n == 1) at->way = (u16)end[-1].way;
-    return true;
-}
-
 INLINE void branch(struct cg_sim *sim, struct state *s, struct cg_counter *c, u32 at, u64 number, u64 taken) {
     u64 surprise = cg_predict(sim->conditional, &s->history, at, taken);
     c->missed[number] += surprise;
     s->surprises += surprise;
 }
 
-INLINE void accesses(struct thread *t, struct state *s, const struct cg_place *at, const u64 *p, u64 n,
+/* Those from k up to n. */
+INLINE void accesses(struct thread *t, struct state *s, const struct cg_place *at, const u64 *p, u64 k, u64 n,
                      const u32 shift) {
     const struct cg_access *const first = at->accesses, *end = first + n;
     struct cg_cache *const d1 = t->sim->d1;
-    for (const struct cg_access *a = first; a < end; a++) {
+    for (const struct cg_access *a = first + k; a < end; a++) {
         u64 addr = p[1 + a->base] + (u64)a->disp;
         if (a->kind == CG_INDEXED)
             addr += p[1 + a->index] << a->scale;
@@ -241,6 +223,30 @@ INLINE void accesses(struct thread *t, struct state *s, const struct cg_place *a
         else
             w->used = ++s->clock;
     }
+}
+
+/* The lines that the run is fetched from.  Before a line that is not there, the accesses of what is fetched before it
+ * are made: the last level sees them in their order.  How many that are. */
+INLINE u64 fetch(struct thread *t, struct state *s, struct cg_place *at, const u64 *p, u64 n, const u32 shift) {
+    struct cg_cache *const i1 = t->sim->i1;
+    struct cg_line *l = cg_plan_at(at)->lines;
+    u64 made = 0;
+    for (u64 i = 0; i < n; i++) {
+        struct cg_way *w = &i1->way[l[i].way];
+        s->i_clock++;
+        if (w->line == l[i].line) {
+            w->used = s->i_clock;
+            continue;
+        }
+        accesses(t, s, at, p, made, l[i].before, shift);
+        made = l[i].before;
+        i1->clock = s->i_clock;
+        cg_fetch(t, at, i, n);
+        s->i_clock = i1->clock;
+    }
+    s->i_line = l[n - 1].line;
+    if (n == 1) at->way = (u16)l[0].way;
+    return made;
 }
 
 /* An indirect jump or call. */
@@ -406,18 +412,7 @@ INLINE const u64 *loop(struct thread *t, const u64 *p, const u64 *to, const u32 
         }
         struct cg_counter *c = at->counter;
         const struct cg_exit *e = &at->exits[now];
-        bool there = true;
-        if (caches && (at->pc >> i_shift != s.i_line || e->n_lines > 1)) {
-            u64 line = at->pc >> i_shift;
-            struct cg_way *w = &i1->way[at->way];
-            if (e->n_lines == 1 && w->line == line) {
-                w->used = ++s.i_clock;
-                s.i_line = line;
-            } else {
-                there = fetch(i1, &s, at, e->n_lines);
-            }
-        }
-        if (!there || e->special) {
+        if (e->special) {
             save(t, &s, caches);
             run(t, at, b, p + 1, now);
             load(t, &s, caches);
@@ -425,7 +420,19 @@ INLINE const u64 *loop(struct thread *t, const u64 *p, const u64 *to, const u32 
             c->runs[now]++;
             s.insns += now;
             s.sum += e->sum;
-            if (caches) accesses(t, &s, at, p, e->n_accesses, shift);
+            if (caches) {
+                u64 line = at->pc >> i_shift, made = 0;
+                if (line != s.i_line || e->n_lines > 1) {
+                    struct cg_way *w = &i1->way[at->way];
+                    if (e->n_lines == 1 && w->line == line) {
+                        w->used = ++s.i_clock;
+                        s.i_line = line;
+                    } else if (e->n_lines) {
+                        made = fetch(t, &s, at, p, e->n_lines, shift);
+                    }
+                }
+                accesses(t, &s, at, p, made, e->n_accesses, shift);
+            }
             u64 k = 0;
             for (; k < e->n_passed; k++) branch(sim, &s, c, at->branches[k], k, 0);
             if (e->taken) branch(sim, &s, c, at->branches[k], k, 1);

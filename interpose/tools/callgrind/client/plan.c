@@ -94,10 +94,12 @@ static void data(struct making *m, u64 i) {
     if (writes && cg.write_back) m->sum.special = true;
 }
 
-static void fetch(struct making *m, const struct ip_tr_insn *insn) {
+static void fetch(struct making *m, u64 i) {
+    const struct ip_tr_insn *insn = &tr_insns(m->block)[i];
     u32 shift = (u32)__builtin_ctz(cg.i1.line);
     for (u64 line = insn->pc >> shift; line <= (insn->pc + insn->len - 1) >> shift; line++)
-        if (!m->n_lines || m->lines[m->n_lines - 1].line != line) m->lines[m->n_lines++].line = line;
+        if (!m->n_lines || m->lines[m->n_lines - 1].line != line)
+            m->lines[m->n_lines++] = (struct cg_line){.line = line, .insn = (u16)i, .before = (u16)m->n_accesses};
 }
 
 /* The exit behind the instruction. */
@@ -106,7 +108,7 @@ static void instruction(struct making *m, u64 i) {
     bool last = i + 1 == m->block->n_insns, jump = insn->kind == IP_TR_COND_JUMP;
     enum locking locking = cg.branches || cg_place(CG_GE) >= 0 ? locking_of(insn) : NOT_LOCKED;
     struct cg_exit *e = &m->plan->exits[i + 1];
-    if (cg.caches) fetch(m, insn);
+    if (cg.caches) fetch(m, i);
     if (is_repeated(insn))
         m->sum.special = true;
     else if (cg.caches)
@@ -140,7 +142,6 @@ void cg_plan_place(struct thread *t, struct cg_place *at, const struct ip_tr_blo
     struct making m = {.block = b, .plan = p, .accesses = (struct cg_access *)(p->exits + exits)};
     struct cg_cost fixed_costs[5 * n], missed[most];
     struct cg_line lines[most];
-    rt_memset(lines, 0, sizeof lines);
     m.branches = (u32 *)(m.accesses + b->n_accesses);
     p->block = b;
     p->templates = m.templates = cg_alloc(t, b->n_accesses * sizeof *m.templates);

@@ -56,44 +56,39 @@ struct cg_sim *cg_sim_of(struct thread *t) {
 
 /* ---- Levels ------------------------------------------------------------------------------------------------------ */
 
-struct cg_way *cg_find(struct cg_cache *c, u64 line, u64 clock) {
-    u32 ways = c->ways, at = ways;
+static inline __attribute__((always_inline)) struct cg_way *touch(struct cg_cache *c, u64 line, u32 ways, bool *hit) {
     struct cg_way *set = c->way + (line & (c->sets - 1)) * ways;
+    u64 least = set[0].used;
+    u32 at = ways, oldest = 0;
     /* No jump depends on where it is. */
-    for (u32 i = 0; i < ways; i++) at = set[i].line == line ? i : at;
-    if (at == ways) return 0;
-    set[at].used = clock;
-    c->guess[line % CG_GUESSES] = (u16)(set + at - c->way);
-    return set + at;
-}
-
-/* In the place of the one that was not used for longest. */
-static struct cg_way *replace(struct cg_cache *c, u64 line) {
-    struct cg_way *w = c->way + (line & (c->sets - 1)) * c->ways, *end = w + c->ways;
-    for (struct cg_way *other = w + 1; other < end; other++) w = other->used < w->used ? other : w;
+    for (u32 i = 0; i < ways; i++) {
+        u64 used = set[i].used;
+        at = set[i].line == line ? i : at;
+        oldest = used < least ? i : oldest;
+        least = used < least ? used : least;
+    }
+    *hit = at != ways;
+    /* In the place of the one that was not used for longest. */
+    struct cg_way *w = set + (at == ways ? oldest : at);
     w->line = line;
-    w->used = c->clock;
+    w->used = ++c->clock;
     c->guess[line % CG_GUESSES] = (u16)(w - c->way);
     return w;
+}
+
+struct cg_way *cg_touch(struct cg_cache *c, u64 line, bool *hit) {
+    return c->ways == 8 ? touch(c, line, 8, hit) : touch(c, line, c->ways, hit);
 }
 
 /* One line: was it there?  It is the most recently used from now on. */
 static inline bool first_level_line(struct cg_cache *c, u64 line) {
     struct cg_way *w = cg_guess(c, line);
-    u64 clock = ++c->clock;
-    if (w->line == line) {
-        w->used = clock;
-        return true;
-    }
-    if (cg_find(c, line, clock)) return true;
-    replace(c, line);
-    return false;
-}
-
-struct cg_way *cg_touch(struct cg_cache *c, u64 line, bool *hit) {
-    struct cg_way *w = cg_find(c, line, ++c->clock);
-    *hit = w != 0;
-    return w ? w : replace(c, line);
+    bool hit = w->line == line;
+    if (hit)
+        w->used = ++c->clock;
+    else
+        cg_touch(c, line, &hit);
+    return hit;
 }
 
 static inline bool first_level(struct cg_cache *c, u64 first, u64 last) {
@@ -221,6 +216,25 @@ u64 cg_data(struct thread *t, const struct cg_place *at, u64 access, u64 addr, u
     return t->sim->d1->clock;
 }
 
+/* A line of the instruction was not in the first level. */
+static void count_fetch_miss(struct thread *t, struct cg_counter *c, u64 i) {
+    const struct ip_tr_insn *insn = &tr_insns(c->block)[i];
+    u64 *extra = cg_extra(t, c, i);
+    count(t, extra, CG_I1MR, 1);
+    missed(t, extra, insn->pc, insn->len - 1, CG_ILMR, false);
+}
+
+void cg_fetch(struct thread *t, const struct cg_place *at, u64 number, u64 n) {
+    struct cg_line *l = cg_plan_at(at)->lines + number;
+    struct cg_cache *i1 = t->sim->i1;
+    bool hit, next_hit = true;
+    l->way = (u32)(cg_touch(i1, l->line, &hit) - i1->way);
+    if (hit) return;
+    /* In two lines, of which this is the first? */
+    if (number + 1 < n && l[1].insn == l->insn) l[1].way = (u32)(cg_touch(i1, l[1].line, &next_hit) - i1->way);
+    count_fetch_miss(t, at->counter, l->insn);
+}
+
 static void fetch(struct thread *t, struct cg_counter *c, u64 i) {
     struct cg_sim *s = t->sim;
     const struct ip_tr_insn *insn = &tr_insns(c->block)[i];
@@ -232,10 +246,7 @@ static void fetch(struct thread *t, struct cg_counter *c, u64 i) {
     if (first == s->i_line && last == first) return;
     bool hit = first_level(s->i1, first, last);
     s->i_line = last;
-    if (hit) return;
-    u64 *extra = cg_extra(t, c, i);
-    count(t, extra, CG_I1MR, 1);
-    missed(t, extra, insn->pc, insn->len - 1, CG_ILMR, false);
+    if (!hit) count_fetch_miss(t, c, i);
 }
 
 /* ---- Branches ---------------------------------------------------------------------------------------------------- */

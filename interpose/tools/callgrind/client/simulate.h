@@ -89,7 +89,9 @@ struct cg_exit {
 _Static_assert(sizeof(struct cg_exit) == 16, "four in a line of the cache");
 
 struct cg_line {
-    u64 line, way; /* of the first level, that had it */
+    u64 line;
+    u32 way;          /* of the first level, that had it */
+    u16 insn, before; /* the first one that is fetched from it; accesses of those before */
 };
 
 struct cg_plan {
@@ -133,8 +135,6 @@ struct cg_sim *cg_sim_of(struct thread *t);
 struct cg_cache *cg_make_cache(const struct cg_geometry *g);
 /* The way of a line, which is the most recently used from now on: was it there? */
 struct cg_way *cg_touch(struct cg_cache *c, u64 line, bool *hit);
-/* A line of the first level that was not found where it was guessed: searched there; 0: it is not. */
-struct cg_way *cg_find(struct cg_cache *c, u64 line, u64 clock);
 /* plan.c */
 void cg_plan_place(struct thread *t, struct cg_place *at, const struct ip_tr_block *b);
 
@@ -151,6 +151,8 @@ u64 cg_other_address(const struct thread *t, const struct cg_place *at, u64 acce
 void cg_simulate(struct thread *t, const struct cg_place *at, const u64 *words, u64 done);
 /* An access that was not found where it was guessed, or lies in two lines: the first level's clock after it. */
 u64 cg_data(struct thread *t, const struct cg_place *at, u64 access, u64 addr, u64 clock);
+/* The plan's line of that number, of n that the run is fetched from, is not where it was. */
+void cg_fetch(struct thread *t, const struct cg_place *at, u64 number, u64 n);
 /* What the way from the last block to this one says about the last one's branch. */
 void cg_settle(struct thread *t, const struct ip_tr_block *b);
 
