@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from interpose.dgview.symbols import Symbols, without_parameters
@@ -32,10 +33,35 @@ class Condition(NamedTuple):
         return f"{self.kind}:{self.value}" if self.value else self.kind
 
 
+_BEGIN = re.compile(r"(?:fn|file|dso|user):|(?:malloc|range)\Z")
+
+
+def _is_closed(name: str) -> bool:
+    text = name.replace("->", "")
+    return all(text.count(opening) <= text.count(closing) for opening, closing in ("<>", "()"))
+
+
+def _words(text: str) -> Iterator[str]:
+    """What the commas separate, but for those between angle brackets or parentheses of a function's name."""
+    pieces = text.split(",")
+    while pieces:
+        word = pieces.pop(0)
+        if word.startswith("fn:"):
+            longer = word
+            for n in range(len(pieces) + 1):
+                if _is_closed(longer):
+                    word, pieces = longer, pieces[n:]
+                    break
+                if n == len(pieces) or _BEGIN.match(pieces[n]):
+                    break
+                longer += f",{pieces[n]}"
+        yield word
+
+
 def parse(text: str, *, ranges: bool) -> list[Condition]:
     """The conditions of one option, separated by commas."""
     found = []
-    for word in text.split(","):
+    for word in _words(text):
         kind, colon, value = word.partition(":")
         is_plain = ranges and word in ("malloc", "range")
         if not is_plain and not (colon and value and kind in (*STACK_KINDS, "user")):

@@ -321,6 +321,25 @@ void ip_grid_finish(struct ip_grid *g) {
     build_free(g);
 }
 
+struct ip_grid *ip_grid_so_far(const struct ip_grid *g, const struct ip_grid *base, uint64_t most_cells) {
+    struct ip_grid *copy = ip_grid_new(most_cells);
+    const struct build *from = g->own;
+    struct build *b = copy->own;
+    /* In this order they have the numbers that they have in `g`. */
+    for (uint32_t i = 0; i < from->n_pages; i++) page_of(copy, from->numbers[i]);
+    for (uint64_t i = 0; i < base->n_pages; i++) page_of(copy, base->pages[i]);
+    copy->n_instrs = base->n_instrs > g->n_instrs ? base->n_instrs : g->n_instrs;
+    copy->left_out = g->left_out;
+    b->row_bits = from->row_bits;
+    b->part_bits = from->part_bits;
+    b->most_row = from->most_row;
+    b->cells_room = b->n_cells = from->n_cells;
+    b->cells = ip_alloc(b->n_cells + 1, sizeof *b->cells);
+    if (b->n_cells) memcpy(b->cells, from->cells, b->n_cells * sizeof *b->cells);
+    ip_grid_finish(copy);
+    return copy;
+}
+
 struct ip_grid *ip_grid_new(uint64_t most_cells) {
     struct ip_grid *g = ip_alloc(1, sizeof *g);
     struct build *b = g->own = ip_alloc(1, sizeof *b);

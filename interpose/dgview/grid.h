@@ -61,6 +61,8 @@ ip_grid_new(uint64_t most_cells); /* of the finest level, beyond which it gets c
 void ip_grid_free(struct ip_grid *g);
 void ip_grid_add(struct ip_grid *g, const struct ip_dg_accesses *a);
 void ip_grid_finish(struct ip_grid *g);
+/* What a grid has that is being made, finished, with the pages and the time of another. */
+struct ip_grid *ip_grid_so_far(const struct ip_grid *g, const struct ip_grid *base, uint64_t most_cells);
 
 /* A grid from an index.  0, and nothing is taken, if the parts do not fit together. */
 int ip_grid_adopt_pages(struct ip_grid *g, const uint64_t *pages, uint64_t n_pages, uint64_t n_instrs);

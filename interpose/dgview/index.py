@@ -11,6 +11,7 @@ import os
 import stat
 import struct
 import threading
+import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -31,6 +32,9 @@ AT_ONCE = 300_000
 """So many accesses are always drawn one by one."""
 DIRECT = 4_000_000
 """So many are, where the sums are too coarse."""
+PATIENCE = 0.4
+"""Seconds until what was read so far is shown first; then each time that twice as long was read."""
+SO_FAR_CELLS = 1 << 20
 _AHEAD = 255
 """So far beyond its block's completed instructions an access may be: that of one that was not completed."""
 _NO_END = 1 << 63
@@ -84,10 +88,12 @@ def _never() -> bool:
 class Index:
     """A log that was read, with one filter."""
 
-    def __init__(self, trace: Trace, fetches: bool) -> None:
+    def __init__(self, trace: Trace, fetches: bool, grid: Any = None) -> None:
         self.trace = trace
         self.fetches = fetches
-        self.grid = ffi.gc(lib.ip_grid_new(0), lib.ip_grid_free)
+        self.grid = ffi.gc(lib.ip_grid_new(0) if grid is None else grid, lib.ip_grid_free)
+        self.is_whole = grid is None
+        """Or it has what was read so far, has no places, and is drawn from sums only."""
         self.places: list[Place] = []
         self.error: FormatError | None = None
         self._gaps: list[int] | None = None
@@ -96,6 +102,11 @@ class Index:
     @property
     def n_pages(self) -> int:
         return self.grid.n_pages
+
+    @property
+    def n_cells(self) -> int:
+        """Of all levels, which take nearly all of the memory."""
+        return sum(level.n_cells for level in self.grid.levels[0 : self.grid.n_levels])
 
     @property
     def columns(self) -> int:
@@ -118,14 +129,24 @@ class Index:
         filter: Filter | None = None,
         progress: Callable[[float], object] | None = None,
         cancelled: Callable[[], bool] = _never,
+        base: Index | None = None,
+        so_far: Callable[[Index], object] | None = None,
     ) -> Index:
-        """Read the file; where it is damaged, what comes before that."""
+        """Read the file; where it is damaged, what comes before that.
+
+        If it takes long, `so_far` is given what was read, on the axes of `base`.
+        """
         trace = Trace(path, fetches=fetches, filter=filter, collect_ips=filter is None)
         self = cls(trace, fetches)
         last = 0
+        began = time.monotonic()
+        due = began + PATIENCE
         with suppress(FormatError):
             for chunk in trace.chunks(Accesses(CHUNK), empty=True):
                 lib.ip_grid_add(self.grid, chunk.raw)
+                if so_far is not None and base is not None and time.monotonic() >= due and not cancelled():
+                    so_far(cls(trace, fetches, lib.ip_grid_so_far(self.grid, base.grid, SO_FAR_CELLS)))
+                    due = 2 * time.monotonic() - began
                 done = trace.raw.n_accesses + trace.raw.n_instrs
                 if not self.places and trace.raw.word_size:
                     self.places.append(Place(HEADER_BYTES + 2, 0, 0, 0, 0))
@@ -375,6 +396,9 @@ class Index:
         """
         raw, out = view.raw(), ffi.from_buffer("uint8_t[]", pixels)
         level = self._level(view)
+        if not self.is_whole:
+            lib.ip_grid_draw_level(self.grid, level or 0, raw, out)
+            return False
         if level is not None and self._at_most(view) > AT_ONCE:
             lib.ip_grid_draw_level(self.grid, level, raw, out)
             return True

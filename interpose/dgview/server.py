@@ -10,6 +10,7 @@ import hmac
 import itertools
 import json
 import os
+import re
 import secrets
 import threading
 from collections.abc import Callable
@@ -36,6 +37,8 @@ _POLICY = (
 )
 _MOST_BODY = 1 << 16
 _MOST_COLUMNS = 64
+_MOST_PAGE_NAME = 16
+_ADDRESS = re.compile("0x[0-9a-f]{1,16}")
 
 
 class _RefusedError(Exception):
@@ -148,21 +151,30 @@ class _Handler(BaseHTTPRequestHandler):
     def _get(self) -> tuple[bytes, str, dict[str, str]]:
         name, query = self._path()
         viewer = self.server.viewer
+        # Views are of the columns of one filter's generation, and a page's new question ends its own old one.
+        generation = _numbers(query, "generation")[0] if "generation" in query else None
+        page = query.get("page", [""])[0][:_MOST_PAGE_NAME]
         if name in _FILES:
             file, kind = _FILES[name]
             return (_FOLDER / file).read_bytes(), kind, {}
         if name == "picture":
             view = self._view(query)
             exact = query.get("exact") == ["1"]
-            body, is_exact = viewer.picture(view, exact, self.server.begin(f"picture {exact}"))
+            cancelled = self.server.begin(f"picture {exact}{page}")
+            body, is_exact = viewer.picture(view, exact, cancelled, generation)
             return body, "image/png", {"X-Exact": "1" if is_exact else "0"}
         if name == "state":
             return _json(viewer.state())
         if name == "at":
-            return _json(viewer.at(self._view(query), self.server.begin("at")))
+            return _json(viewer.at(self._view(query), self.server.begin(f"at{page}"), generation))
         if name == "addresses":
             words = query.get("columns", [""])[0].split(",")[:_MOST_COLUMNS]
-            return _json(viewer.addresses([int(word) for word in words if word.isascii() and word.isdigit()]))
+            numbers = [int(word) for word in words if word.isascii() and word.isdigit()]
+            return _json(viewer.addresses(numbers, generation))
+        if name == "columns":
+            words = query.get("addresses", [""])[0].split(",")[:_MOST_COLUMNS]
+            numbers = [int(word, 16) for word in words if _ADDRESS.fullmatch(word)]
+            return _json(viewer.columns(numbers, generation))
         raise _RefusedError(404, "not found")
 
     @staticmethod

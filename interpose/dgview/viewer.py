@@ -16,6 +16,9 @@ from interpose.formats.datagrind.records import StartEvent, TrackRange
 
 MOST_SCANNED = 20_000_000
 """Accesses that are read for one spot."""
+MOST_KEPT = 8
+MOST_KEPT_CELLS = 1 << 24
+"""Filters, and their indices' cells, that are kept because they may be wanted again."""
 MOST_LABELS = 20
 MOST_NAMED = 10_000
 """Code addresses that are named before somebody asks: all symbols and lines are read for far fewer."""
@@ -34,6 +37,9 @@ class Viewer:
         self.ranges = ""
         self.fetches = False
         self.generation = 0
+        self._settled = self.index, self.events, self.ranges, self.fetches
+        self._kept: dict[tuple[str, str, bool], Index] = {}
+        """Of filters that were asked for before, the oldest first."""
         self.busy: float | None = None
         """How much of the file the next filter has seen."""
         self.failed: str | None = None
@@ -53,17 +59,33 @@ class Viewer:
     def set_filter(self, events: str, ranges: str, fetches: bool) -> None:
         """Show only what matches. An older call that has not come to its end gives up."""
         by_event, by_range = self.check(events, ranges)
+        key = events, ranges, fetches
         with self._lock:
             self._wanted += 1
             mine = self._wanted
             self.busy, self.failed = 0.0, None
+            index = self.whole if not any(key) else self._kept.get(key)
 
         def progress(part: float) -> None:
             if self._wanted == mine:
                 self.busy = part
 
+        def show(index: Index, busy: float | None) -> None:
+            with self._lock:
+                if self._wanted != mine:
+                    return
+                # Who looks has columns in mind, which are the same as long as the pages are.
+                is_same = (key == (self.events, self.ranges, self.fetches)
+                           and not self.index.is_whole and not index.is_whole
+                           and index.n_pages == self.index.n_pages)  # fmt: skip
+                self.index, self.events, self.ranges, self.fetches = index, *key
+                self.generation += not is_same
+                self.busy = busy
+                if index.is_whole:
+                    self._settled = index, *key
+
         try:
-            if by_event or by_range or fetches:
+            if index is None:
                 ips = self.whole.trace.ips() if by_event or by_range else []
                 with self._symbols_lock:
                     wanted = conditions.filter_of(by_event, by_range, ips, self.symbols)
@@ -73,21 +95,32 @@ class Viewer:
                     filter=wanted,
                     progress=progress,
                     cancelled=lambda: self._wanted != mine,
+                    base=self.whole,
+                    so_far=lambda part: show(part, self.busy),
                 )
-            else:
-                index = self.whole
         except CancelledError:
             return
         except InterposeError as error:
             with self._lock:
                 if self._wanted == mine:
                     self.busy, self.failed = None, error.message
+                    if not self.index.is_whole:
+                        self.index, self.events, self.ranges, self.fetches = self._settled
+                        self.generation += 1
+            return
+        self._keep(key, index)
+        show(index, None)
+
+    def _keep(self, key: tuple[str, str, bool], index: Index) -> None:
+        if index is self.whole:
             return
         with self._lock:
-            if self._wanted == mine:
-                self.index, self.events, self.ranges, self.fetches = index, events, ranges, fetches
-                self.generation += 1
-                self.busy = None
+            self._kept.pop(key, None)
+            self._kept[key] = index
+            while (
+                len(self._kept) > MOST_KEPT or sum(i.n_cells for i in self._kept.values()) > MOST_KEPT_CELLS
+            ):
+                del self._kept[next(iter(self._kept))]
 
     # ---- What there is ----
 
@@ -124,13 +157,28 @@ class Viewer:
                 "empty": index.n_pages == 0,
             }
 
-    def picture(self, view: View, exact: bool, cancelled: Callable[[], bool]) -> tuple[bytes, bool]:
-        """A PNG, and whether it is exact."""
-        return picture.draw(self.index, view, exact=exact, cancelled=cancelled)
+    def _of(self, generation: int | None) -> Index:
+        """The index that a generation's columns belong to."""
+        with self._lock:
+            if generation not in (None, self.generation):
+                raise CancelledError
+            return self.index
 
-    def addresses(self, columns: list[int]) -> list[str]:
+    def picture(
+        self, view: View, exact: bool, cancelled: Callable[[], bool], generation: int | None = None
+    ) -> tuple[bytes, bool]:
+        """A PNG, and whether it is exact."""
+        return picture.draw(self._of(generation), view, exact=exact, cancelled=cancelled)
+
+    def addresses(self, columns: list[int], generation: int | None = None) -> list[str]:
         """The addresses of columns."""
-        return [f"0x{self.index.address(column):x}" for column in columns]
+        index = self._of(generation)
+        return [f"0x{index.address(column):x}" for column in columns]
+
+    def columns(self, addresses: list[int], generation: int | None = None) -> list[int]:
+        """The columns of addresses; of one that is left out, the next one's."""
+        index = self._of(generation)
+        return [index.column(address) for address in addresses]
 
     # ---- One spot ----
 
@@ -141,15 +189,17 @@ class Viewer:
             with self._symbols_lock:
                 self.symbols.levels(ip)
 
-    def at(self, view: View, cancelled: Callable[[], bool]) -> dict[str, Any]:
+    def at(self, view: View, cancelled: Callable[[], bool], generation: int | None = None) -> dict[str, Any]:
         """What is known of a rectangle, which is a pixel of the page."""
-        index = self.index
+        index = self._of(generation)
         column = min(view.left + (view.right - view.left) // 2, max(index.columns - 1, 0))
         instr = view.top + (view.bottom - view.top) // 2
         address = index.address(column)
         answer: dict[str, Any] = {"address": f"0x{address:x}", "instr": instr}
         found = None
-        if index.accesses(view) <= MOST_SCANNED:
+        if not index.is_whole:
+            answer["reading"] = True
+        elif index.accesses(view) <= MOST_SCANNED:
             found = index.find(view, cancelled)
         else:
             answer["tooMany"] = True

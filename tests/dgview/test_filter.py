@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +72,35 @@ def test_filters(seed, tmp_path):
     assert len(chosen) > 12
 
 
+def test_ranges_of_all_sizes_that_come_and_go(tmp_path):
+    """What is remembered of pages is right where they share a place in the table, and for large ranges."""
+    rng = random.Random(3)
+    live: list[tuple[int, int]] = []
+    expected = []
+    with open(tmp_path / "f", "wb") as stream:
+        w = datagrind.Writer(stream)
+        context = w.context(w.bbdef([(1, 1)] * 16, [(0, 1, n) for n in range(16)]), [1])
+        for _ in range(600):
+            if live and rng.random() < 0.45:
+                entry = live.pop(rng.randrange(len(live)))
+                w.untrack_range(*entry)
+            else:
+                at = 0x100000 + (rng.randrange(3) << 23) + rng.randrange(3 << 12)
+                live.append((at, rng.choice([1, 7, 8, 16, 100, 4096, 9000, 1 << 23, 1 << 25])))
+                w.track_range(*live[-1], "x")
+            edges = [
+                at + n for at, length in rng.choices(live or [(0x5000, 1)], k=8) for n in (0, length - 1)
+            ]
+            addresses = [edge + rng.randrange(-9, 10) for edge in edges]
+            w.bbrun(context, 16, addresses)
+            expected += [a for a in addresses if any(at <= a < at + length for at, length in live)]
+    wanted = datagrind.Filter(by_range=True, any_range=True)
+    found = [
+        row[1] for chunk in datagrind.Trace(tmp_path / "f", filter=wanted).chunks() for row in rows(chunk)
+    ]
+    assert found == expected
+
+
 def test_an_end_of_a_second_reading(tmp_path):
     seen = write_random(tmp_path / "f", 3)
     trace = datagrind.Trace(tmp_path / "f")
@@ -97,6 +127,22 @@ def test_a_word_that_is_none_for_events(word):
         conditions.parse(word, ranges=False)
     assert caught.value.exit_code == 2
     assert caught.value.message == f"Invalid condition `{word.rpartition(',')[2]}'"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("fn:f<int, char>::g,malloc", ["fn:f<int, char>::g", "malloc"]),
+        ("fn:a<b, c<d, e> >,user:x<y,fn:z", ["fn:a<b, c<d, e> >", "user:x<y", "fn:z"]),
+        ("fn:f<&A::operator->, 3>,range", ["fn:f<&A::operator->, 3>", "range"]),
+        ("fn:q<void (int, char)>", ["fn:q<void (int, char)>"]),
+        ("fn:operator<,fn:operator<<,malloc", ["fn:operator<", "fn:operator<<", "malloc"]),
+    ],
+)
+def test_commas_in_names_of_functions(text, words):
+    assert [str(c) for c in conditions.parse(text, ranges=True)] == words
+    with pytest.raises(conditions.ConditionError):
+        conditions.parse("fn:a<b,c", ranges=True)
 
 
 def test_words():

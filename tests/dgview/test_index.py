@@ -29,10 +29,10 @@ def cache(tmp_path, monkeypatch) -> Path:
     return tmp_path / "cache"
 
 
-def bits(seen: list[Access], index: Index, view: View) -> bytes:
-    """What must be drawn, worked out access by access."""
+def bits(seen: list[Access], index: Index, view: View, everything: list[Access] | None = None) -> bytes:
+    """What must be drawn, worked out access by access; `everything` says which pages there are."""
     out = bytearray(view.width * view.height)
-    pages = sorted({a.address + n >> 12 for a in seen for n in (0, max(a.size, 1) - 1)})
+    pages = sorted({a.address + n >> 12 for a in everything or seen for n in (0, max(a.size, 1) - 1)})
     across, down = view.width / (view.right - view.left), view.height / (view.bottom - view.top)
     for a in seen:
         if not view.top <= a.instr < view.bottom:
@@ -216,6 +216,34 @@ def test_a_picture_that_nobody_wants(tmp_path):
     index = Index.build(str(tmp_path / "f"))
     with pytest.raises(CancelledError):
         picture.draw(index, picture.whole(index, 10, 10), cancelled=lambda: True)
+
+
+def test_what_was_read_so_far(tmp_path, monkeypatch):
+    """On the axes of the whole, every access up to some time and none that is not there."""
+    for name, value in {"PATIENCE": 0, "CHUNK": 64}.items():
+        monkeypatch.setattr(index_module, name, value)
+    seen = write_random(tmp_path / "f", 6, 3000)
+    whole = Index.build(str(tmp_path / "f"))
+    wanted = datagrind.Filter(by_event=True, event_labels=[b"one"])
+    parts: list[Index] = []
+    monkeypatch.setattr(index_module.time, "monotonic", lambda: 0)
+    last = Index.build(str(tmp_path / "f"), filter=wanted, base=whole, so_far=parts.append)
+    assert last.is_whole and len(parts) > 5
+    view = View(0, whole.columns, 0, whole.n_instrs, whole.columns >> 6, whole.n_instrs)
+    matching = [a for a in seen if b"one" in a.events]
+    expected = bits(matching, whole, view, seen)
+    before = 0
+    for part in parts:
+        assert not part.is_whole and (part.n_pages, part.n_instrs) == (whole.n_pages, whole.n_instrs)
+        assert part.grid.levels[0].row_bits == 0
+        pixels = bytearray(view.width * view.height)
+        assert not part.draw(view, pixels)
+        end = len(pixels.rstrip(b"\0")) // view.width  # the row that is under way may be there in part
+        assert pixels[: end * view.width] == expected[: end * view.width]
+        assert end >= before
+        before = end
+    assert before > whole.n_instrs // 2
+    assert part.find(view) is None
 
 
 # ---- Pictures ----

@@ -111,9 +111,11 @@ class Page:
         view, box = self.view, self.page.locator("#canvas").bounding_box()
         x = (column + 0.5 - view.left) / (view.right - view.left) * box["width"]
         y = (instr + 0.5 - view.top) / (view.bottom - view.top) * box["height"]
-        with self.page.expect_response(lambda answer: "/at?" in answer.url):
-            self.page.mouse.move(box["x"] + x, box["y"] + y)
-        self.page.wait_for_timeout(50)
+        before = self.page.evaluate("looked")
+        self.page.mouse.move(box["x"] + x, box["y"] + y)
+        self.page.wait_for_function(
+            "before => looked > before && document.body.dataset.spot === String(looked)", arg=before
+        )
         return self.page.locator("#spot").inner_text()
 
     def drag(self, x0: float, y0: float, x1: float, y1: float) -> None:
@@ -185,8 +187,22 @@ def test_zooming_and_moving(pages, random_trace):
     assert down[:2] == across[:2] and down.bottom - down.top < across.bottom - across.top
     page.page.mouse.wheel(0, 100)
     assert page.check().right - page.view.left > down.right - down.left
-    page.page.click("#address-in")
-    page.page.click("#time-in")
+    for button, is_across, is_smaller in [
+        ("address-in", True, True),
+        ("time-in", False, True),
+        ("address-out", True, False),
+        ("time-out", False, False),
+        ("in", None, True),
+    ]:
+        last = page.check()
+        page.page.click(f"#{button}")
+        now = page.check()
+        sizes = [(v.right - v.left, v.bottom - v.top) for v in (last, now)]
+        for axis in (0, 1):
+            if is_across is None or axis == (not is_across):
+                assert (sizes[1][axis] < sizes[0][axis]) == is_smaller and sizes[0][axis] != sizes[1][axis]
+            else:
+                assert sizes[0][axis] == sizes[1][axis]
     smaller = page.check()
     assert smaller.right - smaller.left < view.right - view.left
     page.page.keyboard.down("Shift")
@@ -279,6 +295,125 @@ def test_filters(pages, random_trace):
     page.show()
     page.page.wait_for_selector("body[data-generation='4']")
     assert page.check() == whole
+
+
+CONDITIONS = {
+    ("fn:leaf", ""): {"table", "heap"},
+    ("fn:middle", ""): {"table", "heap"},
+    ("fn:main", "malloc"): {"heap"},
+    ("fn:nothing,fn:leaf", ""): {"table", "heap"},
+    ("dso:{dso}", ""): {"table", "heap", "stack"},
+    ("file:{file}", "range"): {"table"},
+    ("user:phase", ""): {"stack"},
+    ("user:phase,fn:leaf", ""): {"table", "heap", "stack"},
+    ("user:phase", "malloc"): set(),
+    ("", "range"): {"table"},
+    ("", "user:table"): {"table"},
+    ("", "fn:middle"): {"heap"},
+    ("", "dso:{dso},user:table"): {"table", "heap"},
+    ("", "file:{file}"): {"heap"},
+    ("", "malloc"): {"heap"},
+}
+
+
+def test_every_condition_while_it_is_looked_at(pages, tmp_path):
+    executable, symbols = build_guest(tmp_path)
+    places = write_program(tmp_path / "trace", executable, symbols)
+    page = pages(tmp_path / "trace")
+    source = page.server.viewer.symbols.levels(places["leaf"])[0].path
+    for generation, ((events, ranges), expected) in enumerate(CONDITIONS.items(), 1):
+        words = [text.format(dso=executable, file=source) for text in (events, ranges)]
+        page.show(events=words[0], ranges=words[1])
+        page.page.wait_for_selector(f"body[data-generation='{generation}']")
+        if not expected:
+            page.page.wait_for_selector("#message:has-text('No accesses match the criteria.')")
+            continue
+        page.check()
+        index = page.index
+        shown = {index.address(column) >> 12 for column in range(0, index.columns, 4096)}
+        at = {
+            name: {places[name] + step >> 12 for step in (0, 252, -248)}
+            for name in ("table", "heap", "stack")
+        }
+        assert {name for name, numbers in at.items() if numbers & shown} == expected, words
+        assert {pixel for row in page.colours() for pixel in row} & {
+            picture.READ,
+            picture.WRITE,
+            picture.BOTH,
+        }
+
+
+def test_the_view_stays_when_the_filter_changes(pages, random_trace):
+    """The same addresses and the same time, also if other pages are left out; and the views to go back to."""
+    page = pages(random_trace)
+    whole = page.view
+    page.drag(0.6, 0.25, 0.9, 0.75)
+    first = page.check()
+    page.drag(0.25, 0.25, 0.75, 0.75)
+    view = page.check()
+    ends = [page.index.address(column) for column in (view.left, view.right - 1)]
+    page.show(fetches=True)
+    page.page.wait_for_selector("body[data-generation='1']")
+    moved = page.check()
+    assert moved.left > view.left, "pages of code come before"
+    assert [page.index.address(column) for column in (moved.left, moved.right - 1)] == ends
+    assert moved[2:4] == view[2:4]
+    page.show(events="user:nobody")
+    page.page.wait_for_selector("body[data-generation='2']")
+    page.page.wait_for_selector("#message:has-text('No accesses match the criteria.')")
+    page.show()
+    page.page.wait_for_selector("body[data-generation='3']")
+    assert page.check() == view
+    page.page.keyboard.press("Backspace")
+    assert page.check() == first
+    page.page.keyboard.press("Backspace")
+    assert page.check() == whole
+
+
+def test_a_filter_shows_what_it_has_read(pages, random_trace, monkeypatch):
+    monkeypatch.setattr(index_module, "PATIENCE", 0)
+    monkeypatch.setattr(index_module, "CHUNK", 64)
+    page = pages(random_trace)
+    released = threading.Event()
+    build, given = Index.build.__func__, []
+
+    def slow(path, *, so_far, **words):
+        def first(part):
+            so_far(part)
+            given.append(part)
+            if len(given) == 1:
+                released.wait(20)
+
+        return build(Index, path, so_far=first, **words)
+
+    monkeypatch.setattr(Index, "build", slow)
+    page.show(events="user:one")
+    page.page.wait_for_selector("body[data-generation='1']")
+    page.page.wait_for_selector("#message:has-text('Reading: ')")
+    shown = {pixel for row in page.colours() for pixel in row}
+    for _ in range(400):
+        if shown & {picture.READ, picture.WRITE, picture.BOTH}:
+            break
+        page.page.wait_for_timeout(25)
+        shown = {pixel for row in page.colours() for pixel in row}
+    else:
+        raise AssertionError("nothing is shown before all is read")
+    assert "The log is being read" in page.spot(page.index.columns // 2, 100)
+    page.drag(0.25, 0.1, 0.75, 0.6)  # it can be moved in
+    zoomed = page.view
+    ends = [page.index.address(column) for column in (zoomed.left, zoomed.right - 1)]
+    released.set()
+    page.page.wait_for_selector("body[data-generation='2']")
+    view = page.check()
+    assert page.index.is_whole and view[2:4] == zoomed[2:4]
+    assert [page.index.address(column) for column in (view.left, view.right - 1)] == ends
+    # What was read is not read again.
+    monkeypatch.setattr(Index, "build", None)
+    page.show()
+    page.page.wait_for_selector("body[data-generation='3']")
+    page.show(events="user:one")
+    page.page.wait_for_selector("body[data-generation='4']")
+    assert page.check() == view
 
 
 def test_names_are_never_markup(pages, tmp_path):

@@ -188,6 +188,43 @@ def test_addresses(server, program):
     assert json.loads(body) == [f"0x{program[2][name]:x}" for name in ("table", "heap")]
 
 
+def test_columns(server, program):
+    words = [f"0x{program[2][name]:x}" for name in ("table", "heap")]
+    status, _, body = asked(server, f"columns?addresses={words[0]},x,-4,0x{'f' * 17},{words[1]}")
+    assert status == 200
+    assert json.loads(body) == [server.viewer.index.column(program[2][name]) for name in ("table", "heap")]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "picture?left=0&right=1&top=0&bottom=1&width=1&height=1",
+        "at?left=0&right=1&top=0&bottom=1&width=1&height=1",
+        "addresses?columns=1",
+        "columns?addresses=0x1000",
+    ],
+)
+def test_columns_of_another_filter_are_refused(server, query):
+    assert asked(server, f"{query}&generation=0")[0] == 200
+    assert asked(server, f"{query}&generation=1")[0] == 409
+    assert asked(server, f"{query}&generation=x")[0] == 400
+
+
+def test_pages_do_not_end_each_others_questions(server, monkeypatch):
+    kinds = []
+    begin = server.begin
+    monkeypatch.setattr(server, "begin", lambda kind: kinds.append(kind) or begin(kind))
+    for page in ("1", "2", "1"):
+        for name in ("picture", "at"):
+            query = f"{name}?left=0&right=1&top=0&bottom=1&width=1&height=1&page={page}"
+            assert asked(server, query)[0] == 200
+    assert len(set(kinds)) == 4 and kinds[:2] == kinds[4:]
+    first, second = server.begin(kinds[0]), server.begin(kinds[2])
+    assert not first() and not second()
+    server.begin(kinds[0])
+    assert first() and not second()
+
+
 def post_filter(server: Server, **words: object) -> tuple[int, bytes]:
     body = json.dumps({"events": "", "ranges": "", "fetches": False, **words}).encode()
     headers = {"Origin": server.origin, "Content-Type": "application/json"}

@@ -4,6 +4,8 @@
 const at = (id) => document.getElementById(id);
 const canvas = at("canvas"), context = canvas.getContext("2d", { alpha: false });
 const LEAST = 16; // columns and instructions of a view
+const MOST_VIEWS = 30; // to go back to
+const NAME = String(Math.random()).slice(2, 14); // pages that look at the same log do not end each other's questions
 
 let state = null; // what the server knows
 let view = null; // left, right, top, bottom
@@ -19,18 +21,17 @@ let spotted = null, looked = 0, lookTimer = 0; // where the pointer is, and the 
 
 async function ask(name, query) {
   const answer = await fetch(name + (query ? "?" + new URLSearchParams(query) : ""));
-  if (!answer.ok) throw new Error(await answer.text());
+  if (!answer.ok) throw Object.assign(new Error(await answer.text()), { isOld: answer.status === 409 });
   return answer;
 }
 
-function pictureQuery(wanted, exact) {
-  return { ...wanted, width: canvas.width, height: canvas.height, exact: exact ? 1 : 0, generation: state.generation };
-}
+// About columns, which are those of one filter: refused when there is another.
+const askOf = (name, query) => ask(name, { ...query, generation: state.generation, page: NAME });
 
 async function load(mine, exact) {
-  const wanted = { ...view }, generation = state.generation;
+  const { left, right, top, bottom } = view, wanted = { left, right, top, bottom }, generation = state.generation;
   try {
-    const answer = await ask("picture", pictureQuery(wanted, exact));
+    const answer = await askOf("picture", { ...wanted, width: canvas.width, height: canvas.height, exact: exact ? 1 : 0 });
     const bitmap = await createImageBitmap(await answer.blob());
     const isExact = answer.headers.get("X-Exact") === "1";
     // A picture of a view that is gone is better than none, unless a newer one is there.
@@ -45,7 +46,9 @@ async function load(mine, exact) {
       setTimeout(() => { if (mine === serial) load(mine, true); }, 120);
     }
   } catch (error) {
-    if (mine === serial) tell(error.message);
+    if (mine !== serial) return;
+    if (error.isOld) watch();
+    else tell(error.message);
   }
 }
 
@@ -91,12 +94,18 @@ function resize() {
 
 let labelled = 0;
 async function labels() {
-  const mine = ++labelled, { left, right, top, bottom } = view;
+  const mine = ++labelled, of = view, { left, right, top, bottom } = view;
   at("top").textContent = top.toLocaleString("en");
   at("bottom").textContent = bottom.toLocaleString("en");
   document.body.dataset.view = [left, right, top, bottom].join(",");
   const columns = [left, Math.floor((left + right) / 2), right - 1];
-  const found = await (await ask("addresses", { columns: columns.join(",") })).json();
+  let found;
+  try {
+    found = await (await askOf("addresses", { columns: columns.join(",") })).json();
+  } catch {
+    return; // There is another filter, and its labels are asked for.
+  }
+  of.addresses = [found[0], found[2]];
   if (mine !== labelled) return;
   ["left", "middle", "right"].forEach((id, n) => { at(id).textContent = found[n]; });
 }
@@ -117,7 +126,7 @@ function show(next, keep) {
   if (same) return;
   if (view && keep) {
     before.push(view);
-    if (before.length > 200) before.shift();
+    if (before.length > MOST_VIEWS) before.shift();
   }
   view = { left, right, top, bottom };
   want();
@@ -235,8 +244,10 @@ function look(spot) {
     const bottom = Math.max(top + 1, Math.ceil(view.top + (y + 2) * down));
     const patience = setTimeout(() => mine === looked && at("spot").replaceChildren("Reading accesses and names …"), 300);
     try {
-      const found = await (await ask("at", { left, right, top, bottom, width: 1, height: 1 })).json();
-      if (mine === looked) describe(found);
+      const found = await (await askOf("at", { left, right, top, bottom, width: 1, height: 1 })).json();
+      if (mine !== looked) return;
+      describe(found);
+      document.body.dataset.spot = String(mine);
     } catch {
       // A newer question took its place.
     } finally {
@@ -268,7 +279,7 @@ function describe(found) {
     element("p", `here: ${number(found.sums[0])} reads, ${number(found.sums[1])} writes, ${number(found.sums[2])} fetches`, box);
     stack("Instruction and callers", found.stack, box);
   } else {
-    element("h2", found.tooMany ? "Too many accesses in this pixel" : "No access", box);
+    element("h2", found.reading ? "The log is being read" : found.tooMany ? "Too many accesses in this pixel" : "No access", box);
     element("p", `address ${found.address}`, box);
     element("p", `after ${number(found.instr)} instructions`, box);
   }
@@ -296,29 +307,61 @@ function noted() {
   return state.leftOut ? `${state.leftOut} accesses are left out: too many pages` : "";
 }
 
+// Views of another filter, found again by their addresses: other pages may be left out now.
+const isAll = (one, of) => one.left === 0 && one.right === of.columns && one.top === 0 && one.bottom === of.instrs;
+
+async function carried(views) {
+  const known = views.filter((one) => !one.isAll && one.addresses);
+  const found = known.length ? await (await askOf("columns", { addresses: known.flatMap((one) => one.addresses).join(",") })).json() : [];
+  return views.filter((one) => one.isAll || one.addresses).map((one) => {
+    const n = 2 * known.indexOf(one);
+    if (one.isAll) return { left: 0, right: state.columns, top: 0, bottom: state.instrs };
+    const isGone = found[n + 1] <= found[n]; // nothing of it is left
+    return { left: isGone ? 0 : found[n], right: isGone ? state.columns : found[n + 1] + 1, top: one.top, bottom: one.bottom, addresses: one.addresses };
+  });
+}
+
+let kept = []; // views of the filter before one that nothing matches
+
 async function refresh() {
-  const old = state ? state.generation : -1;
+  const old = state;
   state = await (await ask("state")).json();
   document.title = state.file;
   tell(noted());
-  if (state.generation !== old) {
-    if (old < 0) {
+  if (!old || state.generation !== old.generation) {
+    const generation = state.generation;
+    if (!old) {
       at("events").value = state.events;
       at("ranges").value = state.ranges;
       at("fetches").checked = state.fetches;
     }
-    // Other pages may be left now: what was in view is found again by its addresses only in part, so all is shown.
-    before = [];
+    let views = view && view.addresses ? [...before, view] : [];
+    if (old && old.empty) views = kept;
+    else if (old) views = views.map((one) => ({ ...one, isAll: isAll(one, old) }));
+    kept = views;
+    views = state.empty ? [] : await carried(views).catch(() => []);
+    if (state.generation !== generation) return true;
     view = null;
     shown = null;
-    everything();
-    document.body.dataset.generation = String(state.generation);
+    const next = views.pop();
+    before = views;
+    if (next) show(next, false);
+    else everything();
+    document.body.dataset.generation = String(generation);
   }
   return state.busy !== null;
 }
 
-async function watch() {
-  while (await refresh()) await new Promise((resolve) => setTimeout(resolve, 150));
+let watching = null, again = false;
+function watch() {
+  again = true; // what is being asked for may be of before
+  watching ??= (async () => {
+    while (again) {
+      again = false;
+      if (await refresh()) again = await new Promise((resolve) => setTimeout(resolve, 150, true));
+    }
+  })().finally(() => { watching = null; });
+  return watching;
 }
 
 at("filter").addEventListener("submit", async (event) => {

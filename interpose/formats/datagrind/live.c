@@ -1,5 +1,6 @@
 /* What is live at one moment: a map of names, and a set of address ranges. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/datagrind/private/own.h"
 #include "jit/lastwords.h"
@@ -62,8 +63,12 @@ void dg_map_remove(struct dg_map *m, uint64_t key, uint64_t key2) {
 
 /* ---- Ranges -------------------------------------------------------------------------------------- */
 
-#define LINES     4096 /* remembered */
-#define LINE_BITS 6
+#define PAGES     2048 /* remembered */
+#define PAGE_BITS 12
+#define UNIT_BITS 3 /* of address bits: blocks and most ranges begin at multiples of eight */
+#define PAGE_LAST ((1u << PAGE_BITS) - 1)
+#define UNIT_LAST ((1u << UNIT_BITS) - 1)
+#define UNITS     (1u << (PAGE_BITS - UNIT_BITS))
 
 static uint64_t most_of(const struct dg_live *l, uint32_t n) { return n ? l->nodes[n].most : 0; }
 
@@ -119,22 +124,67 @@ static uint32_t find(const struct dg_live *l, uint64_t first, uint64_t last) {
     return n;
 }
 
-/* Lines whose answer may be another now. */
-static void forget(struct dg_live *l, uint64_t first, uint64_t last) {
-    if (!l->lines) return;
-    uint64_t from = first >> LINE_BITS, to = last >> LINE_BITS;
-    if (to - from >= LINES) {
-        for (unsigned i = 0; i < LINES; i++) l->lines[i].known = 0;
-        return;
+/* Whether a range has an address. */
+static bool meets(const struct dg_live *l, uint64_t address) {
+    uint32_t n = l->root;
+    while (n) {
+        const struct dg_node *node = &l->nodes[n];
+        if (node->left && l->nodes[node->left].most >= address) {
+            /* If the one that ends last does not meet, it begins beyond, and so does all to the right. */
+            n = node->left;
+            continue;
+        }
+        if (node->first <= address && node->last >= address) return true;
+        if (node->first > address) return false;
+        n = node->right;
     }
-    for (uint64_t line = from; line <= to; line++) {
-        struct dg_line *at = &l->lines[line % LINES];
-        if (at->line == line) at->known = 0;
+    return false;
+}
+
+static struct dg_page *page_at(const struct dg_live *l, uint64_t page) { return &l->pages[page % PAGES]; }
+
+/* What is remembered of the units of a page between two addresses: nothing, or that they are in. */
+static void note(struct dg_page *at, uint64_t first, uint64_t last, bool known) {
+    uint64_t begin = at->page << PAGE_BITS, end = begin | PAGE_LAST;
+    if (first < begin) first = begin;
+    if (last > end) last = end;
+    uint64_t low = first >> UNIT_BITS & (UNITS - 1), high = last >> UNIT_BITS & (UNITS - 1);
+    for (uint64_t word = low / 64; word <= high / 64; word++) {
+        uint64_t bits = ~0ull;
+        if (word == low / 64) bits &= ~0ull << low % 64;
+        if (word == high / 64) bits &= ~0ull >> (63 - high % 64);
+        at->known[word] = known ? at->known[word] | bits : at->known[word] & ~bits;
+        at->in[word] |= bits;
+    }
+    /* A unit that the range has in part is asked for each time. */
+    if (known && first & UNIT_LAST) note(at, first, first, false);
+    if (known && ~last & UNIT_LAST) note(at, last, last, false);
+}
+
+/* Note the ranges below a node that have an address of the page. */
+static void note_all(const struct dg_live *l, uint32_t n, struct dg_page *at) {
+    uint64_t begin = at->page << PAGE_BITS, end = begin | PAGE_LAST;
+    while (n && l->nodes[n].most >= begin) {
+        const struct dg_node *node = &l->nodes[n];
+        note_all(l, node->left, at);
+        if (node->first > end) return;
+        if (node->last >= begin) note(at, node->first, node->last, true);
+        n = node->right;
+    }
+}
+
+/* A range is there, or is not there any more. */
+static void changed(struct dg_live *l, uint64_t first, uint64_t last, bool is_there) {
+    if (!l->pages) return;
+    uint64_t from = first >> PAGE_BITS, to = last >> PAGE_BITS;
+    for (uint64_t n = 0; n < PAGES && n <= to - from; n++) {
+        struct dg_page *at = to - from < PAGES ? page_at(l, from + n) : &l->pages[n];
+        if (at->is_known && at->page >= from && at->page <= to) note(at, first, last, is_there);
     }
 }
 
 void dg_live_add(struct dg_live *l, uint64_t first, uint64_t last) {
-    forget(l, first, last);
+    changed(l, first, last, true);
     uint32_t n = find(l, first, last);
     if (n) {
         l->nodes[n].count++;
@@ -160,9 +210,8 @@ void dg_live_add(struct dg_live *l, uint64_t first, uint64_t last) {
 
 void dg_live_remove(struct dg_live *l, uint64_t first, uint64_t last) {
     uint32_t n = find(l, first, last);
-    if (!n) return;
-    forget(l, first, last);
-    if (--l->nodes[n].count) return;
+    if (!n || --l->nodes[n].count) return;
+    changed(l, first, last, false);
     uint32_t left, middle, right;
     split(l, l->root, first, last, &left, &right);
     if (last != IP_DG_NEVER)
@@ -174,53 +223,22 @@ void dg_live_remove(struct dg_live *l, uint64_t first, uint64_t last) {
     l->free = middle;
 }
 
-/* Whether a range has an address between `first` and `last`. */
-static bool meets(const struct dg_live *l, uint32_t n, uint64_t first, uint64_t last) {
-    while (n) {
-        const struct dg_node *node = &l->nodes[n];
-        if (node->left && l->nodes[node->left].most >= first) {
-            /* If the one that ends last does not meet, it begins beyond, and so does all to the right. */
-            n = node->left;
-            continue;
-        }
-        if (node->first <= last && node->last >= first) return true;
-        if (node->first > last) return false;
-        n = node->right;
-    }
-    return false;
-}
-
-/* Whether one range has all of them. */
-static bool covers(const struct dg_live *l, uint64_t first, uint64_t last) {
-    /* The range that begins last, not after `first`, is enough to ask: others only cost the memory of lines. */
-    uint32_t n = l->root, best = 0;
-    while (n) {
-        if (l->nodes[n].first <= first) {
-            best = n;
-            n = l->nodes[n].right;
-        } else {
-            n = l->nodes[n].left;
-        }
-    }
-    return best && l->nodes[best].last >= last;
-}
-
 bool dg_live_holds(struct dg_live *l, uint64_t address) {
     if (!l->root) return false;
-    if (!l->lines) l->lines = ip_alloc(LINES, sizeof *l->lines);
-    uint64_t line = address >> LINE_BITS;
-    struct dg_line *at = &l->lines[line % LINES];
-    if (at->line == line && at->known) return at->in;
-    uint64_t first = line << LINE_BITS, last = first | ((1 << LINE_BITS) - 1);
-    bool none = !meets(l, l->root, first, last), all = !none && covers(l, first, last);
-    if (none || all) {
-        *at = (struct dg_line){line, 1, all};
-        return all;
+    if (!l->pages) l->pages = ip_alloc(PAGES, sizeof *l->pages);
+    struct dg_page *at = page_at(l, address >> PAGE_BITS);
+    unsigned unit = address >> UNIT_BITS & (UNITS - 1), word = unit / 64;
+    uint64_t bit = 1ull << unit % 64;
+    if (!at->is_known || at->page != address >> PAGE_BITS) {
+        *at = (struct dg_page){.page = address >> PAGE_BITS, .is_known = true};
+        memset(at->known, 0xff, sizeof at->known);
+        note_all(l, l->root, at);
     }
-    return meets(l, l->root, address, address);
+    if (!(at->known[word] & bit)) return meets(l, address);
+    return at->in[word] & bit;
 }
 
 void dg_live_free(struct dg_live *l) {
     free(l->nodes);
-    free(l->lines);
+    free(l->pages);
 }

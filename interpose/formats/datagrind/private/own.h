@@ -28,11 +28,12 @@ struct dg_live { /* address ranges, which may overlap: which addresses are in on
     } *nodes; /* 0: none */
     uint32_t n, cap, root, free;
     uint64_t random;
-    /* Of each 64-byte line seen lately: all in (1), all out (0), or unknown. */
-    struct dg_line {
-        uint64_t line;
-        uint8_t known, in;
-    } *lines;
+    /* Of the pages seen lately, by units of eight bytes: whether all of it is in or out, where that is known. */
+    struct dg_page {
+        uint64_t page;
+        bool is_known;
+        uint64_t known[8], in[8];
+    } *pages;
 };
 
 void dg_live_add(struct dg_live *l, uint64_t first, uint64_t last);
