@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jit/keysort.h"
 #include "jit/lastwords.h"
 
 #define VERSION_HIDDEN 0x8000u
@@ -125,7 +126,7 @@ static bool names_add(struct names *set, const char *text, size_t len, uint64_t 
 /* ---- Columns -------------------------------------------------------------------------------------- */
 
 struct found {
-    uint64_t address, size, order;
+    uint64_t address, size;
     const char *name; /* in the arena */
     uint8_t is_global, is_ifunc, is_text;
 };
@@ -171,21 +172,28 @@ static void add(struct collection *c, struct found f, size_t name_len) {
         c->cap = c->cap ? 2 * c->cap : 256;
         c->found = ip_realloc(c->found, c->cap * sizeof *c->found);
     }
-    f.order = c->n;
     c->found[c->n++] = f;
     c->bytes += name_len + 1;
 }
 
-static int by_address(const void *a, const void *b) {
-    const struct found *x = a, *y = b;
-    if (x->address != y->address) return x->address < y->address ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+/* Those at one address stay in their order. */
+static void sort_by_address(struct collection *c) {
+    struct ip_keyed *keys = ip_alloc(2 * c->n + 1, sizeof *keys);
+    struct found *sorted = ip_alloc(c->n + 1, sizeof *sorted);
+    for (uint64_t i = 0; i < c->n; i++) keys[i] = (struct ip_keyed){c->found[i].address, i};
+    ip_sort_keyed(keys, c->n, keys + c->n);
+    for (uint64_t i = 0; i < c->n; i++) sorted[i] = c->found[keys[i].item];
+    free(keys);
+    free(c->found);
+    c->found = sorted;
+    c->cap = c->n + 1;
 }
 
 static void fill(struct collection *c, struct ip_symbols *out) {
     *out = (struct ip_symbols){.count = c->n, .names_size = c->bytes};
     out->address = ip_alloc(c->n + 1, sizeof *out->address);
     out->size = ip_alloc(c->n + 1, sizeof *out->size);
+    out->name_from = ip_alloc(c->n + 1, sizeof *out->name_from);
     out->is_global = ip_alloc(c->n + 1, 1);
     out->is_ifunc = ip_alloc(c->n + 1, 1);
     out->is_text = ip_alloc(c->n + 1, 1);
@@ -194,6 +202,7 @@ static void fill(struct collection *c, struct ip_symbols *out) {
         const struct found *f = &c->found[i];
         out->address[i] = f->address;
         out->size[i] = f->size;
+        out->name_from[i] = (uint64_t)(to - out->names);
         out->is_global[i] = f->is_global;
         out->is_ifunc[i] = f->is_ifunc;
         out->is_text[i] = f->is_text;
@@ -207,6 +216,7 @@ static void fill(struct collection *c, struct ip_symbols *out) {
 void ip_symbols_free(struct ip_symbols *s) {
     free(s->address);
     free(s->size);
+    free(s->name_from);
     free(s->is_global);
     free(s->is_ifunc);
     free(s->is_text);
@@ -285,7 +295,7 @@ void ip_function_symbols(const struct ip_symtab *full, const struct ip_symtab *d
             }
         }
     }
-    if (c.n) qsort(c.found, c.n, sizeof *c.found, by_address);
+    sort_by_address(&c);
     fill(&c, out);
     free(seen.entries);
     free(defaults.entries);
@@ -298,6 +308,14 @@ static int by_place(const void *a, const void *b) {
     if (x->address != y->address) return x->address < y->address ? -1 : 1;
     if (x->size != y->size) return x->size < y->size ? -1 : 1;
     return strcmp(x->name, y->name);
+}
+
+static void sort_by_place(struct collection *c) {
+    sort_by_address(c);
+    for (uint64_t i = 0, next; i < c->n; i = next) {
+        for (next = i + 1; next < c->n && c->found[next].address == c->found[i].address; next++) {}
+        if (next > i + 1) qsort(c->found + i, next - i, sizeof *c->found, by_place);
+    }
 }
 
 /* Of the names of one address that with the fewest bytes before the version is shown, then `@@` before `@` before
@@ -403,9 +421,21 @@ void ip_pieces(uint64_t n, const uint64_t *addresses, const uint64_t *sizes, con
         add(&c, (struct found){.address = addresses[i], .size = sizes[i], .name = names}, 0);
         names += strlen(names) + 1;
     }
-    if (c.n) qsort(c.found, c.n, sizeof *c.found, by_place);
+    sort_by_place(&c);
     lay_out(&c);
     fill(&c, out);
+}
+
+int64_t ip_symbol_at(const struct ip_symbols *s, uint64_t address) {
+    uint64_t lo = 0, hi = s->count;
+    while (lo < hi) {
+        uint64_t mid = (lo + hi) / 2;
+        if (s->address[mid] <= address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo && address - s->address[lo - 1] < s->size[lo - 1] ? (int64_t)lo - 1 : -1;
 }
 
 void ip_place_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
@@ -426,7 +456,7 @@ void ip_place_symbols(const struct ip_symtab *full, const struct ip_symtab *dyna
             add(&c, f, len);
         }
     }
-    if (c.n) qsort(c.found, c.n, sizeof *c.found, by_place);
+    sort_by_place(&c);
     lay_out(&c);
     fill(&c, out);
 }

@@ -23,7 +23,8 @@ struct ip_symbols { /* what was found, in columns */
     uint64_t count;
     uint64_t *address, *size;
     uint8_t *is_global, *is_ifunc, *is_text;
-    char *names; /* each ends with a NUL */
+    char *names;         /* each ends with a NUL */
+    uint64_t *name_from; /* where in names each begins */
     uint64_t names_size;
 };
 
@@ -43,6 +44,9 @@ void ip_place_symbols(const struct ip_symtab *full, const struct ip_symtab *dyna
 
 /* The pieces of any n symbols; names: each ends with a NUL. */
 void ip_pieces(uint64_t n, const uint64_t *addresses, const uint64_t *sizes, const char *names, struct ip_symbols *out);
+
+/* Which of the pieces holds an address; -1: none. */
+int64_t ip_symbol_at(const struct ip_symbols *s, uint64_t address);
 
 void ip_symbols_free(struct ip_symbols *s);
 

@@ -113,42 +113,31 @@ def function_symbols(image: Image, debug: Image | None = None) -> FunctionSymbol
         lib.ip_symbols_free(found)
 
 
-class Pieces(NamedTuple):
-    """Disjoint pieces of symbols by address."""
-
-    starts: list[int]
-    ends: list[int]
-    names: list[str]
-
-
-def _pieces(found: Any) -> Pieces:
-    try:
-        count = found.count
-        starts = _numbers(found.address, count)
-        return Pieces(starts, list(map(add, starts, _numbers(found.size, count))), _names(found))
-    finally:
-        lib.ip_symbols_free(found)
-
-
 def place_symbols(
     image: Image, debug: Image | None, types: frozenset[int], ranges: list[tuple[int, int]]
-) -> Pieces:
-    """The symbols of these types that lie in `ranges`, as pieces.
+) -> Any:
+    """The symbols of these types that lie in `ranges`, as disjoint pieces by address (``struct ip_symbols``).
 
     The name of a dynamic symbol counts without its version here: Valgrind reads .dynsym that way.
     """
     full, dynamic = _tables(image, debug)
-    found = ffi.new("struct ip_symbols *")
+    found = ffi.gc(ffi.new("struct ip_symbols *"), lib.ip_symbols_free)
     mask = sum(1 << kind for kind in types)
     lib.ip_place_symbols(full.raw, dynamic.raw, _flat(ranges), len(ranges), mask, found)
-    return _pieces(found)
+    return found
 
 
-def pieces(symbols: Iterable[tuple[int, int, str]]) -> Pieces:
+def pieces(symbols: Iterable[tuple[int, int, str]]) -> Any:
     """The same of any (value, size, name)."""
     rows = list(symbols)
-    found = ffi.new("struct ip_symbols *")
+    found = ffi.gc(ffi.new("struct ip_symbols *"), lib.ip_symbols_free)
     names = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for _, _, name in rows)
     values, sizes = ([row[place] for row in rows] for place in (0, 1))
     lib.ip_pieces(len(rows), ffi.new("uint64_t[]", values), ffi.new("uint64_t[]", sizes), names, found)
-    return _pieces(found)
+    return found
+
+
+def columns(found: Any) -> tuple[list[int], list[int], list[str]]:
+    """Starts, ends and names of pieces."""
+    starts = _numbers(found.address, found.count)
+    return starts, list(map(add, starts, _numbers(found.size, found.count))), _names(found)

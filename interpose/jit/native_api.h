@@ -62,6 +62,9 @@ int ip_trace_functions_add(uint64_t n, const uint64_t *lo, const uint64_t *hi, c
  * from base on, ascending.  0, or -1: no memory. */
 int ip_trace_parts_add(uint64_t lo, uint64_t hi, uint64_t n, const int32_t *table, uint64_t base);
 void ip_trace_functions_del(uint64_t lo, uint64_t hi);
+/* All templates that there are: as the client has them from IP_TRACE_BASE on, their bytes and the sum of their n_words.
+ * Others come behind them, but these stay.  NULL: the tool does not trace. */
+uint8_t *ip_trace_templates(uint64_t *bytes, uint64_t *words);
 void ip_service_lock(void);
 void ip_service_unlock(void);
 struct ip_chan *ip_service_chan(void);

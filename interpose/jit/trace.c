@@ -140,6 +140,14 @@ void ip_trace_area(struct ip_meta *m, uint8_t *a) {
     if (m->trace_used == 0 && known) memset(known, 0, known_size * sizeof *known);
 }
 
+uint8_t *ip_trace_templates(uint64_t *bytes, uint64_t *words) {
+    ip_service_lock();
+    *bytes = meta ? meta->trace_used : 0;
+    *words = meta ? meta->trace_words : 0;
+    ip_service_unlock();
+    return area;
+}
+
 /* Without its number and first_word, in which alone a template differs from its second making. */
 static uint64_t hash_of(const struct ip_tr_block *t) {
     struct ip_tr_block head = *t;

@@ -24,7 +24,7 @@ from interpose.elf.image import (
     Image,
     Symbol,
 )
-from interpose.elf.symtab import function_symbols, place_symbols
+from interpose.elf.symtab import columns, function_symbols, place_symbols
 
 SOURCE = """\
 int counter = 1;
@@ -104,7 +104,7 @@ def agree(image: Image, debug: Image | None = None) -> int:
     assert list(zip(*function_symbols(image, debug), strict=True)) == expected
     ranges = [(section.addr, section.addr + section.size) for section in image.sections if section.addr]
     for part in (image.text_ranges, ranges, []):
-        found = list(zip(*place_symbols(image, None, TYPES, part), strict=True))
+        found = list(zip(*columns(place_symbols(image, None, TYPES, part)), strict=True))
         assert found == pieces_by_the_rule(reference_places(image, part))
     return len(expected)
 

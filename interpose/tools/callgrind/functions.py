@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from array import array
 from bisect import bisect_right
 from functools import cached_property
 
@@ -18,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
-    from interpose.elf.sourcelines import SourceLines
     from interpose.elf.symbolizer import ObjectFile
     from interpose.options.parse import Config
 else:
@@ -31,7 +29,7 @@ _BELOW_MAIN = frozenset(
 )
 _LINKAGE = frozenset({".plt", ".plt.sec", ".plt.got"})
 # The dynamic linker's trampoline ends with a jump to the function that was looked up.
-_RESOLVERS = ("_dl_runtime_resolve*",)
+_RESOLVER = "_dl_runtime_resolve"
 
 
 class Object:
@@ -42,18 +40,19 @@ class Object:
         self.base = base
         self.file = file
         self.path = file.path or UNKNOWN
-        self.starts, self.ends, self.names = file.code.columns
+        self.code = file.code
+        self.n_functions = len(self.code)
         self.plt = plt
-        self.count = len(self.names) + 1
+        self.count = self.n_functions + 1
         """The last one is the procedure linkage table."""
         self.flags: dict[int, int] = {}
         self.same: dict[int, int] = {}
         """Pieces that are one function with an earlier one."""
         self.places: list[Placed] = []
-        self._placed: Any = None
         self._raw: Any = None
-        self._columns: list[Any] = []
-        self._pieces: Any = None
+        self._alive: dict[str, Any] = {}
+        self.described = ffi.new("struct cg_object *", {"code": self.code.raw, "base": base})
+        """What a profile says of it; the rest is filled in when a context is in it."""
 
     @cached_property
     def function_table(self) -> tuple[bytes, int]:
@@ -63,59 +62,43 @@ class Object:
                 return function_table(self.file.image)
         return b"", 0
 
-    @property
-    def lines(self) -> SourceLines | None:
-        """Its source lines, if it has any."""
-        return self.file.all_lines
-
-    def placed(self) -> tuple[Any, int]:
-        """Where it is or was mapped, the last place first, as C takes it, and how many places."""
-        if self._placed is None:
-            self._placed = ffi.new("struct cg_placed[]", [row[:3] for row in reversed(self.places)])
-        return self._placed, len(self.places)
+    def describe(self) -> None:
+        """Fill in what a profile says of the object."""
+        described, alive = self.described, self._alive
+        if not described.path:
+            alive["path"] = described.path = ffi.new("char[]", self.path.encode("utf-8", "surrogateescape"))
+            lines = self.file.all_lines
+            if lines is not None:
+                described.lines = lines.raw
+            if self.same:
+                parts = [self.same.get(n, n) for n in range(self.n_functions)]
+                alive["same"] = described.same = ffi.new("uint32_t[]", parts)
+        if described.n_placed != len(self.places):
+            rows = [row[:3] for row in reversed(self.places)]
+            alive["placed"] = described.placed = ffi.new("struct cg_placed[]", rows)
+            described.n_placed = len(rows)
 
     def place(self, placed: Placed) -> None:
         """It has been mapped."""
         if placed not in self.places:
             self.places.append(placed)
-            self._placed = None
 
     def raw(self, skip_plt: bool) -> Any:
         """Its functions with their numbers, as C takes them."""
         if self._raw is None:
             base, same = self.base, self.same
-            starts, ends = array("Q", self.starts), array("Q", self.ends)
-            numbers = array("I", range(base, base + len(starts)))
+            linkage = self.plt if skip_plt else []
+            unknown = lib.CG_F_UNKNOWN | self.number
+            found = lib.cg_functions_new(self.code.raw, base, unknown, len(linkage))
+            if not found:
+                raise MemoryError
+            self._raw = ffi.gc(found, lib.cg_functions_free)
             for index in same.keys() | self.flags.keys():
-                numbers[index] = (base + same.get(index, index)) | self.flags.get(index, 0)
-            for low, high in self.plt if skip_plt else ():
-                at = bisect_right(starts, low)
+                found.numbers[index] = (base + same.get(index, index)) | self.flags.get(index, 0)
+            for low, high in linkage:
                 # Where symbols name the entries, these are functions.
-                if (at and ends[at - 1] > low) or (at < len(starts) and starts[at] < high):
-                    continue
-                starts.insert(at, low)
-                ends.insert(at, high)
-                numbers.insert(at, (base + self.count - 1) | lib.CG_F_SKIP)
-            self._raw = raw = ffi.new("struct cg_functions *")
-            columns = [
-                ffi.from_buffer("uint64_t[]", starts),
-                ffi.from_buffer("uint64_t[]", ends),
-                ffi.from_buffer("uint32_t[]", numbers),
-            ]
-            self._columns = columns
-            raw.starts, raw.ends, raw.numbers = columns
-            raw.n, raw.unknown = len(starts), lib.CG_F_UNKNOWN | self.number
+                lib.cg_functions_add(found, low, high, (base + self.count - 1) | lib.CG_F_SKIP)
         return self._raw
-
-    def pieces(self) -> tuple[Any, Any, Any, int]:
-        """Its functions as C takes them: starts, ends, which one each is a part of (NULL: none), how many."""
-        if self._pieces is None:
-            same = ffi.NULL
-            if self.same:
-                same = ffi.new("uint32_t[]", [self.same.get(n, n) for n in range(len(self.names))])
-            starts, ends = ffi.new("uint64_t[]", self.starts), ffi.new("uint64_t[]", self.ends)
-            self._pieces = starts, ends, same, len(self.names)
-        return self._pieces
 
 
 class Patterns:
@@ -157,7 +140,7 @@ class Functions:
         )  # fmt: skip
         marks = [
             (lib.CG_F_SKIP, tool.fn_skip),
-            (lib.CG_F_POP_ON_JUMP, (*_RESOLVERS, *tool.pop_on_jump)),
+            (lib.CG_F_POP_ON_JUMP, (f"{_RESOLVER}*", *tool.pop_on_jump)),
             (lib.CG_F_TOGGLE, tool.toggle_collect),
             (lib.CG_F_DUMP_BEFORE, tool.dump_before),
             (lib.CG_F_DUMP_AFTER, tool.dump_after),
@@ -208,23 +191,17 @@ class Functions:
         self._objects.append(obj)
         self._bases.append(obj.base)
         self._by_file[id(file)] = obj
-        first = None
-        for index, name in enumerate(obj.names):
-            if name in _BELOW_MAIN:
-                if first is None:
-                    first = index
-                else:
-                    obj.same[index] = first
-            flags = 0
-            if self._named:
-                plain = self._plain(name)
-                for flag, patterns in self._marks:
-                    if patterns.hit(plain):
-                        flags |= flag
-            elif name.startswith("_dl_runtime_resolve"):
-                flags = lib.CG_F_POP_ON_JUMP
-            if flags:
-                obj.flags[index] = flags
+        parts = sorted(index for name in _BELOW_MAIN for index in obj.code.named(name))
+        obj.same.update((index, parts[0]) for index in parts[1:])
+        if self._named:
+            for index in range(obj.n_functions):
+                plain = self._plain(obj.code.name(index))
+                flags = sum(flag for flag, patterns in self._marks if patterns.hit(plain))
+                if flags:
+                    obj.flags[index] = flags
+        else:
+            found = obj.code.named(_RESOLVER, only_begins=True)
+            obj.flags.update((index, int(lib.CG_F_POP_ON_JUMP)) for index in found)
         return obj
 
     def unmapped(self, start: int, end: int) -> None:
@@ -260,9 +237,15 @@ class Functions:
                 return placed.bias
         return 0
 
-    def piece_of(self, obj: Object, number: int) -> int | None:
-        """Which of an object's functions a number means; None: code without a name."""
-        return None if number & lib.CG_F_UNKNOWN else (number & lib.CG_F_INDEX) - obj.base
+    def described(self) -> list[Any]:
+        """All objects as C takes them (``struct cg_object``)."""
+        return [obj.described for obj in self._objects]
+
+    def describe_used(self) -> None:
+        """Fill in what profiles say of objects that contexts are in."""
+        for obj in self._objects:
+            if obj.described.is_used:
+                obj.describe()
 
     def describe(self, number: int, entry: int) -> tuple[str, str, int | None]:
         """Object, function, and where the function begins at link time (None: not known)."""
@@ -273,6 +256,6 @@ class Functions:
             vaddr = entry - self.bias_at(obj, entry)
             return obj.path, f"0x{vaddr:016x}", vaddr
         index = (number & lib.CG_F_INDEX) - obj.base
-        if index >= len(obj.names):
+        if index >= obj.n_functions:
             return obj.path, "(plt)", None
-        return obj.path, self._plain(obj.names[index]), obj.starts[index]
+        return obj.path, self._plain(obj.code.name(index)), obj.code.start(index)

@@ -93,19 +93,19 @@ class ProfileWriter:
             more = ffi.new("struct cg_where[]", 2 * raw.n_names)
             ffi.memmove(more, self._where, ffi.sizeof("struct cg_where") * self._described)
             self._where = more
+        objects = self._functions.described()
+        lib.cg_describe(
+            raw, self._described, self._where, ffi.new("struct cg_object *[]", objects), len(objects)
+        )
         for place in range(self._described, raw.n_names):
-            self._describe(raw, raw.names[place], self._where[place])
+            if not self._where[place].name:
+                self._describe(raw, raw.names[place], self._where[place])
         self._described = raw.n_names
-        # Code may have been mapped since.
-        for place in range(raw.n_names):
-            where, name = self._where[place], raw.names[place]
-            obj = self._functions.object_of(name.function)
-            if obj is not None:
-                where.placed, where.n_placed = obj.placed()
+        self._functions.describe_used()
         return self._where
 
     def _describe(self, raw: Any, name: Any, where: Any) -> None:
-        path, shown, start = self._functions.describe(name.function, name.entry)
+        _, shown, start = self._functions.describe(name.function, name.entry)
         if name.level:
             shown += f"'{name.level + 1}"
         caller = name.caller
@@ -113,18 +113,8 @@ class ProfileWriter:
             context = raw.names[caller - 1]
             shown += "'" + self._functions.describe(context.function, context.entry)[1]
             caller = context.caller
-        where.object, where.name = self._text(path), self._text(shown)
+        where.name = self._text(shown)
         where.start = _NOWHERE if start is None else start
-        where.function = -1
-        obj = self._functions.object_of(name.function)
-        if obj is None:
-            return
-        if obj.lines is not None:
-            where.lines = obj.lines.raw
-        if self._config.tool.collect_jumps:
-            where.starts, where.ends, where.same, where.n_functions = obj.pieces()
-            piece = self._functions.piece_of(obj, name.function)
-            where.function = -1 if piece is None else piece
 
     def _text(self, text: str) -> Any:
         known = self._alive.get(text)

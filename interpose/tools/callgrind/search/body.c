@@ -8,6 +8,7 @@
 
 #include "collect.h"
 #include "elf/lines.h"
+#include "elf/symtab.h"
 
 #define UNKNOWN "???"
 
@@ -217,39 +218,53 @@ struct source {
 /* Of a context: its names, and what is known of its object's files. */
 struct owner {
     const struct cg_where *where;
-    uint32_t *texts; /* of the object's files */
+    uint32_t *texts;               /* of the object's files */
+    const struct ip_line_row *row; /* found last: the next question is about an address behind it, as a rule */
     uint32_t object, file, name;
 };
 
 /* The link-time address of code of the context's object. */
 static uint64_t vaddr_of(const struct cg_where *where, uint64_t pc) {
-    const struct cg_placed *p = where->placed;
-    for (uint64_t i = 0; i < where->n_placed; i++)
-        if (p[i].start <= pc && pc < p[i].end) return pc - p[i].bias;
-    return where->n_placed ? pc - p[0].bias : pc;
+    const struct cg_object *o = where->object;
+    for (uint64_t i = 0; o && i < o->n_placed; i++)
+        if (o->placed[i].start <= pc && pc < o->placed[i].end) return pc - o->placed[i].bias;
+    return o && o->n_placed ? pc - o->placed[0].bias : pc;
 }
 
-static struct source source_at(struct cg_writer *w, const struct owner *o, uint64_t vaddr) {
-    const struct ip_lines *lines = o->where->lines;
-    const struct ip_line_row *row = lines ? ip_lines_find(lines, vaddr) : NULL;
-    if (!row) return (struct source){0};
+static const struct ip_lines *lines_of(const struct cg_where *where) {
+    return where->object ? where->object->lines : NULL;
+}
+
+static const struct ip_line_row *line_at(struct owner *o, uint64_t vaddr) {
+    const struct ip_lines *lines = lines_of(o->where);
+    if (!lines) return NULL;
+    const struct ip_line_row *row = o->row, *end = lines->rows + lines->n_rows;
+    for (int i = 0; row && i < 4 && row + 1 < end && row->start <= vaddr; i++, row++)
+        if (vaddr < row[1].start) return o->row = row;
+    return o->row = ip_lines_find(lines, vaddr);
+}
+
+static struct source source_at(struct cg_writer *w, struct owner *o, uint64_t vaddr) {
+    const struct ip_lines *lines = lines_of(o->where);
+    const struct ip_line_row *row = line_at(o, vaddr);
+    if (!row || !row->file || row->file >= lines->n_files) return (struct source){0};
     uint32_t *text = &o->texts[row->file];
     if (!*text) *text = text_number(w, FILE_NAME, ip_lines_path(lines, row->file));
     return (struct source){*text, row->line};
 }
 
-static struct source source_of(struct cg_writer *w, const struct owner *o, uint64_t pc) {
+static struct source source_of(struct cg_writer *w, struct owner *o, uint64_t pc) {
     return source_at(w, o, vaddr_of(o->where, pc));
 }
 
 static struct owner owner_of(struct cg_writer *w, const struct cg_where *where) {
     struct owner o = {.where = where};
-    if (where->lines) {
-        struct files *files = files_of(w, where->lines);
+    if (lines_of(where)) {
+        struct files *files = files_of(w, lines_of(where));
         if (!files) return o;
         o.texts = files->texts;
     }
-    o.object = text_number(w, OBJECT, where->object);
+    o.object = text_number(w, OBJECT, where->object ? where->object->path : UNKNOWN);
     o.name = text_number(w, FUNCTION, where->name);
     struct source s = {0};
     if (where->start != ~0ull) s = source_at(w, &o, where->start);
@@ -258,21 +273,14 @@ static struct owner owner_of(struct cg_writer *w, const struct cg_where *where) 
 }
 
 static int64_t function_at(const struct cg_where *where, uint64_t pc) {
-    uint64_t lo = 0, hi = where->n_functions, vaddr = vaddr_of(where, pc);
-    while (lo < hi) {
-        uint64_t mid = (lo + hi) / 2;
-        if (where->starts[mid] <= vaddr)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (!lo || vaddr >= where->ends[lo - 1]) return -1;
-    return where->same ? (int64_t)where->same[lo - 1] : (int64_t)lo - 1;
+    const struct cg_object *o = where->object;
+    int64_t function = ip_symbol_at(o->code, vaddr_of(where, pc));
+    return function >= 0 && o->same ? (int64_t)o->same[function] : function;
 }
 
 /* A jump elsewhere is a call. */
 static int is_within(const struct cg_where *where, uint64_t pc) {
-    return !where->starts || function_at(where, pc) == where->function;
+    return !where->object || function_at(where, pc) == where->function;
 }
 
 /* ---- Lines of a profile ------------------------------------------------------------------------------ */
@@ -285,7 +293,7 @@ struct body {
     uint32_t n_events;
 };
 
-static const struct owner *owner(struct body *b, uint32_t context) {
+static struct owner *owner(struct body *b, uint32_t context) {
     struct owner *o = &b->owners[context - 1];
     if (!o->object) *o = owner_of(b->w, &b->where[context - 1]);
     return o;
@@ -317,7 +325,7 @@ static const uint64_t *costs_of(const struct cg_row *r) { return (const uint64_t
 
 static void put_call(struct body *b, const struct cg_row *r, uint64_t addr, uint64_t line, const uint64_t *costs) {
     struct cg_writer *w = b->w;
-    const struct owner *there = owner(b, r->callee);
+    struct owner *there = owner(b, r->callee);
     if (w->error) return;
     if (there->object != w->object) put_name(w, "cob=", there->object);
     if (there->file != w->file) put_name(w, "cfi=", there->file);
@@ -356,7 +364,7 @@ static const struct cg_row *row_at(const struct cg_taken *t, uint64_t i) {
     return (const struct cg_row *)(t->rows + i * t->row_bytes);
 }
 
-static void by_instruction(struct body *b, const struct owner *o, uint64_t from, uint64_t to) {
+static void by_instruction(struct body *b, struct owner *o, uint64_t from, uint64_t to) {
     for (uint64_t i = from; i < to && !b->w->error; i++) {
         const struct cg_row *r = row_at(b->t, i);
         struct source s = source_of(b->w, o, r->pc);
@@ -374,11 +382,11 @@ static void by_instruction(struct body *b, const struct owner *o, uint64_t from,
     }
 }
 
-/* A row by what its line in the profile is. */
+/* A row, or the costs of some that follow each other, by what its line in the profile is. */
 struct entry {
     struct source from, to; /* to: of jumps */
     uint64_t target, row;
-    uint32_t kind, callee, is_away;
+    uint32_t kind, callee, is_away, rows;
 };
 
 static int by_place(const void *a, const void *b) {
@@ -414,14 +422,14 @@ static int by_entry_and_row(const void *a, const void *b) {
     return order ? order : x->row < y->row ? -1 : x->row > y->row;
 }
 
-static void by_line(struct body *b, const struct owner *o, uint64_t from, uint64_t to) {
+static void by_line(struct body *b, struct owner *o, uint64_t from, uint64_t to) {
     struct cg_writer *w = b->w;
     struct entry *entries = malloc((to - from) * sizeof *entries);
     uint64_t n = 0, *sums = malloc(b->n_events * sizeof *sums);
     if (!entries || !sums) w->error = ENOMEM;
     for (uint64_t i = from; i < to && !w->error; i++) {
         const struct cg_row *r = row_at(b->t, i);
-        struct entry e = {.from = source_of(w, o, r->pc), .row = i, .kind = r->kind};
+        struct entry e = {.from = source_of(w, o, r->pc), .row = i, .kind = r->kind, .rows = 1};
         e.is_away = e.from.text && e.from.text != o->file;
         if (r->kind == CG_CALLS) {
             e.callee = r->callee;
@@ -429,6 +437,9 @@ static void by_line(struct body *b, const struct owner *o, uint64_t from, uint64
         } else if (r->kind != CG_COST) {
             if (!is_within(o->where, r->target)) continue;
             e.to = source_of(w, o, r->target);
+        } else if (n && entries[n - 1].row + entries[n - 1].rows == i && by_entry(&entries[n - 1], &e) == 0) {
+            entries[n - 1].rows++;
+            continue;
         }
         entries[n++] = e;
     }
@@ -439,10 +450,12 @@ static void by_line(struct body *b, const struct owner *o, uint64_t from, uint64
         whole.count = whole.followed = 0;
         memset(sums, 0, b->n_events * sizeof *sums);
         for (next = i; next < n && by_entry(e, &entries[next]) == 0; next++) {
-            const struct cg_row *r = row_at(b->t, entries[next].row);
-            whole.count += r->count;
-            whole.followed += r->followed;
-            for (uint32_t k = 0; k < b->n_events; k++) sums[k] += costs_of(r)[k];
+            for (uint32_t j = 0; j < entries[next].rows; j++) {
+                const struct cg_row *r = row_at(b->t, entries[next].row + j);
+                whole.count += r->count;
+                whole.followed += r->followed;
+                for (uint32_t k = 0; k < b->n_events; k++) sums[k] += costs_of(r)[k];
+            }
         }
         if ((e->kind == CG_COST && is_nothing(sums, b->n_events)) || is_passed(&whole)) continue;
         in_file(w, e->from.text ? e->from.text : o->file);
@@ -488,7 +501,7 @@ int cg_write_body(struct cg_writer *w, const struct cg_taken *t, const struct cg
     for (uint64_t i = 0, next; i < t->n_rows && !w->error; i = next) {
         uint32_t context = row_at(t, i)->context;
         for (next = i; next < t->n_rows && row_at(t, next)->context == context;) next++;
-        const struct owner *o = owner(&b, context);
+        struct owner *o = owner(&b, context);
         if (w->error) break;
         put_function(w, o);
         if (w->form.with_instr)

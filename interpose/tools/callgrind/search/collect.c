@@ -9,6 +9,8 @@
 #include "abi/meta.h"
 #include "abi/space.h"
 #include "abi/tstate.h"
+#include "jit/keysort.h"
+#include "jit/native_api.h"
 #include "tools/callgrind/callgrind_abi.h"
 
 /* ---- The client's memory ------------------------------------------------------------------- */
@@ -16,6 +18,7 @@
 struct piece {
     uint64_t at, bytes;
     uint8_t *copy;
+    int is_shared; /* not a copy: templates are the translator's own */
 };
 
 struct memory {
@@ -34,7 +37,7 @@ static int read_all(int mem, void *to, uint64_t bytes, uint64_t from) {
     return 0;
 }
 
-static int add_piece(struct memory *m, int mem, uint64_t at, uint64_t bytes) {
+static int make_room(struct memory *m) {
     if (m->n == m->room) {
         size_t room = m->room ? 2 * m->room : 64;
         struct piece *more = realloc(m->pieces, room * sizeof *more);
@@ -42,13 +45,18 @@ static int add_piece(struct memory *m, int mem, uint64_t at, uint64_t bytes) {
         m->pieces = more;
         m->room = room;
     }
+    return 0;
+}
+
+static int add_piece(struct memory *m, int mem, uint64_t at, uint64_t bytes) {
+    if (make_room(m) < 0) return -1;
     uint8_t *copy = malloc(bytes ? bytes : 1);
     if (!copy) return -1;
     if (read_all(mem, copy, bytes, at) < 0) {
         free(copy);
         return -1;
     }
-    m->pieces[m->n++] = (struct piece){at, bytes, copy};
+    m->pieces[m->n++] = (struct piece){at, bytes, copy, 0};
     return 0;
 }
 
@@ -78,7 +86,8 @@ static void *at(struct memory *m, const void *client, uint64_t bytes) {
 }
 
 static void forget(struct memory *m) {
-    for (size_t i = 0; i < m->n; i++) free(m->pieces[i].copy);
+    for (size_t i = 0; i < m->n; i++)
+        if (!m->pieces[i].is_shared) free(m->pieces[i].copy);
     free(m->pieces);
     memset(m, 0, sizeof *m);
 }
@@ -90,12 +99,12 @@ static int read_chunks(struct memory *m, int mem, const struct cg_thread *t) {
     return 0;
 }
 
-static int read_templates(struct memory *m, int mem) {
-    struct ip_meta meta;
-    if (read_all(mem, &meta, sizeof meta, IP_META_BASE) < 0) return -1;
-    m->template_bytes = meta.trace_used;
-    m->words = meta.trace_words;
-    return add_piece(m, mem, IP_TRACE_BASE, meta.trace_used);
+/* The client cannot write to them, and none changes any more. */
+static int find_templates(struct memory *m) {
+    uint8_t *templates = ip_trace_templates(&m->template_bytes, &m->words);
+    if (!templates || make_room(m) < 0) return -1;
+    m->pieces[m->n++] = (struct piece){IP_TRACE_BASE, m->template_bytes, templates, 1};
+    return 0;
 }
 
 /* ---- Names ------------------------------------------------------------------------------------- */
@@ -402,13 +411,46 @@ static int compare(const void *a, const void *b) {
     return 0;
 }
 
-static void merge(struct cg_taken *t, uint32_t n_events) {
-    if (!t->n_rows) return;
-    qsort(t->rows, t->n_rows, t->row_bytes, compare);
+static struct cg_row *row_at(const struct cg_taken *t, uint64_t i) {
+    return (struct cg_row *)(t->rows + i * t->row_bytes);
+}
+
+/* 0, or -1: no memory. */
+static int sort_rows(struct cg_taken *t) {
+    struct ip_keyed *keys = malloc(2 * t->n_rows * sizeof *keys);
+    uint8_t *sorted = malloc(t->n_rows * t->row_bytes);
+    if (keys && sorted) {
+        for (uint64_t i = 0; i < t->n_rows; i++) keys[i] = (struct ip_keyed){row_at(t, i)->pc, i};
+        ip_sort_keyed(keys, t->n_rows, keys + t->n_rows);
+        for (uint64_t i = 0; i < t->n_rows; i++) keys[i].key = row_at(t, keys[i].item)->context;
+        ip_sort_keyed(keys, t->n_rows, keys + t->n_rows);
+        for (uint64_t i = 0; i < t->n_rows; i++)
+            memcpy(sorted + i * t->row_bytes, row_at(t, keys[i].item), t->row_bytes);
+        free(t->rows);
+        t->rows = sorted;
+        for (uint64_t i = 0, next; i < t->n_rows; i = next) {
+            const struct cg_row *r = row_at(t, i);
+            for (next = i + 1; next < t->n_rows && row_at(t, next)->pc == r->pc; next++)
+                if (row_at(t, next)->context != r->context) break;
+            if (next > i + 1) qsort(row_at(t, i), next - i, t->row_bytes, compare);
+        }
+        sorted = NULL;
+    } else {
+        t->n_rows = 0;
+    }
+    int result = keys && !sorted ? 0 : -1;
+    free(keys);
+    free(sorted);
+    return result;
+}
+
+static int merge(struct cg_taken *t, uint32_t n_events) {
+    if (!t->n_rows) return 0;
+    if (sort_rows(t) < 0) return -1;
     uint64_t kept = 0;
     for (uint64_t i = 1; i < t->n_rows; i++) {
-        struct cg_row *into = (struct cg_row *)(t->rows + kept * t->row_bytes);
-        const struct cg_row *r = (const struct cg_row *)(t->rows + i * t->row_bytes);
+        struct cg_row *into = row_at(t, kept);
+        const struct cg_row *r = row_at(t, i);
         if (compare(into, r) == 0) {
             into->count += r->count;
             into->followed += r->followed;
@@ -421,6 +463,7 @@ static void merge(struct cg_taken *t, uint32_t n_events) {
         }
     }
     t->n_rows = kept + 1;
+    return 0;
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
@@ -451,7 +494,7 @@ static int read_threads(struct memory *m, int mem, uint64_t root, uint32_t n_eve
         more[(*n)++] = t;
         if (read_chunks(m, mem, &t) < 0) return -1;
     }
-    if (read_templates(m, mem) < 0) return -1;
+    if (find_templates(m) < 0) return -1;
     qsort(m->pieces, m->n, sizeof *m->pieces, by_address);
     for (size_t i = 0; i < *n; i++)
         if (end_calls(m, mem, &(*threads)[i], n_events) < 0) return -1;
@@ -472,7 +515,7 @@ int cg_take(struct cg_taken *t, int mem, uint64_t root, uint32_t n_events, uint3
         add_thread(&s, &n, &m, &threads[i], jumps);
         r = add_levels(&s, &n, &m, mem, &threads[i]);
     }
-    if (!r && !s.failed) merge(t, n_events);
+    if (!r && !s.failed) r = merge(t, n_events);
     free(threads);
     free(n.hash);
     forget(&m);
