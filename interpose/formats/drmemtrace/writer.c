@@ -1,8 +1,9 @@
 /* The entries of one thread's trace (writer.h). */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/drmemtrace/entry.h"
+#include "formats/drmemtrace/inline/put.h"
 #include "formats/drmemtrace/writer.h"
 
 /* The most that one call writes: the beginning of a chunk (3), encodings (2), target, instruction. */
@@ -21,10 +22,7 @@ struct code { /* the encoding that the trace has for a pc */
 static const uint8_t no_code[16];
 
 static void put(struct ip_mt_writer *w, uint32_t type, uint32_t size, uint64_t addr) {
-    uint8_t *at = w->out + w->used;
-    uint32_t head = type | size << 16;
-    memcpy(at, &head, 4);
-    memcpy(at + 4, &addr, 8);
+    ip_mt_put(w->out + w->used, type, size, addr);
     w->used += IP_MT_ENTRY;
 }
 
@@ -135,8 +133,31 @@ static void begin_chunk(struct ip_mt_writer *w) {
     if (w->has_cpu) put_marker(w, IP_MTM_CPU_ID, w->cpu);
 }
 
-int ip_mt_instr(struct ip_mt_writer *w, uint32_t type, uint64_t pc, uint32_t size, const uint8_t *code,
-                uint64_t target) {
+/* The encoding, if the open chunk does not have it. */
+static int learn(struct ip_mt_writer *w, uint64_t pc, uint32_t size, const uint8_t *code) {
+    struct code *known = place(w, pc);
+    if (known == NULL) return IP_MT_NOMEM;
+    uint8_t bytes[16];
+    memcpy(bytes, no_code, sizeof bytes);
+    memcpy(bytes, code, size);
+    if (w->cut == 2) begin_chunk(w);
+    bool is_other = known->length != size || memcmp(known->bytes, bytes, sizeof bytes) != 0;
+    if (!is_other && known->chunk == w->chunk) return IP_MT_OK;
+    if (known->length == 0)
+        w->codes_used++;
+    else
+        w->changes += is_other;
+    known->pc = pc;
+    known->length = size;
+    known->chunk = w->chunk;
+    memcpy(known->bytes, bytes, sizeof bytes);
+    put_encoding(w, bytes, size);
+    return IP_MT_OK;
+}
+
+/* known: 1 + a chunk that has the encoding. */
+static int instruction(struct ip_mt_writer *w, uint32_t type, uint64_t pc, uint32_t size, const uint8_t *code,
+                       uint64_t target, uint32_t known) {
     if (type >= 64 || !(IP_MT_FETCHED >> type & 1)) return IP_MT_BADTYPE;
     if (size == 0 || size > IP_MT_MAX_LENGTH) return IP_MT_BADSIZE;
     int result = ready(w);
@@ -152,29 +173,22 @@ int ip_mt_instr(struct ip_mt_writer *w, uint32_t type, uint64_t pc, uint32_t siz
         w->cut = 1;
         return IP_MT_CHUNK;
     }
-    if (code != NULL) {
-        struct code *known = place(w, pc);
-        if (known == NULL) return IP_MT_NOMEM;
-        uint8_t bytes[16];
-        memcpy(bytes, no_code, sizeof bytes);
-        memcpy(bytes, code, size);
-        if (w->cut == 2) begin_chunk(w);
-        if (known->length != size || known->chunk != w->chunk || memcmp(known->bytes, bytes, sizeof bytes) != 0) {
-            if (known->length == 0) w->codes_used++;
-            known->pc = pc;
-            known->length = size;
-            known->chunk = w->chunk;
-            memcpy(known->bytes, bytes, sizeof bytes);
-            put_encoding(w, bytes, size);
-        }
-    } else if (w->cut == 2)
-        begin_chunk(w);
+    if (code != NULL && known != w->chunk + 1) {
+        result = learn(w, pc, size, code);
+        if (result != IP_MT_OK) return result;
+    }
+    if (w->cut == 2) begin_chunk(w);
     if (w->version >= 5 && (IP_MT_INDIRECT >> type & 1)) put_marker(w, IP_MTM_BRANCH_TARGET, target);
     put(w, type, size, pc);
     w->instrs++;
     w->instrs_in_chunk++;
     w->records++;
     return IP_MT_OK;
+}
+
+int ip_mt_instr(struct ip_mt_writer *w, uint32_t type, uint64_t pc, uint32_t size, const uint8_t *code,
+                uint64_t target) {
+    return instruction(w, type, pc, size, code, target, 0);
 }
 
 int ip_mt_no_fetch(struct ip_mt_writer *w, uint64_t pc, uint32_t size) {
@@ -245,7 +259,7 @@ int ip_mt_write(struct ip_mt_writer *w, const struct ip_mt_item *items, uint64_t
         else if (is_data(i->type))
             result = ip_mt_data(w, i->type, i->size, i->addr);
         else
-            result = ip_mt_instr(w, i->type, i->addr, i->size, coded ? i->code : NULL, i->target);
+            result = instruction(w, i->type, i->addr, i->size, coded ? i->code : NULL, i->target, i->known);
         if (result != IP_MT_OK) break;
     }
     *done = at;

@@ -45,13 +45,14 @@ struct ip_mt_writer {
     /* Encodings by pc: open addressing, stamped with the chunk that has them. */
     void *codes;
     uint64_t codes_mask, codes_used;
+    uint64_t changes; /* how often a pc has got another encoding than it had */
 };
 
 struct ip_mt_item { /* for ip_mt_write: a record without what the writer adds */
     uint16_t type;  /* enum ip_mt_type */
     uint16_t size;  /* of the instruction or access; a marker's number */
     uint8_t code[16];
-    uint8_t pad[4];
+    uint32_t known;  /* 1 + a chunk that has this encoding, 0: look it up */
     uint64_t addr;   /* pc, address of the access, or value of the marker */
     uint64_t target; /* of an indirect branch */
 };

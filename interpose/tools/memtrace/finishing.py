@@ -29,6 +29,7 @@ SUFFIXES = {"zip": ".trace.zip", "gz": ".trace.gz", "raw": ".trace"}
 LEVEL = 1
 _CHUNK = "chunk.{:08}"
 _CAPACITY = 1 << 20
+_ENTRY = 12
 _EXIT = struct.Struct("<HHQHHQ")
 Time = tuple[int, int, int, int]
 """Time, thread, CPU, instructions before."""
@@ -195,11 +196,15 @@ class _Thread:
             while (result := lib.ip_mtf_run(state)) != lib.IP_MT_OK:
                 if result < 0:
                     raise FinishError(f"{path}: the trace cannot be written (error {result})")
-                out.write(memoryview(ffi.buffer(state.w.out, state.w.used)), bool(state.whole))
-                lib.ip_mt_taken(ffi.addressof(state, "w"))
+                data = memoryview(ffi.buffer(state.w.out, state.w.used))
                 if result == lib.IP_MT_CHUNK:
+                    out.write(data[:-_ENTRY], True)
+                    out.write(data[-_ENTRY:])  # the footer, behind which no trace can end
                     chunks += 1
                     out.next_member(_CHUNK.format(chunks))
+                else:
+                    out.write(data, bool(state.whole))
+                lib.ip_mt_taken(ffi.addressof(state, "w"))
             out.write(memoryview(ffi.buffer(state.w.out, state.w.used)))
             out.close()
         except OSError as error:

@@ -397,6 +397,86 @@ def test_hostile(tmp_path: Path) -> None:
     assert NO_WORD == 0xFFFF
 
 
+def test_encodings_of_code_that_changes(tmp_path: Path) -> None:
+    """A place whose code changes there and back has its encoding each time, and only then."""
+    raw = Raw(tmp_path)
+    first = raw.block(0x1000, [("plain", b"\x90"), ("plain", b"\x90")])
+    other = raw.block(0x1000, [("plain", b"\xf8"), ("plain", b"\x90")])
+    raw.frame(7, 1, [word for block in (first, first, other, other, first, first) for word in run(block, 2)])
+    both = [(INSTR, 1, 0x1000), (INSTR, 1, 0x1001)]
+    assert finished(raw) == [
+        *code(b"\x90"),
+        both[0],
+        *code(b"\x90"),
+        both[1],
+        *both,
+        *code(b"\xf8"),
+        *both,
+        *both,
+        *code(b"\x90"),
+        *both,
+        *both,
+    ]
+
+
+def test_encoding_of_a_branch_that_was_left_out(tmp_path: Path) -> None:
+    """It comes when the branch does."""
+    raw = Raw(tmp_path)
+    nop, jz = b"\x90", b"\x74\x10"
+    block = raw.block(0x1000, [("plain", nop), ("jcc", jz, {"target": 0x1013})])
+    alone = raw.block(0x1001, [("jcc", jz, {"target": 0x1013})])
+    raw.frame(7, 1, [*run(block, 2), *event(lib.IP_TR_GAP), *run(block, 2), *run(alone, 1), *run(block, 1)])
+    assert finished(raw) == [
+        *code(nop),
+        (INSTR, 1, 0x1000),
+        marker("WINDOW_ID", 1),
+        (INSTR, 1, 0x1000),
+        *code(jz),
+        (UNTAKEN, 2, 0x1001),
+        (UNTAKEN, 2, 0x1001),
+        (INSTR, 1, 0x1000),
+    ]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7])
+def test_each_chunk_has_its_encodings(tmp_path: Path, chunk: int) -> None:
+    """Wherever a chunk is cut, each place in it has its encoding before its first instruction there."""
+    import zipfile
+
+    raw = Raw(tmp_path, chunk=chunk)
+    nop, jz = b"\x90", b"\x74\x10"
+    first = raw.block(0x1000, [("plain", nop)] * 3 + [("jcc", jz, {"target": 0x1015})])
+    last = raw.block(0x1015, [("jmp", b"\xeb\xe9", {"target": 0x1000})])
+    single = raw.block(0x1005, [("jcc", jz, {"target": 0x1000})])
+    words = [*run(first, 4), *run(last, 1), *run(first, 3), *run(first, 4), *run(single, 1)]
+    raw.frame(7, 1, words * 9)
+    result = finish(str(raw.save()))
+    with zipfile.ZipFile(result.files[0]) as archive:
+        chunks = [list(struct.iter_unpack("<HHQ", archive.read(name))) for name in archive.namelist()]
+    assert len(chunks) > 9
+    for found in chunks:
+        known: set[int] = set()
+        coded = False
+        for kind, _, value in found:
+            if kind == ENCODING:
+                assert not coded
+            elif kind in {INSTR, DIRECT_JUMP, TAKEN, UNTAKEN}:
+                assert coded == (value not in known)
+                known.add(value)
+            coded = kind == ENCODING
+
+
+def test_number_that_two_templates_have(tmp_path: Path) -> None:
+    """What is known of a template is kept by its number: a file where it is another's is damaged."""
+    raw = Raw(tmp_path, form="raw")
+    good = raw.block(0x1000, [("plain", b"\x90")])
+    wrong = raw.block(0x2000, [("plain", b"\x90")], number=0)
+    raw.frame(7, 1, [*run(good, 1), *run(wrong, 1), *run(good, 1)])
+    result = finish(str(raw.save()))
+    assert result.instructions == 1
+    assert result.notes
+
+
 def test_no_raw_file(tmp_path: Path) -> None:
     with pytest.raises(FinishError, match=r"run\.json: No such file"):
         finish(str(tmp_path))

@@ -12,7 +12,7 @@
 #include "abi/meta.h"
 #include "abi/trace.h"
 #include "abi/x86_insn.h"
-#include "formats/drmemtrace/entry.h"
+#include "formats/drmemtrace/inline/put.h"
 #include "tools/memtrace/finish/finish.h"
 #include "tools/memtrace/memtrace_abi.h"
 #include "trace/pack.h"
@@ -21,12 +21,13 @@
 #define SINCE_1601   11644473600000000ull /* microseconds to 1970 */
 #define SYSCALL_FUNC 0x100000000ull
 /* What is laid out between two looks at the room: an instruction or an iteration, its accesses, markers before it. */
-#define MOST_ITEMS   160
-#define MOST_RETURNS 16
-#define MAX_FRAMES   (1u << 20)
-#define FILE_TYPE    (IP_MTF_ARCH_X86_64 | IP_MTF_ENCODINGS | IP_MTF_SYSCALL_NUMBERS | IP_MTF_BLOCKING_SYSCALLS)
-#define RETVAL_FAIL  0
-#define RETVAL_GOOD  1
+#define MOST_ITEMS    160
+#define MOST_ACCESSES 64
+#define MOST_RETURNS  16
+#define MAX_FRAMES    (1u << 20)
+#define FILE_TYPE     (IP_MTF_ARCH_X86_64 | IP_MTF_ENCODINGS | IP_MTF_SYSCALL_NUMBERS | IP_MTF_BLOCKING_SYSCALLS)
+#define RETVAL_FAIL   0
+#define RETVAL_GOOD   1
 
 int64_t ip_mtf_scan(const void *raw, uint64_t raw_bytes, struct ip_mtf_part *parts, uint64_t n) {
     const struct ip_mtr_head *head = raw;
@@ -79,8 +80,9 @@ int ip_mtf_open(struct ip_mtf *f, const void *templates, uint64_t templates_byte
     f->pending = -1;
     f->syscall = -1;
     f->take = ~0ull;
-    f->checked = calloc(f->image_bytes / 64 + 1, 1);
-    if (f->checked == NULL || !new_reader(f)) return IP_MT_NOMEM;
+    if (!new_reader(f)) return IP_MT_NOMEM;
+    f->seen = calloc(((struct pk_reader *)f->reader)->n_templates + 1, sizeof *f->seen);
+    if (f->seen == NULL) return IP_MT_NOMEM;
     return ip_mt_open(&f->w, IP_MT_VERSION, FILE_TYPE, parts->tid, head->pid, chunk_instrs, capacity);
 }
 
@@ -95,11 +97,11 @@ void ip_mtf_close(struct ip_mtf *f) {
     }
     free(r);
     f->reader = NULL;
-    free(f->checked);
+    free(f->seen);
     free(f->times);
     free(f->calls);
     free(f->entered);
-    f->checked = NULL;
+    f->seen = NULL;
     f->times = NULL;
     f->calls = f->entered = NULL;
 }
@@ -225,6 +227,7 @@ static void drop_pending(struct ip_mtf *f) {
     f->n_items = (uint32_t)f->pending;
     f->pending = -1;
     f->instrs--;
+    f->w.changes++; /* its template says that the trace has it */
 }
 
 /* ---- templates ---- */
@@ -246,7 +249,7 @@ static bool is_sound(const struct ip_tr_block *b, uint64_t room) {
     for (uint32_t i = 0; i < b->n_insns; i++, insn++) {
         if (insn->len == 0 || insn->len > IP_MT_MAX_LENGTH || insn->kind > IP_TR_SYSCALL_INSN) return false;
         if (insn->first_access + insn->n_accesses > b->n_accesses) return false;
-        if (insn->n_accesses > 64 || !is_word(b, insn->rep_words, 3)) return false;
+        if (insn->n_accesses > MOST_ACCESSES || !is_word(b, insn->rep_words, 3)) return false;
     }
     for (uint32_t i = 0; i < b->n_accesses; i++) {
         const struct ip_tr_access *a = accesses_of(b) + i;
@@ -256,16 +259,17 @@ static bool is_sound(const struct ip_tr_block *b, uint64_t room) {
     return is_word(b, b->args_word, 6) && is_word(b, b->result_word, 1);
 }
 
-/* Is all that the template says within bounds?  Asked once for each. */
+/* Is all that the template says within bounds, and its number its own?  Asked once for each. */
 static bool is_known(struct ip_mtf *f, const struct ip_tr_block *b) {
     uint64_t off = (uint64_t)((const uint8_t *)b - f->image);
-    uint8_t bit = (uint8_t)(1u << (off / 8 % 8));
-    if (!(f->checked[off / 64] & bit)) {
-        if (off % 8 || !is_sound(b, f->image_bytes - off)) return false;
-        f->checked[off / 64] |= bit;
-    }
+    struct ip_mtf_seen *seen = &f->seen[b->number];
+    if (seen->block == off / 8 + 1) return true;
+    if (seen->block || off % 8 || !is_sound(b, f->image_bytes - off)) return false;
+    seen->block = (uint32_t)(off / 8) + 1;
     return true;
 }
+
+static bool has_room(const struct ip_mtf *f) { return f->n_items + MOST_ITEMS <= IP_MTF_ITEMS; }
 
 /* ---- a run ---- */
 
@@ -312,16 +316,31 @@ static uint32_t prefetch_type(const struct ip_tr_insn *insn) {
     return reg < 4 ? by_reg[reg] : IP_MT_PREFETCH;
 }
 
+static uint32_t access_type(const struct ip_tr_insn *insn, const struct ip_tr_access *a) {
+    if (a->flags & IP_TRA_PREFETCH) return prefetch_type(insn);
+    return a->kind == IP_ACC_W ? IP_MT_WRITE : IP_MT_READ;
+}
+
+/* A hint names a byte. */
+static uint32_t access_size(const struct ip_tr_access *a) { return a->flags & IP_TRA_PREFETCH ? 1 : a->size; }
+
+/* As items, for an instruction that is one. */
 static void accesses(struct ip_mtf *f, const struct ip_tr_block *b, const struct ip_tr_insn *insn,
-                     const uint64_t *words, uint64_t step) {
+                     const uint64_t *words) {
     const struct ip_tr_access *a = accesses_of(b) + insn->first_access;
-    for (uint32_t k = insn->n_accesses; k > 0; k--, a++) {
-        uint32_t type = a->flags & IP_TRA_PREFETCH ? prefetch_type(insn)
-                        : a->kind == IP_ACC_W      ? IP_MT_WRITE
-                                                   : IP_MT_READ;
-        /* a hint names a byte */
-        item(f, type, a->flags & IP_TRA_PREFETCH ? 1 : a->size, address_of(f, insn, a, words, step));
-    }
+    for (uint32_t k = insn->n_accesses; k > 0; k--, a++)
+        item(f, access_type(insn, a), access_size(a), address_of(f, insn, a, words, 0));
+}
+
+/* To the writer, which has room. */
+static void put_accesses(struct ip_mtf *f, const struct ip_tr_block *b, const struct ip_tr_insn *insn,
+                         const uint64_t *words, uint64_t step) {
+    const struct ip_tr_access *a = accesses_of(b) + insn->first_access;
+    uint8_t *at = f->w.out + f->w.used;
+    for (uint32_t k = insn->n_accesses; k > 0; k--, a++)
+        at = ip_mt_put(at, access_type(insn, a), access_size(a), address_of(f, insn, a, words, step));
+    f->w.used = (uint64_t)(at - f->w.out);
+    f->w.records += insn->n_accesses;
 }
 
 static const uint8_t type_of[] = {
@@ -335,18 +354,38 @@ static const uint8_t type_of[] = {
     [IP_TR_SYSCALL_INSN] = IP_MT_INSTR,
 };
 
-static void instruction(struct ip_mtf *f, const struct ip_tr_insn *insn) {
-    struct ip_mt_item *i = item(f, type_of[insn->kind], insn->len, insn->pc);
-    memcpy(i->code, insn->bytes, sizeof i->code);
-    i->target = 0;
-    f->instrs++;
+/* Room in the writer's buffer for an instruction that is known, or an iteration, and its accesses. */
+static bool has_space(const struct ip_mtf *f) {
+    return f->w.capacity - f->w.used >= (1 + MOST_ACCESSES) * IP_MT_ENTRY && f->w.cut == 0;
 }
 
-static bool has_room(const struct ip_mtf *f) { return f->n_items + MOST_ITEMS <= IP_MTF_ITEMS; }
+/* Does the open chunk have the encodings of the first instructions of the template, and of how many? */
+static uint32_t known_upto(const struct ip_mtf *f, const struct ip_mtf_seen *seen) {
+    return seen->chunk == f->w.chunk && seen->changes == f->w.changes ? seen->upto : 0;
+}
 
-/* The iterations of a string instruction, from f->iteration on; false: no room for the next one. */
-static bool iterations(struct ip_mtf *f, const struct ip_tr_block *b, const struct ip_tr_insn *insn,
-                       const uint64_t *words) {
+/* To the writer, without its accesses. */
+static int put_instruction(struct ip_mtf *f, const struct ip_tr_insn *insn, bool is_known) {
+    struct ip_mt_writer *w = &f->w;
+    if (is_known && has_space(f) && w->used <= w->capacity / 4 * 3 &&
+        (w->chunk_instrs == 0 || w->instrs_in_chunk < w->chunk_instrs)) {
+        ip_mt_put(w->out + w->used, type_of[insn->kind], insn->len, insn->pc);
+        w->used += IP_MT_ENTRY;
+        w->instrs++;
+        w->instrs_in_chunk++;
+        w->records++;
+    } else {
+        int r = ip_mt_instr(w, type_of[insn->kind], insn->pc, insn->len, insn->bytes, 0);
+        f->whole = w->whole || r == IP_MT_CHUNK;
+        if (r != IP_MT_OK) return r;
+    }
+    f->instrs++;
+    return IP_MT_OK;
+}
+
+/* The iterations of a string instruction, from f->iteration on; the first one's instruction is written. */
+static int iterations(struct ip_mtf *f, const struct ip_tr_block *b, const struct ip_tr_insn *insn,
+                      const uint64_t *words) {
     bool addr32 = insn->n_accesses && (accesses_of(b)[insn->first_access].flags & IP_TRA_ADDR32);
     uint64_t mask = addr32 ? 0xffffffff : ~0ull;
     const uint64_t *rep = words + insn->rep_words;
@@ -360,46 +399,81 @@ static bool iterations(struct ip_mtf *f, const struct ip_tr_block *b, const stru
                 ((words[a[k].base] + (uint64_t)a[k].disp - rep[2]) & mask) == ((n * size) & mask))
                 down = true;
     }
-    if (f->iteration == 0) {
-        instruction(f, insn);
-        if (n == 0) return true;
-    }
     for (; f->iteration < n; f->iteration++) {
-        if (f->iteration && !has_room(f)) return false;
-        if (f->iteration) item(f, IP_MT_INSTR_NO_FETCH, insn->len, insn->pc);
+        if (!has_space(f)) {
+            f->whole = 0;
+            return IP_MT_FULL;
+        }
+        if (f->iteration) {
+            ip_mt_put(f->w.out + f->w.used, IP_MT_INSTR_NO_FETCH, insn->len, insn->pc);
+            f->w.used += IP_MT_ENTRY;
+            f->w.records++;
+        }
         uint64_t step = f->iteration * size;
-        accesses(f, b, insn, words, down ? 0 - step : step);
+        put_accesses(f, b, insn, words, down ? 0 - step : step);
     }
     f->iteration = 0;
-    return true;
+    return IP_MT_OK;
 }
 
-/* The instructions of a run from f->insn on, up to completed; false: no room yet. */
-static bool lay_out(struct ip_mtf *f, const struct ip_tr_block *b, const uint64_t *words, uint32_t completed) {
+/* The last instruction of a run, whose record depends on what comes next, becomes an item. */
+static void pend(struct ip_mtf *f, const struct ip_tr_block *b, const struct ip_tr_insn *insn, const uint64_t *words,
+                 bool is_known, bool is_end) {
+    f->pending = (int32_t)f->n_items;
+    f->pending_kind = insn->kind;
+    f->pending_target = insn->target;
+    f->pending_next = insn->pc + insn->len;
+    f->pending_has_sp = b->sp_word != ~0u && is_end;
+    if (f->pending_has_sp) f->pending_sp = words[b->sp_word] + (uint64_t)(int64_t)b->sp_disp;
+    f->pending_has_result = b->result_word != NO_WORD && f->pending_has_sp;
+    if (f->pending_has_result) f->pending_result = words[b->result_word];
+    struct ip_mt_item *i = item(f, type_of[insn->kind], insn->len, insn->pc);
+    memcpy(i->code, insn->bytes, sizeof i->code);
+    i->target = 0;
+    i->known = is_known ? (uint32_t)f->w.chunk + 1 : 0;
+    f->instrs++;
+    accesses(f, b, insn, words);
+}
+
+static bool is_pending_kind(uint32_t kind) {
+    return kind != IP_TR_PLAIN && kind != IP_TR_DIRECT_JUMP && kind != IP_TR_DIRECT_CALL;
+}
+
+/* The instructions of a run from f->insn on, up to completed; all items before them are written. */
+static int lay_out(struct ip_mtf *f, const struct ip_tr_block *b, const uint64_t *words, uint32_t completed) {
     const struct ip_tr_insn *insn = insns_of(b) + f->insn;
+    struct ip_mtf_seen *seen = &f->seen[b->number];
+    uint32_t known = known_upto(f, seen);
     for (; f->insn < completed; f->insn++, insn++) {
-        if (!has_room(f)) return false;
-        if (insn->rep_words != NO_WORD) {
-            if (!iterations(f, b, insn, words)) return false;
+        bool last = f->insn + 1 == completed;
+        if (last && is_pending_kind(insn->kind) && insn->rep_words == NO_WORD) {
+            pend(f, b, insn, words, f->insn < known, completed == b->n_insns);
+            if (f->insn == 0) f->at_chunk = f->w.chunk, f->at_changes = f->w.changes;
             continue;
         }
-        bool last = f->insn + 1 == completed;
-        if (last && insn->kind != IP_TR_PLAIN && insn->kind != IP_TR_DIRECT_JUMP && insn->kind != IP_TR_DIRECT_CALL) {
-            f->pending = (int32_t)f->n_items;
-            f->pending_kind = insn->kind;
-            f->pending_target = insn->target;
-            f->pending_next = insn->pc + insn->len;
-            f->pending_has_sp = b->sp_word != ~0u && completed == b->n_insns;
-            if (f->pending_has_sp) f->pending_sp = words[b->sp_word] + (uint64_t)(int64_t)b->sp_disp;
-            f->pending_has_result = b->result_word != NO_WORD && f->pending_has_sp;
-            if (f->pending_has_result) f->pending_result = words[b->result_word];
+        if (!f->in_rep) {
+            int r = put_instruction(f, insn, f->insn < known);
+            if (r != IP_MT_OK) return r;
+            if (f->insn == 0) f->at_chunk = f->w.chunk, f->at_changes = f->w.changes;
         }
-        instruction(f, insn);
-        accesses(f, b, insn, words, 0);
+        if (insn->rep_words != NO_WORD) {
+            f->in_rep = 1;
+            int r = iterations(f, b, insn, words);
+            if (r != IP_MT_OK) return r;
+            f->in_rep = 0;
+            continue;
+        }
+        put_accesses(f, b, insn, words, 0);
         if (last && insn->kind == IP_TR_DIRECT_CALL && f->traced_ids && b->sp_word != ~0u)
             calls(f, words[b->sp_word] + (uint64_t)(int64_t)b->sp_disp - 8, insn->pc + insn->len);
     }
-    return true;
+    /* What was written from its first instruction on, in one chunk, is there. */
+    if (completed > known && f->first == 0 && f->w.chunk == f->at_chunk && f->w.changes == f->at_changes) {
+        seen->upto = completed;
+        seen->chunk = (uint32_t)f->w.chunk;
+        seen->changes = f->w.changes;
+    }
+    return IP_MT_OK;
 }
 
 /* What comes before the first instruction of a run. */
@@ -587,20 +661,26 @@ static bool next_record(struct ip_mtf *f) {
     return false;
 }
 
-/* One record, or as much of it as there is room for.  false: nothing more. */
-static bool record(struct ip_mtf *f) {
+/* One record, or as much of it as there is room for.  IP_MT_OK, or what is to be done before it goes on. */
+static int record(struct ip_mtf *f) {
     if (!f->in_run) {
-        if (!next_record(f)) return false;
+        if (!next_record(f)) {
+            f->ended = 1;
+            return IP_MT_OK;
+        }
         if (f->block == NULL) {
-            if (event(f, f->completed, f->n_record, f->record)) return true;
-            f->bad = "an event has too few words";
-            return false;
+            if (!event(f, f->completed, f->n_record, f->record)) {
+                f->bad = "an event has too few words";
+                f->ended = 1;
+            }
+            return IP_MT_OK;
         }
         const struct ip_tr_block *b = f->block;
         uint32_t done = f->completed;
         if (!is_known(f, b)) {
             f->bad = "a block of code is none";
-            return false;
+            f->ended = 1;
+            return IP_MT_OK;
         }
         f->insn = (uint32_t)(f->skip < done ? f->skip : done);
         f->skip = 0;
@@ -609,35 +689,39 @@ static bool record(struct ip_mtf *f) {
             resolve(f, insns_of(b)->pc);
         if (f->insn == done || (f->cutting && f->take == 0)) {
             f->take = ~0ull;
-            return true;
+            return IP_MT_OK;
         }
         begin(f, b, f->record);
+        f->first = f->insn;
+        f->at_chunk = ~0ull;
         f->in_run = 1;
     }
     uint32_t upto = f->cutting && f->take < f->completed ? (uint32_t)f->take : f->completed;
-    if (!lay_out(f, f->block, f->record, upto)) return true;
+    int r = flush(f);
+    if (r == IP_MT_OK) r = lay_out(f, f->block, f->record, upto);
+    if (r != IP_MT_OK) return r;
     if (f->cutting) {
         if (f->pending >= 0 && upto < f->completed) resolve(f, insns_of(f->block)[upto].pc);
         f->cutting = 0;
         f->take = ~0ull;
     }
     f->in_run = 0;
-    return true;
+    return IP_MT_OK;
 }
 
 int ip_mtf_run(struct ip_mtf *f) {
     while (!f->done) {
         int r = IP_MT_OK;
-        if (!has_room(f) || f->ended) r = flush(f);
-        if (r != IP_MT_OK) return r;
-        if (f->ended) {
-            r = ip_mt_end(&f->w);
-            if (r != IP_MT_OK) return r;
-            f->done = 1;
-        } else if (!record(f)) {
-            f->ended = 1;
-            drop_pending(f);
+        if (!f->ended) {
+            if (!f->in_run && !has_room(f)) r = flush(f);
+            if (r == IP_MT_OK) r = record(f);
+            if (f->ended) drop_pending(f);
+        } else {
+            r = flush(f);
+            if (r == IP_MT_OK) r = ip_mt_end(&f->w);
+            if (r == IP_MT_OK) f->done = 1;
         }
+        if (r != IP_MT_OK) return r;
     }
     return IP_MT_OK;
 }

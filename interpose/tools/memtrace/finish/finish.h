@@ -31,6 +31,13 @@ struct ip_mtf_frame {
 
 #define IP_MTF_ITEMS 1024
 
+struct ip_mtf_seen {  /* of a template */
+    uint32_t block;   /* 1 + its place in the image / 8, once it is known that it can be used */
+    uint32_t upto;    /* so many instructions have their encodings in the trace, */
+    uint32_t chunk;   /* in this chunk, */
+    uint64_t changes; /* if the writer's number of changes is still this */
+};
+
 struct ip_mtf_part { /* of a raw file: what a frame holds */
     uint64_t offset, bytes;
     uint32_t tid, number;
@@ -57,11 +64,13 @@ struct ip_mtf {
     uint64_t fs, gs;
     uint64_t held_time, held_cpu;
     uint64_t last_time;
-    uint64_t window, gaps; /* code that was not recorded begins another window, too */
-    uint64_t iteration;    /* of the string instruction under way */
-    int64_t syscall;       /* under way, or -1 */
-    uint32_t insn;         /* of the run under way */
-    uint8_t in_run, cutting, has_held, ended, running, done;
+    uint64_t window, gaps;         /* code that was not recorded begins another window, too */
+    uint64_t iteration;            /* of the string instruction under way */
+    int64_t syscall;               /* under way, or -1 */
+    uint32_t insn;                 /* of the run under way */
+    uint32_t first;                /* of those that it is to have */
+    uint64_t at_chunk, at_changes; /* of the writer, when its first instruction was written */
+    uint8_t in_run, in_rep, cutting, has_held, ended, running, done;
     uint8_t whole;        /* what was written so far ends where an instruction and all that belongs to it does */
     uint8_t pending_kind; /* enum ip_tr_kind of the instruction at pending */
     uint64_t pending_next, pending_target;
@@ -69,7 +78,7 @@ struct ip_mtf {
     uint32_t n_items, written;
     uint64_t pending_sp, pending_result;
     uint8_t pending_has_result, pending_has_sp;
-    uint8_t *checked; /* by eighth byte of the image: a template that can be used begins there */
+    struct ip_mtf_seen *seen; /* by number of a template */
     struct ip_mtf_time *times;
     uint64_t n_times, room_times;
     struct ip_mtf_frame *calls, *entered;
