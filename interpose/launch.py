@@ -9,10 +9,9 @@ program's files open but the log: whoever reads the program's output sees its en
 from __future__ import annotations
 
 import _signal
-import _socket
 import os
 
-from interpose import paths, tools
+from interpose import paths, system, tools
 from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
 from interpose.program import gained_by, resolve
@@ -26,6 +25,9 @@ from interpose.session import (
     place,
     start_translator,
 )
+
+# What is loaded before there are two processes costs no copies of the pages that it changes.
+from interpose.supervisor.end import supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,9 +53,7 @@ def launch(config: Config) -> NoReturn:
     runtime_path = paths.runtime(config.tool_name)
     memory = Memory()
     fill_channel(memory, config, program.path, client_pid)
-    ours, theirs = _socket.socketpair()
-    ours.setsockopt(_socket.SOL_SOCKET, _socket.SO_PASSCRED, 1)  # interpose.supervisor.processes.sender
-    our_fd, their_fd = above_stdio(ours.detach()), above_stdio(theirs.detach())
+    our_fd, their_fd = map(above_stdio, system.socket_pair())
     session = Session(config, program, memory, our_fd, client_pid, os.getppid(), log)
 
     intermediate = _fork()
@@ -110,7 +110,6 @@ def _execute(runtime: int, argv: tuple[str, ...]) -> None:
 
 def _become_supervisor(session: Session) -> NoReturn:
     """In the first child: fork again, leave the program's session and files, serve."""
-    from interpose.supervisor.end import supervise
 
     def work() -> None:
         lib.ip_last_words_to(session.sock_fd)
@@ -119,9 +118,7 @@ def _become_supervisor(session: Session) -> NoReturn:
         if _fork() != 0:
             os._exit(0)
         _lift_limits()
-        session.memory.unmap()  # its descriptor is none of those that stay open
         _leave_files(session)
-        session.memory.map()
         session.memory.header.supervisor_pid = os.getpid()
         start_translator(session)
         lib.ip_last_words_to(-1)
@@ -145,10 +142,14 @@ def _say(session: Session, what: bytes) -> bool:
 
 def _lift_limits() -> None:
     """The program's limits are for the program."""
-    import resource
-
-    for name in ("AS", "DATA", "FSIZE", "CPU", "NOFILE"):
-        lift_limit(getattr(resource, f"RLIMIT_{name}"))
+    for which in (
+        lib.IP_LIMIT_AS,
+        lib.IP_LIMIT_DATA,
+        lib.IP_LIMIT_FSIZE,
+        lib.IP_LIMIT_CPU,
+        lib.IP_LIMIT_NOFILE,
+    ):
+        lift_limit(which)
 
 
 def _highest_descriptor() -> int:
@@ -169,7 +170,7 @@ def _leave_files(session: Session) -> None:
         os.dup2(null, fd)
     if null > 2:
         os.close(null)
-    kept = {*session.memory.descriptors(), session.memory.map_fd, session.sock_fd}
+    kept = {*session.memory.descriptors(), session.sock_fd}
     if session.log.fd is not None:
         kept.add(session.log.fd)
     lowest = 3

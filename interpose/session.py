@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import errno
-import fcntl
-import mmap
 import os
-import resource
 
-from interpose import paths, tools
+from interpose import paths, system, tools
 from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
 
@@ -35,7 +32,7 @@ _SPIN = 120_000  # ticks before a futex wait, some 50 microseconds; the translat
 class Memory:
     """The three memory files of one client image."""
 
-    __slots__ = ("cache_fd", "chan", "chan_fd", "header", "map_fd", "meta_fd")
+    __slots__ = ("cache_fd", "chan_fd", "header", "meta_fd")
 
     def __init__(self) -> None:
         made: list[int] = []
@@ -43,24 +40,19 @@ class Memory:
             for name, size in (("channel", CHANNEL_SIZE), ("cache", CACHE_SIZE), ("meta", META_SIZE)):
                 made.append(_memory_file(f"interpose-{name}", size))
             self.chan_fd, self.cache_fd, self.meta_fd = made
-            self.map()
+            mapped = lib.ip_map_channel(self.chan_fd)
+            if not mapped:
+                why = os.strerror(ffi.errno)
+                raise LaunchError(f"cannot map shared memory: {why}; check 'ulimit -v'")
+            self.header: Any = ffi.gc(mapped, lib.ip_unmap_channel)
         except BaseException:
             for fd in made:
                 os.close(fd)
             raise
 
-    def map(self) -> None:
-        """Map the channel; the mapping keeps a descriptor of its own."""
-        try:
-            self.chan, self.map_fd = _map(self.chan_fd, CHANNEL_SIZE)
-        except OSError as error:
-            raise LaunchError(f"cannot map shared memory: {error.strerror}; check 'ulimit -v'") from None
-        self.header: Any = ffi.from_buffer("struct ip_chan *", self.chan)
-
     def unmap(self) -> None:
-        """Let go of the mapping and of its descriptor; the files stay open."""
+        """Let go of the mapping; the files stay open."""
         self.header = None
-        self.chan.close()
 
     def close(self) -> None:
         """Let go of the files, too."""
@@ -108,36 +100,23 @@ class Session:
         self.log = log
 
 
-def _map(fd: int, size: int) -> tuple[mmap.mmap, int]:
-    """A mapping, and the descriptor of its own that mmap makes and will close: above 2, and nobody else's."""
-    low: list[int] = []
-    while (own := os.dup(fd)) <= 2:
-        low.append(own)
-    os.close(own)
-    try:
-        return mmap.mmap(fd, size), own
-    finally:
-        for number in low:
-            os.close(number)
-
-
 def above_stdio(fd: int) -> int:
     """The same file at a descriptor above 2, for a run that began with some of 0 to 2 closed."""
     if fd > 2:
         return fd
-    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    moved = system.duplicate(fd, 3)
     os.close(fd)
     return moved
 
 
 def lift_limit(which: int) -> None:
-    """Let this process have as much of a resource (``resource.RLIMIT_*``) as it may."""
-    hard = resource.getrlimit(which)[1]
-    for limits in ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), (hard, hard)):
+    """Let this process have as much of a resource (``lib.IP_LIMIT_*``) as it may."""
+    hard = system.limit(which)[1]
+    for limits in ((system.UNLIMITED, system.UNLIMITED), (hard, hard)):
         try:
-            resource.setrlimit(which, limits)
+            system.set_limit(which, limits)
             return
-        except (OSError, ValueError):
+        except OSError:
             continue  # only a privileged process may raise a hard limit
 
 
@@ -148,8 +127,8 @@ def _memory_file(name: str, size: int) -> int:
             os.ftruncate(fd, size)
         except OSError:
             # The program's limit on file sizes is none of ours; SIGXFSZ is ignored in Python.
-            limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-            lift_limit(resource.RLIMIT_FSIZE)
+            limits = system.limit(lib.IP_LIMIT_FSIZE)
+            lift_limit(lib.IP_LIMIT_FSIZE)
             try:
                 os.ftruncate(fd, size)
             except OSError as error:
@@ -160,7 +139,7 @@ def _memory_file(name: str, size: int) -> int:
                     "check 'ulimit -f'"
                 ) from None
             finally:
-                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+                system.set_limit(lib.IP_LIMIT_FSIZE, limits)
     except OSError as error:
         raise LaunchError(f"cannot make shared memory: {error.strerror}") from None
     return fd
@@ -168,7 +147,7 @@ def _memory_file(name: str, size: int) -> int:
 
 def _duplicate(fd: int, at: int) -> int:
     try:
-        return fcntl.fcntl(fd, fcntl.F_DUPFD, at)
+        return system.duplicate(fd, at, inherited=True)
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.EINVAL):
             return -1
@@ -181,8 +160,8 @@ def place(descriptors: Sequence[int]) -> int:
     Only taking a number shows that it is free: those of an interpose that runs this one are hidden.
     """
     count = len(descriptors)
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit = HIGHEST_FD if soft == resource.RLIM_INFINITY else min(soft, HIGHEST_FD)
+    soft, _ = system.limit(lib.IP_LIMIT_NOFILE)
+    limit = HIGHEST_FD if soft == system.UNLIMITED else min(soft, HIGHEST_FD)
     base = limit - count
     while base > 2:
         taken: list[int] = []
@@ -204,8 +183,8 @@ def main_stack_size(config: Config) -> int:
     """Bytes of the main thread's stack: --main-stacksize, or min(max(ulimit, 1 MB), 16 MB)."""
     if config.core.main_stacksize:
         return config.core.main_stacksize
-    soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
-    return 16 << 20 if soft == resource.RLIM_INFINITY else min(max(soft, 1 << 20), 16 << 20)
+    soft, _ = system.limit(lib.IP_LIMIT_STACK)
+    return 16 << 20 if soft == system.UNLIMITED else min(max(soft, 1 << 20), 16 << 20)
 
 
 def config_flags(config: Config) -> int:

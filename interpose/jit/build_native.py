@@ -28,6 +28,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 HEADERS = (
     "interpose/abi/*.h",
     "interpose/jit/native_api.h",
+    "interpose/jit/system.h",
     "interpose/lockstep/lockstep.h",
     "interpose/elf/lines.h",
     "interpose/elf/symtab.h",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 import time
 
-from interpose import __version__
+from interpose import __version__, system
 from interpose.errors import LogError, OptionError
 
 TYPE_CHECKING = False
@@ -127,10 +126,10 @@ def open_destination(
         elif fd == 2 and not _is_open(fd):
             return None  # the run began without standard error: nobody wants to read
         else:
-            if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            if system.flags(fd) & os.O_ACCMODE == os.O_RDONLY:
                 raise LogError(f"Cannot write the {what} to file descriptor {fd}: it is not open for writing")
-            return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FD)
-        own = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FD)
+            return system.duplicate(fd, _LOWEST_FD)
+        own = system.duplicate(opened, _LOWEST_FD)
     except OSError as error:
         target = f"file descriptor {fd}" if kind == "fd" else "its destination"
         raise LogError(f"Cannot write the {what} to {target}: {error.strerror}") from None
@@ -140,7 +139,7 @@ def open_destination(
 
 def _is_open(fd: int) -> bool:
     try:
-        fcntl.fcntl(fd, fcntl.F_GETFD)
+        system.flags(fd)
     except OSError:
         return False
     return True

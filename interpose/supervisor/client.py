@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import select
 import stat
 import time
 
+from interpose import system
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
@@ -43,7 +43,6 @@ class Client:
         self._mem = -1
         self._pidfd = -1
         self._polled = False
-        self._poll = select.poll()
 
     def attach(self) -> None:
         """Open what lasts as long as the process."""
@@ -57,8 +56,6 @@ class Client:
             if error.errno not in (errno.ENOSYS, errno.EPERM):  # as filters of containers say it
                 raise
             self._polled = True  # before Linux 5.3
-        else:
-            self._poll.register(self._pidfd, select.POLLIN)
         self._open_memory()
 
     def _open_memory(self) -> None:
@@ -79,7 +76,6 @@ class Client:
                 os.close(fd)
         self._mem = self._pidfd = -1
         self._polled = False
-        self._poll = select.poll()
 
     def is_dead(self, wait_ms: int = 0) -> bool:
         """Whether the process is gone; waits for that up to ``wait_ms`` milliseconds."""
@@ -88,7 +84,7 @@ class Client:
             while not (dead := _has_ended(self.pid)) and time.monotonic() < end:
                 time.sleep(0.001)
             return dead
-        return self._pidfd < 0 or bool(self._poll.poll(wait_ms))
+        return self._pidfd < 0 or bool(system.poll(self._pidfd, wait_ms))
 
     def is_ending(self) -> bool:
         """Whether the process, whose files are closed, is gone or going; else it executes another program.
@@ -169,10 +165,8 @@ class Client:
         if fd < 0:
             return b""
         try:
-            ready = select.poll()
-            ready.register(fd, select.POLLIN)
             while not self.is_dead():
-                if ready.poll(500):
+                if system.poll(fd, 500):
                     with contextlib.suppress(BlockingIOError):
                         return os.read(fd, 1)
         except OSError:  # a terminal that was hung up

@@ -9,10 +9,9 @@ from __future__ import annotations
 import _signal
 import gc
 import os
-import select
 import struct
 
-from interpose import paths, tools
+from interpose import paths, system, tools
 from interpose.errors import InterposeError, LaunchError, out_of_memory
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.client import Client
@@ -41,9 +40,9 @@ KINDS = {
 }
 
 
-def _is_hung_up(socket: select.poll) -> bool:
+def _is_hung_up(socket: int) -> bool:
     """Nobody has the other end; what was sent before may still be read."""
-    return any(event & select.POLLHUP for _, event in socket.poll(0))
+    return bool(system.poll(socket, 0) & lib.IP_HUNG_UP)
 
 
 _ERRORS_DISABLED = """\
@@ -160,8 +159,6 @@ class Supervisor:
 
     def serve(self) -> None:
         """Answer until the client is gone."""
-        hangup = select.poll()
-        hangup.register(self.session.sock_fd, select.POLLIN)
         while True:
             index = lib.ip_next_event(POLL_MS if self.pending_exec is None else 2)
             if index == lib.IP_EVENT_USED:
@@ -170,15 +167,17 @@ class Supervisor:
             if self.pending_exec is not None and self.pending_exec.happened():
                 pending, self.pending_exec = self.pending_exec, None
                 self.replace_image(pending)
-                hangup = select.poll()
-                hangup.register(self.session.sock_fd, select.POLLIN)
                 continue
             if index < 0:
                 if self.born and not self.finished:
                     self.tool.idle()
-                if self._is_over(hangup):
+                if self._is_over():
                     break
-                if self.pending_exec is None and _is_hung_up(hangup) and not self._still_there():
+                if (
+                    self.pending_exec is None
+                    and _is_hung_up(self.session.sock_fd)
+                    and not self._still_there()
+                ):
                     break
                 continue
             slot = lib.ip_service_slot(index)
@@ -186,7 +185,7 @@ class Supervisor:
             self._answer(slot)
             lib.ip_delay(lib.IP_AT_REPLY)
             lib.ip_reply(index)  # not after an error: the program would go on with half an answer
-            if self.finished and self._is_over(hangup, 1000):
+            if self.finished and self._is_over(1000):
                 break
         self._show_used()
         if self.leaving:
@@ -194,11 +193,11 @@ class Supervisor:
         elif not self.finished and self.born:
             self.client_vanished()
 
-    def _is_over(self, hangup: select.poll, wait_ms: int = 0) -> bool:
+    def _is_over(self, wait_ms: int = 0) -> bool:
         """The client is dead, and so is every process that shares its memory (and with it the socket)."""
         if not self.born or not self.client.is_dead(wait_ms):
             return False
-        return _is_hung_up(hangup)
+        return _is_hung_up(self.session.sock_fd)
 
     def _still_there(self) -> bool:
         """End of file on the socket: an exec that is not traced, or the client's end."""

@@ -7,12 +7,11 @@ import contextlib
 import errno
 import fnmatch
 import os
-import select
 import signal
 import socket
 import struct
 
-from interpose import paths
+from interpose import paths, system
 from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
 from interpose.session import Memory, fill_channel
@@ -31,12 +30,6 @@ def _send(sock_fd: int, fds: Sequence[int]) -> None:
     lib.ip_delay(lib.IP_AT_SEND)
     with socket.socket(fileno=os.dup(sock_fd)) as sock, contextlib.suppress(ConnectionError):
         sock.sendmsg([b"F"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
-
-
-def _pair() -> tuple[int, int]:
-    ours, theirs = socket.socketpair()
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # see sender()
-    return ours.detach(), theirs.detach()
 
 
 def sender(sock_fd: int) -> int | None:
@@ -62,7 +55,7 @@ def _prepare() -> tuple[Memory, tuple[int, int], tuple[int, int]]:
     with contextlib.ExitStack() as undo:
         memory = Memory()
         undo.callback(memory.close)
-        pair = _pair()
+        pair = system.socket_pair()
         undo.callback(_close, *pair)
         ready = os.pipe()
         undo.pop_all()
@@ -192,7 +185,7 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
         return  # a[3]: the runtime could follow (no setuid program, an ELF file of our machine)
     session = supervisor.session
     memory = Memory()
-    ours, theirs = _pair()
+    ours, theirs = system.socket_pair()
     runtime = os.open(paths.runtime(supervisor.config.tool_name), os.O_RDONLY | os.O_CLOEXEC)
     pid = (shown or slot.a[1]) if is_vfork_child else supervisor.client.pid
     fill_channel(memory, supervisor.config, path, 0)  # the new runtime enters its pid
@@ -230,10 +223,8 @@ class PendingExec:
 
     def wait(self) -> bool:
         """Until the new image runs; false if the other side hangs up before."""
-        hangup = select.poll()
-        hangup.register(self.sock_fd, select.POLLIN)
         while not self.happened():
-            if hangup.poll(5):
+            if system.poll(self.sock_fd, 5):
                 return self.happened()
         return True
 

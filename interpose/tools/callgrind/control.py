@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import _signal
-import _socket
 import contextlib
 import os
 
+from interpose import system
 from interpose.control import place
 from interpose.jit._native import ffi, lib
 
@@ -26,7 +26,7 @@ class Control:
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
-        self._socket: Any = None
+        self._socket = -1
         self._path = ""
 
     def open(self, pid: int) -> None:
@@ -36,23 +36,16 @@ class Control:
         if not place.make(where):
             return
         path = os.path.join(where, str(pid))
-        listening = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
-        try:
+        with contextlib.suppress(OSError):
             if os.path.lexists(path):
                 os.unlink(path)
-            listening.bind(path)
-            listening.listen(8)
-            listening.setblocking(False)
-        except OSError:
-            listening.close()
-            return
-        self._socket, self._path = listening, path
+            self._socket, self._path = system.listen(path), path
 
     def forget(self) -> None:
         """This is a copy: the socket is another process's."""
-        if self._socket is not None:
-            self._socket.close()
-        self._socket, self._path = None, ""
+        if self._socket >= 0:
+            os.close(self._socket)
+        self._socket, self._path = -1, ""
 
     def close(self) -> None:
         """Be found no more."""
@@ -64,9 +57,9 @@ class Control:
 
     def serve(self) -> None:
         """Answer whoever waits."""
-        while self._socket is not None:
+        while self._socket >= 0:
             try:
-                descriptor, _ = self._socket._accept()
+                descriptor = system.accept(self._socket)
             except OSError:
                 return
             self._converse(descriptor)

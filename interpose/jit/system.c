@@ -1,0 +1,95 @@
+/* See system.h. */
+#include "jit/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/channel.h"
+
+#define SAME(name) _Static_assert((int)IP_LIMIT_##name == (int)RLIMIT_##name, #name)
+SAME(CPU);
+SAME(FSIZE);
+SAME(DATA);
+SAME(STACK);
+SAME(NOFILE);
+SAME(AS);
+_Static_assert(IP_CAN_READ == POLLIN && IP_HUNG_UP == POLLHUP, "events");
+
+static int result(int value) { return value < 0 ? -errno : value; }
+
+int ip_duplicate(int fd, int lowest, int is_inherited) {
+    return result(fcntl(fd, is_inherited ? F_DUPFD : F_DUPFD_CLOEXEC, lowest));
+}
+
+int ip_descriptor_flags(int fd) { return result(fcntl(fd, F_GETFL)); }
+
+int ip_get_limit(int which, uint64_t *soft, uint64_t *hard) {
+    struct rlimit limit = {0};
+    int r = result(getrlimit((__rlimit_resource_t)which, &limit));
+    *soft = limit.rlim_cur;
+    *hard = limit.rlim_max;
+    return r;
+}
+
+int ip_set_limit(int which, uint64_t soft, uint64_t hard) {
+    struct rlimit limit = {soft, hard};
+    return result(setrlimit((__rlimit_resource_t)which, &limit));
+}
+
+int ip_socket_pair(int *ends) {
+    int on = 1, r = result(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+    return r < 0 ? r : result(setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on));
+}
+
+int ip_listen(const char *path) {
+    struct sockaddr_un where = {.sun_family = AF_UNIX};
+    size_t length = strlen(path);
+    if (length >= sizeof where.sun_path) return -ENAMETOOLONG;
+    memcpy(where.sun_path, path, length);
+    int fd = result(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (fd < 0) return fd;
+    int r =
+        result(bind(fd, (const struct sockaddr *)&where, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)));
+    if (!r) r = result(listen(fd, 8));
+    if (!r) return fd;
+    close(fd);
+    return r;
+}
+
+int ip_accept(int fd) { return result(accept4(fd, NULL, NULL, SOCK_CLOEXEC)); }
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int ip_poll(int fd, int ms) {
+    int64_t end = now_ms() + ms;
+    for (int left = ms;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int r = result(poll(&p, 1, left));
+        if (r >= 0) return r ? p.revents : 0;
+        if (r != -EINTR) return r;
+        left = (int)(end - now_ms());
+        if (left < 0) left = 0;
+    }
+}
+
+#define CHANNEL_BYTES (IP_CHAN_SLOTS + (size_t)IP_SLOTS * IP_SLOT_SIZE)
+
+struct ip_chan *ip_map_channel(int fd) {
+    void *mapped = mmap(NULL, CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+void ip_unmap_channel(struct ip_chan *mapped) { munmap(mapped, CHANNEL_BYTES); }

@@ -1,0 +1,29 @@
+/* System calls for Python, which has them in modules of its own that take a fifth of a millisecond each to load.
+ * cffi parses this file. */
+#ifndef INTERPOSE_SYSTEM_H
+#define INTERPOSE_SYSTEM_H
+
+#include <stdint.h>
+
+enum ip_limit { IP_LIMIT_CPU, IP_LIMIT_FSIZE, IP_LIMIT_DATA, IP_LIMIT_STACK, IP_LIMIT_NOFILE = 7, IP_LIMIT_AS = 9 };
+
+/* All of these: -errno, if it fails. */
+int ip_duplicate(int fd, int lowest, int is_inherited);
+int ip_descriptor_flags(int fd); /* of the file: O_ACCMODE and others */
+int ip_get_limit(int which, uint64_t *soft, uint64_t *hard);
+int ip_set_limit(int which, uint64_t soft, uint64_t hard);
+/* Two connected ends; what arrives at the first one shows who sent it. */
+int ip_socket_pair(int *ends);
+/* A socket of the file system that others can connect to, and whoever has; neither waits. */
+int ip_listen(const char *path);
+int ip_accept(int fd);
+/* What can be done with fd (poll(2): IP_CAN_READ, IP_HUNG_UP), after at most ms milliseconds; 0: nothing yet. */
+int ip_poll(int fd, int ms);
+#define IP_CAN_READ 1
+#define IP_HUNG_UP  16
+
+/* The channel in a file; NULL: errno says why. */
+struct ip_chan *ip_map_channel(int fd);
+void ip_unmap_channel(struct ip_chan *mapped);
+
+#endif

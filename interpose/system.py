@@ -1,0 +1,62 @@
+"""System calls that Python has in modules of its own (fcntl, mmap, resource, select, socket).
+
+Each of these takes a fifth of a millisecond to load, and every run would. What fails raises OSError.
+"""
+
+from __future__ import annotations
+
+import os
+
+from interpose.jit._native import ffi, lib
+
+UNLIMITED = 2**64 - 1
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        raise OSError(-result, os.strerror(-result))
+    return result
+
+
+def duplicate(fd: int, lowest: int, *, inherited: bool = False) -> int:
+    """Another descriptor of the same file, the first free one from ``lowest`` on."""
+    return _checked(lib.ip_duplicate(fd, lowest, inherited))
+
+
+def flags(fd: int) -> int:
+    """How the file was opened: ``os.O_ACCMODE`` and others."""
+    return _checked(lib.ip_descriptor_flags(fd))
+
+
+def limit(which: int) -> tuple[int, int]:
+    """Soft and hard limit (``lib.IP_LIMIT_*``)."""
+    soft, hard = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+    _checked(lib.ip_get_limit(which, soft, hard))
+    return soft[0], hard[0]
+
+
+def set_limit(which: int, limits: tuple[int, int]) -> None:
+    """Set both."""
+    _checked(lib.ip_set_limit(which, *limits))
+
+
+def socket_pair() -> tuple[int, int]:
+    """Two connected ends; what arrives at the first one shows who sent it (SCM_CREDENTIALS in unix(7))."""
+    ends = ffi.new("int[2]")
+    _checked(lib.ip_socket_pair(ends))
+    return ends[0], ends[1]
+
+
+def listen(path: str) -> int:
+    """A socket in the file system."""
+    return _checked(lib.ip_listen(os.fsencode(path)))
+
+
+def accept(fd: int) -> int:
+    """Whoever has connected; BlockingIOError if nobody has."""
+    return _checked(lib.ip_accept(fd))
+
+
+def poll(fd: int, ms: int) -> int:
+    """What can be done with a descriptor (``lib.IP_CAN_READ``, ``lib.IP_HUNG_UP``), within ``ms``."""
+    return _checked(lib.ip_poll(fd, ms))
