@@ -9,8 +9,9 @@ from typing import Any
 
 from interpose.formats.drmemtrace.constants import INSTRUCTIONS, PREFETCHES, MarkerId, Type
 from interpose.formats.drmemtrace.reader import Reader
+from interpose.jit._native import ffi, lib
 from interpose.memtrace.disassembly import Disassembler
-from interpose.memtrace.tally import Tally
+from interpose.memtrace.tally import Tally, touched
 from interpose.memtrace.tool import Piece, Result, Tool
 
 NO_CODE = 0xFFFFFFFF
@@ -46,17 +47,15 @@ class BasicCounts(Tool):
         return {}
 
     def step(self, state: Any, records: Any, reader: Reader) -> None:
-        from interpose.formats.drmemtrace import bulk
-
-        np = bulk.np
-        tids = np.unique(records["tid"])
-        for tid in tids:
-            part = records if len(tids) == 1 else records[records["tid"] == tid]
-            thread = state.setdefault(int(tid), _empty())
-            is_marker = bulk.is_marker(part)
-            thread["types"] += np.bincount(part["type"], minlength=64).astype("u8")
-            thread["markers"] += np.bincount(part["size"][is_marker], minlength=_MARKERS).astype("u8")
-            thread["pcs"].add(part["pc"][bulk.is_fetched(part)])
+        raw = ffi.from_buffer("struct ip_mt_record[]", records)
+        at = 0
+        while at < len(records):
+            thread = state.setdefault(int(records["tid"][at]), _empty())
+            types, markers = (ffi.from_buffer("uint64_t[]", thread[name]) for name in ("types", "markers"))
+            done = lib.ip_mt_count(raw + at, len(records) - at, types, markers, thread["pcs"].raw)
+            if done == 0:
+                raise MemoryError
+            at += done
 
     def merge(self, piece: Piece, state: Any, until: int) -> None:
         for tid, thread in state.items():
@@ -145,13 +144,9 @@ class Histogram(Tool):
         return (Tally(), Tally())
 
     def step(self, state: Any, records: Any, reader: Reader) -> None:
-        from interpose.formats.drmemtrace import bulk
-        from interpose.memtrace.locality import lines_of
-
-        fetched = records[bulk.is_fetched(records)]
-        state[0].add(lines_of(fetched["pc"], fetched["size"], self.options.line_size)[0])
-        accesses = records[bulk.is_access(records)]
-        state[1].add(lines_of(accesses["addr"], accesses["size"], self.options.line_size)[0])
+        for tally, touch in zip(state, (lib.IP_MTL_FETCHED, lib.IP_MTL_ACCESSED), strict=True):
+            for lines, _ in touched(records, self.options.line_size, touch):
+                tally.add(lines)
 
     def merge(self, piece: Piece, state: Any, until: int) -> None:
         for mine, more in zip(self.lines, state, strict=True):

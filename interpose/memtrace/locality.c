@@ -25,31 +25,39 @@ void ip_cache_close(struct ip_cache *c) {
     c->used = NULL;
 }
 
-void ip_cache_run(struct ip_cache *c, const uint64_t *lines, uint64_t n, uint8_t *outcomes) {
-    uint64_t ways = c->ways, mask = c->sets - 1;
-    for (uint64_t at = 0; at < n; at++) {
-        uint64_t line = lines[at], *set = c->lines + (line & mask) * ways;
-        uint32_t *used = &c->used[line & mask];
-        uint32_t way = 0;
-        while (way < *used && set[way] != line) way++;
-        if (way < *used) {
-            outcomes[at] = IP_CACHE_HIT;
-            c->hits++;
-        } else {
-            int is_open = c->is_part && *used < ways;
-            outcomes[at] = is_open ? IP_CACHE_OPEN : IP_CACHE_MISS;
-            if (is_open)
-                c->open++;
-            else
-                c->misses++;
-            if (*used < ways)
-                way = (*used)++;
-            else
-                way--; /* the one used longest ago goes */
-        }
-        memmove(set + 1, set, way * sizeof *set);
-        set[0] = line;
+static inline uint8_t outcome_of(struct ip_cache *c, uint64_t line) {
+    uint64_t ways = c->ways, *set = c->lines + (line & (c->sets - 1)) * ways;
+    uint32_t *used = &c->used[line & (c->sets - 1)];
+    uint32_t way = 0;
+    uint8_t outcome = IP_CACHE_HIT;
+    while (way < *used && set[way] != line) way++;
+    if (way < *used) {
+        c->hits++;
+        if (way == 0) return outcome;
+    } else {
+        int is_open = c->is_part && *used < ways;
+        outcome = is_open ? IP_CACHE_OPEN : IP_CACHE_MISS;
+        if (is_open)
+            c->open++;
+        else
+            c->misses++;
+        if (*used < ways)
+            way = (*used)++;
+        else
+            way--; /* the one used longest ago goes */
     }
+    memmove(set + 1, set, way * sizeof *set);
+    set[0] = line;
+    return outcome;
+}
+
+void ip_cache_run(struct ip_cache *c, const uint64_t *lines, uint64_t n, uint8_t *outcomes) {
+    for (uint64_t at = 0; at < n; at++) outcomes[at] = outcome_of(c, lines[at]);
+}
+
+void ip_caches_run(struct ip_cache *fetches, struct ip_cache *others, const uint64_t *lines, const uint8_t *fetched,
+                   uint64_t n, uint8_t *outcomes) {
+    for (uint64_t at = 0; at < n; at++) outcomes[at] = outcome_of(fetched[at] ? fetches : others, lines[at]);
 }
 
 /* ---- reuse distances ---- */

@@ -27,6 +27,9 @@ int ip_cache_open(struct ip_cache *c, uint64_t sets, uint64_t ways, int is_part)
 void ip_cache_close(struct ip_cache *c);
 /* outcomes: one for each access. */
 void ip_cache_run(struct ip_cache *c, const uint64_t *lines, uint64_t n, uint8_t *outcomes);
+/* Those that are fetched to one cache, the others to another. */
+void ip_caches_run(struct ip_cache *fetches, struct ip_cache *others, const uint64_t *lines, const uint8_t *fetched,
+                   uint64_t n, uint8_t *outcomes);
 
 struct ip_line {
     uint64_t line;

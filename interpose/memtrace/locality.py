@@ -17,24 +17,11 @@ from interpose.formats.drmemtrace.reader import Reader
 from interpose.formats.extra import need
 from interpose.jit._native import ffi, lib
 from interpose.memtrace.counts import line_size, power_of_two
+from interpose.memtrace.tally import touched
 from interpose.memtrace.tool import Piece, Result, Tool
 
 _MOST_LINES = 1 << 26
-
-
-def lines_of(addresses: Any, sizes: Any, line: int) -> tuple[Any, Any]:
-    """The lines that accesses touch, in order, and the number of the access of each."""
-    np = need("numpy")
-    shift = line.bit_length() - 1
-    first = addresses >> shift
-    last = (addresses + np.maximum(sizes, 1).astype("u8") - np.uint64(1)) >> shift
-    more = np.where(last > first, last - first, 0).astype("i8")
-    which = np.arange(len(first))
-    if not more.any():
-        return first, which
-    which = np.repeat(which, more + 1)
-    starts = np.cumsum(more + 1) - (more + 1)
-    return first[which] + (np.arange(len(which)) - starts[which]).astype("u8"), which
+_TOUCH = lib.IP_MTL_FETCHED | lib.IP_MTL_ACCESSED
 
 
 def _pointer(array: Any, kind: str = "uint64_t[]") -> Any:
@@ -101,10 +88,11 @@ class ReuseDistance(Tool):
         return {"reuse": _Reuse(self.options.threshold), "accesses": [0, 0]}
 
     def step(self, state: Any, records: Any, reader: Reader) -> None:
-        lines, is_instr = _accesses(records, self.options.line_size)
-        state["accesses"][0] += int(is_instr.sum())
-        state["accesses"][1] += int(len(lines) - is_instr.sum())
-        state["reuse"].run(lines, lib.IP_REUSE_COUNT | lib.IP_REUSE_MEASURE)
+        for lines, is_instr in touched(records, self.options.line_size, _TOUCH):
+            fetched = int(is_instr.sum())
+            state["accesses"][0] += fetched
+            state["accesses"][1] += len(lines) - fetched
+            state["reuse"].run(lines, lib.IP_REUSE_COUNT | lib.IP_REUSE_MEASURE)
 
     def finish(self, state: Any, reader: Reader) -> Any:
         return state["accesses"], state["reuse"].lines(), _trimmed(state["reuse"].distances())
@@ -211,19 +199,6 @@ def _top(lines: tuple[Any, Any, Any] | None, by: int, count: int, line: int) -> 
         for at in order
         if lines[by][at]
     ]
-
-
-def _accesses(records: Any, line: int) -> tuple[Any, Any]:
-    """Lines of fetches, reads and writes in order, and which of them are fetches."""
-    from interpose.formats.drmemtrace import bulk
-
-    np = bulk.np
-    fetched = bulk.is_fetched(records)
-    wanted = fetched | bulk.is_access(records)
-    chosen, is_instr = records[wanted], fetched[wanted]
-    addresses = np.where(is_instr, chosen["pc"], chosen["addr"])
-    lines, which = lines_of(addresses, chosen["size"], line)
-    return lines, is_instr[which]
 
 
 # ---- caches ----
@@ -359,13 +334,14 @@ class CacheSimulator(Tool):
 
     def _simulate(self, state: Any, records: Any) -> None:
         np = need("numpy")
-        lines, is_instr = _accesses(records, self.options.line_size)
-        outcomes = np.empty(len(lines), "u1")
-        outcomes[is_instr] = state["caches"][0].run(lines[is_instr])
-        outcomes[~is_instr] = state["caches"][1].run(lines[~is_instr])
-        missed = outcomes != lib.IP_CACHE_HIT
-        if missed.any():
-            state["missed"].append((state["time"], lines[missed], is_instr[missed], outcomes[missed]))
+        first, second = (cache.raw for cache in state["caches"])
+        for lines, is_instr in touched(records, self.options.line_size, _TOUCH):
+            outcomes = np.empty(len(lines), "u1")
+            where, which = _pointer(is_instr.view("u1"), "uint8_t[]"), _pointer(outcomes, "uint8_t[]")
+            lib.ip_caches_run(first, second, _pointer(lines), where, len(lines), which)
+            missed = outcomes != lib.IP_CACHE_HIT
+            if missed.any():
+                state["missed"].append((state["time"], lines[missed], is_instr[missed], outcomes[missed]))
 
     def finish(self, state: Any, reader: Reader) -> Any:
         caches = state["caches"]

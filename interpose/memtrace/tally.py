@@ -1,51 +1,52 @@
-"""Counts by key, of arrays."""
+"""Counts by key, of arrays (tally.c)."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import Any
 
 from interpose.formats.extra import need
-
-_PENDING = 1 << 20
+from interpose.jit._native import ffi, lib
 
 
 class Tally:
     """How often each 64-bit key came."""
 
     def __init__(self) -> None:
-        self._keys: list[Any] = []
-        self._counts: list[Any] = []
-        self._size = 0
+        self.raw = ffi.gc(ffi.new("struct ip_tally *"), lib.ip_tally_close)
+        if lib.ip_tally_open(self.raw, int.from_bytes(os.urandom(8), "little") | 1) != 0:
+            raise MemoryError
+
+    def __getstate__(self) -> Any:
+        return self.items()
+
+    def __setstate__(self, items: Any) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._add(*items)
 
     def add(self, keys: Any) -> None:
         """Keys, each of which came once."""
-        if len(keys):
-            found, counts = need("numpy").unique(keys, return_counts=True)
-            self._append(found.astype("u8"), counts.astype("u8"))
+        self._add(need("numpy").ascontiguousarray(keys, "u8"))
 
     def merge(self, other: Tally) -> None:
         """What another has counted."""
-        self._append(*other.items())
+        self._add(*other.items())
 
-    def _append(self, keys: Any, counts: Any) -> None:
-        self._keys.append(keys)
-        self._counts.append(counts)
-        self._size += len(keys)
-        if self._size > _PENDING + 2 * len(self._keys[0]):
-            self.items()
+    def _add(self, keys: Any, counts: Any = None) -> None:
+        times = ffi.NULL if counts is None else ffi.from_buffer("uint64_t[]", counts)
+        if lib.ip_tally_add(self.raw, ffi.from_buffer("uint64_t[]", keys), times, len(keys)) != 0:
+            raise MemoryError
 
     def items(self) -> tuple[Any, Any]:
         """Keys in order, and their counts."""
         np = need("numpy")
-        if not self._keys:
-            return np.zeros(0, "u8"), np.zeros(0, "u8")
-        if len(self._keys) > 1:
-            keys, place = np.unique(np.concatenate(self._keys), return_inverse=True)
-            counts = np.zeros(len(keys), "u8")
-            np.add.at(counts, place.reshape(-1), np.concatenate(self._counts))
-            self._keys, self._counts = [keys], [counts]
-            self._size = len(keys)
-        return self._keys[0], self._counts[0]
+        keys, counts = np.empty(len(self), "u8"), np.empty(len(self), "u8")
+        lib.ip_tally_items(
+            self.raw, ffi.from_buffer("uint64_t[]", keys), ffi.from_buffer("uint64_t[]", counts)
+        )
+        order = np.argsort(keys)
+        return keys[order], counts[order]
 
     def most(self, count: int) -> list[tuple[int, int]]:
         """Those that came most often, then by key."""
@@ -54,4 +55,27 @@ class Tally:
         return [(int(keys[at]), int(counts[at])) for at in order]
 
     def __len__(self) -> int:
-        return len(self.items()[0])
+        return int(self.raw.used)
+
+
+def touched(records: Any, line: int, touch: int) -> Iterator[tuple[Any, Any]]:
+    """The lines that records touch, in order, and which of them are fetched; ``touch`` (bits of enum
+    ip_mt_touch) says which records.  In parts, for a record may touch thousands.
+    """
+    np = need("numpy")
+    raw, at = ffi.from_buffer("struct ip_mt_record[]", records), 0
+    room = lib.IP_MTL_MOST + len(records)
+    found = ffi.new("uint64_t *")
+    while at < len(records):
+        lines, fetched = np.empty(room, "u8"), np.empty(room, "u1")
+        at += lib.ip_mt_lines(
+            raw + at,
+            len(records) - at,
+            line.bit_length() - 1,
+            touch,
+            ffi.from_buffer("uint64_t[]", lines),
+            ffi.from_buffer("uint8_t[]", fetched),
+            room,
+            found,
+        )
+        yield lines[: found[0]], fetched[: found[0]].view(bool)

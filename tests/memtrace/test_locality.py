@@ -15,8 +15,11 @@ from interpose.formats.drmemtrace.constants import Type
 
 np = pytest.importorskip("numpy")
 
-from interpose.memtrace.locality import CacheSimulator, ReuseDistance, lines_of  # noqa: E402
+from interpose.formats.drmemtrace.bulk import RECORD  # noqa: E402
+from interpose.jit._native import lib  # noqa: E402
+from interpose.memtrace.locality import CacheSimulator, ReuseDistance  # noqa: E402
 from interpose.memtrace.run import run  # noqa: E402
+from interpose.memtrace.tally import Tally, touched  # noqa: E402
 
 SMALL = {
     "line_size": 64,
@@ -149,9 +152,47 @@ def test_caches(tmp_path_factory, threads, chunk):
     assert data["LL"]["child_hits"] == sum(cache.hits for pair in cores for cache in pair)
 
 
+def _records(*rows: tuple[Type, int, int]):
+    records = np.zeros(len(rows), RECORD)
+    for record, (kind, address, size) in zip(records, rows, strict=True):
+        record["type"], record["pc"], record["addr"], record["size"] = kind, 0x9000, address, size
+    return records
+
+
 def test_lines_of_accesses():
-    addresses = np.array([0, 63, 60, 128, 2**64 - 1, 10], "u8")
-    sizes = np.array([1, 1, 8, 0, 1, 200], "u2")
-    lines, which = lines_of(addresses, sizes, 64)
-    assert lines.tolist() == [0, 0, 0, 1, 2, 2**58 - 1, 0, 1, 2, 3]
-    assert which.tolist() == [0, 1, 2, 2, 3, 4, 5, 5, 5, 5]
+    """By each record in turn; one at the end of the address space stays there, markers touch nothing."""
+    places = [(0, 1), (63, 1), (60, 8), (128, 0), (2**64 - 1, 8), (10, 200)]
+    rows = [(Type.READ, *place) for place in places]
+    records = _records(
+        *rows, (Type.INSTR, 7, 2), (Type.MARKER, 7, 2), (Type.PREFETCH, 7, 2), (Type.WRITE, 7, 2)
+    )
+    both = lib.IP_MTL_FETCHED | lib.IP_MTL_ACCESSED
+    [(lines, fetched)] = touched(records, 64, both)
+    assert lines.tolist() == [0, 0, 0, 1, 2, 2**58 - 1, 0, 1, 2, 3, 0x9000 // 64, 0]
+    assert np.flatnonzero(fetched).tolist() == [10]
+    [(lines, _)] = touched(records, 64, lib.IP_MTL_FETCHED)
+    assert lines.tolist() == [0x9000 // 64]
+
+
+def test_lines_of_huge_accesses():
+    """However much records touch, a part has bounded size, and no line is missing."""
+    records = _records(*[(Type.WRITE, 3, 65535)] * 50)
+    parts = list(touched(records, 1, lib.IP_MTL_ACCESSED))
+    assert max(len(lines) for lines, _ in parts) <= lib.IP_MTL_MOST + 50
+    assert np.array_equal(np.concatenate([lines for lines, _ in parts]), np.tile(np.arange(3, 65538), 50))
+
+
+def test_tally():
+    """Counts of many keys, also of those whose counts come from elsewhere and from another process."""
+    import pickle
+
+    keys = np.random.default_rng(5).integers(0, 30000, 200000).astype("u8") * np.uint64(2**40 + 64)
+    expected = Counter(keys.tolist())
+    tally, other = Tally(), Tally()
+    tally.add(keys[:1000])
+    other.add(keys[1000:])
+    tally.merge(pickle.loads(pickle.dumps(other)))
+    found, counts = tally.items()
+    assert found.tolist() == sorted(expected)
+    assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == expected
+    assert tally.most(5) == sorted(expected.items(), key=lambda item: (-item[1], item[0]))[:5]

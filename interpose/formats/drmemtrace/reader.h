@@ -20,6 +20,11 @@ struct ip_mt_record { /* delivered */
     uint32_t is_new; /* an instruction whose encoding was not known or has changed */
 };
 
+struct ip_mt_link {   /* of an encoding */
+    uint32_t after;   /* which one came after it last */
+    uint32_t is_last; /* it is what its place had last */
+};
+
 struct ip_mt_code { /* an encoding */
     uint64_t pc;
     uint8_t bytes[15];
@@ -73,6 +78,8 @@ struct ip_mt_reader {
     struct ip_mt_record early[IP_MT_EARLY];
     /* Encodings: all that were seen, and where they are by pc and by pc and bytes. */
     struct ip_mt_code *codes;
+    struct ip_mt_link *links; /* beside them */
+    uint32_t newest;          /* the last instruction's code */
     uint64_t n_codes, room, most_codes;
     uint32_t *by_pc, *by_bytes; /* index + 1; 0: free */
     uint64_t mask, seed, n_pcs;

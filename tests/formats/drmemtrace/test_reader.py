@@ -95,6 +95,14 @@ def test_encodings_are_remembered_and_change(tmp_path):
     ]
 
 
+def test_encoding_that_changed_on_another_way(tmp_path):
+    """What came last after an instruction is not what its place has had since."""
+    again = entry(Type.INSTR, 1, PC)
+    body = [instr(PC + 8), instr(PC), instr(PC + 9), instr(PC, b"\xcc"), entry(Type.INSTR, 1, PC + 8), again]
+    found = [record for record in read(tmp_path, trace(*body)) if isinstance(record, Instr)]
+    assert [record.encoding for record in found] == [NOP, NOP, NOP, b"\xcc", NOP, b"\xcc"]
+
+
 def test_long_encoding_is_two_entries(tmp_path):
     code = bytes(range(100, 115))
     *_, found, _ = read(tmp_path, trace(instr(PC, code)))
