@@ -1,23 +1,31 @@
 /* Runs of blocks counted in line (IP_C_COUNT), by context: what translated code does in place of a record (trace.h,
  * docs/tracing.md).  cffi parses this file.
  *
- * A template has n_words counters from first_word on: how often the block was entered, and how often it was left by
- * each jcc in its middle, in their order.  They lie at tstate.ct_base + 8 * first_word.  A run also adds its
- * instructions to one of tstate.ct_total.
+ * A template has n_words words from first_word on: how often the block was entered; how often it was left by each jcc
+ * in its middle, in their order; at active_word, where a function begins, how many calls of it are under way; at
+ * site_word, of a block that ends with a call, a struct ip_ct_site.  They lie at tstate.ct_base + 8 * first_word.  A
+ * run also adds its instructions to one of tstate.ct_total.
  *
  * A block is counted where tstate.ct_where says that it is: the number of its function, or, in code without a name,
  * IP_CT_BLOCK with the number of the part that it lies in (ip_trace_parts_add).  Where the function's number has a bit
- * of IP_CT_APART and there are no parts, it is IP_CT_BLOCK with the template's address.  Else it goes to IP_SYM_ARRIVE
- * first.  Calls and returns make ct_where IP_CT_NOWHERE; they, indirect jumps, and direct ones into another function,
- * leave their template in ct_from, and how many instructions they completed if they are not the block's last. */
+ * of IP_CT_APART and there are no parts, it is IP_CT_BLOCK with the template's address.  Else it arrives: calls and
+ * returns that are known go on at once (emit_count.c), all others go to IP_SYM_ARRIVE.  A call leaves IP_CT_CALLED with
+ * the word of its site in ct_where, a return IP_CT_RETURNED; they, indirect jumps, and direct ones into another
+ * function, leave their template in ct_from, and how many instructions they completed if they are not the block's
+ * last. */
 #ifndef INTERPOSE_ABI_COUNT_H
 #define INTERPOSE_ABI_COUNT_H
 
-#define IP_CT_APART   0x10400000 /* bits of a function's number (ip_trace_functions_add) */
-#define IP_CT_BLOCK   0x80000000
-#define IP_CT_PARTS   0x01000000 /* numbers of parts are less */
-#define IP_CT_UNNAMED 0x10000000 /* bit of a function's number: its ranges have parts */
-#define IP_CT_NOWHERE 0xffffffff
+#include <stdint.h>
+
+#define IP_CT_APART    0x10400000 /* bits of a function's number (ip_trace_functions_add) */
+#define IP_CT_LINK     0x00400000 /* of them: code that only leads on to a function */
+#define IP_CT_BLOCK    0x80000000
+#define IP_CT_PARTS    0x01000000 /* numbers of parts are less */
+#define IP_CT_UNNAMED  0x10000000 /* bit of a function's number: its ranges have parts */
+#define IP_CT_NOWHERE  0xffffffff
+#define IP_CT_RETURNED 0xfffffffe
+#define IP_CT_CALLED   0x40000000
 /* What a block leaves in ct_from is its template's address and one of these. */
 #define IP_CT_KIND     3
 #define IP_CT_JUMP     0 /* direct */
@@ -27,6 +35,39 @@
 /* Sums of instructions that make up the thread's: one alone would make each block wait for the one before. */
 #define IP_CT_TOTALS 4
 /* More words than all templates can have. */
-#define IP_CT_MAX_WORDS 0x100000
+#define IP_CT_MAX_WORDS 0x200000
+
+/* Calls from one place, at one level of recursion of the caller; 7 words.  C makes the callee known, and from then on
+ * translated code counts calls of it. */
+struct ip_ct_site {
+    uint32_t callee; /* template that the called function begins with, 0: none is known */
+    uint32_t link; /* template of IP_CT_LINK that the call goes through; 0: none is known, IP_CT_NO_LINK: goes the long
+                      way */
+    uint32_t site; /* the template that calls */
+    uint32_t pad;
+    uint64_t link_insns; /* instructions of link that have run */
+    struct {
+        uint64_t count, cost;
+    } at[2]; /* by the callee's level of recursion */
+};
+#define IP_CT_SITE_WORDS 7
+#define IP_CT_NO_LINK    1
+
+/* A call under way.  The tool's fields stand around those that translated code fills in. */
+struct ip_ct_frame {
+    uint64_t tool[4];
+    uint64_t call;   /* where the call is counted: the count is IP_CT_COUNT bytes on, the cost behind it */
+    uint32_t flags;  /* the tool's, or IP_CT_F_QUICK alone, */
+    uint32_t insn;   /* then 0 at the second level of recursion; else the tool's */
+    uint64_t sp;     /* RSP before the call: whoever has at least that has left the callee */
+    uint64_t active; /* counts calls of the function that are under way, 32 bits */
+    uint64_t base;   /* ct_base of what runs in the frame, */
+    uint32_t where;  /* and its ct_where, or IP_CT_NOWHERE: its next block arrives */
+    uint32_t block;  /* template that it began with */
+    uint64_t began;  /* the thread's total at the call */
+};
+#define IP_CT_COUNT   40
+#define IP_CT_F_QUICK 0x100 /* pushed by translated code: call is at[level] - IP_CT_COUNT of a struct ip_ct_site */
+#define IP_CT_F_ENDS  0x703 /* a return ends frames that have no flag but these at once */
 
 #endif

@@ -115,6 +115,8 @@ struct ip_tr_block {
      * has its own; and where the part begins, in code without a name. */
     uint32_t where;
     uint64_t home;
+    uint16_t active_word, site_word; /* words that it has beside its counters, from first_word on; 0: it has none */
+    uint32_t reserved;
     /* struct ip_tr_insn[n_insns], then struct ip_tr_access[n_accesses] */
 };
 

@@ -40,7 +40,7 @@ struct tstate {
     uint64_t cs_base;        /* 0x118: lowest entry of the call stack */
     uint64_t cs_limit;       /* 0x120: first byte after the call stack */
     uint64_t bbcount;        /* 0x128: --stop-after countdown */
-    uint64_t pad4;           /* to 0x138 */
+    uint64_t ct_turns;       /* 0x130: RCX before a repeated instruction */
     uint64_t acc_addr;       /* 0x138: access slow path: address */
     uint64_t acc_info;       /* 0x140: size | is_store << 16 | guest pc <<24.. */
     uint64_t resume;         /* 0x148: host address to resume after a slow path */
@@ -56,20 +56,19 @@ struct tstate {
     uint32_t jump_exit;      /* 0x184: IP_C_EXACT: IP_X_TARGET of the last indirect jump */
     uint64_t tr_ptr;         /* 0x188: where the next record goes (trace.h); bit IP_TR_FULL_BIT: no room is left */
     /* Runs counted in line (count.h). */
-    uint64_t ct_base;     /* 0x190: counters of the present context, as if of word 0 */
-    uint64_t ct_total[4]; /* 0x198: their sum is the instructions so far */
-    uint32_t ct_where;    /* 0x1b8: which blocks are counted there */
-    uint32_t ct_slow;     /* 0x1bc: every arrival is one for C */
-    uint64_t ct_from;     /* 0x1c0: who left the context; instructions completed << 32, 0: all */
-    uint64_t ct_context;  /* 0x1c8: the tool's */
-    uint64_t ct_top;      /* 0x1d0: newest frame, the tool's */
-    uint64_t ct_limit;    /* 0x1d8: the last one that there is room for */
-    uint64_t ct_pairs;    /* 0x1e0: ways that are known, the tool's */
-    uint64_t ct_popped;   /* 0x1e8: the frame that was left last, 0: none since C was there */
-    uint64_t ct_turns;    /* 0x1f0: RCX before a repeated instruction */
-    uint64_t ct_mask;     /* 0x1f8: of the offset of a pair, the tool's */
-    uint64_t vgpr[16];    /* 0x200: V bits of the GPRs */
-    uint8_t vflags;       /* 0x280: see above */
+    uint64_t ct_base;      /* 0x190: counters of the present context, as if of word 0 */
+    uint64_t ct_total[4];  /* 0x198: their sum is the instructions so far */
+    uint32_t ct_where;     /* 0x1b8: which blocks are counted there */
+    uint32_t ct_slow;      /* 0x1bc: every arrival is one for C */
+    uint64_t ct_from;      /* 0x1c0: who left the context; instructions completed << 32, 0: all */
+    uint64_t ct_levels[2]; /* 0x1c8: counters of functions at the first two levels of recursion */
+    uint64_t ct_top;       /* 0x1d8: newest struct ip_ct_frame */
+    uint64_t ct_limit;     /* 0x1e0: the last one that there is room for */
+    uint64_t ct_pairs;     /* 0x1e8: ways that are known, the tool's */
+    uint64_t ct_popped;    /* 0x1f0: the frame that was left last, 0: none since C was there */
+    uint64_t ct_mask;      /* 0x1f8: of the offset of a pair, the tool's */
+    uint64_t vgpr[16];     /* 0x200: V bits of the GPRs */
+    uint8_t vflags;        /* 0x280: see above */
     uint8_t pad1[7];
     uint64_t vk[8];             /* 0x288: V bits of k0..k7 */
     uint64_t vmmx[8];           /* 0x2c8 */

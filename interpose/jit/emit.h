@@ -49,8 +49,13 @@ struct em {
     int cur_insn;                                         /* guest instruction whose point was last recorded */
     int join_first;                                       /* stubs waiting for their TJOIN */
     bool shadow, callstack, callers, bmi2, gsbase, exact; /* callers: those of this bare block keep a call stack */
-    bool counts;                                          /* runs are counted in line */
-    int record_reg;                                       /* holds tstate.tr_ptr, or IP_REG_NONE */
+    bool counts;                                          /* runs are counted in line: */
+    struct {
+        uint32_t word, active, site, insns; /* words of the template, the last two from the first on; 0: none */
+        uint32_t end;                       /* offset behind the counting */
+        int kind;                           /* enum run_kind */
+    } run;
+    int record_reg; /* holds tstate.tr_ptr, or IP_REG_NONE */
     int n_literals;
     struct {
         uint32_t at;

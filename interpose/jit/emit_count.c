@@ -18,9 +18,175 @@ static void add_quietly(struct writer *w, int t, struct uaddr to, int64_t n) {
     put_store(w, 8, to, t);
 }
 
+/* ---- Arrivals that are known ------------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(struct ip_ct_site) == 8 * IP_CT_SITE_WORDS && offsetof(struct ip_ct_site, at[1]) == IP_CT_COUNT,
+               "em_called: call is the address of a site, or lies two words before it");
+_Static_assert(sizeof(struct ip_ct_frame) == 88, "arrive.S: FRAME");
+
+#define FRAME(reg, field) addr_at(reg, offsetof(struct ip_ct_frame, field))
+#define BELOW(reg, field)                                                                                              \
+    addr_at(reg, (int64_t)offsetof(struct ip_ct_frame, field) - (int64_t)sizeof(struct ip_ct_frame))
+#define SITE(reg, field) addr_at(reg, offsetof(struct ip_ct_site, field))
+
+enum { MOST_TESTS = 8 };
+
+/* A stub's way in and out: registers that it uses, flags kept if they are live. */
+struct quick {
+    struct em *m;
+    const struct stub *s;
+    uint16_t taken; /* guest values that are in their slots only because of it */
+    uint32_t fails[MOST_TESTS];
+    int n_fails;
+};
+
+static struct quick begin_quick(struct em *m, const struct stub *s, uint16_t regs) {
+    struct writer *w = &m->w;
+    struct quick q = {.m = m, .s = s};
+    if (s->via_t) regs |= REG_BIT(IP_RAX);
+    q.taken = (uint16_t)(regs & ~s->spilled);
+    for (int r = 0; r < 16; r++)
+        if (q.taken >> r & 1) save_reg(w, r);
+    em_point(m, s->insn, (uint16_t)(s->spilled | q.taken), 0);
+    if (s->via_t) put_save_flags(w, STATE(lahf));
+    return q;
+}
+
+static void fails(struct quick *q, enum ip_cc cc) { q->fails[q->n_fails++] = put_jcc_open(&q->m->w, cc); }
+
+static void give_back(struct quick *q) {
+    if (q->s->via_t) put_load_flags(&q->m->w, STATE(lahf));
+    em_restore_all(&q->m->w, q->taken);
+}
+
+/* Go on behind the test of where the block is counted; those that have failed come to what follows. */
+static void end_quick(struct quick *q) {
+    struct writer *w = &q->m->w;
+    give_back(q);
+    put_jmp(w, w->base + q->s->resume);
+    for (int i = 0; i < q->n_fails; i++) writer_bind32(w, q->fails[i]);
+    em_point(q->m, q->s->insn, (uint16_t)(q->s->spilled | q->taken), 0);
+    give_back(q);
+}
+
+static void put_total(struct writer *w, int dst) {
+    put_load(w, 8, dst, total_of(0));
+    for (uint32_t i = 1; i < IP_CT_TOTALS; i++) put_add(w, dst, total_of(i));
+}
+
+static void arrived(struct writer *w, uint32_t where) {
+    put_store_imm(w, 4, STATE(ct_where), where);
+    put_store_imm(w, 8, STATE(ct_from), 0);
+}
+
+/* The call's site to site, if there was a call; t is free. */
+static void find_site(struct quick *q, int site, int t) {
+    struct writer *w = &q->m->w;
+    put_load(w, 4, t, STATE(ct_where));
+    put_lea(w, 4, t, addr_at(t, -(int64_t)IP_CT_CALLED));
+    put_cmp_reg(w, t, IP_CT_MAX_WORDS);
+    fails(q, IP_CC_NB);
+    put_load(w, 8, site, STATE(ct_base));
+    struct uaddr at = addr_sum(site, t, 0);
+    at.scale = 8;
+    put_lea(w, 8, site, at);
+}
+
+/* A call of this function from a site that has called it before: a frame, one call more. */
+static void em_called(struct em *m, const struct stub *s) {
+    struct writer *w = &m->w;
+    enum { TOP = IP_RAX, N = IP_RCX, SITE = IP_RDX, T = IP_RSI };
+    struct quick q = begin_quick(m, s, REG_BIT(TOP) | REG_BIT(N) | REG_BIT(SITE) | REG_BIT(T));
+    find_site(&q, SITE, N);
+    put_cmp_imm32(w, SITE(SITE, callee), m->b->trace);
+    fails(&q, IP_CC_NZ);
+    put_cmp_imm32(w, STATE(ct_slow), 0);
+    fails(&q, IP_CC_NZ);
+    put_load(w, 8, TOP, STATE(ct_top));
+    put_cmp(w, TOP, STATE(ct_limit));
+    fails(&q, IP_CC_NB);
+    put_lea(w, 8, TOP, addr_at(TOP, sizeof(struct ip_ct_frame)));
+    put_store(w, 8, STATE(ct_top), TOP);
+    put_lea(w, 8, N, addr_at(IP_RSP, 8));
+    put_store(w, 8, FRAME(TOP, sp), N);
+    put_load(w, 8, T, STATE(ct_levels));
+    put_lea(w, 8, T, counter_at(T, m->run.word + m->run.active));
+    put_store(w, 8, FRAME(TOP, active), T);
+    /* N: -1 if no call of it is under way, its level then being 0, else 0 */
+    put_cmp_imm32(w, addr_at(T, 0), 1);
+    put_borrow(w, N);
+    put_add_imm32(w, 4, addr_at(T, 0), 1);
+    struct uaddr at = addr_sum(SITE, N, 0);
+    at.scale = 8;
+    put_lea(w, 8, SITE, at);
+    put_lea(w, 8, SITE, at);
+    put_store(w, 8, FRAME(TOP, call), SITE);
+    put_add_imm32(w, 8, addr_at(SITE, IP_CT_COUNT), 1);
+    put_store_imm(w, 4, FRAME(TOP, flags), IP_CT_F_QUICK);
+    put_store(w, 4, FRAME(TOP, insn), N);
+    put_load(w, 8, N, addr_in_seg(addr_element(offsetof(struct tstate, ct_levels[1]), N, 8), IP_SEG_FS));
+    put_store(w, 8, STATE(ct_base), N);
+    put_store(w, 8, FRAME(TOP, base), N);
+    put_store_imm(w, 4, FRAME(TOP, where), (uint32_t)s->pc);
+    put_store_imm(w, 4, FRAME(TOP, block), m->b->trace);
+    put_total(w, N);
+    put_store(w, 8, FRAME(TOP, began), N);
+    arrived(w, (uint32_t)s->pc);
+    end_quick(&q);
+}
+
+/* A return to this function, which called what ends. */
+static void em_returned(struct em *m, const struct stub *s) {
+    struct writer *w = &m->w;
+    enum { TOP = IP_RAX, N = IP_RCX, T = IP_RDX };
+    struct quick q = begin_quick(m, s, REG_BIT(TOP) | REG_BIT(N) | REG_BIT(T));
+    put_cmp_imm32(w, STATE(ct_where), IP_CT_RETURNED);
+    fails(&q, IP_CC_NZ);
+    put_cmp_imm32(w, STATE(ct_slow), 0);
+    fails(&q, IP_CC_NZ);
+    put_load(w, 8, TOP, STATE(ct_top));
+    put_cmp(w, IP_RSP, FRAME(TOP, sp));
+    fails(&q, IP_CC_NZ);
+    put_cmp(w, IP_RSP, BELOW(TOP, sp));
+    fails(&q, IP_CC_NB);
+    put_cmp_imm32(w, BELOW(TOP, where), (uint32_t)s->pc);
+    fails(&q, IP_CC_NZ);
+    put_test_imm32(w, FRAME(TOP, flags), ~(uint32_t)IP_CT_F_ENDS);
+    fails(&q, IP_CC_NZ);
+    put_total(w, N);
+    put_sub(w, N, FRAME(TOP, began));
+    put_load(w, 8, T, FRAME(TOP, call));
+    put_add_to(w, addr_at(T, IP_CT_COUNT + 8), N);
+    put_load(w, 8, T, FRAME(TOP, active));
+    put_add_imm32(w, 4, addr_at(T, 0), UINT32_MAX);
+    put_load(w, 8, N, BELOW(TOP, base));
+    put_store(w, 8, STATE(ct_base), N);
+    put_lea(w, 8, TOP, addr_at(TOP, -(int64_t)sizeof(struct ip_ct_frame)));
+    put_store(w, 8, STATE(ct_top), TOP);
+    arrived(w, (uint32_t)s->pc);
+    end_quick(&q);
+}
+
+/* A call goes through code that only leads on: that is counted at its site, and the call is still on its way. */
+static void em_linked(struct em *m, const struct stub *s) {
+    struct writer *w = &m->w;
+    enum { SITE = IP_RDX, T = IP_RCX };
+    struct stub behind = *s;
+    behind.resume = m->run.end;
+    struct quick q = begin_quick(m, &behind, REG_BIT(SITE) | REG_BIT(T));
+    find_site(&q, SITE, T);
+    put_cmp_imm32(w, SITE(SITE, link), m->b->trace);
+    fails(&q, IP_CC_NZ);
+    put_cmp_imm32(w, STATE(ct_slow), 0);
+    fails(&q, IP_CC_NZ);
+    put_add_imm32(w, 8, SITE(SITE, link_insns), m->run.insns);
+    put_add_imm32(w, 8, total_of(0), m->run.insns);
+    end_quick(&q);
+}
+
 void em_run(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
-    uint32_t where = (uint32_t)(u->imm >> 32), word = (uint32_t)(u->set >> 32), n = (uint32_t)u->set;
+    uint32_t where = (uint32_t)(u->imm >> 32), word = (uint32_t)(u->set >> 32), n = (uint32_t)u->set & 0xff;
     int t = u->t0;
     struct stub *s;
     if (u->fl_live) {
@@ -50,14 +216,23 @@ void em_run(struct em *m, const struct uinstr *u) {
         if (live) restore_reg(w, more);
     } else {
         put_load(w, 8, t, STATE(ct_base));
-        put_add_imm32(w, counter_at(t, word), 1);
-        put_add_imm32(w, total_of(word), n);
+        put_add_imm32(w, 8, counter_at(t, word), 1);
+        put_add_imm32(w, 8, total_of(word), n);
     }
     em_point(m, u->insn, u->spilled, IP_PF_RECORDED);
+    m->run.kind = u->kind;
+    m->run.word = word;
+    m->run.insns = n;
+    m->run.active = (uint32_t)u->set >> 8 & 0xfff;
+    m->run.site = (uint32_t)u->set >> 20;
+    m->run.end = w->len;
 }
 
 void em_arrive_stub(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
+    if (m->run.kind == RUN_CALLED) em_called(m, s);
+    if (m->run.kind == RUN_BACK) em_returned(m, s);
+    if (m->run.kind == RUN_LINK) em_linked(m, s);
     em_point(m, s->insn, s->spilled, 0);
     em_restore_all(w, s->spilled);
     em_point(m, s->insn, 0, 0);
@@ -75,7 +250,9 @@ void em_arrive_stub(struct em *m, const struct stub *s) {
 _Static_assert(sizeof((struct tstate *)0)->ct_total == 8 * IP_CT_TOTALS, "total_of");
 
 void em_leave_context(struct em *m, unsigned kind) {
-    if (kind == IP_CT_CALL || kind == IP_CT_RETURN) put_store_imm(&m->w, 4, STATE(ct_where), IP_CT_NOWHERE);
+    uint32_t site = m->run.site ? IP_CT_CALLED | (m->run.word + m->run.site) : IP_CT_NOWHERE;
+    if (kind == IP_CT_CALL) put_store_imm(&m->w, 4, STATE(ct_where), site);
+    if (kind == IP_CT_RETURN) put_store_imm(&m->w, 4, STATE(ct_where), IP_CT_RETURNED);
     put_store_imm(&m->w, 8, STATE(ct_from), m->b->trace | kind);
 }
 

@@ -129,7 +129,7 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
             break;
         case U_RECORD: put(&o, "%u words, %u insns", (unsigned)(u->set >> 35), (unsigned)(uint16_t)u->set); break;
         case U_RECWORD: put(&o, "%%%s at -0x%llx", gpr_name[u->m.base & 15], (unsigned long long)u->imm); break;
-        case U_RUN: put(&o, "%u insns, where %x", (unsigned)(uint32_t)u->set, (unsigned)(u->imm >> 32)); break;
+        case U_RUN: put(&o, "%u insns, where %x", (unsigned)u->set & 0xff, (unsigned)(u->imm >> 32)); break;
         case U_TURNS: break;
         case U_UMASK:
         case U_TMASK: put_mask(&o, u->set); break;

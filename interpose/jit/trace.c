@@ -469,6 +469,37 @@ static void place(struct ip_tr_block *t) {
     }
 }
 
+/* Where calls return to, by a hash of the address: who is taken for one of them by mistake has a stub too long. */
+static uint64_t returned_to[1 << 14];
+
+static uint64_t *return_point(uint64_t pc, uint64_t *bit) {
+    uint64_t h = pc * 0x9e3779b97f4a7c15ull >> 44;
+    *bit = 1ull << (h & 63);
+    return &returned_to[h >> 6];
+}
+
+static void note_return(uint64_t pc) {
+    uint64_t bit, *word = return_point(pc, &bit);
+    __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+}
+
+static bool is_return_point(uint64_t pc) {
+    uint64_t bit, *word = return_point(pc, &bit);
+    return __atomic_load_n(word, __ATOMIC_RELAXED) & bit;
+}
+
+/* The words that the block has in each context (abi/count.h). */
+static void lay_words(struct ip_tr_block *t, const struct ublock *in) {
+    uint16_t n = (uint16_t)(1 + sides_of(in));
+    if (t->where && function_begins(t->pc)) t->active_word = n++;
+    if (t->end == IP_TR_CALL || (t->end == IP_TR_CALLI && in->u[in->n_u - 1].op == U_CALLI)) {
+        t->site_word = n;
+        n += IP_CT_SITE_WORDS;
+        note_return(t->next);
+    }
+    t->n_words = n;
+}
+
 /* Lay the template of the block out in t. */
 static void describe(const struct ublock *in, uint64_t flags, struct plan *p, struct ip_tr_block *t) {
     memset(t, 0, sizeof *t);
@@ -509,8 +540,8 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
     t->n_accesses = (uint16_t)p->n_access;
     t->n_words = (uint16_t)p->n_word;
     if (flags & IP_C_COUNT) {
-        t->n_words = (uint16_t)(1 + sides_of(in));
         place(t);
+        lay_words(t, in);
     }
     uint8_t *to = (uint8_t *)(t + 1);
     memcpy(to, p->insn, (size_t)in->n_insn * sizeof p->insn[0]);
@@ -551,7 +582,13 @@ static void count_runs(const struct ublock *in, struct ublock *out, const struct
     if (counts) {
         struct uinstr *head = ub_add(out, U_RUN, 0);
         head->imm = (uint64_t)where << 32 | at;
-        head->set = (uint64_t)word << 32 | t->n_insns;
+        head->set = (uint64_t)word << 32 | (uint32_t)t->site_word << 20 | (uint32_t)t->active_word << 8 | t->n_insns;
+        if (t->active_word)
+            head->kind = RUN_CALLED;
+        else if (t->function & IP_CT_LINK && t->end == IP_TR_JMPI)
+            head->kind = RUN_LINK;
+        else if (t->where && is_return_point(t->pc))
+            head->kind = RUN_BACK;
     }
     for (int k = 0; k < in->n_u; k++) {
         const struct uinstr *u = &in->u[k];

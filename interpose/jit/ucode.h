@@ -43,7 +43,8 @@ enum uop_operand {
     UO_SEG = 256,     /* seg: FS or GS */
     UO_ANY_SEG = 512, /* seg: FS, GS or none */
     UO_CC = 1024,     /* kind: enum ip_cc */
-    UO_EXIT = 2048    /* kind: enum ip_exit_kind */
+    UO_EXIT = 2048,   /* kind: enum ip_exit_kind */
+    UO_RUN = 4096     /* kind: enum run_kind */
 };
 
 /* The one table of uops: name, text, the first stage after which it may be there, effects, operands. */
@@ -81,14 +82,17 @@ enum uop_operand {
                                                                       bytes << 32 | its head's high half; of a JCC:    \
                                                                       the distance of that half from the end << 32 |   \
                                                                       what it becomes there */                         \
-    X(RECWORD, "RECWORD", 3, UE_SCRATCH, UO_MEM | UO_IMM)    /* m's register to imm bytes before the record's end */   \
-    X(RUN, "RUN", 3, UE_ENTRY | UE_SCRATCH, UO_IMM | UO_SET) /* a run counted in line (count.h): imm is ct_where << 32 \
-                                                                | template, set its first word << 32 | instructions;   \
-                                                                of a JCC: its word << 32 | RUN_LEAVES | those left     \
-                                                                out; of a JMP: RUN_LEAVES */                           \
-    X(TURNS, "TURNS", 3, UE_WHOLE, 0)                        /* remember RCX before a repeated instruction */          \
-    X(TURNED, "TURNED", 3, UE_WHOLE, UO_IMM)                 /* it has repeated; imm: template */                      \
-    X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET)        /* any of set undefined: helper */                        \
+    X(RECWORD, "RECWORD", 3, UE_SCRATCH, UO_MEM | UO_IMM) /* m's register to imm bytes before the record's end */      \
+    X(RUN, "RUN", 3, UE_ENTRY | UE_SCRATCH,                                                                            \
+      UO_IMM | UO_SET | UO_RUN)                       /* a run counted in line (count.h): imm is ct_where << 32        \
+                                                | template, set its first word << 32 | offset of its                   \
+                                                site word << 20 | of its active word << 8 |                            \
+                                                instructions, kind an enum run_kind;                                   \
+                                                of a JCC: its word << 32 | RUN_LEAVES | those left                     \
+                                                out; of a JMP: RUN_LEAVES */                                           \
+    X(TURNS, "TURNS", 3, UE_WHOLE, 0)                 /* remember RCX before a repeated instruction */                 \
+    X(TURNED, "TURNED", 3, UE_WHOLE, UO_IMM)          /* it has repeated; imm: template */                             \
+    X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET) /* any of set undefined: helper */                               \
     X(TMEM, "TMEM", 3, UE_CHECK | UE_TRACK, UO_MEM | UO_VIA | UO_SIZE) /* V(mem) != 0: helper */                       \
     X(TRACK, "TRACK", 3, UE_TRACK | UE_WHOLE, 0)                       /* the helper, always */                        \
     X(TJOIN, "TJOIN", 3, UE_TRACK, 0)                                  /* the helper resumes here */                   \
@@ -114,6 +118,8 @@ extern const struct uop_info ip_uops[U_COUNT_OF];
 static inline bool uop_does(int op, enum uop_effect effect) { return ip_uops[op].effects & effect; }
 
 #define RUN_LEAVES 0x80000000u /* goes into another function */
+/* RUN's kind: what else than the block before may lead here. */
+enum run_kind { RUN_INSIDE, RUN_CALLED, RUN_BACK, RUN_LINK };
 
 #define REG_BIT(r) (1u << (r))
 

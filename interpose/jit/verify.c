@@ -74,8 +74,8 @@ static bool check_operands(struct check *c, const struct uinstr *u) {
     if (has & UO_REG ? u->reg >= 16 : u->reg && !(jump && c->stage >= 5)) return refuse(c, "register %u", u->reg);
     bool seg = u->seg == IP_SEG_FS || u->seg == IP_SEG_GS;
     if (has & UO_SEG ? !seg : u->seg && !(seg && has & UO_ANY_SEG)) return refuse(c, "segment %u", u->seg);
-    if (has & UO_CC ? u->kind > IP_CC_NLE : has & UO_EXIT ? !is_exit_kind(u->kind) : u->kind)
-        return refuse(c, "kind %u", u->kind);
+    unsigned most = has & UO_CC ? IP_CC_NLE : has & UO_RUN ? RUN_LINK : 0;
+    if (has & UO_EXIT ? !is_exit_kind(u->kind) : u->kind > most) return refuse(c, "kind %u", u->kind);
     if (c->stage < 5 && (u->t0 != IP_REG_NONE || u->spilled)) return refuse(c, "has registers before stage 5");
     return true;
 }

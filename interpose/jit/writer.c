@@ -165,15 +165,26 @@ void put_cmp_imm32(struct writer *w, struct uaddr m, uint32_t imm) {
     put_u32(w, imm);
 }
 
-void put_add_imm32(struct writer *w, struct uaddr m, uint32_t imm) {
-    if (imm < 128) {
-        put_mem(w, 8, 0x83, 0, &m, 1);
-        put_byte(w, imm);
-        return;
-    }
-    put_mem(w, 8, 0x81, 0, &m, 4);
+void put_add_imm32(struct writer *w, int size, struct uaddr m, uint32_t imm) {
+    bool small = imm + 128 < 256;
+    put_mem(w, size, small ? 0x83 : 0x81, 0, &m, small ? 1 : 4);
+    if (small)
+        put_byte(w, imm & 0xff);
+    else
+        put_u32(w, imm);
+}
+
+void put_add(struct writer *w, int dst, struct uaddr m) { put_mem(w, 8, 0x03, dst, &m, 0); }
+void put_add_to(struct writer *w, struct uaddr m, int src) { put_mem(w, 8, 0x01, src, &m, 0); }
+void put_sub(struct writer *w, int dst, struct uaddr m) { put_mem(w, 8, 0x2b, dst, &m, 0); }
+void put_cmp(struct writer *w, int reg, struct uaddr m) { put_mem(w, 8, 0x3b, reg, &m, 0); }
+
+void put_cmp_reg(struct writer *w, int reg, uint32_t imm) {
+    put_regs(w, 4, 0x81, 7, reg);
     put_u32(w, imm);
 }
+
+void put_borrow(struct writer *w, int dst) { put_regs(w, 8, 0x1b, dst, dst); }
 
 void put_shrx(struct writer *w, int dst, int src, int count) {
     put_vex38(w, dst, count, src, 3);
@@ -192,6 +203,19 @@ uint32_t put_pext_open(struct writer *w, int dst, int src) {
 void put_wrgsbase(struct writer *w, int src) {
     put_byte(w, IP_PREFIX_REP);
     put_regs(w, 8, TWO_BYTE | 0xae, 3, src);
+}
+
+void put_save_flags(struct writer *w, struct uaddr m) {
+    static const uint8_t lahf_seto[] = {0x9f, 0x0f, 0x90, 0xc0};
+    put_bytes(w, lahf_seto, sizeof lahf_seto);
+    put_store(w, 4, m, IP_RAX);
+}
+
+/* OF comes back by an addition. */
+void put_load_flags(struct writer *w, struct uaddr m) {
+    static const uint8_t add_sahf[] = {0x04, 0x7f, 0x9e};
+    put_load(w, 4, IP_RAX, m);
+    put_bytes(w, add_sahf, sizeof add_sahf);
 }
 
 /* ---- Branches -------------------------------------------------------------------------------------------- */

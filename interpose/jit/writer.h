@@ -61,9 +61,20 @@ void put_cmp_imm8(struct writer *w, int size, struct uaddr m, int imm); /* cmp [
 void put_test_imm32(struct writer *w, struct uaddr m, uint32_t imm);    /* test dword [m], imm32 */
 void put_shrx(struct writer *w, int dst, int src, int count);           /* shrx r64, r64, r64 */
 void put_cmp_imm32(struct writer *w, struct uaddr m, uint32_t imm);     /* cmp dword [m], imm32 */
-void put_add_imm32(struct writer *w, struct uaddr m, uint32_t imm);     /* add qword [m], imm32 */
-uint32_t put_pext_open(struct writer *w, int dst, int src);             /* pext r64, r64, [rip + open] */
-void put_wrgsbase(struct writer *w, int src);                           /* wrgsbase r64 */
+/* add [m], imm32; of 8 bytes: sign-extended */
+void put_add_imm32(struct writer *w, int size, struct uaddr m, uint32_t imm);
+void put_add(struct writer *w, int dst, struct uaddr m);    /* add r64, [m] */
+void put_add_to(struct writer *w, struct uaddr m, int src); /* add [m], r64 */
+void put_sub(struct writer *w, int dst, struct uaddr m);    /* sub r64, [m] */
+void put_cmp(struct writer *w, int reg, struct uaddr m);    /* cmp r64, [m] */
+void put_cmp_reg(struct writer *w, int reg, uint32_t imm);  /* cmp r32, imm32 */
+void put_borrow(struct writer *w, int dst);                 /* sbb r64, r64 of itself: -1 or 0 */
+uint32_t put_pext_open(struct writer *w, int dst, int src); /* pext r64, r64, [rip + open] */
+void put_wrgsbase(struct writer *w, int src);               /* wrgsbase r64 */
+
+/* Arithmetic flags to [m], by way of RAX, and back. */
+void put_save_flags(struct writer *w, struct uaddr m);
+void put_load_flags(struct writer *w, struct uaddr m);
 
 /* ---- Branches -------------------------------------------------------------------------------------------- */
 void put_jmp(struct writer *w, uint32_t target);        /* jmp rel32 to an address */

@@ -179,8 +179,15 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
         "64 81 3c 25 b8 01 00 00 03 00 00 80",
         "cmp dword ptr fs:[0x1b8], 0x80000003",
     ),
-    (lambda w: w.put_add_imm32(w.addr(RDX, 8), 1), "48 83 42 08 01", "add qword ptr [rdx+0x8], 0x1"),
-    (lambda w: w.put_add_imm32(w.addr(RDX), 128), "48 81 02 80 00 00 00", "add qword ptr [rdx], 0x80"),
+    (lambda w: w.put_add_imm32(8, w.addr(RDX, 8), 1), "48 83 42 08 01", "add qword ptr [rdx+0x8], 0x1"),
+    (lambda w: w.put_add_imm32(8, w.addr(RDX), 128), "48 81 02 80 00 00 00", "add qword ptr [rdx], 0x80"),
+    (lambda w: w.put_add_imm32(4, w.addr(RDX), 0xFFFFFFFF), "83 02 ff", "add dword ptr [rdx], 0xffffffff"),
+    (lambda w: w.put_add(RCX, w.addr(R8, 8)), "49 03 48 08", "add rcx, [r8+0x8]"),
+    (lambda w: w.put_add_to(w.addr(RDX, 8), RCX), "48 01 4a 08", "add [rdx+0x8], rcx"),
+    (lambda w: w.put_sub(R9, w.addr(RDX)), "4c 2b 0a", "sub r9, [rdx]"),
+    (lambda w: w.put_cmp(RSP, w.addr(RAX, 8)), "48 3b 60 08", "cmp rsp, [rax+0x8]"),
+    (lambda w: w.put_cmp_reg(RCX, 0x200000), "81 f9 00 00 20 00", "cmp ecx, 0x200000"),
+    (lambda w: w.put_borrow(RCX), "48 1b c9", "sbb rcx, rcx"),
     (lambda w: w.put_shrx(RDX, RCX, RDX), "c4 e2 eb f7 d1", "shrx rdx, rcx, rdx"),
     (lambda w: w.put_shrx(R8, R9, R10), "c4 42 ab f7 c1", "shrx r8, r9, r10"),
     (lambda w: w.put_pext_open(RCX, RCX), "c4 e2 f2 f5 0d 00 00 00 00", "pext rcx, rcx, [rip]"),
@@ -218,10 +225,19 @@ def test_bytes(w: Writer, write: Callable[[Writer], Any], code: str, assembly: s
     assert [plain(text) for text in disassemble(w.bytes())] == [assembly]
 
 
+def test_flags(w: Writer) -> None:
+    w.put_save_flags(w.addr(RDX))
+    w.put_load_flags(w.addr(RDX))
+    assert w.bytes().hex(" ") == "9f 0f 90 c0 89 02 8b 02 04 7f 9e"
+    expected = ["lahf", "seto al", "mov [rdx], eax", "mov eax, [rdx]", "add al, 0x7f", "sahf"]
+    assert [plain(text) for text in disassemble(w.bytes())] == expected
+
+
 def test_each_word_has_a_case(library: tuple[Any, Any]) -> None:
     used = {name for write, _, _ in CASES for name in write.__code__.co_names if name.startswith("put_")}
     data = {"put_byte", "put_bytes", "put_u32", "put_u64"}
-    assert used | data == {name for name in dir(library[1]) if name.startswith("put_")}
+    flags = {"put_save_flags", "put_load_flags"}  # several instructions each: test_flags
+    assert used | data | flags == {name for name in dir(library[1]) if name.startswith("put_")}
 
 
 def operands(w: Writer) -> Iterator[tuple[Any, str]]:

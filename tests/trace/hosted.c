@@ -1,7 +1,7 @@
 /* interpose/trace/pack.h in an ordinary process. */
 #include "trace/pack.h"
 
-_Static_assert(sizeof(struct ip_tr_block) == 80 && sizeof(struct ip_tr_insn) == 48, "test_pack.py lays templates out");
+_Static_assert(sizeof(struct ip_tr_block) == 88 && sizeof(struct ip_tr_insn) == 48, "test_pack.py lays templates out");
 
 size_t bound(size_t n) { return pk_bound(n); }
 

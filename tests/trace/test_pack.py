@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "interpose"
 BASE = 0x79001000
-BLOCK = struct.Struct("<4Q2I3H2BIIiI2HIQ")
+BLOCK = struct.Struct("<4Q2I3H2BIIiI2HIQ2HI")
 """struct ip_tr_block (abi/trace.h)."""
 INSN = struct.Struct("<2Q4B2H2I16x")
 """struct ip_tr_insn."""
@@ -77,7 +77,7 @@ class Blocks:
             size = BLOCK.size + insns * INSN.size
             self.offsets.append(len(text))
             text += BLOCK.pack(
-                0, 0, 0, 0, number, size, insns, 0, words, 0, 0, 0, 0xFFFFFFFF, 0, first, 0, 0, 0, 0
+                *(0, 0, 0, 0, number, size, insns, 0, words, 0, 0, 0, 0xFFFFFFFF, 0, first), *(0,) * 7
             )
             for insn in range(insns):
                 text += INSN.pack(0, 0, 1, 0, 0, 0, 0, 0xFFFF, 0, self.used(number, insn + 1))

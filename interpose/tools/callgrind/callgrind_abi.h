@@ -160,32 +160,36 @@ struct cg_counter {
     uint64_t runs[1];             /* by the number of instructions that they completed: n + 1 of them */
 };
 
-/* A call under way. */
+/* A call under way: a struct ip_ct_frame (count.h). */
 struct cg_frame {
-    uint64_t sp; /* RSP before the call: whoever has at least that has left the callee */
-    struct cg_context *context;
+    struct cg_context *context; /* of the caller */
     struct cg_counter *counter; /* of the call */
-    struct cg_call *call;       /* 0: of a skipped function */
-    uint32_t *active;           /* of the function that is active once less after it; 0: none is */
-    uint32_t insn, flags;
-    uint64_t last_sp; /* of a handler: thread.sp where it began */
-    uint64_t base;    /* runs counted in line: tstate.ct_base of the caller, */
-    uint32_t where;   /* and ct_where, or IP_CT_NOWHERE: its next block arrives */
-    uint32_t pad;
+    struct cg_context *own;     /* runs counted in line: what runs in the frame */
+    uint64_t last_sp;           /* of a handler: thread.sp where it began */
+    struct cg_call *call;       /* 0: of a handler; CG_QUICK: only its costs are there */
+    uint32_t flags, insn;
+    uint64_t sp;      /* RSP before the call: whoever has at least that has left the callee */
+    uint32_t *active; /* of the function that is active once less after it; 0: none is */
+    /* Runs counted in line, as in struct ip_ct_frame. */
+    uint64_t base;
+    uint32_t where, block;
     uint64_t began[1]; /* n_events: the thread's total at the call */
 };
-#define CG_TAIL   1 /* by a jump: ends with its caller */
-#define CG_SKIP   2
-#define CG_SIGNAL 4  /* a handler: no call of what it interrupts */
-#define CG_TOGGLE 8  /* collecting has been switched at the call, and is again at the end */
-#define CG_UNSEEN 16 /* nothing was collected at the call: it counts if something is before its end */
+#define CG_TAIL    1 /* by a jump: ends with its caller */
+#define CG_SKIP    2
+#define CG_SIGNAL  4  /* a handler: no call of what it interrupts */
+#define CG_TOGGLE  8  /* collecting has been switched at the call, and is again at the end */
+#define CG_UNSEEN  16 /* nothing was collected at the call: it counts if something is before its end */
+#define CG_QUICK   IP_CT_F_QUICK
+#define CG_INNER   0x400 /* with CG_QUICK and CG_SETTLED: the callee is at its second level of recursion */
+#define CG_SETTLED 0x200 /* runs counted in line: context, counter, insn and own are right */
 
 struct cg_thread {
     struct cg_thread *next;
     uint32_t tid, frame_bytes;
     struct cg_chunk *chunks;
     struct cg_context *contexts, *context;
-    uint8_t *frames; /* frame_bytes each */
+    uint8_t *frames; /* frame_bytes each; before the first one is what runs outside of all */
     uint64_t depth;
     uint64_t n_blocks; /* runs so far, where --dump-every-bb counts them */
     uint64_t ts; /* runs counted in line: the thread's state, which has its total, newest frame and context; or 0 */
@@ -196,9 +200,8 @@ struct cg_thread {
 /* A way that a thread has gone before, for assembly: from the end of a block to the beginning of one, in a context.
  * Struct thread has a table of them. */
 struct cg_pair {
-    uint32_t from, block; /* low half of tstate.ct_from, template; from 0: in the context that was there */
-    uint32_t context;     /* low half of its address */
-    uint32_t back;        /* cg_frame.where */
+    uint32_t from, block; /* who has left, or the frame; template */
+    uint64_t key;         /* ct_base there */
     struct cg_context *to;
     struct cg_call *call;
     struct cg_counter *counter;

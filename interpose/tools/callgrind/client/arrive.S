@@ -9,35 +9,38 @@
 #define TS_CT_WHERE   0x1b8
 #define TS_CT_SLOW    0x1bc
 #define TS_CT_FROM    0x1c0
-#define TS_CT_CONTEXT 0x1c8
-#define TS_CT_TOP     0x1d0
-#define TS_CT_LIMIT   0x1d8
-#define TS_CT_PAIRS   0x1e0
-#define TS_CT_POPPED  0x1e8
+#define TS_CT_TOP     0x1d8
+#define TS_CT_LIMIT   0x1e0
+#define TS_CT_PAIRS   0x1e8
+#define TS_CT_POPPED  0x1f0
 #define TS_CT_MASK    0x1f8
 /* count.c asserts what follows. */
 #define BLOCK_FUNCTION 48       /* ip_tr_block */
 #define KIND           3        /* IP_CT_KIND */
 #define KIND_CALL      1
-#define FRAME          80       /* cg_frame */
-#define F_SP           0
-#define F_CONTEXT      8
-#define F_COUNTER      16
-#define F_CALL         24
-#define F_ACTIVE       32
-#define F_INSN         40
-#define F_FLAGS        44
-#define F_BASE         56
-#define F_WHERE        64
-#define F_BEGAN        72
+#define CALLED_BITS    21       /* IP_CT_CALLED and below it less than IP_CT_MAX_WORDS */
+#define CALLED_TOP     512
+#define FRAME          88       /* cg_frame */
+#define F_COUNTER      8
+#define F_OWN          16
+#define F_CALL         32
+#define F_FLAGS        40
+#define F_INSN         44
+#define F_SP           48
+#define F_ACTIVE       56
+#define F_BASE         64
+#define F_WHERE        72
+#define F_BLOCK        76
+#define F_BEGAN        80
 #define FLAG_TAIL      1
 #define FLAGS_PLAIN    3        /* CG_TAIL, CG_SKIP */
+#define FLAGS_ENDS     0x703    /* IP_CT_F_ENDS */
+#define BY_FRAME       4        /* count.c */
 #define PAIR_SHIFT     6        /* cg_pair */
 #define HASH_SHIFT     14
 #define P_FROM         0
 #define P_BLOCK        4
-#define P_CONTEXT      8
-#define P_BACK         12
+#define P_KEY          8
 #define P_TO           16
 #define P_CALL         24
 #define P_COUNTER      32
@@ -52,7 +55,6 @@
 #define CALL_COUNT     40       /* cg_call */
 #define CALL_COST      48
 #define FUNC_SKIP      0x400000 /* CG_F_SKIP */
-#define X_FUNCTION     60       /* cg_context */
 
 .macro TOTAL to
         mov     %fs:TS_CT_TOTAL, \to
@@ -69,6 +71,7 @@
         mov     %fs:0x38, %rdi
 .endm
 
+/* EAX of a pair: who has left, ECX: template that is entered, RBX: the context that was there, as keys have it. */
 .macro ARRIVE keep
         mov     %rax, %fs:0x00
         mov     %rbx, %fs:0x18
@@ -80,10 +83,10 @@
         mov     %fs:TS_CT_FROM, %rax
         cmpl    $0, %fs:TS_CT_SLOW
         jne     slow\keep
-        mov     %fs:TS_CT_CONTEXT, %rbx
+        mov     %fs:TS_CT_BASE, %rbx
         mov     %fs:TS_CT_TOP, %rdi
         test    %rax, %rax
-        je      look_up\keep
+        je      own\keep
         mov     %eax, %esi
         and     $KIND, %esi
         cmp     $KIND_CALL, %esi
@@ -92,12 +95,19 @@
         jb      3f
         test    $KIND_CALL, %al         /* a return has both bits */
         jne     return\keep
+        mov     %fs:TS_CT_WHERE, %edx   /* a call that came through code that leads on */
+        shr     $CALLED_BITS, %edx
+        cmp     $CALLED_TOP, %edx
+        je      slow\keep
         cmp     %rsp, F_SP(%rdi)        /* a jump that has left frames */
         jbe     slow\keep
 3:      mov     %rax, %rdx
-        shr     $32, %rdx               /* left in its middle: only direct jumps are */
-        jne     slow\keep
-        mov     X_FUNCTION(%rbx), %edx  /* within the function? */
+        shr     $32, %rdx
+        lea     (%eax,%edx,8), %eax     /* left in its middle: the template goes on there */
+        mov     F_BLOCK(%rdi), %edx     /* within the function? */
+        test    %edx, %edx
+        je      slow\keep
+        mov     BLOCK_FUNCTION(%rdx), %edx
         cmp     BLOCK_FUNCTION(%rcx), %edx
         je      look_up\keep
         testb   $FLAG_TAIL, F_FLAGS(%rdi)
@@ -105,13 +115,24 @@
         testl   $FUNC_SKIP, BLOCK_FUNCTION(%rcx)
         jne     4f
         /* Back into a part of the function that has jumped here? */
-        mov     F_CONTEXT(%rdi), %rdx
-        mov     X_FUNCTION(%rdx), %edx
+        mov     F_BLOCK - FRAME(%rdi), %edx
+        test    %edx, %edx
+        je      slow\keep
+        mov     BLOCK_FUNCTION(%rdx), %edx
         cmp     BLOCK_FUNCTION(%rcx), %edx
         je      slow\keep
 4:      mov     F_SP(%rdi), %rsi        /* ends with its caller */
+        jmp     look_up\keep
 
-/* RAX: who has left, RCX: template that is entered, RBX: context, RSI: RSP that ends a new frame, RDI: newest one */
+/* Nobody has left: the frame is the key, as it began and where it ran last. */
+own\keep:
+        mov     F_BLOCK(%rdi), %eax
+        test    %eax, %eax
+        je      slow\keep
+        or      $BY_FRAME, %eax
+        mov     F_BASE(%rdi), %rbx
+
+/* RSI: RSP that ends a new frame, RDI: newest one */
 look_up\keep:
         lea     (%rcx,%rax,2), %edx
         add     %ebx, %edx
@@ -124,30 +145,30 @@ look_up\keep:
         jne     8f
         cmp     %eax, P_FROM(%rdx)
         jne     8f
-        cmp     %ebx, P_CONTEXT(%rdx)
+        cmp     %rbx, P_KEY(%rdx)
         je      9f
 8:      xor     $1 << PAIR_SHIFT, %rdx  /* its neighbour */
         cmp     %ecx, P_BLOCK(%rdx)
         jne     slow\keep
         cmp     %eax, P_FROM(%rdx)
         jne     slow\keep
-        cmp     %ebx, P_CONTEXT(%rdx)
+        cmp     %rbx, P_KEY(%rdx)
         jne     slow\keep
 9:      movzbl  P_FLAGS(%rdx), %eax
         test    $P_STAY, %al
         jne     stay\keep
         cmp     %fs:TS_CT_LIMIT, %rdi
         jae     slow\keep
-        mov     %rbx, FRAME + F_CONTEXT(%rdi)
+        mov     %ecx, FRAME + F_BLOCK(%rdi)
         mov     P_ACTIVE(%rdx), %rcx
         mov     (%rcx), %ebx
         test    $P_ABOVE, %al
         movzbl  P_LEVEL(%rdx), %eax
         jne     5f
         cmp     %eax, %ebx
-        jne     slow\keep
+        jne     known\keep
 5:      cmp     %eax, %ebx
-        jb      slow\keep
+        jb      known\keep
         inc     %ebx
         mov     %ebx, (%rcx)
         add     $FRAME, %rdi
@@ -164,33 +185,34 @@ look_up\keep:
         shr     $16, %eax
         and     $FLAGS_PLAIN, %eax
         mov     %eax, F_FLAGS(%rdi)
-        mov     %fs:TS_CT_BASE, %rbx
-        mov     %rbx, F_BASE(%rdi)
-        mov     P_BACK(%rdx), %eax
-        mov     %eax, F_WHERE(%rdi)
         TOTAL   %rbx
         mov     %rbx, F_BEGAN(%rdi)
         incq    CALL_COUNT(%rcx)
         mov     P_TO(%rdx), %rbx
-        mov     %rbx, %fs:TS_CT_CONTEXT
-        jmp     to\keep
+        mov     %rbx, F_OWN(%rdi)
 stay\keep:
-        movq    $0, %fs:TS_CT_POPPED    /* after a return */
-to\keep:
         mov     P_BASE(%rdx), %rbx
-        mov     P_WHERE(%rdx), %eax
+        mov     P_WHERE(%rdx), %edx
+        mov     %rbx, F_BASE(%rdi)
+        mov     %edx, F_WHERE(%rdi)
 there\keep:
         mov     %rbx, %fs:TS_CT_BASE
-        mov     %eax, %fs:TS_CT_WHERE
+        mov     %edx, %fs:TS_CT_WHERE
         movq    $0, %fs:TS_CT_FROM
+        movq    $0, %fs:TS_CT_POPPED
         GO_ON   \keep
         jmp     *%fs:TS_RESUME
+
+/* The level is another than it was: RCX is the template again. */
+known\keep:
+        mov     FRAME + F_BLOCK(%rdi), %ecx
+        jmp     slow\keep
 
 /* RSP is where the call has found it: frames at or below it end. */
 return\keep:
         cmp     %rsp, F_SP(%rdi)
         ja      slow\keep
-        testl   $~FLAGS_PLAIN, F_FLAGS(%rdi)
+        testl   $~FLAGS_ENDS, F_FLAGS(%rdi)
         jne     slow\keep
         TOTAL   %rbx
 6:      mov     F_CALL(%rdi), %rsi
@@ -202,17 +224,14 @@ return\keep:
         sub     $FRAME, %rdi
         cmp     %rsp, F_SP(%rdi)
         ja      10f
-        testl   $~FLAGS_PLAIN, F_FLAGS(%rdi)
+        testl   $~FLAGS_ENDS, F_FLAGS(%rdi)
         je      6b
-10:     mov     FRAME + F_CONTEXT(%rdi), %rbx
-        mov     %rdi, %fs:TS_CT_TOP
-        mov     %rbx, %fs:TS_CT_CONTEXT
-        cmp     %edx, FRAME + F_WHERE(%rdi)
-        jne     7f
+10:     mov     %rdi, %fs:TS_CT_TOP
         cmp     %rsp, F_SP(%rdi)
         jbe     7f
-        mov     FRAME + F_BASE(%rdi), %rbx
-        mov     %edx, %eax
+        cmp     %edx, F_WHERE(%rdi)
+        jne     7f
+        mov     F_BASE(%rdi), %rbx
         jmp     there\keep
 7:      lea     FRAME(%rdi), %rax
         mov     %rax, %fs:TS_CT_POPPED
@@ -221,9 +240,12 @@ return\keep:
         xor     %eax, %eax
         mov     %rax, %fs:TS_CT_FROM
         /* Blocks that have counters of their own? */
-        mov     X_FUNCTION(%rbx), %esi
-        cmp     %esi, BLOCK_FUNCTION(%rcx)
-        je      look_up\keep
+        mov     F_BLOCK(%rdi), %esi
+        test    %esi, %esi
+        je      slow\keep
+        mov     BLOCK_FUNCTION(%rsi), %edx
+        cmp     %edx, BLOCK_FUNCTION(%rcx)
+        je      own\keep
 
 slow\keep:
         GO_ON   \keep

@@ -45,8 +45,8 @@ struct thread {
     struct cg_call *nothing;
     struct cg_left {
         const struct ip_tr_block *block;
-        struct cg_context *context;
-        u64 done;
+        struct cg_context *context; /* or 0: that of the function at the level that base says */
+        u64 base, done;
     } left[CG_LEFT]; /* runs that ended early */
     u32 n_left, n_actives;
     u32 *actives;
@@ -61,9 +61,11 @@ static inline int cg_place(enum cg_event e) { return cg.place[e]; }
 struct thread *cg_thread_of(struct tstate *ts);
 void *cg_alloc(struct thread *t, u64 bytes);
 struct cg_counter *cg_counter_of(struct thread *t, const struct ip_tr_block *b);
-struct cg_function *cg_function_of(struct thread *t, u32 number, u64 entry);
+/* b: the block that it begins with, where runs are counted in line and the function is not known yet; or 0. */
+struct cg_function *cg_function_of(struct thread *t, u32 number, u64 entry, const struct ip_tr_block *b);
 struct cg_family *cg_family_of(struct thread *t, struct cg_function *f, struct cg_family *caller);
 struct cg_context *cg_context_of(struct thread *t, struct cg_family *f);
+struct cg_context *cg_context_at(struct thread *t, struct cg_family *f, u64 level);
 struct cg_context *cg_new_context(struct thread *t, struct cg_family *f);
 struct cg_frame *cg_push_frame(struct thread *t);
 u64 *cg_extra(struct thread *t, struct cg_counter *c, u64 insn);

@@ -9,7 +9,7 @@
 
 static struct cg_function *function_at(struct thread *t, const struct ip_tr_block *b) {
     struct cg_slot *s = &t->slots[b->number];
-    if (!s->function) s->function = cg_function_of(t, b->function, b->pc);
+    if (!s->function) s->function = cg_function_of(t, b->function, b->pc, cg_in_line() ? b : 0);
     return s->function;
 }
 
@@ -49,7 +49,8 @@ void cg_pop(struct thread *t) {
         restore(t, f);
         end_root(t); /* the handler itself, which nobody has called */
     }
-    struct cg_function *function = f->active && f->active != &t->nobody ? f->call->function : 0;
+    struct cg_function *function = f->active && f->active != &t->nobody && !(f->flags & CG_QUICK) ? f->call->function
+                                                                                                  : 0;
     u32 flags = f->flags;
     if (f->active) --*f->active;
     if (flags & CG_TOGGLE) t->collects = !t->collects;
@@ -97,8 +98,6 @@ static void push(struct thread *t, const struct ip_tr_block *b, struct cg_functi
     frame->context = from;
     frame->counter = c;
     frame->insn = insn;
-    frame->base = 0;
-    frame->where = IP_CT_NOWHERE;
     frame->active = &t->nobody;
     frame->flags = flags;
     frame->call = t->nothing;
@@ -245,8 +244,6 @@ void cg_signal(struct thread *t, u64 sp) {
     f->active = 0;
     f->flags = CG_SIGNAL;
     f->last_sp = t->sp;
-    f->base = 0;
-    f->where = IP_CT_NOWHERE;
     for (u32 i = 0; i < cg.n_events; i++) f->began[i] = t->shared.total[i];
     t->last = 0;
     t->shared.context = 0;

@@ -11,24 +11,36 @@
 ORDER(offsetof(struct ip_tr_block, function) == 48);
 ORDER(IP_CT_JUMP == 0 && IP_CT_CALL == 1 && IP_CT_INDIRECT == 2 && IP_CT_RETURN == 3 && IP_CT_KIND == 3);
 ORDER(IP_CT_TOTALS == 4);
-ORDER(sizeof(struct cg_frame) == 80 && offsetof(struct cg_frame, sp) == 0 && offsetof(struct cg_frame, context) == 8);
-ORDER(offsetof(struct cg_frame, counter) == 16 && offsetof(struct cg_frame, call) == 24);
-ORDER(offsetof(struct cg_frame, active) == 32 && offsetof(struct cg_frame, insn) == 40);
-ORDER(offsetof(struct cg_frame, flags) == 44 && offsetof(struct cg_frame, began) == 72);
+ORDER(IP_CT_MAX_WORDS == 1 << 21 && IP_CT_CALLED >> 21 == 512);
 ORDER(CG_TAIL == 1 && CG_F_SKIP == 0x400000 && (CG_TAIL | CG_SKIP) == 3 && CG_P_STAY == 16 && CG_P_ABOVE == 32 &&
       CG_P_FRAME == 3);
+ORDER(IP_CT_F_ENDS == (CG_TAIL | CG_SKIP | CG_QUICK | CG_SETTLED | CG_INNER) && CG_QUICK == 0x100);
 ORDER(sizeof(struct cg_pair) == 1 << 6 && CG_PAIRS_MOST == 1 << (32 - 14));
-ORDER(offsetof(struct cg_frame, base) == 56 && offsetof(struct cg_frame, where) == 64);
-ORDER(offsetof(struct cg_pair, block) == 4 && offsetof(struct cg_pair, back) == 12);
-ORDER(offsetof(struct cg_pair, context) == 8 && offsetof(struct cg_pair, to) == 16);
+ORDER(offsetof(struct cg_pair, block) == 4 && offsetof(struct cg_pair, key) == 8);
+ORDER(offsetof(struct cg_pair, to) == 16);
 ORDER(offsetof(struct cg_pair, call) == 24 && offsetof(struct cg_pair, counter) == 32);
 ORDER(offsetof(struct cg_pair, active) == 40 && offsetof(struct cg_pair, base) == 48);
 ORDER(offsetof(struct cg_pair, where) == 56 && offsetof(struct cg_pair, insn) == 60);
 ORDER(offsetof(struct cg_pair, flags) == 62 && offsetof(struct cg_pair, level) == 63);
-ORDER(offsetof(struct cg_call, count) == 40 && offsetof(struct cg_call, cost) == 48);
-ORDER(offsetof(struct cg_context, function) == 60);
+ORDER(offsetof(struct cg_call, count) == IP_CT_COUNT && offsetof(struct cg_call, cost) == IP_CT_COUNT + 8);
+ORDER(IP_CT_COUNT == 40);
+ORDER(offsetof(struct cg_frame, counter) == 8 && offsetof(struct cg_frame, own) == 16);
+#define SAME(tools, field)                                                                                             \
+    _Static_assert(offsetof(struct cg_frame, tools) == offsetof(struct ip_ct_frame, field),                            \
+                   "count.h: struct ip_ct_frame")
+SAME(call, call);
+SAME(flags, flags);
+SAME(insn, insn);
+SAME(sp, sp);
+SAME(active, active);
+SAME(base, base);
+SAME(where, where);
+SAME(block, block);
+SAME(began, began);
+_Static_assert(sizeof(struct cg_frame) == sizeof(struct ip_ct_frame), "struct ip_ct_frame");
 _Static_assert(IP_CT_APART == (CG_F_SKIP | CG_F_UNKNOWN), "contexts whose blocks have counters of their own");
 _Static_assert(IP_CT_UNNAMED == CG_F_UNKNOWN, "functions that have parts");
+_Static_assert(IP_CT_LINK == CG_F_SKIP, "code that leads on");
 
 #define COUNTER_BYTES (IP_CT_MAX_WORDS * sizeof(u64))
 
@@ -38,11 +50,46 @@ static u64 frame_at(const struct thread *t, u64 depth) {
     return (u64)t->shared.frames + depth * sizeof(struct cg_frame) - sizeof(struct cg_frame);
 }
 
+/* Of so many frames the newest one; of none what runs outside of all. */
+static struct cg_frame *frame_of(const struct thread *t, u64 depth) { return (struct cg_frame *)frame_at(t, depth); }
+
+static const struct ip_tr_block *template_at(u32 address) { return (const struct ip_tr_block *)(u64)address; }
+
+/* The context of the block's function. */
+static struct cg_context *context_at(struct thread *t, const struct ip_tr_block *b, u64 level) {
+    struct cg_function *f = cg_function_of(t, b->function, b->where & IP_CT_BLOCK ? b->home : b->pc, b);
+    return cg_context_at(t, cg_family_of(t, f, 0), level);
+}
+
+/* What translated code and arrive.S have left out of a frame, that is a call from context x. */
+static void settle_frame(struct thread *t, struct cg_frame *f, struct cg_context *x) {
+    if (f->flags & CG_SETTLED) return;
+    f->context = x;
+    if (f->flags & CG_QUICK) {
+        if (f->insn == 0) f->flags |= CG_INNER;
+        u64 at = (u64)f->call + (f->flags & CG_INNER ? 0 : sizeof((struct ip_ct_site *)0)->at[0]);
+        const struct ip_tr_block *from = template_at(((const struct ip_ct_site *)at)->site);
+        t->shared.context = x;
+        f->counter = cg_counter_of(t, from);
+        f->insn = from->n_insns - 1u;
+        f->own = context_at(t, template_at(f->block), f->flags & CG_INNER ? 1 : 0);
+    }
+    f->flags |= CG_SETTLED;
+}
+
+static void settle_frames(struct thread *t) {
+    u64 d = t->shared.depth;
+    while (d && !(frame_of(t, d)->flags & CG_SETTLED)) d--;
+    for (; d < t->shared.depth; d++) settle_frame(t, frame_of(t, d + 1), frame_of(t, d)->own);
+    t->shared.context = frame_of(t, t->shared.depth)->own;
+}
+
 static void settle_left(struct thread *t) {
     struct cg_context *x = t->shared.context;
     for (u32 i = 0; i < t->n_left; i++) {
-        t->shared.context = t->left[i].context;
-        cg_counter_of(t, t->left[i].block)->runs[t->left[i].done]++;
+        const struct cg_left *l = &t->left[i];
+        t->shared.context = l->context ? l->context : context_at(t, l->block, l->base == (u64)t->shared.levels[1]);
+        cg_counter_of(t, l->block)->runs[l->done]++;
     }
     t->n_left = 0;
     t->shared.context = x;
@@ -58,7 +105,7 @@ static struct thread *take(struct tstate *ts) {
     struct thread *t = cg_thread_of(ts);
     t->shared.depth = (ts->ct_top - frame_at(t, 0)) / sizeof(struct cg_frame);
     t->shared.total[0] = t->collects && cg_root.instrument ? ct_total(ts) : t->frozen;
-    t->shared.context = (struct cg_context *)ts->ct_context;
+    settle_frames(t);
     settle_left(t);
     return t;
 }
@@ -66,11 +113,13 @@ static struct thread *take(struct tstate *ts) {
 /* Everything but where the next block is counted. */
 static void give_back(struct tstate *ts, struct thread *t) {
     bool counts = t->collects && cg_root.instrument;
-    ts->ct_top = frame_at(t, t->shared.depth);
+    struct cg_frame *top = frame_of(t, t->shared.depth);
+    top->own = t->shared.context;
+    top->flags |= CG_SETTLED;
+    ts->ct_top = (u64)top;
     ts->ct_limit = frame_at(t, t->frames_room);
     for (int i = 1; i < IP_CT_TOTALS; i++) ts->ct_total[i] = 0;
     ts->ct_total[0] = t->frozen = t->shared.total[0];
-    ts->ct_context = (u64)t->shared.context;
     ts->ct_popped = 0;
     ts->ct_slow = !counts;
 }
@@ -80,6 +129,20 @@ static void nowhere(struct tstate *ts) {
     struct thread *t = cg_thread_of(ts);
     ts->ct_base = (u64)t->sink;
     ts->ct_where = IP_CT_NOWHERE;
+}
+
+/* The site of the call that has left ct_where, or 0. */
+static struct ip_ct_site *called_from(const struct tstate *ts) {
+    u64 word = ts->ct_where - IP_CT_CALLED;
+    return word < IP_CT_MAX_WORDS ? (struct ip_ct_site *)(ts->ct_base + 8 * word) : 0;
+}
+
+/* Code that leads on may have left its own mark; the call is what counts. */
+static struct ip_ct_site *call_by_link(struct tstate *ts) {
+    struct ip_ct_site *site = called_from(ts);
+    if (!site || (ts->ct_from & IP_CT_KIND) != IP_CT_INDIRECT) return 0;
+    ts->ct_from = site->site | IP_CT_CALL;
+    return site;
 }
 
 /* ---- Arrivals -------------------------------------------------------------------------------------- */
@@ -102,31 +165,39 @@ static bool is_home(struct thread *t, struct cg_context *x, const struct ip_tr_b
 /* Count the block in the thread's context. */
 static void place(struct tstate *ts, struct thread *t, const struct ip_tr_block *b) {
     struct cg_context *x = t->shared.context;
+    struct cg_frame *top = frame_of(t, t->shared.depth);
+    top->where = IP_CT_NOWHERE;
     if (!t->collects) {
         nowhere(ts);
     } else if (is_home(t, x, b)) {
-        ts->ct_base = x->base;
-        ts->ct_where = x->where;
+        ts->ct_base = top->base = x->base;
+        ts->ct_where = top->where = x->where;
     } else {
         struct cg_counter *c = cg_counter_of(t, b);
         if (!c->counts) {
             u64 *fresh = cg_alloc(t, b->n_words * sizeof *fresh);
             __atomic_store_n(&c->counts, fresh, __ATOMIC_RELEASE);
         }
-        ts->ct_base = (u64)c->counts - b->first_word * sizeof *c->counts;
+        ts->ct_base = top->base = (u64)c->counts - b->first_word * sizeof *c->counts;
         ts->ct_where = b->where ? IP_CT_NOWHERE : where_of(b);
     }
 }
 
-static struct cg_pair *pair_for(const struct thread *t, u32 from, u32 block, u32 context) {
-    u32 hash = (block + 2 * from + context) * 0x9e3779b1u;
+/* Is the block counted at base, in the context? */
+static bool is_placed(const struct cg_context *x, const struct ip_tr_block *b, const struct cg_counter *c, u64 base) {
+    if (x->base && x->where == b->where) return base == x->base;
+    return c && c->counts && base == (u64)c->counts - b->first_word * sizeof *c->counts;
+}
+
+static struct cg_pair *pair_for(const struct thread *t, u32 from, u32 block, u64 key) {
+    u32 hash = (block + 2 * from + (u32)key) * 0x9e3779b1u;
     return &t->pairs[hash >> 14 & (t->n_pairs - 1)];
 }
 _Static_assert(CG_PAIRS_MOST == 1 << (32 - 14), "pair_for");
 
 /* Where another has been, that goes to its neighbour: of two that meet in one place both stay. */
 static void put_pair(struct thread *t, const struct cg_pair *p) {
-    struct cg_pair *at = pair_for(t, p->from, p->block, p->context), *neighbour = &t->pairs[(u64)(at - t->pairs) ^ 1];
+    struct cg_pair *at = pair_for(t, p->from, p->block, p->key), *neighbour = &t->pairs[(u64)(at - t->pairs) ^ 1];
     t->lost_pairs += at->block && neighbour->block;
     *neighbour = *at;
     *at = *p;
@@ -145,25 +216,35 @@ static void make_pairs(struct tstate *ts, struct thread *t, u64 n) {
     ts->ct_mask = (n - 1) * sizeof *t->pairs;
 }
 
-static void remember(struct tstate *ts, struct thread *t, u32 from, const struct ip_tr_block *b, struct cg_context *x,
-                     u64 depth) {
-    struct cg_pair p = {.from = from, .block = (u32)(u64)b, .context = (u32)(u64)x, .to = t->shared.context};
-    const struct ip_tr_block *caller = (const struct ip_tr_block *)(u64)(from & ~(u32)IP_CT_KIND);
-    if (((u64)x ^ (u64)t->nothing) >> 32) return; /* low halves tell contexts apart near each other only */
+/* The way from one block to another that has just been gone, in context x. */
+struct way {
+    u32 from, left; /* low half of ct_from, 0: nobody has left; instructions that it completed, 0: all */
+    struct cg_context *x;
+    u32 began, pad;          /* template that the frame began with */
+    u64 base, depth;         /* ct_base, or from 0 that of the frame; frames before it */
+    struct ip_ct_site *link; /* site of the call that has come through code that leads on, or 0 */
+};
+#define BY_FRAME 4 /* arrive.S: bit of cg_pair.from, which then is a frame's block */
+
+static void remember(struct tstate *ts, struct thread *t, const struct way *w, const struct ip_tr_block *b) {
+    struct cg_pair p = {.block = (u32)(u64)b, .key = w->base, .to = t->shared.context};
+    /* Templates are longer than eight bytes an instruction, so another begins behind all that one can be left at. */
+    p.from = w->from ? w->from + 8 * w->left : w->began | BY_FRAME;
+    _Static_assert(sizeof(struct ip_tr_insn) >= 8, "from");
+    if (!w->from && !w->began) return;
     p.base = ts->ct_base;
     p.where = ts->ct_where;
-    if (t->shared.depth == depth && t->shared.context == x) {
+    if (t->shared.depth == w->depth && t->shared.context == w->x) {
         p.flags = CG_P_STAY;
-    } else if (t->shared.depth == depth + 1 && from) {
+    } else if (t->shared.depth == w->depth + 1 && w->from) {
         const struct cg_frame *f = cg_top(t);
-        if (f->flags & ~(u32)CG_P_FRAME || f->context != x || f->insn > UINT16_MAX) return;
-        p.flags = (u8)f->flags;
+        u32 flags = f->flags & ~(u32)CG_SETTLED;
+        if (flags & ~(u32)CG_P_FRAME || f->context != w->x || f->insn > UINT16_MAX) return;
+        p.flags = (u8)flags;
         p.call = f->call;
         p.counter = f->counter;
         p.insn = (u16)f->insn;
         p.active = f->active;
-        /* What it returns to has its counters where the caller has, unless that has not those of its function. */
-        p.back = x->base && x->where == caller->where ? x->where : IP_CT_NOWHERE;
         if (f->active == &t->nobody) {
             p.flags |= CG_P_ABOVE;
         } else {
@@ -177,6 +258,32 @@ static void remember(struct tstate *ts, struct thread *t, u32 from, const struct
     if (t->lost_pairs > t->n_pairs / 4 && t->n_pairs < CG_PAIRS_MOST) make_pairs(ts, t, 2 * t->n_pairs);
 }
 
+/* Make the call's site know what it has called, if translated code can count such calls. */
+static bool connect(struct thread *t, const struct way *w, const struct ip_tr_block *b) {
+    const struct ip_tr_block *from = template_at(w->from & ~(u32)IP_CT_KIND);
+    bool sited = (w->from & IP_CT_KIND) == IP_CT_CALL && from->site_word && t->shared.depth == w->depth + 1;
+    if (!sited || !w->x->base || w->x->where != from->where || w->base != w->x->base || cg.recursions != 2)
+        return false;
+    struct ip_ct_site *site = (struct ip_ct_site *)(w->base + 8ull * (from->first_word + from->site_word));
+    const struct cg_frame *f = cg_top(t);
+    u32 flags = f->flags & ~(u32)CG_SETTLED;
+    if (flags == CG_SKIP && b->end == IP_TR_JMPI && !site->link) {
+        site->site = (u32)(u64)from;
+        site->link = (u32)(u64)b;
+    } else if (!flags && b->active_word && site->callee == (u32)(u64)b) {
+        return true;
+    } else if (!flags && b->active_word && !site->callee) {
+        const struct cg_context *y = t->shared.context;
+        u64 *levels = t->shared.levels[0];
+        bool plain = f->active == (u32 *)(levels + b->first_word + b->active_word) && y->level < 2;
+        if (!plain || y->base != (u64)t->shared.levels[y->level] || y->where != b->where) return false;
+        site->site = (u32)(u64)from;
+        __atomic_store_n(&site->callee, (u32)(u64)b, __ATOMIC_RELEASE);
+        return true;
+    }
+    return false;
+}
+
 void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
     struct thread *t = take(ts);
     if (!cg_counts(ts)) {
@@ -187,13 +294,16 @@ void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
         return;
     }
     struct cg_context *x = t->shared.context;
-    u64 depth = t->shared.depth, sp = ts->gpr[IP_RSP];
-    const struct cg_frame *popped = (const struct cg_frame *)ts->ct_popped;
+    struct way way = {.x = x, .depth = t->shared.depth, .base = ts->ct_base, .link = call_by_link(ts)};
+    u64 sp = ts->gpr[IP_RSP];
+    struct cg_frame *popped = (struct cg_frame *)ts->ct_popped;
     u32 key = (u32)ts->ct_from;
-    const struct ip_tr_block *from = (const struct ip_tr_block *)(u64)(key & ~(u32)IP_CT_KIND);
+    const struct ip_tr_block *from = template_at(key & ~(u32)IP_CT_KIND);
     u32 done = (u32)(ts->ct_from >> 32);
     bool jumps = !from || popped;
     if (popped) {
+        settle_frame(t, popped, x);
+        t->shared.context = x;
         t->last = popped->counter;
         t->done = popped->insn + 1;
     } else if (from && x) {
@@ -208,17 +318,33 @@ void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
         jumps = false;
     }
     ts->ct_from = 0;
+    way.from = popped ? 0 : key;
+    way.left = done;
+    if (!way.from) {
+        const struct cg_frame *top = frame_of(t, way.depth);
+        way.base = top->base;
+        way.began = top->block;
+    }
+    bool known = x && (!way.from || is_placed(x, from, t->last, way.base));
     bool pops = x && x->function & CG_F_POP_ON_JUMP;
     if (jumps)
         cg_jumped(t, b);
     else
         cg_enter(t, b);
+    struct cg_frame *top = frame_of(t, t->shared.depth);
+    if (top->own != t->shared.context || !top->block) top->block = (u32)(u64)b;
     give_back(ts, t);
     place(ts, t, b);
     /* After a return that arrive.S has gone, only the block is new. */
-    bool stays = popped && t->shared.depth == depth && t->shared.context == x;
+    bool stays = popped && t->shared.depth == way.depth && t->shared.context == x;
     bool plain = !popped && (!from || from->end != IP_TR_RET) && !pops;
-    if (x && t->collects && !done && (plain || stays)) remember(ts, t, popped ? 0 : key, b, x, depth);
+    if (known && t->collects && (plain || stays)) {
+        bool connected = connect(t, &way, b);
+        if (way.link && !connected)
+            way.link->link = IP_CT_NO_LINK;
+        else if (!connected)
+            remember(ts, t, &way, b);
+    }
 }
 
 /* Instructions that a repeated string instruction counts as, beside one: each turn, and the look that finds none
@@ -248,7 +374,11 @@ void cg_turned(struct tstate *ts, const struct ip_tr_block *b, u64 insn) {
 void cg_line_begin(struct tstate *ts) {
     struct thread *t = cg_thread_of(ts);
     if (!t->pairs) make_pairs(ts, t, CG_PAIRS_LEAST);
-    if (!t->sink) t->sink = rt_pages(COUNTER_BYTES);
+    if (!t->sink) {
+        t->sink = rt_pages(COUNTER_BYTES);
+        for (int i = 0; i < 2; i++) t->shared.levels[i] = rt_pages(COUNTER_BYTES);
+    }
+    for (int i = 0; i < 2; i++) ts->ct_levels[i] = (u64)t->shared.levels[i];
     ts->ct_pairs = (u64)t->pairs;
     ts->ct_mask = (t->n_pairs - 1) * sizeof *t->pairs;
     ts->ct_from = 0;
@@ -269,14 +399,23 @@ void cg_line_end(struct tstate *ts) {
 
 /* The host's signal handler calls it: nothing is allocated. */
 void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point) {
-    if (!ts->ct_context || !tr_is_recorded(b, point)) return;
-    const struct ip_tr_block *block = (const struct ip_tr_block *)(u64)b->trace;
+    if (!tr_is_recorded(b, point)) return;
+    const struct ip_tr_block *block = template_at(b->trace);
     if (point->guest_off >= block->n_insns) return;
     struct thread *t = cg_thread_of(ts);
-    ((u64 *)ts->ct_base)[block->first_word]--;
-    ts->ct_total[0] -= block->n_insns - point->guest_off;
-    if (t->collects && cg_root.instrument && t->n_left < CG_LEFT)
-        t->left[t->n_left++] = (struct cg_left){block, (struct cg_context *)ts->ct_context, point->guest_off};
+    struct ip_ct_site *site = called_from(ts);
+    const struct cg_frame *top = (const struct cg_frame *)ts->ct_top;
+    u64 less = block->n_insns - point->guest_off;
+    if (site && site->link == b->trace) { /* counted there */
+        site->link_insns -= less;
+        ts->ct_total[0] -= less;
+    } else {
+        struct cg_context *x = top->flags & CG_QUICK ? 0 : top->own;
+        ((u64 *)ts->ct_base)[block->first_word]--;
+        ts->ct_total[0] -= less;
+        if ((x || top->flags & CG_QUICK) && t->collects && cg_root.instrument && t->n_left < CG_LEFT)
+            t->left[t->n_left++] = (struct cg_left){block, x, ts->ct_base, point->guest_off};
+    }
     /* Soon there is room again. */
     ts->ct_where = IP_CT_NOWHERE;
     ts->ct_slow = 1;
@@ -284,6 +423,7 @@ void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_p
 
 void cg_line_signal(struct tstate *ts, u64 sp) {
     struct thread *t = take(ts);
+    call_by_link(ts);
     if (cg_counts(ts)) {
         t->sp = ts->ct_from;
         cg_signal(t, sp);

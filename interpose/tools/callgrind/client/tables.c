@@ -83,7 +83,14 @@ static u64 hash(u64 a, u64 b) {
     return h ^ h >> 29;
 }
 
-struct cg_function *cg_function_of(struct thread *t, u32 number, u64 entry) {
+/* Where translated code counts the calls that are under way, of a function that begins with this block. */
+static u32 *active_word(const struct thread *t, const struct ip_tr_block *b) {
+    if (!b || !b->active_word || (b->where & IP_CT_BLOCK && b->home != b->pc)) return 0;
+    if (b->first_word + b->n_words > IP_CT_MAX_WORDS) return 0;
+    return (u32 *)(t->shared.levels[0] + b->first_word + b->active_word);
+}
+
+struct cg_function *cg_function_of(struct thread *t, u32 number, u64 entry, const struct ip_tr_block *b) {
     bool named = number && !(number & CG_F_UNKNOWN);
     struct cg_function **at = &t->functions[hash(named ? number : entry, named) & (t->functions_size - 1)];
     for (struct cg_function *f = *at; f; f = f->next)
@@ -91,8 +98,11 @@ struct cg_function *cg_function_of(struct thread *t, u32 number, u64 entry) {
     struct cg_function *f = cg_alloc(t, sizeof *f);
     f->number = number;
     f->entry = entry;
-    if (t->n_actives % ACTIVES == 0) t->actives = cg_alloc(t, ACTIVES * sizeof *t->actives);
-    f->active = t->actives + t->n_actives++ % ACTIVES;
+    f->active = active_word(t, b);
+    if (!f->active) {
+        if (t->n_actives % ACTIVES == 0) t->actives = cg_alloc(t, ACTIVES * sizeof *t->actives);
+        f->active = t->actives + t->n_actives++ % ACTIVES;
+    }
     f->callers = cg.callers;
     f->recursions = cg.recursions ? cg.recursions : 1;
     if (number & CG_F_SPECIAL) {
@@ -164,10 +174,7 @@ struct cg_context *cg_new_context(struct thread *t, struct cg_family *f) {
     return x;
 }
 
-/* The family at the level that it is active at. */
-struct cg_context *cg_context_of(struct thread *t, struct cg_family *f) {
-    u64 active = *f->function->active, level = active == 0 ? 0 : active - 1, last = cg_last_level(f->function);
-    if (level > last) level = last;
+struct cg_context *cg_context_at(struct thread *t, struct cg_family *f, u64 level) {
     if (!f->contexts[level]) {
         struct cg_context *x = cg_new_context(t, f);
         x->level = (u32)level;
@@ -175,6 +182,12 @@ struct cg_context *cg_context_of(struct thread *t, struct cg_family *f) {
         f->n_contexts++;
     }
     return f->contexts[level];
+}
+
+/* The family at the level that it is active at. */
+struct cg_context *cg_context_of(struct thread *t, struct cg_family *f) {
+    u64 active = *f->function->active, level = active == 0 ? 0 : active - 1, last = cg_last_level(f->function);
+    return cg_context_at(t, f, level > last ? last : level);
 }
 
 /* ---- Counters ---------------------------------------------------------------------------------- */
@@ -245,11 +258,16 @@ struct cg_frame *cg_push_frame(struct thread *t) {
     u64 bytes = t->shared.frame_bytes;
     if (t->shared.depth == t->frames_room) {
         u8 *bigger = new_frames(t, 2 * t->frames_room);
-        rt_memcpy(bigger, t->shared.frames, t->frames_room * bytes);
+        rt_memcpy(bigger - bytes, t->shared.frames - bytes, (t->frames_room + 1) * bytes);
         rt_free_pages(t->shared.frames - bytes, (t->frames_room + 1) * bytes);
         t->shared.frames = bigger;
         t->frames_room *= 2;
     }
     t->shared.depth++;
-    return cg_top(t);
+    struct cg_frame *f = cg_top(t);
+    f->own = 0;
+    f->base = 0;
+    f->where = IP_CT_NOWHERE;
+    f->block = 0;
+    return f;
 }

@@ -25,6 +25,11 @@ struct memory {
     struct piece *pieces;
     size_t n, room, last;
     uint64_t template_bytes, words; /* of all templates */
+    /* Costs of calls under way that lie with their sites (count.h). */
+    struct late {
+        uint64_t at, cost;
+    } *late;
+    size_t n_late, room_late;
 };
 
 static int read_all(int mem, void *to, uint64_t bytes, uint64_t from) {
@@ -89,6 +94,7 @@ static void forget(struct memory *m) {
     for (size_t i = 0; i < m->n; i++)
         if (!m->pieces[i].is_shared) free(m->pieces[i].copy);
     free(m->pieces);
+    free(m->late);
     memset(m, 0, sizeof *m);
 }
 
@@ -275,8 +281,8 @@ static int add_costs(uint64_t *cost, struct memory *m, const struct cg_counter *
 /* Runs counted in line (abi/count.h), by the number of instructions that they completed: added to runs. */
 static void unfold(const uint64_t *counts, const struct ip_tr_block *b, const struct ip_tr_insn *insn, uint64_t *runs) {
     uint64_t whole = counts[0];
-    uint32_t k = 1;
-    for (uint32_t i = 0; i + 1 < b->n_insns && k < b->n_words; i++) {
+    uint32_t k = 1, end = b->active_word ? b->active_word : b->site_word ? b->site_word : b->n_words;
+    for (uint32_t i = 0; i + 1 < b->n_insns && k < end; i++) {
         if (insn[i].kind != IP_TR_COND_JUMP) continue;
         runs[i + 1] += counts[k];
         whole -= counts[k++];
@@ -320,6 +326,31 @@ static void add_counter(struct sink *s, struct names *n, struct memory *m, const
     add_calls(s, n, m, o, c, insn);
 }
 
+/* A name of what begins with the block. */
+static struct cg_name name_of(const struct ip_tr_block *b, uint32_t level) {
+    return (struct cg_name){.function = b->function, .level = level, .entry = b->function & CG_F_UNKNOWN ? b->home : 0};
+}
+
+/* Calls that translated code has counted, and what they went through on their way. */
+static void add_site(struct sink *s, struct names *n, struct memory *m, uint32_t context, uint64_t pc,
+                     const struct ip_ct_site *site) {
+    if (site->link_insns) {
+        uint64_t *cost = add_row(s, (struct cg_row){.kind = CG_COST, .context = context, .pc = pc});
+        if (cost) cost[0] = site->link_insns;
+    }
+    const struct ip_tr_block *b = site->callee ? at(m, (const void *)(uint64_t)site->callee, sizeof *b) : NULL;
+    for (uint32_t level = 0; b && level < 2; level++) {
+        if (!site->at[level].count && !site->at[level].cost) continue;
+        uint64_t *cost = add_row(s, (struct cg_row){.kind = CG_CALLS,
+                                                    .context = context,
+                                                    .pc = pc,
+                                                    .target = b->pc,
+                                                    .callee = name_number(n, name_of(b, level)),
+                                                    .count = site->at[level].count});
+        if (cost) cost[0] = site->at[level].cost;
+    }
+}
+
 /* Runs counted in line, of functions with names at one level of recursion. */
 static int add_level(struct sink *s, struct names *n, struct memory *m, int mem, uint64_t from, uint32_t level) {
     uint64_t *words = calloc(m->words + 1, sizeof *words);
@@ -329,6 +360,8 @@ static int add_level(struct sink *s, struct names *n, struct memory *m, int mem,
         free(words);
         return words ? 0 : -1;
     }
+    for (size_t i = 0; i < m->n_late; i++)
+        if (m->late[i].at - from < m->words * sizeof *words) words[(m->late[i].at - from) / 8] += m->late[i].cost;
     uint64_t at_byte = 0, where = (uint64_t)IP_TRACE_BASE;
     const struct ip_tr_block *b;
     while ((b = at(m, (const void *)(where + at_byte), sizeof *b)) && b->bytes >= sizeof *b) {
@@ -340,9 +373,9 @@ static int add_level(struct sink *s, struct names *n, struct memory *m, int mem,
         uint64_t runs[65536 + 1], sum = 0;
         memset(runs, 0, (b->n_insns + 1u) * sizeof *runs);
         unfold(words + b->first_word, b, insn, runs);
-        uint64_t entry = b->function & CG_F_UNKNOWN ? b->home : 0;
-        if (!number || last.function != b->function || last.entry != entry) {
-            last = (struct cg_name){.entry = entry, .function = b->function, .level = level};
+        struct cg_name name = name_of(b, level);
+        if (!number || last.function != name.function || last.entry != name.entry) {
+            last = name;
             number = name_number(n, last);
         }
         for (uint32_t i = b->n_insns; i-- > 0;) {
@@ -352,6 +385,9 @@ static int add_level(struct sink *s, struct names *n, struct memory *m, int mem,
             if (cost) cost[0] = sum;
         }
         s->t->n_blocks += sum + runs[0];
+        if (b->site_word)
+            add_site(s, n, m, number, insn[b->n_insns - 1].pc,
+                     (const struct ip_ct_site *)(words + b->first_word + b->site_word));
     }
     free(words);
     return 0;
@@ -378,6 +414,18 @@ static void add_thread(struct sink *s, struct names *n, struct memory *m, const 
     }
 }
 
+static int add_late(struct memory *m, uint64_t at, uint64_t cost) {
+    if (m->n_late == m->room_late) {
+        size_t room = m->room_late ? 2 * m->room_late : 256;
+        struct late *more = realloc(m->late, room * sizeof *more);
+        if (!more) return -1;
+        m->late = more;
+        m->room_late = room;
+    }
+    m->late[m->n_late++] = (struct late){at, cost};
+    return 0;
+}
+
 /* Calls under way have cost what they have so far: add that to the copies of their records. */
 static int end_calls(struct memory *m, int mem, const struct cg_thread *t, uint32_t n_events) {
     uint64_t total[CG_MAX_EVENTS], bytes = t->depth * t->frame_bytes;
@@ -392,6 +440,11 @@ static int end_calls(struct memory *m, int mem, const struct cg_thread *t, uint3
         const struct cg_frame *f = (const struct cg_frame *)(frames + d * t->frame_bytes);
         if (f->flags & CG_SIGNAL) {
             memcpy(total, f->began, n_events * sizeof *total);
+        } else if (f->flags & CG_QUICK) {
+            if (add_late(m, (uint64_t)f->call + IP_CT_COUNT + 8, total[0] - f->began[0]) < 0) {
+                free(frames);
+                return -1;
+            }
         } else if (f->call) {
             struct cg_call *call = at(m, f->call, sizeof *call + (n_events - 1) * sizeof call->cost[0]);
             for (uint32_t i = 0; call && i < n_events; i++) call->cost[i] += total[i] - f->began[i];
@@ -471,12 +524,11 @@ static int merge(struct cg_taken *t, uint32_t n_events) {
 /* What is in the thread's state as long as it counts in line. */
 static void read_state(int mem, struct cg_thread *t) {
     struct tstate ts;
-    size_t from = offsetof(struct tstate, ct_base), to = offsetof(struct tstate, ct_turns);
+    size_t from = offsetof(struct tstate, ct_base), to = offsetof(struct tstate, ct_pairs);
     if (!t->ts || read_all(mem, (uint8_t *)&ts + from, to - from, t->ts + from) < 0) return;
     if (!ts.ct_slow) t->total[0] = 0;
     for (int i = 0; i < IP_CT_TOTALS && !ts.ct_slow; i++) t->total[0] += ts.ct_total[i];
     t->depth = (ts.ct_top + t->frame_bytes - (uint64_t)t->frames) / t->frame_bytes;
-    t->context = (struct cg_context *)ts.ct_context;
 }
 
 static int read_threads(struct memory *m, int mem, uint64_t root, uint32_t n_events, uint32_t tid,
@@ -611,6 +663,15 @@ uint64_t cg_frames(int mem, uint64_t root, uint32_t n_events, uint32_t tid, stru
         if (frames && read_all(mem, frames, bytes, (uint64_t)t->frames) == 0) {
             for (uint64_t d = 0; d < t->depth && found < max; d++) {
                 const struct cg_frame *f = (const struct cg_frame *)(frames + d * t->frame_bytes);
+                if (f->flags & CG_QUICK) {
+                    const struct ip_tr_block *b = at(&m, (const void *)(uint64_t)f->block, sizeof *b);
+                    uint64_t counted = 0;
+                    if (!b || read_all(mem, &counted, sizeof counted, (uint64_t)f->call + IP_CT_COUNT) < 0) continue;
+                    uint32_t level = f->flags & CG_SETTLED ? (f->flags & CG_INNER) != 0 : f->insn == 0;
+                    rows[found++] =
+                        (struct cg_row){.context = name_number(&n, name_of(b, level)), .pc = b->pc, .count = counted};
+                    continue;
+                }
                 const struct cg_call *call = f->call ? at(&m, f->call, sizeof *call) : NULL;
                 const struct cg_context *x = call ? at(&m, call->callee, sizeof *x) : NULL;
                 if (!x) continue;
