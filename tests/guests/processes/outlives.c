@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int maker, up[2];
+static int maker, up[2], down[2];
 
 static int lives_on(void *arg) {
     const char *name = arg;
@@ -20,7 +20,7 @@ static int lives_on(void *arg) {
     dprintf(1, "%s: first\n", name);
     write(up[1], "u", 1);
     while (getppid() == maker) usleep(1000);
-    usleep(20000);
+    read(down[0], line, 1); /* the parent's line comes first */
     dprintf(1, "%s: second\n", name);
     snprintf(line, sizeof line, "%s: third\n", name);
     struct iovec v = {line, strlen(line)};
@@ -50,6 +50,7 @@ int main(void) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (int how = 0; how < 4; how++) {
         pipe(up);
+        pipe(down);
         int status;
         pid_t p = fork();
         if (p == 0) {
@@ -67,10 +68,13 @@ int main(void) {
         }
         waitpid(p, &status, 0);
         dprintf(1, "parent %d\n", WEXITSTATUS(status));
+        write(down[1], "d", 1);
         wait(&status);
         dprintf(1, "child %d\n", WEXITSTATUS(status));
         close(up[0]);
         close(up[1]);
+        close(down[0]);
+        close(down[1]);
     }
     return 0;
 }
