@@ -162,9 +162,22 @@ struct state {
     struct cg_counter *last;
     struct cg_place *last_at; /* its place */
     const u64 *last_p;        /* its record, 0: that of t->sp */
-    u64 done, history, clock, i_clock, i_line;
+    u64 done, history, clock, i_line;
     u64 insns, sum, surprises; /* not yet in the thread's totals */
 };
+
+/* What generated code counts, from it and to it. */
+INLINE void take_counts(const struct cg_sim *sim, struct state *s) {
+    s->insns = CG_INSNS(sim->insns);
+    s->sum = sim->sum + CG_BRANCHES_OF(sim->insns) * CG_BRANCH;
+    s->surprises = sim->surprises;
+}
+
+INLINE void give_counts(struct cg_sim *sim, const struct state *s) {
+    sim->insns = CG_INSNS_BRANCHES(s->insns, CG_BRANCHES(s->sum));
+    sim->sum = s->sum & (CG_BRANCH - 1);
+    sim->surprises = s->surprises;
+}
 
 INLINE void add_totals(struct thread *t, struct state *s, const bool caches) {
     t->shared.total[0] += s->insns;
@@ -175,17 +188,19 @@ INLINE void add_totals(struct thread *t, struct state *s, const bool caches) {
     if (cg.branches) {
         t->shared.total[cg_place(CG_BC)] += CG_BRANCHES(s->sum);
         t->shared.total[cg_place(CG_BCM)] += s->surprises;
+        t->shared.total[cg_place(CG_BI)] += t->sim->indirects;
+        t->shared.total[cg_place(CG_BIM)] += t->sim->misdirected;
+        t->sim->indirects = t->sim->misdirected = 0;
     }
     s->insns = s->sum = s->surprises = 0;
 }
 
 INLINE void save(struct thread *t, struct state *s, const bool caches) {
     if (caches) {
-        t->sim->d1->clock = s->clock;
-        t->sim->i1->clock = s->i_clock;
+        t->sim->d1->clock = t->sim->i1->clock = s->clock;
     }
     t->sim->i_line = s->i_line;
-    t->sim->history = (u32)s->history;
+    t->sim->history = s->history;
     add_totals(t, s, caches);
     t->last = s->last;
     t->done = s->done;
@@ -193,8 +208,9 @@ INLINE void save(struct thread *t, struct state *s, const bool caches) {
 }
 
 INLINE void load(struct thread *t, struct state *s, const bool caches) {
-    s->clock = caches ? t->sim->d1->clock : 0;
-    s->i_clock = caches ? t->sim->i1->clock : 0;
+    /* Both go by one clock here. */
+    s->clock = 0;
+    if (caches) s->clock = t->sim->d1->clock > t->sim->i1->clock ? t->sim->d1->clock : t->sim->i1->clock;
     s->i_line = t->sim->i_line;
     s->history = t->sim->history;
 }
@@ -232,17 +248,14 @@ INLINE u64 fetch(struct thread *t, struct state *s, struct cg_place *at, const u
     struct cg_line *l = cg_plan_at(at)->lines;
     u64 made = 0;
     for (u64 i = 0; i < n; i++) {
-        struct cg_way *w = &i1->way[l[i].way];
-        s->i_clock++;
+        struct cg_way *w = cg_way_at(i1, l[i].way);
         if (w->line == l[i].line) {
-            w->used = s->i_clock;
+            w->used = ++s->clock;
             continue;
         }
         accesses(t, s, at, p, made, l[i].before, shift);
         made = l[i].before;
-        i1->clock = s->i_clock;
-        cg_fetch(t, at, i, n);
-        s->i_clock = i1->clock;
+        s->clock = cg_fetch(t, at, i, n, s->clock);
     }
     s->i_line = l[n - 1].line;
     if (n == 1) at->way = (u16)l[0].way;
@@ -364,13 +377,77 @@ INLINE bool leave(struct thread *t, struct state *s, const struct ip_tr_block *b
     }
 }
 
+/* The same, or from one block to another in what is not the context that it ran in last. */
+INLINE bool cross(struct thread *t, struct state *s, const struct ip_tr_block *b, struct cg_place *at, bool complete,
+                  const bool caches) {
+    if (complete && s->last_at->leaves) {
+        add_totals(t, s, caches);
+        if (!leave(t, s, b, at)) return false;
+    } else if (complete && s->last_at->end == IP_TR_JCC) {
+        return false;
+    } else if (!cg_is_within(t->shared.context, b)) {
+        add_totals(t, s, caches);
+        if (cg.skip_direct_recursion || !jump_again(t, s, b, at, 0)) return false;
+    }
+    if (at->context != t->shared.context) place_of(t, b);
+    return true;
+}
+
+/* ---- Generated code ---------------------------------------------------------------------------------------------- */
+
+INLINE void tell_context(struct thread *t) {
+    t->sim->context = t->shared.context;
+    t->sim->limit = cg_top(t)->sp;
+}
+
+struct cg_place *cg_cross(struct thread *t, struct cg_place *last, const u64 *p, const u64 *last_p) {
+    struct cg_sim *sim = t->sim;
+    if ((u32)*p < IP_TR_EVENTS) return 0;
+    struct cg_place *at = cg_place_at(sim->places, (u32)*p);
+    struct state s = {.last = last->counter, .last_at = last, .last_p = last_p, .done = tr_completed(*last_p)};
+    take_counts(sim, &s);
+    bool known = cross(t, &s, (const struct ip_tr_block *)(u64)(u32)*p, at, s.done == last->n, cg.caches);
+    give_counts(sim, &s);
+    if (!known) return 0;
+    tell_context(t);
+    return at;
+}
+
+/* Runs of a block that are followed by the loop before they have code of their own. */
+#define HOT 64
+
+INLINE void want(struct cg_sim *sim, struct cg_place *at, u64 done) {
+    if (sim->n_wanted < CG_WANTED) sim->wanted[sim->n_wanted++] = (struct cg_wanted){at, done};
+}
+
+/* The record at p, and those that follow and have code.  sim->p: the first that has not; true: it is a run in the
+ * context, and what came before it is settled. */
+INLINE bool generated(struct thread *t, struct state *s, struct cg_place *at, const u64 *p, u64 code) {
+    struct cg_sim *sim = t->sim;
+    sim->p = p;
+    sim->clock = s->clock;
+    sim->history = s->history;
+    give_counts(sim, s);
+    tell_context(t);
+    sim->fs = t->fs;
+    bool settled = cg_run(sim, at, code);
+    s->clock = sim->clock;
+    s->history = sim->history;
+    take_counts(sim, s);
+    s->i_line = ~0ull;
+    s->last_p = sim->last;
+    s->last_at = cg_place_at(sim->places, (u32)*sim->last);
+    s->last = s->last_at->counter;
+    s->done = tr_completed(*sim->last);
+    return settled;
+}
+
 /* Records up to an event.  The shifts are those of D1's and I1's lines, constants where they are usual. */
 INLINE const u64 *loop(struct thread *t, const u64 *p, const u64 *to, const u32 shift, const u32 i_shift,
                        const bool caches) {
     struct cg_sim *const sim = t->sim;
     struct cg_cache *const i1 = sim->i1;
     struct cg_place *const places = sim->places;
-    struct cg_context *x = t->shared.context;
     struct state s = {.last = t->last, .last_at = cg_place_at(places, (u32)(u64)t->last->block), .done = t->done};
     bool complete = s.done == s.last->n;
     load(t, &s, caches);
@@ -382,50 +459,49 @@ INLINE const u64 *loop(struct thread *t, const u64 *p, const u64 *to, const u32 
         u64 now = tr_completed(*p);
         /* Behind the last record anything may lie, and nothing comes of it. */
         __builtin_prefetch(cg_place_at(places, (u32)p[1 + (*p >> 56)]));
-        if (complete && s.last_at->leaves) {
-            add_totals(t, &s, caches);
-            if (!leave(t, &s, b, at)) goto pass;
-            x = t->shared.context;
-            if (at->context != x) place_of(t, b);
-        } else if (at->context != x && !(complete && s.last_at->end == IP_TR_JCC)) {
-            if (!cg_is_within(x, b)) {
-                add_totals(t, &s, caches);
-                if (cg.skip_direct_recursion || !jump_again(t, &s, b, at, 0)) goto pass;
-                x = t->shared.context;
-            }
-            place_of(t, b);
-        } else if (at->context != x) {
-        pass:
-            save(t, &s, caches);
-            pass(t, b);
-            load(t, &s, caches);
-            x = t->shared.context;
-            cg_plan_at(place_of(t, b))->function = t->slots[b->number].function;
-            if (!t->collects) {
-                run(t, at, b, p + 1, now);
-                return p + 1 + b->n_words;
+        if ((complete && s.last_at->leaves) || at->context != t->shared.context) {
+            if (!cross(t, &s, b, at, complete, caches)) {
+                save(t, &s, caches);
+                pass(t, b);
+                load(t, &s, caches);
+                cg_plan_at(place_of(t, b))->function = t->slots[b->number].function;
+                if (!t->collects) {
+                    run(t, at, b, p + 1, now);
+                    return p + 1 + b->n_words;
+                }
             }
         } else if (complete && s.last_at->end == IP_TR_JCC) {
             u64 taken = at->pc == s.last_at->target, k = s.last_at->end_branch;
             s.last->taken += taken;
             if (cg.branches) branch(sim, &s, s.last, s.last_at->branches[k], k, taken);
         }
+    here:;
         struct cg_counter *c = at->counter;
         const struct cg_exit *e = &at->exits[now];
+        if (e->code != (u64)cg_settled) {
+            bool settled = generated(t, &s, at, p, e->code);
+            p = sim->p;
+            complete = s.done == s.last->n;
+            if (!settled) continue;
+            at = cg_place_at(places, (u32)*p);
+            b = (const struct ip_tr_block *)(u64)(u32)*p;
+            now = tr_completed(*p);
+            goto here;
+        }
         if (e->special) {
             save(t, &s, caches);
             run(t, at, b, p + 1, now);
             load(t, &s, caches);
         } else {
-            c->runs[now]++;
+            if (++c->runs[now] == HOT) want(sim, at, now);
             s.insns += now;
             s.sum += e->sum;
             if (caches) {
                 u64 line = at->pc >> i_shift, made = 0;
                 if (line != s.i_line || e->n_lines > 1) {
-                    struct cg_way *w = &i1->way[at->way];
+                    struct cg_way *w = cg_way_at(i1, at->way);
                     if (e->n_lines == 1 && w->line == line) {
-                        w->used = ++s.i_clock;
+                        w->used = ++s.clock;
                         s.i_line = line;
                     } else if (e->n_lines) {
                         made = fetch(t, &s, at, p, e->n_lines, shift);
@@ -471,6 +547,8 @@ static void consume_all(struct thread *t, const u64 *p, const u64 *to) {
                                                                          : cg.d1.line == 64 ? loop_usual
                                                                                             : loop_any;
     cg_sim_of(t);
+    *(u64 *)to = IP_TR_END;
+    if (t->sim->n_wanted) cg_generate(t);
     while (p < to) {
         if ((u32)*p < IP_TR_EVENTS) {
             if (!*p) return;

@@ -131,6 +131,7 @@ static void instruction(struct making *m, u64 i) {
         fixed(m, i, CG_BI, 1);
         branch(m, i, CG_BIM);
     }
+    m->sum.code = (u64)cg_settled;
     *e = m->sum;
 }
 
@@ -148,6 +149,7 @@ void cg_plan_place(struct thread *t, struct cg_place *at, const struct ip_tr_blo
     m.lines = lines;
     m.fixed = fixed_costs;
     m.missed = missed;
+    p->exits[0].code = (u64)cg_settled;
     for (u64 i = 0; i < n; i++) instruction(&m, i);
     p->lines = rt_memcpy(cg_alloc(t, m.n_lines * sizeof *lines), lines, m.n_lines * sizeof *lines);
     p->costs = cg_alloc(t, sizeof *p->costs + (m.n_fixed + m.n_branches) * sizeof *missed);

@@ -46,9 +46,17 @@ struct cg_sim *cg_sim_of(struct thread *t) {
     if (t->sim) return t->sim;
     struct cg_sim *s = rt_pages(sizeof *s);
     s->places = rt_pages(CG_PLACES * sizeof *s->places);
+    s->thread = t;
+    s->from_templates = (u64)s->places - IP_TRACE_BASE;
+    s->cross = cg_slow_cross;
+    s->slow_data = cg_slow_data;
+    s->slow_line = cg_slow_line;
+    s->slow_other = cg_slow_other;
     if (cg.caches) {
         s->i1 = cg_make_cache(&cg.i1);
         s->d1 = cg_make_cache(&cg.d1);
+        s->i1_ways = s->i1->way;
+        s->d1_ways = s->d1->way;
         make_last_level(&cg.ll);
     }
     return t->sim = s;
@@ -72,7 +80,7 @@ static inline __attribute__((always_inline)) struct cg_way *touch(struct cg_cach
     struct cg_way *w = set + (at == ways ? oldest : at);
     w->line = line;
     w->used = ++c->clock;
-    c->guess[line % CG_GUESSES] = (u16)(w - c->way);
+    c->guess[line % CG_GUESSES] = (u16)cg_place_of(c, w);
     return w;
 }
 
@@ -224,15 +232,18 @@ static void count_fetch_miss(struct thread *t, struct cg_counter *c, u64 i) {
     missed(t, extra, insn->pc, insn->len - 1, CG_ILMR, false);
 }
 
-void cg_fetch(struct thread *t, const struct cg_place *at, u64 number, u64 n) {
+u64 cg_fetch(struct thread *t, const struct cg_place *at, u64 number, u64 n, u64 clock) {
     struct cg_line *l = cg_plan_at(at)->lines + number;
     struct cg_cache *i1 = t->sim->i1;
-    bool hit, next_hit = true;
-    l->way = (u32)(cg_touch(i1, l->line, &hit) - i1->way);
-    if (hit) return;
-    /* In two lines, of which this is the first? */
-    if (number + 1 < n && l[1].insn == l->insn) l[1].way = (u32)(cg_touch(i1, l[1].line, &next_hit) - i1->way);
-    count_fetch_miss(t, at->counter, l->insn);
+    bool hit, ignored;
+    i1->clock = clock;
+    l->way = (u32)cg_place_of(i1, cg_touch(i1, l->line, &hit));
+    if (!hit) {
+        /* In two lines, of which this is the first? */
+        if (number + 1 < n && l[1].insn == l->insn) l[1].way = (u32)cg_place_of(i1, cg_touch(i1, l[1].line, &ignored));
+        count_fetch_miss(t, at->counter, l->insn);
+    }
+    return i1->clock;
 }
 
 static void fetch(struct thread *t, struct cg_counter *c, u64 i) {
@@ -254,7 +265,7 @@ static void fetch(struct thread *t, struct cg_counter *c, u64 i) {
 static void conditional(struct thread *t, const struct cg_place *at, struct cg_counter *c, u64 branch, bool taken) {
     u64 history = t->sim->history;
     u64 miss = cg_predict(t->sim->conditional, &history, at->branches[branch], taken);
-    t->sim->history = (u32)history;
+    t->sim->history = history;
     c->missed[branch] += miss;
     t->shared.total[cg_place(CG_BCM)] += miss;
 }
@@ -297,6 +308,10 @@ u64 cg_other_address(const struct thread *t, const struct cg_place *at, u64 acce
     return cg_address(t, &tr_accesses(p->block)[p->templates[access]], words);
 }
 
+u64 cg_other(struct thread *t, const struct cg_place *at, u64 access, const u64 *words, u64 clock) {
+    return cg_data(t, at, access, cg_other_address(t, at, access, words), clock);
+}
+
 static void repeated(struct thread *t, struct cg_counter *c, u64 i, const u64 *words) {
     const struct ip_tr_insn *insn = &tr_insns(c->block)[i];
     const struct ip_tr_access *a = tr_accesses(c->block) + insn->first_access;
@@ -319,7 +334,7 @@ static void repeated(struct thread *t, struct cg_counter *c, u64 i, const u64 *w
         u32 place = (u32)(insn->pc << CG_HISTORY) & (CG_CONDITIONAL - 1);
         for (u64 k = 0; k < simulated; k++) miss += cg_predict(t->sim->conditional, &history, place, 1);
         miss += cg_predict(t->sim->conditional, &history, place, 0);
-        t->sim->history = (u32)history;
+        t->sim->history = history;
         count(t, extra, CG_BC, n);
         count(t, extra, CG_BCM, miss);
     }

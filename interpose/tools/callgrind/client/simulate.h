@@ -25,23 +25,57 @@ struct cg_cache {
     struct cg_way way[]; /* those of a set after each other */
 };
 
-static inline struct cg_way *cg_guess(struct cg_cache *c, u64 line) { return &c->way[c->guess[line % CG_GUESSES]]; }
+/* Where a way lies is told in steps of 8 bytes, which is what an x86 address takes. */
+static inline struct cg_way *cg_way_at(struct cg_cache *c, u64 place) {
+    return (struct cg_way *)((u64 *)c->way + place);
+}
+static inline u64 cg_place_of(const struct cg_cache *c, const struct cg_way *w) {
+    return (u64)((u64 *)w - (u64 *)c->way);
+}
+static inline struct cg_way *cg_guess(struct cg_cache *c, u64 line) {
+    return cg_way_at(c, c->guess[line % CG_GUESSES]);
+}
 
 /* ---- Branches ---------------------------------------------------------------------------------------------------- */
 
 #define CG_CONDITIONAL (1u << 14) /* 2-bit counters, by address and history */
 #define CG_HISTORY     7          /* branches that the history remembers */
 #define CG_INDIRECT    512        /* last targets, by address */
+#define CG_WANTED      256        /* runs for which code is to be generated */
+
+struct cg_place;
 
 struct cg_sim {
+    /* ORDER (run.S): what generated code begins and ends with. */
+    const u64 *p;
+    u64 clock;
+    u64 history; /* the last conditional branches, newest in bit 0 */
+    u64 insns, sum, surprises;
+    struct thread *thread;
+    struct cg_way *d1_ways, *i1_ways;
+    const u64 *last; /* the record before p */
+    /* And what it finds. */
+    const struct cg_context *context;
+    u64 limit;                  /* RSP from which on the newest frame is left */
+    u64 indirects, misdirected; /* of these, which are not yet in the thread's totals */
+    u64 from_templates;         /* to their places */
+    u64 fs;
+    void (*cross)(void), (*slow_data)(void), (*slow_line)(void), (*slow_other)(void);
     struct cg_cache *i1, *d1;
     u64 i_line;             /* that of the instruction fetched last: none of i1 was used later */
     struct cg_usage *usage; /* usage.c */
     bool keeps_last_level;  /* its lock */
-    u32 history;            /* the last conditional branches, newest in bit 0 */
     u8 conditional[CG_CONDITIONAL];
     u64 indirect[CG_INDIRECT];
     struct cg_place *places; /* by the template's address */
+    /* generate.c */
+    u8 *area;
+    u64 area_used;
+    u32 n_areas, n_wanted;
+    struct cg_wanted {
+        struct cg_place *at;
+        u64 done;
+    } wanted[CG_WANTED];
 };
 
 /* A conditional branch: was it a surprise?  at: its address's part of the place of its counter. */
@@ -85,12 +119,12 @@ struct cg_exit {
     u16 n_lines;    /* of instructions; of cg_plan.lines */
     u8 taken,
         special; /* it ends with a branch that is not the block's last; it is not a matter of these numbers alone */
+    u64 code;    /* generated, or cg_settled: there is none */
 };
-_Static_assert(sizeof(struct cg_exit) == 16, "four in a line of the cache");
 
 struct cg_line {
     u64 line;
-    u32 way;          /* of the first level, that had it */
+    u32 way;          /* of the first level, that had it: cg_way_at */
     u16 insn, before; /* the first one that is fetched from it; accesses of those before */
 };
 
@@ -114,11 +148,19 @@ struct cg_place {
     u64 pc, target;      /* the block's */
     u16 n;               /* instructions */
     u16 end_branch;      /* the number of the branch that ends it */
-    u16 way;             /* of the first level, that had the line of pc */
+    u16 way;             /* of the first level, that had the line of pc: cg_way_at */
     u8 end;              /* enum ip_tr_end */
     u8 leaves;           /* its end may leave the context */
 };
 _Static_assert(sizeof(struct cg_place) == 64, "a line of the cache");
+
+_Static_assert(offsetof(struct cg_sim, clock) == 8 && offsetof(struct cg_sim, history) == 16 &&
+                   offsetof(struct cg_sim, insns) == 24 && offsetof(struct cg_sim, sum) == 32 &&
+                   offsetof(struct cg_sim, surprises) == 40 && offsetof(struct cg_sim, thread) == 48 &&
+                   offsetof(struct cg_sim, d1_ways) == 56 && offsetof(struct cg_sim, i1_ways) == 64 &&
+                   offsetof(struct cg_sim, last) == 72 && offsetof(struct cg_place, exits) == 16 &&
+                   offsetof(struct cg_exit, code) == 16,
+               "run.S says so, too");
 
 /* The smallest template is longer than a place. */
 #define CG_PLACES (IP_TRACE_MAX / sizeof(struct cg_place))
@@ -135,6 +177,23 @@ struct cg_sim *cg_sim_of(struct thread *t);
 struct cg_cache *cg_make_cache(const struct cg_geometry *g);
 /* The way of a line, which is the most recently used from now on: was it there? */
 struct cg_way *cg_touch(struct cg_cache *c, u64 line, bool *hit);
+/* run.S: what becomes of records from sim->p on, of which the first is a run of the place that has this code.  At
+ * sim->p is then a record that is none of those; true: it is a run in the context, what ended before it is settled. */
+u64 cg_run(struct cg_sim *sim, const struct cg_place *at, u64 code);
+void cg_settled(void);
+void cg_slow_cross(void);
+void cg_slow_data(void);
+void cg_slow_line(void);
+void cg_slow_other(void);
+/* As it counts: cg_sim.insns. */
+#define CG_INSNS_BRANCHES(insns, branches) ((insns) | (branches) << 21)
+#define CG_INSNS(both)                     ((both) & ((1u << 21) - 1))
+#define CG_BRANCHES_OF(both)               ((both) >> 21)
+_Static_assert((2ull << IP_TR_FULL_BIT) / 8 * CG_MAX_INSNS < 1u << 21, "a buffer's");
+/* For run.S: the place of p's record, which follows a run of another, if the way there has been gone before. */
+struct cg_place *cg_cross(struct thread *t, struct cg_place *last, const u64 *p, const u64 *last_p);
+/* generate.c: code for all that is wanted. */
+void cg_generate(struct thread *t);
 /* plan.c */
 void cg_plan_place(struct thread *t, struct cg_place *at, const struct ip_tr_block *b);
 
@@ -152,7 +211,9 @@ void cg_simulate(struct thread *t, const struct cg_place *at, const u64 *words, 
 /* An access that was not found where it was guessed, or lies in two lines: the first level's clock after it. */
 u64 cg_data(struct thread *t, const struct cg_place *at, u64 access, u64 addr, u64 clock);
 /* The plan's line of that number, of n that the run is fetched from, is not where it was. */
-void cg_fetch(struct thread *t, const struct cg_place *at, u64 number, u64 n);
+u64 cg_fetch(struct thread *t, const struct cg_place *at, u64 number, u64 n, u64 clock);
+/* An access whose address is found by cg_other_address. */
+u64 cg_other(struct thread *t, const struct cg_place *at, u64 access, const u64 *words, u64 clock);
 /* What the way from the last block to this one says about the last one's branch. */
 void cg_settle(struct thread *t, const struct ip_tr_block *b);
 
