@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from interpose.redir.model import ActiveBinding, CodeObject, Conflict, Specification
 from interpose.redir.options import RequiredText
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    from interpose.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

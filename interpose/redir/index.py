@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import compress
 
 from interpose.redir.model import UNKNOWN, CodeObject, Symbol, SymbolColumns
-from interpose.redir.patterns import compile_pattern, literal_prefix
+from interpose.wildcards import compile_pattern, literal_prefix
 from interpose.zenc import display_name
 
 TYPE_CHECKING = False

@@ -6,27 +6,22 @@ active binding).
 
 from __future__ import annotations
 
-import enum
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import cached_property
 
-from interpose.redir.patterns import compile_pattern
+from interpose.wildcards import compile_pattern
 from interpose.zenc import Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from dataclasses import dataclass, field
+    from enum import Enum
     from typing import Any, NamedTuple
 else:
-    from interpose.records import NamedTuple
+    from interpose.records import Enum, NamedTuple, dataclass, field
 
 NO_SONAME = "NONE"
 UNKNOWN = "???"
-
-# docs/spec/redirection.md section 3: the default of VgSoSynsomalloc spares the dynamic linker.
-_DYNAMIC_LINKER = re.compile(r"ld.*\.so.*")
 
 
 class Symbol(NamedTuple):
@@ -55,8 +50,9 @@ class SymbolColumns(NamedTuple):
         return symbols if isinstance(symbols, SymbolColumns) else cls(*zip(*symbols, strict=True))
 
 
-SymbolTuples = Iterable[tuple[str, int, int, bool, bool, bool]]
-SymbolSource = SymbolTuples | SymbolColumns | Callable[[], SymbolTuples | SymbolColumns]
+if TYPE_CHECKING:
+    SymbolTuples = Iterable[tuple[str, int, int, bool, bool, bool]]
+    SymbolSource = SymbolTuples | SymbolColumns | Callable[[], SymbolTuples | SymbolColumns]
 
 
 class SymbolTable:
@@ -156,7 +152,7 @@ class CodeObject:
 
     @property
     def is_dynamic_linker(self) -> bool:
-        return _DYNAMIC_LINKER.fullmatch(self.soname) is not None
+        return self.soname.startswith("ld") and ".so" in self.soname  # ld*.so*
 
     def contains(self, address: int) -> bool:
         """Tell whether the runtime ``address`` is in the object's text."""
@@ -240,7 +236,7 @@ class ActiveBinding(NamedTuple):
     inner: Specification | None = None
 
 
-class Verdict(enum.Enum):
+class Verdict(Enum):
     """What happened to the newcomer of two claims on one address."""
 
     CONFLICT = "conflict"

@@ -5,16 +5,15 @@ See docs/spec/options.md section 5; docs/spec/redirection.md section 3 (synonyms
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from interpose.redir.patterns import compile_pattern
+from interpose.wildcards import compile_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from dataclasses import dataclass, field
     from typing import NamedTuple
 else:
-    from interpose.records import NamedTuple
+    from interpose.records import NamedTuple, dataclass, field
 
 SYNONYM_PREFIX = "VgSoSyn"
 DEFAULT_SYNONYM = "somalloc"

@@ -20,7 +20,6 @@ Each event recomputes only the addresses whose claims it touched.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
 from operator import attrgetter
@@ -31,12 +30,15 @@ from interpose.redir.change import Change, Message, MissingText
 from interpose.redir.index import SymbolIndex
 from interpose.redir.model import UNKNOWN, ActiveBinding, CodeObject, Conflict, Specification, Verdict
 from interpose.redir.options import RequiredText, Synonyms
-from interpose.redir.patterns import literal_prefix
+from interpose.wildcards import literal_prefix
 from interpose.zenc import Kind, NotRedirectNameError, RedirectName, ReservedSonameError, ZencError, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+    from dataclasses import dataclass, field
+else:
+    from interpose.records import dataclass, field
 
 _REDIRECT_PREFIX = "_vg"
 _NOWHERE = 1 << 64

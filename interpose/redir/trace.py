@@ -7,14 +7,15 @@ caller adds it.
 
 from __future__ import annotations
 
-import enum
-
 from interpose.redir.change import Message, MissingText
 from interpose.redir.model import ActiveBinding, CodeObject, Conflict, Specification, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from enum import Enum
+else:
+    from interpose.records import Enum
 
 _VERDICTS: dict[Verdict, tuple[int, str]] = {
     Verdict.CONFLICT: (1, "WARNING: new redirection conflicts with existing -- ignoring it"),
@@ -24,7 +25,7 @@ _VERDICTS: dict[Verdict, tuple[int, str]] = {
 }
 
 
-class Reason(enum.Enum):
+class Reason(Enum):
     """The event after which the state is printed; the value is what the header says."""
 
     INITIALISE = "VG_(redir_initialise)"

@@ -8,13 +8,19 @@ asks for the costly part (what the address is) only then.
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
-
 from .stack import Stack, StackResolver
 from .suppressions import GeneratedSuppression, Suppression, Suppressions, generate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+    from dataclasses import dataclass
+    from enum import Enum
+    from typing import Protocol
+else:
+    from interpose.records import Enum, dataclass
+
+    Protocol = object
 
 FEWER_FRAMES_AFTER = 100
 MAX_SHOWN = 1_000
@@ -90,7 +96,7 @@ class ErrorOptions:
         return self.show_error_list != "no"
 
 
-class Outcome(enum.Enum):
+class Outcome(Enum):
     """What became of a reported error."""
 
     SHOWN = "shown"
@@ -117,7 +123,8 @@ class PlainLog(Protocol):
     def question(self, text: str, /) -> None: ...
 
 
-Describe = Callable[[], Sequence[AuxPart]]
+if TYPE_CHECKING:
+    Describe = Callable[[], Sequence[AuxPart]]
 
 _GO_FIX = (
     "Final error counts will be inaccurate.  Go fix your program!",

@@ -7,10 +7,16 @@ recursion merged, at most ``num_callers`` entries.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum, auto
-from typing import Protocol
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from dataclasses import dataclass, field, replace
+    from enum import Enum
+    from typing import Protocol
+else:
+    from interpose.records import Enum, dataclass, field, replace
+
+    Protocol = object
 
 Stack = tuple[int, ...]
 
@@ -33,9 +39,9 @@ _THREAD_START = "clone"
 class _Place(Enum):
     """Where a frame may end a stack."""
 
-    WITHIN = auto()
-    MAIN = auto()
-    BELOW_MAIN = auto()
+    WITHIN = 1
+    MAIN = 2
+    BELOW_MAIN = 3
 
 
 class FrameLike(Protocol):

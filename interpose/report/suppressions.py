@@ -6,19 +6,22 @@ tool says in a :class:`Component`; the component ``CoreError`` of the core stand
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-
 from interpose.errors import InterposeError
+from interpose.wildcards import compile_pattern
 
 from .stack import BELOW_MAIN_TEXT, ResolvedFrame
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from dataclasses import dataclass, field
+    from typing import Any, Protocol
+
     from .errors import Error
+else:
+    from interpose.records import dataclass, field
+
+    Protocol = object
 
 _FRAME_PREFIXES = ("fun:", "obj:", "src:")
 _ELLIPSIS = "..."
@@ -66,8 +69,11 @@ class ExactExtra:
             return None
         if self.required and (looks_like_frame(line) or line.startswith("src:")):
             raise ValueError(line)
-        if self.form is not None and not re.fullmatch(self.form, line):
-            raise ValueError(line)
+        if self.form is not None:
+            import re
+
+            if not re.fullmatch(self.form, line):
+                raise ValueError(line)
         return line
 
     def matches(self, value: str | None, error: Error) -> bool:
@@ -92,15 +98,6 @@ CORE_ERRORS = Component(
 """Core kinds (docs/spec/output.md section 3.2); ``Thread`` is accepted because older files use it."""
 
 
-@lru_cache(maxsize=4096)
-def _glob(pattern: str) -> Callable[[str], Any]:
-    """``*`` and ``?`` only: brackets are literal, since C++ names are full of them."""
-    out = []
-    for char in pattern:
-        out.append(".*" if char == "*" else "." if char == "?" else re.escape(char))
-    return re.compile("".join(out), re.DOTALL).fullmatch
-
-
 @dataclass(frozen=True)
 class FramePattern:
     """One frame line: ``fun:``, ``obj:``, ``src:`` or ``...`` (empty kind)."""
@@ -110,7 +107,7 @@ class FramePattern:
     line: int | None = None
 
     def matches(self, frame: ResolvedFrame) -> bool:
-        match = _glob(self.pattern)
+        match = compile_pattern(self.pattern)
         if self.kind == "fun":
             return bool(match(frame.symbol or "???") or match(frame.raw_symbol or "???"))
         if self.kind == "obj":
@@ -277,13 +274,14 @@ class Suppressions:
         self._by_kind: dict[tuple[str, str], list[Suppression]] = {}
         self._uses = 0
 
-    def load(self, path: str | Path) -> int:
+    def load(self, path: str) -> int:
         """Read one more file; the number of entries that are for us."""
         try:
-            text = Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                text = file.read()
         except OSError:
             raise SuppressionFileError(f'FATAL: can\'t open suppressions file "{path}"') from None
-        return self.add(text, str(path))
+        return self.add(text, path)
 
     def add(self, text: str, path: str = "<text>") -> int:
         """Take the entries of a text; ``path`` is what messages name."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from .errors import AuxPart, Error
 from .stack import Stack, StackResolver, describe_frame
 from .suppressions import GeneratedSuppression
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 
 class LogLike(Protocol):

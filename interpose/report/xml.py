@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Union
-
 from .errors import AuxPart, Error, ErrorManager
 from .stack import Stack, StackResolver
 from .suppressions import PLACEHOLDER, GeneratedSuppression, generate
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from dataclasses import dataclass
+else:
+    from interpose.records import dataclass
+
 PROTOCOL = 6
 
-Node = tuple[str, Union[str, int, "Sequence[Node]"]]
+if TYPE_CHECKING:
+    Node = tuple[str, str | int | "Sequence[Node]"]
 """An element: name, and text or children."""
 
 

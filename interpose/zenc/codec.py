@@ -5,8 +5,6 @@ The escapes are listed in docs/spec/redirection.md section 2.
 
 from __future__ import annotations
 
-import re
-
 ESCAPES: dict[str, str] = {
     "a": "*",
     "c": ":",
@@ -26,7 +24,6 @@ ESCAPES: dict[str, str] = {
 """Letter after the escape character ``Z`` -> the character it stands for."""
 
 _ENCODE = str.maketrans({plain: "Z" + letter for letter, plain in ESCAPES.items()})
-_ESCAPE = re.compile(r"Z(.?)", re.DOTALL)
 
 
 class ZencError(ValueError):
@@ -55,11 +52,14 @@ def decode(encoded: str) -> str:
     Accepts encodings that are not canonical (a literal ``_`` or ``.``), as symbol names use them.
     """
 
-    def plain(match: re.Match[str]) -> str:
-        try:
-            return ESCAPES[match[1]]
-        except KeyError:
-            what = f"unknown escape 'Z{match[1]}'" if match[1] else "unfinished escape 'Z'"
-            raise BadEscapeError(f"{what} at offset {match.start()} of {encoded!r}", encoded) from None
-
-    return _ESCAPE.sub(plain, encoded)
+    found = []
+    done = 0
+    while (place := encoded.find("Z", done)) >= 0:
+        letter = encoded[place + 1 : place + 2]
+        plain = ESCAPES.get(letter)
+        if plain is None:
+            what = f"unknown escape 'Z{letter}'" if letter else "unfinished escape 'Z'"
+            raise BadEscapeError(f"{what} at offset {place} of {encoded!r}", encoded)
+        found += [encoded[done:place], plain]
+        done = place + 2
+    return "".join(found) + encoded[done:]

@@ -5,18 +5,22 @@ The grammar is that of docs/spec/redirection.md section 1.
 
 from __future__ import annotations
 
-import enum
-import re
-from dataclasses import dataclass
-
 from interpose.zenc.codec import BadEscapeError, ZencError, decode, encode
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+    from enum import Enum
+else:
+    from interpose.records import Enum, dataclass
+
 _PREFIXES = ("_vgr", "_vgw")
-_HEAD = re.compile(r"_vg([rw])([0-9]{4})([0-9])Z([UZ])_")
+_HEAD = len("_vgrTTTTPZU_")
+_DIGITS = frozenset("0123456789")
 _RESERVED = "VG_Z_"
 
 
-class Kind(enum.Enum):
+class Kind(Enum):
     """What a redirection does to its target; the value is the letter that traces print."""
 
     REPLACE = "R"
@@ -79,13 +83,12 @@ def parse(symbol: str) -> RedirectName:
     priority than 0 too), `DemangleError` where the head is right but the rest cannot be decoded, and
     `ReservedSonameError` for the forbidden soname prefix.
     """
-    head = _HEAD.match(symbol)
-    if head is None:
+    letter, tag, priority, encoding = symbol[3:4], symbol[4:8], symbol[8:9], symbol[9:_HEAD]
+    if not (is_candidate(symbol) and _DIGITS.issuperset(symbol[4:9]) and encoding in ("ZU_", "ZZ_")):
         raise NotRedirectNameError(f"not of the form _vg[rw]TTTTP(ZU|ZZ)_soname_function: {symbol}", symbol)
-    letter, tag, priority, encoding = head.groups()
     if tag == "0000" and priority != "0":
         raise NotRedirectNameError(f"class tag 0000 demands priority 0, not {priority}: {symbol}", symbol)
-    rest = symbol[head.end() :]
+    rest = symbol[_HEAD:]
     if rest.startswith(_RESERVED):
         raise ReservedSonameError(f"symbol with a '{_RESERVED}' prefix: {symbol}", symbol)
     soname, underscore, function = rest.partition("_")
@@ -93,7 +96,7 @@ def parse(symbol: str) -> RedirectName:
         raise DemangleError(f"no '_' ends the soname: {symbol}", symbol)
     try:
         decoded_soname = decode(soname)
-        decoded_function = decode(function) if encoding == "Z" else function
+        decoded_function = decode(function) if encoding == "ZZ_" else function
     except BadEscapeError as error:
         raise DemangleError(f"{error} in {symbol}", symbol) from None
     kind = Kind.REPLACE if letter == "r" else Kind.WRAP

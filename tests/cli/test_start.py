@@ -38,6 +38,7 @@ SLOW = {
 TOOLS = {
     "none": (),
     "callgrind": ("--callgrind-out-file=out",),
+    "memcheck": (),
 }
 
 

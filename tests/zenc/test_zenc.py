@@ -160,7 +160,7 @@ def _names() -> st.SearchStrategy[RedirectName]:
     parts = st.text(alphabet=st.sampled_from("abuvZVG_*?.@:+- $()%/09é\n"))
     return st.builds(
         lambda kind, soname, function, cls: RedirectName(kind, soname, function, *cls),
-        st.sampled_from(Kind), parts, parts, classes,
+        st.sampled_from(list(Kind)), parts, parts, classes,
     )  # fmt: skip
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from interpose.jit._native import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dataclasses import dataclass
     from typing import Any
+else:
+    from interpose.records import dataclass
 
 _WORD = (1 << 64) - 1
 _FS = 4

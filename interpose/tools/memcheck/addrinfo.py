@@ -5,13 +5,19 @@ The search order is that of docs/spec/output.md section 4; :class:`AddressSpace`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
-
 from interpose.report.errors import AuxPart
 from interpose.report.stack import Stack
 
 from .heap import FAR, HeapBlock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+    from typing import Protocol
+else:
+    from interpose.records import dataclass
+
+    Protocol = object
 
 
 @dataclass(frozen=True)

@@ -6,28 +6,34 @@ and which parts follow.  Suppression kinds that files may name are derived from 
 
 from __future__ import annotations
 
-import enum
-import re
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import os
 
 from interpose.jit._native import ffi, lib
-from interpose.report.errors import AuxPart, Describe, Error, ErrorKind
+from interpose.report.errors import AuxPart, Error, ErrorKind
 from interpose.report.stack import Stack, StackResolver
 from interpose.report.suppressions import Component, ExactExtra, Extra
 
 from .addrinfo import AddressSpace, describe_address, describe_block
 from .options import LEAK_KINDS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+    from dataclasses import dataclass
+    from enum import Enum, IntEnum
+
+    from interpose.report.errors import Describe
+else:
+    from interpose.records import Enum, IntEnum, dataclass
+
 COMPONENT = "Memcheck"
-DEFAULT_SUPPRESSIONS = Path(__file__).with_name("default.supp")
+DEFAULT_SUPPRESSIONS = os.path.join(os.path.dirname(__file__), "default.supp")
 """Loaded unless ``--default-suppressions=no``."""
 
 _SIZES = (1, 2, 4, 8, 16, 32)
 
 
-class ErrKind(enum.IntEnum):
+class ErrKind(IntEnum):
     """``enum ip_errkind`` of abi/errors.h, and ``enum mc_errkind`` of memcheck_abi.h."""
 
     NONE = lib.IP_E_NONE
@@ -94,7 +100,7 @@ class ErrorRecord:
         return cls(ErrKind(record.kind), *where, tuple(record.aux), record.otag, frames, text)
 
 
-class OriginKind(enum.Enum):
+class OriginKind(Enum):
     """Where an undefined value came from, as the origin line says it."""
 
     HEAP = " by a heap allocation"
@@ -341,7 +347,11 @@ class ParamExtra(ExactExtra):
     def matches(self, value: str | None, error: Error) -> bool:
         """By the name as it stands; in files of Valgrind 3.19 `[...]` stands for any element."""
         name = error.suppression_extra
-        return value in (None, name) or value == (name and re.sub(r"\[\d+\]", "[...]", name))
+        if value in (None, name) or not name:
+            return value in (None, name)
+        import re
+
+        return value == re.sub(r"\[\d+\]", "[...]", name)
 
 
 def suppression_component() -> Component:
@@ -361,7 +371,8 @@ def suppression_component() -> Component:
     return Component(COMPONENT, kinds, {"Value0": "Cond", "BadSize": "UnsafeZeroSize"})
 
 
-OriginLookup = Callable[[ErrorRecord], Origin | None]
+if TYPE_CHECKING:
+    OriginLookup = Callable[[ErrorRecord], Origin | None]
 
 
 def build_error(

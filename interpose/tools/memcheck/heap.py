@@ -6,12 +6,17 @@ normalised (``interpose.report.stack``): return addresses already less one.
 
 from __future__ import annotations
 
-import enum
 from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from interpose.report.stack import Stack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from dataclasses import dataclass, field
+    from enum import Enum
+else:
+    from interpose.records import Enum, dataclass, field
 
 REDZONE = 16
 """Addresses this near to a block are described by it (docs/spec/output.md section 4)."""
@@ -20,7 +25,7 @@ FAR = 64
 """Addresses this near are described by a block if nothing better is known."""
 
 
-class AllocKind(enum.Enum):
+class AllocKind(Enum):
     """How a block was allocated; releasing it otherwise is a mismatch."""
 
     MALLOC = "malloc"

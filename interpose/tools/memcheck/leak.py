@@ -8,23 +8,23 @@ on every word.
 
 from __future__ import annotations
 
-import enum
 from array import array as Words
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import compress
-from typing import Protocol
 
 from .heap import AllocKind, HeapBlock
 from .options import LEAK_HEURISTICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, NamedTuple
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from dataclasses import dataclass, field
+    from enum import IntEnum
+    from typing import Any, NamedTuple, Protocol
 else:
-    from interpose.records import NamedTuple
+    from interpose.records import IntEnum, NamedTuple, dataclass, field
+
+    Protocol = object
 
 WORD = 8
 CHUNK = 4 << 20
@@ -35,7 +35,7 @@ _FIELDS = 3
 """64-bit words of ``struct ip_hit``; the last holds block and holder."""
 
 
-class State(enum.IntEnum):
+class State(IntEnum):
     """The four leak kinds, in the order of loss records of equal size."""
 
     REACHABLE = 0
@@ -203,7 +203,8 @@ def _copies(memory: LeakMemory, start: int, end: int) -> Iterator[tuple[int, byt
         start += length
 
 
-Scanner = Callable[[int, bytes], "Words[int]"]
+if TYPE_CHECKING:
+    Scanner = Callable[[int, bytes], "Words[int]"]
 
 
 def make_scanner(blocks: Sequence[HeapBlock]) -> Scanner:

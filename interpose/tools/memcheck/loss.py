@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-
 from interpose.report.errors import Error, ErrorManager, Outcome
 from interpose.report.stack import Stack
 from interpose.report.text import LogLike
@@ -15,6 +11,14 @@ from .errors import leak_error_kind
 from .heap import HeapBlock
 from .leak import LeakMemory, LeakSearch, State, search
 from .options import LEAK_HEURISTICS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from dataclasses import dataclass, field
+    from enum import Enum
+else:
+    from interpose.records import Enum, dataclass, field
 
 RESOLUTION = {"low": 2, "med": 4, "high": None}
 """Frames compared to merge records, by ``--leak-resolution``; None: all."""
@@ -27,7 +31,7 @@ _LOST = {
 }
 
 
-class Delta(enum.Enum):
+class Delta(Enum):
     """Which records are shown, compared with the previous search (docs/spec/monitor.md section 5)."""
 
     ANY = "any"

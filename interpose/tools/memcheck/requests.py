@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from interpose.jit._native import lib
 from interpose.requests.core import request_stack
 
@@ -14,9 +12,12 @@ from .loss import Delta
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from dataclasses import replace
     from typing import Any
 
     from .tool import Tool
+else:
+    from interpose.records import replace
 
 _DELTAS = (Delta.ANY, Delta.INCREASED, Delta.CHANGED, Delta.NEW)
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-
 from interpose.report.errors import ErrorManager
 from interpose.report.text import LogLike
-from interpose.report.xml import Node, XmlSink
 
 from .heap import HeapBlock, HeapStats
 from .leak import LeakMemory, State
 from .loss import LeakOptions, LeakReporter, Totals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from dataclasses import dataclass, replace
+
+    from interpose.report.xml import Node, XmlSink
+else:
+    from interpose.records import dataclass, replace
 
 TRACK_ORIGINS_HINT = "Use --track-origins=yes to see where uninitialised values come from"
 

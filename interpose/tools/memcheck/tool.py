@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from interpose.jit._native import ffi, lib
 from interpose.report.errors import ErrorManager, ErrorOptions, Outcome
 from interpose.report.suppressions import CORE_ERRORS, Suppressions
@@ -29,6 +27,7 @@ from .summary import EndOptions, finish
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from dataclasses import replace
     from typing import Any
 
     from interpose.options.parse import Config
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
     from interpose.supervisor.main import Supervisor
 
     from .heap import HeapBlock, HeapStats
+else:
+    from interpose.records import replace
 
 
 _ORIGINS = (None, OriginKind.HEAP, OriginKind.STACK, OriginKind.CLIENT)

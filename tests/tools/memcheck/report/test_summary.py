@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from report.reporting import Bench, bench
 from tools.memcheck.report.test_leak import GLOBALS, Memory, at, vtables
 
+from interpose.records import replace
 from interpose.tools.memcheck.heap import AllocKind, HeapBlock, HeapStats
 from interpose.tools.memcheck.loss import Delta, LeakOptions, LeakReporter
 from interpose.tools.memcheck.summary import EndOptions, finish

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from dataclasses import replace
 
 from report.reporting import Log, Symbols
 from tools.memcheck.report.space import Space
 from tools.memcheck.report.test_leak import Memory
 from tools.memcheck.report.test_summary import FULL, block, example
 
+from interpose.records import replace
 from interpose.report.errors import AuxPart, Error, ErrorKind, ErrorManager, ErrorOptions
 from interpose.report.stack import StackResolver
 from interpose.report.suppressions import CORE_ERRORS, Suppressions
