@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from interpose.errors import OptionError
 from interpose.options.spec import (
     IGNORED,
     BadValue,
@@ -31,6 +30,7 @@ READ_INLINE = False
 """The default of --read-inline-info."""
 
 MAX_SEPARATED = 50
+MAX_CACHE = 2**31 - 1
 
 
 class Geometry(NamedTuple):
@@ -47,6 +47,8 @@ def parse_geometry(text: str) -> Geometry:
     if len(numbers) != 3 or any(number is None or number <= 0 for number in numbers):
         raise BadValue("A cache is given as <size>,<associativity>,<line size>")
     size, ways, line = (number or 0 for number in numbers)
+    if max(size, ways, line) > MAX_CACHE:
+        raise BadValue(f"The numbers of a cache may not be larger than {MAX_CACHE}")
     if line < 16 or line & (line - 1):
         raise BadValue("The line size must be a power of two, 16 or more")
     if size % (ways * line) or (size // (ways * line)) & (size // (ways * line) - 1):
@@ -70,7 +72,7 @@ class Options(Table):
     title = "user options for Callgrind"
 
     callgrind_out_file: str = FileName("the profile", "callgrind.out.%p", group="profiles")
-    dump_line: bool = YesNo("costs by source line", True)
+    dump_line: bool = YesNo("costs by source line; always without --dump-instr=yes", True)
     dump_instr: bool = YesNo("costs by instruction")
     compress_strings: bool = YesNo("write each name once", True)
     compress_pos: bool = YesNo("write positions as differences", True)
@@ -147,10 +149,8 @@ class Options(Table):
         wanted = ("simulate_wb", "simulate_hwpref", "cacheuse", "I1", "D1", "LL")
         if any(values[name] for name in wanted):
             values["cache_sim"] = True
-        if not values["dump_line"] and not values["dump_instr"]:
-            raise OptionError.bad(
-                "--dump-line=no", "costs need a position: use it together with --dump-instr=yes"
-            )
+        if not values["dump_instr"]:
+            values["dump_line"] = True  # costs need a position
 
 
 def engine_flags(config: Config) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 
+from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
 from interpose.tools.base import BaseTool
 
@@ -17,7 +19,7 @@ from .profile import Counts, Header, ProfileWriter
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, BinaryIO
 
     from interpose.supervisor.files import KnownFile
     from interpose.supervisor.main import Supervisor
@@ -33,11 +35,27 @@ _EVENTS = {
 }
 
 
+_WRITING = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+
+
+def _opened(path: str) -> BinaryIO:
+    """A file for a profile; a FIFO only if somebody reads it: there would be no end to waiting."""
+    fd = os.open(path, _WRITING | os.O_TRUNC, 0o666)
+    os.set_blocking(fd, True)
+    return open(fd, "wb")
+
+
+def _reason(error: OSError) -> str:
+    return "nobody reads it" if error.errno == errno.ENXIO else error.strerror or str(error)
+
+
 class Tool(BaseTool):
     """See the module."""
 
     first_part = 1
     """Of the next image of this process."""
+    is_tried = False
+    """Whether the file of the profile could be opened; once for all processes and images of a run."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         super().__init__(supervisor)
@@ -48,6 +66,7 @@ class Tool(BaseTool):
         self._latest: Counts | None = None
         self._part = Tool.first_part
         self._combined: Any = None
+        self._path: str | None = None
         self._cmd = " ".join(supervisor.session.argv)
         self._is_copy = False
         """Of a process that has forked: what was counted is its parent's, too."""
@@ -72,12 +91,29 @@ class Tool(BaseTool):
             self.log.plain("For interactive control, run 'interpose-control -h'.")
         self._control.open(self.supervisor.client.pid)
 
+    def loaded(self, entry: int, stack_pointer: int, brk_start: int) -> None:
+        """A profile that cannot be written is known before the program has run, not after hours."""
+        if Tool.is_tried:
+            return
+        Tool.is_tried = True
+        path = self._base()
+        try:
+            try:
+                os.close(os.open(path, _WRITING | os.O_EXCL, 0o666))
+                os.unlink(path)
+            except FileExistsError:
+                os.close(os.open(path, _WRITING, 0o666))
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # a FIFO that nobody reads yet
+                raise LaunchError(f"cannot write the profile '{path}': {_reason(error)}") from None
+
     def idle(self) -> None:
         self._control.serve()
         self._look()
 
     def forked(self) -> None:
         self._is_copy = True
+        self._path = self._combined = None
         self.forget_kept()
         self._control.forget()
         super().forked()
@@ -231,9 +267,12 @@ class Tool(BaseTool):
         return sums
 
     def _base(self) -> str:
-        names = self.log.names
-        assert names is not None
-        return names.expand("--callgrind-out-file", self.config.tool.callgrind_out_file)
+        """What the names of all parts begin with: %n would be another number each time."""
+        if self._path is None:
+            names = self.log.names
+            assert names is not None
+            self._path = names.expand("--callgrind-out-file", self.config.tool.callgrind_out_file)
+        return self._path
 
     def _write(self, counts: Counts, thread: int, trigger: str, ending: str) -> None:
         tool = self.config.tool
@@ -252,14 +291,14 @@ class Tool(BaseTool):
         try:
             if tool.combine_dumps:
                 if self._combined is None:
-                    self._combined = open(path, "wb"), None
+                    self._combined = _opened(path), None
                 stream, writer = self._combined
                 self._combined = stream, self.writer.write(stream, counts, head, writer)
             else:
-                with open(path, "wb") as stream:
+                with _opened(path) as stream:
                     self.writer.write(stream, counts, head)
         except OSError as error:
-            self.log.plain(f"Cannot write the profile '{path}': {error.strerror}")
+            self.log.plain(f"Cannot write the profile '{path}': {_reason(error)}")
 
     # -- the end --
 

@@ -71,6 +71,17 @@ def test_fork(guest, tmp_path):
     assert found == [10 * LEAF, 17 * LEAF]
 
 
+def test_fork_with_all_parts_in_one_file(guest, tmp_path):
+    """--combine-dumps: a child has a file of its own, though its parent's is open."""
+    options = ["--combine-dumps=yes", "--dump-before=times"]
+    assert run(tmp_path, guest, *options, args=("fork",), name="out.%p").returncode == 0
+    found = {}
+    for path in tmp_path.glob("out.*"):
+        (pid,) = {part.pid for part in read(path).parts}
+        found[path.name] = pid
+    assert len(found) == 2 and all(name == f"out.{pid}" for name, pid in found.items())
+
+
 def profiles(folder):
     """Counts of leaf and triggers, by what follows the process's number in the name."""
     found = {}

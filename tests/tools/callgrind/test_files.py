@@ -1,0 +1,120 @@
+"""Files of profiles that cannot be written, and values of options that are none: one line, at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from .profiles import build, read, run
+
+OUTPUT = "--callgrind-out-file="
+
+
+@pytest.fixture(scope="module")
+def flow(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("flow"), "flow.S")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("none/out", "No such file or directory"),
+        (".", "Is a directory"),
+        ("/dev/null/out", "Not a directory"),
+    ],
+)
+def test_what_cannot_be_opened_is_said_before_the_program_runs(flow, tmp_path, name, reason):
+    done = run(tmp_path, flow, "-q", OUTPUT + name)
+    path = name if name.startswith("/") else f"{tmp_path}/{name}"
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"interpose: cannot write the profile '{path}': {reason}\n"
+
+
+def test_a_full_disk(flow, tmp_path):
+    done = run(tmp_path, flow, "-q", OUTPUT + "/dev/full")
+    assert done.returncode == 0
+    assert done.stderr.endswith("Cannot write the profile '/dev/full': No space left on device\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_fifo(flow, tmp_path):
+    """Nobody waits for a reader; one that is there gets the profile."""
+    os.mkfifo(tmp_path / "fifo")
+    done = run(tmp_path, flow, "-q", OUTPUT + "fifo")
+    assert done.returncode == 0 and done.stderr.endswith(f"'{tmp_path}/fifo': nobody reads it\n")
+    # A descriptor for both directions, so that the reader is there before the program is.
+    reader = os.open(tmp_path / "fifo", os.O_RDWR)
+    got = []
+
+    def read_all():
+        text = b""
+        while b"\ntotals: " not in text or not text.endswith(b"\n"):
+            text += os.read(reader, 1 << 16)
+        got.append(text)
+
+    thread = threading.Thread(target=read_all, daemon=True)
+    thread.start()
+    done = run(tmp_path, flow, "-q", OUTPUT + "fifo")
+    thread.join(20)
+    os.close(reader)
+    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "copy").write_bytes(got[0])
+    run(tmp_path, flow, "-q", OUTPUT + "file")
+    assert read(tmp_path / "copy").ir == read(tmp_path / "file").ir
+
+
+def test_trying_leaves_nothing_and_harms_nothing(flow, tmp_path):
+    """A file from before stays until there is a profile, and none is made that will not be written."""
+    (tmp_path / "out").write_text("old")
+    (tmp_path / "link").symlink_to("out")
+    done = run(tmp_path, flow, "-q", "--separate-threads=yes", OUTPUT + "link")
+    assert done.returncode == 0
+    assert (tmp_path / "out").read_text() == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "link", "link-01"}
+
+
+def test_parts_have_one_name(flow, tmp_path):
+    """%n is one number for all parts of a process."""
+    assert run(tmp_path, flow, "--dump-before=catcher", OUTPUT + "a%%%n b(c)%q{HOME_OF_X}").returncode == 1
+    assert run(tmp_path, flow, "--dump-before=catcher", OUTPUT + "a%%%n b(c)").returncode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"a%1 b(c)", "a%1 b(c).1"}
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--D1=18446744073709551616,8,64",
+        "--LL=2147483648,8,64",
+        "--I1=32768,2147483648,64",
+        "--I1=0,8,64",
+        "--I1=32768,8",
+        "--D1=",
+        "--D1=-32768,8,64",
+        "--LL=3000,8,64",
+        "--separate-callers=-1",
+        "--separate-recs=x",
+        "--dump-every-bb=-1",
+        "--collect-systime=sec",
+        "--dump-line=YES",
+    ],
+)
+def test_values_that_are_none(flow, tmp_path, option):
+    done = run(tmp_path, flow, option)
+    assert (done.returncode, done.stdout) == (1, "")
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"interpose: Bad option: {option}" and len(lines) == 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_costs_have_a_position(flow, tmp_path):
+    """As in Valgrind's callgrind, lines are left out for instructions only."""
+    for options, positions in [
+        (["--dump-line=no"], ["line"]),
+        (["--dump-line=no", "--dump-instr=yes"], ["instr"]),
+        (["--dump-instr=yes"], ["instr", "line"]),
+    ]:
+        assert run(tmp_path, flow, *options, OUTPUT + "out").returncode == 0
+        (part,) = read(tmp_path / "out").parts
+        assert list(part.positions) == positions
