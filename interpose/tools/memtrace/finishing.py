@@ -39,6 +39,10 @@ class FinishError(InterposeError):
     """A trace cannot be finished."""
 
 
+class NothingRecordedError(FinishError):
+    """There is no record to make a trace of."""
+
+
 class Run:
     """What the supervisor knows of a run, kept beside the records."""
 
@@ -106,7 +110,7 @@ class _Records:
             with open(path, "rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:
-            raise FinishError(f"{path}: nothing was recorded") from None
+            raise NothingRecordedError(f"{path}: nothing was recorded") from None
         except OSError as error:
             raise FinishError(f"{path}: {error.strerror}") from None
         with contextlib.suppress(AttributeError, OSError):
@@ -227,7 +231,7 @@ def finish(folder: str, *, keep_raw: bool = True, workers: int | None = None) ->
     except OSError as error:
         raise FinishError(f"{error.filename or trace}: {error.strerror}") from None
     if not records.threads:
-        raise FinishError(f"{raw}: nothing was recorded")
+        raise NothingRecordedError(f"{raw}: nothing was recorded")
     result = Result()
     threads = [_Thread(run, records, number) for number in sorted(records.threads)]
     names = _names(run, threads)
@@ -247,7 +251,10 @@ def finish(folder: str, *, keep_raw: bool = True, workers: int | None = None) ->
         path = os.path.join(trace, names[index])
         result.instructions += instructions
         result.records += count
-        result.bytes += os.stat(path).st_size
+        try:
+            result.bytes += os.stat(path).st_size
+        except OSError as error:
+            raise FinishError(f"{path}: {error.strerror}") from None
         result.files.append(path)
         if bad:
             result.notes.append(f"{path}: the trace ends early, for the records are damaged: {bad}")

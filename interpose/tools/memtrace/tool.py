@@ -183,13 +183,18 @@ class Tool(BaseTool):
                 self.log.plain(early)
             self._tell(f"Records: {folder} (interpose-memtrace finish makes the trace)")
             return
-        from interpose.tools.memtrace.finishing import finish
+        from interpose.tools.memtrace.finishing import RECORDS, NothingRecordedError, finish
 
         try:
             result = finish(folder, keep_raw=self.config.tool.memtrace_keep_raw)
         except InterposeError as error:
-            what = f"{early}, unfinished" if early else str(error)
-            self.log.plain(f"{what}; the records stay, for interpose-memtrace finish")
+            if not os.path.exists(os.path.join(folder, "raw", RECORDS)):
+                self.log.plain(f"{folder}: the records are gone; there is no trace")
+            elif isinstance(error, NothingRecordedError) and not early:
+                self.log.plain(str(error))
+            else:
+                what = f"{early}, unfinished" if early else str(error)
+                self.log.plain(f"{what}; the records stay, for interpose-memtrace finish")
             return
         for note in [early] if early else result.notes:
             self.log.plain(note)

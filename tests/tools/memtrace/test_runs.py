@@ -13,6 +13,7 @@ from interpose.formats.drmemtrace.constants import MarkerId, Type
 from interpose.formats.drmemtrace.layout import trace_files
 from interpose.formats.drmemtrace.reader import Reader
 from interpose.formats.drmemtrace.records import Data, Instr, Marker
+from interpose.jit._native import ffi, lib
 from interpose.memtrace.invariants import check
 
 TIMES = (MarkerId.TIMESTAMP, MarkerId.CPU_ID)
@@ -239,6 +240,41 @@ def test_size(tmp_path: Path) -> None:
     [path] = trace_files(folder)
     assert 0 < sum(isinstance(record, Instr) for record in Reader(path)) < 2000000
     assert violations(path) == []
+
+
+@pytest.mark.parametrize("most", [300, 5000, 100000])
+def test_size_is_used(tmp_path: Path, most: int) -> None:
+    """However little a thread may record, it has that much, and no more."""
+    options = (f"--max-trace-size={most}", "--memtrace-keep-raw=yes")
+    assert trace(tmp_path, "/usr/bin/perl", "-e", "1 for 1..1e5", options=options).returncode == 0
+    [folder] = folders(tmp_path)
+    raw = (folder / "raw" / "records.bin").read_bytes()
+    data = ffi.from_buffer(raw)
+    parts = ffi.new("struct ip_mtf_part[]", lib.ip_mtf_scan(data, len(raw), ffi.NULL, 0))
+    lib.ip_mtf_scan(data, len(raw), parts, len(parts))
+    recorded = sum(part.bytes for part in parts if part.tid)
+    assert most - 1000 < recorded <= most
+    assert violations(trace_files(folder)[0]) == []
+
+
+@pytest.mark.parametrize("option", ["--only-thread=7", "--trace-after-instrs=99999999", "--max-trace-size=1"])
+def test_nothing_recorded(tmp_path: Path, option: str) -> None:
+    """One line says no more than that."""
+    program = build("basics.S", tmp_path, "-nostdlib", "-static")
+    result = trace(tmp_path, program, options=("-q", option))
+    assert result.returncode == trace(tmp_path / "whole", program).returncode
+    [line] = result.stderr.splitlines()
+    assert line.endswith("records.bin: nothing was recorded")
+
+
+def test_folder_that_is_removed(tmp_path: Path) -> None:
+    """While the program runs: it goes on, and one line says that there is nothing left."""
+    result = trace(
+        tmp_path / "there", "/bin/sh", "-c", 'rm -r "$0"; echo on', str(tmp_path / "there"), options=("-q",)
+    )
+    assert (result.returncode, result.stdout) == (0, "on\n")
+    assert len(result.stderr.splitlines()) == 1
+    assert "the records are gone; there is no trace" in result.stderr
 
 
 def test_finish_by_hand(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ struct iovec {
 struct recorder { /* of a state of a thread */
     u32 number;
     u32 window; /* 1 + the one that its records belong to, 0: none yet */
+    bool full;  /* it has as many bytes as it may have */
     u64 bytes;
     struct pk_state pack;
     u64 room_words; /* of pack.words */
@@ -118,7 +119,7 @@ static void write_out(struct tstate *ts) {
     if (!r->number || !r->out) return;
     put_templates();
     r->bytes += r->used;
-    if (!setting(IP_MTR_MOST) || r->bytes <= setting(IP_MTR_MOST)) put(rt_th(ts)->tid, r->number, r->out, r->used);
+    put(rt_th(ts)->tid, r->number, r->out, r->used);
     r->used = 0;
 }
 
@@ -134,11 +135,27 @@ static bool is_prepared(const struct recorder *r) {
     return r->out && r->pack.next && rt.meta->trace_words <= r->room_words;
 }
 
-static void pack(struct recorder *r, const u64 *from, const u64 *to) {
+static void pack_all(struct recorder *r, const u64 *from, const u64 *to) {
     r->used = (u64)(pk_pack(&r->pack, from, to, (u32)TEMPLATES, r->out + r->used) - r->out);
 }
 
-static bool is_wanted(const struct recorder *r) { return !setting(IP_MTR_ONLY) || setting(IP_MTR_ONLY) == r->number; }
+/* As many records as the thread may have, one by one where not all of them surely fit. */
+static void pack(struct recorder *r, const u64 *from, const u64 *to) {
+    u64 most = setting(IP_MTR_MOST);
+    while (from < to && !r->full) {
+        const u64 *end = to;
+        if (most && r->bytes + r->used + pk_bound((u64)(to - from)) > most) {
+            end = from + ((u32)*from < IP_TR_EVENTS ? 1 + (*from >> 32) : 1 + (*from >> 56));
+            r->full = r->bytes + r->used + pk_bound((u64)(end - from)) > most;
+        }
+        if (!r->full) pack_all(r, from, end);
+        from = end;
+    }
+}
+
+static bool is_wanted(const struct recorder *r) {
+    return !r->full && (!setting(IP_MTR_ONLY) || setting(IP_MTR_ONLY) == r->number);
+}
 
 /* With the descriptors held. */
 static void put_records(struct tstate *ts, const u64 *from, const u64 *to) {
