@@ -6,10 +6,9 @@ none.
 
 from __future__ import annotations
 
-import mmap
 import os
+import stat
 import time
-from contextlib import suppress
 
 from interpose.elf.errors import ElfError
 from interpose.elf.store import WORTH_STORING_SECONDS, store, stored_name
@@ -29,7 +28,6 @@ class SourceLines:
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self._alive: list[Any] = []
         self._raw: Any = None
 
     @property
@@ -67,16 +65,20 @@ class SourceLines:
             store(path, lambda stream: stream.write(whole))
 
     def _open(self, path: str) -> bool:
-        with suppress(OSError, ValueError):
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                mapped = mmap.mmap(handle, 0, prot=mmap.PROT_READ)
-            finally:
-                os.close(handle)
-            whole = ffi.from_buffer("uint8_t[]", mapped)
-            self._alive = [mapped, whole]
-            return bool(lib.ip_lines_open(whole, len(mapped), self._raw) == 0)
-        return False
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (OSError, ValueError):
+            return False
+        try:
+            # Others could make it another table, or cut it off under our feet.
+            status = os.fstat(handle)
+            if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return False
+            size = ffi.new("uint64_t *")
+            whole = lib.ip_map_file(handle, size)
+            return bool(whole) and bool(lib.ip_lines_open(whole, size[0], self._raw) == 0)
+        finally:
+            os.close(handle)
 
     def _sections(self) -> tuple[Any, list[Any]]:
         """What C reads the lines from, and what must live while it does."""

@@ -124,7 +124,7 @@ def _python_type(kind: object) -> str:
     if isinstance(kind, model.PointerType):
         kind = kind.totype if isinstance(kind.totype, model.StructType) else None
     if isinstance(kind, model.StructType):
-        return str(kind.name)
+        return "Any" if str(kind.name).startswith("$") else str(kind.name)  # cffi's name for what has none
     return f"Array[{_python_type(kind.item)}]" if isinstance(kind, model.ArrayType) else "Any"
 
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,3 +94,11 @@ struct ip_chan *ip_map_channel(int fd) {
 }
 
 void ip_unmap_channel(struct ip_chan *mapped) { munmap(mapped, CHANNEL_BYTES); }
+
+const uint8_t *ip_map_file(int fd, uint64_t *size) {
+    struct stat status;
+    if (fstat(fd, &status) < 0) return NULL;
+    *size = (uint64_t)status.st_size;
+    void *mapped = mmap(NULL, *size, PROT_READ, MAP_SHARED, fd, 0);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}

@@ -26,4 +26,7 @@ int ip_poll(int fd, int ms);
 struct ip_chan *ip_map_channel(int fd);
 void ip_unmap_channel(struct ip_chan *mapped);
 
+/* A file as it is, to be read; NULL: errno says why.  It stays mapped. */
+const uint8_t *ip_map_file(int fd, uint64_t *size);
+
 #endif

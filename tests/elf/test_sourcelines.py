@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -91,6 +92,23 @@ def test_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compile_program) 
         file = object_file(program)
         assert file.all_lines is not None
         assert file.all_lines.raw.n_rows == count
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o620, 0o602])
+def test_kept_by_others(mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compile_program) -> None:
+    """What others can write to is not taken: they could make it a table of something else."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("interpose.elf.sourcelines.WORTH_STORING_SECONDS", 0.0)
+    program = compile_program("prog.c", C_SOURCE, "-O2", "-g", "-Wl,--build-id")
+    first = object_file(program)
+    assert first.all_lines is not None and first.all_lines.raw.n_rows > 10
+    (kept,) = (tmp_path / "interpose").iterdir()
+    nothing = kept.read_bytes()[:16] + struct.pack("<QQQIB", 0, 1, 1, 0, 0)
+    kept.write_bytes(nothing)
+    kept.chmod(mode)
+    second = object_file(program)
+    assert second.all_lines is not None
+    assert second.all_lines.raw.n_rows == (0 if mode in (0o600, 0o644) else first.all_lines.raw.n_rows)
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import contextlib
 from bisect import bisect_right
 from functools import cached_property
 
-from interpose.elf.cfi import function_table
 from interpose.elf.demangle import demangle, z_decoded
 from interpose.elf.errors import ElfError
+from interpose.elf.functiontable import function_table
 from interpose.jit._native import ffi, lib
 
 from .options import counts_in_line
@@ -56,7 +56,7 @@ class Object:
 
     @cached_property
     def function_table(self) -> tuple[bytes, int]:
-        """Where functions begin, symbols or not (:func:`interpose.elf.cfi.function_table`)."""
+        """Where functions begin, symbols or not (:func:`interpose.elf.functiontable.function_table`)."""
         if self.file.image is not None:
             with contextlib.suppress(ElfError):
                 return function_table(self.file.image)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 
-from interpose.elf.cfi import function_table
 from interpose.elf.errors import ElfError
+from interpose.elf.functiontable import function_table
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
@@ -44,7 +43,7 @@ class Functions:
             return
         ends = begins[1:]
         ends.append(end)
-        key = image.path, start, hashlib.sha256(begins.tobytes()).digest()
+        key = image.path, start, begins.tobytes()
         first = self._known.setdefault(key, self._count + 1)
         if first > self._count:
             self._count += len(begins)

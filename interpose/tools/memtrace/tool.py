@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 
 from interpose.errors import InterposeError
 from interpose.jit._native import ffi, lib
@@ -94,7 +93,7 @@ class Tool(BaseTool):
 
     def _make_folder(self, parent: str, app: str, pid: int) -> str:
         for _ in range(MOST_TRIES):
-            name = f"drmemtrace.{app}.{pid:05}.{random.randrange(10000):04}.dir"
+            name = f"drmemtrace.{app}.{pid:05}.{int.from_bytes(os.urandom(4), 'little') % 10000:04}.dir"
             folder = os.path.join(parent, name)
             try:
                 os.makedirs(folder)
