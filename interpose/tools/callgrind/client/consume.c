@@ -101,8 +101,7 @@ static inline bool enter_again(struct thread *t, const struct ip_tr_block *b, co
 
 /* ---- Where more than instructions is counted --------------------------------------------------------------------- */
 
-/* The block in the present context. */
-static struct cg_place *place_of(struct thread *t, const struct ip_tr_block *b) {
+struct cg_place *cg_place_block(struct thread *t, const struct ip_tr_block *b) {
     struct cg_place *at = cg_place_at(t->sim->places, (u32)(u64)b);
     if (at->context == t->shared.context) return at;
     if (!at->exits) cg_plan_place(t, at, b);
@@ -111,7 +110,10 @@ static struct cg_place *place_of(struct thread *t, const struct ip_tr_block *b) 
     at->context = t->shared.context;
     if (!c->costs) {
         const struct cg_costs *costs = cg_plan_at(at)->costs;
-        c->missed = cg_alloc(t, costs->n_branches * sizeof *c->missed);
+        struct cg_known *k = cg_alloc(t, sizeof *k + costs->n_branches * sizeof *c->missed);
+        k->sp_word = b->sp_word == 0xffffffff ? 0 : b->sp_word;
+        k->sp_disp = b->sp_disp;
+        c->missed = (u64 *)(k + 1);
         __atomic_store_n(&c->costs, costs, __ATOMIC_RELEASE);
     }
     return at;
@@ -389,7 +391,7 @@ INLINE bool cross(struct thread *t, struct state *s, const struct ip_tr_block *b
         add_totals(t, s, caches);
         if (cg.skip_direct_recursion || !jump_again(t, s, b, at, 0)) return false;
     }
-    if (at->context != t->shared.context) place_of(t, b);
+    if (at->context != t->shared.context) cg_place_block(t, b);
     return true;
 }
 
@@ -405,10 +407,13 @@ struct cg_place *cg_cross(struct thread *t, struct cg_place *last, const u64 *p,
     if ((u32)*p < IP_TR_EVENTS) return 0;
     struct cg_place *at = cg_place_at(sim->places, (u32)*p);
     struct state s = {.last = last->counter, .last_at = last, .last_p = last_p, .done = tr_completed(*last_p)};
+    u64 depth = t->shared.depth;
+    bool complete = s.done == last->n;
     take_counts(sim, &s);
-    bool known = cross(t, &s, (const struct ip_tr_block *)(u64)(u32)*p, at, s.done == last->n, cg.caches);
+    bool known = cross(t, &s, (const struct ip_tr_block *)(u64)(u32)*p, at, complete, cg.caches);
     give_counts(sim, &s);
     if (!known) return 0;
+    if (complete && t->shared.depth > depth) cg_learn(t, s.last, at);
     tell_context(t);
     return at;
 }
@@ -464,7 +469,7 @@ INLINE const u64 *loop(struct thread *t, const u64 *p, const u64 *to, const u32 
                 save(t, &s, caches);
                 pass(t, b);
                 load(t, &s, caches);
-                cg_plan_at(place_of(t, b))->function = t->slots[b->number].function;
+                cg_plan_at(cg_place_block(t, b))->function = t->slots[b->number].function;
                 if (!t->collects) {
                     run(t, at, b, p + 1, now);
                     return p + 1 + b->n_words;
@@ -561,7 +566,7 @@ static void consume_all(struct thread *t, const u64 *p, const u64 *to) {
         }
         const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)*p;
         pass(t, b);
-        run(t, place_of(t, b), b, p + 1, tr_completed(*p));
+        run(t, cg_place_block(t, b), b, p + 1, tr_completed(*p));
         p += 1 + b->n_words;
     }
 }

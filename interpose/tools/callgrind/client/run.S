@@ -12,6 +12,7 @@
 #define S_D1       56
 #define S_I1       64
 #define S_LAST     72
+#define S_CROSSING 80
 #define P_EXITS    16 /* cg_place */
 #define E_CODE     16 /* cg_exit */
 
@@ -46,7 +47,7 @@ cg_slow_cross:
         mov     S_THREAD(%rbp), %rdi
         mov     %rbx, %rdx
         mov     S_LAST(%rbp), %rcx
-        call    cg_cross
+        call    *S_CROSSING(%rbp)
         mov     S_INSNS(%rbp), %r14
         mov     S_SUM(%rbp), %r15
         mov     S_SURPRISE(%rbp), %r9

@@ -49,6 +49,7 @@ struct cg_sim *cg_sim_of(struct thread *t) {
     s->thread = t;
     s->from_templates = (u64)s->places - IP_TRACE_BASE;
     s->cross = cg_slow_cross;
+    s->crossing = cg_crossing_of();
     s->slow_data = cg_slow_data;
     s->slow_line = cg_slow_line;
     s->slow_other = cg_slow_other;

@@ -44,6 +44,7 @@ static inline struct cg_way *cg_guess(struct cg_cache *c, u64 line) {
 #define CG_WANTED      256        /* runs for which code is to be generated */
 
 struct cg_place;
+typedef struct cg_place *cg_crossing(struct thread *t, struct cg_place *last, const u64 *p, const u64 *last_p);
 
 struct cg_sim {
     /* ORDER (run.S): what generated code begins and ends with. */
@@ -54,8 +55,10 @@ struct cg_sim {
     struct thread *thread;
     struct cg_way *d1_ways, *i1_ways;
     const u64 *last; /* the record before p */
+    cg_crossing *crossing;
     /* And what it finds. */
     const struct cg_context *context;
+    u64 ignored;
     u64 limit;                  /* RSP from which on the newest frame is left */
     u64 indirects, misdirected; /* of these, which are not yet in the thread's totals */
     u64 from_templates;         /* to their places */
@@ -158,8 +161,8 @@ _Static_assert(offsetof(struct cg_sim, clock) == 8 && offsetof(struct cg_sim, hi
                    offsetof(struct cg_sim, insns) == 24 && offsetof(struct cg_sim, sum) == 32 &&
                    offsetof(struct cg_sim, surprises) == 40 && offsetof(struct cg_sim, thread) == 48 &&
                    offsetof(struct cg_sim, d1_ways) == 56 && offsetof(struct cg_sim, i1_ways) == 64 &&
-                   offsetof(struct cg_sim, last) == 72 && offsetof(struct cg_place, exits) == 16 &&
-                   offsetof(struct cg_exit, code) == 16,
+                   offsetof(struct cg_sim, last) == 72 && offsetof(struct cg_sim, crossing) == 80 &&
+                   offsetof(struct cg_place, exits) == 16 && offsetof(struct cg_exit, code) == 16,
                "run.S says so, too");
 
 /* The smallest template is longer than a place. */
@@ -172,6 +175,20 @@ _Static_assert(sizeof(struct ip_tr_block) + sizeof(struct ip_tr_insn) > sizeof(s
 static inline struct cg_plan *cg_plan_at(const struct cg_place *at) {
     return (struct cg_plan *)((u8 *)at->exits - offsetof(struct cg_plan, exits));
 }
+
+/* What a counter's block does at its end, if it has called something; beside the counter's cg_counter.missed. */
+struct cg_known {
+    const struct ip_tr_block *block; /* that is called, 0: none yet */
+    struct cg_context *to;
+    struct cg_call *call;
+    struct cg_counter *counter; /* of what is called */
+    u32 *active;
+    u64 *entry;
+    u32 level, last_level; /* of recursion: what it is called at, and the highest one */
+    u32 flags, sp_word;    /* of the frame; of RSP before the block's last instruction */
+    i64 sp_disp;
+};
+static inline struct cg_known *cg_known_of(const struct cg_counter *c) { return (struct cg_known *)c->missed - 1; }
 
 struct cg_sim *cg_sim_of(struct thread *t);
 struct cg_cache *cg_make_cache(const struct cg_geometry *g);
@@ -192,6 +209,10 @@ void cg_slow_other(void);
 _Static_assert((2ull << IP_TR_FULL_BIT) / 8 * CG_MAX_INSNS < 1u << 21, "a buffer's");
 /* For run.S: the place of p's record, which follows a run of another, if the way there has been gone before. */
 struct cg_place *cg_cross(struct thread *t, struct cg_place *last, const u64 *p, const u64 *last_p);
+cg_crossing *cg_crossing_of(void); /* cross.c: the same, faster */
+void cg_learn(struct thread *t, struct cg_counter *c, struct cg_place *at);
+/* The block in the present context. */
+struct cg_place *cg_place_block(struct thread *t, const struct ip_tr_block *b);
 /* generate.c: code for all that is wanted. */
 void cg_generate(struct thread *t);
 /* plan.c */
