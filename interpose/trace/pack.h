@@ -27,6 +27,10 @@
 
 enum { PK_EVENT = 5, PK_NOTHING = 6 };
 
+/* Of templates: who reads them may be another build than that which made them. */
+#define PK_LAYOUT                                                                                                      \
+    ((uint64_t)sizeof(struct ip_tr_block) << 32 | sizeof(struct ip_tr_insn) << 16 | sizeof(struct ip_tr_access))
+
 struct pk_frame {
     uint32_t data, lengths; /* bytes */
 };

@@ -118,6 +118,8 @@ class _Records:
         self.data = ffi.from_buffer(self._map)
         size = len(self._map)
         count = lib.ip_mtf_scan(self.data, size, ffi.NULL, 0)
+        if count == -2:
+            raise FinishError(f"{path}: recorded by another version of interpose, which can finish it")
         if count < 0:
             raise FinishError(f"{path}: not a file of memtrace's records")
         parts = ffi.new("struct ip_mtf_part[]", max(count, 1))

@@ -15,7 +15,7 @@ struct ip_mtr_head {
     uint64_t magic;
     uint64_t templates; /* what the records call the first byte of the templates */
     uint64_t pid;
-    uint64_t reserved;
+    uint64_t layout; /* PK_LAYOUT */
 };
 
 struct ip_mtr_frame {

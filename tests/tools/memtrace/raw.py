@@ -120,7 +120,9 @@ class Raw:
         """Write the files, without the last ``cut`` bytes."""
         (self.folder / "raw").mkdir(parents=True, exist_ok=True)
         self.run.save(str(self.folder))
-        head = struct.pack("<QQQQ", lib.IP_MTR_MAGIC, BASE, self.pid, 0)
+        block, insn, access = (ffi.sizeof(f"struct ip_tr_{name}") for name in ("block", "insn", "access"))
+        layout = block << 32 | insn << 16 | access
+        head = struct.pack("<QQQQ", lib.IP_MTR_MAGIC, BASE, self.pid, layout)
         templates = struct.pack("<IIQ", 0, 0, len(self.templates)) + bytes(self.templates)
         data = b"".join([head, templates, *self.frames])
         (self.folder / "raw" / "records.bin").write_bytes(data[: len(data) - cut])

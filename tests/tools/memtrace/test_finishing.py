@@ -489,6 +489,18 @@ def test_no_raw_file(tmp_path: Path) -> None:
         finish(str(tmp_path))
 
 
+def test_records_of_another_build(tmp_path: Path) -> None:
+    """Templates that are laid out otherwise are not taken for damage."""
+    raw = Raw(tmp_path)
+    raw.frame(7, 1, run(raw.block(0x1000, [("plain", b"\x90")]), 1))
+    path = raw.save() / "raw" / "records.bin"
+    data = bytearray(path.read_bytes())
+    data[28] += 8  # the size of a block's template
+    path.write_bytes(data)
+    with pytest.raises(FinishError, match="recorded by another version of interpose"):
+        finish(str(tmp_path))
+
+
 def test_chunks_and_threads(tmp_path: Path) -> None:
     """Chunks are members of an archive; each thread has a file, and the schedules have both."""
     import gzip

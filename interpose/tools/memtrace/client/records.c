@@ -101,7 +101,7 @@ static void open_file(void) {
     long high = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, rt.runtime_fd > 16 ? rt.runtime_fd - 8 : 3);
     if (high >= 0) sys1(__NR_close, fd);
     rt.tool_fd = (int)(high >= 0 ? high : fd);
-    struct ip_mtr_head head = {IP_MTR_MAGIC, TEMPLATES, rt.pid, 0};
+    struct ip_mtr_head head = {IP_MTR_MAGIC, TEMPLATES, rt.pid, PK_LAYOUT};
     if (sys3(__NR_write, rt.tool_fd, (long)&head, sizeof head) != sizeof head) fail(ENOSPC);
 }
 

@@ -32,6 +32,7 @@
 int64_t ip_mtf_scan(const void *raw, uint64_t raw_bytes, struct ip_mtf_part *parts, uint64_t n) {
     const struct ip_mtr_head *head = raw;
     if (raw_bytes < sizeof *head || head->magic != IP_MTR_MAGIC) return -1;
+    if (head->layout != PK_LAYOUT) return -2;
     int64_t found = 0;
     for (uint64_t at = sizeof *head; raw_bytes - at >= sizeof(struct ip_mtr_frame);) {
         struct ip_mtr_frame frame;

@@ -90,7 +90,8 @@ struct ip_mtf {
     struct ip_mt_item items[1024]; /* IP_MTF_ITEMS; cffi wants the number */
 };
 
-/* How many frames there are; the first n go to parts.  The last one may be shorter than its head says. */
+/* How many frames there are; the first n go to parts.  The last one may be shorter than its head says.  -1: no raw
+ * file; -2: one of another build, whose templates are laid out otherwise. */
 int64_t ip_mtf_scan(const void *raw, uint64_t raw_bytes, struct ip_mtf_part *parts, uint64_t n);
 /* templates: the bytes of all frames of templates, one behind the other.  parts: those of one thread, in raw. */
 int ip_mtf_open(struct ip_mtf *f, const void *templates, uint64_t templates_bytes, const void *raw,
