@@ -162,8 +162,8 @@ class _Thread:
         self._calls = ffi.from_buffer("int8_t[]", calls)
         self.times: list[Time] = []
 
-    def write(self, path: str) -> tuple[int, int, str]:
-        """Write the file: instructions, records, and what was wrong."""
+    def write(self, path: str, shown: str) -> tuple[int, int, str]:
+        """Write the file, which errors call ``shown``: instructions, records, and what was wrong."""
         state, run = self._state, self._run
         chunk = run.chunk if run.form == "zip" else 0
         if (
@@ -184,7 +184,7 @@ class _Thread:
         state.traced_ids = bool(run.functions)
         state.syscall_args, state.n_syscalls = self._calls, len(self._calls)
         try:
-            self._write(path)
+            self._write(path, shown)
             times = state.times
             for one in range(state.n_times):
                 self.times.append((times[one].timestamp, self.tid, times[one].cpu, times[one].instruction))
@@ -193,7 +193,7 @@ class _Thread:
         finally:
             lib.ip_mtf_close(state)
 
-    def _write(self, path: str) -> None:
+    def _write(self, path: str, shown: str) -> None:
         state = self._state
         out = sink_for(path, LEVEL)
         chunks = 0
@@ -201,7 +201,7 @@ class _Thread:
             out.next_member(_CHUNK.format(chunks))
             while (result := lib.ip_mtf_run(state)) != lib.IP_MT_OK:
                 if result < 0:
-                    raise FinishError(f"{path}: the trace cannot be written (error {result})")
+                    raise FinishError(f"{shown}: the trace cannot be written (error {result})")
                 data = memoryview(ffi.buffer(state.w.out, state.w.used))
                 if result == lib.IP_MT_CHUNK:
                     out.write(data[:-_ENTRY], True)
@@ -217,29 +217,55 @@ class _Thread:
             end = _EXIT.pack(lib.IP_MT_THREAD_EXIT, 4, self.tid, lib.IP_MT_FOOTER, 0, 0)
             if not out.rescue(end):
                 os.unlink(path)
-            raise FinishError(f"{path}: {error.strerror}") from None
+            raise FinishError(f"{shown}: {error.strerror}") from None
 
 
 def finish(folder: str, *, keep_raw: bool = True, workers: int | None = None) -> Result:
-    """Make the final trace of a folder; a :class:`FinishError` if that cannot be, and the records stay."""
+    """Make the final trace of a folder; a :class:`FinishError` if that cannot be, and the records stay.
+
+    It is made in ``trace.new``: there is no ``trace`` that somebody is still writing, or was killed at.
+    """
     run = Run.load(folder)
     raw = os.path.join(folder, "raw", RECORDS)
     records = _Records(raw)
-    trace = os.path.join(folder, "trace")
-    try:
-        os.makedirs(trace, exist_ok=True)
-        for name in os.listdir(trace):
-            os.unlink(os.path.join(trace, name))
-    except OSError as error:
-        raise FinishError(f"{error.filename or trace}: {error.strerror}") from None
     if not records.threads:
         raise NothingRecordedError(f"{raw}: nothing was recorded")
+    trace, unfinished = os.path.join(folder, "trace"), os.path.join(folder, "trace.new")
+    try:
+        _remove(trace)
+        _remove(unfinished)
+        os.mkdir(unfinished)
+        try:
+            result = _write(run, records, unfinished, trace, workers)
+        finally:  # after an error there are files that were cut back to valid ones
+            os.rename(unfinished, trace)
+    except OSError as error:
+        raise FinishError(f"{error.filename or trace}: {error.strerror}") from None
+    result.files = [os.path.join(trace, name) for name in result.files]
+    result.notes = [os.path.join(trace, note) for note in result.notes]
+    if not keep_raw:
+        with contextlib.suppress(OSError):
+            os.unlink(raw)
+    return result
+
+
+def _remove(folder: str) -> None:
+    """A folder of files, if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+
+
+def _write(run: Run, records: _Records, folder: str, shown: str, workers: int | None) -> Result:
+    """All files of a trace; their names, and notes that begin with one, are relative to the folder."""
     result = Result()
     threads = [_Thread(run, records, number) for number in sorted(records.threads)]
-    names = _names(run, threads)
+    result.files = _names(run, threads)
 
     def work(index: int) -> tuple[int, int, str]:
-        return threads[index].write(os.path.join(trace, names[index]))
+        name = result.files[index]
+        return threads[index].write(os.path.join(folder, name), os.path.join(shown, name))
 
     workers = min(len(threads), workers or len(os.sched_getaffinity(0)))
     if workers > 1:
@@ -249,21 +275,13 @@ def finish(folder: str, *, keep_raw: bool = True, workers: int | None = None) ->
             done = list(pool.map(work, range(len(threads))))
     else:
         done = [work(index) for index in range(len(threads))]
-    for index, (instructions, count, bad) in enumerate(done):
-        path = os.path.join(trace, names[index])
+    for name, (instructions, count, bad) in zip(result.files, done, strict=True):
         result.instructions += instructions
         result.records += count
-        try:
-            result.bytes += os.stat(path).st_size
-        except OSError as error:
-            raise FinishError(f"{path}: {error.strerror}") from None
-        result.files.append(path)
+        result.bytes += os.stat(os.path.join(folder, name)).st_size
         if bad:
-            result.notes.append(f"{path}: the trace ends early, for the records are damaged: {bad}")
-    _write_schedules(trace, [time for thread in threads for time in thread.times])
-    if not keep_raw:
-        with contextlib.suppress(OSError):
-            os.unlink(raw)
+            result.notes.append(f"{name}: the trace ends early, for the records are damaged: {bad}")
+    _write_schedules(folder, shown, [time for thread in threads for time in thread.times])
     return result
 
 
@@ -278,7 +296,7 @@ def _names(run: Run, threads: list[_Thread]) -> list[str]:
     return names
 
 
-def _write_schedules(folder: str, times: list[Time]) -> None:
+def _write_schedules(folder: str, shown: str, times: list[Time]) -> None:
     times.sort()
     slices = [Slice(tid, timestamp, cpu, instruction) for timestamp, tid, cpu, instruction in times]
     serial, path = os.path.join(folder, "serial_schedule.bin.gz"), os.path.join(folder, BY_CPU)
@@ -290,4 +308,4 @@ def _write_schedules(folder: str, times: list[Time]) -> None:
         for name in (serial, path):
             with contextlib.suppress(OSError):
                 os.unlink(name)
-        raise FinishError(f"{folder}: {error.strerror}") from None
+        raise FinishError(f"{shown}: {error.strerror}") from None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -487,6 +490,30 @@ def test_no_raw_file(tmp_path: Path) -> None:
     (tmp_path / "raw" / "records.bin").write_bytes(b"")
     with pytest.raises(FinishError, match="nothing was recorded"):
         finish(str(tmp_path))
+
+
+def test_finisher_killed(tmp_path: Path) -> None:
+    """There is no trace that ends in its middle; finishing again makes it, and leaves nothing else."""
+    raw = Raw(tmp_path, form="raw")
+    block = raw.block(0x1000, [("plain", b"\x90")] * 20)
+    raw.frame(7, 1, run(block, 20) * 2000)
+    raw.save()
+    script = (
+        "import os, signal, sys\n"
+        "from interpose.tools.memtrace import finishing\n"
+        "class Lib:\n"
+        "    def __getattr__(self, name):\n"
+        "        if name == 'ip_mtf_close':\n"
+        "            os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        return getattr(library, name)\n"
+        "library, finishing.lib = finishing.lib, Lib()\n"
+        "finishing.finish(sys.argv[1])\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, tmp_path], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "trace").exists()
+    assert finish(str(tmp_path)).instructions == 40000
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["raw", "trace"]
 
 
 def test_records_of_another_build(tmp_path: Path) -> None:
