@@ -115,6 +115,13 @@ def test_callers_of_some(flow, tmp_path):
     assert found["tail"] == 2
 
 
+def test_callers_of_some_alone(tmp_path):
+    """A caller in the name of such a function has its own costs by its own name."""
+    program = build(tmp_path, "chains.c")
+    found = profile(tmp_path, program, "--separate-callers2=leaf", "--cache-sim=yes").ir
+    assert sorted(found) == ["(below main)", "leaf'middle'run", "middle", "run"]
+
+
 def test_periodic_dumps(flow, tmp_path):
     """--dump-every-bb: parts that are together what there is."""
     whole = profile(tmp_path, flow)

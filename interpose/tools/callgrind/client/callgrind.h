@@ -82,6 +82,8 @@ static inline u64 cg_next_level(const struct cg_function *f) {
     return *f->active < last ? *f->active : last;
 }
 
+/* Does the context of its next call follow from that of the call and from its level? */
+static inline bool cg_knows_context(const struct cg_function *f) { return f->callers <= cg.callers || f->callers < 2; }
 static inline bool cg_is_unknown(const struct cg_function *f) { return !f->number || f->number & CG_F_UNKNOWN; }
 /* Does the block belong to the function that runs? */
 static inline bool cg_is_within(const struct cg_context *x, const struct ip_tr_block *b) {

@@ -27,80 +27,6 @@ static void count_turns(struct thread *t, struct cg_counter *c, const u64 *words
     }
 }
 
-/* ---- Calls that have been made before, and returns -------------------------------------------------------------
- * What cg_enter does, for the usual case.  false: nothing has been done. */
-
-static inline struct cg_frame *frame(struct thread *t, u64 number) {
-    return (struct cg_frame *)(t->shared.frames + number * t->shared.frame_bytes);
-}
-
-static bool plain_call_again(struct thread *t, const struct ip_tr_block *b, const struct cg_slot *s) {
-    struct cg_counter *c = t->last;
-    struct cg_function *f = s->function;
-    if (!f || f->callers || f->number & (CG_F_SKIP | CG_F_EVENTFUL) || t->shared.depth == t->frames_room) return false;
-    const struct cg_family *y = f->families;
-    struct cg_context *x = y ? y->contexts[cg_next_level(f)] : 0;
-    if (!x) return false;
-    struct cg_call *call = c->calls;
-    while (call && (call->callee != x || call->insn != c->n - 1)) call = call->next;
-    if (!call || (c->block->end == IP_TR_CALL && c->block->target == c->block->next)) return false;
-    struct cg_frame *to = frame(t, t->shared.depth++);
-    to->sp = t->sp;
-    to->context = t->shared.context;
-    to->counter = c;
-    to->call = call;
-    to->active = f->active;
-    to->insn = c->n - 1;
-    to->flags = 0;
-    for (u32 i = 0; i < cg.n_events; i++) to->began[i] = t->shared.total[i];
-    call->count++;
-    ++*f->active;
-    if (!cg_is_unknown(f)) f->entry = b->pc;
-    t->shared.context = x;
-    return true;
-}
-
-static bool plain_come_back(struct thread *t, const struct ip_tr_block *b) {
-    u64 depth = t->shared.depth, sp = t->sp + 8;
-    if (!depth || frame(t, depth - 1)->sp > sp || frame(t, depth - 1)->flags & CG_SIGNAL) return false;
-    while (depth && frame(t, depth - 1)->sp <= sp && !(frame(t, depth - 1)->flags & CG_SIGNAL)) {
-        struct cg_frame *f = frame(t, depth - 1);
-        u32 marked = f->flags & (CG_TOGGLE | CG_UNSEEN);
-        if (f->active == &t->nobody || marked || f->call->function->number & CG_F_DUMP_AFTER) {
-            cg_pop(t);
-        } else {
-            for (u32 i = 0; i < cg.n_events; i++) f->call->cost[i] += t->shared.total[i] - f->began[i];
-            --*f->active;
-            t->shared.context = f->context;
-            t->last = f->counter;
-            t->done = f->insn + 1;
-            t->shared.depth = depth - 1;
-        }
-        depth = t->shared.depth;
-    }
-    cg_jumped(t, b);
-    return true;
-}
-
-static inline bool enter_again(struct thread *t, const struct ip_tr_block *b, const struct cg_slot *s) {
-    const struct cg_counter *c = t->last;
-    if (!c || cg.skip_direct_recursion || !t->collects) return false;
-    if (t->done == c->n) {
-        switch (c->block->end) {
-        case IP_TR_CALL:
-        case IP_TR_CALLI: return plain_call_again(t, b, s);
-        case IP_TR_RET: return plain_come_back(t, b);
-        case IP_TR_JMPI:
-            if (t->shared.depth && frame(t, t->shared.depth - 1)->sp <= t->sp) return false;
-            break;
-        default: break;
-        }
-    }
-    return cg_is_within(t->shared.context, b);
-}
-
-/* ---- Where more than instructions is counted --------------------------------------------------------------------- */
-
 struct cg_place *cg_place_block(struct thread *t, const struct ip_tr_block *b) {
     struct cg_place *at = cg_place_at(t->sim->places, (u32)(u64)b);
     if (at->context == t->shared.context) return at;
@@ -128,7 +54,7 @@ static void pass(struct thread *t, const struct ip_tr_block *b) {
     struct cg_counter *last = t->last;
     u64 last_done = t->done;
     cg_settle(t, b);
-    if (!enter_again(t, b, &t->slots[b->number])) cg_enter(t, b);
+    cg_enter(t, b);
     if (cg.jumps && last && t->collects && last_done == last->n && last->block->end == IP_TR_JMPI &&
         t->shared.context == last->context)
         jump_to(t, last, (u32)last_done - 1, b->pc)->count++;
@@ -292,16 +218,15 @@ INLINE void indirect(struct thread *t, const struct state *s, u64 pc) {
 INLINE bool enter_known(struct thread *t, struct state *s, struct cg_place *at, u64 sp, u32 insn, u32 flags) {
     struct cg_counter *c = s->last;
     struct cg_function *f = at->exits ? cg_plan_at(at)->function : 0;
-    if (!f || f->callers || f->number & CG_F_EVENTFUL || t->shared.depth == t->frames_room) return false;
-    const struct cg_family *y = f->families;
+    if (!f || !cg_knows_context(f) || f->number & CG_F_EVENTFUL || t->shared.depth == t->frames_room) return false;
     bool skip = f->number & CG_F_SKIP && !cg_is_unknown(f);
-    struct cg_context *x = y ? y->contexts[cg_next_level(f)] : 0;
+    u64 level = cg_next_level(f);
     struct cg_call *call = c->calls;
-    if (skip)
-        while (call && (call->function != f || call->insn != insn || !call->callee->caller)) call = call->next;
-    else
-        while (call && (call->callee != x || call->insn != insn)) call = call->next;
-    if (!call || !(x = call->callee)) return false;
+    while (call && (call->function != f || call->insn != insn || call->flags & CG_JUMP ||
+                    (skip ? !call->callee->caller : call->callee->caller || call->callee->level != level)))
+        call = call->next;
+    if (!call) return false;
+    struct cg_context *x = call->callee;
     if (flags & INDIRECT) indirect(t, s, at->pc);
     t->shared.depth++;
     struct cg_frame *to = cg_top(t);
@@ -370,10 +295,11 @@ INLINE bool leave(struct thread *t, struct state *s, const struct ip_tr_block *b
     case IP_TR_CALLI: return call_again(t, s, b, at, sp);
     case IP_TR_RET: return come_back(t, b, sp + 8);
     case IP_TR_JMPI:
-        if (cg.jumps || (t->shared.depth && cg_top(t)->sp <= sp)) return false;
+        if (t->shared.depth && cg_top(t)->sp <= sp) return false;
         if (at->context != t->shared.context && !cg_is_within(t->shared.context, b))
             return jump_again(t, s, b, at, INDIRECT);
         indirect(t, s, b->pc);
+        if (cg.jumps) jump_to(t, s->last, (u32)s->done - 1, b->pc)->count++;
         return true;
     default: return false;
     }
@@ -535,7 +461,7 @@ __attribute__((target("bmi2"))) static const u64 *loop_usual(struct thread *t, c
 __attribute__((target("bmi2"))) static const u64 *loop_any(struct thread *t, const u64 *p, const u64 *to) {
     return loop(t, p, to, t->sim->d1->shift, t->sim->i1->shift, true);
 }
-__attribute__((target("bmi2"))) static const u64 *loop_branches(struct thread *t, const u64 *p, const u64 *to) {
+__attribute__((target("bmi2"))) static const u64 *loop_no_caches(struct thread *t, const u64 *p, const u64 *to) {
     return loop(t, p, to, 6, 6, false);
 }
 
@@ -547,94 +473,28 @@ static const u64 *event(struct thread *t, const u64 *p) {
     return p + 1 + (*p >> 32);
 }
 
-static void consume_all(struct thread *t, const u64 *p, const u64 *to) {
-    const u64 *(*const way)(struct thread *, const u64 *, const u64 *) = !cg.caches         ? loop_branches
+void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
+    if (!cg_counts(ts)) return;
+    struct thread *t = cg_thread_of(ts);
+    const u64 *(*const way)(struct thread *, const u64 *, const u64 *) = !cg.caches         ? loop_no_caches
                                                                          : cg.d1.line == 64 ? loop_usual
                                                                                             : loop_any;
+    const u64 *p = from;
     cg_sim_of(t);
     *(u64 *)to = IP_TR_END;
     if (t->sim->n_wanted) cg_generate(t);
     while (p < to) {
         if ((u32)*p < IP_TR_EVENTS) {
-            if (!*p) return;
-            p = event(t, p);
-            continue;
-        }
-        if (t->last && t->collects && !cg.dump_every) {
-            p = way(t, p, to);
-            continue;
-        }
-        const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)*p;
-        pass(t, b);
-        run(t, cg_place_block(t, b), b, p + 1, tr_completed(*p));
-        p += 1 + b->n_words;
-    }
-}
-
-/* The same where instructions are all that is counted. */
-static void run_plain(struct thread *t, const struct ip_tr_block *b, const u64 *words, u64 done) {
-    const struct cg_slot *s = &t->slots[b->number];
-    if (!enter_again(t, b, s)) cg_enter(t, b);
-    struct cg_counter *c = s->context == t->shared.context ? s->counter : cg_counter_of(t, b);
-    if (t->collects) {
-        c->runs[done]++;
-        t->shared.total[0] += done;
-        if ((u64)s->context & CG_SLOW) count_turns(t, c, words, done);
-    }
-    t->last = c;
-    t->done = done;
-    if (b->sp_word != 0xffffffff) t->sp = words[b->sp_word] + (u64)(i64)b->sp_disp;
-}
-
-void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
-    if (!cg_counts(ts)) return;
-    struct thread *t = cg_thread_of(ts);
-    const struct cg_slot *slots = t->slots;
-    const u64 *p = from;
-    if (cg.n_events > 1 || cg.jumps || cg.dump_every) {
-        consume_all(t, from, to);
-        cg_release_last_level(t);
-        return;
-    }
-    while (p < to) {
-        /* All that the loop needs is in registers; what the last block was, t learns when it matters. */
-        struct cg_counter *last = t->last;
-        struct cg_context *after = t->collects && last && t->done == last->n ? last->after : (struct cg_context *)2;
-        struct cg_context *jumps = (struct cg_context *)((u64)t->shared.context | CG_JUMPS);
-        u64 limit = t->shared.depth ? cg_top(t)->sp : ~0ull;
-        u64 done = t->done, total = t->shared.total[0];
-        const u64 *last_p = 0;
-        while (p < to) {
-            u32 at = (u32)*p;
-            if (at < IP_TR_EVENTS) break;
-            const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)at;
-            const struct cg_slot *s = &slots[b->number];
-            if (s->context != after) {
-                /* An indirect jump within the function, which has not left it by unwinding. */
-                if (after != jumps || ((u64)s->context | CG_JUMPS) != (u64)after || (u64)s->context & CG_SLOW ||
-                    (last_p ? sp_after(last, last_p) : t->sp) >= limit)
-                    break;
-            }
-            last_p = p;
-            done = tr_completed(*p);
-            last = s->counter;
-            last->runs[done]++;
-            total += done;
-            after = last->after;
-            p += s->step;
-        }
-        t->shared.total[0] = total;
-        t->last = last;
-        t->done = done;
-        if (last_p && last->block->sp_word != 0xffffffff) t->sp = sp_after(last, last_p);
-        if (p >= to) break;
-        if ((u32)*p < IP_TR_EVENTS) {
             if (!*p) break;
             p = event(t, p);
-            continue;
+        } else if (t->last && t->collects && !cg.dump_every) {
+            p = way(t, p, to);
+        } else {
+            const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)*p;
+            pass(t, b);
+            run(t, cg_place_block(t, b), b, p + 1, tr_completed(*p));
+            p += 1 + b->n_words;
         }
-        const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)*p;
-        run_plain(t, b, p + 1, tr_completed(*p));
-        p += 1 + b->n_words;
     }
+    cg_release_last_level(t);
 }

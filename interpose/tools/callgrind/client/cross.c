@@ -122,6 +122,13 @@ INLINE struct cg_place *call(struct thread *t, const struct cg_known *k, struct 
     return arrive(t, at, b, k->to, sp);
 }
 
+/* Of several that a block's end calls in turns: one that was learnt before, or at least none of this block. */
+INLINE struct cg_known *other(const struct thread *t, const struct cg_counter *c, const struct ip_tr_block *b) {
+    static struct cg_known none;
+    struct cg_known *k = &t->sim->known[((u64)c >> 4 ^ (u64)b >> 6) % CG_KNOWN];
+    return k->from == c ? k : &none;
+}
+
 INLINE struct cg_place *cross(struct thread *t, struct cg_place *last, const u64 *p, const u64 *last_p,
                               const bool usual) {
     struct cg_place *to = 0;
@@ -132,7 +139,7 @@ INLINE struct cg_place *cross(struct thread *t, struct cg_place *last, const u64
         u64 sp = last_p[1 + k->sp_word] + (u64)k->sp_disp;
         if (last->end == IP_TR_RET)
             to = come_back(t, at, b, sp + 8, usual);
-        else if (k->block == b)
+        else if (k->block == b || (k = other(t, last->counter, b))->block == b)
             to = call(t, k, last, at, b, sp, usual);
     }
     return to ? to : cg_cross(t, last, p, last_p);
@@ -152,8 +159,9 @@ void cg_learn(struct thread *t, struct cg_counter *c, struct cg_place *at) {
     struct cg_known *k = cg_known_of(c);
     struct cg_function *f = cg_plan_at(at)->function;
     struct cg_frame *top = cg_top(t);
-    if (!f || f->callers || top->flags & ~(CG_TAIL | CG_SKIP)) return;
+    if (!f || !cg_knows_context(f) || top->flags & ~(CG_TAIL | CG_SKIP)) return;
     top->flags |= CG_PLAIN;
+    k->from = c;
     k->block = cg_plan_at(at)->block;
     k->to = t->shared.context;
     k->call = top->call;
@@ -163,4 +171,5 @@ void cg_learn(struct thread *t, struct cg_counter *c, struct cg_place *at) {
     k->last_level = top->flags & CG_SKIP ? 0 : (u32)cg_last_level(f);
     k->level = *k->active - 1 < k->last_level ? *k->active - 1 : k->last_level;
     k->entry = top->flags & CG_TAIL || cg_is_unknown(f) ? &t->sim->ignored : &f->entry;
+    t->sim->known[((u64)c >> 4 ^ (u64)k->block >> 6) % CG_KNOWN] = *k;
 }

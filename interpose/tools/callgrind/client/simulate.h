@@ -41,7 +41,21 @@ static inline struct cg_way *cg_guess(struct cg_cache *c, u64 line) {
 #define CG_CONDITIONAL (1u << 14) /* 2-bit counters, by address and history */
 #define CG_HISTORY     7          /* branches that the history remembers */
 #define CG_INDIRECT    512        /* last targets, by address */
-#define CG_WANTED      256        /* runs for which code is to be generated */
+#define CG_KNOWN       4096
+#define CG_WANTED      256 /* runs for which code is to be generated */
+
+/* What a counter's block does at its end, if it has called something; beside the counter's cg_counter.missed. */
+struct cg_known {
+    const struct ip_tr_block *block; /* that is called, 0: none yet */
+    struct cg_context *to;
+    struct cg_call *call;
+    struct cg_counter *from, *counter; /* of the block, of what is called */
+    u32 *active;
+    u64 *entry;
+    u32 level, last_level; /* of recursion: what it is called at, and the highest one */
+    u32 flags, sp_word;    /* of the frame; of RSP before the block's last instruction */
+    i64 sp_disp;
+};
 
 struct cg_place;
 typedef struct cg_place *cg_crossing(struct thread *t, struct cg_place *last, const u64 *p, const u64 *last_p);
@@ -75,6 +89,7 @@ struct cg_sim {
     u8 *area;
     u64 area_used;
     u32 n_areas, n_wanted;
+    struct cg_known known[CG_KNOWN]; /* by counter and block, where a block's end calls several */
     struct cg_wanted {
         struct cg_place *at;
         u64 done;
@@ -176,18 +191,6 @@ static inline struct cg_plan *cg_plan_at(const struct cg_place *at) {
     return (struct cg_plan *)((u8 *)at->exits - offsetof(struct cg_plan, exits));
 }
 
-/* What a counter's block does at its end, if it has called something; beside the counter's cg_counter.missed. */
-struct cg_known {
-    const struct ip_tr_block *block; /* that is called, 0: none yet */
-    struct cg_context *to;
-    struct cg_call *call;
-    struct cg_counter *counter; /* of what is called */
-    u32 *active;
-    u64 *entry;
-    u32 level, last_level; /* of recursion: what it is called at, and the highest one */
-    u32 flags, sp_word;    /* of the frame; of RSP before the block's last instruction */
-    i64 sp_disp;
-};
 static inline struct cg_known *cg_known_of(const struct cg_counter *c) { return (struct cg_known *)c->missed - 1; }
 
 struct cg_sim *cg_sim_of(struct thread *t);

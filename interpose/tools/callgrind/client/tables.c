@@ -147,10 +147,7 @@ struct cg_family *cg_family_of(struct thread *t, struct cg_function *f, struct c
     u32 depth = f->callers;
     if (caller && caller->function == f && depth) return caller; /* direct recursion makes no longer chain */
     if (caller && depth > cg.callers && depth > 1) return find_family(t, f, callers_by_frames(t, depth));
-    if (depth == 0) {
-        if (f->families) return f->families;
-        return find_family(t, f, 0);
-    }
+    if (depth == 0) return find_family(t, f, 0); /* others are links of chains */
     if (caller && caller->depth + 1 > depth) {
         /* A chain that is too long loses its far end. */
         struct cg_family *chain[64];
