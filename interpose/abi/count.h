@@ -9,10 +9,12 @@
  * A block is counted where tstate.ct_where says that it is: the number of its function, or, in code without a name,
  * IP_CT_BLOCK with the number of the part that it lies in (ip_trace_parts_add).  Where the function's number has a bit
  * of IP_CT_APART and there are no parts, it is IP_CT_BLOCK with the template's address.  Else it arrives: calls and
- * returns that are known go on at once (emit_count.c), all others go to IP_SYM_ARRIVE.  A call leaves IP_CT_CALLED with
- * the word of its site in ct_where, a return IP_CT_RETURNED; they, indirect jumps, and direct ones into another
- * function, leave their template in ct_from, and how many instructions they completed if they are not the block's
- * last. */
+ * returns that are known go on at once (emit_count.c), all others go to IP_SYM_ARRIVE.
+ *
+ * A call leaves IP_CT_CALLED with the word of its site in ct_where, a return IP_CT_RETURNED with an eighth of its
+ * template's offset.  Indirect jumps, and direct ones into another function, leave their template in ct_from, and how
+ * many instructions they completed if they are not the block's last; so do calls that have no site, with
+ * IP_CT_NOWHERE.  Nobody takes ct_from back: it has a meaning only where a block has arrived. */
 #ifndef INTERPOSE_ABI_COUNT_H
 #define INTERPOSE_ABI_COUNT_H
 
@@ -24,9 +26,11 @@
 #define IP_CT_PARTS    0x01000000 /* numbers of parts are less */
 #define IP_CT_UNNAMED  0x10000000 /* bit of a function's number: its ranges have parts */
 #define IP_CT_NOWHERE  0xffffffff
-#define IP_CT_RETURNED 0xfffffffe
+#define IP_CT_ASKED    0xfffffffe /* from outside: whatever runs is to arrive */
+#define IP_CT_RETURNED 0x90000000
 #define IP_CT_CALLED   0x40000000
-/* What a block leaves in ct_from is its template's address and one of these. */
+/* What a block leaves in ct_from is its template's address and one of these (JUMP, INDIRECT and CALL; IP_CT_RETURN is
+ * for who keeps it). */
 #define IP_CT_KIND     3
 #define IP_CT_JUMP     0 /* direct */
 #define IP_CT_CALL     1
@@ -41,9 +45,8 @@
  * translated code counts calls of it. */
 struct ip_ct_site {
     uint32_t callee; /* template that the called function begins with, 0: none is known */
-    uint32_t link; /* template of IP_CT_LINK that the call goes through; 0: none is known, IP_CT_NO_LINK: goes the long
-                      way */
-    uint32_t site; /* the template that calls */
+    uint32_t link;   /* template of IP_CT_LINK that the call goes through, 0: none is known */
+    uint32_t site;   /* the template that calls, with either of these */
     uint32_t pad;
     uint64_t link_insns; /* instructions of link that have run */
     struct {
@@ -51,14 +54,13 @@ struct ip_ct_site {
     } at[2]; /* by the callee's level of recursion */
 };
 #define IP_CT_SITE_WORDS 7
-#define IP_CT_NO_LINK    1
 
 /* A call under way.  The tool's fields stand around those that translated code fills in. */
 struct ip_ct_frame {
     uint64_t tool[4];
     uint64_t call;   /* where the call is counted: the count is IP_CT_COUNT bytes on, the cost behind it */
-    uint32_t flags;  /* the tool's, or IP_CT_F_QUICK alone, */
-    uint32_t insn;   /* then 0 at the second level of recursion; else the tool's */
+    uint32_t flags;  /* IP_CT_F_QUICK, or the tool's */
+    uint32_t insn;   /* the tool's */
     uint64_t sp;     /* RSP before the call: whoever has at least that has left the callee */
     uint64_t active; /* counts calls of the function that are under way, 32 bits */
     uint64_t base;   /* ct_base of what runs in the frame, */
@@ -67,7 +69,8 @@ struct ip_ct_frame {
     uint64_t began;  /* the thread's total at the call */
 };
 #define IP_CT_COUNT   40
+#define IP_CT_F_INNER 8     /* with IP_CT_F_QUICK: the function is at its second level of recursion */
 #define IP_CT_F_QUICK 0x100 /* pushed by translated code: call is at[level] - IP_CT_COUNT of a struct ip_ct_site */
-#define IP_CT_F_ENDS  0x703 /* a return ends frames that have no flag but these at once */
+#define IP_CT_F_ENDS  0x30b /* a return ends frames that have no flag but these at once */
 
 #endif

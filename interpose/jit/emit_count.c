@@ -1,6 +1,7 @@
 /* Stage 6, runs counted in line (abi/count.h). */
 #include "abi/count.h"
 #include "abi/exits.h"
+#include "abi/space.h"
 #include "jit/emit.h"
 
 _Static_assert(8ull * IP_CT_MAX_WORDS <= INT32_MAX, "counters are reached by 32 bits of displacement");
@@ -31,7 +32,8 @@ _Static_assert(sizeof(struct ip_ct_frame) == 88, "arrive.S: FRAME");
 
 enum { MOST_TESTS = 8 };
 
-/* A stub's way in and out: registers that it uses, flags kept if they are live. */
+/* A stub's way in and out: registers that it uses, flags kept if they are live.  Each store counts: a call and its
+ * return take about as long as the stores that they make. */
 struct quick {
     struct em *m;
     const struct stub *s;
@@ -40,13 +42,14 @@ struct quick {
     int n_fails;
 };
 
-static struct quick begin_quick(struct em *m, const struct stub *s, uint16_t regs) {
+/* kept: registers whose slots have their values already. */
+static struct quick begin_quick(struct em *m, const struct stub *s, uint16_t regs, uint16_t kept) {
     struct writer *w = &m->w;
     struct quick q = {.m = m, .s = s};
     if (s->via_t) regs |= REG_BIT(IP_RAX);
     q.taken = (uint16_t)(regs & ~s->spilled);
     for (int r = 0; r < 16; r++)
-        if (q.taken >> r & 1) save_reg(w, r);
+        if (q.taken >> r & 1 & ~(kept >> r)) save_reg(w, r);
     em_point(m, s->insn, (uint16_t)(s->spilled | q.taken), 0);
     if (s->via_t) put_save_flags(w, STATE(lahf));
     return q;
@@ -74,11 +77,6 @@ static void put_total(struct writer *w, int dst) {
     for (uint32_t i = 1; i < IP_CT_TOTALS; i++) put_add(w, dst, total_of(i));
 }
 
-static void arrived(struct writer *w, uint32_t where) {
-    put_store_imm(w, 4, STATE(ct_where), where);
-    put_store_imm(w, 8, STATE(ct_from), 0);
-}
-
 /* The call's site to site, if there was a call; t is free. */
 static void find_site(struct quick *q, int site, int t) {
     struct writer *w = &q->m->w;
@@ -95,8 +93,8 @@ static void find_site(struct quick *q, int site, int t) {
 /* A call of this function from a site that has called it before: a frame, one call more. */
 static void em_called(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
-    enum { TOP = IP_RAX, N = IP_RCX, SITE = IP_RDX, T = IP_RSI };
-    struct quick q = begin_quick(m, s, REG_BIT(TOP) | REG_BIT(N) | REG_BIT(SITE) | REG_BIT(T));
+    enum { TOP = IP_RAX, N = IP_RCX, SITE = IP_RDX };
+    struct quick q = begin_quick(m, s, REG_BIT(TOP) | REG_BIT(N) | REG_BIT(SITE), 0);
     find_site(&q, SITE, N);
     put_cmp_imm32(w, SITE(SITE, callee), m->b->trace);
     fails(&q, IP_CC_NZ);
@@ -109,39 +107,42 @@ static void em_called(struct em *m, const struct stub *s) {
     put_store(w, 8, STATE(ct_top), TOP);
     put_lea(w, 8, N, addr_at(IP_RSP, 8));
     put_store(w, 8, FRAME(TOP, sp), N);
-    put_load(w, 8, T, STATE(ct_levels));
-    put_lea(w, 8, T, counter_at(T, m->run.word + m->run.active));
-    put_store(w, 8, FRAME(TOP, active), T);
-    /* N: -1 if no call of it is under way, its level then being 0, else 0 */
-    put_cmp_imm32(w, addr_at(T, 0), 1);
+    put_load(w, 8, N, STATE(ct_levels));
+    put_lea(w, 8, N, counter_at(N, m->run.word + m->run.active));
+    put_store(w, 8, FRAME(TOP, active), N);
+    /* N: -1 if no call of it was under way, its level then being 0, else 0 */
+    put_add_imm32(w, 4, addr_at(N, 0), 1);
+    put_cmp_imm32(w, addr_at(N, 0), 2);
     put_borrow(w, N);
-    put_add_imm32(w, 4, addr_at(T, 0), 1);
     struct uaddr at = addr_sum(SITE, N, 0);
     at.scale = 8;
     put_lea(w, 8, SITE, at);
     put_lea(w, 8, SITE, at);
     put_store(w, 8, FRAME(TOP, call), SITE);
     put_add_imm32(w, 8, addr_at(SITE, IP_CT_COUNT), 1);
-    put_store_imm(w, 4, FRAME(TOP, flags), IP_CT_F_QUICK);
-    put_store(w, 4, FRAME(TOP, insn), N);
+    at = addr_element(IP_CT_F_QUICK | IP_CT_F_INNER, N, 8);
+    _Static_assert(IP_CT_F_INNER == 8, "N takes it off");
+    put_lea(w, 4, SITE, at);
+    put_store(w, 8, FRAME(TOP, flags), SITE);
     put_load(w, 8, N, addr_in_seg(addr_element(offsetof(struct tstate, ct_levels[1]), N, 8), IP_SEG_FS));
     put_store(w, 8, STATE(ct_base), N);
     put_store(w, 8, FRAME(TOP, base), N);
-    put_store_imm(w, 4, FRAME(TOP, where), (uint32_t)s->pc);
-    put_store_imm(w, 4, FRAME(TOP, block), m->b->trace);
+    put_mov_imm(w, N, (uint64_t)m->b->trace << 32 | (uint32_t)s->pc);
+    put_store(w, 8, FRAME(TOP, where), N);
     put_total(w, N);
     put_store(w, 8, FRAME(TOP, began), N);
-    arrived(w, (uint32_t)s->pc);
+    put_store_imm(w, 4, STATE(ct_where), (uint32_t)s->pc);
     end_quick(&q);
 }
 
 /* A return to this function, which called what ends. */
 static void em_returned(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
-    enum { TOP = IP_RAX, N = IP_RCX, T = IP_RDX };
-    struct quick q = begin_quick(m, s, REG_BIT(TOP) | REG_BIT(N) | REG_BIT(T));
-    put_cmp_imm32(w, STATE(ct_where), IP_CT_RETURNED);
-    fails(&q, IP_CC_NZ);
+    enum { TOP = IP_RCX, N = IP_RDX };
+    uint16_t kept = RCX_RDX;
+    put_cmp_imm8(w, 1, addr_moved(STATE(ct_where), 3), (int)(IP_CT_RETURNED >> 24));
+    uint32_t not_a_return = put_jcc_open(w, IP_CC_NZ);
+    struct quick q = begin_quick(m, s, kept, kept); /* since em_ret */
     put_cmp_imm32(w, STATE(ct_slow), 0);
     fails(&q, IP_CC_NZ);
     put_load(w, 8, TOP, STATE(ct_top));
@@ -155,16 +156,18 @@ static void em_returned(struct em *m, const struct stub *s) {
     fails(&q, IP_CC_NZ);
     put_total(w, N);
     put_sub(w, N, FRAME(TOP, began));
-    put_load(w, 8, T, FRAME(TOP, call));
-    put_add_to(w, addr_at(T, IP_CT_COUNT + 8), N);
-    put_load(w, 8, T, FRAME(TOP, active));
-    put_add_imm32(w, 4, addr_at(T, 0), UINT32_MAX);
+    put_load(w, 8, TOP, FRAME(TOP, call));
+    put_add_to(w, addr_at(TOP, IP_CT_COUNT + 8), N);
+    put_load(w, 8, TOP, STATE(ct_top));
+    put_load(w, 8, N, FRAME(TOP, active));
+    put_add_imm32(w, 4, addr_at(N, 0), UINT32_MAX);
     put_load(w, 8, N, BELOW(TOP, base));
     put_store(w, 8, STATE(ct_base), N);
     put_lea(w, 8, TOP, addr_at(TOP, -(int64_t)sizeof(struct ip_ct_frame)));
     put_store(w, 8, STATE(ct_top), TOP);
-    arrived(w, (uint32_t)s->pc);
+    put_store_imm(w, 4, STATE(ct_where), (uint32_t)s->pc);
     end_quick(&q);
+    writer_bind32(w, not_a_return);
 }
 
 /* A call goes through code that only leads on: that is counted at its site, and the call is still on its way. */
@@ -173,7 +176,7 @@ static void em_linked(struct em *m, const struct stub *s) {
     enum { SITE = IP_RDX, T = IP_RCX };
     struct stub behind = *s;
     behind.resume = m->run.end;
-    struct quick q = begin_quick(m, &behind, REG_BIT(SITE) | REG_BIT(T));
+    struct quick q = begin_quick(m, &behind, REG_BIT(SITE) | REG_BIT(T), 0);
     find_site(&q, SITE, T);
     put_cmp_imm32(w, SITE(SITE, link), m->b->trace);
     fails(&q, IP_CC_NZ);
@@ -250,11 +253,18 @@ void em_arrive_stub(struct em *m, const struct stub *s) {
 _Static_assert(sizeof((struct tstate *)0)->ct_total == 8 * IP_CT_TOTALS, "total_of");
 
 void em_leave_context(struct em *m, unsigned kind) {
-    uint32_t site = m->run.site ? IP_CT_CALLED | (m->run.word + m->run.site) : IP_CT_NOWHERE;
-    if (kind == IP_CT_CALL) put_store_imm(&m->w, 4, STATE(ct_where), site);
-    if (kind == IP_CT_RETURN) put_store_imm(&m->w, 4, STATE(ct_where), IP_CT_RETURNED);
-    put_store_imm(&m->w, 8, STATE(ct_from), m->b->trace | kind);
+    struct writer *w = &m->w;
+    uint32_t offset = m->b->trace - IP_TRACE_BASE;
+    if (kind == IP_CT_RETURN) {
+        put_store_imm(w, 4, STATE(ct_where), IP_CT_RETURNED | offset / 8);
+    } else if (kind == IP_CT_CALL && m->run.site) {
+        put_store_imm(w, 4, STATE(ct_where), IP_CT_CALLED | (m->run.word + m->run.site));
+    } else {
+        if (kind == IP_CT_CALL) put_store_imm(w, 4, STATE(ct_where), IP_CT_NOWHERE);
+        put_store_imm(w, 8, STATE(ct_from), m->b->trace | kind);
+    }
 }
+_Static_assert(IP_TRACE_MAX / 8 <= 1 << 24, "a template in ct_where, below IP_CT_RETURNED");
 
 /* A jcc that ends the run early, or goes into another function. */
 void em_side(struct em *m, const struct uinstr *u) {

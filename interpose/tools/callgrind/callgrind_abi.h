@@ -177,12 +177,12 @@ struct cg_frame {
 };
 #define CG_TAIL    1 /* by a jump: ends with its caller */
 #define CG_SKIP    2
-#define CG_SIGNAL  4  /* a handler: no call of what it interrupts */
-#define CG_TOGGLE  8  /* collecting has been switched at the call, and is again at the end */
-#define CG_PLAIN   32 /* records of runs: its end is a matter of costs alone */
+#define CG_SIGNAL  4 /* a handler: no call of what it interrupts */
+#define CG_INNER   IP_CT_F_INNER
+#define CG_TOGGLE  32 /* collecting has been switched at the call, and is again at the end */
+#define CG_PLAIN   64 /* records of runs: its end is a matter of costs alone */
 #define CG_UNSEEN  16 /* nothing was collected at the call: it counts if something is before its end */
 #define CG_QUICK   IP_CT_F_QUICK
-#define CG_INNER   0x400 /* with CG_QUICK and CG_SETTLED: the callee is at its second level of recursion */
 #define CG_SETTLED 0x200 /* runs counted in line: context, counter, insn and own are right */
 
 struct cg_thread {

@@ -20,6 +20,8 @@
 #define KIND_CALL      1
 #define CALLED_BITS    21       /* IP_CT_CALLED and below it less than IP_CT_MAX_WORDS */
 #define CALLED_TOP     512
+#define CALLED_WORD    0x1fffff
+#define RETURNED_TOP   0x90
 #define FRAME          88       /* cg_frame */
 #define F_COUNTER      8
 #define F_OWN          16
@@ -34,7 +36,7 @@
 #define F_BEGAN        80
 #define FLAG_TAIL      1
 #define FLAGS_PLAIN    3        /* CG_TAIL, CG_SKIP */
-#define FLAGS_ENDS     0x703    /* IP_CT_F_ENDS */
+#define FLAGS_ENDS     0x30b    /* IP_CT_F_ENDS */
 #define BY_FRAME       4        /* count.c */
 #define PAIR_SHIFT     6        /* cg_pair */
 #define HASH_SHIFT     14
@@ -80,11 +82,23 @@
         .if     \keep
         SAVE_FLAGS
         .endif
-        mov     %fs:TS_CT_FROM, %rax
         cmpl    $0, %fs:TS_CT_SLOW
         jne     slow\keep
         mov     %fs:TS_CT_BASE, %rbx
         mov     %fs:TS_CT_TOP, %rdi
+        mov     %fs:TS_CT_WHERE, %esi
+        mov     %esi, %eax
+        shr     $CALLED_BITS, %eax
+        cmp     $CALLED_TOP, %eax
+        jne     1f
+        and     $CALLED_WORD, %esi      /* a call: its site's word is who has left */
+        lea     KIND_CALL(,%esi,8), %eax
+        lea     8(%rsp), %rsi
+        jmp     look_up\keep
+1:      shr     $24, %esi
+        cmp     $RETURNED_TOP, %esi
+        je      return\keep
+        mov     %fs:TS_CT_FROM, %rax
         test    %rax, %rax
         je      own\keep
         mov     %eax, %esi
@@ -94,11 +108,7 @@
         je      look_up\keep
         jb      3f
         test    $KIND_CALL, %al         /* a return has both bits */
-        jne     return\keep
-        mov     %fs:TS_CT_WHERE, %edx   /* a call that came through code that leads on */
-        shr     $CALLED_BITS, %edx
-        cmp     $CALLED_TOP, %edx
-        je      slow\keep
+        jne     slow\keep
         cmp     %rsp, F_SP(%rdi)        /* a jump that has left frames */
         jbe     slow\keep
 3:      mov     %rax, %rdx
@@ -237,8 +247,8 @@ return\keep:
         mov     %rax, %fs:TS_CT_POPPED
         cmp     %rsp, F_SP(%rdi)
         jbe     slow\keep              /* at a frame that C has to leave */
-        xor     %eax, %eax
-        mov     %rax, %fs:TS_CT_FROM
+        movl    $-1, %fs:TS_CT_WHERE    /* IP_CT_NOWHERE */
+        movq    $0, %fs:TS_CT_FROM
         /* Blocks that have counters of their own? */
         mov     F_BLOCK(%rdi), %esi
         test    %esi, %esi

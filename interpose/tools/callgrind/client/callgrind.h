@@ -39,7 +39,9 @@ struct thread {
     /* Runs counted in line (count.c). */
     struct cg_pair *pairs;
     u64 n_pairs, lost_pairs;
-    u64 *sink;  /* counters that nobody reads */
+    u64 *sink;    /* counters that nobody reads */
+    u32 *callers; /* by word: the template whose site is there; those up to next_caller in the meta memory are in it */
+    u64 next_caller;
     u64 frozen; /* the total while nothing is collected */
     u32 nobody; /* active calls of what frames have that are no call of a function */
     struct cg_call *nothing;

@@ -15,6 +15,7 @@ ORDER(IP_CT_MAX_WORDS == 1 << 21 && IP_CT_CALLED >> 21 == 512);
 ORDER(CG_TAIL == 1 && CG_F_SKIP == 0x400000 && (CG_TAIL | CG_SKIP) == 3 && CG_P_STAY == 16 && CG_P_ABOVE == 32 &&
       CG_P_FRAME == 3);
 ORDER(IP_CT_F_ENDS == (CG_TAIL | CG_SKIP | CG_QUICK | CG_SETTLED | CG_INNER) && CG_QUICK == 0x100);
+ORDER(IP_CT_RETURNED >> 24 == 0x90 && IP_CT_NOWHERE == UINT32_MAX);
 ORDER(sizeof(struct cg_pair) == 1 << 6 && CG_PAIRS_MOST == 1 << (32 - 14));
 ORDER(offsetof(struct cg_pair, block) == 4 && offsetof(struct cg_pair, key) == 8);
 ORDER(offsetof(struct cg_pair, to) == 16);
@@ -66,7 +67,6 @@ static void settle_frame(struct thread *t, struct cg_frame *f, struct cg_context
     if (f->flags & CG_SETTLED) return;
     f->context = x;
     if (f->flags & CG_QUICK) {
-        if (f->insn == 0) f->flags |= CG_INNER;
         u64 at = (u64)f->call + (f->flags & CG_INNER ? 0 : sizeof((struct ip_ct_site *)0)->at[0]);
         const struct ip_tr_block *from = template_at(((const struct ip_ct_site *)at)->site);
         t->shared.context = x;
@@ -124,25 +124,40 @@ static void give_back(struct tstate *ts, struct thread *t) {
     ts->ct_slow = !counts;
 }
 
-/* The next block arrives, wherever it is. */
+/* The next block arrives, wherever it is, and nobody has left for it. */
 static void nowhere(struct tstate *ts) {
     struct thread *t = cg_thread_of(ts);
     ts->ct_base = (u64)t->sink;
     ts->ct_where = IP_CT_NOWHERE;
+    ts->ct_from = 0;
 }
 
 /* The site of the call that has left ct_where, or 0. */
 static struct ip_ct_site *called_from(const struct tstate *ts) {
-    u64 word = ts->ct_where - IP_CT_CALLED;
-    return word < IP_CT_MAX_WORDS ? (struct ip_ct_site *)(ts->ct_base + 8 * word) : 0;
+    u32 word = ts->ct_where - IP_CT_CALLED;
+    return word < IP_CT_MAX_WORDS ? (struct ip_ct_site *)(ts->ct_base + 8ull * word) : 0;
 }
 
-/* Code that leads on may have left its own mark; the call is what counts. */
-static struct ip_ct_site *call_by_link(struct tstate *ts) {
-    struct ip_ct_site *site = called_from(ts);
-    if (!site || (ts->ct_from & IP_CT_KIND) != IP_CT_INDIRECT) return 0;
-    ts->ct_from = site->site | IP_CT_CALL;
-    return site;
+/* The template that has the word for a site. */
+static u64 caller_with(struct thread *t, u32 word) {
+    const struct ip_meta *meta = (const struct ip_meta *)IP_META_BASE;
+    while (!t->callers[word] && t->next_caller < meta->trace_used) {
+        const struct ip_tr_block *b = (const struct ip_tr_block *)(IP_TRACE_BASE + t->next_caller);
+        if (b->site_word && b->first_word + b->site_word < IP_CT_MAX_WORDS)
+            t->callers[b->first_word + b->site_word] = (u32)(u64)b;
+        t->next_caller += b->bytes;
+    }
+    return t->callers[word];
+}
+
+/* Who has left, as in ct_from, of whatever kind: 0 if nobody has. */
+static u64 who_left(struct tstate *ts, struct thread *t) {
+    u32 where = ts->ct_where;
+    u64 from = ts->ct_from;
+    if (where - IP_CT_CALLED < IP_CT_MAX_WORDS) return caller_with(t, where - IP_CT_CALLED) | IP_CT_CALL;
+    if (where >> 24 == IP_CT_RETURNED >> 24) return IP_TRACE_BASE + 8ull * (where & 0xffffff) + IP_CT_RETURN;
+    if (where == IP_CT_ASKED) return 0;
+    return where == IP_CT_NOWHERE || !(from & IP_CT_CALL) ? from : 0; /* else a call's from long ago */
 }
 
 /* ---- Arrivals -------------------------------------------------------------------------------------- */
@@ -220,16 +235,19 @@ static void make_pairs(struct tstate *ts, struct thread *t, u64 n) {
 struct way {
     u32 from, left; /* low half of ct_from, 0: nobody has left; instructions that it completed, 0: all */
     struct cg_context *x;
-    u32 began, pad;          /* template that the frame began with */
-    u64 base, depth;         /* ct_base, or from 0 that of the frame; frames before it */
-    struct ip_ct_site *link; /* site of the call that has come through code that leads on, or 0 */
+    u32 began, pad;  /* template that the frame began with */
+    u64 base, depth; /* ct_base, or from 0 that of the frame; frames before it */
 };
 #define BY_FRAME 4 /* arrive.S: bit of cg_pair.from, which then is a frame's block */
 
 static void remember(struct tstate *ts, struct thread *t, const struct way *w, const struct ip_tr_block *b) {
     struct cg_pair p = {.block = (u32)(u64)b, .key = w->base, .to = t->shared.context};
     /* Templates are longer than eight bytes an instruction, so another begins behind all that one can be left at. */
-    p.from = w->from ? w->from + 8 * w->left : w->began | BY_FRAME;
+    const struct ip_tr_block *from = template_at(w->from & ~(u32)IP_CT_KIND);
+    bool sited = (w->from & IP_CT_KIND) == IP_CT_CALL && from->site_word;
+    p.from = !w->from ? w->began | BY_FRAME
+             : sited  ? 8 * (from->first_word + from->site_word) | IP_CT_CALL
+                      : w->from + 8 * w->left;
     _Static_assert(sizeof(struct ip_tr_insn) >= 8, "from");
     if (!w->from && !w->began) return;
     p.base = ts->ct_base;
@@ -294,12 +312,13 @@ void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
         return;
     }
     struct cg_context *x = t->shared.context;
-    struct way way = {.x = x, .depth = t->shared.depth, .base = ts->ct_base, .link = call_by_link(ts)};
+    struct way way = {.x = x, .depth = t->shared.depth, .base = ts->ct_base};
+    u64 who = who_left(ts, t);
     u64 sp = ts->gpr[IP_RSP];
     struct cg_frame *popped = (struct cg_frame *)ts->ct_popped;
-    u32 key = (u32)ts->ct_from;
+    u32 key = (u32)who;
     const struct ip_tr_block *from = template_at(key & ~(u32)IP_CT_KIND);
-    u32 done = (u32)(ts->ct_from >> 32);
+    u32 done = (u32)(who >> 32);
     bool jumps = !from || popped;
     if (popped) {
         settle_frame(t, popped, x);
@@ -339,11 +358,7 @@ void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
     bool stays = popped && t->shared.depth == way.depth && t->shared.context == x;
     bool plain = !popped && (!from || from->end != IP_TR_RET) && !pops;
     if (known && t->collects && (plain || stays)) {
-        bool connected = connect(t, &way, b);
-        if (way.link && !connected)
-            way.link->link = IP_CT_NO_LINK;
-        else if (!connected)
-            remember(ts, t, &way, b);
+        if (!connect(t, &way, b)) remember(ts, t, &way, b);
     }
 }
 
@@ -376,6 +391,7 @@ void cg_line_begin(struct tstate *ts) {
     if (!t->pairs) make_pairs(ts, t, CG_PAIRS_LEAST);
     if (!t->sink) {
         t->sink = rt_pages(COUNTER_BYTES);
+        t->callers = rt_pages(IP_CT_MAX_WORDS * sizeof *t->callers);
         for (int i = 0; i < 2; i++) t->shared.levels[i] = rt_pages(COUNTER_BYTES);
     }
     for (int i = 0; i < 2; i++) ts->ct_levels[i] = (u64)t->shared.levels[i];
@@ -409,7 +425,9 @@ void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_p
     if (site && site->link == b->trace) { /* counted there */
         site->link_insns -= less;
         ts->ct_total[0] -= less;
+        ts->ct_from = site->site | IP_CT_CALL;
     } else {
+        ts->ct_from = 0;
         struct cg_context *x = top->flags & CG_QUICK ? 0 : top->own;
         ((u64 *)ts->ct_base)[block->first_word]--;
         ts->ct_total[0] -= less;
@@ -423,9 +441,9 @@ void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_p
 
 void cg_line_signal(struct tstate *ts, u64 sp) {
     struct thread *t = take(ts);
-    call_by_link(ts);
+    u64 who = who_left(ts, t);
     if (cg_counts(ts)) {
-        t->sp = ts->ct_from;
+        t->sp = who;
         cg_signal(t, sp);
     }
     ts->ct_from = 0;
@@ -435,14 +453,15 @@ void cg_line_signal(struct tstate *ts, u64 sp) {
 
 void cg_line_sigreturn(struct tstate *ts) {
     struct thread *t = take(ts);
-    ts->ct_from = 0;
+    u64 who = 0;
     if (cg_counts(ts)) {
         t->sp = 0;
         cg_sigreturn(t);
-        ts->ct_from = t->sp;
+        who = t->sp;
     }
     give_back(ts, t);
     nowhere(ts);
+    ts->ct_from = who;
 }
 
 void cg_line_collect(struct tstate *ts, bool on) {

@@ -642,7 +642,7 @@ uint64_t cg_threads(int mem, uint64_t root, uint32_t *tids, uint64_t max) {
 void cg_look_up(int mem, uint64_t root) {
     struct cg_root r;
     struct cg_thread t;
-    const uint32_t values[2] = {IP_CT_NOWHERE, 1};
+    const uint32_t values[2] = {IP_CT_ASKED, 1};
     _Static_assert(offsetof(struct tstate, ct_slow) == offsetof(struct tstate, ct_where) + 4, "values");
     if (read_all(mem, &r, sizeof r, root) < 0) return;
     for (uint64_t a = (uint64_t)r.threads; a && read_all(mem, &t, sizeof t, a) == 0; a = (uint64_t)t.next)
@@ -667,7 +667,7 @@ uint64_t cg_frames(int mem, uint64_t root, uint32_t n_events, uint32_t tid, stru
                     const struct ip_tr_block *b = at(&m, (const void *)(uint64_t)f->block, sizeof *b);
                     uint64_t counted = 0;
                     if (!b || read_all(mem, &counted, sizeof counted, (uint64_t)f->call + IP_CT_COUNT) < 0) continue;
-                    uint32_t level = f->flags & CG_SETTLED ? (f->flags & CG_INNER) != 0 : f->insn == 0;
+                    uint32_t level = (f->flags & CG_INNER) != 0;
                     rows[found++] =
                         (struct cg_row){.context = name_number(&n, name_of(b, level)), .pc = b->pc, .count = counted};
                     continue;
