@@ -51,7 +51,7 @@
   }
   function link(index, tab) {
     const go = () => { state.focus = index; state.tab = tab || 'Call graph'; draw(); };
-    return el('button', { class: 'link', onclick: go }, functionName(index));
+    return el('button', { class: 'link', onclick: go, title: functionName(index) }, functionName(index));
   }
   // A cost with its share as a bar behind it.
   function cost(value, run) {
@@ -298,7 +298,13 @@
       main.replaceChildren(el('div', { class: 'bad' }, String(error)));
     }
     location.replace('#' + encodeURIComponent(state.tab));
+    measure();
   }
+  // The heads of tables stay below that of the page, whose lines are as many as its width demands.
+  function measure() {
+    document.documentElement.style.setProperty('--head', document.querySelector('header').offsetHeight + 'px');
+  }
+  addEventListener('resize', measure);
   const wanted = decodeURIComponent(location.hash.slice(1));
   if (Object.prototype.hasOwnProperty.call(TABS, wanted)) { state.tab = wanted; }
   state.source = Math.max(0, data.sources.findIndex((each) => each.found));

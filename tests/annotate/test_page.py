@@ -274,3 +274,43 @@ def test_a_large_page_is_bounded(monkeypatch):
     found = page.Page([data], []).content()
     assert len(found["functions"]) == 50 and len(found["edges"]) == 20
     assert sum(len(source["lines"]) for source in found["sources"]) <= 10
+
+
+def test_long_names_leave_room(tmp_path):
+    """Names of thousands of characters (templates) take three lines, the head of a table stays in sight."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    long = "Box<" + "std::vector<int, std::allocator<int> >, " * 125 + "int>::run(int)"
+    (tmp_path / "f.c").write_text("int main(void)\nwork();\n")
+    text = HAND.replace("cmd: prog", f"cmd: {long}").replace("fn=work", f"fn={long}")
+    text += "".join(f"fn=f{n}\n3 1 1\n" for n in range(200))
+    file = made(tmp_path, text, include=tmp_path)
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox"] if os.getuid() == 0 else []
+        )
+        tab = browser.new_page(viewport={"width": 1200, "height": 700})
+        tab.goto(f"file://{file}")
+
+        def boxes(what: str) -> list[dict[str, float]]:
+            return [found for each in tab.locator(what).all() if (found := each.bounding_box())]
+
+        rows = boxes("#functions tbody tr")
+        assert len(rows) == 202 and max(row["height"] for row in rows) < 80
+        assert min(cell["width"] for cell in boxes("#functions tbody tr:first-child td.name")) > 80
+        header = boxes("header")[0]
+        assert header["height"] < 250
+        tab.evaluate("scrollTo(0, 3000)")
+        assert all(head["y"] >= header["height"] - 1 for head in boxes("#functions th"))
+        tab.evaluate("scrollTo(0, 0)")
+        assert tab.locator("#functions .link").nth(1).get_attribute("title") == long
+        tab.locator("#functions .link").nth(1).click()
+        assert boxes("h2")[0]["height"] < 120 and boxes("h2")[1]["y"] < 700
+        tab.click("text=Source")
+        assert max(row["height"] for row in boxes(".code tr")) < 100
+        tab.click("text=Flame graph")
+        tab.hover(".flame div >> nth=1")
+        assert long in tab.inner_text("#details") and boxes("#details")[0]["height"] <= 0.31 * 700
+        browser.close()
