@@ -195,6 +195,7 @@ struct ip_chan {
 #define IP_C_TRACE_FUNCTIONS    268435456  /* blocks end where another function begins */
 #define IP_C_TRACE_VALUES       1073741824 /* arguments where a function begins, results before returns */
 #define IP_C_COUNT              4294967296 /* runs are counted in line, not recorded (count.h) */
+#define IP_C_TRACE_ADDRESSES    8589934592 /* accesses' addresses are recorded, not what they are formed of */
 
 /* Indices of counters (racy: statistics only). */
 enum ip_counter {

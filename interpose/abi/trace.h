@@ -30,7 +30,7 @@ enum ip_tr_event {
  * is full.  The longest record fits in the bytes behind it. */
 #define IP_TR_FULL_BIT  16
 #define IP_TR_SLACK     16384
-#define IP_TR_MAX_WORDS 64 /* of a run */
+#define IP_TR_MAX_WORDS 192 /* of a run */
 
 /* ---- Templates ---------------------------------------------------------------------------------- */
 
@@ -76,7 +76,8 @@ struct ip_tr_insn {
 
 /* address = word[base] + word[index] * scale + disp + base of seg.  0xffff: no word.  disp holds what the block has
  * added to a register since its word was written.  An instruction's reads come before its writes; what is read and
- * written is two accesses. */
+ * written is two accesses.  With IP_C_TRACE_ADDRESSES each access has a word of its own, which holds the sum, in the
+ * order of the accesses; bit tests alone are formed of two words. */
 struct ip_tr_access {
     int64_t disp;
     uint16_t base, index;

@@ -18,6 +18,7 @@ struct alloc {
     struct ublock *out;
     uint16_t spilled;
     uint8_t ea_reg;  /* holds SEGEA/FAREA until the guest instruction, or NONE */
+    uint8_t record;  /* may hold where records go, or NONE */
     uint64_t random; /* state of the random choices, 0: there are none */
 };
 
@@ -105,7 +106,7 @@ static void address_temp(struct alloc *a, struct uinstr *u, const struct ublock 
 }
 
 void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_jit_opts *o) {
-    struct alloc a = {.out = out, .ea_reg = IP_REG_NONE};
+    struct alloc a = {.out = out, .ea_reg = IP_REG_NONE, .record = IP_REG_NONE};
     if (o->random_registers) a.random = (o->random_registers ^ b->key * 0x9e3779b97f4a7c15ull) | 1;
     ub_copy_head(out, b);
     for (int k = 0; k < b->n_u && !out->overflow; k++) {
@@ -155,15 +156,20 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
         case U_RUN:
             if (u.fl_live) { /* jrcxz is the only test that leaves flags alone */
                 spill(&a, IP_RCX, &u);
-                u.t0 = IP_RCX;
+                u.t0 = a.record = IP_RCX;
                 break;
             }
             /* fall through */
         case U_RECWORD:
+        case U_RECADDR:
         case U_CSPUSH: {
             uint16_t avoid = (uint16_t)(in->gpr_read | REG_BIT(IP_RSP) | addr_regs(&u.m));
             if (a.ea_reg < 16) avoid |= (uint16_t)REG_BIT(a.ea_reg);
-            u.t0 = (uint8_t)take(&a, avoid, u.dead, &u, false);
+            uint16_t again = (uint16_t)(a.record < 16 ? REG_BIT(a.record) : 0) & a.spilled & (uint16_t)~avoid;
+            u.t0 = again && !a.random ? a.record : (uint8_t)take(&a, avoid, u.dead, &u, false);
+            if (u.op != U_CSPUSH) a.record = u.t0;
+            avoid |= (uint16_t)REG_BIT(u.t0);
+            if (u.op == U_RECADDR && uaddr_is_sum(&u.m)) u.reg = (uint8_t)take(&a, avoid, u.dead, &u, false);
             break;
         }
         default:

@@ -283,10 +283,28 @@ static void emit_record_word(struct em *m, const struct uinstr *u) {
     put_store(&m->w, 8, addr_at(u->t0, -(int64_t)u->imm), u->m.base);
 }
 
+static void emit_record_address(struct em *m, const struct uinstr *u) {
+    struct writer *w = &m->w;
+    const struct uaddr *a = &u->m;
+    uint64_t known = a->base == IP_REG_RIP ? a->rip_target : a->addr32 ? (uint32_t)a->disp : (uint64_t)a->disp;
+    if (m->record_reg != u->t0) put_load(w, 8, u->t0, STATE(tr_ptr));
+    m->record_reg = u->t0;
+    if (uaddr_is_sum(a)) put_address(w, u->reg, *a);
+    for (int twice = 0; twice < (u->set ? 2 : 1); twice++) {
+        struct uaddr to = addr_at(u->t0, -(int64_t)(twice ? u->set : u->imm));
+        if (uaddr_is_sum(a))
+            put_store(w, 8, to, u->reg);
+        else if (a->base < 16)
+            put_store(w, 8, to, a->base);
+        else
+            put_store_imm64(w, to, known);
+    }
+}
+
 /* Does the register that holds tr_ptr still do so behind u? */
 static void keep_record_reg(struct em *m, const struct uinstr *u, const struct ip_insn *in) {
     int r = m->record_reg;
-    if (r == IP_REG_NONE || u->op == U_RECORD || u->op == U_RECWORD) return;
+    if (r == IP_REG_NONE || u->op == U_RECORD || u->op == U_RECWORD || u->op == U_RECADDR) return;
     bool kept = (u->op == U_INSN && !u->seg && !(in->gpr_write >> r & 1)) || u->op == U_JCC ||
                 ((u->op == U_SPILL || u->op == U_UNSPILL) && u->reg != r) || u->op == U_SEGEA || u->op == U_FAREA;
     if (!kept || u->t0 == r) m->record_reg = IP_REG_NONE;
@@ -337,6 +355,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         break;
     case U_RECORD: emit_record(m, u); break;
     case U_RECWORD: emit_record_word(m, u); break;
+    case U_RECADDR: emit_record_address(m, u); break;
     case U_RUN: em_run(m, u); break;
     case U_TURNS: put_store(w, 8, STATE(ct_turns), IP_RCX); break;
     case U_TURNED: em_slow_call(m, IP_SYM_SLOW, IP_XS_REPEATED, u->imm, (uint32_t)u->insn); break;

@@ -1,7 +1,8 @@
 /* What a block's run writes down (abi/trace.h): its template, and the uops that store the record.
  *
- * An operand's address is not computed in the program: the registers that it is formed of are stored, each once in a
- * block for as long as what the block adds to it is known.  So most stack accesses need no store of their own.
+ * Either an operand's address is not computed in the program: the registers that it is formed of are stored, each once
+ * in a block for as long as what the block adds to it is known, and most stack accesses need no store of their own.  Or
+ * it is (IP_C_TRACE_ADDRESSES), for those who want every address: there is less to store, but more to do for who reads.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -214,8 +215,9 @@ static uint32_t keep(struct ip_tr_block *t) {
 
 struct word {
     int16_t insn;
-    uint8_t reg;
+    uint8_t reg; /* or IP_REG_NONE: the address */
     bool after;
+    struct uaddr address;
 };
 
 struct plan {
@@ -227,15 +229,20 @@ struct plan {
     uint16_t held[GPRS];
     int64_t delta[GPRS];
     bool full;
+    bool addresses; /* are computed in the program */
 };
 
-static uint16_t new_word(struct plan *p, int insn, int reg, bool after) {
+static uint16_t add_word(struct plan *p, struct word w) {
     if (p->n_word == MAX_WORDS) {
         p->full = true;
         return 0;
     }
-    p->word[p->n_word] = (struct word){(int16_t)insn, (uint8_t)reg, after};
+    p->word[p->n_word] = w;
     return (uint16_t)p->n_word++;
+}
+
+static uint16_t new_word(struct plan *p, int insn, int reg, bool after) {
+    return add_word(p, (struct word){.insn = (int16_t)insn, .reg = (uint8_t)reg, .after = after});
 }
 
 /* The word that holds the register, but for delta, when the instruction begins. */
@@ -280,19 +287,33 @@ static void registers_change(struct plan *p, const struct ip_insn *in) {
     }
 }
 
-static void add_access(struct plan *p, int i, struct ip_tr_access a) {
+/* With address NULL, a says what it is formed of. */
+static void add_access(struct plan *p, int i, struct ip_tr_access a, const struct uaddr *address) {
     if (p->n_access == MAX_ACCESSES) {
         p->full = true;
         return;
+    }
+    if (address) {
+        a.base = add_word(p, (struct word){.insn = (int16_t)i, .reg = IP_REG_NONE, .address = *address});
+        a.disp = 0;
+        if (!p->insn[i].rep) a.flags &= (uint8_t)~IP_TRA_ADDR32; /* there it is the size of the counter, too */
     }
     a.insn = (uint16_t)i;
     p->access[p->n_access++] = a;
     p->insn[i].n_accesses++;
 }
 
+/* Does a register say which bit, perhaps far beyond the operand? */
+static bool is_bit_string(const struct ip_insn *in) {
+    bool bit = in->mnem == IP_MN_BT || in->mnem == IP_MN_BTS || in->mnem == IP_MN_BTR || in->mnem == IP_MN_BTC;
+    return bit && !in->imm_len;
+}
+
 static struct ip_tr_access explicit_operand(struct plan *p, const struct ip_insn *in, int i) {
     const struct ip_mem *m = &in->mem;
     struct ip_tr_access a = {.base = NO_WORD, .index = NO_WORD, .scale = 1, .seg = m->seg, .size = m->size};
+    bool bit = is_bit_string(in);
+    if (p->addresses && !bit && !m->vsib) return a; /* add_access gives it its word */
     a.disp = m->disp;
     if (m->base == IP_REG_RIP) {
         a.disp = (int64_t)m->rip_target;
@@ -310,13 +331,12 @@ static struct ip_tr_access explicit_operand(struct plan *p, const struct ip_insn
         a.disp += p->delta[m->index] * m->scale;
     }
     if (m->addr32) a.flags |= IP_TRA_ADDR32;
-    bool bit = in->mnem == IP_MN_BT || in->mnem == IP_MN_BTS || in->mnem == IP_MN_BTR || in->mnem == IP_MN_BTC;
-    if (bit && !in->imm_len && in->n_ops == 2 && in->ops[1].kind == IP_OP_GPR && a.index == NO_WORD) {
+    if (bit && in->n_ops == 2 && in->ops[1].kind == IP_OP_GPR && a.index == NO_WORD) {
         /* A step of the register does not move the address by as much. */
         a.index = new_word(p, i, in->ops[1].reg, false);
         a.flags |= IP_TRA_BIT;
         a.size = 1; /* the byte that holds the bit */
-    } else if (bit && !in->imm_len) {
+    } else if (bit) {
         a.flags |= IP_TRA_UNKNOWN;
     }
     return a;
@@ -325,8 +345,10 @@ static struct ip_tr_access explicit_operand(struct plan *p, const struct ip_insn
 static struct ip_tr_access implicit_operand(struct plan *p, const struct ip_insn *in, int i,
                                             const struct ip_operand *op) {
     struct ip_tr_access a = {.base = NO_WORD, .index = NO_WORD, .scale = 1, .size = op->size};
-    a.base = word_of(p, i, op->reg);
-    a.disp = p->delta[op->reg];
+    if (!p->addresses || in->mnem == IP_MN_XLATB) {
+        a.base = word_of(p, i, op->reg);
+        a.disp = p->delta[op->reg];
+    }
     if (op->reg == IP_RSP) {
         a.flags |= IP_TRA_STACK;
         if (op->access & IP_ACC_W) a.disp -= op->size;
@@ -346,8 +368,24 @@ static bool is_prefetch(const struct ip_insn *in) {
     return strncmp(name, "prefetch", 8) == 0;
 }
 
+/* Where the operand lies when the instruction begins; false: that is not one address. */
+static bool address_of(const struct plan *p, const struct ip_insn *in, const struct ip_operand *implicit,
+                       const struct ip_tr_access *a, struct uaddr *address) {
+    if (!p->addresses || (a->flags & (IP_TRA_UNKNOWN | IP_TRA_BIT))) return false;
+    if (!implicit) {
+        memset(address, 0, sizeof *address);
+        uaddr_from_mem(address, &in->mem);
+        if (in->mnem == IP_MN_POP && in->mem.base == IP_RSP) address->disp += in->mem.size;
+        return true;
+    }
+    *address = addr_at(implicit->reg, a->disp);
+    address->addr32 = (a->flags & IP_TRA_ADDR32) != 0;
+    return true;
+}
+
 static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
     struct ip_tr_access explicit = {0}, implicit[5];
+    struct uaddr address;
     bool real = in->mem.present && !(in->mem.access & IP_ACC_ADDR);
     bool hint = in->mem.present && !real && is_prefetch(in);
     if (real || hint) explicit = explicit_operand(p, in, i);
@@ -357,18 +395,19 @@ static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
     for (unsigned kind = IP_ACC_R; kind <= IP_ACC_W; kind++) {
         if (real && (in->mem.access & kind)) {
             explicit.kind = (uint8_t)kind;
-            add_access(p, i, explicit);
+            add_access(p, i, explicit, address_of(p, in, NULL, &explicit, &address) ? &address : NULL);
         }
         for (int k = 0; k < in->n_ops; k++) {
             if (in->ops[k].kind != IP_OP_MEM_IMPL || !(in->ops[k].access & kind)) continue;
             implicit[k].kind = (uint8_t)kind;
-            add_access(p, i, implicit[k]);
+            bool known = address_of(p, in, &in->ops[k], &implicit[k], &address);
+            add_access(p, i, implicit[k], known ? &address : NULL);
         }
     }
     if (hint) {
         explicit.kind = IP_ACC_R;
         explicit.flags |= IP_TRA_PREFETCH;
-        add_access(p, i, explicit);
+        add_access(p, i, explicit, NULL);
     }
 }
 
@@ -376,7 +415,6 @@ static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
 static void repetitions_of(struct plan *p, const struct ip_insn *in, int i, bool words) {
     if (!in->rep) return;
     bool to = in->addr_read >> IP_RDI & 1;
-    p->insn[i].rep = in->rep;
     if (!words) return;
     p->insn[i].rep_words = new_word(p, i, IP_RCX, false);
     new_word(p, i, IP_RCX, true);
@@ -500,12 +538,24 @@ static void lay_words(struct ip_tr_block *t, const struct ublock *in) {
     t->n_words = n;
 }
 
+/* Where addresses are computed, what is pushed or popped says where RSP was. */
+static void stack_pointer(struct plan *p, struct ip_tr_block *t, int i) {
+    const struct ip_tr_access *last = p->n_access ? &p->access[p->n_access - 1] : NULL;
+    if (last && last->insn == i && last->flags & IP_TRA_STACK) {
+        t->sp_word = last->base;
+        t->sp_disp = last->kind == IP_ACC_W ? last->size : 0;
+    } else {
+        t->sp_word = new_word(p, i, IP_RSP, false);
+    }
+}
+
 /* Lay the template of the block out in t. */
 static void describe(const struct ublock *in, uint64_t flags, struct plan *p, struct ip_tr_block *t) {
     memset(t, 0, sizeof *t);
     for (int r = 0; r < GPRS; r++) p->held[r] = NO_WORD;
     p->n_access = p->n_word = 0;
     p->full = false;
+    p->addresses = flags & IP_C_TRACE_ADDRESSES;
     t->pc = in->pc;
     t->key = in->key & IP_KEY_PC;
     t->sp_word = ~0u;
@@ -520,15 +570,18 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
         ti->target = insn->target;
         ti->len = insn->len;
         ti->kind = kind_of(insn);
+        ti->rep = insn->rep;
         ti->rep_words = NO_WORD;
         ti->function = ip_trace_function(insn->pc);
         memcpy(ti->bytes, insn->bytes, sizeof ti->bytes);
         ti->first_access = (uint16_t)p->n_access;
-        if (i == in->n_insn - 1 && leaves_frame(t->end) && !(flags & (IP_C_TRACE_NO_FRAMES | IP_C_COUNT))) {
+        bool frame = i == in->n_insn - 1 && leaves_frame(t->end) && !(flags & (IP_C_TRACE_NO_FRAMES | IP_C_COUNT));
+        if (frame && !p->addresses) {
             t->sp_word = word_of(p, i, IP_RSP);
             t->sp_disp = (int32_t)p->delta[IP_RSP];
         }
         if (flags & IP_C_TRACE_DATA) accesses_of(p, insn, i);
+        if (frame && p->addresses) stack_pointer(p, t, i);
         repetitions_of(p, insn, i, !(flags & IP_C_COUNT));
         if ((flags & IP_C_TRACE_VALUES) && i == in->n_insn - 1 && t->end == IP_TR_RET)
             t->result_word = new_word(p, i, IP_RAX, false); /* what functions return */
@@ -553,13 +606,35 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
 
 /* ---- Stage 3 ----------------------------------------------------------------------------------------------------- */
 
+static bool same_address(const struct uaddr *a, const struct uaddr *b) {
+    return a->base == b->base && a->index == b->index && a->scale == b->scale && a->addr32 == b->addr32 &&
+           a->disp == b->disp && a->rip_target == b->rip_target;
+}
+
+/* The uop of the same instruction that stores this address already, and could do so once more; or NULL. */
+static struct uinstr *twin(struct ublock *out, int insn, const struct uaddr *address) {
+    for (int k = out->n_u - 1; k >= 0 && out->u[k].op == U_RECADDR && out->u[k].insn == insn; k--)
+        if (!out->u[k].set && same_address(&out->u[k].m, address)) return &out->u[k];
+    return NULL;
+}
+
 static void store_words(struct ublock *out, const struct plan *p, int insn, bool after, uint32_t bytes) {
     for (int k = 0; k < p->n_word; k++) {
-        if (p->word[k].insn != insn || p->word[k].after != after) continue;
-        struct uinstr *u = ub_add(out, U_RECWORD, insn);
-        u->m.base = p->word[k].reg;
-        u->m.scale = 1;
-        u->imm = bytes - 8u * (1 + (uint32_t)k);
+        const struct word *w = &p->word[k];
+        uint32_t place = bytes - 8u * (1 + (uint32_t)k);
+        if (w->insn != insn || w->after != after) continue;
+        bool is_address = w->reg == IP_REG_NONE;
+        struct uinstr *u = is_address ? twin(out, insn, &w->address) : NULL;
+        if (u) {
+            u->set = place;
+            continue;
+        }
+        u = ub_add(out, is_address ? U_RECADDR : U_RECWORD, insn);
+        u->imm = place;
+        if (is_address)
+            u->m = w->address;
+        else
+            u->m.base = w->reg;
     }
 }
 

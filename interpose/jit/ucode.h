@@ -83,6 +83,8 @@ enum uop_operand {
                                                                       the distance of that half from the end << 32 |   \
                                                                       what it becomes there */                         \
     X(RECWORD, "RECWORD", 3, UE_SCRATCH, UO_MEM | UO_IMM) /* m's register to imm bytes before the record's end */      \
+    X(RECADDR, "RECADDR", 3, UE_SCRATCH, UO_MEM | UO_IMM | UO_SET | UO_REG) /* m's address likewise; also to set bytes \
+                                                                               before the end, if not 0 */             \
     X(RUN, "RUN", 3, UE_ENTRY | UE_SCRATCH,                                                                            \
       UO_IMM | UO_SET | UO_RUN)                       /* a run counted in line (count.h): imm is ct_where << 32        \
                                                 | template, set its first word << 32 | offset of its                   \
@@ -125,7 +127,7 @@ enum run_kind { RUN_INSIDE, RUN_CALLED, RUN_BACK, RUN_LINK };
 
 struct uinstr {
     uint8_t op;         /* enum uop */
-    uint8_t reg;        /* SPILL/UNSPILL/RDSEG/WRSEG: host register */
+    uint8_t reg;        /* SPILL/UNSPILL/RDSEG/WRSEG: host register; RECADDR: a second one for itself */
     uint8_t seg;        /* enum ip_seg.  SEGEA, FPSAVE, RDSEG, WRSEG: whose base; INSN: runs with
                            the base of this segment in GS (see gs_operand) */
     uint8_t fl_live;    /* flags live across this uinstr */
@@ -256,5 +258,10 @@ uint16_t ip_address_temps(const struct ip_insn *in);
 /* New uinstr at the end; sets overflow when full. */
 struct uinstr *ub_add(struct ublock *b, int op, int insn);
 void uaddr_from_mem(struct uaddr *a, const struct ip_mem *m);
+/* Must the address be computed, for it is neither known nor what a register holds? */
+static inline bool uaddr_is_sum(const struct uaddr *m) {
+    if (m->base >= 16) return m->index < 16;
+    return m->index < 16 || m->disp || m->addr32;
+}
 
 #endif

@@ -157,6 +157,10 @@ static bool check_t0(struct check *c, const struct uinstr *u) {
     if (!needs_t0(u) && !(uop_does(u->op, UE_CHECK) && u->size > 8)) return refuse(c, "needs no register");
     if (u->t0 >= 16 || u->t0 == IP_RSP) return refuse(c, "register %u for a temporary", u->t0);
     if (!(u->spilled >> u->t0 & 1)) return refuse(c, "clobbers a register whose guest value is nowhere else");
+    if (u->op == U_RECADDR && uaddr_is_sum(&u->m) && (u->reg == u->t0 || u->reg == IP_RSP || u->reg == c->temp_reg))
+        return refuse(c, "register %u for an address", u->reg);
+    if (u->op == U_RECADDR && uaddr_is_sum(&u->m) && !(u->spilled >> u->reg & 1))
+        return refuse(c, "clobbers a register whose guest value is nowhere else");
     if (uop_does(u->op, UE_CHECK) && u->fl_live && u->t0 != IP_RCX) return refuse(c, "tests by jrcxz what is not RCX");
     if (c->temp_reg == u->t0 && !u->via_t && !uop_does(u->op, UE_TEMP))
         return refuse(c, "clobbers the address temporary");
@@ -190,6 +194,7 @@ static bool check_registers(struct check *c, const struct uinstr *u) {
     if (!check_t0(c, u)) return false;
     uint16_t need = needed(u, in), temp = (uint16_t)(u->t0 < 16 ? REG_BIT(u->t0) : 0);
     /* The flagless check loads the operand's RCX again for each of its parts. */
+    if (u->op == U_RECADDR && uaddr_is_sum(&u->m)) temp |= bit;
     if (need & c->clobbered || (uop_does(u->op, UE_WHOLE | UE_GUEST) && need & c->spilled & ~temp))
         return refuse(c, "needs registers of the guest that are in their slots (%04x)", need & c->spilled);
     if (u->op == U_INSN && temp & (in->gpr_read | in->gpr_write)) return refuse(c, "its temporary is its own operand");

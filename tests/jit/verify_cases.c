@@ -221,6 +221,16 @@ static struct uinstr *insert(int k, int op, unsigned spilled) {
       (insert(6, U_SPILL, REG_BIT(IP_RSI) | REG_BIT(IP_RDI))->reg = IP_RDI, U(7).t0 = IP_RDI,                          \
        U(7).spilled |= REG_BIT(IP_RDI)),                                                                               \
       "the temporary is elsewhere")                                                                                    \
+    X(allocated, 5,                                                                                                    \
+      (insert(6, U_SPILL, REG_BIT(IP_RSI) | REG_BIT(IP_RDI))->reg = IP_RDI,                                            \
+       insert(7, U_RECADDR, REG_BIT(IP_RSI) | REG_BIT(IP_RDI))->t0 = IP_RDI, U(7).m = addr_at(IP_RBX, 8),              \
+       U(7).reg = IP_RDI),                                                                                             \
+      "register 7 for an address")                                                                                     \
+    X(allocated, 5,                                                                                                    \
+      (insert(6, U_SPILL, REG_BIT(IP_RSI) | REG_BIT(IP_RDI))->reg = IP_RDI,                                            \
+       insert(7, U_RECADDR, REG_BIT(IP_RSI) | REG_BIT(IP_RDI))->t0 = IP_RDI, U(7).m = addr_at(IP_RBX, 8),              \
+       U(7).reg = IP_RAX),                                                                                             \
+      "guest value is nowhere else")                                                                                   \
     X(allocated, 5, (U(1).fl_live = block.fl_live_before[LOAD] = U(3).fl_live = 0, U(1).size = 16),                    \
       "its register is part of its address")
 

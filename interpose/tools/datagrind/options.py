@@ -27,7 +27,7 @@ def engine_flags(config: Config) -> list[str]:
     """Names of the channel's flags (abi/channel.h, IP_C_*) that datagrind wants."""
     if not config.core.instrument:
         return ["IP_C_HEAP"]
-    return ["IP_C_TRACE", "IP_C_TRACE_DATA", "IP_C_HEAP"]
+    return ["IP_C_TRACE", "IP_C_TRACE_DATA", "IP_C_TRACE_ADDRESSES", "IP_C_HEAP"]
 
 
 def channel_fields(config: Config) -> dict[str, int]:

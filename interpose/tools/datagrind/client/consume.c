@@ -1,5 +1,5 @@
 /* From a thread's records (abi/trace.h) to runs: the context that each block ran in, and the addresses. */
-#include "tools/datagrind/client/datagrind.h"
+#include "tools/datagrind/client/frames.h"
 #include "runtime/core/core.h"
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -16,7 +16,7 @@ void dg_thread_begin(struct tstate *ts) {
     if (!t) {
         t = rt_pages(sizeof *t);
         t->out_begin = t->out = rt_pages(DG_OUT);
-        t->out_limit = t->out_end = t->out_begin + DG_OUT - DG_RUN_BYTES;
+        t->out_limit = t->out_begin + DG_OUT - DG_RUN_BYTES;
         t->file = ~0u;
         threads[ts->slot] = t;
     }
@@ -57,13 +57,12 @@ void dg_emit_all(void) {
         if (threads[i]) dg_emit(threads[i]);
 }
 
-/* How a block has ended, all of whose instructions have run. */
-static inline void end_of(struct dg_thread *t, const struct dg_plan *p, const u64 *w) {
-    if (p->sp_word == ~0u) return;
-    u64 sp = w[1 + p->sp_word] + (u64)p->sp_disp;
-    switch (p->end) {
+/* How a block has ended that leaves. */
+static inline void end_of(struct dg_thread *t, const struct dg_node *n, const u64 *w) {
+    u64 sp = w[n->sp_word] + (u64)(i64)n->sp_disp;
+    switch (n->end) {
     case IP_TR_CALL:
-    case IP_TR_CALLI: dg_call(t, p->next, sp - 8); break;
+    case IP_TR_CALLI: dg_call(t, n->ret, sp - 8); break;
     case IP_TR_RET: dg_drop(t, sp + 1); break;
     case IP_TR_JMPI:
         if (UNLIKELY(t->n_handlers)) dg_drop_handlers(t, sp);
@@ -76,7 +75,7 @@ static inline void end_of(struct dg_thread *t, const struct dg_plan *p, const u6
 /* ---- Runs -------------------------------------------------------------------------- */
 
 static inline u64 context_of(struct dg_thread *t, struct dg_def *d, u64 pc) {
-    return d->stack == t->stack ? d->context : dg_context(t, d, pc);
+    return d->stack == t->stack || dg_knows_context(t, d) ? d->context : dg_new_context(t, d, pc);
 }
 
 static inline u64 sum_of(const struct dg_operand *o, const u64 *w) {
@@ -92,14 +91,15 @@ static u64 address_of(const struct dg_thread *t, const struct dg_operand *o, con
     return sum;
 }
 
+static const struct ip_tr_block *block_of(u64 head) { return (const struct ip_tr_block *)(u64)(u32)head; }
+
 #define HEAD      11 /* bytes before a run's addresses */
 #define WIDE_HEAD 19 /* of a longer one */
 
 /* A record ends at to. */
 static inline void end_record(struct dg_thread *t, u8 *to) {
-    u8 *last = t->out;
     t->out = to;
-    if (UNLIKELY(to >= t->out_limit)) dg_full(t, last);
+    if (UNLIKELY(to >= t->out_limit)) dg_emit(t);
 }
 
 /* What precedes the addresses from .. to. */
@@ -162,21 +162,25 @@ static void run_repeated(struct dg_thread *t, const struct dg_plan *p, const str
 /* The addresses of the path's last block.  How many there are changes from run to run, and a guess that fails costs
  * more than a few addresses in vain; behind the last operand and the last word there is something to read. */
 static inline u8 *put_addresses(const struct dg_thread *t, const struct dg_node *n, u8 *to, const u64 *w) {
-    const struct dg_operand *o = n->ops;
+    const u64 *words = w;
     u8 *begin = to, *end = to + n->n_ops * 8ull;
-    do {
-#pragma GCC unroll 4
-        for (u32 i = 0; i < DG_AT_ONCE; i++) {
-            u64 address = sum_of(&o[i], w);
-            __builtin_memcpy(to + i * 8, &address, 8);
+    if (__builtin_expect(n->plain, 1)) {
+        do {
+#pragma GCC unroll 8
+            for (u32 i = 0; i < DG_AT_ONCE; i++) __builtin_memcpy(to + i * 8, &w[1 + i], 8);
+            to += DG_AT_ONCE * 8;
+            w += DG_AT_ONCE;
+        } while (UNLIKELY(to < end));
+    } else {
+        for (const struct dg_operand *o = n->ops; to < end; o++, to += 8) {
+            u64 address = sum_of(o, w);
+            __builtin_memcpy(to, &address, 8);
         }
-        to += DG_AT_ONCE * 8;
-        o += DG_AT_ONCE;
-    } while (to < end);
+    }
     if (UNLIKELY(n->special)) {
         const struct dg_plan *p = n->plan;
         for (u32 i = 0; i < p->n_special && p->special[i] < n->n_ops; i++) {
-            u64 address = address_of(t, &p->ops[p->special[i]], w);
+            u64 address = address_of(t, &p->ops[p->special[i]], words);
             __builtin_memcpy(begin + p->special[i] * 8, &address, 8);
         }
     }
@@ -188,11 +192,6 @@ static RT_NOINLINE u8 *place_addresses(struct dg_thread *t, u8 *from, u8 **to) {
     u64 bytes = (u64)(*to - from);
     u8 *place = t->out + head_of(bytes);
     if (place != from) __builtin_memmove(place, from, bytes);
-    if (dg.n_definitions && t->direct) {
-        u8 *out = t->out;
-        t->out = dg_definitions_insert(t->out, place + bytes);
-        place += t->out - out;
-    }
     *to = place + bytes;
     return place;
 }
@@ -210,17 +209,19 @@ static u64 first_pc(const struct dg_node *n) {
 /* The path ends: a run with the addresses from .. to. */
 static inline void end_path(struct dg_thread *t, struct dg_node *n, u8 *from, u8 *to) {
     struct dg_def *d = n->def ? n->def : dg_define(t, n);
-    u8 *begin = t->out;
-    u64 context = d->stack == t->stack ? d->context : dg_context(t, d, first_pc(n));
+    u64 context;
+    if (d->stack == t->stack || dg_knows_context(t, d))
+        context = d->context;
+    else
+        context = dg_new_context(t, d, first_pc(n));
     u32 head = head_of((u64)(to - from));
-    if (UNLIKELY(dg.n_definitions || from != begin + head)) {
+    if (UNLIKELY(from != t->out + head)) {
         set_wide(n, head != HEAD);
         from = place_addresses(t, from, &to);
     }
     put_head(from, to, context, n->insns);
-    t->pc = n->plan->pc;
-    t->out = to;
-    if (UNLIKELY(to >= t->out_limit)) dg_full(t, begin);
+    t->newest = block_of(n->head);
+    end_record(t, to);
 }
 
 /* A block whose segments have definitions of their own. */
@@ -230,7 +231,6 @@ static RT_NOINLINE void run_segments(struct dg_thread *t, struct dg_node *n, con
         const struct dg_segment *s = &p->segments[i];
         u64 context = context_of(t, &n->defs[i], tr_insns(p->block)[s->first].pc);
         u32 n_insns = n->n_insns - s->first;
-        if (t->direct && dg.n_definitions) t->out = dg_definitions_insert(t->out, t->out);
         if (s->rep_alone) {
             run_repeated(t, p, s, context, w);
             continue;
@@ -245,7 +245,7 @@ static RT_NOINLINE void run_segments(struct dg_thread *t, struct dg_node *n, con
         put_head(from, to, context, n_insns);
         end_record(t, to);
     }
-    t->pc = p->pc;
+    t->newest = p->block;
 }
 
 /* ---- Records ------------------------------------------------------------------------ */
@@ -262,7 +262,7 @@ static void put_event(struct dg_thread *t, u32 type, const u64 *words, u32 n) {
 }
 
 static void allocated(struct dg_thread *t, const u64 *w) {
-    u64 words[3 + DG_HEAP_IPS] = {w[0], w[1], 0, t->pc};
+    u64 words[3 + DG_HEAP_IPS] = {w[0], w[1], 0, t->newest ? t->newest->pc : 0};
     words[2] = 1 + dg_callers(t, words + 4, DG_HEAP_IPS - 1);
     put_event(t, DG_MALLOC_BLOCK, words, 3 + (u32)words[2]);
 }
@@ -297,15 +297,24 @@ static void event(struct dg_thread *t, u32 kind, const u64 *w) {
 }
 
 /* May what the block does at its end change the call stack? */
-static inline bool leaves(const struct dg_thread *t, const struct dg_plan *p, const u64 *w) {
-    u64 sp = w[1 + p->sp_word] + (u64)p->sp_disp;
-    return p->end != IP_TR_JMPI || t->n_handlers || (t->n_frames && t->frames[t->n_frames - 1].slot < sp);
+static inline bool leaves(const struct dg_thread *t, const struct dg_node *n, const u64 *w) {
+    u64 sp = w[n->sp_word] + (u64)(i64)n->sp_disp;
+    return n->end != IP_TR_JMPI || t->n_handlers || (t->n_frames && t->frames[t->n_frames - 1].slot < sp);
+}
+
+/* The root of what follows the path's end. */
+static RT_NOINLINE struct dg_node *root_after(struct dg_thread *t, struct dg_node *last, u64 head) {
+    struct dg_node *root = dg_root(t, head);
+    last->after_head = head;
+    last->after = root;
+    return root;
 }
 
 /* In the records' own memory, where heads become 0. */
 __attribute__((target("bmi2"))) static void consume(struct dg_thread *t, u64 *w, const u64 *end) {
     static struct dg_node nowhere;
-    struct dg_node *n = &nowhere;  /* the path that is under way */
+    struct dg_node *n = &nowhere; /* the path that is under way */
+    struct dg_node *last = t->ended;
     u8 *from = t->out, *to = from; /* its addresses */
     for (u32 n_words; w < end; w += 1 + n_words) {
         u64 head = *w;
@@ -314,24 +323,27 @@ __attribute__((target("bmi2"))) static void consume(struct dg_thread *t, u64 *w,
         if (UNLIKELY(head != n->next_head)) {
             next = n == &nowhere ? NULL : dg_turn(t, n, head);
             if (!next) {
-                if (n != &nowhere) end_path(t, n, from, to);
-                n = &nowhere;
+                if (n != &nowhere) {
+                    end_path(t, n, from, to);
+                    last = n;
+                    n = &nowhere;
+                }
                 if (UNLIKELY((u32)head < IP_TR_EVENTS)) {
                     event(t, (u32)head, w + 1);
                     n_words = (u32)(head >> 32);
                     continue;
                 }
                 if (UNLIKELY(tr_completed(head) == 0)) {
-                    const struct ip_tr_block *b = (const struct ip_tr_block *)(u64)(u32)head;
-                    t->pc = b->pc;
-                    n_words = b->n_words;
+                    t->newest = block_of(head);
+                    n_words = t->newest->n_words;
                     continue;
                 }
-                next = dg_root(t, head);
+                next = last->after;
+                if (head != last->after_head) next = root_after(t, last, head);
                 n_words = next->n_words;
                 if (UNLIKELY(!next->whole)) {
                     run_segments(t, next, w);
-                    if (next->n_insns == next->plan->n_insns) end_of(t, next->plan, w);
+                    if (next->leaves) end_of(t, next, w);
                     continue;
                 }
                 from = to = t->out + (next->wide ? WIDE_HEAD : HEAD);
@@ -340,13 +352,15 @@ __attribute__((target("bmi2"))) static void consume(struct dg_thread *t, u64 *w,
         n = next;
         n_words = n->n_words;
         to = put_addresses(t, n, to, w);
-        if (n->leaves && leaves(t, n->plan, w)) {
+        if (n->leaves && leaves(t, n, w)) {
             end_path(t, n, from, to);
-            end_of(t, n->plan, w);
+            end_of(t, n, w);
+            last = n;
             n = &nowhere;
         }
     }
-    if (n != &nowhere) end_path(t, n, from, to);
+    if (n != &nowhere) end_path(t, n, from, to), last = n;
+    t->ended = last;
 }
 
 void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
@@ -359,7 +373,6 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
     }
     u64 code = __atomic_load_n(&dg.code, __ATOMIC_RELAXED);
     if (t->code != code) dg_stack_renew(t, code);
-    dg_begin(t);
     consume(t, (u64 *)(u64)from, to);
-    dg_done(t);
+    if (!dg_has_threads()) dg_emit(t); /* little is lost when the program is killed */
 }

@@ -3,7 +3,7 @@
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
-#include "tools/datagrind/client/datagrind.h"
+#include "tools/datagrind/client/frames.h"
 
 #define LEAST_SETS 4096u
 #define MOST_SETS  0x40000u /* 16 MiB */
@@ -46,34 +46,43 @@ static void grow(struct dg_thread *t) {
 static u64 define(struct dg_thread *t, u32 bbdef, u64 pc) {
     u64 depth = t->n_frames < DG_CALLERS ? t->n_frames : DG_CALLERS, word = bbdef, ips[DG_CALLERS];
     dg_callers(t, ips, DG_CALLERS);
-    dg_lock(t);
+    dg_lock();
     u8 *to = dg_definition(DG_CONTEXT, 8 + 1 + (1 + depth) * 8);
     __builtin_memcpy(to, &word, 8);
     to[8] = (u8)(1 + depth);
     __builtin_memcpy(to + 9, &pc, 8);
     rt_memcpy(to + 17, ips, depth * 8);
     u64 number = dg.n_contexts++;
-    dg_unlock(t);
+    dg_unlock();
     return number;
 }
 
-u64 dg_context(struct dg_thread *t, struct dg_def *d, u64 pc) {
+static void take(struct dg_def *d, const struct dg_seen *one) {
+    d->stack = one->stack;
+    d->context = one->context;
+}
+
+bool dg_knows_context(struct dg_thread *t, struct dg_def *d) {
     struct dg_seen *set = set_of(t, t->stack, d->bbdef), found;
     u32 way = 0;
     /* Entries that are empty have no stack: its number is never 0 but by chance, and then it is defined again. */
     while (way < DG_WAYS && !(set[way].stack == t->stack && set[way].bbdef == d->bbdef && t->stack)) way++;
-    if (way < DG_WAYS) {
-        found = set[way];
+    if (way == DG_WAYS) return false;
+    found = set[way];
+    if (way) {
         for (; way > 0; way--) set[way] = set[way - 1];
         set[0] = found;
-    } else {
-        u64 number = define(t, d->bbdef, pc);
-        if (number >= NO_CONTEXT) return number;
-        found = (struct dg_seen){t->stack, d->bbdef, (u32)number};
-        remember(t, found);
-        if (t->evicted > t->n_sets && t->n_sets < MOST_SETS) grow(t);
     }
-    d->stack = t->stack;
-    d->context = found.context;
-    return found.context;
+    take(d, &found);
+    return true;
+}
+
+u64 dg_new_context(struct dg_thread *t, struct dg_def *d, u64 pc) {
+    u64 number = define(t, d->bbdef, pc);
+    if (number >= NO_CONTEXT) return number;
+    struct dg_seen made = {t->stack, d->bbdef, (u32)number};
+    remember(t, made);
+    if (t->evicted > t->n_sets && t->n_sets < MOST_SETS) grow(t);
+    take(d, &made);
+    return number;
 }

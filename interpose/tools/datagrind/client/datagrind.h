@@ -43,7 +43,7 @@ enum dg_event {
 #define DG_PART     128u /* a longer access is shown in parts: its size has one byte */
 #define DG_NO_WORD  0xffff
 /* Addresses are written so many at once, some of them in vain. */
-#define DG_AT_ONCE     4
+#define DG_AT_ONCE     8
 #define DG_RUN_BYTES   (12 + 8 + (DG_ITEMS + DG_AT_ONCE) * 8) /* the longest run */
 #define DG_OUT         0x40000                                /* a thread's buffer */
 #define DG_DEFINITIONS 0x20000                                /* more than those of one template */
@@ -78,6 +78,7 @@ struct dg_plan {
     i64 sp_disp;
     u16 n_segments, n_words, n_insns;
     u16 n_special; /* operands with a flag */
+    u16 n_plain;   /* of the operands, the first ones: each is the word that has its number */
     u8 end;        /* enum ip_tr_end */
     struct dg_operand *ops;
     u16 *special;
@@ -94,26 +95,37 @@ struct dg_def {
     const struct dg_node *leaf; /* whose path it is, with all of the last block */
 };
 
-/* A path: blocks that followed one another under one call stack, the last of them perhaps left early (paths.c). */
+/* A path: blocks that followed one another under one call stack, the last of them perhaps left early (paths.c).  What
+ * every run reads is one line of the cache. */
 struct dg_node {
-    u64 head;                     /* the record's of the last block */
-    u64 next_head;                /* next->head, or 0 */
-    struct dg_node *next;         /* the path that it was continued to the last time */
-    const struct dg_plan *plan;   /* of the last block */
-    const struct dg_operand *ops; /* its operands */
-    u16 n_ops, n_words, n_insns;  /* what its last block adds */
-    u16 insns, accesses;          /* of the path */
-    bool special;                 /* one of its operands has a flag */
-    bool leaves;                  /* the block's end may change the call stack */
-    bool wide;                    /* of a block alone: its paths' runs have a long head, lately */
-    bool whole;                   /* one definition may have it */
+    u64 head;              /* the record's of the last block */
+    u64 next_head;         /* next->head, or 0 */
+    struct dg_node *next;  /* the path that it was continued to the last time */
+    u64 after_head;        /* after->head, or 0 */
+    struct dg_node *after; /* the block that the next path began with, the last time that this one ended */
     struct dg_def *def;
+    u16 n_ops, n_words; /* what its last block adds */
+    u16 insns;          /* of the path */
+    u8 end;             /* enum ip_tr_end, of the last block */
+    u8 sp_word;         /* w[sp_word] + sp_disp is RSP there, if it leaves */
+    int32_t sp_disp;
+    bool plain;   /* but for those with a flag, its last block's operands are its first words */
+    bool special; /* one of them has a flag */
+    bool leaves;  /* the block's end may change the call stack */
+    bool wide;    /* of a block alone: its paths' runs have a long head, lately */
+    /* In the next line: */
+    u64 ret;                      /* behind the last block */
+    const struct dg_plan *plan;   /* of it */
+    const struct dg_operand *ops; /* its operands */
+    u16 n_insns;                  /* what it adds */
+    u16 accesses;                 /* of the path */
+    bool whole;                   /* one definition may have it */
+    u32 credit;                   /* bytes that missed would have spared */
+    u64 missed;                   /* head of a block that might continue it */
     struct dg_node *parent, *child, *sibling;
-    u64 missed;          /* head of a block that might continue it */
-    u32 credit;          /* bytes that this would have spared */
     u64 lo, hi;          /* the path's instructions */
     struct dg_def *defs; /* of the plan's segments, if it is not whole */
-};
+} __attribute__((aligned(64)));
 
 struct dg_frame {
     u64 slot;        /* address of the return address, or the handler's RSP */
@@ -131,15 +143,17 @@ struct dg_seen {
 
 struct dg_thread {
     u8 *out, *out_limit;     /* the next run; at the limit there is still room for one */
-    u8 *out_begin, *out_end; /* the thread's own buffer */
+    u8 *out_begin;           /* the thread's own buffer */
     struct dg_node **roots;  /* by template, like dg_plans: paths of one block, linked by sibling */
     struct dg_piece *pieces; /* memory of paths */
     u8 *room, *room_end;     /* in the newest piece */
-    struct dg_seen *seen;    /* sets of DG_WAYS, newest first */
+    struct dg_node *ended;   /* the path that has ended last, or none */
+    struct dg_node none;
+    struct dg_seen *seen; /* sets of DG_WAYS, newest first */
     struct dg_frame *frames;
     u64 fs, gs;
-    u64 pc;    /* of the block that ran last */
-    u64 stack; /* what tells call stacks apart (stacks.c) */
+    const struct ip_tr_block *newest; /* the block that ran last */
+    u64 stack;                        /* what tells call stacks apart (stacks.c) */
     u32 n_frames, cap_frames;
     u32 n_handlers; /* frames of handlers */
     u32 n_sets, evicted;
@@ -147,7 +161,6 @@ struct dg_thread {
     u32 file; /* dg.file that its contexts are of */
     u64 code; /* dg.code that they are of */
     bool live;
-    bool direct;             /* the lock is held, and out is in a chunk */
     const struct tstate *ts; /* whose it is while it is live */
 };
 
@@ -170,26 +183,19 @@ void dg_thread_end(struct tstate *ts);
 void dg_threads_after_fork(struct tstate *ts);
 bool dg_has_threads(void); /* more than one */
 
-/* stacks.c */
-static inline u64 dg_mix(u64 x) {
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93ull;
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93ull;
-    return x ^ x >> 32;
-}
+/* stacks.c, frames.h */
 void dg_stacks_start(void);
 void dg_stack_new(struct dg_thread *t);
 void dg_stack_renew(struct dg_thread *t, u64 code); /* code has gone */
-void dg_call(struct dg_thread *t, u64 ret, u64 slot);
+bool dg_more_frames(struct dg_thread *t);           /* room for one more; false: there are too many */
 void dg_handler(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp);
 void dg_handler_returned(struct dg_thread *t, u64 sp);
 void dg_drop_handlers(struct dg_thread *t, u64 sp);
-void dg_drop(struct dg_thread *t, u64 sp);
 u32 dg_callers(const struct dg_thread *t, u64 *ips, u32 most); /* innermost first; how many */
 
 /* contexts.c */
-u64 dg_context(struct dg_thread *t, struct dg_def *d, u64 pc); /* its number, defined if need be */
+bool dg_knows_context(struct dg_thread *t, struct dg_def *d);      /* then the definition has it */
+u64 dg_new_context(struct dg_thread *t, struct dg_def *d, u64 pc); /* its number */
 void dg_forget_contexts(struct dg_thread *t);
 
 /* paths.c */
@@ -204,7 +210,7 @@ void dg_forget_paths(struct dg_thread *t);
 #define DG_TEMPLATES (IP_TRACE_MAX / DG_APART)
 static inline u64 dg_template(u64 head) { return ((u32)head - IP_TRACE_BASE) / DG_APART; }
 void dg_plans_start(void);
-const struct dg_plan *dg_plan(struct dg_thread *t, u32 block);
+const struct dg_plan *dg_plan(u32 block);
 void dg_plan_define(const struct dg_plan *p, struct dg_def *defs); /* its segments; under the lock */
 /* Does an instruction that follows another one belong to its function?  Unless that is known, it does if it is next. */
 static inline bool dg_same_function(const struct ip_tr_insn *a, const struct ip_tr_insn *b) {
@@ -216,19 +222,12 @@ u8 *dg_head(u8 *to, u32 type, u64 length);
 /* Under the lock: where a definition's payload goes; then either of the two that follow. */
 u8 *dg_definition(u32 type, u64 length);
 void dg_definitions_put(void);
-u8 *dg_definitions_insert(u8 *from, u8 *to); /* before [from, to), which is moved up; where that begins then */
-void dg_begin(struct dg_thread *t);          /* runs may be put at its out, until dg_done */
-void dg_full(struct dg_thread *t, u8 *last); /* at the limit; last: where the last record begins */
-void dg_done(struct dg_thread *t);
 void dg_emit(struct dg_thread *t); /* what is in the thread's own buffer */
 void dg_send(void);                /* all that was emitted, to the supervisor */
 void dg_output_after_fork(void);
 
-static inline void dg_lock(const struct dg_thread *t) {
-    if (!t->direct) rt_lock(&dg.lock);
-}
-static inline void dg_unlock(const struct dg_thread *t) {
-    if (t->direct) return;
+static inline void dg_lock(void) { rt_lock(&dg.lock); }
+static inline void dg_unlock(void) {
     if (dg.n_definitions) dg_definitions_put();
     rt_unlock(&dg.lock);
 }

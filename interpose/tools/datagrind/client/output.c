@@ -1,7 +1,8 @@
 /* The way to the file: chunks of memory that the supervisor has, too, and writes.
  *
- * While there is one thread, it puts its runs where they go.  Several fill buffers of their own, which are copied.
- * A definition is put before the first run that uses it, by whoever holds the lock, so definitions are always first.
+ * Each thread fills a buffer of its own, which stays in the cache, and is copied whole: single stores to fresh memory
+ * would cost more than the copy.  A definition is put before the first run that uses it, by whoever holds the lock, so
+ * definitions are always first.
  */
 #include <asm/unistd.h>
 #include <linux/memfd.h>
@@ -140,61 +141,16 @@ void dg_definitions_put(void) {
     placed();
 }
 
-u8 *dg_definitions_insert(u8 *from, u8 *to) {
-    u32 n = dg.n_definitions;
-    __builtin_memmove(from + n, from, (u64)(to - from));
-    rt_memcpy(from, definitions, n);
-    dg.n_definitions = 0;
-    return from + n;
-}
-
 /* ---- Runs ---------------------------------------------------------------------------------- */
-
-static void emit(struct dg_thread *t) {
-    if (t->out == t->out_begin) return;
-    ready();
-    put(t->out_begin, (u64)(t->out - t->out_begin));
-    t->out = t->out_begin;
-}
 
 void dg_emit(struct dg_thread *t) {
     if (t->out == t->out_begin) return;
     rt_lock(&dg.lock);
-    emit(t);
-    placed();
-    rt_unlock(&dg.lock);
-}
-
-void dg_begin(struct dg_thread *t) {
-    t->direct = !dg_has_threads();
-    if (!t->direct) return;
-    rt_lock(&dg.lock);
-    emit(t);
     ready();
-    t->out = at;
-    t->out_limit = end;
-}
-
-void dg_full(struct dg_thread *t, u8 *last) {
-    if (t->direct) {
-        at = last;
-        put_upto(t->out);
-        t->out = at;
-        t->out_limit = end;
-    } else {
-        dg_emit(t);
-    }
-}
-
-void dg_done(struct dg_thread *t) {
-    if (!t->direct) return;
-    if (dg.n_definitions) t->out = dg_definitions_insert(t->out, t->out);
-    put_upto(t->out);
+    put(t->out_begin, (u64)(t->out - t->out_begin));
     placed();
     rt_unlock(&dg.lock);
-    t->direct = false;
     t->out = t->out_begin;
-    t->out_limit = t->out_end;
 }
 
 void dg_send(void) {

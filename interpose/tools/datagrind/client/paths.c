@@ -31,14 +31,17 @@ void dg_forget_paths(struct dg_thread *t) {
     t->pieces = NULL;
     t->room = t->room_end = NULL;
     t->n_nodes = 0;
+    t->none = (struct dg_node){0};
+    t->ended = &t->none;
 }
 
-static void *room_for(struct dg_thread *t, u64 bytes) {
-    if ((u64)(t->room_end - t->room) < bytes) {
+static void *room_for(struct dg_thread *t, u64 bytes, u64 align) {
+    t->room = (u8 *)RT_ROUND_UP((u64)t->room, align);
+    if (t->room > t->room_end || (u64)(t->room_end - t->room) < bytes) {
         struct dg_piece *p = rt_pages(PIECE);
         p->next = t->pieces;
         t->pieces = p;
-        t->room = (u8 *)(p + 1);
+        t->room = (u8 *)RT_ROUND_UP((u64)(p + 1), align);
         t->room_end = (u8 *)p + PIECE;
     }
     t->room += bytes;
@@ -47,19 +50,23 @@ static void *room_for(struct dg_thread *t, u64 bytes) {
 
 /* Of the block's instructions, those that were completed. */
 static struct dg_node *node_of(struct dg_thread *t, const struct dg_plan *p, u64 head) {
-    struct dg_node *n = room_for(t, sizeof *n);
+    struct dg_node *n = room_for(t, sizeof *n, __alignof__(*n));
     u32 done = tr_completed(head);
     *n = (struct dg_node){.head = head,
                           .plan = p,
+                          .ret = p->next,
+                          .end = p->end,
                           .ops = p->ops,
                           .n_words = p->n_words,
                           .n_insns = (u16)done,
                           .n_ops = p->ops_upto[done - 1],
                           .lo = p->lo,
                           .hi = p->hi};
+    n->plain = p->n_plain >= n->n_ops;
     n->special = p->n_special && p->special[0] < n->n_ops;
     n->whole = done <= p->segments[0].n_insns && !p->segments[0].rep_alone;
     n->leaves = done == p->n_insns && p->sp_word != ~0u;
+    if (n->leaves) n->sp_word = (u8)(1 + p->sp_word), n->sp_disp = (int32_t)p->sp_disp;
     n->insns = n->n_insns;
     n->accesses = n->n_ops;
     t->n_nodes++;
@@ -70,17 +77,17 @@ struct dg_node *dg_root(struct dg_thread *t, u64 head) {
     struct dg_node **first = &t->roots[dg_template(head)], *n = *first;
     while (n && n->head != head) n = n->sibling;
     if (n) return n;
-    n = node_of(t, dg_plan(t, (u32)head), head);
+    n = node_of(t, dg_plan((u32)head), head);
     n->sibling = *first;
     *first = n;
     if (n->whole) return n;
     for (const struct dg_node *o = n->sibling; o; o = o->sibling)
         if (o->defs) n->defs = o->defs;
     if (n->defs) return n;
-    n->defs = room_for(t, n->plan->n_segments * sizeof *n->defs);
-    dg_lock(t);
+    n->defs = room_for(t, n->plan->n_segments * sizeof *n->defs, __alignof__(*n->defs));
+    dg_lock();
     dg_plan_define(n->plan, n->defs);
-    dg_unlock(t);
+    dg_unlock();
     return n;
 }
 
@@ -212,10 +219,10 @@ struct dg_def *dg_define(struct dg_thread *t, struct dg_node *n) {
     if (d) {
         leaf = leaf->parent;
     } else {
-        d = room_for(t, sizeof *d);
-        dg_lock(t);
+        d = room_for(t, sizeof *d, __alignof__(*d));
+        dg_lock();
         *d = define(leaf);
-        dg_unlock(t);
+        dg_unlock();
     }
     for (; leaf && !leaf->def; leaf = leaf->parent) leaf->def = d;
     return d;

@@ -50,6 +50,8 @@ static u32 size_of(const struct ip_tr_access *a) { return a->size ? a->size : XS
 
 static u32 parts_of(const struct ip_tr_access *a) { return (size_of(a) + DG_PART - 1) / DG_PART; }
 
+static bool is_plain(const struct dg_operand *o, u32 number) { return o->base == number + 1 && !o->index && !o->disp; }
+
 static struct dg_plan *make(const struct ip_tr_block *b) {
     static struct dg_operand ops[MOST_OPS];
     static struct dg_segment segments[MOST_INSNS];
@@ -57,7 +59,7 @@ static struct dg_plan *make(const struct ip_tr_block *b) {
     static u8 sizes[MOST_OPS], writes[MOST_OPS];
     const struct ip_tr_insn *insns = tr_insns(b);
     const struct ip_tr_access *accesses = tr_accesses(b);
-    u32 n_ops = 0, n_segments = 0, n_special = 0;
+    u32 n_ops = 0, n_segments = 0, n_special = 0, n_plain = 0;
     u64 lo = ~0ull, hi = 0;
     struct dg_segment *s = NULL;
     for (u32 i = 0; i < b->n_insns && i < MOST_INSNS; i++) {
@@ -67,6 +69,7 @@ static struct dg_plan *make(const struct ip_tr_block *b) {
             for (u32 k = 0; counts(a) && k < parts_of(a) && n_ops < MOST_OPS; k++) {
                 u32 left = size_of(a) - k * DG_PART;
                 ops[n_ops] = operand_of(a, k * DG_PART);
+                if (is_plain(&ops[n_ops], n_ops) && n_plain == n_ops) n_plain++;
                 if (ops[n_ops].flags) special[n_special++] = (u16)n_ops;
                 insn_of[n_ops] = (u16)i;
                 sizes[n_ops] = (u8)(left < DG_PART ? left : DG_PART);
@@ -96,6 +99,7 @@ static struct dg_plan *make(const struct ip_tr_block *b) {
                           .n_words = b->n_words,
                           .n_insns = b->n_insns,
                           .n_special = (u16)n_special,
+                          .n_plain = (u16)n_plain,
                           .end = b->end,
                           .sp_word = b->sp_word,
                           .sp_disp = b->sp_disp,
@@ -115,14 +119,14 @@ static struct dg_plan *make(const struct ip_tr_block *b) {
     return p;
 }
 
-const struct dg_plan *dg_plan(struct dg_thread *t, u32 block) {
+const struct dg_plan *dg_plan(u32 block) {
     const struct dg_plan **entry = &plans[dg_template(block)], *p = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
     if (p) return p;
-    dg_lock(t);
+    dg_lock();
     p = *entry;
     if (!p) p = make((const struct ip_tr_block *)(u64)block);
     __atomic_store_n(entry, p, __ATOMIC_RELEASE);
-    dg_unlock(t);
+    dg_unlock();
     return p;
 }
 

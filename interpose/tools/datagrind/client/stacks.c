@@ -8,24 +8,21 @@
  * Two stacks with one number would be shown as the first of them.  The addresses are mixed before they are multiplied
  * with, and n stacks have such a pair with a probability of n * n / 2^65: ten million of them, one in 400,000.
  */
-#include "tools/datagrind/client/datagrind.h"
+#include "tools/datagrind/client/frames.h"
 
 #define MOST_FRAMES (1u << 20)
-#define BASE        0x9e3779b97f4a7c15ull
 
-static u64 leaving; /* what the oldest address of a full window was multiplied with since */
-
-/* The number of a stack without callers: another one after code has gone, for what it called was called by others. */
-static u64 first_number(const struct dg_thread *t) { return 2 * t->code + 1; }
+u64 dg_leaving;
 
 void dg_stacks_start(void) {
-    leaving = 1;
-    for (u32 i = 0; i < DG_CALLERS; i++) leaving *= BASE;
+    dg_leaving = 1;
+    for (u32 i = 0; i < DG_CALLERS; i++) dg_leaving *= DG_BASE;
 }
 
 /* ---- Frames ------------------------------------------------------------------------- */
 
-static void more_frames(struct dg_thread *t) {
+bool dg_more_frames(struct dg_thread *t) {
+    if (t->cap_frames >= MOST_FRAMES) return false;
     u32 cap = t->cap_frames ? t->cap_frames * 2 : 4096;
     struct dg_frame *more = rt_pages(cap * sizeof *more);
     if (t->frames) {
@@ -34,54 +31,22 @@ static void more_frames(struct dg_thread *t) {
     }
     t->frames = more;
     t->cap_frames = cap;
+    return true;
 }
 
 void dg_stack_new(struct dg_thread *t) {
-    if (!t->frames) more_frames(t);
+    if (!t->frames) dg_more_frames(t);
     t->n_frames = t->n_handlers = 0;
-    t->stack = first_number(t);
-}
-
-static inline u64 number_of(const struct dg_thread *t, u64 caller, u32 depth, u64 ret) {
-    u64 number = caller * BASE + dg_mix(ret);
-    if (depth == DG_CALLERS) number -= first_number(t) * leaving * BASE;
-    if (depth >= DG_CALLERS) number -= dg_mix(t->frames[depth - DG_CALLERS].ret) * leaving;
-    return number;
+    t->stack = dg_first_number(t);
 }
 
 void dg_stack_renew(struct dg_thread *t, u64 code) {
     t->code = code;
-    t->stack = first_number(t);
+    t->stack = dg_first_number(t);
     for (u32 i = 0; i < t->n_frames; i++) {
         t->frames[i].caller = t->stack;
-        t->stack = number_of(t, t->stack, i, t->frames[i].ret);
+        t->stack = dg_number_of(t, t->stack, i, t->frames[i].ret);
     }
-}
-
-static inline void push(struct dg_thread *t, struct dg_frame frame) {
-    if (__builtin_expect(t->n_frames == t->cap_frames, 0)) {
-        if (t->cap_frames >= MOST_FRAMES) return; /* whoever is called seems to be called from where this one was */
-        more_frames(t);
-    }
-    frame.caller = t->stack;
-    t->stack = number_of(t, t->stack, t->n_frames, frame.ret);
-    t->frames[t->n_frames++] = frame;
-}
-
-static inline void pop(struct dg_thread *t) {
-    const struct dg_frame *f = &t->frames[--t->n_frames];
-    t->n_handlers -= f->interrupted != 0;
-    t->stack = f->caller;
-}
-
-/* RSP is sp now: what lies below has gone. */
-void dg_drop(struct dg_thread *t, u64 sp) {
-    while (t->n_frames && t->frames[t->n_frames - 1].slot < sp) pop(t);
-}
-
-void dg_call(struct dg_thread *t, u64 ret, u64 slot) {
-    dg_drop(t, slot + 8);
-    push(t, (struct dg_frame){.slot = slot, .ret = ret});
 }
 
 /* Whether RSP is nearer to what a handler interrupted than to the handler's stack: it was left by a jump. */
@@ -95,13 +60,13 @@ static bool has_left(const struct dg_frame *f, u64 sp) {
 void dg_drop_handlers(struct dg_thread *t, u64 sp) {
     for (u32 i = t->n_frames; t->n_handlers && i-- > 0;) {
         if (!has_left(&t->frames[i], sp)) continue;
-        while (t->n_frames > i) pop(t);
+        while (t->n_frames > i) dg_pop(t);
     }
 }
 
 void dg_handler(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp) {
     u32 before = t->n_frames;
-    push(t, (struct dg_frame){.slot = sp, .ret = pc + 1, .interrupted = interrupted});
+    dg_push(t, (struct dg_frame){.slot = sp, .ret = pc + 1, .interrupted = interrupted});
     t->n_handlers += t->n_frames - before;
 }
 
