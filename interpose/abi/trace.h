@@ -77,7 +77,7 @@ struct ip_tr_insn {
 /* address = word[base] + word[index] * scale + disp + base of seg.  0xffff: no word.  disp holds what the block has
  * added to a register since its word was written.  An instruction's reads come before its writes; what is read and
  * written is two accesses.  With IP_C_TRACE_ADDRESSES each access has a word of its own, which holds the sum, in the
- * order of the accesses; bit tests alone are formed of two words. */
+ * order of the accesses; bit tests and xlat alone are formed of two. */
 struct ip_tr_access {
     int64_t disp;
     uint16_t base, index;
@@ -89,11 +89,12 @@ struct ip_tr_access {
     uint16_t insn;
     uint32_t pad;
 };
-#define IP_TRA_BIT      1  /* bit test of memory: the index word counts bits (index >> 3, arithmetically) */
+#define IP_TRA_BIT      1  /* bit test of memory: the index word, a signed number of scale bytes, counts bits */
 #define IP_TRA_STACK    2  /* push, pop, call, ret */
 #define IP_TRA_PREFETCH 4  /* no access: a hint */
-#define IP_TRA_UNKNOWN  8  /* a gather, scatter, xlat, bit test with an index: the address is the base only */
+#define IP_TRA_UNKNOWN  8  /* a gather, scatter: the address is the base only */
 #define IP_TRA_ADDR32   16 /* the sum, before seg, is cut to 32 bits */
+#define IP_TRA_BYTE     32 /* xlat: the index is the word's low byte */
 
 struct ip_tr_block {
     uint64_t pc;           /* of the code */

@@ -296,7 +296,8 @@ static void add_access(struct plan *p, int i, struct ip_tr_access a, const struc
     if (address) {
         a.base = add_word(p, (struct word){.insn = (int16_t)i, .reg = IP_REG_NONE, .address = *address});
         a.disp = 0;
-        if (!p->insn[i].rep) a.flags &= (uint8_t)~IP_TRA_ADDR32; /* there it is the size of the counter, too */
+        if (!p->insn[i].rep && !(a.flags & IP_TRA_BIT))
+            a.flags &= (uint8_t)~IP_TRA_ADDR32; /* else that is not all that it says */
     }
     a.insn = (uint16_t)i;
     p->access[p->n_access++] = a;
@@ -313,7 +314,15 @@ static struct ip_tr_access explicit_operand(struct plan *p, const struct ip_insn
     const struct ip_mem *m = &in->mem;
     struct ip_tr_access a = {.base = NO_WORD, .index = NO_WORD, .scale = 1, .seg = m->seg, .size = m->size};
     bool bit = is_bit_string(in);
-    if (p->addresses && !bit && !m->vsib) return a; /* add_access gives it its word */
+    if (bit) {
+        /* A step of the register does not move the address by as much. */
+        a.index = new_word(p, i, in->ops[1].reg, false);
+        a.scale = in->opsize;
+        a.flags = (uint8_t)(IP_TRA_BIT | (m->addr32 ? IP_TRA_ADDR32 : 0));
+        a.size = 1; /* the byte that holds the bit */
+        return a;
+    }
+    if (p->addresses && !m->vsib) return a; /* add_access gives it its word */
     a.disp = m->disp;
     if (m->base == IP_REG_RIP) {
         a.disp = (int64_t)m->rip_target;
@@ -331,32 +340,28 @@ static struct ip_tr_access explicit_operand(struct plan *p, const struct ip_insn
         a.disp += p->delta[m->index] * m->scale;
     }
     if (m->addr32) a.flags |= IP_TRA_ADDR32;
-    if (bit && in->n_ops == 2 && in->ops[1].kind == IP_OP_GPR && a.index == NO_WORD) {
-        /* A step of the register does not move the address by as much. */
-        a.index = new_word(p, i, in->ops[1].reg, false);
-        a.flags |= IP_TRA_BIT;
-        a.size = 1; /* the byte that holds the bit */
-    } else if (bit) {
-        a.flags |= IP_TRA_UNKNOWN;
-    }
     return a;
 }
 
 static struct ip_tr_access implicit_operand(struct plan *p, const struct ip_insn *in, int i,
                                             const struct ip_operand *op) {
     struct ip_tr_access a = {.base = NO_WORD, .index = NO_WORD, .scale = 1, .size = op->size};
-    if (!p->addresses || in->mnem == IP_MN_XLATB) {
+    bool xlat = in->mnem == IP_MN_XLATB;
+    if (!p->addresses || xlat) {
         a.base = word_of(p, i, op->reg);
         a.disp = p->delta[op->reg];
+    }
+    if (xlat) {
+        a.index = new_word(p, i, IP_RAX, false);
+        a.flags |= IP_TRA_BYTE;
     }
     if (op->reg == IP_RSP) {
         a.flags |= IP_TRA_STACK;
         if (op->access & IP_ACC_W) a.disp -= op->size;
     }
-    if (in->mnem == IP_MN_XLATB) a.flags |= IP_TRA_UNKNOWN;
     for (int k = 0; k < in->n_prefix && op->reg != IP_RSP; k++)
         if (in->bytes[k] == IP_PREFIX_ADDRSIZE) a.flags |= IP_TRA_ADDR32;
-    if (op->reg == IP_RSI || in->mnem == IP_MN_MASKMOVDQU || in->mnem == IP_MN_MASKMOVQ)
+    if (op->reg == IP_RSI || xlat || in->mnem == IP_MN_MASKMOVDQU || in->mnem == IP_MN_MASKMOVQ)
         for (int k = 0; k < in->n_prefix; k++)
             if (in->bytes[k] == IP_PREFIX_FS || in->bytes[k] == IP_PREFIX_GS)
                 a.seg = in->bytes[k] == IP_PREFIX_FS ? IP_SEG_FS : IP_SEG_GS;
@@ -371,7 +376,7 @@ static bool is_prefetch(const struct ip_insn *in) {
 /* Where the operand lies when the instruction begins; false: that is not one address. */
 static bool address_of(const struct plan *p, const struct ip_insn *in, const struct ip_operand *implicit,
                        const struct ip_tr_access *a, struct uaddr *address) {
-    if (!p->addresses || (a->flags & (IP_TRA_UNKNOWN | IP_TRA_BIT))) return false;
+    if (a->flags & (IP_TRA_UNKNOWN | IP_TRA_BYTE) || !(p->addresses || a->flags & IP_TRA_BIT)) return false;
     if (!implicit) {
         memset(address, 0, sizeof *address);
         uaddr_from_mem(address, &in->mem);

@@ -148,6 +148,23 @@ _start:
     btq $5, (%rbx)
     DONE bit_offset
 
+    mov $3, %ecx
+    mov $0xffffffff, %edx       # as 32 bits: -1
+    mov $0x7fff00080009, %rsi   # as 16 bits: 9
+    CASE bit_index              #! R1 buf+36, R1 buf+20, W1 buf+20, R1 buf-1, R1 buf+1, R8 other
+    bt %rax, 4(%rbx,%rcx,8)     # bit 67 of buf+28
+    btc %rcx, 14(%rbx,%rcx,2)
+    bt %edx, (%rbx)
+    bt %si, (%rbx)
+    mov (%r12), %rax
+    DONE bit_index
+    mov $67, %eax
+    CASE bit_address_32         #! R1 buf+14, R1 buf+7
+    bt %rax, (%ebx,%ecx,2)
+    bt %edx, 8(%ebx)
+    DONE bit_address_32
+    mov $-1, %rdx
+
     # The stack.
     STACK
     CASE push                   #! W8 stack-8, W8 stack-16, W2 stack-18
@@ -289,10 +306,19 @@ _start:
     addr32 rep movsb
     mov (%rbx), %rax
     DONE rep_address_32
-    mov $5, %eax
-    CASE xlat                   #!
+    mov $0x12f5, %eax
+    CASE xlat                   #! R1 buf+245
     xlat
     DONE xlat
+    mov $0x80, %al
+    lea 4(%rbx), %r13
+    xchg %rbx, %r13
+    CASE xlat_moved             #! R1 buf+140, R8 buf+12
+    add $8, %rbx
+    xlat
+    mov (%rbx), %rax
+    DONE xlat_moved
+    mov %r13, %rbx
 
     # Segments.
     mov $158, %eax              # arch_prctl

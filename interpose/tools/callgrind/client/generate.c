@@ -102,7 +102,7 @@ static void word(struct code *c, u32 reg, u32 number) {
 /* The address of an access to RAX; false: by the slow way alone. */
 static bool address(struct code *c, const struct ip_tr_access *a) {
     u64 disp = (u64)a->disp;
-    if (a->seg == IP_SEG_GS || a->flags & (IP_TRA_BIT | IP_TRA_ADDR32)) return false;
+    if (a->seg == IP_SEG_GS || a->flags & (IP_TRA_BIT | IP_TRA_BYTE | IP_TRA_ADDR32)) return false;
     if (a->base == NO_WORD && a->index == NO_WORD) {
         PUT("\x48\xb8"); /* mov $disp, %rax */
         put64(c, disp);

@@ -57,7 +57,8 @@ static void branch(struct making *m, u64 insn, enum cg_event e) {
 
 static struct cg_access access_of(const struct ip_tr_access *a) {
     struct cg_access x = {.disp = a->disp, .more = (u16)((a->size ? a->size : 1) - 1)};
-    if (a->base == NO_WORD || a->seg == IP_SEG_FS || a->seg == IP_SEG_GS || a->flags & (IP_TRA_BIT | IP_TRA_ADDR32)) {
+    if (a->base == NO_WORD || a->seg == IP_SEG_FS || a->seg == IP_SEG_GS ||
+        a->flags & (IP_TRA_BIT | IP_TRA_BYTE | IP_TRA_ADDR32)) {
         x.kind = CG_OTHER;
         return x;
     }

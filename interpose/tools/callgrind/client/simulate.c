@@ -298,7 +298,7 @@ u64 cg_address(const struct thread *t, const struct ip_tr_access *a, const u64 *
         if (a->flags & IP_TRA_BIT)
             at += (u64)((i64)words[a->index] >> 3) & ~(u64)(a->size - 1);
         else
-            at += words[a->index] * a->scale;
+            at += (a->flags & IP_TRA_BYTE ? (u8)words[a->index] : words[a->index]) * a->scale;
     }
     if (a->flags & IP_TRA_ADDR32) at = (u32)at;
     return at + (a->seg == IP_SEG_FS ? t->fs : a->seg == IP_SEG_GS ? t->gs : 0);

@@ -84,7 +84,11 @@ static inline u64 sum_of(const struct dg_operand *o, const u64 *w) {
 
 static u64 address_of(const struct dg_thread *t, const struct dg_operand *o, const u64 *w) {
     u64 sum = sum_of(o, w);
-    if (o->flags & DG_OP_BIT) sum = (u64)o->disp + w[o->base] + (u64)((i64)w[o->index] >> 3);
+    if (o->flags & DG_OP_BIT) {
+        u32 above = 64 - (8u << o->shift);
+        sum = (u64)o->disp + w[o->base] + (u64)((i64)(w[o->index] << above) >> above >> 3);
+    }
+    if (o->flags & DG_OP_BYTE) sum = (u64)o->disp + w[o->base] + (u8)w[o->index];
     if (o->flags & DG_OP_32) sum = (u32)sum;
     if (o->flags & DG_OP_FS) sum += t->fs;
     if (o->flags & DG_OP_GS) sum += t->gs;

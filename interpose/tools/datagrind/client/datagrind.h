@@ -55,10 +55,11 @@ struct dg_operand {
     u8 flags;
     u32 pad;
 };
-#define DG_OP_FS  1
-#define DG_OP_GS  2
-#define DG_OP_BIT 4
-#define DG_OP_32  8
+#define DG_OP_FS   1
+#define DG_OP_GS   2
+#define DG_OP_BIT  4 /* w[index] counts bits, in 1 << shift bytes */
+#define DG_OP_32   8
+#define DG_OP_BYTE 16 /* of w[index] the low byte */
 
 /* A part of a template that has a definition of its own, where not all of it may share one. */
 struct dg_segment {

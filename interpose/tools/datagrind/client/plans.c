@@ -39,6 +39,7 @@ static struct dg_operand operand_of(const struct ip_tr_access *a, u64 part) {
     if (a->seg == IP_SEG_GS) o.flags |= DG_OP_GS;
     if (a->flags & IP_TRA_BIT) o.flags |= DG_OP_BIT;
     if (a->flags & IP_TRA_ADDR32) o.flags |= DG_OP_32;
+    if (a->flags & IP_TRA_BYTE) o.flags |= DG_OP_BYTE;
     return o;
 }
 

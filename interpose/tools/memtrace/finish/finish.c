@@ -292,7 +292,7 @@ static uint64_t address_of(const struct ip_mtf *f, const struct ip_tr_insn *insn
     uint64_t sum = (uint64_t)a->disp;
     if (a->base != NO_WORD) sum += words[a->base] + step;
     if (a->index != NO_WORD) {
-        uint64_t index = words[a->index];
+        uint64_t index = a->flags & IP_TRA_BYTE ? (uint8_t)words[a->index] : words[a->index];
         if (a->flags & IP_TRA_BIT) {
             /* The byte that the bit lies in: a register names bits beyond the operand, too. */
             sum += (uint64_t)(bit_index(insn, index) >> 3);
