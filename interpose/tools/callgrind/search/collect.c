@@ -21,10 +21,18 @@ struct piece {
     int is_shared; /* not a copy: templates are the translator's own */
 };
 
+struct counted {
+    const struct ip_tr_block *block;
+    const struct ip_tr_insn *insn;
+    uint64_t first_word;
+};
+
 struct memory {
     struct piece *pieces;
     size_t n, room, last;
     uint64_t template_bytes, words; /* of all templates */
+    struct counted *blocks;         /* those of which runs are counted in line; NULL: not looked for yet */
+    uint64_t n_blocks;
     /* Costs of calls under way that lie with their sites (count.h). */
     struct late {
         uint64_t at, cost;
@@ -351,43 +359,57 @@ static void add_site(struct sink *s, struct names *n, struct memory *m, uint32_t
     }
 }
 
+static int find_blocks(struct memory *m) {
+    uint64_t room = 0, where = (uint64_t)IP_TRACE_BASE;
+    const struct ip_tr_block *b;
+    for (; (b = at(m, (const void *)where, sizeof *b)) && b->bytes >= sizeof *b; where += b->bytes) {
+        const struct ip_tr_insn *insn = at(m, (const void *)(where + sizeof *b), b->n_insns * sizeof *insn);
+        if (!insn || b->first_word + (uint64_t)b->n_words > m->words || !b->n_words) break;
+        if (m->n_blocks == room) {
+            room = room ? 2 * room : 4096;
+            struct counted *more = realloc(m->blocks, room * sizeof *more);
+            if (!more) return -1;
+            m->blocks = more;
+        }
+        m->blocks[m->n_blocks++] = (struct counted){b, insn, b->first_word};
+    }
+    return 0;
+}
+
 /* Runs counted in line, of functions with names at one level of recursion. */
 static int add_level(struct sink *s, struct names *n, struct memory *m, int mem, uint64_t from, uint32_t level) {
-    uint64_t *words = calloc(m->words + 1, sizeof *words);
+    uint64_t *words = malloc((m->words + 1) * sizeof *words);
     struct cg_name last = {0};
     uint32_t number = 0;
-    if (!words || read_all(mem, words, m->words * sizeof *words, from) < 0) {
+    if (!words || (!m->blocks && find_blocks(m) < 0) || read_all(mem, words, m->words * sizeof *words, from) < 0) {
         free(words);
-        return words ? 0 : -1;
+        return words && (m->blocks || !m->n_blocks) ? 0 : -1;
     }
     for (size_t i = 0; i < m->n_late; i++)
         if (m->late[i].at - from < m->words * sizeof *words) words[(m->late[i].at - from) / 8] += m->late[i].cost;
-    uint64_t at_byte = 0, where = (uint64_t)IP_TRACE_BASE;
-    const struct ip_tr_block *b;
-    while ((b = at(m, (const void *)(where + at_byte), sizeof *b)) && b->bytes >= sizeof *b) {
-        const struct ip_tr_insn *insn =
-            at(m, (const uint8_t *)(where + at_byte) + sizeof *b, b->n_insns * sizeof *insn);
-        at_byte += b->bytes;
-        if (!insn || b->first_word + (uint64_t)b->n_words > m->words || !b->n_words) break;
-        if (!words[b->first_word]) continue;
+    for (uint64_t k = 0; k < m->n_blocks; k++) {
+        const struct counted *c = &m->blocks[k];
+        if (!words[c->first_word]) continue;
+        const struct ip_tr_block *b = c->block;
         uint64_t runs[65536 + 1], sum = 0;
         memset(runs, 0, (b->n_insns + 1u) * sizeof *runs);
-        unfold(words + b->first_word, b, insn, runs);
+        unfold(words + c->first_word, b, c->insn, runs);
         struct cg_name name = name_of(b, level);
         if (!number || last.function != name.function || last.entry != name.entry) {
             last = name;
             number = name_number(n, last);
         }
-        for (uint32_t i = b->n_insns; i-- > 0;) {
-            sum += runs[i + 1];
-            uint64_t *cost = sum ? add_row(s, (struct cg_row){.kind = CG_COST, .context = number, .pc = insn[i].pc})
-                                 : NULL;
-            if (cost) cost[0] = sum;
+        s->t->n_blocks += runs[0];
+        /* Each instruction was completed by the runs that ended behind it. */
+        for (uint32_t i = b->n_insns; i > 0; i--) runs[i] = sum += runs[i];
+        s->t->n_blocks += sum;
+        for (uint32_t i = 0; i < b->n_insns && runs[i + 1]; i++) {
+            uint64_t *cost = add_row(s, (struct cg_row){.kind = CG_COST, .context = number, .pc = c->insn[i].pc});
+            if (cost) cost[0] = runs[i + 1];
         }
-        s->t->n_blocks += sum + runs[0];
         if (b->site_word)
-            add_site(s, n, m, number, insn[b->n_insns - 1].pc,
-                     (const struct ip_ct_site *)(words + b->first_word + b->site_word));
+            add_site(s, n, m, number, c->insn[b->n_insns - 1].pc,
+                     (const struct ip_ct_site *)(words + c->first_word + b->site_word));
     }
     free(words);
     return 0;
@@ -468,55 +490,101 @@ static struct cg_row *row_at(const struct cg_taken *t, uint64_t i) {
     return (struct cg_row *)(t->rows + i * t->row_bytes);
 }
 
-/* 0, or -1: no memory. */
-static int sort_rows(struct cg_taken *t) {
-    struct ip_keyed *keys = malloc(2 * t->n_rows * sizeof *keys);
-    uint8_t *sorted = malloc(t->n_rows * t->row_bytes);
-    if (keys && sorted) {
-        for (uint64_t i = 0; i < t->n_rows; i++) keys[i] = (struct ip_keyed){row_at(t, i)->pc, i};
-        ip_sort_keyed(keys, t->n_rows, keys + t->n_rows);
-        for (uint64_t i = 0; i < t->n_rows; i++) keys[i].key = row_at(t, keys[i].item)->context;
-        ip_sort_keyed(keys, t->n_rows, keys + t->n_rows);
-        for (uint64_t i = 0; i < t->n_rows; i++)
-            memcpy(sorted + i * t->row_bytes, row_at(t, keys[i].item), t->row_bytes);
-        free(t->rows);
-        t->rows = sorted;
-        for (uint64_t i = 0, next; i < t->n_rows; i = next) {
-            const struct cg_row *r = row_at(t, i);
-            for (next = i + 1; next < t->n_rows && row_at(t, next)->pc == r->pc; next++)
-                if (row_at(t, next)->context != r->context) break;
-            if (next > i + 1) qsort(row_at(t, i), next - i, t->row_bytes, compare);
-        }
-        sorted = NULL;
-    } else {
-        t->n_rows = 0;
+/* Put a row behind those that are there, or add it to the last of them if that is about the same. */
+static void append(struct cg_taken *to, const struct cg_row *r, uint32_t n_events) {
+    struct cg_row *last = to->n_rows ? row_at(to, to->n_rows - 1) : NULL;
+    if (!last || compare(last, r) != 0) {
+        memcpy(row_at(to, to->n_rows++), r, to->row_bytes);
+        return;
     }
-    int result = keys && !sorted ? 0 : -1;
-    free(keys);
-    free(sorted);
-    return result;
+    last->count += r->count;
+    last->followed += r->followed;
+    uint64_t *sum = (uint64_t *)(last + 1);
+    const uint64_t *more = (const uint64_t *)(r + 1);
+    for (uint32_t k = 0; k < n_events; k++) sum[k] += more[k];
 }
 
+/* Rows that ascend as they are: those of a block. */
+struct stretch {
+    uint64_t first, n;
+};
+
+/* Sort the rows of n stretches in a place of their own, and append them. */
+static int append_sorted(struct cg_taken *to, const struct cg_taken *t, const struct stretch *of, uint64_t n,
+                         uint64_t rows, uint32_t n_events) {
+    if (n == 2) { /* as a rule */
+        for (uint64_t i = 0, j = 0; i < of[0].n || j < of[1].n;) {
+            const struct cg_row *x = row_at(t, of[0].first + i), *y = row_at(t, of[1].first + j);
+            int is_first = j == of[1].n || (i < of[0].n && compare(x, y) <= 0);
+            append(to, is_first ? x : y, n_events);
+            is_first ? i++ : j++;
+        }
+        return 0;
+    }
+    uint8_t *copy = malloc(rows * t->row_bytes), *at = copy;
+    if (!copy) return -1;
+    for (uint64_t i = 0; i < n; i++, at += of[i - 1].n * t->row_bytes)
+        memcpy(at, row_at(t, of[i].first), of[i].n * t->row_bytes);
+    qsort(copy, rows, t->row_bytes, compare);
+    for (uint64_t i = 0; i < rows; i++) append(to, (const struct cg_row *)(copy + i * t->row_bytes), n_events);
+    free(copy);
+    return 0;
+}
+
+/* Find the stretches of rows, in order of their beginnings; how many, 0: no memory. */
+static uint64_t find_stretches(const struct cg_taken *t, struct stretch **found) {
+    struct ip_keyed *keys = malloc(2 * t->n_rows * sizeof *keys);
+    struct stretch *stretches = malloc(2 * t->n_rows * sizeof *stretches), *sorted = stretches + t->n_rows;
+    uint64_t n = 0;
+    for (uint64_t i = 0, next; keys && stretches && i < t->n_rows; i = next) {
+        for (next = i + 1; next < t->n_rows && compare(row_at(t, next - 1), row_at(t, next)) < 0; next++)
+            if (row_at(t, next)->context != row_at(t, i)->context) break;
+        stretches[n] = (struct stretch){i, next - i};
+        keys[n] = (struct ip_keyed){row_at(t, i)->pc, n};
+        n++;
+    }
+    if (n) {
+        ip_sort_keyed(keys, n, keys + n);
+        for (uint64_t i = 0; i < n; i++) keys[i].key = row_at(t, stretches[keys[i].item].first)->context;
+        ip_sort_keyed(keys, n, keys + n);
+        for (uint64_t i = 0; i < n; i++) sorted[i] = stretches[keys[i].item];
+        memcpy(stretches, sorted, n * sizeof *stretches);
+    }
+    free(keys);
+    *found = stretches;
+    return n;
+}
+
+/* Sort the rows, and add up those that are about the same.  0, or -1: no memory. */
 static int merge(struct cg_taken *t, uint32_t n_events) {
     if (!t->n_rows) return 0;
-    if (sort_rows(t) < 0) return -1;
-    uint64_t kept = 0;
-    for (uint64_t i = 1; i < t->n_rows; i++) {
-        struct cg_row *into = row_at(t, kept);
-        const struct cg_row *r = row_at(t, i);
-        if (compare(into, r) == 0) {
-            into->count += r->count;
-            into->followed += r->followed;
-            uint64_t *to = (uint64_t *)(into + 1);
-            const uint64_t *from = (const uint64_t *)(r + 1);
-            for (uint32_t k = 0; k < n_events; k++) to[k] += from[k];
+    struct stretch *stretches;
+    struct cg_taken to = {.row_bytes = t->row_bytes, .rows = malloc(t->n_rows * t->row_bytes)};
+    uint64_t n = find_stretches(t, &stretches);
+    int result = n && to.rows ? 0 : -1;
+    for (uint64_t i = 0, next; i < n && !result; i = next) {
+        /* Stretches that overlap, such as blocks of which one begins within the other. */
+        uint64_t rows = stretches[i].n;
+        const struct cg_row *last = row_at(t, stretches[i].first + rows - 1);
+        for (next = i + 1; next < n; next++) {
+            const struct cg_row *r = row_at(t, stretches[next].first);
+            if (r->context != last->context || r->pc > last->pc) break;
+            rows += stretches[next].n;
+            const struct cg_row *end = row_at(t, stretches[next].first + stretches[next].n - 1);
+            if (end->pc > last->pc) last = end;
+        }
+        if (next > i + 1) {
+            result = append_sorted(&to, t, stretches + i, next - i, rows, n_events);
         } else {
-            kept++;
-            memmove(t->rows + kept * t->row_bytes, r, t->row_bytes);
+            memcpy(to.rows + to.n_rows * to.row_bytes, row_at(t, stretches[i].first), rows * to.row_bytes);
+            to.n_rows += rows;
         }
     }
-    t->n_rows = kept + 1;
-    return 0;
+    free(stretches);
+    free(t->rows);
+    t->rows = to.rows;
+    t->n_rows = result ? 0 : to.n_rows;
+    return result;
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
