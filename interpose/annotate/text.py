@@ -218,8 +218,10 @@ class Report:
         return f"{text} [{safe(function.object)}]" if own and function.object else text
 
     def _chosen(self) -> list[Row]:
-        """The functions that reach the threshold, in their order."""
+        """The functions that reach the threshold, in their order; none reaches a threshold of nothing."""
         self._by_row = self.data.inclusive() if self.options.inclusive else self.data.rows
+        if not any(self.thresholds):
+            return []
         rows = sorted(
             self._by_row, key=lambda row: (*self._key(self._by_row[row]), row.file, row.function.name)
         )

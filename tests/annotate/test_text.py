@@ -49,6 +49,7 @@ def squeezed(text: str) -> list[str]:
         [],
         ["--threshold=100"],
         ["--threshold=50"],
+        ["--threshold=0"],
         ["--show-percs=no"],
         ["--inclusive=yes"],
         ["--inclusive=yes", "--threshold=90", "--show-percs=no"],

@@ -141,6 +141,9 @@ class Control:
 
     def _events(self, wanted: list[str]) -> list[str]:
         tool = self._tool
+        unknown = [name for name in wanted if name not in tool.writer.events]
+        if unknown:
+            return [f"Events collected: {' '.join(tool.writer.events)}; not {', '.join(unknown)}"]
         chosen = [place_ for place_, name in enumerate(tool.writer.events) if not wanted or name in wanted]
         lines = ["Totals:   " + "  ".join(tool.writer.events[place_] for place_ in chosen)]
         for thread in tool.threads():

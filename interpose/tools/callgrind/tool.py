@@ -179,26 +179,26 @@ class Tool(BaseTool):
             name = self.functions.describe(words[1], 0)[1]
             self.supervisor.answer_bytes(slot, 0, events.function_options(self.config, name))
         elif number == lib.INTERPOSE_RQ_CT_EVENT:
-            self._event(words[1], words[2])
+            self._event(words[1], words[2], slot.tid_guest)
         elif number == lib.INTERPOSE_RQ_CT_DUMP_STATS:
-            self.dump("Client Request")
+            self.dump("Client Request", asker=slot.tid_guest)
         elif number == lib.INTERPOSE_RQ_CT_DUMP_STATS_AT:
             reason = self.supervisor.client.read_string(words[1], 4096) or b""
-            self.dump("Client Request: " + reason.decode("utf-8", "replace"))
+            self.dump("Client Request: " + reason.decode("utf-8", "replace"), asker=slot.tid_guest)
         elif number == lib.INTERPOSE_RQ_CT_ZERO_STATS:
-            self.zero()
+            self.zero(slot.tid_guest)
         else:
             return None
         return 0
 
-    def _event(self, why: int, function: int) -> None:
+    def _event(self, why: int, function: int, asker: int) -> None:
         """A function of --dump-before, --dump-after or --zero-before; --dump-every-bb."""
         if why == lib.CG_F_ZERO_BEFORE:
-            self.zero()
+            self.zero(asker)
         elif not why:
-            self.dump(f"--dump-every-bb={self.config.tool.dump_every_bb}")
+            self.dump(f"--dump-every-bb={self.config.tool.dump_every_bb}", asker=asker)
         else:
-            self.dump(_EVENTS[why].format(self.functions.describe(function, 0)[1]))
+            self.dump(_EVENTS[why].format(self.functions.describe(function, 0)[1]), asker=asker)
 
     # -- dumps --
 
@@ -245,16 +245,22 @@ class Tool(BaseTool):
             finally:
                 os.close(memory)
 
-    def zero(self) -> None:
+    def _threads_of(self, asker: int | None) -> list[int]:
+        """Those with profiles of their own that a wish is about: a thread's own wishes are about itself."""
+        if asker is not None and self.config.tool.separate_threads:
+            return [asker]
+        return self._threads()
+
+    def zero(self, asker: int | None = None) -> None:
         """Costs so far do not count."""
-        for thread in self._threads():
+        for thread in self._threads_of(asker):
             self._before[thread] = self._take(thread)
         self.forget_kept()
 
-    def dump(self, trigger: str, *, final: bool = False) -> list[int]:
+    def dump(self, trigger: str, *, final: bool = False, asker: int | None = None) -> list[int]:
         """Write what was counted since the last dump; the totals of it."""
         sums = [0] * len(self.writer.events)
-        for thread in self._threads():
+        for thread in self._threads_of(asker):
             now = self._take(thread)
             before = self._before.get(thread)
             # What is written is changed for it; what the next dump subtracts must stay.

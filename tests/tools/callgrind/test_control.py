@@ -83,6 +83,7 @@ def test_state(guest, tmp_path):
         assert "Number of running threads: 1, thread IDs: 1" in shown
         assert "Backtrace for Thread 1" in shown and "] " in shown and "  main (1 x)" in shown
         assert "Totals:   Ir" in shown
+        assert "  Events collected: Ir; not Dr\n" in control(environ, "-e=Ir,Dr").stdout
         assert control(environ, "no-such-program").stdout == "No active callgrind runs detected.\n"
 
 

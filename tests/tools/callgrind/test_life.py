@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
 
-from .profiles import add_up, build, profile, read, run
+from interpose.formats import FormatError
+
+from .profiles import VALGRIND, add_up, build, profile, read, run, valgrind
 
 LEAF = 4  # instructions of a call
 
@@ -61,6 +64,26 @@ def test_threads(guest, tmp_path):
     assert sorted(sums.ir["leaf"] for sums in each) == [10 * LEAF, 1000 * LEAF, 2000 * LEAF]
     assert [sums.parts[0].thread for sums in each] == [1, 2, 3]
     assert add_up([sums.parts[0] for sums in each]).called["times", "leaf"] == (3010, 3010 * LEAF)
+
+
+@pytest.mark.skipif(VALGRIND is None, reason="no valgrind")
+@pytest.mark.parametrize("options", [[], ["--dump-before=leaf"], ["--zero-before=leaf"]])
+def test_threads_ask_for_themselves(tmp_path, options):
+    """--separate-threads=yes: a dump or a zero is of the thread that asks for it, as in Valgrind."""
+    program = build(tmp_path, "apart.c", "-pthread", "-static")
+    found = []
+    for runner in (run, valgrind):
+        folder = tmp_path / runner.__name__
+        folder.mkdir()
+        with contextlib.suppress(FormatError):  # Valgrind leaves a file of this name empty, and no profile
+            runner(folder, program, "--separate-threads=yes", *options)
+        rows = {}
+        for path in folder.glob("*-0*"):
+            sums = read(path)
+            of_leaf = sums.ir.get("leaf", 0)
+            rows[path.name.removeprefix("valgrind.")] = (of_leaf, sums.parts[0].description("Trigger"))
+        found.append(rows)
+    assert found[0] == found[1] and len(found[0]) >= 2
 
 
 def test_fork(guest, tmp_path):
