@@ -69,7 +69,7 @@ def client_options(config: Config) -> bytes:
     options.caches = tool.cache_sim
     options.branches = tool.branch_sim
     options.write_back = tool.simulate_wb and not tool.cacheuse  # as Valgrind, which prefers one to another
-    options.prefetch = tool.simulate_hwpref and not tool.simulate_wb and not tool.cacheuse
+    options.prefetch = tool.simulate_hwpref and not tool.cacheuse
     options.instrument = tool.instr_atstart
     options.collect = tool.collect_atstart
     options.systime = _UNITS[tool.collect_systime][0]

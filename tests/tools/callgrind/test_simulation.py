@@ -50,6 +50,7 @@ def work(tmp_path_factory):
         ("--branch-sim=yes", "--collect-bus=yes"),
         ("--simulate-wb=yes",),
         ("--simulate-hwpref=yes",),
+        ("--simulate-wb=yes", "--simulate-hwpref=yes"),
         ("--cacheuse=yes",),
         ("--cacheuse=yes", "--simulate-wb=yes", "--simulate-hwpref=yes", "--branch-sim=yes"),
         ("--cache-sim=yes", "--dump-instr=yes"),
@@ -87,13 +88,19 @@ def test_each_kind_of_instruction(tmp_path):
 
 
 @pytest.mark.skipif(VALGRIND is None, reason="no valgrind")
-@pytest.mark.parametrize("program", ["lines.S", "kinds.S", "streams.S"])
+@pytest.mark.parametrize("program", ["lines.S", "kinds.S", "streams.S", "hot.S"])
 @pytest.mark.parametrize("first_level", ["128,1,64", "128,2,64", "512,2,32", "4096,4,128", None])
 @pytest.mark.parametrize(
-    "options", [("--branch-sim=yes",), ("--collect-bus=yes",), ("--simulate-hwpref=yes",)]
+    "options",
+    [
+        ("--branch-sim=yes",),
+        ("--collect-bus=yes",),
+        ("--simulate-hwpref=yes",),
+        ("--simulate-wb=yes", "--simulate-hwpref=yes"),
+    ],
 )
 def test_each_instruction_as_valgrind(tmp_path, program, first_level, options):
-    """Lines left by a jump within a block and come back to; locks; streams; tiny caches, or none."""
+    """Lines left by a jump and come back to; locks; streams; generated code; tiny caches, or none."""
     built = build(tmp_path, program)
     geometry = (f"--I1={first_level}", f"--D1={first_level}", CACHES[2]) if first_level else ()
     ours = profile(tmp_path, built, "--dump-instr=yes", *options, *geometry)

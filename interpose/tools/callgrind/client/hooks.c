@@ -138,7 +138,8 @@ void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
 }
 
 void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {
-    (void)nr, (void)args, (void)result;
+    (void)args;
+    if (!cg_in_line()) tr_sysret(ts, nr, result); /* which may have set the base of FS */
     if (!cg.systime) return;
     struct thread *t = cg_thread_of(ts);
     struct cg_counter *c = t->last;

@@ -8,11 +8,12 @@
 
 static struct {
     u64 *lines; /* ways of each set, the most recently used one first: numbers of lines, 0 none */
-    u8 *dirty;  /* likewise, of a cache that writes back */
     u64 sets;
     u32 ways, shift; /* log2 of a line's bytes */
     rt_lock_t lock;
 } last_level;
+
+#define WRITTEN 1ull
 
 static void make_last_level(const struct cg_geometry *g) {
     rt_lock(&last_level.lock);
@@ -21,7 +22,6 @@ static void make_last_level(const struct cg_geometry *g) {
         last_level.sets = g->size / (g->ways * g->line);
         last_level.shift = (u32)__builtin_ctz(g->line);
         last_level.lines = rt_pages(last_level.sets * g->ways * sizeof *last_level.lines);
-        if (cg.write_back) last_level.dirty = rt_pages(last_level.sets * g->ways);
     }
     rt_unlock(&last_level.lock);
 }
@@ -106,20 +106,28 @@ static inline bool first_level(struct cg_cache *c, u64 first, u64 last) {
     return hit;
 }
 
-static bool last_level_line(u64 line, bool write, bool *wrote_back) {
+/* In the set of a line: a number that stands for it.  A flag of the numbers may be no part of what is looked for, and
+ * is told of what was found, or is lost. */
+static bool last_level_entry(u64 line, u64 number, u64 flag, u64 *flagged) {
     u32 ways = last_level.ways, i = 0;
-    u64 set = line & (last_level.sets - 1), *way = last_level.lines + set * ways;
-    while (i < ways && way[i] != line) i++;
+    u64 *way = last_level.lines + (line & (last_level.sets - 1)) * ways;
+    while (i < ways && (way[i] & ~flag) != number) i++;
     bool hit = i < ways;
     if (!hit) i = ways - 1;
+    *flagged = way[i] & flag;
     for (u32 k = i; k > 0; k--) way[k] = way[k - 1];
-    way[0] = line;
-    if (last_level.dirty) {
-        u8 *dirty = last_level.dirty + set * ways, was = dirty[i];
-        for (u32 k = i; k > 0; k--) dirty[k] = dirty[k - 1];
-        if (!hit && was) *wrote_back = true;
-        dirty[0] = (hit && was) || write;
-    }
+    way[0] = number | (hit ? *flagged : 0);
+    return hit;
+}
+
+/* A cache that writes back knows a line by the upper bits of its address, in which 1 says that it was written.  Where
+ * these are 0, an empty way is the line, as in Valgrind. */
+static bool last_level_line(u64 line, bool write, bool *wrote_back) {
+    u64 *way = last_level.lines + (line & (last_level.sets - 1)) * last_level.ways, flagged;
+    if (!cg.write_back) return last_level_entry(line, line, 0, &flagged);
+    bool hit = last_level_entry(line, (line & ~(last_level.sets - 1)) << last_level.shift, WRITTEN, &flagged);
+    *wrote_back |= !hit && flagged;
+    way[0] |= write ? WRITTEN : 0;
     return hit;
 }
 
@@ -148,10 +156,16 @@ static struct {
     i64 steps;
 } streams[STREAMS];
 
+/* The prefetcher knows lines by their whole number, also where the cache writes back: there it fills ways, and odd ones
+ * seem written, but brings nothing that is found. */
+static void bring(u64 line) {
+    u64 flagged;
+    last_level_entry(line, line, 0, &flagged);
+}
+
 static void prefetch(u64 addr) {
     u64 line = addr >> last_level.shift, at = (addr >> PAGE) % STREAMS;
     i64 steps = streams[at].steps;
-    bool ignored;
     if (line == streams[at].line) return;
     if (line == streams[at].line + 1)
         steps = steps < 0 ? 0 : steps + 1;
@@ -161,8 +175,8 @@ static void prefetch(u64 addr) {
         steps = 0;
     streams[at].line = line;
     streams[at].steps = steps;
-    if (steps >= 2) last_level_line(line + AHEAD, false, &ignored);
-    if (steps <= -2) last_level_line(line - AHEAD, false, &ignored);
+    if (steps >= 2) bring(line + AHEAD);
+    if (steps <= -2) bring(line - AHEAD);
 }
 
 static bool last_level_access(struct thread *t, u64 addr, u64 more, bool write, bool *wrote_back) {
@@ -210,7 +224,7 @@ static inline void data(struct thread *t, struct cg_counter *c, u64 insn, u64 ad
         u64 *extra = cg_extra(t, c, insn);
         count(t, extra, write ? CG_D1MW : CG_D1MR, 1);
         missed(t, extra, addr, more, write ? CG_DLMW : CG_DLMR, write);
-    } else if (write && last_level.dirty) {
+    } else if (write && cg.write_back) {
         /* What is written is passed on. */
         bool ignored = false;
         last_level_access(t, addr, more, true, &ignored);
