@@ -212,6 +212,28 @@ def test_windows(tmp_path: Path) -> None:
     assert violations(trace_files(folders(tmp_path / "parts")[0])[0]) == []
 
 
+def test_windows_of_threads(tmp_path: Path) -> None:
+    """A window has so many instructions of all threads together, but for a branch of each."""
+    program = build("windows.c", tmp_path, "-O1", "-pthread")
+    options = ("--trace-after-instrs=150000", "--trace-for-instrs=40000", "--retrace-every-instrs=90000")
+    assert trace(tmp_path, program, options=options).stdout == "done\n"
+    [folder] = folders(tmp_path)
+    counts: dict[int, int] = {}
+    for path in trace_files(folder):
+        number = -1
+        for record in Reader(path):
+            if isinstance(record, Marker) and record.id is MarkerId.WINDOW_ID:
+                number = record.value
+            elif isinstance(record, Instr) and record.kind is not Type.INSTR_NO_FETCH:
+                counts[number] = counts.get(number, 0) + 1
+        assert violations(path) == []
+    assert len(trace_files(folder)) >= 2
+    assert sorted(counts) == list(range(len(counts)))
+    *whole, _ = (counts[number] for number in sorted(counts))
+    assert len(whole) > 3
+    assert all(40000 - 3 <= count <= 40000 for count in whole)
+
+
 def test_system_call_arguments(tmp_path: Path) -> None:
     program = build("basics.S", tmp_path, "-nostdlib", "-static")
     assert trace(tmp_path, program, options=("--record-syscall=3|1&60",)).returncode == 0

@@ -214,18 +214,41 @@ static void put_windows(struct tstate *ts, const u64 *from, const u64 *to) {
     if (inside) put_records(ts, from, to);
 }
 
+/* Instructions that records have completed. */
+static u64 completed(const u64 *rec, const u64 *to) {
+    u64 sum = 0;
+    while (rec < to) {
+        u64 head = *rec;
+        bool is_run = (u32)head >= IP_TR_EVENTS;
+        sum += is_run ? tr_completed(head) : 0;
+        rec += 1 + (is_run ? head >> 56 : head >> 32);
+    }
+    return sum;
+}
+
+/* With the descriptors held: no window begins or ends in these records, and they are counted. */
+static bool lie_within(const struct recorder *r, u64 done) {
+    if (stopped || counted + done > edge || (inside && (r->window != window + 1 || !is_prepared(r)))) return false;
+    counted += done;
+    return true;
+}
+
 void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
     if (rt_th(ts)->vfork_child || !rt.chan->tool_path[0]) return;
     struct recorder *r = &recorders[ts->tid_guest];
-    bool windows = has_windows();
+    bool windows = has_windows(), wanted = !windows;
     if (windows || rt.tool_fd < 0 || !is_prepared(r)) {
+        u64 done = windows ? completed(from, to) : 0;
         rt_hold_descriptors(true);
         if (rt.tool_fd < 0 && !stopped) open_file();
-        if (windows && !stopped) put_windows(ts, from, to);
         if (!windows && !stopped) prepare(r);
+        if (windows && lie_within(r, done))
+            wanted = inside;
+        else if (windows && !stopped)
+            put_windows(ts, from, to);
         rt_hold_descriptors(false);
     }
-    if (windows || stopped || !is_wanted(r)) return;
+    if (!wanted || stopped || !is_wanted(r)) return;
     pack(r, from, to); /* this is what takes the time: each thread by itself */
     if (r->used < BUFFER) return;
     rt_hold_descriptors(true);
