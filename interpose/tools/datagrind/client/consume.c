@@ -170,11 +170,11 @@ static inline u8 *put_addresses(const struct dg_thread *t, const struct dg_node 
     u8 *begin = to, *end = to + n->n_ops * 8ull;
     if (__builtin_expect(n->plain, 1)) {
         do {
-#pragma GCC unroll 8
+#pragma GCC unroll 4
             for (u32 i = 0; i < DG_AT_ONCE; i++) __builtin_memcpy(to + i * 8, &w[1 + i], 8);
             to += DG_AT_ONCE * 8;
             w += DG_AT_ONCE;
-        } while (UNLIKELY(to < end));
+        } while (to < end);
     } else {
         for (const struct dg_operand *o = n->ops; to < end; o++, to += 8) {
             u64 address = sum_of(o, w);

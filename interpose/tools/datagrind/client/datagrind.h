@@ -43,7 +43,7 @@ enum dg_event {
 #define DG_PART     128u /* a longer access is shown in parts: its size has one byte */
 #define DG_NO_WORD  0xffff
 /* Addresses are written so many at once, some of them in vain. */
-#define DG_AT_ONCE     8
+#define DG_AT_ONCE     4
 #define DG_RUN_BYTES   (12 + 8 + (DG_ITEMS + DG_AT_ONCE) * 8) /* the longest run */
 #define DG_OUT         0x40000                                /* a thread's buffer */
 #define DG_DEFINITIONS 0x20000                                /* more than those of one template */
@@ -114,18 +114,19 @@ struct dg_node {
     bool special; /* one of them has a flag */
     bool leaves;  /* the block's end may change the call stack */
     bool wide;    /* of a block alone: its paths' runs have a long head, lately */
-    /* In the next line: */
-    u64 ret;                      /* behind the last block */
-    const struct dg_plan *plan;   /* of it */
-    const struct dg_operand *ops; /* its operands */
-    u16 n_insns;                  /* what it adds */
-    u16 accesses;                 /* of the path */
-    bool whole;                   /* one definition may have it */
-    u32 credit;                   /* bytes that missed would have spared */
-    u64 missed;                   /* head of a block that might continue it */
-    struct dg_node *parent, *child, *sibling;
-    u64 lo, hi;          /* the path's instructions */
-    struct dg_def *defs; /* of the plan's segments, if it is not whole */
+    /* In the next line, what is read where a path turns: */
+    struct dg_node *child, *sibling, *parent;
+    u64 missed;                 /* head of a block that might continue it */
+    u32 credit;                 /* bytes that this would have spared */
+    u16 n_insns;                /* what its last block adds */
+    u16 accesses;               /* of the path */
+    u64 ret;                    /* behind the last block */
+    const struct dg_plan *plan; /* of it */
+    bool whole;                 /* one definition may have it */
+    /* Seldom: */
+    const struct dg_operand *ops; /* the last block's */
+    u64 lo, hi;                   /* the path's instructions */
+    struct dg_def *defs;          /* of the plan's segments, if it is not whole */
 } __attribute__((aligned(64)));
 
 struct dg_frame {
