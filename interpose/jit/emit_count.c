@@ -274,6 +274,7 @@ void em_side(struct em *m, const struct uinstr *u) {
     s->exit = (int)(u->set >> 32);
     s->size = (uint16_t)(u->set & ~(uint64_t)RUN_LEAVES);
     s->via_t = (u->set & RUN_LEAVES) != 0;
+    s->exit_kind = u->fl_lost;
     em_to_stub(m, s, u->kind);
 }
 
@@ -281,7 +282,14 @@ void em_left_stub(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
     int insn = s->insn;
     em_point(m, insn + 1, 0, IP_PF_COMMITTED);
-    if (s->size) {
+    if (s->size && s->exit_kind) { /* flags are free */
+        save_reg(w, IP_RCX);
+        em_point(m, insn + 1, REG_BIT(IP_RCX), IP_PF_COMMITTED);
+        put_load(w, 8, IP_RCX, STATE(ct_base));
+        put_add_imm32(w, 8, counter_at(IP_RCX, (uint32_t)s->exit), 1);
+        put_add_imm32(w, 8, total_of((uint32_t)s->exit + 1), -(uint32_t)s->size);
+        restore_reg(w, IP_RCX);
+    } else if (s->size) {
         save_reg(w, IP_RCX);
         save_reg(w, IP_RDX);
         em_point(m, insn + 1, RCX_RDX, IP_PF_COMMITTED);
