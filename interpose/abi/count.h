@@ -41,19 +41,17 @@
 /* More words than all templates can have. */
 #define IP_CT_MAX_WORDS 0x200000
 
-/* Calls from one place, at one level of recursion of the caller; 7 words.  C makes the callee known, and from then on
- * translated code counts calls of it. */
+/* Calls from one place, at one level of recursion of the caller.  C makes the callee known, and from then on translated
+ * code counts calls of it. */
 struct ip_ct_site {
     uint32_t callee; /* template that the called function begins with, 0: none is known */
     uint32_t link;   /* template of IP_CT_LINK that the call goes through, 0: none is known */
-    uint32_t site;   /* the template that calls, with either of these */
-    uint32_t pad;
-    uint64_t link_insns; /* instructions of link that have run */
     struct {
         uint64_t count, cost;
-    } at[2]; /* by the callee's level of recursion */
+    } at[2];             /* by the callee's level of recursion */
+    uint64_t link_insns; /* instructions of link that have run; not where the call is of a function for sure */
 };
-#define IP_CT_SITE_WORDS 7
+#define IP_CT_SITE_WORDS 6
 
 /* A call under way.  The tool's fields stand around those that translated code fills in. */
 struct ip_ct_frame {
@@ -70,7 +68,7 @@ struct ip_ct_frame {
 };
 #define IP_CT_COUNT   40
 #define IP_CT_F_INNER 8     /* with IP_CT_F_QUICK: the function is at its second level of recursion */
-#define IP_CT_F_QUICK 0x100 /* pushed by translated code: call is at[level] - IP_CT_COUNT of a struct ip_ct_site */
+#define IP_CT_F_QUICK 0x100 /* pushed by translated code: call is at[level] of a struct ip_ct_site - IP_CT_COUNT */
 #define IP_CT_F_ENDS  0x30b /* a return ends frames that have no flag but these at once */
 
 #endif

@@ -21,8 +21,7 @@ static void add_quietly(struct writer *w, int t, struct uaddr to, int64_t n) {
 
 /* ---- Arrivals that are known ------------------------------------------------------------------------------------- */
 
-_Static_assert(sizeof(struct ip_ct_site) == 8 * IP_CT_SITE_WORDS && offsetof(struct ip_ct_site, at[1]) == IP_CT_COUNT,
-               "em_called: call is the address of a site, or lies two words before it");
+_Static_assert(sizeof(struct ip_ct_site) == 8 * IP_CT_SITE_WORDS, "a site's words");
 _Static_assert(sizeof(struct ip_ct_frame) == 88, "arrive.S: FRAME");
 
 #define FRAME(reg, field) addr_at(reg, offsetof(struct ip_ct_frame, field))
@@ -117,7 +116,7 @@ static void em_called(struct em *m, const struct stub *s) {
     struct uaddr at = addr_sum(SITE, N, 0);
     at.scale = 8;
     put_lea(w, 8, SITE, at);
-    put_lea(w, 8, SITE, at);
+    put_lea(w, 8, SITE, addr_moved(at, (int64_t)offsetof(struct ip_ct_site, at[1]) - IP_CT_COUNT));
     put_store(w, 8, FRAME(TOP, call), SITE);
     put_add_imm32(w, 8, addr_at(SITE, IP_CT_COUNT), 1);
     at = addr_element(IP_CT_F_QUICK | IP_CT_F_INNER, N, 8);

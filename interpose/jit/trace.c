@@ -537,7 +537,8 @@ static void lay_words(struct ip_tr_block *t, const struct ublock *in) {
     if (t->where && function_begins(t->pc)) t->active_word = n++;
     if (t->end == IP_TR_CALL || (t->end == IP_TR_CALLI && in->u[in->n_u - 1].op == U_CALLI)) {
         t->site_word = n;
-        n += IP_CT_SITE_WORDS;
+        bool links = t->end == IP_TR_CALLI || ip_trace_function(t->target) & IP_CT_LINK;
+        n += (uint16_t)(IP_CT_SITE_WORDS - !links);
         note_return(t->next);
     }
     t->n_words = n;

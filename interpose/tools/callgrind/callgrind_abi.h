@@ -106,6 +106,12 @@ struct cg_family {
     struct cg_context *contexts[8]; /* by recursion level */
 };
 
+/* Code without a name by the number of its part (IP_CT_BLOCK with it). */
+struct cg_part {
+    struct cg_part *next; /* of the context */
+    uint32_t where, pad;
+};
+
 /* Where costs are counted: a family at a recursion level; or a skipped function, whose cost belongs to the call. */
 struct cg_context {
     struct cg_context *next; /* of the thread */
@@ -115,8 +121,10 @@ struct cg_context {
     struct cg_counter *counters;
     uint32_t level, number;
     /* Runs counted in line: where the counters of every block of its function are, as if of word 0, and the value of
-     * tstate.ct_where; base 0: each block's counters are with its struct cg_counter. */
-    uint64_t base;
+     * tstate.ct_where; base 0: none has been there.  Of parts of other functions: a table of its own, and which parts
+     * have been there; 0: each block's counters are with its struct cg_counter. */
+    uint64_t base, apart;
+    struct cg_part *parts;
     uint32_t where, function;
 };
 

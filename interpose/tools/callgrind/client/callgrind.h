@@ -18,7 +18,8 @@ struct cg_slot {
 #define CG_JUMPS 4ull
 
 struct cg_sim;
-#define CG_LEFT 32
+#define CG_LEFT  32
+#define CG_APART 512 /* contexts that have a table of their own at most */
 
 /* A thread, with what the supervisor does not read. */
 struct thread {
@@ -47,10 +48,11 @@ struct thread {
     struct cg_call *nothing;
     struct cg_left {
         const struct ip_tr_block *block;
-        struct cg_context *context; /* or 0: that of the function at the level that base says */
-        u64 base, done;
+        struct cg_context *context;      /* or 0: that of */
+        const struct ip_tr_block *began; /* this function at */
+        u64 level, done;
     } left[CG_LEFT]; /* runs that ended early */
-    u32 n_left, n_actives;
+    u32 n_left, n_actives, n_apart;
     u32 *actives;
 };
 

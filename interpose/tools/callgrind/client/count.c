@@ -43,6 +43,8 @@ _Static_assert(IP_CT_APART == (CG_F_SKIP | CG_F_UNKNOWN), "contexts whose blocks
 _Static_assert(IP_CT_UNNAMED == CG_F_UNKNOWN, "functions that have parts");
 _Static_assert(IP_CT_LINK == CG_F_SKIP, "code that leads on");
 
+/* From the call of a quick frame at the second level of recursion to its site. */
+#define SITE_OF_CALL  (IP_CT_COUNT - offsetof(struct ip_ct_site, at[1]))
 #define COUNTER_BYTES (IP_CT_MAX_WORDS * sizeof(u64))
 
 /* ---- From the state, and back ------------------------------------------------------------------- */
@@ -62,13 +64,15 @@ static struct cg_context *context_at(struct thread *t, const struct ip_tr_block 
     return cg_context_at(t, cg_family_of(t, f, 0), level);
 }
 
+static u64 caller_with(struct thread *t, u32 word);
+
 /* What translated code and arrive.S have left out of a frame, that is a call from context x. */
 static void settle_frame(struct thread *t, struct cg_frame *f, struct cg_context *x) {
     if (f->flags & CG_SETTLED) return;
     f->context = x;
     if (f->flags & CG_QUICK) {
-        u64 at = (u64)f->call + (f->flags & CG_INNER ? 0 : sizeof((struct ip_ct_site *)0)->at[0]);
-        const struct ip_tr_block *from = template_at(((const struct ip_ct_site *)at)->site);
+        u64 at = (u64)f->call + (f->flags & CG_INNER ? 0 : sizeof((struct ip_ct_site *)0)->at[0]) + SITE_OF_CALL;
+        const struct ip_tr_block *from = template_at((u32)caller_with(t, (u32)((at - f[-1].base) / sizeof(u64))));
         t->shared.context = x;
         f->counter = cg_counter_of(t, from);
         f->insn = from->n_insns - 1u;
@@ -88,7 +92,7 @@ static void settle_left(struct thread *t) {
     struct cg_context *x = t->shared.context;
     for (u32 i = 0; i < t->n_left; i++) {
         const struct cg_left *l = &t->left[i];
-        t->shared.context = l->context ? l->context : context_at(t, l->block, l->base == (u64)t->shared.levels[1]);
+        t->shared.context = l->context ? l->context : context_at(t, l->began, l->level);
         cg_counter_of(t, l->block)->runs[l->done]++;
     }
     t->n_left = 0;
@@ -164,17 +168,32 @@ static u64 who_left(struct tstate *ts, struct thread *t) {
 
 static u32 where_of(const struct ip_tr_block *b) { return b->where ? b->where : IP_CT_BLOCK | (u32)(u64)b; }
 
-/* Does all that shares counters with the block belong to this context, at its level? */
-static bool is_home(struct thread *t, struct cg_context *x, const struct ip_tr_block *b) {
+/* The table of the context's own for parts of other functions, with this part in it; 0: there are too many. */
+static u64 apart_with(struct thread *t, struct cg_context *x, u32 where) {
+    if (!x->apart) {
+        if (t->n_apart == CG_APART) return 0;
+        t->n_apart++;
+        x->apart = (u64)rt_pages(COUNTER_BYTES);
+    }
+    for (const struct cg_part *p = x->parts; p; p = p->next)
+        if (p->where == where) return x->apart;
+    struct cg_part *p = cg_alloc(t, sizeof *p);
+    p->where = where;
+    p->next = x->parts;
+    __atomic_store_n(&x->parts, p, __ATOMIC_RELEASE);
+    return x->apart;
+}
+
+/* Where all blocks that have the block's ct_where are counted in this context; 0: each has counters of its own. */
+static u64 home_of(struct thread *t, struct cg_context *x, const struct ip_tr_block *b) {
     const struct cg_family *f = x->family;
-    if (x->base && x->where == b->where) return true;
-    if (!b->where || x->caller || f->depth || x->function != b->function) return false;
-    if (b->where & IP_CT_BLOCK && b->home != f->function->entry) return false;
+    if (x->base && x->where == b->where) return x->base;
+    if (!b->where || x->caller || f->depth || x->function != b->function) return 0;
+    if (b->where & IP_CT_BLOCK && b->home != f->function->entry) return apart_with(t, x, b->where);
     u64 **counters = &t->shared.levels[x->level];
     if (!*counters) *counters = rt_pages(COUNTER_BYTES);
-    x->base = (u64)*counters;
     x->where = b->where;
-    return true;
+    return x->base = (u64)*counters;
 }
 
 /* Count the block in the thread's context. */
@@ -182,11 +201,12 @@ static void place(struct tstate *ts, struct thread *t, const struct ip_tr_block 
     struct cg_context *x = t->shared.context;
     struct cg_frame *top = frame_of(t, t->shared.depth);
     top->where = IP_CT_NOWHERE;
+    u64 home = t->collects ? home_of(t, x, b) : 0;
     if (!t->collects) {
         nowhere(ts);
-    } else if (is_home(t, x, b)) {
-        ts->ct_base = top->base = x->base;
-        ts->ct_where = top->where = x->where;
+    } else if (home) {
+        ts->ct_base = top->base = home;
+        ts->ct_where = top->where = b->where;
     } else {
         struct cg_counter *c = cg_counter_of(t, b);
         if (!c->counts) {
@@ -198,10 +218,14 @@ static void place(struct tstate *ts, struct thread *t, const struct ip_tr_block 
     }
 }
 
+/* Is base that of all of the context's blocks that have this one's ct_where? */
+static bool is_home(const struct cg_context *x, const struct ip_tr_block *b, u64 base) {
+    return base && (x->where == b->where ? base == x->base : base == x->apart);
+}
+
 /* Is the block counted at base, in the context? */
 static bool is_placed(const struct cg_context *x, const struct ip_tr_block *b, const struct cg_counter *c, u64 base) {
-    if (x->base && x->where == b->where) return base == x->base;
-    return c && c->counts && base == (u64)c->counts - b->first_word * sizeof *c->counts;
+    return is_home(x, b, base) || (c && c->counts && base == (u64)c->counts - b->first_word * sizeof *c->counts);
 }
 
 static struct cg_pair *pair_for(const struct thread *t, u32 from, u32 block, u64 key) {
@@ -280,13 +304,12 @@ static void remember(struct tstate *ts, struct thread *t, const struct way *w, c
 static bool connect(struct thread *t, const struct way *w, const struct ip_tr_block *b) {
     const struct ip_tr_block *from = template_at(w->from & ~(u32)IP_CT_KIND);
     bool sited = (w->from & IP_CT_KIND) == IP_CT_CALL && from->site_word && t->shared.depth == w->depth + 1;
-    if (!sited || !w->x->base || w->x->where != from->where || w->base != w->x->base || cg.recursions != 2)
-        return false;
+    if (!sited || !is_home(w->x, from, w->base) || cg.recursions != 2) return false;
     struct ip_ct_site *site = (struct ip_ct_site *)(w->base + 8ull * (from->first_word + from->site_word));
     const struct cg_frame *f = cg_top(t);
     u32 flags = f->flags & ~(u32)CG_SETTLED;
-    if (flags == CG_SKIP && b->end == IP_TR_JMPI && !site->link) {
-        site->site = (u32)(u64)from;
+    bool links = from->n_words - from->site_word == IP_CT_SITE_WORDS;
+    if (flags == CG_SKIP && b->end == IP_TR_JMPI && links && !site->link) {
         site->link = (u32)(u64)b;
     } else if (!flags && b->active_word && site->callee == (u32)(u64)b) {
         return true;
@@ -295,7 +318,6 @@ static bool connect(struct thread *t, const struct way *w, const struct ip_tr_bl
         u64 *levels = t->shared.levels[0];
         bool plain = f->active == (u32 *)(levels + b->first_word + b->active_word) && y->level < 2;
         if (!plain || y->base != (u64)t->shared.levels[y->level] || y->where != b->where) return false;
-        site->site = (u32)(u64)from;
         __atomic_store_n(&site->callee, (u32)(u64)b, __ATOMIC_RELEASE);
         return true;
     }
@@ -425,14 +447,15 @@ void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_p
     if (site && site->link == b->trace) { /* counted there */
         site->link_insns -= less;
         ts->ct_total[0] -= less;
-        ts->ct_from = site->site | IP_CT_CALL;
+        ts->ct_from = who_left(ts, t);
     } else {
         ts->ct_from = 0;
         struct cg_context *x = top->flags & CG_QUICK ? 0 : top->own;
         ((u64 *)ts->ct_base)[block->first_word]--;
         ts->ct_total[0] -= less;
         if ((x || top->flags & CG_QUICK) && t->collects && cg_root.instrument && t->n_left < CG_LEFT)
-            t->left[t->n_left++] = (struct cg_left){block, x, ts->ct_base, point->guest_off};
+            t->left[t->n_left++] =
+                (struct cg_left){block, x, template_at(top->block), (top->flags & CG_INNER) != 0, point->guest_off};
     }
     /* Soon there is room again. */
     ts->ct_where = IP_CT_NOWHERE;

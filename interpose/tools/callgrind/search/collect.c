@@ -31,13 +31,15 @@ struct memory {
     struct piece *pieces;
     size_t n, room, last;
     uint64_t template_bytes, words; /* of all templates */
-    struct counted *blocks;         /* those of which runs are counted in line; NULL: not looked for yet */
+    struct counted *blocks;         /* those of which runs are counted in line, if any are */
     uint64_t n_blocks;
     /* Costs of calls under way that lie with their sites (count.h). */
     struct late {
         uint64_t at, cost;
     } *late;
     size_t n_late, room_late;
+    const struct counted **placed; /* those of parts; NULL: not asked for yet */
+    size_t n_placed;
 };
 
 static int read_all(int mem, void *to, uint64_t bytes, uint64_t from) {
@@ -103,6 +105,7 @@ static void forget(struct memory *m) {
         if (!m->pieces[i].is_shared) free(m->pieces[i].copy);
     free(m->pieces);
     free(m->late);
+    free(m->placed);
     memset(m, 0, sizeof *m);
 }
 
@@ -341,8 +344,8 @@ static struct cg_name name_of(const struct ip_tr_block *b, uint32_t level) {
 
 /* Calls that translated code has counted, and what they went through on their way. */
 static void add_site(struct sink *s, struct names *n, struct memory *m, uint32_t context, uint64_t pc,
-                     const struct ip_ct_site *site) {
-    if (site->link_insns) {
+                     const struct ip_ct_site *site, int links) {
+    if (links && site->link_insns) {
         uint64_t *cost = add_row(s, (struct cg_row){.kind = CG_COST, .context = context, .pc = pc});
         if (cost) cost[0] = site->link_insns;
     }
@@ -376,43 +379,111 @@ static int find_blocks(struct memory *m) {
     return 0;
 }
 
+/* Runs of a template counted in line in a context, and the calls from its site. */
+static void add_words(struct sink *s, struct names *n, struct memory *m, uint32_t context, const struct counted *c,
+                      const uint64_t *words) {
+    const struct ip_tr_block *b = c->block;
+    uint64_t runs[65536 + 1], sum = 0;
+    if (!words[0]) return;
+    memset(runs, 0, (b->n_insns + 1u) * sizeof *runs);
+    unfold(words, b, c->insn, runs);
+    s->t->n_blocks += runs[0];
+    /* Each instruction was completed by the runs that ended behind it. */
+    for (uint32_t i = b->n_insns; i > 0; i--) runs[i] = sum += runs[i];
+    s->t->n_blocks += sum;
+    for (uint32_t i = 0; i < b->n_insns && runs[i + 1]; i++) {
+        uint64_t *cost = add_row(s, (struct cg_row){.kind = CG_COST, .context = context, .pc = c->insn[i].pc});
+        if (cost) cost[0] = runs[i + 1];
+    }
+    if (b->site_word)
+        add_site(s, n, m, context, c->insn[b->n_insns - 1].pc, (const struct ip_ct_site *)(words + b->site_word),
+                 b->n_words - b->site_word == IP_CT_SITE_WORDS);
+}
+
+/* Words of a table, from a client's address, with what calls under way have cost. */
+static int read_words(struct memory *m, int mem, uint64_t *words, uint64_t n, uint64_t from) {
+    if (read_all(mem, words, n * sizeof *words, from) < 0) return -1;
+    size_t lo = 0, hi = m->n_late;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (m->late[mid].at < from)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < m->n_late && m->late[lo].at - from < n * sizeof *words; lo++)
+        words[(m->late[lo].at - from) / sizeof *words] += m->late[lo].cost;
+    return 0;
+}
+
 /* Runs counted in line, of functions with names at one level of recursion. */
 static int add_level(struct sink *s, struct names *n, struct memory *m, int mem, uint64_t from, uint32_t level) {
     uint64_t *words = malloc((m->words + 1) * sizeof *words);
     struct cg_name last = {0};
     uint32_t number = 0;
-    if (!words || (!m->blocks && find_blocks(m) < 0) || read_all(mem, words, m->words * sizeof *words, from) < 0) {
+    if (!words || read_words(m, mem, words, m->words, from) < 0) {
         free(words);
-        return words && (m->blocks || !m->n_blocks) ? 0 : -1;
+        return words ? 0 : -1;
     }
-    for (size_t i = 0; i < m->n_late; i++)
-        if (m->late[i].at - from < m->words * sizeof *words) words[(m->late[i].at - from) / 8] += m->late[i].cost;
     for (uint64_t k = 0; k < m->n_blocks; k++) {
         const struct counted *c = &m->blocks[k];
         if (!words[c->first_word]) continue;
-        const struct ip_tr_block *b = c->block;
-        uint64_t runs[65536 + 1], sum = 0;
-        memset(runs, 0, (b->n_insns + 1u) * sizeof *runs);
-        unfold(words + c->first_word, b, c->insn, runs);
-        struct cg_name name = name_of(b, level);
+        struct cg_name name = name_of(c->block, level);
         if (!number || last.function != name.function || last.entry != name.entry) {
             last = name;
             number = name_number(n, last);
         }
-        s->t->n_blocks += runs[0];
-        /* Each instruction was completed by the runs that ended behind it. */
-        for (uint32_t i = b->n_insns; i > 0; i--) runs[i] = sum += runs[i];
-        s->t->n_blocks += sum;
-        for (uint32_t i = 0; i < b->n_insns && runs[i + 1]; i++) {
-            uint64_t *cost = add_row(s, (struct cg_row){.kind = CG_COST, .context = number, .pc = c->insn[i].pc});
-            if (cost) cost[0] = runs[i + 1];
-        }
-        if (b->site_word)
-            add_site(s, n, m, number, c->insn[b->n_insns - 1].pc,
-                     (const struct ip_ct_site *)(words + c->first_word + b->site_word));
+        add_words(s, n, m, number, c, words + c->first_word);
     }
     free(words);
     return 0;
+}
+
+/* ---- Contexts with a table of their own ---------------------------------------------------- */
+
+static int by_part(const void *a, const void *b) {
+    const struct counted *x = *(const struct counted *const *)a, *y = *(const struct counted *const *)b;
+    if (x->block->where != y->block->where) return x->block->where < y->block->where ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* The templates of parts, by part. */
+static int index_parts(struct memory *m) {
+    m->placed = malloc((m->n_blocks + 1) * sizeof *m->placed);
+    if (!m->placed) return -1;
+    for (uint64_t k = 0; k < m->n_blocks; k++)
+        if (m->blocks[k].block->where & IP_CT_BLOCK) m->placed[m->n_placed++] = &m->blocks[k];
+    qsort(m->placed, m->n_placed, sizeof(struct counted *), by_part);
+    return 0;
+}
+
+static void add_part(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context, uint64_t table,
+                     uint32_t where) {
+    size_t lo = 0, hi = m->n_placed;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (m->placed[mid]->block->where < where)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < m->n_placed && m->placed[lo]->block->where == where; lo++) {
+        const struct counted *c = m->placed[lo];
+        uint64_t words[UINT16_MAX];
+        if (read_words(m, mem, words, c->block->n_words, table + c->first_word * sizeof *words) == 0)
+            add_words(s, n, m, context, c, words);
+    }
+}
+
+static void add_apart(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context,
+                      const struct cg_context *x) {
+    if (!m->placed && index_parts(m) < 0) {
+        s->failed = 1;
+        return;
+    }
+    const struct cg_part *p;
+    for (const struct cg_part *a = x->parts; a && (p = at(m, a, sizeof *p)); a = p->next)
+        add_part(s, n, m, mem, context, x->apart, p->where);
 }
 
 static int add_levels(struct sink *s, struct names *n, struct memory *m, int mem, const struct cg_thread *t) {
@@ -422,7 +493,8 @@ static int add_levels(struct sink *s, struct names *n, struct memory *m, int mem
     return r;
 }
 
-static void add_thread(struct sink *s, struct names *n, struct memory *m, const struct cg_thread *t, int jumps) {
+static void add_thread(struct sink *s, struct names *n, struct memory *m, int mem, const struct cg_thread *t,
+                       int jumps) {
     const struct cg_context *x;
     for (const struct cg_context *a = t->contexts; a && (x = at(m, a, sizeof *x)); a = x->next) {
         const struct cg_context *owner = x->caller ? at(m, x->caller, sizeof *owner) : x;
@@ -430,6 +502,7 @@ static void add_thread(struct sink *s, struct names *n, struct memory *m, const 
         struct owner o = {family_number(n, m, at(m, owner->family, sizeof(struct cg_family)), owner->level, 0),
                           x->caller ? x->site : 0};
         if (!o.context) continue;
+        if (x->apart) add_apart(s, n, m, mem, o.context, x);
         const struct cg_counter *c;
         for (const struct cg_counter *k = x->counters; k && (c = at(m, k, sizeof *c)); k = c->next)
             if (at(m, k, sizeof *c + c->n * sizeof c->runs[0])) add_counter(s, n, m, &o, c, jumps);
@@ -446,6 +519,11 @@ static int add_late(struct memory *m, uint64_t at, uint64_t cost) {
     }
     m->late[m->n_late++] = (struct late){at, cost};
     return 0;
+}
+
+static int by_place(const void *a, const void *b) {
+    uint64_t x = ((const struct late *)a)->at, y = ((const struct late *)b)->at;
+    return x < y ? -1 : x > y;
 }
 
 /* Calls under way have cost what they have so far: add that to the copies of their records. */
@@ -616,8 +694,11 @@ static int read_threads(struct memory *m, int mem, uint64_t root, uint32_t n_eve
     }
     if (find_templates(m) < 0) return -1;
     qsort(m->pieces, m->n, sizeof *m->pieces, by_address);
-    for (size_t i = 0; i < *n; i++)
+    for (size_t i = 0; i < *n; i++) {
+        if (!m->blocks && (*threads)[i].levels[0] && find_blocks(m) < 0) return -1;
         if (end_calls(m, mem, &(*threads)[i], n_events) < 0) return -1;
+    }
+    if (m->n_late) qsort(m->late, m->n_late, sizeof *m->late, by_place);
     return 0;
 }
 
@@ -632,7 +713,7 @@ int cg_take(struct cg_taken *t, int mem, uint64_t root, uint32_t n_events, uint3
     int r = begin_names(&n, t);
     if (!r) r = read_threads(&m, mem, root, n_events, tid, &threads, &count);
     for (size_t i = 0; !r && i < count; i++) {
-        add_thread(&s, &n, &m, &threads[i], jumps);
+        add_thread(&s, &n, &m, mem, &threads[i], jumps);
         r = add_levels(&s, &n, &m, mem, &threads[i]);
     }
     if (!r && !s.failed) r = merge(t, n_events);
