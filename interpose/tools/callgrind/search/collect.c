@@ -11,38 +11,12 @@
 #include "abi/tstate.h"
 #include "jit/keysort.h"
 #include "jit/native_api.h"
+#include "taking.h"
 #include "tools/callgrind/callgrind_abi.h"
 
 /* ---- The client's memory ------------------------------------------------------------------- */
 
-struct piece {
-    uint64_t at, bytes;
-    uint8_t *copy;
-    int is_shared; /* not a copy: templates are the translator's own */
-};
-
-struct counted {
-    const struct ip_tr_block *block;
-    const struct ip_tr_insn *insn;
-    uint64_t first_word;
-};
-
-struct memory {
-    struct piece *pieces;
-    size_t n, room, last;
-    uint64_t template_bytes, words; /* of all templates */
-    struct counted *blocks;         /* those of which runs are counted in line, if any are */
-    uint64_t n_blocks;
-    /* Costs of calls under way that lie with their sites (count.h). */
-    struct late {
-        uint64_t at, cost;
-    } *late;
-    size_t n_late, room_late;
-    const struct counted **placed; /* those of parts; NULL: not asked for yet */
-    size_t n_placed;
-};
-
-static int read_all(int mem, void *to, uint64_t bytes, uint64_t from) {
+int cg_read_all(int mem, void *to, uint64_t bytes, uint64_t from) {
     uint64_t done = 0;
     while (done < bytes) {
         ssize_t n = pread(mem, (uint8_t *)to + done, bytes - done, (off_t)(from + done));
@@ -67,7 +41,7 @@ static int add_piece(struct memory *m, int mem, uint64_t at, uint64_t bytes) {
     if (make_room(m) < 0) return -1;
     uint8_t *copy = malloc(bytes ? bytes : 1);
     if (!copy) return -1;
-    if (read_all(mem, copy, bytes, at) < 0) {
+    if (cg_read_all(mem, copy, bytes, at) < 0) {
         free(copy);
         return -1;
     }
@@ -80,8 +54,7 @@ static int by_address(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* The copy of bytes at an address, NULL if they were not copied: the program may go on while it is read. */
-static void *at(struct memory *m, const void *client, uint64_t bytes) {
+void *cg_at(struct memory *m, const void *client, uint64_t bytes) {
     uint64_t addr = (uint64_t)client;
     const struct piece *p = m->pieces + m->last;
     if (addr < p->at || addr - p->at >= p->bytes) {
@@ -112,7 +85,7 @@ static void forget(struct memory *m) {
 static int read_chunks(struct memory *m, int mem, const struct cg_thread *t) {
     struct cg_chunk chunk;
     for (uint64_t a = (uint64_t)t->chunks; a; a = (uint64_t)chunk.next)
-        if (read_all(mem, &chunk, sizeof chunk, a) < 0 || add_piece(m, mem, a, chunk.used) < 0) return -1;
+        if (cg_read_all(mem, &chunk, sizeof chunk, a) < 0 || add_piece(m, mem, a, chunk.used) < 0) return -1;
     return 0;
 }
 
@@ -125,12 +98,6 @@ static int find_templates(struct memory *m) {
 }
 
 /* ---- Names ------------------------------------------------------------------------------------- */
-
-struct names {
-    struct cg_taken *t;
-    uint64_t room, hash_size;
-    uint32_t *hash; /* index + 1 */
-};
 
 static uint64_t mix(uint64_t a, uint64_t b) {
     uint64_t h = (a ^ b * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
@@ -164,8 +131,7 @@ static int begin_names(struct names *n, struct cg_taken *t) {
     return rehash(n, size);
 }
 
-/* The number of a name, from 1 on; 0: no memory. */
-static uint32_t name_number(struct names *n, struct cg_name name) {
+uint32_t cg_name_number(struct names *n, struct cg_name name) {
     uint64_t h = name_hash(&name);
     for (; n->hash[h & (n->hash_size - 1)]; h++) {
         uint32_t i = n->hash[h & (n->hash_size - 1)];
@@ -184,24 +150,17 @@ static uint32_t name_number(struct names *n, struct cg_name name) {
 }
 
 static uint32_t family_number(struct names *n, struct memory *m, const struct cg_family *y, uint32_t level, int depth) {
-    const struct cg_function *f = y ? at(m, y->function, sizeof *f) : NULL;
+    const struct cg_function *f = y ? cg_at(m, y->function, sizeof *f) : NULL;
     if (!f || depth > 64) return 0;
     struct cg_name name = {.function = f->number, .level = level};
     if (!f->number || f->number & CG_F_UNKNOWN) name.entry = f->entry;
-    if (y->caller) name.caller = family_number(n, m, at(m, y->caller, sizeof *y), 0, depth + 1);
-    return name_number(n, name);
+    if (y->caller) name.caller = family_number(n, m, cg_at(m, y->caller, sizeof *y), 0, depth + 1);
+    return cg_name_number(n, name);
 }
 
 /* ---- Rows ---------------------------------------------------------------------------------------- */
 
-struct sink {
-    struct cg_taken *t;
-    uint64_t room;
-    uint32_t n_events;
-    int failed;
-};
-
-static uint64_t *add_row(struct sink *s, struct cg_row row) {
+uint64_t *cg_add_row(struct sink *s, struct cg_row row) {
     struct cg_taken *t = s->t;
     if (t->n_rows == s->room) {
         s->room = s->room ? 2 * s->room : 1 << 14;
@@ -238,14 +197,14 @@ static void add_jumps(struct sink *s, const struct owner *o, const struct cg_cou
         } else {
             continue;
         }
-        add_row(s, row);
+        cg_add_row(s, row);
     }
 }
 
 static void add_calls(struct sink *s, struct names *n, struct memory *m, const struct owner *o,
                       const struct cg_counter *c, const struct ip_tr_insn *insn) {
     const struct cg_call *call;
-    for (const struct cg_call *a = c->calls; a && (call = at(m, a, sizeof *call + (s->n_events - 1) * 8));
+    for (const struct cg_call *a = c->calls; a && (call = cg_at(m, a, sizeof *call + (s->n_events - 1) * 8));
          a = call->next) {
         if (call->insn >= c->n) continue;
         struct cg_row row = {.context = o->context,
@@ -256,17 +215,17 @@ static void add_calls(struct sink *s, struct names *n, struct memory *m, const s
             /* A repeated string instruction jumps to itself. */
             row.kind = insn[call->insn].rep ? CG_COND_JUMPS : CG_JUMPS;
             row.followed = call->cost[0];
-            if (!o->site) add_row(s, row);
+            if (!o->site) cg_add_row(s, row);
             continue;
         }
-        const struct cg_context *callee = at(m, call->callee, sizeof *callee);
+        const struct cg_context *callee = cg_at(m, call->callee, sizeof *callee);
         if (!callee || callee->caller) continue;
         uint64_t any = call->count;
         for (uint32_t k = 0; k < s->n_events; k++) any |= call->cost[k];
         if (!any) continue;
         row.kind = CG_CALLS;
-        row.callee = family_number(n, m, at(m, callee->family, sizeof(struct cg_family)), callee->level, 0);
-        uint64_t *cost = add_row(s, row);
+        row.callee = family_number(n, m, cg_at(m, callee->family, sizeof(struct cg_family)), callee->level, 0);
+        uint64_t *cost = cg_add_row(s, row);
         if (cost) memcpy(cost, call->cost, s->n_events * sizeof *cost);
     }
 }
@@ -274,11 +233,11 @@ static void add_calls(struct sink *s, struct names *n, struct memory *m, const s
 /* What each completed instruction costs beside one Ir, and the branches that were not predicted. */
 static int add_costs(uint64_t *cost, struct memory *m, const struct cg_counter *c, const uint64_t *reached,
                      uint32_t n_events) {
-    const struct cg_costs *head = at(m, c->costs, sizeof *head);
+    const struct cg_costs *head = cg_at(m, c->costs, sizeof *head);
     if (!head) return -1;
     uint32_t n = head->n_fixed + head->n_branches;
-    const struct cg_costs *costs = at(m, c->costs, sizeof *costs + n * sizeof costs->cost[0]);
-    const uint64_t *missed = at(m, c->missed, head->n_branches * sizeof *missed);
+    const struct cg_costs *costs = cg_at(m, c->costs, sizeof *costs + n * sizeof costs->cost[0]);
+    const uint64_t *missed = cg_at(m, c->missed, head->n_branches * sizeof *missed);
     if (!costs || (head->n_branches && !missed)) return -1;
     for (uint32_t k = 0; k < n; k++) {
         const struct cg_cost *one = &costs->cost[k];
@@ -289,31 +248,19 @@ static int add_costs(uint64_t *cost, struct memory *m, const struct cg_counter *
     return 0;
 }
 
-/* Runs counted in line (abi/count.h), by the number of instructions that they completed: added to runs. */
-static void unfold(const uint64_t *counts, const struct ip_tr_block *b, const struct ip_tr_insn *insn, uint64_t *runs) {
-    uint64_t whole = counts[0];
-    uint32_t k = 1, end = b->active_word ? b->active_word : b->site_word ? b->site_word : b->n_words;
-    for (uint32_t i = 0; i + 1 < b->n_insns && k < end; i++) {
-        if (insn[i].kind != IP_TR_COND_JUMP) continue;
-        runs[i + 1] += counts[k];
-        whole -= counts[k++];
-    }
-    runs[b->n_insns] += whole;
-}
-
 static void add_counter(struct sink *s, struct names *n, struct memory *m, const struct owner *o,
                         const struct cg_counter *c, int jumps) {
-    const struct ip_tr_block *b = at(m, c->block, sizeof *b);
+    const struct ip_tr_block *b = cg_at(m, c->block, sizeof *b);
     if (!b || b->n_insns != c->n) return;
-    const struct ip_tr_insn *insn = at(m, c->block + 1, c->n * sizeof *insn);
+    const struct ip_tr_insn *insn = cg_at(m, c->block + 1, c->n * sizeof *insn);
     if (!insn) return;
     uint64_t reached[65536], runs[65536 + 1], sum = 0;
     memcpy(runs, c->runs, (c->n + 1) * sizeof *runs);
-    const uint64_t *counts = c->counts ? at(m, c->counts, b->n_words * sizeof *counts) : NULL;
-    if (counts) unfold(counts, b, insn, runs);
+    const uint64_t *counts = c->counts ? cg_at(m, c->counts, b->n_words * sizeof *counts) : NULL;
+    if (counts) cg_unfold(counts, b, insn, runs);
     for (uint32_t i = c->n; i-- > 0;) reached[i] = sum += runs[i + 1];
     s->t->n_blocks += sum + runs[0];
-    const uint64_t *extra = c->extra ? at(m, c->extra, c->n * s->n_events * sizeof *extra) : NULL;
+    const uint64_t *extra = c->extra ? cg_at(m, c->extra, c->n * s->n_events * sizeof *extra) : NULL;
     uint64_t *costs = NULL;
     if (extra || c->costs) {
         costs = calloc(c->n, s->n_events * sizeof *costs);
@@ -327,7 +274,7 @@ static void add_counter(struct sink *s, struct names *n, struct memory *m, const
     for (uint32_t i = 0; i < c->n; i++) {
         if (!reached[i] && !extra) continue;
         struct cg_row row = {.kind = CG_COST, .context = o->context, .pc = o->site ? o->site : insn[i].pc};
-        uint64_t *cost = add_row(s, row);
+        uint64_t *cost = cg_add_row(s, row);
         if (!cost) break;
         cost[0] = reached[i];
         for (uint32_t k = 0; costs && k < s->n_events; k++) cost[k] += costs[i * s->n_events + k];
@@ -337,193 +284,20 @@ static void add_counter(struct sink *s, struct names *n, struct memory *m, const
     add_calls(s, n, m, o, c, insn);
 }
 
-/* A name of what begins with the block. */
-static struct cg_name name_of(const struct ip_tr_block *b, uint32_t level) {
-    return (struct cg_name){.function = b->function, .level = level, .entry = b->function & CG_F_UNKNOWN ? b->home : 0};
-}
-
-/* Calls that translated code has counted, and what they went through on their way. */
-static void add_site(struct sink *s, struct names *n, struct memory *m, uint32_t context, uint64_t pc,
-                     const struct ip_ct_site *site, int links) {
-    if (links && site->link_insns) {
-        uint64_t *cost = add_row(s, (struct cg_row){.kind = CG_COST, .context = context, .pc = pc});
-        if (cost) cost[0] = site->link_insns;
-    }
-    const struct ip_tr_block *b = site->callee ? at(m, (const void *)(uint64_t)site->callee, sizeof *b) : NULL;
-    for (uint32_t level = 0; b && level < 2; level++) {
-        if (!site->at[level].count && !site->at[level].cost) continue;
-        uint64_t *cost = add_row(s, (struct cg_row){.kind = CG_CALLS,
-                                                    .context = context,
-                                                    .pc = pc,
-                                                    .target = b->pc,
-                                                    .callee = name_number(n, name_of(b, level)),
-                                                    .count = site->at[level].count});
-        if (cost) cost[0] = site->at[level].cost;
-    }
-}
-
-static int find_blocks(struct memory *m) {
-    uint64_t room = 0, where = (uint64_t)IP_TRACE_BASE;
-    const struct ip_tr_block *b;
-    for (; (b = at(m, (const void *)where, sizeof *b)) && b->bytes >= sizeof *b; where += b->bytes) {
-        const struct ip_tr_insn *insn = at(m, (const void *)(where + sizeof *b), b->n_insns * sizeof *insn);
-        if (!insn || b->first_word + (uint64_t)b->n_words > m->words || !b->n_words) break;
-        if (m->n_blocks == room) {
-            room = room ? 2 * room : 4096;
-            struct counted *more = realloc(m->blocks, room * sizeof *more);
-            if (!more) return -1;
-            m->blocks = more;
-        }
-        m->blocks[m->n_blocks++] = (struct counted){b, insn, b->first_word};
-    }
-    return 0;
-}
-
-/* Runs of a template counted in line in a context, and the calls from its site. */
-static void add_words(struct sink *s, struct names *n, struct memory *m, uint32_t context, const struct counted *c,
-                      const uint64_t *words) {
-    const struct ip_tr_block *b = c->block;
-    uint64_t runs[65536 + 1], sum = 0;
-    if (!words[0]) return;
-    memset(runs, 0, (b->n_insns + 1u) * sizeof *runs);
-    unfold(words, b, c->insn, runs);
-    s->t->n_blocks += runs[0];
-    /* Each instruction was completed by the runs that ended behind it. */
-    for (uint32_t i = b->n_insns; i > 0; i--) runs[i] = sum += runs[i];
-    s->t->n_blocks += sum;
-    for (uint32_t i = 0; i < b->n_insns && runs[i + 1]; i++) {
-        uint64_t *cost = add_row(s, (struct cg_row){.kind = CG_COST, .context = context, .pc = c->insn[i].pc});
-        if (cost) cost[0] = runs[i + 1];
-    }
-    if (b->site_word)
-        add_site(s, n, m, context, c->insn[b->n_insns - 1].pc, (const struct ip_ct_site *)(words + b->site_word),
-                 b->n_words - b->site_word == IP_CT_SITE_WORDS);
-}
-
-/* Words of a table, from a client's address, with what calls under way have cost. */
-static int read_words(struct memory *m, int mem, uint64_t *words, uint64_t n, uint64_t from) {
-    if (read_all(mem, words, n * sizeof *words, from) < 0) return -1;
-    size_t lo = 0, hi = m->n_late;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (m->late[mid].at < from)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < m->n_late && m->late[lo].at - from < n * sizeof *words; lo++)
-        words[(m->late[lo].at - from) / sizeof *words] += m->late[lo].cost;
-    return 0;
-}
-
-/* Runs counted in line, of functions with names at one level of recursion. */
-static int add_level(struct sink *s, struct names *n, struct memory *m, int mem, uint64_t from, uint32_t level) {
-    uint64_t *words = malloc((m->words + 1) * sizeof *words);
-    struct cg_name last = {0};
-    uint32_t number = 0;
-    if (!words || read_words(m, mem, words, m->words, from) < 0) {
-        free(words);
-        return words ? 0 : -1;
-    }
-    for (uint64_t k = 0; k < m->n_blocks; k++) {
-        const struct counted *c = &m->blocks[k];
-        if (!words[c->first_word]) continue;
-        struct cg_name name = name_of(c->block, level);
-        if (!number || last.function != name.function || last.entry != name.entry) {
-            last = name;
-            number = name_number(n, last);
-        }
-        add_words(s, n, m, number, c, words + c->first_word);
-    }
-    free(words);
-    return 0;
-}
-
-/* ---- Contexts with a table of their own ---------------------------------------------------- */
-
-static int by_part(const void *a, const void *b) {
-    const struct counted *x = *(const struct counted *const *)a, *y = *(const struct counted *const *)b;
-    if (x->block->where != y->block->where) return x->block->where < y->block->where ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
-/* The templates of parts, by part. */
-static int index_parts(struct memory *m) {
-    m->placed = malloc((m->n_blocks + 1) * sizeof *m->placed);
-    if (!m->placed) return -1;
-    for (uint64_t k = 0; k < m->n_blocks; k++)
-        if (m->blocks[k].block->where & IP_CT_BLOCK) m->placed[m->n_placed++] = &m->blocks[k];
-    qsort(m->placed, m->n_placed, sizeof(struct counted *), by_part);
-    return 0;
-}
-
-static void add_part(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context, uint64_t table,
-                     uint32_t where) {
-    size_t lo = 0, hi = m->n_placed;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (m->placed[mid]->block->where < where)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < m->n_placed && m->placed[lo]->block->where == where; lo++) {
-        const struct counted *c = m->placed[lo];
-        uint64_t words[UINT16_MAX];
-        if (read_words(m, mem, words, c->block->n_words, table + c->first_word * sizeof *words) == 0)
-            add_words(s, n, m, context, c, words);
-    }
-}
-
-static void add_apart(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context,
-                      const struct cg_context *x) {
-    if (!m->placed && index_parts(m) < 0) {
-        s->failed = 1;
-        return;
-    }
-    const struct cg_part *p;
-    for (const struct cg_part *a = x->parts; a && (p = at(m, a, sizeof *p)); a = p->next)
-        add_part(s, n, m, mem, context, x->apart, p->where);
-}
-
-static int add_levels(struct sink *s, struct names *n, struct memory *m, int mem, const struct cg_thread *t) {
-    int r = 0;
-    for (uint32_t level = 0; level < CG_LEVELS && !r; level++)
-        if (t->levels[level]) r = add_level(s, n, m, mem, (uint64_t)t->levels[level], level);
-    return r;
-}
-
 static void add_thread(struct sink *s, struct names *n, struct memory *m, int mem, const struct cg_thread *t,
                        int jumps) {
     const struct cg_context *x;
-    for (const struct cg_context *a = t->contexts; a && (x = at(m, a, sizeof *x)); a = x->next) {
-        const struct cg_context *owner = x->caller ? at(m, x->caller, sizeof *owner) : x;
+    for (const struct cg_context *a = t->contexts; a && (x = cg_at(m, a, sizeof *x)); a = x->next) {
+        const struct cg_context *owner = x->caller ? cg_at(m, x->caller, sizeof *owner) : x;
         if (!owner) continue;
-        struct owner o = {family_number(n, m, at(m, owner->family, sizeof(struct cg_family)), owner->level, 0),
+        struct owner o = {family_number(n, m, cg_at(m, owner->family, sizeof(struct cg_family)), owner->level, 0),
                           x->caller ? x->site : 0};
         if (!o.context) continue;
-        if (x->apart) add_apart(s, n, m, mem, o.context, x);
+        if (x->apart) cg_add_apart(s, n, m, mem, o.context, x);
         const struct cg_counter *c;
-        for (const struct cg_counter *k = x->counters; k && (c = at(m, k, sizeof *c)); k = c->next)
-            if (at(m, k, sizeof *c + c->n * sizeof c->runs[0])) add_counter(s, n, m, &o, c, jumps);
+        for (const struct cg_counter *k = x->counters; k && (c = cg_at(m, k, sizeof *c)); k = c->next)
+            if (cg_at(m, k, sizeof *c + c->n * sizeof c->runs[0])) add_counter(s, n, m, &o, c, jumps);
     }
-}
-
-static int add_late(struct memory *m, uint64_t at, uint64_t cost) {
-    if (m->n_late == m->room_late) {
-        size_t room = m->room_late ? 2 * m->room_late : 256;
-        struct late *more = realloc(m->late, room * sizeof *more);
-        if (!more) return -1;
-        m->late = more;
-        m->room_late = room;
-    }
-    m->late[m->n_late++] = (struct late){at, cost};
-    return 0;
-}
-
-static int by_place(const void *a, const void *b) {
-    uint64_t x = ((const struct late *)a)->at, y = ((const struct late *)b)->at;
-    return x < y ? -1 : x > y;
 }
 
 /* Calls under way have cost what they have so far: add that to the copies of their records. */
@@ -532,7 +306,7 @@ static int end_calls(struct memory *m, int mem, const struct cg_thread *t, uint3
     memcpy(total, t->total, sizeof total);
     uint8_t *frames = malloc(bytes + 1);
     if (!frames) return -1;
-    if (read_all(mem, frames, bytes, (uint64_t)t->frames) < 0) {
+    if (cg_read_all(mem, frames, bytes, (uint64_t)t->frames) < 0) {
         free(frames);
         return 0; /* it has grown and moved meanwhile */
     }
@@ -541,12 +315,12 @@ static int end_calls(struct memory *m, int mem, const struct cg_thread *t, uint3
         if (f->flags & CG_SIGNAL) {
             memcpy(total, f->began, n_events * sizeof *total);
         } else if (f->flags & CG_QUICK) {
-            if (add_late(m, (uint64_t)f->call + IP_CT_COUNT + 8, total[0] - f->began[0]) < 0) {
+            if (cg_add_late(m, (uint64_t)f->call + IP_CT_COUNT + 8, total[0] - f->began[0]) < 0) {
                 free(frames);
                 return -1;
             }
         } else if (f->call) {
-            struct cg_call *call = at(m, f->call, sizeof *call + (n_events - 1) * sizeof call->cost[0]);
+            struct cg_call *call = cg_at(m, f->call, sizeof *call + (n_events - 1) * sizeof call->cost[0]);
             for (uint32_t i = 0; call && i < n_events; i++) call->cost[i] += total[i] - f->began[i];
         }
     }
@@ -671,7 +445,7 @@ static int merge(struct cg_taken *t, uint32_t n_events) {
 static void read_state(int mem, struct cg_thread *t) {
     struct tstate ts;
     size_t from = offsetof(struct tstate, ct_base), to = offsetof(struct tstate, ct_pairs);
-    if (!t->ts || read_all(mem, (uint8_t *)&ts + from, to - from, t->ts + from) < 0) return;
+    if (!t->ts || cg_read_all(mem, (uint8_t *)&ts + from, to - from, t->ts + from) < 0) return;
     if (!ts.ct_slow) t->total[0] = 0;
     for (int i = 0; i < IP_CT_TOTALS && !ts.ct_slow; i++) t->total[0] += ts.ct_total[i];
     t->depth = (ts.ct_top + t->frame_bytes - (uint64_t)t->frames) / t->frame_bytes;
@@ -681,9 +455,9 @@ static int read_threads(struct memory *m, int mem, uint64_t root, uint32_t n_eve
                         struct cg_thread **threads, size_t *n) {
     struct cg_root r;
     struct cg_thread t;
-    if (read_all(mem, &r, sizeof r, root) < 0) return -1;
+    if (cg_read_all(mem, &r, sizeof r, root) < 0) return -1;
     for (uint64_t a = (uint64_t)r.threads; a; a = (uint64_t)t.next) {
-        if (read_all(mem, &t, sizeof t, a) < 0) return -1;
+        if (cg_read_all(mem, &t, sizeof t, a) < 0) return -1;
         if (tid && t.tid != tid) continue;
         read_state(mem, &t);
         struct cg_thread *more = realloc(*threads, (*n + 1) * sizeof *more);
@@ -695,10 +469,10 @@ static int read_threads(struct memory *m, int mem, uint64_t root, uint32_t n_eve
     if (find_templates(m) < 0) return -1;
     qsort(m->pieces, m->n, sizeof *m->pieces, by_address);
     for (size_t i = 0; i < *n; i++) {
-        if (!m->blocks && (*threads)[i].levels[0] && find_blocks(m) < 0) return -1;
+        if (!m->blocks && (*threads)[i].levels[0] && cg_find_blocks(m) < 0) return -1;
         if (end_calls(m, mem, &(*threads)[i], n_events) < 0) return -1;
     }
-    if (m->n_late) qsort(m->late, m->n_late, sizeof *m->late, by_place);
+    cg_sort_late(m);
     return 0;
 }
 
@@ -714,7 +488,7 @@ int cg_take(struct cg_taken *t, int mem, uint64_t root, uint32_t n_events, uint3
     if (!r) r = read_threads(&m, mem, root, n_events, tid, &threads, &count);
     for (size_t i = 0; !r && i < count; i++) {
         add_thread(&s, &n, &m, mem, &threads[i], jumps);
-        r = add_levels(&s, &n, &m, mem, &threads[i]);
+        r = cg_add_levels(&s, &n, &m, mem, &threads[i]);
     }
     if (!r && !s.failed) r = merge(t, n_events);
     free(threads);
@@ -782,8 +556,8 @@ uint64_t cg_threads(int mem, uint64_t root, uint32_t *tids, uint64_t max) {
     struct cg_root r;
     struct cg_thread t;
     uint64_t n = 0;
-    if (read_all(mem, &r, sizeof r, root) < 0) return 0;
-    for (uint64_t a = (uint64_t)r.threads; a && read_all(mem, &t, sizeof t, a) == 0; a = (uint64_t)t.next)
+    if (cg_read_all(mem, &r, sizeof r, root) < 0) return 0;
+    for (uint64_t a = (uint64_t)r.threads; a && cg_read_all(mem, &t, sizeof t, a) == 0; a = (uint64_t)t.next)
         if (n < max) tids[n++] = t.tid;
     return n;
 }
@@ -793,8 +567,8 @@ void cg_look_up(int mem, uint64_t root) {
     struct cg_thread t;
     const uint32_t values[2] = {IP_CT_ASKED, 1};
     _Static_assert(offsetof(struct tstate, ct_slow) == offsetof(struct tstate, ct_where) + 4, "values");
-    if (read_all(mem, &r, sizeof r, root) < 0) return;
-    for (uint64_t a = (uint64_t)r.threads; a && read_all(mem, &t, sizeof t, a) == 0; a = (uint64_t)t.next)
+    if (cg_read_all(mem, &r, sizeof r, root) < 0) return;
+    for (uint64_t a = (uint64_t)r.threads; a && cg_read_all(mem, &t, sizeof t, a) == 0; a = (uint64_t)t.next)
         if (t.ts && pwrite(mem, values, sizeof values, (off_t)(t.ts + offsetof(struct tstate, ct_where))) < 0) return;
 }
 
@@ -809,23 +583,23 @@ uint64_t cg_frames(int mem, uint64_t root, uint32_t n_events, uint32_t tid, stru
         const struct cg_thread *t = &threads[0];
         uint64_t bytes = t->depth * t->frame_bytes;
         uint8_t *frames = malloc(bytes + 1);
-        if (frames && read_all(mem, frames, bytes, (uint64_t)t->frames) == 0) {
+        if (frames && cg_read_all(mem, frames, bytes, (uint64_t)t->frames) == 0) {
             for (uint64_t d = 0; d < t->depth && found < max; d++) {
                 const struct cg_frame *f = (const struct cg_frame *)(frames + d * t->frame_bytes);
                 if (f->flags & CG_QUICK) {
-                    const struct ip_tr_block *b = at(&m, (const void *)(uint64_t)f->block, sizeof *b);
+                    const struct ip_tr_block *b = cg_at(&m, (const void *)(uint64_t)f->block, sizeof *b);
                     uint64_t counted = 0;
-                    if (!b || read_all(mem, &counted, sizeof counted, (uint64_t)f->call + IP_CT_COUNT) < 0) continue;
+                    if (!b || cg_read_all(mem, &counted, sizeof counted, (uint64_t)f->call + IP_CT_COUNT) < 0) continue;
                     uint32_t level = (f->flags & CG_INNER) != 0;
-                    rows[found++] =
-                        (struct cg_row){.context = name_number(&n, name_of(b, level)), .pc = b->pc, .count = counted};
+                    rows[found++] = (struct cg_row){
+                        .context = cg_name_number(&n, cg_name_of(b, level)), .pc = b->pc, .count = counted};
                     continue;
                 }
-                const struct cg_call *call = f->call ? at(&m, f->call, sizeof *call) : NULL;
-                const struct cg_context *x = call ? at(&m, call->callee, sizeof *x) : NULL;
+                const struct cg_call *call = f->call ? cg_at(&m, f->call, sizeof *call) : NULL;
+                const struct cg_context *x = call ? cg_at(&m, call->callee, sizeof *x) : NULL;
                 if (!x) continue;
                 rows[found++] = (struct cg_row){
-                    .context = family_number(&n, &m, at(&m, x->family, sizeof(struct cg_family)), x->level, 0),
+                    .context = family_number(&n, &m, cg_at(&m, x->family, sizeof(struct cg_family)), x->level, 0),
                     .pc = call->entry,
                     .count = call->count,
                 };
