@@ -21,6 +21,12 @@ _start: lea     stack(%rip), %rsp
         mov     67108864(%edi,%r12d), %al
         bt      %ebx, 512(%rdi)
         adc     %eax, %edx              # else Valgrind leaves it out
+        mov     $0x500000000, %rsi      # what lies above the operand's size is no part of the bit's number
+        sub     %rbx, %rsi
+        bt      %esi, 2048(%rdi)
+        adc     %eax, %edx
+        bt      %si, 2048(%rdi)
+        adc     %eax, %edx
         mov     fixed(%rip), %rax
         movups  4000(%rdi,%rbx), %xmm0
         test    $1, %bl

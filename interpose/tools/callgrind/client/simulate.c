@@ -305,12 +305,17 @@ void cg_settle(struct thread *t, const struct ip_tr_block *b) {
 
 /* ---- Instructions ------------------------------------------------------------------------------------------------ */
 
+/* A bit's number: as many bytes of the register as the operand has, with a sign. */
+static i64 bits_of(const struct ip_tr_access *a, u64 word) {
+    return a->scale == 2 ? (int16_t)word : a->scale == 4 ? (int32_t)word : (i64)word;
+}
+
 u64 cg_address(const struct thread *t, const struct ip_tr_access *a, const u64 *words) {
     u64 at = (u64)a->disp;
     if (a->base != 0xffff) at += words[a->base];
     if (a->index != 0xffff) {
         if (a->flags & IP_TRA_BIT)
-            at += (u64)((i64)words[a->index] >> 3) & ~(u64)(a->size - 1);
+            at += (u64)(bits_of(a, words[a->index]) >> 3);
         else
             at += (a->flags & IP_TRA_BYTE ? (u8)words[a->index] : words[a->index]) * a->scale;
     }
