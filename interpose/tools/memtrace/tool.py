@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 MOST_TRIES = 100
 
 
+def _give_to_user_of(pid: int, fd: int) -> None:
+    """Let a process that has changed its user before it forked write the file."""
+    with open(f"/proc/{pid}/status", "rb") as status:
+        [uids] = (line.split() for line in status if line.startswith(b"Uid:"))
+    user = int(uids[4])  # by which files are opened
+    if user != os.geteuid():
+        os.fchown(fd, user, -1)
+
+
 class Tool(BaseTool):
     """One folder for each program that a process runs."""
 
@@ -69,9 +78,11 @@ class Tool(BaseTool):
         try:
             self._save()
             path = os.path.join(folder, "raw", RECORDS)
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            # The program's user, who may be another one by the time it is opened.
-            os.chmod(path, 0o622)
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                _give_to_user_of(client.pid, fd)
+            finally:
+                os.close(fd)
         except OSError as error:
             self._give_up(error)
             return

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -138,3 +139,20 @@ def test_disk_full(tmp_path: Path, room: str) -> None:
         [place] = folders(copy)
         finish(str(place))
         assert instructions(place) > 1000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_another_user(tmp_path: Path) -> None:
+    """Who gives rights up is recorded all the same, with all children; nobody else can write to the file."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o755)
+        done = trace(place, build("another_user.c", tmp_path))
+        assert done.returncode == 0, done.stderr
+        parent, child = folders(place)
+        assert instructions(parent) > 100000 and instructions(child) > 100000
+    process, place = begun(tmp_path)
+    mode = (place / "raw" / "records.bin").stat().st_mode
+    process.kill()
+    process.communicate(timeout=60)
+    assert mode & 0o777 == 0o600

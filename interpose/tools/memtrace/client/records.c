@@ -309,7 +309,30 @@ void rt_hook_full(struct tstate *ts) { tr_full(ts); }
 void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point) { tr_left(ts, b, point); }
 void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) { tr_signal(ts, sig, pc, sp); }
 void rt_hook_sigreturn(struct tstate *ts) { tr_sigreturn(ts); }
-void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) { tr_syscall(ts, nr, args); }
+
+/* After these the file may be out of reach, which belongs to whom the process belongs to now. */
+static bool changes_reach(long nr) {
+    switch (nr) {
+    case __NR_setuid:
+    case __NR_setreuid:
+    case __NR_setresuid:
+    case __NR_setfsuid:
+    case __NR_chroot:
+    case __NR_pivot_root:
+    case __NR_setns:
+    case __NR_unshare: return true;
+    default: return false;
+    }
+}
+
+void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
+    if (changes_reach(nr) && !rt_th(ts)->vfork_child && rt.chan->tool_path[0]) {
+        rt_hold_descriptors(true);
+        if (rt.tool_fd < 0 && !stopped) open_file();
+        rt_hold_descriptors(false);
+    }
+    tr_syscall(ts, nr, args);
+}
 void rt_hook_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {
     (void)args;
     tr_sysret(ts, nr, result);
