@@ -158,10 +158,12 @@ int main(void) {
     child = fork();
     if (child == 0) { char c; read(go[0], &c, 1); _exit(9); }
     int status;
+    siginfo_t wi;
     kill(child, SIGSTOP);
-    waitpid(child, &status, WUNTRACED);
+    waitid(P_PID, (id_t)child, &wi, WSTOPPED | WNOWAIT); /* who waits in full takes the signal's status at times */
     sigprocmask(SIG_UNBLOCK, &chld, 0);
     await(1);
+    waitpid(child, &status, WUNTRACED);
     sigprocmask(SIG_BLOCK, &chld, 0);
     kill(child, SIGCONT);
     waitpid(child, &status, WCONTINUED);
@@ -169,7 +171,6 @@ int main(void) {
     await(1);
     sigprocmask(SIG_BLOCK, &chld, 0);
     write(go[1], "g", 1);
-    siginfo_t wi;
     waitid(P_PID, (id_t)child, &wi, WEXITED | WNOWAIT);
     sigprocmask(SIG_UNBLOCK, &chld, 0);
     await(1);
