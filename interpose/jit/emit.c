@@ -559,6 +559,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     if (b->key <= INT32_MAX) em_check_entry(m);
     e->entry = m->w.len;
     if (compared) em_recheck(m, stale);
+    if ((o->flags & IP_C_COUNT) && !m->counts) em_uncounted(m);
     for (int k = 0; k < b->n_u && !e->overflow && !m->w.overflow; k++) {
         const struct uinstr *u = &b->u[k];
         if (u->insn != m->cur_insn && !u->after_insn) {

@@ -251,6 +251,12 @@ void em_arrive_stub(struct em *m, const struct stub *s) {
 
 _Static_assert(sizeof((struct tstate *)0)->ct_total == 8 * IP_CT_TOTALS, "total_of");
 
+/* What a return has put into its slots (em_returned) is there for the block behind it alone. */
+void em_uncounted(struct em *m) {
+    put_store_imm(&m->w, 4, STATE(ct_where), IP_CT_NOWHERE);
+    put_store_imm(&m->w, 8, STATE(ct_from), 0);
+}
+
 void em_leave_context(struct em *m, unsigned kind) {
     struct writer *w = &m->w;
     uint32_t offset = m->b->trace - IP_TRACE_BASE;

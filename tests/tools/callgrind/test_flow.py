@@ -161,3 +161,11 @@ def test_uncompressed(flow, tmp_path):
     found = profile(tmp_path, flow, "--compress-strings=no", "--compress-pos=no", "--dump-instr=yes")
     assert named(found.ir) == OWN
     assert "(1)" not in (tmp_path / "out").read_text()
+
+
+def test_code_beyond_the_templates(tmp_path):
+    """What is not counted runs as it is; one line says that it is not counted."""
+    program = build(tmp_path, "beyond.c", "-w")
+    done = run(tmp_path, program, "-q")
+    assert (done.returncode, done.stdout) == (0, "15\n1234\n15\n")
+    assert len(done.stderr.splitlines()) == 1
