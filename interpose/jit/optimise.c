@@ -166,7 +166,7 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd, const
         struct uinstr *u = &b->u[k];
         u->dead = b->dead_before[u->insn];
         u->fl_live = b->fl_live_before[u->insn];
-        if (u->op == U_JCC && o->flags & IP_C_COUNT && optimise && !exact)
-            u->fl_lost = !flags_live_at(rd, b, u->imm & IP_KEY_PC);
+        bool side = u->op == U_JCC && u->insn != n - 1; /* the last one has no count to correct */
+        if (side && o->flags & IP_C_COUNT && optimise && !exact) u->fl_lost = !flags_live_at(rd, b, u->imm & IP_KEY_PC);
     }
 }
