@@ -122,10 +122,15 @@ INLINE struct cg_place *call(struct thread *t, const struct cg_known *k, struct 
     return arrive(t, at, b, k->to, sp);
 }
 
-/* Of several that a block's end calls in turns: one that was learnt before, or at least none of this block. */
+/* Where a call of the block by the counter's block is kept, of several that a block's end makes in turns. */
+INLINE struct cg_known *kept(const struct thread *t, const struct cg_counter *c, const struct ip_tr_block *b) {
+    return &t->sim->known[((u64)c >> 4 ^ (u64)b >> 6) % CG_KNOWN];
+}
+
+/* One that was learnt before, or at least none of this block. */
 INLINE struct cg_known *other(const struct thread *t, const struct cg_counter *c, const struct ip_tr_block *b) {
     static struct cg_known none;
-    struct cg_known *k = &t->sim->known[((u64)c >> 4 ^ (u64)b >> 6) % CG_KNOWN];
+    struct cg_known *k = kept(t, c, b);
     return k->from == c ? k : &none;
 }
 
@@ -171,5 +176,5 @@ void cg_learn(struct thread *t, struct cg_counter *c, struct cg_place *at) {
     k->last_level = top->flags & CG_SKIP ? 0 : (u32)cg_last_level(f);
     k->level = *k->active - 1 < k->last_level ? *k->active - 1 : k->last_level;
     k->entry = top->flags & CG_TAIL || cg_is_unknown(f) ? &t->sim->ignored : &f->entry;
-    t->sim->known[((u64)c >> 4 ^ (u64)k->block >> 6) % CG_KNOWN] = *k;
+    *kept(t, c, k->block) = *k;
 }
