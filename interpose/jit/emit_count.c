@@ -56,6 +56,11 @@ static struct quick begin_quick(struct em *m, const struct stub *s, uint16_t reg
 
 static void fails(struct quick *q, enum ip_cc cc) { q->fails[q->n_fails++] = put_jcc_open(&q->m->w, cc); }
 
+static void fails_unless(struct quick *q, struct uaddr field, uint32_t value) {
+    put_cmp_imm32(&q->m->w, field, value);
+    fails(q, IP_CC_NZ);
+}
+
 static void give_back(struct quick *q) {
     if (q->s->via_t) put_load_flags(&q->m->w, STATE(lahf));
     em_restore_all(&q->m->w, q->taken);
@@ -95,10 +100,8 @@ static void em_called(struct em *m, const struct stub *s) {
     enum { TOP = IP_RAX, N = IP_RCX, SITE = IP_RDX };
     struct quick q = begin_quick(m, s, REG_BIT(TOP) | REG_BIT(N) | REG_BIT(SITE), 0);
     find_site(&q, SITE, N);
-    put_cmp_imm32(w, SITE(SITE, callee), m->b->trace);
-    fails(&q, IP_CC_NZ);
-    put_cmp_imm32(w, STATE(ct_slow), 0);
-    fails(&q, IP_CC_NZ);
+    fails_unless(&q, SITE(SITE, callee), m->b->trace);
+    fails_unless(&q, STATE(ct_slow), 0);
     put_load(w, 8, TOP, STATE(ct_top));
     put_cmp(w, TOP, STATE(ct_limit));
     fails(&q, IP_CC_NB);
@@ -142,15 +145,13 @@ static void em_returned(struct em *m, const struct stub *s) {
     put_cmp_imm8(w, 1, addr_moved(STATE(ct_where), 3), (int)(IP_CT_RETURNED >> 24));
     uint32_t not_a_return = put_jcc_open(w, IP_CC_NZ);
     struct quick q = begin_quick(m, s, kept, kept); /* since em_ret */
-    put_cmp_imm32(w, STATE(ct_slow), 0);
-    fails(&q, IP_CC_NZ);
+    fails_unless(&q, STATE(ct_slow), 0);
     put_load(w, 8, TOP, STATE(ct_top));
     put_cmp(w, IP_RSP, FRAME(TOP, sp));
     fails(&q, IP_CC_NZ);
     put_cmp(w, IP_RSP, BELOW(TOP, sp));
     fails(&q, IP_CC_NB);
-    put_cmp_imm32(w, BELOW(TOP, where), (uint32_t)s->pc);
-    fails(&q, IP_CC_NZ);
+    fails_unless(&q, BELOW(TOP, where), (uint32_t)s->pc);
     put_test_imm32(w, FRAME(TOP, flags), ~(uint32_t)IP_CT_F_ENDS);
     fails(&q, IP_CC_NZ);
     put_total(w, N);
@@ -177,10 +178,8 @@ static void em_linked(struct em *m, const struct stub *s) {
     behind.resume = m->run.end;
     struct quick q = begin_quick(m, &behind, REG_BIT(SITE) | REG_BIT(T), 0);
     find_site(&q, SITE, T);
-    put_cmp_imm32(w, SITE(SITE, link), m->b->trace);
-    fails(&q, IP_CC_NZ);
-    put_cmp_imm32(w, STATE(ct_slow), 0);
-    fails(&q, IP_CC_NZ);
+    fails_unless(&q, SITE(SITE, link), m->b->trace);
+    fails_unless(&q, STATE(ct_slow), 0);
     put_add_imm32(w, 8, SITE(SITE, link_insns), m->run.insns);
     put_add_imm32(w, 8, total_of(0), m->run.insns);
     end_quick(&q);

@@ -136,6 +136,11 @@ static void nowhere(struct tstate *ts) {
     ts->ct_from = 0;
 }
 
+static void give_back_nowhere(struct tstate *ts, struct thread *t) {
+    give_back(ts, t);
+    nowhere(ts);
+}
+
 /* The site of the call that has left ct_where, or 0. */
 static struct ip_ct_site *called_from(const struct tstate *ts) {
     u32 word = ts->ct_where - IP_CT_CALLED;
@@ -196,6 +201,11 @@ static u64 home_of(struct thread *t, struct cg_context *x, const struct ip_tr_bl
     return x->base = (u64)*counters;
 }
 
+/* Of counters that the block has for itself in a context: as if of word 0. */
+static u64 base_of(const struct cg_counter *c, const struct ip_tr_block *b) {
+    return (u64)c->counts - b->first_word * sizeof *c->counts;
+}
+
 /* Count the block in the thread's context. */
 static void place(struct tstate *ts, struct thread *t, const struct ip_tr_block *b) {
     struct cg_context *x = t->shared.context;
@@ -213,7 +223,7 @@ static void place(struct tstate *ts, struct thread *t, const struct ip_tr_block 
             u64 *fresh = cg_alloc(t, b->n_words * sizeof *fresh);
             __atomic_store_n(&c->counts, fresh, __ATOMIC_RELEASE);
         }
-        ts->ct_base = top->base = (u64)c->counts - b->first_word * sizeof *c->counts;
+        ts->ct_base = top->base = base_of(c, b);
         ts->ct_where = b->where ? IP_CT_NOWHERE : where_of(b);
     }
 }
@@ -225,7 +235,7 @@ static bool is_home(const struct cg_context *x, const struct ip_tr_block *b, u64
 
 /* Is the block counted at base, in the context? */
 static bool is_placed(const struct cg_context *x, const struct ip_tr_block *b, const struct cg_counter *c, u64 base) {
-    return is_home(x, b, base) || (c && c->counts && base == (u64)c->counts - b->first_word * sizeof *c->counts);
+    return is_home(x, b, base) || (c && c->counts && base == base_of(c, b));
 }
 
 static struct cg_pair *pair_for(const struct thread *t, u32 from, u32 block, u64 key) {
@@ -259,18 +269,26 @@ static void make_pairs(struct tstate *ts, struct thread *t, u64 n) {
 struct way {
     u32 from, left; /* low half of ct_from, 0: nobody has left; instructions that it completed, 0: all */
     struct cg_context *x;
-    u32 began, pad;  /* template that the frame began with */
+    u32 began;       /* template that the frame began with */
     u64 base, depth; /* ct_base, or from 0 that of the frame; frames before it */
 };
+/* The caller, if the way is a call from a site; or 0. */
+static const struct ip_tr_block *sited_caller(const struct way *w) {
+    const struct ip_tr_block *from = template_at(w->from & ~(u32)IP_CT_KIND);
+    return (w->from & IP_CT_KIND) == IP_CT_CALL && from->site_word ? from : 0;
+}
+
+/* What the tool has said about the newest frame. */
+static u32 top_flags(struct thread *t) { return cg_top(t)->flags & ~(u32)CG_SETTLED; }
+
 #define BY_FRAME 4 /* arrive.S: bit of cg_pair.from, which then is a frame's block */
 
 static void remember(struct tstate *ts, struct thread *t, const struct way *w, const struct ip_tr_block *b) {
     struct cg_pair p = {.block = (u32)(u64)b, .key = w->base, .to = t->shared.context};
     /* Templates are longer than eight bytes an instruction, so another begins behind all that one can be left at. */
-    const struct ip_tr_block *from = template_at(w->from & ~(u32)IP_CT_KIND);
-    bool sited = (w->from & IP_CT_KIND) == IP_CT_CALL && from->site_word;
+    const struct ip_tr_block *caller = sited_caller(w);
     p.from = !w->from ? w->began | BY_FRAME
-             : sited  ? 8 * (from->first_word + from->site_word) | IP_CT_CALL
+             : caller ? 8 * (caller->first_word + caller->site_word) | IP_CT_CALL
                       : w->from + 8 * w->left;
     _Static_assert(sizeof(struct ip_tr_insn) >= 8, "from");
     if (!w->from && !w->began) return;
@@ -280,7 +298,7 @@ static void remember(struct tstate *ts, struct thread *t, const struct way *w, c
         p.flags = CG_P_STAY;
     } else if (t->shared.depth == w->depth + 1 && w->from) {
         const struct cg_frame *f = cg_top(t);
-        u32 flags = f->flags & ~(u32)CG_SETTLED;
+        u32 flags = top_flags(t);
         if (flags & ~(u32)CG_P_FRAME || f->context != w->x || f->insn > UINT16_MAX) return;
         p.flags = (u8)flags;
         p.call = f->call;
@@ -302,12 +320,10 @@ static void remember(struct tstate *ts, struct thread *t, const struct way *w, c
 
 /* Make the call's site know what it has called, if translated code can count such calls. */
 static bool connect(struct thread *t, const struct way *w, const struct ip_tr_block *b) {
-    const struct ip_tr_block *from = template_at(w->from & ~(u32)IP_CT_KIND);
-    bool sited = (w->from & IP_CT_KIND) == IP_CT_CALL && from->site_word && t->shared.depth == w->depth + 1;
-    if (!sited || !is_home(w->x, from, w->base) || cg.recursions != 2) return false;
+    const struct ip_tr_block *from = sited_caller(w);
+    if (!from || t->shared.depth != w->depth + 1 || !is_home(w->x, from, w->base) || cg.recursions != 2) return false;
     struct ip_ct_site *site = (struct ip_ct_site *)(w->base + 8ull * (from->first_word + from->site_word));
-    const struct cg_frame *f = cg_top(t);
-    u32 flags = f->flags & ~(u32)CG_SETTLED;
+    u32 flags = top_flags(t);
     bool links = from->n_words - from->site_word == IP_CT_SITE_WORDS;
     if (flags == CG_SKIP && b->end == IP_TR_JMPI && links && !site->link) {
         site->link = (u32)(u64)b;
@@ -316,7 +332,7 @@ static bool connect(struct thread *t, const struct way *w, const struct ip_tr_bl
     } else if (!flags && b->active_word && !site->callee) {
         const struct cg_context *y = t->shared.context;
         u64 *levels = t->shared.levels[0];
-        bool plain = f->active == (u32 *)(levels + b->first_word + b->active_word) && y->level < 2;
+        bool plain = cg_top(t)->active == (u32 *)(levels + b->first_word + b->active_word) && y->level < 2;
         if (!plain || y->base != (u64)t->shared.levels[y->level] || y->where != b->where) return false;
         __atomic_store_n(&site->callee, (u32)(u64)b, __ATOMIC_RELEASE);
         return true;
@@ -419,11 +435,9 @@ void cg_line_begin(struct tstate *ts) {
     for (int i = 0; i < 2; i++) ts->ct_levels[i] = (u64)t->shared.levels[i];
     ts->ct_pairs = (u64)t->pairs;
     ts->ct_mask = (t->n_pairs - 1) * sizeof *t->pairs;
-    ts->ct_from = 0;
     t->shared.context = 0;
     t->shared.depth = 0;
-    give_back(ts, t);
-    nowhere(ts);
+    give_back_nowhere(ts, t);
     __atomic_store_n(&t->shared.ts, (u64)ts, __ATOMIC_RELEASE);
 }
 
@@ -431,8 +445,7 @@ void cg_line_end(struct tstate *ts) {
     struct thread *t = take(ts);
     t->shared.ts = 0;
     cg_unwind(t);
-    give_back(ts, t);
-    nowhere(ts);
+    give_back_nowhere(ts, t);
 }
 
 /* The host's signal handler calls it: nothing is allocated. */
@@ -444,15 +457,14 @@ void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_p
     struct ip_ct_site *site = called_from(ts);
     const struct cg_frame *top = (const struct cg_frame *)ts->ct_top;
     u64 less = block->n_insns - point->guest_off;
+    ts->ct_total[0] -= less;
     if (site && site->link == b->trace) { /* counted there */
         site->link_insns -= less;
-        ts->ct_total[0] -= less;
         ts->ct_from = who_left(ts, t);
     } else {
         ts->ct_from = 0;
         struct cg_context *x = top->flags & CG_QUICK ? 0 : top->own;
         ((u64 *)ts->ct_base)[block->first_word]--;
-        ts->ct_total[0] -= less;
         if ((x || top->flags & CG_QUICK) && t->collects && cg_root.instrument && t->n_left < CG_LEFT)
             t->left[t->n_left++] =
                 (struct cg_left){block, x, template_at(top->block), (top->flags & CG_INNER) != 0, point->guest_off};
@@ -469,9 +481,7 @@ void cg_line_signal(struct tstate *ts, u64 sp) {
         t->sp = who;
         cg_signal(t, sp);
     }
-    ts->ct_from = 0;
-    give_back(ts, t);
-    nowhere(ts);
+    give_back_nowhere(ts, t);
 }
 
 void cg_line_sigreturn(struct tstate *ts) {
@@ -482,16 +492,14 @@ void cg_line_sigreturn(struct tstate *ts) {
         cg_sigreturn(t);
         who = t->sp;
     }
-    give_back(ts, t);
-    nowhere(ts);
+    give_back_nowhere(ts, t);
     ts->ct_from = who;
 }
 
 void cg_line_collect(struct tstate *ts, bool on) {
     struct thread *t = take(ts);
     t->collects = on;
-    give_back(ts, t);
-    nowhere(ts);
+    give_back_nowhere(ts, t);
 }
 
 void cg_line_poll(struct tstate *ts) {
@@ -499,6 +507,5 @@ void cg_line_poll(struct tstate *ts) {
     bool was = !ts->ct_slow || !t->collects;
     if (!t->n_left && was == cg_counts(ts)) return;
     t = take(ts);
-    give_back(ts, t);
-    nowhere(ts);
+    give_back_nowhere(ts, t);
 }
