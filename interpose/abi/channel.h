@@ -156,8 +156,9 @@ struct ip_chan {
     uint8_t tool_path[4096];   /* the same: a file, or "" */
 };
 
-#define IP_DEAD_GONE 1 /* of ip_chan.dead */
-#define IP_DEAD_TOLD 2 /* it has said why */
+#define IP_DEAD_GONE  1 /* of ip_chan.dead */
+#define IP_DEAD_TOLD  2 /* it has said why */
+#define IP_DEAD_ASKED 3 /* it lives, and somebody asked it to end the program, with status 0 */
 
 #define IP_THREAD_ENDS   0 /* a1 of IP_R_THREAD */
 #define IP_THREAD_STARTS 1

@@ -24,7 +24,7 @@ Without a pid or a program's name, every run of the callgrind tool that is yours
   -e --events[=<A,B>]  costs so far, by thread
   -d --dump[=<text>]   write a profile now, and count from zero
   -z --zero            count from zero
-  -k --kill            end the program without a profile
+  -k --kill            end the program, with status 0 and without a profile
   -i --instr=on|off    count, or do not
 """
 ANSWER_SECONDS = 60

@@ -10,6 +10,7 @@ import _signal
 import gc
 import os
 import struct
+import time
 
 from interpose import paths, system, tools
 from interpose.errors import InterposeError, LaunchError, out_of_memory
@@ -70,6 +71,7 @@ class Supervisor:
         """The client executes a program that is not ours: its end, however soon, is not for us to report."""
         self.finished = False
         """The report is out, or there is none to make: only the client's end is waited for."""
+        self._idle_at = time.monotonic() + POLL_MS / 1000
         self.interpreted = True
         """The program has a dynamic linker."""
         self._handlers: dict[int, Callable[[Any], None]] = {
@@ -169,8 +171,7 @@ class Supervisor:
                 self.replace_image(pending)
                 continue
             if index < 0:
-                if self.born and not self.finished:
-                    self.tool.idle()
+                self._idle()
                 if self._is_over():
                     break
                 if (
@@ -187,11 +188,19 @@ class Supervisor:
             lib.ip_reply(index)  # not after an error: the program would go on with half an answer
             if self.finished and self._is_over(1000):
                 break
+            if time.monotonic() >= self._idle_at:  # requests may come without a pause
+                self._idle()
         self._show_used()
         if self.leaving:
             self.tool.left()
         elif not self.finished and self.born:
             self.client_vanished()
+
+    def _idle(self) -> None:
+        """What is done ten times a second, between requests."""
+        if self.born and not self.finished:
+            self.tool.idle()
+        self._idle_at = time.monotonic() + POLL_MS / 1000
 
     def _is_over(self, wait_ms: int = 0) -> bool:
         """The client is dead, and so is every process that shares its memory (and with it the socket)."""
@@ -387,6 +396,12 @@ class Supervisor:
         self.finished = True
         self._write_perf_map()
         slot.r[0], slot.r[1] = 1, status
+
+    def end_client(self) -> None:
+        """Somebody who watches wants the program to end: at once, with status 0 and without a report."""
+        self.finished = True
+        self._write_perf_map()
+        self.client.end(self.session.sock_fd)
 
     def answer_bytes(self, slot: Any, addr: int, data: bytes) -> None:
         """With the answer to a request, have the runtime write ``data`` (defined) at a client address.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _signal
 import contextlib
 import os
 
@@ -83,8 +82,8 @@ class Control:
         if command == "who":
             return {"cmd": " ".join(tool.supervisor.session.argv)}
         if command == "kill":
-            tool.forget_kept()
-            os.kill(tool.supervisor.client.pid, _signal.SIGKILL)
+            tool.supervisor.end_client()
+            tool.ended()
             return {"lines": ["OK."]}
         if command == "instrumentation":
             # The client looks at this word before it counts.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import time
 
 from interpose.errors import LaunchError
@@ -35,12 +36,12 @@ _EVENTS = {
 }
 
 
-_WRITING = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+_WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 
 
 def _opened(path: str) -> BinaryIO:
-    """A file for a profile; a FIFO only if somebody reads it: there would be no end to waiting."""
-    fd = os.open(path, _WRITING | os.O_TRUNC, 0o666)
+    """A file for a profile, of its user's alone; a FIFO only if somebody reads it, for no wait would end."""
+    fd = os.open(path, _WRITING, 0o600)
     os.set_blocking(fd, True)
     return open(fd, "wb")
 
@@ -98,14 +99,12 @@ class Tool(BaseTool):
         Tool.is_tried = True
         path = self._base()
         try:
-            try:
-                os.close(os.open(path, _WRITING | os.O_EXCL, 0o666))
-                os.unlink(path)
-            except FileExistsError:
-                os.close(os.open(path, _WRITING, 0o666))
+            with contextlib.suppress(FileNotFoundError):
+                if stat.S_ISFIFO(os.stat(path).st_mode):
+                    return  # its reader would take our closing it for the end, or comes later
+            _opened(path).close()
         except OSError as error:
-            if error.errno != errno.ENXIO:  # a FIFO that nobody reads yet
-                raise LaunchError(f"cannot write the profile '{path}': {_reason(error)}") from None
+            raise LaunchError(f"cannot write the profile '{path}': {_reason(error)}") from None
 
     def idle(self) -> None:
         self._control.serve()
@@ -318,6 +317,12 @@ class Tool(BaseTool):
             self.log.plain("\n".join(summary_lines(self.writer.events, totals)))
         self.show_stats()
         return status or 0
+
+    def ended(self) -> None:
+        """``interpose-control -k``: no profile."""
+        self._control.close()
+        if self.config.core.verbosity > 0:
+            self.log.plain("The program was ended by interpose-control.")
 
     def vanished(self) -> None:
         self._control.close()

@@ -68,6 +68,9 @@ int main(int argc, char **argv) {
         signal(SIGUSR1, stop);
         write(1, "?", 1);
         while (!stopped) leaf();
+    } else if (!strcmp(what, "ask")) {
+        write(1, "?", 1);
+        for (;;) INTERPOSE_CALLGRIND_ZERO_STATS;
     } else if (!strcmp(what, "exec")) {
         execl("/nonexistent", "nothing", (char *)0);
         times(1);

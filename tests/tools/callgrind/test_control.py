@@ -123,11 +123,21 @@ def test_instrumentation_of_a_thread_that_makes_no_call(guest, tmp_path):
         process.send_signal(signal.SIGUSR1)
 
 
-def test_kill(guest, tmp_path):
-    with pytest.raises(AssertionError), waiting(tmp_path, guest) as (process, environ):
-        control(environ, "-k", str(process.pid))
-    assert process.returncode == -9
-    assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize("what", ["wait", "spin", "stopped", "ask"])
+def test_kill(guest, tmp_path, what):
+    """The program ends at once, with status 0 and an empty profile, and runs nothing of its own any more."""
+    where = "wait" if what == "stopped" else what
+    with waiting(tmp_path, guest, what=where) as (process, environ):
+        if what == "wait":
+            go_on(process)
+        control(environ, "-s")  # what is seen here is not to be written
+        if what == "stopped":
+            process.send_signal(signal.SIGSTOP)
+        assert "OK." in control(environ, "-k", str(process.pid)).stdout
+        assert process.wait(0.5) == 0
+        assert process.stdout.read() == b""
+    assert (tmp_path / "out").read_bytes() == b""
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
 
 
 def test_killed_from_outside(guest, tmp_path):
@@ -139,7 +149,7 @@ def test_killed_from_outside(guest, tmp_path):
         process.kill()
     assert process.returncode == -9
     end = time.monotonic() + 30
-    while not (tmp_path / "out").exists() or "totals" not in (tmp_path / "out").read_text():
+    while "totals" not in (tmp_path / "out").read_text():
         assert time.monotonic() < end
         time.sleep(0.02)
     found = read(tmp_path / "out")

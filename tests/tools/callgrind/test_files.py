@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
 
 import pytest
@@ -65,14 +66,39 @@ def test_a_fifo(flow, tmp_path):
     assert read(tmp_path / "copy").ir == read(tmp_path / "file").ir
 
 
-def test_trying_leaves_nothing_and_harms_nothing(flow, tmp_path):
-    """A file from before stays until there is a profile, and none is made that will not be written."""
+def test_the_file_is_made_at_the_start(flow, tmp_path):
+    """Empty, for its user alone; where threads have files of their own it stays empty, as Valgrind's does."""
     (tmp_path / "out").write_text("old")
+    (tmp_path / "out").chmod(0o640)
     (tmp_path / "link").symlink_to("out")
     done = run(tmp_path, flow, "-q", "--separate-threads=yes", OUTPUT + "link")
     assert done.returncode == 0
-    assert (tmp_path / "out").read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"out", "link", "link-01"}
+    assert (tmp_path / "out").read_text() == ""
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "link-01").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_fifo_with_a_reader_that_waits_for_the_end(flow, tmp_path):
+    """It gets the profile as one file."""
+    os.mkfifo(tmp_path / "fifo")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    got = []
+
+    def read_until_a_writer_has_left():
+        waiting = select.poll()
+        waiting.register(reader, select.POLLIN)
+        while waiting.poll() and (text := os.read(reader, 1 << 16)):
+            got.append(text)
+
+    thread = threading.Thread(target=read_until_a_writer_has_left, daemon=True)
+    thread.start()
+    done = run(tmp_path, flow, "-q", OUTPUT + "fifo")
+    thread.join(20)
+    os.close(reader)
+    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "copy").write_bytes(b"".join(got))
+    assert read(tmp_path / "copy").ir
 
 
 def test_parts_have_one_name(flow, tmp_path):
