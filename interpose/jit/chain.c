@@ -16,13 +16,21 @@ void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to) {
     __atomic_store_n((uint32_t *)(void *)(t->cache + (at - IP_CACHE_BASE)), rel, __ATOMIC_RELEASE);
 }
 
+/* A jump forward within what is counted in one place need not find out again where it is.  Every loop has a jump back,
+ * and that goes to the comparison: there it stops for whoever writes IP_CT_ASKED. */
+static uint32_t way_in(const struct transtab *t, const struct xrec *from, const struct brec *to) {
+    bool same = from->onward && to->inner && t->brec[from->block].where == to->where;
+    return same ? to->inner : to->entry;
+}
+
 void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block) {
     struct xrec *r = &t->xrec[x];
+    struct brec *to = &t->brec[block];
     if (!r->stub || r->linked || (t->opts.flags & IP_C_NO_CHAIN)) return;
     r->linked = block + 1;
-    r->next_in = t->brec[block].incoming;
-    t->brec[block].incoming = x;
-    tt_patch_rel32(t, t->exits[x].patch, t->brec[block].entry);
+    r->next_in = to->incoming;
+    to->incoming = x;
+    tt_patch_rel32(t, t->exits[x].patch, way_in(t, r, to));
     t->stats.chained++;
 }
 

@@ -62,7 +62,7 @@ static uint32_t put_branch(struct writer *w, int cc) {
 }
 
 /* jmp or jcc to a direct exit with its stub. */
-void em_direct_exit(struct em *m, uint64_t key, int cc, int insn) {
+int em_direct_exit(struct em *m, uint64_t key, int cc, int insn) {
     int x = em_add_exit(m, key, IP_X_DIRECT, 0);
     align_patch(&m->w, cc == CC_ALWAYS ? JMP_OPCODE_BYTES : JCC_OPCODE_BYTES);
     uint32_t from = put_branch(&m->w, cc);
@@ -71,6 +71,7 @@ void em_direct_exit(struct em *m, uint64_t key, int cc, int insn) {
     s->exit = x;
     s->from = from;
     s->insn = (int16_t)insn;
+    return x;
 }
 
 /* jmp or jcc to the newest stub. */
@@ -356,6 +357,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_RECORD: emit_record(m, u); break;
     case U_RECWORD: emit_record_word(m, u); break;
     case U_RECADDR: emit_record_address(m, u); break;
+    case U_ARRIVE: em_arrive(m, u); break;
     case U_RUN: em_run(m, u); break;
     case U_TURNS: put_store(w, 8, STATE(ct_turns), IP_RCX); break;
     case U_TURNED: em_slow_call(m, IP_SYM_SLOW, IP_XS_REPEATED, u->imm, (uint32_t)u->insn); break;
@@ -365,7 +367,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         em_push_return(m, u->set);
         em_point(m, u->insn, 0, IP_PF_COMMITTED);
         if (m->counts) em_leave_context(m, IP_CT_CALL);
-        em_direct_exit(m, u->imm, CC_ALWAYS, u->insn);
+        m->e->exits[em_direct_exit(m, u->imm, CC_ALWAYS, u->insn)].calls = true;
         break;
     case U_JMPI:
     case U_CALLI: em_jmpi(m, u); break;
@@ -552,7 +554,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     m->bmi2 = __builtin_cpu_supports("bmi2") != 0;
     e->host = host;
     e->n_exits = e->n_points = 0;
-    e->compare = 0;
+    e->compare = e->inner = e->where = 0;
     e->overflow = false;
     bool compared = b->checked && !(b->key & IP_KEY_ONE); /* that one was made just now */
     uint32_t stale = compared ? em_stale_exit(m) : 0;

@@ -109,9 +109,10 @@ void em_leave(struct em *m, int x, enum ip_sym sym);
 /* The same for the runtime to do something and come back to what follows. */
 void em_slow_call(struct em *m, enum ip_sym sym, int kind, uint64_t key, uint32_t aux);
 void em_count(struct em *m, const struct uinstr *u);
-void em_direct_exit(struct em *m, uint64_t key, int cc, int insn);
+int em_direct_exit(struct em *m, uint64_t key, int cc, int insn);
 void em_restore_all(struct writer *w, uint16_t regs);
 /* emit_count.c: runs counted in line. */
+void em_arrive(struct em *m, const struct uinstr *u);
 void em_run(struct em *m, const struct uinstr *u);
 void em_side(struct em *m, const struct uinstr *u);
 void em_arrive_stub(struct em *m, const struct stub *s);

@@ -185,27 +185,31 @@ static void em_linked(struct em *m, const struct stub *s) {
     end_quick(&q);
 }
 
-void em_run(struct em *m, const struct uinstr *u) {
+void em_arrive(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
-    uint32_t where = (uint32_t)(u->imm >> 32), word = (uint32_t)(u->set >> 32), n = (uint32_t)u->set & 0xff;
-    int t = u->t0;
-    struct stub *s;
     if (u->fl_live) {
-        put_load(w, 4, t, STATE(ct_where));
-        put_lea(w, 4, t, addr_at(t, -(int64_t)(int32_t)where));
+        put_load(w, 4, u->t0, STATE(ct_where));
+        put_lea(w, 4, u->t0, addr_at(u->t0, -(int64_t)(int32_t)u->imm));
         put_jrcxz(w, JMP_BYTES);
-        s = em_add_stub(m, ST_ARRIVE);
-        em_to_stub(m, s, CC_ALWAYS);
     } else {
-        put_cmp_imm32(w, STATE(ct_where), where);
-        s = em_add_stub(m, ST_ARRIVE);
-        em_to_stub(m, s, IP_CC_NZ);
+        put_cmp_imm32(w, STATE(ct_where), (uint32_t)u->imm);
     }
+    struct stub *s = em_add_stub(m, ST_ARRIVE);
+    em_to_stub(m, s, u->fl_live ? CC_ALWAYS : IP_CC_NZ);
     s->spilled = u->spilled;
     s->insn = u->insn;
-    s->pc = where;
+    s->pc = u->imm;
     s->via_t = u->fl_live;
     s->resume = w->len;
+    m->run.kind = u->kind;
+    m->e->where = (uint32_t)u->imm;
+    if (!u->spilled && !m->e->compare) m->e->inner = w->len;
+}
+
+void em_run(struct em *m, const struct uinstr *u) {
+    struct writer *w = &m->w;
+    uint32_t word = (uint32_t)(u->set >> 32), n = (uint32_t)u->set & 0xff;
+    int t = u->t0;
     if (u->fl_live) {
         int more = IP_RDX;
         bool live = !(u->spilled >> more & 1);
@@ -221,7 +225,6 @@ void em_run(struct em *m, const struct uinstr *u) {
         put_add_imm32(w, 8, total_of(word), n);
     }
     em_point(m, u->insn, u->spilled, IP_PF_RECORDED);
-    m->run.kind = u->kind;
     m->run.word = word;
     m->run.insns = n;
     m->run.active = (uint32_t)u->set >> 8 & 0xfff;

@@ -134,7 +134,8 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
             put(&o, " at -0x%llx", (unsigned long long)u->imm);
             if (u->set) put(&o, ", -0x%llx", (unsigned long long)u->set);
             break;
-        case U_RUN: put(&o, "%u insns, where %x", (unsigned)u->set & 0xff, (unsigned)(u->imm >> 32)); break;
+        case U_ARRIVE: put(&o, "where %x", (unsigned)u->imm); break;
+        case U_RUN: put(&o, "%u insns", (unsigned)u->set & 0xff); break;
         case U_TURNS: break;
         case U_UMASK:
         case U_TMASK: put_mask(&o, u->set); break;

@@ -661,9 +661,10 @@ static void count_runs(const struct ublock *in, struct ublock *out, const struct
     bool counts = (at && word + t->n_words <= IP_CT_MAX_WORDS) || !area;
     if (!counts) out->trace = 0;
     if (counts) {
-        struct uinstr *head = ub_add(out, U_RUN, 0);
-        head->imm = (uint64_t)where << 32 | at;
-        head->set = (uint64_t)word << 32 | (uint32_t)t->site_word << 20 | (uint32_t)t->active_word << 8 | t->n_insns;
+        struct uinstr *head = ub_add(out, U_ARRIVE, 0), *run = ub_add(out, U_RUN, 0);
+        head->imm = where;
+        run->imm = at;
+        run->set = (uint64_t)word << 32 | (uint32_t)t->site_word << 20 | (uint32_t)t->active_word << 8 | t->n_insns;
         if (t->active_word)
             head->kind = RUN_CALLED;
         else if (t->function & IP_CT_LINK && t->end == IP_TR_JMPI)

@@ -21,8 +21,8 @@ enum uop_effect {
     UE_GUEST = 1,    /* carries out a guest instruction, or the last part of one */
     UE_END = 2,      /* leaves the block for good */
     UE_ENTRY = 4,    /* belongs before the first guest instruction */
-    UE_CHECK = 8,    /* tests V bits and leaves by a stub; clobbers flags that are dead, takes the flagless form
-                        and RCX when they live */
+    UE_CHECK = 8,    /* tests something, V bits mostly, and leaves by a stub; clobbers flags that are dead, takes the
+                        flagless form    and RCX when they live */
     UE_TEMP = 16,    /* gives the address temporary its value */
     UE_WHOLE = 32,   /* needs every guest register in its host register */
     UE_CLEAN = 64,   /* of clean translations only */
@@ -85,16 +85,17 @@ enum uop_operand {
     X(RECWORD, "RECWORD", 3, UE_SCRATCH, UO_MEM | UO_IMM) /* m's register to imm bytes before the record's end */      \
     X(RECADDR, "RECADDR", 3, UE_SCRATCH, UO_MEM | UO_IMM | UO_SET | UO_REG) /* m's address likewise; also to set bytes \
                                                                                before the end, if not 0 */             \
-    X(RUN, "RUN", 3, UE_ENTRY | UE_SCRATCH,                                                                            \
-      UO_IMM | UO_SET | UO_RUN)                       /* a run counted in line (count.h): imm is ct_where << 32        \
-                                                | template, set its first word << 32 | offset of its                   \
-                                                site word << 20 | of its active word << 8 |                            \
-                                                instructions, kind an enum run_kind;                                   \
-                                                of a JCC: its word << 32 | RUN_LEAVES | those left                     \
-                                                out; of a JMP: RUN_LEAVES */                                           \
-    X(TURNS, "TURNS", 3, UE_WHOLE, 0)                 /* remember RCX before a repeated instruction */                 \
-    X(TURNED, "TURNED", 3, UE_WHOLE, UO_IMM)          /* it has repeated; imm: template */                             \
-    X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET) /* any of set undefined: helper */                               \
+    X(ARRIVE, "ARRIVE", 3, UE_ENTRY | UE_CHECK, UO_IMM | UO_RUN) /* on only if ct_where is imm (count.h); kind is an   \
+                                                                    enum run_kind */                                   \
+    X(RUN, "RUN", 3, UE_ENTRY | UE_SCRATCH, UO_IMM | UO_SET)     /* a run counted in line (count.h): imm is its        \
+                                                                    template, set its first word << 32 | offset of its \
+                                                                    site word << 20 | of its active word << 8 |        \
+                                                                    instructions; of a JCC: its word << 32 |           \
+                                                                    RUN_LEAVES | those left out; of a JMP: RUN_LEAVES  \
+                                                                    */                                                 \
+    X(TURNS, "TURNS", 3, UE_WHOLE, 0)                            /* remember RCX before a repeated instruction */      \
+    X(TURNED, "TURNED", 3, UE_WHOLE, UO_IMM)                     /* it has repeated; imm: template */                  \
+    X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET)            /* any of set undefined: helper */                    \
     X(TMEM, "TMEM", 3, UE_CHECK | UE_TRACK, UO_MEM | UO_VIA | UO_SIZE) /* V(mem) != 0: helper */                       \
     X(TRACK, "TRACK", 3, UE_TRACK | UE_WHOLE, 0)                       /* the helper, always */                        \
     X(TJOIN, "TJOIN", 3, UE_TRACK, 0)                                  /* the helper resumes here */                   \
@@ -120,7 +121,7 @@ extern const struct uop_info ip_uops[U_COUNT_OF];
 static inline bool uop_does(int op, enum uop_effect effect) { return ip_uops[op].effects & effect; }
 
 #define RUN_LEAVES 0x80000000u /* goes into another function */
-/* RUN's kind: what else than the block before may lead here. */
+/* ARRIVE's kind: what else than the block before may lead here. */
 enum run_kind { RUN_INSIDE, RUN_CALLED, RUN_BACK, RUN_LINK };
 
 #define REG_BIT(r) (1u << (r))
@@ -228,6 +229,7 @@ struct emit_exit {
     uint32_t patch_off; /* offset of the rel32 to patch, 0 none */
     uint32_t stub_off;  /* offset of the stub */
     uint32_t id_off;    /* offset of the imm32 that holds the exit id */
+    bool calls;
 };
 #define EM_CHECK_JRCXZ 7 /* offset of the jrcxz in the check of an entry (em_check_entry) */
 #define EM_MAX_CODE    60000
@@ -239,6 +241,8 @@ struct emitted {
     uint32_t entry;   /* offset of the block proper; before it, where indirect
                          jumps arrive */
     uint32_t compare; /* offset of the low byte of the first compared value; 0: none */
+    uint32_t inner;   /* offset of the place behind ARRIVE's comparison; 0: not to be entered there */
+    uint32_t where;   /* that it compares with; 0: it does not */
     int n_exits, n_points;
     bool overflow;
     struct emit_exit exits[EM_MAX_EXITS];
