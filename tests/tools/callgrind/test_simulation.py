@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 import pytest
 
-from .profiles import VALGRIND, build, profile, valgrind
+from .profiles import VALGRIND, add_up, build, profile, read, valgrind
 
 CACHES = ("--I1=4096,2,64", "--D1=8192,4,64", "--LL=65536,8,64")
 OPTIONS = [("--branch-sim=yes",), ("--collect-bus=yes",), ("--simulate-hwpref=yes",), ("--cacheuse=yes",)]
@@ -26,7 +26,7 @@ def calls(sums):
 def by_address(sums):
     """Costs of each instruction, without what is 0 at their ends."""
     found = {}
-    for record in sums.parts[0].records:
+    for record in (record for part in sums.parts for record in part.records):
         if type(record).__name__ == "Cost" and any(record.costs):
             before = found.get(record.addr, ())
             sum_up = zip_longest(before, record.costs, fillvalue=0)
@@ -63,6 +63,23 @@ def test_as_valgrind(work, tmp_path, options):
     assert ours.events == theirs.events
     assert without_end(ours, "run") == without_end(theirs, "run")
     assert calls(ours) == calls(theirs)
+
+
+def test_use_of_lines_across_dumps(work, tmp_path):
+    """Lines stay cached at a dump: what becomes of them later costs the same in sum, in the part of then."""
+    whole = profile(tmp_path, work, *CACHES, "--cacheuse=yes")
+    dumps = ("--dump-before=hash", "--dump-before=copy")
+    parts = [profile(tmp_path, work, *CACHES, "--cacheuse=yes", *dumps)]
+    parts += [read(tmp_path / f"out.{number}") for number in (1, 2)]
+    sums = add_up([part.parts[0] for part in parts])
+    used = slice(whole.events.index("AcCost1"), None)
+    assert by_address(sums) == by_address(whole)
+    assert all(any(any(costs[used]) for costs in part.own.values()) for part in parts)
+    if VALGRIND is not None:
+        valgrind(tmp_path, work, *CACHES, "--cacheuse=yes", *dumps)
+        first = read(tmp_path / "valgrind.out.1").own
+        differ = {name for name, costs in first.items() if costs != parts[1].own[name]}
+        assert differ <= {"work"}, first  # the block that the dump is before
 
 
 def test_each_kind_of_instruction(tmp_path):
