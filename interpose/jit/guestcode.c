@@ -9,7 +9,8 @@
 #include "jit/lastwords.h"
 #include "jit/transtab.h"
 
-#define COPIES 4096u /* 16 MB at most: the text of a compiler fits */
+#define CODE_READ 32    /* what stage 1 asks for: room for the longest marker */
+#define COPIES    4096u /* 16 MB at most: the text of a compiler fits */
 
 static uint32_t copy_index(uint64_t page) { return (uint32_t)(page >> 12 ^ page >> 24) & (COPIES - 1); }
 
@@ -97,6 +98,10 @@ int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n) {
         const uint8_t *bytes = page == t->code_page && t->code_gen == t->req_gen ? t->code_bytes : page_get(t, page);
         if (!bytes) break;
         int off = (int)(a & 4095), take = 4096 - off;
+        if (n == CODE_READ && take >= n && done == 0) { /* nearly always, and then it is two moves */
+            memcpy(buf, bytes + off, CODE_READ);
+            return n;
+        }
         if (take > n - done) take = n - done;
         memcpy(buf + done, bytes + off, (size_t)take);
         done += take;

@@ -30,8 +30,12 @@ static struct range {
 } *ranges;
 static size_t n_ranges, room_ranges;
 
+static bool is_first_behind(size_t i, uint64_t pc) {
+    return i < n_ranges && pc < ranges[i].hi && (i == 0 || ranges[i - 1].hi <= pc);
+}
+
 /* The first range that ends behind pc. */
-static size_t range_after(uint64_t pc) {
+static size_t search_range(uint64_t pc) {
     size_t lo = 0, hi = n_ranges;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
@@ -43,15 +47,25 @@ static size_t range_after(uint64_t pc) {
     return lo;
 }
 
+/* The same; what is asked next mostly lies where the last pc did. */
+static size_t range_after(uint64_t pc) {
+    static size_t last;
+    size_t i = __atomic_load_n(&last, __ATOMIC_RELAXED); /* who only shows stages does not hold the lock */
+    if (is_first_behind(i, pc)) return i;
+    i = search_range(pc);
+    __atomic_store_n(&last, i, __ATOMIC_RELAXED);
+    return i;
+}
+
 uint32_t ip_trace_function(uint64_t pc) {
     size_t i = range_after(pc);
     return i < n_ranges && ranges[i].lo <= pc ? ranges[i].function : 0;
 }
 
-bool ip_trace_apart(uint64_t pc, uint64_t other) {
-    size_t i = range_after(pc), j = range_after(other);
+bool ip_trace_apart(uint64_t pc, uint64_t home) {
+    size_t j = range_after(home), i = is_first_behind(j, pc) ? j : search_range(pc);
     const struct range none = {0}, *a = i < n_ranges && ranges[i].lo <= pc ? ranges + i : &none;
-    const struct range *b = j < n_ranges && ranges[j].lo <= other ? ranges + j : &none;
+    const struct range *b = j < n_ranges && ranges[j].lo <= home ? ranges + j : &none;
     return a->function != b->function || a->part != b->part;
 }
 
@@ -277,9 +291,9 @@ static bool step_of(const struct ip_insn *in, int reg, int64_t *step) {
 }
 
 static void registers_change(struct plan *p, const struct ip_insn *in) {
-    for (int r = 0; r < GPRS; r++) {
+    for (unsigned left = in->gpr_write; left; left &= left - 1) {
+        int r = __builtin_ctz(left);
         int64_t step;
-        if (!(in->gpr_write >> r & 1)) continue;
         if (p->held[r] != NO_WORD && step_of(in, r, &step))
             p->delta[r] += step;
         else
@@ -523,7 +537,7 @@ static uint64_t *return_point(uint64_t pc, uint64_t *bit) {
 
 static void note_return(uint64_t pc) {
     uint64_t bit, *word = return_point(pc, &bit);
-    __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+    if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit)) __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
 
 static bool is_return_point(uint64_t pc) {

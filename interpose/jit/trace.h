@@ -10,4 +10,4 @@ void ip_trace_area(struct ip_meta *meta, uint8_t *area);
 /* The function that pc belongs to, 0: none. */
 uint32_t ip_trace_function(uint64_t pc);
 /* Do the two belong to different functions, or parts of code without a name? */
-bool ip_trace_apart(uint64_t pc, uint64_t other);
+bool ip_trace_apart(uint64_t pc, uint64_t home);

@@ -1,6 +1,8 @@
 /* The instruction writer (Intel SDM, volume 2, chapter 2: prefixes, REX, ModRM, SIB, VEX). */
 #include "jit/writer.h"
 
+#include <string.h>
+
 #define REX   0x40u
 #define REX_W 8u
 #define REX_R 4u
@@ -22,16 +24,42 @@ void put_byte(struct writer *w, unsigned value) {
 }
 
 void put_bytes(struct writer *w, const void *bytes, unsigned n) {
-    for (unsigned i = 0; i < n; i++) put_byte(w, ((const uint8_t *)bytes)[i]);
+    if (n > w->cap - w->len) {
+        w->overflow = true;
+        w->len = w->cap; /* whoever writes until something is aligned comes to an end */
+        return;
+    }
+    memcpy(w->code + w->len, bytes, n);
+    w->len += n;
 }
 
-void put_u32(struct writer *w, uint32_t value) {
-    for (int i = 0; i < 4; i++) put_byte(w, value >> (8 * i) & 0xff);
+void put_u32(struct writer *w, uint32_t value) { put_bytes(w, &value, sizeof value); }
+void put_u64(struct writer *w, uint64_t value) { put_bytes(w, &value, sizeof value); }
+
+/* An instruction that is being written: in the buffer, or, where that is about to end, beside it. */
+struct parts {
+    uint8_t *bytes;
+    unsigned n;
+    uint8_t beside[16];
+};
+
+static void begin_parts(struct parts *p, const struct writer *w) {
+    p->bytes = w->cap - w->len >= sizeof p->beside ? w->code + w->len : p->beside;
+    p->n = 0;
 }
 
-void put_u64(struct writer *w, uint64_t value) {
-    put_u32(w, (uint32_t)value);
-    put_u32(w, (uint32_t)(value >> 32));
+static void end_parts(const struct parts *p, struct writer *w) {
+    if (p->bytes == p->beside)
+        put_bytes(w, p->bytes, p->n);
+    else
+        w->len += p->n;
+}
+
+static void part(struct parts *p, unsigned value) { p->bytes[p->n++] = (uint8_t)value; }
+
+static void part_u32(struct parts *p, uint32_t value) {
+    memcpy(p->bytes + p->n, &value, sizeof value);
+    p->n += (unsigned)sizeof value;
 }
 
 /* ---- Parts of an encoding ------------------------------------------------------------------------------- */
@@ -45,55 +73,68 @@ static unsigned sib(const struct uaddr *m, unsigned base) {
     return ss << 6 | (m->index == IP_REG_NONE ? RM_SIB : low3(m->index)) << 3 | base;
 }
 
-static void put_opcode(struct writer *w, unsigned opcode) {
-    if (opcode >= TWO_BYTE) put_byte(w, TWO_BYTE >> 8);
-    put_byte(w, opcode & 0xff);
+static void part_opcode(struct parts *p, unsigned opcode) {
+    if (opcode >= TWO_BYTE) part(p, TWO_BYTE >> 8);
+    part(p, opcode & 0xff);
 }
 
-/* ModRM, SIB and displacement.  imm_bytes: what follows of the instruction, for rip-relative distances count
- * from its end. */
-static void put_operand(struct writer *w, unsigned reg, const struct uaddr *m, unsigned imm_bytes) {
+/* ModRM, SIB and displacement.  end: where the instruction begins, and what follows of it, for rip-relative distances
+ * count from its end. */
+static void part_operand(struct parts *p, unsigned reg, const struct uaddr *m, uint32_t end) {
     if (m->base == IP_REG_RIP) {
-        put_byte(w, modrm(0, reg, RM_DISP32));
-        put_u32(w, (uint32_t)m->rip_target - (writer_here(w) + 4 + imm_bytes));
+        part(p, modrm(0, reg, RM_DISP32));
+        part_u32(p, (uint32_t)m->rip_target - (end + p->n + 4));
         return;
     }
     if (m->base == IP_REG_NONE) {
-        put_byte(w, modrm(0, reg, RM_SIB));
-        put_byte(w, sib(m, RM_DISP32));
-        put_u32(w, (uint32_t)m->disp);
+        part(p, modrm(0, reg, RM_SIB));
+        part(p, sib(m, RM_DISP32));
+        part_u32(p, (uint32_t)m->disp);
         return;
     }
     unsigned base = low3(m->base);
     bool with_sib = m->index != IP_REG_NONE || base == RM_SIB;
     bool none = m->disp == 0 && base != RM_DISP32, small = m->disp >= -128 && m->disp <= 127;
     unsigned mod = m->wide ? 2 : none ? 0 : small ? 1 : 2;
-    put_byte(w, modrm(mod, reg, with_sib ? RM_SIB : base));
-    if (with_sib) put_byte(w, sib(m, base));
+    part(p, modrm(mod, reg, with_sib ? RM_SIB : base));
+    if (with_sib) part(p, sib(m, base));
     if (mod == 1)
-        put_byte(w, (unsigned)(m->disp & 0xff));
+        part(p, (unsigned)(m->disp & 0xff));
     else if (mod == 2)
-        put_u32(w, (uint32_t)m->disp);
+        part_u32(p, (uint32_t)m->disp);
 }
 
-/* An instruction with a memory operand; reg: register or digit of the opcode. */
-static void put_mem(struct writer *w, int size, unsigned opcode, int reg, const struct uaddr *m, unsigned imm_bytes) {
+/* An instruction with a memory operand and imm_bytes of an immediate; reg: register or digit of the opcode. */
+static void put_mem_imm(struct writer *w, int size, unsigned opcode, int reg, const struct uaddr *m, unsigned imm_bytes,
+                        uint32_t imm) {
     unsigned rex = (size == 8 ? REX_W : 0) | (extended(reg) ? REX_R : 0) | (extended(m->index) ? REX_X : 0) |
                    (extended(m->base) ? REX_B : 0);
-    if (m->seg) put_byte(w, m->seg == IP_SEG_FS ? IP_PREFIX_FS : IP_PREFIX_GS);
-    if (m->addr32) put_byte(w, IP_PREFIX_ADDRSIZE);
-    if (size == 2) put_byte(w, IP_PREFIX_OPSIZE);
-    if (rex) put_byte(w, REX | rex);
-    put_opcode(w, opcode);
-    put_operand(w, low3(reg), m, imm_bytes);
+    struct parts p;
+    begin_parts(&p, w);
+    if (m->seg) part(&p, m->seg == IP_SEG_FS ? IP_PREFIX_FS : IP_PREFIX_GS);
+    if (m->addr32) part(&p, IP_PREFIX_ADDRSIZE);
+    if (size == 2) part(&p, IP_PREFIX_OPSIZE);
+    if (rex) part(&p, REX | rex);
+    part_opcode(&p, opcode);
+    part_operand(&p, low3(reg), m, writer_here(w) + imm_bytes);
+    if (imm_bytes) part_u32(&p, imm);
+    p.n -= imm_bytes ? 4 - imm_bytes : 0;
+    end_parts(&p, w);
+}
+
+static void put_mem(struct writer *w, int size, unsigned opcode, int reg, const struct uaddr *m) {
+    put_mem_imm(w, size, opcode, reg, m, 0, 0);
 }
 
 /* An instruction with two registers; rm is the operand that ModRM.rm names. */
 static void put_regs(struct writer *w, int size, unsigned opcode, int reg, int rm) {
     unsigned rex = (size == 8 ? REX_W : 0) | (extended(reg) ? REX_R : 0) | (extended(rm) ? REX_B : 0);
-    if (rex) put_byte(w, REX | rex);
-    put_opcode(w, opcode);
-    put_byte(w, modrm(MOD_REGISTER, low3(reg), low3(rm)));
+    struct parts p;
+    begin_parts(&p, w);
+    if (rex) part(&p, REX | rex);
+    part_opcode(&p, opcode);
+    part(&p, modrm(MOD_REGISTER, low3(reg), low3(rm)));
+    end_parts(&p, w);
 }
 
 /* Three-byte VEX of map 0F38 with W = 1 and L = 0.  pp: 1 66, 2 F3, 3 F2. */
@@ -120,17 +161,15 @@ void put_mov_imm(struct writer *w, int dst, uint64_t imm) {
 
 void put_movzx16(struct writer *w, int dst, int src) { put_regs(w, 4, TWO_BYTE | 0xb7, dst, src); }
 void put_xchg(struct writer *w, int reg, int other) { put_regs(w, 8, 0x87, other, reg); }
-void put_load(struct writer *w, int size, int dst, struct uaddr m) { put_mem(w, size, 0x8b, dst, &m, 0); }
-void put_store(struct writer *w, int size, struct uaddr m, int src) { put_mem(w, size, 0x89, src, &m, 0); }
+void put_load(struct writer *w, int size, int dst, struct uaddr m) { put_mem(w, size, 0x8b, dst, &m); }
+void put_store(struct writer *w, int size, struct uaddr m, int src) { put_mem(w, size, 0x89, src, &m); }
 
 void put_load_zx(struct writer *w, int size, int dst, struct uaddr m) {
-    put_mem(w, 4, TWO_BYTE | (size == 2 ? 0xb7 : 0xb6), dst, &m, 0);
+    put_mem(w, 4, TWO_BYTE | (size == 2 ? 0xb7 : 0xb6), dst, &m);
 }
 
 void put_store_imm(struct writer *w, int size, struct uaddr m, uint32_t imm) {
-    unsigned n = size > 4 ? 4 : (unsigned)size;
-    put_mem(w, size, size == 1 ? 0xc6 : 0xc7, 0, &m, n);
-    for (unsigned i = 0; i < n; i++) put_byte(w, imm >> (8 * i) & 0xff);
+    put_mem_imm(w, size, size == 1 ? 0xc6 : 0xc7, 0, &m, size > 4 ? 4 : (unsigned)size, imm);
 }
 
 void put_push_imm(struct writer *w, uint32_t imm) {
@@ -145,39 +184,28 @@ void put_pop(struct writer *w, int dst) {
 
 /* ---- Addresses and arithmetic ---------------------------------------------------------------------------- */
 
-void put_lea(struct writer *w, int size, int dst, struct uaddr m) { put_mem(w, size, 0x8d, dst, &m, 0); }
+void put_lea(struct writer *w, int size, int dst, struct uaddr m) { put_mem(w, size, 0x8d, dst, &m); }
 
-void put_or(struct writer *w, int size, int dst, struct uaddr m) { put_mem(w, size, 0x0b, dst, &m, 0); }
-void put_not(struct writer *w, int size, struct uaddr m) { put_mem(w, size, 0xf7, 2, &m, 0); }
+void put_or(struct writer *w, int size, int dst, struct uaddr m) { put_mem(w, size, 0x0b, dst, &m); }
+void put_not(struct writer *w, int size, struct uaddr m) { put_mem(w, size, 0xf7, 2, &m); }
 
 void put_cmp_imm8(struct writer *w, int size, struct uaddr m, int imm) {
-    put_mem(w, size, size == 1 ? 0x80 : 0x83, 7, &m, 1);
-    put_byte(w, (unsigned)imm & 0xff);
+    put_mem_imm(w, size, size == 1 ? 0x80 : 0x83, 7, &m, 1, (uint32_t)imm);
 }
 
-void put_test_imm32(struct writer *w, struct uaddr m, uint32_t imm) {
-    put_mem(w, 4, 0xf7, 0, &m, 4);
-    put_u32(w, imm);
-}
+void put_test_imm32(struct writer *w, struct uaddr m, uint32_t imm) { put_mem_imm(w, 4, 0xf7, 0, &m, 4, imm); }
 
-void put_cmp_imm32(struct writer *w, struct uaddr m, uint32_t imm) {
-    put_mem(w, 4, 0x81, 7, &m, 4);
-    put_u32(w, imm);
-}
+void put_cmp_imm32(struct writer *w, struct uaddr m, uint32_t imm) { put_mem_imm(w, 4, 0x81, 7, &m, 4, imm); }
 
 void put_add_imm32(struct writer *w, int size, struct uaddr m, uint32_t imm) {
     bool small = imm + 128 < 256;
-    put_mem(w, size, small ? 0x83 : 0x81, 0, &m, small ? 1 : 4);
-    if (small)
-        put_byte(w, imm & 0xff);
-    else
-        put_u32(w, imm);
+    put_mem_imm(w, size, small ? 0x83 : 0x81, 0, &m, small ? 1 : 4, imm);
 }
 
-void put_add(struct writer *w, int dst, struct uaddr m) { put_mem(w, 8, 0x03, dst, &m, 0); }
-void put_add_to(struct writer *w, struct uaddr m, int src) { put_mem(w, 8, 0x01, src, &m, 0); }
-void put_sub(struct writer *w, int dst, struct uaddr m) { put_mem(w, 8, 0x2b, dst, &m, 0); }
-void put_cmp(struct writer *w, int reg, struct uaddr m) { put_mem(w, 8, 0x3b, reg, &m, 0); }
+void put_add(struct writer *w, int dst, struct uaddr m) { put_mem(w, 8, 0x03, dst, &m); }
+void put_add_to(struct writer *w, struct uaddr m, int src) { put_mem(w, 8, 0x01, src, &m); }
+void put_sub(struct writer *w, int dst, struct uaddr m) { put_mem(w, 8, 0x2b, dst, &m); }
+void put_cmp(struct writer *w, int reg, struct uaddr m) { put_mem(w, 8, 0x3b, reg, &m); }
 
 void put_cmp_reg(struct writer *w, int reg, uint32_t imm) {
     put_regs(w, 4, 0x81, 7, reg);
@@ -227,7 +255,8 @@ uint32_t put_jmp_open(struct writer *w) {
 }
 
 uint32_t put_jcc_open(struct writer *w, enum ip_cc cc) {
-    put_opcode(w, TWO_BYTE | 0x80 | cc);
+    put_byte(w, TWO_BYTE >> 8);
+    put_byte(w, 0x80u | cc);
     put_u32(w, 0);
     return w->len - 4;
 }
@@ -243,7 +272,7 @@ void put_jmp(struct writer *w, uint32_t target) {
     put_u32(w, target - (writer_here(w) + 4));
 }
 
-void put_jmp_mem(struct writer *w, struct uaddr m) { put_mem(w, 4, 0xff, 4, &m, 0); }
+void put_jmp_mem(struct writer *w, struct uaddr m) { put_mem(w, 4, 0xff, 4, &m); }
 
 void put_jrcxz(struct writer *w, int distance) {
     put_byte(w, JRCXZ_OPCODE);
@@ -261,7 +290,7 @@ void put_nop(struct writer *w) { put_byte(w, 0x90); }
 void writer_bind32(struct writer *w, uint32_t at) {
     uint32_t distance = w->len - (at + 4);
     if (w->overflow) return;
-    for (unsigned i = 0; i < 4; i++) w->code[at + i] = (uint8_t)(distance >> (8 * i));
+    memcpy(w->code + at, &distance, sizeof distance);
 }
 
 void writer_bind8(struct writer *w, uint32_t at) {
