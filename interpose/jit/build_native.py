@@ -38,6 +38,7 @@ HEADERS = (
     "interpose/tools/*/*_abi.h",
     "interpose/tools/*/finish/*.h",
     "interpose/tools/*/search/*.h",
+    "interpose/tools/*/write/*.h",
     "include/interpose/*numbers.h",
 )
 """What Python knows of the C code; a header may name types and constants of those before it."""

@@ -140,7 +140,7 @@ class Tool(BaseTool):
         code, *arguments = words
         client = self.supervisor.client
         file = self.file
-        if code not in (lib.DG_RQ_ATTACH, lib.DG_RQ_CHUNK, lib.DG_RQ_BYTES):
+        if code not in (lib.DG_RQ_ATTACH, lib.DG_RQ_STOPPED, lib.DG_RQ_BYTES):
             return None
         if file is None or file.failed:
             if file is not None:
@@ -152,10 +152,7 @@ class Tool(BaseTool):
                 return 1
             self._mail()
             return 0
-        if code == lib.DG_RQ_CHUNK:
-            file.chunk(*arguments[:3])
-            self._mail()
-        else:
+        if code == lib.DG_RQ_BYTES:
             objects = b"".join(self._records())
             self._untold.clear()
             data = client.read(arguments[0], arguments[1]) or b""

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from interpose.elf.errors import ElfError
 from interpose.formats import FormatError, datagrind
+from interpose.jit._native import lib
 from interpose.tools.datagrind.functions import starts
-from interpose.tools.datagrind.writer import HEADER, record, whole_records
+from interpose.tools.datagrind.writer import HEADER, record
 
 PAYLOADS = st.one_of(st.binary(max_size=40), st.integers(250, 400).map(bytes))
 
@@ -28,12 +29,13 @@ def test_whole_records_of_a_cut_file(parts: list[tuple[int, bytes]], cut: int) -
     ends = [0]
     for one in records:
         ends.append(ends[-1] + len(one))
-    assert whole_records(data[:cut]) == max(end for end in ends if end <= min(cut, len(data)))
+    whole = lib.dg_whole_records(data, min(cut, len(data)))
+    assert whole == max(end for end in ends if end <= min(cut, len(data)))
 
 
 @given(st.binary(max_size=300))
 def test_whole_records_of_anything(data: bytes) -> None:
-    assert 0 <= whole_records(data) <= len(data)
+    assert 0 <= lib.dg_whole_records(data, len(data)) <= len(data)
 
 
 @given(st.binary(max_size=400))

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import io
+import mmap
 import os
+import select
 import shutil
-import struct
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from interpose.formats import datagrind
 from interpose.formats.datagrind.records import framed
-from interpose.jit._native import lib
+from interpose.jit._native import ffi, lib
 from interpose.tools.datagrind.writer import HEADER, OutputFile, record
 
 BLOCK = framed(10, (7).to_bytes(8, "little"))
@@ -28,18 +28,34 @@ class Program:
 
     def __init__(self, out: OutputFile) -> None:
         self.out = out
-        self.fd = os.memfd_create("chunks")
+        self.fd = os.memfd_create("pieces")
         os.ftruncate(self.fd, lib.DG_SHARED)
+        self.memory = mmap.mmap(self.fd, lib.DG_SHARED)
+        self.box = ffi.cast("struct dg_mailbox *", ffi.from_buffer(self.memory) + lib.DG_MAILBOX)
         assert out.attach(os.dup(self.fd))
 
     def put(self, at: int, data: bytes) -> None:
-        os.pwrite(self.fd, data, at)
+        self.memory[at : at + len(data)] = data
+
+    def queue(self, at: int, size: int, done: int = 0) -> None:
+        """Whole records that lie there come next; ``done``: 1 + number of the piece that is free then."""
+        entry = self.box.queue[self.box.queued % lib.DG_QUEUE]
+        entry.at, entry.bytes, entry.done = at, size, done
+        self.box.queued += 1
+        lib.dg_ring(self.out._address)
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        """Until the other side has done something."""
+        deadline = time.monotonic() + 20
+        while not done() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert done()
 
     def taken(self) -> bytes:
         """All mail that there is."""
-        put, taken = struct.unpack("<QQ", os.pread(self.fd, 16, lib.DG_MAILBOX))
-        ring = os.pread(self.fd, lib.DG_MAIL, lib.DG_MAILBOX + lib.DG_MAIL_HEAD)
-        os.pwrite(self.fd, struct.pack("<Q", put), lib.DG_MAILBOX + 8)
+        put, taken = self.box.put, self.box.taken
+        ring = bytes(ffi.buffer(self.box.mail))
+        self.box.taken = put
         return bytes(ring[i % lib.DG_MAIL] for i in range(taken, put))
 
 
@@ -67,48 +83,67 @@ def blocks(path: str) -> int:
     return sum(isinstance(one, datagrind.FreeBlock) for one in found)
 
 
-def test_chunks_and_the_last_one_of_any_size(out: OutputFile, program: Program) -> None:
-    data = HEADER + BLOCK * (2 * lib.DG_CHUNK // len(BLOCK) + 100)
-    count = 0
-    for number in range(3):
-        part = data[number * lib.DG_CHUNK : (number + 1) * lib.DG_CHUNK]
-        program.put(number * lib.DG_CHUNK, part)
-        whole = (number * lib.DG_CHUNK + len(part) - len(HEADER)) // len(BLOCK) * len(BLOCK)
-        out.chunk(number, len(part), whole + len(HEADER) - number * lib.DG_CHUNK)
-        count = whole // len(BLOCK)
+def test_pieces_in_the_order_in_which_they_are_queued(out: OutputFile, program: Program) -> None:
+    """More than the stage of writes past the kernel's cache holds, of any size, from any piece."""
+    sizes = [len(BLOCK) * n for n in (1, 20_000, 26_000, 3, 26_001)] * 12
+    expected = HEADER
+    program.put(0, HEADER)
+    program.queue(0, len(HEADER))
+    for number, size in enumerate(sizes):
+        at = (1 + number % 5) * lib.DG_PIECE
+        program.wait(lambda: bool(program.box.written == program.box.queued))
+        data = framed(10, number.to_bytes(8, "little")) * (size // len(BLOCK))
+        program.put(at, data)
+        program.queue(at, size)
+        expected += data
     out.close()
-    assert Path(out.path).read_bytes() == data
-    assert blocks(out.path) == count
+    assert Path(out.path).read_bytes() == expected
+    assert len(expected) > 2 * (4 << 20)
 
 
-def test_two_chunks_are_free_for_the_program(out: OutputFile, program: Program) -> None:
-    """The one that it fills, and the next one: records go beyond a chunk's end before it is handed over."""
-    written = threading.Event()
-    write = out._sink.write
-
-    def slowly(view: memoryview) -> None:
-        written.wait(20)
-        write(view)
-
-    out._sink.write = slowly  # type: ignore[method-assign]
-    answered: list[int] = []
-
-    def fill() -> None:
-        for number in range(lib.DG_CHUNKS):
-            out.chunk(number, lib.DG_CHUNK, lib.DG_CHUNK)
-            answered.append(number)
-
-    filler = threading.Thread(target=fill)
-    filler.start()
-    deadline = time.monotonic() + 20
-    while len(answered) < lib.DG_CHUNKS - 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    filler.join(0.2)
-    assert answered == list(range(lib.DG_CHUNKS - 2))
-    written.set()
-    filler.join(20)
+def test_a_piece_is_free_when_it_is_written(tmp_path: Path, said: list[str]) -> None:
+    """And not before: the program would overwrite what is not in the file."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    out = OutputFile(str(fifo), said.append)
+    program = Program(out)
+    data = HEADER + BLOCK * 26_000
+    program.put(3 * lib.DG_PIECE, data)
+    program.box.waiting = 1
+    program.queue(3 * lib.DG_PIECE, len(data), done=4)
+    program.wait(lambda: bool(select.select([reader], [], [], 0)[0]))
+    assert (program.box.free, program.box.written, program.box.waiting) == (0, 0, 1)
+    read = b""
+    while len(read) < len(data):
+        select.select([reader], [], [], 20)
+        read += os.read(reader, 1 << 16)
+    program.wait(lambda: bool(program.box.written))
+    assert read == data
+    assert program.box.free == 1 << 3
+    assert program.box.progress == 1
+    assert program.box.waiting == 0
     out.close()
-    assert len(answered) == lib.DG_CHUNKS
+    os.close(reader)
+    os.close(program.fd)
+
+
+def test_what_the_program_says_may_be_wrong(out: OutputFile, program: Program) -> None:
+    """Memory that a hostile program can reach: nothing beyond the pieces is read."""
+    for at, size, done in (
+        (lib.DG_MAILBOX - 8, 16, 0),
+        (0xFFFFFFF0, 64, 0),
+        (0, 0xFFFFFFFF, 0xFFFFFFFF),
+        (8, 0, 65),
+    ):
+        program.queue(at, size, done)
+    program.wait(lambda: bool(program.box.written == program.box.queued))
+    program.box.unqueued[5] = 0xFFFFFFF000000000
+    program.box.unqueued[6] = 0x00000000FFFFFFFF
+    out.killed()
+    out.close()
+    assert Path(out.path).read_bytes() == HEADER
+    assert program.box.free == 0
 
 
 def test_nothing_but_a_header(out: OutputFile) -> None:
@@ -117,23 +152,17 @@ def test_nothing_but_a_header(out: OutputFile) -> None:
 
 
 def test_what_a_killed_program_had_put(out: OutputFile, program: Program) -> None:
-    data = HEADER + BLOCK * (lib.DG_CHUNK // len(BLOCK) + 10)
-    program.put(0, data)
-    out.chunk(0, lib.DG_CHUNK, lib.DG_CHUNK - 6)
-    program.put(lib.DG_MAILBOX + 16, struct.pack("<Q", 1 << 32 | len(data) - lib.DG_CHUNK))
+    """What is queued, then what all threads need, then what each has written."""
+    mine = framed(10, bytes(8))
+    program.put(0, HEADER + BLOCK * 3)
+    program.put(2 * lib.DG_PIECE, mine * 5)
+    program.queue(0, len(HEADER))
+    program.box.unqueued[7] = 2 * lib.DG_PIECE << 32 | 2 * lib.DG_PIECE + len(mine) * 5
+    program.box.unqueued[0] = len(HEADER) << 32 | len(HEADER) + len(BLOCK) * 3
+    program.box.unqueued[1] = 4 * lib.DG_PIECE << 32 | 4 * lib.DG_PIECE
     out.killed()
     out.close()
-    assert Path(out.path).read_bytes() == data
-
-
-def test_a_killed_program_had_just_handed_its_chunk_over(out: OutputFile, program: Program) -> None:
-    data = HEADER + BLOCK
-    program.put(0, data)
-    program.put(lib.DG_MAILBOX + 16, struct.pack("<Q", len(data)))
-    out.chunk(0, len(data), len(data))
-    out.killed()
-    out.close()
-    assert Path(out.path).read_bytes() == data
+    assert Path(out.path).read_bytes() == HEADER + BLOCK * 3 + mine * 5
 
 
 def test_mail_in_a_ring(out: OutputFile, program: Program) -> None:

@@ -15,8 +15,6 @@ void dg_thread_begin(struct tstate *ts) {
     struct dg_thread *t = threads[ts->slot];
     if (!t) {
         t = rt_pages(sizeof *t);
-        t->out_begin = t->out = rt_pages(DG_OUT);
-        t->out_limit = t->out_begin + DG_OUT - DG_RUN_BYTES;
         t->file = ~0u;
         threads[ts->slot] = t;
     }
@@ -31,7 +29,7 @@ void dg_thread_begin(struct tstate *ts) {
 void dg_thread_end(struct tstate *ts) {
     struct dg_thread *t = threads[ts->slot];
     if (!t) return;
-    dg_emit(t);
+    dg_end(t);
     if (t->live) __atomic_fetch_sub(&n_threads, 1, __ATOMIC_RELAXED);
     t->live = false;
 }
@@ -41,7 +39,7 @@ void dg_threads_after_fork(struct tstate *ts) {
     for (u32 i = 0; i < IP_SLOTS; i++) {
         struct dg_thread *t = threads[i];
         if (!t) continue;
-        t->out = t->out_begin;
+        t->out = t->out_begin = NULL;
         if (t->live && t->ts == ts) {
             threads[i] = threads[ts->slot];
             threads[ts->slot] = t;
@@ -375,8 +373,9 @@ void tr_consume(struct tstate *ts, const u64 *from, const u64 *to) {
         dg_forget_paths(t);
         t->file = dg.file;
     }
+    if (!t->out) dg_begin(t);
     u64 code = __atomic_load_n(&dg.code, __ATOMIC_RELAXED);
     if (t->code != code) dg_stack_renew(t, code);
     consume(t, (u64 *)(u64)from, to);
-    if (!dg_has_threads()) dg_emit(t); /* little is lost when the program is killed */
+    dg_filled(t);
 }

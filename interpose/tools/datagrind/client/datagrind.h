@@ -43,10 +43,9 @@ enum dg_event {
 #define DG_PART     128u /* a longer access is shown in parts: its size has one byte */
 #define DG_NO_WORD  0xffff
 /* Addresses are written so many at once, some of them in vain. */
-#define DG_AT_ONCE     4
-#define DG_RUN_BYTES   (12 + 8 + (DG_ITEMS + DG_AT_ONCE) * 8) /* the longest run */
-#define DG_OUT         0x40000                                /* a thread's buffer */
-#define DG_DEFINITIONS 0x20000                                /* more than those of one template */
+#define DG_AT_ONCE   4
+#define DG_RUN_BYTES (12 + 8 + (DG_ITEMS + DG_AT_ONCE) * 8) /* the longest run */
+#define DG_OUT       DG_PIECE                               /* a thread's buffer */
 
 /* An address is disp + w[base] + (w[index] << shift): w[0] is 0, w[1] the record's first word. */
 struct dg_operand {
@@ -144,8 +143,10 @@ struct dg_seen {
 #define DG_WAYS 4
 
 struct dg_thread {
-    u8 *out, *out_limit;     /* the next run; at the limit there is still room for one */
-    u8 *out_begin;           /* the thread's own buffer */
+    u8 *out, *out_limit;     /* the next run, NULL: nowhere yet; at the limit there is still room for one */
+    u8 *out_begin;           /* of what was not handed over */
+    u8 *copied;              /* memory of its own, for a thread that has no piece */
+    u32 owner;               /* place in dg_mailbox.unqueued, 0: it has no piece */
     struct dg_node **roots;  /* by template, like dg_plans: paths of one block, linked by sibling */
     struct dg_piece *pieces; /* memory of paths */
     u8 *room, *room_end;     /* in the newest piece */
@@ -171,9 +172,8 @@ struct dg_state {
     u32 file;       /* counts forks: what is defined in one file is not in another */
     u32 n_bbdefs;
     u64 n_contexts;
-    u64 code;          /* how often code has gone, whose addresses may be others' now */
-    u32 n_definitions; /* bytes that wait to be put */
-    bool stopped;      /* nothing more can be written */
+    u64 code;     /* how often code has gone, whose addresses may be others' now */
+    bool stopped; /* nothing more can be written */
 };
 extern struct dg_state dg;
 
@@ -221,16 +221,19 @@ static inline bool dg_same_function(const struct ip_tr_insn *a, const struct ip_
 
 /* output.c */
 u8 *dg_head(u8 *to, u32 type, u64 length);
-/* Under the lock: where a definition's payload goes; then either of the two that follow. */
+/* Under the lock: where a definition's payload goes. */
 u8 *dg_definition(u32 type, u64 length);
 void dg_definitions_put(void);
-void dg_emit(struct dg_thread *t); /* what is in the thread's own buffer */
-void dg_send(void);                /* all that was emitted, to the supervisor */
+void dg_begin(struct dg_thread *t);        /* it has somewhere to write to */
+void dg_filled(const struct dg_thread *t); /* what it has written shall not be lost if the program is killed */
+void dg_emit(struct dg_thread *t);         /* what it has written comes next */
+void dg_end(struct dg_thread *t);          /* and it writes no more */
+void dg_send(void);                        /* all that was emitted goes to the file now */
 void dg_output_after_fork(void);
 
 static inline void dg_lock(void) { rt_lock(&dg.lock); }
 static inline void dg_unlock(void) {
-    if (dg.n_definitions) dg_definitions_put();
+    dg_definitions_put();
     rt_unlock(&dg.lock);
 }
 

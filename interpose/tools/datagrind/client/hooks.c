@@ -152,7 +152,7 @@ static bool request(struct tstate *ts, u64 code, const u64 a[5]) {
         tr_event(ts, code == INTERPOSE_RQ_DG_START_EVENT ? DG_EV_START : DG_EV_END, DG_TEXT_WORDS, words);
         return true;
     case DG_RQ_ATTACH: /* asked by us, never by the program */
-    case DG_RQ_CHUNK:
+    case DG_RQ_STOPPED:
     case DG_RQ_BYTES: return true;
     default: /* pools mean nothing here */
         return code >= INTERPOSE_RQ_MALLOCLIKE_BLOCK && code <= INTERPOSE_RQ_RESIZEINPLACE_BLOCK;

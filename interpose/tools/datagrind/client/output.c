@@ -1,29 +1,38 @@
-/* The way to the file: chunks of memory that the supervisor has, too, and writes.
+/* The way to the file: pieces of memory that the supervisor has, too, and writes in the order in which they are queued.
  *
- * Each thread fills a buffer of its own, which stays in the cache, and is copied whole: single stores to fresh memory
- * would cost more than the copy.  A definition is put before the first run that uses it, by whoever holds the lock, so
- * definitions are always first.
+ * Each thread fills a piece of its own, and what it writes there is not copied any more.  The piece that is taken next
+ * is the first one that is free: where the file takes what comes, few are in use, and they stay in the cache.
+ * Definitions have a piece of their own, of which what there is is queued before any thread's: so definitions come
+ * first.  Threads beyond the first ones fill memory of their own, which is copied there.
  */
 #include <asm/unistd.h>
+#include <linux/futex.h>
 #include <linux/memfd.h>
 #include <linux/mman.h>
 
 #include "runtime/core/core.h"
 #include "tools/datagrind/client/datagrind.h"
 
-_Static_assert(DG_CHUNK *DG_CHUNKS + DG_SLACK == DG_MAILBOX, "the mailbox is behind the last chunk's slack");
-_Static_assert(sizeof(struct dg_mailbox) == DG_MAIL_HEAD, "as the supervisor writes it");
-_Static_assert(DG_MAILBOX + DG_MAIL_HEAD + DG_MAIL <= DG_SHARED, "the mailbox has room");
-_Static_assert(DG_DEFINITIONS + DG_RUN_BYTES <= DG_SLACK && DG_OUT <= DG_SLACK && DG_MAIL <= DG_SLACK,
-               "what is put at a time goes behind a full chunk");
+_Static_assert((u64)DG_PIECE *DG_PIECES <= DG_MAILBOX && DG_PIECES == 64, "the mailbox is behind the last piece");
+_Static_assert(DG_MAILBOX + sizeof(struct dg_mailbox) <= DG_SHARED, "the mailbox has room");
+#define LENGTH_OF(field) (sizeof((struct dg_mailbox *)0)->field / sizeof((struct dg_mailbox *)0)->field[0])
+_Static_assert(LENGTH_OF(unqueued) == DG_PLACES && LENGTH_OF(queue) == DG_QUEUE && LENGTH_OF(mail) == DG_MAIL,
+               "as the numbers say");
+_Static_assert(DG_PLACES == DG_OWNERS + 1 && DG_OWNERS < DG_PIECES - 2, "some pieces are nobody's");
+_Static_assert(DG_MAIL <= DG_PIECE && DG_OUT <= DG_PIECE, "what is put at a time fits into a piece");
+
+#define WAKE 0x80000 /* bytes that are worth waking who writes */
 
 struct dg_state dg;
 
-static u8 definitions[DG_DEFINITIONS]; /* that are to be put before the run under way */
-static u8 *shared;                     /* DG_SHARED bytes, or one chunk with its slack */
-static struct dg_mailbox *mailbox;     /* NULL: the supervisor does not have them */
-static u32 chunk;                      /* the one being filled */
-static u8 *begin, *at, *end;           /* its first byte, the next byte, behind its last one */
+static u8 *shared;                 /* NULL: none yet */
+static struct dg_mailbox *mailbox; /* in the shared memory, or of our own */
+static bool has_writer;            /* it is in the shared memory */
+static u8 *begin, *at,
+    *end;           /* of what all threads need: first byte that is not queued; the next one; the piece's end */
+static u32 unwoken; /* bytes that were queued since who writes was woken */
+static u32 n_owners;
+static u64 owners; /* whose places in unqueued are taken */
 
 u8 *dg_head(u8 *to, u32 type, u64 length) {
     *to++ = (u8)type;
@@ -51,21 +60,82 @@ static u64 ask(u64 code, u64 a, u64 b, u64 c) {
     return s->r[0];
 }
 
-static void use_chunk(u32 number) {
-    chunk = number;
-    begin = at = shared + (u64)number * DG_CHUNK;
-    end = begin + DG_CHUNK;
+static void stop(void) {
+    if (!dg.stopped && has_writer) ask(DG_RQ_STOPPED, 0, 0, 0);
+    dg.stopped = true;
 }
 
+static void wake_writer(void) {
+    unwoken = 0;
+    if (!has_writer) return;
+    __atomic_fetch_add(&mailbox->bell, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&mailbox->sleeping, __ATOMIC_SEQ_CST)) sys3(__NR_futex, (long)&mailbox->bell, FUTEX_WAKE, 1);
+}
+
+static u32 n_queued(void) { return mailbox->queued - __atomic_load_n(&mailbox->written, __ATOMIC_ACQUIRE); }
+
+/* Until there is a free piece, and room in the queue; false: nothing more is written. */
+static bool wait_for_room(void) {
+    while (!dg.stopped) {
+        u32 seen = __atomic_load_n(&mailbox->progress, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&mailbox->waiting, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&mailbox->stopped, __ATOMIC_SEQ_CST)) stop();
+        if (__atomic_load_n(&mailbox->free, __ATOMIC_SEQ_CST) && n_queued() < DG_QUEUE) return !dg.stopped;
+        if (dg.stopped) break;
+        wake_writer();
+        sys4(__NR_futex, (long)&mailbox->progress, FUTEX_WAIT, seen, 0);
+    }
+    return false;
+}
+
+static u8 *take_piece(void) {
+    u64 free = __atomic_load_n(&mailbox->free, __ATOMIC_ACQUIRE);
+    if (!free && !wait_for_room()) return NULL;
+    u64 number = (u64)__builtin_ctzll(__atomic_load_n(&mailbox->free, __ATOMIC_ACQUIRE));
+    __atomic_fetch_and(&mailbox->free, ~(1ull << number), __ATOMIC_ACQUIRE);
+    return shared + number * DG_PIECE;
+}
+
+/* Records lie there, up to `to`; done: all of this piece has been queued, or NULL. */
+static void queue(const u8 *from, const u8 *to, const u8 *done) {
+    u64 n = (u64)(to - from), piece = done ? (u64)(done - shared) / DG_PIECE : 0;
+    if (!n && !done) return;
+    if (!has_writer) {
+        if (n && !dg.stopped && ask(DG_RQ_BYTES, (u64)from, n, 0) != 0) dg.stopped = true;
+        if (done) mailbox->free |= 1ull << piece;
+        return;
+    }
+    if (__atomic_load_n(&mailbox->stopped, __ATOMIC_RELAXED)) stop();
+    if (n_queued() == DG_QUEUE && !wait_for_room()) return;
+    mailbox->queue[mailbox->queued % DG_QUEUE] =
+        (struct dg_entry){(u32)(from - shared), (u32)n, done ? 1 + (u32)piece : 0};
+    __atomic_store_n(&mailbox->queued, mailbox->queued + 1, __ATOMIC_RELEASE);
+    unwoken += (u32)n;
+    if (unwoken >= WAKE) wake_writer();
+}
+
+static void tell_unqueued(u32 place, const u8 *from, const u8 *to) {
+    u64 both = (u64)(from - shared) << 32 | (u64)(to - shared);
+    __atomic_store_n(&mailbox->unqueued[place], both, __ATOMIC_RELEASE);
+}
+
+/* ---- What all threads need ------------------------------------------------------------------ */
+
 static void make_shared(void) {
+    static struct dg_mailbox own;
     static const u8 header[] = "\0\x0e"
                                "DATAGRIND1\0\1\0\x08";
     long fd = sys2(__NR_memfd_create, (long)"interpose-datagrind", MFD_CLOEXEC);
+    has_writer = false;
     if (fd >= 0 && sys2(__NR_ftruncate, fd, DG_SHARED) == 0) {
         long mapped = rt_own_map(DG_SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd);
-        if (mapped > 0 && ask(DG_RQ_ATTACH, (u64)fd, 0, 0) == 0) {
-            shared = (u8 *)mapped;
+        if (mapped > 0) {
             mailbox = (struct dg_mailbox *)(mapped + DG_MAILBOX);
+            mailbox->free = ~0ull;
+            has_writer = ask(DG_RQ_ATTACH, (u64)fd, 0, 0) == 0;
+        }
+        if (has_writer) {
+            shared = (u8 *)mapped;
             sys3(__NR_madvise, mapped, DG_SHARED, MADV_DONTDUMP);
             sys3(__NR_madvise, mapped, DG_SHARED, MADV_DONTFORK);
         } else if (mapped > 0) {
@@ -73,102 +143,144 @@ static void make_shared(void) {
         }
     }
     if (fd >= 0) sys1(__NR_close, fd);
-    if (!shared) shared = rt_pages(DG_CHUNK + DG_SLACK);
-    use_chunk(0);
+    if (!has_writer) {
+        shared = rt_pages(DG_MAILBOX);
+        mailbox = &own;
+        mailbox->free = ~0ull;
+    }
+    begin = at = take_piece();
+    end = begin + DG_PIECE;
     rt_memcpy(at, header, sizeof header - 1);
     at += sizeof header - 1;
 }
 
-/* The chunk's first n bytes; whole: how many of them are whole records. */
-static void send_chunk(u64 n, u64 whole) {
-    u64 more = (u64)(at - begin) - n;
-    const u8 *rest = begin + n;
-    if (!dg.stopped) dg.stopped = ask(DG_RQ_CHUNK, chunk, n, whole) != 0;
-    use_chunk((chunk + 1) % DG_CHUNKS);
-    if (chunk == 0) rt_memcpy(at, rest, more); /* of the others, it is there */
-    at += more;
+static void queue_common(void) {
+    const u8 *from = begin;
+    begin = at;
+    tell_unqueued(0, begin, at);
+    queue(from, at, NULL);
 }
 
-static void send_bytes(void) {
-    if (!dg.stopped) dg.stopped = ask(DG_RQ_BYTES, (u64)begin, (u64)(at - begin), 0) != 0;
-    use_chunk(0);
-}
-
-/* Records lie from at to to; before at there are whole ones, too. */
-static void put_upto(u8 *to) {
-    u64 whole = (u64)(at - begin);
-    at = to;
-    if (at < end) return;
-    if (mailbox)
-        send_chunk(DG_CHUNK, at == end ? DG_CHUNK : whole);
-    else
-        send_bytes();
-}
-
-static void put(const u8 *from, u64 n) {
-    rt_memcpy(at, from, n);
-    put_upto(at + n);
+/* Room for n bytes at `at`. */
+static void need(u64 n) {
+    if ((u64)(end - at) >= n) return;
+    tell_unqueued(0, at, at);
+    queue(begin, at, end - DG_PIECE);
+    u8 *piece = take_piece();
+    if (!piece) piece = end - DG_PIECE; /* what is written there goes nowhere */
+    begin = at = piece;
+    end = begin + DG_PIECE;
 }
 
 static void take_mail(void) {
     u64 taken = mailbox->taken, n = __atomic_load_n(&mailbox->put, __ATOMIC_ACQUIRE) - taken;
-    for (u64 i = 0; i < n; i++) at[i] = ((const u8 *)(mailbox + 1))[(taken + i) % DG_MAIL];
+    need(n);
+    for (u64 i = 0; i < n; i++) at[i] = mailbox->mail[(taken + i) % DG_MAIL];
+    at += n;
     __atomic_store_n(&mailbox->taken, taken + n, __ATOMIC_RELEASE);
-    put_upto(at + n);
 }
 
 static void ready(void) {
     if (!shared) make_shared();
-    if (mailbox && mailbox->put != mailbox->taken) take_mail();
+    if (mailbox->put != mailbox->taken) take_mail();
 }
-
-static void placed(void) {
-    if (mailbox) __atomic_store_n(&mailbox->filled, (u64)chunk << 32 | (u64)(at - begin), __ATOMIC_RELEASE);
-}
-
-/* ---- Definitions ------------------------------------------------------------------------- */
 
 u8 *dg_definition(u32 type, u64 length) {
-    u8 *to = definitions + dg.n_definitions, *payload = dg_head(to, type, length);
-    dg.n_definitions += (u32)(payload + length - to);
+    ready();
+    need(length + 10);
+    u8 *payload = dg_head(at, type, length);
+    at = payload + length;
     return payload;
 }
 
 void dg_definitions_put(void) {
-    ready();
-    put(definitions, dg.n_definitions);
-    dg.n_definitions = 0;
-    placed();
+    if (shared && !dg.stopped) tell_unqueued(0, begin, at);
 }
 
 /* ---- Runs ---------------------------------------------------------------------------------- */
 
-void dg_emit(struct dg_thread *t) {
-    if (t->out == t->out_begin) return;
+static void fill_from(struct dg_thread *t, u8 *from, u8 *to) {
+    t->out_begin = from;
+    t->out = to;
+}
+
+static u8 *piece_of(const struct dg_thread *t) { return t->out_limit - (DG_OUT - DG_RUN_BYTES); }
+
+void dg_begin(struct dg_thread *t) {
     rt_lock(&dg.lock);
     ready();
-    put(t->out_begin, (u64)(t->out - t->out_begin));
-    placed();
+    u8 *piece = n_owners < DG_OWNERS ? take_piece() : NULL;
+    if (piece) {
+        t->owner = 1 + (u32)__builtin_ctzll(~owners);
+        owners |= 1ull << (t->owner - 1);
+        n_owners++;
+    } else {
+        if (!t->copied) t->copied = rt_pages(DG_OUT);
+        piece = t->copied;
+        t->owner = 0;
+    }
+    fill_from(t, piece, piece);
+    t->out_limit = piece + DG_OUT - DG_RUN_BYTES;
     rt_unlock(&dg.lock);
-    t->out = t->out_begin;
+}
+
+void dg_filled(const struct dg_thread *t) {
+    if (t->owner) tell_unqueued(t->owner, t->out_begin, t->out);
+}
+
+void dg_emit(struct dg_thread *t) {
+    const u8 *from = t->out_begin;
+    u64 n = (u64)(t->out - from);
+    if (!n) return;
+    rt_lock(&dg.lock);
+    ready();
+    if (!t->owner) {
+        need(n);
+        rt_memcpy(at, from, n);
+        at += n;
+        tell_unqueued(0, begin, at);
+        fill_from(t, t->copied, t->copied);
+    } else {
+        bool full = t->out >= t->out_limit;
+        queue_common();
+        tell_unqueued(t->owner, t->out, t->out);
+        queue(from, t->out, full ? piece_of(t) : NULL);
+        u8 *piece = full ? take_piece() : t->out;
+        if (!piece) piece = t->copied ? t->copied : (t->copied = rt_pages(DG_OUT));
+        fill_from(t, piece, piece);
+        if (full) t->out_limit = piece + DG_OUT - DG_RUN_BYTES;
+    }
+    rt_unlock(&dg.lock);
+}
+
+void dg_end(struct dg_thread *t) {
+    if (!t->out) return;
+    dg_emit(t);
+    rt_lock(&dg.lock);
+    if (t->owner) {
+        tell_unqueued(t->owner, shared, shared);
+        if (!dg.stopped) queue(t->out, t->out, piece_of(t));
+        owners &= ~(1ull << (t->owner - 1));
+        n_owners--;
+    }
+    rt_unlock(&dg.lock);
+    fill_from(t, NULL, NULL);
 }
 
 void dg_send(void) {
     rt_lock(&dg.lock);
     ready();
-    u64 n = (u64)(at - begin);
-    if (n && mailbox)
-        send_chunk(n, n);
-    else if (n)
-        send_bytes();
-    placed();
+    queue_common();
+    wake_writer();
     rt_unlock(&dg.lock);
 }
 
 void dg_output_after_fork(void) {
-    if (shared && !mailbox) rt_free_pages(shared, DG_CHUNK + DG_SLACK);
+    if (shared && !has_writer) rt_free_pages(shared, DG_MAILBOX);
     shared = NULL;
     mailbox = NULL;
-    dg.n_definitions = 0;
+    n_owners = 0;
+    owners = 0;
+    unwoken = 0;
     dg.stopped = false;
 }
