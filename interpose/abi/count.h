@@ -41,6 +41,10 @@
 /* More words than all templates can have. */
 #define IP_CT_MAX_WORDS 0x200000
 
+/* Bits of tstate.ct_slow.  With either, every arrival is one for C. */
+#define IP_CT_FROZEN 1 /* nothing counts, so ct_total does not either */
+#define IP_CT_LOOK   2 /* there is something for C to look at: a run that ended early, a wish from outside */
+
 /* Calls from one place, at one level of recursion of the caller.  C makes the callee known, and from then on translated
  * code counts calls of it. */
 struct ip_ct_site {

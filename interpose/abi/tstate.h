@@ -59,7 +59,7 @@ struct tstate {
     uint64_t ct_base;      /* 0x190: counters of the present context, as if of word 0 */
     uint64_t ct_total[4];  /* 0x198: their sum is the instructions so far */
     uint32_t ct_where;     /* 0x1b8: which blocks are counted there */
-    uint32_t ct_slow;      /* 0x1bc: every arrival is one for C */
+    uint32_t ct_slow;      /* 0x1bc: IP_CT_FROZEN, IP_CT_LOOK, or 0 */
     uint64_t ct_from;      /* 0x1c0: who left the context; instructions completed << 32, 0: all */
     uint64_t ct_levels[2]; /* 0x1c8: counters of functions at the first two levels of recursion */
     uint64_t ct_top;       /* 0x1d8: newest struct ip_ct_frame */

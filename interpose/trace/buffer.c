@@ -40,11 +40,45 @@ static void tell_bases(struct tstate *ts) {
     if (rt.flags & IP_C_TRACE_DATA) tr_event(ts, IP_TR_FSBASE, 2, words);
 }
 
-void tr_flush(struct tstate *ts) {
+/* ---- Who settles --------------------------------------------------------------------------------------- */
+
+static struct tstate *last_one; /* settles for all: nobody else does */
+
+bool tr_settle_begin(struct tstate *ts) {
+    const struct tstate *last = __atomic_load_n(&last_one, __ATOMIC_RELAXED);
+    if (last == ts) return true;
+    /* Either the last one sees that this one has begun, or this one sees the last one. */
+    __atomic_exchange_n(&rt_th(ts)->settling, 1, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&last_one, __ATOMIC_SEQ_CST)) return true;
+    tr_settle_end(ts);
+    return false;
+}
+
+void tr_settle_end(struct tstate *ts) { __atomic_store_n(&rt_th(ts)->settling, 0, __ATOMIC_RELEASE); }
+
+void tr_settle_for_all(struct tstate *ts) {
+    struct tstate *o;
+    __atomic_store_n(&last_one, ts, __ATOMIC_SEQ_CST);
+    for (u32 i = 0; (o = rt_thread_by_index(i)); i++) {
+        struct thread_wait w = {0};
+        while (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child &&
+               __atomic_load_n(&rt_th(o)->settling, __ATOMIC_SEQ_CST) && thread_wait(o, &w));
+    }
+}
+
+/* ---- Handing over -------------------------------------------------------------------------------------- */
+
+static void flush(struct tstate *ts) {
     u64 *from = buffer_of(ts), *to = (u64 *)ts->tr_ptr;
-    if (!from || to == from) return;
+    if (to == from) return;
     ts->tr_ptr = (u64)from;
     tr_consume(ts, from, to);
+}
+
+void tr_flush(struct tstate *ts) {
+    if (!ts->tr_ptr || !tr_settle_begin(ts)) return;
+    flush(ts);
+    tr_settle_end(ts);
 }
 
 void tr_full(struct tstate *ts) {
@@ -68,8 +102,9 @@ void tr_leaving(struct tstate *ts, bool for_exec) {
     struct tstate *o;
     tr_flush(ts);
     if (for_exec) return; /* another thread may be in its buffer */
+    tr_settle_for_all(ts);
     for (u32 i = 0; (o = rt_thread_by_index(i)); i++)
-        if (o != ts && rt_th(o)->in_use == TH_LIVE && o->tr_ptr) tr_flush(o);
+        if (o != ts && rt_th(o)->in_use == TH_LIVE && o->tr_ptr) flush(o);
 }
 
 void tr_fork(struct tstate *ts, bool child) {

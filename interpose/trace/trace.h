@@ -24,6 +24,12 @@ void tr_sysret(struct tstate *ts, long nr, long result);
 
 /* A record of n words. */
 void tr_event(struct tstate *ts, u32 kind, u32 n, const u64 *words);
+/* Around all that reads or changes what the thread has recorded or counted, outside of translated code.  False: the
+ * process ends, and another thread does it. */
+bool tr_settle_begin(struct tstate *ts);
+void tr_settle_end(struct tstate *ts);
+/* The process ends, and others are at rest or in the runtime: from now on only this thread settles, for all. */
+void tr_settle_for_all(struct tstate *ts);
 /* Hand over what there is. */
 void tr_flush(struct tstate *ts);
 /* us since 1970. */

@@ -88,6 +88,7 @@ struct rt_thread {
     u32 trap_flag;                   /* the guest's TF (trapflag.c) */
     u32 unwrapped;                   /* guest_call.c: 1 + index of the call inside which no wrapper applies, or 0 */
     u32 maker_pid, maker_tid;        /* who waits for it in vfork, or 0 */
+    u32 settling, pad2;              /* trace/buffer.c: what it has recorded or counted is being settled */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 /* Is it in translated code, or on the way back there in the middle of a block? */

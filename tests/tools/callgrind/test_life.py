@@ -9,7 +9,7 @@ import pytest
 
 from interpose.formats import FormatError
 
-from .profiles import VALGRIND, add_up, build, profile, read, run, valgrind
+from .profiles import VALGRIND, add_up, build, profile, read, run, unbalanced, valgrind
 
 LEAF = 4  # instructions of a call
 
@@ -53,6 +53,23 @@ def test_handler(guest, tmp_path):
     assert inclusive == found.ir["interrupted"] + sum(
         cost for (caller, _), (_, cost) in found.called.items() if caller == "interrupted"
     )
+
+
+@pytest.mark.parametrize(("what", "status"), [("fault", -11), ("threads", 3)])
+def test_calls_under_way_at_the_end(tmp_path, what, status):
+    """A run of a block that ends early counts up to there, and calls under way cost what they have so far."""
+    dies = build(tmp_path, "dies.c", "-pthread")
+    sums = {}
+    for name, options in ("line", ()), ("recorded", ("--collect-jumps=yes",)):
+        assert run(tmp_path, dies, *options, args=(what,), name=name).returncode == status
+        sums[name] = read(tmp_path / name)
+        assert not unbalanced(sums[name], {"turns", "turn", "thread", "main"})
+    if what == "fault":
+        for table in "own", "calls":
+            found, wanted = getattr(sums["line"], table), getattr(sums["recorded"], table)
+            assert {key: row for key, row in found.items() if "down" in str(key)} == {
+                key: row for key, row in wanted.items() if "down" in str(key)
+            }
 
 
 def test_threads(guest, tmp_path):

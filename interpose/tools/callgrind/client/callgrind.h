@@ -118,6 +118,7 @@ void cg_line_end(struct tstate *ts);
 void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point);
 void cg_line_signal(struct tstate *ts, u64 sp);
 void cg_line_sigreturn(struct tstate *ts);
+void cg_line_leaving(struct tstate *ts, bool for_exec);
 void cg_line_collect(struct tstate *ts, bool on);
 /* Instrumentation has been switched, or may have been. */
 void cg_line_poll(struct tstate *ts);

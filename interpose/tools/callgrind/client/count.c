@@ -125,7 +125,7 @@ static void give_back(struct tstate *ts, struct thread *t) {
     for (int i = 1; i < IP_CT_TOTALS; i++) ts->ct_total[i] = 0;
     ts->ct_total[0] = t->frozen = t->shared.total[0];
     ts->ct_popped = 0;
-    ts->ct_slow = !counts;
+    ts->ct_slow = counts ? 0 : IP_CT_FROZEN;
 }
 
 /* The next block arrives, wherever it is, and nobody has left for it. */
@@ -471,7 +471,7 @@ void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_p
     }
     /* Soon there is room again. */
     ts->ct_where = IP_CT_NOWHERE;
-    ts->ct_slow = 1;
+    ts->ct_slow |= IP_CT_LOOK;
 }
 
 void cg_line_signal(struct tstate *ts, u64 sp) {
@@ -500,6 +500,17 @@ void cg_line_collect(struct tstate *ts, bool on) {
     struct thread *t = take(ts);
     t->collects = on;
     give_back_nowhere(ts, t);
+}
+
+/* Runs that ended early are part of what has been counted, also those of threads at rest that go no further. */
+void cg_line_leaving(struct tstate *ts, bool for_exec) {
+    struct tstate *o;
+    cg_line_poll(ts);
+    if (for_exec) return; /* another thread may be running */
+    tr_settle_for_all(ts);
+    for (u32 i = 0; (o = rt_thread_by_index(i)); i++)
+        if (o != ts && rt_th(o)->in_use == TH_LIVE && !rt_th(o)->vfork_child && cg_thread_of(o)->shared.ts)
+            cg_line_poll(o);
 }
 
 void cg_line_poll(struct tstate *ts) {

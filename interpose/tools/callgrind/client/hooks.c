@@ -50,10 +50,12 @@ void rt_hook_symbols(u64 *symbols) {
 
 enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x) {
     const struct ip_tr_block *b = (const struct ip_tr_block *)x->key;
+    if (!tr_settle_begin(ts)) return RT_SLOW_RESUME;
     if ((x->kind_aux & 0xff) == IP_XS_REPEATED)
         cg_turned(ts, b, x->kind_aux >> 8);
     else
         cg_arrive(ts, b);
+    tr_settle_end(ts);
     return RT_SLOW_RESUME;
 }
 
@@ -71,14 +73,19 @@ void rt_hook_thread_begin(struct tstate *ts) {
 
 void rt_hook_thread_end(struct tstate *ts) {
     tr_thread_end(ts);
+    if (!tr_settle_begin(ts)) return;
     if (cg_in_line())
         cg_line_end(ts);
     else
         cg_unwind(cg_thread_of(ts));
+    tr_settle_end(ts);
 }
 
 void rt_hook_leaving(struct tstate *ts, bool for_exec) {
-    if (cg_in_line()) return;
+    if (cg_in_line()) {
+        cg_line_leaving(ts, for_exec);
+        return;
+    }
     tr_leaving(ts, for_exec);
     cg_use_ends();
 }
@@ -102,21 +109,23 @@ void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_p
 
 void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) {
     (void)sig, (void)pc;
-    if (cg_in_line()) {
-        cg_line_signal(ts, sp);
-        return;
-    }
     tr_flush(ts);
-    if (cg_counts(ts)) cg_signal(cg_thread_of(ts), sp);
+    if (!tr_settle_begin(ts)) return;
+    if (cg_in_line())
+        cg_line_signal(ts, sp);
+    else if (cg_counts(ts))
+        cg_signal(cg_thread_of(ts), sp);
+    tr_settle_end(ts);
 }
 
 void rt_hook_sigreturn(struct tstate *ts) {
-    if (cg_in_line()) {
-        cg_line_sigreturn(ts);
-        return;
-    }
     tr_flush(ts);
-    if (cg_counts(ts)) cg_sigreturn(cg_thread_of(ts));
+    if (!tr_settle_begin(ts)) return;
+    if (cg_in_line())
+        cg_line_sigreturn(ts);
+    else if (cg_counts(ts))
+        cg_sigreturn(cg_thread_of(ts));
+    tr_settle_end(ts);
 }
 
 /* ---- System calls ------------------------------------------------------------------------------------ */
@@ -127,9 +136,15 @@ static u64 now(int clock) {
     return (u64)t[0] * 1000000000ull + (u64)t[1];
 }
 
+static void poll(struct tstate *ts) {
+    if (!cg_in_line() || !tr_settle_begin(ts)) return;
+    cg_line_poll(ts);
+    tr_settle_end(ts);
+}
+
 void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     (void)nr, (void)args;
-    if (cg_in_line()) cg_line_poll(ts);
+    poll(ts);
     tr_flush(ts); /* it may take long, and a dump wants all */
     if (!cg.systime) return;
     struct thread *t = cg_thread_of(ts);
@@ -167,26 +182,30 @@ bool rt_hook_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result
     case INTERPOSE_RQ_CT_TOGGLE_COLLECT: {
         tr_flush(ts);
         struct thread *t = cg_thread_of(ts);
+        if (!tr_settle_begin(ts)) break;
         if (cg_in_line())
             cg_line_collect(ts, !t->collects);
         else
             t->collects = !t->collects;
+        tr_settle_end(ts);
         break;
     }
     case INTERPOSE_RQ_CT_START_INSTRUMENTATION:
         tr_flush(ts);
         rt.chan->counters[IP_N_TOOL] = 0;
         cg_root.instrument = 1;
-        if (cg_in_line()) cg_line_poll(ts);
+        poll(ts);
         break;
     case INTERPOSE_RQ_CT_STOP_INSTRUMENTATION:
         tr_flush(ts);
         rt.chan->counters[IP_N_TOOL] = 0;
         cg_root.instrument = 0;
+        if (!tr_settle_begin(ts)) break;
         if (cg_in_line())
             cg_line_poll(ts);
         else
             cg_counts(ts);
+        tr_settle_end(ts);
         break;
     default: return false;
     }

@@ -446,8 +446,10 @@ static void read_state(int mem, struct cg_thread *t) {
     struct tstate ts;
     size_t from = offsetof(struct tstate, ct_base), to = offsetof(struct tstate, ct_pairs);
     if (!t->ts || cg_read_all(mem, (uint8_t *)&ts + from, to - from, t->ts + from) < 0) return;
-    if (!ts.ct_slow) t->total[0] = 0;
-    for (int i = 0; i < IP_CT_TOTALS && !ts.ct_slow; i++) t->total[0] += ts.ct_total[i];
+    if (!(ts.ct_slow & IP_CT_FROZEN)) {
+        t->total[0] = 0;
+        for (int i = 0; i < IP_CT_TOTALS; i++) t->total[0] += ts.ct_total[i];
+    }
     t->depth = (ts.ct_top + t->frame_bytes - (uint64_t)t->frames) / t->frame_bytes;
 }
 
@@ -565,11 +567,16 @@ uint64_t cg_threads(int mem, uint64_t root, uint32_t *tids, uint64_t max) {
 void cg_look_up(int mem, uint64_t root) {
     struct cg_root r;
     struct cg_thread t;
-    const uint32_t values[2] = {IP_CT_ASKED, 1};
+    uint32_t values[2]; /* ct_where, ct_slow */
     _Static_assert(offsetof(struct tstate, ct_slow) == offsetof(struct tstate, ct_where) + 4, "values");
     if (cg_read_all(mem, &r, sizeof r, root) < 0) return;
-    for (uint64_t a = (uint64_t)r.threads; a && cg_read_all(mem, &t, sizeof t, a) == 0; a = (uint64_t)t.next)
-        if (t.ts && pwrite(mem, values, sizeof values, (off_t)(t.ts + offsetof(struct tstate, ct_where))) < 0) return;
+    for (uint64_t a = (uint64_t)r.threads; a && cg_read_all(mem, &t, sizeof t, a) == 0; a = (uint64_t)t.next) {
+        uint64_t at = t.ts + offsetof(struct tstate, ct_where);
+        if (!t.ts || cg_read_all(mem, values, sizeof values, at) < 0) continue;
+        values[0] = IP_CT_ASKED;
+        values[1] |= IP_CT_LOOK;
+        if (pwrite(mem, values, sizeof values, (off_t)at) < 0) return;
+    }
 }
 
 uint64_t cg_frames(int mem, uint64_t root, uint32_t n_events, uint32_t tid, struct cg_taken *names, struct cg_row *rows,
