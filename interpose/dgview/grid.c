@@ -111,6 +111,10 @@ static void close_row(struct build *b) {
 
 /* The cells of one page and row, in any order, each part once: at `to`, which may be where they are. */
 static struct loose_cell *settle_row(const struct loose_cell *from, uint64_t n, struct loose_cell *to) {
+    if (n == 1) {
+        *to = *from;
+        return to + 1;
+    }
     uint32_t sums[PARTS][3];
     uint64_t touched = 0;
     uint32_t page = from->page, row = from->cell.row;
@@ -277,6 +281,20 @@ static void add_level(struct ip_grid *g, const struct loose_cell *cells, uint64_
     for (uint64_t i = 0; i < g->n_pages; i++) level->first[i + 1] += level->first[i];
 }
 
+/* The loose cells, which are in order, and coarser levels above them. */
+static void add_levels(struct ip_grid *g, struct loose_cell *cells, uint64_t n, uint32_t row_bits, uint32_t part_bits) {
+    add_level(g, cells, n, row_bits, part_bits);
+    while (n > TOP_CELLS && g->n_levels < IP_GRID_LEVELS) {
+        uint32_t parts = IP_GRID_PAGE_BITS - part_bits < 2 ? IP_GRID_PAGE_BITS - part_bits : 2;
+        if (row_bits >= 62) break;
+        coarsen(cells, n, 2, parts);
+        row_bits += 2;
+        part_bits += parts;
+        n = settle(cells, n);
+        add_level(g, cells, n, row_bits, part_bits);
+    }
+}
+
 static void build_free(struct ip_grid *g) {
     struct build *b = g->own;
     if (!b) return;
@@ -307,18 +325,36 @@ void ip_grid_finish(struct ip_grid *g) {
     for (uint64_t i = 0; i < b->n_cells; i++) b->cells[i].page = rank[b->cells[i].page];
     free(order);
     free(rank);
-    uint32_t row_bits = b->row_bits, part_bits = b->part_bits;
-    add_level(g, b->cells, b->n_cells, row_bits, part_bits);
-    while (b->n_cells > TOP_CELLS && g->n_levels < IP_GRID_LEVELS) {
-        uint32_t parts = IP_GRID_PAGE_BITS - part_bits < 2 ? IP_GRID_PAGE_BITS - part_bits : 2;
-        if (row_bits >= 62) break;
-        coarsen(b->cells, b->n_cells, 2, parts);
-        row_bits += 2;
-        part_bits += parts;
-        b->n_cells = settle(b->cells, b->n_cells);
-        add_level(g, b->cells, b->n_cells, row_bits, part_bits);
-    }
+    add_levels(g, b->cells, b->n_cells, b->row_bits, b->part_bits);
     build_free(g);
+}
+
+struct ip_grid *ip_grid_marked(const struct ip_grid *of, const uint8_t *marks, int keeps_axes) {
+    struct ip_grid *g = ip_alloc(1, sizeof *g);
+    const struct ip_grid_level *level = &of->levels[0];
+    uint64_t n = 0, n_cells = of->n_levels ? level->n_cells : 0;
+    uint8_t *now = ip_alloc(n_cells + 1, 1); /* others go on marking */
+    memcpy(now, marks, n_cells);
+    for (uint64_t i = 0; i < n_cells; i++) n += now[i] != 0;
+    struct loose_cell *cells = ip_alloc(n + 1, sizeof *cells);
+    n = 0;
+    g->pages = ip_alloc(of->n_pages + 1, sizeof *g->pages);
+    for (uint64_t page = 0; page < of->n_pages; page++) {
+        bool is_there = keeps_axes;
+        for (uint64_t i = n_cells ? level->first[page] : 0; n_cells && i < level->first[page + 1]; i++) {
+            if (!now[i]) continue;
+            struct loose_cell *cell = &cells[n++];
+            *cell = (struct loose_cell){(uint32_t)g->n_pages, level->cells[i]};
+            for (int k = 0; k < 3; k++) cell->cell.sums[k] = now[i] >> k & 1;
+            is_there = true;
+        }
+        if (is_there) g->pages[g->n_pages++] = of->pages[page];
+    }
+    if (keeps_axes) g->n_instrs = of->n_instrs;
+    if (n_cells) add_levels(g, cells, n, level->row_bits, level->part_bits);
+    free(cells);
+    free(now);
+    return g;
 }
 
 struct ip_grid *ip_grid_so_far(const struct ip_grid *g, const struct ip_grid *base, uint64_t most_cells) {

@@ -22,7 +22,7 @@ enum { IP_GRID_LEVELS = 12 };
 struct ip_grid_cell {
     uint32_t row;
     uint16_t part;    /* of its page */
-    uint16_t sums[3]; /* reads, writes, fetches; 65535: that many or more */
+    uint16_t sums[3]; /* reads, writes, fetches; 65535: that many or more; of a filter, 1: there are some */
 };
 
 struct ip_grid_level {
@@ -63,6 +63,22 @@ void ip_grid_add(struct ip_grid *g, const struct ip_dg_accesses *a);
 void ip_grid_finish(struct ip_grid *g);
 /* What a grid has that is being made, finished, with the pages and the time of another. */
 struct ip_grid *ip_grid_so_far(const struct ip_grid *g, const struct ip_grid *base, uint64_t most_cells);
+
+struct ip_grid_cursors { /* of one who marks */
+    const struct ip_grid *g;
+    uint8_t *marks;
+    uint64_t n_instrs, left_out;
+    void *own;
+};
+
+/* Accesses of a filter are some of those that a grid has: a byte for each cell of its finest level has bit `dir` set if
+ * there is such an access, once it is settled.  Several threads may mark at a time, each with cursors of its own. */
+struct ip_grid_cursors *ip_grid_cursors_new(const struct ip_grid *g, uint8_t *marks);
+void ip_grid_cursors_free(struct ip_grid_cursors *c);
+void ip_grid_mark(struct ip_grid_cursors *c, const struct ip_dg_accesses *a);
+void ip_grid_settle(struct ip_grid_cursors *c);
+/* A finished grid of what is marked, with all pages and all the time of `of`, or with those pages that are needed. */
+struct ip_grid *ip_grid_marked(const struct ip_grid *of, const uint8_t *marks, int keeps_axes);
 
 /* A grid from an index.  0, and nothing is taken, if the parts do not fit together. */
 int ip_grid_adopt_pages(struct ip_grid *g, const uint64_t *pages, uint64_t n_pages, uint64_t n_instrs);

@@ -19,6 +19,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from interpose.dgview.readers import Readers
 from interpose.formats import FormatError
 from interpose.formats.datagrind.bulk import Accesses, Filter, Place, Trace
 from interpose.formats.datagrind.records import HEADER_BYTES
@@ -32,13 +33,13 @@ AT_ONCE = 300_000
 """So many accesses are always drawn one by one."""
 DIRECT = 4_000_000
 """So many are, where the sums are too coarse."""
-PATIENCE = 0.4
+PATIENCE = 0.12
 """Seconds until what was read so far is shown first; then each time that twice as long was read."""
 SO_FAR_CELLS = 1 << 20
 _AHEAD = 255
 """So far beyond its block's completed instructions an access may be: that of one that was not completed."""
 _NO_END = 1 << 63
-MAGIC = b"DGVIEW2\n"
+MAGIC = b"DGVIEW3\n"
 _NUMBERS = ("offset", "n_records", "n_bbdefs", "n_contexts", "n_bbruns", "n_instrs", "n_accesses")
 _MOST_HEAD = 1 << 16
 
@@ -70,9 +71,10 @@ class Found(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A part of the log: from a place to an instruction count."""
+    """A part of the log: from a place to another, and to an instruction count."""
 
     begin: Place
+    until: Place | None
     end: int
     accesses: int
 
@@ -88,11 +90,10 @@ def _never() -> bool:
 class Index:
     """A log that was read, with one filter."""
 
-    def __init__(self, trace: Trace, fetches: bool, grid: Any = None) -> None:
+    def __init__(self, trace: Trace, grid: Any = None, *, is_whole: bool = True) -> None:
         self.trace = trace
-        self.fetches = fetches
         self.grid = ffi.gc(lib.ip_grid_new(0) if grid is None else grid, lib.ip_grid_free)
-        self.is_whole = grid is None
+        self.is_whole = is_whole
         """Or it has what was read so far, has no places, and is drawn from sums only."""
         self.places: list[Place] = []
         self.error: FormatError | None = None
@@ -137,7 +138,7 @@ class Index:
         If it takes long, `so_far` is given what was read, on the axes of `base`.
         """
         trace = Trace(path, fetches=fetches, filter=filter, collect_ips=filter is None)
-        self = cls(trace, fetches)
+        self = cls(trace)
         last = 0
         began = time.monotonic()
         due = began + PATIENCE
@@ -145,7 +146,8 @@ class Index:
             for chunk in trace.chunks(Accesses(CHUNK), empty=True):
                 lib.ip_grid_add(self.grid, chunk.raw)
                 if so_far is not None and base is not None and time.monotonic() >= due and not cancelled():
-                    so_far(cls(trace, fetches, lib.ip_grid_so_far(self.grid, base.grid, SO_FAR_CELLS)))
+                    grid = lib.ip_grid_so_far(self.grid, base.grid, SO_FAR_CELLS)
+                    so_far(cls(trace, grid, is_whole=False))
                     due = 2 * time.monotonic() - began
                 done = trace.raw.n_accesses + trace.raw.n_instrs
                 if not self.places and trace.raw.word_size:
@@ -162,6 +164,47 @@ class Index:
         self.error = trace.error
         lib.ip_grid_finish(self.grid)
         return self
+
+    def filtered(
+        self,
+        filter: Filter | None = None,
+        *,
+        fetches: bool = False,
+        progress: Callable[[float], object] | None = None,
+        cancelled: Callable[[], bool] = _never,
+        so_far: Callable[[Index], object] | None = None,
+    ) -> Index:
+        """The same file with a filter.
+
+        If it takes long, `so_far` is given what was read, on the axes of this one.
+        """
+        if fetches:  # which this one has not
+            return Index.build(
+                self.trace.path,
+                fetches=True,
+                filter=filter,
+                progress=progress,
+                cancelled=cancelled,
+                base=self,
+                so_far=so_far,
+            )
+        trace = self.trace.filtered(filter)
+        readers = Readers(trace, self.grid, self.places)
+        began = time.monotonic()
+        due = began + PATIENCE
+        for part in readers.run(PATIENCE / 4):
+            if cancelled():
+                raise CancelledError
+            if progress is not None:
+                progress(part)
+            if so_far is not None and time.monotonic() >= due:
+                so_far(Index(trace, readers.grid(keeps_axes=True), is_whole=False))
+                due = 2 * time.monotonic() - began
+        if cancelled():
+            raise CancelledError
+        index = Index(trace, readers.grid(keeps_axes=False))
+        index.places, index.error = self.places, self.error
+        return index
 
     @classmethod
     def open(cls, path: str, progress: Callable[[float], object] | None = None) -> Index:
@@ -191,6 +234,7 @@ class Index:
             "access_instr": (d.access_instr, d.n_accesses),
             "context_bbdef": (d.context_bbdef, 4 * d.n_contexts),
             "context_offset": (d.context_offset, 8 * d.n_contexts),
+            "context_like": (d.context_like, 4 * d.n_contexts),
             "blocks": (s.blocks, s.n_blocks * ffi.sizeof("struct ip_dg_block")),
             "marks": (s.marks, s.n_marks * ffi.sizeof("struct ip_dg_mark")),
             "ips": (s.ips, 8 * s.n_ips),
@@ -292,10 +336,15 @@ class Index:
         defs.access_instr, instrs = items("access_instr", "uint8_t")
         defs.context_bbdef, defs.n_contexts = items("context_bbdef", "uint32_t")
         defs.context_offset, offsets = items("context_offset", "uint64_t")
-        if sizes != defs.n_instrs or {widths, instrs} != {defs.n_accesses} or offsets != defs.n_contexts:
+        defs.context_like, likes = items("context_like", "uint32_t")
+        if (
+            sizes != defs.n_instrs
+            or {widths, instrs} != {defs.n_accesses}
+            or {offsets, likes} != {defs.n_contexts}
+        ):
             return None
         blocks, marks = items("blocks", "struct ip_dg_block"), items("marks", "struct ip_dg_mark")
-        self = cls(trace, False)
+        self = cls(trace)
         state = trace.raw
         if not lib.ip_dg_adopt(state, defs, *blocks, *marks):
             return None
@@ -343,15 +392,16 @@ class Index:
             if place.n_instrs >= view.bottom:
                 break
             is_last = n + 1 == len(self.places)
-            end = _NO_END if is_last else self.places[n + 1].n_instrs
-            last = self.trace.raw.n_accesses if is_last else self.places[n + 1].n_accesses
+            until = None if is_last else self.places[n + 1]
+            end = _NO_END if until is None else until.n_instrs
+            last = self.trace.raw.n_accesses if until is None else until.n_accesses
             if rows.find(1, place.n_instrs >> row_bits, ((end + _AHEAD) >> row_bits) + 1) < 0:
                 continue
             count = last - place.n_accesses
-            if pieces and pieces[-1].end == place.n_instrs:
-                pieces[-1] = pieces[-1]._replace(end=end, accesses=pieces[-1].accesses + count)
+            if pieces and pieces[-1].until is place:
+                pieces[-1] = _Piece(pieces[-1].begin, until, end, pieces[-1].accesses + count)
             else:
-                pieces.append(_Piece(place, end, count))
+                pieces.append(_Piece(place, until, end, count))
         if pieces:
             pieces[-1] = pieces[-1]._replace(end=min(pieces[-1].end, view.bottom))
         return pieces
@@ -373,7 +423,7 @@ class Index:
         into = Accesses(CHUNK)
         with suppress(FormatError):
             for piece in pieces:
-                for chunk in self.trace.again(piece.begin, piece.end, into):
+                for chunk in self.trace.again(piece.begin, piece.end, into, until=piece.until):
                     if cancelled():
                         raise CancelledError
                     yield chunk

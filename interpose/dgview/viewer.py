@@ -89,13 +89,11 @@ class Viewer:
                 ips = self.whole.trace.ips() if by_event or by_range else []
                 with self._symbols_lock:
                     wanted = conditions.filter_of(by_event, by_range, ips, self.symbols)
-                index = Index.build(
-                    self.path,
+                index = self.whole.filtered(
+                    wanted,
                     fetches=fetches,
-                    filter=wanted,
                     progress=progress,
                     cancelled=lambda: self._wanted != mine,
-                    base=self.whole,
                     so_far=lambda part: show(part, self.busy),
                 )
         except CancelledError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,9 @@ def test_filters(seed, tmp_path):
     path = tmp_path / "f"
     seen = write_random(path, seed, 700)
     chosen = set()
+    whole = datagrind.Trace(path, collect_ips=True)
+    for _ in whole.chunks():
+        pass
     for event, (event_words, event_matches) in EVENTS.items():
         for name, (range_words, range_matches) in RANGES.items():
             expected = [key(a) for a in seen if event_matches(a) and range_matches(a)]
@@ -67,8 +71,15 @@ def test_filters(seed, tmp_path):
             assert found == expected, (event, name)
             chosen.add(len(expected))
             for place, given in places[::7]:
-                again = [row for chunk in trace.again(place, None) for row in rows(chunk)]
-                assert again == expected[given:], (event, name, place)
+                for one in (trace, whole.filtered(wanted)):
+                    again = [row for chunk in one.again(place, None) for row in rows(chunk)]
+                    assert again == expected[given:], (event, name, place)
+            for (begin, first), (end, last) in pairwise(places[::5]):
+                buffer = bytearray(100)
+                between = whole.filtered(wanted).again(
+                    begin, None, datagrind.Accesses(7), until=end, empty=True, buffer=buffer
+                )
+                assert [row for chunk in between for row in rows(chunk)] == expected[first:last]
     assert len(chosen) > 12
 
 

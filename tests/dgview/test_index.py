@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from dgview.test_filter import EVENTS, RANGES
 from dgview.traces import Access, decoded, write_random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interpose.dgview import index as index_module
-from interpose.dgview import picture
+from interpose.dgview import picture, readers
 from interpose.dgview.index import CancelledError, Index, View
 from interpose.dgview.viewer import Viewer
 from interpose.formats import datagrind
@@ -75,6 +77,110 @@ def test_every_access_is_where_it_is(seed, places, tmp_path, monkeypatch):
         assert bytes(pixels) == bits(seen, index, view)
 
 
+def in_small_parts(monkeypatch, cores: int = 3) -> None:
+    """Read by several threads, slice by slice, whatever there is."""
+    monkeypatch.setattr(index_module, "STEP", 16)
+    monkeypatch.setattr(index_module, "CHUNK", 16)
+    monkeypatch.setattr(readers, "CHUNK", 16)
+    monkeypatch.setattr(readers, "FEWEST", 20)
+    monkeypatch.setattr(readers, "PASSED", 0)
+    monkeypatch.setattr(readers, "TAKEN", 0)
+    monkeypatch.setattr(readers, "_cores", lambda: cores)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_access_of_a_filter_is_where_it_is(seed, tmp_path, monkeypatch):
+    """The page's filters, which many threads read in an order of their own."""
+    in_small_parts(monkeypatch)
+    seen = write_random(tmp_path / "f", seed, 900)
+    whole = Index.build(str(tmp_path / "f"))
+    counts = set()
+    for event_words, event_matches in EVENTS.values():
+        for range_words, range_matches in RANGES.values():
+            index = whole.filtered(datagrind.Filter(**event_words, **range_words))
+            matching = [a for a in seen if event_matches(a) and range_matches(a)]
+            counts.add(len(matching))
+            assert index.is_whole and index.n_instrs == max((a.instr + 1 for a in matching), default=0)
+            if not matching:
+                assert index.n_pages == 0
+                continue
+            assert len(list(index.places)) > 10
+            for view in views(index):
+                # No wider than its columns: between two pixels of one access, `bits` has a gap.
+                view = view._replace(width=min(view.width, view.right - view.left))
+                pixels = bytearray(view.width * view.height)
+                assert index.draw(view, pixels)
+                assert bytes(pixels) == bits(matching, index, view)
+            everything = picture.whole(index, 1, 1)
+            found = index.find(everything)
+            assert found is not None and sum(found.sums) == len(matching)
+    assert len(counts) > 8
+
+
+def test_the_sums_of_a_filter(tmp_path, monkeypatch):
+    """Drawn from them, however coarse they are."""
+    in_small_parts(monkeypatch)
+    seen = write_random(tmp_path / "f", 2, 3000)
+    whole = Index.build(str(tmp_path / "f"))
+    monkeypatch.setattr(index_module, "AT_ONCE", 0)
+    for most in (0, 2000, 200):
+        base = whole
+        if most:
+            base = grid_of(tmp_path / "f", most)
+            base.places = whole.places
+            base.trace = whole.trace
+        index = base.filtered(datagrind.Filter(by_range=True, any_block=True))
+        matching = [a for a in seen if a.blocks]
+        level = index.grid.levels[0]
+        assert (level.row_bits, level.part_bits) == (
+            base.grid.levels[0].row_bits,
+            base.grid.levels[0].part_bits,
+        )
+        rows = -(-index.n_instrs >> level.row_bits)
+        view = View(0, index.columns, 0, rows << level.row_bits, index.columns >> level.part_bits, rows)
+        drawn = bytearray(view.width * view.height)
+        lib.ip_grid_draw_level(index.grid, 0, view.raw(), ffi.from_buffer("uint8_t[]", drawn))
+        assert bytes(drawn) == bits(matching, index, view)
+
+
+@pytest.mark.parametrize("n_blocks", [10, 3000])
+def test_slices(n_blocks, tmp_path, monkeypatch):
+    """All of the log, each part once, the first ones spread over it; fewer where a beginning is dear."""
+    monkeypatch.setattr(index_module, "STEP", 16)
+    monkeypatch.setattr(index_module, "CHUNK", 16)
+    monkeypatch.setattr(readers, "FEWEST", 20)
+    monkeypatch.setattr(readers, "_cores", lambda: 2)
+    with open(tmp_path / "f", "wb") as stream:
+        w = datagrind.Writer(stream)
+        context = w.context(w.bbdef([(1, 1)], [(0, 1, 0)] * 8), [1])
+        for n in range(n_blocks):
+            w.malloc_block(n << 12, 8, [7])
+        for n in range(2000):
+            w.bbrun(context, 1, [n << 12] * 8)
+    whole = Index.build(str(tmp_path / "f"))
+    trace = whole.trace.filtered(datagrind.Filter(by_range=True, any_block=True))
+    slices = readers._slices(trace, whole.places)
+    assert len(slices) > 50 if n_blocks == 10 else len(slices) == 2
+    assert sum(one.size for one in slices) == (tmp_path / "f").stat().st_size - whole.places[0].offset
+    ordered = sorted(slices)
+    assert [one.end for one in ordered] == [*(one.begin for one in ordered[1:]), None]
+    if n_blocks == 10:
+        quarter = (ordered[-1].begin.offset - ordered[0].begin.offset) / 4
+        assert [round(one.begin.offset / quarter) for one in slices[:5]] == [0, 4, 2, 1, 3]
+
+
+def test_fetches_that_the_tracer_wrote(tmp_path):
+    """They are shown when they are asked for."""
+    with open(tmp_path / "f", "wb") as stream:
+        w = datagrind.Writer(stream)
+        context = w.context(w.bbdef([(1, 1), (2, 1)], [(2, 1, 0), (0, 8, 0), (2, 1, 1)]), [1])
+        for _ in range(20):
+            w.bbrun(context, 2, [1, 0x5000, 2])
+    for fetches, n in ((False, 20), (True, 60)):
+        trace = datagrind.Trace(tmp_path / "f", fetches=fetches)
+        assert sum(chunk.count for chunk in trace.chunks()) == n
+
+
 def test_fetches(tmp_path):
     write_random(tmp_path / "f", 1)
     index = Index.build(str(tmp_path / "f"), fetches=True)
@@ -87,7 +193,7 @@ def test_fetches(tmp_path):
 
 def grid_of(path: Path, most_cells: int) -> Index:
     trace = datagrind.Trace(path)
-    index = Index(trace, False)
+    index = Index(trace)
     index.grid = ffi.gc(lib.ip_grid_new(most_cells), lib.ip_grid_free)
     for chunk in trace.chunks(datagrind.Accesses(50)):
         lib.ip_grid_add(index.grid, chunk.raw)
@@ -194,6 +300,8 @@ def test_there_are_places_where_nothing_matches(tmp_path, monkeypatch):
             w.bbrun(context, 1, [n] * 1000)
     wanted = datagrind.Filter(by_event=True, event_ips=[2])
     assert len(Index.build(str(tmp_path / "f"), filter=wanted).places) > 5
+    index = Index.build(str(tmp_path / "f")).filtered(wanted)
+    assert index.n_pages == 0 and index.columns == 0 and len(index.places) > 5
 
 
 def test_what_is_found_in_a_rectangle(tmp_path):
@@ -218,32 +326,58 @@ def test_a_picture_that_nobody_wants(tmp_path):
         picture.draw(index, picture.whole(index, 10, 10), cancelled=lambda: True)
 
 
-def test_what_was_read_so_far(tmp_path, monkeypatch):
-    """On the axes of the whole, every access up to some time and none that is not there."""
-    for name, value in {"PATIENCE": 0, "CHUNK": 64}.items():
-        monkeypatch.setattr(index_module, name, value)
+@pytest.mark.parametrize("fetches", [False, True])
+def test_what_was_read_so_far(fetches, tmp_path, monkeypatch):
+    """On the axes of the whole, more each time, and no access that is not there."""
+    in_small_parts(monkeypatch, cores=1)
+    monkeypatch.setattr(index_module, "PATIENCE", 0)
     seen = write_random(tmp_path / "f", 6, 3000)
     whole = Index.build(str(tmp_path / "f"))
     wanted = datagrind.Filter(by_event=True, event_labels=[b"one"])
     parts: list[Index] = []
     monkeypatch.setattr(index_module.time, "monotonic", lambda: 0)
-    last = Index.build(str(tmp_path / "f"), filter=wanted, base=whole, so_far=parts.append)
+    # A slice for each time that something is shown.
+    allowed, asked = threading.Semaphore(0), threading.Semaphore(0)
+    next_slice = readers.Readers._next
+
+    def slowly(self):
+        asked.release()
+        assert allowed.acquire(timeout=60)
+        piece = next_slice(self)
+        if piece is None:
+            asked.release()
+        return piece
+
+    def show(part):
+        parts.append(part)
+        assert fetches or asked.acquire(timeout=60)
+        allowed.release()
+
+    monkeypatch.setattr(readers.Readers, "_next", slowly)
+    last = whole.filtered(wanted, fetches=fetches, so_far=show)
     assert last.is_whole and len(parts) > 5
     view = View(0, whole.columns, 0, whole.n_instrs, whole.columns >> 6, whole.n_instrs)
     matching = [a for a in seen if b"one" in a.events]
     expected = bits(matching, whole, view, seen)
-    before = 0
+    before = bytes(len(expected))
+    ends = []
     for part in parts:
-        assert not part.is_whole and (part.n_pages, part.n_instrs) == (whole.n_pages, whole.n_instrs)
+        assert not part.is_whole and part.n_instrs - whole.n_instrs in (0, fetches)
+        assert (part.n_pages == whole.n_pages) or fetches
         assert part.grid.levels[0].row_bits == 0
         pixels = bytearray(view.width * view.height)
         assert not part.draw(view, pixels)
-        end = len(pixels.rstrip(b"\0")) // view.width  # the row that is under way may be there in part
-        assert pixels[: end * view.width] == expected[: end * view.width]
-        assert end >= before
-        before = end
-    assert before > whole.n_instrs // 2
-    assert part.find(view) is None
+        assert part.find(view) is None
+        ends.append(len(pixels.rstrip(b"\0")) // view.width)
+        if fetches:
+            continue  # of which nobody knew the pages before
+        assert all(now & was == was for was, now in zip(before, pixels, strict=True))
+        assert all(now & there == now for now, there in zip(pixels, expected, strict=True))
+        before = pixels
+    assert max(ends) > whole.n_instrs // 2
+    some = next(n for n, part in enumerate(parts) if part.n_cells)
+    # Spread over the time, but for fetches, which are read from the beginning on.
+    assert (ends[some + 2] < whole.n_instrs // 2) == fetches
 
 
 # ---- Pictures ----
@@ -402,3 +536,9 @@ def test_a_damaged_index_harms_nobody(seed, changes, tmp_path_factory):
             index.find(view)
     index.trace.block_at(0x10000, 5)
     list(index.trace.marks())
+    for words in [
+        {"by_event": True, "event_ips": [0x9010], "event_labels": [b"one"]},
+        {"by_range": True, "range_ips": [0xA010], "range_labels": [b"two"]},
+        {"by_range": True, "any_block": True, "any_range": True},
+    ]:
+        index.filtered(datagrind.Filter(**words))

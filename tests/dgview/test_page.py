@@ -14,7 +14,7 @@ import pytest
 from dgview.traces import build_guest, decoded, write_program, write_random
 
 from interpose.dgview import index as index_module
-from interpose.dgview import picture
+from interpose.dgview import picture, readers
 from interpose.dgview.index import Index, View
 from interpose.dgview.server import Server
 from interpose.dgview.viewer import Viewer
@@ -370,23 +370,22 @@ def test_the_view_stays_when_the_filter_changes(pages, random_trace):
     assert page.check() == whole
 
 
-def test_a_filter_shows_what_it_has_read(pages, random_trace, monkeypatch):
-    monkeypatch.setattr(index_module, "PATIENCE", 0)
+def test_a_filter_shows_what_it_has_read(pages, tmp_path, monkeypatch):
+    write_random(tmp_path / "trace", 21, 2000)
+    monkeypatch.setattr(index_module, "PATIENCE", 0.04)
+    monkeypatch.setattr(index_module, "STEP", 64)
     monkeypatch.setattr(index_module, "CHUNK", 64)
-    page = pages(random_trace)
+    page = pages(tmp_path / "trace")
     released = threading.Event()
-    build, given = Index.build.__func__, []
+    monkeypatch.setattr(readers, "FEWEST", 20)
+    next_slice, taken = readers.Readers._next, []
 
-    def slow(path, *, so_far, **words):
-        def first(part):
-            so_far(part)
-            given.append(part)
-            if len(given) == 1:
-                released.wait(20)
+    def half(self):
+        taken.append(self)
+        assert len(taken) < 10 or released.wait(60)
+        return next_slice(self)
 
-        return build(Index, path, so_far=first, **words)
-
-    monkeypatch.setattr(Index, "build", slow)
+    monkeypatch.setattr(readers.Readers, "_next", half)
     page.show(events="user:one")
     page.page.wait_for_selector("body[data-generation='1']")
     page.page.wait_for_selector("#message:has-text('Reading: ')")
@@ -408,7 +407,7 @@ def test_a_filter_shows_what_it_has_read(pages, random_trace, monkeypatch):
     assert page.index.is_whole and view[2:4] == zoomed[2:4]
     assert [page.index.address(column) for column in (view.left, view.right - 1)] == ends
     # What was read is not read again.
-    monkeypatch.setattr(Index, "build", None)
+    monkeypatch.setattr(Index, "filtered", None)
     page.show()
     page.page.wait_for_selector("body[data-generation='3']")
     page.show(events="user:one")

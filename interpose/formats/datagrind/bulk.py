@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -188,6 +189,8 @@ class Trace:
         self.error: FormatError | None = None
         self.filter = filter
         self._state: Any = None
+        self._lender: Trace | None = None
+        self._ips_lock = threading.Lock()
         self._fd = -1
         try:
             self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -211,6 +214,21 @@ class Trace:
 
     def __del__(self) -> None:
         self.close()
+
+    def filtered(self, filter: Filter | None, *, fetches: bool = False) -> Trace:
+        """The same file with a filter, which is not read for that.
+
+        :meth:`again` gives accesses. Only once the file was read without one.
+        """
+        if self.filter is not None:
+            raise ValueError("filtered already")
+        other = Trace.__new__(Trace)
+        other.path, other.error, other.filter, other.status = self.path, self.error, filter, self.status
+        other._lender, other._ips_lock = self, threading.Lock()
+        other._fd = os.dup(self._fd)
+        state = lib.ip_dg_filtered(self._state, filter.raw if filter else ffi.NULL, fetches, other._fd)
+        other._state = ffi.gc(state, lib.ip_dg_free)
+        return other
 
     def close(self) -> None:
         """Close the file.  What was read stays."""
@@ -237,18 +255,45 @@ class Trace:
             self.error = error
             raise
 
-    def again(self, begin: Place, end: int | None, into: Accesses | None = None) -> Iterator[Accesses]:
+    def again(
+        self,
+        begin: Place,
+        end: int | None,
+        into: Accesses | None = None,
+        *,
+        until: Place | None = None,
+        empty: bool = False,
+        buffer: bytearray | None = None,
+    ) -> Iterator[Accesses]:
         """The same from a place that :attr:`place` gave, to the instruction count `end` and a little more.
 
-        Only once the file was read; any number at a time, each with columns of its own.
+        No further than `until`. Only once the file was read; any number at a time, each with columns of its
+        own. The file is read into `buffer`, which may be that of a reading that came to its end.
         """
-        state = lib.ip_dg_replay(self._state, begin.offset, begin.n_instrs, begin.n_bbdefs, begin.n_contexts)
-        state = ffi.gc(state, lib.ip_dg_free)
-        yield from self._decode(state, Accesses() if into is None else into, end)
+        last = self._state.offset if until is None else min(until.offset, self._state.offset)
+        state = self._replay(begin)
+        yield from self._decode(state, Accesses() if into is None else into, end, empty, last, buffer)
 
-    def _decode(self, state: Any, into: Accesses, end: int | None, empty: bool = False) -> Iterator[Accesses]:
-        buffer = bytearray(_BUFFER)
-        last = self._state.offset if state is not self._state else None
+    def _replay(self, begin: Place) -> Any:
+        state = lib.ip_dg_replay(self._state, begin.offset, begin.n_instrs, begin.n_bbdefs, begin.n_contexts)
+        return ffi.gc(state, lib.ip_dg_free)
+
+    def wanted_at(self, places: Sequence[Place]) -> list[int]:
+        """How many heap blocks and ranges the filter wanted at places, ascending."""
+        counts = ffi.new("uint64_t[]", len(places))
+        lib.ip_dg_wanted_at(self._state, [place.offset for place in places], len(places), counts)
+        return list(counts)
+
+    def _decode(
+        self,
+        state: Any,
+        into: Accesses,
+        end: int | None,
+        empty: bool = False,
+        last: int | None = None,
+        buffer: bytearray | None = None,
+    ) -> Iterator[Accesses]:
+        buffer = bytearray(_BUFFER) if buffer is None else buffer
         into.raw.count = 0
         while end is None or state.n_instrs < end:
             size = os.preadv(self._fd, [buffer], state.offset) if state.offset < 1 << 63 else 0
@@ -321,7 +366,10 @@ class Trace:
         np = numpy()
         count = self._state.n_blocks
         kind = np.dtype(
-            [(name, "<u8") for name in ("address", "size", "begin", "end", "offset", "gone", "matches")]
+            [
+                (name, "<u8")
+                for name in ("address", "size", "begin", "end", "offset", "gone", "like", "matches")
+            ]
         )
         data = bytes(ffi.buffer(self._state.blocks, count * kind.itemsize)) if count else b""
         rows = np.frombuffer(data, kind)
@@ -388,8 +436,9 @@ class Trace:
 
     def ips(self) -> list[int]:
         """The different code addresses, if they were collected, ascending."""
-        lib.ip_dg_ips(self._state)
-        return ffi.unpack(self._state.ips, self._state.n_ips) if self._state.n_ips else []
+        with self._ips_lock:
+            lib.ip_dg_ips(self._state)
+            return ffi.unpack(self._state.ips, self._state.n_ips) if self._state.n_ips else []
 
     def record_at(self, offset: int) -> Record | None:
         """A record that was read before; None if it is not there any more."""

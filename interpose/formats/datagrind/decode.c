@@ -34,12 +34,11 @@ static bool in(const uint64_t *sorted, uint64_t n, uint64_t value) {
     return false;
 }
 
-/* How many later sets have begun. */
-static uint64_t n_begun(const struct ip_dg *s) {
-    uint64_t low = 0, n = s->filter->n_later;
+uint64_t dg_n_begun(const struct ip_dg_filter *f, uint64_t offset) {
+    uint64_t low = 0, n = f->n_later;
     while (low < n) {
         uint64_t middle = low + (n - low) / 2;
-        if (s->filter->later_offsets[middle] <= s->offset)
+        if (f->later_offsets[middle] <= offset)
             low = middle + 1;
         else
             n = middle;
@@ -51,15 +50,13 @@ static bool later(const uint64_t *ips, const uint64_t *first, uint64_t which, ui
     return in(ips + first[which], first[which + 1] - first[which], ip);
 }
 
-bool dg_event_ip(const struct ip_dg *s, uint64_t ip) {
-    const struct ip_dg_filter *f = s->filter;
-    uint64_t n = n_begun(s);
+bool dg_event_ip(const struct ip_dg_filter *f, uint64_t offset, uint64_t ip) {
+    uint64_t n = dg_n_begun(f, offset);
     return n ? later(f->later_event_ips, f->later_event_first, n - 1, ip) : in(f->event_ips, f->n_event_ips, ip);
 }
 
-bool dg_range_ip(const struct ip_dg *s, uint64_t ip) {
-    const struct ip_dg_filter *f = s->filter;
-    uint64_t n = n_begun(s);
+bool dg_range_ip(const struct ip_dg_filter *f, uint64_t offset, uint64_t ip) {
+    uint64_t n = dg_n_begun(f, offset);
     return n ? later(f->later_range_ips, f->later_range_first, n - 1, ip) : in(f->range_ips, f->n_range_ips, ip);
 }
 
@@ -123,7 +120,7 @@ static int bbdef(struct ip_dg *s, const uint8_t *p, uint64_t size) {
     struct dg_columns *room = &own->room;
     d->bbdefs = dg_grow(d->bbdefs, &room->bbdefs, d->n_bbdefs + 1, sizeof *d->bbdefs);
     struct ip_dg_bbdef *def = &d->bbdefs[d->n_bbdefs++];
-    *def = (struct ip_dg_bbdef){d->n_instrs, d->n_accesses, (uint32_t)n_instrs, (uint32_t)n_accesses, 0};
+    *def = (struct ip_dg_bbdef){d->n_instrs, d->n_accesses, s->offset, (uint32_t)n_instrs, (uint32_t)n_accesses, 0};
     uint64_t had = room->instrs;
     d->instr_address = dg_grow(d->instr_address, &room->instrs, d->n_instrs + n_instrs, sizeof *d->instr_address);
     if (room->instrs != had) d->instr_size = ip_realloc(d->instr_size, room->instrs);
@@ -135,7 +132,7 @@ static int bbdef(struct ip_dg *s, const uint8_t *p, uint64_t size) {
         d->instr_address[at] = dg_word(s, instr);
         d->instr_size[at] = instr[word];
         dg_collect(s, d->instr_address[at]);
-        if (s->filter) own->instr_matches[at] = dg_event_ip(s, d->instr_address[at]);
+        if (s->filter) own->instr_matches[at] = dg_event_ip(s->filter, s->offset, d->instr_address[at]);
     }
     had = room->accesses;
     d->access_dir = dg_grow(d->access_dir, &room->accesses, d->n_accesses + n_accesses, 1);
@@ -166,20 +163,27 @@ static int context(struct ip_dg *s, const uint8_t *p, uint64_t size) {
     struct ip_dg_definitions *d = &s->defs;
     uint64_t had = own->room.contexts;
     d->context_bbdef = dg_grow(d->context_bbdef, &own->room.contexts, d->n_contexts + 1, sizeof *d->context_bbdef);
-    if (own->room.contexts != had)
+    if (own->room.contexts != had) {
         d->context_offset = ip_realloc(d->context_offset, own->room.contexts * sizeof *d->context_offset);
+        d->context_like = ip_realloc(d->context_like, own->room.contexts * sizeof *d->context_like);
+    }
     d->context_bbdef[d->n_contexts] = (uint32_t)index;
     d->context_offset[d->n_contexts] = s->offset;
-    uint8_t wanted = 0;
+    bool wanted = false;
+    uint64_t sum = 0;
     for (uint64_t i = 1; i < n_stack; i++) {
         /* Callers are return addresses, or lie just before them: the call is what both are about. */
         uint64_t ip = dg_word(s, p + word + 1 + i * word) - 1;
         dg_collect(s, ip);
-        if (s->filter && !wanted) wanted = dg_event_ip(s, ip);
+        sum = dg_mixed(sum, ip);
+        if (s->filter && !wanted) wanted = dg_event_ip(s->filter, s->offset, ip);
     }
+    uint64_t like = d->n_contexts;
+    if (s->collects_ips) like = *dg_map_add(&own->stacks, sum, n_stack, like);
+    d->context_like[d->n_contexts] = (uint32_t)like;
     if (s->filter) {
-        own->context_matches = dg_grow(own->context_matches, &own->context_matches_room, d->n_contexts + 1, 1);
-        own->context_matches[d->n_contexts] = wanted;
+        own->context_class = dg_grow(own->context_class, &own->context_class_room, d->n_contexts + 1, 1);
+        own->context_class[d->n_contexts] = wanted ? DG_ALL : dg_class_of_instrs(own, &d->bbdefs[index]);
     }
     d->n_contexts++;
     return 0;
@@ -187,8 +191,7 @@ static int context(struct ip_dg *s, const uint8_t *p, uint64_t size) {
 
 /* ---- Ranges, events, objects, the heap ------------------------------------------------------------ */
 
-/* A string in what is left of a payload; NULL: it does not end. */
-static const char *string(const uint8_t **p, const uint8_t *end) {
+const char *dg_string(const uint8_t **p, const uint8_t *end) {
     const uint8_t *zero = *p < end ? memchr(*p, 0, (size_t)(end - *p)) : NULL;
     if (!zero) return NULL;
     const char *text = (const char *)*p;
@@ -208,12 +211,12 @@ static int history(struct ip_dg *s, uint32_t type, const uint8_t *p, uint64_t si
     const uint8_t *rest = p + n * word, *end = p + size;
     const char *text = NULL;
     bool has_text = type != IP_DG_UNTRACK_RANGE && type != IP_DG_MALLOC_BLOCK && type != IP_DG_FREE_BLOCK;
-    if (type == IP_DG_TRACK_RANGE && !string(&rest, end)) has_text = false, text = NULL;
+    if (type == IP_DG_TRACK_RANGE && !dg_string(&rest, end)) has_text = false, text = NULL;
     if (type == IP_DG_MALLOC_BLOCK) {
         if ((uint64_t)(end - rest) / word < w[2]) return fatal(s, IP_DG_TOO_SHORT, 0);
         rest += w[2] * word;
     } else if (type != IP_DG_UNTRACK_RANGE && type != IP_DG_FREE_BLOCK) {
-        if (has_text) text = string(&rest, end);
+        if (has_text) text = dg_string(&rest, end);
         if (!text) return dg_problem(s, IP_DG_UNTERMINATED, 0, 0), 0;
     }
     check_size(s, (uint64_t)(rest - p), size);
@@ -236,6 +239,7 @@ struct run {
     const struct ip_dg_bbdef *def;
     const uint8_t *addresses;
     uint64_t n_addresses, n_done, context;
+    enum dg_class class;
 };
 
 static const struct ip_dg_definitions *definitions(const struct ip_dg *s) {
@@ -243,14 +247,12 @@ static const struct ip_dg_definitions *definitions(const struct ip_dg *s) {
     return whole ? &whole->defs : &s->defs;
 }
 
+/* The reading that has what the conditions say of definitions. */
+static const struct ip_dg *asked(const struct ip_dg *s) { return dg_own(s)->whole ? dg_own(s)->whole : s; }
+
 static bool wanted(struct ip_dg *s, const struct run *r, uint64_t instr, uint64_t address) {
-    const struct ip_dg_filter *f = s->filter;
-    struct dg_own *own = dg_own(s);
-    const struct dg_own *matches = own->whole ? dg_own(own->whole) : own;
-    if (f->by_event && !own->active_events && !matches->context_matches[r->context] &&
-        !matches->instr_matches[r->def->first_instr + instr])
-        return false;
-    return !f->by_range || dg_live_holds(&own->wanted, address);
+    if (r->class == DG_SOME && !dg_own(asked(s))->instr_matches[r->def->first_instr + instr]) return false;
+    return !s->filter->by_range || dg_live_holds(&dg_own(s)->wanted, address);
 }
 
 static void give(struct ip_dg *s, const struct run *r, struct ip_dg_accesses *out, uint64_t instr, uint64_t address,
@@ -319,6 +321,15 @@ static bool give_all(struct ip_dg *s, const struct run *r, struct ip_dg_accesses
     return fits;
 }
 
+/* false: the columns are full. */
+static bool give_wanted(struct ip_dg *s, struct run *r, struct ip_dg_accesses *out) {
+    const struct ip_dg_filter *f = s->filter;
+    r->class = f && f->by_event && !dg_own(s)->active_events ? dg_class_of(asked(s), r->context) : DG_ALL;
+    if (r->class == DG_NONE) return true;
+    bool is_all = r->class == DG_ALL && !(f && f->by_range) && !s->with_fetches && !r->def->has_fetches;
+    return is_all ? give_all(s, r, out) : give_slowly(s, r, out);
+}
+
 static int bbrun(struct ip_dg *s, const uint8_t *p, uint64_t size, struct ip_dg_accesses *out) {
     uint64_t word = s->word_size;
     if (size < word + 1) return fatal(s, IP_DG_TOO_SHORT, 0);
@@ -330,7 +341,7 @@ static int bbrun(struct ip_dg *s, const uint8_t *p, uint64_t size, struct ip_dg_
     /* A run begins in columns that have room for it, if any have: so there are places between records to begin at. */
     uint64_t most = r.n_addresses + (s->with_fetches ? r.def->n_instrs : 0);
     if (!s->run_done && out->count && out->capacity - out->count < most) return IP_DG_FULL;
-    if (!(s->filter || s->with_fetches ? give_slowly(s, &r, out) : give_all(s, &r, out))) return IP_DG_FULL;
+    if (!give_wanted(s, &r, out)) return IP_DG_FULL;
     if ((size - word - 1) % word) check_size(s, word + 1 + r.n_addresses * word, size);
     s->run_done = 0;
     s->n_bbruns++;
@@ -422,29 +433,34 @@ struct ip_dg *ip_dg_new(void) {
     return s;
 }
 
+static void free_all(void *const *arrays, unsigned n) {
+    for (unsigned i = 0; i < n; i++) free(arrays[i]);
+}
+
 void ip_dg_free(struct ip_dg *s) {
     struct dg_own *own = s->own;
-    void *arrays[] = {s->defs.bbdefs,
-                      s->defs.instr_address,
-                      s->defs.instr_size,
-                      s->defs.access_dir,
-                      s->defs.access_size,
-                      s->defs.access_instr,
-                      s->defs.context_bbdef,
-                      s->defs.context_offset,
-                      s->blocks,
-                      s->marks,
-                      s->ips,
-                      own->live_blocks.entries,
-                      own->mark_before,
-                      own->live_marks.entries,
-                      own->live_events.entries,
-                      own->ips.entries,
-                      own->ends.entries,
-                      own->event_depth,
-                      own->context_matches,
-                      own->instr_matches};
-    for (unsigned i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
+    const struct ip_dg *lender = own->lender;
+    struct ip_dg_definitions *d = &s->defs;
+    void *definitions[] = {d->bbdefs,       d->instr_address, d->instr_size,     d->access_dir,  d->access_size,
+                           d->access_instr, d->context_bbdef, d->context_offset, d->context_like};
+    void *history[] = {lender && s->blocks == lender->blocks ? NULL : s->blocks,
+                       lender && s->marks == lender->marks ? NULL : s->marks};
+    void *rest[] = {s->ips,
+                    own->live_blocks.entries,
+                    own->mark_before,
+                    own->live_marks.entries,
+                    own->live_events.entries,
+                    own->ips.entries,
+                    own->ends.entries,
+                    own->stacks.entries,
+                    own->heap_stacks.entries,
+                    own->event_depth,
+                    own->context_class,
+                    own->callers_class,
+                    own->instr_matches};
+    if (!lender) free_all(definitions, sizeof definitions / sizeof *definitions);
+    free_all(history, sizeof history / sizeof *history);
+    free_all(rest, sizeof rest / sizeof *rest);
     dg_live_free(&own->wanted);
     free(own);
     free(s);
@@ -466,7 +482,7 @@ struct ip_dg *ip_dg_replay(const struct ip_dg *whole, uint64_t offset, uint64_t 
     return s;
 }
 
-static void *copy(const void *from, uint64_t n, uint64_t size) {
+void *dg_copy(const void *from, uint64_t n, uint64_t size) {
     void *to = ip_alloc(n + 1, size);
     if (n) memcpy(to, from, n * size);
     return to;
@@ -484,19 +500,22 @@ int ip_dg_adopt(struct ip_dg *s, const struct ip_dg_definitions *defs, const str
             if (defs->access_instr[def->first_access + k] >= def->n_instrs) return 0;
     }
     for (uint64_t i = 0; i < defs->n_contexts; i++)
-        if (defs->context_bbdef[i] >= defs->n_bbdefs) return 0;
+        if (defs->context_bbdef[i] >= defs->n_bbdefs || defs->context_like[i] > i) return 0;
+    for (uint64_t i = 0; i < n_blocks; i++)
+        if (blocks[i].like > i) return 0;
     struct ip_dg_definitions *d = &s->defs;
     *d = *defs;
-    d->bbdefs = copy(defs->bbdefs, d->n_bbdefs, sizeof *d->bbdefs);
-    d->instr_address = copy(defs->instr_address, d->n_instrs, sizeof *d->instr_address);
-    d->instr_size = copy(defs->instr_size, d->n_instrs, 1);
-    d->access_dir = copy(defs->access_dir, d->n_accesses, 1);
-    d->access_size = copy(defs->access_size, d->n_accesses, 1);
-    d->access_instr = copy(defs->access_instr, d->n_accesses, 1);
-    d->context_bbdef = copy(defs->context_bbdef, d->n_contexts, sizeof *d->context_bbdef);
-    d->context_offset = copy(defs->context_offset, d->n_contexts, sizeof *d->context_offset);
-    s->blocks = copy(blocks, n_blocks, sizeof *blocks);
-    s->marks = copy(marks, n_marks, sizeof *marks);
+    d->bbdefs = dg_copy(defs->bbdefs, d->n_bbdefs, sizeof *d->bbdefs);
+    d->instr_address = dg_copy(defs->instr_address, d->n_instrs, sizeof *d->instr_address);
+    d->instr_size = dg_copy(defs->instr_size, d->n_instrs, 1);
+    d->access_dir = dg_copy(defs->access_dir, d->n_accesses, 1);
+    d->access_size = dg_copy(defs->access_size, d->n_accesses, 1);
+    d->access_instr = dg_copy(defs->access_instr, d->n_accesses, 1);
+    d->context_bbdef = dg_copy(defs->context_bbdef, d->n_contexts, sizeof *d->context_bbdef);
+    d->context_offset = dg_copy(defs->context_offset, d->n_contexts, sizeof *d->context_offset);
+    d->context_like = dg_copy(defs->context_like, d->n_contexts, sizeof *d->context_like);
+    s->blocks = dg_copy(blocks, n_blocks, sizeof *blocks);
+    s->marks = dg_copy(marks, n_marks, sizeof *marks);
     s->n_blocks = n_blocks;
     s->n_marks = n_marks;
     return 1;

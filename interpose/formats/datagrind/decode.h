@@ -75,6 +75,7 @@ struct ip_dg_block { /* of the heap */
     uint64_t address, size;
     uint64_t begin, end;   /* instruction counts; IP_DG_NEVER: not freed */
     uint64_t offset, gone; /* of its records in the file */
+    uint64_t like;         /* the first one that was allocated on the same stack, where that is known */
     uint64_t matches;      /* the conditions for ranges */
 };
 
@@ -88,6 +89,7 @@ struct ip_dg_mark {           /* a tracked range, an event, or the text of an ob
 
 struct ip_dg_bbdef {
     uint64_t first_instr, first_access; /* in the arrays of struct ip_dg_definitions */
+    uint64_t offset;                    /* of its record in the file */
     uint32_t n_instrs, n_accesses;
     uint32_t has_fetches; /* the tracer wrote some itself */
 };
@@ -102,6 +104,7 @@ struct ip_dg_definitions {
     uint64_t n_accesses;
     uint32_t *context_bbdef;
     uint64_t *context_offset; /* of its record in the file: stacks are read from there */
+    uint32_t *context_like;   /* the first one with the same callers, where that is known */
     uint64_t n_contexts;
 };
 
@@ -122,8 +125,8 @@ struct ip_dg_filter { /* which accesses are wanted; NULL and 0: no such conditio
 
 struct ip_dg { /* one reading of a file */
     /* What the caller sets before the first call. */
-    int with_fetches; /* instructions are accesses, too */
-    int collects_ips;
+    int with_fetches;  /* instructions are accesses, too */
+    int collects_ips;  /* and finds out which stacks are the same */
     int keeps_history; /* heap blocks, ranges and events, for later questions */
     const struct ip_dg_filter *filter;
     /* Where the reading is; `offset` is the one of the next record. */
@@ -154,6 +157,13 @@ int ip_dg_decode(struct ip_dg *s, const uint8_t *data, uint64_t size, struct ip_
  * the definitions of `whole`, which has read the file. */
 struct ip_dg *ip_dg_replay(const struct ip_dg *whole, uint64_t offset, uint64_t n_instrs, uint64_t n_bbdefs,
                            uint64_t n_contexts);
+
+/* The same file with another filter, which is not read for that: it is replayed, and shares what `whole`, which has
+ * read the file and outlives it, has kept.  `fd`, the file, is asked for stacks and labels. */
+struct ip_dg *ip_dg_filtered(const struct ip_dg *whole, const struct ip_dg_filter *filter, int with_fetches, int fd);
+
+/* How many wanted heap blocks and ranges there were at each of `n` ascending offsets in the file. */
+void ip_dg_wanted_at(const struct ip_dg *s, const uint64_t *offsets, uint64_t n, uint64_t *counts);
 
 /* The different code addresses into s->ips, ascending. */
 void ip_dg_ips(struct ip_dg *s);

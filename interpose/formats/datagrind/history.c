@@ -6,10 +6,10 @@
 
 #define NONE 0xffffffffu
 
-static bool is_label(const char *labels, uint64_t n, const char *label, uint64_t *which) {
+uint32_t dg_label_number(const char *labels, uint64_t n, const char *label) {
     for (uint64_t i = 0; i < n; i++, labels += strlen(labels) + 1)
-        if (strcmp(labels, label) == 0) return *which = i, true;
-    return false;
+        if (strcmp(labels, label) == 0) return (uint32_t)i + 1;
+    return 0;
 }
 
 static uint64_t label_hash(const char *label) {
@@ -43,10 +43,16 @@ static bool has_room(struct ip_dg *s, uint64_t n) {
 static uint32_t mark_at(struct ip_dg *s, uint32_t type, uint64_t address, uint64_t length, uint32_t matches) {
     struct dg_own *own = dg_own(s);
     if (own->whole) {
-        while (own->next_mark < own->whole->n_marks && own->whole->marks[own->next_mark].offset < s->offset)
-            own->next_mark++;
-        bool is_it = own->next_mark < own->whole->n_marks && own->whole->marks[own->next_mark].offset == s->offset;
-        return is_it ? (uint32_t)own->next_mark : NONE;
+        const struct ip_dg_mark *marks = own->whole->marks;
+        uint64_t low = 0, high = own->whole->n_marks;
+        while (low < high) {
+            uint64_t middle = low + (high - low) / 2;
+            if (marks[middle].offset < s->offset)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return low < own->whole->n_marks && marks[low].offset == s->offset ? (uint32_t)low : NONE;
     }
     if (!has_room(s, s->n_marks)) return NONE;
     uint64_t had = own->room.marks;
@@ -87,8 +93,7 @@ static uint32_t pop(struct ip_dg *s, struct dg_map *live, uint64_t key, uint64_t
 
 void dg_track(struct ip_dg *s, uint64_t address, uint64_t length, const char *label) {
     const struct ip_dg_filter *f = s->filter;
-    uint64_t which;
-    bool matches = f && f->by_range && (f->any_range || is_label(f->range_labels, f->n_range_labels, label, &which));
+    bool matches = f && f->by_range && (f->any_range || dg_label_number(f->range_labels, f->n_range_labels, label));
     uint32_t mark = mark_at(s, IP_DG_TRACK_RANGE, address, length, matches);
     if (mark == NONE) return;
     if (!dg_own(s)->whole) push(s, &dg_own(s)->live_marks, address, length, mark);
@@ -97,7 +102,7 @@ void dg_track(struct ip_dg *s, uint64_t address, uint64_t length, const char *la
 
 void dg_untrack(struct ip_dg *s, uint64_t address, uint64_t length) {
     if (dg_own(s)->whole) {
-        if (dg_map_find(&dg_own(s)->ends, s->offset, 0)) unwant(s, address, length);
+        if (dg_map_find(&dg_own(dg_own(s)->whole)->ends, s->offset, 0)) unwant(s, address, length);
         return;
     }
     uint32_t mark = pop(s, &dg_own(s)->live_marks, address, length);
@@ -105,7 +110,9 @@ void dg_untrack(struct ip_dg *s, uint64_t address, uint64_t length) {
         if (!dg_own(s)->told_not_kept) dg_problem(s, IP_DG_NOT_TRACKED, address, length);
         return;
     }
-    if (s->marks[mark].matches) unwant(s, address, length);
+    if (!s->marks[mark].matches) return;
+    unwant(s, address, length);
+    dg_map_add(&dg_own(s)->ends, s->offset, 0, 0);
 }
 
 /* One level more or less of a wanted label; numbers begin with 1, 0: it is not wanted. */
@@ -122,9 +129,7 @@ static void change_depth(struct ip_dg *s, uint32_t number, int by) {
 
 static uint32_t wanted_label(const struct ip_dg *s, const char *label) {
     const struct ip_dg_filter *f = s->filter;
-    uint64_t which;
-    bool found = f && f->by_event && is_label(f->event_labels, f->n_event_labels, label, &which);
-    return found ? (uint32_t)which + 1 : 0;
+    return f && f->by_event ? dg_label_number(f->event_labels, f->n_event_labels, label) : 0;
 }
 
 void dg_start_event(struct ip_dg *s, const char *label) {
@@ -152,17 +157,19 @@ static void end_block(struct ip_dg *s, struct ip_dg_block *b) {
     if (b->matches) unwant(s, b->address, b->size);
 }
 
+bool dg_allocation_matches(const struct ip_dg *s, const struct ip_dg_filter *f, uint64_t offset, const uint8_t *ips,
+                           uint64_t n_ips) {
+    for (uint64_t i = 0; i < n_ips; i++)
+        if (dg_range_ip(f, offset, dg_word(s, ips + i * s->word_size) - (i != 0))) return true;
+    return false;
+}
+
 void dg_malloc(struct ip_dg *s, uint64_t address, uint64_t size, const uint8_t *ips, uint64_t n_ips) {
     struct dg_own *own = dg_own(s);
     const struct ip_dg_filter *f = s->filter;
     if (own->whole && !f) return;
     dg_free_block(s, address); /* its end was not seen */
-    bool matches = f && f->by_range && f->any_block;
-    for (uint64_t i = 0; i < n_ips; i++) {
-        uint64_t ip = dg_word(s, ips + i * s->word_size) - (i != 0);
-        if (!own->whole) dg_collect(s, ip);
-        if (f && f->by_range && !matches) matches = dg_range_ip(s, ip);
-    }
+    bool matches = f && f->by_range && (f->any_block || dg_allocation_matches(s, f, s->offset, ips, n_ips));
     if (matches) want(s, address, size);
     if (own->whole) {
         if (matches) *dg_map_add(&own->live_blocks, address, 0, size) = size;
@@ -172,6 +179,13 @@ void dg_malloc(struct ip_dg *s, uint64_t address, uint64_t size, const uint8_t *
         if (matches) unwant(s, address, size);
         return;
     }
+    uint64_t sum = 0, like = s->n_blocks;
+    for (uint64_t i = 0; s->collects_ips && i < n_ips; i++) {
+        uint64_t ip = dg_word(s, ips + i * s->word_size) - (i != 0);
+        dg_collect(s, ip);
+        sum = dg_mixed(sum, ip);
+    }
+    if (s->collects_ips) like = *dg_map_add(&own->heap_stacks, sum, n_ips, like);
     s->blocks = dg_grow(s->blocks, &own->room.blocks, s->n_blocks + 1, sizeof *s->blocks);
     s->blocks[s->n_blocks] = (struct ip_dg_block){.address = address,
                                                   .size = size,
@@ -179,6 +193,7 @@ void dg_malloc(struct ip_dg *s, uint64_t address, uint64_t size, const uint8_t *
                                                   .end = IP_DG_NEVER,
                                                   .offset = s->offset,
                                                   .gone = IP_DG_NEVER,
+                                                  .like = like,
                                                   .matches = matches};
     *dg_map_add(&own->live_blocks, address, 0, s->n_blocks) = s->n_blocks;
     s->n_blocks++;
@@ -200,21 +215,18 @@ void dg_free_block(struct ip_dg *s, uint64_t address) {
 void dg_restore(struct ip_dg *s) {
     struct dg_own *own = dg_own(s);
     const struct ip_dg *whole = own->whole;
-    for (uint64_t i = 0; i < whole->n_blocks; i++) {
+    for (uint64_t i = 0; s->filter->by_range && i < whole->n_blocks && whole->blocks[i].offset < s->offset; i++) {
         const struct ip_dg_block *b = &whole->blocks[i];
-        if (!b->matches || b->offset >= s->offset || b->gone < s->offset) continue;
+        if (!b->matches || b->gone < s->offset) continue;
         want(s, b->address, b->size);
         *dg_map_add(&own->live_blocks, b->address, 0, b->size) = b->size;
     }
-    for (uint64_t i = 0; i < whole->n_marks; i++) {
+    for (uint64_t i = 0; i < whole->n_marks && whole->marks[i].offset < s->offset; i++) {
         const struct ip_dg_mark *m = &whole->marks[i];
-        if (!m->matches) continue;
-        bool is_live = m->offset < s->offset && m->gone >= s->offset;
-        if (m->type == IP_DG_START_EVENT) {
-            if (is_live) change_depth(s, m->matches, 1);
-            continue;
-        }
-        if (is_live) want(s, m->address, m->length);
-        if (m->gone != IP_DG_NEVER && m->gone >= s->offset) dg_map_add(&own->ends, m->gone, 0, 0);
+        if (!m->matches || m->gone < s->offset) continue;
+        if (m->type == IP_DG_START_EVENT)
+            change_depth(s, m->matches, 1);
+        else
+            want(s, m->address, m->length);
     }
 }
