@@ -324,22 +324,23 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
 
 /* ---- Requests, and what is made before it is asked for ------------------------------------------ */
 
-/* Where control may come from the newest block: exits, and the place a call returns to. */
-static void look_ahead(struct transtab *t, uint32_t block) {
-    const struct brec *r = &t->brec[block];
+static void ahead(struct transtab *t, uint64_t key) {
+    if (t->ahead_n < AHEAD_QUEUE) t->ahead[t->ahead_n++] = key;
+}
+
+/* What the newest block calls, and where that returns to: four of five of them run.  Of the targets of jumps it is less
+ * than every second one, and what never runs lies between what does. */
+static void look_ahead(struct transtab *t) {
     const struct ublock *b = t->ub[0];
     const struct uinstr *last = &b->u[b->n_u - 1];
-    for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits; x++) {
-        if ((t->exits[x].kind_aux & 0xff) != IP_X_DIRECT || (t->exits[x].key & IP_KEY_TRACK)) continue;
-        if (t->ahead_n < AHEAD_QUEUE) t->ahead[t->ahead_n++] = t->exits[x].key;
-    }
-    if ((last->op == U_CALL || last->op == U_CALLI) && t->ahead_n < AHEAD_QUEUE) t->ahead[t->ahead_n++] = last->set;
+    if (last->op == U_CALL) ahead(t, last->imm);
+    if (last->op == U_CALL || last->op == U_CALLI) ahead(t, last->set);
 }
 
 static uint32_t finish(struct transtab *t, uint64_t key, uint32_t block) {
     if (!(key & IP_KEY_ONE)) {
         tt_link_block(t, key, block);
-        look_ahead(t, block);
+        look_ahead(t);
     }
     return block;
 }

@@ -52,6 +52,10 @@ class Client:
         """At an offset: a conditional jump, then a return."""
         self.put(offset, JZ + struct.pack("<i", target - (offset + 8)) + RET)
 
+    def call(self, offset: int, target: int) -> None:
+        """At an offset: a call, then a return."""
+        self.put(offset, b"\xe8" + struct.pack("<i", target - (offset + 5)) + RET)
+
     def ask(self, kind: int, *words: int) -> tuple[int, int]:
         for index in range(8):
             self.slot.a[index] = words[index] if index < len(words) else 0
@@ -210,17 +214,28 @@ def test_code_that_may_change_unnoticed_is_read_for_each_request(client: Client)
 
 def test_nothing_is_made_ahead_of_pages_that_may_change(client: Client) -> None:
     """The runtime does not know of such a page yet, so nobody would notice a write."""
-    client.jz(0, 16)
-    client.jz(16, PAGE)
+    client.call(0, 16)
+    client.call(16, PAGE)
     client.put(PAGE, RET)
     client.translate(0)
     assert client.finds(16), "on the same page, which is watched"
     assert not client.finds(PAGE)
     client.translate(PAGE)
     client.invalidate(0)
-    client.jz(0, PAGE)
+    client.call(0, PAGE)
     client.translate(0)
     assert client.finds(PAGE)
+
+
+def test_calls_and_returns_are_made_ahead(client: Client) -> None:
+    """Most of them run, unlike what jumps lead to."""
+    client.call(0, 64)
+    client.jz(64, 128)
+    client.put(128, RET)
+    client.translate(0)
+    assert client.finds(64), "what is called"
+    assert client.finds(5), "where it returns to"
+    assert not client.finds(128), "a branch of it"
 
 
 def test_dropped_block_is_found_under_no_key(client: Client) -> None:
