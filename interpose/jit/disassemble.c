@@ -20,6 +20,8 @@ _Static_assert(IP_CACHE_BASE + (uint64_t)INT32_MAX > RIP_REACH && IP_META_BASE <
                "all of the cache reaches it, and address 0");
 
 #define MAX_SIDE_EXITS     6
+#define MAX_LOOP_EXITS     10 /* where loops are followed */
+#define LEAST_TURN         8  /* instructions that there must be room for, to follow one */
 #define MAX_FOLLOWED_JUMPS 6
 
 static void note_page(struct ublock *b, uint64_t addr) {
@@ -255,10 +257,20 @@ static void end_bad(struct ublock *b, int i, int kind, uint64_t pc, uint32_t aux
     add_exit(b, i, kind, pc, aux);
 }
 
+/* Does a block go on where a conditional jump leads that goes back, most often to the head of a loop, once more and so
+ * on?  Not where runs are recorded or registers' bits followed: there others rely on branches being taken where they
+ * leave the block, and on each instruction being in it once. */
+static bool follows_loops(const struct ip_jit_opts *o) {
+    bool plain = !(o->flags & IP_C_TRACE) || o->flags & IP_C_COUNT;
+    return plain && !(o->flags & (IP_C_SHADOW | IP_C_SINGLE_STEP));
+}
+
 void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o,
                            int max_insns) {
     uint64_t pc = b->pc;
     int side_exits = 0, followed = 0;
+    bool loops = follows_loops(o);
+    int max_exits = loops ? MAX_LOOP_EXITS : MAX_SIDE_EXITS;
     int max = max_insns > 0 && max_insns < UB_MAX_INSN ? max_insns : UB_MAX_INSN - 2;
 
     b->n_insn = b->n_u = b->n_pages = 0;
@@ -363,6 +375,13 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, co
             return;
         } else {
             side_exits++;
+            bool back = in->flow == IP_F_JCC && in->target <= in->pc && b->n_insn + LEAST_TURN <= max;
+            if (loops && back && side_exits < max_exits && !(rd->is_bound && rd->is_bound(rd->ctx, in->target))) {
+                struct uinstr *u = &b->u[b->n_u - 1];
+                u->kind ^= 1;
+                u->imm = next;
+                next = in->target;
+            }
         }
         pc = next;
         /* A redirected function begins there: it is entered through its binding only. */
@@ -374,7 +393,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, co
             add_jmp(b, i, pc);
             return;
         }
-        if (b->n_insn >= max || side_exits >= MAX_SIDE_EXITS || b->n_pages >= 7) {
+        if (b->n_insn >= max || side_exits >= max_exits || b->n_pages >= 7) {
             add_jmp(b, i, pc);
             return;
         }

@@ -13,6 +13,7 @@ from interpose.jit._native import ffi, lib
 from interpose.jit.stages import TITLES, emitted_code, main, stages, stages_for
 
 EXAMPLE = bytes.fromhex("ffc2 0fbe02 f644410120 75f4")
+FORWARD = EXAMPLE[:-1] + b"\x74"  # where a jump back would be followed
 PC = 0x40435A50
 DOC = Path(__file__).resolve().parents[2] / "docs" / "translation.md"
 DISASSEMBLED, OPTIMISED, INSTRUMENTED, CLEANED, ALLOCATED, EMITTED = range(6)
@@ -43,16 +44,32 @@ def test_titles() -> None:
 
 
 def test_example() -> None:
-    none = texts(EXAMPLE, "--tool=none")
+    none = texts(FORWARD, "--tool=none")
     assert uops(none[DISASSEMBLED]) == ["INSN", "INSN", "INSN", "JCC", "JMP"]
-    assert "nz 0x40435a50" in none[DISASSEMBLED]
+    assert "nz 0x40435ad0" in none[DISASSEMBLED]
     assert none[INSTRUMENTED] == none[OPTIMISED]
     assert bytes.fromhex("ffc20fbe02f644410120") in emitted_code(none[EMITTED])
 
 
+def test_loops_are_followed() -> None:
+    """Where nothing relies on how a block is left, it has several turns of a loop; the side exits end it."""
+    turn = ["INSN", "INSN", "INSN", "JCC"]
+    none = texts(EXAMPLE, "--tool=none")[DISASSEMBLED]
+    turns = uops(none).count("JCC")
+    assert turns > 2 and uops(none) == turn * turns + ["JMP"]
+    *within, last = re.findall(r"JCC +(.*)", none)
+    assert within == ["z 0x40435a5c"] * (turns - 1) and last == "nz 0x40435a50"
+    assert "JMP     0x40435a5c" in none
+    for tool in ("--tool=memcheck", "--tool=memtrace", "--tool=datagrind"):
+        assert uops(texts(EXAMPLE, tool)[DISASSEMBLED]) == [*turn, "JMP"], tool
+    assert uops(texts(EXAMPLE, "--tool=none", "--single-step=yes")[DISASSEMBLED]) == ["INSN", "JMP"]
+    # A loop that begins where the block does not: its turns from then on.
+    assert uops(texts(bytes.fromhex("90") + EXAMPLE, "--tool=none")[DISASSEMBLED]).count("JCC") > 2
+
+
 def test_liveness_of_flags() -> None:
     """Stage 2: inc and test overwrite all that was live, but inc keeps the carry flag."""
-    lines = texts(EXAMPLE, "--tool=none")[OPTIMISED].splitlines()
+    lines = texts(FORWARD, "--tool=none")[OPTIMISED].splitlines()
     assert [("flags live" in line) for line in lines if re.match(r" +\d+:", line)] == [False] * 3 + [True] * 2
     # inc then jb: the carry from before is read.
     live = texts("ffc0 7200", "--tool=none")[OPTIMISED]
@@ -66,7 +83,7 @@ def test_liveness_of_flags() -> None:
 
 
 def test_optimise_no_assumes_everything_live() -> None:
-    text = texts(EXAMPLE, "--tool=none", "--optimise=no")[OPTIMISED]
+    text = texts(FORWARD, "--tool=none", "--optimise=no")[OPTIMISED]
     assert text.count("flags live") == 5
 
 
@@ -80,9 +97,9 @@ def test_memcheck_instruments() -> None:
 
 
 def test_instrument_no() -> None:
-    clean = texts(EXAMPLE, "--tool=memcheck", "--instrument=no")
+    clean = texts(FORWARD, "--tool=memcheck", "--instrument=no")
     assert uops(clean[INSTRUMENTED]) == ["INSN", "INSN", "INSN", "JCC", "JMP"]
-    assert clean[EMITTED] == texts(EXAMPLE, "--tool=none")[EMITTED]
+    assert clean[EMITTED] == texts(FORWARD, "--tool=none")[EMITTED]
 
 
 def test_cleanup_drops_repeated_checks() -> None:
