@@ -218,11 +218,19 @@ enum ip_sym {
     IP_SYM_ARRIVE,       /* slow path of IP_XS_ARRIVE: in RCX the template's address, in RDX the ct_where that it wants,
                             RCX and RDX in slots, tstate.resume: where to go on */
     IP_SYM_ARRIVE_FLAGS, /* the same; keeps the flags */
-    IP_SYM_CS_SYNC,      /* call stack out of step at a ret */
-    IP_SYM_MISS,         /* like INDIRECT_MISS, but always back to the dispatcher */
-    IP_SYM_RED_ZONE,     /* a return with a dirty red zone */
-    IP_SYM_HEAP_TABLE,   /* struct of the heap (heap/heap.h) */
-    IP_SYM_SEGMENTS,     /* mapping table */
+    /* Arrivals that may be known (count.h), RCX and RDX in slots.  In RDX where to go on if they are, and << 32 if they
+     * are not; in RCX of a call the template's address, with its instructions << 32 where it only leads on, of a
+     * return the ct_where that is wanted. */
+    IP_SYM_CALLED,
+    IP_SYM_CALLED_FLAGS,
+    IP_SYM_LINKED,
+    IP_SYM_LINKED_FLAGS,
+    IP_SYM_RETURNED,   /* the flags are free */
+    IP_SYM_CS_SYNC,    /* call stack out of step at a ret */
+    IP_SYM_MISS,       /* like INDIRECT_MISS, but always back to the dispatcher */
+    IP_SYM_RED_ZONE,   /* a return with a dirty red zone */
+    IP_SYM_HEAP_TABLE, /* struct of the heap (heap/heap.h) */
+    IP_SYM_SEGMENTS,   /* mapping table */
     IP_SYM_STATS,
     IP_SYM_CTX_TABLE, /* table of recorded stack traces */
     /* For the tracer of interpose/lockstep. */

@@ -29,6 +29,7 @@
 #define IP_CT_ASKED    0xfffffffe /* from outside: whatever runs is to arrive */
 #define IP_CT_RETURNED 0x90000000
 #define IP_CT_CALLED   0x40000000
+#define IP_CT_TAILED   0x40200000 /* IP_CT_CALLED + IP_CT_MAX_WORDS */
 /* What a block leaves in ct_from is its template's address and one of these (JUMP, INDIRECT and CALL; IP_CT_RETURN is
  * for who keeps it). */
 #define IP_CT_KIND     3
@@ -48,14 +49,16 @@
 /* Calls from one place, at one level of recursion of the caller.  C makes the callee known, and from then on translated
  * code counts calls of it. */
 struct ip_ct_site {
-    uint32_t callee; /* template that the called function begins with, 0: none is known */
+    uint32_t where;  /* of the function called, */
+    uint32_t callee; /* template that it begins with, 0: none is known */
+    uint32_t active; /* and its word that counts the calls under way */
     uint32_t link;   /* template of IP_CT_LINK that the call goes through, 0: none is known */
     struct {
         uint64_t count, cost;
     } at[2];             /* by the callee's level of recursion */
     uint64_t link_insns; /* instructions of link that have run; not where the call is of a function for sure */
 };
-#define IP_CT_SITE_WORDS 6
+#define IP_CT_SITE_WORDS 7
 
 /* A call under way.  The tool's fields stand around those that translated code fills in. */
 struct ip_ct_frame {

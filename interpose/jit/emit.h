@@ -53,6 +53,7 @@ struct em {
     struct {
         uint32_t word, active, site, insns; /* words of the template, the last two from the first on; 0: none */
         uint32_t end;                       /* offset behind the counting */
+        uint16_t spilled;                   /* there */
         int kind;                           /* enum run_kind */
     } run;
     int record_reg; /* holds tstate.tr_ptr, or IP_REG_NONE */

@@ -21,168 +21,39 @@ static void add_quietly(struct writer *w, int t, struct uaddr to, int64_t n) {
 
 /* ---- Arrivals that are known ------------------------------------------------------------------------------------- */
 
-_Static_assert(sizeof(struct ip_ct_site) == 8 * IP_CT_SITE_WORDS, "a site's words");
-_Static_assert(sizeof(struct ip_ct_frame) == 88, "arrive.S: FRAME");
-
-#define FRAME(reg, field) addr_at(reg, offsetof(struct ip_ct_frame, field))
-#define BELOW(reg, field)                                                                                              \
-    addr_at(reg, (int64_t)offsetof(struct ip_ct_frame, field) - (int64_t)sizeof(struct ip_ct_frame))
-#define SITE(reg, field) addr_at(reg, offsetof(struct ip_ct_site, field))
-
-enum { MOST_TESTS = 8 };
-
-/* A stub's way in and out: registers that it uses, flags kept if they are live.  Each store counts: a call and its
- * return take about as long as the stores that they make. */
-struct quick {
-    struct em *m;
-    const struct stub *s;
-    uint16_t taken; /* guest values that are in their slots only because of it */
-    uint32_t fails[MOST_TESTS];
-    int n_fails;
-};
-
-/* kept: registers whose slots have their values already. */
-static struct quick begin_quick(struct em *m, const struct stub *s, uint16_t regs, uint16_t kept) {
+/* Let the tool's assembly look whether the arrival is known, with so much in RCX: then it goes on behind the test of
+ * where the block is counted (IP_SYM_LINKED: at end), else to what follows.  A routine that all blocks have in common:
+ * in line it was most of the code that calls run through, which the first level cache did not hold. */
+static void ask(struct em *m, const struct stub *s, enum ip_sym sym, uint64_t rcx, uint32_t known) {
     struct writer *w = &m->w;
-    struct quick q = {.m = m, .s = s};
-    if (s->via_t) regs |= REG_BIT(IP_RAX);
-    q.taken = (uint16_t)(regs & ~s->spilled);
-    for (int r = 0; r < 16; r++)
-        if (q.taken >> r & 1 & ~(kept >> r)) save_reg(w, r);
-    em_point(m, s->insn, (uint16_t)(s->spilled | q.taken), 0);
-    if (s->via_t) put_save_flags(w, STATE(lahf));
-    return q;
+    put_mov_imm(w, IP_RCX, rcx);
+    uint64_t unknown = writer_here(w) + MOV64_BYTES + JMP_BYTES;
+    put_mov_imm(w, IP_RDX, unknown << 32 | (w->base + known));
+    put_jmp_sym(m, sym);
+    em_point(m, s->insn, 0, 0);
 }
 
-static void fails(struct quick *q, enum ip_cc cc) { q->fails[q->n_fails++] = put_jcc_open(&q->m->w, cc); }
-
-static void fails_unless(struct quick *q, struct uaddr field, uint32_t value) {
-    put_cmp_imm32(&q->m->w, field, value);
-    fails(q, IP_CC_NZ);
-}
-
-static void give_back(struct quick *q) {
-    if (q->s->via_t) put_load_flags(&q->m->w, STATE(lahf));
-    em_restore_all(&q->m->w, q->taken);
-}
-
-/* Go on behind the test of where the block is counted; those that have failed come to what follows. */
-static void end_quick(struct quick *q) {
-    struct writer *w = &q->m->w;
-    give_back(q);
-    put_jmp(w, w->base + q->s->resume);
-    for (int i = 0; i < q->n_fails; i++) writer_bind32(w, q->fails[i]);
-    em_point(q->m, q->s->insn, (uint16_t)(q->s->spilled | q->taken), 0);
-    give_back(q);
-}
-
-static void put_total(struct writer *w, int dst) {
-    put_load(w, 8, dst, total_of(0));
-    for (uint32_t i = 1; i < IP_CT_TOTALS; i++) put_add(w, dst, total_of(i));
-}
-
-/* The call's site to site, if there was a call; t is free. */
-static void find_site(struct quick *q, int site, int t) {
-    struct writer *w = &q->m->w;
-    put_load(w, 4, t, STATE(ct_where));
-    put_lea(w, 4, t, addr_at(t, -(int64_t)IP_CT_CALLED));
-    put_cmp_reg(w, t, IP_CT_MAX_WORDS);
-    fails(q, IP_CC_NB);
-    put_load(w, 8, site, STATE(ct_base));
-    struct uaddr at = addr_sum(site, t, 0);
-    at.scale = 8;
-    put_lea(w, 8, site, at);
-}
-
-/* A call of this function from a site that has called it before: a frame, one call more. */
+/* A call of this function, or through code that only leads on to one. */
 static void em_called(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
-    enum { TOP = IP_RAX, N = IP_RCX, SITE = IP_RDX };
-    struct quick q = begin_quick(m, s, REG_BIT(TOP) | REG_BIT(N) | REG_BIT(SITE), 0);
-    find_site(&q, SITE, N);
-    fails_unless(&q, SITE(SITE, callee), m->b->trace);
-    fails_unless(&q, STATE(ct_slow), 0);
-    put_load(w, 8, TOP, STATE(ct_top));
-    put_cmp(w, TOP, STATE(ct_limit));
-    fails(&q, IP_CC_NB);
-    put_lea(w, 8, TOP, addr_at(TOP, sizeof(struct ip_ct_frame)));
-    put_store(w, 8, STATE(ct_top), TOP);
-    put_lea(w, 8, N, addr_at(IP_RSP, 8));
-    put_store(w, 8, FRAME(TOP, sp), N);
-    put_load(w, 8, N, STATE(ct_levels));
-    put_lea(w, 8, N, counter_at(N, m->run.word + m->run.active));
-    put_store(w, 8, FRAME(TOP, active), N);
-    /* N: -1 if no call of it was under way, its level then being 0, else 0 */
-    put_add_imm32(w, 4, addr_at(N, 0), 1);
-    put_cmp_imm32(w, addr_at(N, 0), 2);
-    put_borrow(w, N);
-    struct uaddr at = addr_sum(SITE, N, 0);
-    at.scale = 8;
-    put_lea(w, 8, SITE, at);
-    put_lea(w, 8, SITE, addr_moved(at, (int64_t)offsetof(struct ip_ct_site, at[1]) - IP_CT_COUNT));
-    put_store(w, 8, FRAME(TOP, call), SITE);
-    put_add_imm32(w, 8, addr_at(SITE, IP_CT_COUNT), 1);
-    at = addr_element(IP_CT_F_QUICK | IP_CT_F_INNER, N, 8);
-    _Static_assert(IP_CT_F_INNER == 8, "N takes it off");
-    put_lea(w, 4, SITE, at);
-    put_store(w, 8, FRAME(TOP, flags), SITE);
-    put_load(w, 8, N, addr_in_seg(addr_element(offsetof(struct tstate, ct_levels[1]), N, 8), IP_SEG_FS));
-    put_store(w, 8, STATE(ct_base), N);
-    put_store(w, 8, FRAME(TOP, base), N);
-    put_mov_imm(w, N, (uint64_t)m->b->trace << 32 | (uint32_t)s->pc);
-    put_store(w, 8, FRAME(TOP, where), N);
-    put_total(w, N);
-    put_store(w, 8, FRAME(TOP, began), N);
-    put_store_imm(w, 4, STATE(ct_where), (uint32_t)s->pc);
-    end_quick(&q);
+    bool links = m->run.kind == RUN_LINK;
+    enum ip_sym sym = links ? (s->via_t ? IP_SYM_LINKED_FLAGS : IP_SYM_LINKED)
+                            : (s->via_t ? IP_SYM_CALLED_FLAGS : IP_SYM_CALLED);
+    for (int r = 0; r < 16; r++) /* who goes on behind the counting finds in their slots what it has spilled */
+        if ((links ? m->run.spilled | RCX_RDX : RCX_RDX) >> r & 1) save_reg(w, r);
+    em_point(m, s->insn, RCX_RDX, 0);
+    ask(m, s, sym, m->b->trace | (links ? (uint64_t)m->run.insns << 32 : 0), links ? m->run.end : s->resume);
 }
 
-/* A return to this function, which called what ends. */
+/* A return to this function. */
 static void em_returned(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
-    enum { TOP = IP_RCX, N = IP_RDX };
-    uint16_t kept = RCX_RDX;
+    if (s->via_t) return;
     put_cmp_imm8(w, 1, addr_moved(STATE(ct_where), 3), (int)(IP_CT_RETURNED >> 24));
     uint32_t not_a_return = put_jcc_open(w, IP_CC_NZ);
-    struct quick q = begin_quick(m, s, kept, kept); /* since em_ret */
-    fails_unless(&q, STATE(ct_slow), 0);
-    put_load(w, 8, TOP, STATE(ct_top));
-    put_cmp(w, IP_RSP, FRAME(TOP, sp));
-    fails(&q, IP_CC_NZ);
-    put_cmp(w, IP_RSP, BELOW(TOP, sp));
-    fails(&q, IP_CC_NB);
-    fails_unless(&q, BELOW(TOP, where), (uint32_t)s->pc);
-    put_test_imm32(w, FRAME(TOP, flags), ~(uint32_t)IP_CT_F_ENDS);
-    fails(&q, IP_CC_NZ);
-    put_total(w, N);
-    put_sub(w, N, FRAME(TOP, began));
-    put_load(w, 8, TOP, FRAME(TOP, call));
-    put_add_to(w, addr_at(TOP, IP_CT_COUNT + 8), N);
-    put_load(w, 8, TOP, STATE(ct_top));
-    put_load(w, 8, N, FRAME(TOP, active));
-    put_add_imm32(w, 4, addr_at(N, 0), UINT32_MAX);
-    put_load(w, 8, N, BELOW(TOP, base));
-    put_store(w, 8, STATE(ct_base), N);
-    put_lea(w, 8, TOP, addr_at(TOP, -(int64_t)sizeof(struct ip_ct_frame)));
-    put_store(w, 8, STATE(ct_top), TOP);
-    put_store_imm(w, 4, STATE(ct_where), (uint32_t)s->pc);
-    end_quick(&q);
+    em_point(m, s->insn, RCX_RDX, 0); /* in their slots since em_ret */
+    ask(m, s, IP_SYM_RETURNED, (uint32_t)s->pc, s->resume);
     writer_bind32(w, not_a_return);
-}
-
-/* A call goes through code that only leads on: that is counted at its site, and the call is still on its way. */
-static void em_linked(struct em *m, const struct stub *s) {
-    struct writer *w = &m->w;
-    enum { SITE = IP_RDX, T = IP_RCX };
-    struct stub behind = *s;
-    behind.resume = m->run.end;
-    struct quick q = begin_quick(m, &behind, REG_BIT(SITE) | REG_BIT(T), 0);
-    find_site(&q, SITE, T);
-    fails_unless(&q, SITE(SITE, link), m->b->trace);
-    fails_unless(&q, STATE(ct_slow), 0);
-    put_add_imm32(w, 8, SITE(SITE, link_insns), m->run.insns);
-    put_add_imm32(w, 8, total_of(0), m->run.insns);
-    end_quick(&q);
 }
 
 void em_arrive(struct em *m, const struct uinstr *u) {
@@ -230,16 +101,16 @@ void em_run(struct em *m, const struct uinstr *u) {
     m->run.active = (uint32_t)u->set >> 8 & 0xfff;
     m->run.site = (uint32_t)u->set >> 20;
     m->run.end = w->len;
+    m->run.spilled = u->spilled;
 }
 
 void em_arrive_stub(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
-    if (m->run.kind == RUN_CALLED) em_called(m, s);
-    if (m->run.kind == RUN_BACK) em_returned(m, s);
-    if (m->run.kind == RUN_LINK) em_linked(m, s);
     em_point(m, s->insn, s->spilled, 0);
     em_restore_all(w, s->spilled);
     em_point(m, s->insn, 0, 0);
+    if (m->run.kind == RUN_CALLED || m->run.kind == RUN_LINK) em_called(m, s);
+    if (m->run.kind == RUN_BACK) em_returned(m, s);
     save_reg(w, IP_RCX);
     save_reg(w, IP_RDX);
     em_point(m, s->insn, RCX_RDX, 0);
@@ -266,6 +137,8 @@ void em_leave_context(struct em *m, unsigned kind) {
         put_store_imm(w, 4, STATE(ct_where), IP_CT_RETURNED | offset / 8);
     } else if (kind == IP_CT_CALL && m->run.site) {
         put_store_imm(w, 4, STATE(ct_where), IP_CT_CALLED | (m->run.word + m->run.site));
+    } else if (kind == IP_CT_JUMP && m->run.site) {
+        put_store_imm(w, 4, STATE(ct_where), IP_CT_TAILED + m->run.word + m->run.site);
     } else {
         if (kind == IP_CT_CALL) put_store_imm(w, 4, STATE(ct_where), IP_CT_NOWHERE);
         put_store_imm(w, 8, STATE(ct_from), m->b->trace | kind);
@@ -307,7 +180,7 @@ void em_left_stub(struct em *m, const struct stub *s) {
         restore_reg(w, IP_RDX);
     }
     if (s->via_t) {
-        em_leave_context(m, IP_CT_JUMP);
+        put_store_imm(w, 8, STATE(ct_from), m->b->trace | IP_CT_JUMP);
         if (s->size) put_store_imm(w, 4, addr_moved(STATE(ct_from), 4), (uint32_t)(insn + 1));
     }
     em_direct_exit(m, s->pc, CC_ALWAYS, insn);

@@ -549,11 +549,18 @@ static bool is_return_point(uint64_t pc) {
 static void lay_words(struct ip_tr_block *t, const struct ublock *in) {
     uint16_t n = (uint16_t)(1 + sides_of(in));
     if (t->where && function_begins(t->pc)) t->active_word = n++;
+    uint64_t target = t->end == IP_TR_NEXT ? t->next : t->target;
+    bool links = ip_trace_function(target) & IP_CT_LINK, calls = false;
     if (t->end == IP_TR_CALL || (t->end == IP_TR_CALLI && in->u[in->n_u - 1].op == U_CALLI)) {
-        t->site_word = n;
-        bool links = t->end == IP_TR_CALLI || ip_trace_function(t->target) & IP_CT_LINK;
-        n += (uint16_t)(IP_CT_SITE_WORDS - !links);
+        calls = true;
+        links |= t->end == IP_TR_CALLI;
         note_return(t->next);
+    } else if (t->end == IP_TR_NEXT) {
+        calls = ip_trace_apart(target, t->pc) && (links || function_begins(target)); /* a tail call */
+    }
+    if (calls) {
+        t->site_word = n;
+        n += (uint16_t)(IP_CT_SITE_WORDS - !links);
     }
     t->n_words = n;
 }

@@ -30,7 +30,8 @@ enum {
     JMP_SHORT_BYTES = 2,
     JRCXZ_BYTES = 2,
     LEA64_WIDE_BYTES = 7,
-    LOAD64_FS_BYTES = 9
+    LOAD64_FS_BYTES = 9,
+    MOV64_BYTES = 10 /* of more than 32 bits */
 };
 #define JRCXZ_OPCODE 0xe3
 

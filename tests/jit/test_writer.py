@@ -330,6 +330,7 @@ def test_lengths_are_what_the_header_says(w: Writer, library: tuple[Any, Any]) -
     assert length("put_jmp_short_open") == lib.JMP_SHORT_BYTES
     assert length("put_jrcxz", 0) == lib.JRCXZ_BYTES
     assert length("put_lea", 8, RCX, w.addr(RCX, 1, wide=1)) == lib.LEA64_WIDE_BYTES
+    assert length("put_mov_imm", RDX, BASE << 32 | BASE) == lib.MOV64_BYTES
     for reg in (RAX, R15):
         assert length("put_load", 8, reg, w.addr(disp=8, seg=FS)) == lib.LOAD64_FS_BYTES
 

@@ -10,7 +10,7 @@ import pytest
 
 from interpose.formats import callgrind
 
-from .profiles import add_up, run
+from .profiles import add_up, build, run
 
 FUNCTIONS = 40
 FORMS = {
@@ -18,7 +18,9 @@ FORMS = {
     "now": ("-O1", "-Wl,-z,now"),
     "stripped": ("-O2", "-s"),
     "static": ("-O2", "-static", "-s"),
+    "library": ("-O2", "-fPIC", "-shared", "-Dmain=begin"),  # each calls, and jumps, by a linkage table
 }
+BEGIN = "int begin(void); int main(void) { return begin(); }\n"
 HEAD = """
 #include <setjmp.h>
 #include <signal.h>
@@ -82,7 +84,7 @@ def write(seed: int) -> str:
                 ]
             )  # fmt: skip
             lines.append(f"    {what}\n")
-        ends = [f"f{other()}(d - 1, s)", "table[s % N](d - 1, s)", "s", "s * 7", "rare(s)"]
+        ends = [f"f{other()}(d - 1, s)", f"f{n}(d - 1, s)", "table[s % N](d - 1, s)", "s", "s * 7", "rare(s)"]
         lines.append(f"    return {rng.choice(ends)};\n}}\n")
     return "".join([*lines, MAIN])
 
@@ -98,11 +100,26 @@ def rows(path: Path) -> tuple[dict, dict]:
 def test_in_line_as_recorded(tmp_path: Path, seed: int, form: str) -> None:
     source, program = tmp_path / "made.c", tmp_path / "made"
     source.write_text(write(seed))
-    subprocess.run(["gcc", "-w", *FORMS[form], "-o", str(program), str(source)], check=True)
+    if form == "library":
+        subprocess.run(
+            ["gcc", "-w", *FORMS[form], "-o", str(tmp_path / "libmade.so"), str(source)], check=True
+        )
+        source.write_text(BEGIN)
+        options: tuple[str, ...] = (f"-L{tmp_path}", "-lmade", f"-Wl,-rpath,{tmp_path}")
+    else:
+        options = FORMS[form]
+    subprocess.run(["gcc", "-w", "-o", str(program), str(source), *options], check=True)
     wanted = subprocess.run([str(program)], capture_output=True, text=True, check=True, timeout=30).stdout
-    for name, options in ("line", ()), ("recorded", ("--collect-jumps=yes",)):
-        done = run(tmp_path, program, *options, name=name)
+    for name, recorded in ("line", ()), ("recorded", ("--collect-jumps=yes",)):
+        done = run(tmp_path, program, *recorded, name=name)
         assert (done.returncode, done.stdout) == (0, wanted), done.stderr
-    line, recorded = rows(tmp_path / "line"), rows(tmp_path / "recorded")
-    assert line[0] == recorded[0]
-    assert line[1] == recorded[1]
+    line, whole = rows(tmp_path / "line"), rows(tmp_path / "recorded")
+    assert line[0] == whole[0]
+    assert line[1] == whole[1]
+
+
+def test_flags_come_through_calls_and_returns(tmp_path: Path) -> None:
+    program = build(tmp_path, "flags.S")
+    for name, recorded in ("line", ()), ("recorded", ("--collect-jumps=yes",)):
+        assert run(tmp_path, program, *recorded, name=name).returncode == 0
+    assert rows(tmp_path / "line") == rows(tmp_path / "recorded")

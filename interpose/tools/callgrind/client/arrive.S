@@ -9,6 +9,8 @@
 #define TS_CT_WHERE   0x1b8
 #define TS_CT_SLOW    0x1bc
 #define TS_CT_FROM    0x1c0
+#define TS_CT_LEVEL0  0x1c8
+#define TS_CT_LEVEL1  0x1d0
 #define TS_CT_TOP     0x1d8
 #define TS_CT_LIMIT   0x1e0
 #define TS_CT_PAIRS   0x1e8
@@ -18,8 +20,11 @@
 #define BLOCK_FUNCTION 48       /* ip_tr_block */
 #define KIND           3        /* IP_CT_KIND */
 #define KIND_CALL      1
+#define WHERE_CALLED   0x40000000
+#define MAX_WORDS      0x200000
 #define CALLED_BITS    21       /* IP_CT_CALLED and below it less than IP_CT_MAX_WORDS */
 #define CALLED_TOP     512
+#define TAILED_TOP     513
 #define CALLED_WORD    0x1fffff
 #define RETURNED_TOP   0x90
 #define FRAME          88       /* cg_frame */
@@ -37,6 +42,13 @@
 #define FLAG_TAIL      1
 #define FLAGS_PLAIN    3        /* CG_TAIL, CG_SKIP */
 #define FLAGS_ENDS     0x30b    /* IP_CT_F_ENDS */
+#define FLAG_QUICK     0x100
+#define FLAG_INNER     8
+#define S_CALLEE       4        /* ip_ct_site */
+#define S_ACTIVE       8
+#define S_LINK         12
+#define S_AT           16       /* two of them, as long */
+#define S_LINK_INSNS   48
 #define BY_FRAME       4        /* count.c */
 #define PAIR_SHIFT     6        /* cg_pair */
 #define HASH_SHIFT     14
@@ -95,7 +107,9 @@
         lea     KIND_CALL(,%esi,8), %eax
         lea     8(%rsp), %rsi
         jmp     look_up\keep
-1:      shr     $24, %esi
+1:      cmp     $TAILED_TOP, %eax
+        je      tail\keep
+        shr     $24, %esi
         cmp     $RETURNED_TOP, %esi
         je      return\keep
         mov     %fs:TS_CT_FROM, %rax
@@ -120,6 +134,7 @@
         mov     BLOCK_FUNCTION(%rdx), %edx
         cmp     BLOCK_FUNCTION(%rcx), %edx
         je      look_up\keep
+leaves\keep:
         testb   $FLAG_TAIL, F_FLAGS(%rdi)
         je      4f
         testl   $FUNC_SKIP, BLOCK_FUNCTION(%rcx)
@@ -133,6 +148,11 @@
         je      slow\keep
 4:      mov     F_SP(%rdi), %rsi        /* ends with its caller */
         jmp     look_up\keep
+
+tail\keep:
+        and     $CALLED_WORD, %esi      /* as of a call, but by a jump */
+        lea     (,%esi,8), %eax
+        jmp     leaves\keep
 
 /* Nobody has left: the frame is the key, as it began and where it ran last. */
 own\keep:
@@ -262,7 +282,181 @@ slow\keep:
         jmp     rt_slow_stub
 .endm
 
+/* ---- Calls and returns that the words beside the blocks' counters tell of ------------------------------------- */
+
+.macro BACK keep
+        .if     \keep
+        LOAD_FLAGS
+        .endif
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+        jmp     *%fs:TS_RESUME
+.endm
+
+.macro KNOWN
+        mov     %edx, %edx
+        mov     %rdx, %fs:TS_RESUME
+.endm
+
+.macro UNKNOWN
+        shr     $32, %rdx
+        mov     %rdx, %fs:TS_RESUME
+.endm
+
+/* RBX: word of the site of the call that is on its way.  8 follows if there is none, but a tail call perhaps. */
+.macro WORD keep
+        mov     %rax, %fs:0x00
+        mov     %rbx, %fs:0x18
+        .if     \keep
+        SAVE_FLAGS
+        .endif
+        mov     %fs:TS_CT_WHERE, %ebx
+        sub     $WHERE_CALLED, %ebx
+        cmp     $MAX_WORDS, %ebx
+        jae     8f
+.endm
+
+.macro TAIL_WORD
+        sub     $MAX_WORDS, %ebx
+        cmp     $MAX_WORDS, %ebx
+        jae     9f
+.endm
+
+/* RBX: the site, if it calls what ECX says. */
+.macro SITE field
+        mov     %fs:TS_CT_BASE, %rax
+        lea     (%rax,%rbx,8), %rbx
+        cmp     %ecx, \field(%rbx)
+        jne     9f
+        cmpl    $0, %fs:TS_CT_SLOW
+        jne     9f
+.endm
+
+/* RAX: the new frame, RDX: the counters of the function at this level of recursion */
+.macro ENTER keep, level, flags
+        add     $S_AT + 16 * \level - CALL_COUNT, %rbx
+        mov     %rbx, F_CALL(%rax)
+        incq    CALL_COUNT(%rbx)
+        movq    $FLAG_QUICK + \flags, F_FLAGS(%rax)
+        mov     %rdx, %fs:TS_CT_BASE
+        mov     %rdx, F_BASE(%rax)
+        TOTAL   %rcx
+        mov     %rcx, F_BEGAN(%rax)
+        BACK    \keep
+.endm
+
+.macro PUSH keep, tail
+        SITE    S_CALLEE
+        mov     %fs:TS_CT_TOP, %rax
+        cmp     %fs:TS_CT_LIMIT, %rax
+        jae     9f
+        lea     8(%rsp), %rcx
+        .if     \tail
+        cmp     %rcx, F_SP(%rax)        /* ends with its caller */
+        jne     9f
+        .endif
+        KNOWN
+        add     $FRAME, %rax
+        mov     %rax, %fs:TS_CT_TOP
+        mov     %rcx, F_SP(%rax)
+        mov     (%rbx), %rcx            /* where and callee are where and block of the frame */
+        mov     %rcx, F_WHERE(%rax)
+        mov     %ecx, %fs:TS_CT_WHERE
+        mov     S_ACTIVE(%rbx), %ecx
+        mov     %fs:TS_CT_LEVEL0, %rdx
+        lea     (%rdx,%rcx,8), %rcx
+        mov     %rcx, F_ACTIVE(%rax)
+        cmpl    $1, (%rcx)
+        incl    (%rcx)
+        jnc     1f
+        ENTER   \keep, 0, \tail
+1:      mov     %fs:TS_CT_LEVEL1, %rdx
+        ENTER   \keep, 1, FLAG_INNER + \tail
+.endm
+
+.macro CALLED keep
+        WORD    \keep
+        PUSH    \keep, 0
+8:      TAIL_WORD
+        PUSH    \keep, FLAG_TAIL
+9:      UNKNOWN
+        BACK    \keep
+.endm
+
+/* What leads on is counted at the call's site, and the call is still on its way. */
+.macro LINKED keep
+        WORD    \keep
+        jmp     1f
+8:      TAIL_WORD
+1:      SITE    S_LINK
+        KNOWN
+        shr     $32, %rcx
+        add     %rcx, S_LINK_INSNS(%rbx)
+        add     %rcx, %fs:TS_CT_TOTAL
+        BACK    \keep
+9:      UNKNOWN
+        BACK    \keep
+.endm
+
         .section rt_border, "ax", @progbits
+        .p2align 4
+        .globl  cg_called_stub, cg_called_flags_stub, cg_linked_stub, cg_linked_flags_stub, cg_returned_stub
+cg_called_stub:
+        CALLED  0
+        .p2align 4
+cg_returned_stub:
+        mov     %rax, %fs:0x00
+        mov     %rbx, %fs:0x18
+        mov     %fs:TS_CT_TOP, %rax
+1:      cmp     %rsp, F_SP(%rax)
+        jne     9f
+        testl   $~FLAGS_ENDS, F_FLAGS(%rax)
+        jne     9f
+        cmpl    $0, %fs:TS_CT_SLOW
+        jne     9f
+        cmp     %rsp, F_SP - FRAME(%rax)
+        jbe     2f
+        cmp     %ecx, F_WHERE - FRAME(%rax)
+        jne     9f
+        KNOWN
+        mov     %ecx, %fs:TS_CT_WHERE
+        TOTAL   %rbx
+        sub     F_BEGAN(%rax), %rbx
+        mov     F_CALL(%rax), %rdx
+        add     %rbx, CALL_COST(%rdx)
+        mov     F_ACTIVE(%rax), %rdx
+        decl    (%rdx)
+        mov     F_BASE - FRAME(%rax), %rbx
+        mov     %rbx, %fs:TS_CT_BASE
+        sub     $FRAME, %rax
+        mov     %rax, %fs:TS_CT_TOP
+        BACK    0
+/* Its caller has jumped to what ends, and ends with it. */
+2:      mov     %rsi, %fs:0x30
+        TOTAL   %rbx
+        sub     F_BEGAN(%rax), %rbx
+        mov     F_CALL(%rax), %rsi
+        add     %rbx, CALL_COST(%rsi)
+        mov     F_ACTIVE(%rax), %rsi
+        decl    (%rsi)
+        sub     $FRAME, %rax
+        mov     %rax, %fs:TS_CT_TOP
+        mov     %fs:0x30, %rsi
+        jmp     1b
+9:      UNKNOWN
+        BACK    0
+        .p2align 4
+cg_linked_stub:
+        LINKED  0
+        .p2align 4
+cg_called_flags_stub:
+        CALLED  1
+        .p2align 4
+cg_linked_flags_stub:
+        LINKED  1
+
         .p2align 4
         .globl  cg_arrive_stub, cg_arrive_flags_stub
 cg_arrive_stub:

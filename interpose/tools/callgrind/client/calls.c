@@ -189,6 +189,14 @@ void cg_jumped(struct thread *t, const struct ip_tr_block *b) {
     push(t, b, f, t->shared.depth ? cg_top(t)->sp : ~0ull, CG_TAIL);
 }
 
+void cg_tail(struct thread *t, const struct ip_tr_block *b) {
+    struct cg_function *f = function_at(t, b);
+    if (cg_is_within(t->shared.context, b) && !cg_is_unknown(f) && f->entry == b->pc)
+        push(t, b, f, t->shared.depth ? cg_top(t)->sp : ~0ull, CG_TAIL);
+    else
+        cg_jumped(t, b);
+}
+
 void cg_enter(struct thread *t, const struct ip_tr_block *b) {
     struct cg_counter *c = t->last;
     if (!c) {

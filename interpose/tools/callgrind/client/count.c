@@ -11,7 +11,7 @@
 ORDER(offsetof(struct ip_tr_block, function) == 48);
 ORDER(IP_CT_JUMP == 0 && IP_CT_CALL == 1 && IP_CT_INDIRECT == 2 && IP_CT_RETURN == 3 && IP_CT_KIND == 3);
 ORDER(IP_CT_TOTALS == 4);
-ORDER(IP_CT_MAX_WORDS == 1 << 21 && IP_CT_CALLED >> 21 == 512);
+ORDER(IP_CT_MAX_WORDS == 1 << 21 && IP_CT_CALLED >> 21 == 512 && IP_CT_TAILED == IP_CT_CALLED + IP_CT_MAX_WORDS);
 ORDER(CG_TAIL == 1 && CG_F_SKIP == 0x400000 && (CG_TAIL | CG_SKIP) == 3 && CG_P_STAY == 16 && CG_P_ABOVE == 32 &&
       CG_P_FRAME == 3);
 ORDER(IP_CT_F_ENDS == (CG_TAIL | CG_SKIP | CG_QUICK | CG_SETTLED | CG_INNER) && CG_QUICK == 0x100);
@@ -26,6 +26,12 @@ ORDER(offsetof(struct cg_pair, flags) == 62 && offsetof(struct cg_pair, level) =
 ORDER(offsetof(struct cg_call, count) == IP_CT_COUNT && offsetof(struct cg_call, cost) == IP_CT_COUNT + 8);
 ORDER(IP_CT_COUNT == 40);
 ORDER(offsetof(struct cg_frame, counter) == 8 && offsetof(struct cg_frame, own) == 16);
+ORDER(offsetof(struct ip_ct_site, where) == 0 && offsetof(struct ip_ct_site, callee) == 4);
+ORDER(offsetof(struct ip_ct_site, active) == 8 && offsetof(struct ip_ct_site, link) == 12);
+ORDER(offsetof(struct ip_ct_site, at) == 16 && sizeof((struct ip_ct_site *)0)->at[0] == 16);
+ORDER(offsetof(struct ip_ct_site, link_insns) == 48 && sizeof(struct ip_ct_site) == 8 * IP_CT_SITE_WORDS);
+ORDER(offsetof(struct cg_frame, block) == offsetof(struct cg_frame, where) + 4);
+ORDER(offsetof(struct cg_frame, insn) == offsetof(struct cg_frame, flags) + 4);
 #define SAME(tools, field)                                                                                             \
     _Static_assert(offsetof(struct cg_frame, tools) == offsetof(struct ip_ct_frame, field),                            \
                    "count.h: struct ip_ct_frame")
@@ -144,6 +150,7 @@ static void give_back_nowhere(struct tstate *ts, struct thread *t) {
 /* The site of the call that has left ct_where, or 0. */
 static struct ip_ct_site *called_from(const struct tstate *ts) {
     u32 word = ts->ct_where - IP_CT_CALLED;
+    if (word >= IP_CT_MAX_WORDS) word = ts->ct_where - IP_CT_TAILED;
     return word < IP_CT_MAX_WORDS ? (struct ip_ct_site *)(ts->ct_base + 8ull * word) : 0;
 }
 
@@ -164,6 +171,7 @@ static u64 who_left(struct tstate *ts, struct thread *t) {
     u32 where = ts->ct_where;
     u64 from = ts->ct_from;
     if (where - IP_CT_CALLED < IP_CT_MAX_WORDS) return caller_with(t, where - IP_CT_CALLED) | IP_CT_CALL;
+    if (where - IP_CT_TAILED < IP_CT_MAX_WORDS) return caller_with(t, where - IP_CT_TAILED) | IP_CT_JUMP;
     if (where >> 24 == IP_CT_RETURNED >> 24) return IP_TRACE_BASE + 8ull * (where & 0xffffff) + IP_CT_RETURN;
     if (where == IP_CT_ASKED) return 0;
     return where == IP_CT_NOWHERE || !(from & IP_CT_CALL) ? from : 0; /* else a call's from long ago */
@@ -271,11 +279,14 @@ struct way {
     struct cg_context *x;
     u32 began;       /* template that the frame began with */
     u64 base, depth; /* ct_base, or from 0 that of the frame; frames before it */
+    u64 sp;          /* now */
 };
-/* The caller, if the way is a call from a site; or 0. */
+/* The caller, if the way is a call or a tail call from a site; or 0. */
 static const struct ip_tr_block *sited_caller(const struct way *w) {
     const struct ip_tr_block *from = template_at(w->from & ~(u32)IP_CT_KIND);
-    return (w->from & IP_CT_KIND) == IP_CT_CALL && from->site_word ? from : 0;
+    u32 kind = w->from & IP_CT_KIND;
+    bool calls = kind == IP_CT_CALL || (kind == IP_CT_JUMP && w->from && !w->left);
+    return calls && from->site_word ? from : 0;
 }
 
 /* What the tool has said about the newest frame. */
@@ -288,7 +299,7 @@ static void remember(struct tstate *ts, struct thread *t, const struct way *w, c
     /* Templates are longer than eight bytes an instruction, so another begins behind all that one can be left at. */
     const struct ip_tr_block *caller = sited_caller(w);
     p.from = !w->from ? w->began | BY_FRAME
-             : caller ? 8 * (caller->first_word + caller->site_word) | IP_CT_CALL
+             : caller ? 8 * (caller->first_word + caller->site_word) | (w->from & IP_CT_KIND)
                       : w->from + 8 * w->left;
     _Static_assert(sizeof(struct ip_tr_insn) >= 8, "from");
     if (!w->from && !w->began) return;
@@ -323,8 +334,10 @@ static bool connect(struct thread *t, const struct way *w, const struct ip_tr_bl
     const struct ip_tr_block *from = sited_caller(w);
     if (!from || t->shared.depth != w->depth + 1 || !is_home(w->x, from, w->base) || cg.recursions != 2) return false;
     struct ip_ct_site *site = (struct ip_ct_site *)(w->base + 8ull * (from->first_word + from->site_word));
-    u32 flags = top_flags(t);
+    bool tail = (w->from & IP_CT_KIND) == IP_CT_JUMP;
+    u32 flags = top_flags(t) ^ (tail ? CG_TAIL : 0);
     bool links = from->n_words - from->site_word == IP_CT_SITE_WORDS;
+    if (tail && cg_top(t)->sp != w->sp + 8) return false;
     if (flags == CG_SKIP && b->end == IP_TR_JMPI && links && !site->link) {
         site->link = (u32)(u64)b;
     } else if (!flags && b->active_word && site->callee == (u32)(u64)b) {
@@ -334,6 +347,9 @@ static bool connect(struct thread *t, const struct way *w, const struct ip_tr_bl
         u64 *levels = t->shared.levels[0];
         bool plain = cg_top(t)->active == (u32 *)(levels + b->first_word + b->active_word) && y->level < 2;
         if (!plain || y->base != (u64)t->shared.levels[y->level] || y->where != b->where) return false;
+        if (tail && y->family->function->entry != b->pc) return false;
+        site->where = b->where;
+        site->active = b->first_word + b->active_word;
         __atomic_store_n(&site->callee, (u32)(u64)b, __ATOMIC_RELEASE);
         return true;
     }
@@ -377,6 +393,7 @@ void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
     ts->ct_from = 0;
     way.from = popped ? 0 : key;
     way.left = done;
+    way.sp = sp;
     if (!way.from) {
         const struct cg_frame *top = frame_of(t, way.depth);
         way.base = top->base;
@@ -386,6 +403,8 @@ void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
     bool pops = x && x->function & CG_F_POP_ON_JUMP;
     if (jumps)
         cg_jumped(t, b);
+    else if (x && (key & IP_CT_KIND) == IP_CT_JUMP && sited_caller(&way))
+        cg_tail(t, b);
     else
         cg_enter(t, b);
     struct cg_frame *top = frame_of(t, t->shared.depth);
