@@ -96,7 +96,7 @@ def rows(path: Path) -> tuple[dict, dict]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [*range(5), 209])
 def test_in_line_as_recorded(tmp_path: Path, seed: int, form: str) -> None:
     source, program = tmp_path / "made.c", tmp_path / "made"
     source.write_text(write(seed))

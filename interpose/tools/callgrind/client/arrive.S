@@ -154,12 +154,15 @@ tail\keep:
         lea     (,%esi,8), %eax
         jmp     leaves\keep
 
-/* Nobody has left: the frame is the key, as it began and where it ran last. */
+/* Nobody has left: the frame is the key, as it began and its context; one that has none yet ran at its level last. */
 own\keep:
         mov     F_BLOCK(%rdi), %eax
         test    %eax, %eax
         je      slow\keep
         or      $BY_FRAME, %eax
+        mov     F_OWN(%rdi), %rbx
+        testl   $FLAG_QUICK, F_FLAGS(%rdi)
+        je      look_up\keep
         mov     F_BASE(%rdi), %rbx
 
 /* RSI: RSP that ends a new frame, RDI: newest one */

@@ -278,7 +278,7 @@ struct way {
     u32 from, left; /* low half of ct_from, 0: nobody has left; instructions that it completed, 0: all */
     struct cg_context *x;
     u32 began;       /* template that the frame began with */
-    u64 base, depth; /* ct_base, or from 0 that of the frame; frames before it */
+    u64 base, depth; /* the key: ct_base, or from 0 the frame's (arrive.S: own); frames before it */
     u64 sp;          /* now */
 };
 /* The caller, if the way is a call or a tail call from a site; or 0. */
@@ -394,12 +394,19 @@ void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
     way.from = popped ? 0 : key;
     way.left = done;
     way.sp = sp;
-    if (!way.from) {
+    bool known = x != 0;
+    if (way.from) {
+        known = known && is_placed(x, from, t->last, way.base);
+    } else {
         const struct cg_frame *top = frame_of(t, way.depth);
-        way.base = top->base;
         way.began = top->block;
+        way.base = (u64)x;
+        if (top->flags & CG_QUICK) {
+            /* Counters that a block has for itself do not tell the context. */
+            way.base = top->base;
+            known = known && way.base && (way.base == x->base || way.base == x->apart);
+        }
     }
-    bool known = x && (!way.from || is_placed(x, from, t->last, way.base));
     bool pops = x && x->function & CG_F_POP_ON_JUMP;
     if (jumps)
         cg_jumped(t, b);
