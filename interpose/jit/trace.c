@@ -146,7 +146,11 @@ int ip_trace_parts_add(uint64_t lo, uint64_t hi, uint64_t n, const int32_t *tabl
 
 static struct ip_meta *meta;
 static uint8_t *area;
-static uint32_t *known; /* open addressing: offset + 1 of a template */
+/* Open addressing.  The hash lies beside, for a template that is looked at is in no cache. */
+static struct known {
+    uint32_t at; /* offset + 1 of a template, 0: unused */
+    uint32_t hash;
+} *known;
 static uint32_t known_size;
 
 void ip_trace_area(struct ip_meta *m, uint8_t *a) {
@@ -164,7 +168,7 @@ uint8_t *ip_trace_templates(uint64_t *bytes, uint64_t *words) {
 }
 
 /* Without its number and first_word, in which alone a template differs from its second making. */
-static uint64_t hash_of(const struct ip_tr_block *t) {
+static uint32_t hash_of(const struct ip_tr_block *t) {
     struct ip_tr_block head = *t;
     uint64_t h = 0x9e3779b97f4a7c15ull;
     head.number = head.first_word = 0;
@@ -174,7 +178,7 @@ static uint64_t hash_of(const struct ip_tr_block *t) {
         h = (h ^ word) * 0xff51afd7ed558ccdull;
         h ^= h >> 32;
     }
-    return h;
+    return (uint32_t)h;
 }
 
 static bool same(const struct ip_tr_block *a, const struct ip_tr_block *b) {
@@ -186,13 +190,12 @@ static bool same(const struct ip_tr_block *a, const struct ip_tr_block *b) {
 
 static void grow(void) {
     uint32_t size = known_size ? known_size * 2 : 1u << 14;
-    uint32_t *bigger = calloc(size, sizeof *bigger);
+    struct known *bigger = calloc(size, sizeof *bigger);
     if (!bigger) return;
     for (uint32_t i = 0; i < known_size; i++) {
-        if (!known[i]) continue;
-        const struct ip_tr_block *t = (const struct ip_tr_block *)(area + known[i] - 1);
-        uint64_t h = hash_of(t);
-        while (bigger[h & (size - 1)]) h++;
+        if (!known[i].at) continue;
+        uint32_t h = known[i].hash;
+        while (bigger[h & (size - 1)].at) h++;
         bigger[h & (size - 1)] = known[i];
     }
     free(known);
@@ -205,10 +208,10 @@ static uint32_t keep(struct ip_tr_block *t) {
     if (!area) return 0;
     if (meta->trace_blocks * 2 >= known_size) grow();
     if (!known_size) return 0;
-    uint64_t h = hash_of(t);
-    for (; known[h & (known_size - 1)]; h++) {
-        uint32_t off = known[h & (known_size - 1)] - 1;
-        if (same((struct ip_tr_block *)(area + off), t)) return IP_TRACE_BASE + off;
+    uint32_t hash = hash_of(t), h = hash;
+    for (; known[h & (known_size - 1)].at; h++) {
+        const struct known *k = &known[h & (known_size - 1)];
+        if (k->hash == hash && same((struct ip_tr_block *)(area + k->at - 1), t)) return IP_TRACE_BASE + k->at - 1;
     }
     if (meta->trace_used + t->bytes > IP_TRACE_MAX) {
         meta->trace_full = 1;
@@ -221,7 +224,7 @@ static uint32_t keep(struct ip_tr_block *t) {
     memcpy(area + off, t, t->bytes);
     meta->trace_used += t->bytes;
     __atomic_store_n(&meta->trace_blocks, t->number + 1, __ATOMIC_RELEASE);
-    known[h & (known_size - 1)] = off + 1;
+    known[h & (known_size - 1)] = (struct known){off + 1, hash};
     return IP_TRACE_BASE + off;
 }
 
