@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -99,6 +100,8 @@ def entry() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
+    # Millions of sums, and no cycle among them: the collector would look through all of them again and again.
+    gc.disable()
     try:
         code = main(sys.argv[1:])
     except InterposeError as error:

@@ -6,6 +6,7 @@ not the same as one that was counted and is zero (the text shows ``.`` and ``0``
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -41,8 +42,9 @@ class Instruction:
     file: str
     line: int
     costs: Costs = field(default_factory=list)
-    calls: dict[Function, Calls] = field(default_factory=dict)
-    jumps: dict[int, tuple[int, int | None]] = field(default_factory=dict)
+    # Most instructions have none, and there are millions.
+    calls: dict[Function, Calls] | None = None
+    jumps: dict[int, tuple[int, int | None]] | None = None
 
 
 @dataclass
@@ -60,8 +62,11 @@ def add(total: Costs, costs: Sequence[int], factor: int = 1) -> None:
     missing = len(costs) - len(total)
     if missing > 0:
         total.extend([0] * missing)
-    for index, cost in enumerate(costs):
-        total[index] += cost * factor
+    if factor == 1:
+        total[: len(costs)] = map(operator.add, total, costs)
+    else:
+        for index, cost in enumerate(costs):
+            total[index] += cost * factor
 
 
 @dataclass
@@ -81,11 +86,13 @@ class Data:
     line_calls: dict[str, dict[int, dict[Function, Calls]]] = field(default_factory=dict)
     instructions: dict[Function, dict[int, Instruction]] = field(default_factory=dict)
     before: Data | None = None
+    _edges: dict[Function, dict[Function, Calls]] | None = None
 
     # -- Reading --
 
     def read(self, stream: BinaryIO, name: str) -> None:
         """Add a file. One that is bad after a good beginning is kept so far; its source has the error."""
+        self._edges = None
         source = Source(name)
         self.sources.append(source)
         summed: Costs = []
@@ -124,35 +131,45 @@ class Data:
         order: list[int] | None = None
         instructions = False
         row: Row | None = None
-        for record in reader:
-            if isinstance(record, Part):
-                source.parts.append(record)
-                source.creator = record.creator
-                order = self._order(record)
-                self.event_types.update(record.event_types)
-                instructions = self.want_instructions and "instr" in record.positions
-                continue
-            if row is None or record.function is not row.function or record.file != row.file:
-                row = Row(record.function, record.file)
-                costs_of_row = self.rows.setdefault(row, [])
-                lines = self.lines.setdefault(record.file, {})
-            if isinstance(record, Jump):
-                if instructions:
-                    self._jump(record)
-                continue
-            costs = record.costs if order is None else _ordered(order, record.costs)
-            if isinstance(record, Cost):
-                add(summed, costs)
-                add(costs_of_row, costs)
-                at_line = lines.get(record.line)
-                if at_line is None:
-                    lines[record.line] = list(costs)
+        lines: dict[int, Costs] = {}
+        # What is added for each record is of the row at hand; its sum goes to the others with the next row.
+        sums: tuple[Costs, ...] = ()
+        here: Costs = []
+        try:
+            for record in reader:
+                if isinstance(record, Part):
+                    source.parts.append(record)
+                    source.creator = record.creator
+                    order = self._order(record)
+                    self.event_types.update(record.event_types)
+                    instructions = self.want_instructions and "instr" in record.positions
+                    continue
+                if row is None or record.function is not row.function or record.file != row.file:
+                    for total in sums:
+                        add(total, here)
+                    here = []
+                    row = Row(record.function, record.file)
+                    sums = (summed, self.rows.setdefault(row, []))
+                    lines = self.lines.setdefault(record.file, {})
+                if isinstance(record, Jump):
+                    if instructions:
+                        self._jump(record)
+                    continue
+                costs = record.costs if order is None else _ordered(order, record.costs)
+                if isinstance(record, Cost):
+                    add(here, costs)
+                    at_line = lines.get(record.line)
+                    if at_line is None:
+                        lines[record.line] = list(costs)
+                    else:
+                        add(at_line, costs)
+                    if instructions:
+                        add(self._instruction(record).costs, costs)
                 else:
-                    add(at_line, costs)
-                if instructions:
-                    add(self._instruction(record).costs, costs)
-            else:
-                self._call(row, record, costs, instructions)
+                    self._call(row, record, costs, instructions)
+        finally:
+            for total in sums:
+                add(total, here)
 
     def _instruction(self, record: Cost | Call | Jump) -> Instruction:
         # One address is of several functions where those are told apart by recursion or callers.
@@ -163,7 +180,10 @@ class Data:
         return found
 
     def _jump(self, record: Jump) -> None:
-        jumps = self._instruction(record).jumps
+        instruction = self._instruction(record)
+        if instruction.jumps is None:
+            instruction.jumps = {}
+        jumps = instruction.jumps
         executed, followed = jumps.get(record.target_addr, (0, None if record.followed is None else 0))
         if record.followed is not None:
             followed = (followed or 0) + record.followed
@@ -175,7 +195,10 @@ class Data:
             self.line_calls.setdefault(record.file, {}).setdefault(record.line, {}),
         ]
         if instructions:
-            places.append(self._instruction(record).calls)
+            instruction = self._instruction(record)
+            if instruction.calls is None:
+                instruction.calls = {}
+            places.append(instruction.calls)
         for place in places:
             calls = place.get(record.callee)
             if calls is None:
@@ -187,6 +210,7 @@ class Data:
 
     def derive(self, wanted: Iterable[str]) -> None:
         """Make columns of events that ``event:`` lines derive from others, where they are asked for."""
+        self._edges = None
         for name in wanted:
             if name in self.events or name not in self.event_types or not self.event_types[name].formula:
                 continue
@@ -228,7 +252,7 @@ class Data:
             found += [calls.costs for callees in lines.values() for calls in callees.values()]
         for addresses in self.instructions.values():
             for instruction in addresses.values():
-                found += [instruction.costs, *(calls.costs for calls in instruction.calls.values())]
+                found += [instruction.costs, *(calls.costs for calls in (instruction.calls or {}).values())]
         return found
 
     # -- Views --
@@ -262,7 +286,9 @@ class Data:
         return result
 
     def edges(self) -> dict[Function, dict[Function, Calls]]:
-        """Calls from function to function."""
+        """Calls from function to function; made once, when all is read."""
+        if self._edges is not None:
+            return self._edges
         result: dict[Function, dict[Function, Calls]] = {}
         for row, callees in self.calls.items():
             of_caller = result.setdefault(row.function, {})
@@ -270,6 +296,7 @@ class Data:
                 edge = of_caller.setdefault(callee, Calls())
                 edge.count += calls.count
                 add(edge.costs, calls.costs)
+        self._edges = result
         return result
 
 

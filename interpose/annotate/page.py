@@ -233,10 +233,10 @@ class Page:
             for address, each in sorted(found.items()):
                 calls = [
                     [self.functions[callee], calls.count, self.costs(last, calls.costs)]
-                    for callee, calls in each.calls.items()
+                    for callee, calls in (each.calls or {}).items()
                     if callee in self.functions
                 ]
-                jumps = [[f"{target:#x}", *counts] for target, counts in each.jumps.items()]
+                jumps = [[f"{target:#x}", *counts] for target, counts in (each.jumps or {}).items()]
                 file, cost = self.name(each.file), self.costs(last, each.costs)
                 rows.append([f"{address:#x}", texts.get(address), file, each.line, cost, calls, jumps])
             result.append({"function": number, "found": bool(texts), "rows": rows})

@@ -35,6 +35,9 @@ _CONDITIONAL = re.compile(
 _ENDS_WITH_TOTALS = ("callgrind-", "interpose-")
 
 
+_PLUS, _MINUS, _STAR = b"+-*"
+
+
 class _Bad(Exception):
     """What is wrong with the line at hand."""
 
@@ -58,12 +61,13 @@ def _number(word: bytes) -> int:
 
 def _position(word: bytes, base: int) -> int:
     """A subposition, absolute or relative to the last cost line's."""
-    if word == b"*":
-        return base
-    if word.startswith(b"+"):
+    first = word[0]
+    if first == _PLUS:
         value = base + _number(word[1:])
-    elif word.startswith(b"-"):
+    elif first == _MINUS:
         value = base - _number(word[1:])
+    elif first == _STAR and len(word) == 1:
+        return base
     else:
         return _number(word)
     if not 0 <= value <= MAX_NUMBER:
@@ -72,8 +76,10 @@ def _position(word: bytes, base: int) -> int:
 
 
 def _costs(words: list[bytes]) -> tuple[int, ...]:
-    if len(words) == 1 and len(words[0]) < 20 and words[0].isdigit():
-        return (int(words[0]),)
+    digits = b"".join(words)
+    # So few digits cannot be too large.
+    if digits.isdigit() and (len(digits) < 20 or max(map(len, words)) < 20):
+        return tuple(map(int, words))
     return tuple([_number(word) for word in words])
 
 
@@ -146,10 +152,14 @@ class Reader:
         begun = False
         for text in self._lines():
             self.line += 1
-            if text[:1].isspace() or text[-1:] == b"\r":
-                text = text.strip(b" \t\r") if text[:1].isspace() else text.rstrip(b"\r")
-            if not text or text.startswith(b"#"):
+            if not text:
                 continue
+            # Nearly all lines are costs, whose blanks at the end do no harm.
+            if text[0] not in _COST_START:
+                if text[:1].isspace() or text[-1:] == b"\r":
+                    text = text.strip(b" \t\r") if text[:1].isspace() else text.rstrip(b"\r")
+                if not text or text.startswith(b"#"):
+                    continue
             if text[0] in _COST_START:
                 if not self._in_body:
                     yield self._body()
