@@ -125,7 +125,7 @@ def run(
 ) -> list[FormatError]:
     """Do all pieces and merge them; what is wrong with the trace.  Whatever could be read has been merged."""
     todo, errors = pieces(place)
-    ends = [piece.timestamp for piece in todo[1:]] + [LAST]
+    ends = [*(piece.timestamp for piece in todo[1:]), LAST][: len(todo)]  # there may be none
     broken: set[int] = set()
     with workers(jobs, dask_workers, scheduler) as (submit, most):
         under_way: deque[tuple[Piece, int, Any]] = deque()
