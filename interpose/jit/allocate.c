@@ -33,15 +33,14 @@ static int pick_of(struct alloc *a, uint16_t set) {
 }
 
 static void unspill(struct alloc *a, uint16_t regs, const struct uinstr *at) {
-    regs &= a->spilled;
-    for (int r = 0; r < 16; r++)
-        if (regs >> r & 1) {
-            struct uinstr *u = ub_add(a->out, U_UNSPILL, at->insn);
-            u->reg = (uint8_t)r;
-            u->after_insn = at->after_insn;
-            a->spilled &= (uint16_t)~REG_BIT(r);
-            u->spilled = a->spilled;
-        }
+    for (unsigned left = regs & a->spilled; left; left &= left - 1) {
+        int r = __builtin_ctz(left);
+        struct uinstr *u = ub_add(a->out, U_UNSPILL, at->insn);
+        u->reg = (uint8_t)r;
+        u->after_insn = at->after_insn;
+        a->spilled &= (uint16_t)~REG_BIT(r);
+        u->spilled = a->spilled;
+    }
 }
 
 static void spill(struct alloc *a, int r, const struct uinstr *at) {

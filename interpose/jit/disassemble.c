@@ -144,9 +144,15 @@ static uint16_t x87_layout(const struct ip_insn *in) {
     return in->rex & 8 ? IP_X87_FXSAVE64 : IP_X87_FXSAVE;
 }
 
+/* The preamble and an xchg behind it; asked for each instruction. */
+static bool begins_marker(const uint8_t *buf, int avail) {
+    return avail >= 19 && memcmp(buf, request_preamble, 8) == 0 && memcmp(buf + 8, request_preamble + 8, 8) == 0 &&
+           buf[16] == 0x48 && buf[17] == 0x87;
+}
+
 /* Returns true when the instruction ended the block. */
 static bool marker(struct ublock *b, int i, const uint8_t *buf, int avail, uint64_t pc) {
-    if (avail < 19 || memcmp(buf, request_preamble, 16) || buf[16] != 0x48 || buf[17] != 0x87) return false;
+    if (!begins_marker(buf, avail)) return false;
     switch (buf[18]) {
     case 0xdb: add_exit(b, i, IP_X_REQUEST, pc, 19); return true;
     case 0xd2: add_exit(b, i, IP_X_NOREDIR, pc, 19); return true;
@@ -155,9 +161,7 @@ static bool marker(struct ublock *b, int i, const uint8_t *buf, int avail, uint6
     }
 }
 
-static bool marker_nraddr(const uint8_t *buf, int avail) {
-    return avail >= 19 && !memcmp(buf, request_preamble, 16) && buf[16] == 0x48 && buf[17] == 0x87 && buf[18] == 0xc9;
-}
+static bool marker_nraddr(const uint8_t *buf, int avail) { return begins_marker(buf, avail) && buf[18] == 0xc9; }
 
 /* Selectors of FS and GS: the registers are the runtime's. */
 static bool uses_selector(const struct ip_insn *in) {
@@ -236,9 +240,13 @@ static bool serializes(const struct ip_insn *in) { return in->mnem == IP_MN_CPUI
 /* The host's trap after it must not lie in another guest instruction (runtime/core/trapflag.c). */
 static bool sets_trap_flag(const struct ip_insn *in) { return in->mnem == IP_MN_POPFQ || in->mnem == IP_MN_POPF; }
 
-static bool is_checked(const struct ip_code_reader *rd, uint64_t pc, int len) {
-    return rd->is_checked &&
-           (rd->is_checked(rd->ctx, pc & ~4095ull) || rd->is_checked(rd->ctx, (pc + (uint64_t)len - 1) & ~4095ull));
+/* unchecked: a page that is not, or 1. */
+static bool is_checked(const struct ip_code_reader *rd, uint64_t pc, int len, uint64_t *unchecked) {
+    uint64_t first = pc & ~4095ull, last = (pc + (uint64_t)len - 1) & ~4095ull;
+    if (!rd->is_checked || (first == *unchecked && last == first)) return false;
+    if (rd->is_checked(rd->ctx, first) || (last != first && rd->is_checked(rd->ctx, last))) return true;
+    *unchecked = last;
+    return false;
 }
 
 /* The rest of the instruction cannot be fetched, but need not be: AMD's CPUs look at no ModRM byte of ud0 and
@@ -267,7 +275,7 @@ static bool follows_loops(const struct ip_jit_opts *o) {
 
 void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o,
                            int max_insns) {
-    uint64_t pc = b->pc;
+    uint64_t pc = b->pc, unchecked = 1;
     int side_exits = 0, followed = 0;
     bool loops = follows_loops(o);
     int max_exits = loops ? MAX_LOOP_EXITS : MAX_SIDE_EXITS;
@@ -316,7 +324,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, co
             end_bad(b, i, len < 0 ? IP_X_FAULTPC : IP_X_ILLEGAL, pc, in->len > 15 ? IP_ILL_LONG : IP_ILL_UNDEFINED);
             return;
         }
-        if (!b->checked && is_checked(rd, pc, len)) {
+        if (!b->checked && is_checked(rd, pc, len, &unchecked)) {
             if (i != 0) {
                 add_jmp(b, i - 1, pc);
                 return;

@@ -167,18 +167,25 @@ uint8_t *ip_trace_templates(uint64_t *bytes, uint64_t *words) {
     return area;
 }
 
-/* Without its number and first_word, in which alone a template differs from its second making. */
+static uint64_t mix(uint64_t h, const void *from) {
+    uint64_t word;
+    memcpy(&word, from, sizeof word);
+    h = (h ^ word) * 0xff51afd7ed558ccdull;
+    return h ^ h >> 32;
+}
+
+/* Without its number and first_word, in which alone a template differs from its second making.  Four sums, because each
+ * word would wait for the one before if there were one. */
 static uint32_t hash_of(const struct ip_tr_block *t) {
     struct ip_tr_block head = *t;
-    uint64_t h = 0x9e3779b97f4a7c15ull;
+    uint64_t h[4] = {1, 2, 3, 4};
     head.number = head.first_word = 0;
-    for (uint32_t i = 0; i < t->bytes / 8; i++) {
-        uint64_t word;
-        memcpy(&word, (8 * i < sizeof head ? (const uint8_t *)&head : (const uint8_t *)t) + 8 * i, 8);
-        h = (h ^ word) * 0xff51afd7ed558ccdull;
-        h ^= h >> 32;
-    }
-    return (uint32_t)h;
+    for (size_t i = 0; i < sizeof head / 8; i++) h[i % 4] = mix(h[i % 4], (const uint8_t *)&head + 8 * i);
+    const uint8_t *at = (const uint8_t *)(t + 1), *end = (const uint8_t *)t + t->bytes;
+    for (; end - at >= 32; at += 32)
+        for (size_t k = 0; k < 4; k++) h[k] = mix(h[k], at + 8 * k);
+    for (; at < end; at += 8) h[0] = mix(h[0], at);
+    return (uint32_t)mix(mix(mix(h[0], &h[1]), &h[2]), &h[3]);
 }
 
 static bool same(const struct ip_tr_block *a, const struct ip_tr_block *b) {
