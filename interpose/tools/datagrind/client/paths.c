@@ -3,8 +3,9 @@
  * A run costs 11 bytes of the file, and a definition may have 255 instructions.  So each block is the root of a tree of
  * paths that begin with it.  Where a path was left often enough with the same next block, it grows by that block's own
  * path: once what this would have spared has the size of the definition.  That is at most twice the bytes that the
- * best choice would have taken, whatever the program does.  A run of the beginning of a path takes the definition of a
- * longer one.
+ * best choice would have taken, whatever the program does.  The more there are, the more must be won: where nothing
+ * repeats, paths would become so many that each is found in no cache.  A run of the beginning of a path takes the
+ * definition of a longer one.
  *
  * A path stays in one function and under one call stack; a block that a jump has left early is a part of it, too.
  */
@@ -12,7 +13,8 @@
 
 #define PIECE        (256u << 10)
 #define MOST_NODES   (1u << 19)
-#define MOST_WAYS    8 /* in which a path may go on */
+#define MOST_WAYS    8    /* in which a path may go on */
+#define DEARER       1024 /* so many nodes more, and growth costs once more what it did at first */
 #define HEAD         11
 #define INSN_BYTES   9
 #define ACCESS_BYTES 3
@@ -157,7 +159,7 @@ struct dg_node *dg_turn(struct dg_thread *t, struct dg_node *n, u64 head) {
     }
     n->credit += HEAD;
     u32 least = n->insns * INSN_BYTES + n->accesses * ACCESS_BYTES + 8 * (t->n_frames < 32 ? t->n_frames : 32);
-    if (n->credit < least) return NULL;
+    if (n->credit < least * (1 + t->n_nodes / DEARER)) return NULL;
     struct dg_node *from = dg_root(t, head);
     n->credit = 0;
     if (!from->whole || !goes_on(n, from) || n_children(n) >= MOST_WAYS) return NULL;
