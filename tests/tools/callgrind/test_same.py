@@ -19,6 +19,7 @@ FORMS = {
     "stripped": ("-O2", "-s"),
     "static": ("-O2", "-static", "-s"),
     "library": ("-O2", "-fPIC", "-shared", "-Dmain=begin"),  # each calls, and jumps, by a linkage table
+    "mixed": ("-O2", "-fPIC", "-shared", "-Dmain=begin", "-s", "-DHIDE"),  # half of them have no name
 }
 BEGIN = "int begin(void); int main(void) { return begin(); }\n"
 HEAD = """
@@ -30,6 +31,11 @@ HEAD = """
 #include <unistd.h>
 typedef unsigned (*function)(unsigned, unsigned);
 #define F __attribute__((noinline, noipa)) unsigned
+#ifdef HIDE
+#define H __attribute__((visibility("hidden"))) F
+#else
+#define H F
+#endif
 #define COLD __attribute__((noinline, cold)) unsigned
 static jmp_buf back;
 static unsigned handled, budget;
@@ -57,7 +63,7 @@ int main(void)
 def write(seed: int) -> str:
     """Functions that call each other directly, by pointers, in libraries, at their ends, and leap out."""
     rng = random.Random(seed)
-    lines = [HEAD, "".join(f"F f{n}(unsigned d, unsigned x);\n" for n in range(FUNCTIONS))]
+    lines = [HEAD, "".join(f"{'FH'[n % 2]} f{n}(unsigned d, unsigned x);\n" for n in range(FUNCTIONS))]
     table = ", ".join(f"f{n}" for n in range(FUNCTIONS))
     lines.append(f"#define N {FUNCTIONS}\nstatic function table[] = {{{table}}};\n")
 
@@ -65,7 +71,7 @@ def write(seed: int) -> str:
         return rng.randrange(FUNCTIONS)
 
     for n in range(FUNCTIONS):
-        lines.append(f"F f{n}(unsigned d, unsigned x)\n{{\n")
+        lines.append(f"{'FH'[n % 2]} f{n}(unsigned d, unsigned x)\n{{\n")
         lines.append(f"    unsigned s = x + {n};\n    if (d == 0 || budget == 0) return s;\n    budget--;\n")
         for _ in range(rng.randrange(1, 4)):
             what = rng.choice(
@@ -100,7 +106,7 @@ def rows(path: Path) -> tuple[dict, dict]:
 def test_in_line_as_recorded(tmp_path: Path, seed: int, form: str) -> None:
     source, program = tmp_path / "made.c", tmp_path / "made"
     source.write_text(write(seed))
-    if form == "library":
+    if form in ("library", "mixed"):
         subprocess.run(
             ["gcc", "-w", *FORMS[form], "-o", str(tmp_path / "libmade.so"), str(source)], check=True
         )

@@ -350,7 +350,7 @@ slow\keep:
         BACK    \keep
 .endm
 
-.macro PUSH keep, tail
+.macro PUSH keep, tail, led
         SITE    S_CALLEE
         mov     %fs:TS_CT_TOP, %rax
         cmp     %fs:TS_CT_LIMIT, %rax
@@ -359,6 +359,11 @@ slow\keep:
         .if     \tail
         cmp     %rcx, F_SP(%rax)        /* ends with its caller */
         jne     9f
+        cmpl    $0, S_LINK(%rbx)        /* by way of what leads on: as a call (cg_led) */
+        jne     \led
+        .endif
+        .if     \tail == 0
+led\keep:
         .endif
         KNOWN
         add     $FRAME, %rax
@@ -383,7 +388,7 @@ slow\keep:
         WORD    \keep
         PUSH    \keep, 0
 8:      TAIL_WORD
-        PUSH    \keep, FLAG_TAIL
+        PUSH    \keep, FLAG_TAIL, led\keep
 9:      UNKNOWN
         BACK    \keep
 .endm

@@ -99,8 +99,9 @@ static inline bool cg_is_within(const struct cg_context *x, const struct ip_tr_b
 struct cg_call *cg_new_call(struct thread *t, struct cg_counter *c, struct cg_call what);
 void cg_enter(struct thread *t, const struct ip_tr_block *b);
 void cg_jumped(struct thread *t, const struct ip_tr_block *b);
-/* By a jump from one function into another, or, through what leads on, into the same. */
-void cg_tail(struct thread *t, const struct ip_tr_block *b);
+/* A jump that has gone through code that only leads on.  It may call the function that jumps, and no jump comes back
+ * from what it calls as from a part of the function put elsewhere. */
+void cg_led(struct thread *t, const struct ip_tr_block *b);
 void cg_pop(struct thread *t);
 void cg_unwind(struct thread *t);
 void cg_signal(struct thread *t, u64 sp);

@@ -189,12 +189,10 @@ void cg_jumped(struct thread *t, const struct ip_tr_block *b) {
     push(t, b, f, t->shared.depth ? cg_top(t)->sp : ~0ull, CG_TAIL);
 }
 
-void cg_tail(struct thread *t, const struct ip_tr_block *b) {
+void cg_led(struct thread *t, const struct ip_tr_block *b) {
     struct cg_function *f = function_at(t, b);
-    if (cg_is_within(t->shared.context, b) && !cg_is_unknown(f) && f->entry == b->pc)
-        push(t, b, f, t->shared.depth ? cg_top(t)->sp : ~0ull, CG_TAIL);
-    else
-        cg_jumped(t, b);
+    if (cg_is_within(t->shared.context, b) && (cg_is_unknown(f) || f->entry != b->pc)) return;
+    push(t, b, f, t->shared.depth ? cg_top(t)->sp : ~0ull, 0);
 }
 
 void cg_enter(struct thread *t, const struct ip_tr_block *b) {

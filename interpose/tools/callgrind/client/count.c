@@ -289,6 +289,13 @@ static const struct ip_tr_block *sited_caller(const struct way *w) {
     return calls && from->site_word ? from : 0;
 }
 
+static bool has_link(const struct ip_tr_block *from) { return from->n_words - from->site_word == IP_CT_SITE_WORDS; }
+
+/* Has the jump at the end of from gone through what leads on to b? */
+static bool is_led(const struct ip_tr_block *from, const struct ip_tr_block *b) {
+    return has_link(from) && !(b->function & IP_CT_LINK);
+}
+
 /* What the tool has said about the newest frame. */
 static u32 top_flags(struct thread *t) { return cg_top(t)->flags & ~(u32)CG_SETTLED; }
 
@@ -334,9 +341,8 @@ static bool connect(struct thread *t, const struct way *w, const struct ip_tr_bl
     const struct ip_tr_block *from = sited_caller(w);
     if (!from || t->shared.depth != w->depth + 1 || !is_home(w->x, from, w->base) || cg.recursions != 2) return false;
     struct ip_ct_site *site = (struct ip_ct_site *)(w->base + 8ull * (from->first_word + from->site_word));
-    bool tail = (w->from & IP_CT_KIND) == IP_CT_JUMP;
-    u32 flags = top_flags(t) ^ (tail ? CG_TAIL : 0);
-    bool links = from->n_words - from->site_word == IP_CT_SITE_WORDS;
+    bool tail = (w->from & IP_CT_KIND) == IP_CT_JUMP, links = has_link(from);
+    u32 flags = top_flags(t) ^ (tail && !is_led(from, b) ? CG_TAIL : 0);
     if (tail && cg_top(t)->sp != w->sp + 8) return false;
     if (flags == CG_SKIP && b->end == IP_TR_JMPI && links && !site->link) {
         site->link = (u32)(u64)b;
@@ -347,7 +353,9 @@ static bool connect(struct thread *t, const struct way *w, const struct ip_tr_bl
         u64 *levels = t->shared.levels[0];
         bool plain = cg_top(t)->active == (u32 *)(levels + b->first_word + b->active_word) && y->level < 2;
         if (!plain || y->base != (u64)t->shared.levels[y->level] || y->where != b->where) return false;
-        if (tail && y->family->function->entry != b->pc) return false;
+        /* Such a jump may also go back to the function below (cg_jumped): not the same each time. */
+        const struct cg_function *f = y->family->function;
+        if (tail && !links && (cg_is_unknown(f) || f->entry != b->pc)) return false;
         site->where = b->where;
         site->active = b->first_word + b->active_word;
         __atomic_store_n(&site->callee, (u32)(u64)b, __ATOMIC_RELEASE);
@@ -410,8 +418,8 @@ void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
     bool pops = x && x->function & CG_F_POP_ON_JUMP;
     if (jumps)
         cg_jumped(t, b);
-    else if (x && (key & IP_CT_KIND) == IP_CT_JUMP && sited_caller(&way))
-        cg_tail(t, b);
+    else if (x && (key & IP_CT_KIND) == IP_CT_JUMP && sited_caller(&way) && is_led(from, b))
+        cg_led(t, b);
     else
         cg_enter(t, b);
     struct cg_frame *top = frame_of(t, t->shared.depth);
