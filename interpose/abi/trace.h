@@ -71,7 +71,8 @@ struct ip_tr_insn {
     uint16_t rep_words; /* index into the record's words (0 is the first after the head), 0xffff none */
     uint32_t function;  /* of its pc (ip_trace_functions), 0 none */
     uint32_t n_words;   /* of the record: those of the instructions up to this one, the first ones */
-    uint8_t bytes[16];
+    uint8_t bytes[15];
+    uint8_t known_times; /* repeated, and the block has set RCX to a constant before */
 };
 
 /* address = word[base] + word[index] * scale + disp + base of seg.  0xffff: no word.  disp holds what the block has

@@ -440,6 +440,13 @@ static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
     }
 }
 
+/* Does the instruction set RCX to what its bytes say? */
+static bool sets_rcx(const struct ip_insn *in) {
+    const uint8_t *b = in->bytes;
+    if (*b == 0x48) b++; /* REX.W */
+    return *b == 0xb9 || ((*b == 0xc7 || *b == 0x31 || *b == 0x33) && b[1] == (*b == 0xc7 ? 0xc1 : 0xc9));
+}
+
 /* How often a repeated instruction has repeated: counted as instructions, and as accesses. */
 static void repetitions_of(struct plan *p, const struct ip_insn *in, int i, bool words) {
     if (!in->rep) return;
@@ -599,6 +606,7 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
     t->args_word = t->result_word = NO_WORD;
     ends_with(t, in);
     if (flags & IP_C_TRACE_VALUES) arguments(p, t, in);
+    bool known = false;
     for (int i = 0; i < in->n_insn; i++) {
         const struct ip_insn *insn = &in->insn[i];
         struct ip_tr_insn *ti = &p->insn[i];
@@ -611,6 +619,8 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
         ti->rep_words = NO_WORD;
         ti->function = ip_trace_function(insn->pc);
         memcpy(ti->bytes, insn->bytes, sizeof ti->bytes);
+        ti->known_times = insn->rep && known;
+        if (insn->gpr_write >> IP_RCX & 1) known = sets_rcx(insn);
         ti->first_access = (uint16_t)p->n_access;
         bool frame = i == in->n_insn - 1 && leaves_frame(t->end) && !(flags & (IP_C_TRACE_NO_FRAMES | IP_C_COUNT));
         if (frame && !p->addresses) {

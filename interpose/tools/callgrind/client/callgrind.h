@@ -114,6 +114,7 @@ void cg_last_level_fork_lock(bool lock);
 /* count.c: runs are counted in line, not recorded. */
 static inline bool cg_in_line(void) { return (rt.flags & IP_C_COUNT) != 0; }
 void cg_arrive(struct tstate *ts, const struct ip_tr_block *b);
+bool cg_compares(const struct ip_tr_insn *insn);
 u64 cg_turns(const struct ip_tr_insn *insn, u64 before, u64 after);
 void cg_turned(struct tstate *ts, const struct ip_tr_block *b, u64 insn);
 void cg_line_begin(struct tstate *ts);

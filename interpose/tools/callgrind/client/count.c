@@ -434,18 +434,22 @@ void cg_arrive(struct tstate *ts, const struct ip_tr_block *b) {
     }
 }
 
-/* Instructions that a repeated string instruction counts as, beside one: each turn, and the look that finds none
- * left; cmps and scas may end before that look. */
-u64 cg_turns(const struct ip_tr_insn *insn, u64 before, u64 after) {
-    u64 turns = before - after;
+/* cmps or scas, which end for a flag, too. */
+bool cg_compares(const struct ip_tr_insn *insn) {
     u8 op = 0;
-    for (u32 k = 0; k < insn->len && k < 15; k++) {
+    for (u32 k = 0; k < insn->len && k < sizeof insn->bytes; k++) {
         op = insn->bytes[k];
         if (op >= 0xa4 && op <= 0xaf) break;
         if (op >= 0x6c && op <= 0x6f) break;
     }
-    bool compares = (op & 0xfe) == 0xa6 || (op & 0xfe) == 0xae;
-    return compares && after ? turns - 1 : turns;
+    return (op & 0xfe) == 0xa6 || (op & 0xfe) == 0xae;
+}
+
+/* Instructions that a repeated string instruction counts as, beside one: each turn, and the look that finds none
+ * left; cmps and scas may end before that look. */
+u64 cg_turns(const struct ip_tr_insn *insn, u64 before, u64 after) {
+    u64 turns = before - after;
+    return cg_compares(insn) && after ? turns - 1 : turns;
 }
 
 void cg_turned(struct tstate *ts, const struct ip_tr_block *b, u64 insn) {
