@@ -339,6 +339,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, co
             ub_add(b, U_GETNR, i);
         } else if (marker(b, i, buf, avail, pc)) {
             in->len = 19;
+            memcpy(in->bytes, buf + 16, 3); /* what tells one from the other */
             note_page(b, pc + 18);
             return;
         } else if (in->flow == IP_F_JMP) {

@@ -23,6 +23,7 @@
 /* What is laid out between two looks at the room: an instruction or an iteration, its accesses, markers before it. */
 #define MOST_ITEMS    160
 #define MOST_ACCESSES 64
+#define MARKER_BYTES  19 /* of a client request, which the engine takes for one instruction */
 #define MOST_RETURNS  16
 #define MAX_FRAMES    (1u << 20)
 #define FILE_TYPE     (IP_MTF_ARCH_X86_64 | IP_MTF_ENCODINGS | IP_MTF_SYSCALL_NUMBERS | IP_MTF_BLOCKING_SYSCALLS)
@@ -248,7 +249,8 @@ static bool is_sound(const struct ip_tr_block *b, uint64_t room) {
     if (bytes > room || b->n_insns == 0) return false;
     const struct ip_tr_insn *insn = insns_of(b);
     for (uint32_t i = 0; i < b->n_insns; i++, insn++) {
-        if (insn->len == 0 || insn->len > IP_MT_MAX_LENGTH || insn->kind > IP_TR_SYSCALL_INSN) return false;
+        if (insn->len == 0 || (insn->len > IP_MT_MAX_LENGTH && insn->len != MARKER_BYTES)) return false;
+        if (insn->kind > IP_TR_SYSCALL_INSN) return false;
         if (insn->first_access + insn->n_accesses > b->n_accesses) return false;
         if (insn->n_accesses > MOST_ACCESSES || !is_word(b, insn->rep_words, 3)) return false;
     }
@@ -384,6 +386,25 @@ static int put_instruction(struct ip_mtf *f, const struct ip_tr_insn *insn, bool
     return IP_MT_OK;
 }
 
+/* The instructions that a client request is made of: rotations of RDI, and an exchange, whose bytes the template has.
+ */
+static int put_marker(struct ip_mtf *f, const struct ip_tr_insn *insn) {
+    static const uint8_t rotations[][16] = {
+        {0x48, 0xc1, 0xc7, 3}, {0x48, 0xc1, 0xc7, 13}, {0x48, 0xc1, 0xc7, 61}, {0x48, 0xc1, 0xc7, 51}};
+    enum { ROTATIONS = sizeof rotations / sizeof *rotations, BYTES = 4 };
+    for (; f->iteration <= ROTATIONS; f->iteration++) {
+        bool is_last = f->iteration == ROTATIONS;
+        int r = ip_mt_instr(&f->w, IP_MT_INSTR, insn->pc + BYTES * f->iteration,
+                            is_last ? MARKER_BYTES - BYTES * ROTATIONS : BYTES,
+                            is_last ? insn->bytes : rotations[f->iteration], 0);
+        f->whole = f->w.whole || r == IP_MT_CHUNK;
+        if (r != IP_MT_OK) return r;
+        f->instrs++;
+    }
+    f->iteration = 0;
+    return IP_MT_OK;
+}
+
 /* The iterations of a string instruction, from f->iteration on; the first one's instruction is written. */
 static int iterations(struct ip_mtf *f, const struct ip_tr_block *b, const struct ip_tr_insn *insn,
                       const uint64_t *words) {
@@ -453,7 +474,7 @@ static int lay_out(struct ip_mtf *f, const struct ip_tr_block *b, const uint64_t
             continue;
         }
         if (!f->in_rep) {
-            int r = put_instruction(f, insn, f->insn < known);
+            int r = insn->len == MARKER_BYTES ? put_marker(f, insn) : put_instruction(f, insn, f->insn < known);
             if (r != IP_MT_OK) return r;
             if (f->insn == 0) f->at_chunk = f->w.chunk, f->at_changes = f->w.changes;
         }
