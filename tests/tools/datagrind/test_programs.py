@@ -141,6 +141,20 @@ def test_threads(tmp_path: Path) -> None:
         assert [a for a in touched if lo <= a < lo + quarter] == list(range(lo, lo + quarter, 8))
 
 
+def test_many_threads_at_a_time(tmp_path: Path) -> None:
+    """Some have memory of their own, which is copied; each one's accesses are all there, in order."""
+    found = recorded("crowd.c", tmp_path, "-pthread")
+    start, size = found.symbols["rows"]
+    touched: dict[int, list[int]] = {}
+    for access in found.recording.accesses:
+        if access.write and start <= access.address < start + size:
+            touched.setdefault((access.address - start) // 24000, []).append(access.address)
+    assert sorted(touched) == list(range(80))
+    for row, addresses in touched.items():
+        lo = start + row * 24000
+        assert addresses == list(range(lo, lo + 24000, 8))
+
+
 def test_threads_in_order(tmp_path: Path) -> None:
     program = compile_guest("order.c", tmp_path, "-no-pie", "-pthread")
     run([str(program)], tmp_path / "d.%p")
