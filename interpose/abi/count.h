@@ -40,7 +40,8 @@
 /* Sums of instructions that make up the thread's: one alone would make each block wait for the one before. */
 #define IP_CT_TOTALS 4
 /* More words than all templates can have. */
-#define IP_CT_MAX_WORDS 0x200000
+#define IP_CT_WORD_BITS 21
+#define IP_CT_MAX_WORDS (1 << IP_CT_WORD_BITS)
 
 /* Bits of tstate.ct_slow.  With either, every arrival is one for C. */
 #define IP_CT_FROZEN 1 /* nothing counts, so ct_total does not either */

@@ -21,9 +21,45 @@ static void add_quietly(struct writer *w, int t, struct uaddr to, int64_t n) {
 
 /* ---- Arrivals that are known ------------------------------------------------------------------------------------- */
 
+_Static_assert(sizeof(struct ip_ct_site) == 8 * IP_CT_SITE_WORDS, "a site's words");
+_Static_assert(sizeof(struct ip_ct_frame) == 88, "arrive.S: FRAME");
+
+#define FRAME(reg, field) addr_at(reg, offsetof(struct ip_ct_frame, field))
+#define BELOW(reg, field)                                                                                              \
+    addr_at(reg, (int64_t)offsetof(struct ip_ct_frame, field) - (int64_t)sizeof(struct ip_ct_frame))
+#define SITE(reg, field) addr_at(reg, offsetof(struct ip_ct_site, field))
+
+enum { MOST_TESTS = 8 };
+struct tests {
+    struct writer *w;
+    uint32_t fails[MOST_TESTS];
+    int n;
+};
+
+static void fails(struct tests *t, enum ip_cc cc) { t->fails[t->n++] = put_jcc_open(t->w, cc); }
+
+static void fails_unless(struct tests *t, struct uaddr field, uint32_t value) {
+    put_cmp_imm32(t->w, field, value);
+    fails(t, IP_CC_NZ);
+}
+
+static void failed(struct tests *t) {
+    for (int i = 0; i < t->n; i++) writer_bind32(t->w, t->fails[i]);
+}
+
+/* The same for RCX, without a flag touched. */
+static uint32_t unless_zero(struct writer *w) {
+    put_jrcxz(w, JMP_BYTES);
+    return put_jmp_open(w);
+}
+
+static void put_total(struct writer *w, int dst) {
+    put_load(w, 8, dst, total_of(0));
+    for (uint32_t i = 1; i < IP_CT_TOTALS; i++) put_add(w, dst, total_of(i));
+}
+
 /* Let the tool's assembly look whether the arrival is known, with so much in RCX: then it goes on behind the test of
- * where the block is counted (IP_SYM_LINKED: at end), else to what follows.  A routine that all blocks have in common:
- * in line it was most of the code that calls run through, which the first level cache did not hold. */
+ * where the block is counted (IP_SYM_LINKED: at end), else to what follows.  RCX and RDX are in their slots. */
 static void ask(struct em *m, const struct stub *s, enum ip_sym sym, uint64_t rcx, uint32_t known) {
     struct writer *w = &m->w;
     put_mov_imm(w, IP_RCX, rcx);
@@ -33,25 +69,146 @@ static void ask(struct em *m, const struct stub *s, enum ip_sym sym, uint64_t rc
     em_point(m, s->insn, 0, 0);
 }
 
-/* A call of this function, or through code that only leads on to one. */
-static void em_called(struct em *m, const struct stub *s) {
+/* Code that only leads on is counted at the call's site, and the call is still on its way.  No flag is touched: a jump
+ * follows, before which they live. */
+static void em_linked(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
-    bool links = m->run.kind == RUN_LINK;
-    enum ip_sym sym = links ? (s->via_t ? IP_SYM_LINKED_FLAGS : IP_SYM_LINKED)
-                            : (s->via_t ? IP_SYM_CALLED_FLAGS : IP_SYM_CALLED);
-    for (int r = 0; r < 16; r++) /* who goes on behind the counting finds in their slots what it has spilled */
-        if ((links ? m->run.spilled | RCX_RDX : RCX_RDX) >> r & 1) save_reg(w, r);
-    em_point(m, s->insn, RCX_RDX, 0);
-    ask(m, s, sym, m->b->trace | (links ? (uint64_t)m->run.insns << 32 : 0), links ? m->run.end : s->resume);
+    enum { AT = IP_RAX, N = IP_RCX };
+    const uint16_t taken = m->run.spilled | RAX_RCX_RDX; /* who goes on finds in their slots what it has spilled */
+    uint32_t others[3];
+    int n = 0;
+    for (int r = 0; r < 16; r++)
+        if (taken >> r & 1) save_reg(w, r);
+    em_point(m, s->insn, taken, 0);
+    put_load(w, 4, AT, STATE(ct_where));
+    put_lea(w, 4, AT, addr_at(AT, -(int64_t)IP_CT_CALLED));
+    put_mov_imm(w, N, IP_CT_WORD_BITS);
+    put_shrx(w, N, AT, N);
+    others[n++] = unless_zero(w);
+    put_load(w, 8, N, STATE(ct_base));
+    struct uaddr at = addr_sum(N, AT, 0);
+    at.scale = 8;
+    put_lea(w, 8, AT, at);
+    put_load(w, 4, N, SITE(AT, link));
+    put_lea(w, 4, N, addr_at(N, -(int64_t)m->b->trace));
+    others[n++] = unless_zero(w);
+    put_load(w, 4, N, STATE(ct_slow));
+    others[n++] = unless_zero(w);
+    add_quietly(w, N, SITE(AT, link_insns), m->run.insns);
+    add_quietly(w, N, total_of(0), m->run.insns);
+    em_restore_all(w, (uint16_t)(taken & ~m->run.spilled));
+    put_jmp(w, w->base + m->run.end);
+    for (int i = 0; i < n; i++) writer_bind32(w, others[i]);
+    em_point(m, s->insn, taken, 0);
+    em_restore_all(w, (uint16_t)(taken & ~(m->run.spilled | RCX_RDX)));
+    em_point(m, s->insn, m->run.spilled | RCX_RDX, 0);
+    ask(m, s, s->via_t ? IP_SYM_LINKED_FLAGS : IP_SYM_LINKED, m->b->trace | (uint64_t)m->run.insns << 32, m->run.end);
 }
 
-/* A return to this function. */
+/* A call of this function from a site that has called it before: a frame, one call more.  Tail calls, and calls where
+ * flags live, are settled by a routine that all blocks have in common: few are, and in line they would crowd out
+ * others' code.  What is returned is to be bound where RCX and RDX are in their slots; 0: nothing. */
+static uint32_t em_called(struct em *m, const struct stub *s) {
+    struct writer *w = &m->w;
+    enum { TOP = IP_RAX, N = IP_RCX, AT = IP_RDX };
+    save_reg(w, IP_RCX);
+    save_reg(w, IP_RDX);
+    if (s->via_t) {
+        em_point(m, s->insn, RCX_RDX, 0);
+        ask(m, s, IP_SYM_CALLED_FLAGS, m->b->trace, s->resume);
+        return 0;
+    }
+    save_reg(w, IP_RAX);
+    em_point(m, s->insn, RAX_RCX_RDX, 0);
+    struct tests t = {.w = w};
+    put_load(w, 4, N, STATE(ct_where));
+    put_lea(w, 4, N, addr_at(N, -(int64_t)IP_CT_CALLED));
+    put_cmp_reg(w, N, IP_CT_MAX_WORDS);
+    uint32_t no_call = put_jcc_open(w, IP_CC_NB);
+    put_load(w, 8, AT, STATE(ct_base));
+    struct uaddr at = addr_sum(AT, N, 0);
+    at.scale = 8;
+    put_lea(w, 8, AT, at);
+    fails_unless(&t, SITE(AT, callee), m->b->trace);
+    fails_unless(&t, STATE(ct_slow), 0);
+    put_load(w, 8, TOP, STATE(ct_top));
+    put_cmp(w, TOP, STATE(ct_limit));
+    fails(&t, IP_CC_NB);
+    put_lea(w, 8, TOP, addr_at(TOP, sizeof(struct ip_ct_frame)));
+    put_store(w, 8, STATE(ct_top), TOP);
+    put_lea(w, 8, N, addr_at(IP_RSP, 8));
+    put_store(w, 8, FRAME(TOP, sp), N);
+    put_load(w, 8, N, STATE(ct_levels));
+    put_lea(w, 8, N, counter_at(N, m->run.word + m->run.active));
+    put_store(w, 8, FRAME(TOP, active), N);
+    /* N: -1 if no call of it was under way, its level then being 0, else 0 */
+    put_add_imm32(w, 4, addr_at(N, 0), 1);
+    put_cmp_imm32(w, addr_at(N, 0), 2);
+    put_borrow(w, N);
+    at = addr_sum(AT, N, 0);
+    at.scale = 8;
+    put_lea(w, 8, AT, at);
+    put_lea(w, 8, AT, addr_moved(at, (int64_t)offsetof(struct ip_ct_site, at[1]) - IP_CT_COUNT));
+    put_store(w, 8, FRAME(TOP, call), AT);
+    put_add_imm32(w, 8, addr_at(AT, IP_CT_COUNT), 1);
+    _Static_assert(IP_CT_F_INNER == 8, "N takes it off");
+    put_lea(w, 4, AT, addr_element(IP_CT_F_QUICK | IP_CT_F_INNER, N, 8));
+    put_store(w, 8, FRAME(TOP, flags), AT);
+    put_load(w, 8, N, addr_in_seg(addr_element(offsetof(struct tstate, ct_levels[1]), N, 8), IP_SEG_FS));
+    put_store(w, 8, STATE(ct_base), N);
+    put_store(w, 8, FRAME(TOP, base), N);
+    put_mov_imm(w, N, (uint64_t)m->b->trace << 32 | (uint32_t)s->pc);
+    put_store(w, 8, FRAME(TOP, where), N);
+    put_total(w, N);
+    put_store(w, 8, FRAME(TOP, began), N);
+    put_store_imm(w, 4, STATE(ct_where), (uint32_t)s->pc);
+    em_restore_all(w, RAX_RCX_RDX);
+    put_jmp(w, w->base + s->resume);
+    failed(&t);
+    em_point(m, s->insn, RAX_RCX_RDX, 0);
+    restore_reg(w, IP_RAX);
+    uint32_t known_not = put_jmp_short_open(w);
+    writer_bind32(w, no_call);
+    restore_reg(w, IP_RAX);
+    em_point(m, s->insn, RCX_RDX, 0);
+    ask(m, s, IP_SYM_CALLED, m->b->trace, s->resume);
+    return known_not;
+}
+
+/* A return to this function, which called what ends.  Where more ends than that, the common routine goes on. */
 static void em_returned(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
+    enum { TOP = IP_RCX, N = IP_RDX };
     if (s->via_t) return;
     put_cmp_imm8(w, 1, addr_moved(STATE(ct_where), 3), (int)(IP_CT_RETURNED >> 24));
     uint32_t not_a_return = put_jcc_open(w, IP_CC_NZ);
     em_point(m, s->insn, RCX_RDX, 0); /* in their slots since em_ret */
+    struct tests t = {.w = w};
+    fails_unless(&t, STATE(ct_slow), 0);
+    put_load(w, 8, TOP, STATE(ct_top));
+    put_cmp(w, IP_RSP, FRAME(TOP, sp));
+    fails(&t, IP_CC_NZ);
+    put_cmp(w, IP_RSP, BELOW(TOP, sp));
+    fails(&t, IP_CC_NB);
+    fails_unless(&t, BELOW(TOP, where), (uint32_t)s->pc);
+    put_test_imm32(w, FRAME(TOP, flags), ~(uint32_t)IP_CT_F_ENDS);
+    fails(&t, IP_CC_NZ);
+    put_total(w, N);
+    put_sub(w, N, FRAME(TOP, began));
+    put_load(w, 8, TOP, FRAME(TOP, call));
+    put_add_to(w, addr_at(TOP, IP_CT_COUNT + 8), N);
+    put_load(w, 8, TOP, STATE(ct_top));
+    put_load(w, 8, N, FRAME(TOP, active));
+    put_add_imm32(w, 4, addr_at(N, 0), UINT32_MAX);
+    put_load(w, 8, N, BELOW(TOP, base));
+    put_store(w, 8, STATE(ct_base), N);
+    put_lea(w, 8, TOP, addr_at(TOP, -(int64_t)sizeof(struct ip_ct_frame)));
+    put_store(w, 8, STATE(ct_top), TOP);
+    put_store_imm(w, 4, STATE(ct_where), (uint32_t)s->pc);
+    em_restore_all(w, RCX_RDX);
+    put_jmp(w, w->base + s->resume);
+    failed(&t);
+    em_point(m, s->insn, RCX_RDX, 0);
     ask(m, s, IP_SYM_RETURNED, (uint32_t)s->pc, s->resume);
     writer_bind32(w, not_a_return);
 }
@@ -109,10 +266,12 @@ void em_arrive_stub(struct em *m, const struct stub *s) {
     em_point(m, s->insn, s->spilled, 0);
     em_restore_all(w, s->spilled);
     em_point(m, s->insn, 0, 0);
-    if (m->run.kind == RUN_CALLED || m->run.kind == RUN_LINK) em_called(m, s);
+    uint32_t known_not = m->run.kind == RUN_CALLED ? em_called(m, s) : 0;
+    if (m->run.kind == RUN_LINK) em_linked(m, s);
     if (m->run.kind == RUN_BACK) em_returned(m, s);
     save_reg(w, IP_RCX);
     save_reg(w, IP_RDX);
+    if (known_not) writer_bind8(w, known_not);
     em_point(m, s->insn, RCX_RDX, 0);
     put_mov_imm(w, IP_RCX, m->b->trace);
     put_mov_imm(w, IP_RDX, s->pc);
