@@ -26,9 +26,9 @@ class Program:
     """One program to measure.
 
     :ivar name: what the table calls it.
-    :ivar kind: ``CPU`` for runs of a quarter second, ``LONG`` for the same work many times over, ``START``
-        for runs that end at once, each with a mean of its own; ``THREADS`` for one program with one thread
-        and with two that do as much each.
+    :ivar kind: ``CPU`` for runs of a quarter second and more, ``LONG`` for the same work many times over,
+        ``START`` for runs that end at once, each with a mean of its own; ``THREADS`` for one program with one
+        thread and with two that do as much each.
     :ivar make: makes the input data in a folder and returns the command; the number says how often the work
         is to be done.
     :ivar stdin: what becomes standard input, for a number of times.
@@ -243,20 +243,24 @@ def _jq(folder: Path, times: int) -> list[str]:
 
 MB = 1 << 20
 _SHORT = (
-    Program("gzip", CPU, lambda d, n: [_find("gzip"), "-9", "-c", *[text(d, 5 * MB)] * n], long=45),
+    Program("gzip", CPU, lambda d, n: [_find("gzip"), "-9", "-c", *[text(d, 5 * MB)] * n], times=2, long=45),
     Program("bzip2", CPU, lambda d, n: [_find("bzip2"), "-c", *[text(d, 4 * MB)] * n], long=40),
-    Program("xz", CPU, lambda d, n: [_find("xz"), "-3", "-T1", "-c", *[text(d, MB)] * n], long=60),
+    Program("xz", CPU, lambda d, n: [_find("xz"), "-3", "-T1", "-c", *[text(d, MB)] * n], times=2, long=60),
     Program(
         "perl",
         CPU,
         lambda d, n: [_find("perl"), _write(d, "p.pl", PERL), *[text(d, 2 * MB)] * n],
+        times=3,
         long=70,
     ),
-    Program("sqlite3", CPU, lambda d, n: [_find("sqlite3"), ":memory:"], stdin=lambda n: SQL * n, long=40),
+    Program(
+        "sqlite3", CPU, lambda d, n: [_find("sqlite3"), ":memory:"], stdin=lambda n: SQL * n, times=2, long=40
+    ),
     Program(
         "python3",
         CPU,
         lambda d, n: [_find("python3"), "-I", "-S", _write(d, "p.py", PYTHON.replace("TIMES", str(n)))],
+        times=2,
         long=40,
     ),
     Program("cc1", CPU, _cc1, long=14),
@@ -267,10 +271,11 @@ _SHORT = (
             *(_find("sort"), "-S", "3G" if n > 1 else "256M", "--parallel=1", "-k2"),
             *[text(d, 24 * MB)] * n,
         ],
+        times=2,
         long=18,
     ),
     Program("sha256sum", CPU, lambda d, n: [_find("sha256sum"), *[text(d, 8 * MB)] * 16 * n], long=28),
-    Program("awk", CPU, lambda d, n: [_find("awk"), AWK, *[text(d, 8 * MB)] * n], long=30),
+    Program("awk", CPU, lambda d, n: [_find("awk"), AWK, *[text(d, 8 * MB)] * n], times=2, long=30),
     Program(
         "openssl",
         CPU,
@@ -285,6 +290,7 @@ _SHORT = (
         CPU,
         lambda d, n: [_find("bc"), "-l", "-q"],
         stdin=lambda n: BC.replace("TIMES", str(n)),
+        times=3,
         long=350,
     ),
     Program("jq", CPU, _jq, long=35),
