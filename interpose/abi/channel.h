@@ -203,7 +203,7 @@ enum ip_counter {
     IP_N_MISSES,                /* indirect jumps that missed the fast table */
     IP_N_EXITS,                 /* other exits from translated code */
     IP_N_SLOW,                  /* slow paths: load, store, tracking helper, stack change */
-    IP_N_LIGHT = IP_N_SLOW + 8, /* slow paths answered without a full exit */
+    IP_N_LIGHT = IP_N_SLOW + 9, /* slow paths answered without a full exit */
     IP_N_TOOL,                  /* from here on the tool's own */
     IP_N_END = 16
 };

@@ -31,7 +31,8 @@ enum ip_exit_kind {
        its frame), old RSP in tstate.tmp[0]. */
     /* FPSAVE: x87 state was stored at tstate.acc_addr; aux = enum ip_x87_layout */
     /* ARRIVE: the block of the template at key begins elsewhere than in the present context.  REPEATED: of the block of
-       the template at key, the instruction aux has repeated (count.h) */
+       the template at key, the instruction aux has repeated (count.h).  ADDRESSES: key = client address of the struct
+       ip_insn, whose words of the run's record (trace.h) begin aux bytes before its end */
     /* GSBASE: the host's GS gets a base (aux): 0 ours, else the guest's (enum ip_seg) */
     IP_XS_LOAD = 64,
     IP_XS_STORE,
@@ -40,7 +41,8 @@ enum ip_exit_kind {
     IP_XS_FPSAVE,
     IP_XS_GSBASE,
     IP_XS_ARRIVE,
-    IP_XS_REPEATED
+    IP_XS_REPEATED,
+    IP_XS_ADDRESSES
 };
 enum ip_illegal { IP_ILL_UNDEFINED, IP_ILL_LONG /* over 15 bytes: #GP */, IP_ILL_SYSENTER };
 enum ip_jump { IP_JUMP_JMP, IP_JUMP_CALL, IP_JUMP_RET };

@@ -10,6 +10,7 @@
 #include "abi/channel.h"
 #include "abi/count.h"
 #include "abi/exits.h"
+#include "abi/inline/sparse.h"
 #include "abi/space.h"
 #include "jit/lastwords.h"
 #include "jit/native_api.h"
@@ -20,6 +21,7 @@
 #define MAX_ACCESSES 400
 #define MAX_WORDS    IP_TR_MAX_WORDS
 #define GPRS         16
+#define BY_RUNTIME   0xfe /* for a word.reg: when the instruction runs, the runtime stores it */
 
 /* ---- Functions ------------------------------------------------------------------------------------------ */
 
@@ -239,7 +241,7 @@ static uint32_t keep(struct ip_tr_block *t) {
 
 struct word {
     int16_t insn;
-    uint8_t reg; /* or IP_REG_NONE: the address */
+    uint8_t reg; /* or IP_REG_NONE: the address; or BY_RUNTIME */
     bool after;
     struct uaddr address;
 };
@@ -346,7 +348,7 @@ static struct ip_tr_access explicit_operand(struct plan *p, const struct ip_insn
         a.size = 1; /* the byte that holds the bit */
         return a;
     }
-    if (p->addresses && !m->vsib) return a; /* add_access gives it its word */
+    if (p->addresses) return a; /* add_access gives it its word */
     a.disp = m->disp;
     if (m->base == IP_REG_RIP) {
         a.disp = (int64_t)m->rip_target;
@@ -356,9 +358,7 @@ static struct ip_tr_access explicit_operand(struct plan *p, const struct ip_insn
         /* pop forms the address with RSP as it is afterwards (SDM, "POP") */
         if (in->mnem == IP_MN_POP && m->base == IP_RSP) a.disp += m->size;
     }
-    if (m->vsib) {
-        a.flags |= IP_TRA_UNKNOWN;
-    } else if (m->index < GPRS) {
+    if (!m->vsib && m->index < GPRS) {
         a.index = word_of(p, i, m->index);
         a.scale = m->scale;
         a.disp += p->delta[m->index] * m->scale;
@@ -400,7 +400,7 @@ static bool is_prefetch(const struct ip_insn *in) {
 /* Where the operand lies when the instruction begins; false: that is not one address. */
 static bool address_of(const struct plan *p, const struct ip_insn *in, const struct ip_operand *implicit,
                        const struct ip_tr_access *a, struct uaddr *address) {
-    if (a->flags & (IP_TRA_UNKNOWN | IP_TRA_BYTE) || !(p->addresses || a->flags & IP_TRA_BIT)) return false;
+    if (a->flags & IP_TRA_BYTE || !(p->addresses || a->flags & IP_TRA_BIT)) return false;
     if (!implicit) {
         memset(address, 0, sizeof *address);
         uaddr_from_mem(address, &in->mem);
@@ -412,15 +412,34 @@ static bool address_of(const struct plan *p, const struct ip_insn *in, const str
     return true;
 }
 
+/* What the runtime finds out when the instruction runs (trace/some.c): each has a word. */
+static void some_access(struct plan *p, int i, unsigned kind, uint32_t size) {
+    struct ip_tr_access a = {.index = NO_WORD, .scale = 1, .flags = IP_TRA_MAYBE};
+    a.base = add_word(p, (struct word){.insn = (int16_t)i, .reg = BY_RUNTIME});
+    a.kind = (uint8_t)kind;
+    a.size = (uint16_t)size;
+    add_access(p, i, a, NULL);
+}
+
+/* An element each. */
+static void elements_of(struct plan *p, const struct ip_insn *in, int i) {
+    for (unsigned k = ip_n_elements(in); k > 0; k--)
+        some_access(p, i, in->mem.access & IP_ACC_W ? IP_ACC_W : IP_ACC_R, in->mem.size);
+}
+
 static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
     struct ip_tr_access explicit = {0}, implicit[5];
     struct uaddr address;
     bool real = in->mem.present && !(in->mem.access & IP_ACC_ADDR);
     bool hint = in->mem.present && !real && is_prefetch(in);
+    p->insn[i].first_access = (uint16_t)p->n_access;
+    if (real && in->mem.vsib) {
+        elements_of(p, in, i);
+        return;
+    }
     if (real || hint) explicit = explicit_operand(p, in, i);
     for (int k = 0; k < in->n_ops; k++)
         if (in->ops[k].kind == IP_OP_MEM_IMPL) implicit[k] = implicit_operand(p, in, i, &in->ops[k]);
-    p->insn[i].first_access = (uint16_t)p->n_access;
     for (unsigned kind = IP_ACC_R; kind <= IP_ACC_W; kind++) {
         if (real && (in->mem.access & kind)) {
             explicit.kind = (uint8_t)kind;
@@ -666,10 +685,16 @@ static struct uinstr *twin(struct ublock *out, int insn, const struct uaddr *add
 }
 
 static void store_words(struct ublock *out, const struct plan *p, int insn, bool after, uint32_t bytes) {
+    bool asked = false; /* these words lie one after the other */
     for (int k = 0; k < p->n_word; k++) {
         const struct word *w = &p->word[k];
         uint32_t place = bytes - 8u * (1 + (uint32_t)k);
         if (w->insn != insn || w->after != after) continue;
+        if (w->reg == BY_RUNTIME) {
+            if (!asked) ub_add(out, U_RECSOME, insn)->imm = place;
+            asked = true;
+            continue;
+        }
         bool is_address = w->reg == IP_REG_NONE;
         struct uinstr *u = is_address ? twin(out, insn, &w->address) : NULL;
         if (u) {

@@ -200,7 +200,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
             t->xrec[id].stub = e->host + x->stub_off;
             t->xrec[id].onward = !x->calls && (x->key & IP_KEY_PC) > (b->key & IP_KEY_PC);
             tt_patch_rel32(t, out->patch, t->xrec[id].stub);
-        } else if (kind == IP_XS_TRACK || kind == IP_X_FAR) {
+        } else if (kind == IP_XS_TRACK || kind == IP_XS_ADDRESSES || kind == IP_X_FAR) {
             uint32_t k = (uint32_t)x->key;
             if (!desc[k]) {
                 desc[k] = IP_META_BASE + IP_META_DESC + m->desc_used;

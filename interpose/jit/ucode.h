@@ -85,6 +85,8 @@ enum uop_operand {
     X(RECWORD, "RECWORD", 3, UE_SCRATCH, UO_MEM | UO_IMM) /* m's register to imm bytes before the record's end */      \
     X(RECADDR, "RECADDR", 3, UE_SCRATCH, UO_MEM | UO_IMM | UO_SET | UO_REG) /* m's address likewise; also to set bytes \
                                                                                before the end, if not 0 */             \
+    X(RECSOME, "RECSOME", 3, UE_WHOLE, UO_IMM) /* the runtime stores the instruction's words, the first imm bytes      \
+                                                  before the end */                                                    \
     X(ARRIVE, "ARRIVE", 3, UE_ENTRY | UE_CHECK, UO_IMM | UO_RUN) /* on only if ct_where is imm (count.h); kind is an   \
                                                                     enum run_kind */                                   \
     X(RUN, "RUN", 3, UE_ENTRY | UE_SCRATCH, UO_IMM | UO_SET)     /* a run counted in line (count.h): imm is its        \

@@ -16,6 +16,8 @@ void tr_full(struct tstate *ts);
 /* Has the run of the block been recorded, or counted, at this point of its code? */
 bool tr_is_recorded(const struct ip_block *b, const struct ip_point *point);
 void tr_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point);
+/* Words of the run under way that only the runtime can tell (IP_XS_ADDRESSES). */
+void tr_some(const struct tstate *ts, const struct ip_exit *x);
 /* With IP_C_TRACE_EVENTS, a record of what happens; else nothing. */
 void tr_signal(struct tstate *ts, int sig, u64 pc, u64 sp);
 void tr_sigreturn(struct tstate *ts);

@@ -519,7 +519,7 @@ void rt_run(struct tstate *ts) {
 
 /* ---- Slow paths ----------------------------------------------------------------------------- */
 
-_Static_assert(IP_N_SLOW + IP_XS_REPEATED - IP_XS_LOAD < IP_N_LIGHT, "ORDER ip_exit_kind, ip_counter");
+_Static_assert(IP_N_SLOW + IP_XS_ADDRESSES - IP_XS_LOAD < IP_N_LIGHT, "ORDER ip_exit_kind, ip_counter");
 
 int rt_slow(struct tstate *ts) {
     const struct ip_exit *x = &exits[ts->exit_id];

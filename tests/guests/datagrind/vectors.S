@@ -1,4 +1,4 @@
-# Accesses of AVX; as accesses.S.  Masked moves are shown whole, gathers not at all.
+# Accesses of AVX; as accesses.S.  Masked moves are shown whole.
 
     .macro CASE name
     .global case_\name
@@ -28,7 +28,7 @@ _start:
     vpmaskmovd (%rbx), %ymm2, %ymm0
     vpmaskmovd %ymm0, %ymm2, (%rbx)
     DONE masked
-    CASE gather                 #! R8 buf
+    CASE gather                 #! R4 buf *8+0, R8 buf
     vpxor %ymm3, %ymm3, %ymm3
     vpcmpeqd %ymm2, %ymm2, %ymm2
     vpgatherdd %ymm2, (%rbx,%ymm3,4), %ymm0

@@ -56,6 +56,10 @@ void rt_hook_symbols(u64 *symbols) {
 
 enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x) {
     const struct ip_tr_block *b = (const struct ip_tr_block *)x->key;
+    if ((x->kind_aux & 0xff) == IP_XS_ADDRESSES) {
+        tr_some(ts, x);
+        return RT_SLOW_RESUME;
+    }
     if (!tr_settle_begin(ts)) return RT_SLOW_RESUME;
     if ((x->kind_aux & 0xff) == IP_XS_REPEATED)
         cg_turned(ts, b, x->kind_aux >> 8);

@@ -78,6 +78,10 @@ static void data(struct making *m, u64 i) {
     u32 reads = 0, writes = 0;
     for (u32 j = 0; j < insn->n_accesses; j++) {
         if (a[j].flags & IP_TRA_PREFETCH) continue;
+        if (a[j].flags & IP_TRA_MAYBE) { /* counted when it is simulated */
+            m->sum.special = true;
+            continue;
+        }
         bool write = a[j].kind == IP_ACC_W, modified = false;
         /* What is read and written at once counts as written. */
         for (u32 k = j + 1; !write && locking != LOCKED && k < insn->n_accesses; k++)

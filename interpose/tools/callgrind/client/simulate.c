@@ -366,6 +366,17 @@ static void repeated(struct thread *t, struct cg_counter *c, u64 i, const u64 *w
     }
 }
 
+/* Of those accesses that not each run makes. */
+static void some(struct thread *t, struct cg_counter *c, u64 i, const u64 *words) {
+    const struct ip_tr_insn *insn = &tr_insns(c->block)[i];
+    const struct ip_tr_access *a = tr_accesses(c->block) + insn->first_access;
+    for (u32 j = 0; j < insn->n_accesses; j++) {
+        if (!(a[j].flags & IP_TRA_MAYBE) || words[a[j].base] == IP_TR_NOWHERE) continue;
+        count(t, cg_extra(t, c, i), a[j].kind == IP_ACC_W ? CG_DW : CG_DR, 1);
+        data(t, c, i, words[a[j].base], a[j].size - 1, a[j].kind == IP_ACC_W);
+    }
+}
+
 static void count_locks(struct thread *t, const struct cg_plan *p, u64 done) {
     const struct cg_cost *cost = p->costs->cost;
     for (u32 k = 0; k < p->costs->n_fixed; k++)
@@ -387,6 +398,7 @@ void cg_simulate(struct thread *t, const struct cg_place *at, const u64 *words, 
             const struct ip_tr_access *one = &a[p->templates[access]];
             data(t, c, i, cg_address(t, one, words), at->accesses[access].more, one->kind == IP_ACC_W);
         }
+        if (e->special && cg.caches) some(t, c, i, words);
         if (e->special && insn[i].rep && insn[i].rep_words != 0xffff) repeated(t, c, i, words);
         for (; branch < e->n_passed && branches[branch].insn == i; branch++) conditional(t, at, c, branch, false);
     }

@@ -226,11 +226,37 @@ static inline void end_path(struct dg_thread *t, struct dg_node *n, u8 *from, u8
     end_record(t, to);
 }
 
+/* An instruction with those of its accesses that are made. */
+static void run_some(struct dg_thread *t, struct dg_node *n, u32 segment, const u64 *w) {
+    const struct dg_plan *p = n->plan;
+    const struct dg_segment *s = &p->segments[segment];
+    u64 made = 0, places[DG_ITEMS];
+    u32 n_made = 0, end = s->first_op + s->n_ops;
+    bool alike = true;
+    for (u32 k = s->first_op; k < end; k++) {
+        alike &= p->sizes[k] == p->sizes[s->first_op] && p->writes[k] == p->writes[s->first_op];
+        if (w[p->ops[k].base] == IP_TR_NOWHERE) continue;
+        made |= dg_part_of(p, s, k);
+        places[n_made++] = address_of(t, &p->ops[k], w);
+    }
+    if (alike) made = (1ull << n_made) - 1;
+    struct dg_def *d = dg_some_def(t, n, segment, made);
+    u64 context = context_of(t, d, tr_insns(p->block)[s->first].pc);
+    u8 *from = t->out + head_of(n_made * 8ull);
+    rt_memcpy(from, places, n_made * 8ull);
+    put_head(from, from + n_made * 8ull, context, 1);
+    end_record(t, from + n_made * 8ull);
+}
+
 /* A block whose segments have definitions of their own. */
 static RT_NOINLINE void run_segments(struct dg_thread *t, struct dg_node *n, const u64 *w) {
     const struct dg_plan *p = n->plan;
     for (u32 i = 0; i < p->n_segments && p->segments[i].first < n->n_insns; i++) {
         const struct dg_segment *s = &p->segments[i];
+        if (s->some) {
+            run_some(t, n, i, w);
+            continue;
+        }
         u64 context = context_of(t, &n->defs[i], tr_insns(p->block)[s->first].pc);
         u32 n_insns = n->n_insns - s->first;
         if (s->rep_alone) {

@@ -68,6 +68,7 @@ struct dg_segment {
     u16 n_ops; /* of a repeated instruction: of one iteration */
     u16 rep;   /* index of its words, or DG_NO_WORD */
     bool rep_alone;
+    bool some; /* one instruction, whose accesses are not all made in each run (IP_TRA_MAYBE) */
 };
 
 struct dg_plan {
@@ -92,7 +93,17 @@ struct dg_plan {
 struct dg_def {
     u64 stack;
     u32 context, bbdef;
-    const struct dg_node *leaf; /* whose path it is, with all of the last block */
+    union {
+        const struct dg_node *leaf; /* whose path it is, with all of the last block */
+        struct dg_some *some;       /* of a segment that is some: nothing else but these */
+    };
+};
+
+/* Such an instruction with those accesses that a run has made. */
+struct dg_some {
+    struct dg_def def;
+    u64 made; /* a bit each; if they are all alike, the lowest ones */
+    struct dg_some *next;
 };
 
 /* A path: blocks that followed one another under one call stack, the last of them perhaps left early (paths.c).  What
@@ -205,6 +216,8 @@ struct dg_node *dg_root(struct dg_thread *t, u64 head);
 /* The path goes on with this block: the longer path, or NULL: it ends here. */
 struct dg_node *dg_turn(struct dg_thread *t, struct dg_node *n, u64 head);
 struct dg_def *dg_define(struct dg_thread *t, struct dg_node *n);
+/* Of the root's segment, of which these accesses (dg_some.made) are made. */
+struct dg_def *dg_some_def(struct dg_thread *t, struct dg_node *n, u32 segment, u64 made);
 void dg_forget_paths(struct dg_thread *t);
 
 /* plans.c */
@@ -214,6 +227,11 @@ static inline u64 dg_template(u64 head) { return ((u32)head - IP_TRACE_BASE) / D
 void dg_plans_start(void);
 const struct dg_plan *dg_plan(u32 block);
 void dg_plan_define(const struct dg_plan *p, struct dg_def *defs); /* its segments; under the lock */
+u32 dg_plan_define_some(const struct dg_plan *p, const struct dg_segment *s, u64 made); /* the same of one of them */
+/* Which of the accesses of the segment the operand is a part of: the bit of dg_some.made. */
+static inline u64 dg_part_of(const struct dg_plan *p, const struct dg_segment *s, u32 op) {
+    return 1ull << (p->ops[op].base - p->ops[s->first_op].base);
+}
 /* Does an instruction that follows another one belong to its function?  Unless that is known, it does if it is next. */
 static inline bool dg_same_function(const struct ip_tr_insn *a, const struct ip_tr_insn *b) {
     return a->pc + a->len == b->pc || (a->function && a->function == b->function);

@@ -66,7 +66,7 @@ static struct dg_node *node_of(struct dg_thread *t, const struct dg_plan *p, u64
                           .hi = p->hi};
     n->plain = p->n_plain >= n->n_ops;
     n->special = p->n_special && p->special[0] < n->n_ops;
-    n->whole = done <= p->segments[0].n_insns && !p->segments[0].rep_alone;
+    n->whole = done <= p->segments[0].n_insns && !p->segments[0].rep_alone && !p->segments[0].some;
     n->leaves = done == p->n_insns && p->sp_word != ~0u;
     if (n->leaves) n->sp_word = (u8)(1 + p->sp_word), n->sp_disp = (int32_t)p->sp_disp;
     n->insns = n->n_insns;
@@ -91,6 +91,19 @@ struct dg_node *dg_root(struct dg_thread *t, u64 head) {
     dg_plan_define(n->plan, n->defs);
     dg_unlock();
     return n;
+}
+
+struct dg_def *dg_some_def(struct dg_thread *t, struct dg_node *n, u32 segment, u64 made) {
+    struct dg_some **first = &n->defs[segment].some, *d = *first;
+    while (d && d->made != made) d = d->next;
+    if (d) return &d->def;
+    d = room_for(t, sizeof *d, __alignof__(*d));
+    *d = (struct dg_some){.made = made, .next = *first};
+    dg_lock();
+    d->def.bbdef = dg_plan_define_some(n->plan, &n->plan->segments[segment], made);
+    dg_unlock();
+    *first = d;
+    return &d->def;
 }
 
 /* ---- Growth ---------------------------------------------------------------------------- */

@@ -43,8 +43,13 @@ static struct dg_operand operand_of(const struct ip_tr_access *a, u64 part) {
     return o;
 }
 
-/* Hints access nothing, and of a gather no address is known. */
-static bool counts(const struct ip_tr_access *a) { return !(a->flags & (IP_TRA_PREFETCH | IP_TRA_UNKNOWN)); }
+/* Hints access nothing. */
+static bool counts(const struct ip_tr_access *a) { return !(a->flags & IP_TRA_PREFETCH); }
+
+/* Such an instruction's accesses are all so, or none. */
+static bool is_some(const struct ip_tr_insn *insn, const struct ip_tr_access *first) {
+    return insn->n_accesses && first->flags & IP_TRA_MAYBE;
+}
 
 /* How much XSAVE and its like move depends on the state; the legacy region and the header are there always. */
 static u32 size_of(const struct ip_tr_access *a) { return a->size ? a->size : XSAVE_LEAST; }
@@ -66,6 +71,7 @@ static struct dg_plan *make(const struct ip_tr_block *b) {
     for (u32 i = 0; i < b->n_insns && i < MOST_INSNS; i++) {
         const struct ip_tr_access *a = accesses + insns[i].first_access, *end = a + insns[i].n_accesses;
         u32 first = n_ops;
+        bool some = is_some(&insns[i], a);
         for (; a < end; a++) {
             for (u32 k = 0; counts(a) && k < parts_of(a) && n_ops < MOST_OPS; k++) {
                 u32 left = size_of(a) - k * DG_PART;
@@ -77,11 +83,11 @@ static struct dg_plan *make(const struct ip_tr_block *b) {
                 writes[n_ops++] = a->kind == IP_ACC_W;
             }
         }
-        if (!s || !dg_same_function(&insns[i - 1], &insns[i]) || insns[i].rep || s->rep_alone ||
+        if (!s || !dg_same_function(&insns[i - 1], &insns[i]) || insns[i].rep || s->rep_alone || some || s->some ||
             s->n_insns == DG_ITEMS || s->n_ops + (n_ops - first) > DG_ITEMS) {
             s = &segments[n_segments++];
             *s = (struct dg_segment){
-                .first = (u16)i, .first_op = first, .rep = DG_NO_WORD, .rep_alone = insns[i].rep != 0};
+                .first = (u16)i, .first_op = first, .rep = DG_NO_WORD, .rep_alone = insns[i].rep != 0, .some = some};
             if (insns[i].rep) s->rep = insns[i].rep_words;
         }
         s->n_insns++;
@@ -155,5 +161,28 @@ static u32 define(const struct dg_plan *p, const struct dg_segment *s) {
 }
 
 void dg_plan_define(const struct dg_plan *p, struct dg_def *defs) {
-    for (u32 i = 0; i < p->n_segments; i++) defs[i] = (struct dg_def){.bbdef = define(p, &p->segments[i])};
+    for (u32 i = 0; i < p->n_segments; i++) {
+        defs[i] = (struct dg_def){0};
+        if (!p->segments[i].some) defs[i].bbdef = define(p, &p->segments[i]);
+    }
+}
+
+u32 dg_plan_define_some(const struct dg_plan *p, const struct dg_segment *s, u64 made) {
+    const struct ip_tr_insn *insn = &tr_insns(p->block)[s->first];
+    u32 n_ops = 0, all = s->first_op + s->n_ops;
+    for (u32 k = s->first_op; k < all; k++) n_ops += (made & dg_part_of(p, s, k)) != 0;
+    u64 n_accesses = n_ops;
+    u8 *to = dg_definition(DG_BBDEF, 1 + 8 + INSN_BYTES + n_accesses * ACCESS_BYTES);
+    *to++ = 1;
+    __builtin_memcpy(to, &n_accesses, 8);
+    __builtin_memcpy(to + 8, &insn->pc, 8);
+    to[16] = insn->len;
+    to += 8 + INSN_BYTES;
+    for (u32 k = s->first_op; k < all; k++) {
+        if (!(made & dg_part_of(p, s, k))) continue;
+        *to++ = p->writes[k];
+        *to++ = p->sizes[k];
+        *to++ = 0;
+    }
+    return dg.n_bbdefs++;
 }

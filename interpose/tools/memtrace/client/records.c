@@ -306,6 +306,10 @@ void rt_hook_fork(struct tstate *ts, bool child) {
 }
 
 void rt_hook_full(struct tstate *ts) { tr_full(ts); }
+enum rt_slow rt_hook_slow(struct tstate *ts, const struct ip_exit *x) {
+    tr_some(ts, x);
+    return RT_SLOW_RESUME;
+}
 void rt_hook_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point) { tr_left(ts, b, point); }
 void rt_hook_signal(struct tstate *ts, int sig, u64 pc, u64 sp) { tr_signal(ts, sig, pc, sp); }
 void rt_hook_sigreturn(struct tstate *ts) { tr_sigreturn(ts); }

@@ -257,6 +257,7 @@ static bool is_sound(const struct ip_tr_block *b, uint64_t room) {
     for (uint32_t i = 0; i < b->n_accesses; i++) {
         const struct ip_tr_access *a = accesses_of(b) + i;
         if (!is_word(b, a->base, 1) || !is_word(b, a->index, 1)) return false;
+        if (a->flags & IP_TRA_MAYBE && a->base == NO_WORD) return false;
     }
     if (b->sp_word != ~0u && !is_word(b, b->sp_word, 1)) return false;
     return is_word(b, b->args_word, 6) && is_word(b, b->result_word, 1);
@@ -308,6 +309,10 @@ static uint64_t address_of(const struct ip_mtf *f, const struct ip_tr_insn *insn
     return sum;
 }
 
+static bool is_made(const struct ip_tr_access *a, const uint64_t *words) {
+    return !(a->flags & IP_TRA_MAYBE) || words[a->base] != IP_TR_NOWHERE;
+}
+
 static uint32_t prefetch_type(const struct ip_tr_insn *insn) {
     const uint8_t *p = insn->bytes, *end = p + insn->len;
     while (p + 2 < end && *p != 0x0f) p++;
@@ -332,7 +337,7 @@ static void accesses(struct ip_mtf *f, const struct ip_tr_block *b, const struct
                      const uint64_t *words) {
     const struct ip_tr_access *a = accesses_of(b) + insn->first_access;
     for (uint32_t k = insn->n_accesses; k > 0; k--, a++)
-        item(f, access_type(insn, a), access_size(a), address_of(f, insn, a, words, 0));
+        if (is_made(a, words)) item(f, access_type(insn, a), access_size(a), address_of(f, insn, a, words, 0));
 }
 
 /* To the writer, which has room. */
@@ -340,10 +345,12 @@ static void put_accesses(struct ip_mtf *f, const struct ip_tr_block *b, const st
                          const uint64_t *words, uint64_t step) {
     const struct ip_tr_access *a = accesses_of(b) + insn->first_access;
     uint8_t *at = f->w.out + f->w.used;
-    for (uint32_t k = insn->n_accesses; k > 0; k--, a++)
+    for (uint32_t k = insn->n_accesses; k > 0; k--, a++) {
+        if (!is_made(a, words)) continue;
         at = ip_mt_put(at, access_type(insn, a), access_size(a), address_of(f, insn, a, words, step));
+        f->w.records++;
+    }
     f->w.used = (uint64_t)(at - f->w.out);
-    f->w.records += insn->n_accesses;
 }
 
 static const uint8_t type_of[] = {
