@@ -754,7 +754,15 @@ static void count_runs(const struct ublock *in, struct ublock *out, const struct
     }
 }
 
+/* Can nothing be fetched or decoded there?  That is no instruction that runs: the runtime raises a signal, or ends a
+ * call that it has made. */
+static bool is_nothing(const struct ublock *in) { return in->insn[0].len == 0; }
+
 void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags) {
+    if (is_nothing(in)) {
+        for (int k = 0; k < in->n_u; k++) *ub_add(out, in->u[k].op, in->u[k].insn) = in->u[k];
+        return;
+    }
     /* Not in the thread's own block: where memory is short, the dynamic linker ends the process over that. */
     static _Thread_local struct plan *plan;
     static _Thread_local struct ip_tr_block *t;
