@@ -65,14 +65,15 @@ struct ip_tr_insn {
     uint8_t kind;       /* enum ip_tr_kind */
     uint8_t n_accesses; /* they follow each other in accesses[] */
     uint8_t rep;        /* 0, 0xf3, 0xf2: repeated string instruction.  Its accesses are those of one iteration; the
-                           words at rep_words are RCX before, RCX after, RDI or RSI after: iterations =
-                           RCX before - RCX after, direction = sign of (address register after - before) */
+                           words at rep_words are RCX before, RCX after, RDI or RSI after, and of cmps and scas ZF
+                           after: iterations = RCX before - RCX after, direction = sign of (address register
+                           after - before) */
     uint16_t first_access;
     uint16_t rep_words; /* index into the record's words (0 is the first after the head), 0xffff none */
     uint32_t function;  /* of its pc (ip_trace_functions), 0 none */
     uint32_t n_words;   /* of the record: those of the instructions up to this one, the first ones */
     uint8_t bytes[15];
-    uint8_t known_times; /* repeated, and the block has set RCX to a constant before */
+    uint8_t known_times; /* repeated, and RCX is a constant of the block (jit/constants.c) */
 };
 
 /* address = word[base] + word[index] * scale + disp + base of seg.  0xffff: no word.  disp holds what the block has

@@ -160,6 +160,7 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
             }
             /* fall through */
         case U_RECWORD:
+        case U_RECZF:
         case U_RECADDR:
         case U_CSPUSH: {
             uint16_t avoid = (uint16_t)(in->gpr_read | REG_BIT(IP_RSP) | addr_regs(&u.m));

@@ -284,6 +284,14 @@ static void emit_record_word(struct em *m, const struct uinstr *u) {
     put_store(&m->w, 8, addr_at(u->t0, -(int64_t)u->imm), u->m.base);
 }
 
+static void emit_record_flag(struct em *m, const struct uinstr *u) {
+    struct uaddr to = addr_at(u->t0, -(int64_t)u->imm);
+    if (m->record_reg != u->t0) put_load(&m->w, 8, u->t0, STATE(tr_ptr));
+    m->record_reg = u->t0;
+    put_store_imm(&m->w, 8, to, 0);
+    put_setz(&m->w, to);
+}
+
 static void emit_record_address(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
     const struct uaddr *a = &u->m;
@@ -305,7 +313,7 @@ static void emit_record_address(struct em *m, const struct uinstr *u) {
 /* Does the register that holds tr_ptr still do so behind u? */
 static void keep_record_reg(struct em *m, const struct uinstr *u, const struct ip_insn *in) {
     int r = m->record_reg;
-    if (r == IP_REG_NONE || u->op == U_RECORD || u->op == U_RECWORD || u->op == U_RECADDR) return;
+    if (r == IP_REG_NONE || u->op == U_RECORD || u->op == U_RECWORD || u->op == U_RECZF || u->op == U_RECADDR) return;
     bool kept = (u->op == U_INSN && !u->seg && !(in->gpr_write >> r & 1)) || u->op == U_JCC ||
                 ((u->op == U_SPILL || u->op == U_UNSPILL) && u->reg != r) || u->op == U_SEGEA || u->op == U_FAREA;
     if (!kept || u->t0 == r) m->record_reg = IP_REG_NONE;
@@ -356,6 +364,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         break;
     case U_RECORD: emit_record(m, u); break;
     case U_RECWORD: emit_record_word(m, u); break;
+    case U_RECZF: emit_record_flag(m, u); break;
     case U_RECADDR: emit_record_address(m, u); break;
     case U_ARRIVE: em_arrive(m, u); break;
     case U_RUN: em_run(m, u); break;

@@ -130,6 +130,7 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
         case U_RECORD: put(&o, "%u words, %u insns", (unsigned)(u->set >> 35), (unsigned)(uint16_t)u->set); break;
         case U_RECWORD: put(&o, "%%%s at -0x%llx", gpr_name[u->m.base & 15], (unsigned long long)u->imm); break;
         case U_RECSOME: put(&o, "from -0x%llx", (unsigned long long)u->imm); break;
+        case U_RECZF: put(&o, "ZF at -0x%llx", (unsigned long long)u->imm); break;
         case U_RECADDR:
             put_addr(&o, &u->m);
             put(&o, " at -0x%llx", (unsigned long long)u->imm);

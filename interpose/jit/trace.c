@@ -22,6 +22,7 @@
 #define MAX_WORDS    IP_TR_MAX_WORDS
 #define GPRS         16
 #define BY_RUNTIME   0xfe /* for a word.reg: when the instruction runs, the runtime stores it */
+#define ZERO_FLAG    0xfd /* likewise: it, behind the instruction */
 
 /* ---- Functions ------------------------------------------------------------------------------------------ */
 
@@ -241,7 +242,7 @@ static uint32_t keep(struct ip_tr_block *t) {
 
 struct word {
     int16_t insn;
-    uint8_t reg; /* or IP_REG_NONE: the address; or BY_RUNTIME */
+    uint8_t reg; /* or IP_REG_NONE: the address; BY_RUNTIME, ZERO_FLAG */
     bool after;
     struct uaddr address;
 };
@@ -459,11 +460,10 @@ static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
     }
 }
 
-/* Does the instruction set RCX to what its bytes say? */
-static bool sets_rcx(const struct ip_insn *in) {
-    const uint8_t *b = in->bytes;
-    if (*b == 0x48) b++; /* REX.W */
-    return *b == 0xb9 || ((*b == 0xc7 || *b == 0x31 || *b == 0x33) && b[1] == (*b == 0xc7 ? 0xc1 : 0xc9));
+/* cmps or scas, which end for the zero flag, too. */
+static bool compares(const struct ip_insn *in) {
+    const char *name = ip_mnem_name(in->mnem);
+    return strncmp(name, "cmps", 4) == 0 || strncmp(name, "scas", 4) == 0;
 }
 
 /* How often a repeated instruction has repeated: counted as instructions, and as accesses. */
@@ -474,6 +474,7 @@ static void repetitions_of(struct plan *p, const struct ip_insn *in, int i, bool
     p->insn[i].rep_words = new_word(p, i, IP_RCX, false);
     new_word(p, i, IP_RCX, true);
     new_word(p, i, to ? IP_RDI : IP_RSI, true);
+    if (compares(in)) new_word(p, i, ZERO_FLAG, true);
 }
 
 static uint8_t kind_of(const struct ip_insn *in) {
@@ -625,7 +626,7 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
     t->args_word = t->result_word = NO_WORD;
     ends_with(t, in);
     if (flags & IP_C_TRACE_VALUES) arguments(p, t, in);
-    bool known = false;
+    uint16_t known = 0;
     for (int i = 0; i < in->n_insn; i++) {
         const struct ip_insn *insn = &in->insn[i];
         struct ip_tr_insn *ti = &p->insn[i];
@@ -638,8 +639,8 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
         ti->rep_words = NO_WORD;
         ti->function = ip_trace_function(insn->pc);
         memcpy(ti->bytes, insn->bytes, sizeof ti->bytes);
-        ti->known_times = insn->rep && known;
-        if (insn->gpr_write >> IP_RCX & 1) known = sets_rcx(insn);
+        ti->known_times = insn->rep && known >> IP_RCX & 1;
+        known = ip_constants_after(known, insn);
         ti->first_access = (uint16_t)p->n_access;
         bool frame = i == in->n_insn - 1 && leaves_frame(t->end) && !(flags & (IP_C_TRACE_NO_FRAMES | IP_C_COUNT));
         if (frame && !p->addresses) {
@@ -701,11 +702,12 @@ static void store_words(struct ublock *out, const struct plan *p, int insn, bool
             u->set = place;
             continue;
         }
-        u = ub_add(out, is_address ? U_RECADDR : U_RECWORD, insn);
+        bool is_flag = w->reg == ZERO_FLAG;
+        u = ub_add(out, is_address ? U_RECADDR : is_flag ? U_RECZF : U_RECWORD, insn);
         u->imm = place;
         if (is_address)
             u->m = w->address;
-        else
+        else if (!is_flag)
             u->m.base = w->reg;
     }
 }

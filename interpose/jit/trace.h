@@ -9,5 +9,7 @@ void ip_trace_pass(const struct ublock *in, struct ublock *out, uint64_t flags);
 void ip_trace_area(struct ip_meta *meta, uint8_t *area);
 /* The function that pc belongs to, 0: none. */
 uint32_t ip_trace_function(uint64_t pc);
+/* constants.c: registers that hold what the block's bytes say, behind the instruction. */
+uint16_t ip_constants_after(uint16_t known, const struct ip_insn *in);
 /* Do the two belong to different functions, or parts of code without a name? */
 bool ip_trace_apart(uint64_t pc, uint64_t home);

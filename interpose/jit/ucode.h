@@ -83,6 +83,7 @@ enum uop_operand {
                                                                       the distance of that half from the end << 32 |   \
                                                                       what it becomes there */                         \
     X(RECWORD, "RECWORD", 3, UE_SCRATCH, UO_MEM | UO_IMM) /* m's register to imm bytes before the record's end */      \
+    X(RECZF, "RECZF", 3, UE_SCRATCH, UO_IMM)              /* the zero flag, as 0 or 1, likewise */                     \
     X(RECADDR, "RECADDR", 3, UE_SCRATCH, UO_MEM | UO_IMM | UO_SET | UO_REG) /* m's address likewise; also to set bytes \
                                                                                before the end, if not 0 */             \
     X(RECSOME, "RECSOME", 3, UE_WHOLE, UO_IMM) /* the runtime stores the instruction's words, the first imm bytes      \

@@ -172,6 +172,8 @@ void put_store_imm(struct writer *w, int size, struct uaddr m, uint32_t imm) {
     put_mem_imm(w, size, size == 1 ? 0xc6 : 0xc7, 0, &m, size > 4 ? 4 : (unsigned)size, imm);
 }
 
+void put_setz(struct writer *w, struct uaddr m) { put_mem(w, 1, TWO_BYTE | 0x94, 0, &m); }
+
 void put_push_imm(struct writer *w, uint32_t imm) {
     put_byte(w, 0x68);
     put_u32(w, imm);

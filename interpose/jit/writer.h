@@ -59,6 +59,7 @@ void put_lea(struct writer *w, int size, int dst, struct uaddr m);      /* size 
 void put_or(struct writer *w, int size, int dst, struct uaddr m);       /* or r, [m]; size 4 or 8 */
 void put_not(struct writer *w, int size, struct uaddr m);               /* not [m]; size 4 or 8 */
 void put_cmp_imm8(struct writer *w, int size, struct uaddr m, int imm); /* cmp [m], imm8 */
+void put_setz(struct writer *w, struct uaddr m);                        /* byte [m] */
 void put_test_imm32(struct writer *w, struct uaddr m, uint32_t imm);    /* test dword [m], imm32 */
 void put_shrx(struct writer *w, int dst, int src, int count);           /* shrx r64, r64, r64 */
 void put_cmp_imm32(struct writer *w, struct uaddr m, uint32_t imm);     /* cmp dword [m], imm32 */

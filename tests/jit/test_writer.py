@@ -131,6 +131,7 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
     (lambda w: w.put_store(4, w.addr(disp=8, seg=FS), R8), "64 44 89 04 25 08 00 00 00", "mov fs:[0x8], r8d"),
     (lambda w: w.put_store_imm(1, w.addr(RAX), 0xFF), "c6 00 ff", "mov byte ptr [rax], 0xff"),
     (lambda w: w.put_store_imm(2, w.addr(RAX), 0xFFFF), "66 c7 00 ff ff", "mov word ptr [rax], 0xffff"),
+    (lambda w: w.put_setz(w.addr(R14, -16)), "41 0f 94 46 f0", "sete [r14-0x10]"),
     (
         lambda w: w.put_store_imm(4, w.addr(RSP, -8), 5),
         "c7 44 24 f8 05 00 00 00",

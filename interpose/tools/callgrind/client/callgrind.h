@@ -115,7 +115,9 @@ void cg_last_level_fork_lock(bool lock);
 static inline bool cg_in_line(void) { return (rt.flags & IP_C_COUNT) != 0; }
 void cg_arrive(struct tstate *ts, const struct ip_tr_block *b);
 bool cg_compares(const struct ip_tr_insn *insn);
-u64 cg_turns(const struct ip_tr_insn *insn, u64 before, u64 after);
+/* Of a repeated string instruction, with the words that it has in a record. */
+bool cg_ended_by_flag(const struct ip_tr_insn *insn, const u64 *words);
+u64 cg_more_insns(const struct ip_tr_insn *insn, const u64 *words);
 void cg_turned(struct tstate *ts, const struct ip_tr_block *b, u64 insn);
 void cg_line_begin(struct tstate *ts);
 void cg_line_end(struct tstate *ts);

@@ -14,16 +14,16 @@ static void count_turns(struct thread *t, struct cg_counter *c, const u64 *words
     const struct ip_tr_insn *insn = tr_insns(c->block);
     for (u64 i = 0; i < done; i++) {
         if (!insn[i].rep || insn[i].rep_words == 0xffff) continue;
-        u64 before = words[insn[i].rep_words], after = words[insn[i].rep_words + 1];
-        u64 turns = cg_turns(&insn[i], before, after);
-        if (cg.jumps && before - after > 1) {
+        const u64 *found = words + insn[i].rep_words;
+        u64 turns = found[0] - found[1], more = cg_more_insns(&insn[i], found);
+        if (cg.jumps && turns > 1) {
             struct cg_call *again = jump_to(t, c, (u32)i, insn[i].pc);
-            again->count += before - after;
-            again->cost[0] += before - after - 1;
+            again->count += turns;
+            again->cost[0] += turns - 1;
         }
-        if (!turns) continue;
-        cg_extra(t, c, i)[cg_place(CG_IR)] += turns;
-        t->shared.total[cg_place(CG_IR)] += turns;
+        if (!more) continue;
+        cg_extra(t, c, i)[cg_place(CG_IR)] += more;
+        t->shared.total[cg_place(CG_IR)] += more;
     }
 }
 

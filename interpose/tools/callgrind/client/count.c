@@ -445,19 +445,23 @@ bool cg_compares(const struct ip_tr_insn *insn) {
     return (op & 0xfe) == 0xa6 || (op & 0xfe) == 0xae;
 }
 
-/* Instructions that a repeated string instruction counts as, beside one: each turn, and the look that finds none
- * left; cmps and scas may end before that look. */
-u64 cg_turns(const struct ip_tr_insn *insn, u64 before, u64 after) {
-    u64 turns = before - after;
-    return cg_compares(insn) && after ? turns - 1 : turns;
+bool cg_ended_by_flag(const struct ip_tr_insn *insn, const u64 *words) {
+    return words[0] != words[1] && cg_compares(insn) && words[3] != (insn->rep == 0xf3 /* repe */);
+}
+
+/* Instructions that it counts as, beside one: each turn, and the look that finds none left; cmps and scas may end
+ * before that look. */
+u64 cg_more_insns(const struct ip_tr_insn *insn, const u64 *words) {
+    return words[0] - words[1] - cg_ended_by_flag(insn, words);
 }
 
 void cg_turned(struct tstate *ts, const struct ip_tr_block *b, u64 insn) {
     struct thread *t = take(ts);
-    u64 turns = cg_turns(&tr_insns(b)[insn], ts->ct_turns, ts->gpr[IP_RCX]);
-    if (!turns || !t->collects || !cg_root.instrument || !t->shared.context) return;
-    cg_extra(t, cg_counter_of(t, b), insn)[0] += turns;
-    ts->ct_total[0] += turns;
+    const u64 words[] = {ts->ct_turns, ts->gpr[IP_RCX], 0, (ts->rflags & IP_FL_ZF) != 0};
+    u64 more = cg_more_insns(&tr_insns(b)[insn], words);
+    if (!more || !t->collects || !cg_root.instrument || !t->shared.context) return;
+    cg_extra(t, cg_counter_of(t, b), insn)[0] += more;
+    ts->ct_total[0] += more;
 }
 
 /* ---- Life -------------------------------------------------------------------------------------------- */

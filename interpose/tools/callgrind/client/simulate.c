@@ -351,15 +351,15 @@ static void repeated(struct thread *t, struct cg_counter *c, u64 i, const u64 *w
     if (cg.branches) {
         /* Before each turn a look at RCX, but for a first one whose result is known; behind each turn of those that
          * compare, one at the flag.  The last look of all finds the end. */
-        bool compares = cg_compares(insn), by_flag = compares && cg_turns(insn, turns[0], turns[1]) < n;
+        bool compares = cg_compares(insn), by_flag = compares && cg_ended_by_flag(insn, turns);
         u64 looks = (compares ? 2 * n : n) + !by_flag - insn->known_times;
         if (!looks) return;
         /* Looks beyond those that the history remembers are predicted. */
         u64 simulated = looks - 1 < 32 ? looks - 1 : 32, history = t->sim->history, miss = 0;
         u32 place = (u32)(insn->pc << CG_HISTORY) & (CG_CONDITIONAL - 1);
         for (u64 k = simulated; k > 0; k--)
-            miss += cg_predict(t->sim->conditional, &history, place, !compares || (k & 1) == by_flag);
-        miss += cg_predict(t->sim->conditional, &history, place, by_flag);
+            miss += cg_predict(t->sim->conditional, &history, place, !compares || (k & 1) != by_flag);
+        miss += cg_predict(t->sim->conditional, &history, place, compares && !by_flag);
         t->sim->history = history;
         count(t, extra, CG_BC, looks);
         count(t, extra, CG_BCM, miss);
