@@ -43,7 +43,7 @@
 #define IP_CT_WORD_BITS 21
 #define IP_CT_MAX_WORDS (1 << IP_CT_WORD_BITS)
 
-/* Bits of tstate.ct_slow.  With either, every arrival is one for C. */
+/* Bits of tstate.ct_slow.  With either, every arrival is one for C, and ct_limit is 0. */
 #define IP_CT_FROZEN 1 /* nothing counts, so ct_total does not either */
 #define IP_CT_LOOK   2 /* there is something for C to look at: a run that ended early, a wish from outside */
 

@@ -63,7 +63,7 @@ struct tstate {
     uint64_t ct_from;      /* 0x1c0: who left the context; instructions completed << 32, 0: all */
     uint64_t ct_levels[2]; /* 0x1c8: counters of functions at the first two levels of recursion */
     uint64_t ct_top;       /* 0x1d8: newest struct ip_ct_frame */
-    uint64_t ct_limit;     /* 0x1e0: the last one that there is room for */
+    uint64_t ct_limit;     /* 0x1e0: the last one that there is room for; 0 with ct_slow */
     uint64_t ct_pairs;     /* 0x1e8: ways that are known, the tool's */
     uint64_t ct_popped;    /* 0x1f0: the frame that was left last, 0: none since C was there */
     uint64_t ct_mask;      /* 0x1f8: of the offset of a pair, the tool's */

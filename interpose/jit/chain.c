@@ -16,9 +16,11 @@ void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to) {
     __atomic_store_n((uint32_t *)(void *)(t->cache + (at - IP_CACHE_BASE)), rel, __ATOMIC_RELEASE);
 }
 
-/* A jump forward within what is counted in one place need not find out again where it is.  Every loop has a jump back,
+/* A call is none of what the comparison at a function's entry would let pass: it goes to what settles it.
+ * A jump forward within what is counted in one place need not find out again where it is.  Every loop has a jump back,
  * and that goes to the comparison: there it stops for whoever writes IP_CT_ASKED. */
 static uint32_t way_in(const struct transtab *t, const struct xrec *from, const struct brec *to) {
+    if (from->sited && to->called) return to->called;
     bool same = from->onward && to->inner && t->brec[from->block].where == to->where;
     return same ? to->inner : to->entry;
 }

@@ -377,7 +377,8 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         em_push_return(m, u->set);
         em_point(m, u->insn, 0, IP_PF_COMMITTED);
         if (m->counts) em_leave_context(m, IP_CT_CALL);
-        m->e->exits[em_direct_exit(m, u->imm, CC_ALWAYS, u->insn)].calls = true;
+        m->e->exits[em_direct_exit(m, u->imm, CC_ALWAYS, u->insn)].calls = m->counts && m->run.site ? EXIT_SITED
+                                                                                                    : EXIT_CALLS;
         break;
     case U_JMPI:
     case U_CALLI: em_jmpi(m, u); break;
@@ -564,7 +565,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     m->bmi2 = __builtin_cpu_supports("bmi2") != 0;
     e->host = host;
     e->n_exits = e->n_points = 0;
-    e->compare = e->inner = e->where = 0;
+    e->compare = e->inner = e->called = e->where = 0;
     e->overflow = false;
     bool compared = b->checked && !(b->key & IP_KEY_ONE); /* that one was made just now */
     uint32_t stale = compared ? em_stale_exit(m) : 0;

@@ -99,6 +99,7 @@ void em_sh_fill(struct em *m, struct uaddr a, unsigned size, unsigned byte);
 void em_check_zero(struct em *m, const struct uinstr *u, struct slow_site site);
 void em_check_mask(struct em *m, const struct uinstr *u, struct slow_site site);
 void em_check_entry(struct em *m);
+void em_lead_entry(struct em *m, uint32_t to);
 uint32_t em_stale_exit(struct em *m);
 /* recheck.c: compare the block's bytes with those in memory; to offset stale when they differ. */
 void em_recheck(struct em *m, uint32_t stale);

@@ -27,6 +27,8 @@ _Static_assert(sizeof(struct ip_ct_frame) == 88, "arrive.S: FRAME");
 #define FRAME(reg, field) addr_at(reg, offsetof(struct ip_ct_frame, field))
 #define BELOW(reg, field)                                                                                              \
     addr_at(reg, (int64_t)offsetof(struct ip_ct_frame, field) - (int64_t)sizeof(struct ip_ct_frame))
+#define ABOVE(reg, field)                                                                                              \
+    addr_at(reg, (int64_t)offsetof(struct ip_ct_frame, field) + (int64_t)sizeof(struct ip_ct_frame))
 #define SITE(reg, field) addr_at(reg, offsetof(struct ip_ct_site, field))
 
 enum { MOST_TESTS = 8 };
@@ -58,6 +60,9 @@ static void put_total(struct writer *w, int dst) {
     for (uint32_t i = 1; i < IP_CT_TOTALS; i++) put_add(w, dst, total_of(i));
 }
 
+/* May who knows that the comparison would fail come to the stub at once?  Not past one of the code. */
+static bool is_way_in(const struct em *m, const struct stub *s) { return !s->via_t && !s->spilled && !m->e->compare; }
+
 /* Let the tool's assembly look whether the arrival is known, with so much in RCX: then it goes on behind the test of
  * where the block is counted (IP_SYM_LINKED: at end), else to what follows.  RCX and RDX are in their slots. */
 static void ask(struct em *m, const struct stub *s, enum ip_sym sym, uint64_t rcx, uint32_t known) {
@@ -77,6 +82,7 @@ static void em_linked(struct em *m, const struct stub *s) {
     const uint16_t taken = m->run.spilled | RAX_RCX_RDX; /* who goes on finds in their slots what it has spilled */
     uint32_t others[3];
     int n = 0;
+    if (!m->e->compare) m->e->called = w->len;
     for (int r = 0; r < 16; r++)
         if (taken >> r & 1) save_reg(w, r);
     em_point(m, s->insn, taken, 0);
@@ -110,67 +116,82 @@ static void em_linked(struct em *m, const struct stub *s) {
  * others' code.  What is returned is to be bound where RCX and RDX are in their slots; 0: nothing. */
 static uint32_t em_called(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
-    enum { TOP = IP_RAX, N = IP_RCX, AT = IP_RDX };
+    enum { TOP = IP_RCX, AT = IP_RDX };
+    if (is_way_in(m, s)) m->e->called = w->len;
     save_reg(w, IP_RCX);
     save_reg(w, IP_RDX);
+    em_point(m, s->insn, RCX_RDX, 0);
     if (s->via_t) {
-        em_point(m, s->insn, RCX_RDX, 0);
         ask(m, s, IP_SYM_CALLED_FLAGS, m->b->trace, s->resume);
         return 0;
     }
-    save_reg(w, IP_RAX);
-    em_point(m, s->insn, RAX_RCX_RDX, 0);
     struct tests t = {.w = w};
-    put_load(w, 4, N, STATE(ct_where));
-    put_lea(w, 4, N, addr_at(N, -(int64_t)IP_CT_CALLED));
-    put_cmp_reg(w, N, IP_CT_MAX_WORDS);
+    put_load(w, 4, TOP, STATE(ct_where));
+    put_lea(w, 4, TOP, addr_at(TOP, -(int64_t)IP_CT_CALLED));
+    put_cmp_reg(w, TOP, IP_CT_MAX_WORDS);
     uint32_t no_call = put_jcc_open(w, IP_CC_NB);
     put_load(w, 8, AT, STATE(ct_base));
-    struct uaddr at = addr_sum(AT, N, 0);
+    struct uaddr at = addr_sum(AT, TOP, 0);
     at.scale = 8;
     put_lea(w, 8, AT, at);
     fails_unless(&t, SITE(AT, callee), m->b->trace);
-    fails_unless(&t, STATE(ct_slow), 0);
     put_load(w, 8, TOP, STATE(ct_top));
     put_cmp(w, TOP, STATE(ct_limit));
     fails(&t, IP_CC_NB);
     put_lea(w, 8, TOP, addr_at(TOP, sizeof(struct ip_ct_frame)));
-    put_store(w, 8, STATE(ct_top), TOP);
-    put_lea(w, 8, N, addr_at(IP_RSP, 8));
-    put_store(w, 8, FRAME(TOP, sp), N);
-    put_load(w, 8, N, STATE(ct_levels));
-    put_lea(w, 8, N, counter_at(N, m->run.word + m->run.active));
-    put_store(w, 8, FRAME(TOP, active), N);
-    /* N: -1 if no call of it was under way, its level then being 0, else 0 */
-    put_add_imm32(w, 4, addr_at(N, 0), 1);
-    put_cmp_imm32(w, addr_at(N, 0), 2);
-    put_borrow(w, N);
-    at = addr_sum(AT, N, 0);
-    at.scale = 8;
-    put_lea(w, 8, AT, at);
-    put_lea(w, 8, AT, addr_moved(at, (int64_t)offsetof(struct ip_ct_site, at[1]) - IP_CT_COUNT));
+    /* As if no call of the function were under way */
+    put_lea(w, 8, AT, addr_at(AT, (int64_t)offsetof(struct ip_ct_site, at[0]) - IP_CT_COUNT));
     put_store(w, 8, FRAME(TOP, call), AT);
     put_add_imm32(w, 8, addr_at(AT, IP_CT_COUNT), 1);
-    _Static_assert(IP_CT_F_INNER == 8, "N takes it off");
-    put_lea(w, 4, AT, addr_element(IP_CT_F_QUICK | IP_CT_F_INNER, N, 8));
-    put_store(w, 8, FRAME(TOP, flags), AT);
-    put_load(w, 8, N, addr_in_seg(addr_element(offsetof(struct tstate, ct_levels[1]), N, 8), IP_SEG_FS));
-    put_store(w, 8, STATE(ct_base), N);
-    put_store(w, 8, FRAME(TOP, base), N);
-    put_mov_imm(w, N, (uint64_t)m->b->trace << 32 | (uint32_t)s->pc);
-    put_store(w, 8, FRAME(TOP, where), N);
-    put_total(w, N);
-    put_store(w, 8, FRAME(TOP, began), N);
+    put_load(w, 8, AT, STATE(ct_levels[0]));
+    /* Stores take the time: these are not made where the last call at this depth has left the same. */
+    put_cmp(w, AT, STATE(ct_base));
+    uint32_t elsewhere = put_jcc_open(w, IP_CC_NZ);
+    put_cmp(w, AT, FRAME(TOP, base));
+    uint32_t elsewhere_then = put_jcc_open(w, IP_CC_NZ);
+    put_cmp_imm32(w, FRAME(TOP, flags), IP_CT_F_QUICK);
+    uint32_t another = put_jcc_open(w, IP_CC_NZ);
+    uint32_t the_same = writer_here(w);
+    put_lea(w, 8, AT, counter_at(AT, m->run.word + m->run.active));
+    put_store(w, 8, FRAME(TOP, active), AT);
+    put_add_imm32(w, 4, addr_at(AT, 0), 1);
+    put_cmp_imm32(w, addr_at(AT, 0), 2);
+    uint32_t under_way = put_jcc_open(w, IP_CC_NB);
+    uint32_t both = writer_here(w);
+    put_lea(w, 8, AT, addr_at(IP_RSP, 8));
+    put_store(w, 8, FRAME(TOP, sp), AT);
+    put_mov_imm(w, AT, (uint64_t)m->b->trace << 32 | (uint32_t)s->pc);
+    put_store(w, 8, FRAME(TOP, where), AT);
+    put_total(w, AT);
+    put_store(w, 8, FRAME(TOP, began), AT);
+    put_store(w, 8, STATE(ct_top), TOP);
     put_store_imm(w, 4, STATE(ct_where), (uint32_t)s->pc);
-    em_restore_all(w, RAX_RCX_RDX);
+    em_restore_all(w, RCX_RDX);
     put_jmp(w, w->base + s->resume);
+    /* One is. */
+    writer_bind32(w, under_way);
+    em_point(m, s->insn, RCX_RDX, 0);
+    put_load(w, 8, AT, FRAME(TOP, call));
+    put_add_imm32(w, 8, addr_at(AT, IP_CT_COUNT), UINT32_MAX);
+    put_lea(w, 8, AT, addr_at(AT, sizeof((struct ip_ct_site *)0)->at[0]));
+    put_store(w, 8, FRAME(TOP, call), AT);
+    put_add_imm32(w, 8, addr_at(AT, IP_CT_COUNT), 1);
+    put_load(w, 8, AT, STATE(ct_levels[1]));
+    put_store(w, 8, STATE(ct_base), AT);
+    put_store(w, 8, FRAME(TOP, base), AT);
+    put_store_imm(w, 8, FRAME(TOP, flags), IP_CT_F_QUICK | IP_CT_F_INNER);
+    put_jmp(w, both);
+    writer_bind32(w, elsewhere);
+    writer_bind32(w, elsewhere_then);
+    writer_bind32(w, another);
+    put_store(w, 8, STATE(ct_base), AT);
+    put_store(w, 8, FRAME(TOP, base), AT);
+    put_store_imm(w, 8, FRAME(TOP, flags), IP_CT_F_QUICK);
+    put_jmp(w, the_same);
     failed(&t);
-    em_point(m, s->insn, RAX_RCX_RDX, 0);
-    restore_reg(w, IP_RAX);
+    em_point(m, s->insn, RCX_RDX, 0);
     uint32_t known_not = put_jmp_short_open(w);
     writer_bind32(w, no_call);
-    restore_reg(w, IP_RAX);
-    em_point(m, s->insn, RCX_RDX, 0);
     ask(m, s, IP_SYM_CALLED, m->b->trace, s->resume);
     return known_not;
 }
@@ -179,9 +200,20 @@ static uint32_t em_called(struct em *m, const struct stub *s) {
 static void em_returned(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
     enum { TOP = IP_RCX, N = IP_RDX };
+    const struct uaddr kind = addr_moved(STATE(ct_where), 3);
     if (s->via_t) return;
-    put_cmp_imm8(w, 1, addr_moved(STATE(ct_where), 3), (int)(IP_CT_RETURNED >> 24));
+    bool way_in = is_way_in(m, s) && m->b->key <= INT32_MAX;
+    uint32_t no_return = 0, in_slots = 0;
+    put_cmp_imm8(w, 1, kind, (int)(IP_CT_RETURNED >> 24));
     uint32_t not_a_return = put_jcc_open(w, IP_CC_NZ);
+    if (way_in) {
+        in_slots = put_jmp_open(w);
+        em_lead_entry(m, w->len);
+        em_point(m, s->insn, RCX_RDX, 0);
+        put_cmp_imm8(w, 1, kind, (int)(IP_CT_RETURNED >> 24));
+        no_return = put_jcc_open(w, IP_CC_NZ);
+        writer_bind32(w, in_slots);
+    }
     em_point(m, s->insn, RCX_RDX, 0); /* in their slots since em_ret */
     struct tests t = {.w = w};
     fails_unless(&t, STATE(ct_slow), 0);
@@ -193,24 +225,35 @@ static void em_returned(struct em *m, const struct stub *s) {
     fails_unless(&t, BELOW(TOP, where), (uint32_t)s->pc);
     put_test_imm32(w, FRAME(TOP, flags), ~(uint32_t)IP_CT_F_ENDS);
     fails(&t, IP_CC_NZ);
-    put_total(w, N);
-    put_sub(w, N, FRAME(TOP, began));
-    put_load(w, 8, TOP, FRAME(TOP, call));
-    put_add_to(w, addr_at(TOP, IP_CT_COUNT + 8), N);
-    put_load(w, 8, TOP, STATE(ct_top));
-    put_load(w, 8, N, FRAME(TOP, active));
-    put_add_imm32(w, 4, addr_at(N, 0), UINT32_MAX);
-    put_load(w, 8, N, BELOW(TOP, base));
-    put_store(w, 8, STATE(ct_base), N);
     put_lea(w, 8, TOP, addr_at(TOP, -(int64_t)sizeof(struct ip_ct_frame)));
     put_store(w, 8, STATE(ct_top), TOP);
+    put_load(w, 8, N, FRAME(TOP, base));
+    put_cmp(w, N, STATE(ct_base));
+    uint32_t elsewhere = put_jcc_open(w, IP_CC_NZ);
+    uint32_t there = writer_here(w);
+    put_load(w, 8, N, ABOVE(TOP, active));
+    put_add_imm32(w, 4, addr_at(N, 0), UINT32_MAX);
+    put_total(w, N);
+    put_sub(w, N, ABOVE(TOP, began));
+    put_load(w, 8, TOP, ABOVE(TOP, call));
+    put_add_to(w, addr_at(TOP, IP_CT_COUNT + 8), N);
     put_store_imm(w, 4, STATE(ct_where), (uint32_t)s->pc);
     em_restore_all(w, RCX_RDX);
     put_jmp(w, w->base + s->resume);
+    writer_bind32(w, elsewhere);
+    put_store(w, 8, STATE(ct_base), N);
+    put_jmp(w, there);
+    if (way_in) {
+        writer_bind32(w, no_return);
+        em_point(m, s->insn, RCX_RDX, 0);
+        em_restore_all(w, RCX_RDX);
+        put_jmp(w, w->base + m->e->entry);
+    }
     failed(&t);
     em_point(m, s->insn, RCX_RDX, 0);
     ask(m, s, IP_SYM_RETURNED, (uint32_t)s->pc, s->resume);
     writer_bind32(w, not_a_return);
+    em_point(m, s->insn, 0, 0);
 }
 
 void em_arrive(struct em *m, const struct uinstr *u) {

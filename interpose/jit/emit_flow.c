@@ -38,6 +38,16 @@ void em_check_entry(struct em *m) {
     restore_reg(w, IP_RDX);
 }
 
+/* Who arrives there goes to offset to, with RCX and RDX in their slots still. */
+void em_lead_entry(struct em *m, uint32_t to) {
+    struct writer *w = &m->w;
+    uint32_t len = w->len, entry = m->e->entry;
+    w->len = entry - 2 * LOAD64_FS_BYTES;
+    put_jmp(w, w->base + to);
+    while (w->len < entry) put_nop(w);
+    w->len = len;
+}
+
 static void em_note_exit(struct em *m, struct uaddr field, int x) {
     put_store_imm(&m->w, 4, field, 0);
     m->e->exits[x].id_off = m->w.len - 4;

@@ -199,6 +199,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
         if (kind == IP_X_DIRECT) {
             t->xrec[id].stub = e->host + x->stub_off;
             t->xrec[id].onward = !x->calls && (x->key & IP_KEY_PC) > (b->key & IP_KEY_PC);
+            t->xrec[id].sited = x->calls == EXIT_SITED;
             tt_patch_rel32(t, out->patch, t->xrec[id].stub);
         } else if (kind == IP_XS_TRACK || kind == IP_XS_ADDRESSES || kind == IP_X_FAR) {
             uint32_t k = (uint32_t)x->key;
@@ -231,6 +232,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     r->entry = e->host + e->entry;
     r->compare = e->compare ? e->host + e->compare : 0;
     r->inner = e->inner ? e->host + e->inner : 0;
+    r->called = e->called ? e->host + e->called : 0;
     r->where = e->where;
     r->first_exit = first_exit;
     r->n_exits = (uint32_t)e->n_exits;

@@ -21,7 +21,7 @@ struct xrec {              /* private part of an exit */
     uint32_t linked;       /* block + 1, 0 none */
     uint32_t block;        /* that it belongs to */
     uint32_t next_waiting; /* next exit that waits for the same key, 0 end */
-    bool onward;           /* see tt_link_exit */
+    bool onward, sited;    /* see way_in */
 };
 struct brec { /* private part of a block */
     uint32_t first_exit, n_exits;
@@ -29,6 +29,7 @@ struct brec { /* private part of a block */
     uint32_t entry;    /* client address that exits lead to */
     uint32_t compare;  /* of the first compared value, 0 if none is */
     uint32_t inner;    /* behind the comparison with where; 0: exits never lead there */
+    uint32_t called;   /* where calls from a site may go in place of it, 0: nowhere */
     uint32_t where;    /* ct_where that the block wants (abi/count.h); 0: any */
     uint8_t n_pages;
     uint64_t pages[8];

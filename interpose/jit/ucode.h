@@ -232,8 +232,9 @@ struct emit_exit {
     uint32_t patch_off; /* offset of the rel32 to patch, 0 none */
     uint32_t stub_off;  /* offset of the stub */
     uint32_t id_off;    /* offset of the imm32 that holds the exit id */
-    bool calls;
+    uint8_t calls;      /* EXIT_SITED: it has left IP_CT_CALLED in ct_where */
 };
+enum { EXIT_JUMPS, EXIT_CALLS, EXIT_SITED };
 #define EM_CHECK_JRCXZ 7 /* offset of the jrcxz in the check of an entry (em_check_entry) */
 #define EM_MAX_CODE    60000
 #define EM_MAX_EXITS   512
@@ -245,6 +246,7 @@ struct emitted {
                          jumps arrive */
     uint32_t compare; /* offset of the low byte of the first compared value; 0: none */
     uint32_t inner;   /* offset of the place behind ARRIVE's comparison; 0: not to be entered there */
+    uint32_t called;  /* offset of the place that calls may come to in place of it; 0: none */
     uint32_t where;   /* that it compares with; 0: it does not */
     int n_exits, n_points;
     bool overflow;

@@ -214,8 +214,6 @@ void put_cmp_reg(struct writer *w, int reg, uint32_t imm) {
     put_u32(w, imm);
 }
 
-void put_borrow(struct writer *w, int dst) { put_regs(w, 8, 0x1b, dst, dst); }
-
 void put_shrx(struct writer *w, int dst, int src, int count) {
     put_vex38(w, dst, count, src, 3);
     put_byte(w, 0xf7);

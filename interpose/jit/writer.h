@@ -70,7 +70,6 @@ void put_add_to(struct writer *w, struct uaddr m, int src); /* add [m], r64 */
 void put_sub(struct writer *w, int dst, struct uaddr m);    /* sub r64, [m] */
 void put_cmp(struct writer *w, int reg, struct uaddr m);    /* cmp r64, [m] */
 void put_cmp_reg(struct writer *w, int reg, uint32_t imm);  /* cmp r32, imm32 */
-void put_borrow(struct writer *w, int dst);                 /* sbb r64, r64 of itself: -1 or 0 */
 uint32_t put_pext_open(struct writer *w, int dst, int src); /* pext r64, r64, [rip + open] */
 void put_wrgsbase(struct writer *w, int src);               /* wrgsbase r64 */
 

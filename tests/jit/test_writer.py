@@ -188,7 +188,6 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
     (lambda w: w.put_sub(R9, w.addr(RDX)), "4c 2b 0a", "sub r9, [rdx]"),
     (lambda w: w.put_cmp(RSP, w.addr(RAX, 8)), "48 3b 60 08", "cmp rsp, [rax+0x8]"),
     (lambda w: w.put_cmp_reg(RCX, 0x200000), "81 f9 00 00 20 00", "cmp ecx, 0x200000"),
-    (lambda w: w.put_borrow(RCX), "48 1b c9", "sbb rcx, rcx"),
     (lambda w: w.put_shrx(RDX, RCX, RDX), "c4 e2 eb f7 d1", "shrx rdx, rcx, rdx"),
     (lambda w: w.put_shrx(R8, R9, R10), "c4 42 ab f7 c1", "shrx r8, r9, r10"),
     (lambda w: w.put_pext_open(RCX, RCX), "c4 e2 f2 f5 0d 00 00 00 00", "pext rcx, rcx, [rip]"),

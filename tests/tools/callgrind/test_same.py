@@ -124,8 +124,9 @@ def test_in_line_as_recorded(tmp_path: Path, seed: int, form: str) -> None:
     assert line[1] == whole[1]
 
 
-def test_flags_come_through_calls_and_returns(tmp_path: Path) -> None:
-    program = build(tmp_path, "flags.S")
+@pytest.mark.parametrize("guest", ["flags.S", "back.S"])
+def test_calls_and_returns_by_hand(tmp_path: Path, guest: str) -> None:
+    program = build(tmp_path, guest)
     for name, recorded in ("line", ()), ("recorded", ("--collect-jumps=yes",)):
         assert run(tmp_path, program, *recorded, name=name).returncode == 0
     assert rows(tmp_path / "line") == rows(tmp_path / "recorded")

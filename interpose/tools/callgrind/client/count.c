@@ -127,11 +127,11 @@ static void give_back(struct tstate *ts, struct thread *t) {
     top->own = t->shared.context;
     top->flags |= CG_SETTLED;
     ts->ct_top = (u64)top;
-    ts->ct_limit = frame_at(t, t->frames_room);
     for (int i = 1; i < IP_CT_TOTALS; i++) ts->ct_total[i] = 0;
     ts->ct_total[0] = t->frozen = t->shared.total[0];
     ts->ct_popped = 0;
     ts->ct_slow = counts ? 0 : IP_CT_FROZEN;
+    ts->ct_limit = counts ? frame_at(t, t->frames_room) : 0;
 }
 
 /* The next block arrives, wherever it is, and nobody has left for it. */
@@ -514,6 +514,7 @@ void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_p
     /* Soon there is room again. */
     ts->ct_where = IP_CT_NOWHERE;
     ts->ct_slow |= IP_CT_LOOK;
+    ts->ct_limit = 0;
 }
 
 void cg_line_signal(struct tstate *ts, u64 sp) {

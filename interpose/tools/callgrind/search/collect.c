@@ -568,6 +568,7 @@ void cg_look_up(int mem, uint64_t root) {
     struct cg_root r;
     struct cg_thread t;
     uint32_t values[2]; /* ct_where, ct_slow */
+    const uint64_t limit = 0;
     _Static_assert(offsetof(struct tstate, ct_slow) == offsetof(struct tstate, ct_where) + 4, "values");
     if (cg_read_all(mem, &r, sizeof r, root) < 0) return;
     for (uint64_t a = (uint64_t)r.threads; a && cg_read_all(mem, &t, sizeof t, a) == 0; a = (uint64_t)t.next) {
@@ -576,6 +577,7 @@ void cg_look_up(int mem, uint64_t root) {
         values[0] = IP_CT_ASKED;
         values[1] |= IP_CT_LOOK;
         if (pwrite(mem, values, sizeof values, (off_t)at) < 0) return;
+        if (pwrite(mem, &limit, sizeof limit, (off_t)(t.ts + offsetof(struct tstate, ct_limit))) < 0) return;
     }
 }
 
