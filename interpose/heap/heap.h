@@ -58,6 +58,9 @@ bool heap_block_at(u64 addr, u64 *lo, u64 *size);
  * Takes the lock. */
 u32 heap_describe(u64 addr);
 
+/* The next block behind i, 0 for the first one, that is allocated and not freed; 0: there is none. */
+u32 heap_block_next_live(u32 i);
+
 /* heap_ctx.c; under heap_lock */
 u32 heap_ctx(const u64 *frames, u32 n);
 

@@ -30,6 +30,12 @@ struct ip_heap_block *heap_block(u32 i) {
     return (struct ip_heap_block *)heap_table->chunks[i / IP_HEAP_CHUNK] + i % IP_HEAP_CHUNK;
 }
 
+u32 heap_block_next_live(u32 i) {
+    while (++i < heap_table->n_blocks)
+        if (heap_table->chunks[i / IP_HEAP_CHUNK] && heap_block(i)->state == IP_HB_LIVE) return i;
+    return 0;
+}
+
 /* n records in a row (in one chunk). */
 static u32 records(u32 n) {
     struct ip_heap_table *t = heap_table;

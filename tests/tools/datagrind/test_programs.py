@@ -268,3 +268,32 @@ def test_contexts_are_defined_once(tmp_path: Path) -> None:
     contexts = [(number, *stack) for number, stack in recorded("contexts.c", tmp_path).recording.contexts]
     assert max(map(len, contexts)) == 256
     assert len(contexts) == len(set(contexts))
+
+
+def test_a_forked_child_has_its_parents_blocks(tmp_path: Path) -> None:
+    """Each block is there before it is accessed or freed, once, under its size."""
+    program = compile_guest("inherited.c", tmp_path, "-no-pie")
+    out = tmp_path / "out"
+    out.mkdir()
+    run([str(program)], out / "d.%p", "--trace-children=yes")
+    seen = []
+    for path in out.iterdir():
+        live: dict[int, int] = {}
+        at_first = None
+        for event in records.read(path).events:
+            if isinstance(event, Run):
+                if at_first is None:
+                    at_first = dict(live)
+            elif event.kind == records.MALLOC:
+                assert event.values[0] not in live
+                live[event.values[0]] = event.values[1]
+            elif event.kind == records.FREE:
+                del live[event.values[0]]
+        sizes = sorted(at_first.values())
+        seen.append((len(sizes), sizes[-1:], len(live)))
+    ours = 5000
+    assert sorted(seen) == [
+        (0, [], ours + 1),
+        (ours // 2 + 1, [1 << 21], ours // 2 - 1),
+        (ours + 1, [1 << 20], ours // 2 + 1),
+    ]

@@ -53,6 +53,17 @@ void rt_hook_leaving(struct tstate *ts, bool for_exec) {
     dg_send();
 }
 
+static void block_allocated(struct tstate *ts, u64 addr, u64 size) {
+    u64 words[] = {addr, size};
+    tr_event(ts, DG_EV_MALLOC, 2, words);
+}
+
+/* A child's file begins with the blocks that it has from its parent: it may access them, and free them. */
+static void blocks_inherited(struct tstate *ts) {
+    if (!heap_table) return; /* nothing is replaced */
+    for (u32 i = 0; (i = heap_block_next_live(i));) block_allocated(ts, heap_block(i)->addr, heap_block(i)->size);
+}
+
 void rt_hook_fork(struct tstate *ts, bool child) {
     if (!on()) return;
     if (child) {
@@ -63,6 +74,7 @@ void rt_hook_fork(struct tstate *ts, bool child) {
         dg.file++;
     }
     tr_fork(ts, child);
+    if (child) blocks_inherited(ts);
 }
 
 /* ---- Records -------------------------------------------------------------------------- */
@@ -122,11 +134,6 @@ static void text_of(u64 *words, u64 at) {
             to[i] = 0;
             return;
         }
-}
-
-static void block_allocated(struct tstate *ts, u64 addr, u64 size) {
-    u64 words[] = {addr, size};
-    tr_event(ts, DG_EV_MALLOC, 2, words);
 }
 
 static void block_freed(struct tstate *ts, u64 addr) { tr_event(ts, DG_EV_FREE, 1, &addr); }
