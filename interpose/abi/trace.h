@@ -95,9 +95,11 @@ struct ip_tr_access {
 #define IP_TRA_BIT      1       /* bit test of memory: the index word, a signed number of scale bytes, counts bits */
 #define IP_TRA_STACK    2       /* push, pop, call, ret */
 #define IP_TRA_PREFETCH 4       /* no access: a hint */
-#define IP_TRA_MAYBE    8       /* an element of a gather or scatter: the address is the base word, or IP_TR_NOWHERE */
-#define IP_TRA_ADDR32   16      /* the sum, before seg, is cut to 32 bits */
-#define IP_TRA_BYTE     32      /* xlat: the index is the word's low byte */
+#define IP_TRA_MAYBE                                                                                                   \
+    8 /* an element of a gather or scatter, a part of what XSAVE and its kin access: the address is the base word, or  \
+         IP_TR_NOWHERE */
+#define IP_TRA_ADDR32 16 /* the sum, before seg, is cut to 32 bits */
+#define IP_TRA_BYTE   32 /* xlat: the index is the word's low byte */
 
 struct ip_tr_block {
     uint64_t pc;           /* of the code */

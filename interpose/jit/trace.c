@@ -4,6 +4,7 @@
  * in a block for as long as what the block adds to it is known, and most stack accesses need no store of their own.  Or
  * it is (IP_C_TRACE_ADDRESSES), for those who want every address: there is less to store, but more to do for who reads.
  */
+#include <cpuid.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "abi/count.h"
 #include "abi/exits.h"
 #include "abi/inline/sparse.h"
+#include "abi/inline/state.h"
 #include "abi/space.h"
 #include "jit/lastwords.h"
 #include "jit/native_api.h"
@@ -428,14 +430,35 @@ static void elements_of(struct plan *p, const struct ip_insn *in, int i) {
         some_access(p, i, in->mem.access & IP_ACC_W ? IP_ACC_W : IP_ACC_R, in->mem.size);
 }
 
+#define STATE_LEAF 13
+
+/* The state components that there are, here as where the program runs. */
+static uint64_t components(void) {
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return 0;
+    __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    return (uint64_t)d << 32 | a;
+}
+
+static void state_of(struct plan *p, const struct ip_insn *in, int i) {
+    unsigned kind = ip_saves(in) ? IP_ACC_W : IP_ACC_R;
+    for (unsigned part = 0; part < IP_XP_COMPONENTS; part++)
+        some_access(p, i, part == IP_XP_OLD_HEADER ? IP_ACC_R : kind, ip_state_part_size(in, part));
+    for (uint64_t left = components() >> 2 << 2; left; left &= left - 1) {
+        uint32_t size, b, c, d;
+        __cpuid_count(STATE_LEAF, (unsigned)__builtin_ctzll(left), size, b, c, d);
+        some_access(p, i, kind, size);
+    }
+}
+
 static void accesses_of(struct plan *p, const struct ip_insn *in, int i) {
     struct ip_tr_access explicit = {0}, implicit[5];
     struct uaddr address;
     bool real = in->mem.present && !(in->mem.access & IP_ACC_ADDR);
     bool hint = in->mem.present && !real && is_prefetch(in);
     p->insn[i].first_access = (uint16_t)p->n_access;
-    if (real && in->mem.vsib) {
-        elements_of(p, in, i);
+    if (real && (in->mem.vsib || ip_saves(in) || ip_restores(in))) {
+        in->mem.vsib ? elements_of(p, in, i) : state_of(p, in, i);
         return;
     }
     if (real || hint) explicit = explicit_operand(p, in, i);

@@ -10,7 +10,6 @@ _Static_assert(sizeof(struct ip_tr_block) >= DG_APART, "one template in each ent
 #define ARENA        (1ull << 20)
 #define MOST_OPS     4096 /* of one template: 64 instructions, none with more than 2800 bytes */
 #define MOST_INSNS   512
-#define XSAVE_LEAST  576
 #define INSN_BYTES   9
 #define ACCESS_BYTES 3
 
@@ -51,10 +50,7 @@ static bool is_some(const struct ip_tr_insn *insn, const struct ip_tr_access *fi
     return insn->n_accesses && first->flags & IP_TRA_MAYBE;
 }
 
-/* How much XSAVE and its like move depends on the state; the legacy region and the header are there always. */
-static u32 size_of(const struct ip_tr_access *a) { return a->size ? a->size : XSAVE_LEAST; }
-
-static u32 parts_of(const struct ip_tr_access *a) { return (size_of(a) + DG_PART - 1) / DG_PART; }
+static u32 parts_of(const struct ip_tr_access *a) { return (a->size + DG_PART - 1) / DG_PART; }
 
 static bool is_plain(const struct dg_operand *o, u32 number) { return o->base == number + 1 && !o->index && !o->disp; }
 
@@ -74,7 +70,7 @@ static struct dg_plan *make(const struct ip_tr_block *b) {
         bool some = is_some(&insns[i], a);
         for (; a < end; a++) {
             for (u32 k = 0; counts(a) && k < parts_of(a) && n_ops < MOST_OPS; k++) {
-                u32 left = size_of(a) - k * DG_PART;
+                u32 left = a->size - k * DG_PART;
                 ops[n_ops] = operand_of(a, k * DG_PART);
                 if (is_plain(&ops[n_ops], n_ops) && n_plain == n_ops) n_plain++;
                 if (ops[n_ops].flags) special[n_special++] = (u16)n_ops;
