@@ -49,8 +49,8 @@ enum ip_req {
     IP_R_LOADED,      /* program loaded: a0 = entry, a1 = phdr, a2 = interp base,
                          a3 = load bias of program, a4 = sp, a5 = brk base */
     IP_R_EXIT,        /* a0 = status, a6 = threads with errors disabled, a7 = pid of a
-                         vfork child that ends, else 0; r0 = status to use */
-    IP_R_FATAL,       /* a0 = signal, a1 = code, a2 = addr, a3 = pc, a6 and a7 as
+                         vfork child that ends, else 0, a5 = its rt_show_pid(); r0 = status to use */
+    IP_R_FATAL,       /* a0 = signal, a1 = code, a2 = addr, a3 = pc, a5 to a7 as
                          for IP_R_EXIT, data = frames; reply when reported */
     IP_R_ERROR,       /* tool error, see struct ip_error in data; r0 = 1: end the
                          program with status r1 */
@@ -59,9 +59,9 @@ enum ip_req {
                          bytes of data: struct ip_put and its bytes, repeated */
     IP_R_FORK,        /* about to fork; fds come over the socket */
     IP_R_FORKED,      /* a0 = child pid or -errno */
-    IP_R_FORK_CHILD,  /* first message of a forked child; a0 = pid */
+    IP_R_FORK_CHILD,  /* first message of a forked child; a0 = pid, a5 = rt_show_pid() */
     IP_R_EXEC,        /* data: path\0 argv\0...\0; a0 = argc, a1 = pid, a2 = vfork
-                         child, a3 = the image can be followed; r0 = 1 traced
+                         child, a5 = its rt_show_pid(), a3 = the image can be followed; r0 = 1 traced
                          (new fds come over the socket), 0 native */
     IP_R_EXEC_FAILED, /* a0 = errno */
     IP_R_THREAD,      /* a0 = tid_guest, a1 = IP_THREAD_*, a2 = kernel tid, a3 = it has errors

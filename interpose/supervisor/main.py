@@ -64,6 +64,8 @@ class Supervisor:
         self.log = session.log
         self.client = Client(session.client_pid, session.memory.header)
         self.log.program_is_gone = lambda: self.client.is_dead()
+        self.shown: dict[int, int] = {}
+        """Processes that have shown themselves and made no request yet, by the number that they said."""
         self.born = True
         """False while a forked client has not reported yet."""
         self.pending_exec: PendingExec | None = None
@@ -279,7 +281,7 @@ class Supervisor:
         if slot.a[7]:
             from interpose.supervisor.processes import end_of_vfork_child
 
-            return end_of_vfork_child(self, slot.a[7], lambda: report(slot), status)
+            return end_of_vfork_child(self, slot, lambda: report(slot), status)
         self.finished = True
         self._write_perf_map()
         return report(slot)
@@ -435,7 +437,8 @@ class Supervisor:
         self.born = True
         from interpose.supervisor.processes import sender
 
-        self.client.pid = self.client.header.client_pid = sender(self.session.sock_fd) or slot.a[0]
+        pid = sender(self.session.sock_fd, slot.a[5], self.shown) or slot.a[0]
+        self.client.pid = self.client.header.client_pid = pid
         self._attach()
         self.tool.forked()
 
@@ -447,6 +450,7 @@ class Supervisor:
         self.client.header = None  # the old tool's cycles keep the client for a while, and it the channel
         self.session.memory = pending.memory
         self.session.sock_fd = pending.sock_fd
+        self.shown.clear()
         self.session.argv = pending.argv
         self.log.resume()
         self.client = Client(pending.pid, pending.memory.header)

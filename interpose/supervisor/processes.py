@@ -32,22 +32,28 @@ def _send(sock_fd: int, fds: Sequence[int]) -> None:
         sock.sendmsg([b"F"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
 
 
-def sender(sock_fd: int) -> int | None:
-    """The process that has just shown itself over the socket (``rt_show_pid``), as we number it.
+_NUMBER = struct.Struct("Q")
+_CREDENTIALS = struct.Struct("3i")  # struct ucred
 
-    Its own number is another one in a PID namespace (pid_namespaces(7), SCM_CREDENTIALS in unix(7)).
+
+def sender(sock_fd: int, number: int, others: dict[int, int]) -> int | None:
+    """The process that has shown itself with this number over the socket (``rt_show_pid``), as we number it.
+
+    Its own number is another one in a PID namespace (pid_namespaces(7), SCM_CREDENTIALS in unix(7)). Children
+    of vfork share the socket: whoever was first to show itself need not be first to make its request.
+
+    :param others: those that have shown themselves, and were not asked for yet.
     """
-    credentials = struct.Struct("3i")  # struct ucred
-    with socket.socket(fileno=os.dup(sock_fd)) as sock:
-        try:
-            _, ancillary, _, _ = sock.recvmsg(1, socket.CMSG_SPACE(credentials.size), socket.MSG_DONTWAIT)
-        except OSError:
-            return None
-    for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
-            pid = credentials.unpack(data[: credentials.size])[0]
-            return pid if pid > 0 else None
-    return None
+    with socket.socket(fileno=os.dup(sock_fd)) as sock, contextlib.suppress(OSError):
+        while number not in others:
+            space = socket.CMSG_SPACE(_CREDENTIALS.size)
+            word, ancillary, _, _ = sock.recvmsg(_NUMBER.size, space, socket.MSG_DONTWAIT)
+            if len(word) != _NUMBER.size:
+                break
+            for level, kind, data in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+                    others[_NUMBER.unpack(word)[0]] = _CREDENTIALS.unpack(data[: _CREDENTIALS.size])[0]
+    return others.pop(number, 0) or None
 
 
 def _prepare() -> tuple[Memory, tuple[int, int], tuple[int, int]]:
@@ -112,6 +118,7 @@ def _serve_child(
             os._exit(1)  # the fork fails; the supervisor that forked sees it
         supervisor.session.memory = memory
         supervisor.session.sock_fd = sock_fd
+        supervisor.shown.clear()
         supervisor.session.parent_pid = supervisor.client.pid
         supervisor.client.detach()
         supervisor.client.header = memory.header
@@ -127,14 +134,13 @@ def _serve_child(
     supervise(supervisor.session, work)
 
 
-def end_of_vfork_child(supervisor: Supervisor, pid: int, report: Callable[[], int], status: int) -> int:
+def end_of_vfork_child(supervisor: Supervisor, slot: Any, report: Callable[[], int], status: int) -> int:
     """A child of vfork ends: what there is to say of it is said by a copy of us, for its parent goes on.
 
-    :param pid: its number, where the socket does not tell how we number it.
     :param report: returns the status to end with.
     :param status: the status to end with if there is no copy.
     """
-    own = sender(supervisor.session.sock_fd) or pid
+    own = sender(supervisor.session.sock_fd, slot.a[5], supervisor.shown) or slot.a[7]
     answer, told = os.pipe()
     supervisor.log.flush()
     try:
@@ -178,7 +184,7 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     words = bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))).split(b"\0")
     path, *argv = (os.fsdecode(word) for word in words[: 1 + slot.a[0]])
     is_vfork_child = bool(slot.a[2])
-    shown = sender(supervisor.session.sock_fd) if is_vfork_child else None
+    shown = sender(supervisor.session.sock_fd, slot.a[5], supervisor.shown) if is_vfork_child else None
     slot.r[0] = 0
     if not slot.a[3] or not is_traced(supervisor, path, argv):
         supervisor.leaving = not slot.a[2]  # a vfork child has no supervisor of its own

@@ -189,7 +189,8 @@ void rt_slot_attach(struct tstate *ts); /* give the thread a free slot */
 void rt_slot_detach(struct tstate *ts);
 /* A byte over the socket: with it the kernel tells the supervisor our process as
  * the supervisor's namespace numbers it. */
-void rt_show_pid(void);
+/* Let the supervisor see which process this is, before a request that says the same number. */
+u64 rt_show_pid(void);
 /* Stand still if --delays says so (enum ip_delay). */
 void rt_delay(u32 at);
 /* A line in the log. */

@@ -139,7 +139,7 @@ static void hello_of_child(struct tstate *ts) {
     long dumpable = sys2(__NR_prctl, PR_GET_DUMPABLE, 0);
     if (dumpable != 1) sys2(__NR_prctl, PR_SET_DUMPABLE, 1);
     name_tracer(); /* of the new supervisor; a child does not inherit permission */
-    rt_show_pid();
+    s->a[5] = rt_show_pid();
     s->tid = rt_th(ts)->tid;
     s->a[0] = rt.pid;
     s->len = 0;
@@ -347,7 +347,7 @@ static void last_request(struct tstate *ts) {
     s->a[6] = alone ? rt_th(ts)->errors_off != 0 : threads_without_errors();
     s->a[7] = alone ? rt_th(ts)->pid : 0;
     if (alone)
-        rt_show_pid();
+        s->a[5] = rt_show_pid();
     else
         rt_leaving = true;
 }
