@@ -589,7 +589,7 @@ int ip_show_stage(const char *tool, const uint8_t *code, size_t n, uint64_t pc, 
     struct shown *s = calloc(1, sizeof *s);
     const struct emitted *em = &s->em;
     if (!s) return -1;
-    int max = flags & IP_C_SINGLE_STEP ? 1 : BLOCK_INSNS;
+    int max = flags & IP_C_SINGLE_STEP ? 1 : block_insns(flags);
     int r = show(tool, code, n, pc, flags, track, stage, max, IP_CACHE_BASE, s);
     if (r == -2) snprintf(buf, (size_t)cap, "%s", s->why);
     if (r == 0 && stage < 6) r = ip_print_ublock(s->final, buf, cap);

@@ -305,7 +305,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     }
     uint64_t lo = t->exec_lo, hi = t->exec_hi;
     if (bd) t->exec_lo = 0, t->exec_hi = ~0ull; /* the target lies elsewhere */
-    run_stages(t, b, &rd, one ? 1 : BLOCK_INSNS);
+    run_stages(t, b, &rd, one ? 1 : block_insns(t->opts.flags));
     t->exec_lo = lo;
     t->exec_hi = hi;
     if (t->em->overflow) return -3;
