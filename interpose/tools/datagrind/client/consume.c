@@ -72,8 +72,16 @@ static inline void end_of(struct dg_thread *t, const struct dg_node *n, const u6
 
 /* ---- Runs -------------------------------------------------------------------------- */
 
-static inline u64 context_of(struct dg_thread *t, struct dg_def *d, u64 pc) {
-    return d->stack == t->stack || dg_knows_context(t, d) ? d->context : dg_new_context(t, d, pc);
+/* Of a definition in this call stack, or DG_UNKNOWN. */
+static inline u64 context_of(struct dg_thread *t, struct dg_def *d) {
+    const struct dg_seen *s = &d->recent[t->stack & d->mask];
+    return s->stack == t->stack ? s->context : dg_known_context(t, d);
+}
+
+/* The same for the block at pc; it has one. */
+static inline u64 context_at(struct dg_thread *t, struct dg_def *d, u64 pc) {
+    u64 context = context_of(t, d);
+    return UNLIKELY(context == DG_UNKNOWN) ? dg_new_context(t, d, pc) : context;
 }
 
 static inline u64 sum_of(const struct dg_operand *o, const u64 *w) {
@@ -211,11 +219,8 @@ static u64 first_pc(const struct dg_node *n) {
 /* The path ends: a run with the addresses from .. to. */
 static inline void end_path(struct dg_thread *t, struct dg_node *n, u8 *from, u8 *to) {
     struct dg_def *d = n->def ? n->def : dg_define(t, n);
-    u64 context;
-    if (d->stack == t->stack || dg_knows_context(t, d))
-        context = d->context;
-    else
-        context = dg_new_context(t, d, first_pc(n));
+    u64 context = context_of(t, d);
+    if (UNLIKELY(context == DG_UNKNOWN)) context = dg_new_context(t, d, first_pc(n));
     u32 head = head_of((u64)(to - from));
     if (UNLIKELY(from != t->out + head)) {
         set_wide(n, head != HEAD);
@@ -241,7 +246,7 @@ static void run_some(struct dg_thread *t, struct dg_node *n, u32 segment, const 
     }
     if (alike) made = (1ull << n_made) - 1;
     struct dg_def *d = dg_some_def(t, n, segment, made);
-    u64 context = context_of(t, d, tr_insns(p->block)[s->first].pc);
+    u64 context = context_at(t, d, tr_insns(p->block)[s->first].pc);
     u8 *from = t->out + head_of(n_made * 8ull);
     rt_memcpy(from, places, n_made * 8ull);
     put_head(from, from + n_made * 8ull, context, 1);
@@ -257,7 +262,7 @@ static RT_NOINLINE void run_segments(struct dg_thread *t, struct dg_node *n, con
             run_some(t, n, i, w);
             continue;
         }
-        u64 context = context_of(t, &n->defs[i], tr_insns(p->block)[s->first].pc);
+        u64 context = context_at(t, &n->defs[i], tr_insns(p->block)[s->first].pc);
         u32 n_insns = n->n_insns - s->first;
         if (s->rep_alone) {
             run_repeated(t, p, s, context, w);

@@ -5,9 +5,11 @@
 
 #include "tools/datagrind/client/frames.h"
 
-#define LEAST_SETS 4096u
-#define MOST_SETS  0x40000u /* 16 MiB */
-#define NO_CONTEXT 0xffffffffu
+#define LEAST_SETS  4096u
+#define MOST_SETS   0x40000u /* 16 MiB */
+#define NO_CONTEXT  0xffffffffu
+#define MOST_RECENT 1024u
+#define DEARER      0x4000u /* bytes */
 
 static u64 bytes_of(u32 n_sets) { return n_sets * (u64)DG_WAYS * sizeof(struct dg_seen); }
 
@@ -57,24 +59,44 @@ static u64 define(struct dg_thread *t, u32 bbdef, u64 pc) {
     return number;
 }
 
-static void take(struct dg_def *d, const struct dg_seen *one) {
-    d->stack = one->stack;
-    d->context = one->context;
+/* Of a definition that is run under many stacks in turns.  The more room such ones have, the more must be won: it
+ * should stay in the cache. */
+static void widen(struct dg_thread *t, struct dg_def *d) {
+    u32 n = 4 * (d->mask + 1);
+    if (d->missed <= (u64)n * (1 + t->recent_bytes / DEARER)) return;
+    d->missed = 0;
+    struct dg_seen *more = n <= MOST_RECENT ? dg_room(t, n * sizeof *more, 64) : NULL;
+    if (!more) return;
+    t->recent_bytes += n * sizeof *more;
+    rt_memset(more, 0, n * sizeof *more);
+    for (u32 i = 0; i <= d->mask; i++) more[d->recent[i].stack & (n - 1)] = d->recent[i];
+    d->recent = more;
+    d->mask = n - 1;
 }
 
-bool dg_knows_context(struct dg_thread *t, struct dg_def *d) {
-    struct dg_seen *set = set_of(t, t->stack, d->bbdef), found;
+static bool knows(struct dg_thread *t, u64 stack, u32 bbdef, struct dg_seen *found) {
+    struct dg_seen *set = set_of(t, stack, bbdef);
     u32 way = 0;
     /* Entries that are empty have no stack: its number is never 0 but by chance, and then it is defined again. */
-    while (way < DG_WAYS && !(set[way].stack == t->stack && set[way].bbdef == d->bbdef && t->stack)) way++;
+    while (way < DG_WAYS && !(set[way].stack == stack && set[way].bbdef == bbdef && stack)) way++;
     if (way == DG_WAYS) return false;
-    found = set[way];
-    if (way) {
-        for (; way > 0; way--) set[way] = set[way - 1];
-        set[0] = found;
-    }
-    take(d, &found);
+    *found = set[way];
+    for (; way > 0; way--) set[way] = set[way - 1];
+    set[0] = *found;
     return true;
+}
+
+static u64 place(struct dg_def *d, struct dg_seen one) {
+    d->recent[one.stack & d->mask] = one;
+    return one.context;
+}
+
+u64 dg_known_context(struct dg_thread *t, struct dg_def *d) {
+    struct dg_seen found;
+    if (!knows(t, t->stack, d->bbdef, &found)) return DG_UNKNOWN;
+    d->missed++;
+    widen(t, d);
+    return place(d, found);
 }
 
 u64 dg_new_context(struct dg_thread *t, struct dg_def *d, u64 pc) {
@@ -83,6 +105,5 @@ u64 dg_new_context(struct dg_thread *t, struct dg_def *d, u64 pc) {
     struct dg_seen made = {t->stack, d->bbdef, (u32)number};
     remember(t, made);
     if (t->evicted > t->n_sets && t->n_sets < MOST_SETS) grow(t);
-    take(d, &made);
-    return number;
+    return place(d, made);
 }

@@ -89,15 +89,25 @@ struct dg_plan {
     struct dg_segment segments[];
 };
 
-/* A definition in the file, and the context that the thread ran it in last. */
-struct dg_def {
+/* A context that this thread has met. */
+struct dg_seen {
     u64 stack;
-    u32 context, bbdef;
+    u32 bbdef, context;
+};
+#define DG_WAYS 4
+
+/* A definition in the file, and contexts that the thread has run it in: each has one place, so that a look at it is all
+ * that most runs need. */
+struct dg_def {
+    struct dg_seen *recent; /* by the low bits of the stack's number; at first those below */
+    u32 mask, bbdef;
     union {
         const struct dg_node *leaf; /* whose path it is, with all of the last block */
         struct dg_some *some;       /* of a segment that is some: nothing else but these */
     };
-};
+    u64 missed; /* contexts that are known, but were not there */
+    struct dg_seen first[2];
+} __attribute__((aligned(64)));
 
 /* Such an instruction with those accesses that a run has made. */
 struct dg_some {
@@ -146,13 +156,6 @@ struct dg_frame {
     u64 caller;      /* dg_thread.stack of who called */
 };
 
-/* A context that this thread has met. */
-struct dg_seen {
-    u64 stack;
-    u32 bbdef, context;
-};
-#define DG_WAYS 4
-
 struct dg_thread {
     u8 *out, *out_limit;     /* the next run, NULL: nowhere yet; at the limit there is still room for one */
     u8 *out_begin;           /* of what was not handed over */
@@ -172,8 +175,9 @@ struct dg_thread {
     u32 n_handlers; /* frames of handlers */
     u32 n_sets, evicted;
     u32 n_nodes;
-    u32 file; /* dg.file that its contexts are of */
-    u64 code; /* dg.code that they are of */
+    u32 recent_bytes; /* of definitions with many contexts */
+    u32 file;         /* dg.file that its contexts are of */
+    u64 code;         /* dg.code that they are of */
     bool live;
     const struct tstate *ts; /* whose it is while it is live */
 };
@@ -207,7 +211,9 @@ void dg_drop_handlers(struct dg_thread *t, u64 sp);
 u32 dg_callers(const struct dg_thread *t, u64 *ips, u32 most); /* innermost first; how many */
 
 /* contexts.c */
-bool dg_knows_context(struct dg_thread *t, struct dg_def *d);      /* then the definition has it */
+/* The number of a definition's context in this call stack that is not in its place there, or DG_UNKNOWN. */
+#define DG_UNKNOWN (~0ull)
+u64 dg_known_context(struct dg_thread *t, struct dg_def *d);
 u64 dg_new_context(struct dg_thread *t, struct dg_def *d, u64 pc); /* its number */
 void dg_forget_contexts(struct dg_thread *t);
 
@@ -219,6 +225,7 @@ struct dg_def *dg_define(struct dg_thread *t, struct dg_node *n);
 /* Of the root's segment, of which these accesses (dg_some.made) are made. */
 struct dg_def *dg_some_def(struct dg_thread *t, struct dg_node *n, u32 segment, u64 made);
 void dg_forget_paths(struct dg_thread *t);
+void *dg_room(struct dg_thread *t, u64 bytes, u64 align); /* for as long as paths are not forgotten; NULL: too much */
 
 /* plans.c */
 #define DG_APART     64 /* templates begin at least this far apart */

@@ -33,11 +33,13 @@ void dg_forget_paths(struct dg_thread *t) {
     t->pieces = NULL;
     t->room = t->room_end = NULL;
     t->n_nodes = 0;
+    t->recent_bytes = 0;
     t->none = (struct dg_node){0};
     t->ended = &t->none;
 }
 
-static void *room_for(struct dg_thread *t, u64 bytes, u64 align) {
+void *dg_room(struct dg_thread *t, u64 bytes, u64 align) {
+    if (bytes > PIECE / 4) return NULL;
     t->room = (u8 *)RT_ROUND_UP((u64)t->room, align);
     if (t->room > t->room_end || (u64)(t->room_end - t->room) < bytes) {
         struct dg_piece *p = rt_pages(PIECE);
@@ -52,7 +54,7 @@ static void *room_for(struct dg_thread *t, u64 bytes, u64 align) {
 
 /* Of the block's instructions, those that were completed. */
 static struct dg_node *node_of(struct dg_thread *t, const struct dg_plan *p, u64 head) {
-    struct dg_node *n = room_for(t, sizeof *n, __alignof__(*n));
+    struct dg_node *n = dg_room(t, sizeof *n, __alignof__(*n));
     u32 done = tr_completed(head);
     *n = (struct dg_node){.head = head,
                           .plan = p,
@@ -86,7 +88,7 @@ struct dg_node *dg_root(struct dg_thread *t, u64 head) {
     for (const struct dg_node *o = n->sibling; o; o = o->sibling)
         if (o->defs) n->defs = o->defs;
     if (n->defs) return n;
-    n->defs = room_for(t, n->plan->n_segments * sizeof *n->defs, __alignof__(*n->defs));
+    n->defs = dg_room(t, n->plan->n_segments * sizeof *n->defs, __alignof__(*n->defs));
     dg_lock();
     dg_plan_define(n->plan, n->defs);
     dg_unlock();
@@ -97,8 +99,8 @@ struct dg_def *dg_some_def(struct dg_thread *t, struct dg_node *n, u32 segment, 
     struct dg_some **first = &n->defs[segment].some, *d = *first;
     while (d && d->made != made) d = d->next;
     if (d) return &d->def;
-    d = room_for(t, sizeof *d, __alignof__(*d));
-    *d = (struct dg_some){.made = made, .next = *first};
+    d = dg_room(t, sizeof *d, __alignof__(*d));
+    *d = (struct dg_some){.def = {.recent = d->def.first, .mask = 1}, .made = made, .next = *first};
     dg_lock();
     d->def.bbdef = dg_plan_define_some(n->plan, &n->plan->segments[segment], made);
     dg_unlock();
@@ -209,7 +211,7 @@ static u8 *put_accesses(u8 *to, const struct dg_node *n, u32 n_ops) {
 
 /* All of the last block that may be a part of a path, if there is room: it may run further the next time. */
 static struct dg_def define(const struct dg_node *n) {
-    struct dg_def d = {.bbdef = dg.n_bbdefs++, .leaf = n};
+    struct dg_def d = {.bbdef = dg.n_bbdefs++, .leaf = n, .mask = 1};
     u32 last = n->plan->segments[0].n_insns, insns = n->insns - n->n_insns + last;
     u64 ops = n->plan->segments[0].n_ops, accesses = n->accesses - n->n_ops + ops;
     if (insns > DG_ITEMS || accesses > DG_ITEMS) {
@@ -234,10 +236,11 @@ struct dg_def *dg_define(struct dg_thread *t, struct dg_node *n) {
     if (d) {
         leaf = leaf->parent;
     } else {
-        d = room_for(t, sizeof *d, __alignof__(*d));
+        d = dg_room(t, sizeof *d, __alignof__(*d));
         dg_lock();
         *d = define(leaf);
         dg_unlock();
+        d->recent = d->first;
     }
     for (; leaf && !leaf->def; leaf = leaf->parent) leaf->def = d;
     return d;

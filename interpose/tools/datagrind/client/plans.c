@@ -158,7 +158,7 @@ static u32 define(const struct dg_plan *p, const struct dg_segment *s) {
 
 void dg_plan_define(const struct dg_plan *p, struct dg_def *defs) {
     for (u32 i = 0; i < p->n_segments; i++) {
-        defs[i] = (struct dg_def){0};
+        defs[i] = (struct dg_def){.recent = defs[i].first, .mask = 1};
         if (!p->segments[i].some) defs[i].bbdef = define(p, &p->segments[i]);
     }
 }
