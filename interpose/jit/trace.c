@@ -26,127 +26,6 @@
 #define BY_RUNTIME   0xfe /* for a word.reg: when the instruction runs, the runtime stores it */
 #define ZERO_FLAG    0xfd /* likewise: it, behind the instruction */
 
-/* ---- Functions ------------------------------------------------------------------------------------------ */
-
-static struct range {
-    uint64_t lo, hi;
-    uint32_t function;
-    uint32_t part; /* 0: none */
-} *ranges;
-static size_t n_ranges, room_ranges;
-
-static bool is_first_behind(size_t i, uint64_t pc) {
-    return i < n_ranges && pc < ranges[i].hi && (i == 0 || ranges[i - 1].hi <= pc);
-}
-
-/* The first range that ends behind pc. */
-static size_t search_range(uint64_t pc) {
-    size_t lo = 0, hi = n_ranges;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (ranges[mid].hi <= pc)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-/* The same; what is asked next mostly lies where the last pc did. */
-static size_t range_after(uint64_t pc) {
-    static size_t last;
-    size_t i = __atomic_load_n(&last, __ATOMIC_RELAXED); /* who only shows stages does not hold the lock */
-    if (is_first_behind(i, pc)) return i;
-    i = search_range(pc);
-    __atomic_store_n(&last, i, __ATOMIC_RELAXED);
-    return i;
-}
-
-uint32_t ip_trace_function(uint64_t pc) {
-    size_t i = range_after(pc);
-    return i < n_ranges && ranges[i].lo <= pc ? ranges[i].function : 0;
-}
-
-bool ip_trace_apart(uint64_t pc, uint64_t home) {
-    size_t j = range_after(home), i = is_first_behind(j, pc) ? j : search_range(pc);
-    const struct range none = {0}, *a = i < n_ranges && ranges[i].lo <= pc ? ranges + i : &none;
-    const struct range *b = j < n_ranges && ranges[j].lo <= home ? ranges + j : &none;
-    return a->function != b->function || a->part != b->part;
-}
-
-/* Does a function begin there? */
-static bool function_begins(uint64_t pc) {
-    size_t i = range_after(pc);
-    return i < n_ranges && ranges[i].lo == pc;
-}
-
-void ip_trace_functions_del(uint64_t lo, uint64_t hi) {
-    ip_service_lock();
-    size_t from = range_after(lo), to = from;
-    while (to < n_ranges && ranges[to].lo < hi) to++;
-    memmove(ranges + from, ranges + to, (n_ranges - to) * sizeof *ranges);
-    n_ranges -= to - from;
-    ip_service_unlock();
-}
-
-int ip_trace_functions_add(uint64_t n, const uint64_t *lo, const uint64_t *hi, const uint32_t *function) {
-    if (n == 0) return 0;
-    ip_trace_functions_del(lo[0], hi[n - 1]);
-    ip_service_lock();
-    if (n_ranges + n > room_ranges) {
-        size_t room = (n_ranges + n) * 2;
-        struct range *more = realloc(ranges, room * sizeof *more);
-        if (!more) {
-            ip_service_unlock();
-            return -1;
-        }
-        ranges = more;
-        room_ranges = room;
-    }
-    size_t at = range_after(lo[0]);
-    memmove(ranges + at + n, ranges + at, (n_ranges - at) * sizeof *ranges);
-    for (uint64_t i = 0; i < n; i++) ranges[at + i] = (struct range){lo[i], hi[i], function[i], 0};
-    n_ranges += n;
-    ip_service_unlock();
-    return 0;
-}
-
-int ip_trace_parts_add(uint64_t lo, uint64_t hi, uint64_t n, const int32_t *table, uint64_t base) {
-    static uint32_t part;
-    ip_service_lock();
-    size_t first = range_after(lo), end = first, used = 0;
-    while (end < n_ranges && ranges[end].lo < hi) end++;
-    size_t most = n_ranges + n, tail = n_ranges - end;
-    struct range *made = malloc((end - first + n + 1) * sizeof *made);
-    struct range *more = most > room_ranges ? realloc(ranges, 2 * most * sizeof *more) : ranges;
-    if (more && more != ranges) room_ranges = 2 * most;
-    if (more) ranges = more;
-    uint64_t k = 0;
-    for (size_t i = first; made && more && i < end; i++) {
-        struct range r = ranges[i];
-        made[used++] = r;
-        for (; k < n && base + (uint64_t)table[2 * k] < r.hi; k++) {
-            struct range *last = made + used - 1;
-            uint64_t start = base + (uint64_t)table[2 * k];
-            if (!(r.function & IP_CT_UNNAMED) || start < last->lo || part + 1 == IP_CT_PARTS) continue;
-            if (start > last->lo) {
-                last->hi = start;
-                made[used++] = (struct range){start, r.hi, r.function, 0};
-                last++;
-            }
-            last->part = ++part;
-        }
-    }
-    if (made && more) {
-        memmove(ranges + first + used, ranges + end, tail * sizeof *ranges);
-        memcpy(ranges + first, made, used * sizeof *made);
-        n_ranges = first + used + tail;
-    }
-    free(made);
-    ip_service_unlock();
-    return made && more ? 0 : -1;
-}
-
 /* ---- Where templates lie ----------------------------------------------------------------------------------- */
 
 static struct ip_meta *meta;
@@ -549,7 +428,7 @@ static void ends_with(struct ip_tr_block *t, const struct ublock *in) {
 /* For who wants to know what functions are called with. */
 static void arguments(struct plan *p, struct ip_tr_block *t, const struct ublock *in) {
     static const uint8_t args[] = {IP_RDI, IP_RSI, IP_RDX, IP_RCX, IP_R8, IP_R9};
-    if (!function_begins(in->pc)) return;
+    if (!ip_trace_begins(in->pc)) return;
     for (size_t n = 0; n < sizeof args; n++) {
         uint16_t word = new_word(p, 0, args[n], false);
         if (n == 0) t->args_word = word;
@@ -577,10 +456,9 @@ static int sides_of(const struct ublock *in) {
 
 /* Whose blocks have their counters in common. */
 static void place(struct ip_tr_block *t) {
-    size_t i = range_after(t->pc);
-    if (i < n_ranges && ranges[i].lo <= t->pc && ranges[i].part) {
-        t->where = IP_CT_BLOCK | ranges[i].part;
-        t->home = ranges[i].lo;
+    uint32_t part = ip_trace_part(t->pc, &t->home);
+    if (part) {
+        t->where = IP_CT_BLOCK | part;
     } else if (t->function && !(t->function & IP_CT_APART)) {
         t->where = t->function;
     }
@@ -608,7 +486,7 @@ static bool is_return_point(uint64_t pc) {
 /* The words that the block has in each context (abi/count.h). */
 static void lay_words(struct ip_tr_block *t, const struct ublock *in) {
     uint16_t n = (uint16_t)(1 + sides_of(in));
-    if (t->where && function_begins(t->pc)) t->active_word = n++;
+    if (t->where && ip_trace_begins(t->pc)) t->active_word = n++;
     uint64_t target = t->end == IP_TR_NEXT ? t->next : t->target;
     bool links = ip_trace_function(target) & IP_CT_LINK, calls = false;
     if (t->end == IP_TR_CALL || (t->end == IP_TR_CALLI && in->u[in->n_u - 1].op == U_CALLI)) {
@@ -616,7 +494,7 @@ static void lay_words(struct ip_tr_block *t, const struct ublock *in) {
         links |= t->end == IP_TR_CALLI;
         note_return(t->next);
     } else if (t->end == IP_TR_NEXT) {
-        calls = ip_trace_apart(target, t->pc) && (links || function_begins(target)); /* a tail call */
+        calls = ip_trace_apart(target, t->pc) && (links || ip_trace_begins(target)); /* a tail call */
     }
     if (calls) {
         t->site_word = n;
