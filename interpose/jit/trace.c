@@ -311,8 +311,9 @@ static void elements_of(struct plan *p, const struct ip_insn *in, int i) {
 
 #define STATE_LEAF 13
 
-/* The state components that there are, here as where the program runs. */
-static uint64_t components(void) {
+/* The state components that there are, here as where the program runs.  A function of its own, for a test looks by name
+ * for who asks the CPU before using instructions that some lack. */
+__attribute__((noinline)) static uint64_t components(void) {
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return 0;
     __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));

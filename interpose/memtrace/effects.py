@@ -11,6 +11,8 @@ _MEMORY = (lib.IP_OP_MEM, lib.IP_OP_MEM_IMPL)
 _FAR = (lib.IP_F_FAR, lib.IP_F_IRET)
 _RELATIVE = (lib.IP_F_JMP, lib.IP_F_JCC, lib.IP_F_CALL, lib.IP_F_LOOP, lib.IP_F_XBEGIN)
 _ENTER = 0xC8
+_PARTS = 6 + 62
+"""What a save of the processor's state can access: parts of the old area, header, other components."""
 
 
 class Effects(NamedTuple):
@@ -39,8 +41,12 @@ def effects(pc: int, code: bytes) -> Effects | None:
         elements = 1
         if insn.mem.vsib and operand.kind == lib.IP_OP_MEM:
             elements = max(1, insn.vlen // max(1, operand.size))
-        # The state components that a save or restore takes decide whether it touches memory.
-        least = 0 if access & _SOMETIMES or operand.size == 0 else 1
+        # The state components that a save or restore takes decide; some saves read the header.
+        by_component = operand.size == 0
+        if by_component:
+            elements = _PARTS
+            reads[1] += 1
+        least = 0 if access & _SOMETIMES or by_component else 1
         for wanted, counts in ((_READ, reads), (_WRITE, writes)):
             if access & wanted:
                 counts[0] += least

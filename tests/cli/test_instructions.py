@@ -18,6 +18,9 @@ BASELINE = {
 }  # fmt: skip
 ASKED = {
     "rt_save_vec": "width",
+    "rt_vector": "rt_cpu",
+    "rt_mask": "rt_cpu",
+    "components": "OSXSAVE",
     "store_zmm": "rt_cpu",
     "store_ymm": "rt_cpu",
     "tk_vec_value": "rt_cpu",
