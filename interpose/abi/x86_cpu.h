@@ -25,7 +25,7 @@ enum ip_gpr {
 };
 
 /* Segment registers whose base counts in 64-bit mode, by their number in encodings; all others are "none". */
-enum ip_seg { IP_SEG_NONE = 0, IP_SEG_FS = 4, IP_SEG_GS = 5 };
+enum ip_seg { IP_SEG_NONE = 0, IP_SEG_SS = 2, IP_SEG_FS = 4, IP_SEG_GS = 5 };
 
 /* Conditions of jcc, setcc and cmovcc, by their number in encodings; the lowest bit negates. */
 enum ip_cc {

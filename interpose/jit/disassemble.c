@@ -163,11 +163,14 @@ static bool marker(struct ublock *b, int i, const uint8_t *buf, int avail, uint6
 
 static bool marker_nraddr(const uint8_t *buf, int avail) { return begins_marker(buf, avail) && buf[18] == 0xc9; }
 
-/* Selectors of FS and GS: the registers are the runtime's. */
+/* Selectors of FS and GS: the registers are the runtime's.  That of SS: any system call of the runtime's between two
+ * blocks sets it (CPU manual, "SYSRET"). */
 static bool uses_selector(const struct ip_insn *in) {
-    if (in->mnem == IP_MN_LFS || in->mnem == IP_MN_LGS) return true;
-    for (int k = 0; k < in->n_ops; k++)
-        if (in->ops[k].kind == IP_OP_SEG && (in->ops[k].reg == IP_SEG_FS || in->ops[k].reg == IP_SEG_GS)) return true;
+    if (in->mnem == IP_MN_LFS || in->mnem == IP_MN_LGS || in->mnem == IP_MN_LSS) return true;
+    for (int k = 0; k < in->n_ops; k++) {
+        unsigned seg = in->ops[k].kind == IP_OP_SEG ? in->ops[k].reg : IP_SEG_NONE;
+        if (seg == IP_SEG_FS || seg == IP_SEG_GS || seg == IP_SEG_SS) return true;
+    }
     return false;
 }
 

@@ -45,6 +45,9 @@ void rt_trap_flag_enter(struct tstate *ts);
 void rt_trap_flag_after(struct tstate *ts, bool executed);
 void rt_trap_flag_load(struct tstate *ts, bool set);
 
+/* The selector of SS, as the guest sees it (far.c). */
+u16 rt_ss(struct tstate *ts);
+
 /* ---- system calls */
 /* Execute the system call in ts (rax = number); sets rax, rcx, r11, ts->pc. */
 void rt_syscall(struct tstate *ts, u64 next_pc);

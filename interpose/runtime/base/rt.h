@@ -86,6 +86,7 @@ struct rt_thread {
     u64 errors_off;                  /* errors.c: reports are switched off while above 0 */
     u64 origin_tags;                 /* origin.c: address of the tags of the registers, or 0 */
     u32 trap_flag;                   /* the guest's TF (trapflag.c) */
+    u16 ss;                          /* selector that the guest loaded, 0: as the kernel sets it */
     u32 unwrapped;                   /* guest_call.c: 1 + index of the call inside which no wrapper applies, or 0 */
     u32 maker_pid, maker_tid;        /* who waits for it in vfork, or 0 */
     u32 settling, pad2;              /* trace/buffer.c: what it has recorded or counted is being settled */

@@ -1,10 +1,11 @@
-/* Far jumps, calls and returns, iret, and whatever names the selectors of FS and GS (CPU manual, "JMP",
+/* Far jumps, calls and returns, iret, and whatever names the selectors of SS, FS and GS (CPU manual, "JMP",
  * "CALL", "RET", "IRET", "MOV", "LDS/LES/LFS/LGS/LSS").
  *
  * User code of a 64-bit process has one code segment, so a far transfer either stays in it or faults; which
  * fault it is, the CPU's own view of the selector says (lar).  FS and GS belong to the runtime: the guest's
  * selectors are kept beside its bases, and one is loaded into GS for a moment so that the CPU says what base
- * or which fault comes of it.
+ * or which fault comes of it.  SS is loaded, for the fault, and kept, for the kernel sets it at each system call
+ * of the runtime's.
  */
 
 #include <asm/unistd.h>
@@ -108,7 +109,27 @@ static bool code_segment(struct tstate *ts, u64 selector, bool back) {
     return true;
 }
 
+u16 rt_ss(struct tstate *ts) {
+    u16 ss = rt_th(ts)->ss;
+    if (!ss) __asm__("mov %%ss, %0" : "=r"(ss));
+    return ss;
+}
+
+static bool load_ss(struct tstate *ts, u64 selector) {
+    if (rt_load_ss((u32)selector & 0xffff) != 0) {
+        rt_signal_copied(ts, false);
+        return false;
+    }
+    rt_th(ts)->ss = (u16)selector;
+    return true;
+}
+
+static u16 selector_of(struct tstate *ts, u32 seg) {
+    return seg == IP_SEG_SS ? rt_ss(ts) : ts->client_sel[seg - IP_SEG_FS];
+}
+
 static bool load_segment(struct tstate *ts, u32 seg, u64 selector) {
+    if (seg == IP_SEG_SS) return load_ss(ts, selector);
     u64 *base = seg == IP_SEG_FS ? &ts->client_fs : &ts->client_gs, ours = 0, loaded = 0;
     sys2(__NR_arch_prctl, ARCH_GET_GS, (long)&ours);
     sys2(__NR_arch_prctl, ARCH_SET_GS, (long)*base); /* some CPUs keep it under a null selector */
@@ -213,10 +234,7 @@ static void interrupt_return(struct tstate *ts, const struct ip_insn *in) {
     }
     if (!pop(ts, w, order, first, in->opsize) || !code_segment(ts, w[IRET_CS], true)) return;
     if (!pop(ts, w, order + first, 5 - first, in->opsize)) return;
-    if (rt_load_ss((u32)w[IRET_SS] & 0xffff) != 0) {
-        rt_signal_copied(ts, false);
-        return;
-    }
+    if (!load_ss(ts, w[IRET_SS])) return;
     if (!rt_canonical(w[IRET_IP])) {
         general_protection(ts, 0);
         return;
@@ -229,7 +247,7 @@ static void interrupt_return(struct tstate *ts, const struct ip_insn *in) {
     ts->pc = w[IRET_IP];
 }
 
-/* ---- FS and GS -------------------------------------------------------------------------------------------- */
+/* ---- SS, FS and GS -------------------------------------------------------------------------------------------- */
 
 static void set_register(struct tstate *ts, u32 reg, u32 size, u64 value) {
     if (size == 2)
@@ -240,7 +258,7 @@ static void set_register(struct tstate *ts, u32 reg, u32 size, u64 value) {
 
 static void move(struct tstate *ts, const struct ip_insn *in) {
     const struct ip_operand *to = &in->ops[0], *from = &in->ops[1];
-    u16 selector = to->kind == IP_OP_SEG ? 0 : ts->client_sel[from->reg - 4];
+    u16 selector = to->kind == IP_OP_SEG ? 0 : selector_of(ts, from->reg);
     if (to->kind == IP_OP_SEG && from->kind == IP_OP_GPR)
         selector = (u16)ts->gpr[from->reg];
     else if (to->kind == IP_OP_SEG && !get_word(ts, &selector, operand(ts, &in->mem), 2, on_stack(&in->mem)))
@@ -259,7 +277,7 @@ static void push_pop(struct tstate *ts, const struct ip_insn *in) {
     u64 sp = ts->gpr[IP_RSP], word = 0;
     u32 seg = in->ops[0].reg, size = in->opsize == 2 ? 2 : 8;
     if (in->mnem == IP_MN_PUSH) {
-        word = ts->client_sel[seg - IP_SEG_FS];
+        word = selector_of(ts, seg);
         if (!put(ts, sp - size, &word, size, true)) return;
         set_sp(ts, sp - size);
         rt_hook_written(sp - size, size);
@@ -279,7 +297,8 @@ static void load_pointer(struct tstate *ts, const struct ip_insn *in) {
     if (!get_pointer(ts, &in->mem, offset, pointer)) return;
     rt_memcpy(&value, pointer, offset);
     rt_memcpy(&selector, pointer + offset, 2);
-    if (!load_segment(ts, in->mnem == IP_MN_LFS ? 4 : 5, selector)) return;
+    u32 seg = in->mnem == IP_MN_LFS ? IP_SEG_FS : in->mnem == IP_MN_LGS ? IP_SEG_GS : IP_SEG_SS;
+    if (!load_segment(ts, seg, selector)) return;
     set_register(ts, in->ops[0].reg, in->opsize, value);
     ts->pc += in->len;
 }
@@ -299,6 +318,7 @@ void rt_far(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_MOV: move(ts, in); return;
     case IP_MN_PUSH:
     case IP_MN_POP: push_pop(ts, in); return;
+    case IP_MN_LSS:
     case IP_MN_LFS:
     case IP_MN_LGS: load_pointer(ts, in); return;
     default: interrupt_return(ts, in); return;

@@ -164,7 +164,7 @@ static void fill_context(struct tstate *ts, struct sig_context *mc, u64 fpstate,
         .fpstate = fpstate,
     };
     __asm__("mov %%cs, %0" : "=r"(mc->cs));
-    __asm__("mov %%ss, %0" : "=r"(mc->ss));
+    mc->ss = rt_ss(ts);
 }
 
 static long put_xstate(const struct xstate *x, u64 at) {
@@ -236,6 +236,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     ts->gpr[IP_RDX] = frame + offsetof(struct sig_frame, uc);
     ts->rflags &= ~(FL_DF | FL_TF | FL_RF);
     rt_th(ts)->trap_flag = p->step_armed = 0;
+    rt_th(ts)->ss = 0;
     ts->pc = act->handler;
     xstate_reset();
     callstack_enter(ts, frame, pc, act->restorer);
@@ -320,6 +321,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     ts->rflags = (ts->rflags & ~FIX_FLAGS) | (mc->flags & FIX_FLAGS & ~FL_TF);
     rt_th(ts)->trap_flag = (mc->flags & FL_TF) != 0;
     sig_priv(ts)->step_armed = 0;
+    if ((uc.flags & UC_STRICT_RESTORE_SS) && rt_load_ss(mc->ss | 3u) == 0) rt_th(ts)->ss = mc->ss | 3u;
     rt_trace(ts)->orig_rax = ~0ull; /* this call has no result */
     ts->pc = rt_pc(mc->ip);
     if (rt.flags & IP_C_SHADOW) {

@@ -241,6 +241,7 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
     struct rt_trace *t = rt_trace(ts);
     t->orig_rax = ts->gpr[IP_RAX];
     t->i386 = 0;
+    rt_th(ts)->ss = 0;
     if (!t->on || traced_entry(ts, &next_pc)) {
         long nr = (int)ts->gpr[IP_RAX]; /* the kernel looks at 32 bits, too */
         t->in_call = 1;
