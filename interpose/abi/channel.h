@@ -223,8 +223,7 @@ enum ip_sym {
      * return the ct_where that is wanted. */
     IP_SYM_CALLED,
     IP_SYM_CALLED_FLAGS,
-    IP_SYM_LINKED,
-    IP_SYM_LINKED_FLAGS,
+    IP_SYM_LINKED,     /* keeps the flags */
     IP_SYM_RETURNED,   /* the flags are free */
     IP_SYM_CS_SYNC,    /* call stack out of step at a ret */
     IP_SYM_MISS,       /* like INDIRECT_MISS, but always back to the dispatcher */

@@ -278,16 +278,20 @@ static void emit_record(struct em *m, const struct uinstr *u) {
     em_point(m, u->insn, u->spilled, IP_PF_RECORDED);
 }
 
-static void emit_record_word(struct em *m, const struct uinstr *u) {
+/* Where records go to t0, if it is not there still. */
+static void hold_record_ptr(struct em *m, const struct uinstr *u) {
     if (m->record_reg != u->t0) put_load(&m->w, 8, u->t0, STATE(tr_ptr));
     m->record_reg = u->t0;
+}
+
+static void emit_record_word(struct em *m, const struct uinstr *u) {
+    hold_record_ptr(m, u);
     put_store(&m->w, 8, addr_at(u->t0, -(int64_t)u->imm), u->m.base);
 }
 
 static void emit_record_flag(struct em *m, const struct uinstr *u) {
     struct uaddr to = addr_at(u->t0, -(int64_t)u->imm);
-    if (m->record_reg != u->t0) put_load(&m->w, 8, u->t0, STATE(tr_ptr));
-    m->record_reg = u->t0;
+    hold_record_ptr(m, u);
     put_store_imm(&m->w, 8, to, 0);
     put_setz(&m->w, to);
 }
@@ -296,8 +300,7 @@ static void emit_record_address(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
     const struct uaddr *a = &u->m;
     uint64_t known = a->base == IP_REG_RIP ? a->rip_target : a->addr32 ? (uint32_t)a->disp : (uint64_t)a->disp;
-    if (m->record_reg != u->t0) put_load(w, 8, u->t0, STATE(tr_ptr));
-    m->record_reg = u->t0;
+    hold_record_ptr(m, u);
     if (uaddr_is_sum(a)) put_address(w, u->reg, *a);
     for (int twice = 0; twice < (u->set ? 2 : 1); twice++) {
         struct uaddr to = addr_at(u->t0, -(int64_t)(twice ? u->set : u->imm));

@@ -49,7 +49,7 @@ static void failed(struct tests *t) {
     for (int i = 0; i < t->n; i++) writer_bind32(t->w, t->fails[i]);
 }
 
-/* The same for RCX, without a flag touched. */
+/* On if RCX is 0, without a flag touched; what is returned is to be bound elsewhere. */
 static uint32_t unless_zero(struct writer *w) {
     put_jrcxz(w, JMP_BYTES);
     return put_jmp_open(w);
@@ -58,6 +58,14 @@ static uint32_t unless_zero(struct writer *w) {
 static void put_total(struct writer *w, int dst) {
     put_load(w, 8, dst, total_of(0));
     for (uint32_t i = 1; i < IP_CT_TOTALS; i++) put_add(w, dst, total_of(i));
+}
+
+/* The address of a word of the present context's to dst, by way of t. */
+static void put_word_at(struct writer *w, int dst, int t, int word) {
+    struct uaddr at = addr_sum(t, word, 0);
+    at.scale = 8;
+    put_load(w, 8, t, STATE(ct_base));
+    put_lea(w, 8, dst, at);
 }
 
 /* May who knows that the comparison would fail come to the stub at once?  Not past one of the code. */
@@ -91,10 +99,7 @@ static void em_linked(struct em *m, const struct stub *s) {
     put_mov_imm(w, N, IP_CT_WORD_BITS);
     put_shrx(w, N, AT, N);
     others[n++] = unless_zero(w);
-    put_load(w, 8, N, STATE(ct_base));
-    struct uaddr at = addr_sum(N, AT, 0);
-    at.scale = 8;
-    put_lea(w, 8, AT, at);
+    put_word_at(w, AT, N, AT);
     put_load(w, 4, N, SITE(AT, link));
     put_lea(w, 4, N, addr_at(N, -(int64_t)m->b->trace));
     others[n++] = unless_zero(w);
@@ -108,7 +113,7 @@ static void em_linked(struct em *m, const struct stub *s) {
     em_point(m, s->insn, taken, 0);
     em_restore_all(w, (uint16_t)(taken & ~(m->run.spilled | RCX_RDX)));
     em_point(m, s->insn, m->run.spilled | RCX_RDX, 0);
-    ask(m, s, s->via_t ? IP_SYM_LINKED_FLAGS : IP_SYM_LINKED, m->b->trace | (uint64_t)m->run.insns << 32, m->run.end);
+    ask(m, s, IP_SYM_LINKED, m->b->trace | (uint64_t)m->run.insns << 32, m->run.end);
 }
 
 /* A call of this function from a site that has called it before: a frame, one call more.  Tail calls, and calls where
@@ -130,10 +135,7 @@ static uint32_t em_called(struct em *m, const struct stub *s) {
     put_lea(w, 4, TOP, addr_at(TOP, -(int64_t)IP_CT_CALLED));
     put_cmp_reg(w, TOP, IP_CT_MAX_WORDS);
     uint32_t no_call = put_jcc_open(w, IP_CC_NB);
-    put_load(w, 8, AT, STATE(ct_base));
-    struct uaddr at = addr_sum(AT, TOP, 0);
-    at.scale = 8;
-    put_lea(w, 8, AT, at);
+    put_word_at(w, AT, AT, TOP);
     fails_unless(&t, SITE(AT, callee), m->b->trace);
     put_load(w, 8, TOP, STATE(ct_top));
     put_cmp(w, TOP, STATE(ct_limit));

@@ -488,14 +488,14 @@ static bool is_return_point(uint64_t pc) {
 static void lay_words(struct ip_tr_block *t, const struct ublock *in) {
     uint16_t n = (uint16_t)(1 + sides_of(in));
     if (t->where && ip_trace_begins(t->pc)) t->active_word = n++;
-    uint64_t target = t->end == IP_TR_NEXT ? t->next : t->target;
-    bool links = ip_trace_function(target) & IP_CT_LINK, calls = false;
+    bool links = false, calls = false;
     if (t->end == IP_TR_CALL || (t->end == IP_TR_CALLI && in->u[in->n_u - 1].op == U_CALLI)) {
         calls = true;
-        links |= t->end == IP_TR_CALLI;
+        links = t->end == IP_TR_CALLI || ip_trace_function(t->target) & IP_CT_LINK;
         note_return(t->next);
-    } else if (t->end == IP_TR_NEXT) {
-        calls = ip_trace_apart(target, t->pc) && (links || ip_trace_begins(target)); /* a tail call */
+    } else if (t->end == IP_TR_NEXT && ip_trace_apart(t->next, t->pc)) {
+        links = ip_trace_function(t->next) & IP_CT_LINK;
+        calls = links || ip_trace_begins(t->next); /* a tail call */
     }
     if (calls) {
         t->site_word = n;
@@ -515,6 +515,13 @@ static void stack_pointer(struct plan *p, struct ip_tr_block *t, int i) {
     }
 }
 
+/* Is RCX a constant of the block when its instruction i begins? */
+static bool counts_known(const struct ublock *in, int i) {
+    uint16_t known = 0;
+    for (int k = 0; k < i; k++) known = ip_constants_after(known, &in->insn[k]);
+    return known >> IP_RCX & 1;
+}
+
 /* Lay the template of the block out in t. */
 static void describe(const struct ublock *in, uint64_t flags, struct plan *p, struct ip_tr_block *t) {
     memset(t, 0, sizeof *t);
@@ -528,7 +535,6 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
     t->args_word = t->result_word = NO_WORD;
     ends_with(t, in);
     if (flags & IP_C_TRACE_VALUES) arguments(p, t, in);
-    uint16_t known = 0;
     for (int i = 0; i < in->n_insn; i++) {
         const struct ip_insn *insn = &in->insn[i];
         struct ip_tr_insn *ti = &p->insn[i];
@@ -541,8 +547,7 @@ static void describe(const struct ublock *in, uint64_t flags, struct plan *p, st
         ti->rep_words = NO_WORD;
         ti->function = ip_trace_function(insn->pc);
         memcpy(ti->bytes, insn->bytes, sizeof ti->bytes);
-        ti->known_times = insn->rep && known >> IP_RCX & 1;
-        known = ip_constants_after(known, insn);
+        ti->known_times = insn->rep && counts_known(in, i);
         ti->first_access = (uint16_t)p->n_access;
         bool frame = i == in->n_insn - 1 && leaves_frame(t->end) && !(flags & (IP_C_TRACE_NO_FRAMES | IP_C_COUNT));
         if (frame && !p->addresses) {

@@ -22,7 +22,7 @@ enum uop_effect {
     UE_END = 2,      /* leaves the block for good */
     UE_ENTRY = 4,    /* belongs before the first guest instruction */
     UE_CHECK = 8,    /* tests something, V bits mostly, and leaves by a stub; clobbers flags that are dead, takes the
-                        flagless form    and RCX when they live */
+                        flagless form and RCX when they live */
     UE_TEMP = 16,    /* gives the address temporary its value */
     UE_WHOLE = 32,   /* needs every guest register in its host register */
     UE_CLEAN = 64,   /* of clean translations only */

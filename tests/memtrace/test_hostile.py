@@ -11,7 +11,7 @@ import pytest
 from formats.drmemtrace.entries import archive, entry, header, instr, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memtrace.traces import loops, random_accesses, various
+from memtrace.traces import MAPPED, loops, random_accesses, various
 
 from interpose.formats.drmemtrace.constants import MarkerId, Type
 from interpose.memtrace import cli
@@ -19,15 +19,6 @@ from interpose.memtrace import cli
 pytest.importorskip("numpy")
 pytest.importorskip("capstone")
 
-MAPPED = (
-    "basic_counts",
-    "opcode_mix",
-    "reuse_distance",
-    "cache_simulator",
-    "histogram",
-    "func_view",
-    "syscall_mix",
-)
 TOOLS = (*MAPPED, "view", "invariant_checker")
 SIZE = 12
 NUMBERS = [

@@ -13,23 +13,13 @@ from pathlib import Path
 
 import pytest
 from formats.drmemtrace.entries import PC, archive, entry, header, instr, marker, plain, prelude, trace
-from memtrace.traces import loops, random_accesses, various
+from memtrace.traces import MAPPED, loops, random_accesses, various
 
 from interpose.formats.drmemtrace.constants import MarkerId, Type
 from interpose.memtrace import cli
 
 pytest.importorskip("numpy")
 pytest.importorskip("capstone")
-
-MAPPED = (
-    "basic_counts",
-    "opcode_mix",
-    "reuse_distance",
-    "cache_simulator",
-    "histogram",
-    "func_view",
-    "syscall_mix",
-)
 
 
 def run(capfd, *words: object, code: int = 0) -> str:

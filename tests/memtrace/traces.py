@@ -14,6 +14,17 @@ from interpose.formats.drmemtrace.writer import Writer
 LOAD, STORE, BACK, SYSCALL = b"\x8b\x07", b"\x89\x07", b"\xeb\xfc", b"\x0f\x05"
 CALL, RET, REP = b"\xe8\x0b\x00\x00\x00", b"\xc3", b"\xf3\xa4"
 
+MAPPED = (
+    "basic_counts",
+    "opcode_mix",
+    "reuse_distance",
+    "cache_simulator",
+    "histogram",
+    "func_view",
+    "syscall_mix",
+)
+"""Analyzers that read a trace in parts, in several processes."""
+
 
 def loop(writer: Writer, accesses: Iterable[tuple[Type, int]], start: int = 1000) -> None:
     """A load or store and a jump back for each access; the time goes on every ten."""

@@ -188,9 +188,8 @@ void rt_request_translator(struct tstate *ts, u32 kind);
 void rt_request_python(struct tstate *ts, u32 kind);
 void rt_slot_attach(struct tstate *ts); /* give the thread a free slot */
 void rt_slot_detach(struct tstate *ts);
-/* A byte over the socket: with it the kernel tells the supervisor our process as
- * the supervisor's namespace numbers it. */
-/* Let the supervisor see which process this is, before a request that says the same number. */
+/* A number over the socket, before a request that says the same: with it the kernel tells the supervisor our process
+ * as the supervisor's namespace numbers it. */
 u64 rt_show_pid(void);
 /* Stand still if --delays says so (enum ip_delay). */
 void rt_delay(u32 at);

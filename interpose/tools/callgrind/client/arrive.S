@@ -393,19 +393,14 @@ led\keep:
         BACK    \keep
 .endm
 
-/* What leads on is counted at the call's site, and the call is still on its way. */
-.macro LINKED
-        WORD    0
-        jmp     1f
-8:      TAIL_WORD
-1:      SITE    S_LINK
-        KNOWN
-        shr     $32, %rcx
-        add     %rcx, S_LINK_INSNS(%rbx)
-        add     %rcx, %fs:TS_CT_TOTAL
-        BACK    0
-9:      UNKNOWN
-        BACK    0
+/* The frame at RAX ends; RBX is free. */
+.macro SETTLE free
+        TOTAL   %rbx
+        sub     F_BEGAN(%rax), %rbx
+        mov     F_CALL(%rax), \free
+        add     %rbx, CALL_COST(\free)
+        mov     F_ACTIVE(%rax), \free
+        decl    (\free)
 .endm
 
 /* On if RCX is 0. */
@@ -415,8 +410,9 @@ led\keep:
 .Lzero\@:
 .endm
 
-/* The same without a flag touched, for a jump follows, and before one flags live: keeping them took most of the time. */
-.macro LINKED_FLAGS
+/* What leads on is counted at the call's site, and the call is still on its way.  No flag is touched, for a jump follows,
+ * and before one flags live: keeping them took most of the time. */
+.macro LINKED
         mov     %rax, %fs:0x00
         mov     %rbx, %fs:0x18
         mov     %rcx, %rbx
@@ -454,7 +450,7 @@ led\keep:
 
         .section rt_border, "ax", @progbits
         .p2align 4
-        .globl  cg_called_stub, cg_called_flags_stub, cg_linked_stub, cg_linked_flags_stub, cg_returned_stub
+        .globl  cg_called_stub, cg_called_flags_stub, cg_linked_stub, cg_returned_stub
 cg_called_stub:
         CALLED  0
         .p2align 4
@@ -474,12 +470,7 @@ cg_returned_stub:
         jne     9f
         KNOWN
         mov     %ecx, %fs:TS_CT_WHERE
-        TOTAL   %rbx
-        sub     F_BEGAN(%rax), %rbx
-        mov     F_CALL(%rax), %rdx
-        add     %rbx, CALL_COST(%rdx)
-        mov     F_ACTIVE(%rax), %rdx
-        decl    (%rdx)
+        SETTLE  %rdx
         mov     F_BASE - FRAME(%rax), %rbx
         mov     %rbx, %fs:TS_CT_BASE
         sub     $FRAME, %rax
@@ -487,12 +478,7 @@ cg_returned_stub:
         BACK    0
 /* Its caller has jumped to what ends, and ends with it. */
 2:      mov     %rsi, %fs:0x30
-        TOTAL   %rbx
-        sub     F_BEGAN(%rax), %rbx
-        mov     F_CALL(%rax), %rsi
-        add     %rbx, CALL_COST(%rsi)
-        mov     F_ACTIVE(%rax), %rsi
-        decl    (%rsi)
+        SETTLE  %rsi
         sub     $FRAME, %rax
         mov     %rax, %fs:TS_CT_TOP
         mov     %fs:0x30, %rsi
@@ -505,9 +491,6 @@ cg_linked_stub:
         .p2align 4
 cg_called_flags_stub:
         CALLED  1
-        .p2align 4
-cg_linked_flags_stub:
-        LINKED_FLAGS
 
         .p2align 4
         .globl  cg_arrive_stub, cg_arrive_flags_stub

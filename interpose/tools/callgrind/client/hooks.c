@@ -43,14 +43,13 @@ bool cg_counts(struct tstate *ts) {
 
 void rt_hook_symbols(u64 *symbols) {
     extern char cg_arrive_stub[], cg_arrive_flags_stub[], cg_called_stub[], cg_called_flags_stub[], cg_linked_stub[],
-        cg_linked_flags_stub[], cg_returned_stub[];
+        cg_returned_stub[];
     symbols[IP_SYM_TOOL] = (u64)&cg_root;
     symbols[IP_SYM_ARRIVE] = (u64)cg_arrive_stub;
     symbols[IP_SYM_ARRIVE_FLAGS] = (u64)cg_arrive_flags_stub;
     symbols[IP_SYM_CALLED] = (u64)cg_called_stub;
     symbols[IP_SYM_CALLED_FLAGS] = (u64)cg_called_flags_stub;
     symbols[IP_SYM_LINKED] = (u64)cg_linked_stub;
-    symbols[IP_SYM_LINKED_FLAGS] = (u64)cg_linked_flags_stub;
     symbols[IP_SYM_RETURNED] = (u64)cg_returned_stub;
 }
 
