@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from interpose.options.parse import Config
+    from interpose.report.jsonlines import JsonReport
 
 # What the supervisor says over the socket: it serves; or it ends, and has said why.
 _READY, _TOLD = b"\1", bytes([lib.IP_TOLD])
@@ -49,12 +50,14 @@ def launch(config: Config) -> NoReturn:
     if config.core.suppressions:
         tools.load(config.tool_name, "tool").Tool.check(config)
     client_pid = os.getpid()
-    log = Log.open(config, FileNames(client_pid))
+    names = FileNames(client_pid)
+    log = Log.open(config, names)
+    json = _open_json(config, names)
     runtime_path = paths.runtime(config.tool_name)
     memory = Memory()
     fill_channel(memory, config, program.path, client_pid)
     our_fd, their_fd = map(above_stdio, system.socket_pair())
-    session = Session(config, program, memory, our_fd, client_pid, os.getppid(), log)
+    session = Session(config, program, memory, our_fd, client_pid, os.getppid(), log, json)
 
     intermediate = _fork()
     if intermediate == 0:
@@ -70,6 +73,19 @@ def launch(config: Config) -> NoReturn:
     base = place([runtime, *memory.descriptors(), their_fd])
     _execute(base, program.argv)
     raise LaunchError(f"cannot execute {runtime_path}: {os.strerror(ffi.errno)}")
+
+
+def _open_json(config: Config, names: FileNames) -> JsonReport | None:
+    """The report in JSON, if one is wanted; its descriptor is none of the program's."""
+    core = config.core
+    if core.json_kind == "fd" and core.json_fd < 0:
+        return None
+    from interpose.report.jsonlines import JsonReport
+
+    report = JsonReport.open(config, names)
+    if core.json_kind == "fd" and core.json_fd > 2:
+        os.set_inheritable(core.json_fd, False)
+    return report
 
 
 def _fork() -> int:
@@ -171,8 +187,9 @@ def _leave_files(session: Session) -> None:
     if null > 2:
         os.close(null)
     kept = {*session.memory.descriptors(), session.sock_fd}
-    if session.log.fd is not None:
-        kept.add(session.log.fd)
+    for output in (session.log, session.json):
+        if output is not None and output.fd is not None:
+            kept.add(output.fd)
     lowest = 3
     for fd in sorted(kept):
         os.closerange(lowest, fd)

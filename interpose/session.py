@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from interpose.options.parse import Config
     from interpose.program import Program
+    from interpose.report.jsonlines import JsonReport
     from interpose.report.log import Log
 
 CHANNEL_SIZE = lib.IP_CHAN_SLOTS + lib.IP_SLOTS * lib.IP_SLOT_SIZE
@@ -76,9 +77,10 @@ class Session:
     :ivar client_pid: the program's process.
     :ivar parent_pid: the parent of the program (for the banner).
     :ivar log: the plain log; its ``names`` makes every other file name.
+    :ivar json: the report in JSON, if one is wanted.
     """
 
-    __slots__ = ("argv", "client_pid", "config", "log", "memory", "parent_pid", "program", "sock_fd")
+    __slots__ = ("argv", "client_pid", "config", "json", "log", "memory", "parent_pid", "program", "sock_fd")
 
     def __init__(
         self,
@@ -89,6 +91,7 @@ class Session:
         client_pid: int,
         parent_pid: int,
         log: Log,
+        json: JsonReport | None = None,
     ) -> None:
         self.config = config
         self.program = program
@@ -98,6 +101,7 @@ class Session:
         self.client_pid = client_pid
         self.parent_pid = parent_pid
         self.log = log
+        self.json = json
 
 
 def above_stdio(fd: int) -> int:

@@ -41,6 +41,10 @@
 /* Change an option that may change while the program runs. */
 #define INTERPOSE_CLO_CHANGE(option) INTERPOSE_REQUEST_STMT(INTERPOSE_RQ_CLO_CHANGE, option, 0, 0, 0, 0)
 
+/* A record with this text in the report for programs (--json-file): what lies before it was found before.  1 if there
+ * is such a report. */
+#define INTERPOSE_REPORT_MARK(text) INTERPOSE_REQUEST(0, INTERPOSE_RQ_REPORT_MARK, text, 0, 0, 0, 0)
+
 /* Blocks of an allocator of the program's own. */
 #define INTERPOSE_MALLOCLIKE_BLOCK(addr, size, redzone, is_zeroed)                                                     \
     INTERPOSE_REQUEST_STMT(INTERPOSE_RQ_MALLOCLIKE_BLOCK, addr, size, redzone, is_zeroed, 0)

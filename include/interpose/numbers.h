@@ -17,6 +17,7 @@
 #define INTERPOSE_RQ_COUNT_ERRORS                   0x1201
 #define INTERPOSE_RQ_GDB_MONITOR_COMMAND            0x1202
 #define INTERPOSE_RQ_CLO_CHANGE                     0x1203
+#define INTERPOSE_RQ_REPORT_MARK                    0x1204
 #define INTERPOSE_RQ_MALLOCLIKE_BLOCK               0x1301
 #define INTERPOSE_RQ_RESIZEINPLACE_BLOCK            0x130b
 #define INTERPOSE_RQ_FREELIKE_BLOCK                 0x1302

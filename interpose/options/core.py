@@ -162,9 +162,10 @@ class CoreOptions(Table):
 
     title = "basic user options for all tools"
 
-    # Which destination the plain log and the XML take: the last one given (docs/spec/output.md section 10).
+    # Which destination log, XML and JSON take: the last one given (docs/spec/output.md section 10).
     log_kind: Literal["fd", "file", "socket"]
     xml_kind: Literal["fd", "file", "socket"]
+    json_kind: Literal["fd", "file", "socket"]
     # Set when something is to be shown instead of running a program.
     show: Literal["user", "debug", "dynamic", "version", "include", "gdb"] | None
 
@@ -248,6 +249,17 @@ class CoreOptions(Table):
         "write the XML to a listener", parse_socket, metavar="ipaddr:port", status=PLANNED
     )
     xml_user_comment: str | None = Text("copied into the XML as it stands", status=PLANNED)
+    json_fd: int = Integer(
+        "write the report in JSON Lines to this file descriptor, which the program does not get",
+        -1,
+        -1,
+        1 << 30,
+        shown="",
+    )
+    json_file: str | None = FileName("write the report in JSON Lines to <file>")
+    json_socket: tuple[str, int] | None = Parsed(
+        "write the report in JSON Lines to a listener", parse_socket, metavar="ipaddr:port"
+    )
     demangle: bool = YesNo("print C++, Rust and D names demangled", True)
     num_callers: int = Integer("depth of stack traces", 12, 2, 500)
     error_limit: bool = YesNo("stop showing errors after 1,000 different or 10,000,000 in all", True)
@@ -531,7 +543,7 @@ class CoreOptions(Table):
     def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:
         """Rules between core options."""
         values.setdefault("show", None)
-        for kind in ("log", "xml"):
+        for kind in ("log", "xml", "json"):
             chosen = [name for name in given if name in (f"{kind}_fd", f"{kind}_file", f"{kind}_socket")]
             values[f"{kind}_kind"] = chosen[-1].removeprefix(f"{kind}_") if chosen else "fd"
         if values["exit_on_first_error"] and values["error_exitcode"] == 0:

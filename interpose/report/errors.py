@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
     from dataclasses import dataclass
     from enum import Enum
-    from typing import Protocol
+    from typing import Any, Protocol
 else:
     from interpose.records import Enum, dataclass
 
@@ -47,6 +47,8 @@ class AuxPart:
     file: str | None = None
     line: int | None = None
     dir: str | None = None
+    role: str = ""
+    """``origin`` of the part that says where an undefined value came from."""
 
 
 @dataclass
@@ -66,6 +68,10 @@ class Error:
     leaked: tuple[int, int] | None = None
     """Bytes and blocks of a leak."""
     leak_kind: str | None = None
+    address: int | None = None
+    """The address that an error is about."""
+    facts: dict[str, Any] | None = None
+    """What else programs that read the report are told, by the names of docs/json.md."""
     fd: int | None = None
     path: str | None = None
     """File descriptor and its file, of the core's errors about descriptors."""
@@ -110,9 +116,37 @@ class ErrorSink(Protocol):
     """Where errors are printed: text or XML."""
 
     def show(self, error: Error, /) -> None: ...
+    def suppressed(self, error: Error, /) -> None: ...
     def body(self, error: Error, /) -> None: ...
     def message(self, *lines: str) -> None: ...
     def suppression(self, candidate: GeneratedSuppression, /) -> None: ...
+
+
+class Sinks:
+    """Several sinks as one."""
+
+    def __init__(self, *sinks: ErrorSink) -> None:
+        self._sinks = sinks
+
+    def show(self, error: Error) -> None:
+        for sink in self._sinks:
+            sink.show(error)
+
+    def suppressed(self, error: Error) -> None:
+        for sink in self._sinks:
+            sink.suppressed(error)
+
+    def body(self, error: Error) -> None:
+        for sink in self._sinks:
+            sink.body(error)
+
+    def message(self, *lines: str) -> None:
+        for sink in self._sinks:
+            sink.message(*lines)
+
+    def suppression(self, candidate: GeneratedSuppression) -> None:
+        for sink in self._sinks:
+            sink.suppression(candidate)
 
 
 class PlainLog(Protocol):
@@ -200,6 +234,7 @@ class ErrorManager:
         if entry is not None:
             self.suppressed += 1
             self.suppressed_contexts += 1
+            self.sink.suppressed(error)
             return Outcome.SUPPRESSED
         self.errors_found += 1
         self.contexts += 1
@@ -237,6 +272,8 @@ class ErrorManager:
             if counts:
                 self.suppressed += 1
                 self.suppressed_contexts += 1
+            if show:
+                self.sink.suppressed(error)
             return Outcome.SUPPRESSED
         if counts:
             self.errors_found += 1
@@ -322,6 +359,10 @@ class ErrorManager:
             return letter in ("Y", "y")
 
     # -- the end --------------------------------------------------------------------------------------------
+
+    def counts(self) -> list[tuple[int, int]]:
+        """Number and occurrences of each error that is not suppressed, loss records left out."""
+        return [(error.unique, error.count) for error in self._recorded if error.suppressed_by is None]
 
     def recorded(self) -> list[Error]:
         """Every distinct error but loss records, the one seen last first."""

@@ -163,8 +163,97 @@ def _never() -> bool:
     return False
 
 
-class Log:
-    """Writes whole lines, each with its prefix, in one write; a destination that fails is dropped in silence.
+class Output:
+    """A destination of whole lines, of one process after the other; one that fails is dropped in silence.
+
+    :ivar what: the word in the names of its options, ``log`` or ``json``.
+    :ivar silent: a forked child's until it executes a program (--child-silent-after-fork=yes).
+    """
+
+    what = "log"
+
+    def __init__(
+        self, fd: int | None, pid: int, *, names: FileNames | None = None, template: str | None = None
+    ) -> None:
+        self.fd = fd
+        self.pid = pid
+        self.silent = False
+        self.program_is_gone: Callable[[], bool] = _never
+        self.names = names
+        self._template = template
+
+    def _write(self, text: str) -> None:
+        if self.fd is None or self.silent:
+            return
+        data = memoryview(text.encode("utf-8", "surrogateescape"))
+        try:
+            if stat.S_ISREG(os.fstat(self.fd).st_mode):
+                self._write_file(self.fd, data)
+            else:
+                self._write_slowly(self.fd, data)
+        except OSError:
+            # A full disk may have room again; a closed pipe or connection never comes back.
+            return
+
+    def _write_file(self, fd: int, data: memoryview) -> None:
+        while data:
+            data = data[os.write(fd, data) :]
+
+    def _write_slowly(self, fd: int, data: memoryview) -> None:
+        """To a reader that may not read: wait with the program, but not for ever without it."""
+        import select
+
+        ready = select.poll()
+        ready.register(fd, select.POLLOUT)
+        waited = 0.0
+        while data:
+            if not ready.poll(500):
+                waited += 0.5
+                if waited >= _PATIENCE and self.program_is_gone():
+                    self.fd = None
+                    os.close(fd)
+                    return
+                continue
+            end = bytes(data[:_PIECE]).rfind(b"\n") + 1 if len(data) > _PIECE else len(data)
+            try:
+                data = data[os.write(fd, data[: end or _PIECE]) :]
+                waited = 0.0
+            except BlockingIOError:
+                continue  # the program's own setting: a descriptor shared with it may be non-blocking
+
+    # -- changes of process --------------------------------------------------------------------
+
+    def moved(self, pid: int, *, silent: bool = False) -> bool:
+        """Serve another process; true if a file of its own was opened.
+
+        :param silent: --child-silent-after-fork=yes; :meth:`resume` ends it.
+        """
+        self.pid = pid
+        self.silent = silent
+        if self._template is None or not FileNames.varies(self._template) or self.fd is None:
+            return False
+        assert self.names is not None
+        old, self.fd = self.fd, None
+        os.close(old)
+        try:
+            self.fd = open_destination(self.names, self.what, "file", -1, self._template, None)
+        except (LogError, OptionError):
+            return False
+        return True
+
+    def resume(self) -> None:
+        """Write again after an exec ended the silence of a forked child."""
+        self.silent = False
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+
+class Log(Output):
+    """Writes lines, each with its prefix, in one write.
 
     :ivar verbosity: 0 after ``-q``, 1, 2 after ``-v``, …
     """
@@ -180,15 +269,10 @@ class Log:
         template: str | None = None,
         started: float | None = None,
     ) -> None:
-        self.fd = fd
-        self.pid = pid
+        super().__init__(fd, pid, names=names, template=template)
         self.verbosity = verbosity
         self.time_stamp = time_stamp
-        self.silent = False
         self.to_file = template is not None
-        self.program_is_gone: Callable[[], bool] = _never
-        self.names = names
-        self._template = template
         self._client_line = ""
         self._started = time.monotonic() if started is None else started
 
@@ -263,75 +347,19 @@ class Log:
         prefix = self._prefix(mark)
         self._write("".join(f"{prefix}{line}\n" for line in text.split("\n")))
 
-    def _write(self, text: str) -> None:
-        if self.fd is None or self.silent:
-            return
-        data = memoryview(text.encode("utf-8", "surrogateescape"))
-        try:
-            if stat.S_ISREG(os.fstat(self.fd).st_mode):
-                while data:
-                    data = data[os.write(self.fd, data) :]
-            else:
-                self._write_slowly(self.fd, data)
-        except OSError:
-            # A full disk may have room again; a closed pipe or connection never comes back.
-            return
-
-    def _write_slowly(self, fd: int, data: memoryview) -> None:
-        """To a reader that may not read: wait with the program, but not for ever without it."""
-        import select
-
-        ready = select.poll()
-        ready.register(fd, select.POLLOUT)
-        waited = 0.0
-        while data:
-            if not ready.poll(500):
-                waited += 0.5
-                if waited >= _PATIENCE and self.program_is_gone():
-                    self.fd = None
-                    os.close(fd)
-                    return
-                continue
-            end = bytes(data[:_PIECE]).rfind(b"\n") + 1 if len(data) > _PIECE else len(data)
-            try:
-                data = data[os.write(fd, data[: end or _PIECE]) :]
-                waited = 0.0
-            except BlockingIOError:
-                continue  # the program's own setting: a descriptor shared with it may be non-blocking
-
     # -- changes of process --------------------------------------------------------------------
 
     def forked(self, pid: int, *, silent: bool = False) -> bool:
-        """Serve a forked child; true if a log file of its own was opened, which wants a banner.
-
-        :param silent: --child-silent-after-fork=yes; :meth:`resume` ends it.
-        """
+        """Serve a forked child; true if a log file of its own was opened, which wants a banner."""
         self.flush()
-        self.pid = pid
-        self.silent = silent
         if self.names is not None:
             self.names.forked(pid)
-        if self._template is None or not FileNames.varies(self._template) or self.fd is None:
-            return False
-        assert self.names is not None
-        old, self.fd = self.fd, None
-        os.close(old)
-        try:
-            self.fd = open_destination(self.names, "log", "file", -1, self._template, None)
-        except (LogError, OptionError):
-            return False
-        return True
-
-    def resume(self) -> None:
-        """Write again after an exec ended the silence of a forked child."""
-        self.silent = False
+        return self.moved(pid, silent=silent)
 
     def close(self) -> None:
         """End the last line and give the descriptor back."""
         self.flush()
-        if self.fd is not None:
-            os.close(self.fd)
-            self.fd = None
+        super().close()
 
 
 def command_words(argv: Sequence[str]) -> str:

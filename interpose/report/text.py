@@ -68,6 +68,9 @@ class TextSink:
         if end:
             self.log.plain(end)
 
+    def suppressed(self, error: Error) -> None:
+        """The list at the end may show it."""
+
     def body(self, error: Error) -> None:
         """Thread header if the thread changed, and the error itself."""
         if error.tid and error.tid != self._last_tid:

@@ -113,6 +113,9 @@ class XmlSink:
         self._lines(lines)
         self._write("")
 
+    def suppressed(self, error: Error) -> None:
+        """The counts of suppressions at the end tell it."""
+
     def body(self, error: Error) -> None:
         """The list at the end has no place in XML: counts refer to the errors by their numbers."""
 

@@ -40,7 +40,24 @@ def _printf(supervisor: Supervisor, slot: Any, words: Sequence[int], _default: i
 
     text = format_va_list(supervisor.client, words[1], words[2])
     supervisor.log.client(text)
+    if supervisor.json is not None:
+        wants_stack = words[0] == lib.INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF
+        _client_message(supervisor, slot, text, request_stack(supervisor, slot) if wants_stack else None)
     return len(text.encode("utf-8", "surrogateescape"))
+
+
+def _client_message(supervisor: Supervisor, slot: Any, text: str, stack: Stack | None) -> None:
+    assert supervisor.json is not None
+    tid = slot.tid_guest
+    supervisor.json.client_message(tid, supervisor.thread_names.get(tid), text, supervisor.resolver, stack)
+
+
+def _report_mark(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
+    if supervisor.json is None:
+        return default
+    text = _string(supervisor, words[1])
+    supervisor.json.mark(text, supervisor.tool.repeats())
+    return 1
 
 
 def _printf_backtrace(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
@@ -104,6 +121,7 @@ _ANSWERS: dict[int, Callable[[Supervisor, Any, Sequence[int], int], int]] = {
     lib.INTERPOSE_RQ_COUNT_ERRORS: _count_errors,
     lib.INTERPOSE_RQ_GDB_MONITOR_COMMAND: _gdb_monitor_command,
     lib.INTERPOSE_RQ_CLO_CHANGE: _clo_change,
+    lib.INTERPOSE_RQ_REPORT_MARK: _report_mark,
     lib.INTERPOSE_RQ_PRINTF: _printf_by_value,
     lib.INTERPOSE_RQ_PRINTF_BACKTRACE: _printf_by_value,
     lib.INTERPOSE_RQ_PRINTF_VALIST_BY_REF: _printf,

@@ -92,6 +92,28 @@ def fatal_lines(
     return lines
 
 
+def fatal_to_json(supervisor: Supervisor, slot: Any, frames: Sequence[int]) -> None:
+    """The same for the report in JSON."""
+    from interpose.report.jsonlines import stack_object
+
+    report, resolver = supervisor.json, supervisor.resolver
+    assert report is not None
+    number, code, address = slot.a[0], slot.a[1] & 0xFFFFFFFF, slot.a[2]
+    event = _EVENTS.get((number, code))
+    told = event is not None and number in _WITH_ADDRESS and not (number == signal.SIGSEGV and code == 0x80)
+    tid = slot.tid_guest
+    report.fatal_signal(
+        tid,
+        supervisor.thread_names.get(tid),
+        number,
+        signal_name(number),
+        code - (code >> 31 << 32),
+        event if number in _WITH_ADDRESS else None,
+        address if told else None,
+        stack_object(resolver, resolver.normalise(frames)) if frames else [],
+    )
+
+
 def _newest_block() -> list[str]:
     from interpose.jit._native import ffi, lib
 

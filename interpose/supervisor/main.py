@@ -62,8 +62,13 @@ class Supervisor:
         self.session = session
         self.config = session.config
         self.log = session.log
+        self.json = session.json
         self.client = Client(session.client_pid, session.memory.header)
         self.log.program_is_gone = lambda: self.client.is_dead()
+        if self.json is not None:
+            self.json.program_is_gone = self.log.program_is_gone
+        self.came_by = "start"
+        """How the program came to run here: ``start``, ``fork`` or ``exec``."""
         self.shown: dict[int, int] = {}
         """Processes that have shown themselves and made no request yet, by the number that they said."""
         self.born = True
@@ -102,7 +107,7 @@ class Supervisor:
         inline = core.read_inline_info
         return Symbolizer(
             inline=tools.load(self.config.tool_name).READ_INLINE if inline is None else inline,
-            directories=core.xml or bool(core.fullpath_after),
+            directories=core.xml or self.json is not None or bool(core.fullpath_after),
             demangle=core.demangle,
             extra_debuginfo_path=[core.extra_debuginfo_path] if core.extra_debuginfo_path else [],
             allow_mismatched=core.allow_mismatched_debuginfo,
@@ -195,6 +200,7 @@ class Supervisor:
         self._show_used()
         if self.leaving:
             self.tool.left()
+            self._tell_end("exec", traced=False)
         elif not self.finished and self.born:
             self.client_vanished()
 
@@ -247,6 +253,23 @@ class Supervisor:
         self.finished = True
         self._write_perf_map()
         self.tool.vanished()
+        self._tell_end("killed")
+
+    def moved_to(self, pid: int, *, silent: bool) -> None:
+        """The report for programs goes on with a forked child."""
+        if self.json is not None:
+            self.json.moved(pid, silent=silent)
+            self.came_by = "fork"
+            self._tell_start()
+
+    def _tell_start(self) -> None:
+        """In the report for programs."""
+        if self.json is not None:
+            self.json.start(self.came_by, self.config, self.session.argv, self.session.parent_pid)
+
+    def _tell_end(self, how: str, **content: Any) -> None:
+        if self.json is not None:
+            self.json.end(how, **content)
 
     def _write_perf_map(self) -> None:
         if self.config.core.perf_map:
@@ -267,6 +290,7 @@ class Supervisor:
     def on_hello(self, slot: Any) -> None:
         self._attach()  # its memory is that of the runtime now
         self._show_used()
+        self._tell_start()
         self.tool.started()
 
     def on_loaded(self, slot: Any) -> None:
@@ -288,7 +312,9 @@ class Supervisor:
 
     def _end_by_exit(self, slot: Any) -> int:
         self._warn_of_disabled_errors(slot.a[6])
-        return self.tool.finish(slot.a[0] & 0xFF)
+        status = self.tool.finish(slot.a[0] & 0xFF)
+        self._tell_end("exit", code=status & 0xFF)
+        return status
 
     def _warn_of_disabled_errors(self, threads: int) -> None:
         """Threads that have ended, probably by mistake, while their errors were not reported."""
@@ -321,11 +347,17 @@ class Supervisor:
         frames = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)
         if not self.client.header.config_flags & lib.IP_C_CALLSTACK:
             frames = self.unwind(slot) or frames
+        if self.json is not None:
+            from interpose.supervisor.fatal import fatal_to_json
+
+            fatal_to_json(self, slot, frames)
         core = self.config.core
         if core.verbosity > 0 or core.xml or told_quietly(slot.a[0], slot.a[1]):
             self.tool.fatal(fatal_lines(self, slot.a[0], slot.a[1], slot.a[2], frames), slot)
         self._warn_of_disabled_errors(slot.a[6])
-        return self.tool.finish(None)
+        status = self.tool.finish(None)
+        self._tell_end("signal", signal=slot.a[0])
+        return status
 
     def on_thread(self, slot: Any) -> None:
         if slot.a[1] == lib.IP_THREAD_STARTS:
@@ -397,6 +429,7 @@ class Supervisor:
         """--exit-on-first-error=yes: the tool has said so, and the program ends without a report."""
         self.finished = True
         self._write_perf_map()
+        self._tell_end("stopped", code=status & 0xFF)
         slot.r[0], slot.r[1] = 1, status
 
     def end_client(self) -> None:
@@ -441,6 +474,7 @@ class Supervisor:
         self.client.pid = self.client.header.client_pid = pid
         self._attach()
         self.tool.forked()
+        self.moved_to(pid, silent=self.config.core.child_silent_after_fork)
 
     def replace_image(self, pending: PendingExec) -> None:
         """The same process runs another program now, with memory files of its own."""
@@ -453,6 +487,11 @@ class Supervisor:
         self.shown.clear()
         self.session.argv = pending.argv
         self.log.resume()
+        if self.json is not None:
+            if self.client.pid == pending.pid:
+                self._tell_end("exec", traced=True)
+            self.json.resume()
+        self.came_by = "exec"
         self.client = Client(pending.pid, pending.memory.header)
         self.client.attach()
         pending.memory.header.supervisor_pid = os.getpid()
@@ -479,6 +518,8 @@ class Supervisor:
 
         if not slot.a[2]:  # a vfork child's memory is its parent's
             self.tool.executing()
+            if self.json is not None:
+                self.json.repeats(self.tool.repeats())
         execute(self, slot)
 
 

@@ -150,9 +150,12 @@ def end_of_vfork_child(supervisor: Supervisor, slot: Any, report: Callable[[], i
         return status
     if copy == 0:
         log = supervisor.log
+        supervisor.session.parent_pid = supervisor.client.pid
         try:
-            if log.forked(own, silent=supervisor.config.core.child_silent_after_fork):
+            silent = supervisor.config.core.child_silent_after_fork
+            if log.forked(own, silent=silent):
                 supervisor.tool.started()
+            supervisor.moved_to(own, silent=silent)
             os.write(told, bytes([report() & 0xFF]))
             log.close()
         finally:
@@ -248,6 +251,8 @@ def _serve_exec(supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, 
         lib.ip_delay(lib.IP_AT_FORKED)
         supervisor.log.forked(pid)
         supervisor.session.parent_pid = supervisor.client.pid
+        if supervisor.json is not None:
+            supervisor.json.moved(pid)
         pending = PendingExec(memory, sock_fd, pid, argv)
         if not pending.wait():
             supervisor.log.close()

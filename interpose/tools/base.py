@@ -66,6 +66,10 @@ class BaseTool:
         """A client request that the core does not know; None if the tool does not either."""
         return None
 
+    def repeats(self) -> Sequence[tuple[int, int]]:
+        """Number and occurrences of each error that was reported."""
+        return ()
+
     def count_errors(self) -> int:
         """COUNT_ERRORS: errors found so far, suppressed ones not counted."""
         return 0

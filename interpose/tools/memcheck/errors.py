@@ -117,7 +117,7 @@ class Origin:
     stack: Stack | None
 
     def part(self) -> AuxPart:
-        return AuxPart(f"Uninitialised value was created{self.kind.value}", self.stack)
+        return AuxPart(f"Uninitialised value was created{self.kind.value}", self.stack, role="origin")
 
 
 def _signed(value: int) -> int:
@@ -395,6 +395,7 @@ def build_error(
         extra=(record.kind, row.extra(record)),
         suppression_extra=row.supp_extra(record),
         size=record.size,
+        address=record.addr if row.address else None,
     )
 
     def describe() -> Sequence[AuxPart]:

@@ -14,7 +14,7 @@ from .options import LEAK_HEURISTICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from dataclasses import dataclass, field
     from enum import Enum
 else:
@@ -142,6 +142,10 @@ def amount_text(now: int, old: int, with_change: bool) -> str:
     return f"{now:,} ({now - old:+,})" if with_change else f"{now:,}"
 
 
+def _nobody() -> None:
+    """Nobody wants to hear of it."""
+
+
 class LeakReporter:
     """All searches of a run: keeps the records, because the next search is compared with them."""
 
@@ -153,6 +157,8 @@ class LeakReporter:
         self.heuristic = {name: Totals() for name in LEAK_HEURISTICS}
         self.listed: list[LossRecord] = []
         """The records of the last search in order of their numbers."""
+        self.searched: Callable[[], None] = _nobody
+        """Called after each search."""
         self._records: dict[tuple[State, Stack], LossRecord] = {}
         self._orders: dict[Stack, int] = {}
 
@@ -166,6 +172,7 @@ class LeakReporter:
             if talk:
                 self.log.plain("All heap blocks were freed -- no leaks are possible")
                 self.log.plain("")
+            self.searched()
             return None
         if options.verbosity >= 2:
             self.log.plain(f"Searching for pointers to {len(live):,} not-freed blocks")
@@ -179,6 +186,7 @@ class LeakReporter:
             for line in self.summary_lines(options):
                 self.log.plain(line)
             self.log.plain("")
+        self.searched()
         return result
 
     def merge(self, result: LeakSearch, options: LeakOptions) -> list[LossRecord]:
@@ -262,6 +270,17 @@ class LeakReporter:
             suppression_extra=f"match-leak-kinds: {record.state.word}",
             leaked=(record.bytes, record.direct.blocks),
             leak_kind=record.state.word,
+            facts={
+                "bytes": record.bytes,
+                "blocks": record.direct.blocks,
+                "direct_bytes": record.direct.bytes,
+                "indirect_bytes": record.indirect.bytes,
+                "indirect_blocks": record.indirect.blocks,
+                "bytes_before": record.old_bytes,
+                "blocks_before": record.direct.old_blocks,
+                "loss_record": record.number,
+                "loss_records": len(self.listed),
+            },
         )
 
     def summary_lines(self, options: LeakOptions) -> list[str]:

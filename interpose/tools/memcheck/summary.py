@@ -94,6 +94,24 @@ def finish(
     errors.finish([TRACK_ORIGINS_HINT] if undefined_seen and not options.track_origins else [])
 
 
+def heap_totals(stats: HeapStats) -> dict[str, int]:
+    """The heap summary for JSON."""
+    return {
+        "bytes_in_use": stats.bytes_in_use,
+        "blocks_in_use": stats.blocks_in_use,
+        "allocs": stats.allocs,
+        "frees": stats.frees,
+        "bytes_allocated": stats.bytes_allocated,
+    }
+
+
+def leak_totals(leaks: LeakReporter) -> dict[str, dict[str, int]]:
+    """The leak summary for JSON: bytes and blocks of each kind, and of what is suppressed."""
+    totals = {state.word: totals for state, totals in leaks.totals.items()}
+    totals["suppressed"] = leaks.suppressed
+    return {name: {"bytes": each.bytes, "blocks": each.blocks} for name, each in totals.items()}
+
+
 def finish_xml(
     xml: XmlSink,
     errors: ErrorManager,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interpose.jit._native import ffi, lib
-from interpose.report.errors import ErrorManager, ErrorOptions, Outcome
+from interpose.report.errors import ErrorManager, ErrorOptions, Outcome, Sinks
 from interpose.report.suppressions import CORE_ERRORS, Suppressions
 from interpose.report.text import TextSink
 from interpose.tools.base import BaseTool
@@ -22,7 +22,7 @@ from .errors import (
 from .loss import LeakOptions, LeakReporter
 from .reader import HeapReader
 from .space import ClientSpace
-from .summary import EndOptions, finish
+from .summary import EndOptions, finish, heap_totals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from interpose.options.parse import Config
-    from interpose.report.errors import Error
+    from interpose.report.errors import Error, ErrorSink
     from interpose.supervisor.main import Supervisor
 
     from .heap import HeapBlock, HeapStats
@@ -73,16 +73,33 @@ class Tool(BaseTool):
             ),
             self.resolver,
             load_suppressions(self.config),
-            self._sink,
+            self._sinks(),
             self.log,
             lambda: supervisor.client.read_input(core.input_fd).decode("latin-1"),
         )
         self.leaks = LeakReporter(self.log, self.errors)
+        if supervisor.json is not None:
+            self.leaks.searched = self._leaks_to_json
         self._attach()
         self._by_index: dict[int, Error] = {}
         self._counted: dict[int, int] = {}
         self._undefined_seen = False
         self._told_ranges: set[tuple[int, int]] = set()
+
+    def _sinks(self) -> ErrorSink:
+        report = self.supervisor.json
+        if report is None:
+            return self._sink
+        from interpose.report.jsonlines import JsonSink
+
+        return Sinks(self._sink, JsonSink(report, self.resolver, self.config.core.show_error_list == "all"))
+
+    def _leaks_to_json(self) -> None:
+        from .summary import leak_totals
+
+        report = self.supervisor.json
+        assert report is not None
+        report.record("leak_summary", **leak_totals(self.leaks))
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -196,6 +213,10 @@ class Tool(BaseTool):
                 self.errors.again(error, count - self._counted[index])
                 self._counted[index] = count
 
+    def repeats(self) -> list[tuple[int, int]]:
+        self._count_repeats()
+        return self.errors.counts()
+
     def count_errors(self) -> int:
         self._count_repeats()
         return self.errors.errors_found
@@ -254,3 +275,8 @@ class Tool(BaseTool):
             ),
             self._undefined_seen,
         )
+        report = self.supervisor.json
+        if report is not None:
+            if stats is not None:
+                report.record("heap_summary", **heap_totals(stats))
+            report.summary(self.errors)

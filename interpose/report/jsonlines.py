@@ -1,0 +1,316 @@
+"""The report in JSON Lines (docs/json.md): one record a line, each written whole as soon as it is known.
+
+So a program that is killed leaves all that was found, and several processes may share one file: every record
+tells its process.  The schema is `interpose/formats/report/schema.json`, its reader is there, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from json import JSONEncoder
+
+from interpose import __version__
+
+from .errors import AuxPart, Error
+from .log import FileNames, Output, open_destination
+from .stack import Stack, StackResolver
+from .suppressions import GeneratedSuppression, generate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from interpose.options.parse import Config
+
+    from .errors import ErrorManager
+    from .suppressions import Suppression
+
+FORMAT = "interpose-report"
+VERSION = 1
+
+_encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+
+
+def _text(value: str) -> str:
+    """Bytes that are no UTF-8, which JSON cannot hold, as ``\\xNN``."""
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict):
+        return {key: _clean(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(each) for each in value]
+    return value
+
+
+def line_of(record: dict[str, Any]) -> str:
+    """A record as one line, without its end."""
+    text = _encode(record)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = _encode(_clean(record))
+    return text
+
+
+class JsonReport(Output):
+    """Writes records; knows the process and nothing of the tool."""
+
+    what = "json"
+
+    def __init__(self, fd: int | None, pid: int, *, names: FileNames, template: str | None = None) -> None:
+        super().__init__(fd, pid, names=names, template=template)
+        self.counted: dict[int, int] = {}
+        """How often each error, by its number, has happened as far as the report says."""
+        self._number = 0
+        """Of the last error: numbers go on over an exec, where the tool's begin anew."""
+        self.before = 0
+
+    @classmethod
+    def open(cls, config: Config, names: FileNames) -> JsonReport:
+        """The report that the options ask for; raises as the log."""
+        core = config.core
+        fd = open_destination(names, cls.what, core.json_kind, core.json_fd, core.json_file, core.json_socket)
+        return cls(fd, names.pid, names=names, template=core.json_file if core.json_kind == "file" else None)
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def record(self, kind: str, /, **content: Any) -> None:
+        """Write a record of this process; what is None is left out."""
+        shown = {name: value for name, value in content.items() if value is not None}
+        self._write(line_of({"record": kind, "pid": self.pid, **shown}) + "\n")
+
+    def _write_file(self, fd: int, data: memoryview) -> None:
+        """A line that finds no room is taken back: the file holds whole lines only."""
+        done = 0
+        try:
+            while done < len(data):
+                done += os.write(fd, data[done:])
+        except OSError:
+            end = os.lseek(fd, 0, os.SEEK_CUR)
+            if done and os.fstat(fd).st_size == end:
+                os.ftruncate(fd, end - done)
+            raise
+
+    def _write_slowly(self, fd: int, data: memoryview) -> None:
+        """A pipe takes long lines piecewise: other processes that write to it wait for the end of ours."""
+        import fcntl
+
+        with contextlib.suppress(OSError):  # where there are no locks
+            fcntl.lockf(fd, fcntl.LOCK_EX)
+        try:
+            super()._write_slowly(fd, data)
+        finally:
+            with contextlib.suppress(OSError):
+                fcntl.lockf(fd, fcntl.LOCK_UN)
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def start(self, reason: str, config: Config, argv: Sequence[str], parent: int) -> None:
+        """A program begins: ``start``, ``fork`` or ``exec``; every file has one as its first record."""
+        if reason == "exec":
+            self.before, self.counted = self._number, {}
+        self.record(
+            "start",
+            format=FORMAT,
+            version=VERSION,
+            interpose=__version__,
+            tool=config.tool_name,
+            reason=reason,
+            ppid=parent,
+            command=list(argv),
+            options=list(config.given),
+            folder=self.names.folder if self.names is not None else None,
+            time=_now(),
+        )
+
+    def end(self, how: str, **content: Any) -> None:
+        """The program has ended: ``exit``, ``signal``, ``killed``, ``stopped`` or ``exec`` (of another)."""
+        self.record("end", how=how, **content, time=_now())
+
+    def client_message(
+        self, tid: int, name: str | None, text: str, resolver: StackResolver | None, stack: Stack | None
+    ) -> None:
+        """What the program prints by a request."""
+        frames = stack_object(resolver, stack) if resolver is not None and stack is not None else None
+        self.record("client_message", thread=thread_object(tid, name), text=text, stack=frames)
+
+    def mark(self, text: str, repeats: Iterable[tuple[int, int]]) -> None:
+        """What the program wants to find again in its report; errors met again are told before."""
+        self.repeats(repeats)
+        self.record("mark", text=text)
+
+    def fatal_signal(
+        self,
+        tid: int,
+        name: str | None,
+        number: int,
+        signal: str,
+        code: int,
+        event: str | None,
+        address: int | None,
+        stack: Sequence[dict[str, Any]],
+    ) -> None:
+        """The signal that ends the program."""
+        self.record(
+            "fatal_signal",
+            thread=thread_object(tid, name),
+            signal=number,
+            name=signal,
+            code=code,
+            event=event,
+            address=None if address is None else f"{address:#x}",
+            stack=list(stack),
+        )
+
+    # -- errors --------------------------------------------------------------------------------
+
+    def number(self, error: Error) -> int:
+        """The error's number in this process."""
+        number = self.before + error.unique + 1
+        self._number = max(self._number, number)
+        return number
+
+    def error(self, resolver: StackResolver, error: Error, suppressed: bool = False) -> None:
+        """An error or a loss record; ``suppressed`` ones are told under --show-error-list=all."""
+        number = self.number(error)
+        self.counted[number] = 1
+        kind = "error" if error.leak_kind is None else "leak"
+        self.record(kind, **error_object(resolver, error, number, suppressed))
+
+    def repeats(self, counts: Iterable[tuple[int, int]]) -> None:
+        """Errors (numbers of the tool, from 0) that happened again since that was told last."""
+        again = []
+        for unique, count in counts:
+            number = self.before + unique + 1
+            known = self.counted.get(number, 0)
+            if count > known:
+                self.counted[number] = count
+                again.append({"number": number, "count": count, "new": count - known})
+        if again:
+            self.record("repeats", errors=again)
+
+    def summary(self, errors: ErrorManager) -> None:
+        """Counts at the end."""
+        self.repeats(errors.counts())
+        self.record(
+            "summary",
+            errors=errors.errors_found,
+            contexts=errors.contexts,
+            suppressed=errors.suppressed,
+            suppressed_contexts=errors.suppressed_contexts,
+            suppressions=[
+                {**_entry(entry), "count": entry.count, "bytes": entry.bytes, "blocks": entry.blocks}
+                for entry in errors.suppressions.used()
+            ],
+        )
+
+
+class JsonSink:
+    """The errors of one program, as :class:`interpose.report.errors.ErrorSink`."""
+
+    def __init__(self, report: JsonReport, resolver: StackResolver, with_suppressed: bool) -> None:
+        self._report = report
+        self._resolver = resolver
+        self._with_suppressed = with_suppressed
+
+    def show(self, error: Error) -> None:
+        self._report.error(self._resolver, error)
+
+    def suppressed(self, error: Error) -> None:
+        if self._with_suppressed:
+            self._report.error(self._resolver, error, True)
+
+    def body(self, error: Error) -> None:
+        """The list at the end repeats what is there."""
+
+    def message(self, *lines: str) -> None:
+        """About the log."""
+        text = "\n".join(lines).strip("\n")
+        if text:
+            self._report.record("message", text=text)
+
+    def suppression(self, candidate: GeneratedSuppression) -> None:
+        """Every error has its candidate."""
+
+
+def _now() -> str:
+    seconds = time.time()
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return f"{whole}.{int(seconds % 1 * 1000):03}Z"
+
+
+def thread_object(tid: int, name: str | None) -> dict[str, Any] | None:
+    """None where no thread is responsible."""
+    if not tid:
+        return None
+    return {"id": tid, "name": name} if name else {"id": tid}
+
+
+def stack_object(resolver: StackResolver, stack: Stack) -> list[dict[str, Any]]:
+    """The frames of a stack, innermost first."""
+    frames = []
+    for frame in resolver.frames(stack):
+        content: dict[str, Any] = {"ip": f"{frame.ip:#x}"}
+        for key, value in (
+            ("object", frame.obj),
+            ("function", frame.name),
+            ("symbol", frame.symbol if frame.symbol != frame.name else None),
+            ("directory", frame.dir),
+            ("file", frame.file),
+            ("line", frame.line),
+        ):
+            if value is not None:
+                content[key] = value
+        frames.append(content)
+    return frames
+
+
+def error_object(resolver: StackResolver, error: Error, number: int, suppressed: bool) -> dict[str, Any]:
+    """What a record of an error holds."""
+    origin = [part for part in error.aux if part.role == "origin"]
+    content: dict[str, Any] = {
+        "number": number,
+        "thread": thread_object(error.tid, error.thread_name),
+        "kind": error.kind.xml,
+        "what": "\n".join(error.what),
+        "size": error.size or None,
+        "address": None if error.address is None else f"{error.address:#x}",
+        "fd": error.fd,
+        "path": error.path,
+        "stack": None if error.stack is None else stack_object(resolver, error.stack),
+        "aux": [_aux_object(resolver, part) for part in error.aux if part.role != "origin"] or None,
+        "origin": _aux_object(resolver, origin[0]) if origin else None,
+    }
+    content.update(error.facts or {})
+    candidate = generate(error, resolver.frames(error.stack or ()))
+    if candidate is not None:
+        content["suppression"] = {
+            "kind": candidate.kind,
+            **({"extra": candidate.extra} if candidate.extra is not None else {}),
+            "frames": [f"{kind}:{value}" for kind, value in candidate.frames],
+            "text": "\n".join(candidate.lines()) + "\n",
+        }
+    if suppressed and error.suppressed_by is not None:
+        content["suppressed_by"] = _entry(error.suppressed_by)
+    return content
+
+
+def _aux_object(resolver: StackResolver, part: AuxPart) -> dict[str, Any]:
+    content: dict[str, Any] = {"text": part.text.strip()}
+    if part.stack is not None:
+        content["stack"] = stack_object(resolver, part.stack)
+    for key, value in (("directory", part.dir), ("file", part.file), ("line", part.line)):
+        if value is not None:
+            content[key] = value
+    return content
+
+
+def _entry(entry: Suppression) -> dict[str, Any]:
+    return {"name": entry.name, "file": entry.path, "line": entry.line}
