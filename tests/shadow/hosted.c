@@ -139,10 +139,11 @@ static void on_fault(int sig, siginfo_t *info, void *context) {
 /* A fresh thread state whose stack is [lo, hi) with RSP at sp. */
 struct tstate *t_init(u64 flags) {
     static u8 initialised;
+    /* Each time: tests of the translator's service, in the same process, set handlers of their own. */
+    struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    sigaction(SIGSEGV, &sa, NULL);
     if (!initialised) {
         initialised = 1;
-        struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
-        sigaction(SIGSEGV, &sa, NULL);
         rt.chan = &chan;
         rt.flags = flags;
         rt.runtime_fd = 500;

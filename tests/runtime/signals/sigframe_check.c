@@ -48,6 +48,16 @@ void rt_die(const char *fmt, ...) {
     exit(2);
 }
 void *rt_pages(u64 n) { return calloc(1, n); }
+u16 rt_ss(struct tstate *ts) {
+    u16 ss;
+    (void)ts;
+    __asm__("mov %%ss, %0" : "=r"(ss));
+    return ss;
+}
+long rt_load_ss(u32 selector) {
+    __asm__ volatile("mov %0, %%ss" : : "r"(selector));
+    return 0;
+}
 bool rt_grow_stack(struct tstate *ts, u64 a) {
     (void)ts, (void)a;
     return false;
