@@ -16,6 +16,7 @@
 #include "abi/inline/delay.h"
 #include "abi/inline/ticks.h"
 #include "jit/transtab.h"
+#include "jit/watch.h"
 
 static struct transtab T = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static pthread_t thread;
@@ -456,6 +457,7 @@ int ip_next_event(int timeout_ms) {
         if (__atomic_load_n(&T.used_head, __ATOMIC_ACQUIRE) != T.used_tail) return IP_EVENT_USED;
         int i = take_pending(T.chan->pend_py);
         if (i >= 0) return i;
+        if (ip_heard()) return IP_EVENT_HEARD;
         __atomic_store_n(&T.chan->py_sleeping, 1, __ATOMIC_SEQ_CST);
         clock_gettime(CLOCK_MONOTONIC, &now);
         long long left = (end.tv_sec - now.tv_sec) * 1000000000ll + (end.tv_nsec - now.tv_nsec);

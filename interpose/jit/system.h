@@ -19,6 +19,9 @@ int ip_listen(const char *path);
 int ip_accept(int fd);
 /* What can be done with fd (poll(2): IP_CAN_READ, IP_HUNG_UP), after at most ms milliseconds; 0: nothing yet. */
 int ip_poll(int fd, int ms);
+/* Have the calling thread's ip_next_event return when a pipe or socket can be read or is hung up; it never waits from
+ * now on (O_NONBLOCK). */
+int ip_watch(int fd);
 #define IP_CAN_READ 1
 #define IP_HUNG_UP  16
 

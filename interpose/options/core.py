@@ -349,7 +349,6 @@ class CoreOptions(Table):
         "start of the names of the gdb FIFOs",
         metavar="<prefix>",
         shown="$TMPDIR/vgdb-pipe or /tmp/vgdb-pipe",
-        status=PLANNED,
     )
     run_libc_freeres: bool = YesNo("free the memory of glibc at exit", True)
     run_cxx_freeres: bool = YesNo("free the memory of libstdc++ at exit", True)

@@ -83,16 +83,24 @@ def dynamic_words(table: type[Table]) -> list[str]:
     return [word for option in table.options() if option.dynamic for word in option.dynamic_spellings()]
 
 
+def dynamic_list(tool: str) -> list[str]:
+    """The lines that list the dynamic options of a tool."""
+    words = " ".join(dynamic_words(CoreOptions) + dynamic_words(tools.load(tool).Options))
+    indent = "    "
+    wrapped = textwrap.wrap(
+        words, 76, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    return ["  dynamically changeable options:", *wrapped]
+
+
 def dynamic_text(tool: str) -> str:
     """--help-dyn-options for a tool."""
-    words = dynamic_words(CoreOptions) + dynamic_words(tools.load(tool).Options)
     lines = [
         "Some options can be changed while the program runs, from the program by the client request",
         '  VALGRIND_CLO_CHANGE("--trace-redir=yes");',
+        "or by the monitor command",
+        '  interpose-vgdb "v.clo --trace-redir=yes"',
         "",
-        "  dynamically changeable options:",
-        *textwrap.wrap(
-            " ".join(words), 76, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
-        ),
+        *dynamic_list(tool),
     ]
     return "\n".join(lines) + "\n"

@@ -393,6 +393,22 @@ class ErrorManager:
             self.sink.body(error)
             self.log.plain("")
 
+    def show_all(self, also_suppressed: bool) -> None:
+        """The list as at the end of a run, on request."""
+        self.log.plain(self.summary_line())
+        if self.errors_found or (also_suppressed and self.suppressed):
+            self.show_list(also_suppressed)
+            self.log.plain(self.summary_line())
+
+    def show_last(self) -> bool:
+        """The error that was found last, suppressed ones not counted; whether there is one."""
+        found = [error for error in self._recorded if error.suppressed_by is None]
+        if not found:
+            return False
+        self.sink.body(max(found, key=lambda error: error.last_seen))
+        self.log.plain("")
+        return True
+
     def show_used_suppressions(self) -> bool:
         """``used_suppression`` lines; whether there were any."""
         used = self.suppressions.used()

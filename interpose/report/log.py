@@ -274,6 +274,8 @@ class Log(Output):
         self.time_stamp = time_stamp
         self.to_file = template is not None
         self._client_line = ""
+        self.sink: Callable[[str], None] | None = None
+        """Where lines go instead of the file: to whoever asked for them."""
         self._started = time.monotonic() if started is None else started
 
     @classmethod
@@ -321,6 +323,11 @@ class Log(Output):
         self.flush()
         self._write(text + "\n")
 
+    def unmarked(self, text: str) -> None:
+        """Text as it is, its ends of lines included."""
+        self.flush()
+        self._write(text)
+
     def question(self, text: str) -> None:
         """A line that the answer ends."""
         self.flush()
@@ -346,6 +353,12 @@ class Log(Output):
         self.flush()
         prefix = self._prefix(mark)
         self._write("".join(f"{prefix}{line}\n" for line in text.split("\n")))
+
+    def _write(self, text: str) -> None:
+        if self.sink is not None:
+            self.sink(text)
+        else:
+            super()._write(text)
 
     # -- changes of process --------------------------------------------------------------------
 

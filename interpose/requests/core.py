@@ -113,7 +113,10 @@ def _keep_default(supervisor: Supervisor, slot: Any, words: Sequence[int], defau
 
 
 def _gdb_monitor_command(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
-    return 1  # not recognised: there is no monitor yet
+    from interpose.gdb.monitor import execute
+
+    text = _string(supervisor, words[1])
+    return 0 if execute(supervisor, text, supervisor.log.unmarked, by_program=True) else 1
 
 
 _ANSWERS: dict[int, Callable[[Supervisor, Any, Sequence[int], int], int]] = {

@@ -142,6 +142,19 @@ class Client:
             return None
         return data if len(data) == size else None
 
+    def write(self, addr: int, data: bytes) -> bool:
+        """Change the process's memory; false if some of it cannot be written."""
+        try:
+            fd = os.open(f"/proc/{self.pid}/mem", os.O_WRONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return os.pwrite(fd, data, addr) == len(data)
+        except (OSError, OverflowError):
+            return False
+        finally:
+            os.close(fd)
+
     def read_struct(self, type_name: str, addr: int) -> Any | None:
         """A copy of a C structure (``"struct tstate"``) at an address."""
         size = ffi.sizeof(type_name)

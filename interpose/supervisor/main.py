@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from interpose.elf.symbolizer import Symbolizer
+    from interpose.gdb.fifos import Fifos
     from interpose.options.parse import Config
     from interpose.report.stack import StackOptions, StackResolver
     from interpose.session import Session
@@ -87,6 +88,10 @@ class Supervisor:
             if (handler := getattr(self, f"on_{name}", None)) is not None
         }
         self.files = Files()
+        self.fifos: Fifos | None = None
+        """Where vgdb reaches the program; None if nobody may."""
+        self.monitor_output = "mixed"
+        """Where the log and replies to monitor commands go (``v.set``): ``mixed``, ``gdb`` or ``log``."""
         self._new_image()
 
     def _new_image(self) -> None:
@@ -154,6 +159,8 @@ class Supervisor:
         self.log.verbosity = config.core.verbosity
         self.log.time_stamp = config.core.time_stamp
         self.objects.reconfigure(config)
+        if (config.core.vgdb == "no") is not (self.fifos is None):
+            self.open_fifos()
         if self._resolver is not None:
             self._resolver.options = self._stack_options()
             self._resolver.forget()
@@ -172,6 +179,9 @@ class Supervisor:
             index = lib.ip_next_event(POLL_MS if self.pending_exec is None else 2)
             if index == lib.IP_EVENT_USED:
                 self._show_used()
+                continue
+            if index == lib.IP_EVENT_HEARD:
+                self._listen()
                 continue
             if self.pending_exec is not None and self.pending_exec.happened():
                 pending, self.pending_exec = self.pending_exec, None
@@ -198,16 +208,38 @@ class Supervisor:
             if time.monotonic() >= self._idle_at:  # requests may come without a pause
                 self._idle()
         self._show_used()
+        if self.fifos is not None:
+            self.fifos.close()
         if self.leaving:
             self.tool.left()
             self._tell_end("exec", traced=False)
         elif not self.finished and self.born:
             self.client_vanished()
 
+    def _listen(self) -> None:
+        """Somebody outside may have something to say."""
+        if self.fifos is not None and self.born and not self.finished:
+            self.fifos.serve()
+
+    def open_fifos(self) -> None:
+        """Be found by vgdb, if the options say so."""
+        core = self.config.core
+        if core.vgdb == "no":
+            if self.fifos is not None:
+                self.fifos.close()
+            self.fifos = None
+            return
+        if self.fifos is None:
+            from interpose.gdb.fifos import Fifos, prefix
+
+            self.fifos = Fifos(self, prefix(core.vgdb_prefix, os.environ))
+        self.fifos.open(self.client.pid)
+
     def _idle(self) -> None:
         """What is done ten times a second, between requests."""
         if self.born and not self.finished:
             self.tool.idle()
+        self._listen()
         self._idle_at = time.monotonic() + POLL_MS / 1000
 
     def _is_over(self, wait_ms: int = 0) -> bool:
@@ -473,6 +505,8 @@ class Supervisor:
         pid = sender(self.session.sock_fd, slot.a[5], self.shown) or slot.a[0]
         self.client.pid = self.client.header.client_pid = pid
         self._attach()
+        if self.fifos is not None:
+            self.fifos.wanted = pid
         self.tool.forked()
         self.moved_to(pid, silent=self.config.core.child_silent_after_fork)
 
@@ -506,6 +540,8 @@ class Supervisor:
         self.thread_names.clear()
         self.finished = False
         self._new_image()
+        if self.fifos is not None and self.fifos.pid != pending.pid:
+            self.fifos.wanted = pending.pid
 
     def on_exec_failed(self, slot: Any) -> None:
         if self.pending_exec is not None:
@@ -540,4 +576,5 @@ def run(session: Session) -> None:
     gc.enable()
     supervisor = Supervisor(session)
     supervisor.client.attach()
+    supervisor.open_fifos()
     supervisor.serve()

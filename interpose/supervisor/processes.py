@@ -104,6 +104,11 @@ def fork(supervisor: Supervisor, slot: Any) -> None:
     _close(ours, theirs, ready_read)
 
 
+def _leave_fifos(supervisor: Supervisor) -> None:
+    if supervisor.fifos is not None:
+        supervisor.fifos.forget()
+
+
 def _serve_child(
     supervisor: Supervisor, memory: Memory, sock_fd: int, ready: int, foreign: Sequence[int]
 ) -> None:
@@ -111,6 +116,7 @@ def _serve_child(
 
     def work() -> None:
         lib.ip_delay(lib.IP_AT_FORKED)
+        _leave_fifos(supervisor)
         _close(*foreign)
         old = supervisor.session.memory
         old_sock = supervisor.session.sock_fd
@@ -249,6 +255,7 @@ def _serve_exec(supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, 
     def work() -> None:
         lib.ip_service_abandon()
         lib.ip_delay(lib.IP_AT_FORKED)
+        _leave_fifos(supervisor)
         supervisor.log.forked(pid)
         supervisor.session.parent_pid = supervisor.client.pid
         if supervisor.json is not None:

@@ -7,7 +7,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from interpose.gdb.monitor.table import Commands
     from interpose.options.parse import Config
+    from interpose.report.errors import AuxPart, ErrorManager
     from interpose.supervisor.files import KnownFile
     from interpose.supervisor.main import Supervisor
 
@@ -69,6 +71,29 @@ class BaseTool:
     def repeats(self) -> Sequence[tuple[int, int]]:
         """Number and occurrences of each error that was reported."""
         return ()
+
+    def error_manager(self) -> ErrorManager | None:
+        """All errors so far, counted to this moment; None of a tool that finds none."""
+        return None
+
+    def monitor_commands(self) -> Commands:
+        """What the tool adds to the monitor commands (:mod:`interpose.gdb.monitor`)."""
+        from interpose.gdb.monitor.table import Commands
+
+        return Commands()
+
+    def describe_address(self, addr: int) -> Sequence[AuxPart]:
+        """What an address is, for a reader: as much as is known of it."""
+        from interpose.report.errors import AuxPart
+
+        symbolizer = self.supervisor.symbolizer
+        head = f"Address 0x{addr:x} is"
+        if (data := symbolizer.describe_data(addr)) is not None:
+            return [AuxPart(f'{head} {data.offset} bytes inside data symbol "{data.name}"')]
+        if (section := symbolizer.section_of(addr)) is not None:
+            kind, name = section
+            return [AuxPart(f"{head} in the {kind} segment of {name}", (addr,) if kind == "Text" else None)]
+        return [AuxPart(f"{head} not stack'd, malloc'd or (recently) free'd")]
 
     def count_errors(self) -> int:
         """COUNT_ERRORS: errors found so far, suppressed ones not counted."""

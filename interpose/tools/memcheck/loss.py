@@ -159,6 +159,8 @@ class LeakReporter:
         """The records of the last search in order of their numbers."""
         self.searched: Callable[[], None] = _nobody
         """Called after each search."""
+        self.last: tuple[LeakSearch, LeakOptions] | None = None
+        """The last search, if it was a full one."""
         self._records: dict[tuple[State, Stack], LossRecord] = {}
         self._orders: dict[Stack, int] = {}
 
@@ -166,6 +168,7 @@ class LeakReporter:
         """Search and report; None if there is nothing to search for."""
         live = list(blocks)
         talk = options.verbosity >= 1
+        self.last = None
         if not live:
             self._next_search()
             self.listed = []
@@ -177,6 +180,8 @@ class LeakReporter:
         if options.verbosity >= 2:
             self.log.plain(f"Searching for pointers to {len(live):,} not-freed blocks")
         result = search(live, memory, options.heuristics)
+        if options.full:
+            self.last = result, options
         if options.verbosity >= 2:
             self.log.plain(f"Checked {result.checked_bytes:,} bytes")
             self.log.plain("")
@@ -234,7 +239,7 @@ class LeakReporter:
             shown = record.number >= first and self._wants(record, options)
             if not record.direct.blocks and not shown:
                 continue
-            error = self._error(record, options)
+            error = self.error_of(record, options)
             counts = options.full and options.count_errors and record.state.word in options.error_kinds
             outcome = self.errors.report_unique(
                 error, show=shown, counts=counts and record.direct.blocks > 0 and record.passes(options.delta)
@@ -260,7 +265,8 @@ class LeakReporter:
             return 0
         return wanted[-options.max_shown] if options.max_shown else len(self.listed) + 1
 
-    def _error(self, record: LossRecord, options: LeakOptions) -> Error:
+    def error_of(self, record: LossRecord, options: LeakOptions) -> Error:
+        """A record as an error."""
         return Error(
             kind=leak_error_kind(record.state.word),
             tid=options.tid,

@@ -9,6 +9,7 @@ from interpose.report.text import TextSink
 from interpose.tools.base import BaseTool
 
 from .access import accessed
+from .addrinfo import describe_address
 from .errors import (
     DEFAULT_SUPPRESSIONS,
     UNDEFINED_KINDS,
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from dataclasses import replace
     from typing import Any
 
+    from interpose.gdb.monitor.table import Commands
     from interpose.options.parse import Config
-    from interpose.report.errors import Error, ErrorSink
+    from interpose.report.errors import AuxPart, Error, ErrorSink
     from interpose.supervisor.main import Supervisor
 
     from .heap import HeapBlock, HeapStats
@@ -220,6 +222,19 @@ class Tool(BaseTool):
     def count_errors(self) -> int:
         self._count_repeats()
         return self.errors.errors_found
+
+    def error_manager(self) -> ErrorManager:
+        self._count_repeats()
+        return self.errors
+
+    def monitor_commands(self) -> Commands:
+        from .monitor import COMMANDS
+
+        return COMMANDS
+
+    def describe_address(self, addr: int) -> list[AuxPart]:
+        self.space.forget()
+        return describe_address(self.space, addr)
 
     def request(self, slot: Any, words: Sequence[int], default: int) -> int | None:
         from .requests import answer

@@ -1,0 +1,211 @@
+"""How vgdb reaches a program: two FIFOs and a word of shared memory, with Valgrind's names and layout.
+
+What comes in goes to a :class:`Receiver`; nothing of that is loaded before somebody calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from interpose.jit._native import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Protocol
+
+    from interpose.supervisor.main import Supervisor
+else:
+    Protocol = object
+
+SHARED_SIZE = 48
+"""Bytes of the shared memory (VgdbShared64): written_by_vgdb and seen_by_valgrind, 4 bytes each; where a
+server is forced in, which nobody needs here; from :data:`VGDB_PID_AT` on the number of the vgdb it serves."""
+VGDB_PID_AT = 40
+_CALL = b"\x03"
+_PIECE = 1 << 16
+_PATIENCE_MS = 200  # between two looks whether somebody who does not read is there at all
+
+
+class Receiver(Protocol):
+    """Whoever speaks gdb's protocol."""
+
+    def receive(self, data: bytes, /) -> None: ...
+    def closed(self) -> None: ...
+
+
+def prefix(given: str | None, environ: Mapping[str, str]) -> str:
+    """``--vgdb-prefix``, else ``$TMPDIR/vgdb-pipe`` or ``/tmp/vgdb-pipe``."""
+    return given or f"{environ.get('TMPDIR') or '/tmp'}/vgdb-pipe"
+
+
+def names(start: str, pid: int, environ: Mapping[str, str]) -> tuple[str, str, str]:
+    """The files of a process: requests, replies, shared memory."""
+    user = environ.get("LOGNAME") or environ.get("USER") or "???"
+    host = environ.get("HOST") or environ.get("HOSTNAME") or "???"
+    end = f"{pid}-by-{user}-on-{host}".replace("/", "_")
+    return f"{start}-from-vgdb-to-{end}", f"{start}-to-vgdb-from-{end}", f"{start}-shared-mem-vgdb-{end}"
+
+
+def _identity(info: os.stat_result) -> tuple[int, int]:
+    return info.st_dev, info.st_ino
+
+
+class Fifos:
+    """The files of one process, and whoever is connected.
+
+    :ivar wanted: a process that is to have files; made by :meth:`serve`, because most of those that a program
+        forks are gone before.
+    """
+
+    def __init__(self, supervisor: Supervisor, start: str) -> None:
+        self._supervisor = supervisor
+        self._start = start
+        self._paths: tuple[str, ...] = ()
+        self._made: list[tuple[str, tuple[int, int]]] = []
+        self._from = self._to = self._shared = -1
+        self._vgdb = 0
+        self._receiver: Receiver | None = None
+        self.wanted = 0
+        self.pid = 0
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def open(self, pid: int) -> None:
+        """Be reachable under this process's number.  Without a place for the files, a line says so."""
+        if pid == self.pid:
+            return
+        self.close()
+        self.wanted, self.pid = 0, pid
+        requests, replies, shared = self._paths = names(self._start, pid, os.environ)
+        try:
+            for path in self._paths:  # of an earlier process of this number, which was killed
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+            flags = os.O_CLOEXEC | os.O_NOFOLLOW
+            self._shared = os.open(shared, flags | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            self._note(shared)
+            os.ftruncate(self._shared, SHARED_SIZE)
+            for path in (replies, requests):  # the last one is looked for
+                os.mkfifo(path, 0o600)
+                self._note(path)
+            self._from = os.open(requests, flags | os.O_RDONLY | os.O_NONBLOCK)
+            if (problem := lib.ip_watch(self._from)) < 0:
+                raise OSError(-problem, os.strerror(-problem))
+        except OSError as error:
+            name = error.filename or requests
+            self.close()
+            self.pid = pid  # once is enough
+            self._tell(f"cannot make {name}: {error.strerror}; vgdb and gdb do not find this program")
+
+    def _note(self, path: str) -> None:
+        self._made.append((path, _identity(os.lstat(path))))
+
+    def _tell(self, text: str) -> None:
+        core = self._supervisor.config.core
+        if core.vgdb_prefix is not None or core.vgdb_error == 0 or core.verbosity > 1:
+            self._supervisor.log.plain(f"Warning: {text}")
+
+    def forget(self) -> None:
+        """This is a copy: the files are another process's."""
+        self._receiver = None
+        for fd in (self._from, self._to, self._shared):
+            if fd >= 0:
+                os.close(fd)
+        self._from = self._to = self._shared = -1
+        self._paths = ()
+        self._made = []
+        self.wanted = self.pid = 0
+
+    def close(self) -> None:
+        """Be reachable no more; whoever is connected is told by the end of the replies."""
+        self._hang_up()
+        for path, identity in self._made:
+            with contextlib.suppress(OSError):
+                if _identity(os.lstat(path)) == identity:  # not of a process that has this number now
+                    os.unlink(path)
+        self.forget()
+
+    # -- talk ----------------------------------------------------------------------------------
+
+    def serve(self) -> None:
+        """Take what has come; from the event loop, when a watched file says something, and now and then."""
+        if self.wanted:
+            self.open(self.wanted)
+        while self._from >= 0:
+            try:
+                data = os.read(self._from, _PIECE)
+            except BlockingIOError:
+                break
+            if not data:
+                self._hang_up()
+                break
+            self._see()
+            self._take(data)
+        if self._receiver is not None:
+            self._see()
+
+    def is_connected(self) -> bool:
+        """Somebody is being served."""
+        return self._receiver is not None
+
+    def _take(self, data: bytes) -> None:
+        caller = int.from_bytes(os.pread(self._shared, 4, VGDB_PID_AT), "little")
+        if self._receiver is not None and caller != self._vgdb:
+            # The next one called before we saw the last one leave.
+            self._hang_up()
+            data = data[max(0, data.rfind(_CALL)) :]
+        if self._receiver is None:
+            self._vgdb = caller
+            if not self._answer():
+                return
+        receiver = self._receiver
+        if receiver is not None:
+            receiver.receive(data)
+
+    def _see(self) -> None:
+        """What was written is seen: nobody needs to look for us."""
+        os.pwrite(self._shared, os.pread(self._shared, 4, 0), 4)
+
+    def _answer(self) -> bool:
+        """Take up the replies' end; whoever calls waits for that, or will soon."""
+        from interpose.gdb.receiver import make
+
+        path = self._paths[1]
+        try:
+            # A FIFO that is also read from needs nobody else to be opened.
+            both = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+            try:
+                self._to = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            finally:
+                os.close(both)
+        except OSError:
+            return False
+        self._receiver = make(self._supervisor, self._send)
+        return True
+
+    def _hang_up(self) -> None:
+        receiver, self._receiver = self._receiver, None
+        if self._to >= 0:
+            os.close(self._to)
+            self._to = -1
+        if receiver is not None:
+            receiver.closed()
+
+    def _send(self, data: bytes) -> None:
+        """Write a reply; it waits for a reader that lives, as long as the program does."""
+        import select
+
+        left = memoryview(data)
+        ready = select.poll()
+        if self._to >= 0:
+            ready.register(self._to, select.POLLOUT)
+        while left and self._to >= 0:
+            try:
+                left = left[os.write(self._to, left) :]
+            except BlockingIOError:
+                if not ready.poll(_PATIENCE_MS) and self._supervisor.client.is_dead():
+                    return
+            except OSError:  # gone: the end of its requests says so, too
+                return

@@ -1,0 +1,88 @@
+"""Finds the command that a text means, and carries it out."""
+
+from __future__ import annotations
+
+import contextlib
+
+from .table import Call
+from .words import Arguments, Refused, candidates, choose
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from interpose.supervisor.main import Supervisor
+
+    from .table import Command, Commands
+
+_UNKNOWN = "command '{}' not recognised\nIn gdb,     try 'monitor help'\nIn a shell, try 'vgdb help'\n"
+
+
+def execute(
+    supervisor: Supervisor, text: str, write: Callable[[str], None], by_program: bool = False
+) -> bool:
+    """Carry out one command; what it says goes to ``write``, piece by piece.
+
+    :param by_program: the program asks, by a client request.
+    :returns: whether there is such a command.
+    """
+    from .core import COMMANDS
+
+    given = text.split()
+    if not given:
+        return True
+    try:
+        found = _find(supervisor, given, (COMMANDS, supervisor.tool.monitor_commands()))
+        if found is None:
+            if not by_program:
+                write(_UNKNOWN.format(given[0]))
+            return False
+        command, words = found
+        with _at_rest(supervisor), _output(supervisor, write) as say:
+            command.run(Call(supervisor, text, Arguments(words), write, say, by_program))
+    except Refused as reason:
+        write(f"{reason}\n")
+    return True
+
+
+def _find(
+    supervisor: Supervisor, given: Sequence[str], tables: Sequence[Commands]
+) -> tuple[Command, Sequence[str]] | None:
+    """The command, and the words behind it: the core's first, then the tool's."""
+    for commands in tables:
+        if not candidates(given[0], commands.firsts):
+            continue
+        first = choose(given[0], commands.firsts)
+        seconds = commands.seconds(first)
+        name, used = first, 1
+        if seconds:
+            name, used = f"{first} {choose(given[1] if len(given) > 1 else '', seconds)}", 2
+        return commands.named(name), given[used:]
+    return None
+
+
+@contextlib.contextmanager
+def _output(supervisor: Supervisor, write: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+    """Where the log's lines and plain replies go meanwhile."""
+    log = supervisor.log
+    if supervisor.monitor_output == "log":
+        yield log.unmarked
+        return
+    before = log.sink
+    log.sink = write
+    try:
+        yield write
+    finally:
+        log.flush()
+        log.sink = write if supervisor.monitor_output == "gdb" else before
+
+
+@contextlib.contextmanager
+def _at_rest(supervisor: Supervisor) -> Iterator[None]:
+    """No thread of the program runs meanwhile."""
+    debugger = getattr(supervisor, "debugger", None)
+    if debugger is None:
+        yield
+        return
+    with debugger.standstill():
+        yield

@@ -1,0 +1,393 @@
+"""Memcheck's monitor commands.  Their texts are Valgrind's."""
+
+from __future__ import annotations
+
+from interpose.gdb.monitor.table import Command, Commands
+from interpose.gdb.monitor.words import Refused, choose, number
+from interpose.report.text import error_lines
+
+from .leak import State
+from .loss import Delta
+from .options import LEAK_HEURISTICS, LEAK_KINDS
+from .pointers import block_tree, pointers_to
+from .shadow import Shadow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import replace
+
+    from interpose.gdb.monitor.table import Call
+    from interpose.gdb.monitor.words import Arguments
+
+    from .loss import LossRecord
+    from .tool import Tool
+else:
+    from interpose.records import replace
+
+
+def _tool(call: Call) -> Tool:
+    tool: Tool = call.supervisor.tool
+    tool.space.forget()
+    return tool
+
+
+def _shadow(call: Call) -> Shadow:
+    tool = _tool(call)
+    return Shadow(call.supervisor.client, tool.space.threads())
+
+
+# -- V bits --------------------------------------------------------------------------------------------------
+
+_ROW = 8
+
+
+def _bits(call: Call, addr: int, size: int) -> tuple[bytes, bytes]:
+    parts = list(_shadow(call).bits(addr, size))
+    return b"".join(part[0] for part in parts), b"".join(part[1] for part in parts)
+
+
+def _count_unaddressable(call: Call, addr: int, size: int, access: bytes) -> None:
+    if any(access):
+        call.say(f"Address 0x{addr:X} len {size} has {sum(access)} bytes unaddressable")
+
+
+_MOST = 1 << 24  # bytes that xb and get_vbits show
+
+
+def _shown_range(call: Call) -> tuple[int, int]:
+    addr, size = call.words.range()
+    if size > _MOST:
+        raise Refused(f"{size} bytes are more than the {_MOST} that can be shown at once")
+    return addr, size
+
+
+def _xb(call: Call) -> None:
+    addr, size = _shown_range(call)
+    values, access = _bits(call, addr, size)
+    client = call.supervisor.client
+    lines = []
+    for start in range(0, size, _ROW):
+        end = min(start + _ROW, size)
+        shown = ["__" if access[at] else f"{values[at]:02x}" for at in range(start, end)]
+        lines.append("\t\t  " + "\t  ".join(shown))
+        data = client.read(addr + start, end - start)
+        row = [
+            "0x??" if access[at] or data is None else f"0x{data[at - start]:02x}" for at in range(start, end)
+        ]
+        lines.append(f"0x{addr + start:X}:\t" + "\t".join(row))
+    call.say("\n".join(lines))
+    _count_unaddressable(call, addr, size, access)
+
+
+def _get_vbits(call: Call) -> None:
+    addr, size = _shown_range(call)
+    values, access = _bits(call, addr, size)
+    shown = ["__" if access[at] else f"{values[at]:02x}" for at in range(size)]
+    groups = ["".join(shown[at : at + 4]) for at in range(0, size, 4)]
+    lines = [" ".join(groups[at : at + 8]) for at in range(0, len(groups), 8)]
+    call.say("\n".join(lines))
+    _count_unaddressable(call, addr, size, access)
+
+
+_STATES = ("noaccess", "undefined", "defined", "Definedifaddressable")
+
+
+def _make_memory(call: Call) -> None:
+    state = call.words.choice(_STATES)
+    addr, size = call.words.range()
+    shadow = _shadow(call)
+    if state == "Definedifaddressable":
+        done = shadow.define_addressable(addr, size)
+    else:
+        done = shadow.set(addr, size, addressable=state != "noaccess", defined=state == "defined")
+    if not done:
+        raise Refused("the program's memory cannot be written")
+
+
+def _check_memory(call: Call) -> None:
+    wanted = call.words.choice(("addressable", "defined"))
+    addr, size = call.words.range()
+    at = addr
+    head = f"Address 0x{addr:X} len {size}"
+    answer = [f"{head} {wanted}"]
+    tool = _tool(call)
+    for values, access in _shadow(call).bits(addr, size):
+        bad = access.find(1)
+        undefined = -1
+        if wanted == "defined":
+            undefined = next((place for place, value in enumerate(values) if value), -1)
+        if undefined >= 0 and (bad < 0 or undefined < bad):
+            answer = [f"{head} not defined:", f"Uninitialised value at 0x{at + undefined:X}"]
+            break
+        if bad >= 0:
+            answer = [f"{head} not addressable:", f"bad address 0x{at + bad:X}"]
+            break
+        at += len(values)
+    call.say("\n".join(answer))
+    call.describe(tool.describe_address(addr))
+
+
+# -- leaks ---------------------------------------------------------------------------------------------------
+
+_LEAK_WORDS = (
+    *("full", "summary", "xtleak", "kinds", "reachable", "possibleleak", "definiteleak", "heuristics"),
+    *("new", "increased", "changed", "any", "unlimited", "limited"),
+)
+_MODES = ("full", "summary")
+_KINDS = {
+    "reachable": frozenset(LEAK_KINDS),
+    "possibleleak": frozenset({"possible", "indirect", "definite"}),
+    "definiteleak": frozenset({"definite"}),
+}
+
+
+def _set_of(text: str, known: tuple[str, ...], what: str) -> frozenset[str]:
+    """``all``, ``none`` or a list."""
+    if text == "all":
+        return frozenset(known)
+    if text == "none":
+        return frozenset()
+    words = text.split(",")
+    if not text or any(word not in known for word in words):
+        raise Refused(f"missing or malformed {what} set")
+    return frozenset(words)
+
+
+def _limit(words: Arguments, name: str) -> int:
+    value = number(words.next())
+    if value is None:
+        raise Refused("missing or malformed integer value")
+    if value < 1:
+        raise Refused(f"{name} must be >= 1, got {value}")
+    return value
+
+
+def _leak_check(call: Call) -> None:
+    tool = _tool(call)
+    options = replace(
+        tool.leak_options(),
+        full=True,
+        show_kinds=frozenset({"definite", "possible"}),
+        heuristics=frozenset(),
+        delta=Delta.INCREASED,
+        count_errors=False,
+        from_monitor=True,
+        verbosity=max(tool.config.core.verbosity, 1),
+    )
+    while call.words:
+        word = call.words.choice(_LEAK_WORDS)
+        if word in _MODES:
+            options = replace(options, full=word == "full")
+        elif word == "xtleak":
+            raise Refused("xtleak: this version writes no xtree files")
+        elif word == "kinds":
+            options = replace(options, show_kinds=_set_of(call.words.next(), LEAK_KINDS, "leak kinds"))
+        elif word in _KINDS:
+            options = replace(options, show_kinds=_KINDS[word])
+        elif word == "heuristics":
+            options = replace(options, heuristics=_set_of(call.words.next(), LEAK_HEURISTICS, "heuristics"))
+        elif word == "limited":
+            options = replace(options, max_shown=_limit(call.words, "max_loss_records_output"))
+        elif word == "unlimited":
+            options = replace(options, max_shown=None)
+        else:
+            options = replace(options, delta=Delta(word))
+    tool.leaks.run(tool.live_blocks(), tool.space, options)
+
+
+def _slice(text: str) -> tuple[int, int]:
+    if not text:
+        raise Refused("expecting integer or slice <from>..<to>")
+    first, dots, last = text.partition("..")
+    low = number(first)
+    if low is None:
+        raise Refused("invalid integer or slice <from>..<to>")
+    if not dots:
+        return low, low
+    high = number(last)
+    if high is None:
+        raise Refused("missing/wrong 'to' of slice <from>..<to>")
+    if low > high:
+        raise Refused("<from> cannot be bigger than <to> in slice <from>..<to>")
+    return low, high
+
+
+def _block_list(call: Call) -> None:
+    low, high = _slice(call.words.next())
+    limit: int | None = None
+    heuristics: frozenset[str] | None = None
+    while call.words:
+        word = choose(call.words.next(), ("unlimited", "limited", "heuristics"))
+        if word == "heuristics":
+            heuristics = _set_of(call.words.next(), LEAK_HEURISTICS, "heuristics")
+        elif word == "unlimited":
+            limit = None
+        elif call.words:
+            limit = _limit(call.words, "max_blocks")
+        else:
+            raise Refused("missing integer value")
+    tool = _tool(call)
+    if tool.leaks.last is None:
+        call.log.plain("Can't print block list : no valid leak search result")
+        raise Refused("invalid loss record nr")
+    records = [record for record in tool.leaks.listed if low <= record.number <= high]
+    if not records or not low:
+        raise Refused("invalid loss record nr")
+    for record in records:
+        _list_blocks(call, tool, record, limit, heuristics)
+
+
+def _list_blocks(
+    call: Call, tool: Tool, record: LossRecord, limit: int | None, heuristics: frozenset[str] | None
+) -> None:
+    result, options = tool.leaks.last or (None, None)
+    if result is None or options is None:
+        return
+    numbers = {block: each.number for each in tool.leaks.listed for block in each.blocks}
+    lines = []
+    for block in record.blocks:
+        name = result.heuristic[block]
+        if heuristics is not None and name not in heuristics:
+            continue
+        found = f" (found via heuristic {name})" if name is not None else ""
+        lines.append(f"0x{result.blocks[block].addr:X}[{result.blocks[block].size}]{found}")
+        if heuristics is None and record.state in (State.DEFINITE, State.INDIRECT):
+            lines += [
+                f"{'  ' * depth}0x{result.blocks[child].addr:X}[{result.blocks[child].size}] "
+                f"indirect loss record {numbers.get(child, 0)}"
+                for depth, child in block_tree(result, block)
+            ]
+        if limit is not None and len(lines) >= limit:
+            lines = lines[:limit]
+            break
+    if lines or heuristics is None:
+        head = error_lines(tool.resolver, tool.leaks.error_of(record, options))
+        call.log.plain("\n".join([*head, *lines]))
+
+
+# -- pointers ------------------------------------------------------------------------------------------------
+
+
+def _who_points_at(call: Call) -> None:
+    addr, size = call.words.range()
+    if addr == 0:
+        raise Refused("Cannot search who points at 0x0")
+    tool = _tool(call)
+    to = f"0x{addr:x}"
+    if size == 1:
+        call.log.plain(f"Searching for pointers to {to}")
+    else:
+        call.log.plain(f"Searching for pointers pointing in {size} bytes from {to}")
+    for found in pointers_to(tool.space, addr, size):
+        if found.thread:
+            where = f"tid {found.thread} register {found.register}"
+            how = f"interior pointing {found.offset} bytes inside" if found.offset else "pointing at"
+            call.log.plain(f"{where} {how} {to}")
+            continue
+        how = f"interior points at {found.offset} bytes inside" if found.offset else "points at"
+        call.log.plain(f"*0x{found.where:x} {how} {to}")
+        call.describe(tool.describe_address(found.where))
+
+
+def _xtmemory(call: Call) -> None:
+    raise Refused("xtmemory: this version writes no xtree files")
+
+
+COMMANDS = Commands(
+    (
+        Command(
+            "xb",
+            _xb,
+            (
+                "  xb <addr> [<len>]",
+                "        prints validity bits for <len> (or 1) bytes at <addr>",
+                "            bit values 0 = valid, 1 = invalid, __ = unaddressable byte",
+                "        Then prints the bytes values below the corresponding validity bits",
+                "        in a layout similar to the gdb command 'x /<len>xb <addr>'",
+                "        Example: xb 0x8049c78 10",
+            ),
+        ),
+        Command(
+            "get_vbits",
+            _get_vbits,
+            (
+                "  get_vbits <addr> [<len>]",
+                "        Similar to xb, but only prints the validity bytes by group of 4.",
+            ),
+        ),
+        Command(
+            "make_memory",
+            _make_memory,
+            (
+                "  make_memory [noaccess|undefined",
+                "                     |defined|Definedifaddressable] <addr> [<len>]",
+                "        mark <len> (or 1) bytes at <addr> with the given accessibility",
+            ),
+        ),
+        Command(
+            "check_memory",
+            _check_memory,
+            (
+                "  check_memory [addressable|defined] <addr> [<len>]",
+                "        check that <len> (or 1) bytes at <addr> have the given accessibility",
+                "            and outputs a description of <addr>",
+            ),
+        ),
+        Command(
+            "leak_check",
+            _leak_check,
+            (
+                "  leak_check [full*|summary|xtleak]",
+                "                [kinds kind1,kind2,...|reachable|possibleleak*|definiteleak]",
+                "                [heuristics heur1,heur2,...]",
+                "                [new|increased*|changed|any]",
+                "                [unlimited*|limited <max_loss_records_output>]",
+                "            * = defaults",
+                "         xtleak produces an xtree full leak result in xtleak.kcg.%p.%n",
+                "       where kind is one of:",
+                "         definite indirect possible reachable all none",
+                "       where heur is one of:",
+                "         stdstring length64 newarray multipleinheritance all none*",
+                "       Examples: leak_check",
+                "                 leak_check summary any",
+                "                 leak_check full kinds indirect,possible",
+                "                 leak_check full reachable any limited 100",
+            ),
+        ),
+        Command(
+            "block_list",
+            _block_list,
+            (
+                "  block_list <loss_record_nr>|<loss_record_nr_from>..<loss_record_nr_to>",
+                "                [unlimited*|limited <max_blocks>]",
+                "                [heuristics heur1,heur2,...]",
+                "        after a leak search, shows the list of blocks of <loss_record_nr>",
+                "        (or of the range <loss_record_nr_from>..<loss_record_nr_to>).",
+                "        With heuristics, only shows the blocks found via heur1,heur2,...",
+                "            * = defaults",
+            ),
+        ),
+        Command(
+            "who_points_at",
+            _who_points_at,
+            (
+                "  who_points_at <addr> [<len>]",
+                "        shows places pointing inside <len> (default 1) bytes at <addr>",
+                '        (with len 1, only shows "start pointers" pointing exactly to <addr>,',
+                '         with len > 1, will also show "interior pointers")',
+            ),
+        ),
+        Command(
+            "xtmemory",
+            _xtmemory,
+            (
+                "  xtmemory [<filename>]",
+                "        dump xtree memory profile in <filename> (default xtmemory.kcg.%p.%n)",
+            ),
+        ),
+    ),
+    (
+        *("xb", "get_vbits", "leak_check", "make_memory", "check_memory"),
+        *("block_list", "who_points_at", "xtmemory"),
+    ),
+)

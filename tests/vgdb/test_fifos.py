@@ -1,0 +1,147 @@
+"""How a program is reached: its files, who may use them, and that nothing of them is left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import stat
+import subprocess
+import time
+
+import pytest
+from vgdb.running import TIMEOUT, VGDB, ask, compile_guest, interpose, running, vgdb
+
+
+@pytest.fixture(scope="module")
+def leaky(tmp_path_factory):
+    return compile_guest(tmp_path_factory.mktemp("leaky"), "leaky")
+
+
+def until(condition) -> None:
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_files_have_valgrinds_names_and_are_for_the_owner_only(leaky, tmp_path) -> None:
+    with running(interpose("none"), leaky, folder=tmp_path) as run:
+        user = os.environ.get("LOGNAME") or os.environ.get("USER") or "???"
+        host = os.environ.get("HOST") or os.environ.get("HOSTNAME") or "???"
+        end = f"{run.pid}-by-{user}-on-{host}"
+        names = {path.name: path.lstat() for path in run.files()}
+        assert set(names) == {f"p-from-vgdb-to-{end}", f"p-to-vgdb-from-{end}", f"p-shared-mem-vgdb-{end}"}
+        assert all(stat.S_IMODE(info.st_mode) & 0o077 == 0 for info in names.values())
+        assert names[f"p-shared-mem-vgdb-{end}"].st_size == 48
+        assert sum(stat.S_ISFIFO(info.st_mode) for info in names.values()) == 2
+
+
+@pytest.mark.parametrize("how", ["pauses", "sleeps", "computes"])
+def test_whatever_the_program_does_it_answers(leaky, tmp_path, how) -> None:
+    with running(interpose("none"), leaky, how, folder=tmp_path) as run:
+        for number in range(3):
+            reply = ask(run, f"v.info n_errs_found try {number}")
+            assert reply == f"n_errs_found 0 n_errs_shown 0 (vgdb-error 999999999) try {number}\n"
+
+
+@pytest.mark.skipif(not VGDB, reason="needs Valgrind's vgdb")
+@pytest.mark.parametrize("how", ["pauses", "computes"])
+def test_valgrinds_vgdb_talks_to_us(leaky, tmp_path, how) -> None:
+    with running(interpose("none"), leaky, how, folder=tmp_path) as run:
+        done = vgdb(run, "v.info", "n_errs_found", "a", "b", "-c", "v.wait", by=(VGDB,))
+        replies = "n_errs_found 0 n_errs_shown 0 (vgdb-error 999999999) a b\n"
+        assert done.stdout == replies + "gdbserver: continuing after wait ...\n"
+
+
+@pytest.mark.parametrize("how", ["kill", "ends", "v.kill"])
+def test_nothing_is_left_when_the_program_ends(leaky, tmp_path, how) -> None:
+    with running(interpose(), leaky, folder=tmp_path) as run:
+        assert len(run.files()) == 3
+        if how == "v.kill":
+            assert "kill this process" in ask(run, "v.kill")
+            assert run.process.wait(TIMEOUT) == 0
+            assert "ERROR SUMMARY" not in run.log.read_text()
+        else:
+            os.kill(run.pid, signal.SIGKILL if how == "kill" else signal.SIGTERM)
+            run.process.wait(TIMEOUT)
+        until(lambda: not run.files())
+
+
+def supervisor_of(run) -> int:
+    """The process that has the run's FIFO open to read from."""
+    fifo = next(str(path) for path in run.files() if "-from-" in path.name)
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if fifo in [os.readlink(f"/proc/{name}/fd/{fd}") for fd in os.listdir(f"/proc/{name}/fd")]:
+                return int(name)
+    raise AssertionError("nobody serves the FIFO")
+
+
+def test_what_a_killed_supervisor_leaves_is_recognised_and_taken_away(leaky, tmp_path) -> None:
+    with running(interpose("none"), leaky, folder=tmp_path) as run:
+        os.kill(supervisor_of(run), signal.SIGKILL)
+        run.process.wait(TIMEOUT)
+        assert len(run.files()) == 3
+        done = vgdb(run, "v.wait")
+        assert (done.returncode, done.stderr) == (1, "vgdb error: no FIFO found and no pid given\n")
+        assert not run.files()
+
+
+def test_a_vgdb_that_is_killed_leaves_the_program_as_it_was(leaky, tmp_path) -> None:
+    with running(interpose("none"), leaky, folder=tmp_path) as run:
+        relay = subprocess.Popen(
+            [*vgdb_command(run)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert relay.stderr is not None
+        assert b"relaying" in relay.stderr.readline()
+        busy = vgdb(run, "v.wait")
+        assert busy.returncode == 1
+        assert f"Probably vgdb pid {relay.pid} already speaks with Valgrind pid {run.pid}" in busy.stderr
+        relay.kill()
+        relay.communicate(timeout=TIMEOUT)
+        assert ask(run, "v.wait") == "gdbserver: continuing after wait ...\n"
+
+
+def vgdb_command(run) -> list[str]:
+    from vgdb.running import OURS
+
+    return [*OURS, f"--vgdb-prefix={run.prefix}"]
+
+
+def test_no_files_without_vgdb(leaky, tmp_path) -> None:
+    with running(interpose("none"), leaky, folder=tmp_path, options=["--vgdb=no"]) as run:
+        assert not run.files()
+
+
+def test_a_prefix_without_a_folder_is_one_warning(leaky, tmp_path) -> None:
+    options = [f"--vgdb-prefix={tmp_path}/none/p"]
+    with running(interpose("none"), leaky, folder=tmp_path, options=options) as run:
+        assert run.log.read_text().count("Warning: cannot make") == 1
+
+
+def test_files_of_a_forked_child_are_its_own(tmp_path) -> None:
+    source = tmp_path / "forks.c"
+    source.write_text(
+        "#include <stdio.h>\n#include <unistd.h>\n"
+        "int main(void) { int p = fork(); if (!p) for (;;) pause();\n"
+        'printf("child=%#x\\n", p); fflush(stdout); for (;;) pause(); }\n'
+    )
+    program = tmp_path / "forks"
+    subprocess.run(["gcc", "-w", str(source), "-o", str(program)], check=True, timeout=TIMEOUT)
+    with running(interpose("none"), program, folder=tmp_path) as run:
+        child = run.places["child"]
+        try:
+            until(lambda: len(run.files()) == 6)
+            listed = vgdb(run, "-l").stdout
+            assert f"use --pid={run.pid} for" in listed and f"use --pid={child} for" in listed
+            many = vgdb(run, "v.wait")
+            assert many.returncode == 1
+            assert many.stderr.startswith(
+                "no --pid= arg_pid given and multiple valgrind pids found.\nuse --pid="
+            )
+            assert vgdb(run, f"--pid={child}", "v.wait").stdout == "gdbserver: continuing after wait ...\n"
+        finally:
+            os.kill(child, signal.SIGKILL)
+        until(lambda: len(run.files()) == 3)
+        assert ask(run, "v.wait") == "gdbserver: continuing after wait ...\n"
