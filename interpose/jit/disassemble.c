@@ -269,10 +269,11 @@ static void end_bad(struct ublock *b, int i, int kind, uint64_t pc, uint32_t aux
 }
 
 /* Does a block go on where a conditional jump leads that goes back, most often to the head of a loop, once more and so
- * on?  Not where runs are recorded or registers' bits followed: there others rely on branches being taken where they
- * leave the block, and on each instruction being in it once. */
+ * on?  Not where registers' bits are followed, which rely on each instruction being in it once; nor where runs are
+ * recorded for readers that tell by them whether a branch was taken.  Who asks for addresses wants instructions alone.
+ */
 static bool follows_loops(const struct ip_jit_opts *o) {
-    bool plain = !(o->flags & IP_C_TRACE) || o->flags & IP_C_COUNT;
+    bool plain = !(o->flags & IP_C_TRACE) || o->flags & (IP_C_COUNT | IP_C_TRACE_ADDRESSES);
     return plain && !(o->flags & (IP_C_SHADOW | IP_C_SINGLE_STEP));
 }
 

@@ -60,7 +60,8 @@ def test_loops_are_followed() -> None:
     *within, last = re.findall(r"JCC +(.*)", none)
     assert within == ["z 0x40435a5c"] * (turns - 1) and last == "nz 0x40435a50"
     assert "JMP     0x40435a5c" in none
-    for tool in ("--tool=memcheck", "--tool=memtrace", "--tool=datagrind"):
+    assert uops(texts(EXAMPLE, "--tool=datagrind")[DISASSEMBLED]) == uops(none)
+    for tool in ("--tool=memcheck", "--tool=memtrace"):
         assert uops(texts(EXAMPLE, tool)[DISASSEMBLED]) == [*turn, "JMP"], tool
     assert uops(texts(EXAMPLE, "--tool=none", "--single-step=yes")[DISASSEMBLED]) == ["INSN", "JMP"]
     # A loop that begins where the block does not: its turns from then on.

@@ -52,6 +52,12 @@ static bool is_some(const struct ip_tr_insn *insn, const struct ip_tr_access *fi
 
 static u32 parts_of(const struct ip_tr_access *a) { return (a->size + DG_PART - 1) / DG_PART; }
 
+/* May an instruction be in one definition with those before, which lie from lo up to hi?  If it is their function's, or
+ * the head of a loop that they are the end of. */
+static bool joins(const struct ip_tr_insn *insn, u64 lo, u64 hi) {
+    return dg_same_function(insn - 1, insn) || (insn->pc >= lo && insn->pc < hi);
+}
+
 static bool is_plain(const struct dg_operand *o, u32 number) { return o->base == number + 1 && !o->index && !o->disp; }
 
 static struct dg_plan *make(const struct ip_tr_block *b) {
@@ -62,7 +68,7 @@ static struct dg_plan *make(const struct ip_tr_block *b) {
     const struct ip_tr_insn *insns = tr_insns(b);
     const struct ip_tr_access *accesses = tr_accesses(b);
     u32 n_ops = 0, n_segments = 0, n_special = 0, n_plain = 0;
-    u64 lo = ~0ull, hi = 0;
+    u64 lo = ~0ull, hi = 0, segment_lo = 0, segment_hi = 0;
     struct dg_segment *s = NULL;
     for (u32 i = 0; i < b->n_insns && i < MOST_INSNS; i++) {
         const struct ip_tr_access *a = accesses + insns[i].first_access, *end = a + insns[i].n_accesses;
@@ -79,18 +85,22 @@ static struct dg_plan *make(const struct ip_tr_block *b) {
                 writes[n_ops++] = a->kind == IP_ACC_W;
             }
         }
-        if (!s || !dg_same_function(&insns[i - 1], &insns[i]) || insns[i].rep || s->rep_alone || some || s->some ||
+        if (!s || !joins(&insns[i], segment_lo, segment_hi) || insns[i].rep || s->rep_alone || some || s->some ||
             s->n_insns == DG_ITEMS || s->n_ops + (n_ops - first) > DG_ITEMS) {
             s = &segments[n_segments++];
             *s = (struct dg_segment){
                 .first = (u16)i, .first_op = first, .rep = DG_NO_WORD, .rep_alone = insns[i].rep != 0, .some = some};
             if (insns[i].rep) s->rep = insns[i].rep_words;
+            segment_lo = ~0ull, segment_hi = 0;
         }
         s->n_insns++;
         s->n_ops = (u16)(s->n_ops + (n_ops - first));
         ops_upto[i] = (u16)n_ops;
-        if (insns[i].pc < lo) lo = insns[i].pc;
-        if (insns[i].pc + insns[i].len > hi) hi = insns[i].pc + insns[i].len;
+        u64 end_of_insn = insns[i].pc + insns[i].len;
+        if (insns[i].pc < segment_lo) segment_lo = insns[i].pc;
+        if (end_of_insn > segment_hi) segment_hi = end_of_insn;
+        if (segment_lo < lo) lo = segment_lo;
+        if (segment_hi > hi) hi = segment_hi;
     }
     struct dg_plan *p = arena(sizeof *p + n_segments * sizeof *s);
     *p = (struct dg_plan){.block = b,
