@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -45,6 +46,8 @@ int ip_set_limit(int which, uint64_t soft, uint64_t hard) {
     struct rlimit limit = {soft, hard};
     return result(setrlimit((__rlimit_resource_t)which, &limit));
 }
+
+int ip_adopt_orphans(void) { return result(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)); }
 
 int ip_socket_pair(int *ends) {
     int on = 1, r = result(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));

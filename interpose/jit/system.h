@@ -12,6 +12,8 @@ int ip_duplicate(int fd, int lowest, int is_inherited);
 int ip_descriptor_flags(int fd); /* of the file: O_ACCMODE and others */
 int ip_get_limit(int which, uint64_t *soft, uint64_t *hard);
 int ip_set_limit(int which, uint64_t soft, uint64_t hard);
+/* What descendants leave behind when they die becomes ours. */
+int ip_adopt_orphans(void);
 /* Two connected ends; what arrives at the first one shows who sent it. */
 int ip_socket_pair(int *ends);
 /* A socket of the file system that others can connect to, and whoever has; neither waits. */

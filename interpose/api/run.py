@@ -1,0 +1,352 @@
+"""``interpose.run`` and ``interpose.run_async``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from interpose import tools
+from interpose.api.result import Run, RunTimeout
+from interpose.api.words import words
+from interpose.errors import InterposeError
+from interpose.formats.report import Reader, Report
+from interpose.options.parse import parse
+
+_START = "import sys; sys.path[:] = {path!r}; from interpose.api.guard import main; main()"
+
+
+def run(program: Sequence[str | os.PathLike[str]], *, tool: str = "memcheck", **more: Any) -> Run:
+    """Run a program under a tool, and wait for it and for what it leaves behind.
+
+    :param program: the program and its arguments.
+    :param env: its whole environment; this process's if None.
+    :param cwd: its folder.
+    :param input: what it reads from its standard input: bytes, or str with ``text``.
+    :param timeout: seconds after which everything is ended, with :class:`RunTimeout`.
+    :param capture_output: take its standard output and error output.
+    :param stdin, stdout, stderr: as for ``subprocess.run``.
+    :param text: output is str.
+    :param children: ``"wait"`` for processes that outlive the program, or ``"kill"`` them.
+    :param more: options of interpose and of the tool: ``leak_check="full"``, ``num_callers=30``.
+
+    A program that cannot be run and a bad option raise :class:`interpose.errors.InterposeError`, an unknown
+    option TypeError.  Whatever else ends the wait, KeyboardInterrupt too, ends all processes first.
+    """
+    running = Running(program, tool, more)
+    try:
+        return running.finish()
+    finally:
+        running.close()
+
+
+async def run_async(program: Sequence[str | os.PathLike[str]], *, tool: str = "memcheck", **more: Any) -> Run:
+    """The same for asyncio; a task that is cancelled ends all processes before it is over."""
+    running = Running(program, tool, more)
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Run] = loop.create_future()
+
+    def settle(result: Run | None, error: BaseException | None) -> None:
+        if ended.done():
+            return
+        if error is not None:
+            ended.set_exception(error)
+        elif result is not None:
+            ended.set_result(result)
+
+    def work() -> None:
+        result, failure = None, None
+        try:
+            result = running.finish()
+        except BaseException as error:
+            failure = error
+        finally:
+            running.close()
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=work, name="interpose.run_async", daemon=True).start()
+    cancelled: asyncio.CancelledError | None = None
+    while not ended.done():
+        try:
+            await asyncio.shield(ended)
+        except asyncio.CancelledError as error:
+            cancelled = error
+            running.cancel()
+        except BaseException:
+            break
+    if cancelled is not None:
+        ended.exception()  # it is nobody's business any more
+        raise cancelled
+    return ended.result()
+
+
+class Running:
+    """A program that runs, and the guard that watches it (:mod:`interpose.api.guard`)."""
+
+    def __init__(self, program: Sequence[str | os.PathLike[str]], tool: str, more: Mapping[str, Any]) -> None:
+        if isinstance(program, (str, bytes, os.PathLike)):
+            raise TypeError("program is a list: the program and its arguments")
+        self.command = tuple(os.fsdecode(word) for word in program)
+        if not self.command:
+            raise ValueError("program is empty")
+        options = dict(more)
+        take = options.pop
+        self._env: Mapping[str, str] | None = take("env", None)
+        self._cwd = take("cwd", None)
+        self._input = take("input", None)
+        self._timeout: float | None = take("timeout", None)
+        captured = take("capture_output", False)
+        self._text = bool(take("text", False))
+        self._stdin = take("stdin", subprocess.PIPE if self._input is not None else None)
+        self._stdout = take("stdout", subprocess.PIPE if captured else None)
+        self._stderr = take("stderr", subprocess.PIPE if captured else None)
+        children = take("children", "wait")
+        if children not in ("wait", "kill"):
+            raise ValueError(f"children is 'wait' or 'kill', not {children!r}")
+        if not isinstance(tool, str):
+            raise TypeError(f"tool is a name, not {tool!r}")
+        self._children = children
+        self.tool = tools.known_as(tool)
+        self._options = options
+        self._pid = 0
+        self._status: int | None = None
+        self._refused: InterposeError | None = None
+        self._cancelled = False
+        self._process: subprocess.Popen[Any] | None = None
+        self._control = -1
+        self._lock = threading.Lock()
+        self._folder = tempfile.mkdtemp(prefix="interpose-")
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    # -- start ---------------------------------------------------------------------------------
+
+    def _place(self, name: str) -> str:
+        return os.path.join(self._folder, name)
+
+    def _words(self) -> list[str]:
+        """The command line of interpose; bad values are found here."""
+        options = self._options
+        line = [f"--tool={self.tool}", *words(self.tool, options)]
+        given = {word.partition("=")[0] for word in line}
+        if self.tool == "memcheck" and "--leak-check" not in given:
+            line.append("--leak-check=full")
+        if not any(word.startswith("--log-") for word in given):
+            line.append("--log-file=" + _literal(self._place("log")))
+        outputs = _OUTPUTS.get(self.tool)
+        if outputs is not None and outputs[0] not in given:
+            os.mkdir(self._place("out"))
+            line.append(outputs[0] + "=" + _literal(self._place("out")) + outputs[1])
+        line.append("--json-file=" + _literal(self._place("report")))
+        line = [*line, "--", *self.command]
+        parse(["--command-line-only=yes", *line], {})
+        return line
+
+    def _start(self) -> None:
+        line = self._words()
+        if not sys.executable:
+            raise InterposeError("there is no Python to start: sys.executable is empty")
+        told, control = os.pipe()
+        status, tell = os.pipe()
+        self._control = control
+        os.set_blocking(control, False)
+        path = [os.path.abspath(folder) for folder in sys.path]
+        try:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-c", _START.format(path=path)),
+                    *(str(told), str(tell), self._children),
+                    *line,
+                ],
+                stdin=self._stdin,
+                stdout=self._stdout,
+                stderr=self._stderr,
+                env=self._env,
+                cwd=self._cwd,
+                text=self._text,
+                errors="replace" if self._text else None,
+                pass_fds=(told, tell),
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(status)
+            raise
+        finally:
+            os.close(told)
+            os.close(tell)
+        self._before = _entries(self._output_folder())
+        self._listener = threading.Thread(target=self._listen, args=(status,), daemon=True)
+        self._listener.start()
+
+    def _output_folder(self) -> str:
+        """Where the tool's files are made."""
+        outputs = _OUTPUTS.get(self.tool)
+        if outputs is None:
+            return ""
+        option = outputs[0].lstrip("-").replace("-", "_")
+        given = self._options.get(option)
+        if given is None:
+            return self._place("out")
+        given = os.path.join(os.fsdecode(self._cwd or "."), os.fsdecode(given))
+        return given if self.tool == "memtrace" else os.path.dirname(os.path.abspath(given))
+
+    def _listen(self, status: int) -> None:
+        """What the guard says, until it is gone."""
+        with open(status, "rb") as stream:
+            for line in stream:
+                try:
+                    message = json.loads(line)
+                except ValueError:
+                    continue  # it was killed in the middle of a word
+                if "pid" in message:
+                    self._pid = message["pid"]
+                if "status" in message:
+                    self._status = message["status"]
+                if "error" in message:
+                    first, *rest = message["error"]
+                    self._refused = InterposeError(first, *rest, exit_code=message["code"])
+
+    # -- end -----------------------------------------------------------------------------------
+
+    def cancel(self) -> None:
+        """End all processes; :meth:`finish` returns when they are gone."""
+        with self._lock:
+            self._cancelled = True
+            if self._control >= 0:
+                with contextlib.suppress(OSError):
+                    os.write(self._control, b"k")
+                os.close(self._control)
+                self._control = -1
+
+    def close(self) -> None:
+        """Nothing is left after this."""
+        self.cancel()
+        try:
+            self._end_process()
+        finally:
+            if self._folder:
+                shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _end_process(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        process.wait()
+        self._listener.join()
+
+    def finish(self) -> Run:
+        """Wait for the end."""
+        assert self._process is not None
+        stdout, stderr, late = None, None, False
+        try:
+            stdout, stderr = self._process.communicate(self._input, self._timeout)
+        except subprocess.TimeoutExpired:
+            late = True
+            self.cancel()
+            stdout, stderr = self._process.communicate()
+        self._listener.join()
+        if self._refused is not None:
+            raise self._refused
+        result = self._result(stdout, stderr)
+        if late:
+            raise RunTimeout(result, self._timeout or 0)
+        return result
+
+    def _result(self, stdout: Any, stderr: Any) -> Run:
+        if self._status is None and not self._cancelled:
+            raise InterposeError("the process that watches the program was killed")
+        text = _read(self._place("report"))
+        result = Run(
+            command=self.command,
+            tool=self.tool,
+            pid=self._pid,
+            returncode=-9 if self._status is None else self._status,
+            report=_report(text),
+            log=_read(self._place("log")).decode("utf-8", "backslashreplace"),
+            stdout=stdout,
+            stderr=stderr,
+            json=text,
+        )
+        if not text and not self._cancelled:
+            how = f"interpose ended with {self._status} before the program ran"
+            raise InterposeError(f"{self.command[0]}: {how}")
+        self._files(result)
+        if result.profiles or result.traces:
+            # They go with the result.
+            weakref.finalize(result, shutil.rmtree, self._folder, True)
+            self._folder = ""
+        return result
+
+    def _files(self, result: Run) -> None:
+        """Profiles and traces that the tool has made."""
+        folder = self._output_folder()
+        made = [Path(folder, name) for name in sorted(_entries(folder) - self._before)]
+        if self.tool != "callgrind":
+            result.traces = made
+            return
+        for pid in dict.fromkeys(process.pid for process in result.processes):
+            files = [path for path in made if _has_number(path.name, pid)]
+            if files:
+                result.profiles[pid] = files
+        if not result.profiles and made:
+            result.profiles[result.pid] = made
+
+
+_OUTPUTS = {
+    "callgrind": ("--callgrind-out-file", "/callgrind.out.%p"),
+    "datagrind": ("--datagrind-out-file", "/datagrind.out.%p"),
+    "memtrace": ("--memtrace-dir", ""),
+}
+"""The options that say where the files of tools go, and what follows the folder."""
+
+
+def _literal(path: str) -> str:
+    """A path in which nothing is an expansion."""
+    return path.replace("%", "%%")
+
+
+def _entries(folder: str) -> set[str]:
+    try:
+        return set(os.listdir(folder)) if folder else set()
+    except OSError:
+        return set()
+
+
+def _has_number(name: str, pid: int) -> bool:
+    return str(pid) in name.replace("-", ".").split(".")
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+def _report(text: bytes) -> Report:
+    reader = Reader()
+    for line in text.splitlines(keepends=True):
+        if line.endswith(b"\n"):
+            reader.feed(line)
+    if any(process.how is None for process in reader.report.processes):
+        reader.report.complete = False
+    return reader.report
