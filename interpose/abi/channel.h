@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "abi/attached.h"
+
 #define IP_ABI_VERSION 1
 #define IP_MAGIC       0x49504f53
 
@@ -27,8 +29,8 @@ enum ip_req {
     IP_R_TRANSLATE,  /* a0 = key, a1 = exit_id or ~0; code may be fetched from
                         [a2, a3), which holds the pc; r0 = host (0: use r1 =
                         exit kind). r1 = 1: cache full, flush needed. a5: drop
-                        the translation of this key before, if not 0. a6: not
-                        by users' bindings, if the key has IP_KEY_ONE. data:
+                        the translation of this key before, if not 0. a6: bit 0: not
+                        by users' bindings, if the key has IP_KEY_ONE; bit 1: past a breakpoint. data:
                         len/8 guest pages newly translated from */
     IP_R_INVALIDATE, /* a0 = addr, a1 = len: drop translations made from it;
                         a2 = enum ip_invalid; r0 = how many there were; data:
@@ -72,8 +74,10 @@ enum ip_req {
     IP_R_FIND,        /* data = symbol name; r0 = address of that function, 0 none */
     IP_R_FINAL_CALL,  /* the program is about to end: a0 = calls made so far;
                          r0 = guest function to call before (freeres), or 0 */
-    IP_R_STOPPED      /* --stop-after: a0 = key of the last block that ran,
+    IP_R_STOPPED,     /* --stop-after: a0 = key of the last block that ran,
                          a1 = where the real CPU goes on */
+    IP_R_DEBUG        /* a debugger has this thread wait: a0 = enum ip_debug_why, data = struct ip_debug_state;
+                         r0 = enum ip_debug_go */
 };
 
 struct ip_slot {
@@ -154,6 +158,11 @@ struct ip_chan {
     uint64_t delay_seed;       /* of delays at random, anywhere; 0: none */
     uint64_t tool[8];          /* what a tool's two parts say to each other */
     uint8_t tool_path[4096];   /* the same: a file, or "" */
+    uint32_t debug;            /* IP_DBG_*: a debugger is there */
+    uint32_t debug_n_watched;
+    uint64_t debug_passed;   /* signals that are not told, by bit sig - 1 */
+    uint64_t debug_calls[8]; /* system calls that are, by number */
+    struct ip_debug_range debug_watched[1024];
 };
 
 #define IP_DEAD_GONE  1 /* of ip_chan.dead */

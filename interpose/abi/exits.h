@@ -23,6 +23,7 @@ enum ip_exit_kind {
                          ip_jump, insn length or extra bytes of the return << 2 */
     IP_X_STALE,       /* the bytes at key's pc are not those of the block */
     IP_X_FULL,        /* the buffer of records is full; on at key */
+    IP_X_BREAK,       /* a debugger's breakpoint at key */
     /* Slow-path sites: the runtime does its work and resumes at ip_exit.patch.
        LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
        TRACK: key = client address of the struct ip_insn.

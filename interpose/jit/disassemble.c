@@ -289,6 +289,10 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, co
     b->checked = false;
     if (o->count_blocks) ub_add(b, U_COUNT, 0)->imm = b->key;
     if (b->has_nr) ub_add(b, U_SETNR, 0)->imm = b->nraddr;
+    if (rd->breaks) {
+        end_bad(b, 0, IP_X_BREAK, b->key & ~IP_KEY_ONE, 0);
+        return;
+    }
     for (;;) {
         uint8_t buf[32];
         int i = b->n_insn;

@@ -89,6 +89,12 @@ void ip_stable_del(uint64_t lo, uint64_t hi);
 void ip_keeps_stack_add(uint64_t lo, uint64_t hi);
 void ip_keeps_stack_del(uint64_t lo, uint64_t hi);
 
+/* A debugger's breakpoint comes or goes: what was translated of its place is dropped. */
+void ip_breakpoint(uint64_t pc, int set);
+/* Somebody has written to the program's memory from outside: the same. */
+void ip_code_written(uint64_t addr, uint64_t len);
+/* Have a thread of the client leave what it is in, for its next boundary.  0 or -errno. */
+int ip_kick(int pid, int tid);
 /* Python's side of the channel: the index of a slot with a request for Python,
  * -1 at time-out.  The GIL is released while it waits. */
 int ip_next_event(int timeout_ms);

@@ -1,6 +1,7 @@
 /* The translator thread: answers the client's requests without Python. */
 #include <errno.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +77,8 @@ static void handle(struct ip_slot *s) {
         T.exec_lo = s->a[2];
         T.exec_hi = s->a[3];
         if (s->a[5]) tt_stale(&T, s->a[5]);
-        T.unwrapped = s->a[6] != 0;
+        T.unwrapped = s->a[6] & 1;
+        T.past_break = s->a[6] >> 1 & 1;
         /* An exit from before a flush is another one by now. */
         s->r[0] = tt_request(&T, s->a[0], s->a[4] == T.meta->generation ? (uint32_t)s->a[1] : 0, &full);
         /* The client's turn comes late, so let it be worth it. */
@@ -428,6 +430,30 @@ void ip_bindings_del(uint64_t n, const uint64_t *addr) {
     for (uint64_t i = 0; i < n; i++) del_binding(addr[i]);
     T.chan->fast_gen++;
     pthread_mutex_unlock(&T.lock);
+}
+
+/* ---- A debugger's (Python) --------------------------------------------------------------- */
+
+void ip_breakpoint(uint64_t pc, int set) {
+    pthread_mutex_lock(&T.lock);
+    tt_set_break(&T, pc, set != 0);
+    T.chan->fast_gen++;
+    pthread_mutex_unlock(&T.lock);
+}
+
+void ip_code_written(uint64_t addr, uint64_t len) {
+    pthread_mutex_lock(&T.lock);
+    tt_invalidate(&T, addr, len, IP_INVALID_CHANGED);
+    T.chan->fast_gen++;
+    pthread_mutex_unlock(&T.lock);
+}
+
+/* As the runtime kicks its threads (runtime/signals/signal.c, send_kick). */
+int ip_kick(int pid, int tid) {
+    siginfo_t info = {.si_signo = SIGTRAP, .si_code = IP_KICK_CODE};
+    info.si_pid = pid;
+    info.si_value.sival_ptr = (void *)(intptr_t)IP_MAGIC;
+    return syscall(SYS_rt_tgsigqueueinfo, pid, tid, SIGTRAP, &info) < 0 ? -errno : 0;
 }
 
 static void change_ranges(void (*change)(struct tt_ranges *, uint64_t, uint64_t), struct tt_ranges *r, uint64_t lo,

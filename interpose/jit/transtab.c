@@ -269,7 +269,7 @@ uint64_t tt_canonical(const struct transtab *t, uint64_t key) {
 static bool is_bound(void *ctx, uint64_t pc) {
     const struct transtab *t = ctx;
     if ((t->opts.flags & IP_C_TRACE_FUNCTIONS) && ip_trace_apart(pc, t->ub[0]->pc)) return true;
-    return tt_binding(ctx, pc) != NULL;
+    return tt_binding(ctx, pc) != NULL || tt_is_break(t, pc);
 }
 static bool is_checked(void *ctx, uint64_t page) { return tt_is_checked(ctx, page); }
 static bool is_stable(void *ctx, uint64_t page) { return tt_is_stable(ctx, page); }
@@ -287,6 +287,8 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     struct ip_code_reader rd = {
         .read = tt_read, .ctx = t, .is_bound = is_bound, .is_checked = is_checked, .is_stable = is_stable};
     struct binding *bd = (struct binding *)tt_binding(t, key & IP_KEY_PC);
+    bool breaks = tt_is_break(t, key & IP_KEY_PC) && !((key & IP_KEY_ONE) && t->past_break);
+    if (breaks) bd = NULL;
     bool skips = bd && bd->user && t->unwrapped && (key & IP_KEY_ONE);
     bool inner = skips || (key & IP_KEY_NOREDIR);
     uint64_t target = !bd ? 0 : inner ? bd->inner : bd->target;
@@ -305,6 +307,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     }
     uint64_t lo = t->exec_lo, hi = t->exec_hi;
     if (bd) t->exec_lo = 0, t->exec_hi = ~0ull; /* the target lies elsewhere */
+    rd.breaks = breaks;
     run_stages(t, b, &rd, one ? 1 : block_insns(t->opts.flags));
     t->exec_lo = lo;
     t->exec_hi = hi;

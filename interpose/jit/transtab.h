@@ -109,6 +109,9 @@ struct transtab {
     uint64_t calm_at; /* ms when they are looked at again */
     struct binding *bind;
     uint32_t bind_cap, bind_n;
+    uint64_t *breaks; /* a debugger's breakpoints, ascending */
+    uint32_t n_breaks, breaks_cap;
+    bool past_break;              /* the one at the pc asked for does not count */
     struct tt_ranges stable;      /* code that cannot change without an unmap */
     struct tt_ranges keeps_stack; /* see ip_keeps_stack_add */
     struct page_copy *copies;
@@ -162,6 +165,9 @@ uint64_t tt_now_ms(void);
 void tt_drop_containing(struct transtab *t, uint64_t pc);
 void tt_flush(struct transtab *t);
 const struct binding *tt_binding(const struct transtab *t, uint64_t addr);
+/* breaks.c: has a debugger a breakpoint there? */
+bool tt_is_break(const struct transtab *t, uint64_t pc);
+void tt_set_break(struct transtab *t, uint64_t pc, bool set);
 /* The client watches the page: what was read from it holds until it says otherwise. */
 bool tt_is_watched(const struct transtab *t, uint64_t page);
 /* Blocks made from the page compare its bytes when they are entered. */

@@ -204,6 +204,8 @@ struct ip_code_reader {
     bool (*is_checked)(void *ctx, uint64_t page);
     /* Can this page not change at all?  NULL: none can. */
     bool (*is_stable)(void *ctx, uint64_t page);
+    /* The block is to be one exit, for a debugger's breakpoint. */
+    bool breaks;
 };
 
 /* Limits and switches of a translation. */

@@ -44,6 +44,8 @@ bool rt_kick(struct rt_thread *th);
 void rt_trap_flag_enter(struct tstate *ts);
 void rt_trap_flag_after(struct tstate *ts, bool executed);
 void rt_trap_flag_load(struct tstate *ts, bool set);
+/* Was it the instruction that has just been executed that loaded it? */
+bool rt_trap_flag_was_loaded(struct tstate *ts);
 
 /* The selector of SS, as the guest sees it (far.c). */
 u16 rt_ss(struct tstate *ts);
@@ -71,6 +73,23 @@ void rt_stop_after(struct tstate *ts);
 void rt_trace_no_call(struct tstate *ts);
 /* The first C code of the client. */
 RT_NORETURN void rt_main(u64 *sp);
+
+/* ---- a debugger in the supervisor (debug.c) */
+/* Between two instructions: wait if that is wanted, or see to it that the next one is a step.  true: the thread has
+ * waited, and may be elsewhere. */
+bool rt_debug_boundary(struct tstate *ts);
+/* At a breakpoint: ts->pc. */
+void rt_debug_break(struct tstate *ts);
+/* An instruction under the trap flag is done.  true: the flag is the debugger's, there is no signal. */
+bool rt_debug_stepped(struct tstate *ts);
+/* About to deliver info: the debugger decides.  0: nothing; else the signal, *info is its. */
+struct sig_info;
+int rt_debug_signal(struct tstate *ts, struct sig_info *info);
+/* Before a system call; behind it, nr and pc are from before. */
+void rt_debug_call(struct tstate *ts, u64 next_pc);
+void rt_debug_called(struct tstate *ts, u64 nr, u64 pc);
+/* This is the child of a fork, which no debugger follows. */
+void rt_debug_forked(struct tstate *ts);
 
 /* ---- client requests */
 /* Held across a fork: declared stacks; guest calls under way. */

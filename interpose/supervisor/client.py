@@ -70,8 +70,12 @@ class Client:
 
     def _open_memory(self) -> None:
         """Early: access is checked here only, and a program may give up what permits it (prctl(2))."""
+        path = f"/proc/{self.pid}/mem"
         try:
-            self._mem = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                self._mem = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            except OSError:  # kernels may keep writing to tracers
+                self._mem = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             self.denied = isinstance(error, PermissionError)
         else:
@@ -143,17 +147,11 @@ class Client:
         return data if len(data) == size else None
 
     def write(self, addr: int, data: bytes) -> bool:
-        """Change the process's memory; false if some of it cannot be written."""
+        """Write bytes, whatever the mapping's rights are; false if not all of them could be."""
         try:
-            fd = os.open(f"/proc/{self.pid}/mem", os.O_WRONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            return os.pwrite(fd, data, addr) == len(data)
+            return os.pwrite(self.memory_fd(), data, addr) == len(data)
         except (OSError, OverflowError):
             return False
-        finally:
-            os.close(fd)
 
     def read_struct(self, type_name: str, addr: int) -> Any | None:
         """A copy of a C structure (``"struct tstate"``) at an address."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from interpose.elf.symbolizer import Symbolizer
+    from interpose.gdb.debugger import Debugger
     from interpose.gdb.fifos import Fifos
     from interpose.options.parse import Config
     from interpose.report.stack import StackOptions, StackResolver
@@ -92,6 +93,9 @@ class Supervisor:
         """Where vgdb reaches the program; None if nobody may."""
         self.monitor_output = "mixed"
         """Where the log and replies to monitor commands go (``v.set``): ``mixed``, ``gdb`` or ``log``."""
+        self.deferred: set[int] = set()
+        """Slots whose request is being answered, or waits for a debugger: their threads cannot stop."""
+        self._debugger: Debugger | None = None
         self._new_image()
 
     def _new_image(self) -> None:
@@ -101,6 +105,21 @@ class Supervisor:
         self.objects = Objects(self.config, self.log, self._make_symbolizer, self._read)
         self.thread_names: dict[int, str] = {}
         self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
+
+    @property
+    def debugger(self) -> Debugger:
+        """The program's threads, for those who stop them."""
+        if self._debugger is None:
+            from interpose.gdb.debugger import Debugger
+
+            self._debugger = Debugger(self)
+        return self._debugger
+
+    def forget_debugger(self) -> None:
+        """This is a copy of the supervisor, for a child that is not debugged."""
+        if self._debugger is not None:
+            self._debugger.forked()
+            self._debugger = None
 
     def _read(self, addr: int, size: int) -> bytes | None:
         return self.client.read(addr, size)
@@ -183,6 +202,8 @@ class Supervisor:
             if index == lib.IP_EVENT_HEARD:
                 self._listen()
                 continue
+            if self._debugger is not None:
+                self._debugger.dispatch()
             if self.pending_exec is not None and self.pending_exec.happened():
                 pending, self.pending_exec = self.pending_exec, None
                 self.replace_image(pending)
@@ -198,11 +219,9 @@ class Supervisor:
                 ):
                     break
                 continue
-            slot = lib.ip_service_slot(index)
-            lib.ip_delay(lib.IP_AT_EVENT)
-            self._answer(slot)
-            lib.ip_delay(lib.IP_AT_REPLY)
-            lib.ip_reply(index)  # not after an error: the program would go on with half an answer
+            self._serve_slot(index)
+            if self._debugger is not None:
+                self._debugger.dispatch()
             if self.finished and self._is_over(1000):
                 break
             if time.monotonic() >= self._idle_at:  # requests may come without a pause
@@ -235,6 +254,27 @@ class Supervisor:
             self.fifos = Fifos(self, prefix(core.vgdb_prefix, os.environ))
         self.fifos.open(self.client.pid)
 
+    def _serve_slot(self, index: int) -> None:
+        slot = lib.ip_service_slot(index)
+        lib.ip_delay(lib.IP_AT_EVENT)
+        self.deferred.add(index)
+        waits = self._answer(slot, index)
+        self.deferred.discard(index)
+        lib.ip_delay(lib.IP_AT_REPLY)
+        if not waits:
+            lib.ip_reply(index)  # not after an error: the program would go on with half an answer
+
+    def serve_one(self, timeout_ms: int) -> bool:
+        """Answer one request, while a debugger waits for threads; false if there was none."""
+        index = lib.ip_next_event(timeout_ms)
+        if index == lib.IP_EVENT_USED:
+            self._show_used()
+        elif index == lib.IP_EVENT_HEARD:
+            self._idle_at = 0.0  # heard later: a conversation is under way
+        elif index >= 0:
+            self._serve_slot(index)
+        return bool(index >= 0)
+
     def _idle(self) -> None:
         """What is done ten times a second, between requests."""
         if self.born and not self.finished:
@@ -259,10 +299,13 @@ class Supervisor:
             self.finished = True  # another program runs there now, or the fork failed
         return data != b""
 
-    def _answer(self, slot: Any) -> None:
+    def _answer(self, slot: Any, index: int) -> bool:
+        """Do what a request asks for; whether its answer has to wait."""
+        if slot.kind == lib.IP_R_DEBUG:
+            return self.debugger.arrived(slot, index)
         handler = self._handlers.get(slot.kind)
         if handler is None:
-            return
+            return False
         try:
             handler(slot)
         except (InterposeError, MemoryError):
@@ -275,6 +318,7 @@ class Supervisor:
             from interpose.supervisor.fatal import internal_fault
 
             raise internal_fault(error, self, slot) from error
+        return False
 
     def _show_used(self) -> None:
         while (addr := lib.ip_next_used()) != 0:

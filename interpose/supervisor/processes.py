@@ -135,6 +135,7 @@ def _serve_child(
             os._exit(1)  # the supervisor that forked is gone: so is the program, soon
         _close(ready, old_sock, *old.descriptors())
         supervisor.born = False
+        supervisor.forget_debugger()
         supervisor.serve()
 
     supervise(supervisor.session, work)

@@ -39,6 +39,9 @@ class BaseTool:
     def code_unmapped(self, addr: int, length: int) -> None:
         """A range with announced code was unmapped or replaced."""
 
+    def memory_written(self, addr: int, length: int) -> None:
+        """A debugger has written the program's memory; the program stands still."""
+
     def executing(self) -> None:
         """The program is about to execute another one, or to fail at it; its memory is still there."""
 

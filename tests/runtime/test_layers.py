@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "interpose"
 LOWEST = {"abi": 0, "jit": 1, "runtime/base": 1, "runtime/core": 2}
 HIGHEST = {"requests": 4, "heap": 4, "trace": 4, "shadow": 5, "tools": 6}
-RUNTIME_PARTS = ("memory", "signals", "syscalls", "processes", "procfs", "ptrace", "loader")
+RUNTIME_PARTS = ("memory", "signals", "syscalls", "processes", "procfs", "ptrace", "loader", "debug")
 RANK = LOWEST | {f"runtime/{part}": 3 for part in RUNTIME_PARTS} | HIGHEST
 FOLDERS = ("runtime", "requests", "heap", "trace", "shadow")
 # Declared here, a name may be defined above whoever uses it: the linker binds it.

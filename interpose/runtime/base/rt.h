@@ -90,6 +90,11 @@ struct rt_thread {
     u32 unwrapped;                   /* guest_call.c: 1 + index of the call inside which no wrapper applies, or 0 */
     u32 maker_pid, maker_tid;        /* who waits for it in vfork, or 0 */
     u32 settling, pad2;              /* trace/buffer.c: what it has recorded or counted is being settled */
+    /* A debugger's (debug/debug.c): it steps this thread; trap_flag is its doing, the guest's own; the instruction has
+     * been made; the breakpoint at pc does not count; in a call whose entry was told. */
+    u32 debug_step, debug_forced, debug_own_flag, debug_done, debug_past, debug_in_call;
+    u64 debug_pc, debug_range[2]; /* where the step began; goes on while in there */
+    u64 debug_hit;                /* watched address that the instruction under way accesses */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 /* Is it in translated code, or on the way back there in the middle of a block? */
@@ -135,6 +140,9 @@ struct rt_global {
     u64 arg_start, arg_end, env_end; /* strings of argv, then of envp */
 };
 extern struct rt_global rt;
+
+/* Is a debugger there (IP_DBG_*)?  One word, asked where the dispatcher is anyway. */
+static inline u32 rt_debugged(void) { return __atomic_load_n(&rt.chan->debug, __ATOMIC_RELAXED); }
 
 /* Where the guest's address space ends.  The table of heap blocks reaches as far
  * as the shadow does. */

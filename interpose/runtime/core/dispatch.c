@@ -185,7 +185,7 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
         s->a[3] = code[1];
         s->a[4] = gen;
         s->a[5] = rt_th(ts)->stale_key;
-        s->a[6] = rt_th(ts)->unwrapped != 0;
+        s->a[6] = (rt_th(ts)->unwrapped != 0) | (u64)rt_th(ts)->debug_past << 1;
         rt_request_translator(ts, IP_R_TRANSLATE);
         rt_th(ts)->stale_key = 0;
         if (s->r[1]) {
@@ -375,6 +375,14 @@ static void settle(struct tstate *ts, u32 exit_id) {
             rt_signal_deliver(ts);
             exit_id = 0;
         }
+        if (rt_debugged() && rt_debug_boundary(ts)) {
+            exit_id = 0;
+            continue;
+        }
+        if (rt_th(ts)->debug_past) {
+            ts->pc |= IP_KEY_ONE;
+            exit_id = 0;
+        }
         if (rt_th(ts)->trap_flag) {
             rt_trap_flag_enter(ts);
             ts->pc |= IP_KEY_ONE;
@@ -386,7 +394,7 @@ static void settle(struct tstate *ts, u32 exit_id) {
             exit_id = 0;
         }
         bool aimed = aim(ts, exit_id);
-        exit_id = 0;
+        rt_th(ts)->debug_past = exit_id = 0;
         if (!aimed) continue;
         if (!flushing() && rt.meta->generation == before) break;
     }
@@ -501,6 +509,7 @@ void rt_dispatch(struct tstate *ts) {
     case IP_X_TRAP: trap(ts, &x); break;
     case IP_X_STOP: rt_stop_after(ts); break;
     case IP_X_FULL: rt_hook_full(ts); break;
+    case IP_X_BREAK: rt_debug_break(ts); break;
     case IP_X_STALE: rt_forget_block(ts, x.key); break; /* it has found other bytes than its own */
     default: rt_panic(ts, "unknown exit kind %u", x.kind_aux & 0xff);
     }

@@ -185,6 +185,7 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool sh
     rt_proc_after_fork();
     thread_after_fork(ts);
     sig_after_fork(ts);
+    rt_debug_forked(ts);
     rt_slot_attach(ts);
     hello_of_child(ts);
     rt_forked_tables(ts, epoch);

@@ -71,8 +71,8 @@ static inline struct rt_trace *rt_trace(struct tstate *ts) {
 }
 
 /* si_code of the SIGTRAPs that the runtime sends; negative: sendable to any thread. */
-#define RT_KICK_CODE (-0x4950) /* leave translated code */
-#define RT_STOP_CODE (-0x4951) /* for the tracer: stopped where the guest is */
+#define RT_KICK_CODE IP_KICK_CODE /* leave translated code */
+#define RT_STOP_CODE (-0x4951)    /* for the tracer: stopped where the guest is */
 
 /* ---- traced.c ------------------------------------------------------------------- */
 void traced_init(struct tstate *ts);

@@ -89,7 +89,7 @@ void rt_trap_flag_after(struct tstate *ts, bool executed) {
     bool to_track = !(p->step_key & IP_KEY_TRACK) && (ts->pc & IP_KEY_TRACK) && !((ts->pc ^ p->step_key) & IP_KEY_PC);
     sig_trap_flag_count(ts, executed && !to_track);
     if (!executed || to_track) return;
-    if (p->step_op == OP_PUSHF) {
+    if (p->step_op == OP_PUSHF && !rt_th(ts)->debug_forced) {
         u8 byte;
         if (rt_copy_from(&byte, ts->gpr[IP_RSP] + 1, 1) == 0) {
             byte |= FL_TF >> 8;
@@ -97,7 +97,12 @@ void rt_trap_flag_after(struct tstate *ts, bool executed) {
         }
     }
     rt_th(ts)->trap_flag = p->step_keeps;
+    if (rt_debug_stepped(ts)) return;
     rt_signal_raise(ts, SIG_TRAP, 2 /* TRAP_TRACE */, rt_pc(ts->pc));
+}
+
+bool rt_trap_flag_was_loaded(struct tstate *ts) {
+    return sig_priv(ts)->step_op == OP_POPF || sig_priv(ts)->step_op == OP_IRET;
 }
 
 void rt_trap_flag_load(struct tstate *ts, bool set) { sig_priv(ts)->step_keeps = rt_th(ts)->trap_flag = set; }

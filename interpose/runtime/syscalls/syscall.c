@@ -237,7 +237,7 @@ static bool answered(struct tstate *ts, long nr, u64 next_pc) {
     return true;
 }
 
-void rt_syscall(struct tstate *ts, u64 next_pc) {
+static void call(struct tstate *ts, u64 next_pc) {
     struct rt_trace *t = rt_trace(ts);
     t->orig_rax = ts->gpr[IP_RAX];
     t->i386 = 0;
@@ -250,6 +250,14 @@ void rt_syscall(struct tstate *ts, u64 next_pc) {
         t->in_call = 0;
     }
     if (t->on) traced_exit(ts);
+}
+
+void rt_syscall(struct tstate *ts, u64 next_pc) {
+    u64 pc = ts->pc, rax = ts->gpr[IP_RAX];
+    if (rt_debugged()) rt_debug_call(ts, next_pc);
+    if (rt_pc(ts->pc) != rt_pc(pc)) return; /* a debugger has taken it elsewhere */
+    call(ts, next_pc);
+    if (rt_th(ts)->debug_in_call) rt_debug_called(ts, rax, pc);
 }
 
 /* A number that can never be a descriptor. */

@@ -1,0 +1,247 @@
+"""Queries and settings: ``q``, ``Q``, and what is read in parts (``qXfer``)."""
+
+from __future__ import annotations
+
+import os
+from xml.sax.saxutils import quoteattr
+
+from interpose.gdb.packets import PACKET_SIZE
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from interpose.gdb.server import Server
+
+_OK = b"OK"
+
+
+def supported(server: Server, rest: bytes) -> bytes:
+    """``qSupported``."""
+    theirs = rest.lstrip(b":").split(b";")
+    server.multiprocess = b"multiprocess+" in theirs
+    server.swbreak = b"swbreak+" in theirs
+    ours = [
+        b"PacketSize=%x" % PACKET_SIZE,
+        b"QStartNoAckMode+",
+        b"QPassSignals+",
+        b"QCatchSyscalls+",
+        b"qXfer:features:read+",
+        b"qXfer:auxv:read+",
+        b"qXfer:exec-file:read+",
+        b"qXfer:siginfo:read+",
+        b"qXfer:siginfo:write+",
+        b"qXfer:threads:read+",
+        b"vContSupported+",
+        b"swbreak+",
+        b"hwbreak+",
+    ]
+    if server.multiprocess:
+        ours.append(b"multiprocess+")
+    return b";".join(ours)
+
+
+def no_acknowledgments(server: Server, rest: bytes) -> bytes | None:
+    """``QStartNoAckMode``: this reply is the last one that is acknowledged."""
+    server.stop_acknowledging()
+    return None
+
+
+def attached(server: Server, rest: bytes) -> bytes:
+    """``qAttached``: the program was there before, and stays when gdb leaves."""
+    return b"1"
+
+
+def current_thread(server: Server, rest: bytes) -> bytes:
+    """``qC``."""
+    return b"QC" + server.thread_id(server.current().tid)
+
+
+def first_threads(server: Server, rest: bytes) -> bytes:
+    """``qfThreadInfo``: as many as a packet holds; ``qsThreadInfo`` has the rest."""
+    server.threads_left = [server.thread_id(thread.tid) for thread in server.debugger.threads()]
+    return more_threads(server, rest)
+
+
+def more_threads(server: Server, rest: bytes) -> bytes:
+    """``qsThreadInfo``."""
+    part, size = [], 1
+    while server.threads_left and size + len(server.threads_left[0]) + 1 < PACKET_SIZE:
+        size += len(server.threads_left[0]) + 1
+        part.append(server.threads_left.pop(0))
+    return b"m" + b",".join(part) if part else b"l"
+
+
+def extra_info(server: Server, rest: bytes) -> bytes:
+    """``qThreadExtraInfo``: our number of the thread, its name, where it is."""
+    thread = server.thread(server.parse_thread(rest))
+    if thread is None:
+        return b"E03"
+    return server.describe(thread).encode("utf-8", "replace").hex().encode()
+
+
+def symbols(server: Server, rest: bytes) -> bytes:
+    """``qSymbol``: gdb offers to look up a symbol, or has looked one up."""
+    from interpose.gdb.tls import MODULE_FIELD
+
+    value, _, name = rest.partition(b":")
+    if name and bytes.fromhex(name.decode("ascii")) == MODULE_FIELD:
+        server.tls_field = int(value, 16) if value else 0
+        return _OK
+    return _OK if server.tls_field else b"qSymbol:" + MODULE_FIELD.hex().encode()
+
+
+def tls_address(server: Server, rest: bytes) -> bytes:
+    """``qGetTLSAddr:THREAD,OFFSET,LINK_MAP``."""
+    from interpose.gdb.tls import address
+
+    who, offset, link_map = rest.split(b",")
+    thread = server.thread(server.parse_thread(who))
+    if thread is None:
+        return b"E03"
+    if not server.tls_field:
+        return b"E01"
+    client = server.supervisor.client
+    found = address(client, thread, server.tls_field, int(offset, 16), int(link_map, 16))
+    return b"E01" if found is None else b"%x" % found
+
+
+def catch_syscalls(server: Server, rest: bytes) -> bytes:
+    """``QCatchSyscalls:1[;NUMBER]…`` or ``:0``."""
+    header = server.supervisor.client.header
+    on, *numbers = rest.split(b";")
+    wanted = {int(number, 16) for number in numbers}
+    if on not in (b"0", b"1") or any(not 0 <= number < 512 for number in wanted):
+        raise ValueError
+    for word in range(8):
+        header.debug_calls[word] = 0 if wanted else (1 << 64) - 1
+    for number in wanted:
+        header.debug_calls[number // 64] |= 1 << number % 64
+    if on == b"1":
+        header.debug |= lib.IP_DBG_CATCH
+    else:
+        header.debug &= ~lib.IP_DBG_CATCH
+    return _OK
+
+
+def pass_signals(server: Server, rest: bytes) -> bytes:
+    """``QPassSignals:SIGNAL…``: these go to the program without a stop."""
+    from interpose.gdb.signals import from_gdb
+
+    mask = 0
+    for number in filter(None, rest.split(b";")):
+        if signal := from_gdb(int(number, 16)):
+            mask |= 1 << (signal - 1)
+    server.supervisor.client.header.debug_passed = mask
+    return _OK
+
+
+def thread_events(server: Server, rest: bytes) -> bytes:
+    """``QThreadEvents``: threads that begin and end are seen at the next stop."""
+    return b"E16" if rest not in (b"0", b"1") else _OK
+
+
+def command(server: Server, rest: bytes) -> bytes:
+    """``qRcmd``: a command of the monitor, which stops the program as long as it takes."""
+    from interpose.gdb import monitor
+
+    text = bytes.fromhex(rest.decode("ascii")).decode("utf-8", "surrogateescape")
+    monitor.execute(server.supervisor, text, server.write)
+    return _OK
+
+
+# -- qXfer ---------------------------------------------------------------------------------------
+
+
+def _features(server: Server, annex: bytes) -> bytes | None:
+    return server.target.xml() if annex == b"target.xml" else None
+
+
+def _auxv(server: Server, annex: bytes) -> bytes | None:
+    try:
+        with open(f"/proc/{server.supervisor.client.pid}/auxv", "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _exec_file(server: Server, annex: bytes) -> bytes | None:
+    if annex and int(annex, 16) != server.supervisor.client.pid:
+        return None
+    path = bytes(ffi.string(server.supervisor.client.header.prog))
+    return os.path.abspath(path)
+
+
+def _siginfo(server: Server, annex: bytes) -> bytes | None:
+    thread = server.current()
+    if thread.why != lib.IP_DBG_SIGNAL:
+        return bytes(128)
+    return bytes(ffi.buffer(thread.state.siginfo))
+
+
+def _threads(server: Server, annex: bytes) -> bytes | None:
+    lines = ['<?xml version="1.0"?>', "<threads>"]
+    for thread in server.debugger.threads():
+        name = quoteattr(server.name(thread))
+        text = server.describe(thread).replace("&", "&amp;").replace("<", "&lt;")
+        lines.append(f'<thread id="{server.thread_id(thread.tid).decode()}" name={name}>{text}</thread>')
+    return "\n".join([*lines, "</threads>"]).encode("utf-8", "replace")
+
+
+_OBJECTS: dict[bytes, Callable[[Server, bytes], bytes | None]] = {
+    b"features": _features,
+    b"auxv": _auxv,
+    b"exec-file": _exec_file,
+    b"siginfo": _siginfo,
+    b"threads": _threads,
+}
+
+
+def transfer(server: Server, rest: bytes) -> bytes:
+    """``qXfer:OBJECT:read:ANNEX:OFFSET,LENGTH``, ``qXfer:siginfo:write::OFFSET:DATA``."""
+    name, _, rest = rest.partition(b":")
+    operation, _, rest = rest.partition(b":")
+    if operation == b"write" and name == b"siginfo":
+        return _set_siginfo(server, rest)
+    if operation != b"read" or name not in _OBJECTS:
+        return b""
+    annex, _, where = rest.rpartition(b":")
+    offset, length = (int(word, 16) for word in where.split(b","))
+    if offset < 0 or length < 0:
+        raise ValueError
+    data = _OBJECTS[name](server, annex)
+    if data is None:
+        return b"E00"
+    part = data[offset : offset + min(length, PACKET_SIZE // 2)]
+    return (b"m" if offset + len(part) < len(data) else b"l") + part
+
+
+def _set_siginfo(server: Server, rest: bytes) -> bytes:
+    _, _, rest = rest.partition(b":")  # no annex
+    where, _, data = rest.partition(b":")
+    offset = int(where, 16)
+    thread = server.current()
+    if thread.why != lib.IP_DBG_SIGNAL or offset < 0 or offset + len(data) > 128:
+        return b"E01"
+    ffi.memmove(thread.state.siginfo + offset, data, len(data))
+    return b"%x" % len(data)
+
+
+QUERIES: tuple[tuple[bytes, Callable[[Server, bytes], bytes | None], bool], ...] = (
+    (b"qSupported", supported, False),
+    (b"QStartNoAckMode", no_acknowledgments, False),
+    (b"qAttached", attached, False),
+    (b"qC", current_thread, True),
+    (b"qfThreadInfo", first_threads, True),
+    (b"qsThreadInfo", more_threads, True),
+    (b"qThreadExtraInfo,", extra_info, True),
+    (b"qSymbol:", symbols, False),
+    (b"qGetTLSAddr:", tls_address, True),
+    (b"QCatchSyscalls:", catch_syscalls, True),
+    (b"QPassSignals:", pass_signals, True),
+    (b"QThreadEvents:", thread_events, False),
+    (b"qRcmd,", command, False),
+    (b"qXfer:", transfer, True),
+)
+"""Prefix, handler, whether the program has to stand still."""

@@ -1,0 +1,526 @@
+"""The gdb server: GDB's remote serial protocol for one client process.
+
+A :class:`Server` is one conversation. Bytes come in by :meth:`Server.receive`, replies and stops go out by
+``send``; over what they travel is the caller's. Packets are those of "Packets" and "General Query Packets" in
+the appendix "GDB Remote Serial Protocol" of GDB's manual; :data:`PACKETS` is the table of all there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from interpose.gdb import packets, signals
+from interpose.gdb.packets import PACKET_SIZE, Reader, Signal
+from interpose.gdb.target import Target
+from interpose.jit._native import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from interpose.gdb.debugger import Debugger
+    from interpose.gdb.threads import Thread
+    from interpose.supervisor.main import Supervisor
+
+OK = b"OK"
+UNSUPPORTED = b""
+_TRAP, _INTERRUPT = 5, 2  # of Linux
+
+
+class Refused(Exception):
+    """A request cannot be had: ``E`` and the number."""
+
+    def __init__(self, number: int = 1) -> None:
+        super().__init__(number)
+        self.reply = b"E%02x" % number
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A kind of packet.
+
+    :ivar prefix: what its content begins with.
+    :ivar handler: the method of :class:`Server` (or a function of it and the rest) that answers.
+    :ivar stops: whether it is about a program that stands still: before the first such, we attach.
+    """
+
+    prefix: bytes
+    handler: Callable[[Server, bytes], bytes | None]
+    stops: bool = True
+
+
+class Server:
+    """One conversation with a debugger.
+
+    :param send: takes the bytes of packets and acknowledgments.
+    """
+
+    def __init__(self, supervisor: Supervisor, send: Callable[[bytes], None]) -> None:
+        self.supervisor = supervisor
+        self.debugger: Debugger = supervisor.debugger
+        self.multiprocess = False
+        self.swbreak = False
+        self._send = send
+        self._reader = Reader()
+        self._acknowledges = True
+        self._last = b""
+        self._attached = False
+        self._stopped = False
+        self._stop: Thread | None = None
+        self._signal = _TRAP  # of the last stop that is of no thread's own
+        self._general = 0  # tid of H g; 0: any
+        self._resuming = 0  # tid of H c; 0 or -1: all
+        self._target: Target | None = None
+        self._watches: dict[tuple[int, int, int], int] = {}
+        self._closed = False
+        self.threads_left: list[bytes] = []
+        self.tls_field = 0
+        """Address of :data:`interpose.gdb.tls.MODULE_FIELD`, which gdb has told."""
+
+    # -- bytes -----------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """Bytes have come; what they ask for is answered by ``send``, now or when the program has stopped."""
+        for item in self._reader.feed(data):
+            if self._closed:
+                return
+            if item is Signal.INTERRUPT:
+                self.interrupt()
+            elif item is Signal.DAMAGED:
+                if self._acknowledges:
+                    self._send(b"-")
+            elif item is Signal.NACK:
+                if self._acknowledges and self._last:
+                    self._send(self._last)
+            elif isinstance(item, bytes):
+                if self._acknowledges:
+                    self._send(b"+")
+                self._answer(item)
+
+    def closed(self) -> None:
+        """The other side is gone: the program goes on as if it had never been there."""
+        if self._closed:
+            return
+        self._closed = True
+        self._leave()
+
+    def reply(self, content: bytes) -> None:
+        """Send a packet."""
+        self._last = packets.frame(content)
+        self._send(self._last)
+
+    def stop_acknowledging(self) -> None:
+        """The connection loses nothing: no more ``+`` and ``-``."""
+        self.reply(OK)
+        self._acknowledges = self._reader.check = False
+
+    def write(self, text: str) -> None:
+        """Text for gdb's console, while a command of the monitor runs."""
+        data = text.encode("utf-8", "surrogateescape")
+        for at in range(0, len(data), PACKET_SIZE // 2 - 16):
+            self.reply(b"O" + data[at : at + PACKET_SIZE // 2 - 16].hex().encode())
+
+    def _answer(self, content: bytes) -> None:
+        packet = find(content)
+        if packet is None:
+            self.reply(UNSUPPORTED)
+            return
+        if packet.stops and not self._attached:
+            self.attach()
+        if packet.stops and not self._stopped:
+            if content[:1] not in b"D" and not content.startswith(b"vKill"):
+                return  # it runs; nothing but an interruption is expected
+            self.halt()
+        try:
+            answer = packet.handler(self, content[len(packet.prefix) :])
+        except Refused as refused:
+            answer = refused.reply
+        except (ValueError, IndexError, OverflowError):  # garbage
+            answer = b"E16"
+        if answer is not None and not self._closed:
+            self.reply(answer)
+
+    # -- attaching and leaving -------------------------------------------------------------------
+
+    def attach(self) -> None:
+        """Take the program in hand: it stops, and events are told here."""
+        if self._attached:
+            return
+        self._attached = True
+        self.debugger.attach(self)
+        self.halt()
+
+    def halt(self) -> None:
+        """Stop the program, if it runs."""
+        if not self._stopped:
+            self._stopped = True
+            self.debugger.stop_all()
+
+    def _leave(self) -> None:
+        if not self._attached:
+            return
+        self._attached = False
+        self._watches.clear()
+        self.debugger.detach()
+        if self._stopped:
+            self._stopped = False
+            self.debugger.resume_all()
+
+    def detach(self, rest: bytes) -> bytes | None:
+        """``D``."""
+        self.reply(OK)
+        self._closed = True
+        self._leave()
+        return None
+
+    def kill(self, rest: bytes) -> bytes | None:
+        """``k``: at once, with status 0."""
+        self._closed = True
+        self._end_program()
+        return None
+
+    def kill_process(self, rest: bytes) -> bytes | None:
+        """``vKill;PID``."""
+        self.reply(OK)
+        return self.kill(b"")
+
+    def _end_program(self) -> None:
+        self.supervisor.end_client()
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """Ctrl-C in gdb."""
+        if self._attached and not self._stopped:
+            self.halt()
+            self._stop = None
+            self._signal = _INTERRUPT
+            self._choose()
+            self.reply(self.stop_reply())
+
+    def event(self, thread: Thread) -> None:
+        """A thread has met something; all others stop, too, and the debugger hears of it."""
+        self._stop = thread
+        self.halt()
+        self.debugger.forget_events()
+        self._general = self._resuming = 0
+        self.reply(self.stop_reply())
+
+    def _choose(self) -> None:
+        self._general = 0
+
+    def ended(self, status: int, signal: int) -> None:
+        """The program has ended."""
+        if self._closed or not self._attached:
+            return
+        content = b"X%02x" % signals.to_gdb(signal) if signal else b"W%02x" % (status & 0xFF)
+        if self.multiprocess:
+            content += b";process:%x" % self.supervisor.client.pid
+        self.reply(content)
+        self._closed = True
+
+    def stop_reply(self) -> bytes:
+        """``T``: why and where the program stands."""
+        thread = self._stop
+        extra = b""
+        signal = self._signal
+        if thread is not None:
+            signal = thread.detail if thread.why == lib.IP_DBG_SIGNAL else _TRAP
+            if thread.why == lib.IP_DBG_BREAK and self.swbreak:
+                extra = b"swbreak:;"
+            elif thread.why == lib.IP_DBG_WATCHED:
+                extra = self._watch_reason(thread.detail)
+            elif thread.why == lib.IP_DBG_ENTRY:
+                extra = b"syscall_entry:%x;" % thread.detail
+            elif thread.why == lib.IP_DBG_RETURN:
+                extra = b"syscall_return:%x;" % thread.detail
+        else:
+            thread = self.thread()
+        if thread is None:
+            return b"W00"
+        extra += b"thread:%b;" % self.thread_id(thread.tid)
+        for name in ("rbp", "rsp", "rip"):
+            number = self.target.by_name[name]
+            value = thread.read(self.target.registers[number])
+            if value is not None:
+                extra += b"%x:%b;" % (number, value.hex().encode())
+        return b"T%02x%b" % (signals.to_gdb(signal), extra)
+
+    def _watch_reason(self, address: int) -> bytes:
+        from interpose.gdb.points import watch_reason
+
+        return watch_reason(self._watches, address)
+
+    # -- threads ---------------------------------------------------------------------------------
+
+    @property
+    def target(self) -> Target:
+        """The registers there are."""
+        if self._target is None:
+            components = 3
+            for thread in self.debugger.threads():
+                if thread.held and thread.why != lib.IP_DBG_UNPARKED:
+                    components = thread.state.components
+                    break
+            core = self.supervisor.config.core
+            self._target = Target(components, core.vgdb_shadow_registers)
+        return self._target
+
+    def thread_id(self, tid: int) -> bytes:
+        """A thread as the protocol names it."""
+        return b"p%x.%x" % (self.supervisor.client.pid, tid) if self.multiprocess else b"%x" % tid
+
+    def parse_thread(self, text: bytes) -> int:
+        """The kernel's number of a thread; 0: any, -1: all. Raises Refused for one of another process."""
+        if text.startswith(b"p"):
+            process, _, text = text[1:].partition(b".")
+            if process not in (b"-1", b"0") and int(process, 16) != self.supervisor.client.pid:
+                raise Refused(1)
+            text = text or b"-1"
+        return -1 if text == b"-1" else int(text, 16)
+
+    def thread(self, tid: int | None = None) -> Thread | None:
+        """A thread by its number, or the one that requests are about."""
+        wanted = self._general if tid is None else tid
+        threads = self.debugger.threads()
+        if wanted > 0:
+            return next((thread for thread in threads if thread.tid == wanted), None)
+        if self._stop is not None:
+            for thread in threads:
+                if thread.index == self._stop.index:
+                    return thread
+        return threads[0] if threads else None
+
+    def current(self) -> Thread:
+        """The thread that ``H g`` has chosen; raises Refused if it is gone."""
+        thread = self.thread()
+        if thread is None:
+            raise Refused(3)
+        return thread
+
+    def name(self, thread: Thread) -> str:
+        """What the program, or the kernel, calls the thread."""
+        name = self.supervisor.thread_names.get(thread.number)
+        if name:
+            return name
+        try:
+            with open(f"/proc/{self.supervisor.client.pid}/task/{thread.tid}/comm", "rb") as file:
+                return file.read().decode("utf-8", "replace").rstrip("\n")
+        except OSError:
+            return ""
+
+    def describe(self, thread: Thread) -> str:
+        """Our number of the thread, and its name."""
+        name = self.name(thread)
+        return f"tid {thread.number}" + (f" {name}" if name else "")
+
+    def why(self, rest: bytes) -> bytes:
+        """``?``."""
+        return self.stop_reply()
+
+    def select_thread(self, rest: bytes) -> bytes:
+        """``H``."""
+        tid = self.parse_thread(rest[1:])
+        if tid > 0 and self.thread(tid) is None:
+            raise Refused(3)
+        if rest[:1] == b"g":
+            self._general = max(tid, 0)
+        elif rest[:1] == b"c":
+            self._resuming = tid
+        else:
+            raise Refused(1)
+        return OK
+
+    def is_alive(self, rest: bytes) -> bytes:
+        """``T``."""
+        tid = self.parse_thread(rest)
+        if self.thread(tid) is None:
+            raise Refused(3)
+        return OK
+
+    # -- going on --------------------------------------------------------------------------------
+
+    def resume(self, plan: Callable[[Thread], tuple[int, int, tuple[int, int]] | None]) -> bytes | None:
+        """Go on; ``plan`` says for each thread how (``IP_DBG_GO_*``, signal, range), or None: it stays."""
+        held = [thread for thread in self.debugger.threads() if thread.held]
+        goes = {thread.index for thread in held if plan(thread) is not None}
+        pending = self.debugger.take_event(lambda thread: thread.index in goes)
+        if pending is not None:  # it has happened before the program goes on
+            self._stop = pending
+            return self.stop_reply()
+        left = []
+        for thread in held:
+            how = plan(thread)
+            if how is None:
+                left.append(thread)
+            else:
+                thread.go, thread.signal, thread.span = how
+        self._stop = None
+        self._signal = _TRAP
+        self._stopped = False
+        self.debugger.keep(left)
+        self.debugger.resume_all()
+        return None
+
+    def vcont(self, rest: bytes) -> bytes | None:
+        """``vCont;ACTION[:THREAD]…``: for each thread the first action that names it."""
+        actions = []
+        for part in rest.split(b";"):
+            action, _, who = part.partition(b":")
+            actions.append((self._how(action), self.parse_thread(who) if who else -1))
+
+        def plan(thread: Thread) -> tuple[int, int, tuple[int, int]] | None:
+            for how, tid in actions:
+                if tid in (-1, 0, thread.tid):
+                    return how
+            return None
+
+        return self.resume(plan)
+
+    @staticmethod
+    def _how(action: bytes) -> tuple[int, int, tuple[int, int]]:
+        kind, rest = action[:1], action[1:]
+        if kind in (b"c", b"C", b"s", b"S"):
+            signal = signals.from_gdb(int(rest, 16)) if kind in (b"C", b"S") else 0
+            go = lib.IP_DBG_GO_STEP if kind in (b"s", b"S") else lib.IP_DBG_GO
+            return go, signal, (0, 0)
+        if kind == b"r":
+            low, high = (int(end, 16) for end in rest.split(b","))
+            if low >= 1 << 64 or high >= 1 << 64:
+                raise Refused(1)
+            return lib.IP_DBG_GO_RANGE if high > low else lib.IP_DBG_GO_STEP, 0, (low, high)
+        raise Refused(1)
+
+    def _resume_one(self, go: int, signal: int, at: bytes) -> bytes | None:
+        """``c`` and its like: the thread that ``H c`` chose, or all, from ``at`` if it is given."""
+        chosen = self._resuming
+        current = self.thread(chosen) if chosen > 0 else self.thread()
+        if current is None:
+            raise Refused(3)
+        if at:
+            register = self.target.registers[self.target.by_name["rip"]]
+            current.write(register, int(at, 16).to_bytes(8, "little"))
+
+        def plan(thread: Thread) -> tuple[int, int, tuple[int, int]] | None:
+            if thread.tid == current.tid:
+                return go, signal, (0, 0)
+            return None if chosen > 0 else (lib.IP_DBG_GO, 0, (0, 0))
+
+        return self.resume(plan)
+
+    def go_on(self, rest: bytes) -> bytes | None:
+        """``c [ADDR]``."""
+        return self._resume_one(lib.IP_DBG_GO, 0, rest)
+
+    def step(self, rest: bytes) -> bytes | None:
+        """``s [ADDR]``."""
+        return self._resume_one(lib.IP_DBG_GO_STEP, 0, rest)
+
+    def go_on_with_signal(self, rest: bytes) -> bytes | None:
+        """``C SIG[;ADDR]``."""
+        number, _, at = rest.partition(b";")
+        return self._resume_one(lib.IP_DBG_GO, signals.from_gdb(int(number, 16)), at)
+
+    def step_with_signal(self, rest: bytes) -> bytes | None:
+        """``S SIG[;ADDR]``."""
+        number, _, at = rest.partition(b";")
+        return self._resume_one(lib.IP_DBG_GO_STEP, signals.from_gdb(int(number, 16)), at)
+
+    # -- breakpoints and watchpoints ---------------------------------------------------------------
+
+    def breaks_wanted(self, address: int, wanted: bool) -> None:
+        """A breakpoint comes or goes; the same one twice is one."""
+        if wanted == (address in self.debugger.breaks):
+            return
+        if wanted:
+            self.debugger.set_break(address)
+        else:
+            self.debugger.clear_break(address)
+
+    def watch(self, kind: int, address: int, length: int) -> bytes:
+        """A watchpoint comes."""
+        return UNSUPPORTED
+
+    def unwatch(self, kind: int, address: int, length: int) -> bytes:
+        """A watchpoint goes."""
+        return UNSUPPORTED
+
+    # -- registers -------------------------------------------------------------------------------
+
+    def read_registers(self, rest: bytes) -> bytes:
+        """``g``."""
+        thread = self.current()
+        parts = []
+        for register in self.target.registers:
+            value = thread.read(register)
+            parts.append(b"xx" * register.size if value is None else value.hex().encode())
+        return b"".join(parts)
+
+    def write_registers(self, rest: bytes) -> bytes:
+        """``G``."""
+        thread = self.current()
+        data = bytes.fromhex(rest.decode("ascii").replace("x", "0"))
+        at = 0
+        if not thread.held:
+            raise Refused(1)
+        for register in self.target.registers:
+            value = data[at : at + register.size]
+            at += register.size
+            if len(value) == register.size and thread.read(register) not in (value, None):
+                thread.write(register, value)
+        return OK
+
+    def read_register(self, rest: bytes) -> bytes:
+        """``p``."""
+        register = self.target.registers[int(rest, 16)]
+        value = self.current().read(register)
+        return b"xx" * register.size if value is None else value.hex().encode()
+
+    def write_register(self, rest: bytes) -> bytes:
+        """``P``."""
+        number, _, digits = rest.partition(b"=")
+        register = self.target.registers[int(number, 16)]
+        value = bytes.fromhex(digits.decode("ascii"))
+        if len(value) != register.size or not self.current().write(register, value):
+            raise Refused(1)
+        return OK
+
+
+def find(content: bytes) -> Packet | None:
+    """The kind of packet that this content is of: the one with the longest prefix."""
+    for packet in _BY_LENGTH:
+        if content.startswith(packet.prefix):
+            return packet
+    return None
+
+
+from interpose.gdb import memory, points, queries  # noqa: E402  (their handlers take a Server)
+
+PACKETS = (
+    Packet(b"?", Server.why),
+    Packet(b"g", Server.read_registers),
+    Packet(b"G", Server.write_registers),
+    Packet(b"p", Server.read_register),
+    Packet(b"P", Server.write_register),
+    Packet(b"m", memory.read_hex),
+    Packet(b"M", memory.write_hex),
+    Packet(b"x", memory.read_binary),
+    Packet(b"X", memory.write_binary),
+    Packet(b"c", Server.go_on),
+    Packet(b"C", Server.go_on_with_signal),
+    Packet(b"s", Server.step),
+    Packet(b"S", Server.step_with_signal),
+    Packet(b"T", Server.is_alive),
+    Packet(b"H", Server.select_thread),
+    Packet(b"D", Server.detach),
+    Packet(b"k", Server.kill, stops=False),
+    Packet(b"vKill", Server.kill_process, stops=False),
+    Packet(b"vCont?", lambda server, rest: b"vCont;c;C;s;S;r", stops=False),
+    Packet(b"vCont;", Server.vcont),
+    Packet(b"Z", points.insert),
+    Packet(b"z", points.remove),
+    *(Packet(prefix, handler, stops) for prefix, handler, stops in queries.QUERIES),
+)
+"""Every packet that is answered; all others get the empty reply."""
+
+_BY_LENGTH = sorted(PACKETS, key=lambda packet: -len(packet.prefix))

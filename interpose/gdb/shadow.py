@@ -1,0 +1,74 @@
+"""The shadow registers: what of a thread's registers is defined (``s1``) and where it comes from (``s2``)."""
+
+from __future__ import annotations
+
+from interpose.gdb.target import OPMASK, SSE, ZMM_HI256, Place
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from interpose.gdb.target import Register
+    from interpose.supervisor.client import Client
+
+_MXCSR = 24  # offset in XSAVE's legacy area
+_XMM0 = 160
+_FLAG_OF_CONDITION = (11, 0, 6, None, 7, 2, None, None)
+"""Which flag each pair of conditions of ``tstate.vflags`` is about, where it is one alone."""
+
+
+def read_shadow(client: Client, tstate: int, register: Register) -> bytes:
+    """A shadow register; zeroes where the tool keeps none."""
+    nothing = bytes(register.size)
+    if register.shadow != 1 or not client.header.config_flags & lib.IP_C_SHADOW:
+        return nothing
+    state = client.read_struct("struct tstate", tstate)
+    if state is None:
+        return nothing
+    match register.place:
+        case Place.GPR:
+            if not state.umask >> (lib.IP_U_GPR0 + register.at) & 1:
+                return nothing
+            return int(state.vgpr[register.at]).to_bytes(8, "little")
+        case Place.FLAGS:
+            return _flags(state).to_bytes(register.size, "little")
+        case Place.XSAVE:
+            return _vector(state, register) or nothing
+    return nothing
+
+
+def _flags(state: Any) -> int:
+    if not state.umask >> lib.IP_U_FLAGS & 1:
+        return 0
+    value = 0
+    for bit, flag in enumerate(_FLAG_OF_CONDITION):
+        if flag is not None and state.vflags >> bit & 1:
+            value |= 1 << flag
+    return value
+
+
+def _vector(state: Any, register: Register) -> bytes | None:
+    if register.component == OPMASK:
+        if not state.umask >> lib.IP_U_K & 1:
+            return None
+        return int(state.vk[register.at // 8]).to_bytes(8, "little")
+    number, offset = _place(register)
+    if number is None or not state.umask >> (lib.IP_U_VEC0 + number) & 1:
+        return None
+    begin = 64 * number + offset
+    return bytes(ffi.buffer(state.vvec, 2048))[begin : begin + register.size]
+
+
+def _place(register: Register) -> tuple[int | None, int]:
+    """The vector register that one of the description is a part of, and where in it."""
+    at = register.at
+    if register.component == SSE:
+        return (None, 0) if at == _MXCSR else ((at - _XMM0) // 16, 0)
+    if register.component == 2:
+        return at // 16, 16
+    if register.component == ZMM_HI256:
+        return at // 32, 32
+    if register.component == 7:
+        return 16 + at // 64, at % 64
+    return None, 0

@@ -1,0 +1,232 @@
+/* The threads' side of a debugger in the supervisor (interpose/gdb).
+ *
+ * A thread stops where the guest's state is whole: in the dispatcher, between two instructions.  It asks the
+ * supervisor, which does not answer until it shall go on; the registers are in the slot meanwhile, to be read and
+ * changed.  Nothing of it is a stop of the kernel's, so a thread that waits does not hold up a flush or a fork, and
+ * when the supervisor is gone it ends like one with any other question.
+ *
+ * A step is the guest's trap flag (trapflag.c), forced; or, where an instruction does not end in that way (a system
+ * call, the entry of a handler), that the pc is another one.
+ */
+#include "runtime/base/cpu.h"
+#include "runtime/core/core.h"
+#include "runtime/hooks.h"
+#include "runtime/signals/sig.h"
+#include "runtime/ptrace/ptrace.h"
+
+#define TILES     (3ull << 17) /* XSAVE components of AMX, which no debugger is shown */
+#define LEGACY    3ull
+#define XS_HEADER 512
+#define FIXED     0x202ull /* of rflags: always set in user mode */
+#define LOADABLE  (IP_FL_ARITH | IP_FL_DF | FL_TF | FL_AC | 0x200000ull /* ID */)
+#define NO_CALL   (~0ull)
+
+_Static_assert((offsetof(struct ip_slot, data) + offsetof(struct ip_debug_state, xsave)) % 64 == 0,
+               "XSAVE's alignment");
+_Static_assert(sizeof(struct ip_debug_state) <= IP_SLOT_DATA, "the slot's data");
+
+/* A child of vfork is on its parent's memory, and the calls at the end are not the program's. */
+static bool is_followed(struct tstate *ts) { return !rt_th(ts)->vfork_child && !rt.final_calls; }
+
+static void disarm(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    if (th->debug_forced) th->trap_flag = th->debug_own_flag;
+    th->debug_forced = 0;
+}
+
+static void arm(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    th->debug_done = 0;
+    th->debug_pc = rt_pc(ts->pc);
+    if (th->trap_flag) return;
+    th->debug_own_flag = 0;
+    th->debug_forced = th->trap_flag = 1;
+    sig_priv(ts)->step_armed = 0;
+}
+
+/* ---- the state ------------------------------------------------------------------------------- */
+
+static u64 shown_components(void) { return sig_xfeatures() & ~TILES; }
+
+static void show_vectors(struct ip_debug_state *d) {
+    const struct rt_cpu *cpu = rt_cpu();
+    u64 components = shown_components();
+    u32 size = XS_HEADER + 64;
+    for (u32 i = 2; i < IP_DBG_COMPONENTS && i < RT_CPU_STATES; i++) {
+        if (!(components >> i & 1)) continue;
+        u32 end = cpu->state[i].offset + cpu->state[i].size;
+        if (end > IP_DBG_XSAVE)
+            components &= ~(1ull << i); /* of a CPU to come */
+        else if (end > size)
+            size = end;
+        d->at[i] = components >> i & 1 ? cpu->state[i].offset : 0;
+    }
+    rt_memset(d->xsave, 0, size);
+    sig_xsave(d->xsave, components);
+    rt_x87_image(d->xsave);
+    d->components = components ? components : LEGACY;
+    d->xsave_size = size;
+}
+
+static void show(struct tstate *ts, struct ip_debug_state *d, u64 pc, u64 call) {
+    rt_memset(d, 0, offsetof(struct ip_debug_state, xsave));
+    rt_memcpy(d->gpr, ts->gpr, sizeof d->gpr);
+    d->pc = pc;
+    d->rflags = (ts->rflags & ~FL_TF) | FIXED | (rt_th(ts)->trap_flag ? FL_TF : 0);
+    d->fs_base = ts->client_fs, d->gs_base = ts->client_gs;
+    d->orig_rax = call;
+    u16 sel;
+    __asm__("mov %%cs, %0" : "=r"(sel));
+    d->selectors[0] = sel;
+    d->selectors[1] = rt_ss(ts);
+    __asm__("mov %%ds, %0" : "=r"(sel));
+    d->selectors[2] = sel;
+    __asm__("mov %%es, %0" : "=r"(sel));
+    d->selectors[3] = sel;
+    d->selectors[4] = ts->client_sel[0], d->selectors[5] = ts->client_sel[1];
+    show_vectors(d);
+}
+
+/* What a debugger sets is defined. */
+static void define(struct tstate *ts, u64 changed, u64 old_sp) {
+    if (!(rt.flags & IP_C_SHADOW)) return;
+    for (u32 i = 0; i < 16; i++)
+        if (changed >> i & 1) {
+            ts->vgpr[i] = 0;
+            ts->umask &= ~(1ull << (IP_U_GPR0 + i));
+        }
+    if (changed >> IP_DBG_CHANGED_FLAGS & 1) {
+        ts->vflags = 0;
+        ts->umask &= ~(1ull << IP_U_FLAGS);
+    }
+    if (ts->gpr[IP_RSP] != old_sp) rt_hook_stack_loaded(ts, old_sp, ts->gpr[IP_RSP]);
+}
+
+static void take(struct tstate *ts, const struct ip_debug_state *d) {
+    struct rt_thread *th = rt_th(ts);
+    u64 changed = d->changed, old_sp = ts->gpr[IP_RSP];
+    if (!changed) return;
+    for (u32 i = 0; i < 16; i++)
+        if (changed >> i & 1) ts->gpr[i] = d->gpr[i];
+    if (changed >> IP_DBG_CHANGED_PC & 1) ts->pc = d->pc;
+    if (changed >> IP_DBG_CHANGED_FLAGS & 1) {
+        ts->rflags = (ts->rflags & ~(LOADABLE | FL_TF)) | (d->rflags & LOADABLE & ~FL_TF);
+        th->trap_flag = (d->rflags & FL_TF) != 0;
+        rt_exact(ts);
+    }
+    if (changed >> IP_DBG_CHANGED_BASES & 1) ts->client_fs = d->fs_base, ts->client_gs = d->gs_base;
+    if (changed >> IP_DBG_CHANGED_XSAVE & 1) sig_xrstor(d->xsave, sig_xfeatures() ? d->components : 0);
+    define(ts, changed, old_sp);
+}
+
+/* ---- stops ------------------------------------------------------------------------------------ */
+
+/* Until the supervisor answers.  pc: where the thread is shown to be.  Returns the signal that it is to get. */
+static int wait_at(struct tstate *ts, u32 why, u64 detail, struct sig_info *info, u64 pc, u64 call) {
+    struct rt_thread *th = rt_th(ts);
+    struct ip_slot *s = rt_slot(ts);
+    struct ip_debug_state *d = (struct ip_debug_state *)(void *)s->data;
+    disarm(ts);
+    th->debug_step = th->debug_hit = 0;
+    show(ts, d, pc, call);
+    if (info) rt_memcpy(d->siginfo, info, sizeof *info);
+    s->a[0] = why;
+    s->a[1] = detail;
+    s->len = sizeof *d;
+    rt_request_python(ts, IP_R_DEBUG);
+    u32 go = (u32)s->r[0];
+    int sig = (int)s->r[1];
+    u64 range[2] = {s->r[2], s->r[3]};
+    if (info) rt_memcpy(info, d->siginfo, sizeof *info);
+    take(ts, d);
+    th->debug_past = go == IP_DBG_GO_PAST && why == IP_DBG_BREAK;
+    if (go == IP_DBG_GO_STEP || go == IP_DBG_GO_RANGE) {
+        th->debug_step = 1;
+        th->debug_range[0] = go == IP_DBG_GO_RANGE ? range[0] : 0;
+        th->debug_range[1] = go == IP_DBG_GO_RANGE ? range[1] : 0;
+        th->debug_done = 0;
+        th->debug_pc = rt_pc(ts->pc);
+    }
+    return sig > 0 && sig <= SIG_MAX ? sig : 0;
+}
+
+static void wait_here(struct tstate *ts, u32 why, u64 detail) {
+    wait_at(ts, why, detail, NULL, rt_pc(ts->pc), NO_CALL);
+}
+
+bool rt_debug_boundary(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    if (!is_followed(ts)) return false;
+    u64 pc = rt_pc(ts->pc);
+    bool moved = th->debug_done || pc != th->debug_pc;
+    if (th->debug_hit && moved) {
+        wait_here(ts, IP_DBG_WATCHED, th->debug_hit);
+        return true;
+    }
+    if (th->debug_step && moved && !(pc >= th->debug_range[0] && pc < th->debug_range[1])) {
+        wait_here(ts, IP_DBG_STEPPED, 0);
+        return true;
+    }
+    if (rt.chan->debug & IP_DBG_STOP) {
+        wait_here(ts, IP_DBG_HELD, 0);
+        return true;
+    }
+    if (th->debug_step || th->debug_hit) arm(ts);
+    return false;
+}
+
+void rt_debug_break(struct tstate *ts) {
+    if (rt_debugged() && is_followed(ts))
+        wait_here(ts, IP_DBG_BREAK, 0);
+    else
+        rt_th(ts)->debug_past = 1;
+}
+
+bool rt_debug_stepped(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    if (!th->debug_forced) return false;
+    /* What the instruction itself has loaded is the program's. */
+    th->debug_own_flag = rt_trap_flag_was_loaded(ts) && th->trap_flag;
+    th->debug_done = 1;
+    return true;
+}
+
+int rt_debug_signal(struct tstate *ts, struct sig_info *info) {
+    int sig = info->signo;
+    disarm(ts); /* no frame shows it */
+    if (!is_followed(ts) || !(rt.chan->debug & IP_DBG_ON) || (rt.chan->debug_passed & SIG_BIT(sig))) return sig;
+    int now = wait_at(ts, IP_DBG_SIGNAL, (u64)sig, info, rt_pc(ts->pc), NO_CALL);
+    if (now && now != info->signo) *info = (struct sig_info){.signo = now, .code = SIC_USER};
+    return now;
+}
+
+static bool is_caught(long nr) {
+    return (rt.chan->debug & IP_DBG_CATCH) && nr >= 0 && nr < 512 && (rt.chan->debug_calls[nr / 64] >> (nr % 64) & 1);
+}
+
+void rt_debug_call(struct tstate *ts, u64 next_pc) {
+    struct rt_thread *th = rt_th(ts);
+    long nr = (int)ts->gpr[IP_RAX];
+    if (!is_followed(ts) || th->debug_in_call || !is_caught(nr)) return;
+    u64 pc = ts->pc, rax = ts->gpr[IP_RAX];
+    th->debug_in_call = 1;
+    ts->gpr[IP_RAX] = (u64)-ENOSYS; /* as the kernel shows a call that has not been made */
+    wait_at(ts, IP_DBG_ENTRY, (u64)nr, NULL, next_pc, rax);
+    if (ts->gpr[IP_RAX] == (u64)-ENOSYS) ts->gpr[IP_RAX] = rax;
+    if (rt_pc(ts->pc) != rt_pc(pc)) th->debug_in_call = 0;
+}
+
+void rt_debug_called(struct tstate *ts, u64 nr, u64 pc) {
+    struct rt_thread *th = rt_th(ts);
+    if (rt_pc(ts->pc) == rt_pc(pc)) return; /* broken off: it begins again */
+    bool told = th->debug_in_call;
+    th->debug_in_call = 0;
+    if (told && is_followed(ts) && rt.chan->debug) wait_at(ts, IP_DBG_RETURN, (u64)(int)nr, NULL, rt_pc(ts->pc), nr);
+}
+
+void rt_debug_forked(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    disarm(ts);
+    th->debug_step = th->debug_hit = 0;
+    th->debug_past = th->debug_in_call = 0;
+}
