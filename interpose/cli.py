@@ -50,6 +50,11 @@ def main(words: Sequence[str]) -> int:
     if config.core.show is not None:
         show(config, config.core.show)
         return 0
+    if config.core.mpi_wrappers is not None:
+        from interpose.mpi.build import library
+
+        print(library(config.core.mpi_wrappers), flush=True)
+        return 0
     if not config.program:
         raise OptionError("no program specified")
     try:

@@ -69,6 +69,15 @@ def include() -> str:
     raise LaunchError("the installation is incomplete: the headers are missing")
 
 
+def mpi_sources() -> str:
+    """The folder of the MPI wrapper library's sources."""
+    for folder in (_PACKAGE, os.path.dirname(_PACKAGE)):
+        sources = os.path.join(folder, "wrappers", "mpi")
+        if os.path.exists(os.path.join(sources, "functions.table")):
+            return sources
+    raise LaunchError("the installation is incomplete: the sources of the MPI wrappers are missing")
+
+
 def installation_changed(error: BaseException) -> LaunchError | None:
     """The one line to end with, when an error comes of files that were replaced or removed during the run."""
     files = [getattr(module, "__file__", None) for name, module in sys.modules.items() if _is_ours(name)]

@@ -45,6 +45,7 @@ STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION, STT_FILE = range(5)
 STT_COMMON, STT_TLS, STT_GNU_IFUNC = 5, 6, 10
 STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
 STV_DEFAULT, STV_INTERNAL, STV_HIDDEN = 0, 1, 2
+DT_NEEDED = 1
 DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SONAME, DT_GNU_HASH = 4, 5, 6, 10, 14, 0x6FFFFEF5
 DT_FLAGS_1, DF_1_PIE = 0x6FFFFFFB, 0x08000000
 ELFCOMPRESS_ZLIB = 1
@@ -292,6 +293,20 @@ class Image:
         """DT_SONAME, or None."""
         offset = self._dynamic.get(DT_SONAME)
         return None if offset is None else self._string(self._dynamic_strings, offset, "the soname")
+
+    @cached_property
+    def needed(self) -> list[str]:
+        """The sonames of the libraries that it is linked with (DT_NEEDED), in their order."""
+        names = []
+        for header in self.program_headers:
+            if header.type == PT_DYNAMIC:
+                size = header.filesz - header.filesz % _DYN.size
+                for tag, value in self._table(_DYN, header.offset, size, "dynamic section"):
+                    if tag == 0:
+                        break
+                    if tag == DT_NEEDED:
+                        names.append(self._string(self._dynamic_strings, value, "a needed library"))
+        return names
 
     @cached_property
     def is_executable(self) -> bool:

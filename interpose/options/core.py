@@ -180,6 +180,12 @@ class CoreOptions(Table):
     version: None = Flag("show the version", _asks("version"))
     include_dir: None = Flag("show the folder of the headers for client code", _asks("include"))
     gdb_script: None = Flag("show the file that gdb -p PID -x FILE needs for its stack traces", _asks("gdb"))
+    mpi_wrappers: str | None = Text(
+        "show the library to preload into MPI programs, for that compiler's MPI; built when first asked for",
+        metavar="<mpicc>",
+        alone="mpicc",
+        command_line_only=True,
+    )
     quiet: None = Flag("print error messages only", _quieter, name="-q", aliases=("--quiet",), dynamic=True)
     verbosity: int = Flag(
         "print more: what is read and done; may be repeated",

@@ -1,0 +1,223 @@
+/* What is under way: requests until they complete, fetches until their window is synchronised, split collectives.
+ *
+ * A library may give the same handle to several requests that need no work of their own, so a handle stands for a
+ * stack of them.
+ */
+#include <string.h>
+
+#include "mpiwrap.h"
+
+struct request {
+    enum { REQUEST, OF_WINDOW, OF_FILE } of;
+    uintptr_t handle;
+    int rank;
+    bool persistent, active;
+    const char *function;
+    const void *caller;
+    struct ip_spans spans;
+    struct request *next;
+};
+
+enum { BUCKETS = 4096 };
+static struct request *requests[BUCKETS];
+static MPI_Count alive;
+
+static struct request **bucket(uintptr_t handle) { return &requests[(handle * 0x9e3779b97f4a7c15u) >> 52]; }
+
+static void add(struct ip_call *call, struct request shape) {
+    struct request *request = ip_alloc(sizeof *request);
+    *request = shape;
+    request->function = call->function;
+    request->caller = call->caller;
+    ip_spans_move(&request->spans, &call->spans);
+    ip_lock();
+    request->next = *bucket(shape.handle);
+    *bucket(shape.handle) = request;
+    alive += shape.of == REQUEST;
+    ip_unlock();
+}
+
+/* The locked table's link to it. */
+static struct request **find(uintptr_t handle) {
+    struct request **link = bucket(handle);
+    while (*link && ((*link)->of != REQUEST || (*link)->handle != handle)) link = &(*link)->next;
+    return link;
+}
+
+static struct request *take(struct request **link) {
+    struct request *request = *link;
+    if (request) {
+        *link = request->next;
+        alive -= request->of == REQUEST;
+    }
+    return request;
+}
+
+static void drop(struct request *request) {
+    ip_spans_drop(&request->spans);
+    ip_free(request);
+}
+
+void ip_request_made(struct ip_call *call, uintptr_t handle, bool persistent) {
+    if (handle == IP_WORD(MPI_REQUEST_NULL)) return;
+    if (ip_verbose)
+        ip_say("%s: request %#lx%s, %d buffers", call->function, (unsigned long)handle,
+               persistent ? " (persistent)" : "", call->spans.n);
+    add(call, (struct request){.of = REQUEST, .handle = handle, .persistent = persistent, .active = !persistent});
+}
+
+void ip_request_started(const struct ip_call *call, uintptr_t handle) {
+    ip_lock();
+    struct request *request = *find(handle);
+    struct ip_spans spans = {.all = spans.few};
+    if (request) {
+        request->active = true;
+        /* Only one thread may use a request at a time, so that its spans stay while they are looked at. */
+        spans.all = request->spans.all;
+        spans.n = request->spans.n;
+    }
+    ip_unlock();
+    ip_check_buffers(call, &spans, true, true);
+}
+
+void ip_request_cancelled(uintptr_t handle) {
+    if (ip_verbose) ip_say("request %#lx is to be cancelled", (unsigned long)handle);
+}
+
+void ip_request_freed(uintptr_t handle) {
+    ip_lock();
+    struct request *request = take(find(handle));
+    ip_unlock();
+    if (!request) return;
+    /* Nobody will tell when it completes. */
+    if (request->active) ip_all_arrived(&request->spans, NULL);
+    drop(request);
+}
+
+void ip_request_done(uintptr_t handle, const MPI_Status *status) {
+    if (handle == IP_WORD(MPI_REQUEST_NULL)) return;
+    int cancelled = 0;
+    if (status) PMPI_Test_cancelled(status, &cancelled);
+    ip_lock();
+    struct request **link = find(handle), *request = *link;
+    bool was_active = request && request->active;
+    if (request && request->persistent)
+        request->active = false;
+    else
+        take(link);
+    ip_unlock();
+    if (!request) return;
+    if (ip_verbose && was_active)
+        ip_say("request %#lx of %s %s", (unsigned long)handle, request->function,
+               cancelled ? "was cancelled"
+               : status  ? "is complete"
+                         : "failed");
+    if (was_active && status && !cancelled) ip_all_arrived(&request->spans, status);
+    if (!request->persistent) drop(request);
+}
+
+void ip_request_peeked(uintptr_t handle, const MPI_Status *status) {
+    int cancelled = 0;
+    PMPI_Test_cancelled(status, &cancelled);
+    ip_lock();
+    const struct request *request = *find(handle);
+    ip_unlock();
+    if (request && request->active && !cancelled) ip_all_arrived(&request->spans, status);
+}
+
+void ip_tell_requests(void) {
+    if (alive == 0) return;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (const struct request *request = requests[i]; request; request = request->next) {
+            char where[256];
+            MPI_Count same = 1;
+            if (request->of != REQUEST || !ip_first_time(request->caller, request->function, "left")) continue;
+            for (size_t k = i; k < BUCKETS; k++)
+                for (const struct request *other = k == i ? request->next : requests[k]; other; other = other->next)
+                    same += other->of == REQUEST && other->caller == request->caller &&
+                            other->function == request->function;
+            ip_where(request->caller, where);
+            ip_say("%lld %s %s at MPI_Finalize, made by %s (%s)", (long long)same, same == 1 ? "request" : "requests",
+                   request->persistent && !request->active ? "not freed" : "not completed", request->function, where);
+        }
+}
+
+/* ---- windows and files */
+
+void ip_pending(struct ip_call *call, enum ip_kind kind, uintptr_t handle, int rank) {
+    add(call,
+        (struct request){.of = kind == IP_WIN ? OF_WINDOW : OF_FILE, .handle = handle, .rank = rank, .active = true});
+}
+
+void ip_synchronised(enum ip_kind kind, uintptr_t handle, int rank, const MPI_Status *status) {
+    int of = kind == IP_WIN ? OF_WINDOW : OF_FILE;
+    struct request *done = NULL;
+    ip_lock();
+    for (struct request **link = bucket(handle); *link;) {
+        struct request *request = *link;
+        if ((int)request->of != of || request->handle != handle || (rank >= 0 && request->rank != rank)) {
+            link = &request->next;
+            continue;
+        }
+        take(link);
+        request->next = done;
+        done = request;
+    }
+    ip_unlock();
+    while (done) {
+        struct request *request = done;
+        done = request->next;
+        for (int i = 0; i < request->spans.n; i++) request->spans.all[i].by_status = status != NULL;
+        ip_all_arrived(&request->spans, status);
+        drop(request);
+    }
+}
+
+struct window {
+    uintptr_t handle;
+    const void *base;
+    MPI_Aint size;
+    bool was_fenced;
+    struct window *next;
+};
+static struct window *windows;
+
+void ip_window_made(uintptr_t handle, const void *base, MPI_Aint size) {
+    struct window *window = ip_alloc(sizeof *window);
+    ip_lock();
+    *window = (struct window){handle, base, size, false, windows};
+    windows = window;
+    ip_unlock();
+}
+
+/* What other processes stored into the window (perhaps without this one's doing) is defined. Nothing can have been
+ * stored when the first fence begins the first epoch. */
+void ip_window_exposed(uintptr_t handle, bool by_fence) {
+    const void *base = NULL;
+    MPI_Aint size = 0;
+    ip_lock();
+    for (struct window *window = windows; window; window = window->next)
+        if (window->handle == handle) {
+            if (!by_fence || window->was_fenced) {
+                base = window->base;
+                size = window->size;
+            }
+            window->was_fenced = window->was_fenced || by_fence;
+        }
+    ip_unlock();
+    if (size > 0) INTERPOSE_MAKE_MEM_DEFINED_IF_ADDRESSABLE(base, size);
+}
+
+void ip_window_gone(uintptr_t handle) {
+    ip_lock();
+    for (struct window **link = &windows; *link;) {
+        struct window *window = *link;
+        if (window->handle != handle) {
+            link = &window->next;
+            continue;
+        }
+        *link = window->next;
+        ip_free(window);
+    }
+    ip_unlock();
+}
