@@ -34,7 +34,7 @@ struct dg_mailbox {      /* DG_PLACES, DG_QUEUE and DG_MAIL are numbers here, fo
     uint32_t sleeping;   /* who writes waits for the bell, */
     uint32_t waiting;    /* the program for progress */
     uint32_t stopped;    /* nothing more can be written */
-    uint32_t nowhere;    /* nobody gets what is written, so nothing needs to be queued */
+    uint32_t pad;
     /* Whole records that are not queued yet, for when the program is killed: where they begin << 32 | where they end,
      * in the shared memory.  The first is of what all threads need, the others are threads' own. */
     uint64_t unqueued[33];

@@ -186,18 +186,6 @@ def test_no_mail_before_there_is_a_program(out: OutputFile) -> None:
     assert blocks(out.path) == 1
 
 
-@pytest.mark.parametrize(("device", "nowhere"), [("/dev/null", 1), ("/dev/zero", 0)])
-def test_nothing_needs_to_be_queued_for_the_null_device(device: str, nowhere: int, said: list[str]) -> None:
-    out = OutputFile(device, said.append)
-    program = Program(out)
-    program.put(0, HEADER)
-    program.queue(0, len(HEADER))
-    program.wait(lambda: bool(program.box.written))
-    assert program.box.nowhere == nowhere
-    out.close()
-    os.close(program.fd)
-
-
 FULL = """
 import sys
 from interpose.tools.datagrind.writer import HEADER, OutputFile

@@ -105,10 +105,6 @@ static void queue(const u8 *from, const u8 *to, const u8 *done) {
         if (done) mailbox->free |= 1ull << piece;
         return;
     }
-    if (__atomic_load_n(&mailbox->nowhere, __ATOMIC_RELAXED)) { /* the same piece again, which is in the cache */
-        if (done) __atomic_fetch_or(&mailbox->free, 1ull << piece, __ATOMIC_RELEASE);
-        return;
-    }
     if (__atomic_load_n(&mailbox->stopped, __ATOMIC_RELAXED)) stop();
     if (n_queued() == DG_QUEUE && !wait_for_room()) return;
     mailbox->queue[mailbox->queued % DG_QUEUE] =

@@ -5,9 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,18 +22,12 @@ static void go_direct(struct dg_writer *w, bool wanted) {
     w->direct = fcntl(w->fd, F_SETFL, flags) == 0 && wanted; /* not every file system has such a way */
 }
 
-static bool is_null_device(int fd) {
-    struct stat st;
-    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
-}
-
 struct dg_writer *dg_writer_new(int fd, int regular) {
     struct dg_writer *w = calloc(1, sizeof *w);
     if (!w) return NULL;
     w->fd = fd;
     w->flags = fcntl(fd, F_GETFL) & ~O_DIRECT;
     w->regular = regular;
-    w->nowhere = is_null_device(fd);
     if (regular && posix_memalign((void **)&w->stage, PAGE, STAGE + DG_PIECE) != 0) w->stage = NULL;
     return w;
 }
@@ -155,7 +147,6 @@ static void put_entry(struct dg_writer *w, uint8_t *shared, struct dg_mailbox *m
 
 void dg_writer_run(struct dg_writer *w, uint8_t *shared) {
     struct dg_mailbox *m = mailbox_of(shared);
-    if (w->nowhere) __atomic_store_n(&m->nowhere, 1, __ATOMIC_RELEASE);
     if (w->stage && w->size == 0) go_direct(w, true);
     for (;;) {
         uint32_t seen = __atomic_load_n(&m->bell, __ATOMIC_SEQ_CST);

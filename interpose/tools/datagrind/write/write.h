@@ -9,7 +9,6 @@ struct dg_writer {
     int flags;      /* of the descriptor, without O_DIRECT */
     int regular;    /* a file whose bytes may lie past the kernel's cache, and that can be cut */
     int direct;     /* they do */
-    int nowhere;    /* the null device, which nobody gets them from */
     int error;      /* why nothing more is written, 0: all is well */
     int ending;     /* what is queued is the rest; 2: and what the program had not queued */
     uint64_t size;  /* bytes in the file */
