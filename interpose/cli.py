@@ -55,6 +55,10 @@ def main(words: Sequence[str]) -> int:
 
         print(library(config.core.mpi_wrappers), flush=True)
         return 0
+    if config.core.engine == "native":
+        from interpose.native.command import run
+
+        return run(config)
     if not config.program:
         raise OptionError("no program specified")
     try:

@@ -111,10 +111,7 @@ def original_environment() -> list[bytes]:
 
 def _execute(runtime: int, argv: tuple[str, ...]) -> None:
     """Execute the runtime in this process; returns if that failed."""
-    for name in ("SIGPIPE", "SIGXFZ", "SIGXFSZ"):
-        if hasattr(_signal, name):
-            # Python ignores these, and an ignored signal stays so over exec.
-            _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
+    heed_signals()
     arguments = [ffi.new("char[]", os.fsencode(word)) for word in argv]
     variables = [ffi.new("char[]", entry) for entry in original_environment()]
     lib.fexecve(
@@ -122,6 +119,13 @@ def _execute(runtime: int, argv: tuple[str, ...]) -> None:
         ffi.new("char *[]", [*arguments, ffi.NULL]),
         ffi.new("char *[]", [*variables, ffi.NULL]),
     )
+
+
+def heed_signals() -> None:
+    """Python ignores some signals, and an ignored signal stays so over exec."""
+    for name in ("SIGPIPE", "SIGXFZ", "SIGXFSZ"):
+        if hasattr(_signal, name):
+            _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
 
 
 def _become_supervisor(session: Session) -> NoReturn:
@@ -134,7 +138,9 @@ def _become_supervisor(session: Session) -> NoReturn:
         if _fork() != 0:
             os._exit(0)
         _lift_limits()
-        _leave_files(session)
+        outputs = (session.log, session.json)
+        written = {output.fd for output in outputs if output is not None and output.fd is not None}
+        leave_files({*session.memory.descriptors(), session.sock_fd, *written})
         session.memory.header.supervisor_pid = os.getpid()
         start_translator(session)
         lib.ip_last_words_to(-1)
@@ -176,7 +182,7 @@ def _highest_descriptor() -> int:
         return 1 << 30
 
 
-def _leave_files(session: Session) -> None:
+def leave_files(kept: set[int]) -> None:
     """Close what belongs to the program; standard error stays for messages about ourselves."""
     try:
         null = os.open(os.devnull, os.O_RDWR)
@@ -186,10 +192,6 @@ def _leave_files(session: Session) -> None:
         os.dup2(null, fd)
     if null > 2:
         os.close(null)
-    kept = {*session.memory.descriptors(), session.sock_fd}
-    for output in (session.log, session.json):
-        if output is not None and output.fd is not None:
-            kept.add(output.fd)
     lowest = 3
     for fd in sorted(kept):
         os.closerange(lowest, fd)

@@ -10,13 +10,14 @@ from interpose.errors import LaunchError
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 STUBS, HEAP_STUBS, CORE_STUBS = "interpose-stubs.so", "interpose-heap.so", "interpose-core.so"
+NATIVE = "interpose-native.so"
 _RUNTIME = "interpose-rt-"
 # Modules are imported when they are needed: later ones must be of the same installation as the first.
 _BEGAN = time.time_ns()
 _CHANGED = "the installation changed during the run, which cannot go on"
 _seen: dict[str, tuple[int, ...]] = {}
 # Where meson builds each product, relative to the extension module's folder in the build tree.
-_RUNTIMES, _STUBS = "../runtime", "../../wrappers"
+_RUNTIMES, _STUBS, _NATIVES = "../runtime", "../../wrappers", "../native"
 
 
 def runtime(tool: str) -> str:
@@ -42,7 +43,7 @@ def _find(name: str) -> str:
 
     built = os.path.join(
         os.path.dirname(os.path.realpath(_native.__file__)),
-        _RUNTIMES if name.startswith(_RUNTIME) else _STUBS,
+        _RUNTIMES if name.startswith(_RUNTIME) else _NATIVES if name == NATIVE else _STUBS,
         name,
     )
     if os.path.exists(built):

@@ -32,6 +32,7 @@ HEADERS = (
     "interpose/lockstep/lockstep.h",
     "interpose/elf/lines.h",
     "interpose/elf/symtab.h",
+    "interpose/native/room.h",
     "interpose/formats/*/*.h",
     "interpose/memtrace/*.h",
     "interpose/dgview/grid.h",

@@ -170,6 +170,12 @@ class CoreOptions(Table):
     show: Literal["user", "debug", "dynamic", "version", "include", "gdb"] | None
 
     tool: str = Text("use the tool named <name>", "memcheck", metavar="<name>", group="tool selection")
+    engine: str = Choice(
+        "jit: a synthetic CPU, for tools; native: the real CPU, for wrappers alone", ("jit", "native"), "jit"
+    )
+    wrappers: tuple[str, ...] = CommaList(
+        "libraries of wrappers that the native engine loads into the program", metavar="<lib1>,<lib2>,…"
+    )
 
     # ---- docs/spec/options.md section 2 ------------------------------------------------------------------
     help: None = Flag("show this message", _asks("user"), name="-h", aliases=("--help",), group=title)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from interpose import paths
 GUESTS = Path(__file__).resolve().parents[1] / "guests" / "wrap"
 _PREFIX = re.compile(r"(==|--)\d+(==|--) ")
 VALGRIND = shutil.which("valgrind")
+HAS_FRIDA = importlib.util.find_spec("frida") is not None
 
 
 class Run:
@@ -45,7 +47,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
                 file = folder / f"{Path(source).stem}-{len(done)}.cc"
                 file.write_text(text)
             ours = ["-DOURS", f"-I{paths.include()}"] if header.startswith("ours") else []
-            command = [compiler, "-g", "-O1", "-w", *ours, f"-I{GUESTS}", str(file), "-o", str(out), *flags]
+            usual = ["-g", "-O1", "-falign-functions=16", "-w"]  # a native jump needs five bytes
+            command = [compiler, *usual, *ours, f"-I{GUESTS}", str(file), "-o", str(out), *flags]
             subprocess.run(command, check=True)
             done[key] = out
         return done[key]
@@ -55,7 +58,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Run]:
-    """run("none", program, "argument", options=["-v"]): natively, under a tool of ours, or under Valgrind."""
+    """run("none", program, "argument", options=["-v"]): natively, under a tool of ours, under the native
+    engine ("wrapped"), or under Valgrind."""
 
     def go(
         engine: str,
@@ -68,6 +72,8 @@ def run(tmp_path: Path) -> Callable[..., Run]:
         if engine.startswith("valgrind"):
             tool = engine.partition("-")[2] or "none"
             command = ["valgrind", f"--tool={tool}", *options, *command]
+        elif engine == "wrapped":
+            command = [sys.executable, "-m", "interpose", "--engine=native", *options, *command]
         elif engine != "native":
             command = [sys.executable, "-m", "interpose", f"--tool={engine}", *options, *command]
         process = subprocess.run(
@@ -92,13 +98,15 @@ def check(run: Callable[..., Run]) -> Callable[..., None]:
         *words: str,
         native: str | None,
         wrapped: str,
-        engines: tuple[str, ...] = ("none", "memcheck", "valgrind"),
+        engines: tuple[str, ...] = ("none", "memcheck", "wrapped", "valgrind"),
         env: dict[str, str] | None = None,
     ) -> None:
         if native is not None:
             assert run("native", program, *words, env=env).out == native
         for engine in engines:
             if engine.startswith("valgrind") and VALGRIND is None:
+                continue
+            if engine == "wrapped" and not HAS_FRIDA:
                 continue
             result = run(engine, program, *words, env=env)
             assert (result.out, result.code) == (wrapped, 0), f"{engine}: {result.err}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 # Where Valgrind does not do as its manual says, or forgets the second wrapper when the first goes.
-ENGINES = ("none", "memcheck")
+ENGINES = ("none", "memcheck", "wrapped")
 BOTH = ("valgrind", "ours")
 
 Build = Callable[..., Path]

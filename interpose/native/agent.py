@@ -1,0 +1,84 @@
+"""Frida's agent in a process: injected, told what to load, and taken out again."""
+
+from __future__ import annotations
+
+import os
+
+from interpose.errors import LaunchError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from interpose.native.start import Linker
+
+# What the agent would do in the program beyond what it is told to: catch faults, delay exits, and the like.
+_ALONE = {"exceptor": "off", "unwind_broker": False, "exit_monitor": False, "thread_suspend_monitor": False}
+MISSING = "the native engine needs the package frida: pip install 'interpose[native]'"
+
+
+def load_frida() -> Any:
+    """The package. Raises LaunchError."""
+    try:
+        import frida
+    except ImportError as error:
+        raise LaunchError(MISSING if error.name == "frida" else f"{MISSING} ({error})") from None
+    return frida
+
+
+class Agent:
+    """The agent in one process."""
+
+    def __init__(self, pid: int) -> None:
+        """Inject it. Raises LaunchError."""
+        frida = load_frida()
+        self.pid = pid
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "agent.js")
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
+        self._errors = _errors(frida)
+        try:
+            self._session = frida.get_local_device().attach(pid, **_ALONE)
+            self._script = self._session.create_script(source, name="interpose")
+            self._script.load()
+        except self._errors as error:
+            raise LaunchError(f"Frida cannot enter process {pid}: {error}") from None
+
+    def start(
+        self, library: str, wrappers: Sequence[str], linker: Linker, name: str, token: bytes
+    ) -> tuple[list[tuple[str, str]], int]:
+        """Load our part and the wrappers; bindings are in effect afterwards.
+
+        Returns what could not be loaded, each with the reason, and where our word of each thread is.
+        """
+        try:
+            answer = self._script.exports_sync.start(
+                library, list(wrappers), hex(linker.debug), hex(linker.notify), name, list(token)
+            )
+        except self._errors as error:
+            raise LaunchError(f"process {self.pid} cannot be prepared: {error}") from None
+        return [(path, text) for path, text in answer["failed"]], int(answer["offset"])
+
+    def close_descriptors(self, descriptors: Sequence[int]) -> None:
+        self._call("close", list(descriptors))
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._script.exports_sync, name)(*arguments)
+        except self._errors as error:
+            raise LaunchError(f"process {self.pid} does not answer: {error}") from None
+
+    def leave(self) -> None:
+        """Out of the process, with all that the interceptor did."""
+        try:
+            self._script.unload()
+            self._session.detach()
+        except self._errors:
+            pass  # it ended
+
+
+def _errors(frida: Any) -> tuple[type[Exception], ...]:
+    """What calls of the package raise: it has no common root."""
+    classes = [value for value in vars(frida).values() if isinstance(value, type)]
+    return tuple(value for value in classes if issubclass(value, Exception))

@@ -1,0 +1,187 @@
+"""One process's bindings: what the redirection core makes of its objects, put into effect in the process."""
+
+from __future__ import annotations
+
+import os
+
+from interpose.errors import InterposeError
+from interpose.native.objects import rooms
+from interpose.native.wire import Claim
+from interpose.redir import (
+    Kind,
+    Reason,
+    RedirState,
+    RequiredText,
+    Synonyms,
+    first_use_line,
+    missing_text_lines,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from interpose.native.objects import Loaded, Reader
+    from interpose.native.wire import Connection, Greeting, Linked
+    from interpose.options.parse import Config
+    from interpose.redir import ActiveBinding, Change, CodeObject
+    from interpose.report.log import Log
+
+JUMP = 5
+"""Bytes of the jump that a function begins with when it is bound."""
+_TOO_SHORT = 4
+_WHY = {
+    1: "no memory for it within 2 GiB",
+    2: "its first instructions cannot be moved",
+    3: "something else has replaced its first instructions",
+    _TOO_SHORT: "a jump needs five bytes, and after {} something else begins or is jumped to",
+}
+
+
+class MissingTextError(InterposeError):
+    """--require-text-symbol was not met."""
+
+
+class Process:
+    """The redirection state of one process, told of each change of its objects."""
+
+    def __init__(self, config: Config, log: Log, reader: Reader, pid: int) -> None:
+        core = config.core
+        self.pid = pid
+        self._log = log
+        self._reader = reader
+        self._verbosity = core.verbosity
+        self._trace = core.trace_redir
+        required = () if core.require_text_symbol is None else (RequiredText.parse(core.require_text_symbol),)
+        self._redir = RedirState(
+            Synonyms.parse(core.soname_synonyms), required, tells_additions=core.verbosity > 2
+        )
+        self._loaded: dict[Linked, Loaded] = {}
+        self._fresh = True
+        self._refused: dict[int, Claim] = {}
+        self._silent = False
+
+    @property
+    def binds(self) -> int:
+        """How many bindings are in effect."""
+        return len(self._redir.active) - len(self._refused)
+
+    def inherited(self, greeting: Greeting, linker: int) -> None:
+        """A forked child: what it has of its parent is neither shown nor done again."""
+        self._silent = True
+        try:
+            self._take_objects(greeting, linker)
+        finally:
+            self._silent = False
+            self._fresh = False
+
+    def changed(self, connection: Connection, greeting: Greeting, linker: int) -> None:
+        """Follow what the dynamic linker did; ``linker`` is the load address of that itself."""
+        if self._fresh and self._trace:
+            self._print(Reason.INITIALISE)
+        added = self._take_objects(greeting, linker)
+        connection.patch([place for loaded in added for place in loaded.markers])
+        self._find_resolved(connection, added)
+        self._put_into_effect(connection, greeting.bound)
+        self._fresh = False
+
+    # -- the state -----------------------------------------------------------------------------------
+
+    def _take_objects(self, greeting: Greeting, linker: int) -> list[Loaded]:
+        order = _in_order(greeting.objects, linker)
+        now = set(order)
+        for linked in [linked for linked in self._loaded if linked not in now]:
+            self._note(self._redir.remove_object(self._loaded.pop(linked).obj))
+            if self._trace:
+                self._print(Reason.DELETED_OBJECT)
+        added = self._reader.read(self.pid, [linked for linked in order if linked not in self._loaded])
+        for loaded in added:
+            self._loaded[loaded.linked] = loaded
+            self._note(self._redir.add_object(loaded.obj))
+            if self._trace:
+                self._print(Reason.NEW_OBJECT)
+        return added
+
+    def _print(self, reason: Reason) -> None:
+        if not self._silent:
+            for line in self._redir.trace_lines(reason):
+                self._log.debug(line)
+
+    def _note(self, change: Change) -> None:
+        for message in change.messages:
+            if self._verbosity > message.level and not self._silent:
+                (self._log.debug if message.debug else self._log.plain)(message.text)
+        if change.missing:
+            raise MissingTextError("", *(line for m in change.missing for line in missing_text_lines(m)))
+
+    def _find_resolved(self, connection: Connection, added: Sequence[Loaded]) -> None:
+        """Ask the resolvers of redirected indirect functions what they choose.
+
+        They may be called once their object is linked, which those of a dlopen() under way are not.
+        """
+        unlinked = [] if self._fresh else [loaded.obj for loaded in added]
+        waiting = [
+            address
+            for address in self._redir.pending_ifuncs
+            if not self._redir.ifunc_targets(address) and not any(obj.contains(address) for obj in unlinked)
+        ]
+        for resolver, target in zip(waiting, connection.resolve(waiting), strict=True):
+            self._note(self._redir.add_ifunc_target(resolver, target))
+
+    # -- the process ---------------------------------------------------------------------------------
+
+    def _put_into_effect(self, connection: Connection, bound: Sequence[Claim]) -> None:
+        active, mapped = self._redir.active, self._redir.object_at
+        kept = {c.address for c in bound if _is_for(c, active.get(c.address))}
+        gone = [claim.address for claim in bound if claim.address not in kept]
+        connection.unbind([address for address in gone if mapped(address) is not None])
+        connection.forget([address for address in gone if mapped(address) is None])
+        self._refused = {a: c for a, c in self._refused.items() if _is_for(c, active.get(a))}
+        fresh = [b for a, b in active.items() if a not in kept and a not in self._refused]
+        claims = self._claims(fresh)
+        asked = [claim for claim in claims if claim.room >= JUMP]
+        answers = dict(zip(asked, connection.bind(asked), strict=True))
+        for binding, claim in zip(fresh, claims, strict=True):
+            failed = answers.get(claim, _TOO_SHORT)
+            if failed:
+                self._refused[claim.address] = claim
+                where = f"{binding.soname}:{binding.symbol} (0x{claim.address:x})"
+                why = _WHY.get(failed, str(failed)).format(claim.room)
+                self._log.plain(f"Warning: cannot redirect {where}: {why}")
+            elif self._verbosity > 1:
+                self._log.debug(first_use_line(binding))
+
+    def _claims(self, bindings: Sequence[ActiveBinding]) -> list[Claim]:
+        loaded = {each.obj: each for each in self._loaded.values()}
+        by_object: dict[CodeObject, list[int]] = {}
+        for binding in bindings:
+            obj = self._redir.object_at(binding.address)
+            if obj is not None:
+                by_object.setdefault(obj, []).append(binding.address)
+        room: dict[int, int] = {}
+        for obj, addresses in by_object.items():
+            room.update(rooms(loaded[obj], addresses))
+        return [Claim(b.address, b.target, _wraps(b), room.get(b.address, 0)) for b in bindings]
+
+
+def _wraps(binding: ActiveBinding) -> int:
+    return int(binding.kind is Kind.WRAP)
+
+
+def _is_for(claim: Claim, binding: ActiveBinding | None) -> bool:
+    """Whether this is what a binding asks for."""
+    if binding is None:
+        return False
+    return (claim.target, claim.wraps) == (binding.target, _wraps(binding))
+
+
+def _in_order(linked: Sequence[Linked], linker: int) -> list[Linked]:
+    """The dynamic linker is mapped right after the program, but links itself last."""
+    first = [each for each in linked if each.bias == linker]
+    others = [each for each in linked if each.bias != linker]
+    return [*others[:1], *first, *others[1:]]
+
+
+def own_threads(pid: int) -> set[int]:
+    """The numbers of a process's threads. Raises OSError."""
+    return set(map(int, os.listdir(f"/proc/{pid}/task")))

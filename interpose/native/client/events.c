@@ -1,0 +1,203 @@
+/* What the dynamic linker does, told to the supervisor, and what that orders. */
+#include "native/client/native.h"
+
+#include <elf.h>
+#include <link.h>
+#include <linux/mman.h>
+#include <linux/un.h>
+#include <sys/syscall.h>
+
+enum { AF_UNIX_ = 1, SOCK_STREAM_CLOEXEC = 1 | 02000000 };
+
+static size_t length(const char *text) {
+    size_t size = 0;
+    while (text[size]) size++;
+    return size;
+}
+
+/* ---- the way to the supervisor ------------------------------------------------------------------ */
+
+struct stream {
+    int fd;
+    int broken;
+    uint32_t filled;
+    uint8_t buffer[16384];
+};
+
+static void send_out(struct stream *stream) {
+    for (uint32_t done = 0; done < stream->filled && !stream->broken;) {
+        long sent = sys6(SYS_sendto, stream->fd, (long)(stream->buffer + done), stream->filled - done, 0x4000, 0, 0);
+        if (sent == -4 /* EINTR */) continue;
+        if (sent <= 0)
+            stream->broken = 1;
+        else
+            done += (uint32_t)sent;
+    }
+    stream->filled = 0;
+}
+
+static void write_bytes(struct stream *stream, const void *data, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (stream->filled == sizeof stream->buffer) send_out(stream);
+        stream->buffer[stream->filled++] = ((const uint8_t *)data)[i];
+    }
+}
+
+static int read_bytes(struct stream *stream, void *data, size_t size) {
+    size_t done = 0;
+    while (done < size && !stream->broken) {
+        long got = sys3(SYS_read, stream->fd, (long)((uint8_t *)data + done), (long)(size - done));
+        if (got == -4) continue;
+        if (got <= 0)
+            stream->broken = 1;
+        else
+            done += (size_t)got;
+    }
+    return !stream->broken;
+}
+
+static int open_stream(struct stream *stream) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX_};
+    size_t size = length(ip_native_setup->socket);
+    for (size_t i = 0; i < size; i++) address.sun_path[1 + i] = ip_native_setup->socket[i];
+    stream->broken = 0;
+    stream->filled = 0;
+    stream->fd = (int)sys3(SYS_socket, AF_UNIX_, SOCK_STREAM_CLOEXEC, 0);
+    if (stream->fd < 0) return 0;
+    if (sys3(SYS_connect, stream->fd, (long)&address, (long)(offsetof(struct sockaddr_un, sun_path) + 1 + size)) == 0)
+        return 1;
+    sys1(SYS_close, stream->fd);
+    return 0;
+}
+
+/* ---- messages ----------------------------------------------------------------------------------- */
+
+/* Every object of every namespace, in the order of loading. glibc links the namespaces from version 2 on. */
+struct debug_extended {
+    struct r_debug base;
+    struct debug_extended *next;
+};
+
+static const struct r_debug *next_namespace(const struct r_debug *debug) {
+    const struct r_debug *first = (const struct r_debug *)ip_native_setup->debug;
+    return first->r_version > 1 ? (const struct r_debug *)((const struct debug_extended *)debug)->next : NULL;
+}
+
+static void write_objects(struct stream *stream, uint32_t event) {
+    struct ip_native_greeting greeting = {IP_NATIVE_MAGIC, event, {0}, 0, ip_native_bound};
+    const struct r_debug *first = (const struct r_debug *)ip_native_setup->debug;
+    __builtin_memcpy(greeting.token, ip_native_setup->token, sizeof greeting.token);
+    for (const struct r_debug *debug = first; debug; debug = next_namespace(debug))
+        for (const struct link_map *map = debug->r_map; map; map = map->l_next) greeting.objects++;
+    write_bytes(stream, &greeting, sizeof greeting);
+    for (const struct r_debug *debug = first; debug; debug = next_namespace(debug)) {
+        for (const struct link_map *map = debug->r_map; map; map = map->l_next) {
+            size_t size = length(map->l_name);
+            struct ip_native_object object = {map->l_addr, (uint64_t)map->l_ld, (uint32_t)size, 0};
+            write_bytes(stream, &object, sizeof object);
+            write_bytes(stream, map->l_name, size);
+        }
+    }
+    for (uint32_t i = 0; i < ip_native_bound; i++) {
+        const struct ip_native_binding *binding = &ip_native_bindings[i];
+        struct ip_native_claim claim = {binding->address, binding->target, binding->wraps, binding->room};
+        write_bytes(stream, &claim, sizeof claim);
+    }
+    send_out(stream);
+}
+
+static uint64_t resolve(uint64_t resolver) { return ((uint64_t (*)(void))resolver)(); }
+
+static int obey(struct stream *stream, const struct ip_native_head *head) {
+    enum { BATCH = 256 };
+    for (uint32_t done = 0; done < head->count; done += BATCH) {
+        uint32_t count = head->count - done < BATCH ? head->count - done : BATCH;
+        uint64_t answers[BATCH];
+        union {
+            struct ip_native_patch patches[BATCH];
+            struct ip_native_claim claims[BATCH];
+            uint64_t words[BATCH];
+        } rows;
+        switch (head->order) {
+        case IP_NATIVE_PATCH:
+            if (!read_bytes(stream, rows.patches, count * sizeof *rows.patches)) return 0;
+            for (uint32_t i = 0; i < count; i++) ip_native_rewrite(rows.patches[i].address, rows.patches[i].marker);
+            break;
+        case IP_NATIVE_UNBIND:
+        case IP_NATIVE_FORGET:
+            if (!read_bytes(stream, rows.words, count * sizeof *rows.words)) return 0;
+            for (uint32_t i = 0; i < count; i++) ip_native_unbind(rows.words[i], head->order == IP_NATIVE_FORGET);
+            break;
+        case IP_NATIVE_BIND:
+            if (!read_bytes(stream, rows.claims, count * sizeof *rows.claims)) return 0;
+            ip_native_bind(rows.claims, answers, count);
+            write_bytes(stream, answers, count * sizeof *answers);
+            break;
+        case IP_NATIVE_RESOLVE:
+            if (!read_bytes(stream, rows.words, count * sizeof *rows.words)) return 0;
+            for (uint32_t i = 0; i < count; i++) answers[i] = resolve(rows.words[i]);
+            write_bytes(stream, answers, count * sizeof *answers);
+            break;
+        default: return 0;
+        }
+    }
+    send_out(stream);
+    return !stream->broken;
+}
+
+static void report(uint32_t event) {
+    struct stream stream;
+    struct ip_native_head head;
+    if (!open_stream(&stream)) return;
+    write_objects(&stream, event);
+    while (read_bytes(&stream, &head, sizeof head) && head.order != IP_NATIVE_DONE)
+        if (!obey(&stream, &head)) break;
+    sys1(SYS_close, stream.fd);
+}
+
+/* ---- what the agent calls ----------------------------------------------------------------------- */
+
+IP_PUBLIC void ip_native_start(const struct ip_native_setup *setup);
+IP_PUBLIC void ip_native_linked(void);
+IP_PUBLIC void ip_native_fork(void);
+IP_PUBLIC void ip_native_in_parent(void);
+IP_PUBLIC void ip_native_in_child(void);
+IP_PUBLIC int64_t ip_native_thread_offset(void);
+IP_PUBLIC void ip_native_close(const int32_t *descriptors, uint64_t count);
+
+void ip_native_start(const struct ip_native_setup *setup) { ip_native_setup = setup; }
+
+/* The dynamic linker calls its debugger's function before and after each change. */
+void ip_native_linked(void) {
+    const struct r_debug *debug = (const struct r_debug *)ip_native_setup->debug;
+    int busy = 0, leaving = 0;
+    for (const struct r_debug *each = debug; each; each = next_namespace(each)) {
+        busy |= each->r_state != RT_CONSISTENT;
+        leaving |= each->r_state == RT_DELETE;
+    }
+    ip_native_lock();
+    if (leaving)
+        ip_native_pause(1);
+    else if (!busy) {
+        report(IP_NATIVE_LINKED);
+        ip_native_pause(0);
+    }
+    ip_native_unlock();
+}
+
+/* The handlers of a fork (pthread_atfork): the child's only thread finds everything as it should be. */
+void ip_native_fork(void) { ip_native_lock(); }
+
+void ip_native_in_parent(void) { ip_native_unlock(); }
+
+void ip_native_in_child(void) {
+    ip_native_take_over();
+    report(IP_NATIVE_FORKED);
+    ip_native_unlock();
+}
+
+int64_t ip_native_thread_offset(void) { return ip_native_offset(&ip_native_thread.passes); }
+
+void ip_native_close(const int32_t *descriptors, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) sys1(SYS_close, descriptors[i]);
+}

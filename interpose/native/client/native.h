@@ -1,0 +1,85 @@
+/* The native engine's part in the program: thunks, the table of originals, and the way to the supervisor. */
+#ifndef INTERPOSE_NATIVE_H
+#define INTERPOSE_NATIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "native/client/protocol.h"
+#include "runtime/base/sys.h"
+
+#define IP_PUBLIC __attribute__((visibility("default")))
+
+/* What one call of the agent's asks for; it fills original, or failed. */
+struct ip_native_item {
+    uint64_t address;
+    uint64_t thunk;
+    uint64_t original;
+    uint32_t failed;
+    uint32_t room;
+};
+
+/* Given by the agent once: where things are, and its two functions, which carry out what Frida's interceptor can. */
+struct ip_native_setup {
+    void (*bind)(struct ip_native_item *items, uint64_t count);
+    void (*flush)(void);
+    void (*unbind)(uint64_t address);
+    uint64_t debug; /* struct r_debug of the dynamic linker */
+    char socket[64];
+    uint8_t token[16];
+};
+
+/* One for each thread. The offsets of both from the thread pointer are part of generated code. */
+struct ip_native_thread {
+    uint64_t original; /* what a wrapper's marker gives: the function that its caller meant */
+    uint64_t passes;   /* 8 in a thread of the agent's, whose calls are not redirected; else 0 */
+};
+extern __thread struct ip_native_thread ip_native_thread __attribute__((tls_model("initial-exec")));
+
+static inline int64_t ip_native_offset(const void *field) {
+    uint64_t base;
+    __asm__("mov %%fs:0, %0" : "=r"(base));
+    return (int64_t)((uint64_t)field - base);
+}
+
+/* ---- bindings.c ------------------------------------------------------------------------------ */
+
+struct ip_native_binding {
+    uint64_t address;
+    uint64_t target; /* the wrapper */
+    uint64_t original;
+    uint64_t *ways; /* where its thunk leads: the wrapper, or what stands in for it */
+    uint32_t wraps;
+    uint32_t room;
+};
+
+extern const struct ip_native_setup *ip_native_setup;
+extern struct ip_native_binding *ip_native_bindings;
+extern uint32_t ip_native_bound;
+
+/* 0, or why not. */
+void ip_native_bind(const struct ip_native_claim *claims, uint64_t *failed, uint32_t count);
+void ip_native_unbind(uint64_t address, int unmapped);
+/* Let all calls pass whose wrappers may be about to go, or go on as ever. */
+void ip_native_pause(int paused);
+void ip_native_rewrite(uint64_t address, uint64_t marker);
+
+/* The code that CALL_FN goes through, in call.S: rax is the function that is meant. */
+extern const char ip_native_call[];
+/* Open addressing, ended by an empty entry; address 1 is a removed one. The first row is no entry but the mask that an
+ * address is looked up with: whoever reads has both by one load. */
+struct ip_native_original {
+    uint64_t address;
+    uint64_t original;
+};
+extern struct ip_native_original *ip_native_originals;
+
+/* ---- memory.c -------------------------------------------------------------------------------- */
+
+void *ip_native_map(size_t size, int protection, int flags);
+void ip_native_lock(void);
+void ip_native_unlock(void);
+/* In a forked child, whose thread has another number than the one that took the lock. */
+void ip_native_take_over(void);
+
+#endif

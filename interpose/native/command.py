@@ -1,0 +1,152 @@
+"""``interpose --engine=native program``: client and supervisor come to life.
+
+As with the other engine the process that the user started becomes the program, and the supervisor is a
+process beside it that is no child of the program's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+
+from interpose import system
+from interpose.elf.errors import ElfError
+from interpose.elf.image import Image
+from interpose.errors import InterposeError, LaunchError, OptionError, ProgramError, internal_error, tell
+from interpose.launch import heed_signals, leave_files, original_environment
+from interpose.native.agent import load_frida
+from interpose.program import resolve
+from interpose.report.log import FileNames, Log
+from interpose.session import above_stdio
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from interpose.options.parse import Config
+    from interpose.program import Program
+
+_READY, _TOLD = b"\1", b"\2"
+_PR_SET_PTRACER, _ANY = 0x59616D61, -1 & (1 << 64) - 1
+# What the agent opens shall not take the low numbers, which programs print and compare. It needs some room.
+_LAST_LOW, _ROOM = 960, 48
+
+
+def check(config: Config) -> None:
+    """The options that go with the engine. Raises OptionError."""
+    named = [word for word in config.given if word.startswith("--tool=")]
+    if named and config.tool_name != "none":
+        raise OptionError.bad(named[-1], "the native engine has no tools: it puts wrappers into effect")
+
+
+def run(config: Config) -> NoReturn:
+    """Run the program of a configuration; returns by an :class:`InterposeError` only."""
+    check(config)
+    if not config.program:
+        raise OptionError("no program specified")
+    program = resolve(config.program, os.environ)
+    _check_program(program)
+    log = Log.open(config, FileNames(os.getpid()))
+    our_fd, their_fd = map(above_stdio, system.socket_pair())
+    pid = os.getpid()
+    ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(_ANY), 0, 0, 0)
+    intermediate = os.fork()
+    if intermediate == 0:
+        _become_supervisor(config, log, pid, our_fd)
+    os.close(our_fd)
+    os.waitpid(intermediate, 0)
+    answer = os.read(their_fd, 1)
+    if answer == _TOLD:
+        os._exit(1)
+    if answer != _READY:
+        raise LaunchError("the supervisor process ended before it was ready (killed?)")
+    last = _last_low()
+    os.write(their_fd, last.to_bytes(4, "little"))
+    _fill_low_numbers(last)
+    _execute(program, config.program)
+
+
+def _check_program(program: Program) -> None:
+    try:
+        interpreter = Image.open(program.path).interpreter
+    except ElfError as error:
+        raise ProgramError(program.command, str(error)) from None
+    if interpreter is None:
+        reason = "it is statically linked: the native engine can bind nothing in it"
+        raise ProgramError(program.command, reason, 1)
+
+
+def _last_low() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(_LAST_LOW, (1 << 20 if soft == resource.RLIM_INFINITY else soft) - _ROOM)
+
+
+def _fill_low_numbers(last: int) -> None:
+    """Take all descriptor numbers up to a limit that the program is not given; they stay over exec."""
+    null = os.open("/", os.O_PATH)
+    os.set_inheritable(null, True)
+    for number in range(3, last):
+        try:
+            if os.get_inheritable(number):
+                continue
+        except OSError:
+            pass
+        os.dup2(null, number)
+
+
+def _execute(program: Program, words: tuple[str, ...]) -> NoReturn:
+    """The kernel finds interpreters of scripts as it always does; a file without any is the shell's."""
+    heed_signals()
+    libc = ctypes.CDLL(None, use_errno=True)
+    environment = original_environment()
+    for path, argv in ((program.command, words), (program.path, program.argv)):
+        arguments = [os.fsencode(word) for word in argv]
+        libc.execve(
+            os.fsencode(path),
+            (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None),
+            (ctypes.c_char_p * (len(environment) + 1))(*environment, None),
+        )
+    raise ProgramError(program.command, os.strerror(ctypes.get_errno()))
+
+
+def _become_supervisor(config: Config, log: Log, pid: int, sock: int) -> NoReturn:
+    """In the first child: fork again, leave the program's session and files, prepare the program, serve."""
+    try:
+        try:
+            os.setsid()
+            if os.fork() != 0:
+                os._exit(0)
+            leave_files({sock, *(() if log.fd is None else (log.fd,))})
+            _supervise(config, log, pid, sock)
+        except InterposeError as error:
+            tell(error)
+            os.write(sock, _TOLD)
+        except BaseException as error:
+            tell(internal_error(error))
+            os.write(sock, _TOLD)
+    finally:
+        os._exit(0)
+
+
+def _supervise(config: Config, log: Log, pid: int, sock: int) -> None:
+    from interpose.native import start, tracer
+    from interpose.native.supervisor import Supervisor
+
+    load_frida()
+    supervisor = Supervisor(config, log)
+    try:
+        tracee = tracer.Tracee(pid, tells_exec=True)
+    except OSError as error:
+        raise LaunchError(f"process {pid} cannot be traced: {error.strerror}") from None
+    os.write(sock, _READY)
+    last = int.from_bytes(os.read(sock, 4), "little")
+    try:
+        while (stop := tracee.wait())[1] != tracer.EVENT_EXEC:
+            tracee.go_on(stop[0] if not stop[1] else 0)
+        supervisor.prepare(tracee, last)
+    except start.NoLinkerError as error:
+        raise LaunchError(f"{config.program[0]}: {error}") from None
+    except tracer.GoneError:
+        return
+    supervisor.run()

@@ -1,0 +1,167 @@
+"""The objects of a process, for the redirection core: what its dynamic linker has loaded, in that order."""
+
+from __future__ import annotations
+
+import os
+
+from interpose import paths
+from interpose.elf.errors import ElfError
+from interpose.elf.image import PF_X, Image
+from interpose.elf.symtab import function_symbols
+from interpose.jit._native import ffi, lib
+from interpose.native.markers import markers
+from interpose.redir import CodeObject, SymbolColumns, SymbolTable
+from interpose.supervisor.files import Files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from interpose.elf.symbolizer import ObjectFile
+    from interpose.native.wire import Linked
+    from interpose.options.parse import Config
+
+_PAGE = 0xFFF
+_DELETED = " (deleted)"
+
+
+class Loaded:
+    """One object of one process."""
+
+    __slots__ = ("file", "linked", "markers", "obj")
+
+    def __init__(self, linked: Linked, obj: CodeObject, file: ObjectFile) -> None:
+        self.linked = linked
+        self.obj = obj
+        self.file = file
+        image = file.image
+        self.markers = (
+            [] if image is None else [(linked.bias + at, kind) for at, kind in _markers(file, image)]
+        )
+
+
+_known_markers: dict[int, tuple[ObjectFile, list[tuple[int, int]]]] = {}
+
+
+def _markers(file: ObjectFile, image: Image) -> list[tuple[int, int]]:
+    """Those of a file, looked for once."""
+    known = _known_markers.get(id(file))
+    if known is None:
+        known = _known_markers[id(file)] = (file, markers(image))
+    return known[1]
+
+
+def rooms(loaded: Loaded, addresses: Iterable[int]) -> dict[int, int]:
+    """How many first bytes of some functions of an object may be overwritten, at most IP_MOST_ROOM."""
+    file, bias = loaded.file, loaded.linked.bias
+    image = file.image
+    known = _known_rooms.setdefault(id(file), (file, {}))[1]
+    wanted = sorted({address - bias for address in addresses} - known.keys())
+    if wanted and image is not None:
+        columns = loaded.obj.table.columns
+        starts = sorted({a for a, is_text in zip(columns.addresses, columns.is_text, strict=True) if is_text})
+        for header in image.load_segments:
+            end = header.vaddr + header.filesz
+            here = [address for address in wanted if header.vaddr <= address < end]
+            if not here or not header.flags & PF_X:
+                continue
+            code = image.read(header.offset, header.filesz, "code")
+            inside = [address for address in starts if header.vaddr <= address < end]
+            found = ffi.new("uint8_t[]", len(here))
+            lib.ip_rooms(code, len(code), header.vaddr, inside, len(inside), here, len(here), found)
+            known.update(zip(here, bytes(ffi.buffer(found)), strict=True))
+    return {address: known.get(address - bias, 0) for address in addresses}
+
+
+_known_rooms: dict[int, tuple[ObjectFile, dict[int, int]]] = {}
+
+
+class _MappedFile:
+    """A mapping that has a file: its range, inode and name."""
+
+    __slots__ = ("end", "inode", "name", "start")
+
+    def __init__(self, start: int, end: int, inode: int, name: bytes) -> None:
+        self.start, self.end, self.inode, self.name = start, end, inode, name
+
+
+def _mapped_files(pid: int) -> list[_MappedFile]:
+    found = []
+    with open(f"/proc/{pid}/maps", "rb") as file:
+        for line in file:
+            fields = line.rstrip(b"\n").split(None, 5)
+            if len(fields) < 6 or not fields[5].startswith(b"/"):
+                continue
+            start, end = (int(part, 16) for part in fields[0].split(b"-"))
+            found.append(_MappedFile(start, end, int(fields[4]), fields[5]))
+    return found
+
+
+class Reader:
+    """Makes objects; what was read of a file serves all processes."""
+
+    def __init__(self, config: Config) -> None:
+        from interpose.elf.symbolizer import ObjectFile, Symbolizer
+
+        core = config.core
+        extra = () if core.extra_debuginfo_path is None else (core.extra_debuginfo_path,)
+        self._extra = bool(extra)
+        self._files = Files()
+        self._own = os.path.realpath(paths.product(paths.NATIVE))
+        symbolizer = Symbolizer(extra_debuginfo_path=extra, allow_mismatched=core.allow_mismatched_debuginfo)
+        self._make = symbolizer.object_file
+        self._type = ObjectFile
+
+    def read(self, pid: int, linked: Iterable[Linked]) -> list[Loaded]:
+        """The objects that have a file; not our own part. Raises OSError if the process is gone."""
+        mapped = _mapped_files(pid)
+        found = []
+        for each in linked:
+            place = next((m for m in mapped if m.start <= each.dynamic < m.end), None)
+            loaded = None if place is None else self._load(pid, each, place)
+            if loaded is not None:
+                found.append(loaded)
+        return found
+
+    def _load(self, pid: int, linked: Linked, place: _MappedFile) -> Loaded | None:
+        path = os.fsdecode(place.name).removesuffix(_DELETED)
+        if os.path.realpath(path) == self._own:
+            return None
+        through = f"/proc/{pid}/map_files/{place.start:x}-{place.end:x}"
+        try:
+            known = self._files.get(path) if os.stat(path).st_ino == place.inode else None
+        except OSError:
+            known = None
+        if known is None:
+            try:
+                status = os.stat(through)
+            except OSError:
+                return None
+            known = self._files.get(path, (status.st_dev, status.st_ino), [through])
+        file = known.object_file(self._make)
+        image = file.image
+        if image is None:
+            return None
+        try:
+            soname = image.soname
+        except ElfError:
+            return None
+        text = [
+            ((linked.bias + h.vaddr) & ~_PAGE, (linked.bias + h.vaddr + h.memsz + _PAGE) & ~_PAGE)
+            for h in image.load_segments
+            if h.flags & PF_X
+        ]
+        if file.redirection is None:
+            file.redirection = SymbolTable(lambda: _symbols(file))
+        may_hold = None if self._extra else known.names.may_hold
+        obj = CodeObject(path, text, file.redirection, soname, linked.bias, may_hold)
+        return Loaded(linked, obj, file)
+
+
+def _symbols(file: ObjectFile) -> SymbolColumns:
+    if file.image is None:
+        return SymbolColumns()
+    try:
+        return SymbolColumns(*function_symbols(file.image, file.debug_image))
+    except ElfError:
+        return SymbolColumns()

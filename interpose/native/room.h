@@ -1,0 +1,16 @@
+/* How many of a function's first bytes may be replaced by other instructions.  cffi parses this file. */
+#ifndef INTERPOSE_NATIVE_ROOM_H
+#define INTERPOSE_NATIVE_ROOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { IP_MOST_ROOM = 16 };
+
+/* One stretch of code, its functions' addresses (starts) and those that are asked about (wanted), both ascending and
+ * each once.  room gets for each wanted one how far it is to the next function or to an address that some direct jump
+ * of the stretch leads to; IP_MOST_ROOM if nothing is nearer. */
+void ip_rooms(const uint8_t *code, size_t size, uint64_t vaddr, const uint64_t *starts, size_t n_starts,
+              const uint64_t *wanted, size_t n_wanted, uint8_t *room);
+
+#endif

@@ -1,0 +1,128 @@
+"""The messages of interpose/native/client/protocol.h, as the supervisor reads and writes them."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import NamedTuple
+else:
+    from interpose.records import NamedTuple
+
+MAGIC = 0x6E697031
+LINKED, FORKED, EXEC, NO_EXEC = 1, 2, 3, 4
+DONE, PATCH, UNBIND, BIND, RESOLVE, FORGET = range(6)
+NRADDR, CALL = 1, 2
+TOKEN_SIZE = 16
+
+_GREETING = struct.Struct("<II16sII")
+_OBJECT = struct.Struct("<QQII")
+_HEAD = struct.Struct("<II")
+_PAIR = struct.Struct("<QQ")
+_CLAIM = struct.Struct("<QQII")
+_MOST_OBJECTS, _LONGEST_NAME = 1 << 16, 1 << 12
+
+
+class BadMessageError(Exception):
+    """What came is no message of ours, or the connection broke."""
+
+
+class Linked(NamedTuple):
+    """An object as the dynamic linker has it: load bias, address of its dynamic section, name."""
+
+    bias: int
+    dynamic: int
+    name: bytes
+
+
+class Claim(NamedTuple):
+    """A binding in effect, or to be put into effect."""
+
+    address: int
+    target: int
+    wraps: int  # 1: a wrapper, 0: a replacement
+    room: int  # bytes that may be overwritten
+
+
+class Greeting(NamedTuple):
+    event: int
+    objects: list[Linked]
+    bound: list[Claim]
+
+
+class Connection:
+    """One event's talk with one process."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self.pid: int = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+    def _read(self, size: int) -> bytes:
+        chunks = []
+        while size:
+            try:
+                chunk = self._sock.recv(min(size, 1 << 20))
+            except OSError as error:
+                raise BadMessageError(str(error)) from None
+            if not chunk:
+                raise BadMessageError("it ended early")
+            chunks.append(chunk)
+            size -= len(chunk)
+        return b"".join(chunks)
+
+    def _send(self, *parts: bytes) -> None:
+        try:
+            self._sock.sendall(b"".join(parts))
+        except OSError as error:
+            raise BadMessageError(str(error)) from None
+
+    def greeting(self, token: bytes) -> Greeting:
+        magic, event, theirs, objects, bound = _GREETING.unpack(self._read(_GREETING.size))
+        if magic != MAGIC or theirs != token or objects > _MOST_OBJECTS:
+            raise BadMessageError("no greeting")
+        linked = []
+        for _ in range(objects):
+            bias, dynamic, size, _ = _OBJECT.unpack(self._read(_OBJECT.size))
+            if size > _LONGEST_NAME:
+                raise BadMessageError("a name is too long")
+            linked.append(Linked(bias, dynamic, self._read(size)))
+        rows = self._read(bound * _CLAIM.size)
+        return Greeting(event, linked, [Claim(*row) for row in _CLAIM.iter_unpack(rows)])
+
+    def patch(self, places: Sequence[tuple[int, int]]) -> None:
+        """Rewrite markers: (address, NRADDR or CALL)."""
+        self._order(PATCH, [_PAIR.pack(*place) for place in places])
+
+    def unbind(self, addresses: Iterable[int]) -> None:
+        self._order(UNBIND, [address.to_bytes(8, "little") for address in addresses])
+
+    def forget(self, addresses: Iterable[int]) -> None:
+        """The same for functions that are not mapped any more."""
+        self._order(FORGET, [address.to_bytes(8, "little") for address in addresses])
+
+    def bind(self, claims: Sequence[Claim]) -> list[int]:
+        """Put bindings into effect; for each 0, or why that could not be."""
+        return self._ask(BIND, [_CLAIM.pack(*claim) for claim in claims])
+
+    def resolve(self, resolvers: Sequence[int]) -> list[int]:
+        """What the resolvers of indirect functions return."""
+        return self._ask(RESOLVE, [address.to_bytes(8, "little") for address in resolvers])
+
+    def done(self) -> None:
+        self._send(_HEAD.pack(DONE, 0))
+
+    def _order(self, order: int, rows: Sequence[bytes]) -> None:
+        if rows:
+            self._send(_HEAD.pack(order, len(rows)), *rows)
+
+    def _ask(self, order: int, rows: Sequence[bytes]) -> list[int]:
+        # Not more than the client answers before it reads on: neither side waits for the other's buffer.
+        answers: list[int] = []
+        for start in range(0, len(rows), 256):
+            part = rows[start : start + 256]
+            self._order(order, part)
+            answers += struct.unpack(f"<{len(part)}Q", self._read(8 * len(part)))
+        return answers

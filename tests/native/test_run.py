@@ -1,0 +1,163 @@
+"""`--engine=native`: whole programs. What both engines do alike is in tests/wrap."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interpose import paths
+
+pytest.importorskip("frida", reason="the native engine's package is not installed")
+GUESTS = Path(__file__).resolve().parents[1] / "guests"
+FLAGS = ("-g", "-O1", "-falign-functions=16", "-w", f"-I{paths.include()}")
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("native")
+
+
+def compile_text(folder: Path, name: str, text: str, *flags: str) -> Path:
+    source = folder / f"{name}.c"
+    source.write_text(text)
+    out = folder / name
+    subprocess.run(["gcc", *FLAGS, str(source), "-o", str(out), *flags], check=True)
+    return out
+
+
+def interpose(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "interpose", "--engine=native", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **more)
+
+
+WRAPPER = """
+#include <interpose/interpose.h>
+int INTERPOSE_WRAP_SONAME_FNNAME_ZU(NONE, twice)(int x) {
+    int r;
+    InterposeOrigFn f;
+    INTERPOSE_GET_ORIG_FN(f);
+    INTERPOSE_CALL_FN_W_W(r, f, x);
+    return r + 100;
+}
+"""
+PROGRAM = """
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+__attribute__((noipa)) int twice(int x) { return 2 * x; }
+__attribute__((constructor)) static void early(void) { printf("early %d\\n", twice(1)); }
+int main(int argc, char **argv) {
+    printf("main %d, %d words, descriptor %d\\n", twice(2), argc, open("/", O_PATH));
+    fflush(stdout);
+    if (argc > 1) raise(atoi(argv[1]));
+    return 7;
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def wrapper(folder: Path) -> Path:
+    return compile_text(folder, "wrapper.so", WRAPPER, "-shared", "-fPIC")
+
+
+@pytest.fixture(scope="session")
+def program(folder: Path) -> Path:
+    return compile_text(folder, "program", PROGRAM, "-rdynamic")
+
+
+def test_wrappers_named_by_the_option(program: Path, wrapper: Path) -> None:
+    """Constructors are wrapped, too, and descriptors have their native numbers."""
+    found = interpose(f"--wrappers={wrapper}", program)
+    assert (found.stdout, found.stderr, found.returncode) == (
+        "early 102\nmain 104, 1 words, descriptor 3\n",
+        "",
+        7,
+    )
+
+
+def test_without_wrappers_nothing_changes(program: Path) -> None:
+    found = interpose(program)
+    assert (found.stdout, found.stderr, found.returncode) == (
+        "early 2\nmain 4, 1 words, descriptor 3\n",
+        "",
+        7,
+    )
+
+
+@pytest.mark.parametrize("signo", [9, 11, 15])
+def test_death_by_signal_is_the_programs(program: Path, wrapper: Path, signo: int) -> None:
+    found = interpose(f"--wrappers={wrapper}", program, signo)
+    assert (found.returncode, found.stdout) == (-signo, "early 102\nmain 104, 2 words, descriptor 3\n")
+
+
+def test_wrappers_of_the_heap(folder: Path) -> None:
+    """The agent's own threads use none of them."""
+    wrap = GUESTS / "wrap"
+    flags = [*FLAGS, "-DOURS", "-fno-builtin", f"-I{wrap}"]
+    library, program = folder / "around.so", folder / "around"
+    source = wrap / "around_wrapper.c"
+    subprocess.run(
+        ["gcc", *flags, "-DNO_MEMCPY", "-shared", "-fPIC", str(source), "-o", str(library)], check=True
+    )
+    subprocess.run(["gcc", *flags, str(wrap / "around.c"), "-o", str(program)], check=True)
+    found = interpose(program, env={**os.environ, "LD_PRELOAD": str(library)})
+    assert found.stdout == "malloc of 1234\none two, 7\nall called 1, original is malloc 1\n", found.stderr
+
+
+def test_broken_libraries_are_one_line_each(program: Path, wrapper: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.so"
+    text.write_text("no library")
+    found = interpose(f"--wrappers={tmp_path}/missing.so,{text},{wrapper}", program)
+    assert found.stdout.startswith("early 102\n") and found.returncode == 7
+    lines = found.stderr.splitlines()
+    assert len(lines) == 2
+    assert "cannot load the wrappers" in lines[0] and "missing.so" in lines[0]
+    assert "text.so" in lines[1]
+
+
+def test_functions_without_room_are_named(folder: Path) -> None:
+    text = """
+#include <stdio.h>
+#include <interpose/interpose.h>
+int tiny(int), looped(int);
+__asm__(".globl tiny, looped; .type tiny, @function; .type looped, @function\\n"
+        "tiny: lea 1(%rdi), %eax\\n ret\\n .size tiny, . - tiny\\n"
+        "looped: mov %edi, %eax\\n1: dec %eax\\n jg 1b\\n ret\\n .size looped, . - looped\\n");
+int INTERPOSE_WRAP_SONAME_FNNAME_ZU(NONE, tiny)(int x) { return -1; }
+int INTERPOSE_WRAP_SONAME_FNNAME_ZU(NONE, looped)(int x) { return -2; }
+int main(void) { printf("%d %d\\n", tiny(1), looped(3)); }
+"""
+    found = interpose(compile_text(folder, "short", text))
+    assert found.stdout == "2 0\n"
+    lines = found.stderr.splitlines()
+    assert len(lines) == 2 and all("Warning: cannot redirect NONE:" in line for line in lines)
+    assert "NONE:tiny" in lines[0] and "after 4 something else begins" in lines[0]
+    assert "NONE:looped" in lines[1] and "after 2 something else" in lines[1]
+
+
+def test_refusals_are_one_line(folder: Path, program: Path) -> None:
+    static = compile_text(folder, "static", "int main(void) { return 0; }", "-static")
+    found = interpose(static)
+    assert found.returncode == 1 and found.stderr.startswith(f"interpose: {static}: it is statically linked")
+    assert found.stderr.count("\n") == 1
+    found = interpose("--tool=memcheck", program)
+    assert found.returncode == 1 and "native engine has no tools" in found.stderr
+    found = interpose("/nonexistent/program")
+    assert found.returncode == 127 and found.stderr.count("\n") == 1
+
+
+def test_a_crashing_wrapper_is_the_programs_crash(folder: Path, program: Path) -> None:
+    text = """
+#include <interpose/interpose.h>
+int INTERPOSE_REPLACE_SONAME_FNNAME_ZU(NONE, twice)(int x) { return *(volatile int *)0; }
+"""
+    library = compile_text(folder, "crashing.so", text, "-shared", "-fPIC")
+    found = interpose(f"--wrappers={library}", program)
+    assert (found.returncode, found.stdout, found.stderr) == (-11, "", "")
