@@ -30,7 +30,7 @@ def block_lines(supervisor: Supervisor, key: int) -> list[str]:
     rule = None if binding is None else binding.inner if key & lib.IP_KEY_NOREDIR else binding.spec
     start = pc if rule is None else rule.target
     lines = [f"It is redirected to 0x{start:X}"] if start != pc else []
-    code = _readable(supervisor, start)
+    code = readable(supervisor, start)
     if code:
         flags = supervisor.client.header.config_flags
         track = bool(key & lib.IP_KEY_TRACK)
@@ -39,7 +39,7 @@ def block_lines(supervisor: Supervisor, key: int) -> list[str]:
     return lines
 
 
-def _readable(supervisor: Supervisor, addr: int) -> bytes:
+def readable(supervisor: Supervisor, addr: int) -> bytes:
     """The code at an address, as far as its mapping goes."""
     whole = supervisor.client.read(addr, _CODE_BYTES)
     if whole is not None:

@@ -26,8 +26,11 @@ def guest_pc(key: int) -> int:
 def unwind(supervisor: Supervisor, slot: Any) -> list[int]:
     """The thread's program counter, then return addresses, from its registers and memory."""
     state = supervisor.client.read_struct("struct tstate", slot.tstate)
-    if state is None:
-        return []
+    return [] if state is None else unwind_state(supervisor, state)
+
+
+def unwind_state(supervisor: Supervisor, state: Any) -> list[int]:
+    """The same from a copy of a thread's state (``struct tstate``)."""
     registers = {number: state.gpr[which] for number, which in enumerate(_BY_DWARF_NUMBER)}
     unwinder = Unwinder(supervisor.client.read, supervisor.symbolizer.frame_table)
     # Merged recursion shortens a trace: leave something to merge.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from interpose.gdb.monitor.table import Commands
     from interpose.options.parse import Config
     from interpose.report.errors import AuxPart, ErrorManager
+    from interpose.report.stack import Stack
     from interpose.supervisor.files import KnownFile
     from interpose.supervisor.main import Supervisor
 
@@ -79,6 +80,14 @@ class BaseTool:
         """All errors so far, counted to this moment; None of a tool that finds none."""
         return None
 
+    def recorded_stacks(self) -> Iterable[tuple[int, Stack]]:
+        """Number and frames of each stack trace that the runtime keeps."""
+        return ()
+
+    def insane(self) -> Iterable[str]:
+        """What of the tool's tables cannot be right, in words."""
+        return ()
+
     def monitor_commands(self) -> Commands:
         """What the tool adds to the monitor commands (:mod:`interpose.gdb.monitor`)."""
         from interpose.gdb.monitor.table import Commands
@@ -132,9 +141,13 @@ class BaseTool:
         """The program was killed, and its memory is gone: report what is known without."""
         self.finish(None)
 
+    def stats(self) -> list[str]:
+        """What the engine, and the tool, have done."""
+        from interpose.supervisor.stats import stats_lines
+
+        return stats_lines(self.supervisor.client.header)
+
     def show_stats(self) -> None:
         """--stats=yes."""
         if self.config.core.stats:
-            from interpose.supervisor.stats import stats_lines
-
-            self.log.debug("\n".join(stats_lines(self.supervisor.client.header)))
+            self.log.debug("\n".join(self.stats()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from . import debug
 from .table import Command, Commands, line
 from .words import Refused
 
@@ -16,20 +17,20 @@ if TYPE_CHECKING:
 
 
 def _help(call: Call) -> None:
-    debug = False
+    everything = False
     if call.words:
         try:
-            debug = call.words.choice(("debug",)) == "debug"
+            everything = call.words.choice(("debug",)) == "debug"
         except Refused as reason:
             call.tell(str(reason))
     lines = ["general valgrind monitor commands:"]
     lines += COMMANDS.help()
-    if debug:
+    if everything:
         lines += ["debugging valgrind internals monitor commands:", *COMMANDS.help(debug=True)]
     supervisor = call.supervisor
     if own := supervisor.tool.monitor_commands().help():
-        lines += ["", f"{supervisor.config.tool_name} monitor commands:", *own]
-    call.say("\n".join([*lines, ""]))
+        lines += ["", f"{supervisor.config.tool_name} monitor commands:", *own, ""]
+    call.say("\n".join(lines))
 
 
 # -- waiting and ending --------------------------------------------------------------------------------------
@@ -64,7 +65,7 @@ def _all_errors(call: Call) -> None:
 def _last_error(call: Call) -> None:
     errors = call.supervisor.tool.error_manager()
     if errors is None or not errors.show_last():
-        call.say("No errors yet")
+        call.log.plain("No errors yet")
 
 
 def _n_errs_found(call: Call) -> None:
@@ -192,5 +193,6 @@ _COMMANDS: tuple[Command, ...] = (
 )
 
 COMMANDS = Commands(
-    _COMMANDS, ("help", "v.set", "v.info", "v.wait", "v.kill", "v.translate", "v.do", "v.clo")
+    (*_COMMANDS, *debug.COMMANDS),
+    ("help", "v.set", "v.info", "v.wait", "v.kill", "v.translate", "v.do", "v.clo"),
 )

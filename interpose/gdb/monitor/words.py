@@ -27,7 +27,7 @@ def choose(given: str, among: Sequence[str]) -> str:
     found = candidates(given, among)
     if not found:
         raise Refused(f"{given} does not match any of '{' '.join(among)}'")
-    if len(found) > 1:
+    if len(found) > 1 or not given:
         raise Refused(f"{given or '<empty string>'} can match {' '.join(found)}")
     return found[0]
 
@@ -102,3 +102,10 @@ class Arguments:
         if addr + size > _TOP + 1:
             raise Refused(f"0x{addr:x} and {size} bytes behind it are no addresses")
         return addr, size
+
+    def range_after(self, reason: Refused) -> None:
+        """Another word was bad: if the range behind it is, too, the refusal says both."""
+        try:
+            self.range()
+        except Refused as second:
+            raise Refused(f"{reason}\n{second}") from None

@@ -7,7 +7,7 @@ import os
 
 from interpose import system
 from interpose.control import place
-from interpose.jit._native import ffi, lib
+from interpose.jit._native import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MAX_REQUEST = 1 << 16
 PATIENCE = 2.0  # seconds that whoever asks has to finish its question
-MAX_FRAMES = 500
 
 
 class Control:
@@ -86,9 +85,7 @@ class Control:
             tool.ended()
             return {"lines": ["OK."]}
         if command == "instrumentation":
-            # The client looks at this word before it counts.
-            tool.supervisor.client.header.counters[lib.IP_N_TOOL] = 2 if request.get("on") else 1
-            tool.look_up()
+            tool.switch(bool(request.get("on")))
             return {"lines": ["OK."]}
         if command == "dump":
             hint = str(request.get("hint") or "")
@@ -123,19 +120,11 @@ class Control:
 
     def _back(self) -> list[str]:
         tool = self._tool
-        client = tool.supervisor.client
         lines = []
         for thread in tool.threads():
             lines.append(f"Frame: Backtrace for Thread {thread}")
-            names = ffi.gc(ffi.new("struct cg_taken *"), lib.cg_release)
-            frames = ffi.new("struct cg_row[]", MAX_FRAMES)
-            root = client.symbol(lib.IP_SYM_TOOL)
-            n_events = len(tool.writer.events)
-            count = lib.cg_frames(client.memory_fd(), root, n_events, thread, names, frames, MAX_FRAMES)
-            for depth, place_ in enumerate(range(count - 1, -1, -1)):
-                name = names.names[frames[place_].context - 1]
-                shown = tool.functions.describe(name.function, name.entry)[1]
-                lines.append(f" [{depth:2}]  {shown} ({frames[place_].count} x)")
+            frames = tool.frames(thread)
+            lines += [f" [{depth:2}]  {frame.name} ({frame.calls} x)" for depth, frame in enumerate(frames)]
         return lines
 
     def _events(self, wanted: list[str]) -> list[str]:

@@ -20,12 +20,16 @@ from .profile import Counts, Header, ProfileWriter
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, BinaryIO
+    from typing import Any, BinaryIO, NamedTuple
 
+    from interpose.gdb.monitor.table import Commands
     from interpose.supervisor.files import KnownFile
     from interpose.supervisor.main import Supervisor
+else:
+    from interpose.records import NamedTuple
 
 LOOK_SECONDS = 1.0  # of the program's processor time, between two copies of what it has counted
+MAX_FRAMES = 500
 LOOK_SHARE = 0.01  # of the time that they may take
 _PROCESS_CLOCK = 2  # time.clock_gettime: of the process whose complement is in the higher bits
 
@@ -50,6 +54,14 @@ def _reason(error: OSError) -> str:
     return "nobody reads it" if error.errno == errno.ENXIO else error.strerror or str(error)
 
 
+class Frame(NamedTuple):
+    """A call under way: whom, how often from there, and what that has cost."""
+
+    name: str
+    calls: int
+    costs: Sequence[int]
+
+
 class Tool(BaseTool):
     """See the module."""
 
@@ -65,7 +77,7 @@ class Tool(BaseTool):
         self._before: dict[int, Counts] = {}
         """By thread (0: all of them): what the last dump or zero found."""
         self._latest: Counts | None = None
-        self._part = Tool.first_part
+        self.part = Tool.first_part
         self._combined: Any = None
         self._path: str | None = None
         self._cmd = " ".join(supervisor.session.argv)
@@ -126,8 +138,8 @@ class Tool(BaseTool):
         """What a copy has counted since it was forked is little, and the rest its parent's profile has."""
         self._control.close()
         if not self._is_copy:
-            self._write_kept("Execution of another program", str(self._part))
-            Tool.first_part = self._part + 1
+            self._write_kept("Execution of another program", str(self.part))
+            Tool.first_part = self.part + 1
 
     def left(self) -> None:
         self._control.close()
@@ -221,6 +233,24 @@ class Tool(BaseTool):
         count = lib.cg_threads(client.memory_fd(), client.symbol(lib.IP_SYM_TOOL), tids, len(tids))
         return sorted(ffi.unpack(tids, count))
 
+    def frames(self, thread: int) -> list[Frame]:
+        """The calls under way in a thread, the newest first."""
+        client = self.supervisor.client
+        names = ffi.gc(ffi.new("struct cg_taken *"), lib.cg_release)
+        rows = ffi.new("struct cg_row[]", MAX_FRAMES)
+        n_events = len(self.writer.events)
+        costs = ffi.new("uint64_t[]", MAX_FRAMES * n_events)
+        root = client.symbol(lib.IP_SYM_TOOL)
+        memory = client.memory_fd()
+        count = lib.cg_frames(memory, root, n_events, thread, names, rows, costs, MAX_FRAMES)
+        found = []
+        for place in range(count - 1, -1, -1):
+            name = names.names[rows[place].context - 1]
+            shown = self.functions.describe(name.function, name.entry)[1]
+            cost = ffi.unpack(costs + place * n_events, n_events)
+            found.append(Frame(shown, rows[place].count, cost))
+        return found
+
     def so_far(self, thread: int = 0) -> Counts:
         """What was counted since the last dump."""
         now = self._take(thread)
@@ -265,9 +295,9 @@ class Tool(BaseTool):
             # What is written is changed for it; what the next dump subtracts must stay.
             counts = now if final and before is None else now.since(before or Counts(now.n_events))
             self._before[thread] = now
-            self._write(counts, thread, trigger, "" if final else str(self._part))
+            self._write(counts, thread, trigger, "" if final else str(self.part))
             sums = [a + b for a, b in zip(sums, now.totals(), strict=True)]
-        self._part += 1
+        self.part += 1
         self.forget_kept()
         return sums
 
@@ -288,7 +318,7 @@ class Tool(BaseTool):
         head = Header(
             self.supervisor.client.pid,
             self._cmd,
-            self._part,
+            self.part,
             thread or None,
             trigger,
             self._caches,
@@ -304,6 +334,17 @@ class Tool(BaseTool):
                     self.writer.write(stream, counts, head)
         except OSError as error:
             self.log.plain(f"Cannot write the profile '{path}': {_reason(error)}")
+
+    def switch(self, on: bool) -> None:
+        """Count from now on, or do not."""
+        # The client looks at this word before it counts.
+        self.supervisor.client.header.counters[lib.IP_N_TOOL] = 2 if on else 1
+        self.look_up()
+
+    def monitor_commands(self) -> Commands:
+        from .monitor import COMMANDS
+
+        return COMMANDS
 
     # -- the end --
 

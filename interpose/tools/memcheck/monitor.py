@@ -89,12 +89,21 @@ def _get_vbits(call: Call) -> None:
     _count_unaddressable(call, addr, size, access)
 
 
+def _choice_and_range(call: Call, among: tuple[str, ...]) -> tuple[str, int, int]:
+    """A word and a range; if both are bad, both are said."""
+    try:
+        word = call.words.choice(among)
+    except Refused as reason:
+        call.words.range_after(reason)
+        raise
+    return (word, *call.words.range())
+
+
 _STATES = ("noaccess", "undefined", "defined", "Definedifaddressable")
 
 
 def _make_memory(call: Call) -> None:
-    state = call.words.choice(_STATES)
-    addr, size = call.words.range()
+    state, addr, size = _choice_and_range(call, _STATES)
     shadow = _shadow(call)
     if state == "Definedifaddressable":
         done = shadow.define_addressable(addr, size)
@@ -105,8 +114,7 @@ def _make_memory(call: Call) -> None:
 
 
 def _check_memory(call: Call) -> None:
-    wanted = call.words.choice(("addressable", "defined"))
-    addr, size = call.words.range()
+    wanted, addr, size = _choice_and_range(call, ("addressable", "defined"))
     at = addr
     head = f"Address 0x{addr:X} len {size}"
     answer = [f"{head} {wanted}"]
@@ -129,9 +137,10 @@ def _check_memory(call: Call) -> None:
 
 # -- leaks ---------------------------------------------------------------------------------------------------
 
+# The empty word stands for the blank that Valgrind has behind its lists.
 _LEAK_WORDS = (
     *("full", "summary", "xtleak", "kinds", "reachable", "possibleleak", "definiteleak", "heuristics"),
-    *("new", "increased", "changed", "any", "unlimited", "limited"),
+    *("new", "increased", "changed", "any", "unlimited", "limited", ""),
 )
 _MODES = ("full", "summary")
 _KINDS = {
@@ -187,7 +196,10 @@ def _leak_check(call: Call) -> None:
         elif word == "heuristics":
             options = replace(options, heuristics=_set_of(call.words.next(), LEAK_HEURISTICS, "heuristics"))
         elif word == "limited":
-            options = replace(options, max_shown=_limit(call.words, "max_loss_records_output"))
+            try:
+                options = replace(options, max_shown=_limit(call.words, "max_loss_records_output"))
+            except Refused as reason:  # what is asked for beside it is done
+                call.tell(str(reason))
         elif word == "unlimited":
             options = replace(options, max_shown=None)
         else:
@@ -217,7 +229,7 @@ def _block_list(call: Call) -> None:
     limit: int | None = None
     heuristics: frozenset[str] | None = None
     while call.words:
-        word = choose(call.words.next(), ("unlimited", "limited", "heuristics"))
+        word = choose(call.words.next(), ("unlimited", "limited", "heuristics", ""))
         if word == "heuristics":
             heuristics = _set_of(call.words.next(), LEAK_HEURISTICS, "heuristics")
         elif word == "unlimited":

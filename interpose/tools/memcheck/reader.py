@@ -142,6 +142,23 @@ class HeapReader:
         data = self._client.read(at + 8, 8 * count) or b""
         return self._resolver.normalise(struct.unpack(f"<{len(data) // 8}Q", data))
 
+    def stacks(self) -> Iterator[tuple[int, Stack]]:
+        """Number and frames of each recorded trace, in the order in which they were first met."""
+        where = self._client.symbol(lib.IP_SYM_CTX_TABLE)
+        table = self._client.read_struct("struct ip_ctx_table", where) if where else None
+        if table is None:
+            return
+        for chunk in range(table.n_chunks):
+            data = self._client.read(table.chunks[chunk], 8 * lib.IP_CTX_CHUNK_WORDS)
+            at = 1 if chunk == 0 else 0  # number 0 is none
+            while data is not None and at < lib.IP_CTX_CHUNK_WORDS:
+                count = int.from_bytes(data[8 * at : 8 * at + 4], "little")
+                if not count:
+                    break
+                number = chunk << _CTX_SHIFT | at
+                yield number, self.stack(number) or ()
+                at += 1 + count
+
     # -- errors --------------------------------------------------------------------------------
 
     def error_counts(self) -> dict[int, int]:

@@ -20,6 +20,7 @@ from .errors import (
     build_error,
     suppression_component,
 )
+from .heap import AllocKind
 from .loss import LeakOptions, LeakReporter
 from .reader import HeapReader
 from .space import ClientSpace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from interpose.gdb.monitor.table import Commands
     from interpose.options.parse import Config
     from interpose.report.errors import AuxPart, Error, ErrorSink
+    from interpose.report.stack import Stack
     from interpose.supervisor.main import Supervisor
 
     from .heap import HeapBlock, HeapStats
@@ -226,6 +228,20 @@ class Tool(BaseTool):
     def error_manager(self) -> ErrorManager:
         self._count_repeats()
         return self.errors
+
+    def recorded_stacks(self) -> Iterator[tuple[int, Stack]]:
+        return self.reader.stacks()
+
+    def insane(self) -> Iterator[str]:
+        self.space.forget()
+        end = 0
+        for block in sorted(self.reader.live(), key=lambda block: block.addr):
+            if self.space.segment_of(block.addr) is None:
+                yield f"the block at 0x{block.addr:x} lies in no mapping"
+            if block.kind is not AllocKind.CUSTOM:
+                if block.addr < end:
+                    yield f"the block at 0x{block.addr:x} lies in the one before"
+                end = block.end
 
     def monitor_commands(self) -> Commands:
         from .monitor import COMMANDS

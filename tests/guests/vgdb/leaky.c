@@ -52,7 +52,8 @@ int main(int argc, char **argv) {
     printf("global=%p bad=%p kept=%p inner=%p undefined=%p code=%p\n", (void *)global, (void *)bad, (void *)kept,
            (void *)inner, (void *)undefined, (void *)(unsigned long)main);
     fflush(stdout);
-    for (volatile unsigned long n = 0; strcmp(how, "computes") == 0;) n++;
+    if (strcmp(how, "computes") == 0)
+        for (volatile unsigned long n = 0;;) n++;
     while (strcmp(how, "sleeps") == 0) usleep(1000);
     for (;;) pause();
 }

@@ -581,8 +581,16 @@ void cg_look_up(int mem, uint64_t root) {
     }
 }
 
+/* What the calls of a frame have cost, those under way included. */
+static void frame_costs(int mem, const struct cg_thread *t, const struct cg_frame *f, uint32_t n_events,
+                        uint64_t *costs) {
+    if (!f->call || cg_read_all(mem, costs, n_events * sizeof *costs, (uint64_t)f->call + IP_CT_COUNT + 8) < 0)
+        memset(costs, 0, n_events * sizeof *costs);
+    for (uint32_t i = 0; i < n_events; i++) costs[i] += t->total[i] - f->began[i];
+}
+
 uint64_t cg_frames(int mem, uint64_t root, uint32_t n_events, uint32_t tid, struct cg_taken *names, struct cg_row *rows,
-                   uint64_t max) {
+                   uint64_t *costs, uint64_t max) {
     struct memory m = {0};
     struct names n = {0};
     struct cg_thread *threads = NULL;
@@ -595,6 +603,7 @@ uint64_t cg_frames(int mem, uint64_t root, uint32_t n_events, uint32_t tid, stru
         if (frames && cg_read_all(mem, frames, bytes, (uint64_t)t->frames) == 0) {
             for (uint64_t d = 0; d < t->depth && found < max; d++) {
                 const struct cg_frame *f = (const struct cg_frame *)(frames + d * t->frame_bytes);
+                frame_costs(mem, t, f, n_events, costs + found * n_events);
                 if (f->flags & CG_QUICK) {
                     const struct ip_tr_block *b = cg_at(&m, (const void *)(uint64_t)f->block, sizeof *b);
                     uint64_t counted = 0;

@@ -47,8 +47,9 @@ uint64_t cg_threads(int mem, uint64_t root, uint32_t *tids, uint64_t max);
 /* Threads that count in line look at once whether they should go on counting: through mem, open for both. */
 void cg_look_up(int mem, uint64_t root);
 /* Calls under way in thread tid: the frames from the outermost on, as rows (context: the function that is called; pc:
- * of the call; count: of these calls so far), at most max. */
+ * where it begins; count: of these calls so far), at most max.  costs: n_events words for each, of these calls so far.
+ */
 uint64_t cg_frames(int mem, uint64_t root, uint32_t n_events, uint32_t tid, struct cg_taken *names, struct cg_row *rows,
-                   uint64_t max);
+                   uint64_t *costs, uint64_t max);
 
 #endif
