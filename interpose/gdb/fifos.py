@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from interpose import system
 from interpose.jit._native import lib
 
 TYPE_CHECKING = False
@@ -91,6 +92,9 @@ class Fifos:
                 os.mkfifo(path, 0o600)
                 self._note(path)
             self._from = os.open(requests, flags | os.O_RDONLY | os.O_NONBLOCK)
+            # Also to read: nobody else is needed to open it, and it stays open between two that call, so that
+            # the end of the replies always means the end of the program.
+            self._to = os.open(replies, flags | os.O_RDWR | os.O_NONBLOCK)
             if (problem := lib.ip_watch(self._from)) < 0:
                 raise OSError(-problem, os.strerror(-problem))
         except OSError as error:
@@ -158,62 +162,56 @@ class Fifos:
         return self._receiver is not None
 
     def _take(self, data: bytes) -> None:
-        caller = int.from_bytes(os.pread(self._shared, 4, VGDB_PID_AT), "little")
+        caller = self._caller()
         if self._receiver is not None and caller != self._vgdb:
             # The next one called before we saw the last one leave.
             self._hang_up()
             data = data[max(0, data.rfind(_CALL)) :]
         if self._receiver is None:
+            from interpose.gdb.receiver import make
+
             self._vgdb = caller
-            if not self._answer():
-                return
-        receiver = self._receiver
-        if receiver is not None:
-            receiver.receive(data)
+            self._calls += 1
+            self._drain()
+            self._receiver = make(self._supervisor, self._send)
+        self._receiver.receive(data)
+
+    def _caller(self) -> int:
+        """The process number of the vgdb that called last."""
+        return int.from_bytes(os.pread(self._shared, 4, VGDB_PID_AT), "little")
+
+    def _drain(self) -> None:
+        """Replies that nobody has read are not for the next one."""
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._to, _PIECE):
+                pass
 
     def _see(self) -> None:
         """What was written is seen: nobody needs to look for us."""
         os.pwrite(self._shared, os.pread(self._shared, 4, 0), 4)
 
-    def _answer(self) -> bool:
-        """Take up the replies' end; whoever calls waits for that, or will soon."""
-        from interpose.gdb.receiver import make
-
-        path = self._paths[1]
-        try:
-            # A FIFO that is also read from needs nobody else to be opened.
-            both = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
-            try:
-                self._to = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-            finally:
-                os.close(both)
-        except OSError:
-            return False
-        self._calls += 1
-        self._receiver = make(self._supervisor, self._send)
-        return True
-
     def _hang_up(self) -> None:
         receiver, self._receiver = self._receiver, None
-        if self._to >= 0:
-            os.close(self._to)
-            self._to = -1
         if receiver is not None:
             receiver.closed()
+
+    def _is_left(self) -> bool:
+        """Whoever we reply to is gone, or the program is."""
+        gone = system.poll(self._from, 0) & lib.IP_HUNG_UP or self._caller() != self._vgdb
+        return bool(gone) or self._supervisor.client.is_dead()
 
     def _send(self, data: bytes) -> None:
         """Write a reply; it waits for a reader that lives, as long as the program does."""
         import select
 
         left = memoryview(data)
-        ready = select.poll()
-        if self._to >= 0:
-            ready.register(self._to, select.POLLOUT)
+        ready = None
         while left and self._to >= 0:
             try:
                 left = left[os.write(self._to, left) :]
             except BlockingIOError:
-                if not ready.poll(_PATIENCE_MS) and self._supervisor.client.is_dead():
-                    return
-            except OSError:  # gone: the end of its requests says so, too
-                return
+                if ready is None:
+                    ready = select.poll()
+                    ready.register(self._to, select.POLLOUT)
+                if not ready.poll(_PATIENCE_MS) and self._is_left():
+                    return  # the end of the requests says so, too

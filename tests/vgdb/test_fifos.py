@@ -145,3 +145,20 @@ def test_files_of_a_forked_child_are_its_own(tmp_path) -> None:
             os.kill(child, signal.SIGKILL)
         until(lambda: len(run.files()) == 3)
         assert ask(run, "v.wait") == "gdbserver: continuing after wait ...\n"
+
+
+def test_many_one_after_the_other(leaky, tmp_path) -> None:
+    """The next one may call before it is seen that the last one has left."""
+    with running(interpose("none"), leaky, folder=tmp_path) as run:
+        words = [*vgdb_command(run), f"--pid={run.pid}", "v.wait"]
+        for _ in range(10):
+            callers = [
+                subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                for _ in range(4)
+            ]
+            for caller in callers:
+                out, said = caller.communicate(timeout=TIMEOUT)
+                if caller.returncode:
+                    assert "Cannot acquire lock" in said
+                else:
+                    assert out == "gdbserver: continuing after wait ...\n"

@@ -37,8 +37,8 @@ def _gdbserver_status(call: Call) -> None:
     call.log.plain(
         f"shared->written_by_vgdb {written} shared->seen_by_valgrind {seen}\n"
         f"nr of calls to gdbserver: {calls}\n"
-        "gdbserved addresses 0\n"
-        "watchpoints 0\n"
+        f"gdbserved addresses {len(supervisor.debugger.breaks)}\n"
+        f"watchpoints {supervisor.client.header.debug_n_watched}\n"
         f"vgdb-error {supervisor.config.core.vgdb_error}\n"
         f"hostvisibility {'yes' if supervisor.host_visible else 'no'}"
     )

@@ -38,7 +38,7 @@ def execute(
                 write(_UNKNOWN.format(given[0]))
             return False
         command, words = found
-        with _at_rest(supervisor), _output(supervisor, write) as say:
+        with supervisor.debugger.standstill(), _output(supervisor, write) as say:
             command.run(Call(supervisor, text, Arguments(words), write, say, by_program))
     except Refused as reason:
         write(f"{reason}\n")
@@ -75,14 +75,3 @@ def _output(supervisor: Supervisor, write: Callable[[str], None]) -> Iterator[Ca
     finally:
         log.flush()
         log.sink = write if supervisor.monitor_output == "gdb" else before
-
-
-@contextlib.contextmanager
-def _at_rest(supervisor: Supervisor) -> Iterator[None]:
-    """No thread of the program runs meanwhile."""
-    debugger = getattr(supervisor, "debugger", None)
-    if debugger is None:
-        yield
-        return
-    with debugger.standstill():
-        yield
