@@ -56,8 +56,7 @@ class Mpi:
     def launcher(self, ranks: int) -> list[str]:
         if self.name == "openmpi":
             # All on this machine, whatever it has of processors and networks.
-            quiet = ["--mca", "btl", "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none"]
-            return ["mpirun.openmpi", "--oversubscribe", *quiet, "-np", str(ranks)]
+            return ["mpirun.openmpi", "--oversubscribe", "--mca", "btl", "self,vader", "-np", str(ranks)]
         return ["mpirun.mpich", "-np", str(ranks)]
 
     def run(

@@ -1,14 +1,56 @@
-"""What the wrappers find in messages between two ranks."""
+"""What the wrappers find in what ranks send to each other, store in windows, and write to files."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mpi.conftest import Mpi, expected
 
 
 def test_point_to_point(check: Callable[..., object]) -> None:
     run = check("p2p.c", 2)
     assert "MPI_Send: byte 36 of buf, in element 9 of 10, is not defined (or not there)" in run.said(0)
-    assert any(
-        line.startswith("1 request not completed at MPI_Finalize, made by MPI_Irecv (p2p.c:")
-        for line in run.said(1)
+    left = "1 request not completed at MPI_Finalize, made by MPI_Irecv (p2p.c:"
+    assert any(line.startswith(left) for line in run.said(1))
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_the_same_library_under_valgrind(mpi: Mpi, tmp_path: Path) -> None:
+    program = mpi.build("p2p.c")
+    ours, theirs = (
+        mpi.run(2, program, engine=engine, folder=tmp_path) for engine in ("memcheck", "valgrind")
     )
+    assert ours.code == theirs.code == 0
+    assert ours.found("p2p.c") == theirs.found("p2p.c") == expected("p2p.c")
+    assert [ours.said(rank) for rank in (0, 1)] == [theirs.said(rank) for rank in (0, 1)]
+
+
+def test_requests(check: Callable[..., object]) -> None:
+    run = check("completions.c", 2)
+    assert not [line for rank in (0, 1) for line in run.said(rank) if "Finalize" in line]
+
+
+def test_collectives(check: Callable[..., object]) -> None:
+    check("collectives.c", 4)
+
+
+def test_onesided(check: Callable[..., object]) -> None:
+    check("onesided.c", 2)
+
+
+def test_files(check: Callable[..., object], tmp_path: Path) -> None:
+    check("files.c", 2, str(tmp_path / "file"))
+
+
+def test_threads(check: Callable[..., object]) -> None:
+    check("threads.c", 2)
+
+
+def test_random_datatypes(mpi: Mpi, tmp_path: Path) -> None:
+    seed = os.environ.get("INTERPOSE_SEED", "7")
+    run = mpi.run(1, mpi.build("random_types.c"), "80", seed, folder=tmp_path)
+    assert (run.code, run.out) == (0, "0 wrong\n"), f"seed {seed}: {run.out}{run.err}"

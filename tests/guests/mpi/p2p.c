@@ -1,29 +1,9 @@
 /* Two ranks: messages of the standard's chapter on point-to-point communication, with seeded errors. */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static int rank;
-static volatile int sink;
-#define COMM MPI_COMM_WORLD
+#include "common.h"
 
 static void decide(int value) {
     if (value == 12345) // FINDS 1: jump
         sink++;
-}
-
-static void quiet(const int *values, int n) {
-    for (int i = 0; i < n; i++)
-        if (values[i] == 12345)
-            sink++;
-}
-
-static int *ints(int n, int set) {
-    int *p = malloc(n * sizeof *p);
-    for (int i = 0; i < set; i++)
-        p[i] = i;
-    return p;
 }
 
 static void blocking(void) {
@@ -47,12 +27,12 @@ static void blocking(void) {
         int count;
         MPI_Recv(b, 20, MPI_INT, 0, 1, COMM, &status);
         MPI_Get_count(&status, MPI_INT, &count);
-        quiet(b, count);
+        use(b, count);
         decide(b[9]);
         MPI_Recv(b, 20, MPI_INT, 0, 1, COMM, MPI_STATUS_IGNORE);
-        quiet(b, 10);
+        use(b, 10);
         MPI_Recv(b + 10, 1, MPI_INT, 0, 1, COMM, MPI_STATUS_IGNORE);
-        quiet(b, 11);
+        use(b, 11);
         MPI_Recv(b, 10, MPI_INT, 0, 1, COMM, MPI_STATUS_IGNORE);
         MPI_Recv(b, 10, MPI_INT, MPI_PROC_NULL, 1, COMM, MPI_STATUS_IGNORE);
         MPI_Recv(b, 0, MPI_INT, 0, 1, COMM, MPI_STATUS_IGNORE);
@@ -70,7 +50,7 @@ static void arguments(void) {
     } else {
         int x;
         MPI_Recv(&x, 1, MPI_INT, 0, MPI_ANY_TAG, COMM, MPI_STATUS_IGNORE);
-        quiet(&x, 1);
+        use(&x, 1);
         int *count = malloc(2);
         MPI_Comm_size(COMM, count); // FINDS 1: Comm_size
     }
@@ -80,9 +60,9 @@ static void arguments(void) {
 static void both_ways(void) {
     int *s = ints(4, rank == 0 ? 3 : 4), *r = ints(4, 0), other = 1 - rank;
     MPI_Sendrecv(s, 4, MPI_INT, other, 2, r, 4, MPI_INT, other, 2, COMM, MPI_STATUS_IGNORE); // FINDS 0: Sendrecv
-    quiet(r, 4);
+    use(r, 4);
     MPI_Sendrecv_replace(s, 4, MPI_INT, other, 2, other, 2, COMM, MPI_STATUS_IGNORE); // FINDS 0: Sendrecv_replace
-    quiet(s, 4);
+    use(s, 4);
     free(s), free(r);
 }
 
@@ -98,7 +78,7 @@ static void packed(void) {
     } else {
         MPI_Recv(out, size, MPI_PACKED, 0, 3, COMM, MPI_STATUS_IGNORE);
         MPI_Unpack(out, size, &position, b, 3, MPI_INT, COMM);
-        quiet(b, 3);
+        use(b, 3);
         char *fresh = malloc(size);
         position = 0;
         MPI_Unpack(fresh, size, &position, b, 3, MPI_INT, COMM); // FINDS 1: Unpack
@@ -118,7 +98,7 @@ static void matched(void) {
         MPI_Get_count(&status, MPI_INT, &n);
         b = ints(n, 0);
         MPI_Mrecv(b, n, MPI_INT, &message, MPI_STATUS_IGNORE);
-        quiet(b, n);
+        use(b, n);
         free(b);
         b = ints(n, 0);
         while (!flag)
@@ -126,14 +106,13 @@ static void matched(void) {
         MPI_Request request;
         MPI_Imrecv(b, n, MPI_INT, &message, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-        quiet(b, n);
+        use(b, n);
         free(b);
     }
 }
 
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(COMM, &rank);
+    begin(&argc, &argv);
     blocking();
     arguments();
     both_ways();

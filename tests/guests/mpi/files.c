@@ -1,0 +1,54 @@
+/* Two ranks: a file, written and read in every way. */
+#include "common.h"
+
+enum { N = 8 };
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    MPI_File file;
+    MPI_Status status;
+    MPI_Request request;
+    int *b = ints(N, N), *hole = but(N, 5), *r;
+    MPI_Offset here = rank * N * sizeof(int);
+    MPI_File_open(COMM, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+    MPI_File_write_at(file, here, b, N, MPI_INT, &status);
+    if (rank == 0)
+        MPI_File_write_at(file, here, hole, N, MPI_INT, &status); // FINDS 0: File_write_at
+    MPI_File_seek(file, here, MPI_SEEK_SET);
+    MPI_File_write_all(file, rank == 1 ? hole : b, N, MPI_INT, MPI_STATUS_IGNORE); // FINDS 1: File_write_all
+    MPI_File_iwrite_at(file, here, rank == 0 ? hole : b, N, MPI_INT, &request); // FINDS 0: File_iwrite_at
+    MPI_Wait(&request, &status);
+    MPI_File_write_at_all_begin(file, here, rank == 1 ? hole : b, N, MPI_INT); // FINDS 1: File_write_at_all_begin
+    MPI_File_write_at_all_end(file, rank == 1 ? hole : b, &status);
+    MPI_File_sync(file);
+    MPI_Barrier(COMM);
+
+    r = ints(N, 0);
+    MPI_File_read_at(file, here, r, N, MPI_INT, MPI_STATUS_IGNORE);
+    use(r, N), free(r);
+    r = ints(N, 0);
+    MPI_File_seek(file, here, MPI_SEEK_SET);
+    MPI_File_read_all(file, r, N, MPI_INT, &status);
+    use(r, N), free(r);
+    r = ints(N, 0);
+    MPI_File_iread_at(file, here, r, N, MPI_INT, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    use(r, N), free(r);
+    r = ints(N, 0);
+    MPI_File_read_at_all_begin(file, here, r, N, MPI_INT);
+    MPI_File_read_at_all_end(file, r, MPI_STATUS_IGNORE);
+    use(r, N), free(r);
+    r = ints(N, 0);
+    MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+    MPI_File_read_ordered(file, r, 2, MPI_INT, &status);
+    use(r, 2), free(r);
+    r = ints(N, 0); /* at the end of the file less comes than there is room for */
+    MPI_File_read_at(file, 2 * N - 2, r, N, MPI_INT, &status);
+    use(r, 2);
+    if (rank == 0 && r[2] == 12345) // FINDS 0: jump
+        sink++;
+    free(r), free(b), free(hole);
+    MPI_File_close(&file);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,43 @@
+"""What the wrappers say of a process: what it leaves behind, and what MPIWRAP_DEBUG asks for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from mpi.conftest import GUESTS, Mpi
+
+_LEFT = re.compile(r"// LEFT (.*): (\w+)$")
+
+
+def test_what_is_not_freed(mpi: Mpi, tmp_path: Path) -> None:
+    run = mpi.run(2, mpi.build("left.c"), folder=tmp_path)
+    assert run.code == 0, run.err
+    wanted = []
+    for number, line in enumerate((GUESTS / "left.c").read_text().splitlines(), 1):
+        match = _LEFT.search(line)
+        if match:
+            state = "not freed before MPI_Finalize"
+            if "request" in match[1]:
+                state = ("not freed" if "_init" in match[2] else "not completed") + " at MPI_Finalize"
+            wanted.append(f"{match[1]} {state}, made by MPI_{match[2]} (left.c:{number})")
+    assert Counter(run.said(1)) == Counter(wanted)
+    assert run.said(0) == []
+
+
+@pytest.mark.parametrize("engine", ["none", "memcheck"])
+def test_tools_without_bits_find_what_is_not_freed(mpi: Mpi, tmp_path: Path, engine: str) -> None:
+    run = mpi.run(2, mpi.build("left.c"), engine=engine, env={"MPIWRAP_DEBUG": "quiet"}, folder=tmp_path)
+    assert len(run.said(1)) == 10
+    assert "Active" not in run.logs[1]
+
+
+def test_options(mpi: Mpi, tmp_path: Path) -> None:
+    program = mpi.build("left.c")
+    run = mpi.run(2, program, engine="none", env={"MPIWRAP_DEBUG": "verbose,nonsense"}, folder=tmp_path)
+    assert "MPIWRAP_DEBUG has no option 'nonsense'; help lists those that there are" in run.said(0)
+    assert "enter MPI_Comm_dup" in run.said(0) and " exit MPI_Comm_dup" in run.said(0)
+    run = mpi.run(1, mpi.build("left.c"), engine="none", env={"MPIWRAP_DEBUG": "help"}, folder=tmp_path)
+    assert "verbose   print each call" in run.err
