@@ -142,6 +142,7 @@ def _become_supervisor(session: Session) -> NoReturn:
         written = {output.fd for output in outputs if output is not None and output.fd is not None}
         leave_files({*session.memory.descriptors(), session.sock_fd, *written})
         session.memory.header.supervisor_pid = os.getpid()
+        _load_hooks(session)
         start_translator(session)
         lib.ip_last_words_to(-1)
         if not _say(session, _READY):
@@ -151,6 +152,25 @@ def _become_supervisor(session: Session) -> NoReturn:
         run(session)
 
     supervise(session, work)
+
+
+def _load_hooks(session: Session) -> None:
+    """--hooks: executed here, and before there is another thread."""
+    if not session.config.core.hooks:
+        return
+    try:
+        from interpose.hooks.service import Output
+    except ModuleNotFoundError as error:
+        if error.name != "greenlet":
+            raise
+        raise LaunchError("--hooks needs the package greenlet: pip install greenlet") from None
+    import sys
+
+    from interpose.hooks.load import load
+
+    sys.stdout = sys.stderr = Output(session.log)
+    session.hooks = load(session.config.core.hooks)
+    session.log.flush()
 
 
 def _say(session: Session, what: bytes) -> bool:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from interpose.hooks.registry import Registry
     from interpose.options.parse import Config
     from interpose.program import Program
     from interpose.report.jsonlines import JsonReport
@@ -76,11 +77,23 @@ class Session:
     :ivar sock_fd: our end of the stream socket to the client; end of file means that the client is gone.
     :ivar client_pid: the program's process.
     :ivar parent_pid: the parent of the program (for the banner).
+    :ivar hooks: functions in Python that stand for the program's, or None.
     :ivar log: the plain log; its ``names`` makes every other file name.
     :ivar json: the report in JSON, if one is wanted.
     """
 
-    __slots__ = ("argv", "client_pid", "config", "json", "log", "memory", "parent_pid", "program", "sock_fd")
+    __slots__ = (
+        "argv",
+        "client_pid",
+        "config",
+        "hooks",
+        "json",
+        "log",
+        "memory",
+        "parent_pid",
+        "program",
+        "sock_fd",
+    )
 
     def __init__(
         self,
@@ -94,6 +107,7 @@ class Session:
         json: JsonReport | None = None,
     ) -> None:
         self.config = config
+        self.hooks: Registry | None = None
         self.program = program
         self.argv: Sequence[str] = config.program
         self.memory = memory

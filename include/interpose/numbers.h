@@ -42,6 +42,8 @@
 #define INTERPOSE_RQ_VEX_INIT_FOR_IRI               0x1901
 #define INTERPOSE_RQ_INNER_THREADS                  0x1902
 
+#define INTERPOSE_RQ_HOOK 0x3201 /* of the stubs of hooks alone */
+
 /* Of preload libraries, not of users. */
 #define INTERPOSE_RQ_FREERES_DONE                  0x3029
 #define INTERPOSE_RQ_GET_MALLOCFUNCS               0x3030

@@ -76,8 +76,12 @@ enum ip_req {
                          r0 = guest function to call before (freeres), or 0 */
     IP_R_STOPPED,     /* --stop-after: a0 = key of the last block that ran,
                          a1 = where the real CPU goes on */
-    IP_R_DEBUG        /* a debugger has this thread wait: a0 = enum ip_debug_why, data = struct ip_debug_state;
+    IP_R_DEBUG,       /* a debugger has this thread wait: a0 = enum ip_debug_why, data = struct ip_debug_state;
                          r0 = enum ip_debug_go */
+    IP_R_HOOK         /* a hooked call: a0 = its frame, a2 = words on the stack from its arguments on, a3 = writes of
+                         the last answer that failed, a4 = enum ip_hook_again of that answer; data: the frame (hook.h),
+                         then a stack trace where one was asked for and is kept; r0 = enum ip_hook_answer, r1 = enum
+                         ip_hook_again, r2: as for IP_R_REQUEST */
 };
 
 struct ip_slot {

@@ -5,11 +5,12 @@
 #include <stdint.h>
 
 /* ORDER: slow paths are counted from IP_N_SLOW on. */
+#define IP_NOREDIR_R11 256 /* so that a variadic function gets its AL */
 enum ip_exit_kind {
     IP_X_DIRECT,      /* to ip_exit.key; patchable jmp at ip_exit.patch */
     IP_X_SYSCALL = 2, /* syscall at key-pc; next pc = ip_exit.aux */
     IP_X_REQUEST,     /* client request marker; next pc = aux */
-    IP_X_NOREDIR,     /* call *rax without redirection; return pc = aux */
+    IP_X_NOREDIR,     /* call *rax without redirection; return pc = aux & 255; IP_NOREDIR_R11: call *r11 */
     IP_X_ILLEGAL,     /* undecodable: SIGILL at key-pc; aux: enum ip_illegal */
     IP_X_TRAP,        /* int3 / int1 / int n: aux = vector, length << 8,
                          IP_TRAP_INT */

@@ -156,6 +156,7 @@ static bool marker(struct ublock *b, int i, const uint8_t *buf, int avail, uint6
     switch (buf[18]) {
     case 0xdb: add_exit(b, i, IP_X_REQUEST, pc, 19); return true;
     case 0xd2: add_exit(b, i, IP_X_NOREDIR, pc, 19); return true;
+    case 0xf6: add_exit(b, i, IP_X_NOREDIR, pc, 19 | IP_NOREDIR_R11); return true;
     case 0xc9: ub_add(b, U_GETNR, i); return false;
     default: return false;
     }

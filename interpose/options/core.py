@@ -17,6 +17,7 @@ from interpose.options.spec import (
     Parsed,
     PowerOfTwo,
     Repeated,
+    RepeatedList,
     Table,
     Text,
     YesNo,
@@ -434,6 +435,12 @@ class CoreOptions(Table):
     unw_stack_scan_thresh: int = Integer("other architectures only", 0, 0, 100, status=IGNORED)
     unw_stack_scan_frames: int = Integer("other architectures only", 5, 0, 32, status=IGNORED)
     resync_filter: str | None = Parsed("macOS only", _resync_filter, shown="no", metavar="no", status=IGNORED)
+
+    hooks: tuple[str, ...] = RepeatedList(
+        "functions in Python that stand for the program's (docs/hooks.md); may be repeated",
+        metavar="<file.py>,...",
+        command_line_only=True,
+    )
 
     # ---- section 6 -----------------------------------------------------------------------------
     debug_log: int = Flag(

@@ -306,6 +306,13 @@ class Repeated(Text):
         return ",".join(value)
 
 
+class RepeatedList(Repeated):
+    """Texts parted by commas, in one option or in several."""
+
+    def apply(self, values: dict[str, Any], text: str) -> None:
+        values[self.dest] = (*values[self.dest], *(part for part in text.split(",") if part))
+
+
 class Numbered(Option):
     """A text that may be given many times, for a number in the option's name: ``--separate-callers2=main``.
 

@@ -194,6 +194,11 @@ class Specification:
         """A wrapper or replacement that neither the core nor the tool brings."""
         return self.owner is not None and not self.owner.is_tools
 
+    @property
+    def wants_original(self) -> bool:
+        """A replacement that is told what it stands for: one in Python goes on with that when it fails."""
+        return self.owner is not None and not self.owner.text_ranges
+
     def wants(self, obj: CodeObject) -> bool:
         """Tell whether the rule looks for functions in ``obj`` at all."""
         if self.global_only and obj.is_dynamic_linker:

@@ -246,6 +246,19 @@ class RedirState:
             self._add_specification(spec, update)
         return self._settle(update)
 
+    def add_rules(self, owner: CodeObject, rules: Iterable[tuple[RedirectName, int, str]]) -> Change:
+        """Add rules that no symbol states, with their targets and the targets' names.
+
+        ``owner``, which has no text of its own, stands for where they come from.
+        """
+        update = _Update()
+        self._indexes[owner] = SymbolIndex(owner)
+        for name, target, target_name in rules:
+            spec = self._specification(name, target, 0, target_name, owner)
+            if spec is not None:
+                self._add_specification(spec, update)
+        return self._settle(update)
+
     def bind_address(
         self, address: int, target: int, *, kind: Kind = Kind.REPLACE, target_name: str = UNKNOWN
     ) -> Change:

@@ -20,19 +20,23 @@ static bool client_call(struct tstate *ts, u32 n, const u64 args[5], u64 next_pc
 
 /* The answer's bytes for guest memory: written here, where a fault is survived
  * and the shadow is at hand. */
-static void put_answer(const struct ip_slot *s) {
+u32 rt_put_answer(const struct ip_slot *s) {
+    u32 failed = 0;
     u64 at = 0, end = s->r[2] <= sizeof s->data ? s->r[2] : 0;
     while (at + sizeof(struct ip_put) <= end) {
         struct ip_put p;
         rt_memcpy(&p, s->data + at, sizeof p);
         at += sizeof p;
-        if (p.len > end - at) return;
+        if (p.len > end - at) return failed + 1;
         struct rt_seg seg; /* the program's own memory, not ours beside it */
         if (p.len && rt_find_seg(p.addr, &seg) && p.len <= rt_client_end() - p.addr &&
             rt_find_seg(p.addr + p.len - 1, &seg) && rt_copy_to(p.addr, s->data + at, p.len) == 0)
             rt_hook_written(p.addr, p.len);
+        else
+            failed++;
         at += RT_ROUND_UP(p.len, 8);
     }
+    return failed;
 }
 
 /* A tool's own request: its letters are in the upper half. */
@@ -50,7 +54,7 @@ static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
     if ((w[0] == INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF || is_tools(w[0])) && (rt.flags & IP_C_CALLSTACK))
         s->len += (u32)sizeof(u64) * rt_stack_trace(ts, (u64 *)(void *)s->data + 6, TRACE_MAX);
     rt_request_python(ts, IP_R_REQUEST);
-    put_answer(s);
+    rt_put_answer(s);
     return s->r[0];
 }
 
@@ -90,6 +94,8 @@ void rt_client_request(struct tstate *ts, u64 next_pc) {
     if (code >= INTERPOSE_RQ_CLIENT_CALL0 && code <= INTERPOSE_RQ_CLIENT_CALL3) {
         if (client_call(ts, (u32)(code - INTERPOSE_RQ_CLIENT_CALL0), args, next_pc)) return;
         if (!args[0]) result = 0;
+    } else if (code == INTERPOSE_RQ_HOOK) {
+        result = rt_hooked_call(ts, args[0]);
     } else if (!rt_hook_request(ts, code, args, &result) && !answer_here(ts, code, args, &result)) {
         result = ask(ts, w, next_pc, result);
     }

@@ -14,4 +14,11 @@ void rt_client_stack_change(u64 id, u64 lo, u64 hi);
 /* Address of a function of the program by its symbol, 0 if there is none. */
 u64 rt_find_function(struct tstate *ts, const char *name);
 
+/* The bytes of an answer for guest memory; how many of the writes failed. */
+u32 rt_put_answer(const struct ip_slot *s);
+
+/* ---- hook_request.c ---------------------------------------------------------------- */
+/* A hooked call whose frame (abi/hook.h) is there asks what to do: enum ip_hook_answer. */
+u64 rt_hooked_call(struct tstate *ts, u64 frame);
+
 #endif

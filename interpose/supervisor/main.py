@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from interpose.elf.symbolizer import Symbolizer
     from interpose.gdb.debugger import Debugger
     from interpose.gdb.fifos import Fifos
+    from interpose.hooks.service import HookService
     from interpose.options.parse import Config
     from interpose.report.stack import StackOptions, StackResolver
     from interpose.session import Session
@@ -99,13 +100,20 @@ class Supervisor:
         self.deferred: set[int] = set()
         """Slots whose request is being answered, or waits for a debugger: their threads cannot stop."""
         self._debugger: Debugger | None = None
+        self.hooks: HookService | None = None
+        if session.hooks is not None:
+            from interpose.hooks.service import HookService
+
+            self.hooks = HookService(self, session.hooks)
         self._new_image()
 
     def _new_image(self) -> None:
         """Everything that is known about one program image."""
         self._resolver: StackResolver | None = None
         self.files.next_program()
-        self.objects = Objects(self.config, self.log, self._make_symbolizer, self._read)
+        if self.hooks is not None:
+            self.hooks.new_image()
+        self.objects = Objects(self.config, self.log, self._make_symbolizer, self._read, self.hooks)
         self.thread_names: dict[int, str] = {}
         self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
 
@@ -450,6 +458,8 @@ class Supervisor:
     # -- code ----------------------------------------------------------------------------------
 
     def _code_changed(self) -> None:
+        if self.hooks is not None:
+            self.hooks.code_changed()
         if self._resolver is not None:
             self._resolver.forget()
 
@@ -484,6 +494,10 @@ class Supervisor:
 
         words = ffi.unpack(ffi.cast("uint64_t *", slot.data), 6)
         slot.r[0] = answer(self, slot, words, slot.a[0])
+
+    def on_hook(self, slot: Any) -> None:
+        if self.hooks is not None:
+            self.hooks.answer(slot)
 
     def on_error(self, slot: Any) -> None:
         slot.r[0] = 0  # go on

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from interpose.elf.image import Image
     from interpose.elf.symbolizer import ObjectFile, Symbolizer
+    from interpose.hooks.service import HookService
     from interpose.options.parse import Config
     from interpose.redir import (
         ActiveBinding,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from interpose.report.log import Log
     from interpose.supervisor.files import KnownFile
 
+_OURS = (paths.STUBS, paths.HEAP_STUBS, paths.CORE_STUBS)
 REDIRECT_NAMES = (b"_vgr", b"_vgw")
 IFUNC_WRAPPER = "_vgnU_ifunc_wrapper"
 
@@ -62,8 +64,9 @@ class Objects:
         log: Log,
         make_symbolizer: Callable[[], Symbolizer],
         read: Callable[[int, int], bytes | None],
+        hooks: HookService | None = None,
     ) -> None:
-        """``read`` gives bytes of the client's memory."""
+        """``read`` gives bytes of the client's memory; ``hooks`` are bound when the stubs are mapped."""
         core = config.core
         self._config = config
         self._log = log
@@ -78,7 +81,9 @@ class Objects:
         self._mapped: list[Mapped] = []
         self._ifunc_wrapper = 0
         self._shown_first_use: set[int] = set()
-        if self._trace or core.require_text_symbol:
+        self._hooks = hooks
+        self._unbound = hooks is not None
+        if self._trace or core.require_text_symbol or hooks is not None:
             self._start_redir()
 
     def reconfigure(self, config: Config) -> None:
@@ -182,12 +187,22 @@ class Objects:
                 self._ifunc_wrapper = addresses[names.index(IFUNC_WRAPPER)] + biases[0]
         change = self.redir.add_object(obj)
         self._apply(change)
+        if self._unbound and os.path.basename(file.path) in _OURS:
+            self._bind_hooks(obj)
         late = [binding for binding in change.ifunc_added if not obj.contains(binding.address)]
         if late:
             self._find_resolved(late)
         known.file.names.release()
         if self._trace:
             self._print(Reason.NEW_OBJECT)
+
+    def _bind_hooks(self, stubs: CodeObject) -> None:
+        """The hooks' rules: each leads to its entry in the stubs."""
+        from interpose.hooks.bind import bind
+
+        assert self._hooks is not None
+        self._unbound = False
+        self._apply(bind(self._hooks, self.redir, stubs))
 
     def _find_resolved(self, pending: Sequence[ActiveBinding]) -> None:
         """Rules for indirect functions of objects that came earlier: their resolvers may have run."""
@@ -226,8 +241,9 @@ class Objects:
 
     def static_program(self) -> str:
         """Path of a program without an interpreter; empty if that is a dynamic linker, executed itself."""
-        ours = (paths.STUBS, paths.HEAP_STUBS, paths.CORE_STUBS)
-        own = [obj for obj in self.redir.objects if os.path.basename(obj.path) not in ours]
+        own = [
+            obj for obj in self.redir.objects if obj.text_ranges and os.path.basename(obj.path) not in _OURS
+        ]
         return "" if not own or own[0].soname.startswith("ld-") else own[0].path
 
     def find_function(self, name: str, only: str = "") -> int:
@@ -288,7 +304,8 @@ def _bind(bindings: Sequence[ActiveBinding]) -> None:
     if not bindings:
         return
     kinds = {
-        spec: (lib.IP_BIND_WRAP if spec.kind.value == "W" else 0) | (lib.IP_BIND_USER if spec.is_users else 0)
+        spec: (lib.IP_BIND_WRAP if spec.kind.value == "W" or spec.wants_original else 0)
+        | (lib.IP_BIND_USER if spec.is_users else 0)
         for spec in {binding.spec for binding in bindings}
     }
     lib.ip_bindings_set(

@@ -1,4 +1,5 @@
 /* Offsets that generated code and assembly rely on. */
+#include "abi/hook.h"
 #include "runtime/base/rt.h"
 
 #define AT(f, o) _Static_assert(offsetof(struct tstate, f) == (o), #f)
@@ -57,3 +58,19 @@ _Static_assert(sizeof(struct ip_slot) <= IP_SLOT_SIZE, "slot");
 _Static_assert(sizeof(struct ip_error) <= IP_SLOT_DATA, "an error record fits a slot");
 _Static_assert(IP_META_BASE + IP_META_EXITS == 0x6e001000, "entry.S: META_EXITS");
 _Static_assert(IP_A_BASE == 0x0000500000000000 && IP_V_DISP == 0x3c, "entry.S: shadow constants");
+
+#define HOOK(f, o) _Static_assert(offsetof(struct ip_hook_frame, f) == (o), "hook_stubs.S: " #f)
+HOOK(original, 0x038);
+HOOK(target, 0x040);
+HOOK(copied, 0x048);
+HOOK(room, 0x050);
+HOOK(top, 0x058);
+HOOK(integer, 0x060);
+HOOK(vectors, 0x090);
+HOOK(chain, 0x098);
+HOOK(vector, 0x0a0);
+HOOK(result, 0x120);
+HOOK(vresult, 0x130);
+_Static_assert(sizeof(struct ip_hook_frame) == 0x158 && IP_HOOK_STACK == 0x158 + 24 && IP_HOOK_RETURN == 0x158 + 16 &&
+                   IP_HOOK_ENTRIES == 4096 && IP_HOOK_ENTRY_SIZE == 8,
+               "hook_stubs.S");

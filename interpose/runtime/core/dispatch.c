@@ -402,8 +402,8 @@ static void settle(struct tstate *ts, u32 exit_id) {
     rt_trace_no_call(ts); /* a stop from here on is of none */
 }
 
-/* call *%rax without redirection (docs/spec/client-requests.md section 1). */
-static void call_noredir(struct tstate *ts, u64 ret) {
+/* call *%rax, or *%r11, without redirection (docs/spec/client-requests.md section 1). */
+static void call_noredir(struct tstate *ts, u64 ret, u32 target) {
     u64 sp = ts->gpr[IP_RSP] - 8;
     if (rt_copy_to(sp, &ret, 8) < 0) {
         rt_signal_raise(ts, SIG_SEGV, SEGV_NO_MAP, sp);
@@ -412,7 +412,7 @@ static void call_noredir(struct tstate *ts, u64 ret) {
     rt_hook_written(sp, 8);
     ts->gpr[IP_RSP] = sp;
     if (rt.flags & IP_C_CALLSTACK) rt_callstack_push(ts, ret, sp);
-    ts->pc = ts->gpr[IP_RAX] | IP_KEY_NOREDIR;
+    ts->pc = ts->gpr[target] | IP_KEY_NOREDIR;
 }
 
 static void trap(struct tstate *ts, const struct ip_exit *x) {
@@ -503,7 +503,7 @@ void rt_dispatch(struct tstate *ts) {
     case IP_X_FAR: rt_far(ts, &insn); break;
     case IP_X_TARGET: bad_jump(ts, &x, ts->acc_addr, false); break;
     case IP_X_REQUEST: rt_client_request(ts, x.key + aux); break;
-    case IP_X_NOREDIR: call_noredir(ts, x.key + aux); break;
+    case IP_X_NOREDIR: call_noredir(ts, x.key + (aux & 0xff), aux & IP_NOREDIR_R11 ? IP_R11 : IP_RAX); break;
     case IP_X_ILLEGAL: illegal(ts, aux); break;
     case IP_X_FAULTPC: bad_pc(ts, x.key & IP_KEY_PC); break;
     case IP_X_TRAP: trap(ts, &x); break;

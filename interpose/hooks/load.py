@@ -1,0 +1,74 @@
+"""Files of hooks (``--hooks=``): executed in the supervisor before the program starts."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import types
+from typing import TYPE_CHECKING
+
+from interpose.errors import InterposeError
+from interpose.hooks import registry as registries
+from interpose.hooks.errors import HookError
+from interpose.hooks.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def load(files: Sequence[str]) -> Registry:
+    """The hooks of some files, in order; :class:`HookError`, one line, for what is wrong with one."""
+    registry = Registry()
+    registries.begin(registry)
+    try:
+        for number, file in enumerate(files):
+            before = len(registry)
+            _execute(file, f"interpose_hooks_{number}")
+            if len(registry) == before:
+                raise HookError(
+                    f"{file}: no hook is in it; decorate functions with interpose.wrap or .replace"
+                )
+    finally:
+        registries.end()
+    return registry
+
+
+def _execute(file: str, name: str) -> None:
+    path = os.path.abspath(file)
+    try:
+        with open(path, "rb") as stream:
+            source = stream.read()
+    except OSError as error:
+        raise HookError(f"{file}: cannot read the hooks: {error.strerror}") from None
+    try:
+        code = compile(source, path, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        where = f":{error.lineno}" if error.lineno else ""
+        raise HookError(f"{file}{where}: {type(error).__name__}: {error.msg}") from None
+    except ValueError as error:  # NUL bytes, before Python 3.12
+        raise HookError(f"{file}: {error}") from None
+    module = types.ModuleType(name)
+    module.__file__ = path
+    sys.modules[name] = module
+    folder = os.path.dirname(path)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        exec(code, module.__dict__)
+    except MemoryError:
+        raise
+    except BaseException as error:
+        raise HookError(_one_line(file, path, error)) from None
+
+
+def _one_line(file: str, path: str, error: BaseException) -> str:
+    """What happened, and at which line of the file."""
+    lines = [entry.lineno for entry in traceback.extract_tb(error.__traceback__) if entry.filename == path]
+    where = f"{file}:{lines[-1]}" if lines else file
+    if isinstance(error, InterposeError):
+        return f"{where}: {error.message}"
+    if isinstance(error, SystemExit):
+        return f"{where}: the file of hooks called exit"
+    text = " ".join(str(error).split())
+    return f"{where}: {type(error).__name__}" + (f": {text}" if text else "")

@@ -1,0 +1,349 @@
+"""The types of C that a hook's annotations name, and how they look in registers.
+
+``int`` is C's ``int``, ``float`` C's ``double``; :data:`Float` is C's ``float``. Types of :mod:`ctypes` may
+be used instead. A parameter without annotation is a word: an unsigned number of 64 bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+if TYPE_CHECKING:
+    from interpose.hooks.port import Port
+
+MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+
+class CType:
+    """A type that fits into one register.
+
+    :ivar name: as C spells it.
+    :ivar is_float: it travels in vector registers.
+    """
+
+    name = ""
+    is_float = False
+
+    def load(self, word: int, port: Port) -> Any:
+        """The Python value of a register's word."""
+        raise NotImplementedError
+
+    def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
+        """The word for a Python value; what it points to may be placed in memory that ends with the hook.
+
+        Raises TypeError or OverflowError for a value that the type does not take.
+        """
+        raise NotImplementedError
+
+    def _refuse(self, value: Any) -> TypeError:
+        return TypeError(f"{type(value).__name__} is no value for C's {self.name}: {value!r:.60}")
+
+
+class CInt(CType):
+    """An integer."""
+
+    def __init__(self, name: str, bits: int, signed: bool) -> None:
+        self.name = name
+        self.bits = bits
+        self.signed = signed
+
+    def load(self, word: int, port: Port) -> int:
+        value = word & ((1 << self.bits) - 1)
+        return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
+
+    def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
+        if hasattr(value, "value") and isinstance(value, ctypes._SimpleCData):
+            value = value.value
+        try:
+            number = value.__index__()
+        except AttributeError:
+            raise self._refuse(value) from None
+        if not -(1 << (self.bits - 1)) <= number < 1 << self.bits:
+            raise OverflowError(f"{number} does not fit into C's {self.name}")
+        number &= (1 << self.bits) - 1
+        if self.signed and number >> (self.bits - 1):
+            number -= 1 << self.bits
+        return int(number) & MASK
+
+
+class CBool(CType):
+    """C's ``bool``."""
+
+    name = "bool"
+
+    def load(self, word: int, port: Port) -> bool:
+        return word & 0xFF != 0
+
+    def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
+        if not isinstance(value, (bool, int)):
+            raise self._refuse(value)
+        return int(bool(value))
+
+
+class CFloat(CType):
+    """A floating-point number of 32 or 64 bits, in the low end of a vector register."""
+
+    is_float = True
+
+    def __init__(self, name: str, bits: int) -> None:
+        self.name = name
+        self._format = "<d" if bits == 64 else "<f4x"
+
+    def load(self, word: int, port: Port) -> float:
+        return float(struct.unpack(self._format, word.to_bytes(8, "little"))[0])
+
+    def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
+        try:
+            data = struct.pack(self._format, value)
+        except struct.error:
+            raise self._refuse(value) from None
+        return int.from_bytes(data, "little")
+
+
+class Pointer(int):
+    """An address in the program."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Pointer(0x{int(self):x})"
+
+
+class CString(str):
+    """A string of the program's, as UTF-8 (what is none stays, by ``surrogateescape``).
+
+    Handed on unchanged it is the same pointer. NULL is None.
+
+    :ivar address: where it lies; 0 for one made here.
+    """
+
+    __slots__ = ("address",)
+    address: int
+
+    def __new__(cls, text: str | bytes = "", address: int = 0) -> CString:
+        made = super().__new__(
+            cls, text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
+        )
+        made.address = address
+        return made
+
+    @property
+    def raw(self) -> bytes:
+        """Its bytes, without the NUL."""
+        return self.encode("utf-8", "surrogateescape")
+
+
+def _place(data: bytes, port: Port, is_result: bool) -> int:
+    if is_result:
+        raise TypeError("a new string or structure cannot be a result: its memory ends with the hook")
+    address = port.take(len(data))
+    port.write(address, data)
+    return address
+
+
+class CStringType(CType):
+    """``char *``, to a string with NUL."""
+
+    name = "char *"
+
+    def __init__(self, as_bytes: bool = False) -> None:
+        self._as_bytes = as_bytes
+
+    def load(self, word: int, port: Port) -> Any:
+        if word == 0:
+            return None
+        data = port.read_string(word)
+        return data if self._as_bytes else CString(data, word)
+
+    def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
+        if value is None:
+            return 0
+        if isinstance(value, CString) and value.address:
+            return value.address
+        if isinstance(value, str):
+            value = value.encode("utf-8", "surrogateescape")
+        if isinstance(value, (bytes, bytearray)):
+            if 0 in value:
+                raise ValueError(f"a C string cannot hold a NUL: {bytes(value)!r:.60}")
+            return _place(bytes(value) + b"\0", port, is_result)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return int(value) & MASK
+        raise self._refuse(value)
+
+
+class PointerType(CType):
+    """``void *``."""
+
+    name = "void *"
+
+    def load(self, word: int, port: Port) -> Any:
+        return Pointer(word)
+
+    def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
+        if value is None:
+            return 0
+        if isinstance(value, CString):
+            value = value.address or value.raw + b"\0"
+        if isinstance(value, StructPointer):
+            value = value.address
+        if isinstance(value, (ctypes.Structure, ctypes.Union, ctypes.Array)):
+            value = bytes(value)
+        if isinstance(value, (bytes, bytearray)):
+            return _place(bytes(value), port, is_result)
+        if isinstance(value, int) and not isinstance(value, bool):
+            if not -(1 << 63) <= value <= MASK:
+                raise OverflowError(f"{value} is no address")
+            return int(value) & MASK
+        raise self._refuse(value)
+
+
+class StructPointer:
+    """A pointer to a structure of the program's: its fields are read and written there, one by one.
+
+    ``pointer.read()`` is a copy of the whole, ``pointer.write(copy)`` puts one back, ``address`` says where.
+    """
+
+    __slots__ = ("_port", "_type", "address")
+    address: int
+
+    def __init__(self, address: int, kind: Any, port: Port) -> None:
+        object.__setattr__(self, "address", address)
+        object.__setattr__(self, "_type", kind)
+        object.__setattr__(self, "_port", port)
+
+    def read(self) -> Any:
+        """A copy, an instance of the :mod:`ctypes` type."""
+        return self._type.from_buffer_copy(self._port.read(self.address, ctypes.sizeof(self._type)))
+
+    def write(self, value: Any) -> None:
+        """Change the whole structure."""
+        if not isinstance(value, self._type):
+            raise TypeError(f"{type(value).__name__} is no {self._type.__name__}")
+        self._port.write(self.address, bytes(value))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.read(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        copy = self.read()
+        field = getattr(self._type, name, None)
+        if field is None or not hasattr(field, "offset"):
+            raise AttributeError(f"{self._type.__name__} has no field {name}")
+        setattr(copy, name, value)
+        size = ctypes.sizeof(self._type) - field.offset if field.size >> 16 else field.size
+        self._port.write(self.address + field.offset, bytes(copy)[field.offset : field.offset + size])
+
+    def __repr__(self) -> str:
+        return f"<{self._type.__name__} at 0x{self.address:x}>"
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class StructType(PointerType):
+    """A pointer to a structure, as a :mod:`ctypes` type; NULL is None."""
+
+    def __init__(self, kind: Any) -> None:
+        self.name = f"{kind.__name__} *"
+        self._type = kind
+
+    def load(self, word: int, port: Port) -> Any:
+        return StructPointer(word, self._type, port) if word else None
+
+
+WORD = CInt("word", 64, False)
+DOUBLE = CFloat("double", 64)
+STRING = CStringType()
+POINTER = PointerType()
+_INT = CInt("int", 32, True)
+_BOOL = CBool()
+
+Int8 = Annotated[int, CInt("int8_t", 8, True)]
+Int16 = Annotated[int, CInt("int16_t", 16, True)]
+Int32 = Annotated[int, CInt("int32_t", 32, True)]
+Int64 = Annotated[int, CInt("int64_t", 64, True)]
+UInt8 = Annotated[int, CInt("uint8_t", 8, False)]
+UInt16 = Annotated[int, CInt("uint16_t", 16, False)]
+UInt32 = Annotated[int, CInt("uint32_t", 32, False)]
+UInt64 = Annotated[int, CInt("uint64_t", 64, False)]
+Char = Annotated[int, CInt("char", 8, True)]
+UChar = Annotated[int, CInt("unsigned char", 8, False)]
+Short = Annotated[int, CInt("short", 16, True)]
+UShort = Annotated[int, CInt("unsigned short", 16, False)]
+UInt = Annotated[int, CInt("unsigned int", 32, False)]
+Long = Annotated[int, CInt("long", 64, True)]
+ULong = Annotated[int, CInt("unsigned long", 64, False)]
+Size = Annotated[int, CInt("size_t", 64, False)]
+SSize = Annotated[int, CInt("ssize_t", 64, True)]
+Float = Annotated[float, CFloat("float", 32)]
+Double = Annotated[float, DOUBLE]
+
+
+class PointerTo:
+    """``PointerTo[T]``: a pointer to a structure that a :mod:`ctypes` type describes."""
+
+    def __class_getitem__(cls, kind: Any) -> Any:
+        if not (isinstance(kind, type) and issubclass(kind, (ctypes.Structure, ctypes.Union, ctypes.Array))):
+            raise TypeError(f"PointerTo takes a structure, a union or an array of ctypes, not {kind!r}")
+        return Annotated[StructPointer, StructType(kind)]
+
+
+_PLAIN: dict[Any, CType] = {
+    int: _INT,
+    bool: _BOOL,
+    float: DOUBLE,
+    str: STRING,
+    bytes: CStringType(as_bytes=True),
+    CString: STRING,
+    Pointer: POINTER,
+    ctypes.c_void_p: POINTER,
+    ctypes.c_char_p: STRING,
+    ctypes.c_bool: _BOOL,
+    ctypes.c_float: CFloat("float", 32),
+    ctypes.c_double: DOUBLE,
+}
+_SIGNED, _UNSIGNED = "bhilq", "BHILQ"
+
+
+def ctype_of(annotation: Any) -> CType | None:
+    """The type that an annotation names; None if it names none."""
+    if get_origin(annotation) is Annotated:
+        return next((extra for extra in get_args(annotation)[1:] if isinstance(extra, CType)), None)
+    try:
+        known = _PLAIN.get(annotation)
+    except TypeError:  # not hashable
+        return None
+    if known is not None:
+        return known
+    if isinstance(annotation, CType):
+        return annotation
+    if isinstance(annotation, type):
+        code = getattr(annotation, "_type_", None)
+        if issubclass(annotation, ctypes._SimpleCData) and isinstance(code, str):
+            if code in _SIGNED or code in _UNSIGNED or code == "c":
+                return CInt(
+                    annotation.__name__, 8 * ctypes.sizeof(annotation), code in _SIGNED or code == "c"
+                )
+        elif issubclass(annotation, ctypes._Pointer):
+            target = getattr(annotation, "_type_", None)
+            if isinstance(target, type) and issubclass(
+                target, (ctypes.Structure, ctypes.Union, ctypes.Array)
+            ):
+                return StructType(target)
+            return POINTER
+    return None
+
+
+def guess(value: Any) -> CType:
+    """The type for a value that no parameter declares: C's default promotions (C17, 6.5.2.2)."""
+    if isinstance(value, float):
+        return DOUBLE
+    if isinstance(value, str):
+        return STRING
+    if isinstance(value, int):
+        return WORD
+    return POINTER
