@@ -49,6 +49,10 @@ class Debugger:
         self._holders = 0
         self._kept: set[int] = set()
         self._events: list[Thread] = []
+        self._waits = False
+        self._about: int | None = None
+        self._after = ""
+        self._requests: set[int] = set()
 
     # -- threads -------------------------------------------------------------------------------
 
@@ -87,7 +91,7 @@ class Debugger:
     def resume_all(self) -> None:
         """End one stop."""
         self._holders -= 1
-        if self._holders == 0:
+        if self._holders == 0 and not (self._waits and self.listener is None):
             self._release()
 
     @property
@@ -126,6 +130,10 @@ class Debugger:
 
     def _release(self) -> None:
         self._header().debug &= ~lib.IP_DBG_STOP
+        self._waits = False
+        if self._after:
+            self.supervisor.log.plain(self._after)
+            self._after = ""
         kept, self._kept = self._kept, set()
         for thread in list(self._held.values()):
             if thread.index not in kept:
@@ -137,10 +145,14 @@ class Debugger:
             return
         if thread in self._events:
             self._events.remove(thread)
+        thread.held = False
+        if thread.index in self._requests:
+            self._requests.discard(thread.index)
+            self.supervisor.answer_now(thread.index)
+            return
         slot = thread.slot
         slot.r[0], slot.r[1] = thread.go, thread.signal
         slot.r[2], slot.r[3] = thread.span
-        thread.held = False
         lib.ip_reply(thread.index)
 
     # -- what comes from them --------------------------------------------------------------------
@@ -149,17 +161,18 @@ class Debugger:
         """A thread asks how to go on (IP_R_DEBUG); whether it has to wait for that."""
         thread = Thread(self.supervisor.client, index, slot)
         thread.hold()
-        if self.listener is None and not self.stopped:
-            slot.r[0] = lib.IP_DBG_GO_PAST
-            slot.r[1] = thread.detail if thread.why == lib.IP_DBG_SIGNAL else 0
-            return False
-        if thread.why == lib.IP_DBG_HELD and not self.stopped:
-            slot.r[0], slot.r[1] = lib.IP_DBG_GO, 0
-            return False
+        stops = self.stopped or self._waits
+        expected = self._comes_for_gdb(thread)
         if thread.why == lib.IP_DBG_SIGNAL:
             thread.signal = thread.detail
+        if not stops and (self.listener is None or thread.why == lib.IP_DBG_HELD):
+            slot.r[0], slot.r[1] = lib.IP_DBG_GO_PAST, thread.signal
+            return False
         self._held[index] = thread
-        if thread.why != lib.IP_DBG_HELD:
+        if expected:
+            self._about = index
+            self._events.insert(0, thread)
+        elif thread.why != lib.IP_DBG_HELD:
             self._events.append(thread)
         return True
 
@@ -179,7 +192,38 @@ class Debugger:
     def forget_events(self) -> None:
         """Breakpoints and steps of other threads: they are met again, or nobody waits for them any more."""
         kept = (lib.IP_DBG_SIGNAL, lib.IP_DBG_WATCHED, lib.IP_DBG_ENTRY, lib.IP_DBG_RETURN)
-        self._events = [thread for thread in self._events if thread.why in kept]
+        self._events = [
+            thread for thread in self._events if thread.why in kept or self._comes_for_gdb(thread)
+        ]
+
+    # -- waiting for gdb -------------------------------------------------------------------------
+
+    def wait_for_gdb(self, index: int | None, after: str = "") -> None:
+        """Stop at the next boundary of a thread, until a debugger lets the program go on.
+
+        :param index: the slot of the thread that it is about; None: any. Its request is being answered.
+        :param after: a line for the log when it goes on.
+        """
+        self._waits = True
+        self._about = index
+        self._after = after
+        self._header().debug |= lib.IP_DBG_STOP
+        if index is not None:
+            self._kick(Thread(self.supervisor.client, index, lib.ip_service_slot(index)))
+
+    def hold_request(self, thread: Thread) -> None:
+        """A thread's request is not carried out before a debugger lets it go on."""
+        self._waits = True
+        self._about = thread.index
+        thread.held = True
+        thread.why = lib.IP_DBG_HELD
+        self._held[thread.index] = thread
+        self._requests.add(thread.index)
+        self._events.append(thread)
+
+    def _comes_for_gdb(self, thread: Thread) -> bool:
+        """Whether this is the stop that gdb is waited for at."""
+        return self._waits and (self._about is None or self._about == thread.index)
 
     # -- attaching -------------------------------------------------------------------------------
 
@@ -191,6 +235,7 @@ class Debugger:
     def detach(self) -> None:
         """The listener is gone: nothing of it stays behind."""
         self.listener = None
+        self._waits = False
         for address in list(self.breaks):
             lib.ip_breakpoint(address, 0)
         self.breaks.clear()
@@ -204,10 +249,17 @@ class Debugger:
     def forked(self) -> None:
         """This is the copy of the supervisor for a forked child, which no debugger follows."""
         self._held.clear()
+        self._requests.clear()
         self._holders = 0
         self._events.clear()
         self.detach()
         self._header().debug = 0
+
+    def ended(self, status: int, signal: int = 0) -> None:
+        """The program has ended."""
+        if self.listener is not None:
+            self.listener.ended(status, signal)
+            self.listener = None
 
     # -- breakpoints -----------------------------------------------------------------------------
 

@@ -149,6 +149,7 @@ class Server:
         self._attached = True
         self.debugger.attach(self)
         self.halt()
+        self._stop = self.debugger.take_event(lambda thread: True)
 
     def halt(self) -> None:
         """Stop the program, if it runs."""

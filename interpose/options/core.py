@@ -216,14 +216,12 @@ class CoreOptions(Table):
         "yes",
         dynamic=True,
         list_words=True,
-        status=PLANNED,
     )
     vgdb_error: int = Integer(
         "stop for gdb after this many errors; 0 stops before the first instruction",
         _MANY,
         0,
         dynamic=True,
-        status=PLANNED,
     )
     vgdb_stop_at: frozenset[str] = Members(
         "stop for gdb at these events: startup exit abexit valgrindabexit",
@@ -231,7 +229,6 @@ class CoreOptions(Table):
         (),
         metavar="event1,event2,…",
         dynamic=True,
-        status=PLANNED,
     )
     track_fds: str = Choice(
         "report open and misused file descriptors; all: inherited ones too; bad: misuse only",
@@ -356,8 +353,10 @@ class CoreOptions(Table):
         "show inlined calls in stack traces", False, shown="yes for memcheck, else no", metavar="yes|no"
     )
     read_var_info: bool = YesNo("describe addresses by the variables there", status=PLANNED, metavar="yes|no")
-    vgdb_poll: int = Integer("basic blocks between looks for gdb", 5000, 0, dynamic=True, status=PLANNED)
-    vgdb_shadow_registers: bool = YesNo("show gdb the shadow registers", status=PLANNED)
+    vgdb_poll: int = Integer(
+        "basic blocks between looks for gdb; not needed here", 5000, 0, dynamic=True, status=IGNORED
+    )
+    vgdb_shadow_registers: bool = YesNo("show gdb the shadow registers")
     vgdb_prefix: str | None = Text(
         "start of the names of the gdb FIFOs",
         metavar="<prefix>",

@@ -76,6 +76,10 @@ class BaseTool:
         """Number and occurrences of each error that was reported."""
         return ()
 
+    def errors_shown(self) -> int:
+        """Errors that were shown so far."""
+        return 0
+
     def error_manager(self) -> ErrorManager | None:
         """All errors so far, counted to this moment; None of a tool that finds none."""
         return None

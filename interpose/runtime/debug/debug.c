@@ -14,12 +14,13 @@
 #include "runtime/signals/sig.h"
 #include "runtime/ptrace/ptrace.h"
 
-#define TILES     (3ull << 17) /* XSAVE components of AMX, which no debugger is shown */
-#define LEGACY    3ull
-#define XS_HEADER 512
-#define FIXED     0x202ull /* of rflags: always set in user mode */
-#define LOADABLE  (IP_FL_ARITH | IP_FL_DF | FL_TF | FL_AC | 0x200000ull /* ID */)
-#define NO_CALL   (~0ull)
+#define TILES       (3ull << 17) /* XSAVE components of AMX, which no debugger is shown */
+#define LEGACY      3ull
+#define XS_HEADER   512
+#define FIXED       0x202ull /* of rflags: always set in user mode */
+#define LOADABLE    (IP_FL_ARITH | IP_FL_DF | FL_TF | FL_AC | 0x200000ull /* ID */)
+#define NO_CALL     (~0ull)
+#define MOST_PUSHED 65536u /* beyond, it is another stack */
 
 _Static_assert((offsetof(struct ip_slot, data) + offsetof(struct ip_debug_state, xsave)) % 64 == 0,
                "XSAVE's alignment");
@@ -99,7 +100,11 @@ static void define(struct tstate *ts, u64 changed, u64 old_sp) {
         ts->vflags = 0;
         ts->umask &= ~(1ull << IP_U_FLAGS);
     }
-    if (ts->gpr[IP_RSP] != old_sp) rt_hook_stack_loaded(ts, old_sp, ts->gpr[IP_RSP]);
+    u64 sp = ts->gpr[IP_RSP];
+    if (sp == old_sp) return;
+    rt_hook_stack_loaded(ts, old_sp, sp);
+    /* What a debugger has put there, before it made room for it: arguments, a return address. */
+    if (sp < old_sp && old_sp - sp <= MOST_PUSHED) rt_hook_written(sp, old_sp - sp);
 }
 
 static void take(struct tstate *ts, const struct ip_debug_state *d) {

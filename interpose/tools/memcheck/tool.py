@@ -225,6 +225,15 @@ class Tool(BaseTool):
         self._count_repeats()
         return self.errors.errors_found
 
+    def errors_shown(self) -> int:
+        return self.errors.shown
+
+    def memory_written(self, addr: int, length: int) -> None:
+        from .shadow import Shadow
+
+        self.space.forget()
+        Shadow(self.supervisor.client, self.space.threads()).define_addressable(addr, length)
+
     def error_manager(self) -> ErrorManager:
         self._count_repeats()
         return self.errors
