@@ -88,6 +88,12 @@ int rt_debug_signal(struct tstate *ts, struct sig_info *info);
 /* Before a system call; behind it, nr and pc are from before. */
 void rt_debug_call(struct tstate *ts, u64 next_pc);
 void rt_debug_called(struct tstate *ts, u64 nr, u64 pc);
+/* An error was told, and the thread is to stop for it; has it been told?  Then the slow path was begun anew. */
+void rt_debug_told(struct tstate *ts, u64 pc, u64 sp);
+bool rt_debug_was_told(struct tstate *ts, u64 pc, u64 sp);
+/* Behind a slow path: shall its instruction begin anew, so that the thread stops before it?  ts->pc leads there then.
+ */
+bool rt_debug_begins_anew(struct tstate *ts, const struct ip_exit *x);
 /* This is the child of a fork, which no debugger follows. */
 void rt_debug_forked(struct tstate *ts);
 

@@ -95,6 +95,7 @@ struct rt_thread {
     u32 debug_step, debug_forced, debug_own_flag, debug_done, debug_past, debug_in_call;
     u64 debug_pc, debug_range[2]; /* where the step began; goes on while in there */
     u64 debug_hit;                /* watched address that the instruction under way accesses */
+    u64 debug_told[2];            /* pc and RSP of an error that it stops for, and that is told by now */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 /* Is it in translated code, or on the way back there in the middle of a block? */

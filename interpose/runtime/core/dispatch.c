@@ -547,7 +547,7 @@ int rt_slow(struct tstate *ts) {
     }
     default: break;
     }
-    if (rt_hook_slow(ts, x) == RT_SLOW_RESUME) return 0;
+    if (rt_hook_slow(ts, x) == RT_SLOW_RESUME && !(th->debug_told[0] && rt_debug_begins_anew(ts, x))) return 0;
     th->in_runtime = RT_IN_RUNTIME;
     settle(ts, 0);
     return 1;

@@ -89,7 +89,7 @@ struct ip_error *rt_error_begin(struct tstate *ts, int kind) {
 }
 
 void rt_error_end(struct tstate *ts, struct ip_error *e) {
-    if (rt_th(ts)->errors_off || rt_call_is_silent(ts)) return;
+    if (rt_th(ts)->errors_off || rt_call_is_silent(ts) || rt_debug_was_told(ts, e->pc, e->sp)) return;
     bool fresh;
     u64 hash = hash_error(e);
     rt_lock(&lock);
@@ -112,7 +112,9 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
     struct ip_slot *slot = rt_slot(ts);
     slot->len = sizeof *e;
     slot->a[0] = index;
+    u64 pc = e->pc, sp = e->sp;
     rt_request_python(ts, IP_R_ERROR);
+    if (rt_debugged() & IP_DBG_STOP) rt_debug_told(ts, pc, sp);
     if (slot->r[0]) /* --exit-on-first-error: the report is out */
         sys1(__NR_exit_group, (long)slot->r[1]);
 }

@@ -229,6 +229,32 @@ void rt_debug_called(struct tstate *ts, u64 nr, u64 pc) {
     if (told && is_followed(ts) && rt.chan->debug) wait_at(ts, IP_DBG_RETURN, (u64)(int)nr, NULL, rt_pc(ts->pc), nr);
 }
 
+void rt_debug_told(struct tstate *ts, u64 pc, u64 sp) { rt_th(ts)->debug_told[0] = pc, rt_th(ts)->debug_told[1] = sp; }
+
+bool rt_debug_was_told(struct tstate *ts, u64 pc, u64 sp) {
+    u64 *told = rt_th(ts)->debug_told;
+    bool same = told[0] == pc && told[1] == sp;
+    told[0] = 0;
+    return same;
+}
+
+/* What the tracking helper computes a second time must be what it was the first time: not of an instruction that also
+ * changes what it reads. */
+bool rt_debug_begins_anew(struct tstate *ts, const struct ip_exit *x) {
+    u64 *told = rt_th(ts)->debug_told;
+    const struct ip_insn *in = (const struct ip_insn *)x->key;
+    bool stops = (rt.chan->debug & IP_DBG_STOP) && (x->kind_aux & 0xff) == IP_XS_TRACK && in->pc == told[0];
+    bool same = in->flow != IP_F_NEXT ||
+                !(in->gpr_write & in->gpr_read & ~in->addr_read || in->fl_write & in->fl_read ||
+                  in->vec_write & in->vec_read || in->k_write & in->k_read);
+    if (!stops || !same) {
+        told[0] = 0;
+        return false;
+    }
+    ts->pc = in->pc | IP_KEY_TRACK | IP_KEY_NOREDIR;
+    return true;
+}
+
 void rt_debug_forked(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     disarm(ts);

@@ -1,0 +1,164 @@
+"""Sessions of the real gdb with programs under interpose (``tests/guests/gdb``).
+
+A session is NAME.gdb beside NAME.c: commands for gdb, which is attached at the program's start, and in
+comments what is to come of them:
+
+==================  =====================================================================================
+``#: REGEX``        a line of gdb's output, behind those that were found before
+``#! REGEX``        no line of it is like this
+``#out REGEX``      a line of what the program and interpose say, behind those found before
+``#status N``       how the program ends (``-N``: by that signal); without it: 0
+``#options WORDS``  of interpose
+``#tools WORDS``    those that it is for; without it: none and memcheck
+``#flags WORDS``    of gcc, behind ``-g -O0``
+``#link NAME``      another program of the folder that is built beside this one
+==================  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+GUESTS = Path(__file__).parents[1] / "guests" / "gdb"
+GDB = shutil.which("gdb")
+TIMEOUT = 60
+
+
+@dataclass
+class Session:
+    """What a script says about itself."""
+
+    name: str
+    expected: list[str] = field(default_factory=list)
+    unwanted: list[str] = field(default_factory=list)
+    out: list[str] = field(default_factory=list)
+    status: int = 0
+    options: list[str] = field(default_factory=lambda: ["--vgdb-stop-at=startup"])
+    tools: list[str] = field(default_factory=lambda: ["none", "memcheck"])
+    flags: list[str] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)
+
+    @property
+    def script(self) -> Path:
+        return GUESTS / f"{self.name}.gdb"
+
+
+def read(path: Path) -> Session:
+    session = Session(path.stem)
+    for line in path.read_text().splitlines():
+        kind, _, rest = line.partition(" ")
+        rest = rest.strip()
+        if kind == "#:":
+            session.expected.append(rest)
+        elif kind == "#!":
+            session.unwanted.append(rest)
+        elif kind == "#out":
+            session.out.append(rest)
+        elif kind == "#status":
+            session.status = int(rest)
+        elif kind == "#options":
+            session.options = rest.split()
+        elif kind == "#tools":
+            session.tools = rest.split()
+        elif kind == "#flags":
+            session.flags = rest.split()
+        elif kind == "#link":
+            session.beside.append(rest)
+    return session
+
+
+def sessions() -> list[tuple[Session, str]]:
+    found = [read(path) for path in sorted(GUESTS.glob("*.gdb"))]
+    return [(session, tool) for session in found for tool in session.tools]
+
+
+def build(session: Session, folder: Path) -> Path:
+    program = folder / session.name
+    for name in [*session.beside, session.name]:
+        source = GUESTS / f"{name}.c"
+        flags = session.flags if name == session.name else []
+        command = ["gcc", "-g", "-O0", "-w", "-pthread", str(source), "-o", str(folder / name), *flags]
+        subprocess.run(command, check=True, timeout=TIMEOUT)
+    return program
+
+
+def gdb_command(prefix: Path, pid: int, program: Path, script: Path) -> list[str]:
+    relay = f"{sys.executable} -m interpose.vgdb --vgdb-prefix={prefix} --wait=20 --pid={pid} -q"
+    settings = (
+        "debuginfod enabled off",
+        "confirm off",
+        "pagination off",
+        "width 0",
+        "python print-stack full",
+    )
+    words = [word for setting in settings for word in ("-ex", f"set {setting}")]
+    assert GDB
+    return [
+        GDB,
+        "-q",
+        "-nx",
+        "-batch",
+        *words,
+        "-ex",
+        f"target remote | {relay}",
+        "-x",
+        str(script),
+        str(program),
+    ]
+
+
+def found_in_order(wanted: Sequence[str], text: str) -> str | None:
+    """The first regular expression without a line behind those of the others; None if all have one."""
+    lines = iter(text.splitlines())
+    for pattern in wanted:
+        if not any(re.search(pattern, line) for line in lines):
+            return pattern
+    return None
+
+
+@dataclass
+class Result:
+    """What came of a session."""
+
+    gdb: str
+    out: str
+    status: int
+    left: list[str]
+
+
+def run(session: Session, tool: str, program: Path, folder: Path) -> Result:
+    prefix, out = folder / "pipe", folder / "out"
+    command = [
+        sys.executable,
+        "-m",
+        "interpose",
+        f"--tool={tool}",
+        f"--vgdb-prefix={prefix}",
+        *session.options,
+    ]
+    with open(out, "w") as file:
+        client = subprocess.Popen([*command, str(program)], stdout=file, stderr=file, cwd=folder)
+        try:
+            debugger = subprocess.run(
+                gdb_command(prefix, client.pid, program, session.script),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                errors="replace",
+                timeout=TIMEOUT,
+                cwd=folder,
+            )
+            status = client.wait(timeout=TIMEOUT)
+        finally:
+            client.kill()
+            client.wait()
+    return Result(
+        debugger.stdout, out.read_text(errors="replace"), status, [p.name for p in folder.glob("pipe*")]
+    )
