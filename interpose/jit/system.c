@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -48,6 +49,8 @@ int ip_set_limit(int which, uint64_t soft, uint64_t hard) {
 }
 
 int ip_adopt_orphans(void) { return result(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)); }
+
+int ip_end_with_parent(void) { return result(prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0)); }
 
 int ip_socket_pair(int *ends) {
     int on = 1, r = result(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));

@@ -14,6 +14,8 @@ int ip_get_limit(int which, uint64_t *soft, uint64_t *hard);
 int ip_set_limit(int which, uint64_t soft, uint64_t hard);
 /* What descendants leave behind when they die becomes ours. */
 int ip_adopt_orphans(void);
+/* SIGTERM when the process that started this one is gone. */
+int ip_end_with_parent(void);
 /* Two connected ends; what arrives at the first one shows who sent it. */
 int ip_socket_pair(int *ends);
 /* A socket of the file system that others can connect to, and whoever has; neither waits. */

@@ -136,6 +136,8 @@ class Reader:
         self.name = name
         self.report = Report()
         self.line = 0
+        self.news: list[tuple[Error, int]] = []
+        """Errors and loss records, and how often each has happened, for whoever empties the list."""
         self._by_number: dict[tuple[int, int], Error] = {}
         self._process: dict[int, Process] = {}
         self._kinds: dict[str, Callable[[int, _Fields], None]] = {
@@ -239,10 +241,18 @@ class Reader:
             before = ("bytes_before", "blocks_before")
             common.update({name: fields.number(name, 0) for name in (*amounts, *before)})
             leak = Leak(**common)
-            (self.report.leaks if leak.suppressed_by is None else self.report.suppressed).append(leak)
+            if leak.suppressed_by is None:
+                self.report.leaks.append(leak)
+                self.news.append((leak, 1))
+            else:
+                self.report.suppressed.append(leak)
             return
         error = Error(**common)
-        (self.report.errors if error.suppressed_by is None else self.report.suppressed).append(error)
+        if error.suppressed_by is None:
+            self.report.errors.append(error)
+            self.news.append((error, 1))
+        else:
+            self.report.suppressed.append(error)
         self._by_number[(pid, error.number)] = error
 
     def find(self, pid: int, number: int) -> Error | None:
@@ -263,6 +273,7 @@ class Reader:
             error = self.find(pid, each.number("number"))
             if error is not None:
                 error.count += each.number("new")
+                self.news.append((error, each.number("new")))
 
     def _leak_summary(self, pid: int, fields: _Fields) -> None:
         self._process[pid].leaks = {

@@ -1,0 +1,1 @@
+"""What the pytest plugin (`interpose/pytest_plugin.py`) is made of; loaded by ``--interpose`` only."""

@@ -1,0 +1,312 @@
+"""pytest --interpose on a C extension with one fault a function, in sessions of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from importlib.metadata import entry_points
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from interpose.testing.found import Settings
+from interpose.testing.outside import LEAK_SUPPRESSIONS, SUPPRESSIONS, running_at
+
+EXTENSION = r"""
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <unistd.h>
+#include <sys/wait.h>
+#define FUNCTION(name) static PyObject *name(PyObject *self, PyObject *none)
+FUNCTION(past_end) {
+    volatile char *p = malloc(10);
+    char c = p[10];
+    free((void *)p);
+    Py_RETURN_NONE;
+}
+FUNCTION(undefined) {
+    volatile char *p = malloc(10);
+    if (p[3] == 7) write(2, "7", 1);
+    free((void *)p);
+    Py_RETURN_NONE;
+}
+FUNCTION(leak) { volatile char *p = malloc(1234); p[0] = 1; Py_RETURN_NONE; }
+FUNCTION(crash) { *(volatile int *)8 = 1; Py_RETURN_NONE; }
+FUNCTION(fine) { Py_RETURN_NONE; }
+#define METHOD(name) {#name, name, METH_NOARGS, ""}
+static PyMethodDef methods[] = {
+    METHOD(past_end), METHOD(undefined), METHOD(leak), METHOD(crash), METHOD(fine), {0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "faulty", "", -1, methods};
+PyMODINIT_FUNC PyInit_faulty(void) { return PyModule_Create(&module); }
+"""
+
+
+def line(function: str) -> int:
+    """Where a function's fault lies."""
+    lines = EXTENSION.splitlines()
+    first = next(number for number, text in enumerate(lines, 1) if f"FUNCTION({function})" in text)
+    return first + (function == "past_end") * 2
+
+
+TESTS = """
+import faulty, os, pytest
+
+def test_fine():
+    faulty.fine()
+    assert os.environ["PYTHONMALLOC"] == "malloc" and "INTERPOSE_PYTEST" not in os.environ
+def test_past(): faulty.past_end()
+def test_past_again(): faulty.past_end() or faulty.past_end()
+def test_undefined(): faulty.undefined()
+def test_leak(): faulty.leak()
+def test_worker():
+    pid = os.fork()
+    if pid == 0:
+        faulty.past_end() or faulty.undefined()
+        os._exit(0)
+    os.waitpid(pid, 0)
+@pytest.mark.xfail(strict=True)
+def test_expected(): faulty.past_end()
+def test_two_faults():
+    faulty.past_end()
+    assert 0
+@pytest.fixture
+def late():
+    yield
+    faulty.past_end()
+def test_teardown(late): pass
+def test_fine_again(): faulty.fine()
+"""
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plugin")
+    (folder / "faulty.c").write_text(EXTENSION)
+    include = sysconfig.get_path("include")
+    if not Path(include, "Python.h").exists():
+        pytest.skip("Python's headers are not installed")
+    command = ["gcc", "-g", "-O1", "-w", "-shared", "-fPIC", f"-I{include}", "-o", "faulty.so", "faulty.c"]
+    subprocess.run(command, check=True, cwd=folder)
+    (folder / "test_all.py").write_text(TESTS)
+    (folder / "test_crash.py").write_text(
+        "import faulty\ndef test_before(): faulty.fine()\n"
+        "def test_crash(): faulty.past_end() or faulty.crash()\ndef test_after(): faulty.undefined()\n"
+    )
+    (folder / "test_leaks.py").write_text(
+        "import faulty\ndef test_leak(): faulty.leak()\ndef test_fine(): pass\n"
+    )
+    (folder / "test_import.py").write_text("import faulty\nfaulty.past_end()\ndef test_fine(): pass\n")
+    (folder / "test_plain.py").write_text(
+        "import sys\ndef test_it(): assert 'interpose.testing' not in sys.modules\n"
+    )
+    return folder
+
+
+def command(*words: str) -> list[str]:
+    """pytest with the plugin, which an installed package brings by itself."""
+    installed = any(entry.name == "interpose" for entry in entry_points(group="pytest11"))
+    plugin = [] if installed else ["-p", "interpose.pytest_plugin"]
+    return [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", *words]
+
+
+def session(folder: Path, *words: str, **more) -> subprocess.CompletedProcess:
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    environ = {**os.environ, "PYTHONPATH": path, "COLUMNS": "120"}
+    # The interpreter's blocks are the same ones in each session: they are verified elsewhere.
+    for name in [name for name in environ if name.startswith("PYTEST_") or name == "INTERPOSE_VERIFY"]:
+        del environ[name]
+    done = subprocess.run(
+        command(*words), cwd=folder, env=environ, capture_output=True, text=True, timeout=300, **more
+    )
+    assert "INTERNALERROR" not in done.stdout + done.stderr, done.stdout + done.stderr
+    return done
+
+
+def outcomes(junit: Path) -> dict[str, tuple[str, str]]:
+    """Of each test: how it ended and the text of its failure, and what is attached."""
+    found = {}
+    for case in ElementTree.parse(junit).iter("testcase"):
+        ends = [each for each in case if each.tag in ("failure", "error", "skipped")]
+        text = "\n".join(f"{each.get('message')}\n{each.text}" for each in ends)
+        text += "\n".join(each.get("value", "") for each in case.iter("property"))
+        found[case.get("name")] = ("+".join(each.tag for each in ends) or "passed", text)
+    return found
+
+
+def test_each_error_is_attached_to_its_test(folder: Path, tmp_path: Path) -> None:
+    junit = tmp_path / "junit.xml"
+    done = session(folder, "-rA", "--interpose=memcheck", f"--junitxml={junit}", "test_all.py")
+    found = outcomes(junit)
+    assert done.returncode == 1, done.stdout
+    assert {name: how for name, (how, _) in found.items()} == {
+        "test_fine": "passed",
+        "test_past": "failure",
+        "test_past_again": "failure",
+        "test_undefined": "failure",
+        "test_leak": "passed",
+        "test_worker": "failure",
+        "test_expected": "skipped",
+        "test_two_faults": "failure",
+        "test_teardown": "error",
+        "test_fine_again": "passed",
+    }
+    assert (
+        f"memcheck: 1 error\nInvalid read of size 1: past_end (faulty.c:{line('past_end')})"
+        in found["test_past"][1]
+    )
+    assert "memcheck: 2 errors\nInvalid read of size 1 (2 times): past_end" in found["test_past_again"][1]
+    assert "Conditional jump or move depends on uninitialised" in found["test_undefined"][1]
+    assert "memcheck: 2 errors" in found["test_worker"][1]
+    assert "assert 0" in found["test_two_faults"][1] and "InvalidRead" in found["test_two_faults"][1]
+    # The section of a report, the interpreter's frames cut short.
+    section = done.stdout.split("- interpose call -", 1)[1].splitlines()[1:6]
+    assert section[0] == "Invalid read of size 1"
+    assert re.fullmatch(r"   at 0x[0-9A-F]+: past_end \(faulty\.c:\d+\)", section[1])
+    assert re.fullmatch(r"   \.\.\. \d+ more of the interpreter", section[4])
+    # One leak, of the whole session.
+    rest = done.stdout.split("= interpose =", 1)[1]
+    assert len(re.findall("are definitely lost", rest)) == 1 and f"leak (faulty.c:{line('leak')})" in rest
+    assert "1,234" in rest
+
+
+def test_with_xdist_and_a_crash(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
+    junit = tmp_path / "junit.xml"
+    words = ("-n", "2", "--interpose=memcheck", f"--junitxml={junit}", "test_crash.py", "test_leaks.py")
+    done = session(folder, *words)
+    assert done.returncode == 1
+    found = outcomes(junit)
+    assert found["test_before"][0] == "passed" and found["test_after"][0] == "failure", done.stdout
+    how, text = found["test_crash"]
+    assert how == "error" and "crashed while running" in text
+    assert "Invalid read of size 1" in text and "Invalid write of size 4" in text and "SIGSEGV" in text
+    assert f"leak (faulty.c:{line('leak')})" in done.stdout.split("= interpose =", 1)[1]
+    assert found["test_leak"][0] == "passed"
+
+
+def test_a_crash_is_told_with_its_test(folder: Path) -> None:
+    words = ("--interpose=memcheck", "--interpose-leaks=no", "test_crash.py")
+    done = session(folder, *words, "-p", "no:faulthandler")
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert "interpose: pytest was ended by SIGSEGV in test_crash.py::test_crash\n" in done.stderr
+    assert "Invalid read of size 1\n" in done.stderr and "Access not within mapped region" in done.stderr
+
+
+def test_leaks_of_each_test(folder: Path, tmp_path: Path) -> None:
+    junit = tmp_path / "junit.xml"
+    words = ("--interpose=memcheck", "--interpose-leaks=test", f"--junitxml={junit}")
+    session(folder, *words, "test_leaks.py")
+    found = outcomes(junit)
+    assert (found["test_leak"][0], found["test_fine"][0]) == ("error", "passed")
+    assert "1,234 (+1,234) bytes in 1 (+1) blocks are definitely lost" in found["test_leak"][1]
+
+
+def test_an_error_at_import_belongs_to_the_module(folder: Path) -> None:
+    done = session(folder, "--interpose=memcheck", "--interpose-leaks=no", "test_import.py")
+    assert done.returncode == 2
+    assert "ERROR test_import.py - Invalid read of size 1" in done.stdout
+
+
+def test_nothing_fails_on_request(folder: Path) -> None:
+    words = ["--interpose=memcheck", "--interpose-fail=no", "--interpose-leaks=no", "-rA"]
+    words.append("--interpose-options=--track-origins=yes")
+    done = session(folder, *words, "test_all.py", "-k", "undefined")
+    assert done.returncode == 0 and "1 passed" in done.stdout
+    assert "Uninitialised value was created by a heap allocation" in done.stdout
+
+
+def test_another_tool(folder: Path) -> None:
+    done = session(folder, "--interpose=none", "test_leaks.py", "-q")
+    assert done.returncode == 0 and "2 passed" in done.stdout
+
+
+def test_no_effect_without_the_option(folder: Path) -> None:
+    done = session(folder, "test_plain.py", "-q")
+    assert done.returncode == 0 and "1 passed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--interpose=memchek"], "unknown tool 'memchek'"),
+        (["--interpose=memcheck", "--interpose-options=--leak-chek=no"], "Unknown option: --leak-chek=no"),
+        (["--interpose=memcheck", "--interpose-leaks=often"], "invalid choice: 'often'"),
+    ],
+)
+def test_what_is_wrong_is_said(words: list[str], message: str, folder: Path) -> None:
+    done = session(folder, *words, "test_plain.py")
+    assert done.returncode == 4 and message in done.stderr and "Traceback" not in done.stderr
+
+
+def test_help_runs_nothing(folder: Path) -> None:
+    done = session(folder, "--interpose=memcheck", "--help")
+    assert done.returncode == 0 and "--interpose-leaks" in done.stdout
+
+
+def test_a_session_that_is_killed_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_sleep.py").write_text(
+        "import time\ndef test_it(): print('here', flush=True); time.sleep(1000)"
+    )
+    environ = {**os.environ, "MARK": str(tmp_path)}
+    words = command("-s", "--interpose=none", "test_sleep.py")
+    running = subprocess.Popen(words, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, text=True)
+    while "here" not in running.stdout.readline():
+        assert running.poll() is None
+    running.kill()
+    running.wait(30)
+    running.stdout.close()
+    deadline = time.monotonic() + 30
+    while with_variable(str(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert with_variable(str(tmp_path)) == []
+
+
+def with_variable(text: str) -> list[str]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if text.encode() in (process / "environ").read_bytes():
+                found.append(process.name)
+    return found
+
+
+@pytest.mark.parametrize("python", sorted({sys.executable, "/usr/bin/python3"}))
+def test_the_interpreter_itself_is_clean(python: str, tmp_path: Path) -> None:
+    if not Path(python).exists():
+        pytest.skip(f"{python} is not installed")
+    script = (
+        "import json, re, ctypes, decimal, sqlite3, hashlib, zlib, threading, subprocess, datetime, pickle\n"
+        "t = threading.Thread(target=lambda: sum(range(1000))); t.start(); t.join()\n"
+        "print(json.loads('[1, 2.5, \"x\"]'), re.findall('a+', 'aab'), decimal.Decimal(1) / 3)\n"
+        "print(sqlite3.connect(':memory:').execute('select 1').fetchall(), zlib.crc32(b'x'))\n"
+    )
+    words = [sys.executable, "-m", "interpose", "--tool=memcheck", "--leak-check=full", "--error-exitcode=9"]
+    words += [f"--suppressions={SUPPRESSIONS}", f"--suppressions={LEAK_SUPPRESSIONS}", python, "-c", script]
+    environ = {**os.environ, "PYTHONMALLOC": "malloc"}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environ)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_the_test_under_way() -> None:
+    assert running_at("begin a.py::test_x[1 2]") == "a.py::test_x[1 2]"
+    assert running_at("end a.py::test_x[1 2] setup") == "a.py::test_x[1 2]"
+    assert [running_at(each) for each in ("end a.py::t teardown", "tests", "session", None)] == [None] * 4
+
+
+def test_which_errors_fail() -> None:
+    from interpose.formats.report import Error, Leak
+
+    error = Error(1, 1, "InvalidRead", "w")
+    definite, possible = Leak(1, 2, "Leak_DefinitelyLost", "w"), Leak(1, 3, "Leak_PossiblyLost", "w")
+    decisions = {
+        fail: [Settings("memcheck", fail).fails(each) for each in (error, definite, possible)]
+        for fail in ("definite", "all", "no")
+    }
+    assert decisions == {"definite": [True, True, False], "all": [True] * 3, "no": [False] * 3}
