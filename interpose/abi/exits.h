@@ -35,6 +35,7 @@ enum ip_exit_kind {
     /* ARRIVE: the block of the template at key begins elsewhere than in the present context.  REPEATED: of the block of
        the template at key, the instruction aux has repeated (count.h).  ADDRESSES: key = client address of the struct
        ip_insn, whose words of the run's record (trace.h) begin aux bytes before its end */
+    /* WATCH: key = client address of the struct ip_insn, which is about to run while a debugger watches memory */
     /* GSBASE: the host's GS gets a base (aux): 0 ours, else the guest's (enum ip_seg) */
     IP_XS_LOAD = 64,
     IP_XS_STORE,
@@ -44,7 +45,8 @@ enum ip_exit_kind {
     IP_XS_GSBASE,
     IP_XS_ARRIVE,
     IP_XS_REPEATED,
-    IP_XS_ADDRESSES
+    IP_XS_ADDRESSES,
+    IP_XS_WATCH
 };
 enum ip_illegal { IP_ILL_UNDEFINED, IP_ILL_LONG /* over 15 bytes: #GP */, IP_ILL_SYSENTER };
 enum ip_jump { IP_JUMP_JMP, IP_JUMP_CALL, IP_JUMP_RET };

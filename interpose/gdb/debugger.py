@@ -15,7 +15,7 @@ from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Protocol
 
     from interpose.supervisor.main import Supervisor
@@ -239,12 +239,14 @@ class Debugger:
         for address in list(self.breaks):
             lib.ip_breakpoint(address, 0)
         self.breaks.clear()
+        self.set_watched(())
         header = self._header()
         header.debug &= lib.IP_DBG_STOP
-        header.debug_n_watched = 0
         self._events.clear()
         for thread in self._held.values():
             thread.go = lib.IP_DBG_GO
+            if thread.why == lib.IP_DBG_SIGNAL and thread.state.changed >> lib.IP_DBG_CHANGED_PC & 1:
+                thread.signal = 0  # of an instruction that it is no longer at
 
     def forked(self) -> None:
         """This is the copy of the supervisor for a forked child, which no debugger follows."""
@@ -276,6 +278,24 @@ class Debugger:
             if not self.breaks[address]:
                 del self.breaks[address]
                 lib.ip_breakpoint(address, 0)
+
+    # -- watchpoints -----------------------------------------------------------------------------
+
+    def set_watched(self, ranges: Iterable[tuple[int, int, int]]) -> bool:
+        """Stop whoever has accessed one of these: begin, end, ``IP_DBG_ON_*``. False: there are too many."""
+        wanted = list(ranges)
+        if len(wanted) > lib.IP_DBG_RANGES:
+            return False
+        header = self._header()
+        header.debug_n_watched = len(wanted)
+        for at, (begin, end, kinds) in enumerate(wanted):
+            header.debug_watched[at].lo = begin
+            header.debug_watched[at].hi = end
+            header.debug_watched[at].kinds = kinds
+        if bool(wanted) != bool(header.debug & lib.IP_DBG_WATCH):
+            header.debug ^= lib.IP_DBG_WATCH
+            lib.ip_watching(bool(wanted))
+        return True
 
     # -- memory ----------------------------------------------------------------------------------
 

@@ -440,11 +440,29 @@ class Server:
 
     def watch(self, kind: int, address: int, length: int) -> bytes:
         """A watchpoint comes."""
-        return UNSUPPORTED
+        place = (kind, address, length)
+        self._watches[place] = self._watches.get(place, 0) + 1
+        if self._watch_all():
+            return OK
+        return self.unwatch(kind, address, length) and b"E0c"
 
     def unwatch(self, kind: int, address: int, length: int) -> bytes:
         """A watchpoint goes."""
-        return UNSUPPORTED
+        place = (kind, address, length)
+        if place not in self._watches:
+            return OK
+        self._watches[place] -= 1
+        if not self._watches[place]:
+            del self._watches[place]
+            self._watch_all()
+        return OK
+
+    def _watch_all(self) -> bool:
+        end = (1 << 64) - 1
+        return self.debugger.set_watched(
+            (address, min(address + length, end), points.kinds(kind))
+            for kind, address, length in self._watches
+        )
 
     # -- registers -------------------------------------------------------------------------------
 

@@ -423,8 +423,9 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
         char name[64];
         return rt_strncpy_from(name, a[0], sizeof name) < 0 ? 0 : rt_find_function(ts, name);
     }
-    case IP_HR_COPY: return bulk_copy(ts, a[0], a[1], a[2]);
-    case IP_HR_FILL: return bulk_fill(ts, a[0], a[1], a[2]);
+    /* Watchpoints see the program's own accesses, so the program makes them then. */
+    case IP_HR_COPY: return rt_debugged() & IP_DBG_WATCH ? 0 : bulk_copy(ts, a[0], a[1], a[2]);
+    case IP_HR_FILL: return rt_debugged() & IP_DBG_WATCH ? 0 : bulk_fill(ts, a[0], a[1], a[2]);
     case IP_HR_STATS: {
         lock_heap();
         u64 w[4] = {0, heap_table->live_blocks, heap_table->live_bytes, heap_table->quarantine_bytes};

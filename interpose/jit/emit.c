@@ -373,6 +373,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_RUN: em_run(m, u); break;
     case U_TURNS: put_store(w, 8, STATE(ct_turns), IP_RCX); break;
     case U_RECSOME: em_slow_call(m, IP_SYM_SLOW, IP_XS_ADDRESSES, (uint64_t)u->insn, (uint32_t)u->imm); break;
+    case U_WATCH: em_slow_call(m, IP_SYM_SLOW, IP_XS_WATCH, (uint64_t)u->insn, 0); break;
     case U_TURNED: em_slow_call(m, IP_SYM_SLOW, IP_XS_REPEATED, u->imm, (uint32_t)u->insn); break;
     case U_LOOPX: emit_loop(m, u, in); break;
     case U_CALL:

@@ -91,6 +91,8 @@ void ip_keeps_stack_del(uint64_t lo, uint64_t hi);
 
 /* A debugger's breakpoint comes or goes: what was translated of its place is dropped. */
 void ip_breakpoint(uint64_t pc, int set);
+/* Accesses to memory are looked at from now on (ip_chan.debug_watched), or no longer: all translations are dropped. */
+void ip_watching(int on);
 /* Somebody has written to the program's memory from outside: the same. */
 void ip_code_written(uint64_t addr, uint64_t len);
 /* Have a thread of the client leave what it is in, for its next boundary.  0 or -errno. */

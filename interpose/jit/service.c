@@ -441,6 +441,14 @@ void ip_breakpoint(uint64_t pc, int set) {
     pthread_mutex_unlock(&T.lock);
 }
 
+void ip_watching(int on) {
+    pthread_mutex_lock(&T.lock);
+    T.watching = on != 0;
+    for (uint32_t i = 0; i < T.meta->n_blocks; i++) tt_drop_block(&T, i);
+    T.chan->fast_gen++;
+    pthread_mutex_unlock(&T.lock);
+}
+
 void ip_code_written(uint64_t addr, uint64_t len) {
     pthread_mutex_lock(&T.lock);
     tt_invalidate(&T, addr, len, IP_INVALID_CHANGED);

@@ -150,6 +150,7 @@ static void run_stages(struct transtab *t, struct ublock *b, const struct ip_cod
         ip_stage2_optimise(b, rd, o);
         stage_done(t, 2, b);
         ip_stage3_instrument(b, t->ub[1], o);
+        if (t->watching && !t->past_break) tt_watch_accesses(t->ub[1]);
         stage_done(t, 3, t->ub[1]);
         ip_stage4_cleanup(t->ub[1], o);
         stage_done(t, 4, t->ub[1]);
@@ -201,7 +202,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
             t->xrec[id].onward = !x->calls && (x->key & IP_KEY_PC) > (b->key & IP_KEY_PC);
             t->xrec[id].sited = x->calls == EXIT_SITED;
             tt_patch_rel32(t, out->patch, t->xrec[id].stub);
-        } else if (kind == IP_XS_TRACK || kind == IP_XS_ADDRESSES || kind == IP_X_FAR) {
+        } else if (kind == IP_XS_TRACK || kind == IP_XS_ADDRESSES || kind == IP_XS_WATCH || kind == IP_X_FAR) {
             uint32_t k = (uint32_t)x->key;
             if (!desc[k]) {
                 desc[k] = IP_META_BASE + IP_META_DESC + m->desc_used;

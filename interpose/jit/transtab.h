@@ -111,7 +111,8 @@ struct transtab {
     uint32_t bind_cap, bind_n;
     uint64_t *breaks; /* a debugger's breakpoints, ascending */
     uint32_t n_breaks, breaks_cap;
-    bool past_break;              /* the one at the pc asked for does not count */
+    bool past_break;              /* neither the one at the pc asked for nor watchpoints count */
+    bool watching;                /* a debugger watches memory */
     struct tt_ranges stable;      /* code that cannot change without an unmap */
     struct tt_ranges keeps_stack; /* see ip_keeps_stack_add */
     struct page_copy *copies;
@@ -167,6 +168,8 @@ void tt_flush(struct transtab *t);
 const struct binding *tt_binding(const struct transtab *t, uint64_t addr);
 /* breaks.c: has a debugger a breakpoint there? */
 bool tt_is_break(const struct transtab *t, uint64_t pc);
+/* watchpoints.c: have the runtime look at each access of a block, behind stage 3. */
+void tt_watch_accesses(struct ublock *b);
 void tt_set_break(struct transtab *t, uint64_t pc, bool set);
 /* The client watches the page: what was read from it holds until it says otherwise. */
 bool tt_is_watched(const struct transtab *t, uint64_t page);

@@ -88,6 +88,7 @@ enum uop_operand {
                                                                                before the end, if not 0 */             \
     X(RECSOME, "RECSOME", 3, UE_WHOLE, UO_IMM) /* the runtime stores the instruction's words, the first imm bytes      \
                                                   before the end */                                                    \
+    X(WATCH, "WATCH", 3, UE_WHOLE, 0) /* a debugger watches memory: the runtime looks whether this accesses it */      \
     X(ARRIVE, "ARRIVE", 3, UE_ENTRY | UE_CHECK, UO_IMM | UO_RUN) /* on only if ct_where is imm (count.h); kind is an   \
                                                                     enum run_kind */                                   \
     X(RUN, "RUN", 3, UE_ENTRY | UE_SCRATCH, UO_IMM | UO_SET)     /* a run counted in line (count.h): imm is its        \

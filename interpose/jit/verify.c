@@ -43,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(struct check *c, const 
 
 /* ---- Operands ---------------------------------------------------------------------------------------------- */
 
-_Static_assert(IP_X_DIRECT == 0 && IP_X_BREAK < IP_XS_LOAD && IP_XS_ADDRESSES <= UINT8_MAX,
+_Static_assert(IP_X_DIRECT == 0 && IP_X_BREAK < IP_XS_LOAD && IP_XS_WATCH <= UINT8_MAX,
                "ORDER ip_exit_kind: direct, what the runtime is left for, slow paths; ip_exit.kind_aux has 8 bits");
 static bool is_exit_kind(unsigned kind) { return kind >= IP_X_SYSCALL && kind <= IP_X_BREAK; }
 

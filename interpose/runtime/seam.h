@@ -80,6 +80,8 @@ RT_NORETURN void rt_main(u64 *sp);
 bool rt_debug_boundary(struct tstate *ts);
 /* At a breakpoint: ts->pc. */
 void rt_debug_break(struct tstate *ts);
+/* About to execute an instruction while there are watchpoints.  true: it accesses one; ts->pc leads to it alone. */
+bool rt_debug_accesses(struct tstate *ts, const struct ip_insn *in);
 /* An instruction under the trap flag is done.  true: the flag is the debugger's, there is no signal. */
 bool rt_debug_stepped(struct tstate *ts);
 /* About to deliver info: the debugger decides.  0: nothing; else the signal, *info is its. */

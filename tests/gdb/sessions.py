@@ -10,6 +10,7 @@ comments what is to come of them:
 ``#status N``       how the program ends (``-N``: by that signal); without it: 0
 ``#options WORDS``  of interpose
 ``#tools WORDS``    those that it is for; without it: none and memcheck
+``#needs FLAG``     of the CPU, as /proc/cpuinfo has it; else the session is left out
 ``#flags WORDS``    of gcc, behind ``-g -O0``
 ``#link NAME``      another program of the folder that is built beside this one
 ==================  =====================================================================================
@@ -21,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +44,7 @@ class Session:
     options: list[str] = field(default_factory=lambda: ["--vgdb-stop-at=startup"])
     tools: list[str] = field(default_factory=lambda: ["none", "memcheck"])
     flags: list[str] = field(default_factory=list)
+    needs: str = ""
     beside: list[str] = field(default_factory=list)
 
     @property
@@ -66,6 +69,8 @@ def read(path: Path) -> Session:
             session.options = rest.split()
         elif kind == "#tools":
             session.tools = rest.split()
+        elif kind == "#needs":
+            session.needs = rest
         elif kind == "#flags":
             session.flags = rest.split()
         elif kind == "#link":
@@ -159,6 +164,7 @@ def run(session: Session, tool: str, program: Path, folder: Path) -> Result:
         finally:
             client.kill()
             client.wait()
-    return Result(
-        debugger.stdout, out.read_text(errors="replace"), status, [p.name for p in folder.glob("pipe*")]
-    )
+    end = time.monotonic() + TIMEOUT  # the supervisor ends after the program
+    while (left := [path.name for path in folder.glob("pipe*")]) and time.monotonic() < end:
+        time.sleep(0.02)
+    return Result(debugger.stdout, out.read_text(errors="replace"), status, left)

@@ -22,6 +22,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     [pytest.param(session, tool, id=f"{session.name}-{tool}") for session, tool in sessions.sessions()],
 )
 def test_session(session: Session, tool: str, programs: dict[str, Path], tmp_path: Path) -> None:
+    if session.needs and session.needs not in Path("/proc/cpuinfo").read_text().split():
+        pytest.skip(f"the CPU has no {session.needs}")
     if session.name not in programs:
         programs[session.name] = sessions.build(session, programs[""])
     result = sessions.run(session, tool, programs[session.name], tmp_path)

@@ -91,9 +91,10 @@ struct rt_thread {
     u32 maker_pid, maker_tid;        /* who waits for it in vfork, or 0 */
     u32 settling, pad2;              /* trace/buffer.c: what it has recorded or counted is being settled */
     /* A debugger's (debug/debug.c): it steps this thread; trap_flag is its doing, the guest's own; the instruction has
-     * been made; the breakpoint at pc does not count; in a call whose entry was told. */
-    u32 debug_step, debug_forced, debug_own_flag, debug_done, debug_past, debug_in_call;
+     * been made; in a call whose entry was told; an element of a repeated instruction. */
+    u32 debug_step, debug_forced, debug_own_flag, debug_done, debug_in_call, debug_turn;
     u64 debug_pc, debug_range[2]; /* where the step began; goes on while in there */
+    u64 debug_past;               /* pc of an instruction at which no breakpoint or watchpoint counts, or 0 */
     u64 debug_hit;                /* watched address that the instruction under way accesses */
     u64 debug_told[2];            /* pc and RSP of an error that it stops for, and that is told by now */
 };

@@ -178,14 +178,18 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
     for (;;) {
         u64 pc = key & IP_KEY_PC, code[2] = {pc, pc + 1};
         /* The end of a guest call has a block too (one exit): lockstep sees each pc there is. */
-        if (pc != RT_CALL_RETURN && !rt_find_code(pc, code)) return 0;
+        if (pc != RT_CALL_RETURN && !rt_find_code(pc, code)) {
+            if (!rt_debugged()) return 0;
+            code[1] = pc; /* a debugger's breakpoint may lie there, where its calls return to */
+            key |= IP_KEY_ONE;
+        }
         s->a[0] = key;
         s->a[1] = exit_id;
         s->a[2] = code[0];
         s->a[3] = code[1];
         s->a[4] = gen;
         s->a[5] = rt_th(ts)->stale_key;
-        s->a[6] = (rt_th(ts)->unwrapped != 0) | (u64)rt_th(ts)->debug_past << 1;
+        s->a[6] = (rt_th(ts)->unwrapped != 0) | (u64)(rt_th(ts)->debug_past == pc) << 1;
         rt_request_translator(ts, IP_R_TRANSLATE);
         rt_th(ts)->stale_key = 0;
         if (s->r[1]) {
@@ -380,7 +384,10 @@ static void settle(struct tstate *ts, u32 exit_id) {
             continue;
         }
         if (rt_th(ts)->debug_past) {
-            ts->pc |= IP_KEY_ONE;
+            if (rt_pc(ts->pc) == rt_th(ts)->debug_past)
+                ts->pc |= IP_KEY_ONE;
+            else
+                rt_th(ts)->debug_past = 0;
             exit_id = 0;
         }
         if (rt_th(ts)->trap_flag) {
@@ -394,7 +401,7 @@ static void settle(struct tstate *ts, u32 exit_id) {
             exit_id = 0;
         }
         bool aimed = aim(ts, exit_id);
-        rt_th(ts)->debug_past = exit_id = 0;
+        exit_id = 0;
         if (!aimed) continue;
         if (!flushing() && rt.meta->generation == before) break;
     }
@@ -534,6 +541,14 @@ int rt_slow(struct tstate *ts) {
     const struct ip_exit *x = &exits[ts->exit_id];
     struct rt_thread *th = rt_th(ts);
     u32 kind = x->kind_aux & 0xff;
+    if (kind == IP_XS_WATCH) {
+        th->in_runtime = RT_AT_EXIT;
+        ts->target = x->patch;
+        if (!rt_debug_accesses(ts, (const struct ip_insn *)x->key)) return 0;
+        th->in_runtime = RT_IN_RUNTIME;
+        settle(ts, 0);
+        return 1;
+    }
     rt.chan->counters[IP_N_SLOW + kind - IP_XS_LOAD]++;
     th->in_runtime = RT_AT_EXIT; /* comes back into the block: not away for a flush */
     ts->target = x->patch;

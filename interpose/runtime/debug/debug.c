@@ -10,6 +10,7 @@
  */
 #include "runtime/base/cpu.h"
 #include "runtime/core/core.h"
+#include "runtime/debug/debug.h"
 #include "runtime/hooks.h"
 #include "runtime/signals/sig.h"
 #include "runtime/ptrace/ptrace.h"
@@ -25,9 +26,6 @@
 _Static_assert((offsetof(struct ip_slot, data) + offsetof(struct ip_debug_state, xsave)) % 64 == 0,
                "XSAVE's alignment");
 _Static_assert(sizeof(struct ip_debug_state) <= IP_SLOT_DATA, "the slot's data");
-
-/* A child of vfork is on its parent's memory, and the calls at the end are not the program's. */
-static bool is_followed(struct tstate *ts) { return !rt_th(ts)->vfork_child && !rt.final_calls; }
 
 static void disarm(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
@@ -132,7 +130,8 @@ static int wait_at(struct tstate *ts, u32 why, u64 detail, struct sig_info *info
     struct ip_slot *s = rt_slot(ts);
     struct ip_debug_state *d = (struct ip_debug_state *)(void *)s->data;
     disarm(ts);
-    th->debug_step = th->debug_hit = 0;
+    th->debug_step = th->debug_turn = 0;
+    th->debug_hit = 0;
     show(ts, d, pc, call);
     if (info) rt_memcpy(d->siginfo, info, sizeof *info);
     s->a[0] = why;
@@ -144,7 +143,7 @@ static int wait_at(struct tstate *ts, u32 why, u64 detail, struct sig_info *info
     u64 range[2] = {s->r[2], s->r[3]};
     if (info) rt_memcpy(info, d->siginfo, sizeof *info);
     take(ts, d);
-    th->debug_past = go == IP_DBG_GO_PAST && why == IP_DBG_BREAK;
+    th->debug_past = go == IP_DBG_GO_PAST && why == IP_DBG_BREAK ? rt_pc(ts->pc) : 0;
     if (go == IP_DBG_GO_STEP || go == IP_DBG_GO_RANGE) {
         th->debug_step = 1;
         th->debug_range[0] = go == IP_DBG_GO_RANGE ? range[0] : 0;
@@ -161,7 +160,7 @@ static void wait_here(struct tstate *ts, u32 why, u64 detail) {
 
 bool rt_debug_boundary(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
-    if (!is_followed(ts)) return false;
+    if (!debug_is_followed(ts)) return false;
     u64 pc = rt_pc(ts->pc);
     bool moved = th->debug_done || pc != th->debug_pc;
     if (th->debug_hit && moved) {
@@ -176,21 +175,26 @@ bool rt_debug_boundary(struct tstate *ts) {
         wait_here(ts, IP_DBG_HELD, 0);
         return true;
     }
-    if (th->debug_step || th->debug_hit) arm(ts);
+    if (th->debug_turn && moved) {
+        th->debug_turn = 0;
+        if (!th->debug_step) disarm(ts);
+    }
+    if (th->debug_step || th->debug_hit || th->debug_turn) arm(ts);
     return false;
 }
 
 void rt_debug_break(struct tstate *ts) {
-    if (rt_debugged() && is_followed(ts))
+    if (rt_debugged() && debug_is_followed(ts))
         wait_here(ts, IP_DBG_BREAK, 0);
     else
-        rt_th(ts)->debug_past = 1;
+        rt_th(ts)->debug_past = rt_pc(ts->pc);
 }
 
 bool rt_debug_stepped(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     if (!th->debug_forced) return false;
     /* What the instruction itself has loaded is the program's. */
+    th->debug_past = 0;
     th->debug_own_flag = rt_trap_flag_was_loaded(ts) && th->trap_flag;
     th->debug_done = 1;
     return true;
@@ -199,7 +203,7 @@ bool rt_debug_stepped(struct tstate *ts) {
 int rt_debug_signal(struct tstate *ts, struct sig_info *info) {
     int sig = info->signo;
     disarm(ts); /* no frame shows it */
-    if (!is_followed(ts) || !(rt.chan->debug & IP_DBG_ON) || (rt.chan->debug_passed & SIG_BIT(sig))) return sig;
+    if (!debug_is_followed(ts) || !(rt.chan->debug & IP_DBG_ON) || (rt.chan->debug_passed & SIG_BIT(sig))) return sig;
     int now = wait_at(ts, IP_DBG_SIGNAL, (u64)sig, info, rt_pc(ts->pc), NO_CALL);
     if (now && now != info->signo) *info = (struct sig_info){.signo = now, .code = SIC_USER};
     return now;
@@ -212,7 +216,7 @@ static bool is_caught(long nr) {
 void rt_debug_call(struct tstate *ts, u64 next_pc) {
     struct rt_thread *th = rt_th(ts);
     long nr = (int)ts->gpr[IP_RAX];
-    if (!is_followed(ts) || th->debug_in_call || !is_caught(nr)) return;
+    if (!debug_is_followed(ts) || th->debug_in_call || !is_caught(nr)) return;
     u64 pc = ts->pc, rax = ts->gpr[IP_RAX];
     th->debug_in_call = 1;
     ts->gpr[IP_RAX] = (u64)-ENOSYS; /* as the kernel shows a call that has not been made */
@@ -226,7 +230,8 @@ void rt_debug_called(struct tstate *ts, u64 nr, u64 pc) {
     if (rt_pc(ts->pc) == rt_pc(pc)) return; /* broken off: it begins again */
     bool told = th->debug_in_call;
     th->debug_in_call = 0;
-    if (told && is_followed(ts) && rt.chan->debug) wait_at(ts, IP_DBG_RETURN, (u64)(int)nr, NULL, rt_pc(ts->pc), nr);
+    if (told && debug_is_followed(ts) && rt.chan->debug)
+        wait_at(ts, IP_DBG_RETURN, (u64)(int)nr, NULL, rt_pc(ts->pc), nr);
 }
 
 void rt_debug_told(struct tstate *ts, u64 pc, u64 sp) { rt_th(ts)->debug_told[0] = pc, rt_th(ts)->debug_told[1] = sp; }
@@ -258,6 +263,8 @@ bool rt_debug_begins_anew(struct tstate *ts, const struct ip_exit *x) {
 void rt_debug_forked(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     disarm(ts);
-    th->debug_step = th->debug_hit = 0;
-    th->debug_past = th->debug_in_call = 0;
+    th->debug_step = th->debug_turn = 0;
+    th->debug_hit = 0;
+    th->debug_in_call = 0;
+    th->debug_past = 0;
 }

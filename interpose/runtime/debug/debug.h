@@ -1,0 +1,10 @@
+/* Inside of the debugger's side in the client. */
+#ifndef INTERPOSE_DEBUG_H
+#define INTERPOSE_DEBUG_H
+
+#include "runtime/seam.h"
+
+/* A child of vfork is on its parent's memory, and the calls at the end are not the program's. */
+static inline bool debug_is_followed(struct tstate *ts) { return !rt_th(ts)->vfork_child && !rt.final_calls; }
+
+#endif

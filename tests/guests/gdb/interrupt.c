@@ -1,0 +1,14 @@
+#include <stdio.h>
+#include <unistd.h>
+#include <time.h>
+volatile int go;
+volatile unsigned long turns;
+int main(void) {
+    puts("computes"); fflush(stdout);
+    while (!go) turns++;
+    puts("sleeps"); fflush(stdout);
+    struct timespec t = {2, 0};
+    while (go < 2) nanosleep(&t, NULL);
+    puts("woken");
+    return 0;
+}

@@ -1,0 +1,5 @@
+break common
+continue
+#: Breakpoint 1, common \(n=7\)
+continue
+#: exited normally
