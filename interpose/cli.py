@@ -55,6 +55,14 @@ def main(words: Sequence[str]) -> int:
 
         print(library(config.core.mpi_wrappers), flush=True)
         return 0
+    if config.core.attach or config.core.detach:
+        from interpose.native import attach
+
+        if config.program:
+            raise OptionError("--attach and --detach take no program")
+        if config.core.detach:
+            return attach.detach(config.core.detach)
+        return attach.attach(config, config.core.attach)
     if config.core.engine == "native":
         from interpose.native.command import run
 

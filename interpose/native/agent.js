@@ -16,12 +16,22 @@ function bind(items, count) {
     const item = items.add(i * ITEM);
     const [target, thunk] = [item.readPointer(), item.add(8).readPointer()];
     try {
-      item.add(16).writePointer(replace(target, thunk, item.add(28).readU32()));
+      const original = replace(target, thunk, item.add(28).readU32());
+      item.add(16).writePointer(original);
+      note(thunk);
+      note(original);
       item.add(24).writeU32(0);
     } catch (error) {
       item.add(24).writeU32(/already/.test(error.message) ? TAKEN : REFUSED);
     }
   }
+}
+
+// Pages that threads pass through on their way: they must have left before the agent goes.
+const passed = new Set();
+
+function note(address) {
+  passed.add(address.and(ptr(Process.pageSize - 1).not()).toString());
 }
 
 function replace(target, thunk, room) {
@@ -108,15 +118,83 @@ function keep(value) {
   return value;
 }
 
+const RTLD_NOW = 2;
+
+const libc = {
+  dlopen: new NativeFunction(Module.getGlobalExportByName('dlopen'), 'pointer', ['pointer', 'int']),
+  dlsym: new NativeFunction(Module.getGlobalExportByName('dlsym'), 'pointer', ['pointer', 'pointer']),
+  dlclose: new NativeFunction(Module.getGlobalExportByName('dlclose'), 'int', ['pointer']),
+  dlerror: new NativeFunction(Module.getGlobalExportByName('dlerror'), 'pointer', []),
+};
+
+function load(path) {
+  const handle = libc.dlopen(Memory.allocUtf8String(path), RTLD_NOW);
+  if (handle.isNull()) throw new Error(libc.dlerror().readUtf8String());
+  api.handles.push(handle);
+  return handle;
+}
+
+// A function of interpose-native.so.
+function ours(name, result, parameters) {
+  return new NativeFunction(symbol(name), result, parameters);
+}
+
+function symbol(name) {
+  return libc.dlsym(api.handles[0], Memory.allocUtf8String(name));
+}
+
+// The dynamic linker's call for debuggers. A listener of the interceptor's would not be heard in forked children.
+function followLinker(target) {
+  const stub = nearRoom(target);
+  const original = replaceShort(target, stub);
+  writeStub(stub, (writer) => {
+    writer.putSubRegImm('rsp', 8);
+    writer.putCallAddress(symbol('ip_native_linked'));
+    writer.putAddRegImm('rsp', 8);
+    writer.putJmpAddress(original);
+  });
+  api.followed.push(target);
+}
+
+function writeStub(stub, write) {
+  Memory.patchCode(stub, ROOM, (code) => {
+    const writer = new X86Writer(code, { pc: stub });
+    write(writer);
+    writer.flush();
+  });
+}
+
+const EXECUTE = ['execve', 'execveat', 'fexecve'];
+
+// The handlers of forks go with our library (glibc: those of an object end with what else it has registered).
+function followForks(setup) {
+  const register = new NativeFunction(Module.getGlobalExportByName('__register_atfork'), 'int',
+    ['pointer', 'pointer', 'pointer', 'pointer']);
+  const [before, parent, child] = ['fork', 'in_parent', 'in_child'].map((name) => symbol(`ip_native_${name}`));
+  register(before, parent, child, setup);
+  api.unregister = () => new NativeFunction(Module.getGlobalExportByName('__cxa_finalize'), 'void', ['pointer'])(setup);
+}
+
+function followExec(name) {
+  const target = Module.findGlobalExportByName(name);
+  if (target === null) return ptr(0);
+  const stub = nearRoom(target);
+  writeStub(stub, (writer) => writer.putJmpAddress(symbol(`ip_native_${name}`)));
+  const original = replaceShort(target, stub); // a system call among the first instructions is not moved
+  api.followed.push(target);
+  return original;
+}
+
 rpc.exports = {
   // The library, then the wrappers, in this order; what is wrong with one is told, and the others go on.
-  start(library, wrappers, debug, notify, socket, token) {
-    const module = keep(Module.load(library));
-    const find = (name) => module.getExportByName(name);
+  start(library, wrappers, debug, notify, socket, token, follows) {
+    api.handles = [];
+    api.followed = [];
+    load(library);
     const failed = [];
     for (const path of wrappers) {
       try {
-        keep(Module.load(path));
+        load(path);
       } catch (error) {
         failed.push([path, error.message]);
       }
@@ -128,19 +206,43 @@ rpc.exports = {
     setup.add(24).writePointer(ptr(debug));
     setup.add(32).writeUtf8String(socket);
     setup.add(96).writeByteArray(token);
-    new NativeFunction(find('ip_native_start'), 'void', ['pointer'])(setup);
-    api.linked = new NativeFunction(find('ip_native_linked'), 'void', []);
-    api.close = new NativeFunction(find('ip_native_close'), 'void', ['pointer', 'uint64']);
-    Interceptor.attach(ptr(notify), { onEnter: find('ip_native_linked') });
-    Interceptor.flush();
-    api.linked();
-    const offset = new NativeFunction(find('ip_native_thread_offset'), 'int64', [])();
+    followForks(setup);
+    if (follows) EXECUTE.forEach((name, i) => setup.add(112 + 8 * i).writePointer(followExec(name)));
+    ours('ip_native_start', 'void', ['pointer'])(setup);
+    followLinker(ptr(notify));
+    flush();
+    ours('ip_native_linked', 'void', [])();
+    const offset = ours('ip_native_thread_offset', 'int64', [])();
     return { failed, offset: offset.toString() };
   },
   // Descriptors that only kept low numbers free for the program.
   close(descriptors) {
     const list = Memory.alloc(4 * Math.max(descriptors.length, 1));
     descriptors.forEach((fd, i) => list.add(4 * i).writeS32(fd));
-    api.close(list, descriptors.length);
+    ours('ip_native_close', 'void', ['pointer', 'uint64'])(list, descriptors.length);
+  },
+  // The thread that runs this; the others of the agent's are those that came with it.
+  threads() {
+    return [Process.getCurrentThreadId()];
+  },
+  // Every function is as it was; calls that are under way end in what is still mapped.
+  stop() {
+    api.stopped = true;
+    api.unregister();
+    api.followed.forEach(unbind);
+    ours('ip_native_stop', 'void', [])();
+    Interceptor.flush();
+    return [...passed];
+  },
+  // The script goes. If nobody has asked for it, the supervisor was killed, and nobody looks where the threads are.
+  dispose() {
+    if (api.handles === undefined || api.stopped) return;
+    rpc.exports.stop();
+    Thread.sleep(0.1);
+  },
+  // No thread is in the libraries or the thunks any more.
+  finish() {
+    ours('ip_native_discard', 'void', [])();
+    for (const handle of api.handles.reverse()) libc.dlclose(handle);
   },
 };

@@ -43,21 +43,29 @@ class Agent:
             self._script = self._session.create_script(source, name="interpose")
             self._script.load()
         except self._errors as error:
-            raise LaunchError(f"Frida cannot enter process {pid}: {error}") from None
+            reason = str(error).partition("\n")[0]
+            raise LaunchError(f"Frida cannot enter process {pid}: {reason}") from None
 
     def start(
-        self, library: str, wrappers: Sequence[str], linker: Linker, name: str, token: bytes
+        self,
+        library: str,
+        wrappers: Sequence[str],
+        linker: Linker,
+        name: str,
+        token: bytes,
+        follows: bool,
     ) -> tuple[list[tuple[str, str]], int]:
-        """Load our part and the wrappers; bindings are in effect afterwards.
+        """Load our part and the wrappers; bindings are in effect afterwards. ``follows``: over exec, too.
 
         Returns what could not be loaded, each with the reason, and where our word of each thread is.
         """
         try:
             answer = self._script.exports_sync.start(
-                library, list(wrappers), hex(linker.debug), hex(linker.notify), name, list(token)
+                library, list(wrappers), hex(linker.debug), hex(linker.notify), name, list(token), follows
             )
         except self._errors as error:
-            raise LaunchError(f"process {self.pid} cannot be prepared: {error}") from None
+            reason = str(error).partition("\n")[0]
+            raise LaunchError(f"process {self.pid} cannot be prepared: {reason}") from None
         return [(path, text) for path, text in answer["failed"]], int(answer["offset"])
 
     def close_descriptors(self, descriptors: Sequence[int]) -> None:
@@ -68,6 +76,18 @@ class Agent:
             return getattr(self._script.exports_sync, name)(*arguments)
         except self._errors as error:
             raise LaunchError(f"process {self.pid} does not answer: {error}") from None
+
+    def threads(self) -> set[int]:
+        """The agent's threads, as far as it tells them."""
+        return {int(tid) for tid in self._call("threads")}
+
+    def stop(self) -> list[int]:
+        """Make every function what it was; returns the pages that calls passed through."""
+        return [int(address, 16) for address in self._call("stop")]
+
+    def finish(self) -> None:
+        """Take the libraries out; no thread may be in them."""
+        self._call("finish")
 
     def leave(self) -> None:
         """Out of the process, with all that the interceptor did."""

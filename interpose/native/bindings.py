@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 
 from interpose.errors import InterposeError
 from interpose.native.objects import rooms
+from interpose.native.threads import kept_out
 from interpose.native.wire import Claim
 from interpose.redir import (
     Kind,
@@ -66,29 +67,36 @@ class Process:
         """How many bindings are in effect."""
         return len(self._redir.active) - len(self._refused)
 
-    def inherited(self, greeting: Greeting, linker: int) -> None:
+    @property
+    def linked(self) -> list[Linked]:
+        """The objects, in the order of mapping."""
+        return list(self._loaded)
+
+    def inherited(self, objects: list[Linked]) -> None:
         """A forked child: what it has of its parent is neither shown nor done again."""
         self._silent = True
         try:
-            self._take_objects(greeting, linker)
+            self._take_objects(objects)
         finally:
             self._silent = False
             self._fresh = False
 
-    def changed(self, connection: Connection, greeting: Greeting, linker: int) -> None:
-        """Follow what the dynamic linker did; ``linker`` is the load address of that itself."""
+    def changed(self, connection: Connection, greeting: Greeting, linker: int, spared: set[int]) -> None:
+        """Follow what the dynamic linker did.
+
+        ``linker`` is the load address of that itself; ``spared`` are the threads that take part in this.
+        """
         if self._fresh and self._trace:
             self._print(Reason.INITIALISE)
-        added = self._take_objects(greeting, linker)
+        added = self._take_objects(_in_order(greeting.objects, linker))
         connection.patch([place for loaded in added for place in loaded.markers])
         self._find_resolved(connection, added)
-        self._put_into_effect(connection, greeting.bound)
+        self._put_into_effect(connection, greeting.bound, spared)
         self._fresh = False
 
     # -- the state -----------------------------------------------------------------------------------
 
-    def _take_objects(self, greeting: Greeting, linker: int) -> list[Loaded]:
-        order = _in_order(greeting.objects, linker)
+    def _take_objects(self, order: list[Linked]) -> list[Loaded]:
         now = set(order)
         for linked in [linked for linked in self._loaded if linked not in now]:
             self._note(self._redir.remove_object(self._loaded.pop(linked).obj))
@@ -130,7 +138,7 @@ class Process:
 
     # -- the process ---------------------------------------------------------------------------------
 
-    def _put_into_effect(self, connection: Connection, bound: Sequence[Claim]) -> None:
+    def _put_into_effect(self, connection: Connection, bound: Sequence[Claim], spared: set[int]) -> None:
         active, mapped = self._redir.active, self._redir.object_at
         kept = {c.address for c in bound if _is_for(c, active.get(c.address))}
         gone = [claim.address for claim in bound if claim.address not in kept]
@@ -140,7 +148,9 @@ class Process:
         fresh = [b for a, b in active.items() if a not in kept and a not in self._refused]
         claims = self._claims(fresh)
         asked = [claim for claim in claims if claim.room >= JUMP]
-        answers = dict(zip(asked, connection.bind(asked), strict=True))
+        overwritten = [(claim.address + 1, claim.address + claim.room) for claim in asked]
+        with kept_out(self.pid, spared, overwritten) if asked else contextlib.nullcontext():
+            answers = dict(zip(asked, connection.bind(asked), strict=True))
         for binding, claim in zip(fresh, claims, strict=True):
             failed = answers.get(claim, _TOO_SHORT)
             if failed:
@@ -180,8 +190,3 @@ def _in_order(linked: Sequence[Linked], linker: int) -> list[Linked]:
     first = [each for each in linked if each.bias == linker]
     others = [each for each in linked if each.bias != linker]
     return [*others[:1], *first, *others[1:]]
-
-
-def own_threads(pid: int) -> set[int]:
-    """The numbers of a process's threads. Raises OSError."""
-    return set(map(int, os.listdir(f"/proc/{pid}/task")))

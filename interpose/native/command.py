@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 
 from interpose import system
 from interpose.elf.errors import ElfError
 from interpose.elf.image import Image
 from interpose.errors import InterposeError, LaunchError, OptionError, ProgramError, internal_error, tell
 from interpose.launch import heed_signals, leave_files, original_environment
+from interpose.native import wire
 from interpose.native.agent import load_frida
 from interpose.program import resolve
 from interpose.report.log import FileNames, Log
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 _READY, _TOLD = b"\1", b"\2"
 _PR_SET_PTRACER, _ANY = 0x59616D61, -1 & (1 << 64) - 1
-# What the agent opens shall not take the low numbers, which programs print and compare. It needs some room.
-_LAST_LOW, _ROOM = 960, 48
 
 
 def check(config: Config) -> None:
@@ -61,9 +59,7 @@ def run(config: Config) -> NoReturn:
         os._exit(1)
     if answer != _READY:
         raise LaunchError("the supervisor process ended before it was ready (killed?)")
-    last = _last_low()
-    os.write(their_fd, last.to_bytes(4, "little"))
-    _fill_low_numbers(last)
+    _fill_low_numbers(wire.last_low(os.getpid()))
     _execute(program, config.program)
 
 
@@ -77,22 +73,20 @@ def _check_program(program: Program) -> None:
         raise ProgramError(program.command, reason, 1)
 
 
-def _last_low() -> int:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return min(_LAST_LOW, (1 << 20 if soft == resource.RLIM_INFINITY else soft) - _ROOM)
-
-
 def _fill_low_numbers(last: int) -> None:
-    """Take all descriptor numbers up to a limit that the program is not given; they stay over exec."""
-    null = os.open("/", os.O_PATH)
-    os.set_inheritable(null, True)
+    """Take all descriptor numbers up to a limit that the program is not given; they stay over exec.
+
+    What the agent opens shall not take low numbers, which programs print and compare.
+    """
+    spare = os.memfd_create(wire.SPARE, 0)
     for number in range(3, last):
         try:
             if os.get_inheritable(number):
                 continue
         except OSError:
             pass
-        os.dup2(null, number)
+        if number != spare:
+            os.dup2(spare, number)
 
 
 def _execute(program: Program, words: tuple[str, ...]) -> NoReturn:
@@ -140,11 +134,10 @@ def _supervise(config: Config, log: Log, pid: int, sock: int) -> None:
     except OSError as error:
         raise LaunchError(f"process {pid} cannot be traced: {error.strerror}") from None
     os.write(sock, _READY)
-    last = int.from_bytes(os.read(sock, 4), "little")
     try:
         while (stop := tracee.wait())[1] != tracer.EVENT_EXEC:
             tracee.go_on(stop[0] if not stop[1] else 0)
-        supervisor.prepare(tracee, last)
+        supervisor.prepare(tracee)
     except start.NoLinkerError as error:
         raise LaunchError(f"{config.program[0]}: {error}") from None
     except tracer.GoneError:

@@ -1,18 +1,25 @@
-"""A program held where its dynamic linker has mapped and linked everything, and no constructor has run.
+"""A program held where its dynamic linker has linked everything, and no constructor has run but libc's.
 
-The dynamic linker calls the function ``_dl_debug_state`` then, for debuggers (<link.h>, ``r_brk``). There the
-program is taken to a place where it sleeps, so that no tracer holds it while Frida's injector has to trace
-it. Frida's own spawn() holds programs, too, but they are its children then, while the user's program must
-keep the process that the user started, with its parent, its exit status and its job.
+The dynamic linker calls the function ``_dl_debug_state`` when it has linked, for debuggers (<link.h>,
+``r_brk``). Next it initialises the C library, which learns the program's arguments and environment by it: a
+dlopen() before would initialise it with none. After this the program is taken to a place where it sleeps, so
+that no tracer holds it while Frida's injector has to trace it. Frida's own spawn() holds programs, too, but
+they are its children then, while the user's program must keep the process that the user started, with its
+parent, its exit status and its job.
 """
 
 from __future__ import annotations
+
+import os
+import signal
+import struct
 
 from interpose.elf.image import Image
 from interpose.native import tracer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import NamedTuple
 
     from interpose.native.tracer import Tracee
@@ -26,7 +33,8 @@ _SLEEP = b"\xb8\x22\x00\x00\x00\x0f\x05\xeb\xf7"
 _SYSCALL_AT = 5
 _EXIT_GROUP = 231
 _CONSISTENT = 0
-_R_STATE = 24  # in struct r_debug
+_R_MAP, _R_STATE = 8, 24  # in struct r_debug
+_DT_INIT, _DT_INIT_ARRAY, _DT_INIT_ARRAYSZ = 12, 25, 27
 
 
 class NoLinkerError(Exception):
@@ -86,6 +94,7 @@ def hold(tracee: Tracee) -> Held:
     pid = tracee.tid
     linker = linker_of(pid)
     _run_until_linked(tracee, linker)
+    _run_until_initialised(tracee, linker)
     registers = tracee.registers
     place = tracer.auxiliary(pid)[_AT_ENTRY]
     code = tracer.read(pid, place, len(_SLEEP))
@@ -99,22 +108,64 @@ def hold(tracee: Tracee) -> Held:
 
 def _run_until_linked(tracee: Tracee, linker: Linker) -> None:
     pid = tracee.tid
-    first = tracer.read(pid, linker.notify, 1)
     while True:
-        tracer.write(pid, linker.notify, _TRAP)
-        signo, event = 0, 0
-        while True:
-            tracee.go_on(signo if not event else 0)
-            signo, event = tracee.wait()
-            registers = tracee.registers
-            if signo == 5 and not event and registers[tracer.RIP] == linker.notify + 1:
-                break
-        tracer.write(pid, linker.notify, first)
-        registers[tracer.RIP] = linker.notify
-        tracee.registers = registers
+        _run_to(tracee, linker.notify)
         if tracer.read(pid, linker.debug + _R_STATE, 4) == _CONSISTENT.to_bytes(4, "little"):
             return
         tracee.step()
+
+
+def _run_to(tracee: Tracee, address: int) -> None:
+    """Until the thread is about to execute the instruction at an address."""
+    first = tracer.read(tracee.tid, address, 1)
+    tracer.write(tracee.tid, address, _TRAP)
+    signo, event = 0, 0
+    while True:
+        tracee.go_on(signo if not event else 0)
+        signo, event = tracee.wait()
+        registers = tracee.registers
+        if signo == signal.SIGTRAP and not event and registers[tracer.RIP] == address + 1:
+            break
+    tracer.write(tracee.tid, address, first)
+    registers[tracer.RIP] = address
+    tracee.registers = registers
+
+
+def _run_until_initialised(tracee: Tracee, linker: Linker) -> None:
+    """Until the last constructor of the C library has returned."""
+    last = _last_constructor(tracee.tid, linker)
+    if last:
+        _run_to(tracee, last)
+        stack = tracee.registers[tracer.RSP]
+        _run_to(tracee, _word(tracee.tid, stack))
+
+
+def _word(pid: int, address: int) -> int:
+    return int.from_bytes(tracer.read(pid, address, 8), "little")
+
+
+def _last_constructor(pid: int, linker: Linker) -> int:
+    """That of the C library; 0 if it has none."""
+    entry = _word(pid, linker.debug + _R_MAP)
+    while entry:
+        bias, name, dynamic, entry = struct.unpack("4Q", tracer.read(pid, entry, 32))
+        text = tracer.read(pid, name, 4096 - name % 4096).partition(b"\0")[0]
+        if os.path.basename(text) == b"libc.so.6":
+            found = dict(_dynamic(pid, dynamic))
+            count = found.get(_DT_INIT_ARRAYSZ, 0) // 8
+            if count:
+                return _word(pid, bias + found[_DT_INIT_ARRAY] + 8 * (count - 1))
+            return bias + found[_DT_INIT] if _DT_INIT in found else 0
+    return 0
+
+
+def _dynamic(pid: int, address: int) -> Iterator[tuple[int, int]]:
+    while True:
+        tag, value = struct.unpack("2Q", tracer.read(pid, address, 16))
+        if tag == 0:
+            return
+        yield tag, value
+        address += 16
 
 
 def release(held: Held) -> None:
@@ -138,21 +189,3 @@ def end(held: Held, code: int) -> None:
     registers[tracer.ORIG_RAX] = -1 & (1 << 64) - 1
     tracee.registers = registers
     tracee.let_go()
-
-
-def mark_threads(pid: int, own: set[int], offset: int) -> None:
-    """Tell the thunks which threads are the agent's: all but the program's ``own``; ``offset`` from fs."""
-    import os
-
-    for name in os.listdir(f"/proc/{pid}/task"):
-        if int(name) in own:
-            continue
-        try:
-            tracee = tracer.Tracee(int(name))
-            tracee.stop()
-            base = tracee.registers[tracer.FS_BASE]
-            if base:
-                tracer.write(pid, base + offset, (8).to_bytes(8, "little"))
-            tracee.let_go()
-        except OSError:
-            continue  # it ended

@@ -11,7 +11,7 @@ import signal
 import struct
 
 _SEIZE, _INTERRUPT, _CONT, _STEP, _DETACH = 0x4206, 0x4207, 7, 9, 17
-_GETREGS, _SETREGS = 12, 13
+_GETREGS, _SETREGS, _SETSIGMASK = 12, 13, 0x420B
 _O_TRACEEXEC = 0x10
 EVENT_EXEC, EVENT_STOP = 4, 128
 _WALL = 0x40000000
@@ -79,6 +79,10 @@ class Tracee:
         """Trace it no more."""
         _ptrace(_DETACH, self.tid)
 
+    def block_signals(self) -> None:
+        """All that can be blocked."""
+        _ptrace(_SETSIGMASK, self.tid, 8, ctypes.create_string_buffer(b"\xff" * 8, 8))
+
     @property
     def registers(self) -> list[int]:
         buffer = ctypes.create_string_buffer(_REGISTERS.size)
@@ -88,6 +92,24 @@ class Tracee:
     @registers.setter
     def registers(self, values: list[int]) -> None:
         _ptrace(_SETREGS, self.tid, 0, ctypes.create_string_buffer(_REGISTERS.pack(*values), _REGISTERS.size))
+
+
+def look(tid: int) -> tuple[int, int] | None:
+    """The signal and the event of a thread's stop, if it has stopped; None also if it is not traced.
+
+    Raises GoneError.
+    """
+    try:
+        found, status = os.waitpid(tid, _WALL | os.WNOHANG)
+    except ChildProcessError:
+        return None
+    if not found:
+        return None
+    if not os.WIFSTOPPED(status):
+        error = GoneError(3, "it ended")
+        error.status = status
+        raise error
+    return os.WSTOPSIG(status), status >> 16
 
 
 def read(pid: int, address: int, size: int) -> bytes:
@@ -106,6 +128,12 @@ def write(pid: int, address: int, data: bytes) -> None:
         os.pwrite(fd, data, address)
     finally:
         os.close(fd)
+
+
+def tracer_of(pid: int) -> int:
+    """The process that traces this one, 0: none. Raises OSError."""
+    with open(f"/proc/{pid}/status") as file:
+        return next((int(line.split()[1]) for line in file if line.startswith("TracerPid:")), 0)
 
 
 def auxiliary(pid: int) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import struct
 
@@ -18,12 +19,22 @@ DONE, PATCH, UNBIND, BIND, RESOLVE, FORGET = range(6)
 NRADDR, CALL = 1, 2
 TOKEN_SIZE = 16
 
-_GREETING = struct.Struct("<II16sII")
+# What keeps low descriptor numbers from the agent, and how much of them.
+SPARE = "interpose-spare"
+_LOW, _ROOM = 960, 48
+
+_GREETING = struct.Struct("<II16sIIII")
 _OBJECT = struct.Struct("<QQII")
 _HEAD = struct.Struct("<II")
 _PAIR = struct.Struct("<QQ")
 _CLAIM = struct.Struct("<QQII")
 _MOST_OBJECTS, _LONGEST_NAME = 1 << 16, 1 << 12
+
+
+def last_low(pid: int) -> int:
+    """The descriptor numbers of a process that are kept for itself lie below this. Raises OSError."""
+    soft, _ = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    return _LOW if soft == resource.RLIM_INFINITY else min(_LOW, soft - _ROOM)
 
 
 class BadMessageError(Exception):
@@ -51,14 +62,24 @@ class Greeting(NamedTuple):
     event: int
     objects: list[Linked]
     bound: list[Claim]
+    thread: int
+    parent: int
 
 
 class Connection:
-    """One event's talk with one process."""
+    """One event's talk with one process.
+
+    :ivar pid: that process, as the kernel numbers it here.
+    :ivar uid: its effective user.
+    """
+
+    pid: int
+    uid: int
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self.pid: int = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        self.pid, self.uid, _ = struct.unpack("3i", credentials)
 
     def _read(self, size: int) -> bytes:
         chunks = []
@@ -80,7 +101,7 @@ class Connection:
             raise BadMessageError(str(error)) from None
 
     def greeting(self, token: bytes) -> Greeting:
-        magic, event, theirs, objects, bound = _GREETING.unpack(self._read(_GREETING.size))
+        magic, event, theirs, objects, bound, thread, parent = _GREETING.unpack(self._read(_GREETING.size))
         if magic != MAGIC or theirs != token or objects > _MOST_OBJECTS:
             raise BadMessageError("no greeting")
         linked = []
@@ -90,7 +111,7 @@ class Connection:
                 raise BadMessageError("a name is too long")
             linked.append(Linked(bias, dynamic, self._read(size)))
         rows = self._read(bound * _CLAIM.size)
-        return Greeting(event, linked, [Claim(*row) for row in _CLAIM.iter_unpack(rows)])
+        return Greeting(event, linked, [Claim(*row) for row in _CLAIM.iter_unpack(rows)], thread, parent)
 
     def patch(self, places: Sequence[tuple[int, int]]) -> None:
         """Rewrite markers: (address, NRADDR or CALL)."""

@@ -174,6 +174,10 @@ class CoreOptions(Table):
     engine: str = Choice(
         "jit: a synthetic CPU, for tools; native: the real CPU, for wrappers alone", ("jit", "native"), "jit"
     )
+    attach: int = Integer(
+        "put wrappers into effect in this process, which runs", 0, 1, 1 << 22, metavar="<pid>", shown="none"
+    )
+    detach: int = Integer("take them out of it again", 0, 1, 1 << 22, metavar="<pid>", shown="none")
     wrappers: tuple[str, ...] = CommaList(
         "libraries of wrappers that the native engine loads into the program", metavar="<lib1>,<lib2>,…"
     )

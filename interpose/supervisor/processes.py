@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from interpose.options.core import CoreOptions
     from interpose.supervisor.main import Supervisor
 
 
@@ -175,9 +176,8 @@ def end_of_vfork_child(supervisor: Supervisor, slot: Any, report: Callable[[], i
     return result[0] if result else status
 
 
-def is_traced(supervisor: Supervisor, path: str, argv: Sequence[str]) -> bool:
+def is_traced(core: CoreOptions, path: str, argv: Sequence[str]) -> bool:
     """--trace-children and its exceptions (docs/spec/options.md section 2)."""
-    core = supervisor.config.core
     if not core.trace_children:
         return False
     if any(fnmatch.fnmatchcase(path, pattern) for pattern in core.trace_children_skip or ()):
@@ -196,7 +196,7 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     is_vfork_child = bool(slot.a[2])
     shown = sender(supervisor.session.sock_fd, slot.a[5], supervisor.shown) if is_vfork_child else None
     slot.r[0] = 0
-    if not slot.a[3] or not is_traced(supervisor, path, argv):
+    if not slot.a[3] or not is_traced(supervisor.config.core, path, argv):
         supervisor.leaving = not slot.a[2]  # a vfork child has no supervisor of its own
         return  # a[3]: the runtime could follow (no setuid program, an ELF file of our machine)
     session = supervisor.session

@@ -161,3 +161,92 @@ int INTERPOSE_REPLACE_SONAME_FNNAME_ZU(NONE, twice)(int x) { return *(volatile i
     library = compile_text(folder, "crashing.so", text, "-shared", "-fPIC")
     found = interpose(f"--wrappers={library}", program)
     assert (found.returncode, found.stdout, found.stderr) == (-11, "", "")
+
+
+FAMILY = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <sys/wait.h>
+__attribute__((noipa)) int twice(int x) { return 2 * x; }
+static void tell(const char *who) {
+    printf("%s %d, %s, %s\\n", who, twice(1), getenv("KEPT"), program_invocation_short_name);
+    fflush(stdout);
+}
+int main(int argc, char **argv) {
+    tell(argv[1]);
+    if (strcmp(argv[1], "first")) {
+        printf("descriptor %d\\n", open("/", O_PATH));
+        return 5;
+    }
+    if (fork() == 0) {
+        tell("child");
+        void *wrapper = dlopen(argv[2], RTLD_NOW);
+        tell("opened");
+        dlclose(wrapper);
+        tell("closed");
+        exit(0);
+    }
+    wait(0);
+    tell("parent");
+    char command[4096];
+    snprintf(command, sizeof command, "exec %s spawned", argv[0]);
+    printf("status %d\\n", WEXITSTATUS(system(command)));
+    printf("no program %d\\n", execl("/nonexistent", "x", NULL));
+    tell("still");
+    execl(argv[0], argv[0], "executed", NULL);
+}
+"""
+
+
+def family(twice: int, opened: int, executed: int) -> str:
+    def line(who: str, value: int) -> str:
+        return f"{who} {value}, yes, family\n"
+
+    first = line("first", twice) + line("child", twice) + line("opened", opened) + line("closed", twice)
+    after = line("parent", twice) + line("spawned", executed) + "descriptor 3\nstatus 5\nno program -1\n"
+    return first + after + line("still", twice) + line("executed", executed) + "descriptor 3\n"
+
+
+@pytest.fixture(scope="session")
+def relatives(folder: Path) -> Path:
+    return compile_text(folder, "family", FAMILY, "-rdynamic")
+
+
+def test_forked_children_are_followed(relatives: Path, wrapper: Path) -> None:
+    env = {**os.environ, "KEPT": "yes"}
+    found = interpose(relatives, "first", wrapper, env=env)
+    assert (found.stdout, found.stderr, found.returncode) == (family(2, 102, 2), "", 5)
+
+
+def test_executed_programs_are_followed_where_wanted(relatives: Path, wrapper: Path) -> None:
+    env = {**os.environ, "KEPT": "yes"}
+    options = ["--trace-children=yes", f"--wrappers={wrapper}"]
+    found = interpose(*options, relatives, "first", wrapper, env=env)
+    assert (found.stdout, found.stderr, found.returncode) == (family(102, 102, 102), "", 5)
+    found = interpose(*options, "--trace-children-skip=*/family", relatives, "first", wrapper, env=env)
+    assert (found.stdout, found.stderr, found.returncode) == (family(102, 102, 2), "", 5)
+
+
+def test_scripts_and_shells(tmp_path: Path, program: Path, wrapper: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\n{program}\n{program} 15\necho $? $0\n")
+    script.chmod(0o755)
+    found = interpose("--trace-children=yes", f"--wrappers={wrapper}", script)
+    text = "early 102\nmain 104, 1 words, descriptor 3\nearly 102\nmain 104, 2 words, descriptor 3\n"
+    assert (found.stdout, found.returncode) == (f"{text}143 {script}\n", 0), found.stderr
+
+
+def test_the_process_is_the_one_that_was_started(tmp_path: Path) -> None:
+    """Its number, its parent, its session and its signals are those of a native run."""
+    text = "import os, signal; print(os.getpid(), os.getppid(), os.getsid(0)); signal.raise_signal(10)"
+    command = [sys.executable, "-m", "interpose", "--engine=native", sys.executable, "-c", text]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    out, _ = process.communicate(timeout=60)
+    assert out.split() == [str(process.pid), str(os.getpid()), str(os.getsid(0))]
+    assert process.returncode == -10

@@ -66,7 +66,10 @@ static void *map_near(uint64_t address) {
             if (wanted > 1ull << 47) continue;
             long got = sys6(SYS_mmap, (long)wanted, (long)size, PROT_READ | PROT_WRITE | PROT_EXEC,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-            if (got == (long)wanted) return (void *)got;
+            if (got == (long)wanted) {
+                ip_native_mapped((void *)got, size);
+                return (void *)got;
+            }
             if (got > 0) sys2(SYS_munmap, got, (long)size); /* a kernel that does not know the flag */
         }
     }
@@ -135,7 +138,6 @@ static int more_room(uint32_t count) {
         struct ip_native_binding *rows = ip_native_map(size * sizeof *rows, PROT_READ | PROT_WRITE, 0);
         if (!rows) return 0;
         for (uint32_t i = 0; i < ip_native_bound; i++) rows[i] = ip_native_bindings[i];
-        if (ip_native_bindings) sys2(SYS_munmap, (long)ip_native_bindings, (long)(room * sizeof *rows));
         ip_native_bindings = rows;
         room = size;
     }

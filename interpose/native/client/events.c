@@ -26,7 +26,8 @@ struct stream {
 
 static void send_out(struct stream *stream) {
     for (uint32_t done = 0; done < stream->filled && !stream->broken;) {
-        long sent = sys6(SYS_sendto, stream->fd, (long)(stream->buffer + done), stream->filled - done, 0x4000, 0, 0);
+        long sent = sys6(SYS_sendto, stream->fd, (long)(stream->buffer + done), stream->filled - done,
+                         IP_NATIVE_NOSIGNAL, 0, 0);
         if (sent == -4 /* EINTR */) continue;
         if (sent <= 0)
             stream->broken = 1;
@@ -56,18 +57,24 @@ static int read_bytes(struct stream *stream, void *data, size_t size) {
     return !stream->broken;
 }
 
-static int open_stream(struct stream *stream) {
+/* Needs little stack. */
+int ip_native_connect(void) {
     struct sockaddr_un address = {.sun_family = AF_UNIX_};
     size_t size = length(ip_native_setup->socket);
     for (size_t i = 0; i < size; i++) address.sun_path[1 + i] = ip_native_setup->socket[i];
+    int fd = (int)sys3(SYS_socket, AF_UNIX_, SOCK_STREAM_CLOEXEC, 0);
+    if (fd < 0) return fd;
+    if (sys3(SYS_connect, fd, (long)&address, (long)(offsetof(struct sockaddr_un, sun_path) + 1 + size)) == 0)
+        return fd;
+    sys1(SYS_close, fd);
+    return -1;
+}
+
+static int open_stream(struct stream *stream) {
     stream->broken = 0;
     stream->filled = 0;
-    stream->fd = (int)sys3(SYS_socket, AF_UNIX_, SOCK_STREAM_CLOEXEC, 0);
-    if (stream->fd < 0) return 0;
-    if (sys3(SYS_connect, stream->fd, (long)&address, (long)(offsetof(struct sockaddr_un, sun_path) + 1 + size)) == 0)
-        return 1;
-    sys1(SYS_close, stream->fd);
-    return 0;
+    stream->fd = ip_native_connect();
+    return stream->fd >= 0;
 }
 
 /* ---- messages ----------------------------------------------------------------------------------- */
@@ -83,9 +90,10 @@ static const struct r_debug *next_namespace(const struct r_debug *debug) {
     return first->r_version > 1 ? (const struct r_debug *)((const struct debug_extended *)debug)->next : NULL;
 }
 
-static void write_objects(struct stream *stream, uint32_t event) {
-    struct ip_native_greeting greeting = {IP_NATIVE_MAGIC, event, {0}, 0, ip_native_bound};
+static void write_objects(struct stream *stream) {
+    struct ip_native_greeting greeting = {IP_NATIVE_MAGIC, IP_NATIVE_LINKED, {0}, 0, ip_native_bound, 0, 0};
     const struct r_debug *first = (const struct r_debug *)ip_native_setup->debug;
+    greeting.thread = (uint32_t)sys0(SYS_gettid);
     __builtin_memcpy(greeting.token, ip_native_setup->token, sizeof greeting.token);
     for (const struct r_debug *debug = first; debug; debug = next_namespace(debug))
         for (const struct link_map *map = debug->r_map; map; map = map->l_next) greeting.objects++;
@@ -145,20 +153,35 @@ static int obey(struct stream *stream, const struct ip_native_head *head) {
     return !stream->broken;
 }
 
-static void report(uint32_t event) {
+static void report(void) {
     struct stream stream;
     struct ip_native_head head;
     if (!open_stream(&stream)) return;
-    write_objects(&stream, event);
+    write_objects(&stream);
     while (read_bytes(&stream, &head, sizeof head) && head.order != IP_NATIVE_DONE)
         if (!obey(&stream, &head)) break;
     sys1(SYS_close, stream.fd);
+}
+
+static uint32_t parent; /* of the last fork */
+
+void ip_native_tell(uint32_t event) {
+    struct ip_native_greeting greeting = {IP_NATIVE_MAGIC, event, {0}, 0, 0, (uint32_t)sys0(SYS_gettid), parent};
+    struct ip_native_head head;
+    int fd = ip_native_connect();
+    if (fd < 0) return;
+    __builtin_memcpy(greeting.token, ip_native_setup->token, sizeof greeting.token);
+    sys6(SYS_sendto, fd, (long)&greeting, sizeof greeting, IP_NATIVE_NOSIGNAL, 0, 0);
+    while (sys3(SYS_read, fd, (long)&head, sizeof head) == -4 /* EINTR */);
+    sys1(SYS_close, fd);
 }
 
 /* ---- what the agent calls ----------------------------------------------------------------------- */
 
 IP_PUBLIC void ip_native_start(const struct ip_native_setup *setup);
 IP_PUBLIC void ip_native_linked(void);
+IP_PUBLIC void ip_native_stop(void);
+IP_PUBLIC void ip_native_discard(void);
 IP_PUBLIC void ip_native_fork(void);
 IP_PUBLIC void ip_native_in_parent(void);
 IP_PUBLIC void ip_native_in_child(void);
@@ -179,20 +202,33 @@ void ip_native_linked(void) {
     if (leaving)
         ip_native_pause(1);
     else if (!busy) {
-        report(IP_NATIVE_LINKED);
+        report();
         ip_native_pause(0);
     }
     ip_native_unlock();
 }
 
+/* Every function is as it was. */
+void ip_native_stop(void) {
+    ip_native_lock();
+    while (ip_native_bound) ip_native_unbind(ip_native_bindings[ip_native_bound - 1].address, 0);
+    ip_native_unlock();
+}
+
+/* The last that is called here: no thread is in a thunk any more. */
+void ip_native_discard(void) { ip_native_unmap_all(); }
+
 /* The handlers of a fork (pthread_atfork): the child's only thread finds everything as it should be. */
-void ip_native_fork(void) { ip_native_lock(); }
+void ip_native_fork(void) {
+    ip_native_lock();
+    parent = (uint32_t)sys0(SYS_getpid);
+}
 
 void ip_native_in_parent(void) { ip_native_unlock(); }
 
 void ip_native_in_child(void) {
     ip_native_take_over();
-    report(IP_NATIVE_FORKED);
+    ip_native_tell(IP_NATIVE_FORKED);
     ip_native_unlock();
 }
 

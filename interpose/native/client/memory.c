@@ -7,7 +7,28 @@
 
 void *ip_native_map(size_t size, int protection, int flags) {
     long got = sys6(SYS_mmap, 0, (long)size, protection, flags | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return got < 0 && got > -4096 ? NULL : (void *)got;
+    if (got < 0 && got > -4096) return NULL;
+    ip_native_mapped((void *)got, size);
+    return (void *)got;
+}
+
+static struct {
+    void *start;
+    size_t size;
+} ours[4096];
+static uint32_t count;
+
+void ip_native_mapped(void *start, size_t size) {
+    if (count == sizeof ours / sizeof ours[0]) return; /* this much stays when the engine leaves */
+    ours[count].start = start;
+    ours[count++].size = size;
+}
+
+void ip_native_unmap_all(void) {
+    while (count) {
+        count--;
+        sys2(SYS_munmap, (long)ours[count].start, (long)ours[count].size);
+    }
 }
 
 /* Recursive by thread: what the agent calls may come back. */

@@ -27,6 +27,10 @@ struct ip_native_setup {
     uint64_t debug; /* struct r_debug of the dynamic linker */
     char socket[64];
     uint8_t token[16];
+    /* How to execute, where the engine follows: what the interceptor made of the C library's functions. */
+    long (*execve)(const char *path, char *const *argv, char *const *envp);
+    long (*execveat)(int folder, const char *path, char *const *argv, char *const *envp, int flags);
+    long (*fexecve)(int fd, char *const *argv, char *const *envp);
 };
 
 /* One for each thread. The offsets of both from the thread pointer are part of generated code. */
@@ -74,9 +78,21 @@ struct ip_native_original {
 };
 extern struct ip_native_original *ip_native_originals;
 
+/* ---- events.c ---------------------------------------------------------------------------------- */
+
+#define IP_NATIVE_NOSIGNAL 0x4000 /* MSG_NOSIGNAL */
+
+/* A connection with the supervisor; below 0: it is gone. */
+int ip_native_connect(void);
+/* An event that has nothing to it; returns when the supervisor has heard it. */
+void ip_native_tell(uint32_t event);
+
 /* ---- memory.c -------------------------------------------------------------------------------- */
 
 void *ip_native_map(size_t size, int protection, int flags);
+/* What ip_native_unmap_all() gives back; ip_native_map() notes its own. */
+void ip_native_mapped(void *start, size_t size);
+void ip_native_unmap_all(void);
 void ip_native_lock(void);
 void ip_native_unlock(void);
 /* In a forked child, whose thread has another number than the one that took the lock. */

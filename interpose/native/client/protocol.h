@@ -18,6 +18,12 @@ enum ip_native_event {
     IP_NATIVE_NO_EXEC = 4, /* that failed */
 };
 
+/* Descriptor numbers below this are the program's; what keeps them from the agent has this name. Where the limit is
+ * low, the agent gets this much room. */
+#define IP_NATIVE_LOW   960
+#define IP_NATIVE_ROOM  48
+#define IP_NATIVE_SPARE "interpose-spare"
+
 enum ip_native_order {
     IP_NATIVE_DONE = 0,
     IP_NATIVE_PATCH = 1,   /* count of struct ip_native_patch */
@@ -36,6 +42,8 @@ struct ip_native_greeting {
     uint8_t token[16];
     uint32_t objects;
     uint32_t bound;
+    uint32_t thread; /* who tells, and the parent of a new child, by their numbers in their own namespace */
+    uint32_t parent;
 };
 
 /* Followed by its name, as the dynamic linker has it. */
