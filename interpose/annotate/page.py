@@ -253,6 +253,11 @@ def _hash(text: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
+def content_policy(script: str, style: str) -> str:
+    """What a page may do: run its own script in its own style, and nothing else."""
+    return f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'"
+
+
 def html(runs: list[Data], include: list[str]) -> bytes:
     """The page of one run, or of two to compare (old, new)."""
     page = Page(runs, include)
@@ -263,10 +268,9 @@ def html(runs: list[Data], include: list[str]) -> bytes:
     folder = Path(__file__).parent
     style = (folder / "page.css").read_text()
     script = (folder / "page.js").read_text()
-    policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(content_policy(script, style))}">\n'
         f"<title>{escape(title(runs[-1]))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         "<noscript>This page is drawn by its own script; nothing is loaded.</noscript>\n"
         '<div id="page"></div>\n'
