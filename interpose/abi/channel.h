@@ -148,6 +148,7 @@ struct ip_chan {
     uint64_t counters[16];          /* statistics written by both */
     uint64_t fast_gen;              /* bumped when the client must clear its fast table */
     uint64_t tr_cpu;                /* where the translator thread runs */
+    uint64_t py_cpu;                /* where Python ran when it took its last request */
     uint64_t pend_tr[64];           /* bitmaps of slots with a posted request */
     uint64_t pend_py[64];
     uint64_t rt_symbols[32];   /* addresses the runtime publishes (IP_SYM_*) */

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from interpose.hooks.service import HookService
     from interpose.redir import RedirState
 
-TABLE = "interpose_hook_entries"
+TABLE, COMMON = "interpose_hook_entries", "interpose_hook"
 UNWINDER = ("interpose_find_fde", "_Unwind_Find_FDE")
 """Our function, and the one of GCC's unwinder that it goes around: nothing else tells it of the stubs."""
 
 
 def bind(service: HookService, redir: RedirState, stubs: CodeObject) -> Change:
     """Add the rules of all hooks; the stubs are mapped."""
-    table, find_fde = redir.address_of(TABLE, stubs), redir.address_of(UNWINDER[0], stubs)
-    if table is None or find_fde is None:
+    table, common, find_fde = (redir.address_of(name, stubs) for name in (TABLE, COMMON, UNWINDER[0]))
+    if table is None or common is None or find_fde is None:
         raise LaunchError(f"the installation is incomplete: {stubs.path} has no entries for hooks")
-    service.bound_at(table)
+    service.bound_at(table, common)
     files = list(dict.fromkeys(hook.file for hook in service.registry))
     owner = CodeObject(",".join(files), (), ())
     rules = [

@@ -10,6 +10,7 @@ be gone when another call's frame lies over them, or when their number is no lon
 from __future__ import annotations
 
 import os
+import signal
 import struct
 import sys
 import traceback
@@ -20,6 +21,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 from interpose.hooks.call import run
 from interpose.hooks.errors import CallOver, MemoryFault
 from interpose.hooks.port import Frame, Registers, Results, Thread
+from interpose.hooks.types import MASK, CInt
 from interpose.jit._native import ffi, lib
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from interpose.report.log import Log
     from interpose.supervisor.main import Supervisor
 
+_COMMON_SIZE = 1024  # more than the stub's common part has; nothing lies behind it
 CALL_LENGTH = 5  # bytes of the entry's call: where it goes on says which entry it is
 FRAME = struct.Struct("<43Q")
 assert FRAME.size == ffi.sizeof("struct ip_hook_frame")
@@ -39,7 +42,9 @@ _LEAST_COPIED = 32
 """Words of the arguments on the stack that an original gets whatever the hook declares of them."""
 _MOST_COPIED = 4096
 _WRITE = 7000  # bytes to the program in one answer, beside a frame
+_READ = 1 << 20
 _SWEEP = 64  # calls under way before those that were left are looked for
+_LOOK_SECONDS = 1.0
 _SHOWN = 10  # reports of one failure
 _STEP = 512
 assert _STEP > lib.IP_HOOK_STACK
@@ -163,10 +168,13 @@ class HookedCall:
 
     def read(self, address: int, size: int) -> bytes:
         self._check("read", address, size)
-        data = self._service.supervisor.client.read(address, size)
-        if data is None:
-            raise MemoryFault("read", address, size)
-        return data
+        parts = []
+        for at in range(0, size, _READ):  # a size out of thin air must not cost the memory for it
+            data = self._service.supervisor.client.read(address + at, min(_READ, size - at))
+            if data is None:
+                raise MemoryFault("read", address, size)
+            parts.append(data)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def read_string(self, address: int) -> bytes:
         self._check("read a string at", address, 0)
@@ -250,10 +258,20 @@ class HookService:
         """The same by where their frames lie, in steps of _STEP bytes."""
         self._next = 1
         self._sweep_at = _SWEEP
-        self._table = 0
+        self._table = self._common = 0
         self._functions: dict[str, int] = {}
         self._failures: dict[tuple[Any, ...], int] = {}
         sys.stdout = sys.stderr = Output(supervisor.log)
+        self.watch()
+
+    def watch(self) -> None:
+        """Look each second whether a hook computes for nobody; each process has to ask for it anew."""
+        signal.signal(signal.SIGALRM, self._look)
+        signal.setitimer(signal.ITIMER_REAL, _LOOK_SECONDS, _LOOK_SECONDS)
+
+    def _look(self, _number: int, _frame: Any) -> None:
+        if getcurrent() is not self.hub and self.supervisor.client.is_dead():
+            raise ProgramGone
 
     def new_image(self) -> None:
         """Another program begins; what waited for the old one is dropped."""
@@ -262,9 +280,22 @@ class HookService:
         for call in list(self._calls.values()):
             self._drop(call)
 
-    def bound_at(self, table: int) -> None:
-        """The stubs are mapped: address of the first entry."""
+    def bound_at(self, table: int, common: int) -> None:
+        """The stubs are mapped: address of the first entry, and of what follows all of them."""
         self._table = table
+        self._common = common
+
+    def is_hidden(self, address: int) -> bool:
+        """Whether a return address is in the stub's common part: its entry is the frame that stacks show."""
+        return 0 < address - self._common <= _COMMON_SIZE and self._table != 0
+
+    def frame(self, address: int) -> tuple[str, str, int] | None:
+        """Name, file and line of the hook that an entry of the stub belongs to."""
+        number = (address - self._table) // lib.IP_HOOK_ENTRY_SIZE
+        if not self._table or not 0 <= number < len(self.registry):
+            return None
+        hook = self.registry[number]
+        return hook.name, hook.file, hook.line
 
     def code_changed(self) -> None:
         """Objects came or went."""
@@ -333,6 +364,11 @@ class HookService:
                 integer, vector = run(hook, call)
                 if integer is None and vector is None and call.results is None:
                     _needs_no_result(hook)
+                if call.results is not None and integer is not None:
+                    kept = hook.signature.result
+                    mask = (1 << kept.bits) - 1 if isinstance(kept, CInt) else MASK
+                    if not (integer ^ call.results.integer[0]) & mask:
+                        integer = None  # also where it is declared narrower than it is
                 return call.last(integer, vector)
             except (GreenletExit, ProgramGone):
                 raise
@@ -413,8 +449,8 @@ class HookService:
         goes_on = "with the original's result" if call.address else "with the result 0"
         log = self.supervisor.log
         lines = [f"Hook {hook.name} ({hook.place}) failed; the program goes on {goes_on}"]
-        first = _from(error.__traceback__, hook.file)
-        text = "".join(traceback.format_exception(type(error), error, first or error.__traceback__))
+        told = traceback.TracebackException(type(error), error, error.__traceback__)
+        text = "".join(_without_ours(told).format())
         lines += [f"  {line}" for line in text.rstrip("\n").split("\n")]
         from interpose.report.text import stack_lines
 
@@ -432,11 +468,15 @@ def _needs_no_result(hook: Hook) -> None:
         raise TypeError(f"{hook.name} has neither called the original nor returned a result")
 
 
-def _from(entry: Any, file: str) -> Any:
-    """A traceback from the first frame of a file on."""
-    while entry is not None and entry.tb_frame.f_code.co_filename != file:
-        entry = entry.tb_next
-    return entry
+def _without_ours(told: traceback.TracebackException) -> traceback.TracebackException:
+    """A traceback, and those of its causes, without frames of this package."""
+    own = os.path.dirname(__file__)
+    frames = [entry for entry in told.stack or () if os.path.dirname(entry.filename) != own]
+    told.stack = traceback.StackSummary.from_list(frames) if frames else None  # type: ignore[assignment]
+    for other in (told.__cause__, told.__context__):
+        if other is not None:
+            _without_ours(other)
+    return told
 
 
 class Output:

@@ -55,6 +55,7 @@ static void answer(struct ip_slot *s) {
 #define BATCH 3
 
 static uint64_t client_cpu = ~0ull, my_cpu;
+static uint64_t hook_cpu = ~0ull; /* where the thread of the last request ran, if that was of a hook */
 
 static uint64_t ticks(void) {
     my_cpu = ip_cpu_number();
@@ -481,6 +482,29 @@ void ip_keeps_stack_del(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_del,
 
 /* ---- Python's side of the channel ---------------------------------------------------------- */
 
+/* After a hook the next request of its thread is near: as spin() does for the translator. */
+static bool spin_for_hook(uint32_t bell) {
+    static unsigned shift;
+    if (!T.chan->spin || hook_cpu == ip_cpu_number()) return false;
+    uint64_t end = ip_ticks() + (T.chan->spin >> shift);
+    do {
+        if (__atomic_load_n(&T.chan->bell_py, __ATOMIC_ACQUIRE) != bell) {
+            if (shift) shift--;
+            return true;
+        }
+        _mm_pause();
+    } while (ip_ticks() < end);
+    if (shift < 4) shift++;
+    return false;
+}
+
+static int took(int slot) {
+    bool hook = slot_at(slot)->kind == IP_R_HOOK;
+    hook_cpu = hook ? slot_at(slot)->cpu : ~0ull;
+    if (hook) T.chan->py_cpu = ip_cpu_number();
+    return slot;
+}
+
 int ip_next_event(int timeout_ms) {
     struct timespec end, now;
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -490,8 +514,10 @@ int ip_next_event(int timeout_ms) {
         uint32_t bell = __atomic_load_n(&T.chan->bell_py, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&T.used_head, __ATOMIC_ACQUIRE) != T.used_tail) return IP_EVENT_USED;
         int i = take_pending(T.chan->pend_py);
-        if (i >= 0) return i;
+        if (i >= 0) return took(i);
         if (ip_heard()) return IP_EVENT_HEARD;
+        if (hook_cpu != ~0ull && spin_for_hook(bell)) continue;
+        hook_cpu = ~0ull;
         __atomic_store_n(&T.chan->py_sleeping, 1, __ATOMIC_SEQ_CST);
         clock_gettime(CLOCK_MONOTONIC, &now);
         long long left = (end.tv_sec - now.tv_sec) * 1000000000ll + (end.tv_nsec - now.tv_nsec);

@@ -67,6 +67,13 @@ class FrameLike(Protocol):
     def is_inlined(self) -> bool: ...
 
 
+class HookFrames(Protocol):
+    """What stands on the program's stack for functions in Python (:mod:`interpose.hooks`)."""
+
+    def is_hidden(self, address: int, /) -> bool: ...
+    def frame(self, address: int, /) -> tuple[str, str, int] | None: ...
+
+
 class SymbolizerLike(Protocol):
     """Address lookup.  An address that no object holds yields an empty list or one empty frame."""
 
@@ -125,6 +132,7 @@ class StackResolver:
     def __init__(self, symbolizer: SymbolizerLike, options: StackOptions | None = None) -> None:
         self.symbolizer = symbolizer
         self.options = options or StackOptions()
+        self.hooks: HookFrames | None = None
         self._cache: dict[int, tuple[tuple[ResolvedFrame, _Place], ...]] = {}
         self._cache_key: tuple[bool, bool, bool] | None = None
 
@@ -132,6 +140,8 @@ class StackResolver:
         """The stack of a raw trace: ``raw[0]`` is a program counter, the rest are return addresses."""
         if not raw:
             return ()
+        if self.hooks is not None:
+            raw = [raw[0], *(ret for ret in raw[1:] if not self.hooks.is_hidden(ret))]
         ips = [raw[0], *((ret - 1) & 0xFFFF_FFFF_FFFF_FFFF for ret in raw[1:])]
         if self.options.merge_recursive:
             ips = merge_cycles(ips, self.options.merge_recursive)
@@ -169,6 +179,11 @@ class StackResolver:
             self._cache.clear()
             self._cache_key = key
         found = self._cache.get(ip)
+        if found is None and self.hooks is not None and (hook := self.hooks.frame(ip)) is not None:
+            name, path, line = hook
+            folder, _, file = path.rpartition("/")
+            frame = ResolvedFrame(ip, name, name, None, folder, file, line, raw_symbol=name)
+            found = self._cache[ip] = ((frame, _Place.WITHIN),)
         if found is None:
             looked_up = self.symbolizer.lookup(ip)
             if looked_up:

@@ -163,7 +163,9 @@ class Supervisor:
     def _make_resolver(self) -> StackResolver:
         from interpose.report.stack import StackResolver
 
-        return StackResolver(self.symbolizer, self._stack_options())
+        resolver = StackResolver(self.symbolizer, self._stack_options())
+        resolver.hooks = self.hooks
+        return resolver
 
     def _stack_options(self) -> StackOptions:
         from interpose.report.stack import StackOptions
@@ -592,6 +594,8 @@ class Supervisor:
         pid = sender(self.session.sock_fd, slot.a[5], self.shown) or slot.a[0]
         self.client.pid = self.client.header.client_pid = pid
         self._attach()
+        if self.hooks is not None:
+            self.hooks.watch()
         if self.fifos is not None:
             self.fifos.wanted = pid
         self.tool.forked()

@@ -106,22 +106,26 @@ static u64 ticks(u64 *cpu) {
 /* Waking a sleeping CPU costs 50 us, so stay awake about as long; but not
  * while the translator waits for this very CPU, and less where waiting was in
  * vain before (other programs want the CPUs). */
-static bool spin(const struct ip_slot *s, u64 began, u64 limit) {
-    static u32 shift; /* a hint, so threads may race */
-    if (!limit || s->cpu == __atomic_load_n(&rt.chan->tr_cpu, __ATOMIC_RELAXED)) return false;
+struct patience {
+    const u64 *cpu; /* where who answers runs */
+    u32 shift;      /* a hint, so threads may race */
+};
+
+static bool spin(const struct ip_slot *s, u64 began, u64 limit, struct patience *p) {
+    if (!limit || s->cpu == __atomic_load_n(p->cpu, __ATOMIC_RELAXED)) return false;
     do {
         if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == IP_S_DONE) {
-            if (shift) shift--;
+            if (p->shift) p->shift--;
             return true;
         }
         __builtin_ia32_pause();
-    } while (ip_ticks() - began < limit >> shift);
-    if (shift < 4) shift++;
+    } while (ip_ticks() - began < limit >> p->shift);
+    if (p->shift < 4) p->shift++;
     return false;
 }
 
-static void wait_answer(struct ip_slot *s, u64 began, u64 limit) {
-    if (spin(s, began, limit)) return;
+static void wait_answer(struct ip_slot *s, u64 began, u64 limit, struct patience *p) {
+    if (spin(s, began, limit, p)) return;
     __atomic_store_n(&s->waiting, 1, __ATOMIC_SEQ_CST);
     for (;;) {
         u32 st = __atomic_load_n(&s->state, __ATOMIC_SEQ_CST);
@@ -133,7 +137,7 @@ static void wait_answer(struct ip_slot *s, u64 began, u64 limit) {
     __atomic_store_n(&s->waiting, 0, __ATOMIC_SEQ_CST);
 }
 
-static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping, u64 limit) {
+static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping, u64 limit, struct patience *p) {
     struct ip_slot *s = rt_slot(ts);
     rt_delay(IP_AT_REQUEST);
     s->kind = kind;
@@ -150,18 +154,24 @@ static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping
     __atomic_fetch_or(&map[i / 64], 1ull << (i % 64), __ATOMIC_SEQ_CST);
     __atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(sleeping, __ATOMIC_SEQ_CST)) sys6(__NR_futex, (long)bell, FUTEX_WAKE, 1, 0, 0, 0);
-    wait_answer(s, began, limit);
+    wait_answer(s, began, limit, p);
     rt_delay(IP_AT_ANSWERED);
     __atomic_store_n(&s->state, IP_S_IDLE, __ATOMIC_RELEASE);
 }
 
 void rt_request_translator(struct tstate *ts, u32 kind) {
-    post(ts, kind, rt.chan->pend_tr, &rt.chan->bell_tr, &rt.chan->tr_sleeping, rt.chan->spin);
+    static struct patience p;
+    p.cpu = &rt.chan->tr_cpu;
+    post(ts, kind, rt.chan->pend_tr, &rt.chan->bell_tr, &rt.chan->tr_sleeping, rt.chan->spin, &p);
 }
 
 void rt_request_python(struct tstate *ts, u32 kind) {
     static u64 seen;
-    post(ts, kind, rt.chan->pend_py, &rt.chan->bell_py, &rt.chan->py_sleeping, 0);
+    static struct patience p;
+    p.cpu = &rt.chan->py_cpu;
+    /* Hooks come one after the other; all else is rare. */
+    u64 limit = kind == IP_R_HOOK ? rt.chan->spin : 0;
+    post(ts, kind, rt.chan->pend_py, &rt.chan->bell_py, &rt.chan->py_sleeping, limit, &p);
     /* Python may have changed bindings and dropped translations. */
     u64 gen = __atomic_load_n(&rt.chan->fast_gen, __ATOMIC_ACQUIRE);
     if (gen != seen) {

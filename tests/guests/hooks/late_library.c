@@ -1,0 +1,1 @@
+__attribute__((noipa)) int twice(int n) { return 2 * n; }

@@ -1,0 +1,111 @@
+"""Either side dies while a hook runs or waits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+def start(tmp_path: Path, program: Path, hooks: str, *words: str) -> subprocess.Popen[str]:
+    (tmp_path / "hooks.py").write_text("import interpose, os\n" + hooks)
+    command = [sys.executable, "-m", "interpose", "--tool=none", "-q", f"--hooks={tmp_path}/hooks.py"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*command, str(program), *words], stdout=pipe, stderr=pipe, text=True, cwd=tmp_path
+    )
+
+
+def wait_for(path: Path) -> str:
+    end = time.monotonic() + 60
+    while not path.exists() or not path.read_text():
+        assert time.monotonic() < end, "the hook did not begin"
+        time.sleep(0.02)
+    return path.read_text()
+
+
+def is_gone(pid: int, seconds: float = 30) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(10000)"])
+def test_program_is_killed_while_its_hook_computes(body, build, tmp_path):
+    """The supervisor does not stay for a hook that nobody waits for."""
+    hooks = f"""
+@interpose.wrap("NONE", "work")
+def work(call, n: int) -> int:
+    open("{tmp_path}/pid", "w").write(str(os.getpid()))
+    {body}
+"""
+    program = start(tmp_path, build("flow.cc", "-pthread", "-fcf-protection=none"), hooks, "exec")
+    supervisor = int(wait_for(tmp_path / "pid"))
+    program.kill()
+    program.communicate(timeout=60)
+    assert is_gone(supervisor)
+
+
+def test_supervisor_is_killed_in_a_hook(build, tmp_path):
+    hooks = """
+@interpose.wrap("NONE", "work")
+def work(call, n: int) -> int:
+    os.kill(os.getpid(), 9)
+"""
+    program = start(tmp_path, build("flow.cc", "-pthread", "-fcf-protection=none"), hooks, "exec")
+    _, err = program.communicate(timeout=60)
+    assert (program.returncode, err) == (
+        1,
+        "interpose: the supervisor is gone (killed?); the program cannot go on\n",
+    )
+
+
+def test_other_threads_go_on_while_one_is_in_a_hook(build, tmp_path):
+    """A hook of one thread waits for what another thread does."""
+    (tmp_path / "two.c").write_text(
+        "#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\n"
+        "volatile int turns;\n__attribute__((noipa)) int waits(volatile int *p) { return *p; }\n"
+        "static void *count(void *a) { for (;;) turns++; }\n"
+        "int main(void) { pthread_t t; pthread_create(&t, 0, count, 0); while (!turns);\n"
+        '    printf("%d\\n", waits(&turns) > 1000); fflush(stdout); _exit(0); }\n'
+    )
+    subprocess.run(["gcc", "-O1", "-w", "-pthread", "two.c", "-o", "two"], cwd=tmp_path, check=True)
+    hooks = """
+import time
+@interpose.wrap("NONE", "waits")
+def waits(call, p: interpose.Pointer) -> int:
+    first = call.memory.load(p, int)
+    while abs(call.memory.load(p, int) - first) < 100000:
+        time.sleep(0.001)
+    return call(p)
+"""
+    program = start(tmp_path, tmp_path / "two", hooks)
+    out, err = program.communicate(timeout=60)
+    assert (out, err, program.returncode) == ("1\n", "", 0)
+
+
+def test_forged_requests_of_a_program_change_nothing(build, tmp_path):
+    """The stubs' request made by somebody else, with any numbers, is answered with 0."""
+    (tmp_path / "forged.c").write_text(
+        "#include <stdio.h>\n#include <string.h>\n#include <valgrind/valgrind.h>\n"
+        "int main(void) { static unsigned long frame[64]; unsigned long bad = 0;\n"
+        "  for (int i = 0; i < 3000; i++) {\n"
+        "    for (int w = 0; w < 64; w++) frame[w] = i % 3 ? 0x9e3779b97f4a7c15ul * (i * 64 + w) : w % 4;\n"
+        "    frame[3] = i % 5; unsigned long at = i % 7 == 0 ? i * 0x123456789ul : (unsigned long)frame;\n"
+        "    bad |= VALGRIND_DO_CLIENT_REQUEST_EXPR(9, 0x3201, at, frame[2], frame[3], 4, 5); }\n"
+        '  printf("%lu\\n", bad); return 0; }\n'
+    )
+    subprocess.run(["gcc", "-O1", "-w", "forged.c", "-o", "forged"], cwd=tmp_path, check=True)
+    program = start(tmp_path, tmp_path / "forged", "@interpose.wrap('NONE', 'x')\ndef x(call): pass\n")
+    out, err = program.communicate(timeout=60)
+    assert (out, err, program.returncode) == ("0\n", "", 0)
