@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import traceback
+from typing import Any
+
 from interpose.errors import InterposeError
 
 
@@ -12,6 +16,7 @@ class HookError(InterposeError):
 class MemoryFault(Exception):
     """Memory of the program's that cannot be read, written or taken.
 
+    :ivar what: what was to be done.
     :ivar address: the first byte that was asked for.
     :ivar size: how many were.
     """
@@ -19,6 +24,7 @@ class MemoryFault(Exception):
     def __init__(self, what: str, address: int, size: int = 0) -> None:
         many = f"{size} bytes at " if size else ""
         super().__init__(f"cannot {what} {many}0x{address:x}")
+        self.what = what
         self.address = address
         self.size = size
 
@@ -28,3 +34,42 @@ class CallOver(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("this call is over")
+
+
+class Unavailable(Exception):
+    """A hook of another process's cannot go on, through no fault of its own: the original's result stands."""
+
+
+class Gone(Unavailable):
+    """The process with the hooks has just been found to be gone."""
+
+    def __init__(self) -> None:
+        super().__init__("The process with the hooks is gone")
+
+
+class FailedThere(Exception):
+    """A hook has raised something in its own process.
+
+    :ivar key: what makes two failures the same.
+    :ivar text: the traceback.
+    """
+
+    def __init__(self, key: tuple[Any, ...], text: str) -> None:
+        super().__init__(text)
+        self.key = key
+        self.text = text
+
+
+def told_of(error: BaseException) -> str:
+    """An exception as Python shows it, without frames of this package."""
+    return "".join(_without_ours(traceback.TracebackException.from_exception(error)).format()).rstrip("\n")
+
+
+def _without_ours(told: traceback.TracebackException) -> traceback.TracebackException:
+    own = os.path.dirname(__file__)
+    frames = [entry for entry in told.stack or () if os.path.dirname(entry.filename) != own]
+    told.stack = traceback.StackSummary.from_list(frames) if frames else None  # type: ignore[assignment]
+    for other in (told.__cause__, told.__context__):
+        if other is not None:
+            _without_ours(other)
+    return told

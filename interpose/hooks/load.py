@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_LIVE = "live:"
+"""In the place of a file: hooks that stay in another process (interpose/hooks/live.py)."""
+
+
 def load(files: Sequence[str]) -> Registry:
     """The hooks of some files, in order; :class:`HookError`, one line, for what is wrong with one."""
     registry = Registry()
@@ -24,6 +28,11 @@ def load(files: Sequence[str]) -> Registry:
     try:
         for number, file in enumerate(files):
             before = len(registry)
+            if file.startswith(_LIVE):
+                from interpose.hooks.remote import connect
+
+                registry.add(connect(file.removeprefix(_LIVE), before))
+                continue
             _execute(file, f"interpose_hooks_{number}")
             if len(registry) == before:
                 raise HookError(

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interpose.hooks.errors import HookError
 from interpose.hooks.port import INTEGER_REGISTERS, VECTOR_REGISTERS
-from interpose.hooks.types import WORD, CType, ctype_of
+from interpose.hooks.types import MASK, WORD, CInt, CType, ctype_of
+from interpose.redir.model import is_unfit_for_hooks
 from interpose.zenc import Kind, RedirectName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from interpose.hooks.live import Server
+    from interpose.hooks.port import Port
+    from interpose.hooks.remote import RemoteHook
 
 LIMIT = 4096
 """How many hooks there may be (IP_HOOK_ENTRIES)."""
-
-RETURN_TWICE = frozenset(
-    {"vfork", "__vfork", "setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "savectx", "getcontext"}
-)
-"""Functions whose callers go on a second time, when what a hook kept on the stack is gone."""
 
 
 class Place(NamedTuple):
@@ -79,11 +79,29 @@ class Hook:
         self.file = code.co_filename
         self.line = code.co_firstlineno
         self.signature = read_signature(function)
+        self.connection = None
 
     @property
     def is_wrapper(self) -> bool:
         """Whether it was declared to call the original."""
         return self.rule.kind is Kind.WRAP
+
+    @property
+    def needs_result(self) -> bool:
+        """Whether it must return something where it has not called the original."""
+        return self.signature.declares_result and self.signature.result is not None
+
+    @property
+    def mask(self) -> int:
+        """The bits of RAX that its result has."""
+        kind = self.signature.result
+        return (1 << kind.bits) - 1 if isinstance(kind, CInt) else MASK
+
+    def execute(self, port: Port) -> tuple[int | None, int | None]:
+        """Run it: words for RAX and XMM0, None where the original's stay."""
+        from interpose.hooks.call import run
+
+        return run(self, port)
 
     @property
     def place(self) -> str:
@@ -141,15 +159,15 @@ class Registry:
     """
 
     def __init__(self) -> None:
-        self._hooks: list[Hook] = []
+        self._hooks: list[Hook | RemoteHook] = []
 
-    def __iter__(self) -> Iterator[Hook]:
+    def __iter__(self) -> Iterator[Hook | RemoteHook]:
         return iter(self._hooks)
 
     def __len__(self) -> int:
         return len(self._hooks)
 
-    def __getitem__(self, number: int) -> Hook:
+    def __getitem__(self, number: int) -> Hook | RemoteHook:
         return self._hooks[number]
 
     def wrap(
@@ -169,6 +187,19 @@ class Registry:
         """The same for a function that is called instead of the original."""
         return self._decorator("replace", Kind.REPLACE, soname, function, tag, priority)
 
+    def add(self, hooks: Iterable[RemoteHook]) -> None:
+        """Take hooks of another process, which have their numbers."""
+        self._hooks += hooks
+
+    def serve(self) -> Server:
+        """Offer these hooks to programs: ``--hooks=`` and the :attr:`Server.option` of what is returned.
+
+        They run in this process, as long as the server is open (it is a context manager).
+        """
+        from interpose.hooks.live import Server
+
+        return Server(self)
+
     def _decorator(
         self, name: str, kind: Kind, soname: str, function: str, tag: int, priority: int
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -178,8 +209,10 @@ class Registry:
             )
         if not soname or not function:
             raise TypeError(f"{name} needs a soname and a function, not an empty text")
-        if function in RETURN_TWICE:
-            raise TypeError(f"{function} returns twice and cannot be hooked")
+        if is_unfit_for_hooks(function):
+            raise TypeError(
+                f"{function} returns twice, or is not called as functions are: it cannot be hooked"
+            )
         try:
             rule = RedirectName(kind, soname, function, int(tag), int(priority))
         except ValueError as error:

@@ -18,16 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from interpose.hooks.call import run
-from interpose.hooks.errors import CallOver, MemoryFault
+from interpose.hooks.errors import CallOver, FailedThere, Gone, MemoryFault, Unavailable, told_of
 from interpose.hooks.port import Frame, Registers, Results, Thread
-from interpose.hooks.types import MASK, CInt
 from interpose.jit._native import ffi, lib
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from interpose.hooks.registry import Hook, Registry
+    from interpose.hooks.remote import RemoteHook
     from interpose.report.log import Log
     from interpose.supervisor.main import Supervisor
 
@@ -75,7 +74,9 @@ class Event(NamedTuple):
 class HookedCall:
     """One hooked call under way: :class:`interpose.hooks.port.Port` for this engine."""
 
-    def __init__(self, service: HookService, hook: Hook, number: int, slot: Any, event: Event) -> None:
+    def __init__(
+        self, service: HookService, hook: Hook | RemoteHook, number: int, slot: Any, event: Event
+    ) -> None:
         words = event.words
         self._service = service
         self.hook = hook
@@ -262,10 +263,18 @@ class HookService:
         self._functions: dict[str, int] = {}
         self._failures: dict[tuple[Any, ...], int] = {}
         sys.stdout = sys.stderr = Output(supervisor.log)
-        self.watch()
+        self._watch()
 
-    def watch(self) -> None:
+    def _forked(self) -> None:
+        """This is a copy of the process that served until now."""
+        for connection in {hook.connection for hook in self.registry}:
+            if connection is not None:
+                connection.forked()
+        self._watch()
+
+    def _watch(self) -> None:
         """Look each second whether a hook computes for nobody; each process has to ask for it anew."""
+        self._pid = os.getpid()
         signal.signal(signal.SIGALRM, self._look)
         signal.setitimer(signal.ITIMER_REAL, _LOOK_SECONDS, _LOOK_SECONDS)
 
@@ -314,6 +323,8 @@ class HookService:
         event = Event(words, int(slot.a[2]), int(slot.a[3]), trace)
         frame = int(slot.a[0])
         self.hub = getcurrent()
+        if os.getpid() != self._pid:
+            self._forked()
         if words[_EVENT] == lib.IP_HOOK_ENTERED and slot.a[4] == lib.IP_HOOK_DONE:
             answer = self._enter(frame, slot, event)
         else:
@@ -361,14 +372,12 @@ class HookService:
         hook = call.hook
         try:
             try:
-                integer, vector = run(hook, call)
-                if integer is None and vector is None and call.results is None:
-                    _needs_no_result(hook)
-                if call.results is not None and integer is not None:
-                    kept = hook.signature.result
-                    mask = (1 << kept.bits) - 1 if isinstance(kept, CInt) else MASK
-                    if not (integer ^ call.results.integer[0]) & mask:
-                        integer = None  # also where it is declared narrower than it is
+                integer, vector = hook.execute(call)
+                if integer is None and vector is None and call.results is None and hook.needs_result:
+                    raise TypeError(f"{hook.name} has neither called the original nor returned a result")
+                # Not the bits that it does not declare: they may be declared narrower than they are.
+                if _is_kept(call.results, integer, hook.mask):
+                    integer = None
                 return call.last(integer, vector)
             except (GreenletExit, ProgramGone):
                 raise
@@ -441,16 +450,22 @@ class HookService:
     def _failed(self, call: HookedCall, error: BaseException) -> None:
         """Show an exception of a hook's, the first times."""
         hook = call.hook
-        where = [(entry.filename, entry.lineno) for entry in traceback.extract_tb(error.__traceback__)]
-        key = (hook.number, type(error), *where[-1:])
+        if isinstance(error, Unavailable):
+            if isinstance(error, Gone):
+                self.supervisor.log.plain(f"{error}; the program goes on without them")
+            return
+        key: tuple[Any, ...]
+        if isinstance(error, FailedThere):
+            key, text = (hook.number, *error.key), error.text
+        else:
+            where = [(entry.filename, entry.lineno) for entry in traceback.extract_tb(error.__traceback__)]
+            key, text = (hook.number, type(error), *where[-1:]), told_of(error)
         count = self._failures[key] = self._failures.get(key, 0) + 1
         if count > _SHOWN:
             return
         goes_on = "with the original's result" if call.address else "with the result 0"
         log = self.supervisor.log
         lines = [f"Hook {hook.name} ({hook.place}) failed; the program goes on {goes_on}"]
-        told = traceback.TracebackException(type(error), error, error.__traceback__)
-        text = "".join(_without_ours(told).format())
         lines += [f"  {line}" for line in text.rstrip("\n").split("\n")]
         from interpose.report.text import stack_lines
 
@@ -463,20 +478,9 @@ class HookService:
         log.plain("\n".join(lines))
 
 
-def _needs_no_result(hook: Hook) -> None:
-    if hook.signature.declares_result and hook.signature.result is not None:
-        raise TypeError(f"{hook.name} has neither called the original nor returned a result")
-
-
-def _without_ours(told: traceback.TracebackException) -> traceback.TracebackException:
-    """A traceback, and those of its causes, without frames of this package."""
-    own = os.path.dirname(__file__)
-    frames = [entry for entry in told.stack or () if os.path.dirname(entry.filename) != own]
-    told.stack = traceback.StackSummary.from_list(frames) if frames else None  # type: ignore[assignment]
-    for other in (told.__cause__, told.__context__):
-        if other is not None:
-            _without_ours(other)
-    return told
+def _is_kept(results: Results | None, integer: int | None, mask: int) -> bool:
+    """Whether a hook returns what the original did."""
+    return results is not None and integer is not None and not (integer ^ results.integer[0]) & mask
 
 
 class Output:

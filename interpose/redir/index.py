@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import compress
 
-from interpose.redir.model import UNKNOWN, CodeObject, Symbol, SymbolColumns
+from interpose.redir.model import UNKNOWN, CodeObject, Symbol, SymbolColumns, is_unfit_for_hooks
 from interpose.wildcards import compile_pattern, literal_prefix
 from interpose.zenc import display_name
 
@@ -92,6 +92,12 @@ class TextIndex:
         return frozenset(compress(self.text.addresses, self.text.is_ifunc))
 
     @cached_property
+    def unfit_for_hooks(self) -> frozenset[int]:
+        """Addresses whose functions cannot be hooked, by any of their names."""
+        pairs = zip(self.text.names, self.text.addresses, strict=True)
+        return frozenset(address for name, address in pairs if is_unfit_for_hooks(name))
+
+    @cached_property
     def name_by_address(self) -> dict[int, str]:
         """The name of the first symbol at each address."""
         return dict(zip(reversed(self.text.addresses), reversed(self.text.names), strict=True))
@@ -171,6 +177,10 @@ class SymbolIndex:
     def is_resolver(self, address: int) -> bool:
         """Whether a runtime address is the resolver of an indirect function."""
         return address - self._bias in self._index.resolvers
+
+    def unfit_for_hooks(self) -> set[int]:
+        """Runtime addresses of functions that cannot be hooked."""
+        return {address + self._bias for address in self._index.unfit_for_hooks}
 
     def resolvers_among(self, addresses: Sequence[int]) -> list[int]:
         """Those that are resolvers of indirect functions, in the same order."""

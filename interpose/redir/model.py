@@ -241,6 +241,24 @@ class ActiveBinding(NamedTuple):
     inner: Specification | None = None
 
 
+_UNFIT = frozenset(
+    """
+    vfork __vfork setjmp _setjmp sigsetjmp __sigsetjmp savectx getcontext
+    _start __restore_rt __fentry__ mcount _mcount __mcount
+    """.split()
+)
+_UNFIT_FAMILIES = ("_dl_runtime_resolve", "_dl_runtime_profile", "_dl_tlsdesc_")
+
+
+def is_unfit_for_hooks(function: str) -> bool:
+    """Whether nothing may stand on the stack between a function, by its symbol, and its caller.
+
+    It returns twice, when what was kept there is gone, or it is not called as functions are.
+    """
+    name = function.partition("@")[0].removeprefix("__GI_")
+    return name in _UNFIT or name.startswith(_UNFIT_FAMILIES)
+
+
 class Verdict(Enum):
     """What happened to the newcomer of two claims on one address."""
 

@@ -353,6 +353,9 @@ class RedirState:
         if not spec.wants(obj) or not obj.may_hold_start(literal_prefix(spec.function).partition("@")[0]):
             return
         claimed = index.claimed(spec.function, spec.global_only)
+        if spec.wants_original:
+            for address in claimed.keys() & index.unfit_for_hooks():
+                del claimed[address]
         own, end = spec.own_range
         for address in [address for address in claimed if own <= address < end]:
             del claimed[address]

@@ -594,8 +594,6 @@ class Supervisor:
         pid = sender(self.session.sock_fd, slot.a[5], self.shown) or slot.a[0]
         self.client.pid = self.client.header.client_pid = pid
         self._attach()
-        if self.hooks is not None:
-            self.hooks.watch()
         if self.fifos is not None:
             self.fifos.wanted = pid
         self.tool.forked()

@@ -264,3 +264,36 @@ def test_changes(tool, calls, hooked):
         "nothing -8",
         "same 1",
     ]
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        ("none", "--single-step=yes"),
+        ("none", "--chaining=no"),
+        ("none", "--tiny-cache=yes", "--evict=20"),
+        ("none", "--far-images=yes"),
+        ("none", "--smc-check=all"),
+        ("memcheck", "--force-tracking=yes"),
+        ("memcheck", "--single-step=yes", "--optimise=no"),
+        ("memcheck", "--track-origins=yes", "--random-registers=5"),
+        ("datagrind", "--datagrind-out-file=/dev/null"),
+    ],
+    ids=lambda mode: " ".join(mode),
+)
+def test_modes_of_the_engine(mode, calls, native, hooked):
+    hooks = """
+        @interpose.wrap("NONE", "[a-z]*")
+        def never(call):
+            call()
+
+        @interpose.wrap("NONE", "?e*")
+        @interpose.wrap("NONE", "t*")
+        @interpose.wrap("NONE", "m?*e*")
+        def some(call):
+            call.memory.read(call.address, 16)
+            call()
+    """
+    run = hooked(calls, hooks, tool=mode[0], options=("-q", *mode[1:]))
+    assert (run.out, run.code) == (native, 0), run.err
+    assert run.log == []

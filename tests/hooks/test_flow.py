@@ -174,3 +174,21 @@ def test_calls_that_a_jump_leaves_are_forgotten(flow, hooked):
         "longjmp",
     )
     assert (run.out, run.said) == ("5\n", ["alive True"]), run.err
+
+
+def test_patterns_spare_functions_that_return_twice(flow, hooked):
+    run = hooked(
+        flow,
+        """
+        for name in ("*jmp", "*context", "vf*", "_dl_r*"):
+            for soname in ("libc.so*", "ld-linux*"):
+                @interpose.wrap(soname, name)
+                def wrapped(call):
+                    call()
+        @interpose.wrap("NONE", "_s*")
+        def start(call):
+            call()
+        """,
+        "longjmp",
+    )
+    assert (run.out, run.code, run.log) == ("5\n", 0, []), run.err
