@@ -38,6 +38,7 @@ def run(program: Sequence[str | os.PathLike[str]], *, tool: str = "memcheck", **
     :param stdin, stdout, stderr: as for ``subprocess.run``.
     :param text: output is str.
     :param children: ``"wait"`` for processes that outlive the program, or ``"kill"`` them.
+    :param hooks: files of hooks, and :class:`interpose.Registry` objects, whose functions run here.
     :param more: options of interpose and of the tool: ``leak_check="full"``, ``num_callers=30``.
 
     A program that cannot be run and a bad option raise :class:`interpose.errors.InterposeError`, an unknown
@@ -126,6 +127,7 @@ class Running:
         self._process: subprocess.Popen[Any] | None = None
         self._control = -1
         self._lock = threading.Lock()
+        self._servers = contextlib.ExitStack()
         self._folder = tempfile.mkdtemp(prefix="interpose-")
         try:
             self._start()
@@ -141,6 +143,8 @@ class Running:
     def _words(self) -> list[str]:
         """The command line of interpose; bad values are found here."""
         options = self._options
+        if options.get("hooks") is not None:
+            options = {**options, "hooks": self._hooks(options["hooks"])}
         line = [f"--tool={self.tool}", *words(self.tool, options)]
         given = {word.partition("=")[0] for word in line}
         if self.tool == "memcheck" and "--leak-check" not in given:
@@ -155,6 +159,20 @@ class Running:
         line = [*line, "--", *self.command]
         parse(["--command-line-only=yes", *line], {})
         return line
+
+    def _hooks(self, given: Any) -> list[str]:
+        """Values of --hooks: files, and the functions of registries, which stay in this process."""
+        if isinstance(given, (str, bytes, os.PathLike)) or hasattr(given, "serve"):
+            given = [given]
+        found = []
+        for each in given:
+            if hasattr(each, "serve"):
+                found.append(self._servers.enter_context(each.serve()).option)
+            elif isinstance(each, (str, bytes, os.PathLike)):
+                found.append(os.fsdecode(each))
+            else:
+                raise TypeError(f"hooks takes files and interpose.Registry objects, not {each!r:.80}")
+        return found
 
     def _start(self) -> None:
         line = self._words()
@@ -238,6 +256,7 @@ class Running:
         try:
             self._end_process()
         finally:
+            self._servers.close()
             if self._folder:
                 shutil.rmtree(self._folder, ignore_errors=True)
 

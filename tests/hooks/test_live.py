@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -217,3 +218,29 @@ def test_garbage_to_the_server_hurts_nobody(flow):
     assert not os.path.exists(folder)
     with pytest.raises(interpose.HookError, match="the registry has no hook"):
         Registry().serve()
+
+
+def test_run_takes_registries_and_files(flow, tmp_path):
+    hooks = Registry()
+    seen = []
+
+    @hooks.wrap("NONE", "work")
+    def work(call, n: int) -> int:
+        seen.append(n)
+        return call(n) + 1
+
+    file = tmp_path / "file.py"
+    file.write_text(
+        "import interpose\n@interpose.wrap('NONE', 'even')\ndef even(call, n: int) -> int:\n    return 9\n"
+    )
+    before = set(os.listdir(tempfile.gettempdir()))
+    run = interpose.run([flow, "exec"], tool="none", hooks=[hooks, file], capture_output=True, text=True)
+    assert (run.stdout, seen) == ("4\n1 0\n", [3])
+    run = interpose.run([flow, "mutual"], tool="memcheck", hooks=str(file), capture_output=True, text=True)
+    assert run.stdout == "9 9\n"
+    with pytest.raises(TypeError, match="hooks takes files and interpose"):
+        interpose.run([flow], tool="none", hooks=[work])
+    with pytest.raises(interpose.HookError):
+        interpose.run([flow], tool="none", hooks=[hooks, Registry()])
+    left = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("interpose-hooks-")}
+    assert left <= before
