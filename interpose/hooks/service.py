@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from interpose.hooks.registry import Hook, Registry
     from interpose.hooks.remote import RemoteHook
+    from interpose.redir import Change
     from interpose.report.log import Log
     from interpose.supervisor.main import Supervisor
 
@@ -108,7 +109,7 @@ class HookedCall:
         if self.over:
             raise CallOver
         if getcurrent() is not self.greenlet:
-            raise CallOver
+            raise RuntimeError("a call can be used by the hook that it was given to, not by other threads")
         event: Event = self._service.hub.switch(answer)
         return event
 
@@ -261,6 +262,9 @@ class HookService:
         self._sweep_at = _SWEEP
         self._table = self._common = 0
         self._functions: dict[str, int] = {}
+        self._unbound = set(range(len(registry)))
+        self._began_in = os.getpid()
+        self._images = 0
         self._failures: dict[tuple[Any, ...], int] = {}
         sys.stdout = sys.stderr = Output(supervisor.log)
         self._watch()
@@ -284,6 +288,7 @@ class HookService:
 
     def new_image(self) -> None:
         """Another program begins; what waited for the old one is dropped."""
+        self._images += 1
         self._table = 0
         self._functions.clear()
         for call in list(self._calls.values()):
@@ -293,6 +298,21 @@ class HookService:
         """The stubs are mapped: address of the first entry, and of what follows all of them."""
         self._table = table
         self._common = common
+
+    def bound(self, change: Change) -> None:
+        """Bindings were added."""
+        for binding in change.added:
+            if binding.spec.wants_original:
+                self._unbound.discard((binding.target - self._table) // lib.IP_HOOK_ENTRY_SIZE)
+
+    def tell_unbound(self) -> None:
+        """At the end of the program that the user started: name hooks whose functions were never there."""
+        if os.getpid() != self._began_in or self._images > 1 or self.supervisor.config.core.verbosity < 1:
+            return
+        for number in sorted(self._unbound):
+            hook = self.registry[number]
+            what = f"{hook.rule.soname}:{hook.rule.function}"
+            self.supervisor.log.plain(f"Hook {hook.name} ({hook.place}): no function {what} was there")
 
     def is_hidden(self, address: int) -> bool:
         """Whether a return address is in the stub's common part: its entry is the frame that stacks show."""

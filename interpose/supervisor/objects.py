@@ -270,6 +270,8 @@ class Objects:
         if self._shown_first_use:
             self._shown_first_use.difference_update(gone, [addr | lib.IP_KEY_NOREDIR for addr in gone])
         _bind(change.added)
+        if self._hooks is not None:
+            self._hooks.bound(change)
         if self._ifunc_wrapper and change.ifunc_added:
             late = [binding.address for binding in change.ifunc_added]
             count = len(late)

@@ -250,3 +250,53 @@ def test_environment_names_no_hooks(errors, hooked):
     )
     assert "nowhere" not in run.out + "".join(run.said)
     assert os.path.basename("/nowhere.py") not in run.said
+
+
+def test_hook_whose_function_is_not_there_is_named_once(build, hooked):
+    hooks = """
+        @interpose.wrap("NONE", "wrok")
+        def mistyped(call):
+            call()
+
+        @interpose.wrap("NONE", "work")
+        def right(call):
+            call()
+
+        @interpose.wrap("NONE", "even")
+        def of_the_next_program(call):
+            call()
+    """
+    flow = build("flow.cc", "-pthread", "-fcf-protection=none")
+    run = hooked(flow, hooks, "fork", options=())
+    told = [line for line in run.log if line.startswith("Hook ")]
+    assert len(told) == 1, run.err
+    assert re.fullmatch(r"Hook mistyped \(.*hooks.py:3\): no function NONE:wrok was there", told[0])
+    assert not [line for line in hooked(flow, hooks, "fork").log if line.startswith("Hook ")]
+
+
+def test_call_is_for_its_hook_alone(errors, hooked):
+    run = hooked(
+        errors,
+        """
+        import threading
+        kept = []
+
+        def use(call):
+            try:
+                call()
+            except Exception as error:
+                print(type(error).__name__, error)
+
+        @interpose.wrap("NONE", "takes")
+        def takes(call, n: int) -> int:
+            thread = threading.Thread(target=use, args=(call,))
+            thread.start()
+            thread.join()
+            for other in kept:
+                use(other)
+            kept.append(call)
+            return call(n)
+        """,
+    )
+    wrong = "RuntimeError a call can be used by the hook that it was given to, not by other threads"
+    assert run.said == [wrong, wrong, "CallOver this call is over"]
