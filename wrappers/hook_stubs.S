@@ -7,7 +7,7 @@
  */
 #define ENTRIES  4096           /* IP_HOOK_ENTRIES */
 #define REQ_HOOK 0x3201         /* INTERPOSE_RQ_HOOK */
-#define SIZE     0x158          /* sizeof(struct ip_hook_frame) */
+#define SIZE     0x198          /* sizeof(struct ip_hook_frame) */
 #define WORDS    0x00
 #define ORIGINAL 0x38
 #define TARGET   0x40
@@ -20,6 +20,7 @@
 #define VECTOR   0xa0
 #define RESULT   0x120
 #define VRESULT  0x130
+#define KEPT     0x150
 #define PROCEED  1              /* enum ip_hook_answer */
 #define CALL     2
 #define OVER     3
@@ -70,6 +71,17 @@ hook_common:
         movq    %r9, F(INTEGER+40)
         movq    %rax, F(VECTORS)
         movq    %r10, F(CHAIN)
+        movq    %rcx, F(KEPT)
+        movq    %rsi, F(KEPT+8)
+        movq    %rdi, F(KEPT+16)
+        movq    %r8, F(KEPT+24)
+        movq    %r9, F(KEPT+32)
+        movq    %r10, F(KEPT+40)
+        movq    %r11, F(KEPT+48)
+        movq    %rax, F(RESULT)
+        movq    %rdx, F(RESULT+8)
+        movups  %xmm0, F(VRESULT)
+        movups  %xmm1, F(VRESULT+16)
         movups  %xmm0, F(VECTOR)
         movups  %xmm1, F(VECTOR+16)
         movups  %xmm2, F(VECTOR+32)
@@ -101,6 +113,10 @@ ask:
         movq    F(COPIED), %rcx
         leaq    (,%rcx,8), %rax
         subq    %rax, %rsp
+        cmpl    $CALL, %edx
+        jne     3f
+        andq    $-16, %rsp              /* the caller need not have aligned it for another function */
+3:
         movq    %rsp, %rdi
         leaq    24(%rbp), %rsi
         rep movsq
@@ -132,6 +148,18 @@ back:
         movq    %rdx, F(RESULT+8)
         movups  %xmm0, F(VRESULT)
         movups  %xmm1, F(VRESULT+16)
+        cmpl    $PROCEED, F(WORDS+32)
+        jne     5f
+        movq    %rcx, F(KEPT)
+        movq    %rsi, F(KEPT+8)
+        movq    %rdi, F(KEPT+16)
+        movq    %r8, F(KEPT+24)
+        movq    %r9, F(KEPT+32)
+        movq    %r10, F(KEPT+40)
+        cmpq    %r11, F(TARGET)         /* left alone: as it was before it had the target */
+        je      5f
+        movq    %r11, F(KEPT+48)
+5:
         movq    F(TOP), %rsp
         movl    $1, %eax                /* returned */
         jmp     ask
@@ -157,6 +185,13 @@ leave:
         movups  F(VRESULT+16), %xmm1
         movq    F(RESULT), %rax
         movq    F(RESULT+8), %rdx
+        movq    F(KEPT), %rcx
+        movq    F(KEPT+8), %rsi
+        movq    F(KEPT+16), %rdi
+        movq    F(KEPT+24), %r8
+        movq    F(KEPT+32), %r9
+        movq    F(KEPT+40), %r10
+        movq    F(KEPT+48), %r11
         leave
         .cfi_def_cfa %rsp, 8
         ret

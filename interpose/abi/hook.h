@@ -8,8 +8,8 @@
 
 #define IP_HOOK_ENTRIES    4096 /* so many hooks can be bound */
 #define IP_HOOK_ENTRY_SIZE 8
-#define IP_HOOK_STACK      0x170 /* from the frame to the first argument on the stack */
-#define IP_HOOK_RETURN     0x168 /* from the frame to the return address of the hooked function */
+#define IP_HOOK_STACK      0x1b0 /* from the frame to the first argument on the stack */
+#define IP_HOOK_RETURN     0x1a8 /* from the frame to the return address of the hooked function */
 
 /* Answers to the stub. */
 enum ip_hook_answer {
@@ -43,7 +43,9 @@ struct ip_hook_frame {
     uint64_t vector[16]; /* 0x0a0: XMM0 to XMM7 */
     uint64_t result[2];  /* 0x120: RAX, RDX */
     uint64_t vresult[4]; /* 0x130: XMM0, XMM1 */
-    uint64_t pad;        /* 0x150 */
+    uint64_t kept[7];    /* 0x150: RCX, RSI, RDI, R8 to R11 as the original leaves them, or as they were: within a file
+                            compilers rely on what a function leaves alone (-fipa-ra) */
+    uint64_t pad[2];     /* 0x188 */
 };
 
 #endif

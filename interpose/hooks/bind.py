@@ -30,4 +30,4 @@ def bind(service: HookService, redir: RedirState, stubs: CodeObject) -> Change:
         (hook.rule, table + hook.number * lib.IP_HOOK_ENTRY_SIZE, hook.name) for hook in service.registry
     ]
     rules.append((RedirectName(Kind.WRAP, "*", UNWINDER[1]), find_fde, UNWINDER[0]))
-    return redir.add_rules(owner, rules)
+    return redir.add_rules(owner, rules, stubs)

@@ -95,6 +95,8 @@ class Hook:
     def mask(self) -> int:
         """The bits of RAX that its result has."""
         kind = self.signature.result
+        if kind is None:
+            return 0
         return (1 << kind.bits) - 1 if isinstance(kind, CInt) else MASK
 
     def execute(self, port: Port) -> tuple[int | None, int | None]:

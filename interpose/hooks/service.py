@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _COMMON_SIZE = 1024  # more than the stub's common part has; nothing lies behind it
 CALL_LENGTH = 5  # bytes of the entry's call: where it goes on says which entry it is
-FRAME = struct.Struct("<43Q")
+FRAME = struct.Struct("<51Q")
 assert FRAME.size == ffi.sizeof("struct ip_hook_frame")
 _EVENT, _ID, _ORIGINAL = 3, 6, 7
 _INTEGER, _VECTORS, _VECTOR, _RESULT, _VRESULT = 12, 18, 20, 36, 38
@@ -92,8 +92,9 @@ class HookedCall:
         """What the original returned last."""
         self._shown = self.entry.copy()
         """The registers as the frame has them."""
-        self._holds_results = False
-        """The frame has the results of the original, not those of another function."""
+        self._initial = Results((words[_RESULT], words[_RESULT + 1]), (words[_VRESULT], words[_VRESULT + 2]))
+        self._holds_results = True
+        """The frame has the original's results (at first the registers of the entry), not others'."""
         self._room = event.room
         self._copied = min(_LEAST_COPIED, event.room) & ~1
         self._top = words[11]
@@ -148,7 +149,9 @@ class HookedCall:
 
     def last(self, integer: int | None, vector: int | None) -> Answer:
         """The answer that ends the call, with results of the hook's where they are not the original's."""
-        kept = self.results or Results((0, 0), (0, 0))
+        kept = self.results or self._initial
+        if self.results is None and integer is None and self.hook.mask:
+            integer = 0
         results = Results(
             (kept.integer[0] if integer is None else integer, kept.integer[1]),
             (kept.vector[0] if vector is None else vector, kept.vector[1]),

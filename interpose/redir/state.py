@@ -130,6 +130,7 @@ class RedirState:
         # Who claims an address; and what each claims in an object, with the names of the matching symbols.
         self._claims: dict[int, tuple[Specification, ...]] = {}
         self._claimed: dict[Specification, dict[CodeObject, dict[int, str]]] = {}
+        self._spared: CodeObject | None = None
         self._fixed: set[int] = set()  # addresses bound for good; they may lie in any object or in none
         self._text: list[tuple[int, int, CodeObject]] = []  # sorted ranges, which never overlap
         # Reported targets of indirect functions, both ways.
@@ -246,12 +247,16 @@ class RedirState:
             self._add_specification(spec, update)
         return self._settle(update)
 
-    def add_rules(self, owner: CodeObject, rules: Iterable[tuple[RedirectName, int, str]]) -> Change:
+    def add_rules(
+        self, owner: CodeObject, rules: Iterable[tuple[RedirectName, int, str]], spared: CodeObject
+    ) -> Change:
         """Add rules that no symbol states, with their targets and the targets' names.
 
-        ``owner``, which has no text of its own, stands for where they come from.
+        ``owner``, which has no text of its own, stands for where they come from; the functions of ``spared``,
+        which has their targets, are not for them.
         """
         update = _Update()
+        self._spared = spared
         self._indexes[owner] = SymbolIndex(owner)
         for name, target, target_name in rules:
             spec = self._specification(name, target, 0, target_name, owner)
@@ -354,6 +359,8 @@ class RedirState:
             return
         claimed = index.claimed(spec.function, spec.global_only)
         if spec.wants_original:
+            if obj is self._spared:
+                return
             for address in claimed.keys() & index.unfit_for_hooks():
                 del claimed[address]
         own, end = spec.own_range

@@ -231,3 +231,25 @@ def test_shell_with_children(hooked):
         3,
     )
     assert subprocess.run(["true"]).returncode == 0
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_everything_at_once(tool, hooked):
+    """Every function of the program, of its libraries and of the dynamic linker."""
+    run = hooked(
+        "/bin/echo",
+        """
+        names = set()
+
+        @interpose.wrap("*", "*")
+        def everything(call):
+            names.add(call.function)
+            if len(names) == 50:
+                print("fifty")
+            call()
+        """,
+        "hello",
+        tool=tool,
+    )
+    assert (run.out, run.code, run.log) == ("hello\n", 0, []), run.err[-2000:]
+    assert "fifty" in run.said

@@ -71,6 +71,7 @@ HOOK(chain, 0x098);
 HOOK(vector, 0x0a0);
 HOOK(result, 0x120);
 HOOK(vresult, 0x130);
-_Static_assert(sizeof(struct ip_hook_frame) == 0x158 && IP_HOOK_STACK == 0x158 + 24 && IP_HOOK_RETURN == 0x158 + 16 &&
+HOOK(kept, 0x150);
+_Static_assert(sizeof(struct ip_hook_frame) == 0x198 && IP_HOOK_STACK == 0x198 + 24 && IP_HOOK_RETURN == 0x198 + 16 &&
                    IP_HOOK_ENTRIES == 4096 && IP_HOOK_ENTRY_SIZE == 8,
                "hook_stubs.S");
