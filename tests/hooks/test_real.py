@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -210,6 +212,27 @@ def test_curl(tool, hooked):
     assert (run.out, run.code) == ("hello\n", 0), run.err
     assert "GET /page HTTP/1.1" in run.said
     assert agents == ["changed-by-one"]
+
+
+@pytest.mark.parametrize("name", ["trace_opens", "failing_malloc", "slow_calls"])
+def test_examples(name):
+    file = Path(__file__).resolve().parents[2] / "examples" / f"{name}.py"
+    command = [
+        sys.executable,
+        "-m",
+        "interpose",
+        "--tool=none",
+        "-q",
+        f"--hooks={file}",
+        "/bin/ls",
+        "-d",
+        "/",
+    ]
+    run = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env={**os.environ, "FAIL_EVERY": "1000000"}
+    )
+    assert (run.stdout, run.returncode) == ("/\n", 0), run.stderr
+    assert "Traceback" not in run.stderr
 
 
 def test_shell_with_children(hooked):
