@@ -67,6 +67,7 @@ class Fifos:
         self._made: list[tuple[str, tuple[int, int]]] = []
         self._from = self._to = self._shared = -1
         self._vgdb = self._calls = 0
+        self._is_silent = False
         self._receiver: Receiver | None = None
         self.wanted = 0
         self.pid = 0
@@ -137,7 +138,7 @@ class Fifos:
         """Take what has come; from the event loop, when a watched file says something, and now and then."""
         if self.wanted:
             self.open(self.wanted)
-        while self._from >= 0:
+        while self._from >= 0 and not self._is_silent:
             try:
                 data = os.read(self._from, _PIECE)
             except BlockingIOError:
@@ -157,9 +158,9 @@ class Fifos:
         data = os.pread(self._shared, 8, 0)
         return int.from_bytes(data[:4], "little"), int.from_bytes(data[4:], "little"), self._calls
 
-    def is_connected(self) -> bool:
-        """Somebody is being served."""
-        return self._receiver is not None
+    def fall_silent(self) -> None:
+        """Somebody has ended the program: what it was asked gets no answer any more, as in Valgrind."""
+        self._is_silent = True
 
     def _take(self, data: bytes) -> None:
         caller = self._caller()
@@ -182,7 +183,7 @@ class Fifos:
 
     def _drain(self) -> None:
         """Replies that nobody has read are not for the next one."""
-        with contextlib.suppress(BlockingIOError):
+        with contextlib.suppress(OSError):
             while os.read(self._to, _PIECE):
                 pass
 
@@ -194,6 +195,7 @@ class Fifos:
         receiver, self._receiver = self._receiver, None
         if receiver is not None:
             receiver.closed()
+            self._drain()
 
     def _is_left(self) -> bool:
         """Whoever we reply to is gone, or the program is."""
@@ -204,9 +206,11 @@ class Fifos:
         """Write a reply; it waits for a reader that lives, as long as the program does."""
         import select
 
+        if self._caller() != self._vgdb:
+            return  # somebody else is there now
         left = memoryview(data)
         ready = None
-        while left and self._to >= 0:
+        while left and self._to >= 0 and not self._is_silent:
             try:
                 left = left[os.write(self._to, left) :]
             except BlockingIOError:

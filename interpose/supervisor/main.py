@@ -532,6 +532,8 @@ class Supervisor:
     def end_client(self) -> None:
         """Somebody who watches wants the program to end: at once, with status 0 and without a report."""
         self.finished = True
+        if self.fifos is not None:
+            self.fifos.fall_silent()
         self._write_perf_map()
         self.client.end(self.session.sock_fd)
 

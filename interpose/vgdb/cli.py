@@ -12,6 +12,10 @@ from .wishes import HINT, USAGE, UsageError, Wishes, parse
 
 def _run(wishes: Wishes, voice: Voice) -> int:
     prefix = wishes.prefix or default_prefix()
+    if wishes.multi:
+        from .multi import Multi
+
+        return Multi(wishes, prefix, voice).run()
     if wishes.listing:
         if found := places(prefix):
             print(listing(found), flush=True)

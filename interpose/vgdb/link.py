@@ -68,6 +68,9 @@ class Link:
         os.pwrite(self._shared, struct.pack("<i", os.getpid()), _VGDB_PID_AT)
         # Without a writer there is nothing to read yet, and no end either.
         self.replies = os.open(place.replies, os.O_RDONLY | os.O_NONBLOCK | flags)
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self.replies, 1 << 16):  # what was for one who has died
+                pass
         self.send(_CALL)
 
     def _lock(self) -> None:

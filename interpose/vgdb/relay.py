@@ -40,7 +40,7 @@ def _relay(link: Link, source: int, target: int) -> None:
                 data = os.read(link.replies, _PIECE)
                 if not data:
                     return
-                _write(target, data)
+                write_all(target, data)
             if source in events:
                 data = os.read(source, _PIECE)
                 if not data:
@@ -48,7 +48,8 @@ def _relay(link: Link, source: int, target: int) -> None:
                 link.send(data)
 
 
-def _write(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes) -> None:
+    """All of it, however much the other side takes at once."""
     left = memoryview(data)
     while left:
         left = left[os.write(fd, left) :]

@@ -29,16 +29,21 @@ def execute(
     from .core import COMMANDS
 
     given = text.split()
+    tables = (COMMANDS, supervisor.tool.monitor_commands())
     if not given:
+        for firsts in (commands.firsts for commands in tables):
+            if firsts:
+                help_too = () if firsts[0] == "help" else ("help",)
+                write(f"<empty string> can match {' '.join((*help_too, *firsts))}\n")
         return True
     try:
-        found = _find(supervisor, given, (COMMANDS, supervisor.tool.monitor_commands()))
+        found = _find(supervisor, given, tables)
         if found is None:
             if not by_program:
                 write(_UNKNOWN.format(given[0]))
             return False
         command, words = found
-        with supervisor.debugger.standstill(), _output(supervisor, write) as say:
+        with supervisor.debugger.standstill(), _output(supervisor, write, by_program) as say:
             command.run(Call(supervisor, text, Arguments(words), write, say, by_program))
     except Refused as reason:
         write(f"{reason}\n")
@@ -62,10 +67,12 @@ def _find(
 
 
 @contextlib.contextmanager
-def _output(supervisor: Supervisor, write: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+def _output(
+    supervisor: Supervisor, write: Callable[[str], None], by_program: bool
+) -> Iterator[Callable[[str], None]]:
     """Where the log's lines and plain replies go meanwhile."""
     log = supervisor.log
-    if supervisor.monitor_output == "log":
+    if by_program or supervisor.monitor_output == "log":
         yield log.unmarked
         return
     before = log.sink

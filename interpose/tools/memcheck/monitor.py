@@ -181,7 +181,6 @@ def _leak_check(call: Call) -> None:
         delta=Delta.INCREASED,
         count_errors=False,
         from_monitor=True,
-        verbosity=max(tool.config.core.verbosity, 1),
     )
     while call.words:
         word = call.words.choice(_LEAK_WORDS)
@@ -399,7 +398,7 @@ COMMANDS = Commands(
         ),
     ),
     (
-        *("xb", "get_vbits", "leak_check", "make_memory", "check_memory"),
-        *("block_list", "who_points_at", "xtmemory"),
+        *("get_vbits", "leak_check", "make_memory", "check_memory"),
+        *("block_list", "who_points_at", "xb", "xtmemory"),
     ),
 )

@@ -1,0 +1,110 @@
+"""``--multi``: gdb's run starts programs under interpose, one after the other; nothing is left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+from vgdb.running import OURS, TIMEOUT, compile_guest
+
+pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="needs gdb")
+
+
+@pytest.fixture(scope="module")
+def leaky(tmp_path_factory):
+    return compile_guest(tmp_path_factory.mktemp("leaky"), "leaky")
+
+
+def gdb(folder, program, *commands: str) -> str:
+    relay = " ".join([*OURS, f"--vgdb-prefix={folder}/p", "--multi", "--vargs", "-q", "--tool=none"])
+    setup = ("set pagination off", "set confirm off", f"target extended-remote | {relay}")
+    words = ["gdb", "-nx", "-batch"]
+    for command in (*setup, f"set remote exec-file {program}", *commands):
+        words += ["-ex", command]
+    done = subprocess.run([*words, str(program)], capture_output=True, text=True, timeout=TIMEOUT)
+    return done.stdout + done.stderr
+
+
+def nobody_is_left(folder) -> bool:
+    return not list(folder.glob("p-*"))
+
+
+def settles(condition) -> None:
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_runs_kills_and_runs_again(leaky, tmp_path) -> None:
+    said = gdb(tmp_path, leaky, "break lose", "run", "bt", "kill", "run", "print 6*7", "info threads")
+    assert said.count("Breakpoint 1, lose") == 2
+    assert "killed]" in said and "$1 = 42" in said and "Thread " in said
+    settles(lambda: nobody_is_left(tmp_path))
+
+
+def test_arguments_environment_and_folder_arrive(tmp_path) -> None:
+    source, program = tmp_path / "shows.c", tmp_path / "shows"
+    source.write_text(
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+        "int main(int c, char **v) { char d[999]; getcwd(d, 999);\n"
+        'printf("[%s] [%s] %s\\n", v[1], getenv("SHOWN"), d); fflush(stdout); return 5; }\n'
+    )
+    subprocess.run(["gcc", "-g", "-w", str(source), "-o", str(program)], check=True, timeout=TIMEOUT)
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    said = gdb(tmp_path, program, "set env SHOWN yes", f"set cwd {inner}", "set args one", "run")
+    assert f"[one] [yes] {inner}" in said
+    assert "exited with code 05" in said
+    settles(lambda: nobody_is_left(tmp_path))
+
+
+def test_a_program_that_is_none_is_told(tmp_path) -> None:
+    missing = tmp_path / "missing"
+    relay = [*OURS, f"--vgdb-prefix={tmp_path}/p", "--multi"]
+    process = subprocess.Popen(relay, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    content = b"vRun;" + os.fsencode(missing).hex().encode()
+    out, said = process.communicate(b"$%b#%02x" % (content, sum(content) & 0xFF), timeout=TIMEOUT)
+    assert out == b"+$E01#a6" and f"cannot run {missing}: it has ended with status 127".encode() in said
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"$",
+        b"$#00",
+        b"$vRun#ff",
+        b"\x03\x03",
+        b"$vRun;zz#00",
+        b"\xff" * 100_000,
+        b"$" + b"a" * 100_000 + b"#00",
+    ],
+    ids=["nothing", "no end", "empty", "wrong sum", "interrupts", "no hex", "bytes", "too long"],
+)
+def test_garbage_is_no_traceback(tmp_path, data) -> None:
+    words = [*OURS, f"--vgdb-prefix={tmp_path}/p", "--multi"]
+    done = subprocess.run(words, input=data, capture_output=True, timeout=TIMEOUT)
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_gdb_that_is_killed_takes_the_program_along(leaky, tmp_path) -> None:
+    relay = [*OURS, f"--vgdb-prefix={tmp_path}/p", "--multi", "--vargs", "-q", "--tool=none"]
+    process = subprocess.Popen(
+        relay, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdin is not None and process.stdout is not None
+    content = b"vRun;" + os.fsencode(leaky).hex().encode() + b";" + b"pauses".hex().encode()
+    process.stdin.write(b"$%b#%02x" % (content, sum(content) & 0xFF))
+    process.stdin.flush()
+    assert process.stdout.read(3) in (b"+$T", b"+$S")
+    assert not nobody_is_left(tmp_path)
+    process.stdin.close()
+    assert process.wait(TIMEOUT) == 0
+    process.stdout.close()
+    settles(lambda: nobody_is_left(tmp_path))

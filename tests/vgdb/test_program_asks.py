@@ -1,0 +1,54 @@
+"""VALGRIND_MONITOR_COMMAND: the program's own commands, beside Valgrind's."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from vgdb.running import GUESTS, TIMEOUT, beside_valgrind, interpose, valgrind
+
+COMMANDS = (
+    *(
+        "v.info n_errs_found a",
+        "unknown",
+        "v.info",
+        "v",
+        "v.info zz",
+        "help",
+        "leak_check full any",
+        "v.wait",
+    ),
+    *(
+        "v.set gdb_output",
+        "v.info n_errs_found",
+        "v.set vgdb-error 3",
+        "v.set log_output",
+        "v.info n_errs_found",
+    ),
+    *("", "  ", "v.set mixed_output", "check_memory", "xb 0x0 4", "x" * 3000, "v.kill", "unknown"),
+)
+
+
+@pytest.fixture(scope="module")
+def asks(tmp_path_factory):
+    out = tmp_path_factory.mktemp("asks") / "asks"
+    shown = subprocess.run([*interpose(), "--include-dir"], capture_output=True, text=True, timeout=TIMEOUT)
+    words = ["gcc", "-g", "-w", f"-I{shown.stdout.strip()}", str(GUESTS / "asks.c"), "-o", str(out)]
+    subprocess.run(words, check=True, timeout=TIMEOUT)
+    return out
+
+
+def said(engine, asks, *options) -> tuple[int, str]:
+    words = [*engine, "-q", *options, str(asks), *COMMANDS]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    _, text = process.communicate(timeout=TIMEOUT)
+    text = text.replace("new|increased", "increased").replace(f"=={process.pid}==", "==PID==")
+    return process.returncode, text
+
+
+@beside_valgrind
+@pytest.mark.parametrize("options", [(), ("--vgdb=no",)], ids=["with vgdb", "without"])
+def test_replies_go_to_the_log(asks, options) -> None:
+    expected, found = said(valgrind(), asks, *options), said(interpose(), asks, *options)
+    assert found[1].split("## ") == expected[1].split("## ")
+    assert found[0] == expected[0] == 0
