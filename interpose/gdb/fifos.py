@@ -145,6 +145,7 @@ class Fifos:
                 break
             if not data:
                 self._hang_up()
+                self._drain()
                 break
             self._see()
             self._take(data)
@@ -194,8 +195,8 @@ class Fifos:
     def _hang_up(self) -> None:
         receiver, self._receiver = self._receiver, None
         if receiver is not None:
+            self._supervisor.log.sink = None  # of v.set gdb_output
             receiver.closed()
-            self._drain()
 
     def _is_left(self) -> bool:
         """Whoever we reply to is gone, or the program is."""

@@ -162,3 +162,22 @@ def test_many_one_after_the_other(leaky, tmp_path) -> None:
                     assert "Cannot acquire lock" in said
                 else:
                     assert out == "gdbserver: continuing after wait ...\n"
+
+
+def test_output_for_gdb_goes_to_the_log_once_gdb_has_left(leaky, tmp_path) -> None:
+    with running(interpose(), leaky, folder=tmp_path) as run:
+        done = vgdb(run, "v.set", "gdb_output", "-c", "v.info", "n_errs_found")
+        assert done.stdout.startswith("valgrind output will go to gdb\nn_errs_found 2 ")
+        run.process.terminate()
+        run.process.wait(TIMEOUT)
+    assert "ERROR SUMMARY: 2 errors" in run.log.read_text()
+
+
+def test_replies_for_the_log_are_in_it(leaky, tmp_path) -> None:
+    with running(interpose(), leaky, folder=tmp_path) as run:
+        done = vgdb(
+            run, "v.set", "log_output", "-c", "v.info", "n_errs_found", "-c", "v.info", "-c", "leak_check"
+        )
+        assert done.stdout.startswith("valgrind output will go to log\n<empty string> can match all_errors")
+        said = run.log.read_text()
+        assert "n_errs_found 2" in said and "LEAK SUMMARY" in said
