@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import stat
 import time
@@ -58,15 +57,6 @@ def _may_be_trusted(path: str) -> bool:
     return stat.S_ISFIFO(info.st_mode) and (info.st_uid == os.geteuid() or os.geteuid() == 0)
 
 
-def _is_served(path: str) -> bool:
-    """Somebody has the other end."""
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
-    except OSError as error:
-        return error.errno != errno.ENXIO
-    return True
-
-
 def _remove(place: Place) -> None:
     """What a process has left that was killed together with its supervisor."""
     for path in (place.requests, place.replies, place.shared):
@@ -103,10 +93,10 @@ def places(prefix: str) -> list[Place]:
     for place in _places(prefix):
         if not _may_be_trusted(place.requests):
             continue
-        if not _is_alive(place.pid):
-            _remove(place)
-        elif _is_served(place.requests):
+        if _is_alive(place.pid):
             found.append(place)
+        else:
+            _remove(place)
     return found
 
 

@@ -16,6 +16,7 @@ from .voice import VgdbError, Voice
 SHARED_SIZE = 48
 _WRITTEN_AT, _SEEN_AT, _VGDB_PID_AT = 0, 4, 40
 _CALL = b"\x03"
+_OPEN_SECONDS = 2
 _LOOK_MS = 500  # between two looks whether the program is still there
 
 
@@ -63,7 +64,7 @@ class Link:
         if os.fstat(self._shared).st_size < SHARED_SIZE:
             raise VgdbError(f"vgdb error: {place.shared} is no shared memory of a server")
         self._lock()
-        self._to = os.open(place.requests, os.O_WRONLY | os.O_NONBLOCK | flags)
+        self._to = self._open_requests(os.O_WRONLY | os.O_NONBLOCK | flags)
         os.set_blocking(self._to, True)
         os.pwrite(self._shared, struct.pack("<i", os.getpid()), _VGDB_PID_AT)
         # Without a writer there is nothing to read yet, and no end either.
@@ -72,6 +73,24 @@ class Link:
             while os.read(self.replies, 1 << 16):  # what was for one who has died
                 pass
         self.send(_CALL)
+
+    def _open_requests(self, flags: int) -> int:
+        """Valgrind opens its end anew after each conversation, when it next looks; ours stays open."""
+        end = time.monotonic() + _OPEN_SECONDS
+        while True:
+            try:
+                return os.open(self.place.requests, flags)
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+            if not self.is_alive():
+                raise VgdbError(f"vgdb error: pid {self.place.pid} has ended")
+            if time.monotonic() >= end:
+                raise VgdbError(
+                    f"vgdb error: pid {self.place.pid} does not listen at {self.place.requests}\n"
+                    "(under Valgrind all threads may be blocked: only Valgrind's vgdb wakes them)"
+                )
+            time.sleep(0.01)
 
     def _lock(self) -> None:
         try:

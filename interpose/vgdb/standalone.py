@@ -23,6 +23,10 @@ def _expanded(content: bytes) -> bytes:
     return _RUN.sub(lambda run: run[1] * (run[2][0] - 28), content)
 
 
+class _Ended(Exception):
+    """The program has closed the connection."""
+
+
 class _Conversation:
     """Packets over a link."""
 
@@ -33,7 +37,10 @@ class _Conversation:
 
     def send(self, content: bytes) -> float:
         """Send a packet; the time until which its answer is waited for."""
-        self._link.send(_frame(content))
+        try:
+            self._link.send(_frame(content))
+        except BrokenPipeError:
+            raise _Ended from None
         return time.monotonic() + self._time_out
 
     def receive(self, until: float) -> bytes | None:
@@ -62,7 +69,7 @@ def run(place: Place, commands: list[str], time_out: float, voice: Voice) -> int
                     break
                 voice.say(f"sending command {command} to pid {place.pid}")
                 answer = _carry_out(talk, command)
-        except BrokenPipeError:
+        except _Ended:
             answer = None
         if answer is None:
             voice.tell("readchar: Got EOF\nerror reading packet")

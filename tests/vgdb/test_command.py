@@ -7,10 +7,19 @@ import re
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
-from vgdb.running import OURS, TIMEOUT, VGDB, compile_guest, interpose, running, vgdb
+from vgdb.running import (
+    OURS,
+    TIMEOUT,
+    VGDB,
+    beside_valgrind,
+    compile_guest,
+    interpose,
+    running,
+    valgrind,
+    vgdb,
+)
 
 LINES = (
     ["v.wait"],
@@ -198,9 +207,8 @@ def test_a_port_that_is_taken_is_one_line(run) -> None:
 
 
 def test_files_that_only_look_like_a_program(tmp_path) -> None:
-    """Nobody is at the other end, it is no FIFO, the process does not exist, the number is none."""
-    for name in ("p-from-vgdb-to-1-by-a-on-b", "p-from-vgdb-to-999999999-by-a-on-b"):
-        os.mkfifo(tmp_path / name)
+    """It is no FIFO, the process does not exist, the number is none."""
+    os.mkfifo(tmp_path / "p-from-vgdb-to-999999999-by-a-on-b")
     for name in (
         "p-from-vgdb-to-2-by-a-on-b",
         "p-from-vgdb-to--by-",
@@ -210,6 +218,25 @@ def test_files_that_only_look_like_a_program(tmp_path) -> None:
     words = [*OURS, f"--vgdb-prefix={tmp_path}/p", "v.wait"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT)
     assert (done.returncode, done.stderr) == (1, "vgdb error: no FIFO found and no pid given\n")
+
+
+def test_a_process_that_does_not_listen(tmp_path) -> None:
+    pid = os.getpid()
+    for kind in ("from-vgdb-to", "to-vgdb-from"):
+        os.mkfifo(tmp_path / f"p-{kind}-{pid}-by-a-on-b")
+    (tmp_path / f"p-shared-mem-vgdb-{pid}-by-a-on-b").write_bytes(bytes(48))
+    words = [*OURS, f"--vgdb-prefix={tmp_path}/p", "v.wait"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"vgdb error: pid {pid} does not listen at {tmp_path}/p-from-vgdb-to-")
+
+
+@beside_valgrind
+def test_a_program_under_valgrind_that_computes_answers_us(leaky, tmp_path) -> None:
+    with running(valgrind("none"), leaky, "computes", folder=tmp_path) as run:
+        for _ in range(3):
+            done = vgdb(run, "v.info", "n_errs_found", "-c", "v.wait")
+            assert done.stdout.startswith("n_errs_found 0 ") and done.returncode == 0
 
 
 def test_a_shared_memory_that_is_too_short(tmp_path) -> None:
@@ -236,5 +263,4 @@ def test_a_reader_that_leaves_is_no_traceback(run) -> None:
     said = process.stderr.read()
     process.wait(TIMEOUT)
     assert b"Traceback" not in said
-    time.sleep(0)
     assert vgdb(run, "v.wait").returncode == 0
