@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 COMPARED_FRAMES = 8
 """Frames that a fingerprint is made of: options that show more must not change it."""
 
+_TOLD_APART = frozenset({"InvalidRead", "InvalidWrite", "UninitValue", "SyscallParam", "ClientCheck"})
+"""Kinds whose text says more about the error (size, parameter) and nothing about one run."""
+
 LEAK_KINDS = {
     "Leak_DefinitelyLost": "definite",
     "Leak_IndirectlyLost": "indirect",
@@ -124,8 +127,8 @@ class Error:
     def key(self) -> str:
         """Equal for the same error after lines were added elsewhere, in a run of another program or place."""
         parts = [self.kind]
-        if self.suppression is not None:
-            parts += [self.suppression.kind, self.suppression.extra or ""]
+        if self.kind in _TOLD_APART:
+            parts.append(self.what)
         for frame in self.stack[:COMPARED_FRAMES]:
             parts.append(frame.symbol or frame.function or os.path.basename(frame.object or "???"))
         return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]

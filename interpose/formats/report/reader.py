@@ -1,4 +1,4 @@
-"""Reads reports: line by line, whatever the file says."""
+"""Reads reports, ours and Valgrind's: record by record, whatever the file says."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from interpose.report.jsonlines import FORMAT, VERSION
 
 MAX_LINE = 64 << 20
 """Bytes; a record has some thousands."""
+_HEAD = 64
 
 
 class _BadRecordError(ValueError):
@@ -177,6 +178,14 @@ class Reader:
 
     def read(self, stream: IO[bytes]) -> Report:
         """Take a whole file; a line without its end was being written when its writer was killed."""
+        from interpose.formats.report import valgrindxml
+
+        head = stream.read(_HEAD)
+        stream.seek(0)
+        if valgrindxml.is_xml(head):
+            for record in valgrindxml.lines(stream, self.name):
+                self.feed(record)
+            return self.finish()
         while line := stream.readline(MAX_LINE):
             if not line.endswith(b"\n"):
                 if len(line) >= MAX_LINE:
