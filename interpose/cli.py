@@ -55,6 +55,8 @@ def main(words: Sequence[str]) -> int:
 
         print(library(config.core.mpi_wrappers), flush=True)
         return 0
+    if config.core.hooks and (config.core.attach or config.core.engine == "native"):
+        raise OptionError.bad("--hooks", "Functions in Python need the engine that translates, so far.")
     if config.core.attach or config.core.detach:
         from interpose.native import attach
 

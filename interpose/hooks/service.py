@@ -122,12 +122,14 @@ class HookedCall:
         """Writes that bring registers into the frame. What is the same stays, as defined as it was."""
         writes = []
         shown = self._shown
-        for at, (old, new) in enumerate(zip(shown.integer, registers.integer, strict=True)):
-            if old != new:
-                writes.append((self.frame + 8 * (_INTEGER + at), new.to_bytes(8, "little")))
-        for at, (old, new) in enumerate(zip(shown.vector, registers.vector, strict=True)):
-            if old != new:
-                writes.append((self.frame + 8 * (_VECTOR + 2 * at), new.to_bytes(16, "little")))
+        if shown.integer != registers.integer:
+            for at, (old, new) in enumerate(zip(shown.integer, registers.integer, strict=True)):
+                if old != new:
+                    writes.append((self.frame + 8 * (_INTEGER + at), new.to_bytes(8, "little")))
+        if shown.vector != registers.vector:
+            for at, (old, new) in enumerate(zip(shown.vector, registers.vector, strict=True)):
+                if old != new:
+                    writes.append((self.frame + 8 * (_VECTOR + 2 * at), new.to_bytes(16, "little")))
         if shown.vectors != registers.vectors:
             writes.append((self.frame + 8 * _VECTORS, registers.vectors[0].to_bytes(8, "little")))
         self._shown = registers.copy()
@@ -337,13 +339,18 @@ class HookService:
 
     def answer(self, slot: Any) -> None:
         """Take one event of a stub, and give the answer into its slot."""
-        data = bytes(ffi.buffer(slot.data, min(slot.len, len(slot.data))))
+        length = slot.len
         slot.r[0], slot.r[1], slot.r[2] = lib.IP_HOOK_LEAVE, lib.IP_HOOK_DONE, 0
-        if len(data) < FRAME.size:
+        if not FRAME.size <= length <= lib.IP_SLOT_DATA:
             return
+        data = ffi.buffer(slot.data, length)
         words = FRAME.unpack_from(data)
-        trace = struct.unpack(f"<{(len(data) - FRAME.size) // 8}Q", data[FRAME.size :])
-        event = Event(words, int(slot.a[2]), int(slot.a[3]), trace)
+        trace = (
+            struct.unpack_from(f"<{(length - FRAME.size) // 8}Q", data, FRAME.size)
+            if length > FRAME.size
+            else ()
+        )
+        event = Event(words, slot.a[2], slot.a[3], trace)
         frame = int(slot.a[0])
         self.hub = getcurrent()
         if os.getpid() != self._pid:

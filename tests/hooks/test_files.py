@@ -132,3 +132,10 @@ def test_the_package_loads_nothing_of_hooks_by_itself():
     code = "import sys, interpose.cli; print([m for m in sys.modules if 'hooks' in m or 'inspect' in m])"
     run = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60)
     assert run.stdout == "[]\n", run.stderr
+
+
+def test_native_engine_says_that_it_takes_none(tmp_path):
+    command = [sys.executable, "-m", "interpose", "--engine=native", "--hooks=x.py", "/bin/echo", "started"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert (run.stdout, run.returncode) == ("", 1)
+    assert "Functions in Python need the engine that translates, so far." in run.stderr
