@@ -35,6 +35,7 @@ _COMMON_SIZE = 1024  # more than the stub's common part has; nothing lies behind
 CALL_LENGTH = 5  # bytes of the entry's call: where it goes on says which entry it is
 FRAME = struct.Struct("<51Q")
 assert FRAME.size == ffi.sizeof("struct ip_hook_frame")
+_PAIR = struct.Struct("<QQ")
 _EVENT, _ID, _ORIGINAL = 3, 6, 7
 _INTEGER, _VECTORS, _VECTOR, _RESULT, _VRESULT = 12, 18, 20, 36, 38
 _AT_ID = 8 * _ID
@@ -86,10 +87,14 @@ class HookedCall:
         self.entry = Registers(
             list(words[_INTEGER : _INTEGER + 6]), list(words[_VECTOR : _VECTOR + 16 : 2]), [words[_VECTORS]]
         )
+        self._high = tuple(words[_VECTOR + 1 : _VECTOR + 16 : 2])
+        """The upper halves of XMM0 to XMM7 at the entry, which belong to what the lower ones hold."""
+        self._high_results = (words[_VRESULT + 1], words[_VRESULT + 3])
         self.address = words[_ORIGINAL]
         self.over = False
         self.results: Results | None = None
         """What the original returned last."""
+        self._entered = tuple(self.entry.vector)
         self._shown = self.entry.copy()
         """The registers as the frame has them."""
         self._initial = Results((words[_RESULT], words[_RESULT + 1]), (words[_VRESULT], words[_VRESULT + 2]))
@@ -129,7 +134,8 @@ class HookedCall:
         if shown.vector != registers.vector:
             for at, (old, new) in enumerate(zip(shown.vector, registers.vector, strict=True)):
                 if old != new:
-                    writes.append((self.frame + 8 * (_VECTOR + 2 * at), new.to_bytes(16, "little")))
+                    high = self._high[at] if new == self._entered[at] else 0
+                    writes.append((self.frame + 8 * (_VECTOR + 2 * at), _PAIR.pack(new, high)))
         if shown.vectors != registers.vectors:
             writes.append((self.frame + 8 * _VECTORS, registers.vectors[0].to_bytes(8, "little")))
         self._shown = registers.copy()
@@ -138,6 +144,8 @@ class HookedCall:
     def _go(self, action: int, target: int, copied: int, registers: Registers) -> Results:
         writes = [self.head(target, copied, 0), *self._changes(registers)]
         words = self._ask(Answer(action, 0, writes)).words
+        if action == lib.IP_HOOK_PROCEED:
+            self._high_results = (words[_VRESULT + 1], words[_VRESULT + 3])
         return Results((words[_RESULT], words[_RESULT + 1]), (words[_VRESULT], words[_VRESULT + 2]))
 
     def proceed(self, registers: Registers) -> Results:
@@ -162,9 +170,10 @@ class HookedCall:
         for at, new in ((_RESULT, results.integer[0]), (_RESULT + 1, results.integer[1])):
             if not self._holds_results or new != kept.integer[at - _RESULT]:
                 writes.append((self.frame + 8 * at, new.to_bytes(8, "little")))
-        for at, new in ((0, results.vector[0]), (1, results.vector[1])):
+        for at, new in enumerate(results.vector):
             if not self._holds_results or new != kept.vector[at]:
-                writes.append((self.frame + 8 * (_VRESULT + 2 * at), new.to_bytes(16, "little")))
+                high = self._high_results[at] if new == kept.vector[at] else 0
+                writes.append((self.frame + 8 * (_VRESULT + 2 * at), _PAIR.pack(new, high)))
         return Answer(lib.IP_HOOK_LEAVE, 0, writes)
 
     # -- memory ----------------------------------------------------------------------------------

@@ -297,3 +297,21 @@ def test_modes_of_the_engine(mode, calls, native, hooked):
     run = hooked(calls, hooks, tool=mode[0], options=("-q", *mode[1:]))
     assert (run.out, run.code) == (native, 0), run.err
     assert run.log == []
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("more", ["pass", "call.errno = 5"])
+def test_what_no_type_names_passes_through(tool, more, build, hooked):
+    """Whole registers, also where another function is called before and after the original."""
+    program = build("registers.c")
+    native = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    hooks = f"""
+        for name in "extended twice wide both four eight".split():
+            @interpose.wrap("NONE", name)
+            def hook(call):
+                {more}
+                call()
+                {more}
+    """
+    run = hooked(program, hooks, tool=tool)
+    assert (run.out, run.code, run.log) == (native, 0, []), run.err
