@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 COPYRIGHT = "Copyright (C) 2026, by the interpose authors"
 _LOWEST_FD = 10  # our descriptors stay clear of those that programs and shells name
+# What launchers call it: Open MPI; MPICH, Intel MPI, Cray's; PMIx (Slurm, PRRTE); MVAPICH2; Slurm alone.
+RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 _PIECE = 4096  # PIPE_BUF: what a pipe takes at once when it says that it takes something
 _PATIENCE = 5.0  # seconds for a reader that does not read, once the program is gone
 
@@ -75,14 +77,25 @@ class FileNames:
                 if variable not in self.environ:
                     raise OptionError.bad(argument, f"Environment variable '{variable}' is not set")
                 parts.append(self.environ[variable])
+            elif code == "r":
+                parts.append(self._rank(argument))
             else:
-                raise OptionError.bad(argument, "Expected 'p', 'n', 'q' or '%' after '%'")
+                raise OptionError.bad(argument, "Expected 'p', 'n', 'q', 'r' or '%' after '%'")
         return os.path.join(self.folder, "".join(parts))
+
+    def _rank(self, argument: str) -> str:
+        """The number of this process among those that mpirun started."""
+        for variable in RANK_VARIABLES:
+            rank = self.environ.get(variable, "")
+            if rank.isdecimal():
+                return rank
+        raise OptionError.bad(argument, "%r is the rank of an MPI process, and no mpirun started this one")
 
     @staticmethod
     def varies(template: str) -> bool:
-        """Whether a template names another file in another process."""
-        return "%" in template.replace("%%", "")
+        """Whether a template names another file in a forked child, whose environment is the same."""
+        plain = template.replace("%%", "")
+        return "%p" in plain or "%n" in plain
 
 
 def _folder() -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from interpose.errors import InterposeError, LogError, OptionError
 from interpose.options.parse import parse
-from interpose.report.log import FileNames, Log, banner, command_words, open_destination
+from interpose.report.log import RANK_VARIABLES, FileNames, Log, banner, command_words, open_destination
 
 
 @pytest.fixture
@@ -139,7 +139,18 @@ def test_sequence_counts_over_all_files_of_a_process():
 
 def test_templates_that_vary():
     assert FileNames.varies("x.%p") and FileNames.varies("%%%n")
-    assert not FileNames.varies("x") and not FileNames.varies("100%%")
+    assert not FileNames.varies("x") and not FileNames.varies("100%%p") and not FileNames.varies("%q{X}.%r")
+
+
+@pytest.mark.parametrize("variable", RANK_VARIABLES)
+def test_rank_of_any_launcher(variable):
+    assert FileNames(1, {variable: "17"}, "/d").expand("--log-file", "log.%r") == "/d/log.17"
+
+
+@pytest.mark.parametrize("environ", [{}, {"PMI_RANK": ""}, {"PMI_RANK": "../../x"}])
+def test_no_rank_without_a_launcher(environ):
+    with pytest.raises(OptionError, match=r"Bad option: --log-file=log\.%r"):
+        FileNames(1, environ, "/d").expand("--log-file", "log.%r")
 
 
 # -- destinations ----------------------------------------------------------------------------------
