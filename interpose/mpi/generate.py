@@ -308,6 +308,7 @@ class _Wrapper:
         """What becomes of the buffers: at once, with the request, or when something is synchronised."""
         effects = self.function.effects
         if self.buffers and not self.persistent:
+            self.before.append("ip_check_overlaps(&call);")
             self.before.append("ip_check_buffers(&call, &call.spans, true, true);")
         if self.status is not None and (self.buffers or "ends" in effects):
             self.declarations.append("MPI_Status own_status;")

@@ -41,3 +41,19 @@ def test_options(mpi: Mpi, tmp_path: Path) -> None:
     assert "enter MPI_Comm_dup" in run.said(0) and " exit MPI_Comm_dup" in run.said(0)
     run = mpi.run(1, mpi.build("left.c"), engine="none", env={"MPIWRAP_DEBUG": "help"}, folder=tmp_path)
     assert "verbose   print each call" in run.err
+
+
+@pytest.mark.parametrize("engine", ["none", "memcheck"])
+def test_buffers_that_overlap(mpi: Mpi, tmp_path: Path, engine: str) -> None:
+    run = mpi.run(2, mpi.build("overlaps.c"), engine=engine, folder=tmp_path)
+    assert run.code == 0, run.err
+    wanted = {}
+    for number, line in enumerate((GUESTS / "overlaps.c").read_text().splitlines(), 1):
+        if " // SAYS " in line:
+            wanted[number] = line.partition(" // SAYS ")[2]
+    assert run.said(1) == []
+    assert len(run.said(0)) == len(wanted)
+    for said, (number, text) in zip(run.said(0), wanted.items(), strict=True):
+        assert said.startswith(text), said
+        stack = run.logs[0].partition(said)[2]
+        assert f"main (overlaps.c:{number})" in stack

@@ -45,7 +45,8 @@ void ip_unlock(void);
 struct ip_call;
 
 extern bool ip_verbose, ip_quiet, ip_warn, ip_strict;
-extern bool ip_has_bits; /* the tool keeps definedness */
+extern bool ip_has_bits;  /* the tool keeps definedness */
+extern int ip_world_rank; /* -1 before MPI_Init */
 
 void ip_start(void); /* reads MPIWRAP_DEBUG; called by every outermost call, works once */
 void ip_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -212,6 +213,8 @@ void ip_request_freed(uintptr_t handle);
 void ip_request_done(uintptr_t handle, const MPI_Status *status);
 void ip_request_peeked(uintptr_t handle, const MPI_Status *status);
 void ip_tell_requests(void);
+/* Buffers of the call that overlap each other, or those of what is under way, though they must not. */
+void ip_check_overlaps(const struct ip_call *call);
 
 /* What the spans of a call store comes when the window (the file) is synchronised. */
 void ip_pending(struct ip_call *call, enum ip_kind kind, uintptr_t handle, int rank);

@@ -16,10 +16,11 @@ struct request {
     const void *caller;
     struct ip_spans spans;
     struct request *next;
+    struct request *older, *newer; /* of all */
 };
 
 enum { BUCKETS = 4096 };
-static struct request *requests[BUCKETS];
+static struct request *requests[BUCKETS], *newest;
 static MPI_Count alive;
 
 static struct request **bucket(uintptr_t handle) { return &requests[(handle * 0x9e3779b97f4a7c15u) >> 52]; }
@@ -33,6 +34,9 @@ static void add(struct ip_call *call, struct request shape) {
     ip_lock();
     request->next = *bucket(shape.handle);
     *bucket(shape.handle) = request;
+    request->older = newest;
+    if (newest) newest->newer = request;
+    newest = request;
     alive += shape.of == REQUEST;
     ip_unlock();
 }
@@ -48,6 +52,11 @@ static struct request *take(struct request **link) {
     struct request *request = *link;
     if (request) {
         *link = request->next;
+        if (request->older) request->older->newer = request->newer;
+        if (request->newer)
+            request->newer->older = request->older;
+        else
+            newest = request->older;
         alive -= request->of == REQUEST;
     }
     return request;
@@ -56,6 +65,63 @@ static struct request *take(struct request **link) {
 static void drop(struct request *request) {
     ip_spans_drop(&request->spans);
     ip_free(request);
+}
+
+/* ---- buffers that overlap although one of them is stored into */
+
+/* Only what has no holes surely overlaps. */
+static bool bounds(const struct ip_span *span, uintptr_t *low, uintptr_t *high) {
+    if (span->count <= 0 || span->layout->pieces == 0) return false;
+    MPI_Aint last = (MPI_Aint)(span->count - 1) * span->layout->extent;
+    *low = span->base + (uintptr_t)(span->layout->low + (last < 0 ? last : 0));
+    *high = span->base + (uintptr_t)(span->layout->high + (last > 0 ? last : 0));
+    return (MPI_Aint)(*high - *low) == (MPI_Aint)(span->count * span->layout->size);
+}
+
+static bool overlap(const struct ip_span *a, const struct ip_span *b) {
+    uintptr_t a_low, a_high, b_low, b_high;
+    return (a->role == IP_STORE || b->role == IP_STORE) && bounds(a, &a_low, &a_high) && bounds(b, &b_low, &b_high) &&
+           a_low < b_high && b_low < a_high;
+}
+
+/* Among so many that began last: each call costs as much. */
+enum { LOOKED_AT = 128 };
+
+static void tell_overlap(const struct ip_call *call, const struct ip_span *span) {
+    const char *name = NULL, *function = NULL;
+    const void *caller = NULL;
+    int looked_at = 0;
+    ip_lock();
+    for (const struct request *other = newest; other && !name && looked_at < LOOKED_AT; other = other->older) {
+        looked_at++;
+        for (int i = 0; other->active && !name && i < other->spans.n; i++)
+            if (overlap(span, &other->spans.all[i])) {
+                name = other->spans.all[i].name;
+                function = other->function;
+                caller = other->caller;
+            }
+    }
+    ip_unlock();
+    if (name && ip_first_time(call->caller, call->function, function)) {
+        char where[256];
+        ip_where(caller, where);
+        ip_say_where("%s: %s overlaps %s of %s (%s), which is under way", call->function, span->name, name, function,
+                     where);
+    }
+}
+
+void ip_check_overlaps(const struct ip_call *call) {
+    const struct ip_spans *spans = &call->spans;
+    /* The blocks of a collective's buffer are many, and neighbours only. */
+    int n = spans->n < LOOKED_AT ? spans->n : LOOKED_AT;
+    for (int i = 0; i < n; i++) {
+        const struct ip_span *span = &spans->all[i];
+        for (int k = 0; k < i; k++)
+            if (strcmp(spans->all[k].name, span->name) != 0 && overlap(&spans->all[k], span) &&
+                ip_first_time(call->caller, call->function, "overlap"))
+                ip_say_where("%s: %s and %s overlap", call->function, spans->all[k].name, span->name);
+        if (newest) tell_overlap(call, span);
+    }
 }
 
 void ip_request_made(struct ip_call *call, uintptr_t handle, bool persistent) {

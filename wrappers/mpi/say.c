@@ -9,6 +9,7 @@
 
 #include "mpiwrap.h"
 
+int ip_world_rank = -1;
 bool ip_verbose, ip_quiet, ip_warn, ip_strict, ip_has_bits;
 
 static const char help[] = "interpose MPI wrappers: MPIWRAP_DEBUG takes, with commas between them,\n"
@@ -83,13 +84,16 @@ void ip_where(const void *caller, char text[256]) {
     INTERPOSE_MAP_IP_TO_SRCLOC(at, line);
     Dl_info info = {0};
     bool known = dladdr(at, &info) != 0;
+    /* As addr2line wants it, where there is nobody who knows lines. */
     if (line[0])
         snprintf(text, 256, "%s", line);
     else if (known && info.dli_sname)
-        snprintf(text, 256, "%.100s+0x%lx in %.120s", info.dli_sname, (long)(at - (const char *)info.dli_saddr),
-                 info.dli_fname);
+        snprintf(text, 256, "%.80s, %.120s+0x%lx", info.dli_sname, info.dli_fname,
+                 (long)(at - (const char *)info.dli_fbase));
+    else if (known)
+        snprintf(text, 256, "%.200s+0x%lx", info.dli_fname, (long)(at - (const char *)info.dli_fbase));
     else
-        snprintf(text, 256, "%p in %.200s", (const void *)at, known ? info.dli_fname : "???");
+        snprintf(text, 256, "%p", (const void *)at);
 }
 
 /* Places that something was said about; a place that does not fit in any more is said nothing about. */
