@@ -66,6 +66,22 @@ def probed(names: dict[str, str], soname: str) -> str:
     return "\n".join([*lines, *(f"#define HAVE_PMPI_{name} 1" for name in sorted(names)), ""])
 
 
+def widens(function: Function) -> bool:
+    """Whether there may be a function of large counts beside it."""
+    return any(parameter.kind in _WIDENS for parameter in function.parameters)
+
+
+def unwrapped(name: str) -> bool:
+    """Whether a function has no wrapper on purpose."""
+    return _UNWRAPPED.match(name) is not None
+
+
+def parameters(function: Function, wide: bool) -> list[str]:
+    """The parameters of a wrapper, as C declares them."""
+    wrapper = _Wrapper(replace(function, wide=wide))
+    return [wrapper.declaration(parameter) for parameter in function.parameters]
+
+
 def wrappers(functions: list[Function], names: dict[str, str]) -> str:
     """The C of all wrappers that are not written by hand."""
     parts = ['/* Generated. */\n#include "mpiwrap.h"\n']
@@ -73,7 +89,7 @@ def wrappers(functions: list[Function], names: dict[str, str]) -> str:
     for function in functions:
         known.add(function.name)
         variants = [function]
-        if any(p.kind in _WIDENS for p in function.parameters):
+        if widens(function):
             wide = replace(function, name=function.name + "_c", wide=True)
             known.add(wide.name)
             variants.append(wide)
@@ -81,13 +97,13 @@ def wrappers(functions: list[Function], names: dict[str, str]) -> str:
             if variant.name in names and "custom" not in function.effects:
                 parts.append(_Wrapper(variant).text())
     for name in sorted(names):
-        if name not in known and not _UNWRAPPED.match(name):
+        if name not in known and not unwrapped(name):
             parts.append(_unknown(name, names[name]))
     return "\n".join(parts)
 
 
 def _unknown(name: str, parameters: str) -> str:
-    words = [] if parameters in ("", "void") else _split(parameters)
+    words = [] if parameters in ("", "void") else split(parameters)
     if len(words) > 13 or any(re.search(r"\.\.\.|\b(float|double)\b(?!.*\*)", word) for word in words):
         return ""
     arguments = [f"a{i}" for i in range(len(words))]
@@ -103,8 +119,8 @@ def _unknown(name: str, parameters: str) -> str:
     )
 
 
-def _split(parameters: str) -> list[str]:
-    """At the commas that are in no parentheses."""
+def split(parameters: str) -> list[str]:
+    """A list of parameters, at the commas that are in no parentheses."""
     return [word.strip() for word in re.split(r",(?![^()]*\))", parameters)]
 
 
@@ -144,7 +160,7 @@ class _Wrapper:
             self._buffer(parameter)
         self._transfer()
         self._effects()
-        parameters = ", ".join(map(self._declaration, function.parameters)) or "void"
+        parameters = ", ".join(map(self.declaration, function.parameters)) or "void"
         lines = [f"int IP_EXPORT IP_WRAPPER(PMPI_{function.name})({parameters}) {{"]
         lines += ["    InterposeOrigFn orig;", "    struct ip_call call;", "    int code;"]
         lines += [f"    {line}" for line in self.declarations]
@@ -165,7 +181,7 @@ class _Wrapper:
     def _type(self, kind: str) -> str:
         return _TYPES[kind][self.function.wide] if kind in _TYPES else kind
 
-    def _declaration(self, p: Parameter) -> str:
+    def declaration(self, p: Parameter) -> str:
         if p.kind in ("in", "string"):
             return f"const {'void' if p.kind == 'in' else 'char'} *{p.name}"
         if p.kind in BUFFERS or p.kind == "pointer" or p.kind.startswith("fn("):
