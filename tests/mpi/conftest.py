@@ -69,14 +69,17 @@ class Mpi:
         env: dict[str, str] | None = None,
         folder: Path,
     ) -> Run:
-        """Under an engine of ours, or "valgrind"; the logs are read."""
+        """Under a tool of ours, on the "native" engine, or under "valgrind"; the logs are read."""
         for old in folder.glob("log.*"):
             old.unlink()
         rank = "%q{OMPI_COMM_WORLD_RANK}" if self.name == "openmpi" else "%q{PMI_RANK}"
-        engines = [sys.executable, "-m", "interpose", f"--tool={engine}"]
+        log = f"--log-file={folder}/log.{rank}"
+        engines = [sys.executable, "-m", "interpose", f"--tool={engine}", log]
         if engine == "valgrind":
-            engines = ["valgrind", "--tool=memcheck"]
-        command = [*self.launcher(ranks), *engines, f"--log-file={folder}/log.{rank}", *options]
+            engines = ["valgrind", "--tool=memcheck", log]
+        elif engine == "native":
+            engines = [sys.executable, "-m", "interpose", "--engine=native", f"--wrappers={self.wrappers}"]
+        command = [*self.launcher(ranks), *engines, *options]
         process = subprocess.run(
             [*command, str(program), *words],
             capture_output=True,
@@ -88,7 +91,7 @@ class Mpi:
                 "OMPI_ALLOW_RUN_AS_ROOT": "1",
                 "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                 "HWLOC_COMPONENTS": "-x86",
-                "LD_PRELOAD": self.wrappers,
+                **({} if engine == "native" else {"LD_PRELOAD": self.wrappers}),
                 **(env or {}),
             },
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,24 @@ import pytest
 from mpi.conftest import GUESTS, Mpi
 
 _LEFT = re.compile(r"// LEFT (.*): (\w+)$")
+
+
+def test_what_is_not_freed_on_the_real_cpu(mpi: Mpi, tmp_path: Path) -> None:
+    pytest.importorskip("frida", reason="the native engine needs frida")
+    program = mpi.build("left.c")
+    run = mpi.run(2, program, engine="native", env={"MPIWRAP_DEBUG": "quiet"}, folder=tmp_path)
+    assert run.code == 0, run.err
+    said = re.findall(r"interpose MPI wrappers, rank (\d): (.*) made by MPI_(\w+) \((.*)\+(0x\w+)\)", run.err)
+    assert {rank for rank, *_ in said} == {"1"}
+    lines = subprocess.run(
+        ["addr2line", "-e", str(program), *(address for *_, address in said)], capture_output=True, text=True
+    ).stdout.split("\n")
+    found = {
+        (what, line.rpartition(":")[2].split(" ")[0])
+        for (_, _, what, *_), line in zip(said, lines, strict=False)
+    }
+    source = enumerate((GUESTS / "left.c").read_text().splitlines(), 1)
+    assert found == {(match[2], str(n)) for n, text in source if (match := _LEFT.search(text))}
 
 
 def test_what_is_not_freed(mpi: Mpi, tmp_path: Path) -> None:

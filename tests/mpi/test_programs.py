@@ -68,3 +68,8 @@ def test_functions_without_a_wrapper(mpi: Mpi, tmp_path: Path, word: str) -> Non
     assert said == ["warning: MPI_T_event_get_num has no wrapper"] * (3 if word else 0)
     if word:
         assert "main (newer.c:" in run.logs[0]
+
+
+def test_very_many_requests_deep_types_and_ways_out(check: Callable[..., object]) -> None:
+    run = check("hostile.c", 2)
+    assert not [line for rank in (0, 1) for line in run.said(rank) if "Finalize" in line]

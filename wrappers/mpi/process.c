@@ -10,7 +10,10 @@ int IP_EXPORT IP_WRAPPER(PMPI_Init)(int *argc, char ***argv) {
     INTERPOSE_GET_ORIG_FN(orig);
     bool outer = ip_enter(&call, "MPI_Init", __builtin_return_address(0), __builtin_frame_address(0));
     INTERPOSE_CALL_FN_W_WW(result, orig, argc, argv);
-    if (outer) ip_leave(&call);
+    if (outer) {
+        if (result == MPI_SUCCESS) PMPI_Comm_rank(MPI_COMM_WORLD, &ip_world_rank);
+        ip_leave(&call);
+    }
     return result;
 }
 
@@ -25,7 +28,10 @@ int IP_EXPORT IP_WRAPPER(PMPI_Init_thread)(int *argc, char ***argv, int required
         IP_STORES(provided, 1);
     }
     INTERPOSE_CALL_FN_W_WWWW(result, orig, argc, argv, required, provided);
-    if (outer) ip_leave(&call);
+    if (outer) {
+        if (result == MPI_SUCCESS) PMPI_Comm_rank(MPI_COMM_WORLD, &ip_world_rank);
+        ip_leave(&call);
+    }
     return result;
 }
 

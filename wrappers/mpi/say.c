@@ -24,7 +24,11 @@ static void print(bool with_stack, const char *format, va_list words) {
     char text[2048];
     vsnprintf(text, sizeof text, format, words);
     int printed = with_stack ? INTERPOSE_PRINTF_BACKTRACE("MPI: %s\n", text) : INTERPOSE_PRINTF("MPI: %s\n", text);
-    if (printed == 0) fprintf(stderr, "interpose MPI wrappers %d: %s\n", (int)getpid(), text);
+    if (printed > 0) return;
+    if (ip_world_rank >= 0)
+        fprintf(stderr, "interpose MPI wrappers, rank %d: %s\n", ip_world_rank, text);
+    else
+        fprintf(stderr, "interpose MPI wrappers %d: %s\n", (int)getpid(), text);
 }
 
 void ip_say(const char *format, ...) {

@@ -99,12 +99,16 @@ static struct run hull(const struct ip_span *span) {
     return (struct run){span->base + (uintptr_t)low, high - low, high - low};
 }
 
+static uintptr_t check(struct run run, bool read) {
+    return read ? INTERPOSE_CHECK_MEM_IS_DEFINED(run.at, run.used)
+                : INTERPOSE_CHECK_MEM_IS_ADDRESSABLE(run.at, run.used);
+}
+
 /* Whether all of it is fine, holes included: one question instead of one for each piece. */
 static bool is_fine(struct run run, bool read) {
     uintptr_t bad;
     INTERPOSE_DISABLE_ERROR_REPORTING;
-    bad = read ? INTERPOSE_CHECK_MEM_IS_DEFINED(run.at, run.used)
-               : INTERPOSE_CHECK_MEM_IS_ADDRESSABLE(run.at, run.used);
+    bad = check(run, read);
     INTERPOSE_ENABLE_ERROR_REPORTING;
     return bad == 0;
 }
@@ -123,28 +127,33 @@ static void describe(const struct ip_call *call, const struct ip_span *span, uin
         ip_say("%s: byte %ld of %s %s", call->function, (long)offset, span->name, what);
 }
 
-/* The requests are made here, so that every report has the same frame between it and the wrapper. */
+/* The first piece that is not fine; nothing is reported. */
+static bool find_bad(const struct ip_span *span, bool read, struct run *bad) {
+    if (is_fine(hull(span), read)) return false;
+    if (is_one_run(span, bad)) return true;
+    struct cursor cursor;
+    struct ip_layout whole;
+    bool found = false;
+    begin(&cursor, span, &whole);
+    INTERPOSE_DISABLE_ERROR_REPORTING;
+    while (!found && next_run(&cursor, bad)) found = check(*bad, read) != 0;
+    INTERPOSE_ENABLE_ERROR_REPORTING;
+    end(&cursor);
+    return found;
+}
+
+/* The request that reports is made here, so that every report has the same frame between it and the wrapper. What is
+ * fine costs no question to the supervisor, which knows the number of errors. */
 void ip_check_buffers(const struct ip_call *call, const struct ip_spans *spans, bool read, bool store) {
     if (!ip_has_bits) return;
     for (int i = 0; i < spans->n; i++) {
         const struct ip_span *span = &spans->all[i];
         bool is_read = span->role == IP_READ;
-        if (is_empty(span) || (is_read ? !read : !store)) continue;
         struct run run;
-        bool one = is_one_run(span, &run), more = true;
-        if (!one && is_fine(hull(span), is_read)) continue;
-        struct cursor cursor;
-        struct ip_layout whole;
-        if (!one) {
-            begin(&cursor, span, &whole);
-            more = next_run(&cursor, &run);
-        }
-        uintptr_t bad = 0;
+        if (is_empty(span) || (is_read ? !read : !store) || !find_bad(span, is_read, &run)) continue;
         unsigned long errors = INTERPOSE_COUNT_ERRORS;
-        for (; more && !bad; more = !one && next_run(&cursor, &run))
-            bad = is_read ? INTERPOSE_CHECK_MEM_IS_DEFINED(run.at, run.used)
-                          : INTERPOSE_CHECK_MEM_IS_ADDRESSABLE(run.at, run.used);
-        if (!one) end(&cursor);
+        uintptr_t bad = is_read ? INTERPOSE_CHECK_MEM_IS_DEFINED(run.at, run.used)
+                                : INTERPOSE_CHECK_MEM_IS_ADDRESSABLE(run.at, run.used);
         if (bad && INTERPOSE_COUNT_ERRORS != errors && ip_first_time(call->caller, call->function, span->name))
             describe(call, span, bad, is_read);
     }
@@ -195,12 +204,22 @@ bool ip_is_marker(const void *pointer) {
 
 /* ---- calls and their spans */
 
-/* The frame of the outermost MPI call that this thread is in. A frame that is gone (an exception, a longjmp out of an
- * error handler) lies below the next call's. */
+/* The frame of the outermost MPI call that this thread is in, and what it returns to. A frame may be gone: an exception
+ * or a longjmp left it, out of an error handler. */
 static __thread const char *outermost;
+static __thread const void *outer_caller;
+
+/* A frame that is alive lies above, and holds its return address. */
+static bool is_inside(const char *frame) {
+    if (!outermost || frame >= outermost) return false;
+    const void *returns_to = *(const void *const *)(outermost + sizeof(void *));
+    INTERPOSE_MAKE_MEM_DEFINED(&returns_to, sizeof returns_to);
+    return returns_to == outer_caller;
+}
 
 bool ip_enter(struct ip_call *call, const char *function, const void *caller, const void *frame) {
-    if (outermost && (const char *)frame < outermost) return false;
+    if (is_inside(frame)) return false;
+    outer_caller = caller;
     outermost = frame;
     call->function = function;
     call->caller = caller;
