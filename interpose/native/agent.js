@@ -203,11 +203,12 @@ rpc.exports = {
     setup.writePointer(keep(new NativeCallback(bind, 'void', ['pointer', 'uint64'])));
     setup.add(8).writePointer(keep(new NativeCallback(flush, 'void', [])));
     setup.add(16).writePointer(keep(new NativeCallback(unbind, 'void', ['pointer'])));
-    setup.add(24).writePointer(ptr(debug));
-    setup.add(32).writeUtf8String(socket);
-    setup.add(96).writeByteArray(token);
+    setup.add(24).writePointer(keep(new NativeCallback(() => {}, 'void', [])));
+    setup.add(32).writePointer(ptr(debug));
+    setup.add(40).writeUtf8String(socket);
+    setup.add(104).writeByteArray(token);
     followForks(setup);
-    if (follows) EXECUTE.forEach((name, i) => setup.add(112 + 8 * i).writePointer(followExec(name)));
+    if (follows) EXECUTE.forEach((name, i) => setup.add(120 + 8 * i).writePointer(followExec(name)));
     ours('ip_native_start', 'void', ['pointer'])(setup);
     followLinker(ptr(notify));
     flush();

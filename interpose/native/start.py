@@ -31,7 +31,8 @@ _TRAP = b"\xcc"
 # Sleep for ever: mov $SYS_pause, %eax; syscall; jmp to the beginning.
 _SLEEP = b"\xb8\x22\x00\x00\x00\x0f\x05\xeb\xf7"
 _SYSCALL_AT = 5
-_EXIT_GROUP = 231
+_SYSCALL = b"\x0f\x05"
+_CLOSE, _EXIT_GROUP = 3, 231
 _CONSISTENT = 0
 _R_MAP, _R_STATE = 8, 24  # in struct r_debug
 _DT_INIT, _DT_INIT_ARRAY, _DT_INIT_ARRAYSZ = 12, 25, 27
@@ -166,6 +167,22 @@ def _dynamic(pid: int, address: int) -> Iterator[tuple[int, int]]:
             return
         yield tag, value
         address += 16
+
+
+def close_descriptors(tracee: Tracee, descriptors: list[int]) -> None:
+    """Close them in a program that is stopped at its first instruction."""
+    registers = tracee.registers
+    place = registers[tracer.RIP]
+    code = tracer.read(tracee.tid, place, len(_SYSCALL))
+    tracer.write(tracee.tid, place, _SYSCALL)
+    # The exec that the thread is still in gives the first call its result in place of a number: none is done.
+    for fd in (-1 & (1 << 64) - 1, *descriptors):
+        call = list(registers)
+        call[tracer.RAX], call[tracer.RDI], call[tracer.ORIG_RAX] = _CLOSE, fd, -1 & (1 << 64) - 1
+        tracee.registers = call
+        tracee.step()
+    tracer.write(tracee.tid, place, code)
+    tracee.registers = registers
 
 
 def release(held: Held) -> None:

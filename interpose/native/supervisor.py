@@ -320,6 +320,7 @@ class Supervisor:
         except start.NoLinkerError as error:
             if self.config.core.verbosity > 1:
                 self.log.plain(f"Warning: {path} runs without wrappers: {error}")
+        start.close_descriptors(tracee, _spare(pid))
         tracee.let_go()
 
 

@@ -218,9 +218,11 @@ void ip_native_stop(void) {
 /* The last that is called here: no thread is in a thunk any more. */
 void ip_native_discard(void) { ip_native_unmap_all(); }
 
-/* The handlers of a fork (pthread_atfork): the child's only thread finds everything as it should be. */
+/* The handlers of a fork (pthread_atfork): the child's only thread finds everything as it should be, and can use the
+ * script, whose lock nobody else had. */
 void ip_native_fork(void) {
     ip_native_lock();
+    ip_native_setup->wait();
     parent = (uint32_t)sys0(SYS_getpid);
 }
 

@@ -24,7 +24,8 @@ struct ip_native_setup {
     void (*bind)(struct ip_native_item *items, uint64_t count);
     void (*flush)(void);
     void (*unbind)(uint64_t address);
-    uint64_t debug; /* struct r_debug of the dynamic linker */
+    void (*wait)(void); /* until no other thread is in the agent's script */
+    uint64_t debug;     /* struct r_debug of the dynamic linker */
     char socket[64];
     uint8_t token[16];
     /* How to execute, where the engine follows: what the interceptor made of the C library's functions. */
