@@ -168,6 +168,7 @@ struct ip_chan {
     uint64_t debug_passed;   /* signals that are not told, by bit sig - 1 */
     uint64_t debug_calls[8]; /* system calls that are, by number */
     struct ip_debug_range debug_watched[1024];
+    uint8_t left_files[3][1024]; /* the supervisor's, which the program removes if it is killed; or "" */
 };
 
 #define IP_DEAD_GONE  1 /* of ip_chan.dead */

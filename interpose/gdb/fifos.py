@@ -9,7 +9,7 @@ import contextlib
 import os
 
 from interpose import system
-from interpose.jit._native import lib
+from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,11 +98,20 @@ class Fifos:
             self._to = os.open(replies, flags | os.O_RDWR | os.O_NONBLOCK)
             if (problem := lib.ip_watch(self._from)) < 0:
                 raise OSError(-problem, os.strerror(-problem))
+            self._leave_to_program(self._paths)
         except OSError as error:
             name = error.filename or requests
             self.close()
             self.pid = pid  # once is enough
             self._tell(f"cannot make {name}: {error.strerror}; vgdb and gdb do not find this program")
+
+    def _leave_to_program(self, paths: tuple[str, ...]) -> None:
+        """What it removes when we are killed: the kernel tells nobody else."""
+        left = self._supervisor.session.memory.header.left_files
+        for place, path in zip(left, paths, strict=True):
+            name = os.fsencode(os.path.abspath(path)) if path else b""
+            if len(name) < len(place):
+                ffi.memmove(place, name + b"\0", len(name) + 1)
 
     def _note(self, path: str) -> None:
         self._made.append((path, _identity(os.lstat(path))))
@@ -126,6 +135,8 @@ class Fifos:
     def close(self) -> None:
         """Be reachable no more; whoever is connected is told by the end of the replies."""
         self._hang_up()
+        if self._made:
+            self._leave_to_program(("", "", ""))
         for path, identity in self._made:
             with contextlib.suppress(OSError):
                 if _identity(os.lstat(path)) == identity:  # not of a process that has this number now

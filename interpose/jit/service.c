@@ -325,6 +325,7 @@ int ip_service_refork(int chan_fd, int cache_fd, int meta_fd, int old_meta_fd) {
     if (!r) r = tt_map(&T, chan_fd, cache_fd, meta_fd);
     if (r) return r;
     memcpy(T.chan, oc, sizeof(struct ip_chan));
+    memset(T.chan->left_files, 0, sizeof T.chan->left_files); /* the parent's */
     memset(T.chan->pend_tr, 0, sizeof T.chan->pend_tr);
     memset(T.chan->pend_py, 0, sizeof T.chan->pend_py);
     T.chan->client_pid = 0;

@@ -94,7 +94,7 @@ class Supervisor:
         """Where vgdb reaches the program; None if nobody may."""
         self.host_visible = False
         """gdb may look at the memory of the engine (``v.set hostvisibility``)."""
-        self.debug_level = session.config.core.debug_log
+        self.debug_level = 0
         self.monitor_output = "mixed"
         """Where the log and replies to monitor commands go (``v.set``): ``mixed``, ``gdb`` or ``log``."""
         self.deferred: set[int] = set()

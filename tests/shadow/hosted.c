@@ -89,6 +89,13 @@ bool rt_told_before(struct tstate *ts, u64 addr) {
     return false;
 }
 
+/* No debugger. */
+void rt_debug_told(struct tstate *ts, u64 pc, u64 sp) { (void)ts, (void)pc, (void)sp; }
+bool rt_debug_was_told(struct tstate *ts, u64 pc, u64 sp) {
+    (void)ts, (void)pc, (void)sp;
+    return false;
+}
+
 /* And no client call. */
 bool rt_call_is_silent(struct tstate *ts) {
     (void)ts;

@@ -102,10 +102,21 @@ def _build(out: Path) -> SimpleNamespace:
     library = out / "libshadow.so"
     subprocess.run(["gcc", *FLAGS, *includes, *objects, *rest, "-o", str(library)], check=True)
     ffi = cffi.FFI()
-    names = ("x86_cpu", "space", "tstate", "exits", "meta", "channel", "errors", "x86_insn", "heap_abi")
+    names = (
+        "x86_cpu",
+        "space",
+        "tstate",
+        "exits",
+        "meta",
+        "attached",
+        "channel",
+        "errors",
+        "x86_insn",
+        "heap_abi",
+    )
     for name in names:
         text = (INTERPOSE / "abi" / f"{name}.h").read_text()
-        ffi.cdef(re.sub(r"(?m)^#(pragma|include|ifndef|endif|define \w+_H\b).*$", "", text))
+        ffi.cdef(re.sub(r"(?m)^#(pragma|include|ifndef|endif|define \w+(_H\b| \(-)).*$", "", text))
     ffi.cdef(FUNCTIONS)
     if any(s.endswith("/track.c") for s in sources):
         ffi.cdef(TRACK_FUNCTIONS)

@@ -17,7 +17,7 @@ C = "libcZdsoZa"
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("stubs") / "stubs.so"
-    sources = sorted(str(p) for p in WRAPPERS.glob("*.c"))
+    sources = sorted(str(p) for p in WRAPPERS.glob("*.[cS]"))
     flags = "-std=gnu17 -O2 -ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns -fPIC "
     flags += "-shared -nostdlib -mno-red-zone -Wall -Wextra -Werror -Wl,-Bsymbolic -Wl,-z,defs"
     includes = [f"-I{WRAPPERS}", f"-I{WRAPPERS.parent / 'interpose'}"]

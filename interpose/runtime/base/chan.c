@@ -93,6 +93,8 @@ void rt_end_alone(void) {
     if (rt_th(rt_current())->vfork_child) end_of_vfork_child();
     if (__atomic_exchange_n(&said, 1, __ATOMIC_ACQ_REL))
         for (;;) sys0(__NR_pause);
+    for (u32 i = 0; i < sizeof rt.chan->left_files / sizeof rt.chan->left_files[0]; i++)
+        if (rt.chan->left_files[i][0]) sys1(__NR_unlink, (long)rt.chan->left_files[i]);
     if (rt.chan->dead == IP_DEAD_TOLD || rt.chan->dead == IP_DEAD_ASKED)
         for (;;) sys1(__NR_exit_group, rt.chan->dead == IP_DEAD_TOLD);
     rt_die("the supervisor is gone (killed?); the program cannot go on");
