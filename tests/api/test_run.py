@@ -60,7 +60,8 @@ def _nothing_is_left(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     deadline = time.monotonic() + 20
     while threading.active_count() > threads and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == (fds, threads)
+    # Fewer are no fault: what earlier tests left may have been collected meanwhile.
+    assert len(os.listdir("/proc/self/fd")) <= fds and threading.active_count() <= threads
     assert list(folder.iterdir()) == []
     assert [signal.getsignal(number) for number in range(1, 32)] == handlers
     assert running(str(folder)) == []

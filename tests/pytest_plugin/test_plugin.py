@@ -222,6 +222,13 @@ def test_nothing_fails_on_request(folder: Path) -> None:
     assert "Uninitialised value was created by a heap allocation" in done.stdout
 
 
+def test_possibly_lost_blocks_of_the_interpreter_are_none_of_ours(folder: Path) -> None:
+    done = session(folder, "--interpose=memcheck", "--interpose-fail=all", "test_leaks.py")
+    rest = done.stdout.split("= interpose =", 1)[1]
+    assert done.returncode == 1 and "are possibly lost" not in rest
+    assert len(re.findall("are definitely lost", rest)) == 1
+
+
 def test_another_tool(folder: Path) -> None:
     done = session(folder, "--interpose=none", "test_leaks.py", "-q")
     assert done.returncode == 0 and "2 passed" in done.stdout
