@@ -29,6 +29,9 @@ if TYPE_CHECKING:
         def ended(self, status: int, signal: int) -> None:
             """The program has ended, with this exit status or by this signal."""
 
+        def executed(self) -> bool:
+            """Another program is about to run in the process; whether it is to stop before."""
+
 
 AWAY_S = 1.0  # how long a thread that is in the kernel, and does not come, is waited for
 KICK_S = 0.02  # until it is asked again
@@ -256,6 +259,23 @@ class Debugger:
         self._events.clear()
         self.detach()
         self._header().debug = 0
+
+    def executes(self) -> None:
+        """The same process runs another program now, with a channel of its own; its runtime waits for us."""
+        for address in list(self.breaks):
+            lib.ip_breakpoint(address, 0)
+        self.breaks.clear()
+        lib.ip_watching(0)
+        self._held.clear()
+        self._requests.clear()
+        self._events.clear()
+        self._kept.clear()
+        self._holders = 0
+        self._waits = False
+        if self.listener is not None:
+            self._header().debug |= lib.IP_DBG_ON
+            if self.listener.executed():
+                self.wait_for_gdb(None)
 
     def ended(self, status: int, signal: int = 0) -> None:
         """The program has ended."""

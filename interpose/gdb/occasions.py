@@ -9,12 +9,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from interpose.gdb.debugger import Debugger
     from interpose.supervisor.main import Supervisor
 
 
 def is_due(supervisor: Supervisor, event: str) -> bool:
-    """Whether the program stops at its ``startup`` or ``exit``."""
+    """Whether the program stops at one of the events of ``--vgdb-stop-at``."""
     core = supervisor.config.core
     if core.vgdb == "no":
         return False
@@ -41,19 +40,22 @@ def after_error(supervisor: Supervisor, slot: Any, shown: int) -> None:
 
 
 def at_end(supervisor: Supervisor, slot: Any, index: int) -> bool:
-    """The program is about to end; whether the request waits for gdb to say so."""
+    """The program is about to end; whether the request waits until gdb lets it go on."""
+    if slot.kind == lib.IP_R_INTERNAL:
+        return _hold(supervisor, slot, index, "valgrindabexit")
     if slot.a[7]:  # a vfork child, whose parent goes on
         return False
     status = 1 if slot.kind == lib.IP_R_FATAL else slot.a[0] & 0xFF
-    if is_due(supervisor, "exit"):
-        _tell(supervisor, "at exit")
-    elif status and is_due(supervisor, "abexit"):
-        _tell(supervisor, "at abexit")
-    else:
+    return _hold(supervisor, slot, index, "exit") or (
+        status != 0 and _hold(supervisor, slot, index, "abexit")
+    )
+
+
+def _hold(supervisor: Supervisor, slot: Any, index: int, event: str) -> bool:
+    if not is_due(supervisor, event):
         return False
-    debugger: Debugger = supervisor.debugger
-    thread = Thread(supervisor.client, index, slot)
-    debugger.hold_request(thread)
+    _tell(supervisor, f"at {event}")
+    supervisor.debugger.hold_request(Thread(supervisor.client, index, slot))
     return True
 
 

@@ -22,6 +22,7 @@ def supported(server: Server, rest: bytes) -> bytes:
     theirs = rest.lstrip(b":").split(b";")
     server.multiprocess = b"multiprocess+" in theirs
     server.swbreak = b"swbreak+" in theirs
+    server.exec_events = b"exec-events+" in theirs
     ours = [
         b"PacketSize=%x" % PACKET_SIZE,
         b"QStartNoAckMode+",
@@ -39,6 +40,8 @@ def supported(server: Server, rest: bytes) -> bytes:
     ]
     if server.multiprocess:
         ours.append(b"multiprocess+")
+    if server.exec_events:
+        ours.append(b"exec-events+")
     return b";".join(ours)
 
 
@@ -137,11 +140,6 @@ def pass_signals(server: Server, rest: bytes) -> bytes:
     return _OK
 
 
-def thread_events(server: Server, rest: bytes) -> bytes:
-    """``QThreadEvents``: threads that begin and end are seen at the next stop."""
-    return b"E16" if rest not in (b"0", b"1") else _OK
-
-
 def command(server: Server, rest: bytes) -> bytes:
     """``qRcmd``: a command of the monitor, which stops the program as long as it takes."""
     from interpose.gdb import monitor
@@ -166,11 +164,15 @@ def _auxv(server: Server, annex: bytes) -> bytes | None:
         return None
 
 
+def program_path(server: Server) -> bytes:
+    """The file of the program."""
+    return os.path.abspath(bytes(ffi.string(server.supervisor.client.header.prog)))
+
+
 def _exec_file(server: Server, annex: bytes) -> bytes | None:
     if annex and int(annex, 16) != server.supervisor.client.pid:
         return None
-    path = bytes(ffi.string(server.supervisor.client.header.prog))
-    return os.path.abspath(path)
+    return program_path(server)
 
 
 def _siginfo(server: Server, annex: bytes) -> bytes | None:
@@ -240,7 +242,6 @@ QUERIES: tuple[tuple[bytes, Callable[[Server, bytes], bytes | None], bool], ...]
     (b"qGetTLSAddr:", tls_address, True),
     (b"QCatchSyscalls:", catch_syscalls, True),
     (b"QPassSignals:", pass_signals, True),
-    (b"QThreadEvents:", thread_events, False),
     (b"qRcmd,", command, False),
     (b"qXfer:", transfer, True),
 )

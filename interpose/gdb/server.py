@@ -60,6 +60,8 @@ class Server:
         self.debugger: Debugger = supervisor.debugger
         self.multiprocess = False
         self.swbreak = False
+        self.exec_events = False
+        self._executed = False
         self._send = send
         self._reader = Reader()
         self._acknowledges = True
@@ -220,6 +222,15 @@ class Server:
         self.reply(content)
         self._closed = True
 
+    def executed(self) -> bool:
+        """Another program runs in the process; gdb hears of it if it knows such events."""
+        self._target = None
+        self._stop = None
+        self._stopped = False
+        self._watches.clear()
+        self._executed = self.exec_events
+        return self.exec_events
+
     def stop_reply(self) -> bytes:
         """``T``: why and where the program stands."""
         thread = self._stop
@@ -239,6 +250,9 @@ class Server:
             thread = self.thread()
         if thread is None:
             return b"W00"
+        if self._executed:
+            self._executed = False
+            extra = b"exec:%b;" % queries.program_path(self).hex().encode()
         extra += b"thread:%b;" % self.thread_id(thread.tid)
         for name in ("rbp", "rsp", "rip"):
             number = self.target.by_name[name]

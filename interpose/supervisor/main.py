@@ -44,6 +44,10 @@ KINDS = {
 }
 
 
+# Behind which nothing of the program runs.
+_LAST = (lib.IP_R_EXIT, lib.IP_R_FATAL, lib.IP_R_INTERNAL)
+
+
 def _is_hung_up(socket: int) -> bool:
     """Nobody has the other end; what was sent before may still be read."""
     return bool(system.poll(socket, 0) & lib.IP_HUNG_UP)
@@ -240,13 +244,13 @@ class Supervisor:
             if time.monotonic() >= self._idle_at:  # requests may come without a pause
                 self._idle()
         self._show_used()
-        if self.fifos is not None:
-            self.fifos.close()
         if self.leaving:
             self.tool.left()
             self._tell_end("exec", traced=False)
         elif not self.finished and self.born:
             self.client_vanished()
+        if self.fifos is not None:
+            self.fifos.close()
 
     def _listen(self) -> None:
         """Somebody outside may have something to say."""
@@ -276,6 +280,11 @@ class Supervisor:
         lib.ip_delay(lib.IP_AT_REPLY)
         if not waits:
             lib.ip_reply(index)  # not after an error: the program would go on with half an answer
+
+    def answer_now(self, index: int) -> None:
+        """Do what a request asks for that a debugger had wait."""
+        self._answer(lib.ip_service_slot(index), index, again=True)
+        lib.ip_reply(index)
 
     def serve_one(self, timeout_ms: int) -> bool:
         """Answer one request, while a debugger waits for threads; false if there was none."""
@@ -312,10 +321,15 @@ class Supervisor:
             self.finished = True  # another program runs there now, or the fork failed
         return data != b""
 
-    def _answer(self, slot: Any, index: int) -> bool:
-        """Do what a request asks for; whether its answer has to wait."""
+    def _answer(self, slot: Any, index: int, again: bool = False) -> bool:
+        """Do what a request asks for; whether its answer has to wait (then it is done ``again``)."""
         if slot.kind == lib.IP_R_DEBUG:
             return self.debugger.arrived(slot, index)
+        if slot.kind in _LAST and not again and self.config.core.vgdb_stop_at:
+            from interpose.gdb.occasions import at_end
+
+            if at_end(self, slot, index):
+                return True
         handler = self._handlers.get(slot.kind)
         if handler is None:
             return False
@@ -343,6 +357,8 @@ class Supervisor:
         self._write_perf_map()
         self.tool.vanished()
         self._tell_end("killed")
+        if self._debugger is not None:
+            self._debugger.ended(0, _signal.SIGKILL)
 
     def moved_to(self, pid: int, *, silent: bool) -> None:
         """The report for programs goes on with a forked child."""
@@ -385,6 +401,11 @@ class Supervisor:
     def on_loaded(self, slot: Any) -> None:
         self.interpreted = bool(slot.a[2])
         self.tool.loaded(slot.a[0], slot.a[4], slot.a[5])
+        core = self.config.core
+        if core.vgdb_error == 0 or core.vgdb_stop_at:
+            from interpose.gdb.occasions import at_startup
+
+            at_startup(self)
 
     def on_exit(self, slot: Any) -> None:
         slot.r[0] = self._end(slot, self._end_by_exit, slot.a[0] & 0xFF)
@@ -405,6 +426,8 @@ class Supervisor:
         self._warn_of_disabled_errors(slot.a[6])
         status = self.tool.finish(slot.a[0] & 0xFF)
         self._tell_end("exit", code=status & 0xFF)
+        if self._debugger is not None:
+            self._debugger.ended(status & 0xFF)
         return status
 
     def _warn_of_disabled_errors(self, threads: int) -> None:
@@ -448,6 +471,8 @@ class Supervisor:
         self._warn_of_disabled_errors(slot.a[6])
         status = self.tool.finish(None)
         self._tell_end("signal", signal=slot.a[0])
+        if self._debugger is not None:
+            self._debugger.ended(0, slot.a[0])
         return status
 
     def on_thread(self, slot: Any) -> None:
@@ -505,7 +530,12 @@ class Supervisor:
 
     def on_error(self, slot: Any) -> None:
         slot.r[0] = 0  # go on
+        shown = self.tool.errors_shown()
         self.tool.error(slot)
+        if self.config.core.vgdb_error <= shown + 1:
+            from interpose.gdb.occasions import after_error
+
+            after_error(self, slot, shown)
 
     def on_message(self, slot: Any) -> None:
         text = bytes(ffi.buffer(slot.data, slot.len)).split(b"\0", 1)[0].decode("utf-8", "replace")
@@ -600,6 +630,8 @@ class Supervisor:
         if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
             raise LaunchError("cannot serve a new image of the program")
         self.tool.executes()
+        if self._debugger is not None:
+            self._debugger.executes()
         old.unmap()
         for fd in (old_sock, *old.descriptors()):
             os.close(fd)

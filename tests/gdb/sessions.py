@@ -148,7 +148,7 @@ def run(session: Session, tool: str, program: Path, folder: Path) -> Result:
         *session.options,
     ]
     with open(out, "w") as file:
-        client = subprocess.Popen([*command, str(program)], stdout=file, stderr=file, cwd=folder)
+        client = subprocess.Popen([*command, str(program)], stdout=file, stderr=file, cwd=program.parent)
         try:
             debugger = subprocess.run(
                 gdb_command(prefix, client.pid, program, session.script),
