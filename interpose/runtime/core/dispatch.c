@@ -544,7 +544,9 @@ int rt_slow(struct tstate *ts) {
     if (kind == IP_XS_WATCH) {
         th->in_runtime = RT_AT_EXIT;
         ts->target = x->patch;
+        const struct ip_block *b = rt_block_of(x->patch);
         if (!rt_debug_accesses(ts, (const struct ip_insn *)x->key)) return 0;
+        rt_hook_left(ts, b, rt_point_of(b, x->patch));
         th->in_runtime = RT_IN_RUNTIME;
         settle(ts, 0);
         return 1;

@@ -1,0 +1,7 @@
+int main(void) {
+    int n = 1;
+    n = 2;
+    n = 3;
+    n = n * 10;
+    return n;
+}
