@@ -111,7 +111,7 @@ leak_check kinds
 leak_check kinds foo
 leak_check heuristics foo
 leak_check limited 0
-xtmemory_
+
 """
 
 OTHERS = "help foo\nv.info all_errors\nv.info last_error\nv.info n_errs_found\nx\nhelp debug\n"

@@ -164,8 +164,17 @@ class LeakReporter:
         self._records: dict[tuple[State, Stack], LossRecord] = {}
         self._orders: dict[Stack, int] = {}
 
-    def run(self, blocks: Iterable[HeapBlock], memory: LeakMemory, options: LeakOptions) -> LeakSearch | None:
-        """Search and report; None if there is nothing to search for."""
+    def run(
+        self,
+        blocks: Iterable[HeapBlock],
+        memory: LeakMemory,
+        options: LeakOptions,
+        merged: Callable[[], None] = _nobody,
+    ) -> LeakSearch | None:
+        """Search and report; None if there is nothing to search for.
+
+        :param merged: called when the records are known, before they are shown.
+        """
         live = list(blocks)
         talk = options.verbosity >= 1
         self.last = None
@@ -186,6 +195,7 @@ class LeakReporter:
             self.log.plain(f"Checked {result.checked_bytes:,} bytes")
             self.log.plain("")
         self.merge(result, options)
+        merged()
         self.report(options)
         if talk:
             for line in self.summary_lines(options):

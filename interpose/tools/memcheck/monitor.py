@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interpose.errors import InterposeError
 from interpose.gdb.monitor.table import Command, Commands
 from interpose.gdb.monitor.words import Refused, choose, number
 from interpose.report.text import error_lines
@@ -11,13 +12,16 @@ from .loss import Delta
 from .options import LEAK_HEURISTICS, LEAK_KINDS
 from .pointers import block_tree, pointers_to
 from .shadow import Shadow
+from .xtree import LEAK_EVENTS, MEMORY_EVENTS, leak_costs, memory_costs, write_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from dataclasses import replace
 
     from interpose.gdb.monitor.table import Call
     from interpose.gdb.monitor.words import Arguments
+    from interpose.report.stack import Stack
 
     from .loss import LossRecord
     from .tool import Tool
@@ -182,12 +186,13 @@ def _leak_check(call: Call) -> None:
         count_errors=False,
         from_monitor=True,
     )
+    is_tree = False
     while call.words:
         word = call.words.choice(_LEAK_WORDS)
         if word in _MODES:
             options = replace(options, full=word == "full")
         elif word == "xtleak":
-            raise Refused("xtleak: this version writes no xtree files")
+            is_tree = True
         elif word == "kinds":
             options = replace(options, show_kinds=_set_of(call.words.next(), LEAK_KINDS, "leak kinds"))
         elif word in _KINDS:
@@ -203,7 +208,16 @@ def _leak_check(call: Call) -> None:
             options = replace(options, max_shown=None)
         else:
             options = replace(options, delta=Delta(word))
-    tool.leaks.run(tool.live_blocks(), tool.space, options)
+    if not is_tree:
+        tool.leaks.run(tool.live_blocks(), tool.space, options)
+        return
+
+    def write() -> None:
+        path = _write_tree(tool, "xtleak.kcg.%p.%n", LEAK_EVENTS, leak_costs(tool.leaks.listed))
+        call.log.plain(f"xtree leak report: {path}")
+
+    # The records are in the file.
+    tool.leaks.run(tool.live_blocks(), tool.space, replace(options, max_shown=0), write)
 
 
 def _slice(text: str) -> tuple[int, int]:
@@ -301,7 +315,22 @@ def _who_points_at(call: Call) -> None:
 
 
 def _xtmemory(call: Call) -> None:
-    raise Refused("xtmemory: this version writes no xtree files")
+    tool = _tool(call)
+    template = call.words.next() or "xtmemory.kcg.%p.%n"
+    path = _write_tree(tool, template, MEMORY_EVENTS, memory_costs(tool.live_blocks()))
+    call.log.plain(f"xtree memory report: {path}")
+
+
+def _write_tree(
+    tool: Tool,
+    template: str,
+    events: tuple[tuple[str, str], ...],
+    costs: list[tuple[Stack, Sequence[int]]],
+) -> str:
+    try:
+        return write_tree(tool, template, events, costs)
+    except InterposeError as error:
+        raise Refused(error.message) from None
 
 
 COMMANDS = Commands(
