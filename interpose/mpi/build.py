@@ -151,7 +151,7 @@ def _sources() -> dict[str, str]:
     return {
         name: _text_of(os.path.join(folder, name))
         for name in sorted(os.listdir(folder))
-        if name.endswith((".c", ".h", ".table"))
+        if name.endswith((".c", ".h", ".table", ".supp"))
     }
 
 
