@@ -234,11 +234,18 @@ void ip_native_pause(int paused) {
 void ip_native_rewrite(uint64_t address, uint64_t marker) {
     enum { SIZE = 19 };
     uint8_t code[SIZE];
+    /* A direct call takes half the time of one through a register. */
+    int64_t distance = (int64_t)((uint64_t)ip_native_call - (address + 5));
     if (marker == IP_NATIVE_NRADDR) { /* mov %fs:original, %rax, and a nop of ten bytes */
         static const uint8_t form[SIZE] = {0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x66,
                                            0x2e, 0x0f, 0x1f, 0x84, 0,    0, 0, 0, 0};
         __builtin_memcpy(code, form, SIZE);
         put(code + 5, (uint64_t)ip_native_offset(&ip_native_thread.original), 4);
+    } else if (distance == (int32_t)distance) { /* call ip_native_call, and nops of ten and four bytes */
+        static const uint8_t form[SIZE] = {0xe8, 0, 0, 0, 0, 0x66, 0x2e, 0x0f, 0x1f, 0x84,
+                                           0,    0, 0, 0, 0, 0x0f, 0x1f, 0x40, 0};
+        __builtin_memcpy(code, form, SIZE);
+        put(code + 1, (uint64_t)distance, 4);
     } else { /* movabs $ip_native_call, %r11; call *%r11, and a nop of six bytes */
         static const uint8_t form[SIZE] = {0x49, 0xbb, 0,    0,    0,    0,    0,    0, 0, 0,
                                            0x41, 0xff, 0xd3, 0x66, 0x0f, 0x1f, 0x44, 0, 0};
