@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -250,3 +251,23 @@ def test_the_process_is_the_one_that_was_started(tmp_path: Path) -> None:
     out, _ = process.communicate(timeout=60)
     assert out.split() == [str(process.pid), str(os.getpid()), str(os.getsid(0))]
     assert process.returncode == -10
+
+
+def redirections(*options: object, env: dict[str, str]) -> tuple[list[str], list[str]]:
+    """The last state that --trace-redir=yes shows, without addresses: its rules, and the active bindings."""
+    command = [sys.executable, "-m", "interpose", "--trace-redir=yes", *map(str, options)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
+    lines = [re.sub(r"^--\d+-- ", "", line) for line in found.stderr.splitlines() if line.startswith("--")]
+    state = "\n".join(lines).rpartition("<<\n")[2].splitlines()
+    state = [re.sub(r"0x[0-9a-f]+", "ADDRESS", line).strip() for line in state]
+    middle = state.index("------ ACTIVE ------")
+    return [line for line in state[:middle] if "->" in line], [
+        line for line in state[middle:] if "->" in line
+    ]
+
+
+def test_both_engines_tell_of_the_same_redirections(program: Path, wrapper: Path) -> None:
+    env = {**os.environ, "LD_PRELOAD": str(wrapper)}
+    rules, active = redirections("--tool=none", program, env=env)
+    assert len(rules) == len(active) == 1 and "twice" in rules[0]
+    assert redirections("--engine=native", program, env=env) == (rules, active)
