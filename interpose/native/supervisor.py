@@ -54,6 +54,7 @@ class Supervisor:
         self._inherited: dict[int, list[wire.Linked]] = {}  # what a forked child had of its parent
         self._alive: dict[int, int] = {}  # pidfds, by process
         self._lock = threading.Lock()
+        self._events = threading.Lock()  # one event at a time
         self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         # Threads that may execute a program any time now, each with ours that traces it.
         self._following: dict[int, threading.Thread] = {}
@@ -213,20 +214,27 @@ class Supervisor:
     def _serve(self) -> None:
         while True:
             sock, _ = self._listener.accept()
-            with sock:
-                try:
-                    self._answer(wire.Connection(sock))
-                except wire.BadMessageError:
-                    continue  # nobody of ours, or it ended
-                except MissingTextError as error:
-                    self._failed = error
-                except OSError:
-                    continue  # it ended
-                except Exception as error:
-                    tell(internal_error(error))
+            # Anybody may connect and say nothing.
+            threading.Thread(target=self._converse, args=(sock,), daemon=True).start()
 
-    def _answer(self, connection: wire.Connection) -> None:
-        greeting = connection.greeting(self._token)
+    def _converse(self, sock: socket.socket) -> None:
+        with sock:
+            sock.settimeout(_TALK)
+            try:
+                connection = wire.Connection(sock)
+                greeting = connection.greeting(self._token)
+                with self._events:
+                    self._answer(connection, greeting)
+            except wire.BadMessageError:
+                return  # nobody of ours, or it ended
+            except MissingTextError as error:
+                self._failed = error
+            except OSError:
+                return  # it ended
+            except Exception as error:
+                tell(internal_error(error))
+
+    def _answer(self, connection: wire.Connection, greeting: wire.Greeting) -> None:
         pid = connection.pid
         process = self._processes.get(pid)
         if pid not in self._linkers:

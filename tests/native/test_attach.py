@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -217,3 +219,30 @@ def test_other_users_are_refused(running: Running) -> None:
     if "ModuleNotFoundError" in found.stderr or "PermissionError" in found.stderr:
         pytest.skip("the package may not be read by others")
     assert re.search(r"AttachError: process \d+: it belongs to another user", found.stderr)
+
+
+def test_strangers_on_the_supervisors_socket_disturb_nobody(running: Running, wrapper: Path) -> None:
+    """Silence, garbage, a greeting with a wrong token, one that promises too much."""
+    assert interpose(f"--attach={running.pid}").returncode == 0
+    table = Path("/proc/net/unix").read_text()
+    supervisor = next(p for p in os.listdir("/proc") if p.isdigit() and is_supervisor(p, running.pid))
+    name = "\0" + re.search(rf"@(interpose-{supervisor}-\w+)", table)[1]
+    greeting = struct.pack("<II16sIIII", 0x6E697031, 1, b"x" * 16, 1 << 31, 1 << 31, 0, 0)
+    strangers = []
+    for text in (b"", b"\xff" * 100, greeting, greeting[:7]) * 10:
+        stranger = socket.socket(socket.AF_UNIX)
+        stranger.connect(name)
+        stranger.sendall(text)
+        strangers.append(stranger)
+    assert running.ask(wrapper) == "110 0"
+    for stranger in strangers:
+        stranger.close()
+    assert running.ask("-") == "10 0"
+    assert interpose(f"--detach={running.pid}").returncode == 0
+
+
+def is_supervisor(number: str, pid: int) -> bool:
+    try:
+        return f"--attach={pid}".encode() in Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
