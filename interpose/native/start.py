@@ -28,9 +28,13 @@ else:
 
 _AT_BASE, _AT_ENTRY = 7, 9
 _TRAP = b"\xcc"
-# Sleep for ever: mov $SYS_pause, %eax; syscall; jmp to the beginning.
-_SLEEP = b"\xb8\x22\x00\x00\x00\x0f\x05\xeb\xf7"
-_SYSCALL_AT = 5
+# Sleep: poll(NULL, 0, two minutes) again and again until it says that nobody came, then exit with 1: whoever
+# was to wake the program was killed.
+_SLEEP = bytes.fromhex(
+    "b807000000 31ff 31f6 bac0d40100 0f05 85c0 75ec"  # mov $7,%eax to syscall; test %eax,%eax; jne back
+    "bf01000000 b8e7000000 0f05"  # mov $1,%edi; mov $SYS_exit_group,%eax; syscall
+)
+_SYSCALL_AT = 14
 _SYSCALL = b"\x0f\x05"
 _CLOSE, _EXIT_GROUP = 3, 231
 _CONSISTENT = 0
