@@ -40,6 +40,9 @@ u64 tr_time(void);
 /* Of a run's head: the number of completed instructions. */
 static inline u32 tr_completed(u64 head) { return (uint16_t)(head >> 32); }
 
+/* The number of words that follow it. */
+static inline u32 tr_words(u64 head) { return (u32)(head >> 56); }
+
 static inline const struct ip_tr_insn *tr_insns(const struct ip_tr_block *t) {
     return (const struct ip_tr_insn *)(t + 1);
 }

@@ -55,12 +55,12 @@ void dg_emit_all(void) {
         if (threads[i]) dg_emit(threads[i]);
 }
 
-/* How a block has ended that leaves. */
-static inline void end_of(struct dg_thread *t, const struct dg_node *n, const u64 *w) {
+/* What the end of a block that leaves does to the call stack. */
+static inline __attribute__((always_inline)) void end_of(struct dg_thread *t, const struct dg_node *n, const u64 *w) {
     u64 sp = w[n->sp_word] + (u64)(i64)n->sp_disp;
     switch (n->end) {
     case IP_TR_CALL:
-    case IP_TR_CALLI: dg_call(t, n->ret, sp - 8); break;
+    case IP_TR_CALLI: dg_call(t, n->ret, n->ret_mixed, sp - 8); break;
     case IP_TR_RET: dg_drop(t, sp + 1); break;
     case IP_TR_JMPI:
         if (UNLIKELY(t->n_handlers)) dg_drop_handlers(t, sp);
@@ -187,7 +187,13 @@ static inline u8 *put_addresses(const struct dg_thread *t, const struct dg_node 
             __builtin_memcpy(to, &address, 8);
         }
     }
-    if (UNLIKELY(n->special)) {
+    if (n->special == 0) return end;
+    if (__builtin_expect(n->special != DG_SPECIAL, 1)) {
+        u64 address;
+        __builtin_memcpy(&address, begin + (n->special - 1) * 8, 8);
+        address += t->fs;
+        __builtin_memcpy(begin + (n->special - 1) * 8, &address, 8);
+    } else {
         const struct dg_plan *p = n->plan;
         for (u32 i = 0; i < p->n_special && p->special[i] < n->n_ops; i++) {
             u64 address = address_of(t, &p->ops[p->special[i]], words);
@@ -368,12 +374,12 @@ __attribute__((target("bmi2"))) static void consume(struct dg_thread *t, u64 *w,
                 }
                 if (UNLIKELY(tr_completed(head) == 0)) {
                     t->newest = block_of(head);
-                    n_words = t->newest->n_words;
+                    n_words = tr_words(head);
                     continue;
                 }
                 next = last->after;
                 if (head != last->after_head) next = root_after(t, last, head);
-                n_words = next->n_words;
+                n_words = tr_words(head);
                 if (UNLIKELY(!next->whole)) {
                     run_segments(t, next, w);
                     if (next->leaves) end_of(t, next, w);
@@ -383,7 +389,7 @@ __attribute__((target("bmi2"))) static void consume(struct dg_thread *t, u64 *w,
             }
         }
         n = next;
-        n_words = n->n_words;
+        n_words = tr_words(head);
         to = put_addresses(t, n, to, w);
         if (n->leaves && leaves(t, n, w)) {
             end_path(t, n, from, to);

@@ -125,29 +125,32 @@ struct dg_node {
     u64 after_head;        /* after->head, or 0 */
     struct dg_node *after; /* the block that the next path began with, the last time that this one ended */
     struct dg_def *def;
-    u16 n_ops, n_words; /* what its last block adds */
-    u16 insns;          /* of the path */
-    u8 end;             /* enum ip_tr_end, of the last block */
-    u8 sp_word;         /* w[sp_word] + sp_disp is RSP there, if it leaves */
+    u16 n_ops;   /* what its last block adds */
+    u16 insns;   /* of the path */
+    u16 special; /* 0; DG_SPECIAL: its last block's operands have flags; or that of one alone, that its
+                    segment is FS, and 1 + its number */
+    u8 end;      /* enum ip_tr_end, of the last block */
+    u8 sp_word;  /* w[sp_word] + sp_disp is RSP there, if it leaves */
     int32_t sp_disp;
-    bool plain;   /* but for those with a flag, its last block's operands are its first words */
-    bool special; /* one of them has a flag */
-    bool leaves;  /* the block's end may change the call stack */
-    bool wide;    /* of a block alone: its paths' runs have a long head, lately */
+    bool plain;  /* but for those with a flag, its last block's operands are its first words */
+    bool leaves; /* the block's end may change the call stack */
+    bool wide;   /* of a block alone: its paths' runs have a long head, lately */
+    bool whole;  /* one definition may have it */
     /* In the next line, what is read where a path turns: */
     struct dg_node *child, *sibling, *parent;
-    u64 missed;                 /* head of a block that might continue it */
-    u32 credit;                 /* bytes that this would have spared */
-    u16 n_insns;                /* what its last block adds */
-    u16 accesses;               /* of the path */
-    u64 ret;                    /* behind the last block */
-    const struct dg_plan *plan; /* of it */
-    bool whole;                 /* one definition may have it */
+    u64 missed;         /* head of a block that might continue it */
+    u32 credit;         /* bytes that this would have spared */
+    u16 n_insns;        /* what its last block adds */
+    u16 accesses;       /* of the path */
+    u64 ret, ret_mixed; /* behind the last block */
     /* Seldom: */
-    const struct dg_operand *ops; /* the last block's */
+    const struct dg_plan *plan;   /* the last block's */
+    const struct dg_operand *ops; /* its */
     u64 lo, hi;                   /* the path's instructions */
     struct dg_def *defs;          /* of the plan's segments, if it is not whole */
 } __attribute__((aligned(64)));
+
+#define DG_SPECIAL 0xffff
 
 struct dg_frame {
     u64 slot;        /* address of the return address, or the handler's RSP */
@@ -156,12 +159,19 @@ struct dg_frame {
     u64 caller;      /* dg_thread.stack of who called */
 };
 
+/* A root in its place by its head. */
+struct dg_root_seen {
+    u64 head;
+    struct dg_node *root;
+};
+
 struct dg_thread {
-    u8 *out, *out_limit;     /* the next run, NULL: nowhere yet; at the limit there is still room for one */
-    u8 *out_begin;           /* of what was not handed over */
-    u8 *copied;              /* memory of its own, for a thread that has no piece */
-    u32 owner;               /* place in dg_mailbox.unqueued, 0: it has no piece */
-    struct dg_node **roots;  /* by template, like dg_plans: paths of one block, linked by sibling */
+    u8 *out, *out_limit;    /* the next run, NULL: nowhere yet; at the limit there is still room for one */
+    u8 *out_begin;          /* of what was not handed over */
+    u8 *copied;             /* memory of its own, for a thread that has no piece */
+    u32 owner;              /* place in dg_mailbox.unqueued, 0: it has no piece */
+    struct dg_node **roots; /* by template, like dg_plans: paths of one block, linked by sibling */
+    struct dg_root_seen *known_roots;
     struct dg_piece *pieces; /* memory of paths */
     u8 *room, *room_end;     /* in the newest piece */
     struct dg_node *ended;   /* the path that has ended last, or none */

@@ -18,18 +18,18 @@ static inline u64 dg_mix(u64 x) {
 /* The number of a stack without callers: another one after code has gone, for what it called was called by others. */
 static inline u64 dg_first_number(const struct dg_thread *t) { return 2 * t->code + 1; }
 
-static inline u64 dg_number_of(const struct dg_thread *t, u64 caller, u32 depth, u64 ret) {
-    u64 number = caller * DG_BASE + dg_mix(ret);
+static inline u64 dg_number_of(const struct dg_thread *t, u64 caller, u32 depth, u64 ret_mixed) {
+    u64 number = caller * DG_BASE + ret_mixed;
     if (__builtin_expect(depth < DG_CALLERS, 1)) return number;
     if (depth == DG_CALLERS) number -= dg_first_number(t) * dg_leaving * DG_BASE;
     return number - dg_mix(t->frames[depth - DG_CALLERS].ret) * dg_leaving;
 }
 
 /* Without room, whoever is called seems to be called from where this one was. */
-static inline void dg_push(struct dg_thread *t, struct dg_frame frame) {
+static inline void dg_push(struct dg_thread *t, struct dg_frame frame, u64 ret_mixed) {
     if (__builtin_expect(t->n_frames == t->cap_frames, 0) && !dg_more_frames(t)) return;
     frame.caller = t->stack;
-    t->stack = dg_number_of(t, t->stack, t->n_frames, frame.ret);
+    t->stack = dg_number_of(t, t->stack, t->n_frames, ret_mixed);
     t->frames[t->n_frames++] = frame;
 }
 
@@ -44,9 +44,9 @@ static inline void dg_drop(struct dg_thread *t, u64 sp) {
     while (t->n_frames && t->frames[t->n_frames - 1].slot < sp) dg_pop(t);
 }
 
-static inline void dg_call(struct dg_thread *t, u64 ret, u64 slot) {
+static inline void dg_call(struct dg_thread *t, u64 ret, u64 ret_mixed, u64 slot) {
     dg_drop(t, slot + 8);
-    dg_push(t, (struct dg_frame){.slot = slot, .ret = ret});
+    dg_push(t, (struct dg_frame){.slot = slot, .ret = ret}, ret_mixed);
 }
 
 #endif

@@ -9,12 +9,13 @@
  *
  * A path stays in one function and under one call stack; a block that a jump has left early is a part of it, too.
  */
-#include "tools/datagrind/client/datagrind.h"
+#include "tools/datagrind/client/frames.h"
 
 #define PIECE        (256u << 10)
 #define MOST_NODES   (1u << 19)
 #define MOST_WAYS    8    /* in which a path may go on */
 #define DEARER       1024 /* so many nodes more, and growth costs once more what it did at first */
+#define ROOT_BITS    11   /* of them, those that are looked at often: their places stay in the cache */
 #define HEAD         11
 #define INSN_BYTES   9
 #define ACCESS_BYTES 3
@@ -30,6 +31,8 @@ void dg_forget_paths(struct dg_thread *t) {
     }
     if (t->roots) rt_free_pages(t->roots, DG_TEMPLATES * sizeof *t->roots);
     t->roots = rt_pages(DG_TEMPLATES * sizeof *t->roots);
+    if (!t->known_roots) t->known_roots = rt_pages(sizeof *t->known_roots << ROOT_BITS);
+    rt_memset(t->known_roots, 0, sizeof *t->known_roots << ROOT_BITS);
     t->pieces = NULL;
     t->room = t->room_end = NULL;
     t->n_nodes = 0;
@@ -52,6 +55,14 @@ void *dg_room(struct dg_thread *t, u64 bytes, u64 align) {
     return t->room - bytes;
 }
 
+/* Of the plan's first operands, what dg_node.special says. */
+static u16 special_of(const struct dg_plan *p, u32 n_ops) {
+    u32 first = p->n_special ? p->special[0] : n_ops;
+    if (first >= n_ops) return 0;
+    bool alone = p->n_special == 1 || p->special[1] >= n_ops;
+    return alone && p->ops[first].flags == DG_OP_FS ? (u16)(1 + first) : DG_SPECIAL;
+}
+
 /* Of the block's instructions, those that were completed. */
 static struct dg_node *node_of(struct dg_thread *t, const struct dg_plan *p, u64 head) {
     struct dg_node *n = dg_room(t, sizeof *n, __alignof__(*n));
@@ -59,15 +70,15 @@ static struct dg_node *node_of(struct dg_thread *t, const struct dg_plan *p, u64
     *n = (struct dg_node){.head = head,
                           .plan = p,
                           .ret = p->next,
+                          .ret_mixed = dg_mix(p->next),
                           .end = p->end,
                           .ops = p->ops,
-                          .n_words = p->n_words,
                           .n_insns = (u16)done,
                           .n_ops = p->ops_upto[done - 1],
                           .lo = p->lo,
                           .hi = p->hi};
     n->plain = p->n_plain >= n->n_ops;
-    n->special = p->n_special && p->special[0] < n->n_ops;
+    n->special = special_of(p, n->n_ops);
     n->whole = done <= p->segments[0].n_insns && !p->segments[0].rep_alone && !p->segments[0].some;
     n->leaves = done == p->n_insns && p->sp_word != ~0u;
     if (n->leaves) n->sp_word = (u8)(1 + p->sp_word), n->sp_disp = (int32_t)p->sp_disp;
@@ -77,7 +88,7 @@ static struct dg_node *node_of(struct dg_thread *t, const struct dg_plan *p, u64
     return n;
 }
 
-struct dg_node *dg_root(struct dg_thread *t, u64 head) {
+static struct dg_node *find_root(struct dg_thread *t, u64 head) {
     struct dg_node **first = &t->roots[dg_template(head)], *n = *first;
     while (n && n->head != head) n = n->sibling;
     if (n) return n;
@@ -93,6 +104,12 @@ struct dg_node *dg_root(struct dg_thread *t, u64 head) {
     dg_plan_define(n->plan, n->defs);
     dg_unlock();
     return n;
+}
+
+struct dg_node *dg_root(struct dg_thread *t, u64 head) {
+    struct dg_root_seen *place = &t->known_roots[(head * DG_BASE) >> (64 - ROOT_BITS)];
+    if (place->head != head) *place = (struct dg_root_seen){head, find_root(t, head)};
+    return place->root;
 }
 
 struct dg_def *dg_some_def(struct dg_thread *t, struct dg_node *n, u32 segment, u64 made) {

@@ -45,7 +45,7 @@ void dg_stack_renew(struct dg_thread *t, u64 code) {
     t->stack = dg_first_number(t);
     for (u32 i = 0; i < t->n_frames; i++) {
         t->frames[i].caller = t->stack;
-        t->stack = dg_number_of(t, t->stack, i, t->frames[i].ret);
+        t->stack = dg_number_of(t, t->stack, i, dg_mix(t->frames[i].ret));
     }
 }
 
@@ -66,7 +66,7 @@ void dg_drop_handlers(struct dg_thread *t, u64 sp) {
 
 void dg_handler(struct dg_thread *t, u64 pc, u64 interrupted, u64 sp) {
     u32 before = t->n_frames;
-    dg_push(t, (struct dg_frame){.slot = sp, .ret = pc + 1, .interrupted = interrupted});
+    dg_push(t, (struct dg_frame){.slot = sp, .ret = pc + 1, .interrupted = interrupted}, dg_mix(pc + 1));
     t->n_handlers += t->n_frames - before;
 }
 
