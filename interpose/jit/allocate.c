@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "abi/channel.h"
 #include "abi/tstate.h"
 #include "jit/ucode.h"
 
@@ -17,9 +18,10 @@
 struct alloc {
     struct ublock *out;
     uint16_t spilled;
-    uint8_t ea_reg;  /* holds SEGEA/FAREA until the guest instruction, or NONE */
-    uint8_t record;  /* may hold where records go, or NONE */
-    uint64_t random; /* state of the random choices, 0: there are none */
+    uint8_t ea_reg;     /* holds SEGEA/FAREA until the guest instruction, or NONE */
+    uint8_t record;     /* may hold where records go, or NONE */
+    bool stubs_restore; /* those of side exits, what is spilled there */
+    uint64_t random;    /* state of the random choices, 0: there are none */
 };
 
 /* A register of the set: the first, which has the shortest encodings. */
@@ -59,6 +61,25 @@ static uint16_t addr_regs(const struct uaddr *m) {
     return s;
 }
 
+/* Where a run is recorded, the stub of a side exit gets registers back, too, so that they need not be had for it. */
+static bool is_late(const struct alloc *a, const struct uinstr *u) {
+    return u->op == U_JCC && u->set && a->stubs_restore;
+}
+
+/* Of the registers, those that longest hold what they are given at the uinstr k: until the guest's value is asked for
+ * or another one comes.  Those of them that are used in one place last. */
+static uint16_t longest_of(const struct alloc *a, const struct ublock *b, int k, uint16_t regs) {
+    for (int j = k + 1; j < b->n_u; j++) {
+        const struct uinstr *u = &b->u[j];
+        uint16_t used = u->via_t ? 0 : addr_regs(&u->m);
+        if (u->op == U_INSN) used |= (uint16_t)(b->insn[u->insn].gpr_read | b->insn[u->insn].gpr_write);
+        if (uop_does(u->op, UE_WHOLE) && !is_late(a, u)) break;
+        if ((regs & ~used) == 0) break;
+        regs &= (uint16_t)~used;
+    }
+    return regs;
+}
+
 /* A register outside avoid: already spilled, else spilled now, dead ones first; or, at random, any. */
 static int take(struct alloc *a, uint16_t avoid, uint16_t dead, const struct uinstr *at, bool low_only) {
     uint16_t cand = (uint16_t)((low_only ? EASY : (EASY | MORE)) & ~avoid);
@@ -66,6 +87,23 @@ static int take(struct alloc *a, uint16_t avoid, uint16_t dead, const struct uin
     if (pick && !a->random) return pick_of(a, pick & dead ? pick & dead : pick);
     pick = cand & dead;
     if (!pick || a->random) pick = cand;
+    int r = pick_of(a, pick);
+    spill(a, r, at);
+    return r;
+}
+
+static bool stores_word(const struct uinstr *u) { return u->op == U_RECADDR || u->op == U_RECWORD || u->op == U_RECZF; }
+
+/* For what a record gets at the uinstr k: a register outside avoid that is spilled already; else, if more words follow,
+ * that which lasts longest, for they need one, too; else one that is dead. */
+static int take_lasting(struct alloc *a, uint16_t avoid, const struct uinstr *at, const struct ublock *b, int k) {
+    uint16_t pick = (uint16_t)((EASY | MORE) & ~avoid);
+    bool more = false;
+    if (a->random) return take(a, avoid, at->dead, at, false);
+    for (int j = k + 1; j < b->n_u && !more; j++) more = stores_word(&b->u[j]);
+    if (pick & a->spilled) pick &= a->spilled;
+    if (more) pick = longest_of(a, b, k, pick);
+    if (pick & at->dead) pick &= at->dead;
     int r = pick_of(a, pick);
     spill(a, r, at);
     return r;
@@ -106,6 +144,7 @@ static void address_temp(struct alloc *a, struct uinstr *u, const struct ublock 
 
 void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_jit_opts *o) {
     struct alloc a = {.out = out, .ea_reg = IP_REG_NONE, .record = IP_REG_NONE};
+    a.stubs_restore = !(o->flags & IP_C_COUNT);
     if (o->random_registers) a.random = (o->random_registers ^ b->key * 0x9e3779b97f4a7c15ull) | 1;
     ub_copy_head(out, b);
     for (int k = 0; k < b->n_u && !out->overflow; k++) {
@@ -166,12 +205,16 @@ void ip_stage5_allocate(struct ublock *b, struct ublock *out, const struct ip_ji
             uint16_t avoid = (uint16_t)(in->gpr_read | REG_BIT(IP_RSP) | addr_regs(&u.m));
             if (a.ea_reg < 16) avoid |= (uint16_t)REG_BIT(a.ea_reg);
             uint16_t again = (uint16_t)(a.record < 16 ? REG_BIT(a.record) : 0) & a.spilled & (uint16_t)~avoid;
-            u.t0 = again && !a.random ? a.record : (uint8_t)take(&a, avoid, u.dead, &u, false);
+            u.t0 = again && !a.random ? a.record : (uint8_t)take_lasting(&a, avoid, &u, b, k);
             if (u.op != U_CSPUSH) a.record = u.t0;
             avoid |= (uint16_t)REG_BIT(u.t0);
-            if (u.op == U_RECADDR && uaddr_is_sum(&u.m)) u.reg = (uint8_t)take(&a, avoid, u.dead, &u, false);
+            if (u.op == U_RECADDR && uaddr_is_sum(&u.m)) u.reg = (uint8_t)take_lasting(&a, avoid, &u, b, k);
             break;
         }
+        case U_JCC:
+            u.late = is_late(&a, &u);
+            if (!u.late) unspill(&a, 0xffff, &u);
+            break;
         default:
             if (uop_does(u.op, UE_WHOLE)) unspill(&a, 0xffff, &u);
             if (uop_does(u.op, UE_CHECK)) check_temp(&a, &u);

@@ -359,6 +359,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
             s->insn = u->insn;
             s->pc = u->imm;
             s->exit = (int)(uint32_t)u->set;
+            s->spilled = u->spilled;
             s->size = (uint16_t)(u->set >> 32);
             em_to_stub(m, s, u->kind);
         } else {
@@ -525,12 +526,12 @@ static void emit_stub(struct em *m, const struct stub *s) {
         em_leave(m, em_add_exit(m, m->b->key, IP_X_FULL, 0), IP_SYM_EXIT);
         break;
     case ST_SIDE: /* fewer instructions than the record says */
-        em_point(m, insn + 1, 0, IP_PF_COMMITTED);
-        save_reg(w, IP_RCX);
-        em_point(m, insn + 1, REG_BIT(IP_RCX), IP_PF_COMMITTED);
+        em_point(m, insn + 1, s->spilled, IP_PF_COMMITTED);
+        if (!(s->spilled & REG_BIT(IP_RCX))) save_reg(w, IP_RCX);
+        em_point(m, insn + 1, s->spilled | REG_BIT(IP_RCX), IP_PF_COMMITTED);
         put_load(w, 8, IP_RCX, STATE(tr_ptr));
         put_store_imm(w, 4, addr_at(IP_RCX, -(int64_t)s->size), (uint32_t)s->exit);
-        restore_reg(w, IP_RCX);
+        em_restore_all(w, s->spilled | REG_BIT(IP_RCX));
         em_direct_exit(m, s->pc, CC_ALWAYS, insn);
         break;
     case ST_ARRIVE: em_arrive_stub(m, s); break;

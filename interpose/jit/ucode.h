@@ -143,6 +143,7 @@ struct uinstr {
     uint8_t kind;       /* EXIT: enum ip_exit_kind */
     uint8_t after_insn; /* annotation that follows its guest instruction */
     uint8_t fl_lost;    /* JCC, where runs are counted in line: whom it leads to overwrites all flags */
+    uint8_t late;       /* JCC: its stub gets the spilled registers back */
     uint16_t dead;      /* GPRs dead here (their next access is a kill) */
     uint16_t spilled;   /* stage 5: registers whose guest value is in its slot while this uinstr runs */
     struct uaddr m;

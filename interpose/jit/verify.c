@@ -76,6 +76,7 @@ static bool check_operands(struct check *c, const struct uinstr *u) {
     if (has & UO_SEG ? !seg : u->seg && !(seg && has & UO_ANY_SEG)) return refuse(c, "segment %u", u->seg);
     unsigned most = has & UO_CC ? IP_CC_NLE : has & UO_RUN ? RUN_LINK : 0;
     if (has & UO_EXIT ? !is_exit_kind(u->kind) : u->kind > most) return refuse(c, "kind %u", u->kind);
+    if (u->late && (c->stage < 5 || u->op != U_JCC || !u->set)) return refuse(c, "leaves nothing to a stub");
     if (c->stage < 5 && (u->t0 != IP_REG_NONE || u->spilled)) return refuse(c, "has registers before stage 5");
     return true;
 }
@@ -170,7 +171,7 @@ static bool check_t0(struct check *c, const struct uinstr *u) {
 /* Guest registers whose values the uinstr takes from host registers. */
 static uint16_t needed(const struct uinstr *u, const struct ip_insn *in) {
     uint16_t regs = u->via_t ? 0 : address_regs(&u->m);
-    if (uop_does(u->op, UE_WHOLE)) return 0xffff;
+    if (uop_does(u->op, UE_WHOLE)) return u->late ? 0 : 0xffff;
     if (u->op == U_JMPI || u->op == U_CALLI) return (uint16_t)~(u->via_t ? REG_BIT(IP_RAX) : 0u);
     if (u->op == U_INSN) regs |= (uint16_t)(in->gpr_read | (in->gpr_write & ~in->gpr_kill));
     return regs;

@@ -68,6 +68,16 @@ def test_loops_are_followed() -> None:
     assert uops(texts(bytes.fromhex("90") + EXAMPLE, "--tool=none")[DISASSEMBLED]).count("JCC") > 2
 
 
+def test_records_keep_their_registers() -> None:
+    """Side exits get registers back where they lead; each word is stored by the registers of the first."""
+    code = "488b4708 85c0 7410 488b4e10 85c9 7420 48034a18 c3"
+    listing = texts(code, "--tool=datagrind")[ALLOCATED]
+    stores = re.findall(r"RECADDR .*", listing)
+    assert len(stores) == 4 and len({re.findall(r"\[t0 = (\S+)\]", one)[0] for one in stores}) == 1
+    assert uops(listing).count("SPILL") == uops(listing).count("UNSPILL") == 2
+    assert uops(listing)[-3:] == ["UNSPILL", "UNSPILL", "RET"]
+
+
 def test_liveness_of_flags() -> None:
     """Stage 2: inc and test overwrite all that was live, but inc keeps the carry flag."""
     lines = texts(FORWARD, "--tool=none")[OPTIMISED].splitlines()

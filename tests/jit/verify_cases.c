@@ -166,6 +166,7 @@ static struct uinstr *insert(int k, int op, unsigned spilled) {
     X(clean, 3, (U(8).op = U_EXIT, U(8).kind = IP_XS_LOAD), "kind 64")                                                 \
     X(clean, 3, (U(8).op = U_JCC, U(8).kind = 16), "kind 16")                                                          \
     X(clean, 3, U(2).t0 = IP_RAX, "has registers before stage 5")                                                      \
+    X(clean, 3, U(8).late = 1, "leaves nothing to a stub")                                                             \
     X(clean, 3, U(2).spilled = 1, "has registers before stage 5")                                                      \
     /* places */                                                                                                       \
     X(clean, 2, , "belongs to stage 3")                                                                                \
