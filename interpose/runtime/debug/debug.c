@@ -244,11 +244,16 @@ bool rt_debug_was_told(struct tstate *ts, u64 pc, u64 sp) {
 }
 
 /* What the tracking helper computes a second time must be what it was the first time: not of an instruction that also
- * changes what it reads. */
+ * changes what it reads.  Of an access, nothing of the instruction has happened yet. */
 bool rt_debug_begins_anew(struct tstate *ts, const struct ip_exit *x) {
     u64 *told = rt_th(ts)->debug_told;
+    u32 kind = x->kind_aux & 0xff;
+    if ((kind == IP_XS_LOAD || kind == IP_XS_STORE) && (rt.chan->debug & IP_DBG_STOP) && x->key == told[0]) {
+        ts->pc = x->key | IP_KEY_TRACK | IP_KEY_NOREDIR;
+        return true;
+    }
     const struct ip_insn *in = (const struct ip_insn *)x->key;
-    bool stops = (rt.chan->debug & IP_DBG_STOP) && (x->kind_aux & 0xff) == IP_XS_TRACK && in->pc == told[0];
+    bool stops = (rt.chan->debug & IP_DBG_STOP) && kind == IP_XS_TRACK && in->pc == told[0];
     bool same = in->flow != IP_F_NEXT ||
                 !(in->gpr_write & in->gpr_read & ~in->addr_read || in->fl_write & in->fl_read ||
                   in->vec_write & in->vec_read || in->k_write & in->k_read);
