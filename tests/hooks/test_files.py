@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -130,7 +131,11 @@ def test_decorator_elsewhere_says_where_it_belongs():
 
 def test_the_package_loads_nothing_of_hooks_by_itself():
     code = "import sys, interpose.cli; print([m for m in sys.modules if 'hooks' in m or 'inspect' in m])"
-    run = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60)
+    # Without what a site's own .pth files load.
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, env=env
+    )
     assert run.stdout == "[]\n", run.stderr
 
 

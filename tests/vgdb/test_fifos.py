@@ -78,10 +78,21 @@ def supervisor_of(run) -> int:
     raise AssertionError("nobody serves the FIFO")
 
 
-def test_what_a_killed_supervisor_leaves_is_recognised_and_taken_away(leaky, tmp_path) -> None:
+def test_the_program_takes_away_what_a_killed_supervisor_leaves(leaky, tmp_path) -> None:
     with running(interpose("none"), leaky, folder=tmp_path) as run:
+        assert len(run.files()) == 3
         os.kill(supervisor_of(run), signal.SIGKILL)
         run.process.wait(TIMEOUT)
+        assert not run.files()
+
+
+def test_what_nobody_is_left_to_take_away_is_recognised(leaky, tmp_path) -> None:
+    with running(interpose("none"), leaky, folder=tmp_path) as run:
+        supervisor = supervisor_of(run)
+        os.kill(supervisor, signal.SIGSTOP)
+        os.kill(run.pid, signal.SIGKILL)
+        run.process.wait(TIMEOUT)
+        os.kill(supervisor, signal.SIGKILL)
         assert len(run.files()) == 3
         done = vgdb(run, "v.wait")
         assert (done.returncode, done.stderr) == (1, "vgdb error: no FIFO found and no pid given\n")
