@@ -47,6 +47,12 @@ def main(words: Sequence[str]) -> int:
     if sys.version_info < (3, 10):  # noqa: UP036
         raise InterposeError(f"Python 3.10 or newer is needed; {_this_python()}")
     config = parse(words)
+    if config.core.show == "dap":
+        from interpose.dap.server import serve
+
+        if config.program:
+            raise OptionError("--dap takes no program: the editor names it")
+        return serve()
     if config.core.show is not None:
         show(config, config.core.show)
         return 0

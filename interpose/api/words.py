@@ -22,6 +22,7 @@ RESERVED = {
     "version": "it runs nothing",
     "include_dir": "it runs nothing",
     "gdb_script": "it runs nothing",
+    "dap": "it runs what an editor asks for",
 }
 
 

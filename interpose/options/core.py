@@ -168,7 +168,7 @@ class CoreOptions(Table):
     xml_kind: Literal["fd", "file", "socket"]
     json_kind: Literal["fd", "file", "socket"]
     # Set when something is to be shown instead of running a program.
-    show: Literal["user", "debug", "dynamic", "version", "include", "gdb"] | None
+    show: Literal["user", "debug", "dynamic", "version", "include", "gdb", "dap"] | None
 
     tool: str = Text("use the tool named <name>", "memcheck", metavar="<name>", group="tool selection")
     engine: str = Choice(
@@ -191,6 +191,9 @@ class CoreOptions(Table):
     version: None = Flag("show the version", _asks("version"))
     include_dir: None = Flag("show the folder of the headers for client code", _asks("include"))
     gdb_script: None = Flag("show the file that gdb -p PID -x FILE needs for its stack traces", _asks("gdb"))
+    dap: None = Flag(
+        "be a server of the Debug Adapter Protocol, for editors, on stdin and stdout", _asks("dap")
+    )
     mpi_wrappers: str | None = Text(
         "show the library to preload into MPI programs, for that compiler's MPI; built when first asked for",
         metavar="<mpicc>",

@@ -1,0 +1,1 @@
+"""``interpose --dap``: a server of the Debug Adapter Protocol, between an editor and gdb."""

@@ -1,0 +1,143 @@
+"""The program that is debugged: started under interpose, or running already."""
+
+from __future__ import annotations
+
+import os
+import select
+import selectors
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .guard import Guard
+
+_PIECE = 1 << 16
+_WAIT_SECONDS, _LOOK_SECONDS = 20, 0.05
+
+
+def texts(arguments: dict[str, Any], name: str) -> list[str]:
+    """A list of texts among a request's arguments. Raises TypeError."""
+    value = arguments.get(name) or []
+    if not isinstance(value, list) or not all(isinstance(word, str) and "\0" not in word for word in value):
+        raise TypeError(f"{name}: a list of texts is needed")
+    return value
+
+
+def text(arguments: dict[str, Any], name: str, default: str = "") -> str:
+    """A text among a request's arguments. Raises TypeError."""
+    value = arguments.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, str) or "\0" in value:
+        raise TypeError(f"{name}: a text is needed")
+    return value
+
+
+def relay(prefix: str, pid: int) -> str:
+    """The command by which gdb reaches the program's server."""
+    words = [sys.executable, "-m", "interpose.vgdb", "-q", f"--wait={_WAIT_SECONDS}", f"--pid={pid}"]
+    return shlex.join([*words, f"--vgdb-prefix={prefix}"] if prefix else words)
+
+
+class Program:
+    """A program that was started here, in a process group of its own.
+
+    :param say: takes the category and the text of output.
+    """
+
+    def __init__(
+        self,
+        arguments: dict[str, Any],
+        prefix: str,
+        selector: selectors.BaseSelector,
+        guard: Guard,
+        say: Callable[[str, str], None],
+    ) -> None:
+        path = text(arguments, "program")
+        if not path:
+            raise TypeError("program: a path is needed")
+        folder = text(arguments, "cwd") or os.getcwd()
+        self.path = os.path.join(folder, path)
+        command = [sys.executable, "-m", "interpose", f"--tool={text(arguments, 'tool', 'memcheck')}"]
+        command += texts(arguments, "interposeArgs")
+        command += ["--vgdb=yes", "--vgdb-error=0", f"--vgdb-prefix={prefix}", self.path]
+        self._process = subprocess.Popen(
+            [*command, *texts(arguments, "args")],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=_environment(arguments.get("env")),
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        guard.add(self.pid)
+        self._guard = guard
+        self._selector = selector
+        self._say = say
+        assert self._process.stdout and self._process.stderr
+        self._files = {self._process.stdout.fileno(): "stdout", self._process.stderr.fileno(): "stderr"}
+        for fd in list(self._files):
+            os.set_blocking(fd, False)
+            selector.register(fd, selectors.EVENT_READ, lambda fd=fd: self._read(fd))
+
+    def _read(self, fd: int) -> bool:
+        """One piece of output; false if there is none now."""
+        try:
+            data = os.read(fd, _PIECE)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._selector.unregister(fd)
+            del self._files[fd]
+            return False
+        self._say(self._files[fd], data.decode("utf-8", "replace"))
+        return True
+
+    def _read_all(self) -> None:
+        for fd in list(self._files):
+            while self._read(fd):
+                pass
+
+    def status(self) -> int | None:
+        """How it has ended, as a shell tells it; None while it runs."""
+        status = self._process.poll()
+        if status is None:
+            return None
+        return 128 - status if status < 0 else status
+
+    def finish(self, *, kill: bool) -> int:
+        """It ends, or has ended: what it still said is told, and its status is returned."""
+        if kill:
+            self._process.kill()
+        while self._process.poll() is None:  # it may wait for its output to be read
+            select.select(list(self._files), [], [], _LOOK_SECONDS)
+            self._read_all()
+        self._read_all()
+        for fd in list(self._files):
+            self._selector.unregister(fd)
+        self._files.clear()
+        if not kill:
+            self._guard.forget(self.pid)
+        status = self.status()
+        assert status is not None
+        return status
+
+
+def _environment(changes: object) -> dict[str, str]:
+    """Ours, with what is changed; null takes a variable out."""
+    environment = dict(os.environ)
+    if changes is None:
+        return environment
+    if not isinstance(changes, dict):
+        raise TypeError("env: an object is needed")
+    for name, value in changes.items():
+        if not name or "=" in name or "\0" in name or not isinstance(value, (str, type(None))):
+            raise TypeError("env: names and texts are needed")
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = value
+    return environment
