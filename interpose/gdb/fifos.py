@@ -155,6 +155,7 @@ class Fifos:
             except BlockingIOError:
                 break
             if not data:
+                self._see()  # vgdb counts what it has written after it has
                 self._hang_up()
                 self._drain()
                 break

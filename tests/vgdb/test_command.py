@@ -92,8 +92,8 @@ def test_shared_memory_is_shown(run) -> None:
         found = re.fullmatch(form, vgdb(run, "-D").stderr)
         assert found
         if found[1] == found[2]:
-            return
-    raise AssertionError(f"written {found[1]}, seen {found[2]}")
+            break
+    assert found[1] == found[2]
 
 
 def test_quiet_and_time_stamps(run) -> None:
