@@ -65,6 +65,7 @@ class Server:
         self._errors = 0
         self._exception: dict[str, Any] | None = None
         self._wants_pause = False
+        self._steps = False
         self._after: list[Callable[[], None]] = []
 
     # -- the editor ------------------------------------------------------------------------------
@@ -284,8 +285,9 @@ class Server:
             body |= {"reason": "exception", "description": self._exception["description"]}
             body["text"] = self._exception["details"]["message"]
         else:
-            body |= {"reason": "pause"}
-        self._wants_pause = False
+            # gdb gives no reason where a step's end and its own breakpoint fall together.
+            body["reason"] = "step" if self._steps else "pause"
+        self._wants_pause = self._steps = False
         self.event("stopped", body)
 
     def _what_happened(self, results: dict[str, Any]) -> dict[str, Any]:
@@ -338,6 +340,7 @@ class Server:
         if self._inspector:
             self._inspector.forget()
         self._exception = None
+        self._steps = command != "-exec-continue"
         gdb.run(command)
 
     def _for_a_moment(self) -> bool:
@@ -410,7 +413,6 @@ class Server:
         self._breakpoints[key] = made
         if goes_on:
             gdb.run("-exec-continue")
-            gdb.events = deque(event for event in gdb.events if event.kind != "*" or event.name != "running")
         return {"breakpoints": answers}
 
     def set_breakpoints(self, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import select
 import selectors
@@ -78,7 +79,9 @@ class Program:
         self._selector = selector
         self._say = say
         assert self._process.stdout and self._process.stderr
+        decoder = codecs.getincrementaldecoder("utf-8")
         self._files = {self._process.stdout.fileno(): "stdout", self._process.stderr.fileno(): "stderr"}
+        self._decoders = {fd: decoder("replace") for fd in self._files}
         for fd in list(self._files):
             os.set_blocking(fd, False)
             selector.register(fd, selectors.EVENT_READ, lambda fd=fd: self._read(fd))
@@ -93,7 +96,7 @@ class Program:
             self._selector.unregister(fd)
             del self._files[fd]
             return False
-        self._say(self._files[fd], data.decode("utf-8", "replace"))
+        self._say(self._files[fd], self._decoders[fd].decode(data))
         return True
 
     def _read_all(self) -> None:

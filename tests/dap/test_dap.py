@@ -164,6 +164,30 @@ def test_session(client: Client, program: Path, tmp_path: Path) -> None:
 
 
 @needs_gdb
+def test_step_out_of_a_replaced_function(client: Client, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The error is in our strcpy, which has no lines: a step from there ends in who called it."""
+    source = tmp_path_factory.mktemp("copies") / "copies.c"
+    source.write_text(
+        "#include <stdlib.h>\n#include <string.h>\nint main(void) {\n"
+        '    char *block = malloc(3);\n    strcpy(block, "hey");\n    block[1] = 1;\n    return 0;\n}\n'
+    )
+    program = source.with_suffix("")
+    command = ["gcc", "-g", "-O0", "-fno-builtin", "-w", str(source), "-o", str(program)]
+    subprocess.run(command, check=True, timeout=TIMEOUT)
+    client.start(program)
+    client.get("configurationDone")
+    stop = client.event("stopped")
+    assert stop["description"] == "Invalid write of size 1"
+    assert _stack(client, stop["threadId"])[1]["line"] == 5
+    client.get("next", threadId=stop["threadId"])
+    assert client.event("stopped")["reason"] == "step"
+    frame = _stack(client, stop["threadId"])[0]
+    assert frame["name"] == "main" and frame["line"] in (5, 6)
+    client.get("continue", threadId=stop["threadId"])
+    assert client.event("exited")["exitCode"] == 0
+
+
+@needs_gdb
 def test_without_stops_at_errors(client: Client, program: Path) -> None:
     client.start(program, tool="memcheck", interposeArgs=["--error-exitcode=9"], stopOnEntry=True)
     client.get("setExceptionBreakpoints", filters=[])
