@@ -154,7 +154,7 @@ def test_the_core_names_no_tool() -> None:
     python = {path for path in PACKAGE.rglob("*.py") if "tools" not in path.relative_to(PACKAGE).parts}
     # Readers of what a tool writes, and what runs one or asks those that run, are for it.
     readers = (*tools.names(), "formats", "annotate", "dgview", "control")
-    readers += ("api", "reporting", "testing", "pytest_plugin.py")
+    readers += ("api", "dap", "reporting", "testing", "pytest_plugin.py")
     python = {path for path in python if path.relative_to(PACKAGE).parts[0] not in readers}
     # The default of --tool and the documentation of how options are spelled for one.
     # What the extension's headers are is listed by folder.
