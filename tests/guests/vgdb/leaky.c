@@ -31,7 +31,10 @@ __attribute__((noinline)) static void clear(void) {
     for (unsigned i = 0; i < sizeof junk; i++) junk[i] = 0;
 }
 
+static volatile int begun;
+
 static void *thread(void *arg) {
+    begun = 1;
     for (;;) pause();
     return arg;
 }
@@ -49,6 +52,7 @@ int main(int argc, char **argv) {
     bad[10] = 1;
     if (small[2]) global[1] = 1;
     pthread_create(&second, NULL, thread, NULL);
+    while (!begun) usleep(1000); /* Callgrind counts the threads that it has seen run */
     printf("global=%p bad=%p kept=%p inner=%p undefined=%p code=%p\n", (void *)global, (void *)bad, (void *)kept,
            (void *)inner, (void *)undefined, (void *)(unsigned long)main);
     fflush(stdout);
