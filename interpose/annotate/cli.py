@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
-from pathlib import Path
 
 from interpose import __version__
 from interpose.annotate import text
 from interpose.annotate.data import Data, aligned, difference, load
 from interpose.annotate.options import USAGE, Options, parse
-from interpose.errors import InterposeError, internal_error, tell
+from interpose.console import run, write_file
+from interpose.errors import InterposeError, tell
 
 
 def main(words: list[str]) -> int:
@@ -86,28 +85,10 @@ def _wants_colour(options: Options) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def write_file(path: str, content: bytes) -> None:
-    """Write what was asked for; errors in words."""
-    try:
-        Path(path).write_bytes(content)
-    except OSError as error:
-        raise InterposeError(f"{path}: {error.strerror or error}") from error
-
-
 def entry() -> None:
     """The console script."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
     # Millions of sums, and no cycle among them: the collector would look through all of them again and again.
     gc.disable()
-    try:
-        code = main(sys.argv[1:])
-    except InterposeError as error:
-        tell(error)
-        code = error.exit_code
-    except Exception as error:
-        tell(internal_error(error))
-        code = 1
-    sys.exit(code)
+    run(main)

@@ -91,6 +91,9 @@ class Guard:
         ready.register(self._woken, select.POLLIN)
         ready.register(self._control, select.POLLIN)
         while self._reap():
+            if self._kill_children and not self._pid:
+                self._kill_all()
+                break
             for fd, _ in ready.poll():
                 if fd == self._control:
                     self._kill_all()
@@ -110,13 +113,11 @@ class Guard:
             if pid == self._pid:
                 self._pid = 0
                 _tell(self._status, {"status": os.waitstatus_to_exitcode(status)})
-                if self._kill_children:
-                    self._kill_all()
 
     def _kill_all(self) -> None:
         """All descendants; supervisors end by themselves when their programs do, and have told all then."""
         kill_supervisors_at = time.monotonic() + _PATIENCE
-        while self._still_there():
+        while self._reap():
             patient = time.monotonic() < kill_supervisors_at
             for pid in _descendants(os.getpid()):
                 if pid != self._pid and patient and _command_line(pid) == self._mine:
@@ -126,18 +127,6 @@ class Guard:
                 except OSError:
                     continue
             time.sleep(0.005)
-
-    def _still_there(self) -> bool:
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return False
-            if pid == 0:
-                return True
-            if pid == self._pid:
-                self._pid = 0
-                _tell(self._status, {"status": os.waitstatus_to_exitcode(status)})
 
 
 def _command_line(pid: int) -> bytes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 from typing import NoReturn
 
 from interpose import __version__
-from interpose.errors import InterposeError, internal_error, tell
+from interpose.console import run, write_file
+from interpose.errors import InterposeError
 from interpose.formats import report as reports
 from interpose.reporting.compare import compare
 from interpose.reporting.paths import Sources
@@ -85,23 +85,9 @@ def _write(path: str | None, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
         return
-    try:
-        with open(path, "wb") as file:
-            file.write(content)
-    except OSError as error:
-        raise InterposeError(f"{path}: {error.strerror or error}") from None
+    write_file(path, content)
 
 
 def entry() -> None:
     """The console script."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    try:
-        code = main(sys.argv[1:])
-    except InterposeError as error:
-        tell(error)
-        code = error.exit_code
-    except Exception as error:
-        tell(internal_error(error))
-        code = 1
-    sys.exit(code)
+    run(main)
