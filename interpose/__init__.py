@@ -4,83 +4,14 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from interpose.api.result import Run, RunError, RunTimeout
-    from interpose.api.run import run, run_async
-    from interpose.hooks import (
-        Call,
-        CallOver,
-        Char,
-        CString,
-        Double,
-        Float,
-        Frame,
-        HookError,
-        Int8,
-        Int16,
-        Int32,
-        Int64,
-        Long,
-        MemoryFault,
-        Pointer,
-        PointerTo,
-        Registry,
-        Short,
-        Size,
-        SSize,
-        Thread,
-        UChar,
-        UInt,
-        UInt8,
-        UInt16,
-        UInt32,
-        UInt64,
-        ULong,
-        UShort,
-        replace,
-        wrap,
-    )
+    from interpose.api.result import Run as Run
+    from interpose.api.result import RunError as RunError
+    from interpose.api.result import RunTimeout as RunTimeout
+    from interpose.api.run import run as run
+    from interpose.api.run import run_async as run_async
+    from interpose.hooks import *  # noqa: F403
 
-__all__ = [
-    "CString",
-    "Call",
-    "CallOver",
-    "Char",
-    "Double",
-    "Float",
-    "Frame",
-    "HookError",
-    "Int8",
-    "Int16",
-    "Int32",
-    "Int64",
-    "Long",
-    "MemoryFault",
-    "Pointer",
-    "PointerTo",
-    "Registry",
-    "Run",
-    "RunError",
-    "RunTimeout",
-    "SSize",
-    "Short",
-    "Size",
-    "Thread",
-    "UChar",
-    "UInt",
-    "UInt8",
-    "UInt16",
-    "UInt32",
-    "UInt64",
-    "ULong",
-    "UShort",
-    "replace",
-    "run",
-    "run_async",
-    "wrap",
-]
-
-_ELSEWHERE = {
-    **dict.fromkeys(__all__, "interpose.hooks"),
+_RUNS = {
     "Run": "interpose.api.result",
     "RunError": "interpose.api.result",
     "RunTimeout": "interpose.api.result",
@@ -90,10 +21,20 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> object:
-    """The command, which imports this each time, pays for nothing of the interface for Python."""
-    if name not in _ELSEWHERE:
+    """The command, which imports this each time, pays for nothing of the interface for Python.
+
+    Modules, which Python looks for here first, are in small letters: they must not cost the hooks.
+    """
+    if not (name in _RUNS or name[:1].isupper() or name in ("wrap", "replace", "__all__")):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = globals()[name] = getattr(import_module(_ELSEWHERE[name]), name)
+    if name in _RUNS:
+        found = getattr(import_module(_RUNS[name]), name)
+    else:
+        hooks = import_module("interpose.hooks")
+        if name not in (*hooks.__all__, "__all__"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = sorted([*_RUNS, *hooks.__all__]) if name == "__all__" else getattr(hooks, name)
+    globals()[name] = found
     return found

@@ -56,13 +56,16 @@ def main(words: Sequence[str]) -> int:
     if config.core.show is not None:
         show(config, config.core.show)
         return 0
+    if config.core.cache in ("show", "clear"):
+        from interpose.cache import manage
+
+        print(manage.show() if config.core.cache == "show" else manage.clear(), flush=True)
+        return 0
     if config.core.mpi_wrappers is not None:
         from interpose.mpi.build import library
 
         print(library(config.core.mpi_wrappers), flush=True)
         return 0
-    if config.core.hooks and (config.core.attach or config.core.engine == "native"):
-        raise OptionError.bad("--hooks", "Functions in Python need the engine that translates, so far.")
     if config.core.attach or config.core.detach:
         from interpose.native import attach
 

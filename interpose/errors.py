@@ -73,8 +73,17 @@ class InternalError(InterposeError):
         return "".join([f"interpose: {self.message}\n", *details])
 
 
+class Told(InterposeError):
+    """The run ends for a reason that was told before."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+
 def tell(error: InterposeError) -> None:
     """Show an error on standard error, if there is one."""
+    if isinstance(error, Told):
+        return
     data = memoryview(error.text().encode("utf-8", "surrogateescape"))
     try:
         while data:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from interpose.options.parse import Config
     from interpose.report.jsonlines import JsonReport
+    from interpose.report.xmlfile import XmlReport
 
 # What the supervisor says over the socket: it serves; or it ends, and has said why.
 _READY, _TOLD = b"\1", bytes([lib.IP_TOLD])
@@ -52,14 +53,15 @@ def launch(config: Config) -> NoReturn:
     client_pid = os.getpid()
     names = FileNames(client_pid)
     log = Log.open(config, names)
-    json = _open_json(config, names)
+    json = open_json(config, names)
+    xml = _open_xml(config, names, log)
     runtime_path = paths.runtime(config.tool_name)
     memory = Memory()
     fill_channel(memory, config, program.path, client_pid)
     our_fd, their_fd = map(above_stdio, system.socket_pair())
-    session = Session(config, program, memory, our_fd, client_pid, os.getppid(), log, json)
+    session = Session(config, program, memory, our_fd, client_pid, os.getppid(), log, json, xml)
 
-    intermediate = _fork()
+    intermediate = fork()
     if intermediate == 0:
         _become_supervisor(session)
     os.close(our_fd)
@@ -69,16 +71,22 @@ def launch(config: Config) -> NoReturn:
         os._exit(1)
     if answer != _READY:
         raise LaunchError("the supervisor process ended before it was ready (killed?)")
+    if config.core.wait_for_gdb:
+        import time
+
+        os.write(2, f"pid={client_pid}, entering delay 8000 ms loop\n".encode())
+        time.sleep(8)
     runtime = above_stdio(os.open(runtime_path, os.O_RDONLY | os.O_CLOEXEC))
     base = place([runtime, *memory.descriptors(), their_fd])
     _execute(base, program.argv)
     raise LaunchError(f"cannot execute {runtime_path}: {os.strerror(ffi.errno)}")
 
 
-def _open_json(config: Config, names: FileNames) -> JsonReport | None:
+def open_json(config: Config, names: FileNames) -> JsonReport | None:
     """The report in JSON, if one is wanted; its descriptor is none of the program's."""
     core = config.core
-    if core.json_kind == "fd" and core.json_fd < 0:
+    is_written = core.json_kind != "fd" or core.json_fd >= 0
+    if not is_written and core.sarif_file is None and core.html_file is None:
         return None
     from interpose.report.jsonlines import JsonReport
 
@@ -88,7 +96,16 @@ def _open_json(config: Config, names: FileNames) -> JsonReport | None:
     return report
 
 
-def _fork() -> int:
+def _open_xml(config: Config, names: FileNames, log: Log) -> XmlReport | None:
+    if not config.core.xml:
+        return None
+    from interpose.report.xmlfile import XmlReport
+
+    return XmlReport.open(config, names, log)
+
+
+def fork() -> int:
+    """Raises LaunchError."""
     try:
         return os.fork()
     except OSError as error:
@@ -135,11 +152,11 @@ def _become_supervisor(session: Session) -> NoReturn:
         lib.ip_last_words_to(session.sock_fd)
         lib.ip_catch_faults()
         os.setsid()
-        if _fork() != 0:
+        if fork() != 0:
             os._exit(0)
         _lift_limits()
-        outputs = (session.log, session.json)
-        written = {output.fd for output in outputs if output is not None and output.fd is not None}
+        outputs = (session.log, session.json, session.xml)
+        written = {fd for output in outputs if output is not None for fd in output.descriptors()}
         leave_files({*session.memory.descriptors(), session.sock_fd, *written})
         session.memory.header.supervisor_pid = os.getpid()
         _load_hooks(session)
@@ -158,19 +175,9 @@ def _load_hooks(session: Session) -> None:
     """--hooks: executed here, and before there is another thread."""
     if not session.config.core.hooks:
         return
-    try:
-        from interpose.hooks.service import Output
-    except ModuleNotFoundError as error:
-        if error.name != "greenlet":
-            raise
-        raise LaunchError("--hooks needs the package greenlet: pip install greenlet") from None
-    import sys
+    from interpose.hooks.load import begin
 
-    from interpose.hooks.load import load
-
-    sys.stdout = sys.stderr = Output(session.log)
-    session.hooks = load(session.config.core.hooks)
-    session.log.flush()
+    session.hooks = begin(session.config.core.hooks, session.log)
 
 
 def _say(session: Session, what: bytes) -> bool:

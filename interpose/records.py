@@ -108,7 +108,7 @@ def field(
 def _made(cls: type, values: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     """The values of all fields, from some of them."""
     fields: dict[str, _Field] = cls._record_fields  # type: ignore[attr-defined]
-    wanted = [name for name, one in fields.items() if one.init]
+    wanted: tuple[str, ...] = cls._record_wanted  # type: ignore[attr-defined]
     if len(values) > len(wanted) or not named.keys() <= set(wanted[len(values) :]):
         raise TypeError(
             f"{cls.__name__}() takes {', '.join(wanted)}; not {len(values)} values, {sorted(named)}"
@@ -192,9 +192,23 @@ def dataclass(cls: Any = None, /, *, frozen: bool = False, eq: bool = True, slot
     for name, method in methods.items():
         if name not in cls.__dict__ or (name == "__hash__" and cls.__dict__[name] is None):
             setattr(cls, name, method)
-    match_args = tuple(name for name, one in fields.items() if one.init)
-    setattr(cls, "__match_args__", match_args)  # noqa: B010
+    cls._record_wanted = tuple(name for name, one in fields.items() if one.init)
+    setattr(cls, "__match_args__", cls._record_wanted)  # noqa: B010
     return cls
+
+
+def _init_slots(self: Any, *values: Any, **named: Any) -> None:
+    for name, value in _made(type(self), values, named).items():
+        object.__setattr__(self, name, value)
+
+
+def compact(cls: Any) -> Any:
+    """A class that ``dataclass`` has made, with slots: for records of which there may be a million."""
+    space = {name: value for name, value in cls.__dict__.items() if name not in cls._record_fields}
+    for name in ("__dict__", "__weakref__"):
+        space.pop(name, None)
+    space.update(__slots__=tuple(cls._record_fields), __init__=_init_slots)
+    return type(cls)(cls.__name__, cls.__bases__, space)
 
 
 def replace(record: Any, /, **changes: Any) -> Any:

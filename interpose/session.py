@@ -11,7 +11,7 @@ from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from interpose.hooks.registry import Registry
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from interpose.program import Program
     from interpose.report.jsonlines import JsonReport
     from interpose.report.log import Log
+    from interpose.report.xmlfile import XmlReport
 
 CHANNEL_SIZE = lib.IP_CHAN_SLOTS + lib.IP_SLOTS * lib.IP_SLOT_SIZE
 CACHE_SIZE = lib.IP_CACHE_MAX
@@ -78,14 +79,18 @@ class Session:
     :ivar client_pid: the program's process.
     :ivar parent_pid: the parent of the program (for the banner).
     :ivar hooks: functions in Python that stand for the program's, or None.
+    :ivar at_end: what a supervisor does when the program is gone and all is told, or None.
+    :ivar forks: how often the program has forked, and those that it was forked from.
     :ivar log: the plain log; its ``names`` makes every other file name.
     :ivar json: the report in JSON, if one is wanted.
     """
 
     __slots__ = (
         "argv",
+        "at_end",
         "client_pid",
         "config",
+        "forks",
         "hooks",
         "json",
         "log",
@@ -93,6 +98,7 @@ class Session:
         "parent_pid",
         "program",
         "sock_fd",
+        "xml",
     )
 
     def __init__(
@@ -105,9 +111,12 @@ class Session:
         parent_pid: int,
         log: Log,
         json: JsonReport | None = None,
+        xml: XmlReport | None = None,
     ) -> None:
         self.config = config
         self.hooks: Registry | None = None
+        self.at_end: Callable[[], None] | None = None
+        self.forks = 0
         self.program = program
         self.argv: Sequence[str] = config.program
         self.memory = memory
@@ -116,6 +125,7 @@ class Session:
         self.parent_pid = parent_pid
         self.log = log
         self.json = json
+        self.xml = xml
 
 
 def above_stdio(fd: int) -> int:
@@ -222,7 +232,12 @@ def config_flags(config: Config) -> int:
         (not core.vdso, lib.IP_C_NO_VDSO),
         (core.main_stacksize, lib.IP_C_FIXED_STACK),
         (core.far_images, lib.IP_C_FAR_IMAGES),
+        (core.track_fds != "no", lib.IP_C_TRACK_FDS),
+        ("lax-ioctls" in (core.sim_hints or ()), lib.IP_C_LAX_IOCTLS),
+        (core.modify_fds == "yes", lib.IP_C_MOVE_FDS),
+        (core.modify_fds == "high", lib.IP_C_MOVE_ALL_FDS),
         (not (core.fsgsbase and lib.ip_has_fsgsbase()), lib.IP_C_NO_GSBASE),
+        (core.trace_malloc, lib.IP_C_SHOW_HEAP),
         (not core.realloc_zero_bytes_frees, lib.IP_C_REALLOC_ZERO_KEEPS),
     ):
         if wanted:
@@ -237,7 +252,16 @@ def config_flags(config: Config) -> int:
 
 def fill_changeable(header: Any, config: Config) -> None:
     """The part of the configuration that the runtime reads each time, and that may change while it runs."""
-    header.verbosity = max(config.core.verbosity, 0)
+    core = config.core
+    header.verbosity = max(core.verbosity, 0)
+    header.shows = (
+        (core.trace_syscalls and lib.IP_SHOW_CALLS)
+        | (core.sigill_diagnostics and lib.IP_SHOW_ILLEGAL)
+        | (core.trace_signals and lib.IP_SHOW_SIGNALS)
+    )
+    # Stacks that are merged, or lose frames, differ in others than the first ones of what is recorded.
+    as_they_are = not (core.merge_recursive_frames or core.hooks)
+    header.error_frames = lib.IP_ERROR_FRAMES if as_they_are else lib.IP_ERROR_FRAMES_ALL
     for name, value in tools.load(config.tool_name).channel_fields(config).items():
         setattr(header, name, value)
 
@@ -263,6 +287,7 @@ def fill_channel(memory: Memory, config: Config, path: str, client_pid: int) -> 
             header.delay_ms[getattr(lib, f"IP_AT_{name.upper()}")] = value
     header.main_stack = main_stack_size(config)
     header.num_callers = core.num_callers
+    header.errors_until = lib.IP_ERRORS_MOST if core.error_limit else (1 << 64) - 1
     header.max_stackframe = core.max_stackframe
     header.redzone = core.redzone_size
     header.alignment = core.alignment
@@ -280,10 +305,17 @@ def _stubs(flags: int) -> str:
     return paths.HEAP_STUBS if flags & lib.IP_C_TRACE else paths.STUBS
 
 
-def stage_trace(session: Session) -> tuple[int, bytes]:
-    """Where the stages of translations are printed, and which (--trace-flags)."""
-    flags = "".join("1" if bit else "0" for bit in session.config.core.trace_flags or (False,) * 8)
-    return session.log.fd if session.log.fd is not None else -1, flags.encode()
+_NO_BLOCK = 999999999
+"""The default of --trace-notbelow, which says nothing, as 0 does for --trace-notabove."""
+
+
+def stage_trace(session: Session) -> tuple[int, bytes, int, int]:
+    """Where the stages of translations are printed, which, and of which blocks (--trace-flags)."""
+    core = session.config.core
+    flags = "".join("1" if bit else "0" for bit in core.trace_flags or (False,) * 8)
+    first = core.trace_notbelow if core.trace_notbelow != _NO_BLOCK else 0
+    last = core.trace_notabove or _NO_BLOCK
+    return session.log.fd if session.log.fd is not None else -1, flags.encode(), first, last
 
 
 def start_translator(session: Session) -> None:

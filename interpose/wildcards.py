@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from functools import cache
+else:
+    from interpose.plain import cache
 
 
 def literal_prefix(pattern: str) -> str:
@@ -14,7 +15,7 @@ def literal_prefix(pattern: str) -> str:
     return pattern.partition("*")[0].partition("?")[0]
 
 
-@lru_cache(maxsize=4096)
+@cache
 def compile_pattern(pattern: str) -> Callable[[str], object]:
     """Return a function whose result is true where the whole of a text matches ``pattern``."""
     if "?" in pattern:

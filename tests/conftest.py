@@ -27,6 +27,12 @@ def _outside_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.chdir(tmp_path_factory.mktemp("cwd"))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What runs keep (docs/cache.md) is kept for the tests alone."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+
+
 # pyarrow's allocator would take addresses that tests of the shadow map as a program's, in the same process.
 os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 

@@ -47,16 +47,26 @@ PUBLIC void *SYM(10010, C_LIB, malloc)(size_t n) {
 ALSO(SYM(10010, SOMALLOC, malloc), SYM(10010, C_LIB, malloc));
 ALSO(SYM(10010, STDCXX, malloc), SYM(10010, C_LIB, malloc));
 
-PUBLIC void SYM(10050, C_LIB, free)(void *p) { request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, ANY_SIZE, 0, 0); }
+PUBLIC void SYM(10050, C_LIB, free)(void *p) {
+    look_at((u64)p);
+    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, ANY_SIZE, 0, 0);
+}
 ALSO(SYM(10050, SOMALLOC, free), SYM(10050, C_LIB, free));
 ALSO(SYM(10050, STDCXX, free), SYM(10050, C_LIB, free));
 ALSO(SYM(10050, C_LIB, cfree), SYM(10050, C_LIB, free));
 ALSO(SYM(10050, SOMALLOC, cfree), SYM(10050, C_LIB, free));
 
-PUBLIC void SYM(10051, C_LIB, free_sized)(void *p, size_t n) { request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, n, 0, 0); }
+PUBLIC void SYM(10051, C_LIB, free_sized)(void *p, size_t n) {
+    look_at((u64)p);
+    look_at(n);
+    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, n, 0, 0);
+}
 ALSO(SYM(10051, SOMALLOC, free_sized), SYM(10051, C_LIB, free_sized));
 
 PUBLIC void SYM(10052, C_LIB, free_aligned_sized)(void *p, size_t align, size_t n) {
+    look_at((u64)p);
+    look_at(align);
+    look_at(n);
     request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, n, align, 0);
 }
 ALSO(SYM(10052, SOMALLOC, free_aligned_sized), SYM(10052, C_LIB, free_aligned_sized));
@@ -80,6 +90,7 @@ PUBLIC void *SYM(10090, C_LIB, realloc)(void *p, size_t n) {
 ALSO(SYM(10090, SOMALLOC, realloc), SYM(10090, C_LIB, realloc));
 
 PUBLIC void *SYM(10092, C_LIB, reallocarray)(void *p, size_t n, size_t size) {
+    look_at((u64)p);
     look_at(n);
     look_at(size);
     u64 moved = request(IP_HR_REALLOCARRAY, (u64)p, n, size, NAME("reallocarray"), 0);
@@ -89,6 +100,7 @@ PUBLIC void *SYM(10092, C_LIB, reallocarray)(void *p, size_t n, size_t size) {
 ALSO(SYM(10092, SOMALLOC, reallocarray), SYM(10092, C_LIB, reallocarray));
 
 PUBLIC void *SYM(10110, C_LIB, memalign)(size_t align, size_t n) {
+    look_at(align);
     look_at(n);
     return OR_ENOMEM(request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("memalign")));
 }
@@ -96,11 +108,12 @@ ALSO(SYM(10110, SOMALLOC, memalign), SYM(10110, C_LIB, memalign));
 
 PUBLIC void *SYM(10120, C_LIB, valloc)(size_t n) {
     look_at(n);
-    return OR_ENOMEM(request(IP_HR_MEMALIGN, 4096, n, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("valloc")));
+    return OR_ENOMEM(request(IP_HR_MEMALIGN, 4096, n, IP_AK_MALLOC, IP_AH_PAGES, NAME("valloc")));
 }
 ALSO(SYM(10120, SOMALLOC, valloc), SYM(10120, C_LIB, valloc));
 
 PUBLIC int SYM(10160, C_LIB, posix_memalign)(void **out, size_t align, size_t n) {
+    look_at(align);
     look_at(n);
     u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_POSIX, NAME("posix_memalign"));
     if (p == 1) return EINVAL;
@@ -111,6 +124,7 @@ PUBLIC int SYM(10160, C_LIB, posix_memalign)(void **out, size_t align, size_t n)
 ALSO(SYM(10160, SOMALLOC, posix_memalign), SYM(10160, C_LIB, posix_memalign));
 
 PUBLIC void *SYM(10170, C_LIB, aligned_alloc)(size_t align, size_t n) {
+    look_at(align);
     look_at(n);
     u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_ALIGNED_ALLOC, NAME("aligned_alloc"));
     return p == 1 ? NULL : (void *)p;
@@ -119,13 +133,21 @@ ALSO(SYM(10170, SOMALLOC, aligned_alloc), SYM(10170, C_LIB, aligned_alloc));
 
 PUBLIC void *SYM(10190, C_LIB, pvalloc)(size_t n) {
     look_at(n);
-    return (void *)request(IP_HR_MEMALIGN, 4096, (n + 4095) & ~4095ull, IP_AK_MALLOC, IP_AH_MEMALIGN, NAME("pvalloc"));
+    return (void *)request(IP_HR_MEMALIGN, 4096, (n + 4095) & ~4095ull, IP_AK_MALLOC, IP_AH_PAGES, NAME("pvalloc"));
 }
 
-PUBLIC size_t SYM(10180, C_LIB, malloc_usable_size)(void *p) { return request(IP_HR_USABLE, (u64)p, 0, 0, 0, 0); }
+PUBLIC size_t SYM(10180, C_LIB, malloc_usable_size)(void *p) {
+    look_at((u64)p);
+    return request(IP_HR_USABLE, (u64)p, 0, 0, 0, 0);
+}
 ALSO(SYM(10180, SOMALLOC, malloc_usable_size), SYM(10180, C_LIB, malloc_usable_size));
-ALSO(SYM(10180, C_LIB, malloc_size), SYM(10180, C_LIB, malloc_usable_size));
-ALSO(SYM(10180, SOMALLOC, malloc_size), SYM(10180, C_LIB, malloc_usable_size));
+
+/* A body of its own, or stacks would show either by the other's name. */
+PUBLIC size_t SYM(10180, C_LIB, malloc_size)(void *p) {
+    look_at((u64)p);
+    return request(IP_HR_USABLE, (u64)p, 1, 0, 0, 0);
+}
+ALSO(SYM(10180, SOMALLOC, malloc_size), SYM(10180, C_LIB, malloc_size));
 
 PUBLIC int SYM(10140, C_LIB, mallopt)(int cmd, int value) {
     (void)cmd;
@@ -234,6 +256,7 @@ static __attribute__((noinline)) u64 new_again(u64 n, u64 kind, u64 align, u64 n
 #define NEW_ALIGNED(fn, kind, text)                                                                                    \
     PUBLIC void *SYM(10030, C_LIB, fn)(size_t n, size_t align) {                                                       \
         look_at(n);                                                                                                    \
+        look_at(align);                                                                                                \
         u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));                                        \
         if (!p && !(p = new_again(n, kind, align, NAME(text)))) {                                                      \
             request(IP_HR_NEW_FAILED, NAME("new/new[] aligned"), 0, 0, 0, 0);                                          \
@@ -246,6 +269,7 @@ static __attribute__((noinline)) u64 new_again(u64 n, u64 kind, u64 align, u64 n
     PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, size_t align, const void *tag) {                                      \
         (void)tag;                                                                                                     \
         look_at(n);                                                                                                    \
+        look_at(align);                                                                                                \
         u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));                                        \
         return (void *)(p ? p : new_again(n, kind, align, NAME(text)));                                                \
     }                                                                                                                  \
@@ -268,7 +292,10 @@ OLD_NEW(__builtin_new, SYM(10030, C_LIB, _Znwm));
 OLD_NEW(__builtin_vec_new, SYM(10030, C_LIB, _Znam));
 
 #define DELETE(fn, params, kind, size, align)                                                                          \
-    PUBLIC void SYM(10050, C_LIB, fn) params { request(IP_HR_FREE, (u64)p, kind, size, align, 0); }                    \
+    PUBLIC void SYM(10050, C_LIB, fn) params {                                                                         \
+        look_at((u64)p);                                                                                               \
+        request(IP_HR_FREE, (u64)p, kind, size, align, 0);                                                             \
+    }                                                                                                                  \
     IN_CXX(10050, fn)
 #define TAG const void *tag __attribute__((unused))
 

@@ -4,6 +4,10 @@
  * that leaves it leaves nothing behind.
  *
  * The return address of hook_common says which entry was entered, and is the caller's frame in stack traces.
+ *
+ * The engine that translates finds markers here.  On the real CPU (INTERPOSE_NATIVE) the thunk has pushed the hooked
+ * function, for callers within its file may rely on every register that it leaves alone; ip_native_ask speaks with
+ * whoever runs the hooks, and what it gives as the function to call is already what lies behind the binding.
  */
 #define ENTRIES  4096           /* IP_HOOK_ENTRIES */
 #define REQ_HOOK 0x3201         /* INTERPOSE_RQ_HOOK */
@@ -34,6 +38,52 @@
         xchgq   \register, \register
 .endm
 
+#ifdef INTERPOSE_NATIVE
+/* From the hooked function and the entry's return address to that, the frame pointer, and the frame. */
+.macro ENTER
+        xchgq   %r11, (%rsp)
+        xchgq   %r11, 8(%rsp)           /* R11 = the hooked function */
+        xchgq   %rbp, (%rsp)            /* RBP = R11 of the caller */
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        subq    $SIZE, %rsp
+        movq    %r11, ORIGINAL(%rsp)
+        movq    %rbp, KEPT+48(%rsp)
+        leaq    SIZE(%rsp), %rbp
+        .cfi_def_cfa_register %rbp
+.endm
+.macro HOOKED                           /* RAX = the hooked function */
+        movq    F(ORIGINAL), %rax
+.endm
+.macro ASK                              /* RAX = the request; RDX = what to do */
+        movq    %rax, %rdi
+        call    ip_native_ask
+        movl    %eax, %edx
+.endm
+.macro PAST_BINDING                     /* call *%r11 past its binding */
+        call    *%r11
+.endm
+#else
+.macro ENTER
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        subq    $SIZE, %rsp
+        movq    %r11, F(KEPT+48)
+.endm
+.macro HOOKED
+        MARKER  %rcx
+.endm
+.macro ASK
+        MARKER  %rbx
+.endm
+.macro PAST_BINDING
+        MARKER  %rsi
+.endm
+#endif
+
         .text
         .globl  interpose_hook_entries
         .type   interpose_hook_entries, @function
@@ -57,12 +107,7 @@ interpose_hook_entries:
 interpose_hook:
 hook_common:
         .cfi_startproc
-        pushq   %rbp
-        .cfi_def_cfa_offset 16
-        .cfi_offset %rbp, -16
-        movq    %rsp, %rbp
-        .cfi_def_cfa_register %rbp
-        subq    $SIZE, %rsp
+        ENTER
         movq    %rdi, F(INTEGER)
         movq    %rsi, F(INTEGER+8)
         movq    %rdx, F(INTEGER+16)
@@ -77,7 +122,6 @@ hook_common:
         movq    %r8, F(KEPT+24)
         movq    %r9, F(KEPT+32)
         movq    %r10, F(KEPT+40)
-        movq    %r11, F(KEPT+48)
         movq    %rax, F(RESULT)
         movq    %rdx, F(RESULT+8)
         movups  %xmm0, F(VRESULT)
@@ -90,7 +134,7 @@ hook_common:
         movups  %xmm5, F(VECTOR+80)
         movups  %xmm6, F(VECTOR+96)
         movups  %xmm7, F(VECTOR+112)
-        MARKER  %rcx                    /* RAX = the hooked function */
+        HOOKED
         movq    %rax, F(ORIGINAL)
         movq    $REQ_HOOK, F(WORDS)
         movq    %rsp, F(WORDS+8)
@@ -102,7 +146,7 @@ ask:
         movq    %rax, F(WORDS+24)
         leaq    F(WORDS), %rax
         xorl    %edx, %edx
-        MARKER  %rbx                    /* RDX = what to do */
+        ASK
         cmpl    $PROCEED, %edx
         jb      leave
         cmpl    $OVER, %edx
@@ -139,7 +183,7 @@ ask:
         cmpl    $CALL, F(WORDS+32)
         movq    F(VECTORS), %rax
         je      plain
-        MARKER  %rsi                    /* call *%r11 past its binding */
+        PAST_BINDING
         jmp     back
 plain:
         call    *%r11

@@ -45,8 +45,8 @@ enum ip_req {
     IP_R_HELLO = 64,  /* runtime is up; a0 = pid */
     IP_R_MAPPED,      /* code was mapped: a0 = addr, a1 = len, a2 = file off,
                          a3 = prot, a4 = device, a5 = inode (0: unknown), a6 =
-                         a descriptor that may still be of the file, data =
-                         path */
+                         a descriptor that may still be of the file, a7: the
+                         program maps it shared and writable, too, data = path */
     IP_R_UNMAPPED,    /* a0 = addr, a1 = len */
     IP_R_LOADED,      /* program loaded: a0 = entry, a1 = phdr, a2 = interp base,
                          a3 = load bias of program, a4 = sp, a5 = brk base */
@@ -58,8 +58,9 @@ enum ip_req {
                          program with status r1 */
     IP_R_REQUEST,     /* client request: data = 6 words, then a stack trace if
                          the call stack is kept; r0 = result; the first r2
-                         bytes of data: struct ip_put and its bytes, repeated */
-    IP_R_FORK,        /* about to fork; fds come over the socket */
+                         bytes of data: struct ip_put and its bytes, repeated; r3 = 1: end the
+                         program with status r1 */
+    IP_R_FORK,        /* about to fork; fds come over the socket; a0 = a debugger wants the child to wait */
     IP_R_FORKED,      /* a0 = child pid or -errno */
     IP_R_FORK_CHILD,  /* first message of a forked child; a0 = pid, a5 = rt_show_pid() */
     IP_R_EXEC,        /* data: path\0 argv\0...\0; a0 = argc, a1 = pid, a2 = vfork
@@ -68,7 +69,8 @@ enum ip_req {
     IP_R_EXEC_FAILED, /* a0 = errno */
     IP_R_THREAD,      /* a0 = tid_guest, a1 = IP_THREAD_*, a2 = kernel tid, a3 = it has errors
                          disabled; data = its new name */
-    IP_R_MESSAGE,     /* data = text to log; a0 = 0 plain, 1 debug */
+    IP_R_MESSAGE,     /* data = text to log; a0 = IP_SAY_* */
+    IP_R_ILLEGAL,     /* an instruction that is none: a0 = its pc; data = frames */
     IP_R_INTERNAL,    /* internal fault of the runtime, already told; a0 = key of
                          the block that ran, 0 unknown */
     IP_R_FIND,        /* data = symbol name; r0 = address of that function, 0 none */
@@ -78,6 +80,7 @@ enum ip_req {
                          a1 = where the real CPU goes on */
     IP_R_DEBUG,       /* a debugger has this thread wait: a0 = enum ip_debug_why, data = struct ip_debug_state;
                          r0 = enum ip_debug_go */
+    IP_R_FDS,         /* something about the program's descriptors, see descriptors.h */
     IP_R_HOOK         /* a hooked call: a0 = its frame, a2 = words on the stack from its arguments on, a3 = writes of
                          the last answer that failed, a4 = enum ip_hook_again of that answer; data: the frame (hook.h),
                          then a stack trace where one was asked for and is kept; r0 = enum ip_hook_answer, r1 = enum
@@ -94,8 +97,9 @@ struct ip_slot {
     uint64_t tstate; /* client address of the thread's state */
     uint32_t len;    /* bytes used in data */
     uint32_t tid_guest;
-    uint64_t cpu; /* where the thread ran when it asked */
-    uint64_t pad[5];
+    uint64_t cpu;         /* where the thread ran when it asked */
+    uint64_t pending_sig; /* client address of the number (uint32_t) of a signal that it has taken; 0: none */
+    uint64_t pad[4];
     uint8_t data[8000];
 };
 
@@ -141,6 +145,11 @@ struct ip_chan {
     uint64_t main_stack;   /* bytes */
     uint64_t verbosity;
     uint64_t num_callers;
+    uint64_t data_end;       /* the program's brk, 0: it never asked */
+    uint32_t shows;          /* IP_SHOW_*: what is told as it happens */
+    uint64_t errors_until;   /* met so many, the next one is asked about (IP_E_NONE) before it counts */
+    uint32_t errors_stopped; /* no more are wanted, not even their number */
+    uint32_t error_frames;   /* of the stack that tell two errors apart */
     uint64_t max_stackframe; /* bytes: a greater step of RSP is a switch of stacks */
     uint64_t keeps_stack;    /* set when the program has code that what RSP gives back stays defined for */
     uint64_t redzone, alignment, freelist_vol, freelist_big;
@@ -151,6 +160,7 @@ struct ip_chan {
     uint64_t py_cpu;                /* where Python ran when it took its last request */
     uint64_t pend_tr[64];           /* bitmaps of slots with a posted request */
     uint64_t pend_py[64];
+    uint64_t slots_used;       /* the slots from here on were never anybody's */
     uint64_t rt_symbols[32];   /* addresses the runtime publishes (IP_SYM_*) */
     uint8_t prog[4096];        /* path of the program to load */
     uint8_t stubs[4096];       /* path of the stubs image (wrappers/), or "" */
@@ -175,6 +185,14 @@ struct ip_chan {
 #define IP_DEAD_TOLD  2 /* it has said why */
 #define IP_DEAD_ASKED 3 /* it lives, and somebody asked it to end the program, with status 0 */
 
+#define IP_SAY_PLAIN 0 /* a0 of IP_R_MESSAGE: with the prefix of messages */
+#define IP_SAY_DEBUG 1 /* of debug lines */
+#define IP_SAY_RAW   2 /* none */
+
+#define IP_SHOW_CALLS   1 /* of ip_chan.shows: --trace-syscalls=yes */
+#define IP_SHOW_ILLEGAL 2 /* --sigill-diagnostics=yes */
+#define IP_SHOW_SIGNALS 4 /* --trace-signals=yes */
+
 #define IP_THREAD_ENDS   0 /* a1 of IP_R_THREAD */
 #define IP_THREAD_STARTS 1
 #define IP_THREAD_NAMED  2
@@ -194,24 +212,30 @@ struct ip_chan {
 #define IP_C_EXEC_CHILD         2048 /* this image came from an exec */
 #define IP_C_KEEP_FREE_STACK    4096
 #define IP_C_KEEP_ALLOC_STACK   8192
-#define IP_C_NO_PARTIAL_LOADS   16384      /* --partial-loads-ok=no */
-#define IP_C_REALLOC_ZERO_KEEPS 32768      /* --realloc-zero-bytes-frees=no */
-#define IP_C_FAR_IMAGES         131072     /* --far-images=yes */
-#define IP_C_NO_GSBASE          16777216   /* --fsgsbase=no, or no FSGSBASE for programs */
-#define IP_C_SMC_ALL            262144     /* --smc-check=all */
-#define IP_C_PERF_MAP           8388608    /* --perf-map=yes */
-#define IP_C_NO_VDSO            1048576    /* --vdso=no */
-#define IP_C_FIXED_STACK        524288     /* --main-stacksize= was given */
-#define IP_C_EXACT              2097152    /* a handler may look at every flag of a fault */
-#define IP_C_ORIGINS            65536      /* --track-origins=yes */
-#define IP_C_TRACE              33554432   /* runs of blocks are recorded (trace.h) */
-#define IP_C_TRACE_NO_FRAMES    536870912  /* without RSP where a frame is made or left */
-#define IP_C_TRACE_DATA         67108864   /* and their accesses */
-#define IP_C_TRACE_EVENTS       134217728  /* and system calls, signals, times */
-#define IP_C_TRACE_FUNCTIONS    268435456  /* blocks end where another function begins */
-#define IP_C_TRACE_VALUES       1073741824 /* arguments where a function begins, results before returns */
-#define IP_C_COUNT              4294967296 /* runs are counted in line, not recorded (count.h) */
-#define IP_C_TRACE_ADDRESSES    8589934592 /* accesses' addresses are recorded, not what they are formed of */
+#define IP_C_NO_PARTIAL_LOADS   16384        /* --partial-loads-ok=no */
+#define IP_C_REALLOC_ZERO_KEEPS 32768        /* --realloc-zero-bytes-frees=no */
+#define IP_C_FAR_IMAGES         131072       /* --far-images=yes */
+#define IP_C_NO_GSBASE          16777216     /* --fsgsbase=no, or no FSGSBASE for programs */
+#define IP_C_SMC_ALL            262144       /* --smc-check=all */
+#define IP_C_PERF_MAP           8388608      /* --perf-map=yes */
+#define IP_C_NO_VDSO            1048576      /* --vdso=no */
+#define IP_C_FIXED_STACK        524288       /* --main-stacksize= was given */
+#define IP_C_EXACT              2097152      /* a handler may look at every flag of a fault */
+#define IP_C_ORIGINS            65536        /* --track-origins=yes */
+#define IP_C_TRACE              33554432     /* runs of blocks are recorded (trace.h) */
+#define IP_C_TRACE_NO_FRAMES    536870912    /* without RSP where a frame is made or left */
+#define IP_C_TRACE_DATA         67108864     /* and their accesses */
+#define IP_C_TRACE_EVENTS       134217728    /* and system calls, signals, times */
+#define IP_C_TRACE_FUNCTIONS    268435456    /* blocks end where another function begins */
+#define IP_C_TRACE_VALUES       1073741824   /* arguments where a function begins, results before returns */
+#define IP_C_COUNT              4294967296   /* runs are counted in line, not recorded (count.h) */
+#define IP_C_TRACE_ADDRESSES    8589934592   /* accesses' addresses are recorded, not what they are formed of */
+#define IP_C_TRACK_FDS          17179869184  /* IP_R_FDS is wanted */
+#define IP_C_MOVE_FDS           34359738368  /* new descriptors get high numbers, but 0 to 2 */
+#define IP_C_MOVE_ALL_FDS       68719476736  /* all */
+#define IP_C_HEAP_COUNTS        137438953472 /* what each stack allocates and frees is added up */
+#define IP_C_LAX_IOCTLS         274877906944 /* --sim-hints=lax-ioctls */
+#define IP_C_SHOW_HEAP          549755813888 /* --trace-malloc=yes */
 
 /* Indices of counters (racy: statistics only). */
 enum ip_counter {
@@ -228,7 +252,9 @@ enum ip_sym {
     IP_SYM_EXIT,          /* jump here with tstate.exit_id set */
     IP_SYM_INDIRECT_MISS, /* jump here: guest pc in RCX, RCX and RDX in slots */
     IP_SYM_SLOW,          /* slow path of any kind (IP_XS_*), by a full exit */
-    IP_SYM_SLOW_STORE,    /* the same of IP_XS_STORE; settles first stores in assembly */
+    IP_SYM_SLOW_STORE,    /* the same of IP_XS_STORE; settles first stores in assembly.  The address in RCX, RCX in its
+                             slot */
+    IP_SYM_SLOW_LOAD,     /* the same of IP_XS_LOAD: as LIGHT.  The address in RCX, RCX in its slot */
     IP_SYM_SLOW_LIGHT,    /* the same of any other kind; tries shadow/fast.c with the caller-saved registers alone */
     IP_SYM_ARRIVE,       /* slow path of IP_XS_ARRIVE: in RCX the template's address, in RDX the ct_where that it wants,
                             RCX and RDX in slots, tstate.resume: where to go on */
@@ -248,6 +274,7 @@ enum ip_sym {
     IP_SYM_STATS,
     IP_SYM_CTX_TABLE, /* table of recorded stack traces */
     /* For the tracer of interpose/lockstep. */
+    IP_SYM_REQUEST,     /* jump here with the exit_id of an IP_X_REQUEST that has a patch address */
     IP_SYM_ENTER_JUMP,  /* jmp into a block: registers are the guest's */
     IP_SYM_RUN_NATIVE,  /* rt_run_native(ts) */
     IP_SYM_KERNEL_INSN, /* a syscall instruction */

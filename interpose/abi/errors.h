@@ -20,6 +20,8 @@ enum ip_errkind {
     IP_E_SIZE_ALIGN,
     IP_E_SIZE_MISMATCH,
     IP_E_ALIGN_MISMATCH,
+    IP_E_POOL,
+    IP_E_UNSAFE_ZERO,
     IP_E_TOOL = 32
 };
 
@@ -37,7 +39,10 @@ struct ip_error {
     uint8_t text[256];    /* syscall param name, function name, ... */
 };
 
-#define IP_ERR_SLOTS 16384
+#define IP_ORIGIN_SHIFT     29       /* otag: kind (shadow/origin.h) << this | number of a recorded stack */
+#define IP_ERROR_FRAMES     4        /* of a stack that tell two errors apart, as long as there are few errors */
+#define IP_ERROR_FRAMES_ALL 12       /* where frames are merged or hidden before they are compared */
+#define IP_ERRORS_MOST      10000000 /* found in all, with --error-limit=yes */
 struct ip_err_slot {
     uint64_t hash;  /* 0 = empty */
     uint64_t count; /* times met, the first included */
@@ -46,8 +51,10 @@ struct ip_err_slot {
 };
 struct ip_err_table { /* chan.rt_symbols[IP_SYM_STATS] */
     uint32_t version, n_errors;
-    uint64_t total, overflow; /* overflow: met when the table was full */
-    struct ip_err_slot slots[16384];
+    uint64_t total;
+    uint64_t outdated; /* the supervisor counts it up: addresses mean something else from here on */
+    uint64_t capacity; /* slots; the table grows */
+    uint64_t slots;    /* address of the first */
 };
 /* ip_error.aux[3] of IP_R_ERROR: index of the error in ip_err_table; aux[2]:
  * index of the heap block that the address is in or near, 0 if none. */

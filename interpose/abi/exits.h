@@ -9,22 +9,23 @@
 enum ip_exit_kind {
     IP_X_DIRECT,      /* to ip_exit.key; patchable jmp at ip_exit.patch */
     IP_X_SYSCALL = 2, /* syscall at key-pc; next pc = ip_exit.aux */
-    IP_X_REQUEST,     /* client request marker; next pc = aux */
-    IP_X_NOREDIR,     /* call *rax without redirection; return pc = aux & 255; IP_NOREDIR_R11: call *r11 */
-    IP_X_ILLEGAL,     /* undecodable: SIGILL at key-pc; aux: enum ip_illegal */
-    IP_X_TRAP,        /* int3 / int1 / int n: aux = vector, length << 8,
-                         IP_TRAP_INT */
-    IP_X_STOP,        /* bbcount reached zero; continue natively at key-pc */
-    IP_X_FAULTPC,     /* code cannot be read at key-pc: SIGSEGV */
-    IP_X_SYSCALL32,   /* int 0x80 */
-    IP_X_FAR,         /* far transfers, and what loads or stores the selectors of
-                         fs and gs: key = client address of the struct ip_insn */
-    IP_X_TARGET,      /* the target of an indirect jump, call or return at key-pc,
-                         in tstate.acc_addr, is none of user space: aux = enum
-                         ip_jump, insn length or extra bytes of the return << 2 */
-    IP_X_STALE,       /* the bytes at key's pc are not those of the block */
-    IP_X_FULL,        /* the buffer of records is full; on at key */
-    IP_X_BREAK,       /* a debugger's breakpoint at key */
+    IP_X_REQUEST,   /* client request marker at key-pc; next pc = key + aux; at ip_exit.patch, if not 0, the block goes
+                       on with it */
+    IP_X_NOREDIR,   /* call *rax without redirection; return pc = aux & 255; IP_NOREDIR_R11: call *r11 */
+    IP_X_ILLEGAL,   /* undecodable: SIGILL at key-pc; aux: enum ip_illegal */
+    IP_X_TRAP,      /* int3 / int1 / int n: aux = vector, length << 8,
+                       IP_TRAP_INT */
+    IP_X_STOP,      /* bbcount reached zero; continue natively at key-pc */
+    IP_X_FAULTPC,   /* code cannot be read at key-pc: SIGSEGV */
+    IP_X_SYSCALL32, /* int 0x80 */
+    IP_X_FAR,       /* far transfers, and what loads or stores the selectors of
+                       fs and gs: key = client address of the struct ip_insn */
+    IP_X_TARGET,    /* the target of an indirect jump, call or return at key-pc,
+                       in tstate.acc_addr, is none of user space: aux = enum
+                       ip_jump, insn length or extra bytes of the return << 2 */
+    IP_X_STALE,     /* the bytes at key's pc are not those of the block */
+    IP_X_FULL,      /* the buffer of records is full; on at key */
+    IP_X_BREAK,     /* a debugger's breakpoint at key */
     /* Slow-path sites: the runtime does its work and resumes at ip_exit.patch.
        LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
        TRACK: key = client address of the struct ip_insn.

@@ -22,10 +22,11 @@
 #define IP_HR_REALLOCARRAY 0x4950000a /* ptr, n, size */
 #define IP_HR_FIND         0x4950000b /* name -> address of the program's function */
 
-/* Allocation kinds; free() fits MALLOC, delete NEW, delete[] NEW_ARRAY. */
-enum ip_alloc_kind { IP_AK_MALLOC, IP_AK_NEW, IP_AK_NEW_ARRAY, IP_AK_CUSTOM };
+/* Allocation kinds; free() fits MALLOC, delete NEW, delete[] NEW_ARRAY.  From CUSTOM on the program says where the
+ * block is: MALLOCLIKE_BLOCK, and chunks of memory pools. */
+enum ip_alloc_kind { IP_AK_MALLOC, IP_AK_NEW, IP_AK_NEW_ARRAY, IP_AK_CUSTOM, IP_AK_POOL, IP_AK_METAPOOL };
 /* "how" of IP_HR_MEMALIGN: which of C's rules for the alignment apply. */
-enum ip_align_how { IP_AH_MEMALIGN, IP_AH_POSIX, IP_AH_ALIGNED_ALLOC, IP_AH_NEW };
+enum ip_align_how { IP_AH_MEMALIGN, IP_AH_POSIX, IP_AH_ALIGNED_ALLOC, IP_AH_NEW, IP_AH_PAGES };
 
 /* ---- Heap blocks ----------------------------------------------------------- */
 enum ip_block_state { IP_HB_UNUSED, IP_HB_LIVE, IP_HB_QUARANTINE, IP_HB_FREE };
@@ -38,16 +39,24 @@ struct ip_heap_block {
     uint8_t state;       /* enum ip_block_state */
     uint8_t kind;        /* enum ip_alloc_kind */
     uint16_t align_log2; /* of an explicit alignment, else 0 */
-    uint64_t mark;       /* free for a reader's use, 0 in the client */
-    uint64_t pad;
+    /* Of a memory pool's chunk: */
+    uint32_t redzone;       /* bytes before and behind it that are nobody's */
+    uint32_t pool;          /* the heap's number of the pool */
+    uint32_t before, after; /* the heap's own links: chunks of the pool */
 };
 #define IP_HEAP_CHUNK  16384 /* blocks in one chunk */
 #define IP_HEAP_CHUNKS 8192
+/* What one recorded stack allocated and freed, with IP_C_HEAP_COUNTS; a free place has no stack. */
+struct ip_heap_count {
+    uint64_t ctx;
+    uint64_t bytes, blocks, freed_bytes, freed_blocks;
+};
 struct ip_heap_table { /* chan.rt_symbols[IP_SYM_HEAP_TABLE] */
     uint32_t version, block_bytes;
     uint64_t n_blocks; /* entries used, over all chunks; index 0 unused */
     uint64_t allocs, frees, bytes_allocated;
     uint64_t live_blocks, live_bytes, quarantine_bytes;
+    uint64_t counts, counts_cap; /* address of the first struct ip_heap_count, and how many places there are */
     uint64_t n_arenas;
     uint64_t arena_lo[1024], arena_hi[1024];
     uint64_t chunks[8192]; /* addresses of struct ip_heap_block[16384] */
@@ -60,5 +69,6 @@ struct ip_heap_table { /* chan.rt_symbols[IP_SYM_HEAP_TABLE] */
 struct ip_ctx_table { /* chan.rt_symbols[IP_SYM_CTX_TABLE] */
     uint32_t version, n_chunks;
     uint64_t n_traces, used_words;
+    uint64_t outdated; /* the supervisor sets it: addresses mean something else in the traces from here on */
     uint64_t chunks[4096];
 };

@@ -12,6 +12,7 @@
 #define IP_U_GPR0    0 /* 16 bits */
 #define IP_U_FLAGS   16
 #define IP_U_K       17 /* any of k0..k7 */
+#define IP_U_FSW     18 /* conditions of the x87 status word */
 #define IP_U_TAKES   22 /* what RSP takes on its way down may be marked defined */
 #define IP_U_REDZONE 23 /* [RSP-128, RSP) holds bytes marked defined */
 #define IP_U_MMX0    24 /* 8 bits */
@@ -69,7 +70,9 @@ struct tstate {
     uint64_t ct_mask;      /* 0x1f8: of the offset of a pair, the tool's */
     uint64_t vgpr[16];     /* 0x200: V bits of the GPRs */
     uint8_t vflags;        /* 0x280: see above */
-    uint8_t pad1[7];
+    uint8_t pad1;
+    uint16_t vfsw; /* 0x282: V bits of the x87 status word */
+    uint8_t pad3[4];
     uint64_t vk[8];             /* 0x288: V bits of k0..k7 */
     uint64_t vmmx[8];           /* 0x2c8 */
     uint8_t pad2[56];           /* to 0x340 */

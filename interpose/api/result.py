@@ -86,6 +86,12 @@ class Run:
 
         return callgrind.read(str(files[-1]))
 
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        from interpose.api.display import run_html
+
+        return run_html(self)
+
     def check(self) -> Run:
         """This run, if the program ended with 0 and nothing was found; else :class:`RunError`."""
         found = len(self.errors) + len(self.leaks)

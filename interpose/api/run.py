@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,52 +44,133 @@ def run(program: Sequence[str | os.PathLike[str]], *, tool: str = "memcheck", **
     A program that cannot be run and a bad option raise :class:`interpose.errors.InterposeError`, an unknown
     option TypeError.  Whatever else ends the wait, KeyboardInterrupt too, ends all processes first.
     """
-    running = Running(program, tool, more)
+    task = _Task(program, tool, more)
     try:
-        return running.finish()
-    finally:
-        running.close()
+        task.start()
+        task.wait()
+    except BaseException:
+        task.end()
+        raise
+    return task.result()
 
 
 async def run_async(program: Sequence[str | os.PathLike[str]], *, tool: str = "memcheck", **more: Any) -> Run:
     """The same for asyncio; a task that is cancelled ends all processes before it is over."""
-    running = Running(program, tool, more)
     loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Run] = loop.create_future()
+    ended: asyncio.Future[None] = loop.create_future()
 
-    def settle(result: Run | None, error: BaseException | None) -> None:
-        if ended.done():
-            return
-        if error is not None:
-            ended.set_exception(error)
-        elif result is not None:
-            ended.set_result(result)
+    def settle() -> None:
+        if not ended.done():
+            ended.set_result(None)
 
-    def work() -> None:
-        result, failure = None, None
-        try:
-            result = running.finish()
-        except BaseException as error:
-            failure = error
-        finally:
-            running.close()
+    def tell() -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, result, failure)
+            loop.call_soon_threadsafe(settle)
 
-    threading.Thread(target=work, name="interpose.run_async", daemon=True).start()
+    task = _Task(program, tool, more, tell)
     cancelled: asyncio.CancelledError | None = None
-    while not ended.done():
-        try:
-            await asyncio.shield(ended)
-        except asyncio.CancelledError as error:
-            cancelled = error
-            running.cancel()
-        except BaseException:
-            break
+    try:
+        task.start()
+        while not ended.done():
+            try:
+                await asyncio.shield(ended)
+            except asyncio.CancelledError as error:
+                cancelled = error
+                task.cancel()
+    except BaseException:  # nobody runs this coroutine any more
+        task.end()
+        raise
     if cancelled is not None:
-        ended.exception()  # it is nobody's business any more
         raise cancelled
-    return ended.result()
+    return task.result()
+
+
+class _Task:
+    """A run in a thread of its own: what interrupts the caller, at whatever place, does not interrupt that.
+
+    Only a bare lock is waited for: KeyboardInterrupt in the midst of Thread.join() or Condition.wait() leaves
+    those in a state that is wrong.
+    """
+
+    def __init__(
+        self,
+        program: Sequence[str | os.PathLike[str]],
+        tool: str,
+        more: Mapping[str, Any],
+        tell: Callable[[], None] | None = None,
+    ) -> None:
+        """``tell`` is called in the thread, at the end."""
+        self._is_over = False
+        self._over = threading.Lock()  # held until nothing of the run is left
+        self._over.acquire()
+        self._arguments = program, tool, more
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._is_cancelled = False
+        self._has_begun = False
+        self._running: Running | None = None
+        self._result: Run | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="interpose.run", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def _work(self) -> None:
+        try:
+            with self._lock:
+                if self._is_cancelled:
+                    return
+                self._has_begun = True
+            running = Running(*self._arguments)
+            try:
+                with self._lock:
+                    self._running = running
+                    if self._is_cancelled:
+                        running.cancel()
+                self._result = running.finish()
+            finally:
+                running.close()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._is_over = True
+            self._over.release()
+            if self._tell is not None:
+                self._tell()
+
+    def cancel(self) -> None:
+        """End all processes; the task is over when they are gone."""
+        with self._lock:
+            self._is_cancelled = True
+            if self._running is not None:
+                self._running.cancel()
+
+    def end(self) -> None:
+        """The same, and wait for it, however impatient somebody is."""
+        while True:
+            try:
+                self.cancel()
+                if self._has_begun:  # else it never will
+                    self.wait()
+                return
+            except KeyboardInterrupt:
+                continue
+
+    def wait(self) -> None:
+        """Until nothing of the run is left."""
+        while not self._is_over:
+            self._over.acquire()
+
+    def result(self) -> Run:
+        """Of a task that is over."""
+        try:
+            if self._error is not None:
+                raise self._error
+            assert self._result is not None
+            return self._result
+        finally:
+            del self._error  # it would keep the caller's frames alive by its traceback
 
 
 class Running:
@@ -304,6 +385,8 @@ class Running:
             stderr=stderr,
             json=text,
         )
+        if self._options.get("engine") == "native":
+            _complete(result)
         if not text and not self._cancelled:
             how = f"interpose ended with {self._status} before the program ran"
             raise InterposeError(f"{self.command[0]}: {how}")
@@ -359,6 +442,16 @@ def _read(path: str) -> bytes:
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+def _complete(run: Run) -> None:
+    """On the real CPU the program's parent alone learns for sure how it has ended."""
+    for process in run.report.processes:
+        if process.pid == run.pid and process.how is None:
+            process.how = "exit" if run.returncode >= 0 else "signal"
+            process.code = run.returncode if run.returncode >= 0 else None
+            process.signal = -run.returncode if run.returncode < 0 else None
+    run.report.complete = all(process.how is not None for process in run.report.processes)
 
 
 def _report(text: bytes) -> Report:

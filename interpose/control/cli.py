@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sys
 from typing import Any, NamedTuple
 
 from interpose import __version__
+from interpose.console import talk
 from interpose.control import place
-from interpose.errors import InterposeError, OptionError, tell
+from interpose.errors import OptionError
 
 USAGE = """\
 usage: interpose-control [options] [pid|program ...]
@@ -138,11 +138,4 @@ def main(words: list[str]) -> int:
 
 def entry() -> None:
     """For the installed command."""
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except InterposeError as error:
-        tell(error)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(1)
+    talk(main)

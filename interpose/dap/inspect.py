@@ -143,12 +143,15 @@ class Inspector:
     def _show(self, found: dict[str, Any], reference: int, frame: int, name: str) -> dict[str, Any]:
         self._names[reference, name] = found["name"]
         children = int(found.get("numchild", 0)) or int(found.get("dynamic", 0))
-        return {
+        shown = {
             "name": name,
             "value": found.get("value", ""),
             "type": found.get("type", ""),
             "variablesReference": self._contain("object", frame, found["name"]) if children else 0,
         }
+        if shown["type"].endswith("*") and shown["value"].startswith("0x"):
+            shown["memoryReference"] = shown["value"].split()[0]
+        return shown
 
     def assign(self, reference: int, name: str, value: str) -> dict[str, Any]:
         """``setVariable``."""
@@ -158,12 +161,23 @@ class Inspector:
         result = self._gdb.run(f"-var-assign {known} {quote(value)}")
         return {"value": result["value"]}
 
+    def place_of(self, reference: int, name: str, frame: object) -> tuple[str, str]:
+        """Words of MI commands that say in which frame a variable is, and its expression there.
+
+        :param reference: the container that shows it; 0: ``name`` is an expression.
+        """
+        if not reference:
+            return (self._at(frame) if isinstance(frame, int) else ""), name
+        known = self._names.get((reference, name))
+        if known is None or not 1 <= reference <= len(self._containers):
+            raise GdbError(f"{name}: no such variable now")
+        path = self._gdb.run(f"-var-info-path-expression {known}")["path_expr"]
+        return self._at(self._containers[reference - 1][1]), str(path)
+
     def evaluate(self, expression: str, frame: object) -> dict[str, Any]:
         """The value of an expression in a frame, or in the current one."""
         number = frame if isinstance(frame, int) else 0
         shown = self._show(self._create(expression, number), 0, number, expression)
-        return {
-            "result": shown["value"],
-            "type": shown["type"],
-            "variablesReference": shown["variablesReference"],
-        }
+        shown["result"] = shown.pop("value")
+        del shown["name"]
+        return shown

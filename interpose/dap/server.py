@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import shutil
 import signal
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from . import memory
 from .gdb import Gdb, GdbError
 from .guard import Guard
 from .inspect import Inspector
@@ -32,11 +34,21 @@ _CAPABILITIES = {
     "supportsConfigurationDoneRequest": True,
     "supportsFunctionBreakpoints": True,
     "supportsConditionalBreakpoints": True,
+    "supportsHitConditionalBreakpoints": True,
+    "supportsLogPoints": True,
     "supportsEvaluateForHovers": True,
     "supportsSetVariable": True,
     "supportsExceptionInfoRequest": True,
     "supportsTerminateRequest": True,
     "supportTerminateDebuggee": True,
+    "supportsRestartRequest": True,
+    "supportsSteppingGranularity": True,
+    "supportsDisassembleRequest": True,
+    "supportsInstructionBreakpoints": True,
+    "supportsReadMemoryRequest": True,
+    "supportsWriteMemoryRequest": True,
+    "supportsDataBreakpoints": True,
+    "supportsDataBreakpointBytes": True,
     "exceptionBreakpointFilters": [_FILTER],
 }
 
@@ -58,6 +70,8 @@ class Server:
         self._program: Program | None = None
         self._inspector: Inspector | None = None
         self._breakpoints: dict[str, list[str]] = {}
+        self._logs: dict[str, str] = {}
+        """Breakpoints that only say something, and what."""
         self._stop_on_entry = False
         self._is_configured = False
         self._is_told_over = False
@@ -65,6 +79,10 @@ class Server:
         self._errors = 0
         self._exception: dict[str, Any] | None = None
         self._wants_pause = False
+        self._ends_program = False
+        """SIGTERM has been sent: nothing stops the program on its way."""
+        self._is_term_sent = False
+        self._launched: dict[str, Any] = {}
         self._steps = False
         self._after: list[Callable[[], None]] = []
 
@@ -136,9 +154,33 @@ class Server:
 
     def launch(self, arguments: dict[str, Any]) -> None:
         self._check_fresh()
+        self._start(self._open(arguments), arguments)
+        self._after.append(lambda: self.event("initialized"))
+
+    def restart(self, arguments: dict[str, Any]) -> None:
+        """The program ends and is started again, with the same breakpoints."""
+        gdb, program = self._any(), self._program
+        if program is None:
+            raise GdbError("only a program that was started here can be started again")
+        self._for_a_moment()
+        assert self._inspector
+        self._inspector.forget()
+        self._program = None  # its end is not told
+        gdb.try_run("-interpreter-exec console kill")
+        program.finish(kill=True)
+        gdb.events.clear()
+        wishes = arguments.get("arguments")
+        self._start(gdb, wishes if isinstance(wishes, dict) and wishes else self._launched)
+        if self._threshold:
+            gdb.console(f"monitor v.set vgdb-error {self._threshold}")
+        if self._is_configured:
+            self._begin(gdb)
+
+    def _start(self, gdb: Gdb, arguments: dict[str, Any]) -> None:
         prefix = os.path.join(self._folder, "pipe")
+        self._launched = arguments
         self._stop_on_entry = bool(arguments.get("stopOnEntry"))
-        gdb = self._open(arguments)
+        self._ends_program = self._is_term_sent = False
         try:
             self._program = Program(arguments, prefix, self._selector, self._guard, self._say)
             self._connect(gdb, self._program.path, prefix, self._program.pid)
@@ -164,6 +206,7 @@ class Server:
             os.kill(pid, 0)
             path = text(arguments, "program") or _executable(pid)
             self._connect(gdb, path, text(arguments, "vgdbPrefix"), pid)
+            self._after.append(lambda: self.event("initialized"))
         except (GdbError, OSError):
             self._leave(kill=False)
             raise
@@ -185,11 +228,16 @@ class Server:
         gdb.events.clear()
         self._errors = self._count_errors()
         self._inspector = Inspector(gdb)
-        self._after.append(lambda: self.event("initialized"))
 
     def configuration_done(self, arguments: dict[str, Any]) -> None:
         gdb = self._stopped()
         self._is_configured = True
+        self._begin(gdb)
+
+    def _begin(self, gdb: Gdb) -> None:
+        if self._launched.get("noDebug"):
+            gdb.try_run("-break-delete")
+            gdb.console(f"monitor v.set vgdb-error {_NEVER}")
         if self._stop_on_entry:
             thread = self._inspector.current_thread() if self._inspector else 1
             body = {"reason": "entry", "threadId": thread, "allThreadsStopped": True}
@@ -202,7 +250,20 @@ class Server:
         self._ends = True
 
     def terminate(self, arguments: dict[str, Any]) -> None:
-        self._after.append(lambda: self._leave(kill=True))
+        """SIGTERM, which the program may handle, and which has the tool report; SIGKILL the second time."""
+        gdb = self._any()
+        if self._ends_program or not self._is_configured:
+            self._after.append(lambda: self._leave(kill=True))
+            return
+        self._ends_program = True
+        goes_on = self._for_a_moment()
+        if goes_on or not any(event.name == "stopped" for event in gdb.events):
+            self._send_term(gdb)  # else when that stop is looked at
+
+    def _send_term(self, gdb: Gdb) -> None:
+        how = "-exec-continue" if self._is_term_sent else '-interpreter-exec console "signal SIGTERM"'
+        self._is_term_sent = True
+        self._resume(gdb, how)
 
     def _leave(self, *, kill: bool) -> None:
         """gdb goes; the program ends or goes on."""
@@ -272,12 +333,24 @@ class Server:
     def _tell_stop(self, gdb: Gdb, reason: str, results: dict[str, Any]) -> None:
         body: dict[str, Any] = {"threadId": int(results.get("thread-id", 1)), "allThreadsStopped": True}
         self._exception = None
-        if reason == "breakpoint-hit":
+        if self._ends_program:
+            self._send_term(gdb)
+            return
+        words = self._logs.get(str(results.get("bkptno", ""))) if reason == "breakpoint-hit" else None
+        if words is not None:
+            self._say("console", self._filled_in(gdb, words, body["threadId"]) + "\n")
+            if not self._steps:
+                gdb.run("-exec-continue")
+                return
+            body["reason"] = "step"
+        elif reason == "breakpoint-hit":
             body |= {"reason": "breakpoint", "hitBreakpointIds": [int(results["bkptno"])]}
         elif reason in ("end-stepping-range", "function-finished", "location-reached"):
             body["reason"] = "step"
         elif "watchpoint" in reason:
             body["reason"] = "data breakpoint"
+            points = [results[kind]["number"] for kind in ("wpt", "hw-rwpt", "hw-awpt") if kind in results]
+            body["hitBreakpointIds"] = [int(number) for number in points]
         elif self._wants_pause and results.get("signal-name", "0") in ("0", "SIGINT"):
             body["reason"] = "pause"
         elif reason == "signal-received":
@@ -289,6 +362,19 @@ class Server:
             body["reason"] = "step" if self._steps else "pause"
         self._wants_pause = self._steps = False
         self.event("stopped", body)
+
+    def _filled_in(self, gdb: Gdb, words: str, thread: int) -> str:
+        """A log point's words, with the values of the expressions in braces."""
+
+        def value(found: re.Match[str]) -> str:
+            place = f"--thread {thread} --frame 0"
+            try:
+                answer = gdb.run(f"-data-evaluate-expression {place} {quote(found[1])}")
+            except GdbError as error:
+                return f"<{error}>"
+            return str(answer.get("value", ""))
+
+        return re.sub(r"\{([^{}]+)\}", value, words)
 
     def _what_happened(self, results: dict[str, Any]) -> dict[str, Any]:
         """Of a stop for a signal, the body of the answer to ``exceptionInfo``."""
@@ -367,6 +453,9 @@ class Server:
 
     def _step(self, arguments: dict[str, Any], command: str) -> None:
         gdb, thread = self._stopped(), int(arguments["threadId"])
+        if arguments.get("granularity") == "instruction":
+            self._resume(gdb, f"{command}-instruction --thread {thread}")
+            return
         try:
             self._resume(gdb, f"{command} --thread {thread}")
         except GdbError as error:
@@ -394,22 +483,24 @@ class Server:
 
     # -- breakpoints -----------------------------------------------------------------------------
 
-    def _replace(self, key: str, wanted: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    def _replace(self, key: str, wanted: Sequence[tuple[_Place, dict[str, Any]]]) -> dict[str, Any]:
         goes_on = self._for_a_moment()
         gdb = self._any()
         for number in self._breakpoints.pop(key, []):
             gdb.try_run(f"-break-delete {number}")
+            self._logs.pop(number, None)
         made, answers = [], []
         for place, wish in wanted:
             try:
-                condition = text(wish, "condition")
-                option = f"-c {quote(condition)} " if condition else ""
-                found = gdb.run(f"-break-insert -f {option}{place}")["bkpt"]
-            except (GdbError, KeyError) as error:
+                answer = _insert(gdb, place, wish) if isinstance(place, str) else place(gdb, wish)
+            except (GdbError, KeyError, ValueError) as error:
                 answers.append({"verified": False, "message": str(error)})
                 continue
-            made.append(found["number"])
-            answers.append(_breakpoint(found))
+            number = str(answer["id"])
+            made.append(number)
+            if words := text(wish, "logMessage"):
+                self._logs[number] = words
+            answers.append(answer)
         self._breakpoints[key] = made
         if goes_on:
             gdb.run("-exec-continue")
@@ -425,6 +516,42 @@ class Server:
         wishes = arguments["breakpoints"]
         places = [(f"--function {quote(text(wish, 'name'))}", wish) for wish in wishes]
         return self._replace("functions", places)
+
+    def set_instruction_breakpoints(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        def insert(gdb: Gdb, wish: dict[str, Any]) -> dict[str, Any]:
+            address = memory.address_of({**wish, "memoryReference": wish["instructionReference"]})
+            return _insert(gdb, f"*{address:#x}", wish)
+
+        return self._replace("instructions", [(insert, wish) for wish in arguments["breakpoints"]])
+
+    def data_breakpoint_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Where a variable is, for :meth:`set_data_breakpoints`."""
+        name, size = text(arguments, "name"), int(arguments.get("bytes") or 0)
+        inspector, gdb = self._inspected(), self._any()
+        if arguments.get("asAddress"):
+            return memory.watched(memory.address_of({"memoryReference": name}), size or 1)
+        reference = int(arguments.get("variablesReference") or 0)
+        try:
+            at, expression = inspector.place_of(reference, name, arguments.get("frameId"))
+            address, whole = memory.place_of(gdb, at, expression)
+        except GdbError as error:
+            return {"dataId": None, "description": str(error)}
+        return memory.watched(address, size or whole)
+
+    def set_data_breakpoints(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        def insert(gdb: Gdb, wish: dict[str, Any]) -> dict[str, Any]:
+            number = memory.watch(gdb, wish)
+            try:
+                if condition := text(wish, "condition"):
+                    gdb.run(f"-break-condition {number} {quote(condition)}")
+                if hits := text(wish, "hitCondition").strip():
+                    gdb.run(f"-break-after {number} {_times(hits) - 1}")
+            except GdbError:
+                gdb.try_run(f"-break-delete {number}")
+                raise
+            return {"id": int(number), "verified": True}
+
+        return self._replace("data", [(insert, wish) for wish in arguments["breakpoints"]])
 
     def set_exception_breakpoints(self, arguments: dict[str, Any]) -> None:
         threshold = 0 if "errors" in arguments["filters"] else _NEVER
@@ -468,6 +595,15 @@ class Server:
         reference, name = int(arguments["variablesReference"]), text(arguments, "name")
         return self._inspected().assign(reference, name, text(arguments, "value"))
 
+    def read_memory(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return memory.read(self._stopped(), arguments)
+
+    def write_memory(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return memory.write(self._stopped(), arguments)
+
+    def disassemble(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return memory.disassemble(self._stopped(), arguments)
+
     def evaluate(self, arguments: dict[str, Any]) -> dict[str, Any]:
         expression = text(arguments, "expression").strip()
         if arguments.get("context") == "repl":
@@ -484,11 +620,33 @@ class Server:
         return self._inspected().evaluate(expression, arguments.get("frameId"))
 
 
+_Place = str | Callable[[Gdb, dict[str, Any]], dict[str, Any]]
+"""Of a breakpoint: words of MI's -break-insert, or who sets it."""
+
+
+def _insert(gdb: Gdb, place: str, wish: dict[str, Any]) -> dict[str, Any]:
+    condition = text(wish, "condition")
+    option = f"-c {quote(condition)} " if condition else ""
+    if hits := text(wish, "hitCondition").strip():
+        option += f"-i {_times(hits) - 1} "
+    return _breakpoint(gdb.run(f"-break-insert -f {option}{place}")["bkpt"])
+
+
 def _without_prefix(line: str) -> str:
     """A line of a report without ``==PID== ``."""
     if line.startswith("=="):
         return line[2:].partition("==")[2].removeprefix(" ")
     return line
+
+
+def _times(hits: str) -> int:
+    """The hit at which a breakpoint begins to stop. Raises :class:`GdbError` for anything but N or >=N."""
+    number = hits.removeprefix(">=").strip()
+    if not number.isdecimal() or not 0 < int(number) < _NEVER:
+        raise GdbError(
+            f'hit count "{hits}": expected the number of the hit from which on it stops, as 5 or >=5'
+        )
+    return int(number)
 
 
 def _executable(pid: int) -> str:
@@ -526,6 +684,9 @@ _HANDLERS: dict[str, Callable[[Server, dict[str, Any]], dict[str, Any] | None]] 
     "pause": Server.pause,
     "setBreakpoints": Server.set_breakpoints,
     "setFunctionBreakpoints": Server.set_function_breakpoints,
+    "setInstructionBreakpoints": Server.set_instruction_breakpoints,
+    "dataBreakpointInfo": Server.data_breakpoint_info,
+    "setDataBreakpoints": Server.set_data_breakpoints,
     "setExceptionBreakpoints": Server.set_exception_breakpoints,
     "exceptionInfo": Server.exception_info,
     "threads": Server.threads,
@@ -534,6 +695,10 @@ _HANDLERS: dict[str, Callable[[Server, dict[str, Any]], dict[str, Any] | None]] 
     "variables": Server.variables,
     "setVariable": Server.set_variable,
     "evaluate": Server.evaluate,
+    "restart": Server.restart,
+    "readMemory": Server.read_memory,
+    "writeMemory": Server.write_memory,
+    "disassemble": Server.disassemble,
 }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
+from interpose.console import talk
 from interpose.errors import InterposeError
 
 USAGE = """\
@@ -132,16 +132,8 @@ def main(words: Sequence[str]) -> int:
 
 def entry() -> None:
     """The console script."""
-    try:
-        code = main(sys.argv[1:])
-    except InterposeError as error:
-        # Without a prefix: most begin with the file, and the others are the original viewer's.
-        print(*error.lines(), sep="\n", file=sys.stderr)
-        code = error.exit_code
-    except BrokenPipeError:
-        code = 1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.exit(code)
+    # Without a prefix: most begin with the file, and the others are the original viewer's.
+    talk(main, lambda error: print(*error.lines(), sep="\n", file=sys.stderr))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,14 @@ class Cursor:
         bits = 7 * (self.position - start)
         return value - (1 << bits) if value >> (bits - 1) & 1 else value
 
+    def block(self, size: int) -> bytes:
+        end = self.position + size
+        if end > len(self.data):
+            raise IndexError("past the end of the section")
+        data = self.data[self.position : end]
+        self.position = end
+        return data
+
     def string(self) -> str:
         end = self.data.index(b"\0", self.position)
         text = self.data[self.position : end].decode("utf-8", "surrogateescape")

@@ -55,6 +55,65 @@ def find_debug_image(
     return None
 
 
+def find_supplement(image: Image, extra_paths: Iterable[str] = (), root: str = DEBUG_ROOT) -> Image | None:
+    """The file with what dwz found in several debug files (.gnu_debugaltlink; DWARF 5, 7.3.6)."""
+    try:
+        name, build_id = _alternate(image)
+    except ElfError:
+        return None
+    if not name:
+        return None
+    places = [os.path.join(os.path.dirname(os.path.realpath(image.path)), name)]
+    places += [os.path.join(top, ".dwz", os.path.basename(name)) for top in (root, *extra_paths)]
+    if len(build_id) > 2:
+        tail = os.path.join(".build-id", build_id[:2], f"{build_id[2:]}.debug")
+        places += [os.path.join(top, tail) for top in (root, *extra_paths)]
+    for place in places:
+        found = _opened(place)
+        if found is not None and _identity(found) == build_id:
+            return found
+    return None
+
+
+def _alternate(image: Image) -> tuple[str, str]:
+    """Name and identity, in lowercase hex, of the file that an image shares entries with."""
+    raw = image.data_of(".gnu_debugaltlink")
+    if raw:
+        name, _, identity = raw.partition(b"\0")
+        return os.fsdecode(name), identity.hex()
+    raw = image.data_of(".debug_sup")
+    if len(raw) < 4 or raw[2]:
+        return "", ""
+    name, _, rest = raw[3:].partition(b"\0")
+    return os.fsdecode(name), rest[1:].hex()
+
+
+def _identity(image: Image) -> str:
+    """What names a file with shared entries: its build-id, or what its own .debug_sup says."""
+    try:
+        raw = image.data_of(".debug_sup")
+        if raw[2:3] == b"\1":
+            return raw[3:].partition(b"\0")[2][1:].hex()
+        return image.build_id or ""
+    except ElfError:
+        return ""
+
+
+def debug_places(image: Image, root: str = DEBUG_ROOT) -> list[str]:
+    """Where :func:`find_debug_image` looks, without extra paths."""
+    try:
+        build_id, link = image.build_id, image.debuglink
+    except ElfError:
+        return []
+    places = []
+    if build_id and len(build_id) > 2:
+        places.append(os.path.join(root, ".build-id", build_id[:2], f"{build_id[2:]}.debug"))
+    if link is not None:
+        folder = os.path.dirname(os.path.realpath(image.path))
+        places += [f"{folder}/{link[0]}", f"{folder}/.debug/{link[0]}", f"{root}{folder}/{link[0]}"]
+    return places
+
+
 def _opened(path: str) -> Image | None:
     try:
         candidate = Image.open(path)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable
+    from functools import cache
+else:
+    from interpose.plain import cache
 
 _RUST_LEGACY = r"(_ZN.+)17h[0-9a-f]{16}E"
 _RUST_ESCAPES = (
@@ -39,7 +40,7 @@ def is_mangled(name: str) -> bool:
     return name.startswith(("_Z", "_R"))
 
 
-@lru_cache(maxsize=8192)
+@cache
 def demangle(symbol: str) -> str:
     """`symbol` as a person would write it; a name that is not mangled comes back unchanged.
 

@@ -9,7 +9,6 @@ the supervisor with SIGBUS.
 from __future__ import annotations
 
 import struct
-from functools import cached_property
 
 from interpose.elf.errors import ElfError
 from interpose.elf.headers import (
@@ -35,8 +34,10 @@ from interpose.elf.openfile import OpenFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from functools import cached_property
     from typing import Any, NamedTuple
 else:
+    from interpose.plain import cached_property
     from interpose.records import NamedTuple
 
 PF_X, PF_W, PF_R = 1, 2, 4
@@ -46,9 +47,8 @@ STT_COMMON, STT_TLS, STT_GNU_IFUNC = 5, 6, 10
 STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
 STV_DEFAULT, STV_INTERNAL, STV_HIDDEN = 0, 1, 2
 DT_NEEDED = 1
-DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SONAME, DT_GNU_HASH = 4, 5, 6, 10, 14, 0x6FFFFEF5
+DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_INIT, DT_SONAME, DT_GNU_HASH = 4, 5, 6, 10, 12, 14, 0x6FFFFEF5
 DT_FLAGS_1, DF_1_PIE = 0x6FFFFFFB, 0x08000000
-ELFCOMPRESS_ZLIB = 1
 
 _SYM = struct.Struct("<IBBHQQ")
 _DYN = struct.Struct("<qQ")
@@ -191,33 +191,25 @@ class Image:
         return sections
 
     def section_named(self, name: str) -> Section | None:
-        """The first section of that name."""
-        return next((section for section in self.sections if section.name == name), None)
+        """The first section of that name, or of `.zdebug_` for `.debug_`: the old way to compress."""
+        found = next((section for section in self.sections if section.name == name), None)
+        if found is None and name.startswith(".debug_"):
+            found = next((s for s in self.sections if s.name == f".z{name[1:]}"), None)
+        return found
 
     def section_data(self, section: Section) -> bytes:
         """Contents of a section, decompressed if need be (gABI chapter 4, compressed sections)."""
         if section.type == SHT_NOBITS:
             return b""
         data = self.read(section.offset, section.size, f"section {section.name}")
-        if not section.flags & SHF_COMPRESSED:
+        if not section.flags & SHF_COMPRESSED and not section.name.startswith(".zdebug_"):
             return data
-        if len(data) < 24:
-            raise ElfError(self.path, f"compressed section {section.name} has no header")
-        kind, _, size, _ = struct.unpack_from("<IIQQ", data)
-        if kind != ELFCOMPRESS_ZLIB:
-            raise ElfError(self.path, f"section {section.name} uses unknown compression {kind}")
-        if size > 1100 * len(data):  # deflate cannot do better than 1032 to 1
-            raise ElfError(self.path, f"compressed section {section.name} claims {size} bytes")
-        import zlib  # few files need it
+        from interpose.elf.compression import expanded  # few files need it
 
         try:
-            inflater = zlib.decompressobj()
-            plain = inflater.decompress(data[24:], size) if size else b""
-        except (zlib.error, OverflowError, MemoryError):
-            raise ElfError(self.path, f"compressed section {section.name} is damaged") from None
-        if len(plain) != size:
-            raise ElfError(self.path, f"compressed section {section.name} is cut off")
-        return plain
+            return expanded(data, is_old=not section.flags & SHF_COMPRESSED)
+        except ValueError as error:
+            raise ElfError(self.path, f"compressed section {section.name} {error}") from None
 
     def data_of(self, name: str) -> bytes:
         """Contents of the section `name`, empty when there is none."""
@@ -293,6 +285,11 @@ class Image:
         """DT_SONAME, or None."""
         offset = self._dynamic.get(DT_SONAME)
         return None if offset is None else self._string(self._dynamic_strings, offset, "the soname")
+
+    @property
+    def initialiser(self) -> int | None:
+        """Address of the function that the dynamic linker calls before the constructors; None without one."""
+        return self._dynamic.get(DT_INIT)
 
     @cached_property
     def needed(self) -> list[str]:

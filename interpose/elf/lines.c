@@ -1,6 +1,8 @@
 /* Line number programs of ELF files become one sorted table: see lines.h. */
 #include "lines.h"
 
+#include "bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,67 +21,6 @@ enum {
     LNS_FIXED_ADVANCE_PC
 };
 enum { LNE_END_SEQUENCE = 1, LNE_SET_ADDRESS };
-
-/* ---- Bytes ------------------------------------------------------------------------------------- */
-
-struct cursor {
-    const uint8_t *at, *end;
-    int failed; /* it wanted more than there is */
-};
-
-static uint64_t fixed(struct cursor *c, uint64_t bytes) {
-    uint64_t value = 0;
-    if (bytes > 8 || (uint64_t)(c->end - c->at) < bytes) {
-        c->failed = 1;
-        return 0;
-    }
-    memcpy(&value, c->at, bytes);
-    c->at += bytes;
-    return value;
-}
-
-static void skip(struct cursor *c, uint64_t bytes) {
-    if ((uint64_t)(c->end - c->at) < bytes) {
-        c->failed = 1;
-        bytes = (uint64_t)(c->end - c->at);
-    }
-    c->at += bytes;
-}
-
-static uint64_t uleb(struct cursor *c) {
-    uint64_t value = 0;
-    for (unsigned shift = 0; c->at < c->end; shift += 7) {
-        uint8_t byte = *c->at++;
-        if (shift < 64) value |= (uint64_t)(byte & 127) << shift;
-        if (!(byte & 128)) return value;
-    }
-    c->failed = 1;
-    return 0;
-}
-
-static int64_t sleb(struct cursor *c) {
-    uint64_t value = 0;
-    for (unsigned shift = 0; c->at < c->end; shift += 7) {
-        uint8_t byte = *c->at++;
-        if (shift < 64) value |= (uint64_t)(byte & 127) << shift;
-        if (byte & 128) continue;
-        if (byte & 64 && shift + 7 < 64) value |= ~0ull << (shift + 7);
-        return (int64_t)value;
-    }
-    c->failed = 1;
-    return 0;
-}
-
-static const char *string(struct cursor *c) {
-    const char *s = (const char *)c->at;
-    const uint8_t *zero = memchr(c->at, 0, (size_t)(c->end - c->at));
-    if (!zero) {
-        c->failed = 1;
-        return "";
-    }
-    c->at = zero + 1;
-    return s;
-}
 
 static const char *text_at(const char *section, uint64_t size, uint64_t offset) {
     return offset < size && memchr(section + offset, 0, size - offset) ? section + offset : "";

@@ -16,9 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NamedTuple
 
-    from symbolic.symcache import SymCache
-
     from interpose.elf.image import Image
+    from interpose.elf.symcache import SymCache
 else:
     from interpose.records import NamedTuple
 
@@ -50,30 +49,27 @@ class LineTable:
         if self._cache is None or address < self._load_base:
             return []
         found = self._cache.lookup(address - self._load_base)
-        return [SourceLine(level.symbol, level.full_path, level.line) for level in found]
+        return [SourceLine(*level) for level in found]
 
     def _open(self) -> SymCache | None:
         self._require_memory()
-        from symbolic.exceptions import SymbolicError
-        from symbolic.symcache import SYMCACHE_LATEST_VERSION, SymCache
+        from interpose.elf.symcache import LATEST_VERSION, SymCache, SymCacheError
 
-        stored = stored_name(self._image, f"v{SYMCACHE_LATEST_VERSION}.symcache")
+        stored = stored_name(self._image, f"v{LATEST_VERSION}.symcache")
         if stored is not None and os.path.exists(stored):
             try:
                 cache = SymCache.open(stored)
-                if cache.version == SYMCACHE_LATEST_VERSION:
+                if cache.version == LATEST_VERSION:
                     return cache
-            except (SymbolicError, OSError, LookupError):
+            except (SymCacheError, OSError):
                 pass
-        from symbolic.debuginfo import Archive
-
         began = time.monotonic()
         try:
             # Its bytes, not its name, by which there may be another file; nor a mapping, which would end us
             # with SIGBUS if the file got shorter.
             data = self._image.read(0, self._image.size, "the file")
-            cache = next(Archive.from_bytes(data).iter_objects()).make_symcache()
-        except (ElfError, SymbolicError, StopIteration, LookupError, OSError, ValueError):
+            cache = SymCache.make(data)
+        except (ElfError, SymCacheError, OSError, ValueError):
             return None
         if stored is not None and time.monotonic() - began >= WORTH_STORING_SECONDS:
             store(stored, cache.dump_into)

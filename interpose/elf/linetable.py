@@ -88,7 +88,7 @@ class LineProgram:
             for content, form in formats:
                 value = self._unit.value(cursor, form, 0)
                 resolved = self._unit.string(value) if content == LNCT_PATH else value[1]
-                if resolved is not None:
+                if resolved is not None and not isinstance(resolved, bytes):
                     row[content] = resolved
             rows.append(row)
             if len(rows) > len(cursor.data):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from interpose.cache.digest import digest
+
 HEAD = 4096
 """Bytes of the beginning that count for the identity: the ELF headers and, as a rule, the build-id."""
 MOST_HELD = 512
@@ -59,7 +61,7 @@ class OpenFile:
 def _identity(fd: int) -> tuple[int, ...]:
     status = os.fstat(fd)
     try:
-        head = hash(os.pread(fd, HEAD, 0))
+        head = int.from_bytes(digest(os.pread(fd, HEAD, 0)), "little")
     except OSError:  # a folder
         head = 0
     times = status.st_mtime_ns, status.st_ctime_ns

@@ -7,16 +7,18 @@ file that it was made from. Whatever goes wrong with the store is ignored.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
 from interpose.elf.errors import ElfError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import suppress
     from typing import BinaryIO
 
     from interpose.elf.image import Image
+else:
+    from interpose.plain import suppress
 
 WORTH_STORING_SECONDS = 0.02
 

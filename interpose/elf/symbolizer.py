@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 from bisect import bisect_right, insort
-from functools import cached_property
 
 from interpose.elf.demangle import demangle, is_mangled, short_name, z_decoded
 from interpose.elf.errors import ElfError
@@ -19,13 +18,18 @@ from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from functools import cached_property
     from typing import Any, NamedTuple
 
     from interpose.elf.cfi import FrameTable
+    from interpose.elf.debuginfod import Servers
     from interpose.elf.dwarf import DebugInfo
+    from interpose.elf.functions import Functions
     from interpose.elf.sourcelines import SourceLines
+    from interpose.elf.variables import VariablePlace, Variables
 else:
+    from interpose.plain import cached_property
     from interpose.records import NamedTuple
 
 _SECTION_KINDS = {
@@ -75,9 +79,17 @@ class ObjectFile:
     """What is known of one ELF file on disk, whatever its load address."""
 
     def __init__(
-        self, path: str, file: OpenFile | None, extra_debuginfo: tuple[str, ...], allow_mismatched: bool
+        self,
+        path: str,
+        file: OpenFile | None,
+        extra_debuginfo: tuple[str, ...],
+        allow_mismatched: bool,
+        servers: Servers | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         """`file` is what is mapped; None where that cannot be read any more."""
+        self._servers = servers
+        self._warn = warn
         self.path = path
         self._file = file
         self._extra_debuginfo = extra_debuginfo
@@ -95,6 +107,35 @@ class ObjectFile:
 
     @cached_property
     def debug_image(self) -> Image | None:
+        """The separate debug file, if the image needs one and it is installed or a server has it."""
+        if self.installed_debug_image is not None or self._servers is None or self.image is None:
+            return self.installed_debug_image
+        try:
+            build_id = self.image.build_id
+            if build_id is None or self.image.section_named(".debug_info") is not None:
+                return None
+        except ElfError:
+            return None
+        return self._servers.find(build_id)
+
+    def read(self, say: Callable[[str], None]) -> None:
+        """Read the symbols, and tell what there is (--trace-symtab)."""
+        say(f"------ name = {self.path}")
+        if self.image is None:
+            say("not an object file")
+            return
+        debug = self.debug_image
+        if self.image.build_id is not None:
+            say(f"build-id: {self.image.build_id}")
+        say(f"debug file: {debug.path if debug is not None else 'none'}")
+        say(f"symbols: {len(self.code)} of code, {len(self.data)} of data")
+        for name in (".debug_info", ".debug_line", ".eh_frame"):
+            sections = ((image, image.section_named(name)) for image in (debug, self.image) if image)
+            found = [f"{section.size} bytes in {image.path}" for image, section in sections if section]
+            say(f"{name}: {found[0] if found else 'none'}")
+
+    @cached_property
+    def installed_debug_image(self) -> Image | None:
         """The separate debug file, if the image needs one and it is installed."""
         if self.image is None or self.image.section_named(".debug_info") is not None:
             return None
@@ -144,7 +185,25 @@ class ObjectFile:
             return None
         from interpose.elf.dwarf import DebugInfo
 
-        return DebugInfo(self._source)
+        info = DebugInfo(self._source, self._extra_debuginfo)
+        if self._warn is not None and not info.is_whole:
+            self._warn(f"{self._source.path}: the debug information is damaged")
+        return info
+
+    @cached_property
+    def variables(self) -> Variables | None:
+        """The file's variables with their types and declarations."""
+        if self._dwarf is None:
+            return None
+        from interpose.elf.variables import Variables
+
+        return Variables(self._dwarf, self._functions)
+
+    @cached_property
+    def _functions(self) -> Functions:
+        from interpose.elf.functions import Functions
+
+        return Functions()
 
     @cached_property
     def all_lines(self) -> SourceLines | None:
@@ -160,14 +219,22 @@ class ObjectFile:
         """Whether addresses in the file may have source lines."""
         return self._source is not None
 
+    def has_lines_within(self, most: int) -> bool:
+        """The same, in a file of at most so many bytes."""
+        return self._source is not None and self._source.size <= most
+
     def source_lines(self, address: int) -> list[SourceLine]:
         """Levels of the link-time `address`, innermost first; empty where there is no line."""
-        levels = self._lines.lookup(address) if self._lines is not None else []
-        if levels and levels[0].path and levels[0].line:
-            return levels
-        unit = self._dwarf.unit_at(address) if self._dwarf is not None else None
-        where = unit.line_at(address) if unit is not None else None
-        return [SourceLine("", *where)] if where is not None else []
+        if self._lines is None or self._dwarf is None:
+            return []
+        # A symcache has neither what is in other files nor what is outside of functions.
+        if not self._dwarf.is_in_several_files:
+            levels = self._lines.lookup(address)
+            if levels and levels[0].path and levels[0].line:
+                return levels
+        from interpose.elf.functions import levels_at
+
+        return levels_at(self._dwarf, self._functions, address)
 
     def directory(self, address: int, path: str) -> str:
         """The directory of the source file `path` (as `source_lines` gave it), as the line table has it."""
@@ -217,8 +284,15 @@ class Symbolizer:
         demangle: bool = True,
         extra_debuginfo_path: Iterable[str] = (),
         allow_mismatched: bool = False,
+        servers: Servers | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
-        """`inline` is --read-inline-info; without `directories`, `Frame.dir` stays None, which saves time."""
+        """`inline` is --read-inline-info; without `directories`, `Frame.dir` stays None, which saves time.
+
+        `warn` takes one line for each file whose debug information is damaged.
+        """
+        self._servers = servers
+        self._warn = warn
         self._inline = inline
         self._directories = directories
         self._demangle = demangle
@@ -226,7 +300,14 @@ class Symbolizer:
         self._allow_mismatched = allow_mismatched
         self._mappings: list[Mapping] = []
         self._loaded: list[_Loaded] | None = None
+        self._kept: list[tuple[Mapping, _Loaded]] = []
         self._cache: dict[int, list[Frame]] = {}
+
+    def want_directories(self) -> None:
+        """From now on frames have their directories."""
+        if not self._directories:
+            self._directories = True
+            self._cache.clear()
 
     # -- the map of the program ---------------------------------------------------------------
 
@@ -250,6 +331,24 @@ class Symbolizer:
         if hit:
             self._changed()
 
+    def keep(self, start: int, size: int) -> list[Mapping]:
+        """[start, start + size) is about to be unmapped: its addresses stay known under other numbers.
+
+        The mappings that are answered have them; a number that counts how many have been kept stands above
+        the 64 bits of an address.
+        """
+        kept = []
+        for mapping in self._mappings:
+            if mapping.start >= start + size or mapping.end <= start:
+                continue
+            loaded = self._object_at(mapping.start)
+            if loaded is None:
+                continue
+            above = (len(self._kept) + 1) << 64
+            self._kept.append((mapping, loaded._replace(bias=loaded.bias + above)))
+            kept.append(mapping._replace(start=mapping.start + above, end=mapping.end + above))
+        return kept
+
     def _insert(self, mapping: Mapping) -> None:
         insort(self._mappings, mapping, key=_start)
 
@@ -259,7 +358,9 @@ class Symbolizer:
 
     def object_file(self, path: str, file: OpenFile | None) -> ObjectFile:
         """A file for :meth:`add_mapping`, the same for all its mappings."""
-        return ObjectFile(path, file, self._extra_debuginfo, self._allow_mismatched)
+        return ObjectFile(
+            path, file, self._extra_debuginfo, self._allow_mismatched, self._servers, self._warn
+        )
 
     def object_at(self, path: str) -> ObjectFile:
         """The same for whatever is at a path now."""
@@ -269,6 +370,8 @@ class Symbolizer:
             return self.object_file(path, None)
 
     def _mapping_at(self, address: int) -> Mapping | None:
+        if address >> 64:
+            return self._kept[(address >> 64) - 1][0]
         index = bisect_right(self._mappings, address, key=_start) - 1
         if index >= 0 and address < self._mappings[index].end:
             return self._mappings[index]
@@ -293,6 +396,8 @@ class Symbolizer:
         return self._loaded
 
     def _object_at(self, address: int) -> _Loaded | None:
+        if address >> 64:
+            return self._kept[(address >> 64) - 1][1]
         mapping = self._mapping_at(address)
         for loaded in self._objects():
             if mapping in loaded.mappings if mapping is not None else loaded.holds(address):
@@ -318,6 +423,15 @@ class Symbolizer:
                 self._cache.clear()
             frames = self._cache[addr] = self._lookup(addr)
         return frames
+
+    def read_ahead(self, most: int) -> None:
+        """Read now what look-ups will need, of files with lines of at most so many bytes; ask no server."""
+        if self._servers is not None:
+            return
+        files = {mapping.file: mapping.start for mapping in reversed(self._mappings)}
+        for file, start in files.items():
+            if file.has_lines_within(most):
+                self.lookup(start)
 
     def _lookup(self, ip: int) -> list[Frame]:
         mapping = self._mapping_at(ip)
@@ -397,6 +511,21 @@ class Symbolizer:
         """(name, offset) of the data symbol that holds `addr`; Valgrind does not demangle these names."""
         loaded = self._object_at(addr)
         return loaded.file.data.find(addr - loaded.bias) if loaded is not None else None
+
+    def variable_at(self, addr: int, *, static_local: bool = False) -> VariablePlace | None:
+        """The global variable at `addr` by the debug information, or the static variable of a function."""
+        loaded = self._object_at(addr)
+        variables = loaded.file.variables if loaded is not None else None
+        if loaded is None or variables is None:
+            return None
+        vaddr = addr - loaded.bias
+        return variables.static_local_at(vaddr) if static_local else variables.global_at(vaddr)
+
+    def variables_of(self, pc: int) -> tuple[Variables, int] | None:
+        """The variables of the object that has the code at `pc`, and its load bias."""
+        loaded = self._object_at(pc) if self._mapping_at(pc) is not None else None
+        variables = loaded.file.variables if loaded is not None else None
+        return None if loaded is None or variables is None else (variables, loaded.bias)
 
     def data_segment_in(self, start: int, end: int) -> tuple[int, int] | None:
         """The part of a mapping that its object's file declares writable."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import add
+from _operator import add
 
 from interpose.elf.errors import ElfError
 from interpose.elf.headers import SHT_DYNSYM, SHT_SYMTAB
@@ -23,8 +23,8 @@ class FunctionSymbols(NamedTuple):
     """What the redirection core asks of code symbols; addresses are link-time, flags 0 or 1."""
 
     names: list[str]
-    addresses: list[int]
-    sizes: list[int]
+    addresses: memoryview
+    sizes: memoryview
     is_global: bytes
     is_ifunc: bytes
     is_text: bytes
@@ -77,8 +77,9 @@ def _flat(ranges: list[tuple[int, int]]) -> Any:
     return ffi.new("uint64_t[]", ends)
 
 
-def _numbers(column: Any, count: int) -> list[int]:
-    return memoryview(ffi.buffer(column, 8 * count)).cast("B").cast("Q").tolist()
+def _numbers(column: Any, count: int) -> memoryview:
+    """A copy of unsigned 64-bit numbers, eight bytes each: as a list of integers it would take 40."""
+    return memoryview(ffi.buffer(column, 8 * count)[:]).cast("Q")
 
 
 def _names(found: Any) -> list[str]:
@@ -139,5 +140,5 @@ def pieces(symbols: Iterable[tuple[int, int, str]]) -> Any:
 
 def columns(found: Any) -> tuple[list[int], list[int], list[str]]:
     """Starts, ends and names of pieces."""
-    starts = _numbers(found.address, found.count)
+    starts = _numbers(found.address, found.count).tolist()
     return starts, list(map(add, starts, _numbers(found.size, found.count))), _names(found)

@@ -8,9 +8,10 @@ then has a request under way that is not answered until it is to go on.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 
-from interpose.gdb.threads import Thread
+from interpose.gdb.threads import Thread, slot_index
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Protocol
 
+    from interpose.gdb.family import Descent
+    from interpose.gdb.fifos import Lent
     from interpose.supervisor.main import Supervisor
 
     class Listener(Protocol):
@@ -29,8 +32,26 @@ if TYPE_CHECKING:
         def ended(self, status: int, signal: int) -> None:
             """The program has ended, with this exit status or by this signal."""
 
+        def tells_first(self) -> bool:
+            """The program is about to end; whether there is something to tell before."""
+
+        def tell_first(self) -> None:
+            """Tell it; the program does not end before gdb lets it go on."""
+
         def executed(self) -> bool:
             """Another program is about to run in the process; whether it is to stop before."""
+
+        def copied(self) -> object:
+            """This is a copy, of a process that is not followed."""
+
+        def followed(self, fd: int, lent: Lent | None) -> Descent:
+            """This is a forked child's copy of it."""
+
+        def stand(self) -> None:
+            """The child has been born."""
+
+        def listen(self) -> None:
+            """Something may have come from a child."""
 
 
 AWAY_S = 1.0  # how long a thread that is in the kernel, and does not come, is waited for
@@ -42,12 +63,14 @@ class Debugger:
 
     :ivar listener: the gdb that is attached, if one is.
     :ivar breaks: breakpoints by address, with the number of those who want them.
+    :ivar gdb_may_come: false once a signal has ended the waiting for gdb: the program does not wait again.
     """
 
     def __init__(self, supervisor: Supervisor) -> None:
         self.supervisor = supervisor
         self.listener: Listener | None = None
         self.breaks: dict[int, int] = {}
+        self.gdb_may_come = True
         self._held: dict[int, Thread] = {}
         self._holders = 0
         self._kept: set[int] = set()
@@ -55,7 +78,11 @@ class Debugger:
         self._waits = False
         self._about: int | None = None
         self._after = ""
-        self._requests: set[int] = set()
+        self._requests: dict[int, Callable[[], None]] = {}
+        self._ways: dict[int, int] = {}
+        """Our ends of the ways to children's supervisors until gdb hears of them, by the slot that forked."""
+        self.descent: Descent | None = None
+        """In a forked child: where its parent's server speaks with ours."""
 
     # -- threads -------------------------------------------------------------------------------
 
@@ -149,9 +176,8 @@ class Debugger:
         if thread in self._events:
             self._events.remove(thread)
         thread.held = False
-        if thread.index in self._requests:
-            self._requests.discard(thread.index)
-            self.supervisor.answer_now(thread.index)
+        if (carry_out := self._requests.pop(thread.index, None)) is not None:
+            carry_out()
             return
         slot = thread.slot
         slot.r[0], slot.r[1] = thread.go, thread.signal
@@ -194,9 +220,9 @@ class Debugger:
 
     def forget_events(self) -> None:
         """Breakpoints and steps of other threads: they are met again, or nobody waits for them any more."""
-        kept = (lib.IP_DBG_SIGNAL, lib.IP_DBG_WATCHED, lib.IP_DBG_ENTRY, lib.IP_DBG_RETURN)
+        passing = (lib.IP_DBG_HELD, lib.IP_DBG_BREAK, lib.IP_DBG_STEPPED)
         self._events = [
-            thread for thread in self._events if thread.why in kept or self._comes_for_gdb(thread)
+            thread for thread in self._events if thread.why not in passing or self._comes_for_gdb(thread)
         ]
 
     # -- waiting for gdb -------------------------------------------------------------------------
@@ -214,15 +240,53 @@ class Debugger:
         if index is not None:
             self._kick(Thread(self.supervisor.client, index, lib.ip_service_slot(index)))
 
-    def hold_request(self, thread: Thread) -> None:
-        """A thread's request is not carried out before a debugger lets it go on."""
+    def hold_request(self, thread: Thread, then: Callable[[], None]) -> None:
+        """A thread's request is not carried out before a debugger lets it go on; ``then`` does it."""
         self._waits = True
         self._about = thread.index
         thread.held = True
         thread.why = lib.IP_DBG_HELD
         self._held[thread.index] = thread
-        self._requests.add(thread.index)
+        self._requests[thread.index] = then
         self._events.append(thread)
+
+    def stop_soon(self) -> None:
+        """Have the other threads of a program that waits for gdb stop, too; nobody waits until they do."""
+        self._header().debug |= lib.IP_DBG_STOP
+        for thread in self.threads():
+            if not thread.held and not self._is_asking(thread):
+                self._kick(thread)
+
+    def _look_for_signals(self) -> None:
+        """Who ends a program that waits for gdb does not want it to wait on: it goes on to that signal."""
+        if not self._waits or self.listener is not None:
+            return
+        for thread in list(self._held.values()):
+            number = thread.ending_signal()
+            if number:
+                from interpose.supervisor.fatal import signal_name
+
+                self.gdb_may_come = False
+                self._after = f"Continuing for signal {number} ({signal_name(number)}) ..."
+                self.stop_waiting()
+                return
+
+    def _let_go(self) -> None:
+        """Threads that wait go on when they are released, and not in another way that gdb has told before."""
+        for thread in self._held.values():
+            thread.go = lib.IP_DBG_GO
+
+    def ends_too_early(self, slot: Any, index: int) -> bool:
+        """Whether the end of the process waits, because the listener has something to tell before."""
+        if self.listener is None or slot.a[7] or not self.listener.tells_first():
+            return False
+        thread = Thread(self.supervisor.client, index, slot)
+        thread.held = True
+        thread.why = lib.IP_DBG_HELD
+        self._held[index] = thread
+        self._requests[index] = lambda: self.supervisor.answer_now(index)
+        self.listener.tell_first()
+        return True
 
     def _comes_for_gdb(self, thread: Thread) -> bool:
         """Whether this is the stop that gdb is waited for at."""
@@ -233,11 +297,26 @@ class Debugger:
     def attach(self, listener: Listener) -> None:
         """From now on signals and the like are told to this one."""
         self.listener = listener
+        self.gdb_may_come = True
         self._header().debug |= lib.IP_DBG_ON
+
+    def left_behind(self) -> None:
+        """This is a copy of the supervisor: the listener is another process's."""
+        if self.listener is not None:
+            self.listener.copied()
+        self.descent = None
+        self.leave()
+
+    def leave(self) -> None:
+        """The listener is gone, or another process's."""
+        self.listener = None
+        for fd in self._ways.values():
+            os.close(fd)
+        self._ways.clear()
 
     def detach(self) -> None:
         """The listener is gone: nothing of it stays behind."""
-        self.listener = None
+        self.leave()
         self._waits = False
         for address in list(self.breaks):
             lib.ip_breakpoint(address, 0)
@@ -246,19 +325,102 @@ class Debugger:
         header = self._header()
         header.debug &= lib.IP_DBG_STOP
         self._events.clear()
+        self._let_go()
         for thread in self._held.values():
-            thread.go = lib.IP_DBG_GO
             if thread.why == lib.IP_DBG_SIGNAL and thread.state.changed >> lib.IP_DBG_CHANGED_PC & 1:
                 thread.signal = 0  # of an instruction that it is no longer at
 
-    def forked(self) -> None:
-        """This is the copy of the supervisor for a forked child, which no debugger follows."""
+    def stop_waiting(self) -> None:
+        """Go on, if it is gdb that is waited for: somebody has come and left without stopping the program."""
+        if self._waits and self.listener is None:
+            self._waits = False
+            if not self.stopped:
+                self._let_go()
+                self._release()
+
+    def _forget(self) -> None:
+        """These are other threads than before."""
         self._held.clear()
         self._requests.clear()
-        self._holders = 0
         self._events.clear()
-        self.detach()
-        self._header().debug = 0
+        self._kept.clear()
+        self._holders = 0
+        self._waits = False
+        self._after = ""
+
+    # -- forks -----------------------------------------------------------------------------------
+
+    def forked(self, way: int = -1, lent: Lent | None = None) -> None:
+        """This is the copy of the supervisor for a forked child.
+
+        :param way: leads to the server that may follow it; -1: nobody does.
+        :param lent: the FIFOs that its gdb is at.
+        """
+        self._forget()
+        listener = self.listener
+        if listener is None or way < 0:
+            if listener is not None:
+                listener.copied()
+            self.descent = None
+            self.detach()
+            self._header().debug = 0
+            return
+        for fd in self._ways.values():
+            os.close(fd)
+        self._ways.clear()
+        self._header().debug |= lib.IP_DBG_STOP
+        self.descent = listener.followed(way, lent)
+
+    def is_born(self) -> bool:
+        """The forked child is there, and waits to be asked about; whether a debugger follows it."""
+        if self.descent is None or self.listener is None:
+            return False
+        self.descent.watch()
+        self.listener.stand()
+        return True
+
+    def way_to_child(self, slot: Any) -> int:
+        """For a thread that is about to fork: the child's end of a way between the supervisors, or -1."""
+        from interpose import system
+
+        if not slot.a[0] or self.listener is None:
+            return -1
+        index = slot_index(slot)
+        try:
+            ours, its = system.socket_pair()
+        except OSError:
+            return -1
+        if (stale := self._ways.pop(index, -1)) >= 0:  # that fork has failed
+            os.close(stale)
+        self._ways[index] = ours
+        return its
+
+    def way_of(self, thread: Thread) -> int:
+        """The way to the child that a thread has told of; -1: there is none."""
+        return self._ways.pop(thread.index, -1)
+
+    def tell_of_threads(self, on: bool) -> None:
+        """Have threads that begin and end told."""
+        header = self._header()
+        header.debug = header.debug & ~lib.IP_DBG_THREADS | (lib.IP_DBG_THREADS if on else 0)
+
+    def tell_of_forks(self, which: int) -> None:
+        """Have children that are born told: ``IP_DBG_FORKS``, ``IP_DBG_VFORKS``."""
+        header = self._header()
+        header.debug = header.debug & ~(lib.IP_DBG_FORKS | lib.IP_DBG_VFORKS) | which
+
+    def listen(self) -> None:
+        """What comes from the supervisor of a parent or a child, or ends the waiting; from the event loop."""
+        self._look_for_signals()
+        if self.descent is not None and not self.descent.serve():
+            self.descent = None
+            fifos = self.supervisor.fifos
+            if fifos is not None and fifos.pid == 0 and not fifos.is_adopted:
+                fifos.wanted = self.supervisor.client.pid
+        if self.listener is not None:
+            self.listener.listen()
+
+    # -- exec, end -------------------------------------------------------------------------------
 
     def executes(self) -> None:
         """The same process runs another program now, with a channel of its own; its runtime waits for us."""
@@ -266,14 +428,10 @@ class Debugger:
             lib.ip_breakpoint(address, 0)
         self.breaks.clear()
         lib.ip_watching(0)
-        self._held.clear()
-        self._requests.clear()
-        self._events.clear()
-        self._kept.clear()
-        self._holders = 0
-        self._waits = False
+        self._forget()
         if self.listener is not None:
             self._header().debug |= lib.IP_DBG_ON
+            self.tell_of_forks(getattr(self.listener, "forks", 0))
             if self.listener.executed():
                 self.wait_for_gdb(None)
 

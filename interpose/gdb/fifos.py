@@ -5,7 +5,6 @@ What comes in goes to a :class:`Receiver`; nothing of that is loaded before some
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 from interpose import system
@@ -13,16 +12,20 @@ from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import suppress
     from typing import Protocol
 
     from interpose.supervisor.main import Supervisor
 else:
     Protocol = object
+    from interpose.plain import suppress
 
 SHARED_SIZE = 48
 """Bytes of the shared memory (VgdbShared64): written_by_vgdb and seen_by_valgrind, 4 bytes each; where a
 server is forced in, which nobody needs here; from :data:`VGDB_PID_AT` on the number of the vgdb it serves."""
+NEVER = 999_999_999
+"""``--vgdb-error`` where nobody has set it."""
 VGDB_PID_AT = 40
 _CALL = b"\x03"
 _PIECE = 1 << 16
@@ -53,6 +56,20 @@ def _identity(info: os.stat_result) -> tuple[int, int]:
     return info.st_dev, info.st_ino
 
 
+class Lent:
+    """The ends of FIFOs that another process made, for whoever may go on with its conversation."""
+
+    def __init__(self, fds: tuple[int, int, int]) -> None:
+        self.fds = fds
+
+    def close(self) -> None:
+        """It is not wanted any more."""
+        for fd in self.fds:
+            if fd >= 0:
+                os.close(fd)
+        self.fds = -1, -1, -1
+
+
 class Fifos:
     """The files of one process, and whoever is connected.
 
@@ -67,7 +84,7 @@ class Fifos:
         self._made: list[tuple[str, tuple[int, int]]] = []
         self._from = self._to = self._shared = -1
         self._vgdb = self._calls = 0
-        self._is_silent = False
+        self._is_silent = self._adopted = False
         self._receiver: Receiver | None = None
         self.wanted = 0
         self.pid = 0
@@ -83,8 +100,9 @@ class Fifos:
         requests, replies, shared = self._paths = names(self._start, pid, os.environ)
         try:
             for path in self._paths:  # of an earlier process of this number, which was killed
-                with contextlib.suppress(FileNotFoundError):
+                with suppress(FileNotFoundError):
                     os.unlink(path)
+            self._leave_to_program(self._paths)  # before there is one: we may be killed at any moment
             flags = os.O_CLOEXEC | os.O_NOFOLLOW
             self._shared = os.open(shared, flags | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             self._note(shared)
@@ -98,9 +116,9 @@ class Fifos:
             self._to = os.open(replies, flags | os.O_RDWR | os.O_NONBLOCK)
             if (problem := lib.ip_watch(self._from)) < 0:
                 raise OSError(-problem, os.strerror(-problem))
-            self._leave_to_program(self._paths)
         except OSError as error:
             name = error.filename or requests
+            self._leave_to_program(("", "", ""))
             self.close()
             self.pid = pid  # once is enough
             self._tell(f"cannot make {name}: {error.strerror}; vgdb and gdb do not find this program")
@@ -121,16 +139,59 @@ class Fifos:
         if core.vgdb_prefix is not None or core.vgdb_error == 0 or core.verbosity > 1:
             self._supervisor.log.plain(f"Warning: {text}")
 
+    def tell_how(self) -> None:
+        """A line for gdb's user, where the options make one likely; whenever somebody else can come."""
+        core = self._supervisor.config.core
+        likely = core.vgdb_error < NEVER or core.vgdb_stop_at or core.verbosity > 1
+        if self._from < 0 or self._supervisor.finished or not likely:
+            return
+        prefix = f"--vgdb-prefix={core.vgdb_prefix} " if core.vgdb_prefix is not None else ""
+        self._supervisor.log.plain(
+            "\nTO DEBUG THIS PROCESS USING GDB: start GDB like this\n"
+            f"  /path/to/gdb {self._supervisor.session.argv[0]}\n"
+            "and then give GDB the following command\n"
+            f"  target remote | interpose-vgdb {prefix}--pid={self.pid}\n"
+            "--pid is optional if only one valgrind process is running\n"
+        )
+
     def forget(self) -> None:
         """This is a copy: the files are another process's."""
+        self.lend().close()
+
+    def lend(self) -> Lent:
+        """The same, and the files stay open: :meth:`adopt` may follow."""
+        lent = Lent((self._from, self._to, self._shared))
         self._receiver = None
-        for fd in (self._from, self._to, self._shared):
-            if fd >= 0:
-                os.close(fd)
         self._from = self._to = self._shared = -1
         self._paths = ()
         self._made = []
         self.wanted = self.pid = 0
+        self._adopted = False
+        return lent
+
+    def adopt(self, lent: Lent, receiver: Receiver) -> Callable[[bytes], None]:
+        """Go on with a conversation that another process has begun; what sends to it.
+
+        At its end this process gets files of its own.
+        """
+        self.close()
+        self._from, self._to, self._shared = lent.fds
+        self._receiver, self._adopted = receiver, True
+        lib.ip_watch(self._from)
+        return self._send
+
+    @property
+    def is_adopted(self) -> bool:
+        """The conversation under way was begun with another process."""
+        return self._adopted
+
+    def give_up(self, *, anew: bool) -> None:
+        """Somebody else goes on with the conversation; be reachable by another one, or no more."""
+        pid = self.pid
+        self._receiver = None
+        self.close()
+        if anew:
+            self.open(pid)
 
     def close(self) -> None:
         """Be reachable no more; whoever is connected is told by the end of the replies."""
@@ -138,7 +199,7 @@ class Fifos:
         if self._made:
             self._leave_to_program(("", "", ""))
         for path, identity in self._made:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 if _identity(os.lstat(path)) == identity:  # not of a process that has this number now
                     os.unlink(path)
         self.forget()
@@ -156,8 +217,14 @@ class Fifos:
                 break
             if not data:
                 self._see()  # vgdb counts what it has written after it has
+                was_called = self._receiver is not None  # there is no data either while nobody calls
                 self._hang_up()
                 self._drain()
+                if self._adopted:
+                    self.forget()
+                    self.wanted = self._supervisor.client.pid
+                if was_called:
+                    self.tell_how()
                 break
             self._see()
             self._take(data)
@@ -196,7 +263,7 @@ class Fifos:
 
     def _drain(self) -> None:
         """Replies that nobody has read are not for the next one."""
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             while os.read(self._to, _PIECE):
                 pass
 
@@ -204,16 +271,26 @@ class Fifos:
         """What was written is seen: nobody needs to look for us."""
         os.pwrite(self._shared, os.pread(self._shared, 4, 0), 4)
 
+    def reset_output(self, why: str) -> None:
+        """``v.set gdb_output`` ends with the conversation."""
+        supervisor = self._supervisor
+        supervisor.log.sink = None
+        if supervisor.monitor_output == "gdb":
+            supervisor.monitor_output = "mixed"
+            supervisor.log.plain(f"Reset valgrind output to log ({why})")
+
     def _hang_up(self) -> None:
         receiver, self._receiver = self._receiver, None
         if receiver is not None:
-            self._supervisor.log.sink = None  # of v.set gdb_output
+            self.reset_output("orderly_finish" if self._supervisor.finished else "reset_after_error")
             receiver.closed()
 
-    def _is_left(self) -> bool:
-        """Whoever we reply to is gone, or the program is."""
-        gone = system.poll(self._from, 0) & lib.IP_HUNG_UP or self._caller() != self._vgdb
-        return bool(gone) or self._supervisor.client.is_dead()
+    @property
+    def is_heard(self) -> bool:
+        """Whoever we reply to is still there."""
+        return self._from >= 0 and not (
+            system.poll(self._from, 0) & lib.IP_HUNG_UP or self._caller() != self._vgdb
+        )
 
     def _send(self, data: bytes) -> None:
         """Write a reply; it waits for a reader that lives, as long as the program does."""
@@ -230,5 +307,6 @@ class Fifos:
                 if ready is None:
                     ready = select.poll()
                     ready.register(self._to, select.POLLOUT)
-                if not ready.poll(_PATIENCE_MS) and self._is_left():
+                is_left = not ready.poll(_PATIENCE_MS) and not self.is_heard
+                if is_left or self._supervisor.client.is_dead():
                     return  # the end of the requests says so, too

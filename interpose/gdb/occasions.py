@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from interpose.gdb.threads import Thread
-from interpose.jit._native import ffi, lib
+from interpose.errors import Told, tell
+from interpose.gdb.threads import Thread, slot_index
+from interpose.jit._native import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
+    from interpose.errors import InternalError
     from interpose.supervisor.main import Supervisor
 
 
@@ -17,7 +20,8 @@ def is_due(supervisor: Supervisor, event: str) -> bool:
     core = supervisor.config.core
     if core.vgdb == "no":
         return False
-    return event in core.vgdb_stop_at or (event == "startup" and core.vgdb_error == 0)
+    wanted = event in core.vgdb_stop_at or (event == "startup" and core.vgdb_error == 0)
+    return wanted and supervisor.debugger.gdb_may_come
 
 
 def at_startup(supervisor: Supervisor) -> None:
@@ -33,16 +37,19 @@ def after_error(supervisor: Supervisor, slot: Any, shown: int) -> None:
     :param shown: errors that had been shown before.
     """
     core = supervisor.config.core
-    now = supervisor.tool.errors_shown()
-    if now > shown and now >= core.vgdb_error and core.vgdb != "no" and not supervisor.finished:
+    now = supervisor.errors_shown()
+    is_due = now > shown and now >= core.vgdb_error and core.vgdb != "no" and not supervisor.finished
+    if is_due and supervisor.debugger.gdb_may_come:
         _tell(supervisor, "on error")
-        supervisor.debugger.wait_for_gdb(_index(slot), after="Continuing ...")
+        supervisor.debugger.wait_for_gdb(slot_index(slot), after="Continuing ...")
 
 
 def at_end(supervisor: Supervisor, slot: Any, index: int) -> bool:
     """The program is about to end; whether the request waits until gdb lets it go on."""
     if slot.kind == lib.IP_R_INTERNAL:
-        return _hold(supervisor, slot, index, "valgrindabexit")
+        if is_due(supervisor, "valgrindabexit"):
+            supervisor.on_internal(slot)
+        return _hold_for_fault(supervisor, slot, index, lambda: lib.ip_reply(index))
     if slot.a[7]:  # a vfork child, whose parent goes on
         return False
     status = 1 if slot.kind == lib.IP_R_FATAL else slot.a[0] & 0xFF
@@ -51,18 +58,37 @@ def at_end(supervisor: Supervisor, slot: Any, index: int) -> bool:
     )
 
 
+def after_fault(supervisor: Supervisor, slot: Any, index: int, fault: InternalError) -> bool:
+    """A request was not answered by a fault of ours; whether it waits until gdb has the run end."""
+    if supervisor.finished or not is_due(supervisor, "valgrindabexit"):
+        return False
+    tell(fault)
+
+    def end() -> None:
+        supervisor.debugger.ended(fault.exit_code)
+        raise Told
+
+    return _hold_for_fault(supervisor, slot, index, end)
+
+
+def _hold_for_fault(supervisor: Supervisor, slot: Any, index: int, then: Callable[[], None]) -> bool:
+    """The engine is at its end: no thread goes on any further, until gdb has looked."""
+    if not is_due(supervisor, "valgrindabexit"):
+        return False
+    _tell(supervisor, "at valgrind abnormal exit")
+    supervisor.debugger.hold_request(Thread(supervisor.client, index, slot), then)
+    supervisor.debugger.stop_soon()
+    return True
+
+
 def _hold(supervisor: Supervisor, slot: Any, index: int, event: str) -> bool:
     if not is_due(supervisor, event):
         return False
     _tell(supervisor, f"at {event}")
-    supervisor.debugger.hold_request(Thread(supervisor.client, index, slot))
+    supervisor.debugger.hold_request(
+        Thread(supervisor.client, index, slot), lambda: supervisor.answer_now(index)
+    )
     return True
-
-
-def _index(slot: Any) -> int:
-    """The number of a slot of the channel."""
-    first = lib.ip_service_slot(0)
-    return int(ffi.cast("char *", slot) - ffi.cast("char *", first)) // lib.IP_SLOT_SIZE
 
 
 def _tell(supervisor: Supervisor, when: str) -> None:

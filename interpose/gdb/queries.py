@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from interpose.gdb.server import Server
+    from interpose.gdb.threads import Thread
 
 _OK = b"OK"
 
@@ -23,14 +24,20 @@ def supported(server: Server, rest: bytes) -> bytes:
     server.multiprocess = b"multiprocess+" in theirs
     server.swbreak = b"swbreak+" in theirs
     server.exec_events = b"exec-events+" in theirs
+    forks = server.multiprocess and b"fork-events+" in theirs
+    vforks = server.multiprocess and b"vfork-events+" in theirs
+    server.forks = forks * lib.IP_DBG_FORKS | vforks * lib.IP_DBG_VFORKS
     ours = [
         b"PacketSize=%x" % PACKET_SIZE,
         b"QStartNoAckMode+",
         b"QPassSignals+",
         b"QCatchSyscalls+",
+        b"QThreadEvents+",
         b"qXfer:features:read+",
         b"qXfer:auxv:read+",
         b"qXfer:exec-file:read+",
+        b"qXfer:libraries-svr4:read+",
+        b"augmented-libraries-svr4-read+",
         b"qXfer:siginfo:read+",
         b"qXfer:siginfo:write+",
         b"qXfer:threads:read+",
@@ -42,6 +49,10 @@ def supported(server: Server, rest: bytes) -> bytes:
         ours.append(b"multiprocess+")
     if server.exec_events:
         ours.append(b"exec-events+")
+    if forks:
+        ours.append(b"fork-events+")
+    if vforks:
+        ours.append(b"vfork-events+")
     return b";".join(ours)
 
 
@@ -61,9 +72,17 @@ def current_thread(server: Server, rest: bytes) -> bytes:
     return b"QC" + server.thread_id(server.current().tid)
 
 
+def _present(server: Server) -> list[Thread]:
+    """The threads that have not ended: one may wait for the answer to that."""
+    return [thread for thread in server.debugger.threads() if thread.why != lib.IP_DBG_EXITED]
+
+
 def first_threads(server: Server, rest: bytes) -> bytes:
     """``qfThreadInfo``: as many as a packet holds; ``qsThreadInfo`` has the rest."""
-    server.threads_left = [server.thread_id(thread.tid) for thread in server.debugger.threads()]
+    server.threads_left = [server.thread_id(thread.tid) for thread in _present(server)]
+    for child in server.children.values():
+        answer = child.ask(b"qfThreadInfo")
+        server.threads_left += answer[1:].split(b",") if answer.startswith(b"m") else []
     return more_threads(server, rest)
 
 
@@ -128,6 +147,14 @@ def catch_syscalls(server: Server, rest: bytes) -> bytes:
     return _OK
 
 
+def thread_events(server: Server, rest: bytes) -> bytes:
+    """``QThreadEvents:1`` or ``:0``."""
+    if rest not in (b"0", b"1"):
+        raise ValueError
+    server.debugger.tell_of_threads(rest == b"1")
+    return _OK
+
+
 def pass_signals(server: Server, rest: bytes) -> bytes:
     """``QPassSignals:SIGNAL…``: these go to the program without a stop."""
     from interpose.gdb.signals import from_gdb
@@ -175,6 +202,20 @@ def _exec_file(server: Server, annex: bytes) -> bytes | None:
     return program_path(server)
 
 
+def linker_lists(server: Server, rest: bytes) -> bytes:
+    """``qShlibInfoAddr``, lldb's: where the address of ``r_debug`` is; it would take ``main-lm`` for that."""
+    from interpose.gdb.libraries import debug_field
+
+    at = debug_field(server.supervisor.client, _auxv(server, b"") or b"")
+    return b"%x" % at if at else b""  # an error's digits would be an address to lldb
+
+
+def _libraries(server: Server, annex: bytes) -> bytes | None:
+    from interpose.gdb.libraries import document
+
+    return document(server.supervisor.client, _auxv(server, b"") or b"", annex)
+
+
 def _siginfo(server: Server, annex: bytes) -> bytes | None:
     thread = server.current()
     if thread.why != lib.IP_DBG_SIGNAL:
@@ -184,17 +225,20 @@ def _siginfo(server: Server, annex: bytes) -> bytes | None:
 
 def _threads(server: Server, annex: bytes) -> bytes | None:
     lines = ['<?xml version="1.0"?>', "<threads>"]
-    for thread in server.debugger.threads():
+    for thread in _present(server):
         name = quoteattr(server.name(thread))
         text = server.describe(thread).replace("&", "&amp;").replace("<", "&lt;")
         lines.append(f'<thread id="{server.thread_id(thread.tid).decode()}" name={name}>{text}</thread>')
-    return "\n".join([*lines, "</threads>"]).encode("utf-8", "replace")
+    own = "\n".join(lines).encode("utf-8", "replace")
+    others = [child.threads() for child in server.children.values()]
+    return b"\n".join((own, *others, b"</threads>"))
 
 
 _OBJECTS: dict[bytes, Callable[[Server, bytes], bytes | None]] = {
     b"features": _features,
     b"auxv": _auxv,
     b"exec-file": _exec_file,
+    b"libraries-svr4": _libraries,
     b"siginfo": _siginfo,
     b"threads": _threads,
 }
@@ -212,7 +256,9 @@ def transfer(server: Server, rest: bytes) -> bytes:
     offset, length = (int(word, 16) for word in where.split(b","))
     if offset < 0 or length < 0:
         raise ValueError
-    data = _OBJECTS[name](server, annex)
+    if offset == 0 or server.transferred[0] != (name, annex):  # its parts belong together
+        server.transferred = (name, annex), _OBJECTS[name](server, annex)
+    data = server.transferred[1]
     if data is None:
         return b"E00"
     part = data[offset : offset + min(length, PACKET_SIZE // 2)]
@@ -242,7 +288,9 @@ QUERIES: tuple[tuple[bytes, Callable[[Server, bytes], bytes | None], bool], ...]
     (b"qGetTLSAddr:", tls_address, True),
     (b"QCatchSyscalls:", catch_syscalls, True),
     (b"QPassSignals:", pass_signals, True),
+    (b"QThreadEvents:", thread_events, True),
     (b"qRcmd,", command, False),
     (b"qXfer:", transfer, True),
+    (b"qShlibInfoAddr", linker_lists, True),
 )
 """Prefix, handler, whether the program has to stand still."""

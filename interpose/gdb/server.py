@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from interpose.gdb import packets, signals
+from interpose.gdb.files import Files
 from interpose.gdb.packets import PACKET_SIZE, Reader, Signal
 from interpose.gdb.target import Target
 from interpose.jit._native import lib
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from interpose.gdb.debugger import Debugger
+    from interpose.gdb.family import Child, Descent, Heritage
+    from interpose.gdb.fifos import Lent
+    from interpose.gdb.target import Register
     from interpose.gdb.threads import Thread
     from interpose.supervisor.main import Supervisor
 
@@ -61,6 +65,16 @@ class Server:
         self.multiprocess = False
         self.swbreak = False
         self.exec_events = False
+        self.forks = 0
+        """``IP_DBG_FORKS`` and ``IP_DBG_VFORKS``, as gdb wants to hear of them."""
+        self.children: dict[int, Child] = {}
+        """Other processes that gdb has not left yet, by their numbers."""
+        self.chosen: Child | None = None
+        """Whose thread ``H g`` has chosen; None: one of this process."""
+        self.told: list[bytes] = []
+        """Stops of this process that whoever had the conversation before has not told gdb of."""
+        self.descent: Descent | None = None
+        """In the child: where we speak."""
         self._executed = False
         self._send = send
         self._reader = Reader()
@@ -75,9 +89,136 @@ class Server:
         self._target: Target | None = None
         self._watches: dict[tuple[int, int, int], int] = {}
         self._closed = False
+        self.files = Files()
         self.threads_left: list[bytes] = []
+        self.transferred: tuple[tuple[bytes, bytes], bytes | None] = (b"", b""), None
+        """What ``qXfer`` reads in parts: object and annex, the bytes."""
         self.tls_field = 0
         """Address of :data:`interpose.gdb.tls.MODULE_FIELD`, which gdb has told."""
+
+    # -- forked children --------------------------------------------------------------------------
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the conversation is over, or another server's."""
+        return self._closed
+
+    def speak(self, send: Callable[[bytes], None], *, acknowledges: bool) -> bool:
+        """Send there from now on; whether what was sent before was acknowledged."""
+        before, self._acknowledges = self._acknowledges, acknowledges
+        self._reader.check = acknowledges
+        self._send = send
+        return before
+
+    def followed(self, fd: int, lent: Lent | None) -> Descent:
+        """This is the copy of the server for a forked child."""
+        from interpose.gdb.family import Descent
+
+        if self.descent is not None and lent is not None and self.descent.lent is not None:
+            lent.close()
+            lent = None
+        lent = self.copied() or lent
+        self._stop = None
+        self._signal = _TRAP
+        self._general = self._resuming = 0
+        self._stopped = False
+        self.descent = Descent(self, fd, lent)
+        return self.descent
+
+    def copied(self) -> Lent | None:
+        """This is a copy: what is open is another process's.  FIFOs that its child may go on with."""
+        self.files.close_all()
+        self._forget_children()
+        return self.descent.copied() if self.descent is not None else None
+
+    def _forget_children(self) -> None:
+        for child in self.children.values():
+            child.close()
+        self.children.clear()
+        self.chosen = None
+        self.told = []
+
+    def stand(self) -> None:
+        """Stop the program before it has done anything, and let gdb ask."""
+        self._stopped = False
+        self.halt()
+
+    def drop_child(self, child: Child) -> None:
+        """The child is gdb's no more, or has ended."""
+        child.close()
+        self.children.pop(child.pid, None)
+        if self.chosen is child:
+            self.chosen = None
+
+    def rest(self) -> None:
+        """A child was left: if this process had been before, there is nothing to talk about."""
+        self._closed = not self._attached and not self.children
+
+    def heir(self) -> Child | None:
+        """A child that can go on with the conversation."""
+        return next((child for child in self.children.values() if child.is_there), None)
+
+    def leave_to_heir(self, reply: bytes, *, ends: bool = False) -> None:
+        """gdb is done with this process, and goes on with the others; the next server sends the reply.
+
+        :param ends: whether nobody will ask for this process any more.
+        """
+        from interpose.gdb.family import Heritage
+
+        heir = self.heir()
+        assert heir is not None
+        del self.children[heir.pid]
+        others = [(child.pid, child.hand_over(), child.told) for child in self.children.values()]
+        self.children.clear()
+        self.chosen = None
+        heir.take(Heritage(reply, heir.told, others))
+        self._closed = True
+        self.files.close_all()
+        if self.supervisor.fifos is not None:
+            self.supervisor.fifos.give_up(anew=not ends)
+        if not ends:
+            self._leave()
+
+    def inherit(self, heritage: Heritage) -> None:
+        """The conversation is ours."""
+        from interpose.gdb.family import child_at
+
+        self.told = list(heritage.told)
+        self.children = {pid: child_at(pid, fd, told) for pid, fd, told in heritage.children}
+        self.descent = None
+        self.reply(heritage.reply)
+
+    def stop_children(self) -> None:
+        """Because another process has stopped, or this one."""
+        for child in self.children.values():
+            child.stop()
+
+    def child_event(self, child: Child, content: bytes) -> None:
+        """A child has stopped or ended, and so all others stop; or its server has something to say."""
+        if not content.startswith(b"O"):
+            self.halt()
+            self.stop_children()
+            self._stop = None
+            self.debugger.forget_events()
+            self._general = self._resuming = 0
+            self.chosen = child
+            if (newborn := child.newborn(content)) is not None:
+                self.children[newborn.pid] = newborn
+        self.reply(content)
+        if content[:1] in (b"W", b"X"):
+            self.drop_child(child)
+
+    def listen(self) -> None:
+        """What the children have met, or the server says that gdb speaks with."""
+        for child in list(self.children.values()):
+            if not child.runs:
+                continue
+            content = child.event()
+            if content is None and child.gone:  # its supervisor was killed, and with it the process
+                content = b"X09;process:%x" % child.pid
+            if content is not None:
+                self.child_event(child, content)
+                return
 
     # -- bytes -----------------------------------------------------------------------------------
 
@@ -101,10 +242,15 @@ class Server:
 
     def closed(self) -> None:
         """The other side is gone: the program goes on as if it had never been there."""
+        self.files.close_all()
         if self._closed:
             return
         self._closed = True
-        self._leave()
+        self._forget_children()
+        if self._attached:
+            self._leave()
+        else:  # commands of the monitor were all
+            self.debugger.stop_waiting()
 
     def reply(self, content: bytes) -> None:
         """Send a packet."""
@@ -124,16 +270,22 @@ class Server:
 
     def _answer(self, content: bytes) -> None:
         packet = find(content)
+        if self.descent is not None and content.startswith(TAKE):
+            self.descent.take(content[len(TAKE) :])
+            return
         if packet is None:
             self.reply(UNSUPPORTED)
             return
-        if packet.stops and not self._attached:
+        leaves = packet.prefix == b"D"
+        if packet.stops and not self._attached and not leaves:
             self.attach()
-        if packet.stops and not self._stopped:
-            if content[:1] not in b"D" and not content.startswith(b"vKill"):
+        if packet.stops and self._attached and not self._stopped:
+            if not leaves:
                 return  # it runs; nothing but an interruption is expected
             self.halt()
         try:
+            if self.children and family.route(self, packet.prefix, content):
+                return
             answer = packet.handler(self, content[len(packet.prefix) :])
         except Refused as refused:
             answer = refused.reply
@@ -150,6 +302,7 @@ class Server:
             return
         self._attached = True
         self.debugger.attach(self)
+        self.debugger.tell_of_forks(self.forks)
         self.halt()
         self._stop = self.debugger.take_event(lambda thread: True)
 
@@ -170,22 +323,38 @@ class Server:
             self.debugger.resume_all()
 
     def detach(self, rest: bytes) -> bytes | None:
-        """``D``."""
+        """``D[;PID]``."""
+        self._check_process(rest)
+        if self.supervisor.fifos is not None:
+            self.supervisor.fifos.reset_output("gdb detaching from process")
         self.reply(OK)
-        self._closed = True
-        self._leave()
+        if self.children and rest:  # one that is not followed, and is yet to be left
+            self._leave()
+            return None
+        self.closed()
         return None
 
     def kill(self, rest: bytes) -> bytes | None:
-        """``k``: at once, with status 0."""
+        """``k``: at once, with status 0; children, too."""
         self._closed = True
+        for child in self.children.values():
+            child.stop()
+            child.ask(b"vKill;%x" % child.pid)
+        self._forget_children()
+        self.files.close_all()
         self._end_program()
         return None
 
     def kill_process(self, rest: bytes) -> bytes | None:
         """``vKill;PID``."""
+        self._check_process(rest)
         self.reply(OK)
         return self.kill(b"")
+
+    def _check_process(self, rest: bytes) -> None:
+        """Behind a packet about a process; Refused if it is another one."""
+        if rest and int(rest.removeprefix(b";"), 16) != self.supervisor.client.pid:
+            raise Refused(1)
 
     def _end_program(self) -> None:
         self.supervisor.end_client()
@@ -194,23 +363,31 @@ class Server:
 
     def interrupt(self) -> None:
         """Ctrl-C in gdb."""
-        if self._attached and not self._stopped:
-            self.halt()
-            self._stop = None
-            self._signal = _INTERRUPT
-            self._choose()
-            self.reply(self.stop_reply())
+        running = [child for child in self.children.values() if child.runs]
+        if not self._attached or (self._stopped and not running):
+            return
+        if self._stopped:  # gdb waits for a stop of those that it has let go on
+            self.child_event(running[0], running[0].interrupt())
+            return
+        self.halt()
+        if self._closed:  # it has ended meanwhile, which is told
+            return
+        self.stop_children()
+        self._stop = None
+        self._signal = _INTERRUPT
+        self._general = 0
+        self.chosen = None
+        self.reply(self.stop_reply())
 
     def event(self, thread: Thread) -> None:
         """A thread has met something; all others stop, too, and the debugger hears of it."""
         self._stop = thread
         self.halt()
+        self.stop_children()
         self.debugger.forget_events()
         self._general = self._resuming = 0
+        self.chosen = None  # gdb takes the thread of a stop for chosen
         self.reply(self.stop_reply())
-
-    def _choose(self) -> None:
-        self._general = 0
 
     def ended(self, status: int, signal: int) -> None:
         """The program has ended."""
@@ -219,8 +396,26 @@ class Server:
         content = b"X%02x" % signals.to_gdb(signal) if signal else b"W%02x" % (status & 0xFF)
         if self.multiprocess:
             content += b";process:%x" % self.supervisor.client.pid
+        if self.heir() is not None:
+            self.stop_children()
+            self.leave_to_heir(content, ends=True)
+            return
         self.reply(content)
         self._closed = True
+
+    def tells_first(self) -> bool:
+        """Whether the others have ended, too, which gdb is to hear from us: nobody else would be left."""
+        if self._closed or not self._attached:
+            return False
+        self.stop_children()
+        return self.heir() is None and any(child.told for child in self.children.values())
+
+    def tell_first(self) -> None:
+        """Of one that has ended."""
+        child = next(child for child in self.children.values() if child.told)
+        content = child.event()
+        assert content is not None
+        self.child_event(child, content)
 
     def executed(self) -> bool:
         """Another program runs in the process; gdb hears of it if it knows such events."""
@@ -246,6 +441,16 @@ class Server:
                 extra = b"syscall_entry:%x;" % thread.detail
             elif thread.why == lib.IP_DBG_RETURN:
                 extra = b"syscall_return:%x;" % thread.detail
+            elif thread.why in (lib.IP_DBG_FORKED, lib.IP_DBG_VFORKED):
+                self._newborn(thread)
+                name = b"fork" if thread.why == lib.IP_DBG_FORKED else b"vfork"
+                extra = b"%b:p%x.%x;" % (name, thread.detail, thread.detail)
+            elif thread.why == lib.IP_DBG_VFORK_DONE:
+                extra = b"vforkdone:;"
+            elif thread.why == lib.IP_DBG_CREATED:
+                extra = b"create:;"
+            elif thread.why == lib.IP_DBG_EXITED:
+                return b"w%02x;%b" % (thread.detail & 0xFF, self.thread_id(thread.tid))
         else:
             thread = self.thread()
         if thread is None:
@@ -254,12 +459,20 @@ class Server:
             self._executed = False
             extra = b"exec:%b;" % queries.program_path(self).hex().encode()
         extra += b"thread:%b;" % self.thread_id(thread.tid)
-        for name in ("rbp", "rsp", "rip"):
-            number = self.target.by_name[name]
+        for register in ("rbp", "rsp", "rip"):
+            number = self.target.by_name[register]
             value = thread.read(self.target.registers[number])
             if value is not None:
                 extra += b"%x:%b;" % (number, value.hex().encode())
         return b"T%02x%b" % (signals.to_gdb(signal), extra)
+
+    def _newborn(self, thread: Thread) -> None:
+        way = self.debugger.way_of(thread)
+        if self.descent is not None:
+            if way >= 0:
+                self.descent.send_with_next(way)
+        elif thread.detail not in self.children:
+            self.children[thread.detail] = child_at(thread.detail, way)
 
     def _watch_reason(self, address: int) -> bytes:
         from interpose.gdb.points import watch_reason
@@ -292,7 +505,10 @@ class Server:
             if process not in (b"-1", b"0") and int(process, 16) != self.supervisor.client.pid:
                 raise Refused(1)
             text = text or b"-1"
-        return -1 if text == b"-1" else int(text, 16)
+        tid = -1 if text == b"-1" else int(text, 16)
+        if tid < -1:
+            raise Refused(1)
+        return tid
 
     def thread(self, tid: int | None = None) -> Thread | None:
         """A thread by its number, or the one that requests are about."""
@@ -325,9 +541,9 @@ class Server:
             return ""
 
     def describe(self, thread: Thread) -> str:
-        """Our number of the thread, and its name."""
+        """Our number of the thread, its state in Valgrind's words, and its name."""
         name = self.name(thread)
-        return f"tid {thread.number}" + (f" {name}" if name else "")
+        return f"tid {thread.number} VgTs_{thread.doing()}" + (f" {name}" if name else "")
 
     def why(self, rest: bytes) -> bytes:
         """``?``."""
@@ -357,6 +573,8 @@ class Server:
 
     def resume(self, plan: Callable[[Thread], tuple[int, int, tuple[int, int]] | None]) -> bytes | None:
         """Go on; ``plan`` says for each thread how (``IP_DBG_GO_*``, signal, range), or None: it stays."""
+        if self.told:
+            return self.told.pop(0)
         held = [thread for thread in self.debugger.threads() if thread.held]
         goes = {thread.index for thread in held if plan(thread) is not None}
         pending = self.debugger.take_event(lambda thread: thread.index in goes)
@@ -382,7 +600,7 @@ class Server:
         actions = []
         for part in rest.split(b";"):
             action, _, who = part.partition(b":")
-            actions.append((self._how(action), self.parse_thread(who) if who else -1))
+            actions.append((self.how(action), self.parse_thread(who) if who else -1))
 
         def plan(thread: Thread) -> tuple[int, int, tuple[int, int]] | None:
             for how, tid in actions:
@@ -393,7 +611,8 @@ class Server:
         return self.resume(plan)
 
     @staticmethod
-    def _how(action: bytes) -> tuple[int, int, tuple[int, int]]:
+    def how(action: bytes) -> tuple[int, int, tuple[int, int]]:
+        """An action of ``vCont``: ``IP_DBG_GO_*``, signal, range."""
         kind, rest = action[:1], action[1:]
         if kind in (b"c", b"C", b"s", b"S"):
             signal = signals.from_gdb(int(rest, 16)) if kind in (b"C", b"S") else 0
@@ -503,16 +722,22 @@ class Server:
                 thread.write(register, value)
         return OK
 
+    def _register(self, number: bytes) -> Register:
+        at = int(number, 16)
+        if not 0 <= at < len(self.target.registers):
+            raise Refused(1)
+        return self.target.registers[at]
+
     def read_register(self, rest: bytes) -> bytes:
         """``p``."""
-        register = self.target.registers[int(rest, 16)]
+        register = self._register(rest)
         value = self.current().read(register)
         return b"xx" * register.size if value is None else value.hex().encode()
 
     def write_register(self, rest: bytes) -> bytes:
         """``P``."""
         number, _, digits = rest.partition(b"=")
-        register = self.target.registers[int(number, 16)]
+        register = self._register(number)
         value = bytes.fromhex(digits.decode("ascii"))
         if len(value) != register.size or not self.current().write(register, value):
             raise Refused(1)
@@ -527,7 +752,8 @@ def find(content: bytes) -> Packet | None:
     return None
 
 
-from interpose.gdb import memory, points, queries  # noqa: E402  (their handlers take a Server)
+from interpose.gdb import family, files, memory, points, queries  # noqa: E402  (their handlers take a Server)
+from interpose.gdb.family import TAKE, child_at  # noqa: E402
 
 PACKETS = (
     Packet(b"?", Server.why),
@@ -552,6 +778,7 @@ PACKETS = (
     Packet(b"vCont;", Server.vcont),
     Packet(b"Z", points.insert),
     Packet(b"z", points.remove),
+    Packet(b"vFile:", files.host_files, stops=False),
     *(Packet(prefix, handler, stops) for prefix, handler, stops in queries.QUERIES),
 )
 """Every packet that is answered; all others get the empty reply."""

@@ -18,24 +18,47 @@ _FLAG_OF_CONDITION = (11, 0, 6, None, 7, 2, None, None)
 """Which flag each pair of conditions of ``tstate.vflags`` is about, where it is one alone."""
 
 
-def read_shadow(client: Client, tstate: int, register: Register) -> bytes:
-    """A shadow register; zeroes where the tool keeps none."""
+def read_shadow(client: Client, tstate: int, register: Register, origins: int) -> bytes:
+    """A shadow register; zeroes where the tool keeps none.
+
+    :param origins: client address of ``struct ip_origins``, or 0.
+    """
     nothing = bytes(register.size)
-    if register.shadow != 1 or not client.header.config_flags & lib.IP_C_SHADOW:
+    if not client.header.config_flags & lib.IP_C_SHADOW:
         return nothing
     state = client.read_struct("struct tstate", tstate)
     if state is None:
         return nothing
+    undefined = _undefined(state, register)
+    if register.shadow == 1 or undefined is None or not any(undefined):
+        return nothing if register.shadow != 1 else undefined or nothing
+    tags = client.read_struct("struct ip_origins", origins) if origins else None
+    return nothing if tags is None else _origin(tags, register).to_bytes(register.size, "little")
+
+
+def _undefined(state: Any, register: Register) -> bytes | None:
+    """The V bits of a register; None where all is defined."""
     match register.place:
         case Place.GPR:
-            if not state.umask >> (lib.IP_U_GPR0 + register.at) & 1:
-                return nothing
-            return int(state.vgpr[register.at]).to_bytes(8, "little")
+            if state.umask >> (lib.IP_U_GPR0 + register.at) & 1:
+                return int(state.vgpr[register.at]).to_bytes(8, "little")
         case Place.FLAGS:
             return _flags(state).to_bytes(register.size, "little")
         case Place.XSAVE:
-            return _vector(state, register) or nothing
-    return nothing
+            return _vector(state, register)
+    return None
+
+
+def _origin(tags: Any, register: Register) -> int:
+    """The number of where the undefined part of a register comes from."""
+    if register.place is Place.GPR:
+        return int(tags.gpr[register.at])
+    if register.place is Place.FLAGS:
+        return int(tags.flags)
+    if register.component == OPMASK:
+        return int(tags.k[register.at // 8])
+    number = _place(register)[0]
+    return 0 if number is None else int(tags.vec[number])
 
 
 def _flags(state: Any) -> int:

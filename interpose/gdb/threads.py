@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from interpose.gdb.target import SSE, Place
 from interpose.jit._native import ffi, lib
 
@@ -14,7 +16,15 @@ if TYPE_CHECKING:
 
 _MASK64 = (1 << 64) - 1
 _XSTATE_BV = 512  # offset of the XSAVE header's bits of components that are there
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+_CALLS, _SYSCALL = 1024, b"\x0f\x05"
 _LEGACY = 3  # components that have no place of their own: x87 and SSE
+
+
+def slot_index(slot: Any) -> int:
+    """The number of a slot of the channel."""
+    first = lib.ip_service_slot(0)
+    return int(ffi.cast("char *", slot) - ffi.cast("char *", first)) // lib.IP_SLOT_SIZE
 
 
 class Thread:
@@ -50,6 +60,32 @@ class Thread:
         self.go, self.signal, self.span = lib.IP_DBG_GO, 0, (0, 0)
         self._state = ffi.cast("struct ip_debug_state *", self.slot.data)
 
+    def doing(self) -> str:
+        """``WaitSys`` of a thread that is in a system call, or stands at one, which it will make again."""
+        if not self.held:
+            return "WaitSys"
+        stands = self.state.gpr[lib.IP_RAX] < _CALLS and self._client.read(self.pc, 2) == _SYSCALL
+        return "WaitSys" if stands else "Runnable"
+
+    def ending_signal(self) -> int:
+        """A signal that has come while it waits, of those by which programs are ended; 0: none.
+
+        The thread has taken the first one that came; those behind it wait in the kernel.
+        """
+        if self.why == lib.IP_DBG_SIGNAL and self.detail in _ENDING:
+            return self.detail
+        taken = self._client.read(self.slot.pending_sig, 4)
+        number = int.from_bytes(taken or b"", "little")
+        if number == 0 or number in _ENDING:
+            return number
+        try:
+            with open(f"/proc/{self._client.pid}/task/{self.tid}/status", "rb") as file:
+                lines = dict(line.split(b":\t", 1) for line in file if b":\t" in line)
+            waiting = int(lines[b"SigPnd"], 16) | int(lines[b"ShdPnd"], 16)
+        except (OSError, KeyError, ValueError):
+            return 0
+        return next((each for each in _ENDING if waiting >> (each - 1) & 1), 0)
+
     @property
     def state(self) -> Any:
         """``struct ip_debug_state *``: its registers. Of one that is not held, a copy of the general ones."""
@@ -74,7 +110,7 @@ class Thread:
         if register.shadow:
             from interpose.gdb.shadow import read_shadow
 
-            return read_shadow(self._client, self.slot.tstate, register)
+            return read_shadow(self._client, self.slot.tstate, register, self.state.origins)
         state = self.state
         match register.place:
             case Place.GPR:

@@ -11,7 +11,7 @@
 
 static bool ready; /* under heap_lock */
 
-static void lock_heap(void) {
+void heap_lock_all(void) {
     rt_lock(&heap_lock);
     if (!ready) {
         heap_pages_init();
@@ -19,18 +19,22 @@ static void lock_heap(void) {
     }
 }
 
-void rt_heap_fork_lock(void) { lock_heap(); }
+void rt_heap_fork_lock(void) { heap_lock_all(); }
 void rt_heap_fork_unlock(void) { rt_unlock(&heap_lock); }
 
-struct trace {
-    u32 n;
-    u64 frames[512];
-};
-
-static void take_trace(struct tstate *ts, struct trace *t, u64 wanted) {
+void heap_take_trace(struct tstate *ts, struct heap_trace *t, u64 wanted) {
     u64 n = rt.chan->num_callers;
     if (n > sizeof t->frames / sizeof t->frames[0]) n = sizeof t->frames / sizeof t->frames[0];
     t->n = rt.flags & wanted ? rt_stack_trace(ts, t->frames, (u32)n) : 0;
+}
+
+struct ip_heap_block *heap_note_new(u32 index, u64 size, const struct heap_trace *t) {
+    struct ip_heap_block *b = heap_block(index);
+    b->alloc_ctx = rt.flags & IP_C_KEEP_ALLOC_STACK ? heap_ctx(t->frames, t->n) : 0;
+    heap_table->allocs++;
+    heap_table->bytes_allocated += size;
+    heap_count(b->alloc_ctx, size, false);
+    return b;
 }
 
 static void error_name(struct ip_error *e, u64 name) {
@@ -61,19 +65,12 @@ static void fill_payload(u64 addr, u64 n, i64 byte) {
 
 /* A block, addressable; undefined unless zero.  0: no memory. */
 static u64 allocate(struct tstate *ts, u64 size, u64 align, int kind, bool zero) {
-    struct trace t;
+    struct heap_trace t;
     bool zeroed;
-    take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK);
-    lock_heap();
+    heap_take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK);
+    heap_lock_all();
     u32 i = heap_block_new(size, align, kind, &zeroed);
-    u64 addr = 0;
-    if (i) {
-        struct ip_heap_block *b = heap_block(i);
-        b->alloc_ctx = heap_ctx(t.frames, t.n);
-        addr = b->addr;
-        heap_table->allocs++;
-        heap_table->bytes_allocated += size;
-    }
+    u64 addr = i ? heap_note_new(i, size, &t)->addr : 0;
     rt_unlock(&heap_lock);
     if (!addr) return 0;
     if (zero && !zeroed)
@@ -90,8 +87,7 @@ static u32 live_block(u64 addr) {
     return i ? i : heap_block_exact(addr);
 }
 
-/* Of a range and its red zones, as much as there are addresses for. */
-static void set_with_red_zones(u64 addr, u64 size, u64 rz, int state) {
+void heap_set_with_red_zones(u64 addr, u64 size, u64 rz, int state) {
     u64 before = rz < addr ? rz : addr, room = ~(addr + size), after = rz < room ? rz : room;
     heap_hook_state(addr - before, before, RT_SH_NOACCESS);
     heap_hook_state(addr, size, state);
@@ -103,7 +99,7 @@ static void take_back(const struct ip_heap_block *b, u64 room, u64 rz) {
     u64 filled = b->size < room ? b->size : room; /* RESIZEINPLACE_BLOCK may have made it longer than it is */
     if (b->kind != IP_AK_CUSTOM) fill_payload(b->addr, filled, rt.chan->free_fill);
     if (b->kind == IP_AK_CUSTOM)
-        set_with_red_zones(b->addr, b->size, rz, RT_SH_NOACCESS);
+        heap_set_with_red_zones(b->addr, b->size, rz, RT_SH_NOACCESS);
     else if (b->size == filled)
         heap_hook_released(b->addr, b->size);
     else
@@ -113,9 +109,9 @@ static void take_back(const struct ip_heap_block *b, u64 room, u64 rz) {
 /* Release the block at addr; reports what is wrong with that.  rz: its red zones,
  * if the program declared it.  False: there is no such block. */
 static bool release(struct tstate *ts, u64 addr, int kind, u64 rz) {
-    struct trace t;
-    take_trace(ts, &t, IP_C_KEEP_FREE_STACK);
-    lock_heap();
+    struct heap_trace t;
+    heap_take_trace(ts, &t, IP_C_KEEP_FREE_STACK);
+    heap_lock_all();
     heap_table->frees++; /* invalid ones count too: docs/spec/output.md section 6 */
     u32 i = live_block(addr);
     if (!i) {
@@ -127,18 +123,28 @@ static bool release(struct tstate *ts, u64 addr, int kind, u64 rz) {
     if (b->kind != kind) { /* reported while the block is still described as live */
         rt_unlock(&heap_lock);
         bad_free(ts, IP_E_MISMATCH, addr, i);
-        lock_heap();
+        heap_lock_all();
         if (live_block(addr) != i) { /* another thread freed it meanwhile */
             rt_unlock(&heap_lock);
             return false;
         }
     }
     if (t.n) b->free_ctx = heap_ctx(t.frames, t.n);
+    heap_count(b->free_ctx, b->size, true);
     if (b->kind == IP_AK_CUSTOM) heap_custom_find(addr, true);
     take_back(b, b->kind == IP_AK_CUSTOM ? 0 : heap_block_room(i), rz);
     heap_block_retire(i);
     rt_unlock(&heap_lock);
     return true;
+}
+
+void heap_custom_release(u64 lo, u64 hi, const struct heap_trace *t) {
+    for (u32 at = 0, i; (i = heap_custom_take(lo, hi, &at));) {
+        if (t->n) heap_block(i)->free_ctx = heap_ctx(t->frames, t->n);
+        heap_count(heap_block(i)->free_ctx, heap_block(i)->size, true);
+        take_back(heap_block(i), 0, 0);
+        heap_block_retire(i);
+    }
 }
 
 static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
@@ -157,12 +163,12 @@ static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
             return 0;
         }
     }
-    lock_heap();
+    heap_lock_all();
     u32 i = live_block(old);
     u64 old_size = i ? heap_block(i)->size : 0;
     rt_unlock(&heap_lock);
     if (!i) {
-        lock_heap();
+        heap_lock_all();
         heap_table->allocs++; /* counted as tried: what the summary is compared with does so */
         heap_table->bytes_allocated += size;
         heap_table->frees++;
@@ -231,12 +237,13 @@ static u64 aligned(struct tstate *ts, u64 align, u64 size, int kind, int how, u6
         fishy(ts, name, "size", size);
         return 0;
     }
+    if (!size && how != IP_AH_NEW && how != IP_AH_PAGES) rt_error_end(ts, rt_error_begin(ts, IP_E_UNSAFE_ZERO));
     return allocate(ts, size, align, kind, false);
 }
 
 /* delete with a size or alignment: C++14 and C++17 forms. */
 static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 align) {
-    lock_heap();
+    heap_lock_all();
     u32 i = heap_block_exact(addr);
     struct ip_heap_block b = i ? *heap_block(i) : (struct ip_heap_block){0};
     rt_unlock(&heap_lock);
@@ -264,46 +271,40 @@ static void check_sized(struct tstate *ts, u64 addr, int kind, u64 size, u64 ali
     }
 }
 
-/* A block ends where addresses do. */
-static u64 fitting(u64 addr, u64 size) { return size < ~addr ? size : ~addr; }
+u64 heap_fitting(u64 addr, u64 size) { return size < ~addr ? size : ~addr; }
 
 void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zeroed) {
-    struct trace t;
+    struct heap_trace t;
     if (!addr) return;
-    size = fitting(addr, size);
-    take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK);
-    lock_heap();
+    size = heap_fitting(addr, size);
+    heap_take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK);
+    heap_lock_all();
     u32 i = heap_record_new();
     if (i) {
-        struct ip_heap_block *b = heap_block(i);
-        *b = (struct ip_heap_block){.addr = addr,
-                                    .size = size,
-                                    .kind = IP_AK_CUSTOM,
-                                    .state = IP_HB_LIVE,
-                                    .alloc_ctx = heap_ctx(t.frames, t.n)};
+        *heap_block(i) = (struct ip_heap_block){.addr = addr, .size = size, .kind = IP_AK_CUSTOM, .state = IP_HB_LIVE};
         heap_custom_add(i);
-        heap_table->allocs++;
-        heap_table->bytes_allocated += size;
+        heap_note_new(i, size, &t);
         heap_table->live_blocks++;
         heap_table->live_bytes += size;
     }
     rt_unlock(&heap_lock);
-    set_with_red_zones(addr, size, (u32)rz, zeroed ? RT_SH_DEFINED : RT_SH_UNDEFINED);
+    heap_set_with_red_zones(addr, size, (u32)rz, zeroed ? RT_SH_DEFINED : RT_SH_UNDEFINED);
 }
 
 bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz) { return !addr || release(ts, addr, IP_AK_CUSTOM, (u32)rz); }
 
 bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64 rz) {
     if (!addr) return true;
-    old_size = fitting(addr, old_size);
-    new_size = fitting(addr, new_size);
-    lock_heap();
+    old_size = heap_fitting(addr, old_size);
+    new_size = heap_fitting(addr, new_size);
+    heap_lock_all();
     u32 i = live_block(addr);
     if (!i || heap_block(i)->size != old_size || !new_size) {
         rt_unlock(&heap_lock);
         bad_free(ts, IP_E_FREE, addr, i);
         return false;
     }
+    heap_has_custom = true;
     heap_block(i)->size = new_size;
     heap_table->live_bytes += new_size - old_size;
     rt_unlock(&heap_lock);
@@ -412,7 +413,7 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
         }
         return 0;
     case IP_HR_USABLE: {
-        lock_heap();
+        heap_lock_all();
         u32 i = heap_block_exact(a[0]);
         u64 size = i ? heap_block(i)->size : 0;
         rt_unlock(&heap_lock);
@@ -427,7 +428,7 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
     case IP_HR_COPY: return rt_debugged() & IP_DBG_WATCH ? 0 : bulk_copy(ts, a[0], a[1], a[2]);
     case IP_HR_FILL: return rt_debugged() & IP_DBG_WATCH ? 0 : bulk_fill(ts, a[0], a[1], a[2]);
     case IP_HR_STATS: {
-        lock_heap();
+        heap_lock_all();
         u64 w[4] = {0, heap_table->live_blocks, heap_table->live_bytes, heap_table->quarantine_bytes};
         for (u64 i = 0; i < heap_table->n_arenas; i++) w[0] += heap_table->arena_hi[i] - heap_table->arena_lo[i];
         rt_unlock(&heap_lock);
@@ -444,5 +445,6 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
 bool heap_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
     if ((code & 0xffff0000u) != RQ_HEAP_BASE) return false;
     *result = rt_heap_request(ts, code, args);
+    if (rt.flags & IP_C_SHOW_HEAP) heap_show_call(ts, code, args, *result);
     return true;
 }

@@ -2,7 +2,8 @@
  *
  * Layers: heap_pages.c (address space: arenas, runs of 64 KiB units, the map
  * from address to span), heap_blocks.c (block records, size classes,
- * quarantine), heap_ctx.c (recorded stack traces), heap.c (the requests).
+ * quarantine), heap_ctx.c (recorded stack traces), heap_pools.c (memory pools),
+ * heap.c (the other requests).
  * The records live outside the client's range, so a wild write of the guest
  * cannot damage them.  One lock guards all of it.
  */
@@ -24,6 +25,9 @@ struct heap_span {
     u32 used;   /* cells handed out so far */
     u32 first;  /* index of the block record of cell 0 */
     u32 number; /* own index */
+    u32 free;   /* cells that came back, linked through .next of their records */
+    u32 n_free;
+    struct heap_span *next, *before; /* of the same class, with cells to give */
 };
 
 /* heap_pages.c; all under heap_lock */
@@ -43,15 +47,23 @@ struct heap_span *heap_span_of(u64 addr);
 struct ip_heap_block *heap_block(u32 index);
 /* A new live block (addr, size, kind, align filled), or 0. */
 u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed);
+/* Would heap_block_new have one of this size without more memory, and without anything that may wait? */
+bool heap_block_ready(u64 size);
 /* Into the quarantine, oldest ones out of it. */
 void heap_block_retire(u32 index);
 /* The live block whose payload starts at addr, or 0. */
 u32 heap_block_exact(u64 addr);
+void heap_block_expected(u64 addr); /* will be asked for: fetch its record; with one thread, or under heap_lock */
 /* Bytes from an allocated block's payload to the end of its cell. */
 u64 heap_block_room(u32 index);
-u32 heap_record_new(void);       /* a record without a cell (client-defined) */
+u32 heap_record_new(void); /* a record without a cell (client-defined) */
+void heap_record_free(u32 index);
 void heap_custom_add(u32 index); /* client-defined blocks: by address */
 u32 heap_custom_find(u64 addr, bool remove);
+/* A block that lies wholly in [lo, hi), taken out; 0: there is none from place *at on, which is advanced. */
+u32 heap_custom_take(u64 lo, u64 hi, u32 *at);
+/* Has the program declared blocks of its own, or made one longer than its place (RESIZEINPLACE_BLOCK)? */
+extern bool heap_has_custom;
 /* Live block that contains addr?  Takes the lock. */
 bool heap_block_at(u64 addr, u64 *lo, u64 *size);
 /* Record of the live or quarantined block that addr is in or near; 0 if none.
@@ -63,15 +75,47 @@ u32 heap_block_next_live(u32 i);
 
 /* heap_ctx.c; under heap_lock */
 u32 heap_ctx(const u64 *frames, u32 n);
+/* Add up what a stack allocates and frees (struct ip_heap_count), where that is wanted. */
+void heap_add_up(u32 ctx, u64 bytes, bool freed);
+static inline void heap_count(u32 ctx, u64 bytes, bool freed) {
+    if (rt.flags & IP_C_HEAP_COUNTS) heap_add_up(ctx, bytes, freed);
+}
 
 /* heap.c */
+void heap_lock_all(void); /* takes heap_lock; the heap is ready then */
+struct heap_trace {
+    u32 n;
+    u64 frames[512];
+};
+/* The thread's stack, if the flag of the channel is set that wants it. */
+void heap_take_trace(struct tstate *ts, struct heap_trace *t, u64 wanted);
+/* The block has just been allocated, with this stack: counted, and noted in its record.  Under the lock. */
+struct ip_heap_block *heap_note_new(u32 index, u64 size, const struct heap_trace *t);
+/* So many of a block's bytes as there are addresses for. */
+u64 heap_fitting(u64 addr, u64 size);
+/* A state (RT_SH_*) for a range; the bytes before and behind it, as far as there are addresses, are nobody's. */
+void heap_set_with_red_zones(u64 addr, u64 size, u64 rz, int state);
+/* The client-defined blocks that lie wholly in [lo, hi) are freed.  Under the lock. */
+void heap_custom_release(u64 lo, u64 hi, const struct heap_trace *t);
+
+/* heap_pools.c */
+/* Requests about memory pools (INTERPOSE_RQ_*MEMPOOL*); false: it is none. */
+bool rt_heap_pool(struct tstate *ts, u64 code, const u64 args[5], u64 *result);
+/* The smallest chunk that holds addr; 0: none does.  Under the lock. */
+u32 heap_chunk_at(u64 addr);
+
 /* Client requests MALLOCLIKE_BLOCK, FREELIKE_BLOCK, RESIZEINPLACE_BLOCK
  * (docs/spec/client-requests.md section 3).  False: no such block (reported). */
 void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zeroed);
 bool rt_heap_freelike(struct tstate *ts, u64 addr, u64 rz);
 bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64 rz);
 
+/* heap_entry.S: jumped to by translated code with the exit of a request. */
+extern char rt_heap_stub[];
+
 /* A request of the replaced malloc family (IP_HR_*, heap_abi.h) is answered; false: it is none. */
+/* --trace-malloc=yes. */
+void heap_show_call(struct tstate *ts, u64 code, const u64 args[5], u64 result);
 bool heap_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result);
 u64 rt_heap_request(struct tstate *ts, u64 code, const u64 args[5]);
 /* Held across a fork. */

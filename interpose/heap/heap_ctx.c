@@ -6,9 +6,11 @@ static u32 *buckets;
 static u32 cap;
 
 static u32 hash_frames(const u64 *f, u32 n) {
-    u64 h = n;
-    for (u32 i = 0; i < n; i++) h = (h ^ f[i]) * 0x9e3779b97f4a7c15ull, h ^= h >> 32;
-    return (u32)(h ^ h >> 32);
+    /* A sum of products that do not wait for one another: every allocation comes here. */
+    u64 h = n, odd = 0x9e3779b97f4a7c15ull;
+    for (u32 i = 0; i < n; i++, odd += 0x3c6ef372fe94f82aull) h += (f[i] ^ f[i] >> 29) * odd;
+    h ^= h >> 32;
+    return (u32)(h * odd >> 32);
 }
 
 static u64 *words_of(u32 ctx) { return (u64 *)table->chunks[ctx / IP_CTX_CHUNK_WORDS] + ctx % IP_CTX_CHUNK_WORDS; }
@@ -51,6 +53,10 @@ u32 heap_ctx(const u64 *frames, u32 n) {
         table->used_words = 1; /* number 0 means none */
         rt.chan->rt_symbols[IP_SYM_CTX_TABLE] = (u64)table;
     }
+    if (table->outdated && cap) {
+        table->outdated = 0;
+        rt_memset(buckets, 0, cap * sizeof *buckets);
+    }
     if (table->n_traces * 2 >= cap) grow();
     u32 hash = hash_frames(frames, n);
     for (u32 k = hash & (cap - 1);; k = (k + 1) & (cap - 1)) {
@@ -61,4 +67,33 @@ u32 heap_ctx(const u64 *frames, u32 n) {
         while (i < n && w[i + 1] == frames[i]) i++;
         if (i == n) return buckets[k];
     }
+}
+
+/* ---- What stacks allocate and free ------------------------------------------------------- */
+
+static u64 counts_used;
+
+static struct ip_heap_count *count_of(u32 ctx) {
+    u64 mask = heap_table->counts_cap - 1;
+    struct ip_heap_count *all = (struct ip_heap_count *)heap_table->counts;
+    for (u64 k = ctx * 0x9e3779b97f4a7c15ull >> 32 & mask;; k = (k + 1) & mask)
+        if (!all[k].ctx || all[k].ctx == ctx) return &all[k];
+}
+
+void heap_add_up(u32 ctx, u64 bytes, bool freed) {
+    if (!ctx) return;
+    if (counts_used * 2 >= heap_table->counts_cap) {
+        u64 old_cap = heap_table->counts_cap;
+        struct ip_heap_count *old = (struct ip_heap_count *)heap_table->counts;
+        heap_table->counts_cap = old_cap ? old_cap * 2 : 1024;
+        heap_table->counts = (u64)rt_pages(heap_table->counts_cap * sizeof *old);
+        for (u64 k = 0; k < old_cap; k++)
+            if (old[k].ctx) *count_of((u32)old[k].ctx) = old[k];
+        if (old) rt_free_pages(old, old_cap * sizeof *old);
+    }
+    struct ip_heap_count *c = count_of(ctx);
+    counts_used += !c->ctx;
+    c->ctx = ctx;
+    *(freed ? &c->freed_bytes : &c->bytes) += bytes;
+    *(freed ? &c->freed_blocks : &c->blocks) += 1;
 }

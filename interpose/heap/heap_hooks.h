@@ -7,6 +7,10 @@
 
 /* The payload of a block now belongs to the program: zeroed, or whatever was there. */
 void heap_hook_allocated(u64 addr, u64 size, bool zeroed);
+/* A block at addr will probably be given or released next: what is kept of its first bytes may be fetched. */
+void heap_hook_expected(u64 addr);
+/* Memory for many small blocks, of which all is likely to be used soon. */
+void heap_hook_span(u64 addr, u64 size);
 /* It no longer does, but nobody else gets it yet. */
 void heap_hook_released(u64 addr, u64 size);
 /* A client-defined block, or a part of one, gets a state (RT_SH_*). */

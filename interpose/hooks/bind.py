@@ -10,6 +10,9 @@ from interpose.redir import Change, CodeObject
 from interpose.zenc import Kind, RedirectName
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from interpose.hooks.registry import Registry
     from interpose.hooks.service import HookService
     from interpose.redir import RedirState
 
@@ -24,10 +27,23 @@ def bind(service: HookService, redir: RedirState, stubs: CodeObject) -> Change:
     if table is None or common is None or find_fde is None:
         raise LaunchError(f"the installation is incomplete: {stubs.path} has no entries for hooks")
     service.bound_at(table, common)
-    files = list(dict.fromkeys(hook.file for hook in service.registry))
+    owner, found = rules(service.registry, table)
+    found.append((RedirectName(Kind.WRAP, "*", UNWINDER[1]), find_fde, UNWINDER[0]))
+    return redir.add_rules(owner, found, stubs)
+
+
+def unbound_lines(registry: Registry, bound: Container[int]) -> list[str]:
+    """Name the hooks whose functions were never there."""
+    lines = []
+    for hook in registry:
+        if hook.number not in bound:
+            what = f"{hook.rule.soname}:{hook.rule.function}"
+            lines.append(f"Hook {hook.name} ({hook.place}): no function {what} was there")
+    return lines
+
+
+def rules(registry: Registry, table: int) -> tuple[CodeObject, list[tuple[RedirectName, int, str]]]:
+    """Who states the rules of hooks, and the rules, for stubs whose first entry is at ``table``."""
+    files = list(dict.fromkeys(hook.file for hook in registry))
     owner = CodeObject(",".join(files), (), ())
-    rules = [
-        (hook.rule, table + hook.number * lib.IP_HOOK_ENTRY_SIZE, hook.name) for hook in service.registry
-    ]
-    rules.append((RedirectName(Kind.WRAP, "*", UNWINDER[1]), find_fde, UNWINDER[0]))
-    return redir.add_rules(owner, rules, stubs)
+    return owner, [(hook.rule, table + hook.number * lib.IP_HOOK_ENTRY_SIZE, hook.name) for hook in registry]

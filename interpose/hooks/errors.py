@@ -36,6 +36,10 @@ class CallOver(RuntimeError):
         super().__init__("this call is over")
 
 
+class ProgramGone(BaseException):
+    """Raised in a hook that computes while there is no program left to wait for it."""
+
+
 class Unavailable(Exception):
     """A hook of another process's cannot go on, through no fault of its own: the original's result stands."""
 

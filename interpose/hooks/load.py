@@ -8,7 +8,7 @@ import traceback
 import types
 from typing import TYPE_CHECKING
 
-from interpose.errors import InterposeError
+from interpose.errors import InterposeError, LaunchError
 from interpose.hooks import registry as registries
 from interpose.hooks.errors import HookError
 from interpose.hooks.registry import Registry
@@ -16,9 +16,28 @@ from interpose.hooks.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from interpose.report.log import Log
+
 
 _LIVE = "live:"
 """In the place of a file: hooks that stay in another process (interpose/hooks/live.py)."""
+
+
+def begin(files: Sequence[str], log: Log) -> Registry:
+    """Execute files of hooks in the process that is to run them, whose output is the log from now on.
+
+    Raises LaunchError, and what :func:`load` raises.
+    """
+    try:
+        from interpose.hooks.service import Output
+    except ModuleNotFoundError as error:
+        if error.name != "greenlet":
+            raise
+        raise LaunchError("--hooks needs the package greenlet: pip install greenlet") from None
+    sys.stdout = sys.stderr = Output(log)
+    registry = load(files)
+    log.flush()
+    return registry
 
 
 def load(files: Sequence[str]) -> Registry:

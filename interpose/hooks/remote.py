@@ -15,7 +15,7 @@ from interpose.zenc import Kind, RedirectName
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from interpose.hooks.service import HookedCall
+    from interpose.hooks.hooked import HookedCall
 
 
 class Connection:
@@ -42,6 +42,12 @@ class Connection:
         if kind != "hooks" or not isinstance(found, list):
             raise HookError(f"what answers at {self.path} has no hooks")
         return found
+
+    def leave(self) -> None:
+        """The hooks run in a copy of this process, which has the connection."""
+        if self._wire is not None:
+            self._wire.abandon()
+            self._wire = None
 
     def forked(self) -> None:
         """This is a copy of the process that made the connection."""

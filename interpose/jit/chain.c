@@ -1,26 +1,33 @@
 /* Chaining: a direct exit jumps straight to the block it leads to.  An exit
  * whose target has no translation yet waits for it.
  */
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "abi/inline/tt_hash.h"
+#include "abi/tstate.h"
 #include "jit/lastwords.h"
 #include "jit/transtab.h"
 
-#define WAIT_BITS 20u
-#define WAIT_SIZE (1u << WAIT_BITS)
+/* Keys that exits wait for: the table grows with them. */
+#define WAIT_MIN (1u << 12)
+#define WAIT_MAX (1u << 20)
 
 void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to) {
     uint32_t rel = to - (at + 4);
     __atomic_store_n((uint32_t *)(void *)(t->cache + (at - IP_CACHE_BASE)), rel, __ATOMIC_RELEASE);
 }
 
-/* A call is none of what the comparison at a function's entry would let pass: it goes to what settles it.
+/* Bits of tstate.umask that may be set while a block runs in which they were not. */
+#define CHANGES_WITHIN (1ull << IP_U_REDZONE | 1ull << IP_U_TAKES)
+
+/* Registers that were defined when a block was entered are so when it is left (else it is left for the tracking
+ * translation), so the next block need not test them again.
+ * A call is none of what the comparison at a function's entry would let pass: it goes to what settles it.
  * A jump forward within what is counted in one place need not find out again where it is.  Every loop has a jump back,
  * and that goes to the comparison: there it stops for whoever writes IP_CT_ASKED. */
 static uint32_t way_in(const struct transtab *t, const struct xrec *from, const struct brec *to) {
     if (from->sited && to->called) return to->called;
+    if (to->unmasked && !(to->mask & ~(t->brec[from->block].mask & ~CHANGES_WITHIN))) return to->unmasked;
     bool same = from->onward && to->inner && t->brec[from->block].where == to->where;
     return same ? to->inner : to->entry;
 }
@@ -39,27 +46,43 @@ void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block) {
 /* ---- Waiting exits ------------------------------------------------------------------ */
 
 void tt_init_waiting(struct transtab *t) {
-    t->wait = ip_reserve(sizeof *t->wait * WAIT_SIZE);
+    t->wait_size = WAIT_MIN;
+    t->wait = ip_alloc(WAIT_MIN, sizeof *t->wait);
     t->n_wait = 0;
 }
 
 void tt_forget_waiting(struct transtab *t) {
-    if (t->n_wait) madvise(t->wait, sizeof *t->wait * WAIT_SIZE, MADV_DONTNEED);
-    t->n_wait = 0;
+    free(t->wait);
+    tt_init_waiting(t);
+}
+
+/* The table is dense, so keys that lie together must not (as ip_tt_index has them). */
+static struct wait_ent *wait_place(struct wait_ent *table, uint32_t size, uint64_t key) {
+    uint32_t h = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40) & (size - 1);
+    while (table[h].used && table[h].key != key) h = (h + 1) & (size - 1);
+    return &table[h];
+}
+
+static void grow_waiting(struct transtab *t) {
+    uint32_t size = 2 * t->wait_size;
+    struct wait_ent *table = ip_alloc(size, sizeof *table);
+    for (uint32_t i = 0; i < t->wait_size; i++)
+        if (t->wait[i].used) *wait_place(table, size, t->wait[i].key) = t->wait[i];
+    free(t->wait);
+    t->wait = table;
+    t->wait_size = size;
 }
 
 /* Keys stay for good: most are wanted again when their block is dropped. */
 static struct wait_ent *wait_find(struct transtab *t, uint64_t key, bool make) {
-    for (uint32_t h = ip_tt_index(key);; h = (h + 1) & (WAIT_SIZE - 1)) {
-        struct wait_ent *e = &t->wait[h];
-        if (e->used && e->key == key) return e;
-        if (e->used) continue;
-        if (!make || t->n_wait > WAIT_SIZE / 2) return NULL;
-        t->n_wait++;
-        e->used = 1;
-        e->key = key;
-        return e;
-    }
+    if (make && t->n_wait >= t->wait_size / 2 && t->wait_size < WAIT_MAX) grow_waiting(t);
+    struct wait_ent *e = wait_place(t->wait, t->wait_size, key);
+    if (e->used) return e;
+    if (!make || t->n_wait >= t->wait_size / 2) return NULL;
+    t->n_wait++;
+    e->used = 1;
+    e->key = key;
+    return e;
 }
 
 static void wait_for(struct transtab *t, uint32_t x) {

@@ -59,6 +59,6 @@ void ip_stage4_cleanup(struct ublock *b, const struct ip_jit_opts *o) {
         u->dead = b->dead_before[at];
         u->fl_live = b->fl_live_before[at];
         u->after_insn = (uint8_t)(at != u->insn); /* after its instruction */
-        if (guest || u->op == U_JCC || u->op == U_LOOPX) done = u->insn;
+        if (guest || u->op == U_JCC || u->op == U_LOOPX || u->op == U_REQUEST) done = u->insn;
     }
 }

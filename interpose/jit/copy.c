@@ -17,6 +17,7 @@ static bool is_rex(uint8_t byte) { return (byte & 0xf0) == 0x40; }
 static void copy_rip(struct writer *w, const struct ip_insn *in) {
     unsigned rest = (unsigned)(in->len - in->off_disp - 4);
     put_bytes(w, in->bytes, in->off_disp);
+    writer_moves(w, 0, MOVED_DISTANCE);
     put_u32(w, (uint32_t)in->mem.rip_target - (writer_here(w) + 4 + rest));
     put_bytes(w, in->bytes + in->off_disp + 4, rest);
 }

@@ -150,11 +150,23 @@ static bool begins_marker(const uint8_t *buf, int avail) {
            buf[16] == 0x48 && buf[17] == 0x87;
 }
 
+/* Is a request that is answered at once (IP_SYM_REQUEST) no end of the block?  Records of runs would have to say so. */
+static bool goes_on(const struct ip_jit_opts *o) {
+    return (o->flags & IP_C_HEAP) && !(o->flags & (IP_C_TRACE | IP_C_SINGLE_STEP));
+}
+
 /* Returns true when the instruction ended the block. */
-static bool marker(struct ublock *b, int i, const uint8_t *buf, int avail, uint64_t pc) {
+static bool marker(struct ublock *b, int i, const uint8_t *buf, int avail, uint64_t pc, const struct ip_jit_opts *o) {
     if (!begins_marker(buf, avail)) return false;
     switch (buf[18]) {
-    case 0xdb: add_exit(b, i, IP_X_REQUEST, pc, 19); return true;
+    case 0xdb:
+        add_exit(b, i, IP_X_REQUEST, pc, 19);
+        if (goes_on(o)) {
+            b->u[b->n_u - 1].op = U_REQUEST;
+            b->u[b->n_u - 1].kind = 0;
+            add_jmp(b, i, pc + 19);
+        }
+        return true;
     case 0xd2: add_exit(b, i, IP_X_NOREDIR, pc, 19); return true;
     case 0xf6: add_exit(b, i, IP_X_NOREDIR, pc, 19 | IP_NOREDIR_R11); return true;
     case 0xc9: ub_add(b, U_GETNR, i); return false;
@@ -346,7 +358,7 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, co
         uint64_t next = pc + (uint64_t)len;
         if (len == 19) {
             ub_add(b, U_GETNR, i);
-        } else if (marker(b, i, buf, avail, pc)) {
+        } else if (marker(b, i, buf, avail, pc, o)) {
             in->len = 19;
             memcpy(in->bytes, buf + 16, 3); /* what tells one from the other */
             note_page(b, pc + 18);

@@ -394,7 +394,12 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         em_leave(m, em_add_exit(m, key, u->kind, (uint32_t)u->set), IP_SYM_EXIT);
         break;
     }
-    case U_UMASK: em_check_mask(m, u, to_tracking); break;
+    case U_REQUEST: em_slow_call(m, IP_SYM_REQUEST, IP_X_REQUEST, u->imm, (uint32_t)u->set); break;
+    case U_UMASK:
+        em_check_mask(m, u, to_tracking);
+        m->e->mask = u->set;
+        if (u == m->b->u && !u->spilled && !m->b->checked) m->e->unmasked = w->len;
+        break;
     case U_TMASK: em_check_mask(m, u, to_helper); break;
     case U_TMEM: em_check_zero(m, u, to_helper); break;
     case U_LDCHK: em_check_zero(m, u, to_load); break;
@@ -441,21 +446,17 @@ void em_restore_all(struct writer *w, uint16_t regs) {
         if (regs >> r & 1) restore_reg(w, r);
 }
 
-/* The address that the check could not say is clean, to tstate.acc_addr; then every guest register is whole. */
+/* The address that the check could not say is clean, in RCX, whose own value is in its slot; every other guest register
+ * is whole.  Most of these stubs never run: what is long is the runtime's. */
 static void pass_address(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
-    if (s->via_t) {
-        put_store(w, 8, STATE(acc_addr), s->m.base);
-        em_restore_all(w, s->spilled);
-        return;
-    }
+    if (s->via_t) put_store(w, 8, STATE(acc_addr), s->m.base);
     em_restore_all(w, s->spilled);
-    int t = s->m.base == IP_RCX || s->m.index == IP_RCX ? IP_RAX : IP_RCX;
-    if (s->m.base == t || s->m.index == t) t = IP_RDX;
-    save_reg(w, t);
-    put_address(w, t, s->m);
-    put_store(w, 8, STATE(acc_addr), t);
-    restore_reg(w, t);
+    save_reg(w, IP_RCX);
+    if (s->via_t)
+        put_load(w, 8, IP_RCX, STATE(acc_addr));
+    else
+        put_address(w, IP_RCX, s->m);
 }
 
 /* The address temporary of an instruction did not survive the runtime: make it again. */
@@ -472,7 +473,7 @@ static void emit_slow_stub(struct em *m, const struct stub *s) {
     int x = em_add_exit(m, m->b->insn[s->insn].pc, s->exit_kind, s->size);
     em_point(m, s->insn, s->spilled, 0);
     pass_address(m, s);
-    em_leave(m, x, s->exit_kind == IP_XS_STORE ? IP_SYM_SLOW_STORE : IP_SYM_SLOW_LIGHT);
+    em_leave(m, x, s->exit_kind == IP_XS_STORE ? IP_SYM_SLOW_STORE : IP_SYM_SLOW_LOAD);
     m->e->exits[x].patch_off = s->resume;
     if (s->via_t) {
         m->e->exits[x].patch_off = m->w.len;
@@ -539,6 +540,9 @@ static void emit_stub(struct em *m, const struct stub *s) {
     case ST_CSYNC:
     case ST_REDZONE:
         put_store_imm(w, 8, STATE(resume), w->base + s->resume);
+        w->len -= 4;
+        writer_moves(w, 0, MOVED_ADDRESS);
+        w->len += 4;
         put_jmp_sym(m, s->kind == ST_CSYNC ? IP_SYM_CS_SYNC : IP_SYM_RED_ZONE);
         break;
     default: m->e->overflow = true; break;
@@ -556,7 +560,8 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     m->cur_insn = -1;
     m->record_reg = IP_REG_NONE;
     m->join_first = 0;
-    m->w = (struct writer){.code = e->code, .cap = EM_MAX_CODE, .base = host};
+    m->w = (struct writer){
+        .code = e->code, .cap = EM_MAX_CODE, .base = host, .moved = e->moved, .moved_cap = EM_MAX_MOVED};
     m->e = e;
     m->b = b;
     m->o = o;
@@ -570,7 +575,8 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     m->bmi2 = __builtin_cpu_supports("bmi2") != 0;
     e->host = host;
     e->n_exits = e->n_points = 0;
-    e->compare = e->inner = e->called = e->where = 0;
+    e->compare = e->inner = e->unmasked = e->called = e->where = 0;
+    e->mask = 0;
     e->overflow = false;
     bool compared = b->checked && !(b->key & IP_KEY_ONE); /* that one was made just now */
     uint32_t stale = compared ? em_stale_exit(m) : 0;
@@ -597,5 +603,6 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
         put_u64(&m->w, m->literals[i].value);
     }
     e->len = m->w.len;
+    e->n_moved = m->w.n_moved;
     if (m->w.overflow) e->overflow = true;
 }

@@ -110,3 +110,26 @@ int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n) {
     }
     return done;
 }
+
+bool tt_code_bytes(struct transtab *t, uint64_t pc, uint32_t n, uint8_t *out) {
+    for (uint32_t done = 0, take; done < n; done += take) {
+        uint64_t at = pc + done;
+        const uint8_t *page = page_get(t, at & ~4095ull);
+        if (!page) return false;
+        take = 4096u - (uint32_t)(at & 4095);
+        if (take > n - done) take = n - done;
+        memcpy(out + done, page + (at & 4095), take);
+    }
+    return true;
+}
+
+bool tt_same_bytes(struct transtab *t, uint64_t pc, uint32_t n, const uint8_t *bytes) {
+    for (uint32_t done = 0, take; done < n; done += take) {
+        uint64_t at = pc + done;
+        const uint8_t *page = page_get(t, at & ~4095ull);
+        take = 4096u - (uint32_t)(at & 4095);
+        if (take > n - done) take = n - done;
+        if (!page || memcmp(bytes + done, page + (at & 4095), take) != 0) return false;
+    }
+    return true;
+}

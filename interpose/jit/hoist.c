@@ -3,6 +3,7 @@
  * earlier, at the nearest instruction before which flags are dead, with the
  * displacement that the operand has there (docs/measurements.md, point 4).  An early check (U_EARLY) reports nothing:
  * when it fails the block goes on in the tracking translation from there, which finds out.
+ * Those of words side by side, as an epilogue's pops read, become one.
  */
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "jit/x86_decode.h"
 
 #define FARTHEST 48 /* uinstrs */
+#define WIDEST   64 /* bytes that a check may cover */
 
 bool ip_rsp_step(const struct ip_insn *in, int64_t *step) {
     int64_t word = in->opsize == 2 ? 2 : 8;
@@ -79,6 +81,30 @@ static int better_place(const struct ublock *b, int k, struct uaddr *m) {
     return -1;
 }
 
+/* Two early checks at one place: is the second one's operand right below the first's or right above it? */
+static bool adjoins(const struct uinstr *a, const struct uinstr *b) {
+    return b->op == U_EARLY && b->insn == a->insn && a->size % 8 == 0 && b->size % 8 == 0 &&
+           a->size + b->size <= WIDEST && a->m.base == b->m.base && a->m.base != IP_REG_RIP &&
+           a->m.index == b->m.index && a->m.scale == b->m.scale && a->m.seg == b->m.seg &&
+           (a->m.disp + a->size == b->m.disp || b->m.disp + b->size == a->m.disp);
+}
+
+static void join_early_checks(struct ublock *b) {
+    int n = 0;
+    for (int k = 0; k < b->n_u; k++) {
+        struct uinstr *last = n ? &b->u[n - 1] : NULL;
+        const struct uinstr *u = &b->u[k];
+        if (last && last->op == U_EARLY && adjoins(last, u)) {
+            if (u->m.disp < last->m.disp) last->m.disp = u->m.disp;
+            last->size = (uint16_t)(last->size + u->size);
+        } else {
+            if (n != k) b->u[n] = *u;
+            n++;
+        }
+    }
+    b->n_u = n;
+}
+
 void ip_hoist_checks(struct ublock *b) {
     for (int k = 1; k < b->n_u; k++) {
         struct uinstr *u = &b->u[k];
@@ -94,4 +120,5 @@ void ip_hoist_checks(struct ublock *b) {
         memmove(&b->u[to + 1], &b->u[to], sizeof b->u[0] * (size_t)(k - to));
         b->u[to] = early;
     }
+    join_early_checks(b);
 }

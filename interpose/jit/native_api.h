@@ -43,7 +43,7 @@ void ip_catch_faults(void);
 /* ---- the translation service of one client ---- */
 /* Map the memfds, start the translator thread.  0 or -errno. */
 int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags, uint64_t cache_bytes,
-                     int trace_fd, const char *trace_flags);
+                     int trace_fd, const char *trace_flags, uint64_t trace_from, uint64_t trace_to);
 /* After os.fork() in the child supervisor: copy everything to new memfds.  0 or -errno. */
 int ip_service_refork(int chan_fd, int cache_fd, int meta_fd, int old_meta_fd);
 /* The client's /proc/PID/mem to fetch code from; 0: ask by its number. */
@@ -73,7 +73,7 @@ struct ip_slot *ip_service_slot(int i);
 int ip_live_slots(uint32_t *out, int max);
 
 /* --trace-flags, eight digits 0 or 1: the stages of blocks translated from now on go to fd. */
-void ip_service_trace(int fd, const char *flags);
+void ip_service_trace(int fd, const char *flags, uint64_t from, uint64_t to);
 
 /* Bindings: guest address -> target.  inner: what runs there for a call without redirection, 0: the original. */
 #define IP_BIND_WRAP 1 /* record the original for GET_ORIG_FN */
@@ -88,6 +88,24 @@ void ip_stable_del(uint64_t lo, uint64_t hi);
  * that gives every variable a value, and whose runtime looks at dead stack words. */
 void ip_keeps_stack_add(uint64_t lo, uint64_t hi);
 void ip_keeps_stack_del(uint64_t lo, uint64_t hi);
+
+/* ---- translations that outlast the run (docs/cache.md), once the service has started ---- */
+/* writes: note what a file needs to have of each block; max_bytes: of a file.  0 or -errno. */
+int ip_keep_start(int writes, uint64_t max_bytes);
+/* From now on blocks are noted, or not. */
+void ip_keep_writes(int yes);
+/* An image at [lo, hi) and its file, which is closed in time; -1: none.  How many blocks are kept there; -1: the file
+ * is not what was written, or of another build. */
+int64_t ip_keep_add(uint64_t lo, uint64_t hi, int fd);
+/* How many blocks of it were made in this run, and so many more if some of what was kept was of no use. */
+#define IP_KEEP_SPOILT 1000000000
+uint64_t ip_keep_fresh(uint64_t lo, uint64_t hi);
+/* All that is known of it into a new file, with what old_fd (or -1) has: how many blocks are new, or -errno. */
+int64_t ip_keep_save(uint64_t lo, uint64_t hi, int old_fd, int new_fd);
+/* How many blocks a file has, which is closed; -1: it is not what was written. */
+int64_t ip_keep_check(int fd);
+/* How many files, or pieces of them, were not what had been written. */
+uint32_t ip_keep_damaged(void);
 
 /* A debugger's breakpoint comes or goes: what was translated of its place is dropped. */
 void ip_breakpoint(uint64_t pc, int set);
@@ -111,7 +129,7 @@ void ip_delay(int at);
 
 /* Statistics: blocks, guest insns, bytes of code, nanoseconds, requests. */
 struct ip_service_stats {
-    uint64_t blocks, insns, guest_bytes, host_bytes, ns, requests, flushes, chained, invalidated, compared;
+    uint64_t blocks, insns, guest_bytes, host_bytes, ns, requests, flushes, chained, invalidated, compared, kept;
 };
 void ip_service_get_stats(struct ip_service_stats *s);
 /* Text of the six stages of the newest block (for --stop-after and internal faults). */

@@ -12,7 +12,9 @@
 #include "jit/ucode.h"
 #include "jit/x86_decode.h"
 
-#define LOOKAHEAD 6
+#define LOOKAHEAD         6
+#define LINKAGE_ALIGNMENT 8 /* of the entries of .plt.got; those of the others are 16 bytes */
+#define NOWHERE           1 /* aligned to nothing */
 
 /* Flags that are overwritten for certain.  Those that the manual calls
  * undefined after these instructions keep their value on some CPUs, and what a
@@ -60,9 +62,23 @@ static bool may_rely_on(const struct ip_code_reader *rd, const struct ublock *b,
     return rd->is_stable && rd->is_stable(rd->ctx, page);
 }
 
+/* An entry of a procedure linkage table, which begins at an address: what it leads to is a function, or the dynamic
+ * linker on the way to one. Neither asks for the caller's flags, and the linker does not keep them (System V ABI, AMD64
+ * supplement, 3.2.1 and 5.2). */
+static bool is_linkage(const struct ip_insn *in, uint64_t start) {
+    return in->flow == IP_F_JMPI && in->mem.present && in->mem.base == IP_REG_RIP && start % LINKAGE_ALIGNMENT == 0;
+}
+
+static bool leads_through_linkage(const struct ublock *b) {
+    int at = b->n_insn - 1, first = at && b->insn[at - 1].mnem == IP_MN_ENDBR64 ? at - 1 : at;
+    bool is_start = !first || b->insn[first - 1].flow == IP_F_JMP;
+    return is_start && is_linkage(&b->insn[at], b->insn[first].pc);
+}
+
 /* 1 if some arithmetic flag may be read before it is overwritten at pc. */
 static int flags_live_at(const struct ip_code_reader *rd, const struct ublock *b, uint64_t pc) {
     uint32_t open = IP_FL_ARITH;
+    uint64_t start = pc; /* of what a call or jump leads to */
     for (int n = 0; n < LOOKAHEAD; n++) {
         uint8_t buf[16];
         struct ip_insn in;
@@ -74,12 +90,14 @@ static int flags_live_at(const struct ip_code_reader *rd, const struct ublock *b
         if (in.fl_read & open) return 1;
         open &= ~fl_kill(&in);
         if (!open) return 0;
+        if (is_linkage(&in, start)) return 0;
         if (in.flow == IP_F_JMP || in.flow == IP_F_CALL)
-            pc = in.target;
+            pc = start = in.target;
         else if (in.flow == IP_F_NEXT)
             pc += (uint64_t)len;
         else
             return 1;
+        if (in.flow == IP_F_NEXT && in.mnem != IP_MN_ENDBR64) start = NOWHERE;
     }
     return 1;
 }
@@ -143,9 +161,11 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd, const
     const struct uinstr *last = b->n_u ? &b->u[b->n_u - 1] : NULL;
     /* Nobody asks for flags at the block's end when nothing is added to it. */
     bool instrumented = o->pass && o->pass->instrument && !(o->flags & IP_C_NO_INSTR);
-    if (optimise && !exact && instrumented && last && (last->op == U_JMP || last->op == U_CALL) &&
-        !flags_live_at(rd, b, last->imm & IP_KEY_PC))
-        flags = 0;
+    if (optimise && !exact && instrumented && last) {
+        bool direct = last->op == U_JMP || last->op == U_CALL;
+        bool counts = o->flags & IP_C_COUNT; /* the stub of an entry that is counted (em_linked) takes flags for live */
+        if (direct ? !flags_live_at(rd, b, last->imm & IP_KEY_PC) : !counts && leads_through_linkage(b)) flags = 0;
+    }
     b->dead_before[n] = 0;
     b->fl_live_before[n] = flags != 0;
     for (int i = n - 1; i >= 0; i--) {
@@ -153,7 +173,8 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd, const
         if (in->flow != IP_F_NEXT && in->flow != IP_F_JMP && in->flow != IP_F_PRIV) {
             live = 0xffff;
             /* A side exit leaves with every flag; the branch reads some anyway. */
-            if (in->flow != IP_F_CALL || !last || last->insn != i) flags = IP_FL_ARITH;
+            bool ends = (in->flow == IP_F_CALL || in->flow == IP_F_JMPI) && last && last->insn == i;
+            if (!ends) flags = IP_FL_ARITH;
         }
         live = (uint16_t)((live & ~in->gpr_kill) | in->gpr_read);
         flags = (flags & ~fl_kill(in)) | (in->fl_read & IP_FL_ARITH);

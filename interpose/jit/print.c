@@ -56,6 +56,8 @@ static void put_mask(struct out *o, uint64_t set) {
             put(o, "%sflags", sep);
         else if (i == IP_U_K)
             put(o, "%sk", sep);
+        else if (i == IP_U_FSW)
+            put(o, "%sfsw", sep);
         else if (i == IP_U_TAKES)
             put(o, "%stakes", sep);
         else if (i == IP_U_REDZONE)
@@ -147,6 +149,7 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
         case U_RDSEG:
         case U_WRSEG: put(&o, "%%%s", gpr_name[u->reg & 15]); break;
         case U_CALL: put(&o, "0x%llx, ret 0x%llx", (unsigned long long)u->imm, (unsigned long long)u->set); break;
+        case U_REQUEST: put(&o, "at 0x%llx", (unsigned long long)u->imm); break;
         case U_EXIT: put(&o, "kind %u at 0x%llx", u->kind, (unsigned long long)u->imm); break;
         case U_JMPI:
         case U_CALLI:

@@ -13,6 +13,7 @@
 #include <x86intrin.h>
 
 #include "abi/tstate.h"
+#include "jit/keep.h"
 #include "jit/lastwords.h"
 #include "abi/inline/delay.h"
 #include "abi/inline/ticks.h"
@@ -224,7 +225,7 @@ static int start_thread(void) {
 }
 
 int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, uint64_t flags, uint64_t cache_bytes,
-                     int trace_fd, const char *trace_flags) {
+                     int trace_fd, const char *trace_flags, uint64_t trace_from, uint64_t trace_to) {
     int r = tt_map(&T, chan_fd, cache_fd, meta_fd);
     if (r) return r;
     if (!T.pages) tt_init_tables(&T);
@@ -235,13 +236,14 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
     T.opts.random_registers = T.chan->random_registers;
     T.opts.count_blocks = T.chan->stop_after != 0;
     T.cache_bytes = cache_bytes;
-    ip_service_trace(trace_fd, trace_flags);
+    ip_service_trace(trace_fd, trace_flags, trace_from, trace_to);
     return start_thread();
 }
 
-void ip_service_trace(int fd, const char *flags) {
+void ip_service_trace(int fd, const char *flags, uint64_t from, uint64_t to) {
     pthread_mutex_lock(&T.lock);
     T.trace_fd = -1;
+    T.trace_from = from, T.trace_to = to;
     for (int i = 0; i < 8; i++) {
         T.trace[i] = flags[i] == '1';
         if (!flags[i]) break;
@@ -329,6 +331,7 @@ int ip_service_refork(int chan_fd, int cache_fd, int meta_fd, int old_meta_fd) {
     memset(T.chan->pend_tr, 0, sizeof T.chan->pend_tr);
     memset(T.chan->pend_py, 0, sizeof T.chan->pend_py);
     T.chan->client_pid = 0;
+    T.chan->slots_used = 0;
     T.chan->supervisor_pid = (uint32_t)getpid();
     T.chan->tr_sleeping = T.chan->py_sleeping = 0;
     unmap_old(oc, ok, om);
@@ -349,9 +352,74 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     T.stable.n = T.keeps_stack.n = 0;
     T.n_live = 0;
     memset(T.opts.sym, 0, sizeof T.opts.sym);
+    keep_forget(&T);
     T.opts.flags &= ~(uint64_t)IP_C_EXACT; /* another program, without handlers */
     return start_thread();
 }
+
+/* ---- What outlasts the run (Python) -------------------------------------------------------- */
+
+int ip_keep_start(int writes, uint64_t max_bytes) {
+    struct keeping *k = ip_alloc(1, sizeof *k);
+    k->writes = writes != 0;
+    k->max_bytes = max_bytes;
+    k->flags = T.opts.flags;
+    k->note = ip_reserve(sizeof *k->note * IP_META_BLKMAX);
+    pthread_mutex_lock(&T.lock);
+    T.keep = k;
+    pthread_mutex_unlock(&T.lock);
+    return 0;
+}
+
+void ip_keep_writes(int yes) {
+    if (T.keep) T.keep->writes = yes != 0;
+}
+
+int64_t ip_keep_add(uint64_t lo, uint64_t hi, int fd) {
+    struct segment s = {.lo = lo, .hi = hi, .fd = fd};
+    int64_t kept = 0;
+    pthread_mutex_lock(&T.lock);
+    if (!T.opts.sym[IP_SYM_EXIT]) fetch_symbols();
+    if (fd >= 0 && !keep_open(&T, &s)) {
+        keep_close(&s);
+        T.keep->damaged++;
+        kept = -1;
+    }
+    if (kept == 0) kept = s.n_names;
+    keep_add(&T, &s);
+    pthread_mutex_unlock(&T.lock);
+    return kept;
+}
+
+/* At the end, which must not wait for a translation that never does. */
+static bool lock_in_time(void) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    return T.keep && pthread_mutex_timedlock(&T.lock, &until) == 0;
+}
+
+uint64_t ip_keep_fresh(uint64_t lo, uint64_t hi) {
+    uint64_t n = 0;
+    if (!lock_in_time()) return 0;
+    for (uint32_t i = 0; i < T.meta->n_blocks; i++) {
+        uint64_t pc = T.blocks[i].key & IP_KEY_PC;
+        n += T.keep->note[i] != NULL && T.blocks[i].state && pc >= lo && pc < hi;
+    }
+    for (int i = 0; n && i < T.keep->n_seg; i++)
+        if (T.keep->seg[i].lo == lo && (T.keep->seg[i].stale || T.keep->seg[i].damaged)) n += IP_KEEP_SPOILT;
+    pthread_mutex_unlock(&T.lock);
+    return n;
+}
+
+int64_t ip_keep_save(uint64_t lo, uint64_t hi, int old_fd, int new_fd) {
+    if (!lock_in_time()) return 0;
+    int64_t n = keep_save(&T, lo, hi, old_fd, new_fd);
+    pthread_mutex_unlock(&T.lock);
+    return n;
+}
+
+uint32_t ip_keep_damaged(void) { return T.keep ? T.keep->damaged : 0; }
 
 void ip_service_memory(int fd) {
     pthread_mutex_lock(&T.lock);
@@ -369,7 +437,9 @@ struct ip_slot *ip_service_slot(int i) { return slot_at(i); }
 
 int ip_live_slots(uint32_t *out, int max) {
     int n = 0;
-    for (int i = 0; i < IP_SLOTS && n < max; i++) {
+    /* To read the others would make pages of them, 16 MiB. */
+    uint64_t used = T.chan->slots_used < IP_SLOTS ? T.chan->slots_used : IP_SLOTS;
+    for (int i = 0; i < (int)used && n < max; i++) {
         const struct ip_slot *s = slot_at(i);
         if (s->state != IP_S_FREE && s->tstate) out[n++] = (uint32_t)i;
     }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +36,11 @@ int ip_duplicate(int fd, int lowest, int is_inherited) {
 }
 
 int ip_descriptor_flags(int fd) { return result(fcntl(fd, F_GETFL)); }
+
+int ip_place_in(int root, const char *path) {
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+    return result((int)syscall(SYS_openat2, root, path, &how, sizeof how));
+}
 
 int ip_get_limit(int which, uint64_t *soft, uint64_t *hard) {
     struct rlimit limit = {0};

@@ -9,7 +9,8 @@ enum ip_limit { IP_LIMIT_CPU, IP_LIMIT_FSIZE, IP_LIMIT_DATA, IP_LIMIT_STACK, IP_
 
 /* All of these: -errno, if it fails. */
 int ip_duplicate(int fd, int lowest, int is_inherited);
-int ip_descriptor_flags(int fd); /* of the file: O_ACCMODE and others */
+int ip_descriptor_flags(int fd);             /* of the file: O_ACCMODE and others */
+int ip_place_in(int root, const char *path); /* O_PATH, with root in the place of "/"; no link leads out of it */
 int ip_get_limit(int which, uint64_t *soft, uint64_t *hard);
 int ip_set_limit(int which, uint64_t soft, uint64_t hard);
 /* What descendants leave behind when they die becomes ours. */

@@ -1,4 +1,5 @@
 /* Translation table, code cache, chaining, invalidation. */
+#include "jit/keep.h"
 #include "jit/lastwords.h"
 #include "jit/trace.h"
 #include "jit/transtab.h"
@@ -41,6 +42,8 @@ static void tt_insert(struct transtab *t, uint64_t key, uint32_t host, uint32_t 
         }
     }
 }
+
+void tt_publish(struct transtab *t, uint64_t key, uint32_t block) { tt_insert(t, key, t->brec[block].entry, block); }
 
 static void tt_remove(struct transtab *t, uint64_t key, uint32_t block) {
     struct ip_ttent *e = tt_find(t, key);
@@ -115,12 +118,13 @@ void tt_drop_containing(struct transtab *t, uint64_t pc) {
 
 static void trace_stage(struct transtab *t, int stage, const struct ublock *b) {
     if (t->trace_fd < 0 || !t->trace[stage - 1]) return;
+    if (t->stats.blocks < t->trace_from || t->stats.blocks > t->trace_to) return;
     static const char *const title[] = {"From x86 to UCode", "Optimised",           "Instrumented",
                                         "Cleaned up",        "Registers allocated", "Emitted"};
     size_t cap = 1 << 18;
     char *text = ip_alloc(1, cap);
-    int n =
-        snprintf(text, cap, "==== Stage %d: %s: 0x%llx ====\n", stage, title[stage - 1], (unsigned long long)b->key);
+    int n = snprintf(text, cap, "==== Stage %d: %s: 0x%llx (block %llu) ====\n", stage, title[stage - 1],
+                     (unsigned long long)b->key, (unsigned long long)t->stats.blocks);
     if (stage < 6)
         n += ip_print_ublock(b, text + n, (int)cap - n);
     else
@@ -166,7 +170,7 @@ static void run_stages(struct transtab *t, struct ublock *b, const struct ip_cod
     }
 }
 
-static bool room(const struct transtab *t) {
+bool tt_room(const struct transtab *t) {
     const struct ip_meta *m = t->meta;
     if (m->n_blocks > MANY_BLOCKS && t->n_live < m->n_blocks / 4) return false;
     uint64_t cache_bytes = t->cache_bytes;
@@ -233,6 +237,8 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     r->entry = e->host + e->entry;
     r->compare = e->compare ? e->host + e->compare : 0;
     r->inner = e->inner ? e->host + e->inner : 0;
+    r->unmasked = e->unmasked ? e->host + e->unmasked : 0;
+    r->mask = e->mask;
     r->called = e->called ? e->host + e->called : 0;
     r->where = e->where;
     r->first_exit = first_exit;
@@ -268,9 +274,16 @@ uint64_t tt_canonical(const struct transtab *t, uint64_t key) {
 }
 
 static bool is_bound(void *ctx, uint64_t pc) {
-    const struct transtab *t = ctx;
+    struct transtab *t = ctx;
     if ((t->opts.flags & IP_C_TRACE_FUNCTIONS) && ip_trace_apart(pc, t->ub[0]->pc)) return true;
-    return tt_binding(ctx, pc) != NULL || tt_is_break(t, pc);
+    if (tt_binding(t, pc) != NULL || tt_is_break(t, pc)) return true;
+    keep_unbound(t, pc);
+    return false;
+}
+static int read_code(void *ctx, uint64_t pc, uint8_t *buf, int n) {
+    int got = tt_read(ctx, pc, buf, n);
+    keep_read(ctx, pc, got);
+    return got;
 }
 static bool is_checked(void *ctx, uint64_t page) { return tt_is_checked(ctx, page); }
 static bool is_stable(void *ctx, uint64_t page) { return tt_is_stable(ctx, page); }
@@ -286,7 +299,7 @@ static void tell_used(struct transtab *t, uint64_t addr) {
 static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     struct ublock *b = t->ub[0];
     struct ip_code_reader rd = {
-        .read = tt_read, .ctx = t, .is_bound = is_bound, .is_checked = is_checked, .is_stable = is_stable};
+        .read = read_code, .ctx = t, .is_bound = is_bound, .is_checked = is_checked, .is_stable = is_stable};
     struct binding *bd = (struct binding *)tt_binding(t, key & IP_KEY_PC);
     bool breaks = tt_is_break(t, key & IP_KEY_PC) && !((key & IP_KEY_ONE) && t->past_break);
     if (breaks) bd = NULL;
@@ -295,7 +308,8 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     uint64_t target = !bd ? 0 : inner ? bd->inner : bd->target;
     if (!target) bd = NULL;
     bool one = (key & IP_KEY_ONE) || (t->opts.flags & IP_C_SINGLE_STEP);
-    if (!room(t)) return -2;
+    if (!tt_room(t)) return -2;
+    keep_begin(t);
     b->key = key;
     b->pc = bd ? target : key & IP_KEY_PC;
     b->has_nr = bd != NULL && !(key & IP_KEY_TRACK);
@@ -316,6 +330,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     if (speculative && !speculative_ok(t, b)) return -1;
     if (!speculative && !(key & IP_KEY_ONE) && !all_watched(t, b)) return -4;
     uint32_t block = install(t, b);
+    keep_made(t, block, !bd && !breaks);
     if (key & IP_KEY_ONE) return (int)block; /* never found again */
     t->n_live++;
     struct brec *r = &t->brec[block];
@@ -324,7 +339,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
         r->pages[i] = b->pages[i];
         tt_page_add_block(t, b->pages[i], block);
     }
-    tt_insert(t, key, t->brec[block].entry, block);
+    tt_publish(t, key, block);
     return (int)block;
 }
 
@@ -361,6 +376,7 @@ bool tt_ahead(struct transtab *t) {
         uint64_t key = tt_canonical(t, t->ahead[t->ahead_at++]);
         if (tt_find(t, key)) continue;
         t->req_gen++; /* the client runs: what was read for the request may have changed */
+        if (keep_take(t, key)) continue;
         int made = make_block(t, key, true);
         if (made < 0) continue;
         finish(t, key, (uint32_t)made);
@@ -382,6 +398,10 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
         block = e->block;
     } else {
         t->req_gen++;
+        if (keep_take(t, canon)) {
+            t->cycles += __rdtsc() - began;
+            return tt_request(t, key, exit_id, full);
+        }
         int made = make_block(t, canon, false);
         if (made < 0) {
             *full = made == -2;
@@ -406,6 +426,7 @@ void tt_flush(struct transtab *t) {
     tt_forget_code(t, 0, ~0ull);
     tt_forget_ahead(t);
     tt_forget_waiting(t);
+    keep_flushed(t);
     m->n_blocks = m->n_points = m->n_pcs = m->desc_used = m->cache_used = 0;
     m->n_exits = 1; /* id 0: none */
     t->n_live = 0;

@@ -30,6 +30,8 @@ struct brec { /* private part of a block */
     uint32_t entry;    /* client address that exits lead to */
     uint32_t compare;  /* of the first compared value, 0 if none is */
     uint32_t inner;    /* behind the comparison with where; 0: exits never lead there */
+    uint32_t unmasked; /* behind the test of the registers in mask; 0: there is no such place */
+    uint64_t mask;     /* registers that are defined when the block is inside; the same at all its exits */
     uint32_t called;   /* where calls from a site may go in place of it, 0: nowhere */
     uint32_t where;    /* ct_where that the block wants (abi/count.h); 0: any */
     uint8_t n_pages;
@@ -121,7 +123,7 @@ struct transtab {
     const uint8_t *code_bytes;
     uint64_t req_gen;
     struct wait_ent *wait;
-    uint32_t n_wait;
+    uint32_t wait_size, n_wait;  /* places, and those in use */
     uint64_t exec_lo, exec_hi;   /* what may be executed around the pc asked for */
     uint64_t ahead[AHEAD_QUEUE]; /* keys that may be asked for next */
     int ahead_at, ahead_n, ahead_left;
@@ -139,8 +141,10 @@ struct transtab {
     struct ip_service_stats stats;
     int trace_fd;
     uint8_t trace[8];
-    pid_t pid, tid; /* of the client; of the thread that asked */
-    int mem;        /* its /proc/PID/mem, or 0 */
+    uint64_t trace_from, trace_to; /* blocks that are traced, numbered from 0 as they are translated */
+    pid_t pid, tid;                /* of the client; of the thread that asked */
+    int mem;                       /* its /proc/PID/mem, or 0 */
+    struct keeping *keep;          /* keep.h: translations that outlast the run; NULL: none do */
 };
 
 /* Finds or makes the translation of key; 0 when the cache is full (flush) with
@@ -165,6 +169,10 @@ void tt_drop_block(struct transtab *t, uint32_t block);
 uint64_t tt_now_ms(void);
 void tt_drop_containing(struct transtab *t, uint64_t pc);
 void tt_flush(struct transtab *t);
+/* Is there room for one more block, whatever its size? */
+bool tt_room(const struct transtab *t);
+/* From now on the block is found by its key. */
+void tt_publish(struct transtab *t, uint64_t key, uint32_t block);
 const struct binding *tt_binding(const struct transtab *t, uint64_t addr);
 /* breaks.c: has a debugger a breakpoint there? */
 bool tt_is_break(const struct transtab *t, uint64_t pc);
@@ -199,6 +207,9 @@ bool tt_is_stable(const struct transtab *t, uint64_t page);
 bool tt_in_ranges(const struct tt_ranges *r, uint64_t at);
 void tt_ranges_add(struct tt_ranges *r, uint64_t lo, uint64_t hi);
 void tt_ranges_del(struct tt_ranges *r, uint64_t lo, uint64_t hi);
+/* The client's bytes, wherever they are: n of them at pc; are they these?  False: not readable, too. */
+bool tt_code_bytes(struct transtab *t, uint64_t pc, uint32_t n, uint8_t *out);
+bool tt_same_bytes(struct transtab *t, uint64_t pc, uint32_t n, const uint8_t *bytes);
 int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n);
 int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd);
 void tt_init_tables(struct transtab *t);

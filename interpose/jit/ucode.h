@@ -68,6 +68,8 @@ enum uop_operand {
     X(CALLI, "CALLI", 1, UE_END | UE_GUEST, UO_MEM | UO_VIA | UO_SET)           /* indirect call, return pc in set */  \
     X(RET, "RET", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM)                      /* return, imm extra bytes */          \
     X(EXIT, "EXIT", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM | UO_SET | UO_EXIT) /* to the runtime: syscall, ... */     \
+    X(REQUEST, "REQUEST", 1, UE_GUEST | UE_WHOLE, UO_IMM | UO_SET)              /* a client request of set bytes, and  \
+                                                                                   on behind it */                     \
     /* added by stage 3 */                                                                                             \
     X(UMASK, "UMASK", 3, UE_CHECK | UE_ENTRY | UE_CLEAN, UO_SET | UO_IMM) /* any of set undefined: on at imm */        \
     X(LDCHK, "LDCHK", 3, UE_CHECK | UE_CLEAN, UO_MEM | UO_VIA | UO_SIZE)  /* V(mem) == 0, clean load */                \
@@ -243,19 +245,24 @@ enum { EXIT_JUMPS, EXIT_CALLS, EXIT_SITED };
 #define EM_MAX_CODE    60000
 #define EM_MAX_EXITS   512
 #define EM_MAX_POINTS  2500
+#define EM_MAX_MOVED   1000
 struct emitted {
     uint8_t code[EM_MAX_CODE + 256];
     uint32_t len, host;
-    uint32_t entry;   /* offset of the block proper; before it, where indirect
-                         jumps arrive */
-    uint32_t compare; /* offset of the low byte of the first compared value; 0: none */
-    uint32_t inner;   /* offset of the place behind ARRIVE's comparison; 0: not to be entered there */
-    uint32_t called;  /* offset of the place that calls may come to in place of it; 0: none */
-    uint32_t where;   /* that it compares with; 0: it does not */
+    uint32_t entry;    /* offset of the block proper; before it, where indirect
+                          jumps arrive */
+    uint32_t compare;  /* offset of the low byte of the first compared value; 0: none */
+    uint32_t inner;    /* offset of the place behind ARRIVE's comparison; 0: not to be entered there */
+    uint32_t unmasked; /* offset of the place behind UMASK's test, if the block begins with it; 0: none */
+    uint64_t mask;     /* the registers that the test covers */
+    uint32_t called;   /* offset of the place that calls may come to in place of it; 0: none */
+    uint32_t where;    /* that it compares with; 0: it does not */
     int n_exits, n_points;
     bool overflow;
     struct emit_exit exits[EM_MAX_EXITS];
     struct ip_point points[EM_MAX_POINTS];
+    uint32_t moved[EM_MAX_MOVED]; /* enum writer_moved; not all if there are more */
+    uint32_t n_moved;
 };
 void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, const struct ip_jit_opts *o);
 

@@ -14,7 +14,7 @@ void tt_watch_accesses(struct ublock *b) {
     int n = 0, last = -1;
     for (int i = 0; i < b->n_u; i++) {
         const struct uinstr *u = &b->u[i];
-        bool exits = u->op == U_EXIT && u->kind != IP_X_FAR;
+        bool exits = (u->op == U_EXIT && u->kind != IP_X_FAR) || u->op == U_REQUEST;
         if (u->insn > last && !uop_does(u->op, UE_ENTRY)) {
             last = u->insn;
             if (!exits && accesses(&b->insn[last])) {

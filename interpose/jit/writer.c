@@ -78,12 +78,13 @@ static void part_opcode(struct parts *p, unsigned opcode) {
     part(p, opcode & 0xff);
 }
 
-/* ModRM, SIB and displacement.  end: where the instruction begins, and what follows of it, for rip-relative distances
- * count from its end. */
-static void part_operand(struct parts *p, unsigned reg, const struct uaddr *m, uint32_t end) {
+/* ModRM, SIB and displacement.  behind: bytes that follow of the instruction, for rip-relative distances count from its
+ * end. */
+static void part_operand(struct parts *p, struct writer *w, unsigned reg, const struct uaddr *m, unsigned behind) {
     if (m->base == IP_REG_RIP) {
         part(p, modrm(0, reg, RM_DISP32));
-        part_u32(p, (uint32_t)m->rip_target - (end + p->n + 4));
+        writer_moves(w, p->n, MOVED_DISTANCE);
+        part_u32(p, (uint32_t)m->rip_target - (writer_here(w) + p->n + 4 + behind));
         return;
     }
     if (m->base == IP_REG_NONE) {
@@ -116,7 +117,7 @@ static void put_mem_imm(struct writer *w, int size, unsigned opcode, int reg, co
     if (size == 2) part(&p, IP_PREFIX_OPSIZE);
     if (rex) part(&p, REX | rex);
     part_opcode(&p, opcode);
-    part_operand(&p, low3(reg), m, writer_here(w) + imm_bytes);
+    part_operand(&p, w, low3(reg), m, imm_bytes);
     if (imm_bytes) part_u32(&p, imm);
     p.n -= imm_bytes ? 4 - imm_bytes : 0;
     end_parts(&p, w);
@@ -269,6 +270,7 @@ uint32_t put_jmp_short_open(struct writer *w) {
 
 void put_jmp(struct writer *w, uint32_t target) {
     put_byte(w, 0xe9);
+    if (target - w->base >= w->cap) writer_moves(w, 0, MOVED_DISTANCE);
     put_u32(w, target - (writer_here(w) + 4));
 }
 

@@ -20,7 +20,13 @@ struct writer {
     uint32_t len, cap;
     uint32_t base; /* address of code[0] where it will run */
     bool overflow;
+    /* Where the code says where it runs (enum writer_moved), for whoever wants to move it; NULL: nobody does. */
+    uint32_t *moved;
+    uint32_t n_moved, moved_cap; /* more than there is room for: not all are there */
 };
+
+/* Of 32 bits at an offset (low 16 bits): the distance to something outside, or an address within the code. */
+enum writer_moved { MOVED_DISTANCE, MOVED_ADDRESS = 0x10000 };
 
 /* Lengths that others rely on (distances over an instruction, fields that are patched); the tests measure them. */
 enum {
@@ -91,6 +97,11 @@ void writer_bind32(struct writer *w, uint32_t at);
 void writer_bind8(struct writer *w, uint32_t at);
 
 /* Address that the next byte will have. */
+/* The next 32 bits depend on where the code runs, and ahead bytes come before them. */
+static inline void writer_moves(struct writer *w, unsigned ahead, enum writer_moved what) {
+    if (w->n_moved < w->moved_cap) w->moved[w->n_moved] = (w->len + ahead) | (uint32_t)what;
+    w->n_moved++;
+}
 static inline uint32_t writer_here(const struct writer *w) { return w->base + w->len; }
 
 #endif

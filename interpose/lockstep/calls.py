@@ -94,7 +94,7 @@ class Argument:
     def parse(cls, text: str) -> Argument:
         name, _, rest = text.partition(":")
         rest = rest.lstrip("?~").partition("@")[0]
-        match = re.fullmatch(r"([VMA][<>]|[dqs<>=X])([^!]*)(?:!(.*))?", rest)
+        match = re.fullmatch(r"([VMA][<>]|[dfFqs<>=X])([^!]*)(?:!(.*))?", rest)
         if match is None:
             raise ValueError(f"not an argument: {text!r}")
         size = Size.parse(match[2])
@@ -116,7 +116,7 @@ def read_table(path: Path = TABLE) -> dict[int, Call]:
     """The system calls by number."""
     found = {}
     for number, name, text in _ROW.findall(path.read_text()):
-        words = "".join(re.findall(r'"([^"]*)"', text)).split()
+        words = "".join(re.findall(r'"([^"]*)"', text)).replace("->f", "").split()
         found[int(number)] = Call(name, tuple(Argument.parse(word) for word in words))
     return found
 

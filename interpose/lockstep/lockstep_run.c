@@ -107,6 +107,11 @@ int ip_ls_adopt(struct ip_ls *l, int whole) {
 
 #define LOOKAHEAD 64
 
+/* A jump such as procedure linkage tables have. */
+static bool is_through_table(const struct ip_insn *in) {
+    return in->flow == IP_F_JMPI && in->mem.present && in->mem.base == IP_REG_RIP;
+}
+
 /* Are these flags overwritten on N's way before anything reads them? */
 static bool are_dead(const struct ip_ls *l, uint32_t flags) {
     uint64_t pc = l->n.pc;
@@ -115,14 +120,16 @@ static bool are_dead(const struct ip_ls *l, uint32_t flags) {
         struct ip_insn in;
         int64_t avail = ip_ls_read(l->n_pid, pc, bytes, 15);
         int len = avail > 0 ? ip_decode(bytes, (size_t)avail, pc, &in) : 0;
-        if (len <= 0 || in.fl_read & flags) return false;
+        if (len <= 0) return false;
+        bool stays = in.flow == IP_F_SYSCALL; /* R11, which gets the flags, is taken from T */
+        if (in.fl_read & flags && !stays) return false;
         flags &= ~in.fl_kill;
         if (!flags) return true;
         if (in.flow == IP_F_JMP || in.flow == IP_F_CALL)
             pc = in.target;
-        else if (in.flow == IP_F_NEXT)
+        else if (in.flow == IP_F_NEXT || stays)
             pc += (uint64_t)len;
-        else
+        else if (!is_through_table(&in) || ip_ls_read(l->n_pid, in.mem.rip_target, &pc, sizeof pc) != sizeof pc)
             return false;
     }
     return false;

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from interpose.console import talk
 from interpose.errors import InterposeError, tell
 from interpose.formats.drmemtrace.errors import FormatError
 from interpose.formats.drmemtrace.layout import trace_files
@@ -195,14 +195,4 @@ def main(argv: Sequence[str]) -> int:
 
 def entry() -> None:
     """The console script."""
-    code = 1
-    try:
-        code = main(sys.argv[1:])
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever reads has seen enough; nothing may be written to it when Python ends.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    except KeyboardInterrupt:
-        code = 130
-    sys.exit(code)
+    talk(main)

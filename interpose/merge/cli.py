@@ -9,7 +9,8 @@ import sys
 from typing import NamedTuple
 
 from interpose import __version__
-from interpose.errors import InterposeError, OptionError, tell
+from interpose.console import talk
+from interpose.errors import InterposeError, OptionError
 from interpose.merge.groups import Group, Groups
 from interpose.merge.readers import read
 
@@ -168,26 +169,19 @@ def _show_json(groups: Groups, complaints: list[tuple[int, str, str]], logs: int
     write(json.dumps(end) + "\n")
 
 
+def main(words: list[str]) -> int:
+    """Run a command line."""
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    wish = parse(words)
+    if isinstance(wish, str):
+        print(wish, end="")
+        return 0
+    return merge(wish)
+
+
 def entry() -> None:
     """The console script."""
-    code = 1
-    try:
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        wish = parse(sys.argv[1:])
-        if isinstance(wish, str):
-            print(wish, end="")
-            code = 0
-        else:
-            code = merge(wish)
-        sys.stdout.flush()
-    except InterposeError as error:
-        tell(error)
-        code = error.exit_code
-    except BrokenPipeError:
-        code = 1
-    except KeyboardInterrupt:
-        code = 130
-    os._exit(code)
+    talk(main, at_once=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ _PREFIX = re.compile(rb"(?m)^(==|\*\*|--)(?:\d\d:\d\d:\d\d:\d\d\.\d{3} )?\d+\1 ?
 _ADDRESS = re.compile(rb"0x[0-9A-Fa-f]+")
 _TOLD = re.compile(r"(\d+) errors? in context \d+ of \d+:$")
 _LEAK = re.compile(r"([\d,]+) (?:\([^)]*\) )?bytes in ([\d,]+) blocks (are .*?)(?: in loss record .*)?$")
+_KILLED = "says that the process was killed"
 _BANNERS = ("MPI: Active for pid", "MPI: Try MPIWRAP_DEBUG", "MPI: enter ", "MPI:  exit ", "MPI: request ")
 
 Found = tuple[dict[str, Error], "str | None"]
@@ -104,7 +105,7 @@ class _Text:
         self.block: list[str] = []
         self.has_stack = False
         self.told: int | None = None
-        self.seen = self.has_banner = self.has_end = False
+        self.seen = self.has_banner = self.has_end = self.killed = False
         self.whole = True
 
     def read(self, pieces: Iterator[bytes]) -> Found:
@@ -126,7 +127,7 @@ class _Text:
             return "breaks off in a line"
         if self.has_banner and not self.has_end:
             return "ends before its summary: the process was killed, or runs"
-        return None
+        return _KILLED if self.killed else None
 
     def _line(self, line: str) -> None:
         mark, text = line[:2], line[2:]
@@ -162,6 +163,8 @@ class _Text:
             self.has_banner = True
         elif text.startswith("ERROR SUMMARY:"):
             self.has_end = True
+        elif text.startswith("The program was killed"):
+            self.killed = True
         self.block = [text]
 
     def _end_block(self) -> None:
@@ -181,7 +184,7 @@ class _JsonLines:
     """``--json-file``'s records."""
 
     def read(self, pieces: Iterator[bytes]) -> Found:
-        collector, ended, complaint = _Collector(), False, None
+        collector, ended, killed, complaint = _Collector(), False, False, None
         for piece in _lines(pieces):
             for line in piece.splitlines():
                 try:
@@ -192,11 +195,12 @@ class _JsonLines:
                     elif kind == "message" and str(record.get("text", "")).startswith("MPI: "):
                         collector.add([str(record["text"]).rstrip()])
                     ended = ended or kind == "end"
+                    killed = killed or (kind == "end" and record.get("how") == "killed")
                 except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                     complaint = complaint or "breaks off in a record, or has one that cannot be read"
         if complaint is None and not ended:
             complaint = "ends before its last record: the process was killed, or runs"
-        return collector.errors, complaint
+        return collector.errors, complaint or (_KILLED if killed else None)
 
     def _text(self, record: dict[str, Any]) -> list[str]:
         what = str(record.get("what") or record.get("text") or record.get("name") or record["record"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -9,18 +11,19 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 
 from interpose import paths
 from interpose.elf.errors import ElfError
 from interpose.elf.image import Image
 from interpose.errors import InterposeError
 from interpose.mpi import generate, table
-from interpose.zenc import encode
 
 _NAME = "libinterpose-mpi.so"
 _FLAGS = tuple(
     "-std=gnu17 -D_GNU_SOURCE -O1 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -fno-lto".split()
 )
+_UNFINISHED = ".new-"  # beginning of a folder's name while the library is built in it
 _PATIENCE = 300  # seconds for one run of the compiler
 
 
@@ -54,14 +57,14 @@ def _build(compiler: _Compiler, sources: dict[str, str], names: dict[str, str], 
     top = os.path.dirname(folder)
     try:
         os.makedirs(top, mode=0o700, exist_ok=True)
-        work = tempfile.mkdtemp(prefix=".new-", dir=top)
+        work, lock = _work_folder(top)
     except OSError as error:
         raise InterposeError(f"cannot write into the cache {top}: {error.strerror}") from None
     try:
         functions = table.read(sources.pop("functions.table"))
         for name, text in (
             *sources.items(),
-            ("probed.h", generate.probed(names, compiler.soname(work))),
+            ("probed.h", generate.probed(names, compiler.library(work))),
             ("functions.c", generate.wrappers(functions, names)),
         ):
             with open(os.path.join(work, name), "w", encoding="utf-8") as file:
@@ -79,6 +82,42 @@ def _build(compiler: _Compiler, sources: dict[str, str], names: dict[str, str], 
         raise InterposeError(f"cannot write into the cache {top}: {error.strerror}") from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
+        os.close(lock)
+
+
+def _work_folder(top: str) -> tuple[str, int]:
+    """A new folder, and a descriptor that locks it while its builder lives; those of killed builds go."""
+    with _locked(top):
+        for name in os.listdir(top):
+            if name.startswith(_UNFINISHED):
+                _remove_abandoned(os.path.join(top, name))
+        work = tempfile.mkdtemp(prefix=_UNFINISHED, dir=top)
+        fd = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+        with contextlib.suppress(OSError):  # some network file systems have no locks
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return work, fd
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Nobody else looks for abandoned folders while this one's is not locked yet."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _remove_abandoned(folder: str) -> None:
+    with contextlib.suppress(OSError):  # somebody builds there, or it cannot be known
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(fd)
 
 
 class _Compiler:
@@ -124,8 +163,8 @@ class _Compiler:
         """``mpi.h`` as the compiler sees it."""
         return self.run(["-E", "-P", "-x", "c", "-"], "/", "#include <mpi.h>\n")
 
-    def soname(self, work: str) -> str:
-        """Z-encoded pattern of the soname of the library that has the functions; NONE if it is linked in."""
+    def library(self, work: str) -> str:
+        """Soname of the library that has the functions; empty if it is linked in."""
         with open(os.path.join(work, "probe.c"), "w", encoding="ascii") as file:
             file.write("#include <mpi.h>\nint main(void) { return PMPI_Finalize(); }\n")
         self.run(["-o", "probe", "probe.c"], work)
@@ -134,10 +173,9 @@ class _Compiler:
         except ElfError as error:
             raise InterposeError(f"{self.command}: what it links cannot be read: {error}") from None
         for name in needed:
-            match = re.match(r"lib\w*mpi\w*\.so", name)
-            if match:
-                return encode(f"{match[0]}*")
-        return "NONE"
+            if re.match(r"lib\w*mpi\w*\.so", name):
+                return name
+        return ""
 
 
 def _text_of(path: str | None) -> str:

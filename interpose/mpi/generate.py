@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 
 from interpose.mpi.table import BUFFERS, Function, Parameter, Shape
+from interpose.zenc import encode
 
 # Kind: type of C, and in the function of large counts.
 _TYPES = {
@@ -60,9 +61,17 @@ def declared(preprocessed: str) -> dict[str, str]:
     return {name: " ".join(words.split()) for name, words in _DECLARED.findall(preprocessed)}
 
 
-def probed(names: dict[str, str], soname: str) -> str:
-    """The header ``probed.h``: what the library has, and the Z-encoded pattern of its soname."""
-    lines = ["/* Generated. */", f"#define IP_SONAME {soname}"]
+def probed(names: dict[str, str], library: str) -> str:
+    """The header ``probed.h``: what the library has, its name, and the Z-encoded pattern of it.
+
+    ``library`` is empty where MPI is linked in.
+    """
+    unversioned = library.partition(".so")[0] + ".so*"
+    lines = [
+        "/* Generated. */",
+        f'#define IP_LIBRARY "{library}"',
+        f"#define IP_SONAME {encode(unversioned) if library else 'NONE'}",
+    ]
     return "\n".join([*lines, *(f"#define HAVE_PMPI_{name} 1" for name in sorted(names)), ""])
 
 
@@ -110,12 +119,12 @@ def _unknown(name: str, parameters: str) -> str:
     declared_as = ", ".join(f"unsigned long {a}" for a in arguments) or "void"
     return (
         f"int IP_EXPORT IP_WRAPPER(PMPI_{name})({declared_as}) {{\n"
-        "    InterposeOrigFn orig;\n    struct ip_call call;\n    int code;\n    static unsigned times;\n"
+        "    InterposeOrigFn orig;\n    struct ip_call call[1];\n    int code;\n    static unsigned times;\n"
         "    INTERPOSE_GET_ORIG_FN(orig);\n"
         f"    bool outer = {_enter(name)};\n"
         f'    if (outer)\n        ip_unknown("MPI_{name}", &times);\n'
         f"    {_call(arguments)}\n"
-        "    if (outer)\n        ip_leave(&call);\n    return code;\n}\n"
+        "    if (outer)\n        ip_leave(call);\n    return code;\n}\n"
     )
 
 
@@ -125,7 +134,7 @@ def split(parameters: str) -> list[str]:
 
 
 def _enter(name: str) -> str:
-    return f'ip_enter(&call, "MPI_{name}", __builtin_return_address(0), __builtin_frame_address(0))'
+    return f'ip_enter(call, "MPI_{name}", __builtin_return_address(0), __builtin_frame_address(0))'
 
 
 def _call(arguments: list[str]) -> str:
@@ -162,7 +171,7 @@ class _Wrapper:
         self._effects()
         parameters = ", ".join(map(self.declaration, function.parameters)) or "void"
         lines = [f"int IP_EXPORT IP_WRAPPER(PMPI_{function.name})({parameters}) {{"]
-        lines += ["    InterposeOrigFn orig;", "    struct ip_call call;", "    int code;"]
+        lines += ["    InterposeOrigFn orig;", "    struct ip_call call[1];", "    int code;"]
         lines += [f"    {line}" for line in self.declarations]
         lines += ["    INTERPOSE_GET_ORIG_FN(orig);", f"    bool outer = {_enter(function.name)};"]
         if self.before:
@@ -173,7 +182,7 @@ class _Wrapper:
             guard = f" && {function.effects['iff']}" if "iff" in function.effects else ""
             lines += [f"        if (code == MPI_SUCCESS{guard}) {{"]
             lines += [*(f"            {line}" for line in self.after), "        }"]
-        lines += ["        ip_leave(&call);", "    }", "    return code;", "}", ""]
+        lines += ["        ip_leave(call);", "    }", "    return code;", "}", ""]
         return "\n".join(lines)
 
     # ---- arguments
@@ -228,7 +237,7 @@ class _Wrapper:
         return self._type(self.by_name[name].kind) != "int"
 
     def _add(self, role: str, name: str, shape: Shape, only: str | None = None) -> str:
-        first = f'&call, {role}, "{name}", {name}'
+        first = f'call, {role}, "{name}", {name}'
         if shape.displacements is not None and shape.blocks is not None:
             counts = ("wide_" if self._is_wide(shape.count) else "") + "counts"
             places = ("wide_" if self._is_wide(shape.displacements) else "") + "displacements"
@@ -245,9 +254,9 @@ class _Wrapper:
             return f"ip_add_blocks({first}, {self._blocks(shape.blocks)}, {shape.count}, {shape.type});"
         count = shape.count
         if shape.fold == "sum":
-            count = f"{'ip_sum_wide' if self.function.wide else 'ip_sum'}({count}, ip_group(comm))"
+            count = f"ip_sum{'_wide' if self.function.wide else ''}({count}, ip_group(comm))"
         elif shape.fold == "mine":
-            count = f"{count}[ip_rank(comm)]"
+            count = f"ip_mine{'_wide' if self.function.wide else ''}({count}, comm)"
         by_status = role == "IP_STORE" and (
             "status" in shape.options or (self.status is not None and self.request is None)
         )
@@ -324,22 +333,23 @@ class _Wrapper:
         """What becomes of the buffers: at once, with the request, or when something is synchronised."""
         effects = self.function.effects
         if self.buffers and not self.persistent:
-            self.before.append("ip_check_overlaps(&call);")
-            self.before.append("ip_check_buffers(&call, &call.spans, true, true);")
+            self.before.append("ip_check_overlaps(call);")
+            self.before.append("ip_check_buffers(call, &call->spans, true, true);")
         if self.status is not None and (self.buffers or "ends" in effects):
             self.declarations.append("MPI_Status own_status;")
             self.before += [f"if ({self.status.name} == MPI_STATUS_IGNORE)"]
             self.before += [f"    {self.status.name} = &own_status;"]
         if self.request is not None:
             persistent = "true" if self.persistent else "false"
-            self.after.append(f"ip_request_made(&call, IP_WORD(*request), {persistent});")
+            partitions = effects.get("partitioned", "0")
+            self.after.append(f"ip_request_made(call, IP_WORD(*request), {persistent}, {partitions});")
         elif "pending" in effects:
             what, _, rank = effects["pending"].partition(",")
             kind = "IP_WIN" if what == "win" else "IP_FILE_"
-            self.after.append(f"ip_pending(&call, {kind}, IP_WORD({what}), {rank or -1});")
+            self.after.append(f"ip_pending(call, {kind}, IP_WORD({what}), {rank or -1});")
         elif self.buffers:
             status = self.status.name if self.status else "NULL"
-            self.after.append(f"ip_all_arrived(&call.spans, {status});")
+            self.after.append(f"ip_all_arrived(&call->spans, {status});")
 
     # ---- objects and other effects
 
@@ -351,17 +361,16 @@ class _Wrapper:
                 continue
             if p.mode == "<>":
                 self.declarations.append(f"uintptr_t freed_{p.name} = 0;")
-                self.before.append(f"freed_{p.name} = IP_WORD(*{p.name});")
-                if p.kind == "type":
-                    self.before.append(f"ip_layout_forget(*{p.name});")
+                forget = f" ip_layout_forget(*{p.name});" if p.kind == "type" else ""
+                self.before.append(f"if ({p.name}) {{ freed_{p.name} = IP_WORD(*{p.name});{forget} }}")
                 self.after.append(f"ip_freed({_OBJECTS[p.kind]}, freed_{p.name});")
                 freed[p.name] = f"freed_{p.name}"
                 if p.kind == "win":
                     self.after.append(f"ip_window_gone(freed_{p.name});")
             elif p.mode == ">" and p.kind == "type":
-                self.after.append(f"ip_made_type(*{p.name}, &call);")
+                self.after.append(f"ip_made_type(*{p.name}, call);")
             elif p.mode == ">":
-                self.after.append(f"ip_made({_OBJECTS[p.kind]}, IP_WORD(*{p.name}), &call);")
+                self.after.append(f"ip_made({_OBJECTS[p.kind]}, IP_WORD(*{p.name}), call);")
         for effect, value in effects.items():
             words = value.split(",")
             if effect in ("sync", "ends"):
@@ -375,21 +384,33 @@ class _Wrapper:
                 )
             elif effect == "window":
                 self.after.append(f"ip_window_made(IP_WORD(*win), {words[0]}, {words[1]});")
+            elif effect == "attach":
+                self.after.append(f"ip_window_attached(IP_WORD(win), {words[0]}, {words[1]});")
+            elif effect == "detach":
+                self.after.append(f"ip_window_detached(IP_WORD(win), {words[0]});")
             elif effect == "room":
                 self.before.append(f"IP_STORES((char *){words[0]}, {words[1]});")
             elif effect == "memory":
                 self.after.append(f"INTERPOSE_MAKE_MEM_UNDEFINED(*(void **){words[0]}, {words[1]});")
-                self.after.append(f"ip_made(IP_MEMORY, IP_WORD(*(void **){words[0]}), &call);")
+                self.after.append(f"ip_made(IP_MEMORY, IP_WORD(*(void **){words[0]}), call);")
             elif effect == "forget":
                 self.before.append(f"ip_freed(IP_MEMORY, IP_WORD({words[1]}));")
             elif effect == "types":
-                self.after.append(f"ip_made_contents(datatype, {words[0]}, max_datatypes, &call);")
+                self.after.append(f"ip_made_contents(datatype, {words[0]}, max_datatypes, call);")
+            elif effect == "ready":
+                numbers = ", ".join(words)
+                self.before.append(f"ip_partitions_ready(call, IP_WORD(request), {numbers});")
+            elif effect == "ready_each":
+                each = f"ip_partitions_ready(call, IP_WORD(request), {words[1]}[i], {words[1]}[i]);"
+                self.before += [f"for (int i = 0; i < {words[0]}; i++)", f"    {each}"]
+            elif effect == "arrived":
+                self.after += ["if (*flag)", f"    ip_partition_arrived(IP_WORD(request), {value});"]
             elif effect in ("packs", "unpacks"):
                 self._packing(effect, words[0])
 
     def _packing(self, effect: str, packed: str) -> None:
         self.declarations.append("MPI_Aint begin = 0;")
-        self.before.append("begin = (MPI_Aint)*position;")
+        self.before.append("if (position) begin = (MPI_Aint)*position;")
         self.after.append("if (*position > begin)")
         request = "MAKE_MEM_DEFINED_IF_ADDRESSABLE" if effect == "packs" else "CHECK_MEM_IS_DEFINED"
         where = f"(const char *){packed} + begin, (MPI_Aint)*position - begin"

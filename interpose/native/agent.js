@@ -3,12 +3,12 @@
 // What runs in the program beside interpose-native.so: it gives that library what only Frida's interceptor can do.
 
 const REFUSED = 2, TAKEN = 3;
-const ITEM = 32; // struct ip_native_item
-const JUMP = 5; // bytes of jmp rel32
-const MOST_ROOM = 16; // what replaceFast() asks for
+const ITEM = 40; // struct ip_native_item
+const JUMP = 5, SHORT_JUMP = 2; // bytes of jmp rel32, rel8
 const kept = [];
 const api = {};
-const short = new Map(); // what is bound without the interceptor: its bytes, by address
+const bound = new Map(); // what is bound: its bytes, by address
+let fresh = []; // those whose jumps are not written yet
 
 function bind(items, count) {
   const n = Number(count);
@@ -16,7 +16,7 @@ function bind(items, count) {
     const item = items.add(i * ITEM);
     const [target, thunk] = [item.readPointer(), item.add(8).readPointer()];
     try {
-      const original = replace(target, thunk, item.add(28).readU32());
+      const original = replace(target, thunk, item.add(32).readPointer());
       item.add(16).writePointer(original);
       note(thunk);
       note(original);
@@ -34,43 +34,63 @@ function note(address) {
   passed.add(address.and(ptr(Process.pageSize - 1).not()).toString());
 }
 
-function replace(target, thunk, room) {
-  if (room >= MOST_ROOM) {
-    try {
-      return Interceptor.replaceFast(target, thunk);
-    } catch (error) {
-      if (/already/.test(error.message)) throw error;
-    }
-  }
-  return replaceShort(target, thunk);
-}
-
-// replaceFast() asks for sixteen bytes, also where it writes a jump of five. Here those five are enough.
-function replaceShort(target, thunk) {
-  const distance = thunk.sub(target.add(JUMP));
+// Interceptor.replaceFast() asks for sixteen bytes, also where it writes a jump of five, and it moves calls as they are:
+// what they return to is no code of the function's then, so that exceptions end the program, and stacks have a gap.
+// Where there is no room for the jump, it lies in padding nearby, the cave, and a shorter one leads there.
+function replace(target, thunk, cave) {
+  const ours = bound.get(target.toString());
+  if (ours !== undefined) return goAround(ours, thunk);
+  const place = cave.isNull() ? target : cave;
+  const jump = cave.isNull() ? JUMP : SHORT_JUMP;
+  const distance = thunk.sub(place.add(JUMP));
   if (!distance.equals(ptr(distance.toInt32()))) throw new Error('far');
   const room = nearRoom(target);
   let size = 0, ended = false, more = 0;
   Memory.patchCode(room, ROOM, (code) => {
     const writer = new X86Writer(code, { pc: room });
     const relocator = new X86Relocator(target, writer);
-    while (size < JUMP && !relocator.eoi) {
+    while (size < jump && !ended) {
       size = relocator.readOne();
       if (size === 0) throw new Error('odd');
+      const moved = relocator.input;
+      if (moved.mnemonic === 'call' && size >= jump && moved.operands[0].type === 'imm') {
+        relocator.skipOne();
+        putCall(writer, ptr(moved.operands[0].value.toString()), target.add(size));
+        ended = true;
+      } else {
+        ended = relocator.eoi;
+        relocator.writeOne();
+      }
     }
-    ended = relocator.eoi;
-    relocator.writeAll();
     if (!ended) writer.putJmpAddress(target.add(size));
     writer.flush();
   });
   // After a function's last instruction there may be padding to write over.
-  for (let at = size; at < JUMP; at += more) {
+  for (let at = size; at < jump; at += more) {
     const next = Instruction.parse(target.add(at));
     if (next.mnemonic !== 'nop' && next.mnemonic !== 'int3') throw new Error('too short');
     more = next.size;
   }
-  short.set(target.toString(), { bytes: target.readByteArray(JUMP), thunk, written: false });
+  const each = { target, place, thunk, bytes: target.readByteArray(jump), padding: place.readByteArray(JUMP), written: false };
+  bound.set(target.toString(), each);
+  fresh.push(each);
   return room;
+}
+
+// Where we stand ourselves a wrapper goes around that.
+function goAround(ours, thunk) {
+  if (!ours.followed || ours.under !== undefined) throw new Error('already');
+  [ours.under, ours.thunk] = [ours.thunk, thunk];
+  fresh.push(ours);
+  return ours.under;
+}
+
+// A call that returns to some other place.
+function putCall(writer, callee, back) {
+  const [low, high] = [back.and(0xffffffff).toUInt32(), back.shr(32).toUInt32()];
+  writer.putPushU32(low);
+  writer.putBytes([0xc7, 0x44, 0x24, 4, high & 255, high >> 8 & 255, high >> 16 & 255, high >> 24 & 255]); // movl
+  writer.putJmpAddress(callee);
 }
 
 const ROOM = 64;
@@ -90,27 +110,35 @@ function nearRoom(target) {
 }
 
 function flush() {
-  Interceptor.flush();
-  for (const [address, each] of short) {
-    if (each.written) continue;
-    const target = ptr(address);
-    Memory.patchCode(target, JUMP, (code) => {
-      const writer = new X86Writer(code, { pc: target });
+  for (const each of fresh) {
+    Memory.patchCode(each.place, JUMP, (code) => {
+      const writer = new X86Writer(code, { pc: each.place });
       writer.putJmpAddress(each.thunk);
       writer.flush();
     });
+    if (!each.place.equals(each.target)) {
+      const distance = each.place.sub(each.target.add(SHORT_JUMP)).toInt32();
+      Memory.patchCode(each.target, SHORT_JUMP, (code) => code.writeByteArray([0xeb, distance & 255]));
+    }
     each.written = true;
   }
+  fresh = [];
 }
 
 function unbind(target) {
-  const each = short.get(target.toString());
-  if (each === undefined) {
-    Interceptor.revert(target);
+  const each = bound.get(target.toString());
+  if (each === undefined) return;
+  if (each.under !== undefined) {
+    [each.thunk, each.under] = [each.under, undefined];
+    fresh.push(each);
     return;
   }
-  short.delete(target.toString());
-  if (each.written) Memory.patchCode(target, JUMP, (code) => code.writeByteArray(each.bytes));
+  bound.delete(target.toString());
+  if (!each.written) fresh = fresh.filter((other) => other !== each);
+  else {
+    Memory.patchCode(target, each.bytes.byteLength, (code) => code.writeByteArray(each.bytes));
+    if (!each.place.equals(target)) Memory.patchCode(each.place, JUMP, (code) => code.writeByteArray(each.padding));
+  }
 }
 
 function keep(value) {
@@ -146,13 +174,18 @@ function symbol(name) {
 // The dynamic linker's call for debuggers. A listener of the interceptor's would not be heard in forked children.
 function followLinker(target) {
   const stub = nearRoom(target);
-  const original = replaceShort(target, stub);
+  const original = replace(target, stub, NULL);
   writeStub(stub, (writer) => {
     writer.putSubRegImm('rsp', 8);
     writer.putCallAddress(symbol('ip_native_linked'));
     writer.putAddRegImm('rsp', 8);
     writer.putJmpAddress(original);
   });
+  follow(target);
+}
+
+function follow(target) {
+  bound.get(target.toString()).followed = true;
   api.followed.push(target);
 }
 
@@ -175,22 +208,44 @@ function followForks(setup) {
   api.unregister = () => new NativeFunction(Module.getGlobalExportByName('__cxa_finalize'), 'void', ['pointer'])(setup);
 }
 
-function followExec(name) {
+// A function of the C library's leads to ours of that name; returns what calls it.
+function followCall(name) {
   const target = Module.findGlobalExportByName(name);
   if (target === null) return ptr(0);
   const stub = nearRoom(target);
   writeStub(stub, (writer) => writer.putJmpAddress(symbol(`ip_native_${name}`)));
-  const original = replaceShort(target, stub); // a system call among the first instructions is not moved
-  api.followed.push(target);
+  const original = replace(target, stub, NULL); // a system call among the first instructions is not moved
+  follow(target);
   return original;
 }
 
+function stop() {
+  api.stopped = true;
+  api.unregister();
+  api.followed.forEach(unbind);
+  ours('ip_native_stop', 'void', [])();
+  return [...passed];
+}
+
+function leave() {
+  return keep(Memory.allocUtf8String(JSON.stringify(stop())));
+}
+
+function finish() {
+  ours('ip_native_discard', 'void', [])();
+  for (const handle of api.handles.reverse()) libc.dlclose(handle);
+}
+
 rpc.exports = {
-  // The library, then the wrappers, in this order; what is wrong with one is told, and the others go on.
-  start(library, wrappers, debug, notify, socket, token, follows) {
+  // Our library; where its word of each thread is, by which a thread is told apart from the program's.
+  load(library) {
     api.handles = [];
     api.followed = [];
     load(library);
+    return ours('ip_native_thread_offset', 'int64', [])().toString();
+  },
+  // The wrappers, in this order; what is wrong with one is told, and the others go on. Bindings are in effect then.
+  start(wrappers, debug, notify, socket, token, follows, reports, hooks) {
     const failed = [];
     for (const path of wrappers) {
       try {
@@ -207,14 +262,18 @@ rpc.exports = {
     setup.add(32).writePointer(ptr(debug));
     setup.add(40).writeUtf8String(socket);
     setup.add(104).writeByteArray(token);
+    setup.add(144).writeUtf8String(hooks);
     followForks(setup);
-    if (follows) EXECUTE.forEach((name, i) => setup.add(120 + 8 * i).writePointer(followExec(name)));
+    if (follows || reports) EXECUTE.forEach((name, i) => setup.add(120 + 8 * i).writePointer(followCall(name)));
+    // In a forked child this script has no thread: another agent's calls these two.
+    setup.add(216).writePointer(keep(new NativeCallback(leave, 'pointer', [])));
+    setup.add(224).writePointer(keep(new NativeCallback(finish, 'void', [])));
+    if (reports) setup.add(208).writePointer(followCall('_exit'));
     ours('ip_native_start', 'void', ['pointer'])(setup);
     followLinker(ptr(notify));
     flush();
     ours('ip_native_linked', 'void', [])();
-    const offset = ours('ip_native_thread_offset', 'int64', [])();
-    return { failed, offset: offset.toString() };
+    return failed;
   },
   // Descriptors that only kept low numbers free for the program.
   close(descriptors) {
@@ -227,23 +286,25 @@ rpc.exports = {
     return [Process.getCurrentThreadId()];
   },
   // Every function is as it was; calls that are under way end in what is still mapped.
-  stop() {
+  stop,
+  // In a forked child, what the script that it has a copy of has done there.
+  stopInherited() {
     api.stopped = true;
-    api.unregister();
-    api.followed.forEach(unbind);
-    ours('ip_native_stop', 'void', [])();
-    Interceptor.flush();
-    return [...passed];
+    const setup = ours('ip_native_setup_of', 'pointer', [])();
+    const call = (offset, result) => new NativeFunction(setup.add(offset).readPointer(), result, []);
+    api.finish = call(224, 'void');
+    return JSON.parse(call(216, 'pointer')().readUtf8String());
   },
   // The script goes. If nobody has asked for it, the supervisor was killed, and nobody looks where the threads are.
   dispose() {
     if (api.handles === undefined || api.stopped) return;
-    rpc.exports.stop();
+    stop();
     Thread.sleep(0.1);
   },
   // No thread is in the libraries or the thunks any more.
   finish() {
-    ours('ip_native_discard', 'void', [])();
-    for (const handle of api.handles.reverse()) libc.dlclose(handle);
+    if (api.finish === undefined) finish();
+    else api.finish();
+    if (api.finish !== undefined) libc.dlclose(api.handles[0]); // this script's own
   },
 };

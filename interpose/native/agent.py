@@ -46,27 +46,36 @@ class Agent:
             reason = str(error).partition("\n")[0]
             raise LaunchError(f"Frida cannot enter process {pid}: {reason}") from None
 
+    def load(self, library: str) -> int:
+        """Load our part; where in each thread its words are. Raises LaunchError."""
+        return int(self._prepare("load", library))
+
+    def _prepare(self, name: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._script.exports_sync, name)(*arguments)
+        except self._errors as error:
+            reason = str(error).partition("\n")[0]
+            raise LaunchError(f"process {self.pid} cannot be prepared: {reason}") from None
+
     def start(
         self,
-        library: str,
         wrappers: Sequence[str],
         linker: Linker,
         name: str,
         token: bytes,
         follows: bool,
-    ) -> tuple[list[tuple[str, str]], int]:
-        """Load our part and the wrappers; bindings are in effect afterwards. ``follows``: over exec, too.
+        reports: bool,
+        hooks: str,
+    ) -> list[tuple[str, str]]:
+        """Load the wrappers; bindings are in effect afterwards.
 
-        Returns what could not be loaded, each with the reason, and where our word of each thread is.
+        ``follows``: over exec, too; ``reports``: ends are told.
+        ``hooks``: where the process listens that runs them, empty without. Returns what could not be loaded,
+        each with the reason.
         """
-        try:
-            answer = self._script.exports_sync.start(
-                library, list(wrappers), hex(linker.debug), hex(linker.notify), name, list(token), follows
-            )
-        except self._errors as error:
-            reason = str(error).partition("\n")[0]
-            raise LaunchError(f"process {self.pid} cannot be prepared: {reason}") from None
-        return [(path, text) for path, text in answer["failed"]], int(answer["offset"])
+        places = hex(linker.debug), hex(linker.notify)
+        failed = self._prepare("start", list(wrappers), *places, name, list(token), follows, reports, hooks)
+        return [(path, text) for path, text in failed]
 
     def close_descriptors(self, descriptors: Sequence[int]) -> None:
         self._call("close", list(descriptors))
@@ -84,6 +93,10 @@ class Agent:
     def stop(self) -> list[int]:
         """Make every function what it was; returns the pages that calls passed through."""
         return [int(address, 16) for address in self._call("stop")]
+
+    def stop_inherited(self) -> list[int]:
+        """The same in a forked child, for the agent that its memory has a copy of."""
+        return [int(address, 16) for address in self._call("stopInherited")]
 
     def finish(self) -> None:
         """Take the libraries out; no thread may be in them."""

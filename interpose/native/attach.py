@@ -6,13 +6,15 @@ that tells the process, by which ``--detach`` finds it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import stat
 
 from interpose.elf.headers import EM_X86_64, MAGIC
 from interpose.errors import InterposeError, LaunchError, internal_error
-from interpose.launch import leave_files
+from interpose.launch import fork, leave_files, open_json
+from interpose.native import limits
 from interpose.native.agent import load_frida
 from interpose.native.start import NoLinkerError, linker_of
 from interpose.report.log import FileNames, Log
@@ -21,6 +23,7 @@ from interpose.session import above_stdio
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interpose.options.parse import Config
+    from interpose.report.jsonlines import JsonReport
 
 _OWN_CODE = (b"/memfd:interpose-channel", b"/interpose/jit/_native.")
 _OUR_PART = b"/interpose-native.so"
@@ -28,6 +31,7 @@ _START_TIME = 19  # field of /proc/PID/stat, counted after the name
 ANSWER_SIZE = 1 << 12
 DETACH = b"detach"
 DONE = b"done"
+NOT_YOURS = b"it was attached to by another user"
 _DETACH_TIMEOUT = 60.0
 
 
@@ -43,6 +47,30 @@ def control_name(pid: int) -> str:
     with open(f"/proc/{pid}/stat", "rb") as file:
         fields = file.read().rpartition(b") ")[2].split()
     return f"\0interpose-native-{pid}-{fields[_START_TIME].decode()}"
+
+
+def parent_of(pid: int) -> int:
+    """That of a process; 0 if it has ended."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(_status(pid)["PPid"])
+    return 0
+
+
+def is_entered(pid: int) -> bool:
+    """Whether our part is in a process."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            return _OUR_PART in file.read()
+    except OSError:
+        return False
+
+
+def has_ended(pid: int) -> bool:
+    """Whether nothing of a process runs any more."""
+    try:
+        return _status(pid)["State"].startswith(("Z", "X"))
+    except (OSError, KeyError):
+        return True
 
 
 def _status(pid: int) -> dict[str, str]:
@@ -96,11 +124,13 @@ def attach(config: Config, pid: int) -> int:
     for path in config.core.wrappers:
         if not os.path.exists(path):
             raise LaunchError(f"{path}: there is no such library")
-    log = Log.open(config, FileNames(pid))
+    names = FileNames(pid)
+    log = Log.open(config, names)
+    json = open_json(config, names)
     read, write = os.pipe2(os.O_CLOEXEC)
-    child = os.fork()
+    child = fork()
     if child == 0:
-        _become_supervisor(config, log, pid, write)
+        _become_supervisor(config, log, json, pid, write)
     os.close(write)
     os.waitpid(child, 0)
     answer = b""
@@ -113,23 +143,24 @@ def attach(config: Config, pid: int) -> int:
     return 0
 
 
-def _become_supervisor(config: Config, log: Log, pid: int, answer: int) -> None:
+def _become_supervisor(config: Config, log: Log, json: JsonReport | None, pid: int, answer: int) -> None:
     code = 1
     try:
         try:
             os.setsid()
-            if os.fork() != 0:
+            if fork() != 0:
                 os._exit(0)
-            leave_files({answer, *(() if log.fd is None else (log.fd,))})
+            leave_files({answer, *(fd for out in (log, json) if out is not None for fd in out.descriptors())})
             _leave_stderr(log)
             from interpose.native.supervisor import Supervisor
 
+            limits.lift_own()
+            supervisor = Supervisor(config, log, pid, [answer], json)
             load_frida()
-            supervisor = Supervisor(config, log)
             supervisor.attach(pid)
             os.write(answer, DONE)
             os.close(answer)
-            _leave_output(log)
+            leave_output(log)
             supervisor.run()
             code = 0
         except InterposeError as error:
@@ -149,7 +180,7 @@ def _leave_stderr(log: Log) -> None:
     os.close(null)
 
 
-def _leave_output(log: Log) -> None:
+def leave_output(log: Log) -> None:
     """Whoever waits for the end of the command's output shall not wait for the process's."""
     null = os.open(os.devnull, os.O_RDWR)
     if log.fd is not None and not log.to_file and not stat.S_ISSOCK(os.fstat(log.fd).st_mode):

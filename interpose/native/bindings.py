@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 
 from interpose.errors import InterposeError
-from interpose.native.objects import rooms
+from interpose.jit._native import lib
+from interpose.native.objects import JUMP, NO_ROOM, SHORT_JUMP, rooms
 from interpose.native.threads import kept_out
-from interpose.native.wire import Claim
+from interpose.native.wire import HOOKS, REPLACES, WRAPS, Claim
 from interpose.redir import (
     Kind,
     Reason,
@@ -17,25 +18,26 @@ from interpose.redir import (
     first_use_line,
     missing_text_lines,
 )
+from interpose.wildcards import literal_prefix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from interpose.native.objects import Loaded, Reader
+    from interpose.hooks.registry import Registry
+    from interpose.native.objects import Loaded, Reader, Room
     from interpose.native.wire import Connection, Greeting, Linked
     from interpose.options.parse import Config
     from interpose.redir import ActiveBinding, Change, CodeObject
     from interpose.report.log import Log
 
-JUMP = 5
-"""Bytes of the jump that a function begins with when it is bound."""
-_TOO_SHORT = 4
+_TOO_SHORT, _NOWHERE = 4, 5
 _WHY = {
     1: "no memory for it within 2 GiB",
     2: "its first instructions cannot be moved",
     3: "something else has replaced its first instructions",
     _TOO_SHORT: "a jump needs five bytes, and after {} something else begins or is jumped to",
+    _NOWHERE: "an indirect function chose it, and it is in no object",
 }
 
 
@@ -61,6 +63,11 @@ class Process:
         self._fresh = True
         self._refused: dict[int, Claim] = {}
         self._silent = False
+        self._entries = 0
+        self._awaited: dict[int, Claim] = {}
+        """What stands before the first constructor of objects that have indirect functions to be bound."""
+        self.hooked: set[int] = set()
+        """Numbers of the hooks that were bound at some time."""
 
     @property
     def binds(self) -> int:
@@ -81,6 +88,27 @@ class Process:
             self._silent = False
             self._fresh = False
 
+    def bind_hooks(self, registry: Registry, entries: int) -> None:
+        """Add the rules of all hooks, before those of any object: their targets are entries of the stubs."""
+        from interpose.hooks.bind import rules
+
+        self._entries = entries
+        owner, found = rules(registry, entries)
+        self._note(self._redir.add_rules(owner, found, owner))
+
+    def find(self, name: str) -> int:
+        """Address of a function by its symbol, in the order of loading; 0 if no object has it."""
+        for loaded in self._loaded.values():
+            address = self._redir.address_of(name, loaded.obj)
+            if address is not None:
+                return address
+        return 0
+
+    def binding(self, address: int) -> tuple[str, str] | None:
+        """Function and soname of a bound address."""
+        bound = self._redir.active.get(address)
+        return None if bound is None else (bound.symbol, bound.soname)
+
     def changed(self, connection: Connection, greeting: Greeting, linker: int, spared: set[int]) -> None:
         """Follow what the dynamic linker did.
 
@@ -90,7 +118,7 @@ class Process:
             self._print(Reason.INITIALISE)
         added = self._take_objects(_in_order(greeting.objects, linker))
         connection.patch([place for loaded in added for place in loaded.markers])
-        self._find_resolved(connection, added)
+        self._find_resolved(connection, added, greeting.initialise)
         self._put_into_effect(connection, greeting.bound, spared)
         self._fresh = False
 
@@ -119,20 +147,29 @@ class Process:
         for message in change.messages:
             if self._verbosity > message.level and not self._silent:
                 (self._log.debug if message.debug else self._log.plain)(message.text)
+        for binding in change.added:
+            if binding.spec.wants_original:
+                self.hooked.add((binding.target - self._entries) // lib.IP_HOOK_ENTRY_SIZE)
         if change.missing:
             raise MissingTextError("", *(line for m in change.missing for line in missing_text_lines(m)))
 
-    def _find_resolved(self, connection: Connection, added: Sequence[Loaded]) -> None:
+    def _find_resolved(self, connection: Connection, added: Sequence[Loaded], initialise: int) -> None:
         """Ask the resolvers of redirected indirect functions what they choose.
 
-        They may be called once their object is linked, which those of a dlopen() under way are not.
+        They may be called once their object is linked. Those of a dlopen() under way are not: they are asked
+        when the object's first constructor is about to run.
         """
-        unlinked = [] if self._fresh else [loaded.obj for loaded in added]
-        waiting = [
-            address
-            for address in self._redir.pending_ifuncs
-            if not self._redir.ifunc_targets(address) and not any(obj.contains(address) for obj in unlinked)
-        ]
+        unlinked = [] if self._fresh else added
+        waiting = []
+        for address in self._redir.pending_ifuncs:
+            if self._redir.ifunc_targets(address):
+                continue
+            owner = next((loaded for loaded in unlinked if loaded.obj.contains(address)), None)
+            if owner is None:
+                waiting.append(address)
+            elif first := owner.first_constructor:
+                room = rooms(owner, [first])[first]
+                self._awaited[first] = Claim(first, initialise, HOOKS, *room)
         for resolver, target in zip(waiting, connection.resolve(waiting), strict=True):
             self._note(self._redir.add_ifunc_target(resolver, target))
 
@@ -140,26 +177,44 @@ class Process:
 
     def _put_into_effect(self, connection: Connection, bound: Sequence[Claim], spared: set[int]) -> None:
         active, mapped = self._redir.active, self._redir.object_at
-        kept = {c.address for c in bound if _is_for(c, active.get(c.address))}
+        self._awaited = {a: c for a, c in self._awaited.items() if a not in active and mapped(a) is not None}
+        kept = {c.address for c in bound if c in self._awaited.values() or _is_for(c, active.get(c.address))}
         gone = [claim.address for claim in bound if claim.address not in kept]
         connection.unbind([address for address in gone if mapped(address) is not None])
         connection.forget([address for address in gone if mapped(address) is None])
         self._refused = {a: c for a, c in self._refused.items() if _is_for(c, active.get(a))}
         fresh = [b for a, b in active.items() if a not in kept and a not in self._refused]
         claims = self._claims(fresh)
-        asked = [claim for claim in claims if claim.room >= JUMP]
-        overwritten = [(claim.address + 1, claim.address + claim.room) for claim in asked]
+        asked = [
+            claim
+            for claim in (*claims, *(c for a, c in self._awaited.items() if a not in kept))
+            if claim.room >= JUMP or claim.cave
+        ]
+        overwritten = [
+            (claim.address + 1, claim.address + (SHORT_JUMP if claim.cave else claim.room)) for claim in asked
+        ]
         with kept_out(self.pid, spared, overwritten) if asked else contextlib.nullcontext():
             answers = dict(zip(asked, connection.bind(asked), strict=True))
+        by_pattern = 0
         for binding, claim in zip(fresh, claims, strict=True):
-            failed = answers.get(claim, _TOO_SHORT)
+            failed = answers.get(claim, _TOO_SHORT if mapped(claim.address) is not None else _NOWHERE)
             if failed:
                 self._refused[claim.address] = claim
-                where = f"{binding.soname}:{binding.symbol} (0x{claim.address:x})"
+                if self._verbosity < 2 and literal_prefix(binding.spec.function) != binding.spec.function:
+                    by_pattern += 1
+                    continue
+                names = binding if failed != _NOWHERE else binding.spec
+                name = binding.symbol if failed != _NOWHERE else binding.spec.function
+                where = f"{names.soname}:{name} (0x{claim.address:x})"
                 why = _WHY.get(failed, str(failed)).format(claim.room)
                 self._log.plain(f"Warning: cannot redirect {where}: {why}")
             elif self._verbosity > 1:
                 self._log.debug(first_use_line(binding))
+        if by_pattern and self._verbosity > 0:
+            text = (
+                f"Warning: cannot redirect {by_pattern} of the functions that patterns match (-v names them)"
+            )
+            self._log.plain(text)
 
     def _claims(self, bindings: Sequence[ActiveBinding]) -> list[Claim]:
         loaded = {each.obj: each for each in self._loaded.values()}
@@ -168,14 +223,16 @@ class Process:
             obj = self._redir.object_at(binding.address)
             if obj is not None:
                 by_object.setdefault(obj, []).append(binding.address)
-        room: dict[int, int] = {}
+        room: dict[int, Room] = {}
         for obj, addresses in by_object.items():
             room.update(rooms(loaded[obj], addresses))
-        return [Claim(b.address, b.target, _wraps(b), room.get(b.address, 0)) for b in bindings]
+        return [Claim(b.address, b.target, _wraps(b), *room.get(b.address, NO_ROOM)) for b in bindings]
 
 
 def _wraps(binding: ActiveBinding) -> int:
-    return int(binding.kind is Kind.WRAP)
+    if binding.spec.wants_original:
+        return HOOKS
+    return WRAPS if binding.kind is Kind.WRAP else REPLACES
 
 
 def _is_for(claim: Claim, binding: ActiveBinding | None) -> bool:

@@ -13,8 +13,8 @@ from interpose import system
 from interpose.elf.errors import ElfError
 from interpose.elf.image import Image
 from interpose.errors import InterposeError, LaunchError, OptionError, ProgramError, internal_error, tell
-from interpose.launch import heed_signals, leave_files, original_environment
-from interpose.native import wire
+from interpose.launch import fork, heed_signals, leave_files, open_json, original_environment
+from interpose.native import limits, wire
 from interpose.native.agent import load_frida
 from interpose.program import resolve
 from interpose.report.log import FileNames, Log
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from interpose.options.parse import Config
     from interpose.program import Program
+    from interpose.report.jsonlines import JsonReport
 
 _READY, _TOLD = b"\1", b"\2"
 _PR_SET_PTRACER, _ANY = 0x59616D61, -1 & (1 << 64) - 1
@@ -45,13 +46,16 @@ def run(config: Config) -> NoReturn:
         raise OptionError("no program specified")
     program = resolve(config.program, os.environ)
     _check_program(program)
-    log = Log.open(config, FileNames(os.getpid()))
+    names = FileNames(os.getpid())
+    log = Log.open(config, names)
+    json = open_json(config, names)
     our_fd, their_fd = map(above_stdio, system.socket_pair())
     pid = os.getpid()
     ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(_ANY), 0, 0, 0)
-    intermediate = os.fork()
+    descriptors = limits.raise_descriptors()
+    intermediate = fork()
     if intermediate == 0:
-        _become_supervisor(config, log, pid, our_fd)
+        _become_supervisor(config, log, json, pid, our_fd, descriptors)
     os.close(our_fd)
     os.waitpid(intermediate, 0)
     answer = os.read(their_fd, 1)
@@ -59,7 +63,10 @@ def run(config: Config) -> NoReturn:
         os._exit(1)
     if answer != _READY:
         raise LaunchError("the supervisor process ended before it was ready (killed?)")
-    _fill_low_numbers(wire.last_low(os.getpid()))
+    if json is not None:
+        json.start("start", config, config.program, os.getppid())
+        json.close()
+    _fill_low_numbers(min(wire.last_low(os.getpid()), descriptors[0]))
     _execute(program, config.program)
 
 
@@ -104,15 +111,18 @@ def _execute(program: Program, words: tuple[str, ...]) -> NoReturn:
     raise ProgramError(program.command, os.strerror(ctypes.get_errno()))
 
 
-def _become_supervisor(config: Config, log: Log, pid: int, sock: int) -> NoReturn:
+def _become_supervisor(
+    config: Config, log: Log, json: JsonReport | None, pid: int, sock: int, descriptors: limits.Limits
+) -> NoReturn:
     """In the first child: fork again, leave the program's session and files, prepare the program, serve."""
     try:
         try:
             os.setsid()
-            if os.fork() != 0:
+            if fork() != 0:
                 os._exit(0)
-            leave_files({sock, *(() if log.fd is None else (log.fd,))})
-            _supervise(config, log, pid, sock)
+            written = {fd for output in (log, json) if output is not None for fd in output.descriptors()}
+            leave_files({sock, *written})
+            _supervise(config, log, json, pid, sock, descriptors)
         except InterposeError as error:
             tell(error)
             os.write(sock, _TOLD)
@@ -123,21 +133,24 @@ def _become_supervisor(config: Config, log: Log, pid: int, sock: int) -> NoRetur
         os._exit(0)
 
 
-def _supervise(config: Config, log: Log, pid: int, sock: int) -> None:
+def _supervise(
+    config: Config, log: Log, json: JsonReport | None, pid: int, sock: int, descriptors: limits.Limits
+) -> None:
     from interpose.native import start, tracer
     from interpose.native.supervisor import Supervisor
 
+    limits.lift_own()
+    supervisor = Supervisor(config, log, pid, [sock], json)
     load_frida()
-    supervisor = Supervisor(config, log)
     try:
-        tracee = tracer.Tracee(pid, tells_exec=True)
+        tracee = tracer.Tracee(pid, tells_exec=True, dies_with_us=True)
     except OSError as error:
         raise LaunchError(f"process {pid} cannot be traced: {error.strerror}") from None
     os.write(sock, _READY)
     try:
         while (stop := tracee.wait())[1] != tracer.EVENT_EXEC:
             tracee.go_on(stop[0] if not stop[1] else 0)
-        supervisor.prepare(tracee)
+        supervisor.prepare(tracee, descriptors)
     except start.NoLinkerError as error:
         raise LaunchError(f"{config.program[0]}: {error}") from None
     except tracer.GoneError:

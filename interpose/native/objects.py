@@ -16,10 +16,13 @@ from interpose.supervisor.files import Files
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import NamedTuple
 
     from interpose.elf.symbolizer import ObjectFile
     from interpose.native.wire import Linked
     from interpose.options.parse import Config
+else:
+    from interpose.records import NamedTuple
 
 _PAGE = 0xFFF
 _DELETED = " (deleted)"
@@ -39,6 +42,13 @@ class Loaded:
             [] if image is None else [(linked.bias + at, kind) for at, kind in _markers(file, image)]
         )
 
+    @property
+    def first_constructor(self) -> int:
+        """The address of the function that the dynamic linker calls first; 0 if that is not known."""
+        image = self.file.image
+        first = None if image is None else image.initialiser
+        return 0 if first is None else self.linked.bias + first
+
 
 _known_markers: dict[int, tuple[ObjectFile, list[tuple[int, int]]]] = {}
 
@@ -51,11 +61,30 @@ def _markers(file: ObjectFile, image: Image) -> list[tuple[int, int]]:
     return known[1]
 
 
-def rooms(loaded: Loaded, addresses: Iterable[int]) -> dict[int, int]:
-    """How many first bytes of some functions of an object may be overwritten, at most IP_MOST_ROOM."""
+JUMP, SHORT_JUMP = 5, 2
+"""Bytes of the jump that a function begins with when it is bound, and of one to a cave."""
+_MOST_CAVES = 32
+
+
+class Room(NamedTuple):
+    """Where a function's jump has room.
+
+    :ivar size: first bytes of the function that may be overwritten, at most IP_MOST_ROOM.
+    :ivar cave: where there is padding in reach for the jump, if the function has no room for it; else 0.
+    """
+
+    size: int
+    cave: int
+
+
+NO_ROOM = Room(0, 0)
+
+
+def rooms(loaded: Loaded, addresses: Iterable[int]) -> dict[int, Room]:
+    """The room of some functions of an object."""
     file, bias = loaded.file, loaded.linked.bias
     image = file.image
-    known = _known_rooms.setdefault(id(file), (file, {}))[1]
+    _, known, taken = _known_rooms.setdefault(id(file), (file, {}, set()))
     wanted = sorted({address - bias for address in addresses} - known.keys())
     if wanted and image is not None:
         columns = loaded.obj.table.columns
@@ -69,11 +98,23 @@ def rooms(loaded: Loaded, addresses: Iterable[int]) -> dict[int, int]:
             inside = [address for address in starts if header.vaddr <= address < end]
             found = ffi.new("uint8_t[]", len(here))
             lib.ip_rooms(code, len(code), header.vaddr, inside, len(inside), here, len(here), found)
-            known.update(zip(here, bytes(ffi.buffer(found)), strict=True))
-    return {address: known.get(address - bias, 0) for address in addresses}
+            for address, size in zip(here, bytes(ffi.buffer(found)), strict=True):
+                cave = 0
+                if SHORT_JUMP <= size < JUMP:
+                    caves = ffi.new("uint64_t[]", _MOST_CAVES)
+                    place = (code, len(code), header.vaddr, inside, len(inside))
+                    count = lib.ip_caves(*place, address, caves, _MOST_CAVES)
+                    cave = next((each for each in caves[0:count] if each not in taken), 0)
+                    taken.add(cave)
+                known[address] = Room(size, cave)
+    return {address: _moved(known.get(address - bias, NO_ROOM), bias) for address in addresses}
 
 
-_known_rooms: dict[int, tuple[ObjectFile, dict[int, int]]] = {}
+def _moved(room: Room, bias: int) -> Room:
+    return Room(room.size, room.cave + bias if room.cave else 0)
+
+
+_known_rooms: dict[int, tuple[ObjectFile, dict[int, Room], set[int]]] = {}
 
 
 class _MappedFile:
@@ -162,6 +203,6 @@ def _symbols(file: ObjectFile) -> SymbolColumns:
     if file.image is None:
         return SymbolColumns()
     try:
-        return SymbolColumns(*function_symbols(file.image, file.debug_image))
+        return SymbolColumns(*function_symbols(file.image, file.installed_debug_image))
     except ElfError:
         return SymbolColumns()

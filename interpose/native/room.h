@@ -13,4 +13,12 @@ enum { IP_MOST_ROOM = 16 };
 void ip_rooms(const uint8_t *code, size_t size, uint64_t vaddr, const uint64_t *starts, size_t n_starts,
               const uint64_t *wanted, size_t n_wanted, uint8_t *room);
 
+/* A jump of two bytes reaches this far, less a few; a cave holds one of five bytes. */
+enum { IP_CAVE = 5, IP_CAVE_REACH = 120 };
+
+/* Places of IP_CAVE bytes in the padding between functions that a jump of two bytes at wanted reaches: their number, at
+ * most as many as there is room for. */
+size_t ip_caves(const uint8_t *code, size_t size, uint64_t vaddr, const uint64_t *starts, size_t n_starts,
+                uint64_t wanted, uint64_t *caves, size_t most);
+
 #endif

@@ -4,7 +4,7 @@ ours in it tells of the dynamic linker's doings."""
 from __future__ import annotations
 
 import contextlib
-import copy
+import json
 import os
 import secrets
 import select
@@ -12,45 +12,62 @@ import socket
 import threading
 import time
 
-from interpose import paths
+from interpose import paths, system
 from interpose.errors import InterposeError, internal_error, tell
-from interpose.native import attach, start, threads, tracer, wire
-from interpose.native.agent import Agent
+from interpose.native import limits, start, tracer, wire
 from interpose.native.bindings import MissingTextError, Process
+from interpose.native.cleaner import Cleaner
+from interpose.native.departure import Departures
+from interpose.native.ends import Reports, command_of, status_of
 from interpose.native.objects import Reader
+from interpose.native.presence import Presence
 from interpose.supervisor.processes import is_traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
+    from interpose.native.hookserver import Hooks
     from interpose.options.parse import Config
+    from interpose.report.jsonlines import JsonReport
     from interpose.report.log import Log
 
 _AT_BASE = 7
-_PAGE_SIZE = 4096
 _BACKLOG = 512
-_DEPARTURE = 10.0  # seconds that Frida has to clean up
-_PATIENCE = 2.0  # seconds that threads have to leave what goes
 _TALK = 10.0  # seconds for whoever asks to say what
+_MOMENT = 20  # milliseconds
 
 
 class Supervisor:
     """All processes of one run."""
 
-    def __init__(self, config: Config, log: Log) -> None:
+    def __init__(
+        self, config: Config, log: Log, pid: int, private: Sequence[int], json: JsonReport | None = None
+    ) -> None:
+        """For the process ``pid``; before there is another thread. Raises InterposeError.
+
+        ``private`` are descriptors that no process of ours shall inherit.
+        """
         self.config = config
         self.log = log
+        self._reports = Reports(config, log, json)
+        self._logs: dict[int, Log] = {}  # those of other processes that have said something
         self._name = f"interpose-{os.getpid()}-{secrets.token_hex(8)}"
         self._token = secrets.token_bytes(wire.TOKEN_SIZE)
+        self._cleaner = Cleaner()
+        self._runners: dict[int, int] = {}  # pidfds of processes that run hooks: whose
+        self._hooks: Hooks | None = None
+        if config.core.hooks:
+            self._hooks = self._start_hooks(pid, [*private, self._cleaner.fd])
+            self._runners[os.pidfd_open(self._hooks.first)] = pid
+        self._first: int | None = pid
+        """The process that the user named, as long as it executes no other program."""
+        self._hook_names: dict[int, str] = {}  # where the process listens that runs the hooks of one
         self._library = paths.product(paths.NATIVE)
         self._reader = Reader(config)
         self._processes: dict[int, Process] = {}
         self._linkers: dict[int, int] = {}
-        self._agents: dict[int, Agent] = {}
-        self._own_threads: dict[int, set[int]] = {}  # the agent's, by process
-        self._own_files: dict[int, set[str]] = {}  # its descriptors
-        self._own_code: dict[int, set[str]] = {}  # what the injector has mapped
         self._inherited: dict[int, list[wire.Linked]] = {}  # what a forked child had of its parent
         self._alive: dict[int, int] = {}  # pidfds, by process
         self._lock = threading.Lock()
@@ -60,51 +77,76 @@ class Supervisor:
         self._following: dict[int, threading.Thread] = {}
         self._failed: MissingTextError | None = None
         self._listener = _listen(f"\0{self._name}")
+        self._listener.setblocking(False)
+        self._callers: set[socket.socket] = set()  # who have not said yet what they want
+        self._forks = 0  # under way: their children are to come
+        self._last_call = 0.0  # when to listen no more
+        self._departures = Departures(
+            self._log_of, self._library, config.core.wrappers, self._left, lambda: self._forks > 0
+        )
         threading.Thread(target=self._serve, name="events", daemon=True).start()
+
+    def _start_hooks(self, pid: int, private: Sequence[int]) -> Hooks:
+        from interpose.hooks.load import begin
+
+        registry = begin(self.config.core.hooks, self.log)
+        from interpose.native.hookserver import Hooks
+
+        return Hooks(self.config, self.log, registry, pid, self._name, self._token, private)
 
     # -- programs --------------------------------------------------------------------------------------
 
-    def prepare(self, tracee: tracer.Tracee) -> None:
-        """From the stop at exec to the first constructor.
+    def prepare(self, tracee: tracer.Tracee, descriptors: limits.Limits | None = None) -> None:
+        """From the stop at exec to the first constructor; with this limit of descriptors from then on.
 
         Raises NoLinkerError with the thread still stopped; :class:`GoneError` if it ended on the way.
         """
         pid = tracee.tid
         self._watch(pid)
-        held = start.hold(tracee)
+        self._cleaner.hold(pid)
         try:
-            self._enter(pid, held.linker, _spare(pid))
-        except InterposeError as error:
-            tell(error)
-            start.end(held, error.exit_code)
-            return
-        start.release(held)
+            held = start.hold(tracee)
+            try:
+                self._enter(pid, held.linker, _spare(pid), descriptors)
+            except InterposeError as error:
+                tell(error)
+                start.end(held, error.exit_code)
+                return
+            start.release(held)
+        finally:
+            self._cleaner.release(pid)
 
     def attach(self, pid: int) -> None:
         """Into a process that runs. Raises InterposeError."""
         self._watch(pid)
         self._enter(pid, start.linker_of(pid), ())
+        self._reports.attached(pid)
 
-    def _enter(self, pid: int, linker: start.Linker, spare: Sequence[int]) -> None:
-        before, files, code = threads.threads_of(pid), _descriptors(pid), _loose_code(pid)
+    def _enter(
+        self,
+        pid: int,
+        linker: start.Linker,
+        spare: Sequence[int],
+        descriptors: limits.Limits | None = None,
+    ) -> None:
         self._linkers[pid] = tracer.auxiliary(pid).get(_AT_BASE, 0)
-        agent = Agent(pid)
-        self._agents[pid] = agent
-        self._own_threads[pid] = threads.threads_of(pid) - before
-        self._own_code[pid] = _loose_code(pid) - code
-        wrappers = [os.path.realpath(path) for path in self.config.core.wrappers]
-        follows = self.config.core.trace_children
-        failed, offset = agent.start(self._library, wrappers, linker, self._name, self._token, follows)
+        self._departures.claim(pid)
+        with limits.roomy(pid, descriptors):
+            presence = Presence(pid, self._library)
+            self._departures.entered(presence)
+            agent = presence.agent
+            wrappers = [os.path.realpath(path) for path in self.config.core.wrappers]
+            follows = self.config.core.trace_children
+            hooks = "" if self._hooks is None else self._hook_names.get(pid, self._hooks.name)
+            reports = self._reports.wanted
+            failed = agent.start(wrappers, linker, self._name, self._token, follows, reports, hooks)
         for path, text in failed:
             self.log.plain(f"Warning: cannot load the wrappers {path}: {text}")
         if spare:
             agent.close_descriptors(spare)
         if self._failed is not None:
             raise self._failed
-        self._own_threads[pid] |= agent.threads()
-        self._own_files[pid] = _descriptors(pid) - files
-        threads.mark(pid, self._own_threads[pid], offset)
-        threading.Thread(target=self._control, args=(pid,), name=f"control {pid}", daemon=True).start()
+        presence.settled()
 
     def _watch(self, pid: int) -> None:
         """Keep a process in mind until it ends."""
@@ -122,109 +164,121 @@ class Supervisor:
         while True:
             with self._lock:
                 descriptors = {fd: pid for pid, fd in self._alive.items()}
-            if not descriptors:
+            if not descriptors and self._is_over():
                 return
             poll = select.poll()
-            for fd in (*descriptors, self._wake_read):
+            with self._lock:
+                others = list(self._runners)
+            for fd in (*descriptors, *others, self._wake_read):
                 poll.register(fd, select.POLLIN)
-            for fd, _ in poll.poll():
+            for fd, _ in poll.poll(None if descriptors else _MOMENT):
                 if fd == self._wake_read:
                     os.read(fd, 4096)
+                elif fd in others:
+                    self._lose_hooks(fd)
                 else:
                     self._forget(descriptors[fd])
 
-    def _forget(self, pid: int) -> None:
+    def _is_over(self) -> bool:
+        """The last process has ended: whether no other one is about to tell of itself, forked by it.
+
+        Anybody may connect and say nothing: that keeps nobody waiting for long.
+        """
         with self._lock:
-            if pid in self._alive:
-                os.close(self._alive.pop(pid))
+            if self._forks or self._departures.is_asked:
+                return False
+            if not self._callers and not system.poll(self._listener.fileno(), 0):
+                return True
+        self._last_call = self._last_call or time.monotonic() + _TALK
+        return time.monotonic() > self._last_call
+
+    def _forget(self, pid: int) -> None:
+        if self._hooks is not None and pid == self._first:
+            self._tell_unbound(self._hooks, pid)
+        with self._lock:
+            pidfd = self._alive.pop(pid, -1)
+        if pidfd >= 0:
+            self._reports.ended(pid, status_of(pid, pidfd))
+            os.close(pidfd)
+        self._departures.gone(pid)
+        with self._lock:
             self._processes.pop(pid, None)
             self._linkers.pop(pid, None)
-            self._agents.pop(pid, None)
-            self._own_threads.pop(pid, None)
-            self._own_files.pop(pid, None)
-            self._own_code.pop(pid, None)
             self._inherited.pop(pid, None)
+            self._hook_names.pop(pid, None)
+            log = self._logs.pop(pid, None)
+        if log is not None:
+            log.close()
 
-    # -- leaving ---------------------------------------------------------------------------------------
+    def _add_runner(self, pid: int, runner: int) -> None:
+        """``runner`` runs the hooks of a process."""
+        with contextlib.suppress(OSError):
+            fd = os.pidfd_open(runner)
+            with self._lock:
+                self._runners[fd] = pid
+            self._wake()
 
-    def _control(self, pid: int) -> None:
-        """Wait for somebody who wants the process left."""
-        try:
-            listener = _listen(attach.control_name(pid))
-        except OSError:
-            return  # it has ended
-        while pid in self._agents:
-            sock, _ = listener.accept()
-            with sock:
-                sock.settimeout(_TALK)
-                with contextlib.suppress(OSError):
-                    if wire.Connection(sock).uid not in (0, os.geteuid()):
-                        continue
-                    if sock.recv(len(attach.DETACH)) != attach.DETACH:
-                        continue
-                    sock.sendall(self._leave(pid))
-        listener.close()
-        self._wake()
+    def _lose_hooks(self, fd: int) -> None:
+        """A process that runs hooks has ended: after the program's, or before."""
+        with self._lock:
+            pid = self._runners.pop(fd)
+            process = self._alive.get(pid)
+        os.close(fd)
+        if process is not None and not system.poll(process, 0):
+            text = "The process that runs the hooks is gone (killed?); the program goes on without them"
+            self._log_of(pid).plain(text)
 
-    def _leave(self, pid: int) -> bytes:
-        """Take everything out of a process; what is said to whoever asked."""
-        agent = self._agents[pid]
-        try:
-            if self._is_deserted(pid, agent.stop()):
-                agent.finish()
-            else:
-                self.log.plain("Warning: the wrappers stay mapped: a thread is in one")
-            agent.leave()
-            self._await_departure(pid)
-        except InterposeError as error:
-            return error.message.encode()
-        except OSError as error:
-            return f"it ended: {error.strerror}".encode()
+    def _tell_unbound(self, hooks: Hooks, pid: int) -> None:
+        """At the end of the program that the user started: name hooks whose functions were never there."""
+        from interpose.hooks.bind import unbound_lines
+
+        process = self._processes.get(pid)
+        if process is not None and self.config.core.verbosity > 0:
+            for line in unbound_lines(hooks.registry, process.hooked):
+                self.log.plain(line)
+
+    def _left(self, pid: int) -> None:
+        """A process goes on without us."""
+        self._reports.left(pid)
         self._forget(pid)
-        return attach.DONE
-
-    def _await_departure(self, pid: int) -> None:
-        """The agent ends its threads and closes its files after it has answered.
-
-        Then the injector makes a thread of the program unmap what it had mapped. To end before it is ready
-        would leave that thread there.
-        """
-        end = time.monotonic() + _DEPARTURE
-        while time.monotonic() < end and (
-            threads.threads_of(pid) & self._own_threads[pid]
-            or _descriptors(pid) & self._own_files[pid]
-            or _loose_code(pid) & self._own_code[pid]
-            or tracer.tracer_of(pid)
-        ):
-            time.sleep(0.01)
-
-    def _is_deserted(self, pid: int, pages: list[int]) -> bool:
-        """Wait until no thread is in the libraries or on the pages that go, nor returns there."""
-        names = [os.fsencode(os.path.realpath(p)) for p in (self._library, *self.config.core.wrappers)]
-        ranges = [*_mapped_as(pid, names), *((page, page + _PAGE_SIZE) for page in pages)]
-        end = time.monotonic() + _PATIENCE
-        while threads.anybody_in(pid, self._own_threads[pid], ranges):
-            if time.monotonic() > end:
-                return False
-            time.sleep(0.02)
-        return True
+        self._wake()
 
     # -- events ----------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
+        poll = select.poll()
+        poll.register(self._listener, select.POLLIN)
         while True:
-            sock, _ = self._listener.accept()
+            poll.poll()
+            try:
+                with self._lock:
+                    sock, _ = self._listener.accept()
+                    self._callers.add(sock)
+            except OSError:
+                time.sleep(_MOMENT / 1000)  # no descriptor is left, or it was somebody who has gone again
+                continue
             # Anybody may connect and say nothing.
             threading.Thread(target=self._converse, args=(sock,), daemon=True).start()
 
     def _converse(self, sock: socket.socket) -> None:
+        is_fork = False
         with sock:
             sock.settimeout(_TALK)
             try:
                 connection = wire.Connection(sock)
                 greeting = connection.greeting(self._token)
+                is_fork = greeting.event == wire.FORKS
+                if is_fork:
+                    with self._lock:
+                        self._forks += 1
+                        self._callers.discard(sock)
+                    connection.wait_for_end()
+                    return
                 with self._events:
-                    self._answer(connection, greeting)
+                    if greeting.event == wire.LOOKUP:
+                        connection.reply(json.dumps(self.look_up(connection.question())).encode())
+                    else:
+                        self._answer(connection, greeting)
             except wire.BadMessageError:
                 return  # nobody of ours, or it ended
             except MissingTextError as error:
@@ -233,17 +287,37 @@ class Supervisor:
                 return  # it ended
             except Exception as error:
                 tell(internal_error(error))
+            finally:
+                with self._lock:
+                    self._forks -= is_fork
+                    self._callers.discard(sock)
+
+    def look_up(self, question: bytes) -> Any:
+        """What the process that runs hooks asks: the address of a function, or the names of a bound one."""
+        asked = json.loads(question)
+        if "runner" in asked:
+            self._add_runner(asked["pid"], asked["runner"])
+            return True
+        process = self._processes.get(asked["pid"])
+        if process is None:
+            return None
+        return process.find(asked["find"]) if "find" in asked else process.binding(asked["binding"])
 
     def _answer(self, connection: wire.Connection, greeting: wire.Greeting) -> None:
         pid = connection.pid
+        self._hook_names[pid] = greeting.hooks
         process = self._processes.get(pid)
         if pid not in self._linkers:
             # A forked child, whose objects are looked at when they change.
             self._linkers[pid] = tracer.auxiliary(pid).get(_AT_BASE, 0)
             self._watch(pid)
         if greeting.event == wire.FORKED:
-            parent = self._processes.get(greeting.parent)
+            parent = self._processes.get(greeting.value)
             self._inherited[pid] = [] if parent is None else parent.linked
+            self._departures.forked(pid, greeting.value)
+            self._reports.forked(pid, greeting.value)
+        elif greeting.event == wire.EXITS:
+            self._reports.exits(pid, greeting.value)
         elif greeting.event == wire.EXEC:
             self._follow(pid, greeting.thread)
         elif greeting.event == wire.NO_EXEC:
@@ -253,18 +327,28 @@ class Supervisor:
         elif greeting.event == wire.LINKED:
             if process is None:
                 process = Process(self.config, self._log_of(pid), self._reader, pid)
+                if self._hooks is not None:
+                    process.bind_hooks(self._hooks.registry, greeting.entries)
                 self._processes[pid] = process
                 if pid in self._inherited:
                     process.inherited(self._inherited.pop(pid))
-            spared = {greeting.thread} | self._own_threads.get(pid, set())
+            presence = self._departures.presence(pid)
+            spared = {greeting.thread} | (presence.threads if presence is not None else set())
             process.changed(connection, greeting, self._linkers[pid], spared)
+            if self._hooks is not None:
+                self._hooks.changed()
         connection.done()
 
     def _log_of(self, pid: int) -> Log:
         if pid == self.log.pid:
             return self.log
-        log = copy.copy(self.log)
-        log.pid = pid
+        log = self._logs.get(pid)
+        if log is None:
+            core = self.config.core
+            is_shared = self._hooks is not None  # with the process that runs them
+            log = self._logs[pid] = self.log.of_child(
+                pid, is_shared=is_shared, silent=core.child_silent_after_fork
+            )
         return log
 
     # -- exec ------------------------------------------------------------------------------------------
@@ -311,23 +395,25 @@ class Supervisor:
 
     def _executed(self, tracee: tracer.Tracee) -> None:
         pid = tracee.tid
+        if pid == self._first:
+            self._first = None
+        self._departures.gone(pid)
         with self._lock:
             self._processes.pop(pid, None)
-            self._agents.pop(pid, None)
-            self._own_threads.pop(pid, None)
-            self._own_files.pop(pid, None)
-            self._own_code.pop(pid, None)
             self._inherited.pop(pid, None)
         path = os.readlink(f"/proc/{pid}/exe")
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            argv = [os.fsdecode(word) for word in file.read().split(b"\0")[:-1]]
+        argv = command_of(pid)
+        self._log_of(pid).resume()
         try:
             if is_traced(self.config.core, path, argv):
+                start.linker_of(pid)
+                self._reports.executed(pid, argv)
                 self.prepare(tracee)
                 return
         except start.NoLinkerError as error:
             if self.config.core.verbosity > 1:
-                self.log.plain(f"Warning: {path} runs without wrappers: {error}")
+                self._log_of(pid).plain(f"Warning: {path} runs without wrappers: {error}")
+        self._reports.executed(pid, None)
         start.close_descriptors(tracee, _spare(pid))
         tracee.let_go()
 
@@ -337,35 +423,6 @@ def _listen(name: str) -> socket.socket:
     listener.bind(name)
     listener.listen(_BACKLOG)
     return listener
-
-
-def _descriptors(pid: int) -> set[str]:
-    """The open files of a process, with their numbers."""
-    folder = f"/proc/{pid}/fd"
-    found = set()
-    for name in os.listdir(folder):
-        with contextlib.suppress(OSError):  # closed
-            found.add(f"{name} {os.readlink(f'{folder}/{name}')}")
-    return found
-
-
-def _loose_code(pid: int) -> set[str]:
-    """The address ranges of a process that are writable code of no file."""
-    with open(f"/proc/{pid}/maps") as file:
-        rows = [line.split() for line in file]
-    return {row[0] for row in rows if row[1].startswith("rwx") and len(row) == 5}
-
-
-def _mapped_as(pid: int, names: Sequence[bytes]) -> list[tuple[int, int]]:
-    """The address ranges of a process that some files are mapped at."""
-    found = []
-    with open(f"/proc/{pid}/maps", "rb") as file:
-        for line in file:
-            fields = line.rstrip(b"\n").split(None, 5)
-            if len(fields) == 6 and fields[5] in names:
-                start_, _, end = fields[0].partition(b"-")
-                found.append((int(start_, 16), int(end, 16)))
-    return found
 
 
 def _spare(pid: int) -> list[int]:

@@ -12,7 +12,7 @@ import struct
 
 _SEIZE, _INTERRUPT, _CONT, _STEP, _DETACH = 0x4206, 0x4207, 7, 9, 17
 _GETREGS, _SETREGS, _SETSIGMASK = 12, 13, 0x420B
-_O_TRACEEXEC = 0x10
+_O_TRACEEXEC, _O_EXITKILL = 0x10, 0x100000
 EVENT_EXEC, EVENT_STOP = 4, 128
 _WALL = 0x40000000
 _REGISTERS = struct.Struct("27Q")
@@ -41,10 +41,11 @@ def _ptrace(request: int, tid: int, address: int = 0, data: int | ctypes.Array[c
 class Tracee:
     """One thread that this thread of ours traces."""
 
-    def __init__(self, tid: int, *, tells_exec: bool = False) -> None:
+    def __init__(self, tid: int, *, tells_exec: bool = False, dies_with_us: bool = False) -> None:
         """Seize a thread, which goes on running. Raises OSError."""
         self.tid = tid
-        _ptrace(_SEIZE, tid, 0, _O_TRACEEXEC if tells_exec else 0)
+        options = (_O_TRACEEXEC if tells_exec else 0) | (_O_EXITKILL if dies_with_us else 0)
+        _ptrace(_SEIZE, tid, 0, options)
 
     def stop(self) -> None:
         """Make it stop, and wait until it has; signals on the way are delivered. Raises GoneError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import socket
 import struct
@@ -14,21 +15,27 @@ else:
     from interpose.records import NamedTuple
 
 MAGIC = 0x6E697031
-LINKED, FORKED, EXEC, NO_EXEC = 1, 2, 3, 4
+LINKED, FORKED, EXEC, NO_EXEC, LOOKUP, EXITS, FORKS = range(1, 8)
 DONE, PATCH, UNBIND, BIND, RESOLVE, FORGET = range(6)
 NRADDR, CALL = 1, 2
+REPLACES, WRAPS, HOOKS = 0, 1, 2
+STARTS, COPIES, SHARES = 1, 2, 4
 TOKEN_SIZE = 16
 
 # What keeps low descriptor numbers from the agent, and how much of them.
 SPARE = "interpose-spare"
 _LOW, _ROOM = 960, 48
 
-_GREETING = struct.Struct("<II16sIIII")
+_GREETING = struct.Struct("<II16sIIIIQQQ64s")
+HELLO = struct.Struct("<II16sQQ")
+_WELCOME = struct.Struct("<II64s")
+HOOKED = struct.Struct("<QIIII")
+ANSWER = struct.Struct("<IIII")
 _OBJECT = struct.Struct("<QQII")
 _HEAD = struct.Struct("<II")
 _PAIR = struct.Struct("<QQ")
-_CLAIM = struct.Struct("<QQII")
-_MOST_OBJECTS, _LONGEST_NAME = 1 << 16, 1 << 12
+_CLAIM = struct.Struct("<QQIIQ")
+_MOST_OBJECTS, _LONGEST_NAME, _LONGEST_QUESTION = 1 << 16, 1 << 12, 1 << 20
 
 
 def last_low(pid: int) -> int:
@@ -54,8 +61,9 @@ class Claim(NamedTuple):
 
     address: int
     target: int
-    wraps: int  # 1: a wrapper, 0: a replacement
+    wraps: int  # REPLACES, WRAPS or HOOKS
     room: int  # bytes that may be overwritten
+    cave: int  # where the jump lies, if there is no room for it but for one of two bytes
 
 
 class Greeting(NamedTuple):
@@ -63,7 +71,50 @@ class Greeting(NamedTuple):
     objects: list[Linked]
     bound: list[Claim]
     thread: int
-    parent: int
+    value: int  # the parent of a new child, or the code of an end
+    entries: int  # the stubs of hooks
+    common: int
+    initialise: int  # what stands before a constructor, and tells when that is about to run
+    hooks: str  # where the process listens that runs them
+
+
+class Hello(NamedTuple):
+    """How a connection with the process that runs hooks begins."""
+
+    flags: int
+    entries: int
+    common: int
+
+    @classmethod
+    def read(cls, data: bytes, token: bytes) -> Hello:
+        """Raises BadMessageError."""
+        if len(data) != HELLO.size:
+            raise BadMessageError("no hello")
+        magic, flags, theirs, entries, common = HELLO.unpack(data)
+        if magic != MAGIC or theirs != token:
+            raise BadMessageError("no hello")
+        return cls(flags, entries, common)
+
+
+def welcome(name: str) -> bytes:
+    """The answer; ``name`` is where another process listens that is meant, empty: this one."""
+    return _WELCOME.pack(bool(name), 0, name.encode())
+
+
+def lookup(token: bytes, question: bytes) -> bytes:
+    """What the process that runs hooks says to the supervisor."""
+    return (
+        _GREETING.pack(MAGIC, LOOKUP, token, 0, 0, 0, 0, 0, 0, 0, b"")
+        + len(question).to_bytes(4, "little")
+        + question
+    )
+
+
+def peer(sock: socket.socket) -> int:
+    """The process that has connected, as the kernel numbers it here."""
+    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    pid: int = struct.unpack("3i", credentials)[0]
+    return pid
 
 
 class Connection:
@@ -101,7 +152,8 @@ class Connection:
             raise BadMessageError(str(error)) from None
 
     def greeting(self, token: bytes) -> Greeting:
-        magic, event, theirs, objects, bound, thread, parent = _GREETING.unpack(self._read(_GREETING.size))
+        fields = _GREETING.unpack(self._read(_GREETING.size))
+        magic, event, theirs, objects, bound, thread, value, *places, name = fields
         if magic != MAGIC or theirs != token or objects > _MOST_OBJECTS:
             raise BadMessageError("no greeting")
         linked = []
@@ -111,7 +163,27 @@ class Connection:
                 raise BadMessageError("a name is too long")
             linked.append(Linked(bias, dynamic, self._read(size)))
         rows = self._read(bound * _CLAIM.size)
-        return Greeting(event, linked, [Claim(*row) for row in _CLAIM.iter_unpack(rows)], thread, parent)
+        claims = [Claim(*row) for row in _CLAIM.iter_unpack(rows)]
+        hooks = name.rstrip(b"\0").decode("ascii", "replace")
+        entries, common, initialise = places
+        return Greeting(event, linked, claims, thread, value, entries, common, initialise, hooks)
+
+    def wait_for_end(self) -> None:
+        """Until the other side has closed all of its ends, however long that takes."""
+        self._sock.settimeout(None)
+        with contextlib.suppress(OSError):
+            while self._sock.recv(1):
+                pass
+
+    def question(self) -> bytes:
+        """What comes after a greeting that asks for a name."""
+        size = int.from_bytes(self._read(4), "little")
+        if size > _LONGEST_QUESTION:
+            raise BadMessageError("a question is too long")
+        return self._read(size)
+
+    def reply(self, data: bytes) -> None:
+        self._send(data)
 
     def patch(self, places: Sequence[tuple[int, int]]) -> None:
         """Rewrite markers: (address, NRADDR or CALL)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from interpose.errors import OptionError
 from interpose.options.spec import (
     IGNORED,
-    PLANNED,
     BadValue,
     Bits,
     Choice,
@@ -241,10 +240,9 @@ class CoreOptions(Table):
         "report open and misused file descriptors; all: inherited ones too; bad: misuse only",
         ("no", "yes", "all", "bad"),
         "no",
-        status=PLANNED,
     )
     modify_fds: str = Choice(
-        "give new file descriptors high numbers not used before", ("no", "yes", "high"), "no", status=PLANNED
+        "give new file descriptors high numbers not used before", ("no", "yes", "high"), "no"
     )
     time_stamp: bool = YesNo("add the elapsed time to each line", dynamic=True)
     log_fd: int = Integer(
@@ -254,18 +252,19 @@ class CoreOptions(Table):
     log_socket: tuple[str, int] | None = Parsed(
         "write the log to a listener", parse_socket, metavar="ipaddr:port"
     )
-    enable_debuginfod: bool = YesNo("ask debuginfod servers for debug information", True, status=PLANNED)
+    enable_debuginfod: bool = YesNo("ask the servers in DEBUGINFOD_URLS for debug files", True)
 
     # ---- section 3 -----------------------------------------------------------------------------
-    xml: bool = YesNo(
-        "write the report in XML", group="user options for tools that report errors", status=PLANNED
+    xml: bool = YesNo("write the report in XML", group="user options for tools that report errors")
+    xml_fd: int = Integer(
+        "write the XML to this file descriptor, which the program does not get", -1, -1, 1 << 30, shown=""
     )
-    xml_fd: int = Integer("write the XML to this file descriptor", -1, -1, 1 << 30, shown="", status=PLANNED)
-    xml_file: str | None = FileName("write the XML to <file>", status=PLANNED)
+    xml_file: str | None = FileName("write the XML to <file>")
     xml_socket: tuple[str, int] | None = Parsed(
-        "write the XML to a listener", parse_socket, metavar="ipaddr:port", status=PLANNED
+        "write the XML to a listener", parse_socket, metavar="ipaddr:port"
     )
-    xml_user_comment: str | None = Text("copied into the XML as it stands", status=PLANNED)
+    xml_user_comment: str | None = Text("copied into the XML as it stands")
+    xml_protocol: int = Integer("version of the XML: 6 has summaries, 4 is what old readers know", 6, 4, 6)
     json_fd: int = Integer(
         "write the report in JSON Lines to this file descriptor, which the program does not get",
         -1,
@@ -277,6 +276,8 @@ class CoreOptions(Table):
     json_socket: tuple[str, int] | None = Parsed(
         "write the report in JSON Lines to a listener", parse_socket, metavar="ipaddr:port"
     )
+    sarif_file: str | None = FileName("write the report in SARIF, for code hosts, to <file> at the end")
+    html_file: str | None = FileName("write the report as a page with source to <file> at the end")
     demangle: bool = YesNo("print C++, Rust and D names demangled", True)
     num_callers: int = Integer("depth of stack traces", 12, 2, 500)
     error_limit: bool = YesNo("stop showing errors after 1,000 different or 10,000,000 in all", True)
@@ -300,7 +301,7 @@ class CoreOptions(Table):
     show_error_list_yes: None = Flag(
         "the same as --show-error-list=yes", _show_error_list, name="-s", dynamic=True
     )
-    keep_debuginfo: bool = YesNo("keep the symbols of unloaded code", status=PLANNED)
+    keep_debuginfo: bool = YesNo("keep the symbols of unloaded code")
     show_below_main: bool = YesNo("show the frames below main", dynamic=True)
     default_suppressions: bool = YesNo("load the installed suppressions", True)
     suppressions: tuple[str, ...] = Repeated(
@@ -331,12 +332,10 @@ class CoreOptions(Table):
     )
     redzone_size: int = Integer("guard bytes on each side of heap blocks", 16, 0, 4096)
     realloc_zero_bytes_frees: bool = YesNo("realloc(p,0) frees and answers NULL", True)
-    xtree_memory: str = Choice(
-        "heap profile in callgrind format at exit", ("none", "allocs", "full"), "none", status=PLANNED
-    )
-    xtree_memory_file: str = FileName("its file", "xtmemory.kcg.%p", status=PLANNED)
-    xtree_compress_strings: bool = YesNo("compress names in xtree files", True, status=PLANNED)
-    trace_malloc: bool = YesNo("show each call of the malloc family", status=PLANNED)
+    xtree_memory: str = Choice("heap profile in callgrind format at exit", ("none", "allocs", "full"), "none")
+    xtree_memory_file: str = FileName("its file", "xtmemory.kcg.%p")
+    xtree_compress_strings: bool = YesNo("compress names in xtree files", True)
+    trace_malloc: bool = YesNo("show each call of the malloc family")
 
     # ---- section 5 -----------------------------------------------------------------------------
     fullpath_after: tuple[str, ...] = Repeated(
@@ -359,7 +358,7 @@ class CoreOptions(Table):
     read_inline_info: bool = YesNo(
         "show inlined calls in stack traces", False, shown="yes for memcheck, else no", metavar="yes|no"
     )
-    read_var_info: bool = YesNo("describe addresses by the variables there", status=PLANNED, metavar="yes|no")
+    read_var_info: bool = YesNo("describe addresses by the variables there", metavar="yes|no")
     vgdb_poll: int = Integer(
         "basic blocks between looks for gdb; not needed here", 5000, 0, dynamic=True, status=IGNORED
     )
@@ -372,8 +371,8 @@ class CoreOptions(Table):
     run_libc_freeres: bool = YesNo("free the memory of glibc at exit", True)
     run_cxx_freeres: bool = YesNo("free the memory of libstdc++ at exit", True)
     sim_hints: frozenset[str] = Members(
-        "unusual behaviours: lax-ioctls lax-doors fuse-compatible enable-outer "
-        "no-inner-prefix no-nptl-pthread-stackcache fallback-llsc",
+        "lax-ioctls: arguments of ioctls that are not known are not checked; without effect: "
+        "lax-doors fuse-compatible enable-outer no-inner-prefix no-nptl-pthread-stackcache fallback-llsc",
         (
             "lax-ioctls",
             "lax-doors",
@@ -386,7 +385,6 @@ class CoreOptions(Table):
         (),
         allow_all=False,
         metavar="hint1,hint2,…",
-        status=PLANNED,
     )
     scheduling_quantum: int = Integer(
         "time slice in blocks; threads run in parallel here", 100000, 1, 1 << 31, dynamic=True, status=IGNORED
@@ -435,7 +433,7 @@ class CoreOptions(Table):
         check=check_synonyms,
         metavar="syn1=pattern1,…",
     )
-    sigill_diagnostics: bool = YesNo("say which instruction was illegal", True, status=PLANNED)
+    sigill_diagnostics: bool = YesNo("say which instruction was illegal", True)
     max_threads: int = Integer("size of the table of threads; ours grows", 500, 1, 1 << 20, status=IGNORED)
     max_guard_pages: int = Integer("guard regions", 500, 0, 1 << 20, status=IGNORED)
     unw_stack_scan_thresh: int = Integer("other architectures only", 0, 0, 100, status=IGNORED)
@@ -450,13 +448,12 @@ class CoreOptions(Table):
 
     # ---- section 6 -----------------------------------------------------------------------------
     debug_log: int = Flag(
-        "log of our own doings; may be repeated",
+        "log of our own doings: requests of the program's runtime; twice: all that Python answers",
         _debug_log,
         0,
         name="-d",
         dynamic=True,
         group="debugging options for all tools",
-        status=PLANNED,
     )
     stats: bool = YesNo("statistics at exit", dynamic=True)
     sanity_level: int = Integer("amount of self-checks", 1, 1, 4, status=IGNORED)
@@ -465,14 +462,20 @@ class CoreOptions(Table):
         "cleaned up, allocated, emitted, and two unused",
         dynamic=True,
     )
-    profile_flags: tuple[bool, ...] = Bits("profile blocks", dynamic=True, status=PLANNED)
-    profile_interval: int = Integer("profile every so many event checks", 0, 0, status=PLANNED)
-    trace_notbelow: int = Integer("print stages from this block on", _MANY, 0, dynamic=True, status=PLANNED)
-    trace_notabove: int = Integer("print stages up to this block", 0, 0, dynamic=True, status=PLANNED)
-    trace_syscalls: bool = YesNo("show system calls", dynamic=True, status=PLANNED)
-    trace_signals: bool = YesNo("show the handling of signals", dynamic=True, status=PLANNED)
-    trace_symtab: bool = YesNo("show the reading of symbols", dynamic=True, status=PLANNED)
-    trace_symtab_patt: str = Text("only of objects whose name matches", "*", metavar="<patt>", status=PLANNED)
+    profile_flags: tuple[bool, ...] = Bits(
+        "profile blocks; runs of blocks are not counted here, see --tool=callgrind",
+        dynamic=True,
+        status=IGNORED,
+    )
+    profile_interval: int = Integer(
+        "profile every so many event checks; there are none here", 0, 0, status=IGNORED
+    )
+    trace_notbelow: int = Integer("print stages from this block on", _MANY, 0, dynamic=True)
+    trace_notabove: int = Integer("print stages up to this block", 0, 0, dynamic=True)
+    trace_syscalls: bool = YesNo("show system calls, and what they answer", dynamic=True)
+    trace_signals: bool = YesNo("show the handling of signals", dynamic=True)
+    trace_symtab: bool = YesNo("show the reading of symbols", dynamic=True)
+    trace_symtab_patt: str = Text("only of objects whose name matches", "*", metavar="<patt>")
     trace_cfi: bool = YesNo("show call-frame information; none is used here", dynamic=True, status=IGNORED)
     debug_dump: str | None = Choice(
         "print debug information",
@@ -483,15 +486,17 @@ class CoreOptions(Table):
         list_words=True,
     )
     trace_redir: bool = YesNo("show the redirections after every change of code", dynamic=True)
-    trace_sched: bool = YesNo("show threads come and go", dynamic=True, status=PLANNED)
+    trace_sched: bool = YesNo("show threads come and go", dynamic=True)
     profile_heap: bool = YesNo("profile another implementation's own heap", status=IGNORED)
     core_redzone_size: int = Integer(
         "guard bytes of another implementation's own heap", 4, 0, 4096, status=IGNORED
     )
-    wait_for_gdb: bool = YesNo("wait for gdb at the start", metavar="yes|no", status=PLANNED)
+    wait_for_gdb: bool = YesNo(
+        "wait for 8 seconds before the runtime starts, for a debugger of it", metavar="yes|no"
+    )
     sym_offsets: bool = YesNo("print names as name+offset", dynamic=True, metavar="yes|no")
     progress_interval: int = Integer(
-        "seconds of CPU time between lines of progress", 0, 0, 3600, dynamic=True, status=PLANNED
+        "seconds of CPU time between lines of progress", 0, 0, 3600, dynamic=True
     )
     command_line_only: bool = YesNo(
         "read no options from files and environment (on the command line only)", command_line_only=True
@@ -530,6 +535,18 @@ class CoreOptions(Table):
     vex_regalloc_version: int = Integer("inside of another implementation", 3, 2, 3, status=IGNORED)
     vex_iropt_precise_memory_exns: None = Parsed(
         "removed; is an error", _removed_precise_exceptions, shown="", status=IGNORED
+    )
+
+    # ---- our own -------------------------------------------------------------------------------
+    cache: str = Choice(
+        "use and add to what other runs have found out (docs/cache.md); or print it, or remove it",
+        ("no", "yes", "read", "show", "clear"),
+        "no",
+        command_line_only=True,
+        group="the cache",
+    )
+    cache_size: int = Integer(
+        "megabytes of the cache, beyond which what was not used for long goes", 1024, 1, 1 << 20
     )
 
     # ---- stages of a translation (docs/translation.md), and our own -----------------------------
@@ -593,10 +610,12 @@ class CoreOptions(Table):
             )
         if values["gen_suppressions"] == "yes":
             raise OptionError.bad(
-                "--xml=yes together with --gen-suppressions=yes", "Use --gen-suppressions=all instead."
+                "--xml=yes together with --gen-suppressions=yes",
+                "When --xml=yes is specified, --gen-suppressions=no",
+                "or --gen-suppressions=all is allowed, but not --gen-suppressions=yes.",
             )
         if values["dump_error"]:
-            raise OptionError.bad("--xml=yes together with --dump-error=")
+            raise OptionError.bad("--xml=yes", "Cannot be used together with --dump-error")
         values["error_limit"] = False
         if values["verbosity"] >= 1:
             values["show_error_list"] = "yes"

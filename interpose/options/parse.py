@@ -132,6 +132,9 @@ class _Builder:
                 self.planned.pop(option.name, None)
 
     def finish(self) -> None:
+        module = tools.load(self.tool)
+        if self.values[0]["xml"] and not getattr(module, "XML", False):
+            raise OptionError.bad("--xml=yes", f"{module.NAME} does not support XML output.")
         for index, table in enumerate(self.tables):
             table.finish(self.values[index], self.values[0], self.given[index])
 

@@ -434,6 +434,10 @@ class Table:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"options are frozen: {name}")
 
+    def warnings(self) -> list[str]:
+        """What the log begins with where values do not go together."""
+        return []
+
     @classmethod
     def options(cls) -> Iterable[Option]:
         """The rows, in order of declaration."""

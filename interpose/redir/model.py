@@ -6,8 +6,6 @@ active binding).
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from interpose.wildcards import compile_pattern
 from interpose.zenc import Kind
 
@@ -16,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from dataclasses import dataclass, field
     from enum import Enum
+    from functools import cached_property
     from typing import Any, NamedTuple
 else:
+    from interpose.plain import cached_property
     from interpose.records import Enum, NamedTuple, dataclass, field
 
 NO_SONAME = "NONE"

@@ -19,11 +19,9 @@ Each event recomputes only the addresses whose claims it touched.
 
 from __future__ import annotations
 
+from _operator import attrgetter
 from bisect import bisect_left, bisect_right
-from functools import partial
 from itertools import repeat
-from operator import attrgetter
-from types import MappingProxyType
 
 from interpose.redir import trace
 from interpose.redir.change import Change, Message, MissingText
@@ -37,8 +35,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Set
     from dataclasses import dataclass, field
+    from types import MappingProxyType
 else:
     from interpose.records import dataclass, field
+
+    MappingProxyType = type(type.__dict__)
 
 _REDIRECT_PREFIX = "_vg"
 _NOWHERE = 1 << 64
@@ -208,7 +209,10 @@ class RedirState:
         for required in self._required:
             if required.applies_to(obj.soname) and not index.has(required.function):
                 update.missing.append(MissingText(obj, required))
-        return self._settle(update)
+        change = self._settle(update)
+        for index in self._indexes.values():
+            index.release()
+        return change
 
     def remove_object(self, obj: CodeObject) -> Change:
         """Forget an unmapped object; raise KeyError if it is not known."""
@@ -334,17 +338,17 @@ class RedirState:
         if rule is None:
             return None
         return Specification(
-            order=self._take_order(),
-            kind=name.kind,
-            soname=rule.soname,
-            function=name.function,
-            target=target,
-            size=size,
-            tag=name.tag,
-            priority=name.priority,
-            global_only=rule.global_only,
-            target_name=target_name,
-            owner=owner,
+            self._take_order(),
+            name.kind,
+            rule.soname,
+            name.function,
+            target,
+            size,
+            name.tag,
+            name.priority,
+            rule.global_only,
+            target_name,
+            owner,
         )
 
     def _add_specification(self, spec: Specification, update: _Update) -> None:
@@ -355,7 +359,11 @@ class RedirState:
             self._claim(spec, obj, index, update)
 
     def _claim(self, spec: Specification, obj: CodeObject, index: SymbolIndex, update: _Update) -> None:
-        if not spec.wants(obj) or not obj.may_hold_start(literal_prefix(spec.function).partition("@")[0]):
+        if not spec.wants(obj):
+            return
+        start = literal_prefix(spec.function)
+        # To look into the string tables is for objects that need not be read.
+        if not (index.is_read and start == spec.function) and not obj.may_hold_start(start.partition("@")[0]):
             return
         claimed = index.claimed(spec.function, spec.global_only)
         if spec.wants_original:
@@ -562,7 +570,10 @@ class RedirState:
             self._judged[address] = ranked
             soname = UNKNOWN if obj is None else obj.soname
             fresh = set(ranked).difference(before) if len(ranked) > 1 else _NOTHING
-            binding = partial(self._binding, address, claims, soname, is_ifunc)
+
+            def binding(spec: Specification, inner: Specification | None = None) -> ActiveBinding:
+                return self._binding(address, claims, soname, is_ifunc, spec, inner)
+
             inner: Specification | None = None
             wraps = tuple(spec for spec in ranked if spec.kind is Kind.WRAP)
             if wraps and len(wraps) < len(ranked):

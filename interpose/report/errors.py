@@ -14,11 +14,15 @@ from .suppressions import GeneratedSuppression, Suppression, Suppressions, gener
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
-    from dataclasses import dataclass
+    from dataclasses import dataclass, replace
     from enum import Enum
-    from typing import Any, Protocol
+    from typing import Any, Protocol, TypeVar
+
+    T = TypeVar("T")
+
+    def compact(cls: type[T]) -> type[T]: ...
 else:
-    from interpose.records import Enum, dataclass
+    from interpose.records import Enum, compact, dataclass, replace
 
     Protocol = object
 
@@ -38,6 +42,7 @@ class ErrorKind:
     component: str
 
 
+@compact
 @dataclass(frozen=True)
 class AuxPart:
     """Text after the error's own stack, with a stack of its own or not; in XML ``auxwhat``/``xauxwhat``."""
@@ -51,6 +56,7 @@ class AuxPart:
     """``origin`` of the part that says where an undefined value came from."""
 
 
+@compact
 @dataclass
 class Error:
     """One error.  ``tid`` 0 means that no thread is responsible (no header)."""
@@ -189,11 +195,13 @@ class ErrorManager:
         self.log = log
         self._read_answer = read_answer
         self._index: dict[Hashable, Error] = {}
-        self._frames = FRAMES_COMPARED
+        self.frames = FRAMES_COMPARED
+        """How many of an error's stack are compared."""
         self._recorded: list[Error] = []
         self._clock = 0
         self._next_unique = 0
-        self._stopped = False
+        self.stopped = False
+        """A limit was reached, and that was said: no more errors are taken."""
         self._asking = True
         self.must_exit = False
         """Set by ``--exit-on-first-error=yes`` after the first shown error: the run is to end."""
@@ -203,16 +211,28 @@ class ErrorManager:
         self.suppressed_contexts = 0
         self.shown = 0
 
+    def renumber(self, number: Callable[[Stack], Stack]) -> None:
+        """Addresses mean something else from now on: those of the errors so far get numbers of their own."""
+        for error in self._recorded:
+            if error.stack is not None:
+                error.stack = number(error.stack)
+            error.aux = tuple(
+                part if part.stack is None else replace(part, stack=number(part.stack)) for part in error.aux
+            )
+        self._index = {}
+        for error in sorted(self._recorded, key=lambda error: error.last_seen):
+            self._index[error.key(self.frames)] = error
+
     # -- reporting ------------------------------------------------------------------------------------------
 
     def report(self, error: Error, describe: Describe | None = None) -> Outcome:
         """Take an error that happened; ``describe`` yields its auxiliary parts, for new errors only."""
         if self._over_limit():
             return Outcome.OVER_LIMIT
-        if self.shown >= FEWER_FRAMES_AFTER and self._frames == FRAMES_COMPARED:
+        if self.shown >= FEWER_FRAMES_AFTER and self.frames == FRAMES_COMPARED:
             self._compare_fewer_frames()
         self._clock += 1
-        known = self._index.get(error.key(self._frames))
+        known = self._index.get(error.key(self.frames))
         if known is not None:
             known.count += 1
             known.last_seen = self._clock
@@ -229,7 +249,7 @@ class ErrorManager:
         error.suppressed_by = entry
         if describe is not None and (entry is None or self.options.show_error_list == "all"):
             error.aux = (*error.aux, *describe())
-        self._index[error.key(self._frames)] = error
+        self._index[error.key(self.frames)] = error
         self._recorded.append(error)
         if entry is not None:
             self.suppressed += 1
@@ -241,9 +261,13 @@ class ErrorManager:
         self._show(error)
         return Outcome.SHOWN
 
+    def reached_limit(self) -> bool:
+        """Whether no more errors are wanted; says so, once."""
+        return self._over_limit()
+
     def known(self, error: Error) -> Error:
         """The recorded error that an error just reported counts as."""
-        return self._index.get(error.key(self._frames), error)
+        return self._index.get(error.key(self.frames), error)
 
     def again(self, error: Error, times: int) -> None:
         """A known error was met ``times`` more times (the runtime counts repetitions by itself)."""
@@ -297,7 +321,7 @@ class ErrorManager:
     def _over_limit(self) -> bool:
         if not self.options.error_limit:
             return False
-        if self._stopped:
+        if self.stopped:
             return True
         if self.shown >= MAX_SHOWN:
             which = f"More than {MAX_SHOWN} different errors detected.  I'm not reporting any more."
@@ -305,7 +329,7 @@ class ErrorManager:
             which = f"More than {MAX_FOUND} total errors detected.  I'm not reporting any more."
         else:
             return False
-        self._stopped = True
+        self.stopped = True
         self.sink.message("", which, *_GO_FIX)
         return True
 
@@ -318,11 +342,11 @@ class ErrorManager:
             self.sink.message("", "Exit program on first error (--exit-on-first-error=yes)")
 
     def _compare_fewer_frames(self) -> None:
-        self._frames = FRAMES_COMPARED_LATER
+        self.frames = FRAMES_COMPARED_LATER
         self._index = {}
         # Of errors that now count as one, the one seen last takes what follows.
         for error in sorted(self._recorded, key=lambda error: error.last_seen):
-            self._index[error.key(self._frames)] = error
+            self._index[error.key(self.frames)] = error
         self.sink.message(
             "",
             f"More than {FEWER_FRAMES_AFTER} errors detected.  Subsequent errors",
@@ -370,7 +394,7 @@ class ErrorManager:
 
     def exit_status(self, status: int) -> int:
         """The exit status under ``--error-exitcode`` (docs/spec/output.md section 9)."""
-        if self.options.error_exitcode and self.errors_found:
+        if self.options.error_exitcode and (self.errors_found or self.must_exit):
             return self.options.error_exitcode
         return status
 
@@ -380,8 +404,8 @@ class ErrorManager:
             f"(suppressed: {self.suppressed} from {self.suppressed_contexts})"
         )
 
-    def show_list(self, also_suppressed: bool | None = None) -> None:
-        """One block for each context, fewest occurrences first (docs/spec/output.md section 6)."""
+    def show_list(self, also_suppressed: bool | None = None) -> bool:
+        """One block for each context, fewest occurrences first; whether there are any."""
         everything = self.options.show_error_list == "all" if also_suppressed is None else also_suppressed
         listed = [error for error in self.recorded() if everything or error.suppressed_by is None]
         listed.sort(key=lambda error: error.count)
@@ -392,6 +416,7 @@ class ErrorManager:
             self.log.plain(f"{error.count} errors{by} in context {number} of {total}:")
             self.sink.body(error)
             self.log.plain("")
+        return bool(listed)
 
     def show_all(self, also_suppressed: bool) -> None:
         """The list as at the end of a run, on request."""
@@ -433,7 +458,9 @@ class ErrorManager:
             self.log.plain(self.summary_line())
         if not listing or not (self.errors_found or self.suppressed or self.suppressions.used()):
             return
-        self.show_list()
-        if self.show_used_suppressions():
+        listed = self.show_list()
+        used = self.show_used_suppressions()
+        if used:
             self.log.plain("")
-        self.log.plain(self.summary_line())
+        if listed or used:  # loss records are counted, not listed
+            self.log.plain(self.summary_line())

@@ -7,14 +7,16 @@ tells its process.  The schema is `interpose/formats/report/schema.json`, its re
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import time
 from json import JSONEncoder
 
 from interpose import __version__
+from interpose.errors import InterposeError
 
 from .errors import AuxPart, Error
-from .log import FileNames, Output, open_destination
+from .log import FileNames, RecordOutput, open_destination
 from .stack import Stack, StackResolver
 from .suppressions import GeneratedSuppression, generate
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from interpose.options.parse import Config
 
+    from .documents import Document
     from .errors import ErrorManager
     from .suppressions import Suppression
 
@@ -59,7 +62,7 @@ def line_of(record: dict[str, Any]) -> str:
     return text
 
 
-class JsonReport(Output):
+class JsonReport(RecordOutput):
     """Writes records; knows the process and nothing of the tool."""
 
     what = "json"
@@ -71,49 +74,75 @@ class JsonReport(Output):
         self._number = 0
         """Of the last error: numbers go on over an exec, where the tool's begin anew."""
         self.before = 0
+        self.documents: list[Document] = []
+        """What is made of the records at the end."""
 
     @classmethod
     def open(cls, config: Config, names: FileNames) -> JsonReport:
         """The report that the options ask for; raises as the log."""
         core = config.core
         fd = open_destination(names, cls.what, core.json_kind, core.json_fd, core.json_file, core.json_socket)
-        return cls(fd, names.pid, names=names, template=core.json_file if core.json_kind == "file" else None)
+        report = cls(
+            fd, names.pid, names=names, template=core.json_file if core.json_kind == "file" else None
+        )
+        if core.sarif_file is not None or core.html_file is not None:
+            from .documents import wanted
+
+            report.documents = wanted(config, names)
+        return report
+
+    def descriptors(self) -> list[int]:
+        """What the supervisor must keep."""
+        kept = [fd for document in self.documents for fd in document.descriptors()]
+        return kept if self.fd is None else [self.fd, *kept]
 
     # -- writing -------------------------------------------------------------------------------
 
     def record(self, kind: str, /, **content: Any) -> None:
         """Write a record of this process; what is None is left out."""
         shown = {name: value for name, value in content.items() if value is not None}
-        self._write(line_of({"record": kind, "pid": self.pid, **shown}) + "\n")
+        line = line_of({"record": kind, "pid": self.pid, **shown}) + "\n"
+        self._write(line)
+        if self.documents and not self.silent:
+            for document in self.documents:
+                document.add(line.encode("utf-8", "surrogateescape"))
 
-    def _write_file(self, fd: int, data: memoryview) -> None:
-        """A line that finds no room is taken back: the file holds whole lines only."""
-        done = 0
-        try:
-            while done < len(data):
-                done += os.write(fd, data[done:])
-        except OSError:
-            end = os.lseek(fd, 0, os.SEEK_CUR)
-            if done and os.fstat(fd).st_size == end:
-                os.ftruncate(fd, end - done)
-            raise
+    def moved(self, pid: int, *, silent: bool = False) -> bool:
+        """Serve another process; true if a file of its own was opened."""
+        for document in self.documents:
+            document.moved()
+        return super().moved(pid, silent=silent)
 
-    def _write_slowly(self, fd: int, data: memoryview) -> None:
-        """A pipe takes long lines piecewise: other processes that write to it wait for the end of ours."""
-        import fcntl
+    def of_child(self, pid: int) -> JsonReport:
+        """The one of a further process of this supervisor's, in files of its own if their names say so."""
+        assert self.names is not None
+        child = copy.copy(self)
+        child.counted = {}
+        child.names = FileNames(pid, self.names.environ, self.names.folder)
+        child.documents = []
+        for document in self.documents:
+            with contextlib.suppress(InterposeError, OSError):
+                child.documents.append(document.of_child(child.names))
+        if self.fd is not None:
+            child.fd = os.dup(self.fd)
+        RecordOutput.moved(child, pid)
+        return child
 
-        with contextlib.suppress(OSError):  # where there are no locks
-            fcntl.lockf(fd, fcntl.LOCK_EX)
-        try:
-            super()._write_slowly(fd, data)
-        finally:
-            with contextlib.suppress(OSError):
-                fcntl.lockf(fd, fcntl.LOCK_UN)
+    def write_documents(self) -> list[str]:
+        """The process has ended; what is wrong with files that could not be written."""
+        complaints = []
+        for document in self.documents:
+            try:
+                document.write(self.pid)
+            except (OSError, InterposeError) as error:
+                reason = getattr(error, "strerror", None) or str(error)
+                complaints.append(f"Cannot write the {document.form} file: {reason}")
+        return complaints
 
     # -- life ----------------------------------------------------------------------------------
 
     def start(self, reason: str, config: Config, argv: Sequence[str], parent: int) -> None:
-        """A program begins: ``start``, ``fork`` or ``exec``; every file has one as its first record."""
+        """A program begins: ``start``, ``attach``, ``fork`` or ``exec``; every file's first record is one."""
         if reason == "exec":
             self.before, self.counted = self._number, {}
         self.record(
@@ -131,7 +160,8 @@ class JsonReport(Output):
         )
 
     def end(self, how: str, **content: Any) -> None:
-        """The program has ended: ``exit``, ``signal``, ``killed``, ``stopped`` or ``exec`` (of another)."""
+        """The program has ended: ``exit``, ``signal``, ``killed``, ``stopped``, ``exec`` (of another); or was
+        left: ``detach``."""
         self.record("end", how=how, **content, time=_now())
 
     def client_message(

@@ -92,6 +92,12 @@ class FileNames:
         raise OptionError.bad(argument, "%r is the rank of an MPI process, and no mpirun started this one")
 
     @staticmethod
+    def variables(template: str) -> list[str]:
+        """The variables that a template names by ``%q{VAR}``."""
+        found = (part.partition("}")[0] for part in template.replace("%%", "").split("%q{")[1:])
+        return list(dict.fromkeys(found))
+
+    @staticmethod
     def varies(template: str) -> bool:
         """Whether a template names another file in a forked child, whose environment is the same."""
         plain = template.replace("%%", "")
@@ -105,9 +111,10 @@ def _folder() -> str:
         return "."
 
 
-def _open_file(path: str) -> int:
+def _open_file(path: str, is_shared: bool) -> int:
     """A log file; a named pipe that nobody reads is an error, not a reason to wait."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
+    flags |= 0 if is_shared else os.O_TRUNC
     try:
         fd = os.open(path, flags | os.O_NONBLOCK, 0o644)
     except OSError as error:
@@ -119,15 +126,25 @@ def _open_file(path: str) -> int:
 
 
 def open_destination(
-    names: FileNames, what: str, kind: str, fd: int, template: str | None, socket: tuple[str, int] | None
+    names: FileNames,
+    what: str,
+    kind: str,
+    fd: int,
+    template: str | None,
+    socket: tuple[str, int] | None,
+    *,
+    is_shared: bool = False,
 ) -> int | None:
-    """Our own descriptor for the destination of the log or the XML (``what``); None drops the output."""
+    """Our own descriptor for the destination of the log or the XML (``what``); None drops the output.
+
+    ``is_shared``: another process of ours has begun to write the file, or will.
+    """
     try:
         if kind == "file":
             assert template is not None
             path = names.expand(f"--{what}-file", template)
             try:
-                opened = _open_file(path)
+                opened = _open_file(path, is_shared)
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else str(error)
                 raise LogError(f"Cannot create {what} file '{path}': {reason}") from None
@@ -136,7 +153,7 @@ def open_destination(
             opened = _connect(socket)
         elif fd < 0:
             return None
-        elif fd == 2 and not _is_open(fd):
+        elif fd == 2 and not is_open(fd):
             return None  # the run began without standard error: nobody wants to read
         else:
             if system.flags(fd) & os.O_ACCMODE == os.O_RDONLY:
@@ -150,7 +167,8 @@ def open_destination(
     return own
 
 
-def _is_open(fd: int) -> bool:
+def is_open(fd: int) -> bool:
+    """Whether a descriptor is one."""
     try:
         system.flags(fd)
     except OSError:
@@ -194,6 +212,10 @@ class Output:
         self.program_is_gone: Callable[[], bool] = _never
         self.names = names
         self._template = template
+
+    def descriptors(self) -> list[int]:
+        """What the supervisor must keep."""
+        return [] if self.fd is None else [self.fd]
 
     def _write(self, text: str) -> None:
         if self.fd is None or self.silent:
@@ -265,6 +287,35 @@ class Output:
             self.fd = None
 
 
+class RecordOutput(Output):
+    """A destination of records that are there as a whole or not at all, wherever that can be had."""
+
+    def _write_file(self, fd: int, data: memoryview) -> None:
+        """A record that finds no room is taken back: the file holds whole ones only."""
+        done = 0
+        try:
+            while done < len(data):
+                done += os.write(fd, data[done:])
+        except OSError:
+            end = os.lseek(fd, 0, os.SEEK_CUR)
+            if done and os.fstat(fd).st_size == end:
+                os.ftruncate(fd, end - done)
+            raise
+
+    def _write_slowly(self, fd: int, data: memoryview) -> None:
+        """A pipe takes long records piecewise: other processes that write to it wait for the end of ours."""
+        import contextlib
+        import fcntl
+
+        with contextlib.suppress(OSError):  # where there are no locks
+            fcntl.lockf(fd, fcntl.LOCK_EX)
+        try:
+            super()._write_slowly(fd, data)
+        finally:
+            with contextlib.suppress(OSError):
+                fcntl.lockf(fd, fcntl.LOCK_UN)
+
+
 class Log(Output):
     """Writes lines, each with its prefix, in one write.
 
@@ -289,6 +340,8 @@ class Log(Output):
         self._client_line = ""
         self.sink: Callable[[str], None] | None = None
         """Where lines go instead of the file: to whoever asked for them."""
+        self.asked_for = False
+        """A monitor command is being carried out: what it shows is text, whatever form the report has."""
         self._started = time.monotonic() if started is None else started
 
     @classmethod
@@ -296,7 +349,7 @@ class Log(Output):
         """The log that the options ask for; :class:`LogError` or :class:`OptionError` if it cannot be had."""
         core = config.core
         number = core.log_fd
-        is_lost = core.log_kind == "fd" and number > 2 and not _is_open(number)
+        is_lost = core.log_kind == "fd" and number > 2 and not is_open(number)
         if is_lost:
             number = 2
         fd = open_destination(names, "log", core.log_kind, number, core.log_file, core.log_socket)
@@ -321,6 +374,11 @@ class Log(Output):
     def debug(self, text: str = "") -> None:
         """Debug lines, traces, some warnings: ``--PID-- ``."""
         self._lines("--", text)
+
+    def step(self, level: int, component: str, text: str) -> None:
+        """What ``-d`` shows: ``--PID:1:component text``."""
+        self.flush()
+        self._write(f"--{self.pid}:{level}:{component:>8} {text}\n")
 
     def client(self, text: str) -> None:
         """What the program prints through VALGRIND_PRINTF: ``**PID** ``.
@@ -352,15 +410,22 @@ class Log(Output):
             line, self._client_line = self._client_line, ""
             self._write(f"{self._prefix('**')}{line}\n")
 
+    def milliseconds(self) -> int:
+        """Since the start."""
+        return int((time.monotonic() - self._started) * 1000)
+
     def _prefix(self, mark: str) -> str:
         if not self.time_stamp:
             return f"{mark}{self.pid}{mark} "
-        milliseconds = int((time.monotonic() - self._started) * 1000)
-        seconds, milliseconds = divmod(milliseconds, 1000)
+        return f"{mark}{self.elapsed()} {self.pid}{mark} "
+
+    def elapsed(self) -> str:
+        """Since the run began: ``DD:HH:MM:SS.mmm``."""
+        seconds, milliseconds = divmod(self.milliseconds(), 1000)
         minutes, seconds = divmod(seconds, 60)
         hours, minutes = divmod(minutes, 60)
         days, hours = divmod(hours, 24)
-        return f"{mark}{days:02}:{hours:02}:{minutes:02}:{seconds:02}.{milliseconds:03} {self.pid}{mark} "
+        return f"{days:02}:{hours:02}:{minutes:02}:{seconds:02}.{milliseconds:03}"
 
     def _lines(self, mark: str, text: str) -> None:
         self.flush()
@@ -381,6 +446,25 @@ class Log(Output):
         if self.names is not None:
             self.names.forked(pid)
         return self.moved(pid, silent=silent)
+
+    def of_child(self, pid: int, *, is_shared: bool, silent: bool) -> Log:
+        """The one of a further process of this supervisor's, in a file of its own if the name says so."""
+        child = object.__new__(type(self))
+        child.__dict__.update(self.__dict__)
+        child.pid, child.silent = pid, silent
+        child._client_line = ""
+        if self.fd is None:
+            return child
+        if self.names is None or self._template is None or not FileNames.varies(self._template):
+            child.fd = os.dup(self.fd)
+            return child
+        child.names = FileNames(pid, self.names.environ, self.names.folder)
+        try:
+            where = (child.names, self.what, "file", -1, self._template, None)
+            child.fd = open_destination(*where, is_shared=is_shared)
+        except (LogError, OptionError):
+            child.fd = None
+        return child
 
     def close(self) -> None:
         """End the last line and give the descriptor back."""
@@ -412,14 +496,18 @@ def banner(log: Log, config: Config, argv: Sequence[str], parent: int, library: 
         log.plain(notice)
     if log.verbosity < 1:
         return
-    lines = banner_lines(config, argv)
-    if log.to_file:
-        lines.append(f"Parent PID: {parent}")
-    log.plain("\n".join([*lines, ""]))
+    if not config.core.xml:  # there, the same lines are the preamble
+        lines = banner_lines(config, argv)
+        if log.to_file:
+            lines.append(f"Parent PID: {parent}")
+        log.plain("\n".join([*lines, ""]))
     for name in config.without_effect:
         log.plain(f"Warning: {name} is accepted but has no effect in this version")
     if log.verbosity >= 2:
         _verbose_banner(log, config, library)
+    elif not config.core.xml:
+        for text in config.tool.warnings():
+            log.plain(text)
 
 
 def _verbose_banner(log: Log, config: Config, library: str) -> None:

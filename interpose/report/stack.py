@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace
     from enum import Enum
     from typing import Protocol
+
+    from interpose.options.core import CoreOptions
 else:
     from interpose.records import Enum, dataclass, field, replace
 
@@ -23,6 +25,8 @@ Stack = tuple[int, ...]
 BELOW_MAIN_TEXT = "(below main)"
 """Shown in place of the C library's start-up functions unless ``--show-below-main=yes``."""
 
+_ADDRESS = (1 << 64) - 1
+_MOST_KNOWN = 1 << 14  # addresses whose frames are kept
 _MAIN = "main"
 _BELOW_MAIN = frozenset(
     {"__libc_start_main", "__libc_start_call_main", "generic_start_main", "__libc_start_main_impl", "_start"}
@@ -93,6 +97,19 @@ class StackOptions:
     own_objects: frozenset[str] = frozenset()
     """Objects of ours in the client: a function there shows as one frame, whatever was inlined into it."""
 
+    @classmethod
+    def of(cls, core: CoreOptions, own_objects: frozenset[str]) -> StackOptions:
+        """As the user wants them."""
+        return cls(
+            num_callers=core.num_callers,
+            demangle=core.demangle,
+            show_below_main=core.show_below_main,
+            sym_offsets=core.sym_offsets,
+            merge_recursive=core.merge_recursive_frames,
+            fullpath_after=tuple(core.fullpath_after or ()),
+            own_objects=own_objects,
+        )
+
 
 @dataclass(frozen=True)
 class ResolvedFrame:
@@ -134,6 +151,7 @@ class StackResolver:
         self.options = options or StackOptions()
         self.hooks: HookFrames | None = None
         self._cache: dict[int, tuple[tuple[ResolvedFrame, _Place], ...]] = {}
+        self._addresses: dict[int, int] = {}
         self._cache_key: tuple[bool, bool, bool] | None = None
 
     def normalise(self, raw: Sequence[int]) -> Stack:
@@ -142,10 +160,14 @@ class StackResolver:
             return ()
         if self.hooks is not None:
             raw = [raw[0], *(ret for ret in raw[1:] if not self.hooks.is_hidden(ret))]
-        ips = [raw[0], *((ret - 1) & 0xFFFF_FFFF_FFFF_FFFF for ret in raw[1:])]
+        ips = [raw[0], *((ret - 1) & _ADDRESS for ret in raw[1:])]
         if self.options.merge_recursive:
             ips = merge_cycles(ips, self.options.merge_recursive)
-        return tuple(ips[: self.options.num_callers])
+        # One number object for each address, in most stacks an outer one that others have, too.
+        if len(self._addresses) >= _MOST_KNOWN:
+            self._addresses.clear()
+        once = self._addresses.setdefault
+        return tuple(once(ip, ip) for ip in ips[: self.options.num_callers])
 
     def forget(self) -> None:
         """Drop what was looked up: an object came or went."""
@@ -179,6 +201,8 @@ class StackResolver:
             self._cache.clear()
             self._cache_key = key
         found = self._cache.get(ip)
+        if found is None and len(self._cache) >= _MOST_KNOWN:
+            self._cache.clear()
         if found is None and self.hooks is not None and (hook := self.hooks.frame(ip)) is not None:
             name, path, line = hook
             folder, _, file = path.rpartition("/")
@@ -186,12 +210,14 @@ class StackResolver:
             found = self._cache[ip] = ((frame, _Place.WITHIN),)
         if found is None:
             looked_up = self.symbolizer.lookup(ip)
+            # Above the 64 bits of an address may stand which of several objects was there then.
+            shown = ip & _ADDRESS
             if looked_up:
                 if len(looked_up) > 1 and looked_up[-1].obj in options.own_objects:
                     looked_up = looked_up[-1:]
-                found = tuple(self._frame(ip, frame) for frame in looked_up)
+                found = tuple(self._frame(shown, frame) for frame in looked_up)
             else:
-                found = ((ResolvedFrame(ip, None, None), _Place.WITHIN),)
+                found = ((ResolvedFrame(shown, None, None), _Place.WITHIN),)
             self._cache[ip] = found
         return found
 

@@ -291,8 +291,11 @@ class Suppressions:
         return len(entries)
 
     def concern(self, error: Error) -> bool:
-        """Whether any entry is of the error's kind."""
-        return bool(self._by_kind.get((error.kind.component, error.kind.suppression)))
+        """Whether any entry may match, whatever the frames are."""
+        return any(
+            entry.meaning is None or entry.meaning.matches(entry.extra, error)
+            for entry in self._by_kind.get((error.kind.component, error.kind.suppression), ())
+        )
 
     def match(self, error: Error, frames: Sequence[ResolvedFrame], num_callers: int) -> Suppression | None:
         """The first entry that matches; its use is counted."""

@@ -8,7 +8,11 @@ from .suppressions import GeneratedSuppression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
+
+    from .errors import ErrorSink
+    from .log import Log
 else:
     Protocol = object
 
@@ -49,6 +53,36 @@ def error_lines(resolver: StackResolver, error: Error) -> list[str]:
     return lines
 
 
+class RequestedText:
+    """Errors as text where somebody asks for them while the program runs, else in another form."""
+
+    def __init__(self, log: Log, text: TextSink, sink: Callable[[], ErrorSink | None]) -> None:
+        """``sink``: None where there is nothing but text."""
+        self._log = log
+        self._text = text
+        self._sink = sink
+
+    def _form(self) -> ErrorSink:
+        return self._text if self._log.asked_for else self._sink() or self._text
+
+    def show(self, error: Error) -> None:
+        self._form().show(error)
+
+    def suppressed(self, error: Error) -> None:
+        self._form().suppressed(error)
+
+    def suppression(self, candidate: GeneratedSuppression) -> None:
+        self._form().suppression(candidate)
+
+    def body(self, error: Error) -> None:
+        """Of a list, which is always text."""
+        self._text.body(error)
+
+    def message(self, *lines: str) -> None:
+        """About the reporting itself."""
+        self._text.message(*lines)
+
+
 class TextSink:
     """Prints errors as text; remembers their thread, because a header marks only changes of thread."""
 
@@ -59,26 +93,25 @@ class TextSink:
         self._last_tid = 1
 
     def show(self, error: Error) -> None:
-        """One error block (docs/spec/output.md section 3)."""
+        """One error block (docs/spec/output.md section 3), whole."""
         begin, end = self.markers
-        if begin:
-            self.log.plain(begin)
-        self.body(error)
-        self.log.plain("")
-        if end:
-            self.log.plain(end)
+        lines = [*([begin] if begin else []), *self._body(error), "", *([end] if end else [])]
+        self.log.plain("\n".join(lines))
 
     def suppressed(self, error: Error) -> None:
         """The list at the end may show it."""
 
     def body(self, error: Error) -> None:
         """Thread header if the thread changed, and the error itself."""
+        self.log.plain("\n".join(self._body(error)))
+
+    def _body(self, error: Error) -> list[str]:
+        lines = error_lines(self.resolver, error)
         if error.tid and error.tid != self._last_tid:
             self._last_tid = error.tid
             name = f" {error.thread_name}" if error.thread_name else ""
-            self.log.plain(f"Thread {error.tid}{name}:")
-        for line in error_lines(self.resolver, error):
-            self.log.plain(line)
+            lines.insert(0, f"Thread {error.tid}{name}:")
+        return lines
 
     def suppression(self, candidate: GeneratedSuppression) -> None:
         """A generated suppression, after the error block (docs/spec/suppressions.md section 3)."""

@@ -1,6 +1,11 @@
-"""XML output, protocol 6 (docs/spec/output.md section 7)."""
+"""XML output: the elements of the document (docs/spec/output.md section 7).
+
+Each element of the top level is written whole, by one call, so that a document is never cut within one.
+"""
 
 from __future__ import annotations
+
+import re
 
 from .errors import AuxPart, Error, ErrorManager
 from .stack import Stack, StackResolver
@@ -13,16 +18,34 @@ if TYPE_CHECKING:
 else:
     from interpose.records import dataclass
 
-PROTOCOL = 6
+PROTOCOLS = (4, 5, 6)
+"""4 is what most consumers know; 5 adds errors about file descriptors, 6 the summaries at the end."""
 
 if TYPE_CHECKING:
     Node = tuple[str, str | int | "Sequence[Node]"]
 """An element: name, and text or children."""
 
 
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
+# What has an escape, and what no document may hold, escaped or not (XML 1.0, production 2).
+_SPECIAL = re.compile("[&<>\r]|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found[0]
+    if (known := _ESCAPES.get(character)) is not None:
+        return known
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+
+
 def escape(text: str) -> str:
-    """The three escapes of the protocol."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """The escapes of the protocol; bytes that are no UTF-8, and control characters, as ``\\xNN``."""
+    return _SPECIAL.sub(_escaped, text)
+
+
+def admissible(text: str) -> str:
+    """The same text without what no document may hold; its markup stays."""
+    return _SPECIAL.sub(lambda found: found[0] if found[0] in "&<>\r" else _escaped(found), text)
 
 
 def render(node: Node, indent: int = 0) -> list[str]:
@@ -55,63 +78,83 @@ class Preamble:
     """Copied verbatim."""
 
 
-class XmlSink:
-    """Writes the elements in the order in which its methods are called."""
+class XmlWriter:
+    """Writes the frame of a document, in the order in which its methods are called."""
 
-    def __init__(
-        self, write: Callable[[str], None], resolver: StackResolver, *, with_suppressions: bool = False
-    ) -> None:
-        """``write`` takes one line; ``with_suppressions``: ``--gen-suppressions=all``."""
+    def __init__(self, write: Callable[[str], None], protocol: int = PROTOCOLS[-1]) -> None:
+        """``write`` takes one or more whole lines with their ends."""
         self._write = write
-        self.resolver = resolver
-        self._with_suppressions = with_suppressions
+        self.protocol = protocol
 
     def _lines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self._write(line)
+        self._write("".join(f"{line}\n" for line in lines))
 
     def element(self, *nodes: Node) -> None:
         """Elements of the top level, with an empty line after them."""
-        for node in nodes:
-            self._lines(render(node))
-        self._write("")
-
-    # -- the frame of the document -----------------------------------------------------------------------
+        self._lines([*(line for node in nodes for line in render(node)), ""])
 
     def begin(self, preamble: Preamble, elapsed: str) -> None:
         """Everything before the first error; ``elapsed`` as ``DD:HH:MM:SS.mmm``."""
-        self._lines(['<?xml version="1.0"?>', "", "<valgrindoutput>", ""])
-        self.element(("protocolversion", PROTOCOL), ("protocoltool", preamble.tool))
-        self.element(("preamble", [("line", line) for line in preamble.banner]))
-        for node in (("pid", preamble.pid), ("ppid", preamble.ppid), ("tool", preamble.tool)):
-            self._lines(render(node))
+        lines = ['<?xml version="1.0"?>', "", "<valgrindoutput>", ""]
+
+        def add(*nodes: Node) -> None:
+            for node in nodes:
+                lines.extend(render(node))
+
+        add(("protocolversion", self.protocol), ("protocoltool", preamble.tool))
+        lines.append("")
+        add(("preamble", [("line", line) for line in preamble.banner]))
+        lines.append("")
+        add(("pid", preamble.pid), ("ppid", preamble.ppid), ("tool", preamble.tool))
         for name, value in preamble.qualifiers:
             pair = f"<var>{escape(name)}</var> <value>{escape(value)}</value>"
-            self._write(f"<logfilequalifier> {pair} </logfilequalifier>")
+            lines.append(f"<logfilequalifier> {pair} </logfilequalifier>")
         if preamble.user_comment is not None:
-            self._write(f"<usercomment>{preamble.user_comment}</usercomment>")
-        self._write("")
-        self.element(("args", [("vargv", _command(preamble.launcher)), ("argv", _command(preamble.program))]))
-        self.status("RUNNING", elapsed)
+            lines.append(f"<usercomment>{admissible(preamble.user_comment)}</usercomment>")
+        lines.append("")
+        add(("args", [("vargv", _command(preamble.launcher)), ("argv", _command(preamble.program))]))
+        lines.append("")
+        add(_status("RUNNING", elapsed))
+        self._lines([*lines, ""])
 
-    def status(self, state: str, elapsed: str) -> None:
-        """``RUNNING`` or ``FINISHED``."""
-        self.element(("status", [("state", state), ("time", f"{elapsed} ")]))
+    def finished(self, elapsed: str) -> None:
+        """The program has ended."""
+        self._lines(["", *render(_status("FINISHED", elapsed)), ""])
 
     def end(self) -> None:
         self._lines(["</valgrindoutput>", ""])
+
+
+def _status(state: str, elapsed: str) -> Node:
+    return ("status", [("state", state), ("time", f"{elapsed} ")])
+
+
+class XmlSink(XmlWriter):
+    """Writes errors and what else happens, too."""
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        resolver: StackResolver,
+        *,
+        with_suppressions: bool = False,
+        protocol: int = PROTOCOLS[-1],
+    ) -> None:
+        """``with_suppressions``: ``--gen-suppressions=all``."""
+        super().__init__(write, protocol)
+        self.resolver = resolver
+        self.with_suppressions = with_suppressions
 
     # -- errors (the sink's side) --------------------------------------------------------------------------
 
     def show(self, error: Error) -> None:
         """One error."""
         lines = render(("error", self._error(error)))
-        if self._with_suppressions:
+        if self.with_suppressions:
             candidate = generate(error, self.resolver.frames(error.stack or ()))
             if candidate is not None:
                 lines[-1:-1] = _suppression(candidate)
-        self._lines(lines)
-        self._write("")
+        self._lines([*lines, ""])
 
     def suppressed(self, error: Error) -> None:
         """The counts of suppressions at the end tell it."""
@@ -125,7 +168,6 @@ class XmlSink:
     def suppression(self, candidate: GeneratedSuppression) -> None:
         """A generated suppression, once more after its error."""
         self._lines(_suppression(candidate))
-        self._write("")
 
     def _error(self, error: Error) -> list[Node]:
         nodes: list[Node] = [("unique", f"0x{error.unique:x}"), *_thread(error.tid, error.thread_name)]
@@ -149,16 +191,18 @@ class XmlSink:
         return nodes
 
     def stack(self, stack: Stack) -> Node:
-        """A stack trace."""
+        """A stack trace. Frames of replaced functions have no source: consumers blame the first that has."""
         frames: list[Node] = []
+        own = self.resolver.options.own_objects
         for frame in self.resolver.frames(stack):
             nodes: list[Node] = [("ip", f"0x{frame.ip:X}")]
+            source = frame.obj not in own
             for name, value in (
                 ("obj", frame.obj),
                 ("fn", frame.name),
-                ("dir", frame.dir),
-                ("file", frame.file),
-                ("line", frame.line),
+                ("dir", frame.dir if source else None),
+                ("file", frame.file if source else None),
+                ("line", frame.line if source else None),
             ):
                 if value is not None:
                     nodes.append((name, value))
@@ -168,8 +212,8 @@ class XmlSink:
     # -- other events ----------------------------------------------------------------------------------------
 
     def client_message(self, tid: int, name: str | None, text: str, stack: Stack | None = None) -> None:
-        """What the program prints through client requests."""
-        nodes: list[Node] = [*_thread(tid, name), ("text", text)]
+        """What the program prints through client requests; two blanks follow it, as in Valgrind."""
+        nodes: list[Node] = [*_thread(tid, name), ("text", f"{text}  ")]
         if stack is not None:
             nodes.append(self.stack(stack))
         self._lines(render(("clientmsg", nodes)))
@@ -196,8 +240,8 @@ class XmlSink:
         self.element(("fatal_signal", nodes))
 
     def counts(self, errors: ErrorManager) -> None:
-        """How often each error and each suppression occurred, and ``error_summary``; the latter two not with
-        ``-q``."""
+        """How often each error and each suppression occurred, and from protocol 6 on ``error_summary``; the
+        latter two not with ``-q``."""
         recorded = [error for error in errors.recorded() if error.suppressed_by is None]
         self.element(
             (
@@ -206,11 +250,14 @@ class XmlSink:
             )
         )
         if errors.options.verbosity < 1:
+            self._lines([""])  # in the place of what follows, as in Valgrind
             return
         if errors.options.lists_errors():
             used = errors.suppressions.used()
             pairs: list[Node] = [("pair", [("count", entry.count), ("name", entry.name)]) for entry in used]
             self.element(("suppcounts", pairs))
+        if self.protocol < 6:
+            return
         self.element(
             (
                 "error_summary",
@@ -229,7 +276,7 @@ def _command(words: Sequence[str]) -> list[Node]:
 
 
 def _thread(tid: int, name: str | None) -> list[Node]:
-    nodes: list[Node] = [("tid", tid)]
+    nodes: list[Node] = [("tid", tid or 1)]  # an element must have one, though no thread be responsible
     if name:
         nodes.append(("threadname", name))
     return nodes
@@ -253,5 +300,5 @@ def _suppression(candidate: GeneratedSuppression) -> list[str]:
     for kind, value in candidate.frames:
         lines.append(f"    <sframe> {render((kind, value))[0]} </sframe>")
     # A section cannot hold its own end mark: split it in two.
-    text = [line.replace("]]>", "]]]]><![CDATA[>") for line in candidate.lines()]
+    text = [admissible(line).replace("]]>", "]]]]><![CDATA[>") for line in candidate.lines()]
     return [*lines, "    <rawtext>", "<![CDATA[", *text, "]]>", "    </rawtext>", "  </suppression>"]

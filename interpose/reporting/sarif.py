@@ -97,10 +97,10 @@ class Maker:
         if place is not None:
             content["locations"] = [self._location(place)]
         if stacks:
-            content["stacks"] = stacks
+            content["stacks"] = _once(stacks)
             content["codeFlows"] = [self._flow(error)]
         if related:
-            content["relatedLocations"] = related
+            content["relatedLocations"] = _once(related)
         return content
 
     def _suppressed(self, error: Error) -> dict[str, Any]:
@@ -182,6 +182,11 @@ class Maker:
             location = {**self._location(error.stack[0]), "message": {"text": error.what}}
             locations[-1] = {"location": location, "importance": "essential"}
         return {"threadFlows": [{"locations": locations}]}
+
+
+def _once(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The schema wants these lists to have no element twice."""
+    return [each for at, each in enumerate(objects) if each not in objects[:at]]
 
 
 def _sentence(error: Error) -> str:

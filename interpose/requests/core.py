@@ -39,17 +39,19 @@ def _printf(supervisor: Supervisor, slot: Any, words: Sequence[int], _default: i
     from interpose.requests.printf import format_va_list
 
     text = format_va_list(supervisor.client, words[1], words[2])
-    supervisor.log.client(text)
-    if supervisor.json is not None:
+    sink = supervisor.xml_sink
+    if sink is None:
+        supervisor.log.client(text)
+    if supervisor.json is not None or sink is not None:
         wants_stack = words[0] == lib.INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF
-        _client_message(supervisor, slot, text, request_stack(supervisor, slot) if wants_stack else None)
+        stack = request_stack(supervisor, slot) if wants_stack else None
+        tid = slot.tid_guest
+        name = supervisor.thread_names.get(tid)
+        if supervisor.json is not None:
+            supervisor.json.client_message(tid, name, text, supervisor.resolver, stack)
+        if sink is not None:
+            sink.client_message(tid, name, text, stack)
     return len(text.encode("utf-8", "surrogateescape"))
-
-
-def _client_message(supervisor: Supervisor, slot: Any, text: str, stack: Stack | None) -> None:
-    assert supervisor.json is not None
-    tid = slot.tid_guest
-    supervisor.json.client_message(tid, supervisor.thread_names.get(tid), text, supervisor.resolver, stack)
 
 
 def _report_mark(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
@@ -62,8 +64,9 @@ def _report_mark(supervisor: Supervisor, slot: Any, words: Sequence[int], defaul
 
 def _printf_backtrace(supervisor: Supervisor, slot: Any, words: Sequence[int], default: int) -> int:
     count = _printf(supervisor, slot, words, default)
-    supervisor.log.flush()
-    supervisor.log.plain("\n".join(_stack(supervisor, slot)))
+    if supervisor.xml_sink is None:
+        supervisor.log.flush()
+        supervisor.log.plain("\n".join(_stack(supervisor, slot)))
     return count
 
 

@@ -131,9 +131,8 @@ bool rt_call_return(struct tstate *ts) {
     rt_memcpy(ts->gpr, c->gpr, sizeof c->gpr);
     rt_memcpy(ts->vgpr, c->vgpr, sizeof c->vgpr);
     ts->rflags = c->rflags;
-    ts->umask = c->umask & ~(1ull << (IP_U_GPR0 + IP_RDX));
-    ts->gpr[IP_RDX] = result;
-    ts->vgpr[IP_RDX] = 0;
+    ts->umask = c->umask;
+    rt_request_result(ts, result);
     ts->pc = c->next_pc;
     sig_xrstor(c->xarea, sig_xfeatures());
     rt_th(ts)->unwrapped = c->outer;

@@ -1,6 +1,7 @@
 /* Client requests (docs/spec/client-requests.md sections 1 to 3): those the runtime can
  * answer by itself; the rest go to the supervisor.
  */
+#include <asm/unistd.h>
 #include "interpose/numbers.h"
 #include "runtime/core/core.h"
 #include "runtime/hooks.h"
@@ -48,12 +49,13 @@ static u64 ask(struct tstate *ts, const u64 w[6], u64 next_pc, u64 dflt) {
     s->a[0] = dflt;
     s->a[1] = next_pc;
     s->a[2] = ts->gpr[IP_RSP];
-    s->r[2] = 0;
+    s->r[2] = s->r[3] = 0;
     rt_memcpy(s->data, w, 6 * sizeof *w);
     s->len = 6 * sizeof *w;
     if ((w[0] == INTERPOSE_RQ_PRINTF_BACKTRACE_VALIST_BY_REF || is_tools(w[0])) && (rt.flags & IP_C_CALLSTACK))
         s->len += (u32)sizeof(u64) * rt_stack_trace(ts, (u64 *)(void *)s->data + 6, TRACE_MAX);
     rt_request_python(ts, IP_R_REQUEST);
+    if (s->r[3]) sys1(__NR_exit_group, (long)s->r[1]); /* --exit-on-first-error: the report is out */
     rt_put_answer(s);
     return s->r[0];
 }
@@ -99,7 +101,5 @@ void rt_client_request(struct tstate *ts, u64 next_pc) {
     } else if (!rt_hook_request(ts, code, args, &result) && !answer_here(ts, code, args, &result)) {
         result = ask(ts, w, next_pc, result);
     }
-    ts->gpr[IP_RDX] = result;
-    ts->vgpr[IP_RDX] = 0;
-    ts->umask &= ~(1ull << (IP_U_GPR0 + IP_RDX));
+    rt_request_result(ts, result);
 }

@@ -14,6 +14,13 @@ void rt_client_stack_change(u64 id, u64 lo, u64 hi);
 /* Address of a function of the program by its symbol, 0 if there is none. */
 u64 rt_find_function(struct tstate *ts, const char *name);
 
+/* The answer of a request: RDX, defined. */
+static inline void rt_request_result(struct tstate *ts, u64 result) {
+    ts->gpr[IP_RDX] = result;
+    ts->vgpr[IP_RDX] = 0;
+    ts->umask &= ~(1ull << (IP_U_GPR0 + IP_RDX));
+}
+
 /* The bytes of an answer for guest memory; how many of the writes failed. */
 u32 rt_put_answer(const struct ip_slot *s);
 

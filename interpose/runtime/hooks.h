@@ -50,6 +50,8 @@ void rt_hook_unmapped(u64 addr, u64 len);
 void rt_hook_moved(u64 from, u64 to, u64 len);
 /* Memory that has no access, and came in part as RT_SH_CLOSED, is given some. */
 void rt_hook_opened(u64 addr, u64 len);
+/* The end of the data segment (brk) has moved: what lies between came, or went. */
+void rt_hook_data_end(struct tstate *ts, u64 from, u64 to);
 /* The kernel or the runtime has written these bytes for the program (any alignment). */
 void rt_hook_written(u64 addr, u64 len);
 

@@ -82,6 +82,8 @@ bool rt_debug_boundary(struct tstate *ts);
 void rt_debug_break(struct tstate *ts);
 /* About to execute an instruction while there are watchpoints.  true: it accesses one; ts->pc leads to it alone. */
 bool rt_debug_accesses(struct tstate *ts, const struct ip_insn *in);
+/* A system call that is done has accessed this memory (IP_ACC_R, IP_ACC_W): if it is watched, the thread stops next. */
+void rt_debug_touched(struct tstate *ts, u64 at, u64 size, u32 access);
 /* An instruction under the trap flag is done.  true: the flag is the debugger's, there is no signal. */
 bool rt_debug_stepped(struct tstate *ts);
 /* About to deliver info: the debugger decides.  0: nothing; else the signal, *info is its. */
@@ -96,8 +98,19 @@ bool rt_debug_was_told(struct tstate *ts, u64 pc, u64 sp);
 /* Behind a slow path: shall its instruction begin anew, so that the thread stops before it?  ts->pc leads there then.
  */
 bool rt_debug_begins_anew(struct tstate *ts, const struct ip_exit *x);
-/* This is the child of a fork, which no debugger follows. */
+/* About to make a system call under a debugger: if it is one that was broken off, it gets the rest of its time-out,
+ * which may lie in rest. */
+void rt_debug_times(struct tstate *ts, long nr, u64 args[6], u64 rest[2]);
+/* This is the child of a fork: what its parent was about to tell is not its own. */
 void rt_debug_forked(struct tstate *ts);
+/* Is a child that is about to be born to wait for the debugger?  Not one that its parent waits for in the kernel. */
+bool rt_debug_follows(struct tstate *ts);
+/* A process was made; it is told behind the system call, by the second. */
+void rt_debug_child(struct tstate *ts, bool vfork, u64 pid);
+void rt_debug_born(struct tstate *ts);
+/* This thread begins; it ends by exit, and others stay. */
+void rt_debug_begins(struct tstate *ts);
+void rt_debug_exits(struct tstate *ts, int status);
 
 /* ---- client requests */
 /* Held across a fork: declared stacks; guest calls under way. */

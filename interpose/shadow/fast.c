@@ -5,6 +5,7 @@
  * Whatever needs a report, a lock or patience is left to rt_slow: return 0.
  */
 #include "runtime/core/core.h"
+#include "shadow/origin.h"
 #include "shadow/shadow.h"
 #include "shadow/track.h"
 #include "x86_mnem.h"
@@ -293,6 +294,18 @@ static bool track(struct tstate *ts, const struct ip_insn *in) {
     }
 }
 
+/* Origins travel with what is moved.  Their tables have locks, which may only be waited for after a full exit. */
+static bool track_with_origins(struct tstate *ts, const struct ip_insn *in) {
+    struct tk t = {.ts = ts, .in = in};
+    if (!rt_alone) return false;
+    ts->pc = in->pc;
+    sh_stack_sync(ts);
+    origin_begin(&t);
+    if (!track(ts, in)) return false;
+    origin_end(&t);
+    return true;
+}
+
 /* ---- RSP, loads --------------------------------------------------------------------------- */
 
 /* red_zone: what lies in the new one stays, until a call or return. */
@@ -330,9 +343,7 @@ int rt_light(struct tstate *ts) {
     ts->target = x->patch;
     bool done;
     switch (x->kind_aux & 0xff) {
-    case IP_XS_TRACK: /* origins travel with what is moved: origin.h */
-        done = !(rt.flags & IP_C_ORIGINS) && track(ts, (const struct ip_insn *)x->key);
-        break;
+    case IP_XS_TRACK: done = (origins_kept() ? track_with_origins : track)(ts, (const struct ip_insn *)x->key); break;
     case IP_XS_SPCHG: done = give_back(ts, x->key & IP_KEY_ONE); break;
     case IP_XS_LOAD: /* enters a block: not without the dispatcher if --chaining=no */
         done = !(rt.flags & IP_C_NO_CHAIN) && turn_to_tracking(ts, x);

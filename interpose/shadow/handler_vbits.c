@@ -8,7 +8,7 @@
 #include "shadow/shadow.h"
 
 #define XS_XMM     160
-#define U_VECTORS  (~0ull << IP_U_MMX0 | 1ull << IP_U_K)
+#define U_VECTORS  (~0ull << IP_U_MMX0 | 1ull << IP_U_K | 1ull << IP_U_FSW)
 #define U_OF_STACK (1ull << IP_U_REDZONE | 1ull << IP_U_TAKES) /* RSP's, wherever the values are from */
 #define VEC_BYTES  64u
 enum { XF_YMM = 2, XF_K = 5, XF_ZMM_HIGH = 6, XF_ZMM16 = 7 };
@@ -56,6 +56,7 @@ static bool any(const void *p, u64 n) {
 static void all_defined(struct tstate *ts) {
     ts->umask &= U_OF_STACK;
     ts->vflags = 0;
+    ts->vfsw = 0;
     rt_memset(ts->vgpr, 0, sizeof ts->vgpr);
     rt_memset(ts->vk, 0, sizeof ts->vk);
     rt_memset(ts->vmmx, 0, sizeof ts->vmmx);
@@ -73,6 +74,7 @@ void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc
     s->frame = frame;
     s->umask = ts->umask & ~U_OF_STACK;
     s->vflags = ts->vflags;
+    s->vfsw = ts->vfsw;
     rt_memcpy(s->vgpr, ts->vgpr, sizeof s->vgpr);
     rt_memcpy(s->vk, ts->vk, sizeof s->vk);
     rt_memcpy(s->vmmx, ts->vmmx, sizeof s->vmmx);
@@ -84,7 +86,8 @@ void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc
         ts->vgpr[argument_regs[i]] = 0;
         ts->umask &= ~(1ull << (IP_U_GPR0 + argument_regs[i]));
     }
-    /* The kernel starts a handler with the initial vector state. */
+    /* The kernel starts a handler with the initial vector and x87 state. */
+    ts->vfsw = 0;
     rt_memset(ts->vk, 0, sizeof ts->vk);
     rt_memset(ts->vmmx, 0, sizeof ts->vmmx);
     rt_memset(ts->vvec, 0, sizeof ts->vvec);
@@ -133,6 +136,7 @@ void sh_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc
     if (s) {
         ts->umask = s->umask | (ts->umask & U_OF_STACK);
         ts->vflags = s->vflags;
+        ts->vfsw = s->vfsw;
         rt_memcpy(ts->vgpr, s->vgpr, sizeof s->vgpr);
         rt_memcpy(ts->vk, s->vk, sizeof s->vk);
         rt_memcpy(ts->vmmx, s->vmmx, sizeof s->vmmx);

@@ -3,13 +3,9 @@
 #include "heap/heap.h"
 
 #define GRANULE     2 /* log2 of the bytes that share a tag */
-#define KIND_SHIFT  30
+#define KIND_SHIFT  IP_ORIGIN_SHIFT
 #define FIRST_SLOTS 4096
 #define COPY_MAX    (1ull << 20) /* longer runs keep the origin of their block */
-
-struct tags {
-    u32 gpr[16], vec[32], mmx[8], k[8], flags;
-};
 
 /* owner: which frame held a stack granule when it was tagged; another one
  * there later has nothing to do with it. */
@@ -22,10 +18,20 @@ rt_lock_t origin_lock;
 static struct cell *cells;
 static u64 n_cells, cap_cells;
 
-static struct tags *tags_of(struct tstate *ts) {
+/* Lines of memory in which something may have a tag, by the low bits of their numbers: every allocation asks what there
+ * is to forget, and mostly there is nothing. */
+#define LINE      8 /* log2 of its bytes */
+#define LINE_BITS 20
+static u8 *tagged_lines;
+
+static u64 line_of(u64 granule) { return (granule >> (LINE - GRANULE)) & ((1ull << LINE_BITS) - 1); }
+static void note_line(u64 granule) { tagged_lines[line_of(granule) / 8] |= (u8)(1u << line_of(granule) % 8); }
+static bool is_tagged_line(u64 granule) { return tagged_lines[line_of(granule) / 8] >> line_of(granule) % 8 & 1; }
+
+static struct ip_origins *tags_of(struct tstate *ts) {
     u64 *p = &rt_th(ts)->origin_tags;
-    if (!*p) *p = (u64)rt_pages(sizeof(struct tags));
-    return (struct tags *)*p;
+    if (!*p) *p = (u64)rt_pages(sizeof(struct ip_origins));
+    return (struct ip_origins *)*p;
 }
 
 /* ---- the table ---------------------------------------------------------------------- */
@@ -47,9 +53,12 @@ static void grow(void) {
     cells = rt_pages(cap * sizeof *cells);
     cap_cells = cap;
     n_cells = 0;
+    if (tagged_lines) rt_free_pages(tagged_lines, (1u << LINE_BITS) / 8);
+    tagged_lines = rt_pages((1u << LINE_BITS) / 8);
     for (u64 i = 0; i < old_cap; i++)
         if (old[i].tag) {
             *find(old[i].granule) = old[i];
+            note_line(old[i].granule);
             n_cells++;
         }
     if (old) rt_free_pages(old, old_cap * sizeof *old);
@@ -64,6 +73,7 @@ static void put(u64 granule, u32 tag, u32 owner) {
     }
     c->tag = tag;
     c->owner = owner;
+    note_line(granule);
 }
 
 /* ---- where undefined memory comes from ------------------------------------------------ */
@@ -155,7 +165,12 @@ void origin_forget(u64 addr, u64 n) {
     if (!n_cells) {
         /* nothing */
     } else if (last - first < cap_cells) {
-        for (u64 g = first; g <= last; g++) find(g)->tag = 0;
+        for (u64 g = first; g <= last; g++) {
+            if (is_tagged_line(g))
+                find(g)->tag = 0;
+            else
+                g |= (1u << (LINE - GRANULE)) - 1; /* on to the next line */
+        }
     } else {
         for (u64 i = 0; i < cap_cells; i++)
             if (cells[i].granule >= first && cells[i].granule <= last) cells[i].tag = 0;
@@ -163,11 +178,21 @@ void origin_forget(u64 addr, u64 n) {
     rt_unlock(&origin_lock);
 }
 
-void origin_by_request(struct tstate *ts, u64 addr, u64 n) {
+static void tag_here(struct tstate *ts, u64 addr, u64 n, u32 kind) {
     u64 frames[64];
     u64 want = rt.chan->num_callers < 64 ? rt.chan->num_callers : 64;
     if (!origins_kept()) return;
-    tag_memory(ts, addr, n, make_tag(ORIGIN_CLIENT, frames, rt_stack_trace(ts, frames, (u32)want)));
+    tag_memory(ts, addr, n, make_tag(kind, frames, rt_stack_trace(ts, frames, (u32)want)));
+}
+
+void origin_by_request(struct tstate *ts, u64 addr, u64 n) { tag_here(ts, addr, n, ORIGIN_CLIENT); }
+
+/* The call has been made, so its address is the next instruction's. */
+void origin_by_call(struct tstate *ts, u64 addr, u64 n) {
+    u64 pc = ts->pc;
+    ts->pc += 2;
+    tag_here(ts, addr, n, ORIGIN_OTHER);
+    ts->pc = pc;
 }
 
 /* ---- instructions --------------------------------------------------------------------------- */
@@ -190,37 +215,68 @@ static u64 implicit(const struct tk *t, unsigned i, bool write, u64 *n) {
 
 static bool known(u32 tag) { return tag >> KIND_SHIFT != 0; }
 
-/* An undefined input has this tag: true if that is an answer. */
-static bool from(struct tk *t, u32 tag) {
-    t->origin = known(tag) ? tag : ORIGIN_UNKNOWN;
-    return known(tag);
+/* Of several origins the one whose stack was seen first most recently, as under Valgrind. */
+static u32 age(u32 tag) { return known(tag) ? tag & ((1u << KIND_SHIFT) - 1) : 0; }
+
+/* An undefined input has this tag. */
+static void from(struct tk *t, u32 tag) {
+    if (age(tag) > age(t->origin))
+        t->origin = tag;
+    else if (!t->origin)
+        t->origin = ORIGIN_UNKNOWN;
 }
 
-static bool from_registers(struct tk *t, const struct tags *g) {
+/* Undefined memory is an input.  Of more than 16 bytes, as a vector has, not each granule is looked at. */
+static void from_memory(struct tk *t, u64 at, u64 n) {
+    u64 step = n > 16 ? n / 4 : 1u << GRANULE, bad;
+    for (u64 i = at; i < at + n && rt_shadow_undef(i, at + n - i, &bad); i = (bad & -(1ull << GRANULE)) + step)
+        from(t, origin_of_memory(t->ts, bad));
+}
+
+/* The lowest bit of *m goes to *r. */
+static inline bool next_bit(u64 *m, unsigned *r) {
+    if (!*m) return false;
+    *r = (unsigned)__builtin_ctzll(*m);
+    *m &= *m - 1;
+    return true;
+}
+
+static void from_registers(struct tk *t, const struct ip_origins *g) {
     const struct ip_insn *in = t->in;
     const struct tstate *ts = t->ts;
-    for (unsigned r = 0; r < 16; r++)
-        if ((in->gpr_read >> r & 1) && ts->vgpr[r] && from(t, g->gpr[r])) return true;
-    for (unsigned r = 0; r < 32; r++)
-        if ((in->vec_read >> r & 1) && !tk_zero(ts->vvec + 64 * r, 64) && from(t, g->vec[r])) return true;
-    for (unsigned r = 0; r < 8; r++) {
-        if ((in->mmx_read >> r & 1) && ts->vmmx[r] && from(t, g->mmx[r])) return true;
-        if ((in->k_read >> r & 1) && ts->vk[r] && from(t, g->k[r])) return true;
-    }
-    return (in->fl_read & IP_FL_ARITH) && ts->vflags && from(t, g->flags);
+    unsigned r;
+    for (u64 m = in->gpr_read & (u16)(ts->umask >> IP_U_GPR0); next_bit(&m, &r);)
+        if (ts->vgpr[r]) from(t, g->gpr[r]);
+    for (u64 m = in->vec_read & (u32)(ts->umask >> IP_U_VEC0); next_bit(&m, &r);)
+        if (!tk_zero(ts->vvec + 64 * r, 64)) from(t, g->vec[r]);
+    for (u64 m = in->mmx_read; next_bit(&m, &r);)
+        if (ts->vmmx[r]) from(t, g->mmx[r]);
+    for (u64 m = in->k_read; next_bit(&m, &r);)
+        if (ts->vk[r]) from(t, g->k[r]);
+    if ((in->fl_read & IP_FL_ARITH) && ts->vflags) from(t, g->flags);
+}
+
+static u32 *x87_tag(struct tk *t, unsigned r) {
+    struct ip_origins *g = tags_of(t->ts);
+    return r == TK_X87_FSW ? &g->fsw : &g->mmx[r];
+}
+
+void origin_from_x87(struct tk *t, unsigned r) { from(t, *x87_tag(t, r)); }
+
+void origin_to_x87(struct tk *t, unsigned r) {
+    if (t->origin) *x87_tag(t, r) = t->origin;
 }
 
 void origin_begin(struct tk *t) {
     const struct ip_insn *in = t->in;
-    u64 bad, n;
+    u64 n;
     t->origin = 0;
-    if (from_registers(t, tags_of(t->ts))) return;
-    if (in->mem.present && (in->mem.access & IP_ACC_R) && !in->mem.vsib && in->mem.size <= 64 &&
-        rt_shadow_undef(tk_ea_raw(t), tk_mem_size(in), &bad))
-        from(t, origin_of_memory(t->ts, bad));
-    for (unsigned i = 0; i < in->n_ops && !known(t->origin); i++) {
+    from_registers(t, tags_of(t->ts));
+    if (in->mem.present && (in->mem.access & IP_ACC_R) && !in->mem.vsib && in->mem.size <= 64)
+        from_memory(t, tk_ea_raw(t), tk_mem_size(in));
+    for (unsigned i = 0; i < in->n_ops; i++) {
         if (in->ops[i].kind != IP_OP_MEM_IMPL || !(in->ops[i].access & IP_ACC_R)) continue;
-        u64 at = implicit(t, i, false, &n);
+        u64 at = implicit(t, i, false, &n), bad;
         if (rt_shadow_undef(at, n, &bad)) from(t, origin_of_memory(t->ts, bad));
     }
 }
@@ -228,17 +284,15 @@ void origin_begin(struct tk *t) {
 void origin_end(struct tk *t) {
     const struct ip_insn *in = t->in;
     struct tstate *ts = t->ts;
-    struct tags *g = tags_of(ts);
+    struct ip_origins *g = tags_of(ts);
     u64 n;
     if (!t->origin) return;
-    for (unsigned r = 0; r < 16; r++)
-        if ((in->gpr_write >> r & 1) && ts->vgpr[r]) g->gpr[r] = t->origin;
-    for (unsigned r = 0; r < 32; r++)
-        if (in->vec_write >> r & 1) g->vec[r] = t->origin;
-    for (unsigned r = 0; r < 8; r++) {
-        if (in->mmx_write >> r & 1) g->mmx[r] = t->origin;
-        if (in->k_write >> r & 1) g->k[r] = t->origin;
-    }
+    unsigned r;
+    for (u64 m = in->gpr_write; next_bit(&m, &r);)
+        if (ts->vgpr[r]) g->gpr[r] = t->origin;
+    for (u64 m = in->vec_write; next_bit(&m, &r);) g->vec[r] = t->origin;
+    for (u64 m = in->mmx_write; next_bit(&m, &r);) g->mmx[r] = t->origin;
+    for (u64 m = in->k_write; next_bit(&m, &r);) g->k[r] = t->origin;
     if (in->fl_write & IP_FL_ARITH) g->flags = t->origin;
     if (in->mem.present && (in->mem.access & IP_ACC_W) && !in->mem.vsib && in->mem.size <= 64)
         tag_memory(ts, tk_ea_raw(t), tk_mem_size(in), t->origin);

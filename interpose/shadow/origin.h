@@ -5,7 +5,7 @@
  * only values that moved carry a tag, in registers and, for memory, in a table
  * by 4-byte granule.  All of it is touched by tracking translations only.
  *
- * A tag is kind << 30 | number of a recorded stack.  0: there is none; what is copied from
+ * A tag is kind << IP_ORIGIN_SHIFT | number of a recorded stack.  0: there is none; what is copied from
  * memory that nobody knows anything about (another thread's stack) carries ORIGIN_UNKNOWN, so
  * that it is not taken for undefined memory of the place it goes to.
  */
@@ -15,7 +15,7 @@
 #include "shadow/track.h"
 
 #define ORIGIN_UNKNOWN 1u
-enum { ORIGIN_HEAP = 1, ORIGIN_STACK = 2, ORIGIN_CLIENT = 3 };
+enum { ORIGIN_HEAP = 1, ORIGIN_STACK = 2, ORIGIN_CLIENT = 3, ORIGIN_OTHER = 4 };
 
 /* Of the tags of memory; nothing is called under it. */
 extern rt_lock_t origin_lock;
@@ -26,6 +26,10 @@ static inline bool origins_kept(void) { return rt.flags & IP_C_ORIGINS; }
 void origin_begin(struct tk *t);
 /* After it: its undefined outputs come from there. */
 void origin_end(struct tk *t);
+/* Of an x87 register by its number, or TK_X87_FSW, which the instruction reads or writes. */
+#define TK_X87_FSW 8
+void origin_from_x87(struct tk *t, unsigned r);
+void origin_to_x87(struct tk *t, unsigned r);
 /* Of a register. */
 u32 origin_of_gpr(struct tstate *ts, unsigned r);
 /* Of the undefined byte at addr. */
@@ -36,5 +40,7 @@ void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n);
 void origin_forget(u64 addr, u64 n);
 /* The program made [addr, addr+n) undefined by a request. */
 void origin_by_request(struct tstate *ts, u64 addr, u64 n);
+/* The system call that ts is in, which is two bytes long, has made them so. */
+void origin_by_call(struct tstate *ts, u64 addr, u64 n);
 
 #endif

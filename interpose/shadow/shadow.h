@@ -34,6 +34,11 @@ static inline long sh_read(void *dst, u64 src, u64 n) { return rt_copy_from(dst,
 /* shadow_map.c */
 /* As rt_shadow_set, for memory known to be mapped (the heap's own). */
 void sh_set_mapped(u64 addr, u64 len, int state);
+/* A block of the heap, whose V bits are all set while nobody owns it, has become the program's (undefined), or ends. */
+void sh_block_allocated(u64 addr, u64 len);
+void sh_block_released(u64 addr, u64 len);
+/* The V bytes of mapped memory are about to be written, all of them: get the pages in one call. */
+void sh_make_present(u64 addr, u64 len);
 /* Bytes [lo, hi) are undefined, as far as they have a shadow. */
 void sh_undefine(u64 lo, u64 hi);
 /* Set A bits only (1 = unaddressable); the shadow must be mapped. */
@@ -66,6 +71,8 @@ void sh_stack_calm(struct tstate *ts);
 /* Locks of shadow_map.c and stack_change.c, to be held across a fork. */
 extern rt_lock_t sh_map_lock, sh_stacks_lock;
 
+/* Something else than the stack lies below RSP, in a block that nobody has declared a stack. */
+void sh_found_beside_stack(void);
 /* Bytes below RSP were defined: the next call or return takes that back. */
 static inline void sh_note_red_zone(struct tstate *ts, u64 addr) {
     u64 sp = ts->gpr[IP_RSP];

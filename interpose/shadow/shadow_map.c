@@ -9,27 +9,29 @@
 #include "runtime/seam.h"
 #include "shadow/shadow.h"
 
-#define NR_mmap             9
-#define NR_munmap           11
-#define NR_mremap           25
-#define NR_fcntl            72
-#define NR_close            3
-#define NR_ftruncate        77
-#define NR_memfd_create     319
-#define NR_prlimit64        302
-#define RLIMIT_FSIZE_       1
-#define EFBIG_NEG           (-27)
-#define PROT_RW             3
-#define F_DUPFD_CLOEXEC     1030
-#define MAP_SHARED          0x01
-#define MAP_PRIVATE         0x02
-#define MAP_FIXED           0x10
-#define MAP_ANON            0x20
-#define MAP_NORESERVE       0x4000
-#define MAP_FIXED_NOREPLACE 0x100000
-#define MREMAP_MAYMOVE      1
-#define MREMAP_FIXED        2
-#define EEXIST_NEG          (-17)
+#define NR_mmap              9
+#define NR_madvise           28
+#define NR_munmap            11
+#define NR_mremap            25
+#define NR_fcntl             72
+#define NR_close             3
+#define NR_ftruncate         77
+#define NR_memfd_create      319
+#define NR_prlimit64         302
+#define RLIMIT_FSIZE_        1
+#define EFBIG_NEG            (-27)
+#define PROT_RW              3
+#define F_DUPFD_CLOEXEC      1030
+#define MAP_SHARED           0x01
+#define MAP_PRIVATE          0x02
+#define MAP_FIXED            0x10
+#define MAP_ANON             0x20
+#define MAP_NORESERVE        0x4000
+#define MAP_FIXED_NOREPLACE  0x100000
+#define MREMAP_MAYMOVE       1
+#define MADV_POPULATE_WRITE_ 23
+#define MREMAP_FIXED         2
+#define EEXIST_NEG           (-17)
 
 /* Pages of 0xff come from private maps of one small memfd: untouched they cost
  * nothing, touched they are copied by the kernel. */
@@ -40,6 +42,8 @@
 #define ONES_MAX (16ull << 30)
 /* rt_shadow_set: from here on replace pages instead of writing them. */
 #define REMAP_MIN (4ull << 20)
+/* Blocks of the heap up to this are marked in line. */
+#define SMALL_BLOCK 1024
 
 rt_lock_t sh_map_lock;
 static u8 chunk_of[2][512]; /* sources for fault-tolerant fills: 0x00, 0xff */
@@ -270,7 +274,11 @@ void sh_set_a(u64 addr, u64 len, int bit) {
         p++;
     }
     u8 fill = bit ? 0xff : 0;
-    if (q - p > 64) {
+    if (q - p >= REMAP_MIN / 8) {
+        rt_lock(&sh_map_lock);
+        range_map(p, q, fill);
+        rt_unlock(&sh_map_lock);
+    } else if (q - p > 64) {
         sh_fill(p, fill, q - p);
     } else {
         u64 word = bit ? ~0ull : 0;
@@ -283,6 +291,42 @@ void sh_set_a(u64 addr, u64 len, int bit) {
         else
             __atomic_fetch_and((u8 *)q, (u8)~tail, __ATOMIC_RELAXED);
     }
+}
+
+/* Of a block of the heap, which shares no byte of A bits with another one: red zones lie between them.  The memory is
+ * mapped; short ones are the most frequent by far. */
+static void set_a_of_block(u64 addr, u64 len, u64 word) {
+    u8 *p = (u8 *)sh_a(addr);
+    for (; len >= 64; len -= 64, p += 8) __builtin_memcpy(p, &word, 8);
+    if (len & 32) __builtin_memcpy(p, &word, 4), p += 4;
+    if (len & 16) __builtin_memcpy(p, &word, 2), p += 2;
+    if (len & 8) *p++ = (u8)word;
+    u8 tail = (u8)((1u << (len & 7)) - 1);
+    if (tail) *p = word ? *p | tail : *p & (u8)~tail;
+}
+
+void sh_block_allocated(u64 addr, u64 len) {
+    if (addr & 7 || len > SMALL_BLOCK)
+        sh_set_a(addr, len, 0);
+    else
+        set_a_of_block(addr, len, 0);
+}
+
+void sh_block_released(u64 addr, u64 len) {
+    if (addr & 7 || len > SMALL_BLOCK) {
+        sh_set_mapped(addr, len, RT_SH_NOACCESS);
+        return;
+    }
+    u64 word = ~0ull, left = len;
+    u8 *v = (u8 *)sh_v(addr);
+    /* What lies behind, up to the next word, is red zone, and undefined as well. */
+    for (; (i64)left > 0; left -= 8, v += 8) __builtin_memcpy(v, &word, 8);
+    set_a_of_block(addr, len, ~0ull);
+}
+
+void sh_make_present(u64 addr, u64 len) {
+    u64 lo = RT_ROUND_UP(sh_v(addr), RT_PAGE), hi = RT_ROUND_DOWN(sh_v(addr + len), RT_PAGE);
+    sys3(NR_madvise, (long)lo, (long)(hi - lo), MADV_POPULATE_WRITE_);
 }
 
 static void set_v(u64 addr, u64 len, int fill) {

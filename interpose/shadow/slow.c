@@ -23,10 +23,29 @@ static u64 a_run(u64 addr, unsigned n) {
     return n < 64 ? bits & ((1ull << n) - 1) : bits;
 }
 
+/* In a heap block or mapping that is a stack by nobody's word, something else may grow towards the stack (the heap of
+ * an Erlang process): what lies right above defined bytes belongs to that, and so does the block's begin, far below
+ * RSP.  Below a stack that has given its frames back, nothing is defined. */
+#define GROWS 256
+static bool is_beside_stack(const struct tstate *ts, u64 addr) {
+    u64 lo = ts->stack_lo, word;
+    if (addr < lo + GROWS && ts->gpr[IP_RSP] - addr > 4 * GROWS) return true;
+    for (u64 at = addr & ~7ull; at >= lo + 8 && addr - at < GROWS; at -= 8)
+        if (sh_read(&word, sh_v(at - 8), 8) < 0)
+            return false;
+        else if (word != ~0ull)
+            return true;
+    return false;
+}
+
 /* Bytes of the current stack below the red zone: addressable to nobody. */
 static u64 dead_run(const struct tstate *ts, u64 addr, unsigned n) {
     u64 top = ts ? ts->gpr[IP_RSP] - SH_REDZONE : 0, lo, hi;
     if (!ts || ts->stack_shared || addr >= ts->stack_hi || addr + n <= ts->stack_lo || addr >= top) return 0;
+    if (ts->stack_looks && is_beside_stack(ts, addr)) {
+        sh_found_beside_stack();
+        return 0;
+    }
     lo = addr < ts->stack_lo ? ts->stack_lo - addr : 0;
     hi = (top < ts->stack_hi ? top : ts->stack_hi) - addr;
     u64 mask = hi >= n ? (n < 64 ? (1ull << n) - 1 : ~0ull) : (1ull << hi) - 1;
@@ -89,7 +108,7 @@ int sh_access(struct tstate *ts, u64 addr, u64 n, u8 *v) {
 
 bool sh_partial_ok(u64 addr, u64 n, int acc) {
     if (rt.flags & IP_C_NO_PARTIAL_LOADS) return false;
-    return (acc & SH_ACC_ADDR) && (n == 8 || n == 16 || n == 32 || n == 64) && !(addr & (n - 1));
+    return (acc & SH_ACC_ADDR) && (n == 4 || n == 8 || n == 16 || n == 32 || n == 64) && !(addr & (n - 1));
 }
 
 /* In the live part of the stack, but below its end, where nothing is: the

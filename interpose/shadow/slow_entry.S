@@ -18,39 +18,12 @@
  * Not for the dispatcher's eyes: no gate, no delivery; a pending signal or a
  * set direction flag takes the long way out. */
         .p2align 4
-        .globl  rt_light_stub
-rt_light_stub:
-        SAVE_GPRS
-        mov     %fs:TS_RT_SP, %rsp
-        pushfq
-        popq    %fs:TS_RFLAGS
-        mov     %fs:TS_SELF, %rdi
-        testl   $0x40400, %fs:TS_RFLAGS /* AC, DF */
-        jne     light_flags
-        call    rt_light
-        test    %eax, %eax
-        je      light_no
-        cmpl    $0, %fs:TS_PENDING
-        jne     rt_resume_any
-        mov     %fs:TS_RFLAGS, %eax
-        mov     %eax, %ecx
-        shr     $11, %ecx
-        and     $1, %ecx
-        mov     %al, %ah
-        mov     %cl, %al
-        add     $0x7f, %al              /* OF */
-        sahf
-        mov     %fs:0x00, %rax
+        .globl  rt_light_stub, rt_load_stub
+rt_load_stub:                           /* address in RCX, RCX in its slot */
+        mov     %rcx, %fs:TS_ACC_ADDR
         mov     %fs:0x08, %rcx
-        mov     %fs:0x10, %rdx
-        mov     %fs:0x30, %rsi
-        mov     %fs:0x38, %rdi
-        mov     %fs:0x40, %r8
-        mov     %fs:0x48, %r9
-        mov     %fs:0x50, %r10
-        mov     %fs:0x58, %r11
-        mov     %fs:0x20, %rsp
-        jmp     *%fs:TS_TARGET
+rt_light_stub:
+        LIGHT rt_light, light_flags, light_no, rt_resume_any
 light_flags:
         pushq   $0x202
         popfq
@@ -80,17 +53,17 @@ rt_resume_any:
         .p2align 4
         .globl  rt_store_stub
 rt_store_stub:
-        mov     %rax, %fs:0x00
-        mov     %rcx, %fs:0x08
+        mov     %rax, %fs:0x00          /* address in RCX, RCX in its slot */
+        mov     %rcx, %fs:TS_ACC_ADDR
         mov     %rdx, %fs:0x10
         mov     %rbx, %fs:0x18
         mov     %rsi, %fs:0x30
+        mov     %rcx, %rdx
         SAVE_FLAGS
         mov     %fs:TS_EXIT_ID, %esi
         shl     $4, %esi
         mov     (META_EXITS+12)(%rsi), %ecx
         shr     $8, %ecx                /* size */
-        mov     %fs:TS_ACC_ADDR, %rdx
         cmp     $16, %ecx
         ja      rt_store_c
         cmp     %fs:TS_STACK_LO, %rdx

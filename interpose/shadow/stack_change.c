@@ -166,6 +166,12 @@ static void look(struct tstate *ts, u64 sp) {
     set_takes(ts, ts->stack_calm < CALM && !is_undefined_below(sp, ts->stack_lo));
 }
 
+/* Something has been seen to grow towards a stack in a heap block or mapping that is one by nobody's word: an Erlang
+ * process's heap.  From now on only what RSP itself gives back becomes undefined on such stacks, neither the red zone
+ * nor what a callee would take. */
+static u32 found_beside;
+void sh_found_beside_stack(void) { __atomic_store_n(&found_beside, 1, __ATOMIC_RELAXED); }
+
 static bool adopt_region(struct tstate *ts, u64 sp) {
     const struct rt_thread *th = rt_th(ts);
     u64 lo = th->altstack_sp, size = th->altstack_size;
@@ -182,7 +188,7 @@ static bool adopt_region(struct tstate *ts, u64 sp) {
     ts->stack_shared = r.shared;
     ts->stack_looks = r.looks;
     set_takes(ts, r.takes);
-    if (r.looks && !r.takes) look(ts, sp);
+    if (r.looks && !r.takes && !found_beside) look(ts, sp);
     return true;
 }
 
@@ -211,7 +217,13 @@ static void keep_red_zone(struct tstate *ts, u64 sp) {
     ts->redzone_not_lo = ~(sp - SH_REDZONE);
 }
 
+/* What lies below RSP on such a stack is not the stack's (sh_found_beside_stack). */
+static bool has_neighbour(const struct tstate *ts) {
+    return ts->stack_looks && __atomic_load_n(&found_beside, __ATOMIC_RELAXED);
+}
+
 static void take(const struct tstate *ts, u64 lo, u64 hi) {
+    if (has_neighbour(ts)) return;
     if (lo < ts->stack_lo) lo = ts->stack_lo;
     if (hi > ts->stack_hi) hi = ts->stack_hi;
     sh_undefine(lo, hi);
@@ -287,6 +299,10 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
      * call stack remembers lies above (Go's nanotime, back from its thread's stack). */
     if (ts->stack_shared && (how >= LOADED || new_sp > return_slot(ts, old_sp))) return;
     u64 from = old_sp - SH_REDZONE;
+    if (has_neighbour(ts)) {
+        if (new_sp > old_sp) sh_fill(sh_v(old_sp), 0xff, new_sp - old_sp);
+        return;
+    }
     if (from < lo) from = lo;
     if (how == RAISED || how == RESTORED) keep_red_zone(ts, new_sp);
     if (how == RAISED || how == RESTORED || how == RETURNED) {
@@ -347,6 +363,7 @@ void sh_clean_red_zone(struct tstate *ts) {
     u64 sp = ts->gpr[IP_RSP], lo = ~ts->redzone_not_lo;
     ts->umask &= ~(1ull << IP_U_REDZONE);
     ts->redzone_not_lo = 0;
+    if (has_neighbour(ts)) return;
     if (lo >= ts->stack_lo && lo < sp && sp <= ts->stack_hi && sp - lo <= rt.chan->max_stackframe)
         sh_fill(sh_v(lo), 0xff, sp - lo);
 }

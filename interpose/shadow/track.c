@@ -308,11 +308,6 @@ static void fallback(struct tk *t) {
     u8 ones[64];
     if (in->mem.present && !(in->mem.access & IP_ACC_ADDR)) tk_ea(t);
     bool any = any_input(t);
-    if (in->x87 && any && in->mem.present && (in->mem.access & IP_ACC_R)) {
-        /* x87 state is not tracked: loads are tested (docs/memcheck.md, "The tracking translation"). */
-        tk_report_value(t, in->mem.size);
-        any = false;
-    }
     rt_memset(ones, any ? 0xff : 0, sizeof ones);
     u16 named = 0;
     for (unsigned i = 0; i < in->n_ops; i++) {
@@ -357,7 +352,8 @@ void rt_track_insn(struct tstate *ts, const struct ip_insn *in) {
     sh_stack_sync(ts);
     if (ts->umask >> IP_U_TAKES & 1) sh_take_stack(ts, in);
     if (origins_kept()) origin_begin(&t);
-    if (!(flow(&t) || tk_int(&t) || tk_bits(&t) || tk_string(&t) || tk_state_image(&t) || tk_kmask(&t) || tk_vec(&t)))
+    if (!(flow(&t) || tk_int(&t) || tk_bits(&t) || tk_string(&t) || tk_state_image(&t) || tk_kmask(&t) || tk_vec(&t) ||
+          tk_x87(&t)))
         fallback(&t);
     if (origins_kept()) origin_end(&t);
 }

@@ -10,7 +10,7 @@
  * widening, ImproveAND/OR; where carry chains or comparisons matter, bounds
  * (all undefined bits 0, all 1) replace them.
  *
- * Invariant: bit r of ts->umask is set iff vgpr[r] (vflags, vk, vmmx, vvec) is
+ * Invariant: bit r of ts->umask is set iff vgpr[r] (vflags, vfsw, vk, vmmx, vvec) is
  * not zero.
  */
 #ifndef INTERPOSE_TRACK_H
@@ -104,6 +104,7 @@ bool tk_int(struct tk *t);         /* track_int.c */
 bool tk_bits(struct tk *t);        /* track_bits.c */
 bool tk_string(struct tk *t);      /* track_str.c */
 bool tk_state_image(struct tk *t); /* track_state.c */
+bool tk_x87(struct tk *t);         /* track_x87.c */
 bool tk_vec(struct tk *t);         /* track_vec.c */
 bool tk_kmask(struct tk *t);       /* track_k.c */
 

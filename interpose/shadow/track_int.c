@@ -222,7 +222,8 @@ static void cmpxchg(struct tk *t) {
     u8 f = tk_fl_sub(acc, d, (tkval){0, 0}, n, &unused);
     u64 du, au;
     if (f & TK_Z) {
-        du = d.u | s.u | (d.v ^ s.v);
+        bool decided = t->in->lock; /* see cmpxchg_wide */
+        du = !decided ? d.u | s.u | (d.v ^ s.v) : acc.v == d.v ? s.u : d.u;
         au = acc.u | d.u | (acc.v ^ d.v);
     } else {
         bool equal = acc.v == d.v;
@@ -248,38 +249,28 @@ static void cmpxchg(struct tk *t) {
     tk_set_flags(t, f);
 }
 
+/* The values decide, undefined bits in them or not, and ZF is defined: lists without locks compare a pair of pointer
+ * and counter, or a structure with padding, with what they loaded before from memory that nobody wrote.  Valgrind
+ * does the same, and for what a locked cmpxchg stores. */
 static void cmpxchg_wide(struct tk *t, unsigned n) { /* n = size of one half */
-    u64 at = tk_ea(t), m = tk_mask(n), d[2] = {0, 0}, du[2] = {0, 0};
+    u64 at = tk_ea(t), m = tk_mask(n), d[2] = {0, 0}, du[2] = {0, 0}, out[2];
     static const u8 acc_reg[2] = {IP_RAX, IP_RDX}, new_reg[2] = {IP_RBX, IP_RCX};
-    bool undefined = false, differ = false;
+    bool equal = true;
     tk_load(t, at, 2 * n, (u8 *)du);
     tk_value(at, 2 * n, d);
     if (n == 4) {
         d[1] = d[0] >> 32, d[0] &= m;
         du[1] = du[0] >> 32, du[0] &= m;
     }
+    for (unsigned i = 0; i < 2; i++) equal &= (t->ts->gpr[acc_reg[i]] & m) == d[i];
     for (unsigned i = 0; i < 2; i++) {
-        u64 av = t->ts->gpr[acc_reg[i]] & m, au = t->ts->vgpr[acc_reg[i]] & m;
-        undefined |= (au | du[i]) != 0;
-        differ |= ((av ^ d[i]) & ~(au | du[i])) != 0;
-    }
-    if (differ) undefined = false;
-    bool equal = !differ && !undefined;
-    u64 out[2];
-    for (unsigned i = 0; i < 2; i++) {
-        u64 av = t->ts->gpr[acc_reg[i]] & m, au = t->ts->vgpr[acc_reg[i]] & m;
-        u64 nv = t->ts->gpr[new_reg[i]] & m, nu = t->ts->vgpr[new_reg[i]] & m;
-        out[i] = undefined ? du[i] | nu | (d[i] ^ nv) : equal ? nu : du[i];
-        if (undefined) /* kept whole, or zero-extended */
-            tk_set_gpr(t, acc_reg[i],
-                       ((t->ts->vgpr[acc_reg[i]] | t->ts->gpr[acc_reg[i]]) & ~m) | au | du[i] | (av ^ d[i]));
-        else if (!equal)
-            tk_set_gpr(t, acc_reg[i], du[i]);
+        out[i] = equal ? t->ts->vgpr[new_reg[i]] & m : du[i];
+        if (!equal) tk_set_gpr(t, acc_reg[i], du[i]);
     }
     if (n == 4) out[0] |= out[1] << 32;
     tk_store(t, at, 2 * n, (const u8 *)out);
     u64 fv = t->ts->rflags & ~(u64)IP_FL_ZF, fu = tk_fl_word(t->ts->vflags) & ~(u64)IP_FL_ZF;
-    tk_set_flags(t, tk_fl_of_bits(fv | (equal ? IP_FL_ZF : 0), fu | (undefined ? IP_FL_ZF : 0)));
+    tk_set_flags(t, tk_fl_of_bits(fv | (equal ? IP_FL_ZF : 0), fu));
 }
 
 static void xadd(struct tk *t) {
@@ -373,6 +364,7 @@ bool tk_int(struct tk *t) {
     case IP_MN_MOVSX:
     case IP_MN_MOVSXD: tk_wr(t, 0, tk_sext(tk_rd(t, 1).u, op[1].size)); return true;
     case IP_MN_MOVBE: tk_wr(t, 0, swap_bytes(tk_rd(t, 1).u, op[0].size)); return true;
+    case IP_MN_MOVDIRI:
     case IP_MN_MOVNTI: tk_wr(t, 0, tk_rd(t, 1).u); return true;
     case IP_MN_BSWAP:
         if (op[0].size == 2) return false;

@@ -12,6 +12,8 @@ static void lane16(struct vx *x) {
     else
         vx_read(x, x->ib, x->b, x->w);
     for (unsigned i = 0; i < x->w; i += 16) {
+        if (x->t->in->mnem == IP_MN_SHA256RNDS2) /* and xmm0, which is not named */
+            for (unsigned b = 0; b < 16; b++) x->a[b] |= x->t->ts->vvec[b];
         u64 open = vx_get(x->a + i, 8) | vx_get(x->a + i + 8, 8) | vx_get(x->b + i, 8) | vx_get(x->b + i + 8, 8);
         rt_memset(x->d + i, open ? 0xff : 0, 16);
     }

@@ -155,7 +155,6 @@ static void masked_move(struct vx *x, unsigned es) {
     struct tk *t = x->t;
     const struct ip_insn *in = t->in;
     u8 m[64], mv[64], v[64];
-    u64 bad;
     bool store = in->ops[0].kind == IP_OP_MEM;
     unsigned n = store ? in->ops[2].size : in->ops[0].size;
     u64 at = tk_ea(t);
@@ -163,16 +162,12 @@ static void masked_move(struct vx *x, unsigned es) {
     vx_value(x, 1, mv, n);
     if (store) vx_read(x, 2, v, n);
     for (unsigned i = 0; i < n; i += es) {
-        bool on = mv[i + es - 1] & 0x80, open = m[i + es - 1] & 0x80;
-        if (!store) {
-            rt_memset(x->d + i, 0, es);
-            if (on) tk_load(t, at + i, es, x->d + i);
-            if (open) /* whether it is loaded is not known */
-                rt_memset(x->d + i, 0xff, es);
-        } else if (on || (open && !rt_shadow_unaddr(t->ts, at + i, es, &bad))) {
-            if (open) rt_memset(v + i, 0xff, es);
-            tk_store(t, at + i, es, v + i);
-        }
+        if (m[i + es - 1] & 0x80) tk_report_cond(t); /* whether it is accessed */
+        bool on = mv[i + es - 1] & 0x80;
+        if (store && on) tk_store(t, at + i, es, v + i);
+        if (store) continue;
+        rt_memset(x->d + i, 0, es);
+        if (on) tk_load(t, at + i, es, x->d + i);
     }
     if (!store) tk_set_vec(t, in->ops[0].reg, x->d, n, true);
 }
@@ -226,6 +221,7 @@ static void move_low(struct vx *x) { /* movd, movq: zero-extending both ways */
         if (in->ops[i].kind == IP_OP_GPR && s > n) n = s;
         if (in->ops[i].kind == IP_OP_MEM && s && s < 16) n = s;
     }
+    if (x->r->p == 2) n = 2; /* vmovw, whose register counts as 32 bits */
     rt_memset(x->d, 0, sizeof x->d);
     vx_read(x, 1, x->d, n);
     switch (in->ops[0].kind) {

@@ -6,8 +6,9 @@
  * standard and compacted; CPUID leaf 13 has offsets and sizes).
  */
 #include "runtime/base/cpu.h"
-#include "shadow/track.h"
+#include "shadow/track_x87.h"
 
+#define FX_FSW       2  /* the x87 status word */
 #define FX_ST        32 /* eight 16-byte slots; MMX in their low halves */
 #define FX_XMM       160
 #define FX_LEN       512
@@ -17,6 +18,19 @@
 #define XS_COMPACTED (1ull << 63)
 
 enum { XC_X87, XC_SSE, XC_AVX, XC_OPMASK = 5, XC_ZMM_HI256, XC_HI16_ZMM, XC_END = 19 };
+
+static void x87(struct tk *t, u64 at, bool save) {
+    u64 word = at - FX_ST + FX_FSW, value = 0, u = 0;
+    if (save) {
+        if (t->ts->vfsw) tk_store8(t, word, 2, t->ts->vfsw);
+        tk_x87_stored(t, at, 16);
+        return;
+    }
+    tk_value(word, 2, &value);
+    sh_access(t->ts, word, 2, (u8 *)&u);
+    tk_set_fsw(t, (u16)u & TK_X87_CONDITIONS);
+    tk_x87_loaded(t, at, 16, value >> 11 & 7);
+}
 
 /* Where the registers of a component lie: `count` parts of `bytes`, in the
  * image one after the other from `at`. */
@@ -29,18 +43,19 @@ static void component(struct tk *t, unsigned c, u64 at, bool save) {
         [XC_ZMM_HI256] = {16, 32, 0, 32},
         [XC_HI16_ZMM] = {16, 64, 16, 0},
     };
-    if (c == XC_X87 || c == XC_OPMASK) {
-        for (unsigned i = 0; i < 8; i++, at += c == XC_X87 ? 16 : 8) {
-            u64 u = c == XC_X87 ? t->ts->vmmx[i] : t->ts->vk[i];
+    if (c == XC_X87) {
+        x87(t, at, save);
+        return;
+    }
+    if (c == XC_OPMASK) {
+        for (unsigned i = 0; i < 8; i++, at += 8) {
+            u64 u = t->ts->vk[i];
             if (save) {
                 if (u) tk_store8(t, at, 8, u);
                 continue;
             }
             sh_access(t->ts, at, 8, (u8 *)&u);
-            if (c == XC_X87)
-                tk_set_mmx(t, i, u);
-            else
-                tk_set_k(t, i, u);
+            tk_set_k(t, i, u);
         }
         return;
     }
@@ -68,6 +83,7 @@ static void initial(struct tk *t, unsigned c) {
         [XC_ZMM_HI256] = {16, 0, 32, 64},
         [XC_HI16_ZMM] = {16, 16, 0, 64},
     };
+    if (c == XC_X87) tk_set_fsw(t, 0);
     for (unsigned i = 0; i < 8; i++) {
         if (c == XC_X87) tk_set_mmx(t, i, 0);
         if (c == XC_OPMASK) tk_set_k(t, i, 0);

@@ -115,23 +115,30 @@ static void compare(struct tk *t, unsigned n, bool scan) {
 /* maskmovdqu, maskmovq: bytes of a register to [rdi], those whose mask byte has its top bit set. */
 static void mask_store(struct tk *t) {
     const struct ip_insn *in = t->in;
-    u8 data_u[16], mask_u[16], mask[16];
-    bool mmx = in->mnem == IP_MN_MASKMOVQ, open = false, all = true;
-    unsigned n = mmx ? 8 : 16, data = in->ops[1].reg, by = in->ops[2].reg, width = in->mem.addr32 ? 4 : 8;
-    u64 v = mmx ? tk_mmx_value(t, by) : 0;
+    u8 data[16], data_u[16], mask[16], mask_u[16];
+    bool mmx = in->mnem == IP_MN_MASKMOVQ, all = true;
+    unsigned n = mmx ? 8 : 16, from = in->ops[1].reg, by = in->ops[2].reg, width = in->mem.addr32 ? 4 : 8;
+    u64 v = mmx ? tk_mmx_value(t, by) : 0, w = mmx ? tk_mmx_value(t, from) : 0, bad;
     rt_memcpy(mask, mmx ? (const u8 *)&v : tk_vec_value(t, by), n);
     rt_memcpy(mask_u, mmx ? (const u8 *)&t->ts->vmmx[by] : t->ts->vvec + 64 * by, n);
-    rt_memcpy(data_u, mmx ? (const u8 *)&t->ts->vmmx[data] : t->ts->vvec + 64 * data, n);
+    rt_memcpy(data, mmx ? (const u8 *)&w : tk_vec_value(t, from), n);
+    rt_memcpy(data_u, mmx ? (const u8 *)&t->ts->vmmx[from] : t->ts->vvec + 64 * from, n);
     tk_check_gprs(t, 1u << IP_RDI, width);
     u64 at = (t->ts->gpr[IP_RDI] & tk_mask(width)) + tk_seg_base(t);
-    for (unsigned i = 0; i < n; i++) {
-        open |= mask_u[i] & 0x80;
-        all &= mask[i] >> 7;
-    }
-    if (open) tk_report_value(t, n);
+    for (unsigned i = 0; i < n; i++) all &= (mask[i] & ~mask_u[i]) >> 7;
     if (all) tk_store(t, at, n, data_u);
-    for (unsigned i = 0; i < n && !all; i++)
-        if (mask[i] & 0x80) tk_store(t, at + i, 1, &data_u[i]);
+    for (unsigned i = 0; i < n && !all; i++) {
+        bool on = mask[i] & 0x80, open = mask_u[i] & 0x80;
+        u8 u = data_u[i], old_u, old;
+        if (open && !rt_shadow_unaddr(t->ts, at + i, 1, &bad)) { /* either of two bytes */
+            sh_access(t->ts, at + i, 1, &old_u);
+            tk_value(at + i, 1, &old);
+            u |= old_u | (old ^ data[i]);
+            tk_store(t, at + i, 1, &u);
+        } else if (on) {
+            tk_store(t, at + i, 1, &u);
+        }
+    }
 }
 
 /* movdir64b: from memory to where a register says. */

@@ -35,6 +35,7 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
     case V_SCALAR:
     case V_SCALARU:
     case V_SCALAR3:
+    case V_SCALAR3F:
     case V_MOVE:
     case V_EXTEND:
     case V_CVT:
@@ -44,6 +45,9 @@ static bool read_by_mask(struct vx *x, unsigned n, unsigned *es, u64 *k) {
     case V_ANDN:
     case V_TERNARY:
     case V_LEFT:
+    case V_ADDSUB:
+    case V_MULEVEN:
+    case V_ABS:
     case V_CAST:
     case V_CASTU:
     case V_CAST3:
@@ -174,7 +178,7 @@ static bool same_register(const struct vx *x, unsigned i, unsigned j) {
     return a->kind == b->kind && a->reg == b->reg && (a->kind == IP_OP_VEC || a->kind == IP_OP_MMX);
 }
 
-static bool vx_same_sources(const struct vx *x) { return same_register(x, x->ia, x->ib); }
+bool vx_same_sources(const struct vx *x) { return same_register(x, x->ia, x->ib); }
 
 /* vpternlog: an output bit is open if both values are possible.  A row of its table is an octal digit, the bits of
  * operands 0, 1 and 2; where two of them are one register, rows in which they differ cannot be. */
@@ -208,11 +212,8 @@ static void ternary(struct vx *x) {
     x->known = true;
 }
 
-static void lanes(struct vx *x, unsigned es, bool left) {
-    for (unsigned i = 0; i < x->w; i += es) {
-        u64 u = vx_get(x->a + i, es) | vx_get(x->b + i, es);
-        vx_put(x->d + i, es, left ? tk_left(u) : cast(u));
-    }
+static void lanes(struct vx *x, unsigned es) {
+    for (unsigned i = 0; i < x->w; i += es) vx_put(x->d + i, es, cast(vx_get(x->a + i, es) | vx_get(x->b + i, es)));
 }
 
 /* Pairs of source elements of es bytes make one: low halves from a, high from b. */
@@ -359,10 +360,10 @@ static void scalar(struct vx *x, unsigned es, bool with_first, bool with_dst) {
     u64 u = vx_get(x->b, es);
     if (with_first) u |= vx_get(x->a, es);
     rt_memcpy(x->d, x->a, 16);
-    if (with_dst) {
+    if (with_dst) { /* which mostly gives the rest, too */
         u8 c[64];
         vx_read(x, 0, c, 16);
-        rt_memcpy(x->d, c, 16);
+        if (x->r->cls != V_SCALAR3F) rt_memcpy(x->d, c, 16);
         u |= vx_get(c, es);
     }
     vx_put(x->d, es, cast(u));
@@ -413,17 +414,16 @@ static void comi(struct vx *x, unsigned es) {
 
 /* Conversions between elements of p and q bytes, one to one. */
 static void convert(struct vx *x, unsigned from, unsigned to) {
-    unsigned w = x->t->in->ops[0].size, from_w = x->t->in->ops[1].size, n;
-    if (x->t->in->ops[0].kind == IP_OP_VEC && from > to && w > from_w / (from / to)) w = from_w / (from / to);
-    n = from > to ? (x->t->in->mem.bcast ? w / to : x->t->in->ops[1].size / from) : w / to;
+    const struct ip_insn *in = x->t->in;
+    unsigned n = from > to ? (in->mem.bcast ? in->vlen : in->ops[1].size) / from : in->ops[0].size / to;
     if (n * to > 64) n = 64 / to;
     vx_read(x, 1, x->b, n * from);
     rt_memset(x->d, 0, sizeof x->d);
     for (unsigned i = 0; i < n; i++) vx_put(x->d + i * to, to, cast(vx_get(x->b + i * from, from)));
-    if (x->t->in->ops[0].kind == IP_OP_MEM)
+    if (in->ops[0].kind == IP_OP_MEM)
         vx_write(x, n * to, to);
     else
-        vx_write(x, n * to < 16 ? (x->t->in->ops[0].kind == IP_OP_MMX ? 8 : 16) : n * to, to);
+        vx_write(x, n * to < 16 ? (in->ops[0].kind == IP_OP_MMX ? 8 : 16) : n * to, to);
 }
 
 /* pcmpistri and kin: what the strings hold up to their ends decides. */
@@ -433,7 +433,7 @@ static bool string_open(struct vx *x, unsigned i, unsigned es, bool explicit_len
     vx_read(x, i, u, 16);
     vx_value(x, i, v, 16);
     if (explicit_len) {
-        i64 len = x->t->in->rex & 8 ? (i64)x->t->ts->gpr[reg] : (i64)(int32_t)x->t->ts->gpr[reg];
+        i64 len = x->t->in->opsize == 8 ? (i64)x->t->ts->gpr[reg] : (i64)(int32_t)x->t->ts->gpr[reg];
         if (x->t->ts->vgpr[reg]) return true;
         if (len < 0) len = -len;
         if ((u64)len * es < n) n = (unsigned)len * es;
@@ -448,12 +448,13 @@ static bool string_open(struct vx *x, unsigned i, unsigned es, bool explicit_len
 static void string_compare(struct vx *x, bool explicit_len, bool to_mask_reg) {
     unsigned es = x->imm & 1 ? 2 : 1;
     bool any = string_open(x, 0, es, explicit_len, IP_RAX) | string_open(x, 1, es, explicit_len, IP_RDX);
-    if (to_mask_reg) {
-        u8 d[64];
-        rt_memset(d, any ? 0xff : 0, 16);
+    unsigned n = 16 / es;
+    if (to_mask_reg) { /* a bit for each element, or all of its bits */
+        u8 d[64] = {0};
+        rt_memset(d, any ? 0xff : 0, x->imm & 0x40 ? 16 : n / 8);
         tk_set_vec(x->t, 0, d, 16, !legacy(x));
     } else {
-        tk_set_gpr(x->t, IP_RCX, any ? 0xffffffff : 0);
+        tk_set_gpr(x->t, IP_RCX, any ? 2 * n - 1 : 0); /* up to n */
     }
     tk_set_flags(x->t, any ? (u8)~TK_P : 0);
 }
@@ -473,7 +474,8 @@ bool tk_vec(struct tk *t) {
     if (x.w < 8 || x.w > 64) x.w = 16;
     x.ia = legacy(&x) ? 0 : 1;
     x.ib = x.ia + 1;
-    if (vx_move(&x) || vx_lanes(&x)) return true;
+    if (r->cls <= V_EXPAND ? vx_move(&x) : r->cls >= V_LANE16 ? vx_lanes(&x) : r->cls >= V_ADDSUB && vx_arith(&x))
+        return true;
     unsigned p = r->p, q = r->q;
     switch (r->cls) { /* those with operands of their own */
     case V_CASTU:
@@ -517,13 +519,12 @@ bool tk_vec(struct tk *t) {
     default: break;
     }
     bool low_only = r->cls == V_CMPSCALAR || r->cls == V_SCALAR || r->cls == V_SCALARU || r->cls == V_SCALAR3 ||
-                    r->cls == V_CVTLOW;
+                    r->cls == V_SCALAR3F || r->cls == V_CVTLOW;
     if (low_only) x.w = 16;
     vx_read(&x, x.ia, x.a, x.w);
     vx_read(&x, x.ib, x.b, low_only ? (r->cls == V_CVTLOW ? q : p) : x.w);
-    if (in->ops[0].kind == IP_OP_VEC && vx_same_sources(&x) &&
-        (r->cls == V_XOR || r->cls == V_ANDN ||
-         ((r->cls == V_LEFT || r->cls == V_CAST || r->cls == V_PSAD) && q == 1))) {
+    if (in->ops[0].kind != IP_OP_K && vx_same_sources(&x) &&
+        (r->cls == V_XOR || r->cls == V_ANDN || ((r->cls == V_CAST || r->cls == V_PSAD) && q == 1))) {
         rt_memset(x.a, 0, x.w); /* zero whatever the register holds */
         rt_memset(x.b, 0, x.w);
         rt_memset(x.d, 0, x.w);
@@ -537,11 +538,10 @@ bool tk_vec(struct tk *t) {
     case V_OR:
     case V_XOR:
     case V_ANDN: bitwise(&x, r->cls); break;
-    case V_LEFT: lanes(&x, p, true); break;
-    case V_CAST: lanes(&x, p, false); break;
+    case V_CAST: lanes(&x, p); break;
     case V_HORIZ: horizontal(&x, p); break;
     case V_PSAD:
-        lanes(&x, 8, false);
+        lanes(&x, 8);
         for (unsigned i = 0; i < x.w; i += 8) /* a sum of 16 bits */
             rt_memset(x.d + i + 2, 0, 6);
         break;
@@ -551,7 +551,7 @@ bool tk_vec(struct tk *t) {
     case V_CMPFK: {
         u64 open = 0;
         if (in->ops[0].kind == IP_OP_VEC) {
-            lanes(&x, p, false);
+            lanes(&x, p);
             break;
         }
         for (unsigned i = 0; i < (q ? p : x.w); i += p)
@@ -568,7 +568,8 @@ bool tk_vec(struct tk *t) {
         } /* fall through */
     case V_SCALAR: scalar(&x, p, true, false); return true;
     case V_SCALARU: scalar(&x, p, false, false); return true;
-    case V_SCALAR3: scalar(&x, p, true, true); return true;
+    case V_SCALAR3:
+    case V_SCALAR3F: scalar(&x, p, true, true); return true;
     case V_CVTLOW: { /* p: size made, q: size read */
         u64 u = cast(vx_get(x.b, q));
         rt_memcpy(x.d, x.a, 16);

@@ -5,6 +5,7 @@
 
 #include "shadow/track.h"
 
+/* ORDER: tk_vec goes by ranges. */
 enum vec_class {
     V_NONE,
     /* moves: track_move.c */
@@ -52,13 +53,13 @@ enum vec_class {
     V_XOR,
     V_ANDN,
     V_TERNARY,
-    V_LEFT,
     V_CAST,
     V_CASTU,
     V_CAST3,
     V_SCALAR,
     V_SCALARU,
     V_SCALAR3,
+    V_SCALAR3F, /* the rest is the first source's */
     V_HORIZ,
     V_CMPEQ,
     V_CMPGT,
@@ -77,6 +78,18 @@ enum vec_class {
     V_TESTK,
     V_CMPFK,
     V_CMPSCALAR,
+    /* by the values, too: track_arith.c */
+    V_ADDSUB,
+    V_LEFT,
+    V_MULEVEN,
+    V_ABS,
+    V_SIGN,
+    V_DOT,
+    V_SADS,
+    V_MINPOS,
+    V_INTERSECT,
+    V_CVTMMX,
+    V_NARROW2,
     /* more than the elements beside: track_lanes.c */
     V_LANE16,
     V_CLMUL,
@@ -116,6 +129,9 @@ u8 vx_either(const struct vx *x, unsigned i, u8 u, u8 value);
 bool vx_move(struct vx *x);   /* track_move.c */
 void vx_sparse(struct vx *x); /* track_sparse.c */
 bool vx_lanes(struct vx *x);  /* track_lanes.c */
+bool vx_arith(struct vx *x);  /* track_arith.c */
+/* Are the two sources one register? */
+bool vx_same_sources(const struct vx *x);
 /* Result of a comparison of n elements into a mask register: bit i open or not, its value (ones if not known). */
 void vx_to_mask(struct vx *x, u64 open, u64 value, unsigned n);
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _signal
-import contextlib
 import errno
 import os
 import stat
@@ -14,13 +13,17 @@ from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import suppress
     from typing import Any
+else:
+    from interpose.plain import suppress
 
 
 _PF_EXITING = 0x4  # linux/sched.h; field 9 of /proc/PID/stat
 
 
 STOPPED_MS = 200  # until a process that does not end is looked at: it may be stopped
+_RANGES = 512  # of memory, that are asked for at a time
 END_MS = 5000  # how long one may take that ends itself
 
 
@@ -122,9 +125,9 @@ class Client:
         from socket import SHUT_WR, socket
 
         self.header.dead = lib.IP_DEAD_ASKED
-        with contextlib.suppress(OSError), socket(fileno=os.dup(sock_fd)) as connection:
+        with suppress(OSError), socket(fileno=os.dup(sock_fd)) as connection:
             connection.shutdown(SHUT_WR)
-        with contextlib.suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):
             if not self.is_dead(STOPPED_MS) and _state(self.pid) == b"T":
                 os.kill(self.pid, _signal.SIGCONT)
             if not self.is_dead(END_MS):
@@ -152,6 +155,24 @@ class Client:
             return os.pwrite(self.memory_fd(), data, addr) == len(data)
         except (OSError, OverflowError):
             return False
+
+    def touched(self, lo: int, hi: int) -> list[tuple[int, int]]:
+        """The parts of [lo, hi), private memory without a file, that may hold anything but zeros."""
+        try:
+            pagemap = os.open(f"/proc/{self.pid}/pagemap", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # hidden from us by now
+            return [(lo, hi)]
+        found = []
+        ranges = ffi.new("struct ip_range[]", _RANGES)
+        try:
+            count = _RANGES
+            while count == _RANGES:
+                count = lib.ip_touched(pagemap, lo, hi, ranges, _RANGES)
+                found += [(ranges[at].start, ranges[at].end) for at in range(count)]
+                lo = found[-1][1] if found else hi
+        finally:
+            os.close(pagemap)
+        return found
 
     def read_struct(self, type_name: str, addr: int) -> Any | None:
         """A copy of a C structure (``"struct tstate"``) at an address."""
@@ -205,7 +226,7 @@ class Client:
         try:
             while not self.is_dead():
                 if system.poll(fd, 500):
-                    with contextlib.suppress(BlockingIOError):
+                    with suppress(BlockingIOError):
                         return os.read(fd, 1)
         except OSError:  # a terminal that was hung up
             pass

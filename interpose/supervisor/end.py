@@ -37,14 +37,30 @@ def supervise(session: Session, work: Callable[[], None]) -> NoReturn:
             if means_no_memory(error):
                 out_of_memory()
             _internal(error)
+        if session.xml is not None:
+            session.xml.cut()
         session.log.close()
         chan = lib.ip_service_chan()
         if chan and not chan.dead:
             chan.dead = lib.IP_DEAD_GONE
+        if status == 0 and session.at_end is not None:
+            _work_alone(session, session.at_end)
         os._exit(status)
     except BaseException:
         out_of_memory()
     os._exit(1)
+
+
+def _work_alone(session: Session, work: Callable[[], None]) -> None:
+    """What nobody waits for, nor is told of: whoever reads the program's output has its end."""
+    try:
+        os.dup2(0, 2)
+        for report in (session.json, session.xml):
+            if report is not None:
+                report.close()
+        work()
+    except Exception:
+        return  # nothing is lost that the next run does not find out again
 
 
 def _internal(error: BaseException) -> None:

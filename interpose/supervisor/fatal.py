@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from interpose.errors import InternalError
+    from interpose.report.xml import XmlSink
     from interpose.supervisor.main import Supervisor
 
 _EVENTS: dict[tuple[int, int], str] = {
@@ -49,7 +50,7 @@ _DUMPING = frozenset(
 """Those whose default action is a core file (signal(7))."""
 
 
-def told_quietly(number: int, code: int) -> bool:
+def _is_told_quietly(number: int, code: int) -> bool:
     """Whether a death is told after ``-q``, too: that of a fault, not of a signal that somebody sent."""
     sent = code & 1 << 31 or code & 0xFFFFFFFF == 0  # SI_USER is 0, SI_TKILL and the like are below
     return number in _DUMPING and not sent
@@ -64,7 +65,41 @@ def signal_name(number: int) -> str:
     return "SIGRT2" if name == "SIGRTMIN" else "SIGRT32" if name == "SIGRTMAX" else name
 
 
-def fatal_lines(
+def _stack_size_lines(supervisor: Supervisor) -> list[str]:
+    return [
+        " If you believe this happened as a result of a stack",
+        " overflow in your program's main thread (unlikely but",
+        " possible), you can try to increase the size of the",
+        " main thread stack using the --main-stacksize= flag.",
+        f" The main thread stack size used in this run was {supervisor.session.memory.header.main_stack}.",
+    ]
+
+
+def report_signal(supervisor: Supervisor, slot: Any) -> None:
+    """The death of the program by a signal, wherever it is to be told."""
+    if slot.a[0] == signal.SIGKILL:
+        return  # the program's own will: nothing to explain
+    frames = _frames(supervisor, slot)
+    if supervisor.json is not None:
+        _fatal_to_json(supervisor, slot, frames)
+    if (sink := supervisor.xml_sink) is not None:
+        _fatal_to_xml(supervisor, sink, slot, frames)
+    elif supervisor.config.core.verbosity > 0 or _is_told_quietly(slot.a[0], slot.a[1]):
+        lines = _fatal_lines(supervisor, slot.a[0], slot.a[1], slot.a[2], frames)
+        supervisor.tool.fatal(lines, slot)
+
+
+def _frames(supervisor: Supervisor, slot: Any) -> Sequence[int]:
+    """The raw trace that came with a message; unwound where the runtime keeps no call stack, if it can be."""
+    from interpose.jit._native import ffi, lib
+
+    recorded = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)
+    if supervisor.client.header.config_flags & lib.IP_C_CALLSTACK:
+        return recorded
+    return supervisor.unwind(slot) or recorded
+
+
+def _fatal_lines(
     supervisor: Supervisor, number: int, code: int, addr: int, frames: Sequence[int]
 ) -> list[str]:
     """The lines of a death by signal."""
@@ -81,28 +116,39 @@ def fatal_lines(
     if frames:
         lines += stack_lines(supervisor.resolver, supervisor.resolver.normalise(frames))
     if number == signal.SIGSEGV and code == 1:
-        size = supervisor.session.memory.header.main_stack
-        lines += [
-            " If you believe this happened as a result of a stack",
-            " overflow in your program's main thread (unlikely but",
-            " possible), you can try to increase the size of the",
-            " main thread stack using the --main-stacksize= flag.",
-            f" The main thread stack size used in this run was {size}.",
-        ]
+        lines += _stack_size_lines(supervisor)
     return lines
 
 
-def fatal_to_json(supervisor: Supervisor, slot: Any, frames: Sequence[int]) -> None:
-    """The same for the report in JSON."""
-    from interpose.report.jsonlines import stack_object
+def illegal_lines(supervisor: Supervisor, slot: Any) -> list[str]:
+    """Of an instruction that is none, before its signal."""
+    from interpose.report.text import stack_lines
 
-    report, resolver = supervisor.json, supervisor.resolver
-    assert report is not None
+    return [
+        f"interpose: Unrecognised instruction at address 0x{slot.a[0]:x}.",
+        *stack_lines(supervisor.resolver, supervisor.resolver.normalise(_frames(supervisor, slot))),
+        "Your program just tried to execute an instruction that interpose",
+        "did not recognise.  There are two possible reasons for this.",
+        "1. Your program has a bug and erroneously jumped to a non-code",
+        "   location.  If you just saw a warning about a bad jump, it's",
+        "   probably your program's fault.",
+        "2. The instruction is legitimate but interpose doesn't handle it,",
+        "   i.e. it's interpose's fault.  If you think this is the case or",
+        "   you are not sure, please let us know and we'll try to fix it.",
+        "Either way, interpose will now raise a SIGILL signal which will",
+        "probably kill your program.",
+    ]
+
+
+def _facts(
+    supervisor: Supervisor, slot: Any
+) -> tuple[int, str | None, int, str, int, str | None, int | None]:
+    """Thread and its name, signal and its name, code, event, address."""
     number, code, address = slot.a[0], slot.a[1] & 0xFFFFFFFF, slot.a[2]
     event = _EVENTS.get((number, code))
     told = event is not None and number in _WITH_ADDRESS and not (number == signal.SIGSEGV and code == 0x80)
     tid = slot.tid_guest
-    report.fatal_signal(
+    return (
         tid,
         supervisor.thread_names.get(tid),
         number,
@@ -110,8 +156,24 @@ def fatal_to_json(supervisor: Supervisor, slot: Any, frames: Sequence[int]) -> N
         code - (code >> 31 << 32),
         event if number in _WITH_ADDRESS else None,
         address if told else None,
-        stack_object(resolver, resolver.normalise(frames)) if frames else [],
     )
+
+
+def _fatal_to_json(supervisor: Supervisor, slot: Any, frames: Sequence[int]) -> None:
+    """The same for the report in JSON."""
+    from interpose.report.jsonlines import stack_object
+
+    report, resolver = supervisor.json, supervisor.resolver
+    assert report is not None
+    stack = stack_object(resolver, resolver.normalise(frames)) if frames else []
+    report.fatal_signal(*_facts(supervisor, slot), stack)
+
+
+def _fatal_to_xml(supervisor: Supervisor, sink: XmlSink, slot: Any, frames: Sequence[int]) -> None:
+    """The same as an element; the hint about the stack's size has none, and is text."""
+    sink.fatal_signal(*_facts(supervisor, slot), supervisor.resolver.normalise(frames))
+    if slot.a[0] == signal.SIGSEGV and slot.a[1] & 0xFFFFFFFF == 1:
+        supervisor.log.plain("\n".join(_stack_size_lines(supervisor)))
 
 
 def _newest_block() -> list[str]:

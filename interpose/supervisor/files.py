@@ -8,7 +8,6 @@ of a hundred rules in them, took half the time of an exec.
 from __future__ import annotations
 
 import os
-from functools import cached_property
 
 from interpose.elf.names import NameTables
 from interpose.elf.openfile import OpenFile
@@ -16,9 +15,12 @@ from interpose.elf.openfile import OpenFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from functools import cached_property
 
     from interpose.elf.image import Image
     from interpose.elf.symbolizer import ObjectFile
+else:
+    from interpose.plain import cached_property
 
 
 class KnownFile:
@@ -29,6 +31,27 @@ class KnownFile:
         self.names = NameTables(path, file)
         self._file = file
         self._object_file: ObjectFile | None = None
+
+    @property
+    def beginning(self) -> str | None:
+        """Its size and a checksum of its first page, with the build-id as a rule; None if it is gone."""
+        return None if self._file is None else f"{self._file.size:x} {self._file.identity[-1]:x}"
+
+    @cached_property
+    def identity(self) -> bytes | None:
+        """What tells it from any other file, and any other contents; None if nothing does."""
+        from interpose.cache.run import is_settled
+
+        if self._file is None or not is_settled(max(self._file.identity[3:5])):
+            return None
+        return repr((self.path, self._file.identity)).encode("utf-8", "surrogateescape")
+
+    def debug_places(self) -> list[str]:
+        """Where a debug file of it would be looked for."""
+        from interpose.elf.debugfile import debug_places
+
+        image = self.image()
+        return [] if image is None else debug_places(image)
 
     def image(self) -> Image | None:
         """Its headers, read anew; None if it is gone or no ELF file of ours."""

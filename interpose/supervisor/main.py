@@ -17,30 +17,43 @@ from interpose.errors import InterposeError, LaunchError, out_of_memory
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.client import Client
 from interpose.supervisor.files import Files
-from interpose.supervisor.objects import MissingTextError, Objects, announced_path
+from interpose.supervisor.objects import (
+    LateSymbolizer,
+    MissingTextError,
+    Objects,
+    announced_path,
+    make_symbolizer,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from interpose.cache.run import Cache
     from interpose.elf.symbolizer import Symbolizer
     from interpose.gdb.debugger import Debugger
-    from interpose.gdb.fifos import Fifos
+    from interpose.gdb.fifos import Fifos, Lent
     from interpose.hooks.service import HookService
     from interpose.options.parse import Config
+    from interpose.report.errors import ErrorManager
     from interpose.report.stack import StackOptions, StackResolver
+    from interpose.report.xml import XmlSink
     from interpose.session import Session
+    from interpose.supervisor.descriptors import Descriptors
     from interpose.supervisor.processes import PendingExec
+    from interpose.supervisor.progress import Progress
+    from interpose.supervisor.unloaded import UnloadedCode
 
 POLL_MS = 100
+_PROT_WRITE = 2  # mmap(2)
 DEATH_MS = 1000  # how long a process that gives up its memory may take to be dead
 
 # IP_R_* of requests for Python, by number.
 KINDS = {
-    getattr(lib, name): name[len("IP_R_") :].lower()
-    for name in dir(lib)
-    if name.startswith("IP_R_") and getattr(lib, name) >= lib.IP_R_HELLO
+    number: name[len("IP_R_") :].lower()
+    for number, name in ffi.typeof("enum ip_req").elements.items()
+    if number >= lib.IP_R_HELLO
 }
 
 
@@ -59,6 +72,11 @@ WARNING: possibly as a result of some mistake in the use
 WARNING: of the VALGRIND_DISABLE_ERROR_REPORTING macros."""
 
 
+_NO_DOCUMENT = """\
+The XML of process {} has no place: --xml-fd is its parent's. Its report follows here;
+with --xml-file=NAME.%p each process has a file of its own."""
+
+
 class Supervisor:
     """Serves one client process, through forks (in a process of its own) and execs.
 
@@ -70,10 +88,13 @@ class Supervisor:
         self.config = session.config
         self.log = session.log
         self.json = session.json
+        self.xml = session.xml
         self.client = Client(session.client_pid, session.memory.header)
         self.log.program_is_gone = lambda: self.client.is_dead()
-        if self.json is not None:
-            self.json.program_is_gone = self.log.program_is_gone
+        for report in (self.json, self.xml):
+            if report is not None:
+                report.program_is_gone = self.log.program_is_gone
+        self._progress: Progress | None = None
         self.came_by = "start"
         """How the program came to run here: ``start``, ``fork`` or ``exec``."""
         self.shown: dict[int, int] = {}
@@ -86,7 +107,7 @@ class Supervisor:
         self.finished = False
         """The report is out, or there is none to make: only the client's end is waited for."""
         self._idle_at = time.monotonic() + POLL_MS / 1000
-        self.interpreted = True
+        self.interpreter = 0  # where it is mapped
         """The program has a dynamic linker."""
         self._handlers: dict[int, Callable[[Any], None]] = {
             number: handler
@@ -107,19 +128,46 @@ class Supervisor:
         self.hooks: HookService | None = None
         if session.hooks is not None:
             from interpose.hooks.service import HookService
+            from interpose.supervisor.hooked import SupervisorHost
 
-            self.hooks = HookService(self, session.hooks)
+            self.hooks = HookService(SupervisorHost(self), session.hooks)
+        self.cache: Cache | None = None
+        if self.config.core.cache in ("yes", "read"):
+            from interpose.cache.run import open_cache
+
+            self.cache = open_cache(self.config, session.memory.header, self.log)
+            session.at_end = None if self.cache is None else self.cache.finish
         self._new_image()
 
     def _new_image(self) -> None:
         """Everything that is known about one program image."""
         self._resolver: StackResolver | None = None
+        self._xml_sink: XmlSink | None = None
+        self.unloaded: UnloadedCode | None = None
         self.files.next_program()
         if self.hooks is not None:
             self.hooks.new_image()
-        self.objects = Objects(self.config, self.log, self._make_symbolizer, self._read, self.hooks)
+        if self.cache is not None:
+            self.cache.next_program(ffi.string(self.session.memory.header.prog))
+        memo = None if self.cache is None else self.cache.memo
+        self.objects = Objects(self.config, self.log, self._make_symbolizer, self._read, self.hooks, memo)
+        self.descriptors: Descriptors | None = None
+        """The program's, with --track-fds."""
+        self._core_errors: ErrorManager | None = None
         self.thread_names: dict[int, str] = {}
         self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
+
+    @property
+    def xml_sink(self) -> XmlSink | None:
+        """Where this process's events go as elements; None where there is no document for them."""
+        if self.xml is None or not self.xml.writes:
+            return None
+        if self._xml_sink is None:
+            from interpose.report.xml import XmlSink
+
+            self._xml_sink = XmlSink(self.xml.write, self.resolver, protocol=self.config.core.xml_protocol)
+        self._xml_sink.with_suppressions = self.config.core.gen_suppressions == "all"
+        return self._xml_sink
 
     @property
     def debugger(self) -> Debugger:
@@ -130,27 +178,45 @@ class Supervisor:
             self._debugger = Debugger(self)
         return self._debugger
 
-    def forget_debugger(self) -> None:
-        """This is a copy of the supervisor, for a child that is not debugged."""
+    def way_to_child(self, slot: Any) -> int:
+        """The child's end of a way between both supervisors, where a debugger follows; else -1."""
+        return -1 if self._debugger is None else self._debugger.way_to_child(slot)
+
+    def leave_debugger(self) -> None:
+        """This is a copy of the supervisor, for a child of vfork: what it executes, or its end."""
         if self._debugger is not None:
-            self._debugger.forked()
+            self._debugger.left_behind()
+
+    def fork_debugger(self, way: int, lent: Lent | None) -> None:
+        """This is a copy of the supervisor, for a child that is debugged only if there is a way."""
+        if self._debugger is None:
+            return
+        self._debugger.forked(way, lent)
+        if way < 0:
             self._debugger = None
+
+    def core_errors(self) -> ErrorManager:
+        """Takes the errors that the core finds: the tool's, or one of our own."""
+        errors = self.tool.error_manager() or self._core_errors
+        if errors is None:
+            from interpose.report.core_errors import make_manager
+
+            errors = self._core_errors = make_manager(self)
+        return errors
+
+    def error_manager(self) -> ErrorManager | None:
+        """All errors so far; None if nobody looks for any."""
+        return self.tool.error_manager() or self._core_errors
+
+    def errors_shown(self) -> int:
+        """Errors that were shown so far."""
+        return self.tool.errors_shown() if self._core_errors is None else self._core_errors.shown
 
     def _read(self, addr: int, size: int) -> bytes | None:
         return self.client.read(addr, size)
 
     def _make_symbolizer(self) -> Symbolizer:
-        from interpose.elf.symbolizer import Symbolizer
-
-        core = self.config.core
-        inline = core.read_inline_info
-        return Symbolizer(
-            inline=tools.load(self.config.tool_name).READ_INLINE if inline is None else inline,
-            directories=core.xml or self.json is not None or bool(core.fullpath_after),
-            demangle=core.demangle,
-            extra_debuginfo_path=[core.extra_debuginfo_path] if core.extra_debuginfo_path else [],
-            allow_mismatched=core.allow_mismatched_debuginfo,
-        )
+        return make_symbolizer(self.config, self.log, directories=self.json is not None)
 
     @property
     def symbolizer(self) -> Symbolizer:
@@ -167,24 +233,15 @@ class Supervisor:
     def _make_resolver(self) -> StackResolver:
         from interpose.report.stack import StackResolver
 
-        resolver = StackResolver(self.symbolizer, self._stack_options())
+        resolver = StackResolver(LateSymbolizer(self.objects), self._stack_options())
         resolver.hooks = self.hooks
         return resolver
 
     def _stack_options(self) -> StackOptions:
         from interpose.report.stack import StackOptions
 
-        core = self.config.core
         stubs = os.fsdecode(ffi.string(self.session.memory.header.stubs))
-        return StackOptions(
-            num_callers=core.num_callers,
-            demangle=core.demangle,
-            show_below_main=core.show_below_main,
-            sym_offsets=core.sym_offsets,
-            merge_recursive=core.merge_recursive_frames,
-            fullpath_after=tuple(core.fullpath_after or ()),
-            own_objects=frozenset({stubs, os.path.realpath(stubs)}),
-        )
+        return StackOptions.of(self.config.core, frozenset({stubs, os.path.realpath(stubs)}))
 
     def reconfigure(self, config: Config) -> None:
         """Take options that the program changed; an InterposeError if the tool cannot: the old ones stay."""
@@ -245,17 +302,25 @@ class Supervisor:
                 self._idle()
         self._show_used()
         if self.leaving:
+            if self.xml is not None:
+                self.tool.end_document()
             self.tool.left()
             self._tell_end("exec", traced=False)
         elif not self.finished and self.born:
             self.client_vanished()
         if self.fifos is not None:
             self.fifos.close()
+        if self.cache is not None:
+            self.cache.ended()
 
     def _listen(self) -> None:
         """Somebody outside may have something to say."""
-        if self.fifos is not None and self.born and not self.finished:
+        if not self.born or self.finished:
+            return
+        if self.fifos is not None:
             self.fifos.serve()
+        if self._debugger is not None:
+            self._debugger.listen()
 
     def open_fifos(self) -> None:
         """Be found by vgdb, if the options say so."""
@@ -283,8 +348,17 @@ class Supervisor:
 
     def answer_now(self, index: int) -> None:
         """Do what a request asks for that a debugger had wait."""
-        self._answer(lib.ip_service_slot(index), index, again=True)
-        lib.ip_reply(index)
+        if not self._answer(lib.ip_service_slot(index), index, again=True):
+            lib.ip_reply(index)
+
+    def _waits_at_end(self, slot: Any, index: int, again: bool) -> bool:
+        """Whether a debugger has the process stay, which is about to end."""
+        if not again and self.config.core.vgdb_stop_at:
+            from interpose.gdb.occasions import at_end
+
+            if at_end(self, slot, index):
+                return True
+        return self._debugger is not None and self._debugger.ends_too_early(slot, index)
 
     def serve_one(self, timeout_ms: int) -> bool:
         """Answer one request, while a debugger waits for threads; false if there was none."""
@@ -301,8 +375,19 @@ class Supervisor:
         """What is done ten times a second, between requests."""
         if self.born and not self.finished:
             self.tool.idle()
+            if self.config.core.progress_interval:
+                self._show_progress()
         self._listen()
         self._idle_at = time.monotonic() + POLL_MS / 1000
+
+    def _show_progress(self) -> None:
+        from interpose.supervisor.progress import Progress
+
+        if self._progress is None or self._progress.pid != self.client.pid:
+            self._progress = Progress(self.client.pid)
+        line = self._progress.line(self.config.core.progress_interval, self.client.header)
+        if line:
+            self.log.debug(line)
 
     def _is_over(self, wait_ms: int = 0) -> bool:
         """The client is dead, and so is every process that shares its memory (and with it the socket)."""
@@ -325,11 +410,12 @@ class Supervisor:
         """Do what a request asks for; whether its answer has to wait (then it is done ``again``)."""
         if slot.kind == lib.IP_R_DEBUG:
             return self.debugger.arrived(slot, index)
-        if slot.kind in _LAST and not again and self.config.core.vgdb_stop_at:
-            from interpose.gdb.occasions import at_end
+        if slot.kind in _LAST and self._waits_at_end(slot, index, again):
+            return True
+        if level := max(self.config.core.debug_log, self.debug_level):
+            from interpose.supervisor.debuglog import tell
 
-            if at_end(self, slot, index):
-                return True
+            tell(self.log, level, slot, KINDS.get(slot.kind, "?"))
         handler = self._handlers.get(slot.kind)
         if handler is None:
             return False
@@ -344,7 +430,13 @@ class Supervisor:
                 raise changed from error
             from interpose.supervisor.fatal import internal_fault
 
-            raise internal_fault(error, self, slot) from error
+            fault = internal_fault(error, self, slot)
+            if self.config.core.vgdb_stop_at:
+                from interpose.gdb.occasions import after_fault
+
+                if after_fault(self, slot, index, fault):
+                    return True
+            raise fault from error
         return False
 
     def _show_used(self) -> None:
@@ -362,19 +454,29 @@ class Supervisor:
 
     def moved_to(self, pid: int, *, silent: bool) -> None:
         """The report for programs goes on with a forked child."""
-        if self.json is not None:
-            self.json.moved(pid, silent=silent)
-            self.came_by = "fork"
-            self._tell_start()
+        self.came_by = "fork"
+        for report in (self.json, self.xml):
+            if report is not None:
+                report.moved(pid, silent=silent)
+        if self.xml is not None and not self.xml.writes:
+            self.log.plain(_NO_DOCUMENT.format(pid))
+        self._tell_start()
 
     def _tell_start(self) -> None:
-        """In the report for programs."""
+        """In the reports for programs."""
         if self.json is not None:
             self.json.start(self.came_by, self.config, self.session.argv, self.session.parent_pid)
+        if self.xml is not None:
+            self.xml.begin(self.session.argv, self.session.parent_pid)
 
     def _tell_end(self, how: str, **content: Any) -> None:
         if self.json is not None:
             self.json.end(how, **content)
+            if not content.get("traced"):
+                for complaint in self.json.write_documents():
+                    self.log.plain(complaint)
+        if self.xml is not None:
+            self.xml.cut()  # unless the tool has ended it with all that belongs there
 
     def _write_perf_map(self) -> None:
         if self.config.core.perf_map:
@@ -397,9 +499,11 @@ class Supervisor:
         self._show_used()
         self._tell_start()
         self.tool.started()
+        if self.fifos is not None:
+            self.fifos.tell_how()
 
     def on_loaded(self, slot: Any) -> None:
-        self.interpreted = bool(slot.a[2])
+        self.interpreter = slot.a[2]
         self.tool.loaded(slot.a[0], slot.a[4], slot.a[5])
         core = self.config.core
         if core.vgdb_error == 0 or core.vgdb_stop_at:
@@ -424,11 +528,23 @@ class Supervisor:
         if self.hooks is not None:
             self.hooks.tell_unbound()
         self._warn_of_disabled_errors(slot.a[6])
-        status = self.tool.finish(slot.a[0] & 0xFF)
+        status = self._finish_tool(slot.a[0] & 0xFF)
         self._tell_end("exit", code=status & 0xFF)
         if self._debugger is not None:
             self._debugger.ended(status & 0xFF)
         return status
+
+    def _finish_tool(self, status: int | None) -> int:
+        """What is said at the end; the status to end with."""
+        if self.descriptors is not None:
+            self.descriptors.finish()
+        result = self.tool.finish(status)
+        if self._core_errors is not None:
+            self._core_errors.finish()
+            if self.json is not None:
+                self.json.summary(self._core_errors)
+            result = self._core_errors.exit_status(result)
+        return result
 
     def _warn_of_disabled_errors(self, threads: int) -> None:
         """Threads that have ended, probably by mistake, while their errors were not reported."""
@@ -441,48 +557,37 @@ class Supervisor:
 
     def on_final_call(self, slot: Any) -> None:
         """Functions by which the C and C++ libraries release what they keep."""
-        core = self.config.core
-        wanted = []
-        if core.run_cxx_freeres:
-            wanted.append("_ZN9__gnu_cxx9__freeresEv")
-        if core.run_libc_freeres:
-            wanted.append("__libc_freeres")
-        # A static program that loads libraries has a second C library, whose exit never runs.
-        only = "" if self.interpreted else self.objects.static_program()
-        found = [addr for name in wanted if (addr := self.objects.find_function(name, only))]
+        from interpose.supervisor.final_calls import functions
+
+        found = functions(self, slot.a[1])
         slot.r[0] = found[slot.a[0]] if slot.a[0] < len(found) else 0
 
     def on_fatal(self, slot: Any) -> None:
         self._end(slot, self._end_by_signal, 0)
 
     def _end_by_signal(self, slot: Any) -> int:
-        from interpose.supervisor.fatal import fatal_lines, told_quietly
+        from interpose.supervisor.fatal import report_signal
 
-        frames = ffi.unpack(ffi.cast("uint64_t *", slot.data), slot.len // 8)
-        if not self.client.header.config_flags & lib.IP_C_CALLSTACK:
-            frames = self.unwind(slot) or frames
-        if self.json is not None:
-            from interpose.supervisor.fatal import fatal_to_json
-
-            fatal_to_json(self, slot, frames)
-        core = self.config.core
-        if core.verbosity > 0 or core.xml or told_quietly(slot.a[0], slot.a[1]):
-            self.tool.fatal(fatal_lines(self, slot.a[0], slot.a[1], slot.a[2], frames), slot)
+        self.tool.dies(slot.tid_guest)
+        report_signal(self, slot)
         self._warn_of_disabled_errors(slot.a[6])
-        status = self.tool.finish(None)
+        status = self._finish_tool(None)
         self._tell_end("signal", signal=slot.a[0])
         if self._debugger is not None:
             self._debugger.ended(0, slot.a[0])
         return status
 
     def on_thread(self, slot: Any) -> None:
+        if self.config.core.trace_sched and slot.a[1] != lib.IP_THREAD_NAMED:
+            word = "starts" if slot.a[1] == lib.IP_THREAD_STARTS else "ends"
+            self.log.debug(f"  SCHED[{slot.a[0]}]: {word} (task {slot.a[2]})")
         if slot.a[1] == lib.IP_THREAD_STARTS:
             self.thread_names.pop(slot.a[0], None)
         elif slot.a[1] == lib.IP_THREAD_ENDS:
             self._warn_of_disabled_errors(slot.a[3])
         elif slot.a[1] == lib.IP_THREAD_NAMED:
             name = bytes(ffi.buffer(slot.data, min(slot.len, 64))).split(b"\0", 1)[0]
-            self.thread_names[slot.a[0]] = name.decode("utf-8", "replace")
+            self.thread_names[slot.a[0]] = name.decode("utf-8", "surrogateescape")
 
     # -- code ----------------------------------------------------------------------------------
 
@@ -495,7 +600,10 @@ class Supervisor:
     def on_mapped(self, slot: Any) -> None:
         path = announced_path(bytes(ffi.buffer(slot.data, min(slot.len, lib.IP_SLOT_DATA))))
         self._code_changed()
-        start, length, offset, _, device, inode, descriptor = slot.a[0:7]
+        self._keep_names(slot.a[0], slot.a[1])
+        start, length, offset, protection, device, inode, descriptor, is_written = slot.a[0:8]
+        # Else the runtime watches each page that a translation was asked for, and must be asked.
+        is_stable = not (protection & _PROT_WRITE or is_written)
         # Where a file may be found that its path does not lead to: deleted, replaced, or in a root of the
         # program's own. The kernel lets only some users look into map_files.
         places = f"/proc/{self.client.pid}"
@@ -504,7 +612,11 @@ class Supervisor:
             names.append(f"{places}/root{path}")
         file = self.files.get(path, (device, inode) if inode else None, names)
         try:
-            _uncollected(lambda: self.objects.mapped(start, length, offset, file))
+            _uncollected(lambda: self.objects.mapped(start, length, offset, file, is_stable))
+            if self.cache is not None and is_stable:
+                self.cache.mapped(start, length, offset, file)
+            if self.config.core.trace_symtab:
+                self.objects.show_symbols(file)
             _uncollected(lambda: self.tool.code_mapped(start, length, offset, file))
         except MissingTextError as error:
             self.log.plain("\n".join(error.details))
@@ -513,8 +625,20 @@ class Supervisor:
 
     def on_unmapped(self, slot: Any) -> None:
         self._code_changed()
+        self._keep_names(slot.a[0], slot.a[1])
         _uncollected(lambda: self.objects.unmapped(slot.a[0], slot.a[1]))
         self.tool.code_unmapped(slot.a[0], slot.a[1])
+
+    def _keep_names(self, start: int, length: int) -> None:
+        """--keep-debuginfo=yes: a range where code may be is about to become something else."""
+        if not self.config.core.keep_debuginfo:
+            return
+        if self.unloaded is None:
+            from interpose.supervisor.unloaded import UnloadedCode
+
+            self.unloaded = UnloadedCode()
+        if self.unloaded.keep(self.symbolizer, start, length, self.tool.stacks_recorded()):
+            self.tool.code_kept(self.unloaded)
 
     # -- what the program asks -----------------------------------------------------------------
 
@@ -526,7 +650,9 @@ class Supervisor:
 
     def on_hook(self, slot: Any) -> None:
         if self.hooks is not None:
-            self.hooks.answer(slot)
+            from interpose.supervisor.hooked import answer
+
+            answer(self.hooks, self, slot)
 
     def on_error(self, slot: Any) -> None:
         slot.r[0] = 0  # go on
@@ -537,9 +663,31 @@ class Supervisor:
 
             after_error(self, slot, shown)
 
+    def on_fds(self, slot: Any) -> None:
+        slot.r[0] = 0  # go on
+        if self.descriptors is None:
+            from interpose.supervisor.descriptors import Descriptors
+
+            self.descriptors = Descriptors(self)
+        errors = self.core_errors()
+        shown = errors.shown
+        self.descriptors.event(slot)
+        if errors.must_exit and errors.shown > shown:
+            self.stop_client(slot, self.config.core.error_exitcode)
+        elif self.config.core.vgdb_error <= errors.shown:
+            from interpose.gdb.occasions import after_error
+
+            after_error(self, slot, shown)
+
     def on_message(self, slot: Any) -> None:
         text = bytes(ffi.buffer(slot.data, slot.len)).split(b"\0", 1)[0].decode("utf-8", "replace")
-        (self.log.debug if slot.a[0] else self.log.plain)(text.rstrip("\n"))
+        say = {lib.IP_SAY_DEBUG: self.log.debug, lib.IP_SAY_RAW: self.log.raw}.get(slot.a[0], self.log.plain)
+        say(text.rstrip("\n"))
+
+    def on_illegal(self, slot: Any) -> None:
+        from interpose.supervisor.fatal import illegal_lines
+
+        self.log.plain("\n".join(illegal_lines(self, slot)))
 
     def on_internal(self, slot: Any) -> None:
         from interpose.supervisor.fatal import internal_lines
@@ -602,10 +750,11 @@ class Supervisor:
         pid = sender(self.session.sock_fd, slot.a[5], self.shown) or slot.a[0]
         self.client.pid = self.client.header.client_pid = pid
         self._attach()
-        if self.fifos is not None:
-            self.fifos.wanted = pid
         self.tool.forked()
         self.moved_to(pid, silent=self.config.core.child_silent_after_fork)
+        is_debugged = self._debugger is not None and self._debugger.is_born()
+        if self.fifos is not None and not is_debugged:
+            self.fifos.wanted = pid
 
     def replace_image(self, pending: PendingExec) -> None:
         """The same process runs another program now, with memory files of its own."""
@@ -618,10 +767,13 @@ class Supervisor:
         self.shown.clear()
         self.session.argv = pending.argv
         self.log.resume()
-        if self.json is not None:
-            if self.client.pid == pending.pid:
-                self._tell_end("exec", traced=True)
-            self.json.resume()
+        if self.client.pid == pending.pid:
+            if self.xml is not None:
+                self.tool.end_document()
+            self._tell_end("exec", traced=True)
+        for report in (self.json, self.xml):
+            if report is not None:
+                report.resume()
         self.came_by = "exec"
         self.client = Client(pending.pid, pending.memory.header)
         self.client.attach()
@@ -630,6 +782,8 @@ class Supervisor:
         if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
             raise LaunchError("cannot serve a new image of the program")
         self.tool.executes()
+        if self.cache is not None:
+            self.cache.executes()
         if self._debugger is not None:
             self._debugger.executes()
         old.unmap()
@@ -653,8 +807,9 @@ class Supervisor:
 
         if not slot.a[2]:  # a vfork child's memory is its parent's
             self.tool.executing()
+            repeats = self.tool.repeats() if self.json is not None or self.xml is not None else ()
             if self.json is not None:
-                self.json.repeats(self.tool.repeats())
+                self.json.repeats(repeats)
         execute(self, slot)
 
 

@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import os
 
-from interpose import paths
+from interpose import paths, tools
 from interpose.errors import InterposeError
 from interpose.jit._native import lib
+from interpose.supervisor.recall import BOUND, KEEPS_STACK, UNBOUND, Recall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from interpose.cache.memo import Memo
+    from interpose.elf.debuginfod import Servers
     from interpose.elf.image import Image
-    from interpose.elf.symbolizer import ObjectFile, Symbolizer
+    from interpose.elf.symbolizer import Frame, ObjectFile, Symbolizer
     from interpose.hooks.service import HookService
     from interpose.options.parse import Config
     from interpose.redir import (
@@ -65,8 +68,12 @@ class Objects:
         make_symbolizer: Callable[[], Symbolizer],
         read: Callable[[int, int], bytes | None],
         hooks: HookService | None = None,
+        memo: Memo | None = None,
     ) -> None:
-        """``read`` gives bytes of the client's memory; ``hooks`` are bound when the stubs are mapped."""
+        """``read`` gives bytes of the client's memory; ``hooks`` are bound when the stubs are mapped.
+
+        ``memo`` knows from earlier runs what the redirection core makes of the objects.
+        """
         core = config.core
         self._config = config
         self._log = log
@@ -83,6 +90,7 @@ class Objects:
         self._shown_first_use: set[int] = set()
         self._hooks = hooks
         self._unbound = hooks is not None
+        self._recall = None if memo is None else Recall(memo)
         if self._trace or core.require_text_symbol or hooks is not None:
             self._start_redir()
 
@@ -107,6 +115,19 @@ class Objects:
             self._events.clear()
         return self._symbolizer
 
+    def show_symbols(self, known: KnownFile) -> None:
+        """--trace-symtab: what there is to read of a file that was mapped."""
+        from fnmatch import fnmatchcase
+
+        from interpose.elf.errors import ElfError
+
+        if not fnmatchcase(known.path, self._config.core.trace_symtab_patt):
+            return
+        try:
+            self._object_file(known).read(self._log.raw)
+        except ElfError as error:
+            self._log.raw(f"not readable: {error}")
+
     def _object_file(self, file: KnownFile) -> ObjectFile:
         return file.object_file(self.symbolizer.object_file)
 
@@ -129,39 +150,78 @@ class Objects:
         )
         if self._trace:
             self._print(Reason.INITIALISE)
-        for known in self._mapped:
-            self._add_object(known)
+        if self._recall is None:
+            for known in self._mapped:
+                self._add_object(known)
+        else:
+            self._catch_up(self._recall)
         return state
+
+    def _catch_up(self, recall: Recall) -> None:
+        """What was answered from memory happens to the redirection core, too, which is needed after all."""
+        live, recall.replays = recall.replays, True
+        for event in tuple(recall.past):
+            if isinstance(event, Mapped):
+                self._add_object(event)
+            elif event[0] == "unmapped":
+                self._apply(self.redir.remove_range(event[1], event[2]))
+            else:
+                self._apply(self.redir.add_ifunc_target(event[1], event[2]))
+        recall.replays = live
 
     def _print(self, reason: Reason) -> None:
         self._log.debug("\n".join(self.redir.trace_lines(reason)))
 
-    def mapped(self, addr: int, length: int, offset: int, file: KnownFile) -> None:
-        """Executable pages of a file were mapped.  Raises :class:`MissingTextError`."""
+    def mapped(self, addr: int, length: int, offset: int, file: KnownFile, is_stable: bool = True) -> None:
+        """Executable pages of a file were mapped; they stay what they are unless the runtime says otherwise.
+
+        Raises :class:`MissingTextError`.
+        """
         self._forget(addr, addr + length)
         if self._symbolizer is not None:
             self._symbolizer.add_mapping(self._object_file(file), addr, length, offset)
         else:
             self._events.append((file, addr, length, offset))
-        lib.ip_stable_add(addr, addr + length)
-        self._find_go(addr, addr + length, offset, file)
+        if is_stable:
+            lib.ip_stable_add(addr, addr + length)
         known = Mapped(addr, addr + length, offset, file)
         self._mapped.append(known)
+        if self._recall is None:
+            self._take_in(known)
+            return
+        recall = self._recall
+        recall.begin_mapped(addr, length, offset, file)
+        if self._redir is not None or not recall.repeat():
+            self._take_in(known)
+            recall.end(self._redir is not None, file.debug_places())
+        recall.past.append(known)
+
+    def _take_in(self, known: Mapped) -> None:
+        """Go's functions and the bindings of what was mapped."""
+        file = known.file
+        self._find_go(known.start, known.end, known.offset, file)
         if self._redir is not None:
+            self._add_object(known)
+        elif self._recall is not None and self._recall.has_core:
+            self._start_redir()
             self._add_object(known)
         elif self._config.core.extra_debuginfo_path or file.names.may_hold(*REDIRECT_NAMES):
             self._start_redir()
+            if self._recall is not None:
+                self._add_object(known)  # else it is among those that the core was told of
         file.names.release()
 
-    @staticmethod
-    def _find_go(start: int, end: int, offset: int, file: KnownFile) -> None:
+    def _find_go(self, start: int, end: int, offset: int, file: KnownFile) -> None:
         """Go gives every variable a value, and its collector looks at stack words whether alive or not."""
         if not lib.ip_service_chan().config_flags & lib.IP_C_SHADOW or file.go is None:
             return
         image, text = file.go
         for vaddr in image.vaddrs_of_offset(offset)[:1]:
             bias = start - vaddr
-            lib.ip_keeps_stack_add(max(start, text[0] + bias), min(end, text[1] + bias))
+            kept = max(start, text[0] + bias), min(end, text[1] + bias)
+            lib.ip_keeps_stack_add(*kept)
+            if self._recall is not None:
+                self._recall.done(KEEPS_STACK, kept)
 
     def _add_object(self, known: Mapped) -> None:
         from interpose.elf.errors import ElfError
@@ -191,6 +251,8 @@ class Objects:
             self._bind_hooks(obj)
         late = [binding for binding in change.ifunc_added if not obj.contains(binding.address)]
         if late:
+            if self._recall is not None:
+                self._recall.distrust()  # what is found depends on the program's memory
             self._find_resolved(late)
         known.file.names.release()
         if self._trace:
@@ -225,6 +287,10 @@ class Objects:
             self._events.append((None, addr, length, 0))
         lib.ip_stable_del(addr, addr + length)
         lib.ip_keeps_stack_del(addr, addr + length)
+        if self._recall is not None:
+            end = addr + length
+            self._change("unmapped", addr, end, lambda redir: redir.remove_range(addr, end))
+            return
         if self._redir is None:
             return
         self._apply(self._redir.remove_range(addr, addr + length))
@@ -233,11 +299,26 @@ class Objects:
 
             self._print(Reason.DELETED_OBJECT)
 
+    def _change(self, what: str, first: int, second: int, ask: Callable[[RedirState], Change]) -> None:
+        """An event with two numbers: done again as in an earlier run, or by the redirection core."""
+        assert self._recall is not None
+        recall = self._recall
+        recall.begin(what, first, second)
+        if self._redir is not None or not recall.repeat():
+            if self._redir is not None or recall.has_core:
+                self._apply(ask(self.redir))
+            recall.end(self._redir is not None, [])
+        recall.past.append((what, first, second))
+
     def _forget(self, start: int, end: int) -> None:
         """Something else is in [start, end) from now on; as in the redirection core, an object that goes
         in part goes."""
         self._mapped = [m for m in self._mapped if m.end <= start or m.start >= end]
         self._events = [e for e in self._events if e[1] < start or e[1] + e[2] > end]
+
+    def is_code_of(self, addr: int, base: int) -> bool:
+        """The address is in code of the file whose beginning is, or would be, mapped at ``base``."""
+        return any(m.start <= addr < m.end and m.start - m.offset == base for m in self._mapped)
 
     def static_program(self) -> str:
         """Path of a program without an interpreter; empty if that is a dynamic linker, executed itself."""
@@ -251,6 +332,15 @@ class Objects:
 
         ``only`` is the path of the one object to look into.
         """
+        question = f"{name} {only}".encode("utf-8", "surrogateescape")
+        if self._recall is not None and (known := self._recall.memo.answer(question)) is not None:
+            return int.from_bytes(known, "little")
+        found = self._find_function(name, only)
+        if self._recall is not None:
+            self._recall.memo.add(found.to_bytes(8, "little"), question)
+        return found
+
+    def _find_function(self, name: str, only: str) -> int:
         for obj in self.redir.objects:
             if only and obj.path != only:
                 continue
@@ -261,15 +351,21 @@ class Objects:
 
     def ifunc_resolved(self, resolver: int, target: int) -> None:
         """An indirect function chose its target (request 3104)."""
-        self._apply(self.redir.add_ifunc_target(resolver, target))
+        if self._recall is None:
+            self._apply(self.redir.add_ifunc_target(resolver, target))
+        else:
+            self._change("resolved", resolver, target, lambda redir: redir.add_ifunc_target(resolver, target))
 
     def _apply(self, change: Change) -> None:
+        if self._recall is not None and self._recall.replays:
+            return
         gone = [binding.address for binding in (*change.removed, *change.ifunc_removed)]
         if gone:
             lib.ip_bindings_del(len(gone), gone)
+            self._note(UNBOUND, gone)
         if self._shown_first_use:
             self._shown_first_use.difference_update(gone, [addr | lib.IP_KEY_NOREDIR for addr in gone])
-        _bind(change.added)
+        self._bind(change.added)
         if self._hooks is not None:
             self._hooks.bound(change)
         if self._ifunc_wrapper and change.ifunc_added:
@@ -277,14 +373,38 @@ class Objects:
             count = len(late)
             wrapper = [self._ifunc_wrapper] * count
             lib.ip_bindings_set(count, late, wrapper, [0] * count, bytes([lib.IP_BIND_WRAP]) * count)
+            self._note(BOUND, late, wrapper, [0] * count, [lib.IP_BIND_WRAP] * count)
         for message in change.messages:
             # Levels count -v; the log's verbosity is 1 without any.
             if self._verbosity > message.level:
+                if self._recall is not None:
+                    self._recall.distrust()  # to be said in each run
                 (self._log.debug if message.debug else self._log.plain)(message.text)
         if change.missing:
             from interpose.redir import missing_text_lines
 
             raise MissingTextError("", *(line for m in change.missing for line in missing_text_lines(m)))
+
+    def _bind(self, bindings: Sequence[ActiveBinding]) -> None:
+        """Put bindings into effect, all at once: there may be a hundred thousand."""
+        if not bindings:
+            return
+        kinds = {
+            spec: (lib.IP_BIND_WRAP if spec.kind.value == "W" or spec.wants_original else 0)
+            | (lib.IP_BIND_USER if spec.is_users else 0)
+            for spec in {binding.spec for binding in bindings}
+        }
+        addresses = [binding.address for binding in bindings]
+        targets = [binding.target for binding in bindings]
+        inner = [0 if binding.inner is None else binding.inner.target for binding in bindings]
+        how = [kinds[binding.spec] for binding in bindings]
+        lib.ip_bindings_set(len(bindings), addresses, targets, inner, bytes(how))
+        self._note(BOUND, addresses, targets, inner, how)
+
+    def _note(self, what: int, *columns: Sequence[int]) -> None:
+        """For a later run that repeats this."""
+        if self._recall is not None:
+            self._recall.done(what, *columns)
 
     def first_use(self, key: int) -> None:
         """-v, --trace-redir=yes: a redirected address is executed for the first time.
@@ -301,22 +421,15 @@ class Objects:
             self._log.debug(first_use_line(binding, inner=bool(key & lib.IP_KEY_NOREDIR)))
 
 
-def _bind(bindings: Sequence[ActiveBinding]) -> None:
-    """Put bindings into effect, all at once: there may be a hundred thousand."""
-    if not bindings:
-        return
-    kinds = {
-        spec: (lib.IP_BIND_WRAP if spec.kind.value == "W" or spec.wants_original else 0)
-        | (lib.IP_BIND_USER if spec.is_users else 0)
-        for spec in {binding.spec for binding in bindings}
-    }
-    lib.ip_bindings_set(
-        len(bindings),
-        [binding.address for binding in bindings],
-        [binding.target for binding in bindings],
-        [0 if binding.inner is None else binding.inner.target for binding in bindings],
-        bytes([kinds[binding.spec] for binding in bindings]),
-    )
+class LateSymbolizer:
+    """Most runs have nothing to look up, and no need of a symbolizer."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def lookup(self, ip: int) -> list[Frame]:
+        """See :class:`interpose.elf.symbolizer.Symbolizer`."""
+        return self._objects.symbolizer.lookup(ip)
 
 
 def _table(file: ObjectFile) -> SymbolTable:
@@ -338,9 +451,35 @@ def _symbols(file: ObjectFile) -> SymbolColumns:
         return SymbolColumns()
     try:
         # By address, as written: of two rules for one function the first one's holds.
-        return SymbolColumns(*function_symbols(file.image, file.debug_image))
+        return SymbolColumns(*function_symbols(file.image, file.installed_debug_image))
     except ElfError:
         return SymbolColumns()
+
+
+def _debug_servers(config: Config, log: Log) -> Servers | None:
+    """The debuginfod servers to ask for debug files; what they do wrong is told under ``-v``."""
+    if not config.core.enable_debuginfod or not os.environ.get("DEBUGINFOD_URLS"):
+        return None
+    from interpose.elf.debuginfod import Servers
+
+    return Servers(os.environ, lambda line: log.debug(line) if log.verbosity > 1 else None)
+
+
+def make_symbolizer(config: Config, log: Log, *, directories: bool) -> Symbolizer:
+    """The symbolizer that the options ask for; ``directories``: somebody wants them, whatever the options."""
+    from interpose.elf.symbolizer import Symbolizer
+
+    core = config.core
+    inline = core.read_inline_info
+    return Symbolizer(
+        inline=tools.load(config.tool_name).READ_INLINE if inline is None else inline,
+        directories=core.xml or directories or bool(core.fullpath_after),
+        demangle=core.demangle,
+        extra_debuginfo_path=[core.extra_debuginfo_path] if core.extra_debuginfo_path else [],
+        allow_mismatched=core.allow_mismatched_debuginfo,
+        servers=_debug_servers(config, log),
+        warn=log.debug if log.verbosity > 1 else None,
+    )
 
 
 def announced_path(data: bytes) -> str:

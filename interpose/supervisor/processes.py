@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from interpose.gdb.fifos import Lent
     from interpose.options.core import CoreOptions
     from interpose.supervisor.main import Supervisor
+
+
+_MANY_FORKS = 4  # of one process, after which more are to be expected
 
 
 def _send(sock_fd: int, fds: Sequence[int]) -> None:
@@ -83,18 +87,24 @@ def fork(supervisor: Supervisor, slot: Any) -> None:
         slot.r[0] = errno.EAGAIN  # the program's fork fails, as for want of anything else
         return
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    session.forks += 1
+    if session.forks == _MANY_FORKS:
+        supervisor.tool.forks_often()
+    childs_way = supervisor.way_to_child(slot)
     lib.ip_service_lock()
     try:
         pid = os.fork()
     except OSError as error:
         lib.ip_service_unlock()
         memory.close()
-        _close(ours, theirs, ready_read, ready_write)
+        _close(ours, theirs, ready_read, ready_write, *([childs_way] if childs_way >= 0 else []))
         slot.r[0] = error.errno
         return
     if pid == 0:
-        _serve_child(supervisor, memory, ours, ready_write, (theirs, ready_read))
+        _serve_child(supervisor, memory, ours, ready_write, (theirs, ready_read), childs_way)
     os.close(ready_write)
+    if childs_way >= 0:
+        os.close(childs_way)
     # The child copies from memory that our translator also writes.
     copied = os.read(ready_read, 1)
     lib.ip_service_unlock()
@@ -105,19 +115,24 @@ def fork(supervisor: Supervisor, slot: Any) -> None:
     _close(ours, theirs, ready_read)
 
 
-def _leave_fifos(supervisor: Supervisor) -> None:
-    if supervisor.fifos is not None:
-        supervisor.fifos.forget()
+def _leave_fifos(supervisor: Supervisor) -> Lent | None:
+    return None if supervisor.fifos is None else supervisor.fifos.lend()
 
 
 def _serve_child(
-    supervisor: Supervisor, memory: Memory, sock_fd: int, ready: int, foreign: Sequence[int]
+    supervisor: Supervisor, memory: Memory, sock_fd: int, ready: int, foreign: Sequence[int], way: int
 ) -> None:
     """In the forked supervisor: serve the forked client until its end, then leave."""
 
     def work() -> None:
+        if supervisor.xml is not None:
+            supervisor.xml.leave()
         lib.ip_delay(lib.IP_AT_FORKED)
-        _leave_fifos(supervisor)
+        lent = _leave_fifos(supervisor)
+        if lent is not None and way < 0:
+            lent.close()
+        if supervisor.cache is not None:
+            supervisor.cache.forked()
         _close(*foreign)
         old = supervisor.session.memory
         old_sock = supervisor.session.sock_fd
@@ -136,7 +151,7 @@ def _serve_child(
             os._exit(1)  # the supervisor that forked is gone: so is the program, soon
         _close(ready, old_sock, *old.descriptors())
         supervisor.born = False
-        supervisor.forget_debugger()
+        supervisor.fork_debugger(way, lent)
         supervisor.serve()
 
     supervise(supervisor.session, work)
@@ -151,14 +166,18 @@ def end_of_vfork_child(supervisor: Supervisor, slot: Any, report: Callable[[], i
     own = sender(supervisor.session.sock_fd, slot.a[5], supervisor.shown) or slot.a[7]
     answer, told = os.pipe()
     supervisor.log.flush()
+    lib.ip_service_lock()  # the copy has no translator to give the lock back, and a report may need it
     try:
         copy = os.fork()
     except OSError:
         _close(answer, told)
         return status
+    finally:
+        lib.ip_service_unlock()  # in either
     if copy == 0:
         log = supervisor.log
         supervisor.session.parent_pid = supervisor.client.pid
+        supervisor.leave_debugger()
         try:
             silent = supervisor.config.core.child_silent_after_fork
             if log.forked(own, silent=silent):
@@ -256,11 +275,15 @@ def _serve_exec(supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, 
     def work() -> None:
         lib.ip_service_abandon()
         lib.ip_delay(lib.IP_AT_FORKED)
-        _leave_fifos(supervisor)
+        if supervisor.fifos is not None:
+            supervisor.fifos.forget()
+        supervisor.leave_debugger()
         supervisor.log.forked(pid)
         supervisor.session.parent_pid = supervisor.client.pid
         if supervisor.json is not None:
             supervisor.json.moved(pid)
+        if supervisor.xml is not None:
+            supervisor.xml.moved(pid)
         pending = PendingExec(memory, sock_fd, pid, argv)
         if not pending.wait():
             supervisor.log.close()

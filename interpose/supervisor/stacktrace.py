@@ -7,6 +7,7 @@ from interpose.jit._native import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from interpose.supervisor.main import Supervisor
@@ -23,6 +24,11 @@ def guest_pc(key: int) -> int:
     return key if key >> 47 & 0x1FFF else key & lib.IP_KEY_PC
 
 
+def by_dwarf_number(gpr: Sequence[int]) -> dict[int, int]:
+    """General registers as debug information numbers them."""
+    return {number: gpr[which] for number, which in enumerate(_BY_DWARF_NUMBER)}
+
+
 def unwind(supervisor: Supervisor, slot: Any) -> list[int]:
     """The thread's program counter, then return addresses, from its registers and memory."""
     state = supervisor.client.read_struct("struct tstate", slot.tstate)
@@ -31,7 +37,7 @@ def unwind(supervisor: Supervisor, slot: Any) -> list[int]:
 
 def unwind_state(supervisor: Supervisor, state: Any) -> list[int]:
     """The same from a copy of a thread's state (``struct tstate``)."""
-    registers = {number: state.gpr[which] for number, which in enumerate(_BY_DWARF_NUMBER)}
+    registers = by_dwarf_number(state.gpr)
     unwinder = Unwinder(supervisor.client.read, supervisor.symbolizer.frame_table)
     # Merged recursion shortens a trace: leave something to merge.
     core = supervisor.config.core

@@ -20,7 +20,7 @@ def stats_lines(header: Any) -> list[str]:
         f"translate: {s.guest_bytes:,} -> {s.host_bytes:,} bytes, "
         f"{s.ns / blocks / 1000:.2f} us a block, {s.ns / 1e6:.1f} ms in all",
         f"translate: {s.chained:,} chained, {s.invalidated:,} dropped, {s.compared:,} compared, "
-        f"{s.flushes:,} whole flushes",
+        f"{s.flushes:,} whole flushes, {s.kept:,} kept from earlier runs",
         f"dispatch: {count[lib.IP_N_MISSES]:,} look-up misses, {count[lib.IP_N_EXITS]:,} other exits",
         f"slow paths: {count[lib.IP_N_SLOW]:,} loads, {count[lib.IP_N_SLOW + 1]:,} stores, "
         f"{count[lib.IP_N_SLOW + 2]:,} tracked instructions, {count[lib.IP_N_SLOW + 3]:,} stack changes, "

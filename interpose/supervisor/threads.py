@@ -38,6 +38,8 @@ class ThreadNow(NamedTuple):
     lo: int
     hi: int
     stack: Stack
+    own_stack: tuple[int, int, int]
+    """Of the runtime: from where, to where, and how many bytes were ever used."""
 
 
 def threads_now(supervisor: Supervisor) -> list[ThreadNow]:
@@ -56,9 +58,26 @@ def threads_now(supervisor: Supervisor) -> list[ThreadNow]:
         lo, hi = next(((lo, hi) for lo, hi in ranges if lo <= sp < hi), (0, 0))
         stack = supervisor.resolver.normalise(_trace(supervisor, state, pc))
         found.append(
-            ThreadNow(state.tid_guest, slot.tid, _syscall(supervisor, state, pc), pc, sp, lo, hi, stack)
+            ThreadNow(
+                state.tid_guest,
+                slot.tid,
+                syscall,
+                pc,
+                sp,
+                lo,
+                hi,
+                stack,
+                _own_stack(supervisor, state, ranges),
+            )
         )
     return sorted(found)
+
+
+def _own_stack(supervisor: Supervisor, state: Any, ranges: list[tuple[int, int]]) -> tuple[int, int, int]:
+    end = state.rt_sp
+    begin = next((lo for lo, hi in ranges if lo < end <= hi), end)
+    data = supervisor.client.read(begin, end - begin) or b""
+    return begin, end, len(data.lstrip(b"\0"))
 
 
 def _mappings(pid: int) -> list[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """The tools, one folder each; a folder with an ``options.py`` is a tool, and nothing else lists them.
 
-``options.py`` defines ``class Options(Table)`` and the banner's ``NAME`` and ``DESCRIPTION``.
+``options.py`` defines ``class Options(Table)`` and the banner's ``NAME`` and ``DESCRIPTION``; ``XML = True``
+says that the tool's report can be XML.
 """
 
 from __future__ import annotations

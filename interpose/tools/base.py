@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from interpose.report.stack import Stack
     from interpose.supervisor.files import KnownFile
     from interpose.supervisor.main import Supervisor
+    from interpose.supervisor.unloaded import UnloadedCode
 
 
 class BaseTool:
@@ -37,6 +38,13 @@ class BaseTool:
     def code_mapped(self, start: int, length: int, offset: int, file: KnownFile) -> None:
         """Code of a file was mapped, from ``offset`` on; the program waits."""
 
+    def stacks_recorded(self) -> int:
+        """The number that the next stack gets that the runtime records; those before have smaller ones."""
+        return 0
+
+    def code_kept(self, unloaded: UnloadedCode) -> None:
+        """Code is about to be unmapped whose names are kept."""
+
     def code_unmapped(self, addr: int, length: int) -> None:
         """A range with announced code was unmapped or replaced."""
 
@@ -53,8 +61,14 @@ class BaseTool:
         """The same, but the program is not ours."""
         self.executes()
 
+    def end_document(self) -> None:
+        """The program executes another one: its document in XML, if it has one, gets its end."""
+
     def idle(self) -> None:
         """Between two events, about ten times a second."""
+
+    def forks_often(self) -> None:
+        """What is done now need not be done in each child."""
 
     def forked(self) -> None:
         """This is the copy for a forked child, which has just reported."""
@@ -100,16 +114,9 @@ class BaseTool:
 
     def describe_address(self, addr: int) -> Sequence[AuxPart]:
         """What an address is, for a reader: as much as is known of it."""
-        from interpose.report.errors import AuxPart
+        from interpose.report.places import describe
 
-        symbolizer = self.supervisor.symbolizer
-        head = f"Address 0x{addr:x} is"
-        if (data := symbolizer.describe_data(addr)) is not None:
-            return [AuxPart(f'{head} {data.offset} bytes inside data symbol "{data.name}"')]
-        if (section := symbolizer.section_of(addr)) is not None:
-            kind, name = section
-            return [AuxPart(f"{head} in the {kind} segment of {name}", (addr,) if kind == "Text" else None)]
-        return [AuxPart(f"{head} not stack'd, malloc'd or (recently) free'd")]
+        return describe(self.supervisor, addr)
 
     def count_errors(self) -> int:
         """COUNT_ERRORS: errors found so far, suppressed ones not counted."""
@@ -118,6 +125,10 @@ class BaseTool:
     @classmethod
     def check(cls, config: Config) -> None:
         """Find problems with files that options name, before anything starts; raises an InterposeError."""
+        if config.core.track_fds != "no":
+            from interpose.report.core_errors import load_suppressions
+
+            load_suppressions(config)
 
     def warn_if_full(self) -> None:
         """Of a tool that traces: say so if there was code that it could not see."""
@@ -129,6 +140,9 @@ class BaseTool:
                 f"Warning: there is more code than can be described ({meta.trace_blocks:,} blocks are): "
                 "what ran of the rest is missing"
             )
+
+    def dies(self, tid: int) -> None:
+        """A signal is about to end the program in this thread; the end is reported next."""
 
     def fatal(self, lines: Sequence[str], slot: Any) -> None:
         """The program is about to die by a signal."""

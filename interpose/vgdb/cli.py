@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
+
+from interpose.console import talk
 
 from .found import default_prefix, listing, places, search
 from .voice import VgdbError, Voice
@@ -59,10 +60,4 @@ def main(words: list[str]) -> int:
 
 def entry() -> None:
     """For the installed command."""
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    talk(main)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import time
@@ -12,6 +13,7 @@ from .voice import VgdbError, Voice
 
 _REQUESTS, _REPLIES, _SHARED = "-from-vgdb-to-", "-to-vgdb-from-", "-shared-mem-vgdb-"
 _LOOK_AGAIN = 0.05  # seconds between two searches
+_CLOCKS_APART = 0.1  # seconds: the kernel's ticks, and the clock of a file's times
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,42 @@ def _is_alive(pid: int) -> bool:
     except (OSError, OverflowError):
         return False
     return True
+
+
+def _started(pid: int) -> float | None:
+    """When a process or thread began, as files' times have it (seconds); None if the kernel does not say."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time() - age
+
+
+def _is_listened_to(path: str) -> bool:
+    """Whether somebody has a FIFO open to read, whoever it is."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        return error.errno != errno.ENXIO
+    os.close(fd)
+    return True
+
+
+def _is_left(place: Place) -> bool:
+    """Whether these files are of a process that was killed, and whose number nobody has, or another one.
+
+    Who may be there is not called: under Valgrind the end of a call is that of a conversation.
+    """
+    if _is_alive(place.pid):
+        started = _started(place.pid)
+        try:
+            if started is None or started < os.lstat(place.requests).st_mtime + _CLOCKS_APART:
+                return False
+        except OSError:
+            return False
+    return not _is_listened_to(place.requests)  # by a process of another PID namespace, perhaps
 
 
 def _may_be_trusted(path: str) -> bool:
@@ -93,10 +131,10 @@ def places(prefix: str) -> list[Place]:
     for place in _places(prefix):
         if not _may_be_trusted(place.requests):
             continue
-        if _is_alive(place.pid):
-            found.append(place)
-        else:
+        if _is_left(place):
             _remove(place)
+        elif _is_alive(place.pid):
+            found.append(place)
     return found
 
 

@@ -114,3 +114,10 @@ def test_wrong_python(change, text):
     assert run.returncode == 1
     assert run.stderr.startswith(f"interpose: {text}")
     assert run.stderr.count("\n") == 1
+
+
+def test_the_script_for_gdb_is_a_file_of_python():
+    done = interpose("--gdb-script")
+    assert done.returncode == 0 and done.stderr == ""
+    with open(done.stdout.strip()) as file:
+        compile(file.read(), done.stdout.strip(), "exec")

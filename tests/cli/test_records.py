@@ -214,3 +214,24 @@ def test_same_members(call):
 def test_no_member(kind):
     with pytest.raises(ValueError):
         kind("x")
+
+
+def test_compact_records():
+    """Without a dictionary each, otherwise the same."""
+    from interpose.records import compact, dataclass, field, replace
+
+    @compact
+    @dataclass(frozen=True)
+    class Part:
+        text: str
+        more: tuple = ()
+        shown: list = field(default_factory=list)
+
+    one = Part("a", shown=[1])
+    assert not hasattr(one, "__dict__")
+    assert one == Part("a", (), [1]) and replace(one, text="b") == Part("b", (), [1])
+    assert repr(one) == f"{Part.__qualname__}(text='a', more=(), shown=[1])"
+    with pytest.raises(AttributeError):
+        one.text = "c"
+    with pytest.raises(TypeError):
+        Part()

@@ -10,7 +10,21 @@ from pathlib import Path
 import pytest
 
 SLOW = {
-    *("argparse", "ast", "asyncio", "ctypes", "dataclasses", "datetime", "decimal", "enum", "hashlib"),
+    *(
+        "argparse",
+        "ast",
+        "asyncio",
+        "collections",
+        "contextlib",
+        "copy",
+        "ctypes",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "enum",
+        "functools",
+        "hashlib",
+    ),
     *(
         "importlib.metadata",
         "inspect",

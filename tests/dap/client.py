@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import json
 import os
 import select
@@ -12,8 +14,41 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+
 TIMEOUT = 60
 Message = dict[str, Any]
+
+
+def _validators() -> Callable[[str], Any] | None:
+    """Validators of the protocol's definitions by name, from the schema that the package debugpy holds."""
+    found = importlib.util.find_spec("debugpy")
+    if found is None or found.origin is None:
+        return None
+    folder = Path(found.origin).parent / "_vendored/pydevd/_pydevd_bundle/_debug_adapter"
+    schema = json.loads((folder / "debugProtocol.json").read_text())
+
+    @functools.cache
+    def validator(name: str) -> Any:
+        return jsonschema.Draft4Validator({**schema, "$ref": f"#/definitions/{name}"})
+
+    return validator
+
+
+VALIDATOR = _validators()
+
+
+def check(message: Message) -> None:
+    """A message of the adapter's is one of the protocol."""
+    if VALIDATOR is None:
+        return
+    if message["type"] == "event":
+        name = f"{message['event'][:1].upper()}{message['event'][1:]}Event"
+    elif not message["success"]:
+        name = "ErrorResponse"
+    else:
+        name = f"{message['command'][:1].upper()}{message['command'][1:]}Response"
+    VALIDATOR(name).validate(message)
 
 
 class Client:
@@ -98,4 +133,5 @@ class Client:
             if len(rest) < length:
                 return
             self.messages.append(json.loads(rest[:length]))
+            check(self.messages[-1])
             self._data = rest[length:]

@@ -226,6 +226,42 @@ def test_pause_and_breakpoint_while_it_runs(client: Client, program: Path, tmp_p
 
 
 @needs_gdb
+def test_counted_hits_and_log_points(client: Client, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("turns")
+    (folder / "turns.c").write_text(
+        "int main(void) {\n    int sum = 0;\n    for (int i = 0; i < 6; i++)\n        sum += i;\n"
+        "    sum *= 2;\n    return sum;\n}\n"
+    )
+    command = ["gcc", "-g", "-O0", str(folder / "turns.c"), "-o", str(folder / "turns")]
+    subprocess.run(command, check=True, timeout=TIMEOUT)
+    client.start(folder / "turns", tool="none")
+    source = {"path": str(folder / "turns.c")}
+    wishes = [
+        {"line": 4, "hitCondition": ">=4"},
+        {"line": 5, "logMessage": "sum {sum}, {sum > 9}, {nothing}!"},
+    ]
+    made = client.get("setBreakpoints", source=source, breakpoints=wishes)["breakpoints"]
+    assert [point["verified"] for point in made] == [True, True]
+    client.get("configurationDone")
+    for turn in (3, 4, 5):
+        thread = client.event("stopped")["threadId"]
+        assert _locals(client, _stack(client, thread)[0])["i"]["value"] == str(turn)
+        client.get("continue", threadId=thread)
+    assert client.event("exited")["exitCode"] == 30
+    assert 'sum 15, 1, <No symbol "nothing" in current context.>!\n' in client.output("console")
+
+
+@needs_gdb
+@pytest.mark.parametrize("hits", ["0", "-1", "==2", "often", "9" * 30])
+def test_counts_of_hits_that_are_none(client: Client, program: Path, hits: str) -> None:
+    client.start(program, tool="none")
+    source = {"path": str(program.parent / "main.c")}
+    wish = {"line": LINE["block[3]"], "hitCondition": hits}
+    (answer,) = client.get("setBreakpoints", source=source, breakpoints=[wish])["breakpoints"]
+    assert not answer["verified"] and "expected the number of the hit" in answer["message"]
+
+
+@needs_gdb
 @pytest.mark.parametrize("how", ["disconnect", "closed", "killed"])
 def test_leaving_in_the_middle(client: Client, program: Path, tmp_path: Path, how: str) -> None:
     client.start(program, args=["wait"])

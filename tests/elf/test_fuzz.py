@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,10 +12,12 @@ from hypothesis import strategies as st
 
 from interpose.elf.dwarf import DebugInfo
 from interpose.elf.errors import ElfError
+from interpose.elf.functions import Functions, levels_at
 from interpose.elf.image import Image
 from interpose.elf.symbolizer import Symbolizer
 from interpose.elf.symbolmap import code_map, data_map
 from interpose.elf.symtab import function_symbols
+from interpose.elf.variables import FrameState, Variables
 
 SOURCE = """\
 int counter;
@@ -128,6 +132,51 @@ def test_symbolizer_survives_damage(small: bytes, tmp_path_factory, flips: list[
         symbolizer.describe_data(address)
         symbolizer.section_of(address)
         symbolizer.function_start(address)
+
+
+def ask_for_variables(info: DebugInfo) -> int:
+    """How many of some addresses have a variable or an inlined call."""
+    functions = Functions()
+    variables = Variables(info, functions)
+    found = 0
+    for pc in range(0x1000, 0x1500, 0x17):
+        found += len(levels_at(info, functions, pc)) > 1
+        registers = dict.fromkeys(range(17), 0x7000)
+        frame = FrameState(pc, 0, registers, 0x7100, lambda _, size: b"\5" * size)
+        for address in (0x7000, 0x7060, 0x70C0, 0x70F0, 0x4000):
+            found += variables.local_at(frame, address) is not None
+    for address in range(0x4000, 0x4100, 8):
+        found += variables.global_at(address) is not None
+        found += variables.static_local_at(address) is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "flags", ["-gdwarf-5 -O2", "-gdwarf-4 -O0", "-gdwarf-4 -O2 -gsplit-dwarf", "-gdwarf-5 -O1 -gsplit-dwarf"]
+)
+def test_variables_of_damaged_information(tmp_path: Path, flags: str) -> None:
+    """No question about variables or inlined calls raises, and each comes to an end."""
+    top = Path(__file__).resolve().parents[2]
+    source = top / "tests" / "guests" / "varinfo" / "optimised.c"
+    command = ["gcc", *flags.split(), "-w", f"-I{top / 'include'}", "-o", "program", str(source)]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    files = [tmp_path / "program", *tmp_path.glob("*.dwo")]
+    whole = {path: path.read_bytes() for path in files}
+    assert ask_for_variables(DebugInfo(Image.open(str(files[0])))) > 5
+    random = Random(flags)
+    for _ in range(60):
+        path = random.choice(files)
+        damaged = bytearray(whole[path])
+        sections = Image.from_bytes(whole[path]).sections
+        parts = [s for s in sections if s.size and s.name.startswith(".debug")]
+        for _ in range(random.choice((1, 3, 30))):
+            part = random.choice(parts)
+            damaged[part.offset + random.randrange(part.size)] = random.choice(
+                (0, 255, random.randrange(256))
+            )
+        path.write_bytes(damaged)
+        ask_for_variables(DebugInfo(Image.open(str(files[0]))))
+        path.write_bytes(whole[path])
 
 
 def test_untouched_file_is_accepted(small: bytes) -> None:

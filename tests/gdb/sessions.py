@@ -1,13 +1,15 @@
 """Sessions of the real gdb with programs under interpose (``tests/guests/gdb``).
 
-A session is NAME.gdb beside NAME.c: commands for gdb, which is attached at the program's start, and in
-comments what is to come of them:
+A session is NAME.gdb beside NAME.c, or another one's program: commands for gdb, which is attached at the
+program's start, and in comments what is to come of them:
 
 ==================  =====================================================================================
 ``#: REGEX``        a line of gdb's output, behind those that were found before
 ``#! REGEX``        no line of it is like this
 ``#out REGEX``      a line of what the program and interpose say, behind those found before
 ``#status N``       how the program ends (``-N``: by that signal); without it: 0
+``#program NAME``   it is about another one's program
+``#before COMMAND`` for gdb, before it connects
 ``#options WORDS``  of interpose
 ``#tools WORDS``    those that it is for; without it: none and memcheck
 ``#needs FLAG``     of the CPU, as /proc/cpuinfo has it; else the session is left out
@@ -45,6 +47,8 @@ class Session:
     tools: list[str] = field(default_factory=lambda: ["none", "memcheck"])
     flags: list[str] = field(default_factory=list)
     needs: str = ""
+    program: str = ""
+    before: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
 
     @property
@@ -53,7 +57,7 @@ class Session:
 
 
 def read(path: Path) -> Session:
-    session = Session(path.stem)
+    session = Session(path.stem, program=path.stem)
     for line in path.read_text().splitlines():
         kind, _, rest = line.partition(" ")
         rest = rest.strip()
@@ -73,6 +77,10 @@ def read(path: Path) -> Session:
             session.needs = rest
         elif kind == "#flags":
             session.flags = rest.split()
+        elif kind == "#program":
+            session.program = rest
+        elif kind == "#before":
+            session.before.append(rest)
         elif kind == "#link":
             session.beside.append(rest)
     return session
@@ -84,16 +92,16 @@ def sessions() -> list[tuple[Session, str]]:
 
 
 def build(session: Session, folder: Path) -> Path:
-    program = folder / session.name
-    for name in [*session.beside, session.name]:
+    program = folder / session.program
+    for name in [*session.beside, session.program]:
         source = GUESTS / f"{name}.c"
-        flags = session.flags if name == session.name else []
+        flags = session.flags if name == session.program else []
         command = ["gcc", "-g", "-O0", "-w", "-pthread", str(source), "-o", str(folder / name), *flags]
         subprocess.run(command, check=True, timeout=TIMEOUT)
     return program
 
 
-def gdb_command(prefix: Path, pid: int, program: Path, script: Path) -> list[str]:
+def gdb_command(prefix: Path, pid: int, program: Path, script: Path, before: Sequence[str] = ()) -> list[str]:
     relay = f"{sys.executable} -m interpose.vgdb --vgdb-prefix={prefix} --wait=20 --pid={pid} -q"
     settings = (
         "debuginfod enabled off",
@@ -102,7 +110,8 @@ def gdb_command(prefix: Path, pid: int, program: Path, script: Path) -> list[str
         "width 0",
         "python print-stack full",
     )
-    words = [word for setting in settings for word in ("-ex", f"set {setting}")]
+    first = [*(f"set {setting}" for setting in settings), *before]
+    words = [word for command in first for word in ("-ex", command)]
     assert GDB
     return [
         GDB,
@@ -151,7 +160,7 @@ def run(session: Session, tool: str, program: Path, folder: Path) -> Result:
         client = subprocess.Popen([*command, str(program)], stdout=file, stderr=file, cwd=program.parent)
         try:
             debugger = subprocess.run(
-                gdb_command(prefix, client.pid, program, session.script),
+                gdb_command(prefix, client.pid, program, session.script, session.before),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,

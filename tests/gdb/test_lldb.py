@@ -18,6 +18,7 @@ COMMANDS = """
 breakpoint set -n add
 continue
 thread backtrace
+image list
 frame variable n
 thread step-inst
 thread step-over
@@ -34,6 +35,8 @@ EXPECTED = [
     r"stop reason = breakpoint 1",
     r"frame #0: .*add\(n=1\)",
     r"frame #1: .*main",
+    r"\[ +\d\] .*/libc\.so",
+    r"\[ +\d\] .*/ld-linux-x86-64",
     r"\(int\) n = 1",
     r"instruction step into",
     r"step over",

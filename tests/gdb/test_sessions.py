@@ -24,9 +24,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_session(session: Session, tool: str, programs: dict[str, Path], tmp_path: Path) -> None:
     if session.needs and session.needs not in Path("/proc/cpuinfo").read_text().split():
         pytest.skip(f"the CPU has no {session.needs}")
-    if session.name not in programs:
-        programs[session.name] = sessions.build(session, programs[""])
-    result = sessions.run(session, tool, programs[session.name], tmp_path)
+    if session.program not in programs:
+        programs[session.program] = sessions.build(session, programs[""])
+    result = sessions.run(session, tool, programs[session.program], tmp_path)
     told = f"{result.gdb}\n--- the program, status {result.status}:\n{result.out}"
     missing = sessions.found_in_order(session.expected, result.gdb)
     assert missing is None, f"gdb does not say {missing!r}:\n{told}"

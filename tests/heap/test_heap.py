@@ -187,6 +187,36 @@ def test_tables_agree_with_a_model(sh: Any) -> None:
         chan.freelist_vol = 20000000
 
 
+def test_memory_of_one_size_serves_others_later(sh: Any) -> None:
+    """A program whose sizes change keeps memory, and records, for what it has, not for all it ever had."""
+    chan = sh.lib.t_chan()
+    chan.freelist_vol = 50000
+    rng = random.Random(5)
+    try:
+        malloc(sh, 1)
+        table = sh.ffi.cast("struct ip_heap_table *", chan.rt_symbols[sh.lib.IP_SYM_HEAP_TABLE])
+
+        def held() -> int:
+            return sum(table.arena_hi[i] - table.arena_lo[i] for i in range(table.n_arenas))
+
+        first, records, most = held(), table.n_blocks, 0
+        for size in range(40, 3000, 97):
+            blocks = [malloc(sh, size) for _ in range(2000000 // size)]
+            most = max(most, len(blocks))
+            assert len(set(blocks)) == len(blocks)
+            for p in blocks:
+                sh.mem(p, size)[:8] = p.to_bytes(8, "little")
+            rng.shuffle(blocks)
+            for p in blocks:
+                assert sh.mem(p, size)[:8] == p.to_bytes(8, "little")
+                free(sh, p)
+        assert held() - first <= 20 << 20  # 31 sizes of 2 MB each
+        assert table.n_blocks - records < 3 * most
+        assert not sh.errors()
+    finally:
+        chan.freelist_vol = 20000000
+
+
 def test_contexts_are_recorded_once(sh: Any) -> None:
     lib, ffi, ts = sh.lib, sh.ffi, sh.ts
     lib.t_call(ts, 0xAAAA)

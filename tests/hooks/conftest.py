@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -14,6 +15,13 @@ import pytest
 
 GUESTS = Path(__file__).resolve().parents[1] / "guests" / "hooks"
 _PREFIX = re.compile(r"(==|--|\*\*)\d+(==|--|\*\*) ?")
+
+
+NATIVE = "native"
+"""In the place of a tool: the engine that has none."""
+HAS_FRIDA = importlib.util.find_spec("frida") is not None
+needs_frida = pytest.mark.skipif(not HAS_FRIDA, reason="the native engine's package is not installed")
+ON_CPU = pytest.param(NATIVE, marks=needs_frida)
 
 
 class Run:
@@ -39,7 +47,17 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         if key not in done:
             out = folder / (name or f"{Path(source).stem}-{len(done)}")
             compiler = "g++" if source.endswith(".cc") else "gcc"
-            command = [compiler, "-g", "-O1", "-w", str(GUESTS / source), "-o", str(out), *flags]
+            command = [
+                compiler,
+                "-g",
+                "-O1",
+                "-falign-functions=16",
+                "-w",
+                str(GUESTS / source),
+                "-o",
+                str(out),
+                *flags,
+            ]
             subprocess.run(command, check=True)
             done[key] = out
         return done[key]
@@ -62,7 +80,8 @@ def hooked(tmp_path: Path) -> Callable[..., Run]:
     ) -> Run:
         file = tmp_path / "hooks.py"
         file.write_text("import interpose\n" + textwrap.dedent(hooks))
-        command = [sys.executable, "-m", "interpose", f"--tool={tool}", *options, f"--hooks={file}"]
+        engine = "--engine=native" if tool == NATIVE else f"--tool={tool}"
+        command = [sys.executable, "-m", "interpose", engine, *options, f"--hooks={file}"]
         process = subprocess.run(
             [*command, str(program), *words],
             capture_output=True,

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hooks.conftest import ON_CPU
 
-TOOLS = ("none", "memcheck")
+TOOLS = ("none", "memcheck", ON_CPU)
 NAMES = "add narrow wide mean half flip name ten total move by_value give fails nothing same".split()
 
 
@@ -315,3 +316,15 @@ def test_what_no_type_names_passes_through(tool, more, build, hooked):
     """
     run = hooked(program, hooks, tool=tool)
     assert (run.out, run.code, run.log) == (native, 0, []), run.err
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_registers_that_a_function_leaves_alone(tool, build, hooked):
+    hooks = """
+        @interpose.wrap("NONE", "leaf")
+        def leaf(call, n: interpose.Long) -> interpose.Long:
+            call.errno = 1
+            return call(n) + 10
+    """
+    run = hooked(build("leaf.c", "-mno-red-zone"), hooks, tool=tool)
+    assert (run.out, run.code, run.log) == ("16 0\n", 0, []), run.err

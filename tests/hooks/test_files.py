@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hooks.conftest import needs_frida
 
 HOOK = '@interpose.wrap("NONE", "f")\n'
 
@@ -139,8 +140,25 @@ def test_the_package_loads_nothing_of_hooks_by_itself():
     assert run.stdout == "[]\n", run.stderr
 
 
-def test_native_engine_says_that_it_takes_none(tmp_path):
-    command = [sys.executable, "-m", "interpose", "--engine=native", "--hooks=x.py", "/bin/echo", "started"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
-    assert (run.stdout, run.returncode) == ("", 1)
-    assert "Functions in Python need the engine that translates, so far." in run.stderr
+@needs_frida
+def test_mistakes_are_the_same_under_the_native_engine(tmp_path):
+    file = tmp_path / "wrong.py"
+    for text, line in (
+        ("1 // 0\n", f"interpose: {file}:1: ZeroDivisionError: integer division or modulo by zero\n"),
+        (
+            "x = 1\n",
+            f"interpose: {file}: no hook is in it; decorate functions with interpose.wrap or .replace\n",
+        ),
+    ):
+        file.write_text(text)
+        command = [
+            sys.executable,
+            "-m",
+            "interpose",
+            "--engine=native",
+            f"--hooks={file}",
+            "/bin/echo",
+            "started",
+        ]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        assert (run.stdout, run.stderr, run.returncode) == ("", line, 1)

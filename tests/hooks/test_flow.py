@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hooks.conftest import ON_CPU
 
-TOOLS = ("none", "memcheck")
+TOOLS = ("none", "memcheck", ON_CPU)
 
 HOOKS = """
 from interpose.hooks import *
@@ -130,7 +131,8 @@ def test_exec(tool, flow, hooked):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_library_that_comes_and_goes(tool, build, hooked):
-    library = build("late_library.c", "-shared", "-fPIC", "-Wl,-soname,late.so.1", name="late.so")
+    flags = ("-shared", "-fPIC", "-fcf-protection=full", "-Wl,-soname,late.so.1")
+    library = build("late_library.c", *flags, name="late.so")
     program = build("late.c")
     run = hooked(
         program,

@@ -8,11 +8,15 @@ import time
 from pathlib import Path
 
 import pytest
+from hooks.conftest import NATIVE, ON_CPU
 
 
-def start(tmp_path: Path, program: Path, hooks: str, *words: str) -> subprocess.Popen[str]:
+def start(
+    tmp_path: Path, program: Path, hooks: str, *words: str, tool: str = "none"
+) -> subprocess.Popen[str]:
     (tmp_path / "hooks.py").write_text("import interpose, os\n" + hooks)
-    command = [sys.executable, "-m", "interpose", "--tool=none", "-q", f"--hooks={tmp_path}/hooks.py"]
+    engine = "--engine=native" if tool == NATIVE else f"--tool={tool}"
+    command = [sys.executable, "-m", "interpose", engine, "-q", f"--hooks={tmp_path}/hooks.py"]
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [*command, str(program), *words], stdout=pipe, stderr=pipe, text=True, cwd=tmp_path
@@ -40,8 +44,9 @@ def is_gone(pid: int, seconds: float = 30) -> bool:
     return False
 
 
+@pytest.mark.parametrize("tool", ["none", ON_CPU])
 @pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(10000)"])
-def test_program_is_killed_while_its_hook_computes(body, build, tmp_path):
+def test_program_is_killed_while_its_hook_computes(tool, body, build, tmp_path):
     """The supervisor does not stay for a hook that nobody waits for."""
     hooks = f"""
 @interpose.wrap("NONE", "work")
@@ -49,7 +54,8 @@ def work(call, n: int) -> int:
     open("{tmp_path}/pid", "w").write(str(os.getpid()))
     {body}
 """
-    program = start(tmp_path, build("flow.cc", "-pthread", "-fcf-protection=none"), hooks, "exec")
+    flow = build("flow.cc", "-pthread", "-fcf-protection=none")
+    program = start(tmp_path, flow, hooks, "exec", tool=tool)
     supervisor = int(wait_for(tmp_path / "pid"))
     program.kill()
     program.communicate(timeout=60)
@@ -70,7 +76,8 @@ def work(call, n: int) -> int:
     )
 
 
-def test_other_threads_go_on_while_one_is_in_a_hook(build, tmp_path):
+@pytest.mark.parametrize("tool", ["none", ON_CPU])
+def test_other_threads_go_on_while_one_is_in_a_hook(tool, build, tmp_path):
     """A hook of one thread waits for what another thread does."""
     (tmp_path / "two.c").write_text(
         "#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\n"
@@ -79,7 +86,8 @@ def test_other_threads_go_on_while_one_is_in_a_hook(build, tmp_path):
         "int main(void) { pthread_t t; pthread_create(&t, 0, count, 0); while (!turns);\n"
         '    printf("%d\\n", waits(&turns) > 1000); fflush(stdout); _exit(0); }\n'
     )
-    subprocess.run(["gcc", "-O1", "-w", "-pthread", "two.c", "-o", "two"], cwd=tmp_path, check=True)
+    flags = ["-O1", "-w", "-falign-functions=16", "-pthread"]
+    subprocess.run(["gcc", *flags, "two.c", "-o", "two"], cwd=tmp_path, check=True)
     hooks = """
 import time
 @interpose.wrap("NONE", "waits")
@@ -89,7 +97,7 @@ def waits(call, p: interpose.Pointer) -> int:
         time.sleep(0.001)
     return call(p)
 """
-    program = start(tmp_path, tmp_path / "two", hooks)
+    program = start(tmp_path, tmp_path / "two", hooks, tool=tool)
     out, err = program.communicate(timeout=60)
     assert (out, err, program.returncode) == ("1\n", "", 0)
 

@@ -15,13 +15,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hooks.conftest import NATIVE, ON_CPU
 
 import interpose
 from interpose.hooks import Registry
 
 
 def start(server, program, *words, tool="none"):
-    command = [sys.executable, "-m", "interpose", f"--tool={tool}", "-q", f"--hooks={server}"]
+    engine = "--engine=native" if tool == NATIVE else f"--tool={tool}"
+    command = [sys.executable, "-m", "interpose", engine, "-q", f"--hooks={server}"]
     return subprocess.run([*command, str(program), *words], capture_output=True, text=True, timeout=120)
 
 
@@ -30,7 +32,7 @@ def flow(build: Callable[..., Path]) -> Path:
     return build("flow.cc", "-pthread", "-fcf-protection=none")
 
 
-@pytest.mark.parametrize("tool", ["none", "memcheck"])
+@pytest.mark.parametrize("tool", ["none", "memcheck", ON_CPU])
 def test_function_fills_variables_of_this_process(tool, build):
     hooks = Registry()
     seen = []
@@ -122,7 +124,8 @@ def test_failure_is_shown_in_the_log(flow):
     assert "interpose/hooks" not in run.stderr
 
 
-def test_child_of_a_fork_has_hooks_too(flow):
+@pytest.mark.parametrize("tool", ["none", ON_CPU])
+def test_child_of_a_fork_has_hooks_too(tool, flow):
     hooks = Registry()
     pids = []
 
@@ -136,7 +139,7 @@ def test_child_of_a_fork_has_hooks_too(flow):
         return call()
 
     with hooks.serve() as server:
-        run = start(server.option, flow, "fork")
+        run = start(server.option, flow, "fork", tool=tool)
     assert sorted(run.stdout.splitlines()) == ["child 77", "parent 77", "status 4"], run.stderr
     assert len(set(pids)) == 2
 

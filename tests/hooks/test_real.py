@@ -11,8 +11,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from hooks.conftest import ON_CPU
 
-TOOLS = ("none", "memcheck")
+TOOLS = ("none", "memcheck", ON_CPU)
 
 
 def need(command: str) -> str:

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hooks.conftest import ON_CPU
+
+TOOLS = ("none", "memcheck", ON_CPU)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,7 @@ def test_what_a_hook_returns_and_writes_is_defined(errors, hooked):
     assert passed_on.err.count("Conditional jump or move depends on uninitialised value(s)") == 2
 
 
-@pytest.mark.parametrize("tool", ["none", "memcheck"])
+@pytest.mark.parametrize("tool", TOOLS)
 def test_stack_thread_and_names(tool, errors, hooked):
     run = hooked(
         errors,
@@ -77,7 +80,7 @@ def test_stack_thread_and_names(tool, errors, hooked):
     ], run.err
 
 
-@pytest.mark.parametrize("tool", ["none", "memcheck"])
+@pytest.mark.parametrize("tool", TOOLS)
 def test_failure_of_a_hook_is_shown_and_the_program_goes_on(tool, errors, hooked):
     run = hooked(
         errors,

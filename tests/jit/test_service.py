@@ -36,7 +36,7 @@ class Client:
         self.meta = mmap.mmap(self.memory.meta_fd, META_SIZE)
         self.cache = mmap.mmap(self.memory.cache_fd, CACHE_SIZE)
         self.slot = ffi.cast("struct ip_slot *", ffi.cast("char *", header) + lib.IP_CHAN_SLOTS)
-        status = lib.ip_service_start(*self.memory.descriptors(), b"none", 0, cache_bytes, -1, b"")
+        status = lib.ip_service_start(*self.memory.descriptors(), b"none", 0, cache_bytes, -1, b"", 0, 0)
         assert status == 0
         # Other tests of this process may have left tables, and what is known of pages at these addresses.
         self.ask(lib.IP_R_INVALIDATE, self.base, len(self.code), lib.IP_INVALID_CHANGED)

@@ -211,11 +211,15 @@ def test_checks_go_where_flags_are_dead() -> None:
     """Stage 4: a load between test and jne is checked before the test, an epilogue before its add."""
     cleaned = texts("89d1 85c0 488b13 7502 90", "--tool=memcheck")[CLEANED]
     assert uops(cleaned)[1:6] == ["INSN", "EARLY", "INSN", "INSN", "JCC"]
-    # add rsp, 24; pop rbx; pop rbp; ret: what pops and return read, as seen before the add.
+    # add rsp, 24; pop rbx; pop rbp; ret: what pops and return read, as seen before the add, and at once.
     lines = texts("4883c418 5b 5d c3", "--tool=memcheck")[CLEANED].splitlines()
-    early = [re.findall(r"\S+\(%rsp\)", line)[0] for line in lines if "EARLY" in line]
-    assert sorted(early) == ["0x18(%rsp)", "0x20(%rsp)", "0x28(%rsp)"]
+    assert [line.split()[2:4] for line in lines if "EARLY" in line] == [["V24", "0x18(%rsp)"]]
     assert not any("LDCHK" in line for line in lines)
+    # No more than 64 bytes; and a hole of a word (pop rbx; lea rsp, [rsp + 8]; pop rbp) makes two of them.
+    lines = texts("4883c418" + "5b" * 9 + "c3", "--tool=memcheck")[CLEANED].splitlines()
+    assert sorted(line.split()[2] for line in lines if "EARLY" in line) == ["V16", "V64"]
+    lines = texts("4883c418 5b 488d642408 5d c3", "--tool=memcheck")[CLEANED].splitlines()
+    assert sorted(line.split()[2] for line in lines if "EARLY" in line) == ["V16", "V8"]
     # Seen from before a push of two bytes the slot lies two bytes higher up.
     lines = texts("85c0 6650 488b542408 7502", "--tool=memcheck")[CLEANED].splitlines()
     assert [re.findall(r"\S+\(%rsp\)", line)[0] for line in lines if "EARLY" in line] == ["0x6(%rsp)"]
@@ -234,6 +238,27 @@ def test_checks_stay_behind_what_they_depend_on(code: str) -> None:
     lines = texts(code, "--tool=memcheck")[CLEANED].splitlines()
     last = next(i for i, line in enumerate(lines) if "mov %rdx:8, (%rbx" in line)
     assert any("LDCHK" in line for line in lines[last : last + 2])
+
+
+PLT = "f30f1efa ff2500010000"  # endbr64; jmp [rip + 0x100]
+
+
+@pytest.mark.parametrize(
+    ("code", "checked_by_rcx"),
+    [
+        (PLT, 0),
+        ("ff2500010000", 0),  # without endbr64
+        ("90 ff2500010000", 1),  # another instruction before: may be anything
+        ("f30f1efa ff20", 1),  # jmp [rax]
+        ("488b13 e808000000 cccccccc cccccccc" + PLT, 0),  # mov rdx, [rbx]; call the entry, 16 bytes behind
+        ("488b13 e908000000 cccccccc cccccccc" + PLT, 0),  # a jump there
+        ("488b13 e806000000 cccccccc cccc" + PLT, 1),  # call where no entry may be
+    ],
+)
+def test_flags_are_dead_on_the_way_through_linkage_tables(code: str, checked_by_rcx: int) -> None:
+    """The dynamic linker, which may be on the way, does not keep them."""
+    cleaned = texts(code, "--tool=memcheck")[CLEANED]
+    assert len(re.findall(r"LDCHK.*flags live", cleaned)) == checked_by_rcx, cleaned
 
 
 def test_returns_compare_the_slot_of_the_call_stack() -> None:

@@ -29,7 +29,7 @@ def test_table_is_read_whole():
     table = read_table()
     assert len(table) == len(re.findall(r"(?m)^SYS(_AS)?\(", TABLE.read_text())) > 350
     assert table[0].arguments[1] == Argument("buf", ">", Size("$", 2), Size("^", 0))
-    assert [argument.kind for argument in table[46].arguments] == ["d", "M<", "d"]
+    assert [argument.kind for argument in table[46].arguments] == ["f", "M<", "d"]
     assert len(table[45].arguments) == 6  # its text is in two pieces
 
 

@@ -75,6 +75,15 @@ def test_counts_of_the_list_of_errors_count(tmp_path: Path) -> None:
     assert code == 0 and out.startswith(f"rank 3: 21 times\n{JUMP}\n")
 
 
+def test_a_process_that_was_killed_is_named(tmp_path: Path) -> None:
+    killed = "==7== The program was killed; what its heap held is not known\n==7== \n"
+    logs = write(tmp_path, {"log.1": log(7, killed), "log.2": log(8)})
+    assert f"rank 1: {logs[0]} says that the process was killed\n2 logs," in merge(*logs)[1]
+    records = ['{"record":"start","pid":7}', '{"record":"end","pid":7,"how":"killed"}']
+    logs = write(tmp_path, {"json.1": "\n".join(records) + "\n", "json.2": records[0] + "\n"})
+    assert f"rank 1: {logs[0]} says that the process was killed\nrank 2: {logs[1]} ends" in merge(*logs)[1]
+
+
 def test_leaks_are_added_up(tmp_path: Path) -> None:
     texts: dict[str, str | bytes] = {
         f"log.{rank}": log(

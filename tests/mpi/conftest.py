@@ -24,6 +24,13 @@ _EXPECTED = re.compile(r"// FINDS ([\d ]+): (.*)$")
 _PREFIX = re.compile(r"^(?:==|\*\*|--)\d+(?:==|\*\*|--) ?")
 _FRAME = re.compile(r"   (?:at|by) 0x[0-9A-F]+: (.+?) \((.*)\)$")
 
+MPI_ENV = {
+    **os.environ,
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "HWLOC_COMPONENTS": "-x86",
+}
+
 Finding = tuple[int, int, str]
 
 
@@ -39,19 +46,16 @@ class Mpi:
         """A program of tests/guests/mpi."""
         out = self.folder / f"{Path(source).stem}-{self.name}-{'-'.join(flags).strip('-') or 'plain'}"
         if not out.exists():
-            command = [
-                f"mpicc.{self.name}",
-                "-g",
-                "-O1",
-                "-w",
-                *flags,
-                str(GUESTS / source),
-                "-o",
-                str(out),
-                "-lm",
-            ]
-            subprocess.run(command, check=True)
+            driver = f"mpif90.{self.name}" if source.endswith(".F90") else f"mpicc.{self.name}"
+            files = [str(GUESTS / source), "-o", str(out), "-lm"]
+            subprocess.run([driver, "-g", "-O1", "-w", *flags, *files], check=True)
         return out
+
+    def header(self) -> str:
+        """Its ``mpi.h``, preprocessed."""
+        command = [f"mpicc.{self.name}", "-E", "-P", "-x", "c", "-"]
+        done = subprocess.run(command, input="#include <mpi.h>\n", capture_output=True, text=True, check=True)
+        return done.stdout
 
     def launcher(self, ranks: int) -> list[str]:
         if self.name == "openmpi":
@@ -66,6 +70,7 @@ class Mpi:
         *words: str,
         engine: str = "memcheck",
         options: tuple[str, ...] = (),
+        launcher: tuple[str, ...] = (),
         env: dict[str, str] | None = None,
         folder: Path,
     ) -> Run:
@@ -79,7 +84,7 @@ class Mpi:
             engines = ["valgrind", "--tool=memcheck", log]
         elif engine == "native":
             engines = [sys.executable, "-m", "interpose", "--engine=native", f"--wrappers={self.wrappers}"]
-        command = [*self.launcher(ranks), *engines, *options]
+        command = [*self.launcher(ranks), *launcher, *engines, *options]
         process = subprocess.run(
             [*command, str(program), *words],
             capture_output=True,
@@ -87,10 +92,7 @@ class Mpi:
             timeout=180,
             cwd=folder,
             env={
-                **os.environ,
-                "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                "HWLOC_COMPONENTS": "-x86",
+                **MPI_ENV,
                 **({} if engine == "native" else {"LD_PRELOAD": self.wrappers}),
                 **(env or {}),
             },
@@ -141,7 +143,8 @@ def _sites(log: str, source: str) -> Iterator[tuple[int, str]]:
         if outer == 0:
             yield line, "jump" if what.startswith("Conditional") else what
         elif stack[0][0].startswith(("ip_check_buffers", "PMPI_", "check_many")):
-            yield line, stack[outer - 1][0].removeprefix("PMPI_")
+            # A binding of Fortran may lie between the function and the program.
+            yield line, next(name for name, _ in stack if name.startswith("PMPI_")).removeprefix("PMPI_")
 
 
 def expected(source: str) -> set[Finding]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -61,6 +64,35 @@ def test_a_broken_compiler_is_one_line(tmp_path: Path, text: str, complaint: str
     assert (code, out) == (1, "")
     assert err.startswith(f"interpose: {fake}: {complaint}") and err.count("\n") == 1
     assert list(tmp_path.glob("cache/interpose/mpi/*")) + list(tmp_path.glob("cache/interpose/mpi/.*")) == []
+
+
+def test_what_a_killed_build_leaves_goes_with_the_next(tmp_path: Path) -> None:
+    """Of three builds one is killed, one goes on, and the third fails."""
+    started = tmp_path / "started"
+    header = "case $1 in -E) echo 'int PMPI_Send(int x);'; exit;; esac"
+    wait = f"echo $$ >> {started}; test -e {tmp_path}/end && exit 1; exec sleep 300"
+    fake = compiler(tmp_path, f"{header}\n{wait}")
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    builds = [subprocess.Popen([*COMMAND, f"--mpi-wrappers={fake}"], env=env, stderr=-3) for _ in range(2)]
+    sleeping: list[str] = []
+    try:
+        while len(sleeping) < 2:
+            time.sleep(0.02)
+            sleeping = started.read_text().split() if started.exists() else []
+        unfinished = set((tmp_path / "cache/interpose/mpi").iterdir())
+        builds[0].kill()
+        builds[0].wait()
+        (tmp_path / "end").write_text("")
+        assert ask(f"--mpi-wrappers={fake}", XDG_CACHE_HOME=str(tmp_path / "cache"))[0] == 1
+        left = set((tmp_path / "cache/interpose/mpi").iterdir())
+        assert len(unfinished) == 2 and len(left) == 1 and left < unfinished
+        assert builds[1].poll() is None
+    finally:
+        for pid in map(int, started.read_text().split()[:2]):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        builds[1].wait(60)
+    assert list((tmp_path / "cache/interpose/mpi").iterdir()) == []
 
 
 def test_no_compiler_and_no_cache(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mpi.conftest import Mpi, expected
+from mpi.conftest import GUESTS, Mpi, Run, expected
 
 
 def test_point_to_point(check: Callable[..., object]) -> None:
@@ -42,8 +42,29 @@ def test_onesided(check: Callable[..., object]) -> None:
     check("onesided.c", 2)
 
 
+def test_windows_of_all_kinds(check: Callable[..., Run]) -> None:
+    run = check("windows.c", 2)
+    assert not [line for rank in (0, 1) for line in run.said(rank) if "Finalize" in line]
+
+
+def test_a_window_that_is_not_freed(mpi: Mpi, tmp_path: Path) -> None:
+    # MPICH ends the program then, in MPI_Finalize.
+    run = mpi.run(2, mpi.build("windows.c"), "left", engine="none", folder=tmp_path)
+    lines = enumerate((GUESTS / "windows.c").read_text().splitlines(), 1)
+    line = next(n for n, text in lines if "// LEFT 1 window" in text)
+    for rank in (0, 1):
+        wanted = f"1 window not freed before MPI_Finalize, made by MPI_Win_create (windows.c:{line})"
+        assert run.said(rank) == [wanted]
+
+
 def test_files(check: Callable[..., object], tmp_path: Path) -> None:
     check("files.c", 2, str(tmp_path / "file"))
+
+
+def test_what_mpi_4_added(mpi: Mpi, check: Callable[..., object]) -> None:
+    if "MPI_Psend_init" not in mpi.header():
+        pytest.skip(f"this {mpi.name} is older than MPI-4.0")
+    check("mpi4.c", 2)
 
 
 def test_threads(check: Callable[..., object]) -> None:

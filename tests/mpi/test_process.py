@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from mpi.conftest import GUESTS, Mpi
+from mpi.conftest import GUESTS, MPI_ENV, Mpi
 
 _LEFT = re.compile(r"// LEFT (.*): (\w+)$")
 
@@ -51,6 +51,15 @@ def test_tools_without_bits_find_what_is_not_freed(mpi: Mpi, tmp_path: Path, eng
     run = mpi.run(2, mpi.build("left.c"), engine=engine, env={"MPIWRAP_DEBUG": "quiet"}, folder=tmp_path)
     assert len(run.said(1)) == 10
     assert "Active" not in run.logs[1]
+
+
+@pytest.mark.parametrize("engine", ["none", "memcheck"])
+def test_what_is_not_there_is_left_to_the_library(mpi: Mpi, tmp_path: Path, engine: str) -> None:
+    program = mpi.build("nulls.c")
+    natively = subprocess.run([*mpi.launcher(1), program], capture_output=True, text=True, env=MPI_ENV)
+    assert natively.returncode == 0 and "MPI_Type_vector" in natively.stdout, natively.stderr
+    run = mpi.run(1, program, engine=engine, folder=tmp_path)
+    assert (run.code, run.out) == (0, natively.stdout), run.err
 
 
 def test_options(mpi: Mpi, tmp_path: Path) -> None:

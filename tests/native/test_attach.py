@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from native.test_life import wait_until
 from native.test_run import WRAPPER, compile_text
 
 pytest.importorskip("frida", reason="the native engine's package is not installed")
@@ -132,6 +133,100 @@ def test_in_and_out_and_in_again(calling: Running, wrapper: Path) -> None:
     assert calling.process.wait(10) == 7
 
 
+# Forks, and calls there and here: each line names who answers. A child forks by the kernel's call alone.
+FAMILY = """
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noipa)) int twice(int x) { return 2 * x; }
+int main(void) {
+    static int to[4][2], from[2], pids[4];
+    char line[100];
+    for (int i = 0; i < 4; i++) pipe(to[i]);
+    pipe(from);
+    pids[0] = getpid();
+    for (int me = 0; me ? read(to[me][0], line, 1) > 0 : !!fgets(line, sizeof line, stdin);) {
+        prctl(PR_SET_PDEATHSIG, me ? SIGKILL : 0);
+        int other = me ? 0 : atoi(line + 1), pid = 0;
+        if (line[0] == 'f') {
+            if (!(pid = other == 3 ? syscall(SYS_fork) : fork())) {
+                me = other;
+                line[0] = 'n';
+            } else {
+                pids[other] = pid;
+                if (me == 0) printf("%d\\n", pid);
+            }
+        } else if (line[0] == 'g') { /* the first child's child */
+            write(to[1][1], "2", 1);
+            read(from[0], &pid, sizeof pid);
+            printf("%d\\n", pid);
+        } else if (me == 0 && line[0] == 'c') {
+            int got;
+            write(to[other][1], "c", 1);
+            read(from[0], &got, sizeof got);
+            printf("%d\\n", got);
+        } else if (me == 0)
+            printf("%d\\n", twice(5));
+        if (me && line[0] == 'c') {
+            int got = twice(5);
+            write(from[1], &got, sizeof got);
+        }
+        if (me == 1 && line[0] == '2') {
+            if ((pid = fork()))
+                write(from[1], &pid, sizeof pid);
+            else
+                me = 2;
+        }
+        fflush(stdout);
+    }
+    return 7;
+}
+"""
+
+
+@pytest.fixture
+def family(folder: Path) -> Iterator[Running]:
+    found = Running(compile_text(folder, "family", FAMILY))
+    assert found.ask() == "10"
+    yield found
+    found.process.kill()
+    found.process.wait()
+
+
+def test_children_are_left_with_their_parent(family: Running, wrapper: Path) -> None:
+    """Children, theirs, and those that nobody has told of; with the agent's descriptors."""
+    before = family.names("fd")
+    assert interpose(f"--attach={family.pid}", f"--wrappers={wrapper}").returncode == 0
+    pids = [int(family.ask("f1")), int(family.ask("g")), int(family.ask("f3"))]
+    assert [family.ask(line) for line in ("", "c1", "c2", "c3")] == ["110"] * 4
+    found = interpose(f"--detach={family.pid}")
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
+    assert [family.ask(line) for line in ("", "c1", "c2", "c3")] == ["10"] * 4
+    for pid in (family.pid, *pids):
+        assert set(os.listdir(f"/proc/{pid}/fd")) == before
+        assert "interpose" not in Path(f"/proc/{pid}/maps").read_text()
+        one_line(interpose(f"--detach={pid}"), "it is not attached to")
+    assert wait_until(lambda: not any(is_ours(name, family.pid) for name in os.listdir("/proc")), 60)
+
+
+def test_child_is_left_alone_by_its_own_number(family: Running, wrapper: Path) -> None:
+    assert interpose(f"--attach={family.pid}", f"--wrappers={wrapper}").returncode == 0
+    child, grandchild = int(family.ask("f1")), int(family.ask("g"))
+    assert interpose(f"--detach={grandchild}").returncode == 0
+    assert [family.ask(line) for line in ("", "c1", "c2")] == ["110", "110", "10"]
+    assert interpose(f"--attach={grandchild}", f"--wrappers={wrapper}").returncode == 0
+    assert [family.ask(line) for line in ("", "c1", "c2")] == ["110"] * 3
+    assert interpose(f"--detach={child}").returncode == 0
+    assert [family.ask(line) for line in ("", "c1", "c2")] == ["110", "10", "110"]
+    assert interpose(f"--detach={family.pid}").returncode == 0
+    assert [family.ask(line) for line in ("", "c1", "c2")] == ["10", "10", "110"]
+    assert interpose(f"--detach={grandchild}").returncode == 0
+    assert family.ask("c2") == "10"
+
+
 def test_what_is_opened_later_is_bound(running: Running, wrapper: Path) -> None:
     assert interpose(f"--attach={running.pid}").returncode == 0
     assert running.ask() == "10 0"
@@ -145,14 +240,7 @@ def test_what_is_opened_later_is_bound(running: Running, wrapper: Path) -> None:
 def test_a_killed_supervisor_takes_the_wrappers_with_it(running: Running, wrapper: Path) -> None:
     assert interpose(f"--attach={running.pid}", f"--wrappers={wrapper}").returncode == 0
     assert running.ask() == "110 0"
-    option = f"--attach={running.pid}".encode()
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            words = Path(f"/proc/{name}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if option in words:
-            os.kill(int(name), signal.SIGKILL)
+    os.kill(supervisor_of(running.pid), signal.SIGKILL)
     end = time.monotonic() + 10
     while (answer := running.ask()) != "10 0" and time.monotonic() < end:
         time.sleep(0.05)
@@ -209,23 +297,49 @@ def test_programs_under_the_other_engine_are_refused(program: Path) -> None:
         guest.process.wait()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="another user is needed")
+# Everything is loaded before the user changes, who need not be allowed to read it.
+AS_NOBODY = """
+import os, sys
+from interpose import cli
+from interpose.native import agent, attach, supervisor
+cli.parse(sys.argv[1:])
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+cli.entry()
+"""
+
+
+def as_nobody(option: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", AS_NOBODY, option]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
 def test_other_users_are_refused(running: Running) -> None:
-    text = (
-        "import os; os.setgid(65534); os.setuid(65534); from interpose.native import attach; attach.check({})"
-    )
-    script = text.format(running.pid)
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    if "ModuleNotFoundError" in found.stderr or "PermissionError" in found.stderr:
-        pytest.skip("the package may not be read by others")
-    assert re.search(r"AttachError: process \d+: it belongs to another user", found.stderr)
+    """Whoever runs this: root, as a user without rights; others, with the first process."""
+    pid = running.pid if os.geteuid() == 0 else 1
+    found = as_nobody(f"--attach={pid}")
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr == f"interpose: process {pid}: it belongs to another user\n"
+    assert running.ask() == "10 0"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="two users are needed")
+def test_other_users_cannot_detach(running: Running, wrapper: Path) -> None:
+    assert interpose(f"--attach={running.pid}", f"--wrappers={wrapper}").returncode == 0
+    found = as_nobody(f"--detach={running.pid}")
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr == f"interpose: process {running.pid}: it was attached to by another user\n"
+    assert running.ask() == "110 0"
+    assert interpose(f"--detach={running.pid}").returncode == 0
 
 
 def test_strangers_on_the_supervisors_socket_disturb_nobody(running: Running, wrapper: Path) -> None:
     """Silence, garbage, a greeting with a wrong token, one that promises too much."""
     assert interpose(f"--attach={running.pid}").returncode == 0
     table = Path("/proc/net/unix").read_text()
-    supervisor = next(p for p in os.listdir("/proc") if p.isdigit() and is_supervisor(p, running.pid))
+    supervisor = supervisor_of(running.pid)
     name = "\0" + re.search(rf"@(interpose-{supervisor}-\w+)", table)[1]
     greeting = struct.pack("<II16sIIII", 0x6E697031, 1, b"x" * 16, 1 << 31, 1 << 31, 0, 0)
     strangers = []
@@ -241,7 +355,17 @@ def test_strangers_on_the_supervisors_socket_disturb_nobody(running: Running, wr
     assert interpose(f"--detach={running.pid}").returncode == 0
 
 
-def is_supervisor(number: str, pid: int) -> bool:
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
+
+
+def supervisor_of(pid: int) -> int:
+    """Of the processes that came of an --attach the one that is no child of another."""
+    ours = [int(name) for name in filter(str.isdigit, os.listdir("/proc")) if is_ours(name, pid)]
+    return next(each for each in ours if parent_of(each) not in ours)
+
+
+def is_ours(number: str, pid: int) -> bool:
     try:
         return f"--attach={pid}".encode() in Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
     except OSError:

@@ -104,9 +104,7 @@ def test_wrappers_of_the_heap(folder: Path) -> None:
     flags = [*FLAGS, "-DOURS", "-fno-builtin", f"-I{wrap}"]
     library, program = folder / "around.so", folder / "around"
     source = wrap / "around_wrapper.c"
-    subprocess.run(
-        ["gcc", *flags, "-DNO_MEMCPY", "-shared", "-fPIC", str(source), "-o", str(library)], check=True
-    )
+    subprocess.run(["gcc", *flags, "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
     subprocess.run(["gcc", *flags, str(wrap / "around.c"), "-o", str(program)], check=True)
     found = interpose(program, env={**os.environ, "LD_PRELOAD": str(library)})
     assert found.stdout == "malloc of 1234\none two, 7\nall called 1, original is malloc 1\n", found.stderr
@@ -128,9 +126,10 @@ def test_functions_without_room_are_named(folder: Path) -> None:
 #include <stdio.h>
 #include <interpose/interpose.h>
 int tiny(int), looped(int);
-__asm__(".globl tiny, looped; .type tiny, @function; .type looped, @function\\n"
+__asm__(".fill 200, 1, 0xf4\\n.globl tiny, looped; .type tiny, @function; .type looped, @function\\n"
         "tiny: lea 1(%rdi), %eax\\n ret\\n .size tiny, . - tiny\\n"
-        "looped: mov %edi, %eax\\n1: dec %eax\\n jg 1b\\n ret\\n .size looped, . - looped\\n");
+        "looped: mov %edi, %eax\\n1: dec %eax\\n jg 1b\\n ret\\n .size looped, . - looped\\n"
+        ".fill 200, 1, 0xf4\\n");
 int INTERPOSE_WRAP_SONAME_FNNAME_ZU(NONE, tiny)(int x) { return -1; }
 int INTERPOSE_WRAP_SONAME_FNNAME_ZU(NONE, looped)(int x) { return -2; }
 int main(void) { printf("%d %d\\n", tiny(1), looped(3)); }
@@ -271,3 +270,30 @@ def test_both_engines_tell_of_the_same_redirections(program: Path, wrapper: Path
     rules, active = redirections("--tool=none", program, env=env)
     assert len(rules) == len(active) == 1 and "twice" in rules[0]
     assert redirections("--engine=native", program, env=env) == (rules, active)
+
+
+CLOCKS = """
+#include <stdio.h>
+#include <sys/time.h>
+#include <time.h>
+int main(void) {
+    struct timeval now;
+    struct timespec when;
+    printf("%d %d %d\\n", time(0) > 0, gettimeofday(&now, 0), clock_gettime(CLOCK_MONOTONIC, &when));
+}
+"""
+
+
+def test_clocks_of_the_vdso_are_refused_in_a_line_each(folder: Path, tmp_path: Path) -> None:
+    hooks = tmp_path / "hooks.py"
+    hooks.write_text(
+        "import interpose\nfor name in ('time', 'gettimeofday', 'clock_gettime'):\n"
+        "    @interpose.wrap('libc.so*', name)\n"
+        "    def hook(call, first: interpose.Pointer, second: interpose.Pointer) -> int:\n"
+        "        print(call.function)\n        return call(first, second)\n"
+    )
+    found = interpose(f"--hooks={hooks}", compile_text(folder, "clocks", CLOCKS))
+    assert (found.stdout, found.returncode) == ("1 0 0\n", 0)
+    refused = re.findall(r"Warning: cannot redirect libc\.so\*:(\w+) ", found.stderr)
+    said = re.findall(r"^\*\*\d+\*\* (\w+)$", found.stderr, re.MULTILINE)
+    assert sorted(refused + said) == ["clock_gettime", "gettimeofday", "time"] and "clock_gettime" in said

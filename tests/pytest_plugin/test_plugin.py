@@ -56,7 +56,11 @@ def line(function: str) -> int:
 
 
 TESTS = """
-import faulty, os, pytest
+'''
+>>> import faulty
+>>> faulty.past_end() or faulty.undefined()
+'''
+import faulty, os, pytest, unittest
 
 def test_fine():
     faulty.fine()
@@ -81,6 +85,20 @@ def late():
     yield
     faulty.past_end()
 def test_teardown(late): pass
+@pytest.fixture
+def early(): faulty.past_end()
+def test_setup(early): pass
+@pytest.mark.parametrize("how", ["past_end", "fine", "undefined"])
+def test_each(how): getattr(faulty, how)()
+class TestOld(unittest.TestCase):
+    def setUp(self): faulty.fine()
+    def test_old(self): faulty.past_end()
+    def test_old_fine(self): faulty.fine()
+    @classmethod
+    def tearDownClass(cls): faulty.undefined()
+def test_raises():
+    with pytest.raises(ZeroDivisionError):
+        faulty.past_end() or 1 / 0
 def test_fine_again(): faulty.fine()
 """
 
@@ -100,30 +118,41 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "def test_crash(): faulty.past_end() or faulty.crash()\ndef test_after(): faulty.undefined()\n"
     )
     (folder / "test_leaks.py").write_text(
-        "import faulty\ndef test_leak(): faulty.leak()\ndef test_fine(): pass\n"
+        "import faulty, os\ndef test_leak(): faulty.leak()\n"
+        "def test_fine(): assert os.environ['PYTHONMALLOC'] == os.environ.get('GIVEN', 'malloc')\n"
     )
     (folder / "test_import.py").write_text("import faulty\nfaulty.past_end()\ndef test_fine(): pass\n")
+    (folder / "test_many.py").write_text(
+        "import pytest, time\n@pytest.mark.parametrize('n', range(8))\ndef test_many(n): time.sleep(0.1)\n"
+    )
     (folder / "test_plain.py").write_text(
         "import sys\ndef test_it(): assert 'interpose.testing' not in sys.modules\n"
     )
     return folder
 
 
-def command(*words: str) -> list[str]:
-    """pytest with the plugin, which an installed package brings by itself."""
+def command(*words: str, alone: bool = False) -> list[str]:
+    """pytest with the plugin, which an installed package brings by itself unless it is to be the only one."""
     installed = any(entry.name == "interpose" for entry in entry_points(group="pytest11"))
-    plugin = [] if installed else ["-p", "interpose.pytest_plugin"]
+    plugin = [] if installed and not alone else ["-p", "interpose.pytest_plugin"]
     return [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", *words]
 
 
-def session(folder: Path, *words: str, **more) -> subprocess.CompletedProcess:
+def session(
+    folder: Path, *words: str, alone: bool = True, malloc: str | None = None
+) -> subprocess.CompletedProcess:
+    """``alone``: without other plugins, which would be translated as well; ``malloc``: for PYTHONMALLOC."""
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
     environ = {**os.environ, "PYTHONPATH": path, "COLUMNS": "120"}
     # The interpreter's blocks are the same ones in each session: they are verified elsewhere.
     for name in [name for name in environ if name.startswith("PYTEST_") or name == "INTERPOSE_VERIFY"]:
         del environ[name]
+    if alone:
+        environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    if malloc is not None:
+        environ["PYTHONMALLOC"] = environ["GIVEN"] = malloc
     done = subprocess.run(
-        command(*words), cwd=folder, env=environ, capture_output=True, text=True, timeout=300, **more
+        command(*words, alone=alone), cwd=folder, env=environ, capture_output=True, text=True, timeout=300
     )
     assert "INTERNALERROR" not in done.stdout + done.stderr, done.stdout + done.stderr
     return done
@@ -141,11 +170,17 @@ def outcomes(junit: Path) -> dict[str, tuple[str, str]]:
 
 
 def test_each_error_is_attached_to_its_test(folder: Path, tmp_path: Path) -> None:
+    """In whatever kind of test, in each phase; what a module does when it is imported is the module's."""
     junit = tmp_path / "junit.xml"
-    done = session(folder, "-rA", "--interpose=memcheck", f"--junitxml={junit}", "test_all.py")
+    words = ["-rA", "--interpose=memcheck", "--interpose-fail=all", f"--junitxml={junit}"]
+    words.append("--interpose-options=--track-origins=yes")
+    more = ("--doctest-modules", "--continue-on-collection-errors", "test_all.py", "test_import.py")
+    done = session(folder, *words, *more)
     found = outcomes(junit)
     assert done.returncode == 1, done.stdout
     assert {name: how for name, (how, _) in found.items()} == {
+        "test_all": "failure",  # the doctest
+        "test_import": "error",
         "test_fine": "passed",
         "test_past": "failure",
         "test_past_again": "failure",
@@ -155,6 +190,13 @@ def test_each_error_is_attached_to_its_test(folder: Path, tmp_path: Path) -> Non
         "test_expected": "skipped",
         "test_two_faults": "failure",
         "test_teardown": "error",
+        "test_setup": "error",
+        "test_each[past_end]": "failure",
+        "test_each[fine]": "passed",
+        "test_each[undefined]": "failure",
+        "test_old": "failure",
+        "test_old_fine": "error",  # its class's end belongs to the last test
+        "test_raises": "failure",
         "test_fine_again": "passed",
     }
     assert (
@@ -163,10 +205,14 @@ def test_each_error_is_attached_to_its_test(folder: Path, tmp_path: Path) -> Non
     )
     assert "memcheck: 2 errors\nInvalid read of size 1 (2 times): past_end" in found["test_past_again"][1]
     assert "Conditional jump or move depends on uninitialised" in found["test_undefined"][1]
-    assert "memcheck: 2 errors" in found["test_worker"][1]
+    assert "memcheck: 2 errors" in found["test_worker"][1] and "memcheck: 2 errors" in found["test_all"][1]
     assert "assert 0" in found["test_two_faults"][1] and "InvalidRead" in found["test_two_faults"][1]
+    assert "Invalid read of size 1" in found["test_setup"][1]
+    assert "ERROR test_import.py - Invalid read of size 1" in done.stdout
+    assert "Uninitialised value was created by a heap allocation" in done.stdout
     # The section of a report, the interpreter's frames cut short.
-    section = done.stdout.split("- interpose call -", 1)[1].splitlines()[1:6]
+    text = done.stdout.split("_ test_past _", 1)[1]
+    section = text.split("- interpose call -", 1)[1].splitlines()[1:6]
     assert section[0] == "Invalid read of size 1"
     assert re.fullmatch(r"   at 0x[0-9A-F]+: past_end \(faulty\.c:\d+\)", section[1])
     assert re.fullmatch(r"   \.\.\. \d+ more of the interpreter", section[4])
@@ -174,21 +220,32 @@ def test_each_error_is_attached_to_its_test(folder: Path, tmp_path: Path) -> Non
     rest = done.stdout.split("= interpose =", 1)[1]
     assert len(re.findall("are definitely lost", rest)) == 1 and f"leak (faulty.c:{line('leak')})" in rest
     assert "1,234" in rest
+    assert "are possibly lost" not in rest, "blocks of the interpreter are none of ours"
 
 
 def test_with_xdist_and_a_crash(folder: Path, tmp_path: Path) -> None:
+    """A second worker comes after the one that crashed."""
     pytest.importorskip("xdist")
     junit = tmp_path / "junit.xml"
-    words = ("-n", "2", "--interpose=memcheck", f"--junitxml={junit}", "test_crash.py", "test_leaks.py")
-    done = session(folder, *words)
+    words = ("-p", "xdist.plugin", "-n", "1", "--interpose=memcheck", f"--junitxml={junit}")
+    done = session(folder, *words, "test_crash.py", "test_leaks.py", malloc="pymalloc")
     assert done.returncode == 1
     found = outcomes(junit)
     assert found["test_before"][0] == "passed" and found["test_after"][0] == "failure", done.stdout
     how, text = found["test_crash"]
     assert how == "error" and "crashed while running" in text
     assert "Invalid read of size 1" in text and "Invalid write of size 4" in text and "SIGSEGV" in text
-    assert f"leak (faulty.c:{line('leak')})" in done.stdout.split("= interpose =", 1)[1]
-    assert found["test_leak"][0] == "passed"
+    rest = done.stdout.split("= interpose =", 1)[1]
+    assert f"leak (faulty.c:{line('leak')})" in rest
+    assert len(re.findall("are definitely lost", rest)) == 1
+    assert found["test_leak"][0] == found["test_fine"][0] == "passed"
+
+
+def test_workers_beside_each_other(folder: Path) -> None:
+    pytest.importorskip("xdist")
+    words = ("-p", "xdist.plugin", "-n", "2", "--interpose=none", "test_many.py", "-v")
+    done = session(folder, *words)
+    assert done.returncode == 0 and "[gw0]" in done.stdout and "[gw1]" in done.stdout, done.stdout
 
 
 def test_a_crash_is_told_with_its_test(folder: Path) -> None:
@@ -200,42 +257,30 @@ def test_a_crash_is_told_with_its_test(folder: Path) -> None:
 
 
 def test_leaks_of_each_test(folder: Path, tmp_path: Path) -> None:
+    """With the allocator that the user has chosen."""
     junit = tmp_path / "junit.xml"
-    words = ("--interpose=memcheck", "--interpose-leaks=test", f"--junitxml={junit}")
-    session(folder, *words, "test_leaks.py")
+    words = ("--interpose=memcheck", "--interpose-leaks=test", f"--junitxml={junit}", "test_leaks.py")
+    done = session(folder, *words, malloc="pymalloc")
     found = outcomes(junit)
-    assert (found["test_leak"][0], found["test_fine"][0]) == ("error", "passed")
+    assert (found["test_leak"][0], found["test_fine"][0]) == ("error", "passed"), done.stdout
     assert "1,234 (+1,234) bytes in 1 (+1) blocks are definitely lost" in found["test_leak"][1]
-
-
-def test_an_error_at_import_belongs_to_the_module(folder: Path) -> None:
-    done = session(folder, "--interpose=memcheck", "--interpose-leaks=no", "test_import.py")
-    assert done.returncode == 2
-    assert "ERROR test_import.py - Invalid read of size 1" in done.stdout
+    assert done.returncode == 1
 
 
 def test_nothing_fails_on_request(folder: Path) -> None:
-    words = ["--interpose=memcheck", "--interpose-fail=no", "--interpose-leaks=no", "-rA"]
-    words.append("--interpose-options=--track-origins=yes")
-    done = session(folder, *words, "test_all.py", "-k", "undefined")
+    words = ("--interpose=memcheck", "--interpose-fail=no", "--interpose-leaks=no", "-rA")
+    done = session(folder, *words, "test_all.py::test_undefined", malloc="pymalloc")
     assert done.returncode == 0 and "1 passed" in done.stdout
-    assert "Uninitialised value was created by a heap allocation" in done.stdout
-
-
-def test_possibly_lost_blocks_of_the_interpreter_are_none_of_ours(folder: Path) -> None:
-    done = session(folder, "--interpose=memcheck", "--interpose-fail=all", "test_leaks.py")
-    rest = done.stdout.split("= interpose =", 1)[1]
-    assert done.returncode == 1 and "are possibly lost" not in rest
-    assert len(re.findall("are definitely lost", rest)) == 1
+    assert "Conditional jump or move depends on uninitialised" in done.stdout
 
 
 def test_another_tool(folder: Path) -> None:
-    done = session(folder, "--interpose=none", "test_leaks.py", "-q")
+    done = session(folder, "--interpose=none", "test_leaks.py", "-q", malloc="pymalloc")
     assert done.returncode == 0 and "2 passed" in done.stdout
 
 
 def test_no_effect_without_the_option(folder: Path) -> None:
-    done = session(folder, "test_plain.py", "-q")
+    done = session(folder, "test_plain.py", "-q", alone=False)
     assert done.returncode == 0 and "1 passed" in done.stdout
 
 
@@ -284,7 +329,9 @@ def with_variable(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("python", sorted({sys.executable, "/usr/bin/python3"}))
+@pytest.mark.parametrize(
+    "python", sorted({os.path.realpath(p) for p in (sys.executable, "/usr/bin/python3")})
+)
 def test_the_interpreter_itself_is_clean(python: str, tmp_path: Path) -> None:
     if not Path(python).exists():
         pytest.skip(f"{python} is not installed")

@@ -45,7 +45,7 @@ class Log:
     lines: list[str] = field(default_factory=list)
 
     def plain(self, text: str) -> None:
-        self.lines.append(f"==1== {text}")
+        self.lines += [f"==1== {line}" for line in text.split("\n")]
 
     def debug(self, text: str) -> None:
         self.lines.append(f"--1-- {text}")

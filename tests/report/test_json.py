@@ -112,7 +112,7 @@ def test_one_file_of_all_processes(program: Path, tmp_path: Path) -> None:
         ("exec", "exit", 5, None),
         ("fork", "exec", None, None),
         ("fork", "exit", 3, None),
-        ("fork", "killed", None, None),
+        ("fork", "signal", None, signal.SIGKILL),
         ("fork", "signal", None, signal.SIGSEGV),
         ("start", "exit", 7, None),
     ]

@@ -11,9 +11,8 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-import attr
 import pytest
-import sarif_om
+from report.sarif_rules import check
 
 from interpose.errors import InterposeError
 from interpose.formats import report
@@ -72,69 +71,6 @@ def output(capsysbinary: pytest.CaptureFixture[bytes], *words: str | Path) -> tu
 
 
 # -- SARIF ---------------------------------------------------------------------------------------------------
-
-# The classes of a package that Microsoft generated from the schema of SARIF 2.1.0 know each object's
-# properties, and which of them it must have; what lies in which is said here.
-INSIDE = {
-    "SarifLog": {"runs": ["Run"]},
-    "Run": {"tool": "Tool", "invocations": ["Invocation"], "results": ["Result"]},
-    "Tool": {"driver": "ToolComponent"},
-    "ToolComponent": {"rules": ["ReportingDescriptor"]},
-    "ReportingDescriptor": {
-        **dict.fromkeys(("shortDescription", "help"), "MultiformatMessageString"),
-        "defaultConfiguration": "ReportingConfiguration",
-    },
-    "Invocation": dict.fromkeys(("executableLocation", "workingDirectory"), "ArtifactLocation"),
-    "Result": {
-        "message": "Message",
-        "locations": ["Location"],
-        "relatedLocations": ["Location"],
-        "stacks": ["Stack"],
-        "codeFlows": ["CodeFlow"],
-        "suppressions": ["Suppression"],
-    },
-    "Location": {
-        "physicalLocation": "PhysicalLocation",
-        "logicalLocations": ["LogicalLocation"],
-        "message": "Message",
-    },
-    "PhysicalLocation": {"artifactLocation": "ArtifactLocation", "region": "Region", "address": "Address"},
-    "Stack": {"message": "Message", "frames": ["StackFrame"]},
-    "StackFrame": {"location": "Location"},
-    "CodeFlow": {"threadFlows": ["ThreadFlow"]},
-    "ThreadFlow": {"locations": ["ThreadFlowLocation"]},
-    "ThreadFlowLocation": {"location": "Location"},
-}
-WORDS = {
-    ("Result", "level"): {"error", "warning", "note", "none"},
-    ("ReportingConfiguration", "level"): {"error", "warning", "note", "none"},
-    ("Result", "baselineState"): {"new", "unchanged", "updated", "absent"},
-    ("Run", "columnKind"): {"utf16CodeUnits", "unicodeCodePoints"},
-    ("ThreadFlowLocation", "importance"): {"important", "essential", "unimportant"},
-    ("Suppression", "kind"): {"inSource", "external"},
-}
-URI = re.compile(r"(file:///|\./)?[A-Za-z0-9._~%/-]*")
-
-
-def check(value: object, kind: str = "SarifLog", path: str = "") -> None:
-    """Every property is one of its object's, none that it needs is missing, words are the schema's."""
-    assert isinstance(value, dict), path
-    known = {field.metadata["schema_property_name"]: field for field in attr.fields(getattr(sarif_om, kind))}
-    assert set(value) <= set(known), path
-    assert {name for name, field in known.items() if field.default is attr.NOTHING} <= set(value), path
-    for name, content in value.items():
-        if (kind, name) in WORDS:
-            assert content in WORDS[(kind, name)], f"{path}.{name}"
-        if name == "uri":
-            assert URI.fullmatch(content), content
-        if kind in ("Message", "MultiformatMessageString") and name == "text":
-            assert isinstance(content, str) and content
-        inside = INSIDE.get(kind, {}).get(name)
-        if isinstance(inside, list):
-            for number, each in enumerate(content):
-                check(each, inside[0], f"{path}.{name}[{number}]")
-        elif inside is not None:
-            check(content, inside, f"{path}.{name}")
 
 
 def test_sarif(project: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

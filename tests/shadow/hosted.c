@@ -64,6 +64,9 @@ u64 rt_find_function(struct tstate *ts, const char *name) {
 void rt_lock(rt_lock_t *l) {
     while (__atomic_exchange_n(&l->v, 1, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
 }
+bool rt_alone;
+char rt_heap_stub[1]; /* entered by translated code only */
+bool rt_trylock(rt_lock_t *l) { return !__atomic_exchange_n(&l->v, 1, __ATOMIC_ACQUIRE); }
 void rt_unlock(rt_lock_t *l) { __atomic_store_n(&l->v, 0, __ATOMIC_RELEASE); }
 
 static u64 next_map = IP_CLIENT_LO;
@@ -125,6 +128,14 @@ void rt_note(struct tstate *ts, const char *fmt, ...) {
     va_end(ap);
 }
 
+void rt_say(struct tstate *ts, u32 how, const char *fmt, ...) {
+    (void)ts, (void)how;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(t_message, sizeof t_message, fmt, ap);
+    va_end(ap);
+}
+
 void rt_request_python(struct tstate *ts, u32 kind) {
     (void)ts;
     if (kind == IP_R_ERROR && t_n_errors < MAX_ERRORS)
@@ -160,6 +171,8 @@ struct tstate *t_init(u64 flags) {
         chan.freelist_vol = 20000000;
         chan.freelist_big = 1000000;
         chan.num_callers = 12;
+        chan.errors_until = ~0ull;
+        chan.error_frames = 4;
         chan.malloc_fill = chan.free_fill = -1;
         rt_shadow_init(NULL);
     }

@@ -60,6 +60,8 @@ void rt_track_insn(struct tstate *, const struct ip_insn *);
 int ip_decode(const uint8_t *, size_t, uint64_t, struct ip_insn *);
 const char *ip_mnem_name(unsigned);
 extern uint64_t track_hosted_k[8], track_hosted_mmx[8];
+extern unsigned track_hosted_top;
+extern uint16_t track_hosted_exponents[8];
 """
 
 
@@ -77,10 +79,12 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def _build(out: Path) -> SimpleNamespace:
     subprocess.run([sys.executable, str(INTERPOSE / "jit/gen_x86_tables.py"), str(out)], check=True)
-    # Those two need the system call table and the code cache.
+    # These need the system call table and the code cache.
     left_out = {
         "syscall_check.c",
         "syscall_uses.c",
+        "ioctls.c",
+        "syscall_sockets.c",
         "requests.c",
         "fast.c",
         "slow_exits.c",

@@ -14,6 +14,9 @@ def track(sh: Any) -> Any:
     """sh.run(code): the helper for one encoded instruction, with what sh.gpr and the test have set."""
     lib, ffi = sh.lib, sh.ffi
     sh.buffer = sh.new_map(4096)
+    lib.track_hosted_top = 0  # of the process, and other tests set it
+    for r in range(8):
+        lib.track_hosted_exponents[r] = lib.track_hosted_mmx[r] = 0
     pc = [sh.ts.pc]
 
     def run(code: str) -> list[tuple[int, int]]:
@@ -125,13 +128,90 @@ def test_rep_stos_and_scas(track: Any) -> None:
     assert track.run("f3aa") == [(WRITE, 1)]  # runs off the mapping
 
 
-def test_x87_load_is_checked_where_it_happens(track: Any) -> None:
+def test_x87_values_are_followed(track: Any) -> None:
     track.gpr("rdi", track.buffer)
+    track.lib.rt_shadow_set(track.buffer + 2, 3, 1)
     assert track.run("dd07") == []  # fld qword [rdi]
-    track.lib.rt_shadow_set(track.buffer, 8, 1)
-    assert track.run("dd07") == [(VALUE, 8)]
-    assert track.run("dd1f") == []  # fstp: what is stored is defined
-    assert track.v(track.buffer, 8) == bytes(8)
+    st0 = 7  # of an empty stack
+    assert track.ts.vmmx[st0] == 0xFFFFFF0000
+    track.lib.track_hosted_top = st0
+    assert track.run("dd5f40") == []  # fstp qword [rdi+64]
+    assert track.v(track.buffer + 64, 8) == track.v(track.buffer, 8)
+    assert track.ts.vmmx[st0] == 0
+    assert not track.ts.umask >> track.lib.IP_U_MMX0
+    track.lib.track_hosted_top = 0
+    assert track.run("db2f") == []  # fld tbyte [rdi]: as a whole
+    track.lib.track_hosted_top = st0
+    assert track.run("dd5f40") == []
+    assert track.v(track.buffer + 64, 8) == b"\xff" * 8
+
+
+def test_x87_conditions_are_followed(track: Any) -> None:
+    track.lib.track_hosted_top = 3
+    track.ts.vmmx[3] = 1
+    track.ts.umask |= 1 << (track.lib.IP_U_MMX0 + 3)
+    assert track.run("ded9") == []  # fcompp
+    assert track.ts.vfsw == 0x4500
+    assert track.run("dfe0") == []  # fnstsw ax
+    assert track.ts.vgpr[0] == 0x4500
+    assert track.run("dbe2") == []  # fnclex
+    assert track.ts.vfsw == 0x4500
+    assert track.run("dbe3") == []  # fninit
+    assert (track.ts.vfsw, track.ts.umask >> track.lib.IP_U_FSW & 1) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("save", "restore", "env", "apart"),
+    [("dd37", "dd27", 28, 10), ("66dd37", "66dd27", 14, 10), ("0fae07", "0fae0f", 32, 16)],
+)
+def test_x87_images_carry_vbits(track: Any, save: str, restore: str, env: int, apart: int) -> None:
+    lib, ts, at = track.lib, track.ts, track.buffer
+    top = lib.track_hosted_top = 5
+    track.gpr("rdi", at)
+    lib.track_hosted_exponents[6] = 0xFFFF  # st(1) is an MMX register
+    lib.track_hosted_exponents[7] = 0x3FFF
+    ts.vmmx[6], ts.vmmx[7], ts.vfsw = 0xFF, 0xFF00, 0x4000
+    ts.umask |= 3 << (lib.IP_U_MMX0 + 6) | 1 << lib.IP_U_FSW
+    track.mem(at, 2)[:] = b"\x7f\x03"
+    word = {28: 4, 14: 2, 32: 2}[env]
+    assert track.run(save) == []
+    image = track.v(at, 512 if apart == 16 else env + 80)
+    assert image[word : word + 2] == b"\x00\x40"
+    assert image[env + apart : env + apart + 10] == b"\xff" + bytes(9)
+    assert image[env + 2 * apart : env + 2 * apart + 10] == b"\xff" * 10
+    assert image.count(0) == len(image) - 12
+    if apart == 10:  # as fninit
+        assert ts.vmmx[6] == ts.vmmx[7] == ts.vfsw == 0
+    track.mem(at + word, 2)[:] = (top << 11).to_bytes(2, "little")
+    track.mem(at + env + apart + 8, 2)[:] = b"\xff\xff"
+    for i in range(8):
+        ts.vmmx[i] = 0
+    assert track.run(restore) == []
+    assert [ts.vmmx[i] for i in range(8)] == [0] * 6 + [0xFF, 2**64 - 1]
+    assert ts.vfsw == 0x4000
+
+
+def test_undefined_x87_control_is_reported(track: Any) -> None:
+    track.gpr("rdi", track.buffer)
+    track.lib.rt_shadow_set(track.buffer, 28, 1)
+    assert track.run("d92f") == [(COND, 0)]  # fldcw
+    assert track.run("d927") == [(COND, 0)]  # fldenv
+    assert track.ts.vfsw == 0x4700
+
+
+@pytest.mark.parametrize(("code", "loads"), [("c4e2692c0f", True), ("c4e2692e0f", False)])
+def test_undefined_mask_of_a_move_is_reported(track: Any, code: str, loads: bool) -> None:
+    ffi, ts = track.ffi, track.ts
+    track.gpr("rdi", track.buffer)
+    ts.vecsave[64 * 2 + 3] = 0x80  # xmm2: the first element is on
+    ts.vvec[64 * 2 + 7] = 0x80  # of the second it is not known
+    ts.umask |= 1 << (track.lib.IP_U_VEC0 + 2)
+    track.lib.rt_shadow_set(track.buffer, 4, 1 if loads else 0)
+    if not loads:
+        ffi.buffer(ts.vvec)[64 : 64 + 8] = b"\xff" * 8
+    assert track.run(code) == [(COND, 0)]  # vmaskmovps xmm1, xmm2, [rdi]; vmaskmovps [rdi], xmm2, xmm1
+    expected = b"\xff" * 4 + bytes(4)
+    assert expected == (bytes(ffi.buffer(ts.vvec)[64 : 64 + 8]) if loads else track.v(track.buffer, 8))
 
 
 def test_errors_about_values_can_be_switched_off(track: Any) -> None:

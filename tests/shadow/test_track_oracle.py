@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif("avx512bw" not in CPU, reason="the oracle's harn
 CORPUS = Path(__file__).resolve().parent
 
 
-WHAT = {1: "gpr", 2: "flags", 3: "vec", 4: "k", 5: "mem", 6: "stack", 9: "umask"}
+WHAT = {1: "gpr", 2: "flags", 3: "vec", 4: "k", 5: "mem", 6: "stack", 7: "x87", 8: "fsw", 9: "umask"}
 
 
 def assemble(lines: list[str], where: Path) -> list[bytes]:
@@ -57,6 +57,8 @@ def run(sh: Any, lines: list[str], where: Path) -> tuple[list[str], dict[str, tu
         for r, v in keep.items():
             values[r] = v
         mask = sum(1 << r for r in keep)
+        if line.startswith(("vmaskmovp", "vpmaskmov")):  # an undefined mask is reported
+            mask |= 1 << (16 + int(re.findall(r"mm(\d)", line)[0 if "[rdi]," in line else 1]))
         stack = sh.ts.gpr[lib.IP_RSP] & ~0xFFF
         lib.rt_stack_changed(sh.ts, stack, stack)
         status = lib.t_oracle(sh.ts, code, len(code), cases, 24, 7, mem, stack, mask, values, result)
@@ -72,8 +74,16 @@ def run(sh: Any, lines: list[str], where: Path) -> tuple[list[str], dict[str, tu
     return unsound, precision
 
 
-@pytest.mark.parametrize("name", ["integer", "vector"])
+# The percentage of marked bits that may never change: what is more has become coarser.  Undefined shift
+# counts weigh more in MMX registers, which are short.
+PRECISION = {"integer": 35, "vector": 35, "x87": 15, "mmx": 40, "fp16": 45}
+NEEDS = {"fp16": "avx512_fp16"}
+
+
+@pytest.mark.parametrize("name", PRECISION)
 def test_no_change_goes_unmarked(build: Any, sh: Any, name: str, tmp_path: Path) -> None:
+    if name in NEEDS and NEEDS[name] not in CPU:
+        pytest.skip(f"the CPU has no {NEEDS[name]}")
     if not hasattr(build, "oracle"):
         build.ffi.cdef(ORACLE)
         build.oracle = True
@@ -87,4 +97,4 @@ def test_no_change_goes_unmarked(build: Any, sh: Any, name: str, tmp_path: Path)
     for line, (m, n) in worst:
         print(f"   {line:45} {100 * n / max(1, m):5.1f} %")
     assert not unsound, "\n".join(unsound)
-    assert share < 35  # the tag operations got coarser
+    assert share < PRECISION[name]

@@ -181,7 +181,22 @@ def test_output_for_gdb_goes_to_the_log_once_gdb_has_left(leaky, tmp_path) -> No
         assert done.stdout.startswith("valgrind output will go to gdb\nn_errs_found 2 ")
         run.process.terminate()
         run.process.wait(TIMEOUT)
-    assert "ERROR SUMMARY: 2 errors" in run.log.read_text()
+    said = run.log.read_text()
+    assert "ERROR SUMMARY: 2 errors" in said
+    assert said.count("Reset valgrind output to log (") == 1
+
+
+def test_a_value_out_of_bounds_is_refused_and_the_program_goes_on(leaky, tmp_path) -> None:
+    with running(interpose("none"), leaky, folder=tmp_path) as run:
+        reply = ask(run, "v.set merge-recursive-frames 99999")
+        assert "'--merge-recursive-frames' argument must be between 0 and 500" in reply
+        assert ask(run, "v.wait") == "gdbserver: continuing after wait ...\n"
+
+
+def test_output_for_the_log_is_not_for_gdb_any_more(leaky, tmp_path) -> None:
+    with running(interpose(), leaky, folder=tmp_path) as run:
+        vgdb(run, "v.set", "gdb_output", "-c", "v.set", "log_output", "-c", "v.info", "last_error")
+        assert run.log.read_text().count("uninitialised value") == 2
 
 
 def test_replies_for_the_log_are_in_it(leaky, tmp_path) -> None:
@@ -192,3 +207,71 @@ def test_replies_for_the_log_are_in_it(leaky, tmp_path) -> None:
         assert done.stdout.startswith("valgrind output will go to log\n<empty string> can match all_errors")
         said = run.log.read_text()
         assert "n_errs_found 2" in said and "LEAK SUMMARY" in said
+
+
+def left_by(run) -> None:
+    """Kill a run so that nobody takes its files away."""
+    supervisor = supervisor_of(run)
+    os.kill(supervisor, signal.SIGSTOP)
+    os.kill(run.pid, signal.SIGKILL)
+    run.process.wait(TIMEOUT)
+    os.kill(supervisor, signal.SIGKILL)
+    until(lambda: not is_listened_to(run))
+
+
+def is_listened_to(run) -> bool:
+    path = next(path for path in run.files() if "-from-vgdb-to-" in path.name)
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
+def renamed(run, pid: int) -> None:
+    """As if the number of the run were another process's."""
+    for path in run.files():
+        path.rename(path.with_name(path.name.replace(str(run.pid), str(pid))))
+
+
+def test_files_whose_number_has_another_process_now(leaky, tmp_path) -> None:
+    with running(interpose("none"), leaky, folder=tmp_path) as run:
+        left_by(run)
+        time.sleep(0.5)  # a number comes round much later; the next process is to be younger than the files
+        with subprocess.Popen(["sleep", "1000"]) as other:
+            try:
+                renamed(run, other.pid)
+                done = vgdb(run, "-l")
+                assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+                assert not run.files()
+                assert other.poll() is None
+            finally:
+                other.kill()
+
+
+def test_an_older_process_may_be_the_one(leaky, tmp_path) -> None:
+    """Valgrind has its FIFO open only while it looks: what the times do not exclude stays."""
+    with subprocess.Popen(["sleep", "1000"]) as other:
+        try:
+            time.sleep(0.5)
+            with running(interpose("none"), leaky, folder=tmp_path) as run:
+                left_by(run)
+                renamed(run, other.pid)
+                assert vgdb(run, "-l").stdout == f"use --pid={other.pid} for sleep 1000 \n"
+                assert len(run.files()) == 3
+                done = vgdb(run, "v.wait")
+                assert done.returncode == 1 and "does not listen" in done.stderr
+        finally:
+            other.kill()
+
+
+def test_a_program_of_another_process_namespace_keeps_its_files(leaky, tmp_path) -> None:
+    """Its number is nobody's here, but somebody listens."""
+    with running(interpose("none"), leaky, folder=tmp_path) as run:
+        nobody = 4194304  # above the kernel's highest
+        renamed(run, nobody)
+        assert vgdb(run, "-l").stdout == ""
+        assert len(run.files()) == 3
+        for path in run.files():
+            path.rename(path.with_name(path.name.replace(str(nobody), str(run.pid))))
+        assert ask(run, "v.wait") == "gdbserver: continuing after wait ...\n"

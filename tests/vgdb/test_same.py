@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from vgdb.running import OURS, VGDB, ask, beside_valgrind, compile_guest, interpose, running, valgrind
+from vgdb.running import OURS, VGDB, ask, beside_valgrind, compile_guest, interpose, running, valgrind, vgdb
 
 pytestmark = beside_valgrind
 
@@ -114,7 +114,20 @@ leak_check limited 0
 
 """
 
-OTHERS = "help foo\nv.info all_errors\nv.info last_error\nv.info n_errs_found\nx\nhelp debug\n"
+OTHERS = """
+help foo
+v.info all_errors
+v.info last_error
+v.info n_errs_found
+x
+x 0x1 y
+help debug
+v.info location 0x10
+v.info location {undefined}
+v.info location {bad}
+v.info location {global}
+v.info location {code}
+"""
 """Commands whose replies name nothing that differs, for every tool."""
 
 CALLGRIND = """
@@ -133,6 +146,82 @@ s
 """
 
 
+WORDS = """
+v.info n_errs_found    a    b
+v.info location {global} 8
+v.info location {global}  extra words
+v.info location -1
+v.info location 0xffffffffffffffff
+v.info location 0x10000000000000000
+v.info location 99999999999999999999999999
+v.info location 0xZZ
+v.info location 12ab
+v.in u {code}[0]
+v.in u {code} zz
+v.wait 5 6
+v.wait 1x
+v.wait x1
+v.set vgdb-error 010
+v.set vgdb-error -x
+v.set vgdb-error 999999999
+v.set merge 5 6
+v.set merge x
+v.set merge 0
+v.set debuglog x
+v.set debuglog 0 1
+v.set hostvisibility foo
+v.set foo
+v.do e
+unknown foo bar
+xb {global} -1
+xb {global} 0
+xb {global}[0]
+xb {global}[]
+xb {global} 1 2
+xb {global}[2] 3
+xb {global} 010
+xb {global} 0b11
+xb 0xfffffffffffffff8 8
+xb 0x8000000000000000 1
+get_vbits {undefined} 0x11
+get_vbits 0xffffffffffffffff 1
+make_memory defined zz zz
+make_memory foo zz
+make_memory defined 0x10
+make_memory noaccess 0xffffffffffffff00 8
+check_memory a {bad}[0]
+check_memory addressable zz zz
+check_memory a 0xfffffffffffffff0 4
+leak_check full reachable any
+block_list 1 heuristics all
+block_list 7 limited 1 heuristics all
+block_list 1..9 limited 1 heuristics all
+block_list 1 limited -1
+block_list 1..2..3
+block_list 1,2
+block_list 0x1
+block_list +1
+block_list 1..
+block_list ..2
+block_list 1..-2
+block_list 1x
+block_list 99999999999999999999
+block_list 1 x h foo
+leak_check xx kinds foo
+leak_check kinds foo heuristics bar
+leak_check limited x kinds foo
+leak_check kinds ,all summary any
+leak_check kinds definite,,possible summary any
+leak_check kinds ALL summary any
+leak_check heuristics all,none summary any
+leak_check s a l -5
+leak_check s a limited 0x2
+who_points_at {kept_block} -1
+who_points_at 0xffffffffffffffff
+"""
+"""Wrong, absent, strange and huge words, sent by one vgdb."""
+
+
 def plain(text: str, pid: int) -> str:
     """What may differ, replaced."""
     text = text.replace(f"{pid}", "PID")
@@ -140,6 +229,7 @@ def plain(text: str, pid: int) -> str:
     text = text.replace("in new loss record", "in loss record").replace("[new|increased", "[increased")
     text = re.sub(r"calloc \((heap_stubs\.c:\d+|in [^)]*)\)", "calloc (in OBJECT)", text)
     text = re.sub(r"malloc \((heap_stubs\.c:\d+|in [^)]*)\)", "malloc (in OBJECT)", text)
+    text = text.replace("heuristics new increased", "heuristics increased")
     text = re.sub(r"clone \(clone3?\.S:\d+\)", "clone (clone.S:N)", text)
     return re.sub(r"0[xX][0-9a-fA-F]+", lambda found: "0X" if found[0][1] == "X" else "0x", text)
 
@@ -160,6 +250,29 @@ def replies(engine: list[str], program, folder, commands: str, options=()) -> li
 @pytest.fixture(scope="module")
 def leaky(tmp_path_factory):
     return compile_guest(tmp_path_factory.mktemp("leaky"), "leaky")
+
+
+def in_one_go(engine: list[str], program, folder, commands: str) -> list[str]:
+    """The same with one call of vgdb; a marker stands between two replies."""
+    by = (VGDB,) if "valgrind" in engine[0] else OURS
+    folder.mkdir()
+    with running(engine, program, "computes", folder=folder) as run:
+        places = {name: f"{value:#x}" for name, value in run.places.items()}
+        places["kept_block"] = places["kept"]
+        asked = commands.strip().splitlines()
+        words = [f"--pid={run.pid}"]
+        for at, command in enumerate(asked):
+            words += ["-c", command.format(**places), "-c", f"v.info n_errs_found marker {at}."]
+        done = vgdb(run, *words, by=by)
+        assert done.returncode == 0, done
+        found = re.split(r"n_errs_found .* marker \d+\.\n", plain(done.stdout, run.pid))
+    return [f"{command}\n{reply}" for command, reply in zip([*asked, "(end)"], found, strict=True)]
+
+
+def test_words(leaky, tmp_path) -> None:
+    expected = in_one_go(valgrind(), leaky, tmp_path / "theirs", WORDS)
+    found = in_one_go(interpose(), leaky, tmp_path / "ours", WORDS)
+    assert [pair for pair in zip(expected, found, strict=True) if pair[0] != pair[1]] == []
 
 
 def compare(leaky, folder, tool: str, commands: str) -> None:

@@ -118,6 +118,16 @@ def test_indirect_functions_resolved_before_their_wrapper_comes(check: Check, bu
     check(program, str(wrapper), native=plain * 3, wrapped=plain + wrapped + plain, engines=ENGINES)
 
 
+def test_indirect_functions_of_an_opened_library_are_wrapped_at_once(check: Check, build: Build) -> None:
+    shared = ("-shared", "-fPIC")
+    library = build("chosen.c", "ours", *shared, "-DLIBRARY", "-Wl,-soname,libchosen.so")
+    env = {"LD_PRELOAD": str(build("chosen.c", "ours", *shared, "-DWRAPPER"))}
+    native, wrapped = ("".join(f"early {n + 11}\n{n + i + 1}\n" for i in range(3)) for n in (0, 100))
+    program = build("chosen.c", "ours")
+    check(program, str(library), native=native, wrapped=native, engines=ENGINES)
+    check(program, str(library), native=None, wrapped=wrapped, env=env)
+
+
 def test_threads_see_a_wrapper_as_soon_as_it_is_loaded(check: Check, build: Build) -> None:
     program = build("parallel.c", "valgrind", "-pthread")
     wrappers = [build("parallel_wrapper.c", "ours", "-shared", "-fPIC", f"-DFUNCTION=f{i}") for i in range(6)]

@@ -64,14 +64,24 @@ int ip_destinations(MPI_Comm comm) { return neighbours(comm, false); }
 
 MPI_Count ip_sum(const int *numbers, int n) {
     MPI_Count sum = 0;
-    for (int i = 0; i < n; i++) sum += numbers[i];
+    for (int i = 0; numbers && i < n; i++) sum += numbers[i];
     return sum;
 }
 
 MPI_Count ip_sum_wide(const MPI_Count *numbers, int n) {
     MPI_Count sum = 0;
-    for (int i = 0; i < n; i++) sum += numbers[i];
+    for (int i = 0; numbers && i < n; i++) sum += numbers[i];
     return sum;
 }
 
-MPI_Count ip_last(const int *numbers, int n) { return n > 0 ? numbers[n - 1] : 0; }
+MPI_Count ip_mine(const int *numbers, MPI_Comm comm) {
+    int rank = ip_rank(comm);
+    return numbers && rank >= 0 ? numbers[rank] : 0;
+}
+
+MPI_Count ip_mine_wide(const MPI_Count *numbers, MPI_Comm comm) {
+    int rank = ip_rank(comm);
+    return numbers && rank >= 0 ? numbers[rank] : 0;
+}
+
+MPI_Count ip_last(const int *numbers, int n) { return numbers && n > 0 ? numbers[n - 1] : 0; }

@@ -15,7 +15,7 @@
 #include <interpose/interpose.h>
 #include <interpose/memcheck.h>
 
-#include "probed.h" /* HAVE_PMPI_..., IP_SONAME: made by the generator from the MPI library's header */
+#include "probed.h" /* HAVE_PMPI_..., IP_SONAME, IP_LIBRARY: made by the generator from the MPI library's header */
 
 #define IP_EXPORT           __attribute__((visibility("default")))
 #define IP_PASTE_(so, name) INTERPOSE_WRAP_SONAME_FNNAME_ZU(so, name)
@@ -55,6 +55,11 @@ void ip_say_where(const char *format, ...) __attribute__((format(printf, 1, 2)))
 void ip_where(const void *caller, char text[256]);
 /* Whether this is the first time that something (a number of its kind) is said about that place. */
 bool ip_first_time(const void *caller, const char *function, const char *what);
+
+/* ---- libraries.c */
+
+/* What the program's call returns to, where that is in the library's Fortran bindings: behind them. */
+const void *ip_caller_in_program(const void *caller);
 
 /* ---- layout.c: where the bytes of a datatype lie */
 
@@ -144,19 +149,20 @@ void ip_spans_move(struct ip_spans *to, struct ip_spans *from);
 void ip_spans_drop(struct ip_spans *spans);
 MPI_Count ip_bytes_of(const MPI_Status *status);
 
-/* Complains and goes on; the copy of the argument is made defined, so that this is said once. */
+/* In a function where `call` points to the call. Complains and goes on; the copy of the argument is made defined, so
+ * that this is said once. */
 void ip_undefined_argument(const struct ip_call *call, const char *name, void *argument, size_t size);
 #define IP_VALUE(name)                                                                                                 \
     do {                                                                                                               \
         if (INTERPOSE_CHECK_MEM_IS_DEFINED(&name, sizeof name))                                                        \
-            ip_undefined_argument(&call, #name, &name, sizeof name);                                                   \
+            ip_undefined_argument(call, #name, &name, sizeof name);                                                    \
     } while (0)
 bool ip_is_marker(const void *pointer); /* MPI_STATUS_IGNORE, MPI_UNWEIGHTED and their like */
 #define IP_READS(name, n)                                                                                              \
     do {                                                                                                               \
         if (!ip_is_marker(name) && (MPI_Count)(n) > 0 &&                                                               \
             INTERPOSE_CHECK_MEM_IS_DEFINED(name, (MPI_Count)(n) * sizeof *(name)))                                     \
-            ip_undefined_argument(&call, #name, NULL, 0);                                                              \
+            ip_undefined_argument(call, #name, NULL, 0);                                                               \
     } while (0)
 #define IP_STORES(name, n)                                                                                             \
     do {                                                                                                               \
@@ -164,7 +170,7 @@ bool ip_is_marker(const void *pointer); /* MPI_STATUS_IGNORE, MPI_UNWEIGHTED and
             (void)INTERPOSE_CHECK_MEM_IS_ADDRESSABLE(name, (MPI_Count)(n) * sizeof *(name));                           \
     } while (0)
 
-/* ---- comm.c: who takes part */
+/* ---- comm.c: who takes part; of what is not there, nothing */
 
 enum { IP_ROOT = 1, IP_LEAF = 2 };
 
@@ -177,6 +183,8 @@ int ip_destinations(MPI_Comm comm);
 int ip_cart_dims(MPI_Comm comm);
 MPI_Count ip_sum(const int *numbers, int n);
 MPI_Count ip_sum_wide(const MPI_Count *numbers, int n);
+MPI_Count ip_mine(const int *numbers, MPI_Comm comm);
+MPI_Count ip_mine_wide(const MPI_Count *numbers, MPI_Comm comm);
 MPI_Count ip_last(const int *numbers, int n);
 
 /* ---- handles.c: objects that somebody has to free */
@@ -204,8 +212,11 @@ void ip_tell_leaks(void);
 
 /* ---- requests.c: what is under way */
 
-/* A request was made by this call, whose spans it takes. */
-void ip_request_made(struct ip_call *call, uintptr_t handle, bool persistent);
+/* A request was made by this call, whose spans it takes; partitions: 0, or how many parts each buffer has that are
+ * given and arrive one by one. */
+void ip_request_made(struct ip_call *call, uintptr_t handle, bool persistent, int partitions);
+void ip_partitions_ready(const struct ip_call *call, uintptr_t handle, int first, int last);
+void ip_partition_arrived(uintptr_t handle, int partition);
 void ip_request_started(const struct ip_call *call, uintptr_t handle);
 void ip_request_cancelled(uintptr_t handle);
 void ip_request_freed(uintptr_t handle);
@@ -220,6 +231,8 @@ void ip_check_overlaps(const struct ip_call *call);
 void ip_pending(struct ip_call *call, enum ip_kind kind, uintptr_t handle, int rank);
 void ip_synchronised(enum ip_kind kind, uintptr_t handle, int rank, const MPI_Status *status); /* rank -1: all */
 void ip_window_made(uintptr_t handle, const void *base, MPI_Aint size);
+void ip_window_attached(uintptr_t handle, const void *base, MPI_Aint size);
+void ip_window_detached(uintptr_t handle, const void *base);
 void ip_window_exposed(uintptr_t handle, bool by_fence);
 void ip_window_gone(uintptr_t handle);
 

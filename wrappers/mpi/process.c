@@ -5,24 +5,24 @@
 
 int IP_EXPORT IP_WRAPPER(PMPI_Init)(int *argc, char ***argv) {
     InterposeOrigFn orig;
-    struct ip_call call;
+    struct ip_call call[1];
     int result;
     INTERPOSE_GET_ORIG_FN(orig);
-    bool outer = ip_enter(&call, "MPI_Init", __builtin_return_address(0), __builtin_frame_address(0));
+    bool outer = ip_enter(call, "MPI_Init", __builtin_return_address(0), __builtin_frame_address(0));
     INTERPOSE_CALL_FN_W_WW(result, orig, argc, argv);
     if (outer) {
         if (result == MPI_SUCCESS) PMPI_Comm_rank(MPI_COMM_WORLD, &ip_world_rank);
-        ip_leave(&call);
+        ip_leave(call);
     }
     return result;
 }
 
 int IP_EXPORT IP_WRAPPER(PMPI_Init_thread)(int *argc, char ***argv, int required, int *provided) {
     InterposeOrigFn orig;
-    struct ip_call call;
+    struct ip_call call[1];
     int result;
     INTERPOSE_GET_ORIG_FN(orig);
-    bool outer = ip_enter(&call, "MPI_Init_thread", __builtin_return_address(0), __builtin_frame_address(0));
+    bool outer = ip_enter(call, "MPI_Init_thread", __builtin_return_address(0), __builtin_frame_address(0));
     if (outer) {
         IP_VALUE(required);
         IP_STORES(provided, 1);
@@ -30,23 +30,23 @@ int IP_EXPORT IP_WRAPPER(PMPI_Init_thread)(int *argc, char ***argv, int required
     INTERPOSE_CALL_FN_W_WWWW(result, orig, argc, argv, required, provided);
     if (outer) {
         if (result == MPI_SUCCESS) PMPI_Comm_rank(MPI_COMM_WORLD, &ip_world_rank);
-        ip_leave(&call);
+        ip_leave(call);
     }
     return result;
 }
 
 int IP_EXPORT IP_WRAPPER(PMPI_Finalize)(void) {
     InterposeOrigFn orig;
-    struct ip_call call;
+    struct ip_call call[1];
     int result;
     INTERPOSE_GET_ORIG_FN(orig);
-    bool outer = ip_enter(&call, "MPI_Finalize", __builtin_return_address(0), __builtin_frame_address(0));
+    bool outer = ip_enter(call, "MPI_Finalize", __builtin_return_address(0), __builtin_frame_address(0));
     if (outer) {
         ip_tell_requests();
         ip_tell_leaks();
     }
     INTERPOSE_CALL_FN_W_v(result, orig);
-    if (outer) ip_leave(&call);
+    if (outer) ip_leave(call);
     return result;
 }
 

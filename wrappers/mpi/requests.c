@@ -12,6 +12,7 @@ struct request {
     uintptr_t handle;
     int rank;
     bool persistent, active;
+    int partitions;
     const char *function;
     const void *caller;
     struct ip_spans spans;
@@ -124,26 +125,64 @@ void ip_check_overlaps(const struct ip_call *call) {
     }
 }
 
-void ip_request_made(struct ip_call *call, uintptr_t handle, bool persistent) {
+void ip_request_made(struct ip_call *call, uintptr_t handle, bool persistent, int partitions) {
     if (handle == IP_WORD(MPI_REQUEST_NULL)) return;
     if (ip_verbose)
         ip_say("%s: request %#lx%s, %d buffers", call->function, (unsigned long)handle,
                persistent ? " (persistent)" : "", call->spans.n);
-    add(call, (struct request){.of = REQUEST, .handle = handle, .persistent = persistent, .active = !persistent});
+    add(call, (struct request){.of = REQUEST,
+                               .handle = handle,
+                               .persistent = persistent,
+                               .active = !persistent,
+                               .partitions = partitions});
 }
 
 void ip_request_started(const struct ip_call *call, uintptr_t handle) {
     ip_lock();
     struct request *request = *find(handle);
     struct ip_spans spans = {.all = spans.few};
+    bool is_whole = true;
     if (request) {
         request->active = true;
+        is_whole = request->partitions == 0;
         /* Only one thread may use a request at a time, so that its spans stay while they are looked at. */
         spans.all = request->spans.all;
         spans.n = request->spans.n;
     }
     ip_unlock();
-    ip_check_buffers(call, &spans, true, true);
+    /* Partitions are given one by one. */
+    ip_check_buffers(call, &spans, is_whole, true);
+}
+
+/* Some partitions of the buffers of a request: no spans if it has none of those numbers. */
+static void partitions_of(uintptr_t handle, int first, int last, struct ip_spans *part) {
+    *part = (struct ip_spans){.all = part->few, .room = IP_COUNT_OF(part->few)};
+    ip_lock();
+    const struct request *request = *find(handle);
+    if (request && request->partitions && request->spans.n == 1 && first >= 0 && first <= last &&
+        last < request->partitions) {
+        struct ip_span span = request->spans.all[0];
+        MPI_Count each = span.count / request->partitions;
+        span.base += (uintptr_t)(span.layout->extent * (MPI_Aint)(each * first));
+        span.count = each * (last - first + 1);
+        ip_layout_keep(span.layout);
+        part->all[part->n++] = span;
+    }
+    ip_unlock();
+}
+
+void ip_partitions_ready(const struct ip_call *call, uintptr_t handle, int first, int last) {
+    struct ip_spans part;
+    partitions_of(handle, first, last, &part);
+    ip_check_buffers(call, &part, true, false);
+    ip_spans_drop(&part);
+}
+
+void ip_partition_arrived(uintptr_t handle, int partition) {
+    struct ip_spans part;
+    partitions_of(handle, partition, partition, &part);
+    ip_all_arrived(&part, NULL);
+    ip_spans_drop(&part);
 }
 
 void ip_request_cancelled(uintptr_t handle) {
@@ -248,42 +287,55 @@ struct window {
 };
 static struct window *windows;
 
-void ip_window_made(uintptr_t handle, const void *base, MPI_Aint size) {
+static void add_window(struct window shape) {
     struct window *window = ip_alloc(sizeof *window);
     ip_lock();
-    *window = (struct window){handle, base, size, false, windows};
+    *window = shape;
+    window->next = windows;
     windows = window;
     ip_unlock();
+}
+
+void ip_window_made(uintptr_t handle, const void *base, MPI_Aint size) {
+    add_window((struct window){.handle = handle, .base = base, .size = size});
+}
+
+/* A part of a dynamic window; fences may have been there before. */
+void ip_window_attached(uintptr_t handle, const void *base, MPI_Aint size) {
+    add_window((struct window){.handle = handle, .base = base, .size = size, .was_fenced = true});
 }
 
 /* What other processes stored into the window (perhaps without this one's doing) is defined. Nothing can have been
  * stored when the first fence begins the first epoch. */
 void ip_window_exposed(uintptr_t handle, bool by_fence) {
-    const void *base = NULL;
-    MPI_Aint size = 0;
     ip_lock();
-    for (struct window *window = windows; window; window = window->next)
-        if (window->handle == handle) {
-            if (!by_fence || window->was_fenced) {
-                base = window->base;
-                size = window->size;
-            }
-            window->was_fenced = window->was_fenced || by_fence;
-        }
+    for (struct window *window = windows; window; window = window->next) {
+        if (window->handle != handle) continue;
+        if (window->size > 0 && (!by_fence || window->was_fenced))
+            INTERPOSE_MAKE_MEM_DEFINED_IF_ADDRESSABLE(window->base, window->size);
+        window->was_fenced = window->was_fenced || by_fence;
+    }
     ip_unlock();
-    if (size > 0) INTERPOSE_MAKE_MEM_DEFINED_IF_ADDRESSABLE(base, size);
 }
 
-void ip_window_gone(uintptr_t handle) {
+/* All parts, or the one that begins there. */
+static void remove_windows(uintptr_t handle, const void *base) {
     ip_lock();
     for (struct window **link = &windows; *link;) {
         struct window *window = *link;
-        if (window->handle != handle) {
+        if (window->handle != handle || (base && window->base != base)) {
             link = &window->next;
             continue;
         }
         *link = window->next;
         ip_free(window);
+        if (base) break;
     }
     ip_unlock();
 }
+
+void ip_window_detached(uintptr_t handle, const void *base) {
+    if (base) remove_windows(handle, base);
+}
+
+void ip_window_gone(uintptr_t handle) { remove_windows(handle, NULL); }

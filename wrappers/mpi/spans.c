@@ -104,13 +104,22 @@ static uintptr_t check(struct run run, bool read) {
                 : INTERPOSE_CHECK_MEM_IS_ADDRESSABLE(run.at, run.used);
 }
 
-/* Whether all of it is fine, holes included: one question instead of one for each piece. */
 static bool is_fine(struct run run, bool read) {
     uintptr_t bad;
     INTERPOSE_DISABLE_ERROR_REPORTING;
     bad = check(run, read);
     INTERPOSE_ENABLE_ERROR_REPORTING;
     return bad == 0;
+}
+
+/* A question about so many bytes costs as much as one about a piece. */
+enum { WORTH_A_PIECE = 4096 };
+
+/* Whether all of it is fine, holes included: one question instead of one for each piece, unless pieces are few and far
+ * from each other. */
+static bool is_all_fine(const struct ip_span *span, bool read) {
+    struct run run = hull(span);
+    return run.used / WORTH_A_PIECE / span->count <= span->layout->pieces && is_fine(run, read);
 }
 
 /* ---- checking */
@@ -129,8 +138,8 @@ static void describe(const struct ip_call *call, const struct ip_span *span, uin
 
 /* The first piece that is not fine; nothing is reported. */
 static bool find_bad(const struct ip_span *span, bool read, struct run *bad) {
-    if (is_fine(hull(span), read)) return false;
-    if (is_one_run(span, bad)) return true;
+    if (is_one_run(span, bad)) return !is_fine(*bad, read);
+    if (is_all_fine(span, read)) return false;
     struct cursor cursor;
     struct ip_layout whole;
     bool found = false;
@@ -161,7 +170,7 @@ void ip_check_buffers(const struct ip_call *call, const struct ip_spans *spans, 
 
 void ip_arrived(const struct ip_span *span, MPI_Count bytes) {
     if (!ip_has_bits || span->role != IP_STORE || is_empty(span) || bytes == 0) return;
-    if (is_fine(hull(span), true)) return;
+    if (is_all_fine(span, true)) return;
     struct run run;
     if (is_one_run(span, &run) && (bytes < 0 || run.used == run.size)) {
         INTERPOSE_MAKE_MEM_DEFINED_IF_ADDRESSABLE(run.at, bytes >= 0 && bytes < run.used ? bytes : run.used);
@@ -222,11 +231,11 @@ bool ip_enter(struct ip_call *call, const char *function, const void *caller, co
     outer_caller = caller;
     outermost = frame;
     call->function = function;
-    call->caller = caller;
     call->spans.all = call->spans.few;
     call->spans.n = 0;
     call->spans.room = IP_COUNT_OF(call->spans.few);
     ip_start();
+    call->caller = ip_caller_in_program(caller);
     if (ip_verbose) ip_say("enter %s", function);
     return true;
 }
@@ -286,6 +295,10 @@ void ip_add_own(struct ip_call *call, enum ip_role role, const char *name, const
 
 void ip_add_vector(struct ip_call *call, enum ip_role role, const char *name, const void *buffer,
                    const struct ip_blocks *blocks) {
+    /* The library says what is wrong. */
+    if ((!blocks->counts && !blocks->wide_counts) || (!blocks->displacements && !blocks->wide_displacements) ||
+        !blocks->types)
+        return;
     for (int i = blocks->only < 0 ? 0 : blocks->only; i < blocks->n; i++) {
         MPI_Count count = blocks->counts ? blocks->counts[i] : blocks->wide_counts[i];
         MPI_Aint at = blocks->displacements ? blocks->displacements[i] : blocks->wide_displacements[i];

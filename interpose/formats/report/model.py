@@ -124,6 +124,12 @@ class Error:
     suppressed_by: SuppressionUse | None = None
     count: int = 1
 
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        from interpose.api.display import error_html
+
+        return error_html(self)
+
     def key(self) -> str:
         """Equal for the same error after lines were added elsewhere, in a run of another program or place."""
         parts = [self.kind]
@@ -221,7 +227,7 @@ class Process:
     pid: int
     ppid: int
     reason: str
-    """``start``, ``fork`` or ``exec``."""
+    """``start``, ``attach``, ``fork`` or ``exec``."""
     tool: str
     command: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
@@ -230,7 +236,8 @@ class Process:
     ended: str | None = None
     """Times, as ISO 8601."""
     how: str | None = None
-    """``exit``, ``signal``, ``killed``, ``stopped`` (at the first error), ``exec``; None: nobody said."""
+    """``exit``, ``signal``, ``killed``, ``stopped`` (at the first error), ``exec``, ``detach``; None: nobody
+    said."""
     code: int | None = None
     signal: int | None = None
     heap: HeapSummary | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from . import debug
@@ -38,7 +39,8 @@ def _help(call: Call) -> None:
 
 def _wait(call: Call) -> None:
     text = call.words.next()
-    milliseconds = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    digits = re.match(r"\d{0,9}", text, re.ASCII)
+    milliseconds = int(digits[0] or 0) if digits else 0
     if text:
         call.say(f"gdbserver: continuing in {milliseconds} ms ...")
         time.sleep(milliseconds / 1000)
@@ -55,7 +57,7 @@ def _kill(call: Call) -> None:
 
 def _all_errors(call: Call) -> None:
     also = bool(call.words) and call.words.choice(("also_suppressed",)) != ""
-    errors = call.supervisor.tool.error_manager()
+    errors = call.supervisor.error_manager()
     if errors is None:
         call.log.plain("ERROR SUMMARY: 0 errors from 0 contexts (suppressed: 0 from 0)")
         return
@@ -63,13 +65,13 @@ def _all_errors(call: Call) -> None:
 
 
 def _last_error(call: Call) -> None:
-    errors = call.supervisor.tool.error_manager()
+    errors = call.supervisor.error_manager()
     if errors is None or not errors.show_last():
         call.log.plain("No errors yet")
 
 
 def _n_errs_found(call: Call) -> None:
-    errors = call.supervisor.tool.error_manager()
+    errors = call.supervisor.error_manager()
     found, shown = (errors.errors_found, errors.shown) if errors is not None else (0, 0)
     limit = call.supervisor.config.core.vgdb_error
     call.say(f"n_errs_found {found} n_errs_shown {shown} (vgdb-error {limit}) {call.words.rest()}")
@@ -81,7 +83,12 @@ def _location(call: Call) -> None:
 
 
 def _open_fds(call: Call) -> None:
-    call.say("Valgrind must be started with --track-fds=[yes|all] to show open fds")
+    descriptors = call.supervisor.descriptors
+    if descriptors is None or call.supervisor.config.core.track_fds not in ("yes", "all"):
+        call.say("Valgrind must be started with --track-fds=[yes|all] to show open fds")
+        return
+    for text in descriptors.lines():
+        call.log.plain(text)
 
 
 # -- options -------------------------------------------------------------------------------------------------

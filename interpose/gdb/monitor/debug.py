@@ -153,6 +153,9 @@ def _scheduler(call: Call) -> None:
             call.say(f"client stack range: [0x{thread.lo:X} 0x{thread.hi - 1:X}] client SP: 0x{thread.sp:X}")
         else:
             call.say(f"client stack range: ??????? client SP: 0x{thread.sp:X}")
+        lo, hi, used = thread.own_stack
+        if hi > lo:
+            call.say(f"valgrind stack range: [0x{lo:X} 0x{hi - 1:X}] top usage: {used} of {hi - lo}")
     call.say("")
 
 
@@ -216,7 +219,7 @@ def _translate(call: Call) -> None:
     from interpose.supervisor.laststages import readable
 
     addr = call.words.address()
-    flags = call.words.integer(0x20)
+    flags = call.words.flags(0x20)
     supervisor = call.supervisor
     code = readable(supervisor, addr)
     if not code:

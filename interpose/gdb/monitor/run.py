@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 
+from interpose.errors import InterposeError
+
 from .table import Call
 from .words import Arguments, Refused, candidates, choose
 
@@ -40,13 +42,16 @@ def execute(
         found = _find(supervisor, given, tables)
         if found is None:
             if not by_program:
-                write(_UNKNOWN.format(given[0]))
+                write(_UNKNOWN.format(text))
             return False
         command, words = found
         with supervisor.debugger.standstill(), _output(supervisor, write, by_program) as say:
-            command.run(Call(supervisor, text, Arguments(words), write, say, by_program))
+            command.run(Call(supervisor, text, Arguments(words, text), write, say, by_program))
     except Refused as reason:
         write(f"{reason}\n")
+    except (InterposeError, OSError) as error:  # nothing that is asked for ends the program
+        lines = error.lines() if isinstance(error, InterposeError) else [str(error)]
+        write("".join(f"{line}\n" for line in lines))
     return True
 
 
@@ -72,13 +77,30 @@ def _output(
 ) -> Iterator[Callable[[str], None]]:
     """Where the log's lines and plain replies go meanwhile."""
     log = supervisor.log
-    if by_program or supervisor.monitor_output == "log":
-        yield log.unmarked
-        return
-    before = log.sink
-    log.sink = write
+    asked_for, log.asked_for = log.asked_for, True
     try:
-        yield write
+        if by_program or supervisor.monitor_output == "log":
+            yield log.unmarked
+            return
+        log.sink = write
+        try:
+            yield write
+        finally:
+            log.flush()
+            log.sink = _between_commands(supervisor, write) if supervisor.monitor_output == "gdb" else None
     finally:
-        log.flush()
-        log.sink = write if supervisor.monitor_output == "gdb" else before
+        log.asked_for = asked_for
+
+
+def _between_commands(supervisor: Supervisor, write: Callable[[str], None]) -> Callable[[str], None]:
+    """Where the log goes with ``v.set gdb_output``: back into its file once gdb has left, seen or not."""
+
+    def show(text: str) -> None:
+        fifos = supervisor.fifos
+        if fifos is None or fifos.is_heard:
+            write(text)
+        else:
+            supervisor.log.sink = None
+            supervisor.log.unmarked(text)
+
+    return show

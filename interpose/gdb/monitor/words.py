@@ -5,6 +5,8 @@ The texts are Valgrind's.
 
 from __future__ import annotations
 
+import re
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,11 +46,23 @@ def number(text: str) -> int | None:
     return value if value <= _TOP else None
 
 
-class Arguments:
-    """The words behind a command, taken one by one."""
+def decimal(text: str) -> int | None:
+    """Decimal digits, with or without a sign; None for anything else, and for more than 64 bits."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,20}", text):
+        return None
+    value = int(text)
+    return value if abs(value) <= _TOP else None
 
-    def __init__(self, words: Sequence[str]) -> None:
+
+class Arguments:
+    """The words behind a command, taken one by one.
+
+    :param text: the whole command, for what is taken as it was written.
+    """
+
+    def __init__(self, words: Sequence[str], text: str) -> None:
         self._words = list(words)
+        self._text = text
 
     def __bool__(self) -> bool:
         return bool(self._words)
@@ -58,20 +72,26 @@ class Arguments:
         return self._words.pop(0) if self._words else ""
 
     def rest(self) -> str:
-        """All that are left."""
-        text = " ".join(self._words)
+        """All that are left, with the blanks between them as they were written."""
+        before = len(self._text.split()) - len(self._words)
+        parts = self._text.split(None, before)
         self._words = []
-        return text
+        return parts[before] if len(parts) > before else ""
 
     def choice(self, among: Sequence[str]) -> str:
         """One of these words."""
         return choose(self.next(), among)
 
-    def integer(self, default: int | None = None) -> int:
-        """A number; the default stands for an absent one."""
-        if not self._words and default is not None:
-            return default
-        value = number(self.next())
+    def integer(self) -> int:
+        """A decimal number."""
+        value = decimal(self.next())
+        if value is None:
+            raise Refused("missing or malformed integer value")
+        return value
+
+    def flags(self, default: int) -> int:
+        """A number of any base; the default stands for an absent one."""
+        value = number(self.next()) if self._words else default
         if value is None:
             raise Refused("missing or malformed integer value")
         return value
@@ -90,7 +110,8 @@ class Arguments:
         if bracket:
             if not length.endswith("]"):
                 raise Refused("missing or malformed address")
-            self._words.insert(0, length[:-1])
+            if length != "]":  # as without brackets
+                self._words.insert(0, length[:-1])
         addr = number(where)
         if addr is None:
             raise Refused("missing or malformed address")

@@ -23,7 +23,19 @@ struct ip_native_thunk {
     uint8_t jump[7];   /* jmp *ways(%r11) */
     uint8_t fill[13];
 };
-_Static_assert(sizeof(struct ip_native_thunk) == 48, "an odd size would part instructions from their cache line");
+/* The same for an entry of the hooks' stubs, which finds the original on the stack: a signal's handler may be wrapped
+ * as well, and change the thread's word before the stub has it. No register changes. */
+struct hook_thunk {
+    uint8_t passes[9]; /* cmpl $0, %fs:passes */
+    uint8_t branch[2]; /* jne pass */
+    uint8_t low[5];    /* push $original */
+    uint8_t high[8];   /* movl $original >> 32, 4(%rsp) */
+    uint8_t jump[7];   /* jmp *ways */
+    uint8_t pass[7];   /* jmp *ways+8 */
+    uint8_t fill[10];
+};
+_Static_assert(sizeof(struct ip_native_thunk) == 48 && sizeof(struct hook_thunk) == 48,
+               "an odd size would part instructions from their cache line");
 
 const struct ip_native_setup *ip_native_setup;
 struct ip_native_binding *ip_native_bindings;
@@ -93,7 +105,29 @@ static void put(uint8_t *at, uint64_t value, int size) {
     for (int i = 0; i < size; i++) at[i] = (uint8_t)(value >> 8 * i);
 }
 
+static void write_hook_thunk(struct ip_native_thunk *place, const struct ways *ways, uint64_t address) {
+    static const struct hook_thunk form = {
+        .passes = {0x64, 0x83, 0x3c, 0x25},
+        .branch = {0x75, sizeof form.low + sizeof form.high + sizeof form.jump},
+        .low = {0x68},
+        .high = {0xc7, 0x44, 0x24, 4},
+        .jump = {0xff, 0x24, 0x25},
+        .pass = {0xff, 0x24, 0x25},
+    };
+    struct hook_thunk *thunk = (struct hook_thunk *)place;
+    *thunk = form;
+    put(thunk->passes + 4, (uint64_t)ip_native_offset(&ip_native_thread.passes), 4);
+    put(thunk->low + 1, address, 4);
+    put(thunk->high + 4, address >> 32, 4);
+    put(thunk->jump + 3, (uint64_t)&ways->to[0], 4);
+    put(thunk->pass + 3, (uint64_t)&ways->to[1], 4);
+}
+
 static void write_thunk(struct ip_native_thunk *thunk, const struct ways *ways, const struct ip_native_claim *claim) {
+    if (claim->wraps == IP_NATIVE_HOOKS) {
+        write_hook_thunk(thunk, ways, claim->address);
+        return;
+    }
     static const struct ip_native_thunk form = {
         .note = {0x49, 0xbb},
         .keep = {0x64, 0x4c, 0x89, 0x1c, 0x25},
@@ -144,6 +178,14 @@ static int more_room(uint32_t count) {
     return grow(ip_native_bound + count);
 }
 
+uint64_t ip_native_original(uint64_t address) {
+    const struct ip_native_original *table = __atomic_load_n(&ip_native_originals, __ATOMIC_ACQUIRE);
+    const struct ip_native_original *entry = &table[1 + (address >> 4 & table->address)];
+    for (; entry->address; entry++)
+        if (entry->address == address) return entry->original;
+    return address;
+}
+
 /* ---- putting into effect ---------------------------------------------------------------------- */
 
 enum { BATCH = 256 };
@@ -160,7 +202,7 @@ static void bind_batch(const struct ip_native_claim *claims, uint64_t *failed, u
         own->to[0] = claims[i].target;
         write_thunk(thunk, own, &claims[i]);
         ways[asked] = own;
-        items[asked++] = (struct ip_native_item){claims[i].address, (uint64_t)thunk, 0, 0, claims[i].room};
+        items[asked++] = (struct ip_native_item){claims[i].address, (uint64_t)thunk, 0, 0, claims[i].cave};
     }
     ip_native_setup->bind(items, asked);
     asked = 0;
@@ -173,7 +215,7 @@ static void bind_batch(const struct ip_native_claim *claims, uint64_t *failed, u
         own->to[1] = item->original;
         struct ip_native_binding *binding = &ip_native_bindings[ip_native_bound++];
         *binding = (struct ip_native_binding){
-            item->address, claims[i].target, item->original, own->to, claims[i].wraps, claims[i].room,
+            item->address, claims[i].target, item->original, own->to, claims[i].wraps, claims[i].room, claims[i].cave,
         };
         enter(ip_native_originals, binding);
         used++;

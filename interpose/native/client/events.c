@@ -57,11 +57,10 @@ static int read_bytes(struct stream *stream, void *data, size_t size) {
     return !stream->broken;
 }
 
-/* Needs little stack. */
-int ip_native_connect(void) {
+int ip_native_connect(const char *name) {
     struct sockaddr_un address = {.sun_family = AF_UNIX_};
-    size_t size = length(ip_native_setup->socket);
-    for (size_t i = 0; i < size; i++) address.sun_path[1 + i] = ip_native_setup->socket[i];
+    size_t size = length(name);
+    for (size_t i = 0; i < size; i++) address.sun_path[1 + i] = name[i];
     int fd = (int)sys3(SYS_socket, AF_UNIX_, SOCK_STREAM_CLOEXEC, 0);
     if (fd < 0) return fd;
     if (sys3(SYS_connect, fd, (long)&address, (long)(offsetof(struct sockaddr_un, sun_path) + 1 + size)) == 0)
@@ -73,7 +72,7 @@ int ip_native_connect(void) {
 static int open_stream(struct stream *stream) {
     stream->broken = 0;
     stream->filled = 0;
-    stream->fd = ip_native_connect();
+    stream->fd = ip_native_connect(ip_native_setup->socket);
     return stream->fd >= 0;
 }
 
@@ -90,11 +89,27 @@ static const struct r_debug *next_namespace(const struct r_debug *debug) {
     return first->r_version > 1 ? (const struct r_debug *)((const struct debug_extended *)debug)->next : NULL;
 }
 
-static void write_objects(struct stream *stream) {
-    struct ip_native_greeting greeting = {IP_NATIVE_MAGIC, IP_NATIVE_LINKED, {0}, 0, ip_native_bound, 0, 0};
-    const struct r_debug *first = (const struct r_debug *)ip_native_setup->debug;
-    greeting.thread = (uint32_t)sys0(SYS_gettid);
+static uint32_t parent; /* of the last fork */
+
+static struct ip_native_greeting new_greeting(uint32_t event, uint32_t value) {
+    struct ip_native_greeting greeting = {
+        .magic = IP_NATIVE_MAGIC,
+        .event = event,
+        .thread = (uint32_t)sys0(SYS_gettid),
+        .value = value,
+        .hook_entries = (uint64_t)interpose_hook_entries,
+        .hook_common = (uint64_t)interpose_hook,
+        .initialise = (uint64_t)ip_native_initialise,
+    };
     __builtin_memcpy(greeting.token, ip_native_setup->token, sizeof greeting.token);
+    __builtin_memcpy(greeting.hooks, ip_native_hooks_name(), sizeof greeting.hooks);
+    return greeting;
+}
+
+static void write_objects(struct stream *stream) {
+    struct ip_native_greeting greeting = new_greeting(IP_NATIVE_LINKED, 0);
+    greeting.bound = ip_native_bound;
+    const struct r_debug *first = (const struct r_debug *)ip_native_setup->debug;
     for (const struct r_debug *debug = first; debug; debug = next_namespace(debug))
         for (const struct link_map *map = debug->r_map; map; map = map->l_next) greeting.objects++;
     write_bytes(stream, &greeting, sizeof greeting);
@@ -108,7 +123,8 @@ static void write_objects(struct stream *stream) {
     }
     for (uint32_t i = 0; i < ip_native_bound; i++) {
         const struct ip_native_binding *binding = &ip_native_bindings[i];
-        struct ip_native_claim claim = {binding->address, binding->target, binding->wraps, binding->room};
+        struct ip_native_claim claim = {binding->address, binding->target, binding->wraps, binding->room,
+                                        binding->cave};
         write_bytes(stream, &claim, sizeof claim);
     }
     send_out(stream);
@@ -153,25 +169,32 @@ static int obey(struct stream *stream, const struct ip_native_head *head) {
     return !stream->broken;
 }
 
+/* Resolvers and the agent's script run in this thread meanwhile, and are not to be wrapped. */
 static void report(void) {
     struct stream stream;
     struct ip_native_head head;
+    uint64_t passed = ip_native_thread.passes;
     if (!open_stream(&stream)) return;
+    ip_native_thread.passes = IP_NATIVE_PASSES;
     write_objects(&stream);
     while (read_bytes(&stream, &head, sizeof head) && head.order != IP_NATIVE_DONE)
         if (!obey(&stream, &head)) break;
+    ip_native_thread.passes = passed;
     sys1(SYS_close, stream.fd);
 }
 
-static uint32_t parent; /* of the last fork */
+/* A connection by which the supervisor has been told of an event; below 0: it is gone. */
+static int begin_to_tell(uint32_t event, uint32_t value) {
+    struct ip_native_greeting greeting = new_greeting(event, value);
+    int fd = ip_native_connect(ip_native_setup->socket);
+    if (fd >= 0) sys6(SYS_sendto, fd, (long)&greeting, sizeof greeting, IP_NATIVE_NOSIGNAL, 0, 0);
+    return fd;
+}
 
-void ip_native_tell(uint32_t event) {
-    struct ip_native_greeting greeting = {IP_NATIVE_MAGIC, event, {0}, 0, 0, (uint32_t)sys0(SYS_gettid), parent};
+void ip_native_tell(uint32_t event, uint32_t value) {
     struct ip_native_head head;
-    int fd = ip_native_connect();
+    int fd = begin_to_tell(event, value);
     if (fd < 0) return;
-    __builtin_memcpy(greeting.token, ip_native_setup->token, sizeof greeting.token);
-    sys6(SYS_sendto, fd, (long)&greeting, sizeof greeting, IP_NATIVE_NOSIGNAL, 0, 0);
     while (sys3(SYS_read, fd, (long)&head, sizeof head) == -4 /* EINTR */);
     sys1(SYS_close, fd);
 }
@@ -179,6 +202,7 @@ void ip_native_tell(uint32_t event) {
 /* ---- what the agent calls ----------------------------------------------------------------------- */
 
 IP_PUBLIC void ip_native_start(const struct ip_native_setup *setup);
+IP_PUBLIC const struct ip_native_setup *ip_native_setup_of(void);
 IP_PUBLIC void ip_native_linked(void);
 IP_PUBLIC void ip_native_stop(void);
 IP_PUBLIC void ip_native_discard(void);
@@ -188,7 +212,12 @@ IP_PUBLIC void ip_native_in_child(void);
 IP_PUBLIC int64_t ip_native_thread_offset(void);
 IP_PUBLIC void ip_native_close(const int32_t *descriptors, uint64_t count);
 
-void ip_native_start(const struct ip_native_setup *setup) { ip_native_setup = setup; }
+void ip_native_start(const struct ip_native_setup *setup) {
+    ip_native_setup = setup;
+    if (setup->hooks[0]) ip_native_hooks_start();
+}
+
+const struct ip_native_setup *ip_native_setup_of(void) { return ip_native_setup; }
 
 /* The dynamic linker calls its debugger's function before and after each change. */
 void ip_native_linked(void) {
@@ -212,11 +241,14 @@ void ip_native_linked(void) {
 void ip_native_stop(void) {
     ip_native_lock();
     while (ip_native_bound) ip_native_unbind(ip_native_bindings[ip_native_bound - 1].address, 0);
+    ip_native_hooks_stop();
     ip_native_unlock();
 }
 
 /* The last that is called here: no thread is in a thunk any more. */
 void ip_native_discard(void) { ip_native_unmap_all(); }
+
+static int forking = -1; /* the parent may end before the child has told of itself: this keeps the supervisor waiting */
 
 /* The handlers of a fork (pthread_atfork): the child's only thread finds everything as it should be, and can use the
  * script, whose lock nobody else had. */
@@ -224,13 +256,26 @@ void ip_native_fork(void) {
     ip_native_lock();
     ip_native_setup->wait();
     parent = (uint32_t)sys0(SYS_getpid);
+    forking = begin_to_tell(IP_NATIVE_FORKS, 0);
+    ip_native_hooks_fork();
 }
 
-void ip_native_in_parent(void) { ip_native_unlock(); }
+static void end_of_fork(void) {
+    if (forking >= 0) sys1(SYS_close, forking);
+    forking = -1;
+}
+
+void ip_native_in_parent(void) {
+    ip_native_hooks_in_parent();
+    end_of_fork();
+    ip_native_unlock();
+}
 
 void ip_native_in_child(void) {
     ip_native_take_over();
-    ip_native_tell(IP_NATIVE_FORKED);
+    ip_native_hooks_in_child();
+    ip_native_tell(IP_NATIVE_FORKED, parent);
+    end_of_fork();
     ip_native_unlock();
 }
 

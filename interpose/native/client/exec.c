@@ -1,5 +1,6 @@
-/* Programs that the process executes, where the engine follows them (--trace-children=yes): the supervisor traces the
- * thread before it does. All this may run in a child of vfork, on a small stack and in its parent's memory. */
+/* Programs that the process executes, where the engine follows them (--trace-children=yes) or reports them: the
+ * supervisor traces the thread before it does. And its end, which is to be in the report before anybody can ask for
+ * that. All this may run in a child of vfork, on a small stack and in its parent's memory. */
 #include "native/client/native.h"
 
 #include <sys/syscall.h>
@@ -7,6 +8,7 @@
 IP_PUBLIC long ip_native_execve(const char *path, char *const *argv, char *const *envp);
 IP_PUBLIC long ip_native_execveat(int folder, const char *path, char *const *argv, char *const *envp, int flags);
 IP_PUBLIC long ip_native_fexecve(int fd, char *const *argv, char *const *envp);
+IP_PUBLIC void ip_native__exit(int code);
 
 /* Descriptor numbers that are kept from the agent in the next program: programs print and compare the low ones. Those
  * that are taken here, for should there be no next program. */
@@ -36,30 +38,35 @@ static void leave_low_numbers(const struct low_numbers *low) {
 
 long ip_native_execve(const char *path, char *const *argv, char *const *envp) {
     struct low_numbers low;
-    ip_native_tell(IP_NATIVE_EXEC);
+    ip_native_tell(IP_NATIVE_EXEC, 0);
     take_low_numbers(&low);
     long result = ip_native_setup->execve(path, argv, envp);
     leave_low_numbers(&low);
-    ip_native_tell(IP_NATIVE_NO_EXEC);
+    ip_native_tell(IP_NATIVE_NO_EXEC, 0);
     return result;
 }
 
 long ip_native_execveat(int folder, const char *path, char *const *argv, char *const *envp, int flags) {
     struct low_numbers low;
-    ip_native_tell(IP_NATIVE_EXEC);
+    ip_native_tell(IP_NATIVE_EXEC, 0);
     take_low_numbers(&low);
     long result = ip_native_setup->execveat(folder, path, argv, envp, flags);
     leave_low_numbers(&low);
-    ip_native_tell(IP_NATIVE_NO_EXEC);
+    ip_native_tell(IP_NATIVE_NO_EXEC, 0);
     return result;
 }
 
 long ip_native_fexecve(int fd, char *const *argv, char *const *envp) {
     struct low_numbers low;
-    ip_native_tell(IP_NATIVE_EXEC);
+    ip_native_tell(IP_NATIVE_EXEC, 0);
     take_low_numbers(&low);
     long result = ip_native_setup->fexecve(fd, argv, envp);
     leave_low_numbers(&low);
-    ip_native_tell(IP_NATIVE_NO_EXEC);
+    ip_native_tell(IP_NATIVE_NO_EXEC, 0);
     return result;
+}
+
+void ip_native__exit(int code) {
+    ip_native_tell(IP_NATIVE_EXITS, (uint32_t)code & 0xff);
+    ip_native_setup->exit(code);
 }

@@ -16,7 +16,12 @@ enum ip_native_event {
     IP_NATIVE_FORKED = 2,  /* this process is a new child */
     IP_NATIVE_EXEC = 3,    /* it is about to execute a program: trace it */
     IP_NATIVE_NO_EXEC = 4, /* that failed */
+    IP_NATIVE_LOOKUP = 5,  /* the process that runs the hooks asks for a name; what follows is JSON */
+    IP_NATIVE_EXITS = 6,   /* it is about to end; value is the code */
+    IP_NATIVE_FORKS = 7,   /* it is about to fork; the child has told as much when all ends of this are closed */
 };
+
+enum { IP_NATIVE_NAME = 64 }; /* bytes of a socket's name, with the NUL behind it; none if there are no hooks */
 
 /* Descriptor numbers below this are the program's; what keeps them from the agent has this name. Where the limit is
  * low, the agent gets this much room. */
@@ -42,8 +47,12 @@ struct ip_native_greeting {
     uint8_t token[16];
     uint32_t objects;
     uint32_t bound;
-    uint32_t thread; /* who tells, and the parent of a new child, by their numbers in their own namespace */
-    uint32_t parent;
+    uint32_t thread;       /* who tells, by its number in its own namespace */
+    uint32_t value;        /* more about the event: the parent of a new child, by its number there, or a code */
+    uint64_t hook_entries; /* where the stubs of hooks are: the first entry, and what follows all of them */
+    uint64_t hook_common;
+    uint64_t initialise; /* what stands before a constructor for once, to tell that its object is linked */
+    char hooks[IP_NATIVE_NAME];
 };
 
 /* Followed by its name, as the dynamic linker has it. */
@@ -64,11 +73,58 @@ struct ip_native_patch {
     uint64_t marker;
 };
 
+enum ip_native_kind {
+    IP_NATIVE_REPLACES = 0,
+    IP_NATIVE_WRAPS = 1, /* may ask for the original */
+    IP_NATIVE_HOOKS = 2, /* finds it on the stack: an entry of the stubs, or ip_native_initialise */
+};
+
 struct ip_native_claim {
     uint64_t address;
     uint64_t target;
-    uint32_t wraps; /* 1: a wrapper, which may ask for the original; 0: a replacement */
+    uint32_t wraps; /* enum ip_native_kind */
     uint32_t room;  /* first bytes of the function that may be overwritten */
+    uint64_t cave;  /* padding that a jump of two bytes reaches, where there is no room for five; or 0 */
+};
+
+/* ---- hooks in Python: between the stubs and the process that runs them ------------------------------------------
+ *
+ * A connection begins with a hello and a welcome. Then each turn is an event, followed by the stub's frame, and an
+ * answer, followed by the frame as it is to be and by the writes: address, size, bytes. */
+
+enum ip_native_hello_flags {
+    IP_NATIVE_STARTS = 1, /* a program begins */
+    IP_NATIVE_COPIES = 2, /* this process is about to fork: a copy of whoever runs the hooks shall wait for the child */
+    IP_NATIVE_SHARES = 4, /* a child that has its parent's memory (vfork) */
+};
+
+struct ip_native_hello {
+    uint32_t magic;
+    uint32_t flags;
+    uint8_t token[16];
+    uint64_t entries;
+    uint64_t common;
+};
+
+struct ip_native_welcome {
+    uint32_t moved; /* the hooks of this process, or of the child, are run by another one: */
+    uint32_t unused;
+    char name[IP_NATIVE_NAME];
+};
+
+struct ip_native_hooked {
+    uint64_t frame;
+    uint32_t room; /* words that may be read from the first argument on the stack on, as far as that was looked at */
+    uint32_t failed;
+    uint32_t again; /* of the last answer (abi/hook.h); 0: the stub itself asks */
+    uint32_t thread;
+};
+
+struct ip_native_answer {
+    uint32_t action;
+    uint32_t again;
+    uint32_t writes;
+    uint32_t unused;
 };
 
 #endif

@@ -42,6 +42,7 @@ AT(ct_mask, 0x1f8);
 AT(ct_turns, 0x130);
 AT(vgpr, 0x200);
 AT(vflags, 0x280);
+AT(vfsw, 0x282);
 AT(vvec, 0x340);
 AT(vecsave, 0xb40);
 AT(runtime_area, 0x1340);

@@ -21,12 +21,16 @@ void rt_slot_attach(struct tstate *ts) {
     for (u32 i = 0; i < IP_SLOTS; i++) {
         struct ip_slot *s = slot_at(i);
         u32 want = IP_S_FREE;
+        u64 used = rt.chan->slots_used;
+        while (used <= i && !__atomic_compare_exchange_n(&rt.chan->slots_used, &used, i + 1, false, __ATOMIC_SEQ_CST,
+                                                         __ATOMIC_RELAXED));
         if (s->state == IP_S_FREE &&
             __atomic_compare_exchange_n(&s->state, &want, IP_S_IDLE, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
             rt_th(ts)->slot = i;
             rt_th(ts)->has_slot = 1;
             ts->slot = i;
             s->tstate = (u64)ts;
+            s->pending_sig = (u64)&rt_th(ts)->pending_sig;
             s->waiting = 0;
             return;
         }
@@ -146,6 +150,7 @@ static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping
     s->tid = rt_th(ts)->tid;
     s->tid_guest = (u32)ts->tid_guest;
     s->tstate = (u64)ts;
+    s->pending_sig = (u64)&rt_th(ts)->pending_sig;
     u64 began = 0;
     if (rt_th(ts)->no_tsc)
         limit = 0, s->cpu = rt.chan->tr_cpu; /* so neither side stays awake */
@@ -182,12 +187,23 @@ void rt_request_python(struct tstate *ts, u32 kind) {
     }
 }
 
-void rt_note(struct tstate *ts, const char *fmt, ...) {
+static void say(struct tstate *ts, u32 how, const char *fmt, va_list ap) {
     struct ip_slot *s = rt_slot(ts);
+    s->len = (u32)rt_vsnprintf((char *)s->data, IP_SLOT_DATA, fmt, ap);
+    s->a[0] = how;
+    rt_request_python(ts, IP_R_MESSAGE);
+}
+
+void rt_note(struct tstate *ts, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    s->len = (u32)rt_vsnprintf((char *)s->data, IP_SLOT_DATA, fmt, ap);
+    say(ts, IP_SAY_PLAIN, fmt, ap);
     va_end(ap);
-    s->a[0] = 0;
-    rt_request_python(ts, IP_R_MESSAGE);
+}
+
+void rt_say(struct tstate *ts, u32 how, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    say(ts, how, fmt, ap);
+    va_end(ap);
 }

@@ -16,7 +16,7 @@
 #define A_THREAD 1u /* of this process: it ends with us */
 #define LOOK_NS  20000000
 
-bool rt_memory_shared;
+bool rt_memory_shared, rt_alone = true;
 
 static u32 holder(void) {
     if (!rt_memory_shared) return A_THREAD;
@@ -48,11 +48,29 @@ static void lock_slowly(rt_lock_t *l, u32 me) {
 }
 
 void rt_lock(rt_lock_t *l) {
+    if (rt_alone) {
+        l->v = A_THREAD;
+        return;
+    }
     u32 expected = 0, me = holder();
     if (!__atomic_compare_exchange_n(&l->v, &expected, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         lock_slowly(l, me);
 }
 
+bool rt_trylock(rt_lock_t *l) {
+    u32 expected = 0;
+    if (rt_alone) {
+        l->v = A_THREAD;
+        return true;
+    }
+    return !rt_memory_shared &&
+           __atomic_compare_exchange_n(&l->v, &expected, A_THREAD, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 void rt_unlock(rt_lock_t *l) {
+    if (rt_alone) {
+        l->v = 0;
+        return;
+    }
     if (__atomic_exchange_n(&l->v, 0, __ATOMIC_RELEASE) & WAITERS) sys3(__NR_futex, (long)&l->v, FUTEX_WAKE, 1);
 }

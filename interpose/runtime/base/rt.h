@@ -97,6 +97,14 @@ struct rt_thread {
     u64 debug_past;               /* pc of an instruction at which no breakpoint or watchpoint counts, or 0 */
     u64 debug_hit;                /* watched address that the instruction under way accesses */
     u64 debug_told[2];            /* pc and RSP of an error that it stops for, and that is told by now */
+    u32 files;                    /* number of its table of descriptors (abi/descriptors.h) */
+    u32 address_room;             /* the tool: bytes that a socket call may fill with an address, before it did */
+    struct rt_debug_wait {
+        u64 pc, sp, nr, length, end;    /* of the last call with a relative time-out: ns, and when it is over */
+    } debug_wait;                       /* debug/timeouts.c; nr 0: it has ended */
+    struct rt_debug_vbits *debug_vbits; /* V bits of the registers when debug_told was set, or NULL */
+    u64 debug_sent;                     /* a signal that the debugger has sent, and is not told of; or 0 */
+    u64 debug_born;                     /* the process that this call has made, 1 << 32: by vfork; or 0 */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }
 /* Is it in translated code, or on the way back there in the middle of a block? */
@@ -132,6 +140,7 @@ struct rt_global {
     u64 entry, phdr, phnum, interp_base, load_bias, brk_start, stack_top;
     char exe_path[4096]; /* absolute path answered for /proc/self/exe */
     u64 image_end;
+    u64 stubs_lo, stubs_hi;          /* the stubs image */
     u64 stack_lo, stack_end;         /* main stack: mapped from, may grow down to */
     u32 tracer;                      /* a debugger of the whole run (TracerPid), 0 none */
     bool mdwe;                       /* prctl(PR_SET_MDWE) */
@@ -178,6 +187,8 @@ typedef struct {
 } rt_lock_t; /* 0: free (lock.c) */
 void rt_lock(rt_lock_t *l);
 void rt_unlock(rt_lock_t *l);
+bool rt_trylock(rt_lock_t *l);  /* false: held by somebody, or not to be had without a wait */
+extern bool rt_alone;           /* there has been one thread only so far: nobody waits for a lock */
 extern bool rt_memory_shared;   /* children that are no threads have been made on this memory */
 bool rt_process_ended(u32 pid); /* also while nobody has waited for it */
 
@@ -205,6 +216,8 @@ u64 rt_show_pid(void);
 void rt_delay(u32 at);
 /* A line in the log. */
 void rt_note(struct tstate *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same; how: IP_SAY_*. */
+void rt_say(struct tstate *ts, u32 how, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool rt_supervisor_gone(void);
 /* It is: one line, unless it has said why itself, then exit 1. */
 void rt_end_alone(void) RT_NORETURN;

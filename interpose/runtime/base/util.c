@@ -164,9 +164,12 @@ int rt_vsnprintf(char *buf, size_t n, const char *fmt, va_list ap) {
             break;
         }
         case 'u':
-        case 'x': {
+        case 'x':
+        case 'X': {
             u64 v = longs ? va_arg(ap, unsigned long) : va_arg(ap, unsigned);
             len = number(tmp, v, *fmt == 'u' ? 10 : 16, false);
+            for (int i = 0; *fmt == 'X' && i < (int)len; i++)
+                if (tmp[i] >= 'a') tmp[i] -= 'a' - 'A';
             put_padded(&o, tmp, len, width, left, pad);
             break;
         }

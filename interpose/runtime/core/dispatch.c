@@ -2,6 +2,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
+#include "runtime/core/errors.h"
 #include "runtime/core/core.h"
 #include "runtime/seam.h"
 #include "runtime/hooks.h"
@@ -457,6 +458,12 @@ static void illegal(struct tstate *ts, u32 why) {
     }
     if (why == IP_ILL_SYSENTER && rt_cpu()->intel)
         rt_die("the program executes sysenter (at 0x%lx), which returns to 32-bit code: not supported", rt_pc(ts->pc));
+    if (rt.chan->shows & IP_SHOW_ILLEGAL) {
+        struct ip_slot *s = rt_slot(ts);
+        s->a[0] = rt_pc(ts->pc);
+        s->len = 8 * rt_stack_trace(ts, (u64 *)(void *)s->data, (u32)rt.chan->num_callers);
+        rt_request_python(ts, IP_R_ILLEGAL);
+    }
     rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, rt_pc(ts->pc));
 }
 

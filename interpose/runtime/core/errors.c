@@ -10,6 +10,8 @@
 #include "runtime/hooks.h"
 #include "runtime/seam.h"
 
+#define FIRST_SLOTS 1024 /* a power of two */
+
 static rt_lock_t lock;
 static struct ip_err_table *table;
 
@@ -18,6 +20,16 @@ void rt_error_disable(struct tstate *ts, long delta) {
     i64 off;
     if (__builtin_add_overflow((i64)rt_th(ts)->errors_off, delta, &off)) off = delta < 0 ? 0 : (i64)(~0ull >> 1);
     rt_th(ts)->errors_off = off < 0 ? 0 : (u64)off;
+}
+
+/* A word of the program's stack, which it may have unmapped: 0 then. */
+static inline u64 word_at(u64 slot) {
+    u64 word = 0;
+    __asm__ volatile("1: mov (%1), %0\n2:\n\t"
+                     ".pushsection rt_fixups, \"a\", @progbits\n\t.quad 1b, 2b\n\t.popsection"
+                     : "+r"(word)
+                     : "r"(slot));
+    return word;
 }
 
 u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
@@ -31,7 +43,8 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
         /* Valid while the slot is at or above RSP and still holds the address. */
         if (!e->retaddr || slot < sp) continue;
         /* The program may have unmapped its own stack. */
-        if (rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr) continue;
+        ret = e->retaddr;
+        if (word_at(slot) != ret) continue;
         /* Called by a request: behind this word is where that is. */
         if (ret == RT_CALL_RETURN && rt_copy_from(&ret, slot + 8, 8) < 0) continue;
         frames[n++] = ret;
@@ -48,29 +61,60 @@ static u64 mix(u64 h, u64 x) {
 /* What makes two errors the same: kind, size, name and the first frames; never
  * the address (docs/spec/output.md section 3: kind, extra and stack). */
 static u64 hash_error(const struct ip_error *e) {
-    u32 depth = e->n_frames < 12 ? e->n_frames : 12;
-    u64 h = mix(mix(0x1d, e->kind), e->size);
+    u32 most = rt.chan->error_frames, depth = e->n_frames < most ? e->n_frames : most;
+    u64 h = mix(mix(0x1d + (table ? table->outdated : 0), e->kind), e->size);
     for (u32 i = 0; i < depth; i++) h = mix(h, e->frames[i]);
     for (u32 i = 0; i < sizeof e->text && e->text[i]; i++) h = mix(h, e->text[i]);
     return h ? h : 1;
 }
 
-/* The record of a repeated error, or a new one (*fresh), or NULL when full. */
+/* The place of a hash: its own, or an empty one, for a quarter of the slots is. */
+static struct ip_err_slot *place_of(u64 hash) {
+    struct ip_err_slot *slots = (struct ip_err_slot *)table->slots;
+    u64 at = hash & (table->capacity - 1);
+    while (slots[at].hash && slots[at].hash != hash) at = (at + 1) & (table->capacity - 1);
+    return &slots[at];
+}
+
+static void grow(void) {
+    const struct ip_err_slot *old = (const struct ip_err_slot *)table->slots;
+    u64 count = table->capacity;
+    table->capacity = count ? 2 * count : FIRST_SLOTS;
+    table->slots = (u64)rt_pages(table->capacity * sizeof *old);
+    for (u64 i = 0; i < count; i++)
+        if (old[i].hash) *place_of(old[i].hash) = old[i];
+    if (count) rt_free_pages((void *)old, count * sizeof *old);
+}
+
+/* The record of a repeated error, or a new one (*fresh). */
 static struct ip_err_slot *find_slot(u64 hash, u32 kind, bool *fresh) {
-    *fresh = false;
-    for (u32 i = 0; i < IP_ERR_SLOTS; i++) {
-        struct ip_err_slot *s = &table->slots[(hash + i) % IP_ERR_SLOTS];
-        if (s->hash == hash) return s;
-        if (!s->hash) {
-            if (table->n_errors >= IP_ERR_SLOTS * 3 / 4) return NULL;
-            s->hash = hash;
-            s->kind = kind;
-            s->index = ++table->n_errors;
-            *fresh = true;
-            return s;
-        }
+    struct ip_err_slot *s = place_of(hash);
+    *fresh = !s->hash;
+    if (!*fresh) return s;
+    if (table->n_errors >= table->capacity / 4 * 3) {
+        grow();
+        s = place_of(hash);
     }
-    return NULL;
+    s->hash = hash;
+    s->kind = kind;
+    s->index = ++table->n_errors;
+    return s;
+}
+
+/* So many errors have been met that the supervisor wants to know: it stops them, or says when to ask again. */
+static bool is_enough(struct tstate *ts, struct ip_error *e) {
+    while (table->total >= rt.chan->errors_until && !rt.chan->errors_stopped) {
+        rt_unlock(&lock);
+        struct ip_slot *slot = rt_slot(ts);
+        u32 kind = e->kind;
+        e->kind = IP_E_NONE;
+        slot->len = sizeof *e;
+        slot->a[0] = 0;
+        rt_request_python(ts, IP_R_ERROR);
+        e->kind = kind;
+        rt_lock(&lock);
+    }
+    return rt.chan->errors_stopped;
 }
 
 /* The record is built in the thread's channel slot: no copy, no stack. */
@@ -89,6 +133,7 @@ struct ip_error *rt_error_begin(struct tstate *ts, int kind) {
 }
 
 void rt_error_end(struct tstate *ts, struct ip_error *e) {
+    if (rt.chan->errors_stopped) return;
     if (rt_th(ts)->errors_off || rt_call_is_silent(ts) || rt_debug_was_told(ts, e->pc, e->sp)) return;
     bool fresh;
     u64 hash = hash_error(e);
@@ -96,15 +141,17 @@ void rt_error_end(struct tstate *ts, struct ip_error *e) {
     if (!table) {
         table = rt_pages(sizeof *table);
         table->version = IP_ABI_VERSION;
+        grow();
         rt.chan->rt_symbols[IP_SYM_STATS] = (u64)table;
+    }
+    if (is_enough(ts, e)) {
+        rt_unlock(&lock);
+        return;
     }
     struct ip_err_slot *s = find_slot(hash, e->kind, &fresh);
     table->total++;
-    if (s)
-        s->count++;
-    else
-        table->overflow++;
-    u32 index = s ? s->index : 0;
+    s->count++;
+    u32 index = s->index;
     rt_unlock(&lock);
     if (!fresh) return;
     e->aux[3] = index;

@@ -19,6 +19,7 @@ NOTHING void rt_hook_mapped(u64 addr, u64 len, int state) {}
 NOTHING void rt_hook_unmapped(u64 addr, u64 len) {}
 NOTHING void rt_hook_opened(u64 addr, u64 len) {}
 NOTHING void rt_hook_moved(u64 from, u64 to, u64 len) {}
+NOTHING void rt_hook_data_end(struct tstate *ts, u64 from, u64 to) {}
 NOTHING void rt_hook_written(u64 addr, u64 len) {}
 NOTHING void rt_hook_stack_new(u64 lo, u64 hi, u64 sp) {}
 NOTHING void rt_hook_stack_grown(struct tstate *ts, u64 lo, u64 old_lo, u64 hi) {}

@@ -21,7 +21,8 @@
 #define FIXED       0x202ull /* of rflags: always set in user mode */
 #define LOADABLE    (IP_FL_ARITH | IP_FL_DF | FL_TF | FL_AC | 0x200000ull /* ID */)
 #define NO_CALL     (~0ull)
-#define MOST_PUSHED 65536u /* beyond, it is another stack */
+#define BEGINS      (1ull << 33) /* of debug_born: this thread itself */
+#define MOST_PUSHED 65536u       /* beyond, it is another stack */
 
 _Static_assert((offsetof(struct ip_slot, data) + offsetof(struct ip_debug_state, xsave)) % 64 == 0,
                "XSAVE's alignment");
@@ -47,7 +48,7 @@ static void arm(struct tstate *ts) {
 
 static u64 shown_components(void) { return sig_xfeatures() & ~TILES; }
 
-static void show_vectors(struct ip_debug_state *d) {
+void debug_show_vectors(struct ip_debug_state *d) {
     const struct rt_cpu *cpu = rt_cpu();
     u64 components = shown_components();
     u32 size = XS_HEADER + 64;
@@ -74,6 +75,7 @@ static void show(struct tstate *ts, struct ip_debug_state *d, u64 pc, u64 call) 
     d->rflags = (ts->rflags & ~FL_TF) | FIXED | (rt_th(ts)->trap_flag ? FL_TF : 0);
     d->fs_base = ts->client_fs, d->gs_base = ts->client_gs;
     d->orig_rax = call;
+    d->origins = rt_th(ts)->origin_tags;
     u16 sel;
     __asm__("mov %%cs, %0" : "=r"(sel));
     d->selectors[0] = sel;
@@ -83,7 +85,7 @@ static void show(struct tstate *ts, struct ip_debug_state *d, u64 pc, u64 call) 
     __asm__("mov %%es, %0" : "=r"(sel));
     d->selectors[3] = sel;
     d->selectors[4] = ts->client_sel[0], d->selectors[5] = ts->client_sel[1];
-    show_vectors(d);
+    debug_show_vectors(d);
 }
 
 /* What a debugger sets is defined. */
@@ -132,6 +134,7 @@ static int wait_at(struct tstate *ts, u32 why, u64 detail, struct sig_info *info
     disarm(ts);
     th->debug_step = th->debug_turn = 0;
     th->debug_hit = 0;
+    th->debug_sent = 0;
     show(ts, d, pc, call);
     if (info) rt_memcpy(d->siginfo, info, sizeof *info);
     s->a[0] = why;
@@ -154,14 +157,28 @@ static int wait_at(struct tstate *ts, u32 why, u64 detail, struct sig_info *info
     return sig > 0 && sig <= SIG_MAX ? sig : 0;
 }
 
+/* The same where it has met no signal: one that it is to get is sent to it. */
+static void wait_and_send(struct tstate *ts, u32 why, u64 detail, u64 pc, u64 call) {
+    struct rt_thread *th = rt_th(ts);
+    int sig = wait_at(ts, why, detail, NULL, pc, call);
+    if (!sig) return;
+    th->debug_sent = (u64)sig;
+    sys3(__NR_tgkill, th->pid, th->tid, sig);
+}
+
 static void wait_here(struct tstate *ts, u32 why, u64 detail) {
-    wait_at(ts, why, detail, NULL, rt_pc(ts->pc), NO_CALL);
+    wait_and_send(ts, why, detail, rt_pc(ts->pc), NO_CALL);
 }
 
 bool rt_debug_boundary(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     if (!debug_is_followed(ts)) return false;
     u64 pc = rt_pc(ts->pc);
+    if (th->debug_born & BEGINS) {
+        th->debug_born = 0;
+        wait_here(ts, IP_DBG_CREATED, 0);
+        return true;
+    }
     bool moved = th->debug_done || pc != th->debug_pc;
     if (th->debug_hit && moved) {
         wait_here(ts, IP_DBG_WATCHED, th->debug_hit);
@@ -203,7 +220,14 @@ bool rt_debug_stepped(struct tstate *ts) {
 int rt_debug_signal(struct tstate *ts, struct sig_info *info) {
     int sig = info->signo;
     disarm(ts); /* no frame shows it */
-    if (!debug_is_followed(ts) || !(rt.chan->debug & IP_DBG_ON) || (rt.chan->debug_passed & SIG_BIT(sig))) return sig;
+    if (rt_th(ts)->debug_sent == (u64)sig) {
+        rt_th(ts)->debug_sent = 0;
+        return sig;
+    }
+    u32 on = rt.chan->debug;
+    /* Without a debugger, who is to stop waits with what has come just before: it may end the waiting. */
+    bool asked = on & IP_DBG_ON ? !(rt.chan->debug_passed & SIG_BIT(sig)) : (on & IP_DBG_STOP) != 0;
+    if (!debug_is_followed(ts) || !asked) return sig;
     int now = wait_at(ts, IP_DBG_SIGNAL, (u64)sig, info, rt_pc(ts->pc), NO_CALL);
     if (now && now != info->signo) *info = (struct sig_info){.signo = now, .code = SIC_USER};
     return now;
@@ -220,7 +244,7 @@ void rt_debug_call(struct tstate *ts, u64 next_pc) {
     u64 pc = ts->pc, rax = ts->gpr[IP_RAX];
     th->debug_in_call = 1;
     ts->gpr[IP_RAX] = (u64)-ENOSYS; /* as the kernel shows a call that has not been made */
-    wait_at(ts, IP_DBG_ENTRY, (u64)nr, NULL, next_pc, rax);
+    wait_and_send(ts, IP_DBG_ENTRY, (u64)nr, next_pc, rax);
     if (ts->gpr[IP_RAX] == (u64)-ENOSYS) ts->gpr[IP_RAX] = rax;
     if (rt_pc(ts->pc) != rt_pc(pc)) th->debug_in_call = 0;
 }
@@ -231,10 +255,66 @@ void rt_debug_called(struct tstate *ts, u64 nr, u64 pc) {
     bool told = th->debug_in_call;
     th->debug_in_call = 0;
     if (told && debug_is_followed(ts) && rt.chan->debug)
-        wait_at(ts, IP_DBG_RETURN, (u64)(int)nr, NULL, rt_pc(ts->pc), nr);
+        wait_and_send(ts, IP_DBG_RETURN, (u64)(int)nr, rt_pc(ts->pc), nr);
 }
 
-void rt_debug_told(struct tstate *ts, u64 pc, u64 sp) { rt_th(ts)->debug_told[0] = pc, rt_th(ts)->debug_told[1] = sp; }
+bool rt_debug_follows(struct tstate *ts) { return (rt.chan->debug & IP_DBG_FORKS) && debug_is_followed(ts); }
+
+void rt_debug_child(struct tstate *ts, bool vfork, u64 pid) {
+    if ((rt.chan->debug & (vfork ? IP_DBG_VFORKS : IP_DBG_FORKS)) && debug_is_followed(ts))
+        rt_th(ts)->debug_born = pid | (u64)vfork << 32;
+}
+
+void rt_debug_born(struct tstate *ts) {
+    u64 born = rt_th(ts)->debug_born;
+    rt_th(ts)->debug_born = 0;
+    if (!debug_is_followed(ts) || !(rt.chan->debug & IP_DBG_ON) || born & BEGINS) return;
+    wait_here(ts, born >> 32 ? IP_DBG_VFORKED : IP_DBG_FORKED, (u32)born);
+    if (born >> 32 && (rt.chan->debug & IP_DBG_VFORKS)) wait_here(ts, IP_DBG_VFORK_DONE, (u32)born);
+}
+
+void rt_debug_begins(struct tstate *ts) {
+    if ((rt.chan->debug & IP_DBG_THREADS) && debug_is_followed(ts)) rt_th(ts)->debug_born = BEGINS;
+}
+
+void rt_debug_exits(struct tstate *ts, int status) {
+    if ((rt.chan->debug & IP_DBG_THREADS) && debug_is_followed(ts)) wait_here(ts, IP_DBG_EXITED, (u64)(u32)status);
+}
+
+/* What the tracking helper changes of the registers while it computes an instruction's V bits. */
+struct rt_debug_vbits {
+    u64 gpr[16], umask, k[8], mmx[8];
+    u16 fsw;
+    u8 flags, vec[2048];
+};
+
+static void keep_vbits(struct tstate *ts) {
+    struct rt_thread *th = rt_th(ts);
+    if (!(rt.flags & IP_C_SHADOW)) return;
+    struct rt_debug_vbits *b = th->debug_vbits;
+    if (!b) th->debug_vbits = b = rt_pages(sizeof *b);
+    rt_memcpy(b->gpr, ts->vgpr, sizeof b->gpr);
+    rt_memcpy(b->k, ts->vk, sizeof b->k);
+    rt_memcpy(b->mmx, ts->vmmx, sizeof b->mmx);
+    rt_memcpy(b->vec, ts->vvec, sizeof b->vec);
+    b->umask = ts->umask, b->flags = ts->vflags, b->fsw = ts->vfsw;
+}
+
+static void restore_vbits(struct tstate *ts) {
+    const struct rt_debug_vbits *b = rt_th(ts)->debug_vbits;
+    if (!b) return;
+    rt_memcpy(ts->vgpr, b->gpr, sizeof b->gpr);
+    rt_memcpy(ts->vk, b->k, sizeof b->k);
+    rt_memcpy(ts->vmmx, b->mmx, sizeof b->mmx);
+    rt_memcpy(ts->vvec, b->vec, sizeof b->vec);
+    ts->umask = b->umask, ts->vflags = b->flags, ts->vfsw = b->fsw;
+}
+
+void rt_debug_told(struct tstate *ts, u64 pc, u64 sp) {
+    u64 *told = rt_th(ts)->debug_told;
+    if (told[0] != pc) keep_vbits(ts); /* else it is the instruction's second error */
+    told[0] = pc, told[1] = sp;
+}
 
 bool rt_debug_was_told(struct tstate *ts, u64 pc, u64 sp) {
     u64 *told = rt_th(ts)->debug_told;
@@ -243,8 +323,8 @@ bool rt_debug_was_told(struct tstate *ts, u64 pc, u64 sp) {
     return same;
 }
 
-/* What the tracking helper computes a second time must be what it was the first time: not of an instruction that also
- * changes what it reads.  Of an access, nothing of the instruction has happened yet. */
+/* Of an access, nothing of the instruction has happened yet; nor of one whose V bits were computed but the V bits,
+ * which are what they were when the error was told: errors come before what an instruction changes. */
 bool rt_debug_begins_anew(struct tstate *ts, const struct ip_exit *x) {
     u64 *told = rt_th(ts)->debug_told;
     u32 kind = x->kind_aux & 0xff;
@@ -254,13 +334,11 @@ bool rt_debug_begins_anew(struct tstate *ts, const struct ip_exit *x) {
     }
     const struct ip_insn *in = (const struct ip_insn *)x->key;
     bool stops = (rt.chan->debug & IP_DBG_STOP) && kind == IP_XS_TRACK && in->pc == told[0];
-    bool same = in->flow != IP_F_NEXT ||
-                !(in->gpr_write & in->gpr_read & ~in->addr_read || in->fl_write & in->fl_read ||
-                  in->vec_write & in->vec_read || in->k_write & in->k_read);
-    if (!stops || !same) {
+    if (!stops) {
         told[0] = 0;
         return false;
     }
+    restore_vbits(ts);
     ts->pc = in->pc | IP_KEY_TRACK | IP_KEY_NOREDIR;
     return true;
 }
@@ -272,4 +350,6 @@ void rt_debug_forked(struct tstate *ts) {
     th->debug_hit = 0;
     th->debug_in_call = 0;
     th->debug_past = 0;
+    th->debug_born = 0;
+    th->debug_sent = 0;
 }

@@ -247,6 +247,8 @@ u64 rt_load_image(struct tstate *ts, const char *path) {
     struct rt_image *im = rt_pages(sizeof *im);
     map_image(ts, path, im, MM_OURS);
     u64 base = im->lo;
+    rt.stubs_lo = base;
+    rt.stubs_hi = im->hi;
     rt_free_pages(im, sizeof *im);
     return base;
 }

@@ -76,6 +76,7 @@ void rt_main(u64 *sp) {
     sym[IP_SYM_SLOW] = (u64)rt_slow_stub;
     sym[IP_SYM_CS_SYNC] = (u64)rt_cs_sync_stub;
     sym[IP_SYM_EXIT] = (u64)rt_exit_stub;
+    sym[IP_SYM_REQUEST] = (u64)rt_exit_stub;
     sym[IP_SYM_RUN_NATIVE] = (u64)rt_run_native;
     sym[IP_SYM_KERNEL_INSN] = (u64)rt_kernel_insn;
     sym[IP_SYM_WATCHED] = (u64)rt_watched;
@@ -98,6 +99,7 @@ void rt_main(u64 *sp) {
     rt_watch_supervisor(); /* by a signal, so not before */
     rt_slot(ts)->a[0] = rt.pid;
     rt_request_python(ts, IP_R_HELLO);
+    rt_fds_begin(ts);
     if (rt.chan->stubs[0]) rt_load_image(ts, (const char *)rt.chan->stubs);
     rt_load_program(ts, sp);
     rt_run(ts);

@@ -8,6 +8,7 @@
 #include <asm/statfs.h>
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/fcntl.h>
 #include <linux/magic.h>
 #include <linux/resource.h>
 
@@ -175,7 +176,9 @@ long rt_sys_mmap(struct tstate *ts) {
         .flags = (u32)ts->gpr[IP_R10],
         .fd = (int)ts->gpr[IP_R8],
     };
-    if (m.len == 0 || m.off % RT_PAGE != 0) return -EINVAL;
+    if (m.off % RT_PAGE != 0) return -EINVAL;
+    if (!(m.flags & MAP_ANONYMOUS) && sys2(__NR_fcntl, m.fd, F_GETFD) < 0) return -EBADF; /* first of all */
+    if (m.len == 0) return -EINVAL;
     u64 unit = (m.flags & MAP_ANONYMOUS) ? alignment_of(&m) : RT_PAGE;
     if (RT_ROUND_UP(m.len, unit) < m.len || RT_ROUND_UP(m.len, unit) > rt_client_end()) return -ENOMEM;
     long allowed = allowed_prot(&m);
@@ -333,7 +336,11 @@ long rt_sys_pkey_mprotect(struct tstate *ts) { return protect_call(ts, (int)ts->
 long rt_sys_madvise(struct tstate *ts) {
     u64 lo = ts->gpr[IP_RDI], len = RT_ROUND_UP(ts->gpr[IP_RSI], RT_PAGE);
     u32 advice = (u32)ts->gpr[IP_RDX];
-    if (len != 0 && !mm_allowed(lo, len)) return -ENOMEM;
+    if (lo + len < lo || (len == 0 && ts->gpr[IP_RSI] != 0)) return -EINVAL;
+    if (len != 0 && !mm_allowed(lo, len)) {
+        long valid = sys3(__NR_madvise, (long)lo, 0, (int)advice);
+        return valid < 0 ? valid : -ENOMEM;
+    }
     bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
                  advice == 24 /* MADV_DONTNEED_LOCKED */;
     if (!drops || len == 0) return sys3(__NR_madvise, (long)lo, (long)len, (int)advice);
@@ -406,6 +413,7 @@ long rt_sys_brk(struct tstate *ts) {
     u64 want = ts->gpr[IP_RDI];
     rt_mm_lock();
     if (now == 0) now = rt.brk_start;
+    u64 had = now;
     u64 have_end = RT_ROUND_UP(now, RT_PAGE), want_end = RT_ROUND_UP(want, RT_PAGE);
     if (want >= rt.brk_start && want_end >= want) {
         if (want_end > have_end) {
@@ -422,9 +430,11 @@ long rt_sys_brk(struct tstate *ts) {
             now = want;
         }
     }
-    long r = (long)now;
+    u64 has = rt.chan->data_end = now;
     rt_mm_unlock();
-    return r;
+    /* Before there is a thread pointer, it is the C library that starts, and relies on the kernel's zeros. */
+    if (has != had && ts->client_fs) rt_hook_data_end(ts, had, has);
+    return (long)has;
 }
 
 /* ---- stacks that grow ---------------------------------------------------------------------- */

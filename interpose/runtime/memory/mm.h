@@ -72,6 +72,8 @@ bool mm_forget_code_pages(u64 lo, u64 hi, bool restore);
 /* s can be written from now on: translations of other mappings of the same
  * pages are dropped, so that those made next are watched here, too. */
 void mm_writable_alias(struct tstate *ts, const struct rt_seg *s);
+/* Does the program map what s shows in another place, too, shared and writable? */
+bool mm_written_elsewhere(const struct rt_seg *s);
 
 /* mm_files.c: can this process write to the file of s, which it maps through fd? */
 bool mm_file_is_open(const struct rt_seg *s, int fd);

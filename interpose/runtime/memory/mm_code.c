@@ -93,6 +93,16 @@ void mm_writable_alias(struct tstate *ts, const struct rt_seg *s) {
         }
 }
 
+bool mm_written_elsewhere(const struct rt_seg *s) {
+    for (u32 k = 0; k < rt_nsegs; k++) {
+        u64 at, len;
+        if ((rt_segs[k].prot & PROT_WRITE) && (rt_segs[k].mflags & MM_SHARED) &&
+            alias(s, &rt_segs[k], s->lo, s->hi, &at, &len))
+            return true;
+    }
+    return false;
+}
+
 void rt_protect_code_page(struct tstate *ts, u64 page) {
     page = RT_ROUND_DOWN(page, RT_PAGE);
     rt_mm_lock();

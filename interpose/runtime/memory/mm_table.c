@@ -254,6 +254,7 @@ void mm_announce(struct tstate *ts, u32 index) {
     slot->a[4] = s->dev;
     slot->a[5] = s->ino;
     slot->a[6] = (u64)mapped_fd;
+    slot->a[7] = mm_written_elsewhere(s);
     slot->len = (u32)len;
     rt_memcpy(slot->data, path, len + 1);
     rt_request_python(ts, IP_R_MAPPED);

@@ -28,7 +28,7 @@ struct pose {
     bool written;
 };
 
-static bool sig_dumps_core(int sig) {
+bool sig_dumps_core(int sig) {
     u64 limit[2] = {0, 0};
     char pattern[8] = {0};
     if (!(SIG_BIT(sig) & CORE_SIGNALS)) return false;

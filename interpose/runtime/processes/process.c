@@ -163,8 +163,14 @@ static void take_socket(int fd) {
     if (raised) rt_files_as_before(&before);
 }
 
+/* What the runtime had published when the kernel copied its memory.  The supervisor copied the channel before. */
+struct published {
+    u64 symbols[sizeof rt.chan->rt_symbols / sizeof rt.chan->rt_symbols[0]];
+};
+
 /* epoch: rt_drop_epoch() before the supervisor copied its tables. */
-static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool shares_files) {
+static void become_child(struct tstate *ts, const int fds[4], u64 epoch, const struct published *published,
+                         bool shares_files) {
     struct rt_thread *th = rt_th(ts);
     rt_delay(IP_AT_BORN);
     rt.pid = th->pid = th->tid = (u32)sys0(__NR_getpid);
@@ -172,6 +178,7 @@ static void become_child(struct tstate *ts, const int fds[4], u64 epoch, bool sh
     th->user_dispatch = 0;
     rt.final_calls = false; /* of another thread, when it called fork */
     remap(fds[0], IP_CHAN_BASE, CHAN_BYTES, PROT_READ | PROT_WRITE);
+    rt_memcpy(rt.chan->rt_symbols, published->symbols, sizeof published->symbols);
     remap(fds[1], IP_CACHE_BASE, IP_CACHE_MAX, PROT_READ | PROT_EXEC);
     rt_cache_for_perf();
     remap(fds[2], IP_META_BASE, IP_META_MAX, PROT_READ);
@@ -266,6 +273,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
     rt_lock(&process_fd_lock);
     u64 epoch = rt_drop_epoch();
     s->len = 0;
+    s->a[0] = rt_debugged() && !(rq->flags & CLONE_VFORK) && rt_debug_follows(ts);
     process_expect_fds(true);
     rt_request_python(ts, IP_R_FORK);
     bool refused = s->r[0] != 0, came = !refused && process_receive_fds(ts, fds, 4);
@@ -297,6 +305,8 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
         return RT_INTERRUPTED;
     }
     traced_fork(ts, true);
+    struct published published;
+    rt_memcpy(published.symbols, rt.chan->rt_symbols, sizeof published.symbols);
     long r = clone_call(&k, rq_size, NULL);
     if (r != 0) {
         if (holds) sig_admit_end(ts);
@@ -306,7 +316,7 @@ long process_fork(struct tstate *ts, const struct clone_request *rq, u64 rq_size
         /* Release before the hello: its answer may need any of them. */
         lock_all(ts, false);
         traced_born(rq->flags & CLONE_PARENT);
-        become_child(ts, fds, epoch, shares_files);
+        become_child(ts, fds, epoch, &published, shares_files);
         if (rq->flags & CLONE_CLEAR_SIGHAND) sig_table_clear_handlers(ts);
     } else {
         lock_all(ts, false);
@@ -339,6 +349,7 @@ static u64 threads_without_errors(void) {
 static void last_request(struct tstate *ts) {
     struct ip_slot *s = rt_slot(ts);
     bool alone = rt_th(ts)->vfork_child;
+    rt_fds_end(ts);
     if (alone) { /* first: a tool may make requests of its own, in the same slot */
         rt_hook_thread_end(ts);
     } else {
@@ -375,6 +386,7 @@ static bool final_call(struct tstate *ts) {
     sig_stop_others(ts);
     if (thread_memory_is_shared()) return false; /* those who stay may use what would be released, and write */
     s->a[0] = calls;
+    s->a[1] = ts->pc;
     s->len = 0;
     rt_request_python(ts, IP_R_FINAL_CALL);
     if (s->r[0] == 0) return false;
@@ -433,4 +445,44 @@ void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
         sig_kernel_mask(~SIG_BIT(sig));
         sys1(__NR_exit_group, 128 + sig);
     }
+}
+
+/* ---- SIGKILL to oneself ----------------------------------------------------------------- */
+
+/* The kernel leaves no time after it, so what there is to report is reported before.  The first process of a PID
+ * namespace survives it, and from other processes, or to a group of them, it comes unannounced. */
+static void die_if_killed(struct tstate *ts, int sig, bool own) {
+    if (sig == SIG_KILL && own && rt_th(ts)->pid != 1) rt_die_by_signal(ts, SIG_KILL, 0, 0);
+}
+
+static bool is_own_thread(struct tstate *ts, u32 tid) { return sys3(__NR_tgkill, rt_th(ts)->pid, tid, 0) == 0; }
+
+/* The call with its three arguments, as any that only the kernel answers. */
+static long pass(struct tstate *ts, long nr, const char *name, u64 to, int sig) {
+    u64 args[6] = {ts->gpr[IP_RDI], ts->gpr[IP_RSI], ts->gpr[IP_RDX]};
+    long r = sig_wait_here(ts, nr, args);
+    sig_show_sent(ts, name, sig, to, r);
+    return r;
+}
+
+long rt_sys_kill(struct tstate *ts) {
+    u64 pid = ts->gpr[IP_RDI];
+    int sig = (int)ts->gpr[IP_RSI];
+    die_if_killed(ts, sig, (u32)pid == rt_th(ts)->pid);
+    return pass(ts, __NR_kill, "kill", pid, sig);
+}
+
+long rt_sys_tkill(struct tstate *ts) {
+    u64 tid = ts->gpr[IP_RDI];
+    int sig = (int)ts->gpr[IP_RSI];
+    die_if_killed(ts, sig, sig == SIG_KILL && is_own_thread(ts, (u32)tid));
+    return pass(ts, __NR_tkill, "tkill", tid, sig);
+}
+
+long rt_sys_tgkill(struct tstate *ts) {
+    u64 tid = ts->gpr[IP_RSI];
+    int sig = (int)ts->gpr[IP_RDX];
+    bool own = sig == SIG_KILL && (u32)ts->gpr[IP_RDI] == rt_th(ts)->pid && is_own_thread(ts, (u32)tid);
+    die_if_killed(ts, sig, own);
+    return pass(ts, __NR_tgkill, "tgkill", tid, sig);
 }

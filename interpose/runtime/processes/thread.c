@@ -4,6 +4,7 @@
  * valid.  A thread cannot free the stack it dies on: it stays a zombie in the
  * table until the kernel no longer knows its id.
  */
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
 
@@ -93,6 +94,18 @@ static u64 time_run(const struct rt_thread *th) {
     return (u64)t[0] * 1000000000 + (u64)t[1];
 }
 
+/* Does it only wait for a CPU?  One of low priority may do so for seconds on a busy machine. */
+static bool is_runnable(const struct rt_thread *th) {
+    char path[64], text[256] = {0};
+    rt_snprintf(path, sizeof path, "/proc/%u/task/%u/stat", th->pid, th->tid);
+    long fd = sys4(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return false;
+    long n = sys3(__NR_read, fd, (long)text, sizeof text - 1);
+    sys1(__NR_close, fd);
+    while (n > 0 && text[n] != ')') n--; /* its name, which may hold anything, ends there */
+    return n > 0 && text[n + 1] == ' ' && text[n + 2] == 'R';
+}
+
 bool thread_wait(struct tstate *ts, struct thread_wait *w) {
     i64 pause[2] = {0, WAIT_NAP};
     if (w->moments++ < WAIT_YIELDS) {
@@ -104,6 +117,7 @@ bool thread_wait(struct tstate *ts, struct thread_wait *w) {
     u64 now = time_run(rt_th(ts));
     w->idle = now == w->ran ? w->idle + 1 : 0;
     w->ran = now;
+    if (w->idle == WAIT_IDLE && is_runnable(rt_th(ts))) w->idle = 0;
     return w->idle < WAIT_IDLE && !thread_killed(ts);
 }
 
@@ -139,6 +153,7 @@ static void callstack_init(struct tstate *ts) {
 
 struct tstate *rt_thread_new(void) {
     struct tstate *ts = NULL;
+    if (table_used) rt_alone = false;
     rt_lock(&table_lock);
     for (u32 i = 0; i < table_used && !ts; i++)
         if (is_free(rt_th(table[i]))) ts = table[i];
@@ -215,6 +230,7 @@ __attribute__((used)) RT_NORETURN void thread_start(struct tstate *ts) {
     th->pid = (u32)sys0(__NR_getpid);
     rt_slot(ts)->tid = th->tid;
     if (!th->vfork_child) announce(ts, true);
+    if (rt_debugged()) rt_debug_begins(ts);
     (void)sig_is_ending(ts); /* then nobody knew of us to stop us */
     if (th->clear_handlers) sig_table_clear_handlers(ts);
     rt_signal_thread_init(ts);
@@ -245,6 +261,7 @@ static void copy_state(struct tstate *from, struct tstate *to, u64 sp) {
     rt_memcpy(to->vmmx, from->vmmx, sizeof to->vmmx);
     rt_memcpy(to->vvec, from->vvec, sizeof to->vvec);
     to->vflags = from->vflags;
+    to->vfsw = from->vfsw;
     to->umask = from->umask;
     static const u8 known[] = {IP_RAX, IP_RCX, IP_R11, IP_RSP};
     for (u32 i = 0; i < sizeof known; i++) {
@@ -331,6 +348,7 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
     copy_state(ts, child, child_sp(rq));
     if (rq->flags & CLONE_SETTLS) child->client_fs = rq->tls, child->client_sel[0] = 0;
     if (!thread) rt_memory_shared = true;
+    ct->files = rq->flags & CLONE_FILES ? th->files : rt_fds_copied(ts);
     ct->no_tsc = th->no_tsc;
     if (!thread) ct->errors_off = th->errors_off; /* a process goes on as its maker was */
     ct->sigmask = th->sigmask;
@@ -373,13 +391,18 @@ static long clone_shared(struct tstate *ts, const struct clone_request *rq, u64 
 static long clone_any(struct tstate *ts, const struct clone_request *rq, u64 rq_size) {
     if ((rq->flags & CLONE_SIGHAND) && (rq->flags & CLONE_CLEAR_SIGHAND))
         return -EINVAL; /* what the kernel would say if it saw the second one */
-    if (rq->flags & CLONE_VM) return clone_shared(ts, rq, rq_size);
+    if (rq->flags & CLONE_VM) {
+        long pid = clone_shared(ts, rq, rq_size);
+        if (pid > 0 && rt_debugged() && !(rq->flags & CLONE_THREAD)) rt_debug_child(ts, true, (u64)pid);
+        return pid;
+    }
     if (rq->flags & CLONE_THREAD) return -EINVAL; /* as the kernel: threads share memory */
     long r = process_fork(ts, rq, rq_size);
     if (r == 0) {
         if (rq->flags & CLONE_SETTLS) ts->client_fs = rq->tls, ts->client_sel[0] = 0;
         if (rq->stack) ts->gpr[IP_RSP] = child_sp(rq);
     }
+    if (r > 0 && rt_debugged()) rt_debug_child(ts, rq->flags & CLONE_VFORK, (u64)r);
     if (r >= 0) shadow_ids(rq);
     return r;
 }
@@ -429,6 +452,7 @@ long rt_sys_vfork(struct tstate *ts) {
 long rt_sys_exit(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     int status = (int)ts->gpr[IP_RDI];
+    if (rt_debugged() && !thread_is_last(ts)) rt_debug_exits(ts, status);
     rt_hook_thread_end(ts); /* while the process's end still waits for this thread */
     if (!th->vfork_child) {
         rt_lock(&table_lock);

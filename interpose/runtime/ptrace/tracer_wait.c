@@ -297,7 +297,9 @@ long rt_sys_waitid(struct tstate *ts) {
         bool others = args[0] != P_ALL && serves_others(args[3], (u32)args[1]);
         long r = others ? serve(ts, __NR_waitid, args, 3, (u32)args[1], &info.pid)
                         : sig_wait_here(ts, __NR_waitid, args);
-        if (r < 0) return r;
+        u64 len = offsetof(struct child_info, pad2); /* the fields of a child, nothing behind them */
+        if (r < -4095) return r;                     /* not the kernel's */
+        if (r < 0) return to && rt_copy_to(to, &info, len) != 0 ? -EFAULT : r; /* zeroes then */
         if (info.pid && is_stop(&info)) {
             u32 status = (u32)info.status << 8 | STOPPED;
             tracer_works(ts, true);
@@ -308,8 +310,6 @@ long rt_sys_waitid(struct tstate *ts) {
         } else if (info.pid && !(args[3] & WNOWAIT) && info.code != 6 /* CLD_CONTINUED */) {
             tracer_forget((u32)info.pid);
         }
-        /* The kernel writes the fields of a child, nothing behind them. */
-        u64 len = offsetof(struct child_info, pad2);
         return to && rt_copy_to(to, &info, len) != 0 ? -EFAULT : r;
     }
 }

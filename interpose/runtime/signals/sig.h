@@ -21,7 +21,9 @@ struct sig_table {
 struct sig_vsave {
     u64 frame; /* guest address of the frame; 0 free */
     u64 umask, vgpr[16], vk[8], vmmx[8];
-    u8 vflags, pad[7];
+    u8 vflags, pad;
+    u16 vfsw;
+    u8 pad1[4];
     u8 vvec[2048];
     u64 gpr[17];    /* values as the frame got them, the flags last */
     u8 image[4096]; /* extended state, as far as it fits */
@@ -84,6 +86,15 @@ _Static_assert(SIG_PRIV_OFFSET + sizeof(struct sig_priv) <= sizeof((struct tstat
 static inline struct sig_priv *sig_priv(struct tstate *ts) {
     return (struct sig_priv *)(void *)(ts->runtime_area + SIG_PRIV_OFFSET);
 }
+
+/* ---- show_signals.c: nothing without --trace-signals=yes ---------------------------- */
+void sig_show_action(struct tstate *ts, int sig, u64 act, u64 oact, u64 flags);
+void sig_show_mask(struct tstate *ts, long how, u64 addr, u64 set);
+void sig_show_sent(struct tstate *ts, const char *call, int sig, u64 to, long result);
+void sig_show_delivery(struct tstate *ts, const struct sig_info *info);
+void sig_show_default(struct tstate *ts, int sig, int code, const char *action);
+void sig_show_frame(struct tstate *ts, int sig);
+void sig_show_return(struct tstate *ts);
 
 /* ---- sigtold.c ------------------------------------------------------------------ */
 /* The instruction at ts->pc has been checked, and not run: it will be checked again. */
@@ -182,6 +193,7 @@ void sig_pose(struct tstate *ts) RT_NORETURN;
 /* All signals blocked, the default action set: die with the guest's registers
  * in every thread.  Returns if there will be no core file. */
 void sig_die_as_guest(struct tstate *ts, int sig, const struct sig_info *info);
+bool sig_dumps_core(int sig); /* by default, under the limits that there are */
 
 /* ---- sigvbits.c ------------------------------------------------------------------ */
 /* V bits of the registers: kept aside for the handler of this frame, mc as it is

@@ -151,6 +151,7 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
         if (rt.chan->verbosity) warn(ts, sig, act && new_act.handler != SIGH_DFL);
         return -EINVAL;
     }
+    sig_show_action(ts, sig, act, oact, new_act.flags);
     new_act.mask &= ~SIG_UNBLOCKABLE;
     new_act.flags &= SA_FL_KNOWN;
     rt_lock(&t->lock);
@@ -176,6 +177,7 @@ long rt_sys_rt_sigprocmask(struct tstate *ts) {
     if (ts->gpr[IP_R10] != 8) return -EINVAL;
     if (set) {
         if (rt_copy_from(&want, set, 8) != 0) return -EFAULT;
+        sig_show_mask(ts, how, set, want);
         want &= ~SIG_UNBLOCKABLE;
         if (how == 0)
             want |= old;

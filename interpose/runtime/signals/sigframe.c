@@ -194,6 +194,13 @@ const struct sig_frame *sig_native_frame(struct tstate *ts, u64 mask) {
     return f;
 }
 
+static bool no_room(struct tstate *ts, u64 frame) {
+    if (rt.chan->verbosity)
+        rt_note(ts, "Can't extend stack to 0x%lx during signal delivery for thread %lu:\n  no stack segment", frame,
+                ts->tid_guest);
+    return false;
+}
+
 bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const struct sig_info *info) {
     struct rt_thread *th = rt_th(ts);
     struct sig_priv *p = sig_priv(ts);
@@ -219,9 +226,12 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     f.uc.sigmask = p->restore_mask ? p->saved_mask : th->sigmask;
     fill_context(ts, &f.uc.mc, fpstate, f.uc.sigmask);
     u64 len = act->flags & SA_FL_SIGINFO ? sizeof f : offsetof(struct sig_frame, info);
-    if (put_xstate(x, fpstate) != 0 && !(rt_grow_stack(ts, fpstate) && put_xstate(x, fpstate) == 0)) return false;
-    if (rt_copy_to(frame, &f, len) != 0 && !(rt_grow_stack(ts, frame) && rt_copy_to(frame, &f, len) == 0)) return false;
+    if (put_xstate(x, fpstate) != 0 && !(rt_grow_stack(ts, fpstate) && put_xstate(x, fpstate) == 0))
+        return no_room(ts, frame);
+    if (rt_copy_to(frame, &f, len) != 0 && !(rt_grow_stack(ts, frame) && rt_copy_to(frame, &f, len) == 0))
+        return no_room(ts, frame);
 
+    sig_show_frame(ts, info->signo);
     ts->gpr[IP_RSP] = frame;
     rt_hook_signal(ts, info->signo, pc, old_sp);
     if (rt.flags & IP_C_SHADOW) {
@@ -330,6 +340,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     }
     callstack_leave(ts, frame);
     rt_hook_sigreturn(ts);
+    sig_show_return(ts);
     struct sig_priv *p = sig_priv(ts);
     for (u32 i = 1; i <= 16; i++) { /* the newest of this frame: longjmp leaves others */
         u32 at = (p->nr_next - i) % 16;

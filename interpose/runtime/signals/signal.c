@@ -395,6 +395,13 @@ static void stop_by_signal(struct tstate *ts, int sig) {
     traced_resumed(ts);
 }
 
+static void show_default(struct tstate *ts, const struct sig_info *info) {
+    u64 bit = SIG_BIT(info->signo);
+    bool stops = bit & (SIG_STOPPING | SIG_BIT(SIG_STOP));
+    const char *kills = sig_dumps_core(info->signo) ? "terminate+core" : "terminate";
+    sig_show_default(ts, info->signo, info->code, bit & SIG_HARMLESS ? "ignore" : stops ? "stop" : kills);
+}
+
 /* One signal, as the kernel's get_signal and handle_signal would: forced ones
  * (faults) cannot be blocked or ignored. */
 static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
@@ -408,8 +415,10 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
     traced_broken(ts);
     if (rt_trace(ts)->on && (sig = traced_signal(ts, info)) == 0) return;
     struct sig_action act = sig_table_take(ts, sig);
+    sig_show_delivery(ts, info);
     if (act.handler == SIGH_IGN) return;
     if (act.handler == SIGH_DFL) {
+        show_default(ts, info);
         if (SIG_BIT(sig) & SIG_HARMLESS) return;
         if (SIG_BIT(sig) & (SIG_STOPPING | SIG_BIT(SIG_STOP))) {
             stop_by_signal(ts, sig);

@@ -65,6 +65,21 @@ static void sig_release(struct tstate *ts) {
         rt_th(ts)->pending = 1;
 }
 
+/* The call itself. */
+static long kernel(struct tstate *ts, long nr, const u64 args[6]) {
+    struct rt_thread *th = rt_th(ts);
+    if (!rt_debugged()) {
+        th->debug_wait.nr = 0;
+        return rt_kernel(th, nr, args);
+    }
+    u64 own[6], rest[2];
+    rt_memcpy(own, args, sizeof own);
+    rt_debug_times(ts, nr, own, rest);
+    long r = rt_kernel(th, nr, own);
+    if (r != RT_INTERRUPTED) th->debug_wait.nr = 0;
+    return r;
+}
+
 /* args lead the kernel to kernel_mask. */
 static long wait_under(struct tstate *ts, long nr, const u64 args[6], u64 mask, u64 *kernel_mask) {
     struct rt_thread *th = rt_th(ts);
@@ -74,7 +89,7 @@ static long wait_under(struct tstate *ts, long nr, const u64 args[6], u64 mask, 
     if (r != 0) return r;
     th->sigmask = mask & ~SIG_UNBLOCKABLE;
     *kernel_mask = during_call(th->sigmask, held);
-    r = rt_kernel(th, nr, args);
+    r = kernel(ts, nr, args);
     /* A tracer has a call broken off in this way. */
     bool broken = r == -EINTR || (r == RT_INTERRUPTED && rt_trace(ts)->restart);
     if (broken && (th->pending_sig || (p->vpend & ~th->sigmask))) {
@@ -92,7 +107,7 @@ long sig_wait_here(struct tstate *ts, long nr, const u64 args[6]) {
     long r = held ? sig_hold(ts) : 0;
     if (r != 0) return r;
     traced_enter(ts);
-    r = rt_kernel(rt_th(ts), nr, args);
+    r = kernel(ts, nr, args);
     if (held) sig_release(ts);
     return r;
 }
@@ -115,6 +130,8 @@ static long wait_with(struct tstate *ts, long nr, u32 i) {
     u64 args[6], mask, kernel_mask;
     rt_syscall_args(ts, args);
     if (args[i] == 0) return sig_wait_here(ts, nr, args);
+    u64 time[2], at = nr == __NR_ppoll ? args[2] : nr == __NR_epoll_pwait2 ? args[3] : 0;
+    if (at && rt_copy_from(time, at, sizeof time) != 0) return -EFAULT; /* before the mask */
     if (args[i + 1] != sizeof mask) return -EINVAL;
     if (rt_copy_from(&mask, args[i], sizeof mask) != 0) return -EFAULT;
     args[i] = (u64)&kernel_mask;

@@ -15,6 +15,7 @@
 #include "runtime/base/rt_asm.h"
 #include "runtime/syscalls/seccomp.h"
 #include "runtime/signals/sig.h"
+#include "runtime/syscalls/descriptors.h"
 #include "runtime/syscalls/syscall.h"
 #include "runtime/ptrace/ptrace.h"
 
@@ -92,7 +93,7 @@ static void copy_until(char *out, size_t cap, const char **p, char stop) {
 bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out) {
     const char *p = *cursor;
     while (*p == ' ') p++;
-    if (*p == 0) return false;
+    if (*p == 0 || *p == '-') return false;
     rt_memset(out, 0, sizeof *out);
     copy_until(out->name, sizeof out->name, &p, ':');
     for (p++; *p == '?' || *p == '~'; p++) {
@@ -104,6 +105,14 @@ bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out) {
     switch (*p) {
     case 'd':
         out->kind = RT_ARG_32;
+        p++;
+        break;
+    case 'f':
+        out->kind = RT_ARG_FD;
+        p++;
+        break;
+    case 'F':
+        out->kind = RT_ARG_FOLDER;
         p++;
         break;
     case 'q':
@@ -146,6 +155,11 @@ bool rt_next_arg(const char **cursor, struct rt_syscall_arg *out) {
     }
     *cursor = p;
     return true;
+}
+
+bool rt_returns_fd(const struct rt_syscall_info *info) {
+    u64 n = rt_strlen(info->args);
+    return n >= 3 && rt_strcmp(info->args + n - 3, "->f") == 0;
 }
 
 u64 rt_size_value(const struct rt_size *s, const u64 args[6], long result) {
@@ -213,7 +227,10 @@ static void finish(struct tstate *ts, long nr, const u64 args[6], long r, u64 ne
     rt_trace(ts)->broken = r == RT_INTERRUPTED;
     if (r != RT_INTERRUPTED) rt_trace(ts)->restart = 0;
     if (r == RT_INTERRUPTED || r == RT_NO_RESULT) return;
+    if (rt.chan->shows & IP_SHOW_CALLS) rt_show_answer(ts, nr, r);
     if (r >= 0) rt_files_after(ts, nr, args, r);
+    const struct rt_syscall_info *info = rt.flags & RT_FOLLOW_FDS ? rt_syscall_info(nr) : NULL;
+    if (info != NULL) r = rt_fds_after(ts, nr, info, args, r);
     rt_hook_syscall_after(ts, nr, args, r);
     ts->gpr[IP_RAX] = (u64)r;
     ts->gpr[IP_RCX] = next_pc;
@@ -253,15 +270,21 @@ static void call(struct tstate *ts, u64 next_pc) {
 }
 
 void rt_syscall(struct tstate *ts, u64 next_pc) {
-    u64 pc = ts->pc, rax = ts->gpr[IP_RAX];
-    if (rt_debugged()) rt_debug_call(ts, next_pc);
+    u64 pc = ts->pc, rax = ts->gpr[IP_RAX], args[6];
+    bool watched = false;
+    if (rt_debugged()) {
+        rt_debug_call(ts, next_pc);
+        watched = rt.chan->debug & IP_DBG_WATCH;
+        if (watched) rt_syscall_args(ts, args);
+    }
     if (rt_pc(ts->pc) != rt_pc(pc)) return; /* a debugger has taken it elsewhere */
     call(ts, next_pc);
     if (rt_th(ts)->debug_in_call) rt_debug_called(ts, rax, pc);
+    if (rt_th(ts)->debug_born) rt_debug_born(ts);
+    if (watched && rt_pc(ts->pc) == rt_pc(next_pc)) rt_syscall_touched(ts, (int)rax, args, (long)ts->gpr[IP_RAX]);
 }
 
-/* A number that can never be a descriptor. */
-static bool is_no_descriptor(int fd) {
+bool rt_is_no_descriptor(int fd) {
     struct rlimit64 limit;
     if (fd >= 0 && fd < 1024) return false; /* by far most */
     return fd < 0 || (sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) == 0 && (u64)fd >= limit.rlim_max);
@@ -286,7 +309,7 @@ static void warn_descriptor(struct tstate *ts, long nr, const struct rt_syscall_
     case __NR_splice:
     case __NR_tee:
     case __NR_copy_file_range:
-        which = is_no_descriptor(fd) ? "(fd_in)" : "(fd_out)";
+        which = rt_is_no_descriptor(fd) ? "(fd_in)" : "(fd_out)";
         if (which[4] == 'o') fd = (int)args[nr == __NR_tee ? 1 : 2];
         break;
     case __NR_read:
@@ -305,7 +328,7 @@ static void warn_descriptor(struct tstate *ts, long nr, const struct rt_syscall_
     case __NR_timerfd_gettime: break;
     default: return;
     }
-    if (is_no_descriptor(fd)) rt_note(ts, "Warning: invalid file descriptor %d in syscall %s%s()", fd, name, which);
+    if (rt_is_no_descriptor(fd)) rt_note(ts, "Warning: invalid file descriptor %d in syscall %s%s()", fd, name, which);
 }
 
 void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
@@ -320,6 +343,8 @@ void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {
     /* The kernel grows a stack under its own accesses; ours would be EFAULT. */
     if (ts->gpr[IP_RSP] < rt.stack_lo && ts->gpr[IP_RSP] >= rt.stack_end) rt_grow_stack(ts, ts->gpr[IP_RSP]);
     if (info != NULL && rt.chan->verbosity) warn_descriptor(ts, nr, info, args);
+    if (info != NULL && (rt.flags & RT_FOLLOW_FDS)) rt_fds_before(ts, nr, info, args);
+    if (rt.chan->shows & IP_SHOW_CALLS) rt_show_call(ts, nr, info, args);
     rt_hook_syscall_before(ts, nr, args);
     if (info != NULL && rt_have_code_pages()) open_outputs(ts, nr, info, args);
     if (info != NULL && rt_uses_hidden_fd(nr, info, args))

@@ -14,11 +14,16 @@ struct rt_syscall_info {
 /* NULL if the number is not in the table. */
 const struct rt_syscall_info *rt_syscall_info(long nr);
 
+/* A call that is done: what it has accessed may be watched by a debugger. */
+void rt_syscall_touched(struct tstate *ts, long nr, const u64 args[6], long result);
+
 /* rt_syscall with this number; RAX is not looked at. */
 void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc);
 
 enum rt_arg_kind {
     RT_ARG_32,       /* d */
+    RT_ARG_FD,       /* f */
+    RT_ARG_FOLDER,   /* F */
     RT_ARG_64,       /* q */
     RT_ARG_STRING,   /* s */
     RT_ARG_IN,       /* < */
@@ -32,6 +37,9 @@ enum rt_arg_kind {
     RT_ARG_ADDR_OUT, /* A> */
     RT_ARG_SPECIAL   /* X */
 };
+
+/* Does the kernel look at 32 bits of it alone? */
+static inline bool rt_arg_is_narrow(enum rt_arg_kind kind) { return kind <= RT_ARG_FOLDER; }
 
 struct rt_size {
     enum { RT_SIZE_CONST, RT_SIZE_ARG, RT_SIZE_DEREF, RT_SIZE_RESULT } base;
@@ -54,6 +62,12 @@ u64 rt_size_value(const struct rt_size *s, const u64 args[6], long result);
 
 /* Whether the call uses a descriptor that is ours: such a one is not open for the guest. */
 bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 args[6]);
+/* A number that can never be a descriptor. */
+bool rt_is_no_descriptor(int fd);
+/* Whether argument i of this kind is a descriptor that the call uses. */
+bool rt_arg_is_used_fd(long nr, enum rt_arg_kind kind, u32 i, const u64 args[6]);
+/* Is the result of the call a descriptor (->f)? */
+bool rt_returns_fd(const struct rt_syscall_info *info);
 
 /* Handlers that live beside syscall.c: syscall_fd.c and procfs.c. */
 void rt_hide_foreign(int fd); /* a descriptor of another process on the same table */
@@ -94,5 +108,9 @@ static inline void rt_syscall_args(const struct tstate *ts, u64 args[6]) {
     static const u8 order[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
     for (int i = 0; i < 6; i++) args[i] = ts->gpr[order[i]];
 }
+
+/* --trace-syscalls=yes. */
+void rt_show_call(struct tstate *ts, long nr, const struct rt_syscall_info *info, const u64 args[6]);
+void rt_show_answer(struct tstate *ts, long nr, long result);
 
 #endif

@@ -58,31 +58,21 @@ static long pass(struct tstate *ts, long nr) {
     return sig_wait_here(ts, nr, args);
 }
 
-static bool is_one_of(const char *name, const char *const *names) {
-    for (; *names != NULL; names++)
-        if (rt_strcmp(name, *names) == 0) return true;
-    return false;
+bool rt_arg_is_used_fd(long nr, enum rt_arg_kind kind, u32 i, const u64 args[6]) {
+    char first = 0;
+    if (kind == RT_ARG_FD) return nr != __NR_mmap || !(args[3] & MAP_ANONYMOUS);
+    if (kind != RT_ARG_FOLDER || i >= 5) return false;
+    return args[i + 1] == 0 || (rt_copy_from(&first, args[i + 1], 1) == 0 && first != '/');
 }
 
-/* Whether a call uses one of our descriptors; the names are those of syscalls.def.
- * The folder of a path counts unless the path, always the next argument, is absolute. */
+/* Whether a call uses one of our descriptors. */
 bool rt_uses_hidden_fd(long nr, const struct rt_syscall_info *info, const u64 args[6]) {
-    static const char *const files[] = {"fd",     "s",           "fildes",     "epfd",  "fd_in",
-                                        "fd_out", "in_fd",       "out_fd",     "oldfd", "pidfd",
-                                        "sockfd", "fanotify_fd", "ruleset_fd", "mqdes", NULL};
-    static const char *const folders[] = {"dfd", "dirfd", "olddfd", "newdfd", "from_dfd", "to_dfd", NULL};
     bool any = false;
     for (int i = 0; i < 6; i++) any |= hidden((int)args[i]);
-    if (!any || (nr == __NR_mmap && args[3] & MAP_ANONYMOUS)) return false;
     const char *cursor = info->args;
     struct rt_syscall_arg a;
-    for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
-        char first = 0;
-        if (!hidden((int)args[i]) || a.kind != RT_ARG_32) continue;
-        if (is_one_of(a.name, files)) return true;
-        if (is_one_of(a.name, folders) && i < 5 && rt_copy_from(&first, args[i + 1], 1) == 0 && first != '/')
-            return true;
-    }
+    for (u32 i = 0; any && i < 6 && rt_next_arg(&cursor, &a); i++)
+        if (hidden((int)args[i]) && rt_arg_is_used_fd(nr, a.kind, i, args)) return true;
     return false;
 }
 

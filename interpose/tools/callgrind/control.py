@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 from interpose import system
@@ -11,9 +10,12 @@ from interpose.jit._native import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import suppress
     from typing import Any
 
     from .tool import Tool
+else:
+    from interpose.plain import suppress
 
 MAX_REQUEST = 1 << 16
 PATIENCE = 2.0  # seconds that whoever asks has to finish its question
@@ -34,7 +36,7 @@ class Control:
         if not place.make(where):
             return
         path = os.path.join(where, str(pid))
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             if os.path.lexists(path):
                 os.unlink(path)
             self._socket, self._path = system.listen(path), path
@@ -50,7 +52,7 @@ class Control:
         path = self._path
         self.forget()
         if path:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 os.unlink(path)
 
     def serve(self) -> None:
@@ -69,7 +71,7 @@ class Control:
 
         with socket.socket(fileno=descriptor) as connection:
             connection.settimeout(PATIENCE)
-            with contextlib.suppress(OSError, ValueError):
+            with suppress(OSError, ValueError):
                 question = connection.makefile("rb").readline(MAX_REQUEST)
                 request = json.loads(question)
                 answer = self._answer(request) if isinstance(request, dict) else {"lines": ["?"]}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 from bisect import bisect_right
-from functools import cached_property
 
 from interpose.elf.demangle import demangle, z_decoded
 from interpose.elf.errors import ElfError
@@ -15,11 +13,14 @@ from .options import counts_in_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import suppress
+    from functools import cached_property
     from typing import Any, NamedTuple
 
     from interpose.elf.symbolizer import ObjectFile
     from interpose.options.parse import Config
 else:
+    from interpose.plain import cached_property, suppress
     from interpose.records import NamedTuple
 
 UNKNOWN = "???"
@@ -58,7 +59,7 @@ class Object:
     def function_table(self) -> tuple[bytes, int]:
         """Where functions begin, symbols or not (:func:`interpose.elf.functiontable.function_table`)."""
         if self.file.image is not None:
-            with contextlib.suppress(ElfError):
+            with suppress(ElfError):
                 return function_table(self.file.image)
         return b"", 0
 

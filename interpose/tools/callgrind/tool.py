@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -20,12 +19,14 @@ from .profile import Counts, Header, ProfileWriter
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import suppress
     from typing import Any, BinaryIO, NamedTuple
 
     from interpose.gdb.monitor.table import Commands
     from interpose.supervisor.files import KnownFile
     from interpose.supervisor.main import Supervisor
 else:
+    from interpose.plain import suppress
     from interpose.records import NamedTuple
 
 LOOK_SECONDS = 1.0  # of the program's processor time, between two copies of what it has counted
@@ -111,7 +112,7 @@ class Tool(BaseTool):
         Tool.is_tried = True
         path = self._base()
         try:
-            with contextlib.suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):
                 if stat.S_ISFIFO(os.stat(path).st_mode):
                     return  # its reader would take our closing it for the end, or comes later
             _opened(path).close()
@@ -267,7 +268,7 @@ class Tool(BaseTool):
     def look_up(self) -> None:
         """Have threads see at once that instrumentation was switched, not at their next system call."""
         client = self.supervisor.client
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             memory = os.open(f"/proc/{client.pid}/mem", os.O_RDWR | os.O_CLOEXEC)
             try:
                 lib.cg_look_up(memory, client.symbol(lib.IP_SYM_TOOL))

@@ -6,6 +6,7 @@ The search order is that of docs/spec/output.md section 4; :class:`AddressSpace`
 from __future__ import annotations
 
 from interpose.report.errors import AuxPart
+from interpose.report.places import Segment, StackPosition, mapping_text, stack_parts
 from interpose.report.stack import Stack
 
 from .heap import FAR, HeapBlock
@@ -47,44 +48,22 @@ class Section:
 
 
 @dataclass(frozen=True)
-class StackPosition:
-    """An address on a thread's stack."""
-
-    tid: int
-    frame: int | None = None
-    """Number of the frame that holds it; 0 is the innermost."""
-    function: str | None = None
-    file: str | None = None
-    line: int | None = None
-    """First line of the function."""
-    below_sp: int = 0
-    """Bytes below the stack pointer, 0 if not below it."""
-    in_guard: bool = False
-
-
-@dataclass(frozen=True)
 class Variable:
     """A variable known by its debug information (``--read-var-info=yes``)."""
 
-    what: str
-    """``local var "v"``, ``global var "v"``, ``v.f[3],`` as docs/spec/output.md section 4 writes them."""
+    name: str
     offset: int
+    """Bytes into the variable, or into the part of it."""
+    part: str = ""
+    """What of the variable, as it follows its name: ``.f[3]``."""
     file: str | None = None
     line: int | None = None
-    dir: str | None = None
     frame: int | None = None
+    """Number of the frame that it is a local variable of."""
     tid: int | None = None
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A mapping: kind ``anonymous``, ``file``, ``shm`` or ``brk``; protection like ``rw-``."""
-
-    kind: str
-    start: int
-    end: int
-    prot: str
-    path: str | None = None
+UNKNOWN = "not stack'd, malloc'd or (recently) free'd"
 
 
 class AddressSpace(Protocol):
@@ -105,6 +84,9 @@ class AddressSpace(Protocol):
         """A chunk of a metapool that holds the address."""
 
     def variable_at(self, addr: int, tid: int, /) -> Variable | None: ...
+    def static_local_at(self, addr: int, /) -> Variable | None:
+        """A static variable of a function; Valgrind calls those by their data symbols, if they have one."""
+
     def data_symbol_at(self, addr: int, /) -> DataSymbol | None: ...
     def stack_of(self, addr: int, tid: int, /) -> StackPosition | None: ...
     def section_of(self, addr: int, /) -> Section | None: ...
@@ -113,9 +95,6 @@ class AddressSpace(Protocol):
         """Start and end of the brk segment."""
 
     def segment_of(self, addr: int, /) -> Segment | None: ...
-
-
-UNKNOWN = "not stack'd, malloc'd or (recently) free'd"
 
 
 def describe_address(space: AddressSpace, addr: int, tid: int = 1) -> list[AuxPart]:
@@ -139,8 +118,10 @@ def describe_address(space: AddressSpace, addr: int, tid: int = 1) -> list[AuxPa
         return _variable_parts(addr, variable)
     if symbol := space.data_symbol_at(addr):
         return [AuxPart(f'{head} {symbol.offset} bytes inside data symbol "{symbol.name}"')]
+    if static := space.static_local_at(addr):
+        return _variable_parts(addr, static)
     if position := space.stack_of(addr, tid):
-        return _stack_parts(head, position)
+        return stack_parts(head, position)
     if far := _far_block(space, addr):
         return _block_parts(head, addr, far, "free'd" if far.freed else "alloc'd")
     if section := space.section_of(addr):
@@ -150,7 +131,7 @@ def describe_address(space: AddressSpace, addr: int, tid: int = 1) -> list[AuxPa
         return [
             AuxPart(f"{head} just below the stack ptr.  To suppress, use: --workaround-gcc296-bugs=yes"),
         ]
-    return [AuxPart(f"{head} {_mapping_text(space, addr)}")]
+    return [AuxPart(f"{head} {mapping_text(space.segment_of(addr), space.brk_limit(), addr) or UNKNOWN}")]
 
 
 def relation(addr: int, start: int, size: int) -> str:
@@ -187,49 +168,22 @@ def _far_block(space: AddressSpace, addr: int) -> HeapBlock | None:
     return min(near, key=lambda block: block.distance(addr), default=None)
 
 
-def _stack_parts(head: str, position: StackPosition) -> list[AuxPart]:
-    parts = [AuxPart(f"{head} on thread {position.tid}'s stack")]
-    if position.frame is not None:
-        line = "" if position.line is None else position.line
-        parts.append(
-            AuxPart(
-                f"in frame #{position.frame}, created by {position.function or '???'} "
-                f"({position.file or '???'}:{line})"
-            )
-        )
-    below = f"{position.below_sp} bytes below stack pointer"
-    if position.in_guard:
-        parts.append(AuxPart(f"In stack guard protected page, {below}"))
-    elif position.below_sp > 0:
-        parts.append(AuxPart(below))
-    return parts
-
-
 def _variable_parts(addr: int, variable: Variable) -> list[AuxPart]:
     noun = "byte" if variable.offset == 1 else "bytes"
-    text = f"Location 0x{addr:x} is {variable.offset} {noun} inside {variable.what}"
     is_local = variable.frame is not None
-    if is_local:
-        text += ","
+    if variable.part:
+        what = f"{variable.name}{variable.part}"
+    else:
+        what = f'{"local" if is_local else "global"} var "{variable.name}"'
+    text = f"Location 0x{addr:x} is {variable.offset} {noun} inside {what}"
+    frame = f"in frame #{variable.frame} of thread {variable.tid}"
     if variable.file is None:
-        return [AuxPart(text)]
+        return [AuxPart(f"{text},"), AuxPart(frame)] if is_local else [AuxPart(text)]
+    if variable.part:
+        text += ","
     where = f"declared at {variable.file}:{variable.line}"
     if is_local:
-        where += f", in frame #{variable.frame} of thread {variable.tid}"
-    return [AuxPart(text), AuxPart(where, file=variable.file, line=variable.line, dir=variable.dir)]
-
-
-def _mapping_text(space: AddressSpace, addr: int) -> str:
-    segment = space.segment_of(addr)
-    brk = space.brk_limit()
-    if brk is not None and brk[0] <= addr < brk[1]:
-        return f"in the brk data segment 0x{brk[0]:x}-0x{brk[1] - 1:x}"
-    if segment is None or segment.kind == "brk":
-        if brk is not None and segment is not None and addr >= brk[1]:
-            return f"{addr - brk[1]} bytes after the brk data segment limit 0x{brk[1]:x}"
-        return UNKNOWN
-    if segment.kind == "file":
-        return f"in a {segment.prot} mapped file {segment.path} segment"
-    if segment.kind == "shm":
-        return f"in a {segment.prot} shared memory segment"
-    return f"in a {segment.prot} anonymous segment"
+        where += f", {frame}"
+    elif variable.part:
+        where = f"a global variable {where}"
+    return [AuxPart(text), AuxPart(where, file=variable.file, line=variable.line)]

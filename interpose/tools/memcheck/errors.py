@@ -50,14 +50,14 @@ class ErrKind(IntEnum):
     SIZE_ALIGN = lib.IP_E_SIZE_ALIGN
     SIZE_MISMATCH = lib.IP_E_SIZE_MISMATCH
     ALIGN_MISMATCH = lib.IP_E_ALIGN_MISMATCH
+    POOL = lib.IP_E_POOL
+    UNSAFE_ZERO = lib.IP_E_UNSAFE_ZERO
     PARAM_REG = lib.MC_E_PARAM_REG
     PARAM_UNADDR = lib.MC_E_PARAM_UNADDR
     PARAM_UNDEF = lib.MC_E_PARAM_UNDEF
     OVERLAP = lib.MC_E_OVERLAP
     CHECK_UNADDR = lib.MC_E_CHECK_UNADDR
     CHECK_UNDEF = lib.MC_E_CHECK_UNDEF
-    MEMPOOL = lib.MC_E_MEMPOOL
-    UNSAFE_ZERO = lib.MC_E_UNSAFE_ZERO
     CORE_MEM = lib.MC_E_CORE_MEM
 
 
@@ -255,7 +255,7 @@ KINDS: dict[ErrKind, _Row] = {
         "MismatchedFree", "Free", "Mismatched free() / delete / delete []".format, address=True
     ),
     ErrKind.OVERLAP: _Row("Overlap", "Overlap", _overlap, extra=_text),
-    ErrKind.MEMPOOL: _Row("InvalidMemPool", "Mempool", "Illegal memory pool address".format, address=True),
+    ErrKind.POOL: _Row("InvalidMemPool", "Mempool", "Illegal memory pool address".format, address=True),
     ErrKind.FISHY: _Row("FishyValue", "FishyValue", _fishy, extra=_text, supp_extra=_text),
     ErrKind.REALLOC_ZERO: _Row(
         "ReallocSizeZero", "ReallocZero", "{0.text}() with size 0".format, address=True
@@ -375,6 +375,17 @@ if TYPE_CHECKING:
     OriginLookup = Callable[[ErrorRecord], Origin | None]
 
 
+_MADE: dict[tuple[str, str], ErrorKind] = {}
+
+
+def _kind(xml: str, suppression: str) -> ErrorKind:
+    """One object for each, however many errors there are."""
+    made = _MADE.get((xml, suppression))
+    if made is None:
+        made = _MADE[xml, suppression] = ErrorKind(xml, suppression, COMPONENT)
+    return made
+
+
 def build_error(
     record: ErrorRecord,
     resolver: StackResolver,
@@ -387,7 +398,7 @@ def build_error(
     row = KINDS[record.kind]
     suppression = row.suppression(record) if callable(row.suppression) else row.suppression
     error = Error(
-        kind=ErrorKind(row.xml, suppression, COMPONENT),
+        kind=_kind(row.xml, suppression),
         tid=tid,
         what=(row.what(record),),
         stack=resolver.normalise(record.frames),

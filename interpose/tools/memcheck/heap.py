@@ -35,6 +35,12 @@ class AllocKind(Enum):
     """MALLOCLIKE_BLOCK."""
     POOL = "pool"
     """MEMPOOL_ALLOC."""
+    METAPOOL = "metapool"
+    """MEMPOOL_ALLOC of a pool whose chunks hold other blocks."""
+
+
+CHUNKS = (AllocKind.POOL, AllocKind.METAPOOL)
+"""Kinds of blocks that belong to a memory pool."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,10 @@ class HeapBlock:
     alloc_stack: Stack | None = None
     free_stack: Stack | None = None
     freed: bool = False
+    redzone: int = 0
+    """Of a memory pool's chunk: bytes before and behind it that belong to it."""
+    context: int = 0
+    """Number of the recorded stack of its allocation: stacks that were met first have the smaller ones."""
 
     @property
     def end(self) -> int:

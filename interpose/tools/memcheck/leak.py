@@ -8,15 +8,16 @@ on every word.
 
 from __future__ import annotations
 
-from array import array as Words
 from bisect import bisect_right
 from itertools import compress
 
-from .heap import AllocKind, HeapBlock
+from .heap import HeapBlock
+from .nesting import Arrangement, arrange
 from .options import LEAK_HEURISTICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from array import array as Words
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from dataclasses import dataclass, field
     from enum import IntEnum
@@ -89,9 +90,11 @@ class LeakSearch:
     clique: list[int] = field(default_factory=list)
     """For an indirectly lost block, the definitely lost one that it hangs on; else itself."""
     heuristic: list[str | None] = field(default_factory=list)
-    """The heuristic that alone makes a block reachable."""
+    """The heuristic by which a block was found, unless a pointer to its start was met later."""
     hits: list[Hit] = field(default_factory=list)
     checked_bytes: int = 0
+    overlaps: list[tuple[HeapBlock, HeapBlock]] = field(default_factory=list)
+    """Blocks that overlap by mistake; the first of each two is not in ``blocks``."""
 
     def indirect_of(self) -> dict[int, tuple[int, int]]:
         """For each leader: bytes and blocks lost with it."""
@@ -107,40 +110,33 @@ def search(
     blocks: Iterable[HeapBlock], memory: LeakMemory, heuristics: Iterable[str] = LEAK_HEURISTICS
 ) -> LeakSearch:
     """Search for pointers to the live blocks."""
-    kept, outer = _without_outer(blocks)
-    result = LeakSearch(kept)
-    found, result.checked_bytes = find_hits(kept, memory)
+    nest = arrange(blocks)
+    result = LeakSearch(nest.blocks, overlaps=nest.overlaps)
+    found, result.checked_bytes = find_hits(nest.parts, memory)
     usable = memory.valid_words(found[::_FIELDS]) if found else b""
     hits = [_hit(*each) for each in compress(_rows(found), usable)]
-    if outer:
-        hits = [hit for hit in hits if hit.holder >= 0 or not _inside(outer, hit.where)]
-    index = BlockIndex(kept)
+    if nest.dropped:
+        # Not even the words of the outer ones are roots.
+        hits = [hit for hit in hits if hit.holder >= 0 or not nest.is_dropped(hit.where)]
+    index = BlockIndex(nest.parts)
     for value in memory.registers():
         if (block := index.find(value)) is not None:
-            hits.append(Hit(0, -1, block, value - kept[block].addr))
-    result.hits = hits
+            hits.append(Hit(0, -1, block, value - nest.parts[block].addr))
+    result.hits = hits if nest.owners is None else list(_of_blocks(hits, nest, nest.owners))
     _classify(result, Heuristics(heuristics, memory))
     return result
 
 
-def _without_outer(blocks: Iterable[HeapBlock]) -> tuple[list[HeapBlock], list[tuple[int, int]]]:
-    """Of nested blocks only the inner ones are reported (docs/spec/client-requests.md section 3).
-
-    The words of the outer ones are no roots either.
-    """
-    kept: list[HeapBlock] = []
-    outer: list[tuple[int, int]] = []
-    for block in sorted(blocks, key=lambda block: (block.addr, -block.size)):
-        while kept and block.addr < kept[-1].end:
-            last = kept.pop()
-            outer.append((last.addr, last.end))
-        kept.append(block)
-    return kept, sorted(outer)
-
-
-def _inside(ranges: list[tuple[int, int]], addr: int) -> bool:
-    at = bisect_right(ranges, (addr, 1 << 64)) - 1
-    return at >= 0 and ranges[at][0] <= addr < ranges[at][1]
+def _of_blocks(hits: Iterable[Hit], nest: Arrangement, owners: Sequence[int]) -> Iterator[Hit]:
+    """Hits in parts as hits in the blocks that own them."""
+    for hit in hits:
+        block = owners[hit.block]
+        offset = hit.offset + nest.parts[hit.block].addr - nest.blocks[block].addr
+        holder = owners[hit.holder] if hit.holder >= 0 else -1
+        yield Hit(hit.where, holder, block, offset)
+        if not offset:
+            for outer in nest.holders.get(block, ()):
+                yield Hit(hit.where, holder, outer, 0)
 
 
 class BlockIndex:
@@ -175,6 +171,8 @@ def find_hits(blocks: Sequence[HeapBlock], memory: LeakMemory) -> tuple[Words[in
 
     Most of them lie in dead memory, so they stay rows of ``struct ip_hit`` until they are known to count.
     """
+    from array import array as Words
+
     scanner = make_scanner(blocks)
     hits = Words("Q")
     checked = 0
@@ -210,6 +208,8 @@ if TYPE_CHECKING:
 def make_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
     """The fastest scanner there is: C if the extension is built, else Python."""
     if not blocks:
+        from array import array as Words
+
         return lambda base, data: Words("Q")
     try:
         from interpose.jit import _native
@@ -222,6 +222,8 @@ def make_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
 
 def native_scanner(blocks: Sequence[HeapBlock], ffi: Any, lib: Any) -> Scanner:
     """Scan with ``ip_scan_words``."""
+    from array import array as Words
+
     ranges = ffi.new("struct ip_range[]", len(blocks))
     flat = Words("Q", (value for block in blocks for value in (block.addr, block.end)))
     ffi.memmove(ranges, flat, len(flat) * WORD)
@@ -248,6 +250,8 @@ def native_scanner(blocks: Sequence[HeapBlock], ffi: Any, lib: Any) -> Scanner:
 
 def python_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
     """The same in Python, for a tree without the extension."""
+    from array import array as Words
+
     index = BlockIndex(blocks)
     low, high = blocks[0].addr, max(block.end for block in blocks)
 
@@ -274,6 +278,7 @@ class Heuristics:
         wanted = frozenset(enabled)
         self._enabled = [name for name in LEAK_HEURISTICS if name in wanted]
         self._memory = memory
+        self._tables: dict[int, bool] = {}
 
     def match(self, block: HeapBlock, offset: int) -> str | None:
         """The heuristic under which a pointer to ``offset`` counts as one to the start."""
@@ -304,8 +309,8 @@ class Heuristics:
         return offset == WORD and block.size > WORD and self._word(block.addr) == block.size - WORD
 
     def _newarray(self, block: HeapBlock, offset: int) -> bool:
-        """new[] of objects with destructors: their number comes first."""
-        if block.kind is not AllocKind.NEW_ARRAY or offset != WORD or block.size <= WORD:
+        """new[] of objects with destructors: their number comes first, whoever gave it its memory."""
+        if offset != WORD or block.size <= WORD:
             return False
         count = self._word(block.addr)
         return count is not None and count > 0 and (block.size - WORD) % count == 0
@@ -320,6 +325,12 @@ class Heuristics:
         """Functions of a table: among its first words at least one points at code, the others are null."""
         if not addr or addr % WORD:
             return False
+        known = self._tables.get(addr)
+        if known is None:
+            known = self._tables[addr] = self._leads_to_code(addr)
+        return known
+
+    def _leads_to_code(self, addr: int) -> bool:
         for number in range(4):
             function = self._memory.read(addr + number * WORD, WORD)
             if function is None:
@@ -344,38 +355,31 @@ def _classify(result: LeakSearch, heuristics: Heuristics) -> None:
     for hit in result.hits:
         (edges[hit.holder] if hit.holder >= 0 else roots).append(hit)
 
-    # Reachable: chains of start-pointers.  Pointers by heuristic wait until those are exhausted, so that a
-    # block counts as reached by one only if nothing better reaches it.
-    queue: list[Hit] = list(roots)
-    waiting: list[Hit] = []
-    interior: list[Hit] = []
-    while queue or waiting:
-        if not queue:
-            hit = waiting.pop()
-            if state[hit.block] is not None:
-                continue
-            name = heuristics.match(blocks[hit.block], hit.offset)
-            if name is None:
-                interior.append(hit)
-                continue
-            result.heuristic[hit.block] = name
-        else:
-            hit = queue.pop()
-            if state[hit.block] is not None:
-                continue
-            if hit.offset:
-                waiting.append(hit)
-                continue
-        state[hit.block] = State.REACHABLE
-        queue += edges[hit.block]
+    # Everything that the roots lead to, in Valgrind's order, which decides which heuristic is named: the
+    # roots by address, then the block found last.  A block is possibly lost if each chain to it has an
+    # interior-pointer somewhere; it is looked at again when a better one is found.
+    found: list[int] = []
 
-    # Possibly lost: the chain has an interior-pointer somewhere.
-    queue = [hit for hit in interior if state[hit.block] is None]
-    while queue:
-        hit = queue.pop()
-        if state[hit.block] is None:
-            state[hit.block] = State.POSSIBLE
-            queue += edges[hit.block]
+    def follow(hit: Hit, reachable: bool) -> None:
+        block, before = hit.block, state[hit.block]
+        if before is State.REACHABLE:
+            if not hit.offset:
+                result.heuristic[block] = None  # not needed after all
+            return
+        name = heuristics.match(blocks[block], hit.offset) if hit.offset else None
+        if name is not None:
+            result.heuristic[block] = name
+        now = State.REACHABLE if reachable and (name or not hit.offset) else State.POSSIBLE
+        if now is not before:
+            state[block] = now
+            found.append(block)
+
+    for hit in roots:
+        follow(hit, True)
+    while found:
+        holder = found.pop()
+        for hit in edges[holder]:
+            follow(hit, state[holder] is State.REACHABLE)
 
     # Lost: whatever another lost block leads to hangs on that one.
     for first in range(count):

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from interpose.report.errors import Error, ErrorManager, Outcome
 from interpose.report.stack import Stack
-from interpose.report.text import LogLike
+from interpose.report.text import LogLike, stack_lines
 
 from .errors import leak_error_kind
-from .heap import HeapBlock
+from .heap import CHUNKS, HeapBlock
 from .leak import LeakMemory, LeakSearch, State, search
 from .options import LEAK_HEURISTICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from dataclasses import dataclass, field
+    from dataclasses import dataclass, field, replace
     from enum import Enum
 else:
-    from interpose.records import Enum, dataclass, field
+    from interpose.records import Enum, dataclass, field, replace
 
 RESOLUTION = {"low": 2, "med": 4, "high": None}
 """Frames compared to merge records, by ``--leak-resolution``; None: all."""
@@ -112,9 +112,19 @@ class LossRecord:
             return self.direct.blocks > 0
         if delta is Delta.NEW:
             return self.is_new
+        # Not the sums: fewer bytes of its own and more that hang on them may make the same.
+        direct, indirect = self.direct, self.indirect
         if delta is Delta.INCREASED:
-            return self.bytes > self.old_bytes or self.direct.blocks > self.direct.old_blocks
-        return self.bytes != self.old_bytes or self.direct.blocks != self.direct.old_blocks
+            return (
+                direct.bytes > direct.old_bytes
+                or indirect.bytes > indirect.old_bytes
+                or direct.blocks > direct.old_blocks
+            )
+        return (
+            direct.bytes != direct.old_bytes
+            or indirect.bytes != indirect.old_bytes
+            or direct.blocks != direct.old_blocks
+        )
 
     def text(self, total: int, delta: Delta) -> str:
         """``N bytes in N blocks are definitely lost in loss record I of N``."""
@@ -122,18 +132,17 @@ class LossRecord:
         def amount(now: int, old: int) -> str:
             return amount_text(now, old, delta is not Delta.ANY)
 
-        def direct_indirect() -> str:
-            if not self.indirect.bytes and not self.indirect.blocks:
-                return ""
+        def size() -> str:
             direct = amount(self.direct.bytes, self.direct.old_bytes)
+            if not self.indirect.bytes:
+                return direct  # what hung on them before is not counted here
             indirect = amount(self.indirect.bytes, self.indirect.old_bytes)
-            return f" ({direct} direct, {indirect} indirect)"
+            return f"{amount(self.bytes, self.old_bytes)} ({direct} direct, {indirect} indirect)"
 
         new = "new " if delta is not Delta.ANY and self.is_new else ""
         return (
-            f"{amount(self.bytes, self.old_bytes)}{direct_indirect()} bytes "
-            f"in {amount(self.direct.blocks, self.direct.old_blocks)} blocks are {_LOST[self.state]} "
-            f"in {new}loss record {self.number:,} of {total:,}"
+            f"{size()} bytes in {amount(self.direct.blocks, self.direct.old_blocks)} blocks "
+            f"are {_LOST[self.state]} in {new}loss record {self.number:,} of {total:,}"
         )
 
 
@@ -161,6 +170,8 @@ class LeakReporter:
         """Called after each search."""
         self.last: tuple[LeakSearch, LeakOptions] | None = None
         """The last search, if it was a full one."""
+        self.tree: Callable[[], None] | None = None
+        """Writes the records to a file, where that is wanted instead of a list of them."""
         self._records: dict[tuple[State, Stack], LossRecord] = {}
         self._orders: dict[Stack, int] = {}
 
@@ -175,7 +186,11 @@ class LeakReporter:
 
         :param merged: called when the records are known, before they are shown.
         """
+        if self.tree is not None and options.full and not options.from_monitor:
+            options, merged = replace(options, max_shown=0), self.tree
         live = list(blocks)
+        if all(block.kind in CHUNKS for block in live):
+            live = []  # as with Valgrind: without an allocated block, memory pools are not searched
         talk = options.verbosity >= 1
         self.last = None
         if not live:
@@ -189,6 +204,7 @@ class LeakReporter:
         if options.verbosity >= 2:
             self.log.plain(f"Searching for pointers to {len(live):,} not-freed blocks")
         result = search(live, memory, options.heuristics)
+        self._report_overlaps(result)
         if options.full:
             self.last = result, options
         if options.verbosity >= 2:
@@ -197,12 +213,37 @@ class LeakReporter:
         self.merge(result, options)
         merged()
         self.report(options)
-        if talk:
+        if talk and not self.errors.must_exit:
             for line in self.summary_lines(options):
                 self.log.plain(line)
             self.log.plain("")
         self.searched()
         return result
+
+    def _report_overlaps(self, result: LeakSearch) -> None:
+        """The first two blocks that overlap by mistake, in Valgrind's words; it ends there."""
+        if not result.overlaps:
+            return
+        say = self.log.plain
+        first, second = result.overlaps[0]
+        say(
+            " overlaps with ".join(
+                (
+                    f"Block 0x{first.addr:x}..0x{first.end - 1:x}",
+                    f"block 0x{second.addr:x}..0x{second.end - 1:x}",
+                )
+            )
+        )
+        say("Blocks allocation contexts:")
+        for line in stack_lines(self.errors.resolver, first.alloc_stack or ()):
+            say(line)
+        say("")
+        for line in stack_lines(self.errors.resolver, second.alloc_stack or ()):
+            say(line)
+        say("This is usually caused by using VALGRIND_MALLOCLIKE_BLOCK in an inappropriate way.")
+        if len(result.overlaps) > 1:
+            say(f"There are {len(result.overlaps):,} such overlaps.")
+        say("")
 
     def merge(self, result: LeakSearch, options: LeakOptions) -> list[LossRecord]:
         """Merge the blocks of a search into records, numbered by size, then state, blocks and age."""
@@ -214,7 +255,7 @@ class LeakReporter:
             state = result.state[index]
             record = self._records.get((state, stack))
             if record is None:
-                order = self._orders.setdefault(stack, len(self._orders))
+                order = self._orders.setdefault(stack, block.context or len(self._orders))
                 record = self._records[(state, stack)] = LossRecord(state, block.alloc_stack or (), order)
             record.blocks.append(index)
             record.direct.add(block.size, 1)
@@ -247,13 +288,13 @@ class LeakReporter:
         first = self._first_shown(options)
         for record in self.listed:
             shown = record.number >= first and self._wants(record, options)
-            if not record.direct.blocks and not shown:
-                continue
+            passes = record.passes(options.delta)  # suppressions count what has become empty, too
             error = self.error_of(record, options)
+            # A record that has become empty counts, too, where changes are asked for, as under Valgrind.
             counts = options.full and options.count_errors and record.state.word in options.error_kinds
-            outcome = self.errors.report_unique(
-                error, show=shown, counts=counts and record.direct.blocks > 0 and record.passes(options.delta)
-            )
+            outcome = self.errors.report_unique(error, show=shown, counts=counts and passes)
+            if outcome is Outcome.SHOWN and self.errors.must_exit:
+                return  # --exit-on-first-error: the rest is not told
             record.suppressed = outcome is Outcome.SUPPRESSED
             entry = error.suppressed_by
             if entry is not None:
@@ -311,7 +352,11 @@ class LeakReporter:
         lines = ["LEAK SUMMARY:"]
         for state in (State.DEFINITE, State.INDIRECT, State.POSSIBLE, State.REACHABLE):
             lines.append(line(f"   {_LOST[state]:>15}", self.totals[state]))
-        heuristics = [(name, totals) for name, totals in self.heuristic.items() if totals.blocks]
+        heuristics = [
+            (name, totals)
+            for name, totals in self.heuristic.items()
+            if totals.blocks or totals.old_blocks  # in any mode, as under Valgrind
+        ]
         if heuristics:
             lines.append(f"{'':22}of which reachable via heuristic:")
             lines += [line(f"{'':24}{name:<19}", totals) for name, totals in heuristics]

@@ -14,8 +14,6 @@ enum mc_errkind {
     MC_E_OVERLAP,
     MC_E_CHECK_UNADDR, /* requests that check memory */
     MC_E_CHECK_UNDEF,
-    MC_E_MEMPOOL,
-    MC_E_UNSAFE_ZERO,
     MC_E_CORE_MEM
 };
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from interpose.errors import InterposeError
 from interpose.gdb.monitor.table import Command, Commands
-from interpose.gdb.monitor.words import Refused, choose, number
+from interpose.gdb.monitor.words import Refused, choose, decimal
 from interpose.report.text import error_lines
 
 from .leak import State
@@ -12,19 +14,20 @@ from .loss import Delta
 from .options import LEAK_HEURISTICS, LEAK_KINDS
 from .pointers import block_tree, pointers_to
 from .shadow import Shadow
-from .xtree import LEAK_EVENTS, MEMORY_EVENTS, leak_costs, memory_costs, write_tree
+from .xtree import LEAK_EVENTS, file_name, leak_costs, write_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from dataclasses import replace
+    from typing import Any
 
     from interpose.gdb.monitor.table import Call
     from interpose.gdb.monitor.words import Arguments
-    from interpose.report.stack import Stack
 
+    from .leak import LeakSearch
     from .loss import LossRecord
     from .tool import Tool
+    from .xtree import Costs, Events
 else:
     from interpose.records import replace
 
@@ -79,7 +82,7 @@ def _xb(call: Call) -> None:
             "0x??" if access[at] or data is None else f"0x{data[at - start]:02x}" for at in range(start, end)
         ]
         lines.append(f"0x{addr + start:X}:\t" + "\t".join(row))
-    call.say("\n".join(lines))
+    call.say("\n".join(lines) if lines else "\n")
     _count_unaddressable(call, addr, size, access)
 
 
@@ -156,23 +159,36 @@ _KINDS = {
 
 def _set_of(text: str, known: tuple[str, ...], what: str) -> frozenset[str]:
     """``all``, ``none`` or a list."""
-    if text == "all":
-        return frozenset(known)
     if text == "none":
         return frozenset()
-    words = text.split(",")
-    if not text or any(word not in known for word in words):
+    words = [word for word in text.split(",") if word]
+    if words == ["all"]:
+        return frozenset(known)
+    if not words or any(word not in known for word in words):
         raise Refused(f"missing or malformed {what} set")
     return frozenset(words)
 
 
 def _limit(words: Arguments, name: str) -> int:
-    value = number(words.next())
-    if value is None:
-        raise Refused("missing or malformed integer value")
+    value = words.integer()
     if value < 1:
         raise Refused(f"{name} must be >= 1, got {value}")
     return value
+
+
+def _leak_option(word: str, words: Arguments) -> dict[str, Any]:
+    """What a word of ``leak_check`` changes."""
+    if word in _MODES:
+        return {"full": word == "full"}
+    if word == "kinds":
+        return {"show_kinds": _set_of(words.next(), LEAK_KINDS, "leak kinds")}
+    if word in _KINDS:
+        return {"show_kinds": _KINDS[word]}
+    if word == "heuristics":
+        return {"heuristics": _set_of(words.next(), LEAK_HEURISTICS, "heuristics")}
+    if word == "unlimited":
+        return {"max_shown": None}
+    return {"delta": Delta(word)}
 
 
 def _leak_check(call: Call) -> None:
@@ -187,27 +203,23 @@ def _leak_check(call: Call) -> None:
         from_monitor=True,
     )
     is_tree = False
+    refusals = []
     while call.words:
-        word = call.words.choice(_LEAK_WORDS)
-        if word in _MODES:
-            options = replace(options, full=word == "full")
-        elif word == "xtleak":
-            is_tree = True
-        elif word == "kinds":
-            options = replace(options, show_kinds=_set_of(call.words.next(), LEAK_KINDS, "leak kinds"))
-        elif word in _KINDS:
-            options = replace(options, show_kinds=_KINDS[word])
-        elif word == "heuristics":
-            options = replace(options, heuristics=_set_of(call.words.next(), LEAK_HEURISTICS, "heuristics"))
-        elif word == "limited":
-            try:
-                options = replace(options, max_shown=_limit(call.words, "max_loss_records_output"))
-            except Refused as reason:  # what is asked for beside it is done
-                call.tell(str(reason))
-        elif word == "unlimited":
-            options = replace(options, max_shown=None)
-        else:
-            options = replace(options, delta=Delta(word))
+        try:
+            word = call.words.choice(_LEAK_WORDS)
+            if word == "xtleak":
+                is_tree = True
+            elif word == "limited":
+                try:
+                    options = replace(options, max_shown=_limit(call.words, "max_loss_records_output"))
+                except Refused as reason:  # what is asked for beside it is done
+                    call.tell(str(reason))
+            else:
+                options = replace(options, **_leak_option(word, call.words))
+        except Refused as reason:
+            refusals.append(str(reason))
+    if refusals:
+        raise Refused("\n".join(refusals))
     if not is_tree:
         tool.leaks.run(tool.live_blocks(), tool.space, options)
         return
@@ -220,17 +232,22 @@ def _leak_check(call: Call) -> None:
     tool.leaks.run(tool.live_blocks(), tool.space, replace(options, max_shown=0), write)
 
 
+_SLICE = re.compile(r"(\+?[0-9]+)(\.\.)?(.*)")
+
+
 def _slice(text: str) -> tuple[int, int]:
     if not text:
         raise Refused("expecting integer or slice <from>..<to>")
-    first, dots, last = text.partition("..")
-    low = number(first)
-    if low is None:
+    found = _SLICE.match(text)
+    if found is None:
         raise Refused("invalid integer or slice <from>..<to>")
-    if not dots:
+    low, dots, last = int(found[1]), found[2], found[3]
+    if not dots and not last:
         return low, low
-    high = number(last)
-    if high is None:
+    if not dots:
+        raise Refused("expecting slice <from>..<to>")
+    high = decimal(last or "0")
+    if high is None or last.startswith("-"):
         raise Refused("missing/wrong 'to' of slice <from>..<to>")
     if low > high:
         raise Refused("<from> cannot be bigger than <to> in slice <from>..<to>")
@@ -238,7 +255,8 @@ def _slice(text: str) -> tuple[int, int]:
 
 
 def _block_list(call: Call) -> None:
-    low, high = _slice(call.words.next())
+    text = call.words.next()
+    low, high = _slice(text)
     limit: int | None = None
     heuristics: frozenset[str] | None = None
     while call.words:
@@ -252,22 +270,28 @@ def _block_list(call: Call) -> None:
         else:
             raise Refused("missing integer value")
     tool = _tool(call)
-    if tool.leaks.last is None:
+    last = tool.leaks.last
+    if last is None:
         call.log.plain("Can't print block list : no valid leak search result")
         raise Refused("invalid loss record nr")
     records = [record for record in tool.leaks.listed if low <= record.number <= high]
     if not records or not low:
         raise Refused("invalid loss record nr")
+    result, options = last
     for record in records:
-        _list_blocks(call, tool, record, limit, heuristics)
+        lines = _block_lines(tool, result, record, limit, heuristics)
+        if lines or heuristics is None or ".." not in text:
+            head = error_lines(tool.resolver, tool.leaks.error_of(record, options))
+            call.log.plain("\n".join([*head, *lines]))
 
 
-def _list_blocks(
-    call: Call, tool: Tool, record: LossRecord, limit: int | None, heuristics: frozenset[str] | None
-) -> None:
-    result, options = tool.leaks.last or (None, None)
-    if result is None or options is None:
-        return
+def _block_lines(
+    tool: Tool,
+    result: LeakSearch,
+    record: LossRecord,
+    limit: int | None,
+    heuristics: frozenset[str] | None,
+) -> list[str]:
     numbers = {block: each.number for each in tool.leaks.listed for block in each.blocks}
     lines = []
     for block in record.blocks:
@@ -283,11 +307,8 @@ def _list_blocks(
                 for depth, child in block_tree(result, block)
             ]
         if limit is not None and len(lines) >= limit:
-            lines = lines[:limit]
-            break
-    if lines or heuristics is None:
-        head = error_lines(tool.resolver, tool.leaks.error_of(record, options))
-        call.log.plain("\n".join([*head, *lines]))
+            return lines[:limit]
+    return lines
 
 
 # -- pointers ------------------------------------------------------------------------------------------------
@@ -317,18 +338,21 @@ def _who_points_at(call: Call) -> None:
 def _xtmemory(call: Call) -> None:
     tool = _tool(call)
     template = call.words.next() or "xtmemory.kcg.%p.%n"
-    path = _write_tree(tool, template, MEMORY_EVENTS, memory_costs(tool.live_blocks()))
+    path = _write_tree(tool, template, *tool.memory_tree(), may_be_massif=True)
     call.log.plain(f"xtree memory report: {path}")
 
 
 def _write_tree(
     tool: Tool,
     template: str,
-    events: tuple[tuple[str, str], ...],
-    costs: list[tuple[Stack, Sequence[int]]],
+    events: Events,
+    costs: Costs,
+    may_be_massif: bool = False,
 ) -> str:
     try:
-        return write_tree(tool, template, events, costs)
+        path = file_name(tool, "--xtree-memory-file", template)
+        write_tree(tool, path, events, costs, may_be_massif)
+        return path
     except InterposeError as error:
         raise Refused(error.message) from None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from interpose.errors import OptionError
 from interpose.options.spec import (
     IGNORED,
-    PLANNED,
     BadValue,
     Choice,
     FileName,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 NAME = "Memcheck"
 DESCRIPTION = "a memory error detector"
 READ_INLINE = True
+XML = True
 """The default of --read-inline-info."""
 CORE_DEFAULTS = {"read_inline_info": True}
 
@@ -116,8 +116,8 @@ class Options(Table):
     show_possibly_lost: None = Legacy(
         "older spelling: no drops the kind possible", _show_possibly_lost, dynamic=True, metavar="yes|no"
     )
-    xtree_leak: bool = YesNo("write the leaks as an xtree file; shows all kinds", status=PLANNED)
-    xtree_leak_file: str = FileName("its file", "xtleak.kcg.%p", status=PLANNED)
+    xtree_leak: bool = YesNo("write the leaks as an xtree file; shows all kinds")
+    xtree_leak_file: str = FileName("its file", "xtleak.kcg.%p")
     undef_value_errors: bool = YesNo("report uses of undefined values", True)
     track_origins: bool = YesNo("show where undefined values come from")
     partial_loads_ok: bool = YesNo("a word-aligned load partly out of a block is no error", True)
@@ -168,6 +168,15 @@ class Options(Table):
             values["leak_check"] = "full"
             values["show_leak_kinds"] = frozenset(LEAK_KINDS)
 
+    def warnings(self) -> list[str]:
+        big, volume = self.freelist_big_blocks, self.freelist_vol
+        if big < volume:
+            return []
+        return [
+            f"Warning: --freelist-big-blocks value {big} has no effect",
+            f"as it is >= to --freelist-vol value {volume}",
+        ]
+
 
 def engine_flags(config: Config) -> list[str]:
     """Names of the channel's flags (abi/channel.h, IP_C_*) that memcheck wants."""
@@ -179,10 +188,13 @@ def engine_flags(config: Config) -> list[str]:
         flags.append("IP_C_ORIGINS")
     if not tool.partial_loads_ok:
         flags.append("IP_C_NO_PARTIAL_LOADS")
-    if tool.keep_stacktraces in ("alloc", "alloc-and-free", "alloc-then-free"):
+    xtree = config.core.xtree_memory
+    if tool.keep_stacktraces in ("alloc", "alloc-and-free", "alloc-then-free") or xtree != "none":
         flags.append("IP_C_KEEP_ALLOC_STACK")
-    if tool.keep_stacktraces in ("free", "alloc-and-free", "alloc-then-free"):
+    if tool.keep_stacktraces in ("free", "alloc-and-free", "alloc-then-free") or xtree == "full":
         flags.append("IP_C_KEEP_FREE_STACK")
+    if xtree == "full":
+        flags.append("IP_C_HEAP_COUNTS")
     return flags
 
 

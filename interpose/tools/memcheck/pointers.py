@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 else:
     from interpose.records import NamedTuple
 
+_TOP = (1 << 64) - 1
 _REGISTERS = "RAX RCX RDX RBX RSP RBP RSI RDI R8 R9 R10 R11 R12 R13 R14 R15".split()
 
 
@@ -28,6 +29,7 @@ class Pointer(NamedTuple):
 
 def pointers_to(space: ClientSpace, addr: int, size: int) -> Iterator[Pointer]:
     """Defined, aligned words of the program that point into a range, and registers that do."""
+    size = min(size, _TOP - addr)
     if size:
         block = HeapBlock(addr, size, AllocKind.MALLOC, None, None, False)
         found, _ = find_hits([block], space)

@@ -6,53 +6,56 @@ import struct
 from bisect import bisect_right
 
 from interpose.jit._native import ffi, lib
+from interpose.supervisor.mappings import Mapping, read_mappings
 
-from .heap import AllocKind, HeapBlock, HeapStats
+from .heap import CHUNKS, AllocKind, HeapBlock, HeapStats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from interpose.report.stack import Stack, StackResolver
     from interpose.supervisor.client import Client
-else:
-    from interpose.records import NamedTuple
+    from interpose.supervisor.unloaded import UnloadedCode
 
 _BLOCK_SIZE = ffi.sizeof("struct ip_heap_block")
 _CHUNK = lib.IP_HEAP_CHUNK
 _CTX_SHIFT, _CTX_MASK = 17, lib.IP_CTX_CHUNK_WORDS - 1
 _LIVE, _QUARANTINE = lib.IP_HB_LIVE, lib.IP_HB_QUARANTINE
-_KINDS = (AllocKind.MALLOC, AllocKind.NEW, AllocKind.NEW_ARRAY, AllocKind.CUSTOM)
-_SEGMENT_KINDS = ("anonymous", "file", "anonymous", "brk", "shm")
-PROT_READ, PROT_WRITE, PROT_EXEC = 1, 2, 4
+_KINDS = (
+    AllocKind.MALLOC,
+    AllocKind.NEW,
+    AllocKind.NEW_ARRAY,
+    AllocKind.CUSTOM,
+    AllocKind.POOL,
+    AllocKind.METAPOOL,
+)
+NOT_KEPT: Stack = (0,)
+"""Shown in the place of a stack that ``--keep-stacktraces`` does not keep, as Valgrind does."""
 _TOP = (1 << 64) - 1
-
-
-class Mapping(NamedTuple):
-    """One mapping of the client."""
-
-    lo: int
-    hi: int
-    prot: int
-    kind: str
-    path: str | None
-
-    @property
-    def rwx(self) -> str:
-        """``r-x``."""
-        return "".join(c if self.prot & bit else "-" for c, bit in zip("rwx", (1, 2, 4), strict=True))
 
 
 class HeapReader:
     """A view of the stopped client; :meth:`forget` after it ran."""
 
-    def __init__(self, client: Client, resolver: StackResolver) -> None:
+    def __init__(self, client: Client, resolver: StackResolver, until_freed: bool = False) -> None:
+        """:param until_freed: a block's allocation is not known any more once it is freed."""
         self._client = client
+        self._until_freed = until_freed
+        self._errors_head = b""
         self._resolver = resolver
         self._stacks: dict[int, Stack | None] = {}
         self._mappings: list[Mapping] | None = None
         self._live: list[HeapBlock] | None = None
+        self._outdated = 0
+        self.unloaded: UnloadedCode | None = None
+        """What is known of code that stacks from before its unmapping are about."""
+
+    def forget_stacks(self) -> None:
+        """What the addresses in recorded stacks are has changed."""
+        self._stacks.clear()
+        self._live = None
 
     def forget(self) -> None:
         """The client ran: what was read is stale, recorded traces are not."""
@@ -102,8 +105,16 @@ class HeapReader:
 
     def _decoded(self, block: Any) -> HeapBlock:
         """:param block: a ``struct ip_heap_block``."""
-        stacks = self.stack(block.alloc_ctx), self.stack(block.free_ctx)
-        return HeapBlock(block.addr, block.size, _KINDS[block.kind], *stacks, block.state == _QUARANTINE)
+        alloc, free = self.stack(block.alloc_ctx), self.stack(block.free_ctx)
+        kind, freed = _KINDS[block.kind], block.state == _QUARANTINE
+        if freed:
+            free = free or NOT_KEPT
+            if self._until_freed:
+                alloc = None
+        redzone = block.redzone if kind in CHUNKS else 0
+        if not freed:
+            alloc = alloc or NOT_KEPT
+        return HeapBlock(block.addr, block.size, kind, alloc, free, freed, redzone, block.alloc_ctx)
 
     def block(self, index: int) -> HeapBlock | None:
         """One block by its record number."""
@@ -140,7 +151,27 @@ class HeapReader:
             return None
         count = int.from_bytes(head[:4], "little")
         data = self._client.read(at + 8, 8 * count) or b""
-        return self._resolver.normalise(struct.unpack(f"<{len(data) // 8}Q", data))
+        stack = self._resolver.normalise(struct.unpack(f"<{len(data) // 8}Q", data))
+        return stack if self.unloaded is None else self.unloaded.numbered(stack, number)
+
+    def next_stack(self) -> int:
+        """The number that the next trace will get."""
+        where = self._client.symbol(lib.IP_SYM_CTX_TABLE)
+        table = self._client.read(where, ffi.offsetof("struct ip_ctx_table", "chunks")) if where else None
+        if table is None:
+            return 1
+        at = ffi.offsetof("struct ip_ctx_table", "used_words")
+        return int.from_bytes(table[at : at + 8], "little")
+
+    def outdate_stacks(self) -> None:
+        """Traces and errors met from now on are others than those so far, even with the same addresses."""
+        self._outdated += 1
+        tables = (lib.IP_SYM_CTX_TABLE, "struct ip_ctx_table"), (lib.IP_SYM_STATS, "struct ip_err_table")
+        for symbol, table in tables:
+            where = self._client.symbol(symbol)
+            if where:
+                at = where + ffi.offsetof(table, "outdated")
+                self._client.write(at, self._outdated.to_bytes(8, "little"))
 
     def stacks(self) -> Iterator[tuple[int, Stack]]:
         """Number and frames of each recorded trace, in the order in which they were first met."""
@@ -159,17 +190,45 @@ class HeapReader:
                 yield number, self.stack(number) or ()
                 at += 1 + count
 
+    def counts(self) -> list[tuple[Stack, int, int, int, int]]:
+        """What each recorded stack allocated and freed, bytes and blocks (``--xtree-memory=full``)."""
+        table = self._table()
+        if table is None or not table.counts:
+            return []
+        data = self._client.read(table.counts, table.counts_cap * ffi.sizeof("struct ip_heap_count"))
+        found = [each for each in ffi.from_buffer("struct ip_heap_count[]", data or b"") if each.ctx]
+        return [
+            (self.stack(each.ctx) or (), each.bytes, each.blocks, each.freed_bytes, each.freed_blocks)
+            for each in sorted(found, key=lambda each: each.ctx)
+        ]
+
     # -- errors --------------------------------------------------------------------------------
 
     def error_counts(self) -> dict[int, int]:
-        """How often each error (by its index) was met, repeated ones included."""
+        """How often each error (by its index) was met, repeated ones included; nothing if none was meanwhile.
+
+        Programs ask for their errors often: so the table, which is large, is read only when there are more.
+        """
         addr = self._client.symbol(lib.IP_SYM_STATS)
-        if not addr:
+        head = self._client.read(addr, ffi.offsetof("struct ip_err_table", "slots")) if addr else None
+        if head is None or head == self._errors_head:
             return {}
+        self._errors_head = head
         table = self._client.read_struct("struct ip_err_table", addr)
-        if table is None:
-            return {}
-        return {slot.index: slot.count for slot in table.slots if slot.hash}
+        size = ffi.sizeof("struct ip_err_slot")
+        slots = self._client.read(table.slots, table.capacity * size) if table is not None else None
+        words = memoryview(slots or b"").cast("Q")  # of each slot: hash, count, kind and index
+        return {words[at + 2] & 0xFFFF_FFFF: words[at + 1] for at in range(0, len(words), 3) if words[at]}
+
+    def read_counts_again(self) -> None:
+        """Have the next call of :meth:`error_counts` tell all."""
+        self._errors_head = b""
+
+    def errors_met(self) -> int:
+        """How many errors the runtime has counted, suppressed ones, too."""
+        addr = self._client.symbol(lib.IP_SYM_STATS)
+        table = self._client.read_struct("struct ip_err_table", addr) if addr else None
+        return int(table.total) if table is not None else 0
 
     def requested_ranges(self) -> list[tuple[int, int, int]]:
         """Where the program still has invalid accesses not reported: first and last byte, and the number of
@@ -196,24 +255,8 @@ class HeapReader:
     def mappings(self) -> list[Mapping]:
         """The client's mappings by address."""
         if self._mappings is None:
-            self._mappings = self._read_mappings()
+            self._mappings = read_mappings(self._client)
         return self._mappings
-
-    def _read_mappings(self) -> list[Mapping]:
-        table = self._client.read_struct("struct rt_seg_table", self._client.symbol(lib.IP_SYM_SEGMENTS))
-        if table is None:
-            return []
-        count = int.from_bytes(self._client.read(table.count_at, 4) or b"", "little")
-        data = self._client.read(table.segments, count * ffi.sizeof("struct rt_seg")) or b""
-        names: dict[int, str | None] = {0: None}
-        found = []
-        for seg in ffi.from_buffer("struct rt_seg[]", data):
-            path = seg.path
-            if path not in names:
-                raw = self._client.read_string(table.paths + path, 4096)
-                names[path] = raw.decode("utf-8", "surrogateescape") if raw else None
-            found.append(Mapping(seg.lo, seg.hi, seg.prot, _SEGMENT_KINDS[seg.kind], names[path]))
-        return found
 
     def mapping_at(self, addr: int) -> Mapping | None:
         """The mapping that holds an address."""

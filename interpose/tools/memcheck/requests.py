@@ -22,7 +22,7 @@ else:
 _DELTAS = (Delta.ANY, Delta.INCREASED, Delta.CHANGED, Delta.NEW)
 
 
-def _leak_check(tool: Tool, words: Sequence[int]) -> int:
+def _leak_check(tool: Tool, slot: Any, words: Sequence[int]) -> int:
     """DO_LEAK_CHECK: mode (0 full, 1 summary), delta."""
     tool.space.forget()
     options = replace(
@@ -31,6 +31,9 @@ def _leak_check(tool: Tool, words: Sequence[int]) -> int:
         delta=_DELTAS[words[2]] if words[2] < len(_DELTAS) else Delta.ANY,
     )
     tool.leaks.run(tool.live_blocks(), tool.space, options)
+    if tool.errors.must_exit:
+        tool.supervisor.stop_client(slot, tool.config.core.error_exitcode)
+        slot.r[3] = 1
     return 0
 
 
@@ -68,7 +71,7 @@ def answer(tool: Tool, slot: Any, words: Sequence[int], default: int) -> int | N
     """The result of a request, None if it is not memcheck's."""
     number = words[0]
     if number == lib.INTERPOSE_RQ_MC_DO_LEAK_CHECK:
-        return _leak_check(tool, words)
+        return _leak_check(tool, slot, words)
     if number == lib.INTERPOSE_RQ_MC_COUNT_LEAKS:
         return _store_counts(tool, slot, words, "bytes")
     if number == lib.INTERPOSE_RQ_MC_COUNT_LEAK_BLOCKS:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from array import array
 
 from interpose.jit._native import ffi, lib
+from interpose.report.places import Segment, StackPosition
+from interpose.supervisor.mappings import PROT_EXEC, PROT_READ, PROT_WRITE
 
-from .addrinfo import ClientBlock, DataSymbol, Section, Segment, StackPosition, Variable
-from .heap import BlockMap, HeapBlock
-from .reader import PROT_EXEC, PROT_READ, PROT_WRITE, HeapReader
+from .addrinfo import ClientBlock, DataSymbol, Section, Variable
+from .heap import CHUNKS, AllocKind, BlockMap, HeapBlock
+from .reader import HeapReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from typing import NamedTuple
 
     from interpose.supervisor.main import Supervisor
+    from interpose.supervisor.mappings import Mapping
 else:
     from interpose.records import NamedTuple
 
 _MAX_DEPTH = 512
+_SMALL = 1 << 16  # bytes of memory that are read sooner than looked up
 
 
 class ThreadStack(NamedTuple):
@@ -44,6 +47,9 @@ class ClientSpace:
         self._reader = reader
         self.redzone = redzone
         self.client_blocks: dict[int, ClientBlock] = {}
+        self.dying = 0
+        """The thread whose signal ends the program: nobody uses its registers any more, so no block hangs
+        on them."""
 
     def forget(self) -> None:
         """The client ran."""
@@ -58,16 +64,26 @@ class ClientSpace:
         return None
 
     def pool_block(self, addr: int) -> HeapBlock | None:
-        return None
+        """A chunk of a memory pool that the address lies in, or in whose red zone it does."""
+        return self._chunk_at(addr, AllocKind.POOL)
 
     def metapool_block(self, addr: int) -> HeapBlock | None:
-        return None
+        return self._chunk_at(addr, AllocKind.METAPOOL)
+
+    def _chunk_at(self, addr: int, kind: AllocKind) -> HeapBlock | None:
+        near = [
+            block
+            for block in self._reader.live()
+            if block.kind is kind and block.distance(addr) <= block.redzone
+        ]
+        return min(near, key=lambda block: (block.distance(addr), block.size), default=None)
 
     def block_numbered(self, number: int) -> HeapBlock | None:
         return self._reader.block(number)
 
     def live_block_near(self, addr: int, distance: int) -> HeapBlock | None:
-        return BlockMap.of(self._reader.near(addr, distance, freed=False)).near(addr, distance)
+        found = self._reader.near(addr, distance, freed=False)
+        return BlockMap.of(block for block in found if block.kind not in CHUNKS).near(addr, distance)
 
     def freed_block_near(self, addr: int, distance: int) -> HeapBlock | None:
         return BlockMap.of(self._reader.near(addr, distance, freed=True)).near(addr, distance)
@@ -75,7 +91,22 @@ class ClientSpace:
     # -- objects -------------------------------------------------------------------------------
 
     def variable_at(self, addr: int, tid: int) -> Variable | None:
-        return None
+        if not self._supervisor.config.core.read_var_info:
+            return None
+        from .variables import variable_at
+
+        for thread in self.threads():
+            if thread.lo <= addr < thread.hi:
+                slots = self.return_slots(thread)
+                return variable_at(self._supervisor, thread, slots, addr)
+        place = self._supervisor.symbolizer.variable_at(addr)
+        return Variable(*place) if place is not None else None
+
+    def static_local_at(self, addr: int) -> Variable | None:
+        if not self._supervisor.config.core.read_var_info:
+            return None
+        place = self._supervisor.symbolizer.variable_at(addr, static_local=True)
+        return Variable(*place) if place is not None else None
 
     def data_symbol_at(self, addr: int) -> DataSymbol | None:
         place = self._supervisor.symbolizer.describe_data(addr)
@@ -109,7 +140,7 @@ class ClientSpace:
             )
         return sorted(found)
 
-    def _return_slots(self, thread: ThreadStack) -> list[tuple[int, int]]:
+    def return_slots(self, thread: ThreadStack) -> list[tuple[int, int]]:
         """(address of the return address, return address), innermost first."""
         base, top = thread.call_stack
         size = min(top + 16 - base, 16 * _MAX_DEPTH)
@@ -132,7 +163,7 @@ class ClientSpace:
             if addr < thread.sp:
                 return StackPosition(thread.tid, below_sp=thread.sp - addr)
             ip = thread.pc
-            for number, (slot, ret) in enumerate(self._return_slots(thread)):
+            for number, (slot, ret) in enumerate(self.return_slots(thread)):
                 if addr < slot + 8:
                     name, file, line = self._supervisor.symbolizer.function_start(ip)
                     return StackPosition(thread.tid, number, name, file, line)
@@ -148,14 +179,13 @@ class ClientSpace:
     def brk_limit(self) -> tuple[int, int] | None:
         for mapping in self._reader.mappings():
             if mapping.kind == "brk":
-                return mapping.lo, mapping.hi
+                header = self._supervisor.client.header  # a forked child's begins without
+                return mapping.lo, (header.data_end if header is not None else 0) or mapping.hi
         return None
 
     def segment_of(self, addr: int) -> Segment | None:
         mapping = self._reader.mapping_at(addr)
-        if mapping is None:
-            return None
-        return Segment(mapping.kind, mapping.lo, mapping.hi, mapping.rwx, mapping.path)
+        return None if mapping is None else Segment.of(mapping)
 
     # -- leak search ---------------------------------------------------------------------------
 
@@ -168,12 +198,18 @@ class ClientSpace:
         for mapping in self._reader.mappings():
             access = mapping.prot & (PROT_READ | PROT_WRITE)
             if access == PROT_READ | PROT_WRITE:
-                found.append((mapping.lo, mapping.hi))
+                found += self._written(mapping)
             elif mapping.prot == PROT_READ and mapping.kind == "file":
                 part = self._supervisor.symbolizer.data_segment_in(mapping.lo, mapping.hi)
                 if part is not None:
                     found.append(part)
         return found
+
+    def _written(self, mapping: Mapping) -> list[tuple[int, int]]:
+        """The parts of a mapping that may have something in them: of most stacks and heaps little is used."""
+        if mapping.kind not in ("anonymous", "brk") or mapping.is_shared or mapping.hi - mapping.lo < _SMALL:
+            return [(mapping.lo, mapping.hi)]
+        return self._supervisor.client.touched(mapping.lo, mapping.hi)
 
     def read(self, addr: int, length: int) -> bytes | None:
         return self._supervisor.client.read(addr, length)
@@ -182,6 +218,8 @@ class ClientSpace:
         """A V byte of zero means addressable and defined; without V bits (--instrument=no) all counts."""
         good = bytearray(b"\1") * len(addrs)
         if self._supervisor.session.memory.header.config_flags & lib.IP_C_SHADOW:
+            from array import array
+
             words = ffi.from_buffer("uint64_t[]", array("Q", addrs))
             memory = self._supervisor.client.memory_fd()
             lib.ip_valid_words(memory, lib.IP_V_CONST, words, len(addrs), ffi.from_buffer("uint8_t[]", good))
@@ -191,6 +229,7 @@ class ClientSpace:
         return [
             value
             for thread in self.threads()
+            if thread.tid != self.dying
             for value, defined in zip(thread.registers, thread.defined, strict=True)
             if defined
         ]

@@ -30,6 +30,18 @@ class EndOptions:
     verbosity: int = 1
     requested_ranges: Sequence[tuple[int, int, int]] = ()
     """Where the program has invalid accesses not reported: first and last byte, number of the range."""
+    notes: Sequence[str] = ()
+    """Lines above the summaries."""
+
+
+@dataclass
+class HeapEnd:
+    """What is known of the heap at the end of a program that was not killed."""
+
+    stats: HeapStats
+    blocks: Iterable[HeapBlock]
+    memory: LeakMemory
+    options: LeakOptions
 
 
 def heap_summary_lines(stats: HeapStats) -> list[str]:
@@ -60,35 +72,34 @@ def finish(
     log: LogLike,
     errors: ErrorManager,
     leaks: LeakReporter,
-    stats: HeapStats | None,
-    blocks: Iterable[HeapBlock],
-    memory: LeakMemory,
-    leak_options: LeakOptions,
+    heap: HeapEnd | None,
     options: EndOptions,
     undefined_seen: bool,
 ) -> None:
     """Heap summary, leak search, error summary.  ``undefined_seen``: was definedness an issue?
 
-    ``stats`` is None when the program was killed: what it had on its heap, and of that leaked, went with its
+    ``heap`` is None when the program was killed: what it had on its heap, and of that leaked, went with its
     memory.
     """
     talk = options.verbosity >= 1
-    if talk and stats is None:
+    if talk and heap is None:
         log.plain("")
         log.plain("The program was killed; what its heap held is not known")
         log.plain("")
-    elif talk and stats is not None:
-        log.plain("")
-        for line in heap_summary_lines(stats):
+    elif heap is not None:
+        lines = ["", *options.notes, *heap_summary_lines(heap.stats)] if talk else options.notes
+        for line in lines:
             log.plain(line)
     # A summary that -q keeps to itself neither shows nor counts anything.
-    if stats is None:
+    if heap is None:
         pass
-    elif options.leak_check != "no" and (talk or leak_options.full):
-        leaks.run(blocks, memory, leak_options)
+    elif options.leak_check != "no" and (talk or heap.options.full):
+        leaks.run(heap.blocks, heap.memory, heap.options)
     elif options.verbosity == 1:
         log.plain("For a detailed leak analysis, rerun with: --leak-check=full")
         log.plain("")
+    if errors.must_exit:
+        return  # by a leak; and that was said
     for line in requested_ranges_lines(options.requested_ranges):
         log.plain(line)
     errors.finish([TRACK_ORIGINS_HINT] if undefined_seen and not options.track_origins else [])
@@ -114,24 +125,26 @@ def leak_totals(leaks: LeakReporter) -> dict[str, dict[str, int]]:
 
 def finish_xml(
     xml: XmlSink,
+    log: LogLike,
     errors: ErrorManager,
     leaks: LeakReporter,
-    stats: HeapStats,
-    blocks: Iterable[HeapBlock],
-    memory: LeakMemory,
-    leak_options: LeakOptions,
+    heap: HeapEnd | None,
+    options: EndOptions,
     elapsed: str,
 ) -> None:
-    """The end as XML (docs/spec/output.md section 7)."""
-    verbose = errors.options.verbosity >= 1
-    live = list(blocks)
-    xml.status("FINISHED", elapsed)
-    if verbose:
-        xml.element(heap_summary_node(stats))
-        xml.element(("all_heap_blocks_freed", "false" if live else "true"))
-    leaks.run(live, memory, replace(leak_options, verbosity=0))  # the records go to the sink, no text beside
-    if verbose and live:
-        xml.element(leak_summary_node(leaks))
+    """The end as XML (docs/spec/output.md section 7); ``heap`` as for :func:`finish`."""
+    summaries = options.verbosity >= 1 and xml.protocol >= 6
+    xml.finished(elapsed)
+    if heap is not None:
+        live = list(heap.blocks)
+        if summaries:
+            xml.element(heap_summary_node(heap.stats))
+            xml.element(("all_heap_blocks_freed", "false" if live else "true"))
+        leaks.run(live, heap.memory, replace(heap.options, verbosity=0))  # the records go to the sink
+        if summaries and live:
+            xml.element(leak_summary_node(leaks))
+    for line in requested_ranges_lines(options.requested_ranges):
+        log.plain(line)
     xml.counts(errors)
     xml.end()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from interpose.errors import InterposeError
 from interpose.jit._native import ffi, lib
-from interpose.report.errors import ErrorManager, ErrorOptions, Outcome, Sinks
+from interpose.report.core_errors import error_options
+from interpose.report.errors import ErrorManager, Outcome, Sinks
 from interpose.report.suppressions import CORE_ERRORS, Suppressions
 from interpose.report.text import TextSink
 from interpose.tools.base import BaseTool
@@ -24,7 +26,7 @@ from .heap import AllocKind
 from .loss import LeakOptions, LeakReporter
 from .reader import HeapReader
 from .space import ClientSpace
-from .summary import EndOptions, finish, heap_totals
+from .summary import EndOptions, HeapEnd, finish, heap_totals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,13 +39,16 @@ if TYPE_CHECKING:
     from interpose.report.errors import AuxPart, Error, ErrorSink
     from interpose.report.stack import Stack
     from interpose.supervisor.main import Supervisor
+    from interpose.supervisor.unloaded import UnloadedCode
 
     from .heap import HeapBlock, HeapStats
+    from .xtree import MemoryTree
 else:
     from interpose.records import replace
 
 
-_ORIGINS = (None, OriginKind.HEAP, OriginKind.STACK, OriginKind.CLIENT)
+READ_AHEAD = 2 << 20  # bytes of a file whose debug information is read before a child needs it
+_ORIGINS = (None, OriginKind.HEAP, OriginKind.STACK, OriginKind.CLIENT, OriginKind.UNKNOWN)
 
 
 def load_suppressions(config: Config) -> Suppressions:
@@ -67,14 +72,7 @@ class Tool(BaseTool):
         self.resolver = supervisor.resolver
         self._sink = TextSink(self.log, self.resolver, (markers[0], markers[1]))
         self.errors = ErrorManager(
-            ErrorOptions(
-                error_limit=core.error_limit,
-                exit_on_first_error=core.exit_on_first_error,
-                error_exitcode=core.error_exitcode,
-                show_error_list=core.show_error_list,
-                gen_suppressions=core.gen_suppressions,
-                verbosity=core.verbosity,
-            ),
+            error_options(self.config),
             self.resolver,
             load_suppressions(self.config),
             self._sinks(),
@@ -82,6 +80,8 @@ class Tool(BaseTool):
             lambda: supervisor.client.read_input(core.input_fd).decode("latin-1"),
         )
         self.leaks = LeakReporter(self.log, self.errors)
+        if self.config.tool.xtree_leak:
+            self.leaks.tree = self._leak_tree
         if supervisor.json is not None:
             self.leaks.searched = self._leaks_to_json
         self._attach()
@@ -91,12 +91,18 @@ class Tool(BaseTool):
         self._told_ranges: set[tuple[int, int]] = set()
 
     def _sinks(self) -> ErrorSink:
-        report = self.supervisor.json
-        if report is None:
-            return self._sink
+        supervisor = self.supervisor
+        shown: ErrorSink = self._sink
+        if supervisor.xml is not None:
+            from interpose.report.text import RequestedText
+
+            shown = RequestedText(self.log, self._sink, lambda: supervisor.xml_sink)
+        if supervisor.json is None:
+            return shown
         from interpose.report.jsonlines import JsonSink
 
-        return Sinks(self._sink, JsonSink(report, self.resolver, self.config.core.show_error_list == "all"))
+        with_suppressed = self.config.core.show_error_list == "all"
+        return Sinks(shown, JsonSink(supervisor.json, self.resolver, with_suppressed))
 
     def _leaks_to_json(self) -> None:
         from .summary import leak_totals
@@ -125,7 +131,8 @@ class Tool(BaseTool):
         self._sink.markers = (begin, end)
 
     def _attach(self) -> None:
-        self.reader = HeapReader(self.supervisor.client, self.resolver)
+        until_freed = self.config.tool.keep_stacktraces == "alloc-then-free"
+        self.reader = HeapReader(self.supervisor.client, self.resolver, until_freed)
         self.space = ClientSpace(self.supervisor, self.reader, self.config.core.redzone_size or 16)
 
     # -- events --------------------------------------------------------------------------------
@@ -134,8 +141,21 @@ class Tool(BaseTool):
         """Code came or went: what addresses mean has changed."""
         self.resolver.forget()
 
+    def stacks_recorded(self) -> int:
+        return self.reader.next_stack()
+
+    def code_kept(self, unloaded: UnloadedCode) -> None:
+        self.reader.unloaded = unloaded
+        self.reader.forget_stacks()
+        self.reader.outdate_stacks()
+        now = self.stacks_recorded() - 1
+        self.errors.renumber(lambda stack: unloaded.numbered(stack, now))
+
     def error(self, slot: Any) -> None:
         record = ErrorRecord.decode(bytes(ffi.buffer(slot.data, ffi.sizeof("struct ip_error"))))
+        if record.kind is ErrKind.NONE:
+            self._met_many()
+            return
         if record.kind is ErrKind.READ and not record.size:
             nowhere = record.aux[0]
             record = self._judged(record, slot)
@@ -153,15 +173,26 @@ class Tool(BaseTool):
         if index:
             self._by_index[index] = self.errors.known(error)
             self._counted[index] = 1
+        header = self.supervisor.client.header
+        header.errors_stopped = self.errors.stopped
+        if header.error_frames == lib.IP_ERROR_FRAMES:
+            header.error_frames = self.errors.frames
         if self.errors.must_exit:
             self.supervisor.stop_client(slot, self.config.core.error_exitcode)
 
+    def _met_many(self) -> None:
+        """So many that there may be too many, of which only the unsuppressed ones count."""
+        self._count_repeats()
+        header = self.supervisor.client.header
+        header.errors_stopped = self.errors.reached_limit()
+        header.errors_until = self.reader.errors_met() + max(lib.IP_ERRORS_MOST - self.errors.errors_found, 1)
+
     def _origin(self, record: ErrorRecord) -> Origin | None:
         """The origin that the runtime noted (shadow/origin.h): kind and recorded stack."""
-        kind = _ORIGINS[record.otag >> 30]
+        kind = _ORIGINS[record.otag >> lib.IP_ORIGIN_SHIFT]
         if kind is None:
             return None
-        stack = self.reader.stack(record.otag & (1 << 30) - 1)
+        stack = self.reader.stack(record.otag & (1 << lib.IP_ORIGIN_SHIFT) - 1)
         if kind is OriginKind.STACK and stack:
             # The function that made room for it; memcheck names it by its first instruction.
             stack = (self.supervisor.symbolizer.function_address(stack[0]) or stack[0],)
@@ -213,7 +244,9 @@ class Tool(BaseTool):
         """Errors met again are only counted by the runtime."""
         for index, count in self.reader.error_counts().items():
             error = self._by_index.get(index)
-            if error is not None and count > self._counted[index]:
+            if error is None:
+                self.reader.read_counts_again()  # it is on its way here, and may have been met twice by now
+            elif count > self._counted[index]:
                 self.errors.again(error, count - self._counted[index])
                 self._counted[index] = count
 
@@ -266,6 +299,10 @@ class Tool(BaseTool):
 
         return answer(self, slot, words, default)
 
+    def forks_often(self) -> None:
+        if self.config.tool.leak_check == "full":
+            self.supervisor.symbolizer.read_ahead(READ_AHEAD)
+
     def forked(self) -> None:
         self._attach()
         super().forked()
@@ -281,12 +318,54 @@ class Tool(BaseTool):
             show_kinds=frozenset(tool.show_leak_kinds),
             error_kinds=frozenset(tool.errors_for_leak_kinds),
             heuristics=frozenset(tool.leak_check_heuristics),
-            verbosity=self.config.core.verbosity,
+            verbosity=self.config.core.verbosity if self._is_text() else 0,
         )
+
+    def _is_text(self) -> bool:
+        """Whether a search for leaks is told as text, with all that belongs to that."""
+        return self.log.asked_for or self.supervisor.xml_sink is None
 
     def live_blocks(self) -> Iterator[HeapBlock]:
         """Blocks in use; read when the first one is asked for: a quiet end needs none."""
         yield from self.reader.live()
+
+    def memory_tree(self) -> MemoryTree:
+        """The heap by stacks, for ``--xtree-memory`` and the monitor."""
+        from .xtree import MEMORY_EVENTS, TOTAL_EVENTS, memory_costs, total_costs
+
+        blocks = self.live_blocks()
+        if self.config.core.xtree_memory == "full":
+            return TOTAL_EVENTS, total_costs(self.resolver, blocks, self.reader.counts())
+        return MEMORY_EVENTS, memory_costs(self.resolver, blocks)
+
+    def _write_tree(self, template: str, what: str, tree: MemoryTree) -> list[str]:
+        """What is said of a tree that an option asks for.  If it cannot be written, the run's end goes on."""
+        from .xtree import file_name, write_tree
+
+        try:
+            path = file_name(self, f"--xtree-{what}-file", template)
+            write_tree(self, path, *tree, may_be_massif=what == "memory")
+        except InterposeError as error:
+            return [f"Error: {error.message}"]
+        return [f"xtree {what} report: {path}"]
+
+    def _leak_tree(self) -> None:
+        from .xtree import LEAK_EVENTS, leak_costs
+
+        tree = LEAK_EVENTS, leak_costs(self.leaks.listed)
+        for line in self._write_tree(self.config.tool.xtree_leak_file, "leak", tree):
+            self.log.plain(line)
+
+    def _memory_tree_told(self) -> list[str]:
+        """Writes the tree of ``--xtree-memory``; what is to be said of it."""
+        core = self.config.core
+        if core.xtree_memory == "none":
+            return []
+        told = self._write_tree(core.xtree_memory_file, "memory", self.memory_tree())
+        return told if core.verbosity or told[0].startswith("Error") else []
+
+    def dies(self, tid: int) -> None:
+        self.space.dying = tid
 
     def finish(self, status: int | None) -> int:
         self.space.forget()
@@ -297,24 +376,37 @@ class Tool(BaseTool):
     def vanished(self) -> None:
         self._finish(None)
 
+    def end_document(self) -> None:
+        self._finish_xml(None, EndOptions(verbosity=self.config.core.verbosity))
+
+    def _finish_xml(self, heap: HeapEnd | None, options: EndOptions) -> None:
+        """Not as text, too, where there is a document."""
+        xml, sink = self.supervisor.xml, self.supervisor.xml_sink
+        if xml is None or sink is None:
+            return
+        from .summary import finish_xml
+
+        finish_xml(sink, self.log, self.errors, self.leaks, heap, options, self.log.elapsed())
+        xml.ended()
+
     def _finish(self, stats: HeapStats | None) -> None:
         self.show_stats()
-        finish(
-            self.log,
-            self.errors,
-            self.leaks,
-            stats,
-            self.live_blocks(),
-            self.space,
-            self.leak_options(),
-            EndOptions(
-                leak_check=self.config.tool.leak_check,
-                track_origins=self.config.tool.track_origins,
-                verbosity=self.config.core.verbosity,
-                requested_ranges=self.reader.requested_ranges(),
-            ),
-            self._undefined_seen,
+        options = EndOptions(
+            leak_check=self.config.tool.leak_check,
+            track_origins=self.config.tool.track_origins,
+            verbosity=self.config.core.verbosity,
+            requested_ranges=self.reader.requested_ranges(),
+            notes=self._memory_tree_told() if stats is not None else (),
         )
+        heap = (
+            HeapEnd(stats, self.live_blocks(), self.space, self.leak_options()) if stats is not None else None
+        )
+        if self.supervisor.xml_sink is not None:
+            for line in options.notes:
+                self.log.plain(line)
+            self._finish_xml(heap, options)
+        else:
+            finish(self.log, self.errors, self.leaks, heap, options, self._undefined_seen)
         report = self.supervisor.json
         if report is not None:
             if stats is not None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 
 from interpose.errors import InterposeError
+from interpose.report.stack import describe_frame
 
 from .leak import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from interpose.report.stack import ResolvedFrame, Stack, StackResolver
 
@@ -21,7 +22,22 @@ if TYPE_CHECKING:
     from .loss import LossRecord
     from .tool import Tool
 
+    Events = Sequence[tuple[str, str]]
+    """Short and long names."""
+    Costs = Sequence[tuple[Stack, Sequence[int]]]
+    """For each stack one number an event."""
+    MemoryTree = tuple[Events, Costs]
+    Path = Sequence[tuple[int, str]]
+    """Addresses and names of a stack's frames, innermost first."""
+
 MEMORY_EVENTS = (("curB", "currently allocated Bytes"), ("curBk", "currently allocated Blocks"))
+TOTAL_EVENTS = (
+    *MEMORY_EVENTS,
+    ("totB", "total allocated Bytes"),
+    ("totBk", "total allocated Blocks"),
+    ("totFdB", "total Freed Bytes"),
+    ("totFdBk", "total Freed Blocks"),
+)
 _BYTES = (
     ("RB", "Reachable Bytes"),
     ("PB", "Possibly lost Bytes"),
@@ -36,7 +52,7 @@ _BLOCKS = (
     ("DBk", "Definitely lost Blocks"),
 )
 LEAK_EVENTS = tuple(
-    (f"{short}{name}", f"{long}{what}")
+    (f"{short}{name}", f"{long}{what.partition(' (')[0] if long else what}")
     for short, long in (("", ""), ("i", "increase "), ("d", "decrease "))
     for name, what in (*_BYTES, *_BLOCKS)
 )
@@ -47,10 +63,13 @@ _N = len(_BYTES) + len(_BLOCKS)
 class _Names:
     """Files or functions, each written out once and by number from then on."""
 
-    def __init__(self) -> None:
+    def __init__(self, compress: bool) -> None:
+        self._compress = compress
         self._numbers: dict[str, int] = {}
 
     def __getitem__(self, name: str) -> str:
+        if not self._compress:
+            return name
         if name in self._numbers:
             return f"({self._numbers[name]})"
         self._numbers[name] = number = len(self._numbers) + 1
@@ -59,51 +78,104 @@ class _Names:
 
 def _file(frame: ResolvedFrame) -> str:
     if frame.file is None:
-        return frame.obj or "???"
+        return "UnknownFile???"
     return os.path.join(frame.dir, frame.file) if frame.dir else frame.file
 
 
 def tree_lines(
-    resolver: StackResolver,
-    events: Sequence[tuple[str, str]],
-    costs: Iterable[tuple[Stack, Sequence[int]]],
-    pid: int,
-    cmd: str,
-) -> list[str]:
-    """The file's lines, for the costs of each stack; a stack's innermost frame is the allocation function."""
-    lines = ["# callgrind format", "version: 1", "creator: xtree-1", f"pid: {pid}", f"cmd: {cmd}", ""]
-    lines.append("positions: line")
-    lines += [f"event: {name} : {what}" for name, what in events]
-    lines.append("events: " + "".join(f"{name}  " for name, _ in events)[:-1])
-    files, functions = _Names(), _Names()
+    resolver: StackResolver, events: Events, costs: Costs, pid: int, cmd: str, compress: bool = True
+) -> Iterator[str]:
+    """The file's lines, for the costs of each stack."""
+    yield from ("# callgrind format", "version: 1", "creator: xtree-1", f"pid: {pid}", f"cmd: {cmd}", "")
+    yield "positions: line"
+    for name, what in events:
+        yield f"event: {name} : {what}"
+    yield "events: " + "".join(f"{name}  " for name, _ in events)[:-1]
+    files, functions = _Names(compress), _Names(compress)
     sums = [0] * len(events)
     for stack, cost in costs:
         sums = [a + b for a, b in zip(sums, cost, strict=True)]
         text = " ".join(map(str, cost))
-        frames = resolver.frames(stack[1:] or stack)[::-1]
+        frames = resolver.frames(stack)[::-1]
         places = [(_file(frame), frame.name or f"0x{frame.ip:X}", frame.line or 0) for frame in frames] or [
-            ("???", "???", 0)
+            ("UnknownFile???", "???", 0)
         ]
         for at, (file, function, number) in enumerate(places):
-            lines += [f"fl={files[file]}", f"fn={functions[function]}"]
+            yield f"fl={files[file]}"
+            yield f"fn={functions[function]}"
             if at + 1 == len(places):
-                lines += [f"{number} {text}", ""]
+                yield f"{number} {text}"
+                yield ""
                 continue
             to_file, to_function, to_line = places[at + 1]
-            lines += [f"{number}", f"cfi={files[to_file]}", f"cfn={functions[to_function]}"]
-            lines += [f"calls=0 {to_line}", f"{number} {text}"]
-    lines += ["totals: " + " ".join(map(str, sums)), ""]
-    return lines
+            yield f"{number}"
+            yield f"cfi={files[to_file]}"
+            yield f"cfn={functions[to_function]}"
+            yield f"calls=0 {to_line}"
+            yield f"{number} {text}"
+    yield "totals: " + " ".join(map(str, sums))
 
 
-def memory_costs(blocks: Iterable[HeapBlock]) -> list[tuple[Stack, Sequence[int]]]:
+def massif_lines(
+    resolver: StackResolver, events: Events, costs: Costs, cmd: str, milliseconds: int
+) -> Iterator[str]:
+    """The same in massif's format: one snapshot for each event, a tree of callers in each."""
+    paths = [
+        ([(frame.ip, describe_frame(frame, resolver.options)) for frame in resolver.frames(stack)], cost)
+        for stack, cost in costs
+    ]
+    yield from ("desc: xtree.produce_report", f"cmd: {cmd}", "time_unit: ms")
+    for number, (name, what) in enumerate(events):
+        total = sum(cost[number] for _, cost in costs)
+        yield from ("#-----------", f"snapshot={number}", "#-----------", f"time={milliseconds}")
+        yield from (f"mem_heap_B={total}", "mem_heap_extra_B=0", "mem_stacks_B=0", "heap_tree=detailed")
+        yield from _callers(f"{total} {name} : {what}", [(p, c[number]) for p, c in paths])
+
+
+def _callers(title: str, costs: Sequence[tuple[Path, int]]) -> Iterator[str]:
+    """A node and those below it: the costs by callers, the most first."""
+    open_nodes = [(0, title, costs)]
+    while open_nodes:
+        depth, title, costs = open_nodes.pop()
+        below: dict[tuple[int, str], list[tuple[Path, int]]] = {}
+        for path, cost in costs:
+            if depth < len(path):
+                below.setdefault(path[depth], []).append((path, cost))
+        yield f"{' ' * depth}n{len(below)}: {title}"
+        nodes = sorted((-sum(cost for _, cost in found), place) for place, found in below.items())
+        for total, place in reversed(nodes):
+            open_nodes.append((depth + 1, f"{-total} 0x{place[0]:X}: {place[1]}", below[place]))
+
+
+def _callers_of(resolver: StackResolver, stack: Stack | None) -> Stack:
+    """A stack without its innermost frame, malloc or the program's own allocator; one that is alone stays."""
+    frames = resolver.frames(stack) if stack else []
+    is_alone = not frames or frames[0].ip == frames[-1].ip
+    return (stack or ()) if is_alone else (stack or ())[1:]
+
+
+def memory_costs(resolver: StackResolver, blocks: Iterable[HeapBlock]) -> Costs:
     """Bytes and blocks in use, by stack."""
+    return [(_callers_of(resolver, stack), cost) for stack, cost in _in_use(blocks).items()]
+
+
+def total_costs(
+    resolver: StackResolver, blocks: Iterable[HeapBlock], counts: Iterable[tuple[Stack, int, int, int, int]]
+) -> Costs:
+    """The same with all that each stack allocated, and freed, since the start."""
+    in_use = _in_use(blocks)
+    return [
+        (_callers_of(resolver, stack), (*in_use.get(stack, (0, 0)), *totals)) for stack, *totals in counts
+    ]
+
+
+def _in_use(blocks: Iterable[HeapBlock]) -> dict[Stack, list[int]]:
     found: dict[Stack, list[int]] = {}
     for block in blocks:
         cost = found.setdefault(block.alloc_stack or (), [0, 0])
         cost[0] += block.size
         cost[1] += 1
-    return list(found.items())
+    return found
 
 
 def _leak_cost(record: LossRecord) -> list[int]:
@@ -124,27 +196,36 @@ def _leak_cost(record: LossRecord) -> list[int]:
     return [*now, *more, *less]
 
 
-def leak_costs(records: Iterable[LossRecord]) -> list[tuple[Stack, Sequence[int]]]:
+def leak_costs(records: Iterable[LossRecord]) -> Costs:
     """What each loss record has, and has more or less than in the search before."""
     return [(record.stack, _leak_cost(record)) for record in records]
 
 
-def write_tree(
-    tool: Tool,
-    template: str,
-    events: Sequence[tuple[str, str]],
-    costs: Iterable[tuple[Stack, Sequence[int]]],
-) -> str:
-    """Write a tree to the file that a template names; its path. An InterposeError if that cannot be."""
+def file_name(tool: Tool, option: str, template: str) -> str:
+    """The file that a template names."""
     names = tool.log.names
     assert names is not None
-    path = names.expand("--xtree-memory-file", template)
-    client, argv = tool.supervisor.client, tool.supervisor.session.argv
-    text = "\n".join(tree_lines(tool.resolver, events, costs, client.pid, " ".join(argv)))
+    return names.expand(option, template)
+
+
+def write_tree(tool: Tool, path: str, events: Events, costs: Costs, may_be_massif: bool = False) -> None:
+    """Write a tree. An InterposeError if that cannot be.
+
+    :param may_be_massif: a file with ``.ms`` in its name gets massif's format.
+    """
+    core = tool.config.core
+    tool.supervisor.symbolizer.want_directories()
+    tool.resolver.forget()
+    cmd = " ".join(tool.supervisor.session.argv)
+    if may_be_massif and ".ms" in os.path.basename(path):
+        lines = massif_lines(tool.resolver, events, costs, cmd, tool.log.milliseconds())
+    else:
+        pid = tool.supervisor.client.pid
+        lines = tree_lines(tool.resolver, events, costs, pid, cmd, core.xtree_compress_strings)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
         with open(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
+            file.writelines(line + "\n" for line in lines)
     except (OSError, ValueError) as error:
-        raise InterposeError(f"Cannot write the execution tree '{path}': {error}") from None
-    return path
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InterposeError(f"Error: can not open xtree output file '{path}': {reason}") from None

@@ -3,7 +3,8 @@
  * @expect: Syscall param prctl(arg4) contains uninitialised byte(s) at call
  * @expect: Syscall param prctl(arg5) contains uninitialised byte(s) at call
  * @expect: Syscall param fcntl(arg) contains uninitialised byte(s) at call
- * @expect: Syscall param mq_open(attr) points to uninitialised byte(s) at call
+ * @expect: Syscall param mq_open(attr->mq_maxmsg) points to uninitialised byte(s) at call
+ * @expect: Syscall param mq_open(attr->mq_msgsize) points to uninitialised byte(s) at call
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

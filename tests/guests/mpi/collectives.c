@@ -175,6 +175,28 @@ static void neighbours(void) {
     fresh(N, 3, 1, N);
     MPI_Neighbor_alltoallw(in, &count, &bytes, &type, out, &count, &bytes, &type, graph); // FINDS 3: Neighbor_alltoallw
     use(out + 1, 2);
+    MPI_Comm_free(&graph);
+
+    /* A line as a graph: the inner two have two neighbours. */
+    int ends[P] = {1, 3, 5, 6}, edges[6] = {1, 0, 2, 1, 3, 2}, n = rank == 0 || rank == 3 ? 1 : 2, twos[2] = {2, 2};
+    int here[2] = {0, 2};
+    MPI_Graph_create(COMM, P, ends, edges, 0, &graph);
+    fresh(N, 2, 3, N);
+    MPI_Neighbor_alltoallv(in, twos, here, MPI_INT, out, twos, here, MPI_INT, graph); // FINDS 2: Neighbor_alltoallv
+    use(out, 2 * n);
+    fresh(N, 3, 2, N); /* rank 3 sends to one neighbour, and the hole lies behind that */
+    MPI_Ineighbor_alltoall(in, 2, MPI_INT, out, 2, MPI_INT, graph, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    use(out, 2 * n);
+    if (n == 1 && out[2] == 12345) // FINDS 0 3: jump
+        sink++;
+    fresh(2, 1, 0, N);
+    MPI_Ineighbor_allgather(in, 2, MPI_INT, out, 2, MPI_INT, graph, &request); // FINDS 1: Ineighbor_allgather
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    use(out, 2 * n);
+    fresh(2, 0, 1, N);
+    MPI_Neighbor_allgatherv(in, 2, MPI_INT, out, twos, here, MPI_INT, graph); // FINDS 0: Neighbor_allgatherv
+    use(out, 2 * n);
     MPI_Comm_free(&ring);
     MPI_Comm_free(&graph);
 }

@@ -214,6 +214,56 @@ static void padding(void) {
     free(pairs), free(longs);
 }
 
+/* One that the program completes, none, and one that is not under way, beside one that is. */
+static int ask(void *state, MPI_Status *status) {
+    MPI_Status_set_elements(status, MPI_INT, 1);
+    MPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+
+static int release(void *state) {
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *state, int complete) {
+    return MPI_SUCCESS;
+}
+
+static void of_all_kinds(void) {
+    int *r = ints(N, 0), *b = ints(N, N), count;
+    MPI_Status statuses[4];
+    MPI_Request four[4] = {MPI_REQUEST_NULL};
+    MPI_Comm copy;
+    MPI_Grequest_start(ask, release, cancel, NULL, &four[0]);
+    MPI_Recv_init(b, N, MPI_INT, 0, 12, COMM, &four[2]);
+    MPI_Irecv(r, N, MPI_INT, MPI_ANY_SOURCE, 13, MPI_COMM_SELF, &four[3]);
+    four[1] = MPI_REQUEST_NULL;
+    MPI_Send(b, N, MPI_INT, 0, 13, MPI_COMM_SELF);
+    MPI_Grequest_complete(four[0]);
+    MPI_Waitall(4, four, statuses);
+    MPI_Get_count(&statuses[0], MPI_INT, &count);
+    use(&count, 1), use(r, N);
+    MPI_Request_free(&four[2]);
+    MPI_Comm_idup(COMM, &copy, &four[0]);
+    MPI_Wait(&four[0], MPI_STATUS_IGNORE);
+    MPI_Comm_free(&copy);
+    free(r), free(b);
+}
+
+/* Completions that the library refuses store nothing. */
+static void refused(void) {
+    int index, flag, n;
+    MPI_Status status;
+    MPI_Comm_set_errhandler(COMM, MPI_ERRORS_RETURN);
+    if (MPI_Waitany(-1, request, &index, &status) == MPI_SUCCESS || MPI_Testany(-1, request, &index, &flag, &status) == MPI_SUCCESS ||
+        MPI_Waitsome(-1, request, &n, &index, &status) == MPI_SUCCESS || MPI_Testall(-1, request, &flag, &status) == MPI_SUCCESS)
+        printf("not refused\n");
+    if (rank == 1)
+        decide(index);
+    MPI_Comm_set_errhandler(COMM, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     completions();
@@ -222,6 +272,8 @@ int main(int argc, char **argv) {
     derived();
     bottom();
     padding();
+    of_all_kinds();
+    refused();
     MPI_Finalize();
     return 0;
 }

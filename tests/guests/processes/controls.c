@@ -1,4 +1,5 @@
 /* prctl, arch_prctl, personality, nice, umask, priorities: what a process may ask of the kernel for itself. */
+// errors: yes
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -70,6 +70,9 @@ void rt_hook_sigreturn(struct tstate *ts) { (void)ts; }
 void rt_hook_handler_enter(struct tstate *ts, u64 f, const struct sig_context *m) { (void)ts, (void)f, (void)m; }
 void rt_hook_handler_leave(struct tstate *ts, u64 f, const struct sig_context *m) { (void)ts, (void)f, (void)m; }
 void sig_apply_mask(struct rt_thread *th) { (void)th; }
+void sig_show_frame(struct tstate *ts, int sig) { (void)ts, (void)sig; }
+void sig_show_return(struct tstate *ts) { (void)ts; }
+void rt_note(struct tstate *ts, const char *fmt, ...) { (void)ts, (void)fmt; }
 void rt_signal_raise(struct tstate *ts, int sig, int code, u64 a) {
     (void)ts, (void)code, (void)a;
     raised = sig;

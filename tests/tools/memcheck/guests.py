@@ -2,12 +2,18 @@
 
 A program's source says in comments how it is built and run:
 
-    @build: compiler arguments, after those that all have
+    @build: compiler arguments, after those that all have; @OUT@ is the program to be made
+    @compiler: the compiler, when it is not gcc or g++
+    @library: a source beside it, in lib/, of a shared library that is made first: libNAME.so
     @options: options of the tool; @DIR@ is the folder of the sources
+    @ours: options for interpose alone, which the installed Valgrind does not know
+    @arguments: of the program
+    @environment: NAME=value
+    @shows: files that the run writes into its folder, compared with the report
 
 Run as a script with Valgrind installed, it stores what Valgrind reports, for machines without it:
 
-    PYTHONPATH=. python tests/tools/memcheck/guests.py --update [names]
+    PYTHONPATH=.:tests python tests/tools/memcheck/guests.py --update [names]
 """
 
 from __future__ import annotations
@@ -20,6 +26,8 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from report.xml_normal import normalised
 
 import interpose
 
@@ -44,7 +52,8 @@ class Guest:
     def name(self) -> str:
         return self.source.stem
 
-    def _directive(self, word: str) -> list[str]:
+    def directive(self, word: str) -> list[str]:
+        """The words behind ``@word:`` in the source's comments."""
         text = self.source.read_text()
         found = re.findall(rf"@{word}:(.*?)(?:\*/)?$", text, re.MULTILINE)
         return [part.replace("@DIR@", str(SOURCES)) for line in found for part in line.split()]
@@ -52,15 +61,33 @@ class Guest:
     @property
     def options(self) -> list[str]:
         """Options for either tool."""
-        return self._directive("options")
+        return self.directive("options")
+
+    @property
+    def own_options(self) -> list[str]:
+        """Options for interpose alone."""
+        return self.directive("ours")
+
+    def missing(self) -> str | None:
+        """A compiler or linker that it needs and this machine lacks."""
+        linkers = [part.removeprefix("-fuse-ld=") for part in self.directive("build") if "-fuse-ld=" in part]
+        needed = [*self.directive("compiler"), *(f"ld.{name}" for name in linkers)]
+        return next((name for name in needed if shutil.which(name) is None), None)
 
     def build(self, folder: Path) -> Path:
         """Compile it, once for a folder."""
         program = folder / self.name
         if not program.exists():
             compiler, standard = _COMPILERS[self.source.suffix]
+            compiler = " ".join(self.directive("compiler")) or compiler
             flags = [compiler, standard, *_FLAGS, f"-I{ROOT / 'include'}"]
-            command = [*flags, "-o", str(program), str(self.source), *self._directive("build")]
+            for library in self.directive("library"):
+                made = folder / f"lib{Path(library).stem}.so"
+                source = SOURCES / "lib" / library
+                line = [*flags, "-shared", "-fPIC", "-o", str(made), str(source)]
+                subprocess.run(line, check=True, timeout=TIMEOUT)
+            more = [part.replace("@OUT@", str(folder)) for part in self.directive("build")]
+            command = [*flags, "-o", str(program), str(self.source), *more]
             subprocess.run(command, check=True, timeout=TIMEOUT)
         return program
 
@@ -68,7 +95,11 @@ class Guest:
         return ["valgrind", "--tool=memcheck", *self.options]
 
     def our_command(self) -> list[str]:
-        return [sys.executable, "-m", "interpose", "--tool=memcheck", *self.options]
+        return [sys.executable, "-m", "interpose", "--tool=memcheck", *self.options, *self.own_options]
+
+    def run(self, command: list[str], folder: Path) -> Outcome:
+        """Run it under a tool, its files in a folder."""
+        return run(command, self.build(folder), self)
 
 
 def all_guests() -> list[Guest]:
@@ -98,14 +129,18 @@ class Outcome:
         return f"status {self.status}\n{self.output}----\n{self.report}"
 
 
-def run(command: list[str], program: Path) -> Outcome:
-    """Run a program under a tool."""
+def run(command: list[str], program: Path, guest: Guest | None = None) -> Outcome:
+    """Run a program under a tool, as its source says."""
+    arguments, shown = (guest.directive(word) if guest else [] for word in ("arguments", "shows"))
+    for name in shown:
+        (program.parent / name).unlink(missing_ok=True)
     log = program.parent / f"{program.name}.{Path(command[0]).name}.log"
     log.unlink(missing_ok=True)
     # The same for both, and small: programs allocate by it.
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONPATH": PACKAGE}
+    environment.update(item.split("=", 1) for item in (guest.directive("environment") if guest else []))
     done = subprocess.run(
-        [*command, f"--log-file={log}", str(program)],
+        [*command, f"--log-file={log}", str(program), *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -115,11 +150,25 @@ def run(command: list[str], program: Path) -> Outcome:
         timeout=TIMEOUT,
         check=False,
     )
-    report = log.read_text(errors="replace") if log.exists() else ""
-    return Outcome(done.returncode, done.stdout + done.stderr, normalise(report))
+    report = normalise(log.read_text(errors="replace")) if log.exists() else ""
+    report = report.replace(str(program.parent), "@HERE@")
+    for name in shown:
+        report += f"---- {name}\n{_file(program.parent / name)}"
+    return Outcome(done.returncode, done.stdout + done.stderr, report)
 
 
-_PREFIX = re.compile(r"^(?:(==)|(--)|(\*\*))\d+(?:==|--|\*\*) ?", re.MULTILINE)
+def _file(path: Path) -> str:
+    """What a run wrote, without what differs between two runs."""
+    if not path.exists():
+        return "(none)\n"
+    text = path.read_text(errors="replace")
+    if path.suffix == ".xml":
+        return normalised(text) + "\n"
+    text = re.sub(r"^cmd: .*\n|^pid: .*\n", "", text, flags=re.M)
+    return normalise(text)
+
+
+_PREFIX = re.compile(r"^(?:(==)|(--)|(\*\*))(?:[\d:]+\.\d+ )?\d+(?:==|--|\*\*) ?", re.MULTILINE)
 _SMALL = 0x100000
 """Addresses below are the program's own choice and compared."""
 
@@ -143,12 +192,14 @@ def normalise(report: str) -> str:
     text = _PREFIX.sub(_prefix, report)
     text = re.sub(r"\AMemcheck, a memory error detector\n.*?^\n", "", text, count=1, flags=re.M | re.S)
     text = re.sub(r"^( +(?:at|by)) (0x[0-9A-F]+): ", _frame_address, text, flags=re.M)
-    ours = r"(?:heap|strings|wide|core)_stubs\.c:\d+"
-    text = re.sub(rf"\((?:in \S*/vgpreload_\S+|{ours})\)", "(replacement)", text)
+    ours = r"(?:\S*/)?(?:heap|strings|wide|core)_stubs\.c:\d+"
+    text = re.sub(rf"(?:\+\d+)? \((?:in \S*/vgpreload_\S+|{ours})\)", " (replacement)", text)
     text = re.sub(r"\(in (?:/\S*)?/([^/\s]+)\)", r"(in \1)", text)
     text = re.sub(r"\b(obj:|mapped file )(?:/\S*)?/", r"\1", text)
     text = re.sub(r"^(-- used_suppression: .* )/\S*/", r"\1", text, flags=re.M)
     text = re.sub(r"(to suppress, use: --max-stackframe=)\d+", r"\1N", text)  # where mappings lie
+    # clone3 is passed on, and named clone as in Valgrind, which makes the C library use clone.
+    text = re.sub(r"\bclone \(clone3?\.S:\d+\)", "clone (clone.S)", text)
     return re.sub(r"0x[0-9a-fA-F]+", lambda m: _address(m[0]), text)
 
 
@@ -175,7 +226,7 @@ def update(names: list[str]) -> None:
         for guest in all_guests():
             if names and guest.name not in names:
                 continue
-            outcome = run(guest.valgrind_command(), guest.build(Path(folder)))
+            outcome = guest.run(guest.valgrind_command(), Path(folder))
             expectation(guest).write_text(outcome.text())
 
 

@@ -12,6 +12,7 @@ static inline bool on(void) { return rt.flags & IP_C_SHADOW; }
 void rt_hook_symbols(u64 *symbols) {
     sh_symbols(symbols);
     symbols[IP_SYM_TOOL] = (u64)&mc_ignored;
+    symbols[IP_SYM_REQUEST] = (u64)rt_heap_stub;
 }
 void rt_hook_start(struct tstate *ts) { rt_shadow_init(ts); }
 
@@ -45,6 +46,15 @@ void rt_hook_unmapped(u64 addr, u64 len) {
 }
 void rt_hook_moved(u64 from, u64 to, u64 len) {
     if (on()) rt_shadow_moved(from, to, len);
+}
+/* The kernel clears such memory, but who gets it from sbrk wants it as from malloc. */
+void rt_hook_data_end(struct tstate *ts, u64 from, u64 to) {
+    if (!on()) return;
+    if (to > from) {
+        rt_shadow_set(from, to - from, RT_SH_UNDEFINED);
+        origin_by_call(ts, from, to - from);
+    }
+    rt_shadow_set(to, RT_ROUND_UP(to, RT_PAGE) - to, RT_SH_NOACCESS);
 }
 void rt_hook_written(u64 addr, u64 len) {
     if (on()) rt_shadow_set(addr, len, RT_SH_DEFINED);
@@ -118,10 +128,17 @@ void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {
     if (zeroed)
         sh_set_mapped(addr, size, RT_SH_DEFINED);
     else
-        sh_set_a(addr, size, 0);
+        sh_block_allocated(addr, size);
+}
+void heap_hook_span(u64 addr, u64 size) {
+    if (on()) sh_make_present(addr, size);
+}
+void heap_hook_expected(u64 addr) {
+    __builtin_prefetch((const void *)sh_v(addr), 1);
+    __builtin_prefetch((const void *)sh_a(addr), 1);
 }
 void heap_hook_released(u64 addr, u64 size) {
-    if (on()) sh_set_mapped(addr, size, RT_SH_NOACCESS);
+    if (on()) sh_block_released(addr, size);
 }
 void heap_hook_state(u64 addr, u64 size, int state) {
     if (on()) rt_shadow_set_mapped(addr, size, state);

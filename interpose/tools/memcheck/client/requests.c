@@ -124,7 +124,7 @@ bool mc_request(struct tstate *ts, u64 code, const u64 a[5], u64 *result) {
     case INTERPOSE_RQ_MC_DISABLE_ADDR_ERROR_REPORTING_IN_RANGE: *result = mc_ignore_range(ts, a[0], a[1], true); break;
     case INTERPOSE_RQ_MC_IGNORED_BY_OPTION: break; /* asked by us, never by the program */
     case INTERPOSE_RQ_CLO_CHANGE: mc_options_changed(); return false;
-    default: return false;
+    default: return rt_heap_pool(ts, code, a, result);
     }
     return true;
 }

@@ -7,23 +7,22 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
-#include "tools/memcheck/client/memcheck.h"
+#include "tools/memcheck/client/syscall_check.h"
 #include "tools/memcheck/client/io_uring.h"
 #include "shadow/origin.h"
-#include "runtime/syscalls/syscall.h"
 #include "tools/memcheck/client/syscall_uses.h"
 
-#define TIMEX_BYTES 208 /* struct timex */
+#define TIMEX_BYTES 208  /* struct timex */
+#define CREATES     0100 /* O_CREAT */
 
 static const u8 arg_reg[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
 
-struct call {
-    struct tstate *ts;
-    const struct rt_syscall_info *info;
-    const u64 *args;
-    long nr;
-    u32 origin; /* of the register under test */
-};
+/* "socketcall.send(buf)", not "buf": the call's name is in it. */
+static bool is_whole(const char *name) {
+    for (const char *p = name; *p && *p != ' '; p++)
+        if (*p == '(' && p > name) return true;
+    return false;
+}
 
 static void report(struct call *c, int kind, const char *name, const char *field, u64 addr) {
     if (kind != MC_E_PARAM_UNADDR && !(rt.flags & IP_C_UNDEF)) return;
@@ -34,15 +33,14 @@ static void report(struct call *c, int kind, const char *name, const char *field
     e->addr = addr;
     if (kind == MC_E_PARAM_UNDEF) e->otag = origin_of_memory(c->ts, addr);
     if (kind == MC_E_PARAM_REG) e->otag = c->origin;
-    /* A report name of the table is whole ("socketcall.send(buf)"). */
-    if (name[0] && rt_strlen(name) > 2 && name[rt_strlen(name) - 1] == ')')
+    if (is_whole(name))
         rt_snprintf((char *)e->text, sizeof e->text, "%s", name);
     else
         rt_snprintf((char *)e->text, sizeof e->text, "%s(%s%s)", c->info->in_messages, name, field);
     rt_error_end(c->ts, e);
 }
 
-static void reads(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
+void call_reads(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
     u64 bad;
     if (rt_shadow_unaddr(c->ts, addr, n, &bad))
         report(c, MC_E_PARAM_UNADDR, name, field, bad);
@@ -50,25 +48,25 @@ static void reads(struct call *c, u64 addr, u64 n, const char *name, const char 
         report(c, MC_E_PARAM_UNDEF, name, field, bad);
 }
 
-static void writes(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
+void call_writes(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
     u64 bad;
     if (rt_shadow_unaddr(c->ts, addr, n, &bad)) report(c, MC_E_PARAM_UNADDR, name, field, bad);
 }
 
 /* The string up to its NUL. */
-static void reads_string(struct call *c, u64 addr, const char *name, const char *field) {
+void call_reads_string(struct call *c, u64 addr, const char *name, const char *field) {
     char part[64];
     for (u64 at = addr;;) {
         u64 n = sizeof part - at % sizeof part, len = 0;
         if (rt_copy_from(part, at, n) < 0) {
-            reads(c, at, 1, name, field);
+            call_reads(c, at, 1, name, field);
             return;
         }
         while (len < n && part[len]) len++;
         bool end = len < n;
         u64 bad;
         if (rt_shadow_unaddr(c->ts, at, len + end, &bad) || rt_shadow_undef(at, len + end, &bad)) {
-            reads(c, bad, 1, name, field);
+            call_reads(c, bad, 1, name, field);
             return;
         }
         if (end) return;
@@ -76,96 +74,20 @@ static void reads_string(struct call *c, u64 addr, const char *name, const char 
     }
 }
 
+void call_reads_name(struct call *c, u64 addr, u64 most, const char *name) {
+    for (u64 i = 0; i < most; i++) {
+        char byte = 0;
+        call_reads(c, addr + i, 1, name, "");
+        if (rt_copy_from(&byte, addr + i, 1) < 0 || byte == 0) return;
+    }
+}
+
 /* Defined after the call; never makes the unaddressable addressable. */
-static void defines(struct tstate *ts, u64 addr, u64 n) {
+void call_defines(struct tstate *ts, u64 addr, u64 n) {
     if (n == 0 || n > (1ull << 32)) return;
     for (u64 bad, stop, end = addr + n; rt_shadow_undef_only(ts, addr, end - addr, &bad); addr = stop) {
         if (!rt_shadow_unaddr(ts, bad, end - bad, &stop)) stop = end;
         rt_shadow_set(bad, stop - bad, RT_SH_DEFINED);
-    }
-}
-
-/* ---- Vectors and messages -------------------------------------------------------- */
-
-struct iovec {
-    u64 base, len;
-};
-#define MAX_IOVS 1024
-
-/* numbered: the report says which element. */
-static void iovecs(struct call *c, u64 at, u64 n, bool in, const char *vec, const char *field, bool numbered) {
-    if (n > MAX_IOVS) n = MAX_IOVS;
-    reads(c, at, n * sizeof(struct iovec), vec, "");
-    for (u64 i = 0; i < n; i++) {
-        struct iovec v;
-        char name[40], which[24] = "...";
-        if (rt_copy_from(&v, at + i * sizeof v, sizeof v) < 0) return;
-        if (numbered) rt_snprintf(which, sizeof which, "%lu", i);
-        rt_snprintf(name, sizeof name, "%s[%s]", field, which);
-        if (in)
-            reads(c, v.base, v.len, name, "");
-        else
-            writes(c, v.base, v.len, name, "");
-    }
-}
-
-static void iovecs_defined(struct tstate *ts, u64 at, u64 n, u64 bytes) {
-    for (u64 i = 0; i < n && i < MAX_IOVS && bytes; i++) {
-        struct iovec v;
-        if (rt_copy_from(&v, at + i * sizeof v, sizeof v) < 0) return;
-        u64 take = v.len < bytes ? v.len : bytes;
-        defines(ts, v.base, take);
-        bytes -= take;
-    }
-}
-
-enum { MSG_NAME, MSG_NAMELEN, MSG_IOV, MSG_IOVLEN, MSG_CONTROL, MSG_CONTROLLEN, MSG_FLAGS };
-
-static void message(struct call *c, u64 at, bool in, const char *name) {
-    u64 m[7];
-    reads(c, at, 12, name, ".msg_name");
-    reads(c, at + 16, 32, name, ".msg_iov");
-    if (rt_copy_from(m, at, sizeof m) < 0) return;
-    if (in) {
-        if (m[MSG_NAME]) reads(c, m[MSG_NAME], (u32)m[MSG_NAMELEN], name, ".msg_name");
-        iovecs(c, m[MSG_IOV], m[MSG_IOVLEN], true, "msg.msg_iov", "msg.msg_iov", true);
-        /* Padding between control messages is nobody's: only addressable. */
-        if (m[MSG_CONTROL]) writes(c, m[MSG_CONTROL], m[MSG_CONTROLLEN], name, ".msg_control");
-    } else {
-        if (m[MSG_NAME]) writes(c, m[MSG_NAME], (u32)m[MSG_NAMELEN], name, ".msg_name");
-        iovecs(c, m[MSG_IOV], m[MSG_IOVLEN], false, "msg.msg_iov", "msg.msg_iov", true);
-        if (m[MSG_CONTROL]) writes(c, m[MSG_CONTROL], m[MSG_CONTROLLEN], name, ".msg_control");
-    }
-}
-
-static void message_received(struct tstate *ts, u64 at, long result) {
-    u64 m[7];
-    if (rt_copy_from(m, at, sizeof m) < 0) return;
-    defines(ts, at + 8, 4);
-    defines(ts, at + 40, 12);
-    if (m[MSG_NAME]) defines(ts, m[MSG_NAME], (u32)m[MSG_NAMELEN]);
-    iovecs_defined(ts, m[MSG_IOV], m[MSG_IOVLEN], (u64)result);
-    if (m[MSG_CONTROL]) defines(ts, m[MSG_CONTROL], m[MSG_CONTROLLEN]);
-}
-
-/* The family, and of what follows as much as the family uses: Valgrind's rule
- * for sockaddr_un is the path up to its NUL. */
-static void socket_address(struct call *c, u64 at, u64 n, const char *name) {
-    u16 family = 0;
-    reads(c, at, n < 2 ? n : 2, name, "");
-    if (n < 2 || rt_copy_from(&family, at, 2) < 0) return;
-    if (family == 1 /* AF_UNIX */) {
-        for (u64 i = 2; i < n; i++) {
-            char b = 0;
-            reads(c, at + i, 1, name, "");
-            if (rt_copy_from(&b, at + i, 1) < 0 || (b == 0 && i > 2)) break;
-        }
-    } else if (family == 2 /* AF_INET: port and address, not the padding */) {
-        reads(c, at + 2, n < 8 ? n - 2 : 6, name, "");
-    } else if (family == 10 /* AF_INET6 */) {
-        reads(c, at + 2, n < 24 ? n - 2 : 22, name, "");
-    } else {
-        writes(c, at, n, name, "");
     }
 }
 
@@ -179,40 +101,47 @@ struct pollfd {
 static void poll_in(struct call *c, u64 at, u64 n) {
     if (n > 65536) return;
     for (u64 i = 0; i < n; i++) {
-        reads(c, at + i * 8, 4, "ufds.fd", "");
-        reads(c, at + i * 8 + 4, 2, "ufds.events", "");
-        writes(c, at + i * 8 + 6, 2, "ufds.revents", "");
+        call_reads(c, at + i * 8, 4, "ufds.fd", "");
+        call_reads(c, at + i * 8 + 4, 2, "ufds.events", "");
+        call_writes(c, at + i * 8 + 6, 2, "ufds.revents", "");
     }
 }
 
 static void fd_sets_in(struct call *c) {
     static const char *const names[3] = {"readfds", "writefds", "exceptfds"};
-    u64 bytes = ((c->args[0] & 0xffffffff) + 63) / 64 * 8;
-    for (int i = 0; i < 3; i++)
-        if (c->args[1 + i] && bytes <= 8192) reads(c, c->args[1 + i], bytes, names[i], "");
+    u32 n = (u32)c->args[0], whole = n / 8;
+    for (int i = 0; i < 3 && n <= 65536; i++) {
+        u64 at = c->args[1 + i], bad;
+        if (!at) continue;
+        call_reads(c, at, whole, names[i], "");
+        /* Of the last byte, only descriptors below n count. */
+        if (n % 8 && (rt_shadow_unaddr(c->ts, at + whole, 1, &bad) || *(u8 *)sh_v(at + whole) & ((1u << n % 8) - 1)))
+            call_reads(c, at + whole, 1, names[i], "");
+    }
 }
 
 /* argv or envp. */
 static void strings(struct call *c, u64 at, const char *name) {
     for (u64 p = at, s;; p += 8) {
-        reads(c, p, 8, name, "");
+        call_reads(c, p, 8, name, "");
         if (rt_copy_from(&s, p, 8) < 0 || !s) return;
-        reads_string(c, s, name, "[i]");
+        call_reads_string(c, s, name, p == at && name[0] == 'a' ? "[0]" : "[i]");
     }
 }
 
-/* Where argv is nowhere, no more is looked at; a first string that is nowhere has a name of its own. */
+/* A program has a name, which Linux alone does not want: an empty argv is told as a first string at 0. */
 static void program_strings(struct call *c, u64 argv, u64 envp) {
     u64 first = 0, bad;
     if (rt_shadow_unaddr(c->ts, argv, 8, &bad) || rt_copy_from(&first, argv, 8) < 0) {
-        reads(c, argv, 8, "argv", "");
+        call_reads(c, argv, 8, "argv", "");
+        if (argv && rt_copy_from(&first, argv, 8) == 0) call_reads_string(c, first, "argv", "[0]");
         return;
     }
-    if (first && rt_shadow_unaddr(c->ts, first, 1, &bad)) {
-        reads(c, argv, 8, "argv", "");
-        reads(c, first, 1, "argv", "[0]");
-    } else {
+    if (first) {
         strings(c, argv, "argv");
+    } else {
+        call_reads(c, argv, 8, "argv", "");
+        call_reads(c, 0, 1, "argv", "[0]");
     }
     if (envp) strings(c, envp, "envp");
 }
@@ -224,9 +153,9 @@ static void timer_halves(struct call *c, u64 at, const char *name, bool in) {
     rt_snprintf(pointer, sizeof pointer, "&%s", name);
     for (u64 i = 0; i < 2; i++)
         if (in)
-            reads(c, at + 16 * i, 16, pointer, half[i]);
+            call_reads(c, at + 16 * i, 16, pointer, half[i]);
         else
-            writes(c, at + 16 * i, 16, pointer, half[i]);
+            call_writes(c, at + 16 * i, 16, pointer, half[i]);
 }
 
 /* utimensat: the seconds count only beside real nanoseconds. */
@@ -235,50 +164,53 @@ static void two_times(struct call *c, u64 at) {
         char name[24];
         u64 nsec = 0;
         rt_snprintf(name, sizeof name, "times[%d].tv_nsec", i);
-        reads(c, at + 8, 8, name, "");
+        call_reads(c, at + 8, 8, name, "");
         if (rt_copy_from(&nsec, at + 8, 8) < 0 || nsec == (1u << 30) - 1 || nsec == (1u << 30) - 2)
             continue; /* UTIME_NOW, UTIME_OMIT */
         rt_snprintf(name, sizeof name, "times[%d].tv_sec", i);
-        reads(c, at, 8, name, "");
+        call_reads(c, at, 8, name, "");
     }
 }
 
-/* Bytes that an ioctl reads and writes: from its number where that says it. */
-static void ioctl_size(u64 request, u64 *in, u64 *out) {
-    u32 dir = (u32)request >> 30, size = (u32)request >> 16 & 0x3fff;
-    *in = *out = 0;
-    if ((u32)request == 0x40049409) return; /* FICLONE: the argument is a descriptor */
-    if (dir) {
-        *in = dir & 1 ? size : 0;
-        *out = dir & 2 ? size : 0;
-        return;
-    }
-    switch (request & 0xffff) {
-    case 0x5401: *out = 36; break; /* TCGETS */
-    case 0x5402:
-    case 0x5403:
-    case 0x5404: *in = 36; break; /* TCSETS* */
-    case 0x540f:
-    case 0x5429:
-    case 0x541b:
-    case 0x5411:
-    case 0x5415:
-    case 0x5424:
-    case 0x5430: *out = 4; break; /* TIOCGPGRP GSID FIONREAD OUTQ MGET GETD GPTN */
-    case 0x5410:
-    case 0x5421:
-    case 0x5452:
-    case 0x5416:
-    case 0x5417:
-    case 0x5418:
-    case 0x5423: *in = 4; break;  /* TIOCSPGRP FIONBIO FIOASYNC MBIS MBIC MSET SETD */
-    case 0x5413: *out = 8; break; /* TIOCGWINSZ */
-    case 0x5414: *in = 8; break;  /* TIOCSWINSZ */
-    default:
-        if ((request & 0xff00) == 0x8900) *out = 40; /* SIOCG*: ifreq */
-        break;
+/* ---- parts (arguments.def) ------------------------------------------------------------------------ */
+
+/* bpf looks at nothing beyond the size that it is told. */
+static bool beyond(const struct call *c, const struct part *p) {
+    return c->nr == __NR_bpf && p->at + p->size > (u32)c->args[2];
+}
+
+static void parts_in(struct call *c, u32 arg) {
+    const char *cursor = c->parts->parts;
+    struct part p;
+    while (parts_next(&cursor, c->args, &p)) {
+        if (p.arg != arg || beyond(c, &p)) continue;
+        u64 at = c->args[arg] + p.at;
+        if (p.what == '<' || p.what == '=') call_reads(c, at, p.size, p.name, "");
+        if (p.what == '>') call_writes(c, at, p.size, p.name, "");
+        if (p.what == 's' && p.size) call_reads_name(c, at, p.size, p.name);
+        if (p.what == 's' && !p.size) call_reads_string(c, at, p.name, "");
     }
 }
+
+static void parts_out(struct call *c, u32 arg) {
+    const char *cursor = c->parts->parts;
+    struct part p;
+    while (parts_next(&cursor, c->args, &p))
+        if (p.arg == arg && (p.what == '>' || p.what == '=') && !beyond(c, &p))
+            call_defines(c->ts, c->args[arg] + p.at, p.size);
+}
+
+/* The name of the argument here; NULL: it is not looked at. */
+static const char *part_name(struct call *c, u32 arg, const char *name, struct part *p) {
+    const char *cursor = c->parts->parts;
+    while (parts_next(&cursor, c->args, p)) {
+        if (p->arg == arg && p->what == '-') return NULL;
+        if (p->arg == arg && p->what == 'r') return p->name;
+    }
+    return name;
+}
+
+/* ---- calls that need more ------------------------------------------------------------------------- */
 
 /* What clock_adjtime reads: the fields that its modes name. */
 static void adjustments(struct call *c, u64 at, const char *name) {
@@ -290,11 +222,73 @@ static void adjustments(struct call *c, u64 at, const char *name) {
         {0x0010, 40, 4}, {0x00a0, 48, 8}, {0x0100, 72, 16}, {0x4000, 88, 8}, /* status constant time tick */
     };
     u32 modes = 0;
-    reads(c, at, 4, name, "");
+    call_reads(c, at, 4, "timex->modes", "");
     if (rt_copy_from(&modes, at, 4) < 0) return;
     for (u32 k = 0; k < sizeof fields / sizeof *fields; k++)
-        if (modes & fields[k].modes) reads(c, at + fields[k].at, fields[k].size, name, "");
-    writes(c, at, TIMEX_BYTES, name, "");
+        if (modes & fields[k].modes) call_reads(c, at + fields[k].at, fields[k].size, name, "");
+    call_writes(c, at, TIMEX_BYTES, name, "");
+}
+
+static u64 semaphores(const struct call *c) {
+    u64 ds[13] = {0}; /* struct semid64_ds */
+    return sys4(__NR_semctl, (long)c->args[0], 0, 2 /* IPC_STAT */, (long)ds) < 0 ? 0 : ds[10];
+}
+
+static void sem_arrays(struct call *c) {
+    u32 command = (u32)c->args[2] & ~0x100u;
+    if (command == 13) call_writes(c, c->args[3], 2 * semaphores(c), "semctl(IPC_GETALL, arg.array)", "");
+    if (command == 17) call_reads(c, c->args[3], 2 * semaphores(c), "semctl(IPC_SETALL, arg.array)", "");
+}
+
+/* A structure that begins, at an offset, with its own size. */
+static void sized(struct call *c, u64 at, u64 offset, const char *first, const char *whole, u64 least) {
+    u32 n = 0;
+    call_reads(c, at + offset, 4, first, "");
+    if (rt_copy_from(&n, at + offset, 4) == 0 && n <= 4096) call_reads(c, at, n ? n : least, whole, "");
+}
+
+static void file_handle(struct call *c, u64 at, bool in) {
+    u32 n = 0;
+    call_reads(c, at, in ? 8 : 4, "handle", "");
+    if (rt_copy_from(&n, at, 4) < 0 || n > 4096) return;
+    if (in)
+        call_reads(c, at, 8 + (u64)n, "handle", "");
+    else
+        call_writes(c, at, 8 + (u64)n, "handle", "");
+}
+
+/* Words of a mask of so many nodes, the last of which no bit stands for. */
+static u64 node_bytes(u64 nodes) { return nodes ? (nodes - 1 + 63) / 64 * 8 : 0; }
+
+static u64 capability_bytes(const struct call *c) {
+    u32 version = 0;
+    if (rt_copy_from(&version, c->args[0], 4) < 0) return 0;
+    return version == 0x19980330 ? 12 : 24;
+}
+
+/* The signal mask of pselect6 and its like: address and size, in a structure. */
+static void mask_pair(struct call *c, u64 at, const char *name, const char *inner) {
+    u64 pair[2];
+    call_reads(c, at, sizeof pair, name, "");
+    if (rt_copy_from(pair, at, sizeof pair) == 0 && pair[0]) call_reads(c, pair[0], pair[1], inner, "");
+}
+
+static void timer_event(struct call *c, u64 at) {
+    u32 notify = 0;
+    call_reads(c, at, 8, "evp.sigev_value", "");
+    call_reads(c, at + 8, 4, "evp.sigev_signo", "");
+    call_reads(c, at + 12, 4, "evp.sigev_notify", "");
+    if (rt_copy_from(&notify, at + 12, 4) == 0 && (notify & 4 /* SIGEV_THREAD_ID */))
+        call_reads(c, at + 16, 4, "evp.sigev_notify_thread_id", "");
+}
+
+static void requests_in(struct call *c, u64 at, u64 n) {
+    for (u64 i = 0; i < n && i < 1024; i++) {
+        u64 cb;
+        call_reads(c, at + 8 * i, 8, "iocbpp", "");
+        if (rt_copy_from(&cb, at + 8 * i, 8) < 0) return;
+        call_reads(c, cb, 64, "iocb", "");
+    }
 }
 
 static void special_in(struct call *c, u32 i, const char *name) {
@@ -305,53 +299,99 @@ static void special_in(struct call *c, u32 i, const char *name) {
     case __NR_select:
     case __NR_pselect6:
         if (i == 1) fd_sets_in(c);
+        if (i == 5 && a[5]) mask_pair(c, a[5], "sig", "sig->ss");
+        break;
+    case __NR_io_pgetevents:
+        if (i == 5 && a[5]) mask_pair(c, a[5], "sigmask", "sigmask->ss");
         break;
     case __NR_execve:
         if (i == 2) program_strings(c, a[1], a[2]);
         break;
-    case __NR_getitimer:
-    case __NR_setitimer: timer_halves(c, a[i], name, i == 1 && c->nr == __NR_setitimer); break;
     case __NR_execveat:
         if (i == 3) program_strings(c, a[2], a[3]);
         break;
+    case __NR_getitimer:
+    case __NR_setitimer: timer_halves(c, a[i], name, i == 1 && c->nr == __NR_setitimer); break;
     case __NR_rt_sigaction:
         if (a[1]) {
-            reads(c, a[1], 8, "act->sa_handler", "");
-            reads(c, a[1] + 24, 8, "act->sa_mask", "");
-            reads(c, a[1] + 8, 8, "act->sa_flags", "");
+            call_reads(c, a[1], 8, "act->sa_handler", "");
+            call_reads(c, a[1] + 24, 8, "act->sa_mask", "");
+            call_reads(c, a[1] + 8, 8, "act->sa_flags", "");
         }
         break;
     case __NR_sigaltstack:
         if (a[0]) {
-            reads(c, a[0], 12, "ss", "");
-            reads(c, a[0] + 16, 8, "ss", "");
+            call_reads(c, a[0], 12, "ss", "");
+            call_reads(c, a[0] + 16, 8, "ss", "");
         }
         break;
-    case __NR_ioctl: {
-        u64 in, out;
-        ioctl_size(a[1], &in, &out);
-        if (in) reads(c, a[2], in, "generic", "");
-        if (out) writes(c, a[2], out, "generic", "");
+    case __NR_ioctl:
+        if (c->parts)
+            parts_in(c, i);
+        else
+            call_ioctl_in(c);
         break;
-    }
+    case __NR_semctl:
+        if (c->parts)
+            parts_in(c, i);
+        else
+            sem_arrays(c);
+        break;
+    case __NR_prctl:
+        if (i == 2 && (u32)a[0] == 22 && a[1] == 2) { /* PR_SET_SECCOMP: struct sock_fprog, which has a hole */
+            call_reads(c, a[2], 2, "PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter", "");
+            call_reads(c, a[2] + 8, 8, "PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter", "");
+        }
+        if (c->parts) parts_in(c, i);
+        break;
     case __NR_utimensat: two_times(c, a[2]); break;
     case __NR_adjtimex:
     case __NR_clock_adjtime: adjustments(c, a[i], name); break;
     case __NR_mq_open:
-        if (a[1] & 0100 /* O_CREAT */) reads(c, a[3] + 8, 16, name, ""); /* mq_maxmsg, mq_msgsize */
+        if (a[1] & CREATES) {
+            call_reads(c, a[3] + 8, 8, "attr->mq_maxmsg", "");
+            call_reads(c, a[3] + 16, 8, "attr->mq_msgsize", "");
+        }
         break;
     case __NR_epoll_ctl:
         /* Either half of the data may be unused: only the events are read for sure. */
-        if (a[1] != 2 && a[3]) reads(c, a[3], 4, name, "");
+        if (a[1] != 2) call_reads(c, a[3], 4, name, "");
         break;
     case __NR_futex:
-        if (i == 0) writes(c, a[0], 4, name, "");
-        if (i == 3 && a[3] && sh_futex_waits(a[1])) reads(c, a[3], 16, "timeout", "");
-        if (i == 4) writes(c, a[4], 4, "futex2", "");
+        if (i == 0) call_reads(c, a[0], 4, name, "");
+        if (i == 3 && a[3] && sh_futex_waits(a[1])) call_reads(c, a[3], 16, "timeout", "");
+        if (i == 4) call_reads(c, a[4], 4, "futex2", "");
         break;
-    case __NR_msgsnd: reads(c, a[1], 8 + a[2], "msgp->mtext", ""); break;
-    case __NR_msgrcv: writes(c, a[1], 8 + a[2], "msgp->mtext", ""); break;
-    default: break;
+    case __NR_msgsnd:
+        call_reads(c, a[1], 8, "msgp->mtype", "");
+        call_reads(c, a[1] + 8, a[2], "msgp->mtext", "");
+        break;
+    case __NR_msgrcv:
+        call_writes(c, a[1], 8, "msgp->mtype", "");
+        call_writes(c, a[1] + 8, a[2], "msgp->mtext", "");
+        break;
+    case __NR_recvmmsg:
+    case __NR_sendmmsg: call_messages(c, a[1], (u32)a[2], c->nr == __NR_sendmmsg); break;
+    case __NR_vmsplice: call_iovecs(c, a[1], a[2], true, "iov", "iov", false); break;
+    case __NR_io_submit: requests_in(c, a[2], a[1]); break;
+    case __NR_timer_create:
+        if (a[1]) timer_event(c, a[1]);
+        break;
+    case __NR_capget: call_writes(c, a[1], a[1] ? capability_bytes(c) : 0, "data", ""); break;
+    case __NR_capset: call_reads(c, a[1], capability_bytes(c), "data", ""); break;
+    case __NR_sched_setattr: sized(c, a[1], 0, "attr->size", "attr", 48); break;
+    case __NR_perf_event_open: sized(c, a[0], 4, "attr->size", "attr", 64); break;
+    case __NR_name_to_handle_at: file_handle(c, a[2], false); break;
+    case __NR_open_by_handle_at: file_handle(c, a[1], true); break;
+    case __NR_set_mempolicy:
+        if (a[1]) call_reads(c, a[1], node_bytes(a[2]), name, "");
+        break;
+    case __NR_get_mempolicy:
+        if (a[1]) call_writes(c, a[1], node_bytes(a[2]), name, "");
+        break;
+    default:
+        if (c->parts) parts_in(c, i);
+        break;
     }
 }
 
@@ -361,89 +401,84 @@ static void special_out(struct call *c, u32 i, long result) {
     switch (c->nr) {
     case __NR_poll:
     case __NR_ppoll:
-        for (u64 k = 0; k < a[1] && k < 65536; k++) defines(ts, a[0] + 8 * k + 6, 2);
+        for (u64 k = 0; k < a[1] && k < 65536; k++) call_defines(ts, a[0] + 8 * k + 6, 2);
         break;
-    case __NR_ioctl: {
-        u64 in, out;
-        ioctl_size(a[1], &in, &out);
-        if (out) defines(ts, a[2], out);
+    case __NR_ioctl:
+        if (c->parts)
+            parts_out(c, i);
+        else
+            call_ioctl_out(c);
         break;
-    }
-    case __NR_getitimer: defines(ts, a[1], 32); break;
+    case __NR_getitimer: call_defines(ts, a[1], 32); break;
     case __NR_setitimer:
-        if (i == 2) defines(ts, a[2], 32);
+        if (i == 2) call_defines(ts, a[2], 32);
         break;
-    case __NR_mincore: defines(ts, a[2], (a[1] + 4095) / 4096); break;
     case __NR_fcntl:
-        if (i == 2 && (a[1] == 5 || a[1] == 36)) defines(ts, a[2], 32); /* F_GETLK, F_OFD_GETLK */
-        if (i == 2 && a[1] == 16) defines(ts, a[2], 8);                 /* F_GETOWN_EX */
+        if (i == 2 && (a[1] == 5 || a[1] == 36)) call_defines(ts, a[2], 32); /* F_GETLK, F_OFD_GETLK */
+        if (c->parts) parts_out(c, i);
         break;
-    case __NR_shmctl: defines(ts, a[2], a[1] == 2 ? 112 : a[1] == 3 ? 72 : a[1] == 14 ? 48 : 0); break;
-    case __NR_msgctl: defines(ts, a[2], a[1] == 2 ? 120 : a[1] == 3 ? 32 : 0); break;
     case __NR_semctl:
-        if (i == 3 && (a[2] & ~0x100ull) == 2) defines(ts, a[3], 104); /* IPC_STAT */
+        if (c->parts) parts_out(c, i);
+        if (i == 3 && ((u32)a[2] & ~0x100u) == 13) call_defines(ts, a[3], 2 * semaphores(c)); /* GETALL */
         break;
-    case __NR_msgrcv: defines(ts, a[1], 8 + (u64)result); break;
-    case __NR_capget: defines(ts, a[1], 24); break;
+    case __NR_msgrcv: call_defines(ts, a[1], 8 + (u64)result); break;
+    case __NR_syslog: call_defines(ts, a[1], (u64)result); break;
+    case __NR_capget: call_defines(ts, a[1], capability_bytes(c)); break;
     case __NR_adjtimex:
-    case __NR_clock_adjtime: defines(ts, a[i], TIMEX_BYTES); break;
-    case __NR_prctl:
-        if (i != 1) break;
-        if (a[0] == 16) defines(ts, a[1], 16); /* PR_GET_NAME */
-        if (a[0] == 2 || a[0] == 9 || a[0] == 11 || a[0] == 37 || a[0] == 25 || a[0] == 19) defines(ts, a[1], 4);
-        if (a[0] == 40) defines(ts, a[1], 8); /* PR_GET_TID_ADDRESS */
-        break;
-    case __NR_arch_prctl:
-        if (a[0] == 0x1003 || a[0] == 0x1004 || a[0] == 0x1021 || a[0] == 0x1022 || a[0] == 0x1024)
-            defines(ts, a[1], 8);
-        break;
-    case __NR_get_mempolicy: defines(ts, a[1], (a[2] + 7) / 8); break;
+    case __NR_clock_adjtime: call_defines(ts, a[i], TIMEX_BYTES); break;
+    case __NR_get_mempolicy: call_defines(ts, a[1], node_bytes(a[2])); break;
     case __NR_name_to_handle_at:
         if (i == 2) {
             u32 n = 0;
             rt_copy_from(&n, a[2], 4);
-            defines(ts, a[2], 8 + (u64)n);
+            call_defines(ts, a[2], 8 + (u64)n);
         }
         break;
     case __NR_recvmmsg:
         for (long k = 0; i == 1 && k < result && k < 1024; k++) {
             u32 got = 0;
             rt_copy_from(&got, a[1] + (u64)k * 64 + 56, 4);
-            message_received(ts, a[1] + (u64)k * 64, got);
-            defines(ts, a[1] + (u64)k * 64 + 56, 4);
+            call_message_received(ts, a[1] + (u64)k * 64, got);
+            call_defines(ts, a[1] + (u64)k * 64 + 56, 4);
         }
         break;
     case __NR_ptrace:
-        if (i == 3 && (a[0] == 1 || a[0] == 2 || a[0] == 3)) defines(ts, a[3], 8);
-        if (i == 3 && a[0] == 12) defines(ts, a[3], 216);
-        if (i == 3 && a[0] == 0x4202) defines(ts, a[3], 128);
-        if (i == 3 && (a[0] == 0x4201 || a[0] == 0x420a)) defines(ts, a[3], 8); /* event message, mask */
-        if (i == 3 && a[0] == 14) defines(ts, a[3], 512);                       /* PTRACE_GETFPREGS */
-        if (i == 3 && a[0] == 0x420e) defines(ts, a[3], a[2] < (u64)result ? a[2] : (u64)result);
+        if (c->parts) parts_out(c, i);
+        if (i == 3 && a[0] == 0x420e) call_defines(ts, a[3], a[2] < (u64)result ? a[2] : (u64)result);
         if (i == 3 && a[0] == 0x4204) { /* PTRACE_GETREGSET: an iovec, whose length says how much came */
-            struct iovec v;
-            defines(ts, a[3], sizeof v);
-            if (rt_copy_from(&v, a[3], sizeof v) == 0) defines(ts, v.base, v.len);
+            u64 v[2];
+            call_defines(ts, a[3], sizeof v);
+            if (rt_copy_from(v, a[3], sizeof v) == 0) call_defines(ts, v[0], v[1]);
         }
+        break;
+    case __NR_sendmmsg:
+        for (long k = 0; i == 1 && k < result && k < 1024; k++) call_defines(ts, a[1] + (u64)k * 64 + 56, 4);
+        break;
+    case __NR_keyctl:
+        if (i == 2 && (a[0] == 6 || a[0] == 11 || a[0] == 17))
+            call_defines(ts, a[2], a[3] < (u64)result ? a[3] : (u64)result);
         break;
     case __NR_sysfs:
         if (i == 2) {
             for (u64 k = 0; k < 64; k++) {
                 char b;
                 if (rt_copy_from(&b, a[2] + k, 1) < 0) break;
-                defines(ts, a[2] + k, 1);
+                call_defines(ts, a[2] + k, 1);
                 if (!b) break;
             }
         }
         break;
-    default: break;
+    default:
+        if (c->parts) parts_out(c, i);
+        break;
     }
 }
 
 /* ---- Arguments in use -------------------------------------------------------------------- */
 
-static bool is_narrow(const struct call *c, u32 i, u32 kind) {
-    return kind == RT_ARG_32 || (c->nr == __NR_futex && (i == 2 || i == 5 || (i == 3 && !sh_futex_waits(c->args[1]))));
+static bool is_narrow(const struct call *c, u32 i, enum rt_arg_kind kind) {
+    return rt_arg_is_narrow(kind) ||
+           (c->nr == __NR_futex && (i == 2 || i == 5 || (i == 3 && !sh_futex_waits(c->args[1]))));
 }
 
 /* Reports of these say which vector it is. */
@@ -465,39 +500,52 @@ static void check_register(struct call *c, u32 reg, bool narrow, const char *nam
     }
 }
 
+/* A number that can never be a descriptor, where Valgrind looks at no memory: the call fails before it would. */
+static bool is_no_file(long nr, const u64 args[6]) {
+    bool looks = nr == __NR_read || nr == __NR_write || numbers_vectors(nr) || nr == __NR_timerfd_settime ||
+                 nr == __NR_timerfd_gettime;
+    return looks && rt_is_no_descriptor((int)args[0]);
+}
+
 void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     if (!info) return;
-    uring_before(nr, args, defines, ts);
-    struct call c = {ts, info, args, nr, 0};
+    uring_before(nr, args, call_defines, ts);
+    struct call c = {ts, info, args, nr, 0, NULL};
     const char *cursor = info->args;
     struct rt_syscall_arg a;
-    bool any = (ts->umask & 0xffff) != 0;
+    struct part part;
+    bool any = (ts->umask & 0xffff) != 0, registers_only = is_no_file(nr, args);
     for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
         const char *name = a.report[0] ? a.report : a.name;
+        const char *in_register = a.name;
         if (!sh_syscall_uses(nr, args, i)) continue;
-        if (any && !a.conditional) check_register(&c, arg_reg[i], is_narrow(&c, i, a.kind), a.name);
-        if (a.maybe_null && !args[i]) continue;
+        if (a.kind == RT_ARG_SPECIAL && c.parts == NULL) c.parts = parts_of(nr, args);
+        if (c.parts && (in_register = part_name(&c, i, a.name, &part)) == NULL) continue;
+        if (any && (!a.conditional || sh_condition_holds(nr, args, i)))
+            check_register(&c, arg_reg[i], is_narrow(&c, i, a.kind), in_register);
+        if ((a.maybe_null && !args[i]) || registers_only) continue;
         u64 n = rt_size_value(&a.size, args, 0);
         switch (a.kind) {
-        case RT_ARG_STRING: reads_string(&c, args[i], name, ""); break;
-        case RT_ARG_IN: reads(&c, args[i], n, name, ""); break;
-        case RT_ARG_INOUT: reads(&c, args[i], n, name, ""); break;
-        case RT_ARG_OUT: writes(&c, args[i], n, name, ""); break;
-        case RT_ARG_IOV_IN: iovecs(&c, args[i], n, true, name, name, numbers_vectors(nr)); break;
-        case RT_ARG_IOV_OUT: iovecs(&c, args[i], n, false, name, name, numbers_vectors(nr)); break;
+        case RT_ARG_STRING: call_reads_string(&c, args[i], name, ""); break;
+        case RT_ARG_IN: call_reads(&c, args[i], n, name, ""); break;
+        case RT_ARG_INOUT: call_reads(&c, args[i], n, name, ""); break;
+        case RT_ARG_OUT: call_writes(&c, args[i], n, name, ""); break;
+        case RT_ARG_IOV_IN: call_iovecs(&c, args[i], n, true, name, name, numbers_vectors(nr)); break;
+        case RT_ARG_IOV_OUT: call_iovecs(&c, args[i], n, false, name, name, numbers_vectors(nr)); break;
         case RT_ARG_MSG_IN:
-            if (args[i]) message(&c, args[i], true, name);
+            if (args[i]) call_message(&c, args[i], true, name);
             break;
         case RT_ARG_MSG_OUT:
-            if (args[i]) message(&c, args[i], false, name);
+            if (args[i]) call_message(&c, args[i], false, name);
             break;
         case RT_ARG_ADDR_IN:
-            if (args[i]) socket_address(&c, args[i], n, name);
+            if (args[i]) call_socket_address(&c, args[i], n, name);
             break;
         case RT_ARG_ADDR_OUT: {
             u32 len = 0;
-            if (args[i] && i < 5 && rt_copy_from(&len, args[i + 1], 4) == 0) writes(&c, args[i], len, name, "");
+            if (args[i] && i < 5 && rt_copy_from(&len, args[i + 1], 4) == 0) call_writes(&c, args[i], len, name, "");
+            rt_th(ts)->address_room = len;
             break;
         }
         case RT_ARG_SPECIAL: special_in(&c, i, name); break;
@@ -514,29 +562,41 @@ static void result_defined(struct tstate *ts) {
     }
 }
 
+/* waitid(2) without a child to tell of succeeds, too, and its times stay as they were. */
+static bool found_child(const u64 args[6]) {
+    u32 signo = 0;
+    return !args[2] || rt_copy_from(&signo, args[2], 4) != 0 || signo != 0;
+}
+
 void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     result_defined(ts);
     if (!info || (result < 0 && result >= -4095 && result != -EINTR)) return;
     if (result < 0 && nr != __NR_nanosleep && nr != __NR_clock_nanosleep) return;
     uring_after(nr, args, result);
-    struct call c = {ts, info, args, nr, 0};
+    struct call c = {ts, info, args, nr, 0, NULL};
     const char *cursor = info->args;
     struct rt_syscall_arg a;
     for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
         if (!args[i]) continue;
-        u64 n = rt_size_value(&a.after, args, result);
+        u64 n = rt_size_value(&a.after, args, result), most = rt_size_value(&a.size, args, result);
+        if (a.size.base == RT_SIZE_ARG && n > most) n = most; /* MSG_TRUNC: more was there than was written */
+        if (nr == __NR_waitid && i == 4 && !found_child(args)) continue;
         switch (a.kind) {
         case RT_ARG_OUT:
-        case RT_ARG_INOUT: defines(ts, args[i], n); break;
-        case RT_ARG_IOV_OUT: iovecs_defined(ts, args[i], rt_size_value(&a.size, args, result), (u64)result); break;
-        case RT_ARG_MSG_OUT: message_received(ts, args[i], result); break;
+        case RT_ARG_INOUT: call_defines(ts, args[i], n); break;
+        case RT_ARG_IOV_OUT: call_iovecs_defined(ts, args[i], rt_size_value(&a.size, args, result), (u64)result); break;
+        case RT_ARG_MSG_OUT: call_message_received(ts, args[i], result); break;
         case RT_ARG_ADDR_OUT: {
-            u32 len = 0;
-            if (i < 5 && rt_copy_from(&len, args[i + 1], 4) == 0) defines(ts, args[i], len);
+            u32 len = 0, room = rt_th(ts)->address_room;
+            /* The answer is the length of the whole address, of which so much was written as there was room for. */
+            if (i < 5 && rt_copy_from(&len, args[i + 1], 4) == 0) call_defines(ts, args[i], len < room ? len : room);
             break;
         }
-        case RT_ARG_SPECIAL: special_out(&c, i, result); break;
+        case RT_ARG_SPECIAL:
+            if (c.parts == NULL) c.parts = parts_of(nr, args);
+            special_out(&c, i, result);
+            break;
         default: break;
         }
     }

@@ -1,8 +1,12 @@
 /* System calls that do several things: which of their arguments each has. */
 #include <asm/unistd.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
 
 #include "tools/memcheck/client/syscall_uses.h"
 
+#define TMPFILE      020000000 /* the bit of O_TMPFILE that is its own */
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
 enum { FUTEX_VAL = 1, FUTEX_UTIME = 2, FUTEX_UADDR2 = 4, FUTEX_VAL3 = 8 };
@@ -60,17 +64,6 @@ static bool fcntl_has(u64 command) {
     }
 }
 
-static bool ioctl_has(u64 request) {
-    switch ((u32)request) {
-    case 0x5450:
-    case 0x5451: /* FIONCLEX FIOCLEX */
-    case 0x540c:
-    case 0x540d:
-    case 0x5422: /* TIOCEXCL TIOCNXCL TIOCNOTTY */ return false;
-    default: return true;
-    }
-}
-
 static bool semctl_has(u64 command) {
     switch ((u32)command & ~0x100u) {
     case 0:
@@ -88,9 +81,22 @@ bool sh_syscall_uses(long nr, const u64 args[6], u32 i) {
     case __NR_prctl: return i <= prctl_has((u32)args[0]);
     case __NR_keyctl: return i <= keyctl_has((u32)args[0]);
     case __NR_fcntl: return i < 2 || fcntl_has(args[1]);
-    case __NR_ioctl: return i < 2 || ioctl_has(args[1]);
     case __NR_semctl: return i < 3 || semctl_has(args[2]);
     case __NR_ptrace: return i < 1 || args[0] != 0; /* PTRACE_TRACEME */
     default: return true;
+    }
+}
+
+bool sh_condition_holds(long nr, const u64 args[6], u32 i) {
+    switch (nr) {
+    case __NR_open: return args[1] & (O_CREAT | TMPFILE);
+    case __NR_openat: return args[2] & (O_CREAT | TMPFILE);
+    case __NR_mq_open: return args[1] & O_CREAT;
+    case __NR_mremap: return args[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP);
+    case __NR_clone:
+        return i == 2   ? args[0] & (CLONE_PARENT_SETTID | CLONE_PIDFD)
+               : i == 3 ? args[0] & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)
+                        : args[0] & CLONE_SETTLS;
+    default: return false;
     }
 }

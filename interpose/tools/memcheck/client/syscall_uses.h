@@ -7,6 +7,8 @@
 /* Does the call look at argument i, going by the arguments before it?  What it has
  * no use for may hold anything: the C library's variadic functions pass what they find. */
 bool sh_syscall_uses(long nr, const u64 args[6], u32 i);
+/* Does the call look at argument i, marked ~ in syscalls.def? */
+bool sh_condition_holds(long nr, const u64 args[6], u32 i);
 /* Is the fourth argument of futex a time, not the number of a requeue operation? */
 bool sh_futex_waits(u64 op);
 

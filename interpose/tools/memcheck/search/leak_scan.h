@@ -30,6 +30,12 @@ struct ip_hit {
 size_t ip_scan_words(const uint64_t *words, size_t n, uint64_t base, const struct ip_range *sorted_blocks,
                      size_t nblocks, uint64_t lo, uint64_t hi, struct ip_hit *out, size_t max);
 
+/* Where private memory without a file in [lo, hi), both multiples of a page, was ever touched: the rest is zero.
+ * pagemap is the descriptor of the client's /proc/PID/pagemap (proc(5)); what it does not tell counts as touched.
+ * Small gaps are included.  Writes at most max ranges, by address, and returns how many; if that is max,
+ * resume at the last one's end. */
+size_t ip_touched(int pagemap, uint64_t lo, uint64_t hi, struct ip_range *out, size_t max);
+
 /* For words in ascending order: good[i] = 1 if the eight bytes at addrs[i] + shift, read through the
  * descriptor of the client's memory, are all zero (V bytes: addressable and defined). */
 void ip_valid_words(int mem, uint64_t shift, const uint64_t *addrs, size_t n, uint8_t *good);

@@ -28,6 +28,7 @@ static uint64_t touched(const struct ip_insn *in) {
     uint64_t s = gpr_set((uint32_t)(in->gpr_read | in->gpr_write));
     s |= (uint64_t)(in->vec_read | in->vec_write) << IP_U_VEC0;
     s |= (uint64_t)(in->mmx_read | in->mmx_write) << IP_U_MMX0;
+    if (in->x87) s |= 0xffull << IP_U_MMX0 | UBIT(IP_U_FSW); /* which register st(i) is, nobody knows here */
     if (in->k_read | in->k_write) s |= UBIT(IP_U_K);
     if ((in->fl_read | in->fl_write) & IP_FL_ARITH) s |= UBIT(IP_U_FLAGS);
     if (in->mem.present && in->mem.vsib) s |= UBIT(IP_U_VEC0 + in->mem.index);

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from interpose.report.places import Segment, StackPosition
 from interpose.tools.memcheck.addrinfo import (
     ClientBlock,
     DataSymbol,
     Section,
-    Segment,
-    StackPosition,
     Variable,
 )
 from interpose.tools.memcheck.heap import REDZONE, BlockMap, HeapBlock
@@ -26,6 +25,7 @@ class Space:
     metapool: HeapBlock | None = None
     variable: Variable | None = None
     symbol: DataSymbol | None = None
+    static: Variable | None = None
     stack: StackPosition | None = None
     section: Section | None = None
     below_stack: bool = False
@@ -50,6 +50,9 @@ class Space:
 
     def variable_at(self, addr: int, tid: int) -> Variable | None:
         return self.variable
+
+    def static_local_at(self, addr: int) -> Variable | None:
+        return self.static
 
     def data_symbol_at(self, addr: int) -> DataSymbol | None:
         return self.symbol

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from tools.memcheck.report.space import Space
 
+from interpose.report.places import Segment, StackPosition
 from interpose.tools.memcheck.addrinfo import (
     ClientBlock,
     DataSymbol,
     Section,
-    Segment,
-    StackPosition,
     Variable,
     describe_address,
 )
@@ -83,8 +82,9 @@ IN_ORDER = [
         {"metapool": HeapBlock(0x1000, 64)},
         "Address 0x1002 is 2 bytes inside a block of size 64 client-defined",
     ),
-    ({"variable": Variable('global var "v"', 1)}, 'Location 0x1002 is 1 byte inside global var "v"'),
+    ({"variable": Variable("v", 1)}, 'Location 0x1002 is 1 byte inside global var "v"'),
     ({"symbol": SYMBOL}, 'Address 0x1002 is 33 bytes inside data symbol "gbuf"'),
+    ({"static": Variable("s", 1)}, 'Location 0x1002 is 1 byte inside global var "s"'),
     ({"stack": STACK}, "Address 0x1002 is on thread 1's stack"),
     ({"section": Section("Text", "/bin/b")}, "Address 0x1002 is in the Text segment of /bin/b"),
     (
@@ -148,17 +148,28 @@ def test_after_the_brk_limit():
     assert texts(space, 0x2010) == ["Address 0x2010 is 16 bytes after the brk data segment limit 0x2000"]
 
 
-def test_variables():
-    local = Variable('local var "v"', 2, "a.c", 5, frame=0, tid=1)
-    assert texts(Space(variable=local), 0x10) == [
-        'Location 0x10 is 2 bytes inside local var "v",',
-        "declared at a.c:5, in frame #0 of thread 1",
-    ]
-    global_var = Variable('global var "g"', 0, "a.c", 5)
-    assert texts(Space(variable=global_var), 0x10) == [
-        'Location 0x10 is 0 bytes inside global var "g"',
-        "declared at a.c:5",
-    ]
+FRAME = "in frame #0 of thread 1"
+LOCAL = f"declared at a.c:5, {FRAME}"
+
+
+@pytest.mark.parametrize(
+    ("variable", "lines"),
+    [
+        (
+            Variable("v", 2, "", "a.c", 5, 0, 1),
+            ['2 bytes inside local var "v"', LOCAL],
+        ),
+        (Variable("v", 1, ".f[3]", "a.c", 5, 0, 1), ["1 byte inside v.f[3],", LOCAL]),
+        (Variable("v", 0, "", None, None, 0, 1), ['0 bytes inside local var "v",', FRAME]),
+        (Variable("v", 0, ".f", None, None, 0, 1), ["0 bytes inside v.f,", FRAME]),
+        (Variable("g", 0, "", "a.c", 5), ['0 bytes inside global var "g"', "declared at a.c:5"]),
+        (Variable("g", 0, "[1]", "a.c", 5), ["0 bytes inside g[1],", "a global variable declared at a.c:5"]),
+        (Variable("g", 0), ['0 bytes inside global var "g"']),
+    ],
+)
+def test_variables(variable, lines):
+    """As Valgrind 3.19 writes them, commas included."""
+    assert texts(Space(variable=variable), 0x10) == [f"Location 0x10 is {lines[0]}", *lines[1:]]
 
 
 def test_a_far_block_is_named_if_nothing_better_is_known():

@@ -225,6 +225,8 @@ def test_heuristics(name, heap, words, offset):
     with_it = run(Memory(words=words), heap)
     assert (with_it.state, with_it.heuristic) == ([R], [name])
     others = {"stdstring", "length64", "newarray", "multipleinheritance"} - {name}
+    if name == "length64":  # that is an array of objects of one byte each, too
+        others.remove("newarray")
     assert run(Memory(words=words), heap, heuristics=others).state == [P]
     words[GLOBALS + 8] = at(0)
     better = run(Memory(words=words), heap)
@@ -238,7 +240,6 @@ def test_heuristics(name, heap, words, offset):
         (blocks(24 + 12), {at(0): 5, at(0, 8): 10}, 24),  # does not fill the block
         (blocks(64), {at(0): 55}, 8),
         (blocks(64), {at(0): 56}, 16),
-        (blocks(88), {at(0): 5}, 8),  # not from new[]
         (blocks(88, kind=AllocKind.NEW_ARRAY), {at(0): 7}, 8),
         (blocks(88, kind=AllocKind.NEW_ARRAY), {at(0): 0}, 8),
         (blocks(32), {at(0): TABLES + 0x10, at(0, 16): TABLES + 0x80, **vtables()}, 16),

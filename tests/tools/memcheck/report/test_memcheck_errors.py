@@ -103,7 +103,7 @@ CASES = [
         "Overlap",
         "Overlap",
     ),
-    (ErrorRecord(ErrKind.MEMPOOL), "Illegal memory pool address", "InvalidMemPool", "Mempool"),
+    (ErrorRecord(ErrKind.POOL), "Illegal memory pool address", "InvalidMemPool", "Mempool"),
     (
         ErrorRecord(ErrKind.FISHY, aux=aux((1 << 64) - 5), text="malloc(size)"),
         "Argument 'size' of function malloc has a fishy (possibly negative) value: -5",
@@ -175,7 +175,7 @@ def test_every_kind_has_a_case():
 
 ADDRESS = {
     ErrKind.READ, ErrKind.WRITE, ErrKind.JUMP, ErrKind.PARAM_UNADDR, ErrKind.PARAM_UNDEF,
-    ErrKind.CHECK_UNADDR, ErrKind.CHECK_UNDEF, ErrKind.FREE, ErrKind.MISMATCH, ErrKind.MEMPOOL,
+    ErrKind.CHECK_UNADDR, ErrKind.CHECK_UNDEF, ErrKind.FREE, ErrKind.MISMATCH, ErrKind.POOL,
     ErrKind.REALLOC_ZERO, ErrKind.SIZE_MISMATCH, ErrKind.ALIGN_MISMATCH,
 }  # fmt: skip
 ORIGIN = {ErrKind.VALUE, ErrKind.COND, ErrKind.PARAM_REG, ErrKind.PARAM_UNDEF, ErrKind.CHECK_UNDEF}

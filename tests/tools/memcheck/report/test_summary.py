@@ -9,7 +9,7 @@ from tools.memcheck.report.test_leak import GLOBALS, Memory, at, vtables
 from interpose.records import replace
 from interpose.tools.memcheck.heap import AllocKind, HeapBlock, HeapStats
 from interpose.tools.memcheck.loss import Delta, LeakOptions, LeakReporter
-from interpose.tools.memcheck.summary import EndOptions, finish
+from interpose.tools.memcheck.summary import EndOptions, HeapEnd, finish
 
 ALL = frozenset({"definite", "indirect", "possible", "reachable"})
 FULL = LeakOptions(full=True)
@@ -33,8 +33,8 @@ def end(b: Bench, leaks: LeakReporter, heap: list[HeapBlock], memory: Memory, **
     verbosity = b.errors.options.verbosity
     stats = HeapStats(19, 8, 1153, sum(each.size for each in heap), len(heap))
     finish(
-        b.log, b.errors, leaks, stats, heap, memory,
-        replace(leak_options, verbosity=verbosity),
+        b.log, b.errors, leaks,
+        HeapEnd(stats, heap, memory, replace(leak_options, verbosity=verbosity)),
         EndOptions(options.pop("leak_check", "full"), verbosity=verbosity, **options),
         undefined_seen=options.pop("undefined_seen", False),
     )  # fmt: skip
@@ -43,7 +43,9 @@ def end(b: Bench, leaks: LeakReporter, heap: list[HeapBlock], memory: Memory, **
 
 def test_an_empty_program():
     b, leaks = leak_bench()
-    finish(b.log, b.errors, leaks, HeapStats(), [], Memory(), FULL, EndOptions(), undefined_seen=False)
+    finish(
+        b.log, b.errors, leaks, HeapEnd(HeapStats(), [], Memory(), FULL), EndOptions(), undefined_seen=False
+    )
     assert b.log.text() == (
         "==1== \n"
         "==1== HEAP SUMMARY:\n"
@@ -284,7 +286,7 @@ def test_hint_about_origins(verbosity, tracked, seen, hint):
     b, leaks = leak_bench(verbosity=verbosity)
     options = EndOptions(track_origins=tracked, verbosity=verbosity)
     how = LeakOptions(verbosity=verbosity)
-    finish(b.log, b.errors, leaks, HeapStats(), [], Memory(), how, options, seen)
+    finish(b.log, b.errors, leaks, HeapEnd(HeapStats(), [], Memory(), how), options, seen)
     text = "==1== Use --track-origins=yes to see where uninitialised values come from"
     assert b.log.lines.count(text) == hint
 

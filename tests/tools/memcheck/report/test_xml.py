@@ -17,7 +17,7 @@ from interpose.report.xml import Preamble, XmlSink
 from interpose.tools.memcheck.errors import ErrKind, ErrorRecord, build_error, suppression_component
 from interpose.tools.memcheck.heap import HeapBlock, HeapStats
 from interpose.tools.memcheck.loss import LeakReporter
-from interpose.tools.memcheck.summary import finish_xml
+from interpose.tools.memcheck.summary import EndOptions, HeapEnd, finish_xml
 
 PREAMBLE = Preamble(
     tool="memcheck",
@@ -32,7 +32,7 @@ PREAMBLE = Preamble(
 
 
 class Bench:
-    def __init__(self, **options) -> None:
+    def __init__(self, protocol: int = 6, **options) -> None:
         self.lines: list[str] = []
         self.log = Log()
         self.symbols = Symbols()
@@ -40,15 +40,15 @@ class Bench:
         self.symbols.add(2, "main", obj="/bin/a")
         gen = options.get("gen_suppressions") == "all"
         self.resolver = StackResolver(self.symbols)
-        self.xml = XmlSink(self.lines.append, self.resolver, with_suppressions=gen)
+        self.xml = XmlSink(self._write, self.resolver, with_suppressions=gen, protocol=protocol)
         self.suppressions = Suppressions([suppression_component(), CORE_ERRORS])
         manager_options = ErrorOptions(error_limit=False, **{"show_error_list": "yes", **options})
         self.errors = ErrorManager(manager_options, self.resolver, self.suppressions, self.xml, self.log)
         self.leaks = LeakReporter(self.log, self.errors)
 
-    def take(self) -> list[str]:
-        lines, self.lines[:] = list(self.lines), []
-        return lines
+    def _write(self, text: str) -> None:
+        assert text.endswith("\n")
+        self.lines += text[:-1].split("\n")
 
 
 def test_the_beginning():
@@ -157,7 +157,7 @@ def test_generated_suppressions_come_twice():
     b = Bench(gen_suppressions="all")
     record = ErrorRecord(ErrKind.PARAM_REG, text="write(buf)", frames=(1,))
     b.errors.report(*build_error(record, b.resolver, Space(), 1))
-    text = "\n".join(b.lines)
+    text = "".join(f"{line}\n" for line in b.lines)
     assert text.count(SUPPRESSION) == 2
     assert text.endswith(f"  </stack>\n{SUPPRESSION}</error>\n\n{SUPPRESSION}")
     ElementTree.fromstring(f"<all>{text}</all>")
@@ -198,7 +198,7 @@ def test_events():
   </stack>
 """
     assert "\n".join(b.lines) == (
-        "<clientmsg>\n  <tid>1</tid>\n  <text>hello &lt;3&gt;\n</text>\n" + stack + "</clientmsg>\n"
+        "<clientmsg>\n  <tid>1</tid>\n  <text>hello &lt;3&gt;\n  </text>\n" + stack + "</clientmsg>\n"
         "<fatal_signal>\n  <tid>1</tid>\n  <signo>11</signo>\n  <signame>SIGSEGV</signame>\n"
         "  <sicode>1</sicode>\n  <event>Access not within mapped region</event>\n  <siaddr>0x0</siaddr>\n"
         + stack
@@ -211,7 +211,10 @@ def whole(b: Bench, heap: list[HeapBlock], memory) -> ElementTree.Element:
     for number in (1, 1, 2):
         b.errors.report(*build_error(ErrorRecord(ErrKind.COND, frames=(number,)), b.resolver, Space(), 1))
     stats = HeapStats(19, 8, 1153, sum(each.size for each in heap), len(heap))
-    finish_xml(b.xml, b.errors, b.leaks, stats, heap, memory, FULL, "00:00:00:00.300")
+    options = EndOptions(verbosity=b.errors.options.verbosity)
+    finish_xml(
+        b.xml, b.log, b.errors, b.leaks, HeapEnd(stats, heap, memory, FULL), options, "00:00:00:00.300"
+    )
     assert b.log.lines == []
     return ElementTree.fromstring("\n".join(b.lines))
 
@@ -247,6 +250,12 @@ def test_quiet():
     heap, memory = example()
     root = whole(Bench(verbosity=0, show_error_list="no"), heap, memory)
     assert [child.tag for child in root] == [*START, *["error"] * 4, "errorcounts"]
+
+
+def test_old_protocols_have_no_summaries():
+    root = whole(Bench(protocol=4), *example())
+    assert root.findtext("protocolversion") == "4"
+    assert [child.tag for child in root] == [*START, *["error"] * 4, "errorcounts", "suppcounts"]
 
 
 def test_without_blocks():

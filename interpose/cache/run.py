@@ -1,0 +1,217 @@
+"""What one supervisor takes from the cache, and adds to it when the program has ended."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from interpose import __version__
+from interpose.cache.digest import digest
+from interpose.cache.folder import CacheError, Folder
+from interpose.cache.memo import MOST_BYTES, Memo
+from interpose.jit._native import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from interpose.options.parse import Config
+    from interpose.report.log import Log
+    from interpose.supervisor.files import KnownFile
+
+MOST_SEGMENT_BYTES = 160 << 20
+WORTH_WRITING = 8
+"""So many blocks at least, and one for each fifty that are kept, make a file be written anew."""
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_DECIDING = (".", "cache", "elf", "redir", "supervisor", "zenc")
+"""Folders of the package whose Python decides what is bound; its C has the build's checksum."""
+
+# Tools and options that make other code than programs run with as a rule, or want to see it made.
+_UNKEPT = (
+    lib.IP_C_TRACE
+    | lib.IP_C_COUNT
+    | lib.IP_C_SINGLE_STEP
+    | lib.IP_C_NO_OPT
+    | lib.IP_C_NO_CLEANUP
+    | lib.IP_C_NO_INSTR
+    | lib.IP_C_NO_CHAIN
+    | lib.IP_C_FORCE_TRACK
+    | lib.IP_C_SMC_ALL
+    | lib.IP_C_FAR_IMAGES
+)
+
+
+class Segment:
+    """The translations of one mapped image: where they are mapped, and the name of their file."""
+
+    __slots__ = ("end", "kept", "name", "start")
+
+    def __init__(self, start: int, end: int, name: str, kept: int) -> None:
+        self.start = start
+        self.end = end
+        self.name = name
+        self.kept = kept
+
+
+def _this_build() -> bytes:
+    words = [__version__, str(lib.ip_build_id())]
+    for folder in _DECIDING:
+        with os.scandir(os.path.join(_PACKAGE, folder)) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    status = entry.stat()
+                    words.append(f"{folder}/{entry.name} {status.st_size} {status.st_mtime_ns}")
+    return "\n".join(sorted(words)).encode()
+
+
+def open_cache(config: Config, header: Any, log: Log) -> Cache | None:
+    """The cache for a run under these options; None, with a line under ``-v``, if there is none."""
+    core = config.core
+    if core.cache not in ("yes", "read"):
+        return None
+    try:
+        return Cache(config, header, log, Folder())
+    except CacheError as error:
+        if core.verbosity > 1:
+            log.debug(f"no cache: {error}")
+        return None
+
+
+class Cache:
+    """See the module.
+
+    :ivar memo: what the redirection core made of the present program's objects; None: it is to be asked.
+    """
+
+    def __init__(self, config: Config, header: Any, log: Log, folder: Folder) -> None:
+        core = config.core
+        self._folder = folder
+        self._log = log
+        self._tells = core.verbosity > 1
+        self._writes = self._may_write = core.cache == "yes"
+        self._most_bytes = core.cache_size << 20
+        options = (config.tool_name, header.config_flags, core.soname_synonyms, core.redzone_size)
+        self._seed = repr(options).encode() + _this_build()
+        # What somebody wants to be told of, or brings rules of its own, is not answered from memory.
+        self._remembers = not (
+            core.verbosity > 1
+            or core.trace_redir
+            or core.hooks
+            or core.require_text_symbol
+            or core.extra_debuginfo_path
+            or (core.enable_debuginfod and os.environ.get("DEBUGINFOD_URLS"))
+        )
+        self._keeps = not (
+            header.config_flags & _UNKEPT
+            or any(core.trace_flags or ())
+            or core.stop_after
+            or core.random_registers
+            or core.tiny_cache
+            or core.hooks
+        )
+        self.memo: Memo | None = None
+        self._memo_name = ""
+        self._segments: list[Segment] = []
+        self._told = 0
+        if self._keeps:
+            lib.ip_keep_start(self._writes, MOST_SEGMENT_BYTES)
+
+    def next_program(self, path: bytes) -> None:
+        """Another program begins."""
+        self._segments.clear()
+        self.memo = None
+        if self._remembers:
+            seed = self._seed + b"\0" + path
+            self._memo_name = f"memo-{digest(seed).hex()}"
+            self.memo = Memo(seed, self._folder.read(self._memo_name, MOST_BYTES))
+            if self.memo.damaged:
+                self._tell_damage(self._memo_name)
+
+    def _tell_damage(self, name: str) -> None:
+        if self._tells:
+            self._log.debug(f"cache: {self._folder.path}/{name} is damaged, or of another build: ignored")
+
+    def mapped(self, start: int, length: int, offset: int, file: KnownFile) -> None:
+        """Code of a file was mapped: take what is kept of it."""
+        if not self._keeps or file.beginning is None or start + length > 1 << 32:
+            return
+        place = f"{start:x} {length:x} {offset:x} {file.beginning}".encode()
+        name = f"code-{digest(self._seed + place).hex()}"
+        kept = lib.ip_keep_add(start, start + length, self._folder.descriptor(name))
+        if kept < 0:
+            self._told += 1
+            self._tell_damage(name)
+        end = start + length
+        self._segments = [s for s in self._segments if s.end <= start or s.start >= end]
+        self._segments.append(Segment(start, end, name, max(kept, 0)))
+
+    def forked(self) -> None:
+        """This is the copy for a forked child: what it learns it may have from its parent."""
+        self._writes = False
+        lib.ip_keep_writes(False)
+
+    def executes(self) -> None:
+        """Another program has begun in this process, with tables of its own."""
+        self._writes = self._may_write
+        lib.ip_keep_writes(self._writes)
+
+    def ended(self) -> None:
+        """The program has ended: say what was wrong."""
+        damaged = lib.ip_keep_damaged() - self._told
+        if self._tells and damaged:
+            self._log.debug(f"cache: {self._folder.path}: {damaged} damaged pieces were ignored")
+
+    def finish(self) -> None:
+        """Nobody waits any more: add what is new."""
+        if not self._writes:
+            return
+        memo = self.memo if self.memo is not None and self.memo.added else None
+        grown = [segment for segment in self._segments if self._is_worth(segment)]
+        if memo is None and not grown:
+            return
+        lock = self._folder.lock()
+        if lock < 0:
+            return
+        if memo is not None:
+            self._write_memo(memo)
+        for segment in grown:
+            self._write_segment(segment)
+        self._folder.tidy(self._most_bytes)
+        os.close(lock)
+
+    @staticmethod
+    def _is_worth(segment: Segment) -> bool:
+        fresh = lib.ip_keep_fresh(segment.start, segment.end)
+        return bool(fresh >= WORTH_WRITING + segment.kept // 50)
+
+    def _write_memo(self, memo: Memo) -> None:
+        present = self._folder.read(self._memo_name, MOST_BYTES)
+        if present is not None:
+            memo.take(present)  # another run may have added to it meanwhile
+        data = memo.contents()
+        if len(data) <= MOST_BYTES:
+            self._folder.replace(self._memo_name, lambda fd: _write_all(fd, data))
+
+    def _write_segment(self, segment: Segment) -> None:
+        def fill(fd: int) -> bool:
+            old = self._folder.descriptor(segment.name)
+            return bool(lib.ip_keep_save(segment.start, segment.end, old, fd) > 0)
+
+        self._folder.replace(segment.name, fill)
+
+
+def _write_all(fd: int, data: bytes) -> bool:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+    return True
+
+
+RECENT_NS = 2_000_000_000
+"""A file that was written as lately may be written again without its times telling."""
+
+
+def is_settled(changed_ns: int) -> bool:
+    """Whether a file's times tell its contents."""
+    return time.time_ns() - changed_ns > RECENT_NS

@@ -1,0 +1,121 @@
+"""The libraries that a program has loaded (``qXfer:libraries-svr4:read``), by the dynamic linker's own lists.
+
+The dynamic section's ``DT_DEBUG`` points at ``struct r_debug``, which has the first ``struct link_map`` of a
+namespace, and from its version 2 on the next namespace (``dlmopen``); see ``<link.h>`` of the C library. The
+document is that of "Library List Format for SVR4 Targets" of GDB's manual. All of it is read from the
+program's memory, and may be anything.
+"""
+
+from __future__ import annotations
+
+import struct
+from xml.sax.saxutils import quoteattr
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from interpose.supervisor.client import Client
+
+_AT_PHDR, _AT_PHENT, _AT_PHNUM = 3, 4, 5
+_PT_DYNAMIC, _PT_PHDR = 2, 6
+_DT_NULL, _DT_DEBUG = 0, 21
+_PROGRAM_HEADER = struct.Struct(
+    "<IIQQQQQQ"
+)  # type, flags, offset, address, physical, file size, size, alignment
+_R_DEBUG = struct.Struct(
+    "<i4xQQi4xQ"
+)  # version, first map, breakpoint, state, the linker's base; then the next
+_LINK_MAP = struct.Struct("<QQQQQ")  # base, name, dynamic section, next, previous
+_MOST = 1 << 16
+"""Libraries of a namespace, program headers, words of a dynamic section: beyond, the lists are damaged."""
+_MOST_NAMESPACES = 64  # the C library has 16
+_LONGEST_NAME = 4096
+
+
+def document(client: Client, auxv: bytes, annex: bytes) -> bytes:
+    """The list as gdb wants it; empty before the dynamic linker has one, and for a static program.
+
+    :param annex: nothing, or ``start=MAP;prev=MAP``: the part of a namespace's list that begins there.
+    """
+    words = dict(part.partition(b"=")[::2] for part in annex.split(b";") if part)
+    start, previous = int(words.get(b"start", b"0"), 16), int(words.get(b"prev", b"0"), 16)
+    lines = []
+    main = 0
+    if start:
+        lines = [_library(*found) for found in _maps(client, start, previous, 0)]
+    else:
+        for at, debug in enumerate(_namespaces(client, auxv)):
+            found = list(_maps(client, debug[1], 0, debug[0]))
+            if at == 0 and found:
+                main = found.pop(0)[0]
+            lines += [_library(*one) for one in found]
+    head = f' main-lm="{main:#x}"' if main else ""
+    return f'<library-list-svr4 version="1.0"{head}>{"".join(lines)}</library-list-svr4>'.encode()
+
+
+def _library(at: int, name: str, base: int, dynamic: int, debug: int) -> str:
+    if not name:
+        return ""
+    where = f' lmid="{debug:#x}"' if debug else ""
+    places = f'lm="{at:#x}" l_addr="{base:#x}" l_ld="{dynamic:#x}"'
+    return f"<library name={quoteattr(name)} {places}{where}/>"
+
+
+def _maps(client: Client, at: int, previous: int, debug: int) -> Iterator[tuple[int, str, int, int, int]]:
+    """Address, name, base and dynamic section of each map of a namespace, with its ``r_debug``."""
+    for _ in range(_MOST):
+        data = client.read(at, _LINK_MAP.size) if at else None
+        if data is None:
+            return
+        base, name, dynamic, following, before = _LINK_MAP.unpack(data)
+        if before != previous:  # the list is being changed
+            return
+        text = client.read_string(name, _LONGEST_NAME) if name else b""
+        yield at, _printable(text or b""), base, dynamic, debug
+        at, previous = following, at
+
+
+def _printable(name: bytes) -> str:
+    """A file's name as far as XML 1.0 can hold it."""
+    text = name.decode("utf-8", "replace")
+    return "".join(c if c >= " " and c not in "\ufffe\uffff" else "?" for c in text)
+
+
+def _namespaces(client: Client, auxv: bytes) -> Iterator[tuple[int, int]]:
+    """The ``r_debug`` of each namespace and the first map of its list."""
+    at = _word(client, debug_field(client, auxv))
+    for _ in range(_MOST_NAMESPACES):
+        data = client.read(at, _R_DEBUG.size) if at else None
+        if data is None:
+            return
+        version, first = _R_DEBUG.unpack(data)[:2]
+        yield at, first
+        at = _word(client, at + _R_DEBUG.size) if version >= 2 else 0
+
+
+def debug_field(client: Client, auxv: bytes) -> int:
+    """Where the program's dynamic section has the address of ``r_debug``, which may be 0; 0: it has none."""
+    entries = dict(struct.iter_unpack("<QQ", auxv[: len(auxv) // 16 * 16]))
+    headers, number = entries.get(_AT_PHDR, 0), entries.get(_AT_PHNUM, 0)
+    if not headers or entries.get(_AT_PHENT) != _PROGRAM_HEADER.size or not 0 < number < _MOST:
+        return 0
+    data = client.read(headers, number * _PROGRAM_HEADER.size) or b""
+    base = dynamic = size = 0
+    for kind, _, _, address, _, _, length, _ in _PROGRAM_HEADER.iter_unpack(data):
+        if kind == _PT_PHDR:
+            base = headers - address
+        elif kind == _PT_DYNAMIC:
+            dynamic, size = address, length
+    at = base + dynamic
+    section = client.read(at, min(size, _MOST * 16) // 16 * 16) if dynamic else None
+    for number, (tag, _) in enumerate(struct.iter_unpack("<QQ", section or b"")):
+        if tag == _DT_NULL:
+            break
+        if tag == _DT_DEBUG:
+            return at + 16 * number + 8
+    return 0
+
+
+def _word(client: Client, at: int) -> int:
+    return int.from_bytes((client.read(at, 8) if at else None) or b"", "little")

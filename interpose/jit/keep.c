@@ -1,0 +1,346 @@
+/* Translations that outlast the run: what is noted of a block when it is made, and the files they are in. */
+#include "jit/keep.h"
+
+#include <cpuid.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "jit/digest.h"
+#include "jit/lastwords.h"
+#include "jit/writer.h"
+
+/* ---- The block under way ----------------------------------------------------------------------------- */
+
+void keep_begin(struct transtab *t) {
+    struct keeping *k = t->keep;
+    if (!k || !k->writes) return;
+    k->n_reads = k->n_unbound = 0;
+    k->lost = false;
+}
+
+void keep_read(struct transtab *t, uint64_t pc, int n) {
+    struct keeping *k = t->keep;
+    if (!k || !k->writes || n <= 0) return;
+    struct kept_read *last = k->n_reads ? &k->reads[k->n_reads - 1] : NULL;
+    if (pc + (uint64_t)n > UINT32_MAX) {
+        k->lost = true;
+    } else if (last && pc >= last->pc && pc <= last->pc + last->n) { /* straight on */
+        uint32_t end = (uint32_t)pc + (uint32_t)n;
+        if (end > last->pc + last->n) last->n = end - last->pc;
+    } else if (k->n_reads == KEEP_READS) {
+        k->lost = true;
+    } else {
+        k->reads[k->n_reads++] = (struct kept_read){(uint32_t)pc, (uint32_t)n};
+    }
+}
+
+void keep_unbound(struct transtab *t, uint64_t pc) {
+    struct keeping *k = t->keep;
+    if (!k || !k->writes) return;
+    if (k->n_unbound == KEEP_UNBOUND || pc > UINT32_MAX)
+        k->lost = true;
+    else
+        k->unbound[k->n_unbound++] = (uint32_t)pc;
+}
+
+static bool can_keep(const struct transtab *t, const struct ublock *b) {
+    const struct emitted *e = t->em;
+    if (t->keep->lost || t->watching || t->opts.flags != t->keep->flags) return false;
+    if (b->checked || e->compare || t->ub[2]->trace || e->n_moved > EM_MAX_MOVED ||
+        b->key & ~(IP_KEY_PC | IP_KEY_TRACK))
+        return false;
+    for (int i = 0; i < b->n_pages; i++)
+        if (!tt_is_stable(t, b->pages[i]) || tt_is_checked(t, b->pages[i])) return false;
+    for (int i = 0; i < e->n_exits; i++) switch (e->exits[i].kind_aux & 0xff) {
+        case IP_X_FAULTPC:
+        case IP_X_ILLEGAL:
+        case IP_X_STOP:
+        case IP_X_STALE:
+        case IP_X_FULL:
+        case IP_X_BREAK:
+        case IP_XS_ARRIVE:
+        case IP_XS_REPEATED:
+        case IP_XS_ADDRESSES:
+        case IP_XS_WATCH: return false;
+        default: break;
+        }
+    return true;
+}
+
+/* Made for another place and moved, the block must be the one that is made there. */
+static void verify_moved(struct transtab *t) {
+    struct emitted *e = t->em;
+    struct emitted *other = ip_alloc(1, sizeof *other);
+    ip_stage6_emit(t->ub[2], other, e->host + 0x123450, &t->opts);
+    keep_move(e->code, e->moved, e->n_moved, other->host - e->host);
+    bool same = e->len == other->len && memcmp(e->code, other->code, e->len) == 0;
+    free(other);
+    if (!same) ip_internal_error("a translation depends on its place in a way that is not noted");
+}
+
+/* Room for a note, or NULL: where memory is short, nothing is kept. */
+static uint8_t *note_room(struct keeping *k, size_t bytes) {
+    if (!k->n_pieces || k->used + bytes > KEEP_PIECE) {
+        uint8_t *piece = k->n_pieces < KEEP_NOTES && bytes <= KEEP_PIECE ? malloc(KEEP_PIECE) : NULL;
+        if (!piece) return NULL;
+        k->pieces[k->n_pieces++] = piece;
+        k->used = 0;
+    }
+    k->used += (uint32_t)bytes;
+    return k->pieces[k->n_pieces - 1] + (k->used - bytes);
+}
+
+static void forget_notes(struct keeping *k) {
+    while (k->n_pieces) free(k->pieces[--k->n_pieces]);
+}
+
+void keep_made(struct transtab *t, uint32_t block, bool wanted) {
+    struct keeping *k = t->keep;
+    const struct emitted *e = t->em;
+    if (!k) return;
+    k->note[block] = NULL;
+    if (!k->writes || !wanted || !can_keep(t, t->ub[0])) return;
+    struct note n = {.n_moved = (uint16_t)e->n_moved,
+                     .n_reads = (uint16_t)k->n_reads,
+                     .n_unbound = (uint16_t)k->n_unbound,
+                     .n_exits = (uint16_t)e->n_exits,
+                     .keeps_stack = t->ub[0]->keeps_stack};
+    for (int i = 0; i < k->n_reads; i++) n.n_guest += k->reads[i].n;
+    if (n.n_guest > 1 << 16) return;
+    size_t bytes = sizeof n + 4u * n.n_moved + sizeof k->reads[0] * n.n_reads + 4u * n.n_unbound + 2u * n.n_exits;
+    uint8_t *begin = note_room(k, (bytes + n.n_guest + 7) & ~7ull), *at = begin;
+    if (!begin) return;
+    at += sizeof n;
+    memcpy(begin, &n, sizeof n);
+    memcpy(at, e->moved, 4u * n.n_moved);
+    at += 4u * n.n_moved;
+    memcpy(at, k->reads, sizeof k->reads[0] * n.n_reads);
+    at += sizeof k->reads[0] * n.n_reads;
+    memcpy(at, k->unbound, 4u * n.n_unbound);
+    at += 4u * n.n_unbound;
+    for (int i = 0; i < e->n_exits; i++, at += 2) {
+        uint16_t id = (uint16_t)e->exits[i].id_off;
+        memcpy(at, &id, 2);
+    }
+    for (int i = 0; i < k->n_reads; i++) {
+        if (!tt_code_bytes(t, k->reads[i].pc, k->reads[i].n, at)) return;
+        at += k->reads[i].n;
+    }
+    if (t->opts.verify) verify_moved(t);
+    k->note[block] = begin;
+}
+
+void keep_move(uint8_t *code, const uint32_t *moved, uint32_t n, uint32_t by) {
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t value;
+        memcpy(&value, code + (moved[i] & 0xffff), 4);
+        value = moved[i] & MOVED_ADDRESS ? value + by : value - by;
+        memcpy(code + (moved[i] & 0xffff), &value, 4);
+    }
+}
+
+/* ---- Files ---------------------------------------------------------------------------------------------- */
+
+void keep_made_for(const struct transtab *t, uint64_t out[2]) {
+    enum { OPTIONS = 4, LEAVES = 6 };
+    uint64_t all[OPTIONS + sizeof t->opts.sym / sizeof t->opts.sym[0] + 2 * LEAVES] = {
+        t->keep->flags, ip_build_id(), (uint64_t)t->opts.count_blocks, t->opts.random_registers};
+    static const uint32_t leaves[LEAVES][2] = {{0, 0}, {1, 0}, {7, 0}, {7, 1}, {0xd, 1}, {0x80000001, 0}};
+    int n = OPTIONS;
+    memcpy(&all[n], t->opts.sym, sizeof t->opts.sym);
+    n += (int)(sizeof t->opts.sym / sizeof t->opts.sym[0]);
+    for (unsigned i = 0; i < LEAVES; i++) {
+        uint32_t a = 0, b = 0, c = 0, d = 0;
+        __get_cpuid_count(leaves[i][0], leaves[i][1], &a, &b, &c, &d);
+        if (leaves[i][0] == 1) b = 0; /* which of the CPUs this is */
+        all[n++] = (uint64_t)a << 32 | b;
+        all[n++] = (uint64_t)c << 32 | d;
+    }
+    ip_digest((const uint8_t *)all, sizeof all, out);
+}
+
+static bool read_at(int fd, void *to, size_t n, uint64_t at) {
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(fd, (uint8_t *)to + done, n - done, (off_t)(at + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
+void keep_close(struct segment *s) {
+    if (s->fd >= 0) close(s->fd);
+    free(s->chunks);
+    free(s->bytes);
+    free(s->names);
+    s->fd = -1;
+    s->chunks = NULL;
+    s->bytes = NULL;
+    s->names = NULL;
+    s->n_chunks = s->n_names = 0;
+}
+
+/* The header and the tables, if they are what was written. */
+static bool read_tables(struct segment *s, struct kept_head *h) {
+    uint64_t digest[2];
+    off_t size = lseek(s->fd, 0, SEEK_END);
+    if (size < (off_t)sizeof *h || !read_at(s->fd, h, sizeof *h, 0)) return false;
+    if (h->magic != KEEP_MAGIC || h->format != KEEP_FORMAT || h->n_chunks > 1 << 20 || h->n_blocks > 1 << 22)
+        return false;
+    size_t chunks = sizeof(struct kept_chunk) * h->n_chunks, names = sizeof(struct kept_name) * h->n_blocks;
+    if (h->index > (uint64_t)size || h->index + chunks + names != (uint64_t)size) return false;
+    size_t head = offsetof(struct kept_head, digest);
+    uint8_t *all = ip_alloc(1, head + chunks + names);
+    memcpy(all, h, head);
+    bool whole = read_at(s->fd, all + head, chunks + names, h->index);
+    ip_digest(all, head + chunks + names, digest);
+    whole = whole && memcmp(digest, h->digest, sizeof digest) == 0;
+    if (whole) {
+        s->chunks = ip_alloc(h->n_chunks + 1, sizeof *s->chunks);
+        s->bytes = ip_alloc(h->n_chunks + 1, sizeof *s->bytes);
+        s->names = ip_alloc(h->n_blocks + 1, sizeof *s->names);
+        memcpy(s->chunks, all + head, chunks);
+        memcpy(s->names, all + head + chunks, names);
+        s->n_chunks = h->n_chunks;
+        s->n_names = h->n_blocks;
+    }
+    free(all);
+    for (uint32_t i = 0; whole && i < s->n_chunks; i++) {
+        s->bytes[i] = s->chunks[i].bytes;
+        whole = s->chunks[i].at < h->index && s->chunks[i].bytes <= h->index - s->chunks[i].at;
+    }
+    for (uint32_t i = 0; whole && i < s->n_names; i++) whole = s->names[i].chunk < s->n_chunks;
+    return whole;
+}
+
+bool keep_open(struct transtab *t, struct segment *s) {
+    struct kept_head h;
+    uint64_t expected[2];
+    keep_made_for(t, expected);
+    return read_tables(s, &h) && h.build == ip_build_id() && h.lo == s->lo && h.hi == s->hi &&
+           memcmp(h.made_for, expected, sizeof expected) == 0;
+}
+
+int64_t ip_keep_check(int fd) {
+    struct segment s = {.fd = fd};
+    struct kept_head h;
+    uint64_t covered = sizeof h;
+    bool whole = read_tables(&s, &h);
+    for (uint32_t i = 0; whole && i < s.n_chunks; i++) {
+        uint8_t *bytes = keep_chunk(&s, i);
+        whole = bytes && s.chunks[i].at == covered;
+        covered += s.bytes[i];
+        free(bytes);
+    }
+    int64_t blocks = whole && covered == h.index ? (int64_t)s.n_names : -1;
+    keep_close(&s);
+    return blocks;
+}
+
+static int order(uint32_t pc, uint32_t track, const struct kept_name *n) {
+    if (pc != n->pc) return pc < n->pc ? -1 : 1;
+    return (track > n->track) - (track < n->track);
+}
+
+const struct kept_name *keep_name(const struct segment *s, uint32_t pc, uint32_t track) {
+    uint32_t from = 0, to = s->n_names;
+    while (from < to) {
+        uint32_t mid = from + (to - from) / 2;
+        int o = order(pc, track, &s->names[mid]);
+        if (!o) return &s->names[mid];
+        if (o < 0)
+            to = mid;
+        else
+            from = mid + 1;
+    }
+    return NULL;
+}
+
+uint8_t *keep_chunk(const struct segment *s, uint32_t chunk) {
+    const struct kept_chunk *c = &s->chunks[chunk];
+    uint64_t digest[2];
+    uint8_t *bytes = malloc((size_t)s->bytes[chunk] + 8);
+    if (!bytes) return NULL;
+    bool whole = read_at(s->fd, bytes, s->bytes[chunk], c->at);
+    if (whole) ip_digest(bytes, s->bytes[chunk], digest);
+    if (whole && memcmp(digest, c->digest, sizeof digest) == 0) return bytes;
+    free(bytes);
+    return NULL;
+}
+
+/* ---- What was kept is wanted --------------------------------------------------------------------------- */
+
+static void take_chunk(struct transtab *t, struct segment *s, uint32_t chunk) {
+    uint32_t bytes = s->bytes[chunk];
+    s->chunks[chunk].bytes = 0;
+    uint8_t *blocks = keep_chunk(s, chunk);
+    if (!blocks) {
+        s->damaged = true;
+        t->keep->damaged++;
+        return;
+    }
+    uint32_t first = t->meta->n_blocks;
+    for (uint32_t at = 0, n; at < bytes; at += n)
+        if (!(n = keep_install(t, s, blocks + at, bytes - at))) {
+            s->damaged = true;
+            t->keep->damaged++;
+            break;
+        }
+    free(blocks);
+    for (uint32_t block = first; block < t->meta->n_blocks; block++) {
+        tt_link_block(t, t->blocks[block].key, block);
+        t->stats.kept++;
+    }
+}
+
+bool keep_take(struct transtab *t, uint64_t key) {
+    struct keeping *k = t->keep;
+    if (!k || !k->n_seg || key & ~(IP_KEY_TRACK | IP_KEY_PC)) return false;
+    if (t->watching || t->trace_fd >= 0 || t->opts.flags != k->flags) return false;
+    uint64_t pc = key & IP_KEY_PC;
+    for (int i = 0; i < k->n_seg; i++) {
+        struct segment *s = &k->seg[i];
+        if (pc < s->lo || pc >= s->hi || s->fd < 0) continue;
+        const struct kept_name *n = keep_name(s, (uint32_t)pc, (key & IP_KEY_TRACK) != 0);
+        if (!n || !s->chunks[n->chunk].bytes) return false;
+        take_chunk(t, s, n->chunk);
+        return tt_find(t, key) != NULL;
+    }
+    return false;
+}
+
+void keep_add(struct transtab *t, const struct segment *s) {
+    struct keeping *k = t->keep;
+    for (int i = 0; i < k->n_seg;) {
+        if (k->seg[i].hi <= s->lo || k->seg[i].lo >= s->hi) {
+            i++;
+            continue;
+        }
+        keep_close(&k->seg[i]);
+        k->seg[i] = k->seg[--k->n_seg];
+    }
+    struct segment own = *s;
+    if (k->n_seg < KEEP_SEGMENTS)
+        k->seg[k->n_seg++] = own;
+    else
+        keep_close(&own);
+}
+
+void keep_flushed(struct transtab *t) {
+    struct keeping *k = t->keep;
+    if (!k) return;
+    forget_notes(k);
+    for (int i = 0; i < k->n_seg; i++)
+        for (uint32_t c = 0; c < k->seg[i].n_chunks; c++) k->seg[i].chunks[c].bytes = k->seg[i].bytes[c];
+}
+
+void keep_forget(struct transtab *t) {
+    struct keeping *k = t->keep;
+    if (!k) return;
+    for (int i = 0; i < k->n_seg; i++) keep_close(&k->seg[i]);
+    k->n_seg = 0;
+    forget_notes(k);
+}

@@ -1,0 +1,120 @@
+/* Translations of mapped files that outlast the run (docs/cache.md). */
+#ifndef INTERPOSE_KEEP_H
+#define INTERPOSE_KEEP_H
+
+#include "jit/transtab.h"
+
+#define KEEP_MAGIC    0x54504549504b5431ull
+#define KEEP_FORMAT   1u
+#define KEEP_SEGMENTS 256
+#define KEEP_READS    96
+#define KEEP_UNBOUND  512
+#define KEEP_NOTES    1024 /* pieces of what is noted of blocks */
+#define KEEP_PIECE    (256u << 10)
+#define KEEP_CHUNK    (48u << 10) /* bytes of blocks that are read and verified together */
+
+/* The file: header, chunks of blocks, then a table of the chunks and one of the blocks by pc. */
+struct kept_head {
+    uint64_t magic;
+    uint32_t format, build;
+    uint64_t made_for[2]; /* digest of all that decides what code is made of an instruction */
+    uint64_t lo, hi;
+    uint64_t index; /* where the tables begin */
+    uint32_t n_chunks, n_blocks;
+    uint64_t digest[2]; /* of the header before, and of the tables */
+};
+struct kept_chunk {
+    uint64_t at;
+    uint32_t bytes, n_blocks;
+    uint64_t digest[2];
+};
+struct kept_name { /* ascending */
+    uint32_t pc, track;
+    uint32_t chunk, unused;
+};
+/* A block of a chunk: this, then the arrays in the order of their counts. */
+struct kept_block {
+    uint32_t bytes; /* in all, a multiple of 8 */
+    uint32_t pc, host;
+    uint32_t host_len;
+    uint32_t entry;
+    uint32_t n_guest; /* bytes of code that it was made from */
+    uint16_t n_exits, n_descs, n_points, n_reads, n_pages, n_insns, n_moved, n_unbound;
+    uint8_t track, keeps_stack, unused[6];
+};
+struct kept_exit {
+    uint64_t key;
+    uint32_t kind_aux;
+    uint16_t patch, stub, id; /* offsets */
+    uint16_t desc;            /* from 1 */
+};
+struct kept_read { /* code that was looked at: its bytes decide what was made */
+    uint32_t pc, n;
+};
+
+struct segment {
+    uint64_t lo, hi;
+    int fd;     /* -1: nothing is kept of it */
+    bool stale; /* its blocks are of other bytes than are mapped */
+    bool damaged;
+    uint32_t n_chunks, n_names;
+    struct kept_chunk *chunks; /* bytes 0: done with */
+    uint32_t *bytes;           /* of each chunk */
+    struct kept_name *names;
+};
+
+struct keeping {
+    bool writes;
+    uint64_t flags; /* of the options, when it was switched on */
+    uint64_t max_bytes;
+    /* Of the block under way. */
+    bool lost; /* there was no room for all of the following */
+    int n_reads, n_unbound;
+    struct kept_read reads[KEEP_READS];
+    uint32_t unbound[KEEP_UNBOUND];
+    /* Of blocks that were made in this run: what the tables of the translator do not say; NULL: not to be kept. */
+    const uint8_t **note;
+    uint8_t *pieces[KEEP_NOTES];
+    uint32_t n_pieces, used; /* used: bytes of the last piece */
+    struct segment seg[KEEP_SEGMENTS];
+    int n_seg;
+    uint32_t damaged; /* files and chunks that are not what was written */
+};
+
+/* A block is about to be made; what it depends on; it has been made. */
+void keep_begin(struct transtab *t);
+void keep_read(struct transtab *t, uint64_t pc, int n);
+void keep_unbound(struct transtab *t, uint64_t pc);
+void keep_made(struct transtab *t, uint32_t block, bool wanted);
+/* Take what is kept of the key, and what was made beside it; false: there is nothing. */
+bool keep_take(struct transtab *t, uint64_t key);
+/* Another image is mapped: those in its place are gone. */
+void keep_add(struct transtab *t, const struct segment *s);
+/* All translations are forgotten; so is the program. */
+void keep_flushed(struct transtab *t);
+void keep_forget(struct transtab *t);
+
+/* Code that was made for one place goes to another, by so many bytes further on (struct emitted's moved). */
+void keep_move(uint8_t *code, const uint32_t *moved, uint32_t n, uint32_t by);
+/* A digest of all that decides, beside the guest's bytes, what code is made. */
+void keep_made_for(const struct transtab *t, uint64_t out[2]);
+/* keep_take.c: one block that was kept, at [at, at + left); how many bytes it has, 0 if it is damaged. */
+uint32_t keep_install(struct transtab *t, struct segment *s, const uint8_t *at, size_t left);
+/* keep_save.c: how many blocks are new, or -errno. */
+int64_t keep_save(struct transtab *t, uint64_t lo, uint64_t hi, int old_fd, int new_fd);
+
+/* Reads and verifies header and tables; false: not one of ours, of another build, or damaged. */
+bool keep_open(struct transtab *t, struct segment *s);
+void keep_close(struct segment *s);
+/* The named block, or NULL. */
+const struct kept_name *keep_name(const struct segment *s, uint32_t pc, uint32_t track);
+/* A chunk's bytes, verified, to be freed; NULL: damaged. */
+uint8_t *keep_chunk(const struct segment *s, uint32_t chunk);
+/* What a note holds, behind its counts: moved, reads, unbound, ids of exits, code. */
+struct note {
+    uint32_t n_guest;
+    uint16_t n_moved, n_reads, n_unbound, n_exits;
+    uint8_t keeps_stack;
+};
+
+#endif

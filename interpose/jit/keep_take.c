@@ -1,0 +1,148 @@
+/* A block that was kept becomes one of the run's, if everything that it was made of is the same. */
+#include "jit/keep.h"
+
+#include <string.h>
+
+/* Where its arrays are. */
+struct parts {
+    const struct kept_block *b;
+    const struct kept_exit *exits;
+    const struct ip_insn *descs;
+    const struct ip_point *points;
+    const struct kept_read *reads;
+    const uint32_t *pages, *pcs, *moved, *unbound;
+    const uint8_t *guest, *host;
+};
+
+static bool part(const uint8_t **at, const uint8_t *end, const void *out, size_t size, size_t n) {
+    if ((size_t)(end - *at) < size * n) return false;
+    memcpy((void *)(uintptr_t)out, at, sizeof *at);
+    *at += size * n;
+    return true;
+}
+
+/* Nothing of it leads out of it, whatever it says. */
+static bool is_whole(const struct parts *p) {
+    const struct kept_block *b = p->b;
+    if (b->n_pages > 8 || b->n_insns >= UB_MAX_INSN || b->n_exits > EM_MAX_EXITS || b->n_points > EM_MAX_POINTS ||
+        b->host_len > EM_MAX_CODE || b->entry >= b->host_len || b->n_insns == 0)
+        return false;
+    uint32_t room = b->host_len < 4 ? 0 : b->host_len - 4;
+    for (int i = 0; i < b->n_exits; i++) {
+        const struct kept_exit *x = &p->exits[i];
+        if (x->patch > room || x->stub > room || x->id > room || x->desc > b->n_descs) return false;
+    }
+    for (int i = 0; i < b->n_moved; i++)
+        if ((p->moved[i] & 0xffff) > room) return false;
+    for (int i = 0; i < b->n_points; i++)
+        if (p->points[i].host_off > b->host_len || p->points[i].guest_off > b->n_insns) return false;
+    uint64_t guest = 0;
+    for (int i = 0; i < b->n_reads; i++) guest += p->reads[i].n;
+    return guest == b->n_guest;
+}
+
+static bool find_parts(const uint8_t *at, size_t left, struct parts *p) {
+    if (left < sizeof *p->b) return false;
+    p->b = (const void *)at;
+    const struct kept_block *b = p->b;
+    if (b->bytes > left || b->bytes % 8 || b->bytes < sizeof *b) return false;
+    const uint8_t *end = at + b->bytes;
+    at += sizeof *b;
+    return part(&at, end, &p->exits, sizeof *p->exits, b->n_exits) &&
+           part(&at, end, &p->descs, sizeof *p->descs, b->n_descs) &&
+           part(&at, end, &p->points, sizeof *p->points, b->n_points) &&
+           part(&at, end, &p->reads, sizeof *p->reads, b->n_reads) && part(&at, end, &p->pages, 4, b->n_pages) &&
+           part(&at, end, &p->pcs, 4, b->n_insns + 1u) && part(&at, end, &p->moved, 4, b->n_moved) &&
+           part(&at, end, &p->unbound, 4, b->n_unbound) && part(&at, end, &p->guest, 1, b->n_guest) &&
+           part(&at, end, &p->host, 1, b->host_len) && is_whole(p);
+}
+
+/* Is all code that it was made from mapped, unchangeable, and byte for byte the same? */
+static bool same_code(struct transtab *t, struct segment *s, const struct parts *p) {
+    const uint8_t *guest = p->guest;
+    for (int i = 0; i < p->b->n_reads; i++) {
+        uint64_t pc = p->reads[i].pc, n = p->reads[i].n;
+        if (pc < s->lo || pc + n > s->hi) return false;
+        for (uint64_t page = pc & ~4095ull; page < pc + n; page += 4096)
+            if (!tt_is_stable(t, page) || tt_is_checked(t, page)) return false;
+        if (!tt_same_bytes(t, pc, (uint32_t)n, guest)) {
+            s->stale = true;
+            return false;
+        }
+        guest += n;
+    }
+    for (int i = 0; i < p->b->n_pages; i++)
+        if (!tt_is_stable(t, p->pages[i]) || p->pages[i] < s->lo || p->pages[i] >= s->hi) return false;
+    return true;
+}
+
+static bool same_bindings(const struct transtab *t, const struct parts *p) {
+    if (tt_binding(t, p->b->pc) || tt_is_break(t, p->b->pc)) return false;
+    for (int i = 0; i < p->b->n_unbound; i++)
+        if (tt_binding(t, p->unbound[i]) || (t->n_breaks && tt_is_break(t, p->unbound[i]))) return false;
+    return true;
+}
+
+static void put_exits(struct transtab *t, const struct parts *p, uint32_t block, uint32_t host) {
+    struct ip_meta *m = t->meta;
+    uint32_t descs = m->desc_used;
+    memcpy(t->desc + descs, p->descs, sizeof *p->descs * p->b->n_descs);
+    m->desc_used += (uint32_t)sizeof *p->descs * p->b->n_descs;
+    for (int i = 0; i < p->b->n_exits; i++) {
+        const struct kept_exit *x = &p->exits[i];
+        uint32_t id = m->n_exits + (uint32_t)i;
+        struct ip_exit *out = &t->exits[id];
+        out->key = x->desc ? IP_META_BASE + IP_META_DESC + descs + (uint32_t)sizeof *p->descs * (x->desc - 1u) : x->key;
+        out->kind_aux = x->kind_aux;
+        out->patch = x->patch ? host + x->patch : 0;
+        t->xrec[id] = (struct xrec){.block = block};
+        if ((x->kind_aux & 0xff) == IP_X_DIRECT) t->xrec[id].stub = host + x->stub;
+        if (x->id) memcpy(t->cache + (host - IP_CACHE_BASE) + x->id, &id, 4);
+    }
+    m->n_exits += p->b->n_exits;
+}
+
+static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
+    const struct kept_block *b = p->b;
+    struct ip_meta *m = t->meta;
+    uint32_t block = m->n_blocks, host = IP_CACHE_BASE + ((m->cache_used + 15u) & ~15u);
+    uint8_t *code = t->cache + (host - IP_CACHE_BASE);
+    memcpy(code, p->host, b->host_len);
+    keep_move(code, p->moved, b->n_moved, host - b->host);
+    struct brec *r = &t->brec[block];
+    *r = (struct brec){
+        .entry = host + b->entry, .first_exit = m->n_exits, .n_exits = b->n_exits, .n_pages = (uint8_t)b->n_pages};
+    put_exits(t, p, block, host);
+    memcpy(&t->points[m->n_points], p->points, sizeof *p->points * b->n_points);
+    for (unsigned i = 0; i <= b->n_insns; i++) t->pcs[m->n_pcs + i] = p->pcs[i];
+    t->blocks[block] = (struct ip_block){.key = key,
+                                         .host = host,
+                                         .host_len = b->host_len,
+                                         .points = m->n_points,
+                                         .n_points = b->n_points,
+                                         .n_insns = b->n_insns,
+                                         .pcs = m->n_pcs,
+                                         .state = 1};
+    m->n_points += b->n_points;
+    m->n_pcs += b->n_insns + 1u;
+    m->cache_used = host + b->host_len - IP_CACHE_BASE;
+    __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
+    t->keep->note[block] = NULL;
+    t->n_live++;
+    for (int i = 0; i < b->n_pages; i++) {
+        r->pages[i] = p->pages[i];
+        tt_page_add_block(t, p->pages[i], block);
+    }
+    tt_publish(t, key, block);
+}
+
+uint32_t keep_install(struct transtab *t, struct segment *s, const uint8_t *at, size_t left) {
+    struct parts p;
+    if (!find_parts(at, left, &p)) return 0;
+    const struct kept_block *b = p.b;
+    uint64_t key = b->pc | (b->track ? IP_KEY_TRACK : 0);
+    if (!tt_find(t, key) && tt_room(t) && b->keeps_stack == tt_in_ranges(&t->keeps_stack, b->pc) &&
+        same_bindings(t, &p) && same_code(t, s, &p))
+        put_block(t, &p, key);
+    return b->bytes;
+}

@@ -1,0 +1,43 @@
+"""Functions by which libraries release what they keep, called when a program ends: docs/spec/redirection.md
+section 5."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interpose.supervisor.main import Supervisor
+
+_STATE = 24  # in struct r_debug (<link.h>): 0 when the list of libraries is whole and they are relocated
+
+
+def functions(supervisor: Supervisor, pc: int) -> list[int]:
+    """Addresses of the functions to call, in order; the program's last system call is at ``pc``."""
+    core = supervisor.config.core
+    wanted = []
+    if core.run_cxx_freeres:
+        wanted.append("_ZN9__gnu_cxx9__freeresEv")
+    if core.run_libc_freeres:
+        wanted.append("__libc_freeres")
+    if not wanted or _is_linking(supervisor, pc):
+        return []
+    # A static program that loads libraries has a second C library, whose exit never runs.
+    only = "" if supervisor.interpreter else supervisor.objects.static_program()
+    return [addr for name in wanted if (addr := supervisor.objects.find_function(name, only))]
+
+
+def _is_linking(supervisor: Supervisor, pc: int) -> bool:
+    """The dynamic linker gives up before the libraries are relocated: nothing in them can be called."""
+    if not supervisor.objects.is_code_of(pc, supervisor.interpreter):
+        return False
+    from interpose.gdb.libraries import debug_field
+
+    client = supervisor.client
+    try:
+        with open(f"/proc/{client.pid}/auxv", "rb") as file:
+            field = debug_field(client, file.read())
+    except OSError:
+        return False
+    if not field:
+        return False
+    at = int.from_bytes(client.read(field, 8) or b"", "little")
+    return not at or any(client.read(at + _STATE, 4) or b"\0")

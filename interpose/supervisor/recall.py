@@ -1,0 +1,125 @@
+"""What the redirection core made of a program's objects in earlier runs, done again without it.
+
+Which bindings an event brings follows from the files that were mapped, from where they lie, and from what
+indirect functions chose. So the calls that put them into effect are kept (:mod:`interpose.cache.memo`), and
+the core, which reads symbols and matches rules, is started when something happens that never did before, or
+somebody asks it.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from interpose.cache.memo import Memo
+    from interpose.supervisor.files import KnownFile
+    from interpose.supervisor.objects import Mapped
+
+UNBOUND, BOUND, KEEPS_STACK = range(3)
+"""What was done: bindings taken away (addresses), made (addresses, targets, inner targets, kinds), a range of
+Go's functions noted (its bounds)."""
+
+_COUNTS = struct.Struct("<II")
+_HEAD = struct.Struct("<BII")  # whether the core was there; bytes of names and of marks of debug files
+_EVENT = struct.Struct("<QQQ")
+
+
+class Recall:
+    """One program's events, and what was done for each.
+
+    :ivar past: the events so far, in order: mappings, and ``unmapped`` and ``resolved`` with their numbers.
+    :ivar replays: the core hears of what is in effect already.
+    :ivar has_core: the redirection core was wanted by now, in this run or in the one that is repeated.
+    """
+
+    def __init__(self, memo: Memo) -> None:
+        self.memo = memo
+        self.past: list[Mapped | tuple[str, int, int]] = []
+        self.replays = False
+        self.has_core = False
+        self._steps: list[bytes] = []
+
+    def begin_mapped(self, addr: int, length: int, offset: int, file: KnownFile) -> None:
+        """Code of a file was mapped."""
+        identity = file.identity
+        if identity is None:
+            self.distrust()
+        self._begin(_EVENT.pack(addr, length, offset) + (identity or b""))
+
+    def begin(self, what: str, first: int, second: int) -> None:
+        """Something else happened."""
+        self._begin(what.encode() + _EVENT.pack(first, second, 0))
+
+    def _begin(self, event: bytes) -> None:
+        self._steps.clear()
+        self.memo.happened(event)
+
+    def distrust(self) -> None:
+        """Nothing of this run holds for others from now on."""
+        self.memo.distrust()
+
+    def done(self, what: int, *columns: Sequence[int]) -> None:
+        """It was done for the event under way."""
+        if self.replays:
+            return
+        count = len(columns[0])
+        numbers = [number for column in columns for number in column]
+        self._steps.append(_COUNTS.pack(what, count) + struct.pack(f"<{len(numbers)}Q", *numbers))
+
+    def end(self, has_core: bool, debug_places: Sequence[str]) -> None:
+        """All was done; it holds as long as the debug files that were looked for stay what they are."""
+        self.has_core |= has_core
+        places = "\0".join(debug_places).encode("utf-8", "surrogateescape")
+        marks = b"".join(_mark(place) for place in debug_places)
+        self.memo.add(b"".join([_HEAD.pack(has_core, len(places), len(marks)), places, marks, *self._steps]))
+
+    def repeat(self) -> bool:
+        """Do what was done when all this happened before; false if it never did."""
+        answer = self.memo.answer()
+        if answer is None:
+            return False
+        at = _HEAD.size
+        has_core, places_size, marks_size = _HEAD.unpack_from(answer)
+        places = answer[at : at + places_size].decode("utf-8", "surrogateescape")
+        at += places_size
+        if b"".join(map(_mark, filter(None, places.split("\0")))) != answer[at : at + marks_size]:
+            self.distrust()
+            return False
+        at += marks_size
+        self.has_core |= bool(has_core)
+        while at < len(answer):
+            what, count = _COUNTS.unpack_from(answer, at)
+            at += _COUNTS.size + self._repeat_step(what, count, answer, at + _COUNTS.size)
+        return True
+
+    def _repeat_step(self, what: int, count: int, answer: bytes, at: int) -> int:
+        """One call; how many bytes it took."""
+        columns = 4 if what == BOUND else 1
+        size = 8 * count * columns
+        numbers = ffi.new("uint64_t[]", count * columns)
+        ffi.memmove(numbers, answer[at : at + size], size)
+        if what == UNBOUND:
+            lib.ip_bindings_del(count, numbers)
+        elif what == BOUND:
+            kinds = bytes(numbers[3 * count : 4 * count])
+            lib.ip_bindings_set(count, numbers, numbers + count, numbers + 2 * count, kinds)
+        else:
+            lib.ip_keeps_stack_add(numbers[0], numbers[1])
+        return size
+
+
+def _mark(place: str) -> bytes:
+    """What a file by that name is, or that there is none."""
+    try:
+        status = os.stat(place)
+    except (OSError, ValueError):
+        return bytes(8)
+    times = status.st_mtime_ns, status.st_ctime_ns
+    words = (status.st_dev, status.st_ino, status.st_size, *times)
+    return struct.pack("<5Q", *(word & 0xFFFF_FFFF_FFFF_FFFF for word in words))

@@ -1,0 +1,42 @@
+/* What the checks of system calls' arguments share (syscall_check.c, syscall_sockets.c). */
+#ifndef INTERPOSE_SYSCALL_CHECK_H
+#define INTERPOSE_SYSCALL_CHECK_H
+
+#include "runtime/syscalls/syscall.h"
+#include "tools/memcheck/client/memcheck.h"
+#include "tools/memcheck/client/syscall_parts.h"
+
+struct call {
+    struct tstate *ts;
+    const struct rt_syscall_info *info;
+    const u64 *args;
+    long nr;
+    u32 origin;                /* of the register under test */
+    const struct parts *parts; /* of arguments.def, or NULL */
+};
+
+/* The kernel reads, or may write, n bytes.  "CALL(name" and field ")" is what the report says, or name alone if it is
+ * whole: it has parentheses. */
+void call_reads(struct call *c, u64 addr, u64 n, const char *name, const char *field);
+void call_writes(struct call *c, u64 addr, u64 n, const char *name, const char *field);
+void call_reads_string(struct call *c, u64 addr, const char *name, const char *field);
+/* A string of at most so many bytes, which has no NUL if it fills them. */
+void call_reads_name(struct call *c, u64 addr, u64 most, const char *name);
+/* They are written: defined, but never addressable if they were not. */
+void call_defines(struct tstate *ts, u64 addr, u64 n);
+
+/* ---- syscall_sockets.c ------------------------------------------------------------ */
+/* n struct iovec; the name of each is field[its number]. */
+void call_iovecs(struct call *c, u64 at, u64 n, bool in, const char *vec, const char *field, bool numbered);
+void call_iovecs_defined(struct tstate *ts, u64 at, u64 n, u64 bytes);
+/* A struct msghdr; an array of struct mmsghdr. */
+void call_message(struct call *c, u64 at, bool in, const char *name);
+void call_messages(struct call *c, u64 at, u64 n, bool in);
+void call_message_received(struct tstate *ts, u64 at, long result);
+void call_socket_address(struct call *c, u64 at, u64 n, const char *name);
+
+/* ---- ioctls.c: requests that arguments.def has no row for -------------------------- */
+void call_ioctl_in(struct call *c);
+void call_ioctl_out(struct call *c);
+
+#endif

@@ -1,0 +1,146 @@
+/* Vectors, messages and socket addresses as arguments of system calls, member by member. */
+#include "tools/memcheck/client/syscall_check.h"
+
+#define MAX_IOVS     1024
+#define MAX_MESSAGES 1024
+#define MMSG_BYTES   64 /* struct mmsghdr */
+
+struct iovec {
+    u64 base, len;
+};
+
+/* "CALL(field)", or "CALL(...field": what is inside of parentheses that are there, or not. */
+static void member(char *out, u64 room, const char *name, const char *field) {
+    u64 n = rt_strlen(name), whole = n && name[n - 1] == ')';
+    rt_snprintf(out, room, "%s", name);
+    if (n - whole < room) rt_snprintf(out + n - whole, room - (n - whole), whole ? "%s)" : "%s", field);
+}
+
+void call_iovecs(struct call *c, u64 at, u64 n, bool in, const char *vec, const char *field, bool numbered) {
+    if (n > MAX_IOVS) n = MAX_IOVS;
+    call_reads(c, at, n * sizeof(struct iovec), vec, "");
+    for (u64 i = 0; i < n; i++) {
+        struct iovec v;
+        char name[96], which[24] = "[...]";
+        if (rt_copy_from(&v, at + i * sizeof v, sizeof v) < 0) return;
+        if (numbered) rt_snprintf(which, sizeof which, "[%lu]", i);
+        member(name, sizeof name, field, which);
+        if (in)
+            call_reads(c, v.base, v.len, name, "");
+        else
+            call_writes(c, v.base, v.len, name, "");
+    }
+}
+
+void call_iovecs_defined(struct tstate *ts, u64 at, u64 n, u64 bytes) {
+    for (u64 i = 0; i < n && i < MAX_IOVS && bytes; i++) {
+        struct iovec v;
+        if (rt_copy_from(&v, at + i * sizeof v, sizeof v) < 0) return;
+        u64 take = v.len < bytes ? v.len : bytes;
+        call_defines(ts, v.base, take);
+        bytes -= take;
+    }
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+enum { MSG_NAME, MSG_NAMELEN, MSG_IOV, MSG_IOVLEN, MSG_CONTROL, MSG_CONTROLLEN, MSG_FLAGS };
+
+/* Control messages without the padding between them, which nobody reads. */
+static void controls(struct call *c, u64 at, u64 n, const char *name) {
+    struct {
+        u64 len;
+        u32 level, type;
+    } h;
+    for (u64 end = at + n; at < end && end - at >= sizeof h; at += RT_ROUND_UP(h.len, 8)) {
+        if (rt_copy_from(&h, at, sizeof h) < 0 || h.len < sizeof h || h.len > end - at) h.len = sizeof h;
+        call_reads(c, at, h.len, name, "");
+        if (h.len == sizeof h) return;
+    }
+}
+
+void call_message(struct call *c, u64 at, bool in, const char *name) {
+    u64 m[7];
+    char part[96];
+    call_reads(c, at, 12, name, "");
+    call_reads(c, at + 16, 32, name, "");
+    if (rt_copy_from(m, at, sizeof m) < 0) return;
+    if (m[MSG_NAME]) {
+        member(part, sizeof part, name, ".msg_name");
+        if (in)
+            call_reads(c, m[MSG_NAME], (u32)m[MSG_NAMELEN], part, "");
+        else
+            call_writes(c, m[MSG_NAME], (u32)m[MSG_NAMELEN], part, "");
+    }
+    member(part, sizeof part, name, ".msg_iov");
+    call_iovecs(c, m[MSG_IOV], m[MSG_IOVLEN], in, part, part, true);
+    member(part, sizeof part, name, ".msg_control");
+    if (m[MSG_CONTROL] && in)
+        controls(c, m[MSG_CONTROL], m[MSG_CONTROLLEN], part);
+    else if (m[MSG_CONTROL])
+        call_writes(c, m[MSG_CONTROL], m[MSG_CONTROLLEN], part, "");
+}
+
+void call_messages(struct call *c, u64 at, u64 n, bool in) {
+    char name[64];
+    for (u64 i = 0; i < n && i < MAX_MESSAGES; i++, at += MMSG_BYTES) {
+        u64 word;
+        rt_snprintf(name, sizeof name, "%s(mmsg[%lu].msg_hdr)", in ? "sendmsg" : "recvmsg", i);
+        call_message(c, at, in, name);
+        rt_snprintf(name, sizeof name, "mmsg[%lu].msg_len", i);
+        call_writes(c, at + MMSG_BYTES - 8, 4, name, "");
+        if (rt_copy_from(&word, at, sizeof word) < 0) return;
+    }
+}
+
+void call_message_received(struct tstate *ts, u64 at, long result) {
+    u64 m[7];
+    if (rt_copy_from(m, at, sizeof m) < 0) return;
+    call_defines(ts, at + 8, 4);
+    call_defines(ts, at + 40, 12);
+    if (m[MSG_NAME]) call_defines(ts, m[MSG_NAME], (u32)m[MSG_NAMELEN]);
+    call_iovecs_defined(ts, m[MSG_IOV], m[MSG_IOVLEN], (u64)result);
+    if (m[MSG_CONTROL]) call_defines(ts, m[MSG_CONTROL], m[MSG_CONTROLLEN]);
+}
+
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+/* What the kernel looks at of an address, by its family (the address families' manual pages). */
+static const struct field {
+    u16 family, at, size;
+    const char *name;
+} fields[] = {
+    {2, 2, 2, ".sin_port"},    {2, 4, 4, ".sin_addr"},        {10, 2, 2, ".sin6_port"}, {10, 4, 4, ".sin6_flowinfo"},
+    {10, 8, 16, ".sin6_addr"}, {10, 24, 4, ".sin6_scope_id"}, {16, 4, 4, ".nl_pid"},    {16, 8, 4, ".nl_groups"},
+    {31, 2, 6, ".rc_bdaddr"},  {31, 8, 1, ".rc_channel"},
+};
+#define COUNT (sizeof fields / sizeof *fields)
+
+void call_socket_address(struct call *c, u64 at, u64 n, const char *name) {
+    char part[96];
+    u16 family = 0;
+    bool known = false;
+    member(part, sizeof part, name, ".sa_family");
+    call_reads(c, at, n < 2 ? n : 2, part, "");
+    if (n <= 2 || rt_copy_from(&family, at, 2) < 0) return;
+    if (family == 0 /* AF_UNSPEC */) return;
+    if (family == 1 /* AF_UNIX: up to its NUL, and an abstract name without one */) {
+        member(part, sizeof part, name, ".sun_path");
+        for (u64 i = 2; i < n; i++) {
+            char b = 0;
+            call_reads(c, at + i, 1, part, "");
+            if (rt_copy_from(&b, at + i, 1) < 0 || (b == 0 && i > 2)) return;
+        }
+        return;
+    }
+    for (u32 i = 0; i < COUNT; i++) {
+        const struct field *f = &fields[i];
+        if (f->family != family) continue;
+        known = true;
+        if (f->at >= n) continue;
+        member(part, sizeof part, name, f->name);
+        call_reads(c, at + f->at, f->size < n - f->at ? f->size : n - f->at, part, "");
+    }
+    member(part, sizeof part, name, ".sa_data");
+    if (!known) call_reads(c, at + 2, n - 2, part, "");
+}

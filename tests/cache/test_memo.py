@@ -1,0 +1,72 @@
+"""Answers of earlier runs: found by all events up to them, and only in a file that is what was written."""
+
+from __future__ import annotations
+
+from interpose.cache.memo import Memo
+
+
+def filled() -> Memo:
+    memo = Memo(b"seed", None)
+    for event in (b"first", b"second"):
+        memo.happened(event)
+        memo.add(b"what followed " + event)
+        memo.add(event[:1], b"question")
+    return memo
+
+
+def answers(memo: Memo) -> list[bytes | None]:
+    found = []
+    for event in (b"first", b"second"):
+        memo.happened(event)
+        found += [memo.answer(), memo.answer(b"question")]
+    return found
+
+
+def test_what_was_added_is_found_again():
+    data = filled().contents()
+    again = Memo(b"seed", data)
+    assert answers(again) == [b"what followed first", b"f", b"what followed second", b"s"]
+    assert not again.damaged and not again.added
+
+
+def test_other_seeds_events_and_orders_find_nothing():
+    data = filled().contents()
+    assert answers(Memo(b"another seed", data)) == [None] * 4
+    memo = Memo(b"seed", data)
+    memo.happened(b"second")
+    assert memo.answer() is None
+    memo.happened(b"first")
+    assert memo.answer() is None and memo.answer(b"question") is None
+
+
+def test_after_distrust_nothing_is_found_or_added():
+    memo = Memo(b"seed", filled().contents())
+    memo.happened(b"first")
+    memo.distrust()
+    assert memo.answer() is None
+    memo.add(b"new", b"other question")
+    assert not memo.added
+
+
+def test_two_runs_add():
+    first, second = Memo(b"seed", None), Memo(b"seed", None)
+    for memo, event in ((first, b"one"), (second, b"two")):
+        memo.happened(event)
+        memo.add(b"after " + event)
+    assert second.take(first.contents())
+    both = second.contents()
+    for event in (b"one", b"two"):
+        memo = Memo(b"seed", both)
+        memo.happened(event)
+        assert memo.answer() == b"after " + event
+
+
+def test_any_byte_that_is_another_one_and_any_cut_is_noticed():
+    data = filled().contents()
+    for at in range(len(data)):
+        for flip in (1, 0x80, 0xFF):
+            damaged = data[:at] + bytes([data[at] ^ flip]) + data[at + 1 :]
+            memo = Memo(b"seed", damaged)
+            assert memo.damaged and answers(memo) == [None] * 4, at
+        assert Memo(b"seed", data[:at]).damaged
+    assert Memo(b"seed", data + b"\0").damaged

@@ -1,0 +1,371 @@
+"""Runs that take what earlier ones kept: the same output, whatever happens to programs, options or files."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interpose.jit._native import lib
+
+GUESTS = Path(__file__).resolve().parents[1] / "guests"
+SOURCES = [
+    *(GUESTS / "code" / f"{name}.c" for name in ("across_pages", "file_written", "fork_patches", "moved")),
+    *(GUESTS / "code" / f"{name}.c" for name in ("other_process", "straddle", "unmapped_running", "views")),
+    *(
+        GUESTS / "engine" / f"{name}.c"
+        for name in ("setjmps", "threads_basic", "signals_siginfo", "processes")
+    ),
+    GUESTS / "engine" / "exceptions.cc",
+]
+TOOLS = ["none", "memcheck"]
+
+# The supervisor outlives the program while it writes: wait for all of it.
+REAPER = """
+import ctypes, os, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+status = subprocess.call(sys.argv[1:])
+try:
+    while True: os.wait()
+except ChildProcessError:
+    os._exit(status if status >= 0 else 128 - status)
+"""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """The folder that runs keep things in."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "interpose"
+
+
+def run(*words: str, **variables: str) -> tuple[int, str, str]:
+    words = ("--cache=yes", *words)  # what comes later holds
+    command = [sys.executable, "-c", REAPER, sys.executable, "-m", "interpose", *map(str, words)]
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **variables},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def native(*words: str) -> tuple[int, str]:
+    command = [sys.executable, "-c", REAPER, *map(str, words)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout
+
+
+def counts(text: str) -> tuple[int, int]:
+    """Blocks that were translated, and those that were kept (--stats=yes)."""
+    made = re.search(r"translate: ([\d,]+) blocks", text)
+    kept = re.search(r"([\d,]+) kept", text)
+    return tuple(int(found[1].replace(",", "")) for found in (made, kept))
+
+
+def build(source: Path, out: Path, *words: str) -> Path:
+    flags = re.search(r"(?m)^// flags: (.*)", source.read_text())
+    compiler = "g++" if source.suffix == ".cc" else "gcc"
+    words = [*words, *(flags[1].split() if flags else [])]
+    subprocess.run([compiler, "-O1", "-g", "-w", "-o", str(out), str(source), *words], check=True)
+    return out
+
+
+def compiled(folder: Path, name: str, text: str, *words: str) -> Path:
+    source = folder / f"{name}.c"
+    source.write_text(text)
+    return build(source, folder / name, *words)
+
+
+def code_files(cache: Path) -> list[Path]:
+    return sorted(cache.glob("code-*"), key=lambda path: path.stat().st_size)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_second_run_translates_next_to_nothing(tool, cache):
+    words = (f"--tool={tool}", "--stats=yes", "/bin/ls", "/usr")
+    first, second = run(*words), run(*words)
+    assert first[:2] == second[:2] == native("/bin/ls", "/usr")
+    made, kept = counts(first[2])
+    assert kept == 0
+    made_again, kept = counts(second[2])
+    assert kept > 0.8 * made and made_again < 0.2 * made
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_as_natively(source, tool, cache, tmp_path):
+    program = build(source, tmp_path / source.stem)
+    expected = native(program)
+    for _ in range(3):
+        code, out, err = run("-q", f"--tool={tool}", program)
+        assert (code, out) == expected, err
+
+
+FAULTY = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) static void lose(void) {
+    volatile char *lost = malloc(24);
+    *lost = 1;
+}
+int main(void) {
+    volatile int *a = malloc(40);
+    lose();
+    if (a[3]) puts("set");
+    a[10] = (int)strlen("text");
+    free((void *)a);
+    return a[0] != 0;
+}
+"""
+
+
+def test_the_same_report(cache, tmp_path):
+    program = compiled(tmp_path, "faulty", FAULTY, "-g")
+    reports = []
+    for _ in range(3):
+        code, out, err = run("--leak-check=full", "--track-origins=yes", program)
+        reports.append((code, out, re.sub(r"==\d+==", "==", err)))
+    assert reports[0] == reports[1] == reports[2]
+    assert "Invalid write" in reports[0][2] and "definitely lost: 24" in reports[0][2]
+
+
+LOADER = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(int argc, char **argv) {
+    for (int i = 0; i < atoi(argv[2]); i++)
+        mmap(NULL, 1 << 20, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 3; i++) {
+        void *library = dlopen(argv[1], RTLD_NOW);
+        int (*answer)(int) = (int (*)(int))dlsym(library, "answer");
+        printf("%d\\n", answer(i));
+        dlclose(library);
+    }
+    return 0;
+}
+"""
+LIBRARY = "int answer(int x) { return x * %d + %d; }"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_library_that_was_replaced(tool, cache, tmp_path):
+    """Same name, size and first page; nothing but the bytes of its code tells."""
+    program = compiled(tmp_path, "loader", LOADER, "-ldl")
+    names = []
+    for number, values in enumerate(((3, 4), (5, 6))):
+        text = LIBRARY % values
+        names.append(
+            compiled(tmp_path, f"lib{number}.so", text, "-shared", "-fPIC", "-Wl,--build-id=none", "-s")
+        )
+    used = tmp_path / "used.so"
+    contents = [name.read_bytes() for name in names]
+    assert len(contents[0]) == len(contents[1]) and contents[0][:4096] == contents[1][:4096]
+    for which in (0, 0, 1, 1, 0):
+        used.unlink(missing_ok=True)
+        used.write_bytes(contents[which])
+        code, out, err = run("-q", f"--tool={tool}", program, used, "0")
+        assert (code, out) == native(program, used, "0"), err
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_library_at_other_addresses(tool, cache, tmp_path):
+    program = compiled(tmp_path, "loader", LOADER, "-ldl")
+    library = compiled(tmp_path, "lib.so", LIBRARY % (7, 8), "-shared", "-fPIC")
+    for holes in ("0", "3", "0", "1", "3"):
+        code, out, err = run("-q", f"--tool={tool}", program, library, holes)
+        assert (code, out) == native(program, library, holes), err
+
+
+WRAPPED = """
+#include <stdio.h>
+__attribute__((noinline)) int half(int x) { return x / 2; }
+int main(void) {
+    printf("%d\\n", half(84));
+    return 0;
+}
+"""
+WRAPPER = """
+#include <interpose/interpose.h>
+int I_WRAP_SONAME_FNNAME_ZU(NONE, half)(int x) {
+    OrigFn original;
+    int result;
+    VALGRIND_GET_ORIG_FN(original);
+    CALL_FN_W_W(result, original, x);
+    return result + 1;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_wrappers_that_come_and_go(tool, cache, tmp_path):
+    include = subprocess.run(
+        [sys.executable, "-m", "interpose", "--include-dir"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    header = Path(include) / "interpose" / "interpose.h"
+    text = WRAPPER if header.exists() else WRAPPER.replace("interpose/interpose.h", "interpose/valgrind.h")
+    program = compiled(tmp_path, "wrapped", WRAPPED, "-rdynamic")
+    library = compiled(tmp_path, "wrap.so", text, "-shared", "-fPIC", f"-I{include}")
+    for preload in ("", str(library), str(library), "", str(library)):
+        code, out, err = run("-q", f"--tool={tool}", program, LD_PRELOAD=preload)
+        assert (code, out) == (0, "43\n" if preload else "42\n"), err
+
+
+def test_every_byte_of_a_small_file_counts(cache):
+    run("-q", "--tool=none", "/bin/true")
+    smallest = code_files(cache)[0].read_bytes()
+    fd = os.memfd_create("damaged")
+    os.pwrite(fd, smallest, 0)
+    assert lib.ip_keep_check(os.dup(fd)) > 0
+    for at in range(len(smallest)):
+        os.pwrite(fd, bytes([smallest[at] ^ 0x40]), at)
+        assert lib.ip_keep_check(os.dup(fd)) == -1, at
+        os.pwrite(fd, smallest[at : at + 1], at)
+    for size in (*range(0, 200, 7), len(smallest) - 1):
+        os.ftruncate(fd, size)
+        assert lib.ip_keep_check(os.dup(fd)) == -1, size
+
+
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.4, 0.7, 0.999])
+def test_a_damaged_file_is_ignored(share, cache):
+    words = ("--tool=none", "-v", "/bin/ls", "/usr")
+    expected = native("/bin/ls", "/usr")
+    run(*words)
+    for path in cache.iterdir():
+        data = bytearray(path.read_bytes())
+        if data:
+            data[int(len(data) * share)] ^= 0xFF
+            path.write_bytes(data)
+    code, out, err = run(*words)
+    assert (code, out) == expected
+    assert "cache: " in err and "ignored" in err
+    code, out, err = run(*words)
+    assert (code, out) == expected
+    assert "ignored" not in err, "it was written anew"
+
+
+@pytest.mark.parametrize("contents", [b"", b"garbage" * 1000, bytes(1 << 16), b"\xff" * 5000])
+def test_anything_in_the_place_of_the_files(contents, cache):
+    run("-q", "--tool=memcheck", "/bin/true")
+    for path in cache.iterdir():
+        path.write_bytes(contents)
+    assert run("-q", "--tool=memcheck", "/bin/true") == (0, "", "")
+
+
+def test_runs_at_once_share_and_add(cache):
+    command = [
+        sys.executable,
+        "-c",
+        REAPER,
+        sys.executable,
+        "-m",
+        "interpose",
+        "-q",
+        "--tool=none",
+        "--cache=yes",
+    ]
+    for _ in range(2):
+        started = [
+            subprocess.Popen([*command, *words], stdout=subprocess.DEVNULL)
+            for words in (
+                ["/bin/ls"],
+                ["/bin/ls", "-l", "/"],
+                ["/bin/ls", "-R", "/dev"],
+                ["/bin/ls", "--help"],
+            )
+        ]
+        assert {process.wait(timeout=120) for process in started} <= {0, 1}
+    assert not list(cache.glob(".new-*"))
+    for path in code_files(cache):
+        assert lib.ip_keep_check(os.open(path, os.O_RDONLY)) > 0
+    for words in ((), ("-l", "/")):
+        made, kept = counts(run("--tool=none", "--stats=yes", "/bin/ls", *words)[2])
+        assert kept > 3 * made
+
+
+FORKS = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) static int work(volatile int n) {
+    int sum = 0;
+%s
+    return sum;
+}
+int main(void) {
+    int status = 0;
+    if (fork() == 0) _exit(work(3) == 1);
+    wait(&status);
+    return status != 0;
+}
+"""
+
+
+def test_a_forked_child_adds_nothing(cache, tmp_path):
+    """What it runs for the first time is not in the file, though its parent's blocks are."""
+    steps = "\n".join(f"    if (n == {number}) sum ^= {number} * n;" for number in range(100, 200))
+    program = compiled(tmp_path, "forks", FORKS % steps)
+    run("-q", "--tool=none", program)
+    sizes = {path.name: path.stat().st_size for path in code_files(cache)}
+    made, _ = counts(run("--tool=none", "--stats=yes", program)[2])  # the child's: it ends last
+    assert made > 16
+    assert sizes == {path.name: path.stat().st_size for path in code_files(cache)}
+
+
+@pytest.mark.parametrize("option", ["--trace-flags=10000000", "--smc-check=all", "--single-step=yes"])
+def test_options_that_want_code_to_be_translated(option, cache):
+    words = ("--tool=none", "--stats=yes", option, "/bin/true")
+    for _ in range(2):
+        assert counts(run(*words)[2])[1] == 0
+    run("--tool=none", "/bin/true")
+    assert counts(run(*words)[2])[1] == 0
+
+
+def test_no_writes_nothing_and_read_adds_nothing(cache):
+    assert run("-q", "--cache=no", "/bin/true") == (0, "", "")
+    assert run("-q", "--cache=read", "/bin/true") == (0, "", "")
+    assert not cache.exists()
+    run("-q", "/bin/true")
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in cache.iterdir())
+    assert counts(run("--cache=read", "--stats=yes", "/bin/true")[2])[1] > 0
+    assert counts(run("--cache=no", "--stats=yes", "/bin/true")[2])[1] == 0
+    run("-q", "--cache=read", "/bin/ls")
+    assert before == sorted((path.name, path.stat().st_mtime_ns) for path in cache.iterdir())
+
+
+def test_show_and_clear(cache):
+    run("-q", "/bin/true")
+    code, out, _ = run("--cache=show")
+    assert code == 0 and out.startswith(f"{cache}\n")
+    assert re.search(r"\d+ files +[\d,]+ bytes  translations", out)
+    assert re.search(r"1 files +[\d,]+ bytes  symbols and bindings", out)
+    code, out, _ = run("--cache=clear")
+    assert code == 0 and "removed" in out
+    assert not list(cache.glob("[!.]*"))
+    assert "0 files" in run("--cache=show")[1]
+
+
+def test_a_folder_of_others_is_said_under_v(cache):
+    cache.mkdir(parents=True)
+    cache.chmod(0o777)
+    assert run("-q", "/bin/true") == (0, "", "")
+    assert "no cache: " in run("-v", "/bin/true")[2]
+    assert not list(cache.iterdir())
+    code, _, err = run("--cache=show")
+    assert code == 1 and "others can write" in err
+
+
+def test_the_size_has_a_limit(cache):
+    for program in ("/bin/true", "/bin/ls", "/bin/cat"):
+        run("-q", "--cache-size=1", program, "/dev/null")
+        assert sum(path.stat().st_size for path in cache.iterdir()) <= 1 << 20

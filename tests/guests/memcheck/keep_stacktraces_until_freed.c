@@ -1,0 +1,13 @@
+/* --keep-stacktraces=alloc-then-free: a freed block's allocation is not known any more.
+ * @options: --keep-stacktraces=alloc-then-free --leak-check=full */
+#include <stdlib.h>
+
+int main(void) {
+    char *p = malloc(10);
+    p[10] = 1;
+    free(p);
+    p[3] = 2;
+    free(p);
+    p = malloc(20);
+    return p == 0;
+}

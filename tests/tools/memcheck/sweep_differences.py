@@ -1,0 +1,140 @@
+"""Where checks of system calls differ from Valgrind 3.19's, on purpose: one table, with the reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SweepDifference:
+    """Reports that only one of the two makes.
+
+    :ivar cases: regular expression of ``CALL_CASE``.
+    :ivar theirs: regular expression of what Valgrind alone reports; None: nothing.
+    :ivar ours: the same of ours.
+    """
+
+    reason: str
+    cases: str
+    theirs: str | None = None
+    ours: str | None = None
+
+
+_UNKNOWN = (
+    "ustat|sysfs|modify_ldt|swapon|swapoff|setdomainname|remap_file_pages|kexec_load|migrate_pages|kexec_file_load|"
+    "userfaultfd|mlock2|io_pgetevents|pidfd_send_signal|open_tree|move_mount|fsopen|fsconfig|fsmount|fspick|"
+    "pidfd_open|openat2|pidfd_getfd|process_madvise|epoll_pwait2|mount_setattr|quotactl_fd|"
+    "landlock_create_ruleset|landlock_add_rule|landlock_restrict_self|memfd_secret|process_mrelease|futex_waitv|"
+    "set_mempolicy_home_node|cachestat|fchmodat2|futex_wake|futex_wait|futex_requeue|statmount|listmount|"
+    "lsm_get_self_attr|lsm_set_self_attr|lsm_list_modules|mseal|setxattrat|getxattrat|listxattrat|removexattrat|"
+    "open_tree_attr|vmsplice|execveat"
+)
+
+SWEEP_DIFFERENCES = (
+    SweepDifference(
+        "Valgrind 3.19 does not know the call, or none of its arguments", rf"({_UNKNOWN})_\w+", ours=".*"
+    ),
+    SweepDifference("nor these commands", r"prctl_c(25|37|40)(R|NA)", ours=r"prctl\(get-.*"),
+    SweepDifference("nor these", r"(shmctl_c15|msgctl_c13|semctl_c20)NA", ours=r".*IPC_STAT.*"),
+    SweepDifference("nor these", r"(fcntl_c12|fcntl_c13|fcntl_c14|keyctl_c17)R|keyctl_R", ours=".*"),
+    SweepDifference(
+        "nor these ioctls",
+        r"ioctl_x(5412|5420|5423|5424|5429|8901|8903|b704|1277)(NA|UN)",
+        ours=r"ioctl\((TIOC\w+|FIO\w+|NS_GET_OWNER_UID|BLKDISCARD)\).*",
+    ),
+    SweepDifference(
+        "the argument of these is not looked at by the kernel",
+        r"ioctl_x(1261|2202|4c01|4c82|5309|5319|540c|540d|5427|5428|7001|b701|b702|b703)R",
+        theirs=r"ioctl\(arg\) contains.*",
+    ),
+    SweepDifference(
+        "which sets what it reads", r"ioctl_x5410UN", ours=r"ioctl\(TIOCGPGRP\) points to uninit.*"
+    ),
+    SweepDifference("which only writes", r"ioctl_x8905UN", theirs=r"ioctl\(SIOCATMARK\) points to uninit.*"),
+    SweepDifference("nor this one", r"ioctl_x89b1(NA|UN|R)", ours=r"ioctl\(SIOCGHWTSTAMP\).*"),
+    SweepDifference(
+        "the kernel looks the address up", r"ioctl_x8954UN", ours=r"ioctl\(SIOCGARP\) points to uninit.*"
+    ),
+    SweepDifference(
+        "the kernel reads the descriptors of the last byte, too; Valgrind counts whole bytes",
+        r"p?select6?_([NU]\d|n9\w+)",
+        ours=r"p?select6?\((read|write|except)fds\).*",
+    ),
+    SweepDifference("the kernel reads the offset", r"sendfile_U2", ours=r"sendfile\(offset\).*"),
+    SweepDifference("the kernel looks at the flags", r"(fchownat|unlinkat)_R", ours=r"\w+\(flag\).*"),
+    SweepDifference("kcmp's comparisons use both", r"kcmp_R", ours=r"kcmp\(idx\d\).*"),
+    SweepDifference(
+        "Valgrind stops at the first bad pointer",
+        r"(newfstatat|statx|io_uring_setup|recvmmsg|sendmmsg|name_to_handle_at)_Z",
+        ours=".*points to unaddressable.*",
+    ),
+    SweepDifference(
+        "a size of 0 means that of the first version",
+        r"(sched_setattr|perf_event_open)_[NU]\d",
+        ours=r"\w+\(attr\) points to.*",
+    ),
+    SweepDifference(
+        "a null address is legal here",
+        r"(acct|mount|quotactl|add_key|waitid)_Z",
+        theirs=r"(acct\(filename\)|mount\(type\)|quotactl\(special\)|add_key\(description\)|waitid\(infop\)).*",
+    ),
+    SweepDifference("the header is looked at first", r"capset_Z", theirs=r"capset\(data\).*"),
+    SweepDifference(
+        "what cannot be read is not known",
+        r"(clock_)?adjtimex?_Z",
+        theirs=r"adjtimex\(timex\).*",
+        ours=r"adjtimex\(timex->modes\).*",
+    ),
+    SweepDifference(
+        "without O_CREAT these are not looked at", r"mq_open_R", theirs=r"mq_open\((mode|attr)\).*"
+    ),
+    SweepDifference("the kernel does not use it since 2.6.24", r"getcpu_R", theirs=r"getcpu\(tcache\).*"),
+    SweepDifference(
+        "Valgrind takes sched_getattr's buffer for one that is read",
+        r"sched_getattr_[NUZ]1?",
+        theirs=r"sched_setattr\(attr->size\).*",
+        ours=r"sched_getattr\(p\).*",
+    ),
+    SweepDifference(
+        "quotation marks by mistake",
+        r"(copy_file_range|pkey_alloc|pkey_free)_R",
+        theirs=r'\w+\("\w+"\) contains.*',
+        ours=r"\w+\(\w+\) contains.*",
+    ),
+    SweepDifference(
+        "a parenthesis is missing by mistake",
+        r"bpf_c\d+(NA|UN)",
+        theirs=r"bpf\(attr->\w+ points to.*",
+        ours=r"bpf\(attr->\w+\) points to.*",
+    ),
+    SweepDifference(
+        "beyond the size that is passed nothing is read", r"bpf_[NUZ]1?", theirs=r"bpf\(attr->.*"
+    ),
+    SweepDifference(
+        "strings that an attribute leads to are not followed",
+        r"bpf_c[567]UN",
+        theirs=r"bpf\(attr->(license|pathname)\) points to unaddr.*",
+    ),
+    SweepDifference(
+        "the entry has its number, as in later versions",
+        r"(readv|writev)_[ST](NA|UN)",
+        theirs=r"\w+\(vector\[\.\.\.\]\).*",
+        ours=r"\w+\(vector\[1\]\).*",
+    ),
+    SweepDifference(
+        "the kernel refuses unknown commands before it looks at their arguments",
+        r"prctl_c\d+R",
+        theirs=r"prctl\(arg\d\).*",
+    ),
+    SweepDifference("FUTEX_FD is gone, a lock has no value", r"futex_o[26]R", theirs=r"futex\(val\).*"),
+    SweepDifference(
+        "these operations have it", r"futex_o(9|13|11|12)R", ours=r"futex\((val3|utime|uaddr2)\).*"
+    ),
+    SweepDifference("Valgrind does not know the operation", r"futex_o1[13]\w+", ours=r"futex\(.*"),
+    SweepDifference(
+        "nobody reads the padding between control messages",
+        r"sendmsg_padding(NA|UN)",
+        theirs=r"sendmsg\(msg\.msg_control\).*",
+    ),
+    SweepDifference("the value is in the register", r"semctl_c16R", ours=r"semctl\(arg\) contains.*"),
+)
