@@ -33,8 +33,13 @@ _PATIENCE_MS = 200  # between two looks whether somebody who does not read is th
 
 
 class Receiver(Protocol):
-    """Whoever speaks gdb's protocol."""
+    """Whoever speaks gdb's protocol.
 
+    :ivar outlives_program: it has something to answer when the program is gone.
+    """
+
+    @property
+    def outlives_program(self) -> bool: ...
     def receive(self, data: bytes, /) -> None: ...
     def closed(self) -> None: ...
 
@@ -230,6 +235,12 @@ class Fifos:
             self._take(data)
         if self._receiver is not None:
             self._see()
+
+    def hear_out(self) -> None:
+        """The program is gone: answer on while gdb has something to leave, until it has or is gone itself."""
+        while self._receiver is not None and self._receiver.outlives_program:
+            system.poll(self._from, -1)
+            self.serve()
 
     def counts(self) -> tuple[int, int, int]:
         """Writes of vgdb, writes seen, and how often somebody has called."""

@@ -81,6 +81,8 @@ class Server:
         self._acknowledges = True
         self._last = b""
         self._attached = False
+        self._is_left = False
+        """This process is gdb's no more; there are others, which nobody can go on with in our place."""
         self._stopped = False
         self._stop: Thread | None = None
         self._signal = _TRAP  # of the last stop that is of no thread's own
@@ -152,7 +154,12 @@ class Server:
 
     def rest(self) -> None:
         """A child was left: if this process had been before, there is nothing to talk about."""
-        self._closed = not self._attached and not self.children
+        self._closed = (self._is_left or not self._attached) and not self.children
+
+    @property
+    def outlives_program(self) -> bool:
+        """Whether gdb has yet to leave children that are not followed: our process may be gone before."""
+        return self._is_left and not self._closed
 
     def heir(self) -> Child | None:
         """A child that can go on with the conversation."""
@@ -249,7 +256,7 @@ class Server:
         self._forget_children()
         if self._attached:
             self._leave()
-        else:  # commands of the monitor were all
+        elif not self._is_left:  # commands of the monitor were all
             self.debugger.stop_waiting()
 
     def reply(self, content: bytes) -> None:
@@ -277,7 +284,7 @@ class Server:
             self.reply(UNSUPPORTED)
             return
         leaves = packet.prefix == b"D"
-        if packet.stops and not self._attached and not leaves:
+        if packet.stops and not self._attached and not leaves and not self._is_left:
             self.attach()
         if packet.stops and self._attached and not self._stopped:
             if not leaves:
@@ -286,6 +293,8 @@ class Server:
         try:
             if self.children and family.route(self, packet.prefix, content):
                 return
+            if self._is_left and (packet.stops or packet.prefix == b"qRcmd,") and not leaves:
+                raise Refused(3)
             answer = packet.handler(self, content[len(packet.prefix) :])
         except Refused as refused:
             answer = refused.reply
@@ -330,6 +339,7 @@ class Server:
         self.reply(OK)
         if self.children and rest:  # one that is not followed, and is yet to be left
             self._leave()
+            self._is_left = True
             return None
         self.closed()
         return None
@@ -342,22 +352,23 @@ class Server:
             child.ask(b"vKill;%x" % child.pid)
         self._forget_children()
         self.files.close_all()
-        self._end_program()
+        self.supervisor.end_client()
         return None
 
     def kill_process(self, rest: bytes) -> bytes | None:
         """``vKill;PID``."""
         self._check_process(rest)
         self.reply(OK)
+        if self.children:  # as above
+            self._is_left = True
+            self.supervisor.end_client(silent=False)
+            return None
         return self.kill(b"")
 
     def _check_process(self, rest: bytes) -> None:
         """Behind a packet about a process; Refused if it is another one."""
         if rest and int(rest.removeprefix(b";"), 16) != self.supervisor.client.pid:
             raise Refused(1)
-
-    def _end_program(self) -> None:
-        self.supervisor.end_client()
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -401,7 +412,9 @@ class Server:
             self.leave_to_heir(content, ends=True)
             return
         self.reply(content)
-        self._closed = True
+        self._attached = False
+        self._is_left = bool(self.children)
+        self._closed = not self._is_left
 
     def tells_first(self) -> bool:
         """Whether the others have ended, too, which gdb is to hear from us: nobody else would be left."""

@@ -309,6 +309,7 @@ class Supervisor:
         elif not self.finished and self.born:
             self.client_vanished()
         if self.fifos is not None:
+            self.fifos.hear_out()
             self.fifos.close()
         if self.cache is not None:
             self.cache.ended()
@@ -707,10 +708,13 @@ class Supervisor:
         self._tell_end("stopped", code=status & 0xFF)
         slot.r[0], slot.r[1] = 1, status
 
-    def end_client(self) -> None:
-        """Somebody who watches wants the program to end: at once, with status 0 and without a report."""
+    def end_client(self, *, silent: bool = True) -> None:
+        """Somebody who watches wants the program to end: at once, with status 0 and without a report.
+
+        :param silent: whether nobody is answered any more.
+        """
         self.finished = True
-        if self.fifos is not None:
+        if self.fifos is not None and silent:
             self.fifos.fall_silent()
         self._write_perf_map()
         self.client.end(self.session.sock_fd)

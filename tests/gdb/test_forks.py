@@ -119,6 +119,21 @@ def test_the_parent_is_killed_by_the_debugger(program: Path, tmp_path: Path) -> 
     assert "the child is through" in (tmp_path / "out").read_text()
 
 
+def test_the_child_stays_after_a_silence(program: Path, tmp_path: Path) -> None:
+    with client(program, tmp_path, "--vgdb-stop-at=startup") as process:
+        talk = Talk(tmp_path / "pipe", process.pid)
+        child = to_fork(talk)
+        assert talk.ask(b"vKill;%x" % process.pid) == b"OK"
+        assert process.wait(timeout=TIMEOUT) == 0
+        with pytest.raises(
+            subprocess.TimeoutExpired
+        ):  # the relay looks each second whether somebody is there
+            talk.relay.wait(timeout=2.5)
+        assert talk.ask(b"Hgp%x.%x" % (child, child)) == b"OK"
+        assert talk.ask(b"D;%x" % child) == b"OK"
+        talk.close()
+
+
 def test_the_child_is_killed_by_the_debugger(program: Path, tmp_path: Path) -> None:
     with client(program, tmp_path, "--vgdb-stop-at=startup") as process:
         talk = Talk(tmp_path / "pipe", process.pid)
@@ -281,3 +296,45 @@ def test_threads_that_begin_and_end_are_told(tmp_path: Path) -> None:
         assert talk.ask(b"vCont;c").startswith(b"W03")
         talk.close()
         assert process.wait(timeout=TIMEOUT) == 3
+
+
+VFORKED = """
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    int status;
+    pid_t child = vfork();
+    if (child == 0) _exit(4);
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def vforked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("vforked")
+    (folder / "vforked.c").write_text(VFORKED)
+    subprocess.run(["gcc", "-g", "-w", "-o", folder / "vforked", folder / "vforked.c"], check=True)
+    return folder / "vforked"
+
+
+@pytest.mark.parametrize("how", ["left", "killed", "ended"])
+def test_a_child_that_is_not_followed_is_left_last(vforked: Path, tmp_path: Path, how: str) -> None:
+    with client(vforked, tmp_path, "--vgdb-stop-at=startup") as process:
+        talk = Talk(tmp_path / "pipe", process.pid)
+        child = to_fork(talk)
+        assert talk.ask(b"Hgp%x.%x" % (child, child)) == b"OK"
+        assert talk.ask(b"g").startswith(b"E.this child is not followed")
+        if how == "ended":
+            assert talk.ask(b"QPassSignals:14") == b"OK"
+            assert b"vforkdone" in talk.ask(b"vCont;c:p%x.-1" % process.pid)
+            assert talk.ask(b"vCont;c:p%x.-1" % process.pid) == b"W04;process:%x" % process.pid
+        else:
+            assert talk.ask((b"D;%x" if how == "left" else b"vKill;%x") % process.pid) == b"OK"
+        assert process.wait(timeout=TIMEOUT) == (0 if how == "killed" else 4)
+        assert talk.ask(b"Hgp%x.%x" % (child, child)) == b"OK"
+        assert talk.ask(b"Hgp%x.0" % process.pid) == b"E03"
+        assert talk.ask(b"D;%x" % child) == b"OK"
+        talk.relay.wait(timeout=TIMEOUT)  # nobody is left who speaks
+        talk.close()
