@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from interpose import tools
@@ -45,12 +47,15 @@ def run(program: Sequence[str | os.PathLike[str]], *, tool: str = "memcheck", **
     option TypeError.  Whatever else ends the wait, KeyboardInterrupt too, ends all processes first.
     """
     task = _Task(program, tool, more)
+    interrupts = _Interrupts(task)
     try:
         task.start()
         task.wait()
     except BaseException:
         task.end()
         raise
+    finally:
+        interrupts.end()
     return task.result()
 
 
@@ -85,6 +90,42 @@ async def run_async(program: Sequence[str | os.PathLike[str]], *, tool: str = "m
     return task.result()
 
 
+class _Interrupts:
+    """SIGINT during a run: its handler raises when nothing of the run is left, however often it comes.
+
+    Raised at once, a second KeyboardInterrupt could meet the clean-up that the first one has begun, between
+    any two instructions of Python, and end it.
+    """
+
+    def __init__(self, task: _Task) -> None:
+        """From now on, if this is the main thread, which alone runs handlers."""
+        self._task = task
+        self._raised: BaseException | None = None
+        handler = signal.getsignal(signal.SIGINT)
+        self._handler = handler if callable(handler) and _is_main_thread() else None
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._heed)
+
+    def _heed(self, number: int, frame: FrameType | None) -> None:
+        assert self._handler is not None
+        try:
+            self._handler(number, frame)
+        except BaseException as error:
+            self._raised = self._raised or error
+            self._task.cancel()
+
+    def end(self) -> None:
+        """Raises what the handler has raised."""
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+        if self._raised is not None:
+            raise self._raised
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
 class _Task:
     """A run in a thread of its own: what interrupts the caller, at whatever place, does not interrupt that.
 
@@ -105,7 +146,7 @@ class _Task:
         self._over.acquire()
         self._arguments = program, tool, more
         self._tell = tell
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a handler may cancel while its thread does
         self._is_cancelled = False
         self._has_begun = False
         self._running: Running | None = None
@@ -207,7 +248,7 @@ class Running:
         self._cancelled = False
         self._process: subprocess.Popen[Any] | None = None
         self._control = -1
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # as in _Task
         self._servers = contextlib.ExitStack()
         self._folder = tempfile.mkdtemp(prefix="interpose-")
         try:

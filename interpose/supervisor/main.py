@@ -107,8 +107,8 @@ class Supervisor:
         self.finished = False
         """The report is out, or there is none to make: only the client's end is waited for."""
         self._idle_at = time.monotonic() + POLL_MS / 1000
-        self.interpreter = 0  # where it is mapped
-        """The program has a dynamic linker."""
+        self.interpreter = 0
+        """Where the program's dynamic linker is mapped, 0: it has none."""
         self._handlers: dict[int, Callable[[Any], None]] = {
             number: handler
             for number, name in KINDS.items()

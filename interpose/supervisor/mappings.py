@@ -30,7 +30,8 @@ class Mapping(NamedTuple):
     @property
     def rwx(self) -> str:
         """``r-x``."""
-        return "".join(c if self.prot & bit else "-" for c, bit in zip("rwx", (1, 2, 4), strict=True))
+        bits = (PROT_READ, PROT_WRITE, PROT_EXEC)
+        return "".join(c if self.prot & bit else "-" for c, bit in zip("rwx", bits, strict=True))
 
 
 def read_mappings(client: Client) -> list[Mapping]:

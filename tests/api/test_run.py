@@ -259,6 +259,37 @@ def test_a_caller_that_is_interrupted_or_killed(number: int, tmp_path: Path) -> 
     assert running(mark) == []
 
 
+IMPATIENT = """
+import os, signal, subprocess, sys
+from interpose.api.run import run
+def handler(number, frame):
+    while frame is not None and frame.f_code is not run.__code__:
+        frame = frame.f_back
+    if frame is not None:
+        raise KeyboardInterrupt
+signal.signal(signal.SIGINT, handler)
+read, write = os.pipe()
+nag = "import os, sys; os.read(0, 1)\\nfor i in range(1000): os.kill(int(sys.argv[1]), 2); sum(range(i))"
+nag = subprocess.Popen([sys.executable, "-c", nag, str(os.getpid())], stdin=read, start_new_session=True)
+tree, environ = {tree!r}, {{"M": {mark!r}, "PATH": "/bin:/usr/bin"}}
+try:
+    run(["/bin/sh", "-c", tree], tool="none", stdout=write, env=environ)
+except KeyboardInterrupt:
+    nag.wait()
+    sys.exit(9)
+"""
+
+
+def test_interrupts_in_a_row_leave_nothing(tmp_path: Path) -> None:
+    """Each may come while the one before is being heeded, at any instruction of that."""
+    mark = f"MARK={tmp_path}"
+    script = IMPATIENT.format(tree="echo; " + TREE, mark=mark)
+    environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    caller = subprocess.run([sys.executable, "-c", script], env=environ, timeout=60)
+    assert caller.returncode == 9
+    assert running(mark) == []
+
+
 def test_async(program: str) -> None:
     async def several() -> list[interpose.Run]:
         runs = [
