@@ -16,6 +16,7 @@ from interpose import paths, system, tools
 from interpose.errors import InterposeError, LaunchError, out_of_memory
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.client import Client
+from interpose.supervisor.documents import Documents
 from interpose.supervisor.files import Files
 from interpose.supervisor.objects import (
     LateSymbolizer,
@@ -72,11 +73,6 @@ WARNING: possibly as a result of some mistake in the use
 WARNING: of the VALGRIND_DISABLE_ERROR_REPORTING macros."""
 
 
-_NO_DOCUMENT = """\
-The XML of process {} has no place: --xml-fd is its parent's. Its report follows here;
-with --xml-file=NAME.%p each process has a file of its own."""
-
-
 class Supervisor:
     """Serves one client process, through forks (in a process of its own) and execs.
 
@@ -91,12 +87,8 @@ class Supervisor:
         self.xml = session.xml
         self.client = Client(session.client_pid, session.memory.header)
         self.log.program_is_gone = lambda: self.client.is_dead()
-        for report in (self.json, self.xml):
-            if report is not None:
-                report.program_is_gone = self.log.program_is_gone
+        self.documents = Documents(session, self.log.program_is_gone)
         self._progress: Progress | None = None
-        self.came_by = "start"
-        """How the program came to run here: ``start``, ``fork`` or ``exec``."""
         self.shown: dict[int, int] = {}
         """Processes that have shown themselves and made no request yet, by the number that they said."""
         self.born = True
@@ -142,7 +134,7 @@ class Supervisor:
     def _new_image(self) -> None:
         """Everything that is known about one program image."""
         self._resolver: StackResolver | None = None
-        self._xml_sink: XmlSink | None = None
+        self.documents.new_image()
         self.unloaded: UnloadedCode | None = None
         self.files.next_program()
         if self.hooks is not None:
@@ -160,14 +152,7 @@ class Supervisor:
     @property
     def xml_sink(self) -> XmlSink | None:
         """Where this process's events go as elements; None where there is no document for them."""
-        if self.xml is None or not self.xml.writes:
-            return None
-        if self._xml_sink is None:
-            from interpose.report.xml import XmlSink
-
-            self._xml_sink = XmlSink(self.xml.write, self.resolver, protocol=self.config.core.xml_protocol)
-        self._xml_sink.with_suppressions = self.config.core.gen_suppressions == "all"
-        return self._xml_sink
+        return self.documents.sink(self.config, lambda: self.resolver)
 
     @property
     def debugger(self) -> Debugger:
@@ -455,29 +440,14 @@ class Supervisor:
 
     def moved_to(self, pid: int, *, silent: bool) -> None:
         """The report for programs goes on with a forked child."""
-        self.came_by = "fork"
-        for report in (self.json, self.xml):
-            if report is not None:
-                report.moved(pid, silent=silent)
-        if self.xml is not None and not self.xml.writes:
-            self.log.plain(_NO_DOCUMENT.format(pid))
+        self.documents.forked(pid, self.log, silent=silent)
         self._tell_start()
 
     def _tell_start(self) -> None:
-        """In the reports for programs."""
-        if self.json is not None:
-            self.json.start(self.came_by, self.config, self.session.argv, self.session.parent_pid)
-        if self.xml is not None:
-            self.xml.begin(self.session.argv, self.session.parent_pid)
+        self.documents.start(self.config)
 
     def _tell_end(self, how: str, **content: Any) -> None:
-        if self.json is not None:
-            self.json.end(how, **content)
-            if not content.get("traced"):
-                for complaint in self.json.write_documents():
-                    self.log.plain(complaint)
-        if self.xml is not None:
-            self.xml.cut()  # unless the tool has ended it with all that belongs there
+        self.documents.end(how, self.log, **content)
 
     def _write_perf_map(self) -> None:
         if self.config.core.perf_map:
@@ -775,10 +745,7 @@ class Supervisor:
             if self.xml is not None:
                 self.tool.end_document()
             self._tell_end("exec", traced=True)
-        for report in (self.json, self.xml):
-            if report is not None:
-                report.resume()
-        self.came_by = "exec"
+        self.documents.executed()
         self.client = Client(pending.pid, pending.memory.header)
         self.client.attach()
         pending.memory.header.supervisor_pid = os.getpid()
@@ -811,7 +778,7 @@ class Supervisor:
 
         if not slot.a[2]:  # a vfork child's memory is its parent's
             self.tool.executing()
-            repeats = self.tool.repeats() if self.json is not None or self.xml is not None else ()
+            repeats = self.tool.repeats() if self.documents else ()
             if self.json is not None:
                 self.json.repeats(repeats)
         execute(self, slot)

@@ -125,8 +125,7 @@ def _serve_child(
     """In the forked supervisor: serve the forked client until its end, then leave."""
 
     def work() -> None:
-        if supervisor.xml is not None:
-            supervisor.xml.leave()
+        supervisor.documents.leave()
         lib.ip_delay(lib.IP_AT_FORKED)
         lent = _leave_fifos(supervisor)
         if lent is not None and way < 0:
@@ -280,10 +279,7 @@ def _serve_exec(supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, 
         supervisor.leave_debugger()
         supervisor.log.forked(pid)
         supervisor.session.parent_pid = supervisor.client.pid
-        if supervisor.json is not None:
-            supervisor.json.moved(pid)
-        if supervisor.xml is not None:
-            supervisor.xml.moved(pid)
+        supervisor.documents.copied(pid)
         pending = PendingExec(memory, sock_fd, pid, argv)
         if not pending.wait():
             supervisor.log.close()
