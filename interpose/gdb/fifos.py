@@ -46,7 +46,7 @@ class Receiver(Protocol):
 
 def prefix(given: str | None, environ: Mapping[str, str]) -> str:
     """``--vgdb-prefix``, else ``$TMPDIR/vgdb-pipe`` or ``/tmp/vgdb-pipe``."""
-    return given or f"{environ.get('TMPDIR') or '/tmp'}/vgdb-pipe"
+    return given if given is not None else f"{environ.get('TMPDIR') or '/tmp'}/vgdb-pipe"
 
 
 def names(start: str, pid: int, environ: Mapping[str, str]) -> tuple[str, str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from interpose.console import talk
 
 from .found import default_prefix, listing, places, search
@@ -12,14 +10,14 @@ from .wishes import HINT, USAGE, UsageError, Wishes, parse
 
 
 def _run(wishes: Wishes, voice: Voice) -> int:
-    prefix = wishes.prefix or default_prefix()
+    prefix = default_prefix() if wishes.prefix is None else wishes.prefix
     if wishes.multi:
         from .multi import Multi
 
         return Multi(wishes, prefix, voice).run()
     if wishes.listing:
         if found := places(prefix):
-            print(listing(found), flush=True)
+            voice.show(listing(found))
         return 1  # as Valgrind's
     place = search(prefix, wishes.pid, wishes.wait, voice)
     if wishes.verbose:
@@ -45,7 +43,7 @@ def main(words: list[str]) -> int:
     try:
         wishes = parse(words)
     except UsageError as error:
-        print(f"{error}\n{HINT}", file=sys.stderr)
+        Voice().tell(f"{error}\n{HINT}")
         return 1
     if wishes.help:
         print(USAGE, end="")

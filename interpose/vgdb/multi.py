@@ -17,8 +17,7 @@ from interpose.gdb.packets import PACKET_SIZE, Reader, Signal, frame
 
 from .found import search
 from .link import Link
-from .relay import write_all
-from .voice import VgdbError, Voice
+from .voice import VgdbError, Voice, write_all
 from .wishes import Wishes
 
 _PIECE = 1 << 16

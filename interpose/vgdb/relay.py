@@ -10,7 +10,7 @@ import socket
 
 from .found import Place
 from .link import Link
-from .voice import VgdbError, Voice
+from .voice import VgdbError, Voice, write_all
 
 _PIECE = 1 << 16
 _LOOK_MS = 1000
@@ -48,13 +48,6 @@ def _relay(link: Link, source: int, target: int) -> None:
                 if not data:
                     return
                 link.send(data)
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """All of it, however much the other side takes at once."""
-    left = memoryview(data)
-    while left:
-        left = left[os.write(fd, left) :]
 
 
 # -- TCP -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import time
 
 from .found import Place
 from .link import Link
-from .voice import VgdbError, Voice
+from .voice import VgdbError, Voice, write_all
 
 _PACKET = re.compile(rb"\$([^#$]*)#..", re.DOTALL)
 _RUN = re.compile(rb"(.)\*(.)", re.DOTALL)
@@ -95,8 +95,7 @@ def _carry_out(talk: _Conversation, command: str) -> bytes | None:
 
 def _show(digits: bytes) -> None:
     try:
-        data = memoryview(bytes.fromhex(digits.decode("ascii", "replace")))
+        data = bytes.fromhex(digits.decode("ascii", "replace"))
     except ValueError:
         raise VgdbError("the reply makes no sense") from None
-    while data:
-        data = data[os.write(1, data) :]
+    write_all(1, data)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import contextlib
+import os
 import time
 
 
@@ -10,8 +11,18 @@ class VgdbError(Exception):
     """Ends the command with status 1; the text says why."""
 
 
+def write_all(fd: int, data: bytes) -> None:
+    """All of it, however much the other side takes at once."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(fd, left) :]
+
+
 class Voice:
-    """Messages about ourselves; replies of the program are not ours."""
+    """Messages about ourselves; replies of the program are not ours.
+
+    What users and programs call things need be no text: it is shown byte by byte as it came.
+    """
 
     def __init__(self, *, quiet: bool = False, time_stamps: bool = False, debug: int = 0) -> None:
         self.quiet = quiet
@@ -31,9 +42,18 @@ class Voice:
 
     def tell(self, text: str) -> None:
         """What went wrong."""
-        print(f"{self._stamp(self._time_stamps)}{text}", file=sys.stderr, flush=True)
+        self._lines(2, text, self._time_stamps)
+
+    def show(self, text: str) -> None:
+        """What was asked for."""
+        self._lines(1, text, self._time_stamps)
 
     def debug(self, text: str, level: int = 1) -> None:
         """``-d``, and again for more."""
         if self.debug_level >= level:
-            print(f"{self._stamp(True)}{text}", file=sys.stderr, flush=True)
+            self._lines(2, text, True)
+
+    def _lines(self, fd: int, text: str, with_time: bool) -> None:
+        lines = (f"{self._stamp(with_time)}{line}\n" for line in text.split("\n"))
+        with contextlib.suppress(OSError) if fd == 2 else contextlib.nullcontext():
+            write_all(fd, os.fsencode("".join(lines)))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+
+from interpose.gdb.packets import PACKET_SIZE
 
 HINT = "args error. Try `interpose-vgdb --help` for more information"
 USAGE = """\
@@ -103,9 +106,15 @@ _FLAGS = {
 }
 
 
+_LONGEST_COMMAND = (PACKET_SIZE - len("$qRcmd,#00")) // 2
+"""Bytes; each is two digits of a packet that the program's server takes as a whole."""
+_SHOWN = 60  # characters of a command that is too long
+
+
 def _number(word: str, name: str, text: str) -> int:
-    if text == "" and name == "--pid":
-        text = "0"
+    """None is 0, as with Valgrind; but port 0 is one that is asked for."""
+    if text == "" and name != "--port":
+        return 0
     if not (text.isascii() and text.isdigit()) or len(text) > 10 or int(text) >= 1 << 31:
         raise UsageError(f"invalid {name} argument {word}")
     return int(text)
@@ -115,45 +124,66 @@ def parse(words: list[str]) -> Wishes:
     """The wishes of a command line; :class:`UsageError` for one that cannot be meant."""
     wishes = Wishes()
     commands: list[list[str]] = []
-    seen: set[str] = set()
+    problems: list[str] = []
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        name, equals, text = word.partition("=")
-        if word in _FLAGS:
-            setattr(wishes, _FLAGS[word], True)
-        elif word.startswith("-d") and set(word[1:]) == {"d"}:
-            wishes.debug += len(word) - 1
-        elif word == "-c":
+        if word == "-c":
             commands.append([])
         elif word == "--vargs":
             wishes.arguments, rest = rest, []
-        elif equals and name in _NUMBERS:
-            if name in seen:
-                raise UsageError(f"multiple {name} arguments given")
-            seen.add(name)
-            setattr(wishes, _NUMBERS[name], _number(word, name, text))
-        elif equals and name == "--vgdb-prefix":
-            wishes.prefix = text
-        elif equals and name == "--valgrind":
-            wishes.exe = text
         elif word.startswith("-"):
-            raise UsageError(f"unknown or invalid argument {word}")
+            try:
+                _take_option(wishes, word)
+            except UsageError as error:
+                problems.append(str(error))
         else:
             if not commands:
                 commands.append([])
             commands[-1].append(word)
     wishes.commands = [" ".join(command) for command in commands]
+    if wishes.help:
+        return wishes
+    if problems:
+        raise UsageError("\n".join(problems))
     return _checked(wishes)
+
+
+def _take_option(wishes: Wishes, word: str) -> None:
+    name, equals, text = word.partition("=")
+    if word in _FLAGS:
+        setattr(wishes, _FLAGS[word], True)
+    elif set(word[1:]) == {"d"}:
+        wishes.debug += len(word) - 1
+    elif equals and name in _NUMBERS:
+        if name == "--pid" and wishes.pid is not None:
+            raise UsageError("multiple --pid arguments given")
+        setattr(wishes, _NUMBERS[name], _number(word, name, text))
+    elif equals and name == "--vgdb-prefix":
+        wishes.prefix = text
+    elif equals and name == "--valgrind":
+        wishes.exe = text
+    else:
+        raise UsageError(f"unknown or invalid argument {word}")
 
 
 def _checked(wishes: Wishes) -> Wishes:
     if wishes.pid is not None and wishes.listing:
         raise UsageError("Can't use both --pid and -l options")
+    if wishes.shared and wishes.listing:
+        raise UsageError("Can't use both -D and -l options")
+    if wishes.max_invoke_ms >= wishes.time_out * 1000:
+        raise UsageError("--max-invoke-ms must be < --cmd-time-out * 1000")
     if wishes.port is not None and wishes.commands:
         raise UsageError("Can't use --port to send commands")
     if wishes.multi and (wishes.commands or wishes.pid is not None or wishes.listing or wishes.shared):
         raise UsageError("Can't use --multi with --pid, -l, -D or commands")
+    if not wishes.multi and (wishes.arguments or wishes.exe is not None):
+        raise UsageError("Can't use --valgrind or --vargs without --multi")
     if wishes.port is not None and not 0 <= wishes.port <= 65535:
         raise UsageError(f"invalid --port argument --port={wishes.port}")
+    for command in wishes.commands:
+        if len(os.fsencode(command)) > _LONGEST_COMMAND:
+            shown = f"{command[:_SHOWN]}..."
+            raise UsageError(f"command {shown} too long: at most {_LONGEST_COMMAND} bytes")
     return wishes

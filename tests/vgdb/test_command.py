@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 from vgdb.running import (
@@ -15,6 +16,7 @@ from vgdb.running import (
     VGDB,
     beside_valgrind,
     compile_guest,
+    environment,
     interpose,
     running,
     valgrind,
@@ -44,6 +46,23 @@ LINES = (
     ["v.wait", "--", "x"],
     ["--pid=1", "--pid=2", "v.wait"],
     ["--max-invoke-ms=0", "v.wait"],
+    ["--max-invoke-ms=2000", "--cmd-time-out=2", "v.wait"],
+    ["--max-invoke-ms=", "v.wait"],
+    ["--max-invoke-ms=-1", "v.wait"],
+    ["--cmd-time-out=", "v.wait"],
+    ["--cmd-time-out=1", "--cmd-time-out=9999", "v.wait"],
+    ["--wait=1", "--wait=2", "v.wait"],
+    ["--zz", "--pid=x", "v.wait", "-"],
+    ["-l", "-D"],
+    ["-l", "v.wait"],
+    ["-lT"],
+    ["--pid", "5"],
+    ["--pid=-5"],
+    ["-c", "", "-c", "v.info n_errs_found } * # $", "-c", "  v.wait  "],
+    ["v.info n_errs_found 'a  b'  \"c\"\tx"],
+    ["v.wait\nv.wait"],
+    ["v.info n_errs_found \udcff\u20ac"],
+    ["v.info n_errs_found " + "x" * (8186 - 20)],
     [],
 )
 
@@ -60,14 +79,87 @@ def run(leaky, tmp_path_factory):
 
 
 def outcome(run, words, by):
-    done = vgdb(run, *words, by=by)
+    done = vgdb(run, *words, by=by, errors="surrogateescape")
     return done.returncode, done.stdout, done.stderr.replace("interpose-vgdb", "vgdb")
 
 
 @pytest.mark.skipif(not VGDB, reason="needs Valgrind's vgdb")
-@pytest.mark.parametrize("words", LINES, ids=" ".join)
+@pytest.mark.parametrize("words", LINES, ids=lambda words: repr(" ".join(words)[:60]))
 def test_the_same_line_does_the_same(run, words) -> None:
     assert outcome(run, words, OURS) == outcome(run, words, (VGDB,))
+
+
+@pytest.mark.parametrize(
+    "by", [OURS, pytest.param((VGDB,), marks=pytest.mark.skipif(not VGDB, reason="no vgdb"))]
+)
+@pytest.mark.parametrize("size", [8187, 100_000])
+def test_a_command_that_is_no_packet(run, by, size) -> None:
+    """The program's server would wait for the end of it, and whoever sent it for the answer."""
+    done = vgdb(run, "x" * size, by=by)
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.match(r"command x{60}.* too long", done.stderr) and "args error" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--valgrind=/x", "v.wait"], ["v.wait", "--vargs", "-q"]], ids=" ".join)
+def test_what_is_for_multi_alone(run, words) -> None:
+    done = vgdb(run, *words)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Can't use --valgrind or --vargs without --multi\n")
+
+
+def test_help_comes_before_mistakes(run) -> None:
+    done = vgdb(run, "--zz", "-h")
+    assert done.returncode == 0 and done.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("stamps", [False, True])
+def test_several_programs(leaky, tmp_path, stamps) -> None:
+    """They are listed with their words as they are, and one has to be chosen."""
+    words = [*interpose("none"), f"--vgdb-prefix={tmp_path}/p", "-q", os.fspath(leaky), "pauses"]
+    odd = [word.encode() for word in words] + [b"\xff b"]
+    with running(interpose("none"), leaky, "pauses", folder=tmp_path) as run:
+        second = subprocess.Popen(odd, stdout=subprocess.PIPE)
+        try:
+            assert second.stdout is not None and second.stdout.readline()
+            options = ["-T"] if stamps else []
+            listed = vgdb(run, "-l", *options, errors="surrogateescape", env=utf8())
+            time = r"\d\d:\d\d:\d\d\.\d{6} " if stamps else ""
+            lines = [
+                f"use --pid={run.pid} for {leaky} pauses ",
+                f"use --pid={second.pid} for {leaky} pauses \udcff b ",
+            ]
+            lines.sort(key=lambda line: int(re.search(r"\d+", line)[0]))
+            assert [re.sub(f"^{time}", "", line) for line in listed.stdout.splitlines()] == lines
+            assert all(re.match(f"{time}use", line) for line in listed.stdout.splitlines())
+            for command in (["v.wait"], [], ["-D"]):
+                done = vgdb(run, *options, *command, errors="surrogateescape", env=utf8())
+                assert done.returncode == 1
+                first = "no --pid= arg_pid given and multiple valgrind pids found."
+                assert [re.sub(f"^{time}", "", line) for line in done.stderr.splitlines()] == [first, *lines]
+                assert all(re.match(f"{time}[nu]", line) for line in done.stderr.splitlines())
+        finally:
+            second.kill()
+            second.communicate()
+
+
+def utf8() -> dict[str, str]:
+    """Where Python is strict about text."""
+    return {**environment(), "LC_ALL": "C.UTF-8", "PYTHONUTF8": "0", "PYTHONIOENCODING": "utf-8:strict"}
+
+
+@pytest.mark.parametrize("given", ["", "x-"])
+def test_a_prefix_may_be_short(leaky, tmp_path, given) -> None:
+    words = [*interpose("none"), f"--vgdb-prefix={given}", "-q", os.fspath(leaky), "pauses"]
+    program = subprocess.Popen(words, stdout=subprocess.PIPE, cwd=tmp_path)
+    try:
+        assert program.stdout is not None and program.stdout.readline()
+        assert len(list(tmp_path.glob(f"{given}-*{program.pid}-by-*"))) == 3
+        ask = [*OURS, f"--vgdb-prefix={given}", "v.wait"]
+        done = subprocess.run(ask, capture_output=True, text=True, timeout=TIMEOUT, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "gdbserver: continuing after wait ...\n")
+    finally:
+        program.kill()
+        program.communicate()
 
 
 @pytest.mark.skipif(not VGDB, reason="needs Valgrind's vgdb")
@@ -180,6 +272,15 @@ def test_tcp_is_for_this_machine_and_user(run) -> None:
         listening.communicate(timeout=TIMEOUT)
 
 
+STRANGER = """
+import os, socket, sys
+os.setuid(65534)  # behind the imports: another user may be unable to read Python's files
+with socket.socket() as other:
+    other.connect(("127.0.0.1", int(sys.argv[1])))
+    sys.exit(other.recv(1) != b"")
+"""
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
 def test_tcp_of_another_user_is_refused(run, tmp_path) -> None:
     words = [*OURS, f"--vgdb-prefix={run.prefix}", "--port=0"]
@@ -187,12 +288,8 @@ def test_tcp_of_another_user_is_refused(run, tmp_path) -> None:
     try:
         assert listening.stderr is not None
         port = int(re.sub(r"\D", "", listening.stderr.readline()))
-        child = os.fork()
-        if child == 0:
-            os.setuid(65534)
-            with socket.create_connection(("127.0.0.1", port)) as other:
-                os._exit(0 if other.recv(1) == b"" else 1)
-        assert os.waitpid(child, 0)[1] == 0
+        done = subprocess.run([sys.executable, "-c", STRANGER, str(port)], timeout=TIMEOUT)
+        assert done.returncode == 0
         assert listening.stderr.readline() == "refused a connection of user 65534\n"
     finally:
         listening.kill()
