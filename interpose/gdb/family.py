@@ -13,12 +13,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import select
 import time
 
 from interpose.gdb import packets
-from interpose.gdb.packets import Reader
+from interpose.gdb.packets import NEWBORN, Reader
 from interpose.jit._native import lib
 
 TYPE_CHECKING = False
@@ -36,7 +35,6 @@ _ANSWER_S = 20.0
 _PIECE = 1 << 16
 _NOT_FOLLOWED = b"E.this child is not followed by interpose: it left by vfork"
 _STOPS = (b"T", b"S", b"W", b"X")
-_NEWBORN = re.compile(rb"fork:p([0-9a-f]+)\.")
 _MOST_FDS = 250  # in one message (SCM_MAX_FD in the kernel)
 
 
@@ -200,7 +198,7 @@ class Child:
 
     def newborn(self, content: bytes) -> Child | None:
         """The process that a stop tells of, if it has just been made."""
-        found = _NEWBORN.search(content) if content.startswith(b"T") else None
+        found = NEWBORN.search(content) if content.startswith(b"T") else None
         if found is None:
             return None
         pid = int(found[1], 16)

@@ -7,6 +7,7 @@ comes in may be garbage: nothing here raises, and nothing grows without bound.
 from __future__ import annotations
 
 import enum
+import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +15,29 @@ if TYPE_CHECKING:
 
 PACKET_SIZE = 0x3FFF
 """Bytes of a packet's content that we announce (``qSupported``); what we send is no longer."""
+
+FEATURES = (
+    b"PacketSize=%x" % PACKET_SIZE,
+    b"QStartNoAckMode+",
+    b"QPassSignals+",
+    b"QCatchSyscalls+",
+    b"QThreadEvents+",
+    b"qXfer:features:read+",
+    b"qXfer:auxv:read+",
+    b"qXfer:exec-file:read+",
+    b"qXfer:libraries-svr4:read+",
+    b"augmented-libraries-svr4-read+",
+    b"qXfer:siginfo:read+",
+    b"qXfer:siginfo:write+",
+    b"qXfer:threads:read+",
+    b"vContSupported+",
+    b"swbreak+",
+    b"hwbreak+",
+)
+"""What a program's server can do, whoever asks; and what it does for those alone who can, too:"""
+MUTUAL = (b"multiprocess+", b"exec-events+", b"fork-events+", b"vfork-events+")
+NEWBORN = re.compile(rb"fork:p([0-9a-f]+)\.")
+"""In what is told of a stop for a fork or vfork: the child's number."""
 
 _LONGEST = 4 * PACKET_SIZE  # of what a packet may have on its way in: escapes double it
 _ESCAPE, _ESCAPED_BY = 0x7D, 0x20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from xml.sax.saxutils import quoteattr
 
-from interpose.gdb.packets import PACKET_SIZE
+from interpose.gdb.packets import FEATURES, MUTUAL, PACKET_SIZE
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
@@ -27,33 +27,9 @@ def supported(server: Server, rest: bytes) -> bytes:
     forks = server.multiprocess and b"fork-events+" in theirs
     vforks = server.multiprocess and b"vfork-events+" in theirs
     server.forks = forks * lib.IP_DBG_FORKS | vforks * lib.IP_DBG_VFORKS
-    ours = [
-        b"PacketSize=%x" % PACKET_SIZE,
-        b"QStartNoAckMode+",
-        b"QPassSignals+",
-        b"QCatchSyscalls+",
-        b"QThreadEvents+",
-        b"qXfer:features:read+",
-        b"qXfer:auxv:read+",
-        b"qXfer:exec-file:read+",
-        b"qXfer:libraries-svr4:read+",
-        b"augmented-libraries-svr4-read+",
-        b"qXfer:siginfo:read+",
-        b"qXfer:siginfo:write+",
-        b"qXfer:threads:read+",
-        b"vContSupported+",
-        b"swbreak+",
-        b"hwbreak+",
-    ]
-    if server.multiprocess:
-        ours.append(b"multiprocess+")
-    if server.exec_events:
-        ours.append(b"exec-events+")
-    if forks:
-        ours.append(b"fork-events+")
-    if vforks:
-        ours.append(b"vfork-events+")
-    return b";".join(ours)
+    without = () if server.multiprocess else (b"fork-events+", b"vfork-events+")
+    mutual = (feature for feature in MUTUAL if feature in theirs and feature not in without)
+    return b";".join((*FEATURES, *mutual))
 
 
 def no_acknowledgments(server: Server, rest: bytes) -> bytes | None:

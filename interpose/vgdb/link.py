@@ -41,6 +41,7 @@ class Link:
         self.place = place
         self._voice = voice
         self._shared = self._to = self.replies = -1
+        self._is_answered = False
         try:
             self._connect()
         except OSError as error:
@@ -125,13 +126,25 @@ class Link:
             if not events:
                 if until is not None and time.monotonic() >= until:
                     return None
-                if not self.is_alive():
+                if self.is_gone():
                     return b""
                 continue
             with contextlib.suppress(BlockingIOError):
-                data = os.read(self.replies, 1 << 16)
-                self._voice.debug(f"read {data!r}", 2)
-                return data
+                return self.take()
+
+    def take(self) -> bytes:
+        """What :attr:`replies` is ready to give; empty at the end."""
+        data = os.read(self.replies, 1 << 16)
+        self._is_answered = self._is_answered or bool(data)
+        self._voice.debug(f"read {data!r}", 2)
+        return data
+
+    def is_gone(self) -> bool:
+        """The program has ended before anybody opened its end of the replies, whose end would say so.
+
+        Once it has answered its number says nothing: a child may go on with the conversation.
+        """
+        return not self._is_answered and not self.is_alive()
 
     def is_alive(self) -> bool:
         """The program is there."""

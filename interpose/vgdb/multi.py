@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from interpose.gdb.packets import PACKET_SIZE, Reader, Signal, frame
+from interpose.gdb.packets import FEATURES, MUTUAL, NEWBORN, PACKET_SIZE, Reader, Signal, frame
 
 from .found import search
 from .link import Link
@@ -21,11 +21,27 @@ from .voice import VgdbError, Voice, write_all
 from .wishes import Wishes
 
 _PIECE = 1 << 16
-_FEATURES = (
-    f"PacketSize={PACKET_SIZE:x};QStartNoAckMode+;QEnvironmentHexEncoded+;QEnvironmentUnset+;QEnvironmentReset+;"
-    "QSetWorkingDir+;QStartupWithShell+;multiprocess+;vContSupported+;swbreak+;qXfer:features:read+;"
-    "qXfer:auxv:read+;qXfer:exec-file:read+;qXfer:siginfo:read+;QPassSignals+;QCatchSyscalls+"
-).encode()
+_OWN_FEATURES = (
+    b"QEnvironmentHexEncoded+",
+    b"QEnvironmentUnset+",
+    b"QEnvironmentReset+",
+    b"QSetWorkingDir+",
+    b"QStartupWithShell+",
+)
+_OF_ANYBODY = (
+    b"PacketSize=%x" % PACKET_SIZE,
+    b"QStartNoAckMode+",
+    b"multiprocess+",
+    b"vContSupported+",
+    b"swbreak+",
+    b"qXfer:features:read+",
+    b"qXfer:auxv:read+",
+    b"qXfer:exec-file:read+",
+    b"qXfer:siginfo:read+",
+    b"QPassSignals+",
+    b"QCatchSyscalls+",
+)
+"""Of the server of another command, which may be Valgrind's."""
 _START_SECONDS, _END_SECONDS = 30, 5
 _ENDED = b"W00"
 
@@ -49,8 +65,10 @@ class Multi:
         self._shell = False
         self._last: list[bytes] = []
         self._process: subprocess.Popen[bytes] | None = None
+        self._debugged: set[int] = set()
+        """The program, and the children of it that gdb has been told of, while gdb has them."""
         self._leaving = b""
-        """gdb wants to kill the program or to leave it."""
+        """How gdb wants to kill one of them or to leave it."""
         self._is_over = False
 
     def run(self) -> int:
@@ -74,6 +92,11 @@ class Multi:
     def _end(self, *, at_once: bool = False) -> int:
         """The program ends by itself, or is killed; its status, negative for a signal."""
         process, self._process = self._process, None
+        children = self._debugged - {process.pid if process else 0}
+        self._debugged.clear()
+        for pid in children if at_once else ():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
         if process is None:
             return 0
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -96,7 +119,10 @@ class Multi:
             self._acknowledges = self._reader.check = False
         elif name == b"qSupported":
             self._supported = content
-            self._reply(_FEATURES)
+            theirs = content.partition(b":")[2].split(b";")
+            mutual = (feature for feature in MUTUAL if feature in theirs)
+            common = _OF_ANYBODY if self._wishes.exe else (*FEATURES, *mutual)
+            self._reply(b";".join((*common, *_OWN_FEATURES)))
         elif name in _SETTINGS:
             try:
                 _SETTINGS[name](self, content[len(name) + 1 :])
@@ -169,6 +195,7 @@ class Multi:
                 env=self._environment,
                 cwd=self._folder,
             )
+            self._debugged = {self._process.pid}
             link = self._connect(self._process)
         except (OSError, VgdbError) as error:
             self._voice.tell(f"cannot run {os.fsdecode(words[0])}: {error}")
@@ -213,7 +240,7 @@ class Multi:
         while not self._is_over:
             events = dict(ready.poll(1000))
             if link.replies in events:
-                data = os.read(link.replies, _PIECE)
+                data = link.take()
                 if not data:
                     return
                 for item in reader.feed(data):
@@ -228,19 +255,32 @@ class Multi:
                         self._pass_on(link, item)
                 except BrokenPipeError:
                     return
-            elif not events and not link.is_alive():
+            elif not events and link.is_gone():
                 return
 
     def _look_at_answer(self, item: bytes | Signal) -> None:
-        """What the program's server says may be its last word."""
+        """What the program's server says may be the last word of one process, or of all."""
         if not isinstance(item, bytes):
             return
-        if item[:1] in (b"W", b"X"):
-            self._is_over = True
+        if item[:1] == b"T":
+            self._debugged.update(int(child, 16) for child in NEWBORN.findall(item))
+        elif item[:1] in (b"W", b"X"):
+            self._forget(item.partition(b";process:")[2])
         elif self._leaving and item == b"OK":
-            self._is_over = True
-            if self._leaving == b"D":
-                self._process = None  # it goes on without us
+            self._forget(self._leaving.partition(b";")[2], lives=self._leaving[:1] == b"D")
+
+    def _forget(self, number: bytes, *, lives: bool = False) -> None:
+        """gdb has a process no longer: this one (digits), or all that there are.
+
+        :param lives: it goes on without us.
+        """
+        gone = set(self._debugged)
+        with contextlib.suppress(ValueError):
+            gone = {int(number, 16)}
+        self._debugged -= gone
+        if lives and self._process and self._process.pid in gone:
+            self._process = None
+        self._is_over = not self._debugged
 
     def _pass_on(self, link: Link, item: bytes | Signal) -> None:
         """What gdb says is for the program's server, but for who started the program."""
@@ -256,8 +296,7 @@ class Multi:
         link.send(frame(item))
         if item == b"k":
             self._is_over = True
-        elif item.startswith(b"vKill") or item[:1] == b"D":
-            self._leaving = item[:1]
+        self._leaving = item if item.startswith(b"vKill") or item[:1] == b"D" else b""
 
     def _skip(self, link: Link, reader: Reader) -> bytes:
         """The next packet of the program's server."""

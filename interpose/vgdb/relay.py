@@ -28,20 +28,18 @@ def run(place: Place, voice: Voice) -> int:
 
 
 def _relay(link: Link, source: int, target: int) -> None:
-    answered = False  # from then on the end of the replies says that nobody is there: a child may go on
     ready = select.poll()
     ready.register(source, select.POLLIN)
     ready.register(link.replies, select.POLLIN)
     with contextlib.suppress(BrokenPipeError, ConnectionError):
         while True:
             events = dict(ready.poll(_LOOK_MS))
-            if not events and not answered and not link.is_alive():
+            if not events and link.is_gone():
                 return
             if link.replies in events:
-                data = os.read(link.replies, _PIECE)
+                data = link.take()
                 if not data:
                     return
-                answered = True
                 write_all(target, data)
             if source in events:
                 data = os.read(source, _PIECE)

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from vgdb.running import OURS, TIMEOUT, compile_guest
+from vgdb.running import OURS, TIMEOUT, compile_guest, interpose
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="needs gdb")
 
@@ -43,6 +43,65 @@ def test_runs_kills_and_runs_again(leaky, tmp_path) -> None:
     said = gdb(tmp_path, leaky, "break lose", "run", "bt", "kill", "run", "print 6*7", "info threads")
     assert said.count("Breakpoint 1, lose") == 2
     assert "killed]" in said and "$1 = 42" in said and "Thread " in said
+    settles(lambda: nobody_is_left(tmp_path))
+
+
+def test_words_with_blanks_and_quotes_arrive(tmp_path) -> None:
+    source, program = tmp_path / "shows.c", tmp_path / "shows"
+    source.write_text(
+        "#include <stdio.h>\nint main(int c, char **v) {\n"
+        'for (int i = 1; i < c; i++) printf("[%s]", v[i]);\nfflush(stdout); return c; }\n'
+    )
+    subprocess.run(["gcc", "-g", "-w", str(source), "-o", str(program)], check=True, timeout=TIMEOUT)
+    words = """set args "a b" 'c d' e\\ f "it's" '"' $HOME *.nothing "" x\\\\y"""
+    said = gdb(tmp_path, program, words, "run", "run", "run one")
+    assert said.count("""[a b][c d][e f][it's]["][$HOME][*.nothing][][x\\y]""") == 2
+    assert said.count("exited with code 012]") == 2
+    assert "[one]" in said and "exited with code 02]" in said
+
+
+@pytest.fixture(scope="module")
+def outlives(tmp_path_factory):
+    return compile_guest(tmp_path_factory.mktemp("outlives"), "outlives")
+
+
+FOLLOWS = ("set follow-fork-mode child", "break late")
+
+
+def test_a_child_is_followed(outlives, tmp_path) -> None:
+    """Its parent has ended long before, and was not what gdb wants to know about."""
+    said = gdb(
+        tmp_path, outlives, *FOLLOWS, "catch fork", "run", "continue", "bt", "continue", "run", "continue"
+    )
+    assert said.count("Catchpoint 2 (forked process") == 2
+    assert said.count("hit Breakpoint 1, late") == 2 and "in main" in said
+    assert said.count("exited with code 03]") == 1
+    settles(lambda: nobody_is_left(tmp_path))
+
+
+def test_a_child_is_followed_without_multi(outlives, tmp_path) -> None:
+    words = [*interpose("none"), "-q", "--vgdb-error=0", f"--vgdb-prefix={tmp_path}/p", str(outlives)]
+    program = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        relay = " ".join([*OURS, f"--vgdb-prefix={tmp_path}/p", f"--pid={program.pid}", "--wait=60"])
+        commands = ("set remotetimeout 100", f"target remote | {relay}", *FOLLOWS, "continue", "continue")
+        line = [part for command in commands for part in ("-ex", command)]
+        words = ["gdb", "-nx", "-batch", *line, str(outlives)]
+        said = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT).stdout
+        assert "hit Breakpoint 1, late" in said and "exited with code 03]" in said
+        assert program.wait(TIMEOUT) == 4
+    finally:
+        program.kill()
+        program.wait()
+
+
+def test_parent_and_child_are_debugged(outlives, tmp_path) -> None:
+    both = ("set detach-on-fork off", "set schedule-multiple on")
+    said = gdb(
+        tmp_path, outlives, *both, "break late", "run", "inferior 2", "continue", "continue", "info inferiors"
+    )
+    assert "exited with code 04]" in said
+    assert "hit Breakpoint 1.2, late" in said and "exited with code 03]" in said
     settles(lambda: nobody_is_left(tmp_path))
 
 
