@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from vgdb.running import OURS, TIMEOUT, compile_guest, interpose
+from vgdb.running import OURS, TIMEOUT, compile_guest
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="needs gdb")
 
@@ -77,22 +77,6 @@ def test_a_child_is_followed(outlives, tmp_path) -> None:
     assert said.count("hit Breakpoint 1, late") == 2 and "in main" in said
     assert said.count("exited with code 03]") == 1
     settles(lambda: nobody_is_left(tmp_path))
-
-
-def test_a_child_is_followed_without_multi(outlives, tmp_path) -> None:
-    words = [*interpose("none"), "-q", "--vgdb-error=0", f"--vgdb-prefix={tmp_path}/p", str(outlives)]
-    program = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-    try:
-        relay = " ".join([*OURS, f"--vgdb-prefix={tmp_path}/p", f"--pid={program.pid}", "--wait=60"])
-        commands = ("set remotetimeout 100", f"target remote | {relay}", *FOLLOWS, "continue", "continue")
-        line = [part for command in commands for part in ("-ex", command)]
-        words = ["gdb", "-nx", "-batch", *line, str(outlives)]
-        said = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT).stdout
-        assert "hit Breakpoint 1, late" in said and "exited with code 03]" in said
-        assert program.wait(TIMEOUT) == 4
-    finally:
-        program.kill()
-        program.wait()
 
 
 def test_parent_and_child_are_debugged(outlives, tmp_path) -> None:
