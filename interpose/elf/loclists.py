@@ -7,7 +7,7 @@ from interpose.elf.dwarf import F_ADDRX, F_LOCLISTX, F_SEC_OFFSET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from interpose.elf.dies import Die
     from interpose.elf.dwarf import Unit
@@ -40,6 +40,15 @@ def _of_version_5(unit: Unit, form: int, offset: int) -> Ranges:
         table = unit.loclists_base
         offset = table + Cursor(data, table + offset * unit.offset_size).fixed(unit.offset_size)
     cursor = Cursor(data, offset)
+    return _entries(unit, cursor, cursor.uleb, cursor.uleb)
+
+
+def _entries(unit: Unit, cursor: Cursor, number: Callable[[], int], length: Callable[[], int]) -> Ranges:
+    """Entries that begin with their kind.
+
+    :param number: reads an offset or a range's length.
+    :param length: reads that of an expression.
+    """
     base, size = unit.base_address, unit.address_size
 
     def indexed() -> int:
@@ -59,19 +68,19 @@ def _of_version_5(unit: Unit, form: int, offset: int) -> Ranges:
             start, end = indexed(), indexed()
         elif kind == 3:
             start = indexed()
-            end = start + cursor.uleb()
+            end = start + number()
         elif kind == 4:
-            start, end = base + cursor.uleb(), base + cursor.uleb()
+            start, end = base + number(), base + number()
         elif kind == 5:
             start, end = _EVERYWHERE
         elif kind == 7:
             start, end = cursor.fixed(size), cursor.fixed(size)
         elif kind == 8:
             start = cursor.fixed(size)
-            end = start + cursor.uleb()
+            end = start + number()
         else:
             raise ValueError("unknown location list entry")
-        yield start, end, cursor.block(cursor.uleb())
+        yield start, end, cursor.block(length())
 
 
 def _before_version_5(unit: Unit, offset: int) -> Ranges:
@@ -89,24 +98,6 @@ def _before_version_5(unit: Unit, offset: int) -> Ranges:
 
 
 def _split_before_5(unit: Unit, offset: int) -> Ranges:
-    """Location lists of GNU's .dwo files."""
+    """Location lists of GNU's .dwo files, which have kinds 1 to 4."""
     cursor = Cursor(unit.info.section(".debug_loc"), offset)
-    base = unit.base_address
-
-    def indexed() -> int:
-        return unit.address_of((F_ADDRX, cursor.uleb())) or 0
-
-    while kind := cursor.fixed(1):
-        if kind == 1:
-            base = indexed()
-            continue
-        if kind == 2:
-            start, end = indexed(), indexed()
-        elif kind == 3:
-            start = indexed()
-            end = start + cursor.fixed(4)
-        elif kind == 4:
-            start, end = base + cursor.fixed(4), base + cursor.fixed(4)
-        else:
-            raise ValueError("unknown location list entry")
-        yield start, end, cursor.block(cursor.fixed(2))
+    return _entries(unit, cursor, lambda: cursor.fixed(4), lambda: cursor.fixed(2))
