@@ -259,9 +259,9 @@ def fill_changeable(header: Any, config: Config) -> None:
         | (core.sigill_diagnostics and lib.IP_SHOW_ILLEGAL)
         | (core.trace_signals and lib.IP_SHOW_SIGNALS)
     )
-    # Stacks that are merged, or lose frames, differ in others than the first ones of what is recorded.
-    as_they_are = not (core.merge_recursive_frames or core.hooks)
-    header.error_frames = lib.IP_ERROR_FRAMES if as_they_are else lib.IP_ERROR_FRAMES_ALL
+    header.merge_frames = core.merge_recursive_frames
+    # Stacks that lose frames differ in others than the first ones of what is recorded.
+    header.error_frames = lib.IP_ERROR_FRAMES_ALL if core.hooks else lib.IP_ERROR_FRAMES
     for name, value in tools.load(config.tool_name).channel_fields(config).items():
         setattr(header, name, value)
 

@@ -147,6 +147,7 @@ struct ip_chan {
     uint64_t num_callers;
     uint64_t data_end;       /* the program's brk, 0: it never asked */
     uint32_t shows;          /* IP_SHOW_*: what is told as it happens */
+    uint32_t merge_frames;   /* cycles of up to so many frames are one in a stack trace */
     uint64_t errors_until;   /* met so many, the next one is asked about (IP_E_NONE) before it counts */
     uint32_t errors_stopped; /* no more are wanted, not even their number */
     uint32_t error_frames;   /* of the stack that tell two errors apart */

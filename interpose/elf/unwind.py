@@ -15,6 +15,21 @@ FindTable = Callable[[int], "tuple[FrameTable, int] | None"]
 """Frame table and load bias for a runtime code address; None where no object is mapped."""
 
 
+_DEEPEST = 20_000
+"""Frames that are looked at for as many as are wanted where recursion is merged."""
+
+
+def drop_cycle(ips: list[int], longest: int) -> None:
+    """Where the last frame is the same as one of up to ``longest`` before, take the turn between them off.
+
+    The first is no return address, and is never the same.
+    """
+    for length in range(1, min(longest, len(ips) - 2) + 1):
+        if ips[-1] == ips[-1 - length]:
+            del ips[-length:]
+            return
+
+
 class Unwinder:
     """Walks the frames of a stopped thread."""
 
@@ -22,16 +37,21 @@ class Unwinder:
         self._read = read
         self._find = find
 
-    def trace(self, pc: int, registers: Mapping[int, int], limit: int, *, returns: bool = False) -> list[int]:
+    def trace(
+        self, pc: int, registers: Mapping[int, int], limit: int, *, returns: bool = False, merge: int = 0
+    ) -> list[int]:
         """The program counter, then return addresses, at most ``limit`` in all.
 
         ``registers`` are by DWARF number. With ``returns``, ``pc`` is a return address itself. A frame that a
         signal interrupted stands with its program counter plus one, so that "return address less one" holds
-        for every entry but the first.
+        for every entry but the first. Cycles of up to ``merge`` frames are one.
         """
         found: list[int] = []
-        for at, _, is_exact in self.frames(pc, registers, limit, returns=returns):
+        for at, _, is_exact in self.frames(pc, registers, _DEEPEST if merge else limit, returns=returns):
             found.append((at + 1) & MASK if is_exact and found else at)
+            drop_cycle(found, merge)
+            if len(found) >= limit:
+                break
         return found
 
     def frames(

@@ -206,9 +206,10 @@ class NativeHost:
             return ()
         words = memoryview(frame).cast("Q")
         registers = {_RSP: call.frame + lib.IP_HOOK_STACK, _RBP: words[(lib.IP_HOOK_RETURN - 16) // 8]}
-        limit = max(self.config.core.num_callers, 1) * (8 if self.config.core.merge_recursive_frames else 1)
+        core = self.config.core
         unwinder = Unwinder(self.read, self.symbolizer.frame_table)
-        return unwinder.trace(words[lib.IP_HOOK_RETURN // 8], registers, limit, returns=True)
+        pc, merge = words[lib.IP_HOOK_RETURN // 8], core.merge_recursive_frames
+        return unwinder.trace(pc, registers, core.num_callers, returns=True, merge=merge)
 
     # -- threads ------------------------------------------------------------------------------------
 

@@ -133,13 +133,12 @@ def merge_cycles(ips: Iterable[int], longest: int) -> list[int]:
 
     Frames count as equal when their addresses are: a function called from two places is no cycle.
     """
+    from interpose.elf.unwind import drop_cycle
+
     merged: list[int] = []
     for ip in ips:
         merged.append(ip)
-        for length in range(1, longest + 1):
-            if len(merged) >= 2 * length and merged[-length:] == merged[-2 * length : -length]:
-                del merged[-length:]
-                break
+        drop_cycle(merged, longest)
     return merged
 
 

@@ -235,7 +235,7 @@ class XmlSink(XmlWriter):
         if event is not None:
             nodes.append(("event", event))
         if siaddr is not None:
-            nodes.append(("siaddr", f"0x{siaddr:x}"))
+            nodes.append(("siaddr", f"0x{siaddr:X}"))
         nodes.append(self.stack(stack))
         self.element(("fatal_signal", nodes))
 

@@ -81,8 +81,7 @@ void rt_hook_instruction(struct tstate *ts, const struct ip_insn *in);
 /* The next instruction would be fetched from pc, where there is no code; ret: the return address of the call that
  * goes there, if it has not pushed it, else 0. */
 void rt_hook_bad_jump(struct tstate *ts, u64 pc, u64 ret);
-/* The access of ts->pc to addr has faulted; it is about to, because nothing is mapped there. */
-void rt_hook_fault(struct tstate *ts, u64 addr);
+/* The access of ts->pc to addr is about to fault, because nothing is mapped there. */
 void rt_hook_no_memory(struct tstate *ts, u64 addr);
 /* It is about to, because the address is not canonical; the fault did not tell which it is. */
 void rt_hook_no_address(struct tstate *ts);

@@ -125,7 +125,6 @@ void sh_symbols(u64 *symbols);
 void rt_report_jump(struct tstate *ts, u64 pc, u64 ret);
 void rt_report_no_memory(struct tstate *ts, u64 addr);
 void rt_report_no_address(struct tstate *ts);
-void rt_report_fault(struct tstate *ts, u64 addr);
 
 /* handler_vbits.c: V bits of registers around a signal handler */
 void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc);

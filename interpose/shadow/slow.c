@@ -6,6 +6,7 @@
  * the tracking translation.
  */
 #include "runtime/hooks.h"
+#include "runtime/memory/memory.h"
 #include "runtime/signals/signals.h"
 #include "shadow/shadow.h"
 
@@ -111,25 +112,10 @@ bool sh_partial_ok(u64 addr, u64 n, int acc) {
     return (acc & SH_ACC_ADDR) && (n == 4 || n == 8 || n == 16 || n == 32 || n == 64) && !(addr & (n - 1));
 }
 
-/* In the live part of the stack, but below its end, where nothing is: the
- * program may be right, only its stack is too small.  The fault follows. */
-static bool is_stack_overflow(struct tstate *ts, u64 addr) {
-    static u64 said; /* the access that the fault repeats */
-    struct rt_seg seg;
-    if (addr >= ts->stack_lo || addr + SH_REDZONE < ts->gpr[IP_RSP] || rt_find_seg(addr, &seg)) return false;
-    if (said == addr) return true;
-    said = addr;
-    struct ip_slot *slot = rt_slot(ts);
-    slot->len = (u32)rt_snprintf((char *)slot->data, IP_SLOT_DATA,
-                                 "Stack overflow in thread #%lu: can't grow stack to 0x%lx", ts->tid_guest,
-                                 RT_ROUND_DOWN(addr, RT_PAGE));
-    slot->a[0] = 0;
-    rt_request_python(ts, IP_R_MESSAGE);
-    return true;
-}
-
+/* A stack that overflows is no invalid access: the program may be right, only its stack is too small.  The fault
+ * follows, and says so. */
 void sh_report_access(struct tstate *ts, int kind, u64 addr, u64 n) {
-    if (is_stack_overflow(ts, addr) || rt_told_before(ts, addr) || rt_hook_ignored(ts, addr, n)) return;
+    if (rt_overflows_stack(ts, addr) || rt_told_before(ts, addr) || rt_hook_ignored(ts, addr, n)) return;
     struct ip_error *e = rt_error_begin(ts, kind);
     e->size = (u32)n;
     e->addr = addr;
@@ -147,11 +133,6 @@ void rt_report_jump(struct tstate *ts, u64 pc, u64 ret) {
         e->n_frames = n + 1;
     }
     rt_error_end(ts, e);
-}
-
-/* Pushes and stores to the frame are not checked: their fault is the first to say it. */
-void rt_report_fault(struct tstate *ts, u64 addr) {
-    if (rt.flags & IP_C_SHADOW) (void)is_stack_overflow(ts, addr);
 }
 
 /* Whether it reads or writes, and how much, the supervisor finds out from the

@@ -39,7 +39,6 @@ def unwind_state(supervisor: Supervisor, state: Any) -> list[int]:
     """The same from a copy of a thread's state (``struct tstate``)."""
     registers = by_dwarf_number(state.gpr)
     unwinder = Unwinder(supervisor.client.read, supervisor.symbolizer.frame_table)
-    # Merged recursion shortens a trace: leave something to merge.
     core = supervisor.config.core
-    limit = max(core.num_callers, 1) * (8 if core.merge_recursive_frames else 1)
-    return unwinder.trace(guest_pc(state.pc), registers, limit)
+    pc = guest_pc(state.pc)
+    return unwinder.trace(pc, registers, core.num_callers, merge=core.merge_recursive_frames)

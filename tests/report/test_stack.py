@@ -185,6 +185,7 @@ def test_a_leading_dot_of_a_source_directory_is_dropped():
         ("abbbbc", 1, "abc"),
         ("PbababababaM", 1, "PbababababaM"),
         ("PbababababaM", 2, "PbaM"),
+        ("PcabacadabM", 2, "PcabM"),
         ("PbababababaM", 3, "PbaM"),
         ("abcabcabcd", 3, "abcd"),
         ("abcabcabcd", 2, "abcabcabcd"),

@@ -105,6 +105,10 @@ bool rt_call_is_silent(struct tstate *ts) {
     return false;
 }
 
+bool rt_overflows_stack(struct tstate *ts, u64 addr) {
+    (void)ts, (void)addr;
+    return false;
+}
 bool rt_find_seg(u64 addr, struct rt_seg *out) {
     (void)addr;
     (void)out;

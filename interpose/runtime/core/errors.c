@@ -32,6 +32,14 @@ static inline u64 word_at(u64 slot) {
     return word;
 }
 
+/* How many of n frames stay: where the newest is the same as one shortly before, the turn between them goes.  Like
+ * drop_cycle of interpose/elf/unwind.py.  The first is no return address, and is never the same. */
+static u32 merged(const u64 *frames, u32 n) {
+    for (u32 len = 1; len <= rt.chan->merge_frames && len + 1 < n; len++)
+        if (frames[n - 1] == frames[n - 1 - len]) return n - len;
+    return n;
+}
+
 u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     u64 sp = ts->gpr[IP_RSP];
     u32 n = 0;
@@ -48,6 +56,7 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
         /* Called by a request: behind this word is where that is. */
         if (ret == RT_CALL_RETURN && rt_copy_from(&ret, slot + 8, 8) < 0) continue;
         frames[n++] = ret;
+        n = merged(frames, n);
         sp = slot + 8; /* outer frames lie above */
     }
     return n;

@@ -30,7 +30,6 @@ NOTHING void rt_hook_stack_loaded(struct tstate *ts, u64 old_sp, u64 new_sp) {}
 NOTHING void rt_hook_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp) {}
 NOTHING void rt_hook_instruction(struct tstate *ts, const struct ip_insn *in) {}
 NOTHING void rt_hook_bad_jump(struct tstate *ts, u64 pc, u64 ret) {}
-NOTHING void rt_hook_fault(struct tstate *ts, u64 addr) {}
 NOTHING void rt_hook_no_memory(struct tstate *ts, u64 addr) {}
 NOTHING void rt_hook_no_address(struct tstate *ts) {}
 NOTHING void rt_hook_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {}

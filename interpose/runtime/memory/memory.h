@@ -26,6 +26,8 @@ long rt_sys_mlockall(struct tstate *ts);
 long rt_sys_munlockall(struct tstate *ts);
 /* A fault just below a MAP_GROWSDOWN mapping: grow it; true if addr is mapped now. */
 bool rt_grow_stack(struct tstate *ts, u64 addr);
+/* Whether addr lies between RSP and the end of the stack in use, below which nothing is. */
+bool rt_overflows_stack(struct tstate *ts, u64 addr);
 /* A write fault at addr: if it is ours (protected code page), restore W, drop
  * the translations, return true. */
 bool rt_code_page_fault(struct tstate *ts, u64 addr);

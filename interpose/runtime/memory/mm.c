@@ -483,6 +483,20 @@ static bool grow_mapping(struct tstate *ts, u64 addr) {
            rt_segs[i].prot != 0;
 }
 
+bool rt_overflows_stack(struct tstate *ts, u64 addr) {
+    struct rt_seg seg;
+    bool tracked = rt.flags & IP_C_SHADOW; /* ts->stack_lo is the end of any stack, not of the main one only */
+    if (addr >= (tracked ? ts->stack_lo : rt.stack_lo) || addr + 128 /* the red zone */ < ts->gpr[IP_RSP] ||
+        rt_find_seg(addr, &seg))
+        return false;
+    if (tracked) return true;
+    rt_mm_lock();
+    u32 i = mm_first(addr);
+    bool main = i < rt_nsegs && rt_segs[i].kind == RT_SEG_STACK && ts->gpr[IP_RSP] < rt.stack_top;
+    rt_mm_unlock();
+    return main;
+}
+
 bool rt_grow_stack(struct tstate *ts, u64 addr) {
     rt_mm_lock();
     bool grown = addr < rt.stack_lo && addr >= rt.stack_end ? grow_main(ts, addr) : grow_mapping(ts, addr);

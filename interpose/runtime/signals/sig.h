@@ -44,6 +44,7 @@ struct sig_priv {
     u32 parked;
     u64 err, trapno, cr2; /* of the last fault, as the kernel keeps them */
     u64 retry_pc, retry_addr, retries;
+    u64 no_room; /* where a frame would have been that did not fit, until the SIGSEGV that tells it */
     struct sig_info fault_info;
     struct sig_info copy_info; /* of the last fault in uaccess.S */
     u64 copy_err, copy_trapno, copy_cr2;

@@ -195,6 +195,7 @@ const struct sig_frame *sig_native_frame(struct tstate *ts, u64 mask) {
 }
 
 static bool no_room(struct tstate *ts, u64 frame) {
+    sig_priv(ts)->no_room = frame;
     if (rt.chan->verbosity)
         rt_note(ts, "Can't extend stack to 0x%lx during signal delivery for thread %lu:\n  no stack segment", frame,
                 ts->tid_guest);

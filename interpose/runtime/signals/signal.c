@@ -426,6 +426,8 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
         }
         ts->pc = rt_pc(ts->pc);
         sig_priv(ts)->fault_info = *info;
+        if (info->code == SIC_KERNEL && sig_priv(ts)->no_room) /* what it is in truth */
+            rt_die_by_signal(ts, sig, SEGV_NO_MAP, sig_priv(ts)->no_room);
         rt_die_by_signal(ts, sig, info->code, info->addr);
     }
     traced_restart(ts, &act);
@@ -438,9 +440,10 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
     struct sig_info segv = {.signo = SIG_SEGV, .code = SIC_KERNEL};
     if (sig == SIG_SEGV) {
         sig_table_set_default(ts, SIG_SEGV);
-        rt_die_by_signal(ts, SIG_SEGV, SIC_KERNEL, 0);
+        rt_die_by_signal(ts, SIG_SEGV, sig_priv(ts)->no_room ? SEGV_NO_MAP : SIC_KERNEL, sig_priv(ts)->no_room);
     }
     deliver(ts, &segv, true);
+    sig_priv(ts)->no_room = 0;
 }
 
 static u32 stopping; /* set by the thread that ends the process */
@@ -589,6 +592,12 @@ static void hide_ours(struct sig_priv *p, struct sig_info *info) {
     }
 }
 
+static void tell_overflow(struct tstate *ts, const struct sig_info *info) {
+    if (info->signo == SIG_SEGV && info->code == SEGV_NO_MAP && rt_overflows_stack(ts, info->addr))
+        rt_note(ts, "Stack overflow in thread #%lu: can't grow stack to 0x%lx", ts->tid_guest,
+                RT_ROUND_DOWN(info->addr, RT_PAGE));
+}
+
 bool rt_signal_copied(struct tstate *ts, bool stack) {
     struct sig_priv *p = sig_priv(ts);
     struct sig_info info = p->copy_info;
@@ -600,6 +609,7 @@ bool rt_signal_copied(struct tstate *ts, bool stack) {
     }
     p->err = p->copy_err, p->trapno = p->copy_trapno, p->cr2 = p->copy_cr2;
     hide_ours(p, &info);
+    tell_overflow(ts, &info);
     fault_flags(ts, info.signo);
     deliver(ts, &info, true);
     sig_apply_mask(rt_th(ts));
@@ -666,8 +676,8 @@ static void resume_fault(struct tstate *ts, u32 kind) {
         return;
     }
     sig_told_done(ts);
-    if (info.signo == SIG_SEGV && info.code == SEGV_NO_MAP) rt_hook_fault(ts, info.addr);
     hide_ours(p, &info);
+    tell_overflow(ts, &info);
     fault_flags(ts, info.signo);
     deliver(ts, &info, true);
     sig_apply_mask(rt_th(ts));

@@ -91,9 +91,6 @@ void rt_hook_instruction(struct tstate *ts, const struct ip_insn *in) {
 void rt_hook_bad_jump(struct tstate *ts, u64 pc, u64 ret) {
     if (on()) rt_report_jump(ts, pc, ret);
 }
-void rt_hook_fault(struct tstate *ts, u64 addr) {
-    if (on()) rt_report_fault(ts, addr);
-}
 void rt_hook_no_memory(struct tstate *ts, u64 addr) {
     if (on()) rt_report_no_memory(ts, addr);
 }
