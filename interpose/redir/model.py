@@ -190,6 +190,11 @@ class Specification:
         return self.kind is Kind.REPLACE and self.owner is not None and self.owner.is_tools
 
     @property
+    def is_tools_wrapper(self) -> bool:
+        """A wrapper that the tool brings."""
+        return self.kind is Kind.WRAP and self.owner is not None and self.owner.is_tools
+
+    @property
     def is_users(self) -> bool:
         """A wrapper or replacement that neither the core nor the tool brings."""
         return self.owner is not None and not self.owner.is_tools

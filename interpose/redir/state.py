@@ -8,6 +8,7 @@ hardwired rules and the reported targets of indirect functions:
 - A specification claims every address at which a matching symbol starts. Claims on an address are judged in
   the order in which their specifications became known: the first holds, until one of the same non-zero
   class tag with a higher priority comes.
+- A wrapper of the tool's, which only looks at arguments, gives way to whatever the user has for the function.
 - A wrapper does not compete with a replacement of the tool's: it goes around it (``ActiveBinding.inner``).
   Valgrind 3.19 lets the later rule win and the wrapper call the function that the tool wanted replaced, so
   that a tool knows nothing of the block that a wrapped malloc returned.
@@ -69,6 +70,14 @@ def _range_start(entry: tuple[int, int, CodeObject]) -> int:
 
 def _spec_order(spec: Specification) -> int:
     return spec.order
+
+
+def _in_order(claims: Iterable[Specification]) -> tuple[Specification, ...]:
+    """Several claims on one address, the first first; without the tool's wrappers if the user has any."""
+    ranked = sorted(claims, key=_spec_order)
+    if any(spec.is_users for spec in ranked):
+        ranked = [spec for spec in ranked if not spec.is_tools_wrapper]
+    return tuple(ranked)
 
 
 def _verdict(earlier: Specification, later: Specification) -> Verdict:
@@ -566,7 +575,7 @@ class RedirState:
         before = self._judged.pop(address, ())
         new: ActiveBinding | None = None
         if claims:
-            ranked = tuple(claims) if len(claims) == 1 else tuple(sorted(claims, key=_spec_order))
+            ranked = tuple(claims) if len(claims) == 1 else _in_order(claims)
             self._judged[address] = ranked
             soname = UNKNOWN if obj is None else obj.soname
             fresh = set(ranked).difference(before) if len(ranked) > 1 else _NOTHING

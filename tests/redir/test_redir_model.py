@@ -43,6 +43,7 @@ class Rule(NamedTuple):
     global_only: bool
     wraps: bool = False
     is_tools: bool = False
+    is_users: bool = False
 
 
 def wild(pattern: str, text: str) -> bool:
@@ -123,7 +124,8 @@ class Oracle:
                         name.priority,
                         global_only,
                         name.kind is Kind.WRAP,
-                        name.kind is Kind.REPLACE and item.is_tools,
+                        item.is_tools,
+                        not item.is_tools,
                     )
                 )
         return found
@@ -150,6 +152,8 @@ class Oracle:
     @classmethod
     def holders(cls, rules: set[Rule]) -> tuple[Rule | None, Rule | None]:
         """Who holds an address, and the replacement that it goes around."""
+        if any(rule.is_users for rule in rules):
+            rules = {rule for rule in rules if not (rule.wraps and rule.is_tools)}
         wraps = {rule for rule in rules if rule.wraps}
         replacement = cls.winner(rules - wraps)
         if wraps and replacement is not None and replacement.is_tools:

@@ -50,6 +50,19 @@ def test_a_wrapper_is_bound_to_its_function() -> None:
     assert change.removed == change.conflicts == ()
 
 
+@pytest.mark.parametrize("users", ["_vgw00000ZU_NONE_foo", "_vgr00000ZU_NONE_foo"])
+def test_a_wrapper_of_the_tools_gives_way_to_the_users(users: str) -> None:
+    state, symbol = RedirState(), Symbol("_vgw00000ZU_NONE_foo", W1, 16)
+    state.add_object(CodeObject("stubs", ((W1, W1 + 0x1000),), [symbol], "stubs", is_tools=True))
+    state.add_object(make(APP, "main", "foo"))
+    assert bound(state) == {APP + 0x10: W1}
+    wrappers = make(W2, users, soname="w.so")
+    assert state.add_object(wrappers).conflicts == ()
+    assert bound(state) == {APP + 0x10: W2}
+    state.remove_object(wrappers)
+    assert bound(state) == {APP + 0x10: W1}
+
+
 def test_load_and_unload_in_any_order() -> None:
     """The scenario of manual section 3.3.3, dlopen and dlclose of function and wrapper."""
     state = RedirState()

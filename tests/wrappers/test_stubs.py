@@ -20,7 +20,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = sorted(str(p) for p in WRAPPERS.glob("*.[cS]"))
     flags = "-std=gnu17 -O2 -ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns -fPIC "
     flags += "-shared -nostdlib -mno-red-zone -Wall -Wextra -Werror -Wl,-Bsymbolic -Wl,-z,defs"
-    includes = [f"-I{WRAPPERS}", f"-I{WRAPPERS.parent / 'interpose'}"]
+    includes = [f"-I{WRAPPERS}", *(f"-I{WRAPPERS.parent / folder}" for folder in ("interpose", "include"))]
     subprocess.run(["gcc", *flags.split(), *includes, *sources, "-o", str(out)], check=True)
     return out
 

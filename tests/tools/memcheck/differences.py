@@ -162,6 +162,8 @@ _STATIC_STRINGS = (
     + _over("write of size 1", "memset", 25, 9, 6)
     + _over("write of size 1", "strcpy", 26, 9, 6)
 )
+
+
 def _overflow(name: str, caller: int) -> tuple[Edit, ...]:
     """The stack of endless recursion, although its end cannot be written; and the message about it once."""
     again = "Stack overflow in thread #1: can't grow stack to 0x..\n"
