@@ -16,8 +16,9 @@
 #include "runtime/core/errors.h"
 #include "runtime/hooks.h"
 
-#define SH_REDZONE 128 /* bytes below RSP that the ABI lets a leaf function use */
-#define SH_PUSHES  64  /* what a function pushes before it takes its frame */
+#define SH_REDZONE 128     /* bytes below RSP that the ABI lets a leaf function use */
+#define SH_PUSHES  64      /* what a function pushes before it takes its frame */
+#define SH_CHUNK   0x40000 /* V bytes that are given back together (settle.c); slow_entry.S has it, too */
 
 static inline u64 sh_v(u64 a) { return a + IP_V_CONST; }
 static inline u64 sh_a(u64 a) { return (a >> 3) + IP_A_BASE; }
@@ -41,8 +42,28 @@ void sh_block_released(u64 addr, u64 len);
 void sh_make_present(u64 addr, u64 len);
 /* Bytes [lo, hi) are undefined, as far as they have a shadow. */
 void sh_undefine(u64 lo, u64 hi);
+/* Bytes become defined, as far as they have a shadow: no page is written that holds zero, for it may be given back. */
+void sh_define(u64 addr, u64 len);
 /* Set A bits only (1 = unaddressable); the shadow must be mapped. */
 void sh_set_a(u64 addr, u64 len, int bit);
+
+/* settle.c */
+/* V bytes [lo, hi) are a block's, and will be exchanged for shared pages of 0xff when it ends; they are no more. */
+void sh_note_large(u64 lo, u64 hi);
+void sh_forget_large(u64 lo, u64 hi);
+/* The V byte of addr lies in a chunk that is all in such a range. */
+bool sh_is_large(u64 addr);
+/* How many of n bytes from addr on have their V bytes in one chunk. */
+static inline u64 sh_piece(u64 addr, u64 n) {
+    u64 most = SH_CHUNK - (sh_v(addr) & (SH_CHUNK - 1));
+    return n < most ? n : most;
+}
+/* The V bytes [lo, hi) exist and are zero. */
+bool sh_is_zero(u64 lo, u64 hi);
+/* The program's bytes [addr, addr+len) have become defined: give back chunks of V bytes that end in them. */
+void sh_settled(u64 addr, u64 len);
+/* V bytes of a whole chunk become zero, by fresh pages; false: not in such a range, they are as they were. */
+bool sh_exchange(u64 chunk);
 
 /* slow.c */
 enum { SH_ACC_UNADDR = 1, SH_ACC_ADDR = 2, SH_ACC_UNDEF = 4 };

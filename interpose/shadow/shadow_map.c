@@ -310,6 +310,7 @@ void sh_block_allocated(u64 addr, u64 len) {
         sh_set_a(addr, len, 0);
     else
         set_a_of_block(addr, len, 0);
+    if (len >= REMAP_MIN) sh_note_large(sh_v(addr), sh_v(addr + len));
 }
 
 void sh_block_released(u64 addr, u64 len) {
@@ -334,6 +335,7 @@ static void set_v(u64 addr, u64 len, int fill) {
     if (len >= REMAP_MIN) {
         rt_lock(&sh_map_lock);
         range_map(p, p + len, fill);
+        sh_forget_large(p, p + len);
         rt_unlock(&sh_map_lock);
     } else if (len > 256) {
         sh_fill(p, fill, len);
@@ -341,6 +343,19 @@ static void set_v(u64 addr, u64 len, int fill) {
         u64 word = fill ? ~0ull : 0;
         for (; len >= 8; p += 8, len -= 8) __builtin_memcpy((void *)p, &word, 8);
         for (; len; p++, len--) *(volatile u8 *)p = (u8)fill;
+    }
+}
+
+void sh_define(u64 addr, u64 len) {
+    u64 end = addr + len;
+    for (u64 n; addr < end; addr += n) {
+        n = sh_piece(addr, end - addr);
+        if (sh_is_large(addr)) {
+            if (n >= RT_PAGE && sh_is_zero(sh_v(addr), sh_v(addr + n))) continue;
+            if (n == SH_CHUNK && sh_exchange(sh_v(addr))) continue;
+        }
+        fill_safe(sh_v(addr), sh_v(addr + n), 0);
+        sh_settled(addr, n);
     }
 }
 
@@ -362,7 +377,8 @@ void rt_shadow_set(u64 addr, u64 len, int state) {
     }
     u64 mid = RT_ROUND_DOWN(end, 8);
     if (mid > addr) {
-        fill_safe(sh_a(addr), sh_a(mid), a_fill(state));
+        if (mid - addr < 8 * RT_PAGE || state == RT_SH_NOACCESS || !sh_is_zero(sh_a(addr), sh_a(mid)))
+            fill_safe(sh_a(addr), sh_a(mid), a_fill(state));
         addr = mid;
     }
     for (; addr < end; addr++) {
@@ -375,8 +391,10 @@ void rt_shadow_set(u64 addr, u64 len, int state) {
         /* A large range that exists throughout (its ends do) is replaced. */
         if (len >= REMAP_MIN && !sh_read(&b, sh_v(addr), 1) && !sh_read(&b, sh_v(end - 1), 1))
             set_v(addr, len, v_fill(state));
+        else if (state == RT_SH_DEFINED)
+            sh_define(addr, len);
         else
-            fill_safe(sh_v(addr), sh_v(end), v_fill(state));
+            fill_safe(sh_v(addr), sh_v(end), 0xff);
     }
 }
 

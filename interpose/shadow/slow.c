@@ -180,6 +180,7 @@ void rt_store_slow(struct tstate *ts) {
     if (!(acc & SH_ACC_UNADDR)) {
         sh_fill(sh_v(addr), 0, n);
         sh_note_red_zone(ts, addr);
+        sh_settled(addr, n);
         return;
     }
     sh_report_store(ts, addr, n);

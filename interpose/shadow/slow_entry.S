@@ -12,6 +12,8 @@
 #define META_EXITS    0x6e001000        /* IP_META_BASE + IP_META_EXITS       */
 #define IP_A_BASE_    0x0000500000000000
 #define V_DISP        0x3c              /* IP_V_DISP: GS base is V_CONST less it */
+#define CHUNK         0x40000           /* SH_CHUNK */
+#define V_CONST_REST  0x15840           /* IP_V_CONST modulo it */
 
         .section rt_border, "ax", @progbits
 /* The frequent slow paths (shadow/fast.c): only what C may change is restored.
@@ -99,6 +101,10 @@ rt_store_a_test:                        /* may fault: signal.c */
         jnz     rt_store_c
         mov     (META_EXITS+12)(%rsi), %ecx
         shr     $8, %ecx
+        lea     V_CONST_REST(%rdx,%rcx), %ebx
+        and     $(CHUNK-1), %ebx
+        cmp     %ecx, %ebx              /* comes to the end of a chunk: settle.c */
+        jb      rt_store_c
 2:      cmp     $8, %ecx
         je      8f
         cmp     $4, %ecx

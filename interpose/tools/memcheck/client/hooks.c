@@ -145,10 +145,21 @@ bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n) {
     return !on() || !rt_shadow_unaddr(ts, addr, n, &bad);
 }
 
+/* Upwards, chunk by chunk: what becomes defined may cost no page. */
+static void copy_vbits(u64 dst, u64 src, u64 n) {
+    for (u64 k; n; dst += k, src += k, n -= k) {
+        k = sh_piece(dst, n);
+        if (k >= RT_PAGE && sh_is_large(dst) && sh_is_zero(sh_v(src), sh_v(src + k)))
+            sh_define(dst, k);
+        else
+            sh_copy(sh_v(dst), sh_v(src), k);
+    }
+}
+
 void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
     if (!on()) return;
     if (!(dst > src && dst - src < n)) {
-        sh_copy(sh_v(dst), sh_v(src), n);
+        copy_vbits(dst, src, n);
         origin_copied(ts, dst, src, n);
         return;
     }
@@ -162,5 +173,13 @@ void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
 }
 
 void heap_hook_filled(u64 dst, u64 byte_at, u64 n) {
-    if (on()) sh_fill(sh_v(dst), *(const u8 *)sh_v(byte_at), n);
+    if (!on()) return;
+    u8 bits = *(const u8 *)sh_v(byte_at);
+    for (u64 k; n; dst += k, n -= k) {
+        k = sh_piece(dst, n);
+        if (!bits && k >= RT_PAGE && sh_is_large(dst))
+            sh_define(dst, k);
+        else
+            sh_fill(sh_v(dst), bits, k);
+    }
 }
