@@ -5,7 +5,7 @@
 #define GRANULE     2 /* log2 of the bytes that share a tag */
 #define KIND_SHIFT  IP_ORIGIN_SHIFT
 #define FIRST_SLOTS 4096
-#define COPY_MAX    (1ull << 20) /* longer runs keep the origin of their block */
+#define COPY_MAX    (1ull << 20) /* what goes beyond keeps the origin of its block */
 
 /* owner: which frame held a stack granule when it was tagged; another one
  * there later has nothing to do with it. */
@@ -151,8 +151,9 @@ static void tag_memory(struct tstate *ts, u64 addr, u64 n, u32 tag) {
 }
 
 void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
-    if (!origins_kept() || n > COPY_MAX) return;
-    for (u64 i = 0, at; i < n && rt_shadow_undef(src + i, n - i, &at); i = (at | 3) + 1 - src) {
+    u64 most = COPY_MAX >> GRANULE;
+    if (!origins_kept()) return;
+    for (u64 i = 0, at; i < n && most-- && rt_shadow_undef(src + i, n - i, &at); i = (at | 3) + 1 - src) {
         u64 left = (at | 3) + 1 - at, end = src + n - at;
         tag_memory(ts, dst + (at - src), left < end ? left : end, origin_of_memory(ts, at));
     }
