@@ -99,7 +99,8 @@ def left():
     me, found = os.getpid(), []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if MARK in open(f"/proc/{name}/cmdline").read(): found.append(name)
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                if os.fsencode(MARK) in file.read(): found.append(name)
         except OSError: pass
     files = []
     for fd in os.listdir("/proc/self/fd"):
