@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _MOST_STACK = 1 << 18  # bytes that are looked at for return addresses, from the stack pointer up
 _MOST_STEPS = 64
+_SYSCALL = b"\x0f\x05"
 
 
 def threads_of(pid: int) -> set[int]:
@@ -74,8 +75,7 @@ def anybody_in(pid: int, spared: set[int], ranges: list[Range]) -> bool:
             tracee = tracer.Tracee(tid)
             try:
                 tracee.stop()
-                registers = tracee.registers
-                if _reaches(pid, registers[tracer.RSP], registers[tracer.RIP], ranges):
+                if not _gets_out(tracee, ranges):
                     return True
             finally:
                 with contextlib.suppress(OSError):
@@ -83,9 +83,31 @@ def anybody_in(pid: int, spared: set[int], ranges: list[Range]) -> bool:
     return False
 
 
+def _gets_out(tracee: tracer.Tracee, ranges: list[Range]) -> bool:
+    """Take a stopped thread out of ``ranges``, if a few instructions do.
+
+    On a busy machine one that is only let go may be stopped again before it has run at all.
+    """
+    place = 0
+    for _ in range(_MOST_STEPS):
+        registers = tracee.registers
+        stack, pc = registers[tracer.RSP], registers[tracer.RIP]
+        if not _within(pc, ranges) and stack > place:
+            place = _return_place(tracee.tid, stack, ranges)
+            if not place:
+                return True
+        if tracer.read(tracee.tid, pc, len(_SYSCALL)) == _SYSCALL:
+            return False  # it may sleep there
+        tracee.step()
+    return False
+
+
 def _reaches(pid: int, stack: int, pc: int, ranges: list[Range]) -> bool:
-    if _within(pc, ranges):
-        return True
+    return _within(pc, ranges) or _return_place(pid, stack, ranges) != 0
+
+
+def _return_place(pid: int, stack: int, ranges: list[Range]) -> int:
+    """Where on a stack the first return address into ``ranges`` may lie; 0: nowhere."""
     data = b""
     for size in (_MOST_STACK, 1 << 16, 1 << 13, 1 << 12):
         try:
@@ -95,7 +117,10 @@ def _reaches(pid: int, stack: int, pc: int, ranges: list[Range]) -> bool:
         break
     low, high = min(start for start, _ in ranges), max(end for _, end in ranges)
     words = memoryview(data[: len(data) & ~7]).cast("Q")
-    return any(low <= word < high and _within(word, ranges) for word in words)
+    for number, word in enumerate(words):
+        if low <= word < high and _within(word, ranges):
+            return stack + 8 * number
+    return 0
 
 
 def mark(pid: int, tids: Iterable[int], offset: int) -> None:
