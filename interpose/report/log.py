@@ -9,6 +9,7 @@ import time
 
 from interpose import __version__, system
 from interpose.errors import LogError, OptionError
+from interpose.jit._native import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,9 +163,17 @@ def open_destination(
         own = system.duplicate(opened, _LOWEST_FD)
     except OSError as error:
         target = f"file descriptor {fd}" if kind == "fd" else "its destination"
-        raise LogError(f"Cannot write the {what} to {target}: {error.strerror}") from None
+        raise LogError(f"Cannot write the {what} to {target}: {_reason(error)}") from None
     os.close(opened)
     return own
+
+
+def _reason(error: OSError) -> str:
+    """Why there is no descriptor."""
+    soft, _ = system.limit(lib.IP_LIMIT_NOFILE)
+    if error.errno == errno.EMFILE or (error.errno == errno.EINVAL and soft <= _LOWEST_FD):
+        return f"{soft} file descriptors are too few; raise ulimit -n"
+    return error.strerror or str(error)
 
 
 def is_open(fd: int) -> bool:
