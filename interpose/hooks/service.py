@@ -137,8 +137,7 @@ class HookService:
             if call is None or (call.number != words[ID] and event.again == lib.IP_HOOK_DONE):
                 return Answer()  # no stub's request
             call.asker = event.asker
-            assert call.greenlet is not None
-            answer = call.greenlet.switch(event)
+            answer = self._go_on(call, event)
         if answer.again == lib.IP_HOOK_DONE and answer.action == lib.IP_HOOK_LEAVE:
             ended = self._calls.get(frame)
             if ended is not None:
@@ -165,7 +164,17 @@ class HookService:
         self._calls[frame] = call
         self._near.setdefault(frame // _STEP, []).append(call)
         call.greenlet = greenlet(self._run)
-        answer: Answer = call.greenlet.switch(call)
+        return self._go_on(call, call)
+
+    def _go_on(self, call: HookedCall, value: Event | HookedCall) -> Answer:
+        """Let a hook run until it asks for something, or is over.
+
+        A child that it forks ends when it gets here: the program has one process that answers it.
+        """
+        assert call.greenlet is not None
+        answer: Answer = call.greenlet.switch(value)
+        if os.getpid() != self._pid:
+            os._exit(0)
         return answer
 
     def _run(self, call: HookedCall) -> Answer:

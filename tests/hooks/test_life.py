@@ -45,6 +45,27 @@ def is_gone(pid: int, seconds: float = 30) -> bool:
 
 
 @pytest.mark.parametrize("tool", ["none", ON_CPU])
+def test_child_that_a_hook_forks_answers_nobody(tool, build, hooked):
+    """It ends where it would go on with the program's call."""
+    run = hooked(
+        build("leaf.c"),
+        """
+        import os
+        @interpose.wrap("NONE", "leaf")
+        def leaf(call, n: int) -> int:
+            child = os.fork()
+            if child == 0 and n == 5:
+                return 99
+            if child == 0:
+                call(n)
+            return 100 + os.waitpid(child, 0)[1]
+        """,
+        tool=tool,
+    )
+    assert (run.out, run.err, run.code) == ("100 0\n", "", 0)
+
+
+@pytest.mark.parametrize("tool", ["none", ON_CPU])
 @pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(10000)"])
 def test_program_is_killed_while_its_hook_computes(tool, body, build, tmp_path):
     """The supervisor does not stay for a hook that nobody waits for."""
