@@ -80,6 +80,15 @@ class Told(InterposeError):
         super().__init__("")
 
 
+_stderr = 2
+
+
+def tell_at(fd: int) -> None:
+    """Another descriptor is standard error from now on."""
+    global _stderr
+    _stderr = fd
+
+
 def tell(error: InterposeError) -> None:
     """Show an error on standard error, if there is one."""
     if isinstance(error, Told):
@@ -87,7 +96,7 @@ def tell(error: InterposeError) -> None:
     data = memoryview(error.text().encode("utf-8", "surrogateescape"))
     try:
         while data:
-            data = data[os.write(2, data) :]
+            data = data[os.write(_stderr, data) :]
     except OSError:
         return  # there is nobody to tell
 

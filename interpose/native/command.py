@@ -12,12 +12,20 @@ import os
 from interpose import system
 from interpose.elf.errors import ElfError
 from interpose.elf.image import Image
-from interpose.errors import InterposeError, LaunchError, OptionError, ProgramError, internal_error, tell
+from interpose.errors import (
+    InterposeError,
+    LaunchError,
+    OptionError,
+    ProgramError,
+    internal_error,
+    tell,
+    tell_at,
+)
 from interpose.launch import fork, heed_signals, leave_files, open_json, original_environment
 from interpose.native import limits, wire
 from interpose.native.agent import load_frida
 from interpose.program import resolve
-from interpose.report.log import FileNames, Log
+from interpose.report.log import FileNames, Log, is_open
 from interpose.session import above_stdio
 
 TYPE_CHECKING = False
@@ -133,6 +141,15 @@ def _become_supervisor(
         os._exit(0)
 
 
+def _keep_stderr() -> None:
+    """Frida and its helpers have things to say on descriptor 2 that are nothing to the program's user."""
+    if is_open(2):
+        tell_at(system.duplicate(2, 3))
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        os.dup2(null, 2)
+        os.close(null)
+
+
 def _supervise(
     config: Config, log: Log, json: JsonReport | None, pid: int, sock: int, descriptors: limits.Limits
 ) -> None:
@@ -141,6 +158,7 @@ def _supervise(
 
     limits.lift_own()
     supervisor = Supervisor(config, log, pid, [sock], json)
+    _keep_stderr()
     load_frida()
     try:
         tracee = tracer.Tracee(pid, tells_exec=True, dies_with_us=True)
