@@ -10,8 +10,12 @@ import contextlib
 import os
 import socket
 import stat
+import time
 
+from interpose import paths
+from interpose.elf.errors import ElfError
 from interpose.elf.headers import EM_X86_64, MAGIC
+from interpose.elf.image import Image
 from interpose.errors import InterposeError, LaunchError, internal_error
 from interpose.launch import fork, leave_files, open_json
 from interpose.native import limits
@@ -22,6 +26,8 @@ from interpose.session import above_stdio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from interpose.options.parse import Config
     from interpose.report.jsonlines import JsonReport
 
@@ -33,6 +39,7 @@ DETACH = b"detach"
 DONE = b"done"
 NOT_YOURS = b"it was attached to by another user"
 _DETACH_TIMEOUT = 60.0
+_PATIENCE, _MOMENT = 2.0, 0.02  # seconds for a sleep that nothing can end, and between looks
 
 
 class AttachError(InterposeError):
@@ -78,6 +85,20 @@ def _status(pid: int) -> dict[str, str]:
         return {name: value.strip() for name, _, value in (line.partition(":") for line in file)}
 
 
+STOPPED = "it is stopped (by SIGSTOP or a terminal): have it go on first (kill -CONT)"
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped a process: it can do nothing for us."""
+    return _state_of(pid) == "T"
+
+
+def _state_of(pid: int) -> str:
+    with contextlib.suppress(OSError, KeyError):
+        return _status(pid)["State"][:1]
+    return ""
+
+
 def check(pid: int) -> None:
     """Whether a process may and can be attached to. Raises AttachError."""
     try:
@@ -110,6 +131,17 @@ def check(pid: int) -> None:
         raise AttachError(pid, f"it is being traced by process {status['TracerPid']}")
     if head[:5] != MAGIC + b"\2" or int.from_bytes(head[18:20], "little") != EM_X86_64:
         raise AttachError(pid, "it is no x86-64 program")
+    if status["State"].startswith("T"):
+        raise AttachError(pid, STOPPED)
+    end = time.monotonic() + _PATIENCE
+    while _state_of(pid) == "D":
+        if time.monotonic() > end:
+            raise AttachError(
+                pid, "it sleeps where nothing can wake it, as vfork does until the child executes"
+            )
+        time.sleep(_MOMENT)
+    _check_filters(pid, status)
+    _check_user(pid, status)
     try:
         linker_of(pid)
     except NoLinkerError as error:
@@ -118,12 +150,56 @@ def check(pid: int) -> None:
         raise AttachError(pid, f"it may not be looked at: {error.strerror}") from None
 
 
+def _check_filters(pid: int, status: dict[str, str]) -> None:
+    """Filters of system calls that end a process would end it at a call of the agent's; ours it may share."""
+    mode, own = status.get("Seccomp", "0"), _status(os.getpid())
+    if mode == "1":
+        raise AttachError(pid, "it is in seccomp's strict mode: the agent's first system call would end it")
+    if mode != "0" and status.get("Seccomp_filters", mode) != own.get("Seccomp_filters", own.get("Seccomp")):
+        raise AttachError(pid, "it filters its system calls (seccomp): one of the agent's could end it")
+
+
+def _check_user(pid: int, status: dict[str, str]) -> None:
+    """The agent has to name its user, which has no number in a namespace of users that maps none."""
+    if os.readlink(f"/proc/{pid}/ns/user") == os.readlink("/proc/self/ns/user"):
+        return
+    with open(f"/proc/{pid}/uid_map") as file:
+        rows = [list(map(int, line.split())) for line in file]
+    user = int(status["Uid"].split()[1])
+    if not any(start <= user < start + count for _, start, count in rows):
+        raise AttachError(pid, "its user namespace does not map its user: the agent could not say who it is")
+
+
+def _check_files(pid: int, paths: Sequence[str]) -> None:
+    """What the process is to open has to be there under the same name, and /proc for Frida."""
+    root = f"/proc/{pid}/root"
+    for path in paths:
+        try:
+            is_same = os.path.samefile(root + path, path)
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise AttachError(pid, f"{path} is not there in its root or mount namespace")
+    if not os.path.lexists(f"{root}/proc/self"):
+        raise AttachError(pid, "there is no /proc in its root or mount namespace, which the agent needs")
+
+
+def _check_wrappers(paths: Sequence[str]) -> None:
+    for path in paths:
+        if not os.path.exists(path):
+            raise LaunchError(f"{path}: there is no such library")
+        try:
+            Image.open(path)
+        except ElfError as error:
+            raise LaunchError(f"{path}: it is no library for x86-64: {error.fault}") from None
+
+
 def attach(config: Config, pid: int) -> int:
     """Bindings are in effect in the process when this returns. Raises InterposeError."""
     check(pid)
-    for path in config.core.wrappers:
-        if not os.path.exists(path):
-            raise LaunchError(f"{path}: there is no such library")
+    wrappers = config.core.wrappers
+    _check_wrappers(wrappers)
+    _check_files(pid, [paths.product(paths.NATIVE), *map(os.path.realpath, wrappers)])
     names = FileNames(pid)
     log = Log.open(config, names)
     json = open_json(config, names)

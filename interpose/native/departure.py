@@ -220,6 +220,8 @@ class Departures:
             ours = self._ours.get(pid)
         if ours is None:
             return ""
+        if attach.is_stopped(pid):
+            return attach.STOPPED
         try:
             presence, inherited = ours.presence, None
             if presence.pid != pid:

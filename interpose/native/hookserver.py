@@ -17,7 +17,7 @@ import signal
 import socket
 import struct
 
-from interpose.errors import internal_error, tell
+from interpose.errors import LaunchError, internal_error, tell
 from interpose.hooks.hooked import FRAME, Answer, Event
 from interpose.hooks.service import HookService
 from interpose.native import wire
@@ -60,11 +60,16 @@ class Hooks:
     ) -> None:
         """Start it, for the process ``pid``; before there is another thread.
 
-        ``name`` is where the supervisor listens; ``private`` are descriptors that are its alone.
+        ``name`` is where the supervisor listens; ``private`` are descriptors that are its alone. Raises
+        LaunchError.
         """
         self.registry = registry
         self._changes = mmap.mmap(-1, mmap.PAGESIZE)
-        listener, self.name = _listen()
+        try:
+            listener, self.name = _listen(pid)
+        except OSError as error:
+            reason = f"its network namespace cannot be entered: {error.strerror}"
+            raise LaunchError(f"process {pid}: {reason}") from None
         gone, self._alive = os.pipe2(os.O_CLOEXEC)
         self.first = os.fork()
         if self.first == 0:
@@ -86,12 +91,10 @@ class Hooks:
         struct.pack_into("<Q", self._changes, 0, count + 1)
 
 
-def _listen() -> tuple[socket.socket, str]:
+def _listen(pid: int) -> tuple[socket.socket, str]:
+    """Where a process, and a child of it, can reach us. Raises OSError."""
     name = f"interpose-hooks-{os.getpid()}-{secrets.token_hex(8)}"
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-    listener.bind(f"\0{name}")
-    listener.listen(_BACKLOG)
-    return listener, name
+    return wire.listen(name, _BACKLOG, wire.network_of(pid)), name
 
 
 def _serve(host: NativeHost, registry: Registry, listener: socket.socket, pid: int) -> None:
@@ -232,7 +235,11 @@ class _Server:
 
     def _copy(self, connection: socket.socket) -> None:
         """Another process shall run the hooks of whoever is told where that listens."""
-        listener, name = _listen()
+        try:
+            listener, name = _listen(wire.peer(connection))
+        except OSError:
+            self._forget(connection)
+            return
         first = os.fork()
         if first == 0:
             if os.fork():

@@ -14,7 +14,7 @@ import time
 
 from interpose import paths, system
 from interpose.errors import InterposeError, internal_error, tell
-from interpose.native import limits, start, tracer, wire
+from interpose.native import attach, limits, start, tracer, wire
 from interpose.native.bindings import MissingTextError, Process
 from interpose.native.cleaner import Cleaner
 from interpose.native.departure import Departures
@@ -76,15 +76,14 @@ class Supervisor:
         # Threads that may execute a program any time now, each with ours that traces it.
         self._following: dict[int, threading.Thread] = {}
         self._failed: MissingTextError | None = None
-        self._listener = _listen(f"\0{self._name}")
-        self._listener.setblocking(False)
+        self._listeners: dict[int, socket.socket] = {}  # by the namespace of the network
         self._callers: set[socket.socket] = set()  # who have not said yet what they want
         self._forks = 0  # under way: their children are to come
         self._last_call = 0.0  # when to listen no more
         self._departures = Departures(
             self._log_of, self._library, config.core.wrappers, self._left, lambda: self._forks > 0
         )
-        threading.Thread(target=self._serve, name="events", daemon=True).start()
+        self._listen()
 
     def _start_hooks(self, pid: int, private: Sequence[int]) -> Hooks:
         from interpose.hooks.load import begin
@@ -107,7 +106,8 @@ class Supervisor:
         try:
             held = start.hold(tracee)
             try:
-                self._enter(pid, held.linker, _spare(pid), descriptors)
+                for complaint in self._enter(pid, held.linker, _spare(pid), descriptors):
+                    self.log.plain(f"Warning: {complaint}")
             except InterposeError as error:
                 tell(error)
                 start.end(held, error.exit_code)
@@ -117,9 +117,17 @@ class Supervisor:
             self._cleaner.release(pid)
 
     def attach(self, pid: int) -> None:
-        """Into a process that runs. Raises InterposeError."""
+        """Into a process that runs, with all of the wrappers. Raises InterposeError."""
         self._watch(pid)
-        self._enter(pid, start.linker_of(pid), ())
+        try:
+            self._listen(wire.network_of(pid))
+        except OSError as error:
+            reason = f"its network namespace cannot be entered: {error.strerror}"
+            raise attach.AttachError(pid, reason) from None
+        failed = self._enter(pid, start.linker_of(pid), ())
+        if failed:
+            self._departures.leave(pid)
+            raise attach.AttachError(pid, "; ".join(failed))
         self._reports.attached(pid)
 
     def _enter(
@@ -128,7 +136,8 @@ class Supervisor:
         linker: start.Linker,
         spare: Sequence[int],
         descriptors: limits.Limits | None = None,
-    ) -> None:
+    ) -> list[str]:
+        """Bindings are in effect in a process afterwards; what is wrong with wrappers is returned."""
         self._linkers[pid] = tracer.auxiliary(pid).get(_AT_BASE, 0)
         self._departures.claim(pid)
         with limits.roomy(pid, descriptors):
@@ -140,13 +149,17 @@ class Supervisor:
             hooks = "" if self._hooks is None else self._hook_names.get(pid, self._hooks.name)
             reports = self._reports.wanted
             failed = agent.start(wrappers, linker, self._name, self._token, follows, reports, hooks)
-        for path, text in failed:
-            self.log.plain(f"Warning: cannot load the wrappers {path}: {text}")
         if spare:
             agent.close_descriptors(spare)
         if self._failed is not None:
             raise self._failed
         presence.settled()
+        complaints = [
+            f"cannot load the wrappers {path}: {text.removeprefix(f'{path}: ')}" for path, text in failed
+        ]
+        if pid not in self._processes:
+            complaints.append("nothing is bound: it cannot reach the supervisor (a filter of system calls?)")
+        return complaints
 
     def _watch(self, pid: int) -> None:
         """Keep a process in mind until it ends."""
@@ -187,7 +200,8 @@ class Supervisor:
         with self._lock:
             if self._forks or self._departures.is_asked:
                 return False
-            if not self._callers and not system.poll(self._listener.fileno(), 0):
+            listeners = list(self._listeners.values())
+            if not self._callers and not any(system.poll(each.fileno(), 0) for each in listeners):
                 return True
         self._last_call = self._last_call or time.monotonic() + _TALK
         return time.monotonic() > self._last_call
@@ -245,14 +259,23 @@ class Supervisor:
 
     # -- events ----------------------------------------------------------------------------------------
 
-    def _serve(self) -> None:
+    def _listen(self, namespace: str | None = None) -> None:
+        """Listen where the processes of a namespace of the network can reach us. Raises OSError."""
+        inode = os.stat("/proc/self/ns/net" if namespace is None else namespace).st_ino
+        if inode not in self._listeners:
+            listener = wire.listen(self._name, _BACKLOG, namespace)
+            listener.setblocking(False)
+            self._listeners[inode] = listener
+            threading.Thread(target=self._serve, args=(listener,), name="events", daemon=True).start()
+
+    def _serve(self, listener: socket.socket) -> None:
         poll = select.poll()
-        poll.register(self._listener, select.POLLIN)
+        poll.register(listener, select.POLLIN)
         while True:
             poll.poll()
             try:
                 with self._lock:
-                    sock, _ = self._listener.accept()
+                    sock, _ = listener.accept()
                     self._callers.add(sock)
             except OSError:
                 time.sleep(_MOMENT / 1000)  # no descriptor is left, or it was somebody who has gone again
@@ -407,6 +430,8 @@ class Supervisor:
         try:
             if is_traced(self.config.core, path, argv):
                 start.linker_of(pid)
+                with contextlib.suppress(OSError):  # it runs on, unbound, after a line
+                    self._listen(wire.network_of(pid))
                 self._reports.executed(pid, argv)
                 self.prepare(tracee)
                 return
@@ -416,13 +441,6 @@ class Supervisor:
         self._reports.executed(pid, None)
         start.close_descriptors(tracee, _spare(pid))
         tracee.let_go()
-
-
-def _listen(name: str) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-    listener.bind(name)
-    listener.listen(_BACKLOG)
-    return listener
 
 
 def _spare(pid: int) -> list[int]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import os
 import resource
 import socket
 import struct
+import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ NRADDR, CALL = 1, 2
 REPLACES, WRAPS, HOOKS = 0, 1, 2
 STARTS, COPIES, SHARES = 1, 2, 4
 TOKEN_SIZE = 16
+_CLONE_NEWNET = 0x40000000
 
 # What keeps low descriptor numbers from the agent, and how much of them.
 SPARE = "interpose-spare"
@@ -108,6 +112,53 @@ def lookup(token: bytes, question: bytes) -> bytes:
         + len(question).to_bytes(4, "little")
         + question
     )
+
+
+def listen(name: str, backlog: int, namespace: str | None = None) -> socket.socket:
+    """Listen at a name, in a namespace of the network (a file of /proc) if that is not ours. Raises OSError.
+
+    Each of those has abstract names of its own. Only the thread that enters one is in it.
+    """
+    found: list[socket.socket | OSError] = []
+
+    def work() -> None:
+        try:
+            if namespace is not None:
+                _enter(namespace)
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+            found.append(listener)
+            listener.bind(f"\0{name}")
+            listener.listen(backlog)
+        except OSError as error:
+            found.append(error)
+
+    if namespace is None:
+        work()
+    else:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    if isinstance(found[-1], OSError):
+        if isinstance(found[0], socket.socket):
+            found[0].close()
+        raise found[-1]
+    return found[-1]
+
+
+def _enter(namespace: str) -> None:
+    fd = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.setns(fd, _CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    finally:
+        os.close(fd)
+
+
+def network_of(pid: int) -> str | None:
+    """The namespace of the network that a process is in; None: ours. Raises OSError."""
+    path = f"/proc/{pid}/ns/net"
+    return None if os.path.samefile(path, "/proc/thread-self/ns/net") else path
 
 
 def peer(sock: socket.socket) -> int:

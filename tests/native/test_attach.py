@@ -17,6 +17,8 @@ import pytest
 from native.test_life import wait_until
 from native.test_run import WRAPPER, compile_text
 
+from interpose import paths
+
 pytest.importorskip("frida", reason="the native engine's package is not installed")
 
 # With an argument two threads call. The first tells what it gets when it reads a line, and opens what the
@@ -295,6 +297,144 @@ def test_programs_under_the_other_engine_are_refused(program: Path) -> None:
     finally:
         guest.process.kill()
         guest.process.wait()
+
+
+def test_a_stopped_process_is_refused(running: Running, wrapper: Path) -> None:
+    """To enter one would leave it stopped for good."""
+
+    def stop() -> None:
+        os.kill(running.pid, signal.SIGSTOP)
+        os.waitpid(running.pid, os.WUNTRACED)
+
+    stop()
+    one_line(interpose(f"--attach={running.pid}", f"--wrappers={wrapper}"), "it is stopped")
+    os.kill(running.pid, signal.SIGCONT)
+    assert running.ask() == "10 0"
+    assert interpose(f"--attach={running.pid}", f"--wrappers={wrapper}").returncode == 0
+    assert running.ask() == "110 0"
+    stop()
+    one_line(interpose(f"--detach={running.pid}"), "it is stopped")
+    os.kill(running.pid, signal.SIGCONT)
+    assert running.ask() == "110 0"
+    assert interpose(f"--detach={running.pid}").returncode == 0
+    assert running.ask() == "10 0"
+
+
+# Waits in vfork until a line comes, or filters its system calls; then it reads.
+HARD = """
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    char line[100];
+    struct sock_filter kills[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {4, kills};
+    if (!strcmp(argv[1], "vfork") && !vfork()) {
+        write(1, "begun\\n", 6);
+        read(0, line, sizeof line);
+        _exit(0);
+    }
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (!strcmp(argv[1], "filter")) prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+    if (!strcmp(argv[1], "strict")) prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    do write(1, "begun\\n", 6); while (read(0, line, sizeof line) > 0);
+    syscall(SYS_exit, 7);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("vfork", "it sleeps where nothing can wake it"),
+        ("filter", "it filters its system calls (seccomp)"),
+        ("strict", "it is in seccomp's strict mode"),
+    ],
+)
+def test_what_would_not_survive_is_refused(how: str, why: str, folder: Path) -> None:
+    hard = Running(compile_text(folder, "hard", HARD), how)
+    assert hard.process.stdin and hard.process.stdout
+    try:
+        assert hard.process.stdout.readline() == "begun\n"
+        one_line(interpose(f"--attach={hard.pid}"), why)
+        assert hard.ask() == "begun"
+        hard.process.stdin.close()
+        assert hard.process.wait(10) == 7
+    finally:
+        hard.process.kill()
+        hard.process.wait()
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces are made by root")
+
+
+@needs_root
+def test_another_network_namespace(program: Path, wrapper: Path, tmp_path: Path) -> None:
+    """Each has abstract sockets of its own: the supervisor listens there, and so does what runs the hooks."""
+    hooks = tmp_path / "hooks.py"
+    hooks.write_text(
+        "import interpose\n@interpose.wrap('NONE', 'twice')\n"
+        "def twice(call, x: int) -> int:\n    return call(x) + 1\n"
+    )
+    running = Running("unshare", "-n", program)
+    try:
+        assert running.ask() == "10 0"
+        found = interpose(f"--attach={running.pid}", f"--hooks={hooks}")
+        assert (found.returncode, found.stderr) == (0, "")
+        assert running.ask() == "11 0"
+        assert interpose(f"--detach={running.pid}").returncode == 0
+        assert running.ask() == "10 0"
+        assert interpose(f"--attach={running.pid}").returncode == 0
+        assert running.ask(wrapper) == "110 0"
+    finally:
+        running.process.kill()
+        running.process.wait()
+
+
+@needs_root
+def test_other_namespaces_are_refused(program: Path, folder: Path) -> None:
+    """Where the library is not, and where the agent could not name its user."""
+    hidden = f"mount -t tmpfs none {Path(paths.product(paths.NATIVE)).parent} && exec {program}"
+    for words, text in (
+        (("unshare", "-U", program), "its user namespace does not map its user"),
+        (("unshare", "-m", "sh", "-c", hidden), "is not there in its root"),
+    ):
+        running = Running(*words)
+        try:
+            assert running.ask() == "10 0"
+            one_line(interpose(f"--attach={running.pid}"), text)
+            assert running.ask() == "10 0"
+        finally:
+            running.process.kill()
+            running.process.wait()
+
+
+def test_wrappers_that_cannot_be_loaded(running: Running, wrapper: Path, tmp_path: Path) -> None:
+    """Either all of them are in effect, or nothing is."""
+    text = tmp_path / "text.so"
+    text.write_text("no library\n")
+    unfit = compile_text(tmp_path, "unfit.o", "int x;", "-c", "-m32")
+    lacking = compile_text(
+        tmp_path, "lacking.so", "int none(void); int (*p)(void) = none;", "-shared", "-fPIC"
+    )
+    for path, reason in (
+        (text, "it is no library for x86-64"),
+        (unfit, "it is no library for x86-64"),
+        (tmp_path, "it is no library for x86-64"),
+        (lacking, f"cannot load the wrappers {lacking}: undefined symbol: none"),
+    ):
+        one_line(interpose(f"--attach={running.pid}", f"--wrappers={wrapper},{path}"), reason)
+        one_line(interpose(f"--detach={running.pid}"), "it is not attached to")
+        assert running.ask() == "10 0"
+        assert "interpose" not in running.maps()
 
 
 # Everything is loaded before the user changes, who need not be allowed to read it.
