@@ -12,6 +12,7 @@ import os
 import time
 
 from interpose.gdb.threads import Thread, slot_index
+from interpose.gdb.vforks import Vforks
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
         def tell_first(self) -> None:
             """Tell it; the program does not end before gdb lets it go on."""
+
+        @property
+        def follows_exec(self) -> bool:
+            """Whether it is to be told of other programs that begin."""
 
         def executed(self) -> bool:
             """Another program is about to run in the process; whether it is to stop before."""
@@ -81,6 +86,7 @@ class Debugger:
         self._requests: dict[int, Callable[[], None]] = {}
         self._ways: dict[int, int] = {}
         """Our ends of the ways to children's supervisors until gdb hears of them, by the slot that forked."""
+        self.vforks = Vforks()
         self.descent: Descent | None = None
         """In a forked child: where its parent's server speaks with ours."""
 
@@ -313,11 +319,12 @@ class Debugger:
         for fd in self._ways.values():
             os.close(fd)
         self._ways.clear()
+        self.vforks.clear()
 
     def detach(self) -> None:
         """The listener is gone: nothing of it stays behind."""
         self.leave()
-        self._waits = False
+        waited, self._waits = self._waits, False
         for address in list(self.breaks):
             lib.ip_breakpoint(address, 0)
         self.breaks.clear()
@@ -329,6 +336,8 @@ class Debugger:
         for thread in self._held.values():
             if thread.why == lib.IP_DBG_SIGNAL and thread.state.changed >> lib.IP_DBG_CHANGED_PC & 1:
                 thread.signal = 0  # of an instruction that it is no longer at
+        if waited and not self.stopped:
+            self._release()
 
     def stop_waiting(self) -> None:
         """Go on, if it is gdb that is waited for: somebody has come and left without stopping the program."""
@@ -365,11 +374,27 @@ class Debugger:
             self.detach()
             self._header().debug = 0
             return
+        self._header().debug |= lib.IP_DBG_STOP
+        self._follow(listener, way, lent)
+
+    def _follow(self, listener: Listener, way: int, lent: Lent | None) -> None:
         for fd in self._ways.values():
             os.close(fd)
         self._ways.clear()
-        self._header().debug |= lib.IP_DBG_STOP
+        self.vforks.clear()
         self.descent = listener.followed(way, lent)
+
+    def vforked(self, way: int, lent: Lent | None) -> None:
+        """This is the copy of the supervisor for what a child of vfork is about to execute, to follow."""
+        assert self.listener is not None
+        self._forget()
+        self._follow(self.listener, way, lent)
+
+    def way_to_exec(self, slot: Any) -> int:
+        """For a child of vfork that is about to execute a program of ours: as :meth:`way_to_child`."""
+        if not slot.a[6] or self.listener is None or not self.listener.follows_exec:
+            return -1
+        return self.vforks.executes(slot.a[1])
 
     def is_born(self) -> bool:
         """The forked child is there, and waits to be asked about; whether a debugger follows it."""
@@ -377,6 +402,14 @@ class Debugger:
             return False
         self.descent.watch()
         self.listener.stand()
+        return True
+
+    def is_followed(self) -> bool:
+        """Whether gdb speaks with this process over the files of another one."""
+        fifos = self.supervisor.fifos
+        if self.descent is None:
+            return fifos is not None and fifos.is_adopted
+        self.descent.watch()  # the event loop may be another one than it was
         return True
 
     def way_to_child(self, slot: Any) -> int:
@@ -397,7 +430,8 @@ class Debugger:
 
     def way_of(self, thread: Thread) -> int:
         """The way to the child that a thread has told of; -1: there is none."""
-        return self._ways.pop(thread.index, -1)
+        way = self._ways.pop(thread.index, -1)
+        return self.vforks.way_to(thread.detail) if way < 0 and thread.why == lib.IP_DBG_VFORKED else way
 
     def tell_of_threads(self, on: bool) -> None:
         """Have threads that begin and end told."""

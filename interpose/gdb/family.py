@@ -33,7 +33,9 @@ TAKE = b"\x01take:"
 OK = b"OK"
 _ANSWER_S = 20.0
 _PIECE = 1 << 16
-_NOT_FOLLOWED = b"E.this child is not followed by interpose: it left by vfork"
+_NOT_FOLLOWED = (
+    b"E.this child is not followed by interpose: what it executes runs natively (see --trace-children)"
+)
 _STOPS = (b"T", b"S", b"W", b"X")
 _MOST_FDS = 250  # in one message (SCM_MAX_FD in the kernel)
 
@@ -169,7 +171,7 @@ class Child:
         while answer is not None and not answer.startswith(_STOPS):
             answer = self._next()
         self.runs = False
-        if answer is None or answer.startswith(b"T02"):
+        if answer is None or (answer.startswith(b"T02") and b"exec:" not in answer):
             return answer
         self.told.append(answer)
         return None
@@ -196,13 +198,20 @@ class Child:
         begin, end = text.find(b"<thread "), text.rfind(b"</threads>")
         return text[begin:end].strip() if 0 <= begin < end else b""
 
-    def newborn(self, content: bytes) -> Child | None:
+    def newborn(self, server: Server, content: bytes) -> Child | None:
         """The process that a stop tells of, if it has just been made."""
         found = NEWBORN.search(content) if content.startswith(b"T") else None
         if found is None:
             return None
         pid = int(found[1], 16)
-        return Child(pid, self._socket.came.pop(0)) if self._socket.came else Stranger(pid)
+        if not self._socket.came:
+            return Stranger(pid)
+        way = self._socket.came.pop(0)
+        if b"vfork:" not in content:
+            return Child(pid, way)
+        from interpose.gdb.vforks import grandchild
+
+        return grandchild(server, pid, way, self)
 
     def hand_over(self) -> int:
         """Its socket, for another process; it is no child of ours any more."""
@@ -250,7 +259,7 @@ class Stranger(Child):
     def threads(self) -> bytes:
         return b""
 
-    def newborn(self, content: bytes) -> Child | None:
+    def newborn(self, server: Server, content: bytes) -> Child | None:
         return None
 
     def hand_over(self) -> int:

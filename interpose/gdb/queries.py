@@ -23,7 +23,7 @@ def supported(server: Server, rest: bytes) -> bytes:
     theirs = rest.lstrip(b":").split(b";")
     server.multiprocess = b"multiprocess+" in theirs
     server.swbreak = b"swbreak+" in theirs
-    server.exec_events = b"exec-events+" in theirs
+    server.follows_exec = b"exec-events+" in theirs
     forks = server.multiprocess and b"fork-events+" in theirs
     vforks = server.multiprocess and b"vfork-events+" in theirs
     server.forks = forks * lib.IP_DBG_FORKS | vforks * lib.IP_DBG_VFORKS

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from interpose.gdb.debugger import Debugger
     from interpose.gdb.family import Child, Descent, Heritage
     from interpose.gdb.fifos import Lent
-    from interpose.gdb.target import Register
     from interpose.gdb.threads import Thread
     from interpose.supervisor.main import Supervisor
 
@@ -64,7 +63,7 @@ class Server:
         self.debugger: Debugger = supervisor.debugger
         self.multiprocess = False
         self.swbreak = False
-        self.exec_events = False
+        self.follows_exec = False
         self.forks = 0
         """``IP_DBG_FORKS`` and ``IP_DBG_VFORKS``, as gdb wants to hear of them."""
         self.children: dict[int, Child] = {}
@@ -75,6 +74,8 @@ class Server:
         """Stops of this process that whoever had the conversation before has not told gdb of."""
         self.descent: Descent | None = None
         """In the child: where we speak."""
+        self._settings: dict[bytes, bytes] = {}
+        """What gdb has set (``Q``), and does not set again when the process executes another program."""
         self._executed = False
         self._send = send
         self._reader = Reader()
@@ -209,7 +210,7 @@ class Server:
             self.debugger.forget_events()
             self._general = self._resuming = 0
             self.chosen = child
-            if (newborn := child.newborn(content)) is not None:
+            if (newborn := child.newborn(self, content)) is not None:
                 self.children[newborn.pid] = newborn
         self.reply(content)
         if content[:1] in (b"W", b"X"):
@@ -295,13 +296,20 @@ class Server:
                 return
             if self._is_left and (packet.stops or packet.prefix == b"qRcmd,") and not leaves:
                 raise Refused(3)
-            answer = packet.handler(self, content[len(packet.prefix) :])
+            answer = self.answer(packet, content)
         except Refused as refused:
             answer = refused.reply
         except (ValueError, IndexError, OverflowError):  # garbage
             answer = b"E16"
         if answer is not None and not self._closed:
             self.reply(answer)
+
+    def answer(self, packet: Packet, content: bytes) -> bytes | None:
+        """What a packet asks for of this process; it raises what its handler does."""
+        answer = packet.handler(self, content[len(packet.prefix) :])
+        if packet.stops and content.startswith(b"Q"):
+            self._settings[packet.prefix] = content
+        return answer
 
     # -- attaching and leaving -------------------------------------------------------------------
 
@@ -436,8 +444,10 @@ class Server:
         self._stop = None
         self._stopped = False
         self._watches.clear()
-        self._executed = self.exec_events
-        return self.exec_events
+        for prefix, content in self._settings.items():
+            _BY_PREFIX[prefix].handler(self, content[len(prefix) :])
+        self._executed = self.follows_exec
+        return self._executed
 
     def stop_reply(self) -> bytes:
         """``T``: why and where the program stands."""
@@ -485,7 +495,10 @@ class Server:
             if way >= 0:
                 self.descent.send_with_next(way)
         elif thread.detail not in self.children:
-            self.children[thread.detail] = child_at(thread.detail, way)
+            if thread.why == lib.IP_DBG_VFORKED and way >= 0:
+                self.children[thread.detail] = vforks.own_child(self, thread, way)
+            else:
+                self.children[thread.detail] = child_at(thread.detail, way)
 
     def _watch_reason(self, address: int) -> bytes:
         from interpose.gdb.points import watch_reason
@@ -710,52 +723,6 @@ class Server:
             for kind, address, length in self._watches
         )
 
-    # -- registers -------------------------------------------------------------------------------
-
-    def read_registers(self, rest: bytes) -> bytes:
-        """``g``."""
-        thread = self.current()
-        parts = []
-        for register in self.target.registers:
-            value = thread.read(register)
-            parts.append(b"xx" * register.size if value is None else value.hex().encode())
-        return b"".join(parts)
-
-    def write_registers(self, rest: bytes) -> bytes:
-        """``G``."""
-        thread = self.current()
-        data = bytes.fromhex(rest.decode("ascii").replace("x", "0"))
-        at = 0
-        if not thread.held:
-            raise Refused(1)
-        for register in self.target.registers:
-            value = data[at : at + register.size]
-            at += register.size
-            if len(value) == register.size and thread.read(register) not in (value, None):
-                thread.write(register, value)
-        return OK
-
-    def _register(self, number: bytes) -> Register:
-        at = int(number, 16)
-        if not 0 <= at < len(self.target.registers):
-            raise Refused(1)
-        return self.target.registers[at]
-
-    def read_register(self, rest: bytes) -> bytes:
-        """``p``."""
-        register = self._register(rest)
-        value = self.current().read(register)
-        return b"xx" * register.size if value is None else value.hex().encode()
-
-    def write_register(self, rest: bytes) -> bytes:
-        """``P``."""
-        number, _, digits = rest.partition(b"=")
-        register = self._register(number)
-        value = bytes.fromhex(digits.decode("ascii"))
-        if len(value) != register.size or not self.current().write(register, value):
-            raise Refused(1)
-        return OK
-
 
 def find(content: bytes) -> Packet | None:
     """The kind of packet that this content is of: the one with the longest prefix."""
@@ -765,15 +732,15 @@ def find(content: bytes) -> Packet | None:
     return None
 
 
-from interpose.gdb import family, files, memory, points, queries  # noqa: E402  (their handlers take a Server)
+from interpose.gdb import family, files, memory, points, queries, registers, vforks  # noqa: E402  (their handlers take a Server)
 from interpose.gdb.family import TAKE, child_at  # noqa: E402
 
 PACKETS = (
     Packet(b"?", Server.why),
-    Packet(b"g", Server.read_registers),
-    Packet(b"G", Server.write_registers),
-    Packet(b"p", Server.read_register),
-    Packet(b"P", Server.write_register),
+    Packet(b"g", registers.read_registers),
+    Packet(b"G", registers.write_registers),
+    Packet(b"p", registers.read_register),
+    Packet(b"P", registers.write_register),
     Packet(b"m", memory.read_hex),
     Packet(b"M", memory.write_hex),
     Packet(b"x", memory.read_binary),
@@ -796,4 +763,5 @@ PACKETS = (
 )
 """Every packet that is answered; all others get the empty reply."""
 
+_BY_PREFIX = {packet.prefix: packet for packet in PACKETS}
 _BY_LENGTH = sorted(PACKETS, key=lambda packet: -len(packet.prefix))

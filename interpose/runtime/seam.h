@@ -108,6 +108,8 @@ bool rt_debug_follows(struct tstate *ts);
 /* A process was made; it is told behind the system call, by the second. */
 void rt_debug_child(struct tstate *ts, bool vfork, u64 pid);
 void rt_debug_born(struct tstate *ts);
+/* Will this child of vfork be told?  Its maker may tell when it is gone from the memory. */
+bool rt_debug_tells_of(struct tstate *ts);
 /* This thread begins; it ends by exit, and others stay. */
 void rt_debug_begins(struct tstate *ts);
 void rt_debug_exits(struct tstate *ts, int status);

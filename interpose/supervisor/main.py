@@ -167,6 +167,15 @@ class Supervisor:
         """The child's end of a way between both supervisors, where a debugger follows; else -1."""
         return -1 if self._debugger is None else self._debugger.way_to_child(slot)
 
+    def way_to_exec(self, slot: Any) -> int:
+        """The same for what a child of vfork is about to execute."""
+        return -1 if self._debugger is None else self._debugger.way_to_exec(slot)
+
+    def follow_exec(self, way: int) -> None:
+        """This is a copy of the supervisor, for what a child of vfork executes, which is debugged."""
+        assert self._debugger is not None
+        self._debugger.vforked(way, None if self.fifos is None else self.fifos.lend())
+
     def leave_debugger(self) -> None:
         """This is a copy of the supervisor, for a child of vfork: what it executes, or its end."""
         if self._debugger is not None:
@@ -490,7 +499,11 @@ class Supervisor:
         if slot.a[7]:
             from interpose.supervisor.processes import end_of_vfork_child
 
-            return end_of_vfork_child(self, slot, lambda: report(slot), status)
+            status = end_of_vfork_child(self, slot, lambda: report(slot), status)
+            if self._debugger is not None:
+                by = slot.a[0] if slot.kind == lib.IP_R_FATAL else 0
+                self._debugger.vforks.ended(slot.a[7], status, by)
+            return status
         self.finished = True
         self._write_perf_map()
         return report(slot)
@@ -764,7 +777,8 @@ class Supervisor:
         self.thread_names.clear()
         self.finished = False
         self._new_image()
-        if self.fifos is not None and self.fifos.pid != pending.pid:
+        is_followed = self._debugger is not None and self._debugger.is_followed()
+        if self.fifos is not None and self.fifos.pid != pending.pid and not is_followed:
             self.fifos.wanted = pending.pid
 
     def on_exec_failed(self, slot: Any) -> None:

@@ -227,12 +227,15 @@ def execute(supervisor: Supervisor, slot: Any) -> None:
     slot.r[0] = 1
     if is_vfork_child:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        way = supervisor.way_to_exec(slot)
         lib.ip_service_lock()
         child = os.fork()
         if child == 0:
             os.close(theirs)
-            _serve_exec(supervisor, memory, ours, pid, argv)
+            _serve_exec(supervisor, memory, ours, pid, argv, way)
         lib.ip_service_unlock()
+        if way >= 0:
+            os.close(way)
         _send(session.sock_fd, (runtime, *memory.descriptors(), theirs))
         memory.unmap()
         _close(ours, theirs, runtime, *memory.descriptors())
@@ -268,15 +271,20 @@ class PendingExec:
         _close(self.sock_fd, *self.memory.descriptors())
 
 
-def _serve_exec(supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, argv: Sequence[str]) -> None:
+def _serve_exec(
+    supervisor: Supervisor, memory: Memory, sock_fd: int, pid: int, argv: Sequence[str], way: int
+) -> None:
     """In a forked supervisor: serve what a vfork child executes."""
 
     def work() -> None:
         lib.ip_service_abandon()
         lib.ip_delay(lib.IP_AT_FORKED)
-        if supervisor.fifos is not None:
-            supervisor.fifos.forget()
-        supervisor.leave_debugger()
+        if way >= 0:
+            supervisor.follow_exec(way)
+        else:
+            if supervisor.fifos is not None:
+                supervisor.fifos.forget()
+            supervisor.leave_debugger()
         supervisor.log.forked(pid)
         supervisor.session.parent_pid = supervisor.client.pid
         supervisor.documents.copied(pid)

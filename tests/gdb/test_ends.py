@@ -75,10 +75,12 @@ class Talk:
 
 
 @contextlib.contextmanager
-def client(program: Path, folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def client(
+    program: Path, folder: Path, *options: str, stdin: int = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "interpose", "--tool=none", f"--vgdb-prefix={folder}/pipe", *options]
     with open(folder / "out", "wb") as out:
-        process = subprocess.Popen([*command, str(program)], stdout=out, stderr=out)
+        process = subprocess.Popen([*command, str(program)], stdin=stdin, stdout=out, stderr=out)
     try:
         yield process
     finally:

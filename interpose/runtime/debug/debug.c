@@ -265,6 +265,11 @@ void rt_debug_child(struct tstate *ts, bool vfork, u64 pid) {
         rt_th(ts)->debug_born = pid | (u64)vfork << 32;
 }
 
+bool rt_debug_tells_of(struct tstate *ts) {
+    const struct rt_thread *th = rt_th(ts);
+    return (rt.chan->debug & IP_DBG_VFORKS) && !rt.final_calls && th->maker_tid && th->maker_pid == rt.pid;
+}
+
 void rt_debug_born(struct tstate *ts) {
     u64 born = rt_th(ts)->debug_born;
     rt_th(ts)->debug_born = 0;

@@ -134,7 +134,7 @@ static u64 ask(struct tstate *ts, const char *path, const u64 *lead, u32 n_lead,
     s->a[1] = rt_th(ts)->pid;
     s->a[2] = rt_th(ts)->vfork_child;
     s->a[3] = can_follow;
-    if (rt_th(ts)->vfork_child) s->a[5] = rt_show_pid();
+    if (rt_th(ts)->vfork_child) s->a[5] = rt_show_pid(), s->a[6] = rt_debug_tells_of(ts);
     rt_request_python(ts, IP_R_EXEC);
     return s->r[0];
 }

@@ -7,4 +7,4 @@ try:
 except gdb.error as error:
     print("refused:", error)
 end
-#: refused: .*this child is not followed by interpose: it left by vfork
+#: refused: .*this child is not followed by interpose: what it executes runs natively \(see --trace-children\)
