@@ -299,12 +299,14 @@ def test_threads_that_begin_and_end_are_told(tmp_path: Path) -> None:
 
 
 VFORKED = """
+#include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
+extern char **environ;
 int main(void) {
     int status;
-    pid_t child = vfork();
-    if (child == 0) _exit(4);
+    pid_t child;
+    char *words[] = {"sh", "-c", "exit 4", 0};
+    if (posix_spawn(&child, "/bin/sh", 0, 0, words, environ)) return 8;
     waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
 }

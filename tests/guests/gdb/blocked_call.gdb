@@ -1,6 +1,14 @@
 # a call of a function in a thread that is blocked: its system call begins again afterwards
-python import threading
-python threading.Timer(1, lambda: gdb.post_event(lambda: gdb.execute("interrupt"))).start()
+python
+import threading, time
+def watch(pid):
+    while "reads" not in open("out").read():
+        time.sleep(0.05)
+    while open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] != "S":
+        time.sleep(0.05)
+    gdb.post_event(lambda: gdb.execute("interrupt"))
+threading.Thread(target=watch, args=(gdb.selected_inferior().pid,)).start()
+end
 continue
 #: received signal SIGINT
 print answer(14)
