@@ -57,6 +57,16 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
     sys.exit(code)
 
 
+def start_words(module: str) -> list[str]:
+    """The words that start ``entry`` of a module of ours as a process.
+
+    ``python -m`` would load what lies in the folder that it starts in, which may be a user's ``json.py``.
+    """
+    path = [os.path.abspath(folder) for folder in sys.path]
+    start = f"import sys; sys.path[:] = {path!r}; from {module} import entry; entry()"
+    return [sys.executable, "-I", "-c", start]
+
+
 def write_file(path: str, content: bytes) -> None:
     """Write what was asked for; errors in words."""
     try:

@@ -24,6 +24,7 @@ _SETTINGS = (
     "debuginfod enabled off",
     "breakpoint pending on",
     "print elements 500",
+    "unwindonsignal on",  # a function that the user calls and that fails leaves nothing on the stack
 )
 
 
@@ -67,6 +68,7 @@ class Gdb:
         selector.register(self._output, selectors.EVENT_READ, self._read)
         for setting in _SETTINGS:
             self.try_run(f"-gdb-set {setting}")
+        self.try_run("-enable-pretty-printing")
 
     def _read(self) -> None:
         data = os.read(self._output, _PIECE)

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import dataclass
 from typing import Any
 
 from .gdb import Gdb, GdbError
 from .records import quote
 
 _MOST = 1000
-"""Children of one variable that are shown."""
+"""Children of one variable that are shown to a client that does not page."""
 _FRAMES = 1000
+_NAMED = 200
+"""Children of which it is told what they are as expressions: each is a question to gdb."""
+_ACCESS = ("public", "protected", "private")
+_LEVELS = 20  # of them in each other, which there is not
+
+
+@dataclass(frozen=True)
+class _Container:
+    """What has variables.
+
+    :ivar kind: ``locals``, ``registers``, ``object``.
+    :ivar frame: the frame's number, 0: the one that gdb is in.
+    :ivar name: gdb's name of the object.
+    :ivar length: elements of an array.
+    """
+
+    kind: str
+    frame: int
+    name: str = ""
+    length: int = 0
 
 
 class Inspector:
@@ -20,8 +42,7 @@ class Inspector:
         self._gdb = gdb
         self._threads: list[dict[str, Any]] = []
         self._frames: list[tuple[int, int]] = []
-        self._containers: list[tuple[str, int, str]] = []
-        """Kind (``locals``, ``registers``, ``object``), index of the frame, gdb's name of the object."""
+        self._containers: list[_Container] = []
         self._objects: list[str] = []
         self._names: dict[tuple[int, str], str] = {}
 
@@ -84,8 +105,8 @@ class Inspector:
         thread, level = self._frames[index - 1]
         return f"--thread {thread} --frame {level}"
 
-    def _contain(self, kind: str, frame: int, name: str = "") -> int:
-        self._containers.append((kind, frame, name))
+    def _contain(self, kind: str, frame: int, name: str = "", length: int = 0) -> int:
+        self._containers.append(_Container(kind, frame, name, length))
         return len(self._containers)
 
     def scopes(self, frame: int) -> list[dict[str, Any]]:
@@ -105,18 +126,71 @@ class Inspector:
             },
         ]
 
-    def variables(self, reference: int) -> list[dict[str, Any]]:
+    def variables(self, reference: int, only: str, start: int, count: int) -> list[dict[str, Any]]:
+        """``variables``; ``only`` is its ``filter``, ``count`` 0: all."""
         if not 1 <= reference <= len(self._containers):
             raise GdbError("no such variable now")
-        kind, frame, name = self._containers[reference - 1]
-        if kind == "registers":
-            return self._registers(frame)
-        if kind == "locals":
-            listed = self._gdb.run(f"-stack-list-variables {self._at(frame)} --no-values")["variables"]
+        held = self._containers[reference - 1]
+        if only and (only == "indexed") != bool(held.length):
+            return []
+        if start < 0 or count < 0:
+            raise GdbError("start and count: not below zero")
+        if held.kind == "object":
+            return self._members(reference, held, start, count)
+        if held.kind == "registers":
+            found = self._registers(held.frame)
+        else:
+            listed = self._gdb.run(f"-stack-list-variables {self._at(held.frame)} --no-values")["variables"]
             names = dict.fromkeys(str(variable["name"]) for variable in listed)
-            return [self._local(reference, frame, each) for each in names]
-        children = self._gdb.run(f"-var-list-children --all-values {name} 0 {_MOST}").get("children", [])
-        return [self._show(child, reference, frame, child["exp"]) for child in children]
+            found = [self._local(reference, held.frame, each) for each in names]
+        return found[start : start + count] if count else found[start:]
+
+    def _members(self, reference: int, held: _Container, start: int, count: int) -> list[dict[str, Any]]:
+        end = start + (count or _MOST)
+        if held.length:
+            end = min(end, held.length)
+        results = self._children(held.name, start, end) if start < end else {}
+        rows = [row for child in results.get("children", []) for row in self._without_access(child)]
+        is_map = results.get("displayhint") == "map"
+        shown = self._pairs(rows, reference, held) if is_map else self._rows(rows, reference, held)
+        more = results.get("has_more") == "1" or 0 < held.length > end
+        if more and not count:
+            shown.append({"name": "...", "value": "there are more", "variablesReference": 0})
+        return shown
+
+    def _children(self, name: str, start: int, end: int) -> dict[str, Any]:
+        return self._gdb.run(f"-var-list-children --all-values {quote(name)} {start} {end}")
+
+    def _without_access(self, child: dict[str, Any], level: int = 0) -> list[dict[str, Any]]:
+        """A child, or those below it where it only says ``private:``, as gdb has it in classes."""
+        if child["exp"] not in _ACCESS or "type" in child or level == _LEVELS:
+            return [child]
+        below = self._children(child["name"], 0, _MOST).get("children", [])
+        return [row for each in below for row in self._without_access(each, level + 1)]
+
+    def _rows(self, rows: list[dict[str, Any]], reference: int, held: _Container) -> list[dict[str, Any]]:
+        shown = []
+        for at, row in enumerate(rows):
+            name = f"[{row['exp']}]" if held.length else row["exp"]
+            shown.append(self._show(row, reference, held.frame, name))
+            if at < _NAMED and (path := self._path(row["name"])):
+                shown[-1]["evaluateName"] = path
+        return shown
+
+    def _pairs(self, rows: list[dict[str, Any]], reference: int, held: _Container) -> list[dict[str, Any]]:
+        """Of a map gdb shows keys and values in turn."""
+        keys = [f"[{key.get('value', '')}]" for key in rows[::2]]
+        return [
+            self._show(value, reference, held.frame, key)
+            for key, value in zip(keys, rows[1::2], strict=False)
+        ]
+
+    def _path(self, name: str) -> str:
+        """An object as an expression; empty for what a printer of gdb's made up."""
+        try:
+            return str(self._gdb.run(f"-var-info-path-expression {quote(name)}")["path_expr"])
+        except GdbError:
+            return ""
 
     def _registers(self, frame: int) -> list[dict[str, Any]]:
         names = self._gdb.run("-data-list-register-names").get("register-names", [])
@@ -129,26 +203,53 @@ class Inspector:
 
     def _create(self, expression: str, frame: int) -> dict[str, Any]:
         at = self._at(frame) if frame else ""
-        made = self._gdb.run(f"-var-create {at} - * {quote(expression)}")
+        seen = len(self._gdb.events)
+        try:
+            made = self._gdb.run(f"-var-create {at} - * {quote(expression)}")
+        except GdbError:
+            # gdb says why only here, and where nothing can be made of the words, nothing happens twice.
+            self._gdb.run(f"-data-evaluate-expression {at} {quote(expression)}")
+            raise
         self._objects.append(made["name"])
+        self._heed_stops(seen)
         return made
+
+    def _heed_stops(self, seen: int) -> None:
+        """What the program's functions did that an expression has called; raises what came of it."""
+        events = self._gdb.events
+        stops = [event for event in list(events)[seen:] if event.name == "stopped"]
+        if not stops:
+            return
+        signal = stops[-1].results.get("signal-name")
+        if not signal:  # a breakpoint, or the end: that is told
+            how = "ended" if str(stops[-1].results.get("reason", "")).startswith("exited") else "stopped"
+            raise GdbError(f"the program has {how} in a function that is called")
+        while len(events) > seen:  # gdb has gone back to where the program was
+            events.pop()
+        raise GdbError(f"{signal} in a function that is called")
 
     def _local(self, reference: int, frame: int, name: str) -> dict[str, Any]:
         try:
             made = self._create(name, frame)
         except GdbError as error:
             return {"name": name, "value": f"<{error}>", "variablesReference": 0}
-        return self._show(made, reference, frame, name)
+        return {**self._show(made, reference, frame, name), "evaluateName": name}
 
     def _show(self, found: dict[str, Any], reference: int, frame: int, name: str) -> dict[str, Any]:
         self._names[reference, name] = found["name"]
-        children = int(found.get("numchild", 0)) or int(found.get("dynamic", 0))
-        shown = {
+        shown: dict[str, Any] = {
             "name": name,
             "value": found.get("value", ""),
             "type": found.get("type", ""),
-            "variablesReference": self._contain("object", frame, found["name"]) if children else 0,
+            "variablesReference": 0,
         }
+        children = int(found.get("numchild", 0))
+        is_array = shown["type"].endswith("]") and re.fullmatch(r"\[\d+\]", shown["value"])
+        if is_array and children:
+            shown["indexedVariables"] = children
+        if children or (found.get("dynamic") and found.get("displayhint") != "string"):
+            length = children if is_array else 0
+            shown["variablesReference"] = self._contain("object", frame, found["name"], length)
         if shown["type"].endswith("*") and shown["value"].startswith("0x"):
             shown["memoryReference"] = shown["value"].split()[0]
         return shown
@@ -158,7 +259,13 @@ class Inspector:
         known = self._names.get((reference, name))
         if known is None:
             raise GdbError(f"{name}: it cannot be set")
-        result = self._gdb.run(f"-var-assign {known} {quote(value)}")
+        result = self._gdb.run(f"-var-assign {quote(known)} {quote(value)}")
+        return {"value": result["value"]}
+
+    def assign_to(self, expression: str, value: str, frame: object) -> dict[str, Any]:
+        """``setExpression``."""
+        made = self._create(expression, frame if isinstance(frame, int) else 0)
+        result = self._gdb.run(f"-var-assign {quote(made['name'])} {quote(value)}")
         return {"value": result["value"]}
 
     def place_of(self, reference: int, name: str, frame: object) -> tuple[str, str]:
@@ -171,8 +278,10 @@ class Inspector:
         known = self._names.get((reference, name))
         if known is None or not 1 <= reference <= len(self._containers):
             raise GdbError(f"{name}: no such variable now")
-        path = self._gdb.run(f"-var-info-path-expression {known}")["path_expr"]
-        return self._at(self._containers[reference - 1][1]), str(path)
+        path = self._path(known)
+        if not path:
+            raise GdbError(f"{name}: it has no expression")
+        return self._at(self._containers[reference - 1].frame), path
 
     def evaluate(self, expression: str, frame: object) -> dict[str, Any]:
         """The value of an expression in a frame, or in the current one."""

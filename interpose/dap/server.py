@@ -38,6 +38,7 @@ _CAPABILITIES = {
     "supportsLogPoints": True,
     "supportsEvaluateForHovers": True,
     "supportsSetVariable": True,
+    "supportsSetExpression": True,
     "supportsExceptionInfoRequest": True,
     "supportsTerminateRequest": True,
     "supportTerminateDebuggee": True,
@@ -183,6 +184,7 @@ class Server:
         self._ends_program = self._is_term_sent = False
         try:
             self._program = Program(arguments, prefix, self._selector, self._guard, self._say)
+            self._go_to(gdb, self._program.folder)
             self._connect(gdb, self._program.path, prefix, self._program.pid)
         except GdbError:
             # Whoever cannot be reached has mostly ended, and has said why.
@@ -191,7 +193,7 @@ class Server:
             if status is not None:
                 raise GdbError(f"the program has ended with status {status}: see its output") from None
             raise
-        except (OSError, TypeError):
+        except (OSError, TypeError, ValueError):
             self._leave(kill=True)
             raise
 
@@ -204,10 +206,13 @@ class Server:
         gdb = self._open(arguments)
         try:
             os.kill(pid, 0)
-            path = text(arguments, "program") or _executable(pid)
+            path = text(arguments, "program")
+            path = os.path.abspath(path) if path else _executable(pid)
+            with contextlib.suppress(OSError):
+                self._go_to(gdb, os.readlink(f"/proc/{pid}/cwd"))
             self._connect(gdb, path, text(arguments, "vgdbPrefix"), pid)
             self._after.append(lambda: self.event("initialized"))
-        except (GdbError, OSError):
+        except (GdbError, OSError, ValueError):
             self._leave(kill=False)
             raise
 
@@ -219,6 +224,10 @@ class Server:
         command = text(arguments, "gdb", "gdb")
         self._gdb = Gdb(self._selector, self._guard, self._folder, command)
         return self._gdb
+
+    def _go_to(self, gdb: Gdb, folder: str) -> None:
+        """Where the program is: it may load libraries by relative names."""
+        gdb.try_run(f"-environment-cd {quote(folder)}")
 
     def _connect(self, gdb: Gdb, path: str, prefix: str, pid: int) -> None:
         if path:
@@ -589,11 +598,18 @@ class Server:
         return {"scopes": self._inspected().scopes(int(arguments["frameId"]))}
 
     def variables(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        return {"variables": self._inspected().variables(int(arguments["variablesReference"]))}
+        only = text(arguments, "filter")
+        start, count = int(arguments.get("start") or 0), int(arguments.get("count") or 0)
+        reference = int(arguments["variablesReference"])
+        return {"variables": self._inspected().variables(reference, only, start, count)}
 
     def set_variable(self, arguments: dict[str, Any]) -> dict[str, Any]:
         reference, name = int(arguments["variablesReference"]), text(arguments, "name")
         return self._inspected().assign(reference, name, text(arguments, "value"))
+
+    def set_expression(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        expression, value = text(arguments, "expression"), text(arguments, "value")
+        return self._inspected().assign_to(expression, value, arguments.get("frameId"))
 
     def read_memory(self, arguments: dict[str, Any]) -> dict[str, Any]:
         return memory.read(self._stopped(), arguments)
@@ -694,6 +710,7 @@ _HANDLERS: dict[str, Callable[[Server, dict[str, Any]], dict[str, Any] | None]] 
     "scopes": Server.scopes,
     "variables": Server.variables,
     "setVariable": Server.set_variable,
+    "setExpression": Server.set_expression,
     "evaluate": Server.evaluate,
     "restart": Server.restart,
     "readMemory": Server.read_memory,

@@ -8,9 +8,10 @@ import select
 import selectors
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
+
+from interpose.console import start_words
 
 from .guard import Guard
 
@@ -38,14 +39,15 @@ def text(arguments: dict[str, Any], name: str, default: str = "") -> str:
 
 def relay(prefix: str, pid: int) -> str:
     """The command by which gdb reaches the program's server."""
-    words = [sys.executable, "-m", "interpose.vgdb", "-q", f"--wait={_WAIT_SECONDS}", f"--pid={pid}"]
-    return shlex.join([*words, f"--vgdb-prefix={prefix}"] if prefix else words)
+    words = [*start_words("interpose.vgdb.cli"), "-q", f"--wait={_WAIT_SECONDS}", f"--pid={pid}"]
+    return shlex.join([*words, f"--vgdb-prefix={os.path.abspath(prefix)}"] if prefix else words)
 
 
 class Program:
     """A program that was started here, in a process group of its own.
 
     :param say: takes the category and the text of output.
+    :ivar folder: where it was started.
     """
 
     def __init__(
@@ -59,9 +61,9 @@ class Program:
         path = text(arguments, "program")
         if not path:
             raise TypeError("program: a path is needed")
-        folder = text(arguments, "cwd") or os.getcwd()
+        self.folder = folder = os.path.abspath(text(arguments, "cwd") or ".")
         self.path = os.path.join(folder, path)
-        command = [sys.executable, "-m", "interpose", f"--tool={text(arguments, 'tool', 'memcheck')}"]
+        command = [*start_words("interpose.__main__"), f"--tool={text(arguments, 'tool', 'memcheck')}"]
         command += texts(arguments, "interposeArgs")
         command += ["--vgdb=yes", "--vgdb-error=0", f"--vgdb-prefix={prefix}", self.path]
         self._process = subprocess.Popen(

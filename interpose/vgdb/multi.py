@@ -10,9 +10,9 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 
+from interpose.console import start_words
 from interpose.gdb.packets import FEATURES, MUTUAL, NEWBORN, PACKET_SIZE, Reader, Signal, frame
 
 from .found import search
@@ -167,7 +167,7 @@ class Multi:
 
     def _command(self, words: list[bytes]) -> list[bytes]:
         exe = self._wishes.exe
-        engine = [exe] if exe else [sys.executable, "-m", "interpose"]
+        engine = [exe] if exe else start_words("interpose.__main__")
         options = ["--vgdb=yes", "--vgdb-error=0", f"--vgdb-prefix={self._prefix}", *self._wishes.arguments]
         return [*map(os.fsencode, engine), *map(os.fsencode, options), *words]
 

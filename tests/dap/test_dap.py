@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import signal
@@ -11,21 +10,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from dap_client import TIMEOUT, Client
 
-
-def _client() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("dap_client", Path(__file__).with_name("client.py"))
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-client_module = _client()
-Client, TIMEOUT = client_module.Client, client_module.TIMEOUT
 needs_gdb = pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
 
 SOURCE = """\

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import os
 import select
 import shutil
@@ -13,22 +12,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from dap_client import TIMEOUT, Client
 
-
-def _client() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("dap_client", Path(__file__).with_name("client.py"))
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-client_module = _client()
-Client, TIMEOUT = client_module.Client, client_module.TIMEOUT
 pytestmark = pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
 
 SOURCE = """\

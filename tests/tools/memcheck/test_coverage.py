@@ -22,7 +22,7 @@ ELSEWHERE = {
     # They show something, and run no program.
     "-h": "cli/test_messages.py", "--version": "cli/test_messages.py", "--help-debug": "cli/test_messages.py",
     "--help-dyn-options": "cli/test_messages.py", "--include-dir": "cache/test_runs.py",
-    "--mpi-wrappers": "mpi/test_build.py", "--gdb-script": "cli/test_messages.py", "--dap": "dap/client.py",
+    "--mpi-wrappers": "mpi/test_build.py", "--gdb-script": "cli/test_messages.py", "--dap": "dap_client.py",
     "--vex-iropt-precise-memory-exns": "options/test_options.py",
     # They are about another engine, or stop a run.
     "--engine": "native/test_run.py", "--attach": "native/test_attach.py",
