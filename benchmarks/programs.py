@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SOURCES = Path(__file__).resolve().parent.parent
-CPU, START, LONG, THREADS = "cpu", "start", "long", "threads"
+CPU, START, LONG, THREADS, MEMORY = "cpu", "start", "long", "threads", "memory"
 
 
 class UnavailableError(Exception):
@@ -28,7 +28,7 @@ class Program:
     :ivar name: what the table calls it.
     :ivar kind: ``CPU`` for runs of a quarter second and more, ``LONG`` for the same work many times over,
         ``START`` for runs that end at once, each with a mean of its own; ``THREADS`` for one program with one
-        thread and with two that do as much each.
+        thread and with two that do as much each; ``MEMORY`` for programs that do little but have much.
     :ivar make: makes the input data in a folder and returns the command; the number says how often the work
         is to be done.
     :ivar stdin: what becomes standard input, for a number of times.
@@ -211,6 +211,33 @@ def _threads(folder: Path, times: int) -> list[str]:
     return [program, str(times)]
 
 
+MEMORY_C = r"""
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    size_t blocks = strtoul(argv[1], NULL, 10), size = strtoul(argv[2], NULL, 10), sum = 0;
+    size_t **all = malloc(blocks * sizeof *all);
+    for (size_t i = 0; i < blocks; i++) {
+        all[i] = malloc(size);
+        for (size_t k = 0; k < size / sizeof **all; k++) all[i][k] = i + k;
+    }
+    for (size_t i = 0; i < blocks; i++) sum += all[i][size / sizeof **all - 1];
+    for (size_t i = 0; i < blocks; i++) free(all[i]);
+    free(all);
+    printf("%zu\n", sum);
+    return 0;
+}
+"""
+
+
+def _blocks(folder: Path, count: int, size: int) -> list[str]:
+    """A program that asks for blocks, fills them, and has all of them at a time."""
+    source, program = _write(folder, "blocks.c", MEMORY_C), str(folder / "blocks")
+    subprocess.run([_find("gcc"), "-O1", source, "-o", program], check=True)
+    return [program, str(count), str(size)]
+
+
 def _functions(count: int) -> str:
     """C functions of loops, branches, calls and arithmetic, each different."""
     rng = random.Random(14)
@@ -303,6 +330,9 @@ PROGRAMS = (
     Program("python3-c", START, lambda d, n: [_find("python3"), "-I", "-S", "-c", "print(1)"]),
     Program("threads-1", THREADS, _threads),
     Program("threads-2", THREADS, _threads, times=2),
+    Program("block-300M", MEMORY, lambda d, n: _blocks(d, 1, 300 * MB)),
+    Program("blocks-1K", MEMORY, lambda d, n: _blocks(d, 100_000, 1024)),
+    Program("blocks-48", MEMORY, lambda d, n: _blocks(d, 1_000_000, 48)),
     *(replace(p, name=f"{p.name}-10s", kind=LONG, times=p.long) for p in _SHORT),
 )
 

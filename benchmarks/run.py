@@ -22,13 +22,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from memory import Watch
 from programs import (
     CPU,
     LONG,
+    MEMORY,
     PROGRAMS,
     SOURCES,
     START,
@@ -54,16 +56,34 @@ class Engine:
 
 @dataclass(frozen=True)
 class Sample:
-    """One run.  ``cpu`` counts every process of it, the supervisor's too."""
+    """One run: seconds, and megabytes.  Every process of it counts, the supervisor's too.
+
+    ``memory`` is the peak, if it was asked for (looking takes time).
+    """
 
     wall: float
     cpu: float
+    memory: float
     digest: str
     code: int
 
 
-def measure(engine: Engine, command: list[str], program: Program, folder: Path) -> Sample:
+UNITS = {"wall": ("ms", 1000), "cpu": ("ms", 1000), "memory": ("MB", 1)}
+"""What can be compared: the unit in the table, and how many of it a sample's number is."""
+
+
+def measure(
+    engine: Engine, command: list[str], program: Program, folder: Path, *, watched: bool = False
+) -> Sample:
     """Run a program once and wait for all its processes (we are their subreaper)."""
+    if not watched:
+        return _measure(engine, command, program, folder)
+    with Watch() as watch:
+        sample = _measure(engine, command, program, folder)
+    return replace(sample, memory=watch.peak / 1e6)
+
+
+def _measure(engine: Engine, command: list[str], program: Program, folder: Path) -> Sample:
     env = {**os.environ, **program.environment, "PYTHONPATH": str(SOURCES)}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     if engine.name == "native":
@@ -92,7 +112,7 @@ def measure(engine: Engine, command: list[str], program: Program, folder: Path) 
         while True:
             _, _, usage = os.wait4(-1, 0)
             cpu += usage.ru_utime + usage.ru_stime
-    return Sample(wall, cpu, hashlib.sha256(out.read_bytes()).hexdigest(), process.returncode)
+    return Sample(wall, cpu, 0.0, hashlib.sha256(out.read_bytes()).hexdigest(), process.returncode)
 
 
 def _on_alarm(number: int, frame: object) -> None:
@@ -146,17 +166,18 @@ class Table:
     def header(self) -> None:
         """Column titles."""
         titles = "".join(f"{engine.name:>22}" for engine in self.engines[1:])
-        print(f"{'':12}{'native ms':>11}{titles}", flush=True)
+        print(f"{'':12}{'native ' + UNITS[self.what][0]:>11}{titles}", flush=True)
 
     def row(self, program: Program) -> None:
-        """Medians of one program: milliseconds, and times native."""
+        """Medians of one program: milliseconds or megabytes, and times native."""
         own = self.samples[program.name, "native"]
-        cells = f"{1000 * statistics.median(getattr(s, self.what) for s in own):11.1f}"
+        unit = UNITS[self.what][1]
+        cells = f"{unit * statistics.median(getattr(s, self.what) for s in own):11.1f}"
         for engine in self.engines[1:]:
             runs = self.samples[program.name, engine.name]
             wrong = [s for s in runs if (s.digest, s.code) != (own[0].digest, own[0].code)]
             ratio = statistics.median(ratios(self.samples, program.name, engine.name, "native", self.what))
-            value = 1000 * statistics.median(getattr(s, self.what) for s in runs)
+            value = unit * statistics.median(getattr(s, self.what) for s in runs)
             cells += f"{value:12.0f} ({ratio:6.2f}){'!' if wrong else ' '}"
             if wrong:
                 self.bad.append(f"{engine.name} {program.name}: exit code {wrong[0].code} or other output")
@@ -165,7 +186,8 @@ class Table:
     def means(self, programs: list[Program]) -> None:
         """Geometric means over the programs of each kind, against native and against Valgrind."""
         names = {engine.name for engine in self.engines}
-        for kind, title in ((CPU, "CPU-bound"), (START, "start-up"), (LONG, "ten seconds")):
+        kinds = ((CPU, "CPU-bound"), (START, "start-up"), (LONG, "ten seconds"), (MEMORY, "memory"))
+        for kind, title in kinds:
             group = [p.name for p in programs if p.kind == kind and (p.name, "native") in self.samples]
             if not group:
                 continue
@@ -199,14 +221,18 @@ def parse(words: list[str]) -> argparse.Namespace:
     )
     names = [p.name for p in PROGRAMS]
     parser.add_argument(
-        "--programs", help=f"comma-separated, or 'cpu', 'start', 'long', 'threads': {', '.join(names)}"
+        "--programs",
+        help=f"comma-separated, or 'cpu', 'start', 'long', 'threads', 'memory': {', '.join(names)}",
     )
     parser.add_argument(
         "--tools", default="none,memcheck", type=lambda s: s.split(","), help=",".join(VARIANTS)
     )
     parser.add_argument("--runs", type=int, default=3, help="rounds for each program (default 3)")
     parser.add_argument(
-        "--what", choices=("wall", "cpu"), default="wall", help="elapsed time, or processor time"
+        "--what",
+        choices=UNITS,
+        default="wall",
+        help="elapsed time, processor time, or memory at the peak",
     )
     parser.add_argument(
         "--interpose",
@@ -219,9 +245,10 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", help="write every sample as JSON")
     parser.add_argument("--keep", metavar="FOLDER", help="make the input data there and keep it")
     options = parser.parse_args(words)
-    wanted = options.programs.split(",") if options.programs else [CPU, START]
+    usual = [CPU, MEMORY] if options.what == "memory" else [CPU, START]
+    wanted = options.programs.split(",") if options.programs else usual
     options.chosen = [p for p in PROGRAMS if p.name in wanted or p.kind in wanted]
-    unknown = set(wanted) - {*names, CPU, START, LONG, THREADS}
+    unknown = set(wanted) - {*names, CPU, START, LONG, THREADS, MEMORY}
     if strange := set(options.tools) - set(VARIANTS):
         parser.error(f"unknown tool {', '.join(sorted(strange))}")
     if unknown:
@@ -250,8 +277,12 @@ def main(words: list[str]) -> int:
                 continue
             for _ in range(options.runs):
                 for engine in table.engines:
-                    sample = measure(engine, command, program, folder)
+                    sample = measure(engine, command, program, folder, watched=options.what == "memory")
                     table.samples.setdefault((program.name, engine.name), []).append(sample)
+            if options.what == "memory" and not table.samples[program.name, "native"][0].memory:
+                print(f"{program.name:12} left out: it ends before anybody can look")
+                del table.samples[program.name, "native"]
+                continue
             table.row(program)
     table.means(options.chosen)
     table.scaling()

@@ -1,0 +1,47 @@
+"""What the benchmarks measure by."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+HELD = 64 << 20
+HOLD = """
+import os, sys
+if sys.argv[1] == "forks" and os.fork():
+    os.wait()
+else:
+    held = bytearray(os.urandom(1 << 20) * 64)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def _module(name: str) -> ModuleType:
+    path = Path(__file__).resolve().parents[2] / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_peak_has_children_and_their_children_in_it() -> None:
+    peaks = {}
+    for how in ("alone", "forks"):
+        command = [sys.executable, "-c", HOLD, how]
+        with (
+            _module("memory").Watch() as watch,
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process,
+        ):
+            assert process.stdout is not None and process.stdout.readline() == b"held\n"
+            until = time.monotonic() + 60
+            while watch.peak < HELD and time.monotonic() < until:
+                time.sleep(0.01)
+            process.communicate()
+        peaks[how] = watch.peak
+    assert min(peaks.values()) >= HELD, peaks
