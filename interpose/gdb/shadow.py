@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from interpose.gdb.target import OPMASK, SSE, ZMM_HI256, Place
 from interpose.jit._native import ffi, lib
 
@@ -18,11 +20,14 @@ _FLAG_OF_CONDITION = (11, 0, 6, None, 7, 2, None, None)
 """Which flag each pair of conditions of ``tstate.vflags`` is about, where it is one alone."""
 
 
-def read_shadow(client: Client, tstate: int, register: Register, origins: int) -> bytes:
+def read_shadow(client: Client, tstate: int, register: Register, origins: int, x87_top: int) -> bytes:
     """A shadow register; zeroes where the tool keeps none.
 
     :param origins: client address of ``struct ip_origins``, or 0.
+    :param x87_top: the number of the register that is ``st0``.
     """
+    if register.place is Place.ST:
+        register = replace(register, at=(x87_top + register.at) % 8)
     nothing = bytes(register.size)
     if not client.header.config_flags & lib.IP_C_SHADOW:
         return nothing
@@ -44,6 +49,9 @@ def _undefined(state: Any, register: Register) -> bytes | None:
                 return int(state.vgpr[register.at]).to_bytes(8, "little")
         case Place.FLAGS:
             return _flags(state).to_bytes(register.size, "little")
+        case Place.ST:  # V bits of the value as a double
+            if state.umask >> (lib.IP_U_MMX0 + register.at) & 1:
+                return int(state.vmmx[register.at]).to_bytes(register.size, "little")
         case Place.XSAVE:
             return _vector(state, register)
     return None
@@ -55,6 +63,8 @@ def _origin(tags: Any, register: Register) -> int:
         return int(tags.gpr[register.at])
     if register.place is Place.FLAGS:
         return int(tags.flags)
+    if register.place is Place.ST:
+        return int(tags.mmx[register.at])
     if register.component == OPMASK:
         return int(tags.k[register.at // 8])
     number = _place(register)[0]

@@ -19,6 +19,7 @@ _XSTATE_BV = 512  # offset of the XSAVE header's bits of components that are the
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _CALLS, _SYSCALL = 1024, b"\x0f\x05"
 _LEGACY = 3  # components that have no place of their own: x87 and SSE
+_STATUS_WORD = 1  # of the x87 control registers
 
 
 def slot_index(slot: Any) -> int:
@@ -110,7 +111,8 @@ class Thread:
         if register.shadow:
             from interpose.gdb.shadow import read_shadow
 
-            return read_shadow(self._client, self.slot.tstate, register, self.state.origins)
+            top = self._x87(_STATUS_WORD) >> 11 & 7
+            return read_shadow(self._client, self.slot.tstate, register, self.state.origins, top)
         state = self.state
         match register.place:
             case Place.GPR:
