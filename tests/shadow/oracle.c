@@ -7,6 +7,8 @@
 
 #include "runtime/base/rt.h"
 
+#include "random_words.h"
+
 #define MEM_BYTES   256
 #define STACK_BYTES 256
 #define CONDITIONS  0x4500 /* of the x87 status word, but C1, which tells about rounding too */
@@ -30,38 +32,6 @@ extern char t_run_back[];
 u8 tk_fl_of_bits(u64 v, u64 u);
 void rt_track_insn(struct tstate *ts, const struct ip_insn *in);
 int ip_decode(const uint8_t *code, size_t avail, uint64_t pc, struct ip_insn *out);
-
-static u64 seed;
-static u64 rnd(void) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
-
-/* Values and masks with structure: random words alone miss the corner cases. */
-static u64 word(void) {
-    switch (rnd() % 8) {
-    case 0: return 0;
-    case 1: return ~0ull;
-    case 2: return rnd() % 70;
-    case 3: return 1ull << rnd() % 64;
-    case 4: return -(rnd() % 70);
-    case 5: return rnd() & rnd() & rnd();
-    default: return rnd();
-    }
-}
-static u64 mask_word(void) {
-    switch (rnd() % 9) {
-    case 0: return 1ull << rnd() % 64;
-    case 1: return 1ull << rnd() % 16;
-    case 2: return 0xffull << 8 * (rnd() % 8);
-    case 3: return rnd() & rnd() & rnd();
-    case 4: return ~0ull;
-    case 5: return 0xffffffffull;
-    default: return 0;
-    }
-}
 
 static void fill(u8 *p, unsigned n, u64 (*f)(void)) {
     for (unsigned i = 0; i < n; i += 8) {

@@ -3,19 +3,10 @@
  * @options: -q --leak-check=no --max-stackframe=32768 */
 #include <stdlib.h>
 
+#include "switch_stacks.h"
+
 #define WORDS     512
 #define PROCESSES 16
-
-void switch_stacks(void **from, void *to);
-__asm__(".text\n"
-        ".type switch_stacks, @function\n"
-        "switch_stacks:\n\t"
-        "push %rbp\n\tpush %rbx\n\tpush %r12\n\tpush %r13\n\tpush %r14\n\tpush %r15\n\t"
-        "mov %rsp, (%rdi)\n\t"
-        "mov %rsi, %rsp\n\t"
-        "pop %r15\n\tpop %r14\n\tpop %r13\n\tpop %r12\n\tpop %rbx\n\tpop %rbp\n\t"
-        "ret\n"
-        ".size switch_stacks, .-switch_stacks\n");
 
 struct process {
     long *words; /* heap from here on, stack from the other end */

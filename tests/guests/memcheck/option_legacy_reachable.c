@@ -1,14 +1,2 @@
 /* The older spelling of the kinds to be shown.  @options: --leak-check=yes --show-reachable=yes */
-#include <stdlib.h>
-static void *kept;
-static void __attribute__((noinline)) make(void) {
-    kept = malloc(3);
-    char **possible = malloc(20);
-    static char *inside;
-    inside = (char *)possible + 4;
-    malloc(7);
-}
-int main(void) {
-    make();
-    return 0;
-}
+#include "option_legacy_possible.c"

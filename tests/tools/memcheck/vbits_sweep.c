@@ -19,6 +19,8 @@
 typedef uint64_t u64;
 typedef unsigned char u8;
 
+#include "../../shadow/random_words.h"
+
 extern void (*const cases[])(void *in, void *out);
 extern const int n_cases;
 
@@ -26,38 +28,6 @@ struct record {
     u8 vbits[STATE];
     u8 unknown, errors, pad[6];
 };
-
-static u64 seed;
-static u64 rnd(void) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
-
-static u64 value(void) {
-    switch (rnd() % 8) {
-    case 0: return 0;
-    case 1: return ~0ull;
-    case 2: return rnd() % 70;
-    case 3: return 1ull << rnd() % 64;
-    case 4: return -(rnd() % 70);
-    case 5: return rnd() & rnd() & rnd();
-    default: return rnd();
-    }
-}
-
-static u64 undefined(void) {
-    switch (rnd() % 9) {
-    case 0: return 1ull << rnd() % 64;
-    case 1: return 1ull << rnd() % 16;
-    case 2: return 0xffull << 8 * (rnd() % 8);
-    case 3: return rnd() & rnd() & rnd();
-    case 4: return ~0ull;
-    case 5: return 0xffffffffull;
-    default: return 0;
-    }
-}
 
 static sigjmp_buf back;
 static void on_unknown(int signal) { siglongjmp(back, signal); }
@@ -76,7 +46,7 @@ int main(int argc, char **argv) {
             VALGRIND_MAKE_MEM_DEFINED(out, STATE);
             memset(out, 0, STATE);
             for (int at = 0; at < STATE; at += 8) {
-                u64 v = value(), u = undefined();
+                u64 v = word(), u = mask_word();
                 memcpy(in + at, &v, 8);
                 memcpy(vbits + at, &u, 8);
             }
