@@ -204,7 +204,12 @@ class Server:
     def child_event(self, child: Child, content: bytes) -> None:
         """A child has stopped or ended, and so all others stop; or its server has something to say."""
         if not content.startswith(b"O"):
+            child.told.insert(0, content)  # our own process may end meanwhile: then that is told first
+            was_left = self._is_left
             self.halt()
+            if self._closed or self._is_left != was_left or not child.told or child.told[0] is not content:
+                return
+            child.told.pop(0)
             self.stop_children()
             self._stop = None
             self.debugger.forget_events()
@@ -215,6 +220,7 @@ class Server:
         self.reply(content)
         if content[:1] in (b"W", b"X"):
             self.drop_child(child)
+            self.rest()
 
     def listen(self) -> None:
         """What the children have met, or the server says that gdb speaks with."""
