@@ -102,6 +102,8 @@ class Attach:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, None]:
         self._leave_outside(f"before {item.nodeid}", self._border(f"begin {item.nodeid}"))
         yield
+        # Such as in a process that a plugin runs it in.
+        self._leave_outside(f"beside {item.nodeid}", self._border(f"over {item.nodeid}"))
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:

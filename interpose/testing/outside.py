@@ -91,26 +91,33 @@ class Runner:
         child = subprocess.Popen(command, env={**os.environ, **self.environment(self.folder)}, cwd=where)
         try:
             code = _wait(child)
+            running, text = crash(self.folder)
+            where = f" in {running}" if running else ""
             if code < 0:
-                self._tell_of_crash(-code)
+                _tell(f"pytest was ended by {_name_of(-code)}{where}", text)
+            elif running:  # such as by os._exit(0): nobody has heard of what was found
+                _tell(f"pytest ended with exit code {code}{where}", text)
+                code = code or int(pytest.ExitCode.TESTS_FAILED)
         finally:
             self.remove()
         return code if code >= 0 else 128 - code
 
-    def _tell_of_crash(self, number: int) -> None:
-        try:
-            name = signal.Signals(number).name
-        except ValueError:
-            name = str(number)
-        running, text = crash(self.folder)
-        where = f" in {running}" if running else ""
-        sys.stdout.flush()
-        sys.stderr.write(f"\ninterpose: pytest was ended by {name}{where}\n{text}")
-        sys.stderr.flush()
-
     def remove(self) -> None:
         """Logs and reports are not needed any more."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def _tell(line: str, text: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(f"\ninterpose: {line}\n{text}")
+    sys.stderr.flush()
 
 
 def _wait(child: subprocess.Popen[Any]) -> int:

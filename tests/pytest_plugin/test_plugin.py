@@ -117,9 +117,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "import faulty\ndef test_before(): faulty.fine()\n"
         "def test_crash(): faulty.past_end() or faulty.crash()\ndef test_after(): faulty.undefined()\n"
     )
+    (folder / "test_exit.py").write_text(
+        "import faulty, os\ndef test_before(): faulty.fine()\n"
+        "def test_exit(): faulty.past_end() or os._exit(0)\n"
+    )
     (folder / "test_leaks.py").write_text(
         "import faulty, os\ndef test_leak(): faulty.leak()\n"
         "def test_fine(): assert os.environ['PYTHONMALLOC'] == os.environ.get('GIVEN', 'malloc')\n"
+    )
+    (folder / "test_forked.py").write_text(
+        "import faulty\ndef test_past(): faulty.past_end()\ndef test_fine(): faulty.fine()\n"
+    )
+    (folder / "forking.py").write_text(
+        "import os\nfrom _pytest.runner import runtestprotocol\n"
+        "def pytest_runtest_protocol(item):\n"
+        "    if pid := os.fork(): return os.waitpid(pid, 0) != 0\n"
+        "    runtestprotocol(item, log=False)\n    os._exit(0)\n"
     )
     (folder / "test_import.py").write_text("import faulty\nfaulty.past_end()\ndef test_fine(): pass\n")
     (folder / "test_many.py").write_text(
@@ -254,6 +267,21 @@ def test_a_crash_is_told_with_its_test(folder: Path) -> None:
     assert done.returncode == 128 + signal.SIGSEGV
     assert "interpose: pytest was ended by SIGSEGV in test_crash.py::test_crash\n" in done.stderr
     assert "Invalid read of size 1\n" in done.stderr and "Access not within mapped region" in done.stderr
+
+
+def test_a_session_that_ends_in_a_test_has_not_passed(folder: Path) -> None:
+    done = session(folder, "--interpose=memcheck", "--interpose-leaks=no", "test_exit.py")
+    assert done.returncode == 1
+    assert "interpose: pytest ended with exit code 0 in test_exit.py::test_exit\n" in done.stderr
+    assert "Invalid read of size 1\n" in done.stderr
+
+
+def test_what_a_plugin_runs_in_another_process_is_told_with_its_test(folder: Path) -> None:
+    words = ("-p", "forking", "--interpose=memcheck", "--interpose-leaks=no", "test_forked.py")
+    done = session(folder, *words)
+    assert done.returncode == 1
+    assert "beside test_forked.py::test_past:\nInvalid read of size 1 in process" in done.stdout
+    assert "test_fine:" not in done.stdout
 
 
 def test_leaks_of_each_test(folder: Path, tmp_path: Path) -> None:
