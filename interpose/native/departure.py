@@ -27,14 +27,8 @@ _MOMENT = 0.02
 
 
 def _listen(pid: int) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-    try:
-        listener.bind(attach.control_name(pid))
-        listener.listen(_BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    return listener
+    """Where a process's supervisor is asked to leave it. Raises OSError."""
+    return wire.listen(attach.control_name(pid).removeprefix("\0"), _BACKLOG)
 
 
 class _Ours:

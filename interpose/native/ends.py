@@ -8,6 +8,8 @@ import os
 import struct
 import threading
 
+from interpose.native.attach import parent_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,12 +52,6 @@ def command_of(pid: int) -> list[str]:
     return []
 
 
-def _parent_of(pid: int) -> int:
-    with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:
-        return int(file.read().rpartition(b") ")[2].split()[1])
-    return 0
-
-
 class Reports:
     """The reports in JSON of the processes of one run."""
 
@@ -76,7 +72,7 @@ class Reports:
         """A process that ran has been entered."""
         with self._lock:
             if self._first is not None:
-                self._first.start("attach", self._config, command_of(pid), _parent_of(pid))
+                self._first.start("attach", self._config, command_of(pid), parent_of(pid))
 
     def forked(self, pid: int, parent: int) -> None:
         """A process is a child of another one of ours."""
@@ -97,7 +93,7 @@ class Reports:
                 if report is None:  # a child of vfork
                     report = self._of_child(pid, silent=False)
                 report.resume()
-                report.start("exec", self._config, argv, _parent_of(pid))
+                report.start("exec", self._config, argv, parent_of(pid))
             elif report is not None:
                 self._drop(pid)
 

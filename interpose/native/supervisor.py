@@ -214,15 +214,20 @@ class Supervisor:
         if pidfd >= 0:
             self._reports.ended(pid, status_of(pid, pidfd))
             os.close(pidfd)
-        self._departures.gone(pid)
+        self._drop_program(pid)
         with self._lock:
-            self._processes.pop(pid, None)
             self._linkers.pop(pid, None)
-            self._inherited.pop(pid, None)
             self._hook_names.pop(pid, None)
             log = self._logs.pop(pid, None)
         if log is not None:
             log.close()
+
+    def _drop_program(self, pid: int) -> None:
+        """What a process ran is gone, or was left."""
+        self._departures.gone(pid)
+        with self._lock:
+            self._processes.pop(pid, None)
+            self._inherited.pop(pid, None)
 
     def _add_runner(self, pid: int, runner: int) -> None:
         """``runner`` runs the hooks of a process."""
@@ -420,10 +425,7 @@ class Supervisor:
         pid = tracee.tid
         if pid == self._first:
             self._first = None
-        self._departures.gone(pid)
-        with self._lock:
-            self._processes.pop(pid, None)
-            self._inherited.pop(pid, None)
+        self._drop_program(pid)
         path = os.readlink(f"/proc/{pid}/exe")
         argv = command_of(pid)
         self._log_of(pid).resume()
