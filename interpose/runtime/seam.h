@@ -98,8 +98,11 @@ bool rt_debug_was_told(struct tstate *ts, u64 pc, u64 sp);
 /* Behind a slow path: shall its instruction begin anew, so that the thread stops before it?  ts->pc leads there then.
  */
 bool rt_debug_begins_anew(struct tstate *ts, const struct ip_exit *x);
-/* About to make a system call under a debugger: if it is one that was broken off, it gets the rest of its time-out,
- * which may lie in rest. */
+/* About to make a system call that nobody debugs; it was broken off for a debugger that has come. */
+void rt_debug_wait_begins(struct tstate *ts, long nr, const u64 args[6]);
+void rt_debug_wait_stops(struct tstate *ts, long nr, const u64 args[6]);
+/* About to make a system call under a debugger, or behind one: if it is one that was broken off, it gets the rest of
+ * its time-out, which may lie in rest. */
 void rt_debug_times(struct tstate *ts, long nr, u64 args[6], u64 rest[2]);
 /* This is the child of a fork: what its parent was about to tell is not its own. */
 void rt_debug_forked(struct tstate *ts);

@@ -34,6 +34,14 @@ GDB = shutil.which("gdb")
 TIMEOUT = 60
 
 
+def compiled(folder: Path, name: str, source: str, *flags: str) -> Path:
+    """A program of a test that brings its own source."""
+    (folder / f"{name}.c").write_text(source)
+    command = ["gcc", "-g", "-w", *flags, "-o", folder / name, folder / f"{name}.c"]
+    subprocess.run(command, check=True, timeout=TIMEOUT)
+    return folder / name
+
+
 @dataclass
 class Session:
     """What a script says about itself."""

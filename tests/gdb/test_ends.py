@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gdb.sessions import TIMEOUT
+from gdb.sessions import TIMEOUT, compiled
 
 from interpose.gdb.packets import Reader, frame
 
@@ -31,10 +31,7 @@ int main(void) {
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ends")
-    (folder / "turns.c").write_text(PROGRAM)
-    subprocess.run(["gcc", "-g", "-w", "-o", folder / "turns", folder / "turns.c"], check=True)
-    return folder / "turns"
+    return compiled(tmp_path_factory.mktemp("ends"), "turns", PROGRAM)
 
 
 class Talk:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from gdb.sessions import TIMEOUT
+from gdb.sessions import TIMEOUT, compiled
 from gdb.test_ends import Talk
 
 from interpose.gdb.packets import frame
@@ -45,10 +45,7 @@ int main(int argc, char **argv) {
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("waiting")
-    (folder / "waits.c").write_text(PROGRAM)
-    subprocess.run(["gcc", "-g", "-w", "-o", folder / "waits", folder / "waits.c"], check=True)
-    return folder / "waits"
+    return compiled(tmp_path_factory.mktemp("waiting"), "waits", PROGRAM)
 
 
 class Run:

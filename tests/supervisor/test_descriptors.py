@@ -36,6 +36,16 @@ HEAD = r"""
 static int file(void) { return open("/dev/null", O_RDONLY); }
 int main(int argc, char **argv) {
 """
+CLOSED_IN_MAIN = (
+    " Previously closed",
+    "  close",
+    "  main",
+    " Originally opened",
+    "  open",
+    "  file",
+    "  main",
+    "",
+)
 
 
 def build(folder: Path, body: str, head: str = "") -> Path:
@@ -82,14 +92,7 @@ def test_a_double_close_is_an_error_with_its_history(tmp_path, tool):
         "File descriptor 3: /dev/null is already closed",
         "  close",
         "  main",
-        " Previously closed",
-        "  close",
-        "  main",
-        " Originally opened",
-        "  open",
-        "  file",
-        "  main",
-        "",
+        *CLOSED_IN_MAIN,
     ]
 
 
@@ -474,14 +477,7 @@ def test_a_message_that_hands_on_what_is_closed(tmp_path):
         "  sendmsg",
         "  pass",
         "  main",
-        " Previously closed",
-        "  close",
-        "  main",
-        " Originally opened",
-        "  open",
-        "  file",
-        "  main",
-        "",
+        *CLOSED_IN_MAIN,
         "File descriptor 60 was never created",
         "  sendmmsg",
         "  pass",

@@ -101,7 +101,7 @@ struct rt_thread {
     u32 address_room;             /* the tool: bytes that a socket call may fill with an address, before it did */
     struct rt_debug_wait {
         u64 pc, sp, nr, length, end;    /* of the last call with a relative time-out: ns, and when it is over */
-    } debug_wait;                       /* debug/timeouts.c; nr 0: it has ended */
+    } debug_wait;                       /* debug/timeouts.c; length 0: nobody has asked, end: the CPU's counter then */
     struct rt_debug_vbits *debug_vbits; /* V bits of the registers when debug_told was set, or NULL */
     u64 debug_sent;                     /* a signal that the debugger has sent, and is not told of; or 0 */
     u64 debug_born;                     /* the process that this call has made, 1 << 32: by vfork; or 0 */

@@ -47,6 +47,17 @@ static u64 now(void) {
     return t[0] * SECOND + t[1];
 }
 
+static struct {
+    u64 ticks, ns;
+} first; /* both clocks, when a call with a time-out was first made */
+
+/* a * b / c, for b <= c */
+static u64 share(u64 a, u64 b, u64 c) {
+    u64 low, high;
+    __asm__("mulq %3\n\tdivq %4" : "=&a"(low), "=&d"(high) : "0"(a), "r"(b), "r"(c) : "cc");
+    return low;
+}
+
 /* In ns; false: there is none, it is over at once, or the kernel will refuse it. */
 static bool length(u64 value, bool ms, u64 *ns) {
     u64 t[2];
@@ -59,13 +70,42 @@ static bool length(u64 value, bool ms, u64 *ns) {
     return *ns != 0;
 }
 
+void rt_debug_wait_begins(struct tstate *ts, long nr, const u64 args[6]) {
+    struct rt_thread *th = rt_th(ts);
+    bool ms;
+    int at = argument(nr, args, &ms);
+    th->debug_wait.nr = 0;
+    if (at < 0 || (ms ? (int)args[at] <= 0 : !args[at]) || th->no_tsc) return;
+    u64 ticks = __builtin_ia32_rdtsc();
+    if (!__atomic_load_n(&first.ns, __ATOMIC_ACQUIRE)) {
+        first.ticks = ticks;
+        __atomic_store_n(&first.ns, now(), __ATOMIC_RELEASE);
+    }
+    th->debug_wait = (struct rt_debug_wait){th->syscall_restart_pc, ts->gpr[IP_RSP], (u64)nr, 0, ticks};
+}
+
+void rt_debug_wait_stops(struct tstate *ts, long nr, const u64 args[6]) {
+    struct rt_thread *th = rt_th(ts);
+    struct rt_debug_wait *w = &th->debug_wait;
+    bool ms;
+    u64 ns, begin = w->end;
+    int at = w->nr == (u64)nr && !w->length ? argument(nr, args, &ms) : -1;
+    w->nr = 0;
+    if (at < 0 || !length(args[at], ms, &ns)) return;
+    u64 t = now(), ticks = th->no_tsc ? 0 : __builtin_ia32_rdtsc();
+    if (begin < first.ticks || ticks <= begin || t < first.ns) return; /* no such counter */
+    w->nr = (u64)nr;
+    w->length = ns;
+    w->end = t - share(t - first.ns, ticks - begin, ticks - first.ticks) + ns;
+}
+
 void rt_debug_times(struct tstate *ts, long nr, u64 args[6], u64 rest[2]) {
     struct rt_thread *th = rt_th(ts);
     struct rt_debug_wait *w = &th->debug_wait, was = *w;
     bool ms;
     u64 ns;
     int at = argument(nr, args, &ms);
-    w->nr = 0;
+    w->nr = w->length = 0;
     if (at < 0 || !length(args[at], ms, &ns)) return;
     u64 t = now();
     *w = (struct rt_debug_wait){th->syscall_restart_pc, ts->gpr[IP_RSP], (u64)nr, ns, t + ns};

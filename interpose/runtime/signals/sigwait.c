@@ -68,15 +68,18 @@ static void sig_release(struct tstate *ts) {
 /* The call itself. */
 static long kernel(struct tstate *ts, long nr, const u64 args[6]) {
     struct rt_thread *th = rt_th(ts);
-    if (!rt_debugged()) {
-        th->debug_wait.nr = 0;
-        return rt_kernel(th, nr, args);
-    }
     u64 own[6], rest[2];
-    rt_memcpy(own, args, sizeof own);
-    rt_debug_times(ts, nr, own, rest);
-    long r = rt_kernel(th, nr, own);
-    if (r != RT_INTERRUPTED) th->debug_wait.nr = 0;
+    long r;
+    if (!rt_debugged() && !th->debug_wait.length) {
+        rt_debug_wait_begins(ts, nr, args);
+        r = rt_kernel(th, nr, args);
+        if (r == RT_INTERRUPTED && rt_debugged()) rt_debug_wait_stops(ts, nr, args);
+    } else {
+        rt_memcpy(own, args, sizeof own);
+        rt_debug_times(ts, nr, own, rest);
+        r = rt_kernel(th, nr, own);
+    }
+    if (r != RT_INTERRUPTED) th->debug_wait.nr = th->debug_wait.length = 0;
     return r;
 }
 
