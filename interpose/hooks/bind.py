@@ -12,7 +12,8 @@ from interpose.zenc import Kind, RedirectName
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from interpose.hooks.registry import Registry
+    from interpose.hooks.registry import Hook, Registry
+    from interpose.hooks.remote import RemoteHook
     from interpose.hooks.service import HookService
     from interpose.redir import RedirState
 
@@ -33,12 +34,21 @@ def bind(service: HookService, redir: RedirState, stubs: CodeObject) -> Change:
 
 
 def unbound_lines(registry: Registry, bound: Container[int]) -> list[str]:
-    """Name the hooks whose functions were never there."""
+    """Name the hooks that were never bound, with the reason."""
+    first: dict[tuple[str, str], Hook | RemoteHook] = {}
+    for hook in registry:
+        if hook.number in bound:
+            first.setdefault((hook.rule.soname, hook.rule.function), hook)
     lines = []
     for hook in registry:
-        if hook.number not in bound:
-            what = f"{hook.rule.soname}:{hook.rule.function}"
-            lines.append(f"Hook {hook.name} ({hook.place}): no function {what} was there")
+        if hook.number in bound:
+            continue
+        what = f"{hook.rule.soname}:{hook.rule.function}"
+        other = first.get((hook.rule.soname, hook.rule.function))
+        why = f"no function {what} was there"
+        if other is not None:
+            why = f"{what} is bound to {other.name} ({other.place})"
+        lines.append(f"Hook {hook.name} ({hook.place}): {why}")
     return lines
 
 

@@ -171,6 +171,7 @@ class Server:
     def __init__(self, registry: Registry) -> None:
         if not len(registry):
             raise HookError("the registry has no hook")
+        self._registry = registry
         self._hooks = [hook for hook in registry if isinstance(hook, Hook)]
         self._folder = tempfile.mkdtemp(prefix="interpose-hooks-")  # for its owner alone
         self.path = os.path.join(self._folder, "socket")
@@ -225,6 +226,14 @@ class Server:
                 self._wires.add(wire)
             threading.Thread(target=self._serve, args=(wire,), name="interpose.hooks", daemon=True).start()
 
+    def _hook(self, number: int) -> Hook:
+        """A hook, or what has taken its place since, if the program need not know of that."""
+        hook = self._hooks[number]
+        now = self._registry[hook.number]
+        if isinstance(now, Hook) and (now.mask, now.needs_result) == (hook.mask, hook.needs_result):
+            return now
+        return hook
+
     def _serve(self, wire: Wire) -> None:
         calls: dict[int, tuple[greenlet, RemotePort]] = {}
         try:
@@ -235,7 +244,7 @@ class Server:
                     port = RemotePort(number, more[1])
                     port.hub = getcurrent()
                     calls[number] = greenlet(_run), port
-                    answer = calls[number][0].switch(self._hooks[more[0]], number, port)
+                    answer = calls[number][0].switch(self._hook(more[0]), number, port)
                 elif number not in calls:
                     continue
                 elif kind == "drop":

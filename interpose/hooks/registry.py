@@ -225,15 +225,32 @@ class Registry:
                 raise TypeError(f"{name} decorates functions, not {type(hook).__name__}")
             if inspect.iscoroutinefunction(hook) or inspect.isgeneratorfunction(hook):
                 raise TypeError(f"{hook.__name__} must be a plain function, no generator and not async")
-            if len(self._hooks) >= LIMIT:
+            number = self._number_for(hook, rule)
+            if number >= LIMIT:
                 raise TypeError(f"there are more than {LIMIT} hooks")
             try:
-                self._hooks.append(Hook(hook, rule, len(self._hooks)))
+                self._hooks[number : number + 1] = [Hook(hook, rule, number)]
             except TypeError as error:
                 raise TypeError(f"{hook.__name__}: {error}") from None
             return hook
 
         return decorate
+
+    def _number_for(self, function: Callable[..., Any], rule: RedirectName) -> int:
+        """The place of a hook.
+
+        In a registry made by hand, a function that is defined anew takes its former place: a notebook's cell
+        is run again. In files that ``--hooks`` names the first one holds.
+        """
+        if self not in _current:
+            for number, each in enumerate(self._hooks):
+                if isinstance(each, Hook) and each.rule == rule and _is_anew(each.function, function):
+                    return number
+        return len(self._hooks)
+
+
+def _is_anew(former: Callable[..., Any], function: Callable[..., Any]) -> bool:
+    return (former.__module__, former.__qualname__) == (function.__module__, function.__qualname__)
 
 
 _current: list[Registry] = []

@@ -32,6 +32,29 @@ def flow(build: Callable[..., Path]) -> Path:
     return build("flow.cc", "-pthread", "-fcf-protection=none")
 
 
+@pytest.mark.parametrize("tool", ["none", ON_CPU])
+def test_a_function_defined_anew_takes_the_place_of_the_former(tool, build):
+    """For the next run, and for the next call of a program that runs."""
+    hooks = Registry()
+
+    def define(more):
+        @hooks.wrap("NONE", "leaf")
+        def leaf(call, n: int) -> int:
+            if more == 1:
+                define(2)
+            return call(n) + more
+
+    define(1)
+    with hooks.serve() as server:
+        found = start(server.option, build("leaf.c"), tool=tool)
+    assert (found.stdout, found.stderr) == ("8 0\n", "")
+    define(3)
+    with hooks.serve() as server:
+        found = start(server.option, build("leaf.c"), tool=tool)
+    assert (found.stdout, found.stderr) == ("9 0\n", "")
+    assert len(hooks) == 1
+
+
 @pytest.mark.parametrize("tool", ["none", "memcheck", ON_CPU])
 def test_function_fills_variables_of_this_process(tool, build):
     hooks = Registry()
@@ -223,7 +246,9 @@ def test_garbage_to_the_server_hurts_nobody(flow):
         Registry().serve()
 
 
-def test_run_takes_registries_and_files(flow, tmp_path):
+def test_run_takes_registries_and_files(flow, tmp_path, monkeypatch):
+    folder = tempfile.TemporaryDirectory()  # a socket's path is short
+    monkeypatch.setattr(tempfile, "tempdir", folder.name)
     hooks = Registry()
     seen = []
 
@@ -236,7 +261,6 @@ def test_run_takes_registries_and_files(flow, tmp_path):
     file.write_text(
         "import interpose\n@interpose.wrap('NONE', 'even')\ndef even(call, n: int) -> int:\n    return 9\n"
     )
-    before = set(os.listdir(tempfile.gettempdir()))
     run = interpose.run([flow, "exec"], tool="none", hooks=[hooks, file], capture_output=True, text=True)
     assert (run.stdout, seen) == ("4\n1 0\n", [3])
     run = interpose.run([flow, "mutual"], tool="memcheck", hooks=str(file), capture_output=True, text=True)
@@ -245,5 +269,5 @@ def test_run_takes_registries_and_files(flow, tmp_path):
         interpose.run([flow], tool="none", hooks=[work])
     with pytest.raises(interpose.HookError):
         interpose.run([flow], tool="none", hooks=[hooks, Registry()])
-    left = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("interpose-hooks-")}
-    assert left <= before
+    assert os.listdir(folder.name) == []
+    folder.cleanup()

@@ -303,3 +303,21 @@ def test_call_is_for_its_hook_alone(errors, hooked):
     )
     wrong = "RuntimeError a call can be used by the hook that it was given to, not by other threads"
     assert run.said == [wrong, wrong, "CallOver this call is over"]
+
+
+@pytest.mark.parametrize("tool", ["none", ON_CPU])
+def test_a_hook_that_another_one_precedes_is_told(tool, build, hooked):
+    run = hooked(
+        build("leaf.c"),
+        """
+        @interpose.wrap("NONE", "leaf")
+        def first(call, n: int) -> int: return 1
+        @interpose.wrap("NONE", "leaf")
+        def second(call, n: int) -> int: return 2
+        """,
+        tool=tool,
+        options=(),
+    )
+    told = [line for line in run.log if line.startswith("Hook ")]
+    assert run.out == "1 0\n" and len(told) == 1
+    assert re.fullmatch(r"Hook second \(.*:5\): NONE:leaf is bound to first \(.*:3\)", told[0]), told
