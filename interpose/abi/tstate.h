@@ -81,11 +81,11 @@ struct tstate {
     uint8_t runtime_area[4096]; /* 0x1340: the runtime's own, see rt.h */
 };
 
-/* Call-stack entry: cs_top points at the newest.  not_sp is ~(address of the
- * return-address slot), so that a match needs no flags. */
+/* Call-stack entry: cs_top points at the newest.  above is RSP before the call: the address behind the word that holds
+ * the return address.  The lowest entry is all zeros. */
 struct ip_csent {
     uint64_t retaddr;
-    uint64_t not_sp;
+    uint64_t above;
 };
 
 #endif

@@ -359,7 +359,7 @@ static bool bulk_fill(struct tstate *ts, u64 dst, u64 byte_at, u64 n) {
 static bool throw_bad_alloc(struct tstate *ts) {
     u64 throw = rt_find_function(ts, "_ZSt17__throw_bad_allocv");
     const struct ip_csent *e = (const struct ip_csent *)ts->cs_top;
-    u64 slot = ~e->not_sp, ret;
+    u64 slot = rt_return_slot(e), ret;
     if (!throw || rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr || slot < ts->gpr[IP_RSP] ||
         slot - ts->gpr[IP_RSP] > 512)
         return false;

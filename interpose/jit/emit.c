@@ -237,15 +237,11 @@ static void emit_tally(struct em *m, const struct uinstr *u) {
 static void emit_push_entry(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
     int t = u->t0;
-    struct uaddr not_sp = addr_at(t, offsetof(struct ip_csent, not_sp));
     put_load(w, 8, t, STATE(cs_top));
     put_lea(w, 8, t, addr_at(t, sizeof(struct ip_csent)));
     put_store(w, 8, STATE(cs_top), t);
     put_store_imm64(w, addr_at(t, offsetof(struct ip_csent, retaddr)), u->imm);
-    put_lea(w, 8, IP_RSP, addr_at(IP_RSP, -8));
-    put_store(w, 8, not_sp, IP_RSP);
-    put_lea(w, 8, IP_RSP, addr_at(IP_RSP, 8));
-    put_not(w, 8, not_sp); /* touches no flags */
+    put_store(w, 8, addr_at(t, offsetof(struct ip_csent, above)), IP_RSP);
 }
 
 _Static_assert(IP_TR_FULL_BIT < 32, "emit_record tests the low half");

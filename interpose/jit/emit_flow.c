@@ -111,8 +111,9 @@ static void check_target(struct em *m, const struct uinstr *u, uint16_t saved) {
 /* RDX: the newest entry of the call stack; RCX becomes 0 if it is of the return address at RSP. */
 static void compare_entry(struct writer *w) {
     put_load(w, 8, IP_RDX, STATE(cs_top));
-    put_load(w, 8, IP_RCX, addr_at(IP_RDX, offsetof(struct ip_csent, not_sp)));
-    put_lea(w, 8, IP_RCX, addr_sum(IP_RSP, IP_RCX, 1)); /* RSP - ~not_sp */
+    put_load(w, 8, IP_RCX, addr_at(IP_RDX, offsetof(struct ip_csent, above)));
+    put_not(w, IP_RCX);
+    put_lea(w, 8, IP_RCX, addr_sum(IP_RSP, IP_RCX, 1 + 8)); /* RSP + 8 - above */
 }
 
 static void pop_entry(struct writer *w) {
@@ -142,38 +143,28 @@ static struct stub *unless_zero(struct em *m, const struct uinstr *u, enum stub_
 
 void em_ret(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
-    struct uaddr top = addr_at(IP_RSP, 0);
     unsigned bytes = 8 + (unsigned)u->imm;
     save_reg(w, IP_RCX);
     save_reg(w, IP_RDX);
     if (m->exact) note_jump(m, u, IP_JUMP_RET, (uint32_t)u->imm);
-    if (!m->shadow && !m->callstack) {
-        if (m->callers) pop_caller(m);
-        em_point(m, u->insn, RCX_RDX, IP_PF_GUEST);
-        put_pop(w, IP_RCX);
-        bytes -= 8;
-    } else {
-        save_reg(w, IP_RAX);
-        em_point(m, u->insn, RAX_RCX_RDX, IP_PF_GUEST);
-        put_load(w, 8, IP_RAX, top);
-        em_point(m, u->insn, RAX_RCX_RDX, IP_PF_COMMITTED);
-        if (m->shadow) {
-            if (!m->b->keeps_stack) em_sh_fill(m, top, bytes <= 256 ? bytes : 8, 0xff);
-            put_load(w, 8, IP_RCX, STATE(redzone_not_lo));
-            struct stub *s = unless_zero(m, u, ST_REDZONE);
-            s->resume = w->len;
-        }
-        if (m->callstack) {
-            compare_entry(w);
-            struct stub *s = unless_zero(m, u, ST_CSYNC);
-            pop_entry(w);
-            s->resume = w->len;
-        }
-        put_mov(w, IP_RCX, IP_RAX);
-        restore_reg(w, IP_RAX);
+    if (m->shadow) {
+        put_load(w, 8, IP_RCX, STATE(redzone_not_lo));
+        struct stub *s = unless_zero(m, u, ST_REDZONE);
+        s->resume = w->len;
     }
+    if (m->callstack) {
+        compare_entry(w);
+        struct stub *s = unless_zero(m, u, ST_CSYNC);
+        s->resume = w->len;
+    } else if (m->callers) {
+        pop_caller(m);
+    }
+    em_point(m, u->insn, RCX_RDX, IP_PF_GUEST);
+    put_pop(w, IP_RCX);
     em_point(m, u->insn, RCX_RDX, IP_PF_COMMITTED);
-    if (bytes) put_lea(w, 8, IP_RSP, addr_wide(IP_RSP, bytes));
+    if (m->callstack) pop_entry(w);
+    if (m->shadow && !m->b->keeps_stack) em_sh_fill(m, addr_at(IP_RSP, -8), bytes <= 256 ? bytes : 8, 0xff);
+    if (u->imm) put_lea(w, 8, IP_RSP, addr_wide(IP_RSP, (int64_t)u->imm));
     indirect(m, u);
 }
 

@@ -190,7 +190,7 @@ void put_pop(struct writer *w, int dst) {
 void put_lea(struct writer *w, int size, int dst, struct uaddr m) { put_mem(w, size, 0x8d, dst, &m); }
 
 void put_or(struct writer *w, int size, int dst, struct uaddr m) { put_mem(w, size, 0x0b, dst, &m); }
-void put_not(struct writer *w, int size, struct uaddr m) { put_mem(w, size, 0xf7, 2, &m); }
+void put_not(struct writer *w, int reg) { put_regs(w, 8, 0xf7, 2, reg); }
 
 void put_cmp_imm8(struct writer *w, int size, struct uaddr m, int imm) {
     put_mem_imm(w, size, size == 1 ? 0x80 : 0x83, 7, &m, 1, (uint32_t)imm);

@@ -63,7 +63,7 @@ void put_pop(struct writer *w, int dst);
 /* ---- Addresses and arithmetic ---------------------------------------------------------------------------- */
 void put_lea(struct writer *w, int size, int dst, struct uaddr m);      /* size 4 or 8 */
 void put_or(struct writer *w, int size, int dst, struct uaddr m);       /* or r, [m]; size 4 or 8 */
-void put_not(struct writer *w, int size, struct uaddr m);               /* not [m]; size 4 or 8 */
+void put_not(struct writer *w, int reg);                                /* not r64: touches no flags */
 void put_cmp_imm8(struct writer *w, int size, struct uaddr m, int imm); /* cmp [m], imm8 */
 void put_setz(struct writer *w, struct uaddr m);                        /* byte [m] */
 void put_test_imm32(struct writer *w, struct uaddr m, uint32_t imm);    /* test dword [m], imm32 */

@@ -60,7 +60,7 @@ static bool under_way(const struct tstate *ts, const struct saved_call *c) {
     u64 sp = ts->gpr[IP_RSP], word;
     for (u64 p = ts->cs_top; c->cs_at && p >= c->cs_at; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
-        u64 slot = ~e->not_sp;
+        u64 slot = rt_return_slot(e);
         if (slot < sp || rt_copy_from(&word, slot, 8) < 0 || word != e->retaddr) continue;
         if (p == c->cs_at) return e->retaddr == RT_CALL_RETURN && slot == c->magic_sp;
         sp = slot + 8;

@@ -200,7 +200,7 @@ void sh_stack_sync(struct tstate *ts) {
 /* Where the running function's return address is, as the call stack knows; 0 if it does not. */
 static u64 return_slot(const struct tstate *ts, u64 sp) {
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit; p -= sizeof(struct ip_csent)) {
-        u64 slot = ~((const struct ip_csent *)p)->not_sp;
+        u64 slot = rt_return_slot((const struct ip_csent *)p);
         if (slot >= sp) return slot < ts->stack_hi ? slot : 0;
     }
     return 0;

@@ -103,8 +103,8 @@ def _trace(supervisor: Supervisor, state: Any, pc: int) -> list[int]:
     data = (supervisor.client.read(state.cs_top + 16 - size, size) or b"") if size > 0 else b""
     found = [pc]
     sp = state.gpr[lib.IP_RSP]
-    for address, not_slot in reversed(list(struct.iter_unpack("<QQ", data))):
-        slot = ~not_slot & (1 << 64) - 1
+    for address, above in reversed(list(struct.iter_unpack("<QQ", data))):
+        slot = above - 8
         if address and slot >= sp:
             found.append(address)
             sp = slot + 8

@@ -262,6 +262,6 @@ def test_flags_are_dead_on_the_way_through_linkage_tables(code: str, checked_by_
 
 
 def test_returns_compare_the_slot_of_the_call_stack() -> None:
-    """lea rcx, [rsp+rcx+1] is zero when the newest entry, ~slot, is that of this return."""
+    """not rcx; lea rcx, [rsp+rcx+9] is zero when the newest entry, which RCX holds, is of this return."""
     for code in ("c3", "c21000"):
-        assert bytes.fromhex("488d4c0c01e3") in emitted_code(texts(code, "--tool=memcheck")[EMITTED])
+        assert bytes.fromhex("48f7d1488d4c0c09e3") in emitted_code(texts(code, "--tool=memcheck")[EMITTED])

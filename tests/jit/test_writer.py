@@ -162,7 +162,7 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
     (lambda w: w.put_lea(8, RSP, w.addr(RSP, 16, wide=1)), "48 8d a4 24 10 00 00 00", "lea rsp, [rsp+0x10]"),
     (lambda w: w.put_lea(4, RCX, w.addr(RCX, -1, wide=1)), "8d 89 ff ff ff ff", "lea ecx, [rcx-0x1]"),
     (lambda w: w.put_or(8, RBX, w.addr(RSI, 68, seg=GS)), "65 48 0b 5e 44", "or rbx, gs:[rsi+0x44]"),
-    (lambda w: w.put_not(8, w.addr(RDX, 8)), "48 f7 52 08", "not qword ptr [rdx+0x8]"),
+    (lambda w: w.put_not(RDX), "48 f7 d2", "not rdx"),
     (
         lambda w: w.put_cmp_imm8(1, w.addr(RDI, 60, seg=GS), 0),
         "65 80 7f 3c 00",

@@ -213,5 +213,5 @@ void t_call(struct tstate *ts, u64 ret) {
     ts->gpr[IP_RSP] -= 8;
     *(u64 *)ts->gpr[IP_RSP] = ret;
     ts->cs_top += sizeof(struct ip_csent);
-    *(struct ip_csent *)ts->cs_top = (struct ip_csent){ret, ~ts->gpr[IP_RSP]};
+    *(struct ip_csent *)ts->cs_top = (struct ip_csent){ret, ts->gpr[IP_RSP] + 8};
 }

@@ -120,6 +120,8 @@ static inline struct tstate *rt_current(void) {
     __asm__("mov %%fs:%c1, %0" : "=r"(ts) : "i"(offsetof(struct tstate, self)));
     return ts;
 }
+/* Where the return address of an entry of the call stack is. */
+static inline u64 rt_return_slot(const struct ip_csent *e) { return e->above - sizeof(u64); }
 /* What the guest's segment (enum ip_seg) adds to an address. */
 static inline u64 rt_seg_base(const struct tstate *ts, u32 seg) {
     return seg == IP_SEG_FS ? ts->client_fs : seg == IP_SEG_GS ? ts->client_gs : 0;

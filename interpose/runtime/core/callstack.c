@@ -24,8 +24,8 @@ void rt_callstack_new(struct tstate *ts, bool first) {
 
 /* Is the entry's return address still where the call put it, above what is known? */
 static bool live(const struct ip_csent *e, u64 above) {
-    u64 slot = ~e->not_sp, word;
-    return slot >= above && slot != ~0ull && rt_copy_from(&word, slot, sizeof word) == 0 && word == e->retaddr;
+    u64 slot = rt_return_slot(e), word;
+    return slot >= above && e->above && rt_copy_from(&word, slot, sizeof word) == 0 && word == e->retaddr;
 }
 
 /* Drops every entry that no trace would show; of live ones, the older half. */
@@ -34,7 +34,7 @@ static void make_room(struct tstate *ts, u64 sp, u64 end) {
     u64 above = sp, most = (end - ts->cs_base) / ENTRY / 2, kept = 0;
     for (struct ip_csent *e = to - 1; e > sentinel && kept < most; e--) {
         if (!live(e, above)) continue;
-        above = ~e->not_sp + sizeof(u64);
+        above = e->above;
         *--to = *e;
         kept++;
     }
@@ -57,13 +57,13 @@ bool rt_callstack_full(struct tstate *ts, u64 addr, struct sig_context *mc) {
 void rt_callstack_push(struct tstate *ts, u64 retaddr, u64 slot) {
     if (ts->cs_top + ENTRY >= ts->cs_limit) make_room(ts, slot + sizeof(u64), ts->cs_limit);
     ts->cs_top += ENTRY;
-    *(struct ip_csent *)ts->cs_top = (struct ip_csent){retaddr, ~slot};
+    *(struct ip_csent *)ts->cs_top = (struct ip_csent){retaddr, slot + sizeof(u64)};
 }
 
 void rt_callstack_drop(struct tstate *ts, u64 lo, u64 sp) {
     if (!(rt.flags & IP_C_CALLSTACK)) return;
     while (ts->cs_top > ts->cs_base) {
-        u64 slot = ~((const struct ip_csent *)ts->cs_top)->not_sp;
+        u64 slot = rt_return_slot((const struct ip_csent *)ts->cs_top);
         if (slot < lo || slot >= sp) break;
         ts->cs_top -= ENTRY;
     }

@@ -149,23 +149,23 @@ rt_resume:
 1:      LOAD_GUEST rt_resume_jump
 
 /* The call stack does not match at a ret (longjmp, stack switch, ...): drop
- * what lies below RSP.  RAX = return address (kept), RCX and RDX free, flags
- * kept, RSP still at the return address slot. */
+ * what lies below RSP.  RAX and flags kept, RCX free, RSP still at the return
+ * address slot; RDX is to be the entry that the ret then takes away. */
         .p2align 4
 rt_cs_sync_stub:
         mov     %rsp, %fs:TS_TMP2
-        mov     %rsp, %rcx
+        lea     8 - 1(%rsp), %rcx
         mov     %fs:TS_RT_SP, %rsp
         pushfq
         push    %rax
         mov     %fs:TS_CS_TOP, %rdx
-1:      mov     8(%rdx), %rax           /* ~slot; the sentinel's slot is ~0     */
-        not     %rax
+1:      mov     8(%rdx), %rax           /* RSP before the call; 0 in the lowest, */
+        dec     %rax                    /* which is above all others then       */
         cmp     %rcx, %rax
         ja      2f
         lea     -16(%rdx), %rdx
         jb      1b
-2:      mov     %rdx, %fs:TS_CS_TOP
+2:      lea     16(%rdx), %rdx
         pop     %rax
         popfq
         mov     %fs:TS_TMP2, %rsp

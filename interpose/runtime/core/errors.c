@@ -47,7 +47,7 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     frames[n++] = rt_pc(ts->pc);
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit && n < max; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
-        u64 slot = ~e->not_sp, ret;
+        u64 slot = rt_return_slot(e), ret;
         /* Valid while the slot is at or above RSP and still holds the address. */
         if (!e->retaddr || slot < sp) continue;
         /* The program may have unmapped its own stack. */

@@ -119,9 +119,9 @@ static void callstack_enter(struct tstate *ts, u64 frame, u64 pc, u64 restorer) 
     struct ip_csent *top = (struct ip_csent *)ts->cs_top;
     if (!(rt.flags & IP_C_CALLSTACK) || ts->cs_top + 3 * sizeof *top > ts->cs_limit) return;
     top[1].retaddr = pc;
-    top[1].not_sp = ~(frame + offsetof(struct sig_frame, uc.mc.ip));
+    top[1].above = frame + offsetof(struct sig_frame, uc.mc.ip) + sizeof(u64);
     top[2].retaddr = restorer;
-    top[2].not_sp = ~frame;
+    top[2].above = frame + sizeof(u64);
     ts->cs_top = (u64)&top[2];
 }
 
@@ -129,7 +129,7 @@ static void callstack_leave(struct tstate *ts, u64 frame) {
     if (!(rt.flags & IP_C_CALLSTACK)) return;
     u64 end = frame + sizeof(struct sig_frame);
     struct ip_csent *top = (struct ip_csent *)ts->cs_top;
-    while ((u64)top > ts->cs_base && ~top->not_sp >= frame && ~top->not_sp < end) top--;
+    while ((u64)top > ts->cs_base && rt_return_slot(top) >= frame && rt_return_slot(top) < end) top--;
     ts->cs_top = (u64)top;
 }
 

@@ -149,8 +149,8 @@ class ClientSpace:
         data = self._supervisor.client.read(top + 16 - size, size) or b""
         sp = thread.sp
         found = []
-        for ret, not_slot in reversed(list(struct.iter_unpack("<QQ", data))):
-            slot = ~not_slot & (1 << 64) - 1
+        for ret, above in reversed(list(struct.iter_unpack("<QQ", data))):
+            slot = above - 8
             if ret and sp <= slot < thread.hi:
                 found.append((slot, ret))
                 sp = slot + 8
