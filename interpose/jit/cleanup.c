@@ -1,46 +1,113 @@
 /* Stage 4: removes checks that cannot fail because an earlier one in the same
- * straight line already passed, and recomputes liveness for what stage 3 added.
+ * straight line already passed, and marks of what is marked so; then recomputes
+ * liveness for what stage 3 added.
  */
 #include <string.h>
 
 #include "abi/channel.h"
 #include "jit/ucode.h"
 
-static bool same_addr(const struct uaddr *a, const struct uaddr *b) {
-    return a->base == b->base && a->index == b->index && a->scale == b->scale && a->disp == b->disp &&
-           a->addr32 == b->addr32 && a->rip_target == b->rip_target;
+/* Memory whose V bytes are zero at some place of a clean block: a check of it has passed (one that fails leaves the
+ * block, or marks the bytes), or it was marked.  What RSP gives back and what the runtime does take that away. */
+#define MAX_KNOWN 24
+struct known {
+    struct uaddr m[MAX_KNOWN];
+    int64_t size[MAX_KNOWN];
+    int n, oldest;
+};
+
+static bool same_registers(const struct uaddr *a, const struct uaddr *b) {
+    return a->base == b->base && a->index == b->index && (a->index == IP_REG_NONE || a->scale == b->scale);
 }
 
-static bool writes_reg(const struct ip_insn *in, uint8_t reg) { return reg < 16 && (in->gpr_write >> reg & 1); }
+static int64_t where(const struct uaddr *m) { return m->base == IP_REG_RIP ? (int64_t)m->rip_target : m->disp; }
 
-/* A repeated load check of the same operand, with nothing in between that
- * could make those bytes undefined or change the address. */
-static void drop_repeated_checks(struct ublock *b) {
-    struct uinstr *last = NULL;
+static void forget(struct known *k, int i) {
+    k->n--;
+    k->m[i] = k->m[k->n];
+    k->size[i] = k->size[k->n];
+}
+
+static bool is_known(const struct known *k, const struct uinstr *u) {
+    if (u->via_t || u->m.addr32) return false;
+    for (int i = 0; i < k->n; i++)
+        if (same_registers(&k->m[i], &u->m) && where(&k->m[i]) <= where(&u->m) &&
+            where(&u->m) + u->size <= where(&k->m[i]) + k->size[i])
+            return true;
+    return false;
+}
+
+static void learn(struct known *k, const struct uinstr *u) {
+    struct uaddr m = u->m;
+    int64_t size = u->size;
+    if (u->via_t || m.addr32) return;
+    for (int i = 0; i < k->n;) { /* together with what touches it */
+        int64_t lo = where(&k->m[i]), hi = lo + k->size[i], at = where(&m);
+        if (!same_registers(&k->m[i], &m) || hi < at || at + size < lo) {
+            i++;
+            continue;
+        }
+        if (at + size > hi) hi = at + size;
+        if (lo < at) m = addr_moved(m, lo - at);
+        size = hi - where(&m);
+        forget(k, i);
+    }
+    int i = k->n < MAX_KNOWN ? k->n++ : k->oldest++ % MAX_KNOWN;
+    k->m[i] = m;
+    k->size[i] = size;
+}
+
+/* A register that addresses are made of changes. */
+static void written(struct known *k, const struct ip_insn *in) {
+    int64_t step = 0;
+    bool steps = ip_rsp_step(in, &step);
+    for (int i = k->n - 1; i >= 0; i--) {
+        struct uaddr *m = &k->m[i];
+        bool base = m->base < 16 && (in->gpr_write >> m->base & 1),
+             index = m->index < 16 && (in->gpr_write >> m->index & 1);
+        if (base && m->base == IP_RSP && steps && !index)
+            m->disp -= step;
+        else if (base || index)
+            forget(k, i);
+    }
+}
+
+/* The stack gives bytes back; who else points there nobody knows. */
+static void given_back(struct known *k, const struct uinstr *u) {
+    for (int i = k->n - 1; i >= 0; i--) {
+        const struct uaddr *m = &k->m[i];
+        bool apart = same_registers(m, &u->m) && (m->disp + k->size[i] <= u->m.disp || u->m.disp + u->size <= m->disp);
+        if (!apart) forget(k, i);
+    }
+}
+
+static void drop_known(struct ublock *b) {
+    struct known k = {.n = 0};
     int n = 0;
-    for (int k = 0; k < b->n_u; k++) {
-        struct uinstr *u = &b->u[k];
-        bool keep = true;
+    for (int j = 0; j < b->n_u; j++) {
+        const struct uinstr *u = &b->u[j];
         switch (u->op) {
         case U_LDCHK:
-            if (last && !u->via_t && same_addr(&last->m, &u->m) && u->size <= last->size) keep = false;
+        case U_STCHK:
+        case U_STKDEF:
+            if (is_known(&k, u)) continue;
+            learn(&k, u);
             break;
-        case U_INSN: {
-            const struct ip_insn *in = &b->insn[u->insn];
-            if (last && (writes_reg(in, last->m.base) || writes_reg(in, last->m.index))) last = NULL;
-            break;
+        case U_INSN:
+        case U_RDSEG:
+        case U_GETNR:
+        case U_LOOPX: written(&k, &b->insn[u->insn]); break;
+        case U_STKUND: given_back(&k, u); break;
+        case U_SEGEA:
+        case U_FAREA:
+        case U_UMASK:
+        case U_SPSAVE:
+        case U_CSPUSH:
+        case U_TALLY:
+        case U_JCC: break;
+        default: k.n = 0; break;
         }
-        case U_STKUND:
-        case U_SPCHG:
-        case U_TRACK: last = NULL; break;
-        default: break;
-        }
-        if (!keep) continue;
-        if (n != k) b->u[n] = *u;
-        if (b->u[n].op == U_LDCHK && !b->u[n].via_t)
-            last = &b->u[n];
-        else if (last && last >= &b->u[n])
-            last = NULL;
+        if (n != j) b->u[n] = *u;
         n++;
     }
     b->n_u = n;
@@ -49,7 +116,8 @@ static void drop_repeated_checks(struct ublock *b) {
 void ip_stage4_cleanup(struct ublock *b, const struct ip_jit_opts *o) {
     int done = -1; /* newest guest instruction whose own uop has passed */
     if (!(o->flags & (IP_C_NO_CLEANUP | IP_C_NO_INSTR))) {
-        drop_repeated_checks(b);
+        /* Where only addresses are checked, a load of what is undefined goes on in the clean translation. */
+        if (!b->track && o->flags & IP_C_UNDEF) drop_known(b);
         if (!b->track) ip_hoist_checks(b);
     }
     for (int k = 0; k < b->n_u; k++) {

@@ -1,16 +1,15 @@
 /* Slow paths of memory accesses: is it addressable, is it defined.
  *
  * Reached from clean translations (entry.S) when the V bytes of an access are
- * not all zero or not there.  docs/memcheck.md, "The clean translation":
- * unaddressable -> report once, go on as if defined; undefined -> continue in
- * the tracking translation.
+ * not all zero or not there.  docs/memcheck.md, "The clean translation": what is
+ * not addressable and defined leads on in the tracking translation, so that in the
+ * rest of the clean block these bytes need no other check; where only
+ * addresses are checked it is reported here.
  */
 #include "runtime/hooks.h"
 #include "runtime/memory/memory.h"
 #include "runtime/signals/signals.h"
 #include "shadow/shadow.h"
-
-enum { TMP_VERDICT = 7 }; /* ts->tmp[7]: 1 = go on in the tracking translation */
 
 /* A bits of bytes addr .. addr+n-1 (n <= 64), bit 0 first; missing pages count as ones. */
 static u64 a_word(u64 addr) {
@@ -159,21 +158,16 @@ void sh_report_store(struct tstate *ts, u64 addr, u64 n) {
         if (sh_access(ts, addr + i, 8, NULL) & SH_ACC_UNADDR) sh_report_access(ts, IP_E_WRITE, addr + i, 8);
 }
 
-void rt_load_slow(struct tstate *ts) {
+bool rt_load_slow(struct tstate *ts) {
     u64 addr = ts->acc_addr, n = ts->acc_info & 0xffff;
     sh_stack_sync(ts);
     int acc = sh_access(ts, addr, n, NULL);
-    ts->tmp[TMP_VERDICT] = 0;
-    if (acc & SH_ACC_UNADDR) {
-        if (!sh_partial_ok(addr, n, acc)) {
-            sh_report_access(ts, IP_E_READ, addr, n);
-            return;
-        }
-    }
-    if ((acc & SH_ACC_UNDEF) && (rt.flags & IP_C_UNDEF)) ts->tmp[TMP_VERDICT] = 1;
+    if (rt.flags & IP_C_UNDEF) return !(acc & (SH_ACC_UNADDR | SH_ACC_UNDEF));
+    if ((acc & SH_ACC_UNADDR) && !sh_partial_ok(addr, n, acc)) sh_report_access(ts, IP_E_READ, addr, n);
+    return true;
 }
 
-void rt_store_slow(struct tstate *ts) {
+bool rt_store_slow(struct tstate *ts) {
     u64 addr = ts->acc_addr, n = ts->acc_info & 0xffff;
     sh_stack_sync(ts);
     int acc = sh_access(ts, addr, n, NULL);
@@ -181,11 +175,13 @@ void rt_store_slow(struct tstate *ts) {
         sh_fill(sh_v(addr), 0, n);
         sh_note_red_zone(ts, addr);
         sh_settled(addr, n);
-        return;
+        return true;
     }
+    if (rt.flags & IP_C_UNDEF) return false;
     sh_report_store(ts, addr, n);
     for (u64 i = 0; i < n; i++)
         if (sh_addressable(ts, addr + i)) *(volatile u8 *)sh_v(addr + i) = 0;
+    return true;
 }
 
 /* Where the next mapping at or above addr begins; end if that is not below it. */

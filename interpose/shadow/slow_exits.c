@@ -10,13 +10,7 @@ enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x) {
     case IP_XS_STORE:
         ts->pc = x->key;
         ts->acc_info = (x->kind_aux >> 8) | (kind == IP_XS_STORE ? 1u << 16 : 0);
-        if (kind == IP_XS_STORE) {
-            rt_store_slow(ts);
-            return RT_SLOW_RESUME;
-        }
-        ts->tmp[7] = 0;
-        rt_load_slow(ts);
-        if (!ts->tmp[7]) return RT_SLOW_RESUME;
+        if (kind == IP_XS_STORE ? rt_store_slow(ts) : rt_load_slow(ts)) return RT_SLOW_RESUME;
         ts->pc = x->key | IP_KEY_TRACK | IP_KEY_NOREDIR;
         return RT_SLOW_ENTER;
     case IP_XS_TRACK: {
@@ -42,7 +36,7 @@ enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x) {
     }
 }
 
-extern char rt_store_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[];
+extern char rt_store_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[];
 
 void sh_symbols(u64 *symbols) {
     symbols[IP_SYM_SLOW_STORE] = (u64)rt_store_stub;

@@ -240,6 +240,40 @@ def test_checks_stay_behind_what_they_depend_on(code: str) -> None:
     assert any("LDCHK" in line for line in lines[last : last + 2])
 
 
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        ("488b03 488b0b 8b5304", ["LDCHK"]),  # mov rax, [rbx]; mov rcx, [rbx]; mov edx, [rbx + 4]
+        (
+            "8b4304 8b0b 488b13",
+            ["LDCHK", "LDCHK"],
+        ),  # both halves are known: mov eax, [rbx + 4]; mov ecx, [rbx]; …
+        ("8b03 488b0b", ["LDCHK", "LDCHK"]),  # only one half is
+        ("488b03 488903 488b13", ["LDCHK"]),  # a store to what has been loaded: mov [rbx], rax
+        ("488903 488b03", ["STCHK"]),  # a load of what has been stored
+        ("4889442408 488b4c2408", ["STKDEF"]),  # the same on the stack
+        ("4889442408 50 488b4c2410", ["STKDEF", "STKDEF"]),  # a push in between: as far from RSP as it was
+        ("488b03 488b1b 488b13", ["LDCHK", "LDCHK"]),  # the address changes: mov rbx, [rbx]
+        ("488b0424 58 488b5424f8", ["LDCHK", "STKUND"]),  # pop rax, and below RSP what is marked only then
+        ("488b03 58 488b13", ["LDCHK", "LDCHK", "STKUND", "LDCHK"]),  # perhaps rbx points there
+        ("488b03 7402 488b13", ["LDCHK"]),  # past a side exit
+        ("488b1481 488b3481", ["LDCHK"]),  # with an index: mov rdx, [rcx + rax * 4]; mov rsi, …
+        ("488b1481 488b34c1", ["LDCHK", "LDCHK"]),  # another scale
+        ("488b0481 488b1481", ["LDCHK", "LDCHK"]),  # the index changes
+        ("e808000000 488b1b", ["STKDEF"]),  # nothing behind a call
+    ],
+)
+def test_what_is_known_is_not_checked_again(code: str, left: list[str]) -> None:
+    shadow = {"LDCHK", "STCHK", "STKDEF", "STKUND", "EARLY"}
+    assert [u for u in uops(texts(code, "--tool=memcheck")[CLEANED]) if u in shadow] == left
+    # Where undefined values are none of the tool's business, a check that fails does not leave the block.
+    every = [
+        [u for u in uops(texts(code, "--tool=memcheck", option)[CLEANED]) if u in shadow]
+        for option in ("--undef-value-errors=no", "--cleanup=no")
+    ]
+    assert every[0] == every[1]
+
+
 PLT = "f30f1efa ff2500010000"  # endbr64; jmp [rip + 0x100]
 
 
