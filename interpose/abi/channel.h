@@ -270,6 +270,7 @@ enum ip_sym {
     IP_SYM_CS_SYNC,    /* call stack out of step at a ret */
     IP_SYM_MISS,       /* like INDIRECT_MISS, but always back to the dispatcher */
     IP_SYM_RED_ZONE,   /* a return with a dirty red zone */
+    IP_SYM_GIVE_BACK,  /* slow path of IP_XS_SPCHG whose new red zone is not to stay; else as LIGHT */
     IP_SYM_HEAP_TABLE, /* struct of the heap (heap/heap.h) */
     IP_SYM_SEGMENTS,   /* mapping table */
     IP_SYM_STATS,

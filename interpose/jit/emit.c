@@ -411,7 +411,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         break;
     case U_SPSAVE: put_store(w, 8, STATE(tmp[0]), IP_RSP); break;
     case U_SPCHG:
-        em_slow_call(m, IP_SYM_SLOW_LIGHT, IP_XS_SPCHG,
+        em_slow_call(m, u->imm & SPCHG_RED_ZONE ? IP_SYM_SLOW_LIGHT : IP_SYM_GIVE_BACK, IP_XS_SPCHG,
                      (in->pc + in->len) | (u->imm & SPCHG_RED_ZONE ? IP_KEY_ONE : 0) |
                          (u->imm & SPCHG_LOADED ? IP_KEY_BARE : 0),
                      0);

@@ -8,12 +8,18 @@
 #define TS_REDZONE    0x178
 #define TS_UMASK      0x0b8
 #define RED_ZONE_MOST 1024
+#define RED_ZONE      128               /* SH_REDZONE                         */
+#define GIVE_BACK_MOST 8192             /* SH_GIVE_BACK                       */
+#define STORES_MOST   512               /* more are faster by a string instruction */
+#define TS_TMP0       0x0d8
+#define TS_VECSAVE    0xb40
 #define U_REDZONE     (1 << 23)         /* IP_U_REDZONE */
 #define META_EXITS    0x6e001000        /* IP_META_BASE + IP_META_EXITS       */
 #define IP_A_BASE_    0x0000500000000000
 #define V_DISP        0x3c              /* IP_V_DISP: GS base is V_CONST less it */
 #define CHUNK         0x40000           /* SH_CHUNK */
 #define V_CONST_REST  0x15840           /* IP_V_CONST modulo it */
+#define V_CONST       0x0000200005555840 /* IP_V_CONST                        */
 
         .section rt_border, "ax", @progbits
 /* The frequent slow paths (shadow/fast.c): only what C may change is restored.
@@ -161,6 +167,85 @@ rt_red_zone_stub:
 2:      popfq
         mov     %fs:TS_TMP2, %rsp
         jmp     *%fs:TS_RESUME
+/* RSP, which was TMP0, has changed by an amount that the translation did not know, or a large one.  A frame that was
+ * given back, with the red zone below it, becomes undefined; anything else goes to C.  All addresses are multiples of 8,
+ * and stores lie at multiples of their size, for the guest may have alignment checked. */
+        .p2align 4
+        .globl  rt_give_back_stub
+rt_give_back_stub:
+        mov     %rax, %fs:0x00
+        mov     %rcx, %fs:0x08
+        mov     %rdx, %fs:0x10
+        SAVE_FLAGS
+        mov     %fs:TS_TMP0, %rdx
+        mov     %rsp, %rcx
+        sub     %rdx, %rcx
+        jbe     3f
+        cmp     $GIVE_BACK_MOST, %rcx
+        ja      3f
+        cmpl    $0, %fs:TS_STACK_SHARED
+        jne     3f
+        cmp     %fs:TS_STACK_HI, %rsp
+        ja      3f
+        sub     $RED_ZONE, %rdx
+        cmp     %fs:TS_STACK_LO, %rdx
+        jb      3f
+        mov     %edx, %eax
+        or      %esp, %eax
+        test    $7, %al
+        jne     3f
+        cmp     $STORES_MOST, %ecx
+        ja      4f
+        movups  %xmm0, %fs:TS_VECSAVE
+        pcmpeqd %xmm0, %xmm0
+        movq    $-1, %gs:V_DISP(%rdx)
+        movq    $-1, %gs:(V_DISP-8)(%rsp)
+        add     $8, %rdx
+        and     $-16, %rdx
+        mov     %rsp, %rcx
+        and     $-16, %rcx
+        sub     $64, %rcx
+1:      movaps  %xmm0, %gs:V_DISP(%rdx)
+        movaps  %xmm0, %gs:(V_DISP+16)(%rdx)
+        movaps  %xmm0, %gs:(V_DISP+32)(%rdx)
+        movaps  %xmm0, %gs:(V_DISP+48)(%rdx)
+        add     $64, %rdx
+        cmp     %rcx, %rdx
+        jbe     1b
+        movaps  %xmm0, %gs:V_DISP(%rcx)
+        movaps  %xmm0, %gs:(V_DISP+16)(%rcx)
+        movaps  %xmm0, %gs:(V_DISP+32)(%rcx)
+        movaps  %xmm0, %gs:(V_DISP+48)(%rcx)
+        movups  %fs:TS_VECSAVE, %xmm0
+2:      mov     %fs:TS_EXIT_ID, %ecx
+        shl     $4, %ecx
+        mov     (META_EXITS+8)(%rcx), %ecx
+        mov     %rcx, %fs:TS_TARGET
+        LOAD_FLAGS
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        jmp     *%fs:TS_TARGET
+4:      mov     %rsp, %fs:TS_TMP2
+        mov     %fs:TS_RT_SP, %rsp
+        pushfq
+        testl   $0x400, (%rsp)          /* DF */
+        mov     %fs:TS_TMP2, %rsp
+        jne     3f
+        mov     %rdi, %fs:0x38
+        movabs  $V_CONST, %rdi
+        add     %rdx, %rdi
+        add     $RED_ZONE, %ecx
+        mov     $-1, %eax
+        rep stosb
+        mov     %fs:0x38, %rdi
+        jmp     2b
+3:      LOAD_FLAGS
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        jmp     rt_light_stub
+
         .text
 /* u32 rt_a_word(u64 a): the A bits at a; where there are none, all ones. */
         .globl  rt_a_word, rt_a_word_insn, rt_a_word_fault

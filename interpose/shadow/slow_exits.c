@@ -43,4 +43,5 @@ void sh_symbols(u64 *symbols) {
     symbols[IP_SYM_SLOW_LOAD] = (u64)rt_load_stub;
     symbols[IP_SYM_SLOW_LIGHT] = (u64)rt_light_stub;
     symbols[IP_SYM_RED_ZONE] = (u64)rt_red_zone_stub;
+    symbols[IP_SYM_GIVE_BACK] = (u64)(rt.chan->max_stackframe >= SH_GIVE_BACK ? rt_give_back_stub : rt_light_stub);
 }

@@ -58,7 +58,8 @@ _Static_assert(sizeof(struct ip_exit) == 16 && sizeof(struct ip_ttent) == 16, "m
 _Static_assert(sizeof(struct ip_slot) <= IP_SLOT_SIZE, "slot");
 _Static_assert(sizeof(struct ip_error) <= IP_SLOT_DATA, "an error record fits a slot");
 _Static_assert(IP_META_BASE + IP_META_EXITS == 0x6e001000, "entry.S: META_EXITS");
-_Static_assert(IP_A_BASE == 0x0000500000000000 && IP_V_DISP == 0x3c, "entry.S: shadow constants");
+_Static_assert(IP_A_BASE == 0x0000500000000000 && IP_V_DISP == 0x3c && IP_V_CONST == 0x0000200005555840,
+               "slow_entry.S: shadow constants");
 
 #define HOOK(f, o) _Static_assert(offsetof(struct ip_hook_frame, f) == (o), "hook_stubs.S: " #f)
 HOOK(original, 0x038);
