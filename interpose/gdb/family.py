@@ -17,7 +17,7 @@ import select
 import time
 
 from interpose.gdb import packets
-from interpose.gdb.packets import NEWBORN, Reader
+from interpose.gdb.packets import NEWBORN, OK, Reader
 from interpose.jit._native import lib
 
 TYPE_CHECKING = False
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 TAKE = b"\x01take:"
 """Begins what one supervisor says to the other: the conversation is yours; :class:`Heritage` follows."""
 
-OK = b"OK"
 _ANSWER_S = 20.0
 _PIECE = 1 << 16
 _NOT_FOLLOWED = (

@@ -37,7 +37,7 @@ def read_binary(server: Server, rest: bytes) -> bytes:
 def _write(server: Server, address: int, length: int, data: bytes) -> bytes:
     if len(data) != length:
         raise ValueError
-    return b"OK" if server.debugger.write(address, data) else _FAULT
+    return packets.OK if server.debugger.write(address, data) else _FAULT
 
 
 def write_hex(server: Server, rest: bytes) -> bytes:

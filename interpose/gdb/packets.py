@@ -13,6 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+OK = b"OK"
+"""The reply to what was done and has no other result."""
+
 PACKET_SIZE = 0x3FFF
 """Bytes of a packet's content that we announce (``qSupported``); what we send is no longer."""
 
@@ -43,6 +46,14 @@ _LONGEST = 4 * PACKET_SIZE  # of what a packet may have on its way in: escapes d
 _ESCAPE, _ESCAPED_BY = 0x7D, 0x20
 _TO_ESCAPE = frozenset(b"#$}*")
 _HEX = frozenset(b"0123456789abcdefABCDEF")
+
+
+class Refused(Exception):
+    """A request cannot be had: ``E`` and the number."""
+
+    def __init__(self, number: int = 1) -> None:
+        super().__init__(number)
+        self.reply = b"E%02x" % number
 
 
 class Signal(enum.Enum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interpose.gdb.packets import OK
 from interpose.jit._native import lib
 
 TYPE_CHECKING = False
@@ -26,7 +27,7 @@ def insert(server: Server, rest: bytes) -> bytes:
     kind, address, length = _parse(rest)
     if kind in (0, 1):
         server.breaks_wanted(address, True)
-        return b"OK"
+        return OK
     return server.watch(kind, address, length)
 
 
@@ -35,7 +36,7 @@ def remove(server: Server, rest: bytes) -> bytes:
     kind, address, length = _parse(rest)
     if kind in (0, 1):
         server.breaks_wanted(address, False)
-        return b"OK"
+        return OK
     return server.unwatch(kind, address, length)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from xml.sax.saxutils import quoteattr
 
-from interpose.gdb.packets import FEATURES, MUTUAL, PACKET_SIZE
+from interpose.gdb.packets import FEATURES, MUTUAL, OK, PACKET_SIZE
 from interpose.jit._native import ffi, lib
 
 TYPE_CHECKING = False
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from interpose.gdb.server import Server
     from interpose.gdb.threads import Thread
-
-_OK = b"OK"
 
 
 def supported(server: Server, rest: bytes) -> bytes:
@@ -86,8 +84,8 @@ def symbols(server: Server, rest: bytes) -> bytes:
     value, _, name = rest.partition(b":")
     if name and bytes.fromhex(name.decode("ascii")) == MODULE_FIELD:
         server.tls_field = int(value, 16) if value else 0
-        return _OK
-    return _OK if server.tls_field else b"qSymbol:" + MODULE_FIELD.hex().encode()
+        return OK
+    return OK if server.tls_field else b"qSymbol:" + MODULE_FIELD.hex().encode()
 
 
 def tls_address(server: Server, rest: bytes) -> bytes:
@@ -120,7 +118,7 @@ def catch_syscalls(server: Server, rest: bytes) -> bytes:
         header.debug |= lib.IP_DBG_CATCH
     else:
         header.debug &= ~lib.IP_DBG_CATCH
-    return _OK
+    return OK
 
 
 def thread_events(server: Server, rest: bytes) -> bytes:
@@ -128,7 +126,7 @@ def thread_events(server: Server, rest: bytes) -> bytes:
     if rest not in (b"0", b"1"):
         raise ValueError
     server.debugger.tell_of_threads(rest == b"1")
-    return _OK
+    return OK
 
 
 def pass_signals(server: Server, rest: bytes) -> bytes:
@@ -140,7 +138,7 @@ def pass_signals(server: Server, rest: bytes) -> bytes:
         if signal := from_gdb(int(number, 16)):
             mask |= 1 << (signal - 1)
     server.supervisor.client.header.debug_passed = mask
-    return _OK
+    return OK
 
 
 def command(server: Server, rest: bytes) -> bytes:
@@ -149,7 +147,7 @@ def command(server: Server, rest: bytes) -> bytes:
 
     text = bytes.fromhex(rest.decode("ascii")).decode("utf-8", "surrogateescape")
     monitor.execute(server.supervisor, text, server.write)
-    return _OK
+    return OK
 
 
 # -- qXfer ---------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interpose.gdb.server import OK, Refused
+from interpose.gdb.packets import OK, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

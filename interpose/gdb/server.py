@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from interpose.gdb import packets, signals
 from interpose.gdb.files import Files
-from interpose.gdb.packets import PACKET_SIZE, Reader, Signal
+from interpose.gdb.packets import OK, PACKET_SIZE, Reader, Refused, Signal
 from interpose.gdb.target import Target
 from interpose.jit._native import lib
 
@@ -25,17 +25,8 @@ if TYPE_CHECKING:
     from interpose.gdb.threads import Thread
     from interpose.supervisor.main import Supervisor
 
-OK = b"OK"
 UNSUPPORTED = b""
 _TRAP, _INTERRUPT = 5, 2  # of Linux
-
-
-class Refused(Exception):
-    """A request cannot be had: ``E`` and the number."""
-
-    def __init__(self, number: int = 1) -> None:
-        super().__init__(number)
-        self.reply = b"E%02x" % number
 
 
 @dataclass(frozen=True)

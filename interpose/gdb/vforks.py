@@ -12,7 +12,8 @@ import os
 
 from interpose import system
 from interpose.gdb import packets, signals
-from interpose.gdb.family import OK, Child
+from interpose.gdb.family import Child
+from interpose.gdb.packets import OK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
