@@ -165,6 +165,11 @@ def _error(value: Any) -> Exception:
     return _ERRORS.get(name, RuntimeError)(*more)
 
 
+_PREFIX = "interpose-hooks-"
+_FOLDER_MOST = 100 - len("/socket")
+"""Bytes of the folder's path: sun_path has 108 (unix(7))."""
+
+
 class Server:
     """Offers the hooks of a registry to programs that are started with ``--hooks=`` and :attr:`option`."""
 
@@ -173,11 +178,20 @@ class Server:
             raise HookError("the registry has no hook")
         self._registry = registry
         self._hooks = [hook for hook in registry if isinstance(hook, Hook)]
-        self._folder = tempfile.mkdtemp(prefix="interpose-hooks-")  # for its owner alone
+        self._folder = tempfile.mkdtemp(prefix=_PREFIX)  # for its owner alone
+        if len(os.fsencode(self._folder)) > _FOLDER_MOST:
+            os.rmdir(self._folder)
+            self._folder = tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp")
         self.path = os.path.join(self._folder, "socket")
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(self.path)
-        self._listener.listen(64)
+        try:
+            self._listener.bind(self.path)
+            self._listener.listen(64)
+        except OSError as error:
+            self._listener.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+            what = f"{self.path}: a socket cannot be made there: {error.strerror}"
+            raise HookError(f"{what}; set TMPDIR to a folder on a file system that has sockets") from None
         self._wires: set[Wire] = set()
         self._lock = threading.Lock()
         self._closed = False

@@ -55,6 +55,41 @@ def test_a_function_defined_anew_takes_the_place_of_the_former(tool, build):
     assert len(hooks) == 1
 
 
+def _hooks_of_leaf() -> Registry:
+    hooks = Registry()
+
+    @hooks.wrap("NONE", "leaf")
+    def leaf(call, n: int) -> int:
+        return call(n) + 1
+
+    return hooks
+
+
+def test_a_temporary_folder_with_a_long_name(build, tmp_path, monkeypatch):
+    """The address of a socket has 108 bytes."""
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with _hooks_of_leaf().serve() as server:
+        found = start(server.option, build("leaf.c"))
+        place = Path(server.path).parent
+    assert (found.stdout, found.stderr) == ("7 0\n", "")
+    assert not place.exists() and list(folder.iterdir()) == []
+
+
+def test_no_socket_can_be_made(monkeypatch, tmp_path):
+    def refuse(self, address):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(
+        interpose.HookError, match="socket cannot be made there: Operation not permitted; set TMPDIR"
+    ):
+        _hooks_of_leaf().serve()
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("tool", ["none", "memcheck", ON_CPU])
 def test_function_fills_variables_of_this_process(tool, build):
     hooks = Registry()
