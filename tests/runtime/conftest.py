@@ -29,7 +29,8 @@ SOURCES = [
 SOURCES += [f"memory/{name}.c" for name in ("limits", "mm", "mm_table", "mm_code", "mm_files", "mm_remap")]
 SOURCES += ["processes/identity.c", "core/no_hooks.c"]
 SYSCALLS = [f"syscalls/{name}" for name in ("syscall.c", "syscall_asm.S", "syscall_fd.c")] + [
-    "signals/sigwait.c"
+    "signals/sigwait.c",
+    "debug/timeouts.c",
 ]
 SYSCALLS += [f"procfs/{name}.c" for name in ("procfs", "procfs_read", "procfs_text", "procfs_stat")]
 

@@ -2,8 +2,8 @@
  *
  * The thread comes back for the debugger, and the call begins again when it goes on.  The kernel would go on with the
  * rest of the time (its restart_block), so the call is given that.  select, pselect6 and ppoll need nothing: the
- * kernel leaves the rest where the program has put the whole.  A call that was under way when the debugger came begins
- * with the whole, for nobody has looked at the clock.
+ * kernel leaves the rest where the program has put the whole.  When the debugger came while a call was under way, the
+ * counter of the CPU says when that had begun: nobody has looked at the clock.
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
