@@ -10,6 +10,7 @@ import os
 from interpose.jit._native import ffi, lib
 
 UNLIMITED = 2**64 - 1
+_EXIT_CODE = 49  # of /proc/PID/stat behind the state (proc(5): field 52), as waitpid has it
 
 
 def _checked(result: int) -> int:
@@ -38,6 +39,26 @@ def limit(which: int) -> tuple[int, int]:
 def set_limit(which: int, limits: tuple[int, int]) -> None:
     """Set both."""
     _checked(lib.ip_set_limit(which, *limits))
+
+
+def stat_fields(pid: int) -> list[bytes]:
+    """``/proc/PID/stat`` from the letter of the state on (proc(5)), behind the name, which may hold anything.
+
+    OSError if there is no such process.
+    """
+    with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+        return file.read().rpartition(b") ")[2].split()
+
+
+def unreaped_status(pid: int) -> int | None:
+    """The wait status of a process that has ended and that nobody has waited for; None: it is no such one."""
+    try:
+        fields = stat_fields(pid)
+    except OSError:
+        return None
+    if fields[:1] != [b"Z"] or len(fields) <= _EXIT_CODE:
+        return None
+    return int(fields[_EXIT_CODE])
 
 
 def socket_pair() -> tuple[int, int]:

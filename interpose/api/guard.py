@@ -15,6 +15,7 @@ import time
 
 from interpose.errors import InterposeError, internal_error
 from interpose.jit._native import lib
+from interpose.system import stat_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _PATIENCE = 5.0
 """Seconds that supervisors have to write what they know of killed programs."""
 
 
-def main() -> NoReturn:
+def entry() -> NoReturn:
     """``sys.argv``: descriptors to be told and to tell, ``wait`` or ``kill`` for children, command line."""
     control, status = int(sys.argv[1]), int(sys.argv[2])
     kill_children, words = sys.argv[3] == "kill", sys.argv[4:]
@@ -144,8 +145,7 @@ def _descendants(root: int) -> list[int]:
         if not name.isdigit():
             continue
         try:
-            with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
-                parent = int(file.read().rpartition(b")")[2].split()[1])
+            parent = int(stat_fields(int(name))[1])
         except (OSError, IndexError, ValueError):
             continue
         children.setdefault(parent, []).append(int(name))

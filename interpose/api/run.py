@@ -21,11 +21,10 @@ from typing import Any
 from interpose import tools
 from interpose.api.result import Run, RunTimeout
 from interpose.api.words import words
+from interpose.console import start_words
 from interpose.errors import InterposeError
 from interpose.formats.report import Reader, Report
 from interpose.options.parse import parse
-
-_START = "import sys; sys.path[:] = {path!r}; from interpose.api.guard import main; main()"
 
 
 def run(program: Sequence[str | os.PathLike[str]], *, tool: str = "memcheck", **more: Any) -> Run:
@@ -304,11 +303,10 @@ class Running:
         status, tell = os.pipe()
         self._control = control
         os.set_blocking(control, False)
-        path = [os.path.abspath(folder) for folder in sys.path]
         try:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-I", "-c", _START.format(path=path)),
+                    *start_words("interpose.api.guard"),
                     *(str(told), str(tell), self._children),
                     *line,
                 ],

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from interpose.gdb.server import Server
     from interpose.gdb.threads import Thread
 
-_EXIT_CODE = 49  # of /proc/PID/stat behind the state (proc(5): field 52), as waitpid has it
 _RAX = 16  # digits of the first register
 _GONE = b"E.this child of vfork is about to execute another program"
 
@@ -80,15 +79,8 @@ def _end(pid: int, status: int, signal: int) -> bytes:
 
 def _seen_end(pid: int) -> bytes | None:
     """Of a child that was killed, and nobody has waited for yet; else None: others say so before."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b") ")[2].split()
-    except OSError:
-        return None
-    if fields[0] != b"Z" or len(fields) <= _EXIT_CODE:
-        return None
-    code = int(fields[_EXIT_CODE])
-    return _end(pid, 0, code & 0x7F) if code & 0x7F else None
+    by = (system.unreaped_status(pid) or 0) & 0x7F
+    return _end(pid, 0, by) if by else None
 
 
 class Vforked(Child):

@@ -12,7 +12,7 @@ import socket
 import stat
 import time
 
-from interpose import paths
+from interpose import paths, system
 from interpose.elf.errors import ElfError
 from interpose.elf.headers import EM_X86_64, MAGIC
 from interpose.elf.image import Image
@@ -51,9 +51,8 @@ class AttachError(InterposeError):
 
 def control_name(pid: int) -> str:
     """Where the supervisor of a process listens, in the abstract namespace. Raises OSError."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        fields = file.read().rpartition(b") ")[2].split()
-    return f"\0interpose-native-{pid}-{fields[_START_TIME].decode()}"
+    start = system.stat_fields(pid)[_START_TIME]
+    return f"\0interpose-native-{pid}-{start.decode()}"
 
 
 def parent_of(pid: int) -> int:

@@ -8,6 +8,7 @@ import os
 import struct
 import threading
 
+from interpose import system
 from interpose.native.attach import parent_of
 
 TYPE_CHECKING = False
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from interpose.report.jsonlines import JsonReport
     from interpose.report.log import Log
 
-_EXIT_CODE = 49  # field of /proc/PID/stat, counted after the name (proc(5))
 # struct pidfd_info of <linux/pidfd.h>: the mask, other things, the status at the end of its first version.
 _INFO = struct.Struct("<Q52xi")
 _GET_INFO = 0xC0000000 | _INFO.size << 16 | 0xFF << 8 | 11
@@ -31,11 +31,8 @@ def status_of(pid: int, pidfd: int) -> int | None:
     Until its parent asks, a process that has ended says it in /proc. Afterwards Linux 6.15 tells it by the
     descriptor.
     """
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b") ")[2].split()
-        if fields[0] == b"Z":
-            return int(fields[_EXIT_CODE])
+    if (status := system.unreaped_status(pid)) is not None:
+        return status
     with contextlib.suppress(OSError):
         info = bytearray(_INFO.pack(_WANTS_EXIT, 0))
         fcntl.ioctl(pidfd, _GET_INFO, info)

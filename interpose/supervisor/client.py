@@ -30,8 +30,7 @@ END_MS = 5000  # how long one may take that ends itself
 def _state(pid: int) -> bytes:
     """The letter of a process's state in ``/proc/PID/stat`` (proc(5)); none if it is gone."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b") ")[2][:1]
+        return system.stat_fields(pid)[0]
     except OSError:
         return b""
 
@@ -110,8 +109,7 @@ class Client:
         a task has before it gives anything back.
         """
         try:
-            with open(f"/proc/{self.pid}/stat", "rb") as file:
-                flags = int(file.read().rpartition(b") ")[2].split()[6])
+            flags = int(system.stat_fields(self.pid)[6])
         except OSError:
             return self.is_dead(200)  # gone, or hidden from us (hidepid in proc(5))
         return bool(flags & _PF_EXITING) or self.is_dead()

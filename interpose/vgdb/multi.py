@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from interpose.console import start_words
-from interpose.gdb.packets import FEATURES, MUTUAL, NEWBORN, PACKET_SIZE, Reader, Signal, frame
+from interpose.gdb.packets import FEATURES, MUTUAL, NEWBORN, OK, PACKET_SIZE, Reader, Signal, frame
 
 from .found import search
 from .link import Link
@@ -115,7 +115,7 @@ class Multi:
         if content.startswith(b"vRun;"):
             self._start(content[5:])
         elif content == b"QStartNoAckMode":
-            self._reply(b"OK")
+            self._reply(OK)
             self._acknowledges = self._reader.check = False
         elif name == b"qSupported":
             self._supported = content
@@ -126,13 +126,13 @@ class Multi:
         elif name in _SETTINGS:
             try:
                 _SETTINGS[name](self, content[len(name) + 1 :])
-                self._reply(b"OK")
+                self._reply(OK)
             except ValueError:
                 self._reply(b"E16")
         elif content in (b"!", b"D") or content.startswith(
             (b"vKill", b"H", b"QPassSignals", b"QProgramSignals")
         ):
-            self._reply(b"OK")
+            self._reply(OK)
         elif content == b"?":
             self._reply(_ENDED)
         elif content in (b"qfThreadInfo", b"qsThreadInfo"):
@@ -266,7 +266,7 @@ class Multi:
             self._debugged.update(int(child, 16) for child in NEWBORN.findall(item))
         elif item[:1] in (b"W", b"X"):
             self._forget(item.partition(b";process:")[2])
-        elif self._leaving and item == b"OK":
+        elif self._leaving and item == OK:
             self._forget(self._leaving.partition(b";")[2], lives=self._leaving[:1] == b"D")
 
     def _forget(self, number: bytes, *, lives: bool = False) -> None:

@@ -6,6 +6,8 @@ import os
 import re
 import time
 
+from interpose.gdb.packets import OK
+
 from .found import Place
 from .link import Link
 from .voice import VgdbError, Voice, write_all
@@ -83,7 +85,7 @@ def _carry_out(talk: _Conversation, command: str) -> bytes | None:
         answer = talk.receive(until)
         if answer is None:
             return None
-        if answer[:1] == b"O" and answer != b"OK":
+        if answer[:1] == b"O" and answer != OK:
             _show(answer[1:])
             continue
         if answer[:1] == b"E":
