@@ -10,6 +10,7 @@ import os
 from interpose.jit._native import ffi, lib
 
 UNLIMITED = 2**64 - 1
+_PF_EXITING = 4  # linux/sched.h
 _EXIT_CODE = 49  # of /proc/PID/stat behind the state (proc(5): field 52), as waitpid has it
 
 
@@ -48,6 +49,11 @@ def stat_fields(pid: int) -> list[bytes]:
     """
     with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
         return file.read().rpartition(b") ")[2].split()
+
+
+def is_exiting(pid: int) -> bool:
+    """Whether a process is ending, noted before it gives anything back. OSError if it is gone."""
+    return bool(int(stat_fields(pid)[6]) & _PF_EXITING)
 
 
 def unreaped_status(pid: int) -> int | None:

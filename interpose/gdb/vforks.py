@@ -8,7 +8,9 @@ memory (:class:`Vforked`); what comes next is the exec, or the end.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 
 from interpose import system
 from interpose.gdb import packets, signals
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from interpose.gdb.threads import Thread
 
 _RAX = 16  # digits of the first register
+_DEATH_S = 1.0  # how long a process that ends may take to be dead
 _GONE = b"E.this child of vfork is about to execute another program"
 
 
@@ -79,6 +82,10 @@ def _end(pid: int, status: int, signal: int) -> bytes:
 
 def _seen_end(pid: int) -> bytes | None:
     """Of a child that was killed, and nobody has waited for yet; else None: others say so before."""
+    give_up = time.monotonic() + _DEATH_S
+    with contextlib.suppress(OSError):  # it gives its maker's memory back before it is a zombie
+        while system.unreaped_status(pid) is None and system.is_exiting(pid) and time.monotonic() < give_up:
+            time.sleep(0.001)
     by = (system.unreaped_status(pid) or 0) & 0x7F
     return _end(pid, 0, by) if by else None
 

@@ -19,9 +19,6 @@ else:
     from interpose.plain import suppress
 
 
-_PF_EXITING = 0x4  # linux/sched.h; field 9 of /proc/PID/stat
-
-
 STOPPED_MS = 200  # until a process that does not end is looked at: it may be stopped
 _RANGES = 512  # of memory, that are asked for at a time
 END_MS = 5000  # how long one may take that ends itself
@@ -109,10 +106,10 @@ class Client:
         a task has before it gives anything back.
         """
         try:
-            flags = int(system.stat_fields(self.pid)[6])
+            is_exiting = system.is_exiting(self.pid)
         except OSError:
             return self.is_dead(200)  # gone, or hidden from us (hidepid in proc(5))
-        return bool(flags & _PF_EXITING) or self.is_dead()
+        return is_exiting or self.is_dead()
 
     def end(self, sock_fd: int) -> None:
         """Have the process end with status 0, wherever it is; kill it if it does not.
