@@ -224,6 +224,10 @@ class Debugger:
                 return thread
         return None
 
+    def put_back(self, thread: Thread) -> None:
+        """Tell of this event after all: something else comes first."""
+        self._events.insert(0, thread)
+
     def forget_events(self) -> None:
         """Breakpoints and steps of other threads: they are met again, or nobody waits for them any more."""
         passing = (lib.IP_DBG_HELD, lib.IP_DBG_BREAK, lib.IP_DBG_STEPPED)

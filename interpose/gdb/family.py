@@ -125,9 +125,14 @@ class Child:
         lib.ip_watch(fd)
 
     @property
+    def has_ended(self) -> bool:
+        """Whether its end is among what gdb has not been told of."""
+        return any(content.startswith((b"W", b"X")) for content in self.told)
+
+    @property
     def is_there(self) -> bool:
         """Whether its server can go on with the conversation; of one that is stopped."""
-        return not self.gone and not any(content[:1] in (b"W", b"X") for content in self.told)
+        return not self.gone and not self.has_ended
 
     def send(self, content: bytes) -> None:
         self._socket.send(packets.frame(content))

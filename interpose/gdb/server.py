@@ -192,6 +192,10 @@ class Server:
         for child in self.children.values():
             child.stop()
 
+    def _ended_child(self) -> Child | None:
+        """One whose end gdb has not heard of: told before stops, for its parent may have waited for it."""
+        return next((child for child in self.children.values() if child.has_ended), None)
+
     def child_event(self, child: Child, content: bytes) -> None:
         """A child has stopped or ended, and so all others stop; or its server has something to say."""
         if not content.startswith(b"O"):
@@ -202,6 +206,10 @@ class Server:
                 return
             child.told.pop(0)
             self.stop_children()
+            ended = self._ended_child()
+            if ended is not None and not content.startswith((b"W", b"X")):
+                child.told.insert(0, content)
+                child, content = ended, ended.told.pop(0)
             self._stop = None
             self.debugger.forget_events()
             self._general = self._resuming = 0
@@ -400,6 +408,10 @@ class Server:
         self._stop = thread
         self.halt()
         self.stop_children()
+        if (ended := self._ended_child()) is not None:
+            self.debugger.put_back(thread)
+            self.child_event(ended, ended.told.pop(0))
+            return
         self.debugger.forget_events()
         self._general = self._resuming = 0
         self.chosen = None  # gdb takes the thread of a stop for chosen
