@@ -1,6 +1,7 @@
 /* arch_prctl and prctl: the segment bases are emulated, the rest goes to the
  * kernel unless it would take the process away from the runtime or from the
- * supervisor. */
+ * supervisor.  membarrier: without what it does for rseq. */
+#include <linux/membarrier.h>
 #include <linux/prctl.h>
 
 #include "runtime/processes/processes.h"
@@ -65,6 +66,16 @@ long rt_sys_arch_prctl(struct tstate *ts) {
     case ARCH_REQ_XCOMP_PERM: return request_state(ts, arg);
     default: return sys2(__NR_arch_prctl, (long)code, (long)arg);
     }
+}
+
+/* As a kernel without rseq: who is offered barriers for it (tcmalloc) counts on rseq itself. */
+long rt_sys_membarrier(struct tstate *ts) {
+    enum { FOR_RSEQ = MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ };
+    u32 command = (u32)ts->gpr[IP_RDI];
+    if (command == MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ || command == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ)
+        return -EINVAL;
+    long r = sys3(__NR_membarrier, command, (long)ts->gpr[IP_RSI], (long)ts->gpr[IP_RDX]);
+    return r > 0 && command == MEMBARRIER_CMD_QUERY ? r & ~(long)FOR_RSEQ : r;
 }
 
 /* An exec of a 64-bit program takes READ_IMPLIES_EXEC away, so no program starts with it. */

@@ -25,6 +25,7 @@ long rt_sys_set_tid_address(struct tstate *ts);
 long rt_sys_arch_prctl(struct tstate *ts);
 long rt_sys_personality(struct tstate *ts);
 long rt_sys_prctl(struct tstate *ts);
+long rt_sys_membarrier(struct tstate *ts);
 void rt_find_mdwe(void);
 void rt_find_tsc(struct tstate *ts); /* of this thread; kept over an exec */
 /* rt.final_calls: whether a call is left undone, and what it answers.  One that never comes back ends the process. */

@@ -150,6 +150,14 @@ int main(void) {
     printf(" register %ld", syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
     printf(" private %ld", syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
     printf(" global %ld\n", syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0));
+    /* Barriers for rseq are offered where rseq is: who finds the one counts on the other. */
+    int rseq = syscall(SYS_rseq, NULL, 0, 0, 0) == -1 && errno != ENOSYS;
+    int registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) == 0;
+    int barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0) == 0;
+    printf("membarrier for rseq: offered %d register %d barrier %d\n",
+           rseq == !!(r & MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ) &&
+               rseq == !!(r & MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ),
+           rseq == registered, rseq == barrier);
     unsigned cpu = 999, node = 999;
     r = syscall(SYS_getcpu, &cpu, &node, NULL);
     printf("getcpu %ld %d %d sched_getcpu %d\n", r, cpu < 999, node < 999, sched_getcpu() >= 0);
