@@ -21,7 +21,8 @@
 
 #define MAX_INSN     24 /* on the walk, all branches together */
 #define MAX_BRANCHES 4
-#define MAX_AHEAD    32 /* beyond the meeting point */
+#define MAX_AHEAD    96 /* beyond the meeting point, on all ways from there */
+#define MAX_PLACES   24 /* where these part or come together */
 #define FLAGS        (IP_FL_CF | IP_FL_PF | IP_FL_ZF | IP_FL_SF | IP_FL_OF)
 
 #define REG(r)       (1u << (r))
@@ -67,35 +68,56 @@ static u64 onward(u64 pc) {
     return pc;
 }
 
-/* May registers and flags have any value at pc?  false: not known. */
-static bool dead_at(u64 pc, u32 regs, u32 flags, unsigned *ahead, unsigned depth) {
+/* Places that have to be looked at, or were: all ways from a meeting point, of which many come together again. */
+struct ways {
+    struct place {
+        u64 pc;
+        u32 regs, flags;
+    } places[MAX_PLACES];
+    unsigned n, ahead; /* ahead: instructions that may still be looked at */
+};
+
+static bool also(struct ways *w, u64 pc, u32 regs, u32 flags) {
+    for (unsigned i = 0; i < w->n; i++) {
+        const struct place *p = &w->places[i];
+        if (p->pc == pc && !(regs & ~p->regs) && !(flags & ~p->flags)) return true;
+    }
+    if (w->n == MAX_PLACES) return false;
+    w->places[w->n++] = (struct place){pc, regs, flags};
+    return true;
+}
+
+/* From one place to the next branch. */
+static bool dead_on(struct ways *w, u64 pc, u32 regs, u32 flags) {
     struct ip_insn in;
     while (regs | flags) {
-        if (!(*ahead)-- || !fetch(pc, &in)) {
-            *ahead = 0;
-            return false;
-        }
+        if (!w->ahead-- || !fetch(pc, &in)) return false;
         if ((in.gpr_read & regs) || (in.fl_read & flags)) return false;
         switch (in.flow) {
-        case IP_F_NEXT: pc += in.len; break;
-        case IP_F_JMP: pc = in.target; break;
-        case IP_F_JCC:
-            if (!depth || !dead_at(in.target, regs, flags, ahead, depth - 1)) return false;
-            pc += in.len;
-            break;
+        case IP_F_NEXT: break;
+        case IP_F_JMP: return also(w, in.target, regs, flags);
+        case IP_F_JCC: return also(w, in.target, regs, flags) && also(w, pc + in.len, regs, flags);
         case IP_F_CALL:
-            /* By the ABI; what the callee reads of the others, the caller has set. */
-            if (regs & ARGUMENTS) return false;
+            /* By the ABI.  Of the others, a callee reads what is one of its arguments. */
+            if ((regs & ARGUMENTS) && !also(w, in.target, regs & ARGUMENTS, 0)) return false;
             regs &= CALLEE_SAVED;
             flags = 0;
-            pc += in.len;
             break;
         case IP_F_RET: return !(regs & (CALLEE_SAVED | REG(IP_RAX)));
         default: return false;
         }
+        pc += in.len;
         regs &= ~(u32)in.gpr_kill;
         flags &= ~in.fl_kill;
     }
+    return true;
+}
+
+/* May registers and flags have any value at pc?  false: not known. */
+static bool dead_at(u64 pc, u32 regs, u32 flags) {
+    struct ways w = {.places = {{pc, regs, flags}}, .n = 1, .ahead = MAX_AHEAD};
+    for (unsigned i = 0; i < w.n; i++)
+        if (!dead_on(&w, w.places[i].pc, w.places[i].regs, w.places[i].flags)) return false;
     return true;
 }
 
@@ -193,10 +215,10 @@ static bool compute(struct tstate *ts, const struct ip_insn *in, u32 *regs) {
 /* Does the way from pc lead to meet, whatever it computes that is undefined? */
 static bool leads_to(struct tstate *ts, u64 pc, u64 meet) {
     u32 regs = 0, flags = 0;
-    unsigned branches = 0, ahead = MAX_AHEAD;
+    unsigned branches = 0;
     for (unsigned i = 0; i < MAX_INSN; i++) {
         struct ip_insn in;
-        if (pc == meet) return dead_at(meet, regs, flags, &ahead, 2);
+        if (pc == meet) return dead_at(meet, regs, flags);
         if (!fetch(pc, &in)) return false;
         u64 next = pc + in.len;
         switch (in.flow) {

@@ -1,5 +1,7 @@
 /* Compilers test the operands of && and || in any order: an undefined one decides nothing if a defined one does.
  * @build: -O1
+ * @expect: Conditional jump or move depends on uninitialised value(s) at argument_differs
+ * @expect: Conditional jump or move depends on uninitialised value(s) at differs_later
  * @expect: Conditional jump or move depends on uninitialised value(s) at decides
  * @expect: Conditional jump or move depends on uninitialised value(s) at second_undefined
  * @expect: Conditional jump or move depends on uninitialised value(s) at second_undefined
@@ -29,6 +31,15 @@ FUNCTION(and_twice, "cmp $9, %ecx; ja 1f; cmp $5, %ecx; jb 1f; test %edx, %edx; 
 FUNCTION(and_negated, "cmp $9, %ecx; jbe 3f; jmp 1f; 3: cmp $0, %edx; je 1f; jmp 2f")
 FUNCTION(or_once, "cmp $9, %ecx; ja 2f; cmp $0, %esi; jne 2f")
 FUNCTION(or_signed, "cmp $9, %ecx; jl 2f; cmp $7, %esi; jle 2f")
+/* What was computed is never looked at, on any way from there: many that meet again, a loop, a callee without arguments. */
+__asm__("takes_none: mov $5, %eax; ret\ntakes_one: mov %rdi, %rax; ret");
+#define WAYS(dead)                                                                                                     \
+    "1: cmp $3, %edx; je 3f; cmp $4, %edx; je 3f; 3: cmp $5, %edx; je 4f; cmp $6, %edx; je 4f; 4: cmp $7, %edx; je 5f; cmp $8, %edx; je 5f\n" \
+    "5: cmp $9, %edx; je 6f; cmp $10, %edx; je 6f; 6: cmp $11, %edx; je 7f; cmp $12, %edx; je 7f; 7: dec %esi; jns 3b\n"  \
+    "test %eax, %eax; jne 8f; call " dead "; mov %eax, %edi; 8: xor %eax, %eax; ret;"
+FUNCTION(dead_far, "cmp $9, %ecx; ja 1f; mov %rdx, %rdi; test %edx, %edx; jne 2f; " WAYS("takes_none"))
+FUNCTION(argument_differs, "cmp $9, %ecx; ja 1f; mov %rdx, %rdi; test %edx, %edx; jne 2f; " WAYS("takes_one"))
+FUNCTION(differs_later, "cmp $9, %ecx; ja 1f; mov %rdx, %r8; test %edx, %edx; jne 2f; 1: dec %esi; jns 1b; cmp $1, %edx; jne 3f; ret; 3: test %r8, %r8; sete %al; ret;")
 /* The other operand lets the undefined one decide, or is not harmless, or more than the place depends on it: */
 FUNCTION(decides, "cmp $9, %ecx; ja 1f; cmp $0, %esi; jne 2f")
 FUNCTION(second_undefined, "cmp $9, %ecx; ja 1f; cmp $7, %cl; jne 2f")
@@ -50,7 +61,7 @@ static void undefined(unsigned *where, unsigned value) {
 int main(void) {
     static long (*const functions[])(struct s *) = {
         and_once,  and_jumps, and_computes,     and_three,      and_twice,      and_negated,  or_once,
-        or_signed, decides,   second_undefined, stores_between, result_differs, flags_differ, reads_memory,
+        or_signed, dead_far, argument_differs, differs_later, decides,   second_undefined, stores_between, result_differs, flags_differ, reads_memory,
     };
     static const unsigned values[] = {0, 7, 0x1000, 0xffffffff}; /* on both sides of what is compared */
     struct s s = {.one = 1};
