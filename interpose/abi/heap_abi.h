@@ -39,13 +39,16 @@ struct ip_heap_block {
     uint8_t state;       /* enum ip_block_state */
     uint8_t kind;        /* enum ip_alloc_kind */
     uint16_t align_log2; /* of an explicit alignment, else 0 */
-    /* Of a memory pool's chunk: */
+};
+/* Behind the record of a memory pool's chunk; as a record it is IP_HB_UNUSED. */
+struct ip_heap_pooled {
     uint32_t redzone;       /* bytes before and behind it that are nobody's */
     uint32_t pool;          /* the heap's number of the pool */
     uint32_t before, after; /* the heap's own links: chunks of the pool */
+    uint64_t zero[2];
 };
-#define IP_HEAP_CHUNK  16384 /* blocks in one chunk */
-#define IP_HEAP_CHUNKS 8192
+#define IP_HEAP_CHUNK  65536 /* blocks in one chunk: a huge page */
+#define IP_HEAP_CHUNKS 2048
 /* What one recorded stack allocated and freed, with IP_C_HEAP_COUNTS; a free place has no stack. */
 struct ip_heap_count {
     uint64_t ctx;
@@ -59,7 +62,7 @@ struct ip_heap_table { /* chan.rt_symbols[IP_SYM_HEAP_TABLE] */
     uint64_t counts, counts_cap; /* address of the first struct ip_heap_count, and how many places there are */
     uint64_t n_arenas;
     uint64_t arena_lo[1024], arena_hi[1024];
-    uint64_t chunks[8192]; /* addresses of struct ip_heap_block[16384] */
+    uint64_t chunks[2048]; /* addresses of struct ip_heap_block[65536] */
 };
 
 /* ---- Recorded stack traces -------------------------------------------------- */

@@ -279,7 +279,7 @@ void rt_heap_malloclike(struct tstate *ts, u64 addr, u64 size, u64 rz, bool zero
     size = heap_fitting(addr, size);
     heap_take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK);
     heap_lock_all();
-    u32 i = heap_record_new();
+    u32 i = heap_record_new(false);
     if (i) {
         *heap_block(i) = (struct ip_heap_block){.addr = addr, .size = size, .kind = IP_AK_CUSTOM, .state = IP_HB_LIVE};
         heap_custom_add(i);

@@ -1,8 +1,8 @@
 /* The replaced heap: where blocks lie and what is known about them.
  *
  * Layers: heap_pages.c (address space: arenas, runs of 64 KiB units, the map
- * from address to span), heap_blocks.c (block records, size classes,
- * quarantine), heap_ctx.c (recorded stack traces), heap_pools.c (memory pools),
+ * from address to span), heap_cells.h and heap_blocks.c (block records, size
+ * classes, quarantine), heap_ctx.c (recorded stack traces), heap_pools.c (memory pools),
  * heap.c (the other requests).
  * The records live outside the client's range, so a wild write of the guest
  * cannot damage them.  One lock guards all of it.
@@ -17,22 +17,30 @@
 #define HEAP_UNIT 65536ull
 
 /* A run of units cut into equal cells, one block each; a big block has a span
- * of its own (n == 1). */
+ * of its own (n == 1).  One cache line: each release of a block reads it. */
 struct heap_span {
-    u64 lo, hi;
-    u64 stride;
-    u32 n;      /* cells */
-    u32 used;   /* cells handed out so far */
-    u32 first;  /* index of the block record of cell 0 */
-    u32 number; /* own index */
-    u32 free;   /* cells that came back, linked through .next of their records */
-    u32 n_free;
+    u64 lo;
+    struct ip_heap_block *records; /* of cell 0 on */
+    u32 first;                     /* index of the first of them */
+    u32 stride;                    /* 0: a span of one block */
+    u32 inverse;                   /* 2^HEAP_INVERSE / stride, rounded up: the cell of an address without a division */
+    u16 n, used;                   /* cells; those handed out so far */
+    u32 free;                      /* cells that came back, linked through .next of their records */
+    u16 n_free, class;             /* how many; of cells of this size */
+    u32 units, number;             /* its length; own index */
     struct heap_span *next, *before; /* of the same class, with cells to give */
 };
+_Static_assert(sizeof(struct heap_span) == 64, "a line each");
+#define HEAP_INVERSE 35
+static inline u64 heap_span_end(const struct heap_span *s) { return s->lo + s->units * HEAP_UNIT; }
 
 /* heap_pages.c; all under heap_lock */
 extern rt_lock_t heap_lock;
 extern struct ip_heap_table *heap_table;
+/* Spans by unit, in two levels. */
+#define HEAP_LEAF_BITS 14
+#define HEAP_TOP_BITS  15 /* 45-bit client addresses, 16-bit units */
+extern struct heap_span **heap_unit_map[];
 void heap_pages_init(void);
 /* Units for a span of at least bytes; zeroed memory, noaccess; NULL: no memory. */
 struct heap_span *heap_span_new(u64 bytes);
@@ -41,22 +49,27 @@ void heap_span_free(struct heap_span *s);
 /* Narrow [lo, hi), which holds addr, so that it holds no arena that addr is not in. */
 void heap_keep_out(u64 addr, u64 *lo, u64 *hi);
 /* The span that addr lies in, or NULL. */
-struct heap_span *heap_span_of(u64 addr);
+static inline struct heap_span *heap_span_of(u64 addr) {
+    u64 u = addr / HEAP_UNIT;
+    if (addr >= IP_CLIENT_END || !heap_unit_map[u >> HEAP_LEAF_BITS]) return NULL;
+    return heap_unit_map[u >> HEAP_LEAF_BITS][u & ((1 << HEAP_LEAF_BITS) - 1)];
+}
 
 /* heap_blocks.c; under heap_lock except where said */
-struct ip_heap_block *heap_block(u32 index);
+static inline struct ip_heap_block *heap_block(u32 index) {
+    return (struct ip_heap_block *)heap_table->chunks[index / IP_HEAP_CHUNK] + index % IP_HEAP_CHUNK;
+}
 /* A new live block (addr, size, kind, align filled), or 0. */
 u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed);
-/* Would heap_block_new have one of this size without more memory, and without anything that may wait? */
-bool heap_block_ready(u64 size);
-/* Into the quarantine, oldest ones out of it. */
+/* Into the quarantine. */
 void heap_block_retire(u32 index);
 /* The live block whose payload starts at addr, or 0. */
 u32 heap_block_exact(u64 addr);
-void heap_block_expected(u64 addr); /* will be asked for: fetch its record; with one thread, or under heap_lock */
 /* Bytes from an allocated block's payload to the end of its cell. */
 u64 heap_block_room(u32 index);
-u32 heap_record_new(void); /* a record without a cell (client-defined) */
+/* A record without a cell, client-defined; pooled: a chunk of a memory pool, with a struct ip_heap_pooled behind it.
+ * It goes back as what its kind says. */
+u32 heap_record_new(bool pooled);
 void heap_record_free(u32 index);
 void heap_custom_add(u32 index); /* client-defined blocks: by address */
 u32 heap_custom_find(u64 addr, bool remove);
@@ -75,6 +88,7 @@ u32 heap_block_next_live(u32 i);
 
 /* heap_ctx.c; under heap_lock */
 u32 heap_ctx(const u64 *frames, u32 n);
+u32 heap_ctx_now(struct tstate *ts); /* of the thread's stack as it is */
 /* Add up what a stack allocates and frees (struct ip_heap_count), where that is wanted. */
 void heap_add_up(u32 ctx, u64 bytes, bool freed);
 static inline void heap_count(u32 ctx, u64 bytes, bool freed) {

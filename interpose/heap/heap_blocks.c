@@ -1,43 +1,19 @@
-/* Heap blocks: records, size classes, quarantine.
- *
- * A cell is: red zone, payload, red zone.  A payload's V bits are 0xff whenever
- * nobody owns it (fresh or freed), so allocation only has to clear A bits.
- */
+/* Heap blocks: records, size classes, quarantine. */
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
-#include "heap/heap.h"
-#include "heap/heap_hooks.h"
+#include "heap/heap_cells.h"
 
-#define CELL       16ull
-#define LINEAR_MAX 1024ull       /* classes of 16 bytes up to here */
-#define SMALL_MAX  (32ull << 10) /* then eight classes for each doubling */
-#define N_LINEAR   (LINEAR_MAX / CELL + 1)
-#define N_CLASSES  (N_LINEAR + 5 * 8)
-
-struct fifo {
-    u32 head, tail;
-};
-
-/* The spans of a class that have cells to give, the one used last first; and one of them that is wholly empty, which
- * is kept so that a program at the edge of a span does not give and take it all the time. */
-static struct {
-    struct heap_span *spans, *empty;
-    bool grown; /* it has had one */
-} classes[N_CLASSES];
+struct heap_class heap_classes[HEAP_CLASSES];
+struct heap_fifo heap_waiting, heap_waiting_big;
 static u32
     spare_records[32]; /* rows of so many and more, by log2: linked through .next of the first, .size says how many */
-static struct fifo waiting, waiting_big; /* quarantine, linked through .next */
-static u32 record_free;
+static u32 record_free, pooled_free; /* linked through .next */
 
 /* Client-defined blocks: open addressing, linear probing; 0 free, 1 deleted. */
 static u32 *custom;
 static u32 custom_cap, custom_used;
 bool heap_has_custom;
-
-struct ip_heap_block *heap_block(u32 i) {
-    return (struct ip_heap_block *)heap_table->chunks[i / IP_HEAP_CHUNK] + i % IP_HEAP_CHUNK;
-}
 
 u32 heap_block_next_live(u32 i) {
     while (++i < heap_table->n_blocks)
@@ -80,248 +56,120 @@ static u32 records(u32 n) {
     return (u32)first;
 }
 
-u32 heap_record_new(void) {
-    u32 i = record_free;
-    if (!i) return records(1);
-    record_free = heap_block(i)->next;
+static u32 *free_list(bool pooled) { return pooled ? &pooled_free : &record_free; }
+
+u32 heap_record_new(bool pooled) {
+    u32 *head = free_list(pooled), i = *head;
+    if (!i) return records(pooled ? 2 : 1);
+    *head = heap_block(i)->next;
     heap_block(i)->next = 0;
     return i;
 }
 
 void heap_record_free(u32 i) {
     struct ip_heap_block *b = heap_block(i);
+    u32 *head = free_list(b->kind >= IP_AK_POOL);
     b->state = IP_HB_UNUSED;
-    b->next = record_free;
-    record_free = i;
-}
-
-static u64 redzone(void) {
-    u64 rz = RT_ROUND_UP(rt.chan->redzone, CELL);
-    return rz;
-}
-
-/* Class of a cell of `bytes` (a multiple of CELL), and its size. */
-static u32 class_of(u64 bytes, u64 *stride) {
-    if (bytes <= LINEAR_MAX) {
-        *stride = bytes;
-        return (u32)(bytes / CELL);
-    }
-    u32 top = 63 - (u32)__builtin_clzll(bytes - 1); /* 2^top < bytes <= 2^(top+1) */
-    u64 step = 1ull << (top - 3);
-    u64 up = RT_ROUND_UP(bytes, step);
-    *stride = up;
-    return (u32)(N_LINEAR + (top - 10) * 8 + (up - (1ull << top)) / step - 1);
-}
-
-static void offer(u32 c, struct heap_span *s) {
-    s->before = NULL;
-    s->next = classes[c].spans;
-    if (s->next) s->next->before = s;
-    classes[c].spans = s;
-}
-
-static void withdraw(u32 c, struct heap_span *s) {
-    if (s->next) s->next->before = s->before;
-    if (s->before)
-        s->before->next = s->next;
-    else
-        classes[c].spans = s->next;
+    b->next = *head;
+    *head = i;
 }
 
 /* A class that has filled a span will fill the next: its pages in one call, and not in a fault each.  Where the kernel
  * does not know how (before Linux 5.14), or will not, they come one by one. */
 static void make_present(const struct heap_span *s) {
-    sys3(__NR_madvise, (long)s->lo, (long)(s->hi - s->lo), MADV_POPULATE_WRITE);
-    heap_hook_span(s->lo, s->hi - s->lo);
+    u64 bytes = heap_span_end(s) - s->lo;
+    sys3(__NR_madvise, (long)s->lo, (long)bytes, MADV_POPULATE_WRITE);
+    heap_hook_span(s->lo, bytes);
 }
 
-static struct heap_span *span_of_cells(u32 c, u64 stride) {
+static bool span_of_cells(u32 c, u64 stride) {
     struct heap_span *s = heap_span_new(stride <= 2048 ? HEAP_UNIT : 4 * HEAP_UNIT);
-    if (!s) return NULL;
-    s->stride = stride;
-    s->n = (u32)((s->hi - s->lo) / stride);
+    if (!s) return false;
+    s->stride = (u32)stride;
+    s->inverse = (u32)(((1ull << HEAP_INVERSE) + stride - 1) / stride);
+    s->class = (u16)c;
+    s->n = (u16)((heap_span_end(s) - s->lo) / stride);
     s->first = records(s->n);
     if (!s->first) {
         heap_span_free(s);
-        return NULL;
+        return false;
     }
-    if (classes[c].grown) make_present(s);
-    classes[c].grown = true;
-    offer(c, s);
-    return s;
+    s->records = heap_block(s->first);
+    if (heap_classes[c].grown) make_present(s);
+    heap_classes[c].grown = true;
+    heap_offer(&heap_classes[c], s);
+    return true;
 }
 
-static u32 cell_new(u64 bytes, u64 *at) {
-    u64 stride;
-    u32 c = class_of(bytes, &stride), i;
-    struct heap_span *s = classes[c].spans;
-    if (!s && !(s = span_of_cells(c, stride))) return 0;
-    if ((i = s->free)) {
-        s->free = heap_block(i)->next;
-        s->n_free--;
-    } else {
-        i = s->first + s->used++;
-    }
-    if (s == classes[c].empty) classes[c].empty = NULL;
-    if (!s->free && s->used == s->n) withdraw(c, s);
-    *at = s->lo + (u64)(i - s->first) * s->stride;
-    /* The next one of this size: programs with many blocks have none of it in the caches. */
-    u32 next = s->free ? s->free : s->first + s->used;
-    __builtin_prefetch(heap_block(next), 1);
-    heap_hook_expected(s->lo + (u64)(next - s->first) * s->stride + redzone());
-    return i;
-}
-
-/* A cell that can be used again.  Spans of which nothing is used go back, all but one of each class: programs whose
- * sizes change would keep memory for each size they ever had. */
-static void cell_back(struct heap_span *s, u32 i) {
-    u64 stride;
-    u32 c = class_of(s->stride, &stride);
-    struct ip_heap_block *b = heap_block(i);
-    if (!s->free && s->used == s->n) offer(c, s);
-    b->state = IP_HB_FREE;
-    b->next = s->free;
-    s->free = i;
-    if (++s->n_free < s->used) return;
-    if (!classes[c].empty) {
-        classes[c].empty = s;
-        return;
-    }
-    withdraw(c, s);
+void heap_span_empty(struct heap_span *s) {
+    heap_withdraw(&heap_classes[s->class], s);
     spare(s->first, s->n);
     heap_span_free(s);
 }
 
-static void fifo_push(struct fifo *f, u32 i) {
-    heap_block(i)->next = 0;
-    if (f->tail)
-        heap_block(f->tail)->next = i;
-    else
-        f->head = i;
-    f->tail = i;
-}
-
-static u32 fifo_pop(struct fifo *f) {
-    u32 i = f->head;
-    if (i) {
-        f->head = heap_block(i)->next;
-        if (!f->head)
-            f->tail = 0;
-        else
-            __builtin_prefetch(heap_block(f->head), 1); /* it is the next one, and has long left the caches */
-    }
-    return i;
-}
-
-/* Out of the quarantine: the cell may be used again. */
-static void recycle(u32 i) {
-    struct ip_heap_block *b = heap_block(i);
+void heap_recycle(u32 i) {
+    const struct ip_heap_block *b = heap_block(i);
     struct heap_span *s = b->kind >= IP_AK_CUSTOM ? NULL : heap_span_of(b->addr);
-    heap_table->quarantine_bytes -= b->size;
-    if (s && s->n > 1) {
-        cell_back(s, i);
-        return;
-    }
     if (s) heap_span_free(s);
     heap_record_free(i);
 }
 
-/* Blocks of --freelist-big-blocks and more go first (docs/spec/options.md section 7). As in Valgrind, this waits for
- * the next allocation: until then what was freed last is known, even with --freelist-vol=0. */
-static void trim_quarantine(void) {
-    while (heap_table->quarantine_bytes > rt.chan->freelist_vol) {
-        u32 old = fifo_pop(&waiting_big);
-        if (!old) old = fifo_pop(&waiting);
-        if (!old) break;
-        recycle(old);
+/* A block with a span of its own. */
+static u32 big_block(u64 bytes, u64 *at) {
+    u32 i = heap_record_new(false);
+    if (!i) return 0;
+    struct heap_span *s = heap_span_new(bytes);
+    if (!s) {
+        heap_record_free(i);
+        return 0;
     }
-}
-
-static u64 natural_alignment(void) { return rt.chan->alignment < CELL ? CELL : rt.chan->alignment; }
-
-bool heap_block_ready(u64 size) {
-    u64 rz = redzone(), slack = natural_alignment() - CELL, stride;
-    u64 bytes = RT_ROUND_UP(rz + slack + (size ? size : 1) + rz, CELL);
-    if (bytes > SMALL_MAX) return false;
-    return classes[class_of(bytes, &stride)].spans != NULL;
-}
-
-u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed) {
-    u64 rz = redzone(), natural = natural_alignment();
-    u64 at, slack = 0;
-    u32 i;
-    *zeroed = false;
-    trim_quarantine();
-    if (align < natural) align = natural;
-    if (align > CELL) slack = align - CELL;
-    if (size > IP_CLIENT_END) return 0;
-    u64 bytes = RT_ROUND_UP(rz + slack + (size ? size : 1) + rz, CELL);
-    if (bytes <= SMALL_MAX) {
-        i = cell_new(bytes, &at);
-        if (!i) return 0;
-    } else {
-        i = heap_record_new();
-        if (!i) return 0;
-        struct heap_span *s = heap_span_new(bytes);
-        if (!s) {
-            heap_record_free(i);
-            return 0;
-        }
-        s->stride = s->hi - s->lo;
-        s->n = s->used = 1;
-        s->first = i;
-        at = s->lo;
-        *zeroed = true;
-    }
-    struct ip_heap_block *b = heap_block(i);
-    b->addr = RT_ROUND_UP(at + rz, align);
-    b->size = size;
-    b->alloc_ctx = b->free_ctx = b->next = 0;
-    b->kind = (u8)kind;
-    b->align_log2 = align > natural ? (u16)__builtin_ctzll(align) : 0;
-    b->state = IP_HB_LIVE;
-    heap_table->live_blocks++;
-    heap_table->live_bytes += size;
+    s->n = s->used = 1;
+    s->first = i;
+    s->records = heap_block(i);
+    *at = s->lo;
     return i;
 }
 
-void heap_block_retire(u32 i) {
-    struct ip_heap_block *b = heap_block(i);
-    struct ip_heap_table *t = heap_table;
-    if (b->kind <= IP_AK_CUSTOM) {
-        t->live_blocks--;
-        t->live_bytes -= b->size;
+u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed) {
+    u64 natural = heap_alignment(), at, stride;
+    u32 i;
+    heap_trim_quarantine();
+    if (align < natural) align = natural;
+    if (size > IP_CLIENT_END) return 0;
+    u64 bytes = heap_cell_bytes(size, align);
+    *zeroed = bytes > HEAP_SMALL;
+    if (*zeroed) {
+        i = big_block(bytes, &at);
+        if (!i) return 0;
+    } else {
+        u32 c = heap_class_of(bytes, &stride);
+        if (!heap_classes[c].spans && !span_of_cells(c, stride)) return 0;
+        heap_cell_take(&heap_classes[c], &at, &i);
     }
-    t->quarantine_bytes += b->size;
-    b->state = IP_HB_QUARANTINE;
-    fifo_push(b->size >= rt.chan->freelist_big ? &waiting_big : &waiting, i);
+    heap_block_fill(heap_block(i), RT_ROUND_UP(at + heap_redzone(), align), size, kind, align > natural ? align : 0);
+    return i;
 }
+
+void heap_block_retire(u32 i) { heap_retire(i, heap_block(i)); }
 
 /* Record of the cell that addr lies in; 0 outside the heap. */
 static u32 cell_of(u64 addr, struct heap_span **span) {
-    struct heap_span *s = heap_span_of(addr);
-    *span = s;
-    if (!s || !s->stride) return 0;
-    u64 k = s->n == 1 ? 0 : (u32)(addr - s->lo) / (u32)s->stride;
-    return k < s->used ? s->first + (u32)k : 0;
-}
-
-void heap_block_expected(u64 addr) {
-    struct heap_span *s;
-    __builtin_prefetch(heap_block(cell_of(addr, &s)), 1);
+    const struct ip_heap_block *b = heap_cell_of(addr, span);
+    return b ? heap_index(*span, b) : 0;
 }
 
 u32 heap_block_exact(u64 addr) {
     struct heap_span *s;
-    u32 i = cell_of(addr, &s);
-    if (i && heap_block(i)->addr == addr && heap_block(i)->state == IP_HB_LIVE) return i;
-    return 0;
+    const struct ip_heap_block *b = heap_cell_exact(addr, &s);
+    return b ? heap_index(s, b) : 0;
 }
 
 u64 heap_block_room(u32 i) {
     struct heap_span *s;
-    u32 cell = cell_of(heap_block(i)->addr, &s);
-    return cell ? s->lo + (u64)(cell - s->first + 1) * s->stride - heap_block(i)->addr : 0;
+    u64 addr = heap_block(i)->addr;
+    u32 cell = cell_of(addr, &s);
+    if (!cell) return 0;
+    return (s->stride ? s->lo + (u64)(cell - s->first + 1) * s->stride : heap_span_end(s)) - addr;
 }
 
 static u32 custom_slot(u64 addr) { return (u32)((addr >> 3) * 0x9e3779b1u) & (custom_cap - 1); }

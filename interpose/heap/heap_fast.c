@@ -1,84 +1,105 @@
 /* What programs ask of the heap most often, answered without the full exit (heap_entry.S): small blocks that are there,
  * given and taken back without anything to report.  Whatever needs a report, a wait or the kernel's memory is left to
- * rt_heap_request: heap_fast returns 0, and has changed nothing.
+ * rt_heap_request: heap_fast returns 0, and has changed nothing that the program could see.
  *
  * The thread counts as in translated code meanwhile, so that a flush waits for it: it may wait for nobody, and only
  * tries to get the lock.
  */
-#include "heap/heap.h"
-#include "heap/heap_hooks.h"
+#include "heap/heap_cells.h"
 #include "requests/requests.h"
 
 #define MOST_BYTES (16ull << 10) /* beyond, marking takes longer than the exit */
 
 int heap_fast(struct tstate *ts);
 
-/* A new block, or 0; under heap_lock. */
-static struct ip_heap_block *block_new(u64 size, int kind, const struct heap_trace *t) {
-    bool zeroed;
-    u32 i = heap_block_ready(size) ? heap_block_new(size, 0, kind, &zeroed) : 0;
-    return i ? heap_note_new(i, size, t) : NULL;
+/* What follows is under heap_lock. */
+
+/* The stack as it is, if such ones are wanted. */
+static inline u32 stack_now(struct tstate *ts, u64 wanted) { return rt.flags & wanted ? heap_ctx_now(ts) : 0; }
+
+/* A new block, or NULL. */
+static inline struct ip_heap_block *block_new(u64 size, int kind, u32 stack) {
+    u64 at, stride, align = heap_alignment(), bytes = heap_cell_bytes(size, align);
+    u32 i;
+    bool full = heap_trim_quarantine();
+    if (bytes > HEAP_SMALL) return NULL;
+    struct heap_class *c = &heap_classes[heap_class_of(bytes, &stride)];
+    if (!c->spans) return NULL;
+    struct ip_heap_block *b = heap_cell_take(c, &at, &i);
+    heap_block_fill(b, RT_ROUND_UP(at + heap_redzone(), align), size, kind, 0);
+    b->alloc_ctx = stack;
+    heap_table->allocs++;
+    heap_table->bytes_allocated += size;
+    if (!full && c->spans) { /* the next one of this size: programs with many blocks have none of it in the caches */
+        const struct heap_span *s = c->spans;
+        u64 k = s->free ? s->free - s->first : s->used;
+        __builtin_prefetch(s->records + k, 1);
+        heap_hook_expected(s->lo + k * s->stride + heap_redzone());
+    }
+    return b;
 }
 
-/* The live block at addr, if nothing is to be said of its release; under heap_lock. */
-static u32 plain_block(u64 addr, int kind) {
-    u32 i = heap_has_custom ? 0 : heap_block_exact(addr);
-    return i && heap_block(i)->kind == kind && heap_block(i)->size <= MOST_BYTES ? i : 0;
+/* The live block at addr, if nothing is to be said of its release. */
+static inline struct ip_heap_block *plain_block(u64 addr, int kind, u32 *index) {
+    struct heap_span *s;
+    struct ip_heap_block *b = heap_has_custom ? NULL : heap_cell_exact(addr, &s);
+    if (!b || b->kind != kind || b->size > MOST_BYTES) return NULL;
+    *index = heap_index(s, b);
+    return b;
 }
 
-static void retire(u32 i, const struct heap_trace *t) {
-    struct ip_heap_block *b = heap_block(i);
+static inline void retire(u32 i, struct ip_heap_block *b, u32 stack) {
     heap_table->frees++;
-    if ((rt.flags & IP_C_KEEP_FREE_STACK) && t->n) b->free_ctx = heap_ctx(t->frames, t->n);
+    if (rt.flags & IP_C_KEEP_FREE_STACK && stack) b->free_ctx = stack;
     heap_hook_released(b->addr, b->size);
-    heap_block_retire(i);
+    heap_retire(i, b);
+    /* The next allocation makes room by the oldest one, whose record has been fetched by now, and most often gives it.
+     */
+    if (heap_table->quarantine_bytes > rt.chan->freelist_vol && heap_waiting.head)
+        heap_hook_expected(heap_block(heap_waiting.head)->addr);
 }
 
-static bool allocate(struct tstate *ts, u64 size, int kind, bool zero, u64 *result) {
-    struct heap_trace t;
-    if (size > MOST_BYTES) return false;
-    heap_take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK);
-    if (!rt_trylock(&heap_lock)) return false;
-    struct ip_heap_block *b = block_new(size, kind, &t);
-    if (b) *result = b->addr;
+static inline bool allocate(struct tstate *ts, u64 size, int kind, bool zero, u64 *result) {
+    if (size > MOST_BYTES || !rt_trylock(&heap_lock)) return false;
+    const struct ip_heap_block *b = block_new(size, kind, stack_now(ts, IP_C_KEEP_ALLOC_STACK));
+    u64 addr = b ? b->addr : 0;
     rt_unlock(&heap_lock);
     if (!b) return false;
-    if (zero) rt_memset((void *)*result, 0, size);
-    heap_hook_allocated(*result, size, zero);
+    if (zero) rt_memset((void *)addr, 0, size);
+    heap_hook_allocated(addr, size, zero);
+    *result = addr;
     return true;
 }
 
 /* size: as the program says, or ~0. */
-static bool release(struct tstate *ts, u64 addr, int kind, u64 size, u64 align) {
-    struct heap_trace t;
+static inline bool release(struct tstate *ts, u64 addr, int kind, u64 size, u64 align) {
+    u32 i;
     if (!addr) return true;
     if (align) return false;
     heap_hook_expected(addr);
-    if (rt_alone) heap_block_expected(addr);
-    heap_take_trace(ts, &t, IP_C_KEEP_FREE_STACK);
     if (!rt_trylock(&heap_lock)) return false;
-    u32 i = plain_block(addr, kind);
-    const struct ip_heap_block *b = heap_block(i);
-    bool plain = i && (size == ~0ull || size == b->size) && (kind == IP_AK_MALLOC || !b->align_log2);
-    if (plain) retire(i, &t);
+    struct ip_heap_block *b = plain_block(addr, kind, &i);
+    bool plain = b && (size == ~0ull || size == b->size) && (kind == IP_AK_MALLOC || !b->align_log2);
+    if (plain) retire(i, b, stack_now(ts, IP_C_KEEP_FREE_STACK));
     rt_unlock(&heap_lock);
     return plain;
 }
 
-static bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result) {
-    struct heap_trace t;
-    if (!old || !size || size > MOST_BYTES) return false;
-    heap_take_trace(ts, &t, IP_C_KEEP_ALLOC_STACK | IP_C_KEEP_FREE_STACK);
-    if (!rt_trylock(&heap_lock)) return false;
-    u32 i = plain_block(old, IP_AK_MALLOC);
-    struct ip_heap_block *b = i ? block_new(size, IP_AK_MALLOC, &t) : NULL;
-    if (b) {
-        u64 was = heap_block(i)->size, keep = size < was ? size : was;
-        *result = b->addr;
-        heap_hook_allocated(b->addr, size, false);
-        heap_hook_copied(ts, b->addr, old, keep);
-        rt_memcpy((void *)b->addr, (const void *)old, keep);
-        retire(i, &t);
+static inline bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result) {
+    u32 i;
+    if (!old || !size || size > MOST_BYTES || !rt_trylock(&heap_lock)) return false;
+    struct ip_heap_block *was = plain_block(old, IP_AK_MALLOC, &i), *b = NULL;
+    if (was) {
+        u32 stack = stack_now(ts, IP_C_KEEP_ALLOC_STACK | IP_C_KEEP_FREE_STACK);
+        b = block_new(size, IP_AK_MALLOC, rt.flags & IP_C_KEEP_ALLOC_STACK ? stack : 0);
+        if (b) {
+            u64 keep = size < was->size ? size : was->size;
+            *result = b->addr;
+            heap_hook_allocated(b->addr, size, false);
+            heap_hook_copied(ts, b->addr, old, keep);
+            rt_memcpy((void *)b->addr, (const void *)old, keep);
+            retire(i, was, stack);
+        }
     }
     rt_unlock(&heap_lock);
     return b != NULL;

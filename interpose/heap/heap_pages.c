@@ -8,12 +8,9 @@
 #define MADV_DONTNEED 4
 #define ARENA_MIN     (4ull << 20)
 #define ARENA_MAX     (64ull << 20)
-#define LEAF_BITS     14
-#define TOP_BITS      15 /* 45-bit client addresses, 16-bit units */
 #define SPANS_CHUNK   1024
-#define SPANS_CHUNKS  16384
 
-_Static_assert(IP_CLIENT_END == 1ull << (LEAF_BITS + TOP_BITS + 16), "unit map covers the client");
+_Static_assert(IP_CLIENT_END == 1ull << (HEAP_LEAF_BITS + HEAP_TOP_BITS + 16), "unit map covers the client");
 
 struct run {
     u64 lo, hi;
@@ -22,10 +19,9 @@ struct run {
 rt_lock_t heap_lock;
 struct ip_heap_table *heap_table;
 
-static u32 *unit_map[1 << TOP_BITS]; /* span number, 0 none */
-static struct heap_span *span_chunks[SPANS_CHUNKS];
-static u32 n_spans = 1, span_free; /* free numbers linked through .first */
-static struct run *runs;           /* free, sorted, never adjacent */
+struct heap_span **heap_unit_map[1 << HEAP_TOP_BITS];
+static struct heap_span *span_free, *fresh, *fresh_end; /* those given back, linked through .next; never used */
+static struct run *runs;                                /* free, sorted, never adjacent */
 static u32 n_runs, cap_runs;
 static u64 next_arena = ARENA_MIN;
 
@@ -37,36 +33,27 @@ void heap_pages_init(void) {
     rt.chan->rt_symbols[IP_SYM_HEAP_TABLE] = (u64)heap_table;
 }
 
-static struct heap_span *span_at(u32 number) { return &span_chunks[number / SPANS_CHUNK][number % SPANS_CHUNK]; }
-
 static struct heap_span *span_take(void) {
-    u32 number = span_free;
-    if (number) {
-        span_free = span_at(number)->first;
+    struct heap_span *s = span_free;
+    if (s) {
+        span_free = s->next;
     } else {
-        number = n_spans++;
-        if (number >= SPANS_CHUNK * SPANS_CHUNKS) rt_die("the heap has too many spans (%u)", number);
-        if (!span_chunks[number / SPANS_CHUNK])
-            span_chunks[number / SPANS_CHUNK] = rt_pages(SPANS_CHUNK * sizeof(struct heap_span));
+        if (fresh == fresh_end) {
+            fresh = rt_pages(SPANS_CHUNK * sizeof *fresh);
+            fresh_end = fresh + SPANS_CHUNK;
+        }
+        s = fresh++;
     }
-    struct heap_span *s = span_at(number);
-    *s = (struct heap_span){.number = number};
+    *s = (struct heap_span){0};
     return s;
 }
 
-static void map_units(u64 lo, u64 hi, u32 number) {
+static void map_units(u64 lo, u64 hi, struct heap_span *s) {
     for (u64 u = lo / HEAP_UNIT; u < hi / HEAP_UNIT; u++) {
-        u32 **leaf = &unit_map[u >> LEAF_BITS];
-        if (!*leaf) *leaf = rt_pages(sizeof(u32) << LEAF_BITS);
-        (*leaf)[u & ((1 << LEAF_BITS) - 1)] = number;
+        struct heap_span ***leaf = &heap_unit_map[u >> HEAP_LEAF_BITS];
+        if (!*leaf) *leaf = rt_pages(sizeof **leaf << HEAP_LEAF_BITS);
+        (*leaf)[u & ((1 << HEAP_LEAF_BITS) - 1)] = s;
     }
-}
-
-struct heap_span *heap_span_of(u64 addr) {
-    u64 u = addr / HEAP_UNIT;
-    if (addr >= IP_CLIENT_END || !unit_map[u >> LEAF_BITS]) return NULL;
-    u32 number = unit_map[u >> LEAF_BITS][u & ((1 << LEAF_BITS) - 1)];
-    return number ? span_at(number) : NULL;
 }
 
 static void run_insert(u64 lo, u64 hi) {
@@ -127,13 +114,13 @@ struct heap_span *heap_span_new(u64 bytes) {
             if (runs[i].hi - runs[i].lo < bytes) continue;
             struct heap_span *s = span_take();
             s->lo = runs[i].lo;
-            s->hi = s->lo + bytes;
+            s->units = bytes / HEAP_UNIT;
             runs[i].lo += bytes;
             if (runs[i].lo == runs[i].hi) {
                 n_runs--;
                 for (; i < n_runs; i++) runs[i] = runs[i + 1];
             }
-            map_units(s->lo, s->hi, s->number);
+            map_units(s->lo, heap_span_end(s), s);
             return s;
         }
         if (!arena_new(bytes)) return NULL;
@@ -142,12 +129,13 @@ struct heap_span *heap_span_new(u64 bytes) {
 }
 
 void heap_span_free(struct heap_span *s) {
-    sys3(NR_madvise, (long)s->lo, (long)(s->hi - s->lo), MADV_DONTNEED);
-    map_units(s->lo, s->hi, 0);
-    run_insert(s->lo, s->hi);
-    s->first = span_free;
+    u64 hi = heap_span_end(s);
+    sys3(NR_madvise, (long)s->lo, (long)(hi - s->lo), MADV_DONTNEED);
+    map_units(s->lo, hi, NULL);
+    run_insert(s->lo, hi);
     s->n = 0;
-    span_free = s->number;
+    s->next = span_free;
+    span_free = s;
 }
 
 /* Arenas only come, and each is complete before it is counted: no lock. */

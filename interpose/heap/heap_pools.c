@@ -1,8 +1,8 @@
 /* Memory pools: chunks that the program hands out itself, and says so (requests 0x1303 to 0x130a).
  *
  * A pool is known by its anchor, any address that the program chooses.  Its chunks are block records without a cell, in
- * a hash table by pool and address and in a list of their pool.  As with Valgrind a chunk counts as an allocation, but
- * not as a block in use, and its release not as a free.
+ * a hash table by pool and address and in a list of their pool (struct ip_heap_pooled).  As with Valgrind a chunk
+ * counts as an allocation, but not as a block in use, and its release not as a free.
  */
 #include "heap/heap.h"
 #include "heap/heap_hooks.h"
@@ -41,8 +41,9 @@ static u32 hash(u64 a, u64 b) {
     return (u32)(h >> 32);
 }
 
+static struct ip_heap_pooled *pooled(u32 i) { return (struct ip_heap_pooled *)(heap_block(i) + 1); }
 static u32 hash_pool(u32 number) { return hash(pool_at(number)->anchor, 0); }
-static u32 hash_chunk(u32 i) { return hash(heap_block(i)->addr, heap_block(i)->pool); }
+static u32 hash_chunk(u32 i) { return hash(heap_block(i)->addr, pooled(i)->pool); }
 static u32 *next_pool(u32 number) { return &pool_at(number)->next; }
 static u32 *next_chunk(u32 i) { return &heap_block(i)->next; }
 
@@ -84,27 +85,23 @@ static struct pool *pool_of(u64 anchor) {
 static u32 chunk_of(const struct pool *p, u64 addr) {
     if (!by_place.cap) return 0;
     for (u32 i = by_place.heads[hash(addr, p->number) & (by_place.cap - 1)]; i; i = *next_chunk(i))
-        if (heap_block(i)->addr == addr && heap_block(i)->pool == p->number) return i;
+        if (heap_block(i)->addr == addr && pooled(i)->pool == p->number) return i;
     return 0;
 }
 
 static void chunk_add(struct pool *p, u32 i) {
-    struct ip_heap_block *b = heap_block(i);
-    b->pool = p->number;
-    b->redzone = p->redzone;
-    b->before = 0;
-    b->after = p->chunks;
-    if (p->chunks) heap_block(p->chunks)->before = i;
+    *pooled(i) = (struct ip_heap_pooled){.pool = p->number, .redzone = p->redzone, .after = p->chunks};
+    if (p->chunks) pooled(p->chunks)->before = i;
     p->chunks = i;
     chain_add(&by_place, i, hash_chunk, next_chunk);
 }
 
 static void chunk_remove(struct pool *p, u32 i) {
-    struct ip_heap_block *b = heap_block(i);
+    const struct ip_heap_pooled *b = pooled(i);
     chain_remove(&by_place, i, hash_chunk, next_chunk);
-    if (b->after) heap_block(b->after)->before = b->before;
+    if (b->after) pooled(b->after)->before = b->before;
     if (b->before)
-        heap_block(b->before)->after = b->after;
+        pooled(b->before)->after = b->after;
     else
         p->chunks = b->after;
 }
@@ -184,7 +181,7 @@ static void alloc(struct tstate *ts, u64 anchor, u64 addr, u64 size) {
     if (!p) return;
     bool zeroed = p->zeroed;
     u64 redzone = p->redzone;
-    u32 i = addr ? heap_record_new() : 0;
+    u32 i = addr ? heap_record_new(true) : 0;
     size = heap_fitting(addr, size);
     if (i) {
         *heap_block(i) = (struct ip_heap_block){
@@ -232,7 +229,7 @@ static void trim(struct tstate *ts, u64 anchor, u64 lo, u64 size) {
         struct ip_heap_block *b = heap_block(i);
         u64 end = b->addr + b->size, last = b->size ? end - 1 : end;
         bool first_stays = b->addr >= lo && b->addr < hi, last_stays = last >= lo && last < hi;
-        next = b->after;
+        next = pooled(i)->after;
         if (first_stays && last_stays) continue;
         if (!first_stays && !last_stays) {
             retire(p, i, &t);

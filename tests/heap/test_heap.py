@@ -79,14 +79,14 @@ def test_wrong_frees(sh: Any) -> None:
     free(sh, p + 4)
     assert kinds(sh) == [lib.IP_E_FREE]
     error = sh.errors()[0]
-    assert error.addr == p + 4 and lib.heap_block(error.aux[2]).addr == p
+    assert error.addr == p + 4 and lib.t_block(error.aux[2]).addr == p
     sh.ts.pc += 1
     free(sh, p, lib.IP_AK_NEW)
     assert kinds(sh) == [lib.IP_E_FREE, lib.IP_E_MISMATCH]
     sh.ts.pc += 1
     free(sh, p)  # a double free
     assert kinds(sh)[2:] == [lib.IP_E_FREE]
-    assert lib.heap_block(sh.errors()[2].aux[2]).state == lib.IP_HB_QUARANTINE
+    assert lib.t_block(sh.errors()[2].aux[2]).state == lib.IP_HB_QUARANTINE
     free(sh, 0)
     assert len(kinds(sh)) == 3
 
@@ -112,11 +112,11 @@ def test_quarantine_keeps_blocks_and_big_ones_leave_first(sh: Any) -> None:
         assert malloc(sh, 1000) not in small
         free(sh, malloc(sh, 1000))  # one too many: the big block goes
         i = sh.lib.heap_describe(small[0])
-        assert sh.lib.heap_block(i).state == sh.lib.IP_HB_QUARANTINE
+        assert sh.lib.t_block(i).state == sh.lib.IP_HB_QUARANTINE
         assert malloc(sh, 5000) == big
         for _ in range(20):
             free(sh, malloc(sh, 1000))
-        assert sh.lib.heap_block(i).state in (sh.lib.IP_HB_FREE, sh.lib.IP_HB_LIVE, sh.lib.IP_HB_QUARANTINE)
+        assert sh.lib.t_block(i).state in (sh.lib.IP_HB_FREE, sh.lib.IP_HB_LIVE, sh.lib.IP_HB_QUARANTINE)
         table = sh.ffi.cast("struct ip_heap_table *", chan.rt_symbols[sh.lib.IP_SYM_HEAP_TABLE])
         malloc(sh, 8)  # an allocation makes what is too much leave
         assert table.quarantine_bytes <= 10000
@@ -124,7 +124,7 @@ def test_quarantine_keeps_blocks_and_big_ones_leave_first(sh: Any) -> None:
         chan.freelist_vol = 0
         last = malloc(sh, 8)
         free(sh, last)  # known until the next allocation
-        assert sh.lib.heap_block(sh.lib.heap_describe(last)).state == sh.lib.IP_HB_QUARANTINE
+        assert sh.lib.t_block(sh.lib.heap_describe(last)).state == sh.lib.IP_HB_QUARANTINE
         malloc(sh, 100000)
         assert table.quarantine_bytes == 0
     finally:
@@ -134,9 +134,9 @@ def test_quarantine_keeps_blocks_and_big_ones_leave_first(sh: Any) -> None:
 def test_describe_finds_the_nearest_block(sh: Any) -> None:
     p, q = malloc(sh, 40), malloc(sh, 40)
     for at, want in ((p, p), (p + 39, p), (p + 40, p), (p - 1, p), (q - 1, q), (q + 41, q)):
-        assert sh.lib.heap_block(sh.lib.heap_describe(at)).addr == want
+        assert sh.lib.t_block(sh.lib.heap_describe(at)).addr == want
     big = malloc(sh, 100000)
-    assert sh.lib.heap_block(sh.lib.heap_describe(big + 100003)).addr == big
+    assert sh.lib.t_block(sh.lib.heap_describe(big + 100003)).addr == big
     assert sh.lib.heap_describe(0x1234) == 0
 
 
@@ -221,7 +221,7 @@ def test_contexts_are_recorded_once(sh: Any) -> None:
     lib, ffi, ts = sh.lib, sh.ffi, sh.ts
     lib.t_call(ts, 0xAAAA)
     lib.t_call(ts, 0xBBBB)
-    ctx = [lib.heap_block(lib.heap_describe(malloc(sh, 10))).alloc_ctx for _ in range(3)]
+    ctx = [lib.t_block(lib.heap_describe(malloc(sh, 10))).alloc_ctx for _ in range(3)]
     assert len(set(ctx)) == 1
     table = ffi.cast("struct ip_ctx_table *", lib.t_chan().rt_symbols[lib.IP_SYM_CTX_TABLE])
     chunk, word = divmod(ctx[0], lib.IP_CTX_CHUNK_WORDS)
@@ -229,7 +229,73 @@ def test_contexts_are_recorded_once(sh: Any) -> None:
     assert words[0] & 0xFFFFFFFF == 3
     assert [words[i] for i in (1, 2, 3)] == [ts.pc, 0xBBBB, 0xAAAA]
     ts.pc += 4
-    assert lib.heap_block(lib.heap_describe(malloc(sh, 10))).alloc_ctx != ctx[0]
+    assert lib.t_block(lib.heap_describe(malloc(sh, 10))).alloc_ctx != ctx[0]
+
+
+def test_a_stack_is_recognised_as_it_was_recorded(sh: Any) -> None:
+    """Random stacks, with entries that are left, overwritten or out of order: the guess is right where
+    the whole trace is that stack, and only there."""
+    lib, ffi, ts = sh.lib, sh.ffi, sh.ts
+    rng, chan = random.Random(11), lib.t_chan()
+    entries = ffi.cast("struct ip_csent *", ts.cs_base)
+    frames, top, sp, callers = ffi.new("uint64_t[512]"), ts.cs_top, ts.gpr[lib.IP_RSP], chan.num_callers
+    numbers: dict[tuple[int, ...], int] = {}
+    again = others = 0
+
+    def trace() -> tuple[int, ...]:
+        return tuple(ffi.unpack(frames, lib.rt_stack_trace(ts, frames, chan.num_callers)))
+
+    try:
+        for _ in range(400):
+            chan.num_callers = rng.choice((1, 4, 12, 12))
+            for _ in range(rng.randrange(3)):
+                lib.t_call(ts, 0x1000 + rng.randrange(3))
+            depth = (ts.cs_top - ts.cs_base) // ffi.sizeof("struct ip_csent")
+            for _ in range(rng.randrange(3) if depth else 0):
+                e = entries[rng.randrange(1, depth + 1)]
+                what = rng.randrange(6)
+                if what == 0:  # its frame was left, and the place is used for something else
+                    sh.mem(e.above - 8, 8)[:] = rng.choice((0, 5, e.retaddr)).to_bytes(8, "little")
+                elif what == 1:
+                    e.retaddr = rng.choice((0, 0x1000, 0x1001))
+                elif what == 2:
+                    ts.gpr[lib.IP_RSP] = e.above  # longjmp
+                elif what == 3:
+                    ts.cs_top -= ffi.sizeof("struct ip_csent") * rng.randrange(depth)
+                    depth = (ts.cs_top - ts.cs_base) // ffi.sizeof("struct ip_csent")
+                    if not depth:
+                        break
+            whole = trace()
+            number = lib.heap_ctx_now(ts)
+            assert numbers.setdefault(whole, number) == number
+            for old in numbers:
+                words = ffi.new("uint64_t[]", old)
+                same = lib.rt_stack_is(ts, words, len(old), chan.num_callers)
+                assert same == (old == whole)
+            again += number == lib.heap_ctx_now(ts)
+            others += len(numbers)
+            if depth > 30:
+                ts.cs_top, ts.gpr[lib.IP_RSP] = top, sp
+        assert again == 400 and len(numbers) > 50 and others > 10000
+        chan.merge_frames = 1
+        words = ffi.new("uint64_t[]", trace())
+        assert not lib.rt_stack_is(ts, words, len(words), chan.num_callers)  # then the whole way decides
+    finally:
+        chan.merge_frames, chan.num_callers = 0, callers
+        ts.cs_top, ts.gpr[lib.IP_RSP] = top, sp
+
+
+def test_the_block_given_back_last_is_given_next(sh: Any) -> None:
+    """The one out of the quarantine has its record in the caches."""
+    chan = sh.lib.t_chan()
+    blocks = [malloc(sh, 700) for _ in range(1000)]
+    chan.freelist_vol = 0
+    try:
+        for p in blocks[5], blocks[900], blocks[444]:
+            free(sh, p)
+            assert malloc(sh, 700) == p
+    finally:
+        chan.freelist_vol = 20000000
 
 
 def test_client_defined_blocks(sh: Any) -> None:
@@ -237,7 +303,7 @@ def test_client_defined_blocks(sh: Any) -> None:
     base = sh.new_map(4096)
     lib.rt_heap_malloclike(sh.ts, base + 64, 100, 0, False)
     assert set(sh.v(base + 64, 100)) == {0xFF} and "1" not in sh.a(base + 64, 100)
-    assert lib.heap_block(lib.heap_describe(base + 70)).addr == base + 64
+    assert lib.t_block(lib.heap_describe(base + 70)).addr == base + 64
     assert lib.rt_heap_resize(sh.ts, base + 64, 100, 50, 0)
     assert sh.a(base + 64, 100) == "0" * 50 + "1" * 50
     assert lib.rt_heap_freelike(sh.ts, base + 64, 0)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "heap/heap.h"
 #include "requests/requests.h"
 #include "runtime/core/core.h"
 #include "runtime/memory/memory.h"
@@ -75,6 +76,7 @@ u64 t_map_at(u64 at, u64 len) {
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? 0 : (u64)p;
 }
+struct ip_heap_block *t_block(u32 index) { return heap_block(index); }
 u64 rt_map_client(u64 hint_low, u64 len, int prot) {
     (void)hint_low;
     (void)prot;

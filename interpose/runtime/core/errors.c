@@ -62,6 +62,41 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     return n;
 }
 
+/* Does that word of the program's stack hold a value? */
+static inline bool word_is(u64 slot, u64 value) {
+    __asm__ goto("1: cmp %0, (%1)\n\tjne %l[no]\n\t"
+                 ".pushsection rt_fixups, \"a\", @progbits\n\t.quad 1b, %l[no]\n\t.popsection"
+                 :
+                 : "r"(value), "r"(slot)
+                 : "cc"
+                 : no);
+    return true;
+no:
+    return false;
+}
+
+/* As rt_stack_trace.  What most often is the case comes first: every allocation asks. */
+bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
+    const u64 *f = frames + 1, *end = frames + n;
+    const struct ip_csent *e = (const struct ip_csent *)ts->cs_top, *base = (const struct ip_csent *)ts->cs_base;
+    u64 sp = ts->gpr[IP_RSP];
+    if (frames[0] != rt_pc(ts->pc) || n > max || rt.chan->merge_frames || ts->cs_top >= ts->cs_limit) return false;
+    for (; f != end; e--) {
+        if (e < base) return false;
+        u64 slot = rt_return_slot(e), ret = e->retaddr;
+        if (ret == *f && slot >= sp && word_is(slot, ret)) {
+            sp = e->above;
+            f++;
+        } else if (ret && slot >= sp && word_is(slot, ret)) {
+            return false;
+        }
+    }
+    if (n < max) /* there are no more */
+        for (; e >= base; e--)
+            if (e->retaddr && rt_return_slot(e) >= sp && word_is(rt_return_slot(e), e->retaddr)) return false;
+    return true;
+}
+
 static u64 mix(u64 h, u64 x) {
     h = (h ^ x) * 0x9e3779b97f4a7c15ull;
     return h ^ (h >> 29);

@@ -14,5 +14,7 @@ void rt_error_disable(struct tstate *ts, long delta);
 void rt_error_fork_lock(bool take);
 /* Guest stack trace: frames[0] = ts->pc, then return addresses; returns count. */
 u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max);
+/* Would that be these n (not 0)?  False also where it is long to tell. */
+bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max);
 
 #endif

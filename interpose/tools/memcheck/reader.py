@@ -101,17 +101,18 @@ class HeapReader:
             blocks = ffi.from_buffer("struct ip_heap_block[]", data)
             found = lib.ip_heap_pick(blocks, count, 1 << state, lo, hi, picked, _CHUNK)
             for at in ffi.unpack(picked, found):
-                yield self._decoded(blocks[at])
+                yield self._decoded(blocks, at)
 
-    def _decoded(self, block: Any) -> HeapBlock:
-        """:param block: a ``struct ip_heap_block``."""
+    def _decoded(self, blocks: Any, at: int) -> HeapBlock:
+        """:param blocks: ``struct ip_heap_block``, and the record behind, for a pool's chunk."""
+        block = blocks[at]
         alloc, free = self.stack(block.alloc_ctx), self.stack(block.free_ctx)
         kind, freed = _KINDS[block.kind], block.state == _QUARANTINE
         if freed:
             free = free or NOT_KEPT
             if self._until_freed:
                 alloc = None
-        redzone = block.redzone if kind in CHUNKS else 0
+        redzone = ffi.cast("struct ip_heap_pooled *", blocks + at + 1).redzone if kind in CHUNKS else 0
         if not freed:
             alloc = alloc or NOT_KEPT
         return HeapBlock(block.addr, block.size, kind, alloc, free, freed, redzone, block.alloc_ctx)
@@ -121,13 +122,14 @@ class HeapReader:
         table = self._table()
         if table is None or not 0 < index < table.n_blocks:
             return None
-        data = self._client.read(table.chunks[index // _CHUNK] + index % _CHUNK * _BLOCK_SIZE, _BLOCK_SIZE)
+        start = table.chunks[index // _CHUNK] + index % _CHUNK * _BLOCK_SIZE
+        data = self._client.read(start, min(2, _CHUNK - index % _CHUNK) * _BLOCK_SIZE)
         if data is None:
             return None
         states = 1 << _LIVE | 1 << _QUARANTINE
         blocks = ffi.from_buffer("struct ip_heap_block[]", data)
         found = lib.ip_heap_pick(blocks, 1, states, 0, _TOP, ffi.new("uint32_t *"), 1)
-        return self._decoded(blocks[0]) if found else None
+        return self._decoded(blocks, 0) if found else None
 
     def stack(self, number: int) -> Stack | None:
         """A recorded trace; None for number 0 (none kept)."""
