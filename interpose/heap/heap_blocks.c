@@ -31,6 +31,17 @@ static void spare(u32 first, u32 n) {
     *head = first;
 }
 
+/* Records for a program with many blocks, which meets them at random: present from the start, and behind one entry of
+ * the TLB where the kernel has huge pages. */
+static u64 chunk_of_many(u64 bytes) {
+    u64 lo = (u64)rt_pages(2 * bytes), at = RT_ROUND_UP(lo, bytes);
+    if (at > lo) rt_free_pages((void *)lo, at - lo);
+    if (at < lo + bytes) rt_free_pages((void *)(at + bytes), lo + bytes - at);
+    sys3(__NR_madvise, (long)at, (long)bytes, MADV_HUGEPAGE);
+    sys3(__NR_madvise, (long)at, (long)bytes, MADV_POPULATE_WRITE);
+    return at;
+}
+
 /* n records in a row (in one chunk). */
 static u32 records(u32 n) {
     struct ip_heap_table *t = heap_table;
@@ -49,8 +60,7 @@ static u32 records(u32 n) {
     if (chunk >= IP_HEAP_CHUNKS) return 0;
     if (!t->chunks[chunk]) {
         u64 bytes = IP_HEAP_CHUNK * sizeof(struct ip_heap_block);
-        t->chunks[chunk] = (u64)rt_pages(bytes);
-        if (chunk) sys3(__NR_madvise, (long)t->chunks[chunk], (long)bytes, MADV_POPULATE_WRITE);
+        t->chunks[chunk] = chunk ? chunk_of_many(bytes) : (u64)rt_pages(bytes);
     }
     t->n_blocks = first + n;
     return (u32)first;

@@ -12,6 +12,12 @@
 
 int heap_fast(struct tstate *ts);
 
+/* While there is one thread nobody can hold it. */
+static inline bool try_lock(void) { return rt_alone || rt_trylock(&heap_lock); }
+static inline void unlock(void) {
+    if (!rt_alone) rt_unlock(&heap_lock);
+}
+
 /* What follows is under heap_lock. */
 
 /* The stack as it is, if such ones are wanted. */
@@ -59,13 +65,22 @@ static inline void retire(u32 i, struct ip_heap_block *b, u32 stack) {
         heap_hook_expected(heap_block(heap_waiting.head)->addr);
 }
 
+/* A payload, and what lies behind it up to the next word, which is the cell's. */
+static inline void clear(u64 addr, u64 size) {
+    const u64 word = 0;
+    if (size > 256)
+        rt_memset((void *)addr, 0, size);
+    else
+        for (u64 at = addr; at < addr + size; at += 8) __builtin_memcpy((void *)at, &word, 8);
+}
+
 static inline bool allocate(struct tstate *ts, u64 size, int kind, bool zero, u64 *result) {
-    if (size > MOST_BYTES || !rt_trylock(&heap_lock)) return false;
+    if (size > MOST_BYTES || !try_lock()) return false;
     const struct ip_heap_block *b = block_new(size, kind, stack_now(ts, IP_C_KEEP_ALLOC_STACK));
     u64 addr = b ? b->addr : 0;
-    rt_unlock(&heap_lock);
+    unlock();
     if (!b) return false;
-    if (zero) rt_memset((void *)addr, 0, size);
+    if (zero) clear(addr, size);
     heap_hook_allocated(addr, size, zero);
     *result = addr;
     return true;
@@ -77,17 +92,17 @@ static inline bool release(struct tstate *ts, u64 addr, int kind, u64 size, u64 
     if (!addr) return true;
     if (align) return false;
     heap_hook_expected(addr);
-    if (!rt_trylock(&heap_lock)) return false;
+    if (!try_lock()) return false;
     struct ip_heap_block *b = plain_block(addr, kind, &i);
     bool plain = b && (size == ~0ull || size == b->size) && (kind == IP_AK_MALLOC || !b->align_log2);
     if (plain) retire(i, b, stack_now(ts, IP_C_KEEP_FREE_STACK));
-    rt_unlock(&heap_lock);
+    unlock();
     return plain;
 }
 
 static inline bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result) {
     u32 i;
-    if (!old || !size || size > MOST_BYTES || !rt_trylock(&heap_lock)) return false;
+    if (!old || !size || size > MOST_BYTES || !try_lock()) return false;
     struct ip_heap_block *was = plain_block(old, IP_AK_MALLOC, &i), *b = NULL;
     if (was) {
         u32 stack = stack_now(ts, IP_C_KEEP_ALLOC_STACK | IP_C_KEEP_FREE_STACK);
@@ -101,7 +116,7 @@ static inline bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result)
             retire(i, was, stack);
         }
     }
-    rt_unlock(&heap_lock);
+    unlock();
     return b != NULL;
 }
 

@@ -295,7 +295,7 @@ void sh_set_a(u64 addr, u64 len, int bit) {
 
 /* Of a block of the heap, which shares no byte of A bits with another one: red zones lie between them.  The memory is
  * mapped; short ones are the most frequent by far. */
-static void set_a_of_block(u64 addr, u64 len, u64 word) {
+static inline void set_a_of_block(u64 addr, u64 len, u64 word) {
     u8 *p = (u8 *)sh_a(addr);
     for (; len >= 64; len -= 64, p += 8) __builtin_memcpy(p, &word, 8);
     if (len & 32) __builtin_memcpy(p, &word, 4), p += 4;
@@ -305,12 +305,23 @@ static void set_a_of_block(u64 addr, u64 len, u64 word) {
     if (tail) *p = word ? *p | tail : *p & (u8)~tail;
 }
 
-void sh_block_allocated(u64 addr, u64 len) {
-    if (addr & 7 || len > SMALL_BLOCK)
-        sh_set_a(addr, len, 0);
-    else
-        set_a_of_block(addr, len, 0);
-    if (len >= REMAP_MIN) sh_note_large(sh_v(addr), sh_v(addr + len));
+void sh_block_allocated(u64 addr, u64 len, bool defined) {
+    if (addr & 7 || len > SMALL_BLOCK) {
+        if (defined)
+            sh_set_mapped(addr, len, RT_SH_DEFINED);
+        else
+            sh_set_a(addr, len, 0);
+        if (!defined && len >= REMAP_MIN) sh_note_large(sh_v(addr), sh_v(addr + len));
+        return;
+    }
+    if (defined) {
+        u8 *v = (u8 *)sh_v(addr);
+        u64 word = 0, left = len;
+        for (; left >= 8; left -= 8, v += 8) __builtin_memcpy(v, &word, 8);
+        word = ~0ull << (8 * left); /* what lies behind is red zone */
+        if (left) __builtin_memcpy(v, &word, 8);
+    }
+    set_a_of_block(addr, len, 0);
 }
 
 void sh_block_released(u64 addr, u64 len) {

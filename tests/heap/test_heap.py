@@ -35,11 +35,13 @@ def test_block_shadow_through_its_life(sh: Any) -> None:
 
 
 def test_calloc_is_zero_and_defined(sh: Any) -> None:
-    for size in (24, 70000):
+    for size in (1, 3, 5, 8, 24, 77, 300, 70000):
         for _ in range(3):
             p = sh.request(sh.lib.IP_HR_CALLOC, 3, size)
             assert sh.mem(p, 3 * size)[:] == bytes(3 * size)
-            assert sh.v(p, 3 * size) == bytes(3 * size)
+            assert sh.v(p - 16, 3 * size + 32) == b"\xff" * 16 + bytes(3 * size) + b"\xff" * 16
+            assert sh.a(p - 16, 3 * size + 32)[:16] == sh.a(p + 3 * size, 16) == "1" * 16
+            assert "1" not in sh.a(p, min(3 * size, 5000))
             sh.mem(p, 3 * size)[:] = b"x" * (3 * size)
             free(sh, p)
     assert sh.request(sh.lib.IP_HR_CALLOC, 1 << 40, 1 << 40) == 0

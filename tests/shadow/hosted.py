@@ -31,7 +31,7 @@ void rt_shadow_stack(uint64_t, uint64_t, uint64_t);
 _Bool rt_shadow_unaddr(struct tstate *, uint64_t, uint64_t, uint64_t *);
 _Bool rt_shadow_undef(uint64_t, uint64_t, uint64_t *);
 _Bool rt_shadow_undef_only(struct tstate *, uint64_t, uint64_t, uint64_t *);
-void sh_block_allocated(uint64_t, uint64_t);
+void sh_block_allocated(uint64_t, uint64_t, _Bool);
 void sh_block_released(uint64_t, uint64_t);
 _Bool sh_is_large(uint64_t);
 extern _Bool rt_alone;

@@ -26,7 +26,7 @@ def new_block(sh: Any, size: int = SIZE) -> int:
     """A block of the heap, undefined."""
     base = sh.new_map(size + 8192) + 4096
     sh.lib.rt_shadow_mapped(base - 4096, size + 8192, NOACCESS)
-    sh.lib.sh_block_allocated(base, size)
+    sh.lib.sh_block_allocated(base, size, False)
     return base
 
 

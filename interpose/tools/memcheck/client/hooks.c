@@ -120,12 +120,8 @@ u32 rt_hook_describe(u64 addr) { return heap_describe(addr); }
 
 void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {
     if (!on()) return;
-    origin_forget(addr, size);
-    /* A payload's V bits are 0xff while nobody owns it. */
-    if (zeroed)
-        sh_set_mapped(addr, size, RT_SH_DEFINED);
-    else
-        sh_block_allocated(addr, size);
+    if (origins_kept()) origin_forget(addr, size);
+    sh_block_allocated(addr, size, zeroed);
 }
 void heap_hook_span(u64 addr, u64 size) {
     if (on()) sh_make_present(addr, size);
