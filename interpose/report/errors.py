@@ -311,7 +311,7 @@ class ErrorManager:
         """The entry that matches; frames are looked up only if some entry is of this kind at all."""
         if not self.suppressions.concern(error):
             return None
-        frames = self.resolver.frames(error.stack or ())
+        frames = self.resolver.all_frames(error.stack or ())
         return self.suppressions.match(error, frames, self.resolver.options.num_callers)
 
     def _number(self, error: Error) -> None:

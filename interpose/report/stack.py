@@ -142,6 +142,15 @@ def merge_cycles(ips: Iterable[int], longest: int) -> list[int]:
     return merged
 
 
+def _end_in_clone(frames: list[ResolvedFrame]) -> list[ResolvedFrame]:
+    """The frames of a thread, with the name that Valgrind has for the outermost."""
+    if frames and frames[-1].symbol in _THREAD_STARTS:
+        last = frames[-1]
+        name = (last.name or "").replace(last.symbol or "", _THREAD_START, 1)
+        frames[-1] = replace(last, symbol=_THREAD_START, name=name)
+    return frames
+
+
 class StackResolver:
     """Turns raw traces into stacks, and stacks into frames, under the options in force."""
 
@@ -172,8 +181,12 @@ class StackResolver:
         """Drop what was looked up: an object came or went."""
         self._cache.clear()
 
+    def all_frames(self, stack: Stack) -> list[ResolvedFrame]:
+        """All frames of a stack, inlined ones and those below ``main`` included; what suppressions match."""
+        return _end_in_clone([frame for ip in stack for frame, _ in self._resolve(ip)])
+
     def frames(self, stack: Stack) -> list[ResolvedFrame]:
-        """All frames of a stack, inlined ones included, without those below the outermost ``main``.
+        """The frames that are shown: all, inlined ones included, but those below the outermost ``main``.
 
         Where there is none (constructors, exit handlers), the first start-up function is the last.
         """
@@ -186,12 +199,7 @@ class StackResolver:
                     after_main = len(frames)
                 elif place is _Place.BELOW_MAIN and not after_start:
                     after_start = len(frames)
-        shown = frames[: after_main or after_start or len(frames)]
-        if shown and shown[-1].symbol in _THREAD_STARTS:
-            last = shown[-1]
-            name = (last.name or "").replace(last.symbol or "", _THREAD_START, 1)
-            shown[-1] = replace(last, symbol=_THREAD_START, name=name)
-        return shown
+        return _end_in_clone(frames[: after_main or after_start or len(frames)])
 
     def _resolve(self, ip: int) -> tuple[tuple[ResolvedFrame, _Place], ...]:
         options = self.options

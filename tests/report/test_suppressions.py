@@ -244,6 +244,28 @@ def test_below_main_matches_by_either_name():
         assert b.errors.suppressed == 1, name
 
 
+@pytest.mark.parametrize(
+    "below",
+    [
+        ("fun:(below main)",),
+        ("obj:*libc*", "fun:__libc_start_main*"),
+        ("obj:*", "obj:*", "fun:(below main)", "obj:*"),
+    ],
+    ids=" ".join,
+)
+def test_frames_below_main_can_be_matched(below):
+    lines = "\n ".join(("fun:f", "fun:main", *below))
+    b = bench(supp=f"{{\n i\n Memcheck:Cond\n {lines}\n}}\n")
+    b.symbols.add(1, "f")
+    b.symbols.add(2, "main")
+    b.symbols.add(3, "__libc_start_call_main", obj="/lib/libc.so.6")
+    b.symbols.add(4, "__libc_start_main@@GLIBC_2.34", obj="/lib/libc.so.6")
+    b.symbols.add(5, "_start", obj="/bin/a")
+    b.errors.report(cond(1, 2, 3, 4, 5))
+    b.errors.report(cond(1, 3))
+    assert (b.errors.suppressed, b.errors.errors_found) == (1, 1)
+
+
 def test_frames_deeper_than_the_recorded_ones_are_ignored():
     b = bench(supp="{\n i\n Memcheck:Cond\n fun:f\n fun:g\n fun:h\n}\n")
     b.resolver.options.num_callers = 2
