@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 else:
     from interpose.records import replace
 
+_WORD = (1 << 64) - 1
 _DELTAS = (Delta.ANY, Delta.INCREASED, Delta.CHANGED, Delta.NEW)
 
 
@@ -56,15 +57,13 @@ def _store_counts(tool: Tool, slot: Any, words: Sequence[int], attribute: str) -
 
 def _create_block(tool: Tool, slot: Any, words: Sequence[int]) -> int:
     description = tool.supervisor.client.read_string(words[3]) or b""
-    number = max(tool.space.client_blocks, default=-1) + 1
     text = description.decode("utf-8", "surrogateescape")
     stack = request_stack(tool.supervisor, slot)
-    tool.space.client_blocks[number] = ClientBlock(words[1], words[2], text, stack)
-    return number
+    return tool.space.client_blocks.add(ClientBlock(words[1], words[2], text, stack)) & _WORD
 
 
 def _discard(tool: Tool, words: Sequence[int]) -> int:
-    return 0 if tool.space.client_blocks.pop(words[2], None) is not None else 1
+    return 0 if tool.space.client_blocks.discard(words[2]) else 1
 
 
 def answer(tool: Tool, slot: Any, words: Sequence[int], default: int) -> int | None:

@@ -8,7 +8,7 @@ from interpose.jit._native import ffi, lib
 from interpose.report.places import Segment, StackPosition
 from interpose.supervisor.mappings import PROT_EXEC, PROT_READ, PROT_WRITE
 
-from .addrinfo import ClientBlock, DataSymbol, Section, Variable
+from .addrinfo import ClientBlock, ClientBlocks, DataSymbol, Section, Variable
 from .heap import CHUNKS, AllocKind, BlockMap, HeapBlock
 from .reader import HeapReader
 
@@ -46,7 +46,7 @@ class ClientSpace:
         self._supervisor = supervisor
         self._reader = reader
         self.redzone = redzone
-        self.client_blocks: dict[int, ClientBlock] = {}
+        self.client_blocks = ClientBlocks()
         self.dying = 0
         """The thread whose signal ends the program: nobody uses its registers any more, so no block hangs
         on them."""
@@ -58,10 +58,7 @@ class ClientSpace:
     # -- blocks --------------------------------------------------------------------------------
 
     def client_block(self, addr: int) -> ClientBlock | None:
-        for block in self.client_blocks.values():
-            if block.addr <= addr < block.addr + block.size:
-                return block
-        return None
+        return self.client_blocks.at(addr)
 
     def pool_block(self, addr: int) -> HeapBlock | None:
         """A chunk of a memory pool that the address lies in, or in whose red zone it does."""
