@@ -16,7 +16,7 @@ from interpose.report.errors import AuxPart, Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from dataclasses import dataclass, field
     from typing import Any
 
@@ -139,6 +139,15 @@ class Descriptors:
         if frames:
             frames[0] = (frames[0] & lib.IP_KEY_PC) + 2
         return self._supervisor.resolver.normalise(tuple(frames))
+
+    def renumber(self, number: Callable[[Stack], Stack]) -> None:
+        """Addresses mean something else from now on: the stacks so far get addresses of their own."""
+        for table in self._tables.values():
+            for each in table.open.values():
+                each.stack = each.stack and number(each.stack)
+            for closed in table.closed.values():
+                closed.stack = closed.stack and number(closed.stack)
+                closed.what.stack = closed.what.stack and number(closed.what.stack)
 
     # -- errors ---------------------------------------------------------------------------------
 

@@ -623,6 +623,10 @@ class Supervisor:
             self.unloaded = UnloadedCode()
         if self.unloaded.keep(self.symbolizer, start, length, self.tool.stacks_recorded()):
             self.tool.code_kept(self.unloaded)
+            if (errors := self.error_manager()) is not None:
+                errors.renumber(self.unloaded.outdated)
+            if self.descriptors is not None:
+                self.descriptors.renumber(self.unloaded.outdated)
 
     # -- what the program asks -----------------------------------------------------------------
 

@@ -34,6 +34,8 @@ class UnloadedCode:
     def __init__(self) -> None:
         self._periods: dict[tuple[int, int], list[_Period]] = {}
         self._pages: dict[int, list[tuple[int, int]]] = {}
+        self._last: list[tuple[int, int, int]] = []
+        """What was unmapped last: start, end, and what its addresses are since."""
 
     def keep(self, symbolizer: Symbolizer, start: int, size: int, now: int) -> bool:
         """[start, start + size) is about to be unmapped; ``now`` is the number of the next stack.
@@ -41,6 +43,7 @@ class UnloadedCode:
         False: no code was there.
         """
         kept = symbolizer.keep(start, size)
+        self._last = []
         for mapping in kept:
             where = mapping.start & _ADDRESS, mapping.end & _ADDRESS
             periods = self._periods.setdefault(where, [])
@@ -52,7 +55,15 @@ class UnloadedCode:
                 periods[-1] = periods[-1]._replace(until=now)
             else:
                 periods.append(_Period(now, mapping.start & ~_ADDRESS, mapping.file))
+            self._last.append((*where, periods[-1].above))
         return bool(kept)
+
+    def outdated(self, stack: Stack) -> Stack:
+        """The addresses of a stack that is held since before the last unmapping, and is told of each."""
+        return tuple(self._outdated(ip) for ip in stack)
+
+    def _outdated(self, ip: int) -> int:
+        return next((ip + above for start, end, above in self._last if start <= ip < end), ip)
 
     def numbered(self, stack: Stack, number: int) -> Stack:
         """The addresses of a stack by what was there when it was recorded."""

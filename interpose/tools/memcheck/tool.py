@@ -148,8 +148,6 @@ class Tool(BaseTool):
         self.reader.unloaded = unloaded
         self.reader.forget_stacks()
         self.reader.outdate_stacks()
-        now = self.stacks_recorded() - 1
-        self.errors.renumber(lambda stack: unloaded.numbered(stack, now))
 
     def error(self, slot: Any) -> None:
         record = ErrorRecord.decode(bytes(ffi.buffer(slot.data, ffi.sizeof("struct ip_error"))))
