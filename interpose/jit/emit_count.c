@@ -41,7 +41,7 @@ struct tests {
 static void fails(struct tests *t, enum ip_cc cc) { t->fails[t->n++] = put_jcc_open(t->w, cc); }
 
 static void fails_unless(struct tests *t, struct uaddr field, uint32_t value) {
-    put_cmp_imm32(t->w, field, value);
+    put_cmp_imm32(t->w, 4, field, value);
     fails(t, IP_CC_NZ);
 }
 
@@ -151,13 +151,13 @@ static uint32_t em_called(struct em *m, const struct stub *s) {
     uint32_t elsewhere = put_jcc_open(w, IP_CC_NZ);
     put_cmp(w, AT, FRAME(TOP, base));
     uint32_t elsewhere_then = put_jcc_open(w, IP_CC_NZ);
-    put_cmp_imm32(w, FRAME(TOP, flags), IP_CT_F_QUICK);
+    put_cmp_imm32(w, 4, FRAME(TOP, flags), IP_CT_F_QUICK);
     uint32_t another = put_jcc_open(w, IP_CC_NZ);
     uint32_t the_same = writer_here(w);
     put_lea(w, 8, AT, counter_at(AT, m->run.word + m->run.active));
     put_store(w, 8, FRAME(TOP, active), AT);
     put_add_imm32(w, 4, addr_at(AT, 0), 1);
-    put_cmp_imm32(w, addr_at(AT, 0), 2);
+    put_cmp_imm32(w, 4, addr_at(AT, 0), 2);
     uint32_t under_way = put_jcc_open(w, IP_CC_NB);
     uint32_t both = writer_here(w);
     put_lea(w, 8, AT, addr_at(IP_RSP, 8));
@@ -265,7 +265,7 @@ void em_arrive(struct em *m, const struct uinstr *u) {
         put_lea(w, 4, u->t0, addr_at(u->t0, -(int64_t)(int32_t)u->imm));
         put_jrcxz(w, JMP_BYTES);
     } else {
-        put_cmp_imm32(w, STATE(ct_where), (uint32_t)u->imm);
+        put_cmp_imm32(w, 4, STATE(ct_where), (uint32_t)u->imm);
     }
     struct stub *s = em_add_stub(m, ST_ARRIVE);
     em_to_stub(m, s, u->fl_live ? CC_ALWAYS : IP_CC_NZ);

@@ -172,6 +172,16 @@ void em_ret(struct em *m, const struct uinstr *u) {
 void em_jmpi(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
     uint16_t saved = u->via_t ? RAX_RCX_RDX : RCX_RDX;
+    if (u->imm) { /* flags are dead */
+        em_point(m, u->insn, 0, IP_PF_GUEST);
+        put_cmp_imm32(w, 8, u->m, (uint32_t)u->imm);
+        em_direct_exit(m, u->imm & ~JMPI_UNBOUND, IP_CC_Z, u->insn);
+    }
+    if (u->imm & JMPI_UNBOUND) { /* nothing was done yet but an endbr64 */
+        em_point(m, 0, 0, IP_PF_COMMITTED);
+        em_leave(m, em_add_exit(m, m->b->key, IP_X_STALE, 0), IP_SYM_EXIT);
+        return;
+    }
     save_reg(w, IP_RCX);
     save_reg(w, IP_RDX);
     em_point(m, u->insn, saved, IP_PF_GUEST);

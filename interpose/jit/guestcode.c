@@ -57,6 +57,20 @@ void tt_ranges_del(struct tt_ranges *r, uint64_t lo, uint64_t hi) {
 
 bool tt_is_stable(const struct transtab *t, uint64_t page) { return tt_in_ranges(&t->stable, page); }
 
+bool tt_peek(void *ctx, uint64_t at, void *out, int n) {
+    const struct transtab *t = ctx;
+    struct iovec l = {out, (size_t)n}, r = {(void *)at, (size_t)n};
+    long got;
+    if (t->mem > 0) { /* whatever the process may have become since */
+        got = pread(t->mem, out, (size_t)n, (off_t)at);
+    } else {
+        got = process_vm_readv(t->pid, &l, 1, &r, 1, 0);
+        if (got < 0 && errno == ESRCH) /* its first thread has left */
+            got = process_vm_readv(t->tid, &l, 1, &r, 1, 0);
+    }
+    return got == n;
+}
+
 /* The client's bytes at page, or NULL.  A copy is trusted within one request,
  * or as long as the page has translations (it is write-protected then), or
  * when it belongs to a mapping that cannot change. */
@@ -66,17 +80,8 @@ static const uint8_t *page_get(struct transtab *t, uint64_t page) {
     uint8_t *bytes = t->copy_bytes + i * 4096ull;
     if (c->page != page || !c->valid ||
         (c->gen != t->req_gen && !tt_is_watched(t, page) && (tt_is_checked(t, page) || !tt_is_stable(t, page)))) {
-        struct iovec l = {bytes, 4096}, r = {(void *)page, 4096};
         c->page = page;
-        long n;
-        if (t->mem > 0) { /* whatever the process may have become since */
-            n = pread(t->mem, bytes, 4096, (off_t)page);
-        } else {
-            n = process_vm_readv(t->pid, &l, 1, &r, 1, 0);
-            if (n < 0 && errno == ESRCH) /* its first thread has left */
-                n = process_vm_readv(t->tid, &l, 1, &r, 1, 0);
-        }
-        c->valid = n == 4096;
+        c->valid = tt_peek(t, page, bytes, 4096);
     }
     c->gen = t->req_gen;
     if (!c->valid) {

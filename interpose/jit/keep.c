@@ -107,6 +107,11 @@ void keep_made(struct transtab *t, uint32_t block, bool wanted) {
                      .n_unbound = (uint16_t)k->n_unbound,
                      .n_exits = (uint16_t)e->n_exits,
                      .keeps_stack = t->ub[0]->keeps_stack};
+    const struct uinstr *last = &t->ub[0]->u[t->ub[0]->n_u - 1];
+    if (last->op == U_JMPI && last->imm) {
+        n.slot = (uint32_t)t->ub[0]->insn[last->insn].mem.rip_target;
+        n.guess = (uint32_t)last->imm;
+    }
     for (int i = 0; i < k->n_reads; i++) n.n_guest += k->reads[i].n;
     if (n.n_guest > 1 << 16) return;
     size_t bytes = sizeof n + 4u * n.n_moved + sizeof k->reads[0] * n.n_reads + 4u * n.n_unbound + 2u * n.n_exits;

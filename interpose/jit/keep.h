@@ -38,7 +38,8 @@ struct kept_block {
     uint32_t pc, host;
     uint32_t host_len;
     uint32_t entry;
-    uint32_t n_guest; /* bytes of code that it was made from */
+    uint32_t n_guest;     /* bytes of code that it was made from */
+    uint32_t slot, guess; /* of an entry of a linkage table: what it was taken to hold; 0: nothing was guessed */
     uint16_t n_exits, n_descs, n_points, n_reads, n_pages, n_insns, n_moved, n_unbound;
     uint8_t track, keeps_stack, unused[6];
 };
@@ -112,7 +113,7 @@ const struct kept_name *keep_name(const struct segment *s, uint32_t pc, uint32_t
 uint8_t *keep_chunk(const struct segment *s, uint32_t chunk);
 /* What a note holds, behind its counts: moved, reads, unbound, ids of exits, code. */
 struct note {
-    uint32_t n_guest;
+    uint32_t n_guest, slot, guess;
     uint16_t n_moved, n_reads, n_unbound, n_exits;
     uint8_t keeps_stack;
 };

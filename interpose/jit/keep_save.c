@@ -134,6 +134,8 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
                            .host_len = b->host_len,
                            .entry = r->entry - b->host,
                            .n_guest = n->n_guest,
+                           .slot = n->slot,
+                           .guess = n->guess,
                            .n_exits = (uint16_t)r->n_exits,
                            .n_points = b->n_points,
                            .n_reads = n->n_reads,

@@ -83,6 +83,12 @@ static bool same_bindings(const struct transtab *t, const struct parts *p) {
     return true;
 }
 
+/* Another program may have the same library, and lead elsewhere from there. */
+static bool same_slot(struct transtab *t, const struct kept_block *b) {
+    uint64_t holds;
+    return !b->slot || (tt_peek(t, b->slot, &holds, sizeof holds) && holds == b->guess);
+}
+
 static void put_exits(struct transtab *t, const struct parts *p, uint32_t block, uint32_t host) {
     struct ip_meta *m = t->meta;
     uint32_t descs = m->desc_used;
@@ -142,7 +148,7 @@ uint32_t keep_install(struct transtab *t, struct segment *s, const uint8_t *at, 
     const struct kept_block *b = p.b;
     uint64_t key = b->pc | (b->track ? IP_KEY_TRACK : 0);
     if (!tt_find(t, key) && tt_room(t) && b->keeps_stack == tt_in_ranges(&t->keeps_stack, b->pc) &&
-        same_bindings(t, &p) && same_code(t, s, &p))
+        same_bindings(t, &p) && same_slot(t, b) && same_code(t, s, &p))
         put_block(t, &p, key);
     return b->bytes;
 }

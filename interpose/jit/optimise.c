@@ -15,6 +15,7 @@
 #define LOOKAHEAD         6
 #define LINKAGE_ALIGNMENT 8 /* of the entries of .plt.got; those of the others are 16 bytes */
 #define NOWHERE           1 /* aligned to nothing */
+#define PUSH_IMM32        0x68
 
 /* Flags that are overwritten for certain.  Those that the manual calls
  * undefined after these instructions keep their value on some CPUs, and what a
@@ -73,6 +74,26 @@ static bool leads_through_linkage(const struct ublock *b) {
     int at = b->n_insn - 1, first = at && b->insn[at - 1].mnem == IP_MN_ENDBR64 ? at - 1 : at;
     bool is_start = !first || b->insn[first - 1].flow == IP_F_JMP;
     return is_start && is_linkage(&b->insn[at], b->insn[first].pc);
+}
+
+/* Does the second half of an entry begin there, which pushes a number for the dynamic linker? */
+static bool asks_linker(const uint8_t code[5]) {
+    static const uint8_t endbr64[4] = {0xf3, 0x0f, 0x1e, 0xfa};
+    return code[memcmp(code, endbr64, sizeof endbr64) ? 0 : 4] == PUSH_IMM32;
+}
+
+/* Where the jump at the block's end, of a linkage table's entry, leads now: most often it will be there. 0 where no
+ * immediate reaches.  The dynamic linker is asked once: then the block is made anew, if it is the entry and no more. */
+static uint64_t guess_linkage(const struct ip_code_reader *rd, const struct ublock *b, const struct ip_jit_opts *o) {
+    const struct ip_insn *in = &b->insn[b->n_insn - 1];
+    uint64_t to;
+    uint8_t code[5];
+    if (!rd->peek || !rd->peek(rd->ctx, in->mem.rip_target, &to, sizeof to) || to > INT32_MAX ||
+        !rd->peek(rd->ctx, to, code, sizeof code))
+        return 0;
+    if (!asks_linker(code)) return to;
+    bool whole = b->n_insn == 1 || (b->n_insn == 2 && b->insn[0].mnem == IP_MN_ENDBR64);
+    return whole && !b->has_nr && !o->count_blocks ? to | JMPI_UNBOUND : 0;
 }
 
 /* 1 if some arithmetic flag may be read before it is overwritten at pc. */
@@ -152,13 +173,22 @@ static bool may_fault(const struct ip_insn *in) {
     return false;
 }
 
+/* Is the jump at the block's end to be compared with what it leads to now?  Who counts or records jumps sees them
+ * taken; a block of one instruction comes back. */
+static bool is_guessed(const struct ublock *b, const struct ip_jit_opts *o) {
+    const struct uinstr *last = &b->u[b->n_u - 1];
+    return last->op == U_JMPI && !last->via_t && !(b->key & IP_KEY_ONE) &&
+           !(o->flags & (IP_C_NO_OPT | IP_C_EXACT | IP_C_TRACE | IP_C_COUNT | IP_C_SINGLE_STEP)) &&
+           leads_through_linkage(b);
+}
+
 void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o) {
     int n = b->n_insn;
     uint16_t live = 0xffff;
     uint32_t flags = IP_FL_ARITH;
     bool optimise = !(o->flags & IP_C_NO_OPT), exact = o->flags & IP_C_EXACT;
 
-    const struct uinstr *last = b->n_u ? &b->u[b->n_u - 1] : NULL;
+    struct uinstr *last = b->n_u ? &b->u[b->n_u - 1] : NULL;
     /* Nobody asks for flags at the block's end when nothing is added to it. */
     bool instrumented = o->pass && o->pass->instrument && !(o->flags & IP_C_NO_INSTR);
     if (optimise && !exact && instrumented && last) {
@@ -166,6 +196,7 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd, const
         bool counts = o->flags & IP_C_COUNT; /* the stub of an entry that is counted (em_linked) takes flags for live */
         if (direct ? !flags_live_at(rd, b, last->imm & IP_KEY_PC) : !counts && leads_through_linkage(b)) flags = 0;
     }
+    if (last && is_guessed(b, o) && (last->imm = guess_linkage(rd, b, o))) flags = 0;
     b->dead_before[n] = 0;
     b->fl_live_before[n] = flags != 0;
     for (int i = n - 1; i >= 0; i--) {

@@ -154,6 +154,7 @@ int ip_print_ublock(const struct ublock *b, char *buf, int cap) {
         case U_JMPI:
         case U_CALLI:
             if (u->m.base != IP_REG_NONE || u->m.index != IP_REG_NONE) put_addr(&o, &u->m);
+            if (u->imm) put(&o, ", 0x%llx?", (unsigned long long)(u->imm & ~JMPI_UNBOUND));
             break;
         case U_TJOIN:
         case U_TRACK:

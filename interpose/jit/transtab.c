@@ -298,8 +298,12 @@ static void tell_used(struct transtab *t, uint64_t addr) {
 
 static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     struct ublock *b = t->ub[0];
-    struct ip_code_reader rd = {
-        .read = read_code, .ctx = t, .is_bound = is_bound, .is_checked = is_checked, .is_stable = is_stable};
+    struct ip_code_reader rd = {.read = read_code,
+                                .ctx = t,
+                                .is_bound = is_bound,
+                                .is_checked = is_checked,
+                                .is_stable = is_stable,
+                                .peek = tt_peek};
     struct binding *bd = (struct binding *)tt_binding(t, key & IP_KEY_PC);
     bool breaks = tt_is_break(t, key & IP_KEY_PC) && !((key & IP_KEY_ONE) && t->past_break);
     if (breaks) bd = NULL;
@@ -354,7 +358,7 @@ static void ahead(struct transtab *t, uint64_t key) {
 static void look_ahead(struct transtab *t) {
     const struct ublock *b = t->ub[0];
     const struct uinstr *last = &b->u[b->n_u - 1];
-    if (last->op == U_CALL) ahead(t, last->imm);
+    if (last->op == U_CALL || (last->op == U_JMPI && last->imm && !(last->imm & JMPI_UNBOUND))) ahead(t, last->imm);
     if (last->op == U_CALL || last->op == U_CALLI) ahead(t, last->set);
 }
 

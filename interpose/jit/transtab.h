@@ -211,6 +211,8 @@ void tt_ranges_del(struct tt_ranges *r, uint64_t lo, uint64_t hi);
 bool tt_code_bytes(struct transtab *t, uint64_t pc, uint32_t n, uint8_t *out);
 bool tt_same_bytes(struct transtab *t, uint64_t pc, uint32_t n, const uint8_t *bytes);
 int tt_read(void *ctx, uint64_t pc, uint8_t *buf, int n);
+/* Memory as it is now. */
+bool tt_peek(void *ctx, uint64_t at, void *out, int n);
 int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd);
 void tt_init_tables(struct transtab *t);
 

@@ -64,7 +64,7 @@ enum uop_operand {
                                                                                    RECORD, RUN */                      \
     X(LOOPX, "LOOP", 1, UE_GUEST | UE_WHOLE, UO_IMM)                            /* loop, loopcc, jrcxz to imm */       \
     X(CALL, "CALL", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM | UO_SET)           /* push return pc (set), to imm */     \
-    X(JMPI, "JMPI", 1, UE_END | UE_GUEST, UO_MEM | UO_VIA | UO_SET)             /* indirect jump */                    \
+    X(JMPI, "JMPI", 1, UE_END | UE_GUEST, UO_MEM | UO_VIA | UO_SET | UO_IMM)    /* indirect jump, most often to imm */ \
     X(CALLI, "CALLI", 1, UE_END | UE_GUEST, UO_MEM | UO_VIA | UO_SET)           /* indirect call, return pc in set */  \
     X(RET, "RET", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM)                      /* return, imm extra bytes */          \
     X(EXIT, "EXIT", 1, UE_END | UE_GUEST | UE_WHOLE, UO_IMM | UO_SET | UO_EXIT) /* to the runtime: syscall, ... */     \
@@ -126,7 +126,8 @@ struct uop_info {
 extern const struct uop_info ip_uops[U_COUNT_OF];
 static inline bool uop_does(int op, enum uop_effect effect) { return ip_uops[op].effects & effect; }
 
-#define RUN_LEAVES 0x80000000u /* goes into another function */
+#define JMPI_UNBOUND (1ull << 63) /* in JMPI's imm: the block is good only as long as the jump leads there */
+#define RUN_LEAVES   0x80000000u  /* goes into another function */
 /* ARRIVE's kind: what else than the block before may lead here. */
 enum run_kind { RUN_INSIDE, RUN_CALLED, RUN_BACK, RUN_LINK };
 
@@ -208,6 +209,8 @@ struct ip_code_reader {
     bool (*is_checked)(void *ctx, uint64_t page);
     /* Can this page not change at all?  NULL: none can. */
     bool (*is_stable)(void *ctx, uint64_t page);
+    /* n bytes of memory as they are now, for a guess: nothing may depend on them.  NULL: nobody may ask. */
+    bool (*peek)(void *ctx, uint64_t at, void *out, int n);
     /* The block is to be one exit, for a debugger's breakpoint. */
     bool breaks;
 };

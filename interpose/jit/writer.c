@@ -198,7 +198,9 @@ void put_cmp_imm8(struct writer *w, int size, struct uaddr m, int imm) {
 
 void put_test_imm32(struct writer *w, struct uaddr m, uint32_t imm) { put_mem_imm(w, 4, 0xf7, 0, &m, 4, imm); }
 
-void put_cmp_imm32(struct writer *w, struct uaddr m, uint32_t imm) { put_mem_imm(w, 4, 0x81, 7, &m, 4, imm); }
+void put_cmp_imm32(struct writer *w, int size, struct uaddr m, uint32_t imm) {
+    put_mem_imm(w, size, 0x81, 7, &m, 4, imm);
+}
 
 void put_add_imm32(struct writer *w, int size, struct uaddr m, uint32_t imm) {
     bool small = imm + 128 < 256;

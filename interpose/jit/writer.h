@@ -68,7 +68,8 @@ void put_cmp_imm8(struct writer *w, int size, struct uaddr m, int imm); /* cmp [
 void put_setz(struct writer *w, struct uaddr m);                        /* byte [m] */
 void put_test_imm32(struct writer *w, struct uaddr m, uint32_t imm);    /* test dword [m], imm32 */
 void put_shrx(struct writer *w, int dst, int src, int count);           /* shrx r64, r64, r64 */
-void put_cmp_imm32(struct writer *w, struct uaddr m, uint32_t imm);     /* cmp dword [m], imm32 */
+/* cmp [m], imm32; size 4 or 8: sign-extended */
+void put_cmp_imm32(struct writer *w, int size, struct uaddr m, uint32_t imm);
 /* add [m], imm32; of 8 bytes: sign-extended */
 void put_add_imm32(struct writer *w, int size, struct uaddr m, uint32_t imm);
 void put_add(struct writer *w, int dst, struct uaddr m);    /* add r64, [m] */

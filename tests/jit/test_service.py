@@ -110,6 +110,13 @@ class Client:
             at = self.meta.find(key, at + 1, end)
         return int(struct.unpack_from("<I", self.meta, at + 8)[0]) if at >= 0 else 0
 
+    def stale_exits(self, offset: int) -> int:
+        """How many exits all blocks had by which the one at an offset is to be made anew."""
+        meta = ffi.from_buffer("struct ip_meta *", self.meta)
+        exits = ffi.cast("struct ip_exit *", ffi.from_buffer(self.meta) + lib.IP_META_EXITS)
+        kinds = [exits[n].kind_aux & 0xFF for n in range(meta.n_exits) if exits[n].key == self.base + offset]
+        return kinds.count(lib.IP_X_STALE)
+
     def goes_to(self, exit_id: int) -> int:
         """Where the jump of an exit leads now."""
         exits = ffi.cast("struct ip_exit *", ffi.from_buffer(self.meta) + lib.IP_META_EXITS)
@@ -236,6 +243,82 @@ def test_calls_and_returns_are_made_ahead(client: Client) -> None:
     assert client.finds(64), "what is called"
     assert client.finds(5), "where it returns to"
     assert not client.finds(128), "a branch of it"
+
+
+SLOT = 2 * PAGE
+LINKAGE = bytes.fromhex("f30f1efa ff25") + struct.pack("<i", SLOT - 10)  # endbr64; jmp [slot], at offset 0
+
+
+@pytest.fixture
+def low_client() -> Iterator[Client]:
+    client = Client(low=True)
+    yield client
+    client.close()
+
+
+def leads_on(client: Client, target: int) -> bool:
+    """Does the translation of a linkage table's entry jump directly to what its slot holds?"""
+    client.put(0, LINKAGE)
+    client.put(SLOT, struct.pack("<Q", target))
+    client.translate(0)
+    try:
+        client.exit_to(target - client.base)
+    except IndexError:
+        return False
+    return True
+
+
+def test_entry_of_a_linkage_table_leads_on_to_what_its_slot_holds(low_client: Client) -> None:
+    """Without a look into the table of indirect jumps; from there on as any direct jump."""
+    client = low_client
+    client.put(PAGE, RET)
+    assert leads_on(client, client.base + PAGE)
+    taken = client.exit_to(PAGE)
+    stub = client.goes_to(taken)
+    assert client.translate(PAGE, taken) == client.goes_to(taken)
+    client.invalidate(PAGE)
+    assert client.goes_to(taken) == stub
+
+
+@pytest.mark.parametrize("code", ["6801000000", "f30f1efa 6801000000"])
+def test_entry_of_a_linkage_table_is_made_anew_when_it_is_bound(low_client: Client, code: str) -> None:
+    """Its slot holds what asks the dynamic linker; when it holds something else the block is made anew."""
+    client = low_client
+    client.put(PAGE, bytes.fromhex(code))
+    assert leads_on(client, client.base + PAGE)
+    old = client.translate(0)
+    assert client.stale_exits(0) == 1
+    client.put(2 * PAGE - 16, RET)
+    client.put(SLOT, struct.pack("<Q", client.base + 2 * PAGE - 16))
+    span = (client.base, client.base + len(client.code))
+    new, _ = client.ask(lib.IP_R_TRANSLATE, client.base, 0, *span, client.generation(), client.base)
+    assert new not in (0, old)
+    assert client.exit_to(2 * PAGE - 16) and client.stale_exits(0) == 1, "no other"
+
+
+def test_unbound_entry_behind_other_instructions_is_not_led(low_client: Client) -> None:
+    """Those were carried out already when the slot is looked at, so the block could not begin anew."""
+    client = low_client
+    client.put(PAGE, bytes.fromhex("6801000000"))
+    client.put(SLOT, struct.pack("<Q", client.base + PAGE))
+    client.put(32, LINKAGE[:6] + struct.pack("<i", SLOT - 32 - 10))
+    client.put(64, bytes.fromhex("ffc0 ebdc"))  # inc eax; jmp to the entry
+    client.translate(64)
+    assert client.stale_exits(64) == 0
+
+
+def test_entry_of_a_linkage_table_is_not_led_where_no_immediate_reaches(client: Client) -> None:
+    assert client.base > 1 << 32
+    client.put(PAGE, RET)
+    assert not leads_on(client, client.base + PAGE)
+
+
+def test_entry_of_a_linkage_table_without_memory_leads_nowhere(low_client: Client) -> None:
+    """No slot can be read, or nothing where it leads."""
+    assert not leads_on(low_client, 16)
+    low_client.put(0, LINKAGE[:6] + struct.pack("<i", 0x7FFFF000 - low_client.base - 10))
+    low_client.invalidate(0)
+    assert low_client.translate(0)
 
 
 def test_dropped_block_is_found_under_no_key(client: Client) -> None:

@@ -176,9 +176,14 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
         "test dword ptr fs:[0xb8], 0x10003",
     ),
     (
-        lambda w: w.put_cmp_imm32(w.addr(disp=0x1B8, seg=FS), 0x80000003),
+        lambda w: w.put_cmp_imm32(4, w.addr(disp=0x1B8, seg=FS), 0x80000003),
         "64 81 3c 25 b8 01 00 00 03 00 00 80",
         "cmp dword ptr fs:[0x1b8], 0x80000003",
+    ),
+    (
+        lambda w: w.put_cmp_imm32(8, w.addr(RDX), 0x10203040),
+        "48 81 3a 40 30 20 10",
+        "cmp qword ptr [rdx], 0x10203040",
     ),
     (lambda w: w.put_add_imm32(8, w.addr(RDX, 8), 1), "48 83 42 08 01", "add qword ptr [rdx+0x8], 0x1"),
     (lambda w: w.put_add_imm32(8, w.addr(RDX), 128), "48 81 02 80 00 00 00", "add qword ptr [rdx], 0x80"),
