@@ -86,6 +86,10 @@ u32 heap_describe(u64 addr);
 /* The next block behind i, 0 for the first one, that is allocated and not freed; 0: there is none. */
 u32 heap_block_next_live(u32 i);
 
+/* heap_idle.c; under heap_lock */
+/* So many bytes are in spans now. */
+void heap_grown(u64 in_spans);
+
 /* heap_ctx.c; under heap_lock */
 u32 heap_ctx(const u64 *frames, u32 n);
 u32 heap_ctx_now(struct tstate *ts); /* of the thread's stack as it is */

@@ -11,6 +11,8 @@ void heap_hook_allocated(u64 addr, u64 size, bool zeroed);
 void heap_hook_expected(u64 addr);
 /* Memory for many small blocks, of which all is likely to be used soon. */
 void heap_hook_span(u64 addr, u64 size);
+/* Memory of which no block owns a byte: what is kept about it may be given back.  Under the heap's lock. */
+void heap_hook_idle(u64 addr, u64 size);
 /* It no longer does, but nobody else gets it yet. */
 void heap_hook_released(u64 addr, u64 size);
 /* A client-defined block, or a part of one, gets a state (RT_SH_*). */

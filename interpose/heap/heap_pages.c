@@ -24,6 +24,7 @@ static struct heap_span *span_free, *fresh, *fresh_end; /* those given back, lin
 static struct run *runs;                                /* free, sorted, never adjacent */
 static u32 n_runs, cap_runs;
 static u64 next_arena = ARENA_MIN;
+static u64 in_spans; /* bytes */
 
 void heap_pages_init(void) {
     heap_table = rt_pages(sizeof *heap_table);
@@ -121,6 +122,8 @@ struct heap_span *heap_span_new(u64 bytes) {
                 for (; i < n_runs; i++) runs[i] = runs[i + 1];
             }
             map_units(s->lo, heap_span_end(s), s);
+            in_spans += bytes;
+            heap_grown(in_spans);
             return s;
         }
         if (!arena_new(bytes)) return NULL;
@@ -132,6 +135,7 @@ void heap_span_free(struct heap_span *s) {
     u64 hi = heap_span_end(s);
     sys3(NR_madvise, (long)s->lo, (long)(hi - s->lo), MADV_DONTNEED);
     map_units(s->lo, hi, NULL);
+    in_spans -= hi - s->lo;
     run_insert(s->lo, hi);
     s->n = 0;
     s->next = span_free;

@@ -6,6 +6,7 @@
 
 NOTHING void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {}
 NOTHING void heap_hook_span(u64 addr, u64 size) {}
+NOTHING void heap_hook_idle(u64 addr, u64 size) {}
 NOTHING void heap_hook_expected(u64 addr) {}
 NOTHING void heap_hook_released(u64 addr, u64 size) {}
 NOTHING void heap_hook_state(u64 addr, u64 size, int state) {}

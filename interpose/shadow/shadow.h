@@ -41,6 +41,10 @@ void sh_block_allocated(u64 addr, u64 len, bool defined);
 void sh_block_released(u64 addr, u64 len);
 /* The V bytes of mapped memory are about to be written, all of them: get the pages in one call. */
 void sh_make_present(u64 addr, u64 len);
+/* n V bytes from p on, all mapped, become zero. */
+void sh_zero(u64 p, u64 n);
+/* Nobody owns this memory of the heap, whose V bytes began as shared pages of ones: they are so again. */
+void sh_idle(u64 addr, u64 len);
 /* Bytes [lo, hi) are undefined, as far as they have a shadow. */
 void sh_undefine(u64 lo, u64 hi);
 /* Bytes become defined, as far as they have a shadow: no page is written that holds zero, for it may be given back. */

@@ -29,6 +29,7 @@
 #define MAP_NORESERVE        0x4000
 #define MAP_FIXED_NOREPLACE  0x100000
 #define MREMAP_MAYMOVE       1
+#define MADV_DONTNEED_       4
 #define MADV_POPULATE_WRITE_ 23
 #define MREMAP_FIXED         2
 #define EEXIST_NEG           (-17)
@@ -339,6 +340,34 @@ void sh_block_released(u64 addr, u64 len) {
 void sh_make_present(u64 addr, u64 len) {
     u64 lo = RT_ROUND_UP(sh_v(addr), RT_PAGE), hi = RT_ROUND_DOWN(sh_v(addr + len), RT_PAGE);
     sys3(NR_madvise, (long)lo, (long)(hi - lo), MADV_POPULATE_WRITE_);
+}
+
+/* By pages, because most of them are zero throughout, and one that was never touched is to stay so. */
+void sh_zero(u64 p, u64 n) {
+    for (u64 k; n; p += k, n -= k) {
+        k = RT_PAGE - (p & (RT_PAGE - 1));
+        if (k > n) k = n;
+        if (!sh_is_zero(p, p + k)) sh_fill(p, 0, k);
+    }
+}
+
+/* No byte is addressable that has its V byte in this page. */
+static bool is_nobodys(u64 page) {
+    u64 bits[RT_PAGE / 64], all = ~0ull;
+    if (sh_read(bits, sh_a(page - IP_V_CONST), sizeof bits) < 0) return false;
+    for (u32 i = 0; i < RT_PAGE / 64; i++) all &= bits[i];
+    return all == ~0ull;
+}
+
+void sh_idle(u64 addr, u64 len) {
+    u64 page = RT_ROUND_UP(sh_v(addr), RT_PAGE), end = RT_ROUND_DOWN(sh_v(addr + len), RT_PAGE);
+    for (u64 lo = page; page < end; lo = page += RT_PAGE) {
+        while (page < end && is_nobodys(page)) page += RT_PAGE;
+        if (page > lo) sys3(NR_madvise, (long)lo, (long)(page - lo), MADV_DONTNEED_);
+        /* A request of the program's may have put other pages there, of which nothing is left then. */
+        for (u8 v; lo < page; lo += RT_PAGE)
+            if (!sh_read(&v, lo, 1) && v != 0xff) sh_fill(lo, 0xff, RT_PAGE);
+    }
 }
 
 static void set_v(u64 addr, u64 len, int fill) {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from shadow.hosted import dirty
+
 ANY = (1 << 64) - 1
 
 
@@ -61,6 +63,28 @@ def test_realloc_moves_bytes_and_bits(sh: Any) -> None:
     assert not sh.errors()
     assert sh.request(sh.lib.IP_HR_REALLOC, r, 0) == 0
     assert kinds(sh) == [sh.lib.IP_E_REALLOC_ZERO]
+
+
+def test_growth_gives_back_what_is_nobodys(sh: Any) -> None:
+    """A heap that becomes larger than ever gives back V bytes of freed blocks, and of no others."""
+    blocks = [malloc(sh, 3000 + n % 7 * 100) for n in range(3000)]
+    for p in blocks:
+        sh.lib.rt_shadow_set(p, 3000, 0)
+    lo, hi = min(blocks), max(blocks) + 4000
+    kept = blocks[::50]
+    for p in set(blocks) - set(kept):
+        free(sh, p)
+    before = dirty(sh, lo, hi - lo)
+    free(sh, malloc(sh, 1 << 30))
+    assert dirty(sh, lo, hi - lo) < before // 4
+    for p in blocks:
+        if p in kept:
+            assert sh.v(p, 3000) == bytes(3000) and "1" not in sh.a(p, 3000)
+        else:
+            assert sh.v(p, 3000) == b"\xff" * 3000 and "0" not in sh.a(p, 3000)
+    for p in kept:
+        free(sh, p)
+    assert not sh.errors()
 
 
 def test_memalign(sh: Any) -> None:

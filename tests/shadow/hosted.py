@@ -34,6 +34,9 @@ _Bool rt_shadow_undef_only(struct tstate *, uint64_t, uint64_t, uint64_t *);
 void sh_block_allocated(uint64_t, uint64_t, _Bool);
 void sh_block_released(uint64_t, uint64_t);
 _Bool sh_is_large(uint64_t);
+void sh_idle(uint64_t, uint64_t);
+void heap_hook_filled(uint64_t, uint64_t, uint64_t);
+void heap_hook_copied(struct tstate *, uint64_t, uint64_t, uint64_t);
 extern _Bool rt_alone;
 bool rt_load_slow(struct tstate *);
 bool rt_store_slow(struct tstate *);
@@ -73,6 +76,20 @@ extern uint16_t track_hosted_exponents[8];
 
 _built: list[Any] = []
 """Once in a process: a second copy of the library would map the same addresses."""
+
+
+def dirty(sh: Any, addr: int, size: int) -> int:
+    """Bytes of pages that the V bytes of a range have of their own."""
+    lo, hi = addr + sh.lib.IP_V_CONST, addr + size + sh.lib.IP_V_CONST
+    found, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        word = line.split()
+        if "-" in word[0] and not word[0].endswith(":"):
+            start, end = (int(part, 16) for part in word[0].split("-"))
+            inside = start < hi and end > lo
+        elif inside and word[0] == "Private_Dirty:":
+            found += int(word[1]) << 10
+    return found
 
 
 @pytest.fixture(scope="session")

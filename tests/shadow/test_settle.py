@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from shadow.hosted import dirty
 
 NOACCESS = 2
 SIZE = 8 << 20
@@ -30,18 +30,12 @@ def new_block(sh: Any, size: int = SIZE) -> int:
     return base
 
 
-def dirty(sh: Any, addr: int, size: int) -> int:
-    """Bytes of pages that the V bytes of a range have of their own."""
-    lo, hi = addr + sh.lib.IP_V_CONST, addr + size + sh.lib.IP_V_CONST
-    found, inside = 0, False
-    for line in Path("/proc/self/smaps").read_text().splitlines():
-        word = line.split()
-        if "-" in word[0] and not word[0].endswith(":"):
-            start, end = (int(part, 16) for part in word[0].split("-"))
-            inside = start < hi and end > lo
-        elif inside and word[0] == "Private_Dirty:":
-            found += int(word[1]) << 10
-    return found
+def idle_memory(sh: Any) -> int:
+    """Memory of the heap that a block had, whose V bytes have pages of their own."""
+    base = sh.new_map(SIZE)
+    sh.lib.rt_shadow_mapped(base, SIZE, NOACCESS)
+    sh.ffi.memmove(sh.ffi.cast("char *", base + sh.lib.IP_V_CONST), b"\xff" * SIZE, SIZE)
+    return int(base)
 
 
 def store(sh: Any, addr: int, size: int) -> None:
@@ -119,3 +113,45 @@ def test_any_order_matches_a_model(alone: Any) -> None:
             alone.lib.rt_shadow_set(base + at, n, state)
             model[at : at + n] = bytes([0xFF if state else 0]) * n
     assert alone.v(base, SIZE) == bytes(model)
+
+
+def test_idle_memory_costs_no_page(sh: Any) -> None:
+    base = idle_memory(sh)
+    assert dirty(sh, base, SIZE) >= SIZE - 8192
+    sh.lib.sh_idle(base, SIZE)
+    assert dirty(sh, base, SIZE) <= 2 * 8192
+    assert sh.v(base, SIZE) == b"\xff" * SIZE
+
+
+def test_idle_memory_that_the_program_has_declared_its_own(sh: Any) -> None:
+    base = idle_memory(sh)
+    places = [100, 12345, SIZE // 2, SIZE - 9]
+    for at in places:
+        sh.lib.rt_shadow_set(base + at, 3, 0)
+    sh.lib.sh_idle(base, SIZE)
+    expected = bytearray(b"\xff" * SIZE)
+    for at in places:
+        expected[at : at + 3] = bytes(3)
+    assert sh.v(base, SIZE) == expected
+
+
+def test_idle_memory_where_the_pages_of_ones_have_gone(sh: Any) -> None:
+    base = idle_memory(sh)
+    sh.lib.rt_shadow_set(base + 4096, SIZE - 8192, 0)  # as a whole: fresh pages
+    sh.lib.rt_shadow_set(base + 4096, SIZE - 8192, NOACCESS)
+    sh.lib.sh_idle(base, SIZE)
+    assert sh.v(base, SIZE) == b"\xff" * SIZE
+
+
+def test_filling_and_copying_defined_bytes_costs_no_page(sh: Any) -> None:
+    base, size = sh.new_map(2 << 20), 1 << 20
+    sh.lib.rt_shadow_mapped(base, 2 << 20, 0)
+    before = dirty(sh, base, 2 << 20)
+    sh.lib.heap_hook_filled(base + 100, base, size)
+    sh.lib.heap_hook_copied(sh.ts, base + size + 100, base + 200, size // 2)
+    assert dirty(sh, base, 2 << 20) == before
+    sh.lib.rt_shadow_set(base + 5000, 9000, 1)
+    sh.lib.heap_hook_copied(sh.ts, base + size, base, 20000)
+    assert sh.v(base + size, 20000) == bytes(5000) + b"\xff" * 9000 + bytes(6000)
+    sh.lib.heap_hook_filled(base + size + 1, base, 19000)
+    assert sh.v(base + size, 20000) == bytes(20000)

@@ -126,6 +126,9 @@ void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {
 void heap_hook_span(u64 addr, u64 size) {
     if (on()) sh_make_present(addr, size);
 }
+void heap_hook_idle(u64 addr, u64 size) {
+    if (on()) sh_idle(addr, size);
+}
 void heap_hook_expected(u64 addr) {
     __builtin_prefetch((const void *)sh_v(addr), 1);
     __builtin_prefetch((const void *)sh_a(addr), 1);
@@ -147,6 +150,8 @@ static void copy_vbits(u64 dst, u64 src, u64 n) {
         k = sh_piece(dst, n);
         if (k >= RT_PAGE && sh_is_large(dst) && sh_is_zero(sh_v(src), sh_v(src + k)))
             sh_define(dst, k);
+        else if (sh_is_zero(sh_v(src), sh_v(src + k)))
+            sh_zero(sh_v(dst), k);
         else
             sh_copy(sh_v(dst), sh_v(src), k);
     }
@@ -175,6 +180,8 @@ void heap_hook_filled(u64 dst, u64 byte_at, u64 n) {
         k = sh_piece(dst, n);
         if (!bits && k >= RT_PAGE && sh_is_large(dst))
             sh_define(dst, k);
+        else if (!bits)
+            sh_zero(sh_v(dst), k);
         else
             sh_fill(sh_v(dst), bits, k);
     }
