@@ -32,8 +32,16 @@ static uint32_t way_in(const struct transtab *t, const struct xrec *from, const 
     return same ? to->inner : to->entry;
 }
 
+struct xrec *tt_new_exit(struct transtab *t, uint32_t x, uint32_t block, uint32_t stub) {
+    t->xrec_of[x] = 0;
+    if (!stub) return t->xrec;
+    struct xrec *r = &t->xrec[t->xrec_of[x] = t->n_xrec++];
+    *r = (struct xrec){.stub = stub, .block = block};
+    return r;
+}
+
 void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block) {
-    struct xrec *r = &t->xrec[x];
+    struct xrec *r = tt_xrec(t, x);
     struct brec *to = &t->brec[block];
     if (!r->stub || r->linked || (t->opts.flags & IP_C_NO_CHAIN)) return;
     r->linked = block + 1;
@@ -88,7 +96,7 @@ static struct wait_ent *wait_find(struct transtab *t, uint64_t key, bool make) {
 static void wait_for(struct transtab *t, uint32_t x) {
     struct wait_ent *e = wait_find(t, tt_canonical(t, t->exits[x].key), true);
     if (!e) return; /* it will be linked when the client takes it */
-    t->xrec[x].next_waiting = e->first;
+    tt_xrec(t, x)->next_waiting = e->first;
     e->first = x;
 }
 
@@ -98,10 +106,10 @@ static void link_waiting(struct transtab *t, uint64_t key, uint32_t block) {
     uint32_t x = e->first;
     e->first = 0;
     while (x) {
-        uint32_t next = t->xrec[x].next_waiting;
-        t->xrec[x].next_waiting = 0;
+        uint32_t next = tt_xrec(t, x)->next_waiting;
+        tt_xrec(t, x)->next_waiting = 0;
         /* Its own block may have been dropped, and a binding may have come or gone meanwhile. */
-        if (t->blocks[t->xrec[x].block].state && tt_canonical(t, t->exits[x].key) == key) tt_link_exit(t, x, block);
+        if (t->blocks[tt_xrec(t, x)->block].state && tt_canonical(t, t->exits[x].key) == key) tt_link_exit(t, x, block);
         x = next;
     }
 }
@@ -125,7 +133,7 @@ static void unlink_incoming(struct transtab *t, uint32_t block) {
     uint32_t x = t->brec[block].incoming;
     t->brec[block].incoming = 0;
     while (x) {
-        struct xrec *r = &t->xrec[x];
+        struct xrec *r = tt_xrec(t, x);
         uint32_t next = r->next_in;
         if (r->linked == block + 1) {
             tt_patch_rel32(t, t->exits[x].patch, r->stub);
@@ -140,10 +148,10 @@ static void unlink_incoming(struct transtab *t, uint32_t block) {
 static void unlink_outgoing(struct transtab *t, uint32_t block) {
     const struct brec *b = &t->brec[block];
     for (uint32_t x = b->first_exit; x < b->first_exit + b->n_exits; x++) {
-        struct xrec *r = &t->xrec[x];
+        struct xrec *r = tt_xrec(t, x);
         if (!r->linked) continue;
         uint32_t *p = &t->brec[r->linked - 1].incoming;
-        while (*p && *p != x) p = &t->xrec[*p].next_in;
+        while (*p && *p != x) p = &tt_xrec(t, *p)->next_in;
         if (*p == x) *p = r->next_in;
         tt_patch_rel32(t, t->exits[x].patch, r->stub);
         r->linked = 0;

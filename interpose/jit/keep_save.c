@@ -72,8 +72,9 @@ static const struct note *saved(const struct save *s, uint32_t block, const uint
     const struct brec *r = &t->brec[block];
     uint64_t pc = b->key & IP_KEY_PC;
     if (!b->state || !t->keep->note[block] || pc < s->lo || pc >= s->hi || r->compare) return NULL;
+    const uint64_t *pages = t->block_pages + r->pages;
     for (int i = 0; i < r->n_pages; i++)
-        if (r->pages[i] < s->lo || r->pages[i] >= s->hi) return NULL;
+        if (pages[i] < s->lo || pages[i] >= s->hi) return NULL;
     const uint8_t *at = t->keep->note[block];
     const struct note *n = (const void *)at;
     const struct kept_read *reads = (const void *)(at + sizeof *n + 4u * n->n_moved);
@@ -93,7 +94,7 @@ static void add_exits(struct save *s, const struct brec *r, uint32_t host, const
         int kind = x->kind_aux & 0xff;
         struct kept_exit out = {.key = x->key, .kind_aux = x->kind_aux};
         if (x->patch) out.patch = (uint16_t)(x->patch - host);
-        if (kind == IP_X_DIRECT) out.stub = (uint16_t)(t->xrec[r->first_exit + i].stub - host);
+        if (kind == IP_X_DIRECT) out.stub = (uint16_t)(tt_xrec(t, r->first_exit + i)->stub - host);
         memcpy(&out.id, ids + 2 * i, 2);
         if (kind == IP_XS_TRACK || kind == IP_X_FAR) {
             if (x->key != before) {
@@ -114,8 +115,8 @@ static void add_code(struct save *s, const struct ip_block *b, const struct brec
     uint8_t *code = grow(&s->chunk, b->host_len);
     memcpy(code, t->cache + (b->host - IP_CACHE_BASE), b->host_len);
     for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits; x++) {
-        if (!t->xrec[x].stub) continue;
-        uint32_t distance = t->xrec[x].stub - (t->exits[x].patch + 4);
+        if (!tt_xrec(t, x)->stub) continue;
+        uint32_t distance = tt_xrec(t, x)->stub - (t->exits[x].patch + 4);
         memcpy(code + (t->exits[x].patch - b->host), &distance, 4);
     }
 }
@@ -150,7 +151,7 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
     add(&s->chunk, descs.at, descs.n);
     add(&s->chunk, &t->points[b->points], sizeof *t->points * b->n_points);
     add(&s->chunk, reads, 8u * n->n_reads);
-    for (int i = 0; i < r->n_pages; i++) add(&s->chunk, &r->pages[i], 4);
+    for (int i = 0; i < r->n_pages; i++) add(&s->chunk, &t->block_pages[r->pages + (uint32_t)i], 4);
     for (unsigned i = 0; i <= b->n_insns; i++) add(&s->chunk, &t->pcs[b->pcs + i], 4);
     add(&s->chunk, moved, 4u * n->n_moved);
     add(&s->chunk, unbound, 4u * n->n_unbound);

@@ -101,8 +101,7 @@ static void put_exits(struct transtab *t, const struct parts *p, uint32_t block,
         out->key = x->desc ? IP_META_BASE + IP_META_DESC + descs + (uint32_t)sizeof *p->descs * (x->desc - 1u) : x->key;
         out->kind_aux = x->kind_aux;
         out->patch = x->patch ? host + x->patch : 0;
-        t->xrec[id] = (struct xrec){.block = block};
-        if ((x->kind_aux & 0xff) == IP_X_DIRECT) t->xrec[id].stub = host + x->stub;
+        tt_new_exit(t, id, block, (x->kind_aux & 0xff) == IP_X_DIRECT ? host + x->stub : 0);
         if (x->id) memcpy(t->cache + (host - IP_CACHE_BASE) + x->id, &id, 4);
     }
     m->n_exits += p->b->n_exits;
@@ -116,8 +115,7 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
     memcpy(code, p->host, b->host_len);
     keep_move(code, p->moved, b->n_moved, host - b->host);
     struct brec *r = &t->brec[block];
-    *r = (struct brec){
-        .entry = host + b->entry, .first_exit = m->n_exits, .n_exits = b->n_exits, .n_pages = (uint8_t)b->n_pages};
+    *r = (struct brec){.entry = host + b->entry, .first_exit = m->n_exits, .n_exits = b->n_exits};
     put_exits(t, p, block, host);
     memcpy(&t->points[m->n_points], p->points, sizeof *p->points * b->n_points);
     for (unsigned i = 0; i <= b->n_insns; i++) t->pcs[m->n_pcs + i] = p->pcs[i];
@@ -135,10 +133,7 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
     t->keep->note[block] = NULL;
     t->n_live++;
-    for (int i = 0; i < b->n_pages; i++) {
-        r->pages[i] = p->pages[i];
-        tt_page_add_block(t, p->pages[i], block);
-    }
+    for (int i = 0; i < b->n_pages; i++) tt_page_add_block(t, p->pages[i], block);
     tt_publish(t, key, block);
 }
 

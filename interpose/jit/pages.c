@@ -70,6 +70,9 @@ void tt_page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
         }
     }
     p->blocks[p->n++] = block;
+    struct brec *r = &t->brec[block];
+    if (!r->n_pages++) r->pages = t->n_block_pages;
+    t->block_pages[t->n_block_pages++] = page;
 }
 
 /* ---- Who notices -------------------------------------------------------------------- */
@@ -152,7 +155,7 @@ void tt_stale(struct transtab *t, uint64_t key) {
     const struct brec *r = &t->brec[e->block];
     uint64_t now = t->n_often ? tt_now_ms() : 0;
     for (int i = 0; now && i < r->n_pages; i++) {
-        struct page_ent *p = tt_page(t, r->pages[i]);
+        struct page_ent *p = tt_page(t, t->block_pages[r->pages + (uint32_t)i]);
         if (p) p->changed = now;
     }
     tt_drop_block(t, e->block);

@@ -199,13 +199,11 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
         out->key = x->key;
         out->kind_aux = x->kind_aux;
         out->patch = x->patch_off ? e->host + x->patch_off : 0;
-        memset(&t->xrec[id], 0, sizeof t->xrec[id]);
-        t->xrec[id].block = block;
+        struct xrec *own = tt_new_exit(t, id, block, kind == IP_X_DIRECT ? e->host + x->stub_off : 0);
         if (kind == IP_X_DIRECT) {
-            t->xrec[id].stub = e->host + x->stub_off;
-            t->xrec[id].onward = !x->calls && (x->key & IP_KEY_PC) > (b->key & IP_KEY_PC);
-            t->xrec[id].sited = x->calls == EXIT_SITED;
-            tt_patch_rel32(t, out->patch, t->xrec[id].stub);
+            own->onward = !x->calls && (x->key & IP_KEY_PC) > (b->key & IP_KEY_PC);
+            own->sited = x->calls == EXIT_SITED;
+            tt_patch_rel32(t, out->patch, own->stub);
         } else if (kind == IP_XS_TRACK || kind == IP_XS_ADDRESSES || kind == IP_XS_WATCH || kind == IP_X_FAR) {
             uint32_t k = (uint32_t)x->key;
             if (!desc[k]) {
@@ -337,12 +335,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     keep_made(t, block, !bd && !breaks);
     if (key & IP_KEY_ONE) return (int)block; /* never found again */
     t->n_live++;
-    struct brec *r = &t->brec[block];
-    r->n_pages = (uint8_t)b->n_pages;
-    for (int i = 0; i < b->n_pages; i++) {
-        r->pages[i] = b->pages[i];
-        tt_page_add_block(t, b->pages[i], block);
-    }
+    for (int i = 0; i < b->n_pages; i++) tt_page_add_block(t, b->pages[i], block);
     tt_publish(t, key, block);
     return (int)block;
 }
@@ -433,7 +426,8 @@ void tt_flush(struct transtab *t) {
     keep_flushed(t);
     m->n_blocks = m->n_points = m->n_pcs = m->desc_used = m->cache_used = 0;
     m->n_exits = 1; /* id 0: none */
-    t->n_live = 0;
+    t->n_xrec = 1;
+    t->n_live = t->n_block_pages = 0;
     m->generation++;
     t->stats.flushes++;
 }
@@ -441,9 +435,12 @@ void tt_flush(struct transtab *t) {
 void tt_init_tables(struct transtab *t) {
     tt_init_pages(t);
     tt_init_code(t);
+    t->xrec_of = ip_reserve(sizeof *t->xrec_of * IP_META_EXITMAX);
     t->xrec = ip_reserve(sizeof *t->xrec * IP_META_EXITMAX);
+    t->n_xrec = 1;
     tt_init_waiting(t);
     t->brec = ip_reserve(sizeof *t->brec * IP_META_BLKMAX);
+    t->block_pages = ip_reserve(sizeof *t->block_pages * IP_META_BLKMAX * BLOCK_PAGES);
     struct ip_insn *insn = ip_alloc(UB_MAX_INSN, sizeof *insn);
     for (int i = 0; i < 3; i++) {
         t->ub[i] = ip_alloc(1, sizeof *t->ub[i]);

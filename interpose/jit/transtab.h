@@ -16,7 +16,7 @@
  * (hashes, ciphers) gains by longer blocks; checks of accesses do not get cheaper by them. */
 static inline int block_insns(uint64_t flags) { return flags & IP_C_COUNT ? 60 : 40; }
 
-struct xrec {              /* private part of an exit */
+struct xrec {              /* private part of a direct exit; of all others it is the first one, all zero */
     uint32_t stub;         /* client address of its stub, 0: not patchable */
     uint32_t next_in;      /* next exit linked to the same block, 0 end */
     uint32_t linked;       /* block + 1, 0 none */
@@ -34,10 +34,11 @@ struct brec { /* private part of a block */
     uint64_t mask;     /* registers that are defined when the block is inside; the same at all its exits */
     uint32_t called;   /* where calls from a site may go in place of it, 0: nowhere */
     uint32_t where;    /* ct_where that the block wants (abi/count.h); 0: any */
+    uint32_t pages;    /* guest pages that it was made from: index of the first one in block_pages */
     uint8_t n_pages;
-    uint64_t pages[8];
 };
-struct wait_ent { /* exits to a key without translation */
+#define BLOCK_PAGES 8u /* at most */
+struct wait_ent {      /* exits to a key without translation */
     uint64_t key;
     uint32_t first, used;
 };
@@ -100,8 +101,11 @@ struct transtab {
     struct ip_point *points;
     uint64_t *pcs;
     uint8_t *desc;
+    uint32_t *xrec_of; /* exit: index in xrec */
     struct xrec *xrec;
     struct brec *brec;
+    uint64_t *block_pages;
+    uint32_t n_xrec, n_block_pages;
     uint64_t cache_bytes;
     uint32_t n_live; /* blocks that can be found */
     struct ip_jit_opts opts;
@@ -185,6 +189,9 @@ bool tt_is_watched(const struct transtab *t, uint64_t page);
 bool tt_is_checked(const struct transtab *t, uint64_t page);
 
 /* chain.c */
+static inline struct xrec *tt_xrec(const struct transtab *t, uint32_t x) { return &t->xrec[t->xrec_of[x]]; }
+/* An exit of a block is new; its stub (a client address), if it is a direct one, else 0. */
+struct xrec *tt_new_exit(struct transtab *t, uint32_t x, uint32_t block, uint32_t stub);
 void tt_init_waiting(struct transtab *t);
 void tt_forget_waiting(struct transtab *t);
 void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to);
@@ -195,6 +202,7 @@ void tt_unlink_block(struct transtab *t, uint32_t block);
 
 /* pages.c */
 struct page_ent *tt_page(const struct transtab *t, uint64_t page);
+/* A block was made from the page, too. */
 void tt_page_add_block(struct transtab *t, uint64_t page, uint32_t block);
 void tt_init_pages(struct transtab *t);
 void tt_flush_pages(struct transtab *t);
