@@ -169,3 +169,14 @@ def test_code_beyond_the_templates(tmp_path):
     done = run(tmp_path, program, "-q")
     assert (done.returncode, done.stdout) == (0, "15\n1234\n15\n")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_more_parts_than_tables(tmp_path):
+    """Contexts in code without names have tables of their own for other parts, 512 at most."""
+    program = build(tmp_path, "parts.S", "-nostdlib", "-static", "-s", "-Wl,--eh-frame-hdr")
+    ours = profile(tmp_path, program)
+    recorded = profile(tmp_path, program, "--collect-jumps=yes")
+    assert sum(ours.ir.values()) == sum(recorded.ir.values()) > 40 * 900 * 10
+    assert sum(count for count, _ in ours.called.values()) == sum(
+        count for count, _ in recorded.called.values()
+    )

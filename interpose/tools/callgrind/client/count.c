@@ -202,9 +202,14 @@ static u64 home_of(struct thread *t, struct cg_context *x, const struct ip_tr_bl
     const struct cg_family *f = x->family;
     if (x->base && x->where == b->where) return x->base;
     if (!b->where || x->caller || f->depth || x->function != b->function) return 0;
-    if (b->where & IP_CT_BLOCK && b->home != f->function->entry) return apart_with(t, x, b->where);
+    bool other = b->where & IP_CT_BLOCK && b->home != f->function->entry;
+    u64 apart = other ? apart_with(t, x, b->where) : 0;
+    if (apart) return apart;
     u64 **counters = &t->shared.levels[x->level];
     if (!*counters) *counters = rt_pages(COUNTER_BYTES);
+    /* With too many tables, what begins with the part itself has the costs.  Counters of the block's own would not do:
+     * blocks of one ct_where go past each other's test of it (chain.c). */
+    if (other) return (u64)*counters;
     x->where = b->where;
     return x->base = (u64)*counters;
 }

@@ -225,6 +225,7 @@ static void add_calls(struct sink *s, struct names *n, struct memory *m, const s
         if (!any) continue;
         row.kind = CG_CALLS;
         row.callee = family_number(n, m, cg_at(m, callee->family, sizeof(struct cg_family)), callee->level, 0);
+        if (!row.callee) continue; /* made after its table was copied */
         uint64_t *cost = cg_add_row(s, row);
         if (cost) memcpy(cost, call->cost, s->n_events * sizeof *cost);
     }

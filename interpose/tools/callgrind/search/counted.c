@@ -137,8 +137,8 @@ static int index_parts(struct memory *m) {
     return 0;
 }
 
-static void add_part(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context, uint64_t table,
-                     uint32_t where) {
+/* Of those, the first one of a part that is at least this. */
+static size_t part_at(const struct memory *m, uint64_t where) {
     size_t lo = 0, hi = m->n_placed;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
@@ -147,23 +147,44 @@ static void add_part(struct sink *s, struct names *n, struct memory *m, int mem,
         else
             hi = mid;
     }
-    for (; lo < m->n_placed && m->placed[lo]->block->where == where; lo++) {
-        const struct counted *c = m->placed[lo];
+    return lo;
+}
+
+/* whole: the words of the table, or NULL, where the few that are wanted are read one by one. */
+static void add_part(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context, uint64_t table,
+                     uint32_t where, const uint64_t *whole) {
+    for (size_t i = part_at(m, where), end = part_at(m, where + 1ull); i < end; i++) {
+        const struct counted *c = m->placed[i];
         uint64_t words[UINT16_MAX];
-        if (read_words(m, mem, words, c->block->n_words, table + c->first_word * sizeof *words) == 0)
+        if (whole)
+            add_words(s, n, m, context, c, whole + c->first_word);
+        else if (read_words(m, mem, words, c->block->n_words, table + c->first_word * sizeof *words) == 0)
             add_words(s, n, m, context, c, words);
     }
 }
 
 void cg_add_apart(struct sink *s, struct names *n, struct memory *m, int mem, uint32_t context,
                   const struct cg_context *x) {
+    enum { FEW = 64 };
     if (!m->placed && index_parts(m) < 0) {
         s->failed = 1;
         return;
     }
     const struct cg_part *p;
+    uint64_t wanted = 0, *whole = NULL;
     for (const struct cg_part *a = x->parts; a && (p = cg_at(m, a, sizeof *p)); a = p->next)
-        add_part(s, n, m, mem, context, x->apart, p->where);
+        wanted += part_at(m, p->where + 1ull) - part_at(m, p->where);
+    if (wanted > FEW) {
+        whole = malloc((m->words + 1) * sizeof *whole);
+        if (!whole) s->failed = 1;
+        if (!whole || read_words(m, mem, whole, m->words, x->apart) < 0) {
+            free(whole);
+            return;
+        }
+    }
+    for (const struct cg_part *a = x->parts; a && (p = cg_at(m, a, sizeof *p)); a = p->next)
+        add_part(s, n, m, mem, context, x->apart, p->where, whole);
+    free(whole);
 }
 
 int cg_add_levels(struct sink *s, struct names *n, struct memory *m, int mem, const struct cg_thread *t) {
