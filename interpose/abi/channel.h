@@ -257,6 +257,9 @@ enum ip_sym {
                              slot */
     IP_SYM_SLOW_LOAD,     /* the same of IP_XS_LOAD: as LIGHT.  The address in RCX, RCX in its slot */
     IP_SYM_SLOW_LIGHT,    /* the same of any other kind; tries shadow/fast.c with the caller-saved registers alone */
+    IP_SYM_MOVES,         /* entry 0 (enum ip_move) of those that settle IP_XS_TRACK of plain moves in assembly.  The
+                             address in RCX, RCX in its slot, tstate.acc_info: what and where, tstate.target: where to
+                             go on */
     IP_SYM_ARRIVE,       /* slow path of IP_XS_ARRIVE: in RCX the template's address, in RDX the ct_where that it wants,
                             RCX and RDX in slots, tstate.resume: where to go on */
     IP_SYM_ARRIVE_FLAGS, /* the same; keeps the flags */

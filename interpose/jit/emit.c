@@ -319,7 +319,11 @@ static void keep_record_reg(struct em *m, const struct uinstr *u, const struct i
 }
 
 static const struct slow_site to_tracking = {ST_EXIT, IP_X_DIRECT}, to_helper = {ST_TRACK, IP_XS_TRACK},
-                              to_load = {ST_SLOW, IP_XS_LOAD}, to_store = {ST_SLOW, IP_XS_STORE};
+                              to_overwrite = {ST_OVERWRITE, IP_XS_TRACK}, to_load = {ST_SLOW, IP_XS_LOAD},
+                              to_store = {ST_SLOW, IP_XS_STORE};
+
+/* What is loaded and not defined goes on in the tracking translation, without being looked at first. */
+static bool leads_to_tracking(const struct em *m) { return (m->o->flags & IP_C_UNDEF) && !(m->b->key & IP_KEY_ONE); }
 
 static void emit_uop(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
@@ -396,9 +400,9 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
         m->e->mask = u->set;
         if (u == m->b->u && !u->spilled && !m->b->checked) m->e->unmasked = w->len;
         break;
-    case U_TMASK: em_check_mask(m, u, to_helper); break;
+    case U_TMASK: em_check_mask(m, u, em_may_overwrite(m, u) ? to_overwrite : to_helper); break;
     case U_TMEM: em_check_zero(m, u, to_helper); break;
-    case U_LDCHK: em_check_zero(m, u, to_load); break;
+    case U_LDCHK: em_check_zero(m, u, leads_to_tracking(m) ? to_tracking : to_load); break;
     case U_EARLY: em_check_zero(m, u, to_tracking); break;
     case U_STCHK: em_check_zero(m, u, to_store); break;
     case U_STKDEF:
@@ -419,7 +423,7 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_TRACK: em_slow_call(m, IP_SYM_SLOW_LIGHT, IP_XS_TRACK, (uint64_t)u->insn, 0); break;
     case U_TJOIN:
         for (int i = m->join_first; i < m->n_stubs; i++)
-            if (m->stubs[i].kind == ST_TRACK) m->stubs[i].resume = w->len;
+            if (m->stubs[i].kind == ST_TRACK || m->stubs[i].kind == ST_OVERWRITE) m->stubs[i].resume = w->len;
         m->join_first = m->n_stubs;
         break;
     case U_CSPUSH: emit_push_entry(m, u); break;
@@ -478,6 +482,14 @@ static void emit_slow_stub(struct em *m, const struct stub *s) {
     }
 }
 
+void em_note_place(struct em *m, struct uaddr field, uint32_t to) {
+    struct writer *w = &m->w;
+    put_store_imm(w, 8, field, w->base + to);
+    w->len -= 4;
+    writer_moves(w, 0, MOVED_ADDRESS);
+    w->len += 4;
+}
+
 static void emit_stub(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
     int insn = s->insn;
@@ -495,14 +507,8 @@ static void emit_stub(struct em *m, const struct stub *s) {
         }
         break;
     case ST_SLOW: emit_slow_stub(m, s); break;
-    case ST_TRACK: {
-        int x = em_add_exit(m, (uint64_t)insn, IP_XS_TRACK, s->size);
-        em_point(m, insn, s->spilled, 0);
-        em_restore_all(w, s->spilled);
-        em_leave(m, x, IP_SYM_SLOW_LIGHT);
-        m->e->exits[x].patch_off = s->resume;
-        break;
-    }
+    case ST_TRACK: em_track_stub(m, s); break;
+    case ST_OVERWRITE: em_overwrite_stub(m, s); break;
     case ST_MISS: /* RCX is what the check of the entry left: the pc again */
         em_point(m, 0, RCX_RDX, IP_PF_COMMITTED);
         put_lea(w, 8, IP_RCX, addr_wide(IP_RCX, (int64_t)m->b->key));
@@ -535,10 +541,7 @@ static void emit_stub(struct em *m, const struct stub *s) {
     case ST_LEFT: em_left_stub(m, s); break;
     case ST_CSYNC:
     case ST_REDZONE:
-        put_store_imm(w, 8, STATE(resume), w->base + s->resume);
-        w->len -= 4;
-        writer_moves(w, 0, MOVED_ADDRESS);
-        w->len += 4;
+        em_note_place(m, STATE(resume), s->resume);
         put_jmp_sym(m, s->kind == ST_CSYNC ? IP_SYM_CS_SYNC : IP_SYM_RED_ZONE);
         break;
     default: m->e->overflow = true; break;

@@ -17,6 +17,7 @@ enum stub_kind {
     ST_EXIT,
     ST_SLOW,
     ST_TRACK,
+    ST_OVERWRITE,
     ST_MISS,
     ST_CSYNC,
     ST_REDZONE,
@@ -35,8 +36,9 @@ struct stub {
     int exit;        /* index into e->exits */
     uint32_t from;   /* offset of the rel32 that comes here */
     uint32_t resume; /* offset to resume at */
+    uint32_t past;   /* OVERWRITE: offset behind the guard */
     struct uaddr m;
-    uint64_t pc;
+    uint64_t pc; /* OVERWRITE: the guard's set */
 };
 
 struct em {
@@ -108,11 +110,18 @@ void em_ret(struct em *m, const struct uinstr *u);
 void em_jmpi(struct em *m, const struct uinstr *u);
 /* Leave through exit x by way of one of the runtime's stubs. */
 void em_leave(struct em *m, int x, enum ip_sym sym);
+/* The exit's number, or the address of an offset in this code, to a field of the state. */
+void em_note_exit(struct em *m, struct uaddr field, int x);
+void em_note_place(struct em *m, struct uaddr field, uint32_t to);
 /* The same for the runtime to do something and come back to what follows. */
 void em_slow_call(struct em *m, enum ip_sym sym, int kind, uint64_t key, uint32_t aux);
 void em_count(struct em *m, const struct uinstr *u);
 int em_direct_exit(struct em *m, uint64_t key, int cc, int insn);
 void em_restore_all(struct writer *w, uint16_t regs);
+/* emit_track.c: guards of tracking translations. */
+bool em_may_overwrite(const struct em *m, const struct uinstr *u);
+void em_overwrite_stub(struct em *m, const struct stub *s);
+void em_track_stub(struct em *m, const struct stub *s);
 /* emit_count.c: runs counted in line. */
 void em_arrive(struct em *m, const struct uinstr *u);
 void em_run(struct em *m, const struct uinstr *u);

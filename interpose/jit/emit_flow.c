@@ -48,7 +48,7 @@ void em_lead_entry(struct em *m, uint32_t to) {
     w->len = len;
 }
 
-static void em_note_exit(struct em *m, struct uaddr field, int x) {
+void em_note_exit(struct em *m, struct uaddr field, int x) {
     put_store_imm(&m->w, 4, field, 0);
     m->e->exits[x].id_off = m->w.len - 4;
 }

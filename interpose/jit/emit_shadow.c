@@ -25,13 +25,14 @@ static struct stub *site_stub(struct em *m, const struct uinstr *u, struct slow_
     s->insn = u->insn;
     s->m = u->m;
     s->via_t = u->via_t;
-    s->pc = u->imm;
+    s->pc = site.kind == ST_OVERWRITE ? u->set : u->imm;
+    if (u->op == U_LDCHK) s->pc = m->b->insn[u->insn].pc | IP_KEY_TRACK | IP_KEY_NOREDIR;
     return s;
 }
 
 /* Stubs from the first on come back to what follows the check. */
 static void resume_here(struct em *m, int first) {
-    for (int i = first; i < m->n_stubs; i++) m->stubs[i].resume = m->w.len;
+    for (int i = first; i < m->n_stubs; i++) m->stubs[i].resume = m->stubs[i].past = m->w.len;
 }
 
 /* jrcxz is the only test that leaves flags alone. */

@@ -207,6 +207,8 @@ void put_add_imm32(struct writer *w, int size, struct uaddr m, uint32_t imm) {
     put_mem_imm(w, size, small ? 0x83 : 0x81, 0, &m, small ? 1 : 4, imm);
 }
 
+void put_and_imm32(struct writer *w, struct uaddr m, uint32_t imm) { put_mem_imm(w, 8, 0x81, 4, &m, 4, imm); }
+
 void put_add(struct writer *w, int dst, struct uaddr m) { put_mem(w, 8, 0x03, dst, &m); }
 void put_add_to(struct writer *w, struct uaddr m, int src) { put_mem(w, 8, 0x01, src, &m); }
 void put_sub(struct writer *w, int dst, struct uaddr m) { put_mem(w, 8, 0x2b, dst, &m); }

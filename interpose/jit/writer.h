@@ -72,13 +72,14 @@ void put_shrx(struct writer *w, int dst, int src, int count);           /* shrx 
 void put_cmp_imm32(struct writer *w, int size, struct uaddr m, uint32_t imm);
 /* add [m], imm32; of 8 bytes: sign-extended */
 void put_add_imm32(struct writer *w, int size, struct uaddr m, uint32_t imm);
-void put_add(struct writer *w, int dst, struct uaddr m);    /* add r64, [m] */
-void put_add_to(struct writer *w, struct uaddr m, int src); /* add [m], r64 */
-void put_sub(struct writer *w, int dst, struct uaddr m);    /* sub r64, [m] */
-void put_cmp(struct writer *w, int reg, struct uaddr m);    /* cmp r64, [m] */
-void put_cmp_reg(struct writer *w, int reg, uint32_t imm);  /* cmp r32, imm32 */
-uint32_t put_pext_open(struct writer *w, int dst, int src); /* pext r64, r64, [rip + open] */
-void put_wrgsbase(struct writer *w, int src);               /* wrgsbase r64 */
+void put_and_imm32(struct writer *w, struct uaddr m, uint32_t imm); /* and qword [m], imm32, sign-extended */
+void put_add(struct writer *w, int dst, struct uaddr m);            /* add r64, [m] */
+void put_add_to(struct writer *w, struct uaddr m, int src);         /* add [m], r64 */
+void put_sub(struct writer *w, int dst, struct uaddr m);            /* sub r64, [m] */
+void put_cmp(struct writer *w, int reg, struct uaddr m);            /* cmp r64, [m] */
+void put_cmp_reg(struct writer *w, int reg, uint32_t imm);          /* cmp r32, imm32 */
+uint32_t put_pext_open(struct writer *w, int dst, int src);         /* pext r64, r64, [rip + open] */
+void put_wrgsbase(struct writer *w, int src);                       /* wrgsbase r64 */
 
 /* Arithmetic flags to [m], by way of RAX, and back. */
 void put_save_flags(struct writer *w, struct uaddr m);

@@ -200,6 +200,16 @@ static bool pop(struct tstate *ts, const struct ip_insn *in) {
     return true;
 }
 
+/* Of a known target, with bytes below RSP that are marked defined: they are given up. */
+static bool call(struct tstate *ts, const struct ip_insn *in) {
+    u64 sp = ts->gpr[IP_RSP];
+    if (in->mem.present || (ts->umask & (in->gpr_read | 1ull << IP_U_TAKES))) return false;
+    if (sp <= ts->stack_lo || sp > ts->stack_hi || !addressable(ts, sp - 8, 8)) return false;
+    if (ts->umask >> IP_U_REDZONE & 1) sh_clean_red_zone(ts);
+    *(u64 *)sh_v(sp - 8) = 0;
+    return true;
+}
+
 /* ---- Arithmetic ---------------------------------------------------------------------- */
 
 /* Operands in general registers, immediates, and memory of which nothing is to be reported. */
@@ -223,7 +233,9 @@ static bool arithmetic(struct tstate *ts, const struct ip_insn *in) {
     struct tk t = {.ts = ts, .in = in};
     switch (in->mnem) {
     case IP_MN_ADD:
+    case IP_MN_ADC:
     case IP_MN_SUB:
+    case IP_MN_SBB:
     case IP_MN_CMP:
     case IP_MN_AND:
     case IP_MN_OR:
@@ -267,6 +279,7 @@ static bool take_stack(struct tstate *ts, const struct ip_insn *in) {
 static bool track(struct tstate *ts, const struct ip_insn *in) {
     if ((ts->umask >> IP_U_TAKES & 1) && (in->gpr_write >> IP_RSP & 1) && take_stack(ts, in)) return true;
     if (in->flow == IP_F_JCC) return !(ts->vflags >> (in->cc >> 1) & 1);
+    if (in->flow == IP_F_CALL || in->flow == IP_F_CALLI) return call(ts, in);
     switch (in->mnem) {
     case IP_MN_MOV: return move_gpr(ts, in);
     case IP_MN_MOVZX: return extend_gpr(ts, in, false);

@@ -6,7 +6,10 @@
 #define TS_STACK_HI   0x168
 #define TS_STACK_SHARED 0x170
 #define TS_REDZONE    0x178
+#define TS_ACC_INFO   0x140
 #define TS_UMASK      0x0b8
+#define TS_VGPR       0x200
+#define TS_VVEC       0x340
 #define RED_ZONE_MOST 1024
 #define RED_ZONE      128               /* SH_REDZONE                         */
 #define GIVE_BACK_MOST 8192             /* SH_GIVE_BACK                       */
@@ -14,6 +17,9 @@
 #define TS_TMP0       0x0d8
 #define TS_VECSAVE    0xb40
 #define U_REDZONE     (1 << 23)         /* IP_U_REDZONE */
+#define U_VEC0        32                /* IP_U_VEC0                          */
+#define MOVE_DEFINED  0xffffff          /* IP_MOVE_DEFINED                    */
+#define MOVE_REG_SHIFT 24               /* IP_MOVE_REG_SHIFT                  */
 #define META_EXITS    0x6e001000        /* IP_META_BASE + IP_META_EXITS       */
 #define IP_A_BASE_    0x0000500000000000
 #define V_DISP        0x3c              /* IP_V_DISP: GS base is V_CONST less it */
@@ -245,6 +251,202 @@ rt_give_back_stub:
         mov     %fs:0x08, %rcx
         mov     %fs:0x10, %rdx
         jmp     rt_light_stub
+
+/* ---- Plain moves of undefined data ------------------------------------------------------------------------------
+ * As shadow/fast.c settles them: the address in RCX, RCX in its slot; what else is to be known stands in acc_info, and
+ * where to go on in target, so that nothing but the V bytes, the A bits and this thread's state is read.  Whatever is not
+ * plain, as it was, goes to C. */
+.macro MOVE_BEGIN                       /* EBX = the register; flags kept */
+        mov     %rax, %fs:0x00
+        mov     %rdx, %fs:0x10
+        mov     %rbx, %fs:0x18
+        SAVE_FLAGS
+        mov     %fs:TS_ACC_INFO, %ebx
+        mov     %ebx, %eax
+        and     $MOVE_DEFINED, %eax
+        test    %eax, %fs:TS_UMASK
+        jne     rt_move_c
+        shr     $MOVE_REG_SHIFT, %ebx
+.endm
+
+.macro MOVE_END
+        LOAD_FLAGS
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+        jmp     *%fs:TS_TARGET
+.endm
+
+/* \n bytes at RCX are addressable, else to C.  RAX and RDX are free.  red_zone: they are stored to. */
+.macro MOVE_ADDRESSABLE n, red_zone=0
+        cmp     %fs:TS_STACK_LO, %rcx
+        jb      1f
+        cmp     %fs:TS_STACK_HI, %rcx
+        jae     1f
+        cmpl    $0, %fs:TS_STACK_SHARED
+        jne     rt_move_c
+        lea     \n(%rcx), %rdx
+        cmp     %fs:TS_STACK_HI, %rdx
+        ja      rt_move_c
+        cmp     %rsp, %rcx
+        jae     2f
+        lea     -RED_ZONE(%rsp), %rdx
+        cmp     %rdx, %rcx
+        jb      rt_move_c
+.if \red_zone
+        orl     $U_REDZONE, %fs:TS_UMASK
+        mov     %rcx, %rdx
+        not     %rdx
+        cmp     %rdx, %fs:TS_REDZONE
+        jae     2f
+        mov     %rdx, %fs:TS_REDZONE
+.endif
+        jmp     2f
+1:      mov     %rcx, %rdx
+        shr     $3, %rdx
+        movabs  $IP_A_BASE_, %rax
+.if \n > 24
+9:      mov     (%rax,%rdx), %rax       /* may fault */
+.else
+9:      mov     (%rax,%rdx), %eax
+.endif
+        mov     %rcx, %rdx
+        and     $7, %ecx
+        shr     %cl, %rax
+        mov     %rdx, %rcx
+.if \n == 32
+        test    %eax, %eax
+.else
+        test    $((1 << (\n)) - 1), %eax
+.endif
+        jne     rt_move_c
+2:
+        .pushsection rt_fixups, "a", @progbits
+        .quad   9b, rt_move_c
+        .popsection
+.endm
+
+/* load: reads the V bits to RDX, whose upper part is what the register's becomes */
+.macro MOVE_LOAD n, load:vararg
+        MOVE_BEGIN
+        MOVE_ADDRESSABLE \n
+        \load
+        jmp     rt_move_loaded
+.endm
+
+.macro MOVE_STORE n, red_zone, store:vararg
+        MOVE_BEGIN
+        MOVE_ADDRESSABLE \n, \red_zone
+        mov     %fs:TS_VGPR(,%rbx,8), %rdx
+        \store
+        MOVE_END
+.endm
+
+/* The V bits of vector register EBX from RCX on, \words of them; clear: the others, or they stay. */
+.macro MOVE_VLOAD words, clear
+        MOVE_BEGIN
+        MOVE_ADDRESSABLE 8*\words
+        mov     %ebx, %edx
+        shl     $6, %edx
+.irp    i,0,1,2,3,4,5,6,7
+.if \i < \words
+        mov     %gs:(V_DISP+8*\i)(%rcx), %rax
+        mov     %rax, %fs:(TS_VVEC+8*\i)(%rdx)
+.elseif \clear
+        movq    $0, %fs:(TS_VVEC+8*\i)(%rdx)
+.endif
+.endr
+.irp    i,0,1,2,3,4,5,6,7
+.if \i < \words - 1 || (\i >= \words && !\clear)
+        or      %fs:(TS_VVEC+8*\i)(%rdx), %rax
+.endif
+.endr
+        mov     %rax, %rdx
+        add     $U_VEC0, %ebx
+        jmp     rt_move_marked
+.endm
+
+.macro MOVE_VSTORE words
+        MOVE_BEGIN
+        MOVE_ADDRESSABLE 8*\words, 1
+        shl     $6, %ebx
+.irp    i,0,1,2,3
+.if \i < \words
+        mov     %fs:(TS_VVEC+8*\i)(%rbx), %rax
+        mov     %rax, %gs:(V_DISP+8*\i)(%rcx)
+.endif
+.endr
+        MOVE_END
+.endm
+
+        .p2align 4
+rt_move_loaded:                         /* RDX: V bits of register RBX */
+        mov     %rdx, %fs:TS_VGPR(,%rbx,8)
+rt_move_marked:                         /* RDX: is bit EBX of umask to be set? */
+        mov     %fs:TS_UMASK, %rax
+        mov     %rax, %rcx
+        btr     %rbx, %rax
+        bts     %rbx, %rcx
+        test    %rdx, %rdx
+        cmovne  %rcx, %rax
+        mov     %rax, %fs:TS_UMASK
+        MOVE_END
+rt_move_c:
+        LOAD_FLAGS
+        mov     %fs:0x00, %rax
+        mov     %fs:0x08, %rcx
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+        jmp     rt_light_stub
+
+        .p2align 4
+move_load1:     MOVE_LOAD 1, movzbl %gs:V_DISP(%rcx), %edx
+        .p2align 4
+move_load2:     MOVE_LOAD 2, movzwl %gs:V_DISP(%rcx), %edx
+        .p2align 4
+move_load4:     MOVE_LOAD 4, mov %gs:V_DISP(%rcx), %edx
+        .p2align 4
+move_load8:     MOVE_LOAD 8, mov %gs:V_DISP(%rcx), %rdx
+        .p2align 4
+move_sx1_4:     MOVE_LOAD 1, movsbl %gs:V_DISP(%rcx), %edx
+        .p2align 4
+move_sx1_8:     MOVE_LOAD 1, movsbq %gs:V_DISP(%rcx), %rdx
+        .p2align 4
+move_sx2_4:     MOVE_LOAD 2, movswl %gs:V_DISP(%rcx), %edx
+        .p2align 4
+move_sx2_8:     MOVE_LOAD 2, movswq %gs:V_DISP(%rcx), %rdx
+        .p2align 4
+move_sx4_8:     MOVE_LOAD 4, movslq %gs:V_DISP(%rcx), %rdx
+        .p2align 4
+move_store1:    MOVE_STORE 1, 1, mov %dl, %gs:V_DISP(%rcx)
+        .p2align 4
+move_store2:    MOVE_STORE 2, 1, mov %dx, %gs:V_DISP(%rcx)
+        .p2align 4
+move_store4:    MOVE_STORE 4, 1, mov %edx, %gs:V_DISP(%rcx)
+        .p2align 4
+move_store8:    MOVE_STORE 8, 1, mov %rdx, %gs:V_DISP(%rcx)
+        .p2align 4
+move_push:      MOVE_STORE 8, 0, mov %rdx, %gs:V_DISP(%rcx)
+        .p2align 4
+move_vload16:   MOVE_VLOAD 2, 0
+        .p2align 4
+move_vload16_zero: MOVE_VLOAD 2, 1
+        .p2align 4
+move_vload32:   MOVE_VLOAD 4, 1
+        .p2align 4
+move_vstore16:  MOVE_VSTORE 2
+        .p2align 4
+move_vstore32:  MOVE_VSTORE 4
+
+        .globl  rt_moves_stub
+        .p2align 4
+rt_moves_stub:                          /* ORDER enum ip_move */
+.irp    kind, load1, load2, load4, load8, sx1_4, sx1_8, sx2_4, sx2_8, sx4_8, store1, store2, store4, store8, push, \
+              vload16, vload16_zero, vload32, vstore16, vstore32
+        .p2align 4                      /* IP_MOVES_STEP */
+        jmp     move_\kind
+.endr
 
         .text
 /* u32 rt_a_word(u64 a): the A bits at a; where there are none, all ones. */

@@ -36,12 +36,13 @@ enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x) {
     }
 }
 
-extern char rt_store_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[];
+extern char rt_store_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[], rt_moves_stub[];
 
 void sh_symbols(u64 *symbols) {
     symbols[IP_SYM_SLOW_STORE] = (u64)rt_store_stub;
     symbols[IP_SYM_SLOW_LOAD] = (u64)rt_load_stub;
     symbols[IP_SYM_SLOW_LIGHT] = (u64)rt_light_stub;
+    symbols[IP_SYM_MOVES] = (u64)rt_moves_stub;
     symbols[IP_SYM_RED_ZONE] = (u64)rt_red_zone_stub;
     symbols[IP_SYM_GIVE_BACK] = (u64)(rt.chan->max_stackframe >= SH_GIVE_BACK ? rt_give_back_stub : rt_light_stub);
 }

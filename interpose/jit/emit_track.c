@@ -1,0 +1,153 @@
+/* Stage 6, the guards of tracking translations: what their stubs settle without the runtime's C. */
+#include "abi/space.h"
+#include "jit/emit.h"
+#include "x86_mnem.h"
+
+_Static_assert(IP_U_GPR0 == 0 && IP_U_FLAGS < 24 && IP_U_TAKES < 24, "IP_MOVE_DEFINED has the low bits of umask");
+
+/* ---- Plain moves ------------------------------------------------------------------------------------------------- */
+
+struct move {
+    enum ip_move kind;
+    unsigned reg;
+    uint32_t defined; /* bits of umask that must be clear */
+    struct uaddr m;
+};
+
+static bool is_gpr(const struct ip_operand *op) { return op->kind == IP_OP_GPR && !op->high8; }
+
+static enum ip_move by_size(unsigned size, enum ip_move one) {
+    return size == 1 ? one : size == 2 ? one + 1 : size == 4 ? one + 2 : size == 8 ? one + 3 : IP_MV_NONE;
+}
+
+static enum ip_move extension(unsigned from, unsigned to) {
+    switch (from) {
+    case 1: return to == 8 ? IP_MV_SX1_8 : IP_MV_SX1_4;
+    case 2: return to == 8 ? IP_MV_SX2_8 : IP_MV_SX2_4;
+    case 4: return to == 8 ? IP_MV_SX4_8 : IP_MV_LOAD4;
+    default: return IP_MV_NONE;
+    }
+}
+
+static enum ip_move vector_move(const struct ip_insn *in) {
+    const struct ip_operand *to = &in->ops[0], *from = &in->ops[1];
+    unsigned size = to->kind == IP_OP_MEM ? to->size : from->size;
+    if (in->evex_k || (size != 16 && size != 32)) return IP_MV_NONE;
+    if (to->kind == IP_OP_MEM)
+        return from->kind != IP_OP_VEC ? IP_MV_NONE : size == 16 ? IP_MV_VSTORE16 : IP_MV_VSTORE32;
+    if (to->kind != IP_OP_VEC || from->kind != IP_OP_MEM) return IP_MV_NONE;
+    return size == 32 ? IP_MV_VLOAD32 : in->enc == IP_ENC_LEGACY ? IP_MV_VLOAD16 : IP_MV_VLOAD16_ZERO;
+}
+
+static enum ip_move kind_of_move(const struct ip_insn *in) {
+    const struct ip_operand *to = &in->ops[0], *from = &in->ops[1];
+    bool loads = in->n_ops == 2 && is_gpr(to) && to->size >= 4 && to->reg != IP_RSP && from->kind == IP_OP_MEM;
+    switch (in->mnem) {
+    case IP_MN_MOV:
+        if (loads) return by_size(from->size, IP_MV_LOAD1);
+        return to->kind == IP_OP_MEM && is_gpr(from) ? by_size(to->size, IP_MV_STORE1) : IP_MV_NONE;
+    case IP_MN_MOVZX: return loads ? by_size(from->size, IP_MV_LOAD1) : IP_MV_NONE;
+    case IP_MN_MOVSX:
+    case IP_MN_MOVSXD: return loads ? extension(from->size, to->size) : IP_MV_NONE;
+    case IP_MN_MOVUPS:
+    case IP_MN_MOVUPD:
+    case IP_MN_MOVAPS:
+    case IP_MN_MOVAPD:
+    case IP_MN_MOVDQU:
+    case IP_MN_MOVDQA:
+    case IP_MN_VMOVUPS:
+    case IP_MN_VMOVUPD:
+    case IP_MN_VMOVAPS:
+    case IP_MN_VMOVAPD:
+    case IP_MN_VMOVDQU:
+    case IP_MN_VMOVDQA: return vector_move(in);
+    default: return IP_MV_NONE;
+    }
+}
+
+static bool push_or_pop(const struct ip_insn *in, struct move *v) {
+    if ((in->mnem != IP_MN_PUSH && in->mnem != IP_MN_POP) || !is_gpr(&in->ops[0]) || in->opsize == 2) return false;
+    bool push = in->mnem == IP_MN_PUSH;
+    v->kind = push ? IP_MV_PUSH : IP_MV_LOAD8;
+    v->reg = in->ops[0].reg;
+    v->m = addr_at(IP_RSP, push ? -8 : 0);
+    v->defined = REG_BIT(IP_RSP) | 1u << IP_U_TAKES;
+    return v->reg != IP_RSP;
+}
+
+static bool plain_move(const struct em *m, int insn, struct move *v) {
+    const struct ip_insn *in = &m->b->insn[insn];
+    /* Origins go with what is moved, and only C knows them. */
+    if ((m->o->flags & IP_C_ORIGINS) || in->flow != IP_F_NEXT) return false;
+    if (push_or_pop(in, v)) return true;
+    if (!in->mem.present || in->mem.seg || in->mem.addr32 || in->mem.vsib || in->mem.bcast) return false;
+    v->kind = kind_of_move(in);
+    if (v->kind == IP_MV_NONE) return false;
+    v->reg = in->ops[in->ops[0].kind == IP_OP_MEM ? 1 : 0].reg;
+    v->defined = in->addr_read;
+    uaddr_from_mem(&v->m, &in->mem);
+    return true;
+}
+
+/* The instruction's V bits, then on at s->resume. */
+void em_track_stub(struct em *m, const struct stub *s) {
+    struct writer *w = &m->w;
+    struct move v;
+    int x = em_add_exit(m, (uint64_t)s->insn, IP_XS_TRACK, s->size);
+    em_point(m, s->insn, s->spilled, 0);
+    em_restore_all(w, s->spilled);
+    if (plain_move(m, s->insn, &v)) {
+        save_reg(w, IP_RCX);
+        if (v.m.base == IP_REG_RIP)
+            put_mov_imm(w, IP_RCX, v.m.rip_target);
+        else
+            put_address(w, IP_RCX, v.m);
+        put_store_imm(w, 4, STATE(acc_info), v.defined | (uint32_t)v.reg << IP_MOVE_REG_SHIFT);
+        em_note_place(m, STATE(target), s->resume);
+        em_note_exit(m, STATE(exit_id), x);
+        put_jmp(w, (uint32_t)m->o->sym[IP_SYM_MOVES] + IP_MOVES_STEP * (uint32_t)v.kind);
+    } else {
+        em_leave(m, x, IP_SYM_SLOW_LIGHT);
+    }
+    m->e->exits[x].patch_off = s->resume;
+}
+
+/* ---- Whatever is undefined is about to be overwritten ----------------------------------------------------------- */
+
+#define FL_TRACKED (IP_FL_CF | IP_FL_PF | IP_FL_ZF | IP_FL_SF | IP_FL_OF)
+
+/* Bits of umask that are of no concern to the instruction, for it does not read what it overwrites as a whole. */
+static uint32_t overwritten(const struct ip_insn *in) {
+    uint32_t set = (uint32_t)(in->gpr_kill & ~in->gpr_read) & ~REG_BIT(IP_RSP);
+    if (in->flow != IP_F_NEXT) return 0;
+    if ((in->fl_kill & FL_TRACKED) == FL_TRACKED && !(in->fl_read & IP_FL_ARITH)) set |= 1u << IP_U_FLAGS;
+    return set;
+}
+
+/* A guard whose failure may mean no more than that?  It can be looked at only where flags are free. */
+bool em_may_overwrite(const struct em *m, const struct uinstr *u) {
+    return !u->fl_live && (u->set & overwritten(&m->b->insn[u->insn]));
+}
+
+/* If nothing else of the guard's set is undefined, what is overwritten counts as defined already, and the instruction
+ * goes on behind the guard: what it computes is defined as far as its memory operand is, whose guard follows. */
+void em_overwrite_stub(struct em *m, const struct stub *s) {
+    struct writer *w = &m->w;
+    uint32_t lost = overwritten(&m->b->insn[s->insn]) & (uint32_t)s->pc;
+    uint64_t rest = s->pc & ~(uint64_t)lost;
+    uint32_t undefined[2], n = 0;
+    em_point(m, s->insn, s->spilled, 0);
+    for (int half = 0; half < 2; half++) {
+        uint32_t set = (uint32_t)(rest >> (32 * half));
+        if (!set) continue;
+        put_test_imm32(w, addr_moved(STATE(umask), 4 * half), set);
+        undefined[n++] = put_jcc_open(w, IP_CC_NZ);
+    }
+    for (int r = 0; r < 16; r++)
+        if (lost >> r & 1) put_store_imm(w, 8, addr_moved(STATE(vgpr), 8 * r), 0);
+    if (lost >> IP_U_FLAGS & 1) put_store_imm(w, 1, STATE(vflags), 0);
+    put_and_imm32(w, STATE(umask), ~lost);
+    put_jmp(w, w->base + s->past);
+    while (n) writer_bind32(w, undefined[--n]);
+    em_track_stub(m, s);
+}
