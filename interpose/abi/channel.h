@@ -255,7 +255,7 @@ enum ip_sym {
     IP_SYM_SLOW,          /* slow path of any kind (IP_XS_*), by a full exit */
     IP_SYM_SLOW_STORE,    /* the same of IP_XS_STORE; settles first stores in assembly.  The address in RCX, RCX in its
                              slot */
-    IP_SYM_SLOW_LOAD,     /* the same of IP_XS_LOAD: as LIGHT.  The address in RCX, RCX in its slot */
+    IP_SYM_SLOW_LOAD,     /* the same of IP_XS_LOAD, by a full exit.  The address in RCX, RCX in its slot */
     IP_SYM_SLOW_LIGHT,    /* the same of any other kind; tries shadow/fast.c with the caller-saved registers alone */
     IP_SYM_MOVES,         /* entry 0 (enum ip_move) of those that settle IP_XS_TRACK of plain moves in assembly.  The
                              address in RCX, RCX in its slot, tstate.acc_info: what and where, tstate.target: where to

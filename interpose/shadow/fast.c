@@ -1,5 +1,5 @@
 /* The frequent slow paths, answered without the full exit: moves of undefined
- * data and arithmetic with them in tracking translations, loads that turn to tracking, RSP going up by
+ * data that assembly leaves (slow_entry.S) and arithmetic with them in tracking translations, RSP going up by
  * much.  entry.S (rt_light_stub) has stored the guest's registers; it restores
  * only those that C may change, so nothing here may alter them in the state.
  * Whatever needs a report, a lock or patience is left to rt_slow: return 0.
@@ -319,7 +319,7 @@ static bool track_with_origins(struct tstate *ts, const struct ip_insn *in) {
     return true;
 }
 
-/* ---- RSP, loads --------------------------------------------------------------------------- */
+/* ---- RSP ---------------------------------------------------------------------------------- */
 
 /* red_zone: what lies in the new one stays, until a call or return. */
 static bool give_back(struct tstate *ts, bool red_zone) {
@@ -340,17 +340,6 @@ static bool give_back(struct tstate *ts, bool red_zone) {
     return true;
 }
 
-/* Undefined and plainly addressable: on in the tracking translation, if it is there. */
-static bool turn_to_tracking(struct tstate *ts, const struct ip_exit *x) {
-    u64 addr = ts->acc_addr;
-    u32 n = x->kind_aux >> 8, host;
-    if (!(rt.flags & IP_C_UNDEF) || rt_steps(ts) || n > 32 || !addressable(ts, addr, n)) return false;
-    host = rt_find_translation(x->key | IP_KEY_TRACK | IP_KEY_NOREDIR);
-    if (!host) return false;
-    ts->target = host;
-    return true;
-}
-
 int rt_light(struct tstate *ts) {
     const struct ip_exit *x = (const struct ip_exit *)(IP_META_BASE + (u64)IP_META_EXITS) + ts->exit_id;
     ts->target = x->patch;
@@ -358,9 +347,6 @@ int rt_light(struct tstate *ts) {
     switch (x->kind_aux & 0xff) {
     case IP_XS_TRACK: done = (origins_kept() ? track_with_origins : track)(ts, (const struct ip_insn *)x->key); break;
     case IP_XS_SPCHG: done = give_back(ts, x->key & IP_KEY_ONE); break;
-    case IP_XS_LOAD: /* enters a block: not without the dispatcher if --chaining=no */
-        done = !(rt.flags & IP_C_NO_CHAIN) && turn_to_tracking(ts, x);
-        break;
     default: return 0;
     }
     if (done) rt.chan->counters[IP_N_LIGHT]++;

@@ -36,6 +36,8 @@
 rt_load_stub:                           /* address in RCX, RCX in its slot */
         mov     %rcx, %fs:TS_ACC_ADDR
         mov     %fs:0x08, %rcx
+        jmp     rt_slow_stub
+        .p2align 4
 rt_light_stub:
         LIGHT rt_light, light_flags, light_no, rt_resume_any
 light_flags:

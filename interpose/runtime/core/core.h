@@ -26,8 +26,6 @@ void rt_flush_fork_lock(bool lock);
 u64 rt_drop_epoch(void);
 /* In a fork's child: its tables are as they were at that epoch, its memory is later. */
 void rt_forked_tables(struct tstate *ts, u64 epoch);
-/* Host address of the translation of key if it exists, else 0. */
-u32 rt_find_translation(u64 key);
 /* Find the block that contains a host pc in the code cache; NULL if none. */
 const struct ip_block *rt_block_of(u64 host);
 /* The precise-state point that governs host address; NULL if none. */

@@ -40,8 +40,6 @@ static u32 tt_lookup(u64 key) {
     }
 }
 
-u32 rt_find_translation(u64 key) { return tt_lookup(key); }
-
 /* Counts flushes: what was looked up before one may not be entered after it. */
 static u64 fast_epoch;
 
