@@ -51,27 +51,27 @@ enum ip_exit_kind {
 };
 /* What IP_SYM_MOVES settles: V bits of plain moves between a register and memory.  SX4_8: four bytes, sign-extended to
    eight; VLOAD16: the register's upper part stays, in VLOAD16_ZERO it becomes zero. */
-enum ip_move { /* ORDER rt_moves_stub */
-               IP_MV_LOAD1,
-               IP_MV_LOAD2,
-               IP_MV_LOAD4,
-               IP_MV_LOAD8,
-               IP_MV_SX1_4,
-               IP_MV_SX1_8,
-               IP_MV_SX2_4,
-               IP_MV_SX2_8,
-               IP_MV_SX4_8,
-               IP_MV_STORE1,
-               IP_MV_STORE2,
-               IP_MV_STORE4,
-               IP_MV_STORE8,
-               IP_MV_PUSH,
-               IP_MV_VLOAD16,
-               IP_MV_VLOAD16_ZERO,
-               IP_MV_VLOAD32,
-               IP_MV_VSTORE16,
-               IP_MV_VSTORE32,
-               IP_MV_NONE
+enum ip_move {
+    IP_MV_LOAD1,
+    IP_MV_LOAD2,
+    IP_MV_LOAD4,
+    IP_MV_LOAD8,
+    IP_MV_SX1_4,
+    IP_MV_SX1_8,
+    IP_MV_SX2_4,
+    IP_MV_SX2_8,
+    IP_MV_SX4_8,
+    IP_MV_STORE1,
+    IP_MV_STORE2,
+    IP_MV_STORE4,
+    IP_MV_STORE8,
+    IP_MV_PUSH,
+    IP_MV_VLOAD16,
+    IP_MV_VLOAD16_ZERO,
+    IP_MV_VLOAD32,
+    IP_MV_VSTORE16,
+    IP_MV_VSTORE32,
+    IP_MV_NONE
 };
 #define IP_MOVES_STEP     16       /* bytes from one's entry to the next one's */
 #define IP_MOVE_DEFINED   0xffffff /* tstate.acc_info there: bits of umask that must be clear, and above them */

@@ -36,6 +36,10 @@ enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x) {
     }
 }
 
+_Static_assert(IP_MV_LOAD1 == 0 && IP_MV_SX1_4 == 4 && IP_MV_STORE1 == 9 && IP_MV_PUSH == 13 && IP_MV_VLOAD16 == 14 &&
+                   IP_MV_VSTORE16 == 17 && IP_MV_NONE == 19 && IP_MOVES_STEP == 16 && IP_MOVE_DEFINED == 0xffffff &&
+                   IP_MOVE_REG_SHIFT == 24 && IP_U_VEC0 == 32,
+               "ORDER ip_move, IP_U_*: rt_moves_stub");
 extern char rt_store_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[], rt_moves_stub[];
 
 void sh_symbols(u64 *symbols) {
