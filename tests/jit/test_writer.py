@@ -188,7 +188,11 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
     (lambda w: w.put_add_imm32(8, w.addr(RDX, 8), 1), "48 83 42 08 01", "add qword ptr [rdx+0x8], 0x1"),
     (lambda w: w.put_add_imm32(8, w.addr(RDX), 128), "48 81 02 80 00 00 00", "add qword ptr [rdx], 0x80"),
     (lambda w: w.put_add_imm32(4, w.addr(RDX), 0xFFFFFFFF), "83 02 ff", "add dword ptr [rdx], 0xffffffff"),
-    (lambda w: w.put_and_imm32(w.addr(RDX), 0xFFFEFFFE), "48 81 22 fe ff fe ff", "and qword ptr [rdx], 0xfffffffffffefffe"),
+    (
+        lambda w: w.put_and_imm32(w.addr(RDX), 0xFFFEFFFE),
+        "48 81 22 fe ff fe ff",
+        "and qword ptr [rdx], 0xfffffffffffefffe",
+    ),
     (lambda w: w.put_add(RCX, w.addr(R8, 8)), "49 03 48 08", "add rcx, [r8+0x8]"),
     (lambda w: w.put_add_to(w.addr(RDX, 8), RCX), "48 01 4a 08", "add [rdx+0x8], rcx"),
     (lambda w: w.put_sub(R9, w.addr(RDX)), "4c 2b 0a", "sub r9, [rdx]"),
