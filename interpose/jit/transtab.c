@@ -346,11 +346,27 @@ static void ahead(struct transtab *t, uint64_t key) {
     if (t->ahead_n < AHEAD_QUEUE) t->ahead[t->ahead_n++] = key;
 }
 
-/* What the newest block calls, and where that returns to: four of five of them run.  Of the targets of jumps it is less
- * than every second one, and what never runs lies between what does. */
+/* How far behind itself a branch leads that skips so little that the other side most often runs, too. */
+#define NEAR 16
+
+/* Where the first conditional branch of a block leads, if that is near; else 0. */
+static uint64_t near_branch(const struct ublock *b) {
+    for (int i = 0; i < b->n_u; i++) {
+        const struct uinstr *u = &b->u[i];
+        if (u->op != U_JCC) continue;
+        const struct ip_insn *in = &b->insn[u->insn];
+        return u->imm - in->pc < NEAR ? u->imm : 0;
+    }
+    return 0;
+}
+
+/* Where the newest block's first branch leads, if that is near, what it calls, and where that returns to: four of
+ * five of them run.  Of all targets of jumps it is every second one, and what never runs lies between what does. */
 static void look_ahead(struct transtab *t) {
     const struct ublock *b = t->ub[0];
     const struct uinstr *last = &b->u[b->n_u - 1];
+    uint64_t branch = near_branch(b);
+    if (branch) ahead(t, branch);
     if (last->op == U_CALL || (last->op == U_JMPI && last->imm && !(last->imm & JMPI_UNBOUND))) ahead(t, last->imm);
     if (last->op == U_CALL || last->op == U_CALLI) ahead(t, last->set);
 }
