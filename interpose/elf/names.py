@@ -20,8 +20,15 @@ from interpose.elf.headers import (
     build_id,
 )
 from interpose.elf.openfile import OpenFile
+from interpose.jit._native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 DEBUG_ROOT = "/usr/lib/debug"
+LARGE = 1 << 18
+"""From so many bytes on it is worth while to note once what short sequences the tables hold."""
 
 
 class _CutOffError(Exception):
@@ -36,6 +43,7 @@ class NameTables:
         self.path = path
         self._file = file
         self._tables: list[bytes] | None = None
+        self._grams: Any = None
         self._unsure = False
         self._answers: dict[tuple[bytes, ...], bool] = {}
 
@@ -46,13 +54,20 @@ class NameTables:
             if self._tables is None:
                 self._tables = []
                 self._unsure = self._file is None or not self._read(self._file, debug=False)
-            answer = self._unsure or any(part in table for table in self._tables for part in parts)
+                self._grams = _grams(self._tables)
+            answer = self._unsure or any(
+                part in table for part in parts if self._is_likely(part) for table in self._tables
+            )
             self._answers[parts] = answer
         return answer
 
     def release(self) -> None:
         """Let go of the bytes; they are read again if need be."""
-        self._tables = None
+        self._tables = self._grams = None
+
+    def _is_likely(self, part: bytes) -> bool:
+        """False if the tables are known not to hold ``part``."""
+        return self._grams is None or bool(lib.ip_has_grams(self._grams, part, len(part)))
 
     def _read(self, file: OpenFile, *, debug: bool) -> bool:
         """Take the tables of a file; false if its section headers are missing or odd."""
@@ -101,6 +116,16 @@ class NameTables:
         folder = os.path.dirname(own)
         places = [f"{folder}/{link}", f"{folder}/.debug/{link}", f"{DEBUG_ROOT}{folder}/{link}"]
         return [place for place in places if os.path.realpath(place) != own]
+
+
+def _grams(tables: list[bytes]) -> Any:
+    """What sequences of bytes these tables hold; None if to search them is faster."""
+    if sum(map(len, tables)) < LARGE:
+        return None
+    words = ffi.new("uint64_t[]", lib.IP_GRAM_WORDS)
+    for table in tables:
+        lib.ip_note_grams(table, len(table), words)
+    return words
 
 
 def _build_id_places(notes: bytes) -> list[str]:

@@ -32,6 +32,7 @@ HEADERS = (
     "interpose/jit/digest.h",
     "interpose/lockstep/lockstep.h",
     "interpose/elf/dies.h",
+    "interpose/elf/grams.h",
     "interpose/elf/lines.h",
     "interpose/elf/symtab.h",
     "interpose/native/room.h",
