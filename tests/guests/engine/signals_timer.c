@@ -12,8 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t ticks;
-static void tick(int sig) { (void)sig; ticks++; }
+static volatile sig_atomic_t ticks, tell = -1;
+static void tick(int sig) {
+    (void)sig;
+    ticks++;
+    if (tell >= 0 && write(tell, "t", 1) == 1) tell = -1;
+}
 
 static uint64_t work(double *sum) {
     uint64_t h = 88172645463325252ull;
@@ -44,10 +48,12 @@ int main(void) {
         rounds++;
     }
     printf("same %d ticked %d\n", same, ticks > 0);
-    int p[2];
-    if (pipe(p)) return 1;
+    int p[2], q[2];
+    if (pipe(p) || pipe(q)) return 1;
     pid_t c = fork();
     if (!c) {
+        char told; /* the other one has had a tick, however late it came to its read */
+        if (read(q[0], &told, 1) != 1) _exit(1);
         struct timespec ts = {0, 30000000};
         while (nanosleep(&ts, &ts)) {}
         if (write(p[1], "x", 1) != 1) _exit(1);
@@ -55,6 +61,7 @@ int main(void) {
     }
     char ch;
     ticks = 0;
+    tell = q[1];
     ssize_t n = read(p[0], &ch, 1);
     printf("restarted read %zd ticked %d\n", n, ticks > 0);
     waitpid(c, 0, 0);
