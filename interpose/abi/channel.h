@@ -189,6 +189,7 @@ struct ip_chan {
 #define IP_SAY_PLAIN 0 /* a0 of IP_R_MESSAGE: with the prefix of messages */
 #define IP_SAY_DEBUG 1 /* of debug lines */
 #define IP_SAY_RAW   2 /* none */
+#define IP_SAY_WARN  3 /* of messages; a report in XML leaves it out */
 
 #define IP_SHOW_CALLS   1 /* of ip_chan.shows: --trace-syscalls=yes */
 #define IP_SHOW_ILLEGAL 2 /* --sigill-diagnostics=yes */

@@ -338,7 +338,7 @@ void rt_stack_stepped(struct tstate *ts, u64 old_sp, u64 new_sp) {
     if (from && to && from != to) return;
     u32 number = __atomic_add_fetch(&told, 1, __ATOMIC_RELAXED);
     if (number > SWITCHES_TOLD) return;
-    rt_note(ts,
+    rt_warn(ts,
             "Warning: client switching stacks?  SP change: 0x%lx --> 0x%lx\n"
             "         to suppress, use: --max-stackframe=%lu or greater%s",
             old_sp, new_sp, step,

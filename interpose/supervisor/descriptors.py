@@ -214,7 +214,7 @@ class Descriptors:
         core = self._supervisor.config.core
         if core.track_fds == "bad":
             return
-        if core.verbosity >= 1:
+        if core.verbosity >= 1 and self._supervisor.xml_sink is None:
             self._supervisor.log.plain("")
             self._supervisor.log.plain(self._header("at exit"))
         errors = self._supervisor.core_errors()

@@ -668,6 +668,8 @@ class Supervisor:
             after_error(self, slot, shown)
 
     def on_message(self, slot: Any) -> None:
+        if slot.a[0] == lib.IP_SAY_WARN and self.xml_sink is not None:
+            return
         text = bytes(ffi.buffer(slot.data, slot.len)).split(b"\0", 1)[0].decode("utf-8", "replace")
         say = {lib.IP_SAY_DEBUG: self.log.debug, lib.IP_SAY_RAW: self.log.raw}.get(slot.a[0], self.log.plain)
         say(text.rstrip("\n"))

@@ -85,6 +85,27 @@ int main(int argc, char **argv) {
     return 0;
 }
 """
+WARNINGS = r"""
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char other[1 << 16] __attribute__((aligned(16)));
+int main(int argc, char **argv) {
+    struct sigaction ignored = {.sa_handler = SIG_IGN};
+    int status = 0;
+    if (argv[1][0] == 'f' && fork()) {
+        wait(&status);
+        return status;
+    }
+    close(-1), ioctl(0, 0x1234, &status);
+    sigaction(SIGKILL, &ignored, 0);
+    __asm__ volatile("movq %%rsp, %%rbx; movq %0, %%rsp; pushq %%rax; popq %%rax; movq %%rbx, %%rsp"
+                     : : "r"(other + sizeof other) : "rbx", "memory");
+    return 0;
+}
+"""
 GRAMMAR = etree.RelaxNG(etree.parse(str(Path(interpose.formats.report.__file__).with_name("valgrind.rng"))))
 
 
@@ -198,7 +219,7 @@ def test_a_fatal_signal(program: Path, tmp_path: Path) -> None:
 
 def test_descriptors(program: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.xml"
-    run("-q", "--track-fds=yes", f"--xml-file={out}", program, "d")
+    assert run("--track-fds=yes", f"--xml-file={out}", program, "d").stderr == b""
     found = {error.findtext("kind"): error for error in valid(out).findall("error")}
     assert found["FdBadClose"].findtext("fd") == "78"
     assert found["FdBadClose"].findtext("auxwhat") == "Previously closed"
@@ -295,6 +316,20 @@ def test_a_forked_child_has_a_document_of_its_own(name: str, program: Path, tmp_
         name.replace("%p", parent.findtext("pid")),
         f"out.{child.findtext('pid')}",
     }
+
+
+def test_warnings_have_no_place(tmp_path: Path) -> None:
+    """Nor has the log any of them beside a document; text has, also a child's without a document."""
+    build(tmp_path, WARNINGS)
+    warned = (b"invalid file descriptor", b"uncatchable", b"unhandled ioctl", b"switching stacks")
+    done = run(f"--xml-file={tmp_path}/out", tmp_path / "prog", "-")
+    assert done.returncode == 0 and is_whole(valid(tmp_path / "out"))
+    assert done.stderr == b""
+    text = run("--xml=no", tmp_path / "prog", "-")
+    assert [words for words in warned if words not in text.stderr] == []
+    with open(tmp_path / "out", "wb") as file:
+        done = run(f"--xml-fd={file.fileno()}", tmp_path / "prog", "f", pass_fds=(file.fileno(),))
+    assert done.returncode == 0 and done.stderr.count(b"invalid file descriptor") == 1
 
 
 def test_a_child_without_a_place_is_told_as_text(program: Path, tmp_path: Path) -> None:

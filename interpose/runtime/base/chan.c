@@ -201,6 +201,14 @@ void rt_note(struct tstate *ts, const char *fmt, ...) {
     va_end(ap);
 }
 
+void rt_warn(struct tstate *ts, const char *fmt, ...) {
+    va_list ap;
+    if (!rt.chan->verbosity) return;
+    va_start(ap, fmt);
+    say(ts, IP_SAY_WARN, fmt, ap);
+    va_end(ap);
+}
+
 void rt_say(struct tstate *ts, u32 how, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

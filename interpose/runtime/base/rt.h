@@ -218,6 +218,8 @@ u64 rt_show_pid(void);
 void rt_delay(u32 at);
 /* A line in the log. */
 void rt_note(struct tstate *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same, of what the program does that may be a mistake: with -q there is none, nor beside a document in XML. */
+void rt_warn(struct tstate *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same; how: IP_SAY_*. */
 void rt_say(struct tstate *ts, u32 how, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool rt_supervisor_gone(void);

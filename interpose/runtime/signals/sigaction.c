@@ -126,9 +126,9 @@ void sig_table_after_exec(struct tstate *ts) {
 static void warn(struct tstate *ts, int sig, bool sets) {
     const char *name = sig == SIG_KILL ? "SIGKILL" : "SIGSTOP";
     if (sig < 1 || sig > SIG_MAX)
-        rt_note(ts, "Warning: bad signal number %d in sigaction()", sig);
+        rt_warn(ts, "Warning: bad signal number %d in sigaction()", sig);
     else if (sets)
-        rt_note(ts,
+        rt_warn(ts,
                 "Warning: ignored attempt to set %s handler in sigaction();\n"
                 "         the %s signal is uncatchable",
                 name, name);

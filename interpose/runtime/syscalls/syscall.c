@@ -328,7 +328,7 @@ static void warn_descriptor(struct tstate *ts, long nr, const struct rt_syscall_
     case __NR_timerfd_gettime: break;
     default: return;
     }
-    if (rt_is_no_descriptor(fd)) rt_note(ts, "Warning: invalid file descriptor %d in syscall %s%s()", fd, name, which);
+    if (rt_is_no_descriptor(fd)) rt_warn(ts, "Warning: invalid file descriptor %d in syscall %s%s()", fd, name, which);
 }
 
 void rt_syscall_as(struct tstate *ts, long nr, u64 next_pc) {

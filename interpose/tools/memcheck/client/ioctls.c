@@ -144,9 +144,8 @@ static void warn_unknown(struct call *c, u32 request) {
         return;
     }
     warned[mine] = request;
-    if (!rt.chan->verbosity) return;
-    rt_note(c->ts, "Warning: noted but unhandled ioctl 0x%x with no size/direction hints.", request);
-    rt_note(c->ts, "   This could cause spurious value errors to appear.");
+    rt_warn(c->ts, "Warning: noted but unhandled ioctl 0x%x with no size/direction hints.", request);
+    rt_warn(c->ts, "   This could cause spurious value errors to appear.");
 }
 
 void call_ioctl_in(struct call *c) {

@@ -358,7 +358,7 @@ static void special_in(struct call *c, u32 i, const char *name) {
         if (a[1] != 2) call_reads(c, a[3], 4, name, "");
         break;
     case __NR_futex:
-        if (i == 0) call_reads(c, a[0], 4, name, "");
+        if (i == 0 && sh_futex_knows(a[1])) call_reads(c, a[0], 4, name, "");
         if (i == 3 && a[3] && sh_futex_waits(a[1])) call_reads(c, a[3], 16, "timeout", "");
         if (i == 4) call_reads(c, a[4], 4, "futex2", "");
         break;
@@ -408,6 +408,9 @@ static void special_out(struct call *c, u32 i, long result) {
             parts_out(c, i);
         else
             call_ioctl_out(c);
+        break;
+    case __NR_futex: /* The word of a lock that passes priorities on is the kernel's to write. */
+        if (i == 0 && sh_futex_knows(a[1])) call_defines(ts, a[0], 4);
         break;
     case __NR_getitimer: call_defines(ts, a[1], 32); break;
     case __NR_setitimer:

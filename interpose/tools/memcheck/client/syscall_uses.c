@@ -11,9 +11,11 @@
 
 enum { FUTEX_VAL = 1, FUTEX_UTIME = 2, FUTEX_UADDR2 = 4, FUTEX_VAL3 = 8 };
 
+#define FUTEX_OPERATIONS 14
+
 /* futex(2). */
 static u32 futex_uses(u64 op) {
-    static const u8 uses[14] = {
+    static const u8 uses[FUTEX_OPERATIONS] = {
         [0] = FUTEX_VAL | FUTEX_UTIME,                              /* WAIT */
         [1] = FUTEX_VAL,                                            /* WAKE */
         [3] = FUTEX_VAL | FUTEX_UTIME | FUTEX_UADDR2,               /* REQUEUE */
@@ -29,6 +31,8 @@ static u32 futex_uses(u64 op) {
     op &= 0x7f; /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
     return op < COUNT(uses) ? uses[op] : 0;
 }
+
+bool sh_futex_knows(u64 op) { return (op & 0x7f) < FUTEX_OPERATIONS; }
 
 bool sh_futex_waits(u64 op) {
     op &= 0x7f;

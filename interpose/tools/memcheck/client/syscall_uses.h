@@ -9,6 +9,8 @@
 bool sh_syscall_uses(long nr, const u64 args[6], u32 i);
 /* Does the call look at argument i, marked ~ in syscalls.def? */
 bool sh_condition_holds(long nr, const u64 args[6], u32 i);
+/* Is it an operation of futex's? Of others the kernel looks at no memory. */
+bool sh_futex_knows(u64 op);
 /* Is the fourth argument of futex a time, not the number of a requeue operation? */
 bool sh_futex_waits(u64 op);
 
