@@ -243,7 +243,10 @@ static void sem_arrays(struct call *c) {
 /* A structure that begins, at an offset, with its own size. */
 static void sized(struct call *c, u64 at, u64 offset, const char *first, const char *whole, u64 least) {
     u32 n = 0;
+    u64 bad;
     call_reads(c, at + offset, 4, first, "");
+    /* What is wrong with the size is told once, and what it says is no length to go by. */
+    if (rt_shadow_unaddr(c->ts, at + offset, 4, &bad) || rt_shadow_undef(at + offset, 4, &bad)) return;
     if (rt_copy_from(&n, at + offset, 4) == 0 && n <= 4096) call_reads(c, at, n ? n : least, whole, "");
 }
 
