@@ -254,8 +254,8 @@ enum ip_sym {
     IP_SYM_EXIT,          /* jump here with tstate.exit_id set */
     IP_SYM_INDIRECT_MISS, /* jump here: guest pc in RCX, RCX and RDX in slots */
     IP_SYM_SLOW,          /* slow path of any kind (IP_XS_*), by a full exit */
-    IP_SYM_SLOW_STORE,    /* the same of IP_XS_STORE; settles first stores in assembly.  The address in RCX, RCX in its
-                             slot */
+    IP_SYM_STORES,        /* entry 0 (IP_STORES_*) of those that settle first stores (IP_XS_STORE) in assembly.  The
+                             address in RCX, RCX in its slot, tstate.target: where to go on */
     IP_SYM_SLOW_LOAD,     /* the same of IP_XS_LOAD, by a full exit.  The address in RCX, RCX in its slot */
     IP_SYM_SLOW_LIGHT,    /* the same of any other kind; tries shadow/fast.c with the caller-saved registers alone */
     IP_SYM_MOVES,         /* entry 0 (enum ip_move) of those that settle IP_XS_TRACK of plain moves in assembly.  The

@@ -76,6 +76,10 @@ enum ip_move {
 #define IP_MOVES_STEP     16       /* bytes from one's entry to the next one's */
 #define IP_MOVE_DEFINED   0xffffff /* tstate.acc_info there: bits of umask that must be clear, and above them */
 #define IP_MOVE_REG_SHIFT 24       /* the register's number */
+/* Entries of IP_SYM_STORES: for 1 << n bytes where flags are dead, the same where they are not, for any other size. */
+#define IP_STORES_FLAGS 7
+#define IP_STORES_ANY   14
+#define IP_STORES_STEP  16 /* bytes from one entry to the next one */
 enum ip_illegal { IP_ILL_UNDEFINED, IP_ILL_LONG /* over 15 bytes: #GP */, IP_ILL_SYSENTER };
 enum ip_jump { IP_JUMP_JMP, IP_JUMP_CALL, IP_JUMP_RET };
 #define IP_TRAP_INT 0x8000 /* of IP_X_TRAP: int n, not int3 or int1 */

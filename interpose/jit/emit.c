@@ -469,25 +469,42 @@ static void emit_temp_again(struct em *m, int insn) {
     }
 }
 
+/* First stores; returns where the place to go on at is written, which the caller may still change. */
+static uint32_t leave_store(struct em *m, const struct stub *s, int x) {
+    uint32_t place = em_note_place(m, STATE(target), s->resume);
+    unsigned entry = IP_STORES_ANY;
+    if (s->size <= 64 && !(s->size & (s->size - 1)))
+        entry = (unsigned)__builtin_ctz(s->size) + (s->fl_live ? IP_STORES_FLAGS : 0);
+    em_note_exit(m, STATE(exit_id), x);
+    put_jmp(&m->w, (uint32_t)m->o->sym[IP_SYM_STORES] + IP_STORES_STEP * entry);
+    return place;
+}
+
 static void emit_slow_stub(struct em *m, const struct stub *s) {
+    uint32_t place = 0;
     int x = em_add_exit(m, m->b->insn[s->insn].pc, s->exit_kind, s->size);
     em_point(m, s->insn, s->spilled, 0);
     pass_address(m, s);
-    em_leave(m, x, s->exit_kind == IP_XS_STORE ? IP_SYM_SLOW_STORE : IP_SYM_SLOW_LOAD);
+    if (s->exit_kind == IP_XS_STORE)
+        place = leave_store(m, s, x);
+    else
+        em_leave(m, x, IP_SYM_SLOW_LOAD);
     m->e->exits[x].patch_off = s->resume;
     if (s->via_t) {
         m->e->exits[x].patch_off = m->w.len;
+        if (place) writer_bind_address(&m->w, place);
         emit_temp_again(m, s->insn);
         put_jmp(&m->w, m->w.base + s->resume);
     }
 }
 
-void em_note_place(struct em *m, struct uaddr field, uint32_t to) {
+uint32_t em_note_place(struct em *m, struct uaddr field, uint32_t to) {
     struct writer *w = &m->w;
     put_store_imm(w, 8, field, w->base + to);
     w->len -= 4;
     writer_moves(w, 0, MOVED_ADDRESS);
     w->len += 4;
+    return w->len - 4;
 }
 
 static void emit_stub(struct em *m, const struct stub *s) {

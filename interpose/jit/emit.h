@@ -29,7 +29,7 @@ enum stub_kind {
 };
 
 struct stub {
-    uint8_t kind, exit_kind, via_t;
+    uint8_t kind, exit_kind, via_t, fl_live;
     uint16_t spilled;
     uint16_t size;
     int16_t insn;
@@ -112,7 +112,8 @@ void em_jmpi(struct em *m, const struct uinstr *u);
 void em_leave(struct em *m, int x, enum ip_sym sym);
 /* The exit's number, or the address of an offset in this code, to a field of the state. */
 void em_note_exit(struct em *m, struct uaddr field, int x);
-void em_note_place(struct em *m, struct uaddr field, uint32_t to);
+/* The latter returns where the address is written, for writer_bind_address. */
+uint32_t em_note_place(struct em *m, struct uaddr field, uint32_t to);
 /* The same for the runtime to do something and come back to what follows. */
 void em_slow_call(struct em *m, enum ip_sym sym, int kind, uint64_t key, uint32_t aux);
 void em_count(struct em *m, const struct uinstr *u);

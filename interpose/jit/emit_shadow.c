@@ -25,6 +25,7 @@ static struct stub *site_stub(struct em *m, const struct uinstr *u, struct slow_
     s->insn = u->insn;
     s->m = u->m;
     s->via_t = u->via_t;
+    s->fl_live = u->fl_live;
     s->pc = site.kind == ST_OVERWRITE ? u->set : u->imm;
     if (u->op == U_LDCHK) s->pc = m->b->insn[u->insn].pc | IP_KEY_TRACK | IP_KEY_NOREDIR;
     return s;

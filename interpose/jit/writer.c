@@ -299,6 +299,11 @@ void writer_bind32(struct writer *w, uint32_t at) {
     memcpy(w->code + at, &distance, sizeof distance);
 }
 
+void writer_bind_address(struct writer *w, uint32_t at) {
+    uint32_t address = writer_here(w);
+    if (!w->overflow) memcpy(w->code + at, &address, sizeof address);
+}
+
 void writer_bind8(struct writer *w, uint32_t at) {
     if (!w->overflow) w->code[at] = (uint8_t)(w->len - (at + 1));
 }

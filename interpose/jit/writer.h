@@ -97,6 +97,8 @@ void put_nop(struct writer *w);
 /* The open distance at this offset leads to where the next byte will be. */
 void writer_bind32(struct writer *w, uint32_t at);
 void writer_bind8(struct writer *w, uint32_t at);
+/* The 32 bits at this offset are the address of the next byte. */
+void writer_bind_address(struct writer *w, uint32_t at);
 
 /* Address that the next byte will have. */
 /* The next 32 bits depend on where the code runs, and ahead bytes come before them. */

@@ -56,94 +56,131 @@ rt_resume_any:
         mov     %fs:TS_SELF, %rdi
         jmp     rt_resume
 
-/* What rt_store_stub took: flags (OF by an addition), then registers. */
-.macro STORE_RESTORE
-        LOAD_FLAGS
-        LOAD_FEW
+/* ---- First stores -------------------------------------------------------------------------------------------------
+ * A store met V != 0.  The common case is the first store to fresh memory: addressable, so its bytes become defined (the
+ * clean translation stores defined values only).  Everything else goes to C.  Each size has an entry of its own, with
+ * flags and without: the address in RCX, RCX in its slot, where to go on in target.  So nothing but the V bytes, the A
+ * bits and this thread's state is read.  Registers are the guest's, RSP included. */
+.macro STORE_FLAGS keep
+.if \keep
+        add     $0x7f, %al
+        sahf
+        mov     %fs:0x00, %rax
+.endif
 .endm
 
-/* A store met V != 0.  The common case is the first store to fresh memory:
- * addressable, so its bytes become defined (the clean translation stores
- * defined values only).  Everything else goes to C.  Registers are the guest's,
- * RSP included; flags are kept. */
-        .p2align 4
-        .globl  rt_store_stub
-rt_store_stub:
-        mov     %rax, %fs:0x00          /* address in RCX, RCX in its slot */
-        mov     %rcx, %fs:TS_ACC_ADDR
-        mov     %rdx, %fs:0x10
-        mov     %rbx, %fs:0x18
-        mov     %rsi, %fs:0x30
-        mov     %rcx, %rdx
-        SAVE_FLAGS
-        mov     %fs:TS_EXIT_ID, %esi
-        shl     $4, %esi
-        mov     (META_EXITS+12)(%rsi), %ecx
-        shr     $8, %ecx                /* size */
-        cmp     $16, %ecx
-        ja      rt_store_c
-        cmp     %fs:TS_STACK_LO, %rdx
-        jb      1f
-        cmp     %fs:TS_STACK_HI, %rdx
-        jae     1f
-        cmp     %rsp, %rdx              /* on the stack: addressable from RSP up */
-        jae     2f
-        lea     -128(%rsp), %rbx        /* and in the red zone, which is dirty then */
-        cmp     %rbx, %rdx
-        jb      rt_store_c
-        cmpq    $0, %fs:TS_STACK_SHARED
-        jne     rt_store_c
-        orl     $U_REDZONE, %fs:TS_UMASK
-        mov     %rdx, %rbx
-        not     %rbx
-        cmp     %rbx, %fs:TS_REDZONE
-        jae     2f
-        mov     %rbx, %fs:TS_REDZONE
-        jmp     2f
-1:      mov     $1, %eax
-        shl     %cl, %eax
-        dec     %eax
-        mov     %edx, %ecx
-        and     $7, %ecx
-        shl     %cl, %eax               /* the A bits of the access */
-        mov     %rdx, %rbx
-        shr     $3, %rbx
-        movabs  $IP_A_BASE_, %rcx
-        .globl  rt_store_a_test, rt_store_c
-rt_store_a_test:                        /* may fault: signal.c */
-        test    %eax, (%rbx,%rcx)
-        jnz     rt_store_c
-        mov     (META_EXITS+12)(%rsi), %ecx
-        shr     $8, %ecx
-        lea     V_CONST_REST(%rdx,%rcx), %ebx
-        and     $(CHUNK-1), %ebx
-        cmp     %ecx, %ebx              /* comes to the end of a chunk: settle.c */
-        jb      rt_store_c
-2:      cmp     $8, %ecx
-        je      8f
-        cmp     $4, %ecx
-        je      4f
-        cmp     $1, %ecx
-        je      1f
-        cmp     $2, %ecx
-        je      3f
-        cmp     $16, %ecx
-        jne     rt_store_c
-        movq    $0, %gs:(V_DISP+8)(%rdx)
-8:      movq    $0, %gs:V_DISP(%rdx)
-        jmp     9f
-4:      movl    $0, %gs:V_DISP(%rdx)
-        jmp     9f
-3:      movw    $0, %gs:V_DISP(%rdx)
-        jmp     9f
-1:      movb    $0, %gs:V_DISP(%rdx)
-9:      mov     (META_EXITS+8)(%rsi), %ecx
-        mov     %rcx, %fs:TS_TARGET
-        STORE_RESTORE
+.macro STORE n, keep                    /* keep: the flags, in RAX */
+.if \keep
+        mov     %rax, %fs:0x00
+        lahf
+        seto    %al
+.endif
+        cmp     %fs:TS_STACK_LO, %rcx
+        jb      4f
+        lea     (\n - 1)(%rcx), %rcx
+        cmp     %fs:TS_STACK_HI, %rcx
+        lea     -(\n - 1)(%rcx), %rcx
+        jae     3f
+        cmp     %rsp, %rcx              /* on the stack: addressable from RSP up */
+        jb      5f
+1:
+.if \n == 1
+        movb    $0, %gs:V_DISP(%rcx)
+.elseif \n == 2
+        movw    $0, %gs:V_DISP(%rcx)
+.elseif \n == 4
+        movl    $0, %gs:V_DISP(%rcx)
+.else
+.irp    i,0,1,2,3,4,5,6,7
+.if 8*\i < \n
+        movq    $0, %gs:(V_DISP+8*\i)(%rcx)
+.endif
+.endr
+.endif
+        STORE_FLAGS \keep
+        mov     %fs:0x08, %rcx
         jmp     *%fs:TS_TARGET
-rt_store_c:
-        STORE_RESTORE
-        jmp     rt_slow_stub
+3:      cmp     %fs:TS_STACK_HI, %rcx
+        jb      7f
+4:      mov     %rdx, %fs:0x10
+        mov     %rbx, %fs:0x18
+        mov     %rcx, %rbx
+        shr     $3, %rbx
+        movabs  $IP_A_BASE_, %rdx
+        add     %rdx, %rbx
+.if \n <= 16
+8:      mov     (%rbx), %edx            /* may fault */
+.else
+8:      mov     (%rbx), %rdx
+.endif
+.if \n == 64
+9:      or      4(%rbx), %rdx           /* the second half's over the first one's */
+.endif
+        mov     %rcx, %rbx
+        and     $7, %ecx
+        shr     %cl, %rdx
+        mov     %rbx, %rcx
+.if \n >= 32
+        test    %edx, %edx
+.else
+        test    $((1 << (\n)) - 1), %edx /* the A bits of the access */
+.endif
+        jne     6f
+        lea     (V_CONST_REST + \n)(%rcx), %edx
+        test    $((CHUNK - 1) & -(\n)), %edx
+        je      6f                      /* comes to the end of a chunk: settle.c */
+        mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+        jmp     1b
+5:      mov     %rdx, %fs:0x10          /* in the red zone, which is dirty then */
+        mov     %rbx, %fs:0x18
+        lea     -RED_ZONE(%rsp), %rdx
+        cmp     %rdx, %rcx
+        jb      6f
+        cmpl    $0, %fs:TS_STACK_SHARED
+        jne     6f
+        orl     $U_REDZONE, %fs:TS_UMASK
+        mov     %rcx, %rdx
+        not     %rdx
+        cmp     %rdx, %fs:TS_REDZONE
+        jae     2f
+        mov     %rdx, %fs:TS_REDZONE
+2:      mov     %fs:0x10, %rdx
+        jmp     1b
+6:      mov     %fs:0x10, %rdx
+        mov     %fs:0x18, %rbx
+7:      STORE_FLAGS \keep
+        jmp     rt_load_stub
+        .pushsection rt_fixups, "a", @progbits
+        .quad   8b, 6b
+.if \n == 64
+        .quad   9b, 6b
+.endif
+        .popsection
+.endm
+
+.irp    n, 1, 2, 4, 8, 16, 32, 64
+        .p2align 5
+store_\n:
+        STORE   \n, 0
+        .p2align 5
+store_flags_\n:
+        STORE   \n, 1
+.endr
+
+        .globl  rt_stores_stub
+        .p2align 4
+rt_stores_stub:                         /* ORDER IP_STORES_* */
+.irp    n, 1, 2, 4, 8, 16, 32, 64
+        .p2align 4                      /* IP_STORES_STEP */
+        jmp     store_\n
+.endr
+.irp    n, 1, 2, 4, 8, 16, 32, 64
+        .p2align 4
+        jmp     store_flags_\n
+.endr
+        .p2align 4
+        jmp     rt_load_stub
 
 /* A return while bytes below RSP are marked defined: mark them undefined again.
  * As above: RAX kept, RCX and RDX free, flags kept. */
@@ -487,7 +524,6 @@ rt_save_vec:
 
         /* Where a fault of these is no fault (signal.c): at the first, go on at the second. */
         .section rt_fixups, "a", @progbits
-        .quad   rt_store_a_test, rt_store_c
         .quad   rt_a_word_insn, rt_a_word_fault
 
         .section .note.GNU-stack,"",@progbits

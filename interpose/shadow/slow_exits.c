@@ -40,10 +40,12 @@ _Static_assert(IP_MV_LOAD1 == 0 && IP_MV_SX1_4 == 4 && IP_MV_STORE1 == 9 && IP_M
                    IP_MV_VSTORE16 == 17 && IP_MV_NONE == 19 && IP_MOVES_STEP == 16 && IP_MOVE_DEFINED == 0xffffff &&
                    IP_MOVE_REG_SHIFT == 24 && IP_U_VEC0 == 32,
                "ORDER ip_move, IP_U_*: rt_moves_stub");
-extern char rt_store_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[], rt_moves_stub[];
+_Static_assert(IP_STORES_STEP == 16 && IP_STORES_FLAGS == 7 && IP_STORES_ANY == 14,
+               "ORDER IP_STORES_*: rt_stores_stub");
+extern char rt_stores_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[], rt_moves_stub[];
 
 void sh_symbols(u64 *symbols) {
-    symbols[IP_SYM_SLOW_STORE] = (u64)rt_store_stub;
+    symbols[IP_SYM_STORES] = (u64)rt_stores_stub;
     symbols[IP_SYM_SLOW_LOAD] = (u64)rt_load_stub;
     symbols[IP_SYM_SLOW_LIGHT] = (u64)rt_light_stub;
     symbols[IP_SYM_MOVES] = (u64)rt_moves_stub;

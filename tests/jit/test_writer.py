@@ -326,6 +326,14 @@ def test_open_branches_lead_to_where_they_are_bound(w: Writer) -> None:
     assert texts[2] == f"pext rcx, rcx, [rip+{end - (BASE + 16):#x}]"
 
 
+def test_address_is_where_it_is_bound(w: Writer) -> None:
+    w.put_store_imm(8, w.addr(RDX), 0)
+    at = w.w.len - 4
+    w.put_nop()
+    w.writer_bind_address(at)
+    assert plain(disassemble(w.bytes())[0]) == f"mov qword ptr [rdx], {BASE + 8:#x}"
+
+
 def test_lengths_are_what_the_header_says(w: Writer, library: tuple[Any, Any]) -> None:
     lib = library[1]
 
@@ -352,6 +360,7 @@ def test_what_does_not_fit_is_told(library: tuple[Any, Any]) -> None:
     at = w.put_jmp_open()
     assert w.w.overflow and w.w.len == 6
     w.writer_bind32(at)  # goes nowhere, for the place was never written
+    w.writer_bind_address(at)
     assert w.bytes() == bytes.fromhex("e9 00 00 00 00 e9")
 
 
