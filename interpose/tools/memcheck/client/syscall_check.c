@@ -41,11 +41,13 @@ static void report(struct call *c, int kind, const char *name, const char *field
 }
 
 void call_reads(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
-    u64 bad;
-    if (rt_shadow_unaddr(c->ts, addr, n, &bad))
-        report(c, MC_E_PARAM_UNADDR, name, field, bad);
-    else if (rt_shadow_undef(addr, n, &bad))
+    u64 hole, bad;
+    bool ends = rt_shadow_unaddr(c->ts, addr, n, &hole);
+    /* The first byte that is wrong says what is told, as in Valgrind. */
+    if (rt.flags & IP_C_UNDEF && rt_shadow_undef(addr, ends ? hole - addr : n, &bad))
         report(c, MC_E_PARAM_UNDEF, name, field, bad);
+    else if (ends)
+        report(c, MC_E_PARAM_UNADDR, name, field, hole);
 }
 
 void call_writes(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
