@@ -69,11 +69,6 @@ SWEEP_DIFFERENCES = (
         ours=".*points to unaddressable.*",
     ),
     SweepDifference(
-        "a size of 0 means that of the first version",
-        r"(sched_setattr|perf_event_open)_[NU]\d",
-        ours=r"\w+\(attr\) points to.*",
-    ),
-    SweepDifference(
         "a null address is legal here",
         r"(acct|mount|quotactl|add_key|waitid)_Z",
         theirs=r"(acct\(filename\)|mount\(type\)|quotactl\(special\)|add_key\(description\)|waitid\(infop\)).*",
