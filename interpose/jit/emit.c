@@ -423,7 +423,10 @@ static void emit_uop(struct em *m, const struct uinstr *u) {
     case U_TRACK: em_slow_call(m, IP_SYM_SLOW_LIGHT, IP_XS_TRACK, (uint64_t)u->insn, 0); break;
     case U_TJOIN:
         for (int i = m->join_first; i < m->n_stubs; i++)
-            if (m->stubs[i].kind == ST_TRACK || m->stubs[i].kind == ST_OVERWRITE) m->stubs[i].resume = w->len;
+            if (m->stubs[i].kind == ST_TRACK || m->stubs[i].kind == ST_OVERWRITE) {
+                m->stubs[i].resume = w->len;
+                m->stubs[i].joined = u->spilled;
+            }
         m->join_first = m->n_stubs;
         break;
     case U_CSPUSH: emit_push_entry(m, u); break;

@@ -31,6 +31,7 @@ enum stub_kind {
 struct stub {
     uint8_t kind, exit_kind, via_t, fl_live;
     uint16_t spilled;
+    uint16_t joined; /* TRACK, OVERWRITE: registers that are in their slots at resume */
     uint16_t size;
     int16_t insn;
     int exit;        /* index into e->exits */

@@ -98,6 +98,9 @@ void em_track_stub(struct em *m, const struct stub *s) {
     em_restore_all(w, s->spilled);
     if (plain_move(m, s->insn, &v)) {
         save_reg(w, IP_RCX);
+        /* A later guard's temporaries are taken from their slots there, of which C would have filled all. */
+        for (int r = 0; r < 16; r++)
+            if ((s->joined & ~s->spilled) >> r & 1) save_reg(w, r);
         if (v.m.base == IP_REG_RIP)
             put_mov_imm(w, IP_RCX, v.m.rip_target);
         else
