@@ -256,8 +256,12 @@ static int clear_pushed_trap_flag(struct ip_ls *l) {
     return ptrace(PTRACE_POKEDATA, l->n_pid, at, word & ~bit) ? ls_fail(l, "write N's stack") : 0;
 }
 
+/* The entry of a procedure linkage table, alone or behind an endbr64: who calls it cannot know whether the dynamic
+ * linker comes first, which keeps no flags. */
+static bool is_entry(const struct ip_insn *in) { return is_through_table(in) && in->pc % 4 == 0; }
+
 static void note_undefined(struct ip_ls *l, const struct ip_insn *in, uint64_t rcx) {
-    uint32_t undefined = ip_ls_undefined_flags(in, rcx);
+    uint32_t undefined = l->forgive_dead && is_entry(in) ? IP_FL_ARITH : ip_ls_undefined_flags(in, rcx);
     l->undefined = (l->undefined & ~(in->fl_kill & ~undefined)) | undefined;
 }
 

@@ -69,7 +69,7 @@ class Pair:
         self.state.vector_every = options.vector_every
         self.state.keep_undefined = options.undefined_flags
         core = options.engine.core
-        self.state.forgive_dead = options.engine.tool_name != "none" and core.optimise and core.instrument
+        self.state.forgive_dead = core.optimise and core.instrument
         self.state.poke_reg = -1
         if options.poke is not None:
             self.state.poke_step, self.state.poke_reg, self.state.poke_value = options.poke
