@@ -92,7 +92,8 @@ def bytes_for_each(counts: dict[str, int]) -> float:
 def test_modes_take_effect() -> None:
     """Even a small program meets what its mode is there for."""
     plain = statistics("default")
-    assert plain["flushes"] == plain["dropped"] == 0 < plain["chained"]
+    assert plain["flushes"] == 0 < plain["chained"]
+    assert plain["dropped"] < 10  # entries of linkage tables that were not bound yet
     assert statistics("tiny-cache")["flushes"] > 0
     assert statistics("evict")["dropped"] > 50
     assert statistics("no-chaining")["chained"] == 0
