@@ -134,6 +134,14 @@ void rt_note(struct tstate *ts, const char *fmt, ...) {
     va_end(ap);
 }
 
+void rt_warn(struct tstate *ts, const char *fmt, ...) {
+    (void)ts;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(t_message, sizeof t_message, fmt, ap);
+    va_end(ap);
+}
+
 void rt_say(struct tstate *ts, u32 how, const char *fmt, ...) {
     (void)ts, (void)how;
     va_list ap;
