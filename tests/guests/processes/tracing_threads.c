@@ -74,6 +74,12 @@ static void attach_all(void) {
     for (int i = 0; i < 3; i++) printf("detach %ld\n", ptrace(PTRACE_DETACH, tids[i], 0, 0));
 }
 
+/* All three threads are where they are looked at: the one that spins always is. */
+static void back_in_calls(void) {
+    until(tids[0], "61 0x");
+    until(tids[2], "0 0x");
+}
+
 /* Seized, stopped by a signal, stopped as a whole, continued. */
 static void group(void) {
     int st;
@@ -99,6 +105,7 @@ static void group(void) {
         ptrace(PTRACE_CONT, t, 0, st >> 16 ? 0 : sig);
     }
     printf("traps %d continued %d\n", traps, conts);
+    back_in_calls();
     for (int i = 0; i < 3; i++) {
         ptrace(PTRACE_INTERRUPT, tids[i], 0, 0);
         st = stop(tids[i]);
@@ -122,7 +129,7 @@ int main(void) {
         int st;
         pid_t p = fork();
         if (p == 0) {
-            until(tids[0], "61 0x");
+            back_in_calls();
             i ? group() : attach_all();
             _exit(0);
         }
