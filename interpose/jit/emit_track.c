@@ -1,7 +1,7 @@
 /* Stage 6, the guards of tracking translations: what their stubs settle without the runtime's C. */
 #include "abi/space.h"
 #include "jit/emit.h"
-#include "x86_mnem.h"
+#include "jit/x86_decode.h"
 
 _Static_assert(IP_U_GPR0 == 0 && IP_U_FLAGS < 24 && IP_U_TAKES < 24, "IP_MOVE_DEFINED has the low bits of umask");
 
@@ -49,19 +49,7 @@ static enum ip_move kind_of_move(const struct ip_insn *in) {
     case IP_MN_MOVZX: return loads ? by_size(from->size, IP_MV_LOAD1) : IP_MV_NONE;
     case IP_MN_MOVSX:
     case IP_MN_MOVSXD: return loads ? extension(from->size, to->size) : IP_MV_NONE;
-    case IP_MN_MOVUPS:
-    case IP_MN_MOVUPD:
-    case IP_MN_MOVAPS:
-    case IP_MN_MOVAPD:
-    case IP_MN_MOVDQU:
-    case IP_MN_MOVDQA:
-    case IP_MN_VMOVUPS:
-    case IP_MN_VMOVUPD:
-    case IP_MN_VMOVAPS:
-    case IP_MN_VMOVAPD:
-    case IP_MN_VMOVDQU:
-    case IP_MN_VMOVDQA: return vector_move(in);
-    default: return IP_MV_NONE;
+    default: return ip_moves_vector(in->mnem) ? vector_move(in) : IP_MV_NONE;
     }
 }
 

@@ -4,11 +4,11 @@
  * only those that C may change, so nothing here may alter them in the state.
  * Whatever needs a report, a lock or patience is left to rt_slow: return 0.
  */
+#include "jit/x86_decode.h"
 #include "runtime/core/core.h"
 #include "shadow/origin.h"
 #include "shadow/shadow.h"
 #include "shadow/track.h"
-#include "x86_mnem.h"
 
 #define MAX_GIVE_BACK 65536
 
@@ -287,23 +287,11 @@ static bool track(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_MOVSXD: return extend_gpr(ts, in, true);
     case IP_MN_PUSH: return push(ts, in);
     case IP_MN_POP: return pop(ts, in);
-    case IP_MN_MOVUPS:
-    case IP_MN_MOVUPD:
-    case IP_MN_MOVAPS:
-    case IP_MN_MOVAPD:
-    case IP_MN_MOVDQU:
-    case IP_MN_MOVDQA:
-    case IP_MN_VMOVUPS:
-    case IP_MN_VMOVUPD:
-    case IP_MN_VMOVAPS:
-    case IP_MN_VMOVAPD:
-    case IP_MN_VMOVDQU:
-    case IP_MN_VMOVDQA: return move_vec(ts, in);
     case IP_MN_MOVD:
     case IP_MN_MOVQ:
     case IP_MN_VMOVD:
     case IP_MN_VMOVQ: return !in->mmx && move_low(ts, in);
-    default: return arithmetic(ts, in);
+    default: return ip_moves_vector(in->mnem) ? move_vec(ts, in) : arithmetic(ts, in);
     }
 }
 

@@ -69,6 +69,17 @@ rt_resume_any:
 .endif
 .endm
 
+/* A store below RSP at RCX, within the red zone: what is defined there is noted, then on at \on, or behind this.  RDX is
+ * free. */
+.macro NOTE_RED_ZONE on
+        orl     $U_REDZONE, %fs:TS_UMASK
+        mov     %rcx, %rdx
+        not     %rdx
+        cmp     %rdx, %fs:TS_REDZONE
+        jae     \on
+        mov     %rdx, %fs:TS_REDZONE
+.endm
+
 .macro STORE n, keep                    /* keep: the flags, in RAX */
 .if \keep
         mov     %rax, %fs:0x00
@@ -139,12 +150,7 @@ rt_resume_any:
         jb      6f
         cmpl    $0, %fs:TS_STACK_SHARED
         jne     6f
-        orl     $U_REDZONE, %fs:TS_UMASK
-        mov     %rcx, %rdx
-        not     %rdx
-        cmp     %rdx, %fs:TS_REDZONE
-        jae     2f
-        mov     %rdx, %fs:TS_REDZONE
+        NOTE_RED_ZONE 2f
 2:      mov     %fs:0x10, %rdx
         jmp     1b
 6:      mov     %fs:0x10, %rdx
@@ -310,10 +316,7 @@ rt_give_back_stub:
 
 .macro MOVE_END
         LOAD_FLAGS
-        mov     %fs:0x00, %rax
-        mov     %fs:0x08, %rcx
-        mov     %fs:0x10, %rdx
-        mov     %fs:0x18, %rbx
+        LOAD_FOUR
         jmp     *%fs:TS_TARGET
 .endm
 
@@ -334,12 +337,7 @@ rt_give_back_stub:
         cmp     %rdx, %rcx
         jb      rt_move_c
 .if \red_zone
-        orl     $U_REDZONE, %fs:TS_UMASK
-        mov     %rcx, %rdx
-        not     %rdx
-        cmp     %rdx, %fs:TS_REDZONE
-        jae     2f
-        mov     %rdx, %fs:TS_REDZONE
+        NOTE_RED_ZONE 2f
 .endif
         jmp     2f
 1:      mov     %rcx, %rdx
@@ -419,6 +417,12 @@ rt_give_back_stub:
         MOVE_END
 .endm
 
+.macro MOVE kind, how:vararg
+        .p2align 4
+move_\kind:
+        \how
+.endm
+
         .p2align 4
 rt_move_loaded:                         /* RDX: V bits of register RBX */
         mov     %rdx, %fs:TS_VGPR(,%rbx,8)
@@ -433,50 +437,28 @@ rt_move_marked:                         /* RDX: is bit EBX of umask to be set? *
         MOVE_END
 rt_move_c:
         LOAD_FLAGS
-        mov     %fs:0x00, %rax
-        mov     %fs:0x08, %rcx
-        mov     %fs:0x10, %rdx
-        mov     %fs:0x18, %rbx
+        LOAD_FOUR
         jmp     rt_light_stub
 
-        .p2align 4
-move_load1:     MOVE_LOAD 1, movzbl %gs:V_DISP(%rcx), %edx
-        .p2align 4
-move_load2:     MOVE_LOAD 2, movzwl %gs:V_DISP(%rcx), %edx
-        .p2align 4
-move_load4:     MOVE_LOAD 4, mov %gs:V_DISP(%rcx), %edx
-        .p2align 4
-move_load8:     MOVE_LOAD 8, mov %gs:V_DISP(%rcx), %rdx
-        .p2align 4
-move_sx1_4:     MOVE_LOAD 1, movsbl %gs:V_DISP(%rcx), %edx
-        .p2align 4
-move_sx1_8:     MOVE_LOAD 1, movsbq %gs:V_DISP(%rcx), %rdx
-        .p2align 4
-move_sx2_4:     MOVE_LOAD 2, movswl %gs:V_DISP(%rcx), %edx
-        .p2align 4
-move_sx2_8:     MOVE_LOAD 2, movswq %gs:V_DISP(%rcx), %rdx
-        .p2align 4
-move_sx4_8:     MOVE_LOAD 4, movslq %gs:V_DISP(%rcx), %rdx
-        .p2align 4
-move_store1:    MOVE_STORE 1, 1, mov %dl, %gs:V_DISP(%rcx)
-        .p2align 4
-move_store2:    MOVE_STORE 2, 1, mov %dx, %gs:V_DISP(%rcx)
-        .p2align 4
-move_store4:    MOVE_STORE 4, 1, mov %edx, %gs:V_DISP(%rcx)
-        .p2align 4
-move_store8:    MOVE_STORE 8, 1, mov %rdx, %gs:V_DISP(%rcx)
-        .p2align 4
-move_push:      MOVE_STORE 8, 0, mov %rdx, %gs:V_DISP(%rcx)
-        .p2align 4
-move_vload16:   MOVE_VLOAD 2, 0
-        .p2align 4
-move_vload16_zero: MOVE_VLOAD 2, 1
-        .p2align 4
-move_vload32:   MOVE_VLOAD 4, 1
-        .p2align 4
-move_vstore16:  MOVE_VSTORE 2
-        .p2align 4
-move_vstore32:  MOVE_VSTORE 4
+        MOVE    load1, MOVE_LOAD 1, movzbl %gs:V_DISP(%rcx), %edx
+        MOVE    load2, MOVE_LOAD 2, movzwl %gs:V_DISP(%rcx), %edx
+        MOVE    load4, MOVE_LOAD 4, mov %gs:V_DISP(%rcx), %edx
+        MOVE    load8, MOVE_LOAD 8, mov %gs:V_DISP(%rcx), %rdx
+        MOVE    sx1_4, MOVE_LOAD 1, movsbl %gs:V_DISP(%rcx), %edx
+        MOVE    sx1_8, MOVE_LOAD 1, movsbq %gs:V_DISP(%rcx), %rdx
+        MOVE    sx2_4, MOVE_LOAD 2, movswl %gs:V_DISP(%rcx), %edx
+        MOVE    sx2_8, MOVE_LOAD 2, movswq %gs:V_DISP(%rcx), %rdx
+        MOVE    sx4_8, MOVE_LOAD 4, movslq %gs:V_DISP(%rcx), %rdx
+        MOVE    store1, MOVE_STORE 1, 1, mov %dl, %gs:V_DISP(%rcx)
+        MOVE    store2, MOVE_STORE 2, 1, mov %dx, %gs:V_DISP(%rcx)
+        MOVE    store4, MOVE_STORE 4, 1, mov %edx, %gs:V_DISP(%rcx)
+        MOVE    store8, MOVE_STORE 8, 1, mov %rdx, %gs:V_DISP(%rcx)
+        MOVE    push, MOVE_STORE 8, 0, mov %rdx, %gs:V_DISP(%rcx)
+        MOVE    vload16, MOVE_VLOAD 2, 0
+        MOVE    vload16_zero, MOVE_VLOAD 2, 1
+        MOVE    vload32, MOVE_VLOAD 4, 1
+        MOVE    vstore16, MOVE_VSTORE 2
+        MOVE    vstore32, MOVE_VSTORE 4
 
         .globl  rt_moves_stub
         .p2align 4

@@ -291,10 +291,7 @@ slow\keep:
         .if     \keep
         LOAD_FLAGS
         .endif
-        mov     %fs:0x00, %rax
-        mov     %fs:0x08, %rcx
-        mov     %fs:0x10, %rdx
-        mov     %fs:0x18, %rbx
+        LOAD_FOUR
         jmp     *%fs:TS_RESUME
 .endm
 
