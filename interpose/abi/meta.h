@@ -13,7 +13,7 @@
 #define IP_PF_EARLY     64  /* for one that comes later: nothing to report */
 #define IP_PF_RECORDED  128 /* from here on the block's run is in the thread's buffer (trace.h) */
 struct ip_point {
-    uint16_t host_off;  /* from block start; state holds until next point */
+    uint16_t host_off;  /* from block start, stubs right behind the rest; state holds until next point */
     uint16_t guest_off; /* number of the guest instruction: ip_block.pcs has its pc */
     uint16_t spilled;   /* GPRs whose guest value is in tstate.gpr[] */
     uint16_t flags;     /* IP_PF_* */
@@ -21,15 +21,16 @@ struct ip_point {
 struct ip_block {
     uint64_t key;
     uint32_t host; /* client address of the entry */
-    uint32_t host_len;
-    uint32_t points; /* index of first ip_point */
+    uint16_t host_len;
+    uint16_t cold_len; /* bytes of its stubs that lie apart from it, at cold */
+    uint32_t points;   /* index of first ip_point */
     uint16_t n_points;
     uint16_t n_insns;
     uint32_t pcs;   /* index into pcs[]: guest pc of each instruction;
                        ip_point.guest_off indexes it */
     uint32_t state; /* 1 live, 0 dropped */
     uint32_t trace; /* client address of its template (trace.h), or 0 */
-    uint32_t pad;
+    uint32_t cold;  /* client address; ascends as host does */
 };
 /* Layout of the meta memory: header, then arrays at these byte offsets. */
 #define IP_META_TT      0x00001000 /* translation table: ip_ttent[1<<19] */
@@ -53,7 +54,7 @@ struct ip_meta {
     uint32_t magic, version;
     uint32_t n_blocks, n_exits, n_points, n_pcs;
     uint32_t desc_used;
-    uint32_t cache_used;
+    uint32_t cache_used, cold_used;    /* bytes from IP_CACHE_BASE on, from IP_COLD_BASE on */
     uint32_t trace_used, trace_blocks; /* bytes, number of templates */
     uint32_t trace_full;               /* code is met that has none, for there is no room */
     uint32_t trace_words;              /* sum of their n_words */

@@ -12,13 +12,15 @@
 /* Of tools that trace: templates (trace.h), which no flush forgets, in the upper half of the cache. */
 #define IP_TRACE_BASE 0x65000000
 #define IP_TRACE_MAX  0x08000000
-#define IP_META_BASE  0x6d000000 /* translator's tables, client maps r-- */
-#define IP_META_MAX   0x0f010000
-#define IP_RT_BASE    0x7d000000 /* the runtime executable (fixed) */
-#define IP_CHAN_BASE  0x7dc00000 /* channel, shared rw */
-#define IP_FAST_BASE  0x7fd00000 /* fast lookup table, client private rw */
-#define IP_FAST_BITS  16         /* entries = 1 << bits, 8 bytes each */
-#define IP_MAX_GONE   4000       /* entries that IP_R_INVALIDATE names */
+/* Of tools with a shadow: what checks that fail lead to, apart from the code that runs all the time. */
+#define IP_COLD_BASE 0x65000000
+#define IP_META_BASE 0x6d000000 /* translator's tables, client maps r-- */
+#define IP_META_MAX  0x0f010000
+#define IP_RT_BASE   0x7d000000 /* the runtime executable (fixed) */
+#define IP_CHAN_BASE 0x7dc00000 /* channel, shared rw */
+#define IP_FAST_BASE 0x7fd00000 /* fast lookup table, client private rw */
+#define IP_FAST_BITS 16         /* entries = 1 << bits, 8 bytes each */
+#define IP_MAX_GONE  4000       /* entries that IP_R_INVALIDATE names */
 /* Bytes before the entry of a block with key below 2 GiB: entries of the table lead there, guest pc in RCX, RCX and
  * RDX in their slots. */
 #define IP_ENTRY_CHECK 32

@@ -16,7 +16,7 @@ import struct
 import gdb
 import gdb.unwinder
 
-CACHE = (0x5D000000, 0x6D000000)
+CACHE, COLD = (0x5D000000, 0x6D000000), 0x65000000
 RUNTIME = (0x7D000000, 0x7DC00000)
 META = 0x6D000000
 META_BLOCKS, META_POINTS, META_PCS = 0x03001000, 0x05001000, 0x09001000
@@ -24,8 +24,9 @@ CHANNEL_MAGIC = 0x49504F53
 CHANNEL, CHANNEL_PROG = 0x7DC00000, 0x658
 KEY_PC = 0x0000FFFFFFFFFFFF
 STATE_GPR, STATE_PC = 0x00, 0x88
-N_BLOCKS_AT = 8  # in struct ip_meta
-BLOCK = struct.Struct("<QIIIHHII8x")  # key, host, length, points, their number, instructions, pcs, state
+N_BLOCKS_AT, COLD_USED_AT = 8, 32  # in struct ip_meta
+# key, host, length, that of stubs apart, points, their number, instructions, pcs, state, where stubs are
+BLOCK = struct.Struct("<QIHHIHHII4xI")
 POINT = struct.Struct("<HHHH")  # host offset, instruction, spilled registers, flags
 REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
 
@@ -39,14 +40,15 @@ def _word(address: int, form: str = "<Q") -> int:
 
 
 def block_of(host: int) -> tuple[int, ...] | None:
-    """The translated block that holds a host address: blocks are sorted by it."""
+    """The translated block that holds a host address: blocks are sorted by it, and so are stubs apart."""
+    start, length = (9, 3) if host >= COLD and _word(META + COLD_USED_AT, "<I") else (1, 2)
     low, high = 0, _word(META + N_BLOCKS_AT, "<I")
     while low < high:
         middle = (low + high) // 2
         block = BLOCK.unpack(_read(META + META_BLOCKS + middle * BLOCK.size, BLOCK.size))
-        if host < block[1]:
+        if host < block[start]:
             high = middle
-        elif host >= block[1] + block[2]:
+        elif host >= block[start] + block[length]:
             low = middle + 1
         else:
             return block
@@ -59,13 +61,14 @@ def in_translation(host: int) -> tuple[int, int]:
     if block is None:
         return 0, 0
     spilled = instruction = 0
-    for i in range(block[4]):
-        at = META + META_POINTS + (block[3] + i) * POINT.size
+    begin = block[9] - block[2] if block[9] <= host < block[9] + block[3] else block[1]
+    for i in range(block[5]):
+        at = META + META_POINTS + (block[4] + i) * POINT.size
         offset, number, registers, _ = POINT.unpack(_read(at, POINT.size))
-        if offset > host - block[1]:
+        if offset > host - begin:
             break
         instruction, spilled = number, registers
-    return _word(META + META_PCS + 8 * (block[6] + instruction)), spilled
+    return _word(META + META_PCS + 8 * (block[7] + instruction)), spilled
 
 
 def _pc_of(key: int) -> int:

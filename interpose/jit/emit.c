@@ -1,5 +1,5 @@
 /* Stage 6: machine code, exit stubs, and the table that maps host addresses to
- * guest ones.  The main line comes first, stubs after it.
+ * guest ones.  The main line comes first, stubs after it, or apart from it.
  */
 #include "abi/count.h"
 #include "jit/emit.h"
@@ -497,13 +497,13 @@ static void emit_slow_stub(struct em *m, const struct stub *s) {
         m->e->exits[x].patch_off = m->w.len;
         if (place) writer_bind_address(&m->w, place);
         emit_temp_again(m, s->insn);
-        put_jmp(&m->w, m->w.base + s->resume);
+        put_jmp(&m->w, writer_at(&m->w, s->resume));
     }
 }
 
 uint32_t em_note_place(struct em *m, struct uaddr field, uint32_t to) {
     struct writer *w = &m->w;
-    put_store_imm(w, 8, field, w->base + to);
+    put_store_imm(w, 8, field, writer_at(w, to));
     w->len -= 4;
     writer_moves(w, 0, MOVED_ADDRESS);
     w->len += 4;
@@ -570,7 +570,8 @@ static void emit_stub(struct em *m, const struct stub *s) {
 
 /* ---- The block -------------------------------------------------------------------------------------------- */
 
-void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, const struct ip_jit_opts *o) {
+void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, uint32_t cold,
+                    const struct ip_jit_opts *o) {
     /* Not in the thread's own block: where memory is short, the dynamic linker ends the process over that. */
     static _Thread_local struct em *m;
     if (!m) m = ip_alloc(1, sizeof *m);
@@ -592,7 +593,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
     m->counts = (o->flags & IP_C_COUNT) && b->trace;
     m->gsbase = !(o->flags & IP_C_NO_GSBASE);
     m->bmi2 = __builtin_cpu_supports("bmi2") != 0;
-    e->host = host;
+    e->place = (struct code_place){host, cold, 0};
     e->n_exits = e->n_points = 0;
     e->compare = e->inner = e->unmasked = e->called = e->where = 0;
     e->mask = 0;
@@ -614,6 +615,11 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
         emit_uop(m, u);
         keep_record_reg(m, u, &b->insn[u->insn]);
     }
+    uint32_t main_line = m->w.len;
+    if (cold) {
+        m->w.cold = main_line;
+        m->w.apart = cold - (host + main_line);
+    }
     /* Stubs may add direct exits with stubs of their own. */
     for (int i = 0; i < m->n_stubs && !e->overflow && !m->w.overflow; i++) emit_stub(m, &m->stubs[i]);
     while (m->n_literals && writer_here(&m->w) & 7) put_nop(&m->w); /* the guest may have alignment checked */
@@ -622,6 +628,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, co
         put_u64(&m->w, m->literals[i].value);
     }
     e->len = m->w.len;
+    e->place.hot = cold ? main_line : e->len;
     e->n_moved = m->w.n_moved;
     if (m->w.overflow) e->overflow = true;
 }

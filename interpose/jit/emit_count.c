@@ -108,7 +108,7 @@ static void em_linked(struct em *m, const struct stub *s) {
     add_quietly(w, N, SITE(AT, link_insns), m->run.insns);
     add_quietly(w, N, total_of(0), m->run.insns);
     em_restore_all(w, (uint16_t)(taken & ~m->run.spilled));
-    put_jmp(w, w->base + m->run.end);
+    put_jmp(w, writer_at(w, m->run.end));
     for (int i = 0; i < n; i++) writer_bind32(w, others[i]);
     em_point(m, s->insn, taken, 0);
     em_restore_all(w, (uint16_t)(taken & ~(m->run.spilled | RCX_RDX)));
@@ -169,7 +169,7 @@ static uint32_t em_called(struct em *m, const struct stub *s) {
     put_store(w, 8, STATE(ct_top), TOP);
     put_store_imm(w, 4, STATE(ct_where), (uint32_t)s->pc);
     em_restore_all(w, RCX_RDX);
-    put_jmp(w, w->base + s->resume);
+    put_jmp(w, writer_at(w, s->resume));
     /* One is. */
     writer_bind32(w, under_way);
     em_point(m, s->insn, RCX_RDX, 0);
@@ -241,7 +241,7 @@ static void em_returned(struct em *m, const struct stub *s) {
     put_add_to(w, addr_at(TOP, IP_CT_COUNT + 8), N);
     put_store_imm(w, 4, STATE(ct_where), (uint32_t)s->pc);
     em_restore_all(w, RCX_RDX);
-    put_jmp(w, w->base + s->resume);
+    put_jmp(w, writer_at(w, s->resume));
     writer_bind32(w, elsewhere);
     put_store(w, 8, STATE(ct_base), N);
     put_jmp(w, there);
@@ -320,7 +320,7 @@ void em_arrive_stub(struct em *m, const struct stub *s) {
     em_point(m, s->insn, RCX_RDX, 0);
     put_mov_imm(w, IP_RCX, m->b->trace);
     put_mov_imm(w, IP_RDX, s->pc);
-    put_store_imm(w, 8, STATE(resume), w->base + s->resume);
+    put_store_imm(w, 8, STATE(resume), writer_at(w, s->resume));
     int x = em_add_exit(m, m->b->trace, IP_XS_ARRIVE, 0);
     em_leave(m, x, s->via_t ? IP_SYM_ARRIVE_FLAGS : IP_SYM_ARRIVE);
     m->e->exits[x].patch_off = s->resume;

@@ -138,7 +138,7 @@ void em_overwrite_stub(struct em *m, const struct stub *s) {
         if (lost >> r & 1) put_store_imm(w, 8, addr_moved(STATE(vgpr), 8 * r), 0);
     if (lost >> IP_U_FLAGS & 1) put_store_imm(w, 1, STATE(vflags), 0);
     put_and_imm32(w, STATE(umask), ~lost);
-    put_jmp(w, w->base + s->past);
+    put_jmp(w, writer_at(w, s->past));
     while (n) writer_bind32(w, undefined[--n]);
     em_track_stub(m, s);
 }

@@ -73,8 +73,9 @@ static bool can_keep(const struct transtab *t, const struct ublock *b) {
 static void verify_moved(struct transtab *t) {
     struct emitted *e = t->em;
     struct emitted *other = ip_alloc(1, sizeof *other);
-    ip_stage6_emit(t->ub[2], other, e->host + 0x123450, &t->opts);
-    keep_move(e->code, e->moved, e->n_moved, other->host - e->host);
+    const struct code_place *made = &e->place;
+    ip_stage6_emit(t->ub[2], other, made->host + 0x123450, made->cold ? made->cold + 0x65438 : 0, &t->opts);
+    keep_move(e->code, e->moved, e->n_moved, made, &other->place);
     bool same = e->len == other->len && memcmp(e->code, other->code, e->len) == 0;
     free(other);
     if (!same) ip_internal_error("a translation depends on its place in a way that is not noted");
@@ -137,12 +138,18 @@ void keep_made(struct transtab *t, uint32_t block, bool wanted) {
     k->note[block] = begin;
 }
 
-void keep_move(uint8_t *code, const uint32_t *moved, uint32_t n, uint32_t by) {
+void keep_move(uint8_t *code, const uint32_t *moved, uint32_t n, const struct code_place *from,
+               const struct code_place *to) {
+    uint32_t by = to->host - from->host, cold_by = to->cold - from->cold;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t value;
-        memcpy(&value, code + (moved[i] & 0xffff), 4);
-        value = moved[i] & MOVED_ADDRESS ? value + by : value - by;
-        memcpy(code + (moved[i] & 0xffff), &value, 4);
+        uint32_t at = moved[i] & 0xffff, value;
+        uint32_t here = at < from->hot ? by : cold_by, there = at < from->hot ? cold_by : by;
+        memcpy(&value, code + at, 4);
+        if (moved[i] & MOVED_ADDRESS)
+            value += value - from->host < from->hot ? by : cold_by;
+        else
+            value += (moved[i] & MOVED_ACROSS ? there : 0) - here;
+        memcpy(code + at, &value, 4);
     }
 }
 

@@ -5,7 +5,7 @@
 #include "jit/transtab.h"
 
 #define KEEP_MAGIC    0x54504549504b5431ull
-#define KEEP_FORMAT   1u
+#define KEEP_FORMAT   2u
 #define KEEP_SEGMENTS 256
 #define KEEP_READS    96
 #define KEEP_UNBOUND  512
@@ -35,8 +35,9 @@ struct kept_name { /* ascending */
 /* A block of a chunk: this, then the arrays in the order of their counts. */
 struct kept_block {
     uint32_t bytes; /* in all, a multiple of 8 */
-    uint32_t pc, host;
-    uint32_t host_len;
+    uint32_t pc;
+    uint32_t host_len; /* with its stubs */
+    struct code_place made_for;
     uint32_t entry;
     uint32_t n_guest;     /* bytes of code that it was made from */
     uint32_t slot, guess; /* of an entry of a linkage table: what it was taken to hold; 0: nothing was guessed */
@@ -95,8 +96,9 @@ void keep_add(struct transtab *t, const struct segment *s);
 void keep_flushed(struct transtab *t);
 void keep_forget(struct transtab *t);
 
-/* Code that was made for one place goes to another, by so many bytes further on (struct emitted's moved). */
-void keep_move(uint8_t *code, const uint32_t *moved, uint32_t n, uint32_t by);
+/* Code that was made for one place goes to another (moved: struct emitted's). */
+void keep_move(uint8_t *code, const uint32_t *moved, uint32_t n, const struct code_place *from,
+               const struct code_place *to);
 /* A digest of all that decides, beside the guest's bytes, what code is made. */
 void keep_made_for(const struct transtab *t, uint64_t out[2]);
 /* keep_take.c: one block that was kept, at [at, at + left); how many bytes it has, 0 if it is damaged. */

@@ -84,8 +84,17 @@ static const struct note *saved(const struct save *s, uint32_t block, const uint
     return n;
 }
 
+static struct code_place place_of(const struct ip_block *b) {
+    return (struct code_place){b->host, b->cold, b->host_len};
+}
+
+static uint32_t offset_of(const struct ip_block *b, uint32_t address) {
+    return address - b->cold < b->cold_len ? address - b->cold + b->host_len : address - b->host;
+}
+
 /* The exits, and the descriptions of instructions that some of them have. */
-static void add_exits(struct save *s, const struct brec *r, uint32_t host, const uint8_t *ids, struct bytes *descs) {
+static void add_exits(struct save *s, const struct ip_block *b, const struct brec *r, const uint8_t *ids,
+                      struct bytes *descs) {
     const struct transtab *t = s->t;
     uint64_t before = 0;
     uint16_t n_descs = 0;
@@ -93,8 +102,8 @@ static void add_exits(struct save *s, const struct brec *r, uint32_t host, const
         const struct ip_exit *x = &t->exits[r->first_exit + i];
         int kind = x->kind_aux & 0xff;
         struct kept_exit out = {.key = x->key, .kind_aux = x->kind_aux};
-        if (x->patch) out.patch = (uint16_t)(x->patch - host);
-        if (kind == IP_X_DIRECT) out.stub = (uint16_t)(tt_xrec(t, r->first_exit + i)->stub - host);
+        if (x->patch) out.patch = (uint16_t)offset_of(b, x->patch);
+        if (kind == IP_X_DIRECT) out.stub = (uint16_t)offset_of(b, tt_xrec(t, r->first_exit + i)->stub);
         memcpy(&out.id, ids + 2 * i, 2);
         if (kind == IP_XS_TRACK || kind == IP_X_FAR) {
             if (x->key != before) {
@@ -112,12 +121,13 @@ static void add_exits(struct save *s, const struct brec *r, uint32_t host, const
 /* The code as it was made: its exits lead to their stubs. */
 static void add_code(struct save *s, const struct ip_block *b, const struct brec *r) {
     const struct transtab *t = s->t;
-    uint8_t *code = grow(&s->chunk, b->host_len);
-    memcpy(code, t->cache + (b->host - IP_CACHE_BASE), b->host_len);
+    uint8_t *code = grow(&s->chunk, (size_t)b->host_len + b->cold_len);
+    memcpy(code, tt_code(t, b->host), b->host_len);
+    if (b->cold_len) memcpy(code + b->host_len, tt_code(t, b->cold), b->cold_len);
     for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits; x++) {
         if (!tt_xrec(t, x)->stub) continue;
         uint32_t distance = tt_xrec(t, x)->stub - (t->exits[x].patch + 4);
-        memcpy(code + (t->exits[x].patch - b->host), &distance, 4);
+        memcpy(code + offset_of(b, t->exits[x].patch), &distance, 4);
     }
 }
 
@@ -131,8 +141,8 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
     struct bytes descs = {0};
     size_t began = s->chunk.n;
     struct kept_block k = {.pc = pc,
-                           .host = b->host,
-                           .host_len = b->host_len,
+                           .made_for = place_of(b),
+                           .host_len = (uint32_t)b->host_len + b->cold_len,
                            .entry = r->entry - b->host,
                            .n_guest = n->n_guest,
                            .slot = n->slot,
@@ -147,7 +157,7 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
                            .track = (b->key & IP_KEY_TRACK) != 0,
                            .keeps_stack = n->keeps_stack};
     add(&s->chunk, &k, sizeof k);
-    add_exits(s, r, b->host, ids, &descs);
+    add_exits(s, b, r, ids, &descs);
     add(&s->chunk, descs.at, descs.n);
     add(&s->chunk, &t->points[b->points], sizeof *t->points * b->n_points);
     add(&s->chunk, reads, 8u * n->n_reads);

@@ -25,7 +25,8 @@ static bool part(const uint8_t **at, const uint8_t *end, const void *out, size_t
 static bool is_whole(const struct parts *p) {
     const struct kept_block *b = p->b;
     if (b->n_pages > 8 || b->n_insns >= UB_MAX_INSN || b->n_exits > EM_MAX_EXITS || b->n_points > EM_MAX_POINTS ||
-        b->host_len > EM_MAX_CODE || b->entry >= b->host_len || b->n_insns == 0)
+        b->host_len > EM_MAX_CODE || b->entry >= b->made_for.hot || b->made_for.hot > b->host_len ||
+        (b->made_for.hot < b->host_len && !b->made_for.cold) || b->n_insns == 0)
         return false;
     uint32_t room = b->host_len < 4 ? 0 : b->host_len - 4;
     for (int i = 0; i < b->n_exits; i++) {
@@ -89,7 +90,7 @@ static bool same_slot(struct transtab *t, const struct kept_block *b) {
     return !b->slot || (tt_peek(t, b->slot, &holds, sizeof holds) && holds == b->guess);
 }
 
-static void put_exits(struct transtab *t, const struct parts *p, uint32_t block, uint32_t host) {
+static void put_exits(struct transtab *t, const struct parts *p, uint32_t block, const struct code_place *at) {
     struct ip_meta *m = t->meta;
     uint32_t descs = m->desc_used;
     memcpy(t->desc + descs, p->descs, sizeof *p->descs * p->b->n_descs);
@@ -100,9 +101,9 @@ static void put_exits(struct transtab *t, const struct parts *p, uint32_t block,
         struct ip_exit *out = &t->exits[id];
         out->key = x->desc ? IP_META_BASE + IP_META_DESC + descs + (uint32_t)sizeof *p->descs * (x->desc - 1u) : x->key;
         out->kind_aux = x->kind_aux;
-        out->patch = x->patch ? host + x->patch : 0;
-        tt_new_exit(t, id, block, (x->kind_aux & 0xff) == IP_X_DIRECT ? host + x->stub : 0);
-        if (x->id) memcpy(t->cache + (host - IP_CACHE_BASE) + x->id, &id, 4);
+        out->patch = x->patch ? place_at(at, x->patch) : 0;
+        tt_new_exit(t, id, block, (x->kind_aux & 0xff) == IP_X_DIRECT ? place_at(at, x->stub) : 0);
+        if (x->id) memcpy(tt_code(t, place_at(at, x->id)), &id, 4);
     }
     m->n_exits += p->b->n_exits;
 }
@@ -110,18 +111,23 @@ static void put_exits(struct transtab *t, const struct parts *p, uint32_t block,
 static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
     const struct kept_block *b = p->b;
     struct ip_meta *m = t->meta;
-    uint32_t block = m->n_blocks, host = IP_CACHE_BASE + ((m->cache_used + 15u) & ~15u);
-    uint8_t *code = t->cache + (host - IP_CACHE_BASE);
+    uint32_t block = m->n_blocks;
+    struct code_place at = tt_next_place(t);
+    at.hot = b->made_for.hot;
+    uint8_t *code = t->em->code; /* of no block now */
     memcpy(code, p->host, b->host_len);
-    keep_move(code, p->moved, b->n_moved, host - b->host);
+    keep_move(code, p->moved, b->n_moved, &b->made_for, &at);
+    tt_put_code(t, &at, code, b->host_len);
     struct brec *r = &t->brec[block];
-    *r = (struct brec){.entry = host + b->entry, .first_exit = m->n_exits, .n_exits = b->n_exits};
-    put_exits(t, p, block, host);
+    *r = (struct brec){.entry = at.host + b->entry, .first_exit = m->n_exits, .n_exits = b->n_exits};
+    put_exits(t, p, block, &at);
     memcpy(&t->points[m->n_points], p->points, sizeof *p->points * b->n_points);
     for (unsigned i = 0; i <= b->n_insns; i++) t->pcs[m->n_pcs + i] = p->pcs[i];
     t->blocks[block] = (struct ip_block){.key = key,
-                                         .host = host,
-                                         .host_len = b->host_len,
+                                         .host = at.host,
+                                         .host_len = (uint16_t)at.hot,
+                                         .cold = at.cold,
+                                         .cold_len = (uint16_t)(b->host_len - at.hot),
                                          .points = m->n_points,
                                          .n_points = b->n_points,
                                          .n_insns = b->n_insns,
@@ -129,7 +135,6 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
                                          .state = 1};
     m->n_points += b->n_points;
     m->n_pcs += b->n_insns + 1u;
-    m->cache_used = host + b->host_len - IP_CACHE_BASE;
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
     t->keep->note[block] = NULL;
     t->n_live++;

@@ -312,6 +312,7 @@ static int copy_tables(int cache_fd, int meta_fd, int old_meta_fd, const uint8_t
         {IP_META_DESC, m->desc_used},
     };
     int r = copy_part(cache_fd, cache, 0, m->cache_used);
+    if (!r) r = copy_part(cache_fd, cache, IP_COLD_BASE - IP_CACHE_BASE, m->cold_used);
     if (!r) r = copy_part(cache_fd, cache, IP_TRACE_BASE - IP_CACHE_BASE, m->trace_used);
     for (size_t i = 0; !r && i < sizeof parts / sizeof *parts; i++)
         r = copy_part(meta_fd, meta, parts[i][0], parts[i][1]);
@@ -687,7 +688,7 @@ static int show(const char *tool, const uint8_t *code, size_t n, uint64_t pc, ui
     if (stage >= 5) ip_stage5_allocate(&b[1], &b[2], &o);
     out->final = stage <= 2 ? &b[0] : stage <= 4 ? &b[1] : &b[2];
     if (!out->final->overflow && !ip_verify(out->final, stage < 5 ? stage : 5, out->why, sizeof out->why)) return -2;
-    if (stage >= 6) ip_stage6_emit(&b[2], &out->em, host, &o);
+    if (stage >= 6) ip_stage6_emit(&b[2], &out->em, host, 0, &o);
     if (b[0].overflow || (stage >= 5 && b[2].overflow) || (stage >= 6 && out->em.overflow)) r = -1;
     return r;
 }
@@ -701,7 +702,7 @@ static int print_code(const struct ublock *b, const struct emitted *em, char *bu
         if (p && p->host_off == i) {
             const struct ip_insn *last = &b->insn[b->n_insn - 1];
             uint64_t pc = p->guest_off < b->n_insn ? b->insn[p->guest_off].pc : last->pc + last->len;
-            r += snprintf(buf + r, (size_t)(cap - r), "%s   0x%x (0x%llx):", i ? "\n" : "", em->host + i,
+            r += snprintf(buf + r, (size_t)(cap - r), "%s   0x%x (0x%llx):", i ? "\n" : "", em->place.host + i,
                           (unsigned long long)pc);
             point++;
             column = 0;

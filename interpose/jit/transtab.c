@@ -161,8 +161,8 @@ static void run_stages(struct transtab *t, struct ublock *b, const struct ip_cod
         ip_stage5_allocate(t->ub[1], t->ub[2], o);
         stage_done(t, 5, t->ub[2]);
         if (b->overflow || t->ub[1]->overflow || t->ub[2]->overflow) continue;
-        uint32_t host = IP_CACHE_BASE + ((t->meta->cache_used + 15u) & ~15u);
-        ip_stage6_emit(t->ub[2], t->em, host, o);
+        struct code_place at = tt_next_place(t);
+        ip_stage6_emit(t->ub[2], t->em, at.host, at.cold, o);
         if (!t->em->overflow) {
             trace_stage(t, 6, t->ub[2]);
             return;
@@ -170,17 +170,48 @@ static void run_stages(struct transtab *t, struct ublock *b, const struct ip_cod
     }
 }
 
+/* ---- Where code goes ---------------------------------------------------------------------- */
+
+_Static_assert(EM_MAX_CODE <= UINT16_MAX, "ip_block says so how long a block is");
+_Static_assert(IP_COLD_BASE == IP_TRACE_BASE, "what is in the upper half of the cache, other code is in the lower one");
+
+/* Code that is full of checks is half stubs that hardly ever run.  Records and counters are written in stubs: there
+ * they stay with the rest. */
+static bool stubs_apart(const struct transtab *t) {
+    return (t->opts.flags & (IP_C_SHADOW | IP_C_TRACE)) == IP_C_SHADOW;
+}
+
+struct code_place tt_next_place(const struct transtab *t) {
+    struct code_place p = {.host = IP_CACHE_BASE + ((t->meta->cache_used + 15u) & ~15u)};
+    if (stubs_apart(t)) p.cold = IP_COLD_BASE + ((t->meta->cold_used + 7u) & ~7u); /* as align_patch needs it */
+    return p;
+}
+
+void tt_put_code(struct transtab *t, const struct code_place *p, const uint8_t *code, uint32_t len) {
+    memcpy(tt_code(t, p->host), code, p->hot);
+    t->meta->cache_used = p->host + p->hot - IP_CACHE_BASE;
+    if (!p->cold) return;
+    memcpy(tt_code(t, p->cold), code + p->hot, len - p->hot);
+    t->meta->cold_used = p->cold + (len - p->hot) - IP_COLD_BASE;
+}
+
+/* Bytes that code may take, and stubs that lie apart as many again. */
+static uint64_t cache_limit(const struct transtab *t) {
+    bool half = t->opts.flags & (IP_C_TRACE | IP_C_SHADOW);
+    return half && t->cache_bytes > IP_CACHE_MAX / 2 ? IP_CACHE_MAX / 2 : t->cache_bytes;
+}
+
 bool tt_room(const struct transtab *t) {
     const struct ip_meta *m = t->meta;
     if (m->n_blocks > MANY_BLOCKS && t->n_live < m->n_blocks / 4) return false;
-    uint64_t cache_bytes = t->cache_bytes;
-    if (t->opts.flags & IP_C_TRACE && cache_bytes > IP_TRACE_BASE - IP_CACHE_BASE)
-        cache_bytes = IP_TRACE_BASE - IP_CACHE_BASE;
-    return m->cache_used + EM_MAX_CODE + 4096u < cache_bytes && m->n_blocks + 2 < IP_META_BLKMAX &&
-           m->n_exits + EM_MAX_EXITS < IP_META_EXITMAX && m->n_points + EM_MAX_POINTS < IP_META_PTMAX &&
-           m->n_pcs + UB_MAX_INSN + 2 < IP_META_PCMAX &&
+    uint64_t limit = cache_limit(t);
+    return m->cache_used + EM_MAX_CODE + 4096u < limit && m->cold_used + EM_MAX_CODE + 4096u < limit &&
+           m->n_blocks + 2 < IP_META_BLKMAX && m->n_exits + EM_MAX_EXITS < IP_META_EXITMAX &&
+           m->n_points + EM_MAX_POINTS < IP_META_PTMAX && m->n_pcs + UB_MAX_INSN + 2 < IP_META_PCMAX &&
            m->desc_used + (UB_MAX_INSN + 1) * sizeof(struct ip_insn) < IP_META_DESCMAX;
 }
+
+/* ---- Making a block known ---------------------------------------------------------------- */
 
 static uint32_t install(struct transtab *t, const struct ublock *b) {
     struct ip_meta *m = t->meta;
@@ -188,9 +219,8 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     uint32_t block = m->n_blocks, first_exit = m->n_exits;
     uint32_t desc[UB_MAX_INSN + 1];
     memset(desc, 0, sizeof desc);
-    uint8_t *code = t->cache + (e->host - IP_CACHE_BASE);
 
-    memcpy(code, e->code, e->len);
+    tt_put_code(t, &e->place, e->code, e->len);
     for (int i = 0; i < e->n_exits; i++) {
         const struct emit_exit *x = &e->exits[i];
         uint32_t id = first_exit + (uint32_t)i;
@@ -198,8 +228,8 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
         int kind = x->kind_aux & 0xff;
         out->key = x->key;
         out->kind_aux = x->kind_aux;
-        out->patch = x->patch_off ? e->host + x->patch_off : 0;
-        struct xrec *own = tt_new_exit(t, id, block, kind == IP_X_DIRECT ? e->host + x->stub_off : 0);
+        out->patch = x->patch_off ? place_at(&e->place, x->patch_off) : 0;
+        struct xrec *own = tt_new_exit(t, id, block, kind == IP_X_DIRECT ? place_at(&e->place, x->stub_off) : 0);
         if (kind == IP_X_DIRECT) {
             own->onward = !x->calls && (x->key & IP_KEY_PC) > (b->key & IP_KEY_PC);
             own->sited = x->calls == EXIT_SITED;
@@ -213,7 +243,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
             }
             out->key = desc[k];
         }
-        if (x->id_off) memcpy(code + x->id_off, &id, 4);
+        if (x->id_off) memcpy(tt_code(t, place_at(&e->place, x->id_off)), &id, 4);
     }
     memcpy(&t->points[m->n_points], e->points, sizeof e->points[0] * (size_t)e->n_points);
     for (int i = 0; i < b->n_insn; i++) t->pcs[m->n_pcs + (uint32_t)i] = b->insn[i].pc;
@@ -222,8 +252,10 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
 
     struct ip_block *blk = &t->blocks[block];
     blk->key = b->key;
-    blk->host = e->host;
-    blk->host_len = e->len;
+    blk->host = e->place.host;
+    blk->host_len = (uint16_t)e->place.hot;
+    blk->cold = e->place.cold;
+    blk->cold_len = (uint16_t)(e->len - e->place.hot);
     blk->points = m->n_points;
     blk->n_points = (uint16_t)e->n_points;
     blk->n_insns = (uint16_t)b->n_insn;
@@ -232,19 +264,18 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     blk->trace = t->ub[2]->trace;
     struct brec *r = &t->brec[block];
     memset(r, 0, sizeof *r);
-    r->entry = e->host + e->entry;
-    r->compare = e->compare ? e->host + e->compare : 0;
-    r->inner = e->inner ? e->host + e->inner : 0;
-    r->unmasked = e->unmasked ? e->host + e->unmasked : 0;
+    r->entry = e->place.host + e->entry;
+    r->compare = e->compare ? e->place.host + e->compare : 0;
+    r->inner = e->inner ? e->place.host + e->inner : 0;
+    r->unmasked = e->unmasked ? e->place.host + e->unmasked : 0;
     r->mask = e->mask;
-    r->called = e->called ? e->host + e->called : 0;
+    r->called = e->called ? e->place.host + e->called : 0;
     r->where = e->where;
     r->first_exit = first_exit;
     r->n_exits = (uint32_t)e->n_exits;
     m->n_exits += (uint32_t)e->n_exits;
     m->n_points += (uint32_t)e->n_points;
     m->n_pcs += (uint32_t)b->n_insn + 1;
-    m->cache_used = e->host + e->len - IP_CACHE_BASE;
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
     t->stats.blocks++;
     t->stats.insns += (uint64_t)b->n_insn;
@@ -384,7 +415,9 @@ void tt_forget_ahead(struct transtab *t) { t->ahead_at = t->ahead_n = t->ahead_l
 bool tt_ahead(struct transtab *t) {
     uint64_t began = __rdtsc();
     /* Room is for what is needed; a whole flush costs more than we gain. */
-    if (t->meta->cache_used > t->cache_bytes / 4 * 3 || t->meta->n_blocks > IP_META_BLKMAX / 4 * 3) return false;
+    uint64_t much = cache_limit(t) / 4 * 3;
+    if (t->meta->cache_used > much || t->meta->cold_used > much || t->meta->n_blocks > IP_META_BLKMAX / 4 * 3)
+        return false;
     while (t->ahead_left > 0 && t->ahead_at < t->ahead_n) {
         uint64_t key = tt_canonical(t, t->ahead[t->ahead_at++]);
         if (tt_find(t, key)) continue;
@@ -440,7 +473,7 @@ void tt_flush(struct transtab *t) {
     tt_forget_ahead(t);
     tt_forget_waiting(t);
     keep_flushed(t);
-    m->n_blocks = m->n_points = m->n_pcs = m->desc_used = m->cache_used = 0;
+    m->n_blocks = m->n_points = m->n_pcs = m->desc_used = m->cache_used = m->cold_used = 0;
     m->n_exits = 1; /* id 0: none */
     t->n_xrec = 1;
     t->n_live = t->n_block_pages = 0;

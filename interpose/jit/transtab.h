@@ -151,6 +151,12 @@ struct transtab {
     struct keeping *keep;          /* keep.h: translations that outlast the run; NULL: none do */
 };
 
+/* The translator's view of code at a client address. */
+static inline uint8_t *tt_code(const struct transtab *t, uint32_t host) { return t->cache + (host - IP_CACHE_BASE); }
+/* Where the next block goes (how much of it is hot, its maker knows); its code goes there. */
+struct code_place tt_next_place(const struct transtab *t);
+void tt_put_code(struct transtab *t, const struct code_place *p, const uint8_t *code, uint32_t len);
+
 /* Finds or makes the translation of key; 0 when the cache is full (flush) with
  * *full set.  Patches exit_id (from 1) to it when chaining is on. */
 uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *full);

@@ -249,9 +249,17 @@ enum { EXIT_JUMPS, EXIT_CALLS, EXIT_SITED };
 #define EM_MAX_EXITS   512
 #define EM_MAX_POINTS  2500
 #define EM_MAX_MOVED   1000
+/* Where a block runs: its first bytes at host; the others, its stubs, at cold. */
+struct code_place {
+    uint32_t host, cold, hot; /* hot: how many bytes are the first */
+};
+static inline uint32_t place_at(const struct code_place *p, uint32_t offset) {
+    return offset < p->hot ? p->host + offset : p->cold + (offset - p->hot);
+}
 struct emitted {
     uint8_t code[EM_MAX_CODE + 256];
-    uint32_t len, host;
+    uint32_t len;
+    struct code_place place;
     uint32_t entry;    /* offset of the block proper; before it, where indirect
                           jumps arrive */
     uint32_t compare;  /* offset of the low byte of the first compared value; 0: none */
@@ -267,7 +275,9 @@ struct emitted {
     uint32_t moved[EM_MAX_MOVED]; /* enum writer_moved; not all if there are more */
     uint32_t n_moved;
 };
-void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, const struct ip_jit_opts *o);
+/* cold: where the stubs go; 0: right behind the rest. */
+void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, uint32_t cold,
+                    const struct ip_jit_opts *o);
 
 /* Is the block what the stage may leave behind (verify.c)?  If not, why says what is wrong where. */
 bool ip_verify(const struct ublock *b, int stage, char *why, size_t cap);

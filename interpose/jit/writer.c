@@ -274,7 +274,10 @@ uint32_t put_jmp_short_open(struct writer *w) {
 
 void put_jmp(struct writer *w, uint32_t target) {
     put_byte(w, 0xe9);
-    if (target - w->base >= w->cap) writer_moves(w, 0, MOVED_DISTANCE);
+    if (target - w->base >= w->cap)
+        writer_moves(w, 0, MOVED_DISTANCE);
+    else if (writer_is_cold(w, w->len))
+        writer_moves(w, 0, MOVED_ACROSS);
     put_u32(w, target - (writer_here(w) + 4));
 }
 
@@ -294,8 +297,9 @@ void put_xbegin(struct writer *w, int distance) {
 void put_nop(struct writer *w) { put_byte(w, 0x90); }
 
 void writer_bind32(struct writer *w, uint32_t at) {
-    uint32_t distance = w->len - (at + 4);
+    uint32_t distance = writer_here(w) - (writer_at(w, at) + 4);
     if (w->overflow) return;
+    if (writer_is_cold(w, w->len) && !writer_is_cold(w, at)) writer_moves_at(w, at, MOVED_ACROSS);
     memcpy(w->code + at, &distance, sizeof distance);
 }
 

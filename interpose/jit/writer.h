@@ -19,14 +19,18 @@ struct writer {
     uint8_t *code;
     uint32_t len, cap;
     uint32_t base; /* address of code[0] where it will run */
+    /* From the offset cold on (0: all is in one piece), code runs so many bytes further on than its offset says
+     * (modulo 2^32). */
+    uint32_t cold, apart;
     bool overflow;
     /* Where the code says where it runs (enum writer_moved), for whoever wants to move it; NULL: nobody does. */
     uint32_t *moved;
     uint32_t n_moved, moved_cap; /* more than there is room for: not all are there */
 };
 
-/* Of 32 bits at an offset (low 16 bits): the distance to something outside, or an address within the code. */
-enum writer_moved { MOVED_DISTANCE, MOVED_ADDRESS = 0x10000 };
+/* Of 32 bits at an offset (low 16 bits): the distance to something outside, an address within the code, or the
+ * distance between its two pieces. */
+enum writer_moved { MOVED_DISTANCE, MOVED_ADDRESS = 0x10000, MOVED_ACROSS = 0x20000 };
 
 /* Lengths that others rely on (distances over an instruction, fields that are patched); the tests measure them. */
 enum {
@@ -100,12 +104,21 @@ void writer_bind8(struct writer *w, uint32_t at);
 /* The 32 bits at this offset are the address of the next byte. */
 void writer_bind_address(struct writer *w, uint32_t at);
 
-/* Address that the next byte will have. */
-/* The next 32 bits depend on where the code runs, and ahead bytes come before them. */
-static inline void writer_moves(struct writer *w, unsigned ahead, enum writer_moved what) {
-    if (w->n_moved < w->moved_cap) w->moved[w->n_moved] = (w->len + ahead) | (uint32_t)what;
+/* The 32 bits at an offset depend on where the code runs. */
+static inline void writer_moves_at(struct writer *w, uint32_t offset, enum writer_moved what) {
+    if (w->n_moved < w->moved_cap) w->moved[w->n_moved] = offset | (uint32_t)what;
     w->n_moved++;
 }
-static inline uint32_t writer_here(const struct writer *w) { return w->base + w->len; }
+/* The next 32 bits do, and ahead bytes come before them. */
+static inline void writer_moves(struct writer *w, unsigned ahead, enum writer_moved what) {
+    writer_moves_at(w, w->len + ahead, what);
+}
+static inline bool writer_is_cold(const struct writer *w, uint32_t offset) { return w->cold && offset >= w->cold; }
+/* Where the code at an offset runs. */
+static inline uint32_t writer_at(const struct writer *w, uint32_t offset) {
+    return w->base + offset + (writer_is_cold(w, offset) ? w->apart : 0);
+}
+/* Address that the next byte will have. */
+static inline uint32_t writer_here(const struct writer *w) { return writer_at(w, w->len); }
 
 #endif

@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
 
 def blocks(meta_fd: int) -> Iterator[tuple[int, int, int]]:
-    """Host address, its length and the guest address of each translated block, by host address."""
+    """Host address, its length and the guest address of each piece of a translated block, by host address."""
     header = ffi.new("struct ip_meta *")
     os.preadv(meta_fd, [ffi.buffer(header)], 0)
     table = ffi.new("struct ip_block[]", max(header.n_blocks, 1))
     os.preadv(meta_fd, [ffi.buffer(table)], lib.IP_META_BLOCKS)
-    for i in range(header.n_blocks):
-        block = table[i]
-        if block.state:
-            yield block.host, block.host_len, block.key & lib.IP_KEY_PC
+    live = [table[i] for i in range(header.n_blocks) if table[i].state]
+    yield from ((block.host, block.host_len, block.key & lib.IP_KEY_PC) for block in live)
+    yield from ((block.cold, block.cold_len, block.key & lib.IP_KEY_PC) for block in live if block.cold_len)
 
 
 def lines(supervisor: Supervisor) -> Iterator[str]:

@@ -60,11 +60,12 @@ def test_constants_are_those_of_the_header() -> None:
     assert c["STATE_GPR"] == ffi.offsetof("struct tstate", "gpr")
     assert c["STATE_PC"] == ffi.offsetof("struct tstate", "pc")
     assert c["N_BLOCKS_AT"] == ffi.offsetof("struct ip_meta", "n_blocks")
+    assert c["COLD_USED_AT"] == ffi.offsetof("struct ip_meta", "cold_used") and c["COLD"] == lib.IP_COLD_BASE
     assert struct.calcsize(str(c["BLOCK"])) == ffi.sizeof("struct ip_block")
     assert struct.calcsize(str(c["POINT"])) == ffi.sizeof("struct ip_point")
     assert [f for f, _ in ffi.typeof("struct ip_block").fields] == [
-        "key", "host", "host_len", "points", "n_points", "n_insns", "pcs", "state",
-        "trace", "pad"]  # fmt: skip
+        "key", "host", "host_len", "cold_len", "points", "n_points", "n_insns", "pcs", "state",
+        "trace", "cold"]  # fmt: skip
 
 
 @pytest.mark.parametrize("plain", [False, True])

@@ -89,7 +89,7 @@ def _memory(call: Call) -> None:
     lines = [f"supervisor: {_resident('self'):>14,} bytes in memory"]
     if meta is not None:
         lines += [
-            f"code cache: {meta.cache_used:>14,}/{lib.IP_CACHE_MAX:,} bytes used/room",
+            f"code cache: {meta.cache_used + meta.cold_used:>14,}/{lib.IP_CACHE_MAX:,} bytes used/room",
             f"blocks    : {meta.n_blocks:>14,} {meta.n_exits:,} exits",
         ]
     call.log.debug("\n".join(lines))

@@ -244,19 +244,21 @@ void rt_forget_block(struct tstate *ts, u64 key) { rt_th(ts)->stale_key = key; }
 
 const struct ip_block *rt_block_of(u64 host) {
     u32 lo = 0, hi = rt.meta->n_blocks;
+    bool cold = host >= IP_COLD_BASE && rt.meta->cold_used;
     while (lo < hi) {
         u32 mid = (lo + hi) / 2;
-        if (blocks[mid].host + (u64)blocks[mid].host_len <= host)
+        const struct ip_block *b = &blocks[mid];
+        if ((cold ? b->cold + (u64)b->cold_len : b->host + (u64)b->host_len) <= host)
             lo = mid + 1;
         else
             hi = mid;
     }
-    if (lo == rt.meta->n_blocks || blocks[lo].host > host) return NULL;
+    if (lo == rt.meta->n_blocks || (cold ? blocks[lo].cold : blocks[lo].host) > host) return NULL;
     return &blocks[lo];
 }
 
 const struct ip_point *rt_point_of(const struct ip_block *b, u64 host) {
-    u64 off = host - b->host;
+    u64 off = host - b->cold < b->cold_len ? host - b->cold + b->host_len : host - b->host;
     const struct ip_point *p = &points[b->points], *found = NULL;
     for (u32 i = 0; i < b->n_points && p[i].host_off <= off; i++) found = &p[i];
     return found;
