@@ -10,6 +10,10 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
 # What is loaded stays: looking for cycles in it costs more than all that a start leaves behind.
 gc.disable()
 
+from interpose import ownmodules  # noqa: E402
+
+ownmodules.begin()
+
 from interpose.cli import entry  # noqa: E402
 
 if __name__ == "__main__":
