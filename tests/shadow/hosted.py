@@ -106,6 +106,7 @@ def _build(out: Path) -> SimpleNamespace:
     left_out = {
         "syscall_check.c",
         "syscall_uses.c",
+        "ioctl_lists.c",
         "ioctls.c",
         "syscall_sockets.c",
         "requests.c",

@@ -1,7 +1,7 @@
 /* ioctl(2): requests whose structure leads to another one, those whose number alone says what they read and write, and
  * those of which nobody knows.  The rest are rows of arguments.def.
  */
-#include "tools/memcheck/client/syscall_check.h"
+#include "tools/memcheck/client/ioctl_lists.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define MAX_WARNED   10
@@ -94,7 +94,7 @@ static u64 data_of(u64 at) {
 
 static void tool_in(struct call *c, u64 at) {
     u64 data = data_of(at);
-    call_reads_name(c, at, IFREQ_AT, "SIOCETHTOOL,ir");
+    call_reads_name(c, at, IFREQ_AT, "SIOCETHTOOL,ir->ifr_name");
     call_reads(c, at + IFREQ_AT, 8, "SIOCETHTOOL,ir", "");
     call_reads(c, data, 4, "SIOCETHTOOL,ir->ifr_data", "");
     const struct tool *tool = find_tool(data);
@@ -151,6 +151,7 @@ static void warn_unknown(struct call *c, u32 request) {
 void call_ioctl_in(struct call *c) {
     u64 at = c->args[2], in = hinted(c->args[1], 1), out = hinted(c->args[1], 2);
     u32 request = (u32)c->args[1];
+    if (ioctl_list(c, true)) return;
     switch (request) {
     case SIOCGIFCONF: list_of_interfaces(c, at); return;
     case SIOCETHTOOL: tool_in(c, at); return;
@@ -167,6 +168,7 @@ void call_ioctl_in(struct call *c) {
 void call_ioctl_out(struct call *c) {
     u64 at = c->args[2], out = hinted(c->args[1], 2), buffer = 0;
     u32 request = (u32)c->args[1], length = 0;
+    if (ioctl_list(c, false)) return;
     switch (request) {
     case SIOCGIFCONF:
         call_defines(c->ts, at, 4);

@@ -178,34 +178,33 @@ static void two_times(struct call *c, u64 at) {
 
 /* bpf looks at nothing beyond the size that it is told. */
 static bool beyond(const struct call *c, const struct part *p) {
-    return c->nr == __NR_bpf && p->at + p->size > (u32)c->args[2];
+    return c->nr == __NR_bpf && p->at - c->args[p->arg] + p->size > (u32)c->args[2];
 }
 
 static void parts_in(struct call *c, u32 arg) {
     const char *cursor = c->parts->parts;
     struct part p;
-    while (parts_next(&cursor, c->args, &p)) {
-        if (p.arg != arg || beyond(c, &p)) continue;
-        u64 at = c->args[arg] + p.at;
-        if (p.what == '<' || p.what == '=') call_reads(c, at, p.size, p.name, "");
-        if (p.what == '>') call_writes(c, at, p.size, p.name, "");
-        if (p.what == 's' && p.size) call_reads_name(c, at, p.size, p.name);
-        if (p.what == 's' && !p.size) call_reads_string(c, at, p.name, "");
+    while (parts_next(&cursor, c->args, 0, &p)) {
+        if (p.arg != arg || p.away || beyond(c, &p)) continue;
+        if (p.what == '<' || p.what == '=') call_reads(c, p.at, p.size, p.name, "");
+        if (p.what == '>' || p.what == 'w') call_writes(c, p.at, p.size, p.name, "");
+        if (p.what == 's' && p.size) call_reads_name(c, p.at, p.size, p.name);
+        if (p.what == 's' && !p.size) call_reads_string(c, p.at, p.name, "");
     }
 }
 
-static void parts_out(struct call *c, u32 arg) {
+static void parts_out(struct call *c, u32 arg, long result) {
     const char *cursor = c->parts->parts;
     struct part p;
-    while (parts_next(&cursor, c->args, &p))
-        if (p.arg == arg && (p.what == '>' || p.what == '=') && !beyond(c, &p))
-            call_defines(c->ts, c->args[arg] + p.at, p.size);
+    while (parts_next(&cursor, c->args, (u64)result, &p))
+        if (p.arg == arg && (p.what == '>' || p.what == '=' || p.what == 'd') && !p.away && !beyond(c, &p))
+            call_defines(c->ts, p.at, p.size);
 }
 
 /* The name of the argument here; NULL: it is not looked at. */
 static const char *part_name(struct call *c, u32 arg, const char *name, struct part *p) {
     const char *cursor = c->parts->parts;
-    while (parts_next(&cursor, c->args, p)) {
+    while (parts_next(&cursor, c->args, 0, p)) {
         if (p->arg == arg && p->what == '-') return NULL;
         if (p->arg == arg && p->what == 'r') return p->name;
     }
@@ -410,7 +409,7 @@ static void special_out(struct call *c, u32 i, long result) {
         break;
     case __NR_ioctl:
         if (c->parts)
-            parts_out(c, i);
+            parts_out(c, i, result);
         else
             call_ioctl_out(c);
         break;
@@ -423,10 +422,10 @@ static void special_out(struct call *c, u32 i, long result) {
         break;
     case __NR_fcntl:
         if (i == 2 && (a[1] == 5 || a[1] == 36)) call_defines(ts, a[2], 32); /* F_GETLK, F_OFD_GETLK */
-        if (c->parts) parts_out(c, i);
+        if (c->parts) parts_out(c, i, result);
         break;
     case __NR_semctl:
-        if (c->parts) parts_out(c, i);
+        if (c->parts) parts_out(c, i, result);
         if (i == 3 && ((u32)a[2] & ~0x100u) == 13) call_defines(ts, a[3], 2 * semaphores(c)); /* GETALL */
         break;
     case __NR_msgrcv: call_defines(ts, a[1], 8 + (u64)result); break;
@@ -451,7 +450,7 @@ static void special_out(struct call *c, u32 i, long result) {
         }
         break;
     case __NR_ptrace:
-        if (c->parts) parts_out(c, i);
+        if (c->parts) parts_out(c, i, result);
         if (i == 3 && a[0] == 0x420e) call_defines(ts, a[3], a[2] < (u64)result ? a[2] : (u64)result);
         if (i == 3 && a[0] == 0x4204) { /* PTRACE_GETREGSET: an iovec, whose length says how much came */
             u64 v[2];
@@ -477,7 +476,7 @@ static void special_out(struct call *c, u32 i, long result) {
         }
         break;
     default:
-        if (c->parts) parts_out(c, i);
+        if (c->parts) parts_out(c, i, result);
         break;
     }
 }

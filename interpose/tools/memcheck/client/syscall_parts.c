@@ -39,24 +39,57 @@ static u64 number(const char **p) {
     return n;
 }
 
-static u64 size(const char **p, const u64 args[6]) {
-    if (**p != '$') return number(p);
-    (*p)++;
-    u64 n = args[number(p) % 6];
-    if (**p != '/') return n;
-    (*p)++;
-    u64 by = number(p);
+/* The number at an offset of the argument's structure; 0 where nothing is. */
+static u64 number_at(const char **p, u64 structure) {
+    u64 value = 0, at = number(p), bytes = 4;
+    if (**p == ':') (*p)++, bytes = number(p);
+    if (bytes > sizeof value || rt_copy_from(&value, structure + at, bytes) < 0) return 0;
+    return value;
+}
+
+static u64 size(const char **p, u64 structure, const u64 args[6], u64 result) {
+    u64 n;
+    if (**p == '[') {
+        (*p)++;
+        n = number_at(p, structure);
+        if (**p == ']') (*p)++;
+    } else if (**p != '$') {
+        return number(p);
+    } else if (*++*p == 'r') {
+        (*p)++;
+        n = result;
+    } else {
+        n = args[number(p) % 6];
+    }
+    if (**p != '/' && **p != '*') return n;
+    char by_what = *(*p)++;
+    u64 by = number(p), product;
+    if (by_what == '*') return __builtin_mul_overflow(n, by, &product) ? n : product;
     return by ? n / by + (n % by != 0) : n;
 }
 
-bool parts_next(const char **cursor, const u64 args[6], struct part *out) {
+bool parts_next(const char **cursor, const u64 args[6], u64 result, struct part *out) {
     const char *p = *cursor;
     u32 n = 0;
     if (*p == 0) return false;
     *out = (struct part){.what = *p++};
     out->arg = (u32)number(&p) % 6;
-    if (*p == '+') p++, out->at = number(&p);
-    if (*p == ',') p++, out->size = size(&p, args);
+    u64 structure = args[out->arg];
+    out->at = structure;
+    if (*p == '+') p++, out->at += number(&p);
+    if (*p == '@') {
+        u64 pointer = 0;
+        p++;
+        out->away = rt_copy_from(&pointer, out->at, sizeof pointer) < 0 || !pointer;
+        out->at = pointer + number(&p);
+    }
+    if (*p == ',') p++, out->size = size(&p, structure, args, result);
+    while (*p == '?' || *p == '!') {
+        bool set = *p++ == '?';
+        u8 byte = 0;
+        u64 at = number(&p), mask = *p == '&' ? (p++, number(&p)) : 255;
+        if (rt_copy_from(&byte, structure + at, 1) < 0 || ((byte & mask) != 0) != set) out->away = true;
+    }
     if (*p == ' ') p++;
     for (; *p && *p != ';'; p++)
         if (n + 1 < sizeof out->name) out->name[n++] = *p;

@@ -14,12 +14,13 @@ struct parts {
 const struct parts *parts_of(long nr, const u64 args[6]);
 
 struct part {
-    char what;     /* < > = s r - */
+    char what;     /* < > = w d s r - */
+    bool away;     /* what it leads to is not there, or its condition does not hold */
     u32 arg;       /* the argument's number */
-    u64 at, size;  /* behind it */
-    char name[80]; /* "": the argument has none of its own */
+    u64 at, size;  /* where it leads to */
+    char name[96]; /* "": the argument has none of its own */
 };
-/* The next part at *cursor, and advance; false at the end. */
-bool parts_next(const char **cursor, const u64 args[6], struct part *out);
+/* The next part at *cursor, and advance; false at the end.  `result` is the call's, once it is known. */
+bool parts_next(const char **cursor, const u64 args[6], u64 result, struct part *out);
 
 #endif
