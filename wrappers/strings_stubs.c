@@ -249,24 +249,23 @@ VARIANTS(20190, memcmp, SYM(20190, C_LIB, memcmp));
 
 /* ---- copying strings --------------------------------------------------------------- */
 
-/* Copies s with its terminator to d; returns the terminator's place. */
-INLINE char *copy_string(char *d, const char *s, const char *name) {
-    char *start = d;
+/* Copies s with its terminator to d, which lies in what the caller gave; returns the terminator's place. */
+INLINE char *copy_string(char *given, char *d, const char *s, const char *name) {
     const char *from = s;
     while ((*d = *s)) {
         d++;
         s++;
     }
     size_t n = (size_t)(s - from) + 1;
-    if (overlaps(start, n, from, n)) overlap(name, start, from, 0);
+    if (overlaps(given, (size_t)(d - given) + 1, from, n)) overlap(name, given, from, 0);
     return d;
 }
 PUBLIC char *SYM(20080, C_LIB, strcpy)(char *d, const char *s) {
-    copy_string(d, s, "strcpy");
+    copy_string(d, d, s, "strcpy");
     return d;
 }
 VARIANTS(20080, strcpy, SYM(20080, C_LIB, strcpy));
-PUBLIC char *SYM(20200, C_LIB, stpcpy)(char *d, const char *s) { return copy_string(d, s, "stpcpy"); }
+PUBLIC char *SYM(20200, C_LIB, stpcpy)(char *d, const char *s) { return copy_string(d, d, s, "stpcpy"); }
 ALSO(SYM(20200, C_LIB, __stpcpy_sse2), SYM(20200, C_LIB, stpcpy));
 ALSO(SYM(20200, LD_SO, stpcpy), SYM(20200, C_LIB, stpcpy));
 VARIANTS(20200, stpcpy, SYM(20200, C_LIB, stpcpy));
@@ -296,8 +295,8 @@ INLINE char *copy_bounded(char *d, const char *s, size_t n, const char *name) {
     for (; k < n && s[k]; k++) d[k] = s[k];
     char *end = d + k;
     size_t used = k < n ? k + 1 : k;
-    if (overlaps(d, used, s, used)) overlap(name, d, s, n);
     for (; k < n; k++) d[k] = 0;
+    if (overlaps(d, n, s, used)) overlap(name, d, s, n);
     return end;
 }
 PUBLIC char *SYM(20090, C_LIB, strncpy)(char *d, const char *s, size_t n) {
@@ -316,7 +315,7 @@ PUBLIC size_t SYM(20100, C_LIB, strlcpy)(char *d, const char *s, size_t n) {
     return all;
 }
 PUBLIC char *SYM(20030, C_LIB, strcat)(char *d, const char *s) {
-    copy_string(d + length(d), s, "strcat");
+    copy_string(d, d + length(d), s, "strcat");
     return d;
 }
 VARIANTS(20030, strcat, SYM(20030, C_LIB, strcat));

@@ -84,8 +84,8 @@ INLINE size_t copy_bounded(wide *d, const wide *s, size_t n, const char *name) {
     size_t k = 0;
     for (; k < n && s[k]; k++) d[k] = s[k];
     size_t end = k, used = k < n ? k + 1 : k;
-    check_overlap(name, d, used, s, used, n);
     for (; k < n; k++) d[k] = 0;
+    check_overlap(name, d, n, s, used, n);
     return end;
 }
 PUBLIC wide *SYM(20480, C_LIB, wcsncpy)(wide *d, const wide *s, size_t n) {

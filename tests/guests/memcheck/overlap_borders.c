@@ -23,12 +23,18 @@ int main(void) {
     string(b + 10, b);        /* ten bytes with the zero: neighbours */
     memset(b, 'x', 60);
     b[10] = 0;
-    string(b + 10, b + 3);    /* reads up to where it writes */
+    string(b + 3, b + 10);    /* one byte, which is the zero */
+    string(b, b + 1);         /* writes over what it has read */
     memset(b, 'x', 60);
     b[30] = 0;
     counted(b, b + 20, 20);
     counted(b, b + 20, 21);
     counted(b, b + 20, 10);
+    memset(b, 'x', 60);
+    b[23] = 0;
+    counted(b, b + 20, 20);   /* zeros behind what was copied reach the border */
+    b[23] = 0;
+    counted(b, b + 20, 21);
     memset(b, 'x', 60);
     b[3] = 0, b[23] = 0;
     append(b, b + 20);        /* 3 + 3 + 1 bytes, behind 20: right */
