@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec, SourceFileLoader
     from importlib.util import MAGIC_NUMBER
     from types import CodeType, ModuleType
+
+    def _fix_co_filename(code: CodeType, path: str, /) -> None: ...
 else:
     # Their names in public cost half a millisecond.
     from _frozen_importlib import ModuleSpec
     from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader
+    from _imp import _fix_co_filename
 
 # PEP 552: the version of the bytecode, and no flags: time and size of the source are what follows.
 _HEAD = MAGIC_NUMBER + bytes(4)
@@ -94,6 +97,7 @@ class Finder:
             code = marshal.loads(memoryview(data)[_HEAD_SIZE:])
         except (EOFError, TypeError, ValueError):
             return None
+        _fix_co_filename(code, source)  # who compiled it may have named it another way
         loader = _Loader(name, source, code)
         spec = ModuleSpec(name, loader, origin=source)
         spec.has_location = True

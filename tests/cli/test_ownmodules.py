@@ -52,6 +52,19 @@ def test_as_python(name, folder):
     assert ours.loader.get_code(ours.name) == theirs.loader.get_code(theirs.name)
 
 
+def test_source_has_its_name_of_now(folder):
+    """Tracebacks tell it: compileall, given a relative path, writes that into the compiled file."""
+    source = folder / "plain.py"
+    source.write_text("def f():\n    return lambda: 1\n")
+    py_compile.compile(str(source), dfile="some/where/plain.py", doraise=True)
+    spec = find("plain", folder)
+    assert spec is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    names = {code.co_filename for code in (module.f.__code__, module.f().__code__)}
+    assert names == {str(source)}
+
+
 def test_nothing_there(folder):
     assert find("missing", folder) is None
     assert find("missing", folder / "plain.py") is None
