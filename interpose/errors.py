@@ -60,6 +60,10 @@ class LogError(InterposeError):
     """A log destination that cannot be used (docs/spec/output.md section 10)."""
 
 
+class ListenerError(LogError):
+    """Nobody listens where a report is to go."""
+
+
 class LaunchError(InterposeError):
     """The two processes cannot be set up: descriptors, memory or the built products are missing."""
 

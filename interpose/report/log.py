@@ -8,7 +8,7 @@ import stat
 import time
 
 from interpose import __version__, system
-from interpose.errors import LogError, OptionError
+from interpose.errors import ListenerError, LogError, OptionError
 from interpose.jit._native import lib
 
 TYPE_CHECKING = False
@@ -193,7 +193,7 @@ def _connect(address: tuple[str, int]) -> int:
         connection.connect(address)
     except OSError as error:
         connection.close()
-        raise LogError(
+        raise ListenerError(
             f"Cannot connect to the log listener {address[0]}:{address[1]}: {error.strerror}"
         ) from None
     return connection.detach()
@@ -361,7 +361,12 @@ class Log(Output):
         is_lost = core.log_kind == "fd" and number > 2 and not is_open(number)
         if is_lost:
             number = 2
-        fd = open_destination(names, "log", core.log_kind, number, core.log_file, core.log_socket)
+        unheard: ListenerError | None = None
+        try:
+            fd = open_destination(names, "log", core.log_kind, number, core.log_file, core.log_socket)
+        except ListenerError as error:
+            unheard = error
+            fd = open_destination(names, "log", "fd", 2, None, None)
         log = cls(
             fd,
             names.pid,
@@ -372,6 +377,8 @@ class Log(Output):
         )
         if is_lost:  # Valgrind's way, and nearly its words
             log.plain("Interpose: failed to move log file descriptor into safe range, using stderr")
+        if unheard is not None:  # Valgrind's way, too
+            log.plain(f"{unheard}\nLogging messages will be sent to stderr instead.")
         return log
 
     # -- writing -------------------------------------------------------------------------------

@@ -209,12 +209,21 @@ def test_log_socket():
             assert connection.recv(100).endswith(b"== x\n")
 
 
+def test_log_socket_without_a_listener(capfd):
+    log = opened("--log-socket=127.0.0.1:1")
+    log.plain("x")
+    log.close()
+    first, second, last = capfd.readouterr().err.splitlines()
+    assert "Cannot connect to the log listener 127.0.0.1:1" in first
+    assert second.endswith("== Logging messages will be sent to stderr instead.")
+    assert last.endswith("== x")
+
+
 @pytest.mark.parametrize(
     "word",
     [
         "--log-file=/nonexistent/x",
         "--log-file=/",
-        "--log-socket=127.0.0.1:1",
         "--log-file=%z",
     ],
 )
