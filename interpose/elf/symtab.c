@@ -74,14 +74,13 @@ static bool is_in(uint64_t value, const uint64_t *ranges, uint64_t n) {
 struct names { /* open addressing */
     struct names_entry {
         const char *text; /* NULL: free */
-        uint64_t value;   /* distinguishes equal names */
         uint32_t len, hash;
     } *entries;
     uint64_t n, cap;
 };
 
-static uint32_t hash_of(const char *text, size_t len, uint64_t value) {
-    uint64_t h = value * 0x9e3779b97f4a7c15ull;
+static uint32_t hash_of(const char *text, size_t len) {
+    uint64_t h = 0xcbf29ce484222325ull;
     for (size_t i = 0; i < len; i++) h = (h ^ (uint8_t)text[i]) * 0x100000001b3ull;
     return (uint32_t)(h ^ h >> 32);
 }
@@ -91,23 +90,22 @@ static struct names_entry *names_find(const struct names *set, const struct name
     for (uint64_t h = wanted->hash;; h++) {
         struct names_entry *e = &set->entries[h & (set->cap - 1)];
         if (!e->text) return e;
-        if (e->hash == wanted->hash && e->value == wanted->value && e->len == wanted->len &&
-            memcmp(e->text, wanted->text, wanted->len) == 0)
+        if (e->hash == wanted->hash && e->len == wanted->len && memcmp(e->text, wanted->text, wanted->len) == 0)
             return e;
     }
 }
 
-static struct names_entry names_key(const char *text, size_t len, uint64_t value) {
-    return (struct names_entry){text, value, (uint32_t)len, hash_of(text, len, value)};
+static struct names_entry names_key(const char *text, size_t len) {
+    return (struct names_entry){text, (uint32_t)len, hash_of(text, len)};
 }
 
-static bool names_has(const struct names *set, const char *text, size_t len, uint64_t value) {
-    struct names_entry wanted = names_key(text, len, value);
+static bool names_has(const struct names *set, const char *text, size_t len) {
+    struct names_entry wanted = names_key(text, len);
     return set->n && names_find(set, &wanted)->text;
 }
 
 /* False if it was there. */
-static bool names_add(struct names *set, const char *text, size_t len, uint64_t value) {
+static bool names_add(struct names *set, const char *text, size_t len) {
     if (2 * (set->n + 1) > set->cap) {
         struct names old = *set;
         set->cap = old.cap ? 2 * old.cap : 1024;
@@ -116,7 +114,7 @@ static bool names_add(struct names *set, const char *text, size_t len, uint64_t 
             if (old.entries[i].text) *names_find(set, &old.entries[i]) = old.entries[i];
         free(old.entries);
     }
-    struct names_entry added = names_key(text, len, value), *e = names_find(set, &added);
+    struct names_entry added = names_key(text, len), *e = names_find(set, &added);
     if (e->text) return false;
     *e = added;
     set->n++;
@@ -189,6 +187,40 @@ static void sort_by_address(struct collection *c) {
     c->cap = c->n + 1;
 }
 
+#define FEW 16 /* names at one address, up to which each is compared with all before it */
+
+/* Is the last of n names one that is not among those before it?  Many are remembered in a set. */
+static bool is_new(const struct found *f, uint64_t n, struct names *seen) {
+    const char *name = f[n - 1].name;
+    if (n <= FEW) {
+        for (uint64_t k = 0; k + 1 < n; k++)
+            if (strcmp(f[k].name, name) == 0) return false;
+        return true;
+    }
+    if (!seen->n)
+        for (uint64_t k = 0; k + 1 < n; k++) names_add(seen, f[k].name, strlen(f[k].name));
+    return names_add(seen, name, strlen(name));
+}
+
+/* Each name once for an address, where it came first; those of one address are together. */
+static void drop_repeated(struct collection *c) {
+    uint64_t kept = 0;
+    for (uint64_t i = 0, next; i < c->n; i = next) {
+        struct names seen = {0};
+        struct found *group = c->found + kept;
+        uint64_t n = 0;
+        for (next = i; next < c->n && c->found[next].address == c->found[i].address; next++) {
+            group[n] = c->found[next];
+            if (is_new(group, n + 1, &seen)) n++;
+        }
+        free(seen.entries);
+        kept += n;
+    }
+    c->n = kept;
+    c->bytes = 0;
+    for (uint64_t i = 0; i < kept; i++) c->bytes += strlen(c->found[i].name) + 1;
+}
+
 static void fill(struct collection *c, struct ip_symbols *out) {
     *out = (struct ip_symbols){.count = c->n, .names_size = c->bytes};
     out->address = ip_alloc(c->n + 1, sizeof *out->address);
@@ -253,7 +285,7 @@ static struct names default_names(const struct ip_symtab *dynamic) {
     for (uint64_t i = 1; i < dynamic->count; i++) {
         Elf64_Sym s = symbol_at(dynamic, i);
         struct name n = name_of(dynamic, i, &s);
-        if (!n.version || n.is_default) names_add(&set, n.bare, n.bare_len, 0);
+        if (!n.version || n.is_default) names_add(&set, n.bare, n.bare_len);
     }
     return set;
 }
@@ -262,7 +294,7 @@ void ip_function_symbols(const struct ip_symtab *full, const struct ip_symtab *d
                          uint64_t n_ranges, int is_program, struct ip_symbols *out) {
     struct collection c = {0};
     const struct ip_symtab *tables[] = {full, dynamic};
-    struct names seen = {0}, defaults = {0};
+    struct names defaults = {0};
     bool have_defaults = false;
     uint64_t made_local = is_program ? first_made_local(full) : full->count;
     for (int k = 0; k < 2; k++) {
@@ -286,18 +318,18 @@ void ip_function_symbols(const struct ip_symtab *full, const struct ip_symtab *d
             if (n.version && !n.is_default) {
                 if (!have_defaults) defaults = default_names(dynamic);
                 have_defaults = true;
-                bare_too = !names_has(&defaults, n.bare, n.bare_len, 0);
+                bare_too = !names_has(&defaults, n.bare, n.bare_len);
             }
             for (int bare = 0; bare <= bare_too; bare++) {
                 size_t len;
                 f.name = spelled(&c, &n, !bare, &len);
-                if (names_add(&seen, f.name, len, f.address)) add(&c, f, len);
+                add(&c, f, len);
             }
         }
     }
     sort_by_address(&c);
+    drop_repeated(&c);
     fill(&c, out);
-    free(seen.entries);
     free(defaults.entries);
 }
 

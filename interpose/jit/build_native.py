@@ -34,6 +34,7 @@ HEADERS = (
     "interpose/elf/dies.h",
     "interpose/elf/grams.h",
     "interpose/elf/lines.h",
+    "interpose/elf/nametable.h",
     "interpose/elf/symtab.h",
     "interpose/native/room.h",
     "interpose/formats/*/*.h",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import compress
 
+from interpose.jit._native import ffi, lib
 from interpose.redir.model import UNKNOWN, CodeObject, Symbol, SymbolColumns, is_unfit_for_hooks
 from interpose.wildcards import compile_pattern, literal_prefix
 from interpose.zenc import display_name
@@ -12,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from functools import cached_property
-    from typing import NamedTuple
+    from typing import Any, NamedTuple
 else:
     from interpose.plain import cached_property
     from interpose.records import NamedTuple
@@ -39,6 +40,26 @@ def shown_name(name: str) -> str:
     return display_name(name)
 
 
+class _Named:
+    """Finds names by what they are without their versions (nametable.h): of thousands few are wanted."""
+
+    def __init__(self, joined: str, count: int) -> None:
+        """``joined``: the names, each with a NUL before it and behind it."""
+        self._text = ffi.from_buffer("char[]", joined.encode("utf-8", "surrogateescape"))
+        self._table: Any = ffi.gc(ffi.new("struct ip_name_table *"), lib.ip_name_table_free)
+        lib.ip_name_table_fill(self._text + 1, len(self._text) - 1, count, self._table)
+        self._room: Any = ffi.new("uint32_t[]", 16)
+
+    def find(self, bare: str) -> Sequence[int]:
+        """The positions of a name, ascending."""
+        wanted = bare.encode("utf-8", "surrogateescape")
+        count = lib.ip_name_table_find(self._table, wanted, len(wanted), self._room, len(self._room))
+        if count > len(self._room):
+            self._room = ffi.new("uint32_t[]", count)
+            lib.ip_name_table_find(self._table, wanted, len(wanted), self._room, count)
+        return ffi.unpack(self._room, count) if count else ()
+
+
 class TextIndex:
     """The text symbols of one file, by link-time address.
 
@@ -57,6 +78,8 @@ class TextIndex:
         addresses, is_text = symbols.addresses, symbols.is_text
         if len(self._ranges) == 1:  # the usual case, without a call for each symbol
             ((start, end),) = self._ranges
+            if addresses and all(is_text) and start <= min(addresses) and max(addresses) < end:
+                return symbols
             wanted = [t and start <= a < end for t, a in zip(is_text, addresses, strict=True)]
         else:
             wanted = [
@@ -75,32 +98,19 @@ class TextIndex:
         return "\0".join(("", *self.text.names, ""))
 
     @cached_property
-    def _bare(self) -> list[str]:
-        """The names without their versions."""
-        return [name[: name.index("@")] if "@" in name else name for name in self.text.names]
-
-    @cached_property
-    def _exact(self) -> tuple[dict[str, int], dict[str, list[int]]]:
-        """The first position of each bare name, and all of those that there are more of."""
-        bare = self._bare
-        # Three passes without a call for each name: half the time of one that has one.
-        first = dict(zip(reversed(bare), range(len(bare) - 1, -1, -1), strict=True))
-        more: dict[str, list[int]] = {}
-        if len(first) < len(bare):
-            for position in [p for p, name in enumerate(bare) if first[name] != p]:
-                more.setdefault(bare[position], [first[bare[position]]]).append(position)
-        return first, more
+    def _named(self) -> _Named:
+        return _Named(self._joined, len(self.text.names))
 
     def release(self) -> None:
         """Let go of what is made again when it is needed, where that is much; what was found is known."""
         if len(self.text.names) > _MANY:
-            for table in ("_bare", "_exact", "_joined", "name_by_address"):
+            for table in ("_named", "_joined", "name_by_address"):
                 self.__dict__.pop(table, None)
 
     @property
     def is_read(self) -> bool:
         """Whether :meth:`find` answers at once for a pattern without wildcards."""
-        return "_exact" in self.__dict__
+        return "_named" in self.__dict__
 
     @cached_property
     def resolvers(self) -> frozenset[int]:
@@ -156,12 +166,9 @@ class TextIndex:
     def _find(self, pattern: str) -> Sequence[int]:
         prefix = literal_prefix(pattern)
         if prefix == pattern:
-            first, more = self._exact
             bare, at, _ = pattern.partition("@")
-            if bare not in first:
-                return ()
-            positions = more.get(bare) or (first[bare],)
-            if at:
+            positions = self._named.find(bare)
+            if at and positions:
                 names = self.text.names
                 return [position for position in positions if names[position] == pattern]
             return positions

@@ -139,6 +139,21 @@ def test_versions(versioned: Path) -> None:
     assert 0 < agree(Image.open(str(stripped))) < len(names)
 
 
+def test_many_names_of_one_function(tmp_path: Path) -> None:
+    """Each is in both tables, and is told once; so are those with and without their versions."""
+    aliases = [f'int alias_{n}(void) __attribute__((alias("f")));' for n in range(60)]
+    versions = [f'__asm__(".symver alias_{n}, versioned_{n}@@V1");' for n in range(20)]
+    (tmp_path / "lib.c").write_text("\n".join(["int f(void) { return 1; }", *aliases, *versions]))
+    (tmp_path / "lib.map").write_text("V1 {};")
+    command = ["gcc", "-shared", "-fPIC", "-Wl,--version-script=lib.map", "-o", "lib.so", "lib.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    image = Image.open(str(tmp_path / "lib.so"))
+    agree(image)
+    found = function_symbols(image)
+    pairs = list(zip(found.names, found.addresses, strict=True))
+    assert len(pairs) == len(set(pairs)) > 80
+
+
 @pytest.mark.parametrize("flags", [["-pie"], ["-no-pie"], ["-static"], ["-static-pie"]])
 def test_programs(tmp_path: Path, flags: list[str]) -> None:
     (tmp_path / "p.c").write_text("int main(void) { return 0; }\n")
