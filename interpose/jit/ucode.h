@@ -103,8 +103,8 @@ enum uop_operand {
     X(TURNED, "TURNED", 3, UE_WHOLE, UO_IMM)                     /* it has repeated; imm: template */                  \
     X(TMASK, "TMASK", 3, UE_CHECK | UE_TRACK, UO_SET)            /* any of set undefined: helper */                    \
     X(TMEM, "TMEM", 3, UE_CHECK | UE_TRACK, UO_MEM | UO_VIA | UO_SIZE) /* V(mem) != 0: helper */                       \
-    X(TRACK, "TRACK", 3, UE_TRACK | UE_WHOLE, 0)                       /* the helper, always */                        \
-    X(TJOIN, "TJOIN", 3, UE_TRACK, 0)                                  /* the helper resumes here */                   \
+    X(TRACK, "TRACK", 3, UE_WHOLE, 0) /* the helper, always; in clean translations no register's V bits change */      \
+    X(TJOIN, "TJOIN", 3, UE_TRACK, 0) /* the helper resumes here */                                                    \
     /* added by stage 4 */                                                                                             \
     X(EARLY, "EARLY", 4, UE_CHECK | UE_CLEAN, UO_MEM | UO_SIZE | UO_IMM) /* LDCHK ahead of time; else on at imm */     \
     /* added by stage 5 */                                                                                             \

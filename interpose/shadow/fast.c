@@ -210,6 +210,51 @@ static bool call(struct tstate *ts, const struct ip_insn *in) {
     return true;
 }
 
+/* ---- String instructions, forwards: DF takes the full exit -------------------------------- */
+
+#define MOST_BYTES 2048 /* beyond, the full exit is a small part of it */
+
+static bool all_addressable(const struct tstate *ts, u64 at, u64 n) {
+    if (at >= ts->stack_lo && at < ts->stack_hi)
+        return !ts->stack_shared && at + SH_REDZONE >= ts->gpr[IP_RSP] && n <= ts->stack_hi - at;
+    if (at < ts->stack_lo && at + n > ts->stack_lo) return false;
+    for (u64 end = at + n, next; at < end; at = next) {
+        next = (at | 7) + 25; /* a word has the bits of these at least, wherever it begins */
+        if (next > end) next = end;
+        u32 mask = next - at < 32 ? (1u << (next - at)) - 1 : ~0u;
+        if (rt_a_word(sh_a(at)) & mask << (at & 7)) return false;
+    }
+    return true;
+}
+
+/* The bytes that the instruction is about to store to are addressable, and no chunk ends in them (settle.c). */
+static bool may_store(struct tstate *ts, u64 at, u64 n) {
+    if (sh_piece(at, n + 1) <= n || !all_addressable(ts, at, n)) return false;
+    sh_note_red_zone(ts, at);
+    return true;
+}
+
+static bool string(struct tstate *ts, const struct ip_insn *in, u32 size, bool moves) {
+    u64 from = ts->gpr[IP_RSI], to = ts->gpr[IP_RDI], n = size, u = moves ? 0 : low(ts->vgpr[IP_RAX], size);
+    u64 defined = 1ull << IP_RDI | (moves ? 1ull << IP_RSI : 0) | (in->rep ? 1ull << IP_RCX : 0);
+    if (in->mem.seg || in->mem.addr32 || (ts->umask & defined)) return false;
+    if (in->rep) {
+        if (!ts->gpr[IP_RCX]) return true;
+        if (ts->gpr[IP_RCX] > MOST_BYTES / size || u) return false;
+        n *= ts->gpr[IP_RCX];
+    }
+    if (moves && (!all_addressable(ts, from, n) || (in->rep && to + n > from && from + n > to))) return false;
+    if (!may_store(ts, to, n)) return false;
+    if (!in->rep && moves) rt_memcpy(&u, (const void *)sh_v(from), size);
+    if (!in->rep)
+        rt_memcpy((void *)sh_v(to), &u, size);
+    else if (moves)
+        sh_copy(sh_v(to), sh_v(from), n);
+    else
+        sh_fill(sh_v(to), 0, n);
+    return true;
+}
+
 /* ---- Arithmetic ---------------------------------------------------------------------- */
 
 /* Operands in general registers, immediates, and memory of which nothing is to be reported. */
@@ -285,6 +330,14 @@ static bool track(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_MOVZX: return extend_gpr(ts, in, false);
     case IP_MN_MOVSX:
     case IP_MN_MOVSXD: return extend_gpr(ts, in, true);
+    case IP_MN_MOVSB: return string(ts, in, 1, true);
+    case IP_MN_MOVSW: return string(ts, in, 2, true);
+    case IP_MN_MOVSD: return !in->map && string(ts, in, 4, true); /* SSE2 has the name, too */
+    case IP_MN_MOVSQ: return string(ts, in, 8, true);
+    case IP_MN_STOSB: return string(ts, in, 1, false);
+    case IP_MN_STOSW: return string(ts, in, 2, false);
+    case IP_MN_STOSD: return string(ts, in, 4, false);
+    case IP_MN_STOSQ: return string(ts, in, 8, false);
     case IP_MN_PUSH: return push(ts, in);
     case IP_MN_POP: return pop(ts, in);
     case IP_MN_MOVD:

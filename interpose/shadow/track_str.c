@@ -46,6 +46,7 @@ static void movs(struct tk *t, unsigned n) {
     if (len / n == s.count && len < IP_CLIENT_END && whole(t, lo_s, len) && whole(t, lo_d, len) &&
         (lo_d + len <= lo_s || lo_s + len <= lo_d)) {
         sh_copy(sh_v(lo_d), sh_v(lo_s), len);
+        sh_note_red_zone(t->ts, lo_d);
         sh_settled(lo_d, len);
         return;
     }
@@ -64,6 +65,7 @@ static void stos(struct tk *t, unsigned n) {
     u64 lo = s.step > 0 ? s.di : s.di - (len - n);
     if (len / n == s.count && len < IP_CLIENT_END && !u && whole(t, lo, len)) {
         sh_fill(sh_v(lo), 0, len);
+        sh_note_red_zone(t->ts, lo);
         sh_settled(lo, len);
         return;
     }

@@ -51,7 +51,41 @@ struct plan {
     bool load, store;     /* explicit memory operand */
     bool stack_store;     /* store at a known place of the frame: no check */
     unsigned size;
+    bool repeats;                           /* movs or stos with a count: a helper, after which all registers are as
+                                               defined as before */
+    unsigned reads_si, reads_di, stores_di; /* bytes where a string instruction does so once */
 };
+
+/* movs, cmps, stos, lods, scas. */
+static bool is_string(const struct ip_insn *in) {
+    if (in->map != 0 || in->enc != IP_ENC_LEGACY || in->mem.seg || in->mem.addr32) return false;
+    switch (in->opcode & 0xfe) {
+    case 0xa4:
+    case 0xa6:
+    case 0xaa:
+    case 0xac:
+    case 0xae: return true;
+    default: return false;
+    }
+}
+
+static void plan_string(const struct ip_insn *in, struct plan *p) {
+    if (in->rep) {
+        p->helper = true;
+        p->repeats = !(in->fl_write & IP_FL_ARITH) && !(in->gpr_write & 1u << IP_RAX);
+        return;
+    }
+    for (int k = 0; k < in->n_ops; k++) {
+        const struct ip_operand *op = &in->ops[k];
+        if (op->kind != IP_OP_MEM_IMPL) continue;
+        if (op->reg == IP_RSI)
+            p->reads_si = op->size;
+        else if (op->access & IP_ACC_W)
+            p->stores_di = op->size;
+        else
+            p->reads_di = op->size;
+    }
+}
 
 static bool is_bit_string(const struct ip_insn *in) {
     return (in->mnem == IP_MN_BT || in->mnem == IP_MN_BTS || in->mnem == IP_MN_BTR || in->mnem == IP_MN_BTC) &&
@@ -138,6 +172,10 @@ static void plan_stack(const struct ip_insn *in, struct plan *p) {
 static void make_plan(const struct ip_insn *in, struct plan *p) {
     memset(p, 0, sizeof *p);
     plan_stack(in, p);
+    if (is_string(in)) {
+        plan_string(in, p);
+        return;
+    }
     for (int k = 0; k < in->n_ops; k++)
         if (in->ops[k].kind == IP_OP_MEM_IMPL && in->ops[k].reg != IP_RSP) p->helper = true;
     if (in->mnem == IP_MN_LEAVE) p->helper = false;
@@ -242,7 +280,7 @@ static struct uinstr *mem_uop(struct ublock *out, int op, int i, const struct ui
     return u;
 }
 
-static struct uinstr *stack_uop(struct ublock *out, int op, int i, int base, int64_t disp, unsigned size) {
+static struct uinstr *based_uop(struct ublock *out, int op, int i, int base, int64_t disp, unsigned size) {
     struct uinstr *u = ub_add(out, op, i);
     u->m.base = (uint8_t)base;
     u->m.disp = disp;
@@ -257,7 +295,7 @@ static void after_insn(struct ublock *out, int i, const struct plan *p) {
     case SK_POP:
     case SK_UP:
         if (p->regained < p->stack_bytes)
-            stack_uop(out, U_STKUND, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes - p->regained);
+            based_uop(out, U_STKUND, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes - p->regained);
         break;
     case SK_OTHER:
         ub_add(out, U_SPCHG, i)->imm = (p->keeps_red_zone ? SPCHG_RED_ZONE : 0) | (p->loads_sp ? SPCHG_LOADED : 0);
@@ -403,6 +441,13 @@ static uint64_t taken(const struct ublock *b, const struct plan *p) {
     return p->stack == SK_DOWN && !b->keeps_stack ? UBIT(IP_U_TAKES) : 0;
 }
 
+/* Checks of the operands of a string instruction that does not repeat. */
+static void string_uops(struct ublock *out, int load, int store, int i, const struct plan *p) {
+    if (p->reads_si) based_uop(out, load, i, IP_RSI, 0, p->reads_si);
+    if (p->reads_di) based_uop(out, load, i, IP_RDI, 0, p->reads_di);
+    if (p->stores_di) based_uop(out, store, i, IP_RDI, 0, p->stores_di);
+}
+
 static void clean_insn(struct pass *ps, const struct uinstr *u, const struct ip_insn *in, const struct plan *p) {
     struct ublock *out = ps->out;
     int i = u->insn;
@@ -413,9 +458,11 @@ static void clean_insn(struct pass *ps, const struct uinstr *u, const struct ip_
         mem_uop(out, U_STKDEF, i, u, in, p->size);
     else if (p->store)
         mem_uop(out, U_STCHK, i, u, in, p->size);
-    if (p->stack == SK_PUSH) stack_uop(out, U_STKDEF, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
-    if (p->stack == SK_POP) stack_uop(out, U_LDCHK, i, IP_RSP, 0, p->stack_bytes);
-    if (in->mnem == IP_MN_LEAVE) stack_uop(out, U_LDCHK, i, IP_RBP, 0, 8);
+    if (p->stack == SK_PUSH) based_uop(out, U_STKDEF, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
+    if (p->stack == SK_POP) based_uop(out, U_LDCHK, i, IP_RSP, 0, p->stack_bytes);
+    if (in->mnem == IP_MN_LEAVE) based_uop(out, U_LDCHK, i, IP_RBP, 0, 8);
+    string_uops(out, U_LDCHK, U_STCHK, i, p);
+    if (p->repeats) ub_add(out, U_TRACK, i);
     if (p->stack == SK_OTHER) ub_add(out, U_SPSAVE, i);
     copy_uop(out, u);
 }
@@ -430,10 +477,11 @@ static void track_insn(struct pass *ps, const struct uinstr *u, const struct ip_
         uint64_t set = touched(in) | taken(ps->in, p);
         if (set) ub_add(out, U_TMASK, i)->set = set;
         if (p->load || (p->store && !p->stack_store)) mem_uop(out, U_TMEM, i, u, in, p->size);
-        if (p->stack == SK_POP) stack_uop(out, U_TMEM, i, IP_RSP, 0, p->stack_bytes);
-        if (in->mnem == IP_MN_LEAVE) stack_uop(out, U_TMEM, i, IP_RBP, 0, 8);
+        if (p->stack == SK_POP) based_uop(out, U_TMEM, i, IP_RSP, 0, p->stack_bytes);
+        if (in->mnem == IP_MN_LEAVE) based_uop(out, U_TMEM, i, IP_RBP, 0, 8);
+        string_uops(out, U_TMEM, U_TMEM, i, p);
         if (p->stack_store) mem_uop(out, U_STKDEF, i, u, in, p->size);
-        if (p->stack == SK_PUSH) stack_uop(out, U_STKDEF, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
+        if (p->stack == SK_PUSH) based_uop(out, U_STKDEF, i, IP_RSP, -(int64_t)p->stack_bytes, p->stack_bytes);
         ub_add(out, U_TJOIN, i);
     }
     if (ps->ea) copy_uop(out, ps->ea); /* the helper does not keep temporaries */
@@ -454,16 +502,16 @@ static void control(struct pass *ps, const struct uinstr *u, const struct ip_ins
     if (ps->track && set) {
         ub_add(out, U_TMASK, i)->set = set;
         if (mem_target) mem_uop(out, U_TMEM, i, u, in, 8);
-        if (u->op == U_RET) stack_uop(out, U_TMEM, i, IP_RSP, 0, 8);
+        if (u->op == U_RET) based_uop(out, U_TMEM, i, IP_RSP, 0, 8);
         ub_add(out, U_TJOIN, i);
         if (ps->ea) copy_uop(out, ps->ea);
     } else if (!ps->track && mem_target) {
         mem_uop(out, U_LDCHK, i, u, in, 8);
     } else if (!ps->track && u->op == U_RET) {
-        stack_uop(out, U_LDCHK, i, IP_RSP, 0, 8);
+        based_uop(out, U_LDCHK, i, IP_RSP, 0, 8);
     }
     if (call) {
-        stack_uop(out, U_STKDEF, i, IP_RSP, -8, 8);
+        based_uop(out, U_STKDEF, i, IP_RSP, -8, 8);
         if (flags & IP_C_CALLSTACK) ub_add(out, U_CSPUSH, i)->imm = u->set;
     }
     copy_uop(out, u);
@@ -501,9 +549,12 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
             continue;
         case U_INSN:
             make_plan(insn, &p);
-            p.helper |= u->seg != 0; /* no operand of ours has its address */
+            if (u->seg) { /* no operand of ours has its address */
+                p.helper = true;
+                p.repeats = false;
+            }
             p.stack_store = on_frame(&ps.frame, insn, &p);
-            if (!ps.track && p.helper) {
+            if (!ps.track && p.helper && !p.repeats) {
                 settle(&ps);
                 if (ps.ea) out->n_u--; /* its address computation goes with it */
                 ub_add(out, U_JMP, u->insn)->imm = insn->pc | IP_KEY_TRACK | IP_KEY_NOREDIR;
@@ -513,7 +564,7 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
                 p.stack = SK_OTHER;
                 p.keeps_red_zone = true;
             }
-            if (p.stack != SK_NONE || p.store || p.helper) settle(&ps);
+            if (p.stack != SK_NONE || p.store || p.stores_di || p.helper) settle(&ps);
             if (ps.track)
                 track_insn(&ps, u, insn, &p);
             else
@@ -541,7 +592,7 @@ static void instrument(const struct ublock *in, struct ublock *out, uint64_t fla
         case U_EXIT:
             settle(&ps);
             if (u->op == U_RET && ps.frame.lo < 0 && !in->keeps_stack) /* after the instruction before, that is */
-                stack_uop(out, U_STKUND, u->insn - 1, IP_RSP, ps.frame.lo, (unsigned)-ps.frame.lo);
+                based_uop(out, U_STKUND, u->insn - 1, IP_RSP, ps.frame.lo, (unsigned)-ps.frame.lo);
             control(&ps, u, insn, flags);
             break;
         default:
