@@ -24,6 +24,10 @@ REDZONE = 16
 FAR = 64
 """Addresses this near are described by a block if nothing better is known."""
 
+NESTED_MORE = 8
+"""Addresses so much farther than :data:`REDZONE` are described by what a program carved out of a block of its
+own, as in Valgrind, where red zones are rounded up."""
+
 
 class AllocKind(Enum):
     """How a block was allocated; releasing it otherwise is a mismatch."""
@@ -62,6 +66,10 @@ class HeapBlock:
     def end(self) -> int:
         return self.addr + self.size
 
+    def holds(self, other: HeapBlock) -> bool:
+        """Whether the other block is a part of this one."""
+        return self.size > other.size and self.addr <= other.addr and other.end <= self.end
+
     def distance(self, addr: int) -> int:
         """Bytes between the address and the block, 0 inside it (and at the start of an empty one)."""
         if addr < self.addr:
@@ -84,8 +92,11 @@ class BlockMap:
     def __post_init__(self) -> None:
         self._starts = [block.addr for block in self.blocks]
 
-    def near(self, addr: int, distance: int = 0) -> HeapBlock | None:
-        """The nearest block not farther than ``distance`` from the address; of nested ones the inner."""
+    def near(self, addr: int, distance: int = 0, nested: int = 0) -> HeapBlock | None:
+        """The nearest block not farther than ``distance`` from the address; of nested ones the inner.
+
+        :param nested: as far from an inner block its own surroundings reach into the outer one.
+        """
         at = bisect_right(self._starts, addr)
         best: HeapBlock | None = None
         # Nested blocks (metapools) make the owner of an address lie further back than the neighbour.
@@ -96,6 +107,9 @@ class BlockMap:
             found = block.distance(addr)
             if found <= distance and (best is None or found < best.distance(addr)):
                 best = block
+        if nested and best is not None and best.distance(addr) == 0:
+            inner = [block for block in self.blocks if best.holds(block) and block.distance(addr) <= nested]
+            return min(inner, key=lambda block: block.distance(addr), default=best)
         return best
 
 

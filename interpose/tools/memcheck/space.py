@@ -9,7 +9,7 @@ from interpose.report.places import Segment, StackPosition
 from interpose.supervisor.mappings import PROT_EXEC, PROT_READ, PROT_WRITE
 
 from .addrinfo import ClientBlock, ClientBlocks, DataSymbol, Section, Variable
-from .heap import CHUNKS, AllocKind, BlockMap, HeapBlock
+from .heap import CHUNKS, NESTED_MORE, AllocKind, BlockMap, HeapBlock
 from .reader import HeapReader
 
 TYPE_CHECKING = False
@@ -79,8 +79,10 @@ class ClientSpace:
         return self._reader.block(number)
 
     def live_block_near(self, addr: int, distance: int) -> HeapBlock | None:
-        found = self._reader.near(addr, distance, freed=False)
-        return BlockMap.of(block for block in found if block.kind not in CHUNKS).near(addr, distance)
+        nested = self.redzone + NESTED_MORE
+        found = self._reader.near(addr, max(distance, nested), freed=False)
+        blocks = BlockMap.of(block for block in found if block.kind not in CHUNKS)
+        return blocks.near(addr, distance, nested)
 
     def freed_block_near(self, addr: int, distance: int) -> HeapBlock | None:
         return BlockMap.of(self._reader.near(addr, distance, freed=True)).near(addr, distance)

@@ -451,6 +451,10 @@ DIFFERENCES: dict[str, Difference] = {
         "3.19 does not know the search for new records: it searches as if for all",
         own=_stored("request_new_leaks"),
     ),
+    "request_malloclike_nested": Difference(
+        "of blocks that an address is near to, 3.19 takes the one that its table has first",
+        own=_stored("request_malloclike_nested"),
+    ),
     "sized_free": Difference(
         "sizes are compared since 3.22 (docs/spec/output.md section 3.1)",
         (

@@ -198,3 +198,8 @@ def test_of_nested_blocks_the_inner_one():
     blocks = BlockMap.of([outer, inner])
     assert blocks.near(0x148) == inner
     assert blocks.near(0x1F0) == outer
+    assert blocks.near(0x150, 16, 24) == inner
+    assert blocks.near(0x167, 16, 24) == inner
+    assert blocks.near(0x168, 16, 24) == outer
+    assert blocks.near(0x130, 16, 24) == inner
+    assert blocks.near(0x200, 16, 24) == outer
