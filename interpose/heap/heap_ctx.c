@@ -3,7 +3,7 @@
 #include "runtime/core/errors.h"
 
 #define FRAMES_MAX 512
-#define GUESSES    1024 /* a power of two */
+#define GUESSES    8192 /* a power of two */
 
 static struct ip_ctx_table *table;
 static u32 *buckets;
