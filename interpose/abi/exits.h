@@ -88,7 +88,7 @@ struct ip_exit {
     uint64_t key;      /* guest pc plus mode bits */
     uint32_t patch;    /* client address of the rel32 to patch, 0 if none */
     uint32_t kind_aux; /* kind in low 8 bits; aux: insn length (next = pc+aux)
-                          or vector in the upper 24 */
+                          or vector in the upper 24; of a direct one, whether it calls */
 };
 
 #endif

@@ -25,29 +25,56 @@ void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to) {
  * A call is none of what the comparison at a function's entry would let pass: it goes to what settles it.
  * A jump forward within what is counted in one place need not find out again where it is.  Every loop has a jump back,
  * and that goes to the comparison: there it stops for whoever writes IP_CT_ASKED. */
-static uint32_t way_in(const struct transtab *t, const struct xrec *from, const struct brec *to) {
-    if (from->sited && to->called) return to->called;
+static uint32_t way_in(const struct transtab *t, uint32_t x, const struct brec *to) {
+    const struct xrec *from = tt_xrec(t, x);
+    const struct ip_exit *e = &t->exits[x];
+    int calls = (int)(e->kind_aux >> 8);
+    if (calls == EXIT_SITED && to->called) return to->called;
     if (to->unmasked && !(to->mask & ~(t->brec[from->block].mask & ~CHANGES_WITHIN))) return to->unmasked;
-    bool same = from->onward && to->inner && t->brec[from->block].where == to->where;
+    bool onward = !calls && (e->key & IP_KEY_PC) > (t->blocks[from->block].key & IP_KEY_PC);
+    bool same = onward && to->inner && t->brec[from->block].where == to->where;
     return same ? to->inner : to->entry;
 }
 
-struct xrec *tt_new_exit(struct transtab *t, uint32_t x, uint32_t block, uint32_t stub) {
-    t->xrec_of[x] = 0;
-    if (!stub) return t->xrec;
-    struct xrec *r = &t->xrec[t->xrec_of[x] = t->n_xrec++];
-    *r = (struct xrec){.stub = stub, .block = block};
-    return r;
+static bool is_direct(const struct transtab *t, uint32_t x) { return (t->exits[x].kind_aux & 0xff) == IP_X_DIRECT; }
+
+/* Blocks have their exits in the order in which they were made. */
+static uint32_t block_of_exit(const struct transtab *t, uint32_t x) {
+    uint32_t lo = 0, hi = t->meta->n_blocks;
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (t->brec[mid].first_exit <= x)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* A direct exit without a record leads to its stub. */
+static uint32_t leads_to(const struct transtab *t, uint32_t x) {
+    uint32_t patch = t->exits[x].patch, distance;
+    memcpy(&distance, tt_code(t, patch), sizeof distance);
+    return patch + 4 + distance;
+}
+
+/* The exit's own record, from the first time on that there is something to note. */
+static struct xrec *own_record(struct transtab *t, uint32_t x) {
+    if (!t->xrec_of[x]) {
+        struct xrec r = {.stub = leads_to(t, x), .block = block_of_exit(t, x)};
+        t->xrec[t->xrec_of[x] = t->n_xrec++] = r;
+    }
+    return tt_xrec(t, x);
 }
 
 void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block) {
-    struct xrec *r = tt_xrec(t, x);
     struct brec *to = &t->brec[block];
-    if (!r->stub || r->linked || (t->opts.flags & IP_C_NO_CHAIN)) return;
+    if (!is_direct(t, x) || tt_xrec(t, x)->linked || (t->opts.flags & IP_C_NO_CHAIN)) return;
+    struct xrec *r = own_record(t, x);
     r->linked = block + 1;
     r->next_in = to->incoming;
     to->incoming = x;
-    tt_patch_rel32(t, t->exits[x].patch, way_in(t, r, to));
+    tt_patch_rel32(t, t->exits[x].patch, way_in(t, x, to));
     t->stats.chained++;
 }
 
@@ -96,7 +123,7 @@ static struct wait_ent *wait_find(struct transtab *t, uint64_t key, bool make) {
 static void wait_for(struct transtab *t, uint32_t x) {
     struct wait_ent *e = wait_find(t, tt_canonical(t, t->exits[x].key), true);
     if (!e) return; /* it will be linked when the client takes it */
-    tt_xrec(t, x)->next_waiting = e->first;
+    own_record(t, x)->next_waiting = e->first;
     e->first = x;
 }
 
@@ -114,15 +141,19 @@ static void link_waiting(struct transtab *t, uint64_t key, uint32_t block) {
     }
 }
 
+/* Checks of a clean translation that fail go on in the tracking one.  There are five in a block and few of them ever
+ * do: those are linked when they have. */
+static bool leaves_clean(uint64_t from, uint64_t to) { return (to & IP_KEY_TRACK) && !(from & IP_KEY_TRACK); }
+
 void tt_link_block(struct transtab *t, uint64_t key, uint32_t block) {
     const struct brec *r = &t->brec[block];
     link_waiting(t, key, block);
     for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits; x++) {
-        if ((t->exits[x].kind_aux & 0xff) != IP_X_DIRECT) continue;
+        if (!is_direct(t, x)) continue;
         struct ip_ttent *e = tt_find(t, tt_canonical(t, t->exits[x].key));
         if (e)
             tt_link_exit(t, x, e->block);
-        else
+        else if (!leaves_clean(t->blocks[block].key, t->exits[x].key))
             wait_for(t, x);
     }
 }

@@ -510,6 +510,14 @@ uint32_t em_note_place(struct em *m, struct uaddr field, uint32_t to) {
     return w->len - 4;
 }
 
+/* Nothing but the way out is left, where no fault comes and a signal waits until it has been gone: one point will do
+ * for all such stubs that follow one another.  (Of runs that are recorded, exits tell where they end.) */
+static void leaving_point(struct em *m, int insn) {
+    const struct emitted *e = m->e;
+    const struct ip_point *p = e->n_points ? &e->points[e->n_points - 1] : NULL;
+    if (!p || m->b->trace || p->spilled || p->flags != IP_PF_COMMITTED) em_point(m, insn, 0, IP_PF_COMMITTED);
+}
+
 static void emit_stub(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
     int insn = s->insn;
@@ -518,10 +526,13 @@ static void emit_stub(struct em *m, const struct stub *s) {
     case ST_EXIT:
         if (s->exit >= 0) {
             m->e->exits[s->exit].stub_off = w->len;
-            em_point(m, insn + 1, 0, IP_PF_COMMITTED);
+            leaving_point(m, insn + 1);
             em_leave(m, s->exit, IP_SYM_EXIT);
         } else { /* a check that leads on in the tracking translation */
-            em_point(m, insn, s->spilled, 0);
+            if (s->spilled)
+                em_point(m, insn, s->spilled, 0);
+            else
+                leaving_point(m, insn);
             em_restore_all(w, s->spilled);
             em_direct_exit(m, s->pc, CC_ALWAYS, insn);
         }

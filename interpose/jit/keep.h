@@ -47,8 +47,9 @@ struct kept_block {
 struct kept_exit {
     uint64_t key;
     uint32_t kind_aux;
-    uint16_t patch, stub, id; /* offsets */
-    uint16_t desc;            /* from 1 */
+    uint16_t patch, id; /* offsets */
+    uint16_t desc;      /* from 1 */
+    uint16_t unused;
 };
 struct kept_read { /* code that was looked at: its bytes decide what was made */
     uint32_t pc, n;

@@ -103,7 +103,6 @@ static void add_exits(struct save *s, const struct ip_block *b, const struct bre
         int kind = x->kind_aux & 0xff;
         struct kept_exit out = {.key = x->key, .kind_aux = x->kind_aux};
         if (x->patch) out.patch = (uint16_t)offset_of(b, x->patch);
-        if (kind == IP_X_DIRECT) out.stub = (uint16_t)offset_of(b, tt_xrec(t, r->first_exit + i)->stub);
         memcpy(&out.id, ids + 2 * i, 2);
         if (kind == IP_XS_TRACK || kind == IP_X_FAR) {
             if (x->key != before) {

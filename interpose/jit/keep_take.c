@@ -31,7 +31,7 @@ static bool is_whole(const struct parts *p) {
     uint32_t room = b->host_len < 4 ? 0 : b->host_len - 4;
     for (int i = 0; i < b->n_exits; i++) {
         const struct kept_exit *x = &p->exits[i];
-        if (x->patch > room || x->stub > room || x->id > room || x->desc > b->n_descs) return false;
+        if (x->patch > room || x->id > room || x->desc > b->n_descs) return false;
     }
     for (int i = 0; i < b->n_moved; i++)
         if ((p->moved[i] & 0xffff) > room) return false;
@@ -90,7 +90,7 @@ static bool same_slot(struct transtab *t, const struct kept_block *b) {
     return !b->slot || (tt_peek(t, b->slot, &holds, sizeof holds) && holds == b->guess);
 }
 
-static void put_exits(struct transtab *t, const struct parts *p, uint32_t block, const struct code_place *at) {
+static void put_exits(struct transtab *t, const struct parts *p, const struct code_place *at) {
     struct ip_meta *m = t->meta;
     uint32_t descs = m->desc_used;
     memcpy(t->desc + descs, p->descs, sizeof *p->descs * p->b->n_descs);
@@ -102,7 +102,7 @@ static void put_exits(struct transtab *t, const struct parts *p, uint32_t block,
         out->key = x->desc ? IP_META_BASE + IP_META_DESC + descs + (uint32_t)sizeof *p->descs * (x->desc - 1u) : x->key;
         out->kind_aux = x->kind_aux;
         out->patch = x->patch ? place_at(at, x->patch) : 0;
-        tt_new_exit(t, id, block, (x->kind_aux & 0xff) == IP_X_DIRECT ? place_at(at, x->stub) : 0);
+        tt_new_exit(t, id);
         if (x->id) memcpy(tt_code(t, place_at(at, x->id)), &id, 4);
     }
     m->n_exits += p->b->n_exits;
@@ -120,7 +120,7 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
     tt_put_code(t, &at, code, b->host_len);
     struct brec *r = &t->brec[block];
     *r = (struct brec){.entry = at.host + b->entry, .first_exit = m->n_exits, .n_exits = b->n_exits};
-    put_exits(t, p, block, &at);
+    put_exits(t, p, &at);
     memcpy(&t->points[m->n_points], p->points, sizeof *p->points * b->n_points);
     for (unsigned i = 0; i <= b->n_insns; i++) t->pcs[m->n_pcs + i] = p->pcs[i];
     t->blocks[block] = (struct ip_block){.key = key,

@@ -229,11 +229,10 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
         out->key = x->key;
         out->kind_aux = x->kind_aux;
         out->patch = x->patch_off ? place_at(&e->place, x->patch_off) : 0;
-        struct xrec *own = tt_new_exit(t, id, block, kind == IP_X_DIRECT ? place_at(&e->place, x->stub_off) : 0);
+        tt_new_exit(t, id);
         if (kind == IP_X_DIRECT) {
-            own->onward = !x->calls && (x->key & IP_KEY_PC) > (b->key & IP_KEY_PC);
-            own->sited = x->calls == EXIT_SITED;
-            tt_patch_rel32(t, out->patch, own->stub);
+            out->kind_aux |= (uint32_t)x->calls << 8; /* way_in */
+            tt_patch_rel32(t, out->patch, place_at(&e->place, x->stub_off));
         } else if (kind == IP_XS_TRACK || kind == IP_XS_ADDRESSES || kind == IP_XS_WATCH || kind == IP_X_FAR) {
             uint32_t k = (uint32_t)x->key;
             if (!desc[k]) {

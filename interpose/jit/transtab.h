@@ -16,13 +16,13 @@
  * (hashes, ciphers) gains by longer blocks; checks of accesses do not get cheaper by them. */
 static inline int block_insns(uint64_t flags) { return flags & IP_C_COUNT ? 60 : 40; }
 
-struct xrec {              /* private part of a direct exit; of all others it is the first one, all zero */
-    uint32_t stub;         /* client address of its stub, 0: not patchable */
+struct xrec {              /* private part of a direct exit; of all others, and of one that nothing leads on from or
+                            * waits for yet, it is the first one, all zero */
+    uint32_t stub;         /* client address of its stub */
     uint32_t next_in;      /* next exit linked to the same block, 0 end */
     uint32_t linked;       /* block + 1, 0 none */
     uint32_t block;        /* that it belongs to */
     uint32_t next_waiting; /* next exit that waits for the same key, 0 end */
-    bool onward, sited;    /* see way_in */
 };
 struct brec { /* private part of a block */
     uint32_t first_exit, n_exits;
@@ -196,8 +196,8 @@ bool tt_is_checked(const struct transtab *t, uint64_t page);
 
 /* chain.c */
 static inline struct xrec *tt_xrec(const struct transtab *t, uint32_t x) { return &t->xrec[t->xrec_of[x]]; }
-/* An exit of a block is new; its stub (a client address), if it is a direct one, else 0. */
-struct xrec *tt_new_exit(struct transtab *t, uint32_t x, uint32_t block, uint32_t stub);
+/* An exit is new; a direct one leads to its stub. */
+static inline void tt_new_exit(const struct transtab *t, uint32_t x) { t->xrec_of[x] = 0; }
 void tt_init_waiting(struct transtab *t);
 void tt_forget_waiting(struct transtab *t);
 void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to);
