@@ -22,26 +22,26 @@ static uint32_t hash_of(const char *text, size_t n) {
 
 /* Without its NUL and its version. */
 static size_t bare_size(const struct ip_name_table *t, uint32_t i) {
-    size_t n = t->from[i + 1] - t->from[i] - 1;
-    const char *at = memchr(t->names + t->from[i], '@', n);
-    return at ? (size_t)(at - (t->names + t->from[i])) : n;
+    size_t n = t->begins[i + 1] - t->begins[i] - 1;
+    const char *at = memchr(t->names + t->begins[i], '@', n);
+    return at ? (size_t)(at - (t->names + t->begins[i])) : n;
 }
 
 void ip_name_table_fill(const char *names, uint64_t size, uint32_t count, struct ip_name_table *out) {
     uint32_t places = 16;
     while (places < count && places < 1u << 31) places *= 2;
     *out = (struct ip_name_table){.names = names, .count = count, .mask = places - 1};
-    out->from = ip_alloc((size_t)count + 1, sizeof *out->from);
+    out->begins = ip_alloc((size_t)count + 1, sizeof *out->begins);
     out->first = ip_alloc(places, sizeof *out->first);
     out->next = ip_alloc((size_t)count + 1, sizeof *out->next);
     const char *at = names, *end = names + size;
     for (uint32_t i = 0; i < count; i++) {
         const char *nul = memchr(at, 0, (size_t)(end - at));
         at = nul ? nul + 1 : end;
-        out->from[i + 1] = (uint32_t)(at - names);
+        out->begins[i + 1] = (uint32_t)(at - names);
     }
     for (uint32_t i = count; i-- > 0;) {
-        uint32_t *first = &out->first[hash_of(names + out->from[i], bare_size(out, i)) & out->mask];
+        uint32_t *first = &out->first[hash_of(names + out->begins[i], bare_size(out, i)) & out->mask];
         out->next[i] = *first;
         *first = i + 1;
     }
@@ -51,8 +51,8 @@ uint32_t ip_name_table_find(const struct ip_name_table *t, const char *bare, uin
                             uint32_t room) {
     uint32_t n = 0;
     for (uint32_t i = t->first[hash_of(bare, size) & t->mask]; i--; i = t->next[i]) {
-        const char *name = t->names + t->from[i];
-        if (t->from[i + 1] - t->from[i] - 1 < size || memcmp(name, bare, size) != 0) continue;
+        const char *name = t->names + t->begins[i];
+        if (t->begins[i + 1] - t->begins[i] - 1 < size || memcmp(name, bare, size) != 0) continue;
         if (name[size] && name[size] != '@') continue;
         if (n < room) out[n] = i;
         n++;
@@ -61,7 +61,7 @@ uint32_t ip_name_table_find(const struct ip_name_table *t, const char *bare, uin
 }
 
 void ip_name_table_free(struct ip_name_table *t) {
-    free(t->from);
+    free(t->begins);
     free(t->first);
     free(t->next);
     *t = (struct ip_name_table){0};

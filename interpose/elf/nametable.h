@@ -7,7 +7,7 @@
 struct ip_name_table {
     const char *names; /* each ends with a NUL; the caller's, and lives as long */
     uint32_t count, mask;
-    uint32_t *from;         /* where in names each begins; and where the last one ends */
+    uint32_t *begins;       /* where in names each does; and where the last one ends */
     uint32_t *first, *next; /* by hash, and by name: its number + 1 of the next with that hash; 0: none */
 };
 
