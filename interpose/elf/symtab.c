@@ -258,25 +258,34 @@ void ip_symbols_free(struct ip_symbols *s) {
 
 /* ---- Functions for the redirection core -------------------------------------------------------------- */
 
+/* The last symbol of this name, or 0. */
+static uint64_t last_named(const struct ip_symtab *t, const char *name) {
+    for (uint64_t i = t->count; i-- > 1;)
+        if (strcmp(t->strings + symbol_at(t, i).st_name, name) == 0) return i;
+    return 0;
+}
+
 /* From which symbol on the local ones of a program are those that linking made local.
  *
  * LLVM's linker leaves such a symbol its visibility.  GNU ld forgets it, but puts these symbols behind those of
  * all files, under a file symbol without a name.  Where `strip -g` took the file symbols away, the last file's
- * only symbol, the end of the exception tables in crtend.o, is still where they begin. */
+ * only symbol, the end of the exception tables in crtend.o, is still where they begin.
+ *
+ * mold makes local, where they stand, all symbols that nothing outside refers to.  It does so with the program's
+ * entry, which no object file has as a local symbol: then the binding says nothing, and all count as global. */
 static uint64_t first_made_local(const struct ip_symtab *t) {
-    for (uint64_t i = t->count; i-- > 1;) {
+    uint64_t from = 0;
+    for (uint64_t i = t->count; i-- > 1 && !from;) {
         Elf64_Sym s = symbol_at(t, i);
-        if (ELF64_ST_TYPE(s.st_info) == STT_FILE) {
-            struct name n = name_of(t, i, &s);
-            return n.bare_len ? t->count : i + 1;
-        }
+        if (ELF64_ST_TYPE(s.st_info) == STT_FILE) from = name_of(t, i, &s).bare_len ? t->count : i + 1;
     }
-    for (uint64_t i = 1; i < t->count; i++) {
-        Elf64_Sym s = symbol_at(t, i);
-        struct name n = name_of(t, i, &s);
-        if (n.bare_len == strlen("__FRAME_END__") && memcmp(n.bare, "__FRAME_END__", n.bare_len) == 0) return i + 1;
+    if (!from) {
+        uint64_t end_of_files = last_named(t, "__FRAME_END__");
+        from = end_of_files ? end_of_files + 1 : t->count;
     }
-    return t->count;
+    uint64_t start = last_named(t, "_start");
+    bool all_local = start && start < from && ELF64_ST_BIND(symbol_at(t, start).st_info) == STB_LOCAL;
+    return all_local ? 1 : from;
 }
 
 /* Names that a look-up without a version finds in a default version, or without one. */

@@ -45,10 +45,14 @@ TYPES = frozenset((STT_FUNC, STT_GNU_IFUNC, STT_OBJECT))
 
 
 def _first_made_local(symbols: list[Symbol]) -> int:
-    for position in range(len(symbols) - 1, -1, -1):
-        if symbols[position].type == STT_FILE:
-            return len(symbols) if symbols[position].name else position + 1
-    return next((p + 1 for p, s in enumerate(symbols) if s.name == "__FRAME_END__"), len(symbols))
+    at = {symbol.name: position for position, symbol in enumerate(symbols)}
+    files = [position for position, symbol in enumerate(symbols) if symbol.type == STT_FILE]
+    if files:
+        first = len(symbols) if symbols[files[-1]].name else files[-1] + 1
+    else:
+        first = at.get("__FRAME_END__", len(symbols)) + 1
+    start = at.get("_start", len(symbols))
+    return 0 if start < first and symbols[start].binding == STB_LOCAL else first
 
 
 def reference(image: Image, debug: Image | None = None) -> Iterator[tuple[str, int, int, bool, bool, bool]]:
@@ -109,6 +113,11 @@ def agree(image: Image, debug: Image | None = None) -> int:
     return len(expected)
 
 
+def globals_of(image: Image) -> set[str]:
+    found = function_symbols(image)
+    return {name for name, is_global in zip(found.names, found.is_global, strict=True) if is_global}
+
+
 @pytest.fixture(scope="module")
 def versioned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("versioned")
@@ -137,6 +146,30 @@ def test_versions(versioned: Path) -> None:
     subprocess.run(["strip", "-o", stripped, versioned], check=True)
     assert agree(Image.open(str(stripped)), image) == len(names)
     assert 0 < agree(Image.open(str(stripped))) < len(names)
+
+
+def test_a_program_whose_functions_are_all_local(tmp_path: Path) -> None:
+    """As mold links it: the binding says nothing about them, so the redirection core takes all for global."""
+    (tmp_path / "p.c").write_text(
+        "static int own(void) { return 1; }\nint f(void) { return own(); }\nint main(void) { return f(); }"
+    )
+    subprocess.run(["gcc", "-c", "p.c"], cwd=tmp_path, check=True)
+    subprocess.run(["gcc", "-o", "p", "p.o"], cwd=tmp_path, check=True)
+    ordinary = Image.open(str(tmp_path / "p"))
+    agree(ordinary)
+    assert "f" in globals_of(ordinary) and "own" not in globals_of(ordinary)
+    # Without the files' symbols nothing tells ld's own local ones, which it puts last, from the others.
+    subprocess.run(
+        ["objcopy", "--wildcard", "--localize-symbol=*", "-N__FRAME_END__", "--strip-debug", "p", "local"],
+        cwd=tmp_path,
+        check=True,
+    )
+    local = Image.open(str(tmp_path / "local"))
+    assert {symbol.binding for symbol in local.symtab if symbol.name in ("f", "main", "_start")} == {
+        STB_LOCAL
+    }
+    agree(local)
+    assert {"f", "main", "own"} <= globals_of(local)
 
 
 def test_many_names_of_one_function(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ WAYS = {
     "static-pie, LTO": "gcc -static-pie -flto -O2",
     "static-pie, LLD": "gcc -static-pie -fuse-ld=lld",
     "static, LTO": "gcc -static -flto -O2",
+    "static, mold": "gcc -static -fuse-ld=mold",
+    "static-pie, mold": "gcc -static-pie -fuse-ld=mold",
     "musl": "musl-gcc",
     "musl, static": "musl-gcc -static",
     "musl, static-pie": "musl-gcc -static-pie -fPIE",
