@@ -10,8 +10,6 @@
 #include "shadow/shadow.h"
 #include "shadow/track.h"
 
-#define MAX_GIVE_BACK 65536
-
 u32 rt_a_word(u64 a_byte); /* entry.S: all ones where there are no A bits */
 int rt_light(struct tstate *ts);
 
@@ -370,7 +368,7 @@ static bool give_back(struct tstate *ts, bool red_zone) {
     u64 step = now > old ? now - old : old - now;
     if (step > rt.chan->max_stackframe) return false; /* a switch of stacks, perhaps told */
     if (now <= old) return !(ts->umask >> IP_U_TAKES & 1);
-    if (step > MAX_GIVE_BACK || old - SH_REDZONE < ts->stack_lo) return false;
+    if (step > SH_GIVE_BACK || old - SH_REDZONE < ts->stack_lo) return false;
     if (red_zone) {
         ts->umask |= 1ull << IP_U_REDZONE;
         ts->redzone_not_lo = ~(now - SH_REDZONE);

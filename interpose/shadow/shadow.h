@@ -19,7 +19,7 @@
 #define SH_REDZONE   128     /* bytes below RSP that the ABI lets a leaf function use */
 #define SH_PUSHES    64      /* what a function pushes before it takes its frame */
 #define SH_CHUNK     0x40000 /* V bytes that are given back together (settle.c); slow_entry.S has it, too */
-#define SH_GIVE_BACK 8192    /* the largest frame that rt_give_back_stub marks */
+#define SH_GIVE_BACK 65536   /* the largest frame that rt_give_back_stub marks */
 
 static inline u64 sh_v(u64 a) { return a + IP_V_CONST; }
 static inline u64 sh_a(u64 a) { return (a >> 3) + IP_A_BASE; }

@@ -12,7 +12,7 @@
 #define TS_VVEC       0x340
 #define RED_ZONE_MOST 1024
 #define RED_ZONE      128               /* SH_REDZONE                         */
-#define GIVE_BACK_MOST 8192             /* SH_GIVE_BACK                       */
+#define GIVE_BACK_MOST 65536            /* SH_GIVE_BACK                       */
 #define STORES_MOST   512               /* more are faster by a string instruction */
 #define TS_TMP0       0x0d8
 #define TS_VECSAVE    0xb40

@@ -5,7 +5,7 @@
 
 #include <valgrind/memcheck.h>
 
-#define MOST 20000
+#define MOST 70000
 
 /* Below so many words: takes size bytes, fills them and gives them back. */
 void fill(unsigned long size, unsigned long words);
@@ -40,7 +40,7 @@ __attribute__((noinline)) static unsigned defined_in(unsigned long size) {
 }
 
 int main(void) {
-    static const unsigned large[] = {1000, 1016, 1024, 4000, 4088, 8184, 8192, 8200, 12000, MOST};
+    static const unsigned large[] = {1000, 1016, 1024, 4000, 4088, 8184, 8192, 8200, 12000, 65528, 65536, 65544, MOST};
     char above[64];
     unsigned wrong = 0, at = 0;
     memset(above, 7, sizeof above);
