@@ -29,8 +29,21 @@ LEAF(by_saved_word, "mov %%rsp, %%rax; sub $200, %%rsp; and $-16, %%rsp; push %%
                     "mov 8(%%rsp), %%rsp", MANY)
 LEAF(by_frame_pointer, "lea -144(%%rsp), %%rsp; call callee; lea 16(%%rsp), %%rsp; mov %%rbp, %%rsp", MANY)
 
+/* The same where a word that was pushed is popped before the red zone is read. */
+#define POPS(name, read)                                                                                               \
+    long name(long);                                                                                                   \
+    __asm__(#name ": push %rbx; push %rdi; lea 1f(%rip), %rbx; mov %rbx, -32(%rsp); mov %rdi, -24(%rsp);"              \
+                  "sub $136, %rsp; call callee; add $136, %rsp; pop %rdi; " read                                       \
+                  "1: mov -32(%rsp), %rax; test %rax, %rax; cmovs %rdi, %rax; pop %rbx; ret");
+POPS(popped, "")
+POPS(popped_by_pointer, "lea -32(%rsp), %rdx; mov (%rdx), %rax; test %rax, %rax; js 1f;")
+POPS(popped_and_jumped, "jmp *-40(%rsp);")
+POPS(popped_and_branched, "test %rdi, %rdi; js 1f; nop;")
+
 int main(void) {
-    long s = 0;
+    long s = popped(5) + popped_by_pointer(5) + popped_and_jumped(5) + popped_and_branched(5);
+    if (s != 20)
+        return 2;
     for (long i = 0; i < 20; i++)
         s += flags(i) + flags_by_lea(i) + below_locals(i) + calls(i) + calls_aligned(i) + calls_pushing(i) +
              by_saved_word(i) + by_frame_pointer(i);

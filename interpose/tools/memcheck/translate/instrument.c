@@ -345,16 +345,24 @@ static bool reads_elsewhere(const struct ip_insn *in) {
 }
 
 /* After uop k the block goes to a call or return, where the red zone is given up,
- * and reads nothing on its way that could lie there. */
+ * and reads nothing on its way that could lie there.  What pops has pushed before, so what RSP gave back
+ * was a frame: an epilogue, though it may end in a jump to another function, which the block may have
+ * followed. */
 static bool gives_up_red_zone(const struct ublock *in, int k) {
+    bool popped = false;
     for (k++; k < in->n_u; k++) {
         const struct ip_insn *insn = &in->insn[in->u[k].insn];
+        const struct ip_insn *before = &in->insn[in->u[k - 1].insn];
+        if (popped && insn != before && insn->pc != before->pc + before->len) return true;
         switch (in->u[k].op) {
         case U_SEGEA:
         case U_FAREA: break;
         case U_INSN:
             if (reads_elsewhere(insn)) return false;
+            popped |= insn->mnem == IP_MN_POP && !insn->mem.present;
             break;
+        case U_JMP:
+        case U_JMPI: return popped && !reads_elsewhere(insn);
         case U_CALLI: return !reads_elsewhere(insn);
         case U_CALL:
         case U_RET: return true;
