@@ -187,9 +187,24 @@ struct code_place tt_next_place(const struct transtab *t) {
     return p;
 }
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+#define HUGE_PAGE (2u << 20)
+_Static_assert(IP_CACHE_BASE % HUGE_PAGE == 0, "the client's view of the cache has room for huge pages");
+
+/* Large programs run code on thousands of pages (docs/measurements.md, point 17): each stretch that is full becomes one
+ * page.  Where it cannot, it stays as it is.  Nothing is taken ahead, so small programs need no more memory. */
+static void full_up_to(const struct transtab *t, uint32_t used) {
+    uint32_t from = t->meta->cache_used / HUGE_PAGE * HUGE_PAGE, to = used / HUGE_PAGE * HUGE_PAGE;
+    if (from < to) madvise(t->cache + from, to - from, MADV_COLLAPSE);
+}
+
 void tt_put_code(struct transtab *t, const struct code_place *p, const uint8_t *code, uint32_t len) {
+    uint32_t used = p->host + p->hot - IP_CACHE_BASE;
     memcpy(tt_code(t, p->host), code, p->hot);
-    t->meta->cache_used = p->host + p->hot - IP_CACHE_BASE;
+    full_up_to(t, used);
+    t->meta->cache_used = used;
     if (!p->cold) return;
     memcpy(tt_code(t, p->cold), code + p->hot, len - p->hot);
     t->meta->cold_used = p->cold + (len - p->hot) - IP_COLD_BASE;
@@ -499,10 +514,20 @@ void tt_init_tables(struct transtab *t) {
     t->bind = ip_alloc(t->bind_cap, sizeof *t->bind);
 }
 
+/* Our view of the cache, where huge pages of the file can be mapped, too. */
+static void *map_cache(int fd) {
+    uint8_t *room = mmap(NULL, IP_CACHE_MAX + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return room;
+    size_t before = -(uintptr_t)room % HUGE_PAGE;
+    if (before) munmap(room, before);
+    munmap(room + before + IP_CACHE_MAX, HUGE_PAGE - before);
+    return mmap(room + before, IP_CACHE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+}
+
 int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd) {
     size_t chan_len = IP_CHAN_SLOTS + (size_t)IP_SLOTS * IP_SLOT_SIZE;
     void *c = mmap(NULL, chan_len, PROT_READ | PROT_WRITE, MAP_SHARED, chan_fd, 0);
-    void *k = mmap(NULL, IP_CACHE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, cache_fd, 0);
+    void *k = map_cache(cache_fd);
     void *m = mmap(NULL, IP_META_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, meta_fd, 0);
     if (c == MAP_FAILED || k == MAP_FAILED || m == MAP_FAILED) return -errno;
     t->chan = c;

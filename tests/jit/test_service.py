@@ -387,3 +387,39 @@ def test_dropped_block_lets_nobody_in_by_the_fast_table() -> None:
         assert client.cache[check + 7 : check + 10] == b"\xe3\x00\xe9"
     finally:
         client.close()
+
+
+def cache_views() -> list[tuple[int, int]]:
+    """Where this process has the code cache's file, and how much of it is there by huge pages."""
+    found: list[tuple[int, int]] = []
+    inside = False
+    with open("/proc/self/smaps") as file:
+        for line in file:
+            words = line.split()
+            if "-" in words[0]:
+                inside = "interpose-cache" in line
+                start = int(words[0].split("-")[0], 16)
+            elif inside and words[0] == "ShmemPmdMapped:":
+                found.append((start, int(words[1]) << 10))
+    return found
+
+
+def test_code_that_fills_huge_pages_lies_in_such(client: Client) -> None:
+    """Or the kernel can make none of it, now no more than then."""
+    huge, collapse = 2 << 20, 25  # MADV_COLLAPSE
+    client.put(0, b"\xb8" * len(client.code))  # mov eax, 0xb8b8b8b8, wherever one begins
+    hosts: dict[int, bytes] = {}
+    for offset in range(len(client.code) - 64):
+        host = client.translate(offset) - lib.IP_CACHE_BASE
+        hosts[host] = client.cache[host : host + 32]
+        if host > huge + PAGE:
+            break
+    else:
+        pytest.fail(f"all this code takes {host} bytes only")
+    assert all(client.cache[host : host + 32] == code for host, code in hosts.items())
+    views = [(start, size) for start, size in cache_views() if start % huge == 0]
+    assert views
+    if not any(size for _, size in views):
+        madvise = ctypes.CDLL(None, use_errno=True).madvise
+        answers = [madvise(ctypes.c_void_p(start), ctypes.c_size_t(huge), collapse) for start, _ in views]
+        assert all(answers), "huge pages can be had"
