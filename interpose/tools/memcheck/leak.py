@@ -3,14 +3,17 @@
 One pass over the client's memory finds every aligned word that points into a block; C does it
 (``leak_scan.c``).  A word that lies in a block is an edge of a graph, any other a root.  What cannot be
 trusted, because it is undefined or not addressable, is removed from the few hits rather than tested
-on every word.
+on every word.  The graph is walked in C, too (``leak_graph.c``), which asks here for heuristics: a heap of
+millions of blocks has no object for each.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from itertools import compress
+from functools import cached_property
 
+from interpose.jit._native import ffi, lib
+
+from .blocks import Blocks
 from .heap import HeapBlock
 from .nesting import Arrangement, arrange
 from .options import LEAK_HEURISTICS
@@ -19,11 +22,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from array import array as Words
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from dataclasses import dataclass, field
     from enum import IntEnum
     from typing import Any, NamedTuple, Protocol
 else:
-    from interpose.records import IntEnum, NamedTuple, dataclass, field
+    from interpose.records import IntEnum, NamedTuple
 
     Protocol = object
 
@@ -81,50 +83,148 @@ class Hit(NamedTuple):
     offset: int
 
 
-@dataclass
 class LeakSearch:
     """The result: a state for each block, by index into ``blocks``."""
 
-    blocks: list[HeapBlock]
-    state: list[State] = field(default_factory=list)
-    clique: list[int] = field(default_factory=list)
-    """For an indirectly lost block, the definitely lost one that it hangs on; else itself."""
-    heuristic: list[str | None] = field(default_factory=list)
-    """The heuristic by which a block was found, unless a pointer to its start was met later."""
-    hits: list[Hit] = field(default_factory=list)
-    checked_bytes: int = 0
-    overlaps: list[tuple[HeapBlock, HeapBlock]] = field(default_factory=list)
-    """Blocks that overlap by mistake; the first of each two is not in ``blocks``."""
+    def __init__(
+        self,
+        blocks: Blocks,
+        hits: Words[int],
+        heuristics: Heuristics,
+        checked_bytes: int = 0,
+        overlaps: Sequence[tuple[HeapBlock, HeapBlock]] = (),
+    ) -> None:
+        """:param hits: ``struct ip_hit``, in the order in which they are followed."""
+        self.blocks = blocks
+        self.checked_bytes = checked_bytes
+        self.overlaps = overlaps
+        """Blocks that overlap by mistake; the first of each two is not in ``blocks``."""
+        self._hits = hits
+        self._walk = ffi.new("struct ip_leak_walk *")
+        self._memory: list[Any] = []
+        self._walk_graph(heuristics)
 
-    def indirect_of(self) -> dict[int, tuple[int, int]]:
-        """For each leader: bytes and blocks lost with it."""
-        sums: dict[int, tuple[int, int]] = {}
-        for index, leader in enumerate(self.clique):
-            if leader != index:
-                size, count = sums.get(leader, (0, 0))
-                sums[leader] = (size + self.blocks[index].size, count + 1)
-        return sums
+    def _new(self, kind: str, count: int) -> Any:
+        self._memory.append(ffi.new(f"{kind}[]", count))
+        return self._memory[-1]
+
+    def _walk_graph(self, heuristics: Heuristics) -> None:
+        walk, n, m = self._walk, len(self.blocks), len(self._hits) // _FIELDS
+        walk.blocks, walk.n_blocks, walk.n_hits = self.blocks.rows, n, m
+        hits = ffi.from_buffer("struct ip_hit[]", self._hits) if m else ffi.NULL
+        walk.hits = hits
+        walk.asks = bool(heuristics)
+        walk.state, walk.heuristic = self._new("uint8_t", n), self._new("uint8_t", n)
+        walk.clique, walk.first = self._new("uint32_t", n), self._new("size_t", n + 2)
+        walk.order, walk.queue = self._new("uint32_t", m), self._new("uint32_t", 2 * n + m)
+        while (asked := lib.ip_leak_go(walk)) >= 0:
+            hit = hits[asked]
+            name = heuristics.match(self.blocks[hit.block], hit.offset)
+            walk.answer = 0 if name is None else LEAK_HEURISTICS.index(name) + 1
+
+    @cached_property
+    def state(self) -> list[State]:
+        """What became of each block."""
+        names = tuple(State)
+        return [names[each] for each in ffi.unpack(self._walk.state, len(self.blocks))]
+
+    @cached_property
+    def clique(self) -> list[int]:
+        """For an indirectly lost block, the definitely lost one that it hangs on; else itself."""
+        return list(ffi.unpack(self._walk.clique, len(self.blocks)))
+
+    @cached_property
+    def heuristic(self) -> list[str | None]:
+        """The heuristic by which a block was found, unless a pointer to its start was met later."""
+        names = (None, *LEAK_HEURISTICS)
+        return [names[each] for each in ffi.unpack(self._walk.heuristic, len(self.blocks))]
+
+    @property
+    def hits(self) -> list[Hit]:
+        """All pointers to blocks that count."""
+        return list(_decoded(self._hits))
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The blocks by state and origin, in the order in which their first ones lie."""
+        slots, n = 1 << 12, len(self.blocks)
+        group_of = ffi.new("uint32_t[]", n)
+        count = 0
+        while n and not count:
+            slots *= 2
+            found = ffi.new("struct ip_leak_group[]", slots // 2)
+            count = lib.ip_leak_groups(self._walk, ffi.new("uint32_t[]", slots), slots, found, group_of)
+        self._group_of = group_of
+        names = tuple(State)
+        return (
+            [
+                Group(
+                    names[each.state],
+                    each.origin,
+                    each.bytes,
+                    each.blocks,
+                    each.indirect_bytes,
+                    each.indirect_blocks,
+                )
+                for each in found[0:count]
+            ]
+            if n
+            else []
+        )
+
+    def members(self, groups: Iterable[int]) -> list[int]:
+        """The blocks of some groups."""
+        wanted = set(groups)
+        assert self.groups is not None
+        return [
+            block
+            for block, group in enumerate(ffi.unpack(self._group_of, len(self.blocks)))
+            if group in wanted
+        ]
+
+    def by_heuristic(self) -> Iterator[tuple[str, int, int]]:
+        """Bytes and blocks that each heuristic found."""
+        size, blocks = (ffi.new("uint64_t[]", lib.IP_LEAK_HEURISTICS) for _ in range(2))
+        lib.ip_leak_by_heuristic(self._walk, size, blocks)
+        for number, name in enumerate(LEAK_HEURISTICS, 1):
+            yield name, size[number], blocks[number]
+
+
+class Group(NamedTuple):
+    """Blocks of the same state and origin (``Blocks.origin``), and what is lost with them."""
+
+    state: State
+    origin: int
+    bytes: int
+    blocks: int
+    indirect_bytes: int
+    indirect_blocks: int
 
 
 def search(
     blocks: Iterable[HeapBlock], memory: LeakMemory, heuristics: Iterable[str] = LEAK_HEURISTICS
 ) -> LeakSearch:
     """Search for pointers to the live blocks."""
-    nest = arrange(blocks)
-    result = LeakSearch(nest.blocks, overlaps=nest.overlaps)
-    found, result.checked_bytes = find_hits(nest.parts, memory)
-    usable = memory.valid_words(found[::_FIELDS]) if found else b""
-    hits = [_hit(*each) for each in compress(_rows(found), usable)]
-    if nest.dropped:
+    found = parts = Blocks.of(blocks)
+    nest = None
+    if not found.are_apart:
+        nest = arrange(found)
+        found, parts = Blocks.of(nest.blocks), Blocks.of(nest.parts)
+    hits, checked = find_hits(parts, memory)
+    if hits:
+        good = bytes(memory.valid_words(hits[::_FIELDS]))
+        kept = lib.ip_leak_keep(ffi.from_buffer("struct ip_hit[]", hits), len(good), good)
+        del hits[kept * _FIELDS :]
+    if nest is not None and nest.dropped:
         # Not even the words of the outer ones are roots.
-        hits = [hit for hit in hits if hit.holder >= 0 or not nest.is_dropped(hit.where)]
-    index = BlockIndex(nest.parts)
+        hits = rows_of(hit for hit in _decoded(hits) if hit.holder >= 0 or not nest.is_dropped(hit.where))
     for value in memory.registers():
-        if (block := index.find(value)) is not None:
-            hits.append(Hit(0, -1, block, value - nest.parts[block].addr))
-    result.hits = hits if nest.owners is None else list(_of_blocks(hits, nest, nest.owners))
-    _classify(result, Heuristics(heuristics, memory))
-    return result
+        if (block := parts.find(value)) is not None:
+            hits.extend((0, value - parts[block].addr, _NO_HOLDER << 32 | block))
+    if nest is not None and nest.owners is not None:
+        hits = rows_of(_of_blocks(_decoded(hits), nest, nest.owners))
+    overlaps = nest.overlaps if nest is not None else ()
+    return LeakSearch(found, hits, Heuristics(heuristics, memory), checked, overlaps)
 
 
 def _of_blocks(hits: Iterable[Hit], nest: Arrangement, owners: Sequence[int]) -> Iterator[Hit]:
@@ -139,34 +239,28 @@ def _of_blocks(hits: Iterable[Hit], nest: Arrangement, owners: Sequence[int]) ->
                 yield Hit(hit.where, holder, outer, 0)
 
 
-class BlockIndex:
-    """Which block holds an address; an empty block holds its start."""
-
-    def __init__(self, blocks: Sequence[HeapBlock]) -> None:
-        self.blocks = blocks
-        self._starts = [block.addr for block in blocks]
-
-    def find(self, addr: int) -> int | None:
-        at = bisect_right(self._starts, addr) - 1
-        if at >= 0 and (addr < self.blocks[at].end or addr == self.blocks[at].addr):
-            return at
-        return None
-
-
 # -- scanning ------------------------------------------------------------------------------------------------
 
 
-def _rows(found: Words[int]) -> Iterator[tuple[int, int, int]]:
-    columns = iter(found)
-    return zip(columns, columns, columns, strict=True)
+def _decoded(hits: Words[int]) -> Iterator[Hit]:
+    columns = iter(hits)
+    for where, offset, blocks in zip(columns, columns, columns, strict=True):
+        holder = blocks >> 32
+        yield Hit(where, -1 if holder == _NO_HOLDER else holder, blocks & 0xFFFF_FFFF, offset)
 
 
-def _hit(where: int, offset: int, blocks: int) -> Hit:
-    holder = blocks >> 32
-    return Hit(where, -1 if holder == _NO_HOLDER else holder, blocks & 0xFFFF_FFFF, offset)
+def rows_of(hits: Iterable[Hit]) -> Words[int]:
+    """``struct ip_hit`` of pointers."""
+    from array import array as Words
+
+    rows = Words("Q")
+    for hit in hits:
+        holder = _NO_HOLDER if hit.holder < 0 else hit.holder
+        rows.extend((hit.where, hit.offset, holder << 32 | hit.block))
+    return rows
 
 
-def find_hits(blocks: Sequence[HeapBlock], memory: LeakMemory) -> tuple[Words[int], int]:
+def find_hits(blocks: Blocks, memory: LeakMemory) -> tuple[Words[int], int]:
     """All words of the client's memory that point into the blocks, and the number of bytes looked at.
 
     Most of them lie in dead memory, so they stay rows of ``struct ip_hit`` until they are known to count.
@@ -201,33 +295,15 @@ def _copies(memory: LeakMemory, start: int, end: int) -> Iterator[tuple[int, byt
         start += length
 
 
-if TYPE_CHECKING:
-    Scanner = Callable[[int, bytes], "Words[int]"]
-
-
-def make_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
-    """The fastest scanner there is: C if the extension is built, else Python."""
-    if not blocks:
-        from array import array as Words
-
-        return lambda base, data: Words("Q")
-    try:
-        from interpose.jit import _native
-    except ImportError:
-        return python_scanner(blocks)
-    if not hasattr(_native.lib, "ip_scan_words"):
-        return python_scanner(blocks)
-    return native_scanner(blocks, _native.ffi, _native.lib)
-
-
-def native_scanner(blocks: Sequence[HeapBlock], ffi: Any, lib: Any) -> Scanner:
-    """Scan with ``ip_scan_words``."""
+def make_scanner(blocks: Blocks) -> Callable[[int, bytes], Words[int]]:
+    """What finds the pointers into the blocks in a copy of memory that begins at an address."""
     from array import array as Words
 
+    if not blocks:
+        return lambda base, data: Words("Q")
     ranges = ffi.new("struct ip_range[]", len(blocks))
-    flat = Words("Q", (value for block in blocks for value in (block.addr, block.end)))
-    ffi.memmove(ranges, flat, len(flat) * WORD)
-    low, high = blocks[0].addr, max(block.end for block in blocks)
+    lib.ip_leak_ranges(blocks.rows, len(blocks), ranges)
+    low, high = ranges[0].start, ranges[len(blocks) - 1].end  # they do not overlap
     out = ffi.new("struct ip_hit[]", _HITS)
 
     def scan(base: int, data: bytes) -> Words[int]:
@@ -248,26 +324,6 @@ def native_scanner(blocks: Sequence[HeapBlock], ffi: Any, lib: Any) -> Scanner:
     return scan
 
 
-def python_scanner(blocks: Sequence[HeapBlock]) -> Scanner:
-    """The same in Python, for a tree without the extension."""
-    from array import array as Words
-
-    index = BlockIndex(blocks)
-    low, high = blocks[0].addr, max(block.end for block in blocks)
-
-    def scan(base: int, data: bytes) -> Words[int]:
-        hits = Words("Q")
-        for number, word in enumerate(Words("Q", data[: len(data) & -WORD])):
-            if low <= word <= high and (block := index.find(word)) is not None:
-                where = base + number * WORD
-                holder = index.find(where)
-                owner = holder if holder is not None and where < blocks[holder].end else _NO_HOLDER
-                hits.extend((where, word - blocks[block].addr, owner << 32 | block))
-        return hits
-
-    return scan
-
-
 # -- heuristics ----------------------------------------------------------------------------------------------
 
 
@@ -279,6 +335,9 @@ class Heuristics:
         self._enabled = [name for name in LEAK_HEURISTICS if name in wanted]
         self._memory = memory
         self._tables: dict[int, bool] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._enabled)
 
     def match(self, block: HeapBlock, offset: int) -> str | None:
         """The heuristic under which a pointer to ``offset`` counts as one to the start."""
@@ -339,73 +398,3 @@ class Heuristics:
             if target:
                 return self._memory.is_code(target)
         return False
-
-
-# -- classification ------------------------------------------------------------------------------------------
-
-
-def _classify(result: LeakSearch, heuristics: Heuristics) -> None:
-    blocks = result.blocks
-    count = len(blocks)
-    state: list[State | None] = [None] * count
-    result.heuristic = [None] * count
-    result.clique = list(range(count))
-    edges: list[list[Hit]] = [[] for _ in blocks]
-    roots: list[Hit] = []
-    for hit in result.hits:
-        (edges[hit.holder] if hit.holder >= 0 else roots).append(hit)
-
-    # Everything that the roots lead to, in Valgrind's order, which decides which heuristic is named: the
-    # roots by address, then the block found last.  A block is possibly lost if each chain to it has an
-    # interior-pointer somewhere; it is looked at again when a better one is found.
-    found: list[int] = []
-
-    def follow(hit: Hit, reachable: bool) -> None:
-        block, before = hit.block, state[hit.block]
-        if before is State.REACHABLE:
-            if not hit.offset:
-                result.heuristic[block] = None  # not needed after all
-            return
-        name = heuristics.match(blocks[block], hit.offset) if hit.offset else None
-        if name is not None:
-            result.heuristic[block] = name
-        now = State.REACHABLE if reachable and (name or not hit.offset) else State.POSSIBLE
-        if now is not before:
-            state[block] = now
-            found.append(block)
-
-    for hit in roots:
-        follow(hit, True)
-    while found:
-        holder = found.pop()
-        for hit in edges[holder]:
-            follow(hit, state[holder] is State.REACHABLE)
-
-    # Lost: whatever another lost block leads to hangs on that one.
-    for first in range(count):
-        if state[first] is None:
-            state[first] = State.DEFINITE
-            _gather(first, state, edges, result.clique)
-    for index, leader in enumerate(result.clique):
-        result.clique[index] = _leader(result.clique, leader)
-    result.state = [State.DEFINITE if each is None else each for each in state]
-
-
-def _gather(first: int, state: list[State | None], edges: list[list[Hit]], clique: list[int]) -> None:
-    """Hang on ``first`` what it leads to: unseen blocks, and earlier leaders with all that is theirs."""
-    queue = list(edges[first])
-    while queue:
-        index = queue.pop().block
-        if index == first or state[index] not in (None, State.DEFINITE):
-            continue
-        seen_before = state[index] is State.DEFINITE
-        state[index] = State.INDIRECT
-        clique[index] = first
-        if not seen_before:
-            queue += edges[index]
-
-
-def _leader(clique: list[int], index: int) -> int:
-    while clique[index] != index:
-        index = clique[index]
-    return index

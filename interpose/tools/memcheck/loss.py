@@ -7,8 +7,9 @@ from interpose.report.errors import Error, ErrorManager, Outcome
 from interpose.report.stack import Stack
 from interpose.report.text import LogLike, stack_lines
 
+from .blocks import Blocks
 from .errors import leak_error_kind
-from .heap import CHUNKS, HeapBlock
+from .heap import HeapBlock
 from .leak import LeakMemory, LeakSearch, State, search
 from .options import LEAK_HEURISTICS
 
@@ -89,8 +90,8 @@ class LossRecord:
     """Number of the stack among all allocation stacks, by first appearance."""
     direct: Totals = field(default_factory=Totals)
     indirect: Totals = field(default_factory=Totals)
-    blocks: list[int] = field(default_factory=list)
-    """Indices into the search's blocks."""
+    groups: list[int] = field(default_factory=list)
+    """Which of the search's groups of blocks are in it."""
     number: int = 0
     suppressed: bool = False
 
@@ -188,12 +189,10 @@ class LeakReporter:
         """
         if self.tree is not None and options.full and not options.from_monitor:
             options, merged = replace(options, max_shown=0), self.tree
-        live = list(blocks)
-        if all(block.kind in CHUNKS for block in live):
-            live = []  # as with Valgrind: without an allocated block, memory pools are not searched
+        live = Blocks.of(blocks)
         talk = options.verbosity >= 1
         self.last = None
-        if not live:
+        if live.only_chunks:  # as with Valgrind: without an allocated block, memory pools are not searched
             self._next_search()
             self.listed = []
             if talk:
@@ -249,20 +248,18 @@ class LeakReporter:
         """Merge the blocks of a search into records, numbered by size, then state, blocks and age."""
         self._next_search()
         frames = RESOLUTION[options.resolution]
-        indirect = result.indirect_of()
-        for index, block in enumerate(result.blocks):
-            stack = (block.alloc_stack or ())[:frames]
-            state = result.state[index]
-            record = self._records.get((state, stack))
+        for number, group in enumerate(result.groups):
+            found, context = result.blocks.origin(group.origin)
+            stack = (found or ())[:frames]
+            record = self._records.get((group.state, stack))
             if record is None:
-                order = self._orders.setdefault(stack, block.context or len(self._orders))
-                record = self._records[(state, stack)] = LossRecord(state, block.alloc_stack or (), order)
-            record.blocks.append(index)
-            record.direct.add(block.size, 1)
-            if index in indirect:
-                record.indirect.add(*indirect[index])
-            if (name := result.heuristic[index]) is not None:
-                self.heuristic[name].add(block.size, 1)
+                order = self._orders.setdefault(stack, context or len(self._orders))
+                record = self._records[(group.state, stack)] = LossRecord(group.state, found or (), order)
+            record.groups.append(number)
+            record.direct.add(group.bytes, group.blocks)
+            record.indirect.add(group.indirect_bytes, group.indirect_blocks)
+        for name, size, count in result.by_heuristic():
+            self.heuristic[name].add(size, count)
         self.listed = sorted(
             self._records.values(),
             key=lambda record: (record.bytes, record.state, record.direct.blocks, record.order),
@@ -280,7 +277,7 @@ class LeakReporter:
         for record in self._records.values():
             record.direct.next_search()
             record.indirect.next_search()
-            record.blocks = []
+            record.groups = []
             record.suppressed = False
 
     def report(self, options: LeakOptions) -> None:

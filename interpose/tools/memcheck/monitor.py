@@ -292,9 +292,9 @@ def _block_lines(
     limit: int | None,
     heuristics: frozenset[str] | None,
 ) -> list[str]:
-    numbers = {block: each.number for each in tool.leaks.listed for block in each.blocks}
+    numbers = {block: each.number for each in tool.leaks.listed for block in result.members(each.groups)}
     lines = []
-    for block in record.blocks:
+    for block in result.members(record.groups):
         name = result.heuristic[block]
         if heuristics is not None and name not in heuristics:
             continue

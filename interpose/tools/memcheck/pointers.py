@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .blocks import Blocks
 from .heap import AllocKind, HeapBlock
 from .leak import LeakSearch, State, find_hits
 
@@ -32,7 +33,7 @@ def pointers_to(space: ClientSpace, addr: int, size: int) -> Iterator[Pointer]:
     size = min(size, _TOP - addr)
     if size:
         block = HeapBlock(addr, size, AllocKind.MALLOC, None, None, False)
-        found, _ = find_hits([block], space)
+        found, _ = find_hits(Blocks.of([block]), space)
         rows = list(zip(found[::3], found[1::3], strict=True))
         usable = space.valid_words([where for where, _ in rows]) if rows else b""
         for (where, offset), is_usable in zip(rows, usable, strict=True):

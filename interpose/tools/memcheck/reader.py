@@ -8,7 +8,8 @@ from bisect import bisect_right
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.mappings import Mapping, read_mappings
 
-from .heap import CHUNKS, AllocKind, HeapBlock, HeapStats
+from .blocks import KINDS, ROW, Blocks
+from .heap import CHUNKS, HeapBlock, HeapStats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,14 +24,6 @@ _BLOCK_SIZE = ffi.sizeof("struct ip_heap_block")
 _CHUNK = lib.IP_HEAP_CHUNK
 _CTX_SHIFT, _CTX_MASK = 17, lib.IP_CTX_CHUNK_WORDS - 1
 _LIVE, _QUARANTINE = lib.IP_HB_LIVE, lib.IP_HB_QUARANTINE
-_KINDS = (
-    AllocKind.MALLOC,
-    AllocKind.NEW,
-    AllocKind.NEW_ARRAY,
-    AllocKind.CUSTOM,
-    AllocKind.POOL,
-    AllocKind.METAPOOL,
-)
 NOT_KEPT: Stack = (0,)
 """Shown in the place of a stack that ``--keep-stacktraces`` does not keep, as Valgrind does."""
 _TOP = (1 << 64) - 1
@@ -47,7 +40,7 @@ class HeapReader:
         self._resolver = resolver
         self._stacks: dict[int, Stack | None] = {}
         self._mappings: list[Mapping] | None = None
-        self._live: list[HeapBlock] | None = None
+        self._live: Blocks | None = None
         self._outdated = 0
         self.unloaded: UnloadedCode | None = None
         """What is known of code that stacks from before its unmapping are about."""
@@ -77,11 +70,21 @@ class HeapReader:
         addr = self._client.symbol(lib.IP_SYM_HEAP_TABLE)
         return self._client.read_struct("struct ip_heap_table", addr) if addr else None
 
-    def live(self) -> list[HeapBlock]:
+    def live(self) -> Blocks:
         """The blocks in use."""
         if self._live is None:
-            self._live = list(self._pick(_LIVE, 0, _TOP))
+            rows = bytearray()
+            out = None
+            for data in self._chunks():
+                records = ffi.from_buffer(data)
+                out = out or ffi.new("struct ip_leak_block[]", _CHUNK)
+                found = lib.ip_leak_pick(records, len(data) // _BLOCK_SIZE, out)
+                rows += ffi.buffer(out, found * ROW)
+            self._live = Blocks(rows, self._origin)
         return self._live
+
+    def _origin(self, context: int) -> tuple[Stack | None, int]:
+        return self.stack(context) or NOT_KEPT, context
 
     def near(self, addr: int, distance: int, freed: bool) -> list[HeapBlock]:
         """Live or freed blocks not farther than ``distance`` bytes from an address."""
@@ -89,25 +92,29 @@ class HeapReader:
         return list(self._pick(_QUARANTINE if freed else _LIVE, lo, hi))
 
     def _pick(self, state: int, lo: int, hi: int) -> Iterator[HeapBlock]:
+        picked = ffi.new("uint32_t[]", _CHUNK)
+        for data in self._chunks():
+            blocks = ffi.from_buffer("struct ip_heap_block[]", data)
+            found = lib.ip_heap_pick(blocks, len(blocks), 1 << state, lo, hi, picked, _CHUNK)
+            for at in ffi.unpack(picked, found):
+                yield self._decoded(blocks, at)
+
+    def _chunks(self) -> Iterator[bytes]:
+        """Copies of the heap's records, ``struct ip_heap_block``."""
         table = self._table()
         if table is None:
             return
-        picked = ffi.new("uint32_t[]", _CHUNK)
         for number, start in enumerate(range(0, table.n_blocks, _CHUNK)):
             count = min(table.n_blocks - start, _CHUNK)
             data = self._client.read(table.chunks[number], count * _BLOCK_SIZE)
-            if data is None:
-                continue
-            blocks = ffi.from_buffer("struct ip_heap_block[]", data)
-            found = lib.ip_heap_pick(blocks, count, 1 << state, lo, hi, picked, _CHUNK)
-            for at in ffi.unpack(picked, found):
-                yield self._decoded(blocks, at)
+            if data is not None:
+                yield data
 
     def _decoded(self, blocks: Any, at: int) -> HeapBlock:
         """:param blocks: ``struct ip_heap_block``, and the record behind, for a pool's chunk."""
         block = blocks[at]
         alloc, free = self.stack(block.alloc_ctx), self.stack(block.free_ctx)
-        kind, freed = _KINDS[block.kind], block.state == _QUARANTINE
+        kind, freed = KINDS[block.kind], block.state == _QUARANTINE
         if freed:
             free = free or NOT_KEPT
             if self._until_freed:

@@ -62,18 +62,10 @@ class ClientSpace:
 
     def pool_block(self, addr: int) -> HeapBlock | None:
         """A chunk of a memory pool that the address lies in, or in whose red zone it does."""
-        return self._chunk_at(addr, AllocKind.POOL)
+        return self._reader.live().chunk_at(addr, AllocKind.POOL)
 
     def metapool_block(self, addr: int) -> HeapBlock | None:
-        return self._chunk_at(addr, AllocKind.METAPOOL)
-
-    def _chunk_at(self, addr: int, kind: AllocKind) -> HeapBlock | None:
-        near = [
-            block
-            for block in self._reader.live()
-            if block.kind is kind and block.distance(addr) <= block.redzone
-        ]
-        return min(near, key=lambda block: (block.distance(addr), block.size), default=None)
+        return self._reader.live().chunk_at(addr, AllocKind.METAPOOL)
 
     def block_numbered(self, number: int) -> HeapBlock | None:
         return self._reader.block(number)

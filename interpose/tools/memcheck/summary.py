@@ -5,13 +5,14 @@ from __future__ import annotations
 from interpose.report.errors import ErrorManager
 from interpose.report.text import LogLike
 
+from .blocks import Blocks
 from .heap import HeapBlock, HeapStats
 from .leak import LeakMemory, State
 from .loss import LeakOptions, LeakReporter, Totals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from dataclasses import dataclass, replace
 
     from interpose.report.xml import Node, XmlSink
@@ -39,7 +40,7 @@ class HeapEnd:
     """What is known of the heap at the end of a program that was not killed."""
 
     stats: HeapStats
-    blocks: Iterable[HeapBlock]
+    blocks: Callable[[], Iterable[HeapBlock]]
     memory: LeakMemory
     options: LeakOptions
 
@@ -94,7 +95,7 @@ def finish(
     if heap is None:
         pass
     elif options.leak_check != "no" and (talk or heap.options.full):
-        leaks.run(heap.blocks, heap.memory, heap.options)
+        leaks.run(heap.blocks(), heap.memory, heap.options)
     elif options.verbosity == 1:
         log.plain("For a detailed leak analysis, rerun with: --leak-check=full")
         log.plain("")
@@ -136,7 +137,7 @@ def finish_xml(
     summaries = options.verbosity >= 1 and xml.protocol >= 6
     xml.finished(elapsed)
     if heap is not None:
-        live = list(heap.blocks)
+        live = Blocks.of(heap.blocks())
         if summaries:
             xml.element(heap_summary_node(heap.stats))
             xml.element(("all_heap_blocks_freed", "false" if live else "true"))

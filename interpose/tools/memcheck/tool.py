@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from interpose.supervisor.main import Supervisor
     from interpose.supervisor.unloaded import UnloadedCode
 
-    from .heap import HeapBlock, HeapStats
+    from .blocks import Blocks
+    from .heap import HeapStats
     from .xtree import MemoryTree
 else:
     from interpose.records import replace
@@ -275,7 +276,7 @@ class Tool(BaseTool):
     def insane(self) -> Iterator[str]:
         self.space.forget()
         end = 0
-        for block in sorted(self.reader.live(), key=lambda block: block.addr):
+        for block in self.reader.live():
             if self.space.segment_of(block.addr) is None:
                 yield f"the block at 0x{block.addr:x} lies in no mapping"
             if block.kind is not AllocKind.CUSTOM:
@@ -323,9 +324,9 @@ class Tool(BaseTool):
         """Whether a search for leaks is told as text, with all that belongs to that."""
         return self.log.asked_for or self.supervisor.xml_sink is None
 
-    def live_blocks(self) -> Iterator[HeapBlock]:
-        """Blocks in use; read when the first one is asked for: a quiet end needs none."""
-        yield from self.reader.live()
+    def live_blocks(self) -> Blocks:
+        """Blocks in use."""
+        return self.reader.live()
 
     def memory_tree(self) -> MemoryTree:
         """The heap by stacks, for ``--xtree-memory`` and the monitor."""
@@ -397,7 +398,7 @@ class Tool(BaseTool):
             notes=self._memory_tree_told() if stats is not None else (),
         )
         heap = (
-            HeapEnd(stats, self.live_blocks(), self.space, self.leak_options()) if stats is not None else None
+            HeapEnd(stats, self.live_blocks, self.space, self.leak_options()) if stats is not None else None
         )
         if self.supervisor.xml_sink is not None:
             for line in options.notes:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import struct
-import subprocess
+from array import array as Words
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interpose.tools.memcheck.blocks import Blocks
 from interpose.tools.memcheck.heap import AllocKind, HeapBlock
-from interpose.tools.memcheck.leak import (
-    LeakSearch,
-    State,
-    native_scanner,
-    python_scanner,
-    search,
-)
+from interpose.tools.memcheck.leak import Heuristics, Hit, LeakSearch, State, make_scanner, rows_of, search
 
-ROOT = Path(__file__).parents[4]
 GLOBALS = 0x10_0000
 HEAP = 0x100_0000
+NONE = 0xFFFF_FFFF
 CODE = 0x20_0000
 TABLES = 0x30_0000
 R, P, IND, D = State.REACHABLE, State.POSSIBLE, State.INDIRECT, State.DEFINITE
@@ -78,6 +71,16 @@ def run(memory: Memory, heap: list[HeapBlock], **options) -> LeakSearch:
     return search(heap, memory, **options)
 
 
+def indirect_of(result: LeakSearch) -> dict[int, tuple[int, int]]:
+    """For each leader: bytes and blocks lost with it."""
+    sums: dict[int, tuple[int, int]] = {}
+    for index, leader in enumerate(result.clique):
+        if leader != index:
+            size, count = sums.get(leader, (0, 0))
+            sums[leader] = (size + result.blocks[index].size, count + 1)
+    return sums
+
+
 def at(number: int, offset: int = 0) -> int:
     return HEAP + 0x100 * number + offset
 
@@ -127,7 +130,7 @@ def test_a_cycle_hangs_on_its_first_block():
     result = run(memory, blocks(10, 20, 30))
     assert result.state == [D, IND, IND]
     assert result.clique == [0, 0, 0]
-    assert result.indirect_of() == {0: (50, 2)}
+    assert indirect_of(result) == {0: (50, 2)}
 
 
 def test_a_block_pointing_at_itself_is_definitely_lost():
@@ -138,21 +141,21 @@ def test_a_later_block_takes_an_earlier_leader_with_all_that_is_its_own():
     memory = Memory(words={at(0): at(1), at(2): at(0)})
     result = run(memory, blocks(10, 20, 30))
     assert result.state == [IND, IND, D]
-    assert result.indirect_of() == {2: (30, 2)}
+    assert indirect_of(result) == {2: (30, 2)}
 
 
 def test_leaders_of_leaders():
     memory = Memory(words={at(1): at(0), at(2): at(1), at(3): at(2)})
     result = run(memory, blocks(8, 16, 32, 64))
     assert result.state == [IND, IND, IND, D]
-    assert result.indirect_of() == {3: (56, 3)}
+    assert indirect_of(result) == {3: (56, 3)}
 
 
 def test_what_two_leaders_share_hangs_on_one():
     memory = Memory(words={at(0): at(2), at(1): at(2)})
     result = run(memory, blocks(10, 20, 30))
     assert result.state == [D, D, IND]
-    assert result.indirect_of() == {0: (30, 1)}
+    assert indirect_of(result) == {0: (30, 1)}
 
 
 def test_undefined_and_unaddressable_words_are_no_pointers():
@@ -195,7 +198,7 @@ def test_of_nested_blocks_only_the_inner_are_searched():
     inner = [HeapBlock(HEAP + 0x100, 16, AllocKind.CUSTOM), HeapBlock(HEAP + 0x200, 16, AllocKind.CUSTOM)]
     memory = Memory(words={GLOBALS: HEAP, HEAP: HEAP + 0x100, GLOBALS + 8: HEAP + 0x200})
     result = run(memory, [outer, *inner])
-    assert result.blocks == inner
+    assert list(result.blocks) == inner
     assert result.state == [D, R]
 
 
@@ -257,22 +260,20 @@ def test_blocks_reached_through_a_heuristic_block_are_reachable():
     assert result.heuristic == ["length64", None]
 
 
-# -- the scanner in C against the one in Python
+# -- what is in C against the same in Python
 
 
-@pytest.fixture(scope="module")
-def native(tmp_path_factory):
-    """``leak_scan.c`` built by itself."""
-    cffi = pytest.importorskip("cffi")
-    source = ROOT / "interpose" / "tools" / "memcheck" / "search"
-    library = tmp_path_factory.mktemp("scan") / "leak_scan.so"
-    flags = ["-std=gnu17", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC"]
-    flags.append(f"-I{ROOT / 'interpose'}")
-    subprocess.run(["cc", *flags, "-o", library, source / "leak_scan.c"], check=True)
-    text = re.sub(r"/\*.*?\*/", "", (source / "leak_scan.h").read_text(), flags=re.DOTALL)
-    ffi = cffi.FFI()
-    ffi.cdef("\n".join(line for line in text.splitlines() if not line.startswith("#")))
-    return ffi, ffi.dlopen(str(library))
+def python_scanner(heap: list[HeapBlock], base: int, data: bytes) -> Words[int]:
+    hits = Words("Q")
+    for number, word in enumerate(Words("Q", data)):
+        where = base + 8 * number
+        holder = next((index for index, block in enumerate(heap) if block.addr <= where < block.end), NONE)
+        found = [
+            index for index, block in enumerate(heap) if block.addr <= word < max(block.end, block.addr + 1)
+        ]
+        if found:
+            hits.extend((where, word - heap[found[-1]].addr, holder << 32 | found[-1]))
+    return hits
 
 
 layout = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 40)), min_size=1, max_size=8)
@@ -280,7 +281,7 @@ layout = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 40)), min_size=1, 
 
 @settings(max_examples=300)
 @given(gaps=layout, data=st.data())
-def test_both_scanners_find_the_same(native, gaps, data):
+def test_both_scanners_find_the_same(gaps, data):
     addr, heap = 0x8000, []
     for gap, size in gaps:
         addr += 1 + gap * 4
@@ -289,16 +290,16 @@ def test_both_scanners_find_the_same(native, gaps, data):
     words = data.draw(st.lists(st.integers(0x7FF0, addr + 16), max_size=40))
     base = 8 * data.draw(st.integers(0xFF0, addr // 8 + 2))
     copy = struct.pack(f"<{len(words)}Q", *words)
-    assert native_scanner(heap, *native)(base, copy) == python_scanner(heap)(base, copy)
+    assert make_scanner(Blocks.of(heap))(base, copy) == python_scanner(heap, base, copy)
 
 
-def test_more_hits_than_fit_at_once(native, monkeypatch):
+def test_more_hits_than_fit_at_once(monkeypatch):
     monkeypatch.setattr("interpose.tools.memcheck.leak._HITS", 3)
     heap = [HeapBlock(0x8000, 64)]
     words = [0x8000 if number % 3 else 1 for number in range(20)]
     copy = struct.pack("<20Q", *words)
-    hits = native_scanner(heap, *native)(0x1000, copy)
-    assert hits == python_scanner(heap)(0x1000, copy)
+    hits = make_scanner(Blocks.of(heap))(0x1000, copy)
+    assert hits == python_scanner(heap, 0x1000, copy)
     assert len(hits) == 3 * 13
 
 
@@ -347,3 +348,127 @@ def closure(start: set[int], edges: list[tuple[int, int, bool]]) -> set[int]:
     while more := {target for source, target, _ in edges if source in found} - found:
         found |= more
     return found
+
+
+def python_walk(heap: list[HeapBlock], hits: list[Hit], takes) -> tuple[list, list, list]:
+    """States, leaders and heuristics, by the same rules with a list for each block."""
+    state, name, leader = [None] * len(heap), [None] * len(heap), list(range(len(heap)))
+    edges = [[hit for hit in hits if hit.holder == index] for index in range(len(heap))]
+    found = []
+
+    def follow(hit, reachable):
+        if state[hit.block] is R:
+            if not hit.offset:
+                name[hit.block] = None
+            return
+        by = takes(heap[hit.block], hit.offset) if hit.offset else None
+        name[hit.block] = by or name[hit.block]
+        now = R if reachable and (by or not hit.offset) else P
+        if now is not state[hit.block]:
+            state[hit.block] = now
+            found.append(hit.block)
+
+    for hit in hits:
+        if hit.holder < 0:
+            follow(hit, True)
+    while found:
+        holder = found.pop()
+        for hit in edges[holder]:
+            follow(hit, state[holder] is R)
+    for first in range(len(heap)):
+        if state[first] is not None:
+            continue
+        state[first], queue = D, list(edges[first])
+        while queue:
+            index = queue.pop().block
+            if index == first or state[index] not in (None, D):
+                continue
+            if state[index] is None:
+                queue += edges[index]
+            state[index], leader[index] = IND, first
+    for index in range(len(heap)):
+        while leader[leader[index]] != leader[index]:
+            leader[index] = leader[leader[index]]
+    return state, leader, name
+
+
+SOME = st.tuples(st.integers(-1, 7), st.integers(0, 7), st.sampled_from((0, 0, 8, 24, 4)))
+
+
+@settings(max_examples=500)
+@given(st.lists(SOME, max_size=30), st.data())
+def test_both_walks_come_to_the_same(links, data):
+    """Blocks 0..7; a link (holder, target, offset), -1 is the root."""
+    sizes = data.draw(st.lists(st.sampled_from((32, 40, 48)), min_size=8, max_size=8))
+    heap = [
+        HeapBlock(at(number), size, alloc_stack=(size, 7), context=size) for number, size in enumerate(sizes)
+    ]
+    words = {at(number): data.draw(st.sampled_from((0, 24, 3))) for number in range(8)}
+    memory = Memory(words=words)
+    hits = [Hit(0, *link) for link in links]
+    heuristics = Heuristics(("length64", "newarray"), memory)
+    result = LeakSearch(Blocks.of(heap), rows_of(hits), heuristics)
+    state, leader, name = python_walk(heap, hits, heuristics.match)
+    assert (result.state, result.clique, result.heuristic) == (state, leader, name)
+
+    sums: dict[tuple, list[int]] = {}
+    for index, block in enumerate(heap):
+        for key, kind in ((index, 0), (leader[index], 1)):
+            if kind and key == index:
+                continue
+            entry = sums.setdefault((state[key], heap[key].alloc_stack), [0, 0, 0, 0])
+            entry[2 * kind] += block.size
+            entry[2 * kind + 1] += 1
+    groups = {
+        (group.state, result.blocks.origin(group.origin)[0]): list(group[2:]) for group in result.groups
+    }
+    assert groups == sums
+    for number, group in enumerate(result.groups):
+        members = result.members([number])
+        assert all(state[each] is group.state for each in members) and len(members) == group.blocks
+    found = {by: (size, count) for by, size, count in result.by_heuristic() if count}
+    assert found == {
+        by: (sum(block.size for block, each in zip(heap, name, strict=True) if each == by), name.count(by))
+        for by in set(name) - {None}
+    }
+
+
+def test_more_groups_than_there_is_room_for_at_first():
+    heap = [
+        HeapBlock(HEAP + 16 * number, 16, alloc_stack=(number,), context=number) for number in range(9000)
+    ]
+    groups = run(Memory(), heap).groups
+    assert [group.blocks for group in groups] == [1] * 9000
+
+
+# -- blocks
+
+
+def test_blocks_are_sorted_and_found():
+    heap = [HeapBlock(64, 0), HeapBlock(16, 8, AllocKind.NEW), HeapBlock(32, 16)]
+    found = Blocks.of(heap)
+    assert list(found) == sorted(heap, key=lambda block: block.addr) and found.are_apart
+    assert [found.find(addr) for addr in (15, 16, 23, 24, 47, 48, 64, 65)] == [
+        None, 0, 0, None, 1, None, 2, None,
+    ]  # fmt: skip
+    assert not Blocks.of([HeapBlock(16, 8), HeapBlock(16, 0)]).are_apart
+    assert not Blocks.of([HeapBlock(16, 9), HeapBlock(24, 1)]).are_apart
+
+
+def test_the_nearest_chunk_is_found():
+    pool, meta = AllocKind.POOL, AllocKind.METAPOOL
+    outer, inner = HeapBlock(0x100, 64, pool, redzone=16), HeapBlock(0x110, 16, pool)
+    found = Blocks.of([outer, inner, HeapBlock(0x200, 8), HeapBlock(0x300, 8, meta, redzone=4)])
+    assert not found.only_chunks and Blocks.of([outer]).only_chunks and Blocks.of([]).only_chunks
+    for addr, expected in (
+        (0x118, inner),
+        (0x104, outer),
+        (0xF0, outer),
+        (0xEF, None),
+        (0x14F, outer),
+        (0x150, None),
+    ):
+        assert found.chunk_at(addr, pool) == expected
+    assert found.chunk_at(0x118, meta) is None and found.chunk_at(0x200, pool) is None
+    assert found.chunk_at(0x30B, meta) == HeapBlock(0x300, 8, meta, redzone=4)
+    assert found.chunk_at(0x30C, meta) is None

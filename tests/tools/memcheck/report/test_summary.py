@@ -34,7 +34,7 @@ def end(b: Bench, leaks: LeakReporter, heap: list[HeapBlock], memory: Memory, **
     stats = HeapStats(19, 8, 1153, sum(each.size for each in heap), len(heap))
     finish(
         b.log, b.errors, leaks,
-        HeapEnd(stats, heap, memory, replace(leak_options, verbosity=verbosity)),
+        HeapEnd(stats, lambda: heap, memory, replace(leak_options, verbosity=verbosity)),
         EndOptions(options.pop("leak_check", "full"), verbosity=verbosity, **options),
         undefined_seen=options.pop("undefined_seen", False),
     )  # fmt: skip
@@ -44,7 +44,7 @@ def end(b: Bench, leaks: LeakReporter, heap: list[HeapBlock], memory: Memory, **
 def test_an_empty_program():
     b, leaks = leak_bench()
     finish(
-        b.log, b.errors, leaks, HeapEnd(HeapStats(), [], Memory(), FULL), EndOptions(), undefined_seen=False
+        b.log, b.errors, leaks, HeapEnd(HeapStats(), list, Memory(), FULL), EndOptions(), undefined_seen=False
     )
     assert b.log.text() == (
         "==1== \n"
@@ -286,7 +286,7 @@ def test_hint_about_origins(verbosity, tracked, seen, hint):
     b, leaks = leak_bench(verbosity=verbosity)
     options = EndOptions(track_origins=tracked, verbosity=verbosity)
     how = LeakOptions(verbosity=verbosity)
-    finish(b.log, b.errors, leaks, HeapEnd(HeapStats(), [], Memory(), how), options, seen)
+    finish(b.log, b.errors, leaks, HeapEnd(HeapStats(), list, Memory(), how), options, seen)
     text = "==1== Use --track-origins=yes to see where uninitialised values come from"
     assert b.log.lines.count(text) == hint
 

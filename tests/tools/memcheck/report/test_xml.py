@@ -213,7 +213,13 @@ def whole(b: Bench, heap: list[HeapBlock], memory) -> ElementTree.Element:
     stats = HeapStats(19, 8, 1153, sum(each.size for each in heap), len(heap))
     options = EndOptions(verbosity=b.errors.options.verbosity)
     finish_xml(
-        b.xml, b.log, b.errors, b.leaks, HeapEnd(stats, heap, memory, FULL), options, "00:00:00:00.300"
+        b.xml,
+        b.log,
+        b.errors,
+        b.leaks,
+        HeapEnd(stats, lambda: heap, memory, FULL),
+        options,
+        "00:00:00:00.300",
     )
     assert b.log.lines == []
     return ElementTree.fromstring("\n".join(b.lines))

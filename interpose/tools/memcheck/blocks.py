@@ -1,0 +1,74 @@
+"""Live blocks as rows in C (``leak_graph.h``): a large heap has millions of them, and few are ever shown."""
+
+from __future__ import annotations
+
+from interpose.jit._native import ffi, lib
+
+from .heap import AllocKind, HeapBlock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from interpose.report.stack import Stack
+
+ROW = ffi.sizeof("struct ip_leak_block")
+KINDS = tuple(AllocKind)
+"""In the order of ``enum ip_alloc_kind``."""
+
+
+class Blocks:
+    """Blocks by address; of nested ones the outer first."""
+
+    def __init__(self, rows: bytearray, origin: Callable[[int], tuple[Stack | None, int]]) -> None:
+        """:param rows: ``struct ip_leak_block``, in any order; they are sorted in place.
+        :param origin: the stack and its number in order of appearance, by what a row has as its origin.
+        """
+        self._count = len(rows) // ROW
+        self.rows: Any = ffi.from_buffer("struct ip_leak_block[]", rows)
+        self.origin = origin
+        facts = lib.ip_leak_sort(self.rows, self._count)
+        self.are_apart = not facts & lib.IP_LB_TOUCHING
+        """No block lies in another one, or begins where another does."""
+        self.only_chunks = not facts & lib.IP_LB_ALLOCATED
+        """None was allocated: all are chunks of memory pools."""
+
+    @classmethod
+    def of(cls, blocks: Iterable[HeapBlock]) -> Blocks:
+        """The same of any blocks; stacks of freed ones are not kept."""
+        if isinstance(blocks, Blocks):
+            return blocks
+        origins: dict[tuple[Stack | None, int], int] = {}
+        found = list(blocks)
+        rows = bytearray(len(found) * ROW)
+        table = ffi.from_buffer("struct ip_leak_block[]", rows)
+        for row, block in zip(table, found, strict=True):
+            origin = origins.setdefault((block.alloc_stack, block.context), len(origins))
+            row.addr, row.size, row.origin = block.addr, block.size, origin
+            row.kind, row.redzone = KINDS.index(block.kind), block.redzone
+        return cls(rows, list(origins).__getitem__)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> HeapBlock:
+        if not 0 <= index < self._count:
+            raise IndexError(index)
+        row = self.rows[index]
+        stack, context = self.origin(row.origin)
+        return HeapBlock(row.addr, row.size, KINDS[row.kind], stack, redzone=row.redzone, context=context)
+
+    def __iter__(self) -> Iterator[HeapBlock]:
+        for index in range(self._count):
+            yield self[index]
+
+    def find(self, addr: int) -> int | None:
+        """Which block holds an address; an empty block holds its start.  Of blocks that are apart."""
+        at = lib.ip_leak_find(self.rows, self._count, addr)
+        return at if at >= 0 else None
+
+    def chunk_at(self, addr: int, kind: AllocKind) -> HeapBlock | None:
+        """The chunk of a memory pool that an address lies in, or in whose red zone it does."""
+        at = lib.ip_leak_chunk_at(self.rows, self._count, KINDS.index(kind), addr)
+        return self[at] if at >= 0 else None
