@@ -37,18 +37,27 @@ def _has_ended(pid: int) -> bool:
     return _state(pid) in (b"", b"Z", b"X")
 
 
+def _is_of_another_namespace() -> bool:
+    """Whether the ``/proc`` that is mounted here has other numbers for processes than those we get."""
+    try:
+        return os.readlink("/proc/self") != str(os.getpid())
+    except OSError:
+        return False  # there is none, or it shows nothing of us
+
+
 class Client:
     """A stopped or running client process.
 
     :ivar pid: the process.
     :ivar header: its channel, ``struct ip_chan *``.
     :ivar denied: its memory is not for us to read.
+    :ivar hidden: for want of a ``/proc`` that shows it.
     """
 
     def __init__(self, pid: int, header: Any) -> None:
         self.pid = pid
         self.header = header
-        self.denied = False
+        self.denied = self.hidden = False
         self._mem = -1
         self._pidfd = -1
         self._polled = False
@@ -69,6 +78,9 @@ class Client:
 
     def _open_memory(self) -> None:
         """Early: access is checked here only, and a program may give up what permits it (prctl(2))."""
+        if _is_of_another_namespace():  # there, the number is some other process's
+            self.denied = self.hidden = True
+            return
         path = f"/proc/{self.pid}/mem"
         try:
             try:

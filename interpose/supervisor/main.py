@@ -20,7 +20,6 @@ from interpose.supervisor.documents import Documents
 from interpose.supervisor.files import Files
 from interpose.supervisor.objects import (
     LateSymbolizer,
-    MissingTextError,
     Objects,
     announced_path,
     make_symbolizer,
@@ -470,6 +469,8 @@ class Supervisor:
         self.client.attach()
         # A process that is being killed has no memory any more, which the kernel may call a refusal.
         if self.client.denied and not self.client.is_dead(DEATH_MS):
+            if self.client.hidden:
+                raise LaunchError("/proc is that of another PID namespace; mount one (unshare --mount-proc)")
             raise LaunchError(
                 "the kernel does not let interpose read the program's memory; see kernel.yama.ptrace_scope"
             )
@@ -595,17 +596,12 @@ class Supervisor:
         if path.startswith("/"):
             names.append(f"{places}/root{path}")
         file = self.files.get(path, (device, inode) if inode else None, names)
-        try:
-            _uncollected(lambda: self.objects.mapped(start, length, offset, file, is_stable))
-            if self.cache is not None and is_stable:
-                self.cache.mapped(start, length, offset, file)
-            if self.config.core.trace_symtab:
-                self.objects.show_symbols(file)
-            _uncollected(lambda: self.tool.code_mapped(start, length, offset, file))
-        except MissingTextError as error:
-            self.log.plain("\n".join(error.details))
-            self.session.memory.header.dead = 1
-            os.kill(self.client.pid, _signal.SIGKILL)
+        _uncollected(lambda: self.objects.mapped(start, length, offset, file, is_stable))
+        if self.cache is not None and is_stable:
+            self.cache.mapped(start, length, offset, file)
+        if self.config.core.trace_symtab:
+            self.objects.show_symbols(file)
+        _uncollected(lambda: self.tool.code_mapped(start, length, offset, file))
 
     def on_unmapped(self, slot: Any) -> None:
         self._code_changed()

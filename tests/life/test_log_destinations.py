@@ -182,3 +182,16 @@ def test_bare_surroundings(ends: str, tmp_path: Path, tool: str, prepare: str) -
     done = run(["unshare", "-m", "sh", "-c", f"{prepare}; {words}"], env=environment(FOLDER=str(tmp_path)))
     assert done.returncode == 5, done.stderr
     assert "interpose: internal" not in done.stderr and "Traceback" not in done.stderr
+
+
+def test_processes_of_another_namespace_are_left_alone(ends: str) -> None:
+    """Under a /proc with other numbers, those of the program lead to some other process's memory."""
+    inside = ["unshare", "--pid", "--fork"]
+    if not os.access("/proc/self/ns/pid", os.R_OK) or run([*inside, "true"]).returncode != 0:
+        pytest.skip("no PID namespaces here")
+    words = [*command("--tool=none", "-q"), ends, "exit", "5"]
+    done = run([*inside, *words])
+    assert done.returncode == 1
+    message = "interpose: /proc is that of another PID namespace; mount one (unshare --mount-proc)\n"
+    assert done.stderr == message
+    assert run([*inside, "--mount-proc", *words]).returncode == 5
