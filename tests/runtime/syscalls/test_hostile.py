@@ -15,9 +15,9 @@ TABLE = Path(paths.__file__).parent / "runtime" / "syscalls" / "syscalls.def"
 
 NOT_MADE = frozenset(
     "exit exit_group rt_sigreturn fork vfork clone pause vhangup setsid setpgid sync syncfs kill shmat "
-    "restart_syscall".split()
+    "restart_syscall uretprobe uprobe".split()
 )
-"""They end, wait for ever, or concern more than this process."""
+"""They end, wait for ever, raise a signal, or concern more than this process."""
 
 HOSTILE = {
     "zero": ["0"] * 6,
@@ -124,6 +124,26 @@ def test_answers_are_the_kernels(tmp_path, kind):
             name: (native[name], r) for name, r in answers.items() if native[name] != r and name not in KNOWN
         }
         assert answers.keys() == native.keys() and not differ
+
+
+GAPS = r"""
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+    for (long n = 335; n < 424; n++)
+        if (syscall(n, 0L, 0L, 0L, 0L, 0L, 0L) != -1 || errno != ENOSYS) printf("%ld\n", n);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["none", "memcheck"])
+def test_numbers_between_the_tables_are_no_calls(tmp_path, tool):
+    """Among them those of the kernel's own trampolines, which raise SIGILL natively since Linux 6.11."""
+    (tmp_path / "prog.c").write_text(GAPS)
+    subprocess.run(["gcc", "-w", "-o", "prog", "prog.c"], check=True, cwd=tmp_path)
+    assert _run([sys.executable, "-m", "interpose", "-q", f"--tool={tool}"], tmp_path) == {}
 
 
 def _run(command: list[str], folder: Path) -> dict[str, int]:
