@@ -24,9 +24,15 @@ static u32 *guess_of(const struct tstate *ts) {
 }
 
 static u32 hash_frames(const u64 *f, u32 n) {
-    /* A sum of products that do not wait for one another: every allocation comes here. */
-    u64 h = n, odd = 0x9e3779b97f4a7c15ull;
-    for (u32 i = 0; i < n; i++, odd += 0x3c6ef372fe94f82aull) h += (f[i] ^ f[i] >> 29) * odd;
+    /* A sum of what does not wait for one another: every allocation comes here.  Each frame is mixed with its place
+     * first: sums of plain products are the same for all stacks of a recursion that goes left and right equally
+     * often, and at places that add up to the same. */
+    const u64 odd = 0x9e3779b97f4a7c15ull;
+    u64 h = n, place = odd;
+    for (u32 i = 0; i < n; i++, place += odd) {
+        u64 mixed = (f[i] ^ place) * 0xd6e8feb86659fd93ull;
+        h += mixed ^ mixed >> 32;
+    }
     h ^= h >> 32;
     return (u32)(h * odd >> 32);
 }

@@ -311,6 +311,22 @@ def test_a_stack_is_recognised_as_it_was_recorded(sh: Any) -> None:
         ts.cs_top, ts.gpr[lib.IP_RSP] = top, sp
 
 
+def test_stacks_of_a_recursion_have_hashes_of_their_own(sh: Any) -> None:
+    """A function that calls itself at two places: as often left as right is no reason to be alike."""
+    lib, ffi = sh.lib, sh.ffi
+    numbers = [
+        lib.heap_ctx([0x401020 + 0x15 * (way >> depth & 1) for depth in range(12)], 12) for way in range(4096)
+    ]
+    table = ffi.cast("struct ip_ctx_table *", lib.t_chan().rt_symbols[lib.IP_SYM_CTX_TABLE])
+    hashes = set()
+    for number in numbers:
+        chunk = ffi.cast("uint64_t *", table.chunks[number // lib.IP_CTX_CHUNK_WORDS])
+        word = chunk[number % lib.IP_CTX_CHUNK_WORDS]
+        assert word & 0xFFFFFFFF == 12
+        hashes.add(word >> 32)
+    assert len(set(numbers)) == len(hashes) == 4096
+
+
 def test_the_block_given_back_last_is_given_next(sh: Any) -> None:
     """The one out of the quarantine has its record in the caches."""
     chan = sh.lib.t_chan()

@@ -45,6 +45,7 @@ void rt_stack_register(uint64_t, uint64_t);
 uint32_t rt_stack_trace(struct tstate *, uint64_t *, uint32_t);
 _Bool rt_stack_is(struct tstate *, const uint64_t *, uint32_t, uint32_t);
 uint32_t heap_ctx_now(struct tstate *);
+uint32_t heap_ctx(const uint64_t *, uint32_t);
 uint64_t rt_heap_request(struct tstate *, uint64_t, const uint64_t *);
 void rt_heap_malloclike(struct tstate *, uint64_t, uint64_t, uint64_t, _Bool);
 _Bool rt_heap_freelike(struct tstate *, uint64_t, uint64_t);
