@@ -320,6 +320,10 @@ class Objects:
         """The address is in code of the file whose beginning is, or would be, mapped at ``base``."""
         return any(m.start <= addr < m.end and m.start - m.offset == base for m in self._mapped)
 
+    def mapped_at(self, addr: int) -> Mapped | None:
+        """The announced mapping that has this address."""
+        return next((m for m in self._mapped if m.start <= addr < m.end), None)
+
     def static_program(self) -> str:
         """Path of a program without an interpreter; empty if that is a dynamic linker, executed itself."""
         own = [
