@@ -151,11 +151,12 @@ class Call:
     Called, it calls the original: with the arguments given, and for the rest with those of the program.
     """
 
-    __slots__ = ("_hook", "_port", "args", "floats", "memory")
+    __slots__ = ("_hook", "_port", "_variadic", "args", "floats", "memory")
 
     def __init__(self, hook: Hook, port: Port) -> None:
         self._hook = hook
         self._port = port
+        self._variadic: Variadic | None = None
         self.args = Arguments(port)
         self.floats = Floats(port)
         self.memory = Memory(port)
@@ -221,8 +222,10 @@ class Call:
 
     @property
     def variadic(self) -> Variadic:
-        """The arguments behind the declared ones, from the first."""
-        return Variadic(self._port, self._hook.signature.after.copy())
+        """The arguments behind the declared ones: the same object each time, so `next` goes on."""
+        if self._variadic is None:
+            self._variadic = Variadic(self._port, self._hook.signature.after.copy())
+        return self._variadic
 
     def _errno_address(self) -> int:
         address = self._port.find("__errno_location")

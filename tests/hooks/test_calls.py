@@ -103,8 +103,7 @@ def test_types(tool, calls, native, hooked):
 
         @wrap("NONE", "total")
         def total(call, n: int) -> int:
-            more = call.variadic
-            values = [more.next(float if i % 2 else int) for i in range(n)]
+            values = [call.variadic.next(float if i % 2 else int) for i in range(n)]
             print("total", values)
             return call(n, *values)
 
