@@ -43,7 +43,11 @@ def test_status(ends: str, tool: str) -> None:
 @pytest.mark.parametrize("dead", [False, True])
 def test_a_process_that_dies_at_once_is_not_said_to_be_hidden(dead: bool) -> None:
     """The kernel refuses the memory of a process that is being killed, too."""
-    client = SimpleNamespace(attach=lambda: None, denied=True, is_dead=lambda wait_ms=0: dead and wait_ms > 0)
+
+    def is_dead(wait_ms: int = 0) -> bool:
+        return dead and wait_ms > 0
+
+    client = SimpleNamespace(attach=lambda: None, denied=True, hidden=False, is_dead=is_dead)
     supervisor: Any = SimpleNamespace(client=client)
     with nullcontext() if dead else pytest.raises(LaunchError):
         Supervisor._attach(supervisor)

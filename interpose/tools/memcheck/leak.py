@@ -9,9 +9,8 @@ millions of blocks has no object for each.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from interpose.jit._native import ffi, lib
+from interpose.plain import cached_property
 
 from .blocks import Blocks
 from .heap import HeapBlock
@@ -145,42 +144,39 @@ class LeakSearch:
         return list(_decoded(self._hits))
 
     @cached_property
-    def groups(self) -> list[Group]:
-        """The blocks by state and origin, in the order in which their first ones lie."""
+    def _grouped(self) -> tuple[list[Group], Any]:
+        """The groups, and the number of each block's."""
         slots, n = 1 << 12, len(self.blocks)
         group_of = ffi.new("uint32_t[]", n)
         count = 0
+        found: Any = ()
         while n and not count:
             slots *= 2
             found = ffi.new("struct ip_leak_group[]", slots // 2)
             count = lib.ip_leak_groups(self._walk, ffi.new("uint32_t[]", slots), slots, found, group_of)
-        self._group_of = group_of
         names = tuple(State)
-        return (
-            [
-                Group(
-                    names[each.state],
-                    each.origin,
-                    each.bytes,
-                    each.blocks,
-                    each.indirect_bytes,
-                    each.indirect_blocks,
-                )
-                for each in found[0:count]
-            ]
-            if n
-            else []
-        )
-
-    def members(self, groups: Iterable[int]) -> list[int]:
-        """The blocks of some groups."""
-        wanted = set(groups)
-        assert self.groups is not None
-        return [
-            block
-            for block, group in enumerate(ffi.unpack(self._group_of, len(self.blocks)))
-            if group in wanted
+        groups = [
+            Group(
+                names[each.state],
+                each.origin,
+                each.bytes,
+                each.blocks,
+                each.indirect_bytes,
+                each.indirect_blocks,
+            )
+            for each in found[0:count]
         ]
+        return groups, group_of
+
+    @property
+    def groups(self) -> list[Group]:
+        """The blocks by state and origin, in the order in which their first ones lie."""
+        return self._grouped[0]
+
+    @property
+    def group_of(self) -> list[int]:
+        """For each block the number of its group."""
+        return list(ffi.unpack(self._grouped[1], len(self.blocks)))
 
     def by_heuristic(self) -> Iterator[tuple[str, int, int]]:
         """Bytes and blocks that each heuristic found."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from interpose.gdb.monitor.words import Arguments
 
     from .leak import LeakSearch
-    from .loss import LossRecord
     from .tool import Tool
     from .xtree import Costs, Events
 else:
@@ -278,32 +277,43 @@ def _block_list(call: Call) -> None:
     if not records or not low:
         raise Refused("invalid loss record nr")
     result, options = last
+    record_of = {group: each.number for each in tool.leaks.listed for group in each.groups}
+    numbers = [record_of.get(group, 0) for group in result.group_of]
+    blocks: dict[int, list[int]] = {record.number: [] for record in records}
+    for block, number in enumerate(numbers):
+        if number in blocks:
+            blocks[number].append(block)
     for record in records:
-        lines = _block_lines(tool, result, record, limit, heuristics)
+        lines = _block_lines(result, record.state, blocks[record.number], numbers, limit, heuristics)
         if lines or heuristics is None or ".." not in text:
             head = error_lines(tool.resolver, tool.leaks.error_of(record, options))
             call.log.plain("\n".join([*head, *lines]))
 
 
 def _block_lines(
-    tool: Tool,
     result: LeakSearch,
-    record: LossRecord,
+    state: State,
+    blocks: list[int],
+    numbers: list[int],
     limit: int | None,
     heuristics: frozenset[str] | None,
 ) -> list[str]:
-    numbers = {block: each.number for each in tool.leaks.listed for block in result.members(each.groups)}
+    """The lines of a record.
+
+    :param blocks: those in it, as indices into the result's.
+    :param numbers: for each block of the result the number of its record; 0: in none.
+    """
     lines = []
-    for block in result.members(record.groups):
+    for block in blocks:
         name = result.heuristic[block]
         if heuristics is not None and name not in heuristics:
             continue
         found = f" (found via heuristic {name})" if name is not None else ""
         lines.append(f"0x{result.blocks[block].addr:X}[{result.blocks[block].size}]{found}")
-        if heuristics is None and record.state in (State.DEFINITE, State.INDIRECT):
+        if heuristics is None and state in (State.DEFINITE, State.INDIRECT):
             lines += [
                 f"{'  ' * depth}0x{result.blocks[child].addr:X}[{result.blocks[child].size}] "
-                f"indirect loss record {numbers.get(child, 0)}"
+                f"indirect loss record {numbers[child]}"
                 for depth, child in block_tree(result, block)
             ]
         if limit is not None and len(lines) >= limit:

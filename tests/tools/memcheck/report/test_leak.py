@@ -424,7 +424,7 @@ def test_both_walks_come_to_the_same(links, data):
     }
     assert groups == sums
     for number, group in enumerate(result.groups):
-        members = result.members([number])
+        members = [block for block, of in enumerate(result.group_of) if of == number]
         assert all(state[each] is group.state for each in members) and len(members) == group.blocks
     found = {by: (size, count) for by, size, count in result.by_heuristic() if count}
     assert found == {
