@@ -13,10 +13,10 @@
 #define IP_PF_EARLY     64  /* for one that comes later: nothing to report */
 #define IP_PF_RECORDED  128 /* from here on the block's run is in the thread's buffer (trace.h) */
 struct ip_point {
-    uint16_t host_off;  /* from block start, stubs right behind the rest; state holds until next point */
-    uint16_t guest_off; /* number of the guest instruction: ip_block.pcs has its pc */
-    uint16_t spilled;   /* GPRs whose guest value is in tstate.gpr[] */
-    uint16_t flags;     /* IP_PF_* */
+    uint16_t host_off; /* from block start, stubs right behind the rest; state holds until next point */
+    uint16_t spilled;  /* GPRs whose guest value is in tstate.gpr[] */
+    uint8_t guest_off; /* number of the guest instruction: ip_block.pcs has its pc */
+    uint8_t flags;     /* IP_PF_* */
 };
 struct ip_block {
     uint64_t key;
@@ -26,8 +26,8 @@ struct ip_block {
     uint32_t points;   /* index of first ip_point */
     uint16_t n_points;
     uint16_t n_insns;
-    uint32_t pcs;   /* index into pcs[]: guest pc of each instruction;
-                       ip_point.guest_off indexes it */
+    uint32_t pcs;   /* index into pcs[]: low and high half of the first instruction's guest pc, then each one's distance
+                       from it, n_insns and the one behind (inline/pcs.h); ip_point.guest_off indexes these */
     uint32_t state; /* 1 live, 0 dropped */
     uint32_t trace; /* client address of its template (trace.h), or 0 */
     uint32_t cold;  /* client address; ascends as host does */
@@ -41,8 +41,9 @@ struct ip_block {
 #define IP_META_BLKMAX  0x00030000
 #define IP_META_POINTS  0x05001000 /* ip_point[] */
 #define IP_META_PTMAX   0x00800000
-#define IP_META_PCS     0x09001000 /* uint64_t[]: packed guest pcs */
+#define IP_META_PCS     0x09001000 /* uint32_t[]: packed guest pcs */
 #define IP_META_PCMAX   0x00400000
+#define IP_PCS_HEAD     2
 #define IP_META_DESC    0x0b001000 /* instruction descriptors (tracking) */
 #define IP_META_DESCMAX 0x04000000
 struct ip_ttent {

@@ -19,7 +19,7 @@ import gdb.unwinder
 CACHE, COLD = (0x5D000000, 0x6D000000), 0x65000000
 RUNTIME = (0x7D000000, 0x7DC00000)
 META = 0x6D000000
-META_BLOCKS, META_POINTS, META_PCS = 0x03001000, 0x05001000, 0x09001000
+META_BLOCKS, META_POINTS, META_PCS, PCS_HEAD = 0x03001000, 0x05001000, 0x09001000, 2
 CHANNEL_MAGIC = 0x49504F53
 CHANNEL, CHANNEL_PROG = 0x7DC00000, 0x658
 KEY_PC = 0x0000FFFFFFFFFFFF
@@ -27,7 +27,7 @@ STATE_GPR, STATE_PC = 0x00, 0x88
 N_BLOCKS_AT, COLD_USED_AT = 8, 32  # in struct ip_meta
 # key, host, length, that of stubs apart, points, their number, instructions, pcs, state, where stubs are
 BLOCK = struct.Struct("<QIHHIHHII4xI")
-POINT = struct.Struct("<HHHH")  # host offset, instruction, spilled registers, flags
+POINT = struct.Struct("<HHBB")  # host offset, spilled registers, instruction, flags
 REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
 
 
@@ -64,11 +64,12 @@ def in_translation(host: int) -> tuple[int, int]:
     begin = block[9] - block[2] if block[9] <= host < block[9] + block[3] else block[1]
     for i in range(block[5]):
         at = META + META_POINTS + (block[4] + i) * POINT.size
-        offset, number, registers, _ = POINT.unpack(_read(at, POINT.size))
+        offset, registers, number, _ = POINT.unpack(_read(at, POINT.size))
         if offset > host - begin:
             break
         instruction, spilled = number, registers
-    return _word(META + META_PCS + 8 * (block[7] + instruction)), spilled
+    at = META + META_PCS + 4 * block[7]
+    return _word(at) + _word(at + 4 * (PCS_HEAD + instruction), "<i"), spilled
 
 
 def _pc_of(key: int) -> int:

@@ -290,6 +290,13 @@ static bool follows_loops(const struct ip_jit_opts *o) {
     return plain && !(o->flags & (IP_C_SHADOW | IP_C_SINGLE_STEP));
 }
 
+/* The tables have 32 bits for how far an instruction is from the first one (ip_block.pcs), and several jumps lead
+ * farther. */
+static bool is_far(const struct ublock *b, uint64_t pc) {
+    const uint64_t most = INT32_MAX - 64;
+    return pc - b->insn[0].pc + most > 2 * most;
+}
+
 void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, const struct ip_jit_opts *o,
                            int max_insns) {
     uint64_t pc = b->pc, unchecked = 1;
@@ -309,6 +316,10 @@ void ip_stage1_disassemble(struct ublock *b, const struct ip_code_reader *rd, co
     for (;;) {
         uint8_t buf[32];
         int i = b->n_insn;
+        if (i != 0 && is_far(b, pc)) {
+            add_jmp(b, i - 1, pc);
+            return;
+        }
         int avail = rd->read(rd->ctx, pc, buf, 32);
         if (avail <= 0) {
             if (i == 0) {

@@ -6,6 +6,8 @@
 #include "jit/lastwords.h"
 #include "abi/space.h"
 
+_Static_assert(UB_MAX_INSN <= UINT8_MAX && IP_PF_RECORDED <= UINT8_MAX, "a point has room for them");
+
 void em_point(struct em *m, int insn, uint16_t spilled, unsigned flags) {
     struct emitted *e = m->e;
     if (e->n_points >= EM_MAX_POINTS) {
@@ -20,9 +22,9 @@ void em_point(struct em *m, int insn, uint16_t spilled, unsigned flags) {
         e->n_points++;
     }
     p->host_off = (uint16_t)m->w.len;
-    p->guest_off = (uint16_t)insn;
     p->spilled = spilled;
-    p->flags = (uint16_t)flags;
+    p->guest_off = (uint8_t)insn;
+    p->flags = (uint8_t)flags;
 }
 
 int em_add_exit(struct em *m, uint64_t key, int kind, uint32_t aux) {

@@ -41,7 +41,7 @@ struct kept_block {
     uint32_t entry;
     uint32_t n_guest;     /* bytes of code that it was made from */
     uint32_t slot, guess; /* of an entry of a linkage table: what it was taken to hold; 0: nothing was guessed */
-    uint16_t n_exits, n_descs, n_points, n_reads, n_pages, n_insns, n_moved, n_unbound;
+    uint16_t n_exits, n_descs, n_reads, n_pages, n_insns, n_moved, n_unbound, n_points;
     uint8_t track, keeps_stack, unused[6];
 };
 struct kept_exit {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abi/inline/pcs.h"
 #include "jit/digest.h"
 #include "jit/lastwords.h"
 
@@ -158,12 +159,15 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
     add(&s->chunk, &k, sizeof k);
     add_exits(s, b, r, ids, &descs);
     add(&s->chunk, descs.at, descs.n);
-    add(&s->chunk, &t->points[b->points], sizeof *t->points * b->n_points);
     add(&s->chunk, reads, 8u * n->n_reads);
     for (int i = 0; i < r->n_pages; i++) add(&s->chunk, &t->block_pages[r->pages + (uint32_t)i], 4);
-    for (unsigned i = 0; i <= b->n_insns; i++) add(&s->chunk, &t->pcs[b->pcs + i], 4);
+    for (unsigned i = 0; i <= b->n_insns; i++) {
+        uint32_t pc = (uint32_t)ip_pc_of(t->pcs, b, i);
+        add(&s->chunk, &pc, 4);
+    }
     add(&s->chunk, moved, 4u * n->n_moved);
     add(&s->chunk, unbound, 4u * n->n_unbound);
+    add(&s->chunk, &t->points[b->points], sizeof *t->points * b->n_points);
     add(&s->chunk, guest, n->n_guest);
     add_code(s, b, r);
     size_t gap = -s->chunk.n & 7;

@@ -51,11 +51,10 @@ static bool find_parts(const uint8_t *at, size_t left, struct parts *p) {
     at += sizeof *b;
     return part(&at, end, &p->exits, sizeof *p->exits, b->n_exits) &&
            part(&at, end, &p->descs, sizeof *p->descs, b->n_descs) &&
-           part(&at, end, &p->points, sizeof *p->points, b->n_points) &&
            part(&at, end, &p->reads, sizeof *p->reads, b->n_reads) && part(&at, end, &p->pages, 4, b->n_pages) &&
            part(&at, end, &p->pcs, 4, b->n_insns + 1u) && part(&at, end, &p->moved, 4, b->n_moved) &&
-           part(&at, end, &p->unbound, 4, b->n_unbound) && part(&at, end, &p->guest, 1, b->n_guest) &&
-           part(&at, end, &p->host, 1, b->host_len) && is_whole(p);
+           part(&at, end, &p->unbound, 4, b->n_unbound) && part(&at, end, &p->points, sizeof *p->points, b->n_points) &&
+           part(&at, end, &p->guest, 1, b->n_guest) && part(&at, end, &p->host, 1, b->host_len) && is_whole(p);
 }
 
 /* Is all code that it was made from mapped, unchangeable, and byte for byte the same? */
@@ -122,7 +121,6 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
     *r = (struct brec){.entry = at.host + b->entry, .first_exit = m->n_exits, .n_exits = b->n_exits};
     put_exits(t, p, &at);
     memcpy(&t->points[m->n_points], p->points, sizeof *p->points * b->n_points);
-    for (unsigned i = 0; i <= b->n_insns; i++) t->pcs[m->n_pcs + i] = p->pcs[i];
     t->blocks[block] = (struct ip_block){.key = key,
                                          .host = at.host,
                                          .host_len = (uint16_t)at.hot,
@@ -133,8 +131,9 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
                                          .n_insns = b->n_insns,
                                          .pcs = m->n_pcs,
                                          .state = 1};
+    uint32_t *pcs = tt_new_pcs(t, p->pcs[0], b->n_insns);
+    for (unsigned i = 0; i <= b->n_insns; i++) pcs[i] = p->pcs[i] - p->pcs[0];
     m->n_points += b->n_points;
-    m->n_pcs += b->n_insns + 1u;
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
     t->keep->note[block] = NULL;
     t->n_live++;

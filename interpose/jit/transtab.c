@@ -5,6 +5,7 @@
 #include "jit/transtab.h"
 #include "jit/writer.h"
 
+#include "abi/inline/pcs.h"
 #include "abi/inline/tt_hash.h"
 
 #include <errno.h>
@@ -107,7 +108,7 @@ void tt_drop_containing(struct transtab *t, uint64_t pc) {
         const struct ip_block *b = &t->blocks[p->blocks[k]];
         if (!b->state) continue;
         for (int i = 0; i < b->n_insns; i++)
-            if (t->pcs[b->pcs + (uint32_t)i] == pc) {
+            if (ip_pc_of(t->pcs, b, (uint32_t)i) == pc) {
                 tt_drop_block(t, p->blocks[k]);
                 break;
             }
@@ -222,8 +223,16 @@ bool tt_room(const struct transtab *t) {
     uint64_t limit = cache_limit(t);
     return m->cache_used + EM_MAX_CODE + 4096u < limit && m->cold_used + EM_MAX_CODE + 4096u < limit &&
            m->n_blocks + 2 < IP_META_BLKMAX && m->n_exits + EM_MAX_EXITS < IP_META_EXITMAX &&
-           m->n_points + EM_MAX_POINTS < IP_META_PTMAX && m->n_pcs + UB_MAX_INSN + 2 < IP_META_PCMAX &&
+           m->n_points + EM_MAX_POINTS < IP_META_PTMAX && m->n_pcs + UB_MAX_INSN + 2 + IP_PCS_HEAD < IP_META_PCMAX &&
            m->desc_used + (UB_MAX_INSN + 1) * sizeof(struct ip_insn) < IP_META_DESCMAX;
+}
+
+uint32_t *tt_new_pcs(struct transtab *t, uint64_t first, uint32_t n_insns) {
+    uint32_t *pcs = t->pcs + t->meta->n_pcs;
+    *pcs++ = (uint32_t)first;
+    *pcs++ = (uint32_t)(first >> 32);
+    t->meta->n_pcs += IP_PCS_HEAD + n_insns + 1;
+    return pcs;
 }
 
 /* ---- Making a block known ---------------------------------------------------------------- */
@@ -260,10 +269,6 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
         if (x->id_off) memcpy(tt_code(t, place_at(&e->place, x->id_off)), &id, 4);
     }
     memcpy(&t->points[m->n_points], e->points, sizeof e->points[0] * (size_t)e->n_points);
-    for (int i = 0; i < b->n_insn; i++) t->pcs[m->n_pcs + (uint32_t)i] = b->insn[i].pc;
-    const struct ip_insn *last = &b->insn[b->n_insn - 1];
-    t->pcs[m->n_pcs + (uint32_t)b->n_insn] = last->pc + last->len;
-
     struct ip_block *blk = &t->blocks[block];
     blk->key = b->key;
     blk->host = e->place.host;
@@ -274,6 +279,10 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     blk->n_points = (uint16_t)e->n_points;
     blk->n_insns = (uint16_t)b->n_insn;
     blk->pcs = m->n_pcs;
+    uint32_t *pcs = tt_new_pcs(t, b->insn[0].pc, blk->n_insns);
+    for (int i = 0; i < b->n_insn; i++) *pcs++ = (uint32_t)(b->insn[i].pc - b->insn[0].pc);
+    const struct ip_insn *last = &b->insn[b->n_insn - 1];
+    *pcs = (uint32_t)(last->pc + last->len - b->insn[0].pc);
     blk->state = 1;
     blk->trace = t->ub[2]->trace;
     struct brec *r = &t->brec[block];
@@ -289,7 +298,6 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     r->n_exits = (uint32_t)e->n_exits;
     m->n_exits += (uint32_t)e->n_exits;
     m->n_points += (uint32_t)e->n_points;
-    m->n_pcs += (uint32_t)b->n_insn + 1;
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
     t->stats.blocks++;
     t->stats.insns += (uint64_t)b->n_insn;

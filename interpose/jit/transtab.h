@@ -99,7 +99,7 @@ struct transtab {
     struct ip_exit *exits;
     struct ip_block *blocks;
     struct ip_point *points;
-    uint64_t *pcs;
+    uint32_t *pcs;
     uint8_t *desc;
     uint32_t *xrec_of; /* exit: index in xrec */
     struct xrec *xrec;
@@ -155,6 +155,8 @@ struct transtab {
 static inline uint8_t *tt_code(const struct transtab *t, uint32_t host) { return t->cache + (host - IP_CACHE_BASE); }
 /* Where the next block goes (how much of it is hot, its maker knows); its code goes there. */
 struct code_place tt_next_place(const struct transtab *t);
+/* Room for the distances of a new block's guest pcs from its first. */
+uint32_t *tt_new_pcs(struct transtab *t, uint64_t first, uint32_t n_insns);
 void tt_put_code(struct transtab *t, const struct code_place *p, const uint8_t *code, uint32_t len);
 
 /* Finds or makes the translation of key; 0 when the cache is full (flush) with

@@ -6,6 +6,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "abi/inline/pcs.h"
 #include "abi/meta.h"
 #include "abi/space.h"
 #include "lockstep/lockstep_priv.h"
@@ -46,9 +47,12 @@ static int take_block(struct ip_ls *l) {
         errno = 0;
         return ls_fail(l, "follow a block of such length");
     }
-    uint64_t size = 8ull * b.n_insns;
-    if (ip_ls_read(l->t_pid, META(IP_META_PCS) + 8ull * b.pcs, l->pcs, size) != (int64_t)size)
+    uint32_t pcs[IP_PCS_HEAD + IP_LS_BLOCK];
+    uint64_t size = sizeof *pcs * (IP_PCS_HEAD + b.n_insns);
+    if (ip_ls_read(l->t_pid, META(IP_META_PCS) + sizeof *pcs * b.pcs, pcs, size) != (int64_t)size)
         return ls_fail(l, "read T's tables");
+    b.pcs = 0;
+    for (uint32_t i = 0; i < b.n_insns; i++) l->pcs[i] = ip_pc_of(pcs, &b, i);
     l->index = l->left = l->adopt = l->vector = l->n_writes = 0;
     return 0;
 }

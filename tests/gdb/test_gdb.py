@@ -55,7 +55,9 @@ def test_constants_are_those_of_the_header() -> None:
     assert c["RUNTIME"] == (lib.IP_RT_BASE, lib.IP_CHAN_BASE)
     assert (c["META"], c["CHANNEL"], c["CHANNEL_MAGIC"]) == (lib.IP_META_BASE, lib.IP_CHAN_BASE, lib.IP_MAGIC)
     assert c["META_BLOCKS"] == lib.IP_META_BLOCKS and c["META_POINTS"] == lib.IP_META_POINTS
-    assert c["META_PCS"] == lib.IP_META_PCS and c["KEY_PC"] == lib.IP_KEY_PC
+    assert (
+        c["META_PCS"] == lib.IP_META_PCS and c["PCS_HEAD"] == lib.IP_PCS_HEAD and c["KEY_PC"] == lib.IP_KEY_PC
+    )
     assert c["CHANNEL_PROG"] == ffi.offsetof("struct ip_chan", "prog")
     assert c["STATE_GPR"] == ffi.offsetof("struct tstate", "gpr")
     assert c["STATE_PC"] == ffi.offsetof("struct tstate", "pc")

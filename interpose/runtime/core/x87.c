@@ -2,11 +2,12 @@
  * it (CPU manual, "x87 FPU Instruction and Data (Operand) Pointers"): the CPU
  * knows the copy in the code cache, the program must see its own.
  */
+#include "abi/inline/pcs.h"
 #include "runtime/core/core.h"
 #include "runtime/base/rt.h"
 #include "runtime/base/ksignal.h"
 
-static const u64 *const pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
+static const u32 *const pcs = (const u32 *)(IP_META_BASE + (u64)IP_META_PCS);
 
 /* false: not an address in a translation that is still there. */
 static bool guest_pc(u64 host, u64 *pc) {
@@ -14,7 +15,7 @@ static bool guest_pc(u64 host, u64 *pc) {
     const struct ip_block *b = rt_block_of(host);
     const struct ip_point *pt = b ? rt_point_of(b, host) : NULL;
     if (!pt) return false;
-    *pc = pcs[b->pcs + pt->guest_off];
+    *pc = ip_pc_of(pcs, b, pt->guest_off);
     return true;
 }
 

@@ -13,6 +13,7 @@
  *   section rt_border half switched: step until it is on one side
  *   else              C code of the runtime: a fault is our bug
  */
+#include "abi/inline/pcs.h"
 #include "runtime/core/core.h"
 #include "runtime/memory/memory.h"
 #include "runtime/processes/processes.h"
@@ -87,8 +88,7 @@ static void gather(struct tstate *ts, const struct sig_context *mc, const struct
     u64 fl = mc->flags;
     ts->rflags = fl & ~(FL_RF | FL_TF);
     sig_trap_flag_count(ts, false);
-    const u64 *pcs = (const u64 *)(IP_META_BASE + (u64)IP_META_PCS);
-    ts->pc = pcs[b->pcs + pt->guest_off];
+    ts->pc = ip_pc_of((const u32 *)(IP_META_BASE + (u64)IP_META_PCS), b, pt->guest_off);
     if (pt->guest_off == 0) ts->pc |= b->key & IP_KEY_NOREDIR;
     rt_hook_left(ts, b, pt);
 }
