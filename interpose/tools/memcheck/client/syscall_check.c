@@ -14,6 +14,9 @@
 
 #define TIMEX_BYTES 208  /* struct timex */
 #define CREATES     0100 /* O_CREAT */
+/* Newer than the headers of Linux 6.1. */
+#define NR_LSM_GET_SELF_ATTR 459
+#define NR_LSM_LIST_MODULES  461
 
 static const u8 arg_reg[6] = {IP_RDI, IP_RSI, IP_RDX, IP_R10, IP_R8, IP_R9};
 
@@ -297,6 +300,7 @@ static void requests_in(struct call *c, u64 at, u64 n) {
 
 static void special_in(struct call *c, u32 i, const char *name) {
     const u64 *a = c->args;
+    u32 size;
     switch (c->nr) {
     case __NR_poll:
     case __NR_ppoll: poll_in(c, a[0], a[1]); break;
@@ -390,6 +394,16 @@ static void special_in(struct call *c, u32 i, const char *name) {
     case __NR_set_mempolicy:
         if (a[1]) call_reads(c, a[1], node_bytes(a[2]), name, "");
         break;
+    case __NR_mbind:
+        if (a[3]) call_reads(c, a[3], node_bytes(a[4]), name, "");
+        break;
+    case __NR_migrate_pages:
+        if (a[i]) call_reads(c, a[i], node_bytes(a[1]), name, "");
+        break;
+    case NR_LSM_GET_SELF_ATTR:
+    case NR_LSM_LIST_MODULES:
+        if (a[i] && rt_copy_from(&size, a[i + 1], sizeof size) == 0) call_writes(c, a[i], size, name, "");
+        break;
     case __NR_get_mempolicy:
         if (a[1]) call_writes(c, a[1], node_bytes(a[2]), name, "");
         break;
@@ -402,6 +416,7 @@ static void special_in(struct call *c, u32 i, const char *name) {
 static void special_out(struct call *c, u32 i, long result) {
     const u64 *a = c->args;
     struct tstate *ts = c->ts;
+    u32 size;
     switch (c->nr) {
     case __NR_poll:
     case __NR_ppoll:
@@ -415,6 +430,10 @@ static void special_out(struct call *c, u32 i, long result) {
         break;
     case __NR_futex: /* The word of a lock that passes priorities on is the kernel's to write. */
         if (i == 0 && sh_futex_knows(a[1])) call_defines(ts, a[0], 4);
+        break;
+    case NR_LSM_GET_SELF_ATTR:
+    case NR_LSM_LIST_MODULES: /* the size is now what there is */
+        if (a[i] && rt_copy_from(&size, a[i + 1], sizeof size) == 0) call_defines(ts, a[i], size);
         break;
     case __NR_getitimer: call_defines(ts, a[1], 32); break;
     case __NR_setitimer:
