@@ -536,8 +536,8 @@ static bool is_no_file(long nr, const u64 args[6]) {
 void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     if (!info) return;
-    uring_before(nr, args, call_defines, ts);
     struct call c = {ts, info, args, nr, 0, NULL};
+    uring_before(&c);
     const char *cursor = info->args;
     struct rt_syscall_arg a;
     struct part part;
