@@ -97,7 +97,7 @@ static bool span_of_cells(u32 c, u64 stride) {
     if (!s) return false;
     s->stride = (u32)stride;
     s->inverse = (u32)(((1ull << HEAP_INVERSE) + stride - 1) / stride);
-    s->class = (u16)c;
+    s->class = (u8)c;
     s->n = (u16)((heap_span_end(s) - s->lo) / stride);
     s->first = records(s->n);
     if (!s->first) {

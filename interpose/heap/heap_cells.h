@@ -16,6 +16,8 @@
 #define HEAP_N_LINEAR (HEAP_LINEAR / HEAP_CELL + 1)
 #define HEAP_CLASSES  (HEAP_N_LINEAR + 5 * 8)
 
+_Static_assert(HEAP_CLASSES < 256, "heap_span.class");
+
 /* The spans of a class that have cells to give, the one used last first; and one of them that is wholly empty, which
  * is kept so that a program at the edge of a span does not give and take it all the time. */
 extern struct heap_class {

@@ -82,8 +82,16 @@ def test_growth_gives_back_what_is_nobodys(sh: Any) -> None:
             assert sh.v(p, 3000) == bytes(3000) and "1" not in sh.a(p, 3000)
         else:
             assert sh.v(p, 3000) == b"\xff" * 3000 and "0" not in sh.a(p, 3000)
+    for p in set(blocks) - set(kept):
+        sh.ffi.memmove(sh.ffi.cast("char *", p + sh.lib.IP_V_CONST), b"\xff" * 3000, 3000)
+    free(sh, malloc(sh, 3 << 30))
+    assert dirty(sh, lo, hi - lo) > before // 2, (
+        "spans where nothing was taken or freed are not looked at again"
+    )
     for p in kept:
         free(sh, p)
+    free(sh, malloc(sh, 5 << 30))
+    assert dirty(sh, lo, hi - lo) < before // 2
     assert not sh.errors()
 
 
