@@ -272,8 +272,38 @@ static bool plain_operands(struct tk *t) {
     return true;
 }
 
+/* Logic of general registers and immediates, which meets undefined bits most: with nothing but what it needs. */
+static bool logic(struct tstate *ts, const struct ip_insn *in) {
+    const struct ip_operand *d = &in->ops[0], *s = &in->ops[1];
+    if (in->n_ops != 2 || d->kind != IP_OP_GPR || d->high8 || d->reg == IP_RSP) return false;
+    u32 n = d->size;
+    tkval a = {low(ts->gpr[d->reg], n), low(ts->vgpr[d->reg], n)}, b, r;
+    if (s->kind == IP_OP_IMM) {
+        b = (tkval){low((u64)in->imm, n), 0};
+    } else if (s->kind == IP_OP_GPR && !s->high8 && s->reg != d->reg) {
+        b = (tkval){low(ts->gpr[s->reg], n), low(ts->vgpr[s->reg], n)};
+    } else {
+        return false;
+    }
+    r = in->mnem == IP_MN_OR ? tk_or(a, b) : in->mnem == IP_MN_XOR ? tk_xor(a, b) : tk_and(a, b);
+    if (in->mnem != IP_MN_TEST) set_gpr(ts, d->reg, n >= 4 ? r.u : (ts->vgpr[d->reg] & ~low(~0ull, n)) | r.u);
+    ts->vflags = r.u ? tk_fl_logic(r.v, r.u, n) : 0;
+    set_umask(ts, IP_U_FLAGS, ts->vflags);
+    return true;
+}
+
 static bool arithmetic(struct tstate *ts, const struct ip_insn *in) {
-    struct tk t = {.ts = ts, .in = in};
+    struct tk t;
+    switch (in->mnem) {
+    case IP_MN_AND:
+    case IP_MN_OR:
+    case IP_MN_XOR:
+    case IP_MN_TEST:
+        if (logic(ts, in)) return true;
+        break;
+    default: break;
+    }
+    tk_begin(&t, ts, in);
     switch (in->mnem) {
     case IP_MN_ADD:
     case IP_MN_ADC:
@@ -348,8 +378,9 @@ static bool track(struct tstate *ts, const struct ip_insn *in) {
 
 /* Origins travel with what is moved.  Their tables have locks, which may only be waited for after a full exit. */
 static bool track_with_origins(struct tstate *ts, const struct ip_insn *in) {
-    struct tk t = {.ts = ts, .in = in};
+    struct tk t;
     if (!rt_alone) return false;
+    tk_begin(&t, ts, in);
     ts->pc = in->pc;
     sh_stack_sync(ts);
     origin_begin(&t);

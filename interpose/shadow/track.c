@@ -156,13 +156,13 @@ tkval tk_rd(struct tk *t, unsigned i) {
     const struct ip_operand *op = &t->in->ops[i];
     tkval x = {0, 0};
     u64 m = tk_mask(op->size);
-    switch (op->kind) {
-    case IP_OP_GPR: {
+    if (op->kind == IP_OP_GPR) {
         unsigned shift = op->high8 ? 8 : 0;
         x.v = t->ts->gpr[op->reg] >> shift & m;
         x.u = t->ts->vgpr[op->reg] >> shift & m;
-        break;
+        return x;
     }
+    switch (op->kind) {
     case IP_OP_MEM:
         x.u = tk_load8(t, tk_ea(t), op->size > 8 ? 8 : op->size);
         tk_value(tk_ea(t), op->size > 8 ? 8 : op->size, &x.v);

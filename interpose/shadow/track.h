@@ -35,6 +35,23 @@ struct tk {
     u32 origin; /* of its undefined inputs (origin.h) */
 };
 
+/* Member by member: an initializer becomes a string instruction, which takes longer than many an instruction's
+ * tracking. */
+static inline void tk_begin(struct tk *t, struct tstate *ts, const struct ip_insn *in) {
+    t->ts = ts;
+    t->in = in;
+    t->ea = 0;
+    t->ea_known = false;
+    t->told = 0;
+    t->told_n = 0;
+    t->origin = 0;
+}
+
+/* A value of logic, and its V bits: a defined 0 or 1 may settle it. */
+static inline tkval tk_and(tkval a, tkval b) { return (tkval){a.v & b.v, (a.u & b.u) | (a.u & b.v) | (b.u & a.v)}; }
+static inline tkval tk_or(tkval a, tkval b) { return (tkval){a.v | b.v, (a.u & b.u) | (a.u & ~b.v) | (b.u & ~a.v)}; }
+static inline tkval tk_xor(tkval a, tkval b) { return (tkval){a.v ^ b.v, a.u | b.u}; }
+
 /* Bits of vflags: condition pairs, cc >> 1. */
 enum { TK_O = 1, TK_B = 2, TK_Z = 4, TK_BE = 8, TK_S = 16, TK_P = 32, TK_L = 64, TK_LE = 128 };
 #define TK_ALL 0xff

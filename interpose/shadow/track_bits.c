@@ -288,12 +288,10 @@ static void popcount(struct tk *t) {
 
 /* ---- BMI --------------------------------------------------------------------------------- */
 
-static u64 and_u(tkval a, tkval b) { return (a.u & b.u) | (a.u & b.v) | (b.u & a.v); }
-
 static void andn(struct tk *t) {
     tkval a = tk_rd(t, 1), b = tk_rd(t, 2);
     a.v = ~a.v;
-    u64 u = and_u(a, b);
+    u64 u = tk_and(a, b).u;
     tk_wr(t, 0, u);
     tk_set_flags(t, tk_fl_logic(a.v & b.v, u, t->in->ops[0].size));
 }
@@ -314,7 +312,7 @@ static void lowest_bit(struct tk *t, unsigned mnem) {
         u = s.u | o.u;
         r = s.v ^ o.v;
     } else {
-        u = and_u(s, o);
+        u = tk_and(s, o).u;
         r = s.v & o.v;
     }
     u64 ones = s.v & ~s.u & m, first = ones & -ones;

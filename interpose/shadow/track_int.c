@@ -77,34 +77,22 @@ static void inc_dec(struct tk *t, bool sub) {
     tk_set_flags(t, f);
 }
 
-static u64 and_u(tkval a, tkval b) { return (a.u & b.u) | (a.u & b.v) | (b.u & a.v); }
-static u64 or_u(tkval a, tkval b) { return (a.u & b.u) | (a.u & ~b.v) | (b.u & ~a.v); }
-
 static void logic(struct tk *t, char op, bool store) {
     const struct ip_insn *in = t->in;
     unsigned n = in->ops[0].size;
-    u64 u, r;
+    tkval r;
     if (op == '^' && same_register(in, 0, 1)) {
         tk_wr(t, 0, 0);
         tk_set_flags(t, 0);
         return;
     }
     tkval a = tk_rd(t, 0), b = tk_rd(t, 1);
-    if (same_register(in, 0, 1)) {
-        u = a.u;
-        r = a.v;
-    } else if (op == '&') {
-        u = and_u(a, b);
-        r = a.v & b.v;
-    } else if (op == '|') {
-        u = or_u(a, b);
-        r = a.v | b.v;
-    } else {
-        u = a.u | b.u;
-        r = a.v ^ b.v;
-    }
-    if (store) tk_wr(t, 0, u);
-    tk_set_flags(t, tk_fl_logic(r, u, n));
+    if (same_register(in, 0, 1))
+        r = a;
+    else
+        r = op == '&' ? tk_and(a, b) : op == '|' ? tk_or(a, b) : tk_xor(a, b);
+    if (store) tk_wr(t, 0, r.u);
+    tk_set_flags(t, tk_fl_logic(r.v, r.u, n));
 }
 
 /* Flags of a multiplication: CF and OF; SF, ZF, PF are the CPU's choice, which
