@@ -292,8 +292,21 @@ static bool logic(struct tstate *ts, const struct ip_insn *in) {
     return true;
 }
 
+/* Of vector registers alone nothing is to be reported. */
+static bool vectors(struct tstate *ts, const struct ip_insn *in) {
+    struct tk t;
+    if (in->n_ops < 2 || in->mem.present || in->evex_k || in->gpr_read || in->gpr_write || in->fl_read ||
+        in->fl_write || in->mmx_read || in->mmx_write)
+        return false;
+    for (u32 i = 0; i < in->n_ops; i++)
+        if (in->ops[i].kind != IP_OP_VEC && (!i || in->ops[i].kind != IP_OP_IMM)) return false;
+    tk_begin(&t, ts, in);
+    return tk_vec(&t);
+}
+
 static bool arithmetic(struct tstate *ts, const struct ip_insn *in) {
     struct tk t;
+    if (in->vec_write) return vectors(ts, in);
     switch (in->mnem) {
     case IP_MN_AND:
     case IP_MN_OR:
