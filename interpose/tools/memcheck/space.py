@@ -148,12 +148,14 @@ class ClientSpace:
         return found
 
     def stack_of(self, addr: int, tid: int) -> StackPosition | None:
+        from interpose.supervisor.stacktrace import guest_pc
+
         for thread in self.threads():
             if not thread.lo <= addr < thread.hi:
                 continue
             if addr < thread.sp:
                 return StackPosition(thread.tid, below_sp=thread.sp - addr)
-            ip = thread.pc
+            ip = guest_pc(thread.pc)
             for number, (slot, ret) in enumerate(self.return_slots(thread)):
                 if addr < slot + 8:
                     name, file, line = self._supervisor.symbolizer.function_start(ip)
