@@ -309,6 +309,13 @@ static void count(struct ip_ls *l) {
     l->left = l->index >= l->n_insns || l->n.pc != l->pcs[l->index];
 }
 
+/* A block that takes several turns of a loop has the pc more than once: T may have been stopped in a later turn. */
+static bool comes_again(const struct ip_ls *l, uint64_t pc) {
+    for (uint32_t i = l->index + 1; !l->left && i < l->n_insns; i++)
+        if (l->pcs[i] == pc) return true;
+    return false;
+}
+
 /* N through the block.  -1: done with it; else an event. */
 static int follow(struct ip_ls *l) {
     for (;;) {
@@ -316,8 +323,10 @@ static int follow(struct ip_ls *l) {
             l->differ = 0;
             l->differ_frame = 1;
             compare_registers(l, &l->frame);
-            if (l->differ && l->steps >= l->start_at) return IP_LS_DIFFER;
-            return deliver(l) ? IP_LS_ERROR : -1;
+            if (!l->differ || !comes_again(l, l->frame_pc)) {
+                if (l->differ && l->steps >= l->start_at) return IP_LS_DIFFER;
+                return deliver(l) ? IP_LS_ERROR : -1;
+            }
         }
         if (l->left) return l->t_ended ? IP_LS_T_ENDED : -1;
         if (left_early(l)) return -1;
