@@ -203,11 +203,19 @@ class Fifos:
         self._hang_up()
         if self._made:
             self._leave_to_program(("", "", ""))
+        self.withdraw()
+        self.forget()
+
+    def withdraw(self) -> None:
+        """Be found no more; whoever is connected stays so.
+
+        Before the program goes: it removes the files if we are killed.
+        """
         for path, identity in self._made:
             with suppress(OSError):
                 if _identity(os.lstat(path)) == identity:  # not of a process that has this number now
                     os.unlink(path)
-        self.forget()
+        self._made = []
 
     # -- talk ----------------------------------------------------------------------------------
 

@@ -507,7 +507,10 @@ class Supervisor:
             return status
         self.finished = True
         self._write_perf_map()
-        return report(slot)
+        status = report(slot)
+        if self.fifos is not None:
+            self.fifos.withdraw()
+        return status
 
     def _end_by_exit(self, slot: Any) -> int:
         if self.hooks is not None:

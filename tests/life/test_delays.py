@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from life.running import TOOLS, command, compile_guest, run, state, wait_until
+from life.running import TOOLS, command, compile_guest, environment, run, state, wait_until
 
 from interpose.jit._native import lib
 from interpose.options.core import DELAY_PLACES
@@ -50,6 +51,17 @@ def test_forks_while_threads_queue_to_make_threads(tmp_path: Path, tool: str) ->
     program = compile_guest("life/fork_amid_threads.c", tmp_path)
     done = run([*command(f"--tool={tool}", "-q", "--delays=clone=20"), str(program)])
     assert (done.returncode, done.stdout, done.stderr) == (0, "6 children\n", "")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_no_file_outlives_the_program(tmp_path: Path, tool: str) -> None:
+    """Once it has gone, nobody could remove what a killed supervisor leaves."""
+    words = [*command(f"--tool={tool}", "-q", "--delays=exit=3000"), "true"]
+    process = subprocess.Popen(words, env=environment(TMPDIR=str(tmp_path)))
+    assert wait_until(lambda: bool(os.listdir(tmp_path)))
+    assert wait_until(lambda: not os.listdir(tmp_path) or process.poll() is not None)
+    assert process.poll() is None
+    assert process.wait(60) == 0
 
 
 LEFT_BY_ITS_FIRST = """

@@ -46,7 +46,11 @@ VICTIMS = ["program", "supervisor", "any"]
 
 def leftovers(folder: Path) -> list[str]:
     """What runs left in their folder for temporary files, and of ours elsewhere."""
-    return [*os.listdir(folder), *(name for name in os.listdir("/dev/shm") if "interpose" in name)]
+    return [*os.listdir(folder), *leftovers_elsewhere()]
+
+
+def leftovers_elsewhere() -> list[str]:
+    return [name for name in os.listdir("/dev/shm") if "interpose" in name]
 
 
 def supervisor_of(token: str, client: int, seconds: float = 30) -> int:
@@ -117,6 +121,7 @@ class Moment:
     def happen(self) -> str:
         """What is wrong about it; empty if nothing is."""
         token = uuid.uuid4().hex
+        self.folder.mkdir()
         process = subprocess.Popen(
             self.words(),
             stdin=subprocess.PIPE,
@@ -128,6 +133,7 @@ class Moment:
         )
         time.sleep(self.delay)
         hit: list[int] = []
+        all_killed = False
         if self.victim == "group":
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, self.signal)
@@ -145,6 +151,7 @@ class Moment:
             time.sleep(0.3)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+                all_killed = True
         try:
             _, err = process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
@@ -161,6 +168,9 @@ class Moment:
             return f"{self}: {code}, {err}"
         if not wait_until(lambda: not processes_with(token)):
             return f"{self}: {processes_with(token)} are left"
+        # With both a supervisor and its program dead there is nobody to remove the files.
+        if not (all_killed and set(hit) - {process.pid}) and (left := os.listdir(self.folder)):
+            return f"{self}: {left} are left"
         return ""
 
 
@@ -168,7 +178,7 @@ def happen_all(moments: list[Moment]) -> None:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         wrong = [text for text in pool.map(Moment.happen, moments) if text]
     assert not wrong, "\n".join(wrong)
-    assert leftovers(moments[0].folder) == []
+    assert leftovers_elsewhere() == []
 
 
 def choose(
@@ -182,7 +192,7 @@ def choose(
         how = names[turn % len(names)]
         delay = source.uniform(first, GUESTS[how][1])
         number = signals[turn % len(signals)]
-        moments.append(Moment(ends, folder, tool, how, victim, number, delay, source.random()))
+        moments.append(Moment(ends, folder / str(turn), tool, how, victim, number, delay, source.random()))
     return moments
 
 

@@ -26,6 +26,8 @@ struct rt_seg *rt_segs;
 u32 rt_nsegs;
 char *rt_paths;
 
+rt_lock_t sh_uring_lock; /* io_uring.c needs the tests of system calls */
+
 struct ip_error t_errors[MAX_ERRORS];
 u32 t_n_errors;
 char t_message[256];

@@ -110,6 +110,7 @@ def _build(out: Path) -> SimpleNamespace:
         "ioctl_lists.c",
         "ioctls.c",
         "syscall_sockets.c",
+        "io_uring.c",
         "requests.c",
         "fast.c",
         "slow_exits.c",

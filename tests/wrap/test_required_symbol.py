@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2]
+import interpose
+
+PACKAGE = Path(interpose.__file__).parents[1]
 SOURCE = """\
 #include <dlfcn.h>
 #include <unistd.h>
