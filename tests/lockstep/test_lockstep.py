@@ -175,29 +175,6 @@ def test_everything_that_differs_by_nature(compile_guest, tool):
     assert signals and int(signals[1]) >= 4  # SIGUSR1 twice, SIGSEGV, SIGALRM
 
 
-TICKS = r"""
-#include <signal.h>
-#include <sys/time.h>
-static volatile int ticks;
-static void on_alarm(int s) { ticks++; }
-int main(void) {
-    signal(SIGALRM, on_alarm);
-    struct itimerval t = {{0, 3000}, {0, 3000}};
-    setitimer(ITIMER_REAL, &t, 0);
-    for (volatile long x = 0, i = 0; i < 3000; i++) x += i * i / 3;
-    return !ticks;
-}
-"""
-
-
-def test_signals_in_any_turn_of_a_block(compile_guest):
-    """One that takes several turns of the loop comes by each instruction as often."""
-    done = run(LOCKSTEP, "--skip-until=main", "--every-block=yes", compile_guest("ticks", TICKS, "-O2"))
-    assert done.returncode == 0, done.stderr
-    signals = re.search(r"(\d+) signals", done.stderr)
-    assert signals and int(signals[1]) > 20
-
-
 def test_tracking_translation(compile_guest):
     program = compile_guest("fibonacci", FIBONACCI, *FREESTANDING)
     done = run(LOCKSTEP, "--tool=memcheck", "--force-tracking=yes", program)
