@@ -9,38 +9,25 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <linux/io_uring.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
+
+#include "uring.h"
 
 #define ENTRIES 4
 
-static struct io_uring_params p;
-static char *sq, *cq;
-static struct io_uring_sqe *sqes;
-static int ring;
 static unsigned flags;
 
 static int run(int op, int fd, void *buffer, unsigned len) {
-    unsigned *tail = (unsigned *)(sq + p.sq_off.tail), slot = *tail & *(unsigned *)(sq + p.sq_off.ring_mask);
-    sqes[slot] = (struct io_uring_sqe){.opcode = op, .fd = fd, .off = -1, .addr = (unsigned long)buffer, .len = len};
-    sqes[slot].flags = buffer ? 0 : IOSQE_BUFFER_SELECT;
-    sqes[slot].buf_group = 7;
-    ((unsigned *)(sq + p.sq_off.array))[slot] = slot;
-    __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-    if (syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1) return -1;
-    unsigned *head = (unsigned *)(cq + p.cq_off.head);
-    struct io_uring_cqe *c =
-        (struct io_uring_cqe *)(cq + p.cq_off.cqes) + (*head & *(unsigned *)(cq + p.cq_off.ring_mask));
-    int result = c->res;
-    flags = c->flags;
-    __atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
-    return result;
+    return submit((struct io_uring_sqe){.opcode = op,
+                                        .fd = fd,
+                                        .off = -1,
+                                        .addr = (unsigned long)buffer,
+                                        .len = len,
+                                        .flags = buffer ? 0 : IOSQE_BUFFER_SELECT,
+                                        .buf_group = 7},
+                  &flags);
 }
 
 static int count(const char *s, int n) {
@@ -52,12 +39,7 @@ static int count(const char *s, int n) {
 
 int main(void) {
     int pair[2], null = open("/dev/null", O_WRONLY);
-    ring = syscall(SYS_io_uring_setup, 4, &p);
-    if (ring < 0 || pipe(pair) < 0) return 77; /* not on this machine */
-    sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
-    cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED,
-              ring, IORING_OFF_CQ_RING);
-    sqes = mmap(NULL, p.sq_entries * sizeof *sqes, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
+    if (!make_ring(ENTRIES) || pipe(pair) < 0) return 77; /* not on this machine */
     struct io_uring_buf *bufs = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct io_uring_buf_reg pool = {.ring_addr = (unsigned long)bufs, .ring_entries = ENTRIES, .bgid = 7};
     if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_PBUF_RING, &pool, 1) < 0) return 77;

@@ -2,38 +2,17 @@
  * @expect: Conditional jump or move depends on uninitialised value(s) at main
  */
 #define _GNU_SOURCE
-#include <linux/io_uring.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
-static struct io_uring_params p;
-static char *sq, *cq;
-static struct io_uring_sqe *sqes;
-static int ring;
+#include "uring.h"
 
 static int run(int op, int fd, void *buffer, unsigned len, unsigned long off) {
-    unsigned *tail = (unsigned *)(sq + p.sq_off.tail), slot = *tail & *(unsigned *)(sq + p.sq_off.ring_mask);
-    memset(&sqes[slot], 0, sizeof *sqes);
-    sqes[slot].opcode = op;
-    sqes[slot].fd = fd;
-    sqes[slot].addr = (unsigned long)buffer;
-    sqes[slot].len = len;
-    sqes[slot].off = off;
-    ((unsigned *)(sq + p.sq_off.array))[slot] = slot;
-    __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-    if (syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1) return -1;
-    unsigned *head = (unsigned *)(cq + p.cq_off.head);
-    struct io_uring_cqe *c =
-        (struct io_uring_cqe *)(cq + p.cq_off.cqes) + (*head & *(unsigned *)(cq + p.cq_off.ring_mask));
-    int r = c->res;
-    __atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
-    return r;
+    unsigned flags;
+    return submit(
+        (struct io_uring_sqe){.opcode = op, .fd = fd, .addr = (unsigned long)buffer, .len = len, .off = off}, &flags);
 }
 
 __attribute__((noinline)) static int look(const char *s, int n) {
@@ -47,14 +26,7 @@ int main(void) {
     char *buffer = malloc(300), *other = malloc(64), *third = malloc(64);
     int pair[2];
     pipe(pair);
-    ring = syscall(SYS_io_uring_setup, 4, &p);
-    if (ring >= 0) {
-        sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
-        cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED,
-                  ring, IORING_OFF_CQ_RING);
-        sqes = mmap(NULL, p.sq_entries * sizeof *sqes, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
-    }
-    int usable = ring >= 0 && sq != MAP_FAILED && cq != MAP_FAILED && sqes != MAP_FAILED;
+    int usable = make_ring(4);
     write(pair[1], "banana, ananas", 14);
     int got = usable ? run(IORING_OP_READ, pair[0], buffer, 14, -1) : read(pair[0], buffer, 14);
     printf("%d %d\n", got, look(buffer, 14));
