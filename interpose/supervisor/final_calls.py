@@ -27,33 +27,36 @@ def functions(supervisor: Supervisor, pc: int) -> list[int]:
 
 def _is_linking(supervisor: Supervisor, pc: int) -> bool:
     """The dynamic linker gives up before the libraries are relocated: nothing in them can be called."""
-    field = _linkers_own(supervisor, pc) if not supervisor.interpreter else 0
-    client = supervisor.client
-    if field:  # it has the structure itself
-        return any(client.read(field + _STATE, 4) or b"\0")
-    if not supervisor.interpreter or not supervisor.objects.is_code_of(pc, supervisor.interpreter):
-        return False
+    at = _programs(supervisor, pc) if supervisor.interpreter else _linkers_own(supervisor, pc)
+    return at is not None and (not at or any(supervisor.client.read(at + _STATE, 4) or b"\0"))
+
+
+def _programs(supervisor: Supervisor, pc: int) -> int | None:
+    """The address that a program has of ``struct r_debug``, 0 before its linker has told it.
+
+    None where it does not end in its linker, or has no place for it.
+    """
+    if not supervisor.objects.is_code_of(pc, supervisor.interpreter):
+        return None
     from interpose.gdb.libraries import debug_field
 
+    client = supervisor.client
     try:
         with open(f"/proc/{client.pid}/auxv", "rb") as file:
             field = debug_field(client, file.read())
     except OSError:
-        return False
-    if not field:
-        return False
-    at = int.from_bytes(client.read(field, 8) or b"", "little")
-    return not at or any(client.read(at + _STATE, 4) or b"\0")
+        return None
+    return int.from_bytes(client.read(field, 8) or b"", "little") if field else None
 
 
-def _linkers_own(supervisor: Supervisor, pc: int) -> int:
-    """Address of ``_r_debug`` in a dynamic linker that was executed itself and ends at ``pc``; else 0.
+def _linkers_own(supervisor: Supervisor, pc: int) -> int | None:
+    """Address of ``_r_debug`` in a dynamic linker that was executed itself and ends at ``pc``; else None.
 
     ``ld.so PROGRAM``: the program's dynamic section is not where the auxiliary vector says.
     """
     mapped = supervisor.objects.mapped_at(pc)
     image = None if mapped is None else mapped.file.image()
     if mapped is None or image is None or not (image.soname or "").startswith("ld-"):
-        return 0
+        return None
     found = [symbol.value for symbol in image.dynsyms if symbol.name == "_r_debug" and symbol.is_defined]
-    return mapped.start - mapped.offset + found[0] if found else 0
+    return mapped.start - mapped.offset + found[0] if found else None

@@ -318,7 +318,8 @@ class Objects:
 
     def is_code_of(self, addr: int, base: int) -> bool:
         """The address is in code of the file whose beginning is, or would be, mapped at ``base``."""
-        return any(m.start <= addr < m.end and m.start - m.offset == base for m in self._mapped)
+        mapped = self.mapped_at(addr)
+        return mapped is not None and mapped.start - mapped.offset == base
 
     def mapped_at(self, addr: int) -> Mapped | None:
         """The announced mapping that has this address."""
