@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from interpose.jit._native import ffi, lib
 
 from .heap import AllocKind, HeapBlock
@@ -65,8 +67,11 @@ class Blocks:
 
     def find(self, addr: int) -> int | None:
         """Which block holds an address; an empty block holds its start.  Of blocks that are apart."""
-        at = lib.ip_leak_find(self.rows, self._count, addr)
-        return at if at >= 0 else None
+        at = bisect_right(range(self._count), addr, key=lambda index: self.rows[index].addr) - 1
+        if at < 0:
+            return None
+        block = self.rows[at]
+        return at if addr == block.addr or addr - block.addr < block.size else None
 
     def chunk_at(self, addr: int, kind: AllocKind) -> HeapBlock | None:
         """The chunk of a memory pool that an address lies in, or in whose red zone it does."""

@@ -53,20 +53,6 @@ void ip_leak_ranges(const struct ip_leak_block *blocks, size_t n, struct ip_rang
     for (size_t i = 0; i < n; i++) out[i] = (struct ip_range){blocks[i].addr, blocks[i].addr + blocks[i].size};
 }
 
-int64_t ip_leak_find(const struct ip_leak_block *blocks, size_t n, uint64_t addr) {
-    size_t first = 0, last = n;
-    while (first < last) {
-        size_t mid = first + (last - first) / 2;
-        if (blocks[mid].addr <= addr)
-            first = mid + 1;
-        else
-            last = mid;
-    }
-    if (!first) return -1;
-    const struct ip_leak_block *b = &blocks[first - 1];
-    return addr == b->addr || addr - b->addr < b->size ? (int64_t)first - 1 : -1;
-}
-
 int64_t ip_leak_chunk_at(const struct ip_leak_block *blocks, size_t n, uint32_t kind, uint64_t addr) {
     int64_t best = -1;
     uint64_t nearest = 0;
@@ -209,7 +195,7 @@ size_t ip_leak_groups(const struct ip_leak_walk *w, uint32_t *slots, size_t n_sl
         if (slots[at] == none) {
             if (count == n_slots / 2) return 0;
             slots[at] = (uint32_t)count;
-            groups[count++] = (struct ip_leak_group){.head = (uint32_t)b, .origin = origin, .state = state};
+            groups[count++] = (struct ip_leak_group){.origin = origin, .state = state};
         }
         struct ip_leak_group *group = &groups[slots[at]];
         group->bytes += w->blocks[b].size;

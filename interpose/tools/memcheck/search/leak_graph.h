@@ -31,9 +31,6 @@ uint32_t ip_leak_sort(struct ip_leak_block *blocks, size_t n);
 /* The bytes of sorted blocks for ip_scan_words. */
 void ip_leak_ranges(const struct ip_leak_block *blocks, size_t n, struct ip_range *out);
 
-/* The last block that begins at or below an address if it holds that (an empty one its start), or -1. */
-int64_t ip_leak_find(const struct ip_leak_block *blocks, size_t n, uint64_t addr);
-
 /* The chunk of a kind of memory pool that is nearest to an address which lies in it or in its red zone, of nested
  * ones the smallest, or -1. */
 int64_t ip_leak_chunk_at(const struct ip_leak_block *blocks, size_t n, uint32_t kind, uint64_t addr);
@@ -73,13 +70,11 @@ int64_t ip_leak_go(struct ip_leak_walk *walk);
 struct ip_leak_group {
     uint64_t bytes, blocks;
     uint64_t indirect_bytes, indirect_blocks; /* what hangs on them */
-    uint32_t head;                            /* the first of them, by address */
-    uint32_t origin;
-    uint32_t state, zero;
+    uint32_t origin, state;
 };
 
-/* groups in order of their heads; group_of[n_blocks] says where each block is.  slots[n_slots], a power of two,
- * and groups[n_slots / 2] are given; returns how many there are, or 0 if that is too little. */
+/* groups in the order in which their first blocks lie; group_of[n_blocks] says where each block is.  slots[n_slots], a
+ * power of two, and groups[n_slots / 2] are given; returns how many there are, or 0 if that is too little. */
 size_t ip_leak_groups(const struct ip_leak_walk *walk, uint32_t *slots, size_t n_slots, struct ip_leak_group *groups,
                       uint32_t *group_of);
 
