@@ -13,9 +13,14 @@
 u32 rt_a_word(u64 a_byte); /* entry.S: all ones where there are no A bits */
 int rt_light(struct tstate *ts);
 
+static inline bool on_stack(const struct tstate *ts, u64 at) { return at >= ts->stack_lo && at < ts->stack_hi; }
+/* Of such an address: are n bytes from there on the program's? */
+static inline bool stack_is_used(const struct tstate *ts, u64 at, u64 n) {
+    return !ts->stack_shared && at + SH_REDZONE >= ts->gpr[IP_RSP] && n <= ts->stack_hi - at;
+}
+
 static bool addressable(const struct tstate *ts, u64 addr, u32 n) {
-    if (addr >= ts->stack_lo && addr < ts->stack_hi)
-        return !ts->stack_shared && addr + SH_REDZONE >= ts->gpr[IP_RSP] && addr + n <= ts->stack_hi;
+    if (on_stack(ts, addr)) return stack_is_used(ts, addr, n);
     u32 mask = n >= 25 ? 0 : (1u << n) - 1;
     if (n == 32) /* two halves: a word holds 32 bits, less the offset in its byte */
         return !(rt_a_word(sh_a(addr)) & 0xffffu << (addr & 7)) &&
@@ -213,8 +218,7 @@ static bool call(struct tstate *ts, const struct ip_insn *in) {
 #define MOST_BYTES 2048 /* beyond, the full exit is a small part of it */
 
 static bool all_addressable(const struct tstate *ts, u64 at, u64 n) {
-    if (at >= ts->stack_lo && at < ts->stack_hi)
-        return !ts->stack_shared && at + SH_REDZONE >= ts->gpr[IP_RSP] && n <= ts->stack_hi - at;
+    if (on_stack(ts, at)) return stack_is_used(ts, at, n);
     if (at < ts->stack_lo && at + n > ts->stack_lo) return false;
     for (u64 end = at + n, next; at < end; at = next) {
         next = (at | 7) + 25; /* a word has the bits of these at least, wherever it begins */
