@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from awake import Awake
 from memory import Watch
 from programs import (
     CPU,
@@ -242,6 +243,9 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--valgrind", default=shutil.which("valgrind"), help="the valgrind to compare with; '' for none"
     )
+    parser.add_argument(
+        "--awake", action="store_true", help="keep the CPUs from sleeping, on a host that wakes them late"
+    )
     parser.add_argument("--json", metavar="FILE", help="write every sample as JSON")
     parser.add_argument("--keep", metavar="FOLDER", help="make the input data there and keep it")
     options = parser.parse_args(words)
@@ -264,6 +268,8 @@ def main(words: list[str]) -> int:
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(SOURCES / "interpose")], check=False)
     table = Table(engines(options), options.what)
     with contextlib.ExitStack() as stack:
+        if options.awake:
+            stack.enter_context(Awake())
         folder = Path(
             options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="interpose-bench-"))
         )

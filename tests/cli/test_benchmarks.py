@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import ModuleType
@@ -45,3 +47,18 @@ def test_the_peak_has_children_and_their_children_in_it() -> None:
             process.communicate()
         peaks[how] = watch.peak
     assert min(peaks.values()) >= HELD, peaks
+
+
+def test_threads_that_keep_awake_take_no_time_from_others() -> None:
+    with _module("awake").Awake():
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            others = {int(name) for name in os.listdir("/proc/self/task")} - {threading.get_native_id()}
+            idle = {task for task in others if os.sched_getscheduler(task) == os.SCHED_IDLE}
+            if {frozenset(os.sched_getaffinity(task)) for task in idle} >= {
+                frozenset({cpu}) for cpu in os.sched_getaffinity(0)
+            }:
+                break
+            time.sleep(0.01)
+        assert len(idle) == len(os.sched_getaffinity(0))
+        assert os.sched_getscheduler(0) == os.SCHED_OTHER
