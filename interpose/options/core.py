@@ -279,7 +279,7 @@ class CoreOptions(Table):
     sarif_file: str | None = FileName("write the report in SARIF, for code hosts, to <file> at the end")
     html_file: str | None = FileName("write the report as a page with source to <file> at the end")
     demangle: bool = YesNo("print C++, Rust and D names demangled", True)
-    num_callers: int = Integer("depth of stack traces", 12, 2, 500)
+    num_callers: int = Integer("depth of stack traces", 12, 1, 500)
     error_limit: bool = YesNo("stop showing errors after 1,000 different or 10,000,000 in all", True)
     exit_on_first_error: bool = YesNo("end the run at the first error shown; needs --error-exitcode")
     error_exitcode: int = Integer(
