@@ -129,6 +129,9 @@ def original_environment() -> list[bytes]:
 def _execute(runtime: int, argv: tuple[str, ...]) -> None:
     """Execute the runtime in this process; returns if that failed."""
     heed_signals()
+    if "LD_PROFILE" in os.environ:
+        # The dynamic linker profiles this process, too, and the timer would outlive its handler.
+        _signal.setitimer(_signal.ITIMER_PROF, 0)
     arguments = [ffi.new("char[]", os.fsencode(word)) for word in argv]
     variables = [ffi.new("char[]", entry) for entry in original_environment()]
     lib.fexecve(

@@ -342,3 +342,10 @@ def test_a_vfork_child_has_a_summary_of_its_own(how: tuple[str, ...], tmp_path: 
     parents = [line for line in done.stderr.splitlines() if line not in own]
     assert sum("ERROR SUMMARY" in line for line in parents) == 1
     assert any("All heap blocks were freed" in line for line in parents)
+
+
+def test_the_launchers_profile_ends_with_it(tmp_path: Path) -> None:
+    """LD_PROFILE sets a timer in Python, too, and timers outlive an exec."""
+    program = compile_guest("life/profile_timer.c", tmp_path, "-static")
+    profiled = environment(LD_PROFILE="libc.so.6", LD_PROFILE_OUTPUT=str(tmp_path))
+    assert run(ours("none", str(program)), env=profiled).returncode == 0
