@@ -324,7 +324,9 @@ PUBLIC char *SYM(20040, C_LIB, strncat)(char *d, const char *s, size_t n) {
     size_t k = 0;
     for (; k < n && s[k]; k++) to[k] = s[k];
     to[k] = 0;
-    if (overlaps(d, (size_t)(to - d) + k + 1, s, k + (k < n))) overlap("strncat", d, s, n);
+    size_t used = k + (k < n);
+    /* A source that lies in the destination is told even when none of it is taken: how much is, is often chance. */
+    if (overlaps(d, (size_t)(to - d) + k + 1, s, used ? used : 1)) overlap("strncat", d, s, n);
     return d;
 }
 VARIANTS(20040, strncat, SYM(20040, C_LIB, strncat));

@@ -45,6 +45,10 @@ int main(void) {
     b[18] = 0, b[40] = 0;
     append_counted(b, b + 20, 1);
     append_counted(b, b + 18, 2);
+    b[20] = 0;
+    append_counted(b + 18, b + 10, 0); /* nothing is taken, from beside what is appended to */
+    append_counted(b, b, 0);  /* nothing is taken, from inside */
+    append_counted(b, b + 3, 0);
     stpcpy(b + 50, b + 50);
     wchar_t w[20];
     wmemset(w, L'a', 20);
