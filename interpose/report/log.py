@@ -151,7 +151,7 @@ def open_destination(
                 raise LogError(f"Cannot create {what} file '{path}': {reason}") from None
         elif kind == "socket":
             assert socket is not None
-            opened = _connect(socket)
+            opened = _connect(what, socket)
         elif fd < 0:
             return None
         elif fd == 2 and not is_open(fd):
@@ -185,7 +185,7 @@ def is_open(fd: int) -> bool:
     return True
 
 
-def _connect(address: tuple[str, int]) -> int:
+def _connect(what: str, address: tuple[str, int]) -> int:
     import socket
 
     connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
@@ -193,9 +193,8 @@ def _connect(address: tuple[str, int]) -> int:
         connection.connect(address)
     except OSError as error:
         connection.close()
-        raise ListenerError(
-            f"Cannot connect to the log listener {address[0]}:{address[1]}: {error.strerror}"
-        ) from None
+        listener = f"{what if what == 'log' else what.upper()} listener {address[0]}:{address[1]}"
+        raise ListenerError(f"Cannot connect to the {listener}: {error.strerror}") from None
     return connection.detach()
 
 
@@ -235,9 +234,12 @@ class Output:
                 self._write_file(self.fd, data)
             else:
                 self._write_slowly(self.fd, data)
-        except OSError:
+        except OSError as error:
             # A full disk may have room again; a closed pipe or connection never comes back.
-            return
+            self._failed(error, text)
+
+    def _failed(self, error: OSError, text: str) -> None:
+        """What could not be written, or not all of it, is lost."""
 
     def _write_file(self, fd: int, data: memoryview) -> None:
         while data:
@@ -347,6 +349,8 @@ class Log(Output):
         self.time_stamp = time_stamp
         self.to_file = template is not None
         self._client_line = ""
+        self._is_redirected = False
+        """To standard error: who listened is gone."""
         self.sink: Callable[[str], None] | None = None
         """Where lines go instead of the file: to whoever asked for them."""
         self.asked_for = False
@@ -453,6 +457,18 @@ class Log(Output):
             self.sink(text)
         else:
             super()._write(text)
+
+    def _failed(self, error: OSError, text: str) -> None:
+        """A listener that is gone: the rest goes to standard error, as if none had been there."""
+        if error.errno not in (errno.EPIPE, errno.ECONNRESET) or self.fd is None or self._is_redirected:
+            return
+        if not stat.S_ISSOCK(os.fstat(self.fd).st_mode) or not is_open(2):
+            return
+        self._is_redirected = True
+        os.dup2(2, self.fd, inheritable=False)
+        super()._write(
+            f"{self._prefix('==')}The log's listener is gone. What follows is sent to stderr instead.\n{text}"
+        )
 
     # -- changes of process --------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 
-from interpose.errors import LogError, OptionError
+from interpose.errors import ListenerError, LogError, OptionError
 
 from .log import FileNames, Log, RecordOutput, banner_lines, is_open, open_destination
 from .xml import Preamble, XmlWriter
@@ -56,7 +56,11 @@ class XmlReport(RecordOutput):
         if core.xml_kind == "fd" and not is_open(number):
             number = 2
             log.plain("Interpose: failed to move XML file descriptor into safe range, using stderr")
-        fd = open_destination(names, cls.what, core.xml_kind, number, core.xml_file, core.xml_socket)
+        try:
+            fd = open_destination(names, cls.what, core.xml_kind, number, core.xml_file, core.xml_socket)
+        except ListenerError as error:
+            log.plain(f"{error}\nXML output will be sent to stderr instead.")
+            fd = open_destination(names, cls.what, "fd", 2, None, None)
         if core.xml_kind == "fd" and number > 2:
             os.set_inheritable(number, False)
         return cls(fd, log, names=names, config=config)

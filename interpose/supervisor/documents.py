@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _NO_DOCUMENT = """\
 The XML of process {} has no place: --xml-fd is its parent's. Its report follows here;
 with --xml-file=NAME.%p each process has a file of its own."""
+_NO_LISTENER = "The XML of process {} has no place: nobody listens. Its report follows here."
 
 
 class Documents:
@@ -68,7 +69,8 @@ class Documents:
         for report in self._all():
             report.moved(pid, silent=silent)
         if self.xml is not None and not self.xml.writes:
-            log.plain(_NO_DOCUMENT.format(pid))
+            by_socket = self._session.config.core.xml_kind == "socket"
+            log.plain((_NO_LISTENER if by_socket else _NO_DOCUMENT).format(pid))
 
     def copied(self, pid: int) -> None:
         """They are about what a child of vfork executes."""

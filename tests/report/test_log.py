@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
 import socket
+import struct
 import threading
 
 import pytest
@@ -217,6 +219,24 @@ def test_log_socket_without_a_listener(capfd):
     assert "Cannot connect to the log listener 127.0.0.1:1" in first
     assert second.endswith("== Logging messages will be sent to stderr instead.")
     assert last.endswith("== x")
+
+
+def test_log_socket_whose_listener_goes(capfd):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        log = opened(f"--log-socket=127.0.0.1:{server.getsockname()[1]}")
+        connection, _ = server.accept()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    assert log.fd is not None
+    ended = select.poll()
+    ended.register(log.fd, 0)
+    assert ended.poll(60_000)
+    log.plain("x")
+    log.plain("y")
+    log.close()
+    first, *rest = capfd.readouterr().err.splitlines()
+    assert first.endswith("== The log's listener is gone. What follows is sent to stderr instead.")
+    assert [line.rpartition("== ")[2] for line in rest] == ["x", "y"]
 
 
 @pytest.mark.parametrize(

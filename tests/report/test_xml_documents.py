@@ -277,7 +277,6 @@ def test_tools_without_errors_refuse(program: Path) -> None:
         (["--xml-fd=1", "--dump-error=3"], b"Cannot be used together with --dump-error"),
         (["--xml-file=/nowhere/x"], b"/nowhere/x"),
         (["--xml-file=a%z"], b"Bad option: --xml-file=a%z"),
-        (["--xml-socket=127.0.0.1:1"], b"127.0.0.1:1"),
         (["--xml-fd=1", "--xml-protocol=7"], b"--xml-protocol=7"),
     ],
 )
@@ -401,6 +400,19 @@ def test_every_process_has_a_connection(program: Path) -> None:
         "ssx"
     )
     assert all(GRAMMAR.validate(etree.fromstring(text)) for text in documents)
+
+
+def test_a_listener_that_is_not_there(program: Path) -> None:
+    """The document goes to standard error, and those of children are text."""
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))  # and does not listen
+    with taken:
+        port = taken.getsockname()[1]
+        result = run(f"--xml-socket=127.0.0.1:{port}", "--trace-children=yes", program, "s")
+    told, _, rest = result.stderr.decode().partition("<?xml")
+    assert "Cannot connect to the XML listener" in told and "sent to stderr instead" in told
+    assert rest.count("<valgrindoutput>") == rest.count("</valgrindoutput>") == 1
+    assert "Cannot connect to the XML listener" in rest and "== Invalid write of size 1" in rest
 
 
 # -- ends --------------------------------------------------------------------------------------
