@@ -137,8 +137,10 @@ struct ip_chan {
     uint32_t bell_py; /* futex: bumped when a Python request is posted */
     uint32_t tr_sleeping, py_sleeping;
     uint32_t client_pid, supervisor_pid;
-    uint32_t spin;         /* ticks to spin before futex (0: one CPU) */
-    uint32_t dead;         /* supervisor set it: stop (IP_DEAD_*) */
+    uint32_t spin;       /* ticks to spin before futex (0: one CPU) */
+    uint32_t spin_whole; /* for so long each time: nobody else wants the CPUs */
+    uint32_t dead;       /* supervisor set it: stop (IP_DEAD_*) */
+    uint32_t pad_spin;
     uint64_t config_flags; /* IP_C_* */
     uint64_t stop_after;   /* blocks, 0 = never */
     uint64_t evict;        /* drop translations every so many exits, 0 = never */

@@ -14,6 +14,7 @@
 
 #include "abi/tstate.h"
 #include "jit/keep.h"
+#include "jit/crowd.h"
 #include "jit/lastwords.h"
 #include "abi/inline/delay.h"
 #include "abi/inline/ticks.h"
@@ -143,27 +144,42 @@ static bool work_ahead(void) {
     return more;
 }
 
-/* Waking a sleeping CPU costs 50 us: stay awake about as long.  Less where it
- * was in vain, for then other programs want the CPU. */
-static bool spin(uint32_t bell) {
-    static uint64_t limit;
-    static unsigned shift;
-    if (share_cpu()) return false;
-    uint64_t began = ticks();
+#define SPIN_NS 50000
+#define LOOK_NS 10000000
+
+static void measure_spin(uint64_t now) {
+    static uint64_t limit, looked;
     if (!limit) {
         uint64_t ns = clock_now() - T.clock0;
-        if (ns > 1000000) limit = T.chan->spin = (uint32_t)((began - T.tsc0) * 50000u / ns);
+        if (ns > 1000000) limit = T.chan->spin = (uint32_t)((now - T.tsc0) * SPIN_NS / ns);
+    } else if (now - looked > limit * (LOOK_NS / SPIN_NS)) {
+        looked = now;
+        T.chan->spin_whole = !ip_is_crowded();
     }
-    uint64_t end = began + ((limit ? limit : T.chan->spin) >> shift);
+}
+
+/* Waking a sleeping CPU costs 50 us: stay awake about as long.  Less where it
+ * was in vain and other programs want the CPU. */
+static bool spin_for(const uint32_t *bell, uint32_t before, unsigned *shift) {
+    uint64_t end = ip_ticks() + (T.chan->spin >> (T.chan->spin_whole ? 0 : *shift));
     do {
-        if (__atomic_load_n(&T.chan->bell_tr, __ATOMIC_ACQUIRE) != bell) {
-            if (shift) shift--;
+        if (__atomic_load_n(bell, __ATOMIC_ACQUIRE) != before) {
+            if (*shift) --*shift;
             return true;
         }
         _mm_pause();
-    } while (ticks() < end);
+    } while (ip_ticks() < end);
+    if (*shift < 4) ++*shift;
+    return false;
+}
+
+static bool spin(uint32_t bell) {
+    static unsigned shift;
+    if (share_cpu()) return false;
+    measure_spin(ticks());
+    if (spin_for(&T.chan->bell_tr, bell, &shift)) return true;
+    ticks();
     T.chan->tr_cpu = my_cpu;
-    if (shift < 4) shift++;
     return false;
 }
 
@@ -565,17 +581,7 @@ void ip_keeps_stack_del(uint64_t lo, uint64_t hi) { change_ranges(tt_ranges_del,
 /* After a hook the next request of its thread is near: as spin() does for the translator. */
 static bool spin_for_hook(uint32_t bell) {
     static unsigned shift;
-    if (!T.chan->spin || hook_cpu == ip_cpu_number()) return false;
-    uint64_t end = ip_ticks() + (T.chan->spin >> shift);
-    do {
-        if (__atomic_load_n(&T.chan->bell_py, __ATOMIC_ACQUIRE) != bell) {
-            if (shift) shift--;
-            return true;
-        }
-        _mm_pause();
-    } while (ip_ticks() < end);
-    if (shift < 4) shift++;
-    return false;
+    return T.chan->spin && hook_cpu != ip_cpu_number() && spin_for(&T.chan->bell_py, bell, &shift);
 }
 
 static int took(int slot) {

@@ -110,8 +110,8 @@ static u64 ticks(u64 *cpu) {
 }
 
 /* Waking a sleeping CPU costs 50 us, so stay awake about as long; but not
- * while the translator waits for this very CPU, and less where waiting was in
- * vain before (other programs want the CPUs). */
+ * while the translator waits for this very CPU, and, where other programs want
+ * the CPUs, less if waiting was in vain before. */
 struct patience {
     const u64 *cpu; /* where who answers runs */
     u32 shift;      /* a hint, so threads may race */
@@ -125,7 +125,7 @@ static bool spin(const struct ip_slot *s, u64 began, u64 limit, struct patience 
             return true;
         }
         __builtin_ia32_pause();
-    } while (ip_ticks() - began < limit >> p->shift);
+    } while (ip_ticks() - began < limit >> (rt.chan->spin_whole ? 0 : p->shift));
     if (p->shift < 4) p->shift++;
     return false;
 }
