@@ -1,4 +1,4 @@
-"""Compressed sections: the gABI's (chapter 4, zlib and zstd), and GNU's older `.zdebug_*`."""
+"""Compressed sections: the gABI's (chapter 4, zlib, zstd), GNU's older `.zdebug_*`, `.gnu_debugdata` (xz)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ _HEADER = struct.Struct("<IIQQ")
 _ZLIB, _ZSTD = 1, 2
 _MOST_BY_ZLIB = 1100  # deflate cannot do better than 1032 to 1
 _LARGEST = 1 << 34
+_LARGEST_XZ = 1 << 28  # which does not say its size; no symbol table of functions is so large
 
 
 def expanded(data: bytes, *, is_old: bool = False) -> bytes:
@@ -68,3 +69,19 @@ def _of_zstd(data: bytes, size: int) -> bytes:
         raise ValueError("is damaged")
     del room
     return bytes(plain)
+
+
+def of_xz(data: bytes) -> bytes:
+    """What an xz stream holds. Raises ValueError."""
+    try:
+        import lzma
+    except ImportError:
+        raise ValueError("needs a Python with lzma") from None
+    reader = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_LARGEST_XZ)
+    try:
+        plain = reader.decompress(data, _LARGEST_XZ)
+    except (lzma.LZMAError, MemoryError):
+        raise ValueError("is damaged") from None
+    if not reader.eof:
+        raise ValueError("is cut off, or too large")
+    return plain

@@ -339,6 +339,22 @@ class Image:
             return None
         return name.decode("utf-8", "surrogateescape"), struct.unpack("<I", raw[-4:])[0]
 
+    @cached_property
+    def mini_debug(self) -> Image | None:
+        """The file in .gnu_debugdata, which has the symbols of functions of one that is stripped otherwise.
+
+        So Fedora and its relatives ship programs (GDB manual, "MiniDebugInfo").
+        """
+        data = self.data_of(".gnu_debugdata")
+        if not data:
+            return None
+        from interpose.elf.compression import of_xz
+
+        try:
+            return Image.from_bytes(of_xz(data), f"{self.path}(.gnu_debugdata)")
+        except ValueError as error:
+            raise ElfError(self.path, f"section .gnu_debugdata {error}") from None
+
     # -- symbols ------------------------------------------------------------------------------
 
     @cached_property

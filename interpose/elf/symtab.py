@@ -69,7 +69,17 @@ def _tables(image: Image, debug: Image | None) -> tuple[_Table, _Table]:
     full = _Table(debug, SHT_SYMTAB) if debug is not None else None
     if full is None or full.count < 2:
         full = _Table(image, SHT_SYMTAB)
+    if full.count < 2:
+        full = _of_mini_debug(image) or full
     return full, _Table(image, SHT_DYNSYM)
+
+
+def _of_mini_debug(image: Image) -> _Table | None:
+    """The table in .gnu_debugdata; damage there costs only what it has."""
+    try:
+        return _Table(image.mini_debug, SHT_SYMTAB) if image.mini_debug is not None else None
+    except ElfError:
+        return None
 
 
 def _flat(ranges: list[tuple[int, int]]) -> Any:

@@ -364,7 +364,7 @@ def _write_tree(
         write_tree(tool, path, events, costs, may_be_massif)
         return path
     except InterposeError as error:
-        raise Refused(error.message) from None
+        raise Refused(f"Error: {error.message}") from None
 
 
 COMMANDS = Commands(

@@ -228,4 +228,4 @@ def write_tree(tool: Tool, path: str, events: Events, costs: Costs, may_be_massi
             file.writelines(line + "\n" for line in lines)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise InterposeError(f"Error: can not open xtree output file '{path}': {reason}") from None
+        raise InterposeError(f"can not open xtree output file '{path}': {reason}") from None
