@@ -280,13 +280,16 @@ class ErrorManager:
         else:
             self.errors_found += times
 
-    def report_unique(self, error: Error, *, show: bool, counts: bool) -> Outcome:
+    def report_unique(
+        self, error: Error, *, show: bool, counts: bool, before: Callable[[], None] | None = None
+    ) -> Outcome:
         """Take an error that is one of a kind (a loss record): never compared, listed nowhere.
 
         No limit holds for these, but they count for those of other errors, as in Valgrind: what a limit has
         to say comes with the next error that is compared, never among loss records.
 
-        ``counts``: it is an error, not merely information; ``show``: print it unless it is suppressed.
+        ``counts``: it is an error, not merely information; ``show``: print it unless it is suppressed, and
+        call ``before`` first.
         """
         self._number(error)
         error.count = 1
@@ -304,6 +307,8 @@ class ErrorManager:
             self.contexts += 1
         if not show:
             return Outcome.HIDDEN
+        if before is not None:
+            before()
         self._show(error)
         return Outcome.SHOWN
 

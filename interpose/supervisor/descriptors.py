@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from functools import partial
 
 from interpose.jit._native import ffi, lib
 from interpose.report.core_errors import FD_BAD_CLOSE, FD_BAD_USE, FD_NOT_CLOSED
-from interpose.report.errors import AuxPart, Error
+from interpose.report.errors import AuxPart, Error, Outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,12 +215,17 @@ class Descriptors:
         core = self._supervisor.config.core
         if core.track_fds == "bad":
             return
-        if core.verbosity >= 1 and self._supervisor.xml_sink is None:
-            self._supervisor.log.plain("")
-            self._supervisor.log.plain(self._header("at exit"))
+        log, heading = self._supervisor.log, self._header("at exit")
+        head: Callable[[], None] | None = None
+        if self._supervisor.xml_sink is None and core.verbosity >= 1:
+            log.plain(f"\n{heading}")
+        elif self._supervisor.xml_sink is None:  # -q: for what is shown only
+            head = partial(log.plain, heading)
         errors = self._supervisor.core_errors()
         for error in self._listed():
-            errors.report_unique(error, show=True, counts=error.stack is not None)
+            counts = error.stack is not None
+            if errors.report_unique(error, show=True, counts=counts, before=head) is Outcome.SHOWN:
+                head = None
 
     def lines(self) -> Iterable[str]:
         """The list on request."""

@@ -231,7 +231,10 @@ PASSED = r"""
 
 def test_descriptors_that_a_message_brings(tmp_path):
     lines = report(tmp_path, PASSED)
-    assert lines[0] == "Open file descriptor 6: /dev/null"
+    assert lines[:2] == [
+        "FILE DESCRIPTORS: 4 open (3 inherited) at exit.",
+        "Open file descriptor 6: /dev/null",
+    ]
     assert any("recvmsg" in line for line in lines) and len([x for x in lines if x.startswith("Open")]) == 1
 
 
@@ -325,6 +328,18 @@ def test_descriptors_left_open_are_errors_that_can_be_suppressed(tmp_path):
         result = run(*words, program)
         assert result.returncode == 0
         assert "ERROR SUMMARY: 0 errors from 0 contexts (suppressed: 1 from 1)" in result.stderr
+
+
+def test_quiet_has_the_heading_of_what_is_shown(tmp_path):
+    """As in Valgrind; none where nothing is open, or all of it is suppressed."""
+    heading = "FILE DESCRIPTORS: 5 open (3 inherited) at exit."
+    words = ("-q", "--tool=none", "--track-fds=yes")
+    lines = shown(run(*words, build(tmp_path, "file(); file();")).stderr)
+    assert lines[0] == heading and lines.count(heading) == 1
+    assert sum(line.startswith("Open file descriptor") for line in lines) == 2
+    (tmp_path / "supp").write_text("{\n   x\n   CoreError:FdNotClosed\n   ...\n   fun:main\n}\n")
+    assert run(*words, f"--suppressions={tmp_path}/supp", tmp_path / "prog").stderr == ""
+    assert run(*words, build(tmp_path, "")).stderr == ""
 
 
 def test_a_bad_suppression_file_is_told_before_the_program_runs(tmp_path):
