@@ -14,6 +14,7 @@
 #define RED_ZONE      128               /* SH_REDZONE                         */
 #define GIVE_BACK_MOST 65536            /* SH_GIVE_BACK                       */
 #define STORES_MOST   512               /* more are faster by a string instruction */
+#define LOOKED_AT     4096              /* smaller ones are faster by one, for units of 64 bytes take long to wake */
 #define TS_TMP0       0x0d8
 #define TS_VECSAVE    0xb40
 #define U_REDZONE     (1 << 23)         /* IP_U_REDZONE */
@@ -277,7 +278,54 @@ rt_give_back_stub:
         mov     %fs:0x08, %rcx
         mov     %fs:0x10, %rdx
         jmp     *%fs:TS_TARGET
-4:      mov     %rsp, %fs:TS_TMP2
+4:      cmp     $LOOKED_AT, %ecx
+        jb      7f
+        cmpb    $0, rt_wide_marks(%rip)
+        je      7f
+        /* Of a large frame most is often as it was: what a load shows to be undefined still is not stored to.  Both ends
+         * are stored to in any case, and so that no load follows a narrower store to the same bytes.  No registers but
+         * those whose use does not slow legacy instructions down. */
+        vmovdqu64 %zmm16, %fs:TS_VECSAVE
+        vmovdqu64 %zmm17, %fs:TS_VECSAVE+64
+        vmovdqu64 %zmm18, %fs:TS_VECSAVE+128
+        kmovq   %k1, %fs:TS_VECSAVE+192
+        vpternlogd $0xff, %zmm16, %zmm16, %zmm16
+.irp    i,0,1,2,3,4,5,6,7
+        movq    $-1, %gs:(V_DISP+8*\i)(%rdx)
+.endr
+        add     $64, %rdx
+        and     $-64, %rdx
+        mov     %rsp, %rcx
+        and     $-64, %rcx
+        sub     $256, %rcx
+5:
+.irp    i,0,1,2,3
+        vmovdqa64 %zmm16, %gs:(V_DISP+64*\i)(%rdx)
+.endr
+6:      add     $256, %rdx
+        cmp     %rcx, %rdx
+        jae     8f
+        vmovdqa64 %gs:V_DISP(%rdx), %zmm17
+        vmovdqa64 %gs:(V_DISP+64)(%rdx), %zmm18
+        vpternlogd $0x80, %gs:(V_DISP+128)(%rdx), %zmm18, %zmm17 /* and */
+        vpandd  %gs:(V_DISP+192)(%rdx), %zmm17, %zmm17
+        vpcmpneqd %zmm16, %zmm17, %k1
+        kortestw %k1, %k1
+        je      6b
+        jmp     5b
+8:
+.irp    i,0,1,2,3
+        vmovdqa64 %zmm16, %gs:(V_DISP+64*\i)(%rcx)
+.endr
+.irp    i,0,1,2,3,4,5,6,7
+        movq    $-1, %gs:(V_DISP-64+8*\i)(%rsp)
+.endr
+        vmovdqu64 %fs:TS_VECSAVE, %zmm16
+        vmovdqu64 %fs:TS_VECSAVE+64, %zmm17
+        vmovdqu64 %fs:TS_VECSAVE+128, %zmm18
+        kmovq   %fs:TS_VECSAVE+192, %k1
+        jmp     2b
+7:      mov     %rsp, %fs:TS_TMP2
         mov     %fs:TS_RT_SP, %rsp
         pushfq
         testl   $0x400, (%rsp)          /* DF */

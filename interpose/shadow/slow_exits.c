@@ -44,7 +44,11 @@ _Static_assert(IP_STORES_STEP == 16 && IP_STORES_FLAGS == 7 && IP_STORES_ANY == 
                "ORDER IP_STORES_*: rt_stores_stub");
 extern char rt_stores_stub[], rt_load_stub[], rt_light_stub[], rt_red_zone_stub[], rt_give_back_stub[], rt_moves_stub[];
 
+/* rt_give_back_stub: the CPU has registers of 64 bytes, and the legacy ones are left alone. */
+u8 rt_wide_marks;
+
 void sh_symbols(u64 *symbols) {
+    rt_wide_marks = rt_cpu()->wide_masks;
     symbols[IP_SYM_STORES] = (u64)rt_stores_stub;
     symbols[IP_SYM_SLOW_LOAD] = (u64)rt_load_stub;
     symbols[IP_SYM_SLOW_LIGHT] = (u64)rt_light_stub;

@@ -18,6 +18,7 @@ BASELINE = {
 }  # fmt: skip
 ASKED = {
     "rt_save_vec": "width",
+    "rt_give_back_stub": "rt_wide_marks",
     "rt_vector": "rt_cpu",
     "rt_mask": "rt_cpu",
     "components": "OSXSAVE",

@@ -1,5 +1,6 @@
 /* Frames of many sizes, at multiples of 8 and 16, are filled and given back by an amount that is in a register: what
- * is taken there next is undefined, all of it, and what lies above stays as it was. */
+ * is taken there next is undefined, all of it, and what lies above stays as it was.  The same for large frames of which
+ * one byte was stored to, and registers that the marking may use keep their values. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,35 @@ __asm__(".text\n"
         "  add %rdx, %rsp\n"
         "  ret\n");
 
+/* The same of one byte, at rsi. */
+void touch(unsigned long size, unsigned long at);
+__asm__("touch:\n"
+        "  sub %rdi, %rsp\n"
+        "  movb $1, (%rsp,%rsi)\n"
+        "  add %rdi, %rsp\n"
+        "  ret\n");
+
+static unsigned long wide[4][8], masks[2];
+
+/* touch, with values in the registers that only wide vectors have: how many of them it has changed. */
+__attribute__((noinline, target("avx512bw"))) static unsigned touch_wide(unsigned long size, unsigned long at) {
+    for (unsigned i = 0; i < 32; i++) wide[i / 8][i % 8] = 0x0123456789abcdef * (i + size + at);
+    masks[0] = 0x8000000100000001;
+    __asm__ volatile("vmovdqu64 (%0), %%zmm16; vmovdqu64 64(%0), %%zmm17; vmovdqu64 128(%0), %%zmm18;"
+                     "vmovdqu64 192(%0), %%zmm0; kmovq (%1), %%k1"
+                     :
+                     : "r"(wide), "r"(masks)
+                     : "memory", "xmm0", "xmm16", "xmm17", "xmm18", "k1");
+    touch(size, at);
+    static unsigned long now[4][8];
+    __asm__ volatile("vmovdqu64 %%zmm16, (%0); vmovdqu64 %%zmm17, 64(%0); vmovdqu64 %%zmm18, 128(%0);"
+                     "vmovdqu64 %%zmm0, 192(%0); kmovq %%k1, 8(%1); vzeroupper"
+                     :
+                     : "r"(now), "r"(masks)
+                     : "memory");
+    return (memcmp(now, wide, sizeof now) != 0) + (masks[0] != masks[1]);
+}
+
 static unsigned char bits[MOST + 256];
 
 __attribute__((noinline)) static unsigned defined_in(unsigned long size) {
@@ -50,6 +80,18 @@ int main(void) {
             fill(size, words);
             unsigned n = defined_in(size + 256);
             if (n && !wrong++) at = size;
+        }
+    }
+    int is_wide = __builtin_cpu_supports("avx512bw");
+    for (unsigned k = 0; k < 40; k++) {
+        unsigned size = 8 * (66 + 37 * k);
+        for (unsigned place = 0; place < size + size / 61; place += size / 61) {
+            unsigned to = place < size ? place : size - 1;
+            if (is_wide)
+                wrong += touch_wide(size, to);
+            else
+                touch(size, to);
+            if (defined_in(size + 256) && !wrong++) at = size;
         }
     }
     for (unsigned i = 0; i < sizeof above; i++) wrong += above[i] != 7;
