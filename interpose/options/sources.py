@@ -1,7 +1,8 @@
 """Where options come from, in order, and how texts are split into words (docs/spec/options.md section 1).
 
 At each place Valgrind's own file or variable is read first, then ours, so that ours wins: ``~/.valgrindrc``,
-``~/.interposerc``, ``$VALGRIND_OPTS``, ``$INTERPOSE_OPTS``, ``./.valgrindrc``, ``./.interposerc``.
+``~/.interposerc``, ``$VALGRIND_OPTS``, ``$INTERPOSE_OPTS``, ``./.valgrindrc``, ``./.interposerc``.  What is
+written for Valgrind means here what it means there: ``--tool=`` counts in our own only.
 """
 
 from __future__ import annotations
@@ -74,14 +75,22 @@ def outside_words(environ: Mapping[str, str], notices: list[str]) -> list[str]:
     words: list[str] = []
     home = environ.get("HOME", "")
     if home:
-        for name in RC_FILES:
-            words += read_rc(os.path.join(home, name), notices)
-    for variable in VARIABLES:
-        words += split_words(environ.get(variable, ""))
+        words += _rc_words(home, notices)
+    valgrinds, ours = (split_words(environ.get(variable, "")) for variable in VARIABLES)
+    words += [*_without_tool(valgrinds), *ours]
     if not _is_home(home):
-        for name in RC_FILES:
-            words += read_rc(f"./{name}", notices)
+        words += _rc_words(".", notices)
     return words
+
+
+def _rc_words(folder: str, notices: list[str]) -> list[str]:
+    valgrinds, ours = (read_rc(os.path.join(folder, name), notices) for name in RC_FILES)
+    return [*_without_tool(valgrinds), *ours]
+
+
+def _without_tool(words: list[str]) -> list[str]:
+    """Valgrind looks for its tool on the command line alone, and passes over the option elsewhere."""
+    return [word for word in words if not word.startswith("--tool=")]
 
 
 def _is_home(home: str) -> bool:

@@ -281,6 +281,17 @@ def test_sources_in_order(tmp_path, elsewhere):
     assert alone.core.num_callers == 12 and alone.core.suppressions == ()
 
 
+def test_valgrinds_sources_name_no_tool(elsewhere):
+    """Valgrind passes over the option there, whatever it says; ours count."""
+    (elsewhere / ".valgrindrc").write_text("--tool=helgrind --num-callers=5")
+    config = parse([], {"VALGRIND_OPTS": "--tool=none -q"})
+    assert (config.tool_name, config.core.num_callers, config.core.verbosity) == ("memcheck", 5, 0)
+    assert parse([], {"INTERPOSE_OPTS": "--tool=none"}).tool_name == "none"
+    (elsewhere / ".interposerc").write_text("--tool=callgrind")
+    assert parse([], {"INTERPOSE_OPTS": "--tool=none"}).tool_name == "callgrind"
+    assert parse(["--tool=memcheck"], {"INTERPOSE_OPTS": "--tool=none"}).tool_name == "memcheck"
+
+
 def test_command_line_only_counts_on_the_command_line_only():
     assert core(VALGRIND_OPTS="--command-line-only=yes --num-callers=5").num_callers == 5
 
