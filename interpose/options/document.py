@@ -21,10 +21,11 @@ Made from the option tables (`interpose/options/core.py`, `interpose/tools/*/opt
 `python -m interpose.options.document > docs/options.md`; a test compares.
 
 Options are read from `~/.valgrindrc`, `~/.interposerc`, `$VALGRIND_OPTS`, `$INTERPOSE_OPTS`,
-`./.valgrindrc`, `./.interposerc` and the command line; later ones win. `--tool=` in Valgrind's own files and variable
-is passed over, as by Valgrind. An rc file is read only if it is a regular file, owned by you and not writable by everyone. `--memcheck:opt=value` counts when memcheck runs.
-Column D: can be changed while the program runs (`VALGRIND_CLO_CHANGE`). An option with "no effect yet" is
-accepted, and a warning says so when it is used.
+`./.valgrindrc`, `./.interposerc` and the command line; later ones win. `--tool=` in Valgrind's own files
+and variable is passed over, as by Valgrind. An rc file is read only if it is a regular file, owned by you
+and not writable by everyone. `--memcheck:opt=value` counts when memcheck runs. Column D: can be changed
+while the program runs (`VALGRIND_CLO_CHANGE`). An option with "no effect yet" is accepted, and a warning
+says so when it is used.
 """
 
 
