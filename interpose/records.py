@@ -107,23 +107,21 @@ def field(
 
 def _made(cls: type, values: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     """The values of all fields, from some of them."""
-    fields: dict[str, _Field] = cls._record_fields  # type: ignore[attr-defined]
     wanted: tuple[str, ...] = cls._record_wanted  # type: ignore[attr-defined]
     if len(values) > len(wanted) or not named.keys() <= set(wanted[len(values) :]):
         raise TypeError(
             f"{cls.__name__}() takes {', '.join(wanted)}; not {len(values)} values, {sorted(named)}"
         )
-    found = {}
-    given = {**dict(zip(wanted, values, strict=False)), **named}
-    for name, one in fields.items():
-        if name in given:
-            found[name] = given[name]
-        elif one.default_factory is not None:
-            found[name] = one.default_factory()
-        elif one.default is not _NONE:
-            found[name] = one.default
-        elif one.init:
-            raise TypeError(f"{cls.__name__}() lacks {name}")
+    found: dict[str, Any] = {**cls._record_defaults, **named}  # type: ignore[attr-defined]
+    found.update(zip(wanted, values, strict=False))
+    if len(found) < len(cls._record_fields):  # type: ignore[attr-defined]
+        for name, one in cls._record_fields.items():  # type: ignore[attr-defined]
+            if name in found:
+                continue
+            if one.default_factory is not None:
+                found[name] = one.default_factory()
+            elif one.init:
+                raise TypeError(f"{cls.__name__}() lacks {name}")
     return found
 
 
@@ -183,6 +181,7 @@ def dataclass(cls: Any = None, /, *, frozen: bool = False, eq: bool = True, slot
             one = _Field(one, None, True, True)
         fields[name] = one
     cls._record_fields = fields
+    cls._record_defaults = {name: one.default for name, one in fields.items() if one.default is not _NONE}
     cls._record_simple = len(fields) if all(one.init for one in fields.values()) else -1
     methods: dict[str, Any] = {"__init__": _init, "__repr__": _repr}
     if eq:
@@ -198,8 +197,10 @@ def dataclass(cls: Any = None, /, *, frozen: bool = False, eq: bool = True, slot
 
 
 def _init_slots(self: Any, *values: Any, **named: Any) -> None:
-    for name, value in _made(type(self), values, named).items():
-        object.__setattr__(self, name, value)
+    cls: Any = type(self)
+    put = object.__setattr__ if cls.__setattr__ is _frozen_set else setattr  # which is twice as fast
+    for name, value in _made(cls, values, named).items():
+        put(self, name, value)
 
 
 def compact(cls: Any) -> Any:

@@ -312,6 +312,16 @@ class ErrorManager:
         self._show(error)
         return Outcome.SHOWN
 
+    def count_unique(self, counts: bool) -> None:
+        """The same for one that is not shown and that no suppression concerns."""
+        self.skip_numbers(1)
+        self.errors_found += counts
+        self.contexts += counts
+
+    def skip_numbers(self, count: int) -> None:
+        """Errors that nobody is told of have numbers, too."""
+        self._next_unique += count
+
     def _suppression_of(self, error: Error) -> Suppression | None:
         """The entry that matches; frames are looked up only if some entry is of this kind at all."""
         if not self.suppressions.concern(error):

@@ -351,6 +351,8 @@ class Log(Output):
         self._client_line = ""
         self._is_redirected = False
         """To standard error: who listened is gone."""
+        self._holds = False
+        self._held = ""
         self.sink: Callable[[str], None] | None = None
         """Where lines go instead of the file: to whoever asked for them."""
         self.asked_for = False
@@ -423,6 +425,7 @@ class Log(Output):
         """A line that the answer ends."""
         self.flush()
         self._write(f"{self._prefix('==')}{text} ")
+        self._release()
 
     def flush(self) -> None:
         """End a line of the program's that has no end yet."""
@@ -450,11 +453,17 @@ class Log(Output):
     def _lines(self, mark: str, text: str) -> None:
         self.flush()
         prefix = self._prefix(mark)
-        self._write("".join(f"{prefix}{line}\n" for line in text.split("\n")))
+        whole = text.replace("\n", f"\n{prefix}")
+        self._write(f"{prefix}{whole}\n")
 
     def _write(self, text: str) -> None:
         if self.sink is not None:
             self.sink(text)
+        elif self._holds:
+            # What is written by one call stays together, beside what other processes write to the same pipe.
+            if len(self._held) + len(text) > _PIECE:
+                self._release()
+            self._held += text
         else:
             super()._write(text)
 
@@ -469,6 +478,20 @@ class Log(Output):
         super()._write(
             f"{self._prefix('==')}The log's listener is gone. What follows is sent to stderr instead.\n{text}"
         )
+
+    def _release(self) -> None:
+        if self._held:
+            text, self._held = self._held, ""
+            super()._write(text)
+
+    def hold(self) -> None:
+        """Write what follows by fewer calls of the system, until :meth:`let_go`."""
+        self._holds = True
+
+    def let_go(self) -> None:
+        """Write what is held, and from now on at once."""
+        self._release()
+        self._holds = False
 
     # -- changes of process --------------------------------------------------------------------
 
@@ -485,6 +508,7 @@ class Log(Output):
         child.__dict__.update(self.__dict__)
         child.pid, child.silent = pid, silent
         child._client_line = ""
+        child._holds, child._held = False, ""
         if self.fd is None:
             return child
         if self.names is None or self._template is None or not FileNames.varies(self._template):
@@ -501,6 +525,7 @@ class Log(Output):
     def close(self) -> None:
         """End the last line and give the descriptor back."""
         self.flush()
+        self.let_go()
         super().close()
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from dataclasses import dataclass, field, replace
     from enum import Enum
-    from typing import Protocol
+    from typing import NamedTuple, Protocol
 
     from interpose.options.core import CoreOptions
 else:
-    from interpose.records import Enum, dataclass, field, replace
+    from interpose.records import Enum, NamedTuple, dataclass, field, replace
 
     Protocol = object
 
@@ -151,6 +151,43 @@ def _end_in_clone(frames: list[ResolvedFrame]) -> list[ResolvedFrame]:
     return frames
 
 
+class _Special(NamedTuple):
+    """What the frames of an address mean for others."""
+
+    main: int
+    """How many of them end with the outermost ``main``, 0: there is none."""
+    start: int
+    """The same for the innermost start-up function."""
+    starts_thread: bool
+    """It is shown by another name where it is the outermost."""
+
+
+if TYPE_CHECKING:
+    _Shown = tuple[list[ResolvedFrame], list[str], _Special | None]
+    """The frames of an address, and their texts."""
+
+
+class _Known(dict[int, "_Shown"]):
+    """What reports need of addresses again and again, found out when one is first asked for."""
+
+    def __init__(self, look_at: Callable[[int], _Shown]) -> None:
+        self._look_at = look_at
+
+    def __missing__(self, ip: int) -> _Shown:
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        found = self[ip] = self._look_at(ip)
+        return found
+
+
+class _Inside(dict[int, int]):
+    """By return address an address that lies inside the call, made when it is first asked for."""
+
+    def __missing__(self, address: int) -> int:
+        inside = self[address] = (address - 1) & _ADDRESS
+        return inside
+
+
 class StackResolver:
     """Turns raw traces into stacks, and stacks into frames, under the options in force."""
 
@@ -159,7 +196,9 @@ class StackResolver:
         self.options = options or StackOptions()
         self.hooks: HookFrames | None = None
         self._cache: dict[int, tuple[tuple[ResolvedFrame, _Place], ...]] = {}
+        self._shown = _Known(self._look_at)
         self._addresses: dict[int, int] = {}
+        self._inside = _Inside()
         self._cache_key: tuple[bool, bool, bool] | None = None
 
     def normalise(self, raw: Sequence[int]) -> Stack:
@@ -168,18 +207,21 @@ class StackResolver:
             return ()
         if self.hooks is not None:
             raw = [raw[0], *(ret for ret in raw[1:] if not self.hooks.is_hidden(ret))]
-        ips = [raw[0], *((ret - 1) & _ADDRESS for ret in raw[1:])]
-        if self.options.merge_recursive:
-            ips = merge_cycles(ips, self.options.merge_recursive)
         # One number object for each address, in most stacks an outer one that others have, too.
         if len(self._addresses) >= _MOST_KNOWN:
             self._addresses.clear()
-        once = self._addresses.setdefault
-        return tuple(once(ip, ip) for ip in ips[: self.options.num_callers])
+        if len(self._inside) >= _MOST_KNOWN:
+            self._inside.clear()
+        first = self._addresses.setdefault(raw[0], raw[0])
+        ips = (first, *map(self._inside.__getitem__, raw[1:]))
+        if self.options.merge_recursive:
+            ips = tuple(merge_cycles(ips, self.options.merge_recursive))
+        return ips[: self.options.num_callers]
 
     def forget(self) -> None:
         """Drop what was looked up: an object came or went."""
         self._cache.clear()
+        self._shown.clear()
 
     def all_frames(self, stack: Stack) -> list[ResolvedFrame]:
         """All frames of a stack, inlined ones and those below ``main`` included; what suppressions match."""
@@ -190,23 +232,58 @@ class StackResolver:
 
         Where there is none (constructors, exit handlers), the first start-up function is the last.
         """
-        frames: list[ResolvedFrame] = []
+        shown: list[ResolvedFrame] = []
         after_main = after_start = 0
-        for ip in stack:
-            for frame, place in self._resolve(ip):
-                frames.append(frame)
-                if place is _Place.MAIN:
-                    after_main = len(frames)
-                elif place is _Place.BELOW_MAIN and not after_start:
-                    after_start = len(frames)
-        return _end_in_clone(frames[: after_main or after_start or len(frames)])
+        self._check_options()
+        for frames, _, special in map(self._shown.__getitem__, stack):
+            if special is not None:
+                after_main = len(shown) + special.main if special.main else after_main
+                after_start = after_start or (len(shown) + special.start if special.start else 0)
+            shown += frames
+        return _end_in_clone(shown[: after_main or after_start or len(shown)])
 
-    def _resolve(self, ip: int) -> tuple[tuple[ResolvedFrame, _Place], ...]:
+    def texts(self, stack: Stack) -> list[str]:
+        """The same frames as text, each its address and what is there."""
+        shown: list[str] = []
+        after_main = after_start = 0
+        self._check_options()
+        for _, texts, special in map(self._shown.__getitem__, stack):
+            if special is not None:
+                if special.starts_thread:
+                    return [self._text(frame) for frame in self.frames(stack)]
+                after_main = len(shown) + special.main if special.main else after_main
+                after_start = after_start or (len(shown) + special.start if special.start else 0)
+            shown += texts
+        return shown[: after_main or after_start or len(shown)]
+
+    def may_end(self, stack: Stack) -> bool:
+        """Whether the frames that are shown could be those of the innermost address alone."""
+        self._check_options()
+        return len(stack) < 2 or self._shown[stack[0]][2] is not None
+
+    def _look_at(self, ip: int) -> _Shown:
+        resolved = self._resolve(ip)
+        frames = [frame for frame, _ in resolved]
+        places = [place for _, place in resolved]
+        main = len(places) - places[::-1].index(_Place.MAIN) if _Place.MAIN in places else 0
+        start = places.index(_Place.BELOW_MAIN) + 1 if _Place.BELOW_MAIN in places else 0
+        starts_thread = any(frame.symbol in _THREAD_STARTS for frame in frames)
+        special = _Special(main, start, starts_thread) if main or start or starts_thread else None
+        return frames, [self._text(frame) for frame in frames], special
+
+    def _text(self, frame: ResolvedFrame) -> str:
+        return f"0x{frame.ip:X}: {describe_frame(frame, self.options)}"
+
+    def _check_options(self) -> None:
         options = self.options
         key = (options.demangle, options.sym_offsets, options.show_below_main)
         if key != self._cache_key:
-            self._cache.clear()
+            self.forget()
             self._cache_key = key
+
+    def _resolve(self, ip: int) -> tuple[tuple[ResolvedFrame, _Place], ...]:
+        options = self.options
+        self._check_options()
         found = self._cache.get(ip)
         if found is None and len(self._cache) >= _MOST_KNOWN:
             self._cache.clear()

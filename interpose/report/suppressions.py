@@ -342,11 +342,5 @@ def generate(error: Error, frames: Sequence[ResolvedFrame]) -> GeneratedSuppress
     return GeneratedSuppression(
         f"{error.kind.component}:{error.kind.suppression}",
         error.suppression_extra,
-        tuple(_generated_frame(frame) for frame in frames),
+        tuple([("fun", frame.symbol) if frame.symbol else ("obj", frame.obj or "*") for frame in frames]),
     )
-
-
-def _generated_frame(frame: ResolvedFrame) -> tuple[str, str]:
-    if frame.symbol:
-        return ("fun", frame.symbol)
-    return ("obj", frame.obj or "*")

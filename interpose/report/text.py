@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import AuxPart, Error
-from .stack import Stack, StackResolver, describe_frame
+from .stack import Stack, StackResolver
 from .suppressions import GeneratedSuppression
 
 TYPE_CHECKING = False
@@ -23,15 +23,16 @@ class LogLike(Protocol):
     def plain(self, text: str, /) -> None: ...
     def debug(self, text: str, /) -> None: ...
     def raw(self, text: str, /) -> None: ...
+    def hold(self) -> None: ...
+    def let_go(self) -> None: ...
 
 
 def stack_lines(resolver: StackResolver, stack: Stack) -> list[str]:
     """The lines of a stack trace: ``at`` for the very first one, ``by`` for the rest (inlined ones too)."""
-    lines = []
-    word = "at"
-    for frame in resolver.frames(stack):
-        lines.append(f"   {word} 0x{frame.ip:X}: {describe_frame(frame, resolver.options)}")
-        word = "by"
+    texts = resolver.texts(stack)
+    lines = [f"   by {text}" for text in texts]
+    if texts:
+        lines[0] = f"   at {texts[0]}"
     return lines
 
 
@@ -115,8 +116,7 @@ class TextSink:
 
     def suppression(self, candidate: GeneratedSuppression) -> None:
         """A generated suppression, after the error block (docs/spec/suppressions.md section 3)."""
-        for line in candidate.lines():
-            self.log.raw(line)
+        self.log.raw("\n".join(candidate.lines()))
 
     def message(self, *lines: str) -> None:
         """Lines about error reporting itself, such as the limits."""

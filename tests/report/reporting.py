@@ -54,7 +54,13 @@ class Log:
         self.lines.append(f"==1== {text} ")
 
     def raw(self, text: str) -> None:
-        self.lines.append(text)
+        self.lines += text.split("\n")
+
+    def hold(self) -> None:
+        pass
+
+    def let_go(self) -> None:
+        pass
 
     def text(self) -> str:
         return "".join(f"{line}\n" for line in self.lines)

@@ -46,6 +46,26 @@ def test_prefixes(pipe):
     assert written(pipe[0]) == "==42== one\n==42== two\n==42== \n--42-- three\n**42** four\nfive\n"
 
 
+def test_lines_are_held_until_they_are_many(pipe):
+    log = Log(pipe[1], 42)
+    log.hold()
+    log.plain("one\ntwo")
+    log.raw("three")
+    assert written(pipe[0]) == ""
+    log.question("now?")
+    assert written(pipe[0]) == "==42== one\n==42== two\nthree\n==42== now? "
+    block = "x" * 100 + "\n" + "y" * 2900
+    whole = f"==42== {'x' * 100}\n==42== {'y' * 2900}\n"
+    log.plain(block)
+    assert written(pipe[0]) == ""
+    log.plain(block)  # with the one before it would be more than a pipe takes as a whole
+    assert written(pipe[0]) == whole
+    log.let_go()
+    assert written(pipe[0]) == whole
+    log.plain("at once")
+    assert written(pipe[0]) == "==42== at once\n"
+
+
 def test_client_text_waits_for_the_end_of_its_line(pipe):
     log = Log(pipe[1], 7)
     log.client("a")

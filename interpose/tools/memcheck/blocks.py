@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 
 from interpose.jit._native import ffi, lib
@@ -16,20 +17,32 @@ if TYPE_CHECKING:
     from interpose.report.stack import Stack
 
 ROW = ffi.sizeof("struct ip_leak_block")
+_ROW = struct.Struct("2Q4I")
 KINDS = tuple(AllocKind)
 """In the order of ``enum ip_alloc_kind``."""
+
+
+def _known(origins: Iterable[int]) -> None:
+    """Stacks that need not be read."""
 
 
 class Blocks:
     """Blocks by address; of nested ones the outer first."""
 
-    def __init__(self, rows: bytearray, origin: Callable[[int], tuple[Stack | None, int]]) -> None:
+    def __init__(
+        self,
+        rows: bytearray,
+        origin: Callable[[int], tuple[Stack | None, int]],
+        read_ahead: Callable[[Iterable[int]], None] = _known,
+    ) -> None:
         """:param rows: ``struct ip_leak_block``, in any order; they are sorted in place.
         :param origin: the stack and its number in order of appearance, by what a row has as its origin.
+        :param read_ahead: is told for which of them ``origin`` is about to be called, if they are many.
         """
         self._count = len(rows) // ROW
         self.rows: Any = ffi.from_buffer("struct ip_leak_block[]", rows)
         self.origin = origin
+        self.read_ahead = read_ahead
         facts = lib.ip_leak_sort(self.rows, self._count)
         self.are_apart = not facts & lib.IP_LB_TOUCHING
         """No block lies in another one, or begins where another does."""
@@ -64,6 +77,15 @@ class Blocks:
     def __iter__(self) -> Iterator[HeapBlock]:
         for index in range(self._count):
             yield self[index]
+
+    def by_origin(self) -> dict[int, list[int]]:
+        """Bytes and number of the blocks of each origin."""
+        sums: dict[int, list[int]] = {}
+        for _, size, origin, *_ in _ROW.iter_unpack(ffi.buffer(self.rows)[: self._count * ROW]):
+            cost = sums.setdefault(origin, [0, 0])
+            cost[0] += size
+            cost[1] += 1
+        return sums
 
     def find(self, addr: int) -> int | None:
         """Which block holds an address; an empty block holds its start.  Of blocks that are apart."""

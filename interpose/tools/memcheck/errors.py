@@ -303,12 +303,13 @@ LEAK_XML = {
     "possible": "Leak_PossiblyLost",
     "reachable": "Leak_StillReachable",
 }
+_LEAK_KINDS = {kind: ErrorKind(xml, "Leak", COMPONENT) for kind, xml in LEAK_XML.items()}
 _LEAK_EXTRA = "match-leak-kinds:"
 
 
 def leak_error_kind(kind: str) -> ErrorKind:
     """The error kind of a loss record."""
-    return ErrorKind(LEAK_XML[kind], "Leak", COMPONENT)
+    return _LEAK_KINDS[kind]
 
 
 def parse_leak_kinds(text: str) -> frozenset[str]:

@@ -9,6 +9,8 @@ millions of blocks has no object for each.
 
 from __future__ import annotations
 
+import struct
+
 from interpose.jit._native import ffi, lib
 from interpose.plain import cached_property
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from enum import IntEnum
     from typing import Any, NamedTuple, Protocol
+
+    from interpose.report.stack import Stack
 else:
     from interpose.records import IntEnum, NamedTuple
 
@@ -33,6 +37,8 @@ CHUNK = 4 << 20
 """Bytes of client memory copied at a time."""
 _HITS = 1 << 16
 _NO_HOLDER = 0xFFFF_FFFF
+_GROUP = struct.Struct("4Q2I")
+"""``struct ip_leak_group``."""
 _FIELDS = 3
 """64-bit words of ``struct ip_hit``; the last holds block and holder."""
 
@@ -144,7 +150,7 @@ class LeakSearch:
         return list(_decoded(self._hits))
 
     @cached_property
-    def _grouped(self) -> tuple[list[Group], Any]:
+    def _grouped(self) -> tuple[Groups, Any]:
         """The groups, and the number of each block's."""
         slots, n = 1 << 12, len(self.blocks)
         group_of = ffi.new("uint32_t[]", n)
@@ -154,22 +160,11 @@ class LeakSearch:
             slots *= 2
             found = ffi.new("struct ip_leak_group[]", slots // 2)
             count = lib.ip_leak_groups(self._walk, ffi.new("uint32_t[]", slots), slots, found, group_of)
-        names = tuple(State)
-        groups = [
-            Group(
-                names[each.state],
-                each.origin,
-                each.bytes,
-                each.blocks,
-                each.indirect_bytes,
-                each.indirect_blocks,
-            )
-            for each in found[0:count]
-        ]
-        return groups, group_of
+        rows = bytes(ffi.buffer(found, count * _GROUP.size)) if count else b""
+        return Groups(rows, self.blocks.origin, self.blocks.read_ahead), group_of
 
     @property
-    def groups(self) -> list[Group]:
+    def groups(self) -> Groups:
         """The blocks by state and origin, in the order in which their first ones lie."""
         return self._grouped[0]
 
@@ -177,6 +172,13 @@ class LeakSearch:
     def group_of(self) -> list[int]:
         """For each block the number of its group."""
         return list(ffi.unpack(self._grouped[1], len(self.blocks)))
+
+    def by_state(self) -> Iterator[tuple[State, int, int]]:
+        """Bytes and blocks of each state."""
+        size, blocks = (ffi.new("uint64_t[]", len(State)) for _ in range(2))
+        lib.ip_leak_by_state(self._walk, size, blocks)
+        for state in State:
+            yield state, size[state], blocks[state]
 
     def by_heuristic(self) -> Iterator[tuple[str, int, int]]:
         """Bytes and blocks that each heuristic found."""
@@ -195,6 +197,33 @@ class Group(NamedTuple):
     blocks: int
     indirect_bytes: int
     indirect_blocks: int
+
+
+class Groups:
+    """All groups of a search, which they outlast: as rows in C, until somebody looks at them."""
+
+    def __init__(
+        self,
+        rows: bytes,
+        origin: Callable[[int], tuple[Stack | None, int]],
+        read_ahead: Callable[[Iterable[int]], None],
+    ) -> None:
+        """:param rows: ``struct ip_leak_group``; the others as :class:`Blocks` has them."""
+        self._rows = rows
+        self.origin = origin
+        self._read_ahead = read_ahead
+
+    def __len__(self) -> int:
+        return len(self._rows) // _GROUP.size
+
+    def __iter__(self) -> Iterator[Group]:
+        names = tuple(State)
+        for size, blocks, indirect, indirect_blocks, origin, state in _GROUP.iter_unpack(self._rows):
+            yield Group(names[state], origin, size, blocks, indirect, indirect_blocks)
+
+    def read_stacks(self) -> None:
+        """All of them will be asked for."""
+        self._read_ahead(row[4] for row in _GROUP.iter_unpack(self._rows))
 
 
 def search(

@@ -10,16 +10,16 @@ from interpose.report.text import LogLike, stack_lines
 from .blocks import Blocks
 from .errors import leak_error_kind
 from .heap import HeapBlock
-from .leak import LeakMemory, LeakSearch, State, search
+from .leak import Groups, LeakMemory, LeakSearch, State, search
 from .options import LEAK_HEURISTICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from dataclasses import dataclass, field, replace
+    from dataclasses import dataclass, replace
     from enum import Enum
 else:
-    from interpose.records import Enum, dataclass, field, replace
+    from interpose.records import Enum, dataclass, replace
 
 RESOLUTION = {"low": 2, "med": 4, "high": None}
 """Frames compared to merge records, by ``--leak-resolution``; None: all."""
@@ -62,14 +62,15 @@ class LeakOptions:
     thread_name: str | None = None
 
 
-@dataclass
 class Totals:
     """Bytes and blocks, and those of the previous search."""
 
-    bytes: int = 0
-    blocks: int = 0
-    old_bytes: int = 0
-    old_blocks: int = 0
+    __slots__ = ("blocks", "bytes", "old_blocks", "old_bytes")
+
+    def __init__(self, size: int = 0, blocks: int = 0) -> None:
+        self.bytes = size
+        self.blocks = blocks
+        self.old_bytes = self.old_blocks = 0
 
     def add(self, size: int, blocks: int) -> None:
         self.bytes += size
@@ -80,20 +81,23 @@ class Totals:
         self.bytes = self.blocks = 0
 
 
-@dataclass
 class LossRecord:
     """The blocks of one state and allocation stack."""
 
-    state: State
-    stack: Stack
-    order: int
-    """Number of the stack among all allocation stacks, by first appearance."""
-    direct: Totals = field(default_factory=Totals)
-    indirect: Totals = field(default_factory=Totals)
-    groups: list[int] = field(default_factory=list)
-    """Which of the search's groups of blocks are in it."""
-    number: int = 0
-    suppressed: bool = False
+    __slots__ = ("direct", "indirect", "number", "order", "stack", "state")
+
+    def __init__(self, state: State, stack: Stack, order: int) -> None:
+        """:param order: number of the stack among all allocation stacks, by first appearance."""
+        self.state = state
+        self.stack = stack
+        self.order = order
+        self.direct = Totals()
+        self.indirect = Totals()
+        self.number = 0
+
+    def place(self) -> tuple[int, int, int, int]:
+        """What decides about the order of records."""
+        return (self.direct.bytes + self.indirect.bytes, self.state, self.direct.blocks, self.order)
 
     @property
     def bytes(self) -> int:
@@ -129,20 +133,17 @@ class LossRecord:
 
     def text(self, total: int, delta: Delta) -> str:
         """``N bytes in N blocks are definitely lost in loss record I of N``."""
-
-        def amount(now: int, old: int) -> str:
-            return amount_text(now, old, delta is not Delta.ANY)
-
-        def size() -> str:
-            direct = amount(self.direct.bytes, self.direct.old_bytes)
-            if not self.indirect.bytes:
-                return direct  # what hung on them before is not counted here
-            indirect = amount(self.indirect.bytes, self.indirect.old_bytes)
-            return f"{amount(self.bytes, self.old_bytes)} ({direct} direct, {indirect} indirect)"
-
-        new = "new " if delta is not Delta.ANY and self.is_new else ""
+        with_change = delta is not Delta.ANY
+        direct, indirect = self.direct, self.indirect
+        size = amount_text(direct.bytes, direct.old_bytes, with_change)
+        if indirect.bytes:  # what hung on them before is not counted here
+            whole = amount_text(self.bytes, self.old_bytes, with_change)
+            more = amount_text(indirect.bytes, indirect.old_bytes, with_change)
+            size = f"{whole} ({size} direct, {more} indirect)"
+        blocks = amount_text(direct.blocks, direct.old_blocks, with_change)
+        new = "new " if with_change and self.is_new else ""
         return (
-            f"{size()} bytes in {amount(self.direct.blocks, self.direct.old_blocks)} blocks "
+            f"{size} bytes in {blocks} blocks "
             f"are {_LOST[self.state]} in {new}loss record {self.number:,} of {total:,}"
         )
 
@@ -169,10 +170,16 @@ class LeakReporter:
         """The records of the last search in order of their numbers."""
         self.searched: Callable[[], None] = _nobody
         """Called after each search."""
+        self.tells_facts = True
+        """Whether somebody reads the report who wants more than is shown."""
         self.last: tuple[LeakSearch, LeakOptions] | None = None
         """The last search, if it was a full one."""
         self.tree: Callable[[], None] | None = None
         """Writes the records to a file, where that is wanted instead of a list of them."""
+        self.of_groups: list[LossRecord] = []
+        """The record of each of the last search's groups of blocks."""
+        self._unmerged: tuple[Groups, str] | None = None
+        """Those of a search of which nothing but sums was told, and the resolution."""
         self._records: dict[tuple[State, Stack], LossRecord] = {}
         self._orders: dict[Stack, int] = {}
 
@@ -209,9 +216,12 @@ class LeakReporter:
         if options.verbosity >= 2:
             self.log.plain(f"Checked {result.checked_bytes:,} bytes")
             self.log.plain("")
-        self.merge(result, options)
-        merged()
-        self.report(options)
+        if options.full or merged is not _nobody or any(self._concerns(state, options) for state in State):
+            self.merge(result, options)
+            merged()
+            self.report(options)
+        else:
+            self._add_up(result, options)
         if talk and not self.errors.must_exit:
             for line in self.summary_lines(options):
                 self.log.plain(line)
@@ -247,52 +257,90 @@ class LeakReporter:
     def merge(self, result: LeakSearch, options: LeakOptions) -> list[LossRecord]:
         """Merge the blocks of a search into records, numbered by size, then state, blocks and age."""
         self._next_search()
-        frames = RESOLUTION[options.resolution]
-        for number, group in enumerate(result.groups):
-            found, context = result.blocks.origin(group.origin)
-            stack = (found or ())[:frames]
-            record = self._records.get((group.state, stack))
-            if record is None:
-                order = self._orders.setdefault(stack, context or len(self._orders))
-                record = self._records[(group.state, stack)] = LossRecord(group.state, found or (), order)
-            record.groups.append(number)
-            record.direct.add(group.bytes, group.blocks)
-            record.indirect.add(group.indirect_bytes, group.indirect_blocks)
+        self._merge(result.groups, options.resolution)
         for name, size, count in result.by_heuristic():
             self.heuristic[name].add(size, count)
         self.listed = sorted(
             self._records.values(),
-            key=lambda record: (record.bytes, record.state, record.direct.blocks, record.order),
+            key=LossRecord.place,
         )
         for number, record in enumerate(self.listed, 1):
             record.number = number
         return self.listed
 
+    def _merge(self, groups: Groups, resolution: str) -> None:
+        frames = RESOLUTION[resolution]
+        groups.read_stacks()
+        for state, origin, size, blocks, indirect, indirect_blocks in groups:
+            found, context = groups.origin(origin)
+            stack = (found or ())[:frames]
+            record = self._records.get((state, stack))
+            if record is None:
+                order = self._orders.setdefault(stack, context or len(self._orders))
+                record = self._records[(state, stack)] = LossRecord(state, found or (), order)
+            self.of_groups.append(record)
+            record.direct.add(size, blocks)
+            if indirect_blocks:
+                record.indirect.add(indirect, indirect_blocks)
+
+    def _add_up(self, result: LeakSearch, options: LeakOptions) -> None:
+        """What :meth:`merge` and :meth:`report` come to where no record is shown, counted or suppressed.
+
+        A million stacks would take half a minute to make records of; the next search may want them.
+        """
+        self._next_search()
+        self.listed = []
+        self._unmerged = result.groups, options.resolution
+        self.errors.skip_numbers(len(result.groups))
+        for state, size, count in result.by_state():
+            self.totals[state].add(size, count)
+        for name, size, count in result.by_heuristic():
+            self.heuristic[name].add(size, count)
+
     def _next_search(self) -> None:
         """What was found last becomes the old; records that were empty then are dropped."""
+        if self._unmerged is not None:
+            groups, resolution = self._unmerged
+            self._unmerged = None
+            self._forget_before()
+            self._merge(groups, resolution)
+        self._forget_before()
         self.errors.suppressions.reset_leaks()
         for totals in (*self.totals.values(), self.suppressed, *self.heuristic.values()):
             totals.next_search()
+
+    def _forget_before(self) -> None:
+        """Have the records compare with the last search from now on."""
+        self.of_groups = []
         self._records = {key: record for key, record in self._records.items() if record.direct.blocks}
         for record in self._records.values():
             record.direct.next_search()
             record.indirect.next_search()
-            record.groups = []
-            record.suppressed = False
 
     def report(self, options: LeakOptions) -> None:
         """Print and count the records; what a suppression matches goes to the suppressed total."""
+        self.log.hold()
+        try:
+            self._report(options)
+        finally:
+            self.log.let_go()
+
+    def _report(self, options: LeakOptions) -> None:
         first = self._first_shown(options)
+        concerned = {state for state in State if self._concerns(state, options)}
         for record in self.listed:
             shown = record.number >= first and self._wants(record, options)
             passes = record.passes(options.delta)  # suppressions count what has become empty, too
-            error = self.error_of(record, options)
             # A record that has become empty counts, too, where changes are asked for, as under Valgrind.
             counts = options.full and options.count_errors and record.state.word in options.error_kinds
+            if not shown and record.state not in concerned:
+                self.errors.count_unique(counts and passes)
+                self.totals[record.state].add(record.direct.bytes, record.direct.blocks)
+                continue
+            error = self.error_of(record, options)
             outcome = self.errors.report_unique(error, show=shown, counts=counts and passes)
             if outcome is Outcome.SHOWN and self.errors.must_exit:
                 return  # --exit-on-first-error: the rest is not told
-            record.suppressed = outcome is Outcome.SUPPRESSED
             entry = error.suppressed_by
             if entry is not None:
                 self.suppressed.add(record.direct.bytes, record.direct.blocks)
@@ -300,6 +348,10 @@ class LeakReporter:
                 entry.blocks += record.direct.blocks
             else:
                 self.totals[record.state].add(record.direct.bytes, record.direct.blocks)
+
+    def _concerns(self, state: State, options: LeakOptions) -> bool:
+        """Whether a suppression may match a record of a state."""
+        return self.errors.suppressions.concern(self.error_of(LossRecord(state, (), 0), options))
 
     def _wants(self, record: LossRecord, options: LeakOptions) -> bool:
         return options.full and record.state.word in options.show_kinds and record.passes(options.delta)
@@ -315,27 +367,31 @@ class LeakReporter:
 
     def error_of(self, record: LossRecord, options: LeakOptions) -> Error:
         """A record as an error."""
+        word = record.state.word
         return Error(
-            kind=leak_error_kind(record.state.word),
+            kind=leak_error_kind(word),
             tid=options.tid,
             thread_name=options.thread_name,
             what=(record.text(len(self.listed), options.delta),),
             stack=record.stack,
-            suppression_extra=f"match-leak-kinds: {record.state.word}",
+            suppression_extra=f"match-leak-kinds: {word}",
             leaked=(record.bytes, record.direct.blocks),
-            leak_kind=record.state.word,
-            facts={
-                "bytes": record.bytes,
-                "blocks": record.direct.blocks,
-                "direct_bytes": record.direct.bytes,
-                "indirect_bytes": record.indirect.bytes,
-                "indirect_blocks": record.indirect.blocks,
-                "bytes_before": record.old_bytes,
-                "blocks_before": record.direct.old_blocks,
-                "loss_record": record.number,
-                "loss_records": len(self.listed),
-            },
+            leak_kind=word,
+            facts=self._facts(record) if self.tells_facts else None,
         )
+
+    def _facts(self, record: LossRecord) -> dict[str, int]:
+        return {
+            "bytes": record.bytes,
+            "blocks": record.direct.blocks,
+            "direct_bytes": record.direct.bytes,
+            "indirect_bytes": record.indirect.bytes,
+            "indirect_blocks": record.indirect.blocks,
+            "bytes_before": record.old_bytes,
+            "blocks_before": record.direct.old_blocks,
+            "loss_record": record.number,
+            "loss_records": len(self.listed),
+        }
 
     def summary_lines(self, options: LeakOptions) -> list[str]:
         """LEAK SUMMARY and its hints."""

@@ -277,8 +277,7 @@ def _block_list(call: Call) -> None:
     if not records or not low:
         raise Refused("invalid loss record nr")
     result, options = last
-    record_of = {group: each.number for each in tool.leaks.listed for group in each.groups}
-    numbers = [record_of.get(group, 0) for group in result.group_of]
+    numbers = [tool.leaks.of_groups[group].number for group in result.group_of]
     blocks: dict[int, list[int]] = {record.number: [] for record in records}
     for block, number in enumerate(numbers):
         if number in blocks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
+from itertools import groupby
 
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.mappings import Mapping, read_mappings
@@ -13,7 +14,7 @@ from .heap import CHUNKS, HeapBlock, HeapStats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from interpose.report.stack import Stack, StackResolver
@@ -27,6 +28,10 @@ _LIVE, _QUARANTINE = lib.IP_HB_LIVE, lib.IP_HB_QUARANTINE
 NOT_KEPT: Stack = (0,)
 """Shown in the place of a stack that ``--keep-stacktraces`` does not keep, as Valgrind does."""
 _TOP = (1 << 64) - 1
+_FEW = 64
+"""Traces that are read one by one."""
+_COUNT = struct.Struct("5Q")
+"""``struct ip_heap_count``."""
 
 
 class HeapReader:
@@ -80,7 +85,7 @@ class HeapReader:
                 out = out or ffi.new("struct ip_leak_block[]", _CHUNK)
                 found = lib.ip_leak_pick(records, len(data) // _BLOCK_SIZE, out)
                 rows += ffi.buffer(out, found * ROW)
-            self._live = Blocks(rows, self._origin)
+            self._live = Blocks(rows, self._origin, self.read_ahead)
         return self._live
 
     def _origin(self, context: int) -> tuple[Stack | None, int]:
@@ -160,8 +165,28 @@ class HeapReader:
             return None
         count = int.from_bytes(head[:4], "little")
         data = self._client.read(at + 8, 8 * count) or b""
-        stack = self._resolver.normalise(struct.unpack(f"<{len(data) // 8}Q", data))
+        return self._stack_of(number, struct.unpack(f"<{len(data) // 8}Q", data))
+
+    def _stack_of(self, number: int, raw: Sequence[int]) -> Stack:
+        stack = self._resolver.normalise(raw)
         return stack if self.unloaded is None else self.unloaded.numbered(stack, number)
+
+    def read_ahead(self, numbers: Iterable[int]) -> None:
+        """Read the traces that are about to be asked for, if they are many: all that is between them, too."""
+        wanted = sorted(set(numbers).difference(self._stacks, (0,)))
+        where = self._client.symbol(lib.IP_SYM_CTX_TABLE)
+        table = self._client.read_struct("struct ip_ctx_table", where) if len(wanted) > _FEW else None
+        if table is None:
+            return
+        for chunk, members in groupby(wanted, lambda number: number >> _CTX_SHIFT):
+            data = self._client.read(table.chunks[chunk], 8 * lib.IP_CTX_CHUNK_WORDS)
+            if data is None:
+                continue
+            words = memoryview(data).cast("Q")
+            for number in members:
+                at = (number & _CTX_MASK) + 1
+                raw = words[at : at + (words[at - 1] & 0xFFFF_FFFF)].tolist()
+                self._stacks[number] = self._stack_of(number, raw)
 
     def next_stack(self) -> int:
         """The number that the next trace will get."""
@@ -196,7 +221,10 @@ class HeapReader:
                 if not count:
                     break
                 number = chunk << _CTX_SHIFT | at
-                yield number, self.stack(number) or ()
+                if number not in self._stacks:
+                    words = memoryview(data)[8 * at + 8 : 8 * (at + 1 + count)].cast("Q")
+                    self._stacks[number] = self._stack_of(number, words.tolist())
+                yield number, self._stacks[number] or ()
                 at += 1 + count
 
     def counts(self) -> list[tuple[Stack, int, int, int, int]]:
@@ -205,11 +233,9 @@ class HeapReader:
         if table is None or not table.counts:
             return []
         data = self._client.read(table.counts, table.counts_cap * ffi.sizeof("struct ip_heap_count"))
-        found = [each for each in ffi.from_buffer("struct ip_heap_count[]", data or b"") if each.ctx]
-        return [
-            (self.stack(each.ctx) or (), each.bytes, each.blocks, each.freed_bytes, each.freed_blocks)
-            for each in sorted(found, key=lambda each: each.ctx)
-        ]
+        found = sorted(row for row in _COUNT.iter_unpack(data or b"") if row[0])
+        self.read_ahead(row[0] for row in found)
+        return [(self.stack(number) or (), *sums) for number, *sums in found]
 
     # -- errors --------------------------------------------------------------------------------
 

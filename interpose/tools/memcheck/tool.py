@@ -85,6 +85,7 @@ class Tool(BaseTool):
             self.leaks.tree = self._leak_tree
         if supervisor.json is not None:
             self.leaks.searched = self._leaks_to_json
+        self.leaks.tells_facts = supervisor.json is not None
         self._attach()
         self._by_index: dict[int, Error] = {}
         self._counted: dict[int, int] = {}

@@ -6,9 +6,10 @@ Events and layout are those of Valgrind's ``xtmemory`` and ``xtleak``.
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 from interpose.errors import InterposeError
-from interpose.report.stack import describe_frame
+from interpose.report.stack import ResolvedFrame, describe_frame
 
 from .leak import State
 
@@ -16,9 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from interpose.report.stack import ResolvedFrame, Stack, StackResolver
+    from interpose.report.stack import Stack, StackResolver
 
-    from .heap import HeapBlock
+    from .blocks import Blocks
     from .loss import LossRecord
     from .tool import Tool
 
@@ -92,27 +93,36 @@ def tree_lines(
         yield f"event: {name} : {what}"
     yield "events: " + "".join(f"{name}  " for name, _ in events)[:-1]
     files, functions = _Names(compress), _Names(compress)
+
+    def own(frame: ResolvedFrame) -> str:
+        name = frame.name or f"0x{frame.ip:X}"
+        return f"fl={files[_file(frame)]}\nfn={functions[name]}\n{frame.line or 0} "
+
+    def call(frame: ResolvedFrame, to: ResolvedFrame) -> str:
+        name = to.name or f"0x{to.ip:X}"
+        return (
+            f"{own(frame).rstrip()}\n"
+            f"cfi={files[_file(to)]}\ncfn={functions[name]}\ncalls=0 {to.line or 0}\n{frame.line or 0} "
+        )
+
     sums = [0] * len(events)
+    nothing = ResolvedFrame(0, None, "???")
+    # Most stacks have calls that others have, too. The frames are kept, so that their identities stay theirs.
+    known: dict[tuple[int, int], tuple[str, ResolvedFrame, ResolvedFrame]] = {}
     for stack, cost in costs:
         sums = [a + b for a, b in zip(sums, cost, strict=True)]
+        frames = resolver.frames(stack)[::-1] or [nothing]
+        parts = []
+        for frame, to in pairwise(frames):
+            place = id(frame), id(to)
+            if place in known:
+                parts.append(known[place][0])
+            else:
+                parts.append(call(frame, to))
+                known[place] = call(frame, to), frame, to  # names that were written out are numbers by now
+        parts.append(own(frames[-1]))
         text = " ".join(map(str, cost))
-        frames = resolver.frames(stack)[::-1]
-        places = [(_file(frame), frame.name or f"0x{frame.ip:X}", frame.line or 0) for frame in frames] or [
-            ("UnknownFile???", "???", 0)
-        ]
-        for at, (file, function, number) in enumerate(places):
-            yield f"fl={files[file]}"
-            yield f"fn={functions[function]}"
-            if at + 1 == len(places):
-                yield f"{number} {text}"
-                yield ""
-                continue
-            to_file, to_function, to_line = places[at + 1]
-            yield f"{number}"
-            yield f"cfi={files[to_file]}"
-            yield f"cfn={functions[to_function]}"
-            yield f"calls=0 {to_line}"
-            yield f"{number} {text}"
+        yield f"{text}\n".join(parts) + f"{text}\n"
     yield "totals: " + " ".join(map(str, sums))
 
 
@@ -149,18 +159,20 @@ def _callers(title: str, costs: Sequence[tuple[Path, int]]) -> Iterator[str]:
 
 def _callers_of(resolver: StackResolver, stack: Stack | None) -> Stack:
     """A stack without its innermost frame, malloc or the program's own allocator; one that is alone stays."""
+    if stack and stack[0] not in stack[1:] and not resolver.may_end(stack):
+        return stack[1:]
     frames = resolver.frames(stack) if stack else []
     is_alone = not frames or frames[0].ip == frames[-1].ip
     return (stack or ()) if is_alone else (stack or ())[1:]
 
 
-def memory_costs(resolver: StackResolver, blocks: Iterable[HeapBlock]) -> Costs:
+def memory_costs(resolver: StackResolver, blocks: Blocks) -> Costs:
     """Bytes and blocks in use, by stack."""
     return [(_callers_of(resolver, stack), cost) for stack, cost in _in_use(blocks).items()]
 
 
 def total_costs(
-    resolver: StackResolver, blocks: Iterable[HeapBlock], counts: Iterable[tuple[Stack, int, int, int, int]]
+    resolver: StackResolver, blocks: Blocks, counts: Iterable[tuple[Stack, int, int, int, int]]
 ) -> Costs:
     """The same with all that each stack allocated, and freed, since the start."""
     in_use = _in_use(blocks)
@@ -169,12 +181,14 @@ def total_costs(
     ]
 
 
-def _in_use(blocks: Iterable[HeapBlock]) -> dict[Stack, list[int]]:
+def _in_use(blocks: Blocks) -> dict[Stack, list[int]]:
     found: dict[Stack, list[int]] = {}
-    for block in blocks:
-        cost = found.setdefault(block.alloc_stack or (), [0, 0])
-        cost[0] += block.size
-        cost[1] += 1
+    sums = blocks.by_origin()
+    blocks.read_ahead(sums)
+    for origin, (size, count) in sums.items():
+        cost = found.setdefault(blocks.origin(origin)[0] or (), [0, 0])
+        cost[0] += size
+        cost[1] += count
     return found
 
 
@@ -190,6 +204,8 @@ def _leak_cost(record: LossRecord) -> list[int]:
         return cost
 
     now = row(record.direct.bytes, record.indirect.bytes, record.direct.blocks)
+    if record.is_new and not record.old_bytes:
+        return [*now, *now, *[0] * _N]
     old = row(record.direct.old_bytes, record.indirect.old_bytes, record.direct.old_blocks)
     more = [max(a - b, 0) for a, b in zip(now, old, strict=True)]
     less = [max(b - a, 0) for a, b in zip(now, old, strict=True)]

@@ -211,6 +211,13 @@ size_t ip_leak_groups(const struct ip_leak_walk *w, uint32_t *slots, size_t n_sl
     return count;
 }
 
+void ip_leak_by_state(const struct ip_leak_walk *w, uint64_t *bytes, uint64_t *blocks) {
+    for (size_t b = 0; b < w->n_blocks; b++) {
+        bytes[w->state[b]] += w->blocks[b].size;
+        blocks[w->state[b]]++;
+    }
+}
+
 void ip_leak_by_heuristic(const struct ip_leak_walk *w, uint64_t *bytes, uint64_t *blocks) {
     for (size_t b = 0; b < w->n_blocks; b++) {
         bytes[w->heuristic[b]] += w->blocks[b].size;

@@ -78,6 +78,9 @@ struct ip_leak_group {
 size_t ip_leak_groups(const struct ip_leak_walk *walk, uint32_t *slots, size_t n_slots, struct ip_leak_group *groups,
                       uint32_t *group_of);
 
+/* Bytes and blocks of each of the first four states. */
+void ip_leak_by_state(const struct ip_leak_walk *walk, uint64_t *bytes, uint64_t *blocks);
+
 /* Bytes and blocks that each heuristic found, by its number: arrays of IP_LEAK_HEURISTICS. */
 void ip_leak_by_heuristic(const struct ip_leak_walk *walk, uint64_t *bytes, uint64_t *blocks);
 

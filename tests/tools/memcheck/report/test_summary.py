@@ -335,6 +335,34 @@ def test_delta_modes():
     assert "definitely lost: 130 bytes in 3 blocks" in b.log.take()
 
 
+def test_sums_alone_are_compared_with_later():
+    """Of a search that told nothing but sums the next one knows each record."""
+    full, sums = leak_bench(), leak_bench()
+    first = [block(0, 10, 1), block(1, 250, 2), block(2, 7, 9)]
+    second = [block(0, 10, 1), block(1, 250, 2), block(3, 30, 2), block(4, 50, 5)]
+    words = {GLOBALS: at(1, 8)}
+    texts = []
+    for (b, leaks), told in ((full, FULL), (sums, LeakOptions())):
+        leaks.run(first, Memory(words=dict(words)), told)
+        before = b.log.take()
+        assert "possibly lost: 250 bytes in 1 blocks" in before and "definitely lost: 17 bytes in 2" in before
+        assert ("loss record" in before) == told.full
+        leaks.run(second, Memory(words=dict(words)), replace(FULL, delta=Delta.CHANGED))
+        texts.append(b.log.take())
+    assert texts[0] == texts[1]
+    assert "0 (-7) bytes in 0 (-1) blocks are definitely lost" in texts[1]
+    assert "50 (+50) bytes in 1 (+1) blocks are definitely lost in new loss record" in texts[1]
+
+
+def test_suppressed_sums():
+    """What a suppression matches goes to its total, whether records are shown or not."""
+    b, leaks = leak_bench()
+    b.suppressions.add("{\n s\n Memcheck:Leak\n fun:malloc\n}\n")
+    leaks.run([block(0, 10, 1), block(1, 20, 2)], Memory(), LeakOptions())
+    text = b.log.take()
+    assert "suppressed: 30 bytes in 2 blocks" in text and "definitely lost: 0 bytes" in text
+
+
 def test_a_decrease():
     b, leaks = leak_bench()
     leaks.run([block(0, 20, 1), block(1, 20, 1), block(2, 8, 2)], Memory(), FULL)
