@@ -12,13 +12,19 @@ _STATE = 24  # in struct r_debug (<link.h>): 0 when the list of libraries is who
 
 def functions(supervisor: Supervisor, pc: int) -> list[int]:
     """Addresses of the functions to call, in order; the program's last system call is at ``pc``."""
+    found = ask_ahead(supervisor)
+    return [] if found and _is_linking(supervisor, pc) else found
+
+
+def ask_ahead(supervisor: Supervisor) -> list[int]:
+    """Look for the functions now: what a supervisor knows, its children that are forked from it know, too."""
     core = supervisor.config.core
     wanted = []
     if core.run_cxx_freeres:
         wanted.append("_ZN9__gnu_cxx9__freeresEv")
     if core.run_libc_freeres:
         wanted.append("__libc_freeres")
-    if not wanted or _is_linking(supervisor, pc):
+    if not wanted:
         return []
     # A static program that loads libraries has a second C library, whose exit never runs.
     only = "" if supervisor.interpreter else supervisor.objects.static_program()

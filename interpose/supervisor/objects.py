@@ -86,6 +86,8 @@ class Objects:
         # What the symbolizer has to hear first, in order: (file, start, size, offset), no file for an unmap.
         self._events: list[tuple[KnownFile | None, int, int, int]] = []
         self._mapped: list[Mapped] = []
+        self._found: dict[tuple[str, str], int] = {}
+        """Functions that were asked for since objects came or went."""
         self._ifunc_wrapper = 0
         self._shown_first_use: set[int] = set()
         self._hooks = hooks
@@ -313,6 +315,7 @@ class Objects:
     def _forget(self, start: int, end: int) -> None:
         """Something else is in [start, end) from now on; as in the redirection core, an object that goes
         in part goes."""
+        self._found.clear()
         self._mapped = [m for m in self._mapped if m.end <= start or m.start >= end]
         self._events = [e for e in self._events if e[1] < start or e[1] + e[2] > end]
 
@@ -337,6 +340,11 @@ class Objects:
 
         ``only`` is the path of the one object to look into.
         """
+        if (name, only) not in self._found:
+            self._found[name, only] = self._recalled_function(name, only)
+        return self._found[name, only]
+
+    def _recalled_function(self, name: str, only: str) -> int:
         question = f"{name} {only}".encode("utf-8", "surrogateescape")
         if self._recall is not None and (known := self._recall.memo.answer(question)) is not None:
             return int.from_bytes(known, "little")
@@ -356,6 +364,7 @@ class Objects:
 
     def ifunc_resolved(self, resolver: int, target: int) -> None:
         """An indirect function chose its target (request 3104)."""
+        self._found.clear()
         if self._recall is None:
             self._apply(self.redir.add_ifunc_target(resolver, target))
         else:

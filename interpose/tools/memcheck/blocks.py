@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
+from itertools import islice
 
 from interpose.jit._native import ffi, lib
 
@@ -78,14 +79,28 @@ class Blocks:
         for index in range(self._count):
             yield self[index]
 
+    def _rows(self) -> Iterator[tuple[int, ...]]:
+        return _ROW.iter_unpack(ffi.buffer(self.rows))
+
     def by_origin(self) -> dict[int, list[int]]:
         """Bytes and number of the blocks of each origin."""
         sums: dict[int, list[int]] = {}
-        for _, size, origin, *_ in _ROW.iter_unpack(ffi.buffer(self.rows)[: self._count * ROW]):
+        for _, size, origin, *_ in self._rows():
             cost = sums.setdefault(origin, [0, 0])
             cost[0] += size
             cost[1] += 1
         return sums
+
+    def stacks(self, most: int) -> list[Stack]:
+        """Some of the stacks that the first blocks are from."""
+        found: list[Stack] = []
+        for origin in dict.fromkeys(row[2] for row in islice(self._rows(), most * most)):
+            stack = self.origin(origin)[0]
+            if stack is not None:
+                found.append(stack)
+            if len(found) == most:
+                break
+        return found
 
     def find(self, addr: int) -> int | None:
         """Which block holds an address; an empty block holds its start.  Of blocks that are apart."""

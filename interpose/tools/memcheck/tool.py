@@ -49,6 +49,7 @@ else:
 
 
 READ_AHEAD = 2 << 20  # bytes of a file whose debug information is read before a child needs it
+_STACKS_AHEAD = 64  # of blocks in use that children are likely to have, too, and to lose
 _ORIGINS = (None, OriginKind.HEAP, OriginKind.STACK, OriginKind.CLIENT, OriginKind.UNKNOWN)
 
 
@@ -300,8 +301,16 @@ class Tool(BaseTool):
         return answer(self, slot, words, default)
 
     def forks_often(self) -> None:
-        if self.config.tool.leak_check == "full":
-            self.supervisor.symbolizer.read_ahead(READ_AHEAD)
+        from interpose.supervisor.final_calls import ask_ahead
+
+        ask_ahead(self.supervisor)
+        if self.config.tool.leak_check != "full":
+            return
+        self.supervisor.symbolizer.read_ahead(READ_AHEAD)
+        self.space.forget()
+        for stack in self.live_blocks().stacks(_STACKS_AHEAD):
+            self.resolver.texts(stack)
+        self.space.forget()
 
     def forked(self) -> None:
         self._attach()
