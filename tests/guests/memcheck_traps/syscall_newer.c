@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -28,6 +29,8 @@ int main(void) {
     /* The last node that can be named is one less than the number says, as libnuma has it. */
     syscall(SYS_mbind, page, 4096, 1, malloc(8), 65, 0);
     syscall(SYS_migrate_pages, 0x7fffffff, 65, malloc(8), malloc(8));
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL); /* asks what there is, as libseccomp does: no error */
+    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL);
     struct sock_fprog filter = {1, malloc(sizeof *filter.filter)};
     syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0xff000000, &filter);
     struct {

@@ -346,11 +346,15 @@ static void special_in(struct call *c, u32 i, const char *name) {
             sem_arrays(c);
         break;
     case __NR_prctl:
-        if (i == 2 && (u32)a[0] == 22 && a[1] == 2) { /* PR_SET_SECCOMP: struct sock_fprog, which has a hole */
+        /* PR_SET_SECCOMP: struct sock_fprog, which has a hole. Null asks whether there are filters: EFAULT is yes. */
+        if (i == 2 && (u32)a[0] == 22 && a[1] == 2 && a[2]) {
             call_reads(c, a[2], 2, "PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter", "");
             call_reads(c, a[2] + 8, 8, "PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter", "");
         }
         if (c->parts) parts_in(c, i);
+        break;
+    case __NR_seccomp: /* likewise: libseccomp asks so for each flag */
+        if (a[2] && c->parts) parts_in(c, i);
         break;
     case __NR_utimensat: two_times(c, a[2]); break;
     case __NR_adjtimex:
