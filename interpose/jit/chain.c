@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/inline/tt_hash.h"
 #include "abi/tstate.h"
 #include "jit/lastwords.h"
 #include "jit/transtab.h"
@@ -58,24 +59,30 @@ static uint32_t leads_to(const struct transtab *t, uint32_t x) {
     return patch + 4 + distance;
 }
 
-/* The exit's own record, from the first time on that there is something to note. */
-static struct xrec *own_record(struct transtab *t, uint32_t x) {
+/* The exit's own record, from the first time on that there is something to note.  block: it is this one's. */
+static struct xrec *own_record(struct transtab *t, uint32_t x, uint32_t block) {
     if (!t->xrec_of[x]) {
-        struct xrec r = {.stub = leads_to(t, x), .block = block_of_exit(t, x)};
+        struct xrec r = {.stub = leads_to(t, x), .block = block};
         t->xrec[t->xrec_of[x] = t->n_xrec++] = r;
     }
     return tt_xrec(t, x);
 }
 
-void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block) {
+/* Exit x of block from leads to block from now on. */
+static void link_exit(struct transtab *t, uint32_t x, uint32_t from, uint32_t block) {
     struct brec *to = &t->brec[block];
-    if (!is_direct(t, x) || tt_xrec(t, x)->linked || (t->opts.flags & IP_C_NO_CHAIN)) return;
-    struct xrec *r = own_record(t, x);
+    if (tt_xrec(t, x)->linked || (t->opts.flags & IP_C_NO_CHAIN)) return;
+    struct xrec *r = own_record(t, x, from);
     r->linked = block + 1;
     r->next_in = to->incoming;
     to->incoming = x;
     tt_patch_rel32(t, t->exits[x].patch, way_in(t, x, to));
     t->stats.chained++;
+}
+
+void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block) {
+    if (!is_direct(t, x)) return;
+    link_exit(t, x, t->xrec_of[x] ? tt_xrec(t, x)->block : block_of_exit(t, x), block);
 }
 
 /* ---- Waiting exits ------------------------------------------------------------------ */
@@ -92,10 +99,19 @@ void tt_forget_waiting(struct transtab *t) {
 }
 
 /* The table is dense, so keys that lie together must not (as ip_tt_index has them). */
+static uint32_t wait_home(uint32_t size, uint64_t key) {
+    return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40) & (size - 1);
+}
+
 static struct wait_ent *wait_place(struct wait_ent *table, uint32_t size, uint64_t key) {
-    uint32_t h = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40) & (size - 1);
+    uint32_t h = wait_home(size, key);
     while (table[h].used && table[h].key != key) h = (h + 1) & (size - 1);
     return &table[h];
+}
+
+void tt_expect(const struct transtab *t, uint64_t key) {
+    __builtin_prefetch(&t->tt[ip_tt_index(key)]);
+    __builtin_prefetch(&t->wait[wait_home(t->wait_size, key)]);
 }
 
 static void grow_waiting(struct transtab *t) {
@@ -120,10 +136,11 @@ static struct wait_ent *wait_find(struct transtab *t, uint64_t key, bool make) {
     return e;
 }
 
-static void wait_for(struct transtab *t, uint32_t x) {
-    struct wait_ent *e = wait_find(t, tt_canonical(t, t->exits[x].key), true);
+/* key: of the exit, in its canonical form. */
+static void wait_for(struct transtab *t, uint32_t x, uint32_t block, uint64_t key) {
+    struct wait_ent *e = wait_find(t, key, true);
     if (!e) return; /* it will be linked when the client takes it */
-    own_record(t, x)->next_waiting = e->first;
+    own_record(t, x, block)->next_waiting = e->first;
     e->first = x;
 }
 
@@ -136,7 +153,8 @@ static void link_waiting(struct transtab *t, uint64_t key, uint32_t block) {
         uint32_t next = tt_xrec(t, x)->next_waiting;
         tt_xrec(t, x)->next_waiting = 0;
         /* Its own block may have been dropped, and a binding may have come or gone meanwhile. */
-        if (t->blocks[tt_xrec(t, x)->block].state && tt_canonical(t, t->exits[x].key) == key) tt_link_exit(t, x, block);
+        uint32_t from = tt_xrec(t, x)->block;
+        if (t->blocks[from].state && tt_canonical(t, t->exits[x].key) == key) link_exit(t, x, from, block);
         x = next;
     }
 }
@@ -150,11 +168,12 @@ void tt_link_block(struct transtab *t, uint64_t key, uint32_t block) {
     link_waiting(t, key, block);
     for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits; x++) {
         if (!is_direct(t, x)) continue;
-        struct ip_ttent *e = tt_find(t, tt_canonical(t, t->exits[x].key));
+        uint64_t to = tt_canonical(t, t->exits[x].key);
+        struct ip_ttent *e = tt_find(t, to);
         if (e)
-            tt_link_exit(t, x, e->block);
+            link_exit(t, x, block, e->block);
         else if (!leaves_clean(t->blocks[block].key, t->exits[x].key))
-            wait_for(t, x);
+            wait_for(t, x, block, to);
     }
 }
 

@@ -9,8 +9,9 @@
 #include "jit/lastwords.h"
 #include "jit/transtab.h"
 
-#define CODE_READ 32    /* what stage 1 asks for: room for the longest marker */
-#define COPIES    4096u /* 16 MB at most: the text of a compiler fits */
+#define CODE_READ 32 /* what stage 1 asks for: room for the longest marker */
+/* Those of a compiler's text (cc1: 20 MB) each have a place; only what is used is memory. */
+#define COPIES 16384u
 
 static uint32_t copy_index(uint64_t page) { return (uint32_t)(page >> 12 ^ page >> 24) & (COPIES - 1); }
 

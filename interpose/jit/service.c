@@ -366,6 +366,7 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     tt_forget_waiting(&T);
     memset(T.bind, 0, sizeof *T.bind * T.bind_cap);
     T.bind_n = 0;
+    memset(T.bound_pages, 0, sizeof T.bound_pages);
     T.stable.n = T.keeps_stack.n = 0;
     T.n_live = 0;
     memset(T.opts.sym, 0, sizeof T.opts.sym);
@@ -484,6 +485,7 @@ static void set_binding(const struct binding *b) {
     tt_drop_containing(&T, b->addr);
     if (!tt_binding(&T, b->addr)) T.bind_n++;
     bind_insert(T.bind, T.bind_cap, b);
+    T.bound_pages[bound_page(b->addr) / 64] |= 1ull << bound_page(b->addr) % 64;
     if (b->user) T.chan->user_bindings = 1;
 }
 

@@ -57,7 +57,8 @@ static void tt_remove(struct transtab *t, uint64_t key, uint32_t block) {
 /* ---- Bindings -------------------------------------------------------------------- */
 
 const struct binding *tt_binding(const struct transtab *t, uint64_t addr) {
-    if (!t->bind_n) return NULL;
+    uint32_t page = bound_page(addr);
+    if (!(t->bound_pages[page / 64] >> page % 64 & 1)) return NULL;
     uint32_t m = t->bind_cap - 1;
     for (uint32_t h = bind_home(addr, m);; h = (h + 1) & m) {
         if (!t->bind[h].used) return NULL;
@@ -256,6 +257,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
         tt_new_exit(t, id);
         if (kind == IP_X_DIRECT) {
             out->kind_aux |= (uint32_t)x->calls << 8; /* way_in */
+            tt_expect(t, x->key);
             tt_patch_rel32(t, out->patch, place_at(&e->place, x->stub_off));
         } else if (kind == IP_XS_TRACK || kind == IP_XS_ADDRESSES || kind == IP_XS_WATCH || kind == IP_X_FAR) {
             uint32_t k = (uint32_t)x->key;

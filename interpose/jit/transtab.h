@@ -63,6 +63,8 @@ struct binding {
 static inline uint32_t bind_home(uint64_t addr, uint32_t mask) {
     return (uint32_t)(addr * 0x9e3779b97f4a7c15ull >> 32) & mask;
 }
+#define BOUND_PAGES 4096u /* bits: most pages have no binding, and each instruction is asked for one */
+static inline uint32_t bound_page(uint64_t addr) { return (uint32_t)(addr >> 12 ^ addr >> 24) & (BOUND_PAGES - 1); }
 struct page_copy { /* the bytes are at copy_bytes */
     uint64_t page, gen;
     int valid;
@@ -115,7 +117,8 @@ struct transtab {
     uint64_t calm_at; /* ms when they are looked at again */
     struct binding *bind;
     uint32_t bind_cap, bind_n;
-    uint64_t *breaks; /* a debugger's breakpoints, ascending */
+    uint64_t bound_pages[BOUND_PAGES / 64]; /* where a binding is, or was */
+    uint64_t *breaks;                       /* a debugger's breakpoints, ascending */
     uint32_t n_breaks, breaks_cap;
     bool past_break;              /* neither the one at the pc asked for nor watchpoints count */
     bool watching;                /* a debugger watches memory */
@@ -204,6 +207,9 @@ void tt_init_waiting(struct transtab *t);
 void tt_forget_waiting(struct transtab *t);
 void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to);
 void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block);
+/* A new block has an exit to key: what tt_link_block will look up, most often in no cache of the CPU, may come
+ * meanwhile. */
+void tt_expect(const struct transtab *t, uint64_t key);
 /* Exits of a new block, and exits to it. */
 void tt_link_block(struct transtab *t, uint64_t key, uint32_t block);
 void tt_unlink_block(struct transtab *t, uint32_t block);
