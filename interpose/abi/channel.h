@@ -254,7 +254,7 @@ enum ip_counter {
 /* Indices of rt_symbols: client addresses the emitter or Python needs. */
 enum ip_sym {
     IP_SYM_EXIT,          /* jump here with tstate.exit_id set */
-    IP_SYM_INDIRECT_MISS, /* jump here: guest pc in RCX, RCX and RDX in slots */
+    IP_SYM_INDIRECT_MISS, /* jump here: guest pc in RDX, RCX and RDX in slots */
     IP_SYM_SLOW,          /* slow path of any kind (IP_XS_*), by a full exit */
     IP_SYM_STORES,        /* entry 0 (IP_STORES_*) of those that settle first stores (IP_XS_STORE) in assembly.  The
                              address in RCX, RCX in its slot, tstate.target: where to go on */

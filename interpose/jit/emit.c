@@ -542,11 +542,6 @@ static void emit_stub(struct em *m, const struct stub *s) {
     case ST_SLOW: emit_slow_stub(m, s); break;
     case ST_TRACK: em_track_stub(m, s); break;
     case ST_OVERWRITE: em_overwrite_stub(m, s); break;
-    case ST_MISS: /* RCX is what the check of the entry left: the pc again */
-        em_point(m, 0, RCX_RDX, IP_PF_COMMITTED);
-        put_lea(w, 8, IP_RCX, addr_wide(IP_RCX, (int64_t)m->b->key));
-        put_jmp_sym(m, IP_SYM_INDIRECT_MISS);
-        break;
     case ST_TARGET: /* the target in RDX */
         em_point(m, insn, s->spilled, 0);
         put_store(w, 8, STATE(acc_addr), IP_RDX);

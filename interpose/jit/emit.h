@@ -18,7 +18,6 @@ enum stub_kind {
     ST_SLOW,
     ST_TRACK,
     ST_OVERWRITE,
-    ST_MISS,
     ST_CSYNC,
     ST_REDZONE,
     ST_TARGET,

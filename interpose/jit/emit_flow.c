@@ -11,9 +11,9 @@ _Static_assert(IP_FAST_BITS == 16, "indirect: the low 16 bits of the pc are the 
 _Static_assert(IP_FAST_BASE <= INT32_MAX && IP_CACHE_BASE + IP_CACHE_MAX <= INT32_MAX && IP_RT_BASE <= INT32_MAX,
                "displacements and immediates of 32 bits are sign-extended");
 
-/* Guest pc in RCX; RCX and RDX saved in their slots.  The entry of the table
+/* Guest pc in RDX; RCX and RDX saved in their slots.  The entry of the table
  * is the place before a block where its own pc is compared (check_entry), or
- * rt_miss_stub. */
+ * rt_find_stub. */
 static void indirect(struct em *m, const struct uinstr *u) {
     struct writer *w = &m->w;
     em_point(m, u->insn, RCX_RDX, IP_PF_COMMITTED);
@@ -22,18 +22,18 @@ static void indirect(struct em *m, const struct uinstr *u) {
         put_jmp_sym(m, IP_SYM_MISS);
         return;
     }
-    put_movzx16(w, IP_RDX, IP_RCX);
-    put_jmp_mem(w, addr_element(IP_FAST_BASE, IP_RDX, 8));
+    put_movzx16(w, IP_RCX, IP_RDX);
+    put_jmp_mem(w, addr_element(IP_FAST_BASE, IP_RCX, 8));
 }
 
-/* Where indirect jumps arrive: on if RCX is this block's pc (no flags touched;
- * guest code above 2 GiB is never entered here). */
+/* Where indirect jumps arrive: on if RDX is this block's pc (no flags touched;
+ * guest code above 2 GiB is never entered here).  RDX is the pc still where it is not. */
 void em_check_entry(struct em *m) {
     struct writer *w = &m->w;
     em_point(m, 0, RCX_RDX, IP_PF_COMMITTED);
-    put_lea(w, 8, IP_RCX, addr_wide(IP_RCX, -(int64_t)m->b->key));
+    put_lea(w, 8, IP_RCX, addr_wide(IP_RDX, -(int64_t)m->b->key));
     put_jrcxz(w, JMP_BYTES);
-    em_to_stub(m, em_add_stub(m, ST_MISS), CC_ALWAYS);
+    put_jmp_sym(m, IP_SYM_INDIRECT_MISS);
     restore_reg(w, IP_RCX);
     restore_reg(w, IP_RDX);
 }
@@ -92,20 +92,18 @@ static void note_jump(struct em *m, const struct uinstr *u, enum ip_jump kind, u
     em_note_exit(m, STATE(jump_exit), em_add_exit(m, m->b->insn[u->insn].pc, IP_X_TARGET, aux));
 }
 
-/* A call through RCX: the return address is not stored if the target cannot be reached.  RDX is free. */
+/* A call through RDX: the return address is not stored if the target cannot be reached.  RCX is free. */
 static void check_target(struct em *m, const struct uinstr *u, uint16_t saved) {
     struct writer *w = &m->w;
     note_jump(m, u, IP_JUMP_CALL, m->b->insn[u->insn].len);
     if (!m->bmi2) return;
-    put_mov_imm(w, IP_RDX, 47);
-    put_shrx(w, IP_RDX, IP_RCX, IP_RDX);
-    put_xchg(w, IP_RDX, IP_RCX);
+    put_mov_imm(w, IP_RCX, 47);
+    put_shrx(w, IP_RCX, IP_RDX, IP_RCX);
     put_jrcxz(w, JMP_BYTES);
     struct stub *s = em_add_stub(m, ST_TARGET);
     em_to_stub(m, s, CC_ALWAYS);
     s->insn = u->insn;
     s->spilled = saved;
-    put_mov(w, IP_RCX, IP_RDX);
 }
 
 /* RDX: the newest entry of the call stack; RCX becomes 0 if it is of the return address at RSP. */
@@ -116,11 +114,6 @@ static void compare_entry(struct writer *w) {
     put_lea(w, 8, IP_RCX, addr_sum(IP_RSP, IP_RCX, 1 + 8)); /* RSP + 8 - above */
 }
 
-static void pop_entry(struct writer *w) {
-    put_lea(w, 8, IP_RDX, addr_at(IP_RDX, -(int64_t)sizeof(struct ip_csent)));
-    put_store(w, 8, STATE(cs_top), IP_RDX);
-}
-
 /* The replacement functions push no entries, but were called by code that did:
  * an entry of this very return address goes, any other stays.  RCX and RDX free. */
 static void pop_caller(struct em *m) {
@@ -128,7 +121,8 @@ static void pop_caller(struct em *m) {
     compare_entry(w);
     put_jrcxz(w, JMP_SHORT_BYTES);
     uint32_t other = put_jmp_short_open(w);
-    pop_entry(w);
+    put_lea(w, 8, IP_RDX, addr_at(IP_RDX, -(int64_t)sizeof(struct ip_csent)));
+    put_store(w, 8, STATE(cs_top), IP_RDX);
     writer_bind8(w, other);
 }
 
@@ -159,10 +153,11 @@ void em_ret(struct em *m, const struct uinstr *u) {
     } else if (m->callers) {
         pop_caller(m);
     }
+    if (m->callstack) put_lea(w, 8, IP_RCX, addr_at(IP_RDX, -(int64_t)sizeof(struct ip_csent)));
     em_point(m, u->insn, RCX_RDX, IP_PF_GUEST);
-    put_pop(w, IP_RCX);
+    put_pop(w, IP_RDX);
     em_point(m, u->insn, RCX_RDX, IP_PF_COMMITTED);
-    if (m->callstack) pop_entry(w);
+    if (m->callstack) put_store(w, 8, STATE(cs_top), IP_RCX);
     if (m->shadow && !m->b->keeps_stack) em_sh_fill(m, addr_at(IP_RSP, -8), bytes <= 256 ? bytes : 8, 0xff);
     if (u->imm) put_lea(w, 8, IP_RSP, addr_wide(IP_RSP, (int64_t)u->imm));
     indirect(m, u);
@@ -186,9 +181,9 @@ void em_jmpi(struct em *m, const struct uinstr *u) {
     save_reg(w, IP_RDX);
     em_point(m, u->insn, saved, IP_PF_GUEST);
     if (m->b->insn[u->insn].mem.present)
-        put_load(w, 8, IP_RCX, u->m);
-    else if (u->reg != IP_RCX)
-        put_mov(w, IP_RCX, u->reg);
+        put_load(w, 8, IP_RDX, u->m);
+    else if (u->reg != IP_RDX)
+        put_mov(w, IP_RDX, u->reg);
     if (u->via_t) restore_reg(w, IP_RAX);
     if (m->exact && u->op == U_CALLI)
         check_target(m, u, RCX_RDX);

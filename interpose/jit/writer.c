@@ -161,7 +161,6 @@ void put_mov_imm(struct writer *w, int dst, uint64_t imm) {
 }
 
 void put_movzx16(struct writer *w, int dst, int src) { put_regs(w, 4, TWO_BYTE | 0xb7, dst, src); }
-void put_xchg(struct writer *w, int reg, int other) { put_regs(w, 8, 0x87, other, reg); }
 void put_load(struct writer *w, int size, int dst, struct uaddr m) { put_mem(w, size, 0x8b, dst, &m); }
 void put_store(struct writer *w, int size, struct uaddr m, int src) { put_mem(w, size, 0x89, src, &m); }
 

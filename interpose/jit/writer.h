@@ -55,7 +55,6 @@ void put_u64(struct writer *w, uint64_t value);
 void put_mov(struct writer *w, int dst, int src);                      /* mov r64, r64 */
 void put_mov_imm(struct writer *w, int dst, uint64_t imm);             /* mov r32, imm32 or mov r64, imm64 */
 void put_movzx16(struct writer *w, int dst, int src);                  /* movzx r32, r16 */
-void put_xchg(struct writer *w, int reg, int other);                   /* xchg r64, r64 */
 void put_load(struct writer *w, int size, int dst, struct uaddr m);    /* mov r, [m]; size 4 or 8 */
 void put_load_zx(struct writer *w, int size, int dst, struct uaddr m); /* movzx r32, [m]; size 1 or 2 */
 void put_store(struct writer *w, int size, struct uaddr m, int src);   /* mov [m], r; size 4 or 8 */

@@ -94,7 +94,6 @@ CASES: list[tuple[Callable[[Writer], Any], str, str]] = [
     ),
     (lambda w: w.put_movzx16(RDX, RCX), "0f b7 d1", "movzx edx, cx"),
     (lambda w: w.put_movzx16(R8, R9), "45 0f b7 c1", "movzx r8d, r9w"),
-    (lambda w: w.put_xchg(RDX, RCX), "48 87 ca", "xchg rdx, rcx"),
     (lambda w: w.put_load(8, RCX, w.addr(RDX, 8)), "48 8b 4a 08", "mov rcx, [rdx+0x8]"),
     (lambda w: w.put_load(4, RCX, w.addr(RDX, 0, wide=1)), "8b 8a 00 00 00 00", "mov ecx, [rdx]"),
     (lambda w: w.put_load(8, RAX, w.addr(RSP)), "48 8b 04 24", "mov rax, [rsp]"),
@@ -284,7 +283,6 @@ def test_every_register(w: Writer, reg: int) -> None:
     """REX says the fourth bit, of each operand that can be a register."""
     other = (reg + 5) % 16
     w.put_mov(reg, other)
-    w.put_xchg(reg, other)
     w.put_movzx16(reg, other)
     w.put_shrx(reg, other, reg)
     w.put_pop(reg)
@@ -292,7 +290,6 @@ def test_every_register(w: Writer, reg: int) -> None:
     word = REGS32[other].replace("e", "", 1) if other < 8 else f"r{other}w"
     assert disassemble(w.bytes()) == [
         f"mov {REGS[reg]}, {REGS[other]}",
-        f"xchg {REGS[reg]}, {REGS[other]}",
         f"movzx {REGS32[reg]}, {word}",
         f"shrx {REGS[reg]}, {REGS[other]}, {REGS[reg]}",
         f"pop {REGS[reg]}",

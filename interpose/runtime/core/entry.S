@@ -21,7 +21,7 @@ _start:
         .globl  rt_enter_begin, rt_enter_end, rt_enter_restart
         .globl  rt_enter, rt_enter_jump, rt_resume, rt_exit_stub, rt_find_stub, rt_miss_stub, rt_slow_stub, rt_cs_sync_stub
 
-/* A look-up in line missed: guest pc in RCX, the guest's RCX and RDX in their
+/* A look-up in line missed: guest pc in RDX, the guest's RCX and RDX in their
  * slots.  Empty entries of the table lead here too.  The large table (ip_tt_index,
  * tt_hash.h) most often knows the pc: a compiler has more targets than the small
  * one has entries. */
@@ -33,59 +33,59 @@ _start:
 rt_find_stub:
         mov     %rax, %fs:0x00
         SAVE_FLAGS
-        mov     %rcx, %rax
+        mov     %rdx, %rax
         shr     $47, %rax               /* no address: its high bits may be a key's modes */
         jne     4f
-        mov     %rcx, %rax
+        mov     %rdx, %rax
         shr     $23, %rax
-        movabs  $0x9e3779b97f4a7c15, %rdx
-        imul    %rdx, %rax
+        movabs  $0x9e3779b97f4a7c15, %rcx
+        imul    %rcx, %rax
         shr     $40, %rax
-        mov     %rcx, %rdx
-        shr     $10, %rdx
-        add     %edx, %eax
+        mov     %rdx, %rcx
+        shr     $10, %rcx
+        add     %ecx, %eax
         shl     $10, %eax               /* 64 entries of 16 bytes a kilobyte  */
-        mov     %ecx, %edx
-        and     $0x3f0, %edx
-        add     %edx, %eax
-        mov     $8, %edx
+        mov     %edx, %ecx
+        and     $0x3f0, %ecx
+        add     %ecx, %eax
+        mov     $8, %ecx
 1:      and     $(TT_BYTES - 1), %eax
-        cmp     TT(%rax), %rcx
+        cmp     TT(%rax), %rdx
         je      2f
         add     $16, %eax
-        dec     %edx
+        dec     %ecx
         jne     1b
         jmp     4f
-2:      mov     TT + 8(%rax), %edx
-        cmp     $ENTRY_CHECK, %edx
+2:      mov     TT + 8(%rax), %ecx
+        cmp     $ENTRY_CHECK, %ecx
         jbe     4f
-        cmp     $0x7fffffff, %rcx
+        cmp     $0x7fffffff, %rdx
         ja      5f
         mov     %rax, %fs:TS_TMP2
-        sub     $ENTRY_CHECK, %edx
-        movzwl  %cx, %eax
-        mov     %rdx, FAST(,%rax,8)
+        sub     $ENTRY_CHECK, %ecx
+        movzwl  %dx, %eax
+        mov     %rcx, FAST(,%rax,8)
         /* Dropped meanwhile?  Then what we stored may be too late for a flush, also when
          * another translation has taken the place. */
         mov     %fs:TS_TMP2, %rax
-        cmp     TT(%rax), %rcx
+        cmp     TT(%rax), %rdx
         jne     3f
-        add     $ENTRY_CHECK, %edx
-        cmp     TT + 8(%rax), %edx
+        add     $ENTRY_CHECK, %ecx
+        cmp     TT + 8(%rax), %ecx
         jne     3f
-        sub     $ENTRY_CHECK, %edx
+        sub     $ENTRY_CHECK, %ecx
         LOAD_FLAGS
         mov     %fs:0x00, %rax
-        jmp     *%rdx
+        jmp     *%rcx
         /* Far code is entered by its own address: only keys below 2 GiB can be checked
          * at the entry, so only they are in the small table. */
-5:      mov     %rdx, %fs:TS_TARGET
+5:      mov     %rcx, %fs:TS_TARGET
         LOAD_FLAGS
         mov     %fs:0x00, %rax
         mov     %fs:0x08, %rcx
         mov     %fs:0x10, %rdx
         jmp     *%fs:TS_TARGET
-3:      movzwl  %cx, %eax
+3:      movzwl  %dx, %eax
         movq    $rt_find_stub, FAST(,%rax,8)
 4:      mov     %fs:TS_LAHF, %eax
         add     $0x7f, %al
@@ -94,7 +94,7 @@ rt_find_stub:
         /* fall through */
 
 rt_miss_stub:
-        mov     %rcx, %fs:TS_PC
+        mov     %rdx, %fs:TS_PC
         mov     %fs:0x08, %rcx
         mov     %fs:0x10, %rdx
         movl    $0xffffffff, %fs:TS_EXIT_ID
