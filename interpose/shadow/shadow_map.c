@@ -10,6 +10,7 @@
 #include "shadow/shadow.h"
 
 #define NR_mmap              9
+#define NR_mincore           27
 #define NR_madvise           28
 #define NR_munmap            11
 #define NR_mremap            25
@@ -359,14 +360,28 @@ static bool is_nobodys(u64 page) {
     return all == ~0ull;
 }
 
+/* Pages of V bytes were given back: shared pages of ones show again, unless a request of the program's has put others
+ * there, of which nothing is left.  Ones are in the page cache; to read each page would be a fault for each. */
+static void set_again(u64 lo, u64 hi) {
+    u8 cached[64], v;
+    for (u64 n; lo < hi; lo += n) {
+        n = hi - lo < sizeof cached * RT_PAGE ? hi - lo : sizeof cached * RT_PAGE;
+        bool known = sys3(NR_mincore, (long)lo, (long)n, (long)cached) == 0;
+        for (u64 i = 0; i < n / RT_PAGE; i++) {
+            u64 page = lo + i * RT_PAGE;
+            if (known && cached[i] & 1) continue;
+            if (!sh_read(&v, page, 1) && v != 0xff) sh_fill(page, 0xff, RT_PAGE);
+        }
+    }
+}
+
 void sh_idle(u64 addr, u64 len) {
     u64 page = RT_ROUND_UP(sh_v(addr), RT_PAGE), end = RT_ROUND_DOWN(sh_v(addr + len), RT_PAGE);
     for (u64 lo = page; page < end; lo = page += RT_PAGE) {
         while (page < end && is_nobodys(page)) page += RT_PAGE;
-        if (page > lo) sys3(NR_madvise, (long)lo, (long)(page - lo), MADV_DONTNEED_);
-        /* A request of the program's may have put other pages there, of which nothing is left then. */
-        for (u8 v; lo < page; lo += RT_PAGE)
-            if (!sh_read(&v, lo, 1) && v != 0xff) sh_fill(lo, 0xff, RT_PAGE);
+        if (page <= lo) continue;
+        sys3(NR_madvise, (long)lo, (long)(page - lo), MADV_DONTNEED_);
+        set_again(lo, page);
     }
 }
 

@@ -79,8 +79,8 @@ _built: list[Any] = []
 """Once in a process: a second copy of the library would map the same addresses."""
 
 
-def dirty(sh: Any, addr: int, size: int) -> int:
-    """Bytes of pages that the V bytes of a range have of their own."""
+def dirty(sh: Any, addr: int, size: int, kind: str = "Private_Dirty") -> int:
+    """Bytes of pages that the V bytes of a range have of their own; ``Rss``: that they have at all."""
     lo, hi = addr + sh.lib.IP_V_CONST, addr + size + sh.lib.IP_V_CONST
     found, inside = 0, False
     for line in Path("/proc/self/smaps").read_text().splitlines():
@@ -88,7 +88,7 @@ def dirty(sh: Any, addr: int, size: int) -> int:
         if "-" in word[0] and not word[0].endswith(":"):
             start, end = (int(part, 16) for part in word[0].split("-"))
             inside = start < hi and end > lo
-        elif inside and word[0] == "Private_Dirty:":
+        elif inside and word[0] == f"{kind}:":
             found += int(word[1]) << 10
     return found
 

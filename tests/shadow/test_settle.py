@@ -120,6 +120,7 @@ def test_idle_memory_costs_no_page(sh: Any) -> None:
     assert dirty(sh, base, SIZE) >= SIZE - 8192
     sh.lib.sh_idle(base, SIZE)
     assert dirty(sh, base, SIZE) <= 2 * 8192
+    assert dirty(sh, base, SIZE, "Rss") <= 4 * 8192  # nor a look at each
     assert sh.v(base, SIZE) == b"\xff" * SIZE
 
 
