@@ -136,6 +136,7 @@ class Tool(BaseTool):
     def _attach(self) -> None:
         until_freed = self.config.tool.keep_stacktraces == "alloc-then-free"
         self.reader = HeapReader(self.supervisor.client, self.resolver, until_freed)
+        self.reader.unloaded = self.supervisor.unloaded  # a forked child's, from before the fork
         self.space = ClientSpace(self.supervisor, self.reader, self.config.core.redzone_size or 16)
 
     # -- events --------------------------------------------------------------------------------

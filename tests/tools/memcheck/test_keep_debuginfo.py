@@ -19,9 +19,11 @@ PROGRAM = r"""
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 typedef void *allocate(int);
 typedef void touch(char *);
-int main(void) {
+int main(int argc, char **argv) {
     char *kept[4] = {0};
     for (int i = 0; i < 4; i++) {
         const char *name = i == 1 ? "two" : "one";
@@ -38,6 +40,10 @@ int main(void) {
         if (i == 3) ((touch *)dlsym(library, text))(kept[i]);
         dlclose(library);
     }
+    if (argc > 1 && fork()) {
+        wait(NULL);
+        _exit(0);
+    }
     kept[1][11] = 1; /* of two */
     kept[3][1] = 1;  /* freed by one */
     for (int i = 0; i < 4; i++) kept[i] = NULL;
@@ -46,7 +52,7 @@ int main(void) {
 """
 
 
-def _run(folder: Path, *options: str) -> str:
+def _run(folder: Path, *options: str, arguments: tuple[str, ...] = ()) -> str:
     for name in ("one", "two"):
         (folder / f"{name}.c").write_text(LIBRARY % {"name": name})
         command = ["gcc", "-g", "-O1", "-fno-optimize-sibling-calls", "-shared", "-fPIC"]
@@ -54,7 +60,9 @@ def _run(folder: Path, *options: str) -> str:
     (folder / "main.c").write_text(PROGRAM)
     subprocess.run(["gcc", "-g", "-w", "-o", "main", "main.c"], check=True, cwd=folder)
     command = [sys.executable, "-m", "interpose", "--tool=memcheck", "--leak-check=full", "-s", *options]
-    done = subprocess.run([*command, "./main"], cwd=folder, capture_output=True, text=True, timeout=TIMEOUT)
+    done = subprocess.run(
+        [*command, "./main", *arguments], cwd=folder, capture_output=True, text=True, timeout=TIMEOUT
+    )
     return re.sub(r"^==\d+== ?", "", done.stderr, flags=re.MULTILINE)
 
 
@@ -86,6 +94,15 @@ def test_names_stay(tmp_path: Path) -> None:
     writes = [["bad_one", "main"], ["bad_two", "main"]]
     found = [frames for frames in _frames(text, "Invalid write of size 1") if frames[0] != "main"]
     assert found[:2] == writes and sorted(found[2:]) == writes
+
+
+def test_names_stay_in_children(tmp_path: Path) -> None:
+    """A child that was forked after the libraries had gone loses what they had allocated."""
+    text = _run(tmp_path, "--keep-debuginfo=yes", arguments=("fork",))
+    lost = {size: _frames(text, rf"^{size} bytes in 1 blocks are definitely lost") for size in (10, 11, 12)}
+    one, two = (["malloc", f"inlined_{n}", f"alloc_{n}", "main"] for n in ("one", "two"))
+    assert lost == {10: [one], 11: [two], 12: [one]}
+    assert _frames(text, "0 bytes after a block of size 11 alloc'd")[0] == two
 
 
 def test_names_go_unless_they_are_to_stay(tmp_path: Path) -> None:
