@@ -262,7 +262,7 @@ def test_log_socket_whose_listener_goes(capfd):
 @pytest.mark.parametrize(
     "word",
     [
-        "--log-file=/nonexistent/x",
+        "--log-file=/dev/null/x",
         "--log-file=/",
         "--log-file=%z",
     ],
