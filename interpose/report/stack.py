@@ -162,12 +162,15 @@ class _Special(NamedTuple):
     """It is shown by another name where it is the outermost."""
 
 
-if TYPE_CHECKING:
-    _Shown = tuple[list[ResolvedFrame], list[str], _Special | None]
+class _Shown(NamedTuple):
     """The frames of an address, and their texts."""
 
+    frames: list[ResolvedFrame]
+    texts: list[str]
+    special: _Special | None
 
-class _Known(dict[int, "_Shown"]):
+
+class _Known(dict[int, _Shown]):
     """What reports need of addresses again and again, found out when one is first asked for."""
 
     def __init__(self, look_at: Callable[[int], _Shown]) -> None:
@@ -232,34 +235,38 @@ class StackResolver:
 
         Where there is none (constructors, exit handlers), the first start-up function is the last.
         """
+        found, end = self._look_up(stack)
         shown: list[ResolvedFrame] = []
-        after_main = after_start = 0
-        self._check_options()
-        for frames, _, special in map(self._shown.__getitem__, stack):
-            if special is not None:
-                after_main = len(shown) + special.main if special.main else after_main
-                after_start = after_start or (len(shown) + special.start if special.start else 0)
+        for frames, _, _ in found:
             shown += frames
-        return _end_in_clone(shown[: after_main or after_start or len(shown)])
+        return _end_in_clone(shown[:end])
 
     def texts(self, stack: Stack) -> list[str]:
         """The same frames as text, each its address and what is there."""
+        found, end = self._look_up(stack)
         shown: list[str] = []
-        after_main = after_start = 0
-        self._check_options()
-        for _, texts, special in map(self._shown.__getitem__, stack):
-            if special is not None:
-                if special.starts_thread:
-                    return [self._text(frame) for frame in self.frames(stack)]
-                after_main = len(shown) + special.main if special.main else after_main
-                after_start = after_start or (len(shown) + special.start if special.start else 0)
+        for _, texts, special in found:
+            if special is not None and special.starts_thread:
+                return [self._text(frame) for frame in self.frames(stack)]
             shown += texts
-        return shown[: after_main or after_start or len(shown)]
+        return shown[:end]
+
+    def _look_up(self, stack: Stack) -> tuple[list[_Shown], int]:
+        """What is known of each address, and how many of the frames are shown."""
+        self._check_options()
+        found = list(map(self._shown.__getitem__, stack))
+        count = after_main = after_start = 0
+        for frames, _, special in found:
+            if special is not None:
+                after_main = count + special.main if special.main else after_main
+                after_start = after_start or (count + special.start if special.start else 0)
+            count += len(frames)
+        return found, after_main or after_start or count
 
     def may_end(self, stack: Stack) -> bool:
         """Whether the frames that are shown could be those of the innermost address alone."""
         self._check_options()
-        return len(stack) < 2 or self._shown[stack[0]][2] is not None
+        return len(stack) < 2 or self._shown[stack[0]].special is not None
 
     def _look_at(self, ip: int) -> _Shown:
         resolved = self._resolve(ip)
@@ -269,7 +276,7 @@ class StackResolver:
         start = places.index(_Place.BELOW_MAIN) + 1 if _Place.BELOW_MAIN in places else 0
         starts_thread = any(frame.symbol in _THREAD_STARTS for frame in frames)
         special = _Special(main, start, starts_thread) if main or start or starts_thread else None
-        return frames, [self._text(frame) for frame in frames], special
+        return _Shown(frames, [self._text(frame) for frame in frames], special)
 
     def _text(self, frame: ResolvedFrame) -> str:
         return f"0x{frame.ip:X}: {describe_frame(frame, self.options)}"
