@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ROW = ffi.sizeof("struct ip_leak_block")
 _ROW = struct.Struct("2Q4I")
+assert _ROW.size == ROW
 KINDS = tuple(AllocKind)
 """In the order of ``enum ip_alloc_kind``."""
 

@@ -39,6 +39,7 @@ _HITS = 1 << 16
 _NO_HOLDER = 0xFFFF_FFFF
 _GROUP = struct.Struct("4Q2I")
 """``struct ip_leak_group``."""
+assert _GROUP.size == ffi.sizeof("struct ip_leak_group")
 _FIELDS = 3
 """64-bit words of ``struct ip_hit``; the last holds block and holder."""
 

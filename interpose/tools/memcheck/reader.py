@@ -32,6 +32,7 @@ _FEW = 64
 """Traces that are read one by one."""
 _COUNT = struct.Struct("5Q")
 """``struct ip_heap_count``."""
+assert _COUNT.size == ffi.sizeof("struct ip_heap_count")
 
 
 class HeapReader:
@@ -171,6 +172,15 @@ class HeapReader:
         stack = self._resolver.normalise(raw)
         return stack if self.unloaded is None else self.unloaded.numbered(stack, number)
 
+    def _take(self, number: int, chunk: bytes) -> Stack | None:
+        """The trace of a number, from the bytes of its chunk."""
+        if number not in self._stacks:
+            at = 8 * (number & _CTX_MASK)
+            count = int.from_bytes(chunk[at : at + 4], "little")
+            data = chunk[at + 8 : at + 8 + 8 * count]
+            self._stacks[number] = self._stack_of(number, struct.unpack(f"<{len(data) // 8}Q", data))
+        return self._stacks[number]
+
     def read_ahead(self, numbers: Iterable[int]) -> None:
         """Read the traces that are about to be asked for, if they are many: all that is between them, too."""
         wanted = sorted(set(numbers).difference(self._stacks, (0,)))
@@ -182,11 +192,8 @@ class HeapReader:
             data = self._client.read(table.chunks[chunk], 8 * lib.IP_CTX_CHUNK_WORDS)
             if data is None:
                 continue
-            words = memoryview(data).cast("Q")
             for number in members:
-                at = (number & _CTX_MASK) + 1
-                raw = words[at : at + (words[at - 1] & 0xFFFF_FFFF)].tolist()
-                self._stacks[number] = self._stack_of(number, raw)
+                self._take(number, data)
 
     def next_stack(self) -> int:
         """The number that the next trace will get."""
@@ -221,10 +228,7 @@ class HeapReader:
                 if not count:
                     break
                 number = chunk << _CTX_SHIFT | at
-                if number not in self._stacks:
-                    words = memoryview(data)[8 * at + 8 : 8 * (at + 1 + count)].cast("Q")
-                    self._stacks[number] = self._stack_of(number, words.tolist())
-                yield number, self._stacks[number] or ()
+                yield number, self._take(number, data) or ()
                 at += 1 + count
 
     def counts(self) -> list[tuple[Stack, int, int, int, int]]:
