@@ -44,8 +44,7 @@ class Awake:
         self._over.set()
         for thread in self._threads:
             assert thread.native_id is not None
-            os.sched_setscheduler(
-                thread.native_id, os.SCHED_OTHER, os.sched_param(0)
-            )  # or it ends who knows when
+            # On a busy machine one of the lowest class would end who knows when.
+            os.sched_setscheduler(thread.native_id, os.SCHED_OTHER, os.sched_param(0))
         for thread in self._threads:
             thread.join()

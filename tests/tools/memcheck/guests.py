@@ -157,6 +157,21 @@ def run(command: list[str], program: Path, guest: Guest | None = None) -> Outcom
     return Outcome(done.returncode, done.stdout + done.stderr, report)
 
 
+def report_of(command: list[str], program: Path, *arguments: str) -> str:
+    """What a run says on stderr, without the numbers of processes; it writes no output and ends with 0."""
+    done = subprocess.run(
+        [*command, str(program), *arguments],
+        capture_output=True,
+        text=True,
+        cwd=program.parent,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": PACKAGE},
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert not done.stdout and not done.returncode
+    return re.sub(r"^==\d+== ?", "", done.stderr, flags=re.M)
+
+
 def _file(path: Path) -> str:
     """What a run wrote, without what differs between two runs."""
     if not path.exists():

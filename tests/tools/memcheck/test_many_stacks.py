@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.memcheck.guests import PACKAGE, TIMEOUT
+from tools.memcheck.guests import TIMEOUT, report_of
 
 LEVELS = 9
 LEFT, RIGHT = 6, 7
@@ -40,17 +40,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(program: Path, *options: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "interpose", "--num-callers=20", *options, str(program)],
-        capture_output=True,
-        text=True,
-        cwd=program.parent,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": PACKAGE},
-        timeout=TIMEOUT,
-        check=False,
-    )
-    assert not done.returncode
-    return re.sub(r"^==\d+== ?", "", done.stderr, flags=re.M)
+    return report_of([sys.executable, "-m", "interpose", "--num-callers=20", *options], program)
 
 
 ALL = set(range(1 << LEVELS))

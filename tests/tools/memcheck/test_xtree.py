@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.memcheck.guests import PACKAGE, TIMEOUT, valgrind_version
+from tools.memcheck.guests import PACKAGE, TIMEOUT, report_of, valgrind_version
 
 SOURCE = Path(__file__).parents[2] / "guests" / "memcheck_heap" / "xtree.c"
 OURS = [sys.executable, "-m", "interpose", "--tool=memcheck"]
@@ -25,21 +25,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = ["gcc", "-g", "-w", f"-I{include}", "-o", str(path), str(SOURCE)]
     subprocess.run(build, check=True, timeout=TIMEOUT)
     return path
-
-
-def run(command: list[str], program: Path, *arguments: str) -> str:
-    """The report, without what differs between two runs."""
-    done = subprocess.run(
-        [*command, str(program), *arguments],
-        capture_output=True,
-        text=True,
-        cwd=program.parent,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": PACKAGE},
-        timeout=TIMEOUT,
-        check=False,
-    )
-    assert not done.stdout and not done.returncode
-    return re.sub(r"^==\d+== ?", "", done.stderr, flags=re.M)
 
 
 def tree(path: Path, drop_allocators: bool = False) -> tuple[list[str], list[str]]:
@@ -82,7 +67,7 @@ def test_trees_are_valgrinds(options: list[str], program: Path) -> None:
     told, trees = [], []
     path = program.parent / "tree"
     for command in (["valgrind"], OURS):
-        report = run([*command, *options], program)
+        report = report_of([*command, *options], program)
         told.append(report.split("HEAP SUMMARY" if "memory" in options[0] else "LEAK SUMMARY")[0])
         trees.append(tree(path, drop_allocators="leak" in options[0]))
         path.unlink()
@@ -98,7 +83,7 @@ def test_massifs_format_is_valgrinds(program: Path) -> None:
     texts = []
     path = program.parent / "tree.ms.1"
     for command in (["valgrind"], OURS):
-        run([*command, "--xtree-memory=full", f"--xtree-memory-file={path}"], program)
+        report_of([*command, "--xtree-memory=full", f"--xtree-memory-file={path}"], program)
         texts.append(re.sub(r"^time=\d+$|0x[0-9A-F]+", "", path.read_text(), flags=re.M))
         path.unlink()
     assert texts[1] == texts[0]
@@ -107,7 +92,7 @@ def test_massifs_format_is_valgrinds(program: Path) -> None:
 @pytest.mark.skipif(shutil.which("callgrind_annotate") is None, reason="needs valgrind's callgrind_annotate")
 def test_callgrind_annotate_reads_them(program: Path) -> None:
     options = ["--xtree-memory=full", "--xtree-leak=yes"]
-    run([*OURS, *options, "--xtree-memory-file=memory", "--xtree-leak-file=leaks"], program)
+    report_of([*OURS, *options, "--xtree-memory-file=memory", "--xtree-leak-file=leaks"], program)
     for name, events in (("memory", r"curB .*totFdBk"), ("leaks", r"RB .*dDBk")):
         done = subprocess.run(
             ["callgrind_annotate", "--inclusive=yes", str(program.parent / name)],
@@ -121,7 +106,7 @@ def test_callgrind_annotate_reads_them(program: Path) -> None:
 
 
 def test_each_process_writes_its_own(program: Path) -> None:
-    report = run([*OURS, "--xtree-memory=allocs", "--xtree-memory-file=each.%p"], program, "fork")
+    report = report_of([*OURS, "--xtree-memory=allocs", "--xtree-memory-file=each.%p"], program, "fork")
     written = re.findall(r"xtree memory report: (.*)", report)
     assert len(set(written)) == 2
     totals = [re.search(r"^totals: (\d+) ", Path(path).read_text(), re.M) for path in written]
@@ -130,7 +115,7 @@ def test_each_process_writes_its_own(program: Path) -> None:
 
 @pytest.mark.parametrize("name", ("/nowhere/tree", "%q{NOT_SET_HERE}"))
 def test_a_file_that_cannot_be_written_is_told(name: str, program: Path) -> None:
-    report = run(
+    report = report_of(
         [
             *OURS,
             "-q",
@@ -146,5 +131,7 @@ def test_a_file_that_cannot_be_written_is_told(name: str, program: Path) -> None
 
 def test_stacks_that_are_not_kept_otherwise(program: Path) -> None:
     path = program.parent / "kept"
-    run([*OURS, "--keep-stacktraces=none", "--xtree-memory=full", f"--xtree-memory-file={path}"], program)
+    report_of(
+        [*OURS, "--keep-stacktraces=none", "--xtree-memory=full", f"--xtree-memory-file={path}"], program
+    )
     assert "totals: 1110 4 1741 13 631 9" in path.read_text()
