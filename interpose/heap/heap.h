@@ -83,6 +83,9 @@ bool heap_block_at(u64 addr, u64 *lo, u64 *size);
 /* Record of the live or quarantined block that addr is in or near; 0 if none.
  * Takes the lock. */
 u32 heap_describe(u64 addr);
+/* The recorded stack that allocated the block, live or quarantined, that addr is in; 0 if none.  [addr, *end) is all
+ * that block's.  Takes the lock. */
+u32 heap_allocated_by(u64 addr, u64 *end);
 
 /* The next block behind i, 0 for the first one, that is allocated and not freed; 0: there is none. */
 u32 heap_block_next_live(u32 i);
@@ -122,6 +125,8 @@ void heap_custom_release(u64 lo, u64 hi, const struct heap_trace *t);
 bool rt_heap_pool(struct tstate *ts, u64 code, const u64 args[5], u64 *result);
 /* The smallest chunk that holds addr; 0: none does.  Under the lock. */
 u32 heap_chunk_at(u64 addr);
+/* Has there been one? */
+bool heap_has_chunks(void);
 
 /* Client requests MALLOCLIKE_BLOCK, FREELIKE_BLOCK, RESIZEINPLACE_BLOCK
  * (docs/spec/client-requests.md section 3).  False: no such block (reported). */

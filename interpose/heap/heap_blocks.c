@@ -255,16 +255,11 @@ static void consider(u32 i, u64 addr, u32 *best, u64 *best_rank) {
     }
 }
 
-u32 heap_describe(u64 addr) {
-    u32 best = 0;
+static u32 describe(u64 addr) {
+    u32 best = heap_chunk_at(addr);
     u64 rank = ~0ull;
     struct heap_span *s;
-    if (!heap_table) return 0;
-    rt_lock(&heap_lock);
-    if ((best = heap_chunk_at(addr))) {
-        rt_unlock(&heap_lock);
-        return best;
-    }
+    if (best) return best;
     for (u32 k = 0; k < custom_cap; k++)
         if (custom[k] > 1) consider(custom[k] - 1, addr, &best, &rank);
     if (rank > 2 * 64) {
@@ -277,6 +272,32 @@ u32 heap_describe(u64 addr) {
         if (!i) i = last;
         for (u32 k = i > s->first ? i - 1 : i; k <= i + 1 && k <= last; k++) consider(k, addr, &best, &rank);
     }
-    rt_unlock(&heap_lock);
     return best;
+}
+
+u32 heap_describe(u64 addr) {
+    if (!heap_table) return 0;
+    rt_lock(&heap_lock);
+    u32 i = describe(addr);
+    rt_unlock(&heap_lock);
+    return i;
+}
+
+u32 heap_allocated_by(u64 addr, u64 *end) {
+    struct heap_span *s;
+    u32 ctx = 0, i;
+    *end = addr + 1;
+    if (!heap_table) return 0;
+    rt_lock(&heap_lock);
+    /* Where no block lies in another one, the cell says it. */
+    const struct ip_heap_block *b = heap_has_custom || heap_has_chunks() ? NULL : heap_cell_of(addr, &s);
+    if (b && (b->state == IP_HB_LIVE || b->state == IP_HB_QUARANTINE) && addr - b->addr < b->size) {
+        ctx = b->alloc_ctx;
+        *end = b->addr + b->size;
+    } else if ((i = describe(addr))) {
+        b = heap_block(i);
+        if (addr - b->addr < b->size) ctx = b->alloc_ctx;
+    }
+    rt_unlock(&heap_lock);
+    return ctx;
 }

@@ -281,6 +281,8 @@ static bool exists(u64 anchor) {
     return found;
 }
 
+bool heap_has_chunks(void) { return by_place.cap; }
+
 u32 heap_chunk_at(u64 addr) {
     u32 best = 0;
     for (u32 k = 0; k < by_place.cap; k++)

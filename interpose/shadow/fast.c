@@ -33,9 +33,20 @@ static void set_umask(struct tstate *ts, u32 bit, bool on) {
     ts->umask = on ? ts->umask | m : ts->umask & ~m;
 }
 
-static void set_gpr(struct tstate *ts, u32 r, u64 v) {
+static void set_gpr(struct tstate *ts, u32 r, u64 v, u32 origin) {
     ts->vgpr[r] = v;
     set_umask(ts, IP_U_GPR0 + r, v != 0);
+    if (v && origin) origin_tags(ts)->gpr[r] = origin;
+}
+
+/* Of what a register holds: 0 if that is defined, or no origins are kept. */
+static u32 gpr_origin(struct tstate *ts, u32 r) {
+    return origins_kept() && ts->vgpr[r] ? origin_newer(0, origin_tags(ts)->gpr[r]) : 0;
+}
+
+static u32 vec_origin(struct tstate *ts, u32 r) {
+    bool undefined = ts->umask >> (IP_U_VEC0 + r) & 1;
+    return origins_kept() && undefined ? origin_newer(0, origin_tags(ts)->vec[r]) : 0;
 }
 
 /* Address of the ModRM operand; its registers must be defined. */
@@ -55,10 +66,11 @@ static bool address(const struct tstate *ts, const struct ip_insn *in, u64 *out)
 
 struct vbits {
     u64 w[4];
+    u32 origin; /* 0: none is kept */
 };
 
 /* V bits of memory; what is addressable has them. */
-static bool load(const struct tstate *ts, const struct ip_insn *in, u32 n, struct vbits *v) {
+static bool load(struct tstate *ts, const struct ip_insn *in, u32 n, struct vbits *v) {
     u64 at;
     if (!address(ts, in, &at) || !addressable(ts, at, n)) return false;
     u64 p = sh_v(at);
@@ -74,6 +86,7 @@ static bool load(const struct tstate *ts, const struct ip_insn *in, u32 n, struc
         break;
     default: return false;
     }
+    v->origin = origins_kept() ? origin_loaded(ts, at, n, v->w) : 0;
     return true;
 }
 
@@ -83,16 +96,18 @@ static bool store(struct tstate *ts, const struct ip_insn *in, u32 n, const stru
     u64 p = sh_v(at);
     sh_note_red_zone(ts, at);
     switch (n) {
-    case 1: *(u8 *)p = (u8)v->w[0]; return true;
-    case 2: *(u16 *)p = (u16)v->w[0]; return true;
-    case 4: *(u32 *)p = (u32)v->w[0]; return true;
+    case 1: *(u8 *)p = (u8)v->w[0]; break;
+    case 2: *(u16 *)p = (u16)v->w[0]; break;
+    case 4: *(u32 *)p = (u32)v->w[0]; break;
     case 8:
     case 16:
     case 32:
         for (u32 i = 0; i < n / 8; i++) ((u64 *)p)[i] = v->w[i];
-        return true;
+        break;
     default: return false;
     }
+    if (v->origin) origin_stored(ts, at, n, v->w, v->origin);
+    return true;
 }
 
 static u64 low(u64 v, u32 n) { return n >= 8 ? v : v & ((1ull << 8 * n) - 1); }
@@ -101,34 +116,36 @@ static u64 low(u64 v, u32 n) { return n >= 8 ? v : v & ((1ull << 8 * n) - 1); }
 
 static bool move_gpr(struct tstate *ts, const struct ip_insn *in) {
     const struct ip_operand *d = &in->ops[0], *s = &in->ops[1];
-    struct vbits v = {{0}};
+    struct vbits v = {{0}, 0};
     if (d->high8 || s->high8) return false;
     if (s->kind == IP_OP_MEM) {
         if (d->kind != IP_OP_GPR || d->size < 4 || !load(ts, in, s->size, &v)) return false;
     } else if (s->kind == IP_OP_GPR) {
         v.w[0] = low(ts->vgpr[s->reg], s->size);
+        v.origin = gpr_origin(ts, s->reg);
     } else if (s->kind != IP_OP_IMM) {
         return false;
     }
     if (d->kind == IP_OP_MEM) return store(ts, in, d->size, &v);
     if (d->kind != IP_OP_GPR || d->size < 4) return false;
-    set_gpr(ts, d->reg, v.w[0]);
+    set_gpr(ts, d->reg, v.w[0], v.origin);
     return true;
 }
 
 static bool extend_gpr(struct tstate *ts, const struct ip_insn *in, bool sign) {
     const struct ip_operand *d = &in->ops[0], *s = &in->ops[1];
-    struct vbits v = {{0}};
+    struct vbits v = {{0}, 0};
     if (d->kind != IP_OP_GPR || d->size < 4 || s->high8) return false;
     if (s->kind == IP_OP_MEM) {
         if (!load(ts, in, s->size, &v)) return false;
     } else if (s->kind == IP_OP_GPR) {
         v.w[0] = low(ts->vgpr[s->reg], s->size);
+        v.origin = gpr_origin(ts, s->reg);
     } else {
         return false;
     }
     if (sign && s->size < 8 && v.w[0] >> (8 * s->size - 1)) v.w[0] |= ~0ull << 8 * s->size;
-    set_gpr(ts, d->reg, low(v.w[0], d->size));
+    set_gpr(ts, d->reg, low(v.w[0], d->size), v.origin);
     return true;
 }
 
@@ -141,6 +158,7 @@ static void set_vec(struct tstate *ts, u32 r, const struct vbits *v, u32 n, u32 
     for (u32 i = n / 8; i < clear / 8; i++) p[i] = 0;
     for (u32 i = 0; i < 8; i++) any |= p[i];
     set_umask(ts, IP_U_VEC0 + r, any != 0);
+    if (v->origin) origin_tags(ts)->vec[r] = v->origin;
 }
 
 static bool move_vec(struct tstate *ts, const struct ip_insn *in) {
@@ -153,6 +171,7 @@ static bool move_vec(struct tstate *ts, const struct ip_insn *in) {
     } else if (s->kind == IP_OP_VEC) {
         const u64 *p = vec(ts, s->reg);
         for (u32 i = 0; i < 4; i++) v.w[i] = p[i];
+        v.origin = vec_origin(ts, s->reg);
     } else {
         return false;
     }
@@ -166,14 +185,16 @@ static bool move_vec(struct tstate *ts, const struct ip_insn *in) {
 static bool move_low(struct tstate *ts, const struct ip_insn *in) {
     const struct ip_operand *d = &in->ops[0], *s = &in->ops[1];
     u32 n = in->mnem == IP_MN_MOVD || in->mnem == IP_MN_VMOVD ? 4 : 8;
-    struct vbits v = {{0}};
+    struct vbits v = {{0}, 0};
     if (in->n_ops != 2) return false;
     if (s->kind == IP_OP_MEM) {
         if (!load(ts, in, n, &v)) return false;
     } else if (s->kind == IP_OP_VEC) {
         v.w[0] = low(vec(ts, s->reg)[0], n);
+        v.origin = vec_origin(ts, s->reg);
     } else if (s->kind == IP_OP_GPR) {
         v.w[0] = low(ts->vgpr[s->reg], n);
+        v.origin = gpr_origin(ts, s->reg);
     } else {
         return false;
     }
@@ -183,14 +204,16 @@ static bool move_low(struct tstate *ts, const struct ip_insn *in) {
         return true;
     }
     if (d->kind != IP_OP_GPR) return false;
-    set_gpr(ts, d->reg, v.w[0]);
+    set_gpr(ts, d->reg, v.w[0], v.origin);
     return true;
 }
 
 static bool push(struct tstate *ts, const struct ip_insn *in) {
     if (in->ops[0].kind != IP_OP_GPR || in->opsize == 2 || (ts->umask >> IP_RSP & 1)) return false;
     if (!addressable(ts, ts->gpr[IP_RSP] - 8, 8)) return false;
-    *(u64 *)sh_v(ts->gpr[IP_RSP] - 8) = ts->vgpr[in->ops[0].reg];
+    u64 at = ts->gpr[IP_RSP] - 8, v = ts->vgpr[in->ops[0].reg];
+    *(u64 *)sh_v(at) = v;
+    if (v && origins_kept()) origin_stored(ts, at, 8, &v, gpr_origin(ts, in->ops[0].reg));
     return true;
 }
 
@@ -199,7 +222,8 @@ static bool pop(struct tstate *ts, const struct ip_insn *in) {
     u64 sp = ts->gpr[IP_RSP];
     if (in->ops[0].kind != IP_OP_GPR || in->opsize == 2 || in->ops[0].reg == IP_RSP) return false;
     if ((ts->umask >> IP_RSP & 1) || !addressable(ts, sp, 8)) return false;
-    set_gpr(ts, in->ops[0].reg, *(const u64 *)sh_v(sp));
+    u64 v = *(const u64 *)sh_v(sp);
+    set_gpr(ts, in->ops[0].reg, v, v && origins_kept() ? origin_loaded(ts, sp, 8, &v) : 0);
     return true;
 }
 
@@ -289,38 +313,31 @@ static bool logic(struct tstate *ts, const struct ip_insn *in) {
     } else {
         return false;
     }
+    u32 origin = gpr_origin(ts, d->reg);
+    if (s->kind == IP_OP_GPR && ts->vgpr[s->reg] && origins_kept())
+        origin = origin_newer(origin, origin_tags(ts)->gpr[s->reg]);
     r = in->mnem == IP_MN_OR ? tk_or(a, b) : in->mnem == IP_MN_XOR ? tk_xor(a, b) : tk_and(a, b);
-    if (in->mnem != IP_MN_TEST) set_gpr(ts, d->reg, n >= 4 ? r.u : (ts->vgpr[d->reg] & ~low(~0ull, n)) | r.u);
+    if (in->mnem != IP_MN_TEST) set_gpr(ts, d->reg, n >= 4 ? r.u : (ts->vgpr[d->reg] & ~low(~0ull, n)) | r.u, origin);
+    if (origin) origin_tags(ts)->flags = origin;
     ts->vflags = r.u ? tk_fl_logic(r.v, r.u, n) : 0;
     set_umask(ts, IP_U_FLAGS, ts->vflags);
     return true;
 }
 
 /* Of vector registers alone nothing is to be reported. */
-static bool vectors(struct tstate *ts, const struct ip_insn *in) {
-    struct tk t;
+static bool vectors(struct tk *t) {
+    const struct ip_insn *in = t->in;
     if (in->n_ops < 2 || in->mem.present || in->evex_k || in->gpr_read || in->gpr_write || in->fl_read ||
         in->fl_write || in->mmx_read || in->mmx_write)
         return false;
     for (u32 i = 0; i < in->n_ops; i++)
         if (in->ops[i].kind != IP_OP_VEC && (!i || in->ops[i].kind != IP_OP_IMM)) return false;
-    tk_begin(&t, ts, in);
-    return tk_vec(&t);
+    return tk_vec(t);
 }
 
-static bool arithmetic(struct tstate *ts, const struct ip_insn *in) {
-    struct tk t;
-    if (in->vec_write) return vectors(ts, in);
-    switch (in->mnem) {
-    case IP_MN_AND:
-    case IP_MN_OR:
-    case IP_MN_XOR:
-    case IP_MN_TEST:
-        if (logic(ts, in)) return true;
-        break;
-    default: break;
-    }
-    tk_begin(&t, ts, in);
+static bool arithmetic(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    if (in->vec_write) return vectors(t);
     switch (in->mnem) {
     case IP_MN_ADD:
     case IP_MN_ADC:
@@ -336,13 +353,13 @@ static bool arithmetic(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_NEG:
     case IP_MN_NOT:
     case IP_MN_LEA:
-    case IP_MN_BSWAP: return plain_operands(&t) && tk_int(&t);
+    case IP_MN_BSWAP: return plain_operands(t) && tk_int(t);
     case IP_MN_SHL:
     case IP_MN_SHR:
     case IP_MN_SAR:
     case IP_MN_ROL:
-    case IP_MN_ROR: return plain_operands(&t) && tk_bits(&t);
-    default: return in->cc != 0xff && in->enc == IP_ENC_LEGACY && plain_operands(&t) && tk_int(&t);
+    case IP_MN_ROR: return plain_operands(t) && tk_bits(t);
+    default: return in->cc != 0xff && in->enc == IP_ENC_LEGACY && plain_operands(t) && tk_int(t);
     }
 }
 
@@ -366,15 +383,33 @@ static bool take_stack(struct tstate *ts, const struct ip_insn *in) {
     return true;
 }
 
-static bool track(struct tstate *ts, const struct ip_insn *in) {
-    if ((ts->umask >> IP_U_TAKES & 1) && (in->gpr_write >> IP_RSP & 1) && take_stack(ts, in)) return true;
-    if (in->flow == IP_F_JCC) return !(ts->vflags >> (in->cc >> 1) & 1);
-    if (in->flow == IP_F_CALL || in->flow == IP_F_CALLI) return call(ts, in);
+/* What carries its origins itself, as far as they are kept. */
+enum settled { NO, YES, OTHER };
+
+static enum settled move(struct tstate *ts, const struct ip_insn *in) {
     switch (in->mnem) {
     case IP_MN_MOV: return move_gpr(ts, in);
     case IP_MN_MOVZX: return extend_gpr(ts, in, false);
     case IP_MN_MOVSX:
     case IP_MN_MOVSXD: return extend_gpr(ts, in, true);
+    case IP_MN_PUSH: return push(ts, in);
+    case IP_MN_POP: return pop(ts, in);
+    case IP_MN_MOVD:
+    case IP_MN_MOVQ:
+    case IP_MN_VMOVD:
+    case IP_MN_VMOVQ: return !in->mmx && move_low(ts, in);
+    case IP_MN_AND:
+    case IP_MN_OR:
+    case IP_MN_XOR:
+    case IP_MN_TEST: return !in->vec_write && logic(ts, in) ? YES : OTHER;
+    default: return ip_moves_vector(in->mnem) ? (enum settled)move_vec(ts, in) : OTHER;
+    }
+}
+
+static bool others(struct tk *t) {
+    struct tstate *ts = t->ts;
+    const struct ip_insn *in = t->in;
+    switch (in->mnem) {
     case IP_MN_MOVSB: return string(ts, in, 1, true);
     case IP_MN_MOVSW: return string(ts, in, 2, true);
     case IP_MN_MOVSD: return !in->map && string(ts, in, 4, true); /* SSE2 has the name, too */
@@ -383,26 +418,26 @@ static bool track(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_STOSW: return string(ts, in, 2, false);
     case IP_MN_STOSD: return string(ts, in, 4, false);
     case IP_MN_STOSQ: return string(ts, in, 8, false);
-    case IP_MN_PUSH: return push(ts, in);
-    case IP_MN_POP: return pop(ts, in);
-    case IP_MN_MOVD:
-    case IP_MN_MOVQ:
-    case IP_MN_VMOVD:
-    case IP_MN_VMOVQ: return !in->mmx && move_low(ts, in);
-    default: return ip_moves_vector(in->mnem) ? move_vec(ts, in) : arithmetic(ts, in);
+    default: return arithmetic(t);
     }
 }
 
-/* Origins travel with what is moved.  Their tables have locks, which may only be waited for after a full exit. */
-static bool track_with_origins(struct tstate *ts, const struct ip_insn *in) {
+static bool track(struct tstate *ts, const struct ip_insn *in) {
     struct tk t;
-    if (!rt_alone) return false;
+    if (origins_kept()) {
+        if (!rt_alone) return false; /* tables with locks, which may only be waited for after a full exit */
+        ts->pc = in->pc;
+        sh_stack_sync(ts);
+    }
+    if ((ts->umask >> IP_U_TAKES & 1) && (in->gpr_write >> IP_RSP & 1) && take_stack(ts, in)) return true;
+    if (in->flow == IP_F_JCC) return !(ts->vflags >> (in->cc >> 1) & 1);
+    if (in->flow == IP_F_CALL || in->flow == IP_F_CALLI) return call(ts, in);
+    enum settled moved = move(ts, in);
+    if (moved != OTHER) return moved == YES;
     tk_begin(&t, ts, in);
-    ts->pc = in->pc;
-    sh_stack_sync(ts);
-    origin_begin(&t);
-    if (!track(ts, in)) return false;
-    origin_end(&t);
+    if (origins_kept()) origin_begin(&t);
+    if (!others(&t)) return false;
+    if (origins_kept()) origin_end(&t);
     return true;
 }
 
@@ -432,7 +467,7 @@ int rt_light(struct tstate *ts) {
     ts->target = x->patch;
     bool done;
     switch (x->kind_aux & 0xff) {
-    case IP_XS_TRACK: done = (origins_kept() ? track_with_origins : track)(ts, (const struct ip_insn *)x->key); break;
+    case IP_XS_TRACK: done = track(ts, (const struct ip_insn *)x->key); break;
     case IP_XS_SPCHG: done = give_back(ts, x->key & IP_KEY_ONE); break;
     default: return 0;
     }

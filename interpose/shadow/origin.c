@@ -28,16 +28,24 @@ static u64 line_of(u64 granule) { return (granule >> (LINE - GRANULE)) & ((1ull 
 static void note_line(u64 granule) { tagged_lines[line_of(granule) / 8] |= (u8)(1u << line_of(granule) % 8); }
 static bool is_tagged_line(u64 granule) { return tagged_lines[line_of(granule) / 8] >> line_of(granule) % 8 & 1; }
 
-static struct ip_origins *tags_of(struct tstate *ts) {
+struct ip_origins *origin_new_tags(struct tstate *ts) {
     u64 *p = &rt_th(ts)->origin_tags;
-    if (!*p) *p = (u64)rt_pages(sizeof(struct ip_origins));
+    *p = (u64)rt_pages(sizeof(struct ip_origins));
     return (struct ip_origins *)*p;
+}
+
+static void lock(void) {
+    if (!rt_alone) rt_lock(&origin_lock);
+}
+static void unlock(void) {
+    if (!rt_alone) rt_unlock(&origin_lock);
 }
 
 /* ---- the table ---------------------------------------------------------------------- */
 
+/* Neighbours share a line of the cache. */
 static struct cell *find(u64 granule) {
-    u64 i = (granule * 0x9e3779b97f4a7c15ull) >> 20;
+    u64 i = ((granule >> 2) * 0x9e3779b97f4a7c15ull >> 20) << 2 | (granule & 3);
     for (;; i++) {
         struct cell *c = &cells[i & (cap_cells - 1)];
         if (c->granule == granule || !c->granule) return c;
@@ -80,21 +88,32 @@ static void put(u64 granule, u32 tag, u32 owner) {
 
 static bool on_stack(const struct tstate *ts, u64 addr) { return addr >= ts->stack_lo && addr < ts->stack_hi; }
 
-/* The frame that holds a stack address: an address in its function, and a
- * number that another frame at the same place most likely does not have. */
-static u64 frame_at(struct tstate *ts, u64 addr, u32 *owner) {
-    u64 ip = ts->pc & IP_KEY_PC, sp = ts->gpr[IP_RSP];
-    *owner = 0;
+/* What is the same for all of [lo, hi): who owns it, and the origin of what was never copied there. */
+struct place {
+    u64 lo, hi;
+    u64 ip;    /* an address in the function whose frame it is, or 0 */
+    u32 owner; /* of a frame: a number that another one at the same place most likely does not have */
+    u32 tag;   /* 0: not asked for yet */
+};
+
+static bool is_in(const struct place *p, u64 addr) { return addr >= p->lo && addr < p->hi; }
+
+/* The frame that holds a stack address. */
+static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
+    u64 sp = ts->gpr[IP_RSP];
+    *f = (struct place){.lo = addr, .hi = ts->stack_hi, .ip = ts->pc & IP_KEY_PC};
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = rt_return_slot(e), ret;
         if (!e->retaddr || slot < sp || rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr) continue;
-        *owner = (u32)((slot ^ ret * 0x9e3779b97f4a7c15ull) >> 8);
-        if (addr < slot) return ip;
-        ip = ret - 1;
+        f->owner = (u32)((slot ^ ret * 0x9e3779b97f4a7c15ull) >> 8);
+        if (addr < slot) {
+            f->hi = slot;
+            return;
+        }
+        f->ip = ret - 1;
         sp = slot + 8;
     }
-    return ip;
 }
 
 static u32 make_tag(u32 kind, const u64 *frames, u32 n) {
@@ -104,50 +123,80 @@ static u32 make_tag(u32 kind, const u64 *frames, u32 n) {
     return ctx && ctx < 1u << KIND_SHIFT ? kind << KIND_SHIFT | ctx : 0;
 }
 
-static u32 untouched(struct tstate *ts, u64 addr) {
+/* Of undefined memory that has no tag. */
+static u32 untouched(struct tstate *ts, u64 addr, struct place *p) {
     if (on_stack(ts, addr)) {
-        u32 owner;
-        u64 ip = frame_at(ts, addr, &owner);
-        return make_tag(ORIGIN_STACK, &ip, 1);
+        if (!is_in(p, addr)) frame_at(ts, addr, p);
+        return p->tag ? p->tag : (p->tag = make_tag(ORIGIN_STACK, &p->ip, 1));
     }
-    u32 i = heap_describe(addr), ctx = 0;
-    if (i) {
-        rt_lock(&heap_lock);
-        const struct ip_heap_block *b = heap_block(i);
-        if (addr >= b->addr && addr < b->addr + b->size) ctx = b->alloc_ctx;
-        rt_unlock(&heap_lock);
+    if (is_in(p, addr)) return p->tag;
+    *p = (struct place){.lo = addr};
+    u32 ctx = heap_allocated_by(addr, &p->hi);
+    return p->tag = ctx && ctx < 1u << KIND_SHIFT ? (u32)ORIGIN_HEAP << KIND_SHIFT | ctx : ORIGIN_UNKNOWN;
+}
+
+/* Of the undefined byte at addr; p: a place that was looked at already. */
+static u32 tag_at(struct tstate *ts, u64 addr, struct place *p) {
+    u32 tag = 0, owner = 0;
+    lock();
+    if (cells) {
+        const struct cell *c = find(addr >> GRANULE);
+        tag = c->tag;
+        owner = c->owner;
     }
-    return ctx && ctx < 1u << KIND_SHIFT ? (u32)ORIGIN_HEAP << KIND_SHIFT | ctx : ORIGIN_UNKNOWN;
+    unlock();
+    if (tag && on_stack(ts, addr)) {
+        if (!is_in(p, addr)) frame_at(ts, addr, p);
+        if (p->owner != owner) tag = 0;
+    }
+    return tag ? tag : untouched(ts, addr, p);
 }
 
 u32 origin_of_memory(struct tstate *ts, u64 addr) {
-    u32 tag = 0, owner = 0, now;
-    if (!origins_kept()) return 0;
-    rt_lock(&origin_lock);
-    if (cells) {
-        const struct cell *c = find(addr >> GRANULE);
-        if (c->granule) {
-            tag = c->tag;
-            owner = c->owner;
-        }
-    }
-    rt_unlock(&origin_lock);
-    if (tag && on_stack(ts, addr)) {
-        frame_at(ts, addr, &now);
-        if (now != owner) tag = 0;
-    }
-    return tag ? tag : untouched(ts, addr);
+    struct place p = {0};
+    return origins_kept() ? tag_at(ts, addr, &p) : 0;
+}
+
+static void tag_range(struct tstate *ts, u64 lo, u64 hi, u32 tag) {
+    struct place f = {0};
+    if (on_stack(ts, lo)) frame_at(ts, lo, &f);
+    lock();
+    for (u64 g = lo >> GRANULE; g <= (hi - 1) >> GRANULE; g++) put(g, tag, f.owner);
+    unlock();
 }
 
 static void tag_memory(struct tstate *ts, u64 addr, u64 n, u32 tag) {
     u64 at;
-    u32 owner = 0;
     /* What an invalid write would have left says nothing about the block's last bytes, in the same granule. */
-    if (!tag || n > COPY_MAX || !rt_shadow_undef_only(ts, addr, n, &at)) return;
-    if (on_stack(ts, addr)) frame_at(ts, addr, &owner);
-    rt_lock(&origin_lock);
-    for (u64 g = at >> GRANULE; g <= (addr + n - 1) >> GRANULE; g++) put(g, tag, owner);
-    rt_unlock(&origin_lock);
+    if (tag && n <= COPY_MAX && rt_shadow_undef_only(ts, addr, n, &at)) tag_range(ts, at, addr + n, tag);
+}
+
+/* The first byte from i on with V bits; n: there is none. */
+static u64 next_undefined(const u64 *v, u64 i, u64 n) {
+    for (; i < n; i = (i | 7) + 1) {
+        u64 word = v[i / 8] >> 8 * (i % 8);
+        if (!word) continue;
+        i += (u64)__builtin_ctzll(word) / 8;
+        break;
+    }
+    return i < n ? i : n;
+}
+
+u32 origin_loaded(struct tstate *ts, u64 addr, u64 n, const u64 *v) {
+    struct place p = {0};
+    u64 step = n > 16 ? n / 4 : 1u << GRANULE;
+    u32 tag = 0;
+    for (u64 i = next_undefined(v, 0, n); i < n;) {
+        tag = origin_newer(tag, tag_at(ts, addr + i, &p));
+        u64 next = ((addr + i) & -(1ull << GRANULE)) + step - addr;
+        i = next_undefined(v, next, n);
+    }
+    return tag;
+}
+
+void origin_stored(struct tstate *ts, u64 addr, u64 n, const u64 *v, u32 tag) {
+    u64 i = tag ? next_undefined(v, 0, n) : n;
+    if (i < n) tag_range(ts, addr + i, addr + n, tag);
 }
 
 void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
@@ -198,7 +247,7 @@ void origin_by_call(struct tstate *ts, u64 addr, u64 n) {
 
 /* ---- instructions --------------------------------------------------------------------------- */
 
-u32 origin_of_gpr(struct tstate *ts, unsigned r) { return origins_kept() ? tags_of(ts)->gpr[r] : 0; }
+u32 origin_of_gpr(struct tstate *ts, unsigned r) { return origins_kept() ? origin_tags(ts)->gpr[r] : 0; }
 
 /* Memory that the instruction reads (write: writes) apart from its ModRM
  * operand: the stack, strings. */
@@ -214,18 +263,8 @@ static u64 implicit(const struct tk *t, unsigned i, bool write, u64 *n) {
     return at;
 }
 
-static bool known(u32 tag) { return tag >> KIND_SHIFT != 0; }
-
-/* Of several origins the one whose stack was seen first most recently, as under Valgrind. */
-static u32 age(u32 tag) { return known(tag) ? tag & ((1u << KIND_SHIFT) - 1) : 0; }
-
 /* An undefined input has this tag. */
-static void from(struct tk *t, u32 tag) {
-    if (age(tag) > age(t->origin))
-        t->origin = tag;
-    else if (!t->origin)
-        t->origin = ORIGIN_UNKNOWN;
-}
+static void from(struct tk *t, u32 tag) { t->origin = origin_newer(t->origin, tag); }
 
 /* Undefined memory is an input.  Of more than 16 bytes, as a vector has, not each granule is looked at. */
 static void from_memory(struct tk *t, u64 at, u64 n) {
@@ -258,7 +297,7 @@ static void from_registers(struct tk *t, const struct ip_origins *g) {
 }
 
 static u32 *x87_tag(struct tk *t, unsigned r) {
-    struct ip_origins *g = tags_of(t->ts);
+    struct ip_origins *g = origin_tags(t->ts);
     return r == TK_X87_FSW ? &g->fsw : &g->mmx[r];
 }
 
@@ -272,7 +311,7 @@ void origin_begin(struct tk *t) {
     const struct ip_insn *in = t->in;
     u64 n;
     t->origin = 0;
-    from_registers(t, tags_of(t->ts));
+    from_registers(t, origin_tags(t->ts));
     if (in->mem.present && (in->mem.access & IP_ACC_R) && !in->mem.vsib && in->mem.size <= 64)
         from_memory(t, tk_ea_raw(t), tk_mem_size(in));
     for (unsigned i = 0; i < in->n_ops; i++) {
@@ -285,7 +324,7 @@ void origin_begin(struct tk *t) {
 void origin_end(struct tk *t) {
     const struct ip_insn *in = t->in;
     struct tstate *ts = t->ts;
-    struct ip_origins *g = tags_of(ts);
+    struct ip_origins *g = origin_tags(ts);
     u64 n;
     if (!t->origin) return;
     unsigned r;

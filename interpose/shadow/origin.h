@@ -22,6 +22,25 @@ extern rt_lock_t origin_lock;
 
 static inline bool origins_kept(void) { return rt.flags & IP_C_ORIGINS; }
 
+struct ip_origins *origin_new_tags(struct tstate *ts);
+/* The tags of the thread's registers. */
+static inline struct ip_origins *origin_tags(struct tstate *ts) {
+    u64 p = rt_th(ts)->origin_tags;
+    return p ? (struct ip_origins *)p : origin_new_tags(ts);
+}
+
+/* How old: by its stack.  Nothing that is known is older than all. */
+static inline u32 origin_age(u32 tag) { return tag >> IP_ORIGIN_SHIFT ? tag & ((1u << IP_ORIGIN_SHIFT) - 1) : 0; }
+/* Of a value with two undefined parts, whose tags are these: the one whose stack was seen first most recently, as under
+ * Valgrind.  0 for one: there is none yet. */
+static inline u32 origin_newer(u32 one, u32 other) {
+    return origin_age(other) > origin_age(one) ? other : one ? one : ORIGIN_UNKNOWN;
+}
+
+/* Of n addressable bytes, up to 32, whose V bits are v; 0: they are defined. */
+u32 origin_loaded(struct tstate *ts, u64 addr, u64 n, const u64 *v);
+/* Such bytes have become v, with this tag as far as they are undefined. */
+void origin_stored(struct tstate *ts, u64 addr, u64 n, const u64 *v, u32 tag);
 /* Of an instruction about to be tracked: what its undefined inputs come from. */
 void origin_begin(struct tk *t);
 /* After it: its undefined outputs come from there. */
