@@ -1,32 +1,13 @@
 #include "shadow/origin.h"
 
 #include "heap/heap.h"
+#include "shadow/origin_table.h"
 
-#define GRANULE     2 /* log2 of the bytes that share a tag */
-#define KIND_SHIFT  IP_ORIGIN_SHIFT
-#define FIRST_SLOTS 4096
-#define COPY_MAX    (1ull << 20) /* what goes beyond keeps the origin of its block */
-
-/* owner: which frame held a stack granule when it was tagged; another one
- * there later has nothing to do with it. */
-struct cell {
-    u64 granule;
-    u32 tag, owner;
-};
+#define GRANULE    2 /* log2 of the bytes that share a tag */
+#define KIND_SHIFT IP_ORIGIN_SHIFT
+#define COPY_MAX   (1ull << 20) /* what goes beyond keeps the origin of its block */
 
 rt_lock_t origin_lock;
-static struct cell *cells;
-static u64 n_cells, cap_cells;
-
-/* Lines of memory in which something may have a tag, by the low bits of their numbers: every allocation asks what there
- * is to forget, and mostly there is nothing. */
-#define LINE      8 /* log2 of its bytes */
-#define LINE_BITS 20
-static u8 *tagged_lines;
-
-static u64 line_of(u64 granule) { return (granule >> (LINE - GRANULE)) & ((1ull << LINE_BITS) - 1); }
-static void note_line(u64 granule) { tagged_lines[line_of(granule) / 8] |= (u8)(1u << line_of(granule) % 8); }
-static bool is_tagged_line(u64 granule) { return tagged_lines[line_of(granule) / 8] >> line_of(granule) % 8 & 1; }
 
 struct ip_origins *origin_new_tags(struct tstate *ts) {
     u64 *p = &rt_th(ts)->origin_tags;
@@ -39,49 +20,6 @@ static void lock(void) {
 }
 static void unlock(void) {
     if (!rt_alone) rt_unlock(&origin_lock);
-}
-
-/* ---- the table ---------------------------------------------------------------------- */
-
-/* Neighbours share a line of the cache. */
-static struct cell *find(u64 granule) {
-    u64 i = ((granule >> 2) * 0x9e3779b97f4a7c15ull >> 20) << 2 | (granule & 3);
-    for (;; i++) {
-        struct cell *c = &cells[i & (cap_cells - 1)];
-        if (c->granule == granule || !c->granule) return c;
-    }
-}
-
-static void grow(void) {
-    struct cell *old = cells;
-    u64 old_cap = cap_cells, live = 0;
-    for (u64 i = 0; i < old_cap; i++) live += old[i].tag != 0;
-    u64 cap = FIRST_SLOTS;
-    while (cap < live * 4) cap *= 2;
-    cells = rt_pages(cap * sizeof *cells);
-    cap_cells = cap;
-    n_cells = 0;
-    if (tagged_lines) rt_free_pages(tagged_lines, (1u << LINE_BITS) / 8);
-    tagged_lines = rt_pages((1u << LINE_BITS) / 8);
-    for (u64 i = 0; i < old_cap; i++)
-        if (old[i].tag) {
-            *find(old[i].granule) = old[i];
-            note_line(old[i].granule);
-            n_cells++;
-        }
-    if (old) rt_free_pages(old, old_cap * sizeof *old);
-}
-
-static void put(u64 granule, u32 tag, u32 owner) {
-    if (n_cells * 2 >= cap_cells) grow();
-    struct cell *c = find(granule);
-    if (!c->granule) {
-        c->granule = granule;
-        n_cells++;
-    }
-    c->tag = tag;
-    c->owner = owner;
-    note_line(granule);
 }
 
 /* ---- where undefined memory comes from ------------------------------------------------ */
@@ -137,15 +75,12 @@ static u32 untouched(struct tstate *ts, u64 addr, struct place *p) {
 
 /* Of the undefined byte at addr; p: a place that was looked at already. */
 static u32 tag_at(struct tstate *ts, u64 addr, struct place *p) {
-    u32 tag = 0, owner = 0;
+    bool stack = on_stack(ts, addr);
+    u32 owner = 0;
     lock();
-    if (cells) {
-        const struct cell *c = find(addr >> GRANULE);
-        tag = c->tag;
-        owner = c->owner;
-    }
+    u32 tag = origin_tag(addr, stack ? &owner : NULL);
     unlock();
-    if (tag && on_stack(ts, addr)) {
+    if (tag && stack) { /* another frame that is there later has nothing to do with it */
         if (!is_in(p, addr)) frame_at(ts, addr, p);
         if (p->owner != owner) tag = 0;
     }
@@ -159,9 +94,10 @@ u32 origin_of_memory(struct tstate *ts, u64 addr) {
 
 static void tag_range(struct tstate *ts, u64 lo, u64 hi, u32 tag) {
     struct place f = {0};
-    if (on_stack(ts, lo)) frame_at(ts, lo, &f);
+    bool stack = on_stack(ts, lo);
+    if (stack) frame_at(ts, lo, &f);
     lock();
-    for (u64 g = lo >> GRANULE; g <= (hi - 1) >> GRANULE; g++) put(g, tag, f.owner);
+    origin_set_tags(lo, hi, tag, stack ? &f.owner : NULL);
     unlock();
 }
 
@@ -210,22 +146,9 @@ void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
 
 void origin_forget(u64 addr, u64 n) {
     if (!origins_kept() || !n) return;
-    u64 first = addr >> GRANULE, last = (addr + n - 1) >> GRANULE;
-    rt_lock(&origin_lock);
-    if (!n_cells) {
-        /* nothing */
-    } else if (last - first < cap_cells) {
-        for (u64 g = first; g <= last; g++) {
-            if (is_tagged_line(g))
-                find(g)->tag = 0;
-            else
-                g |= (1u << (LINE - GRANULE)) - 1; /* on to the next line */
-        }
-    } else {
-        for (u64 i = 0; i < cap_cells; i++)
-            if (cells[i].granule >= first && cells[i].granule <= last) cells[i].tag = 0;
-    }
-    rt_unlock(&origin_lock);
+    lock();
+    origin_forget_tags(addr, addr + n);
+    unlock();
 }
 
 static void tag_here(struct tstate *ts, u64 addr, u64 n, u32 kind) {
