@@ -96,6 +96,7 @@ void heap_grown(u64 in_spans);
 
 /* heap_ctx.c; under heap_lock */
 u32 heap_ctx(const u64 *frames, u32 n);
+u32 heap_ctx_of(u64 pc);             /* of this frame alone */
 u32 heap_ctx_now(struct tstate *ts); /* of the thread's stack as it is */
 /* Add up what a stack allocates and frees (struct ip_heap_count), where that is wanted. */
 void heap_add_up(u32 ctx, u64 bytes, bool freed);

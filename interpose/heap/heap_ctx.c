@@ -4,6 +4,7 @@
 
 #define FRAMES_MAX 512
 #define GUESSES    8192 /* a power of two */
+#define SINGLES    256
 
 static struct ip_ctx_table *table;
 static u32 *buckets;
@@ -11,6 +12,11 @@ static u32 cap;
 /* The number found last for a place of the stack with these newest callers: whether it is the same stack is faster to
  * see than which one it is. */
 static u32 guesses[GUESSES];
+/* Numbers of stacks of one frame, which those of undefined words on the stack are: by a hash of its address. */
+static struct {
+    u64 pc;
+    u32 ctx;
+} singles[SINGLES];
 
 /* Six callers tell apart what libraries do for one another: openssl copies three contexts of a kind in a row, by the
  * same functions at the same depth. */
@@ -81,6 +87,7 @@ u32 heap_ctx(const u64 *frames, u32 n) {
         table->outdated = 0;
         rt_memset(buckets, 0, cap * sizeof *buckets);
         rt_memset(guesses, 0, sizeof guesses);
+        rt_memset(singles, 0, sizeof singles);
     }
     if (table->n_traces * 2 >= cap) grow();
     u32 hash = hash_frames(frames, n);
@@ -92,6 +99,15 @@ u32 heap_ctx(const u64 *frames, u32 n) {
         while (i < n && w[i + 1] == frames[i]) i++;
         if (i == n) return buckets[k];
     }
+}
+
+u32 heap_ctx_of(u64 pc) {
+    u32 i = (u32)(pc * 0x9e3779b97f4a7c15ull >> 32) & (SINGLES - 1);
+    if (!singles[i].ctx || singles[i].pc != pc || table->outdated) {
+        singles[i].ctx = heap_ctx(&pc, 1);
+        singles[i].pc = pc;
+    }
+    return singles[i].ctx;
 }
 
 u32 heap_ctx_now(struct tstate *ts) {

@@ -3,7 +3,6 @@
 #include "heap/heap.h"
 #include "shadow/origin_table.h"
 
-#define GRANULE    2 /* log2 of the bytes that share a tag */
 #define KIND_SHIFT IP_ORIGIN_SHIFT
 #define COPY_MAX   (1ull << 20) /* what goes beyond keeps the origin of its block */
 
@@ -54,31 +53,33 @@ static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
     }
 }
 
-static u32 make_tag(u32 kind, const u64 *frames, u32 n) {
+static u32 make_tag(u32 kind, u32 ctx) { return ctx && ctx < 1u << KIND_SHIFT ? kind << KIND_SHIFT | ctx : 0; }
+
+static u32 stack_tag(u64 ip) {
     rt_lock(&heap_lock);
-    u32 ctx = heap_ctx(frames, n);
+    u32 ctx = heap_ctx_of(ip);
     rt_unlock(&heap_lock);
-    return ctx && ctx < 1u << KIND_SHIFT ? kind << KIND_SHIFT | ctx : 0;
+    return make_tag(ORIGIN_STACK, ctx);
 }
 
 /* Of undefined memory that has no tag. */
 static u32 untouched(struct tstate *ts, u64 addr, struct place *p) {
     if (on_stack(ts, addr)) {
         if (!is_in(p, addr)) frame_at(ts, addr, p);
-        return p->tag ? p->tag : (p->tag = make_tag(ORIGIN_STACK, &p->ip, 1));
+        return p->tag ? p->tag : (p->tag = stack_tag(p->ip));
     }
     if (is_in(p, addr)) return p->tag;
     *p = (struct place){.lo = addr};
     u32 ctx = heap_allocated_by(addr, &p->hi);
-    return p->tag = ctx && ctx < 1u << KIND_SHIFT ? (u32)ORIGIN_HEAP << KIND_SHIFT | ctx : ORIGIN_UNKNOWN;
+    u32 tag = make_tag(ORIGIN_HEAP, ctx);
+    return p->tag = tag ? tag : ORIGIN_UNKNOWN;
 }
 
 /* Of the undefined byte at addr; p: a place that was looked at already. */
 static u32 tag_at(struct tstate *ts, u64 addr, struct place *p) {
     bool stack = on_stack(ts, addr);
-    u32 owner = 0;
     lock();
-    u32 tag = origin_tag(addr, stack ? &owner : NULL);
+    u32 tag = origin_tag(addr), owner = tag && stack ? origin_owner(addr) : 0;
     unlock();
     if (tag && stack) { /* another frame that is there later has nothing to do with it */
         if (!is_in(p, addr)) frame_at(ts, addr, p);
@@ -120,11 +121,11 @@ static u64 next_undefined(const u64 *v, u64 i, u64 n) {
 
 u32 origin_loaded(struct tstate *ts, u64 addr, u64 n, const u64 *v) {
     struct place p = {0};
-    u64 step = n > 16 ? n / 4 : 1u << GRANULE;
+    u64 step = n > 16 ? n / 4 : 1u << ORIGIN_GRANULE;
     u32 tag = 0;
     for (u64 i = next_undefined(v, 0, n); i < n;) {
         tag = origin_newer(tag, tag_at(ts, addr + i, &p));
-        u64 next = ((addr + i) & -(1ull << GRANULE)) + step - addr;
+        u64 next = ((addr + i) & -(1ull << ORIGIN_GRANULE)) + step - addr;
         i = next_undefined(v, next, n);
     }
     return tag;
@@ -136,7 +137,7 @@ void origin_stored(struct tstate *ts, u64 addr, u64 n, const u64 *v, u32 tag) {
 }
 
 void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
-    u64 most = COPY_MAX >> GRANULE;
+    u64 most = COPY_MAX >> ORIGIN_GRANULE;
     if (!origins_kept()) return;
     for (u64 i = 0, at; i < n && most-- && rt_shadow_undef(src + i, n - i, &at); i = (at | 3) + 1 - src) {
         u64 left = (at | 3) + 1 - at, end = src + n - at;
@@ -155,7 +156,11 @@ static void tag_here(struct tstate *ts, u64 addr, u64 n, u32 kind) {
     u64 frames[64];
     u64 want = rt.chan->num_callers < 64 ? rt.chan->num_callers : 64;
     if (!origins_kept()) return;
-    tag_memory(ts, addr, n, make_tag(kind, frames, rt_stack_trace(ts, frames, (u32)want)));
+    u32 many = rt_stack_trace(ts, frames, (u32)want);
+    rt_lock(&heap_lock);
+    u32 ctx = heap_ctx(frames, many);
+    rt_unlock(&heap_lock);
+    tag_memory(ts, addr, n, make_tag(kind, ctx));
 }
 
 void origin_by_request(struct tstate *ts, u64 addr, u64 n) { tag_here(ts, addr, n, ORIGIN_CLIENT); }
@@ -191,8 +196,8 @@ static void from(struct tk *t, u32 tag) { t->origin = origin_newer(t->origin, ta
 
 /* Undefined memory is an input.  Of more than 16 bytes, as a vector has, not each granule is looked at. */
 static void from_memory(struct tk *t, u64 at, u64 n) {
-    u64 step = n > 16 ? n / 4 : 1u << GRANULE, bad;
-    for (u64 i = at; i < at + n && rt_shadow_undef(i, at + n - i, &bad); i = (bad & -(1ull << GRANULE)) + step)
+    u64 step = n > 16 ? n / 4 : 1u << ORIGIN_GRANULE, bad;
+    for (u64 i = at; i < at + n && rt_shadow_undef(i, at + n - i, &bad); i = (bad & -(1ull << ORIGIN_GRANULE)) + step)
         from(t, origin_of_memory(t->ts, bad));
 }
 

@@ -4,8 +4,43 @@
 
 #include "runtime/base/rt.h"
 
-/* The tag of addr, or 0; if there is one and owner is not NULL: who owned the granule when it was set. */
-u32 origin_tag(u64 addr, u32 *owner);
+#define ORIGIN_GRANULE  2 /* log2 of the bytes that share a tag */
+#define ORIGIN_LINE     6 /* log2 of those of a row */
+#define ORIGIN_TAGS     (1u << (ORIGIN_LINE - ORIGIN_GRANULE))
+#define ORIGIN_ROW_BITS 24 /* of a row's number: tags for 1 GiB of the program's memory.  Beyond, nothing has one. */
+
+struct origin_row {
+    u32 of[ORIGIN_TAGS];
+};
+
+/* A slot is key << ORIGIN_ROW_BITS | number of the row, from 1 on; 0: free.  A key is the line's number, twice, plus 1
+ * for the owners.  Half as many rows as slots. */
+extern u64 *origin_slots, origin_n_slots;
+extern struct origin_row *origin_rows;
+
+static inline u64 origin_key(u64 addr) { return addr >> ORIGIN_LINE << 1; }
+static inline u32 origin_place(u64 addr) { return (addr >> ORIGIN_GRANULE) & (ORIGIN_TAGS - 1); }
+
+/* The slot of a key, or the free one where it would be; there are slots. */
+static inline u64 *origin_slot(u64 key) {
+    for (u64 i = key * 0x9e3779b97f4a7c15ull >> 20;; i++) {
+        u64 *s = &origin_slots[i & (origin_n_slots - 1)];
+        if (!*s || *s >> ORIGIN_ROW_BITS == key) return s;
+    }
+}
+
+static inline struct origin_row *origin_row_of(u64 slot) { return &origin_rows[slot & ((1u << ORIGIN_ROW_BITS) - 1)]; }
+
+/* The tag of addr, or 0. */
+static inline u32 origin_tag(u64 addr) {
+    u64 slot = origin_slots ? *origin_slot(origin_key(addr)) : 0;
+    return slot ? origin_row_of(slot)->of[origin_place(addr)] : 0;
+}
+/* There is one: who owned the granule when it was set. */
+static inline u32 origin_owner(u64 addr) {
+    u64 slot = *origin_slot(origin_key(addr) | 1);
+    return slot ? origin_row_of(slot)->of[origin_place(addr)] : 0;
+}
 /* The granules of [lo, hi) have this tag; owner: which frame holds them, NULL: none. */
 void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner);
 /* The granules of [lo, hi) have none. */

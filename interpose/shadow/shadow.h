@@ -87,7 +87,11 @@ void rt_stack_register(u64 lo, u64 hi, bool named);
 void rt_stack_unregister(u64 lo, u64 hi); /* this very region */
 void rt_stack_forget(u64 lo, u64 hi);     /* all that it touches */
 /* Make ts->stack_lo/hi those of the stack RSP is on. */
-void sh_stack_sync(struct tstate *ts);
+bool sh_stack_adopt(struct tstate *ts, u64 sp);
+static inline void sh_stack_sync(struct tstate *ts) {
+    u64 sp = ts->gpr[IP_RSP];
+    if (sp <= ts->stack_lo || sp > ts->stack_hi) sh_stack_adopt(ts, sp);
+}
 /* IP_U_TAKES: what the instruction, which has not run yet, takes by a known step down: is undefined from now on. */
 bool sh_stack_taken(const struct tstate *ts, const struct ip_insn *in, u64 *lo, u64 *hi);
 void sh_take_stack(const struct tstate *ts, const struct ip_insn *in);

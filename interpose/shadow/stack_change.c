@@ -172,7 +172,7 @@ static void look(struct tstate *ts, u64 sp) {
 static u32 found_beside;
 void sh_found_beside_stack(void) { __atomic_store_n(&found_beside, 1, __ATOMIC_RELAXED); }
 
-static bool adopt_region(struct tstate *ts, u64 sp) {
+bool sh_stack_adopt(struct tstate *ts, u64 sp) {
     const struct rt_thread *th = rt_th(ts);
     u64 lo = th->altstack_sp, size = th->altstack_size;
     struct region r;
@@ -190,11 +190,6 @@ static bool adopt_region(struct tstate *ts, u64 sp) {
     set_takes(ts, r.takes);
     if (r.looks && !r.takes && !found_beside) look(ts, sp);
     return true;
-}
-
-void sh_stack_sync(struct tstate *ts) {
-    u64 sp = ts->gpr[IP_RSP];
-    if (sp <= ts->stack_lo || sp > ts->stack_hi) adopt_region(ts, sp);
 }
 
 /* Where the running function's return address is, as the call stack knows; 0 if it does not. */
@@ -279,7 +274,7 @@ static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     u64 lo = ts->stack_lo, hi = ts->stack_hi;
     if (new_sp <= lo || new_sp > hi) { /* another stack, or one not known yet */
         remember_calm(ts, old_sp);
-        if (!adopt_region(ts, new_sp)) return;
+        if (!sh_stack_adopt(ts, new_sp)) return;
         lo = ts->stack_lo;
         hi = ts->stack_hi;
     } else if (ts->stack_looks && how >= LOADED && (new_sp > old_sp ? new_sp - old_sp : old_sp - new_sp) > LOOKS) {

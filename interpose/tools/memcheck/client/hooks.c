@@ -144,24 +144,27 @@ bool heap_hook_may_access(struct tstate *ts, u64 addr, u64 n) {
     return !on() || !rt_shadow_unaddr(ts, addr, n, &bad);
 }
 
-/* Upwards, chunk by chunk: what becomes defined may cost no page. */
-static void copy_vbits(u64 dst, u64 src, u64 n) {
+/* Upwards, chunk by chunk: what becomes defined may cost no page.  True: something is undefined. */
+static bool copy_vbits(u64 dst, u64 src, u64 n) {
+    bool undefined = false;
     for (u64 k; n; dst += k, src += k, n -= k) {
         k = sh_piece(dst, n);
-        if (k >= RT_PAGE && sh_is_large(dst) && sh_is_zero(sh_v(src), sh_v(src + k)))
-            sh_define(dst, k);
-        else if (sh_is_zero(sh_v(src), sh_v(src + k)))
-            sh_zero(sh_v(dst), k);
-        else
+        if (!sh_is_zero(sh_v(src), sh_v(src + k))) {
             sh_copy(sh_v(dst), sh_v(src), k);
+            undefined = true;
+        } else if (k >= RT_PAGE && sh_is_large(dst)) {
+            sh_define(dst, k);
+        } else {
+            sh_zero(sh_v(dst), k);
+        }
     }
+    return undefined;
 }
 
 void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
     if (!on()) return;
     if (!(dst > src && dst - src < n)) {
-        copy_vbits(dst, src, n);
-        origin_copied(ts, dst, src, n);
+        if (copy_vbits(dst, src, n)) origin_copied(ts, dst, src, n);
         return;
     }
     u64 buf[64];
