@@ -84,7 +84,7 @@ bool heap_block_at(u64 addr, u64 *lo, u64 *size);
  * Takes the lock. */
 u32 heap_describe(u64 addr);
 /* The recorded stack that allocated the block, live or quarantined, that addr is in; 0 if none.  [addr, *end) is all
- * that block's.  Takes the lock. */
+ * that block's. */
 u32 heap_allocated_by(u64 addr, u64 *end);
 
 /* The next block behind i, 0 for the first one, that is allocated and not freed; 0: there is none. */

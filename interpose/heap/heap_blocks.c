@@ -285,19 +285,16 @@ u32 heap_describe(u64 addr) {
 
 u32 heap_allocated_by(u64 addr, u64 *end) {
     struct heap_span *s;
-    u32 ctx = 0, i;
+    u32 i;
     *end = addr + 1;
     if (!heap_table) return 0;
-    rt_lock(&heap_lock);
     /* Where no block lies in another one, the cell says it. */
     const struct ip_heap_block *b = heap_has_custom || heap_has_chunks() ? NULL : heap_cell_of(addr, &s);
     if (b && (b->state == IP_HB_LIVE || b->state == IP_HB_QUARANTINE) && addr - b->addr < b->size) {
-        ctx = b->alloc_ctx;
         *end = b->addr + b->size;
-    } else if ((i = describe(addr))) {
-        b = heap_block(i);
-        if (addr - b->addr < b->size) ctx = b->alloc_ctx;
+        return b->alloc_ctx;
     }
-    rt_unlock(&heap_lock);
-    return ctx;
+    if (!(i = describe(addr))) return 0;
+    b = heap_block(i);
+    return addr - b->addr < b->size ? b->alloc_ctx : 0;
 }

@@ -12,10 +12,12 @@
 
 int heap_fast(struct tstate *ts);
 
-/* While there is one thread nobody can hold it. */
-static inline bool try_lock(void) { return rt_alone || rt_trylock(&heap_lock); }
+static inline bool keeps_origins(void) { return rt.flags & IP_C_ORIGINS; }
+
+/* While there is one thread nobody can hold it; with origins it is held all the time. */
+static inline bool try_lock(void) { return rt_alone || keeps_origins() || rt_trylock(&heap_lock); }
 static inline void unlock(void) {
-    if (!rt_alone) rt_unlock(&heap_lock);
+    if (!rt_alone && !keeps_origins()) rt_unlock(&heap_lock);
 }
 
 /* What follows is under heap_lock. */
@@ -120,29 +122,34 @@ static inline bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result)
     return b != NULL;
 }
 
+static inline bool answer(struct tstate *ts, const u64 *w, u64 *result) {
+    switch (w[0]) {
+    case IP_HR_MALLOC: return allocate(ts, w[1], (int)w[2], false, result);
+    case IP_HR_CALLOC: {
+        u64 bytes;
+        return !__builtin_mul_overflow(w[1], w[2], &bytes) && allocate(ts, bytes, IP_AK_MALLOC, true, result);
+    }
+    case IP_HR_REALLOC: return reallocate(ts, w[1], w[2], result);
+    case IP_HR_FREE: return release(ts, w[1], (int)w[2], w[3], w[4]);
+    default: return false;
+    }
+}
+
 /* 1: done, ts->target is where the block goes on. */
 int heap_fast(struct tstate *ts) {
     const struct ip_exit *x = (const struct ip_exit *)(IP_META_BASE + (u64)IP_META_EXITS) + ts->exit_id;
     const u64 *w = (const u64 *)ts->gpr[IP_RAX];
     u64 pc = rt_pc(x->key), result = 0;
-    bool done;
     /* Requests of the stubs alone: their words lie on the stack that they have just been stored to. */
     if (!heap_table || pc - rt.stubs_lo >= rt.stubs_hi - rt.stubs_lo || rt_steps(ts) || rt_debugged() ||
-        (rt.flags & (IP_C_NO_CHAIN | IP_C_HEAP_COUNTS | IP_C_SHOW_HEAP)) || ((rt.flags & IP_C_ORIGINS) && !rt_alone) ||
+        (rt.flags & (IP_C_NO_CHAIN | IP_C_HEAP_COUNTS | IP_C_SHOW_HEAP)) ||
         (rt.chan->malloc_fill & rt.chan->free_fill) != -1 || rt.chan->evict)
         return 0;
     ts->pc = pc + (x->kind_aux >> 8);
-    switch (w[0]) {
-    case IP_HR_MALLOC: done = allocate(ts, w[1], (int)w[2], false, &result); break;
-    case IP_HR_CALLOC: {
-        u64 bytes;
-        done = !__builtin_mul_overflow(w[1], w[2], &bytes) && allocate(ts, bytes, IP_AK_MALLOC, true, &result);
-        break;
-    }
-    case IP_HR_REALLOC: done = reallocate(ts, w[1], w[2], &result); break;
-    case IP_HR_FREE: done = release(ts, w[1], (int)w[2], w[3], w[4]); break;
-    default: return 0;
-    }
+    bool hold = keeps_origins() && !rt_alone;
+    if (hold && !heap_hook_hold(ts)) return 0;
+    bool done = answer(ts, w, &result);
+    if (hold) heap_hook_let_go(ts);
     if (!done) return 0;
     rt_request_result(ts, result);
     ts->target = x->patch;

@@ -422,13 +422,8 @@ static bool others(struct tk *t) {
     }
 }
 
-static bool track(struct tstate *ts, const struct ip_insn *in) {
+static bool settle(struct tstate *ts, const struct ip_insn *in) {
     struct tk t;
-    if (origins_kept()) {
-        if (!rt_alone) return false; /* tables with locks, which may only be waited for after a full exit */
-        ts->pc = in->pc;
-        sh_stack_sync(ts);
-    }
     if ((ts->umask >> IP_U_TAKES & 1) && (in->gpr_write >> IP_RSP & 1) && take_stack(ts, in)) return true;
     if (in->flow == IP_F_JCC) return !(ts->vflags >> (in->cc >> 1) & 1);
     if (in->flow == IP_F_CALL || in->flow == IP_F_CALLI) return call(ts, in);
@@ -439,6 +434,18 @@ static bool track(struct tstate *ts, const struct ip_insn *in) {
     if (!others(&t)) return false;
     if (origins_kept()) origin_end(&t);
     return true;
+}
+
+/* Origins are in tables with locks, which may only be waited for after a full exit; so may the lock of stacks. */
+static bool settle_with_origins(struct tstate *ts, const struct ip_insn *in) {
+    u64 sp = ts->gpr[IP_RSP];
+    ts->pc = in->pc;
+    if (sp <= ts->stack_lo || sp > ts->stack_hi) return false;
+    if (rt_alone) return settle(ts, in);
+    if (!origin_hold(ts)) return false;
+    bool done = settle(ts, in);
+    origin_let_go(ts);
+    return done;
 }
 
 /* ---- RSP ---------------------------------------------------------------------------------- */
@@ -467,7 +474,7 @@ int rt_light(struct tstate *ts) {
     ts->target = x->patch;
     bool done;
     switch (x->kind_aux & 0xff) {
-    case IP_XS_TRACK: done = track(ts, (const struct ip_insn *)x->key); break;
+    case IP_XS_TRACK: done = (origins_kept() ? settle_with_origins : settle)(ts, (const struct ip_insn *)x->key); break;
     case IP_XS_SPCHG: done = give_back(ts, x->key & IP_KEY_ONE); break;
     default: return 0;
     }

@@ -14,11 +14,32 @@ struct ip_origins *origin_new_tags(struct tstate *ts) {
     return (struct ip_origins *)*p;
 }
 
-static void lock(void) {
-    if (!rt_alone) rt_lock(&origin_lock);
+/* Who holds both locks by origin_hold; written under them. */
+static struct tstate *holder;
+
+static bool holds(const struct tstate *ts) { return rt_alone || __atomic_load_n(&holder, __ATOMIC_RELAXED) == ts; }
+static void lock(const struct tstate *ts, rt_lock_t *l) {
+    if (!holds(ts)) rt_lock(l);
 }
-static void unlock(void) {
-    if (!rt_alone) rt_unlock(&origin_lock);
+static void unlock(const struct tstate *ts, rt_lock_t *l) {
+    if (!holds(ts)) rt_unlock(l);
+}
+
+bool origin_hold(struct tstate *ts) {
+    if (!rt_trylock(&heap_lock)) return false;
+    if (!rt_trylock(&origin_lock)) {
+        rt_unlock(&heap_lock);
+        return false;
+    }
+    __atomic_store_n(&holder, ts, __ATOMIC_RELAXED);
+    return true;
+}
+
+void origin_let_go(struct tstate *ts) {
+    (void)ts;
+    __atomic_store_n(&holder, NULL, __ATOMIC_RELAXED);
+    rt_unlock(&origin_lock);
+    rt_unlock(&heap_lock);
 }
 
 /* ---- where undefined memory comes from ------------------------------------------------ */
@@ -55,10 +76,10 @@ static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
 
 static u32 make_tag(u32 kind, u32 ctx) { return ctx && ctx < 1u << KIND_SHIFT ? kind << KIND_SHIFT | ctx : 0; }
 
-static u32 stack_tag(u64 ip) {
-    rt_lock(&heap_lock);
+static u32 stack_tag(const struct tstate *ts, u64 ip) {
+    lock(ts, &heap_lock);
     u32 ctx = heap_ctx_of(ip);
-    rt_unlock(&heap_lock);
+    unlock(ts, &heap_lock);
     return make_tag(ORIGIN_STACK, ctx);
 }
 
@@ -66,11 +87,13 @@ static u32 stack_tag(u64 ip) {
 static u32 untouched(struct tstate *ts, u64 addr, struct place *p) {
     if (on_stack(ts, addr)) {
         if (!is_in(p, addr)) frame_at(ts, addr, p);
-        return p->tag ? p->tag : (p->tag = stack_tag(p->ip));
+        return p->tag ? p->tag : (p->tag = stack_tag(ts, p->ip));
     }
     if (is_in(p, addr)) return p->tag;
     *p = (struct place){.lo = addr};
+    lock(ts, &heap_lock);
     u32 ctx = heap_allocated_by(addr, &p->hi);
+    unlock(ts, &heap_lock);
     u32 tag = make_tag(ORIGIN_HEAP, ctx);
     return p->tag = tag ? tag : ORIGIN_UNKNOWN;
 }
@@ -78,9 +101,9 @@ static u32 untouched(struct tstate *ts, u64 addr, struct place *p) {
 /* Of the undefined byte at addr; p: a place that was looked at already. */
 static u32 tag_at(struct tstate *ts, u64 addr, struct place *p) {
     bool stack = on_stack(ts, addr);
-    lock();
+    lock(ts, &origin_lock);
     u32 tag = origin_tag(addr), owner = tag && stack ? origin_owner(addr) : 0;
-    unlock();
+    unlock(ts, &origin_lock);
     if (tag && stack) { /* another frame that is there later has nothing to do with it */
         if (!is_in(p, addr)) frame_at(ts, addr, p);
         if (p->owner != owner) tag = 0;
@@ -97,9 +120,9 @@ static void tag_range(struct tstate *ts, u64 lo, u64 hi, u32 tag) {
     struct place f = {0};
     bool stack = on_stack(ts, lo);
     if (stack) frame_at(ts, lo, &f);
-    lock();
+    lock(ts, &origin_lock);
     origin_set_tags(lo, hi, tag, stack ? &f.owner : NULL);
-    unlock();
+    unlock(ts, &origin_lock);
 }
 
 static void tag_memory(struct tstate *ts, u64 addr, u64 n, u32 tag) {
@@ -147,9 +170,10 @@ void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
 
 void origin_forget(u64 addr, u64 n) {
     if (!origins_kept() || !n) return;
-    lock();
+    const struct tstate *ts = rt_alone ? NULL : rt_current();
+    lock(ts, &origin_lock);
     origin_forget_tags(addr, addr + n);
-    unlock();
+    unlock(ts, &origin_lock);
 }
 
 static void tag_here(struct tstate *ts, u64 addr, u64 n, u32 kind) {
