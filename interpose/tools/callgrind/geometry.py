@@ -43,11 +43,14 @@ def _host() -> dict[str, Geometry]:
 
 
 def simulable(size: int, ways: int, line: int) -> Geometry:
-    """The same size with a number of sets that is a power of two: real caches may have any."""
+    """About the same size with a number of sets that is a power of two: real caches may have any.
+
+    As Valgrind does it: fewer sets, of as many ways as come nearest to the size.
+    """
     sets = size // (ways * line)
     if sets & (sets - 1):
         sets = 1 << (sets.bit_length() - 1)
-        ways = max(1, size // (sets * line))
+        ways = (size + sets * line // 2) // (sets * line)
     return Geometry(sets * ways * line, ways, line)
 
 

@@ -51,6 +51,8 @@ def parse_geometry(text: str) -> Geometry:
         raise BadValue(f"The numbers of a cache may not be larger than {MAX_CACHE}")
     if line < 16 or line & (line - 1):
         raise BadValue("The line size must be a power of two, 16 or more")
+    if size <= line:
+        raise BadValue("A cache has to be larger than one line")
     if size % (ways * line) or (size // (ways * line)) & (size // (ways * line) - 1):
         raise BadValue("The number of sets (size / associativity / line size) must be a power of two")
     return Geometry(size, ways, line)
@@ -141,14 +143,21 @@ class Options(Table):
 
     @classmethod
     def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:
-        """Options that imply others."""
-        if values["toggle_collect"]:
-            values["collect_atstart"] = False
+        """Options that imply others, unless those are given behind them (an rc file's may be taken back)."""
+        order = {name: place for place, name in enumerate(given)}
+
+        def imply(name: str, value: bool, *reasons: str) -> None:
+            held = [order.get(reason, -1) for reason in reasons if values[reason]]
+            if held and order.get(name, -1) < max(held):
+                values[name] = value
+
+        imply("collect_atstart", False, "toggle_collect")
+        imply("dump_instr", True, "cacheuse")
+        imply("cache_sim", True, "simulate_wb", "simulate_hwpref", "I1", "D1", "LL")
         if values["cacheuse"]:
-            values["dump_instr"] = True
-        wanted = ("simulate_wb", "simulate_hwpref", "cacheuse", "I1", "D1", "LL")
-        if any(values[name] for name in wanted):
-            values["cache_sim"] = True
+            values["cache_sim"] = True  # it counts what the simulation does with lines
+        if not values["cache_sim"]:
+            values["simulate_wb"] = values["simulate_hwpref"] = False
         if not values["dump_instr"]:
             values["dump_line"] = True  # costs need a position
 

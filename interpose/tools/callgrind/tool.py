@@ -235,9 +235,12 @@ class Tool(BaseTool):
         return sorted(ffi.unpack(tids, count))
 
     def frames(self, thread: int) -> list[Frame]:
-        """The calls under way in a thread, the newest first."""
+        """The calls under way in a thread, the newest first; their numbers and costs since the last dump."""
         client = self.supervisor.client
         names = ffi.gc(ffi.new("struct cg_taken *"), lib.cg_release)
+        recent = self._calls_since(thread)
+        if recent is not None and self._latest is not None:
+            lib.cg_inherit(names, self._latest.raw)  # the numbers of contexts are those of the rows
         rows = ffi.new("struct cg_row[]", MAX_FRAMES)
         n_events = len(self.writer.events)
         costs = ffi.new("uint64_t[]", MAX_FRAMES * n_events)
@@ -248,8 +251,28 @@ class Tool(BaseTool):
         for place in range(count - 1, -1, -1):
             name = names.names[rows[place].context - 1]
             shown = self.functions.describe(name.function, name.entry)[1]
-            cost = ffi.unpack(costs + place * n_events, n_events)
-            found.append(Frame(shown, rows[place].count, cost))
+            calls, cost = rows[place].count, ffi.unpack(costs + place * n_events, n_events)
+            if recent is not None:
+                caller = rows[place - 1].context if place else 0
+                calls, cost = recent.get((caller, rows[place].context), (0, [0] * n_events))
+            found.append(Frame(shown, calls, cost))
+        return found
+
+    def _calls_since(self, thread: int) -> dict[tuple[int, int], tuple[int, list[int]]] | None:
+        """Calls since the last dump or zero, and their costs, by contexts of caller and callee; None: all.
+
+        What the program's process has is never set back, so frames begin with what was before. Calls of
+        nobody (caller 0) are those of everybody.
+        """
+        if thread not in self._before:
+            return None
+        found: dict[tuple[int, int], tuple[int, list[int]]] = {}
+        for row in self.so_far(thread).rows():
+            if row[5] == lib.CG_CALLS:
+                for caller in (row[4], 0):
+                    calls, sums = found.get((caller, row[6]), (0, [0] * len(self.writer.events)))
+                    sums = [a + b for a, b in zip(sums, row[8:], strict=True)]
+                    found[caller, row[6]] = calls + row[2], sums
         return found
 
     def so_far(self, thread: int = 0) -> Counts:
@@ -285,7 +308,17 @@ class Tool(BaseTool):
         """Costs so far do not count."""
         for thread in self._threads_of(asker):
             self._before[thread] = self._take(thread)
+        self._begin_all(asker)
         self.forget_kept()
+
+    def _begin_all(self, asker: int | None) -> None:
+        """What was counted up to now is told no more to whoever asks for threads, or for all of them."""
+        if not self.config.tool.separate_threads:
+            threads = self.threads()
+            for thread in threads:
+                self._before[thread] = self._before[0] if len(threads) == 1 else self._take(thread)
+        elif asker is None:
+            self._before[0] = self._take(0)
 
     def dump(self, trigger: str, *, final: bool = False, asker: int | None = None) -> list[int]:
         """Write what was counted since the last dump; the totals of it."""
@@ -299,6 +332,8 @@ class Tool(BaseTool):
             self._write(counts, thread, trigger, "" if final else str(self.part))
             sums = [a + b for a, b in zip(sums, now.totals(), strict=True)]
         self.part += 1
+        if not final:
+            self._begin_all(asker)
         self.forget_kept()
         return sums
 

@@ -87,6 +87,26 @@ def test_state(guest, tmp_path):
         assert control(environ, "no-such-program").stdout == "No active callgrind runs detected.\n"
 
 
+@pytest.mark.parametrize("options", [(), ("--separate-threads=yes",)], ids=["together", "apart"])
+@pytest.mark.parametrize("how", ["--zero", "--dump"])
+def test_state_counts_from_zero(guest, tmp_path, options, how):
+    """What -e and -b say of a thread, too, is what it has done since the last zero or dump."""
+    with waiting(tmp_path, guest, *options) as (process, environ):
+
+        def total():
+            return int(control(environ, "-e").stdout.split()[-1].replace(",", ""))
+
+        begun = total()
+        assert begun > 10 * LEAF
+        control(environ, how)
+        assert total() == 0
+        assert "  main (0 x)" in control(environ, "-b").stdout
+        go_on(process)
+        assert 0 < total() < begun
+        control(environ, how)
+        assert total() == 0
+
+
 def test_instrumentation(guest, tmp_path):
     with waiting(tmp_path, guest) as (process, environ):
         control(environ, "--instr=off")

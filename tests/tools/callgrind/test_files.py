@@ -8,6 +8,8 @@ import threading
 
 import pytest
 
+from interpose.tools.callgrind import geometry
+
 from .profiles import build, read, run
 
 OUTPUT = "--callgrind-out-file="
@@ -119,6 +121,7 @@ def test_parts_have_one_name(flow, tmp_path):
         "--D1=",
         "--D1=-32768,8,64",
         "--LL=3000,8,64",
+        "--I1=64,1,64",
         "--separate-callers=-1",
         "--separate-recs=x",
         "--dump-every-bb=-1",
@@ -132,6 +135,29 @@ def test_values_that_are_none(flow, tmp_path, option):
     lines = done.stderr.splitlines()
     assert lines[0] == f"interpose: Bad option: {option}" and len(lines) == 3
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "options, events",
+    [
+        ("--I1=32768,8,64 --cache-sim=no", 1),
+        ("--cache-sim=no --I1=32768,8,64", 9),
+        ("--simulate-wb=yes --cache-sim=no", 1),
+        ("--simulate-hwpref=yes --simulate-cache=no", 1),
+        ("--cache-sim=no --simulate-wb=yes", 12),
+    ],
+)
+def test_the_last_option_holds(flow, tmp_path, options, events):
+    """What an option implies can be taken back behind it, as with Valgrind."""
+    assert run(tmp_path, flow, *options.split(), OUTPUT + "out").returncode == 0
+    assert len(read(tmp_path / "out").events) == events
+
+
+def test_cache_of_any_number_of_sets():
+    """What the CPU has is simulated with a power of two sets, and as many ways as come nearest in size."""
+    assert geometry.simulable(272629760, 20, 64) == (276824064, 33, 64)
+    assert geometry.simulable(49152, 12, 64) == (49152, 12, 64)
+    assert geometry.simulable(3 * 64, 1, 64) == (4 * 64, 2, 64)
 
 
 def test_costs_have_a_position(flow, tmp_path):

@@ -50,6 +50,8 @@ OPTIONS = [
     "--pop-on-jump=leap",
     "--collect-atstart=no",
     "--collect-atstart=no --toggle-collect=even",
+    "--collect-atstart=yes --toggle-collect=even",
+    "--toggle-collect=even --collect-atstart=yes",
 ]
 
 
