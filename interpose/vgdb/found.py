@@ -50,12 +50,26 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
+def _stat(pid: int) -> list[bytes]:
+    """What the kernel says of a process or thread behind its name; empty if nothing."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether nobody has waited yet for a process that has no thread left: it will never be reached."""
+    said = _stat(pid)
+    return len(said) > 17 and said[0] == b"Z" and said[17] in (b"0", b"1")
+
+
 def _started(pid: int) -> float | None:
     """When a process or thread began, as files' times have it (seconds); None if the kernel does not say."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            ticks = int(file.read().rpartition(b")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
+        ticks = int(_stat(pid)[19])
+    except (ValueError, IndexError):
         return None
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     return time.time() - age
@@ -144,7 +158,7 @@ def listing(found: list[Place]) -> str:
 
 
 def search(prefix: str, pid: int | None, wait: int, voice: Voice) -> Place:
-    """The one program that is meant; waits for it ``wait`` seconds."""
+    """The one program that is meant; waits for it ``wait`` seconds, unless it has ended."""
     if pid == 0:
         raise VgdbError("vgdb error: invalid pid 0 given")
     end = time.monotonic() + wait
@@ -155,7 +169,7 @@ def search(prefix: str, pid: int | None, wait: int, voice: Voice) -> Place:
             return found[0]
         if found:
             raise VgdbError(f"no --pid= arg_pid given and multiple valgrind pids found.\n{listing(found)}")
-        if time.monotonic() >= end:
+        if time.monotonic() >= end or (pid is not None and _has_ended(pid)):
             break
         time.sleep(_LOOK_AGAIN)
     if pid is None:

@@ -219,6 +219,19 @@ def test_waits_for_a_program(leaky, tmp_path) -> None:
     assert (waiting.returncode, out) == (0, "gdbserver: continuing after wait ...\n")
 
 
+def test_does_not_wait_for_a_program_that_has_ended(tmp_path) -> None:
+    """Its parent need not have heard of that: the debug adapter, of a program that cannot be run."""
+    ended = subprocess.Popen(["true"])
+    try:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        words = [*OURS, f"--vgdb-prefix={tmp_path}/p", "--wait=100000", f"--pid={ended.pid}", "v.wait"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    finally:
+        ended.wait()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"vgdb error: no FIFO found matching pid {ended.pid}\n"
+
+
 def test_gives_up_on_a_program_that_does_not_answer(leaky, tmp_path) -> None:
     from vgdb.test_fifos import supervisor_of
 
