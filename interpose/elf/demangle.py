@@ -1,4 +1,4 @@
-"""Names for people: C++ and Rust demangling, and Z-encoded redirect names."""
+"""Names for people: C++, Rust and D demangling, and Z-encoded redirect names."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def is_mangled(name: str) -> bool:
-    """Whether this may be a mangled name of C++ or Rust. Valgrind shows those of D and Ada as they are."""
-    return name.startswith(("_Z", "_R"))
+    """Whether this may be a mangled name of C++, Rust or D. Valgrind shows those of Ada as they are."""
+    return name.startswith(("_Z", "_R")) or (
+        name.startswith("_D") and (name[2:3].isdigit() or name == "_Dmain")
+    )
 
 
 @cache
@@ -54,6 +56,10 @@ def demangle(symbol: str) -> str:
         from interpose.elf.rustv0 import rust_v0
 
         text = rust_v0(plain)
+    elif plain.startswith("_D"):
+        from interpose.elf.dlang import dlang
+
+        text = dlang(plain)
     else:
         rust = _pattern(_RUST_LEGACY).match(plain)
         text = _rust_legacy(rust[1]) if rust else _cxa_demangle()(plain)
@@ -70,20 +76,20 @@ def z_decoded(symbol: str) -> str:
 
 
 def short_name(demangled: str) -> str:
-    """The last component without parameters: `ns::Box<int>::get(int) const` → `get`."""
+    """The last component, no parameters: `ns::Box<int>::get(int) const`, `a.get!(int).get(int)` → `get`."""
     operator = _pattern(_OPERATOR).search(demangled)
     if operator:
         return operator[1]
     depth = start = 0
     text = demangled.replace("(anonymous namespace)", "{anonymous namespace}")
     for index, char in enumerate(text):
-        if char == "(" and depth == 0:
+        if char == "(" and depth == 0 and text[index - 1 : index] != "!":
             return text[start:index]
         if char in "<({[":
             depth += 1
         elif char in ">)}]":
             depth -= 1
-        elif depth == 0 and char in ": ":
+        elif depth == 0 and char in ":. ":
             start = index + 1
     return text[start:]
 
