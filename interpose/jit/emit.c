@@ -567,11 +567,7 @@ static void emit_stub(struct em *m, const struct stub *s) {
         break;
     case ST_ARRIVE: em_arrive_stub(m, s); break;
     case ST_LEFT: em_left_stub(m, s); break;
-    case ST_CSYNC:
-    case ST_REDZONE:
-        em_note_place(m, STATE(resume), s->resume);
-        put_jmp_sym(m, s->kind == ST_CSYNC ? IP_SYM_CS_SYNC : IP_SYM_RED_ZONE);
-        break;
+    case ST_RETURN: em_return_stub(m, s); break;
     default: m->e->overflow = true; break;
     }
 }

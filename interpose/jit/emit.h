@@ -13,19 +13,7 @@
 #define MAX_LITERALS 128
 #define CC_ALWAYS    (-1)
 
-enum stub_kind {
-    ST_EXIT,
-    ST_SLOW,
-    ST_TRACK,
-    ST_OVERWRITE,
-    ST_CSYNC,
-    ST_REDZONE,
-    ST_TARGET,
-    ST_FULL,
-    ST_SIDE,
-    ST_ARRIVE,
-    ST_LEFT
-};
+enum stub_kind { ST_EXIT, ST_SLOW, ST_TRACK, ST_OVERWRITE, ST_RETURN, ST_TARGET, ST_FULL, ST_SIDE, ST_ARRIVE, ST_LEFT };
 
 struct stub {
     uint8_t kind, exit_kind, via_t, fl_live;
@@ -36,7 +24,7 @@ struct stub {
     int exit;        /* index into e->exits */
     uint32_t from;   /* offset of the rel32 that comes here */
     uint32_t resume; /* offset to resume at */
-    uint32_t past;   /* OVERWRITE: offset behind the guard */
+    uint32_t past;   /* OVERWRITE: offset behind the guard; RETURN: of the comparison */
     struct uaddr m;
     uint64_t pc; /* OVERWRITE: the guard's set */
 };
@@ -107,6 +95,7 @@ uint32_t em_stale_exit(struct em *m);
 void em_recheck(struct em *m, uint32_t stale);
 void em_push_return(struct em *m, uint64_t pc);
 void em_ret(struct em *m, const struct uinstr *u);
+void em_return_stub(struct em *m, const struct stub *s);
 void em_jmpi(struct em *m, const struct uinstr *u);
 /* Leave through exit x by way of one of the runtime's stubs. */
 void em_leave(struct em *m, int x, enum ip_sym sym);

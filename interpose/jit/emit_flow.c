@@ -106,19 +106,14 @@ static void check_target(struct em *m, const struct uinstr *u, uint16_t saved) {
     s->spilled = saved;
 }
 
-/* RDX: the newest entry of the call stack; RCX becomes 0 if it is of the return address at RSP. */
-static void compare_entry(struct writer *w) {
-    put_load(w, 8, IP_RDX, STATE(cs_top));
-    put_load(w, 8, IP_RCX, addr_at(IP_RDX, offsetof(struct ip_csent, above)));
-    put_not(w, IP_RCX);
-    put_lea(w, 8, IP_RCX, addr_sum(IP_RSP, IP_RCX, 1 + 8)); /* RSP + 8 - above */
-}
-
 /* The replacement functions push no entries, but were called by code that did:
  * an entry of this very return address goes, any other stays.  RCX and RDX free. */
 static void pop_caller(struct em *m) {
     struct writer *w = &m->w;
-    compare_entry(w);
+    put_load(w, 8, IP_RDX, STATE(cs_top));
+    put_load(w, 8, IP_RCX, addr_at(IP_RDX, offsetof(struct ip_csent, above)));
+    put_not(w, IP_RCX);
+    put_lea(w, 8, IP_RCX, addr_sum(IP_RSP, IP_RCX, 1 + 8)); /* RSP + 8 - above */
     put_jrcxz(w, JMP_SHORT_BYTES);
     uint32_t other = put_jmp_short_open(w);
     put_lea(w, 8, IP_RDX, addr_at(IP_RDX, -(int64_t)sizeof(struct ip_csent)));
@@ -126,13 +121,38 @@ static void pop_caller(struct em *m) {
     writer_bind8(w, other);
 }
 
-/* To a stub unless RCX is 0; the stub comes back to resume. */
-static struct stub *unless_zero(struct em *m, const struct uinstr *u, enum stub_kind kind) {
-    put_jrcxz(&m->w, JMP_BYTES);
-    struct stub *s = em_add_stub(m, kind);
-    s->insn = u->insn;
+/* RDX: the newest entry of the call stack, which is of the return address at RSP, and the red zone is clean; else to a
+ * stub.  Each jrcxz is a branch that is taken, so there is one for both: of a difference of addresses, less than 2^48
+ * either way, and what is 0 or between 2^62 and 2^63, the sum is 0 only if both are. */
+static void check_return(struct em *m, const struct uinstr *u) {
+    struct writer *w = &m->w;
+    uint32_t begin = w->len;
+    put_load(w, 8, IP_RCX, STATE(cs_top));
+    put_load(w, 8, IP_RDX, STATE(redzone_not_lo));
+    put_load(w, 8, IP_RCX, addr_at(IP_RCX, offsetof(struct ip_csent, above)));
+    put_lea(w, 8, IP_RDX, addr_sum(IP_RSP, IP_RDX, 1 + 8));
+    put_not(w, IP_RCX);
+    put_lea(w, 8, IP_RCX, addr_sum(IP_RDX, IP_RCX, 0)); /* RSP + 8 - above + redzone_not_lo */
+    put_jrcxz(w, JMP_BYTES);
+    struct stub *s = em_add_stub(m, ST_RETURN);
     em_to_stub(m, s, CC_ALWAYS);
-    return s;
+    s->insn = u->insn;
+    s->past = begin;
+    put_load(w, 8, IP_RDX, STATE(cs_top));
+    s->resume = w->len;
+}
+
+/* The red zone is cleaned, and all compared again; or the call stack is brought into step. */
+void em_return_stub(struct em *m, const struct stub *s) {
+    struct writer *w = &m->w;
+    put_load(w, 8, IP_RCX, STATE(redzone_not_lo));
+    put_jrcxz(w, 0);
+    uint32_t clean = w->len - 1;
+    em_note_place(m, STATE(resume), s->past);
+    put_jmp_sym(m, IP_SYM_RED_ZONE);
+    writer_bind8(w, clean);
+    em_note_place(m, STATE(resume), s->resume);
+    put_jmp_sym(m, IP_SYM_CS_SYNC);
 }
 
 void em_ret(struct em *m, const struct uinstr *u) {
@@ -141,18 +161,10 @@ void em_ret(struct em *m, const struct uinstr *u) {
     save_reg(w, IP_RCX);
     save_reg(w, IP_RDX);
     if (m->exact) note_jump(m, u, IP_JUMP_RET, (uint32_t)u->imm);
-    if (m->shadow) {
-        put_load(w, 8, IP_RCX, STATE(redzone_not_lo));
-        struct stub *s = unless_zero(m, u, ST_REDZONE);
-        s->resume = w->len;
-    }
-    if (m->callstack) {
-        compare_entry(w);
-        struct stub *s = unless_zero(m, u, ST_CSYNC);
-        s->resume = w->len;
-    } else if (m->callers) {
+    if (m->callstack)
+        check_return(m, u);
+    else if (m->callers)
         pop_caller(m);
-    }
     if (m->callstack) put_lea(w, 8, IP_RCX, addr_at(IP_RDX, -(int64_t)sizeof(struct ip_csent)));
     em_point(m, u->insn, RCX_RDX, IP_PF_GUEST);
     put_pop(w, IP_RDX);

@@ -461,7 +461,7 @@ static bool give_back(struct tstate *ts, bool red_zone) {
     if (step > SH_GIVE_BACK || old - SH_REDZONE < ts->stack_lo) return false;
     if (red_zone) {
         ts->umask |= 1ull << IP_U_REDZONE;
-        ts->redzone_not_lo = ~(now - SH_REDZONE);
+        ts->redzone_not_lo = sh_not_lo(now - SH_REDZONE);
         sh_fill(sh_v(old - SH_REDZONE), 0xff, now - old);
     } else {
         sh_fill(sh_v(old - SH_REDZONE), 0xff, now - old + SH_REDZONE);

@@ -103,12 +103,14 @@ extern rt_lock_t sh_map_lock, sh_stacks_lock;
 
 /* Something else than the stack lies below RSP, in a block that nobody has declared a stack. */
 void sh_found_beside_stack(void);
+/* redzone_not_lo of an address, and back. */
+static inline u64 sh_not_lo(u64 lo) { return ~lo & ~(1ull << 63); }
 /* Bytes below RSP were defined: the next call or return takes that back. */
 static inline void sh_note_red_zone(struct tstate *ts, u64 addr) {
     u64 sp = ts->gpr[IP_RSP];
     if (addr >= sp || addr + SH_REDZONE < sp || ts->stack_shared || addr < ts->stack_lo || sp > ts->stack_hi) return;
     ts->umask |= 1ull << IP_U_REDZONE;
-    if (~addr > ts->redzone_not_lo) ts->redzone_not_lo = ~addr;
+    if (sh_not_lo(addr) > ts->redzone_not_lo) ts->redzone_not_lo = sh_not_lo(addr);
 }
 void sh_clean_red_zone(struct tstate *ts);
 

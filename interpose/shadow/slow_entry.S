@@ -76,6 +76,7 @@ rt_resume_any:
         orl     $U_REDZONE, %fs:TS_UMASK
         mov     %rcx, %rdx
         not     %rdx
+        btr     $63, %rdx
         cmp     %rdx, %fs:TS_REDZONE
         jae     \on
         mov     %rdx, %fs:TS_REDZONE
@@ -202,6 +203,7 @@ rt_red_zone_stub:
         movq    $0, %fs:TS_REDZONE
         andl    $~U_REDZONE, %fs:TS_UMASK
         not     %rcx
+        btr     $63, %rcx
         cmp     %fs:TS_STACK_LO, %rcx
         jb      2f
         cmp     %fs:TS_STACK_HI, %rdx

@@ -209,7 +209,7 @@ enum change { MOVED, RAISED, LOADED, RESTORED, RETURNED };
 /* Until the next call or return. */
 static void keep_red_zone(struct tstate *ts, u64 sp) {
     ts->umask |= 1ull << IP_U_REDZONE;
-    ts->redzone_not_lo = ~(sp - SH_REDZONE);
+    ts->redzone_not_lo = sh_not_lo(sp - SH_REDZONE);
 }
 
 /* What lies below RSP on such a stack is not the stack's (sh_found_beside_stack). */
@@ -355,7 +355,7 @@ void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp) {
 }
 
 void sh_clean_red_zone(struct tstate *ts) {
-    u64 sp = ts->gpr[IP_RSP], lo = ~ts->redzone_not_lo;
+    u64 sp = ts->gpr[IP_RSP], lo = sh_not_lo(ts->redzone_not_lo);
     ts->umask &= ~(1ull << IP_U_REDZONE);
     ts->redzone_not_lo = 0;
     if (has_neighbour(ts)) return;
