@@ -62,12 +62,12 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     return n;
 }
 
-/* Does that word of the program's stack hold a value? */
-static inline bool word_is(u64 slot, u64 value) {
-    __asm__ goto("1: cmp %0, (%1)\n\tjne %l[no]\n\t"
+/* Does the word below that address of the program's stack hold a value? */
+static inline bool word_is(u64 above, u64 value) {
+    __asm__ goto("1: cmp %0, -8(%1)\n\tjne %l[no]\n\t"
                  ".pushsection rt_fixups, \"a\", @progbits\n\t.quad 1b, %l[no]\n\t.popsection"
                  :
-                 : "r"(value), "r"(slot)
+                 : "r"(value), "r"(above)
                  : "cc"
                  : no);
     return true;
@@ -81,19 +81,26 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
     const struct ip_csent *e = (const struct ip_csent *)ts->cs_top, *base = (const struct ip_csent *)ts->cs_base;
     u64 sp = ts->gpr[IP_RSP];
     if (frames[0] != rt_pc(ts->pc) || n > max || rt.chan->merge_frames || ts->cs_top >= ts->cs_limit) return false;
+    if (end - f > e + 1 - base) return false;
+    /* All of them, one after the other: nothing more is asked of each. */
+    while (f != end && e->retaddr == *f && rt_return_slot(e) >= sp && word_is(e->above, *f)) {
+        sp = e->above;
+        f++;
+        e--;
+    }
     for (; f != end; e--) {
         if (e < base) return false;
-        u64 slot = rt_return_slot(e), ret = e->retaddr;
-        if (ret == *f && slot >= sp && word_is(slot, ret)) {
+        u64 ret = e->retaddr;
+        bool seen = ret && rt_return_slot(e) >= sp && word_is(e->above, ret);
+        if (seen && ret != *f) return false;
+        if (seen) {
             sp = e->above;
             f++;
-        } else if (ret && slot >= sp && word_is(slot, ret)) {
-            return false;
         }
     }
     if (n < max) /* there are no more */
         for (; e >= base; e--)
-            if (e->retaddr && rt_return_slot(e) >= sp && word_is(rt_return_slot(e), e->retaddr)) return false;
+            if (e->retaddr && rt_return_slot(e) >= sp && word_is(e->above, e->retaddr)) return false;
     return true;
 }
 
