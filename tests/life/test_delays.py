@@ -56,9 +56,11 @@ def test_forks_while_threads_queue_to_make_threads(tmp_path: Path, tool: str) ->
 @pytest.mark.parametrize("tool", TOOLS)
 def test_no_file_outlives_the_program(tmp_path: Path, tool: str) -> None:
     """Once it has gone, nobody could remove what a killed supervisor leaves."""
-    words = [*command(f"--tool={tool}", "-q", "--delays=exit=3000"), "true"]
-    process = subprocess.Popen(words, env=environment(TMPDIR=str(tmp_path)))
+    words = [*command(f"--tool={tool}", "-q", "--delays=exit=3000"), "cat"]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, env=environment(TMPDIR=str(tmp_path)))
+    assert process.stdin is not None
     assert wait_until(lambda: bool(os.listdir(tmp_path)))
+    process.stdin.close()
     assert wait_until(lambda: not os.listdir(tmp_path) or process.poll() is not None)
     assert process.poll() is None
     assert process.wait(60) == 0
