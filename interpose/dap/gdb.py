@@ -85,6 +85,7 @@ class Gdb:
     def _take(self, record: Record) -> None:
         if record.kind == "^":
             self._results[record.token] = record
+            self.is_running |= record.name == "running"  # else until its notice is read, too
         elif record.kind in "~@":
             if self._texts is not None:
                 self._texts.append(record.text)

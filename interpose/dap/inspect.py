@@ -17,6 +17,9 @@ _NAMED = 200
 """Children of which it is told what they are as expressions: each is a question to gdb."""
 _ACCESS = ("public", "protected", "private")
 _LEVELS = 20  # of them in each other, which there is not
+_EFFECTS = re.compile(
+    r"\w\s*\(|\+\+|--|="
+)  # an expression with those may change something, and is evaluated once
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,8 @@ class Inspector:
             # gdb says why only here, and where nothing can be made of the words, nothing happens twice.
             self._gdb.run(f"-data-evaluate-expression {at} {quote(expression)}")
             raise
+        if made.get("value") == "" and made.get("type") != "void" and not _EFFECTS.search(expression):
+            self._gdb.run(f"-data-evaluate-expression {at} {quote(expression)}")  # the same of a value
         self._objects.append(made["name"])
         self._heed_stops(seen)
         return made

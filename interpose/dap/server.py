@@ -450,7 +450,8 @@ class Server:
         for at in range(seen, len(gdb.events)):
             event = gdb.events[at]
             if event.name == "stopped":
-                if event.results.get("signal-name", "0") not in ("0", "SIGINT"):
+                why = event.results.get("reason"), event.results.get("signal-name", "0")
+                if why not in (("signal-received", "0"), ("signal-received", "SIGINT")):
                     return False  # it stopped for itself meanwhile, which is told
                 del gdb.events[at]
                 return True

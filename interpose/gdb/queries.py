@@ -53,6 +53,7 @@ def _present(server: Server) -> list[Thread]:
 
 def first_threads(server: Server, rest: bytes) -> bytes:
     """``qfThreadInfo``: as many as a packet holds; ``qsThreadInfo`` has the rest."""
+    server.look_at()
     server.threads_left = [server.thread_id(thread.tid) for thread in _present(server)]
     for child in server.children.values():
         answer = child.ask(b"qfThreadInfo")
@@ -198,6 +199,7 @@ def _siginfo(server: Server, annex: bytes) -> bytes | None:
 
 
 def _threads(server: Server, annex: bytes) -> bytes | None:
+    server.look_at()
     lines = ['<?xml version="1.0"?>', "<threads>"]
     for thread in _present(server):
         name = quoteattr(server.name(thread))

@@ -76,6 +76,8 @@ class Server:
         self._is_left = False
         """This process is gdb's no more; there are others, which nobody can go on with in our place."""
         self._stopped = False
+        self._interrupt_waits = False  # it has crossed a stop that gdb may pass over
+        self._is_looked_at = False  # the stop is one for the user
         self._stop: Thread | None = None
         self._signal = _TRAP  # of the last stop that is of no thread's own
         self._general = 0  # tid of H g; 0: any
@@ -252,6 +254,11 @@ class Server:
                 if self._acknowledges:
                     self._send(b"+")
                 self._answer(item)
+                if self._runs():
+                    self._is_looked_at = False
+                    if self._interrupt_waits:
+                        self._interrupt_waits = False
+                        self.interrupt()
 
     def closed(self) -> None:
         """The other side is gone: the program goes on as if it had never been there."""
@@ -327,6 +334,7 @@ class Server:
         self.debugger.tell_of_forks(self.forks)
         self.halt()
         self._stop = self.debugger.take_event(lambda thread: True)
+        self._interrupt_waits = False
 
     def halt(self) -> None:
         """Stop the program, if it runs."""
@@ -385,16 +393,32 @@ class Server:
 
     # -- events ----------------------------------------------------------------------------------
 
+    def look_at(self) -> None:
+        """gdb reads the list of threads: an interruption that has crossed this stop has what it wanted."""
+        self._is_looked_at, self._interrupt_waits = True, False
+
+    def _runs(self) -> bool:
+        return self._attached and (not self._stopped or any(child.runs for child in self.children.values()))
+
     def interrupt(self) -> None:
-        """Ctrl-C in gdb."""
+        """Ctrl-C in gdb.
+
+        It may cross a stop that is none for the user (a condition does not hold, it steps over a breakpoint):
+        gdb goes on from those at once, and is stopped there. At others it looks at the threads first.
+        """
         running = [child for child in self.children.values() if child.runs]
-        if not self._attached or (self._stopped and not running):
+        if not self._runs():
+            self._interrupt_waits = self._attached and not self._is_looked_at
             return
         if self._stopped:  # gdb waits for a stop of those that it has let go on
             self.child_event(running[0], running[0].interrupt())
             return
         self.halt()
         if self._closed:  # it has ended meanwhile, which is told
+            return
+        if (thread := self.debugger.take_event(lambda thread: True)) is not None:
+            self._interrupt_waits = True
+            self.event(thread)
             return
         self.stop_children()
         self._stop = None

@@ -214,6 +214,26 @@ def test_pause_and_breakpoint_while_it_runs(client: Client, program: Path, tmp_p
 
 
 @needs_gdb
+def test_pause_between_conditions(client: Client, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """gdb is asked to stop the program while it looks at a condition that does not hold."""
+    folder = tmp_path_factory.mktemp("spins")
+    (folder / "spins.c").write_text("volatile long n;\nint main(void) {\n    for (;;)\n        n++;\n}\n")
+    command = ["gcc", "-g", "-O0", str(folder / "spins.c"), "-o", str(folder / "spins")]
+    subprocess.run(command, check=True, timeout=TIMEOUT)
+    client.start(folder / "spins", tool="none", stopOnEntry=True)
+    client.get("configurationDone")
+    thread = client.event("stopped")["threadId"]
+    wishes = [{"line": 4, "condition": "n < 0"}]
+    client.get("setBreakpoints", source={"path": str(folder / "spins.c")}, breakpoints=wishes)
+    for _ in range(20):
+        client.get("continue", threadId=thread)
+        client.get("pause", threadId=thread)
+        assert client.event("stopped")["reason"] == "pause"
+    client.get("disconnect")
+    assert client.process.wait(TIMEOUT) == 0
+
+
+@needs_gdb
 def test_counted_hits_and_log_points(client: Client, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("turns")
     (folder / "turns.c").write_text(

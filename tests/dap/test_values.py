@@ -179,6 +179,8 @@ def test_functions_that_an_expression_calls(client: Client, program: Path) -> No
     assert stop.evaluate("twice(21)")["body"]["result"] == "42"
     assert stop.evaluate("calls")["body"]["result"] == "1"
     assert stop.evaluate("nothing")["message"] == 'No symbol "nothing" in current context.'
+    assert stop.evaluate("*(int*)16")["message"] == "Cannot access memory at address 0x10"
+    assert stop.evaluate("1/0")["message"] == "Division by zero"
     assert stop.evaluate("fails(3)")["message"] == "SIGSEGV in a function that is called"
     frames = client.get("stackTrace", threadId=stop.thread)["stackFrames"]
     assert [frame["name"] for frame in frames] == ["main"]
