@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     Costs = Sequence[tuple[Stack, Sequence[int]]]
     """For each stack one number an event."""
     MemoryTree = tuple[Events, Costs]
-    Path = Sequence[tuple[int, str]]
-    """Addresses and names of a stack's frames, innermost first."""
+    Place = tuple[int, str]
+    """A frame's address, and what is said of it."""
+    Path = Sequence[Place]
+    """A stack, innermost first."""
 
 MEMORY_EVENTS = (("curB", "currently allocated Bytes"), ("curBk", "currently allocated Blocks"))
 TOTAL_EVENTS = (
@@ -130,10 +132,16 @@ def massif_lines(
     resolver: StackResolver, events: Events, costs: Costs, cmd: str, milliseconds: int
 ) -> Iterator[str]:
     """The same in massif's format: one snapshot for each event, a tree of callers in each."""
-    paths = [
-        ([(frame.ip, describe_frame(frame, resolver.options)) for frame in resolver.frames(stack)], cost)
-        for stack, cost in costs
-    ]
+    # Frames are few and stacks many. The frames are kept, so that their identities stay theirs.
+    places: dict[int, tuple[Place, ResolvedFrame]] = {}
+
+    def place_of(frame: ResolvedFrame) -> Place:
+        found = places.get(id(frame))
+        if found is None:
+            found = places[id(frame)] = (frame.ip, describe_frame(frame, resolver.options)), frame
+        return found[0]
+
+    paths = [([place_of(frame) for frame in resolver.frames(stack)], cost) for stack, cost in costs]
     yield from ("desc: xtree.produce_report", f"cmd: {cmd}", "time_unit: ms")
     for number, (name, what) in enumerate(events):
         total = sum(cost[number] for _, cost in costs)
@@ -147,10 +155,15 @@ def _callers(title: str, costs: Sequence[tuple[Path, int]]) -> Iterator[str]:
     open_nodes = [(0, title, costs)]
     while open_nodes:
         depth, title, costs = open_nodes.pop()
-        below: dict[tuple[int, str], list[tuple[Path, int]]] = {}
-        for path, cost in costs:
+        below: dict[Place, list[tuple[Path, int]]] = {}
+        for item in costs:
+            path = item[0]
             if depth < len(path):
-                below.setdefault(path[depth], []).append((path, cost))
+                place = path[depth]
+                if place in below:
+                    below[place].append(item)
+                else:
+                    below[place] = [item]
         yield f"{' ' * depth}n{len(below)}: {title}"
         nodes = sorted((-sum(cost for _, cost in found), place) for place, found in below.items())
         for total, place in reversed(nodes):
