@@ -124,7 +124,8 @@ OUT = "--callgrind-out-file=/dev/null"
 SIMULATE = ("--cache-sim=yes", "--branch-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
 VARIANTS: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None]] = {
     "none": (("--tool=none",), ("--tool=none",)),
-    "memcheck": (("--tool=memcheck",), ("--tool=memcheck",)),
+    "memcheck": (("--tool=memcheck", "--track-origins=no"), ("--tool=memcheck",)),
+    "memcheck-origins": (("--tool=memcheck",), ("--tool=memcheck", "--track-origins=yes")),
     "callgrind": (("--tool=callgrind", OUT), ("--tool=callgrind", OUT)),
     "callgrind-sim": (("--tool=callgrind", OUT, *SIMULATE), ("--tool=callgrind", OUT, *SIMULATE)),
     "datagrind": (("--tool=datagrind", "--datagrind-out-file=trace.out.dg"), None),

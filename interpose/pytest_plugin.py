@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="WORDS",
-        help='further options of interpose: --interpose-options="--track-origins=yes"; may be repeated',
+        help='further options of interpose: --interpose-options="--track-origins=no"; may be repeated',
     )
 
 

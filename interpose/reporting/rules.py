@@ -14,7 +14,7 @@ class Rule:
     help: str
 
 
-_UNDEFINED = "Its value was never set. --track-origins=yes tells where it came from."
+_UNDEFINED = "Its value was never set. The report says where it came from, unless --track-origins=no."
 _BLOCK = "The report says what lies at the address: a block, and where it was allocated and freed."
 _LEAK = "The report has the stack of its allocation."
 _ALLOCATION = "What is asked of an allocation does not agree with the standard, or with its release."

@@ -349,6 +349,13 @@ def test_options_that_exclude_each_other(words):
     assert error_lines(*words)[0].startswith("Bad option: ")
 
 
+def test_undefined_values_that_are_no_errors_have_no_origins():
+    assert tool().track_origins is True
+    assert tool("--track-origins=no").track_origins is False
+    assert tool("--undef-value-errors=no").track_origins is False
+    assert tool("--undef-value-errors=no", "--track-origins=no").track_origins is False
+
+
 def test_xml_implies():
     config = parse(["--xml=yes", "--xml-file=x"], {})
     assert config.core.error_limit is False

@@ -51,7 +51,7 @@ MEMCHECK_DEFAULTS = {
     "--leak-check": "summary", "--leak-resolution": "high", "--show-leak-kinds": "definite,possible",
     "--errors-for-leak-kinds": "definite,possible", "--leak-check-heuristics": "all", "--show-reachable":
     "", "--show-possibly-lost": "", "--xtree-leak": "no", "--xtree-leak-file": "xtleak.kcg.%p",
-    "--undef-value-errors": "yes", "--track-origins": "no", "--partial-loads-ok": "yes",
+    "--undef-value-errors": "yes", "--track-origins": "yes", "--partial-loads-ok": "yes",
     "--expensive-definedness-checks": "auto", "--freelist-vol": "20000000", "--freelist-big-blocks":
     "1000000", "--workaround-gcc296-bugs": "no", "--ignore-ranges": "", "--ignore-range-below-sp": "",
     "--malloc-fill": "", "--free-fill": "", "--keep-stacktraces": "alloc-and-free",

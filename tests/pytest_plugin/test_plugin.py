@@ -186,7 +186,6 @@ def test_each_error_is_attached_to_its_test(folder: Path, tmp_path: Path) -> Non
     """In whatever kind of test, in each phase; what a module does when it is imported is the module's."""
     junit = tmp_path / "junit.xml"
     words = ["-rA", "--interpose=memcheck", "--interpose-fail=all", f"--junitxml={junit}"]
-    words.append("--interpose-options=--track-origins=yes")
     more = ("--doctest-modules", "--continue-on-collection-errors", "test_all.py", "test_import.py")
     done = session(folder, *words, *more)
     found = outcomes(junit)

@@ -52,7 +52,7 @@ def build(folder: Path, source: str) -> Path:
 
 def recorded(folder: Path, source: str = SOURCE, *words: str, name: str = "out.jsonl") -> Path:
     out = folder / name
-    command = [sys.executable, "-m", "interpose", "-q", "--leak-check=full", "--track-origins=yes"]
+    command = [sys.executable, "-m", "interpose", "-q", "--leak-check=full"]
     command += [f"--json-file={out}", str(build(folder, source)), *words]
     subprocess.run(command, capture_output=True, timeout=120)
     return out

@@ -279,7 +279,8 @@ def compare(leaky, folder, tool: str, commands: str) -> None:
     theirs, ours = folder / "theirs", folder / "ours"
     theirs.mkdir()
     ours.mkdir()
-    options = (f"--callgrind-out-file={folder}/out",) if tool == "callgrind" else ()
+    more = {"callgrind": [f"--callgrind-out-file={folder}/out"], "memcheck": ["--track-origins=no"]}
+    options = more.get(tool, ())
     expected = replies(valgrind(tool), leaky, theirs, commands, options)
     found = replies(interpose(tool), leaky, ours, commands, options)
     assert [pair for pair in zip(expected, found, strict=True) if pair[0] != pair[1]] == []

@@ -119,7 +119,7 @@ class Options(Table):
     xtree_leak: bool = YesNo("write the leaks as an xtree file; shows all kinds")
     xtree_leak_file: str = FileName("its file", "xtleak.kcg.%p")
     undef_value_errors: bool = YesNo("report uses of undefined values", True)
-    track_origins: bool = YesNo("show where undefined values come from")
+    track_origins: bool = YesNo("show where undefined values come from", True)
     partial_loads_ok: bool = YesNo("a word-aligned load partly out of a block is no error", True)
     expensive_definedness_checks: str = Choice(
         "exact propagation through add, sub and compare", ("no", "auto", "yes"), "auto", status=IGNORED
@@ -159,9 +159,12 @@ class Options(Table):
     def finish(cls, values: dict[str, Any], core: dict[str, Any], given: dict[str, str]) -> None:
         """Rules of docs/spec/options.md section 7 between options."""
         if values["track_origins"] and not values["undef_value_errors"]:
-            raise OptionError.bad(
-                "--undef-value-errors=no", "--track-origins=yes has no effect when --undef-value-errors=no."
-            )
+            if "track_origins" in given:
+                raise OptionError.bad(
+                    "--undef-value-errors=no",
+                    "--track-origins=yes has no effect when --undef-value-errors=no.",
+                )
+            values["track_origins"] = False
         if core["xml"]:
             values["leak_check"] = "full"
         if values["xtree_leak"]:

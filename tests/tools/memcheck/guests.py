@@ -95,7 +95,9 @@ class Guest:
         return ["valgrind", "--tool=memcheck", *self.options]
 
     def our_command(self) -> list[str]:
-        return [sys.executable, "-m", "interpose", "--tool=memcheck", *self.options, *self.own_options]
+        """Ours; without origins, which only ours has by default."""
+        tool = [sys.executable, "-m", "interpose", "--tool=memcheck", "--track-origins=no"]
+        return [*tool, *self.options, *self.own_options]
 
     def run(self, command: list[str], folder: Path) -> Outcome:
         """Run it under a tool, its files in a folder."""

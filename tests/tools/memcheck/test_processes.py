@@ -14,7 +14,7 @@ from tools.memcheck.guests import PACKAGE, TIMEOUT, normalise, valgrind_version
 
 GUESTS = Path(__file__).parents[2] / "guests" / "memcheck_heap"
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
-OURS = [sys.executable, "-m", "interpose", "--tool=memcheck"]
+OURS = [sys.executable, "-m", "interpose", "--tool=memcheck", "--track-origins=no"]
 OPTIONS = ["--leak-check=full", "--show-leak-kinds=all", "--trace-children=yes"]
 pytestmark = pytest.mark.skipif(
     valgrind_version() != "valgrind-3.19.0", reason="compares with valgrind-3.19.0"
