@@ -83,9 +83,9 @@ bool heap_block_at(u64 addr, u64 *lo, u64 *size);
 /* Record of the live or quarantined block that addr is in or near; 0 if none.
  * Takes the lock. */
 u32 heap_describe(u64 addr);
-/* The recorded stack that allocated the block, live or quarantined, that addr is in; 0 if none.  [addr, *end) is all
- * that block's. */
-u32 heap_allocated_by(u64 addr, u64 *end);
+/* The recorded stack that allocated the block, live or quarantined, that addr is in, 0 where none is kept; false: it is
+ * in no block.  [addr, *end) is all that block's. */
+bool heap_allocated_by(u64 addr, u32 *ctx, u64 *end);
 
 /* The next block behind i, 0 for the first one, that is allocated and not freed; 0: there is none. */
 u32 heap_block_next_live(u32 i);

@@ -283,18 +283,20 @@ u32 heap_describe(u64 addr) {
     return i;
 }
 
-u32 heap_allocated_by(u64 addr, u64 *end) {
+bool heap_allocated_by(u64 addr, u32 *ctx, u64 *end) {
     struct heap_span *s;
     u32 i;
     *end = addr + 1;
-    if (!heap_table) return 0;
+    if (!heap_table) return false;
     /* Where no block lies in another one, the cell says it. */
     const struct ip_heap_block *b = heap_has_custom || heap_has_chunks() ? NULL : heap_cell_of(addr, &s);
     if (b && (b->state == IP_HB_LIVE || b->state == IP_HB_QUARANTINE) && addr - b->addr < b->size) {
         *end = b->addr + b->size;
-        return b->alloc_ctx;
+    } else {
+        if (!(i = describe(addr))) return false;
+        b = heap_block(i);
+        if (addr - b->addr >= b->size) return false;
     }
-    if (!(i = describe(addr))) return 0;
-    b = heap_block(i);
-    return addr - b->addr < b->size ? b->alloc_ctx : 0;
+    *ctx = b->alloc_ctx;
+    return true;
 }

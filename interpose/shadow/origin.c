@@ -92,9 +92,10 @@ static u32 untouched(struct tstate *ts, u64 addr, struct place *p) {
     if (is_in(p, addr)) return p->tag;
     *p = (struct place){.lo = addr};
     lock(ts, &heap_lock);
-    u32 ctx = heap_allocated_by(addr, &p->hi);
+    u32 ctx, tag = 0;
+    /* That it is a block's is known without a stack, too (--keep-stacktraces). */
+    if (heap_allocated_by(addr, &ctx, &p->hi)) tag = ctx ? make_tag(ORIGIN_HEAP, ctx) : ORIGIN_HEAP << KIND_SHIFT;
     unlock(ts, &heap_lock);
-    u32 tag = make_tag(ORIGIN_HEAP, ctx);
     return p->tag = tag ? tag : ORIGIN_UNKNOWN;
 }
 

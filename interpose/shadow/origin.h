@@ -35,7 +35,7 @@ static inline struct ip_origins *origin_tags(struct tstate *ts) {
 }
 
 /* How old: by its stack.  Nothing that is known is older than all. */
-static inline u32 origin_age(u32 tag) { return tag >> IP_ORIGIN_SHIFT ? tag & ((1u << IP_ORIGIN_SHIFT) - 1) : 0; }
+static inline u32 origin_age(u32 tag) { return tag >> IP_ORIGIN_SHIFT ? 1 + (tag & ((1u << IP_ORIGIN_SHIFT) - 1)) : 0; }
 /* Of a value with two undefined parts, whose tags are these: the one whose stack was seen first most recently, as under
  * Valgrind.  0 for one: there is none yet. */
 static inline u32 origin_newer(u32 one, u32 other) {

@@ -24,7 +24,7 @@ from .errors import (
 )
 from .heap import AllocKind
 from .loss import LeakOptions, LeakReporter
-from .reader import HeapReader
+from .reader import NOT_KEPT, HeapReader
 from .space import ClientSpace
 from .summary import EndOptions, HeapEnd, finish, heap_totals
 
@@ -194,7 +194,8 @@ class Tool(BaseTool):
         kind = _ORIGINS[record.otag >> lib.IP_ORIGIN_SHIFT]
         if kind is None:
             return None
-        stack = self.reader.stack(record.otag & (1 << lib.IP_ORIGIN_SHIFT) - 1)
+        number = record.otag & (1 << lib.IP_ORIGIN_SHIFT) - 1
+        stack = self.reader.stack(number) if number else NOT_KEPT
         if kind is OriginKind.STACK and stack:
             # The function that made room for it; memcheck names it by its first instruction.
             stack = (self.supervisor.symbolizer.function_address(stack[0]) or stack[0],)
