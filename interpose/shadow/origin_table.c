@@ -50,7 +50,7 @@ static void grow(void) {
         u64 key = old[i] >> ORIGIN_ROW_BITS;
         if (!old[i] || is_empty(r)) continue;
         add(origin_slot(key), key, r);
-        note_block(key >> 1 << ORIGIN_LINE);
+        note_block((key & ~ORIGIN_OWNERS) << ORIGIN_LINE);
     }
     if (!old) return;
     rt_free_pages(old, old_n * sizeof *old);
@@ -76,9 +76,9 @@ void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner) {
     for (u64 at = lo & -(1ull << ORIGIN_GRANULE), end; at < hi; at = end) {
         end = (at | ((1u << ORIGIN_LINE) - 1)) + 1;
         if (end > hi) end = hi;
-        if (owner) row_for(origin_key(at) | 1);
+        if (owner) row_for(origin_key(at) | ORIGIN_OWNERS);
         struct origin_row *r = row_for(origin_key(at)); /* may move the other one */
-        struct origin_row *owners = owner ? row_for(origin_key(at) | 1) : NULL;
+        struct origin_row *owners = owner ? row_for(origin_key(at) | ORIGIN_OWNERS) : NULL;
         if (!r || (owner && !owners)) return;
         for (u32 i = origin_place(at); i <= origin_place(end - 1); i++) {
             r->of[i] = tag;
@@ -90,7 +90,7 @@ void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner) {
 
 static void forget_row(u64 slot, u64 lo, u64 hi) {
     struct origin_row *r = origin_row_of(slot);
-    u64 first = slot >> (ORIGIN_ROW_BITS + 1) << ORIGIN_LINE, last = first + (1u << ORIGIN_LINE) - 1;
+    u64 first = (slot >> ORIGIN_ROW_BITS & ~ORIGIN_OWNERS) << ORIGIN_LINE, last = first + (1u << ORIGIN_LINE) - 1;
     if (lo > last || hi <= first) return;
     for (u32 i = origin_place(lo > first ? lo : first), end = origin_place(hi <= last ? hi - 1 : last); i <= end; i++)
         r->of[i] = 0;
