@@ -35,7 +35,17 @@ def show(config: Config, what: str) -> None:
             text = helptext.dynamic_text(config.tool_name)
         else:
             text = helptext.help_text(config.tool_name, debug=what == "debug")
-    print(text, end="", flush=True)
+    _say(text)
+
+
+def _say(text: str) -> None:
+    """What was asked for, to standard output."""
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InterposeError(f"standard output: {error.strerror or error}") from error
 
 
 def _this_python() -> str:
@@ -59,12 +69,12 @@ def main(words: Sequence[str]) -> int:
     if config.core.cache in ("show", "clear"):
         from interpose.cache import manage
 
-        print(manage.show() if config.core.cache == "show" else manage.clear(), flush=True)
+        _say(f"{manage.show() if config.core.cache == 'show' else manage.clear()}\n")
         return 0
     if config.core.mpi_wrappers is not None:
         from interpose.mpi.build import library
 
-        print(library(config.core.mpi_wrappers), flush=True)
+        _say(f"{library(config.core.mpi_wrappers)}\n")
         return 0
     if config.core.attach or config.core.detach:
         from interpose.native import attach

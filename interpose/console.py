@@ -3,13 +3,62 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from interpose.errors import InterposeError, internal_error, tell
+
+
+class OutputError(InterposeError):
+    """Standard output takes no more; what could not be said is lost."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"standard output: {error.strerror or error}")
+
+
+class _Output(io.FileIO):
+    """Standard output, whose errors are told from those of all other files.
+
+    A reader that has left is none of them: each way to run a command has its own answer to that.
+    """
+
+    def write(self, data: Any) -> int:
+        """As the base's."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(error) from error
+
+
+def _open_output() -> None:
+    """Make ``sys.stdout`` one whose errors are told in words; a closed one takes all and keeps nothing."""
+    old = sys.stdout
+    if old is None:
+        _discard_output()
+    else:
+        old.flush()
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(_Output(1, "wb", closefd=False)),
+        encoding=getattr(old, "encoding", "utf-8"),
+        errors=getattr(old, "errors", "strict"),
+        line_buffering=getattr(old, "line_buffering", False),
+        write_through=getattr(old, "write_through", False),
+    )
+
+
+def _discard_output() -> None:
+    """Nothing may fail to be written when Python ends."""
+    with contextlib.suppress(OSError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        if null != 1:
+            os.dup2(null, 1)
+            os.close(null)
 
 
 def talk(
@@ -23,18 +72,15 @@ def talk(
     Errors become lines.  A reader that leaves and Ctrl-C end it without a word, as exceptions: it may have to
     clean up.  ``at_once``: what it has in memory is not taken apart first.
     """
+    _open_output()
     try:
-        code = main(sys.argv[1:])
-        if sys.stdout is not None:  # closed by who started it
-            sys.stdout.flush()
+        code = _answered(main)
     except InterposeError as error:
         complain(error)
         code = error.exit_code
     except BrokenPipeError:
         code = 1
-        # Nothing may be written to it when Python ends.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _discard_output()
     except KeyboardInterrupt:
         code = 130
     if at_once:
@@ -46,8 +92,9 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
     """The body of a console script that reads files: errors become lines and an exit code, no traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    _open_output()
     try:
-        code = main(sys.argv[1:])
+        code = _answered(main)
     except InterposeError as error:
         tell(error)
         code = error.exit_code
@@ -55,6 +102,21 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
         tell(internal_error(error))
         code = 1
     sys.exit(code)
+
+
+def _answered(main: Callable[[list[str]], int]) -> int:
+    """Do what the command line says, and say all of it."""
+    try:
+        try:
+            code = main(sys.argv[1:])
+        except SystemExit:  # argparse, after its help
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
+    except OutputError:
+        _discard_output()
+        raise
+    return code
 
 
 def start_words(module: str) -> list[str]:

@@ -214,6 +214,8 @@ class Index:
             if found is not None:
                 return found
         self = cls.build(path, progress=progress)
+        if not self.places:  # no log at all: nothing is left beside somebody's file
+            return self
         for stored in _stores(path):
             if self._save(stored):
                 break

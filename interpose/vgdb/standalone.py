@@ -10,7 +10,7 @@ from interpose.gdb.packets import OK
 
 from .found import Place
 from .link import Link
-from .voice import VgdbError, Voice, write_all
+from .voice import VgdbError, Voice, write_output
 
 _PACKET = re.compile(rb"\$([^#$]*)#..", re.DOTALL)
 _RUN = re.compile(rb"(.)\*(.)", re.DOTALL)
@@ -100,4 +100,4 @@ def _show(digits: bytes) -> None:
         data = bytes.fromhex(digits.decode("ascii", "replace"))
     except ValueError:
         raise VgdbError("the reply makes no sense") from None
-    write_all(1, data)
+    write_output(data)

@@ -6,6 +6,8 @@ import contextlib
 import os
 import time
 
+from interpose.console import OutputError
+
 
 class VgdbError(Exception):
     """Ends the command with status 1; the text says why."""
@@ -16,6 +18,16 @@ def write_all(fd: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(fd, left) :]
+
+
+def write_output(data: bytes) -> None:
+    """To standard output, at once."""
+    try:
+        write_all(1, data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error) from error
 
 
 class Voice:
@@ -42,18 +54,20 @@ class Voice:
 
     def tell(self, text: str) -> None:
         """What went wrong."""
-        self._lines(2, text, self._time_stamps)
+        self._lines(text, self._time_stamps)
 
     def show(self, text: str) -> None:
         """What was asked for."""
-        self._lines(1, text, self._time_stamps)
+        write_output(self._stamped(text, self._time_stamps))
 
     def debug(self, text: str, level: int = 1) -> None:
         """``-d``, and again for more."""
         if self.debug_level >= level:
-            self._lines(2, text, True)
+            self._lines(text, True)
 
-    def _lines(self, fd: int, text: str, with_time: bool) -> None:
-        lines = (f"{self._stamp(with_time)}{line}\n" for line in text.split("\n"))
-        with contextlib.suppress(OSError) if fd == 2 else contextlib.nullcontext():
-            write_all(fd, os.fsencode("".join(lines)))
+    def _stamped(self, text: str, with_time: bool) -> bytes:
+        return os.fsencode("".join(f"{self._stamp(with_time)}{line}\n" for line in text.split("\n")))
+
+    def _lines(self, text: str, with_time: bool) -> None:
+        with contextlib.suppress(OSError):
+            write_all(2, self._stamped(text, with_time))

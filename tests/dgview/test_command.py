@@ -129,3 +129,10 @@ def test_a_damaged_file_is_shown_up_to_the_damage(trace, tmp_path):
 def test_a_picture_that_cannot_be_written(trace):
     done = run("--png=/dev/full", trace)
     assert (done.returncode, done.stderr) == (1, "/dev/full: No space left on device\n")
+
+
+def test_nothing_is_left_beside_a_file_that_is_no_log(tmp_path):
+    path = tmp_path / "foreign"
+    path.write_bytes(bytes(range(256)) * 100)
+    assert run(f"--png={tmp_path / 'p.png'}", path).returncode == 1
+    assert os.listdir(tmp_path) == ["foreign"]

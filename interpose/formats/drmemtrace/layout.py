@@ -11,6 +11,8 @@ _NO_TRACES = frozenset(
     {"cpu_schedule.bin.zip", "modules.log", "funclist.log", "encodings.bin", "v2p.textproto"}
 )
 _SCHEDULE = "serial_schedule.bin"
+_RECORDS = "records.bin"
+"""In ``raw/``: what a trace is still to be made of."""
 
 
 def is_trace(name: str) -> bool:
@@ -35,6 +37,9 @@ def trace_files(place: str | os.PathLike[str]) -> list[Path]:
         folder = trace_folder(path)
         found = sorted(entry for entry in folder.iterdir() if entry.is_file() and is_trace(entry.name))
     except OSError as error:
+        if (path / "raw" / _RECORDS).is_file():
+            reason = "no trace yet, only what was recorded: interpose-memtrace finish makes it"
+            raise FormatError(str(path), reason) from error
         raise FormatError(str(error.filename or path), error.strerror or str(error)) from error
     if not found:
         raise FormatError(str(folder), "no trace files")

@@ -63,3 +63,9 @@ def test_nothing_there(tmp_path):
         trace_files(tmp_path)
     with pytest.raises(FormatError, match="No such file or directory"):
         trace_files(tmp_path / "none")
+
+
+def test_a_trace_that_is_still_to_be_made(tmp_path):
+    touch(tmp_path / "raw", "records.bin")
+    with pytest.raises(FormatError, match=r"no trace yet, .* interpose-memtrace finish"):
+        trace_files(tmp_path)
