@@ -74,7 +74,9 @@ def start(folder: Path, *words: object) -> subprocess.Popen[str]:
     env = {**os.environ, "TMPDIR": str(folder / "tmp"), "BEGUN": str(folder / "begun")}
     (folder / "tmp").mkdir()
     command = [sys.executable, "-m", "interpose", "--engine=native", *map(str, words)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    # Who reads waits, wherever the tests' own input comes from.
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=env)
 
 
 def outcome(process: subprocess.Popen[str]) -> tuple[str, str, int]:
