@@ -148,11 +148,11 @@ void heap_custom_release(u64 lo, u64 hi, const struct heap_trace *t) {
 }
 
 static u64 reallocate(struct tstate *ts, u64 old, u64 size, u64 name) {
-    if (!old) return allocate(ts, size, 0, IP_AK_MALLOC, false);
     if ((i64)size < 0) {
         fishy(ts, name, "size", size);
         return 0;
     }
+    if (!old) return allocate(ts, size, 0, IP_AK_MALLOC, false);
     if (!size) {
         struct ip_error *e = rt_error_begin(ts, IP_E_REALLOC_ZERO);
         e->addr = old;
@@ -393,9 +393,11 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
         return allocate(ts, a[0], 0, (int)a[1], false);
     case IP_HR_CALLOC: { /* n, size, name */
         u64 bytes;
+        /* A product that no size_t holds is what callers of calloc may count upon, and no mistake of theirs. */
+        if (__builtin_mul_overflow(a[0], a[1], &bytes)) return 0;
         if ((i64)a[0] < 0 || (i64)a[1] < 0)
             fishy(ts, a[2], (i64)a[0] < 0 ? "nmemb" : "size", (i64)a[0] < 0 ? a[0] : a[1]);
-        if (__builtin_mul_overflow(a[0], a[1], &bytes) || (i64)bytes < 0) return 0;
+        if ((i64)bytes < 0) return 0;
         return allocate(ts, bytes, 0, IP_AK_MALLOC, true);
     }
     case IP_HR_REALLOC: /* ptr, size, name */ return reallocate(ts, a[0], a[1], a[2]);

@@ -127,7 +127,8 @@ static inline bool answer(struct tstate *ts, const u64 *w, u64 *result) {
     case IP_HR_MALLOC: return allocate(ts, w[1], (int)w[2], false, result);
     case IP_HR_CALLOC: {
         u64 bytes;
-        return !__builtin_mul_overflow(w[1], w[2], &bytes) && allocate(ts, bytes, IP_AK_MALLOC, true, result);
+        return (i64)(w[1] | w[2]) >= 0 && !__builtin_mul_overflow(w[1], w[2], &bytes) &&
+               allocate(ts, bytes, IP_AK_MALLOC, true, result);
     }
     case IP_HR_REALLOC: return reallocate(ts, w[1], w[2], result);
     case IP_HR_FREE: return release(ts, w[1], (int)w[2], w[3], w[4]);

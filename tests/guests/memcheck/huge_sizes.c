@@ -17,7 +17,10 @@ int main(void) {
     void *same = realloc(kept[6], huge);
     kept[7] = aligned_alloc(64, huge);
     kept[8] = reallocarray(kept[6], huge, 32);
-    int all = !kept[0] + !kept[1] + !kept[2] + !same + !kept[7] + !kept[8];
+    kept[9] = reallocarray(NULL, negative, 1);
+    free(calloc(negative, 0));
+    free(calloc(0, negative));
+    int all = !kept[0] + !kept[1] + !kept[2] + !same + !kept[7] + !kept[8] + !kept[9];
     ((volatile char *)kept[3])[0] = 1; /* a block of no bytes */
-    return all == 6 ? errno != ENOMEM : 1;
+    return all == 7 ? errno != ENOMEM : 1;
 }
