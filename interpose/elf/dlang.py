@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from interpose.elf.mangled import MOST_DEPTH, MOST_STEPS, InvalidError, Reader
+
 _BASIC = {
     **{"v": "void", "b": "bool", "n": "typeof(null)", "a": "char", "u": "wchar", "w": "dchar"},
     **{
@@ -46,12 +48,6 @@ _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 _BASE_26 = re.compile(r"Q([A-Z]*[a-z])")
 _FLOAT = re.compile(r"(N?)(?:(NAN|INF)|([0-9A-F])([0-9A-F]*)P(N?)([0-9]+))")
 _PARENT = re.compile(r"__S[0-9]+")
-_MOST_DEPTH = 150
-_MOST_STEPS = 200_000  # productions and characters of names: back references can make a short name endless
-
-
-class _InvalidError(Exception):
-    """No name of this mangling."""
 
 
 def dlang(symbol: str) -> str | None:
@@ -61,19 +57,16 @@ def dlang(symbol: str) -> str | None:
     reader = _Reader(symbol)
     try:
         name = reader.mangled()
-    except (_InvalidError, RecursionError, ValueError, OverflowError):
+    except (InvalidError, RecursionError, ValueError, OverflowError):
         return None
     return name if reader.position == len(symbol) else None
 
 
-class _Reader:
-    """Reads the productions of the grammar, each of which returns its text."""
+class _Reader(Reader):
+    """Its steps are productions, and characters of names."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
-        self._depth = 0
-        self._steps = 0
+        super().__init__(text)
         self._is_typed = False  # the type of what is named was a back reference, read with its parameters
 
     # -- tokens -------------------------------------------------------------------------------
@@ -81,21 +74,9 @@ class _Reader:
     def _at(self, text: str) -> bool:
         return self.text.startswith(text, self.position)
 
-    def _eat(self, text: str) -> bool:
-        found = self._at(text)
-        self.position += len(text) if found else 0
-        return found
-
     def _need(self, text: str) -> None:
         if not self._eat(text):
-            raise _InvalidError
-
-    def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        match = pattern.match(self.text, self.position)
-        if match is None:
-            raise _InvalidError
-        self.position = match.end()
-        return match
+            raise InvalidError
 
     def _number(self) -> int:
         return int(self._match(_DIGITS)[0])
@@ -103,7 +84,7 @@ class _Reader:
     def _count(self) -> int:
         count = self._number()
         if count > len(self.text):
-            raise _InvalidError
+            raise InvalidError
         return count
 
     def _one_of(self, table: dict[str, str]) -> str | None:
@@ -123,8 +104,8 @@ class _Reader:
     def _deeper(self) -> None:
         self._depth += 1
         self._steps += 1
-        if self._depth > _MOST_DEPTH or self._steps > _MOST_STEPS:
-            raise _InvalidError
+        if self._depth > MOST_DEPTH or self._steps > MOST_STEPS:
+            raise InvalidError
 
     def _target(self) -> int:
         """Where the back reference leads that is next; it is read."""
@@ -133,7 +114,7 @@ class _Reader:
         for char in self._match(_BASE_26)[1]:
             distance = distance * 26 + (ord(char) & 31) - 1
         if not 0 < distance <= start:
-            raise _InvalidError
+            raise InvalidError
         return start - distance
 
     def _peek_target(self) -> str:
@@ -186,7 +167,7 @@ class _Reader:
             return True
         try:
             return self._peek_target().isdigit()
-        except _InvalidError:
+        except InvalidError:
             return False
 
     def _of_function(self, whole: bool) -> str:
@@ -199,12 +180,12 @@ class _Reader:
                 target = self._target()
                 after, self.position = self.position, target
             if self._one_of(_CONVENTIONS) is None:
-                raise _InvalidError
+                raise InvalidError
             self._all_of(_ATTRIBUTES)
             text = self._parameters()
             self.position = after or self.position
             self._is_typed = bool(after)
-        except _InvalidError:
+        except InvalidError:
             text = ""
         if not text or not (whole or self._begins_symbol()):
             self.position, self._depth = start, depth
@@ -214,23 +195,21 @@ class _Reader:
     def _symbol(self) -> str:
         if self._at("Q"):
             start, target = self.position, self._target()
-            after, self.position = self.position, target
             if not self.text[target].isdigit() or target >= start:
-                raise _InvalidError
-            name = self._symbol()
-            self.position = after
-            return name
+                raise InvalidError
+            with self._elsewhere(target):
+                return self._symbol()
         if self._at("__T") or self._at("__U"):
             return self._instance()
         length = self._number()
         self._steps += length
         start, end = self.position, self.position + length
         if not length or end > len(self.text):
-            raise _InvalidError
+            raise InvalidError
         if self._at("__T") or self._at("__U"):
             name = self._instance()
             if self.position != end:
-                raise _InvalidError
+                raise InvalidError
             return name
         self.position = end
         name = self.text[start:end]
@@ -260,7 +239,7 @@ class _Reader:
         length = self._count()
         self.position += length
         if self.position > len(self.text):
-            raise _InvalidError
+            raise InvalidError
         return self.text[self.position - length : self.position]
 
     # -- types --------------------------------------------------------------------------------
@@ -273,11 +252,8 @@ class _Reader:
 
     def _any_type(self) -> str:
         if self._at("Q"):
-            target = self._target()
-            after, self.position = self.position, target
-            text = self._type()
-            self.position = after
-            return text
+            with self._elsewhere(self._target()):
+                return self._type()
         qualifier = self._one_of(_QUALIFIERS)
         if qualifier is not None:
             return f"{qualifier}({self._type()})"
@@ -310,23 +286,20 @@ class _Reader:
             return self._qualified()
         if tag == "B":
             return f"Tuple!({', '.join(self._type() for _ in range(self._count()))})"
-        raise _InvalidError
+        raise InvalidError
 
     def _delegate(self) -> str:
         if not self._at("Q"):
             return self._function("delegate")
-        target = self._target()
-        after, self.position = self.position, target
-        text = self._function("delegate")
-        self.position = after
-        return text
+        with self._elsewhere(self._target()):
+            return self._function("delegate")
 
     def _function(self, kind: str) -> str:
         """The type of a function, as a pointer or a delegate."""
         self._deeper()
         convention = self._one_of(_CONVENTIONS)
         if convention is None:
-            raise _InvalidError
+            raise InvalidError
         attributes = self._all_of(_ATTRIBUTES)
         parameters = self._parameters()
         result = self._type()
@@ -404,13 +377,13 @@ class _Reader:
     def _string(self) -> str:
         kind = self.text[self.position : self.position + 1]
         if not kind or kind not in "awd":
-            raise _InvalidError
+            raise InvalidError
         self.position += 1
         size = 2 * self._count()
         self._need("_")
         data = bytes.fromhex(self.text[self.position : self.position + size])
         if 2 * len(data) != size:
-            raise _InvalidError
+            raise InvalidError
         self.position += size
         text = "".join(
             chr(byte) if 0x20 <= byte < 0x7F else _ESCAPES.get(byte) or f"\\x{byte:02x}" for byte in data

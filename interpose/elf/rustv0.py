@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from interpose.elf.mangled import MOST_DEPTH, MOST_STEPS, InvalidError, Reader
+
 _BASIC = {
     **{"b": "bool", "c": "char", "e": "str", "u": "()", "z": "!", "p": "_", "v": "..."},
     **{"a": "i8", "s": "i16", "l": "i32", "x": "i64", "n": "i128", "i": "isize"},
@@ -18,12 +20,6 @@ _DIGITS = re.compile(r"0|[1-9][0-9]*")
 _BASE_62 = re.compile(r"([0-9a-zA-Z]*)_")
 _HEX = re.compile(r"([0-9a-f]*)_")
 _ESCAPES = {9: "\\t", 10: "\\n", 13: "\\r"}
-_MOST_DEPTH = 150
-_MOST_STEPS = 200_000  # characters read: back references can make a short name endless
-
-
-class _InvalidError(Exception):
-    """No name of this mangling."""
 
 
 def rust_v0(symbol: str) -> str | None:
@@ -36,41 +32,26 @@ def rust_v0(symbol: str) -> str | None:
         name = reader.path(True)
         if reader.position < len(reader.text):
             reader.path(False)  # the crate in which it was instantiated
-    except (_InvalidError, UnicodeError, ValueError):
+    except (InvalidError, UnicodeError, ValueError):
         return None
     return name if reader.position == len(reader.text) else None
 
 
-class _Reader:
-    """Reads the productions of the grammar, each of which returns its text."""
+class _Reader(Reader):
+    """Its steps are characters."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
-        self._depth = 0
-        self._steps = 0
+        super().__init__(text)
         self._lifetimes = 0  # bound by the binders around
 
     # -- tokens -------------------------------------------------------------------------------
 
     def _next(self) -> str:
         self._steps += 1
-        if self.position >= len(self.text) or self._steps > _MOST_STEPS:
-            raise _InvalidError
+        if self.position >= len(self.text) or self._steps > MOST_STEPS:
+            raise InvalidError
         self.position += 1
         return self.text[self.position - 1]
-
-    def _eat(self, char: str) -> bool:
-        found = self.text.startswith(char, self.position)
-        self.position += found
-        return found
-
-    def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        match = pattern.match(self.text, self.position)
-        if match is None:
-            raise _InvalidError
-        self.position = match.end()
-        return match
 
     def _number(self) -> int:
         """A number in base 62."""
@@ -91,7 +72,7 @@ class _Reader:
         end = self.position + length
         name = self.text[self.position : end]
         if len(name) < length:
-            raise _InvalidError
+            raise InvalidError
         self.position = end
         self._steps += length
         if not punycode:
@@ -103,16 +84,14 @@ class _Reader:
         start = self.position - 1
         target = self._number()
         if target >= start:
-            raise _InvalidError
-        position, self.position = self.position, target
-        text = self._deeper(production)
-        self.position = position
-        return text
+            raise InvalidError
+        with self._elsewhere(target):
+            return self._deeper(production)
 
     def _deeper(self, production: str) -> str:
         self._depth += 1
-        if self._depth > _MOST_DEPTH:
-            raise _InvalidError
+        if self._depth > MOST_DEPTH:
+            raise InvalidError
         text = {"path": self.path, "value": self._value_path, "type": self._type, "const": self._constant}[
             production
         ]()
@@ -150,12 +129,12 @@ class _Reader:
             return f"{generic}{'::' if in_value else ''}<{', '.join(self._until_end('argument'))}>"
         if tag == "B":
             return self._back(again)
-        raise _InvalidError
+        raise InvalidError
 
     def _nested(self, again: str) -> str:
         space = self._next()
         if not space.isalpha():
-            raise _InvalidError
+            raise InvalidError
         outer = self._deeper(again)
         number = self._optional_number("s")
         name = self._identifier()
@@ -203,7 +182,7 @@ class _Reader:
     def _binder(self) -> str:
         count = self._optional_number("G")
         if count > len(self.text):
-            raise _InvalidError
+            raise InvalidError
         names = []
         for _ in range(count):
             self._lifetimes += 1
@@ -215,7 +194,7 @@ class _Reader:
             return "'_"
         depth = self._lifetimes - number
         if depth < 0:
-            raise _InvalidError
+            raise InvalidError
         return f"'{chr(97 + depth)}" if depth < 26 else f"'_{depth}"
 
     def _function(self) -> str:
@@ -242,7 +221,7 @@ class _Reader:
 
     def _object_lifetime(self) -> str:
         if not self._eat("L"):
-            raise _InvalidError
+            raise InvalidError
         number = self._number()
         return f" + {self._lifetime(number)}" if number else ""
 
@@ -251,11 +230,10 @@ class _Reader:
         if self._eat("B"):
             start, target = self.position - 1, self._number()
             self._depth += 1
-            if target >= start or self._depth > _MOST_DEPTH:
-                raise _InvalidError
-            position, self.position = self.position, target
-            found = self._open_path()
-            self.position = position
+            if target >= start or self._depth > MOST_DEPTH:
+                raise InvalidError
+            with self._elsewhere(target):
+                found = self._open_path()
             self._depth -= 1
             return found
         if self._eat("I"):
@@ -281,4 +259,4 @@ class _Reader:
         if tag == "c" and len(digits) <= 8:
             plain = chr(value) if 32 < value < 126 else f"\\u{{{value:x}}}"
             return f"'{_ESCAPES.get(value, plain)}'"
-        raise _InvalidError
+        raise InvalidError
