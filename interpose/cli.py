@@ -40,12 +40,10 @@ def show(config: Config, what: str) -> None:
 
 def _say(text: str) -> None:
     """What was asked for, to standard output."""
-    try:
+    from interpose.console import output_errors
+
+    with output_errors():
         print(text, end="", flush=True)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise InterposeError(f"standard output: {error.strerror or error}") from error
 
 
 def _this_python() -> str:

@@ -7,7 +7,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from interpose.errors import InterposeError, internal_error, tell
@@ -20,20 +20,27 @@ class OutputError(InterposeError):
         super().__init__(f"standard output: {error.strerror or error}")
 
 
-class _Output(io.FileIO):
-    """Standard output, whose errors are told from those of all other files.
+@contextlib.contextmanager
+def output_errors() -> Iterator[None]:
+    """What is written meanwhile goes to standard output: its errors are told from those of other files.
 
     A reader that has left is none of them: each way to run a command has its own answer to that.
     """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error) from error
+
+
+class _Output(io.FileIO):
+    """Standard output."""
 
     def write(self, data: Any) -> int:
-        """As the base's."""
-        try:
+        """As the base's. Raises OutputError."""
+        with output_errors():
             return super().write(data)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise OutputError(error) from error
 
 
 def _open_output() -> None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 
-from interpose.console import OutputError
+from interpose.console import output_errors
 
 
 class VgdbError(Exception):
@@ -22,12 +22,8 @@ def write_all(fd: int, data: bytes) -> None:
 
 def write_output(data: bytes) -> None:
     """To standard output, at once."""
-    try:
+    with output_errors():
         write_all(1, data)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(error) from error
 
 
 class Voice:
