@@ -159,11 +159,7 @@ def _callers(title: str, costs: Sequence[tuple[Path, int]]) -> Iterator[str]:
         for item in costs:
             path = item[0]
             if depth < len(path):
-                place = path[depth]
-                if place in below:
-                    below[place].append(item)
-                else:
-                    below[place] = [item]
+                below.setdefault(path[depth], []).append(item)
         yield f"{' ' * depth}n{len(below)}: {title}"
         nodes = sorted((-sum(cost for _, cost in found), place) for place, found in below.items())
         for total, place in reversed(nodes):
