@@ -17,9 +17,8 @@ _NAMED = 200
 """Children of which it is told what they are as expressions: each is a question to gdb."""
 _ACCESS = ("public", "protected", "private")
 _LEVELS = 20  # of them in each other, which there is not
-_EFFECTS = re.compile(
-    r"\w\s*\(|\+\+|--|="
-)  # an expression with those may change something, and is evaluated once
+_EFFECTS = re.compile(r"\w\s*\(|\+\+|--|=")
+"""An expression with those may change something, and is evaluated once."""
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ int heap_fast(struct tstate *ts) {
     bool hold = keeps_origins() && !rt_alone;
     if (hold && !heap_hook_hold(ts)) return 0;
     bool done = answer(ts, w, &result);
-    if (hold) heap_hook_let_go(ts);
+    if (hold) heap_hook_let_go();
     if (!done) return 0;
     rt_request_result(ts, result);
     ts->target = x->patch;

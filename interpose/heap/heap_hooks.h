@@ -8,7 +8,7 @@
 /* While there are several threads and origins are kept, a short way (heap_fast.c) wants heap_lock and what the hooks
  * would wait for, without a wait: false if somebody has it. */
 bool heap_hook_hold(struct tstate *ts);
-void heap_hook_let_go(struct tstate *ts);
+void heap_hook_let_go(void);
 /* The payload of a block now belongs to the program: zeroed, or whatever was there. */
 void heap_hook_allocated(u64 addr, u64 size, bool zeroed);
 /* A block at addr will probably be given or released next: what is kept of its first bytes may be fetched. */

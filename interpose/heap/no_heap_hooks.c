@@ -5,7 +5,7 @@
 #define NOTHING __attribute__((weak))
 
 NOTHING bool heap_hook_hold(struct tstate *ts) { return true; }
-NOTHING void heap_hook_let_go(struct tstate *ts) {}
+NOTHING void heap_hook_let_go(void) {}
 NOTHING void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {}
 NOTHING void heap_hook_span(u64 addr, u64 size) {}
 NOTHING void heap_hook_idle(u64 addr, u64 size) {}

@@ -444,7 +444,7 @@ static bool settle_with_origins(struct tstate *ts, const struct ip_insn *in) {
     if (rt_alone) return settle(ts, in);
     if (!origin_hold(ts)) return false;
     bool done = settle(ts, in);
-    origin_let_go(ts);
+    origin_let_go();
     return done;
 }
 

@@ -35,8 +35,7 @@ bool origin_hold(struct tstate *ts) {
     return true;
 }
 
-void origin_let_go(struct tstate *ts) {
-    (void)ts;
+void origin_let_go(void) {
     __atomic_store_n(&holder, NULL, __ATOMIC_RELAXED);
     rt_unlock(&origin_lock);
     rt_unlock(&heap_lock);

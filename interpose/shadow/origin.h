@@ -25,7 +25,7 @@ static inline bool origins_kept(void) { return rt.flags & IP_C_ORIGINS; }
 /* A short way, which may wait for nobody, has origin_lock and heap_lock from here on: false if somebody else has one.
  * What is declared here takes them as theirs meanwhile.  With one thread there is no need. */
 bool origin_hold(struct tstate *ts);
-void origin_let_go(struct tstate *ts);
+void origin_let_go(void);
 
 struct ip_origins *origin_new_tags(struct tstate *ts);
 /* The tags of the thread's registers. */

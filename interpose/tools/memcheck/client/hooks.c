@@ -119,7 +119,7 @@ u32 rt_hook_describe(u64 addr) { return heap_describe(addr); }
 /* ---- The heap's memory ------------------------------------------------------------------ */
 
 bool heap_hook_hold(struct tstate *ts) { return origin_hold(ts); }
-void heap_hook_let_go(struct tstate *ts) { origin_let_go(ts); }
+void heap_hook_let_go(void) { origin_let_go(); }
 void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {
     if (!on()) return;
     if (origins_kept()) origin_forget(addr, size);
