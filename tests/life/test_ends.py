@@ -186,12 +186,13 @@ def test_closed_standard_descriptors(ends: str, tool: str, closing: str) -> None
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_log_cannot_be_written(ends: str, tool: str) -> None:
-    for words in (
-        [*command(f"--tool={tool}", "--log-file=/dev/full"), ends, "exit", "5"],
-        ["bash", "-c", " ".join([*command(f"--tool={tool}"), ends, "exit", "5"]) + " 2>/dev/full"],
+    full = "interpose: Cannot write the log: No space left on device; it is not complete\n"
+    for words, told in (
+        ([*command(f"--tool={tool}", "--log-file=/dev/full"), ends, "exit", "5"], full),
+        (["bash", "-c", " ".join([*command(f"--tool={tool}"), ends, "exit", "5"]) + " 2>/dev/full"], ""),
     ):
         done = run(words)
-        assert (done.returncode, done.stdout, done.stderr) == (5, "", "")
+        assert (done.returncode, done.stdout, done.stderr) == (5, "", told)
     read, write = os.pipe()
     os.close(read)
     done = run([*command(f"--tool={tool}", f"--log-fd={write}"), ends, "exit", "5"], pass_fds=[write])

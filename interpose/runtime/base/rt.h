@@ -112,6 +112,9 @@ static inline bool rt_is_inside(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     return th->in_use == TH_LIVE && __atomic_load_n(&th->in_runtime, __ATOMIC_SEQ_CST) != RT_IN_RUNTIME;
 }
+/* What happens most often by far, and what hardly ever does, where a few nanoseconds count. */
+#define rt_likely(what)   __builtin_expect(!!(what), 1)
+#define rt_unlikely(what) __builtin_expect(!!(what), 0)
 /* Does it run in blocks of one instruction, which are for no table? */
 static inline bool rt_steps(struct tstate *ts) { return rt_th(ts)->trap_flag || rt_th(ts)->unwrapped; }
 /* The state of who runs here; its own is the base of FS in the runtime. */
@@ -183,6 +186,14 @@ void rt_vline(const char *head, const char *fmt, va_list ap);
 void rt_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Internal fault: guest pc, block, how to report; then exit 1. */
 void rt_panic(struct tstate *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
+
+/* ---- ownfiles.c: whatever limit on file sizes the program has ------------------ */
+struct iovec;
+/* A memory file of so many zeroes, closed at exec: a descriptor, or -errno. */
+long rt_memory_file(const char *name, u64 bytes);
+/* Write behind the `size` bytes that a file has, as much as there is room for; the parts may be changed: 0, or -errno.
+ */
+long rt_append(int fd, u64 size, struct iovec *parts, u64 n);
 
 typedef struct {
     u32 v;

@@ -75,6 +75,14 @@ no:
     return false;
 }
 
+/* Is the entry's frame this one, above what *least says?  Then that is for the next one. */
+static inline bool frame_is(const struct ip_csent *e, u64 frame, u64 *least) {
+    u64 above = e->above;
+    if (e->retaddr != frame || above < *least || !word_is(above, frame)) return false;
+    *least = above + sizeof(u64);
+    return true;
+}
+
 /* As rt_stack_trace.  What most often is the case comes first: every allocation asks. */
 bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
     const u64 *f = frames + 1, *end = frames + n;
@@ -83,12 +91,15 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
     if (frames[0] != rt_pc(ts->pc) || n > max || rt.chan->merge_frames || ts->cs_top >= ts->cs_limit) return false;
     if (end - f > e + 1 - base) return false;
     /* All of them, one after the other: nothing more is asked of each. */
-    while (f != end && e->retaddr == *f && rt_return_slot(e) >= sp && word_is(e->above, *f)) {
-        sp = e->above;
-        f++;
-        e--;
+    u64 least = sp + sizeof(u64);
+    for (u64 next = least; end - f >= 4 && frame_is(e, f[0], &next) && frame_is(e - 1, f[1], &next) &&
+                           frame_is(e - 2, f[2], &next) && frame_is(e - 3, f[3], &next);
+         least = next) {
+        f += 4;
+        e -= 4;
     }
-    for (; f != end; e--) {
+    for (; f != end && frame_is(e, *f, &least); e--) f++;
+    for (sp = least - sizeof(u64); f != end; e--) {
         if (e < base) return false;
         u64 ret = e->retaddr;
         bool seen = ret && rt_return_slot(e) >= sp && word_is(e->above, ret);

@@ -7,7 +7,6 @@
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
-#include <linux/memfd.h>
 #include <linux/mman.h>
 
 #include "runtime/core/core.h"
@@ -125,9 +124,9 @@ static void make_shared(void) {
     static struct dg_mailbox own;
     static const u8 header[] = "\0\x0e"
                                "DATAGRIND1\0\1\0\x08";
-    long fd = sys2(__NR_memfd_create, (long)"interpose-datagrind", MFD_CLOEXEC);
+    long fd = rt_memory_file("interpose-datagrind", DG_SHARED);
     has_writer = false;
-    if (fd >= 0 && sys2(__NR_ftruncate, fd, DG_SHARED) == 0) {
+    if (fd >= 0) {
         long mapped = rt_own_map(DG_SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd);
         if (mapped > 0) {
             mailbox = (struct dg_mailbox *)(mapped + DG_MAILBOX);
@@ -141,8 +140,8 @@ static void make_shared(void) {
         } else if (mapped > 0) {
             sys2(__NR_munmap, mapped, DG_SHARED);
         }
+        sys1(__NR_close, fd);
     }
-    if (fd >= 0) sys1(__NR_close, fd);
     if (!has_writer) {
         shared = rt_pages(DG_MAILBOX);
         mailbox = &own;

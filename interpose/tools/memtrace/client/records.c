@@ -5,6 +5,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
+#include <linux/uio.h>
 
 #include "abi/inline/ticks.h"
 #include "runtime/syscalls/syscalls.h"
@@ -16,11 +17,6 @@
 #define BUFFER      (64 * 1024ull) /* of packed records; as many are written at once */
 #define MOST_WORDS  16384          /* that are packed at once */
 #define PATHS_BYTES (PK_PATHS * sizeof(u32))
-
-struct iovec {
-    const void *base;
-    u64 bytes;
-};
 
 struct recorder { /* of a state of a thread */
     u32 number;
@@ -35,7 +31,7 @@ struct recorder { /* of a state of a thread */
 
 static struct recorder recorders[IP_SLOTS + 1]; /* by tid_guest */
 static u32 threads;
-static u64 templates_saved;
+static u64 templates_saved, file_bytes;
 static bool stopped; /* nothing is written any more */
 
 /* Windows: edge is the count at which the present one ends, or the next one begins. */
@@ -82,12 +78,18 @@ static void fail(long error) {
     rt.chan->tool[IP_MTR_FAILED] = (u64)error;
 }
 
+static void append(struct iovec *parts, u64 n) {
+    u64 bytes = 0;
+    for (u64 i = 0; i < n; i++) bytes += parts[i].iov_len;
+    long error = rt_append(rt.tool_fd, file_bytes, parts, n);
+    if (error) fail(-error);
+    file_bytes += bytes;
+}
+
 static void put(u32 tid, u32 number, const void *from, u64 bytes) {
     struct ip_mtr_frame frame = {tid, number, bytes};
-    struct iovec all[2] = {{&frame, sizeof frame}, {from, bytes}};
-    if (bytes == 0 || stopped) return;
-    long r = sys3(__NR_writev, rt.tool_fd, (long)all, 2), wanted = (long)(sizeof frame + bytes);
-    if (r != wanted) fail(r < 0 ? -r : ENOSPC);
+    struct iovec all[2] = {{&frame, sizeof frame}, {(void *)(u64)from, bytes}};
+    if (bytes && !stopped) append(all, 2);
 }
 
 /* Our other part has said what it wants by now. */
@@ -102,7 +104,9 @@ static void open_file(void) {
     if (high >= 0) sys1(__NR_close, fd);
     rt.tool_fd = (int)(high >= 0 ? high : fd);
     struct ip_mtr_head head = {IP_MTR_MAGIC, TEMPLATES, rt.pid, PK_LAYOUT};
-    if (sys3(__NR_write, rt.tool_fd, (long)&head, sizeof head) != sizeof head) fail(ENOSPC);
+    struct iovec all = {&head, sizeof head};
+    file_bytes = 0;
+    append(&all, 1);
 }
 
 /* All templates that records may name by now. */
