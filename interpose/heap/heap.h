@@ -38,6 +38,7 @@ static inline u64 heap_span_end(const struct heap_span *s) { return s->lo + s->u
 /* heap_pages.c; all under heap_lock */
 extern rt_lock_t heap_lock;
 extern struct ip_heap_table *heap_table;
+extern bool heap_is_plain; /* it exists, and there is no option that wants more done than blocks given and taken */
 /* Spans by unit, in two levels. */
 #define HEAP_LEAF_BITS 14
 #define HEAP_TOP_BITS  15 /* 45-bit client addresses, 16-bit units */
@@ -52,7 +53,7 @@ void heap_keep_out(u64 addr, u64 *lo, u64 *hi);
 /* The span that addr lies in, or NULL. */
 static inline struct heap_span *heap_span_of(u64 addr) {
     u64 u = addr / HEAP_UNIT;
-    if (addr >= IP_CLIENT_END || !heap_unit_map[u >> HEAP_LEAF_BITS]) return NULL;
+    if (rt_unlikely(addr >= IP_CLIENT_END || !heap_unit_map[u >> HEAP_LEAF_BITS])) return NULL;
     return heap_unit_map[u >> HEAP_LEAF_BITS][u & ((1 << HEAP_LEAF_BITS) - 1)];
 }
 

@@ -38,7 +38,7 @@ static inline u64 heap_cell_bytes(u64 size, u64 align) {
 
 /* Class of a cell of so many bytes (a multiple of HEAP_CELL), and its size. */
 static inline u32 heap_class_of(u64 bytes, u64 *stride) {
-    if (bytes <= HEAP_LINEAR) {
+    if (rt_likely(bytes <= HEAP_LINEAR)) {
         *stride = bytes;
         return (u32)(bytes / HEAP_CELL);
     }
@@ -53,9 +53,9 @@ static inline u32 heap_class_of(u64 bytes, u64 *stride) {
 static inline struct ip_heap_block *heap_cell_of(u64 addr, struct heap_span **span) {
     struct heap_span *s = heap_span_of(addr);
     *span = s;
-    if (!s) return NULL;
+    if (rt_unlikely(!s)) return NULL;
     u64 k = ((addr - s->lo) * s->inverse) >> HEAP_INVERSE;
-    return k < s->used ? s->records + k : NULL;
+    return rt_likely(k < s->used) ? s->records + k : NULL;
 }
 static inline u32 heap_index(const struct heap_span *s, const struct ip_heap_block *b) {
     return s->first + (u32)(b - s->records);
@@ -63,7 +63,7 @@ static inline u32 heap_index(const struct heap_span *s, const struct ip_heap_blo
 /* The live block that begins at addr. */
 static inline struct ip_heap_block *heap_cell_exact(u64 addr, struct heap_span **span) {
     struct ip_heap_block *b = heap_cell_of(addr, span);
-    return b && b->addr == addr && b->state == IP_HB_LIVE ? b : NULL;
+    return rt_likely(b && b->addr == addr && b->state == IP_HB_LIVE) ? b : NULL;
 }
 
 static inline void heap_offer(struct heap_class *c, struct heap_span *s) {
@@ -84,7 +84,7 @@ static inline void heap_withdraw(struct heap_class *c, struct heap_span *s) {
 static inline struct ip_heap_block *heap_cell_take(struct heap_class *c, u64 *at, u32 *index) {
     struct heap_span *s = c->spans;
     u64 k;
-    if (s->free) {
+    if (rt_likely(s->free)) {
         k = s->free - s->first;
         s->free = s->records[k].next;
         s->n_free--;
@@ -121,7 +121,7 @@ static inline void heap_cell_back(struct heap_span *s, struct ip_heap_block *b) 
 
 static inline void heap_fifo_push(struct heap_fifo *f, u32 i, struct ip_heap_block *b) {
     b->next = 0;
-    if (f->tail)
+    if (rt_likely(f->tail))
         heap_block(f->tail)->next = i;
     else
         f->head = i;
@@ -129,9 +129,9 @@ static inline void heap_fifo_push(struct heap_fifo *f, u32 i, struct ip_heap_blo
 }
 static inline u32 heap_fifo_pop(struct heap_fifo *f) {
     u32 i = f->head;
-    if (i) {
+    if (rt_likely(i)) {
         f->head = heap_block(i)->next;
-        if (!f->head)
+        if (rt_unlikely(!f->head))
             f->tail = 0;
         else
             __builtin_prefetch(heap_block(f->head), 1); /* it is the next one, and has long left the caches */
@@ -142,7 +142,7 @@ static inline u32 heap_fifo_pop(struct heap_fifo *f) {
 /* A block that its owner gives back, into the quarantine. */
 static inline void heap_retire(u32 i, struct ip_heap_block *b) {
     struct ip_heap_table *t = heap_table;
-    if (b->kind <= IP_AK_CUSTOM) {
+    if (rt_likely(b->kind <= IP_AK_CUSTOM)) {
         t->live_blocks--;
         t->live_bytes -= b->size;
     }
@@ -154,23 +154,31 @@ static inline void heap_retire(u32 i, struct ip_heap_block *b) {
 /* Out of the quarantine, what has no cell among others. */
 void heap_recycle(u32 i);
 
-/* Blocks of --freelist-big-blocks and more go first (docs/spec/options.md section 7). As in Valgrind, this waits for
- * the next allocation: until then what was freed last is known, even with --freelist-vol=0.  Whether there were any. */
-static inline bool heap_trim_quarantine(void) {
-    if (heap_table->quarantine_bytes <= rt.chan->freelist_vol) return false;
-    do {
-        u32 i = heap_fifo_pop(&heap_waiting_big);
-        if (!i) i = heap_fifo_pop(&heap_waiting);
-        if (!i) break;
-        struct ip_heap_block *b = heap_block(i);
-        struct heap_span *s = b->kind >= IP_AK_CUSTOM ? NULL : heap_span_of(b->addr);
-        heap_table->quarantine_bytes -= b->size;
+/* The block that leaves the quarantine next, and the span of its cell or NULL, if it has none; NULL: there is none.
+ * Those of --freelist-big-blocks and more go first (docs/spec/options.md section 7). */
+static inline struct ip_heap_block *heap_leave_quarantine(u32 *index, struct heap_span **span) {
+    u32 i = rt_unlikely(heap_waiting_big.head) ? heap_fifo_pop(&heap_waiting_big) : heap_fifo_pop(&heap_waiting);
+    if (rt_unlikely(!i)) return NULL;
+    struct ip_heap_block *b = heap_block(i);
+    *index = i;
+    *span = b->kind >= IP_AK_CUSTOM ? NULL : heap_span_of(b->addr);
+    heap_table->quarantine_bytes -= b->size;
+    return b;
+}
+
+/* As in Valgrind, this waits for the next allocation: until then what was freed last is known, even with
+ * --freelist-vol=0. */
+static inline void heap_trim_quarantine(void) {
+    while (heap_table->quarantine_bytes > rt.chan->freelist_vol) {
+        struct heap_span *s;
+        u32 i;
+        struct ip_heap_block *b = heap_leave_quarantine(&i, &s);
+        if (!b) break;
         if (s && s->stride)
             heap_cell_back(s, b);
         else
             heap_recycle(i);
-    } while (heap_table->quarantine_bytes > rt.chan->freelist_vol);
-    return true;
+    }
 }
 
 /* The record of a block that the program gets. */

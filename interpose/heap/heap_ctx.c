@@ -110,14 +110,20 @@ u32 heap_ctx_of(u64 pc) {
     return singles[i].ctx;
 }
 
+static u64 most_frames(void) { return rt.chan->num_callers < FRAMES_MAX ? rt.chan->num_callers : FRAMES_MAX; }
+
+static __attribute__((noinline)) u32 look_up(struct tstate *ts, u32 *guess) {
+    u64 frames[FRAMES_MAX];
+    return *guess = heap_ctx(frames, rt_stack_trace(ts, frames, (u32)most_frames()));
+}
+
 u32 heap_ctx_now(struct tstate *ts) {
-    u64 frames[FRAMES_MAX], max = rt.chan->num_callers < FRAMES_MAX ? rt.chan->num_callers : FRAMES_MAX;
-    u32 *guess = guess_of(ts);
-    if (*guess && !table->outdated) {
-        const u64 *w = words_of(*guess);
-        if (rt_stack_is(ts, w + 1, (u32)w[0], (u32)max)) return *guess;
+    u32 *guess = guess_of(ts), found = *guess;
+    if (rt_likely(found && !table->outdated)) {
+        const u64 *w = words_of(found);
+        if (rt_stack_is(ts, w + 1, (u32)w[0], (u32)most_frames())) return found;
     }
-    return *guess = heap_ctx(frames, rt_stack_trace(ts, frames, (u32)max));
+    return look_up(ts, guess);
 }
 
 /* ---- What stacks allocate and free ------------------------------------------------------- */

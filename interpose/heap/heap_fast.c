@@ -15,35 +15,66 @@ int heap_fast(struct tstate *ts);
 static inline bool keeps_origins(void) { return rt.flags & IP_C_ORIGINS; }
 
 /* While there is one thread nobody can hold it; with origins it is held all the time. */
-static inline bool try_lock(void) { return rt_alone || keeps_origins() || rt_trylock(&heap_lock); }
+static inline bool try_lock(void) { return rt_likely(rt_alone) || keeps_origins() || rt_trylock(&heap_lock); }
 static inline void unlock(void) {
-    if (!rt_alone && !keeps_origins()) rt_unlock(&heap_lock);
+    if (rt_unlikely(!rt_alone) && !keeps_origins()) rt_unlock(&heap_lock);
 }
 
 /* What follows is under heap_lock. */
 
 /* The stack as it is, if such ones are wanted. */
-static inline u32 stack_now(struct tstate *ts, u64 wanted) { return rt.flags & wanted ? heap_ctx_now(ts) : 0; }
+static inline u32 stack_now(struct tstate *ts, u64 wanted) {
+    return rt_likely(rt.flags & wanted) ? heap_ctx_now(ts) : 0;
+}
+
+/* Room in the quarantine, by the oldest blocks.  The first of them whose cell is of this class is the one that will be
+ * given, and need not go back to its span before: that and its record, or NULL.  *full: whether any had to go. */
+static inline struct ip_heap_block *oldest_of(u32 class, struct heap_span **span, bool *full) {
+    struct ip_heap_block *found = NULL;
+    *full = heap_table->quarantine_bytes > rt.chan->freelist_vol;
+    while (heap_table->quarantine_bytes > rt.chan->freelist_vol) {
+        struct heap_span *s;
+        u32 i;
+        struct ip_heap_block *b = heap_leave_quarantine(&i, &s);
+        if (rt_unlikely(!b)) break;
+        if (rt_likely(s && s->stride && s->class == class && !found)) {
+            found = b;
+            *span = s;
+        } else if (s && s->stride) {
+            heap_cell_back(s, b);
+        } else {
+            heap_recycle(i);
+        }
+    }
+    return found;
+}
 
 /* A new block, or NULL. */
 static inline struct ip_heap_block *block_new(u64 size, int kind, u32 stack) {
     u64 at, stride, align = heap_alignment(), bytes = heap_cell_bytes(size, align);
-    u32 i;
-    bool full = heap_trim_quarantine();
-    if (bytes > HEAP_SMALL) return NULL;
-    struct heap_class *c = &heap_classes[heap_class_of(bytes, &stride)];
-    if (!c->spans) return NULL;
-    struct ip_heap_block *b = heap_cell_take(c, &at, &i);
+    struct heap_span *s;
+    bool full;
+    u32 i, class = rt_unlikely(bytes > HEAP_SMALL) ? HEAP_CLASSES : heap_class_of(bytes, &stride);
+    struct ip_heap_block *b = oldest_of(class, &s, &full);
+    if (rt_likely(b)) {
+        at = s->lo + (u64)(b - s->records) * s->stride;
+    } else {
+        if (class == HEAP_CLASSES) return NULL;
+        struct heap_class *c = &heap_classes[class];
+        if (!c->spans) return NULL;
+        b = heap_cell_take(c, &at, &i);
+        if (!full &&
+            c->spans) { /* the next one of this size: programs with many blocks have none of it in the caches */
+            s = c->spans;
+            u64 k = s->free ? s->free - s->first : s->used;
+            __builtin_prefetch(s->records + k, 1);
+            heap_hook_expected(s->lo + k * s->stride + heap_redzone());
+        }
+    }
     heap_block_fill(b, RT_ROUND_UP(at + heap_redzone(), align), size, kind, 0);
     b->alloc_ctx = stack;
     heap_table->allocs++;
     heap_table->bytes_allocated += size;
-    if (!full && c->spans) { /* the next one of this size: programs with many blocks have none of it in the caches */
-        const struct heap_span *s = c->spans;
-        u64 k = s->free ? s->free - s->first : s->used;
-        __builtin_prefetch(s->records + k, 1);
-        heap_hook_expected(s->lo + k * s->stride + heap_redzone());
-    }
     return b;
 }
 
@@ -51,7 +82,7 @@ static inline struct ip_heap_block *block_new(u64 size, int kind, u32 stack) {
 static inline struct ip_heap_block *plain_block(u64 addr, int kind, u32 *index) {
     struct heap_span *s;
     struct ip_heap_block *b = heap_has_custom ? NULL : heap_cell_exact(addr, &s);
-    if (!b || b->kind != kind || b->size > MOST_BYTES) return NULL;
+    if (rt_unlikely(!b || b->kind != kind || b->size > MOST_BYTES)) return NULL;
     *index = heap_index(s, b);
     return b;
 }
@@ -63,7 +94,7 @@ static inline void retire(u32 i, struct ip_heap_block *b, u32 stack) {
     heap_retire(i, b);
     /* The next allocation makes room by the oldest one, whose record has been fetched by now, and most often gives it.
      */
-    if (heap_table->quarantine_bytes > rt.chan->freelist_vol && heap_waiting.head)
+    if (heap_table->quarantine_bytes > rt.chan->freelist_vol && rt_likely(heap_waiting.head))
         heap_hook_expected(heap_block(heap_waiting.head)->addr);
 }
 
@@ -77,11 +108,11 @@ static inline void clear(u64 addr, u64 size) {
 }
 
 static inline bool allocate(struct tstate *ts, u64 size, int kind, bool zero, u64 *result) {
-    if (size > MOST_BYTES || !try_lock()) return false;
+    if (rt_unlikely(size > MOST_BYTES || !try_lock())) return false;
     const struct ip_heap_block *b = block_new(size, kind, stack_now(ts, IP_C_KEEP_ALLOC_STACK));
     u64 addr = b ? b->addr : 0;
     unlock();
-    if (!b) return false;
+    if (rt_unlikely(!b)) return false;
     if (zero) clear(addr, size);
     heap_hook_allocated(addr, size, zero);
     *result = addr;
@@ -94,10 +125,10 @@ static inline bool release(struct tstate *ts, u64 addr, int kind, u64 size, u64 
     if (!addr) return true;
     if (align) return false;
     heap_hook_expected(addr);
-    if (!try_lock()) return false;
+    if (rt_unlikely(!try_lock())) return false;
     struct ip_heap_block *b = plain_block(addr, kind, &i);
     bool plain = b && (size == ~0ull || size == b->size) && (kind == IP_AK_MALLOC || !b->align_log2);
-    if (plain) retire(i, b, stack_now(ts, IP_C_KEEP_FREE_STACK));
+    if (rt_likely(plain)) retire(i, b, stack_now(ts, IP_C_KEEP_FREE_STACK));
     unlock();
     return plain;
 }
@@ -142,16 +173,15 @@ int heap_fast(struct tstate *ts) {
     const u64 *w = (const u64 *)ts->gpr[IP_RAX];
     u64 pc = rt_pc(x->key), result = 0;
     /* Requests of the stubs alone: their words lie on the stack that they have just been stored to. */
-    if (!heap_table || pc - rt.stubs_lo >= rt.stubs_hi - rt.stubs_lo || rt_steps(ts) || rt_debugged() ||
-        (rt.flags & (IP_C_NO_CHAIN | IP_C_HEAP_COUNTS | IP_C_SHOW_HEAP)) ||
-        (rt.chan->malloc_fill & rt.chan->free_fill) != -1 || rt.chan->evict)
+    if (rt_unlikely(!heap_is_plain || pc - rt.stubs_lo >= rt.stubs_hi - rt.stubs_lo || rt_steps(ts) || rt_debugged() ||
+                    rt.chan->evict))
         return 0;
     ts->pc = pc + (x->kind_aux >> 8);
     bool hold = keeps_origins() && !rt_alone;
-    if (hold && !heap_hook_hold(ts)) return 0;
+    if (rt_unlikely(hold) && !heap_hook_hold(ts)) return 0;
     bool done = answer(ts, w, &result);
-    if (hold) heap_hook_let_go();
-    if (!done) return 0;
+    if (rt_unlikely(hold)) heap_hook_let_go();
+    if (rt_unlikely(!done)) return 0;
     rt_request_result(ts, result);
     ts->target = x->patch;
     rt.chan->counters[IP_N_LIGHT]++;

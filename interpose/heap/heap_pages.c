@@ -18,6 +18,7 @@ struct run {
 
 rt_lock_t heap_lock;
 struct ip_heap_table *heap_table;
+bool heap_is_plain;
 
 struct heap_span **heap_unit_map[1 << HEAP_TOP_BITS];
 static struct heap_span *span_free, *fresh, *fresh_end; /* those given back, linked through .next; never used */
@@ -32,6 +33,8 @@ void heap_pages_init(void) {
     heap_table->block_bytes = sizeof(struct ip_heap_block);
     heap_table->n_blocks = 1;
     rt.chan->rt_symbols[IP_SYM_HEAP_TABLE] = (u64)heap_table;
+    heap_is_plain = !(rt.flags & (IP_C_NO_CHAIN | IP_C_HEAP_COUNTS | IP_C_SHOW_HEAP)) &&
+                    (rt.chan->malloc_fill & rt.chan->free_fill) == -1;
 }
 
 static struct heap_span *span_take(void) {

@@ -159,13 +159,72 @@ void origin_stored(struct tstate *ts, u64 addr, u64 n, const u64 *v, u32 tag) {
     if (i < n) tag_range(ts, addr + i, addr + n, tag);
 }
 
-void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
-    u64 most = COPY_MAX >> ORIGIN_GRANULE;
-    if (!origins_kept()) return;
-    for (u64 i = 0, at; i < n && most-- && rt_shadow_undef(src + i, n - i, &at); i = (at | 3) + 1 - src) {
-        u64 left = (at | 3) + 1 - at, end = src + n - at;
-        tag_memory(ts, dst + (at - src), left < end ? left : end, origin_of_memory(ts, at));
+/* The undefined bytes among [from, from + n), copied to one line, keep their origins; false: not in this way. */
+static bool copied_at_once(struct tstate *ts, u64 to, u64 from, u64 n, struct place *p) {
+    u32 tags[ORIGIN_TAGS], untagged = 0;
+    if (on_stack(ts, from) || (to ^ from) & ((1u << ORIGIN_GRANULE) - 1)) return false;
+    u32 many = origin_place(to + n - 1) - origin_place(to) + 1;
+    lock(ts, &origin_lock);
+    origin_get_tags(from, many, tags);
+    unlock(ts, &origin_lock);
+    for (u32 i = 0; i < many; i++) {
+        if (tags[i]) continue;
+        if (!untagged) untagged = untouched(ts, from, p);
+        if (from + n > p->hi) return false;
+        tags[i] = untagged;
     }
+    struct place f = {0};
+    bool stack = on_stack(ts, to);
+    if (stack) frame_at(ts, to, &f);
+    lock(ts, &origin_lock);
+    origin_put_tags(to, many, tags, stack ? &f.owner : NULL);
+    unlock(ts, &origin_lock);
+    return true;
+}
+
+/* The same, by granules of the source; all are looked at before any is written. */
+static void copied(struct tstate *ts, u64 to, u64 from, u64 n, struct place *p) {
+    struct {
+        u64 to, n;
+        u32 tag;
+    } parts[ORIGIN_TAGS + 1];
+    u32 many = 0;
+    for (u64 i = 0, at; i < n && rt_shadow_undef(to + i, n - i, &at); many++) {
+        u64 source = from + (at - to), end = (source | ((1u << ORIGIN_GRANULE) - 1)) + 1 - from;
+        i = end < n ? end : n;
+        parts[many].to = at;
+        parts[many].n = to + i - at;
+        parts[many].tag = tag_at(ts, source, p);
+    }
+    for (u32 k = 0; k < many; k++) tag_memory(ts, parts[k].to, parts[k].n, parts[k].tag);
+}
+
+/* What of a copy, from i on, is in one line of where it went, up to n; returns where it ends. */
+static u64 copied_to_line(struct tstate *ts, u64 dst, u64 src, u64 i, u64 n, struct place *p) {
+    u64 at, next = ((dst + i) | ((1u << ORIGIN_LINE) - 1)) + 1 - dst, end;
+    if (next > n) next = n;
+    /* It is looked for there: what has been copied may be overwritten where it was. */
+    if (!rt_shadow_undef(dst + i, next - i, &at)) return next;
+    for (end = dst + next; !*(const u8 *)sh_v(end - 1);) end--;
+    u64 from = src + (at - dst);
+    if (!copied_at_once(ts, at, from, end - at, p)) copied(ts, at, from, end - at, p);
+    return next;
+}
+
+void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
+    struct place p = {0};
+    u64 lines = COPY_MAX >> ORIGIN_LINE, at;
+    if (!origins_kept()) return;
+    if (dst > src && dst - src < n) { /* from the end, as the bytes themselves */
+        for (u64 i = n; i && lines--;) {
+            u64 line = (dst + i - 1) & -(1ull << ORIGIN_LINE), begin = line > dst ? line - dst : 0;
+            copied_to_line(ts, dst, src, begin, i, &p);
+            i = begin;
+        }
+        return;
+    }
+    for (u64 i = 0; i < n && lines-- && rt_shadow_undef(dst + i, n - i, &at);)
+        i = copied_to_line(ts, dst, src, at - dst, n, &p);
 }
 
 void origin_forget(u64 addr, u64 n) {

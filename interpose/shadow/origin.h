@@ -58,7 +58,7 @@ void origin_to_x87(struct tk *t, unsigned r);
 u32 origin_of_gpr(struct tstate *ts, unsigned r);
 /* Of the undefined byte at addr. */
 u32 origin_of_memory(struct tstate *ts, u64 addr);
-/* [dst, dst+n) is a copy of [src, src+n). */
+/* [dst, dst+n) is a copy of [src, src+n), as that was; they may overlap. */
 void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n);
 /* What was known about [addr, addr+n) is void: allocated anew. */
 void origin_forget(u64 addr, u64 n);

@@ -20,6 +20,8 @@ static u8 *tagged;
 static u64 block_of(u64 addr) { return (addr >> BLOCK) & ((1ull << BLOCK_BITS) - 1); }
 static void note_block(u64 addr) { tagged[block_of(addr) / 8] |= (u8)(1u << block_of(addr) % 8); }
 
+static bool is_noted(u64 addr) { return tagged[block_of(addr) / 8] >> block_of(addr) % 8 & 1; }
+
 static bool is_empty(const struct origin_row *r) {
     u32 any = 0;
     for (u32 i = 0; i < ORIGIN_TAGS; i++) any |= r->of[i];
@@ -72,19 +74,43 @@ static struct origin_row *row_for(u64 key) {
     return origin_row_of(*s);
 }
 
+/* The rows for tags and, where owner is asked for, owners of a line; false: there is no room. */
+static bool rows_for(u64 addr, bool owner, struct origin_row **tags, struct origin_row **owners) {
+    if (owner) row_for(origin_key(addr) | ORIGIN_OWNERS);
+    *tags = row_for(origin_key(addr)); /* may move the other one */
+    *owners = owner ? row_for(origin_key(addr) | ORIGIN_OWNERS) : NULL;
+    note_block(addr);
+    return *tags && (!owner || *owners);
+}
+
 void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner) {
     for (u64 at = lo & -(1ull << ORIGIN_GRANULE), end; at < hi; at = end) {
+        struct origin_row *r, *owners;
         end = (at | ((1u << ORIGIN_LINE) - 1)) + 1;
         if (end > hi) end = hi;
-        if (owner) row_for(origin_key(at) | ORIGIN_OWNERS);
-        struct origin_row *r = row_for(origin_key(at)); /* may move the other one */
-        struct origin_row *owners = owner ? row_for(origin_key(at) | ORIGIN_OWNERS) : NULL;
-        if (!r || (owner && !owners)) return;
+        if (!rows_for(at, owner, &r, &owners)) return;
         for (u32 i = origin_place(at); i <= origin_place(end - 1); i++) {
             r->of[i] = tag;
             if (owners) owners->of[i] = *owner;
         }
-        note_block(at);
+    }
+}
+
+void origin_put_tags(u64 lo, u32 n, const u32 *tags, const u32 *owner) {
+    struct origin_row *r, *owners;
+    if (!rows_for(lo, owner, &r, &owners)) return;
+    for (u32 i = 0, at = origin_place(lo); i < n; i++, at++) {
+        r->of[at] = tags[i];
+        if (owners) owners->of[at] = *owner;
+    }
+}
+
+void origin_get_tags(u64 lo, u32 n, u32 *tags) {
+    for (u32 done = 0, k; done < n; done += k, lo = ((lo >> ORIGIN_LINE) + 1) << ORIGIN_LINE) {
+        u32 at = origin_place(lo);
+        u64 slot = n_rows && is_noted(lo) ? *origin_slot(origin_key(lo)) : 0;
+        k = ORIGIN_TAGS - at < n - done ? ORIGIN_TAGS - at : n - done;
+        for (u32 i = 0; i < k; i++) tags[done + i] = slot ? origin_row_of(slot)->of[at + i] : 0;
     }
 }
 
@@ -106,7 +132,7 @@ void origin_forget_tags(u64 lo, u64 hi) {
     for (u64 at = lo, end; at < hi; at = end) {
         end = (at | ((1u << BLOCK) - 1)) + 1;
         if (end > hi) end = hi;
-        if (!(tagged[block_of(at) / 8] >> block_of(at) % 8 & 1)) continue;
+        if (!is_noted(at)) continue;
         for (u64 line = at & -(1ull << ORIGIN_LINE); line < end; line += 1u << ORIGIN_LINE) {
             u64 slot = *origin_slot(origin_key(line));
             if (slot) forget_row(slot, lo, hi);

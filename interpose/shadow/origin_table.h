@@ -48,6 +48,10 @@ static inline u32 origin_owner(u64 addr) {
 }
 /* The granules of [lo, hi) have this tag; owner: which frame holds them, NULL: none. */
 void origin_set_tags(u64 lo, u64 hi, u32 tag, const u32 *owner);
+/* So many granules, all in one line, have these tags. */
+void origin_put_tags(u64 lo, u32 n, const u32 *tags, const u32 *owner);
+/* The tags of so many granules, ORIGIN_TAGS at most; 0 for those that have none. */
+void origin_get_tags(u64 lo, u32 n, u32 *tags);
 /* The granules of [lo, hi) have none. */
 void origin_forget_tags(u64 lo, u64 hi);
 

@@ -16,11 +16,6 @@
 #define NR_mremap            25
 #define NR_fcntl             72
 #define NR_close             3
-#define NR_ftruncate         77
-#define NR_memfd_create      319
-#define NR_prlimit64         302
-#define RLIMIT_FSIZE_        1
-#define EFBIG_NEG            (-27)
 #define PROT_RW              3
 #define F_DUPFD_CLOEXEC      1030
 #define MAP_SHARED           0x01
@@ -44,8 +39,11 @@
 #define ONES_MAX (16ull << 30)
 /* rt_shadow_set: from here on replace pages instead of writing them. */
 #define REMAP_MIN (4ull << 20)
-/* Blocks of the heap up to this are marked in line. */
-#define SMALL_BLOCK 1024
+/* Blocks of the heap up to this are marked in line: by words, by stores of 16 bytes, which need a register of the
+ * program's, and by a string instruction, which takes some time to begin, but does not read what it overwrites. */
+#define SMALL_BLOCK (16ull << 10)
+#define WIDE_MIN    64
+#define WIDE_MAX    2048
 
 rt_lock_t sh_map_lock;
 static u8 chunk_of[2][512]; /* sources for fault-tolerant fills: 0x00, 0xff */
@@ -56,8 +54,8 @@ void rt_shadow_init(struct tstate *ts) {
     (void)ts;
     if (!(rt.flags & IP_C_SHADOW)) return;
     sh_fill((u64)chunk_of[1], 0xff, sizeof chunk_of[1]);
-    long fd = sys2(NR_memfd_create, (long)"interpose-ones", 1);
-    if (failed(fd)) rt_die("cannot create shadow memory: memfd_create failed (errno %ld)", -fd);
+    long fd = rt_memory_file("interpose-ones", ONES_LEN);
+    if (failed(fd)) rt_die("cannot create shadow memory: no memory file of %lu bytes (errno %ld)", (u64)ONES_LEN, -fd);
     /* Out of the way of the guest's descriptors. */
     long high = sys3(NR_fcntl, fd, F_DUPFD_CLOEXEC, rt.runtime_fd + 8);
     if (!failed(high)) {
@@ -65,14 +63,7 @@ void rt_shadow_init(struct tstate *ts) {
         fd = high;
     }
     rt.shadow_fd = (int)fd;
-    /* The program's limit on file sizes is none of ours; beyond it comes SIGXFSZ. */
-    u64 limit[2] = {0, 0}, most[2];
-    sys4(NR_prlimit64, 0, RLIMIT_FSIZE_, 0, (long)limit);
-    most[0] = most[1] = limit[1];
-    sys4(NR_prlimit64, 0, RLIMIT_FSIZE_, (long)most, 0);
-    long p = most[1] < ONES_LEN ? EFBIG_NEG : sys2(NR_ftruncate, fd, ONES_LEN);
-    sys4(NR_prlimit64, 0, RLIMIT_FSIZE_, (long)limit, 0);
-    if (!failed(p)) p = sys6(NR_mmap, 0, ONES_LEN, PROT_RW, MAP_SHARED, fd, 0);
+    long p = sys6(NR_mmap, 0, ONES_LEN, PROT_RW, MAP_SHARED, fd, 0);
     if (failed(p)) rt_die("cannot create shadow memory: no %lu bytes (errno %ld)", (u64)ONES_LEN, -p);
     sh_fill((u64)p, 0xff, ONES_LEN);
     sys2(NR_munmap, p, ONES_LEN);
@@ -295,35 +286,73 @@ void sh_set_a(u64 addr, u64 len, int bit) {
     }
 }
 
+/* All of [p, p + n) becomes zero or ones; n is 16 at least.  XMM0, which is the program's, is as it was afterwards. */
+static inline void fill_wide(u64 p, u64 n, bool ones) {
+    u64 keep[2], end = p + n, last = end - 64;
+#define WIDE_FILL(value)                                                                                               \
+    __asm__ volatile("movups %%xmm0, %[keep]\n\t" value " %%xmm0, %%xmm0\n\t"                                          \
+                     "cmp %[last], %[p]\n\tja 2f\n"                                                                    \
+                     "1:\tmovups %%xmm0, (%[p])\n\tmovups %%xmm0, 16(%[p])\n\t"                                        \
+                     "movups %%xmm0, 32(%[p])\n\tmovups %%xmm0, 48(%[p])\n\t"                                          \
+                     "add $64, %[p]\n\tcmp %[last], %[p]\n\tjbe 1b\n"                                                  \
+                     "2:\tadd $48, %[last]\n\tcmp %[last], %[p]\n\tja 4f\n"                                            \
+                     "3:\tmovups %%xmm0, (%[p])\n\tadd $16, %[p]\n\tcmp %[last], %[p]\n\tjbe 3b\n"                     \
+                     "4:\tmovups %%xmm0, -16(%[end])\n\tmovups %[keep], %%xmm0"                                        \
+                     : [p] "+&r"(p), [last] "+&r"(last), [keep] "=&m"(keep)                                            \
+                     : [end] "r"(end)                                                                                  \
+                     : "cc", "memory")
+    if (ones)
+        WIDE_FILL("pcmpeqd");
+    else
+        WIDE_FILL("pxor");
+#undef WIDE_FILL
+}
+
+/* n V bytes or bytes of A bits, a multiple of 8. */
+static inline void fill_words(u64 p, u64 n, bool ones) {
+    const u64 word = ones ? ~0ull : 0;
+    if (n > WIDE_MAX)
+        sh_fill(p, ones ? 0xff : 0, n);
+    else if (n >= WIDE_MIN)
+        fill_wide(p, n, ones);
+    else
+        for (u64 end = p + n; p < end; p += 8) __builtin_memcpy((void *)p, &word, 8);
+}
+
 /* Of a block of the heap, which shares no byte of A bits with another one: red zones lie between them.  The memory is
  * mapped; short ones are the most frequent by far. */
-static inline void set_a_of_block(u64 addr, u64 len, u64 word) {
+static inline void set_a_of_block(u64 addr, u64 len, bool bit) {
+    const u64 word = bit ? ~0ull : 0;
+    u64 words = len / 64 * 8;
     u8 *p = (u8 *)sh_a(addr);
-    for (; len >= 64; len -= 64, p += 8) __builtin_memcpy(p, &word, 8);
+    fill_words((u64)p, words, bit);
+    p += words;
     if (len & 32) __builtin_memcpy(p, &word, 4), p += 4;
     if (len & 16) __builtin_memcpy(p, &word, 2), p += 2;
     if (len & 8) *p++ = (u8)word;
     u8 tail = (u8)((1u << (len & 7)) - 1);
-    if (tail) *p = word ? *p | tail : *p & (u8)~tail;
+    if (tail) *p = bit ? *p | tail : *p & (u8)~tail;
+}
+
+static __attribute__((noinline)) void large_allocated(u64 addr, u64 len, bool defined) {
+    if (defined)
+        sh_set_mapped(addr, len, RT_SH_DEFINED);
+    else
+        sh_set_a(addr, len, 0);
+    if (!defined && len >= REMAP_MIN) sh_note_large(sh_v(addr), sh_v(addr + len));
 }
 
 void sh_block_allocated(u64 addr, u64 len, bool defined) {
     if (addr & 7 || len > SMALL_BLOCK) {
-        if (defined)
-            sh_set_mapped(addr, len, RT_SH_DEFINED);
-        else
-            sh_set_a(addr, len, 0);
-        if (!defined && len >= REMAP_MIN) sh_note_large(sh_v(addr), sh_v(addr + len));
+        large_allocated(addr, len, defined);
         return;
     }
     if (defined) {
-        u8 *v = (u8 *)sh_v(addr);
-        u64 word = 0, left = len;
-        for (; left >= 8; left -= 8, v += 8) __builtin_memcpy(v, &word, 8);
-        word = ~0ull << (8 * left); /* what lies behind is red zone */
-        if (left) __builtin_memcpy(v, &word, 8);
+        u64 words = len & ~7ull, rest = ~0ull << 8 * (len & 7); /* what lies behind is red zone */
+        fill_words(sh_v(addr), words, false);
+        if (len & 7) __builtin_memcpy((void *)sh_v(addr + words), &rest, 8);
     }
-    set_a_of_block(addr, len, 0);
+    set_a_of_block(addr, len, false);
 }
 
 void sh_block_released(u64 addr, u64 len) {
@@ -331,11 +360,9 @@ void sh_block_released(u64 addr, u64 len) {
         sh_set_mapped(addr, len, RT_SH_NOACCESS);
         return;
     }
-    u64 word = ~0ull, left = len;
-    u8 *v = (u8 *)sh_v(addr);
     /* What lies behind, up to the next word, is red zone, and undefined as well. */
-    for (; (i64)left > 0; left -= 8, v += 8) __builtin_memcpy(v, &word, 8);
-    set_a_of_block(addr, len, ~0ull);
+    fill_words(sh_v(addr), RT_ROUND_UP(len, 8), true);
+    set_a_of_block(addr, len, true);
 }
 
 void sh_make_present(u64 addr, u64 len) {

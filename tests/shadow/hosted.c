@@ -220,6 +220,16 @@ void sh_symbols(u64 *symbols) { (void)symbols; }
 void sh_handler_enter(struct tstate *ts, u64 frame, const struct sig_context *mc) { (void)ts, (void)frame, (void)mc; }
 void sh_handler_leave(struct tstate *ts, u64 frame, const struct sig_context *mc) { (void)ts, (void)frame, (void)mc; }
 
+/* Does a block's release leave XMM0 as it is? */
+bool t_released_keeps_xmm0(u64 addr, u64 len) {
+    const u64 before[2] = {0x123456789abcdef, 0xfedcba987654321};
+    u64 after[2];
+    __asm__ volatile("movups %0, %%xmm0" : : "m"(before) : "xmm0");
+    sh_block_released(addr, len);
+    __asm__ volatile("movups %%xmm0, %0" : "=m"(after));
+    return after[0] == before[0] && after[1] == before[1];
+}
+
 /* What a translated call does: push the return address and note it. */
 void t_call(struct tstate *ts, u64 ret) {
     ts->gpr[IP_RSP] -= 8;

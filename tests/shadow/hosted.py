@@ -33,10 +33,13 @@ _Bool rt_shadow_undef(uint64_t, uint64_t, uint64_t *);
 _Bool rt_shadow_undef_only(struct tstate *, uint64_t, uint64_t, uint64_t *);
 void sh_block_allocated(uint64_t, uint64_t, _Bool);
 void sh_block_released(uint64_t, uint64_t);
+_Bool t_released_keeps_xmm0(uint64_t, uint64_t);
 _Bool sh_is_large(uint64_t);
 void sh_idle(uint64_t, uint64_t);
 void heap_hook_filled(uint64_t, uint64_t, uint64_t);
 void heap_hook_copied(struct tstate *, uint64_t, uint64_t, uint64_t);
+void origin_set_tags(uint64_t, uint64_t, uint32_t, const uint32_t *);
+uint32_t origin_of_memory(struct tstate *, uint64_t);
 extern _Bool rt_alone;
 bool rt_load_slow(struct tstate *);
 bool rt_store_slow(struct tstate *);
@@ -127,7 +130,13 @@ def _build(out: Path) -> SimpleNamespace:
         subprocess.run(["gcc", *flags, *includes, "-c", source, "-o", objects[-1]], check=True)
     rest = [str(HERE / name) for name in ("hosted.c", "oracle.c", "oracle_run.S")]
     rest += [
-        str(INTERPOSE / name) for name in ("runtime/base/uaccess.S", "runtime/base/cpu.c", "jit/x86_decode.c")
+        str(INTERPOSE / name)
+        for name in (
+            "runtime/base/uaccess.S",
+            "runtime/base/cpu.c",
+            "runtime/base/ownfiles.c",
+            "jit/x86_decode.c",
+        )
     ]
     library = out / "libshadow.so"
     subprocess.run(["gcc", *FLAGS, *includes, *objects, *rest, "-o", str(library)], check=True)

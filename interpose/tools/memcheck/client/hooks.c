@@ -176,6 +176,7 @@ void heap_hook_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
         sh_copy((u64)buf, sh_v(src + left), k);
         sh_copy(sh_v(dst + left), (u64)buf, k);
     }
+    origin_copied(ts, dst, src, n);
 }
 
 void heap_hook_filled(u64 dst, u64 byte_at, u64 n) {
