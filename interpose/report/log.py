@@ -8,7 +8,7 @@ import stat
 import time
 
 from interpose import __version__, system
-from interpose.errors import ListenerError, LogError, OptionError
+from interpose.errors import ListenerError, LogError, OptionError, tell
 from interpose.jit._native import lib
 
 TYPE_CHECKING = False
@@ -21,6 +21,7 @@ COPYRIGHT = "Copyright (C) 2026, by the interpose authors"
 _LOWEST_FD = 10  # our descriptors stay clear of those that programs and shells name
 # What launchers call it: Open MPI; MPICH, Intel MPI, Cray's; PMIx (Slurm, PRRTE); MVAPICH2; Slurm alone.
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PIECE = 4096  # PIPE_BUF: what a pipe takes at once when it says that it takes something
 _PATIENCE = 5.0  # seconds for a reader that does not read, once the program is gone
 
@@ -203,7 +204,9 @@ def _never() -> bool:
 
 
 class Output:
-    """A destination of whole lines, of one process after the other; one that fails is dropped in silence.
+    """A destination of whole lines, of one process after the other.
+
+    What a full disk has no room for is told once at standard error; a reader that goes away wants no more.
 
     :ivar what: the word in the names of its options, ``log`` or ``json``.
     :ivar silent: a forked child's until it executes a program (--child-silent-after-fork=yes).
@@ -218,6 +221,7 @@ class Output:
         self.pid = pid
         self.silent = False
         self.program_is_gone: Callable[[], bool] = _never
+        self._is_told = False
         self.names = names
         self._template = template
 
@@ -240,6 +244,9 @@ class Output:
 
     def _failed(self, error: OSError, text: str) -> None:
         """What could not be written, or not all of it, is lost."""
+        if error.errno in _NO_ROOM and not self._is_told:
+            self._is_told = True
+            tell(LogError(f"Cannot write the {self.what}: {error.strerror}; it is not complete"))
 
     def _write_file(self, fd: int, data: memoryview) -> None:
         while data:
@@ -469,6 +476,7 @@ class Log(Output):
 
     def _failed(self, error: OSError, text: str) -> None:
         """A listener that is gone: the rest goes to standard error, as if none had been there."""
+        super()._failed(error, text)
         if error.errno not in (errno.EPIPE, errno.ECONNRESET) or self.fd is None or self._is_redirected:
             return
         if not stat.S_ISSOCK(os.fstat(self.fd).st_mode) or not is_open(2):

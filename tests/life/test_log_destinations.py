@@ -142,8 +142,20 @@ def test_disk_is_full(ends: str, tmp_path: Path, tool: str) -> None:
     if "status" not in done.stdout:
         pytest.skip("no mount namespaces here")
     status, size = done.stdout.splitlines()
-    assert status == "status 5" and done.stderr == ""
-    assert 0 < int(size) <= 4096
+    line = "interpose: Cannot write the log: No space left on device; it is not complete\n"
+    assert status == "status 5" and 0 < int(size) <= 4096
+    assert done.stderr == (line if tool == "memcheck" else "")  # the other log is short enough
+
+
+@pytest.mark.parametrize("what", ["log", "xml", "json"])
+def test_device_is_full(ends: str, what: str) -> None:
+    """A report that lacks something is told to be incomplete, once."""
+    more = ["--xml=yes"] if what == "xml" else []
+    words = command("--tool=memcheck", f"--{what}-file=/dev/full", *more)
+    done = run([*words, ends, "exit", "5"])
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("==")]
+    assert lines == [f"interpose: Cannot write the {what}: No space left on device; it is not complete"]
+    assert done.returncode == 5
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -158,6 +170,30 @@ def test_limit_on_file_sizes(ends: str, tmp_path: Path, tool: str) -> None:
     done = run(words, preexec_fn=soft)
     assert (done.returncode, done.stdout, done.stderr) == (5, "", "")
     assert log.stat().st_size > 512
+
+
+def sizes(folder: Path) -> list[int]:
+    return [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+
+
+RECORDED = {
+    "memtrace": ("--memtrace-dir=.",),
+    "datagrind": ("--datagrind-out-file=out",),
+    "callgrind": ("--callgrind-out-file=out",),
+}
+
+
+@pytest.mark.parametrize("tool", RECORDED)
+def test_limit_on_file_sizes_is_none_of_records(ends: str, tmp_path: Path, tool: str) -> None:
+    """Neither before the program runs nor in it does its soft limit cost records, or bring a signal."""
+
+    def soft() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    words = [*command(f"--tool={tool}", "-q", *RECORDED[tool]), ends, "exit", "5"]
+    done = run(words, preexec_fn=soft, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (5, "", "")
+    assert max(sizes(tmp_path)) > 512
 
 
 @pytest.mark.parametrize("tool", TOOLS)
