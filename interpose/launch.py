@@ -180,7 +180,7 @@ def _load_hooks(session: Session) -> None:
         return
     from interpose.hooks.load import begin
 
-    session.hooks = begin(session.config.core.hooks, session.log)
+    session.hooks = begin(session.config.core.hooks, session.log, session.sock_fd)
 
 
 def _say(session: Session, what: bytes) -> bool:

@@ -64,9 +64,20 @@ class FailedThere(Exception):
         self.text = text
 
 
+_FRAMES = 200
+"""The innermost frames that are looked at: with a high recursion limit there may be millions."""
+
+
 def told_of(error: BaseException) -> str:
     """An exception as Python shows it, without frames of this package."""
-    return "".join(_without_ours(traceback.TracebackException.from_exception(error)).format()).rstrip("\n")
+    told = traceback.TracebackException.from_exception(error, limit=-_FRAMES)
+    return "".join(_without_ours(told).format()).rstrip("\n")
+
+
+def place_of(error: BaseException) -> tuple[str, int | None] | None:
+    """File and line where an exception was raised."""
+    found = traceback.extract_tb(error.__traceback__, limit=-1)
+    return (found[0].filename, found[0].lineno) if found else None
 
 
 def _without_ours(told: traceback.TracebackException) -> traceback.TracebackException:

@@ -18,13 +18,12 @@ import socket
 import struct
 import tempfile
 import threading
-import traceback
 from typing import TYPE_CHECKING, Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from interpose.hooks.call import run
-from interpose.hooks.errors import CallOver, HookError, MemoryFault, told_of
+from interpose.hooks.errors import CallOver, HookError, MemoryFault, place_of, told_of
 from interpose.hooks.port import Frame, Registers, Results, Thread
 from interpose.hooks.registry import Hook
 
@@ -303,5 +302,4 @@ def _run(hook: Hook, number: int, port: RemotePort) -> tuple[Any, ...]:
     except BaseException as error:
         if port.over:
             return ("end", number, None, None)
-        where = [(entry.filename, entry.lineno) for entry in traceback.extract_tb(error.__traceback__)]
-        return ("failed", number, [type(error).__name__, *where[-1:]], told_of(error))
+        return ("failed", number, [type(error).__name__, place_of(error)], told_of(error))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from interpose.errors import InterposeError, LaunchError
 from interpose.hooks import registry as registries
+from interpose.hooks import running
 from interpose.hooks.errors import HookError
 from interpose.hooks.registry import Registry
 
@@ -23,10 +24,11 @@ _LIVE = "live:"
 """In the place of a file: hooks that stay in another process (interpose/hooks/live.py)."""
 
 
-def begin(files: Sequence[str], log: Log) -> Registry:
+def begin(files: Sequence[str], log: Log, waits: int) -> Registry:
     """Execute files of hooks in the process that is to run them, whose output is the log from now on.
 
-    Raises LaunchError, and what :func:`load` raises.
+    At the other end of ``waits`` somebody waits for us to be ready. Raises LaunchError, and what :func:`load`
+    raises.
     """
     try:
         from interpose.hooks.service import Output
@@ -35,7 +37,9 @@ def begin(files: Sequence[str], log: Log) -> Registry:
             raise
         raise LaunchError("--hooks needs the package greenlet: pip install greenlet") from None
     sys.stdout = sys.stderr = Output(log)
-    registry = load(files)
+    running.guard()
+    with running.as_long_as(waits):
+        registry = load(files)
     log.flush()
     return registry
 
@@ -82,17 +86,21 @@ def _execute(file: str, name: str) -> None:
     folder = os.path.dirname(path)
     if folder not in sys.path:
         sys.path.insert(0, folder)
+    running.begin(os.fsencode(file), os.getpid())
     try:
         exec(code, module.__dict__)
     except MemoryError:
         raise
     except BaseException as error:
         raise HookError(_one_line(file, path, error)) from None
+    finally:
+        running.end()
 
 
 def _one_line(file: str, path: str, error: BaseException) -> str:
     """What happened, and at which line of the file."""
-    lines = [entry.lineno for entry in traceback.extract_tb(error.__traceback__) if entry.filename == path]
+    walk = traceback.walk_tb(error.__traceback__)  # millions of frames, maybe
+    lines = [line for frame, line in walk if frame.f_code.co_filename == path]
     where = f"{file}:{lines[-1]}" if lines else file
     if isinstance(error, InterposeError):
         return f"{where}: {error.message}"

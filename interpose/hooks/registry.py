@@ -68,6 +68,7 @@ class Hook:
 
     :ivar number: its place among the hooks of its registry.
     :ivar rule: what it binds to, as the name of a wrapper in C says it.
+    :ivar told: what it is called in messages.
     """
 
     def __init__(self, function: Callable[..., Any], rule: RedirectName, number: int) -> None:
@@ -80,6 +81,7 @@ class Hook:
         self.line = code.co_firstlineno
         self.signature = read_signature(function)
         self.connection = None
+        self.told = f"hook {self.name} ({self.place})".encode("utf-8", "surrogateescape")
 
     @property
     def is_wrapper(self) -> bool:

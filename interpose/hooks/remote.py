@@ -148,6 +148,7 @@ class RemoteHook:
         self.line = int(about["line"])
         self.needs_result = bool(about["needs_result"])
         self.mask = int(about["mask"])
+        self.told = f"hook {self.name} ({self.place})".encode("utf-8", "surrogateescape")
         self._remote = remote
 
     @property

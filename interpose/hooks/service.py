@@ -12,13 +12,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from typing import TYPE_CHECKING, Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from interpose.hooks import running
 from interpose.hooks.bind import unbound_lines
-from interpose.hooks.errors import FailedThere, Gone, ProgramGone, Unavailable, told_of
+from interpose.hooks.errors import FailedThere, Gone, ProgramGone, Unavailable, place_of, told_of
 from interpose.hooks.hooked import AT_ID, EVENT, ID, Answer, Event, HookedCall
 from interpose.hooks.port import Frame
 from interpose.jit._native import lib
@@ -172,7 +172,9 @@ class HookService:
         A child that it forks ends when it gets here: the program has one process that answers it.
         """
         assert call.greenlet is not None
+        running.begin(call.hook.told, self._pid)
         answer: Answer = call.greenlet.switch(value)
+        running.end()
         if os.getpid() != self._pid:
             os._exit(0)
         return answer
@@ -225,7 +227,9 @@ class HookService:
         """The program has left a call: its hook ends where it waits."""
         self._remove(call)
         if call.greenlet is not None and not call.greenlet.dead and call.greenlet is not getcurrent():
+            running.begin(call.hook.told, self._pid)
             call.greenlet.throw(GreenletExit)
+            running.end()
 
     # -- what calls ask -------------------------------------------------------------------------------
 
@@ -267,8 +271,7 @@ class HookService:
         if isinstance(error, FailedThere):
             key, text = (hook.number, *error.key), error.text
         else:
-            where = [(entry.filename, entry.lineno) for entry in traceback.extract_tb(error.__traceback__)]
-            key, text = (hook.number, type(error), *where[-1:]), told_of(error)
+            key, text = (hook.number, type(error), place_of(error)), told_of(error)
         count = self._failures[key] = self._failures.get(key, 0) + 1
         if count > _SHOWN:
             return

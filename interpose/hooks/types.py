@@ -42,29 +42,32 @@ class CType:
 
 
 class CInt(CType):
-    """An integer."""
+    """An integer.
 
-    def __init__(self, name: str, bits: int, signed: bool) -> None:
+    :ivar signed: how the bits are read.
+    :ivar least: the lowest value that it takes; the highest is that of its bits.
+    """
+
+    def __init__(self, name: str, bits: int, signed: bool, least: int | None = None) -> None:
         self.name = name
         self.bits = bits
         self.signed = signed
+        self.least = (-(1 << (bits - 1)) if signed else 0) if least is None else least
+        self._most = (1 << (bits - signed)) - 1
 
     def load(self, word: int, port: Port) -> int:
         value = word & ((1 << self.bits) - 1)
         return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
 
     def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
-        if hasattr(value, "value") and isinstance(value, ctypes._SimpleCData):
+        if isinstance(value, ctypes._SimpleCData):
             value = value.value
         try:
             number = value.__index__()
         except AttributeError:
             raise self._refuse(value) from None
-        if not -(1 << (self.bits - 1)) <= number < 1 << self.bits:
+        if not self.least <= number <= self._most:
             raise OverflowError(f"{number} does not fit into C's {self.name}")
-        number &= (1 << self.bits) - 1
-        if self.signed and number >> (self.bits - 1):
-            number -= 1 << self.bits
         return int(number) & MASK
 
 
@@ -77,7 +80,9 @@ class CBool(CType):
         return word & 0xFF != 0
 
     def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
-        if not isinstance(value, (bool, int)):
+        if isinstance(value, ctypes._SimpleCData):
+            value = value.value
+        if not isinstance(value, int):
             raise self._refuse(value)
         return int(bool(value))
 
@@ -95,10 +100,14 @@ class CFloat(CType):
         return float(struct.unpack(self._format, word.to_bytes(8, "little"))[0])
 
     def store(self, value: Any, port: Port, *, is_result: bool = False) -> int:
+        if isinstance(value, ctypes._SimpleCData):
+            value = value.value
         try:
-            data = struct.pack(self._format, value)
+            data = struct.pack(self._format, float(value) if isinstance(value, int) else value)
         except struct.error:
             raise self._refuse(value) from None
+        except OverflowError:
+            raise OverflowError(f"{value!r:.60} does not fit into C's {self.name}") from None
         return int.from_bytes(data, "little")
 
 
@@ -135,6 +144,13 @@ class CString(str):
         return self.encode("utf-8", "surrogateescape")
 
 
+def _address(value: int) -> int:
+    """A pointer's word; below 0 they are such as C writes ``(void *)-1``."""
+    if not -(1 << 63) <= value <= MASK:
+        raise OverflowError(f"{value} is no address")
+    return int(value) & MASK
+
+
 def _place(data: bytes, port: Port, is_result: bool) -> int:
     if is_result:
         raise TypeError("a new string or structure cannot be a result: its memory ends with the hook")
@@ -169,7 +185,7 @@ class CStringType(CType):
                 raise ValueError(f"a C string cannot hold a NUL: {bytes(value)!r:.60}")
             return _place(bytes(value) + b"\0", port, is_result)
         if isinstance(value, int) and not isinstance(value, bool):
-            return int(value) & MASK
+            return _address(value)
         raise self._refuse(value)
 
 
@@ -193,9 +209,7 @@ class PointerType(CType):
         if isinstance(value, (bytes, bytearray)):
             return _place(bytes(value), port, is_result)
         if isinstance(value, int) and not isinstance(value, bool):
-            if not -(1 << 63) <= value <= MASK:
-                raise OverflowError(f"{value} is no address")
-            return int(value) & MASK
+            return _address(value)
         raise self._refuse(value)
 
 
@@ -255,7 +269,8 @@ class StructType(PointerType):
         return StructPointer(word, self._type, port) if word else None
 
 
-WORD = CInt("word", 64, False)
+WORD = CInt("word", 64, False, least=-(1 << 63))
+"""What nobody has declared: of either sign."""
 DOUBLE = CFloat("double", 64)
 STRING = CStringType()
 POINTER = PointerType()

@@ -4,6 +4,7 @@
  */
 #include <Python.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,14 +20,18 @@
 
 static struct ip_chan *chan;
 static int launcher = -1; /* socket to the process that waits for us to start */
+static int output = 2;
 static char text[TEXT_BYTES];
+static char running[512]; /* what of the user's runs, or "" */
+static pthread_t running_in;
 
 void ip_last_words_to(int sock_fd) { launcher = sock_fd; }
+void ip_last_words_at(int fd) { output = fd; }
 void ip_last_words_chan(struct ip_chan *c) { chan = c; }
 
 static void say(const char *s, size_t n) {
     while (n > 0) {
-        ssize_t w = write(2, s, n);
+        ssize_t w = write(output, s, n);
         if (w < 0 && errno == EINTR) continue;
         if (w <= 0) return;
         s += w;
@@ -118,10 +123,28 @@ void ip_internal_error(const char *what) {
     _exit(1);
 }
 
+void ip_running(const char *what) {
+    running_in = pthread_self();
+    snprintf(running, sizeof running, "%s", what ? what : "");
+}
+
+static _Noreturn void users_fault(int sig, const siginfo_t *si) {
+    static const char *const names[] = {
+        [SIGSEGV] = "SIGSEGV", [SIGBUS] = "SIGBUS", [SIGILL] = "SIGILL", [SIGFPE] = "SIGFPE", [SIGABRT] = "SIGABRT"};
+    char address[40] = "";
+    if (si->si_code > 0) snprintf(address, sizeof address, " (address 0x%llx)", (unsigned long long)si->si_addr);
+    int n = snprintf(text, sizeof text, "interpose: %s: %s%s ended the process that runs the hooks\n", running,
+                     names[sig], address);
+    say(text, (size_t)n);
+    ip_told();
+    _exit(1);
+}
+
 static void on_fault(int sig, siginfo_t *si, void *context) {
     const ucontext_t *uc = context;
     /* Shared memory has no page left to give (the disk of a tmpfs is memory, too). */
     if (sig == SIGBUS && si->si_code == BUS_ADRERR) ip_out_of_memory();
+    if (running[0] && pthread_equal(pthread_self(), running_in)) users_fault(sig, si);
     char what[160];
     snprintf(what, sizeof what, "signal %d (code %d, address %p) in the supervisor at 0x%llx", sig, si->si_code,
              si->si_addr, (unsigned long long)uc->uc_mcontext.gregs[REG_RIP]);

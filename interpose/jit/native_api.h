@@ -29,6 +29,8 @@ int ip_translate_bytes(const char *tool, const uint8_t *code, size_t n, uint64_t
 /* ---- the supervisor's end, where there may be no memory left ---- */
 /* Before the program runs, somebody waits at this socket to hear whether it can; -1: no longer. */
 void ip_last_words_to(int sock_fd);
+/* Lines go there instead of standard error. */
+void ip_last_words_at(int fd);
 /* We have said, or are about to say, why: the client need not. */
 void ip_told(void);
 /* One line, then the end. */
@@ -39,6 +41,9 @@ void ip_guard_python(void);
 int ip_has_fsgsbase(void);
 /* A fault of this thread shows one line and the block under way, then the end. */
 void ip_catch_faults(void);
+/* Code of the user's runs in this thread from now on, called so ("hook f (file:1)"): a fault is not ours, and its
+ * line says whose.  NULL: no longer. */
+void ip_running(const char *what);
 
 /* ---- the translation service of one client ---- */
 /* Map the memfds, start the translator thread.  0 or -errno. */

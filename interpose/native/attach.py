@@ -17,6 +17,7 @@ from interpose.elf.errors import ElfError
 from interpose.elf.headers import EM_X86_64, MAGIC
 from interpose.elf.image import Image
 from interpose.errors import InterposeError, LaunchError, internal_error
+from interpose.jit._native import lib
 from interpose.launch import fork, leave_files, open_json
 from interpose.native import limits
 from interpose.native.agent import load_frida
@@ -214,8 +215,14 @@ def attach(config: Config, pid: int) -> int:
     if not answer:
         raise LaunchError("the supervisor process ended before it was ready (killed?)")
     if answer != DONE:
-        raise InterposeError(answer.decode())
+        raise InterposeError(_reason(answer))
     return 0
+
+
+def _reason(answer: bytes) -> str:
+    """What went wrong, as the supervisor says it, or its last words."""
+    text = answer.decode("utf-8", "replace").rstrip(f"\n{chr(lib.IP_TOLD)}")
+    return text.removeprefix("interpose: ")
 
 
 def _become_supervisor(config: Config, log: Log, json: JsonReport | None, pid: int, answer: int) -> None:
@@ -230,7 +237,9 @@ def _become_supervisor(config: Config, log: Log, json: JsonReport | None, pid: i
             from interpose.native.supervisor import Supervisor
 
             limits.lift_own()
-            supervisor = Supervisor(config, log, pid, [answer], json)
+            lib.ip_last_words_at(answer)
+            supervisor = Supervisor(config, log, pid, answer, json)
+            lib.ip_last_words_at(2)
             load_frida()
             supervisor.attach(pid)
             os.write(answer, DONE)

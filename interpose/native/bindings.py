@@ -22,7 +22,7 @@ from interpose.wildcards import literal_prefix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from interpose.hooks.registry import Registry
     from interpose.native.objects import Loaded, Reader, Room
@@ -96,9 +96,14 @@ class Process:
         owner, found = rules(registry, entries)
         self._note(self._redir.add_rules(owner, found, owner))
 
-    def find(self, name: str) -> int:
-        """Address of a function by its symbol, in the order of loading; 0 if no object has it."""
-        for loaded in self._loaded.values():
+    def find(self, name: str, among: Container[Linked] | None = None) -> int:
+        """Address of a function by its symbol, in the order of loading; 0 if no object has it.
+
+        ``among``: the objects that a forked child has of this process.
+        """
+        for linked, loaded in self._loaded.items():
+            if among is not None and linked not in among:
+                continue
             address = self._redir.address_of(name, loaded.obj)
             if address is not None:
                 return address

@@ -157,7 +157,7 @@ def _supervise(
     from interpose.native.supervisor import Supervisor
 
     limits.lift_own()
-    supervisor = Supervisor(config, log, pid, [sock], json)
+    supervisor = Supervisor(config, log, pid, sock, json)
     _keep_stderr()
     load_frida()
     try:

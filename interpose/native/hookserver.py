@@ -20,6 +20,7 @@ import struct
 from interpose.errors import LaunchError, internal_error, tell
 from interpose.hooks.hooked import FRAME, Answer, Event
 from interpose.hooks.service import HookService
+from interpose.jit._native import lib
 from interpose.native import wire
 from interpose.native.attach import leave_output
 from interpose.native.hookhost import NativeHost, Supervisor
@@ -77,6 +78,7 @@ class Hooks:
                 os.close(fd)
             if config.core.attach:
                 leave_output(log)
+                lib.ip_last_words_at(2 if log.fd is None else log.fd)
             supervisor = Supervisor(name, token, gone, self._changes)
             _serve(NativeHost(config, log, supervisor), registry, listener, pid)
         os.close(gone)

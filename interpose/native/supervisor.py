@@ -8,12 +8,14 @@ import json
 import os
 import secrets
 import select
+import signal
 import socket
 import threading
 import time
 
 from interpose import paths, system
 from interpose.errors import InterposeError, internal_error, tell
+from interpose.jit._native import lib
 from interpose.native import attach, limits, start, tracer, wire
 from interpose.native.bindings import MissingTextError, Process
 from interpose.native.cleaner import Cleaner
@@ -37,17 +39,18 @@ _AT_BASE = 7
 _BACKLOG = 512
 _TALK = 10.0  # seconds for whoever asks to say what
 _MOMENT = 20  # milliseconds
+_GENERATIONS = 16  # of forks that nobody has told of
 
 
 class Supervisor:
     """All processes of one run."""
 
     def __init__(
-        self, config: Config, log: Log, pid: int, private: Sequence[int], json: JsonReport | None = None
+        self, config: Config, log: Log, pid: int, waits: int, json: JsonReport | None = None
     ) -> None:
         """For the process ``pid``; before there is another thread. Raises InterposeError.
 
-        ``private`` are descriptors that no process of ours shall inherit.
+        At the other end of ``waits`` somebody waits for us to be ready.
         """
         self.config = config
         self.log = log
@@ -59,7 +62,7 @@ class Supervisor:
         self._runners: dict[int, int] = {}  # pidfds of processes that run hooks: whose
         self._hooks: Hooks | None = None
         if config.core.hooks:
-            self._hooks = self._start_hooks(pid, [*private, self._cleaner.fd])
+            self._hooks = self._start_hooks(pid, waits)
             self._runners[os.pidfd_open(self._hooks.first)] = pid
         self._first: int | None = pid
         """The process that the user named, as long as it executes no other program."""
@@ -68,7 +71,8 @@ class Supervisor:
         self._reader = Reader(config)
         self._processes: dict[int, Process] = {}
         self._linkers: dict[int, int] = {}
-        self._inherited: dict[int, list[wire.Linked]] = {}  # what a forked child had of its parent
+        self._inherited: dict[int, tuple[Process, list[wire.Linked]]] = {}
+        """Forked children that have told of no object yet: whose copies they are, what they began with."""
         self._alive: dict[int, int] = {}  # pidfds, by process
         self._lock = threading.Lock()
         self._events = threading.Lock()  # one event at a time
@@ -85,13 +89,20 @@ class Supervisor:
         )
         self._listen()
 
-    def _start_hooks(self, pid: int, private: Sequence[int]) -> Hooks:
+    def _start_hooks(self, pid: int, waits: int) -> Hooks:
         from interpose.hooks.load import begin
 
-        registry = begin(self.config.core.hooks, self.log)
+        lib.ip_last_words_to(waits)
+        lib.ip_catch_faults()  # here until the hooks are loaded, in the process that runs them to its end
+        registry = begin(self.config.core.hooks, self.log, waits)
+        lib.ip_last_words_to(-1)
         from interpose.native.hookserver import Hooks
 
-        return Hooks(self.config, self.log, registry, pid, self._name, self._token, private)
+        private = [waits, self._cleaner.fd]
+        hooks = Hooks(self.config, self.log, registry, pid, self._name, self._token, private)
+        for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT):
+            signal.signal(number, signal.SIG_DFL)
+        return hooks
 
     # -- programs --------------------------------------------------------------------------------------
 
@@ -326,10 +337,22 @@ class Supervisor:
         if "runner" in asked:
             self._add_runner(asked["pid"], asked["runner"])
             return True
-        process = self._processes.get(asked["pid"])
+        process, among = self._origin(asked["pid"])
         if process is None:
             return None
-        return process.find(asked["find"]) if "find" in asked else process.binding(asked["binding"])
+        return process.find(asked["find"], among) if "find" in asked else process.binding(asked["binding"])
+
+    def _origin(self, pid: int) -> tuple[Process | None, list[wire.Linked] | None]:
+        """Who knows of a process's objects (one that it was forked from), and which it has, if not all."""
+        for _ in range(_GENERATIONS):
+            if pid in self._processes:
+                return self._processes[pid], None
+            if pid in self._inherited:
+                return self._inherited[pid]
+            pid = attach.parent_of(pid)  # forked behind the C library's back
+            if not pid:
+                break
+        return None, None
 
     def _answer(self, connection: wire.Connection, greeting: wire.Greeting) -> None:
         pid = connection.pid
@@ -341,7 +364,10 @@ class Supervisor:
             self._watch(pid)
         if greeting.event == wire.FORKED:
             parent = self._processes.get(greeting.value)
-            self._inherited[pid] = [] if parent is None else parent.linked
+            if parent is not None:
+                self._inherited[pid] = (parent, parent.linked)
+            elif greeting.value in self._inherited:
+                self._inherited[pid] = self._inherited[greeting.value]
             self._departures.forked(pid, greeting.value)
             self._reports.forked(pid, greeting.value)
         elif greeting.event == wire.EXITS:
@@ -359,7 +385,7 @@ class Supervisor:
                     process.bind_hooks(self._hooks.registry, greeting.entries)
                 self._processes[pid] = process
                 if pid in self._inherited:
-                    process.inherited(self._inherited.pop(pid))
+                    process.inherited(self._inherited.pop(pid)[1])
             presence = self._departures.presence(pid)
             spared = {greeting.thread} | (presence.threads if presence is not None else set())
             process.changed(connection, greeting, self._linkers[pid], spared)

@@ -174,7 +174,7 @@ def test_changes(tool, calls, hooked):
         @wrap("NONE", "wide")
         def wide(call, a: UInt64, b: Int64, c: UInt32) -> UInt64:
             call(1, -2, 3)
-            return -1
+            return 0xFFFF_FFFF_FFFF_FFFF
 
         @wrap("NONE", "mean")
         def mean(call, a: float, b: Float, n: int) -> float:
@@ -327,3 +327,36 @@ def test_registers_that_a_function_leaves_alone(tool, build, hooked):
     """
     run = hooked(build("leaf.c", "-mno-red-zone"), hooks, tool=tool)
     assert (run.out, run.code, run.log) == ("16 0\n", 0, []), run.err
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_result_that_does_not_fit(tool, calls, native, hooked):
+    """It is an exception, so the program gets the original's."""
+    run = hooked(
+        calls,
+        """
+        @interpose.wrap("NONE", "narrow")
+        def narrow(call, a, b, c, d) -> interpose.UInt8:
+            return -1
+
+        @interpose.wrap("NONE", "wide")
+        def wide(call, a, b, c) -> interpose.ULong:
+            return 1 << 64
+
+        @interpose.wrap("NONE", "add")
+        def add(call, a, b) -> int:
+            return 2.0
+
+        @interpose.wrap("NONE", "half")
+        def half(call, a) -> interpose.Float:
+            return 1e39
+        """,
+        tool=tool,
+    )
+    assert (run.out, run.code) == (native, 0), run.err
+    assert [line.strip() for line in run.log if "Error: " in line] == [
+        "TypeError: float is no value for C's int: 2.0",
+        "OverflowError: -1 does not fit into C's uint8_t",
+        "OverflowError: 18446744073709551616 does not fit into C's unsigned long",
+        "OverflowError: 1e+39 does not fit into C's float",
+    ]

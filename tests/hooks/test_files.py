@@ -22,6 +22,12 @@ HOOK = '@interpose.wrap("NONE", "f")\n'
         ("x = '\0'\n", "{file}"),
         ("import no_such_module\n", "{file}:2: ModuleNotFoundError: No module named 'no_such_module'"),
         ("1 // 0\n", "{file}:2: ZeroDivisionError: "),
+        ("import os; os._exit(0)\n", "{file}:2: the file of hooks called exit"),
+        (
+            "import ctypes; ctypes.string_at(0)\n",
+            "{file}: SIGSEGV (address 0x0) ended the process that runs the hooks",
+        ),
+        ("import os; os.abort()\n", "{file}: SIGABRT ended the process that runs the hooks"),
         ("raise SystemExit(0)\n", "{file}:2: the file of hooks called exit"),
         (
             "def f(call): pass\n",
@@ -148,6 +154,11 @@ def test_mistakes_are_the_same_under_the_native_engine(tmp_path):
         (
             "x = 1\n",
             f"interpose: {file}: no hook is in it; decorate functions with interpose.wrap or .replace\n",
+        ),
+        ("import os; os._exit(0)\n", f"interpose: {file}:1: the file of hooks called exit\n"),
+        (
+            "import os; os.abort()\n",
+            f"interpose: {file}: SIGABRT ended the process that runs the hooks\n",
         ),
     ):
         file.write_text(text)

@@ -138,3 +138,67 @@ def test_forged_requests_of_a_program_change_nothing(build, tmp_path):
     program = start(tmp_path, tmp_path / "forged", "@interpose.wrap('NONE', 'x')\ndef x(call): pass\n")
     out, err = program.communicate(timeout=60)
     assert (out, err, program.returncode) == ("0\n", "", 0)
+
+
+CRASHES = [
+    pytest.param("__import__('ctypes').string_at(0)", "SIGSEGV (address 0x0)", id="access"),
+    pytest.param("os.abort()", "SIGABRT", id="abort"),
+]
+
+
+@pytest.mark.parametrize("engine", ["none", ON_CPU])
+@pytest.mark.parametrize(("crash", "signal_text"), CRASHES)
+def test_hook_that_crashes(engine, crash, signal_text, build, tmp_path):
+    """One line names the hook; on the real CPU the program goes on."""
+    hooks = f"@interpose.wrap('NONE', 'leaf')\ndef leaf(call, n: int) -> int:\n    {crash}\n"
+    program = start(tmp_path, build("leaf.c"), hooks, tool=engine)
+    out, err = program.communicate(timeout=60)
+    line = (
+        f"interpose: hook leaf ({tmp_path}/hooks.py:2): {signal_text} ended the process that runs the hooks"
+    )
+    assert err.splitlines()[0] == line
+    if engine == NATIVE:
+        native = subprocess.run([build("leaf.c")], capture_output=True, text=True)
+        assert (out, program.returncode) == (native.stdout, native.returncode)
+    else:
+        assert (out, err, program.returncode) == ("", f"{line}\n", 1)
+
+
+@pytest.mark.parametrize("tool", ["none", ON_CPU])
+@pytest.mark.parametrize("end", ["os._exit(3)", "raise SystemExit(3)"])
+def test_hook_that_exits(tool, end, build, hooked):
+    """The process is not the hook's to end: an exception like others, also behind a name of its own."""
+    run = hooked(
+        build("leaf.c"),
+        f"""
+        import os
+        from os import _exit
+        @interpose.wrap("NONE", "leaf")
+        def leaf(call, n: int) -> int:
+            child = os.fork()
+            if child == 0:
+                _exit(7)
+            print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            {end}
+        """,
+        tool=tool,
+    )
+    native = subprocess.run([build("leaf.c")], capture_output=True, text=True)
+    assert (run.out, run.code) == (native.stdout, native.returncode), run.err
+    assert set(run.said) == {"child 7"}
+    assert {line.strip() for line in run.log if "SystemExit" in line} >= {"SystemExit: 3"}
+    assert "goes on with the original's result" in run.log[0]
+
+
+@pytest.mark.parametrize("engine", ["none", ON_CPU])
+@pytest.mark.parametrize("body", ["while True: pass", "__import__('time').sleep(10000)"])
+def test_launch_is_killed_while_hooks_are_loaded(engine, body, build, tmp_path):
+    """What the user's code takes its time for, nobody waits for any more."""
+    program = start(
+        tmp_path, build("leaf.c"), f"open('pid', 'w').write(str(os.getpid()))\n{body}\n", tool=engine
+    )
+    supervisor = int(wait_for(tmp_path / "pid"))
+    program.kill()
+    out, err = program.communicate(timeout=60)  # nobody keeps the output open
+    assert (out, err) == ("", "")
+    assert is_gone(supervisor)

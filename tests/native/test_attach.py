@@ -437,6 +437,18 @@ def test_wrappers_that_cannot_be_loaded(running: Running, wrapper: Path, tmp_pat
         assert "interpose" not in running.maps()
 
 
+def test_hooks_that_end_the_process_that_loads_them(running: Running, tmp_path: Path) -> None:
+    hooks = tmp_path / "hooks.py"
+    for text, reason in (
+        ("import os; os.abort()", f"{hooks}: SIGABRT ended the process that runs the hooks"),
+        ("import os; os._exit(0)", f"{hooks}:1: the file of hooks called exit"),
+    ):
+        hooks.write_text(text)
+        found = interpose(f"--attach={running.pid}", f"--hooks={hooks}")
+        assert (found.stdout, found.stderr, found.returncode) == ("", f"interpose: {reason}\n", 1)
+        assert running.ask() == "10 0"
+
+
 # Everything is loaded before the user changes, who need not be allowed to read it.
 AS_NOBODY = """
 import os, sys

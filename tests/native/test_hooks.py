@@ -306,3 +306,74 @@ def test_run_with_a_registry_of_this_process(program: Path) -> None:
     assert len({pid for _, pid, _ in seen}) == 2
     assert all(stack in (["main"], ["status"]) for _, _, stack in seen)
     assert (run.report.complete, run.report.processes[0].code, run.log) == (True, 7, "")
+
+
+GENERATIONS = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noipa)) int twice(int x) { return 2 * x; }
+int main(int argc, char **argv) {
+    int first = argc > 1 ? (int)syscall(SYS_fork) : fork();
+    if (!first && argc == 1 && !fork()) {
+        errno = 5;
+        _exit(twice(1) != 2 || errno != 42);
+    }
+    int status = 0;
+    wait(&status);
+    if (!first) _exit(twice(2) != 4 || errno != 42 || status);
+    return twice(3) != 6 || errno != 42 || status;
+}
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("without the C library",)])
+def test_names_in_children_that_load_nothing(words: tuple[str, ...], tmp_path: Path) -> None:
+    """What a hook asks about objects is answered in forked children of any generation.
+
+    One that is forked without the C library forks no more: it may have copied a lock that the agent held.
+    """
+    program = compile_text(tmp_path, "program", GENERATIONS)
+    hooks = tmp_path / "hooks.py"
+    hooks.write_text(
+        "import interpose\n@interpose.wrap('NONE', 'twice')\ndef twice(call, x: int) -> int:\n"
+        "    print(x, call.function, call.object, call.invoke('getpid') == call.pid)\n"
+        "    result = call(x)\n    call.errno = 42\n    return result\n"
+    )
+    found = interpose("--engine=native", "-q", f"--hooks={hooks}", program, *words)
+    assert (found.returncode, found.stdout) == (0, ""), found.stderr
+    said = sorted(line.partition(" ")[2] for line in found.stderr.splitlines())
+    assert said == [f"{x} twice NONE True" for x in ((2, 3) if words else (1, 2, 3))]
+
+
+def test_hooks_of_what_a_dlclose_calls(tmp_path: Path) -> None:
+    """The dynamic linker calls these while objects go away, when calls go to the originals."""
+    compile_text(tmp_path, "library.so", "int one(void) { return 1; }", "-shared", "-fPIC")
+    text = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noipa)) int twice(int x) { return 2 * x; }
+int main(int argc, char **argv) {
+    int bad = 0;
+    for (int i = 0; i < 2; i++) {
+        void *opened = dlopen(argv[1], RTLD_NOW);
+        bad |= !opened || ((int (*)(void))dlsym(opened, "one"))() != 1 || dlclose(opened);
+        bad |= twice(4) != 9;
+    }
+    printf("%d\\n", bad);
+    return 3;
+}
+"""
+    program = compile_text(tmp_path, "program", text)
+    hooks = tmp_path / "hooks.py"
+    hooks.write_text(
+        "import interpose\n"
+        "for name in 'free munmap pthread_mutex_lock'.split():\n"
+        "    @interpose.wrap('*', name)\n    def hook(call):\n        call()\n"
+        "@interpose.wrap('NONE', 'twice')\ndef twice(call, x: int) -> int:\n    return call(x) + 1\n"
+    )
+    found = interpose("--engine=native", "-q", f"--hooks={hooks}", program, tmp_path / "library.so")
+    assert (found.stdout, found.stderr, found.returncode) == ("0\n", "", 3)

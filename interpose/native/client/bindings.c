@@ -8,11 +8,12 @@ enum { THUNKS = 1024, POOLS = 64, PAGE = 4096, REMOVED = 1 };
 
 __thread struct ip_native_thread ip_native_thread;
 
-/* Where calls go: to the wrapper; in threads of the agent's, to the original. These lie below 2 GiB, so that a thunk
+/* Where calls go: to the wrapper; in threads of the agent's, to the original. The third is where they go while nothing
+ * is wrapped. These lie below 2 GiB, so that a thunk
  * can add a thread's word to their address in the jump itself: no instruction of it changes flags, which a replacement
  * may read. */
 struct ways {
-    uint64_t to[2];
+    uint64_t to[3];
 };
 
 /* Lies within 2 GiB of the function, so that five bytes of that can jump to it. */
@@ -31,8 +32,9 @@ struct hook_thunk {
     uint8_t low[5];    /* push $original */
     uint8_t high[8];   /* movl $original >> 32, 4(%rsp) */
     uint8_t jump[7];   /* jmp *ways */
+    uint8_t drop[5];   /* lea 8(%rsp), %rsp: goes to the original after all, which is still on the stack */
     uint8_t pass[7];   /* jmp *ways+8 */
-    uint8_t fill[10];
+    uint8_t fill[5];
 };
 _Static_assert(sizeof(struct ip_native_thunk) == 48 && sizeof(struct hook_thunk) == 48,
                "an odd size would part instructions from their cache line");
@@ -108,10 +110,11 @@ static void put(uint8_t *at, uint64_t value, int size) {
 static void write_hook_thunk(struct ip_native_thunk *place, const struct ways *ways, uint64_t address) {
     static const struct hook_thunk form = {
         .passes = {0x64, 0x83, 0x3c, 0x25},
-        .branch = {0x75, sizeof form.low + sizeof form.high + sizeof form.jump},
+        .branch = {0x75, sizeof form.low + sizeof form.high + sizeof form.jump + sizeof form.drop},
         .low = {0x68},
         .high = {0xc7, 0x44, 0x24, 4},
         .jump = {0xff, 0x24, 0x25},
+        .drop = {0x48, 0x8d, 0x64, 0x24, 8},
         .pass = {0xff, 0x24, 0x25},
     };
     struct hook_thunk *thunk = (struct hook_thunk *)place;
@@ -121,6 +124,11 @@ static void write_hook_thunk(struct ip_native_thunk *place, const struct ways *w
     put(thunk->high + 4, address >> 32, 4);
     put(thunk->jump + 3, (uint64_t)&ways->to[0], 4);
     put(thunk->pass + 3, (uint64_t)&ways->to[1], 4);
+}
+
+/* Where its first jump leads while it is not to lead to the wrapper. */
+static uint64_t past_wrapper(struct ip_native_thunk *thunk, uint32_t wraps, uint64_t original) {
+    return wraps == IP_NATIVE_HOOKS ? (uint64_t)((struct hook_thunk *)thunk)->drop : original;
 }
 
 static void write_thunk(struct ip_native_thunk *thunk, const struct ways *ways, const struct ip_native_claim *claim) {
@@ -193,6 +201,7 @@ enum { BATCH = 256 };
 static void bind_batch(const struct ip_native_claim *claims, uint64_t *failed, uint32_t count) {
     static struct ip_native_item items[BATCH];
     static struct ways *ways[BATCH];
+    static struct ip_native_thunk *thunks[BATCH];
     uint32_t asked = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct ip_native_thunk *thunk = new_thunk(claims[i].address);
@@ -202,6 +211,7 @@ static void bind_batch(const struct ip_native_claim *claims, uint64_t *failed, u
         own->to[0] = claims[i].target;
         write_thunk(thunk, own, &claims[i]);
         ways[asked] = own;
+        thunks[asked] = thunk;
         items[asked++] = (struct ip_native_item){claims[i].address, (uint64_t)thunk, 0, 0, claims[i].cave};
     }
     ip_native_setup->bind(items, asked);
@@ -209,10 +219,12 @@ static void bind_batch(const struct ip_native_claim *claims, uint64_t *failed, u
     for (uint32_t i = 0; i < count; i++) {
         if (failed[i]) continue;
         struct ip_native_item *item = &items[asked];
-        struct ways *own = ways[asked++];
+        struct ways *own = ways[asked];
+        struct ip_native_thunk *thunk = thunks[asked++];
         failed[i] = item->failed;
         if (item->failed) continue;
         own->to[1] = item->original;
+        own->to[2] = past_wrapper(thunk, claims[i].wraps, item->original);
         struct ip_native_binding *binding = &ip_native_bindings[ip_native_bound++];
         *binding = (struct ip_native_binding){
             item->address, claims[i].target, item->original, own->to, claims[i].wraps, claims[i].room, claims[i].cave,
@@ -258,7 +270,8 @@ void ip_native_unbind(uint64_t address, int unmapped) {
         for (; entry->address; entry++)
             if (entry->address == address) entry->address = REMOVED;
         /* A thread may stand in the thunk: it is not used again, and leads to the function itself. */
-        gone.ways[0] = gone.ways[1] = address;
+        __atomic_store_n(&gone.ways[1], address, __ATOMIC_RELEASE);
+        gone.ways[0] = gone.wraps == IP_NATIVE_HOOKS ? gone.ways[2] : address;
         return;
     }
 }
@@ -266,7 +279,7 @@ void ip_native_unbind(uint64_t address, int unmapped) {
 void ip_native_pause(int paused) {
     for (uint32_t i = 0; i < ip_native_bound; i++) {
         struct ip_native_binding *binding = &ip_native_bindings[i];
-        uint64_t to = paused ? binding->original : binding->target;
+        uint64_t to = paused ? binding->ways[2] : binding->target;
         __atomic_store_n(&binding->ways[0], to, __ATOMIC_RELEASE);
     }
 }

@@ -1,0 +1,120 @@
+"""Which values of Python's the types of C take."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+import pytest
+
+from interpose.hooks import types
+from interpose.hooks.types import MASK, CType, ctype_of
+
+INTEGERS = {
+    **{f"Int{bits}": (bits, True) for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": (bits, False) for bits in (8, 16, 32, 64)},
+    "Char": (8, True),
+    "UChar": (8, False),
+    "Short": (16, True),
+    "UShort": (16, False),
+    "UInt": (32, False),
+    "Long": (64, True),
+    "ULong": (64, False),
+    "Size": (64, False),
+    "SSize": (64, True),
+}
+
+
+def kind_of(annotation: Any) -> CType:
+    found = ctype_of(annotation)
+    assert found is not None
+    return found
+
+
+def store(annotation: Any, value: Any) -> int:
+    """The word for a value that needs no memory."""
+    return kind_of(annotation).store(value, None)  # type: ignore[arg-type]
+
+
+def load(annotation: Any, word: int) -> Any:
+    return kind_of(annotation).load(word, None)  # type: ignore[arg-type]
+
+
+ALL = [
+    *((name, getattr(types, name), *INTEGERS[name]) for name in INTEGERS),
+    ("int", int, 32, True),
+    *(
+        (
+            f"c_{'' if signed else 'u'}int{bits}",
+            getattr(ctypes, f"c_{'' if signed else 'u'}int{bits}"),
+            bits,
+            signed,
+        )
+        for bits in (8, 16, 32, 64)
+        for signed in (True, False)
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "bits", "signed"), [row[1:] for row in ALL], ids=[row[0] for row in ALL]
+)
+def test_integers_take_what_fits_and_nothing_else(annotation, bits, signed):
+    least = -(1 << (bits - 1)) if signed else 0
+    most = (1 << (bits - signed)) - 1
+    for value in (least, 0, 1, most, True):
+        assert store(annotation, value) == value & MASK
+        assert load(annotation, value & MASK) == value
+    for value in (least - 1, most + 1, -1 if not signed else (1 << bits) - 1, 1 << 64, -1 << 64):
+        with pytest.raises(OverflowError, match=f"^{value} does not fit into C's "):
+            store(annotation, value)
+    for value in (None, 1.0, "1", b"1", [1], ctypes.c_double(1)):
+        with pytest.raises(TypeError, match="is no value for C's "):
+            store(annotation, value)
+    assert store(annotation, ctypes.c_int8(1)) == 1
+
+
+def test_a_word_that_nobody_declares_is_of_either_sign():
+    word = types.WORD
+    for value in (-(1 << 63), -1, 0, MASK):
+        assert word.store(value, None) == value & MASK  # type: ignore[arg-type]
+    for value in (-(1 << 63) - 1, MASK + 1):
+        with pytest.raises(OverflowError):
+            word.store(value, None)  # type: ignore[arg-type]
+
+
+def test_floating_point_numbers():
+    for annotation in (float, types.Float, ctypes.c_float, ctypes.c_double):
+        for value in (0, -1.5, True, math.inf, ctypes.c_float(2.0)):
+            plain = value.value if isinstance(value, ctypes.c_float) else value
+            assert load(annotation, store(annotation, value)) == plain
+        assert math.isnan(load(annotation, store(annotation, math.nan)))
+        for value in (None, "1", 1j):
+            with pytest.raises(TypeError, match="is no value for C's "):
+                store(annotation, value)
+        with pytest.raises(OverflowError, match="does not fit into C's "):
+            store(annotation, 10**400)
+    with pytest.raises(OverflowError, match=r"^1e\+39 does not fit into C's float$"):
+        store(types.Float, 1e39)
+
+
+def test_booleans():
+    for value, word in ((True, 1), (False, 0), (2, 1), (ctypes.c_bool(True), 1), (-1, 1)):
+        assert store(bool, value) == word
+    for value in (None, 1.0, "", []):
+        with pytest.raises(TypeError, match="is no value for C's bool"):
+            store(bool, value)
+
+
+def test_pointers():
+    for annotation in (types.Pointer, types.CString, ctypes.c_void_p):
+        assert store(annotation, None) == 0
+        assert store(annotation, -1) == MASK
+        assert store(annotation, MASK) == MASK
+        for value in (1 << 64, -(1 << 63) - 1):
+            with pytest.raises(OverflowError, match="is no address"):
+                store(annotation, value)
+        for value in (True, 1.0):
+            with pytest.raises(TypeError, match="is no value for C's "):
+                store(annotation, value)
