@@ -2,6 +2,9 @@
 
 __version__ = "0.1.0"
 
+# The version of Valgrind whose interfaces these are (docs/spec/README.md).
+INTERFACES = "3.27.1"
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interpose.api.result import Run as Run

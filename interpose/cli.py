@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from interpose import __version__
+from interpose import INTERFACES, __version__
 from interpose.errors import OUT_OF_MEMORY, InterposeError, OptionError, internal_error, out_of_memory, tell
 from interpose.options.parse import parse
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def show(config: Config, what: str) -> None:
     """Print what was asked for instead of a run: help texts and the version, on standard output."""
     if what == "version":
-        text = f"interpose-{__version__}\n"
+        text = f"{_version(config)}\n"
     elif what == "include":
         from interpose import paths
 
@@ -36,6 +36,19 @@ def show(config: Config, what: str) -> None:
         else:
             text = helptext.help_text(config.tool_name, debug=what == "debug")
     _say(text)
+
+
+def _version(config: Config) -> str:
+    """The line of ``--version``: as ``valgrind`` (a link) of the Valgrind whose interfaces these are.
+
+    Scripts choose options by its number (curl's runtests.pl gives ``--logfile`` to what is older than 3),
+    or refuse what does not begin with ``valgrind-`` (Perl's Test::Valgrind).
+    """
+    own = f"interpose-{__version__}"
+    if not os.path.basename(sys.argv[0]).startswith("valgrind"):
+        return own
+    interfaces = f"valgrind-{INTERFACES}"
+    return f"{interfaces}-{own}" if config.core.verbosity > 1 else interfaces
 
 
 def _say(text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +68,24 @@ def test_help_goes_to_standard_output(word):
 def test_version():
     run = interpose("--version")
     assert (run.returncode, run.stdout, run.stderr) == (0, "interpose-0.1.0\n", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "line"),
+    [
+        ("valgrind", [], "valgrind-3.27.1"),
+        ("valgrind", ["-v"], "valgrind-3.27.1-interpose-0.1.0"),
+        ("valgrind-ours", [], "valgrind-3.27.1"),
+        ("memcheck", ["-v"], "interpose-0.1.0"),
+    ],
+)
+def test_version_under_the_name_of_valgrind(tmp_path: Path, name: str, words: list[str], line: str) -> None:
+    """Scripts that find a `valgrind` in PATH choose its options by the number in this line."""
+    command = tmp_path / name
+    command.write_text(f"#!{sys.executable}\nfrom interpose.__main__ import entry\nentry()\n")
+    command.chmod(0o755)
+    run = subprocess.run([command, *words, "--version"], capture_output=True, text=True, timeout=60, cwd="/")
+    assert (run.returncode, run.stdout, run.stderr) == (0, f"{line}\n", "")
 
 
 def test_version_is_the_packages():
