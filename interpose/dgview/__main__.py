@@ -20,6 +20,7 @@ Usage: interpose-dgview [options] FILE
       --instrs A-B        part to draw, in instructions completed
       --port N            of the page [any]
 """
+_MOST_INSTRS = 1 << 62  # no program completes so many
 _VALUED = {"-e": "events", "-r": "ranges"} | {
     f"--{name}": name for name in ("events", "ranges", "png", "size", "addresses", "instrs", "port")
 }
@@ -71,6 +72,13 @@ def _pair(text: str, separator: str, option: str) -> tuple[int, int]:
         raise UsageError(f"Bad value: {option}={text}") from None
 
 
+def _range(text: str, option: str, most: int) -> tuple[int, int]:
+    first, last = _pair(text, "-", option)
+    if not first <= last <= most:
+        raise UsageError(f"Bad value: {option}={text}")
+    return first, last
+
+
 def main(words: Sequence[str]) -> int:
     """Draw, or serve the page."""
     path, options, fetches = _parse(words)
@@ -85,7 +93,9 @@ def main(words: Sequence[str]) -> int:
     if min(width, height) < 1 or width * height > picture.MOST_PIXELS:
         raise UsageError(f"Bad value: --size={options['size']}")
     parts = {
-        name: _pair(options[name], "-", f"--{name}") for name in ("addresses", "instrs") if name in options
+        name: _range(options[name], f"--{name}", most)
+        for name, most in (("addresses", (1 << 64) - 1), ("instrs", _MOST_INSTRS))
+        if name in options
     }
     if "port" in options and not (options["port"].isdigit() and int(options["port"]) < 65536):
         raise UsageError(f"Bad value: --port={options['port']}")
@@ -116,7 +126,8 @@ def main(words: Sequence[str]) -> int:
     view = picture.whole(index, width, height)
     if "addresses" in parts:
         first, last = parts["addresses"]
-        view = view._replace(left=index.column(first), right=index.column(last + 1))
+        end = min(last + 1, (1 << 64) - 1)
+        view = view._replace(left=index.column(first), right=index.column(end))
     if "instrs" in parts:
         view = view._replace(top=parts["instrs"][0], bottom=parts["instrs"][1] + 1)
     if view.right <= view.left or view.bottom <= view.top:

@@ -89,11 +89,38 @@ def test_usage(words):
 
 
 @pytest.mark.parametrize(
-    "option", ["--size=0x5", "--size=99999x99999", "--size=5", "--addresses=x-y", "--port=x"]
+    "option",
+    [
+        "--size=0x5",
+        "--size=99999x99999",
+        "--size=5",
+        "--addresses=x-y",
+        "--addresses=0x2-0x1",
+        "--addresses=0x1-0x10000000000000000",
+        "--addresses=0x10000000000000000-0x10000000000000001",
+        "--instrs=2-1",
+        "--instrs=0-99999999999999999999",
+        "--port=x",
+    ],
 )
 def test_bad_values(option, trace):
     done = run(option, trace)
     assert (done.returncode, done.stderr) == (2, f"Bad value: {option}\n")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "--addresses=0-0xffffffffffffffff",
+        "--instrs=0-4000000000000000000",
+        "--addresses=0-0xfffffffffffffffe",
+    ],
+)
+def test_part_beyond_everything(part, trace, tmp_path):
+    """Ends need not be exact."""
+    done = run(part, "--png", tmp_path / "p.png", trace)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_help():
