@@ -151,6 +151,13 @@ v.info n_errs_found    a    b
 v.info location {global} 8
 v.info location {global}  extra words
 v.info location -1
+v.info location 0
+v.info location 00
+v.info location 0x0
+v.info location 1
+v.info location 4096
+v.info location 0X1000
+v.info location 0b10
 v.info location 0xffffffffffffffff
 v.info location 0x10000000000000000
 v.info location 99999999999999999999999999
@@ -187,6 +194,22 @@ get_vbits {undefined} 0x11
 get_vbits 0xffffffffffffffff 1
 make_memory defined zz zz
 make_memory foo zz
+make_memory noaccess 0
+make_memory undefined 0 10
+check_memory defined 0
+check_memory a 0 10
+check_memory a 0x0 10
+get_vbits 0
+get_vbits 0 5
+get_vbits 0x0
+xb 0
+xb 0 4
+xb 0x0 4
+who_points_at 0
+who_points_at 0x0
+block_list 0
+block_list 0..0
+block_list 0..1
 make_memory defined 0x10
 make_memory noaccess 0xffffffffffffff00 8
 check_memory a {bad}[0]

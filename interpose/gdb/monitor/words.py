@@ -46,6 +46,11 @@ def number(text: str) -> int | None:
     return value if value <= _TOP else None
 
 
+def address(text: str) -> int | None:
+    """``0x…``; None for anything else, ``0`` too: a forgotten prefix is no other address."""
+    return number(text) if text.startswith("0x") else None
+
+
 def decimal(text: str) -> int | None:
     """Decimal digits, with or without a sign; None for anything else, and for more than 64 bits."""
     if not re.fullmatch(r"[+-]?[0-9]{1,20}", text):
@@ -98,7 +103,7 @@ class Arguments:
 
     def address(self) -> int:
         """An address."""
-        value = number(self.next())
+        value = address(self.next())
         if value is None:
             raise Refused("missing or malformed address")
         return value
@@ -112,7 +117,7 @@ class Arguments:
                 raise Refused("missing or malformed address")
             if length != "]":  # as without brackets
                 self._words.insert(0, length[:-1])
-        addr = number(where)
+        addr = address(where)
         if addr is None:
             raise Refused("missing or malformed address")
         if not self._words:

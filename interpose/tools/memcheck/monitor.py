@@ -270,11 +270,13 @@ def _block_list(call: Call) -> None:
             raise Refused("missing integer value")
     tool = _tool(call)
     last = tool.leaks.last
+    if not low:
+        raise Refused("invalid loss record nr")
     if last is None:
         call.log.plain("Can't print block list : no valid leak search result")
         raise Refused("invalid loss record nr")
     records = [record for record in tool.leaks.listed if low <= record.number <= high]
-    if not records or not low:
+    if not records:
         raise Refused("invalid loss record nr")
     result, options = last
     numbers = [tool.leaks.of_groups[group].number for group in result.group_of]
