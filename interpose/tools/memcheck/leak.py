@@ -79,6 +79,9 @@ class LeakMemory(Protocol):
     def is_code(self, addr: int, /) -> bool:
         """Does an executable mapping hold the address?"""
 
+    def is_gone(self) -> bool:
+        """Was the client killed meanwhile? What was read before this answer is whole if not."""
+
 
 class Hit(NamedTuple):
     """A pointer into a block: found at ``where`` (0: a register), in the block ``holder`` (-1: a root)."""

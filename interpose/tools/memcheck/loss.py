@@ -199,6 +199,9 @@ class LeakReporter:
         live = Blocks.of(blocks)
         talk = options.verbosity >= 1
         self.last = None
+        if memory.is_gone():
+            self._tell_gone(talk)
+            return None
         if live.only_chunks:  # as with Valgrind: without an allocated block, memory pools are not searched
             self._next_search()
             self.listed = []
@@ -210,6 +213,9 @@ class LeakReporter:
         if options.verbosity >= 2:
             self.log.plain(f"Searching for pointers to {len(live):,} not-freed blocks")
         result = search(live, memory, options.heuristics)
+        if memory.is_gone():  # what pointed to the blocks may not have been read
+            self._tell_gone(talk)
+            return None
         self._report_overlaps(result)
         if options.full:
             self.last = result, options
@@ -218,6 +224,9 @@ class LeakReporter:
             self.log.plain("")
         if options.full or merged is not _nobody or any(self._concerns(state, options) for state in State):
             self.merge(result, options)
+            if memory.is_gone():  # nor their stacks
+                self._tell_gone(talk)
+                return None
             merged()
             self.report(options)
         else:
@@ -228,6 +237,14 @@ class LeakReporter:
             self.log.plain("")
         self.searched()
         return result
+
+    def _tell_gone(self, talk: bool) -> None:
+        """Somebody killed the program while it waited for the search, of which nothing is told then."""
+        self.last = None
+        self.listed = []
+        if talk:
+            self.log.plain("The program was killed; what it leaked is not known")
+            self.log.plain("")
 
     def _report_overlaps(self, result: LeakSearch) -> None:
         """The first two blocks that overlap by mistake, in Valgrind's words; it ends there."""

@@ -72,6 +72,14 @@ class HeapReader:
             table.allocs, table.frees, table.bytes_allocated, table.live_bytes, table.live_blocks
         )
 
+    def is_gone(self) -> bool:
+        """Whether the client's memory went with the client: then the last reads may have found nothing.
+
+        It goes as a whole and for good, so all reads before a successful one saw what there was.
+        """
+        addr = self._client.symbol(lib.IP_SYM_HEAP_TABLE)
+        return bool(addr) and self._client.read(addr, 8) is None and self._client.is_ending()
+
     def _table(self) -> Any:
         addr = self._client.symbol(lib.IP_SYM_HEAP_TABLE)
         return self._client.read_struct("struct ip_heap_table", addr) if addr else None

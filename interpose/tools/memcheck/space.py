@@ -227,6 +227,9 @@ class ClientSpace:
             if defined
         ]
 
+    def is_gone(self) -> bool:
+        return self._reader.is_gone()
+
     def is_code(self, addr: int) -> bool:
         mapping = self._reader.mapping_at(addr)
         return mapping is not None and bool(mapping.prot & PROT_EXEC)

@@ -142,7 +142,7 @@ def finish_xml(
             xml.element(heap_summary_node(heap.stats))
             xml.element(("all_heap_blocks_freed", "false" if live else "true"))
         leaks.run(live, heap.memory, replace(heap.options, verbosity=0))  # the records go to the sink
-        if summaries and live:
+        if summaries and live and not heap.memory.is_gone():
             xml.element(leak_summary_node(leaks))
     for line in requested_ranges_lines(options.requested_ranges):
         log.plain(line)

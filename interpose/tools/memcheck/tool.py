@@ -381,7 +381,8 @@ class Tool(BaseTool):
     def finish(self, status: int | None) -> int:
         self.space.forget()
         self._count_repeats()
-        self._finish(self.reader.stats())
+        stats = self.reader.stats()
+        self._finish(None if self.space.is_gone() else stats)
         return self.errors.exit_status(status or 0)
 
     def vanished(self) -> None:

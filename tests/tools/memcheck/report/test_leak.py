@@ -33,6 +33,9 @@ class Memory:
     size: int = 0x4000
     nudge: int = 0
     asked: list[int] = field(default_factory=list)
+    killed_at: int | None = None
+    """How often it is still seen alive."""
+    looks: int = 0
 
     def regions(self):
         return [
@@ -60,6 +63,10 @@ class Memory:
 
     def is_code(self, addr: int) -> bool:
         return CODE <= addr < CODE + 0x1000
+
+    def is_gone(self) -> bool:
+        self.looks += 1
+        return self.killed_at is not None and self.looks > self.killed_at
 
 
 def blocks(*sizes: int, kind: AllocKind = AllocKind.MALLOC) -> list[HeapBlock]:

@@ -445,6 +445,21 @@ def test_leaks_without_stacks_are_reported_together():
     ]
 
 
+@pytest.mark.parametrize("killed_at", [0, 1, 2])
+def test_nothing_is_lost_in_a_program_that_is_killed_meanwhile(killed_at: int) -> None:
+    """Before the search, in it (no pointer can be read then), or before stacks are read."""
+    b, leaks = leak_bench()
+    text = end(b, leaks, [block(0, 31)], Memory(killed_at=killed_at), leak=FULL)
+    assert "The program was killed; what it leaked is not known" in text
+    assert "lost" not in text and "0 errors from 0 contexts" in text
+    assert leaks.last is None and leaks.listed == []
+
+
+def test_no_block_was_freed_in_a_program_that_is_killed() -> None:
+    b, leaks = leak_bench()
+    assert "no leaks" not in end(b, leaks, [], Memory(killed_at=0), leak=FULL)
+
+
 def test_generated_leak_suppressions():
     b, leaks = leak_bench(gen_suppressions="all")
     leaks.run([block(0, 8, 1)], Memory(), FULL)
