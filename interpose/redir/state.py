@@ -333,7 +333,7 @@ class RedirState:
                 update.notes.append(Message(0, str(error)))
                 continue
             except ZencError:
-                update.notes.append(Message(0, f"m_demangle: error Z-demangling: {symbol}"))
+                update.notes.append(Message(-1, f"m_demangle: error Z-demangling: {symbol}"))
                 continue
             spec = self._specification(name, hit.address, hit.symbol.size, name.function, obj)
             if spec is not None:

@@ -283,7 +283,7 @@ def test_bad_encodings_are_reported(name: str) -> None:
     change = state.add_object(make(W1, name))
     assert state.specifications == ()
     assert [(m.level, m.text, m.debug) for m in change.messages] == [
-        (0, f"m_demangle: error Z-demangling: {name}", False)
+        (-1, f"m_demangle: error Z-demangling: {name}", False)
     ]
 
 
