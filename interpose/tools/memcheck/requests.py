@@ -30,6 +30,8 @@ def _leak_check(tool: Tool, slot: Any, words: Sequence[int]) -> int:
         tool.leak_options(),
         full=words[1] == 0,
         delta=_DELTAS[words[2]] if words[2] < len(_DELTAS) else Delta.ANY,
+        tid=slot.tid_guest,
+        thread_name=tool.supervisor.thread_names.get(slot.tid_guest),
     )
     tool.leaks.run(tool.live_blocks(), tool.space, options)
     if tool.errors.must_exit:
