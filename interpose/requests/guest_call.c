@@ -117,7 +117,7 @@ bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc, bool silent) {
     ts->gpr[IP_RAX] = 0;
     /* The words of a request are read without checks, so its arguments are as good. */
     set_defined(ts, 1u << IP_RAX | 1u << IP_RDI | 1u << IP_RSI | 1u << IP_RDX | 1u << IP_RCX);
-    ts->pc = fn;
+    ts->pc = rt_key(fn);
     return true;
 }
 

@@ -21,7 +21,10 @@ _BY_DWARF_NUMBER = (
 
 def guest_pc(key: int) -> int:
     """The pc in a key.  What a program jumped to may be no address of user space; then it is no key."""
-    return key if key >> 47 & 0x1FFF else key & lib.IP_KEY_PC
+    foreign = key >> 47 & 0x1FFF
+    if not foreign:
+        return key & lib.IP_KEY_PC
+    return key & ~lib.IP_KEY_NONE if foreign == lib.IP_KEY_NONE >> 47 else key
 
 
 def by_dwarf_number(gpr: Sequence[int]) -> dict[int, int]:

@@ -244,6 +244,12 @@ extern int rt_watched_fd;
 extern bool rt_leaving;
 
 /* The guest's pc in a key.  What a program jumped to may be no address of user space; then it is no key. */
-static inline u64 rt_pc(u64 key) { return key >> 47 & 0x1fff ? key : key & IP_KEY_PC; }
+static inline u64 rt_pc(u64 key) {
+    u64 foreign = key >> 47 & 0x1fff;
+    if (!foreign) return key & IP_KEY_PC;
+    return foreign == IP_KEY_NONE >> 47 ? key & ~IP_KEY_NONE : key;
+}
+/* The key of where the program goes.  A pointer with a tag in its uppermost bits would be one with modes. */
+static inline u64 rt_key(u64 addr) { return addr >> 47 && !(addr >> 47 & 0x1fff) ? addr | IP_KEY_NONE : addr; }
 
 #endif

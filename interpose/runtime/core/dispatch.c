@@ -276,8 +276,9 @@ static u64 unreadable(u64 pc, u64 end) {
 
 /* A jump, call or return went to no address of user space: to one of the kernel's, where nothing can be
  * fetched, or the instruction itself faults (SDM volume 1, 3.3.7.1). */
-static void bad_target(struct tstate *ts, u64 pc) {
-    ts->pc = pc;
+static void bad_target(struct tstate *ts, u64 key) {
+    u64 pc = rt_pc(key);
+    ts->pc = key;
     rt_hook_bad_jump(ts, pc, 0);
     if (!rt_canonical(pc)) {
         rt_signal_exception(ts, IP_VEC_GP, 0);
@@ -291,7 +292,7 @@ static void bad_jump(struct tstate *ts, const struct ip_exit *x, u64 target, boo
     u32 aux = x->kind_aux >> 8, kind = aux & 3, what = aux >> 2;
     u64 sp = ts->gpr[IP_RSP], back = kind == IP_JUMP_RET ? sp - 8 - what : pushed ? sp + 8 : sp, next = x->key + what;
     if (!rt_canonical(target)) {
-        ts->pc = target;
+        ts->pc = rt_key(target);
         rt_hook_bad_jump(ts, target, kind == IP_JUMP_CALL && !pushed ? next : 0);
         /* Intel's CPUs have stored the return address by then. */
         if (kind == IP_JUMP_CALL && !pushed && rt_cpu()->intel && rt_copy_to(sp - 8, &next, 8) != 0) {
@@ -420,7 +421,7 @@ static void call_noredir(struct tstate *ts, u64 ret, u32 target) {
     rt_hook_written(sp, 8);
     ts->gpr[IP_RSP] = sp;
     if (rt.flags & IP_C_CALLSTACK) rt_callstack_push(ts, ret, sp);
-    ts->pc = ts->gpr[target] | IP_KEY_NOREDIR;
+    ts->pc = rt_key(ts->gpr[target]) | IP_KEY_NOREDIR;
 }
 
 static void trap(struct tstate *ts, const struct ip_exit *x) {
@@ -486,6 +487,7 @@ void rt_dispatch(struct tstate *ts) {
     }
     if (id == 0xffffffffu) {
         u32 host;
+        ts->pc = rt_key(ts->pc);
         u64 epoch = __atomic_load_n(&fast_epoch, __ATOMIC_SEQ_CST);
         rt.chan->counters[IP_N_MISSES]++;
         if (rt_steps(ts)) {

@@ -113,7 +113,7 @@ static void take(struct tstate *ts, const struct ip_debug_state *d) {
     if (!changed) return;
     for (u32 i = 0; i < 16; i++)
         if (changed >> i & 1) ts->gpr[i] = d->gpr[i];
-    if (changed >> IP_DBG_CHANGED_PC & 1) ts->pc = d->pc;
+    if (changed >> IP_DBG_CHANGED_PC & 1) ts->pc = rt_key(d->pc);
     if (changed >> IP_DBG_CHANGED_FLAGS & 1) {
         ts->rflags = (ts->rflags & ~(LOADABLE | FL_TF)) | (d->rflags & LOADABLE & ~FL_TF);
         th->trap_flag = (d->rflags & FL_TF) != 0;

@@ -166,7 +166,7 @@ long peer_set_regs(struct peer *p, const struct user_regs *r) {
     u64 flags = (now.flags & ~(u64)FLAGS_SET) | (r->flags & FLAGS_SET);
     if (flags != now.flags) changed |= 1u << RT_TRACE_FLAGS;
     g.rflags = flags & ~FL_TF;
-    if (r->ip != now.ip) g.pc = r->ip;
+    if (r->ip != now.ip) g.pc = rt_key(r->ip);
     g.client_fs = r->fs_base, g.client_gs = r->gs_base;
     peer_write(p->tid, p->ts, &g, sizeof g.gpr + 16);
     peer_write(p->tid, p->ts + offsetof(struct tstate, client_fs), &g.client_fs, 16);

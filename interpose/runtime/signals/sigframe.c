@@ -248,7 +248,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     ts->rflags &= ~(FL_DF | FL_TF | FL_RF);
     rt_th(ts)->trap_flag = p->step_armed = 0;
     rt_th(ts)->ss = 0;
-    ts->pc = act->handler;
+    ts->pc = rt_key(act->handler);
     xstate_reset();
     callstack_enter(ts, frame, pc, act->restorer);
 
@@ -334,7 +334,7 @@ long rt_sys_rt_sigreturn(struct tstate *ts) {
     sig_priv(ts)->step_armed = 0;
     if ((uc.flags & UC_STRICT_RESTORE_SS) && rt_load_ss(mc->ss | 3u) == 0) rt_th(ts)->ss = mc->ss | 3u;
     rt_trace(ts)->orig_rax = ~0ull; /* this call has no result */
-    ts->pc = rt_pc(mc->ip);
+    ts->pc = rt_key(mc->ip);
     if (rt.flags & IP_C_SHADOW) {
         rt_hook_handler_leave(ts, frame, mc);
         rt_hook_stack_returned(ts, old_sp, mc->sp);

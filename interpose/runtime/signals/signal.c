@@ -424,7 +424,7 @@ static void deliver(struct tstate *ts, struct sig_info *info, bool forced) {
             stop_by_signal(ts, sig);
             return;
         }
-        ts->pc = rt_pc(ts->pc);
+        ts->pc = rt_key(rt_pc(ts->pc));
         sig_priv(ts)->fault_info = *info;
         if (info->code == SIC_KERNEL && sig_priv(ts)->no_room) /* what it is in truth */
             rt_die_by_signal(ts, sig, SEGV_NO_MAP, sig_priv(ts)->no_room);

@@ -240,6 +240,13 @@ DIFFERENCES: dict[str, Difference] = {
             sub(r"\n\nHEAP SUMMARY", f"\n{_HINT}\nHEAP SUMMARY"),
         ),
     ),
+    "jump_tagged": Difference(
+        "the call stack is kept, so the caller is there; the CPU faults for such an address whatever is mapped",
+        (
+            sub(r"^   at 0x\.\.: \?\?\?\n", "\\g<0>   by: dispatch (jump_tagged.c:10)\n"),
+            sub(r"Bad permissions for mapped region at address 0x\.\.", "General Protection Fault"),
+        ),
+    ),
     "origin_elsewhere": Difference(
         "whose frame it is on another thread's stack is not looked for",
         (sub(r" Uninitialised value was created by a stack allocation\n   at: run \(.*\)\n", ""),),
