@@ -101,6 +101,9 @@ block_list 1 limited 0
 block_list 1 limited
 block_list 1 foo
 block_list 1..9 heuristics all
+leak_check summary any
+block_list 7
+block_list 99
 who_points_at {kept_block}
 who_points_at {kept_block} 4
 who_points_at {inner_block}[100]

@@ -173,7 +173,10 @@ class LeakReporter:
         self.tells_facts = True
         """Whether somebody reads the report who wants more than is shown."""
         self.last: tuple[LeakSearch, LeakOptions] | None = None
-        """The last search, if it was a full one."""
+        """The last search, if there was something to search for."""
+        self.frees: Callable[[], int] = int
+        """How many blocks the program has freed so far."""
+        self._frees_then = 0
         self.tree: Callable[[], None] | None = None
         """Writes the records to a file, where that is wanted instead of a list of them."""
         self.of_groups: list[LossRecord] = []
@@ -217,8 +220,8 @@ class LeakReporter:
             self._tell_gone(talk)
             return None
         self._report_overlaps(result)
-        if options.full:
-            self.last = result, options
+        self.last = result, options
+        self._frees_then = self.frees()
         if options.verbosity >= 2:
             self.log.plain(f"Checked {result.checked_bytes:,} bytes")
             self.log.plain("")
@@ -277,13 +280,26 @@ class LeakReporter:
         self._merge(result.groups, options.resolution)
         for name, size, count in result.by_heuristic():
             self.heuristic[name].add(size, count)
-        self.listed = sorted(
-            self._records.values(),
-            key=LossRecord.place,
-        )
+        self._number()
+        return self.listed
+
+    def _number(self) -> None:
+        self.listed = sorted(self._records.values(), key=LossRecord.place)
         for number, record in enumerate(self.listed, 1):
             record.number = number
-        return self.listed
+
+    def merge_last(self) -> None:
+        """Make the records of a search of which only sums were told, for who asks for them now."""
+        if self._unmerged is None:
+            return
+        groups, resolution = self._unmerged
+        self._unmerged = None
+        self._merge(groups, resolution)
+        self._number()
+
+    def is_obsolete(self) -> bool:
+        """Whether blocks have been freed since the last search."""
+        return self.frees() != self._frees_then
 
     def _merge(self, groups: Groups, resolution: str) -> None:
         frames = RESOLUTION[resolution]
@@ -316,11 +332,7 @@ class LeakReporter:
 
     def _next_search(self) -> None:
         """What was found last becomes the old; records that were empty then are dropped."""
-        if self._unmerged is not None:
-            groups, resolution = self._unmerged
-            self._unmerged = None
-            self._forget_before()
-            self._merge(groups, resolution)
+        self.merge_last()
         self._forget_before()
         self.errors.suppressions.reset_leaks()
         for totals in (*self.totals.values(), self.suppressed, *self.heuristic.values()):

@@ -275,6 +275,10 @@ def _block_list(call: Call) -> None:
     if last is None:
         call.log.plain("Can't print block list : no valid leak search result")
         raise Refused("invalid loss record nr")
+    if tool.leaks.is_obsolete():
+        call.log.plain("Can't print obsolete block list : redo a leak search first")
+        raise Refused("invalid loss record nr")
+    tool.leaks.merge_last()
     records = [record for record in tool.leaks.listed if low <= record.number <= high]
     if not records:
         raise Refused("invalid loss record nr")
@@ -286,9 +290,13 @@ def _block_list(call: Call) -> None:
             blocks[number].append(block)
     for record in records:
         lines = _block_lines(result, record.state, blocks[record.number], numbers, limit, heuristics)
-        if lines or heuristics is None or ".." not in text:
+        if limit is not None:
+            limit -= len(lines)
+        if lines or low == high:
             head = error_lines(tool.resolver, tool.leaks.error_of(record, options))
             call.log.plain("\n".join([*head, *lines]))
+        if limit == 0:
+            return
 
 
 def _block_lines(

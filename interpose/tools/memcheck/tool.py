@@ -82,6 +82,7 @@ class Tool(BaseTool):
             lambda: supervisor.client.read_input(core.input_fd).decode("latin-1"),
         )
         self.leaks = LeakReporter(self.log, self.errors)
+        self.leaks.frees = lambda: self.reader.stats().frees
         if self.config.tool.xtree_leak:
             self.leaks.tree = self._leak_tree
         if supervisor.json is not None:

@@ -241,7 +241,7 @@ DIFFERENCES: dict[str, Difference] = {
         ),
     ),
     "jump_tagged": Difference(
-        "the call stack is kept, so the caller is there; the CPU faults for such an address whatever is mapped",
+        "the call stack is kept, so the caller is there; the fault is for the address, whatever is mapped",
         (
             sub(r"^   at 0x\.\.: \?\?\?\n", "\\g<0>   by: dispatch (jump_tagged.c:10)\n"),
             sub(r"Bad permissions for mapped region at address 0x\.\.", "General Protection Fault"),
@@ -456,6 +456,10 @@ DIFFERENCES: dict[str, Difference] = {
     "request_leak_deltas": Difference(
         "records that were not there before are new ones since 3.21 (docs/spec/output.md section 6)",
         (sub(r"(\(\+1\) blocks are .*) in loss", r"\1 in new loss"),),
+    ),
+    "request_block_lists": Difference(
+        "records that were not there before are new ones since 3.21 (docs/spec/output.md section 6)",
+        (sub(r"(\(\+\d\) blocks are .*) in loss", r"\1 in new loss"),),
     ),
     "loops_undefined": Difference(
         "a register that was tested counts as defined until it is loaded anew (docs/memcheck.md)",
