@@ -505,7 +505,7 @@ class Log(Output):
 
     def forked(self, pid: int, *, silent: bool = False) -> bool:
         """Serve a forked child; true if a log file of its own was opened, which wants a banner."""
-        self.flush()
+        self._client_line = ""  # the parent's, who goes on with it
         if self.names is not None:
             self.names.forked(pid)
         return self.moved(pid, silent=silent)

@@ -204,6 +204,19 @@ def test_forked_child_shares_a_file_without_expansion(tmp_path):
     assert (tmp_path / "log").read_text() == "==77== y\n"
 
 
+def test_a_line_without_end_stays_the_parents(pipe):
+    log = Log(pipe[1], 1)
+    log.client("begun by 1 ")
+    pid = os.fork()
+    if pid == 0:
+        log.forked(2)
+        log.client("of 2\n")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    log.client("and ended\n")
+    assert written(pipe[0]) == "**2** of 2\n**1** begun by 1 and ended\n"
+
+
 def test_silence_after_fork(pipe):
     log = Log(pipe[1], 1)
     log.forked(2, silent=True)
