@@ -251,8 +251,8 @@ class Members(Option):
             return frozenset()
         if text == "all" and self.allow_all:
             return frozenset(self.members)
-        words = text.split(",")
-        if not all(word in self.members for word in words):
+        words = [word for word in text.split(",") if word]
+        if not words or not all(word in self.members for word in words):
             raise BadValue(f"{text} is an invalid {self.name[2:]} set")
         return frozenset(words)
 
