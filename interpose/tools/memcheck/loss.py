@@ -60,6 +60,8 @@ class LeakOptions:
     verbosity: int = 1
     tid: int = 1
     thread_name: str | None = None
+    to_tree: bool = False
+    """Write the records to a file instead of showing them."""
 
 
 class Totals:
@@ -197,7 +199,7 @@ class LeakReporter:
 
         :param merged: called when the records are known, before they are shown.
         """
-        if self.tree is not None and options.full and not options.from_monitor:
+        if self.tree is not None and options.full and options.to_tree:
             options, merged = replace(options, max_shown=0), self.tree
         live = Blocks.of(blocks)
         talk = options.verbosity >= 1

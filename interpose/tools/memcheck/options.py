@@ -116,7 +116,7 @@ class Options(Table):
     show_possibly_lost: None = Legacy(
         "older spelling: no drops the kind possible", _show_possibly_lost, dynamic=True, metavar="yes|no"
     )
-    xtree_leak: bool = YesNo("write the leaks as an xtree file; shows all kinds")
+    xtree_leak: bool = YesNo("write the leaks found at exit as an xtree file, all kinds")
     xtree_leak_file: str = FileName("its file", "xtleak.kcg.%p")
     undef_value_errors: bool = YesNo("report uses of undefined values", True)
     track_origins: bool = YesNo("show where undefined values come from", True)
@@ -169,7 +169,6 @@ class Options(Table):
             values["leak_check"] = "full"
         if values["xtree_leak"]:
             values["leak_check"] = "full"
-            values["show_leak_kinds"] = frozenset(LEAK_KINDS)
 
     def warnings(self) -> list[str]:
         big, volume = self.freelist_big_blocks, self.freelist_vol

@@ -24,6 +24,7 @@ from .errors import (
 )
 from .heap import AllocKind
 from .loss import LeakOptions, LeakReporter
+from .options import LEAK_KINDS
 from .reader import NOT_KEPT, HeapReader
 from .space import ClientSpace
 from .summary import EndOptions, HeapEnd, finish, heap_totals
@@ -321,16 +322,18 @@ class Tool(BaseTool):
 
     # -- leaks and the end ---------------------------------------------------------------------
 
-    def leak_options(self) -> LeakOptions:
-        """Those of the search at exit."""
+    def leak_options(self, *, at_exit: bool = False) -> LeakOptions:
+        """How searches report.  Only the one at exit is told in a file, which has all kinds."""
         tool = self.config.tool
+        to_tree = at_exit and tool.xtree_leak
         return LeakOptions(
             full=tool.leak_check == "full",
             resolution=tool.leak_resolution,
-            show_kinds=frozenset(tool.show_leak_kinds),
+            show_kinds=frozenset(LEAK_KINDS if to_tree else tool.show_leak_kinds),
             error_kinds=frozenset(tool.errors_for_leak_kinds),
             heuristics=frozenset(tool.leak_check_heuristics),
             verbosity=self.config.core.verbosity if self._is_text() else 0,
+            to_tree=to_tree,
         )
 
     def _is_text(self) -> bool:
@@ -411,9 +414,8 @@ class Tool(BaseTool):
             requested_ranges=self.reader.requested_ranges(),
             notes=self._memory_tree_told() if stats is not None else (),
         )
-        heap = (
-            HeapEnd(stats, self.live_blocks, self.space, self.leak_options()) if stats is not None else None
-        )
+        leaks = self.leak_options(at_exit=True)
+        heap = HeapEnd(stats, self.live_blocks, self.space, leaks) if stats is not None else None
         if self.supervisor.xml_sink is not None:
             for line in options.notes:
                 self.log.plain(line)
