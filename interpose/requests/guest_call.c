@@ -61,7 +61,8 @@ static bool under_way(const struct tstate *ts, const struct saved_call *c) {
     for (u64 p = ts->cs_top; c->cs_at && p >= c->cs_at; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = rt_return_slot(e);
-        if (slot < sp || rt_copy_from(&word, slot, 8) < 0 || word != e->retaddr) continue;
+        if (rt_is_interrupted(e)) sp = e->above;
+        if (!e->retaddr || slot < sp || rt_copy_from(&word, slot, 8) < 0 || word != e->retaddr) continue;
         if (p == c->cs_at) return e->retaddr == RT_CALL_RETURN && slot == c->magic_sp;
         sp = slot + 8;
     }

@@ -62,6 +62,7 @@ static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = rt_return_slot(e), ret;
+        if (rt_is_interrupted(e)) sp = e->above;
         if (!e->retaddr || slot < sp || rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr) continue;
         f->owner = (u32)((slot ^ ret * 0x9e3779b97f4a7c15ull) >> 8);
         if (addr < slot) {

@@ -172,12 +172,16 @@ static void look(struct tstate *ts, u64 sp) {
 static u32 found_beside;
 void sh_found_beside_stack(void) { __atomic_store_n(&found_beside, 1, __ATOMIC_RELAXED); }
 
+static bool is_alternate(const struct rt_thread *th, u64 sp) {
+    return th->altstack_size && sp > th->altstack_sp && sp - th->altstack_sp <= th->altstack_size;
+}
+
 bool sh_stack_adopt(struct tstate *ts, u64 sp) {
     const struct rt_thread *th = rt_th(ts);
     u64 lo = th->altstack_sp, size = th->altstack_size;
     struct region r;
     if (!stack_region(sp, &r)) return false;
-    if (size && sp > lo && sp - lo <= size && lo >= r.lo && lo + size <= r.hi) {
+    if (is_alternate(th, sp) && lo >= r.lo && lo + size <= r.hi) {
         r.lo = lo;
         r.hi = lo + size;
         r.takes = true;
@@ -196,6 +200,7 @@ bool sh_stack_adopt(struct tstate *ts, u64 sp) {
 static u64 return_slot(const struct tstate *ts, u64 sp) {
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit; p -= sizeof(struct ip_csent)) {
         u64 slot = rt_return_slot((const struct ip_csent *)p);
+        if (rt_is_interrupted((const struct ip_csent *)p)) continue;
         if (slot >= sp) return slot < ts->stack_hi ? slot : 0;
     }
     return 0;
@@ -271,8 +276,13 @@ static void taken_otherwise(struct tstate *ts, u64 old_sp, u64 sp, enum change h
 
 static void moved(struct tstate *ts, u64 old_sp, u64 new_sp, enum change how) {
     if (!(rt.flags & IP_C_SHADOW) || old_sp == new_sp) return;
+    const struct rt_thread *th = rt_th(ts);
     u64 lo = ts->stack_lo, hi = ts->stack_hi;
-    if (new_sp <= lo || new_sp > hi) { /* another stack, or one not known yet */
+    /* An alternate signal stack may be an array of a function further up: frames in between are alive. */
+    bool enters = how >= LOADED && is_alternate(th, new_sp) && !is_alternate(th, old_sp);
+    if (is_alternate(th, old_sp) && !is_alternate(th, new_sp) && (how == LOADED || how == RESTORED))
+        rt_callstack_drop(ts, th->altstack_sp, th->altstack_sp + th->altstack_size);
+    if (enters || new_sp <= lo || new_sp > hi) { /* another stack, or one not known yet */
         remember_calm(ts, old_sp);
         if (!sh_stack_adopt(ts, new_sp)) return;
         lo = ts->stack_lo;

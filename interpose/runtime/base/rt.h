@@ -123,6 +123,8 @@ static inline struct tstate *rt_current(void) {
     __asm__("mov %%fs:%c1, %0" : "=r"(ts) : "i"(offsetof(struct tstate, self)));
     return ts;
 }
+/* Whether an entry of the call stack says where RSP was before the signal that the entries behind it handle. */
+static inline bool rt_is_interrupted(const struct ip_csent *e) { return !e->retaddr && e->above; }
 /* Where the return address of an entry of the call stack is. */
 static inline u64 rt_return_slot(const struct ip_csent *e) { return e->above - sizeof(u64); }
 /* What the guest's segment (enum ip_seg) adds to an address. */

@@ -33,7 +33,7 @@ static void make_room(struct tstate *ts, u64 sp, u64 end) {
     struct ip_csent *to = (struct ip_csent *)end, *sentinel = (struct ip_csent *)ts->cs_base;
     u64 above = sp, most = (end - ts->cs_base) / ENTRY / 2, kept = 0;
     for (struct ip_csent *e = to - 1; e > sentinel && kept < most; e--) {
-        if (!live(e, above)) continue;
+        if (!rt_is_interrupted(e) && !live(e, above)) continue;
         above = e->above;
         *--to = *e;
         kept++;

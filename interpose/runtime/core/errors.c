@@ -48,6 +48,7 @@ u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit && n < max; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = rt_return_slot(e), ret;
+        if (rt_is_interrupted(e)) sp = e->above;
         /* Valid while the slot is at or above RSP and still holds the address. */
         if (!e->retaddr || slot < sp) continue;
         /* The program may have unmapped its own stack. */
@@ -102,6 +103,7 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
     for (sp = least - sizeof(u64); f != end; e--) {
         if (e < base) return false;
         u64 ret = e->retaddr;
+        if (rt_is_interrupted(e)) sp = e->above;
         bool seen = ret && rt_return_slot(e) >= sp && word_is(e->above, ret);
         if (seen && ret != *f) return false;
         if (seen) {
@@ -110,8 +112,10 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
         }
     }
     if (n < max) /* there are no more */
-        for (; e >= base; e--)
+        for (; e >= base; e--) {
+            if (rt_is_interrupted(e)) sp = e->above;
             if (e->retaddr && rt_return_slot(e) >= sp && word_is(e->above, e->retaddr)) return false;
+        }
     return true;
 }
 

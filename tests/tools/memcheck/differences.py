@@ -348,6 +348,14 @@ DIFFERENCES: dict[str, Difference] = {
             ),
         ),
     ),
+    "alternate_stack_above": Difference(
+        "the call stack goes on behind a stack further up, and a jump from it gives up no frame between",
+        own=_stored("alternate_stack_above"),
+    ),
+    "ok_alternate_in_frame": Difference(
+        "a jump from an alternate stack further up gives up no frame in between: no false reports",
+        own=r"status 0\n----\n\nHEAP SUMMARY:(?:.|\n)*\nERROR SUMMARY: 0 errors from 0 contexts .*\n",
+    ),
     "bad_argv": Difference("3.19 looks at the first byte of some strings twice", (total(9, 9),)),
     "huge_sizes": Difference(
         "3.19 counts a block that realloc did not get, has none for no elements of a negative size, and "
