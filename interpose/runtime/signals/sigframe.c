@@ -115,10 +115,11 @@ static void xstate_reset(void) {
 
 /* Two entries, so that a trace from the handler goes on in the interrupted
  * function: its pc, found in the frame itself, and the return to the restorer. */
-static void callstack_enter(struct tstate *ts, u64 old_sp, u64 frame, u64 pc, u64 restorer) {
+/* left_sp: RSP on the stack that is left for an alternate one, else 0. */
+static void callstack_enter(struct tstate *ts, u64 left_sp, u64 frame, u64 pc, u64 restorer) {
     struct ip_csent *top = (struct ip_csent *)ts->cs_top;
     if (!(rt.flags & IP_C_CALLSTACK) || ts->cs_top + 4 * sizeof *top > ts->cs_limit) return;
-    if (frame > old_sp) *++top = (struct ip_csent){.above = old_sp};
+    if (left_sp) *++top = (struct ip_csent){.above = left_sp};
     top[1].retaddr = pc;
     top[1].above = frame + offsetof(struct sig_frame, uc.mc.ip) + sizeof(u64);
     top[2].retaddr = restorer;
@@ -252,7 +253,7 @@ bool sig_setup_frame(struct tstate *ts, const struct sig_action *act, const stru
     rt_th(ts)->ss = 0;
     ts->pc = rt_key(act->handler);
     xstate_reset();
-    callstack_enter(ts, old_sp, frame, pc, act->restorer);
+    callstack_enter(ts, entering ? old_sp : 0, frame, pc, act->restorer);
 
     p->nr[p->nr_next % 16].frame = frame;
     p->nr[p->nr_next % 16].noredir_pc = noredir_pc;

@@ -132,36 +132,57 @@ class ClientSpace:
         return sorted(found)
 
     def return_slots(self, thread: ThreadStack) -> list[tuple[int, int]]:
-        """(address of the return address, return address), innermost first."""
+        """(address of the return address, return address) of the stack in use, innermost first."""
+        return self._stacks(thread)[0][1]
+
+    def _stacks(self, thread: ThreadStack) -> list[tuple[int, list[tuple[int, int]]]]:
+        """(stack pointer, return slots) of the stack in use, then of each that a signal was met on which is
+        handled on an alternate one."""
         base, top = thread.call_stack
-        size = min(top + 16 - base, 16 * _MAX_DEPTH)
-        if size <= 0:
-            return []
+        size = max(min(top + 16 - base, 16 * _MAX_DEPTH), 0)
         data = self._supervisor.client.read(top + 16 - size, size) or b""
-        sp = thread.sp
-        found = []
+        sp, hi = thread.sp, thread.hi
+        slots: list[tuple[int, int]] = []
+        found = [(sp, slots)]
         for ret, above in reversed(list(struct.iter_unpack("<QQ", data))):
             slot = above - 8
-            if ret and sp <= slot < thread.hi:
-                found.append((slot, ret))
+            if above and not ret:
+                sp, hi, slots = above, 1 << 64, []
+                found.append((sp, slots))
+            elif ret and sp <= slot < hi:
+                slots.append((slot, ret))
                 sp = slot + 8
         return found
 
     def stack_of(self, addr: int, tid: int) -> StackPosition | None:
+        threads = self.threads()
+        for thread in threads:
+            if position := self._position(thread, addr):
+                return position
+        mapping = self._reader.mapping_at(addr)
+        if mapping is not None and not mapping.prot:
+            for thread in threads:
+                if mapping.hi == thread.lo:
+                    return StackPosition(thread.tid, below_sp=thread.sp - addr, in_guard=True)
+        return None
+
+    def _position(self, thread: ThreadStack, addr: int) -> StackPosition | None:
+        """Where an address is on one of a thread's stacks."""
         from interpose.supervisor.stacktrace import guest_pc
 
-        for thread in self.threads():
-            if not thread.lo <= addr < thread.hi:
-                continue
-            if addr < thread.sp:
-                return StackPosition(thread.tid, below_sp=thread.sp - addr)
-            ip = guest_pc(thread.pc)
-            for number, (slot, ret) in enumerate(self.return_slots(thread)):
-                if addr < slot + 8:
+        is_in_use = thread.lo <= addr < thread.hi
+        if is_in_use and addr < thread.sp:
+            return StackPosition(thread.tid, below_sp=thread.sp - addr)
+        number, ip = 0, guest_pc(thread.pc)
+        for at, (sp, slots) in enumerate(self._stacks(thread)):
+            is_here = sp <= addr if at else is_in_use
+            for slot, ret in slots:
+                if is_here and addr < slot + 8:
                     name, file, line = self._supervisor.symbolizer.function_start(ip)
                     return StackPosition(thread.tid, number, name, file, line)
-                ip = ret - 1
-            return StackPosition(thread.tid)
+                number, ip = number + 1, ret - 1
+            if is_in_use:
+                return StackPosition(thread.tid)
         return None
 
     def is_just_below_stack(self, addr: int, tid: int) -> bool:

@@ -352,6 +352,10 @@ DIFFERENCES: dict[str, Difference] = {
         "the call stack goes on behind a stack further up, and a jump from it gives up no frame between",
         own=_stored("alternate_stack_above"),
     ),
+    "alternate_stack_looks_back": Difference(
+        "the call stack goes on behind an alternate stack, so the frames that a signal interrupted are known",
+        own=_stored("alternate_stack_looks_back"),
+    ),
     "ok_alternate_in_frame": Difference(
         "a jump from an alternate stack further up gives up no frame in between: no false reports",
         own=r"status 0\n----\n\nHEAP SUMMARY:(?:.|\n)*\nERROR SUMMARY: 0 errors from 0 contexts .*\n",
