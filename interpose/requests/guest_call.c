@@ -57,13 +57,15 @@ u64 rt_find_function(struct tstate *ts, const char *name) {
 
 /* Is the call still under way, and not left by a longjmp?  As in a stack trace: frames above must lie below it. */
 static bool under_way(const struct tstate *ts, const struct saved_call *c) {
+    const struct ip_csent *seen = NULL;
     u64 sp = ts->gpr[IP_RSP], word;
     for (u64 p = ts->cs_top; c->cs_at && p >= c->cs_at; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = rt_return_slot(e);
-        if (rt_is_interrupted(e)) sp = e->above;
+        if (rt_is_interrupted(e, seen)) sp = e->above;
         if (!e->retaddr || slot < sp || rt_copy_from(&word, slot, 8) < 0 || word != e->retaddr) continue;
         if (p == c->cs_at) return e->retaddr == RT_CALL_RETURN && slot == c->magic_sp;
+        seen = e;
         sp = slot + 8;
     }
     return false;

@@ -57,13 +57,15 @@ static bool is_in(const struct place *p, u64 addr) { return addr >= p->lo && add
 
 /* The frame that holds a stack address. */
 static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
+    const struct ip_csent *seen = NULL;
     u64 sp = ts->gpr[IP_RSP];
     *f = (struct place){.lo = addr, .hi = ts->stack_hi, .ip = ts->pc & IP_KEY_PC};
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = rt_return_slot(e), ret;
-        if (rt_is_interrupted(e)) sp = e->above;
+        if (rt_is_interrupted(e, seen)) sp = e->above;
         if (!e->retaddr || slot < sp || rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr) continue;
+        seen = e;
         f->owner = (u32)((slot ^ ret * 0x9e3779b97f4a7c15ull) >> 8);
         if (addr < slot) {
             f->hi = slot;

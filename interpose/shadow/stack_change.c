@@ -199,8 +199,9 @@ bool sh_stack_adopt(struct tstate *ts, u64 sp) {
 /* Where the running function's return address is, as the call stack knows; 0 if it does not. */
 static u64 return_slot(const struct tstate *ts, u64 sp) {
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit; p -= sizeof(struct ip_csent)) {
-        u64 slot = rt_return_slot((const struct ip_csent *)p);
-        if (rt_is_interrupted((const struct ip_csent *)p)) continue;
+        const struct ip_csent *e = (const struct ip_csent *)p;
+        u64 slot = rt_return_slot(e);
+        if (e->above && !e->retaddr) continue; /* RSP before a signal */
         if (slot >= sp) return slot < ts->stack_hi ? slot : 0;
     }
     return 0;

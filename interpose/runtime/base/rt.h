@@ -123,8 +123,11 @@ static inline struct tstate *rt_current(void) {
     __asm__("mov %%fs:%c1, %0" : "=r"(ts) : "i"(offsetof(struct tstate, self)));
     return ts;
 }
-/* Whether an entry of the call stack says where RSP was before the signal that the entries behind it handle. */
-static inline bool rt_is_interrupted(const struct ip_csent *e) { return !e->retaddr && e->above; }
+/* Whether an entry of the call stack says where RSP was before the signal that the entries behind it handle.  That holds
+ * as long as the next one, the place where the signal came, is of a live frame: seen. */
+static inline bool rt_is_interrupted(const struct ip_csent *e, const struct ip_csent *seen) {
+    return !e->retaddr && e->above && seen == e + 1;
+}
 /* Where the return address of an entry of the call stack is. */
 static inline u64 rt_return_slot(const struct ip_csent *e) { return e->above - sizeof(u64); }
 /* What the guest's segment (enum ip_seg) adds to an address. */

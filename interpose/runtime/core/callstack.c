@@ -31,9 +31,11 @@ static bool live(const struct ip_csent *e, u64 above) {
 /* Drops every entry that no trace would show; of live ones, the older half. */
 static void make_room(struct tstate *ts, u64 sp, u64 end) {
     struct ip_csent *to = (struct ip_csent *)end, *sentinel = (struct ip_csent *)ts->cs_base;
+    const struct ip_csent *seen = NULL;
     u64 above = sp, most = (end - ts->cs_base) / ENTRY / 2, kept = 0;
     for (struct ip_csent *e = to - 1; e > sentinel && kept < most; e--) {
-        if (!rt_is_interrupted(e) && !live(e, above)) continue;
+        if (!rt_is_interrupted(e, seen) && !live(e, above)) continue;
+        seen = e;
         above = e->above;
         *--to = *e;
         kept++;

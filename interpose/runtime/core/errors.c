@@ -42,18 +42,20 @@ static u32 merged(const u64 *frames, u32 n) {
 
 u32 rt_stack_trace(struct tstate *ts, u64 *frames, u32 max) {
     u64 sp = ts->gpr[IP_RSP];
+    const struct ip_csent *seen = NULL;
     u32 n = 0;
     if (!max) return 0;
     frames[n++] = rt_pc(ts->pc);
     for (u64 p = ts->cs_top; p >= ts->cs_base && p < ts->cs_limit && n < max; p -= sizeof(struct ip_csent)) {
         const struct ip_csent *e = (const struct ip_csent *)p;
         u64 slot = rt_return_slot(e), ret;
-        if (rt_is_interrupted(e)) sp = e->above;
+        if (rt_is_interrupted(e, seen)) sp = e->above;
         /* Valid while the slot is at or above RSP and still holds the address. */
         if (!e->retaddr || slot < sp) continue;
         /* The program may have unmapped its own stack. */
         ret = e->retaddr;
         if (word_at(slot) != ret) continue;
+        seen = e;
         /* Called by a request: behind this word is where that is. */
         if (ret == RT_CALL_RETURN && rt_copy_from(&ret, slot + 8, 8) < 0) continue;
         frames[n++] = ret;
@@ -100,20 +102,22 @@ bool rt_stack_is(struct tstate *ts, const u64 *frames, u32 n, u32 max) {
         e -= 4;
     }
     for (; f != end && frame_is(e, *f, &least); e--) f++;
+    const struct ip_csent *last = f > frames + 1 ? e + 1 : NULL;
     for (sp = least - sizeof(u64); f != end; e--) {
         if (e < base) return false;
         u64 ret = e->retaddr;
-        if (rt_is_interrupted(e)) sp = e->above;
+        if (rt_is_interrupted(e, last)) sp = e->above;
         bool seen = ret && rt_return_slot(e) >= sp && word_is(e->above, ret);
         if (seen && ret != *f) return false;
         if (seen) {
             sp = e->above;
+            last = e;
             f++;
         }
     }
     if (n < max) /* there are no more */
         for (; e >= base; e--) {
-            if (rt_is_interrupted(e)) sp = e->above;
+            if (rt_is_interrupted(e, last)) sp = e->above;
             if (e->retaddr && rt_return_slot(e) >= sp && word_is(e->above, e->retaddr)) return false;
         }
     return true;

@@ -486,9 +486,8 @@ static bool grow_mapping(struct tstate *ts, u64 addr) {
 bool rt_overflows_stack(struct tstate *ts, u64 addr) {
     struct rt_seg seg;
     bool tracked = rt.flags & IP_C_SHADOW; /* ts->stack_lo is the end of any stack, not of the main one only */
-    if (addr >= (tracked ? ts->stack_lo : rt.stack_lo) || addr + 128 /* the red zone */ < ts->gpr[IP_RSP] ||
-        rt_find_seg(addr, &seg))
-        return false;
+    if (addr >= (tracked ? ts->stack_lo : rt.stack_lo) || addr + 128 /* the red zone */ < ts->gpr[IP_RSP]) return false;
+    if (rt_find_seg(addr, &seg)) return tracked && !seg.prot && seg.hi == ts->stack_lo; /* in the guard page */
     if (tracked) return true;
     rt_mm_lock();
     u32 i = mm_first(addr);

@@ -132,7 +132,7 @@ static void callstack_leave(struct tstate *ts, u64 frame) {
     u64 end = frame + sizeof(struct sig_frame);
     struct ip_csent *top = (struct ip_csent *)ts->cs_top;
     while ((u64)top > ts->cs_base && rt_return_slot(top) >= frame && rt_return_slot(top) < end) top--;
-    if ((u64)top > ts->cs_base && rt_is_interrupted(top)) top--;
+    if ((u64)top > ts->cs_base && !top->retaddr && top->above) top--;
     ts->cs_top = (u64)top;
 }
 

@@ -144,12 +144,14 @@ class ClientSpace:
         sp, hi = thread.sp, thread.hi
         slots: list[tuple[int, int]] = []
         found = [(sp, slots)]
+        is_live = False  # the entry before; a handler may have been left by a jump
         for ret, above in reversed(list(struct.iter_unpack("<QQ", data))):
             slot = above - 8
-            if above and not ret:
+            if above and not ret and is_live:
                 sp, hi, slots = above, 1 << 64, []
                 found.append((sp, slots))
-            elif ret and sp <= slot < hi:
+            is_live = bool(ret) and sp <= slot < hi
+            if is_live:
                 slots.append((slot, ret))
                 sp = slot + 8
         return found
@@ -162,7 +164,7 @@ class ClientSpace:
         mapping = self._reader.mapping_at(addr)
         if mapping is not None and not mapping.prot:
             for thread in threads:
-                if mapping.hi == thread.lo:
+                if mapping.hi == thread.lo and addr < thread.sp:
                     return StackPosition(thread.tid, below_sp=thread.sp - addr, in_guard=True)
         return None
 

@@ -356,6 +356,15 @@ DIFFERENCES: dict[str, Difference] = {
         "the call stack goes on behind an alternate stack, so the frames that a signal interrupted are known",
         own=_stored("alternate_stack_looks_back"),
     ),
+    "stack_overflow_thread": Difference(
+        "the call stack goes on behind an alternate stack",
+        (
+            sub(
+                r"^(   by: recurse \(stack_overflow_thread\.c:18\)\n)",
+                r"\1" + 9 * "   by: recurse (stack_overflow_thread.c:21)\n",
+            ),
+        ),
+    ),
     "ok_alternate_in_frame": Difference(
         "a jump from an alternate stack further up gives up no frame in between: no false reports",
         own=r"status 0\n----\n\nHEAP SUMMARY:(?:.|\n)*\nERROR SUMMARY: 0 errors from 0 contexts .*\n",
