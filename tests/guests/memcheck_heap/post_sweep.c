@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <mqueue.h>
 #include <net/if.h>
@@ -31,6 +32,7 @@
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
@@ -268,9 +270,50 @@ static void reaches(void) { /* a datagram to udp */
     C(keyctl_describe, 0, S(SYS_keyctl, 6, -2, b, 300))                                                                \
     C(syslog, 0, S(SYS_syslog, 3, b, 50))                                                                              \
     C(listmount, (memset(P(512), 0, 32), AT(uint32_t, 512) = 24, AT(uint64_t, 520) = ~0ull), S(458, P(512), b, 5, 0))  \
-    C(futex_wake, AT(int, 0) = 1, S(SYS_futex, b, 1, 1))
+    C(futex_wake, AT(int, 0) = 1, S(SYS_futex, b, 1, 1))                                                               \
+    NEWER(C)
+#define NEWER(C)                                                                                                       \
+    C(seccomp_sizes, 0, S(SYS_seccomp, 3, 0, b))                                                                       \
+    C(keyctl_capabilities, 0, S(SYS_keyctl, 31, b, 100, 0, 0))                                                         \
+    C(prctl_AUXV, 0, S(SYS_prctl, 0x41555856, b, 2000, 0, 0))                                                          \
+    C(prctl_AUXV_short, 0, S(SYS_prctl, 0x41555856, b, 20, 0, 0))                                                      \
+    C(prctl_MAP_SIZE, 0, S(SYS_prctl, 35, 15, b, 0, 0))                                                                \
+    C(statmount, (memset(P(512), 0, 32), AT(int, 512) = 24, AT(long, 520) = mount_id(), AT(long, 528) = 0x3f),         \
+      S(457, P(512), b, 4000, 0))                                                                                      \
+    C(getxattrat, (AT(void *, 1024) = b, AT(long, 1032) = 100), S(464, AT_FDCWD, named, 0, "user.x", P(1024), 16))     \
+    C(getxattrat_size, (AT(void *, 1024) = b, AT(long, 1032) = 0), S(464, AT_FDCWD, named, 0, "user.x", P(1024), 16))  \
+    C(listxattrat, 0, S(465, AT_FDCWD, named, 0, b, 100))                                                              \
+    C(file_getattr, 0, S(468, AT_FDCWD, named, b, 24, 0))                                                              \
+    C(handle_too_long, AT(int, 0) = 0,                                                                                 \
+      S(SYS_name_to_handle_at, AT_FDCWD, "/etc", b, P(512), 0) == -1 && errno == EOVERFLOW)                            \
+    C(handle_unique, AT(int, 0) = 128, S(SYS_name_to_handle_at, AT_FDCWD, "/etc", b, P(512), 1))                       \
+    C(vmsplice, (write(pipes[1], "abcdef", 6), IOV(1024, b, 3), IOV(1040, P(100), 10)),                                \
+      S(SYS_vmsplice, pipes[0], P(1024), 2, 0))                                                                        \
+    C(ptrace_signals, (memset(P(4096), 0, 16), AT(int, 4108) = 4), S(SYS_ptrace, 0x4209, tracee, P(4096), b))          \
+    C(ptrace_call, 0, S(SYS_ptrace, 0x420e, tracee, 100, b))                                                           \
+    C(ptrace_dispatch, 0, S(SYS_ptrace, 0x4211, tracee, 32, b))                                                        \
+    C(ptrace_rseq, 0, S(SYS_ptrace, 0x420f, tracee, 32, b))                                                            \
+    C(ioctl_GETFLAGS, 0, ioctl(file2, 0x80086601, b))                                                                  \
+    C(ioctl_GETVERSION, 0, ioctl(file2, 0x80087601, b))                                                                \
+    C(ioctl_FIEMAP, (memset(b, 0, 32), AT(long, 8) = -1, AT(int, 24) = 5), ioctl(file2, 0xc020660b, b))                \
+    C(ioctl_FIEMAP_count, (memset(b, 0, 32), AT(long, 8) = -1), ioctl(file2, 0xc020660b, b))                           \
+    C(ioctl_PAGEMAP_SCAN, (scans(), unfill(P(32), 8)), ioctl(pagemap, 0xc0606610, b))                                  \
+    C(ioctl_UFFDIO_API, (AT(long, 0) = 0xaa, AT(long, 8) = 0), faults_api())                                           \
+    C(ioctl_UFFDIO_COPY_there, (memset(b, 0, 32), AT(void *, 0) = page, AT(void *, 8) = page, AT(long, 16) = 4096),    \
+      ioctl(faults, 0xc028aa03, b) == -1 && errno == EEXIST)                                                           \
+    C(ioctl_SIOCGSKNS, 0, closes_fd(ioctl(udp, 0x894c, b)))                                                            \
+    C(ioctl_GLCKTRMIOS, 0, ioctl(slave, 0x5456, b))                                                                    \
+    C(ioctl_GSOFTCAR, 0, ioctl(slave, 0x5419, b))                                                                      \
+    C(ioctl_BLKROTATIONAL, 0, ioctl(disk, 0x127e, b))                                                                  \
+    C(bpf_lookup, (AT(int, 1024) = 1, bpf_map(BPF_MAP_TYPE_ARRAY)), bpf_element(BPF_MAP_LOOKUP_ELEM, b))               \
+    C(bpf_lookup_cpus, (AT(int, 1024) = 1, bpf_map(BPF_MAP_TYPE_PERCPU_ARRAY)), bpf_element(BPF_MAP_LOOKUP_ELEM, b))   \
+    C(bpf_next_key, (AT(int, 1024) = 1, bpf_map(BPF_MAP_TYPE_ARRAY)), bpf_element(BPF_MAP_GET_NEXT_KEY, b))            \
+    C(bpf_batch, bpf_map(BPF_MAP_TYPE_ARRAY), bpf_batch(4))                                                            \
+    C(bpf_batch_end, bpf_map(BPF_MAP_TYPE_ARRAY), bpf_batch(7) == -1 && errno == ENOENT)                               \
+    C(bpf_refused, 0, bpf_program() == -1 && errno == EINVAL)
 
 static int ended, shm, sem, q, dir, ep, mq, inotify, sfd, tfd, efd, file2, file3, pipes[2];
+static int pagemap, faults, disk, map, tracee;
 static long timer;
 static aio_context_t aio;
 static char *page, named[200], notes[200];
@@ -346,6 +389,58 @@ static int cloned(void) {
     return pid;
 }
 
+static long mount_id(void) {
+    struct statx x;
+    memset(&x, 0, sizeof x);
+    S(SYS_statx, AT_FDCWD, "/", 0, 0x4000 /* STATX_MNT_ID_UNIQUE */, &x);
+    return ((long *)&x)[0x90 / 8];
+}
+static void scans(void) {
+    uint64_t written = 1 << 3; /* PAGE_IS_PRESENT */
+    uint64_t words[] = {96, 0, (uint64_t)page, (uint64_t)page + 3 * 4096, 0, (uint64_t)P(1024), 8, 0, 0, written, 0, written};
+    memcpy(b, words, sizeof words);
+}
+static int faults_api(void) {
+    int fd = S(SYS_userfaultfd, 1), result = ioctl(fd, 0xc018aa3f, b);
+    close(fd);
+    return result;
+}
+static int started_tracee(void) { /* with two signals that wait */
+    int pid = fork();
+    if (pid == 0) {
+        sigset_t all;
+        sigfillset(&all);
+        sigprocmask(SIG_BLOCK, &all, 0);
+        raise(SIGUSR1), raise(SIGUSR2);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    waitpid(pid, 0, 0);
+    return pid;
+}
+static int bpf(int command, union bpf_attr a) { return S(SYS_bpf, command, &a, sizeof a); }
+static void bpf_map(int type) {
+    int key = 1;
+    char value[64] = "value";
+    if (map > 0) close(map);
+    map = bpf(BPF_MAP_CREATE, (union bpf_attr){.map_type = type, .key_size = 4, .value_size = 12, .max_entries = 4});
+    bpf(BPF_MAP_UPDATE_ELEM, (union bpf_attr){.map_fd = map, .key = (uint64_t)&key, .value = (uint64_t)value});
+}
+static int bpf_element(int command, void *to) {
+    return bpf(command, (union bpf_attr){.map_fd = map, .key = (uint64_t)P(1024), .value = (uint64_t)to});
+}
+static int bpf_batch(int most) {
+    union bpf_attr a = {.batch = {.map_fd = map, .out_batch = (uint64_t)P(2048), .keys = (uint64_t)b, .values = (uint64_t)P(512), .count = most}};
+    return S(SYS_bpf, BPF_MAP_LOOKUP_BATCH, &a, sizeof a);
+}
+static int bpf_program(void) { /* it has no end */
+    struct bpf_insn insn = {.code = 0xb7};
+    return bpf(BPF_PROG_LOAD, (union bpf_attr){.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insns = (uint64_t)&insn, .insn_cnt = 1,
+                                               .license = (uint64_t) "GPL", .log_level = 1, .log_buf = (uint64_t)b, .log_size = 4096});
+}
+
 #define DEFINE(name, prepare, call)                                                                                    \
     static void prepare_##name(void) { prepare; }                                                                      \
     static long call_##name(void) { return call; }
@@ -400,7 +495,16 @@ static void set_up(void) {
     inotify_add_watch(inotify, folder, IN_CREATE | IN_CLOSE_WRITE | IN_OPEN);
     page = mmap(0, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     page[0] = 1;
+    page[4096] = page[8192] = 1;
+    pagemap = open("/proc/self/pagemap", O_RDONLY);
+    disk = open("/dev/loop0", O_RDONLY);
+    faults = S(SYS_userfaultfd, 1);
+    ioctl(faults, 0xc018aa3f, (uint64_t[3]){0xaa});
+    ioctl(faults, 0xc020aa00, (uint64_t[4]){(uint64_t)page, 4096, 1});
+    tracee = started_tracee();
     pipe(pipes);
+    write(file2, folder, 10);
+    fsync(file2);
     S(SYS_io_setup, 10, &aio);
     S(SYS_timer_create, CLOCK_MONOTONIC, &(struct sigevent){.sigev_notify = SIGEV_NONE}, &timer);
 }
@@ -444,5 +548,6 @@ int main(int argc, char **argv) {
         if (surplus) printf("%s: %d bytes defined and not written, from %d on\n", rows[k].name, surplus, first_surplus);
         fflush(stdout);
     }
+    kill(tracee, SIGKILL);
     return 0;
 }

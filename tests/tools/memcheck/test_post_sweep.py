@@ -1,4 +1,7 @@
-"""After a system call exactly those bytes are defined that the kernel has written (post_sweep.c)."""
+"""After a system call exactly those bytes are defined that the kernel has written (post_sweep.c).
+
+Before it those must be defined that the kernel reads, and no others (partly_read.c).
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,40 @@ DIFFERENCES = {
 }
 
 
-def test_what_the_kernel_writes(tmp_path: Path) -> None:
-    program = tmp_path / "post_sweep"
+def built(folder: Path, name: str) -> Path:
     flags = ["-std=gnu17", "-O1", "-g", "-w", f"-I{ROOT / 'include'}"]
-    libraries = ["-lutil", "-lrt"]
-    source = str(GUESTS / "post_sweep.c")
-    subprocess.run(["gcc", *flags, "-o", str(program), source, *libraries], check=True, timeout=TIMEOUT)
+    source = str(GUESTS / f"{name}.c")
+    command = ["gcc", *flags, "-o", str(folder / name), source, "-lutil", "-lrt"]
+    subprocess.run(command, check=True, timeout=TIMEOUT)
+    return folder / name
+
+
+def test_what_the_kernel_does_not_read_may_be_undefined(tmp_path: Path) -> None:
+    program = built(tmp_path, "partly_read")
+    words = [*OURS, "-q", "--error-exitcode=9", str(program), "unread"]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.stderr == ""
+    assert done.returncode in (0, 1)
+
+
+def test_what_the_kernel_reads_must_be_defined(tmp_path: Path) -> None:
+    program = built(tmp_path, "partly_read")
+    words = [*OURS, "-q", "--track-origins=no", str(program), "read"]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=TIMEOUT)
+    told = re.findall(r"Syscall param (.*) points to uninitialised byte", done.stderr)
+    of_map = ["bpf(attr->key)", "bpf(attr->value)"] if done.returncode == 0 else []
+    assert told == [
+        *["socketcall.setsockopt(optval)"] * 4,
+        "ioctl(generic)",
+        "ioctl(UFFDIO_API)",
+        "kcmp(idx2)",
+        "splice(iov[...])",
+        *of_map,
+    ]
+
+
+def test_what_the_kernel_writes(tmp_path: Path) -> None:
+    program = built(tmp_path, "post_sweep")
     done = subprocess.run(
         [*OURS, "-q", str(program), str(tmp_path), "all"],
         env=environment(),

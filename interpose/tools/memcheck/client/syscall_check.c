@@ -12,8 +12,9 @@
 #include "shadow/origin.h"
 #include "tools/memcheck/client/syscall_uses.h"
 
-#define TIMEX_BYTES 208  /* struct timex */
-#define CREATES     0100 /* O_CREAT */
+#define TIMEX_BYTES   208  /* struct timex */
+#define CREATES       0100 /* O_CREAT */
+#define SIGINFO_BYTES 128
 /* Newer than the headers of Linux 6.1. */
 #define NR_LSM_GET_SELF_ATTR 459
 #define NR_LSM_LIST_MODULES  461
@@ -181,7 +182,7 @@ static void two_times(struct call *c, u64 at) {
 
 /* bpf looks at nothing beyond the size that it is told. */
 static bool beyond(const struct call *c, const struct part *p) {
-    return c->nr == __NR_bpf && p->at - c->args[p->arg] + p->size > (u32)c->args[2];
+    return c->nr == __NR_bpf && !p->pointed && p->at - c->args[p->arg] + p->size > (u32)c->args[2];
 }
 
 static void parts_in(struct call *c, u32 arg) {
@@ -199,9 +200,11 @@ static void parts_in(struct call *c, u32 arg) {
 static void parts_out(struct call *c, u32 arg, long result) {
     const char *cursor = c->parts->parts;
     struct part p;
-    while (parts_next(&cursor, c->args, (u64)result, &p))
-        if (p.arg == arg && (p.what == '>' || p.what == '=' || p.what == 'd') && !p.away && !beyond(c, &p))
-            call_defines(c->ts, p.at, p.size);
+    bool failed = result < 0;
+    while (parts_next(&cursor, c->args, (u64)result, &p)) {
+        bool written = p.what == 'f' || (!failed && (p.what == '>' || p.what == '=' || p.what == 'd'));
+        if (p.arg == arg && written && !p.away && !beyond(c, &p)) call_defines(c->ts, p.at, p.size);
+    }
 }
 
 /* The name of the argument here; NULL: it is not looked at. */
@@ -262,6 +265,30 @@ static void file_handle(struct call *c, u64 at, bool in) {
         call_reads(c, at, 8 + (u64)n, "handle", "");
     else
         call_writes(c, at, 8 + (u64)n, "handle", "");
+}
+
+/* name_to_handle_at(2): AT_HANDLE_MNT_ID_UNIQUE asks for a longer number. */
+static u64 mount_id_bytes(const struct call *c) { return c->args[4] & 1 ? 8 : 4; }
+
+/* vmsplice(2) fills the memory if the pipe's end can only be read. */
+static bool from_pipe(const struct call *c) {
+    long flags = sys3(__NR_fcntl, (int)c->args[0], 3 /* F_GETFL */, 0);
+    return flags >= 0 && (flags & 3 /* O_ACCMODE */) == 0;
+}
+
+/* PR_SET_MM: an auxiliary vector, all numbers at once, or their size. */
+static void memory_map_in(struct call *c) {
+    u32 what = (u32)c->args[1];
+    if (what == 12 || what == 14) call_reads(c, c->args[2], c->args[3], "set-mm", "");
+    if (what == 15) call_writes(c, c->args[2], 4, "set-mm-map-size", "");
+}
+
+/* PTRACE_PEEKSIGINFO: how many are wanted, from which on; the result is how many came. */
+static void signals_peeked(struct call *c) {
+    int wanted = 0;
+    call_reads(c, c->args[2], 16, "peeksiginfo", "");
+    if (rt_copy_from(&wanted, c->args[2] + 12, 4) < 0 || wanted <= 0) return;
+    call_writes(c, c->args[3], (u64)wanted * SIGINFO_BYTES, "peeksiginfo", "");
 }
 
 /* Words of a mask of so many nodes, the last of which no bit stands for. */
@@ -351,6 +378,13 @@ static void special_in(struct call *c, u32 i, const char *name) {
             call_reads(c, a[2], 2, "PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter", "");
             call_reads(c, a[2] + 8, 8, "PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter", "");
         }
+        if (i == 2 && (u32)a[0] == 35) memory_map_in(c);
+        if (i == 4 && (u32)a[0] == 62 && a[1] == 0) call_writes(c, a[4], 8, "sched-core-cookie", "");
+        if (i == 4 && (u32)a[0] == 0x53564d41 && a[4]) call_reads_string(c, a[4], "set-vma-anon-name", "");
+        if (c->parts) parts_in(c, i);
+        break;
+    case __NR_ptrace:
+        if (i == 3 && (u32)a[0] == 0x4209) signals_peeked(c);
         if (c->parts) parts_in(c, i);
         break;
     case __NR_seccomp: /* likewise: libseccomp asks so for each flag */
@@ -384,7 +418,12 @@ static void special_in(struct call *c, u32 i, const char *name) {
         break;
     case __NR_recvmmsg:
     case __NR_sendmmsg: call_messages(c, a[1], (u32)a[2], c->nr == __NR_sendmmsg); break;
-    case __NR_vmsplice: call_iovecs(c, a[1], a[2], true, "iov", "iov", false); break;
+    case __NR_vmsplice: call_iovecs(c, a[1], a[2], !from_pipe(c), "iov", "iov", false); break;
+    case __NR_setsockopt: call_socket_option(c, name); break;
+    case __NR_bpf:
+        if (c->parts) parts_in(c, i);
+        call_bpf_in(c);
+        break;
     case __NR_io_submit: requests_in(c, a[2], a[1]); break;
     case __NR_timer_create:
         if (a[1]) timer_event(c, a[1]);
@@ -393,7 +432,12 @@ static void special_in(struct call *c, u32 i, const char *name) {
     case __NR_capset: call_reads(c, a[1], capability_bytes(c), "data", ""); break;
     case __NR_sched_setattr: sized(c, a[1], 0, "attr->size", "attr", 48); break;
     case __NR_perf_event_open: sized(c, a[0], 4, "attr->size", "attr", 64); break;
-    case __NR_name_to_handle_at: file_handle(c, a[2], false); break;
+    case __NR_name_to_handle_at:
+        if (i == 2)
+            file_handle(c, a[2], false);
+        else
+            call_writes(c, a[3], mount_id_bytes(c), name, "");
+        break;
     case __NR_open_by_handle_at: file_handle(c, a[1], true); break;
     case __NR_set_mempolicy:
         if (a[1]) call_reads(c, a[1], node_bytes(a[2]), name, "");
@@ -462,7 +506,21 @@ static void special_out(struct call *c, u32 i, long result) {
             u32 n = 0;
             rt_copy_from(&n, a[2], 4);
             call_defines(ts, a[2], 8 + (u64)n);
+        } else {
+            call_defines(ts, a[3], mount_id_bytes(c));
         }
+        break;
+    case __NR_vmsplice:
+        if (from_pipe(c)) call_iovecs_defined(ts, a[1], a[2], (u64)result);
+        break;
+    case __NR_prctl:
+        if (i == 2 && (u32)a[0] == 35 && (u32)a[1] == 15) call_defines(ts, a[2], 4);
+        if (i == 4 && (u32)a[0] == 62 && a[1] == 0) call_defines(ts, a[4], 8);
+        if (c->parts) parts_out(c, i, result);
+        break;
+    case __NR_bpf:
+        if (c->parts) parts_out(c, i, result);
+        call_bpf_out(c, result);
         break;
     case __NR_recvmmsg:
         for (long k = 0; i == 1 && k < result && k < 1024; k++) {
@@ -474,7 +532,7 @@ static void special_out(struct call *c, u32 i, long result) {
         break;
     case __NR_ptrace:
         if (c->parts) parts_out(c, i, result);
-        if (i == 3 && a[0] == 0x420e) call_defines(ts, a[3], a[2] < (u64)result ? a[2] : (u64)result);
+        if (i == 3 && (u32)a[0] == 0x4209) call_defines(ts, a[3], (u64)result * SIGINFO_BYTES);
         if (i == 3 && a[0] == 0x4204) { /* PTRACE_GETREGSET: an iovec, whose length says how much came */
             u64 v[2];
             call_defines(ts, a[3], sizeof v);
@@ -483,10 +541,6 @@ static void special_out(struct call *c, u32 i, long result) {
         break;
     case __NR_sendmmsg:
         for (long k = 0; i == 1 && k < result && k < 1024; k++) call_defines(ts, a[1] + (u64)k * 64 + 56, 4);
-        break;
-    case __NR_keyctl:
-        if (i == 2 && (a[0] == 6 || a[0] == 11 || a[0] == 17))
-            call_defines(ts, a[2], a[3] < (u64)result ? a[3] : (u64)result);
         break;
     case __NR_sysfs:
         if (i == 2) {
@@ -598,13 +652,34 @@ static bool found_child(const u64 args[6]) {
     return !args[2] || rt_copy_from(&signo, args[2], 4) != 0 || signo != 0;
 }
 
+/* What is written although the call fails. */
+static void failed_out(struct call *c, long result) {
+    switch (c->nr) {
+    case __NR_name_to_handle_at: /* how much room it takes, and where the file is */
+        if (result != -EOVERFLOW) return;
+        call_defines(c->ts, c->args[2], 8);
+        call_defines(c->ts, c->args[3], mount_id_bytes(c));
+        break;
+    case __NR_bpf: call_bpf_out(c, result); break;
+    case __NR_ioctl:
+        c->parts = parts_of(c->nr, c->args);
+        if (c->parts) parts_out(c, 2, result);
+        break;
+    default: break;
+    }
+}
+
 void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     result_defined(ts);
-    if (!info || (result < 0 && result >= -4095 && result != -EINTR)) return;
-    if (result < 0 && nr != __NR_nanosleep && nr != __NR_clock_nanosleep) return;
-    uring_after(nr, args, result);
+    if (!info) return;
     struct call c = {ts, info, args, nr, 0, NULL};
+    bool interrupted = result == -EINTR && (nr == __NR_nanosleep || nr == __NR_clock_nanosleep);
+    if (result < 0 && !interrupted) {
+        failed_out(&c, result);
+        return;
+    }
+    uring_after(nr, args, result);
     const char *cursor = info->args;
     struct rt_syscall_arg a;
     for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {

@@ -35,6 +35,14 @@ void call_messages(struct call *c, u64 at, u64 n, bool in);
 void call_message_received(struct tstate *ts, u64 at, long result);
 void call_socket_address(struct call *c, u64 at, u64 n, const char *name);
 
+/* What setsockopt looks at of its value. */
+void call_socket_option(struct call *c, const char *name);
+
+/* ---- syscall_bpf.c: what the attributes lead to ------------------------------------ */
+void call_bpf_in(struct call *c);
+/* Also after a failure. */
+void call_bpf_out(struct call *c, long result);
+
 /* ---- ioctls.c: requests that arguments.def has no row for -------------------------- */
 void call_ioctl_in(struct call *c);
 void call_ioctl_out(struct call *c);

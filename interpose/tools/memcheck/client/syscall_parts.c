@@ -47,19 +47,25 @@ static u64 number_at(const char **p, u64 structure) {
     return value;
 }
 
-static u64 size(const char **p, u64 structure, const u64 args[6], u64 result) {
-    u64 n;
+static u64 count(const char **p, u64 structure, const u64 args[6], u64 result) {
     if (**p == '[') {
         (*p)++;
-        n = number_at(p, structure);
+        u64 n = number_at(p, structure);
         if (**p == ']') (*p)++;
-    } else if (**p != '$') {
-        return number(p);
-    } else if (*++*p == 'r') {
+        return n;
+    }
+    if (**p != '$') return number(p);
+    if (*++*p != 'r') return args[number(p) % 6];
+    (*p)++;
+    return result;
+}
+
+static u64 size(const char **p, u64 structure, const u64 args[6], u64 result) {
+    u64 n = count(p, structure, args, result);
+    if (**p == '<') {
         (*p)++;
-        n = result;
-    } else {
-        n = args[number(p) % 6];
+        u64 most = count(p, structure, args, result);
+        if (most < n) n = most;
     }
     if (**p != '/' && **p != '*') return n;
     char by_what = *(*p)++;
@@ -81,6 +87,7 @@ bool parts_next(const char **cursor, const u64 args[6], u64 result, struct part 
         u64 pointer = 0;
         p++;
         out->away = rt_copy_from(&pointer, out->at, sizeof pointer) < 0 || !pointer;
+        out->pointed = true;
         out->at = pointer + number(&p);
     }
     if (*p == ',') p++, out->size = size(&p, structure, args, result);

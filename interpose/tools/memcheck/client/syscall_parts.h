@@ -14,8 +14,9 @@ struct parts {
 const struct parts *parts_of(long nr, const u64 args[6]);
 
 struct part {
-    char what;     /* < > = w d s r - */
+    char what;     /* < > = w d f s r - */
     bool away;     /* what it leads to is not there, or its condition does not hold */
+    bool pointed;  /* it is not in the argument's structure, which leads to it */
     u32 arg;       /* the argument's number */
     u64 at, size;  /* where it leads to */
     char name[96]; /* "": the argument has none of its own */

@@ -144,3 +144,51 @@ void call_socket_address(struct call *c, u64 at, u64 n, const char *name) {
     member(part, sizeof part, name, ".sa_data");
     if (!known) call_reads(c, at + 2, n - 2, part, "");
 }
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* struct sockaddr_storage: of most families only the address counts. */
+static void group_address(struct call *c, u64 at, const char *name) {
+    u16 family = 0;
+    call_reads(c, at, 2, name, "");
+    if (rt_copy_from(&family, at, 2) < 0) return;
+    if (family == 2 /* AF_INET */)
+        call_reads(c, at + 4, 4, name, "");
+    else if (family == 10 /* AF_INET6 */)
+        call_reads(c, at + 8, 16, name, "");
+    else
+        call_reads(c, at + 2, 126, name, "");
+}
+
+/* Structures with holes, and members that others make unused: programs leave those as they are. */
+void call_socket_option(struct call *c, const char *name) {
+    enum { SOCKET = 1, PACKET = 263, IP = 0, IPV6 = 41 };
+    enum { BINDTODEVICE = 25, ATTACH_FILTER = 26, ATTACH_REUSEPORT_CBPF = 51 };
+    enum { ADD_MEMBERSHIP = 1, DROP_MEMBERSHIP = 2 };
+    enum { JOIN_GROUP = 42, LEAVE_SOURCE_GROUP = 47, LEAVE_GROUP = 45, ADDRESS_AT = 8, SOURCE_AT = 136 };
+    u32 level = (u32)c->args[1], option = (u32)c->args[2], length = (u32)c->args[4];
+    u64 at = c->args[3];
+    if (level == SOCKET && (option == ATTACH_FILTER || option == ATTACH_REUSEPORT_CBPF) && length == 16) {
+        u16 n = 0;
+        u64 filter = 0;
+        call_reads(c, at, 2, name, "");
+        call_reads(c, at + 8, 8, name, "");
+        if (rt_copy_from(&n, at, 2) == 0 && rt_copy_from(&filter, at + 8, 8) == 0)
+            call_reads(c, filter, (u64)n * 8, name, "");
+    } else if (level == SOCKET && option == BINDTODEVICE) {
+        call_reads_name(c, at, length < 15 ? length : 15, name);
+    } else if (level == PACKET && (option == ADD_MEMBERSHIP || option == DROP_MEMBERSHIP) && length >= 16) {
+        u16 bytes = 0;
+        call_reads(c, at, 8, name, "");
+        if (rt_copy_from(&bytes, at + 6, 2) == 0)
+            call_reads(c, at + 8, bytes < length - 8 ? bytes : length - 8, name, "");
+    } else if ((level == IP || level == IPV6) && option >= JOIN_GROUP && option <= LEAVE_SOURCE_GROUP &&
+               length >= SOURCE_AT) {
+        call_reads(c, at, 4, name, "");
+        group_address(c, at + ADDRESS_AT, name);
+        if (option != JOIN_GROUP && option != LEAVE_GROUP && length >= 2 * SOURCE_AT - ADDRESS_AT)
+            group_address(c, at + SOURCE_AT, name);
+    } else {
+        call_reads(c, at, c->args[4], name, "");
+    }
+}

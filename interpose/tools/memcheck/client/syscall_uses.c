@@ -51,7 +51,8 @@ static u32 prctl_has(u64 option) {
 
 /* keyctl(2). */
 static u32 keyctl_has(u64 operation) {
-    static const u8 has[] = {2, 1, 3, 1, 3, 2, 3, 1, 2, 2, 4, 3, 4, 3, 1, 2, 1, 3, 0, 4, 4, 1, 2};
+    static const u8 has[] = {2, 1, 3, 1, 3, 2, 3, 1, 2, 2, 4, 3, 4, 3, 1, 2, 1,
+                             3, 0, 4, 4, 1, 2, 4, 4, 4, 4, 4, 4, 3, 4, 2, 3};
     return operation < COUNT(has) ? has[operation] : 4;
 }
 
