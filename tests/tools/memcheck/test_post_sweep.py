@@ -9,6 +9,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from tools.memcheck.guests import ROOT, TIMEOUT
 from tools.memcheck.test_processes import GUESTS, OURS, environment
 
@@ -51,6 +52,27 @@ def test_what_the_kernel_reads_must_be_defined(tmp_path: Path) -> None:
         "kcmp(idx2)",
         "splice(iov[...])",
         *of_map,
+    ]
+
+
+def test_requests_of_io_submit(tmp_path: Path) -> None:
+    program = built(tmp_path, "aio_requests")
+    words = [*OURS, "-q", "--track-origins=no", str(program)]
+    done = subprocess.run(
+        [*words, "right"], env=environment(), capture_output=True, text=True, timeout=TIMEOUT
+    )
+    if done.returncode == 3:
+        pytest.skip("no asynchronous requests here")
+    assert (done.stdout, done.stderr) == ("17 83\n17 0 43\n17\n", "")
+    done = subprocess.run(
+        [*words, "wrong"], env=environment(), capture_output=True, text=True, timeout=TIMEOUT
+    )
+    assert re.findall(r"Syscall param (.*) byte\(s\)", done.stderr) == [
+        "io_submit(PWRITE) points to uninitialised",
+        "io_submit(PREAD) points to unaddressable",
+        "io_submit(PREADV(iov[i])) points to unaddressable",
+        "io_submit(PWRITEV(iov[i])) points to uninitialised",
+        "io_submit(PREADV) points to uninitialised",
     ]
 
 

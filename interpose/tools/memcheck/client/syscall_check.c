@@ -316,15 +316,6 @@ static void timer_event(struct call *c, u64 at) {
         call_reads(c, at + 16, 4, "evp.sigev_notify_thread_id", "");
 }
 
-static void requests_in(struct call *c, u64 at, u64 n) {
-    for (u64 i = 0; i < n && i < 1024; i++) {
-        u64 cb;
-        call_reads(c, at + 8 * i, 8, "iocbpp", "");
-        if (rt_copy_from(&cb, at + 8 * i, 8) < 0) return;
-        call_reads(c, cb, 64, "iocb", "");
-    }
-}
-
 static void special_in(struct call *c, u32 i, const char *name) {
     const u64 *a = c->args;
     u32 size;
@@ -424,7 +415,7 @@ static void special_in(struct call *c, u32 i, const char *name) {
         if (c->parts) parts_in(c, i);
         call_bpf_in(c);
         break;
-    case __NR_io_submit: requests_in(c, a[2], a[1]); break;
+    case __NR_io_submit: call_requests(c, a[2], a[1]); break;
     case __NR_timer_create:
         if (a[1]) timer_event(c, a[1]);
         break;
@@ -680,6 +671,7 @@ void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result
         return;
     }
     uring_after(nr, args, result);
+    if (nr == __NR_io_getevents || nr == __NR_io_pgetevents) call_requests_done(ts, args[3], (u64)result);
     const char *cursor = info->args;
     struct rt_syscall_arg a;
     for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {

@@ -38,6 +38,10 @@ void call_socket_address(struct call *c, u64 at, u64 n, const char *name);
 /* What setsockopt looks at of its value. */
 void call_socket_option(struct call *c, const char *name);
 
+/* ---- aio.c: n pointers to struct iocb; n struct io_event ----------------------------- */
+void call_requests(struct call *c, u64 at, u64 n);
+void call_requests_done(struct tstate *ts, u64 at, u64 n);
+
 /* ---- syscall_bpf.c: what the attributes lead to ------------------------------------ */
 void call_bpf_in(struct call *c);
 /* Also after a failure. */
