@@ -310,10 +310,14 @@ static void reaches(void) { /* a datagram to udp */
     C(bpf_next_key, (AT(int, 1024) = 1, bpf_map(BPF_MAP_TYPE_ARRAY)), bpf_element(BPF_MAP_GET_NEXT_KEY, b))            \
     C(bpf_batch, bpf_map(BPF_MAP_TYPE_ARRAY), bpf_batch(4))                                                            \
     C(bpf_batch_end, bpf_map(BPF_MAP_TYPE_ARRAY), bpf_batch(7) == -1 && errno == ENOENT)                               \
+    C(kvm_cpuid, (AT(int, 0) = 200, AT(int, 4) = 0), ioctl(kvm, 0xc008ae05, b))                                        \
+    C(kvm_msr_indices, AT(int, 0) = 1000, ioctl(kvm, 0xc004ae02, b))                                                   \
+    C(kvm_msrs, (AT(int, 0) = 1, AT(long, 8) = 0x10), ioctl(cpu, 0xc008ae88, b))                                       \
+    C(kvm_translate, AT(long, 0) = 0x1000, (AT(long, 16) = 0, unfill(P(16), 3), ioctl(cpu, 0xc018ae85, b)))            \
     C(bpf_refused, 0, bpf_program() == -1 && errno == EINVAL)
 
 static int ended, shm, sem, q, dir, ep, mq, inotify, sfd, tfd, efd, file2, file3, pipes[2];
-static int pagemap, faults, disk, map, tracee;
+static int pagemap, faults, disk, map, tracee, kvm, cpu;
 static long timer;
 static aio_context_t aio;
 static char *page, named[200], notes[200];
@@ -502,6 +506,8 @@ static void set_up(void) {
     ioctl(faults, 0xc018aa3f, (uint64_t[3]){0xaa});
     ioctl(faults, 0xc020aa00, (uint64_t[4]){(uint64_t)page, 4096, 1});
     tracee = started_tracee();
+    kvm = open("/dev/kvm", O_RDWR);
+    cpu = ioctl(ioctl(kvm, 0xae01, 0), 0xae41, 0);
     pipe(pipes);
     write(file2, folder, 10);
     fsync(file2);
