@@ -117,7 +117,10 @@ PUBLIC int SYM(10160, C_LIB, posix_memalign)(void **out, size_t align, size_t n)
     look_at(n);
     u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_POSIX, NAME("posix_memalign"));
     if (p == 1) return EINVAL;
-    if (!p) return ENOMEM;
+    if (!p) {
+        no_memory(); /* it is not for errno to tell, but the C library's leaves it so, and programs look */
+        return ENOMEM;
+    }
     *out = (void *)p;
     return 0;
 }

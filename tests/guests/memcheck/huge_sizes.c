@@ -18,6 +18,9 @@ int main(void) {
     kept[7] = aligned_alloc(64, huge);
     kept[8] = reallocarray(kept[6], huge, 32);
     kept[9] = reallocarray(NULL, negative, 1);
+    void *none = &none;
+    errno = 0;
+    if (posix_memalign(&none, 64, huge) != ENOMEM || errno != ENOMEM || none != &none) return 2;
     free(calloc(negative, 0));
     free(calloc(0, negative));
     int all = !kept[0] + !kept[1] + !kept[2] + !same + !kept[7] + !kept[8] + !kept[9];
