@@ -310,6 +310,14 @@ static void reaches(void) { /* a datagram to udp */
     C(bpf_next_key, (AT(int, 1024) = 1, bpf_map(BPF_MAP_TYPE_ARRAY)), bpf_element(BPF_MAP_GET_NEXT_KEY, b))            \
     C(bpf_batch, bpf_map(BPF_MAP_TYPE_ARRAY), bpf_batch(4))                                                            \
     C(bpf_batch_end, bpf_map(BPF_MAP_TYPE_ARRAY), bpf_batch(7) == -1 && errno == ENOENT)                               \
+    C(recvmsg_short, (message(udp), AT(int, 8) = 3, reaches()), S(SYS_recvmsg, udp, b, 0))                             \
+    C(recvmsg_no_room, (message(udp), AT(int, 8) = 0, reaches()), S(SYS_recvmsg, udp, b, 0))                           \
+    C(recvmmsg_short, (messages(), AT(int, 8) = AT(int, 72) = AT(int, 136) = 3, reaches(), reaches()),                 \
+      S(SYS_recvmmsg, udp, b, 3, MSG_DONTWAIT, 0))                                                                     \
+    C(recvmsg_controls, (message(udp), stamps(1), reaches()), THEN(S(SYS_recvmsg, udp, b, 0), stamps(0)))              \
+    C(wait4_none, ended = sleeper(),                                                                                   \
+      THEN(S(SYS_wait4, ended, b, WNOHANG, P(512)), (kill(ended, SIGKILL), waitpid(ended, 0, 0))))                     \
+    C(pidfd_info, AT(long, 0) = 7, ioctl(pidfd, 0xc040ff0b, b))                                                        \
     C(kvm_cpuid, (AT(int, 0) = 200, AT(int, 4) = 0), ioctl(kvm, 0xc008ae05, b))                                        \
     C(kvm_msr_indices, AT(int, 0) = 1000, ioctl(kvm, 0xc004ae02, b))                                                   \
     C(kvm_msrs, (AT(int, 0) = 1, AT(long, 8) = 0x10), ioctl(cpu, 0xc008ae88, b))                                       \
@@ -317,7 +325,7 @@ static void reaches(void) { /* a datagram to udp */
     C(bpf_refused, 0, bpf_program() == -1 && errno == EINVAL)
 
 static int ended, shm, sem, q, dir, ep, mq, inotify, sfd, tfd, efd, file2, file3, pipes[2];
-static int pagemap, faults, disk, map, tracee, kvm, cpu;
+static int pagemap, faults, disk, map, tracee, kvm, cpu, pidfd;
 static long timer;
 static aio_context_t aio;
 static char *page, named[200], notes[200];
@@ -403,6 +411,15 @@ static void scans(void) {
     uint64_t written = 1 << 3; /* PAGE_IS_PRESENT */
     uint64_t words[] = {96, 0, (uint64_t)page, (uint64_t)page + 3 * 4096, 0, (uint64_t)P(1024), 8, 0, 0, written, 0, written};
     memcpy(b, words, sizeof words);
+}
+static int sleeper(void) {
+    int pid = fork();
+    if (pid == 0) pause(), _exit(0);
+    return pid;
+}
+static int stamps(int on) { /* messages of control of 17 and 20 bytes, with padding behind them */
+    setsockopt(udp, IPPROTO_IP, IP_RECVTOS, &on, sizeof on);
+    return setsockopt(udp, IPPROTO_IP, IP_RECVTTL, &on, sizeof on);
 }
 static int faults_api(void) {
     int fd = S(SYS_userfaultfd, 1), result = ioctl(fd, 0xc018aa3f, b);
@@ -506,6 +523,7 @@ static void set_up(void) {
     ioctl(faults, 0xc018aa3f, (uint64_t[3]){0xaa});
     ioctl(faults, 0xc020aa00, (uint64_t[4]){(uint64_t)page, 4096, 1});
     tracee = started_tracee();
+    pidfd = S(SYS_pidfd_open, getpid(), 0);
     kvm = open("/dev/kvm", O_RDWR);
     cpu = ioctl(ioctl(kvm, 0xae01, 0), 0xae41, 0);
     pipe(pipes);

@@ -408,7 +408,10 @@ static void special_in(struct call *c, u32 i, const char *name) {
         call_writes(c, a[1] + 8, a[2], "msgp->mtext", "");
         break;
     case __NR_recvmmsg:
-    case __NR_sendmmsg: call_messages(c, a[1], (u32)a[2], c->nr == __NR_sendmmsg); break;
+    case __NR_sendmmsg:
+        rt_th(c->ts)->address_room = 0;
+        call_messages(c, a[1], (u32)a[2], c->nr == __NR_sendmmsg);
+        break;
     case __NR_vmsplice: call_iovecs(c, a[1], a[2], !from_pipe(c), "iov", "iov", false); break;
     case __NR_setsockopt: call_socket_option(c, name); break;
     case __NR_bpf:
@@ -517,7 +520,7 @@ static void special_out(struct call *c, u32 i, long result) {
         for (long k = 0; i == 1 && k < result && k < 1024; k++) {
             u32 got = 0;
             rt_copy_from(&got, a[1] + (u64)k * 64 + 56, 4);
-            call_message_received(ts, a[1] + (u64)k * 64, got);
+            call_message_received(ts, a[1] + (u64)k * 64, rt_th(ts)->address_room, got);
             call_defines(ts, a[1] + (u64)k * 64 + 56, 4);
         }
         break;
@@ -612,6 +615,7 @@ void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
             if (args[i]) call_message(&c, args[i], true, name);
             break;
         case RT_ARG_MSG_OUT:
+            rt_th(ts)->address_room = 0;
             if (args[i]) call_message(&c, args[i], false, name);
             break;
         case RT_ARG_ADDR_IN:
@@ -637,9 +641,10 @@ static void result_defined(struct tstate *ts) {
     }
 }
 
-/* waitid(2) without a child to tell of succeeds, too, and its times stay as they were. */
-static bool found_child(const u64 args[6]) {
+/* wait4(2) and waitid(2) without a child to tell of succeed, too. waitid clears what it tells then, but no times. */
+static bool found_child(long nr, const u64 args[6], long result) {
     u32 signo = 0;
+    if (nr == __NR_wait4) return result != 0;
     return !args[2] || rt_copy_from(&signo, args[2], 4) != 0 || signo != 0;
 }
 
@@ -678,12 +683,12 @@ void mc_syscall_after(struct tstate *ts, long nr, const u64 args[6], long result
         if (!args[i]) continue;
         u64 n = rt_size_value(&a.after, args, result), most = rt_size_value(&a.size, args, result);
         if (a.size.base == RT_SIZE_ARG && n > most) n = most; /* MSG_TRUNC: more was there than was written */
-        if (nr == __NR_waitid && i == 4 && !found_child(args)) continue;
+        if ((nr == __NR_wait4 || (nr == __NR_waitid && i == 4)) && !found_child(nr, args, result)) continue;
         switch (a.kind) {
         case RT_ARG_OUT:
         case RT_ARG_INOUT: call_defines(ts, args[i], n); break;
         case RT_ARG_IOV_OUT: call_iovecs_defined(ts, args[i], rt_size_value(&a.size, args, result), (u64)result); break;
-        case RT_ARG_MSG_OUT: call_message_received(ts, args[i], result); break;
+        case RT_ARG_MSG_OUT: call_message_received(ts, args[i], rt_th(ts)->address_room, result); break;
         case RT_ARG_ADDR_OUT: {
             u32 len = 0, room = rt_th(ts)->address_room;
             /* The answer is the length of the whole address, of which so much was written as there was room for. */

@@ -32,7 +32,7 @@ void call_iovecs_defined(struct tstate *ts, u64 at, u64 n, u64 bytes);
 /* A struct msghdr; an array of struct mmsghdr. */
 void call_message(struct call *c, u64 at, bool in, const char *name);
 void call_messages(struct call *c, u64 at, u64 n, bool in);
-void call_message_received(struct tstate *ts, u64 at, long result);
+void call_message_received(struct tstate *ts, u64 at, u64 name_room, long result);
 void call_socket_address(struct call *c, u64 at, u64 n, const char *name);
 
 /* What setsockopt looks at of its value. */

@@ -44,6 +44,7 @@ void call_iovecs_defined(struct tstate *ts, u64 at, u64 n, u64 bytes) {
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
+#define CMSG_HEAD 16 /* struct cmsghdr */
 enum { MSG_NAME, MSG_NAMELEN, MSG_IOV, MSG_IOVLEN, MSG_CONTROL, MSG_CONTROLLEN, MSG_FLAGS };
 
 /* Control messages without the padding between them, which nobody reads. */
@@ -71,6 +72,9 @@ void call_message(struct call *c, u64 at, bool in, const char *name) {
             call_reads(c, m[MSG_NAME], (u32)m[MSG_NAMELEN], part, "");
         else
             call_writes(c, m[MSG_NAME], (u32)m[MSG_NAMELEN], part, "");
+        /* Of several messages the largest: their rooms are most often equal. */
+        u32 *room = &rt_th(c->ts)->address_room;
+        if (!in && *room < (u32)m[MSG_NAMELEN]) *room = (u32)m[MSG_NAMELEN];
     }
     member(part, sizeof part, name, ".msg_iov");
     call_iovecs(c, m[MSG_IOV], m[MSG_IOVLEN], in, part, part, true);
@@ -93,14 +97,25 @@ void call_messages(struct call *c, u64 at, u64 n, bool in) {
     }
 }
 
-void call_message_received(struct tstate *ts, u64 at, long result) {
+/* Without the padding between them, as nothing is written there. */
+static void controls_received(struct tstate *ts, u64 at, u64 n) {
+    u64 length;
+    for (u64 end = at + n; at < end && end - at >= CMSG_HEAD; at += RT_ROUND_UP(length, 8)) {
+        if (rt_copy_from(&length, at, sizeof length) < 0 || length < CMSG_HEAD) return;
+        if (length > end - at) length = end - at;
+        call_defines(ts, at, length);
+    }
+}
+
+void call_message_received(struct tstate *ts, u64 at, u64 name_room, long result) {
     u64 m[7];
     if (rt_copy_from(m, at, sizeof m) < 0) return;
     call_defines(ts, at + 8, 4);
     call_defines(ts, at + 40, 12);
-    if (m[MSG_NAME]) call_defines(ts, m[MSG_NAME], (u32)m[MSG_NAMELEN]);
+    u64 name = (u32)m[MSG_NAMELEN]; /* of the whole, of which so much was written as there was room for */
+    if (m[MSG_NAME]) call_defines(ts, m[MSG_NAME], name < name_room ? name : name_room);
     call_iovecs_defined(ts, m[MSG_IOV], m[MSG_IOVLEN], (u64)result);
-    if (m[MSG_CONTROL]) call_defines(ts, m[MSG_CONTROL], m[MSG_CONTROLLEN]);
+    if (m[MSG_CONTROL]) controls_received(ts, m[MSG_CONTROL], m[MSG_CONTROLLEN]);
 }
 
 /* ---- addresses ------------------------------------------------------------------------------ */
