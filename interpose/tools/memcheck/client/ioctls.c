@@ -1,5 +1,5 @@
 /* ioctl(2): requests whose structure leads to another one, those whose number alone says what they read and write, and
- * those of which nobody knows.  The rest are rows of arguments.def.
+ * those of which nobody knows.  The rest are rows of ioctls.def.
  */
 #include "tools/memcheck/client/ioctl_lists.h"
 
@@ -129,7 +129,7 @@ static void time_stamps_in(struct call *c, u64 at, bool sets) {
         call_writes(c, data_of(at), HWTSTAMP_BYTES, name, "");
 }
 
-/* The number says which way how many bytes go; what arguments.def has no row for may still not mean it so. */
+/* The number says which way how many bytes go; what ioctls.def has no row for may still not mean it so. */
 static u64 hinted(u64 request, u32 way) { return (u32)request >> 30 & way ? (u32)request >> 16 & 0x3fff : 0; }
 
 /* Once for each request, ten of them. */
