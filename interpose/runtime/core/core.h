@@ -15,6 +15,10 @@ int rt_slow(struct tstate *ts);
 void rt_watched(struct tstate *ts);
 /* Load the whole guest state from ts and jump to ts->target.  Never returns. */
 void rt_enter(struct tstate *ts) RT_NORETURN;
+/* A jump to pc, which is none of user space: true if it was a call of the vsyscall page, and is made (vsyscall.c). */
+bool rt_vsyscall(struct tstate *ts, u64 pc);
+/* That page's line in the list of mappings; "" where there is none. */
+const char *rt_vsyscall_line(void);
 /* Start running guest code at ts->pc on this thread: rt_enter after a look-up.
  * FS and GS bases must already be the runtime's. */
 void rt_run(struct tstate *ts) RT_NORETURN;

@@ -278,6 +278,7 @@ static u64 unreadable(u64 pc, u64 end) {
  * fetched, or the instruction itself faults (SDM volume 1, 3.3.7.1). */
 static void bad_target(struct tstate *ts, u64 key) {
     u64 pc = rt_pc(key);
+    if (rt_vsyscall(ts, pc)) return;
     ts->pc = key;
     rt_hook_bad_jump(ts, pc, 0);
     if (!rt_canonical(pc)) {

@@ -4,6 +4,7 @@
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
 
+#include "runtime/core/core.h"
 #include "runtime/memory/memory.h"
 #include "runtime/loader/image.h"
 #include "runtime/memory/mm.h"
@@ -65,6 +66,7 @@ void proc_maps_text(struct proc_text *t) {
     for (u32 i = 0; i < rt_nsegs; i++)
         if (!(rt_segs[i].mflags & MM_OURS)) t->len += maps_line(t->at + t->len, &rt_segs[i]);
     rt_mm_unlock();
+    t->len += (u64)rt_snprintf(t->at + t->len, LINE_ROOM, "%s", rt_vsyscall_line());
 }
 
 /* ---- reading the kernel's ---------------------------------------------------------------------- */
