@@ -6,7 +6,16 @@ import os
 import sys
 
 from interpose import INTERFACES, __version__
-from interpose.errors import OUT_OF_MEMORY, InterposeError, OptionError, internal_error, out_of_memory, tell
+from interpose.errors import (
+    NO_DESCRIPTORS,
+    OUT_OF_MEMORY,
+    InterposeError,
+    OptionError,
+    internal_error,
+    out_of_descriptors,
+    out_of_memory,
+    tell,
+)
 from interpose.options.parse import parse
 
 TYPE_CHECKING = False
@@ -125,6 +134,8 @@ def entry() -> None:
         except Exception as error:
             if out_of_memory(error):
                 os.write(2, OUT_OF_MEMORY)
+            elif out_of_descriptors(error):
+                tell(InterposeError(NO_DESCRIPTORS))
             else:
                 tell(internal_error(error))
     except BaseException:

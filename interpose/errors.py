@@ -119,6 +119,14 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, (ImportError, OSError)) and any(text in str(error) for text in _NO_MEMORY_TEXTS)
 
 
+NO_DESCRIPTORS = "no file descriptor is free any more, so the program cannot go on; raise 'ulimit -n'"
+
+
+def out_of_descriptors(error: BaseException) -> bool:
+    """Whether an error means that none is free; then no module can be imported to tell of it, either."""
+    return getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
+
+
 def place_of(error: BaseException) -> str:
     """`` at FILE:LINE``, where it was raised."""
     trace = error.__traceback__

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from interpose import paths
-from interpose.errors import InterposeError, tell
+from interpose.errors import NO_DESCRIPTORS, InterposeError, out_of_descriptors, tell
 from interpose.errors import out_of_memory as means_no_memory
 from interpose.jit._native import lib
 
@@ -64,7 +64,7 @@ def _work_alone(session: Session, work: Callable[[], None]) -> None:
 
 
 def _internal(error: BaseException) -> None:
-    plain: InterposeError | None = paths.installation_changed(error)
+    plain = InterposeError(NO_DESCRIPTORS) if out_of_descriptors(error) else paths.installation_changed(error)
     if plain is None:
         from interpose.supervisor.fatal import internal_fault
 

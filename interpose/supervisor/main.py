@@ -13,7 +13,7 @@ import struct
 import time
 
 from interpose import paths, system, tools
-from interpose.errors import InterposeError, LaunchError, out_of_memory
+from interpose.errors import InterposeError, LaunchError, out_of_descriptors, out_of_memory
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.client import Client
 from interpose.supervisor.documents import Documents
@@ -418,7 +418,7 @@ class Supervisor:
         except (InterposeError, MemoryError):
             raise
         except Exception as error:
-            if out_of_memory(error):
+            if out_of_memory(error) or out_of_descriptors(error):
                 raise
             if (changed := paths.installation_changed(error)) is not None:
                 raise changed from error

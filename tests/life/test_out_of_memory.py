@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 import uuid
@@ -47,6 +48,28 @@ def grow(ends: str, tool: str, room: int) -> None:
     assert len(lines) == (process.returncode == 1), context
     assert all(line.startswith("interpose: ") and "internal" not in line for line in lines), context
     assert wait_until(lambda: not processes_with(token))
+
+
+def test_a_hard_limit_on_descriptors_is_told_as_one() -> None:
+    """However few there are, the program runs, or one line says of which limit it is."""
+    told = []
+    for most in range(8, 24):
+        done = subprocess.run(
+            [*command("--tool=none", "-q"), "/bin/true"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=environment(),
+            timeout=60,
+            preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)),
+        )
+        if done.returncode == 0:
+            assert done.stderr == "", most
+        else:
+            told.append(done.stderr)
+            assert done.returncode == 1, most
+            assert re.fullmatch(r"interpose: .*raise '?ulimit -n'?\n", done.stderr), (most, done.stderr)
+    assert any("no file descriptor is free any more" in line for line in told)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="limits of another process")
