@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 
+from interpose import system
 from interpose.cache.digest import digest
+from interpose.jit._native import lib
 
 HEAD = 4096
 """Bytes of the beginning that count for the identity: the ELF headers and, as a rule, the build-id."""
 MOST_HELD = 512
 """Files that are kept open; a program may map thousands, and descriptors are limited."""
+LEFT_FREE = 24
+"""Descriptors below the limit for all else: modules, debug files, memory and sockets of forked processes."""
 
 
 class OpenFile:
@@ -17,7 +21,8 @@ class OpenFile:
 
     The times alone do not tell two contents apart that were written within one tick of the kernel's clock.
     It is kept open, so that its contents can be read after it was deleted or replaced. Beyond
-    :data:`MOST_HELD` files it is opened again by its name when it is read, and only while it is the same.
+    :data:`MOST_HELD` files, and where the process's limit is near, it is opened again by its name when it is
+    read, and only while it is the same.
     """
 
     __slots__ = ("_fd", "_name", "identity", "path", "size", "written_ns")
@@ -33,7 +38,8 @@ class OpenFile:
         OpenFile._held += 1
         self.identity = _identity(self._fd)
         _, _, self.size, self.written_ns, *_ = self.identity
-        if OpenFile._held > MOST_HELD:
+        # The kernel gives the lowest number, so this one tells how many are in use, by whomever.
+        if OpenFile._held > MOST_HELD or self._fd >= system.limit(lib.IP_LIMIT_NOFILE)[0] - LEFT_FREE:
             self._close()
 
     def _close(self) -> None:

@@ -234,6 +234,21 @@ def test_small_files(ends: str, tool: str) -> None:
     assert done.returncode == 5 or "ulimit -f" in done.stderr
 
 
+def test_more_objects_than_descriptors(tmp_path: Path) -> None:
+    """Files that are not kept open are read all the same."""
+    program = compile_guest("life/many_objects.c", tmp_path)
+    first = compile_guest("life/one_object.c", tmp_path, "-shared", "-fPIC").read_bytes()
+    objects = [tmp_path / f"{number}.so" for number in range(50)]
+    for path in objects:
+        path.write_bytes(first)
+    words = ours("memcheck", str(program), *map(str, objects))
+    for files in (24, 32, 48):
+        done = run(words, preexec_fn=limited(NOFILE=files))
+        assert done.returncode == 0, done.stderr
+        assert "read_freed (one_object.c:6)" in done.stderr
+        assert "interpose: " not in done.stderr
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 @pytest.mark.parametrize("processes", range(4))
 def test_no_process_can_be_made(ends: str, tmp_path: Path, processes: int) -> None:

@@ -1,6 +1,8 @@
 """What is kept of mapped files from one program to the next."""
 
+import errno
 import os
+import resource
 
 import pytest
 
@@ -9,6 +11,7 @@ from interpose.elf.openfile import OpenFile
 from interpose.elf.symbolizer import ObjectFile, Symbolizer
 from interpose.redir import CodeObject, SymbolTable
 from interpose.redir.index import SymbolIndex
+from interpose.supervisor.end import _internal
 from interpose.supervisor.files import Files
 
 
@@ -96,6 +99,29 @@ def test_without_descriptors_to_spare_a_file_is_read_while_it_is_the_same(tmp_pa
     _rewritten(path, b"two")
     with pytest.raises(OSError, match="replaced"):
         file.read(0, 3)
+
+
+def test_near_the_limit_on_descriptors_no_file_is_kept_open(tmp_path):
+    path = tmp_path / "lib.so"
+    path.write_bytes(b"one")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    os.close(lowest)
+    for room, held in ((openfile.LEFT_FREE, False), (openfile.LEFT_FREE + 1, True)):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + room, limits[1]))
+        try:
+            file = OpenFile(str(path))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert file.read(0, 3) == b"one"
+        assert os.path.exists(f"/proc/self/fd/{lowest}") is held
+        del file
+
+
+def test_a_supervisor_without_descriptors_says_so(capfd):
+    _internal(OSError(errno.EMFILE, "Too many open files"))
+    told = "interpose: too many open files, so the program cannot go on; raise ulimit -n\n"
+    assert capfd.readouterr().err == told
 
 
 def test_a_file_that_is_gone_is_never_kept():
