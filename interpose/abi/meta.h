@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Precise state: sorted by host offset within a block. */
+/* Precise state: sorted by host offset within a block, and packed (inline/points.h). */
 #define IP_PF_BOUNDARY  1   /* host address begins a guest instruction */
 #define IP_PF_GUEST     4   /* the host instruction here is the guest's own */
 #define IP_PF_SHADOW    8   /* a shadow access for the guest's access */
@@ -18,16 +18,27 @@ struct ip_point {
     uint8_t guest_off; /* number of the guest instruction: ip_block.pcs has its pc */
     uint8_t flags;     /* IP_PF_* */
 };
+/* Packed, in the first byte; in the second one; bytes at most. */
+#define IP_POINT_FLAGS   7 /* mask; 7 itself: they follow */
+#define IP_POINT_NEXT    8 /* the next guest instruction */
+#define IP_POINT_INSN    16
+#define IP_POINT_SPILLED 32
+#define IP_POINT_FAR     255
+#define IP_POINT_MOST    8
+/* Of packed guest pcs: bytes of the first one; before a distance of more bytes; bytes of a distance at most. */
+#define IP_PCS_HEAD 8
+#define IP_PCS_FAR  255
+#define IP_PCS_MOST 5
 struct ip_block {
     uint64_t key;
     uint32_t host; /* client address of the entry */
     uint16_t host_len;
     uint16_t cold_len; /* bytes of its stubs that lie apart from it, at cold */
-    uint32_t points;   /* index of first ip_point */
+    uint32_t points;   /* where its first point is, in bytes */
     uint16_t n_points;
     uint16_t n_insns;
-    uint32_t pcs;   /* index into pcs[]: low and high half of the first instruction's guest pc, then each one's distance
-                       from it, n_insns and the one behind (inline/pcs.h); ip_point.guest_off indexes these */
+    uint32_t pcs;   /* where the guest pcs of its n_insns instructions are, and of the one behind (inline/pcs.h), in
+                       bytes; ip_point.guest_off is a number of one */
     uint32_t state; /* 1 live, 0 dropped */
     uint32_t trace; /* client address of its template (trace.h), or 0 */
     uint32_t cold;  /* client address; ascends as host does */
@@ -39,11 +50,10 @@ struct ip_block {
 #define IP_META_EXITMAX 0x00200000
 #define IP_META_BLOCKS  0x03001000 /* ip_block[], sorted by host */
 #define IP_META_BLKMAX  0x00030000
-#define IP_META_POINTS  0x05001000 /* ip_point[] */
-#define IP_META_PTMAX   0x00800000
-#define IP_META_PCS     0x09001000 /* uint32_t[]: packed guest pcs */
-#define IP_META_PCMAX   0x00400000
-#define IP_PCS_HEAD     2
+#define IP_META_POINTS  0x05001000 /* bytes: packed points */
+#define IP_META_PTMAX   0x04000000
+#define IP_META_PCS     0x09001000 /* bytes: packed guest pcs */
+#define IP_META_PCMAX   0x02000000
 #define IP_META_DESC    0x0b001000 /* instruction descriptors (tracking) */
 #define IP_META_DESCMAX 0x04000000
 struct ip_ttent {
@@ -53,13 +63,13 @@ struct ip_ttent {
 };
 struct ip_meta {
     uint32_t magic, version;
-    uint32_t n_blocks, n_exits, n_points, n_pcs;
-    uint32_t desc_used;
-    uint32_t cache_used, cold_used;    /* bytes from IP_CACHE_BASE on, from IP_COLD_BASE on */
-    uint32_t trace_used, trace_blocks; /* bytes, number of templates */
-    uint32_t trace_full;               /* code is met that has none, for there is no room */
-    uint32_t trace_words;              /* sum of their n_words */
-    uint64_t generation;               /* bumped by each whole flush */
+    uint32_t n_blocks, n_exits;
+    uint32_t points_used, pcs_used, desc_used; /* bytes */
+    uint32_t cache_used, cold_used;            /* bytes from IP_CACHE_BASE on, from IP_COLD_BASE on */
+    uint32_t trace_used, trace_blocks;         /* bytes, number of templates */
+    uint32_t trace_full;                       /* code is met that has none, for there is no room */
+    uint32_t trace_words;                      /* sum of their n_words */
+    uint64_t generation;                       /* bumped by each whole flush */
 };
 
 #endif

@@ -12,6 +12,7 @@ the constants with the header's.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 import gdb
 import gdb.unwinder
@@ -19,7 +20,7 @@ import gdb.unwinder
 CACHE, COLD = (0x5D000000, 0x6D000000), 0x65000000
 RUNTIME = (0x7D000000, 0x7DC00000)
 META = 0x6D000000
-META_BLOCKS, META_POINTS, META_PCS, PCS_HEAD = 0x03001000, 0x05001000, 0x09001000, 2
+META_BLOCKS, META_POINTS, META_PCS = 0x03001000, 0x05001000, 0x09001000
 CHANNEL_MAGIC = 0x49504F53
 CHANNEL, CHANNEL_PROG = 0x7DC00000, 0x660
 KEY_PC = 0x0000FFFFFFFFFFFF
@@ -27,7 +28,9 @@ STATE_GPR, STATE_PC = 0x00, 0x88
 N_BLOCKS_AT, COLD_USED_AT = 8, 32  # in struct ip_meta
 # key, host, length, that of stubs apart, points, their number, instructions, pcs, state, where stubs are
 BLOCK = struct.Struct("<QIHHIHHII4xI")
-POINT = struct.Struct("<HHBB")  # host offset, spilled registers, instruction, flags
+# Of a packed point (inline/points.h): bits of its first byte, its most bytes; of a packed pc (inline/pcs.h).
+POINT_FLAGS, POINT_NEXT, POINT_INSN, POINT_SPILLED, POINT_FAR, POINT_MOST = 7, 8, 16, 32, 255, 8
+PCS_HEAD, PCS_FAR, PCS_MOST = 8, 255, 5
 REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
 
 
@@ -62,14 +65,48 @@ def in_translation(host: int) -> tuple[int, int]:
         return 0, 0
     spilled = instruction = 0
     begin = block[9] - block[2] if block[9] <= host < block[9] + block[3] else block[1]
-    for i in range(block[5]):
-        at = META + META_POINTS + (block[4] + i) * POINT.size
-        offset, registers, number, _ = POINT.unpack(_read(at, POINT.size))
+    points = _read(META + META_POINTS + block[4], block[5] * POINT_MOST)
+    for offset, number, registers in unpacked(points, block[5]):
         if offset > host - begin:
             break
         instruction, spilled = number, registers
-    at = META + META_PCS + 4 * block[7]
-    return _word(at) + _word(at + 4 * (PCS_HEAD + instruction), "<i"), spilled
+    return _guest_pc(
+        _read(META + META_PCS + block[7], PCS_HEAD + PCS_MOST * instruction), instruction
+    ), spilled
+
+
+def unpacked(data: bytes, count: int) -> Iterator[tuple[int, int, int]]:
+    """Of each point the host offset, the guest instruction, and the registers that are spilled."""
+    at = offset = instruction = spilled = 0
+    for _ in range(count):
+        what, distance = data[at], data[at + 1]
+        at += 2
+        offset += distance
+        if distance == POINT_FAR:
+            (offset,) = struct.unpack_from("<H", data, at)
+            at += 2
+        if what & POINT_NEXT:
+            instruction += 1
+        if what & POINT_INSN:
+            instruction = data[at]
+            at += 1
+        if what & POINT_SPILLED:
+            (spilled,) = struct.unpack_from("<H", data, at)
+            at += 2
+        at += what & POINT_FLAGS == POINT_FLAGS
+        yield offset, instruction, spilled
+
+
+def _guest_pc(data: bytes, instruction: int) -> int:
+    pc, at = int.from_bytes(data[:PCS_HEAD], "little"), PCS_HEAD
+    for _ in range(instruction):
+        distance = data[at]
+        at += 1
+        if distance == PCS_FAR:
+            (distance,) = struct.unpack_from("<i", data, at)
+            at += PCS_MOST - 1
+        pc += distance
+    return pc
 
 
 def _pc_of(key: int) -> int:

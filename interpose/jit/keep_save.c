@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "abi/inline/pcs.h"
+#include "abi/inline/points.h"
 #include "jit/digest.h"
 #include "jit/lastwords.h"
 
@@ -131,6 +132,25 @@ static void add_code(struct save *s, const struct ip_block *b, const struct brec
     }
 }
 
+static void add_pcs(struct save *s, const struct ip_block *b) {
+    const uint8_t *at = s->t->pcs + b->pcs + IP_PCS_HEAD;
+    uint64_t pc = ip_pcs_first(s->t->pcs + b->pcs);
+    add(&s->chunk, &pc, 4);
+    for (uint32_t n = b->n_insns; n--;) {
+        pc += ip_pcs_step(&at);
+        add(&s->chunk, &pc, 4);
+    }
+}
+
+static void add_points(struct save *s, const struct ip_block *b) {
+    const uint8_t *at = s->t->points + b->points;
+    struct ip_point p = {0};
+    for (uint32_t n = b->n_points; n--;) {
+        at = ip_point_take(at, &p);
+        add(&s->chunk, &p, sizeof p);
+    }
+}
+
 static void add_block(struct save *s, uint32_t block, const struct note *n, const uint8_t *arrays) {
     const struct transtab *t = s->t;
     const struct ip_block *b = &t->blocks[block];
@@ -161,13 +181,10 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
     add(&s->chunk, descs.at, descs.n);
     add(&s->chunk, reads, 8u * n->n_reads);
     for (int i = 0; i < r->n_pages; i++) add(&s->chunk, &t->block_pages[r->pages + (uint32_t)i], 4);
-    for (unsigned i = 0; i <= b->n_insns; i++) {
-        uint32_t pc = (uint32_t)ip_pc_of(t->pcs, b, i);
-        add(&s->chunk, &pc, 4);
-    }
+    add_pcs(s, b);
     add(&s->chunk, moved, 4u * n->n_moved);
     add(&s->chunk, unbound, 4u * n->n_unbound);
-    add(&s->chunk, &t->points[b->points], sizeof *t->points * b->n_points);
+    add_points(s, b);
     add(&s->chunk, guest, n->n_guest);
     add_code(s, b, r);
     size_t gap = -s->chunk.n & 7;

@@ -36,7 +36,9 @@ static bool is_whole(const struct parts *p) {
     for (int i = 0; i < b->n_moved; i++)
         if ((p->moved[i] & 0xffff) > room) return false;
     for (int i = 0; i < b->n_points; i++)
-        if (p->points[i].host_off > b->host_len || p->points[i].guest_off > b->n_insns) return false;
+        if (p->points[i].host_off > b->host_len || p->points[i].guest_off > b->n_insns ||
+            (i && p->points[i].host_off < p->points[i - 1].host_off))
+            return false;
     uint64_t guest = 0;
     for (int i = 0; i < b->n_reads; i++) guest += p->reads[i].n;
     return guest == b->n_guest;
@@ -120,20 +122,16 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
     struct brec *r = &t->brec[block];
     *r = (struct brec){.entry = at.host + b->entry, .first_exit = m->n_exits, .n_exits = b->n_exits};
     put_exits(t, p, &at);
-    memcpy(&t->points[m->n_points], p->points, sizeof *p->points * b->n_points);
     t->blocks[block] = (struct ip_block){.key = key,
                                          .host = at.host,
                                          .host_len = (uint16_t)at.hot,
                                          .cold = at.cold,
                                          .cold_len = (uint16_t)(b->host_len - at.hot),
-                                         .points = m->n_points,
-                                         .n_points = b->n_points,
-                                         .n_insns = b->n_insns,
-                                         .pcs = m->n_pcs,
                                          .state = 1};
-    uint32_t *pcs = tt_new_pcs(t, p->pcs[0], b->n_insns);
-    for (unsigned i = 0; i <= b->n_insns; i++) pcs[i] = p->pcs[i] - p->pcs[0];
-    m->n_points += b->n_points;
+    tt_put_points(t, &t->blocks[block], p->points, b->n_points);
+    uint64_t pcs[UB_MAX_INSN + 1];
+    for (unsigned i = 0; i <= b->n_insns; i++) pcs[i] = p->pcs[i];
+    tt_put_pcs(t, &t->blocks[block], pcs, b->n_insns);
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
     t->keep->note[block] = NULL;
     t->n_live++;

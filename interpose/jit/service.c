@@ -323,8 +323,8 @@ static int copy_tables(int cache_fd, int meta_fd, int old_meta_fd, const uint8_t
         {0, sizeof *m},
         {IP_META_EXITS, sizeof *T.exits * m->n_exits},
         {IP_META_BLOCKS, sizeof *T.blocks * m->n_blocks},
-        {IP_META_POINTS, sizeof *T.points * m->n_points},
-        {IP_META_PCS, sizeof *T.pcs * m->n_pcs},
+        {IP_META_POINTS, m->points_used},
+        {IP_META_PCS, m->pcs_used},
         {IP_META_DESC, m->desc_used},
     };
     int r = copy_part(cache_fd, cache, 0, m->cache_used);

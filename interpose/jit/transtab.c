@@ -6,6 +6,7 @@
 #include "jit/writer.h"
 
 #include "abi/inline/pcs.h"
+#include "abi/inline/points.h"
 #include "abi/inline/tt_hash.h"
 
 #include <errno.h>
@@ -98,6 +99,14 @@ void tt_drop_block(struct transtab *t, uint32_t block) {
     t->stats.invalidated++;
 }
 
+static bool has_insn(const struct transtab *t, const struct ip_block *b, uint64_t pc) {
+    const uint8_t *at = t->pcs + b->pcs + IP_PCS_HEAD;
+    uint64_t is = ip_pcs_first(t->pcs + b->pcs);
+    for (uint32_t n = b->n_insns; n--; is += ip_pcs_step(&at))
+        if (is == pc) return true;
+    return false;
+}
+
 void tt_drop_containing(struct transtab *t, uint64_t pc) {
     const struct page_ent *p = tt_page(t, pc & ~4095ull);
     struct ip_ttent *e;
@@ -108,11 +117,7 @@ void tt_drop_containing(struct transtab *t, uint64_t pc) {
     for (uint32_t k = 0; k < p->n; k++) {
         const struct ip_block *b = &t->blocks[p->blocks[k]];
         if (!b->state) continue;
-        for (int i = 0; i < b->n_insns; i++)
-            if (ip_pc_of(t->pcs, b, (uint32_t)i) == pc) {
-                tt_drop_block(t, p->blocks[k]);
-                break;
-            }
+        if (has_insn(t, b, pc)) tt_drop_block(t, p->blocks[k]);
     }
 }
 
@@ -224,16 +229,26 @@ bool tt_room(const struct transtab *t) {
     uint64_t limit = cache_limit(t);
     return m->cache_used + EM_MAX_CODE + 4096u < limit && m->cold_used + EM_MAX_CODE + 4096u < limit &&
            m->n_blocks + 2 < IP_META_BLKMAX && m->n_exits + EM_MAX_EXITS < IP_META_EXITMAX &&
-           m->n_points + EM_MAX_POINTS < IP_META_PTMAX && m->n_pcs + UB_MAX_INSN + 2 + IP_PCS_HEAD < IP_META_PCMAX &&
+           m->points_used + EM_MAX_POINTS * IP_POINT_MOST < IP_META_PTMAX &&
+           m->pcs_used + IP_PCS_HEAD + (UB_MAX_INSN + 1) * IP_PCS_MOST < IP_META_PCMAX &&
            m->desc_used + (UB_MAX_INSN + 1) * sizeof(struct ip_insn) < IP_META_DESCMAX;
 }
 
-uint32_t *tt_new_pcs(struct transtab *t, uint64_t first, uint32_t n_insns) {
-    uint32_t *pcs = t->pcs + t->meta->n_pcs;
-    *pcs++ = (uint32_t)first;
-    *pcs++ = (uint32_t)(first >> 32);
-    t->meta->n_pcs += IP_PCS_HEAD + n_insns + 1;
-    return pcs;
+void tt_put_points(struct transtab *t, struct ip_block *b, const struct ip_point *points, uint32_t n) {
+    const struct ip_point none = {0}, *before = &none;
+    uint8_t *at = t->points + t->meta->points_used;
+    b->points = t->meta->points_used;
+    b->n_points = (uint16_t)n;
+    for (uint32_t i = 0; i < n; before = &points[i++]) at = ip_point_put(at, before, &points[i]);
+    t->meta->points_used = (uint32_t)(at - t->points);
+}
+
+void tt_put_pcs(struct transtab *t, struct ip_block *b, const uint64_t *pcs, uint32_t n_insns) {
+    uint8_t *at = ip_pcs_put_first(t->pcs + t->meta->pcs_used, pcs[0]);
+    b->pcs = t->meta->pcs_used;
+    b->n_insns = (uint16_t)n_insns;
+    for (uint32_t i = 0; i < n_insns; i++) at = ip_pcs_put(at, pcs[i], pcs[i + 1]);
+    t->meta->pcs_used = (uint32_t)(at - t->pcs);
 }
 
 /* ---- Making a block known ---------------------------------------------------------------- */
@@ -270,21 +285,17 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
         }
         if (x->id_off) memcpy(tt_code(t, place_at(&e->place, x->id_off)), &id, 4);
     }
-    memcpy(&t->points[m->n_points], e->points, sizeof e->points[0] * (size_t)e->n_points);
     struct ip_block *blk = &t->blocks[block];
     blk->key = b->key;
     blk->host = e->place.host;
     blk->host_len = (uint16_t)e->place.hot;
     blk->cold = e->place.cold;
     blk->cold_len = (uint16_t)(e->len - e->place.hot);
-    blk->points = m->n_points;
-    blk->n_points = (uint16_t)e->n_points;
-    blk->n_insns = (uint16_t)b->n_insn;
-    blk->pcs = m->n_pcs;
-    uint32_t *pcs = tt_new_pcs(t, b->insn[0].pc, blk->n_insns);
-    for (int i = 0; i < b->n_insn; i++) *pcs++ = (uint32_t)(b->insn[i].pc - b->insn[0].pc);
-    const struct ip_insn *last = &b->insn[b->n_insn - 1];
-    *pcs = (uint32_t)(last->pc + last->len - b->insn[0].pc);
+    tt_put_points(t, blk, e->points, (uint32_t)e->n_points);
+    uint64_t pcs[UB_MAX_INSN + 1];
+    for (int i = 0; i < b->n_insn; i++) pcs[i] = b->insn[i].pc;
+    pcs[b->n_insn] = b->insn[b->n_insn - 1].pc + b->insn[b->n_insn - 1].len;
+    tt_put_pcs(t, blk, pcs, (uint32_t)b->n_insn);
     blk->state = 1;
     blk->trace = t->ub[2]->trace;
     struct brec *r = &t->brec[block];
@@ -299,7 +310,6 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     r->first_exit = first_exit;
     r->n_exits = (uint32_t)e->n_exits;
     m->n_exits += (uint32_t)e->n_exits;
-    m->n_points += (uint32_t)e->n_points;
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
     t->stats.blocks++;
     t->stats.insns += (uint64_t)b->n_insn;
@@ -497,7 +507,7 @@ void tt_flush(struct transtab *t) {
     tt_forget_ahead(t);
     tt_forget_waiting(t);
     keep_flushed(t);
-    m->n_blocks = m->n_points = m->n_pcs = m->desc_used = m->cache_used = m->cold_used = 0;
+    m->n_blocks = m->points_used = m->pcs_used = m->desc_used = m->cache_used = m->cold_used = 0;
     m->n_exits = 1; /* id 0: none */
     t->n_xrec = 1;
     t->n_live = t->n_block_pages = 0;
@@ -548,8 +558,8 @@ int tt_map(struct transtab *t, int chan_fd, int cache_fd, int meta_fd) {
     t->tt = (void *)(t->meta_base + IP_META_TT);
     t->exits = (void *)(t->meta_base + IP_META_EXITS);
     t->blocks = (void *)(t->meta_base + IP_META_BLOCKS);
-    t->points = (void *)(t->meta_base + IP_META_POINTS);
-    t->pcs = (void *)(t->meta_base + IP_META_PCS);
+    t->points = t->meta_base + IP_META_POINTS;
+    t->pcs = t->meta_base + IP_META_PCS;
     t->desc = t->meta_base + IP_META_DESC;
     ip_trace_area(t->meta, t->cache + (IP_TRACE_BASE - IP_CACHE_BASE));
     t->meta->magic = IP_MAGIC;

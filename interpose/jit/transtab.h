@@ -100,9 +100,7 @@ struct transtab {
     struct ip_ttent *tt;
     struct ip_exit *exits;
     struct ip_block *blocks;
-    struct ip_point *points;
-    uint32_t *pcs;
-    uint8_t *desc;
+    uint8_t *points, *pcs, *desc;
     uint32_t *xrec_of; /* exit: index in xrec */
     struct xrec *xrec;
     struct brec *brec;
@@ -158,8 +156,9 @@ struct transtab {
 static inline uint8_t *tt_code(const struct transtab *t, uint32_t host) { return t->cache + (host - IP_CACHE_BASE); }
 /* Where the next block goes (how much of it is hot, its maker knows); its code goes there. */
 struct code_place tt_next_place(const struct transtab *t);
-/* Room for the distances of a new block's guest pcs from its first. */
-uint32_t *tt_new_pcs(struct transtab *t, uint64_t first, uint32_t n_insns);
+/* Notes the points of a new block, and the guest pcs of its instructions and of the one behind. */
+void tt_put_points(struct transtab *t, struct ip_block *b, const struct ip_point *points, uint32_t n);
+void tt_put_pcs(struct transtab *t, struct ip_block *b, const uint64_t *pcs, uint32_t n_insns);
 void tt_put_code(struct transtab *t, const struct code_place *p, const uint8_t *code, uint32_t len);
 
 /* Finds or makes the translation of key; 0 when the cache is full (flush) with

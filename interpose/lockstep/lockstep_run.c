@@ -47,9 +47,9 @@ static int take_block(struct ip_ls *l) {
         errno = 0;
         return ls_fail(l, "follow a block of such length");
     }
-    uint32_t pcs[IP_PCS_HEAD + IP_LS_BLOCK];
-    uint64_t size = sizeof *pcs * (IP_PCS_HEAD + b.n_insns);
-    if (ip_ls_read(l->t_pid, META(IP_META_PCS) + sizeof *pcs * b.pcs, pcs, size) != (int64_t)size)
+    uint8_t pcs[IP_PCS_HEAD + IP_PCS_MOST * IP_LS_BLOCK];
+    uint64_t size = IP_PCS_HEAD + (uint64_t)IP_PCS_MOST * b.n_insns; /* at most */
+    if (ip_ls_read(l->t_pid, META(IP_META_PCS) + b.pcs, pcs, size) != (int64_t)size)
         return ls_fail(l, "read T's tables");
     b.pcs = 0;
     for (uint32_t i = 0; i < b.n_insns; i++) l->pcs[i] = ip_pc_of(pcs, &b, i);

@@ -117,10 +117,7 @@ void tr_fork(struct tstate *ts, bool child) {
 }
 
 bool tr_is_recorded(const struct ip_block *b, const struct ip_point *point) {
-    const struct ip_point *p = (const struct ip_point *)(IP_META_BASE + (u64)IP_META_POINTS) + b->points;
-    for (u32 i = 0; b->trace && i < b->n_points && p + i <= point; i++)
-        if (p[i].flags & IP_PF_RECORDED) return true;
-    return false;
+    return b->trace && (point->flags & IP_PF_RECORDED);
 }
 
 /* The run's record is the newest, if it has been written. */

@@ -55,16 +55,16 @@ def test_constants_are_those_of_the_header() -> None:
     assert c["RUNTIME"] == (lib.IP_RT_BASE, lib.IP_CHAN_BASE)
     assert (c["META"], c["CHANNEL"], c["CHANNEL_MAGIC"]) == (lib.IP_META_BASE, lib.IP_CHAN_BASE, lib.IP_MAGIC)
     assert c["META_BLOCKS"] == lib.IP_META_BLOCKS and c["META_POINTS"] == lib.IP_META_POINTS
-    assert (
-        c["META_PCS"] == lib.IP_META_PCS and c["PCS_HEAD"] == lib.IP_PCS_HEAD and c["KEY_PC"] == lib.IP_KEY_PC
-    )
+    assert c["META_PCS"] == lib.IP_META_PCS and c["KEY_PC"] == lib.IP_KEY_PC
+    packed = [name for name in c if name.startswith(("POINT_", "PCS_"))]
+    assert len(packed) == 9
+    assert {name: c[name] for name in packed} == {name: getattr(lib, f"IP_{name}") for name in packed}
     assert c["CHANNEL_PROG"] == ffi.offsetof("struct ip_chan", "prog")
     assert c["STATE_GPR"] == ffi.offsetof("struct tstate", "gpr")
     assert c["STATE_PC"] == ffi.offsetof("struct tstate", "pc")
     assert c["N_BLOCKS_AT"] == ffi.offsetof("struct ip_meta", "n_blocks")
     assert c["COLD_USED_AT"] == ffi.offsetof("struct ip_meta", "cold_used") and c["COLD"] == lib.IP_COLD_BASE
     assert struct.calcsize(str(c["BLOCK"])) == ffi.sizeof("struct ip_block")
-    assert struct.calcsize(str(c["POINT"])) == ffi.sizeof("struct ip_point")
     assert [f for f, _ in ffi.typeof("struct ip_block").fields] == [
         "key", "host", "host_len", "cold_len", "points", "n_points", "n_insns", "pcs", "state",
         "trace", "cold"]  # fmt: skip

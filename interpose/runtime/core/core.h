@@ -32,8 +32,9 @@ u64 rt_drop_epoch(void);
 void rt_forked_tables(struct tstate *ts, u64 epoch);
 /* Find the block that contains a host pc in the code cache; NULL if none. */
 const struct ip_block *rt_block_of(u64 host);
-/* The precise-state point that governs host address; NULL if none. */
-const struct ip_point *rt_point_of(const struct ip_block *b, u64 host);
+/* The precise-state point that governs host address, IP_PF_RECORDED as well where one before it has that; false: none
+ * does. */
+bool rt_point_of(const struct ip_block *b, u64 host, struct ip_point *point);
 /* Drop translations made from [addr, addr+len) and the page protections. */
 void rt_invalidate(struct tstate *ts, u64 addr, u64 len);
 /* The same because of a write: where that happens often, blocks compare bytes instead. */

@@ -9,13 +9,13 @@
 #include "runtime/base/cpu.h"
 #include "runtime/base/rt.h"
 #include "runtime/base/ksignal.h"
+#include "abi/inline/points.h"
 #include "abi/inline/tt_hash.h"
 
 #define META(off) (IP_META_BASE + (u64)(off))
 static const struct ip_exit *const exits = (const struct ip_exit *)META(IP_META_EXITS);
 static const struct ip_ttent *const tt = (const struct ip_ttent *)META(IP_META_TT);
 static const struct ip_block *const blocks = (const struct ip_block *)META(IP_META_BLOCKS);
-static const struct ip_point *const points = (const struct ip_point *)META(IP_META_POINTS);
 extern char rt_find_stub[], rt_miss_stub[];
 static u64 *const fast = (u64 *)IP_FAST_BASE;
 
@@ -257,11 +257,19 @@ const struct ip_block *rt_block_of(u64 host) {
     return &blocks[lo];
 }
 
-const struct ip_point *rt_point_of(const struct ip_block *b, u64 host) {
+bool rt_point_of(const struct ip_block *b, u64 host, struct ip_point *point) {
     u64 off = host - b->cold < b->cold_len ? host - b->cold + b->host_len : host - b->host;
-    const struct ip_point *p = &points[b->points], *found = NULL;
-    for (u32 i = 0; i < b->n_points && p[i].host_off <= off; i++) found = &p[i];
-    return found;
+    const u8 *at = (const u8 *)META(IP_META_POINTS) + b->points;
+    struct ip_point p = {0};
+    u32 n = 0, recorded = 0;
+    for (; n < b->n_points; n++) {
+        at = ip_point_take(at, &p);
+        if (p.host_off > off) break;
+        recorded |= p.flags & IP_PF_RECORDED;
+        *point = p;
+    }
+    if (n) point->flags |= (u8)recorded;
+    return n > 0;
 }
 
 /* The first byte of an instruction at pc that cannot be read, though a mapping
@@ -556,7 +564,8 @@ int rt_slow(struct tstate *ts) {
         ts->target = x->patch;
         const struct ip_block *b = rt_block_of(x->patch);
         if (!rt_debug_accesses(ts, (const struct ip_insn *)x->key)) return 0;
-        rt_hook_left(ts, b, rt_point_of(b, x->patch));
+        struct ip_point pt;
+        if (rt_point_of(b, x->patch, &pt)) rt_hook_left(ts, b, &pt);
         th->in_runtime = RT_IN_RUNTIME;
         settle(ts, 0);
         return 1;

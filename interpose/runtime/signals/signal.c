@@ -88,7 +88,7 @@ static void gather(struct tstate *ts, const struct sig_context *mc, const struct
     u64 fl = mc->flags;
     ts->rflags = fl & ~(FL_RF | FL_TF);
     sig_trap_flag_count(ts, false);
-    ts->pc = ip_pc_of((const u32 *)(IP_META_BASE + (u64)IP_META_PCS), b, pt->guest_off);
+    ts->pc = ip_pc_of((const u8 *)(IP_META_BASE + (u64)IP_META_PCS), b, pt->guest_off);
     if (pt->guest_off == 0) ts->pc |= b->key & IP_KEY_NOREDIR;
     rt_hook_left(ts, b, pt);
 }
@@ -122,7 +122,7 @@ static void arm(struct tstate *ts, struct sig_context *mc) {
 
 static void stop_or_step(struct tstate *ts, struct sig_context *mc) {
     const struct ip_block *b = rt_block_of(mc->ip);
-    const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
+    struct ip_point point, *pt = b && rt_point_of(b, mc->ip, &point) ? &point : NULL;
     /* The shadow of the whole is done: what remained would be done again, and a
      * fast timer would let no more than one element pass each time. */
     if (pt && (rt.flags & IP_C_SHADOW)) sig_repeat(mc);
@@ -147,8 +147,8 @@ static bool step_unaligned(struct tstate *ts, struct sig_context *mc) {
     struct sig_priv *p = sig_priv(ts);
     if (in_cache(mc->ip)) {
         const struct ip_block *b = rt_block_of(mc->ip);
-        const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
-        if (pt && (pt->flags & IP_PF_GUEST)) return false;
+        struct ip_point pt;
+        if (b && rt_point_of(b, mc->ip, &pt) && (pt.flags & IP_PF_GUEST)) return false;
     }
     u32 stepping = p->stepping;
     arm(ts, mc);
@@ -216,7 +216,7 @@ static void fault_in_cache(struct tstate *ts, int sig, const struct sig_info *in
     struct sig_priv *p = sig_priv(ts);
     struct sig_context *mc = &uc->mc;
     const struct ip_block *b = rt_block_of(mc->ip);
-    const struct ip_point *pt = b ? rt_point_of(b, mc->ip) : NULL;
+    struct ip_point point, *pt = b && rt_point_of(b, mc->ip, &point) ? &point : NULL;
     if (pt == NULL)
         rt_panic(ts, "signal %d (code %d) at 0x%lx in the code cache, outside of any block; address 0x%lx", sig,
                  info->code, mc->ip, info->addr);
