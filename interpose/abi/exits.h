@@ -28,7 +28,8 @@ enum ip_exit_kind {
     IP_X_BREAK,     /* a debugger's breakpoint at key */
     /* Slow-path sites: the runtime does its work and resumes at ip_exit.patch.
        LOAD, STORE: key = guest pc, aux = size, address in tstate.acc_addr.
-       TRACK: key = client address of the struct ip_insn.
+       TRACK: key = guest pc, aux = index of the struct ip_insn among the tables' descriptions, which tells nothing of
+       where it is (jit/describe.c).
        SPCHG: key = guest pc after the instruction (with IP_KEY_ONE: the new red
        zone stays as it is; with IP_KEY_BARE: RSP was loaded, not moved within
        its frame), old RSP in tstate.tmp[0]. */

@@ -81,7 +81,7 @@ static bool plain_move(const struct em *m, int insn, struct move *v) {
 void em_track_stub(struct em *m, const struct stub *s) {
     struct writer *w = &m->w;
     struct move v = {0}; /* an address of an instruction has no prefix of its own */
-    int x = em_add_exit(m, (uint64_t)s->insn, IP_XS_TRACK, s->size);
+    int x = em_add_exit(m, (uint64_t)s->insn, IP_XS_TRACK, 0);
     em_point(m, s->insn, s->spilled, 0);
     em_restore_all(w, s->spilled);
     if (plain_move(m, s->insn, &v)) {

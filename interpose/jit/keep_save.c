@@ -98,7 +98,7 @@ static uint32_t offset_of(const struct ip_block *b, uint32_t address) {
 static void add_exits(struct save *s, const struct ip_block *b, const struct brec *r, const uint8_t *ids,
                       struct bytes *descs) {
     const struct transtab *t = s->t;
-    uint64_t before = 0;
+    const struct ip_insn *before = NULL;
     uint16_t n_descs = 0;
     for (uint32_t i = 0; i < r->n_exits; i++) {
         const struct ip_exit *x = &t->exits[r->first_exit + i];
@@ -107,12 +107,17 @@ static void add_exits(struct save *s, const struct ip_block *b, const struct bre
         if (x->patch) out.patch = (uint16_t)offset_of(b, x->patch);
         memcpy(&out.id, ids + 2 * i, 2);
         if (kind == IP_XS_TRACK || kind == IP_X_FAR) {
-            if (x->key != before) {
-                add(descs, t->desc + (x->key - IP_META_BASE - IP_META_DESC), sizeof(struct ip_insn));
+            uint64_t at = kind == IP_XS_TRACK ? ip_described(x->kind_aux >> 8) : x->key;
+            const struct ip_insn *in = (const void *)(t->desc + (at - IP_META_BASE - IP_META_DESC));
+            if (in != before) {
+                add(descs, in, sizeof *in);
                 n_descs++;
             }
-            before = x->key;
-            out.key = 0;
+            before = in;
+            if (kind == IP_X_FAR)
+                out.key = 0;
+            else
+                out.kind_aux = IP_XS_TRACK;
             out.desc = n_descs;
         }
         add(&s->chunk, &out, sizeof out);

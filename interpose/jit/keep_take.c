@@ -93,15 +93,16 @@ static bool same_slot(struct transtab *t, const struct kept_block *b) {
 
 static void put_exits(struct transtab *t, const struct parts *p, const struct code_place *at) {
     struct ip_meta *m = t->meta;
-    uint32_t descs = m->desc_used;
-    memcpy(t->desc + descs, p->descs, sizeof *p->descs * p->b->n_descs);
-    m->desc_used += (uint32_t)sizeof *p->descs * p->b->n_descs;
     for (int i = 0; i < p->b->n_exits; i++) {
         const struct kept_exit *x = &p->exits[i];
         uint32_t id = m->n_exits + (uint32_t)i;
         struct ip_exit *out = &t->exits[id];
-        out->key = x->desc ? IP_META_BASE + IP_META_DESC + descs + (uint32_t)sizeof *p->descs * (x->desc - 1u) : x->key;
+        out->key = x->key;
         out->kind_aux = x->kind_aux;
+        if (x->desc && (x->kind_aux & 0xff) == IP_XS_TRACK)
+            out->kind_aux |= tt_shape(t, &p->descs[x->desc - 1]) << 8;
+        else if (x->desc)
+            out->key = ip_described(tt_describe(t, &p->descs[x->desc - 1]));
         out->patch = x->patch ? place_at(at, x->patch) : 0;
         tt_new_exit(t, id);
         if (x->id) memcpy(tt_code(t, place_at(at, x->id)), &id, 4);

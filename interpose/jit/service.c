@@ -364,6 +364,7 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     tt_forget_pages(&T);
     tt_forget_code(&T, 0, ~0ull);
     tt_forget_waiting(&T);
+    tt_forget_shapes(&T);
     memset(T.bind, 0, sizeof *T.bind * T.bind_cap);
     T.bind_n = 0;
     memset(T.bound_pages, 0, sizeof T.bound_pages);

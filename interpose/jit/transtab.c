@@ -257,7 +257,7 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     struct ip_meta *m = t->meta;
     const struct emitted *e = t->em;
     uint32_t block = m->n_blocks, first_exit = m->n_exits;
-    uint32_t desc[UB_MAX_INSN + 1];
+    uint64_t desc[UB_MAX_INSN + 1];
     memset(desc, 0, sizeof desc);
 
     tt_put_code(t, &e->place, e->code, e->len);
@@ -274,14 +274,12 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
             out->kind_aux |= (uint32_t)x->calls << 8; /* way_in */
             tt_expect(t, x->key);
             tt_patch_rel32(t, out->patch, place_at(&e->place, x->stub_off));
-        } else if (kind == IP_XS_TRACK || kind == IP_XS_ADDRESSES || kind == IP_XS_WATCH || kind == IP_X_FAR) {
-            uint32_t k = (uint32_t)x->key;
-            if (!desc[k]) {
-                desc[k] = IP_META_BASE + IP_META_DESC + m->desc_used;
-                memcpy(t->desc + m->desc_used, &b->insn[k], sizeof b->insn[k]);
-                m->desc_used += (uint32_t)sizeof(struct ip_insn);
-            }
-            out->key = desc[k];
+        } else if (kind == IP_XS_TRACK) {
+            out->key = b->insn[x->key].pc;
+            out->kind_aux |= tt_shape(t, &b->insn[x->key]) << 8;
+        } else if (kind == IP_XS_ADDRESSES || kind == IP_XS_WATCH || kind == IP_X_FAR) {
+            if (!desc[x->key]) desc[x->key] = ip_described(tt_describe(t, &b->insn[x->key]));
+            out->key = desc[x->key];
         }
         if (x->id_off) memcpy(tt_code(t, place_at(&e->place, x->id_off)), &id, 4);
     }
@@ -506,6 +504,7 @@ void tt_flush(struct transtab *t) {
     tt_forget_code(t, 0, ~0ull);
     tt_forget_ahead(t);
     tt_forget_waiting(t);
+    tt_forget_shapes(t);
     keep_flushed(t);
     m->n_blocks = m->points_used = m->pcs_used = m->desc_used = m->cache_used = m->cold_used = 0;
     m->n_exits = 1; /* id 0: none */

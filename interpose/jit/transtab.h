@@ -7,6 +7,7 @@
 
 #include "abi/channel.h"
 #include "abi/exits.h"
+#include "abi/inline/described.h"
 #include "abi/meta.h"
 #include "abi/space.h"
 #include "jit/native_api.h"
@@ -101,6 +102,8 @@ struct transtab {
     struct ip_exit *exits;
     struct ip_block *blocks;
     uint8_t *points, *pcs, *desc;
+    uint32_t *shapes; /* a hash table of what tt_shape has returned, plus 1 */
+    uint32_t shapes_size, n_shapes;
     uint32_t *xrec_of; /* exit: index in xrec */
     struct xrec *xrec;
     struct brec *brec;
@@ -159,6 +162,11 @@ struct code_place tt_next_place(const struct transtab *t);
 /* Notes the points of a new block, and the guest pcs of its instructions and of the one behind. */
 void tt_put_points(struct transtab *t, struct ip_block *b, const struct ip_point *points, uint32_t n);
 void tt_put_pcs(struct transtab *t, struct ip_block *b, const uint64_t *pcs, uint32_t n_insns);
+/* describe.c: the index of a description in the tables; of one that tells nothing of where the instruction is (its pc
+ * is 0, the target of a conditional jump the distance to it), which all that are the same share. */
+uint32_t tt_describe(struct transtab *t, const struct ip_insn *in);
+uint32_t tt_shape(struct transtab *t, const struct ip_insn *in);
+void tt_forget_shapes(struct transtab *t);
 void tt_put_code(struct transtab *t, const struct code_place *p, const uint8_t *code, uint32_t len);
 
 /* Finds or makes the translation of key; 0 when the cache is full (flush) with

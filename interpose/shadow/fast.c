@@ -4,6 +4,7 @@
  * only those that C may change, so nothing here may alter them in the state.
  * Whatever needs a report, a lock or patience is left to rt_slow: return 0.
  */
+#include "abi/inline/described.h"
 #include "jit/x86_decode.h"
 #include "runtime/core/core.h"
 #include "shadow/origin.h"
@@ -439,7 +440,6 @@ static bool settle(struct tstate *ts, const struct ip_insn *in) {
 /* Origins are in tables with locks, which may only be waited for after a full exit; so may the lock of stacks. */
 static bool settle_with_origins(struct tstate *ts, const struct ip_insn *in) {
     u64 sp = ts->gpr[IP_RSP];
-    ts->pc = in->pc;
     if (sp <= ts->stack_lo || sp > ts->stack_hi) return false;
     if (rt_alone) return settle(ts, in);
     if (!origin_hold(ts)) return false;
@@ -474,7 +474,12 @@ int rt_light(struct tstate *ts) {
     ts->target = x->patch;
     bool done;
     switch (x->kind_aux & 0xff) {
-    case IP_XS_TRACK: done = (origins_kept() ? settle_with_origins : settle)(ts, (const struct ip_insn *)x->key); break;
+    case IP_XS_TRACK: {
+        const struct ip_insn *in = (const struct ip_insn *)ip_described(x->kind_aux >> 8);
+        ts->pc = x->key;
+        done = (origins_kept() ? settle_with_origins : settle)(ts, in);
+        break;
+    }
     case IP_XS_SPCHG: done = give_back(ts, x->key & IP_KEY_ONE); break;
     default: return 0;
     }

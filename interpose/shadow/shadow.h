@@ -150,6 +150,7 @@ void rt_stack_returned(struct tstate *ts, u64 old_sp, u64 new_sp);
 /* Of clean code: true if it goes on there, false if the tracking translation is to have the access and its report. */
 bool rt_load_slow(struct tstate *ts);
 bool rt_store_slow(struct tstate *ts);
+/* The instruction at ts->pc, of which in tells nothing that depends on where it is (jit/describe.c). */
 void rt_track_insn(struct tstate *ts, const struct ip_insn *in);
 enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x);
 void rt_save_vec(struct tstate *ts, int width);

@@ -1,4 +1,5 @@
 /* The shadow's slow paths, by the full exit: what each exit of a translation asks for. */
+#include "abi/inline/described.h"
 #include "runtime/base/cpu.h"
 #include "shadow/shadow.h"
 #include "shadow/track.h"
@@ -14,8 +15,8 @@ enum rt_slow sh_slow(struct tstate *ts, const struct ip_exit *x) {
         ts->pc = x->key | IP_KEY_TRACK | IP_KEY_NOREDIR;
         return RT_SLOW_ENTER;
     case IP_XS_TRACK: {
-        const struct ip_insn *in = (const struct ip_insn *)x->key;
-        ts->pc = in->pc;
+        const struct ip_insn *in = (const struct ip_insn *)ip_described(x->kind_aux >> 8);
+        ts->pc = x->key;
         if (rt_track_needs_vec(in)) rt_save_vec(ts, rt_cpu()->vectors);
         rt_track_insn(ts, in);
         return RT_SLOW_RESUME;

@@ -348,7 +348,6 @@ static void fallback(struct tk *t) {
 
 void rt_track_insn(struct tstate *ts, const struct ip_insn *in) {
     struct tk t = {.ts = ts, .in = in};
-    ts->pc = in->pc;
     sh_stack_sync(ts);
     if (ts->umask >> IP_U_TAKES & 1) sh_take_stack(ts, in);
     if (origins_kept()) origin_begin(&t);

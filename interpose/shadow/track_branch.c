@@ -247,8 +247,8 @@ static bool leads_to(struct tstate *ts, u64 pc, u64 meet) {
 
 bool tk_branches_meet(struct tstate *ts, const struct ip_insn *in) {
     struct kept k;
-    u64 next = onward(in->pc + in->len), target = onward(in->target);
-    if (in->target == in->pc + in->len) return false; /* written to have a value looked at, as in our stubs */
+    u64 next = onward(ts->pc + in->len), target = onward(ts->pc + in->target);
+    if (in->target == in->len) return false; /* written to have a value looked at, as in our stubs */
     keep(&k, ts);
     bool meet = leads_to(ts, next, target);
     put_back(&k, ts);

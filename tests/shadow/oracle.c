@@ -240,6 +240,7 @@ int t_oracle(struct tstate *ts, const u8 *bytes, u64 len, u64 cases, u64 flips, 
         memcpy((void *)(mem + IP_V_CONST), mu, sizeof mu);
         memcpy((void *)stack, sv, sizeof sv);
         memcpy((void *)(stack + IP_V_CONST), su, sizeof su);
+        ts->pc = in.pc;
         rt_track_insn(ts, &in);
         /* the CPU */
         memset(&changed, 0, sizeof changed);

@@ -24,6 +24,9 @@ def track(sh: Any) -> Any:
         raw = bytes.fromhex(code)
         pc[0] += 16  # each check at a place of its own
         assert lib.ip_decode(raw, len(raw), pc[0], insn) == len(raw)
+        sh.ts.pc = pc[0]
+        if insn.flow == lib.IP_F_JCC:  # as it is described (interpose/jit/describe.c)
+            insn.target = insn.target - pc[0] & 2**64 - 1
         lib.t_n_errors = 0
         lib.rt_track_insn(sh.ts, insn)
         return [(e.kind, e.size) for e in sh.errors()]

@@ -337,14 +337,13 @@ bool rt_debug_begins_anew(struct tstate *ts, const struct ip_exit *x) {
         ts->pc = x->key | IP_KEY_TRACK | IP_KEY_NOREDIR;
         return true;
     }
-    const struct ip_insn *in = (const struct ip_insn *)x->key;
-    bool stops = (rt.chan->debug & IP_DBG_STOP) && kind == IP_XS_TRACK && in->pc == told[0];
+    bool stops = (rt.chan->debug & IP_DBG_STOP) && kind == IP_XS_TRACK && x->key == told[0];
     if (!stops) {
         told[0] = 0;
         return false;
     }
     restore_vbits(ts);
-    ts->pc = in->pc | IP_KEY_TRACK | IP_KEY_NOREDIR;
+    ts->pc = x->key | IP_KEY_TRACK | IP_KEY_NOREDIR;
     return true;
 }
 
