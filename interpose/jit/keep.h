@@ -5,7 +5,7 @@
 #include "jit/transtab.h"
 
 #define KEEP_MAGIC    0x54504549504b5431ull
-#define KEEP_FORMAT   2u
+#define KEEP_FORMAT   3u
 #define KEEP_SEGMENTS 256
 #define KEEP_READS    96
 #define KEEP_UNBOUND  512
@@ -38,11 +38,12 @@ struct kept_block {
     uint32_t pc;
     uint32_t host_len; /* with its stubs */
     struct code_place made_for;
-    uint32_t entry;
+    uint32_t entry, unmasked; /* struct emitted's */
+    uint64_t mask;
     uint32_t n_guest;     /* bytes of code that it was made from */
     uint32_t slot, guess; /* of an entry of a linkage table: what it was taken to hold; 0: nothing was guessed */
     uint16_t n_exits, n_descs, n_reads, n_pages, n_insns, n_moved, n_unbound, n_points;
-    uint8_t track, keeps_stack, unused[6];
+    uint8_t track, keeps_stack, unused[2];
 };
 struct kept_exit {
     uint64_t key;

@@ -169,6 +169,8 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
                            .made_for = place_of(b),
                            .host_len = (uint32_t)b->host_len + b->cold_len,
                            .entry = r->entry - b->host,
+                           .unmasked = r->unmasked ? r->unmasked - b->host : 0,
+                           .mask = r->mask,
                            .n_guest = n->n_guest,
                            .slot = n->slot,
                            .guess = n->guess,

@@ -25,8 +25,8 @@ static bool part(const uint8_t **at, const uint8_t *end, const void *out, size_t
 static bool is_whole(const struct parts *p) {
     const struct kept_block *b = p->b;
     if (b->n_pages > 8 || b->n_insns >= UB_MAX_INSN || b->n_exits > EM_MAX_EXITS || b->n_points > EM_MAX_POINTS ||
-        b->host_len > EM_MAX_CODE || b->entry >= b->made_for.hot || b->made_for.hot > b->host_len ||
-        (b->made_for.hot < b->host_len && !b->made_for.cold) || b->n_insns == 0)
+        b->host_len > EM_MAX_CODE || b->entry >= b->made_for.hot || b->unmasked >= b->made_for.hot ||
+        b->made_for.hot > b->host_len || (b->made_for.hot < b->host_len && !b->made_for.cold) || b->n_insns == 0)
         return false;
     uint32_t room = b->host_len < 4 ? 0 : b->host_len - 4;
     for (int i = 0; i < b->n_exits; i++) {
@@ -121,7 +121,11 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
     keep_move(code, p->moved, b->n_moved, &b->made_for, &at);
     tt_put_code(t, &at, code, b->host_len);
     struct brec *r = &t->brec[block];
-    *r = (struct brec){.entry = at.host + b->entry, .first_exit = m->n_exits, .n_exits = b->n_exits};
+    *r = (struct brec){.entry = at.host + b->entry,
+                       .unmasked = b->unmasked ? at.host + b->unmasked : 0,
+                       .mask = b->mask,
+                       .first_exit = m->n_exits,
+                       .n_exits = b->n_exits};
     put_exits(t, p, &at);
     t->blocks[block] = (struct ip_block){.key = key,
                                          .host = at.host,

@@ -24,7 +24,9 @@ MAP_32BIT = 0x40
 class Client:
     """A client of one thread, without a program: its code is a buffer of this process."""
 
-    def __init__(self, cache_bytes: int = CACHE_SIZE, low: bool = False) -> None:
+    def __init__(
+        self, cache_bytes: int = CACHE_SIZE, low: bool = False, tool: bytes = b"none", options: int = 0
+    ) -> None:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | (MAP_32BIT if low else 0)
         self.code = mmap.mmap(-1, 4 * PAGE, flags=flags)
         self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.code))
@@ -36,7 +38,7 @@ class Client:
         self.meta = mmap.mmap(self.memory.meta_fd, META_SIZE)
         self.cache = mmap.mmap(self.memory.cache_fd, CACHE_SIZE)
         self.slot = ffi.cast("struct ip_slot *", ffi.cast("char *", header) + lib.IP_CHAN_SLOTS)
-        status = lib.ip_service_start(*self.memory.descriptors(), b"none", 0, cache_bytes, -1, b"", 0, 0)
+        status = lib.ip_service_start(*self.memory.descriptors(), tool, options, cache_bytes, -1, b"", 0, 0)
         assert status == 0
         # Other tests of this process may have left tables, and what is known of pages at these addresses.
         self.ask(lib.IP_R_INVALIDATE, self.base, len(self.code), lib.IP_INVALID_CHANGED)
@@ -149,6 +151,33 @@ def test_waiting_exit_is_linked_when_its_block_comes(client: Client) -> None:
     taken = client.exit_to(PAGE)
     target = client.translate(PAGE)
     assert client.goes_to(taken) == target
+
+
+def test_blocks_of_an_earlier_run_know_what_they_test() -> None:
+    client = Client(low=True, tool=b"memcheck", options=lib.IP_C_SHADOW | lib.IP_C_UNDEF)
+    begin, end = client.base, client.base + len(client.code)
+    client.jz(0, PAGE)
+    client.put(PAGE, bytes.fromhex("85c0") + RET)
+    lib.ip_stable_add(begin, end)
+    lib.ip_keep_start(1, 1 << 20)
+    try:
+        client.translate(0)
+        client.translate(PAGE)
+        file = os.memfd_create("kept")
+        assert lib.ip_keep_save(begin, end, -1, file) == 2
+        client.ask(lib.IP_R_FLUSH)
+        assert lib.ip_keep_add(begin, end, file) == 2
+        made = ffi.from_buffer("struct ip_meta *", client.meta).n_blocks
+        client.translate(0)
+        taken = client.exit_to(PAGE)
+        assert client.goes_to(taken) > client.translate(PAGE, taken)
+        assert ffi.from_buffer("struct ip_meta *", client.meta).n_blocks == made + 2
+        assert lib.ip_keep_fresh(begin, end) == 0  # both are the file's
+    finally:
+        lib.ip_keep_writes(0)
+        lib.ip_keep_add(begin, end, -1)
+        lib.ip_stable_del(begin, end)
+        client.close()
 
 
 @pytest.mark.parametrize("why", [lib.IP_INVALID_CHANGED, lib.IP_INVALID_WRITTEN])
