@@ -137,9 +137,10 @@ VARIANTS: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None]] = {
 def engines(options: argparse.Namespace) -> list[Engine]:
     """The engines asked for, native first."""
     found = [Engine("native", ())]
+    cache = "--cache=yes" if options.warm else "--cache=no"
     for tool in options.tools:
         ours, peers = VARIANTS[tool]
-        found.append(Engine(f"interpose {tool}", (*options.interpose.split(), "-q", *ours)))
+        found.append(Engine(f"interpose {tool}", (*options.interpose.split(), "-q", cache, *ours)))
         if options.valgrind and peers:
             found.append(Engine(f"valgrind {tool}", (options.valgrind, "-q", *peers)))
     return found
@@ -247,6 +248,9 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--awake", action="store_true", help="keep the CPUs from sleeping, on a host that wakes them late"
     )
+    parser.add_argument(
+        "--warm", action="store_true", help="second runs: with the cache, which a run before fills"
+    )
     parser.add_argument("--json", metavar="FILE", help="write every sample as JSON")
     parser.add_argument("--keep", metavar="FOLDER", help="make the input data there and keep it")
     options = parser.parse_args(words)
@@ -275,6 +279,8 @@ def main(words: list[str]) -> int:
             options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="interpose-bench-"))
         )
         folder.mkdir(exist_ok=True, parents=True)
+        if options.warm:  # a cache of this command's own
+            os.environ["XDG_CACHE_HOME"] = stack.enter_context(tempfile.TemporaryDirectory())
         table.header()
         for program in options.chosen:
             try:
@@ -282,6 +288,8 @@ def main(words: list[str]) -> int:
             except (UnavailableError, subprocess.CalledProcessError) as error:
                 print(f"{program.name:12} left out: {error}")
                 continue
+            for engine in table.engines[1:] if options.warm else ():
+                measure(engine, command, program, folder)
             for _ in range(options.runs):
                 for engine in table.engines:
                     sample = measure(engine, command, program, folder, watched=options.what == "memory")

@@ -78,6 +78,14 @@ class Folder:
         if self._fd < 0:
             raise CacheError(f"{self.path}: No such file or directory")
 
+    def made(self) -> int:
+        """A descriptor of the folder, which is created if it is missing; -1: it cannot be."""
+        try:
+            self.make()
+        except CacheError:
+            return -1
+        return self._fd
+
     def descriptor(self, name: str) -> int:
         """A file of the folder, open for reading; -1 if there is none that may be trusted."""
         if self._fd < 0:

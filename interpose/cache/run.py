@@ -115,7 +115,8 @@ class Cache:
         self._segments: list[Segment] = []
         self._told = 0
         if self._keeps:
-            lib.ip_keep_start(self._writes, MOST_SEGMENT_BYTES)
+            place = self._folder.made() if self._writes else -1
+            lib.ip_keep_start(self._writes, place, MOST_SEGMENT_BYTES)
 
     def next_program(self, path: bytes) -> None:
         """Another program begins."""

@@ -81,27 +81,11 @@ static void verify_moved(struct transtab *t) {
     if (!same) ip_internal_error("a translation depends on its place in a way that is not noted");
 }
 
-/* Room for a note, or NULL: where memory is short, nothing is kept. */
-static uint8_t *note_room(struct keeping *k, size_t bytes) {
-    if (!k->n_pieces || k->used + bytes > KEEP_PIECE) {
-        uint8_t *piece = k->n_pieces < KEEP_NOTES && bytes <= KEEP_PIECE ? malloc(KEEP_PIECE) : NULL;
-        if (!piece) return NULL;
-        k->pieces[k->n_pieces++] = piece;
-        k->used = 0;
-    }
-    k->used += (uint32_t)bytes;
-    return k->pieces[k->n_pieces - 1] + (k->used - bytes);
-}
-
-static void forget_notes(struct keeping *k) {
-    while (k->n_pieces) free(k->pieces[--k->n_pieces]);
-}
-
 void keep_made(struct transtab *t, uint32_t block, bool wanted) {
     struct keeping *k = t->keep;
     const struct emitted *e = t->em;
     if (!k) return;
-    k->note[block] = NULL;
+    k->note[block] = 0;
     if (!k->writes || !wanted || !can_keep(t, t->ub[0])) return;
     struct note n = {.n_moved = (uint16_t)e->n_moved,
                      .n_reads = (uint16_t)k->n_reads,
@@ -114,9 +98,9 @@ void keep_made(struct transtab *t, uint32_t block, bool wanted) {
         n.guess = (uint32_t)last->imm;
     }
     for (int i = 0; i < k->n_reads; i++) n.n_guest += k->reads[i].n;
-    if (n.n_guest > 1 << 16) return;
     size_t bytes = sizeof n + 4u * n.n_moved + sizeof k->reads[0] * n.n_reads + 4u * n.n_unbound + 2u * n.n_exits;
-    uint8_t *begin = note_room(k, (bytes + n.n_guest + 7) & ~7ull), *at = begin;
+    uint32_t number;
+    uint8_t *begin = keep_note_room(&k->notes, bytes + n.n_guest, &number), *at = begin;
     if (!begin) return;
     at += sizeof n;
     memcpy(begin, &n, sizeof n);
@@ -135,7 +119,7 @@ void keep_made(struct transtab *t, uint32_t block, bool wanted) {
         at += k->reads[i].n;
     }
     if (t->opts.verify) verify_moved(t);
-    k->note[block] = begin;
+    k->note[block] = number;
 }
 
 void keep_move(uint8_t *code, const uint32_t *moved, uint32_t n, const struct code_place *from,
@@ -344,7 +328,7 @@ void keep_add(struct transtab *t, const struct segment *s) {
 void keep_flushed(struct transtab *t) {
     struct keeping *k = t->keep;
     if (!k) return;
-    forget_notes(k);
+    keep_notes_forget(&k->notes);
     for (int i = 0; i < k->n_seg; i++)
         for (uint32_t c = 0; c < k->seg[i].n_chunks; c++) k->seg[i].chunks[c].bytes = k->seg[i].bytes[c];
 }
@@ -354,5 +338,5 @@ void keep_forget(struct transtab *t) {
     if (!k) return;
     for (int i = 0; i < k->n_seg; i++) keep_close(&k->seg[i]);
     k->n_seg = 0;
-    forget_notes(k);
+    keep_notes_forget(&k->notes);
 }

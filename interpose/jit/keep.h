@@ -9,8 +9,9 @@
 #define KEEP_SEGMENTS 256
 #define KEEP_READS    96
 #define KEEP_UNBOUND  512
-#define KEEP_NOTES    1024 /* pieces of what is noted of blocks */
-#define KEEP_PIECE    (256u << 10)
+#define KEEP_NOTE     (96u << 10)  /* at most of a block */
+#define KEEP_PIECE    (256u << 10) /* of notes, that wait in memory */
+#define KEEP_SPILLED  (512u << 20) /* that wait in the file, at most */
 #define KEEP_CHUNK    (48u << 10) /* bytes of blocks that are read and verified together */
 
 /* The file: header, chunks of blocks, then a table of the chunks and one of the blocks by pc. */
@@ -67,6 +68,19 @@ struct segment {
     struct kept_name *names;
 };
 
+/* keep_notes.c */
+struct note_store {
+    int folder; /* where its file may be; -1: nowhere */
+    int fd;     /* -1: not needed yet */
+    bool full;
+    uint8_t *piece; /* what follows the file */
+    uint32_t used;
+    uint64_t spilled; /* bytes of the file */
+    uint8_t *window;  /* of the file, when notes are read */
+    uint64_t window_at;
+    uint32_t window_n;
+};
+
 struct keeping {
     bool writes;
     uint64_t flags; /* of the options, when it was switched on */
@@ -76,10 +90,8 @@ struct keeping {
     int n_reads, n_unbound;
     struct kept_read reads[KEEP_READS];
     uint32_t unbound[KEEP_UNBOUND];
-    /* Of blocks that were made in this run: what the tables of the translator do not say; NULL: not to be kept. */
-    const uint8_t **note;
-    uint8_t *pieces[KEEP_NOTES];
-    uint32_t n_pieces, used; /* used: bytes of the last piece */
+    uint32_t *note; /* numbers of those of blocks that were made in this run; 0: not to be kept */
+    struct note_store notes;
     struct segment seg[KEEP_SEGMENTS];
     int n_seg;
     uint32_t damaged; /* files and chunks that are not what was written */
@@ -121,5 +133,10 @@ struct note {
     uint16_t n_moved, n_reads, n_unbound, n_exits;
     uint8_t keeps_stack;
 };
+/* Room for a note of so many bytes, and its number; NULL: none, the block is not kept. */
+uint8_t *keep_note_room(struct note_store *s, size_t bytes, uint32_t *number);
+/* Until the next call; NULL: it cannot be read. */
+const struct note *keep_note(struct note_store *s, uint32_t number);
+void keep_notes_forget(struct note_store *s);
 
 #endif

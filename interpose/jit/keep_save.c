@@ -77,12 +77,13 @@ static const struct note *saved(const struct save *s, uint32_t block, const uint
     const uint64_t *pages = t->block_pages + r->pages;
     for (int i = 0; i < r->n_pages; i++)
         if (pages[i] < s->lo || pages[i] >= s->hi) return NULL;
-    const uint8_t *at = t->keep->note[block];
-    const struct note *n = (const void *)at;
-    const struct kept_read *reads = (const void *)(at + sizeof *n + 4u * n->n_moved);
+    const struct note *n = keep_note(&t->keep->notes, t->keep->note[block]);
+    if (!n) return NULL;
+    const uint8_t *behind = (const uint8_t *)(n + 1);
+    const struct kept_read *reads = (const void *)(behind + 4u * n->n_moved);
     for (int i = 0; i < n->n_reads; i++)
         if (reads[i].pc < s->lo || reads[i].pc + (uint64_t)reads[i].n > s->hi) return NULL;
-    *arrays = at + sizeof *n;
+    *arrays = behind;
     return n;
 }
 

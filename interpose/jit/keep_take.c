@@ -138,7 +138,7 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
     for (unsigned i = 0; i <= b->n_insns; i++) pcs[i] = p->pcs[i];
     tt_put_pcs(t, &t->blocks[block], pcs, b->n_insns);
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
-    t->keep->note[block] = NULL;
+    t->keep->note[block] = 0;
     t->n_live++;
     for (int i = 0; i < b->n_pages; i++) tt_page_add_block(t, p->pages[i], block);
     tt_publish(t, key, block);

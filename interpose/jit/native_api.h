@@ -95,8 +95,9 @@ void ip_keeps_stack_add(uint64_t lo, uint64_t hi);
 void ip_keeps_stack_del(uint64_t lo, uint64_t hi);
 
 /* ---- translations that outlast the run (docs/cache.md), once the service has started ---- */
-/* writes: note what a file needs to have of each block; max_bytes: of a file.  0 or -errno. */
-int ip_keep_start(int writes, uint64_t max_bytes);
+/* writes: note what a file needs to have of each block, beyond a quarter megabyte in a file without a name in a folder
+ * (its descriptor, or -1); max_bytes: of a file.  0 or -errno. */
+int ip_keep_start(int writes, int folder, uint64_t max_bytes);
 /* From now on blocks are noted, or not. */
 void ip_keep_writes(int yes);
 /* An image at [lo, hi) and its file, which is closed in time; -1: none.  How many blocks are kept there; -1: the file

@@ -378,11 +378,12 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
 
 /* ---- What outlasts the run (Python) -------------------------------------------------------- */
 
-int ip_keep_start(int writes, uint64_t max_bytes) {
+int ip_keep_start(int writes, int folder, uint64_t max_bytes) {
     struct keeping *k = ip_alloc(1, sizeof *k);
     k->writes = writes != 0;
     k->max_bytes = max_bytes;
     k->flags = T.opts.flags;
+    k->notes = (struct note_store){.folder = folder, .fd = -1};
     k->note = ip_reserve(sizeof *k->note * IP_META_BLKMAX);
     pthread_mutex_lock(&T.lock);
     T.keep = k;
@@ -391,7 +392,9 @@ int ip_keep_start(int writes, uint64_t max_bytes) {
 }
 
 void ip_keep_writes(int yes) {
-    if (T.keep) T.keep->writes = yes != 0;
+    if (!T.keep) return;
+    T.keep->writes = yes != 0;
+    if (!yes) keep_notes_forget(&T.keep->notes); /* their file is that of the process that this one is a copy of */
 }
 
 int64_t ip_keep_add(uint64_t lo, uint64_t hi, int fd) {
@@ -423,7 +426,7 @@ uint64_t ip_keep_fresh(uint64_t lo, uint64_t hi) {
     if (!lock_in_time()) return 0;
     for (uint32_t i = 0; i < T.meta->n_blocks; i++) {
         uint64_t pc = T.blocks[i].key & IP_KEY_PC;
-        n += T.keep->note[i] != NULL && T.blocks[i].state && pc >= lo && pc < hi;
+        n += T.keep->note[i] != 0 && T.blocks[i].state && pc >= lo && pc < hi;
     }
     for (int i = 0; n && i < T.keep->n_seg; i++)
         if (T.keep->seg[i].lo == lo && (T.keep->seg[i].stale || T.keep->seg[i].damaged)) n += IP_KEEP_SPOILT;

@@ -540,9 +540,9 @@ class CoreOptions(Table):
     # ---- our own -------------------------------------------------------------------------------
     cache: str = Choice(
         "use and add to what other runs have found out (docs/cache.md); or print it, or remove it",
-        ("no", "yes", "read", "show", "clear"),
-        "no",
-        command_line_only=True,
+        ("yes", "no", "read", "show", "clear"),
+        "yes",
+        command_line_values=("show", "clear"),
         group="the cache",
     )
     cache_size: int = Integer(

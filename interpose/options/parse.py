@@ -116,7 +116,7 @@ class _Builder:
         if found is None:
             return
         option, index, text = found
-        if option.command_line_only and not on_command_line:
+        if not on_command_line and (option.command_line_only or text in option.command_line_values):
             return
         try:
             option.apply(self.values[index], text)

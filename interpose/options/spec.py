@@ -39,6 +39,7 @@ class Option:
     :param group: heading in help; options inherit the group of the row above.
     :param metavar: the value's name in help, e.g. ``<number>``.
     :param command_line_only: not taken from files and environment.
+    :param command_line_values: texts that are not taken from there.
     :param alone: what the word means without a value; None: it needs one.
     """
 
@@ -61,6 +62,7 @@ class Option:
         group: str | None = None,
         metavar: str | None = None,
         command_line_only: bool = False,
+        command_line_values: tuple[str, ...] = (),
         alone: str | None = None,
     ) -> None:
         self.help = help
@@ -71,6 +73,7 @@ class Option:
         self.aliases = aliases
         self.group = group
         self.command_line_only = command_line_only
+        self.command_line_values = command_line_values
         self.alone = alone
         if metavar is not None:
             self.metavar = metavar

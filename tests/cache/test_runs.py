@@ -322,6 +322,20 @@ def test_a_forked_child_adds_nothing(cache, tmp_path):
     assert sizes == {path.name: path.stat().st_size for path in code_files(cache)}
 
 
+def test_an_executed_child_notes_apart_from_its_parent(cache):
+    """Both go on with what they translate, more of it than stays in memory."""
+    names = ("/usr/bin/perl", "/bin/ls")
+    script = "for my $i (1 .. 3) { system '/bin/ls', '/usr'; my @a = sort map { sprintf '%d', $_ } 1 .. 99 }"
+    words = ("--tool=none", "--trace-children=yes", names[0], "-e", script)
+    assert run("-q", *words)[:2] == run("-q", *words)[:2] == native(names[0], "-e", script)
+    for path in code_files(cache):
+        descriptor = os.open(path, os.O_RDONLY)
+        assert lib.ip_keep_check(descriptor) > 0
+    for name, more in zip(names, ("-e1", "/usr"), strict=True):
+        made, kept = counts(run("--tool=none", "--trace-children=yes", "--stats=yes", name, more)[2])
+        assert kept > 4 * made
+
+
 @pytest.mark.parametrize("option", ["--trace-flags=10000000", "--smc-check=all", "--single-step=yes"])
 def test_options_that_want_code_to_be_translated(option, cache):
     words = ("--tool=none", "--stats=yes", option, "/bin/true")

@@ -299,6 +299,12 @@ def test_command_line_only_counts_on_the_command_line_only():
     assert core(VALGRIND_OPTS="--command-line-only=yes --num-callers=5").num_callers == 5
 
 
+def test_what_is_asked_of_the_cache_counts_on_the_command_line_only():
+    assert core(INTERPOSE_OPTS="--cache=clear").cache == "yes"
+    assert core(INTERPOSE_OPTS="--cache=no").cache == "no"
+    assert core(INTERPOSE_OPTS="--cache=read --cache=show").cache == "read"
+
+
 def test_current_folder_that_is_home_is_read_once(elsewhere):
     (elsewhere / ".valgrindrc").write_text("--suppressions=one")
     assert core(HOME=str(elsewhere)).suppressions == ("one",)

@@ -1,0 +1,70 @@
+/* What a file needs to have of each block and the tables of the translator do not say, until the run's end.  As large
+ * as the translations themselves, so it waits in a file without a name: a compiler's notes are 100 MB. */
+#include "jit/keep.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { UNIT = 8 }; /* a note's number is 1 + its offset in such units */
+_Static_assert(KEEP_SPILLED / UNIT < UINT32_MAX - KEEP_PIECE, "a number has 32 bits");
+_Static_assert(KEEP_NOTE % UNIT == 0 && KEEP_PIECE >= 2 * KEEP_NOTE, "a window holds any note that begins in its half");
+
+static bool write_all(int fd, const uint8_t *from, size_t n, uint64_t at) {
+    while (n) {
+        ssize_t put = pwrite(fd, from, n, (off_t)at);
+        if (put <= 0) return false;
+        from += put;
+        at += (size_t)put;
+        n -= (size_t)put;
+    }
+    return true;
+}
+
+/* The piece goes to the file; false: it has no room. */
+static bool spill(struct note_store *s) {
+    if (s->fd < 0) s->fd = s->folder < 0 ? -1 : openat(s->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (s->fd < 0 || !write_all(s->fd, s->piece, s->used, s->spilled)) return false;
+    s->spilled += s->used;
+    s->used = 0;
+    return true;
+}
+
+uint8_t *keep_note_room(struct note_store *s, size_t bytes, uint32_t *number) {
+    bytes = (bytes + UNIT - 1) & ~(size_t)(UNIT - 1);
+    if (s->full || bytes > KEEP_NOTE) return NULL;
+    if (!s->piece) s->piece = malloc(KEEP_PIECE);
+    if (!s->piece || (s->used + bytes > KEEP_PIECE && !spill(s)) || s->spilled > KEEP_SPILLED) {
+        s->full = true; /* what has been noted is good */
+        return NULL;
+    }
+    uint8_t *room = s->piece + s->used;
+    *number = (uint32_t)((s->spilled + s->used) / UNIT) + 1;
+    s->used += (uint32_t)bytes;
+    return room;
+}
+
+/* Numbers are asked for in ascending order, so a window of the file serves many. */
+const struct note *keep_note(struct note_store *s, uint32_t number) {
+    uint64_t at = (uint64_t)(number - 1) * UNIT;
+    if (at >= s->spilled) return (const void *)(s->piece + (at - s->spilled));
+    if (at < s->window_at || at + KEEP_NOTE > s->window_at + s->window_n) {
+        if (!s->window) s->window = malloc(KEEP_PIECE);
+        if (!s->window) return NULL;
+        uint64_t n = s->spilled - at < KEEP_PIECE ? s->spilled - at : KEEP_PIECE;
+        s->window_n = 0;
+        if (pread(s->fd, s->window, n, (off_t)at) != (ssize_t)n) return NULL;
+        s->window_at = at;
+        s->window_n = (uint32_t)n;
+        if (n < KEEP_NOTE) memset(s->window + n, 0, KEEP_NOTE - n);
+    }
+    return (const void *)(s->window + (at - s->window_at));
+}
+
+void keep_notes_forget(struct note_store *s) {
+    if (s->fd >= 0) close(s->fd);
+    free(s->piece);
+    free(s->window);
+    *s = (struct note_store){.folder = s->folder, .fd = -1};
+}
