@@ -292,18 +292,42 @@ static void take_chunk(struct transtab *t, struct segment *s, uint32_t chunk) {
     }
 }
 
+/* Nobody looks at translations, or wants others. */
+static bool may_take(const struct transtab *t) {
+    return !t->watching && t->trace_fd < 0 && t->opts.flags == t->keep->flags;
+}
+
 bool keep_take(struct transtab *t, uint64_t key) {
     struct keeping *k = t->keep;
     if (!k || !k->n_seg || key & ~(IP_KEY_TRACK | IP_KEY_PC)) return false;
-    if (t->watching || t->trace_fd >= 0 || t->opts.flags != k->flags) return false;
+    if (!may_take(t)) return false;
     uint64_t pc = key & IP_KEY_PC;
     for (int i = 0; i < k->n_seg; i++) {
         struct segment *s = &k->seg[i];
         if (pc < s->lo || pc >= s->hi || s->fd < 0) continue;
         const struct kept_name *n = keep_name(s, (uint32_t)pc, (key & IP_KEY_TRACK) != 0);
         if (!n || !s->chunks[n->chunk].bytes) return false;
+        k->next_lo = s->lo;
+        k->next_chunk = n->chunk + 1;
         take_chunk(t, s, n->chunk);
         return tt_find(t, key) != NULL;
+    }
+    return false;
+}
+
+bool keep_ahead(struct transtab *t) {
+    struct keeping *k = t->keep;
+    if (!k || !may_take(t)) return false;
+    for (int i = 0; i < k->n_seg; i++) {
+        struct segment *s = &k->seg[i];
+        if (s->lo != k->next_lo || s->fd < 0) continue;
+        while (k->next_chunk < s->n_chunks) {
+            uint32_t chunk = k->next_chunk++;
+            if (!s->chunks[chunk].bytes) continue; /* there by now */
+            t->req_gen++;                          /* the client runs: what was read for the request may have changed */
+            take_chunk(t, s, chunk);
+            return true;
+        }
     }
     return false;
 }

@@ -12,7 +12,8 @@
 #define KEEP_NOTE     (96u << 10)  /* at most of a block */
 #define KEEP_PIECE    (256u << 10) /* of notes, that wait in memory */
 #define KEEP_SPILLED  (512u << 20) /* that wait in the file, at most */
-#define KEEP_CHUNK    (48u << 10) /* bytes of blocks that are read and verified together */
+#define KEEP_CHUNK    (48u << 10)  /* bytes of blocks that are read and verified together */
+#define KEEP_AHEAD    3            /* chunks behind the one that was wanted, while nobody asks */
 
 /* The file: header, chunks of blocks, then a table of the chunks and one of the blocks by pc. */
 struct kept_head {
@@ -94,6 +95,8 @@ struct keeping {
     struct note_store notes;
     struct segment seg[KEEP_SEGMENTS];
     int n_seg;
+    uint64_t next_lo; /* the segment that was wanted last, and its chunk behind the one that was taken */
+    uint32_t next_chunk;
     uint32_t damaged; /* files and chunks that are not what was written */
 };
 
@@ -104,6 +107,8 @@ void keep_unbound(struct transtab *t, uint64_t pc);
 void keep_made(struct transtab *t, uint32_t block, bool wanted);
 /* Take what is kept of the key, and what was made beside it; false: there is nothing. */
 bool keep_take(struct transtab *t, uint64_t key);
+/* Take what was first run behind what was taken last; false: there is no more. */
+bool keep_ahead(struct transtab *t);
 /* Another image is mapped: those in its place are gone. */
 void keep_add(struct transtab *t, const struct segment *s);
 /* All translations are forgotten; so is the program. */

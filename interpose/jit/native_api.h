@@ -124,8 +124,9 @@ int ip_kick(int pid, int tid);
 /* Python's side of the channel: the index of a slot with a request for Python,
  * -1 at time-out.  The GIL is released while it waits. */
 int ip_next_event(int timeout_ms);
-#define IP_EVENT_USED  (-2)  /* a binding ran for the first time: see ip_next_used */
-#define IP_EVENT_HEARD (-3)  /* a watched file has something to say: see ip_watch */
+#define IP_EVENT_USED  (-2) /* a binding ran for the first time: see ip_next_used */
+#define IP_EVENT_HEARD (-3) /* a watched file has something to say: see ip_watch */
+void ip_tell_first_uses(int yes);
 uint64_t ip_next_used(void); /* a binding's address, with IP_KEY_NOREDIR if its inner ran; 0: none left */
 /* Answer it. */
 void ip_reply(int slot);

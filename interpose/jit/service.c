@@ -42,6 +42,16 @@ static struct ip_slot *slot_at(int i) {
     return (struct ip_slot *)((uint8_t *)T.chan + IP_CHAN_SLOTS + (size_t)i * IP_SLOT_SIZE);
 }
 
+/* Python's answers need the lock, and may be waited for.  Who works ahead would take it again and again before a sleeper
+ * has woken, so it lets those go first who say that they want it. */
+static uint32_t wanted;
+
+static void lock_soon(void) {
+    __atomic_fetch_add(&wanted, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&T.lock);
+    __atomic_fetch_sub(&wanted, 1, __ATOMIC_SEQ_CST);
+}
+
 void ip_delay(int at) {
     uint64_t ns = T.chan ? ip_delay_ns(T.chan, (uint32_t)at) : 0;
     if (ns == 0) return;
@@ -137,6 +147,10 @@ static void calm(void) {
 
 static bool work_ahead(void) {
     if (T.ahead_left <= 0 || share_cpu()) return false;
+    if (__atomic_load_n(&wanted, __ATOMIC_RELAXED)) {
+        _mm_pause();
+        return true;
+    }
     pthread_mutex_lock(&T.lock);
     bool more = tt_ahead(&T);
     if (!more) tt_forget_ahead(&T);
@@ -257,7 +271,7 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
 }
 
 void ip_service_trace(int fd, const char *flags, uint64_t from, uint64_t to) {
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     T.trace_fd = -1;
     T.trace_from = from, T.trace_to = to;
     for (int i = 0; i < 8; i++) {
@@ -268,7 +282,7 @@ void ip_service_trace(int fd, const char *flags, uint64_t from, uint64_t to) {
     pthread_mutex_unlock(&T.lock);
 }
 
-void ip_service_lock(void) { pthread_mutex_lock(&T.lock); }
+void ip_service_lock(void) { lock_soon(); }
 void ip_service_unlock(void) { pthread_mutex_unlock(&T.lock); }
 
 void ip_service_abandon(void) {
@@ -385,7 +399,7 @@ int ip_keep_start(int writes, int folder, uint64_t max_bytes) {
     k->flags = T.opts.flags;
     k->notes = (struct note_store){.folder = folder, .fd = -1};
     k->note = ip_reserve(sizeof *k->note * IP_META_BLKMAX);
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     T.keep = k;
     pthread_mutex_unlock(&T.lock);
     return 0;
@@ -400,7 +414,7 @@ void ip_keep_writes(int yes) {
 int64_t ip_keep_add(uint64_t lo, uint64_t hi, int fd) {
     struct segment s = {.lo = lo, .hi = hi, .fd = fd};
     int64_t kept = 0;
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     if (!T.opts.sym[IP_SYM_EXIT]) fetch_symbols();
     if (fd >= 0 && !keep_open(&T, &s)) {
         keep_close(&s);
@@ -444,7 +458,7 @@ int64_t ip_keep_save(uint64_t lo, uint64_t hi, int old_fd, int new_fd) {
 uint32_t ip_keep_damaged(void) { return T.keep ? T.keep->damaged : 0; }
 
 void ip_service_memory(int fd) {
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     T.mem = fd;
     pthread_mutex_unlock(&T.lock);
 }
@@ -517,7 +531,7 @@ static void forget_fast(uint64_t dropped_before) {
 
 void ip_bindings_set(uint64_t n, const uint64_t *addr, const uint64_t *target, const uint64_t *inner,
                      const uint8_t *kind) {
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     uint64_t dropped = T.stats.invalidated;
     for (uint64_t i = 0; i < n; i++) {
         struct binding b = {addr[i], target[i], inner[i], kind[i] & IP_BIND_WRAP, 1, 0, (kind[i] & IP_BIND_USER) != 0};
@@ -528,7 +542,7 @@ void ip_bindings_set(uint64_t n, const uint64_t *addr, const uint64_t *target, c
 }
 
 void ip_bindings_del(uint64_t n, const uint64_t *addr) {
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     uint64_t dropped = T.stats.invalidated;
     for (uint64_t i = 0; i < n; i++) del_binding(addr[i]);
     forget_fast(dropped);
@@ -538,14 +552,14 @@ void ip_bindings_del(uint64_t n, const uint64_t *addr) {
 /* ---- A debugger's (Python) --------------------------------------------------------------- */
 
 void ip_breakpoint(uint64_t pc, int set) {
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     tt_set_break(&T, pc, set != 0);
     T.chan->fast_gen++;
     pthread_mutex_unlock(&T.lock);
 }
 
 void ip_watching(int on) {
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     T.watching = on != 0;
     for (uint32_t i = 0; i < T.meta->n_blocks; i++) tt_drop_block(&T, i);
     T.chan->fast_gen++;
@@ -553,7 +567,7 @@ void ip_watching(int on) {
 }
 
 void ip_code_written(uint64_t addr, uint64_t len) {
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     tt_invalidate(&T, addr, len, IP_INVALID_CHANGED);
     T.chan->fast_gen++;
     pthread_mutex_unlock(&T.lock);
@@ -569,7 +583,7 @@ int ip_kick(int pid, int tid) {
 
 static void change_ranges(void (*change)(struct tt_ranges *, uint64_t, uint64_t), struct tt_ranges *r, uint64_t lo,
                           uint64_t hi) {
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     change(r, lo, hi);
     pthread_mutex_unlock(&T.lock);
 }
@@ -625,6 +639,8 @@ int ip_next_event(int timeout_ms) {
 }
 
 /* Without the lock: it is asked at the end, too, which must not wait for a translation that never ends. */
+void ip_tell_first_uses(int yes) { __atomic_store_n(&T.tells_uses, yes != 0, __ATOMIC_RELAXED); }
+
 uint64_t ip_next_used(void) {
     uint32_t tail = T.used_tail;
     if (__atomic_load_n(&T.used_head, __ATOMIC_ACQUIRE) == tail) return 0;
@@ -655,7 +671,7 @@ int ip_newest_stages(char *buf, int cap) {
 }
 
 int ip_last_block(char *buf, int cap) {
-    pthread_mutex_lock(&T.lock);
+    lock_soon();
     int n = ip_newest_stages(buf, cap);
     pthread_mutex_unlock(&T.lock);
     return n;

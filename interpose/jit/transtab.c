@@ -72,7 +72,7 @@ const struct binding *tt_binding(const struct transtab *t, uint64_t addr) {
 /* Pages whose contents may change unnoticed: nobody may find the block yet. */
 static bool all_watched(struct transtab *t, const struct ublock *b) {
     for (int i = 0; i < b->n_pages; i++)
-        if (!tt_is_watched(t, b->pages[i]) && !tt_is_checked(t, b->pages[i]))
+        if (!tt_is_watched(t, b->pages[i]) && !tt_is_checked(t, b->pages[i]) && !tt_is_stable(t, b->pages[i]))
             t->new_pages[t->n_new_pages++] = b->pages[i];
     return t->n_new_pages == 0;
 }
@@ -380,7 +380,7 @@ static int make_block(struct transtab *t, uint64_t key, bool speculative) {
     b->has_nr = bd != NULL && !(key & IP_KEY_TRACK);
     b->nraddr = bd && bd->wrap && !inner ? bd->addr : 0;
     b->track = (key & IP_KEY_TRACK) != 0;
-    if (bd && !(bd->ran & 1u << inner)) {
+    if (bd && t->tells_uses && !(bd->ran & 1u << inner)) {
         if (speculative) return -1; /* its first use is an event */
         bd->ran |= 1u << inner;
         tell_used(t, bd->addr | (inner ? IP_KEY_NOREDIR : 0));
@@ -423,6 +423,19 @@ static uint64_t near_branch(const struct ublock *b) {
     return 0;
 }
 
+/* Of the resolvers of indirect functions, which one wrapper goes around, the dynamic linker calls dozens in a row. */
+static void look_beside(struct transtab *t, uint64_t key) {
+    const struct binding *bd = tt_binding(t, key & IP_KEY_PC);
+    if (!bd || !bd->wrap || bd->user || t->tells_uses || key & ~IP_KEY_PC) return;
+    int found = 0;
+    for (uint32_t i = 0; i < LOOK_BESIDE && found < AHEAD_BLOCKS / 2; i++) {
+        const struct binding *other = &t->bind[t->beside_at++ & (t->bind_cap - 1)];
+        if (other->used != 1 || other->target != bd->target || !other->wrap || tt_find(t, other->addr)) continue;
+        ahead(t, other->addr);
+        found++;
+    }
+}
+
 /* Where the newest block's first branch leads, if that is near, what it calls, and where that returns to: four of
  * five of them run.  Of all targets of jumps it is every second one, and what never runs lies between what does. */
 static void look_ahead(struct transtab *t) {
@@ -436,8 +449,10 @@ static void look_ahead(struct transtab *t) {
 
 static uint32_t finish(struct transtab *t, uint64_t key, uint32_t block) {
     if (!(key & IP_KEY_ONE)) {
+        const struct binding *bd = tt_binding(t, key & IP_KEY_PC);
         tt_link_block(t, key, block);
         look_ahead(t);
+        if (bd && bd->wrap && !(key & ~IP_KEY_PC)) ahead(t, key | IP_KEY_NOREDIR); /* what the wrapper calls */
     }
     return block;
 }
@@ -462,7 +477,10 @@ bool tt_ahead(struct transtab *t) {
         t->cycles += __rdtsc() - began;
         return true;
     }
-    return false;
+    if (t->ahead_left <= 0 || !keep_ahead(t)) return false;
+    t->ahead_left--;
+    t->cycles += __rdtsc() - began;
+    return true;
 }
 
 uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *full) {
@@ -477,6 +495,8 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
     } else {
         t->req_gen++;
         if (keep_take(t, canon)) {
+            tt_forget_ahead(t);
+            t->ahead_left = KEEP_AHEAD;
             t->cycles += __rdtsc() - began;
             return tt_request(t, key, exit_id, full);
         }
@@ -488,6 +508,7 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
         tt_forget_ahead(t);
         t->ahead_left = AHEAD_BLOCKS;
         block = finish(t, canon, (uint32_t)made);
+        look_beside(t, canon);
         t->cycles += __rdtsc() - began;
     }
     if (canon != key && !(key & IP_KEY_ONE)) tt_insert(t, key, t->brec[block].entry, block);

@@ -82,7 +82,8 @@ struct page_copy { /* the bytes are at copy_bytes */
 #define MANY_BLOCKS 16384u
 
 #define AHEAD_QUEUE  64
-#define AHEAD_BLOCKS 12 /* made for each request, once it is answered */
+#define AHEAD_BLOCKS 12   /* made for each request, once it is answered */
+#define LOOK_BESIDE  2048 /* bindings that are looked at for each request that is bound to a wrapper of ours */
 
 #define TT_RANGES 1024
 struct tt_ranges {
@@ -135,6 +136,7 @@ struct transtab {
     uint64_t exec_lo, exec_hi;   /* what may be executed around the pc asked for */
     uint64_t ahead[AHEAD_QUEUE]; /* keys that may be asked for next */
     int ahead_at, ahead_n, ahead_left;
+    uint32_t beside_at;         /* the binding that is looked at next */
     uint64_t cycles;            /* spent in translation */
     uint64_t tsc0, clock0;      /* both clocks at the start, to compare them */
     uint64_t new_pages[64];     /* pages to tell the runtime about */
@@ -145,6 +147,7 @@ struct transtab {
     struct emitted *em;
     bool unwrapped;     /* the request is for a thread that users' bindings do not apply to */
     uint64_t used[256]; /* bindings used for the first time, a ring */
+    bool tells_uses;    /* somebody wants to hear when a binding runs for the first time */
     uint32_t used_head, used_tail;
     struct ip_service_stats stats;
     int trace_fd;

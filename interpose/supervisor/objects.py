@@ -93,6 +93,7 @@ class Objects:
         self._hooks = hooks
         self._unbound = hooks is not None
         self._recall = None if memo is None else Recall(memo)
+        lib.ip_tell_first_uses(self._shows_first_uses())
         if self._trace or core.require_text_symbol or hooks is not None:
             self._start_redir()
 
@@ -103,6 +104,10 @@ class Objects:
         if config.core.trace_redir and self._redir is None:
             self._start_redir()
         self._trace = config.core.trace_redir
+        lib.ip_tell_first_uses(self._shows_first_uses())
+
+    def _shows_first_uses(self) -> bool:
+        return self._trace or self._verbosity > 1
 
     @property
     def symbolizer(self) -> Symbolizer:
@@ -425,7 +430,7 @@ class Objects:
 
         ``key`` has IP_KEY_NOREDIR where a wrapper calls the replacement that it goes around.
         """
-        if not (self._verbosity > 1 or self._trace) or key in self._shown_first_use:
+        if not self._shows_first_uses() or key in self._shown_first_use:
             return
         self._shown_first_use.add(key)
         binding = self.redir.active.get(key & lib.IP_KEY_PC)
