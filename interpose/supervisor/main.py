@@ -12,12 +12,13 @@ import os
 import struct
 import time
 
-from interpose import paths, system, tools
+from interpose import paths, system
 from interpose.errors import InterposeError, LaunchError, out_of_descriptors, out_of_memory
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.client import Client
 from interpose.supervisor.documents import Documents
 from interpose.supervisor.files import Files
+from interpose.supervisor.latetool import LateTool
 from interpose.supervisor.objects import (
     LateSymbolizer,
     Objects,
@@ -73,10 +74,7 @@ WARNING: of the VALGRIND_DISABLE_ERROR_REPORTING macros."""
 
 
 class Supervisor:
-    """Serves one client process, through forks (in a process of its own) and execs.
-
-    :ivar tool: the object of the tool's ``tool.py``: what it does with events (see :mod:`interpose.tools`).
-    """
+    """Serves one client process, through forks (in a process of its own) and execs."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -146,7 +144,12 @@ class Supervisor:
         """The program's, with --track-fds."""
         self._core_errors: ErrorManager | None = None
         self.thread_names: dict[int, str] = {}
-        self.tool = tools.load(self.config.tool_name, "tool").Tool(self)
+        self._late_tool = LateTool(self)
+
+    @property
+    def tool(self) -> Any:
+        """The object of the tool's ``tool.py``: what it does with events (see :mod:`interpose.tools`)."""
+        return self._late_tool.get()
 
     @property
     def xml_sink(self) -> XmlSink | None:
@@ -262,7 +265,7 @@ class Supervisor:
     def serve(self) -> None:
         """Answer until the client is gone."""
         while True:
-            index = lib.ip_next_event(POLL_MS if self.pending_exec is None else 2)
+            index = lib.ip_next_event(self._patience())
             if index == lib.IP_EVENT_USED:
                 self._show_used()
                 continue
@@ -274,6 +277,9 @@ class Supervisor:
             if self.pending_exec is not None and self.pending_exec.happened():
                 pending, self.pending_exec = self.pending_exec, None
                 self.replace_image(pending)
+                continue
+            if index < 0 and self._late_tool.is_due:
+                self._late_tool.prepare()
                 continue
             if index < 0:
                 self._idle()
@@ -306,6 +312,12 @@ class Supervisor:
             self.fifos.close()
         if self.cache is not None:
             self.cache.ended()
+
+    def _patience(self) -> int:
+        """How long to wait for an event, in milliseconds."""
+        if self._late_tool.is_due:
+            return 0
+        return POLL_MS if self.pending_exec is None else 2
 
     def _listen(self) -> None:
         """Somebody outside may have something to say."""
@@ -368,7 +380,7 @@ class Supervisor:
     def _idle(self) -> None:
         """What is done ten times a second, between requests."""
         if self.born and not self.finished:
-            self.tool.idle()
+            self._late_tool.first_events().idle()
             if self.config.core.progress_interval:
                 self._show_progress()
         self._listen()
@@ -479,13 +491,13 @@ class Supervisor:
         self._attach()  # its memory is that of the runtime now
         self._show_used()
         self._tell_start()
-        self.tool.started()
+        self._late_tool.first_events().started()
         if self.fifos is not None:
             self.fifos.tell_how()
 
     def on_loaded(self, slot: Any) -> None:
         self.interpreter = slot.a[2]
-        self.tool.loaded(slot.a[0], slot.a[4], slot.a[5])
+        self._late_tool.first_events().loaded(slot.a[0], slot.a[4], slot.a[5])
         core = self.config.core
         if core.vgdb_error == 0 or core.vgdb_stop_at:
             from interpose.gdb.occasions import at_startup
@@ -604,13 +616,13 @@ class Supervisor:
             self.cache.mapped(start, length, offset, file)
         if self.config.core.trace_symtab:
             self.objects.show_symbols(file)
-        _uncollected(lambda: self.tool.code_mapped(start, length, offset, file))
+        _uncollected(lambda: self._late_tool.first_events().code_mapped(start, length, offset, file))
 
     def on_unmapped(self, slot: Any) -> None:
         self._code_changed()
         self._keep_names(slot.a[0], slot.a[1])
         _uncollected(lambda: self.objects.unmapped(slot.a[0], slot.a[1]))
-        self.tool.code_unmapped(slot.a[0], slot.a[1])
+        self._late_tool.first_events().code_unmapped(slot.a[0], slot.a[1])
 
     def _keep_names(self, start: int, length: int) -> None:
         """--keep-debuginfo=yes: a range where code may be is about to become something else."""

@@ -1,7 +1,10 @@
 """The tools, one folder each; a folder with an ``options.py`` is a tool, and nothing else lists them.
 
 ``options.py`` defines ``class Options(Table)`` and the banner's ``NAME`` and ``DESCRIPTION``; ``XML = True``
-says that the tool's report can be XML.
+says that the tool's report can be XML. ``LATE`` names modules that the tool's object needs, in the order in
+which they are best loaded, if that object may come into being when the program has started: it leaves the
+first events (``started``, ``loaded``, ``code_mapped``, ``code_unmapped``, ``idle``) to
+:class:`~interpose.tools.base.BaseTool`.
 """
 
 from __future__ import annotations

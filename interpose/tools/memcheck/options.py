@@ -27,6 +27,19 @@ if TYPE_CHECKING:
 
 NAME = "Memcheck"
 DESCRIPTION = "a memory error detector"
+LATE = (
+    "records",
+    "report.stack",
+    "report.suppressions",
+    "report.errors",
+    "tools.memcheck.addrinfo",
+    "tools.memcheck.errors",
+    "tools.memcheck.blocks",
+    "tools.memcheck.leak",
+    "tools.memcheck.loss",
+    "tools.memcheck.reader",
+    "tools.memcheck.tool",
+)
 READ_INLINE = True
 XML = True
 """The default of --read-inline-info."""
