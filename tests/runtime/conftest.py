@@ -31,6 +31,7 @@ SOURCES += ["processes/identity.c", "core/no_hooks.c"]
 SYSCALLS = [f"syscalls/{name}" for name in ("syscall.c", "syscall_asm.S", "syscall_fd.c")] + [
     "signals/sigwait.c",
     "debug/timeouts.c",
+    "core/vsyscall.c",
 ]
 SYSCALLS += [f"procfs/{name}.c" for name in ("procfs", "procfs_read", "procfs_text", "procfs_stat")]
 
