@@ -26,7 +26,7 @@ struct heap_span {
     u32 inverse;                   /* 2^HEAP_INVERSE / stride, rounded up: the cell of an address without a division */
     u16 n, used;                   /* cells; those handed out so far */
     u32 free;                      /* cells that came back, linked through .next of their records */
-    u16 n_free;                    /* how many */
+    u16 n_free;                    /* how many; of a span of one block: does it ask for huge pages? */
     u8 class, swept;               /* of cells of this size; heap_idle.c: in which state it was swept last */
     u32 units, number;             /* its length; own index */
     struct heap_span *next, *before; /* of the same class, with cells to give */

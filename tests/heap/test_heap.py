@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
+import pytest
 from shadow.hosted import dirty
 
 ANY = (1 << 64) - 1
@@ -249,6 +251,45 @@ def test_memory_of_one_size_serves_others_later(sh: Any) -> None:
                 free(sh, p)
         assert held() - first <= 20 << 20  # 31 sizes of 2 MB each
         assert table.n_blocks - records < 3 * most
+        assert not sh.errors()
+    finally:
+        chan.freelist_vol = 20000000
+
+
+def asks_for_huge_pages(addr: int) -> bool:
+    """What the kernel has noted of the mapping there."""
+    inside = False
+    with open("/proc/self/smaps") as file:
+        for line in file:
+            words = line.split()
+            if "-" in words[0]:
+                low, high = (int(word, 16) for word in words[0].split("-"))
+                inside = low <= addr < high
+            elif inside and words[0] == "VmFlags:":
+                return "hg" in words
+    raise AssertionError(f"nothing is mapped at {addr:#x}")
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/sys/kernel/mm/transparent_hugepage"), reason="this kernel has no huge pages"
+)
+def test_large_blocks_ask_for_huge_pages(sh: Any) -> None:
+    """As long as they live, and not all of a program's memory."""
+    chan = sh.lib.t_chan()
+    chan.freelist_vol = 0
+    try:
+        small, large = malloc(sh, 3 << 20), malloc(sh, 8 << 20)
+        assert (asks_for_huge_pages(small), asks_for_huge_pages(large)) == (False, True)
+        sh.mem(large, 8 << 20)[: 4 << 20] = b"x" * (4 << 20)
+        free(sh, large)
+        malloc(sh, 1)  # what is in the quarantine leaves it
+        assert not asks_for_huge_pages(large)
+        again = sh.request(sh.lib.IP_HR_CALLOC, 1, 8 << 20)
+        assert again == large and sh.mem(again, 8 << 20)[:] == bytes(8 << 20)
+        many = [malloc(sh, 64 << 20) for _ in range(8)]
+        assert sum(map(asks_for_huge_pages, many)) in (2, 3)
+        for p in (small, again, *many):
+            free(sh, p)
         assert not sh.errors()
     finally:
         chan.freelist_vol = 20000000
