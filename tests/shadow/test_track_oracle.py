@@ -78,6 +78,7 @@ def run(sh: Any, lines: list[str], where: Path) -> tuple[list[str], dict[str, tu
 # counts weigh more in MMX registers, which are short.
 PRECISION = {"integer": 35, "vector": 35, "x87": 15, "mmx": 40, "fp16": 45}
 NEEDS = {"fp16": "avx512_fp16"}
+RARE = {"movdiri"}  # instructions with a flag of their name that CPUs with AVX-512 may lack
 
 
 @pytest.mark.parametrize("name", PRECISION)
@@ -88,6 +89,7 @@ def test_no_change_goes_unmarked(build: Any, sh: Any, name: str, tmp_path: Path)
         build.ffi.cdef(ORACLE)
         build.oracle = True
     lines = (CORPUS / f"oracle_{name}.txt").read_text().splitlines()
+    lines = [line for line in lines if (word := line.split()[0]) not in RARE or word in CPU]
     unsound, precision = run(sh, lines, tmp_path)
     marked = sum(m for m, _ in precision.values())
     needless = sum(n for _, n in precision.values())

@@ -11,6 +11,7 @@
 #define AVX_STATE     0x6ull
 #define AVX512_STATE  0xe6ull
 #define HYGON_EBX     0x6f677948u /* "Hygo": AMD's cores */
+#define ZEN_4_FAMILY  0x19u
 
 static struct rt_cpu cpu;
 
@@ -22,6 +23,8 @@ static void ask(struct rt_cpu *c) {
     /* Intel's CPUs answer leaves above the last with the last one's values. */
     if (max >= FEATURES_LEAF) __cpuid_count(FEATURES_LEAF, 0, a, features, k, d);
     __cpuid(1, a, b, k, d);
+    u32 family = (a >> 8 & 15) + (a >> 20 & 255); /* of CPUs whose base family is 15, as AMD's are */
+    c->outer_first = c->amd && family == ZEN_4_FAMILY;
     if (!(k & OSXSAVE)) return;
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
     c->xcr0 = (u64)hi << 32 | lo;

@@ -15,6 +15,9 @@ struct rt_cpu_state {
 
 struct rt_cpu {
     bool known, intel, amd;
+    /* AMD's family 0x19 (Zen 4): a far return to another privilege level and an iret look at SS, the outermost word of
+     * their frame, first, and a call at the stack before the target. */
+    bool outer_first;
     bool wide_masks; /* AVX512BW: mask registers have 64 bits */
     int vectors;     /* RT_XMM, RT_YMM, RT_ZMM: the widest registers */
     u64 xcr0;        /* 0: no XSAVE; the state is that of FXSAVE */

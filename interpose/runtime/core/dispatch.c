@@ -296,6 +296,15 @@ static void bad_target(struct tstate *ts, u64 key) {
     rt_signal_raise(ts, SIG_SEGV, SEGV_NO_MAP, pc);
 }
 
+/* Whether a call has looked at its stack, which cannot be written, before it finds that its target is no address.
+ * Intel's CPUs have stored the return address by then, AMD's of family 0x19 store nothing. */
+static bool looks_at_stack(u64 at, u64 ret) {
+    const struct rt_cpu *c = rt_cpu();
+    if (!c->intel && !c->outer_first) return false;
+    if (c->outer_first) rt_copy_from(&ret, at, 8); /* what is there stays; where nothing is, the store faults */
+    return rt_copy_to(at, &ret, 8) != 0;
+}
+
 /* The same by the instruction of x, which has set RSP unless it was a call that has not pushed. */
 static void bad_jump(struct tstate *ts, const struct ip_exit *x, u64 target, bool pushed) {
     u32 aux = x->kind_aux >> 8, kind = aux & 3, what = aux >> 2;
@@ -303,8 +312,7 @@ static void bad_jump(struct tstate *ts, const struct ip_exit *x, u64 target, boo
     if (!rt_canonical(target)) {
         ts->pc = rt_key(target);
         rt_hook_bad_jump(ts, target, kind == IP_JUMP_CALL && !pushed ? next : 0);
-        /* Intel's CPUs have stored the return address by then. */
-        if (kind == IP_JUMP_CALL && !pushed && rt_cpu()->intel && rt_copy_to(sp - 8, &next, 8) != 0) {
+        if (kind == IP_JUMP_CALL && !pushed && looks_at_stack(sp - 8, next)) {
             ts->pc = x->key;
             rt_signal_copied(ts, true);
             return;

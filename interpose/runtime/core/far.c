@@ -212,8 +212,12 @@ static bool pop(struct tstate *ts, u64 *words, const u8 *order, u32 n, u32 size)
 static void far_return(struct tstate *ts, const struct ip_insn *in) {
     static const u8 order[] = {IRET_CS, IRET_IP};
     u32 bytes = in->imm_len ? (u32)in->imm & 0xffff : 0;
-    u64 w[2];
-    if (!pop(ts, w, order, 2, in->opsize) || !code_segment(ts, w[IRET_CS], true)) return;
+    u64 w[2], outer = 0;
+    if (!pop(ts, w, order, 2, in->opsize)) return;
+    if (rt_cpu()->outer_first && (w[IRET_CS] & 3) != 3 && !NULL_SELECTOR(w[IRET_CS]) &&
+        !get_word(ts, &outer, ts->gpr[IP_RSP] + 3ull * in->opsize, in->opsize, true))
+        return;
+    if (!code_segment(ts, w[IRET_CS], true)) return;
     if (!rt_canonical(w[IRET_IP])) {
         general_protection(ts, 0);
         return;
@@ -224,8 +228,9 @@ static void far_return(struct tstate *ts, const struct ip_insn *in) {
 
 static void interrupt_return(struct tstate *ts, const struct ip_insn *in) {
     static const u8 amd[] = {IRET_FLAGS_AT, IRET_IP, IRET_CS, IRET_SP, IRET_SS};
+    static const u8 zen4[] = {IRET_FLAGS_AT, IRET_IP, IRET_CS, IRET_SS, IRET_SP};
     static const u8 intel[] = {IRET_FLAGS_AT, IRET_CS, IRET_IP, IRET_SS, IRET_SP};
-    const u8 *order = is_amd() ? amd : intel;
+    const u8 *order = rt_cpu()->outer_first ? zen4 : is_amd() ? amd : intel;
     u32 first = is_amd() ? 5 : 3; /* before the first look at a selector */
     u64 w[5];
     if (ts->rflags & FL_NT) {
