@@ -37,6 +37,18 @@ def limit(which: int) -> tuple[int, int]:
     return soft[0], hard[0]
 
 
+LEFT_FREE = 24
+"""Descriptors below the limit for what must be opened: modules, debug files, what a forked process has."""
+
+
+def is_to_spare(fd: int) -> bool:
+    """Whether a descriptor may be kept for something that can do without.
+
+    The kernel gives the lowest number, so each one tells how many are in use, by whomever.
+    """
+    return fd < limit(lib.IP_LIMIT_NOFILE)[0] - LEFT_FREE
+
+
 def set_limit(which: int, limits: tuple[int, int]) -> None:
     """Set both."""
     _checked(lib.ip_set_limit(which, *limits))

@@ -82,8 +82,9 @@ struct tstate {
 };
 
 /* Call-stack entry: cs_top points at the newest.  above is RSP before the call: the address behind the word that holds
- * the return address.  The lowest entry is all zeros.  An entry without a return address but with an address says what RSP
- * was when a signal came whose handler runs on an alternate stack: there the frames of the entries before it begin. */
+ * the return address.  The lowest entry is all zeros.  An entry without a return address but with an address says what
+ * RSP was when a signal came whose handler runs on an alternate stack: there the frames of the entries before it begin.
+ */
 struct ip_csent {
     uint64_t retaddr;
     uint64_t above;

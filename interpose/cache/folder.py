@@ -10,6 +10,7 @@ import os
 import stat
 import time
 
+from interpose import system
 from interpose.errors import InterposeError
 
 TYPE_CHECKING = False
@@ -101,6 +102,7 @@ class Folder:
             or status.st_uid != os.geteuid()
             or status.st_mode & _OTHERS_WRITE
             or status.st_nlink != 1
+            or not system.is_to_spare(fd)
         ):
             os.close(fd)
             return -1

@@ -6,14 +6,11 @@ import os
 
 from interpose import system
 from interpose.cache.digest import digest
-from interpose.jit._native import lib
 
 HEAD = 4096
 """Bytes of the beginning that count for the identity: the ELF headers and, as a rule, the build-id."""
 MOST_HELD = 512
 """Files that are kept open; a program may map thousands, and descriptors are limited."""
-LEFT_FREE = 24
-"""Descriptors below the limit for all else: modules, debug files, memory and sockets of forked processes."""
 
 
 class OpenFile:
@@ -38,8 +35,7 @@ class OpenFile:
         OpenFile._held += 1
         self.identity = _identity(self._fd)
         _, _, self.size, self.written_ns, *_ = self.identity
-        # The kernel gives the lowest number, so this one tells how many are in use, by whomever.
-        if OpenFile._held > MOST_HELD or self._fd >= system.limit(lib.IP_LIMIT_NOFILE)[0] - LEFT_FREE:
+        if OpenFile._held > MOST_HELD or not system.is_to_spare(self._fd):
             self._close()
 
     def _close(self) -> None:

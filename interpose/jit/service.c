@@ -42,8 +42,8 @@ static struct ip_slot *slot_at(int i) {
     return (struct ip_slot *)((uint8_t *)T.chan + IP_CHAN_SLOTS + (size_t)i * IP_SLOT_SIZE);
 }
 
-/* Python's answers need the lock, and may be waited for.  Who works ahead would take it again and again before a sleeper
- * has woken, so it lets those go first who say that they want it. */
+/* Python's answers need the lock, and may be waited for.  Who works ahead would take it again and again before a
+ * sleeper has woken, so it lets those go first who say that they want it. */
 static uint32_t wanted;
 
 static void lock_soon(void) {

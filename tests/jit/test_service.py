@@ -159,7 +159,7 @@ def test_blocks_of_an_earlier_run_know_what_they_test() -> None:
     client.jz(0, PAGE)
     client.put(PAGE, bytes.fromhex("85c0") + RET)
     lib.ip_stable_add(begin, end)
-    lib.ip_keep_start(1, 1 << 20)
+    lib.ip_keep_start(1, -1, 1 << 20)
     try:
         client.translate(0)
         client.translate(PAGE)

@@ -6,9 +6,11 @@ import resource
 
 import pytest
 
+from interpose import system
 from interpose.elf import openfile
 from interpose.elf.openfile import OpenFile
 from interpose.elf.symbolizer import ObjectFile, Symbolizer
+from interpose.errors import NO_DESCRIPTORS
 from interpose.redir import CodeObject, SymbolTable
 from interpose.redir.index import SymbolIndex
 from interpose.supervisor.end import _internal
@@ -107,7 +109,7 @@ def test_near_the_limit_on_descriptors_no_file_is_kept_open(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
     os.close(lowest)
-    for room, held in ((openfile.LEFT_FREE, False), (openfile.LEFT_FREE + 1, True)):
+    for room, held in ((system.LEFT_FREE, False), (system.LEFT_FREE + 1, True)):
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + room, limits[1]))
         try:
             file = OpenFile(str(path))
@@ -120,7 +122,7 @@ def test_near_the_limit_on_descriptors_no_file_is_kept_open(tmp_path):
 
 def test_a_supervisor_without_descriptors_says_so(capfd):
     _internal(OSError(errno.EMFILE, "Too many open files"))
-    told = "interpose: too many open files, so the program cannot go on; raise ulimit -n\n"
+    told = f"interpose: {NO_DESCRIPTORS}\n"
     assert capfd.readouterr().err == told
 
 

@@ -11,7 +11,7 @@
 
 #include "abi/meta.h"
 
-/* Those of memcheck's blocks; what else there is takes a byte more. */
+/* Those of blocks with shadow; what else there is takes a byte more. */
 static const uint8_t ip_point_flags[IP_POINT_FLAGS] = {
     0,
     IP_PF_BOUNDARY,

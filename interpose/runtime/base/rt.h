@@ -123,8 +123,8 @@ static inline struct tstate *rt_current(void) {
     __asm__("mov %%fs:%c1, %0" : "=r"(ts) : "i"(offsetof(struct tstate, self)));
     return ts;
 }
-/* Whether an entry of the call stack says where RSP was before the signal that the entries behind it handle.  That holds
- * as long as the next one, the place where the signal came, is of a live frame: seen. */
+/* Whether an entry of the call stack says where RSP was before the signal that the entries behind it handle.  That
+ * holds as long as the next one, the place where the signal came, is of a live frame: seen. */
 static inline bool rt_is_interrupted(const struct ip_csent *e, const struct ip_csent *seen) {
     return !e->retaddr && e->above && seen == e + 1;
 }

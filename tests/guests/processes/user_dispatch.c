@@ -45,10 +45,15 @@ static long dispatch(long mode, void *from, unsigned long len, volatile char *se
     return prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, from, len, sel) ? -errno : 0;
 }
 
+/* Meanwhile the first thread makes no call: it would be caught. */
+static volatile int begins, done;
+
 static void *thread(void *arg) {
+    while (!begins) {}
     selector = 1; /* not for this thread */
     *(long *)arg = call_it(SYS_getpid) == getpid();
     selector = 0;
+    done = 1;
     return NULL;
 }
 
@@ -110,6 +115,8 @@ int main(void) {
     pthread_t t;
     long ok = 0;
     pthread_create(&t, NULL, thread, &ok);
+    begins = 1;
+    while (!done) {}
     pthread_join(t, NULL);
     printf("a thread begins without: %ld\n", ok);
     child("a child begins without", 0);

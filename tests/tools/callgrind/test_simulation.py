@@ -119,7 +119,8 @@ def test_each_kind_of_instruction(tmp_path):
 def test_each_instruction_as_valgrind(tmp_path, program, first_level, options):
     """Lines left by a jump and come back to; locks; streams; generated code; tiny caches, or none."""
     built = build(tmp_path, program)
-    geometry = (f"--I1={first_level}", f"--D1={first_level}", CACHES[2]) if first_level else ()
+    # Of the last level of some CPUs Valgrind makes another one than there is, in which nothing misses.
+    geometry = (CACHES[2], *((f"--I1={first_level}", f"--D1={first_level}") if first_level else ()))
     ours = profile(tmp_path, built, "--dump-instr=yes", *options, *geometry)
     theirs = valgrind(tmp_path, built, "--dump-instr=yes", *options, *geometry)
     found, expected = by_address(ours), by_address(theirs)
