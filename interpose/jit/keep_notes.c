@@ -3,6 +3,7 @@
 #include "jit/keep.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,9 +23,21 @@ static bool write_all(int fd, const uint8_t *from, size_t n, uint64_t at) {
     return true;
 }
 
+/* Some file systems (overlayfs of older kernels, NFS) make none without a name, so it has one for a moment: of a kind
+ * that is removed if we are killed in that (cache/folder.py). */
+static int nameless_file(int folder) {
+    int fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0) return fd;
+    char name[32];
+    snprintf(name, sizeof name, ".new-notes-%d", (int)getpid());
+    fd = openat(folder, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0) unlinkat(folder, name, 0);
+    return fd;
+}
+
 /* The piece goes to the file; false: it has no room. */
 static bool spill(struct note_store *s) {
-    if (s->fd < 0) s->fd = s->folder < 0 ? -1 : openat(s->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (s->fd < 0 && s->folder >= 0) s->fd = nameless_file(s->folder);
     if (s->fd < 0 || !write_all(s->fd, s->piece, s->used, s->spilled)) return false;
     s->spilled += s->used;
     s->used = 0;

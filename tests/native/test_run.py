@@ -244,7 +244,10 @@ def test_scripts_and_shells(tmp_path: Path, program: Path, wrapper: Path) -> Non
 
 def test_the_process_is_the_one_that_was_started(tmp_path: Path) -> None:
     """Its number, its parent, its session and its signals are those of a native run."""
-    text = "import os, signal; print(os.getpid(), os.getppid(), os.getsid(0)); signal.raise_signal(10)"
+    text = (
+        "import os, signal; print(os.getpid(), os.getppid(), os.getsid(0), flush=True);"
+        "signal.raise_signal(10)"
+    )
     command = [sys.executable, "-m", "interpose", "--engine=native", sys.executable, "-c", text]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     out, _ = process.communicate(timeout=60)

@@ -2,11 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-static int down(int n) {
-    volatile char pad[1000];
-    pad[0] = (char)n;
-    return down(n + 1) + pad[0];
-}
+static int down(int n) { volatile char pad[1000]; pad[0] = (char)n; return down(n + 1) + pad[0]; }
 
 static void handler(int number) { exit(number); }
 

@@ -524,9 +524,9 @@ DIFFERENCES: dict[str, Difference] = {
         "functions of static programs are replaced too; the sum is that of a native run",
         own="status 0\nb8ad3e5bc1a552b9\n----\n",
     ),
-    "stack_overflow": Difference("one message, and the whole stack", _overflow("stack_overflow.c", 5)),
+    "stack_overflow": Difference("one message, and the whole stack", _overflow("stack_overflow.c", 2)),
     "stack_overflow_no_room": Difference(
-        "one message, and the whole stack", _overflow("stack_overflow_no_room.c", 8)
+        "one message, and the whole stack", _overflow("stack_overflow_no_room.c", 5)
     ),
     "static_program": Difference(
         "functions of static programs are replaced too; Valgrind has no library in them to replace with",
