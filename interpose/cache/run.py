@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from interpose.report.log import Log
     from interpose.supervisor.files import KnownFile
 
-MOST_SEGMENT_BYTES = 160 << 20
+MOST_SEGMENT_BYTES = 256 << 20
+"""Of one image, which may also take half of the folder at most.  A compiler proper needs 150 MB."""
+
 WORTH_WRITING = 8
 """So many blocks at least, and one for each fifty that are kept, make a file be written anew."""
 
@@ -116,7 +118,8 @@ class Cache:
         self._told = 0
         if self._keeps:
             place = self._folder.made() if self._writes else -1
-            lib.ip_keep_start(self._writes, place, MOST_SEGMENT_BYTES)
+            most = min(MOST_SEGMENT_BYTES, self._most_bytes // 2)
+            lib.ip_keep_start(self._writes, place, most)
 
     def next_program(self, path: bytes) -> None:
         """Another program begins."""

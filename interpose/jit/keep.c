@@ -122,19 +122,28 @@ void keep_made(struct transtab *t, uint32_t block, bool wanted) {
     k->note[block] = number;
 }
 
+const uint32_t keep_ways[KEEP_MOVED] = {MOVED_DISTANCE, MOVED_ADDRESS, MOVED_ACROSS};
+
+static void move_one(uint8_t *code, uint32_t at, uint32_t how, const struct code_place *from,
+                     const struct code_place *to) {
+    uint32_t by = to->host - from->host, cold_by = to->cold - from->cold, value;
+    uint32_t here = at < from->hot ? by : cold_by, there = at < from->hot ? cold_by : by;
+    memcpy(&value, code + at, 4);
+    if (how & MOVED_ADDRESS)
+        value += value - from->host < from->hot ? by : cold_by;
+    else
+        value += (how & MOVED_ACROSS ? there : 0) - here;
+    memcpy(code + at, &value, 4);
+}
+
 void keep_move(uint8_t *code, const uint32_t *moved, uint32_t n, const struct code_place *from,
                const struct code_place *to) {
-    uint32_t by = to->host - from->host, cold_by = to->cold - from->cold;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = moved[i] & 0xffff, value;
-        uint32_t here = at < from->hot ? by : cold_by, there = at < from->hot ? cold_by : by;
-        memcpy(&value, code + at, 4);
-        if (moved[i] & MOVED_ADDRESS)
-            value += value - from->host < from->hot ? by : cold_by;
-        else
-            value += (moved[i] & MOVED_ACROSS ? there : 0) - here;
-        memcpy(code + at, &value, 4);
-    }
+    for (uint32_t i = 0; i < n; i++) move_one(code, moved[i] & 0xffff, moved[i], from, to);
+}
+
+void keep_move_all(uint8_t *code, const uint16_t *offsets, uint32_t n, uint32_t how, const struct code_place *from,
+                   const struct code_place *to) {
+    for (uint32_t i = 0; i < n; i++) move_one(code, offsets[i], how, from, to);
 }
 
 /* ---- Files ---------------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include "jit/transtab.h"
 
 #define KEEP_MAGIC    0x54504549504b5431ull
-#define KEEP_FORMAT   3u
+#define KEEP_FORMAT   4u
 #define KEEP_SEGMENTS 256
 #define KEEP_READS    96
 #define KEEP_UNBOUND  512
@@ -13,6 +13,7 @@
 #define KEEP_PIECE    (256u << 10) /* of notes, that wait in memory */
 #define KEEP_SPILLED  (512u << 20) /* that wait in the file, at most */
 #define KEEP_CHUNK    (48u << 10)  /* bytes of blocks that are read and verified together */
+#define KEEP_MOVED    3            /* ways of moving (enum writer_moved) */
 #define KEEP_AHEAD    3            /* chunks behind the one that was wanted, while nobody asks */
 
 /* The file: header, chunks of blocks, then a table of the chunks and one of the blocks by pc. */
@@ -34,7 +35,7 @@ struct kept_name { /* ascending */
     uint32_t pc, track;
     uint32_t chunk, unused;
 };
-/* A block of a chunk: this, then the arrays in the order of their counts. */
+/* A block of a chunk: this, then its arrays in the order of struct parts (keep_take.c). */
 struct kept_block {
     uint32_t bytes; /* in all, a multiple of 8 */
     uint32_t pc;
@@ -44,15 +45,17 @@ struct kept_block {
     uint64_t mask;
     uint32_t n_guest;     /* bytes of code that it was made from */
     uint32_t slot, guess; /* of an entry of a linkage table: what it was taken to hold; 0: nothing was guessed */
-    uint16_t n_exits, n_descs, n_reads, n_pages, n_insns, n_moved, n_unbound, n_points;
+    uint16_t n_exits, n_descs, n_reads, n_pages, n_insns, n_unbound, n_points;
+    uint16_t n_moved[KEEP_MOVED];     /* offsets of each way of moving */
+    uint16_t points_bytes, pcs_bytes; /* packed as in the run's tables (abi/inline) */
     uint8_t track, keeps_stack, unused[2];
 };
 struct kept_exit {
-    uint64_t key;
+    uint32_t pc; /* of the key */
     uint32_t kind_aux;
+    uint16_t upper;     /* the key's uppermost bits; those between are zero */
     uint16_t patch, id; /* offsets */
     uint16_t desc;      /* from 1 */
-    uint16_t unused;
 };
 struct kept_read { /* code that was looked at: its bytes decide what was made */
     uint32_t pc, n;
@@ -118,6 +121,10 @@ void keep_forget(struct transtab *t);
 /* Code that was made for one place goes to another (moved: struct emitted's). */
 void keep_move(uint8_t *code, const uint32_t *moved, uint32_t n, const struct code_place *from,
                const struct code_place *to);
+/* The same for offsets that all move in one way, and the ways. */
+extern const uint32_t keep_ways[KEEP_MOVED];
+void keep_move_all(uint8_t *code, const uint16_t *offsets, uint32_t n, uint32_t how, const struct code_place *from,
+                   const struct code_place *to);
 /* A digest of all that decides, beside the guest's bytes, what code is made. */
 void keep_made_for(const struct transtab *t, uint64_t out[2]);
 /* keep_take.c: one block that was kept, at [at, at + left); how many bytes it has, 0 if it is damaged. */

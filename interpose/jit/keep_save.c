@@ -67,6 +67,8 @@ static void add_name(struct save *s, uint32_t pc, uint32_t track) {
     s->n_names++;
 }
 
+#define KEY_MIDDLE 0x0000ffff00000000ull /* kept files have no room for these bits of keys */
+
 /* Is the block whole, of this image, and noted?  Its note. */
 static const struct note *saved(const struct save *s, uint32_t block, const uint8_t **arrays) {
     const struct transtab *t = s->t;
@@ -83,6 +85,8 @@ static const struct note *saved(const struct save *s, uint32_t block, const uint
     const struct kept_read *reads = (const void *)(behind + 4u * n->n_moved);
     for (int i = 0; i < n->n_reads; i++)
         if (reads[i].pc < s->lo || reads[i].pc + (uint64_t)reads[i].n > s->hi) return NULL;
+    for (const struct ip_exit *x = &t->exits[r->first_exit], *end = x + r->n_exits; x < end; x++)
+        if ((x->kind_aux & 0xff) != IP_X_FAR && x->key & KEY_MIDDLE) return NULL;
     *arrays = behind;
     return n;
 }
@@ -104,7 +108,7 @@ static void add_exits(struct save *s, const struct ip_block *b, const struct bre
     for (uint32_t i = 0; i < r->n_exits; i++) {
         const struct ip_exit *x = &t->exits[r->first_exit + i];
         int kind = x->kind_aux & 0xff;
-        struct kept_exit out = {.key = x->key, .kind_aux = x->kind_aux};
+        struct kept_exit out = {.pc = (uint32_t)x->key, .upper = (uint16_t)(x->key >> 48), .kind_aux = x->kind_aux};
         if (x->patch) out.patch = (uint16_t)offset_of(b, x->patch);
         memcpy(&out.id, ids + 2 * i, 2);
         if (kind == IP_XS_TRACK || kind == IP_X_FAR) {
@@ -116,7 +120,7 @@ static void add_exits(struct save *s, const struct ip_block *b, const struct bre
             }
             before = in;
             if (kind == IP_X_FAR)
-                out.key = 0;
+                out.pc = out.upper = 0;
             else
                 out.kind_aux = IP_XS_TRACK;
             out.desc = n_descs;
@@ -138,23 +142,30 @@ static void add_code(struct save *s, const struct ip_block *b, const struct brec
     }
 }
 
-static void add_pcs(struct save *s, const struct ip_block *b) {
-    const uint8_t *at = s->t->pcs + b->pcs + IP_PCS_HEAD;
-    uint64_t pc = ip_pcs_first(s->t->pcs + b->pcs);
-    add(&s->chunk, &pc, 4);
-    for (uint32_t n = b->n_insns; n--;) {
-        pc += ip_pcs_step(&at);
-        add(&s->chunk, &pc, 4);
-    }
+static const uint8_t *pcs_end(const struct transtab *t, const struct ip_block *b) {
+    const uint8_t *at = t->pcs + b->pcs + IP_PCS_HEAD;
+    for (uint32_t n = b->n_insns; n--;) ip_pcs_step(&at);
+    return at;
 }
 
-static void add_points(struct save *s, const struct ip_block *b) {
-    const uint8_t *at = s->t->points + b->points;
+static const uint8_t *points_end(const struct transtab *t, const struct ip_block *b) {
+    const uint8_t *at = t->points + b->points;
     struct ip_point p = {0};
-    for (uint32_t n = b->n_points; n--;) {
-        at = ip_point_take(at, &p);
-        add(&s->chunk, &p, sizeof p);
+    for (uint32_t n = b->n_points; n--;) at = ip_point_take(at, &p);
+    return at;
+}
+
+/* The offsets that move in one way.  Returns how many. */
+static uint16_t add_moved(struct save *s, const uint8_t *moved, uint32_t n, uint32_t how) {
+    uint16_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t entry;
+        memcpy(&entry, moved + (size_t)4 * i, 4);
+        if ((entry & ~0xffffu) != how) continue;
+        add(&s->chunk, &entry, 2);
+        count++;
     }
+    return count;
 }
 
 static void add_block(struct save *s, uint32_t block, const struct note *n, const uint8_t *arrays) {
@@ -166,6 +177,7 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
     uint32_t pc = (uint32_t)b->key;
     struct bytes descs = {0};
     size_t began = s->chunk.n;
+    const uint8_t *points = t->points + b->points, *pcs = t->pcs + b->pcs;
     struct kept_block k = {.pc = pc,
                            .made_for = place_of(b),
                            .host_len = (uint32_t)b->host_len + b->cold_len,
@@ -180,7 +192,8 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
                            .n_reads = n->n_reads,
                            .n_pages = r->n_pages,
                            .n_insns = b->n_insns,
-                           .n_moved = n->n_moved,
+                           .points_bytes = (uint16_t)(points_end(t, b) - points),
+                           .pcs_bytes = (uint16_t)(pcs_end(t, b) - pcs),
                            .n_unbound = n->n_unbound,
                            .track = (b->key & IP_KEY_TRACK) != 0,
                            .keeps_stack = n->keeps_stack};
@@ -189,10 +202,11 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
     add(&s->chunk, descs.at, descs.n);
     add(&s->chunk, reads, 8u * n->n_reads);
     for (int i = 0; i < r->n_pages; i++) add(&s->chunk, &t->block_pages[r->pages + (uint32_t)i], 4);
-    add_pcs(s, b);
-    add(&s->chunk, moved, 4u * n->n_moved);
     add(&s->chunk, unbound, 4u * n->n_unbound);
-    add_points(s, b);
+    uint16_t n_moved[KEEP_MOVED];
+    for (int way = 0; way < KEEP_MOVED; way++) n_moved[way] = add_moved(s, moved, n->n_moved, keep_ways[way]);
+    add(&s->chunk, points, k.points_bytes);
+    add(&s->chunk, pcs, k.pcs_bytes);
     add(&s->chunk, guest, n->n_guest);
     add_code(s, b, r);
     size_t gap = -s->chunk.n & 7;
@@ -200,6 +214,7 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
     struct kept_block *out = (void *)(s->chunk.at + began);
     out->bytes = (uint32_t)(s->chunk.n - began);
     out->n_descs = (uint16_t)(descs.n / sizeof(struct ip_insn));
+    memcpy(out->n_moved, n_moved, sizeof n_moved);
     free(descs.at);
     add_name(s, pc, k.track);
     s->in_chunk++;
@@ -269,9 +284,17 @@ static uint64_t file_bytes(const struct segment *s) {
 int64_t keep_save(struct transtab *t, uint64_t lo, uint64_t hi, int old_fd, int new_fd) {
     struct save s = {.t = t, .lo = lo, .hi = hi, .fd = new_fd, .at = sizeof(struct kept_head)};
     struct segment old = {.lo = lo, .hi = hi, .fd = old_fd};
-    bool stale = false;
-    for (int i = 0; i < t->keep->n_seg; i++) stale |= t->keep->seg[i].lo == lo && t->keep->seg[i].stale;
-    bool merges = old_fd >= 0 && !stale && keep_open(t, &old) && file_bytes(&old) < t->keep->max_bytes;
+    bool stale = false, damaged = false;
+    for (int i = 0; i < t->keep->n_seg; i++) {
+        if (t->keep->seg[i].lo != lo) continue;
+        stale |= t->keep->seg[i].stale;
+        damaged |= t->keep->seg[i].damaged;
+    }
+    bool merges = old_fd >= 0 && !stale && keep_open(t, &old);
+    if (merges && !damaged && file_bytes(&old) >= t->keep->max_bytes) { /* it is full: what it has stays */
+        keep_close(&old);
+        return 0;
+    }
     uint32_t *now = merges ? add_old(&s, &old) : NULL;
     int64_t fresh = 0;
     for (uint32_t block = 0; block < t->meta->n_blocks && s.at < t->keep->max_bytes; block++) {

@@ -3,15 +3,18 @@
 
 #include <string.h>
 
+#include "abi/inline/pcs.h"
+#include "abi/inline/points.h"
+
 /* Where its arrays are. */
 struct parts {
     const struct kept_block *b;
     const struct kept_exit *exits;
     const struct ip_insn *descs;
-    const struct ip_point *points;
     const struct kept_read *reads;
-    const uint32_t *pages, *pcs, *moved, *unbound;
-    const uint8_t *guest, *host;
+    const uint32_t *pages, *unbound;
+    const uint16_t *moved[KEEP_MOVED];
+    const uint8_t *points, *pcs, *guest, *host;
 };
 
 static bool part(const uint8_t **at, const uint8_t *end, const void *out, size_t size, size_t n) {
@@ -19,6 +22,29 @@ static bool part(const uint8_t **at, const uint8_t *end, const void *out, size_t
     memcpy((void *)(uintptr_t)out, at, sizeof *at);
     *at += size * n;
     return true;
+}
+
+/* Points and pcs are what they say: as many as are counted, in their bytes, of places in the block.  (A chunk has room
+ * behind it for what is read of a point or pc that is cut off.) */
+static bool are_packed(const struct parts *p) {
+    const struct kept_block *b = p->b;
+    const uint8_t *at = p->points, *end = at + b->points_bytes;
+    struct ip_point point = {0};
+    for (unsigned i = 0; i < b->n_points; i++) {
+        uint16_t before = point.host_off;
+        if (at >= end) return false;
+        at = ip_point_take(at, &point);
+        if (point.host_off > b->host_len || point.guest_off > b->n_insns || (i && point.host_off < before))
+            return false;
+    }
+    if (at != end || b->pcs_bytes < IP_PCS_HEAD) return false;
+    at = p->pcs + IP_PCS_HEAD;
+    end = p->pcs + b->pcs_bytes;
+    for (unsigned i = 0; i < b->n_insns; i++) {
+        if (at >= end) return false;
+        ip_pcs_step(&at);
+    }
+    return at == end;
 }
 
 /* Nothing of it leads out of it, whatever it says. */
@@ -33,15 +59,12 @@ static bool is_whole(const struct parts *p) {
         const struct kept_exit *x = &p->exits[i];
         if (x->patch > room || x->id > room || x->desc > b->n_descs) return false;
     }
-    for (int i = 0; i < b->n_moved; i++)
-        if ((p->moved[i] & 0xffff) > room) return false;
-    for (int i = 0; i < b->n_points; i++)
-        if (p->points[i].host_off > b->host_len || p->points[i].guest_off > b->n_insns ||
-            (i && p->points[i].host_off < p->points[i - 1].host_off))
-            return false;
+    for (int way = 0; way < KEEP_MOVED; way++)
+        for (int i = 0; i < b->n_moved[way]; i++)
+            if (p->moved[way][i] > room) return false;
     uint64_t guest = 0;
     for (int i = 0; i < b->n_reads; i++) guest += p->reads[i].n;
-    return guest == b->n_guest;
+    return guest == b->n_guest && are_packed(p);
 }
 
 static bool find_parts(const uint8_t *at, size_t left, struct parts *p) {
@@ -51,11 +74,12 @@ static bool find_parts(const uint8_t *at, size_t left, struct parts *p) {
     if (b->bytes > left || b->bytes % 8 || b->bytes < sizeof *b) return false;
     const uint8_t *end = at + b->bytes;
     at += sizeof *b;
-    return part(&at, end, &p->exits, sizeof *p->exits, b->n_exits) &&
-           part(&at, end, &p->descs, sizeof *p->descs, b->n_descs) &&
-           part(&at, end, &p->reads, sizeof *p->reads, b->n_reads) && part(&at, end, &p->pages, 4, b->n_pages) &&
-           part(&at, end, &p->pcs, 4, b->n_insns + 1u) && part(&at, end, &p->moved, 4, b->n_moved) &&
-           part(&at, end, &p->unbound, 4, b->n_unbound) && part(&at, end, &p->points, sizeof *p->points, b->n_points) &&
+    bool whole = part(&at, end, &p->exits, sizeof *p->exits, b->n_exits) &&
+                 part(&at, end, &p->descs, sizeof *p->descs, b->n_descs) &&
+                 part(&at, end, &p->reads, sizeof *p->reads, b->n_reads) && part(&at, end, &p->pages, 4, b->n_pages) &&
+                 part(&at, end, &p->unbound, 4, b->n_unbound);
+    for (int way = 0; way < KEEP_MOVED; way++) whole = whole && part(&at, end, &p->moved[way], 2, b->n_moved[way]);
+    return whole && part(&at, end, &p->points, 1, b->points_bytes) && part(&at, end, &p->pcs, 1, b->pcs_bytes) &&
            part(&at, end, &p->guest, 1, b->n_guest) && part(&at, end, &p->host, 1, b->host_len) && is_whole(p);
 }
 
@@ -97,7 +121,7 @@ static void put_exits(struct transtab *t, const struct parts *p, const struct co
         const struct kept_exit *x = &p->exits[i];
         uint32_t id = m->n_exits + (uint32_t)i;
         struct ip_exit *out = &t->exits[id];
-        out->key = x->key;
+        out->key = x->pc | (uint64_t)x->upper << 48;
         out->kind_aux = x->kind_aux;
         if (x->desc && (x->kind_aux & 0xff) == IP_XS_TRACK)
             out->kind_aux |= tt_shape(t, &p->descs[x->desc - 1]) << 8;
@@ -118,7 +142,8 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
     at.hot = b->made_for.hot;
     uint8_t *code = t->em->code; /* of no block now */
     memcpy(code, p->host, b->host_len);
-    keep_move(code, p->moved, b->n_moved, &b->made_for, &at);
+    for (int way = 0; way < KEEP_MOVED; way++)
+        keep_move_all(code, p->moved[way], b->n_moved[way], keep_ways[way], &b->made_for, &at);
     tt_put_code(t, &at, code, b->host_len);
     struct brec *r = &t->brec[block];
     *r = (struct brec){.entry = at.host + b->entry,
@@ -133,10 +158,9 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
                                          .cold = at.cold,
                                          .cold_len = (uint16_t)(b->host_len - at.hot),
                                          .state = 1};
-    tt_put_points(t, &t->blocks[block], p->points, b->n_points);
-    uint64_t pcs[UB_MAX_INSN + 1];
-    for (unsigned i = 0; i <= b->n_insns; i++) pcs[i] = p->pcs[i];
-    tt_put_pcs(t, &t->blocks[block], pcs, b->n_insns);
+    tt_take_tables(t, &t->blocks[block], p->points, b->points_bytes, p->pcs, b->pcs_bytes);
+    t->blocks[block].n_points = b->n_points;
+    t->blocks[block].n_insns = b->n_insns;
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
     t->keep->note[block] = 0;
     t->n_live++;

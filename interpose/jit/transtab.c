@@ -251,6 +251,16 @@ void tt_put_pcs(struct transtab *t, struct ip_block *b, const uint64_t *pcs, uin
     t->meta->pcs_used = (uint32_t)(at - t->pcs);
 }
 
+void tt_take_tables(struct transtab *t, struct ip_block *b, const uint8_t *points, uint32_t n_points,
+                    const uint8_t *pcs, uint32_t n_pcs) {
+    b->points = t->meta->points_used;
+    b->pcs = t->meta->pcs_used;
+    memcpy(t->points + b->points, points, n_points);
+    memcpy(t->pcs + b->pcs, pcs, n_pcs);
+    t->meta->points_used += n_points;
+    t->meta->pcs_used += n_pcs;
+}
+
 /* ---- Making a block known ---------------------------------------------------------------- */
 
 static uint32_t install(struct transtab *t, const struct ublock *b) {

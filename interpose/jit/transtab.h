@@ -165,6 +165,9 @@ struct code_place tt_next_place(const struct transtab *t);
 /* Notes the points of a new block, and the guest pcs of its instructions and of the one behind. */
 void tt_put_points(struct transtab *t, struct ip_block *b, const struct ip_point *points, uint32_t n);
 void tt_put_pcs(struct transtab *t, struct ip_block *b, const uint64_t *pcs, uint32_t n_insns);
+/* Notes both, packed as they are in the tables. */
+void tt_take_tables(struct transtab *t, struct ip_block *b, const uint8_t *points, uint32_t n_points,
+                    const uint8_t *pcs, uint32_t n_pcs);
 /* describe.c: the index of a description in the tables; of one that tells nothing of where the instruction is (its pc
  * is 0, the target of a conditional jump the distance to it), which all that are the same share. */
 uint32_t tt_describe(struct transtab *t, const struct ip_insn *in);

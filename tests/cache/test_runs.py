@@ -383,3 +383,19 @@ def test_the_size_has_a_limit(cache):
     for program in ("/bin/true", "/bin/ls", "/bin/cat"):
         run("-q", "--cache-size=1", program, "/dev/null")
         assert sum(path.stat().st_size for path in cache.iterdir()) <= 1 << 20
+
+
+def test_what_a_full_file_has_stays(cache, tmp_path):
+    """It was replaced by what it had no room for: each run threw away what the one before had kept."""
+    functions = "".join(f"long f{i}(long x) {{ return x * {i} + v; }}\n" for i in range(2000))
+    calls = "".join(f"    v = f{i}(v);\n" for i in range(2000))
+    text = f"volatile long v;\n{functions}int main(void) {{\n{calls}    return 0;\n}}\n"
+    program = compiled(tmp_path, "large", text, "-O0", "-static")
+    words = ("--tool=memcheck", "--stats=yes", "--cache-size=1", program)
+    made, kept = counts(run(*words)[2])
+    assert made > 3000 and kept == 0
+    full = code_files(cache)[-1].read_bytes()
+    for _ in range(2):
+        made, kept = counts(run(*words)[2])
+        assert made > 1000 and kept > 100
+        assert code_files(cache)[-1].read_bytes() == full
