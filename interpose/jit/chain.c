@@ -179,17 +179,21 @@ void tt_link_block(struct transtab *t, uint64_t key, uint32_t block) {
 
 /* ---- Dropped blocks ----------------------------------------------------------------- */
 
+/* They wait for the next block of that key: hundreds of calls lead to one entry of a procedure linkage table, which is
+ * made anew when its slot has been filled, and each would have to be asked for.  (An exit that waits elsewhere already,
+ * for a binding came or went, takes those behind it out of that list: they will be linked when the client takes them.) */
 static void unlink_incoming(struct transtab *t, uint32_t block) {
     uint32_t x = t->brec[block].incoming;
     t->brec[block].incoming = 0;
     while (x) {
         struct xrec *r = tt_xrec(t, x);
         uint32_t next = r->next_in;
+        r->next_in = 0;
         if (r->linked == block + 1) {
             tt_patch_rel32(t, t->exits[x].patch, r->stub);
             r->linked = 0;
+            if (t->blocks[r->block].state) wait_for(t, x, r->block, tt_canonical(t, t->exits[x].key));
         }
-        r->next_in = 0;
         x = next;
     }
 }

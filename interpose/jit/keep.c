@@ -316,27 +316,35 @@ bool keep_take(struct transtab *t, uint64_t key) {
         if (pc < s->lo || pc >= s->hi || s->fd < 0) continue;
         const struct kept_name *n = keep_name(s, (uint32_t)pc, (key & IP_KEY_TRACK) != 0);
         if (!n || !s->chunks[n->chunk].bytes) return false;
+        bool went_on = s->ahead && n->chunk == s->next_chunk;
+        s->ahead = !went_on ? KEEP_AHEAD : s->ahead * 2 < KEEP_AHEAD_TO ? s->ahead * 2 : KEEP_AHEAD_TO;
+        s->next_chunk = n->chunk + 1;
         k->next_lo = s->lo;
-        k->next_chunk = n->chunk + 1;
         take_chunk(t, s, n->chunk);
         return tt_find(t, key) != NULL;
     }
     return false;
 }
 
+static struct segment *wanted_last(const struct keeping *k) {
+    for (int i = 0; i < k->n_seg; i++)
+        if (k->seg[i].lo == k->next_lo && k->seg[i].fd >= 0) return (struct segment *)&k->seg[i];
+    return NULL;
+}
+
+int keep_much_ahead(const struct transtab *t) {
+    const struct segment *s = wanted_last(t->keep);
+    return s ? s->ahead : 0;
+}
+
 bool keep_ahead(struct transtab *t) {
-    struct keeping *k = t->keep;
-    if (!k || !may_take(t)) return false;
-    for (int i = 0; i < k->n_seg; i++) {
-        struct segment *s = &k->seg[i];
-        if (s->lo != k->next_lo || s->fd < 0) continue;
-        while (k->next_chunk < s->n_chunks) {
-            uint32_t chunk = k->next_chunk++;
-            if (!s->chunks[chunk].bytes) continue; /* there by now */
-            t->req_gen++;                          /* the client runs: what was read for the request may have changed */
-            take_chunk(t, s, chunk);
-            return true;
-        }
+    struct segment *s = t->keep && may_take(t) ? wanted_last(t->keep) : NULL;
+    while (s && s->next_chunk < s->n_chunks) {
+        uint32_t chunk = s->next_chunk++;
+        if (!s->chunks[chunk].bytes) continue; /* there by now */
+        t->req_gen++;                          /* the client runs: what was read for the request may have changed */
+        take_chunk(t, s, chunk);
+        return true;
     }
     return false;
 }

@@ -14,7 +14,8 @@
 #define KEEP_SPILLED  (512u << 20) /* that wait in the file, at most */
 #define KEEP_CHUNK    (48u << 10)  /* bytes of blocks that are read and verified together */
 #define KEEP_MOVED    3            /* ways of moving (enum writer_moved) */
-#define KEEP_AHEAD    3            /* chunks behind the one that was wanted, while nobody asks */
+#define KEEP_AHEAD    3  /* chunks behind the one that was wanted, while nobody asks; each time that this was */
+#define KEEP_AHEAD_TO 24 /* the right guess twice as many, up to so many */
 
 /* The file: header, chunks of blocks, then a table of the chunks and one of the blocks by pc. */
 struct kept_head {
@@ -67,6 +68,8 @@ struct segment {
     bool stale; /* its blocks are of other bytes than are mapped */
     bool damaged;
     uint32_t n_chunks, n_names;
+    uint32_t next_chunk;       /* behind what was taken last */
+    int ahead;                 /* how many will be taken from there */
     struct kept_chunk *chunks; /* bytes 0: done with */
     uint32_t *bytes;           /* of each chunk */
     struct kept_name *names;
@@ -98,8 +101,7 @@ struct keeping {
     struct note_store notes;
     struct segment seg[KEEP_SEGMENTS];
     int n_seg;
-    uint64_t next_lo; /* the segment that was wanted last, and its chunk behind the one that was taken */
-    uint32_t next_chunk;
+    uint64_t next_lo; /* the segment that was wanted last */
     uint32_t damaged; /* files and chunks that are not what was written */
 };
 
@@ -110,7 +112,8 @@ void keep_unbound(struct transtab *t, uint64_t pc);
 void keep_made(struct transtab *t, uint32_t block, bool wanted);
 /* Take what is kept of the key, and what was made beside it; false: there is nothing. */
 bool keep_take(struct transtab *t, uint64_t key);
-/* Take what was first run behind what was taken last; false: there is no more. */
+/* How many chunks it may be worth to take now behind that one, while nobody asks.  Take one; false: there is none. */
+int keep_much_ahead(const struct transtab *t);
 bool keep_ahead(struct transtab *t);
 /* Another image is mapped: those in its place are gone. */
 void keep_add(struct transtab *t, const struct segment *s);

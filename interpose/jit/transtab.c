@@ -506,7 +506,7 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
         t->req_gen++;
         if (keep_take(t, canon)) {
             tt_forget_ahead(t);
-            t->ahead_left = KEEP_AHEAD;
+            t->ahead_left = keep_much_ahead(t);
             t->cycles += __rdtsc() - began;
             return tt_request(t, key, exit_id, full);
         }
