@@ -84,7 +84,8 @@ INLINE size_t bounded(const char *s, size_t n) {
     while (i < n && s[i]) i++;
     return i;
 }
-INLINE int lower(int c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; }
+/* Without a branch: an undefined character is told by the comparison alone. */
+INLINE int lower(int c) { return c | (int)((unsigned)(c - 'A') < 26) << 5; }
 
 /* ---- searching ---------------------------------------------------------------- */
 
@@ -144,15 +145,18 @@ ALSO(SYM(20070, C_LIB, __GI_strlen), SYM(20070, C_LIB, strlen));
 ALSO(SYM(20070, LD_SO, strlen), SYM(20070, C_LIB, strlen));
 VARIANTS(20070, strlen, SYM(20070, C_LIB, strlen));
 
-/* Each first byte is loaded once: what is wrong with it is one error, not two. */
+/* What is searched for is read to its end, as the C library does: one without an end is an error wherever it is found.
+ * Each first byte is loaded once: what is wrong with it is one error, not two. */
+INLINE int same(char a, char b, int fold) { return fold ? lower((uchar)a) == lower((uchar)b) : a == b; }
 INLINE char *found_in(const char *h, const char *n, int fold) {
-    if (!*n) return (char *)h;
+    size_t m = length(n);
+    if (!m) return (char *)h;
     for (;; h++) {
         char first = *h;
-        if (first == *n || (fold && lower((uchar)first) == lower((uchar)*n))) {
+        if (same(first, *n, fold)) {
             size_t i = 1;
-            while (n[i] && (h[i] == n[i] || (fold && lower((uchar)h[i]) == lower((uchar)n[i])))) i++;
-            if (!n[i]) return (char *)h;
+            while (i < m && same(h[i], n[i], fold)) i++;
+            if (i == m) return (char *)h;
         }
         if (!first) return NULL;
     }
@@ -161,28 +165,29 @@ PUBLIC char *SYM(20310, C_LIB, strstr)(const char *h, const char *n) { return fo
 VARIANTS(20310, strstr, SYM(20310, C_LIB, strstr));
 GENERIC(20310, strstr, SYM(20310, C_LIB, strstr));
 PUBLIC char *SYM(20350, C_LIB, strcasestr)(const char *h, const char *n) { return found_in(h, n, 1); }
-INLINE int is_one_of(char c, const char *set) {
-    for (; *set; set++)
-        if (*set == c) return 1;
+INLINE int is_one_of(char c, const char *set, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (set[i] == c) return 1;
     return 0;
 }
 PUBLIC char *SYM(20320, C_LIB, strpbrk)(const char *s, const char *set) {
+    size_t m = length(set);
     for (; *s; s++)
-        if (is_one_of(*s, set)) return (char *)s;
+        if (is_one_of(*s, set, m)) return (char *)s;
     return NULL;
 }
 VARIANTS(20320, strpbrk, SYM(20320, C_LIB, strpbrk));
 GENERIC(20320, strpbrk, SYM(20320, C_LIB, strpbrk));
 PUBLIC size_t SYM(20330, C_LIB, strcspn)(const char *s, const char *set) {
-    size_t n = 0;
-    while (s[n] && !is_one_of(s[n], set)) n++;
+    size_t n = 0, m = length(set);
+    while (s[n] && !is_one_of(s[n], set, m)) n++;
     return n;
 }
 VARIANTS(20330, strcspn, SYM(20330, C_LIB, strcspn));
 GENERIC(20330, strcspn, SYM(20330, C_LIB, strcspn));
 PUBLIC size_t SYM(20340, C_LIB, strspn)(const char *s, const char *set) {
-    size_t n = 0;
-    while (s[n] && is_one_of(s[n], set)) n++;
+    size_t n = 0, m = length(set);
+    while (s[n] && is_one_of(s[n], set, m)) n++;
     return n;
 }
 VARIANTS(20340, strspn, SYM(20340, C_LIB, strspn));
@@ -198,7 +203,7 @@ INLINE int compare(const char *a, const char *b, size_t n, int fold) {
             y = lower(y);
         }
         if (x != y) return x < y ? -1 : 1;
-        if (!x) break;
+        if (!y) break; /* of both, as Valgrind has it: where the first one is undefined, that is told already */
     }
     return 0;
 }

@@ -35,13 +35,16 @@ INLINE int compare(const wide *a, const wide *b, size_t n, int stop_at_zero) {
     }
     return 0;
 }
-/* The characters are loaded anew for the answer: what has been tested counts as defined, and wcscmp's answer is to be
- * as undefined as they are. */
+/* What has been tested counts as defined, and wcscmp's answer is to be as undefined as the characters are, each of
+ * which is loaded once: so the answer comes first. */
 PUBLIC int SYM(20380, C_LIB, wcscmp)(const wide *a, const wide *b) {
-    for (; *a == *b; a++, b++)
-        if (!*a) return 0;
-    wide x = *(const volatile wide *)a, y = *(const volatile wide *)b;
-    return (x > y) - (x < y);
+    for (;; a++, b++) {
+        wide x = *a, y = *b;
+        int answer = (x > y) - (x < y);
+        __asm__("" : "+r"(answer)); /* not made of what is tested */
+        if (x != y) return answer;
+        if (!y) return 0;
+    }
 }
 VARIANTS(20380, wcscmp, SYM(20380, C_LIB, wcscmp));
 PUBLIC int SYM(20450, C_LIB, wcsncmp)(const wide *a, const wide *b, size_t n) { return compare(a, b, n, 1); }
