@@ -19,7 +19,7 @@ from functools import cached_property
 from interpose.elf.cursor import DAMAGE, Cursor
 from interpose.elf.errors import ElfError
 from interpose.elf.image import Image
-from interpose.elf.linetable import LineProgram
+from interpose.elf.linetable import OFFSET_SIZED, LineProgram
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ _FIXED = {
     0x19: 0,
     0x21: 0,
 }
-_OFFSET_SIZED = frozenset((0x0E, 0x17, 0x1D, 0x1F, 0x10, 0x1F20, 0x1F21))
 _ULEB = frozenset((0x0D, 0x0F, 0x15, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02))
 F_ADDR, F_BLOCK2, F_BLOCK4, F_STRING, F_BLOCK, F_BLOCK1, F_SDATA = 0x01, 0x03, 0x04, 0x08, 0x09, 0x0A, 0x0D
 F_STRP, F_REF_ADDR, F_INDIRECT, F_SEC_OFFSET, F_EXPRLOC = 0x0E, 0x10, 0x16, 0x17, 0x18
@@ -279,7 +278,7 @@ class DebugInfo:
                     address_size
                     if form == F_ADDR
                     else offset_size
-                    if form in _OFFSET_SIZED
+                    if form in OFFSET_SIZED
                     else _FIXED.get(form)
                 )
                 total = None if total is None or size is None else total + size
@@ -369,7 +368,7 @@ class Unit:
             return self.address_size
         if form == F_REF_ADDR:
             return self.address_size if self.version == 2 else self.offset_size
-        return self.offset_size if form in _OFFSET_SIZED else _FIXED.get(form)
+        return self.offset_size if form in OFFSET_SIZED else _FIXED.get(form)
 
     def string(self, value: tuple[int, int | str | bytes] | None) -> str | None:
         """The text of a (form, raw value) of class string."""

@@ -19,6 +19,8 @@ else:
 LNCT_PATH, LNCT_DIRECTORY_INDEX = 1, 2
 LNS_COPY, LNS_ADVANCE_PC, LNS_ADVANCE_LINE, LNS_SET_FILE = 1, 2, 3, 4
 LNS_CONST_ADD_PC, LNS_FIXED_ADVANCE_PC = 8, 9
+# DW_FORM_ of offsets into sections: as wide as those of the unit or table that they are in.
+OFFSET_SIZED = frozenset((0x0E, 0x17, 0x1D, 0x1F, 0x10, 0x1F20, 0x1F21))
 LNE_END_SEQUENCE, LNE_SET_ADDRESS = 1, 2
 
 
@@ -35,14 +37,14 @@ class LineProgram:
     def __init__(self, unit: Unit, offset: int) -> None:
         self._unit = unit
         cursor = Cursor(unit.info.section(".debug_line"), offset)
-        length, offset_size = cursor.initial_length()
+        length, self._offset_size = cursor.initial_length()
         self._end = min(cursor.position + length, len(cursor.data))
         self._version = cursor.fixed(2)
         if not 2 <= self._version <= 5:
             raise ValueError("unknown line table version")
         if self._version >= 5:
             cursor.fixed(2)
-        header = cursor.fixed(offset_size)
+        header = cursor.fixed(self._offset_size)
         self._start = cursor.position + header
         self._step = cursor.fixed(1)
         if self._version >= 4:
@@ -86,7 +88,7 @@ class LineProgram:
         for _ in range(cursor.uleb() if formats else 0):
             row: dict[int, int | str] = {}
             for content, form in formats:
-                value = self._unit.value(cursor, form, 0)
+                value = self._value(cursor, form)
                 resolved = self._unit.string(value) if content == LNCT_PATH else value[1]
                 if resolved is not None and not isinstance(resolved, bytes):
                     row[content] = resolved
@@ -94,6 +96,12 @@ class LineProgram:
             if len(rows) > len(cursor.data):
                 raise ValueError("entry table is longer than its section")
         return rows
+
+    def _value(self, cursor: Cursor, form: int) -> tuple[int, int | str | bytes]:
+        # Offsets are as wide as the table's: GNU as writes 32-bit tables for GCC's 64-bit units.
+        if form in OFFSET_SIZED:
+            return form, cursor.fixed(self._offset_size)
+        return self._unit.value(cursor, form, 0)
 
     def find(self, address: int) -> tuple[str, str, int] | None:
         """(directory, file name, line) of the link-time `address`."""

@@ -106,7 +106,15 @@ def only_gcc(source: str) -> set[int]:
 
 @pytest.mark.parametrize(
     "flags",
-    ["-gdwarf-2 -gstrict-dwarf", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -no-pie -gz"],
+    [
+        "-gdwarf-2 -gstrict-dwarf",
+        "-gdwarf-3",
+        "-gdwarf-4",
+        "-gdwarf-5",
+        "-gdwarf-5 -no-pie -gz",
+        "-gdwarf64 -gdwarf-4",
+        "-gdwarf64 -gdwarf-5",
+    ],
 )
 def test_c_by_gcc(tmp_path: Path, flags: str) -> None:
     check(report(interpose(), compiled(tmp_path, "plain.c", "gcc", "-O0", *flags.split())), "plain.c")
