@@ -35,15 +35,15 @@ INLINE int compare(const wide *a, const wide *b, size_t n, int stop_at_zero) {
     }
     return 0;
 }
-/* What has been tested counts as defined, and wcscmp's answer is to be as undefined as the characters are, each of
- * which is loaded once: so the answer comes first. */
+/* The answer is to be as undefined as the characters are, so it has flags of its own: tested ones count as defined. */
 PUBLIC int SYM(20380, C_LIB, wcscmp)(const wide *a, const wide *b) {
     for (;; a++, b++) {
         wide x = *a, y = *b;
-        int answer = (x > y) - (x < y);
-        __asm__("" : "+r"(answer)); /* not made of what is tested */
-        if (x != y) return answer;
-        if (!y) return 0;
+        if (x != y) {
+            __asm__("" : "+r"(x));
+            return (x > y) - (x < y);
+        }
+        if (!x) return 0;
     }
 }
 VARIANTS(20380, wcscmp, SYM(20380, C_LIB, wcscmp));

@@ -9,7 +9,9 @@ int main(void) {
     p[2] = L'c';
     volatile size_t n = wcslen(p);
     p[2] = 0;
-    wcscpy(p + 1, L"bc");
+    wcscpy(p + 1, L"bc"); /* its terminator is behind the block */
+    p[2] = L'c';
+    n = wcscmp(p, L"abcd") + wcscmp(L"abcd", p);
     (void)n;
     free(p);
     return 0;
