@@ -70,4 +70,16 @@ typedef uint64_t u64;
         __asm__ volatile("testq %0, %0\n\tjz 1f\n1:" : : "r"(looked_at_) : "cc");                                      \
     } while (0)
 
+/* Returns -1 or 1 from a comparison, where x and y differ.  By branches, so that the answer is defined: an undefined
+ * character that differs is told here, and not again by who tests the answer. */
+#define return_order(x, y)                                                                                             \
+    do {                                                                                                               \
+        if ((x) < (y)) {                                                                                               \
+            int less_ = -1;                                                                                            \
+            __asm__ volatile("" : "+r"(less_)); /* no conditional move */                                              \
+            return less_;                                                                                              \
+        }                                                                                                              \
+        if ((x) > (y)) return 1;                                                                                       \
+    } while (0)
+
 #endif

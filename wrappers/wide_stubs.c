@@ -30,7 +30,7 @@ GENERIC(20440, wcsnlen, SYM(20440, C_LIB, wcsnlen));
 
 INLINE int compare(const wide *a, const wide *b, size_t n, int stop_at_zero) {
     for (; n; n--, a++, b++) {
-        if (*a != *b) return *a < *b ? -1 : 1;
+        return_order(*a, *b);
         if (stop_at_zero && !*a) break;
     }
     return 0;
@@ -77,7 +77,8 @@ VARIANTS(20430, wmemchr, SYM(20430, C_LIB, wmemchr));
 
 PUBLIC wide *SYM(20390, C_LIB, wcscpy)(wide *d, const wide *s) {
     size_t n = 0;
-    while ((d[n] = s[n])) n++;
+    for (wide c; (c = s[n]); n++) d[n] = c;
+    d[n] = 0; /* whatever the terminator's V bits are, which were tested */
     check_overlap("wcscpy", d, n + 1, s, n + 1, 0);
     return d;
 }
@@ -105,7 +106,8 @@ GENERIC(20490, wcpncpy, SYM(20490, C_LIB, wcpncpy));
 PUBLIC wide *SYM(20510, C_LIB, wcscat)(wide *d, const wide *s) {
     wide *to = d + length(d);
     size_t n = 0;
-    while ((to[n] = s[n])) n++;
+    for (wide c; (c = s[n]); n++) to[n] = c;
+    to[n] = 0;
     check_overlap("wcscat", to, n + 1, s, n + 1, 0);
     return d;
 }

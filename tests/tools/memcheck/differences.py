@@ -401,16 +401,6 @@ DIFFERENCES: dict[str, Difference] = {
             total(14, 9),
         ),
     ),
-    "addresses": Difference(
-        "3.19's strcpy writes at two places",
-        (
-            sub(
-                r"^Invalid write of size 1\n   at: strcpy.*\n(?:   .*\n)* Address 0x.. is 1 bytes(?:.+\n)*\n",
-                "",
-            ),
-            total(4, 3),
-        ),
-    ),
     "aligned_new": Difference(
         "sizes are compared since 3.22 (docs/spec/output.md section 3.1)",
         (
