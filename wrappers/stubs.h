@@ -70,15 +70,34 @@ typedef uint64_t u64;
         __asm__ volatile("testq %0, %0\n\tjz 1f\n1:" : : "r"(looked_at_) : "cc");                                      \
     } while (0)
 
-/* Returns -1 or 1 from a comparison, where x and y differ.  By branches, so that the answer is defined: an undefined
- * character that differs is told here, and not again by who tests the answer. */
-#define return_order(x, y)                                                                                             \
+/* What a branch is to look at, made of several conditions without one of their own: what it is tested for counts as
+ * defined afterwards, they do not. */
+#define one_condition(value)                                                                                           \
+    ({                                                                                                                 \
+        int condition_ = (value);                                                                                      \
+        __asm__("" : "+r"(condition_));                                                                                \
+        condition_;                                                                                                    \
+    })
+/* Returns from a comparison, where one string ends. */
+#define return_if_ended(x, y)                                                                                          \
+    do {                                                                                                               \
+        if (!(x)) return -((y) != 0);                                                                                  \
+        if (!(y)) return 1;                                                                                            \
+    } while (0)
+/* Returns -1 from a comparison, where x is less; by a branch, so that the answer is defined: an undefined character is
+ * told here, and not again by who tests the answer. */
+#define return_less(x, y)                                                                                              \
     do {                                                                                                               \
         if ((x) < (y)) {                                                                                               \
             int less_ = -1;                                                                                            \
             __asm__ volatile("" : "+r"(less_)); /* no conditional move */                                              \
             return less_;                                                                                              \
         }                                                                                                              \
+    } while (0)
+/* The same where they differ. */
+#define return_order(x, y)                                                                                             \
+    do {                                                                                                               \
+        return_less(x, y);                                                                                             \
         if ((x) > (y)) return 1;                                                                                       \
     } while (0)
 
