@@ -128,7 +128,7 @@ class YesNo(Option):
 
 
 class Integer(Option):
-    """Decimal number within bounds; ``base=16`` wants ``0x…``."""
+    """Decimal number within bounds, read as C reads it; ``base=16`` wants ``0x…``."""
 
     metavar = "<number>"
 
@@ -148,7 +148,7 @@ class Integer(Option):
             self.metavar = "0x…"
 
     def parse(self, text: str) -> int:
-        value = parse_hex(text) if self.base == 16 else parse_decimal(text)
+        value = parse_hex(text) if self.base == 16 else parse_decimal(as_c_reads(text))
         if value is None:
             raise BadValue(f"Invalid integer value '{text}'")
         lo = self.lo if self.lo is not None else -(1 << 63)
@@ -185,7 +185,8 @@ class HexByte(Option):
         super().__init__(help, -1, shown="", **more)
 
     def parse(self, text: str) -> int:
-        value = parse_hex(text if text[:2] in ("0x", "0X") else "0x" + text)
+        digits = as_c_reads(text)
+        value = parse_hex(digits if digits[:2] in ("0x", "0X") else "0x" + digits)
         if value is None:
             raise BadValue(f"Invalid integer value '{text}'")
         if value > 0xFF:
@@ -462,6 +463,17 @@ class Table:
 
         :param given: the last word given for each attribute that was given.
         """
+
+
+def as_c_reads(text: str) -> str:
+    """The text without the blanks and the plus that ``strtoll`` passes over; of an empty one it makes 0.
+
+    Scripts that leave a variable empty (``--error-exitcode=$CODE``) rely on the latter.
+    """
+    if not text:
+        return "0"
+    digits = text.lstrip(" \t\n\v\f\r")
+    return digits[1:] if digits[:1] == "+" and digits[1:2] != "-" else digits
 
 
 def parse_decimal(text: str) -> int | None:

@@ -34,15 +34,15 @@ class Synonyms:
 
     @classmethod
     def parse(cls, value: str) -> Synonyms:
-        """Parse ``name=pattern,...``; of two patterns for one name the first counts."""
+        """Parse ``name=pattern,...``; of two patterns for one name the first counts.
+
+        What is no pair says nothing, and is no error: a rule looks for its own name only.
+        """
         patterns: dict[str, str] = {}
         for item in value.split(","):
             name, equals, pattern = item.partition("=")
-            if not equals:
-                if not item:
-                    continue
-                raise ValueError(f"'{item}' is not of the form synonym=pattern")
-            patterns.setdefault(name, pattern)
+            if equals:
+                patterns.setdefault(name, pattern)
         return cls(patterns)
 
     def resolve(self, soname: str) -> SonameRule | None:

@@ -334,10 +334,16 @@ def test_other_synonyms_need_the_option() -> None:
     assert bound(state) == {APP: W1}
 
 
-def test_malformed_synonyms() -> None:
-    with pytest.raises(ValueError, match="'foo' is not of the form synonym=pattern"):
-        Synonyms.parse("a=b,foo")
+def test_what_is_no_synonym_says_nothing() -> None:
+    assert Synonyms.parse("foo,,a=b,") == Synonyms.parse("a=b") != Synonyms()
     assert Synonyms.parse("") == Synonyms()
+
+
+def test_synonym_of_nothing_matches_no_object() -> None:
+    state = RedirState(Synonyms.parse("somalloc="))
+    state.add_object(make(W1, MALLOC, soname="w"))
+    state.add_object(make(APP, "malloc"))
+    assert bound(state) == {}
 
 
 # -- Hardwired rules, required symbols, ranges ----------------------------------------------------
