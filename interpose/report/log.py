@@ -44,6 +44,11 @@ class FileNames:
         self.pid = pid
         self.sequence = 0
 
+    def pass_over(self, template: str | None) -> None:
+        """Count as if a name had been made: Valgrind looks first whether a forked child's is another one."""
+        if template is not None:
+            self.sequence += template.replace("%%", "").count("%n")
+
     def expand(self, option: str, template: str) -> str:
         """The absolute name for a template given by ``option`` (``--log-file``, for messages)."""
         argument = f"{option}={template}"
@@ -101,9 +106,11 @@ class FileNames:
 
     @staticmethod
     def varies(template: str) -> bool:
-        """Whether a template names another file in a forked child, whose environment is the same."""
-        plain = template.replace("%%", "")
-        return "%p" in plain or "%n" in plain
+        """Whether a template names another file in a forked child.
+
+        Its environment is the same, and ``%n`` begins anew: alone it would name the parent's file.
+        """
+        return "%p" in template.replace("%%", "")
 
 
 def _folder() -> str:
@@ -508,6 +515,7 @@ class Log(Output):
         self._client_line = ""  # the parent's, who goes on with it
         if self.names is not None:
             self.names.forked(pid)
+            self.names.pass_over(self._template)
         return self.moved(pid, silent=silent)
 
     def of_child(self, pid: int, *, is_shared: bool, silent: bool) -> Log:
@@ -523,6 +531,7 @@ class Log(Output):
             child.fd = os.dup(self.fd)
             return child
         child.names = FileNames(pid, self.names.environ, self.names.folder)
+        child.names.pass_over(self._template)
         try:
             where = (child.names, self.what, "file", -1, self._template, None)
             child.fd = open_destination(*where, is_shared=is_shared)

@@ -153,6 +153,8 @@ class XmlReport(RecordOutput):
                 self.fd = open_destination(self.names, self.what, "socket", -1, None, core.xml_socket)
                 return
             assert self._template is not None and self._path is not None
+            if core.log_kind != "file":
+                self.names.pass_over(self._template)
             if FileNames.varies(self._template):
                 self._path = self.names.expand("--xml-file", self._template)
             else:

@@ -162,8 +162,13 @@ def test_sequence_counts_over_all_files_of_a_process():
 
 
 def test_templates_that_vary():
-    assert FileNames.varies("x.%p") and FileNames.varies("%%%n")
-    assert not FileNames.varies("x") and not FileNames.varies("100%%p") and not FileNames.varies("%q{X}.%r")
+    assert FileNames.varies("x.%p") and FileNames.varies("%%%p")
+    assert (
+        not FileNames.varies("x")
+        and not FileNames.varies("x.%n")
+        and not FileNames.varies("100%%p")
+        and not FileNames.varies("%q{X}.%r")
+    )
 
 
 @pytest.mark.parametrize("variable", RANK_VARIABLES)
@@ -196,12 +201,30 @@ def test_log_file(tmp_path, monkeypatch):
     log.close()
 
 
-def test_forked_child_shares_a_file_without_expansion(tmp_path):
-    log = opened(f"--log-file={tmp_path}/log")
+@pytest.mark.parametrize(("template", "name"), [("log", "log"), ("log.%n", "log.1")])
+def test_forked_child_shares_a_file_that_is_the_same_for_it(tmp_path, template, name):
+    log = opened(f"--log-file={tmp_path}/{template}")
+    pid = os.getpid()
+    log.plain("x")
+    of_vfork = log.of_child(76, is_shared=True, silent=False)
+    of_vfork.plain("z")
+    of_vfork.close()
     assert not log.forked(77)
     log.plain("y")
     log.close()
-    assert (tmp_path / "log").read_text() == "==77== y\n"
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == f"=={pid}== x\n==76== z\n==77== y\n"
+
+
+def test_a_forked_childs_numbers_begin_behind_its_logs(tmp_path):
+    """As under Valgrind, in each generation; what else is named goes on from there."""
+    log = opened(f"--log-file={tmp_path}/%p.%n-%n")
+    further = log.of_child(76, is_shared=False, silent=False)
+    further.close()
+    assert log.forked(77) and log.names.expand("--xtree-leak-file", "x%n").endswith("x5")
+    assert log.forked(78)
+    log.close()
+    assert {path.name for path in tmp_path.iterdir()} == {f"{os.getpid()}.1-2", "76.3-4", "77.3-4", "78.3-4"}
 
 
 def test_a_line_without_end_stays_the_parents(pipe):

@@ -300,7 +300,7 @@ def names(folder: Path) -> dict[str, etree._Element]:
     return {path.name: valid(path) for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("name", ["out.%p", "out"])
+@pytest.mark.parametrize("name", ["out.%p", "out", "out.%n", "out.%p.%n"])
 def test_a_forked_child_has_a_document_of_its_own(name: str, program: Path, tmp_path: Path) -> None:
     run(f"--xml-file={tmp_path}/{name}", program, "f")
     found = names(tmp_path)
@@ -311,10 +311,11 @@ def test_a_forked_child_has_a_document_of_its_own(name: str, program: Path, tmp_
     assert kinds(parent) == ["InvalidWrite", "InvalidWrite", "Leak_DefinitelyLost"]
     assert kinds(child) == ["InvalidWrite", "Leak_DefinitelyLost"]
     assert child.findtext("ppid") == parent.findtext("pid")
-    assert set(found) == {
-        name.replace("%p", parent.findtext("pid")),
-        f"out.{child.findtext('pid')}",
-    }
+    own, others = parent.findtext("pid"), child.findtext("pid")
+    of_parent = name.replace("%p", own).replace("%n", "1")
+    # A child's numbers begin behind those that its name took to be compared with the parent's.
+    of_child = name.replace("%p", others).replace("%n", "2") if "%p" in name else f"{of_parent}.{others}"
+    assert set(found) == {of_parent, of_child}
 
 
 def test_warnings_have_no_place(tmp_path: Path) -> None:
