@@ -11,7 +11,7 @@ from bisect import bisect_right, insort
 
 from interpose.elf.demangle import demangle, is_mangled, short_name, z_decoded
 from interpose.elf.errors import ElfError
-from interpose.elf.image import PF_W, Image
+from interpose.elf.image import PF_W, PF_X, Image, ProgramHeader
 from interpose.elf.lines import LineTable, SourceLine
 from interpose.elf.openfile import OpenFile
 from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
@@ -268,9 +268,18 @@ class _Loaded(NamedTuple):
 
     def holds(self, address: int) -> bool:
         """Whether the address is in the object's segments, their zeroed tail (.bss) included."""
+        return self._segment(address) is not None
+
+    def holds_data(self, address: int) -> bool:
+        """Whether it is in one that is no code."""
+        segment = self._segment(address)
+        return segment is not None and not segment.flags & PF_X
+
+    def _segment(self, address: int) -> ProgramHeader | None:
         image = self.file.image
         vaddr = address - self.bias
-        return image is not None and any(h.vaddr <= vaddr < h.vaddr + h.memsz for h in image.load_segments)
+        found = image.load_segments if image is not None else ()
+        return next((header for header in found if header.vaddr <= vaddr < header.vaddr + header.memsz), None)
 
 
 class Symbolizer:
@@ -435,9 +444,10 @@ class Symbolizer:
 
     def _lookup(self, ip: int) -> list[Frame]:
         mapping = self._mapping_at(ip)
-        if mapping is None:
-            return [Frame(ip)]
         loaded = self._object_at(ip)
+        if mapping is None:  # no code; a jump may lead to an object's data all the same
+            is_data = loaded is not None and loaded.holds_data(ip)
+            return [Frame(ip, obj=loaded.file.path if loaded is not None and is_data else None)]
         if loaded is None:
             return [Frame(ip, obj=mapping.file.path)]
         file, vaddr = loaded.file, ip - loaded.bias

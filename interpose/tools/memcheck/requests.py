@@ -58,8 +58,8 @@ def _store_counts(tool: Tool, slot: Any, words: Sequence[int], attribute: str) -
 
 
 def _create_block(tool: Tool, slot: Any, words: Sequence[int]) -> int:
-    description = tool.supervisor.client.read_string(words[3]) or b""
-    text = description.decode("utf-8", "surrogateescape")
+    description = tool.supervisor.client.read_string(words[3]) if words[3] else b"(null)"
+    text = (description or b"").decode("utf-8", "surrogateescape")
     stack = request_stack(tool.supervisor, slot)
     return tool.space.client_blocks.add(ClientBlock(words[1], words[2], text, stack)) & _WORD
 

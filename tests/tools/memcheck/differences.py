@@ -231,6 +231,10 @@ DIFFERENCES: dict[str, Difference] = {
         "3.19 knows no AVX-512, for which it is compiled where the CPU has it",
         own=r"status 0\n----\n\nHEAP SUMMARY:(?:.|\n)*\nERROR SUMMARY: 0 errors from 0 contexts .*\n",
     ),
+    "jump_data": Difference(
+        "the call stack is kept, not guessed from rbp, so the caller is there",
+        (sub(r"^   at: \?\?\? .*\n", "\\g<0>   by: dispatch (jump_data.c:4)\n"),),
+    ),
     "jump_null": Difference(
         "the call stack is kept, not guessed from rbp, so the caller is there; and nothing is mapped at 0, "
         "where Valgrind's own process reports a protection",
