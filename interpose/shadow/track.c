@@ -114,12 +114,37 @@ void tk_load(struct tk *t, u64 at, unsigned n, u8 *v) {
     if (!(rt.flags & IP_C_UNDEF)) rt_memset(v, 0, n);
 }
 
+/* What an instruction accesses under a mask is one error, from the first element that is bad to the last. */
+struct bad_part {
+    u64 first, end;
+};
+
+static void join_bad(struct bad_part *bad, u64 at, unsigned n) {
+    if (!bad->end) bad->first = at;
+    bad->end = at + n;
+}
+
 void tk_load_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, u8 *v) {
-    for (unsigned i = 0; i < n; i += es)
-        if (k >> i / es & 1)
-            tk_load(t, at + i, es, v + i);
-        else
-            rt_memset(v + i, 0, es);
+    struct bad_part bad = {0, 0};
+    rt_memset(v, 0, n);
+    for (unsigned i = 0; i < n; i += es) {
+        if (!(k >> i / es & 1)) continue;
+        int acc = sh_access(t->ts, at + i, es, v + i);
+        if (!(acc & SH_ACC_UNADDR) || sh_partial_ok(at + i, es, acc)) continue;
+        join_bad(&bad, at + i, es);
+        rt_memset(v + i, 0, es);
+    }
+    if (bad.end) {
+        t->told = bad.first;
+        t->told_n = (unsigned)(bad.end - bad.first);
+        sh_report_access(t->ts, IP_E_READ, t->told, t->told_n);
+    }
+    if (!(rt.flags & IP_C_UNDEF)) rt_memset(v, 0, n);
+}
+
+static void store_addressable(struct tk *t, u64 at, unsigned n, const u8 *v) {
+    for (unsigned i = 0; i < n; i++)
+        if (sh_addressable(t->ts, at + i)) *(volatile u8 *)sh_v(at + i) = v[i];
 }
 
 void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
@@ -132,8 +157,20 @@ void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v) {
     }
     /* What an instruction reads and writes is one error, as in clean code, whose check is that of the load. */
     if (t->told_n < n || at - t->told > t->told_n - n) sh_report_store(t->ts, at, n);
-    for (unsigned i = 0; i < n; i++)
-        if (sh_addressable(t->ts, at + i)) *(volatile u8 *)sh_v(at + i) = v[i];
+    store_addressable(t, at, n, v);
+}
+
+void tk_store_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, const u8 *v) {
+    struct bad_part bad = {0, 0};
+    for (unsigned i = 0; i < n; i += es) {
+        if (!(k >> i / es & 1)) continue;
+        if (sh_access(t->ts, at + i, es, NULL) & SH_ACC_UNADDR) {
+            join_bad(&bad, at + i, es);
+            store_addressable(t, at + i, es, v + i);
+        } else
+            tk_store(t, at + i, es, v + i);
+    }
+    if (bad.end) sh_report_access(t->ts, IP_E_WRITE, bad.first, bad.end - bad.first);
 }
 
 u64 tk_load8(struct tk *t, u64 at, unsigned n) {
@@ -340,9 +377,9 @@ static void fallback(struct tk *t) {
     }
     if (in->mem.present && (in->mem.access & IP_ACC_W)) {
         u64 on = ~0ull;
-        unsigned es = masked_elements(t, &on), step = es ? es : 64;
-        for (unsigned at = 0, n = in->mem.size; at < n; at += step)
-            if (!es || on >> at / es & 1) tk_store(t, tk_ea(t) + at, n - at < step ? n - at : step, ones);
+        unsigned es = masked_elements(t, &on), n = in->mem.size;
+        if (es) tk_store_masked(t, tk_ea(t), n, es, on, ones);
+        for (unsigned at = 0; !es && at < n; at += 64) tk_store(t, tk_ea(t) + at, n - at < 64 ? n - at : 64, ones);
     }
 }
 

@@ -91,6 +91,7 @@ void tk_load(struct tk *t, u64 at, unsigned n, u8 *v);
 void tk_store(struct tk *t, u64 at, unsigned n, const u8 *v);
 /* Elements of es bytes that k selects; the others are not accessed, and defined. */
 void tk_load_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, u8 *v);
+void tk_store_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, const u8 *v);
 u64 tk_load8(struct tk *t, u64 at, unsigned n);
 void tk_store8(struct tk *t, u64 at, unsigned n, u64 u);
 /* Values of guest memory; zero where there is none. */

@@ -126,12 +126,10 @@ void vx_write(struct vx *x, unsigned n, unsigned es) {
         return;
     }
     if (op->kind == IP_OP_MEM) {
-        if (!masked) {
+        if (masked)
+            tk_store_masked(t, tk_ea(t), n, es, k, x->d);
+        else
             tk_store(t, tk_ea(t), n, x->d);
-            return;
-        }
-        for (unsigned i = 0; i < n; i += es)
-            if (k >> i / es & 1) tk_store(t, tk_ea(t) + i, es, x->d + i);
         return;
     }
     if (op->kind != IP_OP_VEC) return;
