@@ -39,11 +39,13 @@ if TYPE_CHECKING:
 
 # What the supervisor says over the socket: it serves; or it ends, and has said why.
 _READY, _TOLD = b"\1", bytes([lib.IP_TOLD])
+_ENOUGH_FILES = 64  # descriptors that launch gets along with
 
 
 def launch(config: Config) -> NoReturn:
     """Run the program of a configuration; returns by an :class:`InterposeError` only."""
     lib.ip_guard_python()
+    files = _more_files()
     program = resolve(config.program, os.environ)
     if privileges := gained_by(program.path):
         notice = f"Warning: {program.path} runs without its {privileges} rights"
@@ -78,8 +80,19 @@ def launch(config: Config) -> NoReturn:
         time.sleep(8)
     runtime = above_stdio(os.open(runtime_path, os.O_RDONLY | os.O_CLOEXEC))
     base = place([runtime, *memory.descriptors(), their_fd])
+    if files is not None:
+        system.set_limit(lib.IP_LIMIT_NOFILE, files)
     _execute(base, program.argv)
     raise LaunchError(f"cannot execute {runtime_path}: {os.strerror(ffi.errno)}")
+
+
+def _more_files() -> tuple[int, int] | None:
+    """Make room for what this process opens; the limits before, the program's, if they had to change."""
+    soft, hard = limits = system.limit(lib.IP_LIMIT_NOFILE)
+    if soft >= min(_ENOUGH_FILES, hard):
+        return None
+    system.set_limit(lib.IP_LIMIT_NOFILE, (min(_ENOUGH_FILES, hard), hard))
+    return limits
 
 
 def open_json(config: Config, names: FileNames) -> JsonReport | None:

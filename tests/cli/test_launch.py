@@ -133,6 +133,16 @@ def test_few_descriptors(launch):
     )
 
 
+def test_few_descriptors_that_may_be_more(launch):
+    """The soft limit is the program's alone."""
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    run = launch("/bin/true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (9, hard)))
+    assert run.code == 7
+    assert run.lines("execfn") == ["/dev/fd/59"]
+
+
 def test_small_limit_on_file_size(launch):
     import resource
 

@@ -234,6 +234,17 @@ def test_small_files(ends: str, tool: str) -> None:
     assert done.returncode == 5 or "ulimit -f" in done.stderr
 
 
+@pytest.mark.parametrize("tool", TOOLS)
+def test_small_soft_limit_on_descriptors(tool: str) -> None:
+    """It is the program's, also of what it executes; interpose has up to the hard one."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    words = ours(tool, "/bin/sh", "-c", "ulimit -Sn; /bin/sh -c 'ulimit -Sn'; exec /bin/sh -c 'ulimit -Hn'")
+    words.insert(3, "--trace-children=yes")
+    done = run(words, preexec_fn=limited(NOFILE=(12, hard)))
+    shown = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["12", "12", shown], "")
+
+
 def test_more_objects_than_descriptors(tmp_path: Path) -> None:
     """Files that are not kept open are read all the same."""
     program = compile_guest("life/many_objects.c", tmp_path)
