@@ -410,7 +410,7 @@ class ErrorManager:
     def exit_status(self, status: int) -> int:
         """The exit status under ``--error-exitcode`` (docs/spec/output.md section 9)."""
         if self.options.error_exitcode and (self.errors_found or self.must_exit):
-            return self.options.error_exitcode
+            return self.options.error_exitcode & 0xFF  # what exit() of it would leave
         return status
 
     def summary_line(self) -> str:

@@ -705,7 +705,8 @@ class Supervisor:
         """--exit-on-first-error=yes: the tool has said so, and the program ends without a report."""
         self.finished = True
         self._write_perf_map()
-        self._tell_end("stopped", code=status & 0xFF)
+        status &= 0xFF
+        self._tell_end("stopped", code=status)
         slot.r[0], slot.r[1] = 1, status
 
     def end_client(self, *, silent: bool = True) -> None:

@@ -373,6 +373,14 @@ def test_options_that_exclude_each_other(words):
     assert error_lines(*words)[0].startswith("Bad option: ")
 
 
+def test_the_last_of_two_that_exclude_each_other_is_the_bad_one():
+    for words in (
+        ["--track-origins=yes", "--undef-value-errors=no"],
+        ["--undef-value-errors=no", "--track-origins=yes"],
+    ):
+        assert error_lines(*words)[0] == f"Bad option: {words[1]}"
+
+
 def test_undefined_values_that_are_no_errors_have_no_origins():
     assert tool().track_origins is True
     assert tool("--track-origins=no").track_origins is False

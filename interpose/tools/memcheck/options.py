@@ -173,8 +173,9 @@ class Options(Table):
         """Rules of docs/spec/options.md section 7 between options."""
         if values["track_origins"] and not values["undef_value_errors"]:
             if "track_origins" in given:
+                last = max(("track_origins", "undef_value_errors"), key=list(given).index)
                 raise OptionError.bad(
-                    "--undef-value-errors=no",
+                    given[last],
                     "--track-origins=yes has no effect when --undef-value-errors=no.",
                 )
             values["track_origins"] = False

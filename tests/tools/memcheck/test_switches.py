@@ -58,3 +58,11 @@ def test_exit_on_first_error(program: Path) -> None:
     assert log.count("Exit program on first error (--exit-on-first-error=yes)") == 1
     assert log.endswith("(--exit-on-first-error=yes)\n")  # no summary, as under Valgrind
     assert "Invalid read" not in log
+
+
+@pytest.mark.parametrize(("code", "status"), [("-1", 255), ("300", 44), ("256", 0)])
+@pytest.mark.parametrize("more", [(), ("--exit-on-first-error=yes",)], ids=["", "first"])
+def test_exit_codes_beyond_a_byte(program: Path, code: str, status: int, more: tuple[str, ...]) -> None:
+    """Of which exit leaves eight bits."""
+    found, _, log = report(program, f"--error-exitcode={code}", *more)
+    assert (found, "internal error" in log) == (status, False)
