@@ -7,41 +7,60 @@ import os
 from interpose import system
 from interpose.cache.digest import digest
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
+
 HEAD = 4096
 """Bytes of the beginning that count for the identity: the ELF headers and, as a rule, the build-id."""
 MOST_HELD = 512
-"""Files that are kept open; a program may map thousands, and descriptors are limited."""
+"""Files that are kept open, those used last; a program may map thousands, and descriptors are limited."""
 
 
 class OpenFile:
     """A readable file, known by its device, inode, size and times and by how it begins.
 
     The times alone do not tell two contents apart that were written within one tick of the kernel's clock.
-    It is kept open, so that its contents can be read after it was deleted or replaced. Beyond
-    :data:`MOST_HELD` files, and where the process's limit is near, it is opened again by its name when it is
+    It is kept open, so that its contents can be read after it was deleted or replaced. When :data:`MOST_HELD`
+    others were used since, and where the process's limit is near, it is opened again by its name when it is
     read, and only while it is the same.
     """
 
     __slots__ = ("_fd", "_name", "identity", "path", "size", "written_ns")
 
-    _held = 0
+    _held: ClassVar[dict[int, list[int]]] = {}
+    """Descriptors in use, the one that was used last last, each with where its file keeps it."""
 
     def __init__(self, path: str, name: str | None = None) -> None:
         """``path`` is what the file is called, ``name`` where to open it. Raises OSError, ValueError."""
-        self._fd = -1
+        self._fd = [-1]
         self.path = path
         self._name = name or path
-        self._fd = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        OpenFile._held += 1
-        self.identity = _identity(self._fd)
+        fd = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            self.identity = _identity(fd)
+        except OSError:
+            os.close(fd)
+            raise
         _, _, self.size, self.written_ns, *_ = self.identity
-        if OpenFile._held > MOST_HELD or not system.is_to_spare(self._fd):
-            self._close()
+        if system.is_to_spare(fd):
+            self._hold(fd)
+        else:
+            os.close(fd)
+
+    def _hold(self, fd: int) -> None:
+        self._fd[0] = fd
+        held = OpenFile._held
+        held[fd] = self._fd
+        while len(held) > MOST_HELD:
+            oldest = next(iter(held))
+            held.pop(oldest)[0] = -1
+            os.close(oldest)
 
     def _close(self) -> None:
-        fd, self._fd = self._fd, -1
+        fd = self._fd[0]
         if fd >= 0:
-            OpenFile._held -= 1
+            OpenFile._held.pop(fd)[0] = -1
             os.close(fd)
 
     def __del__(self) -> None:
@@ -49,8 +68,11 @@ class OpenFile:
 
     def read(self, offset: int, size: int) -> bytes:
         """``size`` bytes, fewer where the file ends. Raises OSError."""
-        if self._fd >= 0:
-            return _read(self._fd, offset, size)
+        fd = self._fd[0]
+        if fd >= 0:
+            held = OpenFile._held
+            held[fd] = held.pop(fd)
+            return _read(fd, offset, size)
         fd = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             if _identity(fd) != self.identity:

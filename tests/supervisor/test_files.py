@@ -165,3 +165,19 @@ def test_a_name_is_found_as_it_is_written():
     obj = CodeObject("/lib.so", [(0x1000, 0x1100)], symbols, "lib.so", 0x1000)
     index = SymbolIndex(obj)
     assert (index.named("f"), index.named("f@V1"), index.named("g")) == (0x1020, 0x1010, None)
+
+
+def test_the_files_that_were_used_last_are_kept_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(openfile, "MOST_HELD", 2)
+    paths = [tmp_path / name for name in ("one", "two", "three")]
+    for path in paths:
+        path.write_bytes(path.name.encode())
+    files = [OpenFile(str(path)) for path in paths[:2]]
+    assert files[0].read(0, 9) == b"one"
+    files.append(OpenFile(str(paths[2])))
+    for path in paths:
+        _rewritten(path, b"other")
+    assert files[0].read(0, 9) == b"one"
+    with pytest.raises(OSError, match="replaced"):
+        files[1].read(0, 9)
+    assert files[2].read(0, 9) == b"three"
