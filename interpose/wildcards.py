@@ -15,6 +15,11 @@ def literal_prefix(pattern: str) -> str:
     return pattern.partition("*")[0].partition("?")[0]
 
 
+def longest_piece(pattern: str) -> str:
+    """Return the longest text without wildcards that every match contains, the first of those."""
+    return max(pattern.replace("?", "*").split("*"), key=len)
+
+
 @cache
 def compile_pattern(pattern: str) -> Callable[[str], object]:
     """Return a function whose result is true where the whole of a text matches ``pattern``."""

@@ -10,6 +10,7 @@ from interpose.cache.digest import digest
 from interpose.cache.folder import CacheError, Folder
 from interpose.cache.memo import MOST_BYTES, Memo
 from interpose.jit._native import lib
+from interpose.ranges import Ranges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Cache:
         )
         self.memo: Memo | None = None
         self._memo_name = ""
-        self._segments: list[Segment] = []
+        self._segments: Ranges[Segment] = Ranges()
         self._told = 0
         if self._keeps:
             place = self._folder.made() if self._writes else -1
@@ -123,7 +124,7 @@ class Cache:
 
     def next_program(self, path: bytes) -> None:
         """Another program begins."""
-        self._segments.clear()
+        self._segments = Ranges()
         self.memo = None
         if self._remembers:
             seed = self._seed + b"\0" + path
@@ -147,8 +148,8 @@ class Cache:
             self._told += 1
             self._tell_damage(name)
         end = start + length
-        self._segments = [s for s in self._segments if s.end <= start or s.start >= end]
-        self._segments.append(Segment(start, end, name, max(kept, 0)))
+        self._segments.drop(start, end)
+        self._segments.add(start, end, Segment(start, end, name, max(kept, 0)))
 
     def forked(self) -> None:
         """This is the copy for a forked child: what it learns it may have from its parent."""

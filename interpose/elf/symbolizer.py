@@ -7,13 +7,13 @@ source line is: a run without errors pays for neither.
 from __future__ import annotations
 
 import posixpath
-from bisect import bisect_right, insort
 
 from interpose.elf.demangle import demangle, is_mangled, short_name, z_decoded
 from interpose.elf.errors import ElfError
 from interpose.elf.image import PF_W, PF_X, Image, ProgramHeader
 from interpose.elf.lines import LineTable, SourceLine
 from interpose.elf.openfile import OpenFile
+from interpose.elf.pieces import Piece, Pieces
 from interpose.elf.symbolmap import Place, SymbolMap, code_map, data_map
 
 TYPE_CHECKING = False
@@ -60,19 +60,6 @@ class Frame(NamedTuple):
     line: int | None = None
     sym_offset: int | None = None
     is_inlined: bool = False
-
-
-class Mapping(NamedTuple):
-    """A mapped piece of a file."""
-
-    start: int
-    end: int
-    file_offset: int
-    file: ObjectFile
-
-
-def _start(mapping: Mapping) -> int:
-    return mapping.start
 
 
 class ObjectFile:
@@ -264,7 +251,7 @@ class _Loaded(NamedTuple):
 
     file: ObjectFile
     bias: int
-    mappings: list[Mapping]
+    mappings: list[Piece]
 
     def holds(self, address: int) -> bool:
         """Whether the address is in the object's segments, their zeroed tail (.bss) included."""
@@ -307,9 +294,9 @@ class Symbolizer:
         self._demangle = demangle
         self._extra_debuginfo = tuple(extra_debuginfo_path)
         self._allow_mismatched = allow_mismatched
-        self._mappings: list[Mapping] = []
-        self._loaded: list[_Loaded] | None = None
-        self._kept: list[tuple[Mapping, _Loaded]] = []
+        self._mappings = Pieces()
+        self._loaded: dict[int, _Loaded] | None = None
+        self._kept: list[tuple[Piece, _Loaded]] = []
         self._cache: dict[int, list[Frame]] = {}
 
     def want_directories(self) -> None:
@@ -322,34 +309,22 @@ class Symbolizer:
 
     def add_mapping(self, file: ObjectFile, start: int, size: int, file_offset: int) -> None:
         """A piece of a file was mapped at [start, start + size); what was there before is gone."""
-        self.remove_mapping(start, size)
-        self._insert(Mapping(start, start + size, file_offset, file))
+        self._mappings.put(start, start + size, file_offset, file)
         self._changed()
 
     def remove_mapping(self, start: int, size: int) -> None:
         """[start, start + size) was unmapped; mappings that reach beyond are trimmed or split."""
-        end = start + size
-        hit = [m for m in self._mappings if m.start < end and start < m.end]
-        for mapping in hit:
-            self._mappings.remove(mapping)
-            if mapping.start < start:
-                self._insert(mapping._replace(end=start))
-            if end < mapping.end:
-                shifted = mapping.file_offset + end - mapping.start
-                self._insert(mapping._replace(start=end, file_offset=shifted))
-        if hit:
+        if self._mappings.cut(start, start + size):
             self._changed()
 
-    def keep(self, start: int, size: int) -> list[Mapping]:
+    def keep(self, start: int, size: int) -> list[Piece]:
         """[start, start + size) is about to be unmapped: its addresses stay known under other numbers.
 
         The mappings that are answered have them; a number that counts how many have been kept stands above
         the 64 bits of an address.
         """
         kept = []
-        for mapping in self._mappings:
-            if mapping.start >= start + size or mapping.end <= start:
-                continue
+        for mapping in self._mappings.within(start, start + size):
             loaded = self._object_at(mapping.start)
             if loaded is None:
                 continue
@@ -357,9 +332,6 @@ class Symbolizer:
             self._kept.append((mapping, loaded._replace(bias=loaded.bias + above)))
             kept.append(mapping._replace(start=mapping.start + above, end=mapping.end + above))
         return kept
-
-    def _insert(self, mapping: Mapping) -> None:
-        insort(self._mappings, mapping, key=_start)
 
     def _changed(self) -> None:
         self._loaded = None
@@ -378,40 +350,38 @@ class Symbolizer:
         except (OSError, ValueError):
             return self.object_file(path, None)
 
-    def _mapping_at(self, address: int) -> Mapping | None:
+    def _mapping_at(self, address: int) -> Piece | None:
         if address >> 64:
             return self._kept[(address >> 64) - 1][0]
-        index = bisect_right(self._mappings, address, key=_start) - 1
-        if index >= 0 and address < self._mappings[index].end:
-            return self._mappings[index]
-        return None
+        return self._mappings.at(address)
 
-    def _objects(self) -> list[_Loaded]:
-        """Mappings grouped by load address; two copies of a file count as two objects."""
+    def _objects(self) -> dict[int, _Loaded]:
+        """The object of each mapping, by where that starts; two copies of a file are two objects."""
         if self._loaded is None:
-            self._loaded = []
+            self._loaded = {}
+            copies: dict[tuple[ObjectFile, int], _Loaded] = {}
             for mapping in self._mappings:
                 image = mapping.file.image
-                biases = (
-                    []
-                    if image is None
-                    else [mapping.start - vaddr for vaddr in image.vaddrs_of_offset(mapping.file_offset)]
-                )
-                same = [o for o in self._loaded if o.file is mapping.file and o.bias in biases]
-                if same:
-                    same[-1].mappings.append(mapping)
-                elif biases:
-                    self._loaded.append(_Loaded(mapping.file, biases[0], [mapping]))
+                vaddrs = [] if image is None else image.vaddrs_of_offset(mapping.file_offset)
+                known = [copies.get((mapping.file, mapping.start - vaddr)) for vaddr in vaddrs]
+                loaded = next((copy for copy in known if copy is not None), None)
+                if loaded is not None:
+                    loaded.mappings.append(mapping)
+                elif vaddrs:
+                    loaded = _Loaded(mapping.file, mapping.start - vaddrs[0], [mapping])
+                    copies[loaded.file, loaded.bias] = loaded
+                else:
+                    continue
+                self._loaded[mapping.start] = loaded
         return self._loaded
 
     def _object_at(self, address: int) -> _Loaded | None:
         if address >> 64:
             return self._kept[(address >> 64) - 1][1]
         mapping = self._mapping_at(address)
-        for loaded in self._objects():
-            if mapping in loaded.mappings if mapping is not None else loaded.holds(address):
-                return loaded
-        return None
+        if mapping is not None:
+            return self._objects().get(mapping.start)
+        return next((loaded for loaded in self._objects().values() if loaded.holds(address)), None)
 
     # -- questions ----------------------------------------------------------------------------
 
@@ -437,7 +407,7 @@ class Symbolizer:
         """Read now what look-ups will need, of files with lines of at most so many bytes; ask no server."""
         if self._servers is not None:
             return
-        files = {mapping.file: mapping.start for mapping in reversed(self._mappings)}
+        files = {mapping.file: mapping.start for mapping in reversed([*self._mappings])}
         for file, start in files.items():
             if file.has_lines_within(most):
                 self.lookup(start)

@@ -6,7 +6,7 @@ from itertools import compress
 
 from interpose.jit._native import ffi, lib
 from interpose.redir.model import UNKNOWN, CodeObject, Symbol, SymbolColumns, is_unfit_for_hooks
-from interpose.wildcards import compile_pattern, literal_prefix
+from interpose.wildcards import compile_pattern, literal_prefix, longest_piece
 from interpose.zenc import display_name
 
 TYPE_CHECKING = False
@@ -139,14 +139,25 @@ class TextIndex:
         names = self.text.names
         if not prefix:
             return range(len(names))
-        joined, wanted = self._joined, f"\0{prefix}"
-        count = joined.count(wanted)
-        if count > len(names) // 8:
+        found = self._holding(f"\0{prefix}", 1)
+        if found is None:
             return [position for position, name in enumerate(names) if name.startswith(prefix)]
+        return found
+
+    def _containing(self, piece: str) -> Sequence[int]:
+        """Positions in ``text`` that include those of all symbols whose names contain ``piece``."""
+        found = self._holding(piece, 0) if piece else None
+        return range(len(self.text.names)) if found is None else found
+
+    def _holding(self, wanted: str, ahead: int) -> list[int] | None:
+        """Positions of the names that have ``wanted``, but for what is ``ahead`` of it; None if many do."""
+        names, joined = self.text.names, self._joined
+        if joined.count(wanted) > len(names) // 8:
+            return None
         positions: list[int] = []
         end, position = 0, -1
-        for _ in range(count):
-            start = joined.index(wanted, end) + 1
+        while (place := joined.find(wanted, end)) >= 0:
+            start = joined.rfind("\0", 0, place + ahead) + 1
             end = joined.index("\0", start)
             position = names.index(joined[start:end], position + 1)
             positions.append(position)
@@ -172,9 +183,10 @@ class TextIndex:
                 names = self.text.names
                 return [position for position in positions if names[position] == pattern]
             return positions
-        among = self.candidates(prefix)
         if pattern == f"{prefix}*":
-            return among
+            return self.candidates(prefix)
+        piece = longest_piece(pattern.partition("@")[0])
+        among = self.candidates(prefix) if piece == prefix else self._containing(piece)
         names, matches = self.text.names, compile_pattern(pattern)
         if "@" in pattern:
             return [p for p in among if matches(names[p])]

@@ -6,7 +6,6 @@ active binding).
 
 from __future__ import annotations
 
-from interpose.wildcards import compile_pattern
 from interpose.zenc import Kind
 
 TYPE_CHECKING = False
@@ -93,7 +92,7 @@ class CodeObject:
     load_bias: int = 0
     is_tools: bool = False
     table: SymbolTable = field(init=False, repr=False)
-    _may_hold: Callable[[bytes], bool] | None = field(init=False, repr=False)
+    _may_hold: Callable[..., bool] | None = field(init=False, repr=False)
 
     def __init__(
         self,
@@ -102,14 +101,14 @@ class CodeObject:
         symbols: SymbolSource | SymbolTable,
         soname: str | None = NO_SONAME,
         load_bias: int = 0,
-        may_hold: Callable[[bytes], bool] | None = None,
+        may_hold: Callable[..., bool] | None = None,
         is_tools: bool = False,
     ) -> None:
         """Accept plain tuples as symbols, a function that returns them, or a file's table of them; no soname
         becomes ``NONE``.
 
-        ``may_hold`` tells cheaply that no symbol's name contains some bytes: objects that interest no rule
-        need not give their symbols then.
+        ``may_hold`` tells cheaply that no symbol's name contains any of some sequences of bytes: objects that
+        interest no rule need not give their symbols then.
         """
         for name, value in (
             ("path", path),
@@ -130,21 +129,25 @@ class CodeObject:
         """False if no symbol's name contains ``part``."""
         return self._may_hold is None or self._may_hold(part.encode("utf-8", "surrogateescape"))
 
-    def may_hold_start(self, start: str) -> bool:
-        """False if no symbol's name starts with ``start``.
+    def may_hold_one_of(self, parts: tuple[bytes, ...]) -> bool:
+        """False if no symbol's name contains any of ``parts``."""
+        return self._may_hold is None or self._may_hold(*parts)
+
+    def may_hold_piece(self, piece: str) -> bool:
+        """The same as :meth:`may_hold`, for pieces that often end alike.
 
         Rules come in families (`__strlen_avx*`, `__strchr_avx*`): what no name has of a family's last part is
         looked for once, not once for each of a hundred rules in the string tables of a large program.
         """
-        cut = start.rfind("_")
+        cut = piece.rfind("_")
         if cut > 0:
-            part = start[cut:]
+            part = piece[cut:]
             held = self._parts.get(part)
             if held is None:
                 held = self._parts[part] = self.may_hold(part)
             if not held:
                 return False
-        return self.may_hold(start)
+        return self.may_hold(piece)
 
     @cached_property
     def _parts(self) -> dict[str, bool]:
@@ -203,12 +206,6 @@ class Specification:
     def wants_original(self) -> bool:
         """A replacement that is told what it stands for: one in Python goes on with that when it fails."""
         return self.owner is not None and not self.owner.text_ranges
-
-    def wants(self, obj: CodeObject) -> bool:
-        """Tell whether the rule looks for functions in ``obj`` at all."""
-        if self.global_only and obj.is_dynamic_linker:
-            return False
-        return bool(compile_pattern(self.soname)(obj.soname))
 
     def may_bind(self, address: int) -> bool:
         """False where the binding would lead to itself or start inside the redirecting function."""

@@ -15,21 +15,23 @@ hardwired rules and the reported targets of indirect functions:
 - An address that is the resolver of an indirect function is not bound itself: the winner of its claims goes
   on to claim the functions that the resolver was seen to return.
 
-Each event recomputes only the addresses whose claims it touched.
+Each event recomputes only the addresses whose claims it touched, and looks at the objects that have a part in
+it: a program may map thousands one by one.
 """
 
 from __future__ import annotations
 
 from _operator import attrgetter
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, insort
 from itertools import repeat
 
+from interpose.ranges import Ranges
 from interpose.redir import trace
 from interpose.redir.change import Change, Message, MissingText
+from interpose.redir.family import Family, family_key
 from interpose.redir.index import SymbolIndex
 from interpose.redir.model import UNKNOWN, ActiveBinding, CodeObject, Conflict, Specification, Verdict
 from interpose.redir.options import RequiredText, Synonyms
-from interpose.wildcards import literal_prefix
 from interpose.zenc import Kind, NotRedirectNameError, RedirectName, ReservedSonameError, ZencError, parse
 
 TYPE_CHECKING = False
@@ -64,8 +66,13 @@ class _Update:
     conflicts: list[Conflict] = field(default_factory=list)
 
 
-def _range_start(entry: tuple[int, int, CodeObject]) -> int:
-    return entry[0]
+def _among(ascending: list[int], start: int, end: int) -> list[int]:
+    """The numbers in [start, end)."""
+    return ascending[bisect_left(ascending, start) : bisect_left(ascending, end)]
+
+
+def _take_out(ascending: list[int], number: int) -> None:
+    del ascending[bisect_left(ascending, number)]
 
 
 def _spec_order(spec: Specification) -> int:
@@ -137,15 +144,21 @@ class RedirState:
         self._next_order = 0
         self._indexes: dict[CodeObject, SymbolIndex] = {}  # in the order of mapping
         self._specs: dict[Specification, None] = {}  # an ordered set
+        self._families: dict[tuple[str, bool], Family] = {}
+        self._owned: dict[CodeObject, list[Specification]] = {}
         # Who claims an address; and what each claims in an object, with the names of the matching symbols.
         self._claims: dict[int, tuple[Specification, ...]] = {}
         self._claimed: dict[Specification, dict[CodeObject, dict[int, str]]] = {}
+        self._claiming: dict[CodeObject, dict[Specification, None]] = {}
+        self._searched: dict[SymbolIndex, None] = {}  # what has tables to let go of
         self._spared: CodeObject | None = None
         self._fixed: set[int] = set()  # addresses bound for good; they may lie in any object or in none
-        self._text: list[tuple[int, int, CodeObject]] = []  # sorted ranges, which never overlap
-        # Reported targets of indirect functions, both ways.
+        self._text: Ranges[CodeObject] = Ranges()
+        # Reported targets of indirect functions, both ways; and the keys of both, ascending.
         self._targets: dict[int, set[int]] = {}
         self._resolvers_of: dict[int, set[int]] = {}
+        self._seen_resolvers: list[int] = []
+        self._seen_targets: list[int] = []
         # All claims on an address at its last judgement: they tell a new conflict from one already shown.
         self._judged: dict[int, tuple[Specification, ...]] = {}
         self._bindings: dict[int, ActiveBinding] = {}
@@ -175,15 +188,16 @@ class RedirState:
 
     def object_at(self, address: int) -> CodeObject | None:
         """Return the object whose text contains ``address``."""
-        where = bisect_right(self._text, address, key=_range_start) - 1
-        if where < 0:
-            return None
-        _, end, obj = self._text[where]
-        return obj if address < end else None
+        return self._text.at(address)
 
     def address_of(self, name: str, obj: CodeObject) -> int | None:
         """Return the address of the first text symbol of a mapped object that has exactly that name."""
-        return self._indexes[obj].named(name) if obj.may_hold(name) else None
+        return self._search(self._indexes[obj]).named(name) if obj.may_hold(name) else None
+
+    def _search(self, index: SymbolIndex) -> SymbolIndex:
+        """The index, which will make tables to look into."""
+        self._searched[index] = None
+        return index
 
     def ifunc_targets(self, resolver: ActiveBinding | int) -> tuple[int, ...]:
         """Return the functions that a resolver was seen to return, ascending."""
@@ -205,22 +219,20 @@ class RedirState:
         update = _Update()
         for start, end in obj.text_ranges:
             self._drop_range(start, end, update)
-        index = SymbolIndex(obj)
-        known = tuple(self._specs)
-        self._indexes[obj] = index
-        self._text += [(start, end, obj) for start, end in obj.text_ranges]
-        self._text.sort(key=_range_start)
+        index = self._indexes[obj] = self._search(SymbolIndex(obj))
+        for start, end in obj.text_ranges:
+            self._text.add(start, end, obj)
         update.dirty.update(filter(obj.contains, self._fixed))
-        for spec in known:
-            self._claim(spec, obj, index, update)
-        for spec in self._read_specifications(obj, index, update):
-            self._add_specification(spec, update)
+        for family in self._families.values():
+            self._claim_family(family, obj, index, update)
+        self._add_specifications(list(self._read_specifications(obj, index, update)), update)
         for required in self._required:
             if required.applies_to(obj.soname) and not index.has(required.function):
                 update.missing.append(MissingText(obj, required))
         change = self._settle(update)
-        for index in self._indexes.values():
+        for index in self._searched:
             index.release()
+        self._searched.clear()
         return change
 
     def remove_object(self, obj: CodeObject) -> Change:
@@ -256,8 +268,7 @@ class RedirState:
         update = _Update()
         name = RedirectName(kind, soname, function, tag, priority)
         spec = self._specification(name, target, size, target_name, None)
-        if spec is not None:
-            self._add_specification(spec, update)
+        self._add_specifications([] if spec is None else [spec], update)
         return self._settle(update)
 
     def add_rules(
@@ -271,10 +282,8 @@ class RedirState:
         update = _Update()
         self._spared = spared
         self._indexes[owner] = SymbolIndex(owner)
-        for name, target, target_name in rules:
-            spec = self._specification(name, target, 0, target_name, owner)
-            if spec is not None:
-                self._add_specification(spec, update)
+        specs = [self._specification(name, target, 0, shown, owner) for name, target, shown in rules]
+        self._add_specifications([spec for spec in specs if spec is not None], update)
         return self._settle(update)
 
     def bind_address(
@@ -296,8 +305,14 @@ class RedirState:
         """
         update = _Update()
         if target not in self._targets.get(resolver, ()) and self.object_at(resolver) is not None:
-            self._targets.setdefault(resolver, set()).add(target)
-            self._resolvers_of.setdefault(target, set()).add(resolver)
+            if resolver not in self._targets:
+                self._targets[resolver] = set()
+                insort(self._seen_resolvers, resolver)
+            if target not in self._resolvers_of:
+                self._resolvers_of[target] = set()
+                insort(self._seen_targets, target)
+            self._targets[resolver].add(target)
+            self._resolvers_of[target].add(resolver)
             update.dirty.add(target)
             pending = self._pending.get(resolver)
             if pending is not None and pending.spec.may_bind(target):
@@ -360,21 +375,37 @@ class RedirState:
             owner,
         )
 
-    def _add_specification(self, spec: Specification, update: _Update) -> None:
-        self._specs[spec] = None
-        self._claimed[spec] = {}
-        update.specs_added.append(spec)
-        for obj, index in self._indexes.items():
-            self._claim(spec, obj, index, update)
+    def _add_specifications(self, specs: Iterable[Specification], update: _Update) -> None:
+        fresh: dict[tuple[str, bool], Family] = {}
+        for spec in specs:
+            self._specs[spec] = None
+            self._claimed[spec] = {}
+            if spec.owner is not None:
+                self._owned.setdefault(spec.owner, []).append(spec)
+            update.specs_added.append(spec)
+            key = family_key(spec)
+            for families in (self._families, fresh):
+                if key not in families:
+                    families[key] = Family(key)
+                families[key].add(spec)
+        for family in fresh.values():
+            for obj, index in self._indexes.items():
+                self._claim_family(family, obj, index, update)
+
+    def _claim_family(self, family: Family, obj: CodeObject, index: SymbolIndex, update: _Update) -> None:
+        if not family.wants(obj):
+            return
+        is_read = index.is_read
+        # To look into the string tables is for objects that need not be read.
+        if not is_read and not family.may_match(obj):
+            return
+        for spec, piece in family.pieces.items():
+            if (is_read and piece == spec.function) or obj.may_hold_piece(piece):
+                self._claim(spec, obj, index, update)
+                is_read = index.is_read
 
     def _claim(self, spec: Specification, obj: CodeObject, index: SymbolIndex, update: _Update) -> None:
-        if not spec.wants(obj):
-            return
-        start = literal_prefix(spec.function)
-        # To look into the string tables is for objects that need not be read.
-        if not (index.is_read and start == spec.function) and not obj.may_hold_start(start.partition("@")[0]):
-            return
-        claimed = index.claimed(spec.function, spec.global_only)
+        claimed = self._search(index).claimed(spec.function, spec.global_only)
         if spec.wants_original:
             if obj is self._spared:
                 return
@@ -386,6 +417,7 @@ class RedirState:
         if not claimed:
             return
         self._claimed[spec][obj] = claimed
+        self._claiming.setdefault(obj, {})[spec] = None
         others = {address: self._claims[address] for address in self._claims.keys() & claimed.keys()}
         self._claims.update(dict.fromkeys(claimed, (spec,)))
         for address, rivals in others.items():
@@ -393,31 +425,48 @@ class RedirState:
         update.dirty.update(claimed)
 
     def _drop_range(self, start: int, end: int, update: _Update) -> None:
-        for obj in [obj for obj in self._indexes if obj.intersects(start, end)]:
+        hit = dict.fromkeys(self._text.within(start, end))
+        if len(hit) > 1:
+            hit = {obj: None for obj in self._indexes if obj in hit}
+        for obj in hit:
             self._drop_object(obj, update)
-        for target in [target for target in self._resolvers_of if start <= target < end]:
+        for target in _among(self._seen_targets, start, end):
             self._drop_target(target, update)
 
     def _drop_object(self, obj: CodeObject, update: _Update) -> None:
-        for spec in [spec for spec in self._specs if spec.owner is obj]:
-            del self._specs[spec]
-            update.specs_removed.append(spec)
-            for claimed in self._claimed.pop(spec).values():
-                self._drop_claims(spec, claimed, update)
-        for spec, objects in self._claimed.items():
-            self._drop_claims(spec, objects.pop(obj, {}), update)
-        for resolver in [resolver for resolver in self._targets if obj.contains(resolver)]:
-            for target in self._targets.pop(resolver):
-                resolvers = self._resolvers_of[target]
-                resolvers.discard(resolver)
-                if not resolvers:
-                    del self._resolvers_of[target]
-                update.dirty.add(target)
-        for target in [target for target in self._resolvers_of if obj.contains(target)]:
-            self._drop_target(target, update)
+        for spec in self._owned.pop(obj, ()):
+            self._drop_specification(spec, update)
+        for spec in self._claiming.pop(obj, ()):
+            self._drop_claims(spec, self._claimed[spec].pop(obj), update)
+        for start, end in obj.text_ranges:
+            for resolver in _among(self._seen_resolvers, start, end):
+                self._drop_resolver(resolver, update)
+            for target in _among(self._seen_targets, start, end):
+                self._drop_target(target, update)
+            self._text.drop(start, end)
         update.dirty.update(filter(obj.contains, self._fixed))
-        del self._indexes[obj]
-        self._text = [entry for entry in self._text if entry[2] is not obj]
+        self._searched.pop(self._indexes.pop(obj), None)
+
+    def _drop_specification(self, spec: Specification, update: _Update) -> None:
+        del self._specs[spec]
+        update.specs_removed.append(spec)
+        key = family_key(spec)
+        self._families[key].remove(spec)
+        if not self._families[key].pieces:
+            del self._families[key]
+        for obj, claimed in self._claimed.pop(spec).items():
+            del self._claiming[obj][spec]
+            self._drop_claims(spec, claimed, update)
+
+    def _drop_resolver(self, resolver: int, update: _Update) -> None:
+        _take_out(self._seen_resolvers, resolver)
+        for target in self._targets.pop(resolver):
+            resolvers = self._resolvers_of[target]
+            resolvers.discard(resolver)
+            if not resolvers:
+                del self._resolvers_of[target]
+                _take_out(self._seen_targets, target)
+            update.dirty.add(target)
 
     def _drop_claims(self, spec: Specification, addresses: Iterable[int], update: _Update) -> None:
         claims = self._claims
@@ -430,11 +479,13 @@ class RedirState:
         update.dirty.update(addresses)
 
     def _drop_target(self, target: int, update: _Update) -> None:
+        _take_out(self._seen_targets, target)
         for resolver in self._resolvers_of.pop(target):
             targets = self._targets[resolver]
             targets.discard(target)
             if not targets:
                 del self._targets[resolver]
+                _take_out(self._seen_resolvers, resolver)
         update.dirty.add(target)
 
     # -- Judgement ---------------------------------------------------------------------------------
@@ -443,16 +494,12 @@ class RedirState:
         """Addresses, ascending, by the object that they are in, and which of them are resolvers."""
         ascending = sorted(addresses)
         done = 0
-        for start, end, obj in [*self._text, (_NOWHERE, _NOWHERE, None)]:
-            before = bisect_left(ascending, start, done)
-            if before > done:
-                yield ascending[done:before], None, []
-            done = bisect_left(ascending, end, before)
-            if done > before:
-                found = ascending[before:done]
-                yield found, obj, [] if obj is None else self._indexes[obj].resolvers_among(found)
-            if done == len(ascending):
-                break
+        while done < len(ascending):
+            first = ascending[done]
+            _, end, obj = self._text.range_at(first) or (first, self._text.next_start(first, _NOWHERE), None)
+            before, done = done, bisect_left(ascending, end, done)
+            found = ascending[before:done]
+            yield found, obj, [] if obj is None else self._indexes[obj].resolvers_among(found)
 
     def _settle(self, update: _Update) -> Change:
         """Judge every dirty address anew and return what came of the event."""
@@ -483,11 +530,13 @@ class RedirState:
         )
 
     def _judge_all(
-        self, addresses: Iterable[int], obj: CodeObject | None, resolvers: Set[int], update: _Update
+        self, addresses: list[int], obj: CodeObject | None, resolvers: Set[int], update: _Update
     ) -> None:
-        """Judge the addresses that are no resolvers; what nobody claims, or one rule alone, in bulk."""
+        """Judge those of ascending addresses that are no resolvers; what nobody claims, or one rule alone, in
+        bulk.
+        """
         claims, judged, bindings = self._claims, self._judged, self._bindings
-        special = resolvers | self._resolvers_of.keys() | self._fixed
+        special = resolvers | self._fixed | set(_among(self._seen_targets, addresses[0], addresses[-1] + 1))
         alone: dict[tuple[Specification, ...], list[int]] = {}
         tells, before = self._tells_additions, len(update.added)
         for address in addresses:
@@ -562,7 +611,7 @@ class RedirState:
 
     def _name_at(self, address: int) -> str:
         obj = self.object_at(address)
-        return UNKNOWN if obj is None else self._indexes[obj].name_at(address)
+        return UNKNOWN if obj is None else self._search(self._indexes[obj]).name_at(address)
 
     def _judge(
         self,

@@ -7,8 +7,10 @@ from __future__ import annotations
 import os
 
 from interpose import paths, tools
+from interpose.elf.pieces import Pieces
 from interpose.errors import InterposeError
 from interpose.jit._native import lib
+from interpose.ranges import Ranges
 from interpose.supervisor.recall import BOUND, KEEPS_STACK, UNBOUND, Recall
 
 TYPE_CHECKING = False
@@ -83,9 +85,10 @@ class Objects:
         self._make_symbolizer = make_symbolizer
         self._symbolizer: Symbolizer | None = None
         self._redir: RedirState | None = None
-        # What the symbolizer has to hear first, in order: (file, start, size, offset), no file for an unmap.
-        self._events: list[tuple[KnownFile | None, int, int, int]] = []
-        self._mapped: list[Mapped] = []
+        # What the symbolizer has to hear first.
+        self._pieces = Pieces()
+        self._mapped: dict[Mapped, None] = {}
+        self._by_address: Ranges[Mapped] = Ranges()
         self._found: dict[tuple[str, str], int] = {}
         """Functions that were asked for since objects came or went."""
         self._ifunc_wrapper = 0
@@ -114,12 +117,9 @@ class Objects:
         """Made when first asked for; knows every mapping."""
         if self._symbolizer is None:
             self._symbolizer = self._make_symbolizer()
-            for file, start, size, offset in self._events:
-                if file is not None:
-                    self._symbolizer.add_mapping(self._object_file(file), start, size, offset)
-                else:
-                    self._symbolizer.remove_mapping(start, size)
-            self._events.clear()
+            for start, end, offset, file in self._pieces:
+                self._symbolizer.add_mapping(self._object_file(file), start, end - start, offset)
+            self._pieces = Pieces()
         return self._symbolizer
 
     def show_symbols(self, known: KnownFile) -> None:
@@ -188,11 +188,12 @@ class Objects:
         if self._symbolizer is not None:
             self._symbolizer.add_mapping(self._object_file(file), addr, length, offset)
         else:
-            self._events.append((file, addr, length, offset))
+            self._pieces.put(addr, addr + length, offset, file)
         if is_stable:
             lib.ip_stable_add(addr, addr + length)
         known = Mapped(addr, addr + length, offset, file)
-        self._mapped.append(known)
+        self._mapped[known] = None
+        self._by_address.add(known.start, known.end, known)
         if self._recall is None:
             self._take_in(known)
             return
@@ -290,8 +291,8 @@ class Objects:
         self._forget(addr, addr + length)
         if self._symbolizer is not None:
             self._symbolizer.remove_mapping(addr, length)
-        elif any(start < addr + length and addr < start + size for _, start, size, _ in self._events):
-            self._events.append((None, addr, length, 0))
+        else:
+            self._pieces.cut(addr, addr + length)
         lib.ip_stable_del(addr, addr + length)
         lib.ip_keeps_stack_del(addr, addr + length)
         if self._recall is not None:
@@ -321,8 +322,8 @@ class Objects:
         """Something else is in [start, end) from now on; as in the redirection core, an object that goes
         in part goes."""
         self._found.clear()
-        self._mapped = [m for m in self._mapped if m.end <= start or m.start >= end]
-        self._events = [e for e in self._events if e[1] < start or e[1] + e[2] > end]
+        for gone in self._by_address.drop(start, end):
+            del self._mapped[gone]
 
     def is_code_of(self, addr: int, base: int) -> bool:
         """The address is in code of the file whose beginning is, or would be, mapped at ``base``."""
@@ -331,7 +332,7 @@ class Objects:
 
     def mapped_at(self, addr: int) -> Mapped | None:
         """The announced mapping that has this address."""
-        return next((m for m in self._mapped if m.start <= addr < m.end), None)
+        return self._by_address.at(addr)
 
     def static_program(self) -> str:
         """Path of a program without an interpreter; empty if that is a dynamic linker, executed itself."""

@@ -22,9 +22,9 @@ def _stubs() -> CodeObject:
 def _bound(*names: str) -> tuple[set[str], list[bytes]]:
     asked: list[bytes] = []
 
-    def may_hold(part: bytes) -> bool:
-        asked.append(part)
-        return any(part in name.encode() for name in names)
+    def may_hold(*parts: bytes) -> bool:
+        asked.extend(parts)
+        return any(part in name.encode() for part in parts for name in names)
 
     symbols = [(name, 0x100 * at, 8, False, False, True) for at, name in enumerate(names)]
     state = RedirState()
