@@ -98,6 +98,10 @@ void sh_take_stack(const struct tstate *ts, const struct ip_insn *in);
 /* Such a step has found nothing defined. */
 void sh_stack_calm(struct tstate *ts);
 
+/* Whole pages [at, at+len) hold 0xff from now on (ones.c; with sh_map_lock). */
+void sh_ones_init(void);
+void sh_map_ones(u64 at, u64 len);
+
 /* Locks of shadow_map.c and stack_change.c, to be held across a fork. */
 extern rt_lock_t sh_map_lock, sh_stacks_lock;
 

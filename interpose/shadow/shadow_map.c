@@ -14,11 +14,7 @@
 #define NR_madvise           28
 #define NR_munmap            11
 #define NR_mremap            25
-#define NR_fcntl             72
-#define NR_close             3
 #define PROT_RW              3
-#define F_DUPFD_CLOEXEC      1030
-#define MAP_SHARED           0x01
 #define MAP_PRIVATE          0x02
 #define MAP_FIXED            0x10
 #define MAP_ANON             0x20
@@ -30,9 +26,6 @@
 #define MREMAP_FIXED         2
 #define EEXIST_NEG           (-17)
 
-/* Pages of 0xff come from private maps of one small memfd: untouched they cost
- * nothing, touched they are copied by the kernel. */
-#define ONES_LEN (2ull << 20)
 /* Below this, writing is cheaper than another kernel mapping. */
 #define ONES_MIN (64ull << 10)
 /* A range of 0xff beyond this would need too many kernel mappings. */
@@ -54,19 +47,7 @@ void rt_shadow_init(struct tstate *ts) {
     (void)ts;
     if (!(rt.flags & IP_C_SHADOW)) return;
     sh_fill((u64)chunk_of[1], 0xff, sizeof chunk_of[1]);
-    long fd = rt_memory_file("interpose-ones", ONES_LEN);
-    if (failed(fd)) rt_die("cannot create shadow memory: no memory file of %lu bytes (errno %ld)", (u64)ONES_LEN, -fd);
-    /* Out of the way of the guest's descriptors. */
-    long high = sys3(NR_fcntl, fd, F_DUPFD_CLOEXEC, rt.runtime_fd + 8);
-    if (!failed(high)) {
-        sys1(NR_close, fd);
-        fd = high;
-    }
-    rt.shadow_fd = (int)fd;
-    long p = sys6(NR_mmap, 0, ONES_LEN, PROT_RW, MAP_SHARED, fd, 0);
-    if (failed(p)) rt_die("cannot create shadow memory: no %lu bytes (errno %ld)", (u64)ONES_LEN, -p);
-    sh_fill((u64)p, 0xff, ONES_LEN);
-    sys2(NR_munmap, p, ONES_LEN);
+    sh_ones_init();
 }
 
 static void map_anon(u64 at, u64 len) {
@@ -84,14 +65,7 @@ static void map_pages(u64 at, u64 len, int fill) {
         if (fill && len <= ONES_MIN) sh_fill(at, 0xff, len);
         return; /* beyond ONES_MAX only definedness is lost, never a false report */
     }
-    for (u64 n; len; at += n, len -= n) {
-        n = len < ONES_LEN ? len : ONES_LEN;
-        long r = sys6(NR_mmap, (long)at, (long)n, PROT_RW, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, rt.shadow_fd, 0);
-        if (failed(r))
-            rt_die("cannot map %lu bytes of shadow memory (errno %ld): raise the address-space "
-                   "limit or vm.max_map_count",
-                   n, -r);
-    }
+    sh_map_ones(at, len);
 }
 
 /* A border page: exists afterwards; what nobody has claimed reads 0xff. */

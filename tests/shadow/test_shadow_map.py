@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import traceback
 from typing import Any
 
 DEFINED, UNDEFINED, NOACCESS = range(3)
@@ -49,6 +51,31 @@ def test_large_ranges_of_each_state_and_release(sh: Any) -> None:
     assert sh.first_unaddr(base + size // 2, 1) == base + size // 2
     sh.lib.rt_shadow_mapped(base, size, DEFINED)
     assert sh.first_undef(base, size) == 0
+
+
+def _map_much(sh: Any) -> None:
+    base, size, count = 0x0000_0300_0000_0000, 4 << 30, 40
+    for i in range(count):
+        sh.lib.rt_shadow_mapped(base + i * size, size, UNDEFINED if i % 8 else NOACCESS)
+    with open("/proc/self/maps") as mappings:
+        assert sum(1 for _ in mappings) < 25_000
+    for i in range(count):
+        for at in (0, size // 2 - 1, size - 1):
+            assert sh.v(base + i * size + at, 1) == b"\xff"
+        assert sh.first_unaddr(base + i * size, 8) == (0 if i % 8 else base + i * size)
+
+
+def test_undefined_memory_without_end_leaves_mappings_to_the_program(sh: Any) -> None:
+    """In pieces of 2 MiB these would be 90,000 mappings; the kernel allows 65,530 as a rule."""
+    pid = os.fork()  # what other tests see of the library's mappings stays as it was
+    if pid == 0:
+        try:
+            _map_much(sh)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
 
 
 def test_set_any_alignment_matches_a_model(sh: Any) -> None:

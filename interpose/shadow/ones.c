@@ -1,0 +1,112 @@
+/* Pages of 0xff: private maps of one small memory file.  Untouched they cost nothing, touched they are copied by the
+ * kernel.
+ *
+ * Each piece as long as the file is a mapping for the kernel, which counts them (vm.max_map_count, 65,530 as a rule): a
+ * file of 2 MiB would have used them up with 128 GiB of undefined blocks.  So when there are many mappings, whosever
+ * they are, a file of twice the length takes its place.  What is mapped of the old one stays.
+ */
+#include "runtime/seam.h"
+#include "shadow/shadow.h"
+
+#define NR_read          0
+#define NR_close         3
+#define NR_fstat         5
+#define NR_mmap          9
+#define NR_munmap        11
+#define NR_fcntl         72
+#define NR_openat        257
+#define NR_dup3          292
+#define O_CLOEXEC_       02000000
+#define F_DUPFD_CLOEXEC_ 1030
+#define PROT_RW          3
+#define MAP_SHARED       0x01
+#define MAP_PRIVATE      0x02
+#define MAP_FIXED        0x10
+#define MAP_NORESERVE    0x4000
+#define AT_FDCWD_        (-100)
+#define STAT_BYTES       144
+#define STAT_SIZE        48 /* offset of st_size */
+
+#define LENGTH  (2ull << 20)
+#define LONGEST (256ull << 20)
+/* The file doubles with each so many mappings: 2 TiB of undefined blocks fit in half of what the kernel allows. */
+#define CROWD 4096u
+/* Between two looks at how many there are. */
+#define LOOK_EACH 2048u
+
+static u64 length = LENGTH;
+static u32 since_look;
+
+static bool failed(long r) { return r < 0 && r >= -4095; }
+
+/* Its number, or what went wrong. */
+static long new_file(u64 bytes) {
+    long fd = rt_memory_file("interpose-ones", bytes);
+    if (failed(fd)) return fd;
+    long p = sys6(NR_mmap, 0, (long)bytes, PROT_RW, MAP_SHARED, fd, 0);
+    if (failed(p)) {
+        sys1(NR_close, fd);
+        return p;
+    }
+    sh_fill((u64)p, 0xff, bytes);
+    sys2(NR_munmap, p, (long)bytes);
+    return fd;
+}
+
+void sh_ones_init(void) {
+    long fd = new_file(LENGTH);
+    if (failed(fd)) rt_die("cannot create shadow memory: no memory file of %lu bytes (errno %ld)", (u64)LENGTH, -fd);
+    /* Out of the way of the guest's descriptors. */
+    long high = sys3(NR_fcntl, fd, F_DUPFD_CLOEXEC_, rt.runtime_fd + 8);
+    if (!failed(high)) {
+        sys1(NR_close, fd);
+        fd = high;
+    }
+    rt.shadow_fd = (int)fd;
+}
+
+/* How many mappings there are; 0: nobody says. */
+static u32 count_mappings(void) {
+    char text[4096];
+    u32 lines = 0;
+    long fd = sys4(NR_openat, AT_FDCWD_, (long)"/proc/self/maps", O_CLOEXEC_, 0), n;
+    if (failed(fd)) return 0;
+    while ((n = sys3(NR_read, fd, (long)text, sizeof text)) > 0)
+        for (long i = 0; i < n; i++) lines += text[i] == '\n';
+    sys1(NR_close, fd);
+    return lines;
+}
+
+static void look(void) {
+    u32 doublings = 1;
+    since_look = 0;
+    for (u64 l = LENGTH; l < length; l *= 2) doublings++;
+    if (length == LONGEST || count_mappings() < doublings * CROWD) return;
+    long fd = new_file(2 * length);
+    if (failed(fd)) return;
+    if (!failed(sys3(NR_dup3, fd, rt.shadow_fd, O_CLOEXEC_))) length *= 2;
+    sys1(NR_close, fd);
+}
+
+/* Of a process that shares this memory and not the descriptors (vfork), the file may be another one. */
+static u64 length_here(void) {
+    u64 st[STAT_BYTES / 8];
+    if (length == LENGTH) return length;
+    return failed(sys2(NR_fstat, rt.shadow_fd, (long)st)) ? LENGTH : st[STAT_SIZE / 8];
+}
+
+void sh_map_ones(u64 at, u64 len) {
+    u64 most = length_here();
+    for (u64 n; len; at += n, len -= n) {
+        if (++since_look >= LOOK_EACH) {
+            look();
+            most = length_here();
+        }
+        n = len < most ? len : most;
+        long r = sys6(NR_mmap, (long)at, (long)n, PROT_RW, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, rt.shadow_fd, 0);
+        if (failed(r))
+            rt_die("cannot map %lu bytes of shadow memory (errno %ld): raise the address-space "
+                   "limit or vm.max_map_count",
+                   n, -r);
+    }
+}
