@@ -103,7 +103,7 @@ void sh_map_ones(u64 at, u64 len) {
             most = length_here();
         }
         n = len < most ? len : most;
-        long r = sys6(NR_mmap, (long)at, (long)n, PROT_RW, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, rt.shadow_fd, 0);
+        long r = rt_host_map(at, n, PROT_RW, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, rt.shadow_fd);
         if (failed(r))
             rt_die("cannot map %lu bytes of shadow memory (errno %ld): raise the address-space "
                    "limit or vm.max_map_count",

@@ -51,7 +51,7 @@ void rt_shadow_init(struct tstate *ts) {
 }
 
 static void map_anon(u64 at, u64 len) {
-    long r = sys6(NR_mmap, (long)at, (long)len, PROT_RW, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    long r = rt_host_map(at, len, PROT_RW, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED, -1);
     if (failed(r))
         rt_die("cannot map %lu bytes of shadow memory (errno %ld): raise the address-space limit "
                "or vm.max_map_count",
@@ -70,8 +70,7 @@ static void map_pages(u64 at, u64 len, int fill) {
 
 /* A border page: exists afterwards; what nobody has claimed reads 0xff. */
 static void need_page(u64 page) {
-    long r = sys6(NR_mmap, (long)page, RT_PAGE, PROT_RW, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-                  -1, 0);
+    long r = rt_host_map(page, RT_PAGE, PROT_RW, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1);
     if (r == (long)page)
         sh_fill(page, 0xff, RT_PAGE);
     else if (!failed(r)) /* kernel without NOREPLACE chose another place: it exists */

@@ -2,6 +2,7 @@
  * sources can be tested from Python.  Errors are collected, not sent. */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,10 @@ void *rt_pages(u64 bytes) {
     return p == MAP_FAILED ? (abort(), NULL) : p;
 }
 void rt_free_pages(void *p, u64 bytes) { munmap(p, bytes); }
+long rt_host_map(u64 at, u64 bytes, u32 prot, u32 flags, int fd) {
+    void *p = mmap((void *)at, bytes, (int)prot, (int)flags, fd, 0);
+    return p == MAP_FAILED ? -errno : (long)p;
+}
 
 /* No objects here: operator new ends the program. */
 u64 rt_find_function(struct tstate *ts, const char *name) {

@@ -180,6 +180,11 @@ int rt_strncmp(const char *a, const char *b, size_t n);
 int rt_snprintf(char *buf, size_t n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4))); /* %s %d %u %x %lx %lu %ld %c %p %% with width/0 */
 int rt_vsnprintf(char *buf, size_t n, const char *fmt, va_list ap);
+/* mmap for ourselves: an address, or -errno.  Where the kernel has no mapping left, those are spent that were held
+ * back. */
+long rt_host_map(u64 at, u64 bytes, u32 prot, u32 flags, int fd);
+/* The program has many mappings: hold some back from now on, or again. */
+void rt_spare_mappings(void);
 /* mmap for ourselves, in the window that the program does not get: an address, or -errno. */
 long rt_own_map(u64 bytes, u32 prot, u32 flags, int fd);
 /* Anonymous memory of ours; never fails (dies with one line). */

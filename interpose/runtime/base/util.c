@@ -200,6 +200,36 @@ int rt_snprintf(char *buf, size_t n, const char *fmt, ...) {
 
 /* ---- our own pages ------------------------------------------------------------ */
 
+/* A program may have as many mappings as the kernel allows (vm.max_map_count), and then fork or execute something, for
+ * which we need some.  Where it has many, pages of alternate protection hold a few back. */
+#define SPARE_BYTES (32ull * RT_PAGE)
+
+static u64 spare;
+
+static bool spend(void) {
+    u64 at = __atomic_exchange_n(&spare, 0, __ATOMIC_ACQ_REL);
+    if (at) sys2(__NR_munmap, (long)at, SPARE_BYTES);
+    return at != 0;
+}
+
+long rt_host_map(u64 at, u64 bytes, u32 prot, u32 flags, int fd) {
+    long p = sys6(__NR_mmap, (long)at, (long)bytes, prot, flags, fd, 0);
+    return p == -ENOMEM && spend() ? sys6(__NR_mmap, (long)at, (long)bytes, prot, flags, fd, 0) : p;
+}
+
+void rt_spare_mappings(void) {
+    if (__atomic_load_n(&spare, __ATOMIC_ACQUIRE)) return;
+    long p = rt_own_map(SPARE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    bool ok = p > 0 || p < -4095;
+    if (!ok) return;
+    sys3(__NR_madvise, p, SPARE_BYTES, MADV_DONTDUMP);
+    for (u64 at = 0; at < SPARE_BYTES && ok; at += 2 * RT_PAGE)
+        ok = sys3(__NR_mprotect, p + (long)at, RT_PAGE, PROT_READ) == 0;
+    u64 none = 0;
+    if (!ok || !__atomic_compare_exchange_n(&spare, &none, (u64)p, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        sys2(__NR_munmap, p, SPARE_BYTES);
+}
+
 /* The window is used in a circle: memory given back is met again after 512 GiB. */
 long rt_own_map(u64 bytes, u32 prot, u32 flags, int fd) {
     static u64 next = IP_OWN_BASE;
@@ -212,7 +242,7 @@ long rt_own_map(u64 bytes, u32 prot, u32 flags, int fd) {
             rounds++;
             continue;
         }
-        long p = sys6(__NR_mmap, (long)at, (long)bytes, prot, flags | MAP_FIXED_NOREPLACE, fd, 0);
+        long p = rt_host_map(at, bytes, prot, flags | MAP_FIXED_NOREPLACE, fd);
         if (p != -EEXIST) return p;
     }
     return -ENOMEM;

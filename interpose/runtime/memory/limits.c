@@ -114,7 +114,6 @@ static u64 counted(u32 which) {
 
 /* Kernel mappings that one of the guest's may need: itself, V and A, pages at their borders. */
 #define MAPPINGS_EACH 16
-#define MANY_SEGS     8192u /* below, vm.max_map_count is far (65530 by default) */
 #define LARGE         (1ull << 20)
 #define RESERVE       (16ull << 20) /* for tables of ours that grow */
 
@@ -142,7 +141,7 @@ static bool room_for_shadow(u64 more) {
     bool limited = more >= LARGE;
     for (u32 i = 0; i < N_LIMITS; i++) limited |= limits[i].kernel.rlim_cur != RLIM64_INFINITY;
     return (!limited || room_for_bytes(more + more + more / 8 + RESERVE)) &&
-           (rt_nsegs < MANY_SEGS || room_for_mappings());
+           (rt_nsegs < MM_MANY_SEGS || room_for_mappings());
 }
 
 bool mm_within_limits(u64 more, u64 more_data) {

@@ -13,6 +13,8 @@
 #include "runtime/seam.h"
 #include "runtime/base/rt.h"
 
+#define MM_MANY_SEGS 8192u /* below, vm.max_map_count is far (65530 by default) */
+
 enum { /* rt_seg.mflags */
        MM_SHARED = 1,
        MM_LOW = 2,

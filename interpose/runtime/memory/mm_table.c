@@ -195,6 +195,7 @@ u64 mm_new_object(void) {
 
 static void open_slot(u32 at) {
     if (rt_nsegs == MAX_SEGS) rt_die("the program has more than %u memory mappings", MAX_SEGS);
+    if (rt_nsegs >= MM_MANY_SEGS) rt_spare_mappings();
     __builtin_memmove(&rt_segs[at + 1], &rt_segs[at], (rt_nsegs - at) * sizeof *rt_segs);
     rt_nsegs++;
 }

@@ -127,7 +127,7 @@ bool process_receive_fds(struct tstate *ts, int *fds, u32 n) {
 /* ---- fork ---------------------------------------------------------------------------- */
 
 static void remap(int fd, u64 at, u64 len, int prot) {
-    long r = sys6(__NR_mmap, (long)at, (long)len, prot, MAP_SHARED | MAP_FIXED, fd, 0);
+    long r = rt_host_map(at, len, (u32)prot, MAP_SHARED | MAP_FIXED, fd);
     if (r != (long)at) rt_die("a forked child cannot map its own tables (error %ld)", -r);
     sys3(__NR_madvise, (long)at, (long)len, MADV_DONTDUMP);
     sys1(__NR_close, fd);
