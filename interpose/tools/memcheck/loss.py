@@ -375,7 +375,7 @@ class LeakReporter:
             entry = error.suppressed_by
             if entry is not None:
                 self.suppressed.add(record.direct.bytes, record.direct.blocks)
-                entry.bytes += record.direct.bytes
+                entry.bytes += record.bytes  # with what hangs on them, as the record itself says
                 entry.blocks += record.direct.blocks
             else:
                 self.totals[record.state].add(record.direct.bytes, record.direct.blocks)

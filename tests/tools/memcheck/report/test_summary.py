@@ -239,7 +239,7 @@ def test_suppressed_leaks():
         "==1== \n"
         "==1== ERROR SUMMARY: 0 errors from 0 contexts (suppressed: 4 from 4)\n"
         "--1-- \n"
-        "--1-- used_suppression:      4 s2 leak s.supp:2 suppressed: 286 bytes in 5 blocks\n"
+        "--1-- used_suppression:      4 s2 leak s.supp:2 suppressed: 422 bytes in 5 blocks\n"
         "==1== \n"
         "==1== ERROR SUMMARY: 0 errors from 0 contexts (suppressed: 4 from 4)\n"
     )
