@@ -181,7 +181,8 @@ void tt_link_block(struct transtab *t, uint64_t key, uint32_t block) {
 
 /* They wait for the next block of that key: hundreds of calls lead to one entry of a procedure linkage table, which is
  * made anew when its slot has been filled, and each would have to be asked for.  (An exit that waits elsewhere already,
- * for a binding came or went, takes those behind it out of that list: they will be linked when the client takes them.) */
+ * for a binding came or went, takes those behind it out of that list: they will be linked when the client takes them.)
+ */
 static void unlink_incoming(struct transtab *t, uint32_t block) {
     uint32_t x = t->brec[block].incoming;
     t->brec[block].incoming = 0;
