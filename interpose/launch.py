@@ -173,7 +173,7 @@ def _become_supervisor(session: Session) -> NoReturn:
         _lift_limits()
         outputs = (session.log, session.json, session.xml)
         written = {fd for output in outputs if output is not None for fd in output.descriptors()}
-        leave_files({*session.memory.descriptors(), session.sock_fd, *written})
+        leave_files({*session.memory.descriptors(), session.sock_fd, *written, *_given(session.config)})
         session.memory.header.supervisor_pid = os.getpid()
         _load_hooks(session)
         start_translator(session)
@@ -185,6 +185,16 @@ def _become_supervisor(session: Session) -> NoReturn:
         run(session)
 
     supervise(session, work)
+
+
+def _given(config: Config) -> set[int]:
+    """Descriptors of the program's that options name as files."""
+    named = [word for word in config.given if "=/dev/" in word or "=/proc/self/" in word]
+    if not named:
+        return set()
+    from interpose.report import given
+
+    return given.keep(named)
 
 
 def _load_hooks(session: Session) -> None:

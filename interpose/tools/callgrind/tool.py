@@ -9,6 +9,7 @@ import time
 
 from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
+from interpose.report.given import open_for_writing
 from interpose.tools.base import BaseTool
 
 from . import events
@@ -46,7 +47,7 @@ _WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | 
 
 def _opened(path: str) -> BinaryIO:
     """A file for a profile, of its user's alone; a FIFO only if somebody reads it, for no wait would end."""
-    fd = os.open(path, _WRITING, 0o600)
+    fd = open_for_writing(path, _WRITING, 0o600)
     os.set_blocking(fd, True)
     return open(fd, "wb")
 

@@ -9,6 +9,7 @@ import struct
 import threading
 
 from interpose.jit._native import ffi, lib
+from interpose.report.given import open_for_writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class OutputFile:
         self.path = path
         self._owner = os.getpid()
         self._say = say
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY
+        self._fd = open_for_writing(path, flags, 0o666)
         self._writer = lib.dg_writer_new(self._fd, stat.S_ISREG(os.fstat(self._fd).st_mode))
         if self._writer == ffi.NULL:
             os.close(self._fd)

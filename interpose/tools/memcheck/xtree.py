@@ -9,6 +9,7 @@ import os
 from itertools import pairwise
 
 from interpose.errors import InterposeError
+from interpose.report.given import open_for_writing
 from interpose.report.stack import ResolvedFrame, describe_frame
 
 from .leak import State
@@ -249,7 +250,8 @@ def write_tree(tool: Tool, path: str, events: Events, costs: Costs, may_be_massi
         lines = tree_lines(tool.resolver, events, costs, pid, cmd, core.xtree_compress_strings)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-        with open(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="surrogateescape") as file:
+        fd = open_for_writing(path, flags, 0o600)
+        with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.writelines(line + "\n" for line in lines)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
