@@ -89,8 +89,8 @@ def _rc_words(folder: str, notices: list[str]) -> list[str]:
 
 
 def _without_tool(words: list[str]) -> list[str]:
-    """Valgrind looks for its tool on the command line alone, and passes over the option elsewhere."""
-    return [word for word in words if not word.startswith("--tool=")]
+    """Valgrind looks for its tool on the command line alone; elsewhere it passes over that and ``--``."""
+    return [word for word in words if word != "--" and not word.startswith("--tool=")]
 
 
 def _is_home(home: str) -> bool:

@@ -124,11 +124,10 @@ class Objects:
 
     def show_symbols(self, known: KnownFile) -> None:
         """--trace-symtab: what there is to read of a file that was mapped."""
-        from fnmatch import fnmatchcase
-
         from interpose.elf.errors import ElfError
+        from interpose.wildcards import compile_pattern
 
-        if not fnmatchcase(known.path, self._config.core.trace_symtab_patt):
+        if not compile_pattern(self._config.core.trace_symtab_patt)(known.path):
             return
         try:
             self._object_file(known).read(self._log.raw)

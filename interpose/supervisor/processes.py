@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import contextlib
 import errno
-import fnmatch
 import os
 import signal
 import socket
@@ -16,6 +15,7 @@ from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
 from interpose.session import Memory, fill_channel
 from interpose.supervisor.end import supervise
+from interpose.wildcards import compile_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -198,12 +198,10 @@ def is_traced(core: CoreOptions, path: str, argv: Sequence[str]) -> bool:
     """--trace-children and its exceptions (docs/spec/options.md section 2)."""
     if not core.trace_children:
         return False
-    if any(fnmatch.fnmatchcase(path, pattern) for pattern in core.trace_children_skip or ()):
+    if any(compile_pattern(pattern)(path) for pattern in core.trace_children_skip or ()):
         return False
     return not any(
-        fnmatch.fnmatchcase(word, pattern)
-        for pattern in core.trace_children_skip_by_arg or ()
-        for word in argv
+        compile_pattern(pattern)(word) for pattern in core.trace_children_skip_by_arg or () for word in argv
     )
 
 

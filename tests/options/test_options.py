@@ -310,6 +310,11 @@ def test_valgrinds_sources_name_no_tool(elsewhere):
     assert parse(["--tool=memcheck"], {"INTERPOSE_OPTS": "--tool=none"}).tool_name == "memcheck"
 
 
+def test_valgrinds_variable_may_hold_the_end_of_options():
+    config = parse(["--", "prog"], {"VALGRIND_OPTS": "-- --num-callers=5"})
+    assert (config.core.num_callers, config.program) == (5, ("prog",))
+
+
 def test_command_line_only_counts_on_the_command_line_only():
     assert core(VALGRIND_OPTS="--command-line-only=yes --num-callers=5").num_callers == 5
 
