@@ -26,9 +26,9 @@ struct mc_ranges {
     uint64_t at, count; /* address of the first struct mc_range */
 };
 
-/* Nor from far to near bytes below the stack pointer; 0: nowhere. */
+/* Nor from far to near bytes below the stack pointer, nor if they begin at most slack bytes below; 0: nowhere. */
 struct mc_below_sp {
-    uint64_t far, near;
+    uint64_t far, near, slack;
 };
 
 /* The answer to IGNORED_BY_OPTION: ranges that no answer had before; none when all are told. */

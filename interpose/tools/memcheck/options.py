@@ -48,6 +48,8 @@ CORE_DEFAULTS = {"read_inline_info": True}
 LEAK_KINDS = ("definite", "indirect", "possible", "reachable")
 LEAK_HEURISTICS = ("stdstring", "length64", "newarray", "multipleinheritance")
 MAX_IGNORED_RANGE = 0x4000000
+OLD_GCC_SLACK = 1024 + 128
+"""Bytes below the stack pointer, red zone and all, where --workaround-gcc296-bugs=yes lets programs be."""
 
 
 def parse_ranges(text: str) -> tuple[tuple[int, int], ...]:
@@ -141,7 +143,9 @@ class Options(Table):
     freelist_big_blocks: int = Integer(
         "freed blocks of this size and more go first", 1000000, 0, 10**10, dynamic=True
     )
-    workaround_gcc296_bugs: bool = YesNo("obsolete; see --ignore-range-below-sp", status=IGNORED)
+    workaround_gcc296_bugs: bool = YesNo(
+        "no address errors up to 1152 bytes below the stack pointer; better: --ignore-range-below-sp"
+    )
     ignore_ranges: tuple[tuple[int, int], ...] = Parsed(
         "no address errors there",
         parse_ranges,
@@ -185,13 +189,20 @@ class Options(Table):
             values["leak_check"] = "full"
 
     def warnings(self) -> list[str]:
+        found = []
         big, volume = self.freelist_big_blocks, self.freelist_vol
-        if big < volume:
-            return []
-        return [
-            f"Warning: --freelist-big-blocks value {big} has no effect",
-            f"as it is >= to --freelist-vol value {volume}",
-        ]
+        if big >= volume:
+            found += [
+                f"Warning: --freelist-big-blocks value {big} has no effect",
+                f"as it is >= to --freelist-vol value {volume}",
+            ]
+        if self.workaround_gcc296_bugs:
+            found += [
+                "Warning: --workaround-gcc296-bugs=yes is deprecated.",
+                "Warning: Instead use: --ignore-range-below-sp=1024-1",
+                "",
+            ]
+        return found
 
 
 def engine_flags(config: Config) -> list[str]:

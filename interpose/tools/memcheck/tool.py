@@ -24,7 +24,7 @@ from .errors import (
 )
 from .heap import AllocKind
 from .loss import LeakOptions, LeakReporter
-from .options import LEAK_KINDS
+from .options import LEAK_KINDS, OLD_GCC_SLACK
 from .reader import NOT_KEPT, HeapReader
 from .space import ClientSpace
 from .summary import EndOptions, HeapEnd, finish, heap_totals
@@ -238,6 +238,7 @@ class Tool(BaseTool):
         answer = ffi.new("struct mc_by_option *")
         if tool.ignore_range_below_sp:
             answer.below_sp.far, answer.below_sp.near = tool.ignore_range_below_sp
+        answer.below_sp.slack = OLD_GCC_SLACK if tool.workaround_gcc296_bugs else 0
         fresh = [bounds for bounds in tool.ignore_ranges or () if bounds not in self._told_ranges]
         for place, (lo, hi) in enumerate(fresh[: len(answer.ranges)]):
             answer.ranges[place].lo, answer.ranges[place].hi = lo, hi

@@ -1,5 +1,5 @@
-/* Where invalid accesses are not reported: --ignore-ranges, --ignore-range-below-sp and the requests
- * {DISABLE,ENABLE}_ADDR_ERROR_REPORTING_IN_RANGE.
+/* Where invalid accesses are not reported: --ignore-ranges, --ignore-range-below-sp, --workaround-gcc296-bugs and the
+ * requests {DISABLE,ENABLE}_ADDR_ERROR_REPORTING_IN_RANGE.
  *
  * It is decided here and before the error is recorded, because a repeated error is one whose kind and stack are the
  * same, whatever its address: the same instruction may access ignored memory first and other memory later.
@@ -118,5 +118,6 @@ bool mc_is_ignored(struct tstate *ts, u64 addr, u64 n) {
     u64 i = find(addr), down = ts->gpr[IP_RSP] - addr;
     bool in_range = i < mc_ignored.count && ranges()[i].lo <= addr;
     rt_unlock(&mc_ignored_lock);
-    return in_range || (below.far && down <= below.far && n <= down && down - (n ? n - 1 : 0) >= below.near);
+    if (in_range || (down && down <= below.slack)) return true;
+    return below.far && down <= below.far && n <= down && down - (n ? n - 1 : 0) >= below.near;
 }
