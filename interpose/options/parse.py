@@ -8,7 +8,7 @@ from interpose import tools
 from interpose.errors import OptionError
 from interpose.options.core import CoreOptions
 from interpose.options.sources import outside_words
-from interpose.options.spec import PLANNED, BadValue, Option, Table, bad
+from interpose.options.spec import PLANNED, BadValue, Option, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class _Builder:
         try:
             option.apply(self.values[index], text)
         except BadValue as reason:
-            raise bad(option, text, reason) from None
+            raise OptionError.bad(_unprefixed(word, self.tool) or word, *map(str, reason.args)) from None
         # Moved to the end, so that the order tells which was given last.
         self.given[index].pop(option.dest, None)
         self.given[index][option.dest] = word
@@ -198,5 +198,5 @@ def change(config: Config, word: str) -> Config:
     try:
         option.apply(values, text)
     except BadValue as reason:
-        raise bad(option, text, reason) from None
+        raise OptionError.bad(_unprefixed(word, config.tool_name) or word, *map(str, reason.args)) from None
     return config.replace(**{field: builder.tables[index](values)})

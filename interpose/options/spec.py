@@ -11,8 +11,6 @@ Parsed values live in instances, which are frozen.  No dataclasses, enum or re: 
 
 from __future__ import annotations
 
-from interpose.errors import OptionError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -488,10 +486,3 @@ def parse_hex(text: str) -> int | None:
     if text[:2] not in ("0x", "0X") or not digits or set(digits.lower()) - set("0123456789abcdef"):
         return None
     return int(digits, 16)
-
-
-def bad(option: Option, text: str, reason: BadValue) -> OptionError:
-    """The error for a value that an option refused."""
-    return OptionError.bad(
-        f"{option.name}={text}" if option.takes_value else option.name, *map(str, reason.args)
-    )

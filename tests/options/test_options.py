@@ -209,10 +209,15 @@ def test_unknown_options(word):
         "--vex-iropt-precise-memory-exns=yes",
         "--valgrind-stacksize=4096",
         "--ignore-range-below-sp=8192-4000",
+        "--px-default=zz",
     ],
 )
 def test_refused_values(word):
     assert error_lines(word)[0] == f"Bad option: {word}"
+
+
+def test_a_refused_word_is_told_without_its_prefix():
+    assert error_lines("--memcheck:px-default=zz")[0] == "Bad option: --px-default=zz"
 
 
 def test_options_of_another_tool_are_unknown():
