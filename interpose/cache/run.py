@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from interpose import __version__
+from interpose import __version__, system
 from interpose.cache.digest import digest
 from interpose.cache.folder import CacheError, Folder
 from interpose.cache.memo import MOST_BYTES, Memo
@@ -74,6 +74,8 @@ def open_cache(config: Config, header: Any, log: Log) -> Cache | None:
     if core.cache not in ("yes", "read"):
         return None
     try:
+        if system.limit(lib.IP_LIMIT_NOFILE)[0] < system.LEFT_FREE:
+            raise CacheError("file descriptors are too few")  # forks and execs need them more
         return Cache(config, header, log, Folder())
     except CacheError as error:
         if core.verbosity > 1:

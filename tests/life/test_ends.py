@@ -245,6 +245,16 @@ def test_small_soft_limit_on_descriptors(tool: str) -> None:
     assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["12", "12", shown], "")
 
 
+@pytest.mark.parametrize(("files", "option"), [(22, "--vgdb=yes"), (20, "--vgdb=yes"), (18, "--vgdb=no")])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_small_hard_limit_on_descriptors(tool: str, files: int, option: str) -> None:
+    """Enough for forks and for execs that are followed; above it nobody may go."""
+    words = ours(tool, "/bin/sh", "-c", "/bin/echo a; exec /bin/echo b")
+    words[3:3] = ["--trace-children=yes", option]
+    done = run(words, preexec_fn=limited(NOFILE=files))
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["a", "b"], "")
+
+
 def test_more_objects_than_descriptors(tmp_path: Path) -> None:
     """Files that are not kept open are read all the same."""
     program = compile_guest("life/many_objects.c", tmp_path)

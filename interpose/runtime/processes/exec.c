@@ -264,7 +264,14 @@ static bool take_block(const int fds[N_FDS], int base) {
     return false;
 }
 
-/* Five consecutive high numbers that no one uses; ours stay until the exec. */
+static bool keep_as_they_are(const int fds[N_FDS]) {
+    for (int i = 1; i < N_FDS; i++)
+        if (fds[i] != fds[0] + i) return false;
+    for (int i = 0; i < N_FDS; i++) sys3(__NR_fcntl, fds[i], F_SETFD, 0);
+    return true;
+}
+
+/* Five consecutive high numbers that no one uses, or those that came; ours stay until the exec. */
 static int place_fds(const int fds[N_FDS]) {
     for (int step = 1; step < 64; step++)
         for (int dir = -1; dir <= 1; dir += 2)
@@ -273,7 +280,7 @@ static int place_fds(const int fds[N_FDS]) {
     if (sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) == 0 && limit.rlim_cur < (u64)rt.runtime_fd)
         for (int base = (int)limit.rlim_cur - N_FDS; base > 2; base--)
             if (take_block(fds, base)) return base;
-    return -1;
+    return keep_as_they_are(fds) ? fds[0] : -1;
 }
 
 /* ---- what goes along ------------------------------------------------------------------------ */
@@ -342,7 +349,7 @@ static long traced(struct tstate *ts, const struct exec_args *x, struct work *w)
         bool raised = rt_more_files(&before);
         int base = place_fds(fds);
         if (raised) rt_files_as_before(&before);
-        for (int i = 0; i < N_FDS; i++) sys1(__NR_close, fds[i]);
+        for (int i = 0; i < N_FDS && base != fds[0]; i++) sys1(__NR_close, fds[i]);
         r = -EMFILE;
         if (base >= 0) {
             carry(ts, base + 1);
