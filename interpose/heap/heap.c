@@ -134,6 +134,7 @@ static bool release(struct tstate *ts, u64 addr, int kind, u64 rz) {
     if (b->kind == IP_AK_CUSTOM) heap_custom_find(addr, true);
     take_back(b, b->kind == IP_AK_CUSTOM ? 0 : heap_block_room(i), rz);
     heap_block_retire(i);
+    if (heap_has_freed_much()) heap_freed_much();
     rt_unlock(&heap_lock);
     return true;
 }

@@ -27,8 +27,9 @@ struct heap_span {
     u16 n, used;                   /* cells; those handed out so far */
     u32 free;                      /* cells that came back, linked through .next of their records */
     u16 n_free;                    /* how many; of a span of one block: does it ask for huge pages? */
-    u8 class, swept;               /* of cells of this size; heap_idle.c: in which state it was swept last */
-    u32 units, number;             /* its length; own index */
+    u8 class;                      /* of cells of this size */
+    bool swept;                    /* heap_idle.c: since a block was given back last */
+    u32 units;                     /* its length */
     struct heap_span *next, *before; /* of the same class, with cells to give */
 };
 _Static_assert(sizeof(struct heap_span) == 64, "a line each");
@@ -94,6 +95,12 @@ u32 heap_block_next_live(u32 i);
 /* heap_idle.c; under heap_lock */
 /* So many bytes are in spans now. */
 void heap_grown(u64 in_spans);
+/* So many bytes have been freed that a look at them is due. */
+extern u64 heap_freed_due;
+void heap_freed_much(void);
+static inline bool heap_has_freed_much(void) {
+    return rt_unlikely((i64)(heap_table->bytes_allocated - heap_table->live_bytes - heap_freed_due) >= 0);
+}
 
 /* heap_ctx.c; under heap_lock */
 u32 heap_ctx(const u64 *frames, u32 n);

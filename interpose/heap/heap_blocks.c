@@ -160,7 +160,12 @@ u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed) {
     return i;
 }
 
-void heap_block_retire(u32 i) { heap_retire(i, heap_block(i)); }
+void heap_block_retire(u32 i) {
+    struct ip_heap_block *b = heap_block(i);
+    struct heap_span *s = heap_span_of(b->addr);
+    if (s) s->swept = false;
+    heap_retire(i, b);
+}
 
 /* Record of the cell that addr lies in; 0 outside the heap. */
 static u32 cell_of(u64 addr, struct heap_span **span) {

@@ -79,15 +79,15 @@ static inline struct ip_heap_block *block_new(u64 size, int kind, u32 stack) {
 }
 
 /* The live block at addr, if nothing is to be said of its release. */
-static inline struct ip_heap_block *plain_block(u64 addr, int kind, u32 *index) {
-    struct heap_span *s;
-    struct ip_heap_block *b = heap_has_custom ? NULL : heap_cell_exact(addr, &s);
+static inline struct ip_heap_block *plain_block(u64 addr, int kind, u32 *index, struct heap_span **span) {
+    struct ip_heap_block *b = heap_has_custom ? NULL : heap_cell_exact(addr, span);
     if (rt_unlikely(!b || b->kind != kind || b->size > MOST_BYTES)) return NULL;
-    *index = heap_index(s, b);
+    *index = heap_index(*span, b);
     return b;
 }
 
-static inline void retire(u32 i, struct ip_heap_block *b, u32 stack) {
+static inline void retire(u32 i, struct heap_span *s, struct ip_heap_block *b, u32 stack) {
+    if (rt_unlikely(s->swept)) s->swept = false;
     heap_table->frees++;
     if (rt.flags & IP_C_KEEP_FREE_STACK && stack) b->free_ctx = stack;
     heap_hook_released(b->addr, b->size);
@@ -121,22 +121,25 @@ static inline bool allocate(struct tstate *ts, u64 size, int kind, bool zero, u6
 
 /* size: as the program says, or ~0. */
 static inline bool release(struct tstate *ts, u64 addr, int kind, u64 size, u64 align) {
+    struct heap_span *s;
     u32 i;
     if (!addr) return true;
     if (align) return false;
     heap_hook_expected(addr);
     if (rt_unlikely(!try_lock())) return false;
-    struct ip_heap_block *b = plain_block(addr, kind, &i);
-    bool plain = b && (size == ~0ull || size == b->size) && (kind == IP_AK_MALLOC || !b->align_log2);
-    if (rt_likely(plain)) retire(i, b, stack_now(ts, IP_C_KEEP_FREE_STACK));
+    struct ip_heap_block *b = plain_block(addr, kind, &i, &s);
+    bool plain = b && (size == ~0ull || size == b->size) && (kind == IP_AK_MALLOC || !b->align_log2) &&
+                 !heap_has_freed_much();
+    if (rt_likely(plain)) retire(i, s, b, stack_now(ts, IP_C_KEEP_FREE_STACK));
     unlock();
     return plain;
 }
 
 static inline bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result) {
+    struct heap_span *s;
     u32 i;
     if (!old || !size || size > MOST_BYTES || !try_lock()) return false;
-    struct ip_heap_block *was = plain_block(old, IP_AK_MALLOC, &i), *b = NULL;
+    struct ip_heap_block *was = plain_block(old, IP_AK_MALLOC, &i, &s), *b = NULL;
     if (was) {
         u32 stack = stack_now(ts, IP_C_KEEP_ALLOC_STACK | IP_C_KEEP_FREE_STACK);
         b = block_new(size, IP_AK_MALLOC, rt.flags & IP_C_KEEP_ALLOC_STACK ? stack : 0);
@@ -146,7 +149,7 @@ static inline bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result)
             heap_hook_allocated(b->addr, size, false);
             heap_hook_copied(ts, b->addr, old, keep);
             rt_memcpy((void *)b->addr, (const void *)old, keep);
-            retire(i, was, stack);
+            retire(i, s, was, stack);
         }
     }
     unlock();
