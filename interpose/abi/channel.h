@@ -130,6 +130,12 @@ enum ip_delay {
     IP_AT_END
 };
 
+/* An indirect function whose target is bound before its resolver has chosen it, as it did in an earlier run.  Where it
+ * does so again, in this order, nobody has to be asked. */
+struct ip_ahead {
+    uint64_t resolver, target;
+};
+
 struct ip_chan {
     uint32_t magic;
     uint32_t build;   /* checksum of the translator's and the runtime's sources */
@@ -182,6 +188,8 @@ struct ip_chan {
     uint64_t debug_calls[8]; /* system calls that are, by number */
     struct ip_debug_range debug_watched[1024];
     uint8_t left_files[3][1024]; /* the supervisor's, which the program removes if it is killed; or "" */
+    uint64_t ahead_state;        /* how many of them were met, | their number << 16 | which list it is << 32 */
+    struct ip_ahead ahead[128];
 };
 
 #define IP_DEAD_GONE  1 /* of ip_chan.dead */

@@ -11,6 +11,7 @@ from interpose.cache.digest import digest
 
 _HEAD = b"interpose memo 1"
 _ENTRY = struct.Struct("<16sI")
+_ROW = b"row"
 MOST_BYTES = 16 << 20
 MOST_ANSWERS = 20_000
 
@@ -28,18 +29,53 @@ class Memo:
         self._known: dict[bytes, bytes] = {}
         self.added: dict[bytes, bytes] = {}
         self._sound = True
+        self._row: list[bytes] = []
+        self._row_key = b""
         self.damaged = data is not None and not self.take(data)
 
     def take(self, data: bytes) -> bool:
         """Learn the answers of a file; false, and none are learnt, if it is damaged."""
         known = _answers(data)
         if known is not None:
-            self._known.update(known)
+            self._known = {**known, **self._known}
         return known is not None
 
-    def happened(self, event: bytes) -> None:
-        """One more event."""
+    def happened(self, event: bytes, in_row: bool = False) -> None:
+        """One more event; ``in_row``: one of some, all of one length, that follow one another in each run."""
+        if not in_row:
+            self.end_row()
+        elif not self._row:
+            self._row_key = digest(self._state + _ROW)
+        if in_row:
+            self._row.append(event)
         self._state = digest(self._state + event)
+
+    def end_row(self) -> None:
+        """Keep the events of a row, if they are not what is known."""
+        row = b"".join(self._row)
+        if len(self._row) > 1 and self._sound and not self._known.get(self._row_key, b"").startswith(row):
+            self._known[self._row_key] = self.added[self._row_key] = row
+        self._row.clear()
+
+    def row(self, event: bytes) -> list[tuple[bytes, bytes]]:
+        """What came in a row after this event when it came next before, each with its answer."""
+        if not self._sound:
+            return []
+        size = len(event)
+        known = self._known.get(self._row_key if self._row else digest(self._state + _ROW), b"")
+        events = [known[at : at + size] for at in range(0, len(known), size)]
+        met = len(self._row)
+        if events[: met + 1] != [*self._row, event]:
+            return []
+        found: list[tuple[bytes, bytes]] = []
+        state = digest(self._state + event)
+        for following in events[met + 1 :]:
+            state = digest(state + following)
+            answer = self._known.get(digest(state))
+            if answer is None:
+                break
+            found.append((following, answer))
+        return found
 
     def distrust(self) -> None:
         """An event had something to it that its bytes do not say: from now on nothing is known, or added."""

@@ -173,6 +173,8 @@ class Cache:
         """Nobody waits any more: add what is new."""
         if not self._writes:
             return
+        if self.memo is not None:
+            self.memo.end_row()
         memo = self.memo if self.memo is not None and self.memo.added else None
         grown = [segment for segment in self._segments if self._is_worth(segment)]
         if memo is None and not grown:

@@ -86,6 +86,10 @@ void ip_service_trace(int fd, const char *flags, uint64_t from, uint64_t to);
 void ip_bindings_set(uint64_t n, const uint64_t *addr, const uint64_t *target, const uint64_t *inner,
                      const uint8_t *kind);
 void ip_bindings_del(uint64_t n, const uint64_t *addr);
+/* The client need not ask about these indirect functions (struct ip_ahead) as long as they are met in this order, until
+ * the list ends; then: how many were. */
+void ip_ahead_set(uint32_t n, const uint64_t *resolver, const uint64_t *target);
+uint32_t ip_ahead_end(void);
 /* Code at [lo, hi) cannot change without an unmap. */
 void ip_stable_add(uint64_t lo, uint64_t hi);
 void ip_stable_del(uint64_t lo, uint64_t hi);

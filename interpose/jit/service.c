@@ -549,6 +549,19 @@ void ip_bindings_del(uint64_t n, const uint64_t *addr) {
     pthread_mutex_unlock(&T.lock);
 }
 
+/* No list is like the one before, so that a thread cannot take the one for the other (requests.c). */
+void ip_ahead_set(uint32_t n, const uint64_t *resolver, const uint64_t *target) {
+    uint64_t list = (T.chan->ahead_state >> 32) + 1, most = sizeof T.chan->ahead / sizeof T.chan->ahead[0];
+    if (n > most) n = (uint32_t)most;
+    for (uint32_t i = 0; i < n; i++) T.chan->ahead[i] = (struct ip_ahead){resolver[i], target[i]};
+    __atomic_store_n(&T.chan->ahead_state, list << 32 | (uint64_t)n << 16, __ATOMIC_SEQ_CST);
+}
+
+uint32_t ip_ahead_end(void) {
+    uint64_t list = T.chan->ahead_state >> 32 << 32;
+    return (uint32_t)(__atomic_exchange_n(&T.chan->ahead_state, list, __ATOMIC_SEQ_CST) & 0xffff);
+}
+
 /* ---- A debugger's (Python) --------------------------------------------------------------- */
 
 void ip_breakpoint(uint64_t pc, int set) {

@@ -66,6 +66,16 @@ static void discard(struct tstate *ts, u64 addr, u64 len) {
     if (addr < end) rt_invalidate(ts, addr, len < end - addr ? len : end - addr);
 }
 
+/* The target is bound: the supervisor had it from an earlier run. */
+static bool is_ahead(u64 resolver, u64 target) {
+    u64 state = __atomic_load_n(&rt.chan->ahead_state, __ATOMIC_ACQUIRE), met = state & 0xffff;
+    if (met >= (state >> 16 & 0xffff)) return false;
+    const struct ip_ahead *a = &rt.chan->ahead[met];
+    return a->resolver == resolver && a->target == target &&
+           __atomic_compare_exchange_n(&rt.chan->ahead_state, &state, state + 1, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_RELAXED);
+}
+
 /* False: nobody here knows it. */
 static bool answer_here(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
     switch (code) {
@@ -78,6 +88,7 @@ static bool answer_here(struct tstate *ts, u64 code, const u64 args[5], u64 *res
     case INTERPOSE_RQ_STACK_REGISTER: *result = rt_client_stack_register(args[0], args[1]); return true;
     case INTERPOSE_RQ_STACK_DEREGISTER: rt_client_stack_deregister(args[0]); return true;
     case INTERPOSE_RQ_STACK_CHANGE: rt_client_stack_change(args[0], args[1], args[2]); return true;
+    case INTERPOSE_RQ_ADD_IFUNC_TARGET: *result = 0; return is_ahead(args[0], args[1]);
     case INTERPOSE_RQ_CHANGE_ERR_DISABLEMENT: rt_error_disable(ts, (long)args[0]); return true;
     default:
         /* Blocks and pools mean nothing where no heap is kept; programs mark them often. */

@@ -422,6 +422,7 @@ class Supervisor:
             from interpose.supervisor.debuglog import tell
 
             tell(self.log, level, slot, KINDS.get(slot.kind, "?"))
+        self.objects.end_ahead()
         handler = self._handlers.get(slot.kind)
         if handler is None:
             return False

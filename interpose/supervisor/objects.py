@@ -11,7 +11,7 @@ from interpose.elf.pieces import Pieces
 from interpose.errors import InterposeError
 from interpose.jit._native import lib
 from interpose.ranges import Ranges
-from interpose.supervisor.recall import BOUND, KEEPS_STACK, UNBOUND, Recall
+from interpose.supervisor.recall import BOUND, KEEPS_STACK, RESOLVED, UNBOUND, Recall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -306,16 +306,18 @@ class Objects:
 
             self._print(Reason.DELETED_OBJECT)
 
-    def _change(self, what: str, first: int, second: int, ask: Callable[[RedirState], Change]) -> None:
-        """An event with two numbers: done again as in an earlier run, or by the redirection core."""
+    def _change(self, what: str, first: int, second: int, ask: Callable[[RedirState], Change]) -> bool:
+        """An event with two numbers: done again as in an earlier run (true), or by the redirection core."""
         assert self._recall is not None
         recall = self._recall
         recall.begin(what, first, second)
-        if self._redir is not None or not recall.repeat():
+        repeated = self._redir is None and recall.repeat()
+        if not repeated:
             if self._redir is not None or recall.has_core:
                 self._apply(ask(self.redir))
             recall.end(self._redir is not None, [])
         recall.past.append((what, first, second))
+        return repeated
 
     def _forget(self, start: int, end: int) -> None:
         """Something else is in [start, end) from now on; as in the redirection core, an object that goes
@@ -372,8 +374,16 @@ class Objects:
         self._found.clear()
         if self._recall is None:
             self._apply(self.redir.add_ifunc_target(resolver, target))
-        else:
-            self._change("resolved", resolver, target, lambda redir: redir.add_ifunc_target(resolver, target))
+            return
+        following = self._recall.following(resolver, target) if self._redir is None else []
+        if self._change(RESOLVED, resolver, target, lambda redir: redir.add_ifunc_target(resolver, target)):
+            self._recall.bind_ahead(following)
+
+    def end_ahead(self) -> None:
+        """Something happens: what indirect functions chose meanwhile, as expected, comes first."""
+        if self._recall is not None and self._recall.ahead:
+            self._found.clear()
+            self._recall.end_ahead()
 
     def _apply(self, change: Change) -> None:
         if self._recall is not None and self._recall.replays:

@@ -25,6 +25,9 @@ UNBOUND, BOUND, KEEPS_STACK = range(3)
 """What was done: bindings taken away (addresses), made (addresses, targets, inner targets, kinds), a range of
 Go's functions noted (its bounds)."""
 
+RESOLVED = "resolved"
+MOST_AHEAD = 128  # of ip_chan.ahead
+
 _COUNTS = struct.Struct("<II")
 _HEAD = struct.Struct("<BII")  # whether the core was there; bytes of names and of marks of debug files
 _EVENT = struct.Struct("<QQQ")
@@ -33,6 +36,8 @@ _EVENT = struct.Struct("<QQQ")
 class Recall:
     """One program's events, and what was done for each.
 
+    :ivar ahead: targets of indirect functions that were bound before they were chosen, as in an earlier run:
+        the events that come of it, each with the addresses that were bound.
     :ivar past: the events so far, in order: mappings, and ``unmapped`` and ``resolved`` with their numbers.
     :ivar replays: the core hears of what is in effect already.
     :ivar has_core: the redirection core was wanted by now, in this run or in the one that is repeated.
@@ -43,6 +48,7 @@ class Recall:
         self.past: list[Mapped | tuple[str, int, int]] = []
         self.replays = False
         self.has_core = False
+        self.ahead: list[tuple[bytes, list[int]]] = []
         self._steps: list[bytes] = []
 
     def begin_mapped(self, addr: int, length: int, offset: int, file: KnownFile) -> None:
@@ -54,11 +60,63 @@ class Recall:
 
     def begin(self, what: str, first: int, second: int) -> None:
         """Something else happened."""
-        self._begin(what.encode() + _EVENT.pack(first, second, 0))
+        self._begin(_event(what, first, second), what == RESOLVED)
 
-    def _begin(self, event: bytes) -> None:
+    def _begin(self, event: bytes, in_row: bool = False) -> None:
         self._steps.clear()
-        self.memo.happened(event)
+        self.memo.happened(event, in_row)
+
+    def following(self, resolver: int, target: int) -> list[tuple[bytes, bytes]]:
+        """The targets that were chosen in a row after this one, which begins next, and what was done."""
+        return self.memo.row(_event(RESOLVED, resolver, target))
+
+    def bind_ahead(self, following: list[tuple[bytes, bytes]]) -> None:
+        """Do it now; the client need not ask while its resolvers choose the same. One request takes 60 us."""
+        seen: set[int] = set()
+        for event, answer in following[:MOST_AHEAD]:
+            steps = self._only_bindings(answer)
+            if steps is None:
+                break
+            bound = [address for _, addresses in steps for address in addresses]
+            if not seen.isdisjoint(bound):
+                break
+            seen.update(bound)
+            for at, addresses in steps:
+                self._repeat_step(BOUND, len(addresses), answer, at)
+            self.ahead.append((event, bound))
+        numbers = [_EVENT.unpack_from(event, len(RESOLVED)) for event, _ in self.ahead]
+        if numbers:
+            lib.ip_ahead_set(
+                len(numbers), [first for first, *_ in numbers], [second for _, second, _ in numbers]
+            )
+
+    def _only_bindings(self, answer: bytes) -> list[tuple[int, list[int]]] | None:
+        """Where each step's numbers are, and the addresses that it binds; None if something else was done."""
+        has_core, *sizes = _HEAD.unpack_from(answer)
+        if any(sizes) or bool(has_core) is not self.has_core:
+            return None
+        steps = []
+        at = _HEAD.size
+        while at < len(answer):
+            what, count = _COUNTS.unpack_from(answer, at)
+            at += _COUNTS.size
+            if what != BOUND:
+                return None
+            steps.append((at, list(struct.unpack_from(f"<{count}Q", answer, at))))
+            at += 32 * count
+        return steps
+
+    def end_ahead(self) -> None:
+        """Something else happens: what was not chosen by now is not bound any more."""
+        met = lib.ip_ahead_end()
+        for event, _ in self.ahead[:met]:
+            self.memo.happened(event, in_row=True)
+            first, second, _ = _EVENT.unpack_from(event, len(RESOLVED))
+            self.past.append((RESOLVED, first, second))
+        left = [address for _, bound in self.ahead[met:] for address in bound]
+        if left:
+            lib.ip_bindings_del(len(left), left)
+        self.ahead.clear()
 
     def distrust(self) -> None:
         """Nothing of this run holds for others from now on."""
@@ -112,6 +170,10 @@ class Recall:
         else:
             lib.ip_keeps_stack_add(numbers[0], numbers[1])
         return size
+
+
+def _event(what: str, first: int, second: int) -> bytes:
+    return what.encode() + _EVENT.pack(first, second, 0)
 
 
 def _mark(place: str) -> bytes:

@@ -70,3 +70,50 @@ def test_any_byte_that_is_another_one_and_any_cut_is_noticed():
             assert memo.damaged and answers(memo) == [None] * 4, at
         assert Memo(b"seed", data[:at]).damaged
     assert Memo(b"seed", data + b"\0").damaged
+
+
+def row_of(memo: Memo, *row: bytes) -> None:
+    memo.happened(b"before")
+    for event in row:
+        memo.happened(event, in_row=True)
+        memo.add(b"for " + event)
+    memo.happened(b"behind")
+
+
+def test_what_came_in_a_row_is_known_at_each_event_of_it():
+    memo = Memo(b"seed", None)
+    row_of(memo, b"one", b"two", b"six")
+    again = Memo(b"seed", memo.contents())
+    assert again.row(b"one") == []
+    again.happened(b"before")
+    assert again.row(b"two") == []
+    assert again.row(b"one") == [(b"two", b"for two"), (b"six", b"for six")]
+    again.happened(b"one", in_row=True)
+    assert again.row(b"six") == []
+    assert again.row(b"two") == [(b"six", b"for six")]
+    again.happened(b"two", in_row=True)
+    assert again.row(b"six") == []
+    again.happened(b"six", in_row=True)
+    assert again.answer() == b"for six"
+    again.happened(b"behind")
+    assert not again.added
+
+
+def test_the_last_row_is_kept_unless_it_only_ended_earlier():
+    memo = Memo(b"seed", None)
+    row_of(memo, b"one", b"two", b"six")
+    shorter = Memo(b"seed", memo.contents())
+    row_of(shorter, b"one", b"two")
+    again = Memo(b"seed", shorter.contents())
+    again.happened(b"before")
+    assert [event for event, _ in again.row(b"one")] == [b"two", b"six"]
+    other = Memo(b"seed", memo.contents())
+    row_of(other, b"one", b"ten", b"six")
+    assert other.take(memo.contents())  # what another run has written meanwhile
+    last = Memo(b"seed", other.contents())
+    last.happened(b"before")
+    assert last.row(b"one") == [(b"ten", b"for ten"), (b"six", b"for six")]
+    distrusted = Memo(b"seed", memo.contents())
+    distrusted.happened(b"before")
+    distrusted.distrust()
+    assert distrusted.row(b"one") == []

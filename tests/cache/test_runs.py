@@ -6,10 +6,13 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from interpose import paths
+from interpose.cache.run import is_settled
 from interpose.jit._native import lib
 
 GUESTS = Path(__file__).resolve().parents[1] / "guests"
@@ -399,3 +402,74 @@ def test_what_a_full_file_has_stays(cache, tmp_path):
         made, kept = counts(run(*words)[2])
         assert made > 1000 and kept > 100
         assert code_files(cache)[-1].read_bytes() == full
+
+
+CHOICES = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <valgrind/valgrind.h>
+
+/* In a resolver nothing of the C library may be used. */
+static long call(long nr, long a, long b, long c) {
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(nr), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+    return result;
+}
+static int wants_other(int which) {
+    char text[8] = "";
+    long fd = call(SYS_open, (long)CHOICE, O_RDONLY, 0);
+    call(SYS_read, fd, (long)text, sizeof text);
+    call(SYS_close, fd, 0, 0);
+    return text[which] == 'b';
+}
+#define FUNCTION(name, which)                                                                      \
+    __attribute__((noipa)) int name##_usual(int x) { return x + 1; }                               \
+    __attribute__((noipa)) int name##_other(int x) { return x + 2; }                               \
+    static void *name##_pick(void) { return wants_other(which) ? name##_other : name##_usual; }    \
+    int name(int) __attribute__((ifunc(#name "_pick")));                                           \
+    int I_WRAP_SONAME_FNNAME_ZU(NONE, name)(int x) {                                               \
+        OrigFn original;                                                                           \
+        int result;                                                                                \
+        VALGRIND_GET_ORIG_FN(original);                                                            \
+        CALL_FN_W_W(result, original, x);                                                          \
+        return result * 100;                                                                       \
+    }
+FUNCTION(first, 0)
+FUNCTION(second, 1)
+FUNCTION(third, 2)
+FUNCTION(fourth, 3)
+#define SHOW(name) printf(#name " %d %d %d\n", name(0), name##_usual(0), name##_other(0))
+int main(void) {
+    SHOW(first);
+    SHOW(second);
+    SHOW(third);
+    SHOW(fourth);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_resolvers_chose_is_bound_before_they_choose(tool, cache, tmp_path):
+    choice = tmp_path / "choice"
+    program = compiled(tmp_path, "choices", CHOICES, f'-DCHOICE="{choice}"', f"-I{paths.include()}")
+    while not is_settled(program.stat().st_ctime_ns):  # until then nothing is remembered of it
+        time.sleep(0.1)
+
+    def chosen(letters: str) -> int:
+        """The requests of a run in which this is chosen."""
+        choice.write_text(letters)
+        code, out, err = run("-q", "-d", "-d", f"--tool={tool}", program)
+        numbers = {"a": "100 100 2", "b": "200 1 200"}
+        names = ("first", "second", "third", "fourth")
+        expected = "".join(f"{name} {numbers[letter]}\n" for name, letter in zip(names, letters, strict=True))
+        assert (code, out) == (0, expected), err
+        return len(re.findall(r": request 0x", err))
+
+    asked = chosen("aaaa")
+    for _ in range(2):
+        assert chosen("aaaa") <= asked - 3
+    for letters in ("aaba", "abab", "aaaa", "bbbb", "aaaa"):
+        chosen(letters)
+    assert chosen("aaaa") <= asked - 3
