@@ -180,10 +180,10 @@ void mm_file_identity(struct rt_seg *s, int fd) {
     }
     rt_snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     long n = sys3(__NR_readlink, (long)link, (long)path, sizeof path - 1);
-    if (n > 0) {
-        path[n] = 0;
-        s->path = mm_intern_path(path);
-    }
+    if (n <= 0) /* beyond what the kernel puts into one path, or no /proc: Python finds the file by the descriptor */
+        n = rt_snprintf(path, sizeof path, "(unknown path)");
+    path[n] = 0;
+    s->path = mm_intern_path(path);
 }
 
 u64 mm_new_object(void) {
