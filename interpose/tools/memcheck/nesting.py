@@ -62,12 +62,10 @@ def arrange(blocks: Iterable[HeapBlock]) -> Arrangement:
             if first.kind is AllocKind.METAPOOL and block.kind is not AllocKind.METAPOOL:
                 is_nested = True
                 continue
-            if (
-                not block.size
-            ):  # nothing overlaps; but nobody could tell a pointer to it from one to the other
-                gone.add(index)
-                continue
             if first.kind in _OF_THE_PROGRAM or block.kind not in _OF_THE_PROGRAM:
+                if not block.size:  # nothing overlaps; but nobody could tell whose a pointer to both is
+                    gone.add(index)
+                    continue
                 result.overlaps.append((first, block))
             gone.add(outer)
             around.remove(outer)

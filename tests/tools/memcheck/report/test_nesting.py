@@ -39,6 +39,14 @@ def test_neighbours_and_empty_blocks_do_not_overlap():
     assert not found.overlaps and found.blocks == blocks
 
 
+def test_an_empty_block_of_the_programs_counts_as_any_other_in_an_allocated_one():
+    outer, inner = block(0, 100, AllocKind.MALLOC), block(10, 0, AllocKind.POOL)
+    found = arrange([outer, inner])
+    assert found.blocks == [inner] and found.dropped == [(BASE, BASE + 100)] and not found.overlaps
+    among_others = arrange([block(0, 100, AllocKind.POOL), inner])
+    assert among_others.blocks == [block(0, 100, AllocKind.POOL)] and not among_others.overlaps
+
+
 def test_a_chunk_of_a_metapool_owns_what_no_block_in_it_owns():
     chunk = block(0, 100, AllocKind.METAPOOL)
     inner = [block(0, 10), block(40, 20), block(90, 10)]
