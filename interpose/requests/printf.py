@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interpose.supervisor.client import Client
 
-_SPEC = re.compile(rb"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|z|j|t|q|L)?([diouxXcspeEfFgGaAyn%])")
+_SPEC = re.compile(rb"%([-+ #0',]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|z|j|t|q|L)?([diouxXcspeEfFgGaAyn%])")
 _GP_END, _FP_END = 48, 176
 _WIDEST = 65536
 """Columns and digits beyond are a mistake of the caller's, which must not cost the memory for them."""
@@ -77,6 +77,8 @@ def _numeral(value: int, kind: str, flags: str, width: int, digits: int | None) 
     body = f"{abs(value):{'d' if kind in 'diu' else kind}}"
     if digits is not None:
         body = body.zfill(digits) if value or digits else ""
+    if kind in "diu" and ("'" in flags or "," in flags):  # the comma is Valgrind's own
+        body = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", body)
     prefix = ""
     if kind in "di":
         prefix = "-" if value < 0 else "+" if "+" in flags else " " if " " in flags else ""
@@ -99,6 +101,7 @@ def _floating(value: float, kind: str, flags: str, width: int, digits: int | Non
         text = f"{sign}{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}"
         return _pad(text.upper() if kind == "A" else text, flags, width)
     precision = "" if digits is None else f".{digits}"
+    flags = re.sub("[',]", "", flags)
     return f"%{flags}{width or ''}{precision}{kind if kind not in 'aA' else 'f'}" % value
 
 
@@ -130,7 +133,8 @@ def format_va_list(client: Client, format_addr: int, va_list_addr: int) -> str:
             args.integer()
             return b""
         if kind == "s" or kind == "y":
-            data = client.read_string(args.integer()) or b"(null)"
+            data = client.read_string(args.integer())
+            data = b"(null)" if data is None else data
             return _pad(data[:digits].decode("utf-8", "surrogateescape"), style, columns).encode(
                 "utf-8", "surrogateescape"
             )

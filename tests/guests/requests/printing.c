@@ -14,6 +14,9 @@ int main(void) {
          (ptrdiff_t)-7);
     BOTH("%hhu %hu %lu %llu\n", (unsigned char)255, (unsigned short)65535, ~0ul, ~0ull);
     BOTH("%s|%10s|%-10s|%.2s|%10.3s|%.*s|%*s|\n", "text", "text", "text", "text", "text", 3, "text", 8, "text");
+    BOTH("[%s] [%4s] [%-2s]\n", "", "", "");
+    VALGRIND_PRINTF("%'d %,ld %,d|%'9u\n", 1234567, -123456789l, 999, 12345u); /* grouped also where no locale says so */
+    printf("1,234,567 -123,456,789 999|   12,345\n");
     BOTH("%c%c%c|%5c|%%\n", 'a', 'b', 'c', 'd');
     BOTH("%p %p\n", (void *)0x1234, (void *)&n == (void *)0 ? (void *)1 : (void *)0xfffff000);
     BOTH("%f %.3f %10.2f|%-10.1f|%e %E %g %G\n", 1.5, 2.25, 3.125, 4.0, 12345.678, 0.00012, 0.0001, 1e20);
