@@ -237,11 +237,12 @@ static __attribute__((noinline)) u64 new_again(u64 n, u64 kind, u64 align, u64 n
     ALSO(SYM(tag, STDCXX, fn), SYM(tag, C_LIB, fn));                                                                   \
     ALSO(SYM(tag, LIBCXX, fn), SYM(tag, C_LIB, fn))
 
+/* Behind what errors call the function stands its symbol, which --trace-malloc shows. */
 #define NEW(fn, kind, text)                                                                                            \
     PUBLIC void *SYM(10030, C_LIB, fn)(size_t n) {                                                                     \
         look_at(n);                                                                                                    \
-        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                                                      \
-        if (!p && !(p = new_again(n, kind, 0, NAME(text)))) {                                                          \
+        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text "\0" #fn), 0, 0);                                             \
+        if (!p && !(p = new_again(n, kind, 0, NAME(text "\0" #fn)))) {                                                 \
             request(IP_HR_NEW_FAILED, NAME("new/new[]"), 0, 0, 0, 0);                                                  \
             fail_new();                                                                                                \
         }                                                                                                              \
@@ -252,16 +253,16 @@ static __attribute__((noinline)) u64 new_again(u64 n, u64 kind, u64 align, u64 n
     PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, const void *tag) {                                                    \
         (void)tag;                                                                                                     \
         look_at(n);                                                                                                    \
-        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text), 0, 0);                                                      \
-        return (void *)(p ? p : new_again(n, kind, 0, NAME(text)));                                                    \
+        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text "\0" #fn), 0, 0);                                             \
+        return (void *)(p ? p : new_again(n, kind, 0, NAME(text "\0" #fn)));                                           \
     }                                                                                                                  \
     IN_CXX(10010, fn)
 #define NEW_ALIGNED(fn, kind, text)                                                                                    \
     PUBLIC void *SYM(10030, C_LIB, fn)(size_t n, size_t align) {                                                       \
         look_at(n);                                                                                                    \
         look_at(align);                                                                                                \
-        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));                                        \
-        if (!p && !(p = new_again(n, kind, align, NAME(text)))) {                                                      \
+        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text "\0" #fn));                               \
+        if (!p && !(p = new_again(n, kind, align, NAME(text "\0" #fn)))) {                                             \
             request(IP_HR_NEW_FAILED, NAME("new/new[] aligned"), 0, 0, 0, 0);                                          \
             fail_new();                                                                                                \
         }                                                                                                              \
@@ -273,8 +274,8 @@ static __attribute__((noinline)) u64 new_again(u64 n, u64 kind, u64 align, u64 n
         (void)tag;                                                                                                     \
         look_at(n);                                                                                                    \
         look_at(align);                                                                                                \
-        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text));                                        \
-        return (void *)(p ? p : new_again(n, kind, align, NAME(text)));                                                \
+        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text "\0" #fn));                               \
+        return (void *)(p ? p : new_again(n, kind, align, NAME(text "\0" #fn)));                                       \
     }                                                                                                                  \
     IN_CXX(10010, fn)
 
@@ -297,7 +298,7 @@ OLD_NEW(__builtin_vec_new, SYM(10030, C_LIB, _Znam));
 #define DELETE(fn, params, kind, size, align)                                                                          \
     PUBLIC void SYM(10050, C_LIB, fn) params {                                                                         \
         look_at((u64)p);                                                                                               \
-        request(IP_HR_FREE, (u64)p, kind, size, align, 0);                                                             \
+        request(IP_HR_FREE, (u64)p, kind, size, align, NAME(#fn));                                                     \
     }                                                                                                                  \
     IN_CXX(10050, fn)
 #define TAG const void *tag __attribute__((unused))

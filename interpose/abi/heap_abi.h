@@ -11,7 +11,7 @@
 #define IP_HR_CALLOC     0x49500001 /* n, size */
 #define IP_HR_REALLOC    0x49500002 /* ptr, size */
 #define IP_HR_MEMALIGN   0x49500003 /* alignment, size, kind, how */
-#define IP_HR_FREE       0x49500004 /* ptr, kind, size or ~0, alignment or 0 */
+#define IP_HR_FREE       0x49500004 /* ptr, kind, size or ~0, alignment or 0, operator delete's symbol or 0 */
 #define IP_HR_USABLE     0x49500005 /* ptr */
 #define IP_HR_NEW_FAILED 0x49500006 /* name: operator new cannot throw */
 #define IP_HR_COPY                                                                                                     \

@@ -447,7 +447,9 @@ u64 rt_heap_request(struct tstate *ts, u64 code, const u64 a[5]) {
 
 bool heap_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result) {
     if ((code & 0xffff0000u) != RQ_HEAP_BASE) return false;
+    bool shown = rt.flags & IP_C_SHOW_HEAP, answers = code != IP_HR_FREE;
+    if (shown && !answers) heap_show_call(ts, code, args, 0);
     *result = rt_heap_request(ts, code, args);
-    if (rt.flags & IP_C_SHOW_HEAP) heap_show_call(ts, code, args, *result);
+    if (shown && answers) heap_show_call(ts, code, args, *result);
     return true;
 }
