@@ -313,6 +313,9 @@ class LeakReporter:
             if record is None:
                 order = self._orders.setdefault(stack, context or len(self._orders))
                 record = self._records[(state, stack)] = LossRecord(state, found or (), order)
+            elif context and context < record.order:  # shown is the stack that was recorded first
+                record.stack, record.order = found or (), context
+                self._orders[stack] = context
             self.of_groups.append(record)
             record.direct.add(size, blocks)
             if indirect_blocks:
