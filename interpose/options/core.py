@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from interpose.errors import OptionError
 from interpose.options.spec import (
     IGNORED,
@@ -80,10 +82,12 @@ def check_text_symbol(text: str) -> None:
         raise BadValue("Invalid --require-text-symbol= specification.")
 
 
-def check_directory(text: str) -> None:
-    """An absolute path."""
-    if not text.startswith("/"):
-        raise BadValue("The path must be absolute.")
+def parse_directory(text: str) -> str | None:
+    """A path, from the folder in which the run begins; none if it is empty."""
+    try:
+        return os.path.abspath(text) if text else None
+    except OSError as error:
+        raise BadValue(f"The current folder: {error.strerror}") from None
 
 
 def parse_host_stack(text: str) -> int:
@@ -329,9 +333,7 @@ class CoreOptions(Table):
         "<text>; empty: the full path; may be repeated",
         group="uncommon user options for all tools",
     )
-    extra_debuginfo_path: str | None = Text(
-        "further root of debug files", metavar="<dir>", check=check_directory
-    )
+    extra_debuginfo_path: str | None = Parsed("further root of debug files", parse_directory, metavar="<dir>")
     debuginfo_server: tuple[str, int] | None = Parsed(
         "debug information server", parse_socket, metavar="ipaddr:port", status=IGNORED
     )

@@ -68,6 +68,15 @@ def test_first_other_word_is_the_program(words, options, program):
     assert split_command_line(words) == (options, program)
 
 
+def test_folder_of_debug_files_is_found_from_where_the_run_begins(elsewhere):
+    assert core("--extra-debuginfo-path=dbg").extra_debuginfo_path == str(elsewhere / "dbg")
+    assert core("--extra-debuginfo-path=/dbg").extra_debuginfo_path == "/dbg"
+    assert core("--extra-debuginfo-path=").extra_debuginfo_path is None
+    elsewhere.rmdir()
+    assert core("--extra-debuginfo-path=/dbg").extra_debuginfo_path == "/dbg"
+    assert error_lines("--extra-debuginfo-path=dbg")[0] == "Bad option: --extra-debuginfo-path=dbg"
+
+
 def test_flags_count_and_have_long_spellings():
     assert core("-v", "--verbose", "-v").verbosity == 4
     assert core("-q", "--quiet").verbosity == -1
@@ -204,7 +213,6 @@ def test_unknown_options(word):
         "--vgdb=zz",
         "--log-socket=zz",
         "--log-socket=1.2.3.4:0",
-        "--extra-debuginfo-path=rel",
         "--resync-filter=yes",
         "--vex-iropt-precise-memory-exns=yes",
         "--valgrind-stacksize=4096",
