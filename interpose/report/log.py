@@ -378,7 +378,7 @@ class Log(Output):
         """The log that the options ask for; :class:`LogError` or :class:`OptionError` if it cannot be had."""
         core = config.core
         number = core.log_fd
-        is_lost = core.log_kind == "fd" and number > 2 and not is_open(number)
+        is_lost = core.log_kind == "fd" and number >= 0 and number != 2 and not is_open(number)
         if is_lost:
             number = 2
         unheard: ListenerError | None = None

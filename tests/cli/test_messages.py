@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -43,10 +44,14 @@ def test_bad_input(words, code, text):
     assert (run.returncode, run.stdout, run.stderr) == (code, "", text)
 
 
-def test_a_closed_descriptor_for_the_log_is_replaced_by_standard_error():
+@pytest.mark.parametrize(("number", "closed"), [(999, None), (0, 0), (1, 1)])
+def test_a_closed_descriptor_for_the_log_is_replaced_by_standard_error(number, closed):
     """As under Valgrind 3.19, whose other words these are."""
-    run = interpose("-q", "--log-fd=999", "sh", "-c", "echo out")
-    assert (run.returncode, run.stdout) == (0, "out\n")
+    run = interpose(
+        *("-q", f"--log-fd={number}", "sh", "-c", "exit 3"),
+        preexec_fn=None if closed is None else lambda: os.close(closed),
+    )
+    assert (run.returncode, run.stdout) == (3, "")
     (line,) = run.stderr.splitlines()
     assert line.endswith("== Interpose: failed to move log file descriptor into safe range, using stderr")
 
