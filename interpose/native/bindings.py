@@ -55,7 +55,7 @@ class Process:
         self._reader = reader
         self._verbosity = core.verbosity
         self._trace = core.trace_redir
-        required = () if core.require_text_symbol is None else (RequiredText.parse(core.require_text_symbol),)
+        required = [RequiredText.parse(text) for text in core.require_text_symbol or ()]
         self._redir = RedirState(
             Synonyms.parse(core.soname_synonyms), required, tells_additions=core.verbosity > 2
         )

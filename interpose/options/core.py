@@ -410,8 +410,8 @@ class CoreOptions(Table):
     show_emwarns: bool = YesNo(
         "warn of limits of the emulation; there is none of arithmetic here", status=IGNORED
     )
-    require_text_symbol: str | None = Text(
-        "end the run if a matching object lacks the symbol",
+    require_text_symbol: tuple[str, ...] = Repeated(
+        "end the run if a matching object lacks the symbol; may be repeated",
         check=check_text_symbol,
         metavar=":soname:function",
     )

@@ -148,10 +148,9 @@ class Objects:
         from interpose.redir import Reason, RedirState, RequiredText, Synonyms
 
         core = self._config.core
-        required = core.require_text_symbol
         state = self._redir = RedirState(
             Synonyms.parse(core.soname_synonyms or ""),
-            [RequiredText.parse(required)] if required else [],
+            [RequiredText.parse(text) for text in core.require_text_symbol or ()],
             tells_additions=self._verbosity > 2,
         )
         if self._trace:

@@ -116,7 +116,7 @@ def test_flags_count_and_have_long_spellings():
         ("--px-default=allregs-at-mem-access", "vex_iropt_register_updates", "allregs-at-mem-access"),
         ("--trace-children-skip=*/sh,x?", "trace_children_skip", ("*/sh", "x?")),
         ("--soname-synonyms=somalloc=NONE", "soname_synonyms", "somalloc=NONE"),
-        ("--require-text-symbol=+libc*+foo", "require_text_symbol", "+libc*+foo"),
+        ("--require-text-symbol=+libc*+foo", "require_text_symbol", ("+libc*+foo",)),
         ("--stop-after=7", "stop_after", 7),
         ("--single-step=yes", "single_step", True),
         ("--optimise=no", "optimise", False),
@@ -146,6 +146,7 @@ def test_core_values(word, attribute, value):
         ("--malloc-fill=", "malloc_fill", 0),
         ("--malloc-fill=+a", "malloc_fill", 10),
         ("--ignore-ranges=0x10-0x20,0x30-0x40", "ignore_ranges", ((0x10, 0x20), (0x30, 0x40))),
+        ("--ignore-ranges=0x10-0x10", "ignore_ranges", ((0x10, 0x10),)),
         ("--ignore-range-below-sp=8192-8189", "ignore_range_below_sp", (8192, 8189)),
         ("--freelist-vol=10000000000", "freelist_vol", 10**10),
     ],
@@ -256,6 +257,16 @@ def test_later_wins_and_repeatable_options_accumulate():
     assert core("--num-callers=3", "--num-callers=4").num_callers == 4
     assert core("--suppressions=a", "--suppressions=b").suppressions == ("a", "b")
     assert core("--fullpath-after=", "--fullpath-after=x").fullpath_after == ("", "x")
+    assert core("--require-text-symbol=:a:b", "--require-text-symbol=:c:d").require_text_symbol == (
+        ":a:b",
+        ":c:d",
+    )
+    assert tool("--ignore-ranges=0x1-0x2", "--ignore-ranges=0x4-0x5,0x1-0x2").ignore_ranges == (
+        (1, 2),
+        (4, 5),
+    )
+    config = change(parse(["--ignore-ranges=0x1-0x2"], {}), "--ignore-ranges=0x4-0x5")
+    assert config.tool.ignore_ranges == ((1, 2), (4, 5))
     assert core("--log-file=x", "--log-fd=5").log_kind == "fd"
     assert core("--log-fd=5", "--log-file=x").log_kind == "file"
     assert core("--log-file=x", "--log-fd=5", "--log-file=y").log_kind == "file"

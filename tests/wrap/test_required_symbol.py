@@ -44,14 +44,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("+libanswer*+ans?er", 5, "before after "),
         (":libanswer.so:question", 1, "before "),
         (":libc.so*:no_such_function", 1, ""),
+        (":libc.so*:no_such_function :libanswer.so:answer", 1, ""),
     ],
 )
 def test_it_is_there_or_the_run_ends(folder: Path, engine: str, wanted: str, code: int, output: str) -> None:
     tool = ["--tool=none", engine] if "engine" in engine else [engine]
     if "engine" in engine and output == "before ":
         pytest.skip("looks at what is there at the start (docs/native.md)")
+    options = [f"--require-text-symbol={each}" for each in wanted.split()]
     done = subprocess.run(
-        [sys.executable, "-m", "interpose", "-q", *tool, f"--require-text-symbol={wanted}", folder / "prog"],
+        [sys.executable, "-m", "interpose", "-q", *tool, *options, folder / "prog"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -53,17 +53,25 @@ OLD_GCC_SLACK = 1024 + 128
 
 
 def parse_ranges(text: str) -> tuple[tuple[int, int], ...]:
-    """``0xA-0xB,…``: each A <= B, at most 0x4000000 bytes."""
+    """``0xA-0xB,…``: each A <= B, which is in the range, at most 0x4000000 bytes."""
     ranges = []
     for part in text.split(","):
         lo_text, _, hi_text = part.partition("-")
         lo, hi = parse_hex(lo_text), parse_hex(hi_text)
-        if lo is None or hi is None or hi <= lo:
-            raise BadValue(f"--ignore-ranges: invalid syntax, or end <= start in range '{part}'")
+        if lo is None or hi is None or hi < lo:
+            raise BadValue(f"--ignore-ranges: invalid syntax, or end < start in range '{part}'")
         if hi - lo > MAX_IGNORED_RANGE:
             raise BadValue(f"--ignore-ranges: suspiciously large range {part}")
         ranges.append((lo, hi))
     return tuple(ranges)
+
+
+class Ranges(Parsed):
+    """Ranges of one option and of several: those that are given later come to the others."""
+
+    def apply(self, values: dict[str, Any], text: str) -> None:
+        known = values[self.dest]
+        values[self.dest] = (*known, *(bounds for bounds in self.parse(text) if bounds not in known))
 
 
 def parse_below_sp(text: str) -> tuple[int, int]:
@@ -146,8 +154,8 @@ class Options(Table):
     workaround_gcc296_bugs: bool = YesNo(
         "no address errors up to 1152 bytes below the stack pointer; better: --ignore-range-below-sp"
     )
-    ignore_ranges: tuple[tuple[int, int], ...] = Parsed(
-        "no address errors there",
+    ignore_ranges: tuple[tuple[int, int], ...] = Ranges(
+        "no address errors there; may be repeated",
         parse_ranges,
         (),
         shown="",

@@ -1,7 +1,7 @@
 /* Ranges in which invalid accesses are not reported: the first byte decides; system calls and CHECK_MEM_* are not
  * concerned; joined, cut, enabled though never disabled, empty, inherited by a child, left behind; and the same
  * instruction inside of a range and then outside.
- * @options: --ignore-ranges=0x30000000-0x3000000f,0x30000040-0x30000043 */
+ * @options: --ignore-ranges=0x30000000-0x3000000f --ignore-ranges=0x30000040-0x30000043 */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
