@@ -30,6 +30,7 @@ struct heap_span {
     u8 class;                      /* of cells of this size */
     bool swept;                    /* heap_idle.c: since a block was given back last */
     u32 units;                     /* its length */
+    bool alike;                    /* heap_hook_alike's answer */
     struct heap_span *next, *before; /* of the same class, with cells to give */
 };
 _Static_assert(sizeof(struct heap_span) == 64, "a line each");
@@ -95,6 +96,8 @@ u32 heap_block_next_live(u32 i);
 /* heap_idle.c; under heap_lock */
 /* So many bytes are in spans now. */
 void heap_grown(u64 in_spans);
+/* A span has been made for this class: those before it may be full. */
+void heap_span_made(struct heap_span *s);
 /* So many bytes have been freed that a look at them is due. */
 extern u64 heap_freed_due;
 void heap_freed_much(void);

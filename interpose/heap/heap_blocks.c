@@ -108,6 +108,7 @@ static bool span_of_cells(u32 c, u64 stride) {
     if (heap_classes[c].grown) make_present(s);
     heap_classes[c].grown = true;
     heap_offer(&heap_classes[c], s);
+    heap_span_made(s);
     return true;
 }
 

@@ -22,7 +22,8 @@ _Static_assert(HEAP_CLASSES < 256, "heap_span.class");
  * is kept so that a program at the edge of a span does not give and take it all the time. */
 extern struct heap_class {
     struct heap_span *spans, *empty;
-    bool grown; /* it has had one */
+    struct heap_span *made[2]; /* last, and before that: whatever has become of them */
+    bool grown;                /* it has had one */
 } heap_classes[];
 
 /* The quarantine, linked through .next. */

@@ -17,6 +17,10 @@ void heap_hook_expected(u64 addr);
 void heap_hook_span(u64 addr, u64 size);
 /* Memory of which no block owns a byte: what is kept about it may be given back.  Under the heap's lock. */
 void heap_hook_idle(u64 addr, u64 size);
+/* Each cell of stride bytes has a live block of size bytes, at offset: what is kept about them may be kept once for all
+ * such spans.  True: it is, until the other one is called, when no block lives there. */
+bool heap_hook_alike(u64 addr, u64 bytes, u64 stride, u64 offset, u64 size);
+void heap_hook_end_alike(u64 addr, u64 bytes);
 /* It no longer does, but nobody else gets it yet. */
 void heap_hook_released(u64 addr, u64 size);
 /* A client-defined block, or a part of one, gets a state (RT_SH_*). */

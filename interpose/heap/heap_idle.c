@@ -11,7 +11,7 @@
 #include <asm/unistd.h>
 #include <linux/time.h>
 
-#include "heap/heap.h"
+#include "heap/heap_cells.h"
 #include "heap/heap_hooks.h"
 
 #define LEAST (4ull << 20) /* bytes between two sweeps */
@@ -20,22 +20,36 @@
 #define PART 384
 /* Where as much is freed in fewer microseconds, pages that are given back are wanted again at once. */
 #define SOON 20000
+/* Heaps of so many bytes may have what is kept about them in common.  Where a block ends that does it costs a fault,
+ * which small heaps, whose blocks most often end before the program does, would not make up for. */
+#define ALIKE_FROM (64ull << 20)
 
 u64 heap_freed_due = LEAST;
 static u64 next_sweep = LEAST; /* bytes in spans */
-static u64 in_spans, most;     /* bytes there are now, and were at the most */
-static u64 live_then;          /* bytes, at the last sweep or since */
-static u64 paid;               /* bytes freed that had sweeps for the heap's size */
-static u64 last_due, spent;    /* microseconds: when much had been freed; in the other sweeps */
+static u64 next_share = ALIKE_FROM;
+static u64 in_spans, most;  /* bytes there are now, and were at the most */
+static u64 live_then;       /* bytes, at the last sweep or since */
+static u64 paid;            /* bytes freed that had sweeps for the heap's size */
+static u64 last_due, spent; /* microseconds: when much had been freed; in the other sweeps */
 
 /* Below a page nothing can be given back. */
 static void idle(u64 lo, u64 hi) {
     if (hi > lo && hi - lo >= RT_PAGE) heap_hook_idle(lo, hi - lo);
 }
 
+static bool is_dead(const struct heap_span *s) {
+    for (u32 k = 0; k < s->used; k++)
+        if (s->records[k].state == IP_HB_LIVE) return false;
+    return true;
+}
+
 static void sweep_span(struct heap_span *s) {
     if (s->swept) return;
     s->swept = true;
+    if (s->alike) {
+        if (is_dead(s)) heap_hook_end_alike(s->lo, heap_span_end(s) - s->lo), s->alike = false;
+        return;
+    }
     u64 from = s->lo, end = heap_span_end(s); /* from: nobody has anything between it and the cell that is looked at */
     for (u32 k = 0; k < s->used; k++) {
         if (s->records[k].state != IP_HB_LIVE) continue;
@@ -44,6 +58,47 @@ static void sweep_span(struct heap_span *s) {
         from = s->stride ? lo + s->stride : end;
     }
     idle(from, end);
+}
+
+/* Has each cell a live block of one size, at one place? */
+static bool is_alike(const struct heap_span *s) {
+    const struct ip_heap_block *b = s->records;
+    if (s->used != s->n) return false;
+    for (u32 k = 0; k < s->n; k++)
+        if (b[k].state != IP_HB_LIVE || b[k].size != b->size || b[k].addr - b->addr != (u64)k * s->stride) return false;
+    return true;
+}
+
+static void share(struct heap_span *s) {
+    if (!s->stride || s->alike || !is_alike(s)) return;
+    s->alike = heap_hook_alike(s->lo, heap_span_end(s) - s->lo, s->stride, s->records->addr - s->lo, s->records->size);
+}
+
+static void share_all(void) {
+    const struct ip_heap_table *t = heap_table;
+    for (u64 i = 0; i < t->n_arenas; i++) {
+        u64 lo = RT_ROUND_UP(t->arena_lo[i], HEAP_UNIT), end = RT_ROUND_DOWN(t->arena_hi[i], HEAP_UNIT);
+        while (lo < end) {
+            struct heap_span *s = heap_span_of(lo);
+            if (s && s->n) share(s);
+            lo = s ? heap_span_end(s) : lo + HEAP_UNIT;
+        }
+    }
+}
+
+/* The one before the last, because blocks are filled after they have been given. */
+void heap_span_made(struct heap_span *made) {
+    struct heap_class *c = &heap_classes[made->class];
+    struct heap_span *s = c->made[1];
+    c->made[1] = c->made[0];
+    c->made[0] = made;
+    if (in_spans < most || in_spans < ALIKE_FROM) return;
+    if (in_spans >= next_share) {
+        next_share = 2 * in_spans;
+        share_all();
+    } else if (s && s->n && s->stride == made->stride) {
+        share(s);
+    }
 }
 
 static void sweep_arena(u64 lo, u64 end) {

@@ -2,6 +2,7 @@
  * 64 KiB units, and a two-level map from unit to span. */
 #include "runtime/memory/memory.h"
 #include "heap/heap.h"
+#include "heap/heap_hooks.h"
 #include "runtime/hooks.h"
 
 #define NR_mmap       9
@@ -159,6 +160,7 @@ struct heap_span *heap_span_new(u64 bytes) {
 
 void heap_span_free(struct heap_span *s) {
     u64 hi = heap_span_end(s);
+    if (s->alike) heap_hook_end_alike(s->lo, hi - s->lo);
     drop_pages(s, hi - s->lo);
     map_units(s->lo, hi, NULL);
     in_spans -= hi - s->lo;

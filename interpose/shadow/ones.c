@@ -27,35 +27,39 @@
 #define STAT_BYTES       144
 #define STAT_SIZE        48 /* offset of st_size */
 
-#define LENGTH  (2ull << 20)
+#define LENGTH  SH_PATTERNS_AT
 #define LONGEST (256ull << 20)
 /* The file doubles with each so many mappings: 2 TiB of undefined blocks fit in half of what the kernel allows. */
 #define CROWD 4096u
 /* Between two looks at how many there are. */
 #define LOOK_EACH 2048u
 
+/* Of the first file, which has patterns behind its ones (alike.c). */
+#define FIRST_BYTES (SH_PATTERNS_AT + (SH_PATTERNS + 1) * SH_PATTERN_LEN)
+
 static u64 length = LENGTH;
 static u32 since_look;
 
 static bool failed(long r) { return r < 0 && r >= -4095; }
 
-/* Its number, or what went wrong. */
-static long new_file(u64 bytes) {
+/* With so many bytes of ones; its number, or what went wrong. */
+static long new_file(u64 bytes, u64 ones) {
     long fd = rt_memory_file("interpose-ones", bytes);
     if (failed(fd)) return fd;
-    long p = sys6(NR_mmap, 0, (long)bytes, PROT_RW, MAP_SHARED, fd, 0);
+    long p = sys6(NR_mmap, 0, (long)ones, PROT_RW, MAP_SHARED, fd, 0);
     if (failed(p)) {
         sys1(NR_close, fd);
         return p;
     }
-    sh_fill((u64)p, 0xff, bytes);
-    sys2(NR_munmap, p, (long)bytes);
+    sh_fill((u64)p, 0xff, ones);
+    sys2(NR_munmap, p, (long)ones);
     return fd;
 }
 
 void sh_ones_init(void) {
-    long fd = new_file(LENGTH);
-    if (failed(fd)) rt_die("cannot create shadow memory: no memory file of %lu bytes (errno %ld)", (u64)LENGTH, -fd);
+    long fd = new_file(FIRST_BYTES, LENGTH);
+    if (failed(fd))
+        rt_die("cannot create shadow memory: no memory file of %lu bytes (errno %ld)", (u64)FIRST_BYTES, -fd);
     /* Out of the way of the guest's descriptors. */
     long high = sys3(NR_fcntl, fd, F_DUPFD_CLOEXEC_, rt.runtime_fd + 8);
     if (!failed(high)) {
@@ -82,8 +86,9 @@ static void look(void) {
     since_look = 0;
     for (u64 l = LENGTH; l < length; l *= 2) doublings++;
     if (length == LONGEST || count_mappings() < doublings * CROWD) return;
-    long fd = new_file(2 * length);
+    long fd = new_file(2 * length, 2 * length);
     if (failed(fd)) return;
+    sh_no_patterns();
     if (!failed(sys3(NR_dup3, fd, rt.shadow_fd, O_CLOEXEC_))) length *= 2;
     sys1(NR_close, fd);
 }
@@ -92,21 +97,30 @@ static void look(void) {
 static u64 length_here(void) {
     u64 st[STAT_BYTES / 8];
     if (length == LENGTH) return length;
-    return failed(sys2(NR_fstat, rt.shadow_fd, (long)st)) ? LENGTH : st[STAT_SIZE / 8];
+    if (failed(sys2(NR_fstat, rt.shadow_fd, (long)st)) || st[STAT_SIZE / 8] == FIRST_BYTES) return LENGTH;
+    return st[STAT_SIZE / 8];
 }
 
-void sh_map_ones(u64 at, u64 len) {
-    u64 most = length_here();
+/* At places of the file by which pieces side by side become one mapping; the first most bytes of it are ones. */
+static void map(u64 at, u64 len, u64 most) {
     for (u64 n; len; at += n, len -= n) {
-        if (++since_look >= LOOK_EACH) {
-            look();
-            most = length_here();
-        }
-        n = len < most ? len : most;
-        long r = rt_host_map(at, n, PROT_RW, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, rt.shadow_fd);
+        u64 place = at & (most - 1);
+        n = len < most - place ? len : most - place;
+        long r = rt_host_map_from(at, n, PROT_RW, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, rt.shadow_fd, place);
         if (failed(r))
             rt_die("cannot map %lu bytes of shadow memory (errno %ld): raise the address-space "
                    "limit or vm.max_map_count",
                    n, -r);
+    }
+}
+
+void sh_map_some_ones(u64 at, u64 len) { map(at, len, LENGTH); }
+
+void sh_map_ones(u64 at, u64 len) {
+    for (u64 n; len; at += n, len -= n) {
+        if (++since_look >= LOOK_EACH) look();
+        u64 most = length_here();
+        n = len < most ? len : most;
+        map(at, n, most);
     }
 }

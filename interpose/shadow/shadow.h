@@ -45,6 +45,8 @@ void sh_make_present(u64 addr, u64 len);
 void sh_zero(u64 p, u64 n);
 /* Nobody owns this memory of the heap, whose V bytes began as shared pages of ones: they are so again. */
 void sh_idle(u64 addr, u64 len);
+/* No byte is addressable that has its V byte in this page. */
+bool sh_is_nobodys(u64 page);
 /* Bytes [lo, hi) are undefined, as far as they have a shadow. */
 void sh_undefine(u64 lo, u64 hi);
 /* Bytes become defined, as far as they have a shadow: no page is written that holds zero, for it may be given back. */
@@ -69,6 +71,18 @@ bool sh_is_zero(u64 lo, u64 hi);
 void sh_settled(u64 addr, u64 len);
 /* V bytes of a whole chunk become zero, by fresh pages; false: not in such a range, they are as they were. */
 bool sh_exchange(u64 chunk);
+
+/* alike.c */
+/* The file of shared pages: ones, and then, behind a page that tells how many there are, patterns. */
+#define SH_PATTERNS_AT (2ull << 20)
+#define SH_PATTERNS    32
+#define SH_PATTERN_LEN (256ull << 10)
+/* In a span of the heap each cell of stride bytes has a block of size bytes, at offset: have its V bytes in common with
+ * others, if all is defined.  True: they are so until sh_end_alike, which is due when no block is left. */
+bool sh_share_alike(u64 lo, u64 bytes, u64 stride, u64 offset, u64 size);
+void sh_end_alike(u64 lo, u64 bytes);
+/* Their file makes room for another one: from now on there are no more. */
+void sh_no_patterns(void);
 
 /* slow.c */
 enum { SH_ACC_UNADDR = 1, SH_ACC_ADDR = 2, SH_ACC_UNDEF = 4 };
@@ -101,6 +115,8 @@ void sh_stack_calm(struct tstate *ts);
 /* Whole pages [at, at+len) hold 0xff from now on (ones.c; with sh_map_lock). */
 void sh_ones_init(void);
 void sh_map_ones(u64 at, u64 len);
+/* A few of them, without the lock. */
+void sh_map_some_ones(u64 at, u64 len);
 
 /* Locks of shadow_map.c and stack_change.c, to be held across a fork. */
 extern rt_lock_t sh_map_lock, sh_stacks_lock;

@@ -352,8 +352,7 @@ void sh_zero(u64 p, u64 n) {
     }
 }
 
-/* No byte is addressable that has its V byte in this page. */
-static bool is_nobodys(u64 page) {
+bool sh_is_nobodys(u64 page) {
     u64 bits[RT_PAGE / 64], all = ~0ull;
     if (sh_read(bits, sh_a(page - IP_V_CONST), sizeof bits) < 0) return false;
     for (u32 i = 0; i < RT_PAGE / 64; i++) all &= bits[i];
@@ -378,7 +377,7 @@ static void set_again(u64 lo, u64 hi) {
 void sh_idle(u64 addr, u64 len) {
     u64 page = RT_ROUND_UP(sh_v(addr), RT_PAGE), end = RT_ROUND_DOWN(sh_v(addr + len), RT_PAGE);
     for (u64 lo = page; page < end; lo = page += RT_PAGE) {
-        while (page < end && is_nobodys(page)) page += RT_PAGE;
+        while (page < end && sh_is_nobodys(page)) page += RT_PAGE;
         if (page <= lo) continue;
         sys3(NR_madvise, (long)lo, (long)(page - lo), MADV_DONTNEED_);
         set_again(lo, page);

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from shadow.hosted import dirty
+from shadow.hosted import larger_than_ever, own_part
 
 ANY = (1 << 64) - 1
 
@@ -70,20 +70,13 @@ def test_realloc_moves_bytes_and_bits(sh: Any) -> None:
 def test_growth_gives_back_what_is_nobodys(sh: Any) -> None:
     """A heap that becomes larger than ever gives back V bytes of freed blocks, and of no others."""
     blocks = [malloc(sh, 3000 + n % 7 * 100) for n in range(3000)]
-    lo, hi = min(blocks), max(blocks) + 4000
-    others = dirty(sh, lo, hi - lo)  # what lies between them, of other tests
-
-    def of_blocks() -> int:
-        return dirty(sh, lo, hi - lo) - others
-
     for p in blocks:
         sh.lib.rt_shadow_set(p, 3000, 0)
     kept = blocks[::50]
     for p in set(blocks) - set(kept):
         free(sh, p)
-    before = of_blocks()
-    free(sh, malloc(sh, 1 << 30))
-    assert of_blocks() < before // 4
+    free(sh, malloc(sh, larger_than_ever()))
+    assert own_part(sh, blocks) < 0.25
     for p in blocks:
         if p in kept:
             assert sh.v(p, 3000) == bytes(3000) and "1" not in sh.a(p, 3000)
@@ -91,26 +84,25 @@ def test_growth_gives_back_what_is_nobodys(sh: Any) -> None:
             assert sh.v(p, 3000) == b"\xff" * 3000 and "0" not in sh.a(p, 3000)
     for p in set(blocks) - set(kept):
         sh.ffi.memmove(sh.ffi.cast("char *", p + sh.lib.IP_V_CONST), b"\xff" * 3000, 3000)
-    free(sh, malloc(sh, 3 << 30))
-    assert of_blocks() > before // 2, "spans where nothing was taken or freed are not looked at again"
+    free(sh, malloc(sh, larger_than_ever()))
+    assert own_part(sh, blocks) > 0.5, "spans where nothing was freed are not looked at again"
     for p in kept:
         free(sh, p)
-    free(sh, malloc(sh, 5 << 30))
-    assert of_blocks() < before // 2
+    free(sh, malloc(sh, larger_than_ever()))
+    assert own_part(sh, blocks) < 0.5
     assert not sh.errors()
 
 
 def test_many_frees_give_back_what_is_nobodys(sh: Any) -> None:
     """Blocks that wait in the quarantine cost no V bytes, though the heap does not grow."""
     blocks = [malloc(sh, 3000) for _ in range(6000)]
-    lo, hi = min(blocks), max(blocks) + 4000
     for p in blocks:
         sh.lib.rt_shadow_set(p, 3000, 0)
     kept = blocks[::50]
-    before = dirty(sh, lo, hi - lo)
+    assert own_part(sh, blocks) > 0.9
     for p in set(blocks) - set(kept):
         free(sh, p)
-    assert dirty(sh, lo, hi - lo) < before // 2
+    assert own_part(sh, blocks) < 0.5
     for p in blocks:
         if p in kept:
             assert sh.v(p, 3000) == bytes(3000) and "1" not in sh.a(p, 3000)

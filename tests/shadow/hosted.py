@@ -96,6 +96,25 @@ def dirty(sh: Any, addr: int, size: int, kind: str = "Private_Dirty") -> int:
     return found
 
 
+def own_part(sh: Any, blocks: list[int]) -> float:
+    """Of the pages in which blocks have their first V bytes, how many are this process's alone."""
+    own = 0
+    with open("/proc/self/pagemap", "rb") as file:
+        for p in blocks:
+            file.seek((p + sh.lib.IP_V_CONST >> 12) * 8)
+            own += int.from_bytes(file.read(8), "little") >> 61 == 0b100  # present, and of no file
+    return own / len(blocks)
+
+
+_most = [256 << 20]
+
+
+def larger_than_ever() -> int:
+    """Bytes of a block that makes the heap larger than it ever was in this process, by a quarter and more."""
+    _most[0] = _most[0] * 13 // 10
+    return _most[0]
+
+
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """ffi and lib of the hosted build, decoder included."""

@@ -183,6 +183,8 @@ int rt_vsnprintf(char *buf, size_t n, const char *fmt, va_list ap);
 /* mmap for ourselves: an address, or -errno.  Where the kernel has no mapping left, those are spent that were held
  * back. */
 long rt_host_map(u64 at, u64 bytes, u32 prot, u32 flags, int fd);
+/* The same from that place of the file on. */
+long rt_host_map_from(u64 at, u64 bytes, u32 prot, u32 flags, int fd, u64 place);
 /* The program has many mappings: hold some back from now on, or again. */
 void rt_spare_mappings(void);
 /* mmap for ourselves, in the window that the program does not get: an address, or -errno. */

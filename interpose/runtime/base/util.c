@@ -212,9 +212,13 @@ static bool spend(void) {
     return at != 0;
 }
 
+long rt_host_map_from(u64 at, u64 bytes, u32 prot, u32 flags, int fd, u64 place) {
+    long p = sys6(__NR_mmap, (long)at, (long)bytes, prot, flags, fd, (long)place);
+    return p == -ENOMEM && spend() ? sys6(__NR_mmap, (long)at, (long)bytes, prot, flags, fd, (long)place) : p;
+}
+
 long rt_host_map(u64 at, u64 bytes, u32 prot, u32 flags, int fd) {
-    long p = sys6(__NR_mmap, (long)at, (long)bytes, prot, flags, fd, 0);
-    return p == -ENOMEM && spend() ? sys6(__NR_mmap, (long)at, (long)bytes, prot, flags, fd, 0) : p;
+    return rt_host_map_from(at, bytes, prot, flags, fd, 0);
 }
 
 void rt_spare_mappings(void) {

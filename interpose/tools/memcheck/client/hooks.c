@@ -131,6 +131,10 @@ void heap_hook_span(u64 addr, u64 size) {
 void heap_hook_idle(u64 addr, u64 size) {
     if (on()) sh_idle(addr, size);
 }
+bool heap_hook_alike(u64 addr, u64 bytes, u64 stride, u64 offset, u64 size) {
+    return on() && sh_share_alike(addr, bytes, stride, offset, size);
+}
+void heap_hook_end_alike(u64 addr, u64 bytes) { sh_end_alike(addr, bytes); }
 void heap_hook_expected(u64 addr) {
     __builtin_prefetch((const void *)sh_v(addr), 1);
     __builtin_prefetch((const void *)sh_a(addr), 1);
