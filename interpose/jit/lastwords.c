@@ -4,6 +4,7 @@
  */
 #include <Python.h>
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,7 +17,8 @@
 
 #include "jit/lastwords.h"
 
-#define TEXT_BYTES (1 << 18)
+#define TEXT_BYTES  (1 << 18)
+#define LARGE_BLOCK (1 << 20)
 
 static struct ip_chan *chan;
 static int launcher = -1; /* socket to the process that waits for us to start */
@@ -78,9 +80,19 @@ static void guarded_free(void *ctx, void *old) {
     a->free(a->ctx, old);
 }
 
+/* A symbol table of a large program is read through tens of megabytes.  The C library, left alone, takes the first of
+ * such blocks that is freed as a reason to cut the next ones from the heap, and keeps what is free at its end. */
+static void give_memory_back(void) {
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    mallopt(M_TRIM_THRESHOLD, LARGE_BLOCK);
+#endif
+}
+
 void ip_guard_python(void) {
     static int done;
     if (done++) return;
+    give_memory_back();
     for (int domain = 0; domain < 3; domain++) {
         PyMemAllocatorEx *before = &python_before[domain];
         PyMemAllocatorEx guarded = {before, guarded_malloc, guarded_calloc, guarded_realloc, guarded_free};
