@@ -32,6 +32,22 @@ def _proportional(pid: int) -> int:
         return 0
 
 
+def _is_there(pid: int) -> bool:
+    """Has it memory?  What has ended, and nobody has waited for, has none."""
+    try:
+        with open(f"/proc/{pid}/statm") as file:
+            return not file.read().startswith("0 ")
+    except OSError:
+        return False
+
+
+def _together(pids: list[int]) -> int:
+    """Of all processes; 0 if one of them has ended meanwhile: what it shared would count twice."""
+    there = [pid for pid in pids if _is_there(pid)]
+    total = sum(map(_proportional, there))
+    return total if all(map(_is_there, there)) else 0
+
+
 class Watch:
     """Looks at all descendants of this process again and again; ``with`` it.
 
@@ -53,4 +69,4 @@ class Watch:
 
     def _look(self) -> None:
         while not self._over.wait(INTERVAL):
-            self.peak = max(self.peak, sum(map(_proportional, _descendants(os.getpid()))))
+            self.peak = max(self.peak, _together(_descendants(os.getpid())))
