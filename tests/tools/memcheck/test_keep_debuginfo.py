@@ -113,7 +113,7 @@ def test_names_go_unless_they_are_to_stay(tmp_path: Path) -> None:
 
 def test_a_library_loaded_often_takes_no_room() -> None:
     """The same file at the same place again is the same code."""
-    from interpose.elf.symbolizer import Mapping
+    from interpose.elf.pieces import Piece
     from interpose.supervisor.unloaded import UnloadedCode
 
     class Symbolizer:
@@ -122,10 +122,10 @@ def test_a_library_loaded_often_takes_no_room() -> None:
         def __init__(self) -> None:
             self.file: object = None
 
-        def keep(self, start: int, size: int) -> list[Mapping]:
+        def keep(self, start: int, size: int) -> list[Piece]:
             Symbolizer.kept += 1
             start += Symbolizer.kept << 64
-            return [Mapping(start, start + size, 0, self.file)]
+            return [Piece(start, start + size, 0, self.file)]
 
     symbolizer, code = Symbolizer(), UnloadedCode()
     files = object(), object()
