@@ -585,24 +585,49 @@ static bool is_no_file(long nr, const u64 args[6]) {
     return looks && rt_is_no_descriptor((int)args[0]);
 }
 
+struct used_arg {
+    u32 number;
+    struct rt_syscall_arg is;
+    const char *in_register; /* what its register is called; may lie in part */
+    struct part part;
+};
+
+/* The next argument that the call looks at, from number `at` on; false after the last. */
+static bool next_used(struct call *c, const char **cursor, u32 at, struct used_arg *a) {
+    for (a->number = at; a->number < 6 && rt_next_arg(cursor, &a->is); a->number++) {
+        a->in_register = a->is.name;
+        if (!sh_syscall_uses(c->nr, c->args, a->number)) continue;
+        if (a->is.kind == RT_ARG_SPECIAL && c->parts == NULL) c->parts = parts_of(c->nr, c->args);
+        if (c->parts) a->in_register = part_name(c, a->number, a->is.name, &a->part);
+        if (a->in_register) return true;
+    }
+    return false;
+}
+
+/* All registers before any memory, as Valgrind does: what is wrong is told in that order. */
+static void check_registers(struct call *c) {
+    const char *cursor = c->info->args;
+    struct used_arg a;
+    for (u32 i = 0; next_used(c, &cursor, i, &a); i = a.number + 1)
+        if (!a.is.conditional || sh_condition_holds(c->nr, c->args, a.number))
+            check_register(c, arg_reg[a.number], is_narrow(c, a.number, a.is.kind), a.in_register);
+    c->parts = NULL;
+}
+
 void mc_syscall_before(struct tstate *ts, long nr, const u64 args[6]) {
     const struct rt_syscall_info *info = rt_syscall_info(nr);
     if (!info) return;
     struct call c = {ts, info, args, nr, 0, NULL};
     uring_before(&c);
+    if (ts->umask & 0xffff) check_registers(&c);
+    if (is_no_file(nr, args)) return;
     const char *cursor = info->args;
-    struct rt_syscall_arg a;
-    struct part part;
-    bool any = (ts->umask & 0xffff) != 0, registers_only = is_no_file(nr, args);
-    for (u32 i = 0; i < 6 && rt_next_arg(&cursor, &a); i++) {
+    struct used_arg used;
+    for (u32 i = 0; next_used(&c, &cursor, i, &used); i++) {
+        i = used.number;
+        struct rt_syscall_arg a = used.is;
         const char *name = a.report[0] ? a.report : a.name;
-        const char *in_register = a.name;
-        if (!sh_syscall_uses(nr, args, i)) continue;
-        if (a.kind == RT_ARG_SPECIAL && c.parts == NULL) c.parts = parts_of(nr, args);
-        if (c.parts && (in_register = part_name(&c, i, a.name, &part)) == NULL) continue;
-        if (any && (!a.conditional || sh_condition_holds(nr, args, i)))
-            check_register(&c, arg_reg[i], is_narrow(&c, i, a.kind), in_register);
-        if ((a.maybe_null && !args[i]) || registers_only) continue;
+        if (a.maybe_null && !args[i]) continue;
         u64 n = rt_size_value(&a.size, args, 0);
         switch (a.kind) {
         case RT_ARG_STRING: call_reads_string(&c, args[i], name, ""); break;
