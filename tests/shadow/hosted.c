@@ -58,9 +58,12 @@ void *rt_pages(u64 bytes) {
     return p == MAP_FAILED ? (abort(), NULL) : p;
 }
 void rt_free_pages(void *p, u64 bytes) { munmap(p, bytes); }
-long rt_host_map(u64 at, u64 bytes, u32 prot, u32 flags, int fd) {
-    void *p = mmap((void *)at, bytes, (int)prot, (int)flags, fd, 0);
+long rt_host_map_from(u64 at, u64 bytes, u32 prot, u32 flags, int fd, u64 place) {
+    void *p = mmap((void *)at, bytes, (int)prot, (int)flags, fd, (long)place);
     return p == MAP_FAILED ? -errno : (long)p;
+}
+long rt_host_map(u64 at, u64 bytes, u32 prot, u32 flags, int fd) {
+    return rt_host_map_from(at, bytes, prot, flags, fd, 0);
 }
 
 /* No objects here: operator new ends the program. */
