@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from iced_x86 import Instruction, MemorySizeInfo, OpKind, Register, RegisterInfo, RflagsBits
@@ -67,6 +68,7 @@ class Sequence:
 
         self.base_changed = False
         self.segment_x87 = False
+        self.any_x87 = False
         self.zeroed = False
 
     def snapshot(self) -> tuple[Any, ...]:
@@ -145,6 +147,21 @@ WIDE_STATE = (
     "fldenv",
     "fnstenv",
 )
+
+
+SELECTORS = tuple(name for name in WIDE_STATE if "rstor" not in name and name != "fldenv")
+"""They store the selectors of the last x87 instruction and its operand."""
+
+
+def _keeps_selectors() -> bool:
+    """Intel's CPUs store zeros by now.
+
+    AMD's store what they were, as long as nobody else runs: the kernel's 64-bit xsave has no room for them.
+    """
+    return "AuthenticAMD" in Path("/proc/cpuinfo").read_text()
+
+
+KEEPS_SELECTORS = _keeps_selectors()
 
 
 def pick_target(rng: random.Random, insn: Instruction, name: str, low: bool, seg: int) -> int:
@@ -412,14 +429,17 @@ def add(seq: Sequence, row: Row) -> bool:
         return False  # half an address, and the CPU has forgotten the rest (runtime/core/x87.c)
     if row.mnemonic.removesuffix("64") in WIDE_STATE and seq.segment_x87:
         return False  # would store the address of the last x87 operand, which is that of a copy
+    if name in SELECTORS and seq.any_x87 and KEEPS_SELECTORS:
+        return False
     if name.startswith("xsave") and seq.zeroed:
         return (
             False  # would store whether the CPU knows that the registers are as at the start: it may or not
         )
     seq.zeroed |= name == "vzeroall"
     moved = seq.start >= 1 << 31 and insn.memory_base in (Register.RIP, Register.EIP)
-    if moved and row.lead[-1] & 0xF8 == 0xD8 and row.enc == "legacy":
-        seq.segment_x87 = True
+    if row.lead[-1] & 0xF8 == 0xD8 and row.enc == "legacy":
+        seq.any_x87 = True
+        seq.segment_x87 |= moved
     low = 0x67 in data[: len(data) - len(row.lead)]
     seg = {Register.FS: FS_BASE, Register.GS: GS_BASE}.get(insn.segment_prefix, 0)
     if stem in STRINGS and not row.modrm:
