@@ -69,6 +69,9 @@ class Sample:
     code: int
 
 
+THIS_TREES = (sys.executable, "-m", "interpose")
+"""The command that is measured if none is given."""
+
 UNITS = {"wall": ("ms", 1000), "cpu": ("ms", 1000), "memory": ("MB", 1)}
 """What can be compared: the unit in the table, and how many of it a sample's number is."""
 
@@ -85,10 +88,10 @@ def measure(
 
 
 def _measure(engine: Engine, command: list[str], program: Program, folder: Path) -> Sample:
-    env = {**os.environ, **program.environment, "PYTHONPATH": str(SOURCES)}
+    env = {**os.environ, **program.environment}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
-    if engine.name == "native":
-        del env["PYTHONPATH"]
+    if engine.prefix[: len(THIS_TREES)] == THIS_TREES:  # another command has a package of its own
+        env["PYTHONPATH"] = str(SOURCES)
     out = folder / "stdout"
     (folder / "trace.out.d").mkdir(exist_ok=True)
     stdin = str(folder / STDIN) if program.stdin else os.devnull
@@ -239,7 +242,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--interpose",
-        default=f"{sys.executable} -m interpose",
+        default=" ".join(THIS_TREES),
         help="the command of interpose (default: this tree's)",
     )
     parser.add_argument(
