@@ -22,7 +22,7 @@ it: a program may map thousands one by one.
 from __future__ import annotations
 
 from _operator import attrgetter
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from itertools import repeat
 
 from interpose.ranges import Ranges
@@ -30,6 +30,7 @@ from interpose.redir import trace
 from interpose.redir.change import Change, Message, MissingText
 from interpose.redir.family import Family, family_key
 from interpose.redir.index import SymbolIndex
+from interpose.redir.links import Links
 from interpose.redir.model import UNKNOWN, ActiveBinding, CodeObject, Conflict, Specification, Verdict
 from interpose.redir.options import RequiredText, Synonyms
 from interpose.zenc import Kind, NotRedirectNameError, RedirectName, ReservedSonameError, ZencError, parse
@@ -64,15 +65,6 @@ class _Update:
     ifunc_added: list[ActiveBinding] = field(default_factory=list)
     ifunc_removed: list[ActiveBinding] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
-
-
-def _among(ascending: list[int], start: int, end: int) -> list[int]:
-    """The numbers in [start, end)."""
-    return ascending[bisect_left(ascending, start) : bisect_left(ascending, end)]
-
-
-def _take_out(ascending: list[int], number: int) -> None:
-    del ascending[bisect_left(ascending, number)]
 
 
 def _spec_order(spec: Specification) -> int:
@@ -154,11 +146,9 @@ class RedirState:
         self._spared: CodeObject | None = None
         self._fixed: set[int] = set()  # addresses bound for good; they may lie in any object or in none
         self._text: Ranges[CodeObject] = Ranges()
-        # Reported targets of indirect functions, both ways; and the keys of both, ascending.
-        self._targets: dict[int, set[int]] = {}
-        self._resolvers_of: dict[int, set[int]] = {}
-        self._seen_resolvers: list[int] = []
-        self._seen_targets: list[int] = []
+        # Reported targets of indirect functions, both ways.
+        self._targets = Links()
+        self._resolvers_of = Links()
         # All claims on an address at its last judgement: they tell a new conflict from one already shown.
         self._judged: dict[int, tuple[Specification, ...]] = {}
         self._bindings: dict[int, ActiveBinding] = {}
@@ -202,7 +192,7 @@ class RedirState:
     def ifunc_targets(self, resolver: ActiveBinding | int) -> tuple[int, ...]:
         """Return the functions that a resolver was seen to return, ascending."""
         address = resolver if isinstance(resolver, int) else resolver.address
-        return tuple(sorted(self._targets.get(address, ())))
+        return tuple(sorted(self._targets.of(address)))
 
     def trace_lines(self, reason: trace.Reason) -> list[str]:
         """Return what ``--trace-redir=yes`` prints after an event, without line prefixes."""
@@ -304,15 +294,9 @@ class RedirState:
         Any resolver may be reported: one that no rule claims yet is remembered for rules that come later.
         """
         update = _Update()
-        if target not in self._targets.get(resolver, ()) and self.object_at(resolver) is not None:
-            if resolver not in self._targets:
-                self._targets[resolver] = set()
-                insort(self._seen_resolvers, resolver)
-            if target not in self._resolvers_of:
-                self._resolvers_of[target] = set()
-                insort(self._seen_targets, target)
-            self._targets[resolver].add(target)
-            self._resolvers_of[target].add(resolver)
+        if target not in self._targets.of(resolver) and self.object_at(resolver) is not None:
+            self._targets.add(resolver, target)
+            self._resolvers_of.add(target, resolver)
             update.dirty.add(target)
             pending = self._pending.get(resolver)
             if pending is not None and pending.spec.may_bind(target):
@@ -430,7 +414,7 @@ class RedirState:
             hit = {obj: None for obj in self._indexes if obj in hit}
         for obj in hit:
             self._drop_object(obj, update)
-        for target in _among(self._seen_targets, start, end):
+        for target in self._resolvers_of.among(start, end):
             self._drop_target(target, update)
 
     def _drop_object(self, obj: CodeObject, update: _Update) -> None:
@@ -439,9 +423,9 @@ class RedirState:
         for spec in self._claiming.pop(obj, ()):
             self._drop_claims(spec, self._claimed[spec].pop(obj), update)
         for start, end in obj.text_ranges:
-            for resolver in _among(self._seen_resolvers, start, end):
+            for resolver in self._targets.among(start, end):
                 self._drop_resolver(resolver, update)
-            for target in _among(self._seen_targets, start, end):
+            for target in self._resolvers_of.among(start, end):
                 self._drop_target(target, update)
             self._text.drop(start, end)
         update.dirty.update(filter(obj.contains, self._fixed))
@@ -459,13 +443,8 @@ class RedirState:
             self._drop_claims(spec, claimed, update)
 
     def _drop_resolver(self, resolver: int, update: _Update) -> None:
-        _take_out(self._seen_resolvers, resolver)
         for target in self._targets.pop(resolver):
-            resolvers = self._resolvers_of[target]
-            resolvers.discard(resolver)
-            if not resolvers:
-                del self._resolvers_of[target]
-                _take_out(self._seen_targets, target)
+            self._resolvers_of.discard(target, resolver)
             update.dirty.add(target)
 
     def _drop_claims(self, spec: Specification, addresses: Iterable[int], update: _Update) -> None:
@@ -479,13 +458,8 @@ class RedirState:
         update.dirty.update(addresses)
 
     def _drop_target(self, target: int, update: _Update) -> None:
-        _take_out(self._seen_targets, target)
         for resolver in self._resolvers_of.pop(target):
-            targets = self._targets[resolver]
-            targets.discard(target)
-            if not targets:
-                del self._targets[resolver]
-                _take_out(self._seen_resolvers, resolver)
+            self._targets.discard(resolver, target)
         update.dirty.add(target)
 
     # -- Judgement ---------------------------------------------------------------------------------
@@ -511,7 +485,7 @@ class RedirState:
                 self._judge(resolver, obj, self._named_claims(resolver, obj), True, update)
                 after = self._pending.get(resolver)
                 if _specs(before) != _specs(after):
-                    update.dirty.update(self._targets.get(resolver, ()))
+                    update.dirty.update(self._targets.of(resolver))
         if len(update.dirty) > count:
             places = list(self._places(update.dirty))
         for addresses, obj, resolvers in places:
@@ -536,7 +510,7 @@ class RedirState:
         bulk.
         """
         claims, judged, bindings = self._claims, self._judged, self._bindings
-        special = resolvers | self._fixed | set(_among(self._seen_targets, addresses[0], addresses[-1] + 1))
+        special = resolvers | self._fixed | set(self._resolvers_of.among(addresses[0], addresses[-1] + 1))
         alone: dict[tuple[Specification, ...], list[int]] = {}
         tells, before = self._tells_additions, len(update.added)
         for address in addresses:
@@ -602,7 +576,7 @@ class RedirState:
     def _claims_through_resolvers(self, address: int, obj: CodeObject | None) -> dict[Specification, str]:
         """Return all claims on an address: from symbols, and from resolvers that returned it."""
         claims = self._named_claims(address, obj)
-        for resolver in self._resolvers_of.get(address, ()):
+        for resolver in self._resolvers_of.of(address):
             pending = self._pending.get(resolver)
             for spec in () if pending is None else (pending.spec, pending.inner):
                 if spec is not None and spec not in claims and spec.may_bind(address):
