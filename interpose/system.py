@@ -37,6 +37,9 @@ def limit(which: int) -> tuple[int, int]:
     return soft[0], hard[0]
 
 
+LOWEST_FD = 10
+"""Our descriptors stay clear of those that programs and shells name."""
+
 LEFT_FREE = 24
 """Descriptors below the limit for what must be opened: modules, debug files, what a forked process has."""
 

@@ -101,9 +101,8 @@ void heap_span_made(struct heap_span *s);
 /* So many bytes have been freed that a look at them is due. */
 extern u64 heap_freed_due;
 void heap_freed_much(void);
-static inline bool heap_has_freed_much(void) {
-    return rt_unlikely((i64)(heap_table->bytes_allocated - heap_table->live_bytes - heap_freed_due) >= 0);
-}
+static inline u64 heap_freed(void) { return heap_table->bytes_allocated - heap_table->live_bytes; }
+static inline bool heap_has_freed_much(void) { return rt_unlikely((i64)(heap_freed() - heap_freed_due) >= 0); }
 
 /* heap_ctx.c; under heap_lock */
 u32 heap_ctx(const u64 *frames, u32 n);

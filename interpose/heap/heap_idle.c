@@ -137,10 +137,8 @@ static u64 processor_time(void) { /* microseconds */
     return t[0] * 1000000 + t[1] / 1000;
 }
 
-static u64 freed(void) { return heap_table->bytes_allocated - heap_table->live_bytes; }
-
 static void swept(u64 step) {
-    heap_freed_due = freed() + step;
+    heap_freed_due = heap_freed() + step;
     live_then = heap_table->live_bytes;
 }
 
@@ -148,7 +146,7 @@ void heap_grown(u64 bytes) {
     u64 step = step_of(in_spans = bytes);
     if (bytes > most) most = bytes;
     if (heap_table->live_bytes > live_then) live_then = heap_table->live_bytes;
-    if ((i64)(heap_freed_due - freed() - step) > 0) heap_freed_due = freed() + step; /* it was larger */
+    if ((i64)(heap_freed_due - heap_freed() - step) > 0) heap_freed_due = heap_freed() + step; /* it was larger */
     if (bytes < next_sweep) return;
     next_sweep = bytes + step;
     if (unused() < step) return; /* a look at all blocks would win little */
@@ -160,7 +158,7 @@ void heap_freed_much(void) {
     u64 step = step_of(in_spans), began = processor_time(), since = began - last_due;
     bool fewer = heap_table->live_bytes + step <= live_then;
     last_due = began;
-    heap_freed_due = freed() + step;
+    heap_freed_due = heap_freed() + step;
     if (unused() < step) return;
     if (fewer && paid + step <= most) {
         paid += step;

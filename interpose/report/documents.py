@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from interpose.options.parse import Config
 
-_LOWEST_FD = 10
 # Bytes of the memory file that locks are about: whose process serves the document, and who asks who does.
 _SERVES, _ASKS = 0, 1
 _PIECE = 1 << 20
@@ -47,7 +46,7 @@ class Document:
         self._sharers = 1
         self._out = open_destination(self._names, self.form, "file", -1, self._template, None)
         made = os.memfd_create(f"interpose-{self.form}")
-        self._records = system.duplicate(made, _LOWEST_FD)
+        self._records = system.duplicate(made, system.LOWEST_FD)
         os.close(made)
         fcntl.fcntl(self._records, fcntl.F_SETFL, os.O_APPEND)
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _NUMBERED = ("/dev/fd/", "/proc/self/fd/")
-_LOWEST = 10  # of our copies: out of the way of what the program is about to open
 
 _kept: dict[str, int] = {}  # descriptors of ours by name; -1: there was none
 
@@ -40,7 +39,7 @@ def keep(words: Iterable[str]) -> set[int]:
         if number is None or number == 2 or name in _kept:
             continue
         try:
-            _kept[name] = system.duplicate(number, _LOWEST)
+            _kept[name] = system.duplicate(number, system.LOWEST_FD)
         except OSError:
             _kept[name] = -1
     return {fd for fd in _kept.values() if fd >= 0}
@@ -53,4 +52,4 @@ def open_for_writing(path: str, flags: int, mode: int) -> int:
         return os.open(path, flags, mode)
     if fd < 0:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-    return system.duplicate(fd, _LOWEST)
+    return system.duplicate(fd, system.LOWEST_FD)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from interpose.options.parse import Config
 
 COPYRIGHT = "Copyright (C) 2026, by the interpose authors"
-_LOWEST_FD = 10  # our descriptors stay clear of those that programs and shells name
 # What launchers call it: Open MPI; MPICH, Intel MPI, Cray's; PMIx (Slurm, PRRTE); MVAPICH2; Slurm alone.
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -167,8 +166,8 @@ def open_destination(
         else:
             if system.flags(fd) & os.O_ACCMODE == os.O_RDONLY:
                 raise LogError(f"Cannot write the {what} to file descriptor {fd}: it is not open for writing")
-            return system.duplicate(fd, _LOWEST_FD)
-        own = system.duplicate(opened, _LOWEST_FD)
+            return system.duplicate(fd, system.LOWEST_FD)
+        own = system.duplicate(opened, system.LOWEST_FD)
     except OSError as error:
         target = f"file descriptor {fd}" if kind == "fd" else "its destination"
         raise LogError(f"Cannot write the {what} to {target}: {_reason(error)}") from None
@@ -179,7 +178,7 @@ def open_destination(
 def _reason(error: OSError) -> str:
     """Why there is no descriptor."""
     soft, _ = system.limit(lib.IP_LIMIT_NOFILE)
-    if error.errno == errno.EMFILE or (error.errno == errno.EINVAL and soft <= _LOWEST_FD):
+    if error.errno == errno.EMFILE or (error.errno == errno.EINVAL and soft <= system.LOWEST_FD):
         return f"{soft} file descriptors are too few; raise ulimit -n"
     return error.strerror or str(error)
 

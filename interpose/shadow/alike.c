@@ -11,7 +11,6 @@
 #include "shadow/shadow.h"
 
 #define NR_mmap                     9
-#define PROT_READ                   1
 #define PROT_RW                     3
 #define MAP_SHARED_                 0x01
 #define MAP_PRIVATE_NORESERVE_FIXED 0x4012

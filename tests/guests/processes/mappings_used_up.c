@@ -10,6 +10,16 @@
 
 #define PAGE 4096ul
 
+static void execute_in(pid_t child, char **next, const char *how) {
+    int status;
+    if (child == 0) {
+        execv(next[0], next);
+        _exit(99);
+    }
+    waitpid(child, &status, 0);
+    printf("%s: %x\n", how, status);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1) {
         printf("%s\n", argv[1]);
@@ -32,20 +42,8 @@ int main(int argc, char **argv) {
     if (child == 0) _exit(p[PAGE] + 7);
     waitpid(child, &status, 0);
     printf("forked: %x\n", status);
-    child = vfork();
-    if (child == 0) {
-        execv(argv[0], next);
-        _exit(99);
-    }
-    waitpid(child, &status, 0);
-    printf("executed in a child of vfork: %x\n", status);
-    child = fork();
-    if (child == 0) {
-        execv(argv[0], next);
-        _exit(99);
-    }
-    waitpid(child, &status, 0);
-    printf("executed in a child: %x\n", status);
+    execute_in(vfork(), next, "executed in a child of vfork");
+    execute_in(fork(), next, "executed in a child");
     execv(argv[0], next);
     return 99;
 }
