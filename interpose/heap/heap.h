@@ -48,6 +48,9 @@ extern struct heap_span **heap_unit_map[];
 void heap_pages_init(void);
 /* Units for a span of at least bytes; zeroed memory, noaccess; NULL: no memory. */
 struct heap_span *heap_span_new(u64 bytes);
+/* The same, of a span of one block that was given back lately, and with what was in it; NULL: there is none of that
+ * size. */
+struct heap_span *heap_span_again(u64 bytes);
 /* Give the units back; contents are dropped; no block lies there any more. */
 void heap_span_free(struct heap_span *s);
 /* Narrow [lo, hi), which holds addr, so that it holds no arena that addr is not in. */
@@ -101,6 +104,8 @@ void heap_span_made(struct heap_span *s);
 /* So many bytes have been freed that a look at them is due. */
 extern u64 heap_freed_due;
 void heap_freed_much(void);
+/* A block of so many bytes goes into the quarantine: is what is kept about it to be given back at once? */
+bool heap_gives_back(u64 bytes);
 static inline u64 heap_freed(void) { return heap_table->bytes_allocated - heap_table->live_bytes; }
 static inline bool heap_has_freed_much(void) { return rt_unlikely((i64)(heap_freed() - heap_freed_due) >= 0); }
 

@@ -126,10 +126,12 @@ void heap_recycle(u32 i) {
 }
 
 /* A block with a span of its own. */
-static u32 big_block(u64 bytes, u64 *at) {
+static u32 big_block(u64 bytes, u64 *at, bool *zeroed) {
     u32 i = heap_record_new(false);
     if (!i) return 0;
-    struct heap_span *s = heap_span_new(bytes);
+    struct heap_span *s = heap_span_again(bytes);
+    *zeroed = !s;
+    if (!s) s = heap_span_new(bytes);
     if (!s) {
         heap_record_free(i);
         return 0;
@@ -148,9 +150,9 @@ u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed) {
     if (align < natural) align = natural;
     if (size > IP_CLIENT_END) return 0;
     u64 bytes = heap_cell_bytes(size, align);
-    *zeroed = bytes > HEAP_SMALL;
-    if (*zeroed) {
-        i = big_block(bytes, &at);
+    *zeroed = false;
+    if (bytes > HEAP_SMALL) {
+        i = big_block(bytes, &at, zeroed);
         if (!i) return 0;
     } else {
         u32 c = heap_class_of(bytes, &stride);

@@ -11,7 +11,8 @@
 #include "heap/heap_hooks.h"
 
 #define HEAP_CELL     16ull
-#define HEAP_LINEAR   1024ull       /* classes of 16 bytes up to here */
+#define HEAP_LOW      512u    /* cells from here on are given by the lowest span that has one: others become empty */
+#define HEAP_LINEAR   1024ull /* classes of 16 bytes up to here */
 #define HEAP_SMALL    (32ull << 10) /* then eight classes for each doubling */
 #define HEAP_N_LINEAR (HEAP_LINEAR / HEAP_CELL + 1)
 #define HEAP_CLASSES  (HEAP_N_LINEAR + 5 * 8)
@@ -73,6 +74,13 @@ static inline void heap_offer(struct heap_class *c, struct heap_span *s) {
     if (s->next) s->next->before = s;
     c->spans = s;
 }
+/* The same, but it is not used before the first one has no more. */
+static inline void heap_offer_behind(struct heap_span *first, struct heap_span *s) {
+    s->before = first;
+    s->next = first->next;
+    if (s->next) s->next->before = s;
+    first->next = s;
+}
 static inline void heap_withdraw(struct heap_class *c, struct heap_span *s) {
     if (s->next) s->next->before = s->before;
     if (s->before)
@@ -102,13 +110,19 @@ static inline struct ip_heap_block *heap_cell_take(struct heap_class *c, u64 *at
 /* Nothing of the span is used any more, and the class has another such one. */
 void heap_span_empty(struct heap_span *s);
 
-/* A cell that can be used again, and will be at once: its record is in the caches.  Spans of which nothing is used go
- * back, all but one of each class: programs whose sizes change would keep memory for each size they ever had. */
+/* A cell that can be used again, and, if it is small, will be at once: its record is in the caches.  Spans of which
+ * nothing is used go back, all but one of each class: programs whose sizes change would keep memory for each size they
+ * ever had. */
 static inline void heap_cell_back(struct heap_span *s, struct ip_heap_block *b) {
     struct heap_class *c = &heap_classes[s->class];
     if (c->spans != s) {
-        if (s->free || s->used != s->n) heap_withdraw(c, s);
-        heap_offer(c, s);
+        bool listed = s->free || s->used != s->n;
+        if (s->stride < HEAP_LOW || !c->spans || s->lo < c->spans->lo) {
+            if (listed) heap_withdraw(c, s);
+            heap_offer(c, s);
+        } else if (!listed) {
+            heap_offer_behind(c->spans, s);
+        }
     }
     b->state = IP_HB_FREE;
     b->next = s->free;

@@ -21,8 +21,8 @@ void heap_hook_idle(u64 addr, u64 size);
  * such spans.  True: it is, until the other one is called, when no block lives there. */
 bool heap_hook_alike(u64 addr, u64 bytes, u64 stride, u64 offset, u64 size);
 void heap_hook_end_alike(u64 addr, u64 bytes);
-/* It no longer does, but nobody else gets it yet. */
-void heap_hook_released(u64 addr, u64 size);
+/* It no longer does, but nobody else gets it yet.  idle: for so long that what is kept about it may be given back. */
+void heap_hook_released(u64 addr, u64 size, bool idle);
 /* A client-defined block, or a part of one, gets a state (RT_SH_*). */
 void heap_hook_state(u64 addr, u64 size, int state);
 /* Bulk copies and fills for the program (realloc, memcpy, memset): whether all the bytes may be accessed; and the

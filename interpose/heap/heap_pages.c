@@ -14,6 +14,8 @@
 #define ARENA_MIN     (4ull << 20)
 #define ARENA_MAX     (64ull << 20)
 #define SPANS_CHUNK   1024
+#define KEPT          4
+#define KEPT_MOST     (1ull << 20) /* bytes of one */
 /* Blocks from here on ask for huge pages (docs/measurements.md, point 32), and this much in all: so much more, at the
  * most, does a program have that touches one byte in many. */
 #define HUGE_MIN  (4ull << 20)
@@ -33,6 +35,10 @@ struct heap_span **heap_unit_map[1 << HEAP_TOP_BITS];
 static struct heap_span *span_free, *fresh, *fresh_end; /* those given back, linked through .next; never used */
 static struct run *runs;                                /* free, sorted, never adjacent */
 static u32 n_runs, cap_runs;
+/* Spans of one block that were given back last, with their memory as it was: a program that wants one of that size next
+ * has no fault for each page. */
+static struct run kept[KEPT];
+static u32 next_kept;
 static u64 next_arena = ARENA_MIN;
 static u64 in_spans, in_huge; /* bytes */
 
@@ -127,44 +133,85 @@ static void want_huge(struct heap_span *s, u64 bytes) {
 }
 
 /* What lies there next does not ask for huge pages, nor against them: only a new mapping is as it was. */
-static void drop_pages(const struct heap_span *s, u64 bytes) {
-    bool huge = !s->stride && s->n_free;
-    if (huge) in_huge -= bytes;
-    if (huge && sys6(NR_mmap, (long)s->lo, (long)bytes, PROT_RW, MAP_FRESH, -1, 0) == (long)s->lo) return;
-    sys3(NR_madvise, (long)s->lo, (long)bytes, MADV_DONTNEED);
+static void drop_pages(u64 lo, u64 bytes, bool huge) {
+    if (huge && sys6(NR_mmap, (long)lo, (long)bytes, PROT_RW, MAP_FRESH, -1, 0) == (long)lo) return;
+    sys3(NR_madvise, (long)lo, (long)bytes, MADV_DONTNEED);
+}
+
+static struct heap_span *span_at(u64 lo, u64 bytes) {
+    struct heap_span *s = span_take();
+    s->lo = lo;
+    s->units = bytes / HEAP_UNIT;
+    map_units(lo, heap_span_end(s), s);
+    in_spans += bytes;
+    heap_grown(in_spans);
+    return s;
+}
+
+/* What is kept goes where all free memory is.  Was there anything? */
+static bool keep_nothing(void) {
+    bool any = false;
+    for (struct run *k = kept; k < kept + KEPT; k++) {
+        if (k->lo == k->hi) continue;
+        any = true;
+        drop_pages(k->lo, k->hi - k->lo, false);
+        run_insert(k->lo, k->hi);
+        k->hi = k->lo;
+    }
+    return any;
+}
+
+static void keep(u64 lo, u64 hi) {
+    struct run *k = &kept[next_kept++ % KEPT];
+    if (k->lo < k->hi) {
+        drop_pages(k->lo, k->hi - k->lo, false);
+        run_insert(k->lo, k->hi);
+    }
+    *k = (struct run){lo, hi};
+}
+
+struct heap_span *heap_span_again(u64 bytes) {
+    bytes = RT_ROUND_UP(bytes, HEAP_UNIT);
+    for (struct run *k = kept; k < kept + KEPT; k++) {
+        if (k->hi - k->lo != bytes) continue;
+        k->hi = k->lo;
+        return span_at(k->lo, bytes);
+    }
+    return NULL;
 }
 
 struct heap_span *heap_span_new(u64 bytes) {
     bytes = RT_ROUND_UP(bytes, HEAP_UNIT);
-    for (int attempt = 0; attempt < 2; attempt++) {
+    do {
         for (u32 i = 0; i < n_runs; i++) {
             if (runs[i].hi - runs[i].lo < bytes) continue;
-            struct heap_span *s = span_take();
-            s->lo = runs[i].lo;
-            s->units = bytes / HEAP_UNIT;
+            u64 lo = runs[i].lo;
             runs[i].lo += bytes;
             if (runs[i].lo == runs[i].hi) {
                 n_runs--;
                 for (; i < n_runs; i++) runs[i] = runs[i + 1];
             }
-            map_units(s->lo, heap_span_end(s), s);
+            struct heap_span *s = span_at(lo, bytes);
             want_huge(s, bytes);
-            in_spans += bytes;
-            heap_grown(in_spans);
             return s;
         }
-        if (!arena_new(bytes)) return NULL;
-    }
+    } while (keep_nothing() || arena_new(bytes));
     return NULL;
 }
 
 void heap_span_free(struct heap_span *s) {
-    u64 hi = heap_span_end(s);
-    if (s->alike) heap_hook_end_alike(s->lo, hi - s->lo);
-    drop_pages(s, hi - s->lo);
+    u64 hi = heap_span_end(s), bytes = hi - s->lo;
+    bool huge = !s->stride && s->n_free;
+    if (s->alike) heap_hook_end_alike(s->lo, bytes);
     map_units(s->lo, hi, NULL);
-    in_spans -= hi - s->lo;
-    run_insert(s->lo, hi);
+    in_spans -= bytes;
+    if (huge) in_huge -= bytes;
+    if (!s->stride && bytes <= KEPT_MOST) {
+        keep(s->lo, hi);
+    } else {
+        drop_pages(s->lo, bytes, huge);
+        run_insert(s->lo, hi);
+    }
     s->n = 0;
     s->next = span_free;
     span_free = s;

@@ -9,11 +9,22 @@
 #include "jit/lastwords.h"
 #include "jit/transtab.h"
 
-#define CODE_READ 32 /* what stage 1 asks for: room for the longest marker */
-/* Those of a compiler's text (cc1: 20 MB) each have a place; only what is used is memory. */
-#define COPIES 16384u
+#define CODE_READ 32    /* what stage 1 asks for: room for the longest marker */
+#define COPIES    1024u /* 4 MB; pages of larger programs are read again now and then (cc1: each of 2,500 three times) */
+#define WAYS      4u    /* places for a page */
 
-static uint32_t copy_index(uint64_t page) { return (uint32_t)(page >> 12 ^ page >> 24) & (COPIES - 1); }
+/* The first place of a page. */
+static uint32_t copy_set(uint64_t page) { return (uint32_t)(page >> 12 ^ page >> 24) * WAYS & (COPIES - 1); }
+
+/* Its copy, or the place whose use lies back farthest. */
+static struct page_copy *copy_of(const struct transtab *t, uint64_t page) {
+    struct page_copy *set = t->copies + copy_set(page), *oldest = set;
+    for (uint32_t i = 0; i < WAYS; i++) {
+        if (set[i].page == page) return &set[i];
+        if (set[i].gen < oldest->gen) oldest = &set[i];
+    }
+    return oldest;
+}
 
 void tt_init_code(struct transtab *t) {
     t->copies = ip_alloc(COPIES, sizeof *t->copies);
@@ -23,8 +34,10 @@ void tt_init_code(struct transtab *t) {
 void tt_forget_code(struct transtab *t, uint64_t lo, uint64_t hi) {
     t->code_page = 1; /* no page */
     if (hi - lo < COPIES * 4096ull) {
-        for (uint64_t page = lo & ~4095ull; page < hi; page += 4096)
-            if (t->copies[copy_index(page)].page == page) t->copies[copy_index(page)].valid = 0;
+        for (uint64_t page = lo & ~4095ull; page < hi; page += 4096) {
+            struct page_copy *c = copy_of(t, page);
+            if (c->page == page) c->valid = 0;
+        }
     } else {
         memset(t->copies, 0, COPIES * sizeof *t->copies);
     }
@@ -76,9 +89,8 @@ bool tt_peek(void *ctx, uint64_t at, void *out, int n) {
  * or as long as the page has translations (it is write-protected then), or
  * when it belongs to a mapping that cannot change. */
 static const uint8_t *page_get(struct transtab *t, uint64_t page) {
-    uint32_t i = copy_index(page);
-    struct page_copy *c = &t->copies[i];
-    uint8_t *bytes = t->copy_bytes + i * 4096ull;
+    struct page_copy *c = copy_of(t, page);
+    uint8_t *bytes = t->copy_bytes + (c - t->copies) * 4096;
     if (c->page != page || !c->valid ||
         (c->gen != t->req_gen && !tt_is_watched(t, page) && (tt_is_checked(t, page) || !tt_is_stable(t, page)))) {
         c->page = page;

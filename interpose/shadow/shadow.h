@@ -36,9 +36,10 @@ static inline long sh_read(void *dst, u64 src, u64 n) { return rt_copy_from(dst,
 /* shadow_map.c */
 /* As rt_shadow_set, for memory known to be mapped (the heap's own). */
 void sh_set_mapped(u64 addr, u64 len, int state);
-/* A block of the heap, whose V bits are all set while nobody owns it, has become the program's, or ends. */
+/* A block of the heap, whose V bits are all set while nobody owns it, has become the program's, or ends.  idle: what
+ * holds them may be given back at once. */
 void sh_block_allocated(u64 addr, u64 len, bool defined);
-void sh_block_released(u64 addr, u64 len);
+void sh_block_released(u64 addr, u64 len, bool idle);
 /* The V bytes of mapped memory are about to be written, all of them: get the pages in one call. */
 void sh_make_present(u64 addr, u64 len);
 /* n V bytes from p on, all mapped, become zero. */

@@ -31,12 +31,16 @@
 /* A range of 0xff beyond this would need too many kernel mappings. */
 #define ONES_MAX (16ull << 30)
 /* rt_shadow_set: from here on replace pages instead of writing them. */
+#define SPAN_MIN  (32ull << 10) /* blocks of the heap from here on have pages of their own */
 #define REMAP_MIN (4ull << 20)
 /* Blocks of the heap up to this are marked in line: by words, by stores of 16 bytes, which need a register of the
  * program's, and by a string instruction, which takes some time to begin, but does not read what it overwrites. */
-#define SMALL_BLOCK (16ull << 10)
-#define WIDE_MIN    64
-#define WIDE_MAX    2048
+/* Of so many blocks the V pages of the next one are made present in one call. */
+#define FILLED_OFTEN 4
+#define FILLED_MOST  8
+#define SMALL_BLOCK  (16ull << 10)
+#define WIDE_MIN     64
+#define WIDE_MAX     2048
 
 rt_lock_t sh_map_lock;
 static u8 chunk_of[2][512]; /* sources for fault-tolerant fills: 0x00, 0xff */
@@ -307,7 +311,22 @@ static inline void set_a_of_block(u64 addr, u64 len, bool bit) {
     if (tail) *p = bit ? *p | tail : *p & (u8)~tail;
 }
 
+void sh_make_present(u64 addr, u64 len) {
+    u64 lo = RT_ROUND_UP(sh_v(addr), RT_PAGE), hi = RT_ROUND_DOWN(sh_v(addr + len), RT_PAGE);
+    sys3(NR_madvise, (long)lo, (long)(hi - lo), MADV_POPULATE_WRITE_);
+}
+
+static bool has_span(u64 len) { return len >= SPAN_MIN && len < REMAP_MIN; }
+
+/* How often blocks of about this length were written to their ends lately. */
+static u8 *filled_of(u64 len) {
+    static u8 filled[8];
+    return &filled[63 - __builtin_clzll(len / SPAN_MIN)];
+}
+_Static_assert(REMAP_MIN / SPAN_MIN == 1 << 7, "filled_of");
+
 static __attribute__((noinline)) void large_allocated(u64 addr, u64 len, bool defined) {
+    if (has_span(len) && (defined || *filled_of(len) >= FILLED_OFTEN)) sh_make_present(addr, len);
     if (defined)
         sh_set_mapped(addr, len, RT_SH_DEFINED);
     else
@@ -328,7 +347,40 @@ void sh_block_allocated(u64 addr, u64 len, bool defined) {
     set_a_of_block(addr, len, false);
 }
 
-void sh_block_released(u64 addr, u64 len) {
+/* Pages of V bytes were given back: shared pages of ones show again, unless a request of the program's has put others
+ * there, of which nothing is left.  Ones are in the page cache; to read each page would be a fault for each. */
+static void set_again(u64 lo, u64 hi) {
+    u8 cached[64], v;
+    for (u64 n; lo < hi; lo += n) {
+        n = hi - lo < sizeof cached * RT_PAGE ? hi - lo : sizeof cached * RT_PAGE;
+        bool known = sys3(NR_mincore, (long)lo, (long)n, (long)cached) == 0;
+        for (u64 i = 0; i < n / RT_PAGE; i++) {
+            u64 page = lo + i * RT_PAGE;
+            if (known && cached[i] & 1) continue;
+            if (!sh_read(&v, page, 1) && v != 0xff) sh_fill(page, 0xff, RT_PAGE);
+        }
+    }
+}
+
+static __attribute__((noinline)) void span_released(u64 addr, u64 len) {
+    u64 lo = sh_v(addr), hi = sh_v(addr + len), first = RT_ROUND_UP(lo, RT_PAGE), last = RT_ROUND_DOWN(hi, RT_PAGE);
+    u8 *filled = filled_of(len);
+    if (*(const volatile u8 *)(last - 1) == 0xff)
+        *filled /= 2;
+    else if (*filled < FILLED_MOST)
+        ++*filled;
+    sh_fill(lo, 0xff, first - lo);
+    sys3(NR_madvise, (long)first, (long)(last - first), MADV_DONTNEED_);
+    set_again(first, last);
+    sh_fill(last, 0xff, hi - last);
+    sh_set_a(addr, len, 1);
+}
+
+void sh_block_released(u64 addr, u64 len, bool idle) {
+    if (idle && has_span(len)) {
+        span_released(addr, len);
+        return;
+    }
     if (addr & 7 || len > SMALL_BLOCK) {
         sh_set_mapped(addr, len, RT_SH_NOACCESS);
         return;
@@ -336,11 +388,6 @@ void sh_block_released(u64 addr, u64 len) {
     /* What lies behind, up to the next word, is red zone, and undefined as well. */
     fill_words(sh_v(addr), RT_ROUND_UP(len, 8), true);
     set_a_of_block(addr, len, true);
-}
-
-void sh_make_present(u64 addr, u64 len) {
-    u64 lo = RT_ROUND_UP(sh_v(addr), RT_PAGE), hi = RT_ROUND_DOWN(sh_v(addr + len), RT_PAGE);
-    sys3(NR_madvise, (long)lo, (long)(hi - lo), MADV_POPULATE_WRITE_);
 }
 
 /* By pages, because most of them are zero throughout, and one that was never touched is to stay so. */
@@ -357,21 +404,6 @@ bool sh_is_nobodys(u64 page) {
     if (sh_read(bits, sh_a(page - IP_V_CONST), sizeof bits) < 0) return false;
     for (u32 i = 0; i < RT_PAGE / 64; i++) all &= bits[i];
     return all == ~0ull;
-}
-
-/* Pages of V bytes were given back: shared pages of ones show again, unless a request of the program's has put others
- * there, of which nothing is left.  Ones are in the page cache; to read each page would be a fault for each. */
-static void set_again(u64 lo, u64 hi) {
-    u8 cached[64], v;
-    for (u64 n; lo < hi; lo += n) {
-        n = hi - lo < sizeof cached * RT_PAGE ? hi - lo : sizeof cached * RT_PAGE;
-        bool known = sys3(NR_mincore, (long)lo, (long)n, (long)cached) == 0;
-        for (u64 i = 0; i < n / RT_PAGE; i++) {
-            u64 page = lo + i * RT_PAGE;
-            if (known && cached[i] & 1) continue;
-            if (!sh_read(&v, page, 1) && v != 0xff) sh_fill(page, 0xff, RT_PAGE);
-        }
-    }
 }
 
 void sh_idle(u64 addr, u64 len) {

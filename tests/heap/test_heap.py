@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -49,6 +50,41 @@ def test_calloc_is_zero_and_defined(sh: Any) -> None:
             sh.mem(p, 3 * size)[:] = b"x" * (3 * size)
             free(sh, p)
     assert sh.request(sh.lib.IP_HR_CALLOC, 1 << 40, 1 << 40) == 0
+
+
+@pytest.fixture
+def no_quarantine(sh: Any) -> Iterator[Any]:
+    chan = sh.lib.t_chan()
+    chan.freelist_vol = 0
+    yield sh
+    chan.freelist_vol = 20000000
+
+
+def test_a_large_block_comes_again(no_quarantine: Any) -> None:
+    """Memory of blocks with pages of their own is kept for the next one, which sees nothing of it."""
+    sh = no_quarantine
+    before: set[int] = set()
+    again = 0
+    for turn in range(60):
+        size = (33_000, 70_000, 200_000)[turn % 3]
+        if turn % 2:
+            p = sh.request(sh.lib.IP_HR_CALLOC, 1, size)
+            assert sh.v(p - 16, size + 32) == b"\xff" * 16 + bytes(size) + b"\xff" * 16
+            assert sh.mem(p, size)[:] == bytes(size)
+        else:
+            p = malloc(sh, size)
+            assert sh.v(p - 16, size + 32) == b"\xff" * (size + 32)
+        assert sh.a(p - 16, 4096) == "1" * 16 + "0" * 4080
+        assert sh.a(p + size - 4080, 4096) == "0" * 4080 + "1" * 16
+        again += p in before
+        before.add(p)
+        sh.ffi.memmove(sh.ffi.cast("char *", p + sh.lib.IP_V_CONST), bytes(size), size)
+        sh.mem(p, size)[:] = b"x" * size
+        free(sh, p)
+        assert sh.v(p, size) == b"\xff" * size
+        assert sh.a(p, 4096) == sh.a(p + size - 4096, 4096) == "1" * 4096
+    assert again > 40
+    assert not sh.errors()
 
 
 def test_realloc_moves_bytes_and_bits(sh: Any) -> None:
@@ -393,17 +429,24 @@ def test_stacks_of_a_recursion_have_hashes_of_their_own(sh: Any) -> None:
     assert len(set(numbers)) == len(hashes) == 4096
 
 
-def test_the_block_given_back_last_is_given_next(sh: Any) -> None:
+def test_the_block_given_back_last_is_given_next(no_quarantine: Any) -> None:
     """The one out of the quarantine has its record in the caches."""
-    chan = sh.lib.t_chan()
-    blocks = [malloc(sh, 700) for _ in range(1000)]
-    chan.freelist_vol = 0
-    try:
-        for p in blocks[5], blocks[900], blocks[444]:
-            free(sh, p)
-            assert malloc(sh, 700) == p
-    finally:
-        chan.freelist_vol = 20000000
+    sh = no_quarantine
+    blocks = [malloc(sh, 300) for _ in range(1000)]
+    for p in blocks[5], blocks[900], blocks[444]:
+        free(sh, p)
+        assert malloc(sh, 300) == p
+
+
+def test_larger_blocks_are_given_from_below(no_quarantine: Any) -> None:
+    """So that spans further up become empty, and their memory the system's."""
+    sh = no_quarantine
+    blocks = sorted(malloc(sh, 700) for _ in range(2000))
+    for p in (blocks[1100], blocks[1500], blocks[200], blocks[1900], blocks[201]):
+        free(sh, p)
+    malloc(sh, 0)  # they leave the quarantine
+    assert {malloc(sh, 700), malloc(sh, 700)} == {blocks[200], blocks[201]}
+    assert {malloc(sh, 700) for _ in range(3)} == {blocks[1100], blocks[1500], blocks[1900]}
 
 
 def test_client_defined_blocks(sh: Any) -> None:

@@ -233,7 +233,7 @@ bool t_released_keeps_xmm0(u64 addr, u64 len) {
     const u64 before[2] = {0x123456789abcdef, 0xfedcba987654321};
     u64 after[2];
     __asm__ volatile("movups %0, %%xmm0" : : "m"(before) : "xmm0");
-    sh_block_released(addr, len);
+    sh_block_released(addr, len, false);
     __asm__ volatile("movups %%xmm0, %0" : "=m"(after));
     return after[0] == before[0] && after[1] == before[1];
 }

@@ -32,7 +32,7 @@ _Bool rt_shadow_unaddr(struct tstate *, uint64_t, uint64_t, uint64_t *);
 _Bool rt_shadow_undef(uint64_t, uint64_t, uint64_t *);
 _Bool rt_shadow_undef_only(struct tstate *, uint64_t, uint64_t, uint64_t *);
 void sh_block_allocated(uint64_t, uint64_t, _Bool);
-void sh_block_released(uint64_t, uint64_t);
+void sh_block_released(uint64_t, uint64_t, bool);
 _Bool t_released_keeps_xmm0(uint64_t, uint64_t);
 _Bool sh_is_large(uint64_t);
 void sh_idle(uint64_t, uint64_t);

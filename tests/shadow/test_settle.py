@@ -93,7 +93,7 @@ def test_not_where_it_would_be_wrong_or_of_no_use(sh: Any, why: str) -> None:
 def test_a_freed_block_is_undefined_and_forgotten(alone: Any) -> None:
     base = new_block(alone)
     store(alone, base, SIZE)
-    alone.lib.sh_block_released(base, SIZE)
+    alone.lib.sh_block_released(base, SIZE, False)
     assert alone.v(base, SIZE) == b"\xff" * SIZE
     assert not alone.lib.sh_is_large(base + SIZE // 2)
 

@@ -183,7 +183,8 @@ void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {
     if (on()) block_allocated(rt_current(), addr, size);
 }
 
-void heap_hook_released(u64 addr, u64 size) {
+void heap_hook_released(u64 addr, u64 size, bool idle) {
+    (void)idle;
     (void)size;
     if (on()) block_freed(rt_current(), addr);
 }

@@ -139,8 +139,8 @@ void heap_hook_expected(u64 addr) {
     __builtin_prefetch((const void *)sh_v(addr), 1);
     __builtin_prefetch((const void *)sh_a(addr), 1);
 }
-void heap_hook_released(u64 addr, u64 size) {
-    if (on()) sh_block_released(addr, size);
+void heap_hook_released(u64 addr, u64 size, bool idle) {
+    if (on()) sh_block_released(addr, size, idle);
 }
 void heap_hook_state(u64 addr, u64 size, int state) {
     if (on()) rt_shadow_set_mapped(addr, size, state);
