@@ -249,7 +249,7 @@ static void count_checked(struct tk *t) {
 
 static void pair_checked(struct tk *t, u8 bit) {
     if (t->ts->vflags & bit) {
-        if (t->in->flow == IP_F_JCC && tk_branches_meet(t->ts, t->in)) return;
+        if (t->in->flow == IP_F_JCC && (tk_branches_meet(t->ts, t->in) || tk_branch_joined(t->ts, t->in))) return;
         tk_report_cond(t);
         tk_set_flags(t, t->ts->vflags & (u8)~bit);
     }

@@ -103,6 +103,8 @@ u64 tk_flag(struct tk *t, u64 bit); /* 0 or 1: a bit of the guest's rflags */
 
 /* track_branch.c: do both ways of this branch, which is undefined, lead to the same? */
 bool tk_branches_meet(struct tstate *ts, const struct ip_insn *in);
+/* Will the next branch report this one, which is undefined, with its own condition? */
+bool tk_branch_joined(struct tstate *ts, const struct ip_insn *in);
 
 /* track_flags.c */
 u8 tk_fl_make(u64 rv, u64 ru, unsigned n, bool ub, bool b, bool uo, bool o);

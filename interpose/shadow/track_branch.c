@@ -15,6 +15,9 @@
  * there, both ways meet, and nothing depends on the first branch if what was computed on one
  * of them only is dead at L.  If it is undefined, or defined and goes on, the walk goes on,
  * too ("a && b && c").  "a || b" is the same with the other sense.
+ *
+ * Where it leads to an undefined branch instead, which comes next, that one speaks for both,
+ * as under Valgrind: "base == 1 || base > 36" is one use of base.
  */
 #include "jit/x86_decode.h"
 #include "shadow/track.h"
@@ -23,6 +26,8 @@
 #define MAX_BRANCHES 4
 #define MAX_AHEAD    96 /* beyond the meeting point, on all ways from there */
 #define MAX_PLACES   24 /* where these part or come together */
+#define MAX_BETWEEN  2  /* from a branch to the one that speaks for both; Valgrind's number */
+#define MAX_LEAVING  3  /* to a return, that is: what is that short, Valgrind does not join */
 #define FLAGS        (IP_FL_CF | IP_FL_PF | IP_FL_ZF | IP_FL_SF | IP_FL_OF)
 
 #define REG(r)       (1u << (r))
@@ -257,4 +262,44 @@ bool tk_branches_meet(struct tstate *ts, const struct ip_insn *in) {
         put_back(&k, ts);
     }
     return meet;
+}
+
+static bool returns_soon(u64 pc) {
+    struct ip_insn in;
+    for (unsigned i = 0; i < MAX_LEAVING && fetch(pc, &in); i++) {
+        if (in.flow == IP_F_RET) return true;
+        if (in.flow != IP_F_NEXT) return false;
+        pc += in.len;
+    }
+    return false;
+}
+
+/* Is the branch that comes next on the way from pc undefined, too, with one side at meet?  Where it is, or 0. */
+static u64 next_undefined(struct tstate *ts, u64 pc, u64 meet) {
+    u32 regs = 0;
+    for (unsigned i = 0; i <= MAX_BETWEEN; i++) {
+        struct ip_insn in;
+        if (!fetch(pc, &in)) return 0;
+        if (in.flow == IP_F_JCC) {
+            bool open = ts->vflags >> (in.cc >> 1) & 1;
+            return open && (in.target == meet || pc + in.len == meet) ? pc : 0;
+        }
+        if (in.flow != IP_F_NEXT || !compute(ts, &in, &regs)) return 0;
+        pc += in.len;
+    }
+    return 0;
+}
+
+/* A branch that has spoken for the one before it leaves none to the one behind: their causes may be others. */
+bool tk_branch_joined(struct tstate *ts, const struct ip_insn *in) {
+    struct rt_thread *th = rt_th(ts);
+    u64 next = ts->pc + in->len, target = ts->pc + in->target;
+    bool speaks = th->joining_branch == ts->pc, taken = condition(in->cc, ts->rflags);
+    struct kept k;
+    th->joining_branch = 0;
+    if (speaks || target == next || returns_soon(taken ? next : target)) return false;
+    keep(&k, ts);
+    th->joining_branch = next_undefined(ts, taken ? target : next, taken ? next : target);
+    put_back(&k, ts);
+    return th->joining_branch;
 }
