@@ -3,19 +3,24 @@
  * V bits travel with the registers through the image, because lazy binding
  * saves and restores the argument registers of a call around the resolver.
  * Layouts: Intel SDM volume 1, chapters 10.5 (FXSAVE) and 13.4, 13.5 (XSAVE,
- * standard and compacted; CPUID leaf 13 has offsets and sizes).
+ * standard and compacted; CPUID leaf 13 has offsets and sizes).  What is not
+ * written (13.7, 13.9, 13.10: parts that nobody asked for, the initial state but
+ * for XSAVE, and what is free) stays as undefined as it was.
  */
 #include "runtime/base/cpu.h"
 #include "shadow/track_x87.h"
 
-#define FX_FSW       2  /* the x87 status word */
-#define FX_ST        32 /* eight 16-byte slots; MMX in their low halves */
-#define FX_XMM       160
-#define FX_LEN       512
-#define XS_XSTATE_BV 512
-#define XS_XCOMP_BV  520
-#define XS_EXTENDED  576
-#define XS_COMPACTED (1ull << 63)
+#define FX_FSW        2  /* the x87 status word */
+#define FX_MXCSR      24 /* and its mask */
+#define FX_ST         32 /* eight 16-byte slots; MMX in their low halves */
+#define FX_XMM        160
+#define FX_XMM_END    416 /* from here to FX_LEN: free */
+#define FX_LEN        512
+#define XS_XSTATE_BV  512
+#define XS_XCOMP_BV   520
+#define XS_EXTENDED   576
+#define XS_COMPACTED  (1ull << 63)
+#define MXCSR_INITIAL 0x1f80
 
 enum { XC_X87, XC_SSE, XC_AVX, XC_OPMASK = 5, XC_ZMM_HI256, XC_HI16_ZMM, XC_END = 19 };
 
@@ -118,27 +123,70 @@ static u64 layout(u64 bv, bool compacted, u64 at[XC_END]) {
     return end;
 }
 
-/* n bytes at `at`: reported if not addressable (false), else defined if written. */
+/* Are n bytes at `at` addressable?  Else it is reported. */
 static bool image(struct tk *t, u64 at, u64 n, bool write) {
     u64 first;
     bool bad = rt_shadow_unaddr(t->ts, at, n, &first);
-    if (bad)
-        sh_report_access(t->ts, write ? IP_E_WRITE : IP_E_READ, first, (u32)(at + n - first));
-    else if (write)
-        sh_fill(sh_v(at), 0, n);
+    if (bad) sh_report_access(t->ts, write ? IP_E_WRITE : IP_E_READ, first, (u32)(at + n - first));
     return !bad;
+}
+
+static void defined(u64 from, u64 end) { sh_fill(sh_v(from), 0, end - from); }
+
+/* The legacy region, as far as components bv are in it. */
+static void legacy_saved(struct tk *t, u64 base, u64 bv, bool mxcsr) {
+    if (mxcsr) defined(base + FX_MXCSR, base + FX_ST);
+    if (bv >> XC_X87 & 1) {
+        defined(base, base + FX_MXCSR);
+        defined(base + FX_ST, base + FX_XMM);
+        component(t, XC_X87, base + FX_ST, true);
+    }
+    if (bv >> XC_SSE & 1) {
+        defined(base + FX_XMM, base + FX_XMM_END);
+        component(t, XC_SSE, base + FX_XMM, true);
+    }
 }
 
 static u64 requested(const struct tk *t) {
     return ((t->ts->gpr[IP_RDX] << 32) | (u32)t->ts->gpr[IP_RAX]) & rt_cpu()->xcr0;
 }
 
-static void save(struct tk *t, bool compacted) {
+static bool xmm_in_use(struct tk *t) {
+    for (unsigned r = 0; r < 16; r++)
+        if (!tk_zero(tk_vec_value(t, r), 16)) return true;
+    return false;
+}
+
+/* Components that are not in their initial state.  CPUs differ in whether MXCSR counts as one of SSE's here. */
+static __attribute__((noinline)) u64 in_use(struct tk *t, bool with_mxcsr) {
+    u32 low, high, mxcsr = MXCSR_INITIAL;
+    if (!rt_cpu()->tells_used) return ~0ull;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+    if (with_mxcsr) __asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
+    u64 sse = mxcsr != MXCSR_INITIAL || xmm_in_use(t);
+    return (((u64)high << 32 | low) & ~(1ull << XC_SSE)) | sse << XC_SSE;
+}
+
+enum { XSAVE, XSAVEOPT, XSAVEC };
+
+static void save(struct tk *t, int how) {
     u64 base = tk_ea(t), bv = requested(t), at[XC_END];
-    u64 n = layout(bv, compacted, at);
+    u64 n = layout(bv, how == XSAVEC, at);
     if (!image(t, base, n, true)) return;
-    for (unsigned c = 0; c < XC_END; c++)
-        if (bv >> c & 1) component(t, c, base + at[c], true);
+    u64 made = how == XSAVE ? bv : bv & in_use(t, how == XSAVEC);
+    u64 with_mxcsr = 1u << XC_SSE | (how == XSAVEC ? 0 : 1u << XC_AVX);
+    legacy_saved(t, base, made, (how == XSAVEC ? made : bv) & with_mxcsr);
+    if (how == XSAVEC)
+        defined(base + XS_XSTATE_BV, base + XS_XCOMP_BV + 8);
+    else {
+        u64 *bits = (u64 *)sh_v(base + XS_XSTATE_BV);
+        if (*bits & bv) *bits &= ~bv;
+    }
+    for (unsigned c = XC_AVX; c < XC_END; c++) {
+        if (!(made >> c & 1)) continue;
+        defined(base + at[c], base + at[c] + rt_cpu()->state[c].size);
+        component(t, c, base + at[c], true);
+    }
 }
 
 static void restore(struct tk *t) {
@@ -161,10 +209,7 @@ bool tk_state_image(struct tk *t) {
     switch (t->in->mnem) {
     case IP_MN_FXSAVE:
     case IP_MN_FXSAVE64:
-        if (image(t, tk_ea(t), FX_LEN, true)) {
-            component(t, XC_X87, tk_ea(t) + FX_ST, true);
-            component(t, XC_SSE, tk_ea(t) + FX_XMM, true);
-        }
+        if (image(t, tk_ea(t), FX_LEN, true)) legacy_saved(t, tk_ea(t), 1u << XC_X87 | 1u << XC_SSE, true);
         return true;
     case IP_MN_FXRSTOR:
     case IP_MN_FXRSTOR64:
@@ -174,11 +219,11 @@ bool tk_state_image(struct tk *t) {
         }
         return true;
     case IP_MN_XSAVE:
-    case IP_MN_XSAVE64:
+    case IP_MN_XSAVE64: save(t, XSAVE); return true;
     case IP_MN_XSAVEOPT:
-    case IP_MN_XSAVEOPT64: save(t, false); return true;
+    case IP_MN_XSAVEOPT64: save(t, XSAVEOPT); return true;
     case IP_MN_XSAVEC:
-    case IP_MN_XSAVEC64: save(t, true); return true;
+    case IP_MN_XSAVEC64: save(t, XSAVEC); return true;
     case IP_MN_XRSTOR:
     case IP_MN_XRSTOR64: restore(t); return true;
     default: return false;

@@ -6,6 +6,7 @@
 #include "runtime/base/cpu.h"
 
 #define OSXSAVE       (1u << 27)
+#define XGETBV_1      (1u << 2)
 #define STATE_LEAF    13
 #define FEATURES_LEAF 7
 #define AVX_STATE     0x6ull
@@ -28,6 +29,8 @@ static void ask(struct rt_cpu *c) {
     if (!(k & OSXSAVE)) return;
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
     c->xcr0 = (u64)hi << 32 | lo;
+    __cpuid_count(STATE_LEAF, 1, a, b, k, d);
+    c->tells_used = a & XGETBV_1;
     for (u32 i = 2; i < RT_CPU_STATES; i++) {
         if (!(c->xcr0 >> i & 1)) continue;
         __cpuid_count(STATE_LEAF, i, a, b, k, d);

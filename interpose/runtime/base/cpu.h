@@ -19,6 +19,7 @@ struct rt_cpu {
      * their frame, first, and a call at the stack before the target. */
     bool outer_first;
     bool wide_masks; /* AVX512BW: mask registers have 64 bits */
+    bool tells_used; /* xgetbv answers which components are not in their initial state (SDM volume 1, 13.2, 13.6) */
     int vectors;     /* RT_XMM, RT_YMM, RT_ZMM: the widest registers */
     u64 xcr0;        /* 0: no XSAVE; the state is that of FXSAVE */
     struct rt_cpu_state state[RT_CPU_STATES];

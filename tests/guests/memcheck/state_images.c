@@ -28,6 +28,8 @@ __attribute__((noipa)) static void xsave(const char *from, char *to, unsigned wh
     show("xmm2-4", image + 160 + 32, 48);
     show("high2-4", image + 576 + 32, 48);
     show("header", image + 512, 16);
+    show("x87", image, 48);
+    show("free", image + 408, 24);
 }
 
 __attribute__((noipa)) static void fxsave(const char *from, char *to) {
@@ -39,6 +41,7 @@ __attribute__((noipa)) static void fxsave(const char *from, char *to) {
     show("xmm3", to, 16);
     show("xmm2-4", image + 160 + 32, 48);
     show("x87", image, 32);
+    show("free", image + 408, 24);
 }
 
 int main(void) {

@@ -1,0 +1,58 @@
+/* What xsave, xsavec, xsaveopt and fxsave do not write (parts that nobody asks for, the initial state, what is free)
+ * stays undefined; what they write is told by the CPU: it no longer depends on what was there.
+ * @build: -O1 */
+#include <cpuid.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <valgrind/memcheck.h>
+
+enum { HEADER = 512, AVX = 576, SIZE = 4096, NOT_HERE = 77 };
+enum { XSAVE, XSAVEC, XSAVEOPT, FXSAVE };
+static const char *const names[] = {"xsave", "xsavec", "xsaveopt", "fxsave"};
+static unsigned char one[SIZE] __attribute__((aligned(64))), other[SIZE] __attribute__((aligned(64))), bits[SIZE];
+
+/* With all of the state in use, or none of it. */
+static void save(unsigned char *image, int how, unsigned mask, int initial) {
+    __asm__ volatile("vzeroall; fninit");
+    if (!initial)
+        __asm__ volatile("vpcmpeqd %%ymm1, %%ymm1, %%ymm1; fld1; fstp %%st(0)" ::: "xmm1");
+    switch (how) {
+    case XSAVE: __asm__ volatile("xsave (%0)" ::"r"(image), "a"(mask), "d"(0) : "memory"); break;
+    case XSAVEC: __asm__ volatile("xsavec (%0)" ::"r"(image), "a"(mask), "d"(0) : "memory"); break;
+    case XSAVEOPT: __asm__ volatile("xsaveopt (%0)" ::"r"(image), "a"(mask), "d"(0) : "memory"); break;
+    default: __asm__ volatile("fxsave (%0)" ::"r"(image) : "memory"); break;
+    }
+    __asm__ volatile("vzeroall; fninit" ::: "xmm1");
+}
+
+int main(void) {
+    unsigned a = 0, b, c, d, wrong = 0;
+    if (!__get_cpuid_count(13, 1, &a, &b, &c, &d) || (a & 7) != 7) return NOT_HERE; /* xsaveopt, xsavec, xgetbv */
+    for (int how = XSAVE; how <= FXSAVE; how++)
+        for (unsigned mask = 0; mask < 8; mask++)
+            for (int initial = 0; initial < 2; initial++) {
+                memset(one, 0x33, SIZE);
+                memset(other, 0xcc, SIZE);
+                memset(one + HEADER, 0, AVX - HEADER);
+                memset(other + HEADER, 0, AVX - HEADER);
+                VALGRIND_MAKE_MEM_UNDEFINED(one, HEADER);
+                VALGRIND_MAKE_MEM_UNDEFINED(one + HEADER, mask & 1 ? 8 : 0);
+                VALGRIND_MAKE_MEM_UNDEFINED(one + AVX, SIZE - AVX);
+                save(one, how, mask, initial);
+                save(other, how, mask, initial);
+                if (!VALGRIND_GET_VBITS(one, bits, SIZE)) continue;
+                VALGRIND_MAKE_MEM_DEFINED(one, SIZE);
+                for (int i = 0; i < SIZE; i++) {
+                    unsigned char expected = one[i] == other[i] ? 0 : 0xff;
+                    if (i == HEADER && (mask & 1)) expected = how == XSAVEC ? 0 : how == FXSAVE ? 0xff : 0xff & ~mask;
+                    else if (i > HEADER && i < HEADER + 8 && (mask & 1))
+                        expected = how == XSAVEC ? 0 : 0xff;
+                    if (bits[i] != expected && !wrong++)
+                        printf("%s of %u%s: byte %d has %02x, not %02x\n", names[how], mask,
+                               initial ? ", in its initial state," : "", i, bits[i], expected);
+                }
+            }
+    printf("%u differ\n", wrong);
+    return 0;
+}
