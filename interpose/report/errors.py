@@ -391,11 +391,12 @@ class ErrorManager:
             letter = self._read_answer()
             if letter == "\n":
                 return False
-            if letter and (letter not in "NnYyCc" or self._read_answer() != "\n"):
+            end = self._read_answer() if letter and letter in "NnYyCc" else letter
+            if end not in ("", "\n"):
                 continue
-            if letter in "Cc":  # no letter: nobody is there to answer
+            if letter in "Cc" or not end:  # nothing comes any more: nobody is there to answer
                 self._asking = False
-            return letter in ("Y", "y")
+            return letter in "Yy" and bool(end)
 
     # -- the end --------------------------------------------------------------------------------------------
 

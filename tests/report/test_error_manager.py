@@ -208,6 +208,9 @@ PROMPT = "==1== ---- Print suppression ? --- [Return/N/n/Y/y/C/c] ---- \n"
         ("yes\n\nq\ny\n", [3, 1, 2], [False, False, False]),
         (" y\n", [2, 1, 0], [True, False, False]),
         ("", [1, 0, 0], [False, False, False]),
+        ("y", [1, 0, 0], [False, False, False]),
+        ("Y\nn", [1, 1, 0], [True, False, False]),
+        ("ny", [2, 0, 0], [False, False, False]),
     ],
 )
 def test_the_prompt_for_suppressions(answers, prompts, printed):

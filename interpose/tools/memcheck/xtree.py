@@ -86,6 +86,10 @@ def _file(frame: ResolvedFrame) -> str:
     return os.path.join(frame.dir, frame.file) if frame.dir else frame.file
 
 
+def _function(frame: ResolvedFrame) -> str:
+    return frame.name or "UnknownFn???"
+
+
 def tree_lines(
     resolver: StackResolver, events: Events, costs: Costs, pid: int, cmd: str, compress: bool = True
 ) -> Iterator[str]:
@@ -98,14 +102,13 @@ def tree_lines(
     files, functions = _Names(compress), _Names(compress)
 
     def own(frame: ResolvedFrame) -> str:
-        name = frame.name or f"0x{frame.ip:X}"
-        return f"fl={files[_file(frame)]}\nfn={functions[name]}\n{frame.line or 0} "
+        return f"fl={files[_file(frame)]}\nfn={functions[_function(frame)]}\n{frame.line or 0} "
 
     def call(frame: ResolvedFrame, to: ResolvedFrame) -> str:
-        name = to.name or f"0x{to.ip:X}"
         return (
             f"{own(frame).rstrip()}\n"
-            f"cfi={files[_file(to)]}\ncfn={functions[name]}\ncalls=0 {to.line or 0}\n{frame.line or 0} "
+            f"cfi={files[_file(to)]}\ncfn={functions[_function(to)]}\n"
+            f"calls=0 {to.line or 0}\n{frame.line or 0} "
         )
 
     sums = [0] * len(events)

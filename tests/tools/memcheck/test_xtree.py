@@ -79,6 +79,21 @@ def test_trees_are_valgrinds(options: list[str], program: Path) -> None:
 
 
 @beside_valgrind
+def test_functions_without_names(program: Path) -> None:
+    stripped = program.with_name("stripped")
+    shutil.copy(program, stripped)
+    subprocess.run(["strip", stripped], check=True, timeout=TIMEOUT)
+    trees = []
+    path = program.parent / "tree"
+    for command in (["valgrind"], OURS):
+        report_of([*command, "--xtree-memory=full", "--xtree-memory-file=tree"], stripped)
+        trees.append(tree(path))
+        path.unlink()
+    assert trees[1] == trees[0]
+    assert "UnknownFn???" in "".join(trees[1][1])
+
+
+@beside_valgrind
 def test_massifs_format_is_valgrinds(program: Path) -> None:
     texts = []
     path = program.parent / "tree.ms.1"

@@ -162,7 +162,7 @@ void call_ioctl_in(struct call *c) {
     if (rt.flags & IP_C_LAX_IOCTLS) return;
     if (in) call_reads(c, at, in, "generic", "");
     if (out) call_writes(c, at, out, "generic", "");
-    if (!in && !out) warn_unknown(c, request);
+    if (!in && !out && request) warn_unknown(c, request); /* 0 is what programs probe a descriptor with */
 }
 
 void call_ioctl_out(struct call *c) {
