@@ -22,6 +22,9 @@
 #define IP_HR_REALLOCARRAY 0x4950000a /* ptr, n, size */
 #define IP_HR_FIND         0x4950000b /* name -> address of the program's function */
 
+/* Of the runtime, to Python alone: chunks of the memory pool with this number overlap. */
+#define IP_HR_BAD_POOL 0x4950000c
+
 /* Allocation kinds; free() fits MALLOC, delete NEW, delete[] NEW_ARRAY.  From CUSTOM on the program says where the
  * block is: MALLOCLIKE_BLOCK, and chunks of memory pools. */
 enum ip_alloc_kind { IP_AK_MALLOC, IP_AK_NEW, IP_AK_NEW_ARRAY, IP_AK_CUSTOM, IP_AK_POOL, IP_AK_METAPOOL };

@@ -109,6 +109,12 @@ bool heap_gives_back(u64 bytes);
 static inline u64 heap_freed(void) { return heap_table->bytes_allocated - heap_table->live_bytes; }
 static inline bool heap_has_freed_much(void) { return rt_unlikely((i64)(heap_freed() - heap_freed_due) >= 0); }
 
+/* heap_extents.c: do any of n pieces of memory overlap?  They are sorted by address. */
+struct heap_extent {
+    u64 addr, end;
+};
+bool heap_extents_overlap(struct heap_extent *e, u32 n);
+
 /* heap_ctx.c; under heap_lock */
 u32 heap_ctx(const u64 *frames, u32 n);
 u32 heap_ctx_of(u64 pc);             /* of this frame alone */

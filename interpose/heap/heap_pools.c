@@ -13,6 +13,8 @@
 #define FIRST_CAP   1024u
 #define POOLS_CHUNK 1024u
 #define CHUNKS      4096u
+#define FEW         256u
+#define LOOK_MAX    4096u /* chunks that are looked at for a change of one */
 
 /* Flags of VALGRIND_CREATE_MEMPOOL_EXT. */
 enum { AUTO_FREE = 1, METAPOOL = 2 };
@@ -130,6 +132,49 @@ static struct pool *lock_pool(struct tstate *ts, u64 anchor) {
     return NULL;
 }
 
+/* Chunks that overlap are told where Valgrind tells them: at requests about a pool's chunks as a whole, and at changes
+ * of one, as long as the pool is so small that a look at all of them costs little. */
+static bool overlap(struct pool *p, u32 most) {
+    static struct heap_extent few[FEW];
+    u32 n = 0, at;
+    for (u32 i = p->chunks; i && n <= most; i = pooled(i)->after) n++;
+    if (n < 2 || n > most) return false;
+    struct heap_extent *e = n <= FEW ? few : rt_pages(n * sizeof *e);
+    at = n; /* the oldest first: so they are sorted already, most often */
+    for (u32 i = p->chunks; i; i = pooled(i)->after) {
+        const struct ip_heap_block *b = heap_block(i);
+        e[--at] = (struct heap_extent){b->addr, b->addr + b->size};
+    }
+    bool found = heap_extents_overlap(e, n);
+    if (e != few) rt_free_pages(e, n * sizeof *e);
+    return found;
+}
+
+static void tell_overlap(struct tstate *ts, u32 number) {
+    struct ip_slot *s = rt_slot(ts);
+    u64 words[6] = {IP_HR_BAD_POOL, number};
+    rt_memcpy(s->data, words, sizeof words);
+    s->len = sizeof words;
+    s->a[0] = s->r[2] = 0;
+    rt_request_python(ts, IP_R_REQUEST);
+}
+
+/* The pool with its lock taken, after a look at its chunks; NULL: reported. */
+static struct pool *lock_sound_pool(struct tstate *ts, u64 anchor, u32 most) {
+    struct pool *p = lock_pool(ts, anchor);
+    if (!p || !overlap(p, most)) return p;
+    u32 number = p->number;
+    rt_unlock(&heap_lock); /* Python reads the chunks */
+    tell_overlap(ts, number);
+    return lock_pool(ts, anchor);
+}
+
+static void unlock_sound_pool(struct tstate *ts, struct pool *p, u32 most) {
+    u32 number = overlap(p, most) ? p->number : 0;
+    rt_unlock(&heap_lock);
+    if (number) tell_overlap(ts, number);
+}
+
 /* ---- requests ------------------------------------------------------------------------- */
 
 static void create(struct tstate *ts, u64 anchor, u64 redzone, bool zeroed, u64 flags) {
@@ -160,7 +205,7 @@ static void create(struct tstate *ts, u64 anchor, u64 redzone, bool zeroed, u64 
 }
 
 static void destroy(struct tstate *ts, u64 anchor) {
-    struct pool *p = lock_pool(ts, anchor);
+    struct pool *p = lock_sound_pool(ts, anchor, ~0u);
     if (!p) return;
     for (u32 i; (i = p->chunks);) {
         struct ip_heap_block *b = heap_block(i);
@@ -222,7 +267,7 @@ static void release(struct tstate *ts, u64 anchor, u64 addr) {
 static void trim(struct tstate *ts, u64 anchor, u64 lo, u64 size) {
     struct heap_trace t;
     heap_take_trace(ts, &t, IP_C_KEEP_FREE_STACK);
-    struct pool *p = lock_pool(ts, anchor);
+    struct pool *p = lock_sound_pool(ts, anchor, ~0u);
     if (!p) return;
     u64 hi = lo + heap_fitting(lo, size);
     for (u32 i = p->chunks, next; i; i = next) {
@@ -245,7 +290,7 @@ static void trim(struct tstate *ts, u64 anchor, u64 lo, u64 size) {
             heap_hook_state(was, lo - was, RT_SH_NOACCESS);
         }
     }
-    rt_unlock(&heap_lock);
+    unlock_sound_pool(ts, p, ~0u);
 }
 
 static void move(struct tstate *ts, u64 from, u64 to) {
@@ -260,7 +305,7 @@ static void move(struct tstate *ts, u64 from, u64 to) {
 /* The chunk at from is now one of so many bytes at to.  What its bytes are stays as it is: the program says so by
  * other requests, as under Valgrind. */
 static void change(struct tstate *ts, u64 anchor, u64 from, u64 to, u64 size) {
-    struct pool *p = lock_pool(ts, anchor);
+    struct pool *p = lock_sound_pool(ts, anchor, LOOK_MAX);
     if (!p) return;
     u32 i = chunk_of(p, from);
     if (i) {
@@ -269,9 +314,11 @@ static void change(struct tstate *ts, u64 anchor, u64 from, u64 to, u64 size) {
         b->addr = to;
         b->size = heap_fitting(to, size);
         chunk_add(p, i);
+        unlock_sound_pool(ts, p, LOOK_MAX);
+        return;
     }
     rt_unlock(&heap_lock);
-    if (!i) error(ts, IP_E_FREE, from);
+    error(ts, IP_E_FREE, from);
 }
 
 static bool exists(u64 anchor) {

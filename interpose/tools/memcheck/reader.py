@@ -35,6 +35,11 @@ _COUNT = struct.Struct("5Q")
 assert _COUNT.size == ffi.sizeof("struct ip_heap_count")
 
 
+def _pool_of(blocks: Any, at: int) -> int:
+    """The heap's number of a chunk's pool."""
+    return int(ffi.cast("struct ip_heap_pooled *", blocks + at + 1).pool)
+
+
 class HeapReader:
     """A view of the stopped client; :meth:`forget` after it ran."""
 
@@ -104,6 +109,18 @@ class HeapReader:
         """Live or freed blocks not farther than ``distance`` bytes from an address."""
         lo, hi = max(0, addr - distance), min(addr + distance, _TOP)
         return list(self._pick(_QUARANTINE if freed else _LIVE, lo, hi))
+
+    def pool_chunks(self, number: int) -> list[HeapBlock]:
+        """The chunks of a memory pool, by address, of those at one address the longest first."""
+        found = []
+        picked = ffi.new("uint32_t[]", _CHUNK)
+        for data in self._chunks():
+            blocks = ffi.from_buffer("struct ip_heap_block[]", data)
+            count = lib.ip_heap_pick(blocks, len(blocks), 1 << _LIVE, 0, _TOP, picked, _CHUNK)
+            for at in ffi.unpack(picked, count):
+                if KINDS[blocks[at].kind] in CHUNKS and _pool_of(blocks, at) == number:
+                    found.append(self._decoded(blocks, at))
+        return sorted(found, key=lambda block: (block.addr, -block.size))
 
     def _pick(self, state: int, lo: int, hi: int) -> Iterator[HeapBlock]:
         picked = ffi.new("uint32_t[]", _CHUNK)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from interpose.jit._native import lib
+from interpose.report.text import stack_lines
 from interpose.requests.core import request_stack
 
 from .addrinfo import ClientBlock
@@ -68,6 +71,21 @@ def _discard(tool: Tool, words: Sequence[int]) -> int:
     return 0 if tool.space.client_blocks.discard(words[2]) else 1
 
 
+def _bad_pool(tool: Tool, number: int) -> None:
+    """Overlapping chunks of a memory pool, in Valgrind's words."""
+    say = tool.log.plain
+    chunks = tool.reader.pool_chunks(number)
+    for place, (chunk, successor) in enumerate(pairwise(chunks), 1):
+        if chunk.end > successor.addr:
+            say(f"Mempool chunk {place} / {len(chunks)} overlaps with its successor")
+    say(f"Bad mempool ({len(chunks)} chunks), dumping chunks for inspection:")
+    for place, chunk in enumerate(chunks, 1):
+        extent = f"{chunk.size} bytes [{chunk.addr:x},{chunk.end:x})"
+        say(f"Mempool chunk {place} / {len(chunks)}: {extent}, allocated:")
+        for line in stack_lines(tool.resolver, chunk.alloc_stack or ()):
+            say(line)
+
+
 def answer(tool: Tool, slot: Any, words: Sequence[int], default: int) -> int | None:
     """The result of a request, None if it is not memcheck's."""
     number = words[0]
@@ -81,6 +99,9 @@ def answer(tool: Tool, slot: Any, words: Sequence[int], default: int) -> int | N
         return _create_block(tool, slot, words)
     if number == lib.INTERPOSE_RQ_MC_IGNORED_BY_OPTION:
         tool.supervisor.answer_bytes(slot, 0, tool.ignored_by_option())
+        return default
+    if number == lib.IP_HR_BAD_POOL:
+        _bad_pool(tool, words[1])
         return default
     if number == lib.INTERPOSE_RQ_MC_DISCARD:
         return _discard(tool, words)
