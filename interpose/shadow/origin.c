@@ -1,10 +1,13 @@
 #include "shadow/origin.h"
 
 #include "heap/heap.h"
+#include "runtime/seam.h"
 #include "shadow/origin_table.h"
 
 #define KIND_SHIFT IP_ORIGIN_SHIFT
 #define COPY_MAX   (1ull << 20) /* what goes beyond keeps the origin of its block */
+#define THREADS    8            /* whose stacks are looked at, and how many of their calls, */
+#define CALLS      256          /* for what is not on the thread's own */
 
 rt_lock_t origin_lock;
 
@@ -55,6 +58,9 @@ struct place {
 
 static bool is_in(const struct place *p, u64 addr) { return addr >= p->lo && addr < p->hi; }
 
+/* What tells frames at the same place apart, most likely. */
+static u32 frame_owner(u64 slot, u64 ret) { return (u32)((slot ^ ret * 0x9e3779b97f4a7c15ull) >> 8); }
+
 /* The frame that holds a stack address. */
 static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
     const struct ip_csent *seen = NULL;
@@ -66,7 +72,7 @@ static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
         if (rt_is_interrupted(e, seen)) sp = e->above;
         if (!e->retaddr || slot < sp || rt_copy_from(&ret, slot, 8) < 0 || ret != e->retaddr) continue;
         seen = e;
-        f->owner = (u32)((slot ^ ret * 0x9e3779b97f4a7c15ull) >> 8);
+        f->owner = frame_owner(slot, ret);
         if (addr < slot) {
             f->hi = slot;
             return;
@@ -74,6 +80,38 @@ static void frame_at(struct tstate *ts, u64 addr, struct place *f) {
         f->ip = ret - 1;
         sp = slot + 8;
     }
+}
+
+/* The same on another thread's stack, while that runs: so everything may be gone, and what its newest frame does is not
+ * known (ip 0).  False: it is on none. */
+static bool frame_elsewhere(struct tstate *ts, u64 addr, struct place *f) {
+    const struct tstate *o;
+    u64 page = RT_ROUND_DOWN(addr, RT_PAGE);
+    if (rt_alone || rt_th(ts)->off_stacks == page) return false;
+    for (u32 i = 0; i < THREADS && (o = rt_thread_by_index(i)); i++) {
+        u64 bounds[2], top, base, sp = 0;
+        if (o == ts || rt_copy_from(bounds, (u64)&o->stack_lo, sizeof bounds) < 0) continue;
+        if (addr < bounds[0] || addr >= bounds[1]) continue;
+        if (rt_copy_from(&top, (u64)&o->cs_top, 8) < 0 || rt_copy_from(&base, (u64)&o->cs_base, 8) < 0) return false;
+        *f = (struct place){.lo = addr, .hi = bounds[1]};
+        for (u32 calls = 0; calls < CALLS && top >= base; calls++, top -= sizeof(struct ip_csent)) {
+            struct ip_csent e;
+            u64 ret;
+            if (rt_copy_from(&e, top, sizeof e) < 0) return false;
+            u64 slot = rt_return_slot(&e);
+            if (!e.retaddr || slot < sp || rt_copy_from(&ret, slot, 8) < 0 || ret != e.retaddr) continue;
+            f->owner = frame_owner(slot, ret);
+            if (addr < slot) {
+                f->hi = slot;
+                return true;
+            }
+            f->ip = ret - 1;
+            sp = slot + 8;
+        }
+        return f->owner;
+    }
+    rt_th(ts)->off_stacks = page;
+    return false;
 }
 
 static u32 make_tag(u32 kind, u32 ctx) { return ctx && ctx < 1u << KIND_SHIFT ? kind << KIND_SHIFT | ctx : 0; }
@@ -98,6 +136,7 @@ static u32 untouched(struct tstate *ts, u64 addr, struct place *p) {
     /* That it is a block's is known without a stack, too (--keep-stacktraces). */
     if (heap_allocated_by(addr, &ctx, &p->hi)) tag = ctx ? make_tag(ORIGIN_HEAP, ctx) : ORIGIN_HEAP << KIND_SHIFT;
     unlock(ts, &heap_lock);
+    if (!tag && frame_elsewhere(ts, addr, p) && p->ip) tag = stack_tag(ts, p->ip);
     return p->tag = tag ? tag : ORIGIN_UNKNOWN;
 }
 
@@ -119,10 +158,16 @@ u32 origin_of_memory(struct tstate *ts, u64 addr) {
     return origins_kept() ? tag_at(ts, addr, &p) : 0;
 }
 
+/* Whether addr is on a stack, and in which frame: what is stored there is that one's. */
+static bool owned(struct tstate *ts, u64 addr, struct place *f) {
+    if (!on_stack(ts, addr)) return frame_elsewhere(ts, addr, f);
+    frame_at(ts, addr, f);
+    return true;
+}
+
 static void tag_range(struct tstate *ts, u64 lo, u64 hi, u32 tag) {
     struct place f = {0};
-    bool stack = on_stack(ts, lo);
-    if (stack) frame_at(ts, lo, &f);
+    bool stack = owned(ts, lo, &f);
     lock(ts, &origin_lock);
     origin_set_tags(lo, hi, tag, stack ? &f.owner : NULL);
     unlock(ts, &origin_lock);
@@ -177,8 +222,7 @@ static bool copied_at_once(struct tstate *ts, u64 to, u64 from, u64 n, struct pl
         tags[i] = untagged;
     }
     struct place f = {0};
-    bool stack = on_stack(ts, to);
-    if (stack) frame_at(ts, to, &f);
+    bool stack = owned(ts, to, &f);
     lock(ts, &origin_lock);
     origin_put_tags(to, many, tags, stack ? &f.owner : NULL);
     unlock(ts, &origin_lock);

@@ -6,7 +6,7 @@
  * by 4-byte granule.  All of it is touched by tracking translations only.
  *
  * A tag is kind << IP_ORIGIN_SHIFT | number of a recorded stack.  0: there is none; what is copied from
- * memory that nobody knows anything about (another thread's stack) carries ORIGIN_UNKNOWN, so
+ * memory that nobody knows anything about carries ORIGIN_UNKNOWN, so
  * that it is not taken for undefined memory of the place it goes to.
  */
 #ifndef INTERPOSE_ORIGIN_H

@@ -105,6 +105,7 @@ struct rt_thread {
     struct rt_debug_vbits *debug_vbits; /* V bits of the registers when debug_told was set, or NULL */
     u64 debug_sent;                     /* a signal that the debugger has sent, and is not told of; or 0 */
     u64 debug_born;                     /* the process that this call has made, 1 << 32: by vfork; or 0 */
+    u64 off_stacks;                     /* origin.c: a page that is on no other thread's stack */
     u64 joining_branch;                 /* track_branch.c: pc of a branch that reports the one before it, too, or 0 */
 };
 static inline struct rt_thread *rt_th(struct tstate *ts) { return (struct rt_thread *)ts->runtime_area; }

@@ -1,5 +1,5 @@
-/* Undefined values from another thread's stack, in registers and variables that held others: they are not said
- * to come from where those came, nor from this thread's frames.
+/* Undefined values from another thread's stack, in registers and variables that held others: they are said to come
+ * from that thread's frame, not from where those came, nor from this thread's.
  *
  * @build: -pthread
  * @options: --track-origins=yes */

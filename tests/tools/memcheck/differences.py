@@ -251,10 +251,6 @@ DIFFERENCES: dict[str, Difference] = {
             sub(r"Bad permissions for mapped region at address 0x\.\.", "General Protection Fault"),
         ),
     ),
-    "origin_elsewhere": Difference(
-        "whose frame it is on another thread's stack is not looked for",
-        (sub(r" Uninitialised value was created by a stack allocation\n   at: run \(.*\)\n", ""),),
-    ),
     "memalign_bad": Difference(
         "invalid alignments are errors since 3.22 (docs/spec/output.md section 3.1); memalign, in this C "
         "library one function with aligned_alloc, rounds up",
@@ -576,10 +572,6 @@ ORIGINS: dict[str, Difference] = {
             )
             for line in (23, 26)
         ),
-    ),
-    "thread_stack_kept": Difference(
-        "whose frame it is on another thread's stack is not looked for",
-        (sub(r" Uninitialised value was created by a stack allocation\n   at: run \(.*\)\n", ""),),
     ),
     "vla_undefined": Difference(
         "a frame is named by its function's first line, also what was added to it later",
