@@ -459,6 +459,7 @@ static bool give_back(struct tstate *ts, bool red_zone) {
     if (step > rt.chan->max_stackframe) return false; /* a switch of stacks, perhaps told */
     if (now <= old) return !(ts->umask >> IP_U_TAKES & 1);
     if (step > SH_GIVE_BACK || old - SH_REDZONE < ts->stack_lo) return false;
+    rt_callstack_drop(ts, ts->stack_lo, now); /* calls that were left (longjmp) */
     if (red_zone) {
         ts->umask |= 1ull << IP_U_REDZONE;
         ts->redzone_not_lo = sh_not_lo(now - SH_REDZONE);

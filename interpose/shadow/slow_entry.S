@@ -2,6 +2,9 @@
 #include "runtime/core/entry.inc"
 
 #define TS_ACC_ADDR   0x138
+#define TS_CS_BASE    0x118
+#define CS_ENTRY      16                /* struct ip_csent */
+#define CS_ABOVE      8
 #define TS_STACK_LO   0x160
 #define TS_STACK_HI   0x168
 #define TS_STACK_SHARED 0x170
@@ -248,6 +251,19 @@ rt_give_back_stub:
         or      %esp, %eax
         test    $7, %al
         jne     3f
+        mov     %fs:TS_CS_TOP, %rax     /* calls that were left (longjmp), as rt_callstack_drop */
+9:      cmp     %fs:TS_CS_BASE, %rax
+        jbe     10f
+        mov     CS_ABOVE(%rax), %rcx
+        cmp     %rsp, %rcx
+        ja      10f
+        cmp     %fs:TS_STACK_LO, %rcx
+        jbe     10f
+        sub     $CS_ENTRY, %rax
+        mov     %rax, %fs:TS_CS_TOP
+        jmp     9b
+10:     mov     %rsp, %rcx
+        sub     %fs:TS_TMP0, %rcx
         cmp     $STORES_MOST, %ecx
         ja      4f
         movups  %xmm0, %fs:TS_VECSAVE

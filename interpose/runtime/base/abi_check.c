@@ -17,6 +17,7 @@ AT(client_fs, 0x0a0);
 AT(rt_sp, 0x0b0);
 AT(umask, 0x0b8);
 AT(cs_top, 0x0c0);
+AT(cs_base, 0x118);
 AT(self, 0x0d0);
 AT(tmp, 0x0d8);
 AT(lahf, 0x09c);
