@@ -50,6 +50,24 @@ struct ip_heap_pooled {
     uint32_t before, after; /* the heap's own links: chunks of the pool */
     uint64_t zero[2];
 };
+/* A run of units cut into equal cells, one block each; a big block has a span of its own (n == 1). */
+#define IP_HEAP_UNIT      65536ull
+#define IP_HEAP_LEAF_BITS 14
+struct ip_heap_span {
+    uint64_t lo;
+    struct ip_heap_block *records; /* of cell 0 on */
+    uint32_t first;                /* index of the first of them */
+    uint32_t stride;               /* 0: a span of one block */
+    uint32_t inverse;              /* 2^HEAP_INVERSE / stride, rounded up: the cell of an address without a division */
+    uint16_t n, used;              /* cells; those handed out so far */
+    uint32_t free;                 /* cells that came back, linked through .next of their records */
+    uint16_t n_free;               /* how many; of a span of one block: does it ask for huge pages? */
+    uint8_t class;                 /* of cells of this size */
+    uint8_t swept;                 /* heap_idle.c: since a block was given back last */
+    uint32_t units;                /* its length */
+    uint8_t alike;                 /* heap_hook_alike's answer */
+    struct ip_heap_span *next, *before; /* of the same class, with cells to give */
+};
 #define IP_HEAP_CHUNK  65536 /* blocks in one chunk: a huge page */
 #define IP_HEAP_CHUNKS 2048
 /* What one recorded stack allocated and freed, with IP_C_HEAP_COUNTS; a free place has no stack. */
@@ -63,6 +81,8 @@ struct ip_heap_table { /* chan.rt_symbols[IP_SYM_HEAP_TABLE] */
     uint64_t allocs, frees, bytes_allocated;
     uint64_t live_blocks, live_bytes, quarantine_bytes;
     uint64_t counts, counts_cap; /* address of the first struct ip_heap_count, and how many places there are */
+    uint64_t unit_map;           /* address of the spans by unit, in two levels: of leaves of 2^IP_HEAP_LEAF_BITS */
+    uint64_t has_others;         /* there were records without a cell, or blocks that are longer than theirs */
     uint64_t n_arenas;
     uint64_t arena_lo[1024], arena_hi[1024];
     uint64_t chunks[2048]; /* addresses of struct ip_heap_block[65536] */

@@ -14,49 +14,32 @@
 
 #include "abi/heap_abi.h"
 
-#define HEAP_UNIT 65536ull
+#define HEAP_UNIT IP_HEAP_UNIT
 
-/* A run of units cut into equal cells, one block each; a big block has a span
- * of its own (n == 1).  One cache line: each release of a block reads it. */
-struct heap_span {
-    u64 lo;
-    struct ip_heap_block *records; /* of cell 0 on */
-    u32 first;                     /* index of the first of them */
-    u32 stride;                    /* 0: a span of one block */
-    u32 inverse;                   /* 2^HEAP_INVERSE / stride, rounded up: the cell of an address without a division */
-    u16 n, used;                   /* cells; those handed out so far */
-    u32 free;                      /* cells that came back, linked through .next of their records */
-    u16 n_free;                    /* how many; of a span of one block: does it ask for huge pages? */
-    u8 class;                      /* of cells of this size */
-    bool swept;                    /* heap_idle.c: since a block was given back last */
-    u32 units;                     /* its length */
-    bool alike;                    /* heap_hook_alike's answer */
-    struct heap_span *next, *before; /* of the same class, with cells to give */
-};
-_Static_assert(sizeof(struct heap_span) == 64, "a line each");
+_Static_assert(sizeof(struct ip_heap_span) == 64, "a line each: each release of a block reads it");
 #define HEAP_INVERSE 35
-static inline u64 heap_span_end(const struct heap_span *s) { return s->lo + s->units * HEAP_UNIT; }
+static inline u64 heap_span_end(const struct ip_heap_span *s) { return s->lo + s->units * HEAP_UNIT; }
 
 /* heap_pages.c; all under heap_lock */
 extern rt_lock_t heap_lock;
 extern struct ip_heap_table *heap_table;
 extern bool heap_is_plain; /* it exists, and there is no option that wants more done than blocks given and taken */
 /* Spans by unit, in two levels. */
-#define HEAP_LEAF_BITS 14
+#define HEAP_LEAF_BITS IP_HEAP_LEAF_BITS
 #define HEAP_TOP_BITS  15 /* 45-bit client addresses, 16-bit units */
-extern struct heap_span **heap_unit_map[];
+extern struct ip_heap_span **heap_unit_map[];
 void heap_pages_init(void);
 /* Units for a span of at least bytes; zeroed memory, noaccess; NULL: no memory. */
-struct heap_span *heap_span_new(u64 bytes);
+struct ip_heap_span *heap_span_new(u64 bytes);
 /* The same, of a span of one block that was given back lately, and with what was in it; NULL: there is none of that
  * size. */
-struct heap_span *heap_span_again(u64 bytes);
+struct ip_heap_span *heap_span_again(u64 bytes);
 /* Give the units back; contents are dropped; no block lies there any more. */
-void heap_span_free(struct heap_span *s);
+void heap_span_free(struct ip_heap_span *s);
 /* Narrow [lo, hi), which holds addr, so that it holds no arena that addr is not in. */
 void heap_keep_out(u64 addr, u64 *lo, u64 *hi);
 /* The span that addr lies in, or NULL. */
-static inline struct heap_span *heap_span_of(u64 addr) {
+static inline struct ip_heap_span *heap_span_of(u64 addr) {
     u64 u = addr / HEAP_UNIT;
     if (rt_unlikely(addr >= IP_CLIENT_END || !heap_unit_map[u >> HEAP_LEAF_BITS])) return NULL;
     return heap_unit_map[u >> HEAP_LEAF_BITS][u & ((1 << HEAP_LEAF_BITS) - 1)];
@@ -84,6 +67,7 @@ u32 heap_custom_find(u64 addr, bool remove);
 u32 heap_custom_take(u64 lo, u64 hi, u32 *at);
 /* Has the program declared blocks of its own, or made one longer than its place (RESIZEINPLACE_BLOCK)? */
 extern bool heap_has_custom;
+void heap_note_custom(void);
 /* Live block that contains addr?  Takes the lock. */
 bool heap_block_at(u64 addr, u64 *lo, u64 *size);
 /* Record of the live or quarantined block that addr is in or near; 0 if none.
@@ -100,7 +84,7 @@ u32 heap_block_next_live(u32 i);
 /* So many bytes are in spans now. */
 void heap_grown(u64 in_spans);
 /* A span has been made for this class: those before it may be full. */
-void heap_span_made(struct heap_span *s);
+void heap_span_made(struct ip_heap_span *s);
 /* So many bytes have been freed that a look at them is due. */
 extern u64 heap_freed_due;
 void heap_freed_much(void);

@@ -86,14 +86,14 @@ void heap_record_free(u32 i) {
 
 /* A class that has filled a span will fill the next: its pages in one call, and not in a fault each.  Where the kernel
  * does not know how (before Linux 5.14), or will not, they come one by one. */
-static void make_present(const struct heap_span *s) {
+static void make_present(const struct ip_heap_span *s) {
     u64 bytes = heap_span_end(s) - s->lo;
     sys3(__NR_madvise, (long)s->lo, (long)bytes, MADV_POPULATE_WRITE);
     heap_hook_span(s->lo, bytes);
 }
 
 static bool span_of_cells(u32 c, u64 stride) {
-    struct heap_span *s = heap_span_new(stride <= 2048 ? HEAP_UNIT : 4 * HEAP_UNIT);
+    struct ip_heap_span *s = heap_span_new(stride <= 2048 ? HEAP_UNIT : 4 * HEAP_UNIT);
     if (!s) return false;
     s->stride = (u32)stride;
     s->inverse = (u32)(((1ull << HEAP_INVERSE) + stride - 1) / stride);
@@ -112,7 +112,7 @@ static bool span_of_cells(u32 c, u64 stride) {
     return true;
 }
 
-void heap_span_empty(struct heap_span *s) {
+void heap_span_empty(struct ip_heap_span *s) {
     heap_withdraw(&heap_classes[s->class], s);
     spare(s->first, s->n);
     heap_span_free(s);
@@ -120,7 +120,7 @@ void heap_span_empty(struct heap_span *s) {
 
 void heap_recycle(u32 i) {
     const struct ip_heap_block *b = heap_block(i);
-    struct heap_span *s = b->kind >= IP_AK_CUSTOM ? NULL : heap_span_of(b->addr);
+    struct ip_heap_span *s = b->kind >= IP_AK_CUSTOM ? NULL : heap_span_of(b->addr);
     if (s) heap_span_free(s);
     heap_record_free(i);
 }
@@ -129,7 +129,7 @@ void heap_recycle(u32 i) {
 static u32 big_block(u64 bytes, u64 *at, bool *zeroed) {
     u32 i = heap_record_new(false);
     if (!i) return 0;
-    struct heap_span *s = heap_span_again(bytes);
+    struct ip_heap_span *s = heap_span_again(bytes);
     *zeroed = !s;
     if (!s) s = heap_span_new(bytes);
     if (!s) {
@@ -165,25 +165,25 @@ u32 heap_block_new(u64 size, u64 align, int kind, bool *zeroed) {
 
 void heap_block_retire(u32 i) {
     struct ip_heap_block *b = heap_block(i);
-    struct heap_span *s = heap_span_of(b->addr);
+    struct ip_heap_span *s = heap_span_of(b->addr);
     if (s) s->swept = false;
     heap_retire(i, b);
 }
 
 /* Record of the cell that addr lies in; 0 outside the heap. */
-static u32 cell_of(u64 addr, struct heap_span **span) {
+static u32 cell_of(u64 addr, struct ip_heap_span **span) {
     const struct ip_heap_block *b = heap_cell_of(addr, span);
     return b ? heap_index(*span, b) : 0;
 }
 
 u32 heap_block_exact(u64 addr) {
-    struct heap_span *s;
+    struct ip_heap_span *s;
     const struct ip_heap_block *b = heap_cell_exact(addr, &s);
     return b ? heap_index(s, b) : 0;
 }
 
 u64 heap_block_room(u32 i) {
-    struct heap_span *s;
+    struct ip_heap_span *s;
     u64 addr = heap_block(i)->addr;
     u32 cell = cell_of(addr, &s);
     if (!cell) return 0;
@@ -192,8 +192,13 @@ u64 heap_block_room(u32 i) {
 
 static u32 custom_slot(u64 addr) { return (u32)((addr >> 3) * 0x9e3779b1u) & (custom_cap - 1); }
 
-void heap_custom_add(u32 index) {
+void heap_note_custom(void) {
     heap_has_custom = true;
+    heap_table->has_others = 1;
+}
+
+void heap_custom_add(u32 index) {
+    heap_note_custom();
     if (custom_used * 2 >= custom_cap) {
         u32 old_cap = custom_cap, *old = custom;
         custom_cap = old_cap ? old_cap * 2 : 1024;
@@ -234,7 +239,7 @@ u32 heap_custom_take(u64 lo, u64 hi, u32 *at) {
 }
 
 bool heap_block_at(u64 addr, u64 *lo, u64 *size) {
-    struct heap_span *s;
+    struct ip_heap_span *s;
     bool found = false;
     if (!heap_table) return false;
     rt_lock(&heap_lock);
@@ -266,7 +271,7 @@ static void consider(u32 i, u64 addr, u32 *best, u64 *best_rank) {
 static u32 describe(u64 addr) {
     u32 best = heap_chunk_at(addr);
     u64 rank = ~0ull;
-    struct heap_span *s;
+    struct ip_heap_span *s;
     if (best) return best;
     for (u32 k = 0; k < custom_cap; k++)
         if (custom[k] > 1) consider(custom[k] - 1, addr, &best, &rank);
@@ -292,7 +297,7 @@ u32 heap_describe(u64 addr) {
 }
 
 bool heap_allocated_by(u64 addr, u32 *ctx, u64 *end) {
-    struct heap_span *s;
+    struct ip_heap_span *s;
     u32 i;
     *end = addr + 1;
     if (!heap_table) return false;

@@ -22,9 +22,9 @@ _Static_assert(HEAP_CLASSES < 256, "heap_span.class");
 /* The spans of a class that have cells to give, the one used last first; and one of them that is wholly empty, which
  * is kept so that a program at the edge of a span does not give and take it all the time. */
 extern struct heap_class {
-    struct heap_span *spans, *empty;
-    struct heap_span *made[2]; /* last, and before that: whatever has become of them */
-    bool grown;                /* it has had one */
+    struct ip_heap_span *spans, *empty;
+    struct ip_heap_span *made[2]; /* last, and before that: whatever has become of them */
+    bool grown;                   /* it has had one */
 } heap_classes[];
 
 /* The quarantine, linked through .next. */
@@ -52,36 +52,36 @@ static inline u32 heap_class_of(u64 bytes, u64 *stride) {
 }
 
 /* Record of the cell that addr lies in; NULL outside of the cells given so far. */
-static inline struct ip_heap_block *heap_cell_of(u64 addr, struct heap_span **span) {
-    struct heap_span *s = heap_span_of(addr);
+static inline struct ip_heap_block *heap_cell_of(u64 addr, struct ip_heap_span **span) {
+    struct ip_heap_span *s = heap_span_of(addr);
     *span = s;
     if (rt_unlikely(!s)) return NULL;
     u64 k = ((addr - s->lo) * s->inverse) >> HEAP_INVERSE;
     return rt_likely(k < s->used) ? s->records + k : NULL;
 }
-static inline u32 heap_index(const struct heap_span *s, const struct ip_heap_block *b) {
+static inline u32 heap_index(const struct ip_heap_span *s, const struct ip_heap_block *b) {
     return s->first + (u32)(b - s->records);
 }
 /* The live block that begins at addr. */
-static inline struct ip_heap_block *heap_cell_exact(u64 addr, struct heap_span **span) {
+static inline struct ip_heap_block *heap_cell_exact(u64 addr, struct ip_heap_span **span) {
     struct ip_heap_block *b = heap_cell_of(addr, span);
     return rt_likely(b && b->addr == addr && b->state == IP_HB_LIVE) ? b : NULL;
 }
 
-static inline void heap_offer(struct heap_class *c, struct heap_span *s) {
+static inline void heap_offer(struct heap_class *c, struct ip_heap_span *s) {
     s->before = NULL;
     s->next = c->spans;
     if (s->next) s->next->before = s;
     c->spans = s;
 }
 /* The same, but it is not used before the first one has no more. */
-static inline void heap_offer_behind(struct heap_span *first, struct heap_span *s) {
+static inline void heap_offer_behind(struct ip_heap_span *first, struct ip_heap_span *s) {
     s->before = first;
     s->next = first->next;
     if (s->next) s->next->before = s;
     first->next = s;
 }
-static inline void heap_withdraw(struct heap_class *c, struct heap_span *s) {
+static inline void heap_withdraw(struct heap_class *c, struct ip_heap_span *s) {
     if (s->next) s->next->before = s->before;
     if (s->before)
         s->before->next = s->next;
@@ -91,7 +91,7 @@ static inline void heap_withdraw(struct heap_class *c, struct heap_span *s) {
 
 /* A cell of the first span of its class, which there is. */
 static inline struct ip_heap_block *heap_cell_take(struct heap_class *c, u64 *at, u32 *index) {
-    struct heap_span *s = c->spans;
+    struct ip_heap_span *s = c->spans;
     u64 k;
     if (rt_likely(s->free)) {
         k = s->free - s->first;
@@ -108,12 +108,12 @@ static inline struct ip_heap_block *heap_cell_take(struct heap_class *c, u64 *at
 }
 
 /* Nothing of the span is used any more, and the class has another such one. */
-void heap_span_empty(struct heap_span *s);
+void heap_span_empty(struct ip_heap_span *s);
 
 /* A cell that can be used again, and, if it is small, will be at once: its record is in the caches.  Spans of which
  * nothing is used go back, all but one of each class: programs whose sizes change would keep memory for each size they
  * ever had. */
-static inline void heap_cell_back(struct heap_span *s, struct ip_heap_block *b) {
+static inline void heap_cell_back(struct ip_heap_span *s, struct ip_heap_block *b) {
     struct heap_class *c = &heap_classes[s->class];
     if (c->spans != s) {
         bool listed = s->free || s->used != s->n;
@@ -171,7 +171,7 @@ void heap_recycle(u32 i);
 
 /* The block that leaves the quarantine next, and the span of its cell or NULL, if it has none; NULL: there is none.
  * Those of --freelist-big-blocks and more go first (docs/spec/options.md section 7). */
-static inline struct ip_heap_block *heap_leave_quarantine(u32 *index, struct heap_span **span) {
+static inline struct ip_heap_block *heap_leave_quarantine(u32 *index, struct ip_heap_span **span) {
     u32 i = rt_unlikely(heap_waiting_big.head) ? heap_fifo_pop(&heap_waiting_big) : heap_fifo_pop(&heap_waiting);
     if (rt_unlikely(!i)) return NULL;
     struct ip_heap_block *b = heap_block(i);
@@ -185,7 +185,7 @@ static inline struct ip_heap_block *heap_leave_quarantine(u32 *index, struct hea
  * --freelist-vol=0. */
 static inline void heap_trim_quarantine(void) {
     while (heap_table->quarantine_bytes > rt.chan->freelist_vol) {
-        struct heap_span *s;
+        struct ip_heap_span *s;
         u32 i;
         struct ip_heap_block *b = heap_leave_quarantine(&i, &s);
         if (!b) break;

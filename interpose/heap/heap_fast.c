@@ -29,11 +29,11 @@ static inline u32 stack_now(struct tstate *ts, u64 wanted) {
 
 /* Room in the quarantine, by the oldest blocks.  The first of them whose cell is of this class is the one that will be
  * given, and need not go back to its span before: that and its record, or NULL.  *full: whether any had to go. */
-static inline struct ip_heap_block *oldest_of(u32 class, struct heap_span **span, bool *full) {
+static inline struct ip_heap_block *oldest_of(u32 class, struct ip_heap_span **span, bool *full) {
     struct ip_heap_block *found = NULL;
     *full = heap_table->quarantine_bytes > rt.chan->freelist_vol;
     while (heap_table->quarantine_bytes > rt.chan->freelist_vol) {
-        struct heap_span *s;
+        struct ip_heap_span *s;
         u32 i;
         struct ip_heap_block *b = heap_leave_quarantine(&i, &s);
         if (rt_unlikely(!b)) break;
@@ -52,7 +52,7 @@ static inline struct ip_heap_block *oldest_of(u32 class, struct heap_span **span
 /* A new block, or NULL. */
 static inline struct ip_heap_block *block_new(u64 size, int kind, u32 stack) {
     u64 at, stride, align = heap_alignment(), bytes = heap_cell_bytes(size, align);
-    struct heap_span *s;
+    struct ip_heap_span *s;
     bool full;
     u32 i, class = rt_unlikely(bytes > HEAP_SMALL) ? HEAP_CLASSES : heap_class_of(bytes, &stride);
     struct ip_heap_block *b = oldest_of(class, &s, &full);
@@ -79,14 +79,14 @@ static inline struct ip_heap_block *block_new(u64 size, int kind, u32 stack) {
 }
 
 /* The live block at addr, if nothing is to be said of its release. */
-static inline struct ip_heap_block *plain_block(u64 addr, int kind, u32 *index, struct heap_span **span) {
+static inline struct ip_heap_block *plain_block(u64 addr, int kind, u32 *index, struct ip_heap_span **span) {
     struct ip_heap_block *b = heap_has_custom ? NULL : heap_cell_exact(addr, span);
     if (rt_unlikely(!b || b->kind != kind || b->size > MOST_BYTES)) return NULL;
     *index = heap_index(*span, b);
     return b;
 }
 
-static inline void retire(u32 i, struct heap_span *s, struct ip_heap_block *b, u32 stack) {
+static inline void retire(u32 i, struct ip_heap_span *s, struct ip_heap_block *b, u32 stack) {
     if (rt_unlikely(s->swept)) s->swept = false;
     heap_table->frees++;
     if (rt.flags & IP_C_KEEP_FREE_STACK && stack) b->free_ctx = stack;
@@ -121,7 +121,7 @@ static inline bool allocate(struct tstate *ts, u64 size, int kind, bool zero, u6
 
 /* size: as the program says, or ~0. */
 static inline bool release(struct tstate *ts, u64 addr, int kind, u64 size, u64 align) {
-    struct heap_span *s;
+    struct ip_heap_span *s;
     u32 i;
     if (!addr) return true;
     if (align) return false;
@@ -136,7 +136,7 @@ static inline bool release(struct tstate *ts, u64 addr, int kind, u64 size, u64 
 }
 
 static inline bool reallocate(struct tstate *ts, u64 old, u64 size, u64 *result) {
-    struct heap_span *s;
+    struct ip_heap_span *s;
     u32 i;
     if (!old || !size || size > MOST_BYTES || !try_lock()) return false;
     struct ip_heap_block *was = plain_block(old, IP_AK_MALLOC, &i, &s), *b = NULL;

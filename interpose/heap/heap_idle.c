@@ -42,13 +42,13 @@ static void idle(u64 lo, u64 hi) {
     if (hi > lo && hi - lo >= RT_PAGE) heap_hook_idle(lo, hi - lo);
 }
 
-static bool is_dead(const struct heap_span *s) {
+static bool is_dead(const struct ip_heap_span *s) {
     for (u32 k = 0; k < s->used; k++)
         if (s->records[k].state == IP_HB_LIVE) return false;
     return true;
 }
 
-static void sweep_span(struct heap_span *s) {
+static void sweep_span(struct ip_heap_span *s) {
     if (s->swept) return;
     s->swept = true;
     if (s->alike) {
@@ -66,7 +66,7 @@ static void sweep_span(struct heap_span *s) {
 }
 
 /* Has each cell a live block of one size, at one place? */
-static bool is_alike(const struct heap_span *s) {
+static bool is_alike(const struct ip_heap_span *s) {
     const struct ip_heap_block *b = s->records;
     if (s->used != s->n) return false;
     for (u32 k = 0; k < s->n; k++)
@@ -74,7 +74,7 @@ static bool is_alike(const struct heap_span *s) {
     return true;
 }
 
-static void share(struct heap_span *s) {
+static void share(struct ip_heap_span *s) {
     if (!s->stride || s->alike || !is_alike(s)) return;
     s->alike = heap_hook_alike(s->lo, heap_span_end(s) - s->lo, s->stride, s->records->addr - s->lo, s->records->size);
 }
@@ -84,7 +84,7 @@ static void share_all(void) {
     for (u64 i = 0; i < t->n_arenas; i++) {
         u64 lo = RT_ROUND_UP(t->arena_lo[i], HEAP_UNIT), end = RT_ROUND_DOWN(t->arena_hi[i], HEAP_UNIT);
         while (lo < end) {
-            struct heap_span *s = heap_span_of(lo);
+            struct ip_heap_span *s = heap_span_of(lo);
             if (s && s->n) share(s);
             lo = s ? heap_span_end(s) : lo + HEAP_UNIT;
         }
@@ -92,9 +92,9 @@ static void share_all(void) {
 }
 
 /* The one before the last, because blocks are filled after they have been given. */
-void heap_span_made(struct heap_span *made) {
+void heap_span_made(struct ip_heap_span *made) {
     struct heap_class *c = &heap_classes[made->class];
-    struct heap_span *s = c->made[1];
+    struct ip_heap_span *s = c->made[1];
     c->made[1] = c->made[0];
     c->made[0] = made;
     if (in_spans < most || in_spans < ALIKE_FROM) return;
@@ -109,7 +109,7 @@ void heap_span_made(struct heap_span *made) {
 static void sweep_arena(u64 lo, u64 end) {
     u64 from = lo; /* no span lies between it and lo */
     while (lo < end) {
-        struct heap_span *s = heap_span_of(lo);
+        struct ip_heap_span *s = heap_span_of(lo);
         if (!s) {
             lo += HEAP_UNIT;
             continue;

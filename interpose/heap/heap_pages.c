@@ -31,9 +31,9 @@ rt_lock_t heap_lock;
 struct ip_heap_table *heap_table;
 bool heap_is_plain;
 
-struct heap_span **heap_unit_map[1 << HEAP_TOP_BITS];
-static struct heap_span *span_free, *fresh, *fresh_end; /* those given back, linked through .next; never used */
-static struct run *runs;                                /* free, sorted, never adjacent */
+struct ip_heap_span **heap_unit_map[1 << HEAP_TOP_BITS];
+static struct ip_heap_span *span_free, *fresh, *fresh_end; /* those given back, linked through .next; never used */
+static struct run *runs;                                   /* free, sorted, never adjacent */
 static u32 n_runs, cap_runs;
 /* Spans of one block that were given back last, with their memory as it was: a program that wants one of that size next
  * has no fault for each page. */
@@ -47,13 +47,14 @@ void heap_pages_init(void) {
     heap_table->version = IP_ABI_VERSION;
     heap_table->block_bytes = sizeof(struct ip_heap_block);
     heap_table->n_blocks = 1;
+    heap_table->unit_map = (u64)heap_unit_map;
     rt.chan->rt_symbols[IP_SYM_HEAP_TABLE] = (u64)heap_table;
     heap_is_plain = !(rt.flags & (IP_C_NO_CHAIN | IP_C_HEAP_COUNTS | IP_C_SHOW_HEAP)) &&
                     (rt.chan->malloc_fill & rt.chan->free_fill) == -1;
 }
 
-static struct heap_span *span_take(void) {
-    struct heap_span *s = span_free;
+static struct ip_heap_span *span_take(void) {
+    struct ip_heap_span *s = span_free;
     if (s) {
         span_free = s->next;
     } else {
@@ -63,13 +64,13 @@ static struct heap_span *span_take(void) {
         }
         s = fresh++;
     }
-    *s = (struct heap_span){0};
+    *s = (struct ip_heap_span){0};
     return s;
 }
 
-static void map_units(u64 lo, u64 hi, struct heap_span *s) {
+static void map_units(u64 lo, u64 hi, struct ip_heap_span *s) {
     for (u64 u = lo / HEAP_UNIT; u < hi / HEAP_UNIT; u++) {
-        struct heap_span ***leaf = &heap_unit_map[u >> HEAP_LEAF_BITS];
+        struct ip_heap_span ***leaf = &heap_unit_map[u >> HEAP_LEAF_BITS];
         if (!*leaf) *leaf = rt_pages(sizeof **leaf << HEAP_LEAF_BITS);
         (*leaf)[u & ((1 << HEAP_LEAF_BITS) - 1)] = s;
     }
@@ -126,7 +127,7 @@ static bool arena_new(u64 bytes) {
     return true;
 }
 
-static void want_huge(struct heap_span *s, u64 bytes) {
+static void want_huge(struct ip_heap_span *s, u64 bytes) {
     if (bytes < HUGE_MIN || in_huge + bytes > HUGE_MOST) return;
     s->n_free = sys3(NR_madvise, (long)s->lo, (long)bytes, MADV_HUGEPAGE) == 0;
     if (s->n_free) in_huge += bytes;
@@ -138,8 +139,8 @@ static void drop_pages(u64 lo, u64 bytes, bool huge) {
     sys3(NR_madvise, (long)lo, (long)bytes, MADV_DONTNEED);
 }
 
-static struct heap_span *span_at(u64 lo, u64 bytes) {
-    struct heap_span *s = span_take();
+static struct ip_heap_span *span_at(u64 lo, u64 bytes) {
+    struct ip_heap_span *s = span_take();
     s->lo = lo;
     s->units = bytes / HEAP_UNIT;
     map_units(lo, heap_span_end(s), s);
@@ -170,7 +171,7 @@ static void keep(u64 lo, u64 hi) {
     *k = (struct run){lo, hi};
 }
 
-struct heap_span *heap_span_again(u64 bytes) {
+struct ip_heap_span *heap_span_again(u64 bytes) {
     bytes = RT_ROUND_UP(bytes, HEAP_UNIT);
     for (struct run *k = kept; k < kept + KEPT; k++) {
         if (k->hi - k->lo != bytes) continue;
@@ -180,7 +181,7 @@ struct heap_span *heap_span_again(u64 bytes) {
     return NULL;
 }
 
-struct heap_span *heap_span_new(u64 bytes) {
+struct ip_heap_span *heap_span_new(u64 bytes) {
     bytes = RT_ROUND_UP(bytes, HEAP_UNIT);
     do {
         for (u32 i = 0; i < n_runs; i++) {
@@ -191,7 +192,7 @@ struct heap_span *heap_span_new(u64 bytes) {
                 n_runs--;
                 for (; i < n_runs; i++) runs[i] = runs[i + 1];
             }
-            struct heap_span *s = span_at(lo, bytes);
+            struct ip_heap_span *s = span_at(lo, bytes);
             want_huge(s, bytes);
             return s;
         }
@@ -199,7 +200,7 @@ struct heap_span *heap_span_new(u64 bytes) {
     return NULL;
 }
 
-void heap_span_free(struct heap_span *s) {
+void heap_span_free(struct ip_heap_span *s) {
     u64 hi = heap_span_end(s), bytes = hi - s->lo;
     bool huge = !s->stride && s->n_free;
     if (s->alike) heap_hook_end_alike(s->lo, bytes);

@@ -96,6 +96,7 @@ static void chunk_add(struct pool *p, u32 i) {
     if (p->chunks) pooled(p->chunks)->before = i;
     p->chunks = i;
     chain_add(&by_place, i, hash_chunk, next_chunk);
+    heap_table->has_others = 1;
 }
 
 static void chunk_remove(struct pool *p, u32 i) {

@@ -55,6 +55,7 @@ _Bool rt_heap_freelike(struct tstate *, uint64_t, uint64_t);
 _Bool rt_heap_resize(struct tstate *, uint64_t, uint64_t, uint64_t, uint64_t);
 void rt_error_disable(struct tstate *, long);
 uint32_t heap_describe(uint64_t);
+extern struct ip_heap_table *heap_table;
 struct ip_heap_block *t_block(uint32_t);
 bool heap_block_at(uint64_t, uint64_t *, uint64_t *);
 struct tstate *t_init(uint64_t);

@@ -10,7 +10,7 @@ from interpose.jit._native import ffi, lib
 from interpose.supervisor.mappings import Mapping, read_mappings
 
 from .blocks import KINDS, ROW, Blocks
-from .heap import CHUNKS, HeapBlock, HeapStats
+from .heap import FAR, NESTED_MORE, AllocKind, HeapBlock, HeapStats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 _BLOCK_SIZE = ffi.sizeof("struct ip_heap_block")
 _CHUNK = lib.IP_HEAP_CHUNK
+_NEAR = FAR + NESTED_MORE
+"""So far from an address blocks are looked for together: every step of its description asks for some."""
+_FEW_NEAR = 16
+"""More blocks near one address take a second look."""
 _CTX_SHIFT, _CTX_MASK = 17, lib.IP_CTX_CHUNK_WORDS - 1
 _LIVE, _QUARANTINE = lib.IP_HB_LIVE, lib.IP_HB_QUARANTINE
 NOT_KEPT: Stack = (0,)
 """Shown in the place of a stack that ``--keep-stacktraces`` does not keep, as Valgrind does."""
-_TOP = (1 << 64) - 1
 _FEW = 64
 """Traces that are read one by one."""
 _COUNT = struct.Struct("5Q")
@@ -38,6 +41,10 @@ assert _COUNT.size == ffi.sizeof("struct ip_heap_count")
 def _pool_of(blocks: Any, at: int) -> int:
     """The heap's number of a chunk's pool."""
     return int(ffi.cast("struct ip_heap_pooled *", blocks + at + 1).pool)
+
+
+def _touches(block: Any, addr: int, distance: int) -> bool:
+    return bool(block.addr <= addr + distance and addr - distance <= block.addr + block.size)
 
 
 class HeapReader:
@@ -52,6 +59,7 @@ class HeapReader:
         self._stacks: dict[int, Stack | None] = {}
         self._mappings: list[Mapping] | None = None
         self._live: Blocks | None = None
+        self._near: tuple[int, int, Any] | None = None
         self._outdated = 0
         self.unloaded: UnloadedCode | None = None
         """What is known of code that stacks from before its unmapping are about."""
@@ -65,6 +73,7 @@ class HeapReader:
         """The client ran: what was read is stale, recorded traces are not."""
         self._mappings = None
         self._live = None
+        self._near = None
 
     # -- heap ----------------------------------------------------------------------------------
 
@@ -107,8 +116,12 @@ class HeapReader:
 
     def near(self, addr: int, distance: int, freed: bool) -> list[HeapBlock]:
         """Live or freed blocks not farther than ``distance`` bytes from an address."""
-        lo, hi = max(0, addr - distance), min(addr + distance, _TOP)
-        return list(self._pick(_QUARANTINE if freed else _LIVE, lo, hi))
+        state = _QUARANTINE if freed else _LIVE
+        return [
+            self._decoded(row)
+            for row in self._around(addr, distance)
+            if row.block.state == state and _touches(row.block, addr, distance)
+        ]
 
     def pool_chunks(self, number: int) -> list[HeapBlock]:
         """The chunks of a memory pool, by address, of those at one address the longest first."""
@@ -130,6 +143,25 @@ class HeapReader:
             for at in ffi.unpack(picked, found):
                 yield self._decoded(blocks, at)
 
+    def chunk_at(self, addr: int, kind: AllocKind) -> HeapBlock | None:
+        """The live chunk of a memory pool that an address lies in, or in whose red zone it does."""
+        rows = [row for row in self._around(addr, 0) if row.block.state == _LIVE]
+        chunks = [self._decoded(row) for row in rows if KINDS[row.block.kind] is kind]
+        return Blocks.of(chunks).chunk_at(addr, kind) if chunks else None
+
+    def _around(self, addr: int, distance: int) -> Any:
+        """``struct ip_near_block``: all blocks that are so near, and maybe others."""
+        if self._near is None or self._near[0] != addr or self._near[1] < distance:
+            distance = max(distance, _NEAR)
+            table, found, room = self._client.symbol(lib.IP_SYM_HEAP_TABLE), 0, 0
+            rows: Any = []
+            while table and found >= room:
+                room = max(found + _FEW_NEAR, 2 * room)
+                rows = ffi.new("struct ip_near_block[]", room)
+                found = lib.ip_heap_near(self._client.memory_fd(), table, addr, distance, rows, room)
+            self._near = addr, distance, rows[0:found]
+        return self._near[2]
+
     def _chunks(self) -> Iterator[bytes]:
         """Copies of the heap's records, ``struct ip_heap_block``."""
         table = self._table()
@@ -141,33 +173,26 @@ class HeapReader:
             if data is not None:
                 yield data
 
-    def _decoded(self, blocks: Any, at: int) -> HeapBlock:
-        """:param blocks: ``struct ip_heap_block``, and the record behind, for a pool's chunk."""
-        block = blocks[at]
+    def _decoded(self, row: Any) -> HeapBlock:
+        """:param row: ``struct ip_near_block``."""
+        block = row.block
         alloc, free = self.stack(block.alloc_ctx), self.stack(block.free_ctx)
         kind, freed = KINDS[block.kind], block.state == _QUARANTINE
         if freed:
             free = free or NOT_KEPT
             if self._until_freed:
                 alloc = None
-        redzone = ffi.cast("struct ip_heap_pooled *", blocks + at + 1).redzone if kind in CHUNKS else 0
-        if not freed:
+        else:
             alloc = alloc or NOT_KEPT
-        return HeapBlock(block.addr, block.size, kind, alloc, free, freed, redzone, block.alloc_ctx)
+        return HeapBlock(block.addr, block.size, kind, alloc, free, freed, row.redzone, block.alloc_ctx)
 
     def block(self, index: int) -> HeapBlock | None:
         """One block by its record number."""
-        table = self._table()
-        if table is None or not 0 < index < table.n_blocks:
+        table = self._client.symbol(lib.IP_SYM_HEAP_TABLE)
+        row = ffi.new("struct ip_near_block *")
+        if not table or not lib.ip_heap_numbered(self._client.memory_fd(), table, index, row):
             return None
-        start = table.chunks[index // _CHUNK] + index % _CHUNK * _BLOCK_SIZE
-        data = self._client.read(start, min(2, _CHUNK - index % _CHUNK) * _BLOCK_SIZE)
-        if data is None:
-            return None
-        states = 1 << _LIVE | 1 << _QUARANTINE
-        blocks = ffi.from_buffer("struct ip_heap_block[]", data)
-        found = lib.ip_heap_pick(blocks, 1, states, 0, _TOP, ffi.new("uint32_t *"), 1)
-        return self._decoded(blocks, 0) if found else None
+        return self._decoded(row)
 
     def stack(self, number: int) -> Stack | None:
         """A recorded trace; None for number 0 (none kept)."""

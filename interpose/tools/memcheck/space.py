@@ -62,10 +62,10 @@ class ClientSpace:
 
     def pool_block(self, addr: int) -> HeapBlock | None:
         """A chunk of a memory pool that the address lies in, or in whose red zone it does."""
-        return self._reader.live().chunk_at(addr, AllocKind.POOL)
+        return self._reader.chunk_at(addr, AllocKind.POOL)
 
     def metapool_block(self, addr: int) -> HeapBlock | None:
-        return self._reader.live().chunk_at(addr, AllocKind.METAPOOL)
+        return self._reader.chunk_at(addr, AllocKind.METAPOOL)
 
     def block_numbered(self, number: int) -> HeapBlock | None:
         return self._reader.block(number)

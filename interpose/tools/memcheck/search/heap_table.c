@@ -1,14 +1,115 @@
 /* See heap_table.h. */
 #include "tools/memcheck/search/heap_table.h"
 
-#include "abi/heap_abi.h"
+#include "abi/space.h"
 
-size_t ip_heap_pick(const void *table, size_t n, uint32_t states, uint64_t lo, uint64_t hi, uint32_t *out, size_t max) {
-    const struct ip_heap_block *blocks = table;
-    size_t found = 0;
-    for (size_t i = 0; i < n && found < max; i++) {
-        const struct ip_heap_block *b = &blocks[i];
-        if (states >> b->state & 1 && b->addr <= hi && b->addr + b->size >= lo) out[found++] = (uint32_t)i;
+#include <string.h>
+#include <unistd.h>
+
+#define SOME 1024 /* records that are read at a time */
+#define LEAF ((1u << IP_HEAP_LEAF_BITS) - 1)
+
+/* What is looked for, and where what was found goes. */
+struct search {
+    int mem;
+    uint64_t addr, distance;
+    struct ip_near_block *out;
+    size_t max, found;
+};
+
+static int read_from(int mem, void *to, size_t n, uint64_t at) { return pread(mem, to, n, (off_t)at) == (ssize_t)n; }
+
+static uint64_t word_at(int mem, uint64_t at) {
+    uint64_t word = 0;
+    return read_from(mem, &word, sizeof word, at) ? word : 0;
+}
+
+static int is_block(const struct ip_heap_block *b) { return b->state == IP_HB_LIVE || b->state == IP_HB_QUARANTINE; }
+
+static int is_chunk(const struct ip_heap_block *b) { return b->kind == IP_AK_POOL || b->kind == IP_AK_METAPOOL; }
+
+static uint64_t redzone_of(const struct ip_heap_block *b) {
+    struct ip_heap_pooled behind;
+    memcpy(&behind, b + 1, sizeof behind);
+    return behind.redzone;
+}
+
+/* b, and of a chunk of a memory pool the record behind it. */
+static void consider(struct search *s, const struct ip_heap_block *b) {
+    if (!is_block(b)) return;
+    uint64_t redzone = is_chunk(b) ? redzone_of(b) : 0;
+    uint64_t reach = redzone > s->distance ? redzone : s->distance;
+    uint64_t lo = s->addr > reach ? s->addr - reach : 0, hi = s->addr + reach < reach ? ~0ull : s->addr + reach;
+    if (b->addr > hi || b->addr + b->size < lo) return;
+    if (s->found < s->max) s->out[s->found] = (struct ip_near_block){*b, redzone};
+    s->found++;
+}
+
+/* Those of n records in one chunk of the table. */
+static void consider_all(struct search *s, uint64_t at, uint64_t n) {
+    struct ip_heap_block some[SOME + 1];
+    for (uint64_t count; n; n -= count, at += count * sizeof *some) {
+        count = n < SOME ? n : SOME;
+        size_t more = n > count; /* a chunk's second record may be the next one */
+        some[count] = (struct ip_heap_block){0};
+        if (!read_from(s->mem, some, (count + more) * sizeof *some, at)) return;
+        for (uint64_t i = 0; i < count; i++) consider(s, &some[i]);
     }
-    return found;
+}
+
+static void consider_table(struct search *s, uint64_t table) {
+    uint64_t left = word_at(s->mem, table + offsetof(struct ip_heap_table, n_blocks));
+    for (uint64_t chunk = 0; left && chunk < IP_HEAP_CHUNKS; chunk++) {
+        uint64_t count = left < IP_HEAP_CHUNK ? left : IP_HEAP_CHUNK;
+        uint64_t at = word_at(s->mem, table + offsetof(struct ip_heap_table, chunks) + 8 * chunk);
+        if (at) consider_all(s, at, count);
+        left -= count;
+    }
+}
+
+/* The cells of a span that [lo, hi] touches. */
+static void consider_span(struct search *s, const struct ip_heap_span *span, uint64_t lo, uint64_t hi) {
+    uint64_t first = 0, last = 0;
+    if (span->stride) {
+        if (!span->used || hi < span->lo) return;
+        first = lo > span->lo ? (lo - span->lo) / span->stride : 0;
+        last = (hi - span->lo) / span->stride;
+        if (last >= span->used) last = span->used - 1u;
+    }
+    if (first <= last)
+        consider_all(s, (uint64_t)span->records + first * sizeof(struct ip_heap_block), last - first + 1);
+}
+
+static void consider_spans(struct search *s, uint64_t map) {
+    uint64_t lo = s->addr > s->distance ? s->addr - s->distance : 0, hi = s->addr + s->distance, held = 0;
+    if (hi >= IP_CLIENT_END) hi = IP_CLIENT_END - 1;
+    for (uint64_t unit = lo / IP_HEAP_UNIT; unit <= hi / IP_HEAP_UNIT; unit++) {
+        uint64_t leaf = word_at(s->mem, map + 8 * (unit >> IP_HEAP_LEAF_BITS));
+        uint64_t at = leaf ? word_at(s->mem, leaf + 8 * (unit & LEAF)) : 0;
+        struct ip_heap_span span;
+        if (!at || at == held || !read_from(s->mem, &span, sizeof span, at)) continue;
+        held = at;
+        consider_span(s, &span, lo, hi);
+    }
+}
+
+size_t ip_heap_near(int mem, uint64_t table, uint64_t addr, uint64_t distance, struct ip_near_block *out, size_t max) {
+    struct search s = {mem, addr, distance, out, max, 0};
+    if (word_at(mem, table + offsetof(struct ip_heap_table, has_others)))
+        consider_table(&s, table);
+    else
+        consider_spans(&s, word_at(mem, table + offsetof(struct ip_heap_table, unit_map)));
+    return s.found;
+}
+
+size_t ip_heap_numbered(int mem, uint64_t table, uint64_t number, struct ip_near_block *out) {
+    struct ip_heap_block records[2] = {{0}};
+    uint64_t in_chunk = number % IP_HEAP_CHUNK;
+    if (!number || number >= word_at(mem, table + offsetof(struct ip_heap_table, n_blocks))) return 0;
+    uint64_t chunk = word_at(mem, table + offsetof(struct ip_heap_table, chunks) + 8 * (number / IP_HEAP_CHUNK));
+    size_t count = in_chunk + 1 < IP_HEAP_CHUNK ? 2 : 1;
+    if (!read_from(mem, records, count * sizeof *records, chunk + in_chunk * sizeof *records) || !is_block(records))
+        return 0;
+    *out = (struct ip_near_block){*records, is_chunk(records) ? redzone_of(records) : 0};
+    return 1;
 }

@@ -8,10 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* table: a copy of n records.  Writes the indices of those whose state is in
- * states (bits 1 << enum ip_block_state) and that touch [lo, hi], ends and the
- * start of an empty block included; at most max.  Returns how many there are
- * up to the point where out was full; resume behind the last one then. */
-size_t ip_heap_pick(const void *table, size_t n, uint32_t states, uint64_t lo, uint64_t hi, uint32_t *out, size_t max);
+#include "abi/heap_abi.h"
+
+struct ip_near_block {
+    struct ip_heap_block block;
+    uint64_t redzone; /* of a memory pool's chunk */
+};
+
+/* Live and freed blocks that touch [addr - distance, addr + distance], ends and the start of an empty block included,
+ * or that are chunks of a memory pool whose red zone does.  mem is the client's memory, table where its struct
+ * ip_heap_table is.  Writes at most max of them; returns how many there are. */
+size_t ip_heap_near(int mem, uint64_t table, uint64_t addr, uint64_t distance, struct ip_near_block *out, size_t max);
+
+/* The record of a block that is live or freed, by its number; 0: there is none. */
+size_t ip_heap_numbered(int mem, uint64_t table, uint64_t number, struct ip_near_block *out);
 
 #endif
