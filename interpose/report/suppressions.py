@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from .errors import Error
+    from .suppression_index import SuppressionIndex
 else:
     from interpose.records import dataclass, field
 
@@ -27,6 +28,8 @@ _FRAME_PREFIXES = ("fun:", "obj:", "src:")
 _ELLIPSIS = "..."
 _BAD_EXTRA = "bad or missing extra suppression info"
 _EOF_STACK = "unexpected end-of-file (when reading stack trace)"
+_MANY = 16
+"""So many entries of one kind are looked through one by one for each error; more have an index."""
 PLACEHOLDER = "insert_a_suppression_name_here"
 
 
@@ -272,6 +275,7 @@ class Suppressions:
     def __init__(self, components: Sequence[Component]) -> None:
         self.components = tuple(components)
         self._by_kind: dict[tuple[str, str], list[Suppression]] = {}
+        self._indices: dict[tuple[str, str], SuppressionIndex] = {}
         self._uses = 0
 
     def load(self, path: str) -> int:
@@ -299,13 +303,26 @@ class Suppressions:
 
     def match(self, error: Error, frames: Sequence[ResolvedFrame], num_callers: int) -> Suppression | None:
         """The first entry that matches; its use is counted."""
-        for entry in self._by_kind.get((error.kind.component, error.kind.suppression), ()):
+        for entry in self._worth_a_look((error.kind.component, error.kind.suppression), frames, num_callers):
             if entry.matches(error, frames, num_callers):
                 self._uses += 1
                 entry.count += 1
                 entry.last_use = self._uses
                 return entry
         return None
+
+    def _worth_a_look(
+        self, kind: tuple[str, str], frames: Sequence[ResolvedFrame], num_callers: int
+    ) -> Sequence[Suppression]:
+        entries = self._by_kind.get(kind, [])
+        if len(entries) < _MANY:
+            return entries
+        index = self._indices.get(kind)
+        if index is None or (index.count, index.num_callers) != (len(entries), num_callers):
+            from .suppression_index import SuppressionIndex
+
+            index = self._indices[kind] = SuppressionIndex(entries, num_callers)
+        return index.candidates(frames)
 
     def used(self) -> list[Suppression]:
         """The entries that matched something, the most recently matched one first."""
