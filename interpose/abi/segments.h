@@ -21,6 +21,7 @@ struct rt_seg_table {
     uint64_t segments; /* address of an array of struct rt_seg, by address */
     uint64_t count_at; /* address of a uint32_t: how many */
     uint64_t paths;    /* address that rt_seg.path is an offset from */
+    uint64_t brk_at;   /* address of the uint64_t where the program's break begins */
 };
 
 #endif

@@ -60,11 +60,11 @@ def describe(supervisor: Supervisor, addr: int) -> list[AuxPart]:
     if (section := symbolizer.section_of(addr)) is not None:
         kind, name = section
         return [AuxPart(f"{head} in the {kind} segment of {name}", (addr,) if kind == "Text" else None)]
-    from interpose.supervisor.mappings import read_mappings
+    from interpose.supervisor.mappings import brk_mapping, mapping_at
 
-    mappings = read_mappings(supervisor.client)
-    brk = next(((mapping.lo, mapping.hi) for mapping in mappings if mapping.kind == "brk"), None)
-    segment = next((Segment.of(mapping) for mapping in mappings if mapping.lo <= addr < mapping.hi), None)
+    grown, mapping = brk_mapping(supervisor.client), mapping_at(supervisor.client, addr)
+    brk = (grown.lo, grown.hi) if grown is not None else None
+    segment = Segment.of(mapping) if mapping is not None else None
     return [AuxPart(f"{head} {mapping_text(segment, brk, addr) or _UNKNOWN}")]
 
 

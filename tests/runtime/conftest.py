@@ -26,7 +26,9 @@ SOURCES = [
     "loader/initial_stack.c",
     "loader/vdso.c",
 ]
-SOURCES += [f"memory/{name}.c" for name in ("limits", "mm", "mm_table", "mm_code", "mm_files", "mm_remap")]
+SOURCES += [
+    f"memory/{name}.c" for name in ("limits", "mm", "mm_table", "mm_place", "mm_code", "mm_files", "mm_remap")
+]
 SOURCES += ["processes/identity.c", "core/no_hooks.c"]
 SYSCALLS = [f"syscalls/{name}" for name in ("syscall.c", "syscall_asm.S", "syscall_fd.c")] + [
     "signals/sigwait.c",

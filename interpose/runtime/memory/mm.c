@@ -270,7 +270,8 @@ static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) 
     long r = pkey == -1 ? sys3(__NR_mprotect, (long)a, (long)(b - a), host)
                         : sys4(__NR_pkey_mprotect, (long)a, (long)(b - a), host, pkey);
     if (r < 0) return r;
-    u32 old = rt_segs[mm_first(a)].prot;
+    u32 old = s->prot;
+    bool open = s->mflags & MM_OPEN;
     bool code = mm_forget_code_pages(a, b, false);
     if (old != prot) {
         code |= (old & PROT_EXEC) != 0;
@@ -279,7 +280,7 @@ static long protect_piece(struct tstate *ts, u64 a, u64 b, u32 prot, long pkey) 
         rt_segs[mm_first(a)].prot = prot;
         opened(mm_first(a));
         mm_announce(ts, mm_first(a));
-        code |= (prot & PROT_EXEC) && (s->mflags & MM_OPEN);
+        code |= (prot & PROT_EXEC) && open;
         if (!(old & PROT_WRITE)) mm_writable_alias(ts, &rt_segs[mm_first(a)]);
     }
     if (code) rt_invalidate(ts, a, b - a);

@@ -38,6 +38,9 @@ u32 mm_first(u64 addr);
 u64 mm_place_low(u64 len, u64 align);
 u64 mm_place_32bit(u64 len, u64 align); /* low even if images go elsewhere */
 u64 mm_place_high(u64 len, u64 align);
+void mm_place_init(void);
+/* The gap below segment index has become larger. */
+void mm_place_freed(u32 index);
 u32 mm_intern_path(const char *path);
 /* What the host gets: never executable (guest code does not run natively). */
 static inline u32 mm_host_prot(u32 prot) {

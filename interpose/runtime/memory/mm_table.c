@@ -1,9 +1,10 @@
-/* The segment table: which address belongs to which guest mapping, where new
- * ones go, and the duties when one comes or goes (see mm.h).
+/* The segment table: which address belongs to which guest mapping, and the
+ * duties when one comes or goes (see mm.h).
  *
  * A sorted array: look-ups are frequent (slow paths, leak search from the
- * supervisor, which reads the array as it is), changes are rare and move a few
- * kilobytes.
+ * supervisor, which reads the array as it is).  A change moves what lies on the
+ * shorter side of it, so there is room at both ends: most mappings come below
+ * all others, or go from there.
  */
 #include <asm/stat.h>
 #include <asm/unistd.h>
@@ -18,12 +19,10 @@
 #define MAX_SEGS     (1u << 18) /* four times the kernel's default vm.max_map_count */
 #define PATH_BYTES   (64ull << 20)
 #define PATH_BUCKETS 1024u
-#define LOW_GAP      RT_PAGE /* one page between images: a run over the end faults */
 
 struct rt_seg *rt_segs;
 u32 rt_nsegs;
 char *rt_paths;
-u64 mm_high_top;
 
 u64 mm_bytes, mm_peak;
 
@@ -34,21 +33,28 @@ static u32 path_heads[PATH_BUCKETS];
 /* What the supervisor finds at rt_symbols[IP_SYM_SEGMENTS]. */
 static struct rt_seg_table published;
 
+static struct rt_seg *room; /* for twice as many segments as there may be */
+#define ROOM (2u * MAX_SEGS)
+
+static void begin_at(struct rt_seg *first) {
+    rt_segs = first;
+    published.segments = (u64)first;
+}
+
 void rt_mm_lock(void) { rt_lock(&mm_lock); }
 void rt_mm_unlock(void) { rt_unlock(&mm_lock); }
 
 void rt_mm_init(struct tstate *ts) {
     (void)ts;
-    rt_segs = rt_pages((u64)MAX_SEGS * sizeof *rt_segs);
+    room = rt_pages((u64)ROOM * sizeof *room);
     rt_paths = rt_pages(PATH_BYTES);
     rt_nsegs = 0;
-    published = (struct rt_seg_table){(u64)rt_segs, (u64)&rt_nsegs, (u64)rt_paths};
+    published = (struct rt_seg_table){0, (u64)&rt_nsegs, (u64)rt_paths, (u64)&rt.brk_start};
+    begin_at(room + ROOM / 2);
     rt.chan->rt_symbols[IP_SYM_SEGMENTS] = (u64)&published;
-    /* Mappings are placed from the top of the high range down, so the heap can
-     * grow until it meets them, 15 TiB above and more. */
     rt.brk_start = rt_is_bare() ? IP_BRK_BARE : IP_CLIENT_LO;
     rt.no_randomize = (sys1(__NR_personality, 0xffffffff) & ADDR_NO_RANDOMIZE) != 0;
-    mm_high_top = (rt_is_bare() ? IP_CLIENT_END_BARE : IP_PLACE_END) - (1ull << 20);
+    mm_place_init();
 }
 
 /* ---- look-up and placing -------------------------------------------------------- */
@@ -108,41 +114,6 @@ bool mm_allowed(u64 lo, u64 len) {
     return hi <= IP_IMAGES_HI || (lo >= IP_LOW_END && (hi <= IP_OWN_BASE || lo >= IP_OWN_END));
 }
 
-u64 mm_place_low(u64 len, u64 align) { return rt.flags & IP_C_FAR_IMAGES ? 0 : mm_place_32bit(len, align); }
-
-static u64 place_between(u64 floor, u64 top, u64 len, u64 align);
-
-u64 mm_place_32bit(u64 len, u64 align) {
-    u64 at = RT_ROUND_UP((u64)IP_IMAGES_LO, align);
-    if (len > IP_IMAGES_HI - IP_IMAGES_LO) return 0;
-    if (rt.no_randomize) /* the program's break may go up from below */
-        return place_between(IP_IMAGES_LO, IP_IMAGES_HI, len + LOW_GAP, align);
-    for (u32 i = mm_first(at); i < rt_nsegs && rt_segs[i].lo < at + len + LOW_GAP; i++)
-        at = RT_ROUND_UP(rt_segs[i].hi + LOW_GAP, align);
-    return at + len <= IP_IMAGES_HI ? at : 0;
-}
-
-/* The highest free place in [floor, top), or 0. */
-static u64 place_between(u64 floor, u64 top, u64 len, u64 align) {
-    u32 i = mm_first(top);
-    if (i < rt_nsegs && rt_segs[i].lo < top) top = rt_segs[i].lo;
-    for (;; i--) { /* [bottom, top) is the gap below segment i */
-        u64 bottom = i > 0 && rt_segs[i - 1].hi > floor ? rt_segs[i - 1].hi : floor;
-        if (top > bottom && top - bottom >= len) {
-            u64 at = RT_ROUND_DOWN(top - len, align);
-            if (at >= bottom) return at;
-        }
-        if (bottom == floor) return 0;
-        top = rt_segs[i - 1].lo;
-    }
-}
-
-u64 mm_place_high(u64 len, u64 align) {
-    if (!rt_is_bare()) return place_between(IP_CLIENT_LO, mm_high_top, len, align);
-    u64 at = place_between(IP_OWN_END, mm_high_top, len, align);
-    return at ? at : place_between(IP_CLIENT_LO, IP_OWN_BASE, len, align);
-}
-
 /* ---- paths ------------------------------------------------------------------------ */
 
 /* Entry in rt_paths: u32 offset of the next path in the bucket, then the text.
@@ -193,15 +164,33 @@ u64 mm_new_object(void) {
 
 /* ---- changing the table -------------------------------------------------------------- */
 
+static void move_to(struct rt_seg *first) {
+    __builtin_memmove(first, rt_segs, rt_nsegs * sizeof *first);
+    begin_at(first);
+}
+
+/* What it holds is to be written.  Pointers into the table are void then; indices from at on are one more. */
 static void open_slot(u32 at) {
     if (rt_nsegs == MAX_SEGS) rt_die("the program has more than %u memory mappings", MAX_SEGS);
     if (rt_nsegs >= MM_MANY_SEGS) rt_spare_mappings();
-    __builtin_memmove(&rt_segs[at + 1], &rt_segs[at], (rt_nsegs - at) * sizeof *rt_segs);
+    if (rt_segs == room || rt_segs + rt_nsegs == room + ROOM) move_to(room + (ROOM - rt_nsegs) / 2);
+    if (at < rt_nsegs / 2) {
+        __builtin_memmove(rt_segs - 1, rt_segs, at * sizeof *rt_segs);
+        begin_at(rt_segs - 1);
+    } else {
+        __builtin_memmove(&rt_segs[at + 1], &rt_segs[at], (rt_nsegs - at) * sizeof *rt_segs);
+    }
     rt_nsegs++;
 }
 
 static void close_slots(u32 at, u32 count) {
-    __builtin_memmove(&rt_segs[at], &rt_segs[at + count], (rt_nsegs - at - count) * sizeof *rt_segs);
+    u32 behind = rt_nsegs - at - count;
+    if (at < behind) {
+        __builtin_memmove(rt_segs + count, rt_segs, at * sizeof *rt_segs);
+        begin_at(rt_segs + count);
+    } else {
+        __builtin_memmove(&rt_segs[at], &rt_segs[at + count], behind * sizeof *rt_segs);
+    }
     rt_nsegs -= count;
 }
 
@@ -209,6 +198,7 @@ void mm_split(u64 addr) {
     u32 i = mm_first(addr);
     if (i >= rt_nsegs || rt_segs[i].lo >= addr) return;
     open_slot(i);
+    rt_segs[i] = rt_segs[i + 1];
     rt_segs[i].hi = addr;
     rt_segs[i + 1].off += addr - rt_segs[i].lo;
     rt_segs[i + 1].lo = addr;
@@ -306,6 +296,7 @@ void mm_removed(struct tstate *ts, u64 lo, u64 hi, enum mm_shadow shadow) {
         u64 a = s->lo, len = s->hi - s->lo;
         mm_bytes -= s->mflags & MM_OURS ? 0 : len;
         close_slots(first, 1);
+        mm_place_freed(first);
         if (shadow == MM_WITH_SHADOW && (rt.flags & IP_C_SHADOW)) rt_hook_unmapped(a, len);
     }
     if (code) rt_invalidate(ts, lo, hi - lo);

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from itertools import groupby
 
 from interpose.jit._native import ffi, lib
-from interpose.supervisor.mappings import Mapping, read_mappings
+from interpose.supervisor.mappings import Mapping, brk_mapping, mapping_at, read_mappings
 
 from .blocks import KINDS, ROW, Blocks
 from .heap import FAR, NESTED_MORE, AllocKind, HeapBlock, HeapStats
@@ -349,6 +349,11 @@ class HeapReader:
 
     def mapping_at(self, addr: int) -> Mapping | None:
         """The mapping that holds an address."""
-        found = self.mappings()
-        at = bisect_right(found, addr, key=lambda m: m.lo) - 1
-        return found[at] if at >= 0 and addr < found[at].hi else None
+        if self._mappings is None:
+            return mapping_at(self._client, addr)
+        at = bisect_right(self._mappings, addr, key=lambda m: m.lo) - 1
+        return self._mappings[at] if at >= 0 and addr < self._mappings[at].hi else None
+
+    def brk_mapping(self) -> Mapping | None:
+        """The first mapping of what brk(2) has made."""
+        return brk_mapping(self._client)

@@ -193,11 +193,11 @@ class ClientSpace:
     # -- mappings ------------------------------------------------------------------------------
 
     def brk_limit(self) -> tuple[int, int] | None:
-        for mapping in self._reader.mappings():
-            if mapping.kind == "brk":
-                header = self._supervisor.client.header  # a forked child's begins without
-                return mapping.lo, (header.data_end if header is not None else 0) or mapping.hi
-        return None
+        mapping = self._reader.brk_mapping()
+        if mapping is None:
+            return None
+        header = self._supervisor.client.header  # a forked child's begins without
+        return mapping.lo, (header.data_end if header is not None else 0) or mapping.hi
 
     def segment_of(self, addr: int) -> Segment | None:
         mapping = self._reader.mapping_at(addr)

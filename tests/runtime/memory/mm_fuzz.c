@@ -140,7 +140,39 @@ static void read_host_maps(void) {
     }
 }
 
+/* The highest and the lowest free place, by a look at every gap. */
+static u64 highest_free(u64 len, u64 align) {
+    u64 top = mm_high_top;
+    for (u32 i = rt_nsegs;; i--) {
+        u64 bottom = i && rt_segs[i - 1].hi > IP_CLIENT_LO ? rt_segs[i - 1].hi : IP_CLIENT_LO;
+        u64 at = RT_ROUND_DOWN(top - len, align);
+        if (top > bottom && top - bottom >= len && at >= bottom) return at;
+        if (bottom == IP_CLIENT_LO) return 0;
+        if (rt_segs[i - 1].lo < top) top = rt_segs[i - 1].lo;
+    }
+}
+
+static u64 lowest_free(u64 len, u64 align) {
+    u64 at = IP_IMAGES_LO;
+    for (u32 i = 0; i < rt_nsegs && rt_segs[i].lo < at + len + RT_PAGE; i++)
+        if (rt_segs[i].hi > IP_IMAGES_LO) at = RT_ROUND_UP(rt_segs[i].hi + RT_PAGE, align);
+    return at + len <= IP_IMAGES_HI ? at : 0;
+}
+
+static void check_places(void) {
+    static const u64 aligns[] = {RT_PAGE, RT_PAGE, 16 * RT_PAGE, 2ull << 20};
+    for (int i = 0; i < 4; i++) {
+        u64 len = (1 + rnd(30)) * RT_PAGE, align = aligns[rnd(4)];
+        u64 high = mm_place_high(len, align), low = mm_place_32bit(len, align);
+        if (high != highest_free(len, align))
+            fail("place for 0x%lx: 0x%lx, not 0x%lx, after %s", len, high, highest_free(len, align), last);
+        if (low != lowest_free(len, align))
+            fail("low place for 0x%lx: 0x%lx, not 0x%lx, after %s", len, low, lowest_free(len, align), last);
+    }
+}
+
 static void check(void) {
+    check_places();
     for (u32 i = 0; i < SLOTS; i++) pages[i].have &= ~(u32)(TABLED | HOST);
     for (u32 i = 0; i < rt_nsegs; i++) {
         struct rt_seg *s = &rt_segs[i];
