@@ -258,6 +258,7 @@ def fill_changeable(header: Any, config: Config) -> None:
         (core.trace_syscalls and lib.IP_SHOW_CALLS)
         | (core.sigill_diagnostics and lib.IP_SHOW_ILLEGAL)
         | (core.trace_signals and lib.IP_SHOW_SIGNALS)
+        | (core.trace_sched and lib.IP_SHOW_THREADS)
     )
     header.merge_frames = core.merge_recursive_frames
     # Stacks that lose frames differ in others than the first ones of what is recorded.

@@ -204,6 +204,7 @@ struct ip_chan {
 #define IP_SHOW_CALLS   1 /* of ip_chan.shows: --trace-syscalls=yes */
 #define IP_SHOW_ILLEGAL 2 /* --sigill-diagnostics=yes */
 #define IP_SHOW_SIGNALS 4 /* --trace-signals=yes */
+#define IP_SHOW_THREADS 8 /* --trace-sched=yes */
 
 #define IP_THREAD_ENDS   0 /* a1 of IP_R_THREAD */
 #define IP_THREAD_STARTS 1

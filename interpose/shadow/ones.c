@@ -119,8 +119,8 @@ void sh_map_some_ones(u64 at, u64 len) { map(at, len, LENGTH); }
 void sh_map_ones(u64 at, u64 len) {
     for (u64 n; len; at += n, len -= n) {
         if (++since_look >= LOOK_EACH) look();
-        u64 most = length_here();
-        n = len < most ? len : most;
+        u64 most = length_here(), rest = most - (at & (most - 1));
+        n = len < rest ? len : rest;
         map(at, n, most);
     }
 }

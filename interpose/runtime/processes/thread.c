@@ -209,7 +209,21 @@ bool thread_is_last(struct tstate *ts) {
     return true;
 }
 
+/* By the thread's number: it has, or had, a name that the supervisor knows. */
+static bool named[MAX_THREADS + 1];
+
+void thread_is_named(const struct tstate *ts) { named[ts->tid_guest] = true; }
+
+/* A request is two waits for another process, so only where somebody cares: a number that had a name has none again, a
+ * thread that ends with its errors disabled gets a warning, --trace-sched=yes. */
+static bool is_news(struct tstate *ts, bool start) {
+    if (rt.chan->shows & IP_SHOW_THREADS) return true;
+    return start ? named[ts->tid_guest] : rt_th(ts)->errors_off != 0;
+}
+
 static void announce(struct tstate *ts, bool start) {
+    if (!is_news(ts, start)) return;
+    if (start) named[ts->tid_guest] = false;
     struct ip_slot *s = rt_slot(ts);
     s->a[0] = ts->tid_guest;
     s->a[1] = start ? IP_THREAD_STARTS : IP_THREAD_ENDS;

@@ -223,11 +223,12 @@ extern const struct sig_fixup {
 extern char rt_enter_begin[], rt_enter_end[], rt_enter_restart[]; /* entry.S */
 
 /* ---- thread.c -------------------------------------------------------------------- */
-u32 thread_count(void);                    /* entries of the table, free ones too */
-bool thread_is_last(struct tstate *ts);    /* no other living thread of this process */
-bool thread_memory_is_shared(void);        /* with a process that goes on when this one ends */
-void thread_after_fork(struct tstate *ts); /* in the child: only ts is left */
-void thread_fork_lock(bool lock);          /* around fork: the table is whole */
+u32 thread_count(void);                        /* entries of the table, free ones too */
+void thread_is_named(const struct tstate *ts); /* the supervisor knows a name of its number */
+bool thread_is_last(struct tstate *ts);        /* no other living thread of this process */
+bool thread_memory_is_shared(void);            /* with a process that goes on when this one ends */
+void thread_after_fork(struct tstate *ts);     /* in the child: only ts is left */
+void thread_fork_lock(bool lock);              /* around fork: the table is whole */
 
 /* Arguments of every way to make a task: the kernel's struct clone_args. */
 struct clone_request {
