@@ -123,13 +123,15 @@ class LeakSearch:
         hits = ffi.from_buffer("struct ip_hit[]", self._hits) if m else ffi.NULL
         walk.hits = hits
         walk.asks = bool(heuristics)
-        walk.state, walk.heuristic = self._new("uint8_t", n), self._new("uint8_t", n)
+        walk.state, walk.heuristic, walk.refused = (self._new("uint8_t", n) for _ in range(3))
         walk.clique, walk.first = self._new("uint32_t", n), self._new("size_t", n + 2)
         walk.order, walk.queue = self._new("uint32_t", m), self._new("uint32_t", 2 * n + m)
         while (asked := lib.ip_leak_go(walk)) >= 0:
             hit = hits[asked]
             name = heuristics.match(self.blocks[hit.block], hit.offset)
             walk.answer = 0 if name is None else LEAK_HEURISTICS.index(name) + 1
+            if name is None and not heuristics.begins_with_table(self.blocks[hit.block]):
+                walk.refused[hit.block] |= lib.IP_LR_ELSE
 
     @cached_property
     def state(self) -> list[State]:
@@ -405,9 +407,13 @@ class Heuristics:
 
     def _multipleinheritance(self, block: HeapBlock, offset: int) -> bool:
         """A pointer to a base class part: there and at the start lie pointers to virtual function tables."""
-        if offset % WORD or offset + WORD > block.size or block.addr % WORD:
+        if offset % WORD or offset + WORD > block.size:
             return False
-        return self._is_table(self._word(block.addr)) and self._is_table(self._word(block.addr + offset))
+        return self.begins_with_table(block) and self._is_table(self._word(block.addr + offset))
+
+    def begins_with_table(self, block: HeapBlock) -> bool:
+        """Does a pointer to a table of virtual functions lie at its start?"""
+        return not block.addr % WORD and self._is_table(self._word(block.addr))
 
     def _is_table(self, addr: int | None) -> bool:
         """Functions of a table: among its first words at least one points at code, the others are null."""

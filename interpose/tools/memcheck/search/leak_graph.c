@@ -100,6 +100,18 @@ static void arrange(struct ip_leak_walk *w) {
     }
 }
 
+static uint8_t place_of(uint64_t offset) { return offset == 8 ? IP_LR_WORD : offset == 24 ? IP_LR_HEADER : IP_LR_ELSE; }
+
+/* The heuristic that takes a pointer into a block, 0 for none, or -1 if an answer is needed first. */
+static int heuristic_of(struct ip_leak_walk *w, const struct ip_hit *hit) {
+    uint8_t place = place_of(hit->offset), *refused = &w->refused[hit->block];
+    int name = w->answer;
+    w->answer = -1;
+    if (name < 0) return *refused & place ? 0 : -1;
+    if (!name && place != IP_LR_ELSE) *refused |= place;
+    return name;
+}
+
 /* A block is possibly lost if each chain to it has an interior-pointer somewhere; it is looked at again when a better
  * one is found.  0: an answer is needed first. */
 static int follow(struct ip_leak_walk *w, const struct ip_hit *hit, int reachable) {
@@ -109,12 +121,8 @@ static int follow(struct ip_leak_walk *w, const struct ip_hit *hit, int reachabl
         if (!hit->offset) w->heuristic[block] = 0; /* not needed after all */
         return 1;
     }
-    int name = 0;
-    if (hit->offset && w->asks) {
-        if (w->answer < 0) return 0;
-        name = w->answer;
-        w->answer = -1;
-    }
+    int name = hit->offset && w->asks ? heuristic_of(w, hit) : 0;
+    if (name < 0) return 0;
     if (name) w->heuristic[block] = (uint8_t)name;
     uint8_t now = reachable && (name || !hit->offset) ? IP_LS_REACHABLE : IP_LS_POSSIBLE;
     if (now != before) {

@@ -43,6 +43,11 @@ enum ip_leak_state { IP_LS_REACHABLE, IP_LS_POSSIBLE, IP_LS_INDIRECT, IP_LS_DEFI
 
 #define IP_LEAK_HEURISTICS 8
 
+/* Which pointers into a block no heuristic takes. */
+#define IP_LR_WORD   1 /* one word behind its start */
+#define IP_LR_HEADER 2 /* three words */
+#define IP_LR_ELSE   4 /* elsewhere: what the caller says, for the block does not begin with a table of functions */
+
 /* A walk through the graph.  The caller fills in the first part, and gives zeroed memory for the second. */
 struct ip_leak_walk {
     const struct ip_leak_block *blocks;
@@ -52,6 +57,7 @@ struct ip_leak_walk {
 
     uint8_t *state;     /* n_blocks: enum ip_leak_state */
     uint8_t *heuristic; /* n_blocks: by which one it was found, or 0 */
+    uint8_t *refused;   /* n_blocks: IP_LR_*, so that one that very many point into is asked about few times */
     uint32_t *clique;   /* n_blocks: of an indirectly lost block the leader, else itself */
     size_t *first;      /* n_blocks + 2: where in order the hits of a holder begin; roots hang on block n_blocks */
     uint32_t *order;    /* n_hits: the hits by holder */

@@ -267,6 +267,17 @@ def test_blocks_reached_through_a_heuristic_block_are_reachable():
     assert result.heuristic == ["length64", None]
 
 
+@pytest.mark.parametrize("offset", [8, 16, 24])
+def test_a_block_that_many_point_into_is_looked_at_once(offset):
+    """The pages of a collector's heap, where every object is such a pointer: R's, SpiderMonkey's."""
+    looks = []
+    for count in (1, 1000):
+        memory = Memory(words={GLOBALS + 8 * number: at(0, offset) for number in range(count)})
+        assert run(memory, blocks(128)).state == [P]
+        looks.append(len(memory.asked) - count)  # each pointer itself must be valid
+    assert looks[0] == looks[1]
+
+
 # -- what is in C against the same in Python
 
 
@@ -399,7 +410,7 @@ def python_walk(heap: list[HeapBlock], hits: list[Hit], takes) -> tuple[list, li
     return state, leader, name
 
 
-SOME = st.tuples(st.integers(-1, 7), st.integers(0, 7), st.sampled_from((0, 0, 8, 24, 4)))
+SOME = st.tuples(st.integers(-1, 7), st.integers(0, 7), st.sampled_from((0, 0, 8, 16, 24, 4)))
 
 
 @settings(max_examples=500)
@@ -410,10 +421,13 @@ def test_both_walks_come_to_the_same(links, data):
     heap = [
         HeapBlock(at(number), size, alloc_stack=(size, 7), context=size) for number, size in enumerate(sizes)
     ]
-    words = {at(number): data.draw(st.sampled_from((0, 24, 3))) for number in range(8)}
+    words = vtables()
+    for number in range(8):
+        words[at(number)] = data.draw(st.sampled_from((0, 24, 3, TABLES + 0x10)))
+        words[at(number, 16)] = data.draw(st.sampled_from((0, TABLES + 0x40)))
     memory = Memory(words=words)
     hits = [Hit(0, *link) for link in links]
-    heuristics = Heuristics(("length64", "newarray"), memory)
+    heuristics = Heuristics(("length64", "newarray", "multipleinheritance"), memory)
     result = LeakSearch(Blocks.of(heap), rows_of(hits), heuristics)
     state, leader, name = python_walk(heap, hits, heuristics.match)
     assert (result.state, result.clique, result.heuristic) == (state, leader, name)
