@@ -20,6 +20,7 @@ static void needed(int file, int sock) {
     CALL(fstat, file, 0);
     CALL(stat, 0, 0);
     CALL(lstat, "/", 0);
+    CALL(statx, 0, "/", 0, 0xfff, 0);
     CALL(open, 0, O_RDONLY, 0);
     CALL(openat, AT_FDCWD, 0, O_RDONLY, 0);
     CALL(creat, 0, 0);
@@ -144,6 +145,7 @@ static void optional(int file, int sock) {
     CALL(recvmsg, sock, &empty, MSG_DONTWAIT);
     struct iovec none = {0, 0};
     CALL(writev, file, &none, 1);
+    CALL(statx, 0, 0, 0, 0xfff, 0);
 }
 
 int main(void) {
