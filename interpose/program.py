@@ -11,10 +11,10 @@ import os
 import stat
 
 from interpose.elf.headers import (
+    ELFCLASS64,
     EM_X86_64,
     ET_DYN,
     ET_EXEC,
-    EV_CURRENT,
     MAGIC,
     PT_INTERP,
     PT_LOAD,
@@ -71,10 +71,8 @@ def find(name: str, environ: Mapping[str, str]) -> str:
     """execvp's search: PATH for a name without slash; what may not be run is passed over."""
     if "/" in name:
         return name
-    if not name:
-        raise ProgramError("''", os.strerror(errno.ENOENT), ProgramError.NOT_FOUND)
     refused = None
-    for folder in environ.get("PATH", DEFAULT_PATH).split(":"):
+    for folder in environ.get("PATH", DEFAULT_PATH).split(":") if name else ():
         path = os.path.join(folder, name) if folder else f"./{name}"
         try:
             status = os.stat(path)
@@ -86,7 +84,7 @@ def find(name: str, environ: Mapping[str, str]) -> str:
             refused = refused or path
     if refused is not None:
         return refused  # opening it tells why
-    raise ProgramError(name, os.strerror(errno.ENOENT), ProgramError.NOT_FOUND)
+    raise ProgramError(name or "''", "command not found", ProgramError.NOT_FOUND)
 
 
 def gained_by(path: str) -> str:
@@ -140,8 +138,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _refusal(path: str, command: str, error: OSError) -> ProgramError:
-    missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
-    code = ProgramError.NOT_FOUND if missing else ProgramError.NOT_RUNNABLE
+    code = ProgramError.NOT_FOUND if error.errno == errno.ENOENT else ProgramError.NOT_RUNNABLE
     if path != command:
         return ProgramError(command, f"{path}: bad interpreter: {error.strerror}", code)
     return ProgramError(command, error.strerror or "cannot be read", code)
@@ -174,7 +171,7 @@ def check_elf(path: str, *, interpreter: bool = False) -> None:
     with open(path, "rb", buffering=0) as file:
 
         def read(offset: int, size: int, what: str) -> bytes:
-            data = os.pread(file.fileno(), size, offset) if offset < 1 << 63 else b""
+            data = os.pread(file.fileno(), size, offset) if offset + size < 1 << 63 else b""
             if len(data) < size:
                 end = "within its header" if what == "ELF header" else "before its program headers do"
                 raise ProgramError(path, f"truncated ELF file: it ends {end}")
@@ -198,12 +195,12 @@ def check_elf(path: str, *, interpreter: bool = False) -> None:
 def _check_header(path: str, headers: Headers) -> None:
     if not headers.is_x86_64:
         machine = headers.machine
-        name = "x86-64 with 32-bit pointers" if machine == EM_X86_64 else _MACHINES.get(machine, str(machine))
+        name = _MACHINES.get(machine, str(machine))
+        if machine == EM_X86_64:
+            name = "x86-64 with " + ("32-bit pointers" if headers.ident[4] != ELFCLASS64 else "big-endian data")
         raise ProgramError(
             path, f"cannot run a program of architecture {name}; only x86-64 programs run here"
         )
-    if headers.version != EV_CURRENT or headers.ident[6] != EV_CURRENT:
-        raise ProgramError(path, "bad ELF file: unknown version")
     if headers.type not in (ET_EXEC, ET_DYN):
         what = {1: "an object file", 4: "a core dump"}.get(headers.type, f"of ELF type {headers.type}")
         raise ProgramError(path, f"is no program but {what}")
@@ -243,9 +240,9 @@ def _check_segments(path: str, kind: int, headers: list[tuple[int, ...]], size: 
 
 
 def _check_interpreter(path: str, name: bytes) -> None:
-    if not name.endswith(b"\0") or b"\0" in name[:-1]:
+    if not name.endswith(b"\0"):
         raise ProgramError(path, "bad ELF file: the name of its interpreter has no end")
-    loader = os.fsdecode(name[:-1])
+    loader = os.fsdecode(name.partition(b"\0")[0])
     if _read_head(loader, path)[:4] != MAGIC:
         raise ProgramError(path, f"{loader}: bad interpreter: {os.strerror(errno.ENOEXEC)}")
     check_elf(loader, interpreter=True)

@@ -29,7 +29,7 @@ def interpose(*words: str, **more) -> subprocess.CompletedProcess[str]:
         (["--zork", "true"], 1, "interpose: Unknown option: --zork\n" + HINT),
         (["--tool=zork", "true"], 1, f"interpose: unknown tool 'zork'; the tools are: {TOOLS}\n"),
         (["/nonexistent"], 127, "interpose: /nonexistent: No such file or directory\n"),
-        (["no-such-program"], 127, "interpose: no-such-program: No such file or directory\n"),
+        (["no-such-program"], 127, "interpose: no-such-program: command not found\n"),
         (["/etc"], 126, "interpose: /etc: is a directory\n"),
         (["/etc/passwd"], 126, "interpose: /etc/passwd: Permission denied\n"),
         (

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -43,8 +45,8 @@ def test_path_search(tmp_path):
     assert find("both", environ) == both
     assert resolve(["tool", "x"], environ).argv == ("tool", "x")
     assert refusal(["tool"], {"PATH": str(first)}) == (f"{first}/tool: Permission denied", 126)
-    assert refusal(["no-such"], environ) == ("no-such: No such file or directory", 127)
-    assert refusal(["both"], {"PATH": str(first)}) == ("both: No such file or directory", 127)
+    assert refusal(["no-such"], environ) == ("no-such: command not found", 127)
+    assert refusal(["both"], {"PATH": str(first)}) == ("both: command not found", 127)
 
 
 def test_empty_path_element_is_the_current_folder(tmp_path, monkeypatch):
@@ -61,11 +63,11 @@ def test_default_path():
     ("name", "line", "code"),
     [
         ("/nonexistent", "/nonexistent: No such file or directory", 127),
-        ("/etc/passwd/x", "/etc/passwd/x: Not a directory", 127),
+        ("/etc/passwd/x", "/etc/passwd/x: Not a directory", 126),
         ("/etc", "/etc: is a directory", 126),
         ("/etc/passwd", "/etc/passwd: Permission denied", 126),
         ("/dev/null", "/dev/null: Permission denied", 126),
-        ("", "'': No such file or directory", 127),
+        ("", "'': command not found", 127),
     ],
 )
 def test_what_cannot_run(name, line, code):
@@ -180,12 +182,14 @@ LOAD, INTERP = 1, 3
         (patched((E_MACHINE, 3)), "architecture i386"),
         (patched((E_MACHINE, 999)), "architecture 999"),
         (patched(((4, "<B"), 1)), "32-bit pointers"),
+        (patched(((5, "<B"), 2)), "big-endian data"),
         (patched((E_TYPE, 1)), "is no program but an object file"),
         (patched((E_TYPE, 4)), "is no program but a core dump"),
         (patched((E_PHENTSIZE, 32)), "no usable program headers"),
         (patched((E_PHNUM, 0)), "no usable program headers"),
         (patched((E_PHNUM, 0xFFFF)), "no usable program headers"),
         (patched((E_PHOFF, 1 << 63)), "truncated ELF file"),
+        (patched((E_PHOFF, (1 << 63) - 1)), "truncated ELF file"),
         (segment(LOAD, P_MEMSZ, 0), "impossible addresses"),
         (segment(LOAD, P_VADDR, 1 << 47), "impossible addresses"),
         (segment(LOAD, P_VADDR, 0xFFFFFFFFFFFFF000), "impossible addresses"),
@@ -211,6 +215,22 @@ def test_elf_interpreter_is_checked(tmp_path):
     line, code = refusal([missing])
     assert line == f"{missing}: /lib64/ld-linux-x86-64.so.9: bad interpreter: No such file or directory"
     assert code == 127
+
+
+def test_what_the_kernel_does_not_look_at(tmp_path):
+    """Versions, and what follows the first NUL in the name of the interpreter."""
+    data = bytearray(Path(TRUE).read_bytes())
+    data[6] = data[20] = 99
+    at = data.index(b"/lib64/ld-linux-x86-64.so.2")
+    with TemporaryDirectory(dir="/tmp") as folder:  # a name that fits
+        loader = f"{folder}/l"
+        os.symlink("/lib64/ld-linux-x86-64.so.2", loader)
+        data[at : at + len(loader) + 1] = loader.encode() + b"\0"
+        path = make(tmp_path / "odd", bytes(data))
+        assert subprocess.run([path], check=False).returncode == 0
+        check_elf(path)
+        done = subprocess.run([sys.executable, "-m", "interpose", "--tool=none", "-q", path], check=False)
+        assert done.returncode == 0
 
 
 def test_good_programs_pass(tmp_path):
