@@ -197,7 +197,8 @@ def _check_header(path: str, headers: Headers) -> None:
         machine = headers.machine
         name = _MACHINES.get(machine, str(machine))
         if machine == EM_X86_64:
-            name = "x86-64 with " + ("32-bit pointers" if headers.ident[4] != ELFCLASS64 else "big-endian data")
+            what = "32-bit pointers" if headers.ident[4] != ELFCLASS64 else "big-endian data"
+            name = f"x86-64 with {what}"
         raise ProgramError(
             path, f"cannot run a program of architecture {name}; only x86-64 programs run here"
         )

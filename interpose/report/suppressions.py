@@ -30,6 +30,7 @@ _BAD_EXTRA = "bad or missing extra suppression info"
 _EOF_STACK = "unexpected end-of-file (when reading stack trace)"
 _MANY = 16
 """So many entries of one kind are looked through one by one for each error; more have an index."""
+_BLANKS = " \t\n\v\f\r"
 PLACEHOLDER = "insert_a_suppression_name_here"
 
 
@@ -183,12 +184,13 @@ class _Lines:
     """The lines of a file that mean something, stripped, with the number of the last line read."""
 
     def __init__(self, text: str) -> None:
-        self._lines = text.splitlines()
+        # The bytes of names are anything else: str.splitlines and str.strip know of more than C's isspace.
+        self._lines = text.removesuffix("\n").split("\n")
         self.number = 0
 
     def next(self) -> str | None:
         while self.number < len(self._lines):
-            line = self._lines[self.number].strip()
+            line = self._lines[self.number].strip(_BLANKS)
             self.number += 1
             if line and not line.startswith("#"):
                 return line
@@ -281,7 +283,7 @@ class Suppressions:
     def load(self, path: str) -> int:
         """Read one more file; the number of entries that are for us."""
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
                 text = file.read()
         except OSError:
             raise SuppressionFileError(f'FATAL: can\'t open suppressions file "{path}"') from None
@@ -347,9 +349,15 @@ class GeneratedSuppression:
         text = ["{", f"   <{PLACEHOLDER}>", f"   {self.kind}"]
         if self.extra is not None:
             text.append(f"   {self.extra}")
-        text += [f"   {kind}:{value}" for kind, value in self.frames]
+        text += [f"   {kind}:{_as_pattern(value)}" for kind, value in self.frames]
         text.append("}")
         return text
+
+
+def _as_pattern(name: str) -> str:
+    """A name as a frame line says it: blanks at its end would be stripped, and a line feed ends the line."""
+    kept = name.rstrip(_BLANKS)
+    return kept.replace("\n", "?") + "?" * (len(name) - len(kept))
 
 
 def generate(error: Error, frames: Sequence[ResolvedFrame]) -> GeneratedSuppression | None:

@@ -297,6 +297,20 @@ def test_generated_suppressions_suppress():
     assert b.errors.suppressed == 1
 
 
+@pytest.mark.parametrize("name", [" both ends \t", "a\nb", "a\x85b\u2028c", "a\rb", "\xa0", "\x0b"])
+def test_names_with_blanks_suppress_when_they_come_back(name, tmp_path):
+    b = bench()
+    b.symbols.add(1, name)
+    error = cond(1)
+    candidate = generate(error, b.resolver.frames(error.stack))
+    assert candidate is not None
+    file = tmp_path / "x.supp"
+    file.write_text("\n".join([*candidate.lines(), ""]), newline="\n")
+    assert b.suppressions.load(str(file)) == 1
+    b.errors.report(error)
+    assert b.errors.suppressed == 1
+
+
 @pytest.mark.parametrize(
     ("last", "matches"), [(None, True), ("(below main)", True), ("_dl_init", False)], ids=str
 )
