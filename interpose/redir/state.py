@@ -315,6 +315,7 @@ class RedirState:
         if not (obj.may_hold(f"{_REDIRECT_PREFIX}r") or obj.may_hold(f"{_REDIRECT_PREFIX}w")):
             return
         seen: set[tuple[str, int]] = set()  # .symtab and .dynsym both list a global symbol
+        names: list[tuple[int, int, RedirectName]] = []
         for hit in index.candidates(_REDIRECT_PREFIX):
             symbol = hit.symbol.name.partition("@")[0]
             if (symbol, hit.address) in seen:
@@ -334,7 +335,10 @@ class RedirState:
             except ZencError:
                 update.notes.append(Message(-1, f"m_demangle: error Z-demangling: {symbol}"))
                 continue
-            spec = self._specification(name, hit.address, hit.symbol.size, name.function, obj)
+            names.append((hit.address, hit.symbol.size, name))
+        # Of rules of one object the one with the highest target came first, as in Valgrind's tables.
+        for address, size, name in sorted(names, key=lambda row: -row[0]):
+            spec = self._specification(name, address, size, name.function, obj)
             if spec is not None:
                 yield spec
 

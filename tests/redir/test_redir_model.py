@@ -92,7 +92,7 @@ class Oracle:
                 found.append(item._replace(number=len(found)))
                 continue
             seen = set()
-            for symbol in item.symbols:
+            for symbol in sorted(item.symbols, key=lambda symbol: -symbol.address):
                 key = (symbol.name, symbol.address)
                 resolver = any(
                     s.address == symbol.address and s.is_ifunc and self.inside(item, s) for s in item.symbols

@@ -50,6 +50,14 @@ def test_replacement_knows_no_original(build: Build, check: Check, header: str) 
     check(build("replace.c", header), native="6\n", wrapped="replacement 4 nraddr 0\n401\n")
 
 
+@pytest.mark.parametrize(("flags", "wrapped"), [([], "100\n"), (["-DSWAPPED"], "10\n")])
+def test_of_two_wrappers_in_an_object_the_higher_one_holds(
+    build: Build, check: Check, flags: list[str], wrapped: str
+) -> None:
+    guest = build("conflict.c", "ours", "-fno-toplevel-reorder", *flags)
+    check(guest, native="1\n", wrapped=wrapped, engines=(*ENGINES, "valgrind"))
+
+
 def arity_output(wrapped: bool) -> str:
     lines = []
     for n in range(13):
