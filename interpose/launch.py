@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 # What the supervisor says over the socket: it serves; or it ends, and has said why.
 _READY, _TOLD = b"\1", bytes([lib.IP_TOLD])
+_TUNABLES = b"GLIBC_TUNABLES"
 _ENOUGH_FILES = 64  # descriptors that launch gets along with
 
 
@@ -67,7 +68,7 @@ def launch(config: Config) -> NoReturn:
     if intermediate == 0:
         _become_supervisor(session)
     os.close(our_fd)
-    os.waitpid(intermediate, 0)
+    reap(intermediate)
     answer = os.read(their_fd, 1)
     if answer == _TOLD:
         os._exit(1)
@@ -125,17 +126,32 @@ def fork() -> int:
         raise LaunchError(f"cannot start the supervisor process: {error.strerror}") from None
 
 
+def reap(pid: int) -> None:
+    """Wait until a child is gone.  Where SIGCHLD is ignored, as an exec leaves it, nobody is told how."""
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:
+        return
+
+
 def original_environment() -> list[bytes]:
     """The environment as it was given to this process.
 
     ``os.environ`` is not it: Python sets LC_CTYPE in the C locale (PEP 538), and a mapping has no place for
-    entries that are repeated or lack ``=``.
+    entries that are repeated or lack ``=``.  In GLIBC_TUNABLES, as it was given, the dynamic linker ends each
+    tunable that it knows; what ``os.environ`` has is a copy from before.
     """
     try:
         with open("/proc/self/environ", "rb", buffering=0) as file:
-            entries = file.readall().split(b"\0")
+            text = file.readall()
     except OSError:
         return [name + b"=" + value for name, value in os.environb.items()]
+    if _TUNABLES in os.environb:
+        whole = _TUNABLES + b"=" + os.environb[_TUNABLES]
+        at = (b"\0" + text).find(b"\0" + _TUNABLES + b"=")
+        if text[at : at + len(whole)].replace(b"\0", b":") == whole:
+            text = text[:at] + whole + text[at + len(whole) :]
+    entries = text.split(b"\0")
     return entries[:-1] if entries[-1] == b"" else entries
 
 

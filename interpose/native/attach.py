@@ -18,7 +18,7 @@ from interpose.elf.headers import EM_X86_64, MAGIC
 from interpose.elf.image import Image
 from interpose.errors import InterposeError, LaunchError, internal_error
 from interpose.jit._native import lib
-from interpose.launch import fork, leave_files, open_json
+from interpose.launch import fork, leave_files, open_json, reap
 from interpose.native import limits
 from interpose.native.agent import load_frida
 from interpose.native.start import NoLinkerError, linker_of
@@ -208,7 +208,7 @@ def attach(config: Config, pid: int) -> int:
     if child == 0:
         _become_supervisor(config, log, json, pid, write)
     os.close(write)
-    os.waitpid(child, 0)
+    reap(child)
     answer = b""
     while chunk := os.read(read, ANSWER_SIZE):
         answer += chunk

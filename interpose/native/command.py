@@ -21,7 +21,7 @@ from interpose.errors import (
     tell,
     tell_at,
 )
-from interpose.launch import fork, heed_signals, leave_files, open_json, original_environment
+from interpose.launch import fork, heed_signals, leave_files, open_json, original_environment, reap
 from interpose.native import limits, wire
 from interpose.native.agent import load_frida
 from interpose.program import resolve
@@ -65,7 +65,7 @@ def run(config: Config) -> NoReturn:
     if intermediate == 0:
         _become_supervisor(config, log, json, pid, our_fd, descriptors)
     os.close(our_fd)
-    os.waitpid(intermediate, 0)
+    reap(intermediate)
     answer = os.read(their_fd, 1)
     if answer == _TOLD:
         os._exit(1)

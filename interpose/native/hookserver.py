@@ -21,6 +21,7 @@ from interpose.errors import LaunchError, internal_error, tell
 from interpose.hooks.hooked import FRAME, Answer, Event
 from interpose.hooks.service import HookService
 from interpose.jit._native import lib
+from interpose.launch import reap
 from interpose.native import wire
 from interpose.native.attach import leave_output
 from interpose.native.hookhost import NativeHost, Supervisor
@@ -249,7 +250,7 @@ class _Server:
             self._be_copy(connection, listener)
             raise _Copied
         listener.close()
-        os.waitpid(first, 0)
+        reap(first)
         with contextlib.suppress(OSError):
             connection.sendall(wire.welcome(name))
         self._forget(connection)

@@ -85,6 +85,18 @@ def test_environment_is_exactly_the_given_one(launch):
     assert got == [f"{name}={value}" for name, value in environ.items()]
 
 
+def test_tunables_stay_one_entry(launch):
+    """The dynamic linker cuts them where it was given them."""
+    tunables = "glibc.malloc.perturb=7:glibc.malloc.check=0:glibc.no.such=1"
+    run = launch("/bin/true", env={"PATH": "/bin", **IMPORTS, "GLIBC_TUNABLES": tunables, "LAST": "1"})
+    assert run.lines("env")[-2:] == [f"GLIBC_TUNABLES={tunables}", "LAST=1"]
+
+
+def test_starts_where_the_ends_of_children_are_ignored(launch):
+    run = launch("/bin/true", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert run.code == 7
+
+
 def test_entries_without_a_name_survive(runtime, tmp_path):
     """execve allows repeated entries and entries without ``=``, which no Python mapping holds."""
     entries = ["X=1", "X=2", *(f"{name}={value}" for name, value in IMPORTS.items()), "odd", "", "LAST=1"]
