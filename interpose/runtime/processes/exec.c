@@ -25,13 +25,15 @@
 #define SCRIPT_LINE   256        /* BINPRM_BUF_SIZE */
 #define MAX_ARGS      0x1000000u /* far beyond what the stack may hold: E2BIG comes before */
 #define N_FDS         5
-#define EACCESS       0x200 /* AT_EACCESS */
+#define MAX_PHDRS     (65536 / sizeof(Elf64_Phdr)) /* the kernel's limit, in bytes */
+#define EACCESS       0x200                        /* AT_EACCESS */
 
 struct work {                /* too large for the runtime stack */
     char path[PATH_SIZE];    /* what the guest named, made usable from here */
     char program[PATH_SIZE]; /* the ELF file after all interpreters */
     char script[SCRIPT_LEVELS][PATH_SIZE + 32];
     char line[SCRIPT_LEVELS][SCRIPT_LINE + 1];
+    char loader[PATH_SIZE + 1];      /* the ELF interpreter that the program names */
     char name[PATH_SIZE + 32];       /* of the file, as execveat(2) tells an interpreter */
     u64 lead[2 * SCRIPT_LEVELS + 1]; /* arguments before the guest's argv[1] */
     u32 n_lead;
@@ -211,6 +213,41 @@ static bool is_runtime(const char *head, u64 n) {
     return false;
 }
 
+static bool is_elf_here(const Elf64_Ehdr *eh) {
+    return eh->e_ident[EI_CLASS] == ELFCLASS64 && eh->e_ident[EI_DATA] == ELFDATA2LSB && eh->e_machine == EM_X86_64 &&
+           (eh->e_type == ET_EXEC || eh->e_type == ET_DYN) && eh->e_phentsize == sizeof(Elf64_Phdr) &&
+           eh->e_phnum != 0 && eh->e_phnum <= MAX_PHDRS;
+}
+
+static bool executable_elf(const char *path) {
+    Elf64_Ehdr eh;
+    if (!executable(path)) return false;
+    long fd = sys4(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return false;
+    bool is = sys3(__NR_read, fd, (long)&eh, sizeof eh) == sizeof eh && is_elf_here(&eh);
+    sys1(__NR_close, fd);
+    return is;
+}
+
+/* What the kernel looks at while it can still go back: it answers what is wrong there by an error. */
+static bool is_program(struct work *w, long fd, const char *head, u64 n) {
+    Elf64_Ehdr eh;
+    Elf64_Phdr ph;
+    if (n < sizeof eh) return false;
+    rt_memcpy(&eh, head, sizeof eh);
+    if (!is_elf_here(&eh)) return false;
+    for (u32 i = 0; i < eh.e_phnum; i++) {
+        long at = (long)(eh.e_phoff + i * sizeof ph);
+        if (sys4(__NR_pread64, fd, (long)&ph, sizeof ph, at) != sizeof ph) return false;
+        if (ph.p_type != PT_INTERP) continue;
+        rt_memset(w->loader, 0, sizeof w->loader);
+        return ph.p_filesz >= 2 && ph.p_filesz <= PATH_SIZE &&
+               sys4(__NR_pread64, fd, (long)w->loader, (long)ph.p_filesz, (long)ph.p_offset) == (long)ph.p_filesz &&
+               w->loader[ph.p_filesz - 1] == 0 && executable_elf(w->loader);
+    }
+    return true;
+}
+
 /* An ELF file for this machine, through scripts; false: leave it to the kernel.
  * name: what a script's interpreter is told. */
 static bool resolve(struct work *w, const struct exec_args *x, const char *first, const char *name) {
@@ -221,11 +258,11 @@ static bool resolve(struct work *w, const struct exec_args *x, const char *first
         long fd = sys4(__NR_openat, AT_FDCWD, (long)w->program, O_RDONLY | O_CLOEXEC, 0);
         if (fd < 0) return false;
         long n = busy(fd) ? 0 : sys3(__NR_read, fd, (long)head, SCRIPT_LINE);
+        bool is_elf = n >= 4 && rt_memcmp(head, "\177ELF", 4) == 0;
+        bool runs = is_elf && is_program(w, fd, head, (u64)n) && !is_runtime(head, (u64)n);
         sys1(__NR_close, fd);
+        if (is_elf) return runs;
         if (n < 4) return false;
-        if (rt_memcmp(head, "\177ELF", 4) == 0)
-            return n > 19 && head[4] == 2 && head[18] == 62 /* EM_X86_64 */ && head[19] == 0 &&
-                   !is_runtime(head, (u64)n);
         if (head[0] != '#' || head[1] != '!' || level == SCRIPT_LEVELS || (level == 0 && x->closes)) return false;
         char *line = w->line[level];
         rt_memcpy(line, head, sizeof head);
