@@ -123,7 +123,7 @@ class ErrorSink(Protocol):
 
     def show(self, error: Error, /) -> None: ...
     def suppressed(self, error: Error, /) -> None: ...
-    def body(self, error: Error, /) -> None: ...
+    def again(self, error: Error, /) -> None: ...
     def message(self, *lines: str) -> None: ...
     def suppression(self, candidate: GeneratedSuppression, /) -> None: ...
 
@@ -142,9 +142,9 @@ class Sinks:
         for sink in self._sinks:
             sink.suppressed(error)
 
-    def body(self, error: Error) -> None:
+    def again(self, error: Error) -> None:
         for sink in self._sinks:
-            sink.body(error)
+            sink.again(error)
 
     def message(self, *lines: str) -> None:
         for sink in self._sinks:
@@ -430,8 +430,7 @@ class ErrorManager:
             by = f" (suppressed by {error.suppressed_by.name})" if error.suppressed_by else ""
             self.log.plain("")
             self.log.plain(f"{error.count} errors{by} in context {number} of {total}:")
-            self.sink.body(error)
-            self.log.plain("")
+            self.sink.again(error)
         return bool(listed)
 
     def show_all(self, also_suppressed: bool) -> None:
@@ -446,8 +445,7 @@ class ErrorManager:
         found = [error for error in self._recorded if error.suppressed_by is None]
         if not found:
             return False
-        self.sink.body(max(found, key=lambda error: error.last_seen))
-        self.log.plain("")
+        self.sink.again(max(found, key=lambda error: error.last_seen))
         return True
 
     def show_used_suppressions(self) -> bool:

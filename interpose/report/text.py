@@ -75,9 +75,9 @@ class RequestedText:
     def suppression(self, candidate: GeneratedSuppression) -> None:
         self._form().suppression(candidate)
 
-    def body(self, error: Error) -> None:
+    def again(self, error: Error) -> None:
         """Of a list, which is always text."""
-        self._text.body(error)
+        self._text.again(error)
 
     def message(self, *lines: str) -> None:
         """About the reporting itself."""
@@ -102,11 +102,12 @@ class TextSink:
     def suppressed(self, error: Error) -> None:
         """The list at the end may show it."""
 
-    def body(self, error: Error) -> None:
-        """Thread header if the thread changed, and the error itself."""
-        self.log.plain("\n".join(self._body(error)))
+    def again(self, error: Error) -> None:
+        """In a list, or on request: the same block."""
+        self.show(error)
 
     def _body(self, error: Error) -> list[str]:
+        """Thread header if the thread changed, and the error itself."""
         lines = error_lines(self.resolver, error)
         if error.tid and error.tid != self._last_tid:
             self._last_tid = error.tid

@@ -64,6 +64,16 @@ def test_markers():
     assert b.log.text() == "==1== Invalid read of size 1\n==1== \n==1== E\n"
 
 
+def test_markers_in_the_list_and_on_request():
+    b = bench(markers=("BEGIN", "END"))
+    b.errors.report(error())
+    block = b.log.text()
+    b.errors.show_list()
+    assert b.log.text() == f"{block}==1== \n==1== 1 errors in context 1 of 1:\n{block}"
+    b.errors.show_last()
+    assert b.log.text().endswith(f"1 errors in context 1 of 1:\n{block}{block}")
+
+
 def test_errors_agreeing_in_four_frames_are_one():
     b = bench()
     assert b.errors.report(error(1, 2, 3, 4, 5)) is Outcome.SHOWN
