@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from itertools import groupby
+from itertools import count, groupby
 
 from interpose.jit._native import ffi, lib
 from interpose.supervisor.mappings import Mapping, brk_mapping, mapping_at, read_mappings
 
 from .blocks import KINDS, ROW, Blocks
-from .heap import FAR, NESTED_MORE, AllocKind, HeapBlock, HeapStats
+from .heap import CHUNKS, FAR, NESTED_MORE, AllocKind, HeapBlock, HeapStats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from interpose.supervisor.unloaded import UnloadedCode
 
 _BLOCK_SIZE = ffi.sizeof("struct ip_heap_block")
+_STATE_AT, _KIND_AT = (ffi.offsetof("struct ip_heap_block", name) for name in ("state", "kind"))
 _CHUNK = lib.IP_HEAP_CHUNK
 _NEAR = FAR + NESTED_MORE
 """So far from an address blocks are looked for together: every step of its description asks for some."""
@@ -126,22 +127,14 @@ class HeapReader:
     def pool_chunks(self, number: int) -> list[HeapBlock]:
         """The chunks of a memory pool, by address, of those at one address the longest first."""
         found = []
-        picked = ffi.new("uint32_t[]", _CHUNK)
-        for data in self._chunks():
+        for first, data in zip(count(0, _CHUNK), self._chunks(), strict=False):
             blocks = ffi.from_buffer("struct ip_heap_block[]", data)
-            count = lib.ip_heap_pick(blocks, len(blocks), 1 << _LIVE, 0, _TOP, picked, _CHUNK)
-            for at in ffi.unpack(picked, count):
-                if KINDS[blocks[at].kind] in CHUNKS and _pool_of(blocks, at) == number:
-                    found.append(self._decoded(blocks, at))
-        return sorted(found, key=lambda block: (block.addr, -block.size))
-
-    def _pick(self, state: int, lo: int, hi: int) -> Iterator[HeapBlock]:
-        picked = ffi.new("uint32_t[]", _CHUNK)
-        for data in self._chunks():
-            blocks = ffi.from_buffer("struct ip_heap_block[]", data)
-            found = lib.ip_heap_pick(blocks, len(blocks), 1 << state, lo, hi, picked, _CHUNK)
-            for at in ffi.unpack(picked, found):
-                yield self._decoded(blocks, at)
+            marks = zip(data[_STATE_AT::_BLOCK_SIZE], data[_KIND_AT::_BLOCK_SIZE], strict=True)
+            for at, (state, kind) in enumerate(marks):
+                if state == _LIVE and KINDS[kind] in CHUNKS and _pool_of(blocks, at) == number:
+                    found.append(self.block(first + at))
+        chunks = [chunk for chunk in found if chunk is not None]
+        return sorted(chunks, key=lambda chunk: (chunk.addr, -chunk.size))
 
     def chunk_at(self, addr: int, kind: AllocKind) -> HeapBlock | None:
         """The live chunk of a memory pool that an address lies in, or in whose red zone it does."""
