@@ -99,6 +99,16 @@ PUBLIC void *SYM(10092, C_LIB, reallocarray)(void *p, size_t n, size_t size) {
 }
 ALSO(SYM(10092, SOMALLOC, reallocarray), SYM(10092, C_LIB, reallocarray));
 
+/* Where it is one with memalign, as in glibc until 2.37, the one that lies higher holds (docs/spec/redirection.md,
+ * section 6), which is memalign in Valgrind. */
+PUBLIC void *SYM(10170, C_LIB, aligned_alloc)(size_t align, size_t n) {
+    look_at(align);
+    look_at(n);
+    u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_ALIGNED_ALLOC, NAME("aligned_alloc"));
+    return p == 1 ? NULL : (void *)p;
+}
+ALSO(SYM(10170, SOMALLOC, aligned_alloc), SYM(10170, C_LIB, aligned_alloc));
+
 PUBLIC void *SYM(10110, C_LIB, memalign)(size_t align, size_t n) {
     look_at(align);
     look_at(n);
@@ -125,14 +135,6 @@ PUBLIC int SYM(10160, C_LIB, posix_memalign)(void **out, size_t align, size_t n)
     return 0;
 }
 ALSO(SYM(10160, SOMALLOC, posix_memalign), SYM(10160, C_LIB, posix_memalign));
-
-PUBLIC void *SYM(10170, C_LIB, aligned_alloc)(size_t align, size_t n) {
-    look_at(align);
-    look_at(n);
-    u64 p = request(IP_HR_MEMALIGN, align, n, IP_AK_MALLOC, IP_AH_ALIGNED_ALLOC, NAME("aligned_alloc"));
-    return p == 1 ? NULL : (void *)p;
-}
-ALSO(SYM(10170, SOMALLOC, aligned_alloc), SYM(10170, C_LIB, aligned_alloc));
 
 PUBLIC void *SYM(10190, C_LIB, pvalloc)(size_t n) {
     look_at(n);
