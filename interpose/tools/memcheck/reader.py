@@ -60,7 +60,7 @@ class HeapReader:
         self._stacks: dict[int, Stack | None] = {}
         self._mappings: list[Mapping] | None = None
         self._live: Blocks | None = None
-        self._near: tuple[int, int, Any] | None = None
+        self._near: tuple[int, int, Any, int] | None = None
         self._outdated = 0
         self.unloaded: UnloadedCode | None = None
         """What is known of code that stacks from before its unmapping are about."""
@@ -138,12 +138,13 @@ class HeapReader:
 
     def chunk_at(self, addr: int, kind: AllocKind) -> HeapBlock | None:
         """The live chunk of a memory pool that an address lies in, or in whose red zone it does."""
-        rows = [row for row in self._around(addr, 0) if row.block.state == _LIVE]
-        chunks = [self._decoded(row) for row in rows if KINDS[row.block.kind] is kind]
+        rows = self._around(addr, 0)
+        live = (row for row in rows if row.block.state == _LIVE)
+        chunks = [self._decoded(row) for row in live if KINDS[row.block.kind] is kind]
         return Blocks.of(chunks).chunk_at(addr, kind) if chunks else None
 
-    def _around(self, addr: int, distance: int) -> Any:
-        """``struct ip_near_block``: all blocks that are so near, and maybe others."""
+    def _around(self, addr: int, distance: int) -> Iterator[Any]:
+        """``struct ip_near_block``, good for one step: all blocks that are so near, and maybe others."""
         if self._near is None or self._near[0] != addr or self._near[1] < distance:
             distance = max(distance, _NEAR)
             table, found, room = self._client.symbol(lib.IP_SYM_HEAP_TABLE), 0, 0
@@ -152,8 +153,10 @@ class HeapReader:
                 room = max(found + _FEW_NEAR, 2 * room)
                 rows = ffi.new("struct ip_near_block[]", room)
                 found = lib.ip_heap_near(self._client.memory_fd(), table, addr, distance, rows, room)
-            self._near = addr, distance, rows[0:found]
-        return self._near[2]
+            self._near = addr, distance, rows, found
+        _, _, rows, found = self._near  # a slice of an array of cffi's would not keep it alive
+        for at in range(found):
+            yield rows[at]
 
     def _chunks(self) -> Iterator[bytes]:
         """Copies of the heap's records, ``struct ip_heap_block``."""
