@@ -274,32 +274,41 @@ static bool returns_soon(u64 pc) {
     return false;
 }
 
-/* Is the branch that comes next on the way from pc undefined, too, with one side at meet?  Where it is, or 0. */
-static u64 next_undefined(struct tstate *ts, u64 pc, u64 meet) {
-    u32 regs = 0;
+/* The branch that comes next on the way from pc, if one side of it is meet, and nothing before it needs a look at
+ * memory; else 0. */
+static u64 next_branch(u64 pc, u64 meet) {
     for (unsigned i = 0; i <= MAX_BETWEEN; i++) {
         struct ip_insn in;
         if (!fetch(pc, &in)) return 0;
-        if (in.flow == IP_F_JCC) {
-            bool open = ts->vflags >> (in.cc >> 1) & 1;
-            return open && (in.target == meet || pc + in.len == meet) ? pc : 0;
-        }
-        if (in.flow != IP_F_NEXT || !compute(ts, &in, &regs)) return 0;
+        if (in.flow == IP_F_JCC) return in.target == meet || pc + in.len == meet ? pc : 0;
+        if (in.flow != IP_F_NEXT || (in.mem.present && !(in.mem.access & IP_ACC_ADDR))) return 0;
         pc += in.len;
     }
     return 0;
+}
+
+/* Will the branch at `branch` be undefined, when what lies before it has run from pc on? */
+static bool will_be_undefined(struct tstate *ts, u64 pc, u64 branch) {
+    struct ip_insn in;
+    struct kept k;
+    u32 regs = 0;
+    bool sure = true;
+    keep(&k, ts);
+    for (; sure && pc != branch; pc += in.len) sure = fetch(pc, &in) && compute(ts, &in, &regs);
+    sure = sure && fetch(branch, &in) && (ts->vflags >> (in.cc >> 1) & 1);
+    put_back(&k, ts);
+    return sure;
 }
 
 /* A branch that has spoken for the one before it leaves none to the one behind: their causes may be others. */
 bool tk_branch_joined(struct tstate *ts, const struct ip_insn *in) {
     struct rt_thread *th = rt_th(ts);
     u64 next = ts->pc + in->len, target = ts->pc + in->target;
-    bool speaks = th->joining_branch == ts->pc, taken = condition(in->cc, ts->rflags);
-    struct kept k;
+    u64 speaks = th->joining_branch, to = condition(in->cc, ts->rflags) ? target : next;
     th->joining_branch = 0;
-    if (speaks || target == next || returns_soon(taken ? next : target)) return false;
-    keep(&k, ts);
-    th->joining_branch = next_undefined(ts, taken ? target : next, taken ? next : target);
-    put_back(&k, ts);
-    return th->joining_branch;
+    if (speaks == ts->pc || target == next) return false;
+    u64 meet = to == next ? target : next, branch = next_branch(to, meet);
+    if (!branch || returns_soon(meet) || !will_be_undefined(ts, to, branch)) return false;
+    th->joining_branch = branch;
+    return true;
 }
