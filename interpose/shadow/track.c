@@ -103,13 +103,19 @@ u64 tk_ea(struct tk *t) {
     return t->ea;
 }
 
+/* What an invalid read got from there is told by now: defined from here on.  The rest is as it is. */
+static void drop_unaddressable(struct tk *t, u64 at, unsigned n, u8 *v) {
+    for (unsigned i = 0; i < n; i++)
+        if (!sh_addressable(t->ts, at + i)) v[i] = 0;
+}
+
 void tk_load(struct tk *t, u64 at, unsigned n, u8 *v) {
     int acc = sh_access(t->ts, at, n, v);
     if ((acc & SH_ACC_UNADDR) && !sh_partial_ok(at, n, acc)) {
         sh_report_access(t->ts, IP_E_READ, at, n);
         t->told = at;
         t->told_n = n;
-        rt_memset(v, 0, n);
+        drop_unaddressable(t, at, n, v);
     }
     if (!(rt.flags & IP_C_UNDEF)) rt_memset(v, 0, n);
 }
@@ -132,7 +138,7 @@ void tk_load_masked(struct tk *t, u64 at, unsigned n, unsigned es, u64 k, u8 *v)
         int acc = sh_access(t->ts, at + i, es, v + i);
         if (!(acc & SH_ACC_UNADDR) || sh_partial_ok(at + i, es, acc)) continue;
         join_bad(&bad, at + i, es);
-        rt_memset(v + i, 0, es);
+        drop_unaddressable(t, at + i, es, v + i);
     }
     if (bad.end) {
         t->told = bad.first;
