@@ -24,8 +24,8 @@
 
 struct ip_ttent *tt_find(const struct transtab *t, uint64_t key) {
     if (key == 0) key = TT_ZERO;
-    for (uint32_t h = ip_tt_index(key);; h = (h + 1) & (TT_SIZE - 1)) {
-        struct ip_ttent *e = &t->tt[h];
+    for (uint32_t n = 0;; n++) {
+        struct ip_ttent *e = &t->tt[ip_tt_place(key, n)];
         if (e->key == key) return e;
         if (e->key == TT_EMPTY) return NULL;
     }
@@ -33,8 +33,8 @@ struct ip_ttent *tt_find(const struct transtab *t, uint64_t key) {
 
 static void tt_insert(struct transtab *t, uint64_t key, uint32_t host, uint32_t block) {
     if (key == 0) key = TT_ZERO;
-    for (uint32_t h = ip_tt_index(key);; h = (h + 1) & (TT_SIZE - 1)) {
-        struct ip_ttent *e = &t->tt[h];
+    for (uint32_t n = 0;; n++) {
+        struct ip_ttent *e = &t->tt[ip_tt_place(key, n)];
         if (e->key == TT_EMPTY || e->key == TT_TOMB || e->key == key) {
             e->host = host;
             e->block = block;

@@ -1,5 +1,5 @@
-/* Where a key's search in the translation table begins: the translator fills
- * the table, the client reads it.
+/* Where a key is looked for in the translation table: the translator fills the
+ * table, the client reads it.
  */
 #ifndef INTERPOSE_TT_HASH_H
 #define INTERPOSE_TT_HASH_H
@@ -12,6 +12,21 @@
 static inline uint32_t ip_tt_index(uint64_t key) {
     uint64_t group = (key >> 10) + ((key >> 23) * 0x9e3779b97f4a7c15ull >> 40);
     return ((uint32_t)group << 6 | (uint32_t)(key >> 4 & 63)) & ((1u << IP_META_TTBITS) - 1);
+}
+
+/* Where blocks are denser (calls in a row are every five bytes), those that find no place nearby are scattered: one
+ * behind the other, each search would go through all that were before. */
+#define IP_TT_NEAR 8      /* rt_find_stub looks at no more */
+#define IP_TT_LEAP 324027 /* the golden section of the table */
+
+/* Where the search is after n places.  Far ones are leaps, which full stretches of near ones do not stop. */
+static inline uint32_t ip_tt_place(uint64_t key, uint32_t n) {
+    uint32_t at = ip_tt_index(key) + n;
+    if (n >= IP_TT_NEAR) {
+        uint64_t mixed = (key ^ key >> 32) * 0x9e3779b97f4a7c15ull;
+        at = (uint32_t)(mixed >> (64 - IP_META_TTBITS)) + (n - IP_TT_NEAR) * IP_TT_LEAP;
+    }
+    return at & ((1u << IP_META_TTBITS) - 1);
 }
 
 #endif

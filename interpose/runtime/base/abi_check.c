@@ -1,10 +1,12 @@
 /* Offsets that generated code and assembly rely on. */
 #include "abi/hook.h"
+#include "abi/inline/tt_hash.h"
 #include "runtime/base/rt.h"
 
 #define AT(f, o) _Static_assert(offsetof(struct tstate, f) == (o), #f)
 _Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && 16 << IP_META_TTBITS == 0x800000 &&
-                   IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && sizeof(struct ip_ttent) == 16,
+                   IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && sizeof(struct ip_ttent) == 16 &&
+                   IP_TT_NEAR == 8,
                "entry.S, rt_find_stub");
 _Static_assert(IP_FAST_BITS == 16 && IP_MAX_GONE * 2 <= sizeof((struct ip_slot *)0)->data,
                "IP_R_INVALIDATE names entries by 16 bits");

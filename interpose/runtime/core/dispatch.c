@@ -19,7 +19,6 @@ static const struct ip_block *const blocks = (const struct ip_block *)META(IP_ME
 extern char rt_find_stub[], rt_miss_stub[];
 static u64 *const fast = (u64 *)IP_FAST_BASE;
 
-#define TT_MASK        ((1u << IP_META_TTBITS) - 1)
 #define MAX_INSN       15
 #define KICK_AGAIN     1000u
 #define BUS_NO_ADDRESS 2 /* BUS_ADRERR */
@@ -29,7 +28,8 @@ static u64 *const fast = (u64 *)IP_FAST_BASE;
 
 static u32 tt_lookup(u64 key) {
     u64 k = key ? key : ~1ull;
-    for (u32 i = ip_tt_index(k);; i = (i + 1) & TT_MASK) {
+    for (u32 n = 0;; n++) {
+        u32 i = ip_tt_place(k, n);
         u64 e = __atomic_load_n(&tt[i].key, __ATOMIC_ACQUIRE);
         if (e == k) {
             u32 host = tt[i].host;
