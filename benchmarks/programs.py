@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 SOURCES = Path(__file__).resolve().parent.parent
 CPU, START, LONG, THREADS, MEMORY = "cpu", "start", "long", "threads", "memory"
+CORNERS = "corners"
 
 
 class UnavailableError(Exception):
@@ -28,7 +30,8 @@ class Program:
     :ivar name: what the table calls it.
     :ivar kind: ``CPU`` for runs of a quarter second and more, ``LONG`` for the same work many times over,
         ``START`` for runs that end at once, each with a mean of its own; ``THREADS`` for one program with one
-        thread and with two that do as much each; ``MEMORY`` for programs that do little but have much.
+        thread and with two that do as much each; ``MEMORY`` for programs that do little but have much;
+        ``CORNERS`` for one thing, done often, that none of the others does.
     :ivar make: makes the input data in a folder and returns the command; the number says how often the work
         is to be done.
     :ivar stdin: what becomes standard input, for a number of times.
@@ -322,6 +325,42 @@ _SHORT = (
     ),
     Program("jq", CPU, _jq, long=35),
 )
+CORNERS_FOLDER = SOURCES / "benchmarks" / "corners"
+
+
+def corner_names() -> list[str]:
+    """What is in the tables of the sources."""
+    texts = [path.read_text() for path in sorted(CORNERS_FOLDER.glob("*.c*"))]
+    return [name for text in texts for name in re.findall(r'\{"([a-z0-9-]+)", \d+, \w+\}', text)]
+
+
+def _corner(name: str) -> Program:
+    def make(folder: Path, times: int) -> list[str]:
+        program = folder / "corners.program"
+        if not program.exists():
+            objects = [folder / f"{path.name}.o" for path in CORNERS_FOLDER.glob("*.c*")]
+            for target in objects:
+                source = CORNERS_FOLDER / target.name.removesuffix(".o")
+                subprocess.run(
+                    [
+                        _find("g++" if source.suffix == ".cc" else "gcc"),
+                        "-O2",
+                        "-g",
+                        "-c",
+                        source,
+                        "-o",
+                        target,
+                    ],
+                    check=True,
+                )
+            subprocess.run([_find("g++"), *objects, "-pthread", "-ldl", "-o", program], check=True)
+        return [str(program), name]
+
+    options = "--error-limit=no"
+    environment = {"LC_ALL": "C", "INTERPOSE_OPTS": options, "VALGRIND_OPTS": options}
+    return Program(name, CORNERS, make, environment=environment)
+
+
 PROGRAMS = (
     *_SHORT,
     Program("true", START, lambda d, n: ["/bin/true"]),
@@ -333,6 +372,7 @@ PROGRAMS = (
     Program("block-300M", MEMORY, lambda d, n: _blocks(d, 1, 300 * MB)),
     Program("blocks-1K", MEMORY, lambda d, n: _blocks(d, 100_000, 1024)),
     Program("blocks-48", MEMORY, lambda d, n: _blocks(d, 1_000_000, 48)),
+    *map(_corner, corner_names()),
     *(replace(p, name=f"{p.name}-10s", kind=LONG, times=p.long) for p in _SHORT),
 )
 

@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from awake import Awake
 from memory import Watch
 from programs import (
+    CORNERS,
     CPU,
     LONG,
     MEMORY,
@@ -228,7 +229,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     names = [p.name for p in PROGRAMS]
     parser.add_argument(
         "--programs",
-        help=f"comma-separated, or 'cpu', 'start', 'long', 'threads', 'memory': {', '.join(names)}",
+        help="comma-separated, or 'cpu', 'start', 'long', 'threads', 'memory', 'corners': "
+        + ", ".join(names),
     )
     parser.add_argument(
         "--tools", default="none,memcheck", type=lambda s: s.split(","), help=",".join(VARIANTS)
@@ -260,7 +262,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     usual = [CPU, MEMORY] if options.what == "memory" else [CPU, START]
     wanted = options.programs.split(",") if options.programs else usual
     options.chosen = [p for p in PROGRAMS if p.name in wanted or p.kind in wanted]
-    unknown = set(wanted) - {*names, CPU, START, LONG, THREADS, MEMORY}
+    unknown = set(wanted) - {*names, CPU, START, LONG, THREADS, MEMORY, CORNERS}
     if strange := set(options.tools) - set(VARIANTS):
         parser.error(f"unknown tool {', '.join(sorted(strange))}")
     if unknown:
