@@ -46,7 +46,7 @@ _MACHINES = {
 
 # What our own parts occupy at fixed places in the client (abi/space.h), and where its memory ends
 # without a shadow (the runtime says when there is one, and the program does not fit).
-OWN_RANGES = ((0x5D000000, 0x7FFF0000), (0x0000550000000000, 0x0000558000000000))
+OWN_RANGES = ((0x5D000000, 0x7D000000), (0x7DC00000, 0x7FE00000), (0x0000550000000000, 0x0000558000000000))
 CLIENT_END = 0x00007FF000000000
 
 

@@ -16,7 +16,9 @@
 #define IP_COLD_BASE 0x65000000
 #define IP_META_BASE 0x6d000000 /* translator's tables, client maps r-- */
 #define IP_META_MAX  0x0f010000
-#define IP_RT_BASE   0x7d000000 /* the runtime executable (fixed) */
+#define IP_RT_BASE   0x7c100000 /* the runtime executable (fixed) */
+#define IP_LEFT_LO   0x7d000000 /* the program's: Debian links Wine's loader here */
+#define IP_LEFT_HI   0x7dc00000
 #define IP_CHAN_BASE 0x7dc00000 /* channel, shared rw */
 #define IP_FAST_BASE 0x7fd00000 /* fast lookup table, client private rw */
 #define IP_FAST_BITS 16         /* entries = 1 << bits, 8 bytes each */
@@ -24,7 +26,7 @@
 /* Bytes before the entry of a block with key below 2 GiB: entries of the table lead there, guest pc in RCX, RCX and
  * RDX in their slots. */
 #define IP_ENTRY_CHECK 32
-#define IP_LOW_END     0x7fff0000         /* AddressSanitizer's shadow: from 0x7fff7000 */
+#define IP_LOW_END     0x7fe00000 /* Windows' shared page: 0x7ffe0000; AddressSanitizer's shadow: from 0x7fff7000 */
 #define IP_CLIENT_LO   0x0000001000000000 /* heap, stacks, anonymous maps */
 #define IP_CLIENT_END  0x0000200000000000 /* 32 TiB client limit */
 #define IP_PLACE_END   0x0000100000000000 /* we place nothing from there on (CLISP's heap, 16 TiB) */

@@ -12,7 +12,7 @@
 #include "lockstep/lockstep_priv.h"
 #include "jit/x86_decode.h"
 
-#define CALL_RETURN     0x7fff0000ull /* RT_CALL_RETURN of rt.h: end of a call made for a request */
+#define CALL_RETURN     0x7fdf0000ull /* RT_CALL_RETURN of rt.h: end of a call made for a request */
 #define META(x)         ((uint64_t)IP_META_BASE + (x))
 #define FRAME_REGISTERS 48 /* of the registers in a signal frame (ucontext at 8, gregs at 40) */
 

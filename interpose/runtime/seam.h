@@ -130,7 +130,7 @@ bool rt_call_is_unwrapped(struct tstate *ts);
 /* Enter a guest function on behalf of a request; when it returns, every guest
  * register is as now, but rdx = its result and pc = next_pc.  false: nested too
  * deep; silent: no errors are reported until then.  rt_call_return: the guest jumped to the magic return address. */
-#define RT_CALL_RETURN 0x7fff0000ull
+#define RT_CALL_RETURN 0x7fdf0000ull
 
 /* ---- the tables of translations, for the channel */
 /* Forget fast-table entries (all of them). */

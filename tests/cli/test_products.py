@@ -41,13 +41,13 @@ def test_no_interpreter_and_no_relocation(product):
 
 
 @pytest.mark.parametrize("name", RUNTIMES)
-def test_runtime_lies_between_its_base_and_the_channel(name):
+def test_runtime_lies_between_its_base_and_what_is_left_to_the_program(name):
     with open(paths.product(name), "rb") as file:
         elf = ELFFile(file)
         assert elf["e_type"] == "ET_EXEC"
         loads = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
         assert min(s["p_vaddr"] for s in loads) == lib.IP_RT_BASE
-        assert max(s["p_vaddr"] + s["p_memsz"] for s in loads) <= lib.IP_CHAN_BASE
+        assert max(s["p_vaddr"] + s["p_memsz"] for s in loads) <= lib.IP_LEFT_LO
 
 
 def test_stubs_are_a_shared_image_with_a_soname():

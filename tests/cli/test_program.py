@@ -245,16 +245,20 @@ def test_good_programs_pass(tmp_path):
 def test_program_linked_where_we_live(tmp_path):
     source = make(tmp_path / "x.c", "void _start(void) { for (;;); }\n", 0o644)
     out = str(tmp_path / "x")
-    flags = ["-nostdlib", "-static", "-no-pie", "-Wl,-Ttext-segment=0x7d000000"]
+    flags = ["-nostdlib", "-static", "-no-pie", "-Wl,-Ttext-segment=0x7c100000"]
     subprocess.run(["gcc", *flags, source, "-o", out], check=True)
     line, code = refusal([out])
-    assert "is linked at 0x7d000000" in line and code == 126
+    assert "is linked at 0x7c100000" in line and code == 126
 
 
 def test_own_ranges_are_those_of_the_contract():
     from interpose.jit._native import lib
 
-    assert program.OWN_RANGES == ((lib.IP_CACHE_BASE, lib.IP_LOW_END), (lib.IP_OWN_BASE, lib.IP_OWN_END))
+    assert program.OWN_RANGES == (
+        (lib.IP_CACHE_BASE, lib.IP_LEFT_LO),
+        (lib.IP_LEFT_HI, lib.IP_LOW_END),
+        (lib.IP_OWN_BASE, lib.IP_OWN_END),
+    )
     assert lib.IP_CLIENT_END_BARE == program.CLIENT_END
 
 

@@ -52,7 +52,7 @@ def test_constants_are_those_of_the_header() -> None:
 
     c = constants()
     assert c["CACHE"] == (lib.IP_CACHE_BASE, lib.IP_CACHE_BASE + lib.IP_CACHE_MAX)
-    assert c["RUNTIME"] == (lib.IP_RT_BASE, lib.IP_CHAN_BASE)
+    assert c["RUNTIME"] == (lib.IP_RT_BASE, lib.IP_LEFT_LO)
     assert (c["META"], c["CHANNEL"], c["CHANNEL_MAGIC"]) == (lib.IP_META_BASE, lib.IP_CHAN_BASE, lib.IP_MAGIC)
     assert c["META_BLOCKS"] == lib.IP_META_BLOCKS and c["META_POINTS"] == lib.IP_META_POINTS
     assert c["META_PCS"] == lib.IP_META_PCS and c["KEY_PC"] == lib.IP_KEY_PC

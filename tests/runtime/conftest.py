@@ -16,7 +16,7 @@ FLAGS = [
     "-std=gnu17", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-nostdlib", "-static",
     "-fno-stack-protector", "-fno-pic", "-no-pie", "-mno-red-zone", "-mgeneral-regs-only",
     "-fcf-protection=none", "-fno-tree-loop-distribute-patterns", "-fno-asynchronous-unwind-tables",
-    "-Wl,-Ttext-segment=0x7d000000", "-Wl,-z,noexecstack", "-Wl,--build-id=none",
+    "-Wl,-Ttext-segment=0x7c100000", "-Wl,-z,noexecstack", "-Wl,--build-id=none",
 ]  # fmt: skip
 SOURCES = [
     "base/util.c",

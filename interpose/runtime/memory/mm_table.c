@@ -111,7 +111,8 @@ bool mm_is_free(u64 lo, u64 hi) {
 bool mm_allowed(u64 lo, u64 len) {
     u64 hi = lo + len;
     if (hi < lo || hi > rt_client_end()) return false;
-    return hi <= IP_IMAGES_HI || (lo >= IP_LOW_END && (hi <= IP_OWN_BASE || lo >= IP_OWN_END));
+    if (lo < IP_LOW_END) return hi <= IP_IMAGES_HI || (lo >= IP_LEFT_LO && hi <= IP_LEFT_HI);
+    return hi <= IP_OWN_BASE || lo >= IP_OWN_END;
 }
 
 /* ---- paths ------------------------------------------------------------------------ */

@@ -172,7 +172,7 @@ static void put_prefix(struct bpf_insn *p) {
     p[1] = JUMP(JEQ, 0, 0, 5);
     p[2] = STMT(LOAD, offsetof(struct seccomp_call, ip));
     p[3] = JUMP(JGE, IP_RT_BASE, 0, 3);
-    p[4] = JUMP(JGE, IP_CHAN_BASE, 2, 0);
+    p[4] = JUMP(JGE, IP_LEFT_LO, 2, 0);
     p[5] = JUMP(JEQ, (u32)(u64)rt_asking_insn + 2, 1, 0);
     p[6] = STMT(RETURN, SECCOMP_RET_ALLOW);
     p[7] = STMT(LOAD_NUMBER, 0);

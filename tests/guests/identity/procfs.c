@@ -204,7 +204,7 @@ static void memory(void) {
     printf("mincore: %d %d%d%d%d", r, vec[0] & 1, vec[1] & 1, vec[2] & 1, vec[3] & 1);
     r = mincore((void *)0x5e000000, 4096, vec);
     printf(", of no memory %d %d", r, errno);
-    r = mincore((void *)0x7d000000, 4096, vec);
+    r = mincore((void *)0x7c100000, 4096, vec);
     printf(", %d %d", r, errno);
     r = mincore(m + 1, 4096, vec);
     printf(", odd %d %d\n", r, errno);
