@@ -123,7 +123,7 @@ class ErrorSink(Protocol):
 
     def show(self, error: Error, /) -> None: ...
     def suppressed(self, error: Error, /) -> None: ...
-    def again(self, error: Error, /) -> None: ...
+    def again(self, error: Error, candidate: GeneratedSuppression | None, /) -> None: ...
     def message(self, *lines: str) -> None: ...
     def suppression(self, candidate: GeneratedSuppression, /) -> None: ...
 
@@ -142,9 +142,9 @@ class Sinks:
         for sink in self._sinks:
             sink.suppressed(error)
 
-    def again(self, error: Error) -> None:
+    def again(self, error: Error, candidate: GeneratedSuppression | None) -> None:
         for sink in self._sinks:
-            sink.again(error)
+            sink.again(error, candidate)
 
     def message(self, *lines: str) -> None:
         for sink in self._sinks:
@@ -430,8 +430,13 @@ class ErrorManager:
             by = f" (suppressed by {error.suppressed_by.name})" if error.suppressed_by else ""
             self.log.plain("")
             self.log.plain(f"{error.count} errors{by} in context {number} of {total}:")
-            self.sink.again(error)
+            self._again(error)
         return bool(listed)
+
+    def _again(self, error: Error) -> None:
+        """In a list or on request; with what would suppress it, if that is told of all."""
+        is_told = self.options.gen_suppressions == "all" and error.suppressed_by is None
+        self.sink.again(error, generate(error, self.resolver.frames(error.stack or ())) if is_told else None)
 
     def show_all(self, also_suppressed: bool) -> None:
         """The list as at the end of a run, on request."""
@@ -445,7 +450,7 @@ class ErrorManager:
         found = [error for error in self._recorded if error.suppressed_by is None]
         if not found:
             return False
-        self.sink.again(max(found, key=lambda error: error.last_seen))
+        self._again(max(found, key=lambda error: error.last_seen))
         return True
 
     def show_used_suppressions(self) -> bool:

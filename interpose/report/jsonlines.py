@@ -257,7 +257,7 @@ class JsonSink:
         if self._with_suppressed:
             self._report.error(self._resolver, error, True)
 
-    def again(self, error: Error) -> None:
+    def again(self, error: Error, candidate: GeneratedSuppression | None) -> None:
         """The list at the end repeats what is there."""
 
     def message(self, *lines: str) -> None:

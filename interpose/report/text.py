@@ -75,9 +75,9 @@ class RequestedText:
     def suppression(self, candidate: GeneratedSuppression) -> None:
         self._form().suppression(candidate)
 
-    def again(self, error: Error) -> None:
+    def again(self, error: Error, candidate: GeneratedSuppression | None) -> None:
         """Of a list, which is always text."""
-        self._text.again(error)
+        self._text.again(error, candidate)
 
     def message(self, *lines: str) -> None:
         """About the reporting itself."""
@@ -102,9 +102,11 @@ class TextSink:
     def suppressed(self, error: Error) -> None:
         """The list at the end may show it."""
 
-    def again(self, error: Error) -> None:
+    def again(self, error: Error, candidate: GeneratedSuppression | None) -> None:
         """In a list, or on request: the same block."""
         self.show(error)
+        if candidate is not None:
+            self.suppression(candidate)
 
     def _body(self, error: Error) -> list[str]:
         """Thread header if the thread changed, and the error itself."""

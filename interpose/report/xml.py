@@ -159,7 +159,7 @@ class XmlSink(XmlWriter):
     def suppressed(self, error: Error) -> None:
         """The counts of suppressions at the end tell it."""
 
-    def again(self, error: Error) -> None:
+    def again(self, error: Error, candidate: GeneratedSuppression | None) -> None:
         """The list at the end has no place in XML: counts refer to the errors by their numbers."""
 
     def message(self, *lines: str) -> None:

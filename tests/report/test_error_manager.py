@@ -64,6 +64,21 @@ def test_markers():
     assert b.log.text() == "==1== Invalid read of size 1\n==1== \n==1== E\n"
 
 
+def test_suppressions_in_the_list_and_on_request():
+    """Not for what is suppressed, and not where somebody was asked."""
+    supp = "{\n s\n Memcheck:Addr1\n fun:f\n}\n"
+    for wanted, times in (("all", 3), ("no", 0)):
+        b = bench(gen_suppressions=wanted, supp=supp)
+        b.symbols.add(1, "f")
+        b.symbols.add(2, "g")
+        b.errors.report(error(1))
+        b.errors.report(error(2))
+        b.errors.show_list(also_suppressed=True)
+        b.errors.show_last()
+        assert b.log.text().count("   fun:g\n}\n") == times
+        assert "   fun:f\n}" not in b.log.text()
+
+
 def test_markers_in_the_list_and_on_request():
     b = bench(markers=("BEGIN", "END"))
     b.errors.report(error())
