@@ -250,7 +250,11 @@ class Output:
 
     def _failed(self, error: OSError, text: str) -> None:
         """What could not be written, or not all of it, is lost."""
-        if error.errno in _NO_ROOM and not self._is_told:
+        if error.errno in _NO_ROOM:
+            self._tell_once(error)
+
+    def _tell_once(self, error: OSError) -> None:
+        if not self._is_told:
             self._is_told = True
             tell(LogError(f"Cannot write the {self.what}: {error.strerror}; it is not complete"))
 
@@ -313,6 +317,12 @@ class Output:
 
 class RecordOutput(Output):
     """A destination of records that are there as a whole or not at all, wherever that can be had."""
+
+    def _failed(self, error: OSError, text: str) -> None:
+        """Who reads a pipe may have read enough; a listener that goes wanted the whole report."""
+        super()._failed(error, text)
+        if self.fd is not None and stat.S_ISSOCK(os.fstat(self.fd).st_mode):
+            self._tell_once(error)
 
     def _write_file(self, fd: int, data: memoryview) -> None:
         """A record that finds no room is taken back: the file holds whole ones only."""

@@ -16,7 +16,17 @@ from interpose.errors import InterposeError, LogError, OptionError
 from interpose.options.core import CoreOptions
 from interpose.options.parse import parse
 from interpose.options.spec import PLANNED
-from interpose.report.log import RANK_VARIABLES, FileNames, Log, banner, command_words, open_destination
+from interpose.report.jsonlines import JsonReport
+from interpose.report.log import (
+    RANK_VARIABLES,
+    FileNames,
+    Log,
+    Output,
+    banner,
+    command_words,
+    open_destination,
+)
+from interpose.report.xmlfile import XmlReport
 
 
 @pytest.fixture
@@ -277,22 +287,46 @@ def test_log_socket_without_a_listener(capfd):
     assert last.endswith("== x")
 
 
+def leave(server: socket.socket, output: Output) -> None:
+    """Take the connection and reset it."""
+    connection, _ = server.accept()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+    assert output.fd is not None
+    ended = select.poll()
+    ended.register(output.fd, 0)
+    assert ended.poll(60_000)
+
+
 def test_log_socket_whose_listener_goes(capfd):
     with socket.create_server(("127.0.0.1", 0)) as server:
         log = opened(f"--log-socket=127.0.0.1:{server.getsockname()[1]}")
-        connection, _ = server.accept()
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection.close()
-    assert log.fd is not None
-    ended = select.poll()
-    ended.register(log.fd, 0)
-    assert ended.poll(60_000)
+        leave(server, log)
     log.plain("x")
     log.plain("y")
     log.close()
     first, *rest = capfd.readouterr().err.splitlines()
     assert first.endswith("== The log's listener is gone. What follows is sent to stderr instead.")
     assert [line.rpartition("== ")[2] for line in rest] == ["x", "y"]
+
+
+@pytest.mark.parametrize("form", ["xml", "json"])
+def test_a_report_whose_listener_goes_says_so_once(form, capfd):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        names = FileNames(os.getpid())
+        report: Output
+        if form == "xml":
+            config = parse(["--tool=memcheck", "--xml=yes", f"--xml-socket={address}"], {})
+            report = XmlReport.open(config, names, opened("--log-fd=-1"))
+        else:
+            report = JsonReport.open(parse([f"--json-socket={address}"], {}), names)
+        leave(server, report)
+    for _ in range(3):
+        report._write("x\n")
+    report.close()
+    told = capfd.readouterr().err
+    assert re.fullmatch(f"interpose: Cannot write the {form}: [A-Z][a-z ]+; it is not complete\n", told)
 
 
 @pytest.mark.parametrize(
