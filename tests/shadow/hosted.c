@@ -117,10 +117,6 @@ bool rt_debug_was_told(struct tstate *ts, u64 pc, u64 sp) {
 }
 
 /* And no client call. */
-struct tstate *rt_thread_by_index(u32 i) { /* none but the test's, which is not asked for */
-    (void)i;
-    return NULL;
-}
 bool rt_call_is_silent(struct tstate *ts) {
     (void)ts;
     return false;
