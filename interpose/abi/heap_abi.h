@@ -33,15 +33,17 @@ enum ip_align_how { IP_AH_MEMALIGN, IP_AH_POSIX, IP_AH_ALIGNED_ALLOC, IP_AH_NEW,
 
 /* ---- Heap blocks ----------------------------------------------------------- */
 enum ip_block_state { IP_HB_UNUSED, IP_HB_LIVE, IP_HB_QUARANTINE, IP_HB_FREE };
+#define IP_HB_MANY 255
 struct ip_heap_block {
     uint64_t addr;      /* of the payload */
     uint64_t size;      /* as requested */
     uint32_t alloc_ctx; /* recorded stack, 0 = none; see ip_ctx_table */
     uint32_t free_ctx;
-    uint32_t next;       /* heap's own links */
-    uint8_t state;       /* enum ip_block_state */
-    uint8_t kind;        /* enum ip_alloc_kind */
-    uint16_t align_log2; /* of an explicit alignment, else 0 */
+    uint32_t next;      /* heap's own links */
+    uint8_t state;      /* enum ip_block_state */
+    uint8_t kind;       /* enum ip_alloc_kind */
+    uint8_t align_log2; /* of an explicit alignment, else 0 */
+    uint8_t holds;      /* client-defined blocks that begin where it lies or lay; IP_HB_MANY is that or more */
 };
 /* Behind the record of a memory pool's chunk; as a record it is IP_HB_UNUSED. */
 struct ip_heap_pooled {

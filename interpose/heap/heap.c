@@ -305,7 +305,8 @@ bool rt_heap_resize(struct tstate *ts, u64 addr, u64 old_size, u64 new_size, u64
         bad_free(ts, IP_E_FREE, addr, i);
         return false;
     }
-    heap_note_custom();
+    heap_has_resized = true;
+    heap_table->has_others = 1;
     heap_block(i)->size = new_size;
     heap_table->live_bytes += new_size - old_size;
     rt_unlock(&heap_lock);

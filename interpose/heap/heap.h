@@ -65,9 +65,8 @@ void heap_custom_add(u32 index); /* client-defined blocks: by address */
 u32 heap_custom_find(u64 addr, bool remove);
 /* A block that lies wholly in [lo, hi), taken out; 0: there is none from place *at on, which is advanced. */
 u32 heap_custom_take(u64 lo, u64 hi, u32 *at);
-/* Has the program declared blocks of its own, or made one longer than its place (RESIZEINPLACE_BLOCK)? */
-extern bool heap_has_custom;
-void heap_note_custom(void);
+/* Has the program made a block longer, maybe than its place (RESIZEINPLACE_BLOCK)? */
+extern bool heap_has_resized;
 /* Live block that contains addr?  Takes the lock. */
 bool heap_block_at(u64 addr, u64 *lo, u64 *size);
 /* Record of the live or quarantined block that addr is in or near; 0 if none.

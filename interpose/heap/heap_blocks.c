@@ -13,7 +13,7 @@ static u32 record_free, pooled_free; /* linked through .next */
 /* Client-defined blocks: open addressing, linear probing; 0 free, 1 deleted. */
 static u32 *custom;
 static u32 custom_cap, custom_used;
-bool heap_has_custom;
+bool heap_has_resized;
 
 u32 heap_block_next_live(u32 i) {
     while (++i < heap_table->n_blocks)
@@ -192,20 +192,25 @@ u64 heap_block_room(u32 i) {
 
 static u32 custom_slot(u64 addr) { return (u32)((addr >> 3) * 0x9e3779b1u) & (custom_cap - 1); }
 
-void heap_note_custom(void) {
-    heap_has_custom = true;
-    heap_table->has_others = 1;
+/* GObject declares a block in each of its objects, so a search through all of them must be rare: where none begins in
+ * the cell of an address, the cell says what is to be known. */
+static void cell_holds(u64 addr, int more) {
+    struct ip_heap_span *s;
+    u32 cell = cell_of(addr, &s);
+    if (!cell) return;
+    struct ip_heap_block *b = heap_block(cell);
+    if (b->holds == IP_HB_MANY || (more < 0 && !b->holds)) return;
+    b->holds = (u8)(b->holds + more);
 }
 
-void heap_custom_add(u32 index) {
-    heap_note_custom();
+static void custom_put(u32 index) {
     if (custom_used * 2 >= custom_cap) {
         u32 old_cap = custom_cap, *old = custom;
         custom_cap = old_cap ? old_cap * 2 : 1024;
         custom = rt_pages(custom_cap * sizeof *custom);
         custom_used = 0;
         for (u32 k = 0; k < old_cap; k++)
-            if (old[k] > 1) heap_custom_add(old[k] - 1);
+            if (old[k] > 1) custom_put(old[k] - 1);
         if (old) rt_free_pages(old, old_cap * sizeof *old);
     }
     u32 k = custom_slot(heap_block(index)->addr);
@@ -214,12 +219,21 @@ void heap_custom_add(u32 index) {
     custom[k] = index + 1;
 }
 
+void heap_custom_add(u32 index) {
+    heap_table->has_others = 1;
+    custom_put(index);
+    cell_holds(heap_block(index)->addr, 1);
+}
+
 u32 heap_custom_find(u64 addr, bool remove) {
     if (!custom_cap) return 0;
     for (u32 k = custom_slot(addr); custom[k]; k = (k + 1) & (custom_cap - 1)) {
         u32 i = custom[k] - 1;
         if (custom[k] > 1 && heap_block(i)->addr == addr) {
-            if (remove) custom[k] = 1;
+            if (remove) {
+                custom[k] = 1;
+                cell_holds(addr, -1);
+            }
             return i;
         }
     }
@@ -233,6 +247,7 @@ u32 heap_custom_take(u64 lo, u64 hi, u32 *at) {
         const struct ip_heap_block *b = heap_block(i);
         if (b->addr < lo || b->addr > hi || b->size > hi - b->addr) continue;
         custom[*at] = 1;
+        cell_holds(b->addr, -1);
         return i;
     }
     return 0;
@@ -302,8 +317,8 @@ bool heap_allocated_by(u64 addr, u32 *ctx, u64 *end) {
     *end = addr + 1;
     if (!heap_table) return false;
     /* Where no block lies in another one, the cell says it. */
-    const struct ip_heap_block *b = heap_has_custom || heap_has_chunks() ? NULL : heap_cell_of(addr, &s);
-    if (b && (b->state == IP_HB_LIVE || b->state == IP_HB_QUARANTINE) && addr - b->addr < b->size) {
+    const struct ip_heap_block *b = heap_has_resized || heap_has_chunks() ? NULL : heap_cell_of(addr, &s);
+    if (b && !b->holds && (b->state == IP_HB_LIVE || b->state == IP_HB_QUARANTINE) && addr - b->addr < b->size) {
         *end = b->addr + b->size;
     } else {
         if (!(i = describe(addr))) return false;

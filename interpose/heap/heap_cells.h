@@ -202,7 +202,8 @@ static inline void heap_block_fill(struct ip_heap_block *b, u64 addr, u64 size, 
         .addr = addr,
         .size = size,
         .kind = (u8)kind,
-        .align_log2 = align ? (u16)__builtin_ctzll(align) : 0,
+        .align_log2 = align ? (u8)__builtin_ctzll(align) : 0,
+        .holds = b->holds,
         .state = IP_HB_LIVE,
     };
     heap_table->live_blocks++;

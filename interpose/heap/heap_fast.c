@@ -80,8 +80,8 @@ static inline struct ip_heap_block *block_new(u64 size, int kind, u32 stack) {
 
 /* The live block at addr, if nothing is to be said of its release. */
 static inline struct ip_heap_block *plain_block(u64 addr, int kind, u32 *index, struct ip_heap_span **span) {
-    struct ip_heap_block *b = heap_has_custom ? NULL : heap_cell_exact(addr, span);
-    if (rt_unlikely(!b || b->kind != kind || b->size > MOST_BYTES)) return NULL;
+    struct ip_heap_block *b = heap_has_resized ? NULL : heap_cell_exact(addr, span);
+    if (rt_unlikely(!b || b->kind != kind || b->size > MOST_BYTES || b->holds)) return NULL;
     *index = heap_index(*span, b);
     return b;
 }

@@ -1,0 +1,46 @@
+/* Where undefined values come from in a block that holds others, which come and go, and are many; a block that holds
+ * none any more, or is given back while it does.
+ * @options: --track-origins=yes */
+#include <stdlib.h>
+#include <string.h>
+#include <valgrind/memcheck.h>
+
+static volatile int reached;
+
+__attribute__((noinline)) static void tested(int x) {
+    if (x) reached++;
+}
+
+__attribute__((noinline)) static void declare(char *at, int size) { VALGRIND_MALLOCLIKE_BLOCK(at, size, 0, 0); }
+
+__attribute__((noinline)) static void withdraw(char *at) { VALGRIND_FREELIKE_BLOCK(at, 0); }
+
+__attribute__((noinline)) static int *outer(int size) { return malloc((size_t)size); }
+
+int main(void) {
+    int *whole = outer(400), *other = outer(400);
+    tested(whole[90]);
+    declare((char *)(whole + 10), 40);
+    tested(whole[12]); /* the inner one's */
+    tested(whole[80]);
+    tested(other[12]);
+    withdraw((char *)(whole + 10));
+    VALGRIND_MAKE_MEM_UNDEFINED(whole, 400);
+    tested(whole[13]);
+
+    char *slab = (char *)outer(8192);
+    for (int i = 0; i < 300; i++) declare(slab + 16 * i, 16);
+    tested(*(int *)(slab + 16 * 299));
+    for (int i = 0; i < 299; i++) withdraw(slab + 16 * i);
+    tested(*(int *)(slab + 16 * 299 + 4));
+    tested(*(int *)(slab + 16 * 299 + 16));
+    withdraw(slab + 16 * 299);
+
+    declare((char *)other, 8);
+    tested(other[1]);
+    withdraw((char *)other);
+    free(other);
+    free(slab);
+    free(whole);
+    return 0;
+}
