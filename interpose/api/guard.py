@@ -84,6 +84,8 @@ class Guard:
         self._mine = _command_line(os.getpid())
         _signal.signal(_signal.SIGCHLD, lambda number, frame: None)
         _signal.set_wakeup_fd(waker)
+        # The mask is the caller's, who may block all signals and take them by sigwait; the program keeps it.
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGCHLD])
 
     def serve(self) -> None:
         """Until no process is left."""

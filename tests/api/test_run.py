@@ -119,6 +119,19 @@ def test_a_signal() -> None:
     assert done.signal == signal.SIGSEGV and done.fatal_signals[0].name == "SIGSEGV"
 
 
+def test_a_caller_that_blocks_all_signals() -> None:
+    """The ends of processes are heard of all the same, and the program gets the caller's mask."""
+    words = ["grep", "SigBlk", "/proc/self/status"]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        done = interpose.run(words, tool="none", capture_output=True, text=True, timeout=60)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    assert done.returncode == 0
+    blocked = int(done.stdout.split()[1], 16)
+    assert all(blocked >> (number - 1) & 1 for number in (signal.SIGCHLD, signal.SIGUSR1))
+
+
 def test_callgrind(program: str) -> None:
     done = interpose.run([program], tool="callgrind", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     assert isinstance(done.profile, callgrind.Profile)
