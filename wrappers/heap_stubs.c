@@ -305,18 +305,20 @@ OLD_NEW(__builtin_vec_new, SYM(10030, C_LIB, _Znam));
     IN_CXX(10050, fn)
 #define TAG const void *tag __attribute__((unused))
 
-DELETE(_ZdlPv, (void *p), IP_AK_NEW, ANY_SIZE, 0);
-DELETE(_ZdlPvm, (void *p, size_t n), IP_AK_NEW, n, 0);
-DELETE(_ZdlPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW, ANY_SIZE, 0);
-DELETE(_ZdlPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW, ANY_SIZE, a);
-DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW, ANY_SIZE, a);
-DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW, n, a);
-DELETE(_ZdaPv, (void *p), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
-DELETE(_ZdaPvm, (void *p, size_t n), IP_AK_NEW_ARRAY, n, 0);
-DELETE(_ZdaPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
-DELETE(_ZdaPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW_ARRAY, ANY_SIZE, a);
-DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, a);
+/* The linker may have made several into one (identical code folding), and of rules for one address the one that lies
+ * highest holds: those that are given less come last, or whatever a register held would be taken for a size. */
 DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW_ARRAY, n, a);
+DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW, n, a);
+DELETE(_ZdaPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW_ARRAY, ANY_SIZE, a);
+DELETE(_ZdlPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW, ANY_SIZE, a);
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, a);
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW, ANY_SIZE, a);
+DELETE(_ZdaPvm, (void *p, size_t n), IP_AK_NEW_ARRAY, n, 0);
+DELETE(_ZdlPvm, (void *p, size_t n), IP_AK_NEW, n, 0);
+DELETE(_ZdaPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
+DELETE(_ZdlPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW, ANY_SIZE, 0);
+DELETE(_ZdaPv, (void *p), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
+DELETE(_ZdlPv, (void *p), IP_AK_NEW, ANY_SIZE, 0);
 
 ALSO(SYM(10050, C_LIB, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
 ALSO(SYM(10050, STDCXX, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
