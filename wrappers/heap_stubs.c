@@ -38,7 +38,144 @@ static __attribute__((noinline)) void no_memory(void) {
         (void *)got_;                                                                                                  \
     })
 
+/* The program's linker may have made several into one (identical code folding, aliases), and of rules for one address
+ * the one that lies highest holds (docs/spec/redirection.md, section 6): functions that are given less come last, or
+ * whatever a register held would be taken for a size. */
+
+/* ---- C++ -------------------------------------------------------------------------- */
+
+/* ---- std::new_handler ([new.delete.single]): it makes memory, throws, or ends the program --- */
+
+struct phdr { /* Elf64_Phdr */
+    unsigned type, flags;
+    u64 offset, vaddr, paddr, filesz, memsz, align;
+};
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+#define PT_GNU_EH_FRAME 0x6474e550u
+
+/* No dynamic linker knows this image: tell the unwinder of its call frame information, or
+ * an exception of the handler's would end here. */
+static void tell_unwinder(void) {
+    static unsigned char told;
+    u64 tell = told ? 0 : request(IP_HR_FIND, NAME("__register_frame"), 0, 0, 0, 0);
+    const struct phdr *ph = (const struct phdr *)(__ehdr_start + *(const u64 *)(__ehdr_start + 32));
+    told = 1;
+    for (unsigned i = 0; tell && i < *(const u16 *)(__ehdr_start + 56); i++)
+        if (ph[i].type == PT_GNU_EH_FRAME) {
+            const char *at = __ehdr_start + ph[i].vaddr + 4; /* encoded as sdata4, pcrel */
+            ((void (*)(const void *))tell)(at + *(const int *)at);
+        }
+}
+
+static __attribute__((noinline)) bool handler_ran(void) {
+    u64 get = request(IP_HR_FIND, NAME("_ZSt15get_new_handlerv"), 0, 0, 0, 0);
+    void (*handler)(void) = get ? ((void (*(*)(void))(void))get)() : 0;
+    if (!handler) return false;
+    tell_unwinder();
+    handler();
+    return true;
+}
+
+/* The frame of operator new itself stays as it is: it is replaced when nothing helps. */
+static __attribute__((noinline)) u64 new_again(u64 n, u64 kind, u64 align, u64 name) {
+    u64 p = 0;
+    while (!p && handler_ran())
+        p = align ? request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, name)
+                  : request(IP_HR_MALLOC, n, kind, name, 0, 0);
+    return p;
+}
+
+#define IN_CXX(tag, fn)                                                                                                \
+    ALSO(SYM(tag, SOMALLOC, fn), SYM(tag, C_LIB, fn));                                                                 \
+    ALSO(SYM(tag, STDCXX, fn), SYM(tag, C_LIB, fn));                                                                   \
+    ALSO(SYM(tag, LIBCXX, fn), SYM(tag, C_LIB, fn))
+
+/* Behind what errors call the function stands its symbol, which --trace-malloc shows. */
+#define NEW(fn, kind, text)                                                                                            \
+    PUBLIC void *SYM(10030, C_LIB, fn)(size_t n) {                                                                     \
+        look_at(n);                                                                                                    \
+        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text "\0" #fn), 0, 0);                                             \
+        if (!p && !(p = new_again(n, kind, 0, NAME(text "\0" #fn)))) {                                                 \
+            request(IP_HR_NEW_FAILED, NAME("new/new[]"), 0, 0, 0, 0);                                                  \
+            fail_new();                                                                                                \
+        }                                                                                                              \
+        return (void *)p;                                                                                              \
+    }                                                                                                                  \
+    IN_CXX(10030, fn)
+#define NEW_NOTHROW(fn, kind, text)                                                                                    \
+    PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, const void *tag) {                                                    \
+        (void)tag;                                                                                                     \
+        look_at(n);                                                                                                    \
+        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text "\0" #fn), 0, 0);                                             \
+        return (void *)(p ? p : new_again(n, kind, 0, NAME(text "\0" #fn)));                                           \
+    }                                                                                                                  \
+    IN_CXX(10010, fn)
+#define NEW_ALIGNED(fn, kind, text)                                                                                    \
+    PUBLIC void *SYM(10030, C_LIB, fn)(size_t n, size_t align) {                                                       \
+        look_at(n);                                                                                                    \
+        look_at(align);                                                                                                \
+        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text "\0" #fn));                               \
+        if (!p && !(p = new_again(n, kind, align, NAME(text "\0" #fn)))) {                                             \
+            request(IP_HR_NEW_FAILED, NAME("new/new[] aligned"), 0, 0, 0, 0);                                          \
+            fail_new();                                                                                                \
+        }                                                                                                              \
+        return (void *)p;                                                                                              \
+    }                                                                                                                  \
+    IN_CXX(10030, fn)
+#define NEW_ALIGNED_NOTHROW(fn, kind, text)                                                                            \
+    PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, size_t align, const void *tag) {                                      \
+        (void)tag;                                                                                                     \
+        look_at(n);                                                                                                    \
+        look_at(align);                                                                                                \
+        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text "\0" #fn));                               \
+        return (void *)(p ? p : new_again(n, kind, align, NAME(text "\0" #fn)));                                       \
+    }                                                                                                                  \
+    IN_CXX(10010, fn)
+
+NEW(_Znwm, IP_AK_NEW, "__builtin_new");
+NEW(_Znam, IP_AK_NEW_ARRAY, "__builtin_vec_new");
+NEW_NOTHROW(_ZnwmRKSt9nothrow_t, IP_AK_NEW, "__builtin_new");
+NEW_NOTHROW(_ZnamRKSt9nothrow_t, IP_AK_NEW_ARRAY, "__builtin_vec_new");
+NEW_ALIGNED(_ZnwmSt11align_val_t, IP_AK_NEW, "new_aligned");
+NEW_ALIGNED(_ZnamSt11align_val_t, IP_AK_NEW_ARRAY, "new[]_aligned");
+NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, IP_AK_NEW, "new_aligned");
+NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, IP_AK_NEW_ARRAY, "new[]_aligned");
+
+#define OLD_NEW(fn, body)                                                                                              \
+    ALSO(SYM(10030, C_LIB, fn), body);                                                                                 \
+    ALSO(SYM(10030, STDCXX, fn), body)
+OLD_NEW(builtin_new, SYM(10030, C_LIB, _Znwm));
+OLD_NEW(__builtin_new, SYM(10030, C_LIB, _Znwm));
+OLD_NEW(__builtin_vec_new, SYM(10030, C_LIB, _Znam));
+
+#define DELETE(fn, params, kind, size, align)                                                                          \
+    PUBLIC void SYM(10050, C_LIB, fn) params {                                                                         \
+        look_at((u64)p);                                                                                               \
+        request(IP_HR_FREE, (u64)p, kind, size, align, NAME(#fn));                                                     \
+    }                                                                                                                  \
+    IN_CXX(10050, fn)
+#define TAG const void *tag __attribute__((unused))
+
+DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW_ARRAY, n, a);
+DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW, n, a);
+DELETE(_ZdaPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW_ARRAY, ANY_SIZE, a);
+DELETE(_ZdlPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW, ANY_SIZE, a);
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, a);
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW, ANY_SIZE, a);
+DELETE(_ZdaPvm, (void *p, size_t n), IP_AK_NEW_ARRAY, n, 0);
+DELETE(_ZdlPvm, (void *p, size_t n), IP_AK_NEW, n, 0);
+DELETE(_ZdaPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
+DELETE(_ZdlPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW, ANY_SIZE, 0);
+DELETE(_ZdaPv, (void *p), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
+DELETE(_ZdlPv, (void *p), IP_AK_NEW, ANY_SIZE, 0);
+
+ALSO(SYM(10050, C_LIB, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
+ALSO(SYM(10050, STDCXX, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
+ALSO(SYM(10050, C_LIB, __builtin_vec_delete), SYM(10050, C_LIB, _ZdaPv));
+ALSO(SYM(10050, STDCXX, __builtin_vec_delete), SYM(10050, C_LIB, _ZdaPv));
+
 /* ---- C ------------------------------------------------------------------------ */
+/* Behind the operators: where free is one with delete (tcmalloc), free is what holds, as under Valgrind. */
 
 PUBLIC void *SYM(10010, C_LIB, malloc)(size_t n) {
     look_at(n);
@@ -46,15 +183,6 @@ PUBLIC void *SYM(10010, C_LIB, malloc)(size_t n) {
 }
 ALSO(SYM(10010, SOMALLOC, malloc), SYM(10010, C_LIB, malloc));
 ALSO(SYM(10010, STDCXX, malloc), SYM(10010, C_LIB, malloc));
-
-PUBLIC void SYM(10050, C_LIB, free)(void *p) {
-    look_at((u64)p);
-    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, ANY_SIZE, 0, 0);
-}
-ALSO(SYM(10050, SOMALLOC, free), SYM(10050, C_LIB, free));
-ALSO(SYM(10050, STDCXX, free), SYM(10050, C_LIB, free));
-ALSO(SYM(10050, C_LIB, cfree), SYM(10050, C_LIB, free));
-ALSO(SYM(10050, SOMALLOC, cfree), SYM(10050, C_LIB, free));
 
 PUBLIC void SYM(10051, C_LIB, free_sized)(void *p, size_t n) {
     look_at((u64)p);
@@ -70,6 +198,15 @@ PUBLIC void SYM(10052, C_LIB, free_aligned_sized)(void *p, size_t align, size_t 
     request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, n, align, 0);
 }
 ALSO(SYM(10052, SOMALLOC, free_aligned_sized), SYM(10052, C_LIB, free_aligned_sized));
+
+PUBLIC void SYM(10050, C_LIB, free)(void *p) {
+    look_at((u64)p);
+    request(IP_HR_FREE, (u64)p, IP_AK_MALLOC, ANY_SIZE, 0, 0);
+}
+ALSO(SYM(10050, SOMALLOC, free), SYM(10050, C_LIB, free));
+ALSO(SYM(10050, STDCXX, free), SYM(10050, C_LIB, free));
+ALSO(SYM(10050, C_LIB, cfree), SYM(10050, C_LIB, free));
+ALSO(SYM(10050, SOMALLOC, cfree), SYM(10050, C_LIB, free));
 
 PUBLIC void *SYM(10070, C_LIB, calloc)(size_t n, size_t size) {
     look_at(n);
@@ -190,137 +327,3 @@ PUBLIC struct mallinfo2 SYM(10215, C_LIB, mallinfo2)(void) {
     return (struct mallinfo2){.arena = w[0], .uordblks = w[2], .fordblks = w[0] - w[2]};
 }
 ALSO(SYM(10215, SOMALLOC, mallinfo2), SYM(10215, C_LIB, mallinfo2));
-
-/* ---- C++ -------------------------------------------------------------------------- */
-
-/* ---- std::new_handler ([new.delete.single]): it makes memory, throws, or ends the program --- */
-
-struct phdr { /* Elf64_Phdr */
-    unsigned type, flags;
-    u64 offset, vaddr, paddr, filesz, memsz, align;
-};
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-#define PT_GNU_EH_FRAME 0x6474e550u
-
-/* No dynamic linker knows this image: tell the unwinder of its call frame information, or
- * an exception of the handler's would end here. */
-static void tell_unwinder(void) {
-    static unsigned char told;
-    u64 tell = told ? 0 : request(IP_HR_FIND, NAME("__register_frame"), 0, 0, 0, 0);
-    const struct phdr *ph = (const struct phdr *)(__ehdr_start + *(const u64 *)(__ehdr_start + 32));
-    told = 1;
-    for (unsigned i = 0; tell && i < *(const u16 *)(__ehdr_start + 56); i++)
-        if (ph[i].type == PT_GNU_EH_FRAME) {
-            const char *at = __ehdr_start + ph[i].vaddr + 4; /* encoded as sdata4, pcrel */
-            ((void (*)(const void *))tell)(at + *(const int *)at);
-        }
-}
-
-static __attribute__((noinline)) bool handler_ran(void) {
-    u64 get = request(IP_HR_FIND, NAME("_ZSt15get_new_handlerv"), 0, 0, 0, 0);
-    void (*handler)(void) = get ? ((void (*(*)(void))(void))get)() : 0;
-    if (!handler) return false;
-    tell_unwinder();
-    handler();
-    return true;
-}
-
-/* The frame of operator new itself stays as it is: it is replaced when nothing helps. */
-static __attribute__((noinline)) u64 new_again(u64 n, u64 kind, u64 align, u64 name) {
-    u64 p = 0;
-    while (!p && handler_ran())
-        p = align ? request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, name)
-                  : request(IP_HR_MALLOC, n, kind, name, 0, 0);
-    return p;
-}
-
-#define IN_CXX(tag, fn)                                                                                                \
-    ALSO(SYM(tag, SOMALLOC, fn), SYM(tag, C_LIB, fn));                                                                 \
-    ALSO(SYM(tag, STDCXX, fn), SYM(tag, C_LIB, fn));                                                                   \
-    ALSO(SYM(tag, LIBCXX, fn), SYM(tag, C_LIB, fn))
-
-/* Behind what errors call the function stands its symbol, which --trace-malloc shows. */
-#define NEW(fn, kind, text)                                                                                            \
-    PUBLIC void *SYM(10030, C_LIB, fn)(size_t n) {                                                                     \
-        look_at(n);                                                                                                    \
-        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text "\0" #fn), 0, 0);                                             \
-        if (!p && !(p = new_again(n, kind, 0, NAME(text "\0" #fn)))) {                                                 \
-            request(IP_HR_NEW_FAILED, NAME("new/new[]"), 0, 0, 0, 0);                                                  \
-            fail_new();                                                                                                \
-        }                                                                                                              \
-        return (void *)p;                                                                                              \
-    }                                                                                                                  \
-    IN_CXX(10030, fn)
-#define NEW_NOTHROW(fn, kind, text)                                                                                    \
-    PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, const void *tag) {                                                    \
-        (void)tag;                                                                                                     \
-        look_at(n);                                                                                                    \
-        u64 p = request(IP_HR_MALLOC, n, kind, NAME(text "\0" #fn), 0, 0);                                             \
-        return (void *)(p ? p : new_again(n, kind, 0, NAME(text "\0" #fn)));                                           \
-    }                                                                                                                  \
-    IN_CXX(10010, fn)
-#define NEW_ALIGNED(fn, kind, text)                                                                                    \
-    PUBLIC void *SYM(10030, C_LIB, fn)(size_t n, size_t align) {                                                       \
-        look_at(n);                                                                                                    \
-        look_at(align);                                                                                                \
-        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text "\0" #fn));                               \
-        if (!p && !(p = new_again(n, kind, align, NAME(text "\0" #fn)))) {                                             \
-            request(IP_HR_NEW_FAILED, NAME("new/new[] aligned"), 0, 0, 0, 0);                                          \
-            fail_new();                                                                                                \
-        }                                                                                                              \
-        return (void *)p;                                                                                              \
-    }                                                                                                                  \
-    IN_CXX(10030, fn)
-#define NEW_ALIGNED_NOTHROW(fn, kind, text)                                                                            \
-    PUBLIC void *SYM(10010, C_LIB, fn)(size_t n, size_t align, const void *tag) {                                      \
-        (void)tag;                                                                                                     \
-        look_at(n);                                                                                                    \
-        look_at(align);                                                                                                \
-        u64 p = request(IP_HR_MEMALIGN, align, n, kind, IP_AH_NEW, NAME(text "\0" #fn));                               \
-        return (void *)(p ? p : new_again(n, kind, align, NAME(text "\0" #fn)));                                       \
-    }                                                                                                                  \
-    IN_CXX(10010, fn)
-
-NEW(_Znwm, IP_AK_NEW, "__builtin_new");
-NEW(_Znam, IP_AK_NEW_ARRAY, "__builtin_vec_new");
-NEW_NOTHROW(_ZnwmRKSt9nothrow_t, IP_AK_NEW, "__builtin_new");
-NEW_NOTHROW(_ZnamRKSt9nothrow_t, IP_AK_NEW_ARRAY, "__builtin_vec_new");
-NEW_ALIGNED(_ZnwmSt11align_val_t, IP_AK_NEW, "new_aligned");
-NEW_ALIGNED(_ZnamSt11align_val_t, IP_AK_NEW_ARRAY, "new[]_aligned");
-NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, IP_AK_NEW, "new_aligned");
-NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, IP_AK_NEW_ARRAY, "new[]_aligned");
-
-#define OLD_NEW(fn, body)                                                                                              \
-    ALSO(SYM(10030, C_LIB, fn), body);                                                                                 \
-    ALSO(SYM(10030, STDCXX, fn), body)
-OLD_NEW(builtin_new, SYM(10030, C_LIB, _Znwm));
-OLD_NEW(__builtin_new, SYM(10030, C_LIB, _Znwm));
-OLD_NEW(__builtin_vec_new, SYM(10030, C_LIB, _Znam));
-
-#define DELETE(fn, params, kind, size, align)                                                                          \
-    PUBLIC void SYM(10050, C_LIB, fn) params {                                                                         \
-        look_at((u64)p);                                                                                               \
-        request(IP_HR_FREE, (u64)p, kind, size, align, NAME(#fn));                                                     \
-    }                                                                                                                  \
-    IN_CXX(10050, fn)
-#define TAG const void *tag __attribute__((unused))
-
-/* The linker may have made several into one (identical code folding), and of rules for one address the one that lies
- * highest holds: those that are given less come last, or whatever a register held would be taken for a size. */
-DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW_ARRAY, n, a);
-DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t a), IP_AK_NEW, n, a);
-DELETE(_ZdaPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW_ARRAY, ANY_SIZE, a);
-DELETE(_ZdlPvSt11align_val_t, (void *p, size_t a), IP_AK_NEW, ANY_SIZE, a);
-DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, a);
-DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t a, TAG), IP_AK_NEW, ANY_SIZE, a);
-DELETE(_ZdaPvm, (void *p, size_t n), IP_AK_NEW_ARRAY, n, 0);
-DELETE(_ZdlPvm, (void *p, size_t n), IP_AK_NEW, n, 0);
-DELETE(_ZdaPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
-DELETE(_ZdlPvRKSt9nothrow_t, (void *p, TAG), IP_AK_NEW, ANY_SIZE, 0);
-DELETE(_ZdaPv, (void *p), IP_AK_NEW_ARRAY, ANY_SIZE, 0);
-DELETE(_ZdlPv, (void *p), IP_AK_NEW, ANY_SIZE, 0);
-
-ALSO(SYM(10050, C_LIB, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
-ALSO(SYM(10050, STDCXX, __builtin_delete), SYM(10050, C_LIB, _ZdlPv));
-ALSO(SYM(10050, C_LIB, __builtin_vec_delete), SYM(10050, C_LIB, _ZdaPv));
-ALSO(SYM(10050, STDCXX, __builtin_vec_delete), SYM(10050, C_LIB, _ZdaPv));

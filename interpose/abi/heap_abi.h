@@ -64,7 +64,7 @@ struct ip_heap_span {
     uint16_t n, used;              /* cells; those handed out so far */
     uint32_t free;                 /* cells that came back, linked through .next of their records */
     uint16_t n_free;               /* how many; of a span of one block: does it ask for huge pages? */
-    uint8_t class;                 /* of cells of this size */
+    uint8_t size_class;            /* of cells of this size */
     uint8_t swept;                 /* heap_idle.c: since a block was given back last */
     uint32_t units;                /* its length */
     uint8_t alike;                 /* heap_hook_alike's answer */

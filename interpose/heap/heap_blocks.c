@@ -97,7 +97,7 @@ static bool span_of_cells(u32 c, u64 stride) {
     if (!s) return false;
     s->stride = (u32)stride;
     s->inverse = (u32)(((1ull << HEAP_INVERSE) + stride - 1) / stride);
-    s->class = (u8)c;
+    s->size_class = (u8)c;
     s->n = (u16)((heap_span_end(s) - s->lo) / stride);
     s->first = records(s->n);
     if (!s->first) {
@@ -113,7 +113,7 @@ static bool span_of_cells(u32 c, u64 stride) {
 }
 
 void heap_span_empty(struct ip_heap_span *s) {
-    heap_withdraw(&heap_classes[s->class], s);
+    heap_withdraw(&heap_classes[s->size_class], s);
     spare(s->first, s->n);
     heap_span_free(s);
 }

@@ -17,7 +17,7 @@
 #define HEAP_N_LINEAR (HEAP_LINEAR / HEAP_CELL + 1)
 #define HEAP_CLASSES  (HEAP_N_LINEAR + 5 * 8)
 
-_Static_assert(HEAP_CLASSES < 256, "heap_span.class");
+_Static_assert(HEAP_CLASSES < 256, "ip_heap_span.size_class");
 
 /* The spans of a class that have cells to give, the one used last first; and one of them that is wholly empty, which
  * is kept so that a program at the edge of a span does not give and take it all the time. */
@@ -114,7 +114,7 @@ void heap_span_empty(struct ip_heap_span *s);
  * nothing is used go back, all but one of each class: programs whose sizes change would keep memory for each size they
  * ever had. */
 static inline void heap_cell_back(struct ip_heap_span *s, struct ip_heap_block *b) {
-    struct heap_class *c = &heap_classes[s->class];
+    struct heap_class *c = &heap_classes[s->size_class];
     if (c->spans != s) {
         bool listed = s->free || s->used != s->n;
         if (s->stride < HEAP_LOW || !c->spans || s->lo < c->spans->lo) {

@@ -37,7 +37,7 @@ static inline struct ip_heap_block *oldest_of(u32 class, struct ip_heap_span **s
         u32 i;
         struct ip_heap_block *b = heap_leave_quarantine(&i, &s);
         if (rt_unlikely(!b)) break;
-        if (rt_likely(s && s->stride && s->class == class && !found)) {
+        if (rt_likely(s && s->stride && s->size_class == class && !found)) {
             found = b;
             *span = s;
         } else if (s && s->stride) {

@@ -93,7 +93,7 @@ static void share_all(void) {
 
 /* The one before the last, because blocks are filled after they have been given. */
 void heap_span_made(struct ip_heap_span *made) {
-    struct heap_class *c = &heap_classes[made->class];
+    struct heap_class *c = &heap_classes[made->size_class];
     struct ip_heap_span *s = c->made[1];
     c->made[1] = c->made[0];
     c->made[0] = made;

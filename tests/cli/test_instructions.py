@@ -29,6 +29,7 @@ ASKED = {
     "sig_xsave": "features",
     "sig_xrstor": "features",
     "tiles_in_use": "sig_xstate_grows",
+    "in_use": "rt_cpu",
     "rt_cpu": "OSXSAVE",
     "ask": "OSXSAVE",
     "get_available_features": "OSXSAVE (libgcc)",
