@@ -150,24 +150,23 @@ static struct ip_heap_span *span_at(u64 lo, u64 bytes) {
 }
 
 /* What is kept goes where all free memory is.  Was there anything? */
+static bool let_go(struct run *k) {
+    if (k->lo == k->hi) return false;
+    drop_pages(k->lo, k->hi - k->lo, false);
+    run_insert(k->lo, k->hi);
+    k->hi = k->lo;
+    return true;
+}
+
 static bool keep_nothing(void) {
     bool any = false;
-    for (struct run *k = kept; k < kept + KEPT; k++) {
-        if (k->lo == k->hi) continue;
-        any = true;
-        drop_pages(k->lo, k->hi - k->lo, false);
-        run_insert(k->lo, k->hi);
-        k->hi = k->lo;
-    }
+    for (struct run *k = kept; k < kept + KEPT; k++) any |= let_go(k);
     return any;
 }
 
 static void keep(u64 lo, u64 hi) {
     struct run *k = &kept[next_kept++ % KEPT];
-    if (k->lo < k->hi) {
-        drop_pages(k->lo, k->hi - k->lo, false);
-        run_insert(k->lo, k->hi);
-    }
+    let_go(k);
     *k = (struct run){lo, hi};
 }
 

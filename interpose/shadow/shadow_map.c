@@ -31,16 +31,17 @@
 /* A range of 0xff beyond this would need too many kernel mappings. */
 #define ONES_MAX (16ull << 30)
 /* rt_shadow_set: from here on replace pages instead of writing them. */
-#define SPAN_MIN  (32ull << 10) /* blocks of the heap from here on have pages of their own */
 #define REMAP_MIN (4ull << 20)
-/* Blocks of the heap up to this are marked in line: by words, by stores of 16 bytes, which need a register of the
- * program's, and by a string instruction, which takes some time to begin, but does not read what it overwrites. */
-/* Of so many blocks the V pages of the next one are made present in one call. */
+/* Blocks of the heap from here on have pages of their own; when so many were filled, the V pages of the next one are
+ * made present in one call. */
+#define SPAN_MIN     (32ull << 10)
 #define FILLED_OFTEN 4
 #define FILLED_MOST  8
-#define SMALL_BLOCK  (16ull << 10)
-#define WIDE_MIN     64
-#define WIDE_MAX     2048
+/* Blocks of the heap up to this are marked in line: by words, by stores of 16 bytes, which need a register of the
+ * program's, and by a string instruction, which takes some time to begin, but does not read what it overwrites. */
+#define SMALL_BLOCK (16ull << 10)
+#define WIDE_MIN    64
+#define WIDE_MAX    2048
 
 rt_lock_t sh_map_lock;
 static u8 chunk_of[2][512]; /* sources for fault-tolerant fills: 0x00, 0xff */
@@ -349,10 +350,11 @@ void sh_block_allocated(u64 addr, u64 len, bool defined) {
     set_a_of_block(addr, len, false);
 }
 
-/* Pages of V bytes were given back: shared pages of ones show again, unless a request of the program's has put others
+/* Pages of V bytes are given back: shared pages of ones show again, unless a request of the program's has put others
  * there, of which nothing is left.  Ones are in the page cache; to read each page would be a fault for each. */
-static void set_again(u64 lo, u64 hi) {
+static void give_back_ones(u64 lo, u64 hi) {
     u8 cached[64], v;
+    sys3(NR_madvise, (long)lo, (long)(hi - lo), MADV_DONTNEED_);
     for (u64 n; lo < hi; lo += n) {
         n = hi - lo < sizeof cached * RT_PAGE ? hi - lo : sizeof cached * RT_PAGE;
         bool known = sys3(NR_mincore, (long)lo, (long)n, (long)cached) == 0;
@@ -372,8 +374,7 @@ static __attribute__((noinline)) void span_released(u64 addr, u64 len) {
     else if (*filled < FILLED_MOST)
         ++*filled;
     sh_fill(lo, 0xff, first - lo);
-    sys3(NR_madvise, (long)first, (long)(last - first), MADV_DONTNEED_);
-    set_again(first, last);
+    give_back_ones(first, last);
     sh_fill(last, 0xff, hi - last);
     sh_set_a(addr, len, 1);
 }
@@ -413,8 +414,7 @@ void sh_idle(u64 addr, u64 len) {
     for (u64 lo = page; page < end; lo = page += RT_PAGE) {
         while (page < end && sh_is_nobodys(page)) page += RT_PAGE;
         if (page <= lo) continue;
-        sys3(NR_madvise, (long)lo, (long)(page - lo), MADV_DONTNEED_);
-        set_again(lo, page);
+        give_back_ones(lo, page);
     }
 }
 
