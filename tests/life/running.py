@@ -64,6 +64,14 @@ def state(pid: int) -> str:
         return ""
 
 
+def parent_of(pid: int) -> int:
+    """0 if it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 def wait_until(holds: object, seconds: float = 30) -> bool:
     """Whether a condition comes to hold in time."""
     end = time.monotonic() + seconds

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from life.running import TOOLS, command, environment, processes_with, run, wait_until
+from life.running import TOOLS, command, environment, parent_of, processes_with, run, wait_until
 
 KILLS = int(os.environ.get("INTERPOSE_KILLS", "200"))
 SEED = int(os.environ.get("INTERPOSE_SEED", "1"))
@@ -56,7 +56,9 @@ def leftovers_elsewhere() -> list[str]:
 def supervisor_of(token: str, client: int, seconds: float = 30) -> int:
     """The process that serves a client: the one of the run in another session; 0 if there is none.
 
-    Asked for more than once: a listing of /proc while processes come and go may leave one out.
+    Asked for more than once: a listing of /proc while processes come and go may leave one out.  A child of
+    the client's own is not yet it: that one leaves the session, forks the supervisor and ends, and the run
+    does well without it.
     """
     session = os.getsid(client)
     found: list[int] = []
@@ -64,7 +66,7 @@ def supervisor_of(token: str, client: int, seconds: float = 30) -> int:
     def seen() -> bool:
         for pid in processes_with(token):
             with contextlib.suppress(ProcessLookupError):
-                if os.getsid(pid) != session:
+                if os.getsid(pid) != session and parent_of(pid) != client:
                     found.append(pid)
         return bool(found)
 
