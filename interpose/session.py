@@ -215,6 +215,12 @@ def main_stack_size(config: Config) -> int:
     return 16 << 20 if soft == system.UNLIMITED else min(max(soft, 1 << 20), 16 << 20)
 
 
+def _exact_flags(config: Config) -> bool:
+    """Whether each fault finds all flags as they are natively, also those about to be overwritten."""
+    asked = (config.core.vex_iropt_register_updates, config.core.px_file_backed)
+    return any(mode.startswith("allregs-") for mode in asked)
+
+
 def config_flags(config: Config) -> int:
     """The channel's IP_C_* bits for the options."""
     core = config.core
@@ -227,6 +233,7 @@ def config_flags(config: Config) -> int:
         (not core.instrument, lib.IP_C_NO_INSTR),
         (not core.chaining, lib.IP_C_NO_CHAIN),
         (core.force_tracking, lib.IP_C_FORCE_TRACK),
+        (_exact_flags(config), lib.IP_C_EXACT),
         (core.smc_check == "all", lib.IP_C_SMC_ALL),
         (core.perf_map, lib.IP_C_PERF_MAP),
         (not core.vdso, lib.IP_C_NO_VDSO),

@@ -40,7 +40,7 @@ enum ip_req {
     IP_R_WATCHED,    /* a0 = page: from now on a write to it is announced by
                         IP_R_INVALIDATE before it happens; or, a1 = 1: writes
                         may come unnoticed, so blocks compare their bytes */
-    IP_R_EXACT,      /* from the next flush on, translate with IP_C_EXACT */
+    IP_R_EXACT,      /* from the next flush on, translate with these IP_C_EXACT, IP_C_JUMPS too */
     /* answered by Python */
     IP_R_HELLO = 64,  /* runtime is up; a0 = pid */
     IP_R_MAPPED,      /* code was mapped: a0 = addr, a1 = len, a2 = file off,
@@ -225,30 +225,31 @@ struct ip_chan {
 #define IP_C_EXEC_CHILD         2048 /* this image came from an exec */
 #define IP_C_KEEP_FREE_STACK    4096
 #define IP_C_KEEP_ALLOC_STACK   8192
-#define IP_C_NO_PARTIAL_LOADS   16384        /* --partial-loads-ok=no */
-#define IP_C_REALLOC_ZERO_KEEPS 32768        /* --realloc-zero-bytes-frees=no */
-#define IP_C_FAR_IMAGES         131072       /* --far-images=yes */
-#define IP_C_NO_GSBASE          16777216     /* --fsgsbase=no, or no FSGSBASE for programs */
-#define IP_C_SMC_ALL            262144       /* --smc-check=all */
-#define IP_C_PERF_MAP           8388608      /* --perf-map=yes */
-#define IP_C_NO_VDSO            1048576      /* --vdso=no */
-#define IP_C_FIXED_STACK        524288       /* --main-stacksize= was given */
-#define IP_C_EXACT              2097152      /* a handler may look at every flag of a fault */
-#define IP_C_ORIGINS            65536        /* --track-origins=yes */
-#define IP_C_TRACE              33554432     /* runs of blocks are recorded (trace.h) */
-#define IP_C_TRACE_NO_FRAMES    536870912    /* without RSP where a frame is made or left */
-#define IP_C_TRACE_DATA         67108864     /* and their accesses */
-#define IP_C_TRACE_EVENTS       134217728    /* and system calls, signals, times */
-#define IP_C_TRACE_FUNCTIONS    268435456    /* blocks end where another function begins */
-#define IP_C_TRACE_VALUES       1073741824   /* arguments where a function begins, results before returns */
-#define IP_C_COUNT              4294967296   /* runs are counted in line, not recorded (count.h) */
-#define IP_C_TRACE_ADDRESSES    8589934592   /* accesses' addresses are recorded, not what they are formed of */
-#define IP_C_TRACK_FDS          17179869184  /* IP_R_FDS is wanted */
-#define IP_C_MOVE_FDS           34359738368  /* new descriptors get high numbers, but 0 to 2 */
-#define IP_C_MOVE_ALL_FDS       68719476736  /* all */
-#define IP_C_HEAP_COUNTS        137438953472 /* what each stack allocates and frees is added up */
-#define IP_C_LAX_IOCTLS         274877906944 /* --sim-hints=lax-ioctls */
-#define IP_C_SHOW_HEAP          549755813888 /* --trace-malloc=yes */
+#define IP_C_NO_PARTIAL_LOADS   16384         /* --partial-loads-ok=no */
+#define IP_C_REALLOC_ZERO_KEEPS 32768         /* --realloc-zero-bytes-frees=no */
+#define IP_C_FAR_IMAGES         131072        /* --far-images=yes */
+#define IP_C_NO_GSBASE          16777216      /* --fsgsbase=no, or no FSGSBASE for programs */
+#define IP_C_SMC_ALL            262144        /* --smc-check=all */
+#define IP_C_PERF_MAP           8388608       /* --perf-map=yes */
+#define IP_C_NO_VDSO            1048576       /* --vdso=no */
+#define IP_C_FIXED_STACK        524288        /* --main-stacksize= was given */
+#define IP_C_EXACT              2097152       /* every flag of a fault is the program's */
+#define IP_C_ORIGINS            65536         /* --track-origins=yes */
+#define IP_C_TRACE              33554432      /* runs of blocks are recorded (trace.h) */
+#define IP_C_TRACE_NO_FRAMES    536870912     /* without RSP where a frame is made or left */
+#define IP_C_TRACE_DATA         67108864      /* and their accesses */
+#define IP_C_TRACE_EVENTS       134217728     /* and system calls, signals, times */
+#define IP_C_TRACE_FUNCTIONS    268435456     /* blocks end where another function begins */
+#define IP_C_TRACE_VALUES       1073741824    /* arguments where a function begins, results before returns */
+#define IP_C_COUNT              4294967296    /* runs are counted in line, not recorded (count.h) */
+#define IP_C_TRACE_ADDRESSES    8589934592    /* accesses' addresses are recorded, not what they are formed of */
+#define IP_C_TRACK_FDS          17179869184   /* IP_R_FDS is wanted */
+#define IP_C_MOVE_FDS           34359738368   /* new descriptors get high numbers, but 0 to 2 */
+#define IP_C_MOVE_ALL_FDS       68719476736   /* all */
+#define IP_C_HEAP_COUNTS        137438953472  /* what each stack allocates and frees is added up */
+#define IP_C_LAX_IOCTLS         274877906944  /* --sim-hints=lax-ioctls */
+#define IP_C_SHOW_HEAP          549755813888  /* --trace-malloc=yes */
+#define IP_C_JUMPS              1099511627776 /* a handler may see where a jump to no address was */
 
 /* Indices of counters (racy: statistics only). */
 enum ip_counter {

@@ -54,7 +54,7 @@ struct tstate {
     uint16_t stack_calm;     /* 0x176: steps down in a row that have found nothing defined */
     uint64_t redzone_not_lo; /* 0x178: ~(lowest byte defined below RSP) but bit 63 (em_ret), 0 = none */
     uint16_t client_sel[2];  /* 0x180: selectors of FS and GS as the guest loaded them */
-    uint32_t jump_exit;      /* 0x184: IP_C_EXACT: IP_X_TARGET of the last indirect jump */
+    uint32_t jump_exit;      /* 0x184: IP_C_JUMPS: IP_X_TARGET of the last indirect jump */
     uint64_t tr_ptr;         /* 0x188: where the next record goes (trace.h); bit IP_TR_FULL_BIT: no room is left */
     /* Runs counted in line (count.h). */
     uint64_t ct_base;      /* 0x190: counters of the present context, as if of word 0 */

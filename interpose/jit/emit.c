@@ -593,7 +593,7 @@ void ip_stage6_emit(const struct ublock *b, struct emitted *e, uint32_t host, ui
     m->shadow = (o->flags & IP_C_SHADOW) && !bare;
     m->callstack = (o->flags & IP_C_CALLSTACK) && !bare;
     m->callers = (o->flags & IP_C_CALLSTACK) && (b->key & IP_KEY_BARE) && !(o->flags & IP_C_NO_INSTR);
-    m->exact = o->flags & IP_C_EXACT;
+    m->notes_jumps = o->flags & IP_C_JUMPS;
     m->counts = (o->flags & IP_C_COUNT) && b->trace;
     m->gsbase = !(o->flags & IP_C_NO_GSBASE);
     m->bmi2 = __builtin_cpu_supports("bmi2") != 0;

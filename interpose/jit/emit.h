@@ -36,10 +36,11 @@ struct em {
     const struct ip_jit_opts *o;
     struct stub stubs[MAX_STUBS];
     int n_stubs;
-    int cur_insn;                                         /* guest instruction whose point was last recorded */
-    int join_first;                                       /* stubs waiting for their TJOIN */
-    bool shadow, callstack, callers, bmi2, gsbase, exact; /* callers: those of this bare block keep a call stack */
-    bool counts;                                          /* runs are counted in line: */
+    int cur_insn;   /* guest instruction whose point was last recorded */
+    int join_first; /* stubs waiting for their TJOIN */
+    bool shadow, callstack, callers, bmi2, gsbase,
+        notes_jumps; /* callers: those of this bare block keep a call stack */
+    bool counts;     /* runs are counted in line: */
     struct {
         uint32_t word, active, site, insns; /* words of the template, the last two from the first on; 0: none */
         uint32_t end;                       /* offset behind the counting */

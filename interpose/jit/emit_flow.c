@@ -160,7 +160,7 @@ void em_ret(struct em *m, const struct uinstr *u) {
     unsigned bytes = 8 + (unsigned)u->imm;
     save_reg(w, IP_RCX);
     save_reg(w, IP_RDX);
-    if (m->exact) note_jump(m, u, IP_JUMP_RET, (uint32_t)u->imm);
+    if (m->notes_jumps) note_jump(m, u, IP_JUMP_RET, (uint32_t)u->imm);
     if (m->callstack)
         check_return(m, u);
     else if (m->callers)
@@ -197,9 +197,9 @@ void em_jmpi(struct em *m, const struct uinstr *u) {
     else if (u->reg != IP_RDX)
         put_mov(w, IP_RDX, u->reg);
     if (u->via_t) restore_reg(w, IP_RAX);
-    if (m->exact && u->op == U_CALLI)
+    if (m->notes_jumps && u->op == U_CALLI)
         check_target(m, u, RCX_RDX);
-    else if (m->exact)
+    else if (m->notes_jumps)
         note_jump(m, u, IP_JUMP_JMP, 0);
     if (u->op == U_CALLI) {
         em_point(m, u->insn, saved, IP_PF_GUEST);

@@ -173,6 +173,30 @@ static bool may_fault(const struct ip_insn *in) {
     return false;
 }
 
+/* Does nothing but set flags.  What nobody reads of them is then meant for the handler of a fault: stc, a load that may
+ * fault, clc, and the way back from the handler asks for the carry.  Compilers leave no such instruction where its
+ * flags are dead. */
+static bool sets_flags_only(const struct ip_insn *in) {
+    switch (in->mnem) {
+    case IP_MN_BT:
+    case IP_MN_CMP:
+    case IP_MN_TEST: return !in->mem.present; /* else it may be there for its access */
+    case IP_MN_CLC:
+    case IP_MN_CMC:
+    case IP_MN_SAHF:
+    case IP_MN_STC: return true;
+    default: return false;
+    }
+}
+
+static void keep_flags_of(struct ublock *b, int i) {
+    uint32_t open = b->insn[i].fl_write & IP_FL_ARITH;
+    for (int k = i + 1; k <= b->n_insn && open; k++) {
+        b->fl_live_before[k] = true;
+        if (k < b->n_insn) open &= ~fl_kill(&b->insn[k]);
+    }
+}
+
 /* Is the jump at the block's end to be compared with what it leads to now?  Who counts or records jumps sees them
  * taken; a block of one instruction comes back. */
 static bool is_guessed(const struct ublock *b, const struct ip_jit_opts *o) {
@@ -207,6 +231,7 @@ void ip_stage2_optimise(struct ublock *b, const struct ip_code_reader *rd, const
             bool ends = (in->flow == IP_F_CALL || in->flow == IP_F_JMPI) && last && last->insn == i;
             if (!ends) flags = IP_FL_ARITH;
         }
+        if (sets_flags_only(in) && !(flags & in->fl_write)) keep_flags_of(b, i);
         live = (uint16_t)((live & ~in->gpr_kill) | in->gpr_read);
         flags = (flags & ~fl_kill(in)) | (in->fl_read & IP_FL_ARITH);
         if (!optimise) live = 0xffff;

@@ -25,6 +25,7 @@ static struct transtab T = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static pthread_t thread;
 static volatile int stopping;
 static int running;
+static uint64_t asked; /* the flags that each program begins with */
 
 int ip_has_fsgsbase(void) { return getauxval(AT_HWCAP2) >> 1 & 1; /* HWCAP2_FSGSBASE */ }
 
@@ -108,7 +109,7 @@ static void handle(struct ip_slot *s) {
         break;
     case IP_R_WATCHED: tt_watched(&T, s->a[0], s->a[1] != 0); break;
     case IP_R_FLUSH: tt_flush(&T); break;
-    case IP_R_EXACT: T.opts.flags |= IP_C_EXACT; break;
+    case IP_R_EXACT: T.opts.flags |= s->a[0]; break;
     default: s->r[0] = 0; break;
     }
     bool tell = T.used_head != __atomic_load_n(&T.used_tail, __ATOMIC_ACQUIRE);
@@ -259,7 +260,7 @@ int ip_service_start(int chan_fd, int cache_fd, int meta_fd, const char *tool, u
     int r = tt_map(&T, chan_fd, cache_fd, meta_fd);
     if (r) return r;
     if (!T.pages) tt_init_tables(&T);
-    T.opts.flags = flags;
+    T.opts.flags = asked = flags;
     T.opts.pass = ip_find_tool_pass(tool);
     if (!T.opts.pass) return -EINVAL;
     T.opts.verify = getenv("INTERPOSE_VERIFY") != NULL;
@@ -386,7 +387,8 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     T.n_live = 0;
     memset(T.opts.sym, 0, sizeof T.opts.sym);
     keep_forget(&T);
-    T.opts.flags &= ~(uint64_t)IP_C_EXACT; /* another program, without handlers */
+    T.opts.flags &= ~(uint64_t)(IP_C_EXACT | IP_C_JUMPS); /* another program, without handlers */
+    T.opts.flags |= asked & IP_C_EXACT;
     return start_thread();
 }
 

@@ -509,15 +509,15 @@ class CoreOptions(Table):
     vex_guest_max_insns: int = Integer("inside of another implementation", 50, 1, 100, status=IGNORED)
     vex_guest_chase: bool = YesNo("inside of another implementation", True, status=IGNORED, metavar="no|yes")
     vex_iropt_register_updates: str = Choice(
-        "register precision; registers are always exact here",
+        "what the handler of a fault finds: with allregs-… also flags that are about to be overwritten; "
+        "all other registers are always exact",
         _REGISTERS,
         "unwindregs-at-mem-access",
         aliases=("--px-default",),
         metavar="mode",
-        status=IGNORED,
     )
     px_file_backed: str = Choice(
-        "the same, for code of files", _REGISTERS, "unwindregs-at-mem-access", metavar="mode", status=IGNORED
+        "the same; either makes all code exact", _REGISTERS, "unwindregs-at-mem-access", metavar="mode"
     )
     vex_regalloc_version: int = Integer("inside of another implementation", 3, 2, 3, status=IGNORED)
     vex_iropt_precise_memory_exns: None = Parsed(

@@ -1,7 +1,8 @@
 """Guest programs, one behaviour each, found by folder: output and end as native, in every engine mode.
 
-Comments at the start of a line may say ``flags: ...`` (for the compiler), ``exit: N``, ``signal: NAME`` (how
-it ends natively, so that a guest that fails by itself is noticed), ``modes: ...`` (which it is run in).
+Comments at the start of a line may say ``flags: ...`` (for the compiler), ``options: ...`` (for us),
+``exit: N``, ``signal: NAME`` (how it ends natively, so that a guest that fails by itself is noticed),
+``modes: ...`` (which it is run in).
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from engine.modes import MODES, RARE_MODES
 
 GUESTS = Path(__file__).resolve().parents[1] / "guests" / "engine"
 TIMEOUT = 90
-COMMENT = re.compile(r"(?m)^(?://|#)\s*(flags|exit|signal|modes):\s*(.*?)\s*$")
 LINKED = ("setjmps.c", "threads_basic.c", "signals_siginfo.c", "exceptions.cc", "processes.c")
 
 
@@ -28,6 +28,7 @@ class Guest:
 
     source: Path
     flags: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
     status: int = 0
     modes: list[str] = field(default_factory=lambda: list(MODES))
 
@@ -35,10 +36,12 @@ class Guest:
     def read(cls, source: Path) -> Guest:
         guest = cls(source)
         for key, value in re.findall(
-            r"(?m)^(?://|/\*|#)\s*(flags|exit|signal|modes):\s*(.*?)(?:\s*\*/)?$", source.read_text()
+            r"(?m)^(?://|/\*|#)\s*(flags|options|exit|signal|modes):\s*(.*?)(?:\s*\*/)?$", source.read_text()
         ):
             if key == "flags":
                 guest.flags = value.split()
+            elif key == "options":
+                guest.options = value.split()
             elif key == "exit":
                 guest.status = int(value)
             elif key == "signal":
@@ -99,7 +102,8 @@ def compare(
     ("guest", "mode"), [pytest.param(g, m, id=f"{g.source.stem}-{m}") for g in ALL for m in g.modes]
 )
 def test_as_native(built: dict[Path, Path], guest: Guest, mode: str, tmp_path: Path) -> None:
-    compare(program(built, guest), (MODES | RARE_MODES)[mode], tmp_path, guest.status)
+    options = (MODES | RARE_MODES)[mode] + guest.options
+    compare(program(built, guest), options, tmp_path, guest.status)
 
 
 @pytest.mark.parametrize("linked", ["-pie", "-no-pie", "-static", "-static-pie"])

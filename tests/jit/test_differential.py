@@ -18,7 +18,7 @@ from jit.differential.rows import all_rows, left_out
 from jit.differential.run import MODES, Guest, Result, compare, coverage, explain, mark_supported
 
 SEED = int(os.environ.get("INTERPOSE_SEED") or random.SystemRandom().getrandbits(32))
-COUNT = {"none": 60_000, "none-high": 20_000, "memcheck": 20_000, "tracking": 20_000, "no-chaining": 4_000}
+COUNT = {"none": 60_000, "none-high": 20_000, "memcheck": 15_000, "tracking": 15_000, "no-chaining": 4_000}
 """Instructions for each mode; 10,000 where nothing is said.  Without chaining the guest is slow."""
 
 

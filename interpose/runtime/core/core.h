@@ -22,8 +22,9 @@ const char *rt_vsyscall_line(void);
 /* Start running guest code at ts->pc on this thread: rt_enter after a look-up.
  * FS and GS bases must already be the runtime's. */
 void rt_run(struct tstate *ts) RT_NORETURN;
-/* From now on translations keep every flag and the place of every jump, for a handler may see them. */
+/* From now on translations keep every flag and the place of every jump, for a tracer may see them; or the latter. */
 void rt_exact(struct tstate *ts);
+void rt_note_jumps(struct tstate *ts);
 /* Held across a fork, so that the child does not wait for a flush of the parent's. */
 void rt_flush_fork_lock(bool lock);
 /* Changes whenever translations are dropped. */

@@ -134,12 +134,16 @@ void rt_leave_blocks(struct tstate *ts) {
     }
 }
 
-void rt_exact(struct tstate *ts) {
-    if (rt.flags & IP_C_EXACT) return;
+static void translate_anew(struct tstate *ts, u64 flags) {
+    if ((rt.flags & flags) == flags) return;
+    rt_slot(ts)->a[0] = flags;
     rt_request_translator(ts, IP_R_EXACT);
     flush_cache(ts);
-    rt.flags |= IP_C_EXACT;
+    rt.flags |= flags;
 }
+
+void rt_exact(struct tstate *ts) { translate_anew(ts, IP_C_EXACT | IP_C_JUMPS); }
+void rt_note_jumps(struct tstate *ts) { translate_anew(ts, IP_C_JUMPS); }
 
 static void gate(struct tstate *ts) {
     if (!flushing()) return;
@@ -492,7 +496,7 @@ void rt_dispatch(struct tstate *ts) {
     struct ip_insn insn;
     if (id != 0xffffffffu)
         x = exits[id];
-    else if (ts->pc >> 47 && (rt.flags & IP_C_EXACT))
+    else if (ts->pc >> 47 && (rt.flags & IP_C_JUMPS))
         x = exits[ts->jump_exit];
     if ((x.kind_aux & 0xff) == IP_X_FAR) insn = *(const struct ip_insn *)x.key;
     th->exit_gen = rt.meta->generation;

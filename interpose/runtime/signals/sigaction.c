@@ -161,8 +161,10 @@ long rt_sys_rt_sigaction(struct tstate *ts) {
         install(sig, &new_act);
     }
     rt_unlock(&t->lock);
-    if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler > SIGH_IGN && (new_act.flags & SA_FL_SIGINFO))
-        rt_exact(ts); /* it sees the state at a fault */
+    if (act && new_act.handler > SIGH_IGN && (new_act.flags & SA_FL_SIGINFO)) {
+        if (sig == SIG_TRAP) rt_exact(ts);      /* it steps, and sees the state at each */
+        if (sig == SIG_SEGV) rt_note_jumps(ts); /* it sees where one to no address was */
+    }
     if (act && (SIG_BIT(sig) & SIG_SYNC) && new_act.handler == SIGH_IGN)
         sig_priv(ts)->vpend &= ~SIG_BIT(sig); /* setting "ignore" discards, sigaction(2) */
     if (oact && rt_copy_to(oact, &old_act, sizeof old_act) != 0) return bad_address(ts, "oldact", oact);

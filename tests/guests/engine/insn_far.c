@@ -1,4 +1,5 @@
 // flags: -no-pie
+// options: --vex-iropt-register-updates=allregs-at-mem-access
 // modes: default single-step no-optimise evict far-images memcheck tracking
 /* Far jumps, calls and returns, iret, segment registers: effects, and the faults of selectors that are none. */
 #include "probes.h"

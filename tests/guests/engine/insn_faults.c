@@ -1,4 +1,5 @@
 // flags: -no-pie
+// options: --vex-iropt-register-updates=allregs-at-mem-access
 // modes: default single-step no-optimise evict far-images memcheck tracking
 /* Instructions that fault, trap or are not allowed: signal, code, address, trap number, error code, registers. */
 #include <cpuid.h>
