@@ -153,6 +153,46 @@ static void set_gpr(struct tstate *ts, const struct ip_operand *op, u64 v) {
     ts->gpr[op->reg] = op->size >= 4 ? v & m : (ts->gpr[op->reg] & ~m) | (v & m);
 }
 
+/* By a count that is not masked yet.  OF after more than one step is the CPU's choice; nobody asks for it. */
+static u64 shifted(struct tstate *ts, unsigned mnem, u64 a, unsigned count, unsigned n) {
+    u64 m = tk_mask(n), r;
+    unsigned top = 8 * n - 1, k = count & (n == 8 ? 63 : 31);
+    bool c, o;
+    a &= m;
+    if (!k) return a;
+    if (mnem == IP_MN_SHL || mnem == IP_MN_SAL) {
+        r = a << k & m;
+        c = k <= top + 1 && (a >> (top + 1 - k) & 1);
+        o = (r >> top & 1) != c;
+    } else {
+        i64 from = mnem == IP_MN_SAR ? (i64)tk_sext(a, n) : (i64)a;
+        r = (mnem == IP_MN_SAR ? (u64)(from >> k) : a >> k) & m;
+        c = (mnem == IP_MN_SAR ? (u64)(from >> (k - 1)) : a >> (k - 1)) & 1;
+        o = mnem == IP_MN_SHR && (a >> top & 1);
+    }
+    set_flags(ts, r, n, c, o);
+    return r;
+}
+
+static void set_carry(struct tstate *ts, bool c) { ts->rflags = (ts->rflags & ~(u64)IP_FL_CF) | (c ? IP_FL_CF : 0); }
+
+/* OF after more than one step as above. */
+static u64 rotated(struct tstate *ts, bool left, u64 a, unsigned count, unsigned n) {
+    u64 m = tk_mask(n);
+    unsigned bits = 8 * n, k = (count & (n == 8 ? 63 : 31)) % bits, l = left ? k : bits - k;
+    a &= m;
+    if (k) a = (a << l | a >> (bits - l)) & m;
+    if (count & (n == 8 ? 63 : 31)) {
+        bool top = a >> (bits - 1) & 1, c = left ? a & 1 : top;
+        set_carry(ts, c);
+        ts->rflags &= ~(u64)IP_FL_OF;
+        if (left ? top != c : top != (a >> (bits - 2) & 1)) ts->rflags |= IP_FL_OF;
+    }
+    return a;
+}
+
+static unsigned count_of(struct tk *t) { return t->in->n_ops > 1 ? (unsigned)tk_rd(t, 1).v : 1; }
+
 /* The value of an instruction that only computes, and its flags; false: none of them.  The operands' values are
  * taken before. */
 static bool value_of(struct tk *t, u64 *r) {
@@ -160,6 +200,12 @@ static bool value_of(struct tk *t, u64 *r) {
     struct tstate *ts = t->ts;
     unsigned n = in->ops[0].size, top = 8 * n - 1;
     u64 m = tk_mask(n), a, b;
+    bool carry = ts->rflags & IP_FL_CF;
+    if (in->cc != 0xff) { /* setcc, cmovcc */
+        bool is = condition(in->cc, ts->rflags);
+        *r = in->n_ops == 1 ? is : tk_rd(t, is ? 1 : 0).v;
+        return true;
+    }
     switch (in->mnem) {
     case IP_MN_LEA: *r = tk_ea_raw(t); return true;
     case IP_MN_MOV:
@@ -180,26 +226,75 @@ static bool value_of(struct tk *t, u64 *r) {
         set_flags(ts, *r, n, false, false);
         return true;
     case IP_MN_ADD:
-        a = tk_rd(t, 0).v & m, b = tk_rd(t, 1).v & m;
-        *r = (a + b) & m;
-        set_flags(ts, *r, n, *r < a, (~(a ^ b) & (a ^ *r)) >> top & 1);
+    case IP_MN_ADC:
+        a = tk_rd(t, 0).v & m, b = tk_rd(t, 1).v & m, carry &= in->mnem == IP_MN_ADC;
+        *r = (a + b + carry) & m;
+        set_flags(ts, *r, n, carry ? *r <= a : *r < a, (~(a ^ b) & (a ^ *r)) >> top & 1);
         return true;
     case IP_MN_SUB:
+    case IP_MN_SBB:
     case IP_MN_CMP:
-        a = tk_rd(t, 0).v & m, b = tk_rd(t, 1).v & m;
-        *r = (a - b) & m;
-        set_flags(ts, *r, n, a < b, ((a ^ b) & (a ^ *r)) >> top & 1);
+        a = tk_rd(t, 0).v & m, b = tk_rd(t, 1).v & m, carry &= in->mnem == IP_MN_SBB;
+        *r = (a - b - carry) & m;
+        set_flags(ts, *r, n, carry ? a <= b : a < b, ((a ^ b) & (a ^ *r)) >> top & 1);
         return true;
+    case IP_MN_INC:
+    case IP_MN_DEC:
+        a = tk_rd(t, 0).v & m, b = in->mnem == IP_MN_INC ? 1 : m;
+        *r = (a + b) & m;
+        set_flags(ts, *r, n, carry, (~(a ^ b) & (a ^ *r)) >> top & 1);
+        return true;
+    case IP_MN_NEG:
+        a = tk_rd(t, 0).v & m;
+        *r = -a & m;
+        set_flags(ts, *r, n, a, (a & *r) >> top & 1);
+        return true;
+    case IP_MN_NOT: *r = ~tk_rd(t, 0).v; return true;
+    case IP_MN_SHL:
+    case IP_MN_SAL:
+    case IP_MN_SHR:
+    case IP_MN_SAR: *r = shifted(ts, in->mnem, tk_rd(t, 0).v, count_of(t), n); return true;
+    case IP_MN_ROL:
+    case IP_MN_ROR: *r = rotated(ts, in->mnem == IP_MN_ROL, tk_rd(t, 0).v, count_of(t), n); return true;
+    case IP_MN_BT:
+        *r = 0;
+        set_carry(ts, tk_rd(t, 0).v >> (tk_rd(t, 1).v & top) & 1);
+        return true;
+    case IP_MN_IMUL: { /* SF, ZF and PF are the CPU's choice; nobody asks for them */
+        if (in->n_ops == 1) return false;
+        __int128 p = (__int128)(i64)tk_sext(tk_rd(t, in->n_ops - 2).v & m, n) *
+                     (i64)tk_sext(tk_rd(t, in->n_ops - 1).v & m, n);
+        bool lost = p != (i64)tk_sext((u64)p & m, n);
+        *r = (u64)p & m;
+        set_flags(ts, *r, n, lost, lost);
+        return true;
+    }
     default: return false;
     }
+}
+
+/* The sign extensions of RAX, whose registers are no operands. */
+static bool widens(struct tstate *ts, const struct ip_insn *in, u32 *regs) {
+    struct tk t = {.ts = ts, .in = in};
+    u64 a = ts->gpr[IP_RAX];
+    switch (in->mnem) {
+    case IP_MN_CWDE: ts->gpr[IP_RAX] = (u32)tk_sext(a & 0xffff, 2); break;
+    case IP_MN_CDQE: ts->gpr[IP_RAX] = tk_sext(a & 0xffffffff, 4); break;
+    case IP_MN_CDQ: ts->gpr[IP_RDX] = a >> 31 & 1 ? 0xffffffff : 0; break;
+    case IP_MN_CQO: ts->gpr[IP_RDX] = a >> 63 ? ~0ull : 0; break;
+    default: return false;
+    }
+    *regs |= in->gpr_write;
+    return tk_int(&t);
 }
 
 /* Compute one instruction of the walk, V bits and values, if nothing can come of it. */
 static bool compute(struct tstate *ts, const struct ip_insn *in, u32 *regs) {
     struct tk t = {.ts = ts, .in = in};
     if (in->mnem == IP_MN_NOP || in->mnem == IP_MN_ENDBR64) return true;
-    if (in->n_ops < 2 || in->lock || in->rep) return false;
-    bool writes = in->mnem != IP_MN_CMP && in->mnem != IP_MN_TEST;
+    if (in->lock || in->rep) return false;
+    if (!in->n_ops) return widens(ts, in, regs);
+    bool writes = in->mnem != IP_MN_CMP && in->mnem != IP_MN_TEST && in->mnem != IP_MN_BT;
     if (writes && (in->ops[0].kind != IP_OP_GPR || in->ops[0].high8 || in->ops[0].reg == IP_RSP)) return false;
     for (unsigned i = 0; i < in->n_ops; i++)
         if (in->ops[i].kind != IP_OP_GPR && in->ops[i].kind != IP_OP_MEM && in->ops[i].kind != IP_OP_IMM) return false;
@@ -208,7 +303,7 @@ static bool compute(struct tstate *ts, const struct ip_insn *in, u32 *regs) {
     if (!value_of(&t, &r)) return false;
     after = ts->rflags;
     ts->rflags = flags;
-    if (!tk_int(&t)) return false;
+    if (!tk_int(&t) && !tk_bits(&t)) return false;
     ts->rflags = after;
     if (writes) {
         set_gpr(ts, &in->ops[0], r);

@@ -5,6 +5,26 @@
  * @expect: Conditional jump or move depends on uninitialised value(s) at either
  * @expect: Conditional jump or move depends on uninitialised value(s) at computed
  * @expect: Conditional jump or move depends on uninitialised value(s) at computed
+ * @expect: Conditional jump or move depends on uninitialised value(s) at shifted
+ * @expect: Conditional jump or move depends on uninitialised value(s) at shifted
+ * @expect: Conditional jump or move depends on uninitialised value(s) at multiplied
+ * @expect: Conditional jump or move depends on uninitialised value(s) at multiplied
+ * @expect: Conditional jump or move depends on uninitialised value(s) at decremented
+ * @expect: Conditional jump or move depends on uninitialised value(s) at decremented
+ * @expect: Conditional jump or move depends on uninitialised value(s) at negated
+ * @expect: Conditional jump or move depends on uninitialised value(s) at negated
+ * @expect: Conditional jump or move depends on uninitialised value(s) at set
+ * @expect: Conditional jump or move depends on uninitialised value(s) at set
+ * @expect: Conditional jump or move depends on uninitialised value(s) at chosen
+ * @expect: Conditional jump or move depends on uninitialised value(s) at chosen
+ * @expect: Conditional jump or move depends on uninitialised value(s) at carried
+ * @expect: Conditional jump or move depends on uninitialised value(s) at carried
+ * @expect: Conditional jump or move depends on uninitialised value(s) at rotated
+ * @expect: Conditional jump or move depends on uninitialised value(s) at rotated
+ * @expect: Conditional jump or move depends on uninitialised value(s) at tested
+ * @expect: Conditional jump or move depends on uninitialised value(s) at tested
+ * @expect: Conditional jump or move depends on uninitialised value(s) at widened
+ * @expect: Conditional jump or move depends on uninitialised value(s) at widened
  * @expect: Conditional jump or move depends on uninitialised value(s) at one_compare
  * @expect: Conditional jump or move depends on uninitialised value(s) at one_compare
  * @expect: Conditional jump or move depends on uninitialised value(s) at three
@@ -28,6 +48,16 @@
 /* The values: one that goes on to the second branch and past it, and one that the first branch takes. */
 FUNCTION(either, "cmp $1, %eax; je 2f; cmp $36, %eax; jg 2f")
 FUNCTION(computed, "cmp $1, %eax; je 3f; sub $3, %eax; cmp $36, %eax; jle 2f; 3: nop")
+FUNCTION(shifted, "cmp $1, %eax; je 2f; shl $2, %eax; cmp $36, %eax; jg 2f")
+FUNCTION(multiplied, "cmp $1, %eax; je 2f; imul $3, %eax, %eax; cmp $36, %eax; jg 2f")
+FUNCTION(decremented, "cmp $1, %eax; je 2f; dec %eax; jg 2f")
+FUNCTION(negated, "cmp $1, %eax; je 2f; neg %eax; cmp $36, %eax; jg 2f")
+FUNCTION(set, "cmp $1, %eax; je 2f; cmp $5, %eax; setg %al; jg 2f")
+FUNCTION(chosen, "cmp $1, %eax; je 2f; cmp $5, %eax; cmovg %edi, %eax; jg 2f")
+FUNCTION(carried, "cmp $1, %eax; je 2f; sbb $1, %eax; jg 2f")
+FUNCTION(rotated, "cmp $1, %eax; je 2f; rol $2, %eax; cmp $36, %eax; jg 2f")
+FUNCTION(tested, "cmp $1, %eax; je 2f; bt $2, %eax; jc 2f")
+FUNCTION(widened, "cmp $1, %eax; je 2f; cdq; cmp $36, %eax; jg 2f")
 FUNCTION(one_compare, "cmp $1, %eax; je 2f; jg 2f")
 FUNCTION(three, "cmp $1, %eax; je 2f; cmp $36, %eax; jg 2f; cmp $-9, %eax; je 2f")
 FUNCTION(far, "cmp $1, %eax; je 2f; nop; nop; cmp $36, %eax; jg 2f")
@@ -45,7 +75,7 @@ static void undefined(int *where, int value) {
 }
 
 int main(void) {
-    static int (*const functions[])(int *) = {either, computed, one_compare, three, far, elsewhere, defined_between};
+    static int (*const functions[])(int *) = {either, computed, shifted, multiplied, decremented, negated, set, chosen, carried, rotated, tested, widened, one_compare, three, far, elsewhere, defined_between};
     static const int values[] = {0, 1};
     volatile int sink;
     int x;

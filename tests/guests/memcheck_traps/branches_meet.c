@@ -31,6 +31,23 @@ FUNCTION(and_twice, "cmp $9, %ecx; ja 1f; cmp $5, %ecx; jb 1f; test %edx, %edx; 
 FUNCTION(and_negated, "cmp $9, %ecx; jbe 3f; jmp 1f; 3: cmp $0, %edx; je 1f; jmp 2f")
 FUNCTION(or_once, "cmp $9, %ecx; ja 2f; cmp $0, %esi; jne 2f")
 FUNCTION(or_signed, "cmp $9, %ecx; jl 2f; cmp $7, %esi; jle 2f")
+/* Instructions that compute, and their flags. */
+FUNCTION(and_left, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; mov $0x40000003, %r8d; shl $2, %r8d; setnc %r9b; xor $12, %r8d; or %r9d, %r8d; jne 2f")
+FUNCTION(and_right, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; mov $7, %r8d; shr %r8d; setnc %r9b; xor $3, %r8d; or %r9d, %r8d; jne 2f")
+FUNCTION(and_right_signed, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; mov $-8, %r8d; sar $2, %r8d; setns %r9b; xor $-2, %r8d; or %r9d, %r8d; jne 2f")
+FUNCTION(and_left_round, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; mov $0x80000001, %r8d; rol $4, %r8d; setc %r9b; xor $0x18, %r8d; or %r9d, %r8d; jne 2f")
+FUNCTION(and_right_round, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; mov $2, %r8b; ror $2, %r8b; setnc %r9b; xor $0x80, %r8b; or %r9b, %r8b; jne 2f")
+FUNCTION(and_product, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; imul $-3, %esi, %r8d; seto %r9b; xor $-3, %r8d; or %r9d, %r8d; jne 2f")
+FUNCTION(and_up, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; mov $0x7fffffff, %r8d; inc %r8d; setno %r9b; xor $0x80000000, %r8d; or %r9d, %r8d; jne 2f")
+FUNCTION(and_down, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; mov %edx, %r8d; dec %r8d; setns %r9b; xor $-1, %r8d; or %r9d, %r8d; jne 2f")
+FUNCTION(and_negative, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; mov $5, %r8d; neg %r8d; setnc %r9b; xor $-5, %r8d; or %r9d, %r8d; jne 2f")
+FUNCTION(and_inverse, "cmp $9, %ecx; ja 1f; mov $5, %r8d; not %r8d; cmp $-6, %r8d; jne 2f")
+FUNCTION(and_carried_up, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; mov $-1, %r8d; add $1, %r8d; adc $0, %r8d; setc %r9b; xor $1, %r8d; or %r9d, %r8d; jne 2f")
+FUNCTION(and_carried_down, "cmp $9, %ecx; ja 1f; mov %edx, %r9d; mov %edx, %r8d; cmp $1, %edx; sbb $0, %r8d; setnc %r9b; xor $-1, %r8d; or %r9d, %r8d; jne 2f")
+FUNCTION(and_condition, "cmp $9, %ecx; ja 1f; mov %edx, %r8d; cmp $1, %esi; sete %r8b; cmp $1, %r8d; jne 2f")
+FUNCTION(and_choice, "cmp $9, %ecx; ja 1f; mov $3, %r8d; cmp $1, %esi; cmovne %edx, %r8d; cmp $1, %esi; cmove %esi, %r8d; cmp $1, %r8d; jne 2f")
+FUNCTION(and_bit, "cmp $9, %ecx; ja 1f; mov $4, %r8d; bt $34, %r8d; jnc 2f")
+FUNCTION(and_wider, "cmp $9, %ecx; ja 1f; mov $-2, %eax; cdqe; cqo; add %rdx, %rax; cmp $-3, %rax; jne 2f")
 /* What was computed is never looked at, on any way from there: many that meet again, a loop, a callee without arguments. */
 __asm__("takes_none: mov $5, %eax; ret\ntakes_one: mov %rdi, %rax; ret");
 #define WAYS(dead)                                                                                                     \
@@ -61,7 +78,7 @@ static void undefined(unsigned *where, unsigned value) {
 int main(void) {
     static long (*const functions[])(struct s *) = {
         and_once,  and_jumps, and_computes,     and_three,      and_twice,      and_negated,  or_once,
-        or_signed, dead_far, argument_differs, differs_later, decides,   second_undefined, stores_between, result_differs, flags_differ, reads_memory,
+        or_signed, and_left, and_right, and_right_signed, and_left_round, and_right_round, and_product, and_up, and_down, and_negative, and_inverse, and_carried_up, and_carried_down, and_condition, and_choice, and_bit, and_wider, dead_far, argument_differs, differs_later, decides,   second_undefined, stores_between, result_differs, flags_differ, reads_memory,
     };
     static const unsigned values[] = {0, 7, 0x1000, 0xffffffff}; /* on both sides of what is compared */
     struct s s = {.one = 1};
