@@ -10,6 +10,7 @@
 #include "runtime/memory/memory.h"
 #include "runtime/signals/signals.h"
 #include "shadow/shadow.h"
+#include "shadow/track.h"
 
 /* A bits of bytes addr .. addr+n-1 (n <= 64), bit 0 first; missing pages count as ones. */
 static u64 a_word(u64 addr) {
@@ -163,7 +164,11 @@ bool rt_load_slow(struct tstate *ts) {
     sh_stack_sync(ts);
     int acc = sh_access(ts, addr, n, NULL);
     if (rt.flags & IP_C_UNDEF) return !(acc & (SH_ACC_UNADDR | SH_ACC_UNDEF));
-    if ((acc & SH_ACC_UNADDR) && !sh_partial_ok(addr, n, acc)) sh_report_access(ts, IP_E_READ, addr, n);
+    if (!(acc & SH_ACC_UNADDR)) return true;
+    /* What the instruction also writes has no check of its own. */
+    struct ip_insn in;
+    if (tk_fetch(ts->pc & IP_KEY_PC, &in) && in.mem.present && (in.mem.access & IP_ACC_W)) return false;
+    if (!sh_partial_ok(addr, n, acc)) sh_report_access(ts, IP_E_READ, addr, n);
     return true;
 }
 

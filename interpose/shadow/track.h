@@ -101,7 +101,9 @@ tkval tk_rd(struct tk *t, unsigned i);
 void tk_wr(struct tk *t, unsigned i, u64 u);
 u64 tk_flag(struct tk *t, u64 bit); /* 0 or 1: a bit of the guest's rflags */
 
-/* track_branch.c: do both ways of this branch, which is undefined, lead to the same? */
+/* track_branch.c: the guest's instruction at pc; false: there is none. */
+bool tk_fetch(u64 pc, struct ip_insn *in);
+/* Do both ways of this branch, which is undefined, lead to the same? */
 bool tk_branches_meet(struct tstate *ts, const struct ip_insn *in);
 /* Will the next branch report this one, which is undefined, with its own condition? */
 bool tk_branch_joined(struct tstate *ts, const struct ip_insn *in);

@@ -56,7 +56,7 @@ static void put_back(const struct kept *k, struct tstate *ts) {
     ts->vflags = k->vflags;
 }
 
-static bool fetch(u64 pc, struct ip_insn *in) {
+bool tk_fetch(u64 pc, struct ip_insn *in) {
     u8 code[16];
     unsigned n = 15, here = 4096 - (unsigned)(pc & 4095);
     if (rt_copy_from(code, pc, n) != 0) {
@@ -69,7 +69,7 @@ static bool fetch(u64 pc, struct ip_insn *in) {
 /* Where a place that may only jump on leads. */
 static u64 onward(u64 pc) {
     struct ip_insn in;
-    for (unsigned i = 0; i < MAX_BRANCHES && fetch(pc, &in) && in.flow == IP_F_JMP; i++) pc = in.target;
+    for (unsigned i = 0; i < MAX_BRANCHES && tk_fetch(pc, &in) && in.flow == IP_F_JMP; i++) pc = in.target;
     return pc;
 }
 
@@ -96,7 +96,7 @@ static bool also(struct ways *w, u64 pc, u32 regs, u32 flags) {
 static bool dead_on(struct ways *w, u64 pc, u32 regs, u32 flags) {
     struct ip_insn in;
     while (regs | flags) {
-        if (!w->ahead-- || !fetch(pc, &in)) return false;
+        if (!w->ahead-- || !tk_fetch(pc, &in)) return false;
         if ((in.gpr_read & regs) || (in.fl_read & flags)) return false;
         switch (in.flow) {
         case IP_F_NEXT: break;
@@ -319,7 +319,7 @@ static bool leads_to(struct tstate *ts, u64 pc, u64 meet) {
     for (unsigned i = 0; i < MAX_INSN; i++) {
         struct ip_insn in;
         if (pc == meet) return dead_at(meet, regs, flags);
-        if (!fetch(pc, &in)) return false;
+        if (!tk_fetch(pc, &in)) return false;
         u64 next = pc + in.len;
         switch (in.flow) {
         case IP_F_NEXT:
@@ -361,7 +361,7 @@ bool tk_branches_meet(struct tstate *ts, const struct ip_insn *in) {
 
 static bool returns_soon(u64 pc) {
     struct ip_insn in;
-    for (unsigned i = 0; i < MAX_LEAVING && fetch(pc, &in); i++) {
+    for (unsigned i = 0; i < MAX_LEAVING && tk_fetch(pc, &in); i++) {
         if (in.flow == IP_F_RET) return true;
         if (in.flow != IP_F_NEXT) return false;
         pc += in.len;
@@ -374,7 +374,7 @@ static bool returns_soon(u64 pc) {
 static u64 next_branch(u64 pc, u64 meet) {
     for (unsigned i = 0; i <= MAX_BETWEEN; i++) {
         struct ip_insn in;
-        if (!fetch(pc, &in)) return 0;
+        if (!tk_fetch(pc, &in)) return 0;
         if (in.flow == IP_F_JCC) return in.target == meet || pc + in.len == meet ? pc : 0;
         if (in.flow != IP_F_NEXT || (in.mem.present && !(in.mem.access & IP_ACC_ADDR))) return 0;
         pc += in.len;
@@ -389,8 +389,8 @@ static bool will_be_undefined(struct tstate *ts, u64 pc, u64 branch) {
     u32 regs = 0;
     bool sure = true;
     keep(&k, ts);
-    for (; sure && pc != branch; pc += in.len) sure = fetch(pc, &in) && compute(ts, &in, &regs);
-    sure = sure && fetch(branch, &in) && (ts->vflags >> (in.cc >> 1) & 1);
+    for (; sure && pc != branch; pc += in.len) sure = tk_fetch(pc, &in) && compute(ts, &in, &regs);
+    sure = sure && tk_fetch(branch, &in) && (ts->vflags >> (in.cc >> 1) & 1);
     put_back(&k, ts);
     return sure;
 }

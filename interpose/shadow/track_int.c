@@ -231,7 +231,8 @@ static void cmpxchg(struct tk *t) {
         tk_set_gpr(t, IP_RAX, (old & ~m) | (au & m));
     else
         tk_set_gpr(t, IP_RAX, (au & m) | (f & TK_Z ? (old | t->ts->gpr[IP_RAX]) & upper : 0));
-    tk_wr(t, 0, du);
+    /* As under Valgrind, a locked one that finds another value stores nothing. */
+    if (!t->in->lock || acc.v == d.v) tk_wr(t, 0, du);
     if (op->kind == IP_OP_GPR && upper && !taken)
         tk_set_gpr(t, op->reg, (du & m) | ((dst_old | (f & TK_Z ? dst_value : 0)) & upper));
     tk_set_flags(t, f);
@@ -239,24 +240,24 @@ static void cmpxchg(struct tk *t) {
 
 /* The values decide, undefined bits in them or not, and ZF is defined: lists without locks compare a pair of pointer
  * and counter, or a structure with padding, with what they loaded before from memory that nobody wrote.  Valgrind
- * does the same, and for what a locked cmpxchg stores. */
+ * does the same, and for what a locked cmpxchg stores.  Its halves are accesses of their own, the upper
+ * one first. */
 static void cmpxchg_wide(struct tk *t, unsigned n) { /* n = size of one half */
-    u64 at = tk_ea(t), m = tk_mask(n), d[2] = {0, 0}, du[2] = {0, 0}, out[2];
+    u64 at = tk_ea(t), m = tk_mask(n), d[2] = {0, 0}, du[2];
     static const u8 acc_reg[2] = {IP_RAX, IP_RDX}, new_reg[2] = {IP_RBX, IP_RCX};
     bool equal = true;
-    tk_load(t, at, 2 * n, (u8 *)du);
-    tk_value(at, 2 * n, d);
-    if (n == 4) {
-        d[1] = d[0] >> 32, d[0] &= m;
-        du[1] = du[0] >> 32, du[0] &= m;
+    for (unsigned i = 2; i--;) {
+        tk_value(at + i * n, n, &d[i]);
+        du[i] = tk_load8(t, at + i * n, n);
+        equal &= (t->ts->gpr[acc_reg[i]] & m) == d[i];
     }
-    for (unsigned i = 0; i < 2; i++) equal &= (t->ts->gpr[acc_reg[i]] & m) == d[i];
+    if (t->told_n) t->told = at, t->told_n = 2 * n; /* what it reads and writes is one error */
     for (unsigned i = 0; i < 2; i++) {
-        out[i] = equal ? t->ts->vgpr[new_reg[i]] & m : du[i];
-        if (!equal) tk_set_gpr(t, acc_reg[i], du[i]);
+        if (equal)
+            tk_store8(t, at + i * n, n, t->ts->vgpr[new_reg[i]] & m);
+        else
+            tk_set_gpr(t, acc_reg[i], du[i]);
     }
-    if (n == 4) out[0] |= out[1] << 32;
-    tk_store(t, at, 2 * n, (const u8 *)out);
     u64 fv = t->ts->rflags & ~(u64)IP_FL_ZF, fu = tk_fl_word(t->ts->vflags) & ~(u64)IP_FL_ZF;
     tk_set_flags(t, tk_fl_of_bits(fv | (equal ? IP_FL_ZF : 0), fu));
 }
