@@ -39,7 +39,7 @@ struct ip_heap_block {
     uint64_t size;      /* as requested */
     uint32_t alloc_ctx; /* recorded stack, 0 = none; see ip_ctx_table */
     uint32_t free_ctx;
-    uint32_t next;      /* heap's own links */
+    uint32_t next;      /* heap's own links; of a live one that the heap gave: how many were before it */
     uint8_t state;      /* enum ip_block_state */
     uint8_t kind;       /* enum ip_alloc_kind */
     uint8_t align_log2; /* of an explicit alignment, else 0 */

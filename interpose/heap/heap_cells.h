@@ -201,6 +201,7 @@ static inline void heap_block_fill(struct ip_heap_block *b, u64 addr, u64 size, 
     *b = (struct ip_heap_block){
         .addr = addr,
         .size = size,
+        .next = (u32)heap_table->allocs,
         .kind = (u8)kind,
         .align_log2 = align ? (u8)__builtin_ctzll(align) : 0,
         .holds = b->holds,

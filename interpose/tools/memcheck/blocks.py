@@ -8,7 +8,7 @@ from itertools import islice
 
 from interpose.jit._native import ffi, lib
 
-from .heap import AllocKind, HeapBlock
+from .heap import CHUNKS, AllocKind, HeapBlock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,11 @@ class Blocks:
         for row, block in zip(table, found, strict=True):
             origin = origins.setdefault((block.alloc_stack, block.context), len(origins))
             row.addr, row.size, row.origin = block.addr, block.size, origin
-            row.kind, row.redzone = KINDS.index(block.kind), block.redzone
+            row.kind = KINDS.index(block.kind)
+            if block.kind in CHUNKS:
+                row.redzone = block.redzone
+            else:
+                row.turn = block.turn
         return cls(rows, list(origins).__getitem__)
 
     def __len__(self) -> int:
@@ -74,7 +78,9 @@ class Blocks:
             raise IndexError(index)
         row = self.rows[index]
         stack, context = self.origin(row.origin)
-        return HeapBlock(row.addr, row.size, KINDS[row.kind], stack, redzone=row.redzone, context=context)
+        kind = KINDS[row.kind]
+        redzone, turn = (row.redzone, 0) if kind in CHUNKS else (0, row.turn)
+        return HeapBlock(row.addr, row.size, kind, stack, redzone=redzone, context=context, turn=turn)
 
     def __iter__(self) -> Iterator[HeapBlock]:
         for index in range(self._count):

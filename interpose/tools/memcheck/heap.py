@@ -61,6 +61,8 @@ class HeapBlock:
     """Of a memory pool's chunk: bytes before and behind it that belong to it."""
     context: int = 0
     """Number of the recorded stack of its allocation: stacks that were met first have the smaller ones."""
+    turn: int = 0
+    """How many blocks malloc and its like gave before it."""
 
     @property
     def end(self) -> int:

@@ -10,18 +10,22 @@ enum { ROOTS, REACHED, LOST, LEADERS, DONE };
 
 /* -- blocks ------------------------------------------------------------------------------------ */
 
+static int is_allocated(const struct ip_leak_block *b) { return b->kind < IP_AK_CUSTOM; }
+
 size_t ip_leak_pick(const void *records, size_t n, struct ip_leak_block *out) {
     const struct ip_heap_block *b = records;
     size_t found = 0;
     for (size_t i = 0; i < n; i++) {
         if (b[i].state != IP_HB_LIVE) continue;
-        uint32_t redzone = 0;
-        if ((b[i].kind == IP_AK_POOL || b[i].kind == IP_AK_METAPOOL) && i + 1 < n) {
+        struct ip_leak_block *to = &out[found++];
+        *to = (struct ip_leak_block){.addr = b[i].addr, .size = b[i].size, .origin = b[i].alloc_ctx, .kind = b[i].kind};
+        if (is_allocated(to)) {
+            to->turn = b[i].next;
+        } else if (b[i].kind != IP_AK_CUSTOM && i + 1 < n) {
             struct ip_heap_pooled behind;
             memcpy(&behind, &b[i + 1], sizeof behind);
-            redzone = behind.redzone;
+            to->redzone = behind.redzone;
         }
-        out[found++] = (struct ip_leak_block){b[i].addr, b[i].size, b[i].alloc_ctx, b[i].kind, redzone, 0};
     }
     return found;
 }
@@ -134,19 +138,48 @@ static int follow(struct ip_leak_walk *w, const struct ip_hit *hit, int reachabl
 
 /* Hang on a leader what it leads to: unseen blocks, and earlier leaders with all that is theirs. */
 static void gather(struct ip_leak_walk *w, uint32_t leader) {
+    uint32_t *queue = w->queue + 2 * w->n_blocks;
     size_t queued = 0;
     uint32_t block = leader;
     for (;;) {
-        for (size_t i = w->first[block]; i < w->first[block + 1]; i++) w->queue[queued++] = w->hits[w->order[i]].block;
+        for (size_t i = w->first[block]; i < w->first[block + 1]; i++) queue[queued++] = w->hits[w->order[i]].block;
         for (;;) {
             if (!queued) return;
-            block = w->queue[--queued];
+            block = queue[--queued];
             uint8_t before = w->state[block];
             if (block == leader || (before != IP_LS_UNSEEN && before != IP_LS_DEFINITE)) continue;
             w->state[block] = IP_LS_INDIRECT;
             w->clique[block] = leader;
             if (before == IP_LS_UNSEEN) break; /* what a leader leads to was gathered with it */
         }
+    }
+}
+
+static int by_number(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Of a ring of blocks the first one leads.  Valgrind takes them by address, and its heap gives ascending ones until a
+ * freed block is given again; ours has a place for each size.  So the oldest is taken.  Blocks that the program says
+ * it has stay where they are behind the heap's. */
+static void gather_all(struct ip_leak_walk *w) {
+    uint64_t *turns = (uint64_t *)w->queue, turn = 0;
+    size_t n = 0;
+    int sorted = 1;
+    for (size_t b = 0; b < w->n_blocks; b++) {
+        if (is_allocated(&w->blocks[b])) turn = w->blocks[b].turn;
+        if (w->state[b] != IP_LS_UNSEEN) continue;
+        turns[n] = turn << 32 | b;
+        sorted &= !n || turns[n - 1] < turns[n];
+        n++;
+    }
+    if (!sorted) qsort(turns, n, sizeof *turns, by_number);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t b = (uint32_t)turns[i];
+        if (w->state[b] != IP_LS_UNSEEN) continue;
+        w->state[b] = IP_LS_DEFINITE;
+        gather(w, b);
     }
 }
 
@@ -173,11 +206,7 @@ int64_t ip_leak_go(struct ip_leak_walk *w) {
         }
     }
     if (w->stage == LOST) {
-        for (size_t b = 0; b < w->n_blocks; b++) {
-            if (w->state[b] != IP_LS_UNSEEN) continue;
-            w->state[b] = IP_LS_DEFINITE;
-            gather(w, (uint32_t)b);
-        }
+        gather_all(w);
         for (size_t b = 0; b < w->n_blocks; b++) {
             uint32_t leader = w->clique[b];
             while (w->clique[leader] != leader) leader = w->clique[leader];

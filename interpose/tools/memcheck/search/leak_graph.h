@@ -12,10 +12,13 @@
 
 struct ip_leak_block {
     uint64_t addr, size;
-    uint32_t origin;  /* who allocated it: number of a recorded stack, or what the caller says */
-    uint32_t kind;    /* enum ip_alloc_kind */
-    uint32_t redzone; /* of a memory pool's chunk */
-    uint32_t place;   /* among the blocks as they came, to keep that order where all else is the same */
+    uint32_t origin; /* who allocated it: number of a recorded stack, or what the caller says */
+    uint32_t kind;   /* enum ip_alloc_kind */
+    union {
+        uint32_t redzone; /* of a memory pool's chunk */
+        uint32_t turn;    /* of what malloc and its like gave: how many were given before */
+    };
+    uint32_t place; /* among the blocks as they came, to keep that order where all else is the same */
 };
 
 /* What a set of blocks is like. */
@@ -61,7 +64,7 @@ struct ip_leak_walk {
     uint32_t *clique;   /* n_blocks: of an indirectly lost block the leader, else itself */
     size_t *first;      /* n_blocks + 2: where in order the hits of a holder begin; roots hang on block n_blocks */
     uint32_t *order;    /* n_hits: the hits by holder */
-    uint32_t *queue;    /* 2 * n_blocks + n_hits: blocks to look at */
+    uint32_t *queue;    /* 2 * n_blocks + n_hits: blocks to look at; at the end those that are lost, by age */
 
     int stage;
     size_t at, queued;
