@@ -64,10 +64,7 @@ class Blocks:
             origin = origins.setdefault((block.alloc_stack, block.context), len(origins))
             row.addr, row.size, row.origin = block.addr, block.size, origin
             row.kind = KINDS.index(block.kind)
-            if block.kind in CHUNKS:
-                row.redzone = block.redzone
-            else:
-                row.turn = block.turn
+            row.detail = block.redzone if block.kind in CHUNKS else block.turn
         return cls(rows, list(origins).__getitem__)
 
     def __len__(self) -> int:
@@ -79,7 +76,7 @@ class Blocks:
         row = self.rows[index]
         stack, context = self.origin(row.origin)
         kind = KINDS[row.kind]
-        redzone, turn = (row.redzone, 0) if kind in CHUNKS else (0, row.turn)
+        redzone, turn = (row.detail, 0) if kind in CHUNKS else (0, row.detail)
         return HeapBlock(row.addr, row.size, kind, stack, redzone=redzone, context=context, turn=turn)
 
     def __iter__(self) -> Iterator[HeapBlock]:

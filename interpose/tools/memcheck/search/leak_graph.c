@@ -20,11 +20,11 @@ size_t ip_leak_pick(const void *records, size_t n, struct ip_leak_block *out) {
         struct ip_leak_block *to = &out[found++];
         *to = (struct ip_leak_block){.addr = b[i].addr, .size = b[i].size, .origin = b[i].alloc_ctx, .kind = b[i].kind};
         if (is_allocated(to)) {
-            to->turn = b[i].next;
+            to->detail = b[i].next;
         } else if (b[i].kind != IP_AK_CUSTOM && i + 1 < n) {
             struct ip_heap_pooled behind;
             memcpy(&behind, &b[i + 1], sizeof behind);
-            to->redzone = behind.redzone;
+            to->detail = behind.redzone;
         }
     }
     return found;
@@ -68,7 +68,7 @@ int64_t ip_leak_chunk_at(const struct ip_leak_block *blocks, size_t n, uint32_t 
             far = b->addr - addr;
         else if (addr != b->addr && addr - b->addr >= b->size)
             far = addr - b->addr - b->size + 1;
-        if (far > b->redzone) continue;
+        if (far > b->detail) continue;
         if (best >= 0 && (far > nearest || (far == nearest && b->size >= blocks[best].size))) continue;
         best = (int64_t)i;
         nearest = far;
@@ -168,7 +168,7 @@ static void gather_all(struct ip_leak_walk *w) {
     size_t n = 0;
     int sorted = 1;
     for (size_t b = 0; b < w->n_blocks; b++) {
-        if (is_allocated(&w->blocks[b])) turn = w->blocks[b].turn;
+        if (is_allocated(&w->blocks[b])) turn = w->blocks[b].detail;
         if (w->state[b] != IP_LS_UNSEEN) continue;
         turns[n] = turn << 32 | b;
         sorted &= !n || turns[n - 1] < turns[n];

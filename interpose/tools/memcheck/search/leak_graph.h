@@ -14,10 +14,8 @@ struct ip_leak_block {
     uint64_t addr, size;
     uint32_t origin; /* who allocated it: number of a recorded stack, or what the caller says */
     uint32_t kind;   /* enum ip_alloc_kind */
-    union {
-        uint32_t redzone; /* of a memory pool's chunk */
-        uint32_t turn;    /* of what malloc and its like gave: how many were given before */
-    };
+    uint32_t
+        detail; /* of a memory pool's chunk its red zone; of what malloc and its like gave, how many they gave before */
     uint32_t place; /* among the blocks as they came, to keep that order where all else is the same */
 };
 
