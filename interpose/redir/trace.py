@@ -12,7 +12,7 @@ from interpose.redir.model import ActiveBinding, CodeObject, Conflict, Specifica
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from enum import Enum
 else:
     from interpose.records import Enum
@@ -86,15 +86,22 @@ def state_lines(
     return lines
 
 
-def first_use_line(binding: ActiveBinding, inner: bool = False) -> str:
+def first_use_line(
+    binding: ActiveBinding,
+    inner: bool = False,
+    name_of: Callable[[int], str | None] = lambda address: None,
+) -> str:
     """Return what ``-v`` prints when a redirected address is executed for the first time.
 
-    ``inner``: when a wrapper calls the replacement that it goes around for the first time.
+    :param inner: when a wrapper calls the replacement that it goes around for the first time.
+    :param name_of: the name that stack traces have for a function, which may have several: the one that the
+        rule is about need not be that one.
     """
     spec = binding.inner if inner and binding.inner is not None else binding.spec
+    target = name_of(spec.target) if spec.is_tools else None
     return (
-        f"REDIR: 0x{binding.address:x} ({binding.soname}:{binding.symbol}) "
-        f"redirected to 0x{spec.target:x} ({spec.target_name})"
+        f"REDIR: 0x{binding.address:x} ({binding.soname}:{name_of(binding.address) or binding.symbol}) "
+        f"redirected to 0x{spec.target:x} ({target or spec.target_name})"
     )
 
 

@@ -446,7 +446,8 @@ class Objects:
         if binding is not None:
             from interpose.redir import first_use_line
 
-            self._log.debug(first_use_line(binding, inner=bool(key & lib.IP_KEY_NOREDIR)))
+            is_inner = bool(key & lib.IP_KEY_NOREDIR)
+            self._log.debug(first_use_line(binding, is_inner, self.symbolizer.function_name))
 
 
 class LateSymbolizer:

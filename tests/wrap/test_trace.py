@@ -76,3 +76,11 @@ def test_first_use_is_told_once(run: Callable, build: Build) -> None:
     assert len(lines) == 1
     assert re.fullmatch(r"REDIR: 0x[0-9a-f]+ \(NONE:foo\) redirected to 0x[0-9a-f]+ \(foo\)", lines[0])
     assert "REDIR" not in run("none", build("basic.c", "ours"), options=()).err
+
+
+def test_first_use_has_the_names_of_stack_traces(run: Callable, build: Build) -> None:
+    """The C library's free is also cfree, its strchr index."""
+    result = run("memcheck", build("aliases.c", "ours", "-fno-builtin"), options=("-v",))
+    used = re.findall(r"REDIR: 0x[0-9a-f]+ \(libc\S+:(\S+)\) redirected to 0x[0-9a-f]+ \((\S+)\)", result.err)
+    assert ("free", "free") in used
+    assert {"index", "strlen"} <= {target for _, target in used}
