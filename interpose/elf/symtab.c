@@ -300,7 +300,7 @@ static struct names default_names(const struct ip_symtab *dynamic) {
 }
 
 void ip_function_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
-                         uint64_t n_ranges, int is_program, struct ip_symbols *out) {
+                         uint64_t n_ranges, int is_program, int objects_too, struct ip_symbols *out) {
     struct collection c = {0};
     const struct ip_symtab *tables[] = {full, dynamic};
     struct names defaults = {0};
@@ -311,7 +311,11 @@ void ip_function_symbols(const struct ip_symtab *full, const struct ip_symtab *d
         for (uint64_t i = 1; i < t->count; i++) {
             Elf64_Sym s = symbol_at(t, i);
             int type = ELF64_ST_TYPE(s.st_info), seen_by = ELF64_ST_VISIBILITY(s.st_other);
-            if (s.st_shndx == SHN_UNDEF || !s.st_size || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
+            if (s.st_shndx == SHN_UNDEF || !s.st_size) continue;
+            bool is_object = type == STT_OBJECT && ELF64_ST_BIND(s.st_info) != STB_GNU_UNIQUE;
+            if (type != STT_FUNC && type != STT_GNU_IFUNC &&
+                !(objects_too && is_object && is_in(s.st_value, ranges, n_ranges)))
+                continue;
             struct name n = name_of(t, i, &s);
             if (!n.bare_len) continue;
             bool is_hidden = seen_by == STV_INTERNAL || seen_by == STV_HIDDEN;

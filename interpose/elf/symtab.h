@@ -33,9 +33,10 @@ struct ip_symbols { /* what was found, in columns */
 uint64_t ip_symtab_misnamed(const struct ip_symtab *t);
 
 /* The functions of a full table and of a dynamic one (either may have no symbol), by address, each name once
- * for an address: what the redirection core asks for.  ranges: n_ranges pairs of start and end of the text. */
+ * for an address: what the redirection core asks for.  ranges: n_ranges pairs of start and end of the text;
+ * objects_too: data symbols in there count, but for unique ones. */
 void ip_function_symbols(const struct ip_symtab *full, const struct ip_symtab *dynamic, const uint64_t *ranges,
-                         uint64_t n_ranges, int is_program, struct ip_symbols *out);
+                         uint64_t n_ranges, int is_program, int objects_too, struct ip_symbols *out);
 
 /* What addresses are named after: the symbols with an address in the ranges whose type has its bit in types, the
  * dynamic ones without their version, as disjoint pieces by address. */

@@ -98,7 +98,7 @@ def _names(found: Any) -> list[str]:
     return names
 
 
-def function_symbols(image: Image, debug: Image | None = None) -> FunctionSymbols:
+def function_symbols(image: Image, debug: Image | None = None, *, objects: bool = False) -> FunctionSymbols:
     """Code symbols for the redirection core, from the full symbol table and the dynamic one, by address.
 
     A name with a version is given with its suffix, and once more without it when it is the default
@@ -107,11 +107,16 @@ def function_symbols(image: Image, debug: Image | None = None) -> FunctionSymbol
 
     Linking makes a hidden symbol local (gABI, "Symbol Visibility"). In a program it counts as global all
     the same: one file's functions call another's by that name, as they would if it were not hidden.
+
+    :param objects: whether data symbols in code count, too, as they do for Valgrind: functions in assembly
+        may be marked so. They may as well be tables, which nobody runs.
     """
     full, dynamic = _tables(image, debug)
     ranges = image.text_ranges
     found = ffi.new("struct ip_symbols *")
-    lib.ip_function_symbols(full.raw, dynamic.raw, _flat(ranges), len(ranges), image.is_executable, found)
+    lib.ip_function_symbols(
+        full.raw, dynamic.raw, _flat(ranges), len(ranges), image.is_executable, objects, found
+    )
     try:
         count = found.count
         return FunctionSymbols(

@@ -480,7 +480,7 @@ def _symbols(file: ObjectFile) -> SymbolColumns:
         return SymbolColumns()
     try:
         # By address, as written: of two rules for one function the first one's holds.
-        return SymbolColumns(*function_symbols(file.image, file.installed_debug_image))
+        return SymbolColumns(*function_symbols(file.image, file.installed_debug_image, objects=True))
     except ElfError:
         return SymbolColumns()
 

@@ -218,6 +218,12 @@ def test_vector_registers_survive(build: Build, check: Check) -> None:
     check(build("vectors.c", "ours", "-O2"), native="3\n", wrapped="4003\n")
 
 
+@pytest.mark.parametrize("header", BOTH)
+def test_data_symbols_in_code_are_functions_too(build: Build, check: Check, header: str) -> None:
+    # A native jump would be written into what may be a table.
+    check(build("objects.c", header), native="5 5 5 5\n", wrapped="105 105 5 5\n", engines=JIT)
+
+
 IFUNC = "2 3 3\n6 aaaaa 0\n"
 
 
