@@ -83,7 +83,12 @@ enum ip_move {
 #define IP_STORES_STEP  16 /* bytes from one entry to the next one */
 enum ip_illegal { IP_ILL_UNDEFINED, IP_ILL_LONG /* over 15 bytes: #GP */, IP_ILL_SYSENTER };
 enum ip_jump { IP_JUMP_JMP, IP_JUMP_CALL, IP_JUMP_RET };
-#define IP_TRAP_INT 0x8000 /* of IP_X_TRAP: int n, not int3 or int1 */
+/* Where a check of a clean translation leads on in the tracking one: direct exits that have no place in the table, for
+ * hardly any is ever gone.  tstate.exit_id is the client address of the rel32 to patch, which this byte follows: the
+ * number of the guest instruction to go on at, or that it is the block's own key. */
+#define IP_CHECK_WHERE 4 /* bytes behind the rel32's beginning */
+#define IP_CHECK_ENTRY 255
+#define IP_TRAP_INT    0x8000 /* of IP_X_TRAP: int n, not int3 or int1 */
 enum ip_x87_layout { IP_X87_FXSAVE, IP_X87_FXSAVE64, IP_X87_ENV32, IP_X87_ENV16 };
 struct ip_exit {
     uint64_t key;      /* guest pc plus mode bits */

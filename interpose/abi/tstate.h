@@ -28,7 +28,7 @@ struct tstate {
     uint64_t rflags;         /* 0x080: guest rflags (whole, while in runtime) */
     uint64_t pc;             /* 0x088: guest pc (while in runtime) */
     uint64_t target;         /* 0x090: host address to jump to */
-    uint32_t exit_id;        /* 0x098: exit taken (index into exits), or event */
+    uint32_t exit_id;        /* 0x098: exit taken (index into exits, or a check's place), or event */
     uint32_t lahf;           /* 0x09c: flags saved in entry.S: AH=lahf, AL=seto */
     uint64_t client_fs;      /* 0x0a0 */
     uint64_t client_gs;      /* 0x0a8 */

@@ -27,6 +27,7 @@ void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to) {
  * A jump forward within what is counted in one place need not find out again where it is.  Every loop has a jump back,
  * and that goes to the comparison: there it stops for whoever writes IP_CT_ASKED. */
 static uint32_t way_in(const struct transtab *t, uint32_t x, const struct brec *to) {
+    if (IS_CHECK(x)) return to->entry;
     const struct xrec *from = tt_xrec(t, x);
     const struct ip_exit *e = &t->exits[x];
     int calls = (int)(e->kind_aux >> 8);
@@ -68,21 +69,109 @@ static struct xrec *own_record(struct transtab *t, uint32_t x, uint32_t block) {
     return tt_xrec(t, x);
 }
 
-/* Exit x of block from leads to block from now on. */
-static void link_exit(struct transtab *t, uint32_t x, uint32_t from, uint32_t block) {
+static uint32_t patched_at(const struct transtab *t, uint32_t x) {
+    return IS_CHECK(x) ? tt_xrec(t, x)->stub : t->exits[x].patch;
+}
+
+/* Where it leads while it is not linked. */
+static uint32_t way_out(const struct transtab *t, uint32_t x) {
+    return IS_CHECK(x) ? (uint32_t)t->opts.sym[IP_SYM_EXIT] : tt_xrec(t, x)->stub;
+}
+
+/* An exit that has a record leads to block from now on. */
+static void lead_to(struct transtab *t, uint32_t x, uint32_t block) {
     struct brec *to = &t->brec[block];
-    if (tt_xrec(t, x)->linked || (t->opts.flags & IP_C_NO_CHAIN)) return;
-    struct xrec *r = own_record(t, x, from);
+    struct xrec *r = tt_xrec(t, x);
     r->linked = block + 1;
     r->next_in = to->incoming;
     to->incoming = x;
-    tt_patch_rel32(t, t->exits[x].patch, way_in(t, x, to));
+    tt_patch_rel32(t, patched_at(t, x), way_in(t, x, to));
     t->stats.chained++;
+}
+
+/* Exit x of block from leads to block from now on. */
+static void link_exit(struct transtab *t, uint32_t x, uint32_t from, uint32_t block) {
+    if (tt_xrec(t, x)->linked || (t->opts.flags & IP_C_NO_CHAIN)) return;
+    own_record(t, x, from);
+    lead_to(t, x, block);
 }
 
 void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block) {
     if (!is_direct(t, x)) return;
     link_exit(t, x, t->xrec_of[x] ? tt_xrec(t, x)->block : block_of_exit(t, x), block);
+}
+
+/* ---- Exits of checks ---------------------------------------------------------------- */
+
+/* Checks of a clean translation that fail go on in the tracking one.  There are five in a block and few of them ever
+ * do: those are linked when they have. */
+
+static uint32_t *chain_of(struct transtab *t, uint32_t block) { return &t->checks[block % CHECK_CHAINS]; }
+
+/* From this one on, the first that is the block's. */
+static uint32_t of_block(const struct transtab *t, uint32_t x, uint32_t block) {
+    while (x && tt_xrec(t, x)->block != block) x = tt_xrec(t, x)->next_waiting;
+    return x;
+}
+
+uint32_t tt_first_check(const struct transtab *t, uint32_t block) {
+    return of_block(t, t->checks[block % CHECK_CHAINS], block);
+}
+
+uint32_t tt_next_check(const struct transtab *t, uint32_t x) {
+    const struct xrec *r = tt_xrec(t, x);
+    return of_block(t, r->next_waiting, r->block);
+}
+
+void tt_forget_checks(struct transtab *t) {
+    memset(t->checks, 0, sizeof t->checks);
+    t->free_checks = 0;
+}
+
+static uint32_t free_record(struct transtab *t) {
+    uint32_t x = t->free_checks;
+    if (x)
+        t->free_checks = tt_xrec(t, x)->next_waiting;
+    else if (t->n_xrec < IP_META_EXITMAX) /* the other half of them is for exits with a number */
+        x = IP_META_EXITMAX + t->n_xrec++;
+    return x;
+}
+
+/* The block whose stubs, or else whose code, are at the address. */
+static uint32_t block_at(const struct transtab *t, uint32_t at) {
+    uint32_t lo = 0, hi = t->meta->n_blocks;
+    bool cold = t->meta->cold_used && at >= IP_COLD_BASE;
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if ((cold ? t->blocks[mid].cold : t->blocks[mid].host) <= at)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+void tt_link_check(struct transtab *t, uint32_t place, uint32_t block) {
+    if (t->opts.flags & IP_C_NO_CHAIN) return;
+    uint32_t from = block_at(t, place), *chain = chain_of(t, from);
+    if (!t->blocks[from].state) return;
+    for (uint32_t x = *chain; x; x = tt_xrec(t, x)->next_waiting)
+        if (tt_xrec(t, x)->stub == place) return;
+    uint32_t x = free_record(t);
+    if (!x) return;
+    *tt_xrec(t, x) = (struct xrec){.stub = place, .block = from, .next_waiting = *chain};
+    *chain = x;
+    lead_to(t, x, block);
+}
+
+/* Leads nowhere any more; it is linked anew when it is gone. */
+static void forget_check(struct transtab *t, uint32_t x) {
+    struct xrec *r = tt_xrec(t, x);
+    uint32_t *p = chain_of(t, r->block);
+    while (*p != x) p = &tt_xrec(t, *p)->next_waiting;
+    *p = r->next_waiting;
+    r->next_waiting = t->free_checks;
+    t->free_checks = x;
 }
 
 /* ---- Waiting exits ------------------------------------------------------------------ */
@@ -159,8 +248,7 @@ static void link_waiting(struct transtab *t, uint64_t key, uint32_t block) {
     }
 }
 
-/* Checks of a clean translation that fail go on in the tracking one.  There are five in a block and few of them ever
- * do: those are linked when they have. */
+/* A check whose way on has a number (jit/emit.c, leave_check): it waits for none, either. */
 static bool leaves_clean(uint64_t from, uint64_t to) { return (to & IP_KEY_TRACK) && !(from & IP_KEY_TRACK); }
 
 void tt_link_block(struct transtab *t, uint64_t key, uint32_t block) {
@@ -191,26 +279,32 @@ static void unlink_incoming(struct transtab *t, uint32_t block) {
         uint32_t next = r->next_in;
         r->next_in = 0;
         if (r->linked == block + 1) {
-            tt_patch_rel32(t, t->exits[x].patch, r->stub);
+            tt_patch_rel32(t, patched_at(t, x), way_out(t, x));
             r->linked = 0;
-            if (t->blocks[r->block].state) wait_for(t, x, r->block, tt_canonical(t, t->exits[x].key));
+            if (IS_CHECK(x))
+                forget_check(t, x);
+            else if (t->blocks[r->block].state)
+                wait_for(t, x, r->block, tt_canonical(t, t->exits[x].key));
         }
         x = next;
     }
 }
 
+static void unlink(struct transtab *t, uint32_t x) {
+    struct xrec *r = tt_xrec(t, x);
+    if (!r->linked) return;
+    uint32_t *p = &t->brec[r->linked - 1].incoming;
+    while (*p && *p != x) p = &tt_xrec(t, *p)->next_in;
+    if (*p == x) *p = r->next_in;
+    tt_patch_rel32(t, patched_at(t, x), way_out(t, x));
+    r->linked = 0;
+}
+
 /* The exits of a dropped block leave the lists of the blocks they lead to. */
 static void unlink_outgoing(struct transtab *t, uint32_t block) {
     const struct brec *b = &t->brec[block];
-    for (uint32_t x = b->first_exit; x < b->first_exit + b->n_exits; x++) {
-        struct xrec *r = tt_xrec(t, x);
-        if (!r->linked) continue;
-        uint32_t *p = &t->brec[r->linked - 1].incoming;
-        while (*p && *p != x) p = &tt_xrec(t, *p)->next_in;
-        if (*p == x) *p = r->next_in;
-        tt_patch_rel32(t, t->exits[x].patch, r->stub);
-        r->linked = 0;
-    }
+    for (uint32_t x = b->first_exit; x < b->first_exit + b->n_exits; x++) unlink(t, x);
+    for (uint32_t x; (x = tt_first_check(t, block)); forget_check(t, x)) unlink(t, x);
 }
 
 void tt_unlink_block(struct transtab *t, uint32_t block) {

@@ -503,14 +503,14 @@ static void emit_slow_stub(struct em *m, const struct stub *s) {
     }
 }
 
-uint32_t em_note_place(struct em *m, struct uaddr field, uint32_t to) {
-    struct writer *w = &m->w;
-    put_store_imm(w, 8, field, writer_at(w, to));
-    w->len -= 4;
-    writer_moves(w, 0, MOVED_ADDRESS);
-    w->len += 4;
-    return w->len - 4;
+static uint32_t note_place(struct writer *w, int size, struct uaddr field, uint32_t to) {
+    put_store_imm(w, size, field, writer_at(w, to));
+    uint32_t at = w->len - 4;
+    writer_moves_at(w, at, MOVED_ADDRESS);
+    return at;
 }
+
+uint32_t em_note_place(struct em *m, struct uaddr field, uint32_t to) { return note_place(&m->w, 8, field, to); }
 
 /* Nothing but the way out is left, where no fault comes and a signal waits until it has been gone: one point will do
  * for all such stubs that follow one another.  (Of runs that are recorded, exits tell where they end.) */
@@ -518,6 +518,23 @@ static void leaving_point(struct em *m, int insn) {
     const struct emitted *e = m->e;
     const struct ip_point *p = e->n_points ? &e->points[e->n_points - 1] : NULL;
     if (!p || m->b->trace || p->spilled || p->flags != IP_PF_COMMITTED) em_point(m, insn, 0, IP_PF_COMMITTED);
+}
+
+_Static_assert(UB_MAX_INSN < IP_CHECK_ENTRY && IP_CHECK_WHERE == JMP_BYTES - JMP_OPCODE_BYTES, "what follows the jump");
+
+/* The jump out is the one that is patched: there are five of these in a block, and few are ever gone. */
+static void leave_check(struct em *m, const struct stub *s) {
+    const struct ublock *b = m->b;
+    struct writer *w = &m->w;
+    bool begins = s->pc == (b->key | IP_KEY_TRACK);
+    if (!begins && s->pc != (b->insn[s->insn].pc | IP_KEY_TRACK | IP_KEY_NOREDIR)) {
+        em_direct_exit(m, s->pc, CC_ALWAYS, s->insn);
+        return;
+    }
+    align_patch(w, STORE_IMM32_FS_BYTES + JMP_OPCODE_BYTES);
+    note_place(w, 4, STATE(exit_id), w->len + STORE_IMM32_FS_BYTES + JMP_OPCODE_BYTES);
+    put_jmp_sym(m, IP_SYM_EXIT);
+    put_byte(w, begins ? IP_CHECK_ENTRY : (uint8_t)s->insn);
 }
 
 static void emit_stub(struct em *m, const struct stub *s) {
@@ -536,7 +553,7 @@ static void emit_stub(struct em *m, const struct stub *s) {
             else
                 leaving_point(m, insn);
             em_restore_all(w, s->spilled);
-            em_direct_exit(m, s->pc, CC_ALWAYS, insn);
+            leave_check(m, s);
         }
         break;
     case ST_SLOW: emit_slow_stub(m, s); break;

@@ -5,7 +5,7 @@
 #include "jit/transtab.h"
 
 #define KEEP_MAGIC    0x54504549504b5431ull
-#define KEEP_FORMAT   4u
+#define KEEP_FORMAT   5u
 #define KEEP_SEGMENTS 256
 #define KEEP_READS    96
 #define KEEP_UNBOUND  512

@@ -130,8 +130,10 @@ static void add_exits(struct save *s, const struct ip_block *b, const struct bre
 }
 
 /* The code as it was made: its exits lead to their stubs. */
-static void add_code(struct save *s, const struct ip_block *b, const struct brec *r) {
+static void add_code(struct save *s, uint32_t block) {
     const struct transtab *t = s->t;
+    const struct ip_block *b = &t->blocks[block];
+    const struct brec *r = &t->brec[block];
     uint8_t *code = grow(&s->chunk, (size_t)b->host_len + b->cold_len);
     memcpy(code, tt_code(t, b->host), b->host_len);
     if (b->cold_len) memcpy(code + b->host_len, tt_code(t, b->cold), b->cold_len);
@@ -139,6 +141,10 @@ static void add_code(struct save *s, const struct ip_block *b, const struct brec
         if (!tt_xrec(t, x)->stub) continue;
         uint32_t distance = tt_xrec(t, x)->stub - (t->exits[x].patch + 4);
         memcpy(code + offset_of(b, t->exits[x].patch), &distance, 4);
+    }
+    for (uint32_t x = tt_first_check(t, block); x; x = tt_next_check(t, x)) {
+        uint32_t place = tt_xrec(t, x)->stub, distance = (uint32_t)t->opts.sym[IP_SYM_EXIT] - (place + 4);
+        memcpy(code + offset_of(b, place), &distance, 4);
     }
 }
 
@@ -208,7 +214,7 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
     add(&s->chunk, points, k.points_bytes);
     add(&s->chunk, pcs, k.pcs_bytes);
     add(&s->chunk, guest, n->n_guest);
-    add_code(s, b, r);
+    add_code(s, block);
     size_t gap = -s->chunk.n & 7;
     memset(grow(&s->chunk, gap), 0, gap);
     struct kept_block *out = (void *)(s->chunk.at + began);

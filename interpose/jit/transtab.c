@@ -522,7 +522,12 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
         t->cycles += __rdtsc() - began;
     }
     if (canon != key && !(key & IP_KEY_ONE)) tt_insert(t, key, t->brec[block].entry, block);
-    if (exit_id && exit_id < t->meta->n_exits && !(canon & IP_KEY_ONE)) tt_link_exit(t, exit_id, block);
+    if (exit_id && !(canon & IP_KEY_ONE)) {
+        if (exit_id < t->meta->n_exits)
+            tt_link_exit(t, exit_id, block);
+        else if (exit_id - IP_CACHE_BASE < IP_CACHE_MAX)
+            tt_link_check(t, exit_id, block);
+    }
     return t->brec[block].entry;
 }
 
@@ -540,6 +545,7 @@ void tt_flush(struct transtab *t) {
     m->n_blocks = m->points_used = m->pcs_used = m->desc_used = m->cache_used = m->cold_used = 0;
     m->n_exits = 1; /* id 0: none */
     t->n_xrec = 1;
+    tt_forget_checks(t);
     t->n_live = t->n_block_pages = 0;
     m->generation++;
     t->stats.flushes++;
@@ -549,7 +555,7 @@ void tt_init_tables(struct transtab *t) {
     tt_init_pages(t);
     tt_init_code(t);
     t->xrec_of = ip_reserve(sizeof *t->xrec_of * IP_META_EXITMAX);
-    t->xrec = ip_reserve(sizeof *t->xrec * IP_META_EXITMAX);
+    t->xrec = ip_reserve(sizeof *t->xrec * 2 * IP_META_EXITMAX);
     t->n_xrec = 1;
     tt_init_waiting(t);
     t->brec = ip_reserve(sizeof *t->brec * IP_META_BLKMAX);

@@ -19,12 +19,14 @@ static inline int block_insns(uint64_t flags) { return flags & IP_C_COUNT ? 60 :
 
 struct xrec {              /* private part of a direct exit; of all others, and of one that nothing leads on from or
                             * waits for yet, it is the first one, all zero */
-    uint32_t stub;         /* client address of its stub */
+    uint32_t stub;         /* client address of its stub; of a check's, of the rel32 to patch (IP_CHECK_WHERE) */
     uint32_t next_in;      /* next exit linked to the same block, 0 end */
     uint32_t linked;       /* block + 1, 0 none */
     uint32_t block;        /* that it belongs to */
-    uint32_t next_waiting; /* next exit that waits for the same key, 0 end */
+    uint32_t next_waiting; /* next exit that waits for the same key, 0 end; next of the block's checks' */
 };
+/* Exits of checks have no number in the table.  They have records while they are linked, and are known by those. */
+#define IS_CHECK(x) ((x) >= IP_META_EXITMAX)
 struct brec { /* private part of a block */
     uint32_t first_exit, n_exits;
     uint32_t incoming; /* first exit linked to it, 0 none */
@@ -38,8 +40,9 @@ struct brec { /* private part of a block */
     uint32_t pages;    /* guest pages that it was made from: index of the first one in block_pages */
     uint8_t n_pages;
 };
-#define BLOCK_PAGES 8u /* at most */
-struct wait_ent {      /* exits to a key without translation */
+#define BLOCK_PAGES  8u /* at most */
+#define CHECK_CHAINS 4096u
+struct wait_ent { /* exits to a key without translation */
     uint64_t key;
     uint32_t first, used;
 };
@@ -110,6 +113,8 @@ struct transtab {
     struct brec *brec;
     uint64_t *block_pages;
     uint32_t n_xrec, n_block_pages;
+    uint32_t checks[CHECK_CHAINS]; /* exits of checks, by block; 0 end */
+    uint32_t free_checks;          /* records that are none's, 0 end */
     uint64_t cache_bytes;
     uint32_t n_live; /* blocks that can be found */
     struct ip_jit_opts opts;
@@ -213,13 +218,21 @@ bool tt_is_watched(const struct transtab *t, uint64_t page);
 bool tt_is_checked(const struct transtab *t, uint64_t page);
 
 /* chain.c */
-static inline struct xrec *tt_xrec(const struct transtab *t, uint32_t x) { return &t->xrec[t->xrec_of[x]]; }
+static inline struct xrec *tt_xrec(const struct transtab *t, uint32_t x) {
+    return &t->xrec[IS_CHECK(x) ? x - IP_META_EXITMAX : t->xrec_of[x]];
+}
+/* The first exit of a block's checks that leads on; the one after it.  0: none. */
+uint32_t tt_first_check(const struct transtab *t, uint32_t block);
+uint32_t tt_next_check(const struct transtab *t, uint32_t x);
+void tt_forget_checks(struct transtab *t);
 /* An exit is new; a direct one leads to its stub. */
 static inline void tt_new_exit(const struct transtab *t, uint32_t x) { t->xrec_of[x] = 0; }
 void tt_init_waiting(struct transtab *t);
 void tt_forget_waiting(struct transtab *t);
 void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to);
 void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block);
+/* The same of a check's, by its place. */
+void tt_link_check(struct transtab *t, uint32_t place, uint32_t block);
 /* A new block has an exit to key: what tt_link_block will look up, most often in no cache of the CPU, may come
  * meanwhile. */
 void tt_expect(const struct transtab *t, uint64_t key);

@@ -348,6 +348,7 @@ def test_lengths_are_what_the_header_says(w: Writer, library: tuple[Any, Any]) -
     assert length("put_mov_imm", RDX, BASE << 32 | BASE) == lib.MOV64_BYTES
     for reg in (RAX, R15):
         assert length("put_load", 8, reg, w.addr(disp=8, seg=FS)) == lib.LOAD64_FS_BYTES
+    assert length("put_store_imm", 4, w.addr(disp=8, seg=FS), BASE) == lib.STORE_IMM32_FS_BYTES
 
 
 def test_what_does_not_fit_is_told(library: tuple[Any, Any]) -> None:

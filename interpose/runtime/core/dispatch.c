@@ -9,6 +9,7 @@
 #include "runtime/base/cpu.h"
 #include "runtime/base/rt.h"
 #include "runtime/base/ksignal.h"
+#include "abi/inline/pcs.h"
 #include "abi/inline/points.h"
 #include "abi/inline/tt_hash.h"
 
@@ -489,13 +490,22 @@ static void illegal(struct tstate *ts, u32 why) {
     rt_signal_raise(ts, SIG_ILL, 2 /* ILL_ILLOPN */, rt_pc(ts->pc));
 }
 
+/* The exit at a check's place. */
+static struct ip_exit check_exit(struct tstate *ts, u32 place) {
+    const struct ip_block *b = rt_block_of(place);
+    if (!b) rt_panic(ts, "no exit at 0x%x", place);
+    u32 where = ((const u8 *)(u64)place)[IP_CHECK_WHERE];
+    u64 key = where == IP_CHECK_ENTRY ? b->key : ip_pc_of((const u8 *)META(IP_META_PCS), b, where) | IP_KEY_NOREDIR;
+    return (struct ip_exit){key | IP_KEY_TRACK, place, IP_X_DIRECT};
+}
+
 void rt_dispatch(struct tstate *ts) {
     struct rt_thread *th = rt_th(ts);
     u32 id = ts->exit_id, chain = 0;
     struct ip_exit x = {0};
     struct ip_insn insn;
     if (id != 0xffffffffu)
-        x = exits[id];
+        x = id < IP_CACHE_BASE ? exits[id] : check_exit(ts, id);
     else if (ts->pc >> 47 && (rt.flags & IP_C_JUMPS))
         x = exits[ts->jump_exit];
     if ((x.kind_aux & 0xff) == IP_X_FAR) insn = *(const struct ip_insn *)x.key;
