@@ -119,10 +119,18 @@ class Client:
         kinds = [exits[n].kind_aux & 0xFF for n in range(meta.n_exits) if exits[n].key == self.base + offset]
         return kinds.count(lib.IP_X_STALE)
 
+    def checks(self) -> list[int]:
+        """The exits of checks, each with a number: the place of its jump."""
+        used = ffi.from_buffer("struct ip_meta *", self.meta).cold_used
+        first = lib.IP_COLD_BASE - lib.IP_CACHE_BASE
+        stubs = self.cache[first : first + used]
+        places = (lib.IP_COLD_BASE + at for at in range(used - 4))
+        return [at for at in places if struct.pack("<IB", at, 0xE9) in stubs[at - lib.IP_COLD_BASE - 5 :][:5]]
+
     def goes_to(self, exit_id: int) -> int:
         """Where the jump of an exit leads now."""
         exits = ffi.cast("struct ip_exit *", ffi.from_buffer(self.meta) + lib.IP_META_EXITS)
-        at = exits[exit_id].patch
+        at = exits[exit_id].patch if exit_id < lib.IP_META_EXITMAX else exit_id
         (rel,) = struct.unpack_from("<i", self.cache, at - lib.IP_CACHE_BASE)
         return int(at + 4 + rel)
 
@@ -178,6 +186,61 @@ def test_blocks_of_an_earlier_run_know_what_they_test() -> None:
         lib.ip_keep_add(begin, end, -1)
         lib.ip_stable_del(begin, end)
         client.close()
+
+
+TRACKED = lib.IP_KEY_TRACK | lib.IP_KEY_NOREDIR
+LOAD = bytes.fromhex("8b07")  # mov eax, [rdi]
+
+
+@pytest.fixture
+def checking() -> Iterator[Client]:
+    """Its first block has a load at the end of one page and one at the beginning of the next."""
+    client = Client(low=True, tool=b"memcheck", options=lib.IP_C_SHADOW | lib.IP_C_UNDEF)
+    client.put(PAGE - 2, LOAD + bytes.fromhex("8b06") + RET)
+    yield client
+    client.close()
+
+
+def where_to_go_on(client: Client, check: int) -> int:
+    return int(client.cache[check - lib.IP_CACHE_BASE + lib.IP_CHECK_WHERE])
+
+
+def test_check_is_linked(checking: Client) -> None:
+    checking.translate(PAGE - 2)
+    checks = checking.checks()
+    assert [where_to_go_on(checking, check) for check in checks] == [lib.IP_CHECK_ENTRY, 0, 1, 2]
+    assert all(check % 8 <= 4 for check in checks), "a jump is patched in one piece"
+    outs = [checking.goes_to(check) for check in checks]
+    assert len(set(outs)) == 1, "all lead to the runtime"
+    target = checking.translate(PAGE, checks[2], bits=TRACKED)
+    assert checking.translate(PAGE, checks[2], bits=TRACKED) == target, "linked once"
+    assert [checking.goes_to(check) for check in checks] == [*outs[:2], target, outs[3]]
+
+
+def test_checks_of_a_dropped_block_leave_the_cache(checking: Client) -> None:
+    checking.translate(PAGE - 2)
+    check = checking.checks()[2]
+    out = checking.goes_to(check)
+    target = checking.translate(PAGE, check, bits=TRACKED)
+    assert checking.invalidate(0) == 1
+    assert checking.goes_to(check) == out
+    assert checking.translate(PAGE, check, bits=TRACKED) == target
+    assert checking.goes_to(check) == out, "a thread that is in it still links nothing"
+
+
+def test_checks_lead_to_no_dropped_block(checking: Client) -> None:
+    checking.translate(PAGE - 2)
+    other, check = checking.checks()[1:3]
+    out = checking.goes_to(check)
+    tracked = [
+        checking.translate(offset, at, bits=TRACKED) for offset, at in ((PAGE - 2, other), (PAGE, check))
+    ]
+    assert [checking.goes_to(at) for at in (other, check)] == tracked
+    key = checking.base + PAGE | TRACKED
+    checking.ask(lib.IP_R_TRANSLATE, key, 0, 0, 2**64 - 1, checking.generation(), key)
+    assert [checking.goes_to(at) for at in (other, check)] == [tracked[0], out]
+    again = checking.translate(PAGE, check, bits=TRACKED)
+    assert checking.goes_to(check) == again != tracked[1]
 
 
 @pytest.mark.parametrize("why", [lib.IP_INVALID_CHANGED, lib.IP_INVALID_WRITTEN])
