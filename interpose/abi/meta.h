@@ -29,22 +29,24 @@ struct ip_point {
 #define IP_PCS_HEAD 8
 #define IP_PCS_FAR  255
 #define IP_PCS_MOST 5
-struct ip_block {
+struct ip_block { /* ORDER: entry.S (abi_check.c), gdb/frames.py */
     uint64_t key;
-    uint32_t host; /* client address of the entry */
-    uint16_t host_len;
-    uint16_t cold_len; /* bytes of its stubs that lie apart from it, at cold */
-    uint32_t points;   /* where its first point is, in bytes */
+    uint32_t host;      /* client address where it begins */
+    uint32_t points;    /* where its first point is, in bytes */
+    uint32_t pcs;       /* where the guest pcs of its n_insns instructions are, and of the one behind (inline/pcs.h), in
+                           bytes; ip_point.guest_off is a number of one */
+    union {             /* code that records runs has its stubs with it */
+        uint32_t cold;  /* client address of its stubs, where they lie apart from it; ascends as host does */
+        uint32_t trace; /* client address of its template (trace.h), or 0 */
+    };
+    uint16_t host_len, cold_len; /* bytes there */
     uint16_t n_points;
-    uint16_t n_insns;
-    uint32_t pcs;   /* where the guest pcs of its n_insns instructions are, and of the one behind (inline/pcs.h), in
-                       bytes; ip_point.guest_off is a number of one */
-    uint32_t state; /* 1 live, 0 dropped */
-    uint32_t trace; /* client address of its template (trace.h), or 0 */
-    uint32_t cold;  /* client address; ascends as host does */
+    uint8_t n_insns : 7;
+    uint8_t live : 1; /* 0: dropped */
+    uint8_t entry;    /* bytes behind host, where exits lead */
 };
 /* Layout of the meta memory: header, then arrays at these byte offsets. */
-#define IP_META_TT      0x00001000 /* translation table: ip_ttent[1<<19] */
+#define IP_META_TT      0x00001000 /* translation table: uint32_t[1<<19] (inline/tt_hash.h) */
 #define IP_META_TTBITS  19
 #define IP_META_EXITS   0x01001000 /* ip_exit[1<<21] */
 #define IP_META_EXITMAX 0x00200000
@@ -56,11 +58,12 @@ struct ip_block {
 #define IP_META_PCMAX   0x02000000
 #define IP_META_DESC    0x0b001000 /* instruction descriptors (tracking) */
 #define IP_META_DESCMAX 0x04000000
-struct ip_ttent {
-    uint64_t key;
-    uint32_t host;
-    uint32_t block;
-};
+/* An entry of the translation table is 1 + the number of the block that has the key, with bits of a hash of the key, so
+ * that hardly any other block is looked at; 0: empty.  ORDER: rt_find_stub. */
+#define IP_TT_BLOCK     0x3ffffu
+#define IP_TT_GONE      IP_TT_BLOCK /* instead: a block was here, searches go on */
+#define IP_TT_NOREDIR   0x40000u    /* the key has IP_KEY_NOREDIR, which is no matter there: the block's has not */
+#define IP_TT_TAG_SHIFT 19
 struct ip_meta {
     uint32_t magic, version;
     uint32_t n_blocks, n_exits;

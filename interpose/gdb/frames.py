@@ -26,8 +26,8 @@ CHANNEL, CHANNEL_PROG = 0x7DC00000, 0x660
 KEY_PC = 0x0000FFFFFFFFFFFF
 STATE_GPR, STATE_PC = 0x00, 0x88
 N_BLOCKS_AT, COLD_USED_AT = 8, 32  # in struct ip_meta
-# key, host, length, that of stubs apart, points, their number, instructions, pcs, state, where stubs are
-BLOCK = struct.Struct("<QIHHIHHII4xI")
+# key, host, points, pcs, where stubs are, length, that of stubs apart, number of points
+BLOCK = struct.Struct("<QIIIIHHHxx")
 # Of a packed point (inline/points.h): bits of its first byte, its most bytes; of a packed pc (inline/pcs.h).
 POINT_FLAGS, POINT_NEXT, POINT_INSN, POINT_SPILLED, POINT_FAR, POINT_MOST = 7, 8, 16, 32, 255, 8
 PCS_HEAD, PCS_FAR, PCS_MOST = 8, 255, 5
@@ -44,7 +44,7 @@ def _word(address: int, form: str = "<Q") -> int:
 
 def block_of(host: int) -> tuple[int, ...] | None:
     """The translated block that holds a host address: blocks are sorted by it, and so are stubs apart."""
-    start, length = (9, 3) if host >= COLD and _word(META + COLD_USED_AT, "<I") else (1, 2)
+    start, length = (4, 6) if host >= COLD and _word(META + COLD_USED_AT, "<I") else (1, 5)
     low, high = 0, _word(META + N_BLOCKS_AT, "<I")
     while low < high:
         middle = (low + high) // 2
@@ -64,14 +64,15 @@ def in_translation(host: int) -> tuple[int, int]:
     if block is None:
         return 0, 0
     spilled = instruction = 0
-    begin = block[9] - block[2] if block[9] <= host < block[9] + block[3] else block[1]
-    points = _read(META + META_POINTS + block[4], block[5] * POINT_MOST)
-    for offset, number, registers in unpacked(points, block[5]):
+    _, hot, points_at, pcs_at, cold, length, cold_length, n_points = block
+    begin = cold - length if cold <= host < cold + cold_length else hot
+    points = _read(META + META_POINTS + points_at, n_points * POINT_MOST)
+    for offset, number, registers in unpacked(points, n_points):
         if offset > host - begin:
             break
         instruction, spilled = number, registers
     return _guest_pc(
-        _read(META + META_PCS + block[7], PCS_HEAD + PCS_MOST * instruction), instruction
+        _read(META + META_PCS + pcs_at, PCS_HEAD + PCS_MOST * instruction), instruction
     ), spilled
 
 

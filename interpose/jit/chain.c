@@ -9,9 +9,7 @@
 #include "jit/lastwords.h"
 #include "jit/transtab.h"
 
-/* Keys that exits wait for: the table grows with them. */
-#define WAIT_MIN (1u << 12)
-#define WAIT_MAX (1u << 20)
+#define WAIT_MIN (1u << 12) /* hashes of keys that exits wait for: they become more with these */
 
 void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to) {
     uint32_t rel = to - (at + 4);
@@ -26,16 +24,18 @@ void tt_patch_rel32(struct transtab *t, uint32_t at, uint32_t to) {
  * A call is none of what the comparison at a function's entry would let pass: it goes to what settles it.
  * A jump forward within what is counted in one place need not find out again where it is.  Every loop has a jump back,
  * and that goes to the comparison: there it stops for whoever writes IP_CT_ASKED. */
-static uint32_t way_in(const struct transtab *t, uint32_t x, const struct brec *to) {
-    if (IS_CHECK(x)) return to->entry;
+static uint32_t way_in(const struct transtab *t, uint32_t x, uint32_t block) {
+    if (IS_CHECK(x)) return tt_entry(t, block);
     const struct xrec *from = tt_xrec(t, x);
+    const struct brec *to = &t->brec[block];
     const struct ip_exit *e = &t->exits[x];
+    uint32_t begin = t->blocks[block].host;
     int calls = (int)(e->kind_aux >> 8);
-    if (calls == EXIT_SITED && to->called) return to->called;
-    if (to->unmasked && !(to->mask & ~(t->brec[from->block].mask & ~CHANGES_WITHIN))) return to->unmasked;
+    if (calls == EXIT_SITED && to->called) return begin + to->called;
+    if (to->unmasked && !(to->mask & ~(t->brec[from->block].mask & ~CHANGES_WITHIN))) return begin + to->unmasked;
     bool onward = !calls && (e->key & IP_KEY_PC) > (t->blocks[from->block].key & IP_KEY_PC);
     bool same = onward && to->inner && t->brec[from->block].where == to->where;
-    return same ? to->inner : to->entry;
+    return same ? begin + to->inner : tt_entry(t, block);
 }
 
 static bool is_direct(const struct transtab *t, uint32_t x) { return (t->exits[x].kind_aux & 0xff) == IP_X_DIRECT; }
@@ -63,29 +63,34 @@ static uint32_t leads_to(const struct transtab *t, uint32_t x) {
 /* The exit's own record, from the first time on that there is something to note.  block: it is this one's. */
 static struct xrec *own_record(struct transtab *t, uint32_t x, uint32_t block) {
     if (!t->xrec_of[x]) {
-        struct xrec r = {.stub = leads_to(t, x), .block = block};
+        struct xrec r = {.stub = tt_offset(t, block, leads_to(t, x)) & UINT16_MAX, .block = block & ((1u << 23) - 1)};
         t->xrec[t->xrec_of[x] = t->n_xrec++] = r;
     }
     return tt_xrec(t, x);
 }
 
+static uint32_t stub_of(const struct transtab *t, uint32_t x) {
+    const struct xrec *r = tt_xrec(t, x);
+    return tt_place(t, (uint32_t)r->block, (uint32_t)r->stub);
+}
+
 static uint32_t patched_at(const struct transtab *t, uint32_t x) {
-    return IS_CHECK(x) ? tt_xrec(t, x)->stub : t->exits[x].patch;
+    return IS_CHECK(x) ? stub_of(t, x) : t->exits[x].patch;
 }
 
 /* Where it leads while it is not linked. */
 static uint32_t way_out(const struct transtab *t, uint32_t x) {
-    return IS_CHECK(x) ? (uint32_t)t->opts.sym[IP_SYM_EXIT] : tt_xrec(t, x)->stub;
+    return IS_CHECK(x) ? (uint32_t)t->opts.sym[IP_SYM_EXIT] : stub_of(t, x);
 }
 
 /* An exit that has a record leads to block from now on. */
 static void lead_to(struct transtab *t, uint32_t x, uint32_t block) {
     struct brec *to = &t->brec[block];
     struct xrec *r = tt_xrec(t, x);
-    r->linked = block + 1;
+    r->linked = (block + 1) & ((1u << 24) - 1);
     r->next_in = to->incoming;
     to->incoming = x;
-    tt_patch_rel32(t, patched_at(t, x), way_in(t, x, to));
+    tt_patch_rel32(t, patched_at(t, x), way_in(t, x, block));
     t->stats.chained++;
 }
 
@@ -98,7 +103,7 @@ static void link_exit(struct transtab *t, uint32_t x, uint32_t from, uint32_t bl
 
 void tt_link_exit(struct transtab *t, uint32_t x, uint32_t block) {
     if (!is_direct(t, x)) return;
-    link_exit(t, x, t->xrec_of[x] ? tt_xrec(t, x)->block : block_of_exit(t, x), block);
+    link_exit(t, x, t->xrec_of[x] ? (uint32_t)tt_xrec(t, x)->block : block_of_exit(t, x), block);
 }
 
 /* ---- Exits of checks ---------------------------------------------------------------- */
@@ -120,7 +125,7 @@ uint32_t tt_first_check(const struct transtab *t, uint32_t block) {
 
 uint32_t tt_next_check(const struct transtab *t, uint32_t x) {
     const struct xrec *r = tt_xrec(t, x);
-    return of_block(t, r->next_waiting, r->block);
+    return of_block(t, r->next_waiting, (uint32_t)r->block);
 }
 
 void tt_forget_checks(struct transtab *t) {
@@ -154,12 +159,13 @@ static uint32_t block_at(const struct transtab *t, uint32_t at) {
 void tt_link_check(struct transtab *t, uint32_t place, uint32_t block) {
     if (t->opts.flags & IP_C_NO_CHAIN) return;
     uint32_t from = block_at(t, place), *chain = chain_of(t, from);
-    if (!t->blocks[from].state) return;
+    if (!t->blocks[from].live) return;
     for (uint32_t x = *chain; x; x = tt_xrec(t, x)->next_waiting)
-        if (tt_xrec(t, x)->stub == place) return;
+        if (stub_of(t, x) == place) return;
     uint32_t x = free_record(t);
     if (!x) return;
-    *tt_xrec(t, x) = (struct xrec){.stub = place, .block = from, .next_waiting = *chain};
+    *tt_xrec(t, x) = (struct xrec){
+        .stub = tt_offset(t, from, place) & UINT16_MAX, .block = from & ((1u << 23) - 1), .next_waiting = *chain};
     *chain = x;
     lead_to(t, x, block);
 }
@@ -167,7 +173,7 @@ void tt_link_check(struct transtab *t, uint32_t place, uint32_t block) {
 /* Leads nowhere any more; it is linked anew when it is gone. */
 static void forget_check(struct transtab *t, uint32_t x) {
     struct xrec *r = tt_xrec(t, x);
-    uint32_t *p = chain_of(t, r->block);
+    uint32_t *p = chain_of(t, (uint32_t)r->block);
     while (*p != x) p = &tt_xrec(t, *p)->next_waiting;
     *p = r->next_waiting;
     r->next_waiting = t->free_checks;
@@ -187,15 +193,9 @@ void tt_forget_waiting(struct transtab *t) {
     tt_init_waiting(t);
 }
 
-/* The table is dense, so keys that lie together must not (as ip_tt_index has them). */
+/* Neighbours must not have one hash (as ip_tt_index has them). */
 static uint32_t wait_home(uint32_t size, uint64_t key) {
     return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40) & (size - 1);
-}
-
-static struct wait_ent *wait_place(struct wait_ent *table, uint32_t size, uint64_t key) {
-    uint32_t h = wait_home(size, key);
-    while (table[h].used && table[h].key != key) h = (h + 1) & (size - 1);
-    return &table[h];
 }
 
 void tt_expect(const struct transtab *t, uint64_t key) {
@@ -203,48 +203,52 @@ void tt_expect(const struct transtab *t, uint64_t key) {
     __builtin_prefetch(&t->wait[wait_home(t->wait_size, key)]);
 }
 
+/* The key that an exit waits for now: a binding may have come or gone. */
+static uint64_t wanted(const struct transtab *t, uint32_t x) { return tt_canonical(t, t->exits[x].key); }
+
+static void push_waiting(const struct transtab *t, uint32_t x, uint64_t key) {
+    uint32_t *first = &t->wait[wait_home(t->wait_size, key)];
+    tt_xrec(t, x)->next_waiting = *first;
+    *first = x;
+}
+
 static void grow_waiting(struct transtab *t) {
-    uint32_t size = 2 * t->wait_size;
-    struct wait_ent *table = ip_alloc(size, sizeof *table);
-    for (uint32_t i = 0; i < t->wait_size; i++)
-        if (t->wait[i].used) *wait_place(table, size, t->wait[i].key) = t->wait[i];
-    free(t->wait);
-    t->wait = table;
-    t->wait_size = size;
+    uint32_t *old = t->wait, size = t->wait_size;
+    t->wait_size *= 2;
+    t->wait = ip_alloc(t->wait_size, sizeof *t->wait);
+    for (uint32_t i = 0; i < size; i++)
+        for (uint32_t x = old[i], next; x; x = next) {
+            next = tt_xrec(t, x)->next_waiting;
+            push_waiting(t, x, wanted(t, x));
+        }
+    free(old);
 }
 
-/* Keys stay for good: most are wanted again when their block is dropped. */
-static struct wait_ent *wait_find(struct transtab *t, uint64_t key, bool make) {
-    if (make && t->n_wait >= t->wait_size / 2 && t->wait_size < WAIT_MAX) grow_waiting(t);
-    struct wait_ent *e = wait_place(t->wait, t->wait_size, key);
-    if (e->used) return e;
-    if (!make || t->n_wait >= t->wait_size / 2) return NULL;
-    t->n_wait++;
-    e->used = 1;
-    e->key = key;
-    return e;
-}
-
-/* key: of the exit, in its canonical form. */
+/* key: of the exit, in its canonical form.  One that waits already, for a binding came or went, is left there, and
+ * linked when the client takes it. */
 static void wait_for(struct transtab *t, uint32_t x, uint32_t block, uint64_t key) {
-    struct wait_ent *e = wait_find(t, key, true);
-    if (!e) return; /* it will be linked when the client takes it */
-    own_record(t, x, block)->next_waiting = e->first;
-    e->first = x;
+    struct xrec *r = own_record(t, x, block);
+    if (r->waits) return;
+    r->waits = 1;
+    if (++t->n_wait > t->wait_size) grow_waiting(t);
+    push_waiting(t, x, key);
 }
 
 static void link_waiting(struct transtab *t, uint64_t key, uint32_t block) {
-    struct wait_ent *e = wait_find(t, key, false);
-    if (!e) return;
-    uint32_t x = e->first;
-    e->first = 0;
-    while (x) {
-        uint32_t next = tt_xrec(t, x)->next_waiting;
-        tt_xrec(t, x)->next_waiting = 0;
-        /* Its own block may have been dropped, and a binding may have come or gone meanwhile. */
-        uint32_t from = tt_xrec(t, x)->block;
-        if (t->blocks[from].state && tt_canonical(t, t->exits[x].key) == key) link_exit(t, x, from, block);
-        x = next;
+    uint32_t *at = &t->wait[wait_home(t->wait_size, key)];
+    for (uint32_t x; (x = *at);) {
+        struct xrec *r = tt_xrec(t, x);
+        uint32_t from = (uint32_t)r->block;
+        bool lives = t->blocks[from].live;
+        if (lives && wanted(t, x) != key) {
+            at = &r->next_waiting;
+            continue;
+        }
+        *at = r->next_waiting;
+        r->next_waiting = 0;
+        r->waits = 0;
+        t->n_wait--;
+        if (lives) link_exit(t, x, from, block);
     }
 }
 
@@ -252,14 +256,13 @@ static void link_waiting(struct transtab *t, uint64_t key, uint32_t block) {
 static bool leaves_clean(uint64_t from, uint64_t to) { return (to & IP_KEY_TRACK) && !(from & IP_KEY_TRACK); }
 
 void tt_link_block(struct transtab *t, uint64_t key, uint32_t block) {
-    const struct brec *r = &t->brec[block];
     link_waiting(t, key, block);
-    for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits; x++) {
+    for (uint32_t x = t->brec[block].first_exit; x < tt_end_exits(t, block); x++) {
         if (!is_direct(t, x)) continue;
-        uint64_t to = tt_canonical(t, t->exits[x].key);
-        struct ip_ttent *e = tt_find(t, to);
-        if (e)
-            link_exit(t, x, block, e->block);
+        uint64_t to = wanted(t, x);
+        uint32_t found = tt_find(t, to);
+        if (found)
+            link_exit(t, x, block, found - 1);
         else if (!leaves_clean(t->blocks[block].key, t->exits[x].key))
             wait_for(t, x, block, to);
     }
@@ -268,9 +271,7 @@ void tt_link_block(struct transtab *t, uint64_t key, uint32_t block) {
 /* ---- Dropped blocks ----------------------------------------------------------------- */
 
 /* They wait for the next block of that key: hundreds of calls lead to one entry of a procedure linkage table, which is
- * made anew when its slot has been filled, and each would have to be asked for.  (An exit that waits elsewhere already,
- * for a binding came or went, takes those behind it out of that list: they will be linked when the client takes them.)
- */
+ * made anew when its slot has been filled, and each would have to be asked for. */
 static void unlink_incoming(struct transtab *t, uint32_t block) {
     uint32_t x = t->brec[block].incoming;
     t->brec[block].incoming = 0;
@@ -283,8 +284,8 @@ static void unlink_incoming(struct transtab *t, uint32_t block) {
             r->linked = 0;
             if (IS_CHECK(x))
                 forget_check(t, x);
-            else if (t->blocks[r->block].state)
-                wait_for(t, x, r->block, tt_canonical(t, t->exits[x].key));
+            else if (t->blocks[r->block].live)
+                wait_for(t, x, (uint32_t)r->block, wanted(t, x));
         }
         x = next;
     }
@@ -302,8 +303,7 @@ static void unlink(struct transtab *t, uint32_t x) {
 
 /* The exits of a dropped block leave the lists of the blocks they lead to. */
 static void unlink_outgoing(struct transtab *t, uint32_t block) {
-    const struct brec *b = &t->brec[block];
-    for (uint32_t x = b->first_exit; x < b->first_exit + b->n_exits; x++) unlink(t, x);
+    for (uint32_t x = t->brec[block].first_exit; x < tt_end_exits(t, block); x++) unlink(t, x);
     for (uint32_t x; (x = tt_first_check(t, block)); forget_check(t, x)) unlink(t, x);
 }
 

@@ -321,7 +321,7 @@ bool keep_take(struct transtab *t, uint64_t key) {
         s->next_chunk = n->chunk + 1;
         k->next_lo = s->lo;
         take_chunk(t, s, n->chunk);
-        return tt_find(t, key) != NULL;
+        return tt_find(t, key) != 0;
     }
     return false;
 }

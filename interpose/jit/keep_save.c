@@ -75,17 +75,16 @@ static const struct note *saved(const struct save *s, uint32_t block, const uint
     const struct ip_block *b = &t->blocks[block];
     const struct brec *r = &t->brec[block];
     uint64_t pc = b->key & IP_KEY_PC;
-    if (!b->state || !t->keep->note[block] || pc < s->lo || pc >= s->hi || r->compare) return NULL;
-    const uint64_t *pages = t->block_pages + r->pages;
-    for (int i = 0; i < r->n_pages; i++)
-        if (pages[i] < s->lo || pages[i] >= s->hi) return NULL;
+    if (!b->live || !t->keep->note[block] || pc < s->lo || pc >= s->hi || r->compare) return NULL;
+    for (uint32_t i = 0; i < tt_n_pages(t, block); i++)
+        if (tt_block_page(t, block, i) < s->lo || tt_block_page(t, block, i) >= s->hi) return NULL;
     const struct note *n = keep_note(&t->keep->notes, t->keep->note[block]);
     if (!n) return NULL;
     const uint8_t *behind = (const uint8_t *)(n + 1);
     const struct kept_read *reads = (const void *)(behind + 4u * n->n_moved);
     for (int i = 0; i < n->n_reads; i++)
         if (reads[i].pc < s->lo || reads[i].pc + (uint64_t)reads[i].n > s->hi) return NULL;
-    for (const struct ip_exit *x = &t->exits[r->first_exit], *end = x + r->n_exits; x < end; x++)
+    for (const struct ip_exit *x = &t->exits[r->first_exit], *end = &t->exits[tt_end_exits(t, block)]; x < end; x++)
         if ((x->kind_aux & 0xff) != IP_X_FAR && x->key & KEY_MIDDLE) return NULL;
     *arrays = behind;
     return n;
@@ -95,22 +94,18 @@ static struct code_place place_of(const struct ip_block *b) {
     return (struct code_place){b->host, b->cold, b->host_len};
 }
 
-static uint32_t offset_of(const struct ip_block *b, uint32_t address) {
-    return address - b->cold < b->cold_len ? address - b->cold + b->host_len : address - b->host;
-}
-
 /* The exits, and the descriptions of instructions that some of them have. */
-static void add_exits(struct save *s, const struct ip_block *b, const struct brec *r, const uint8_t *ids,
-                      struct bytes *descs) {
+static void add_exits(struct save *s, uint32_t block, const uint8_t *ids, struct bytes *descs) {
     const struct transtab *t = s->t;
     const struct ip_insn *before = NULL;
     uint16_t n_descs = 0;
-    for (uint32_t i = 0; i < r->n_exits; i++) {
-        const struct ip_exit *x = &t->exits[r->first_exit + i];
+    for (uint32_t i = t->brec[block].first_exit; i < tt_end_exits(t, block); i++) {
+        const struct ip_exit *x = &t->exits[i];
         int kind = x->kind_aux & 0xff;
         struct kept_exit out = {.pc = (uint32_t)x->key, .upper = (uint16_t)(x->key >> 48), .kind_aux = x->kind_aux};
-        if (x->patch) out.patch = (uint16_t)offset_of(b, x->patch);
-        memcpy(&out.id, ids + 2 * i, 2);
+        if (x->patch) out.patch = (uint16_t)tt_offset(t, block, x->patch);
+        memcpy(&out.id, ids, 2);
+        ids += 2;
         if (kind == IP_XS_TRACK || kind == IP_X_FAR) {
             uint64_t at = kind == IP_XS_TRACK ? ip_described(x->kind_aux >> 8) : x->key;
             const struct ip_insn *in = (const void *)(t->desc + (at - IP_META_BASE - IP_META_DESC));
@@ -133,18 +128,17 @@ static void add_exits(struct save *s, const struct ip_block *b, const struct bre
 static void add_code(struct save *s, uint32_t block) {
     const struct transtab *t = s->t;
     const struct ip_block *b = &t->blocks[block];
-    const struct brec *r = &t->brec[block];
     uint8_t *code = grow(&s->chunk, (size_t)b->host_len + b->cold_len);
     memcpy(code, tt_code(t, b->host), b->host_len);
     if (b->cold_len) memcpy(code + b->host_len, tt_code(t, b->cold), b->cold_len);
-    for (uint32_t x = r->first_exit; x < r->first_exit + r->n_exits; x++) {
-        if (!tt_xrec(t, x)->stub) continue;
-        uint32_t distance = tt_xrec(t, x)->stub - (t->exits[x].patch + 4);
-        memcpy(code + offset_of(b, t->exits[x].patch), &distance, 4);
+    for (uint32_t x = t->brec[block].first_exit; x < tt_end_exits(t, block); x++) {
+        if (!t->xrec_of[x]) continue;
+        uint32_t patch = t->exits[x].patch, distance = tt_place(t, block, tt_xrec(t, x)->stub) - (patch + 4);
+        memcpy(code + tt_offset(t, block, patch), &distance, 4);
     }
     for (uint32_t x = tt_first_check(t, block); x; x = tt_next_check(t, x)) {
-        uint32_t place = tt_xrec(t, x)->stub, distance = (uint32_t)t->opts.sym[IP_SYM_EXIT] - (place + 4);
-        memcpy(code + offset_of(b, place), &distance, 4);
+        uint32_t at = tt_xrec(t, x)->stub, out = (uint32_t)t->opts.sym[IP_SYM_EXIT] - (tt_place(t, block, at) + 4);
+        memcpy(code + at, &out, 4);
     }
 }
 
@@ -187,16 +181,16 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
     struct kept_block k = {.pc = pc,
                            .made_for = place_of(b),
                            .host_len = (uint32_t)b->host_len + b->cold_len,
-                           .entry = r->entry - b->host,
-                           .unmasked = r->unmasked ? r->unmasked - b->host : 0,
+                           .entry = b->entry,
+                           .unmasked = r->unmasked,
                            .mask = r->mask,
                            .n_guest = n->n_guest,
                            .slot = n->slot,
                            .guess = n->guess,
-                           .n_exits = (uint16_t)r->n_exits,
+                           .n_exits = n->n_exits,
                            .n_points = b->n_points,
                            .n_reads = n->n_reads,
-                           .n_pages = r->n_pages,
+                           .n_pages = (uint16_t)tt_n_pages(t, block),
                            .n_insns = b->n_insns,
                            .points_bytes = (uint16_t)(points_end(t, b) - points),
                            .pcs_bytes = (uint16_t)(pcs_end(t, b) - pcs),
@@ -204,10 +198,13 @@ static void add_block(struct save *s, uint32_t block, const struct note *n, cons
                            .track = (b->key & IP_KEY_TRACK) != 0,
                            .keeps_stack = n->keeps_stack};
     add(&s->chunk, &k, sizeof k);
-    add_exits(s, b, r, ids, &descs);
+    add_exits(s, block, ids, &descs);
     add(&s->chunk, descs.at, descs.n);
     add(&s->chunk, reads, 8u * n->n_reads);
-    for (int i = 0; i < r->n_pages; i++) add(&s->chunk, &t->block_pages[r->pages + (uint32_t)i], 4);
+    for (uint32_t i = 0; i < k.n_pages; i++) {
+        uint32_t page = (uint32_t)tt_block_page(t, block, i);
+        add(&s->chunk, &page, sizeof page);
+    }
     add(&s->chunk, unbound, 4u * n->n_unbound);
     uint16_t n_moved[KEEP_MOVED];
     for (int way = 0; way < KEEP_MOVED; way++) n_moved[way] = add_moved(s, moved, n->n_moved, keep_ways[way]);

@@ -51,8 +51,9 @@ static bool are_packed(const struct parts *p) {
 static bool is_whole(const struct parts *p) {
     const struct kept_block *b = p->b;
     if (b->n_pages > 8 || b->n_insns >= UB_MAX_INSN || b->n_exits > EM_MAX_EXITS || b->n_points > EM_MAX_POINTS ||
-        b->host_len > EM_MAX_CODE || b->entry >= b->made_for.hot || b->unmasked >= b->made_for.hot ||
-        b->made_for.hot > b->host_len || (b->made_for.hot < b->host_len && !b->made_for.cold) || b->n_insns == 0)
+        b->host_len > EM_MAX_CODE || b->entry > UINT8_MAX || b->entry >= b->made_for.hot ||
+        b->unmasked >= b->made_for.hot || b->made_for.hot > b->host_len ||
+        (b->made_for.hot < b->host_len && !b->made_for.cold) || b->n_insns == 0)
         return false;
     uint32_t room = b->host_len < 4 ? 0 : b->host_len - 4;
     for (int i = 0; i < b->n_exits; i++) {
@@ -146,21 +147,18 @@ static void put_block(struct transtab *t, const struct parts *p, uint64_t key) {
         keep_move_all(code, p->moved[way], b->n_moved[way], keep_ways[way], &b->made_for, &at);
     tt_put_code(t, &at, code, b->host_len);
     struct brec *r = &t->brec[block];
-    *r = (struct brec){.entry = at.host + b->entry,
-                       .unmasked = b->unmasked ? at.host + b->unmasked : 0,
-                       .mask = b->mask,
-                       .first_exit = m->n_exits,
-                       .n_exits = b->n_exits};
+    *r = (struct brec){.unmasked = (uint16_t)b->unmasked, .mask = b->mask, .first_exit = m->n_exits};
     put_exits(t, p, &at);
     t->blocks[block] = (struct ip_block){.key = key,
                                          .host = at.host,
                                          .host_len = (uint16_t)at.hot,
                                          .cold = at.cold,
                                          .cold_len = (uint16_t)(b->host_len - at.hot),
-                                         .state = 1};
+                                         .entry = (uint8_t)b->entry,
+                                         .live = 1};
     tt_take_tables(t, &t->blocks[block], p->points, b->points_bytes, p->pcs, b->pcs_bytes);
     t->blocks[block].n_points = b->n_points;
-    t->blocks[block].n_insns = b->n_insns;
+    t->blocks[block].n_insns = b->n_insns & 127;
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
     t->keep->note[block] = 0;
     t->n_live++;

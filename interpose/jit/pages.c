@@ -56,7 +56,7 @@ static struct page_ent *make(struct transtab *t, uint64_t page) {
 static void forget_dropped(const struct transtab *t, struct page_ent *p) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < p->n; k++)
-        if (t->blocks[p->blocks[k]].state) p->blocks[n++] = p->blocks[k];
+        if (t->blocks[p->blocks[k]].live) p->blocks[n++] = p->blocks[k];
     p->n = n;
 }
 
@@ -71,7 +71,11 @@ void tt_page_add_block(struct transtab *t, uint64_t page, uint32_t block) {
     }
     p->blocks[p->n++] = block;
     struct brec *r = &t->brec[block];
-    if (!r->n_pages++) r->pages = t->n_block_pages;
+    if (!r->own_page && !r->n_others && page == (t->blocks[block].key & IP_KEY_PC & ~4095ull)) {
+        r->own_page = 1;
+        return;
+    }
+    if (!r->n_others++) r->pages = t->n_block_pages & ((1u << 27) - 1);
     t->block_pages[t->n_block_pages++] = page;
 }
 
@@ -113,7 +117,7 @@ static uint64_t drop(struct transtab *t, struct page_ent *p, int why) {
     uint64_t live = 0;
     for (uint32_t k = 0; k < p->n; k++) {
         const struct ip_block *b = &t->blocks[p->blocks[k]];
-        live += b->state != 0;
+        live += b->live;
         /* One that was stale may be in the fast table still. */
         if (t->n_gone < IP_MAX_GONE) t->gone[t->n_gone] = (uint16_t)b->key;
         t->n_gone++;
@@ -150,23 +154,22 @@ uint64_t tt_invalidate(struct transtab *t, uint64_t lo, uint64_t len, int why) {
 }
 
 void tt_stale(struct transtab *t, uint64_t key) {
-    const struct ip_ttent *e = tt_find(t, tt_canonical(t, key));
-    if (!e) return;
-    const struct brec *r = &t->brec[e->block];
+    uint32_t found = tt_find(t, tt_canonical(t, key));
+    if (!found) return;
     uint64_t now = t->n_often ? tt_now_ms() : 0;
-    for (int i = 0; now && i < r->n_pages; i++) {
-        struct page_ent *p = tt_page(t, t->block_pages[r->pages + (uint32_t)i]);
+    for (uint32_t i = 0; now && i < tt_n_pages(t, found - 1); i++) {
+        struct page_ent *p = tt_page(t, tt_block_page(t, found - 1, i));
         if (p) p->changed = now;
     }
-    tt_drop_block(t, e->block);
+    tt_drop_block(t, found - 1);
 }
 
 /* Whatever way leads to the block, it will find itself stale: the value that it
  * compares first is another one (one byte, so no thread sees half of it). */
 static void make_stale(struct transtab *t, uint32_t block) {
-    uint32_t at = t->blocks[block].state ? t->brec[block].compare : 0;
+    uint32_t at = t->blocks[block].live ? t->brec[block].compare : 0;
     if (!at) return;
-    uint8_t *byte = t->cache + (at - IP_CACHE_BASE);
+    uint8_t *byte = tt_code(t, t->blocks[block].host + at);
     __atomic_store_n(byte, *byte ^ 1, __ATOMIC_RELAXED);
     t->brec[block].compare = 0;
 }

@@ -442,7 +442,7 @@ uint64_t ip_keep_fresh(uint64_t lo, uint64_t hi) {
     if (!lock_in_time()) return 0;
     for (uint32_t i = 0; i < T.meta->n_blocks; i++) {
         uint64_t pc = T.blocks[i].key & IP_KEY_PC;
-        n += T.keep->note[i] != 0 && T.blocks[i].state && pc >= lo && pc < hi;
+        n += T.keep->note[i] != 0 && T.blocks[i].live && pc >= lo && pc < hi;
     }
     for (int i = 0; n && i < T.keep->n_seg; i++)
         if (T.keep->seg[i].lo == lo && (T.keep->seg[i].stale || T.keep->seg[i].damaged)) n += IP_KEEP_SPOILT;

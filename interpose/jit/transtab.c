@@ -17,42 +17,38 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#define TT_SIZE  (1u << IP_META_TTBITS)
-#define TT_TOMB  (~0ull)
-#define TT_EMPTY 0ull /* key 0 is stored as TT_ZERO */
-#define TT_ZERO  (~1ull)
+#define TT_SIZE (1u << IP_META_TTBITS)
 
-struct ip_ttent *tt_find(const struct transtab *t, uint64_t key) {
-    if (key == 0) key = TT_ZERO;
+static uint32_t *find(const struct transtab *t, uint64_t key) {
     for (uint32_t n = 0;; n++) {
-        struct ip_ttent *e = &t->tt[ip_tt_place(key, n)];
-        if (e->key == key) return e;
-        if (e->key == TT_EMPTY) return NULL;
+        uint32_t *e = &t->tt[ip_tt_place(key, n)];
+        if (!*e) return NULL;
+        if (ip_tt_is(t->blocks, *e, key)) return e;
     }
 }
 
-static void tt_insert(struct transtab *t, uint64_t key, uint32_t host, uint32_t block) {
-    if (key == 0) key = TT_ZERO;
+uint32_t tt_find(const struct transtab *t, uint64_t key) {
+    const uint32_t *e = find(t, key);
+    return e ? *e & IP_TT_BLOCK : 0;
+}
+
+static void tt_insert(struct transtab *t, uint64_t key, uint32_t block) {
+    uint32_t entry = ip_tt_tag(key) | (block + 1) | (t->blocks[block].key != key ? IP_TT_NOREDIR : 0);
     for (uint32_t n = 0;; n++) {
-        struct ip_ttent *e = &t->tt[ip_tt_place(key, n)];
-        if (e->key == TT_EMPTY || e->key == TT_TOMB || e->key == key) {
-            e->host = host;
-            e->block = block;
-            /* The client reads without a lock: key last. */
-            __atomic_store_n(&e->key, key, __ATOMIC_RELEASE);
+        uint32_t *e = &t->tt[ip_tt_place(key, n)];
+        if (!*e || (*e & IP_TT_BLOCK) == IP_TT_GONE || ip_tt_is(t->blocks, *e, key)) {
+            /* The client reads without a lock, and the block behind it. */
+            __atomic_store_n(e, entry, __ATOMIC_RELEASE);
             return;
         }
     }
 }
 
-void tt_publish(struct transtab *t, uint64_t key, uint32_t block) { tt_insert(t, key, t->brec[block].entry, block); }
+void tt_publish(struct transtab *t, uint64_t key, uint32_t block) { tt_insert(t, key, block); }
 
 static void tt_remove(struct transtab *t, uint64_t key, uint32_t block) {
-    struct ip_ttent *e = tt_find(t, key);
-    if (e && e->block == block) {
-        __atomic_store_n(&e->key, TT_TOMB, __ATOMIC_RELEASE);
-        e->host = 0;
-    }
+    uint32_t *e = find(t, key);
+    if (e && ip_tt_block(*e) == block) __atomic_store_n(e, IP_TT_GONE, __ATOMIC_RELEASE);
 }
 
 /* ---- Bindings -------------------------------------------------------------------- */
@@ -89,8 +85,8 @@ static void close_entry(struct transtab *t, const struct ip_block *b) {
 
 void tt_drop_block(struct transtab *t, uint32_t block) {
     struct ip_block *b = &t->blocks[block];
-    if (!b->state) return;
-    b->state = 0;
+    if (!b->live) return;
+    b->live = 0;
     t->n_live--;
     tt_remove(t, b->key, block);
     tt_remove(t, b->key | IP_KEY_NOREDIR, block);
@@ -109,14 +105,14 @@ static bool has_insn(const struct transtab *t, const struct ip_block *b, uint64_
 
 void tt_drop_containing(struct transtab *t, uint64_t pc) {
     const struct page_ent *p = tt_page(t, pc & ~4095ull);
-    struct ip_ttent *e;
+    uint32_t found;
     static const uint64_t modes[] = {0, IP_KEY_TRACK, IP_KEY_NOREDIR, IP_KEY_TRACK | IP_KEY_NOREDIR};
     for (int i = 0; i < 4; i++)
-        if ((e = tt_find(t, pc | modes[i]))) tt_drop_block(t, e->block);
+        if ((found = tt_find(t, pc | modes[i]))) tt_drop_block(t, found - 1);
     if (!p) return;
     for (uint32_t k = 0; k < p->n; k++) {
         const struct ip_block *b = &t->blocks[p->blocks[k]];
-        if (!b->state) continue;
+        if (!b->live) continue;
         if (has_insn(t, b, pc)) tt_drop_block(t, p->blocks[k]);
     }
 }
@@ -179,7 +175,9 @@ static void run_stages(struct transtab *t, struct ublock *b, const struct ip_cod
 
 /* ---- Where code goes ---------------------------------------------------------------------- */
 
-_Static_assert(EM_MAX_CODE <= UINT16_MAX, "ip_block says so how long a block is");
+_Static_assert(EM_MAX_CODE <= UINT16_MAX && UB_MAX_INSN < 128, "ip_block says so how long a block is");
+_Static_assert(2 * LOAD64_FS_BYTES + STORE_IMM32_FS_BYTES + JMP_BYTES + IP_ENTRY_CHECK <= UINT8_MAX,
+               "ip_block.entry: behind em_stale_exit and em_check_entry");
 _Static_assert(IP_COLD_BASE == IP_TRACE_BASE, "what is in the upper half of the cache, other code is in the lower one");
 
 /* Code that is full of checks is half stubs that hardly ever run.  Records and counters are written in stubs: there
@@ -246,7 +244,7 @@ void tt_put_points(struct transtab *t, struct ip_block *b, const struct ip_point
 void tt_put_pcs(struct transtab *t, struct ip_block *b, const uint64_t *pcs, uint32_t n_insns) {
     uint8_t *at = ip_pcs_put_first(t->pcs + t->meta->pcs_used, pcs[0]);
     b->pcs = t->meta->pcs_used;
-    b->n_insns = (uint16_t)n_insns;
+    b->n_insns = n_insns & 127;
     for (uint32_t i = 0; i < n_insns; i++) at = ip_pcs_put(at, pcs[i], pcs[i + 1]);
     t->meta->pcs_used = (uint32_t)(at - t->pcs);
 }
@@ -297,26 +295,29 @@ static uint32_t install(struct transtab *t, const struct ublock *b) {
     blk->key = b->key;
     blk->host = e->place.host;
     blk->host_len = (uint16_t)e->place.hot;
-    blk->cold = e->place.cold;
+    blk->entry = (uint8_t)e->entry;
+    if (t->ub[2]->trace)
+        blk->trace = t->ub[2]->trace;
+    else
+        blk->cold = e->place.cold;
     blk->cold_len = (uint16_t)(e->len - e->place.hot);
     tt_put_points(t, blk, e->points, (uint32_t)e->n_points);
     uint64_t pcs[UB_MAX_INSN + 1];
     for (int i = 0; i < b->n_insn; i++) pcs[i] = b->insn[i].pc;
     pcs[b->n_insn] = b->insn[b->n_insn - 1].pc + b->insn[b->n_insn - 1].len;
     tt_put_pcs(t, blk, pcs, (uint32_t)b->n_insn);
-    blk->state = 1;
-    blk->trace = t->ub[2]->trace;
+    blk->live = 1;
     struct brec *r = &t->brec[block];
     memset(r, 0, sizeof *r);
-    r->entry = e->place.host + e->entry;
-    r->compare = e->compare ? e->place.host + e->compare : 0;
-    r->inner = e->inner ? e->place.host + e->inner : 0;
-    r->unmasked = e->unmasked ? e->place.host + e->unmasked : 0;
-    r->mask = e->mask;
-    r->called = e->called ? e->place.host + e->called : 0;
-    r->where = e->where;
+    r->compare = (uint16_t)e->compare;
+    r->inner = (uint16_t)e->inner;
+    r->unmasked = (uint16_t)e->unmasked;
+    r->called = (uint16_t)e->called;
+    if (e->where)
+        r->where = e->where;
+    else
+        r->mask = e->mask;
     r->first_exit = first_exit;
-    r->n_exits = (uint32_t)e->n_exits;
     m->n_exits += (uint32_t)e->n_exits;
     __atomic_store_n(&m->n_blocks, block + 1, __ATOMIC_RELEASE);
     t->stats.blocks++;
@@ -495,13 +496,12 @@ bool tt_ahead(struct transtab *t) {
 
 uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *full) {
     uint64_t began = __rdtsc(), canon = tt_canonical(t, key);
-    struct ip_ttent *e = canon & IP_KEY_ONE ? NULL : tt_find(t, canon);
-    uint32_t block;
+    uint32_t found = canon & IP_KEY_ONE ? 0 : tt_find(t, canon), block;
     *full = false;
     t->stats.requests++;
     t->n_new_pages = 0;
-    if (e) {
-        block = e->block;
+    if (found) {
+        block = found - 1;
     } else {
         t->req_gen++;
         if (keep_take(t, canon)) {
@@ -521,14 +521,14 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
         look_beside(t, canon);
         t->cycles += __rdtsc() - began;
     }
-    if (canon != key && !(key & IP_KEY_ONE)) tt_insert(t, key, t->brec[block].entry, block);
+    if (canon != key && !(key & IP_KEY_ONE)) tt_insert(t, key, block);
     if (exit_id && !(canon & IP_KEY_ONE)) {
         if (exit_id < t->meta->n_exits)
             tt_link_exit(t, exit_id, block);
         else if (exit_id - IP_CACHE_BASE < IP_CACHE_MAX)
             tt_link_check(t, exit_id, block);
     }
-    return t->brec[block].entry;
+    return tt_entry(t, block);
 }
 
 /* ---- Whole flush, tables ---------------------------------------------------------------------- */

@@ -19,33 +19,36 @@ static inline int block_insns(uint64_t flags) { return flags & IP_C_COUNT ? 60 :
 
 struct xrec {              /* private part of a direct exit; of all others, and of one that nothing leads on from or
                             * waits for yet, it is the first one, all zero */
-    uint32_t stub;         /* client address of its stub; of a check's, of the rel32 to patch (IP_CHECK_WHERE) */
     uint32_t next_in;      /* next exit linked to the same block, 0 end */
-    uint32_t linked;       /* block + 1, 0 none */
-    uint32_t block;        /* that it belongs to */
-    uint32_t next_waiting; /* next exit that waits for the same key, 0 end; next of the block's checks' */
+    uint32_t next_waiting; /* next exit that waits, of those whose keys have one hash, 0 end; next check's exit */
+    uint64_t stub : 16;    /* where its stub is in the block; of a check's, the rel32 to patch (IP_CHECK_WHERE) */
+    uint64_t waits : 1;
+    uint64_t block : 23;  /* that it belongs to */
+    uint64_t linked : 24; /* block + 1, 0 none */
 };
+_Static_assert(IP_META_BLKMAX < 1u << 23 && EM_MAX_CODE <= UINT16_MAX, "xrec");
 /* Exits of checks have no number in the table.  They have records while they are linked, and are known by those. */
 #define IS_CHECK(x) ((x) >= IP_META_EXITMAX)
-struct brec { /* private part of a block */
-    uint32_t first_exit, n_exits;
-    uint32_t incoming; /* first exit linked to it, 0 none */
-    uint32_t entry;    /* client address that exits lead to */
-    uint32_t compare;  /* of the first compared value, 0 if none is */
-    uint32_t inner;    /* behind the comparison with where; 0: exits never lead there */
-    uint32_t unmasked; /* behind the test of the registers in mask; 0: there is no such place */
-    uint64_t mask;     /* registers that are defined when the block is inside; the same at all its exits */
-    uint32_t called;   /* where calls from a site may go in place of it, 0: nowhere */
-    uint32_t where;    /* ct_where that the block wants (abi/count.h); 0: any */
-    uint32_t pages;    /* guest pages that it was made from: index of the first one in block_pages */
-    uint8_t n_pages;
+/* Private part of a block.  Places are offsets from its begin. */
+struct __attribute__((packed, aligned(4))) brec {
+    union {             /* with checks, or of blocks that are counted */
+        uint64_t mask;  /* registers that are defined when the block is inside; the same at all its exits */
+        uint32_t where; /* ct_where that the block wants (abi/count.h); 0: any */
+    };
+    uint32_t first_exit; /* they end where the next block's begin */
+    uint32_t incoming;   /* first exit linked to it, 0 none */
+    uint16_t compare;    /* the first compared value, 0 if none is */
+    uint16_t inner;      /* behind the comparison with where; 0: exits never lead there */
+    uint16_t unmasked;   /* behind the test of the registers in mask; 0: there is no such place */
+    uint16_t called;     /* where calls from a site may go in place of it, 0: nowhere */
+    /* Guest pages that it was made from: most often its pc's own, then others, from this index in block_pages on. */
+    uint32_t pages : 27;
+    uint32_t own_page : 1;
+    uint32_t n_others : 4;
 };
+_Static_assert(sizeof(struct brec) == 28, "a program may have 200,000");
 #define BLOCK_PAGES  8u /* at most */
 #define CHECK_CHAINS 4096u
-struct wait_ent { /* exits to a key without translation */
-    uint64_t key;
-    uint32_t first, used;
-};
 struct page_ent {  /* blocks made from a guest page */
     uint64_t page; /* 0 unused */
     uint32_t *blocks;
@@ -102,7 +105,7 @@ struct transtab {
     uint8_t *cache; /* our writable view of the code cache */
     uint8_t *meta_base;
     struct ip_meta *meta;
-    struct ip_ttent *tt;
+    uint32_t *tt;
     struct ip_exit *exits;
     struct ip_block *blocks;
     uint8_t *points, *pcs, *desc;
@@ -136,8 +139,8 @@ struct transtab {
     uint64_t code_page, code_gen; /* the copy used last, good for one request */
     const uint8_t *code_bytes;
     uint64_t req_gen;
-    struct wait_ent *wait;
-    uint32_t wait_size, n_wait;  /* places, and those in use */
+    uint32_t *wait;              /* exits to keys without translation: the first one with a hash, 0 none */
+    uint32_t wait_size, n_wait;  /* hashes, and exits that wait */
     uint64_t exec_lo, exec_hi;   /* what may be executed around the pc asked for */
     uint64_t ahead[AHEAD_QUEUE]; /* keys that may be asked for next */
     int ahead_at, ahead_n, ahead_left;
@@ -167,6 +170,32 @@ struct transtab {
 static inline uint8_t *tt_code(const struct transtab *t, uint32_t host) { return t->cache + (host - IP_CACHE_BASE); }
 /* Where the next block goes (how much of it is hot, its maker knows); its code goes there. */
 struct code_place tt_next_place(const struct transtab *t);
+/* Where exits to a block lead. */
+static inline uint32_t tt_entry(const struct transtab *t, uint32_t block) {
+    return t->blocks[block].host + t->blocks[block].entry;
+}
+/* Behind the last of its exits. */
+static inline uint32_t tt_end_exits(const struct transtab *t, uint32_t block) {
+    return block + 1 < t->meta->n_blocks ? t->brec[block + 1].first_exit : t->meta->n_exits;
+}
+/* The client's address of a place in a block. */
+static inline uint32_t tt_place(const struct transtab *t, uint32_t block, uint32_t offset) {
+    const struct ip_block *b = &t->blocks[block];
+    return offset < b->host_len ? b->host + offset : b->cold + (offset - b->host_len);
+}
+static inline uint32_t tt_offset(const struct transtab *t, uint32_t block, uint32_t address) {
+    const struct ip_block *b = &t->blocks[block];
+    return address - b->cold < b->cold_len ? address - b->cold + b->host_len : address - b->host;
+}
+/* Guest pages that a block was made from: how many, and which. */
+static inline uint32_t tt_n_pages(const struct transtab *t, uint32_t block) {
+    return t->brec[block].own_page + t->brec[block].n_others;
+}
+static inline uint64_t tt_block_page(const struct transtab *t, uint32_t block, uint32_t i) {
+    const struct brec *r = &t->brec[block];
+    if (i < r->own_page) return t->blocks[block].key & IP_KEY_PC & ~4095ull;
+    return t->block_pages[r->pages + i - r->own_page];
+}
 /* Notes the points of a new block, and the guest pcs of its instructions and of the one behind. */
 void tt_put_points(struct transtab *t, struct ip_block *b, const struct ip_point *points, uint32_t n);
 void tt_put_pcs(struct transtab *t, struct ip_block *b, const uint64_t *pcs, uint32_t n_insns);
@@ -187,7 +216,8 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
  * there is none. */
 bool tt_ahead(struct transtab *t);
 void tt_forget_ahead(struct transtab *t);
-struct ip_ttent *tt_find(const struct transtab *t, uint64_t key);
+/* The number of the key's block + 1; 0: it has no translation. */
+uint32_t tt_find(const struct transtab *t, uint64_t key);
 /* The key that a key's translation is found under. */
 uint64_t tt_canonical(const struct transtab *t, uint64_t key);
 /* How many translations there were; why: enum ip_invalid. */

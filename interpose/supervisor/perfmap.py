@@ -25,7 +25,7 @@ def blocks(meta_fd: int) -> Iterator[tuple[int, int, int]]:
     os.preadv(meta_fd, [ffi.buffer(header)], 0)
     table = ffi.new("struct ip_block[]", max(header.n_blocks, 1))
     os.preadv(meta_fd, [ffi.buffer(table)], lib.IP_META_BLOCKS)
-    live = [table[i] for i in range(header.n_blocks) if table[i].state]
+    live = [table[i] for i in range(header.n_blocks) if table[i].live]
     yield from ((block.host, block.host_len, block.key & lib.IP_KEY_PC) for block in live)
     yield from ((block.cold, block.cold_len, block.key & lib.IP_KEY_PC) for block in live if block.cold_len)
 

@@ -66,8 +66,8 @@ def test_constants_are_those_of_the_header() -> None:
     assert c["COLD_USED_AT"] == ffi.offsetof("struct ip_meta", "cold_used") and c["COLD"] == lib.IP_COLD_BASE
     assert struct.calcsize(str(c["BLOCK"])) == ffi.sizeof("struct ip_block")
     assert [f for f, _ in ffi.typeof("struct ip_block").fields] == [
-        "key", "host", "host_len", "cold_len", "points", "n_points", "n_insns", "pcs", "state",
-        "trace", "cold"]  # fmt: skip
+        "key", "host", "points", "pcs", "cold", "trace", "host_len", "cold_len", "n_points", "n_insns",
+        "live", "entry"]  # fmt: skip
 
 
 @pytest.mark.parametrize("plain", [False, True])

@@ -105,12 +105,16 @@ class Client:
 
     def finds(self, offset: int, bits: int = 0) -> int:
         """Address that a look-up in the client's table gives; 0 for none."""
-        key = struct.pack("<Q", (self.base + offset) | bits)
-        end = lib.IP_META_TT + (16 << lib.IP_META_TTBITS)
-        at = self.meta.find(key, lib.IP_META_TT, end)
-        while at >= 0 and at % 16:
-            at = self.meta.find(key, at + 1, end)
-        return int(struct.unpack_from("<I", self.meta, at + 8)[0]) if at >= 0 else 0
+        key = (self.base + offset) | bits
+        table = self.meta[lib.IP_META_TT : lib.IP_META_TT + (4 << lib.IP_META_TTBITS)]
+        blocks = ffi.cast("struct ip_block *", ffi.from_buffer(self.meta) + lib.IP_META_BLOCKS)
+        for entry in filter(None, memoryview(table).cast("I")):
+            number = entry & lib.IP_TT_BLOCK
+            block = blocks[number - 1]
+            alias = lib.IP_KEY_NOREDIR if entry & lib.IP_TT_NOREDIR else 0
+            if number != lib.IP_TT_GONE and block.key | alias == key:
+                return int(block.host + block.entry)
+        return 0
 
     def stale_exits(self, offset: int) -> int:
         """How many exits all blocks had by which the one at an offset is to be made anew."""

@@ -5,9 +5,10 @@
 #define INTERPOSE_TT_HASH_H
 
 #include "abi/meta.h"
+#include "abi/space.h"
 
-/* One kilobyte of the table for one kilobyte of guest code: a program touches
- * about as many pages of the table as of its code, and neighbours stay
+/* A quarter of a kilobyte of the table for one kilobyte of guest code: a program touches
+ * a quarter as many pages of the table as of its code, and neighbours stay
  * neighbours.  The high bits, mode bits too, move the whole image. */
 static inline uint32_t ip_tt_index(uint64_t key) {
     uint64_t group = (key >> 10) + ((key >> 23) * 0x9e3779b97f4a7c15ull >> 40);
@@ -27,6 +28,22 @@ static inline uint32_t ip_tt_place(uint64_t key, uint32_t n) {
         at = (uint32_t)(mixed >> (64 - IP_META_TTBITS)) + (n - IP_TT_NEAR) * IP_TT_LEAP;
     }
     return at & ((1u << IP_META_TTBITS) - 1);
+}
+
+_Static_assert(IP_META_BLKMAX < IP_TT_GONE, "an entry has room for a block's number");
+
+/* The bits of a key's hash, at their place. */
+static inline uint32_t ip_tt_tag(uint64_t key) {
+    return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> (32 + IP_TT_TAG_SHIFT)) << IP_TT_TAG_SHIFT;
+}
+
+static inline uint32_t ip_tt_block(uint32_t entry) { return (entry & IP_TT_BLOCK) - 1; }
+
+/* Is an entry that is not empty one of the key? */
+static inline int ip_tt_is(const struct ip_block *blocks, uint32_t entry, uint64_t key) {
+    if ((entry ^ ip_tt_tag(key)) >> IP_TT_TAG_SHIFT || (entry & IP_TT_BLOCK) == IP_TT_GONE) return 0;
+    return blocks[ip_tt_block(entry)].key == (entry & IP_TT_NOREDIR ? key & ~IP_KEY_NOREDIR : key) &&
+           (key & IP_KEY_NOREDIR || !(entry & IP_TT_NOREDIR));
 }
 
 #endif

@@ -4,10 +4,14 @@
 #include "runtime/base/rt.h"
 
 #define AT(f, o) _Static_assert(offsetof(struct tstate, f) == (o), #f)
-_Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && 16 << IP_META_TTBITS == 0x800000 &&
-                   IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && sizeof(struct ip_ttent) == 16 &&
-                   IP_TT_NEAR == 8,
-               "entry.S, rt_find_stub");
+_Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && sizeof(u32) << IP_META_TTBITS == 0x200000 &&
+                   IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && IP_TT_NEAR == 8 && IP_TT_BLOCK == 0x3ffff &&
+                   IP_TT_NOREDIR == 0x40000 && IP_TT_TAG_SHIFT == 19,
+               "entry.S, rt_find_stub: the table");
+_Static_assert(IP_META_BASE + IP_META_BLOCKS == 0x70001000 && sizeof(struct ip_block) == 32 &&
+                   offsetof(struct ip_block, key) == 0 && offsetof(struct ip_block, host) == 8 &&
+                   offsetof(struct ip_block, entry) == 31,
+               "entry.S, rt_find_stub: blocks");
 _Static_assert(IP_FAST_BITS == 16 && IP_MAX_GONE * 2 <= sizeof((struct ip_slot *)0)->data,
                "IP_R_INVALIDATE names entries by 16 bits");
 AT(gpr, 0x000);
@@ -58,7 +62,7 @@ TH(pending, 0x1380);
 TH(flush_seq, 0x1464);
 _Static_assert(sizeof(struct rt_thread) <= 2048, "the second half is the signal layer's");
 _Static_assert(sizeof(struct ip_csent) == 16, "call stack entry");
-_Static_assert(sizeof(struct ip_exit) == 16 && sizeof(struct ip_ttent) == 16, "meta tables");
+_Static_assert(sizeof(struct ip_exit) == 16, "meta tables");
 _Static_assert(sizeof(struct ip_slot) <= IP_SLOT_SIZE, "slot");
 _Static_assert(sizeof(struct ip_error) <= IP_SLOT_DATA, "an error record fits a slot");
 _Static_assert(IP_META_BASE + IP_META_EXITS == 0x6e001000, "entry.S: META_EXITS");

@@ -26,7 +26,14 @@ _start:
  * tt_hash.h) most often knows the pc: a compiler has more targets than the small
  * one has entries. */
 #define TT            0x6d001000        /* IP_META_BASE + IP_META_TT          */
-#define TT_BYTES      0x800000          /* 16 << IP_META_TTBITS               */
+#define TT_BYTES      0x200000          /* 4 << IP_META_TTBITS                */
+#define TT_BLOCK      0x3ffff           /* IP_TT_BLOCK                        */
+#define TT_NOREDIR    0x40000           /* IP_TT_NOREDIR                      */
+#define TT_TAG_SHIFT  19                /* IP_TT_TAG_SHIFT                    */
+#define BLOCKS        0x70001000        /* IP_META_BASE + IP_META_BLOCKS      */
+#define BLOCK_SHIFT   5                 /* struct ip_block has 32 bytes       */
+#define BLOCK_HOST    8
+#define BLOCK_ENTRY   31
 #define FAST          0x7fd00000        /* IP_FAST_BASE                       */
 #define ENTRY_CHECK   32
         .p2align 4
@@ -36,57 +43,79 @@ rt_find_stub:
         mov     %rdx, %rax
         shr     $47, %rax               /* no address: its high bits may be a key's modes */
         jne     4f
+        mov     %rbx, %fs:0x18
+        movabs  $0x9e3779b97f4a7c15, %rcx
         mov     %rdx, %rax
         shr     $23, %rax
-        movabs  $0x9e3779b97f4a7c15, %rcx
         imul    %rcx, %rax
         shr     $40, %rax
+        imul    %rdx, %rcx              /* its upper bits are the tag         */
+        shr     $(32 + TT_TAG_SHIFT), %rcx
+        shl     $TT_TAG_SHIFT, %ecx
+        lea     8(%rcx), %ebx           /* and as many places are looked at   */
         mov     %rdx, %rcx
         shr     $10, %rcx
         add     %ecx, %eax
-        shl     $10, %eax               /* 64 entries of 16 bytes a kilobyte  */
+        shl     $8, %eax                /* 64 entries of 4 bytes a kilobyte   */
         mov     %edx, %ecx
         and     $0x3f0, %ecx
+        shr     $2, %ecx
         add     %ecx, %eax
-        mov     $8, %ecx
 1:      and     $(TT_BYTES - 1), %eax
-        cmp     TT(%rax), %rdx
-        je      2f
-        add     $16, %eax
-        dec     %ecx
+        mov     TT(%rax), %ecx
+        test    %ecx, %ecx
+        je      6f
+        xor     %ebx, %ecx
+        shr     $TT_TAG_SHIFT, %ecx
+        je      7f
+8:      add     $4, %eax
+        dec     %ebx
+        test    $15, %bl
         jne     1b
+6:      mov     %fs:0x18, %rbx
         jmp     4f
-2:      mov     TT + 8(%rax), %ecx
-        cmp     $ENTRY_CHECK, %ecx
-        jbe     4f
+7:      mov     TT(%rax), %ecx
+        test    $TT_NOREDIR, %ecx
+        jne     8b
+        mov     %rcx, %fs:TS_TMP2       /* as it is while the block holds     */
+        and     $TT_BLOCK, %ecx
+        cmp     $TT_BLOCK, %ecx         /* IP_TT_GONE                         */
+        je      8b
+        dec     %ecx
+        shl     $BLOCK_SHIFT, %ecx
+        cmp     BLOCKS(%rcx), %rdx
+        jne     8b
+        movzbl  BLOCKS + BLOCK_ENTRY(%rcx), %ebx
+        add     BLOCKS + BLOCK_HOST(%rcx), %ebx
         cmp     $0x7fffffff, %rdx
         ja      5f
-        mov     %rax, %fs:TS_TMP2
-        sub     $ENTRY_CHECK, %ecx
-        movzwl  %dx, %eax
-        mov     %rcx, FAST(,%rax,8)
+        sub     $ENTRY_CHECK, %ebx
+        movzwl  %dx, %ecx
+        mov     %rbx, FAST(,%rcx,8)
         /* Dropped meanwhile?  Then what we stored may be too late for a flush, also when
          * another translation has taken the place. */
-        mov     %fs:TS_TMP2, %rax
-        cmp     TT(%rax), %rdx
+        mov     TT(%rax), %eax
+        cmp     %eax, %fs:TS_TMP2
         jne     3f
-        add     $ENTRY_CHECK, %ecx
-        cmp     TT + 8(%rax), %ecx
-        jne     3f
-        sub     $ENTRY_CHECK, %ecx
+        mov     %rbx, %rcx
+        mov     %fs:0x18, %rbx
         LOAD_FLAGS
         mov     %fs:0x00, %rax
         jmp     *%rcx
         /* Far code is entered by its own address: only keys below 2 GiB can be checked
          * at the entry, so only they are in the small table. */
-5:      mov     %rcx, %fs:TS_TARGET
+5:      mov     TT(%rax), %eax
+        cmp     %eax, %fs:TS_TMP2
+        jne     6b
+        mov     %rbx, %fs:TS_TARGET
+        mov     %fs:0x18, %rbx
         LOAD_FLAGS
         mov     %fs:0x00, %rax
         mov     %fs:0x08, %rcx
         mov     %fs:0x10, %rdx
         jmp     *%fs:TS_TARGET
-3:      movzwl  %dx, %eax
-        movq    $rt_find_stub, FAST(,%rax,8)
+3:      movq    $rt_find_stub, FAST(,%rcx,8)
+        mov     %fs:0x18, %rbx
 4:      mov     %fs:TS_LAHF, %eax
         add     $0x7f, %al
         sahf

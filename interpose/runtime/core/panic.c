@@ -27,7 +27,7 @@ static void panic_block(const struct tstate *ts) {
     const struct ip_block *b = rt_block_of(ts->target);
     if (b == NULL) return;
     line("  block of 0x%lx: key 0x%lx, host 0x%x + 0x%x, %u instructions, state %u", ts->target, b->key, b->host,
-         b->host_len, b->n_insns, b->state);
+         b->host_len, b->n_insns, b->live);
 }
 
 /* The block in its stages, by the supervisor, unless it is what fails. */
