@@ -46,6 +46,7 @@ static void report(struct call *c, int kind, const char *name, const char *field
 
 void call_reads(struct call *c, u64 addr, u64 n, const char *name, const char *field) {
     u64 hole, bad;
+    if (!rt_shadow_undef(addr, n, &bad)) return; /* what is addressable and defined, which most is, takes one look */
     bool ends = rt_shadow_unaddr(c->ts, addr, n, &hole);
     /* The first byte that is wrong says what is told, as in Valgrind. */
     if (rt.flags & IP_C_UNDEF && rt_shadow_undef(addr, ends ? hole - addr : n, &bad))
@@ -105,7 +106,8 @@ struct pollfd {
 };
 
 static void poll_in(struct call *c, u64 at, u64 n) {
-    if (n > 65536) return;
+    u64 bad;
+    if (n > 65536 || !rt_shadow_undef(at, n * sizeof(struct pollfd), &bad)) return;
     for (u64 i = 0; i < n; i++) {
         call_reads(c, at + i * 8, 4, "ufds.fd", "");
         call_reads(c, at + i * 8 + 4, 2, "ufds.events", "");
