@@ -28,6 +28,7 @@
 #define MAX_PLACES   24 /* where these part or come together */
 #define MAX_BETWEEN  2  /* from a branch to the one that speaks for both; Valgrind's number */
 #define MAX_LEAVING  3  /* to a return, that is: what is that short, Valgrind does not join */
+#define DECODED      64
 #define FLAGS        (IP_FL_CF | IP_FL_PF | IP_FL_ZF | IP_FL_SF | IP_FL_OF)
 
 #define REG(r)       (1u << (r))
@@ -56,6 +57,20 @@ static void put_back(const struct kept *k, struct tstate *ts) {
     ts->vflags = k->vflags;
 }
 
+/* What was decoded here: a loop with an undefined branch comes again and again, and decoding was a third of its time.
+ * The bytes decide, so code that changes needs no word. */
+static struct ip_insn decoded[DECODED];
+static rt_lock_t decoded_lock;
+
+static bool known(u64 pc, const u8 *code, unsigned n, struct ip_insn *in) {
+    const struct ip_insn *slot = &decoded[(pc ^ pc >> 6) % DECODED];
+    if (slot->pc != pc || !slot->len || slot->len > n || !rt_trylock(&decoded_lock)) return false;
+    bool is = slot->pc == pc && slot->len && slot->len <= n && rt_memcmp(slot->bytes, code, slot->len) == 0;
+    if (is) *in = *slot;
+    rt_unlock(&decoded_lock);
+    return is;
+}
+
 bool tk_fetch(u64 pc, struct ip_insn *in) {
     u8 code[16];
     unsigned n = 15, here = 4096 - (unsigned)(pc & 4095);
@@ -63,7 +78,13 @@ bool tk_fetch(u64 pc, struct ip_insn *in) {
         if (here >= n || rt_copy_from(code, pc, here) != 0) return false;
         n = here;
     }
-    return ip_decode(code, n, pc, in) > 0;
+    if (known(pc, code, n, in)) return true;
+    if (ip_decode(code, n, pc, in) <= 0) return false;
+    if (rt_trylock(&decoded_lock)) {
+        decoded[(pc ^ pc >> 6) % DECODED] = *in;
+        rt_unlock(&decoded_lock);
+    }
+    return true;
 }
 
 /* Where a place that may only jump on leads. */

@@ -31,11 +31,35 @@ rt_copy_to:
         mov     %rax, (%rdi)
         xor     %eax, %eax
         ret
-1:      cmp     $2, %rdx                /* at once, so that a page's end leaves nothing half done */
+1:      ja      9f
+        cmp     $2, %rdx                /* at once, so that a page's end leaves nothing half done */
         je      2f
         cmp     $4, %rdx
         je      4f
-        mov     %rdx, %rcx
+        cmp     $1, %rdx
+        je      5f
+        jmp     8f
+9:      cmp     $32, %rdx               /* a repeated instruction takes longer to begin than this */
+        ja      8f
+        cmp     $16, %rdx
+        jbe     6f
+        mov     8(%rsi), %r8
+        mov     -16(%rsi,%rdx), %r9
+        mov     (%rsi), %rax
+        mov     -8(%rsi,%rdx), %rcx
+        mov     %rax, (%rdi)
+        mov     %r8, 8(%rdi)
+        mov     %r9, -16(%rdi,%rdx)
+        mov     %rcx, -8(%rdi,%rdx)
+        xor     %eax, %eax
+        ret
+6:      mov     (%rsi), %rax
+        mov     -8(%rsi,%rdx), %rcx
+        mov     %rax, (%rdi)
+        mov     %rcx, -8(%rdi,%rdx)
+        xor     %eax, %eax
+        ret
+8:      mov     %rdx, %rcx
         rep movsb
         xor     %eax, %eax
         ret
@@ -45,6 +69,10 @@ rt_copy_to:
         ret
 4:      mov     (%rsi), %eax
         mov     %eax, (%rdi)
+        xor     %eax, %eax
+        ret
+5:      movzbl  (%rsi), %eax
+        mov     %al, (%rdi)
         xor     %eax, %eax
         ret
         .size   rt_copy_from, . - rt_copy_from

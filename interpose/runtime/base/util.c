@@ -12,14 +12,45 @@ struct rt_global rt;
 
 /* ---- memory and strings ----------------------------------------------------- */
 
+#define SHORT 128 /* up to here a repeated instruction takes longer to begin than words one by one */
+
+static inline u64 word_of(const void *at) {
+    u64 word;
+    __builtin_memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static inline void set_word(void *at, u64 word) { __builtin_memcpy(at, &word, sizeof word); }
+
+/* Upwards, as move_bytes relies on: the last word is read before anything is written. */
+static void *copy_words(void *d, const void *s, size_t n) {
+    u64 last = word_of((const u8 *)s + n - 8);
+    for (size_t i = 0; i + 8 < n; i += 8) {
+        set_word((u8 *)d + i, word_of((const u8 *)s + i));
+        __asm__ volatile("" : : : "memory"); /* keep it a loop, not a memcpy call */
+    }
+    set_word((u8 *)d + n - 8, last);
+    return d;
+}
+
 void *rt_memcpy(void *d, const void *s, size_t n) {
     void *ret = d;
+    if (n >= 8 && n <= SHORT) return copy_words(d, s, n);
     __asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
     return ret;
 }
 
 void *rt_memset(void *d, int c, size_t n) {
     void *ret = d;
+    if (n >= 8 && n <= SHORT) {
+        u64 word = (u8)c * 0x0101010101010101ull;
+        for (size_t i = 0; i + 8 < n; i += 8) {
+            set_word((u8 *)d + i, word);
+            __asm__ volatile("" : : : "memory");
+        }
+        set_word((u8 *)d + n - 8, word);
+        return d;
+    }
     __asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
     return ret;
 }
