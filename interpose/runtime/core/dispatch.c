@@ -173,6 +173,41 @@ static bool evict(struct tstate *ts) {
     return true;
 }
 
+/* Instructions that were made alone and without the tool, for a fault of theirs (signal.c).  No table has them, and a
+ * program that handles its faults, or meets one signal after the other in the same place, comes here each time. */
+static struct alone {
+    u64 key, epoch, generation; /* nothing was dropped since */
+    u32 host;
+    u8 code[MAX_INSN];
+} alone[16];
+static rt_lock_t alone_lock;
+
+static struct alone *alone_at(u64 key) { return &alone[key % (sizeof alone / sizeof *alone)]; }
+
+/* May one that was made before serve?  What the program's code is now goes to code. */
+static bool is_alone(struct tstate *ts, u64 key, u8 *code) {
+    const u64 wanted = IP_KEY_ONE | IP_KEY_BARE;
+    return (key & wanted) == wanted && !rt_th(ts)->stale_key && !rt_th(ts)->unwrapped && !rt_debugged() &&
+           rt_copy_from(code, key & IP_KEY_PC, MAX_INSN) == 0;
+}
+
+static u32 made_alone(u64 key, const u8 *code) {
+    const struct alone *a = alone_at(key);
+    u32 host = 0;
+    if (a->key != key || !rt_trylock(&alone_lock)) return 0;
+    if (a->key == key && a->epoch == rt_drop_epoch() && a->generation == rt.meta->generation &&
+        rt_memcmp(a->code, code, MAX_INSN) == 0)
+        host = a->host;
+    rt_unlock(&alone_lock);
+    return host;
+}
+
+static void keep_alone(const struct alone *made) {
+    if (!rt_trylock(&alone_lock)) return;
+    *alone_at(made->key) = *made;
+    rt_unlock(&alone_lock);
+}
+
 /* The translation of key, made if need be; patches exit_id to it.  0: nothing
  * can be fetched at its pc. */
 static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
@@ -186,6 +221,9 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
             code[1] = pc; /* a debugger's breakpoint may lie there, where its calls return to */
             key |= IP_KEY_ONE;
         }
+        struct alone one = {.key = key, .epoch = rt_drop_epoch(), .generation = rt.meta->generation};
+        bool is_one = is_alone(ts, key, one.code);
+        if (is_one && (one.host = made_alone(key, one.code))) return one.host;
         s->a[0] = key;
         s->a[1] = exit_id;
         s->a[2] = code[0];
@@ -201,7 +239,9 @@ static u32 translate(struct tstate *ts, u64 key, u32 exit_id) {
             continue;
         }
         u32 n = s->len / 8;
-        if (s->r[0]) return (u32)s->r[0];
+        one.host = (u32)s->r[0];
+        if (is_one && one.host) keep_alone(&one);
+        if (one.host) return one.host;
         if (!n) rt_panic(ts, "no translation for 0x%lx", key);
         /* Watch the pages first: a block that others find must not be stale. */
         u64 pages[8];
