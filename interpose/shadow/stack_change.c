@@ -139,21 +139,35 @@ static bool is_undefined_below(u64 sp, u64 lo) {
     return true;
 }
 
-/* How calm (sh_stack_calm) a stack was that RSP has left, by the page where it did: coroutines come back there. */
-#define LEFT 256
-static u64 left[LEFT];
+/* What is known of stacks of which only looking says whether they take, by the page that RSP was in: how calm
+ * (sh_stack_calm) one was when RSP left it, or that all was undefined below.  Coroutines come back there. */
+#define LEFT_BITS 15
+#define LOOKED    (CALM + 1)
+static u64 left[1u << LEFT_BITS];
+
+static u64 *left_at(u64 sp) { return &left[(sp >> 12) * 0x9e3779b97f4a7c15ull >> (64 - LEFT_BITS)]; }
+
+static void note_left(u64 sp, u64 known) { __atomic_store_n(left_at(sp), sp >> 12 << 16 | known, __ATOMIC_RELAXED); }
 
 static void remember_calm(const struct tstate *ts, u64 sp) {
-    if (ts->stack_looks && sp > ts->stack_lo && sp <= ts->stack_hi)
-        __atomic_store_n(&left[(sp >> 12) % LEFT], sp >> 12 << 16 | ts->stack_calm, __ATOMIC_RELAXED);
+    if (ts->stack_looks && ts->stack_calm && sp > ts->stack_lo && sp <= ts->stack_hi) note_left(sp, ts->stack_calm);
+}
+
+/* Whatever was there once may have become something else: some words of what was looked at say that it has not.  They
+ * are near RSP, where the stack's next frames will be: each page further down is one that the caches do not have. */
+static bool is_undefined_still(u64 sp, u64 lo, u64 far) {
+    u64 below = (sp - SH_REDZONE - SH_PUSHES) & ~7ull, v = 0;
+    if (below < lo + 8) return false;
+    for (u64 d = 8; d <= far && below >= lo + d; d *= 8)
+        if (rt_copy_from(&v, (u64)sh_v(below - d), 8) != 0 || v != ~0ull) return false;
+    return true;
 }
 
 /* 0 if what lies below does not look as if a stack had been there. */
 static u16 recall_calm(u64 sp, u64 lo) {
-    u64 was = __atomic_load_n(&left[(sp >> 12) % LEFT], __ATOMIC_RELAXED),
-        below = (sp - SH_REDZONE - SH_PUSHES) & ~7ull, v = 0;
-    bool known = was >> 16 == sp >> 12 && below >= lo + 8 && rt_copy_from(&v, (u64)sh_v(below - 8), 8) == 0;
-    return known && v == ~0ull ? (u16)was : 0;
+    u64 was = __atomic_load_n(left_at(sp), __ATOMIC_RELAXED);
+    u16 calm = (u16)was;
+    return was >> 16 == sp >> 12 && is_undefined_still(sp, lo, calm == LOOKED ? LOOKS / 8 : 8) ? calm : 0;
 }
 
 static void set_takes(struct tstate *ts, bool takes) {
@@ -162,8 +176,11 @@ static void set_takes(struct tstate *ts, bool takes) {
 
 /* RSP comes to sp, on a stack of which only looking says whether it takes what may be defined. */
 static void look(struct tstate *ts, u64 sp) {
-    ts->stack_calm = recall_calm(sp, ts->stack_lo);
-    set_takes(ts, ts->stack_calm < CALM && !is_undefined_below(sp, ts->stack_lo));
+    u16 calm = recall_calm(sp, ts->stack_lo);
+    ts->stack_calm = calm == LOOKED ? 0 : calm;
+    bool undefined = calm >= CALM || is_undefined_below(sp, ts->stack_lo);
+    set_takes(ts, !undefined);
+    if (undefined && calm < CALM) note_left(sp, LOOKED);
 }
 
 /* Something has been seen to grow towards a stack in a heap block or mapping that is one by nobody's word: an Erlang
