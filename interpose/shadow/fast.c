@@ -325,6 +325,16 @@ static bool logic(struct tstate *ts, const struct ip_insn *in) {
     return true;
 }
 
+/* bt and its like in memory, whose address hangs on the bit's number: all is defined, and stays so. */
+static bool bit_string(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    if (in->mem.seg || in->mem.addr32 || (t->ts->umask & (in->gpr_read | 1ull << IP_U_FLAGS))) return false;
+    u64 at = tk_ea_raw(t);
+    if (!addressable(t->ts, at, 1) || *(const u8 *)sh_v(at)) return false;
+    sh_note_red_zone(t->ts, at);
+    return true;
+}
+
 /* Of vector registers alone nothing is to be reported. */
 static bool vectors(struct tk *t) {
     const struct ip_insn *in = t->in;
@@ -360,6 +370,10 @@ static bool arithmetic(struct tk *t) {
     case IP_MN_SAR:
     case IP_MN_ROL:
     case IP_MN_ROR: return plain_operands(t) && tk_bits(t);
+    case IP_MN_BT:
+    case IP_MN_BTS:
+    case IP_MN_BTR:
+    case IP_MN_BTC: return tk_in_bit_string(in) ? bit_string(t) : plain_operands(t) && tk_bits(t);
     default: return in->cc != 0xff && in->enc == IP_ENC_LEGACY && plain_operands(t) && tk_int(t);
     }
 }

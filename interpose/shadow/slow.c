@@ -83,7 +83,7 @@ int sh_access(struct tstate *ts, u64 addr, u64 n, u8 *v) {
     while (n) {
         unsigned k = n < 8 ? (unsigned)n : 8;
         u64 word = 0, missing = 0;
-        if (k < 8 || sh_read(&word, sh_v(addr), 8) < 0) {
+        if (sh_read(&word, sh_v(addr), k) < 0) {
             word = 0;
             for (unsigned i = 0; i < k; i++) {
                 u8 b = 0xff;

@@ -89,12 +89,38 @@ static void lods(struct tk *t, unsigned n) {
     tk_set_gpr(t, IP_RAX, n >= 4 ? u : (old & ~tk_mask(n)) | u);
 }
 
+#define PIECE 128 /* what is looked at together */
+
+/* The first elements of a comparison that goes upwards, up to PIECE bytes: *done of them are defined, and so are
+ * the flags behind them.  Whether the CPU ends there. */
+static bool defined_piece(struct tk *t, const struct str *s, bool scan, u64 left, u64 *done) {
+    u8 one[PIECE], other[PIECE];
+    u64 bad, n = s->n, count = left < PIECE / n ? left : PIECE / n, a = t->ts->gpr[IP_RAX], b = 0;
+    *done = 0;
+    if (s->step < 0 || (scan && t->ts->vgpr[IP_RAX] & tk_mask(s->n))) return false;
+    if (rt_shadow_undef(s->di, count * n, &bad) || rt_copy_from(other, s->di, count * n) < 0) return false;
+    if (!scan && (rt_shadow_undef(s->si, count * n, &bad) || rt_copy_from(one, s->si, count * n) < 0)) return false;
+    bool until = t->in->rep != 0xf3; /* ends where they are equal */
+    for (; *done < count; ++*done) {
+        __builtin_memcpy(&b, other + *done * n, n);
+        if (!scan) __builtin_memcpy(&a, one + *done * n, n);
+        if (!((a ^ b) & tk_mask(s->n)) == until) break;
+    }
+    tk_set_flags(t, 0);
+    return *done < count;
+}
+
 /* cmps (two streams) and scas (against the accumulator): as far as the CPU will go. */
 static void compare(struct tk *t, unsigned n, bool scan) {
     struct str s;
     if (!start(t, &s, n, !scan, true)) return;
-    u64 m = tk_mask(n);
+    u64 m = tk_mask(n), done = 1;
     for (u64 i = 0; i < s.count; i++, s.si += (u64)s.step, s.di += (u64)s.step) {
+        while (t->in->rep && done && i < s.count) { /* from the first piece on that is not defined, one by one */
+            if (defined_piece(t, &s, scan, s.count - i, &done)) return;
+            i += done, s.si += done * n, s.di += done * n;
+        }
+        if (i == s.count) return;
         tkval a = {t->ts->gpr[IP_RAX] & m, t->ts->vgpr[IP_RAX] & m}, b = {0, 0};
         u64 unused;
         u8 probe;

@@ -33,9 +33,17 @@ static void *copy_words(void *d, const void *s, size_t n) {
     return d;
 }
 
+static void *copy_bytes(void *d, const void *s, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        ((u8 *)d)[i] = ((const u8 *)s)[i];
+        __asm__ volatile("" : : : "memory");
+    }
+    return d;
+}
+
 void *rt_memcpy(void *d, const void *s, size_t n) {
     void *ret = d;
-    if (n >= 8 && n <= SHORT) return copy_words(d, s, n);
+    if (n <= SHORT) return n >= 8 ? copy_words(d, s, n) : copy_bytes(d, s, n);
     __asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
     return ret;
 }
