@@ -63,8 +63,29 @@ static void map_anon(u64 at, u64 len) {
                len, -r);
 }
 
+/* Pages that were there when they were last needed, and that nobody has unmapped since: what comes and goes most often
+ * comes again between the same neighbours.  Under sh_map_lock. */
+static u64 there[64];
+
+static u64 *there_at(u64 page) { return &there[page / RT_PAGE % (sizeof there / sizeof *there)]; }
+
+static void unmap_pages(u64 first, u64 last) {
+    u64 n = (last - first) / RT_PAGE;
+    for (u64 i = 0; i < n && i < sizeof there / sizeof *there; i++) {
+        u64 *at = n < sizeof there / sizeof *there ? there_at(first + i * RT_PAGE) : &there[i];
+        if (*at >= first && *at < last) *at = 0;
+    }
+    sys2(NR_munmap, (long)first, (long)(last - first));
+}
+
 /* Whole pages [at, at+len) hold `fill` from now on. */
 static void map_pages(u64 at, u64 len, int fill) {
+    if (len == RT_PAGE) { /* most often one of A bits, which was filled with ones, not unmapped */
+        if (*there_at(at) != at) map_anon(at, len);
+        if (fill || *there_at(at) == at) sh_fill(at, fill, len);
+        *there_at(at) = at;
+        return;
+    }
     if (fill == 0 || len <= ONES_MIN || len > ONES_MAX) {
         map_anon(at, len);
         if (fill && len <= ONES_MIN) sh_fill(at, 0xff, len);
@@ -76,6 +97,8 @@ static void map_pages(u64 at, u64 len, int fill) {
 /* A border page: exists afterwards; what nobody has claimed reads 0xff. */
 static void need_page(u64 page) {
     u8 resident;
+    if (*there_at(page) == page) return;
+    *there_at(page) = page;
     if (sys3(NR_mincore, (long)page, RT_PAGE, (long)&resident) == 0) return; /* a third of what the map would take */
     long r = rt_host_map(page, RT_PAGE, PROT_RW, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1);
     if (r == (long)page)
@@ -130,7 +153,7 @@ static void range_release(u64 lo, u64 hi) {
     }
     fill_safe(lo, first, 0xff);
     fill_safe(last, hi, 0xff);
-    sys2(NR_munmap, (long)first, (long)(last - first));
+    unmap_pages(first, last);
 }
 
 static int v_fill(int state) { return state == RT_SH_DEFINED ? 0 : 0xff; }
@@ -210,11 +233,12 @@ void rt_shadow_moved(u64 from, u64 to, u64 len) {
     copy_sparse(sh_a(to), sh_a(from), len >> 3);
     if (first < last) {
         long r = -1;
-        if (last - first > ONES_MIN) /* one kernel mapping: move its pages */
+        bool moves = last - first > ONES_MIN; /* one kernel mapping: move its pages */
+        if (moves)
             r = sys5(NR_mremap, (long)first, (long)(last - first), (long)(last - first), MREMAP_MAYMOVE | MREMAP_FIXED,
                      (long)(first + off));
         if (r != (long)(first + off)) {
-            map_anon(first + off, last - first);
+            if (moves) map_anon(first + off, last - first);
             copy_sparse(first + off, first, last - first);
         }
         copy_sparse(lo + off, lo, first - lo);
