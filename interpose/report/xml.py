@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from .errors import AuxPart, Error, ErrorManager
-from .stack import Stack, StackResolver
+from .stack import ResolvedFrame, Stack, StackResolver
 from .suppressions import PLACEHOLDER, GeneratedSuppression, generate
 
 TYPE_CHECKING = False
@@ -22,10 +22,11 @@ PROTOCOLS = (4, 5, 6)
 """4 is what most consumers know; 5 adds errors about file descriptors, 6 the summaries at the end."""
 
 if TYPE_CHECKING:
-    Node = tuple[str, str | int | "Sequence[Node]"]
-"""An element: name, and text or children."""
+    Node = tuple[str, str | int | "Sequence[Node | str]"]
+"""An element: name, and text or children, of which some may be lines already."""
 
 
+_MOST_FRAMES = 20_000
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 # What has an escape, and what no document may hold, escaped or not (XML 1.0, production 2).
 _SPECIAL = re.compile("[&<>\r]|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -56,7 +57,10 @@ def render(node: Node, indent: int = 0) -> list[str]:
         return [f"{pad}<{name}>{escape(str(content))}</{name}>"]
     lines = [f"{pad}<{name}>"]
     for child in content:
-        lines += render(child, indent + 2)
+        if isinstance(child, str):
+            lines.append(child)
+        else:
+            lines += render(child, indent + 2)
     lines.append(f"{pad}</{name}>")
     return lines
 
@@ -144,6 +148,7 @@ class XmlSink(XmlWriter):
         super().__init__(write, protocol)
         self.resolver = resolver
         self.with_suppressions = with_suppressions
+        self._frames: dict[ResolvedFrame, str] = {}
 
     # -- errors (the sink's side) --------------------------------------------------------------------------
 
@@ -192,22 +197,26 @@ class XmlSink(XmlWriter):
 
     def stack(self, stack: Stack) -> Node:
         """A stack trace. Frames of replaced functions have no source: consumers blame the first that has."""
-        frames: list[Node] = []
-        own = self.resolver.options.own_objects
-        for frame in self.resolver.frames(stack):
-            nodes: list[Node] = [("ip", f"0x{frame.ip:X}")]
-            source = frame.obj not in own
-            for name, value in (
-                ("obj", frame.obj),
-                ("fn", frame.name),
-                ("dir", frame.dir if source else None),
-                ("file", frame.file if source else None),
-                ("line", frame.line if source else None),
-            ):
-                if value is not None:
-                    nodes.append((name, value))
-            frames.append(("frame", nodes))
-        return ("stack", frames)
+        frames = self.resolver.frames(stack)
+        if len(self._frames) >= _MOST_FRAMES:
+            self._frames.clear()
+        return ("stack", [self._frames.get(frame) or self._frame(frame) for frame in frames])
+
+    def _frame(self, frame: ResolvedFrame) -> str:
+        """The lines of a frame, at the one depth that stacks have; most are in other stacks, too."""
+        nodes: list[Node] = [("ip", f"0x{frame.ip:X}")]
+        source = frame.obj not in self.resolver.options.own_objects
+        for name, value in (
+            ("obj", frame.obj),
+            ("fn", frame.name),
+            ("dir", frame.dir if source else None),
+            ("file", frame.file if source else None),
+            ("line", frame.line if source else None),
+        ):
+            if value is not None:
+                nodes.append((name, value))
+        made = self._frames[frame] = "\n".join(render(("frame", nodes), 4))
+        return made
 
     # -- other events ----------------------------------------------------------------------------------------
 

@@ -94,8 +94,8 @@ class ErrorRecord:
     def decode(cls, data: bytes | bytearray | memoryview) -> ErrorRecord:
         """Read a ``struct ip_error``."""
         record = ffi.from_buffer("struct ip_error *", data)
-        frames = tuple(record.frames[0 : min(record.n_frames, len(record.frames))])
-        text = bytes(record.text).split(b"\0", 1)[0].decode("utf-8", "replace")
+        frames = tuple(ffi.unpack(record.frames, min(record.n_frames, len(record.frames))))
+        text = ffi.string(record.text).decode("utf-8", "replace")
         where = record.size, record.addr, record.pc, record.sp
         return cls(ErrKind(record.kind), *where, tuple(record.aux), record.otag, frames, text)
 

@@ -12,7 +12,7 @@ from interpose.report.stack import Stack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from dataclasses import dataclass, field
     from enum import Enum
 else:
@@ -86,6 +86,15 @@ class BlockMap:
     """Blocks in order of address, for lookups by address.  Blocks do not overlap, unless they are nested."""
 
     blocks: list[HeapBlock] = field(default_factory=list)
+
+    @classmethod
+    def nearest(
+        cls, blocks: Sequence[HeapBlock], addr: int, distance: int, nested: int = 0
+    ) -> HeapBlock | None:
+        """As :meth:`near` of a map of these blocks, most often none or one."""
+        if len(blocks) > 1:
+            return cls.of(blocks).near(addr, distance, nested)
+        return next((block for block in blocks if block.distance(addr) <= distance), None)
 
     @classmethod
     def of(cls, blocks: Iterable[HeapBlock]) -> BlockMap:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from interpose.supervisor.client import Client
     from interpose.supervisor.unloaded import UnloadedCode
 
+    _Row = tuple[int, int, int, int, Any]
+    """State, kind, first and last address of a block, and its ``struct ip_near_block``."""
+
 _BLOCK_SIZE = ffi.sizeof("struct ip_heap_block")
 _STATE_AT, _KIND_AT = (ffi.offsetof("struct ip_heap_block", name) for name in ("state", "kind"))
 _CHUNK = lib.IP_HEAP_CHUNK
@@ -44,8 +47,9 @@ def _pool_of(blocks: Any, at: int) -> int:
     return int(ffi.cast("struct ip_heap_pooled *", blocks + at + 1).pool)
 
 
-def _touches(block: Any, addr: int, distance: int) -> bool:
-    return bool(block.addr <= addr + distance and addr - distance <= block.addr + block.size)
+def _row(row: Any) -> _Row:
+    block = row.block
+    return block.state, block.kind, block.addr, block.addr + block.size, row
 
 
 class HeapReader:
@@ -60,7 +64,7 @@ class HeapReader:
         self._stacks: dict[int, Stack | None] = {}
         self._mappings: list[Mapping] | None = None
         self._live: Blocks | None = None
-        self._near: tuple[int, int, Any, int] | None = None
+        self._near: tuple[int, int, Any, list[_Row]] | None = None
         self._outdated = 0
         self.unloaded: UnloadedCode | None = None
         """What is known of code that stacks from before its unmapping are about."""
@@ -118,10 +122,11 @@ class HeapReader:
     def near(self, addr: int, distance: int, freed: bool) -> list[HeapBlock]:
         """Live or freed blocks not farther than ``distance`` bytes from an address."""
         state = _QUARANTINE if freed else _LIVE
+        lo, hi = addr - distance, addr + distance
         return [
             self._decoded(row)
-            for row in self._around(addr, distance)
-            if row.block.state == state and _touches(row.block, addr, distance)
+            for found, _, start, end, row in self._around(addr, distance)
+            if found == state and start <= hi and lo <= end
         ]
 
     def pool_chunks(self, number: int) -> list[HeapBlock]:
@@ -138,13 +143,16 @@ class HeapReader:
 
     def chunk_at(self, addr: int, kind: AllocKind) -> HeapBlock | None:
         """The live chunk of a memory pool that an address lies in, or in whose red zone it does."""
-        rows = self._around(addr, 0)
-        live = (row for row in rows if row.block.state == _LIVE)
-        chunks = [self._decoded(row) for row in live if KINDS[row.block.kind] is kind]
+        number = KINDS.index(kind)
+        chunks = [
+            self._decoded(row)
+            for state, of, _, _, row in self._around(addr, 0)
+            if of == number and state == _LIVE
+        ]
         return Blocks.of(chunks).chunk_at(addr, kind) if chunks else None
 
-    def _around(self, addr: int, distance: int) -> Iterator[Any]:
-        """``struct ip_near_block``, good for one step: all blocks that are so near, and maybe others."""
+    def _around(self, addr: int, distance: int) -> list[_Row]:
+        """All blocks that are so near, and maybe others; good until the next call."""
         if self._near is None or self._near[0] != addr or self._near[1] < distance:
             distance = max(distance, _NEAR)
             table, found, room = self._client.symbol(lib.IP_SYM_HEAP_TABLE), 0, 0
@@ -153,10 +161,9 @@ class HeapReader:
                 room = max(found + _FEW_NEAR, 2 * room)
                 rows = ffi.new("struct ip_near_block[]", room)
                 found = lib.ip_heap_near(self._client.memory_fd(), table, addr, distance, rows, room)
-            self._near = addr, distance, rows, found
-        _, _, rows, found = self._near  # a slice of an array of cffi's would not keep it alive
-        for at in range(found):
-            yield rows[at]
+            # A row, or a slice, of an array of cffi's does not keep it alive.
+            self._near = addr, distance, rows, [_row(rows[at]) for at in range(found)]
+        return self._near[3]
 
     def _chunks(self) -> Iterator[bytes]:
         """Copies of the heap's records, ``struct ip_heap_block``."""

@@ -73,11 +73,11 @@ class ClientSpace:
     def live_block_near(self, addr: int, distance: int) -> HeapBlock | None:
         nested = self.redzone + NESTED_MORE
         found = self._reader.near(addr, max(distance, nested), freed=False)
-        blocks = BlockMap.of(block for block in found if block.kind not in CHUNKS)
-        return blocks.near(addr, distance, nested)
+        blocks = [block for block in found if block.kind not in CHUNKS]
+        return BlockMap.nearest(blocks, addr, distance, nested)
 
     def freed_block_near(self, addr: int, distance: int) -> HeapBlock | None:
-        return BlockMap.of(self._reader.near(addr, distance, freed=True)).near(addr, distance)
+        return BlockMap.nearest(self._reader.near(addr, distance, freed=True), addr, distance)
 
     # -- objects -------------------------------------------------------------------------------
 
