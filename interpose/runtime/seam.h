@@ -60,6 +60,8 @@ void rt_syscall32(struct tstate *ts, u64 next_pc);
 struct tstate *rt_thread_by_index(u32 i); /* NULL past the end */
 /* Will this child on our memory never run again? */
 bool thread_killed(struct tstate *ts);
+/* What those have asked for, who are never to run again, is not done any more unless it is under way. */
+void thread_withdraw_killed(void);
 /* A moment of a wait for what another thread is about to do, *w zeroes at first.  False: it has not run for a second,
  * so it stands still (a debugger's stop, a page that another thread is to bring), or will never run again. */
 struct thread_wait {

@@ -22,6 +22,8 @@ MODES: dict[str, list[str]] = {
 }
 RARE_MODES: dict[str, list[str]] = {
     "evict-often": ["--evict=3"],
+    "evict-always": ["--evict=1"],
+    "evict-always-memcheck": ["--tool=memcheck", "--evict=1"],
     "no-fsgsbase": ["--fsgsbase=no"],
     "no-fsgsbase-memcheck": ["--tool=memcheck", "--fsgsbase=no"],
 }

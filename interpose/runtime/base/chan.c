@@ -38,10 +38,21 @@ void rt_slot_attach(struct tstate *ts) {
     rt_die("more than %d threads at once", IP_SLOTS);
 }
 
-void rt_slot_detach(struct tstate *ts) {
-    if (!rt_th(ts)->has_slot) return;
+/* Who was killed amid a request: it is not made any more.  False: it is being answered. */
+static bool withdraw(struct tstate *ts) {
+    u32 i = rt_th(ts)->slot;
+    u64 bit = 1ull << (i % 64);
+    return (__atomic_fetch_and(&rt.chan->pend_tr[i / 64], ~bit, __ATOMIC_SEQ_CST) & bit) ||
+           (__atomic_fetch_and(&rt.chan->pend_py[i / 64], ~bit, __ATOMIC_SEQ_CST) & bit);
+}
+
+bool rt_slot_detach(struct tstate *ts) {
+    if (!rt_th(ts)->has_slot) return true;
+    struct ip_slot *s = rt_slot(ts);
+    if (__atomic_load_n(&s->state, __ATOMIC_SEQ_CST) == IP_S_POSTED && !withdraw(ts)) return false;
     rt_th(ts)->has_slot = 0;
-    __atomic_store_n(&rt_slot(ts)->state, IP_S_FREE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&s->state, IP_S_FREE, __ATOMIC_SEQ_CST);
+    return true;
 }
 
 void rt_delay(u32 at) {

@@ -235,7 +235,8 @@ struct ip_slot *rt_slot(struct tstate *ts);
 void rt_request_translator(struct tstate *ts, u32 kind);
 void rt_request_python(struct tstate *ts, u32 kind);
 void rt_slot_attach(struct tstate *ts); /* give the thread a free slot */
-void rt_slot_detach(struct tstate *ts);
+/* False: somebody was killed amid a request, whose answer would go to the next owner. */
+bool rt_slot_detach(struct tstate *ts);
 /* A number over the socket, before a request that says the same: with it the kernel tells the supervisor our process
  * as the supervisor's namespace numbers it. */
 u64 rt_show_pid(void);

@@ -105,22 +105,27 @@ static bool drive_out(struct tstate *o) {
 }
 
 /* Every thread but this one out of translated code and out of slow paths that
- * resume there.  Threads that come back wait in gate(). */
+ * resume there.  Threads that come back wait in gate().  flush_lock is held. */
+static void flush_all(struct tstate *ts) {
+    if (!flushing())
+        __atomic_fetch_add(&rt_flush_seq, 1, __ATOMIC_SEQ_CST);
+    else /* a process on this memory was killed amid its flush, which has to come to an end, and not twice */
+        thread_withdraw_killed();
+    for (u32 i = 0;; i++) {
+        struct tstate *o = rt_thread_by_index(i);
+        if (!o) break;
+        /* One that stands still is waited for as well: its block must not be written over. */
+        while (o != ts && !drive_out(o) && !thread_killed(o));
+    }
+    rt_request_translator(ts, IP_R_FLUSH);
+    rt_flush_fast();
+    __atomic_fetch_add(&rt_flush_seq, 1, __ATOMIC_SEQ_CST);
+}
+
 static void flush_cache(struct tstate *ts) {
     u64 gen = rt.meta->generation;
     rt_lock(&flush_lock);
-    if (rt.meta->generation == gen) {
-        __atomic_fetch_add(&rt_flush_seq, 1, __ATOMIC_SEQ_CST);
-        for (u32 i = 0;; i++) {
-            struct tstate *o = rt_thread_by_index(i);
-            if (!o) break;
-            /* One that stands still is waited for as well: its block must not be written over. */
-            while (o != ts && !drive_out(o) && !thread_killed(o));
-        }
-        rt_request_translator(ts, IP_R_FLUSH);
-        rt_flush_fast();
-        __atomic_fetch_add(&rt_flush_seq, 1, __ATOMIC_SEQ_CST);
-    }
+    if (flushing() || rt.meta->generation == gen) flush_all(ts);
     rt_unlock(&flush_lock);
 }
 
@@ -149,6 +154,7 @@ static void gate(struct tstate *ts) {
     if (!flushing()) return;
     rt_th(ts)->in_runtime = RT_IN_RUNTIME;
     rt_lock(&flush_lock);
+    if (flushing()) flush_all(ts);
     rt_unlock(&flush_lock);
 }
 

@@ -156,9 +156,8 @@ struct tstate *rt_thread_new(void) {
     if (table_used) rt_alone = false;
     rt_lock(&table_lock);
     for (u32 i = 0; i < table_used && !ts; i++)
-        if (is_free(rt_th(table[i]))) ts = table[i];
+        if (is_free(rt_th(table[i])) && rt_slot_detach(table[i])) ts = table[i];
     if (ts) {
-        rt_slot_detach(ts);
         sig_table_drop(ts);
         exec_free(ts);
         renew(ts);
@@ -187,8 +186,17 @@ struct tstate *rt_thread_new(void) {
     return ts;
 }
 
+void thread_withdraw_killed(void) {
+    rt_lock(&table_lock);
+    for (u32 i = 0; i < table_used; i++)
+        if (thread_killed(table[i])) rt_slot_detach(table[i]);
+    rt_unlock(&table_lock);
+}
+
 static void rt_thread_free(struct tstate *ts) {
+    rt_lock(&table_lock);
     rt_slot_detach(ts);
+    rt_unlock(&table_lock);
     sig_table_drop(ts);
     exec_free(ts);
     __atomic_store_n(&rt_th(ts)->in_use, TH_FREE, __ATOMIC_RELEASE);
