@@ -11,12 +11,15 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "runtime/base/ksignal.h"
 #include "runtime/loader/loader.h"
 #include "runtime/memory/memory.h"
 #include "runtime/loader/image.h"
 #include "runtime/memory/mm.h"
+#include "runtime/processes/processes.h"
 
 #define MAX_PHDR_BYTES 65536u /* the kernel's own limit */
+#define LONGEST_FILE   ((1ull << 63) - RT_PAGE)
 
 struct file {
     const char *name; /* for messages */
@@ -69,8 +72,18 @@ static void check_header(const struct file *f) {
         rt_die("%s: %u program headers", n, eh->e_phnum);
 }
 
-/* Is [vaddr, vaddr + memsz) of every PT_LOAD sane, in the file, and after the one before? */
-static void check_segments(const struct file *f) {
+/* Segments may lie beyond the end of the file: the kernel maps them, and who goes there gets SIGBUS.  Where the rest
+ * of such a page is to be zeroed, exec itself ends so. */
+static void end_if_missing(struct tstate *ts, const struct file *f, const Elf64_Phdr *p) {
+    u64 last = p->p_offset + p->p_filesz, whole = RT_ROUND_UP(f->size, RT_PAGE);
+    bool zeroed = p->p_memsz > p->p_filesz && last % RT_PAGE != 0;
+    if (!zeroed || last <= whole) return;
+    rt_warn(ts, "%s: truncated ELF file: it ends before its segments do", f->name);
+    rt_die_by_signal(ts, SIG_SEGV, 0, 0);
+}
+
+/* Is [vaddr, vaddr + memsz) of every PT_LOAD sane, and after the one before? */
+static void check_segments(struct tstate *ts, const struct file *f) {
     u64 last_end = 0;
     bool any = false;
     for (u32 i = 0; i < f->eh.e_phnum; i++) {
@@ -81,8 +94,9 @@ static void check_segments(const struct file *f) {
             rt_die("%s: segment %u (0x%lx, size 0x%lx) lies outside the address space", f->name, i, (u64)p->p_vaddr,
                    (u64)p->p_memsz);
         if (p->p_filesz > p->p_memsz) rt_die("%s: segment %u is larger in the file than in memory", f->name, i);
-        if (p->p_offset > f->size || p->p_filesz > f->size - p->p_offset)
-            rt_die("%s: segment %u lies beyond the end of the file (truncated?)", f->name, i);
+        if (p->p_offset > LONGEST_FILE || p->p_filesz > LONGEST_FILE - p->p_offset)
+            rt_die("%s: segment %u lies beyond the end of any file", f->name, i);
+        if (p->p_filesz) end_if_missing(ts, f, p);
         if (p->p_filesz != 0 && (p->p_vaddr - p->p_offset) % RT_PAGE != 0)
             rt_die("%s: segment %u: address 0x%lx and file offset 0x%lx differ within a page", f->name, i,
                    (u64)p->p_vaddr, (u64)p->p_offset);
@@ -197,7 +211,7 @@ static void map_image(struct tstate *ts, const char *name, struct rt_image *im, 
     check_header(&f);
     f.ph = rt_pages(MAX_PHDR_BYTES);
     read_exactly(&f, f.ph, f.eh.e_phnum * sizeof *f.ph, f.eh.e_phoff, "the program headers");
-    check_segments(&f);
+    check_segments(ts, &f);
 
     u64 lo = ~0ull, hi = 0, phdr = 0;
     im->interp[0] = 0;

@@ -3,10 +3,26 @@
  * descriptor 3, if it is open. */
 #include "runtime/loader/loader.h"
 #include "runtime/memory/memory.h"
+#include "runtime/processes/processes.h"
 #include "harness.h"
 
 void harness_main(u64 *sp);
 static struct tstate ts;
+
+void rt_warn(struct tstate *t, const char *fmt, ...) {
+    va_list ap;
+    (void)t;
+    va_start(ap, fmt);
+    rt_vline("interpose: ", fmt, ap);
+    va_end(ap);
+}
+
+/* What comes of the signal is not the loader's. */
+void rt_die_by_signal(struct tstate *t, int sig, int code, u64 addr) {
+    (void)t, (void)sig, (void)code, (void)addr;
+    sys1(__NR_exit_group, 1);
+    __builtin_unreachable();
+}
 
 static void request(u32 kind, const struct ip_slot *s) {
     char text[4600];

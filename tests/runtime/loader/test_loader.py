@@ -134,7 +134,7 @@ def test_bad_headers_are_named(
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        (8, 1 << 40, "beyond the end"),  # p_offset
+        (8, 0xFFFFFFFFFFFFF000, "beyond the end of any file"),  # p_offset
         (16, 0xFFFFFFFFFFFFF000, "outside the address space"),  # p_vaddr
         (16, 0x7000_0000, "out of order"),
         (16, 0x400008, "differ within a page"),
