@@ -258,6 +258,21 @@ static u64 copied_to_line(struct tstate *ts, u64 dst, u64 src, u64 i, u64 n, str
     return next;
 }
 
+static bool meets_stack(const struct tstate *ts, u64 lo, u64 n) { return lo < ts->stack_hi && lo + n > ts->stack_lo; }
+
+/* From one block to another one, as realloc does, whole lines are done under one lock; how much is done so. */
+static u64 copied_in_bulk(struct tstate *ts, u64 to, u64 from, u64 n, u64 *lines, struct place *p) {
+    struct place f = {0};
+    if (n < 1u << ORIGIN_LINE || (to ^ from) & ((1u << ORIGIN_GRANULE) - 1)) return 0;
+    if (meets_stack(ts, from, n) || meets_stack(ts, to, n) || owned(ts, to, &f) || owned(ts, to + n - 1, &f)) return 0;
+    u32 tag = untouched(ts, from, p);
+    if (p->hi < from + n) n = p->hi > from ? p->hi - from : 0;
+    lock(ts, &origin_lock);
+    origin_copy_tags(to, from, n, tag, lines);
+    unlock(ts, &origin_lock);
+    return n;
+}
+
 void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
     struct place p = {0};
     u64 lines = COPY_MAX >> ORIGIN_LINE, at;
@@ -270,7 +285,8 @@ void origin_copied(struct tstate *ts, u64 dst, u64 src, u64 n) {
         }
         return;
     }
-    for (u64 i = 0; i < n && lines-- && rt_shadow_undef(dst + i, n - i, &at);)
+    u64 done = copied_in_bulk(ts, dst, src, n, &lines, &p);
+    for (u64 i = done; i < n && lines && rt_shadow_undef(dst + i, n - i, &at); lines--)
         i = copied_to_line(ts, dst, src, at - dst, n, &p);
 }
 

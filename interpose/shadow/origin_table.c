@@ -23,9 +23,50 @@ static void note_block(u64 addr) { tagged[block_of(addr) / 8] |= (u8)(1u << bloc
 static bool is_noted(u64 addr) { return tagged[block_of(addr) / 8] >> block_of(addr) % 8 & 1; }
 
 static bool is_empty(const struct origin_row *r) {
-    u32 any = 0;
-    for (u32 i = 0; i < ORIGIN_TAGS; i++) any |= r->of[i];
-    return !any;
+    u64 pair;
+    for (u32 i = 0; i < ORIGIN_TAGS; i += 2) {
+        __builtin_memcpy(&pair, &r->of[i], sizeof pair);
+        if (pair) return false;
+    }
+    return true;
+}
+
+/* Tables of the size that was found right last time: where blocks with tags come and go, they are soon full again. */
+#define SPARE_MOST (1u << 14)
+static struct {
+    u64 *slots;
+    struct origin_row *rows;
+    u32 cap;
+} spare;
+
+static void take_tables(void) {
+    origin_n_slots = 2ull * cap_rows;
+    if (spare.cap == cap_rows) {
+        origin_slots = spare.slots;
+        origin_rows = spare.rows;
+        spare.cap = 0;
+        rt_memset(origin_slots, 0, origin_n_slots * sizeof *origin_slots);
+        return;
+    }
+    origin_slots = rt_pages(origin_n_slots * sizeof *origin_slots);
+    origin_rows = rt_pages(cap_rows * sizeof *origin_rows);
+}
+
+static void free_tables(u64 *slots, struct origin_row *rows, u32 cap) {
+    rt_free_pages(slots, 2ull * cap * sizeof *slots);
+    rt_free_pages(rows, cap * sizeof *rows);
+}
+
+static void leave_tables(u64 *slots, struct origin_row *rows, u32 cap) {
+    if (spare.cap) free_tables(spare.slots, spare.rows, spare.cap);
+    spare.cap = 0;
+    if (cap != cap_rows || cap > SPARE_MOST) {
+        free_tables(slots, rows, cap);
+        return;
+    }
+    spare.slots = slots;
+    spare.rows = rows;
+    spare.cap = cap;
 }
 
 static void add(u64 *slot, u64 key, const struct origin_row *content) {
@@ -41,12 +82,15 @@ static void grow(void) {
     for (u64 i = 0; i < old_n; i++) live += old[i] && !is_empty(origin_row_of(old[i]));
     cap_rows = FIRST_CAP;
     while (cap_rows < live * 2 && cap_rows < 1u << ORIGIN_ROW_BITS) cap_rows *= 2;
-    origin_n_slots = 2ull * cap_rows;
-    origin_slots = rt_pages(origin_n_slots * sizeof *origin_slots);
-    origin_rows = rt_pages(cap_rows * sizeof *origin_rows);
+    if (cap_rows < old_cap && cap_rows >= old_cap / 8 && old_cap <= SPARE_MOST) cap_rows = old_cap;
+    take_tables();
     n_rows = 1;
-    if (tagged) rt_free_pages(tagged, (1u << BLOCK_BITS) / 8);
-    tagged = rt_pages((1u << BLOCK_BITS) / 8);
+    if (tagged && old_cap == cap_rows) {
+        rt_memset(tagged, 0, (1u << BLOCK_BITS) / 8);
+    } else {
+        if (tagged) rt_free_pages(tagged, (1u << BLOCK_BITS) / 8);
+        tagged = rt_pages((1u << BLOCK_BITS) / 8);
+    }
     for (u64 i = 0; i < old_n; i++) {
         const struct origin_row *r = &old_rows[old[i] & ((1u << ORIGIN_ROW_BITS) - 1)];
         u64 key = old[i] >> ORIGIN_ROW_BITS;
@@ -54,9 +98,7 @@ static void grow(void) {
         add(origin_slot(key), key, r);
         note_block((key & ~ORIGIN_OWNERS) << ORIGIN_LINE);
     }
-    if (!old) return;
-    rt_free_pages(old, old_n * sizeof *old);
-    rt_free_pages(old_rows, old_cap * sizeof *old_rows);
+    if (old) leave_tables(old, old_rows, old_cap);
 }
 
 /* The row of a key, made if need be; NULL: there is no room. */
@@ -114,10 +156,42 @@ void origin_get_tags(u64 lo, u32 n, u32 *tags) {
     }
 }
 
+/* Is something undefined among n bytes, up to a line?  Their V bytes exist. */
+static bool any_undefined(u64 addr, u64 n) {
+    u64 any = 0, word;
+    const u8 *v = (const u8 *)(addr + IP_V_CONST);
+    for (; n >= sizeof word; n -= sizeof word, v += sizeof word) {
+        __builtin_memcpy(&word, v, sizeof word);
+        any |= word;
+    }
+    while (n--) any |= *v++;
+    return any;
+}
+
+void origin_copy_tags(u64 to, u64 from, u64 n, u32 untagged, u64 *lines) {
+    for (u64 k; n && *lines; to += k, from += k, n -= k) {
+        u32 tags[ORIGIN_TAGS], at = origin_place(to);
+        struct origin_row *r;
+        k = (1u << ORIGIN_LINE) - (to & ((1u << ORIGIN_LINE) - 1));
+        if (k > n) k = n;
+        if (!any_undefined(to, k)) continue;
+        --*lines;
+        u32 many = origin_place(to + k - 1) - at + 1;
+        origin_get_tags(from, many, tags);
+        if (!(r = row_for(origin_key(to)))) return;
+        note_block(to);
+        for (u32 i = 0; i < many; i++) r->of[at + i] = tags[i] ? tags[i] : untagged;
+    }
+}
+
 static void forget_row(u64 slot, u64 lo, u64 hi) {
     struct origin_row *r = origin_row_of(slot);
     u64 first = (slot >> ORIGIN_ROW_BITS & ~ORIGIN_OWNERS) << ORIGIN_LINE, last = first + (1u << ORIGIN_LINE) - 1;
     if (lo > last || hi <= first) return;
+    if (lo <= first && hi > last) {
+        rt_memset(r, 0, sizeof *r);
+        return;
+    }
     for (u32 i = origin_place(lo > first ? lo : first), end = origin_place(hi <= last ? hi - 1 : last); i <= end; i++)
         r->of[i] = 0;
 }

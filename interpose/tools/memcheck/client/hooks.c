@@ -121,9 +121,7 @@ u32 rt_hook_describe(u64 addr) { return heap_describe(addr); }
 bool heap_hook_hold(struct tstate *ts) { return origin_hold(ts); }
 void heap_hook_let_go(void) { origin_let_go(); }
 void heap_hook_allocated(u64 addr, u64 size, bool zeroed) {
-    if (!on()) return;
-    if (origins_kept()) origin_forget(addr, size);
-    sh_block_allocated(addr, size, zeroed);
+    if (on()) sh_block_allocated(addr, size, zeroed);
 }
 void heap_hook_span(u64 addr, u64 size) {
     if (on()) sh_make_present(addr, size);
@@ -139,8 +137,11 @@ void heap_hook_expected(u64 addr) {
     __builtin_prefetch((const void *)sh_v(addr), 1);
     __builtin_prefetch((const void *)sh_a(addr), 1);
 }
+/* Tags go with the block: they are in the caches now, and make room for others. */
 void heap_hook_released(u64 addr, u64 size, bool idle) {
-    if (on()) sh_block_released(addr, size, idle);
+    if (!on()) return;
+    if (origins_kept()) origin_forget(addr, size);
+    sh_block_released(addr, size, idle);
 }
 void heap_hook_state(u64 addr, u64 size, int state) {
     if (on()) rt_shadow_set_mapped(addr, size, state);
