@@ -91,7 +91,8 @@ class XmlWriter:
         self.protocol = protocol
 
     def _lines(self, lines: Iterable[str]) -> None:
-        self._write("".join(f"{line}\n" for line in lines))
+        text = "\n".join(lines)
+        self._write(f"{text}\n")
 
     def element(self, *nodes: Node) -> None:
         """Elements of the top level, with an empty line after them."""
