@@ -10,7 +10,8 @@ struct corner {
     void (*work)(long n);
 };
 
-extern const struct corner memory_corners[], process_corners[], compute_corners[], error_corners[];
+extern const struct corner memory_corners[], process_corners[], call_corners[], control_corners[];
+extern const struct corner compute_corners[], vector_corners[], bit_corners[], error_corners[];
 
 static inline void must(int holds) {
     if (!holds) {

@@ -1,10 +1,11 @@
 /* corners NAME [TIMES]; without a name, all names. */
 #include "corners.h"
 
-static const struct corner *const all[] = {memory_corners, process_corners, compute_corners, error_corners};
+static const struct corner *const all[] = {memory_corners,  process_corners, call_corners, control_corners,
+                                           compute_corners, vector_corners,  bit_corners,  error_corners};
 
 int main(int argc, char **argv) {
-    for (int group = 0; group < 4; group++)
+    for (size_t group = 0; group < sizeof all / sizeof *all; group++)
         for (const struct corner *one = all[group]; one->name; one++) {
             if (argc < 2)
                 puts(one->name);
