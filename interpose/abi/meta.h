@@ -60,9 +60,9 @@ struct ip_block { /* ORDER: entry.S (abi_check.c), gdb/frames.py */
 #define IP_META_DESCMAX 0x04000000
 /* An entry of the translation table is 1 + the number of the block that has the key, with bits of a hash of the key, so
  * that hardly any other block is looked at; 0: empty.  ORDER: rt_find_stub. */
-#define IP_TT_BLOCK     0x3ffffu
-#define IP_TT_GONE      IP_TT_BLOCK /* instead: a block was here, searches go on */
-#define IP_TT_NOREDIR   0x40000u    /* the key has IP_KEY_NOREDIR, which is no matter there: the block's has not */
+#define IP_TT_BLOCK     0x3ffff
+#define IP_TT_GONE      0x3ffff  /* instead: a block was here, searches go on */
+#define IP_TT_NOREDIR   0x40000u /* the key has IP_KEY_NOREDIR, which is no matter there: the block's has not */
 #define IP_TT_TAG_SHIFT 19
 struct ip_meta {
     uint32_t magic, version;

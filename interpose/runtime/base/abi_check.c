@@ -6,7 +6,7 @@
 #define AT(f, o) _Static_assert(offsetof(struct tstate, f) == (o), #f)
 _Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && sizeof(u32) << IP_META_TTBITS == 0x200000 &&
                    IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && IP_TT_NEAR == 8 && IP_TT_BLOCK == 0x3ffff &&
-                   IP_TT_NOREDIR == 0x40000 && IP_TT_TAG_SHIFT == 19,
+                   IP_TT_GONE == IP_TT_BLOCK && IP_TT_NOREDIR == 0x40000 && IP_TT_TAG_SHIFT == 19,
                "entry.S, rt_find_stub: the table");
 _Static_assert(IP_META_BASE + IP_META_BLOCKS == 0x70001000 && sizeof(struct ip_block) == 32 &&
                    offsetof(struct ip_block, key) == 0 && offsetof(struct ip_block, host) == 8 &&
