@@ -89,6 +89,16 @@ _VEC128 = """\
 <field name="v4_int32" type="v4i32"/><field name="v2_int64" type="v2i64"/>\
 <field name="uint128" type="uint128"/></union>"""
 _V2UI128 = '<vector id="v2ui128" type="uint128" count="2"/>'
+_I387_BITS = """\
+<struct id="i387_bits"><field name="b64" type="uint64"/><field name="b16" type="uint16"/></struct>"""
+_WITH_PARTS = ("vec128", "i386_eflags", "i386_mxcsr")
+_TYPES = {
+    "vec128": _VEC128,
+    "i386_eflags": _FLAGS,
+    "i386_mxcsr": _MXCSR,
+    "v2ui128": _V2UI128,
+    "i387_bits": _I387_BITS,
+}
 
 
 def _core() -> Iterator[Register]:
@@ -150,17 +160,20 @@ def _features(components: int) -> Iterator[_Feature]:
         yield _Feature("org.gnu.gdb.i386.pkeys", "", (Register("pkru", 32, "int", Place.XSAVE, 0, PKRU),))
 
 
-def _plain_type(register: Register) -> str:
-    """V bits and origins are numbers, whatever the register is."""
-    return {80: "i387_ext", 256: "v2ui128"}.get(register.bits, f"uint{register.bits}")
+def _shadow_type(register: Register, which: int) -> str:
+    """V bits of what has parts are shown by these, as by Valgrind; all others, and origins, are numbers."""
+    if which == 1 and register.type in _WITH_PARTS:
+        return register.type
+    return {80: "i387_bits", 256: "v2ui128"}.get(register.bits, f"uint{register.bits}")
 
 
 def _shadow(feature: _Feature, which: int) -> _Feature:
     registers = tuple(
-        Register(f"{r.name}s{which}", r.bits, _plain_type(r), r.place, r.at, r.component, which)
+        Register(f"{r.name}s{which}", r.bits, _shadow_type(r, which), r.place, r.at, r.component, which)
         for r in feature.registers
     )
-    types = _V2UI128 if any(r.bits == 256 for r in registers) else ""
+    used = {register.type for register in registers}
+    types = "".join(text for name, text in _TYPES.items() if name in used)
     return _Feature(f"{feature.name}.valgrind.s{which}", types, registers)
 
 
