@@ -46,7 +46,7 @@ struct ip_block { /* ORDER: entry.S (abi_check.c), gdb/frames.py */
     uint8_t entry;    /* bytes behind host, where exits lead */
 };
 /* Layout of the meta memory: header, then arrays at these byte offsets. */
-#define IP_META_TT      0x00001000 /* translation table: uint32_t[1<<19] (inline/tt_hash.h) */
+#define IP_META_TT      0x00001000 /* translation table: ip_ttent[1<<19] (inline/tt_hash.h) */
 #define IP_META_TTBITS  19
 #define IP_META_EXITS   0x01001000 /* ip_exit[1<<21] */
 #define IP_META_EXITMAX 0x00200000
@@ -64,6 +64,10 @@ struct ip_block { /* ORDER: entry.S (abi_check.c), gdb/frames.py */
 #define IP_TT_GONE      0x3ffff  /* instead: a block was here, searches go on */
 #define IP_TT_NOREDIR   0x40000u /* the key has IP_KEY_NOREDIR, which is no matter there: the block's has not */
 #define IP_TT_TAG_SHIFT 19
+struct ip_ttent {
+    uint32_t entry;
+    uint32_t host; /* where exits to the block lead */
+};
 struct ip_meta {
     uint32_t magic, version;
     uint32_t n_blocks, n_exits;

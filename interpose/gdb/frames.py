@@ -71,9 +71,7 @@ def in_translation(host: int) -> tuple[int, int]:
         if offset > host - begin:
             break
         instruction, spilled = number, registers
-    return _guest_pc(
-        _read(META + META_PCS + pcs_at, PCS_HEAD + PCS_MOST * instruction), instruction
-    ), spilled
+    return _guest_pc(_read(META + META_PCS + pcs_at, PCS_HEAD + PCS_MOST * instruction), instruction), spilled
 
 
 def unpacked(data: bytes, count: int) -> Iterator[tuple[int, int, int]]:

@@ -5,6 +5,7 @@
 
 _Static_assert(LEA64_WIDE_BYTES + JRCXZ_BYTES + JMP_BYTES + 2 * LOAD64_FS_BYTES == IP_ENTRY_CHECK,
                "em_check_entry: entry.S goes from the entry to the check and back");
+_Static_assert(LEA64_WIDE_BYTES - 4 == 3, "em_check_entry: entry.S, rt_find_stub, finds the key there");
 _Static_assert(EM_CHECK_JRCXZ == LEA64_WIDE_BYTES, "em_check_entry: transtab.c closes the entry there");
 _Static_assert(offsetof(struct ip_csent, retaddr) == 0 && sizeof(struct ip_csent) == 16, "the stubs of the call stack");
 _Static_assert(IP_FAST_BITS == 16, "indirect: the low 16 bits of the pc are the index");

@@ -19,26 +19,27 @@
 
 #define TT_SIZE (1u << IP_META_TTBITS)
 
-static uint32_t *find(const struct transtab *t, uint64_t key) {
+static struct ip_ttent *find(const struct transtab *t, uint64_t key) {
     for (uint32_t n = 0;; n++) {
-        uint32_t *e = &t->tt[ip_tt_place(key, n)];
-        if (!*e) return NULL;
-        if (ip_tt_is(t->blocks, *e, key)) return e;
+        struct ip_ttent *e = &t->tt[ip_tt_place(key, n)];
+        if (!e->entry) return NULL;
+        if (ip_tt_is(t->blocks, e->entry, key)) return e;
     }
 }
 
 uint32_t tt_find(const struct transtab *t, uint64_t key) {
-    const uint32_t *e = find(t, key);
-    return e ? *e & IP_TT_BLOCK : 0;
+    const struct ip_ttent *e = find(t, key);
+    return e ? e->entry & IP_TT_BLOCK : 0;
 }
 
 static void tt_insert(struct transtab *t, uint64_t key, uint32_t block) {
     uint32_t entry = ip_tt_tag(key) | (block + 1) | (t->blocks[block].key != key ? IP_TT_NOREDIR : 0);
     for (uint32_t n = 0;; n++) {
-        uint32_t *e = &t->tt[ip_tt_place(key, n)];
-        if (!*e || (*e & IP_TT_BLOCK) == IP_TT_GONE || ip_tt_is(t->blocks, *e, key)) {
-            /* The client reads without a lock, and the block behind it. */
-            __atomic_store_n(e, entry, __ATOMIC_RELEASE);
+        struct ip_ttent *e = &t->tt[ip_tt_place(key, n)];
+        if (!e->entry || (e->entry & IP_TT_BLOCK) == IP_TT_GONE || ip_tt_is(t->blocks, e->entry, key)) {
+            e->host = tt_entry(t, block);
+            /* The client reads without a lock: what it looks for last. */
+            __atomic_store_n(&e->entry, entry, __ATOMIC_RELEASE);
             return;
         }
     }
@@ -47,8 +48,8 @@ static void tt_insert(struct transtab *t, uint64_t key, uint32_t block) {
 void tt_publish(struct transtab *t, uint64_t key, uint32_t block) { tt_insert(t, key, block); }
 
 static void tt_remove(struct transtab *t, uint64_t key, uint32_t block) {
-    uint32_t *e = find(t, key);
-    if (e && ip_tt_block(*e) == block) __atomic_store_n(e, IP_TT_GONE, __ATOMIC_RELEASE);
+    struct ip_ttent *e = find(t, key);
+    if (e && ip_tt_block(e->entry) == block) __atomic_store_n(&e->entry, IP_TT_GONE, __ATOMIC_RELEASE);
 }
 
 /* ---- Bindings -------------------------------------------------------------------- */

@@ -105,7 +105,7 @@ struct transtab {
     uint8_t *cache; /* our writable view of the code cache */
     uint8_t *meta_base;
     struct ip_meta *meta;
-    uint32_t *tt;
+    struct ip_ttent *tt;
     struct ip_exit *exits;
     struct ip_block *blocks;
     uint8_t *points, *pcs, *desc;

@@ -106,14 +106,15 @@ class Client:
     def finds(self, offset: int, bits: int = 0) -> int:
         """Address that a look-up in the client's table gives; 0 for none."""
         key = (self.base + offset) | bits
-        table = self.meta[lib.IP_META_TT : lib.IP_META_TT + (4 << lib.IP_META_TTBITS)]
+        table = self.meta[lib.IP_META_TT : lib.IP_META_TT + (8 << lib.IP_META_TTBITS)]
         blocks = ffi.cast("struct ip_block *", ffi.from_buffer(self.meta) + lib.IP_META_BLOCKS)
-        for entry in filter(None, memoryview(table).cast("I")):
+        for entry, host in filter(any, struct.iter_unpack("<II", table)):
             number = entry & lib.IP_TT_BLOCK
             block = blocks[number - 1]
             alias = lib.IP_KEY_NOREDIR if entry & lib.IP_TT_NOREDIR else 0
             if number != lib.IP_TT_GONE and block.key | alias == key:
-                return int(block.host + block.entry)
+                assert host == block.host + block.entry
+                return int(host)
         return 0
 
     def stale_exits(self, offset: int) -> int:

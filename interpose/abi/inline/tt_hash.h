@@ -7,8 +7,8 @@
 #include "abi/meta.h"
 #include "abi/space.h"
 
-/* A quarter of a kilobyte of the table for one kilobyte of guest code: a program touches
- * a quarter as many pages of the table as of its code, and neighbours stay
+/* Half a kilobyte of the table for one kilobyte of guest code: a program touches
+ * half as many pages of the table as of its code, and neighbours stay
  * neighbours.  The high bits, mode bits too, move the whole image. */
 static inline uint32_t ip_tt_index(uint64_t key) {
     uint64_t group = (key >> 10) + ((key >> 23) * 0x9e3779b97f4a7c15ull >> 40);

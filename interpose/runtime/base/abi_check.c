@@ -4,14 +4,14 @@
 #include "runtime/base/rt.h"
 
 #define AT(f, o) _Static_assert(offsetof(struct tstate, f) == (o), #f)
-_Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && sizeof(u32) << IP_META_TTBITS == 0x200000 &&
+_Static_assert(IP_META_BASE + IP_META_TT == 0x6d001000 && sizeof(struct ip_ttent) << IP_META_TTBITS == 0x400000 &&
                    IP_FAST_BASE == 0x7fd00000 && IP_ENTRY_CHECK == 32 && IP_TT_NEAR == 8 && IP_TT_BLOCK == 0x3ffff &&
                    IP_TT_GONE == IP_TT_BLOCK && IP_TT_NOREDIR == 0x40000 && IP_TT_TAG_SHIFT == 19,
                "entry.S, rt_find_stub: the table");
 _Static_assert(IP_META_BASE + IP_META_BLOCKS == 0x70001000 && sizeof(struct ip_block) == 32 &&
-                   offsetof(struct ip_block, key) == 0 && offsetof(struct ip_block, host) == 8 &&
-                   offsetof(struct ip_block, entry) == 31,
-               "entry.S, rt_find_stub: blocks");
+                   offsetof(struct ip_block, key) == 0 && offsetof(struct ip_ttent, entry) == 0 &&
+                   offsetof(struct ip_ttent, host) == 4,
+               "entry.S, rt_find_stub: blocks, entries");
 _Static_assert(IP_FAST_BITS == 16 && IP_MAX_GONE * 2 <= sizeof((struct ip_slot *)0)->data,
                "IP_R_INVALIDATE names entries by 16 bits");
 AT(gpr, 0x000);

@@ -15,7 +15,7 @@
 
 #define META(off) (IP_META_BASE + (u64)(off))
 static const struct ip_exit *const exits = (const struct ip_exit *)META(IP_META_EXITS);
-static const u32 *const tt = (const u32 *)META(IP_META_TT);
+static const struct ip_ttent *const tt = (const struct ip_ttent *)META(IP_META_TT);
 static const struct ip_block *const blocks = (const struct ip_block *)META(IP_META_BLOCKS);
 extern char rt_find_stub[], rt_miss_stub[];
 static u64 *const fast = (u64 *)IP_FAST_BASE;
@@ -29,14 +29,13 @@ static u64 *const fast = (u64 *)IP_FAST_BASE;
 
 static u32 tt_lookup(u64 key) {
     for (u32 n = 0;; n++) {
-        const u32 *at = &tt[ip_tt_place(key, n)];
-        u32 entry = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+        const struct ip_ttent *at = &tt[ip_tt_place(key, n)];
+        u32 entry = __atomic_load_n(&at->entry, __ATOMIC_ACQUIRE);
         if (entry == 0) return 0;
         if (!ip_tt_is(blocks, entry, key)) continue;
-        const struct ip_block *b = &blocks[ip_tt_block(entry)];
-        u32 host = b->host + b->entry;
+        u32 host = at->host;
         /* Dropped meanwhile? */
-        return __atomic_load_n(at, __ATOMIC_ACQUIRE) == entry ? host : 0;
+        return __atomic_load_n(&at->entry, __ATOMIC_ACQUIRE) == entry ? host : 0;
     }
 }
 

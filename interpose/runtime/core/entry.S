@@ -26,14 +26,13 @@ _start:
  * tt_hash.h) most often knows the pc: a compiler has more targets than the small
  * one has entries. */
 #define TT            0x6d001000        /* IP_META_BASE + IP_META_TT          */
-#define TT_BYTES      0x200000          /* 4 << IP_META_TTBITS                */
+#define TT_BYTES      0x400000          /* 8 << IP_META_TTBITS                */
 #define TT_BLOCK      0x3ffff           /* IP_TT_BLOCK                        */
 #define TT_NOREDIR    0x40000           /* IP_TT_NOREDIR                      */
 #define TT_TAG_SHIFT  19                /* IP_TT_TAG_SHIFT                    */
 #define BLOCKS        0x70001000        /* IP_META_BASE + IP_META_BLOCKS      */
 #define BLOCK_SHIFT   5                 /* struct ip_block has 32 bytes       */
-#define BLOCK_HOST    8
-#define BLOCK_ENTRY   31
+#define CHECK_DISP    3                 /* of em_check_entry: the key, negated */
 #define FAST          0x7fd00000        /* IP_FAST_BASE                       */
 #define ENTRY_CHECK   32
         .p2align 4
@@ -56,10 +55,10 @@ rt_find_stub:
         mov     %rdx, %rcx
         shr     $10, %rcx
         add     %ecx, %eax
-        shl     $8, %eax                /* 64 entries of 4 bytes a kilobyte   */
+        shl     $9, %eax                /* 64 entries of 8 bytes a kilobyte   */
         mov     %edx, %ecx
         and     $0x3f0, %ecx
-        shr     $2, %ecx
+        shr     $1, %ecx
         add     %ecx, %eax
 1:      and     $(TT_BYTES - 1), %eax
         mov     TT(%rax), %ecx
@@ -68,7 +67,7 @@ rt_find_stub:
         xor     %ebx, %ecx
         shr     $TT_TAG_SHIFT, %ecx
         je      7f
-8:      add     $4, %eax
+8:      add     $8, %eax
         dec     %ebx
         test    $15, %bl
         jne     1b
@@ -81,15 +80,14 @@ rt_find_stub:
         and     $TT_BLOCK, %ecx
         cmp     $TT_BLOCK, %ecx         /* IP_TT_GONE                         */
         je      8b
-        dec     %ecx
-        shl     $BLOCK_SHIFT, %ecx
-        cmp     BLOCKS(%rcx), %rdx
-        jne     8b
-        movzbl  BLOCKS + BLOCK_ENTRY(%rcx), %ebx
-        add     BLOCKS + BLOCK_HOST(%rcx), %ebx
         cmp     $0x7fffffff, %rdx
         ja      5f
+        mov     TT + 4(%rax), %ebx
         sub     $ENTRY_CHECK, %ebx
+        mov     %edx, %ecx
+        neg     %ecx
+        cmp     CHECK_DISP(%rbx), %ecx  /* that line will be needed at once, the block's is in no cache */
+        jne     6b
         movzwl  %dx, %ecx
         mov     %rbx, FAST(,%rcx,8)
         /* Dropped meanwhile?  Then what we stored may be too late for a flush, also when
@@ -104,7 +102,12 @@ rt_find_stub:
         jmp     *%rcx
         /* Far code is entered by its own address: only keys below 2 GiB can be checked
          * at the entry, so only they are in the small table. */
-5:      mov     TT(%rax), %eax
+5:      dec     %ecx
+        shl     $BLOCK_SHIFT, %ecx
+        cmp     BLOCKS(%rcx), %rdx
+        jne     6b
+        mov     TT + 4(%rax), %ebx
+        mov     TT(%rax), %eax
         cmp     %eax, %fs:TS_TMP2
         jne     6b
         mov     %rbx, %fs:TS_TARGET
