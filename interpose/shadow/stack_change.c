@@ -177,8 +177,8 @@ static void set_takes(struct tstate *ts, bool takes) {
 /* RSP comes to sp, on a stack of which only looking says whether it takes what may be defined. */
 static void look(struct tstate *ts, u64 sp) {
     u16 calm = recall_calm(sp, ts->stack_lo);
-    ts->stack_calm = calm == LOOKED ? 0 : calm;
     bool undefined = calm >= CALM || is_undefined_below(sp, ts->stack_lo);
+    ts->stack_calm = undefined && calm != CALM ? 0 : calm; /* when RSP leaves, what was found here stays noted */
     set_takes(ts, !undefined);
     if (undefined && calm < CALM) note_left(sp, LOOKED);
 }
