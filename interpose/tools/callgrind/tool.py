@@ -233,7 +233,8 @@ class Tool(BaseTool):
         client = self.supervisor.client
         tids = ffi.new("uint32_t[]", 1 << 16)
         count = lib.cg_threads(client.memory_fd(), client.symbol(lib.IP_SYM_TOOL), tids, len(tids))
-        return sorted(ffi.unpack(tids, count))
+        # In a forked child, one of its own may have the number of one of its parent's.
+        return sorted(set(ffi.unpack(tids, count)))
 
     def frames(self, thread: int) -> list[Frame]:
         """The calls under way in a thread, the newest first; their numbers and costs since the last dump."""

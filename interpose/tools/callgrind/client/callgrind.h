@@ -109,6 +109,7 @@ void cg_sigreturn(struct thread *t);
 
 /* Held across a fork: tables.c, the list of threads; simulate.c, the cache that they share. */
 void cg_threads_fork_lock(bool lock);
+void cg_threads_forked(const struct tstate *ts); /* in the child */
 void cg_last_level_fork_lock(bool lock);
 
 /* count.c: runs are counted in line, not recorded. */
@@ -121,6 +122,8 @@ u64 cg_more_insns(const struct ip_tr_insn *insn, const u64 *words);
 void cg_turned(struct tstate *ts, const struct ip_tr_block *b, u64 insn);
 void cg_line_begin(struct tstate *ts);
 void cg_line_end(struct tstate *ts);
+/* In the child: of another thread, whose state will be a new one's. */
+void cg_line_forked(struct thread *t);
 void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point);
 void cg_line_signal(struct tstate *ts, u64 sp);
 void cg_line_sigreturn(struct tstate *ts);

@@ -495,6 +495,14 @@ void cg_line_end(struct tstate *ts) {
     give_back_nowhere(ts, t);
 }
 
+/* As the supervisor reads it from the state of a thread that runs. */
+void cg_line_forked(struct thread *t) {
+    const struct tstate *o = (const struct tstate *)t->shared.ts;
+    t->shared.depth = (o->ct_top - frame_at(t, 0)) / sizeof(struct cg_frame);
+    if (!(o->ct_slow & IP_CT_FROZEN)) t->shared.total[0] = ct_total(o);
+    t->shared.ts = 0;
+}
+
 /* The host's signal handler calls it: nothing is allocated. */
 void cg_line_left(struct tstate *ts, const struct ip_block *b, const struct ip_point *point) {
     if (!tr_is_recorded(b, point)) return;

@@ -106,6 +106,7 @@ void rt_hook_fork_lock(enum rt_fork_phase phase, bool lock) {
 }
 
 void rt_hook_fork(struct tstate *ts, bool child) {
+    if (child) cg_threads_forked(ts);
     if (!cg_in_line()) tr_fork(ts, child);
 }
 void rt_hook_full(struct tstate *ts) { tr_full(ts); }

@@ -21,6 +21,18 @@ void cg_threads_fork_lock(bool lock) {
         rt_unlock(&threads_lock);
 }
 
+/* A forked child has these tables as the fork met them, amid a change perhaps, and with templates that are not in its
+ * copy of the cache.  They say what was counted, but no thread of the child may go on with them. */
+void cg_threads_forked(const struct tstate *ts) {
+    if (!threads) return;
+    for (struct cg_thread *shared = cg_root.threads; shared; shared = shared->next) {
+        struct thread *t = threads[shared->tid];
+        if (!t || t->shared.tid == ts->tid_guest) continue;
+        if (cg_in_line() && t->shared.ts) cg_line_forked(t);
+        threads[t->shared.tid] = 0;
+    }
+}
+
 /* Before the first frame is one that no return leaves. */
 static u8 *new_frames(const struct thread *t, u64 room) {
     struct cg_frame *none = rt_pages((room + 1) * t->shared.frame_bytes);
