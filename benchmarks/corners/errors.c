@@ -51,8 +51,9 @@ static __attribute__((noinline)) int stack_of(unsigned way, int depth) {
         asm volatile("nop # " #n : "+r"(below));                                                                       \
         return below;
         WAY(0)
-        WAY(1) WAY(2) WAY(3) WAY(4) WAY(5) WAY(6) WAY(7) WAY(8) WAY(9) WAY(10) WAY(11) WAY(12) WAY(13) WAY(14) WAY(15)
-            WAY(16) WAY(17) WAY(18) WAY(19)
+        WAY(1)
+        WAY(2) WAY(3) WAY(4) WAY(5) WAY(6) WAY(7) WAY(8) WAY(9) WAY(10) WAY(11) WAY(12) WAY(13) WAY(14) WAY(15) WAY(16)
+            WAY(17) WAY(18) WAY(19)
     }
     return 0;
 }

@@ -134,11 +134,20 @@ def _python_type(kind: object) -> str:
     return f"Array[{_python_type(kind.item)}]" if isinstance(kind, model.ArrayType) else "Any"
 
 
+def _fields(kind: model.StructOrUnion) -> Iterator[tuple[str, object]]:
+    """Name and C type of each; those of a member without a name are the structure's own."""
+    for name, field in zip(kind.fldnames or (), kind.fldtypes or (), strict=True):
+        if name:
+            yield name, field
+        else:
+            yield from _fields(field)
+
+
 def _structure(kind: model.StructType) -> Iterator[str]:
     yield f"class {kind.name}:"
     if kind.fldnames is None:
         yield "    ..."  # C's own business
-    for name, field in zip(kind.fldnames or (), kind.fldtypes or (), strict=True):
+    for name, field in _fields(kind):
         if not iskeyword(name):  # Python reaches those by getattr
             yield f"    {name}: {_python_type(field)}"
     yield ""
