@@ -15,7 +15,10 @@
  * frame and nothing here touches it. */
         .p2align 4
 rt_host_entry:
-        pushq   $0x202                  /* the kernel clears DF and TF, but not the guest's AC */
+        /* The kernel clears DF and TF, but not the guest's AC, which rt_sigreturn sets again.  It does not restore ID and
+         * NT, which stay as they are here: perhaps the guest's. */
+        pushfq
+        andl    $~0x40000, (%rsp)
         popfq
         jmp     sig_host_handler
         .size   rt_host_entry, . - rt_host_entry
