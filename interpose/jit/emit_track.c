@@ -91,6 +91,8 @@ void em_track_stub(struct em *m, const struct stub *s) {
             if ((s->joined & ~s->spilled) >> r & 1) save_reg(w, r);
         if (v.m.base == IP_REG_RIP)
             put_mov_imm(w, IP_RCX, v.m.rip_target);
+        else if (v.m.disp != (int32_t)v.m.disp) /* moffs: nothing but the address */
+            put_mov_imm(w, IP_RCX, (uint64_t)v.m.disp);
         else
             put_address(w, IP_RCX, v.m);
         put_store_imm(w, 4, STATE(acc_info), v.defined | (uint32_t)v.reg << IP_MOVE_REG_SHIFT);
