@@ -118,6 +118,7 @@ bool rt_call_guest(struct tstate *ts, u64 fn, u64 next_pc, bool silent) {
     rt_hook_written(sp, sizeof words);
     ts->gpr[IP_RSP] = sp;
     ts->gpr[IP_RAX] = 0;
+    ts->rflags &= ~(FL_AC | FL_DF); /* no function expects them, and nobody has called this one */
     /* The words of a request are read without checks, so its arguments are as good. */
     set_defined(ts, 1u << IP_RAX | 1u << IP_RDI | 1u << IP_RSI | 1u << IP_RDX | 1u << IP_RCX);
     ts->pc = rt_key(fn);
