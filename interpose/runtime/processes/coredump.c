@@ -19,6 +19,7 @@
 #define SYSCALL_BYTES 0x050f
 #define TRIES         400
 
+_Static_assert(__builtin_offsetof(struct sig_frame, uc.mc.flags) == 184, "FRAME_FLAGS, signal_asm.S");
 void sig_become_guest(const struct sig_frame *frame, u64 fs, u64 gs) RT_NORETURN; /* signal_asm.S */
 
 static u32 posing; /* the parked threads shall go to their places */

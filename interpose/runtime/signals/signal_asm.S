@@ -1,5 +1,7 @@
 /* What of the signal and thread layer cannot be said in C: the kernel's entry,
  * its way back, the extended state, and the birth of a task. */
+#define FRAME_FLAGS 184                 /* of a struct sig_frame: coredump.c */
+
         .text
         .globl  rt_host_entry, rt_host_restorer, rt_signal_trampoline
         .globl  sig_xsave, sig_xrstor, sig_clone_call
@@ -115,6 +117,11 @@ sig_become_guest:
         mov     $0x1001, %edi           /* ARCH_SET_GS */
         mov     %rbp, %rsi
         syscall
+        mov     FRAME_FLAGS(%rbx), %eax
+        and     $0x204000, %eax         /* ID and NT, which rt_sigreturn leaves as they are */
+        or      $0x202, %eax
+        push    %rax
+        popfq
         lea     8(%rbx), %rsp
         mov     $15, %eax               /* rt_sigreturn */
         syscall

@@ -31,6 +31,7 @@ static void crash(int *at) {
 int main(int argc, char **argv) {
     pthread_t t;
     char c;
+    __asm__ volatile("pushfq\n orl $0x200000, (%%rsp)\n popfq" ::: "memory", "cc"); /* ID, inherited by threads */
     if (argc > 2) {
         if (pipe(fds)) return 2;
         pthread_create(&t, 0, sleeper, &c);

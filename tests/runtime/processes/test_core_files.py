@@ -14,6 +14,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "guests" / "cores" / "crash.c"
 NT_PRSTATUS, NT_PRFPREG, NT_AUXV, NT_SIGINFO = 1, 2, 6, 0x53494749
 AT_ENTRY = 9
+ID = 0x200000  # of the flags; nothing but popf changes it
 REGISTERS_AT, XMM9_AT = 112, 160 + 9 * 16
 NAMES = (
     "r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss fs_base gs_base"
@@ -116,6 +117,7 @@ def test_registers_as_native(program: str, words: list[str], tool: str, tmp_path
         assert first["rip"] & 0xFFF == wanted["rip"] & 0xFFF
         assert (first["rax"], first["rdi"] - first["rsi"]) == (wanted["rax"], wanted["rdi"] - wanted["rsi"])
     assert all(thread["fs_base"] for thread in got.threads)
+    assert {t["eflags"] & ID for t in (*got.threads, *native.threads)} == {ID}
     if len(words) > 1:
         assert sorted(map(got.known, got.threads[1:])) == [SPINNER, SLEEPER]
         place = {native.known(t): t["rip"] - native.entry for t in native.threads}
