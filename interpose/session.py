@@ -217,8 +217,9 @@ def main_stack_size(config: Config) -> int:
 
 def _exact_flags(config: Config) -> bool:
     """Whether each fault finds all flags as they are natively, also those about to be overwritten."""
-    asked = (config.core.vex_iropt_register_updates, config.core.px_file_backed)
-    return any(mode.startswith("allregs-") for mode in asked)
+    core = config.core
+    asked = (core.vex_iropt_register_updates, core.px_file_backed)
+    return core.vgdb == "full" or any(mode.startswith("allregs-") for mode in asked)
 
 
 def config_flags(config: Config) -> int:

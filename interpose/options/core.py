@@ -207,7 +207,7 @@ class CoreOptions(Table):
     )
     child_silent_after_fork: bool = YesNo("no output from a forked child until it calls execve", dynamic=True)
     vgdb: str = Choice(
-        "gdb server; full keeps all registers exact at each instruction",
+        "gdb server; full keeps all flags exact at each instruction, too",
         ("no", "yes", "full"),
         "yes",
         dynamic=True,

@@ -267,6 +267,21 @@ def test_channel_carries_the_options(launch):
 
 
 @pytest.mark.parametrize(
+    ("option", "exact"),
+    [
+        ("--vgdb=full", True),
+        ("--vgdb=yes", False),
+        ("--vex-iropt-register-updates=allregs-at-each-insn", True),
+        ("--px-default=allregs-at-mem-access", True),
+        ("--px-file-backed=allregs-at-mem-access", True),
+        ("--px-default=sp-at-mem-access", False),
+    ],
+)
+def test_who_asks_for_all_registers_gets_all_flags(launch, option, exact):
+    assert bool(launch("--tool=memcheck", option, "/bin/true").seen()["flags"] & lib.IP_C_EXACT) == exact
+
+
+@pytest.mark.parametrize(
     ("soft", "size"),
     [(512 << 10, 1 << 20), (8 << 20, 8 << 20), (64 << 20, 16 << 20)],
 )
