@@ -192,9 +192,10 @@ void rt_request_python(struct tstate *ts, u32 kind) {
     post(ts, kind, rt.chan->pend_py, &rt.chan->bell_py, &rt.chan->py_sleeping, limit, &p);
     /* Python may have changed bindings and dropped translations. */
     u64 gen = __atomic_load_n(&rt.chan->fast_gen, __ATOMIC_ACQUIRE);
-    if (gen != seen) {
-        seen = gen;
+    if (gen != __atomic_load_n(&seen, __ATOMIC_ACQUIRE)) {
         rt_flush_fast();
+        /* Not before: another thread that waited, too, would go on amid it, by what was dropped for its own request. */
+        __atomic_store_n(&seen, gen, __ATOMIC_RELEASE);
     }
 }
 
