@@ -384,7 +384,7 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     T.bind_n = 0;
     memset(T.bound_pages, 0, sizeof T.bound_pages);
     T.stable.n = T.keeps_stack.n = 0;
-    T.n_live = 0;
+    tt_forget_records(&T);
     memset(T.opts.sym, 0, sizeof T.opts.sym);
     keep_forget(&T);
     T.opts.flags &= ~(uint64_t)(IP_C_EXACT | IP_C_JUMPS); /* another program, without handlers */

@@ -534,6 +534,12 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
 
 /* ---- Whole flush, tables ---------------------------------------------------------------------- */
 
+void tt_forget_records(struct transtab *t) {
+    t->n_xrec = 1;
+    tt_forget_checks(t);
+    t->n_live = t->n_block_pages = 0;
+}
+
 void tt_flush(struct transtab *t) {
     struct ip_meta *m = t->meta;
     memset(t->tt, 0, sizeof *t->tt * TT_SIZE);
@@ -545,9 +551,7 @@ void tt_flush(struct transtab *t) {
     keep_flushed(t);
     m->n_blocks = m->points_used = m->pcs_used = m->desc_used = m->cache_used = m->cold_used = 0;
     m->n_exits = 1; /* id 0: none */
-    t->n_xrec = 1;
-    tt_forget_checks(t);
-    t->n_live = t->n_block_pages = 0;
+    tt_forget_records(t);
     m->generation++;
     t->stats.flushes++;
 }
