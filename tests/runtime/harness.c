@@ -1,6 +1,5 @@
 #include "runtime/core/core.h"
 #include "runtime/memory/memory.h"
-#include "runtime/processes/processes.h"
 #include "runtime/syscalls/syscalls.h"
 #include "runtime/hooks.h"
 #include "harness.h"
@@ -61,11 +60,6 @@ const struct ip_block *rt_block_of(u64 host) {
     return NULL;
 }
 bool rt_leaving;
-void rt_warn(struct tstate *ts, const char *fmt, ...) { (void)ts, (void)fmt; }
-void rt_die_by_signal(struct tstate *ts, int sig, int code, u64 addr) {
-    (void)ts, (void)code, (void)addr;
-    fail("signal %d", sig);
-}
 void rt_panic(struct tstate *ts, const char *fmt, ...) {
     (void)ts;
     fail("panic: %s", fmt);
