@@ -377,14 +377,11 @@ int ip_service_reset(int chan_fd, int cache_fd, int meta_fd) {
     if (r) return r;
     unmap_old(oc, ok, om);
     tt_forget_pages(&T);
-    tt_forget_code(&T, 0, ~0ull);
-    tt_forget_waiting(&T);
-    tt_forget_shapes(&T);
+    tt_forget_blocks(&T);
     memset(T.bind, 0, sizeof *T.bind * T.bind_cap);
     T.bind_n = 0;
     memset(T.bound_pages, 0, sizeof T.bound_pages);
     T.stable.n = T.keeps_stack.n = 0;
-    tt_forget_records(&T);
     memset(T.opts.sym, 0, sizeof T.opts.sym);
     keep_forget(&T);
     T.opts.flags &= ~(uint64_t)(IP_C_EXACT | IP_C_JUMPS); /* another program, without handlers */

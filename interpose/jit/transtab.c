@@ -534,9 +534,13 @@ uint32_t tt_request(struct transtab *t, uint64_t key, uint32_t exit_id, bool *fu
 
 /* ---- Whole flush, tables ---------------------------------------------------------------------- */
 
-void tt_forget_records(struct transtab *t) {
-    t->n_xrec = 1;
+void tt_forget_blocks(struct transtab *t) {
+    tt_forget_code(t, 0, ~0ull);
+    tt_forget_ahead(t);
+    tt_forget_waiting(t);
+    tt_forget_shapes(t);
     tt_forget_checks(t);
+    t->n_xrec = 1;
     t->n_live = t->n_block_pages = 0;
 }
 
@@ -544,14 +548,10 @@ void tt_flush(struct transtab *t) {
     struct ip_meta *m = t->meta;
     memset(t->tt, 0, sizeof *t->tt * TT_SIZE);
     tt_flush_pages(t);
-    tt_forget_code(t, 0, ~0ull);
-    tt_forget_ahead(t);
-    tt_forget_waiting(t);
-    tt_forget_shapes(t);
+    tt_forget_blocks(t);
     keep_flushed(t);
     m->n_blocks = m->points_used = m->pcs_used = m->desc_used = m->cache_used = m->cold_used = 0;
     m->n_exits = 1; /* id 0: none */
-    tt_forget_records(t);
     m->generation++;
     t->stats.flushes++;
 }

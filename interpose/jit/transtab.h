@@ -255,8 +255,8 @@ static inline struct xrec *tt_xrec(const struct transtab *t, uint32_t x) {
 uint32_t tt_first_check(const struct transtab *t, uint32_t block);
 uint32_t tt_next_check(const struct transtab *t, uint32_t x);
 void tt_forget_checks(struct transtab *t);
-/* All that the translator keeps of blocks and exits: there are none any more. */
-void tt_forget_records(struct transtab *t);
+/* All that the translator alone knows of blocks, exits and the code that they are made of: there are none any more. */
+void tt_forget_blocks(struct transtab *t);
 /* An exit is new; a direct one leads to its stub. */
 static inline void tt_new_exit(const struct transtab *t, uint32_t x) { t->xrec_of[x] = 0; }
 void tt_init_waiting(struct transtab *t);

@@ -62,8 +62,10 @@ static void put_back(const struct kept *k, struct tstate *ts) {
 static struct ip_insn decoded[DECODED];
 static rt_lock_t decoded_lock;
 
+static struct ip_insn *decoded_at(u64 pc) { return &decoded[(pc ^ pc >> 6) % DECODED]; }
+
 static bool known(u64 pc, const u8 *code, unsigned n, struct ip_insn *in) {
-    const struct ip_insn *slot = &decoded[(pc ^ pc >> 6) % DECODED];
+    const struct ip_insn *slot = decoded_at(pc);
     if (slot->pc != pc || !slot->len || slot->len > n || !rt_trylock(&decoded_lock)) return false;
     bool is = slot->pc == pc && slot->len && slot->len <= n && rt_memcmp(slot->bytes, code, slot->len) == 0;
     if (is) *in = *slot;
@@ -81,7 +83,7 @@ bool tk_fetch(u64 pc, struct ip_insn *in) {
     if (known(pc, code, n, in)) return true;
     if (ip_decode(code, n, pc, in) <= 0) return false;
     if (rt_trylock(&decoded_lock)) {
-        decoded[(pc ^ pc >> 6) % DECODED] = *in;
+        *decoded_at(pc) = *in;
         rt_unlock(&decoded_lock);
     }
     return true;
@@ -174,10 +176,10 @@ static void set_gpr(struct tstate *ts, const struct ip_operand *op, u64 v) {
     ts->gpr[op->reg] = op->size >= 4 ? v & m : (ts->gpr[op->reg] & ~m) | (v & m);
 }
 
-/* By a count that is not masked yet.  OF after more than one step is the CPU's choice; nobody asks for it. */
-static u64 shifted(struct tstate *ts, unsigned mnem, u64 a, unsigned count, unsigned n) {
+/* OF after more than one step is the CPU's choice; nobody asks for it. */
+static u64 shifted(struct tstate *ts, unsigned mnem, u64 a, unsigned k, unsigned n) {
     u64 m = tk_mask(n), r;
-    unsigned top = 8 * n - 1, k = count & (n == 8 ? 63 : 31);
+    unsigned top = 8 * n - 1;
     bool c, o;
     a &= m;
     if (!k) return a;
@@ -200,19 +202,21 @@ static void set_carry(struct tstate *ts, bool c) { ts->rflags = (ts->rflags & ~(
 /* OF after more than one step as above. */
 static u64 rotated(struct tstate *ts, bool left, u64 a, unsigned count, unsigned n) {
     u64 m = tk_mask(n);
-    unsigned bits = 8 * n, k = (count & (n == 8 ? 63 : 31)) % bits, l = left ? k : bits - k;
+    unsigned bits = 8 * n, k = count % bits, l = left ? k : bits - k;
     a &= m;
+    if (!count) return a;
     if (k) a = (a << l | a >> (bits - l)) & m;
-    if (count & (n == 8 ? 63 : 31)) {
-        bool top = a >> (bits - 1) & 1, c = left ? a & 1 : top;
-        set_carry(ts, c);
-        ts->rflags &= ~(u64)IP_FL_OF;
-        if (left ? top != c : top != (a >> (bits - 2) & 1)) ts->rflags |= IP_FL_OF;
-    }
+    bool top = a >> (bits - 1) & 1, c = left ? a & 1 : top;
+    set_carry(ts, c);
+    ts->rflags &= ~(u64)IP_FL_OF;
+    if (left ? top != c : top != (a >> (bits - 2) & 1)) ts->rflags |= IP_FL_OF;
     return a;
 }
 
-static unsigned count_of(struct tk *t) { return t->in->n_ops > 1 ? (unsigned)tk_rd(t, 1).v : 1; }
+/* As the CPU takes it. */
+static unsigned count_of(struct tk *t) {
+    return t->in->n_ops > 1 ? (unsigned)tk_rd(t, 1).v & (t->in->ops[0].size == 8 ? 63 : 31) : 1;
+}
 
 /* The value of an instruction that only computes, and its flags; false: none of them.  The operands' values are
  * taken before. */
