@@ -40,7 +40,8 @@ enum ip_req {
     IP_R_WATCHED,    /* a0 = page: from now on a write to it is announced by
                         IP_R_INVALIDATE before it happens; or, a1 = 1: writes
                         may come unnoticed, so blocks compare their bytes */
-    IP_R_EXACT,      /* from the next flush on, translate with these IP_C_EXACT, IP_C_JUMPS too */
+    IP_R_EXACT,      /* from the next flush on, translate with these IP_C_EXACT, IP_C_JUMPS too; r0 = 1: so it is
+                        done already */
     /* answered by Python */
     IP_R_HELLO = 64,  /* runtime is up; a0 = pid */
     IP_R_MAPPED,      /* code was mapped: a0 = addr, a1 = len, a2 = file off,

@@ -12,6 +12,7 @@ from interpose.cache.digest import digest
 _HEAD = b"interpose memo 1"
 _ENTRY = struct.Struct("<16sI")
 _ROW = b"row"
+_FACT = b"\0fact\0"
 MOST_BYTES = 16 << 20
 MOST_ANSWERS = 20_000
 
@@ -25,6 +26,7 @@ class Memo:
 
     def __init__(self, seed: bytes, data: bytes | None) -> None:
         """``seed`` has what decides the answers beside the events; ``data`` is what :meth:`contents` gave."""
+        self._seed = seed
         self._state = digest(seed)
         self._known: dict[bytes, bytes] = {}
         self.added: dict[bytes, bytes] = {}
@@ -90,6 +92,19 @@ class Memo:
         if self._sound and len(self._known) < MOST_ANSWERS:
             key = digest(self._state + question)
             self._known[key] = self.added[key] = answer
+
+    def holds(self, fact: bytes) -> bool:
+        """Whether an earlier run of the program said so, whatever its events were."""
+        return self._seed_key(fact) in self._known
+
+    def say(self, fact: bytes) -> None:
+        """Have the next run know it."""
+        key = self._seed_key(fact)
+        if key not in self._known:
+            self._known[key] = self.added[key] = b""
+
+    def _seed_key(self, fact: bytes) -> bytes:
+        return digest(self._seed + _FACT + fact)
 
     def contents(self) -> bytes:
         """What to write."""

@@ -26,6 +26,10 @@ MOST_SEGMENT_BYTES = 256 << 20
 WORTH_WRITING = 8
 """So many blocks at least, and one for each fifty that are kept, make a file be written anew."""
 
+_NOTES_JUMPS = b"notes jumps"
+"""Of a program: it comes to have a handler that may see where a jump was (IP_C_JUMPS).  Blocks that note it
+are in files of their own; and where that is known from the first block on, the handler needs no flush."""
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _DECIDING = (".", "cache", "elf", "redir", "supervisor", "zenc")
 """Folders of the package whose Python decides what is bound; its C has the build's checksum."""
@@ -46,15 +50,22 @@ _UNKEPT = (
 
 
 class Segment:
-    """The translations of one mapped image: where they are mapped, and the name of their file."""
+    """The translations of one mapped image: where they are mapped, the image, and the name of their file."""
 
-    __slots__ = ("end", "kept", "name", "start")
+    __slots__ = ("end", "kept", "name", "place", "start")
 
-    def __init__(self, start: int, end: int, name: str, kept: int) -> None:
+    def __init__(self, start: int, end: int, place: bytes, name: str, kept: int) -> None:
         self.start = start
         self.end = end
+        self.place = place
         self.name = name
         self.kept = kept
+
+    def rename(self, name: str) -> None:
+        """What was made of it belongs into that file, of which nothing was taken if it is another one."""
+        if name != self.name:
+            self.name = name
+            self.kept = 0
 
 
 def _this_build() -> bytes:
@@ -134,6 +145,7 @@ class Cache:
             self.memo = Memo(seed, self._folder.read(self._memo_name, MOST_BYTES))
             if self.memo.damaged:
                 self._tell_damage(self._memo_name)
+        lib.ip_keep_begin(self.memo is not None and self.memo.holds(_NOTES_JUMPS))
 
     def _tell_damage(self, name: str) -> None:
         if self._tells:
@@ -144,14 +156,18 @@ class Cache:
         if not self._keeps or file.beginning is None or start + length > 1 << 32:
             return
         place = f"{start:x} {length:x} {offset:x} {file.beginning}".encode()
-        name = f"code-{digest(self._seed + place).hex()}"
+        name = self._code_name(place)
         kept = lib.ip_keep_add(start, start + length, self._folder.descriptor(name))
         if kept < 0:
             self._told += 1
             self._tell_damage(name)
         end = start + length
         self._segments.drop(start, end)
-        self._segments.add(start, end, Segment(start, end, name, max(kept, 0)))
+        self._segments.add(start, end, Segment(start, end, place, name, max(kept, 0)))
+
+    def _code_name(self, place: bytes) -> str:
+        jumps = _NOTES_JUMPS if lib.ip_keeps_jumps() else b""
+        return f"code-{digest(self._seed + place + jumps).hex()}"
 
     def forked(self) -> None:
         """This is the copy for a forked child: what it learns it may have from its parent."""
@@ -175,6 +191,10 @@ class Cache:
             return
         if self.memo is not None:
             self.memo.end_row()
+            if lib.ip_keeps_jumps():
+                self.memo.say(_NOTES_JUMPS)
+        for segment in self._segments:
+            segment.rename(self._code_name(segment.place))
         memo = self.memo if self.memo is not None and self.memo.added else None
         grown = [segment for segment in self._segments if self._is_worth(segment)]
         if memo is None and not grown:

@@ -366,6 +366,16 @@ void keep_add(struct transtab *t, const struct segment *s) {
         keep_close(&own);
 }
 
+void keep_jumps(struct transtab *t) {
+    struct keeping *k = t->keep;
+    if (!k) return;
+    __atomic_fetch_or(&k->flags, IP_C_JUMPS, __ATOMIC_RELAXED);
+    for (int i = 0; i < k->n_seg; i++) {
+        keep_close(&k->seg[i]);
+        k->seg[i].stale = k->seg[i].damaged = false;
+    }
+}
+
 void keep_flushed(struct transtab *t) {
     struct keeping *k = t->keep;
     if (!k) return;

@@ -104,6 +104,11 @@ void ip_keeps_stack_del(uint64_t lo, uint64_t hi);
 int ip_keep_start(int writes, int folder, uint64_t max_bytes);
 /* From now on blocks are noted, or not. */
 void ip_keep_writes(int yes);
+/* Another program begins; jumps: note where jumps are (IP_C_JUMPS) from its first block on, for it comes to have a handler
+ * that may see that. */
+void ip_keep_begin(int jumps);
+/* Do blocks that are kept note where jumps are? */
+int ip_keeps_jumps(void);
 /* An image at [lo, hi) and its file, which is closed in time; -1: none.  How many blocks are kept there; -1: the file
  * is not what was written, or of another build. */
 int64_t ip_keep_add(uint64_t lo, uint64_t hi, int fd);

@@ -109,7 +109,11 @@ static void handle(struct ip_slot *s) {
         break;
     case IP_R_WATCHED: tt_watched(&T, s->a[0], s->a[1] != 0); break;
     case IP_R_FLUSH: tt_flush(&T); break;
-    case IP_R_EXACT: T.opts.flags |= s->a[0]; break;
+    case IP_R_EXACT:
+        s->r[0] = (T.opts.flags & s->a[0]) == s->a[0];
+        T.opts.flags |= s->a[0];
+        if (!s->r[0] && s->a[0] == IP_C_JUMPS) keep_jumps(&T);
+        break;
     default: s->r[0] = 0; break;
     }
     bool tell = T.used_head != __atomic_load_n(&T.used_tail, __ATOMIC_ACQUIRE);
@@ -409,6 +413,17 @@ void ip_keep_writes(int yes) {
     T.keep->writes = yes != 0;
     if (!yes) keep_notes_forget(&T.keep->notes); /* their file is that of the process that this one is a copy of */
 }
+
+/* From the program's first block on, because it once came to it: what an earlier run kept is of such blocks. */
+void ip_keep_begin(int jumps) {
+    if (!T.keep) return;
+    lock_soon();
+    if (jumps) T.opts.flags |= IP_C_JUMPS;
+    T.keep->flags = (T.keep->flags & ~(uint64_t)IP_C_JUMPS) | (T.opts.flags & IP_C_JUMPS);
+    pthread_mutex_unlock(&T.lock);
+}
+
+int ip_keeps_jumps(void) { return T.keep && (__atomic_load_n(&T.keep->flags, __ATOMIC_RELAXED) & IP_C_JUMPS) != 0; }
 
 int64_t ip_keep_add(uint64_t lo, uint64_t hi, int fd) {
     struct segment s = {.lo = lo, .hi = hi, .fd = fd};

@@ -117,3 +117,17 @@ def test_the_last_row_is_kept_unless_it_only_ended_earlier():
     distrusted.happened(b"before")
     distrusted.distrust()
     assert distrusted.row(b"one") == []
+
+
+def test_a_fact_holds_whatever_happens():
+    memo = filled()
+    memo.distrust()
+    memo.say(b"fact")
+    memo.say(b"fact")
+    assert len(memo.added) == 5
+    again = Memo(b"seed", memo.contents())
+    again.happened(b"something else")
+    assert again.holds(b"fact") and not again.holds(b"another")
+    assert not Memo(b"another seed", memo.contents()).holds(b"fact")
+    again.say(b"fact")
+    assert not again.added

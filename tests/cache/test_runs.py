@@ -112,6 +112,74 @@ def test_as_natively(source, tool, cache, tmp_path):
         assert (code, out) == expected, err
 
 
+# What a handler is told of a jump to no address, for which blocks note where jumps are.
+JUMPS = """
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+static sigjmp_buf back;
+extern char jump[], call[];
+static const char *volatile name;
+static void handler(int sig, siginfo_t *si, void *context) {
+    ucontext_t *u = context;
+    char *at = (char *)u->uc_mcontext.gregs[REG_RIP];
+    const char *place = at == jump ? "jump" : at == call ? "call" : "elsewhere";
+    printf("%s: %d %d %s\\n", name, sig, si->si_code, place);
+    siglongjmp(back, 1);
+}
+static int by(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+static void work(void) {
+    int n[100];
+    for (int i = 0; i < 100; i++) n[i] = i * 37 % 101;
+    qsort(n, 100, sizeof *n, by);
+    printf("%d %d\\n", n[0], n[99]);
+}
+int main(void) {
+    work();
+    struct sigaction sa = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &sa, NULL);
+    work();
+    const unsigned long no_address = 0x8000000000000000;
+    name = "jump";
+    if (!sigsetjmp(back, 1)) __asm__ volatile(".globl jump\\njump: jmp *%0" ::"r"(no_address));
+    name = "call";
+    if (!sigsetjmp(back, 1)) __asm__ volatile(".globl call\\ncall: call *%0" ::"r"(no_address));
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_a_program_with_a_handler_for_faults_runs_is_kept(tool, cache, tmp_path):
+    program = compiled(tmp_path, "jumps", JUMPS, "-mno-red-zone")
+    expected = native(program)
+    assert expected[1].count("elsewhere") == 0
+    made = []
+    for _ in range(4):
+        code, out, err = run(f"--tool={tool}", "--stats=yes", program)
+        assert (code, out) == expected, err
+        made.append(counts(err)[0])
+    assert max(made[2:]) < 0.2 * made[0], made
+
+
+def test_a_handler_does_not_count_for_what_is_executed(cache, tmp_path):
+    """Nor does the one that comes in another run, with other arguments."""
+    text = JUMPS.replace(
+        "int main(void) {", "int main(int argc, char **argv) {\n    if (argc > 1) return work(), 0;"
+    )
+    text = text.replace("    return 0;\n}\n", '    execl(argv[0], argv[0], "again", NULL);\n}\n')
+    program = compiled(
+        tmp_path, "jumps", text.replace("<setjmp.h>", "<setjmp.h>\n#include <unistd.h>"), "-mno-red-zone"
+    )
+    expected, again = native(program), native(program, "again")
+    for _ in range(3):
+        assert run("-q", "--trace-children=yes", program)[:2] == expected
+        assert run("-q", program, "again")[:2] == again
+
+
 FAULTY = """
 #include <stdio.h>
 #include <stdlib.h>

@@ -142,7 +142,7 @@ static void translate_anew(struct tstate *ts, u64 flags) {
     if ((rt.flags & flags) == flags) return;
     rt_slot(ts)->a[0] = flags;
     rt_request_translator(ts, IP_R_EXACT);
-    flush_cache(ts);
+    if (!rt_slot(ts)->r[0]) flush_cache(ts);
     rt.flags |= flags;
 }
 
