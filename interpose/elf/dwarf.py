@@ -34,6 +34,7 @@ else:
 TAG_COMPILE_UNIT, TAG_SUBPROGRAM, TAG_PARTIAL_UNIT, TAG_SKELETON_UNIT = 0x11, 0x2E, 0x3C, 0x4A
 AT_NAME, AT_STMT_LIST, AT_LOW_PC, AT_HIGH_PC, AT_COMP_DIR = 0x03, 0x10, 0x11, 0x12, 0x1B
 AT_ABSTRACT_ORIGIN, AT_SPECIFICATION, AT_RANGES, AT_LINKAGE_NAME = 0x31, 0x47, 0x55, 0x6E
+AT_DECLARATION = 0x3C
 AT_STR_OFFSETS_BASE, AT_ADDR_BASE, AT_RNGLISTS_BASE, AT_LOCLISTS_BASE = 0x72, 0x73, 0x74, 0x8C
 AT_MIPS_LINKAGE_NAME = 0x2007
 AT_DWO_NAME, AT_GNU_DWO_NAME, AT_GNU_DWO_ID = 0x76, 0x2130, 0x2131
@@ -611,7 +612,9 @@ class Unit:
     def plain_name(self, linkage_name: str) -> str | None:
         """DW_AT_name of the function with that linkage name, if this unit has it.
 
-        C has linkage names too, where a declaration gives an assembler name (glibc's `__GI_` aliases).
+        C has linkage names too, where a declaration gives an assembler name (glibc's `__GI_` aliases). A function
+        that is defined by that very name goes before: gcc declares `__builtin_strcpy` with the linkage name
+        `strcpy` where the C library's inline strcpy calls it.
         """
         return self._names.get(linkage_name)
 
@@ -654,6 +657,8 @@ class Unit:
                 by_offset[offset] = name
                 if linkage is not None:
                     names.setdefault(linkage, name)
+                elif AT_DECLARATION not in entry:
+                    names[name] = name
                 continue
             form, target = entry.get(AT_SPECIFICATION) or entry.get(AT_ABSTRACT_ORIGIN) or (0, None)
             if isinstance(target, int):
