@@ -22,6 +22,7 @@
 #define TSTATE_SIZE   RT_ROUND_UP(sizeof(struct tstate), RT_PAGE)
 #define MAX_THREADS   IP_SLOTS
 #define WAIT_YIELDS   1000u
+#define WAIT_ALIVE    64
 #define WAIT_NAP      200000
 #define WAIT_IDLE     (1000000000u / WAIT_NAP)
 
@@ -108,6 +109,8 @@ static bool is_runnable(const struct rt_thread *th) {
 
 bool thread_wait(struct tstate *ts, struct thread_wait *w) {
     i64 pause[2] = {0, WAIT_NAP};
+    /* Each yield may give a whole slice to a busy machine's other programs. */
+    if (w->moments % WAIT_ALIVE == 0 && thread_killed(ts)) return false;
     if (w->moments++ < WAIT_YIELDS) {
         sys0(__NR_sched_yield);
         return true;
@@ -118,10 +121,25 @@ bool thread_wait(struct tstate *ts, struct thread_wait *w) {
     w->idle = now == w->ran ? w->idle + 1 : 0;
     w->ran = now;
     if (w->idle == WAIT_IDLE && is_runnable(rt_th(ts))) w->idle = 0;
-    return w->idle < WAIT_IDLE && !thread_killed(ts);
+    return w->idle < WAIT_IDLE;
 }
 
-bool thread_killed(struct tstate *ts) { return rt_th(ts)->vfork_child && ended(rt_th(ts)); }
+/* table_lock is held, for its memory may be another one's in a moment.  Nobody asks twice about one that is a zombie,
+ * nor kicks it: when it has been waited for, its number may be another process's. */
+static bool noted_killed(struct rt_thread *th) {
+    u32 live = TH_LIVE;
+    if (!th->vfork_child || !ended(th)) return false;
+    __atomic_compare_exchange_n(&th->in_use, &live, TH_ZOMBIE, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    return true;
+}
+
+bool thread_killed(struct tstate *ts) {
+    if (!rt_th(ts)->vfork_child) return false;
+    rt_lock(&table_lock);
+    bool is = noted_killed(rt_th(ts));
+    rt_unlock(&table_lock);
+    return is;
+}
 
 /* Everything that a previous owner left, except the memory itself. */
 static void renew(struct tstate *ts) {
@@ -189,7 +207,7 @@ struct tstate *rt_thread_new(void) {
 void thread_withdraw_killed(void) {
     rt_lock(&table_lock);
     for (u32 i = 0; i < table_used; i++)
-        if (thread_killed(table[i])) rt_slot_detach(table[i]);
+        if (noted_killed(rt_th(table[i]))) rt_slot_detach(table[i]);
     rt_unlock(&table_lock);
 }
 
