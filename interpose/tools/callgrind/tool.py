@@ -79,6 +79,8 @@ class Tool(BaseTool):
         self._before: dict[int, Counts] = {}
         """By thread (0: all of them): what the last dump or zero found."""
         self._latest: Counts | None = None
+        self._collected = [0] * len(self.writer.events)
+        """What all parts have: not what was there at a zero."""
         self.part = Tool.first_part
         self._combined: Any = None
         self._path: str | None = None
@@ -322,9 +324,8 @@ class Tool(BaseTool):
         elif asker is None:
             self._before[0] = self._take(0)
 
-    def dump(self, trigger: str, *, final: bool = False, asker: int | None = None) -> list[int]:
-        """Write what was counted since the last dump; the totals of it."""
-        sums = [0] * len(self.writer.events)
+    def dump(self, trigger: str, *, final: bool = False, asker: int | None = None) -> None:
+        """Write what was counted since the last dump."""
         for thread in self._threads_of(asker):
             now = self._take(thread)
             before = self._before.get(thread)
@@ -332,12 +333,11 @@ class Tool(BaseTool):
             counts = now if final and before is None else now.since(before or Counts(now.n_events))
             self._before[thread] = now
             self._write(counts, thread, trigger, "" if final else str(self.part))
-            sums = [a + b for a, b in zip(sums, now.totals(), strict=True)]
+            self._collected = [a + b for a, b in zip(self._collected, counts.totals(), strict=True)]
         self.part += 1
         if not final:
             self._begin_all(asker)
         self.forget_kept()
-        return sums
 
     def _base(self) -> str:
         """What the names of all parts begin with: %n would be another number each time."""
@@ -388,12 +388,12 @@ class Tool(BaseTool):
 
     def finish(self, status: int | None) -> int:
         self._control.close()
-        totals = self.dump("Program termination", final=True)
+        self.dump("Program termination", final=True)
         self.warn_if_full()
         if self.config.core.verbosity > 0:
             from .summary import summary_lines
 
-            self.log.plain("\n".join(summary_lines(self.writer.events, totals)))
+            self.log.plain("\n".join(summary_lines(self.writer.events, self._collected)))
         self.show_stats()
         return status or 0
 

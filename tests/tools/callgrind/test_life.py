@@ -36,6 +36,13 @@ def test_what_counts(guest, tmp_path, what, times):
     assert found.ir["leaf"] == times * LEAF
 
 
+def test_what_was_there_at_a_zero_was_not_collected(guest, tmp_path):
+    """What is said at the end is what the profile has."""
+    done = run(tmp_path, guest, args=("zero",))
+    (collected,) = [line.split()[-1] for line in done.stderr.splitlines() if "Collected :" in line]
+    assert int(collected) == sum(read(tmp_path / "out").ir.values())
+
+
 def test_off_at_start(guest, tmp_path):
     """--instr-atstart=no: from the request on."""
     found = profile(tmp_path, guest, "--instr-atstart=no", args=("off",))

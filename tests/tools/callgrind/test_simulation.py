@@ -65,6 +65,25 @@ def test_as_valgrind(work, tmp_path, options):
     assert calls(ours) == calls(theirs)
 
 
+@pytest.mark.parametrize(
+    ("options", "misses"),
+    [
+        (("--toggle-collect=warm",), 0),  # caches go on where nothing is collected
+        (("--toggle-collect=cold",), 64),  # but begin empty where instrumentation is switched on
+        ((), 128),
+    ],
+)
+def test_what_is_cached_elsewhere(tmp_path, options, misses):
+    warm = build(tmp_path, "warm.c")
+    every = (*CACHES, "--branch-sim=yes", *options)
+    ours = profile(tmp_path, warm, *every)
+    assert dict(zip(ours.events, ours.own["reads"], strict=False))["D1mr"] == misses
+    if VALGRIND is not None:
+        theirs = valgrind(tmp_path, warm, *every)
+        for name in ("reads", "warm", "cold"):
+            assert ours.own.get(name) == theirs.own.get(name)
+
+
 def test_use_of_lines_across_dumps(work, tmp_path):
     """Lines stay cached at a dump: what becomes of them later costs the same in sum, in the part of then."""
     whole = profile(tmp_path, work, *CACHES, "--cacheuse=yes")

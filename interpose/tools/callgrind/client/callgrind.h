@@ -111,6 +111,8 @@ void cg_sigreturn(struct thread *t);
 void cg_threads_fork_lock(bool lock);
 void cg_threads_forked(const struct tstate *ts); /* in the child */
 void cg_last_level_fork_lock(bool lock);
+/* The lines of all caches. */
+void cg_forget_lines(void);
 
 /* count.c: runs are counted in line, not recorded. */
 static inline bool cg_in_line(void) { return (rt.flags & IP_C_COUNT) != 0; }

@@ -16,10 +16,11 @@ static void count_turns(struct thread *t, struct cg_counter *c, const u64 *words
         if (!insn[i].rep || insn[i].rep_words == 0xffff) continue;
         const u64 *found = words + insn[i].rep_words;
         u64 turns = found[0] - found[1], more = cg_more_insns(&insn[i], found);
-        if (cg.jumps && turns > 1) {
+        if (cg.jumps) {
+            /* Each turn jumps back to the look for another one; cmps and scas jump by their flag, after a turn. */
             struct cg_call *again = jump_to(t, c, (u32)i, insn[i].pc);
-            again->count += turns;
-            again->cost[0] += turns - 1;
+            again->count += turns + !cg_compares(&insn[i]);
+            again->cost[0] += turns - cg_ended_by_flag(&insn[i], found);
         }
         if (!more) continue;
         cg_extra(t, c, i)[cg_place(CG_IR)] += more;
@@ -72,6 +73,8 @@ static void run(struct thread *t, struct cg_place *at, const struct ip_tr_block 
         add(t, CG_BC, CG_BRANCHES(e->sum));
         if (c->repeats) count_turns(t, c, words, done);
         if (cg.caches || cg.branches || e->special) cg_simulate(t, at, words, done);
+    } else if (cg.caches || cg.branches) {
+        cg_simulate(t, at, words, done);
     }
     if (cg.dump_every && ++t->shared.n_blocks % cg.dump_every == 0) cg_ask_dump(t, 0, 0);
     t->last = c;

@@ -32,9 +32,14 @@ void cg_function_options(struct thread *t, u32 number, struct cg_function_option
 /* ---- Life -------------------------------------------------------------------------------------------- */
 
 /* What interpose-control wants: counters[IP_N_TOOL] of the channel is 1 (do not count), 2 (count), or 0 (as it is). */
+static void instrument(bool on) {
+    if (on && !cg_root.instrument) cg_forget_lines();
+    cg_root.instrument = on;
+}
+
 bool cg_counts(struct tstate *ts) {
     u64 wish = rt.chan->counters[IP_N_TOOL];
-    if (wish) cg_root.instrument = wish == 2;
+    if (wish) instrument(wish == 2);
     if (cg_root.instrument) return true;
     struct thread *t = cg_thread_of(ts);
     if (t->last || t->shared.depth) cg_unwind(t);
@@ -203,13 +208,13 @@ bool rt_hook_request(struct tstate *ts, u64 code, const u64 args[5], u64 *result
     case INTERPOSE_RQ_CT_START_INSTRUMENTATION:
         tr_flush(ts);
         rt.chan->counters[IP_N_TOOL] = 0;
-        cg_root.instrument = 1;
+        instrument(true);
         poll(ts);
         break;
     case INTERPOSE_RQ_CT_STOP_INSTRUMENTATION:
         tr_flush(ts);
         rt.chan->counters[IP_N_TOOL] = 0;
-        cg_root.instrument = 0;
+        instrument(false);
         if (!tr_settle_begin(ts)) break;
         if (cg_in_line())
             cg_line_poll(ts);

@@ -11,6 +11,7 @@ static struct {
     u64 sets;
     u32 ways, shift; /* log2 of a line's bytes */
     rt_lock_t lock;
+    u32 forgotten; /* how often all levels were */
 } last_level;
 
 #define WRITTEN 1ull
@@ -42,11 +43,37 @@ struct cg_cache *cg_make_cache(const struct cg_geometry *g) {
     return c;
 }
 
+static void forget(struct cg_cache *c) {
+    if (c) rt_memset(c->way, 0, c->sets * c->ways * sizeof c->way[0]);
+}
+
+/* Whoever switches instrumentation on begins with empty caches, as under Valgrind.  Threads empty their own when they
+ * look. */
+void cg_forget_lines(void) {
+    if (!cg.caches) return;
+    rt_lock(&last_level.lock);
+    if (last_level.lines) rt_memset(last_level.lines, 0, last_level.sets * last_level.ways * sizeof *last_level.lines);
+    forget(cg_last_used());
+    last_level.forgotten++;
+    rt_unlock(&last_level.lock);
+}
+
+static struct cg_sim *up_to_date(struct cg_sim *s) {
+    u32 now = __atomic_load_n(&last_level.forgotten, __ATOMIC_RELAXED);
+    if (s->forgotten == now) return s;
+    forget(s->i1);
+    forget(s->d1);
+    s->i_line = 0;
+    s->forgotten = now;
+    return s;
+}
+
 struct cg_sim *cg_sim_of(struct thread *t) {
-    if (t->sim) return t->sim;
+    if (t->sim) return up_to_date(t->sim);
     struct cg_sim *s = rt_pages(sizeof *s);
     s->places = rt_pages(CG_PLACES * sizeof *s->places);
     s->thread = t;
+    s->forgotten = last_level.forgotten;
     s->from_templates = (u64)s->places - IP_TRACE_BASE;
     s->cross = cg_slow_cross;
     s->crossing = cg_crossing_of();
@@ -189,10 +216,15 @@ static bool last_level_access(struct thread *t, u64 addr, u64 more, bool write, 
     return hit;
 }
 
+/* Where nothing is collected, caches and predictors go on, and nobody has the costs. */
+static inline u64 *extra_of(struct thread *t, struct cg_counter *c, u64 insn) {
+    return t->collects ? cg_extra(t, c, insn) : 0;
+}
+
 /* Count an event of an instruction. */
 static inline void count(struct thread *t, u64 *extra, enum cg_event e, u64 n) {
     int place = cg_place(e);
-    if (place < 0) return;
+    if (place < 0 || !extra) return;
     extra[place] += n;
     t->shared.total[place] += n;
 }
@@ -210,8 +242,8 @@ static void use(struct thread *t, struct cg_cache *level, struct cg_counter *c, 
     keep_last_level(t);
     u32 found = cg_use(t, level, c, insn, addr, more);
     if (cg_root.threads->next) cg_release_last_level(t);
-    if (found > 0) count(t, cg_extra(t, c, insn), miss, 1);
-    if (found > 1) count(t, cg_extra(t, c, insn), (enum cg_event)(miss + CG_ILMR - CG_I1MR), 1);
+    if (found > 0) count(t, extra_of(t, c, insn), miss, 1);
+    if (found > 1) count(t, extra_of(t, c, insn), (enum cg_event)(miss + CG_ILMR - CG_I1MR), 1);
 }
 
 static inline void data(struct thread *t, struct cg_counter *c, u64 insn, u64 addr, u64 more, bool write) {
@@ -221,7 +253,7 @@ static inline void data(struct thread *t, struct cg_counter *c, u64 insn, u64 ad
         return;
     }
     if (!first_level(d1, addr >> d1->shift, (addr + more) >> d1->shift)) {
-        u64 *extra = cg_extra(t, c, insn);
+        u64 *extra = extra_of(t, c, insn);
         count(t, extra, write ? CG_D1MW : CG_D1MR, 1);
         missed(t, extra, addr, more, write ? CG_DLMW : CG_DLMR, write);
     } else if (write && cg.write_back) {
@@ -242,7 +274,7 @@ u64 cg_data(struct thread *t, const struct cg_place *at, u64 access, u64 addr, u
 /* A line of the instruction was not in the first level. */
 static void count_fetch_miss(struct thread *t, struct cg_counter *c, u64 i) {
     const struct ip_tr_insn *insn = &tr_insns(c->block)[i];
-    u64 *extra = cg_extra(t, c, i);
+    u64 *extra = extra_of(t, c, i);
     count(t, extra, CG_I1MR, 1);
     missed(t, extra, insn->pc, insn->len - 1, CG_ILMR, false);
 }
@@ -281,25 +313,27 @@ static void conditional(struct thread *t, const struct cg_place *at, struct cg_c
     u64 history = t->sim->history;
     u64 miss = cg_predict(t->sim->conditional, &history, at->branches[branch], taken);
     t->sim->history = history;
+    if (!t->collects) return;
     c->missed[branch] += miss;
     t->shared.total[cg_place(CG_BCM)] += miss;
 }
 
 void cg_settle(struct thread *t, const struct ip_tr_block *b) {
     struct cg_counter *c = t->last;
-    if (!c || t->done < c->n || !t->collects) return;
+    if (!c || t->done < c->n) return;
     const struct cg_place *last = cg_place_at(t->sim->places, (u32)(u64)c->block);
     if (last->end == IP_TR_JCC) {
         bool taken = b->pc == c->block->target;
-        c->taken += taken;
+        c->taken += t->collects && taken;
         if (cg.branches) conditional(t, last, c, last->end_branch, taken);
     } else if (cg.branches && (last->end == IP_TR_JMPI || last->end == IP_TR_CALLI)) {
         u64 *target = &t->sim->indirect[last->branches[last->end_branch]];
-        t->shared.total[cg_place(CG_BI)]++;
-        if (*target == b->pc) return;
+        bool surprise = *target != b->pc;
         *target = b->pc;
-        c->missed[last->end_branch]++;
-        t->shared.total[cg_place(CG_BIM)]++;
+        if (!t->collects) return;
+        c->missed[last->end_branch] += surprise;
+        t->shared.total[cg_place(CG_BI)]++;
+        t->shared.total[cg_place(CG_BIM)] += surprise;
     }
 }
 
@@ -336,7 +370,7 @@ static void repeated(struct thread *t, struct cg_counter *c, u64 i, const u64 *w
     const struct ip_tr_insn *insn = &tr_insns(c->block)[i];
     const struct ip_tr_access *a = tr_accesses(c->block) + insn->first_access;
     const u64 *turns = words + insn->rep_words;
-    u64 n = turns[0] - turns[1], *extra = cg_extra(t, c, i), at[2], step = 0;
+    u64 n = turns[0] - turns[1], *extra = extra_of(t, c, i), at[2], step = 0;
     u32 n_accesses = insn->n_accesses < 2 ? insn->n_accesses : 2;
     if (cg.caches && n_accesses) {
         for (u32 j = 0; j < n_accesses; j++) {
@@ -372,7 +406,7 @@ static void some(struct thread *t, struct cg_counter *c, u64 i, const u64 *words
     const struct ip_tr_access *a = tr_accesses(c->block) + insn->first_access;
     for (u32 j = 0; j < insn->n_accesses; j++) {
         if (!(a[j].flags & IP_TRA_MAYBE) || words[a[j].base] == IP_TR_NOWHERE) continue;
-        count(t, cg_extra(t, c, i), a[j].kind == IP_ACC_W ? CG_DW : CG_DR, 1);
+        count(t, extra_of(t, c, i), a[j].kind == IP_ACC_W ? CG_DW : CG_DR, 1);
         data(t, c, i, words[a[j].base], a[j].size - 1, a[j].kind == IP_ACC_W);
     }
 }
@@ -403,5 +437,5 @@ void cg_simulate(struct thread *t, const struct cg_place *at, const u64 *words, 
         for (; branch < e->n_passed && branches[branch].insn == i; branch++) conditional(t, at, c, branch, false);
     }
     if (e->taken) conditional(t, at, c, branch, true);
-    if (p->locks) count_locks(t, p, done);
+    if (p->locks && t->collects) count_locks(t, p, done);
 }

@@ -82,6 +82,7 @@ struct cg_sim {
     u64 i_line;             /* that of the instruction fetched last: none of i1 was used later */
     struct cg_usage *usage; /* usage.c */
     bool keeps_last_level;  /* its lock */
+    u32 forgotten;          /* as often as cg_forget_lines() had been called */
     u8 conditional[CG_CONDITIONAL];
     u64 indirect[CG_INDIRECT];
     struct cg_place *places; /* by the template's address */
@@ -226,6 +227,7 @@ void cg_plan_place(struct thread *t, struct cg_place *at, const struct ip_tr_blo
  * (1), or none (2).  The lock of the last level is held. */
 u32 cg_use(struct thread *t, struct cg_cache *c, struct cg_counter *counter, u64 insn, u64 addr, u64 more);
 void cg_use_ends(void);
+struct cg_cache *cg_last_used(void); /* its last level, 0: none yet */
 void cg_release_last_level(struct thread *t);
 u64 cg_address(const struct thread *t, const struct ip_tr_access *a, const u64 *words);
 /* The same of an access of the plan. */

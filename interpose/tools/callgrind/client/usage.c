@@ -19,6 +19,8 @@ struct cg_usage {
 static struct cg_cache *last;
 static struct usage *last_usage;
 
+struct cg_cache *cg_last_used(void) { return last; }
+
 static struct usage *usages(const struct cg_cache *c) { return rt_pages(c->sets * c->ways * sizeof(struct usage)); }
 
 static struct cg_usage *usage_of(struct thread *t) {
@@ -61,7 +63,7 @@ static u32 touch(struct thread *t, struct cg_cache *c, struct usage *usage, u64 
         return 0;
     }
     u64 below = (u64)(cg_touch(last, (line << c->shift) >> last->shift, &there) - last->way);
-    u64 *cost = cg_extra(t, counter, insn);
+    u64 *cost = t->collects ? cg_extra(t, counter, insn) : 0;
     if (u->cost) retire_first(u, c->shift);
     if (!there) {
         struct usage *l = &last_usage[below];
