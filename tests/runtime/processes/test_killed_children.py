@@ -11,7 +11,7 @@ from life.running import command, compile_guest
 
 @pytest.mark.parametrize("tool", ["none", "memcheck"])
 def test_a_flush_waits_for_no_answer_of_one_that_is_dead(tmp_path: Path, tool: str) -> None:
-    """A thousand yields, each of which may give a whole slice to other programs, for every flush: it took minutes."""
+    """It yielded a thousand times for each flush, and a yield may give a whole slice to another program."""
     guest = str(compile_guest("processes/killed_child_flush.c", tmp_path))
     for words in ([guest], [*command(f"--tool={tool}", "-q"), guest]):
         done = subprocess.run(
