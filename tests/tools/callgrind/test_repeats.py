@@ -143,7 +143,7 @@ def test_as_valgrind(tmp_path: Path, options: tuple[str, ...]) -> None:
 
 @pytest.mark.skipif(VALGRIND is None, reason="no valgrind")
 def test_jumps_as_valgrind(tmp_path: Path) -> None:
-    """A repeated instruction jumps to itself behind each turn.  Valgrind's lines are of two blocks, to be added."""
+    """A repeated instruction jumps to itself behind each turn: two lines of Valgrind's, to be added."""
 
     def jumps(found: Sums) -> dict[str, tuple[int, int]]:
         sums: dict[str, tuple[int, int]] = {}

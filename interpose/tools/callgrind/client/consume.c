@@ -61,27 +61,6 @@ static void pass(struct thread *t, const struct ip_tr_block *b) {
         jump_to(t, last, (u32)last_done - 1, b->pc)->count++;
 }
 
-/* The run itself. */
-static void run(struct thread *t, struct cg_place *at, const struct ip_tr_block *b, const u64 *words, u64 done) {
-    struct cg_counter *c = at->counter;
-    if (t->collects) {
-        const struct cg_exit *e = &at->exits[done];
-        c->runs[done]++;
-        add(t, CG_IR, done);
-        add(t, CG_DR, CG_READS(e->sum));
-        add(t, CG_DW, CG_WRITES(e->sum));
-        add(t, CG_BC, CG_BRANCHES(e->sum));
-        if (c->repeats) count_turns(t, c, words, done);
-        if (cg.caches || cg.branches || e->special) cg_simulate(t, at, words, done);
-    } else if (cg.caches || cg.branches) {
-        cg_simulate(t, at, words, done);
-    }
-    if (cg.dump_every && ++t->shared.n_blocks % cg.dump_every == 0) cg_ask_dump(t, 0, 0);
-    t->last = c;
-    t->done = done;
-    if (b->sp_word != 0xffffffff) t->sp = words[b->sp_word] + (u64)(i64)b->sp_disp;
-}
-
 static inline u64 sp_after(const struct cg_counter *c, const u64 *record) {
     return record[1 + c->block->sp_word] + (u64)(i64)c->block->sp_disp;
 }
@@ -202,6 +181,48 @@ INLINE void indirect(struct thread *t, const struct state *s, u64 pc) {
     t->shared.total[cg_place(CG_BIM)] += surprise;
     s->last->missed[number] += surprise;
     *target = pc;
+}
+
+/* A run of which nobody has the costs: caches and predictors go on.  It is not special. */
+static void go_on(struct thread *t, struct cg_place *at, const u64 *p, const struct cg_exit *e) {
+    struct state s;
+    load(t, &s, cg.caches);
+    if (cg.caches) {
+        u64 made = 0, line = at->pc >> t->sim->i1->shift;
+        u32 shift = t->sim->d1->shift;
+        if (e->n_lines > (line == s.i_line)) made = fetch(t, &s, at, p, e->n_lines, shift);
+        accesses(t, &s, at, p, made, e->n_accesses, shift);
+        t->sim->d1->clock = t->sim->i1->clock = s.clock;
+        t->sim->i_line = s.i_line;
+    }
+    if (!cg.branches) return;
+    for (u64 k = 0; k < e->n_passed + e->taken; k++)
+        cg_predict(t->sim->conditional, &s.history, at->branches[k], k == e->n_passed);
+    t->sim->history = s.history;
+}
+
+/* The run itself. */
+static void run(struct thread *t, struct cg_place *at, const struct ip_tr_block *b, const u64 *words, u64 done) {
+    struct cg_counter *c = at->counter;
+    if (t->collects) {
+        const struct cg_exit *e = &at->exits[done];
+        c->runs[done]++;
+        add(t, CG_IR, done);
+        add(t, CG_DR, CG_READS(e->sum));
+        add(t, CG_DW, CG_WRITES(e->sum));
+        add(t, CG_BC, CG_BRANCHES(e->sum));
+        if (c->repeats) count_turns(t, c, words, done);
+        if (cg.caches || cg.branches || e->special) cg_simulate(t, at, words, done);
+    } else if (cg.caches || cg.branches) {
+        if (at->exits[done].special)
+            cg_simulate(t, at, words, done);
+        else
+            go_on(t, at, words - 1, &at->exits[done]);
+    }
+    if (cg.dump_every && ++t->shared.n_blocks % cg.dump_every == 0) cg_ask_dump(t, 0, 0);
+    t->last = c;
+    t->done = done;
+    if (b->sp_word != 0xffffffff) t->sp = words[b->sp_word] + (u64)(i64)b->sp_disp;
 }
 
 /* ---- Calls that have been made before, and returns ---------------------------------------------------------------
