@@ -78,10 +78,10 @@ class InternalError(InterposeError):
 
 
 class Told(InterposeError):
-    """The run ends for a reason that was told before."""
+    """The run ends for a reason that was told before; its lines, if any, are for who runs it from Python."""
 
-    def __init__(self) -> None:
-        super().__init__("")
+    def __init__(self, message: str = "", *details: str, exit_code: int | None = None) -> None:
+        super().__init__(message, *details, exit_code=exit_code)
 
 
 _stderr = 2

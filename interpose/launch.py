@@ -12,7 +12,7 @@ import _signal
 import os
 
 from interpose import paths, system, tools
-from interpose.errors import LaunchError
+from interpose.errors import LaunchError, Told
 from interpose.jit._native import ffi, lib
 from interpose.program import gained_by, resolve
 from interpose.report.log import FileNames, Log
@@ -51,11 +51,11 @@ def launch(config: Config) -> NoReturn:
     if privileges := gained_by(program.path):
         notice = f"Warning: {program.path} runs without its {privileges} rights"
         config = config.replace(notices=(*config.notices, f"{notice}: only the kernel's own exec gives them"))
-    if config.core.suppressions:
-        tools.load(config.tool_name, "tool").Tool.check(config)
     client_pid = os.getpid()
     names = FileNames(client_pid)
     log = Log.open(config, names)
+    if config.core.suppressions:
+        _check_suppressions(config, log)
     json = open_json(config, names)
     xml = _open_xml(config, names, log)
     runtime_path = paths.runtime(config.tool_name)
@@ -85,6 +85,21 @@ def launch(config: Config) -> NoReturn:
         system.set_limit(lib.IP_LIMIT_NOFILE, files)
     _execute(base, program.argv)
     raise LaunchError(f"cannot execute {runtime_path}: {os.strerror(ffi.errno)}")
+
+
+def _check_suppressions(config: Config, log: Log) -> None:
+    """A file of suppressions that cannot be used is told in the log, behind the banner, and ends the run."""
+    from interpose.report.suppressions import SuppressionFileError
+
+    try:
+        tools.load(config.tool_name, "tool").Tool.check(config)
+    except SuppressionFileError as error:
+        from interpose.report.log import banner
+
+        banner(log, config, config.program, os.getppid(), paths.library())
+        log.plain("\n".join(error.lines()))
+        log.close()
+        raise Told(*error.lines(), exit_code=error.exit_code) from None
 
 
 def _more_files() -> tuple[int, int] | None:

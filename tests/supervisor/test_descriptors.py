@@ -346,7 +346,21 @@ def test_a_bad_suppression_file_is_told_before_the_program_runs(tmp_path):
     (tmp_path / "supp").write_text("{\n   x\n   CoreError:Zork\n   ...\n}\n")
     result = run("--tool=none", "--track-fds=yes", f"--suppressions={tmp_path}/supp", "echo", "ran")
     assert result.returncode == 1 and result.stdout == ""
-    assert "unknown core suppression type" in result.stderr
+    lines = [re.sub(r"^==\d+== ", "", line) for line in result.stderr.splitlines()]
+    assert lines[3:] == [
+        "Command: echo ran",
+        "",
+        f'FATAL: in suppressions file "{tmp_path}/supp" near line 3:',
+        "   unknown core suppression type",
+        "exiting now.",
+    ]
+
+
+def test_a_missing_suppression_file_is_told_in_the_log(tmp_path):
+    result = run("-q", f"--log-file={tmp_path}/log", f"--suppressions={tmp_path}/supp", "echo", "ran")
+    assert (result.returncode, result.stdout, result.stderr) == (1, "", "")
+    text = f"""FATAL: can't open suppressions file "{tmp_path}/supp"\n"""
+    assert re.sub(r"^==\d+== ", "", (tmp_path / "log").read_text()) == text
 
 
 def test_json_has_number_and_path(tmp_path):
