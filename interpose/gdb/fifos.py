@@ -111,7 +111,7 @@ class Fifos:
             flags = os.O_CLOEXEC | os.O_NOFOLLOW
             self._shared = os.open(shared, flags | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             self._note(shared)
-            os.ftruncate(self._shared, SHARED_SIZE)
+            os.pwrite(self._shared, bytes(SHARED_SIZE), 0)  # a hole might find no room when it is written to
             for path in (replies, requests):  # the last one is looked for
                 os.mkfifo(path, 0o600)
                 self._note(path)

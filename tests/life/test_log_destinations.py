@@ -205,6 +205,7 @@ def test_limit_on_file_sizes_is_none_of_records(ends: str, tmp_path: Path, tool:
         "mount -t tmpfs -o ro none /dev/shm",
         "mount -t tmpfs -o ro none /mnt && cd /mnt",
         "export TMPDIR=/no/such/folder",
+        "mount -t tmpfs -o size=4k none /mnt && echo > /mnt/full && export TMPDIR=/mnt",
         "mkdir -p $FOLDER/gone; cd $FOLDER/gone; rmdir $FOLDER/gone",
         "exec 0<&- 1>&-",
         "ulimit -c 0; ulimit -n 64",
