@@ -239,10 +239,16 @@ class Server:
 
     def receive(self, data: bytes) -> None:
         """Bytes have come; what they ask for is answered by ``send``, now or when the program has stopped."""
+        before: bytes | Signal = b""
         for item in self._reader.feed(data):
             if self._closed:
                 return
-            if item is Signal.INTERRUPT:
+            again, before = item == before, item
+            if again and self._acknowledges and isinstance(item, bytes):
+                # Nobody can have read an answer in between: gdb has not seen it taken for two seconds
+                # (remotetimeout), and takes one more answer for that to its next packet.
+                self._send(b"+")
+            elif item is Signal.INTERRUPT:
                 self.interrupt()
             elif item is Signal.DAMAGED:
                 if self._acknowledges:

@@ -116,6 +116,7 @@ def gdb_command(prefix: Path, pid: int, program: Path, script: Path, before: Seq
         "confirm off",
         "pagination off",
         "width 0",
+        "remotetimeout 60",
         "python print-stack full",
     )
     first = [*(f"set {setting}" for setting in settings), *before]

@@ -105,6 +105,22 @@ def run_to(talk: Talk, program: Path, name: str) -> None:
     assert b"swbreak" in talk.ask(b"vCont;c")
 
 
+def test_what_gdb_sends_once_more_is_answered_once(program: Path, tmp_path: Path) -> None:
+    """It waits two seconds for us to begin, less than we need on a busy machine."""
+    with client(program, tmp_path, "--vgdb-stop-at=startup") as process:
+        talk = Talk(tmp_path / "pipe", process.pid)
+        talk.send(b"+" + 3 * frame(b"qSupported:swbreak+"))
+        assert talk.receive().startswith(b"PacketSize=")
+        talk.send(b"+")
+        assert talk.ask(b"vMustReplyEmpty") == b""
+        assert talk.ask(b"QStartNoAckMode") == b"OK"
+        talk.send(2 * frame(b"qC"))  # now nothing is lost, so these are two
+        assert talk.receive() == talk.receive() != b""
+        assert talk.ask(b"D") == b"OK"
+        talk.close()
+        assert process.wait(timeout=TIMEOUT) == 5
+
+
 @pytest.mark.parametrize("stopped", [True, False])
 def test_the_debugger_is_killed(program: Path, tmp_path: Path, stopped: bool) -> None:
     with client(program, tmp_path, "--vgdb-stop-at=startup") as process:
