@@ -290,6 +290,14 @@ static void hide_interruption(struct tstate *ts, struct sig_context *mc) {
     if (!deliverable(ts) && mc->ip == (u64)k->insn + 2 && (long)mc->ax == -EINTR) mc->ip = (u64)k->abort;
 }
 
+/* The handler of SIG_SYNC blocks none of these, for it may meet a fault of its own: so one comes amid the entry for
+ * another of its number, if that has not had a CPU since.  That one was first, and will be recorded (record). */
+static bool comes_second(int sig, const struct sig_context *mc) {
+    const struct sig_info *first = (const struct sig_info *)mc->si;
+    return is_sync(sig) && in_range(mc->ip, (const char *)rt_host_entry, (const char *)rt_host_restorer) &&
+           (int)mc->di == sig && (first->code == SIC_USER || first->code == SIC_QUEUE || first->code == SIC_TKILL);
+}
+
 static void asynchronous(struct tstate *ts, struct sig_context *mc, bool kick) {
     struct rt_thread *th = rt_th(ts);
     const struct sig_kernel_entry *k = sig_kernel_entry(mc->ip);
@@ -366,6 +374,7 @@ __attribute__((used)) void sig_host_handler(int sig, const struct sig_info *info
         fault(ts, sig, info, uc);
         return;
     }
+    if (comes_second(sig, mc)) return;
     struct sig_info own = *info;
     if (sig == SIG_CHLD && tracer_hides(ts, &own)) {
         hide_interruption(ts, mc);
