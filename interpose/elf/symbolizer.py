@@ -376,9 +376,12 @@ class Symbolizer:
         return self._loaded
 
     def _object_at(self, address: int) -> _Loaded | None:
+        return self._object_of(self._mapping_at(address), address)
+
+    def _object_of(self, mapping: Piece | None, address: int) -> _Loaded | None:
+        """The same, where it is known which mapping has the address."""
         if address >> 64:
             return self._kept[(address >> 64) - 1][1]
-        mapping = self._mapping_at(address)
         if mapping is not None:
             return self._objects().get(mapping.start)
         return next((loaded for loaded in self._objects().values() if loaded.holds(address)), None)
@@ -414,7 +417,7 @@ class Symbolizer:
 
     def _lookup(self, ip: int) -> list[Frame]:
         mapping = self._mapping_at(ip)
-        loaded = self._object_at(ip)
+        loaded = self._object_of(mapping, ip)
         if mapping is None:  # no code; a jump may lead to an object's data all the same
             is_data = loaded is not None and loaded.holds_data(ip)
             return [Frame(ip, obj=loaded.file.path if loaded is not None and is_data else None)]
@@ -438,6 +441,7 @@ class Symbolizer:
                 directory,
                 line,
                 place.offset if place is not None else None,
+                False,
             )
         )
         return frames

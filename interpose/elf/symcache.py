@@ -123,4 +123,4 @@ class SymCache:
             levels = [result.items[at] for at in range(result.len)]
             return [(_text(one.symbol), _taken(one.full_path) or None, one.line) for one in levels]
         finally:
-            _call(lib.symbolic_lookup_result_free, ffi.addressof(result))
+            lib.symbolic_lookup_result_free(ffi.addressof(result))

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
     from dataclasses import dataclass, replace
     from enum import Enum
-    from typing import Any, Protocol, TypeVar
+    from typing import Any, NamedTuple, Protocol, TypeVar
 
     T = TypeVar("T")
 
     def compact(cls: type[T]) -> type[T]: ...
 else:
-    from interpose.records import Enum, compact, dataclass, replace
+    from interpose.records import Enum, NamedTuple, compact, dataclass, replace
 
     Protocol = object
 
@@ -33,8 +33,7 @@ FRAMES_COMPARED = 4
 FRAMES_COMPARED_LATER = 2
 
 
-@dataclass(frozen=True)
-class ErrorKind:
+class ErrorKind(NamedTuple):
     """One row of a tool's table of kinds: XML kind, suppression component and kind."""
 
     xml: str

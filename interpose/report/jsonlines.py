@@ -14,10 +14,11 @@ from json import JSONEncoder
 
 from interpose import __version__
 from interpose.errors import InterposeError
+from interpose.plain import cache
 
 from .errors import AuxPart, Error
 from .log import FileNames, RecordOutput, open_destination
-from .stack import Stack, StackResolver
+from .stack import ResolvedFrame, Stack, StackResolver
 from .suppressions import GeneratedSuppression, generate
 
 TYPE_CHECKING = False
@@ -52,14 +53,44 @@ def _clean(value: Any) -> Any:
     return value
 
 
+class Encoded(str):
+    """A value that is JSON already: most frames of a stack are in many records."""
+
+    __slots__ = ()
+
+
+def _object(record: dict[str, Any]) -> str:
+    text = _encode(record)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text = _encode(_clean(record))
+    return text
+
+
 def line_of(record: dict[str, Any]) -> str:
     """A record as one line, without its end."""
-    text = _encode(record)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = _encode(_clean(record))
-    return text
+    parts = []
+    values: dict[str, Any] = {}
+    for name, value in record.items():
+        if not isinstance(value, Encoded):
+            values[name] = value
+            continue
+        if values:
+            parts.append(_object(values)[1:-1])
+            values = {}
+        parts.append(f'"{name}":{value}')
+    if not parts:
+        return _object(values)
+    if values:
+        parts.append(_object(values)[1:-1])
+    return f"{{{','.join(parts)}}}"
+
+
+def _list(items: Iterable[str]) -> Encoded:
+    """An array of what is JSON already."""
+    return Encoded(f"[{','.join(items)}]")
 
 
 class JsonReport(RecordOutput):
@@ -168,7 +199,9 @@ class JsonReport(RecordOutput):
         self, tid: int, name: str | None, text: str, resolver: StackResolver | None, stack: Stack | None
     ) -> None:
         """What the program prints by a request."""
-        frames = stack_object(resolver, stack) if resolver is not None and stack is not None else None
+        frames = None
+        if resolver is not None and stack is not None:
+            frames = stack_list(resolver.frames(stack))
         self.record("client_message", thread=thread_object(tid, name), text=text, stack=frames)
 
     def mark(self, text: str, repeats: Iterable[tuple[int, int]]) -> None:
@@ -185,7 +218,7 @@ class JsonReport(RecordOutput):
         code: int,
         event: str | None,
         address: int | None,
-        stack: Sequence[dict[str, Any]],
+        stack: Encoded,
     ) -> None:
         """The signal that ends the program."""
         self.record(
@@ -196,7 +229,7 @@ class JsonReport(RecordOutput):
             code=code,
             event=event,
             address=None if address is None else f"{address:#x}",
-            stack=list(stack),
+            stack=stack,
         )
 
     # -- errors --------------------------------------------------------------------------------
@@ -283,28 +316,32 @@ def thread_object(tid: int, name: str | None) -> dict[str, Any] | None:
     return {"id": tid, "name": name} if name else {"id": tid}
 
 
-def stack_object(resolver: StackResolver, stack: Stack) -> list[dict[str, Any]]:
+@cache
+def _frame(frame: ResolvedFrame) -> str:
+    content: dict[str, Any] = {"ip": f"{frame.ip:#x}"}
+    for key, value in (
+        ("object", frame.obj),
+        ("function", frame.name),
+        ("symbol", frame.symbol if frame.symbol != frame.name else None),
+        ("directory", frame.dir),
+        ("file", frame.file),
+        ("line", frame.line),
+    ):
+        if value is not None:
+            content[key] = value
+    return _object(content)
+
+
+def stack_list(frames: Iterable[ResolvedFrame]) -> Encoded:
     """The frames of a stack, innermost first."""
-    frames = []
-    for frame in resolver.frames(stack):
-        content: dict[str, Any] = {"ip": f"{frame.ip:#x}"}
-        for key, value in (
-            ("object", frame.obj),
-            ("function", frame.name),
-            ("symbol", frame.symbol if frame.symbol != frame.name else None),
-            ("directory", frame.dir),
-            ("file", frame.file),
-            ("line", frame.line),
-        ):
-            if value is not None:
-                content[key] = value
-        frames.append(content)
-    return frames
+    return _list(map(_frame, frames))
 
 
 def error_object(resolver: StackResolver, error: Error, number: int, suppressed: bool) -> dict[str, Any]:
     """What a record of an error holds."""
     origin = [part for part in error.aux if part.role == "origin"]
+    aux = [_aux_object(resolver, part) for part in error.aux if part.role != "origin"]
+    frames = resolver.frames(error.stack) if error.stack is not None else []
     content: dict[str, Any] = {
         "number": number,
         "thread": thread_object(error.tid, error.thread_name),
@@ -314,12 +351,12 @@ def error_object(resolver: StackResolver, error: Error, number: int, suppressed:
         "address": None if error.address is None else f"{error.address:#x}",
         "fd": error.fd,
         "path": error.path,
-        "stack": None if error.stack is None else stack_object(resolver, error.stack),
-        "aux": [_aux_object(resolver, part) for part in error.aux if part.role != "origin"] or None,
+        "stack": None if error.stack is None else stack_list(frames),
+        "aux": _list(aux) if aux else None,
         "origin": _aux_object(resolver, origin[0]) if origin else None,
     }
     content.update(error.facts or {})
-    candidate = generate(error, resolver.frames(error.stack or ()))
+    candidate = generate(error, frames)
     if candidate is not None:
         content["suppression"] = {
             "kind": candidate.kind,
@@ -332,14 +369,14 @@ def error_object(resolver: StackResolver, error: Error, number: int, suppressed:
     return content
 
 
-def _aux_object(resolver: StackResolver, part: AuxPart) -> dict[str, Any]:
+def _aux_object(resolver: StackResolver, part: AuxPart) -> Encoded:
     content: dict[str, Any] = {"text": part.text.strip()}
     if part.stack is not None:
-        content["stack"] = stack_object(resolver, part.stack)
+        content["stack"] = stack_list(resolver.frames(part.stack))
     for key, value in (("directory", part.dir), ("file", part.file), ("line", part.line)):
         if value is not None:
             content[key] = value
-    return content
+    return Encoded(line_of(content))
 
 
 def _entry(entry: Suppression) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from dataclasses import dataclass, field, replace
+    from dataclasses import dataclass, field
     from enum import Enum
     from typing import NamedTuple, Protocol
 
     from interpose.options.core import CoreOptions
 else:
-    from interpose.records import Enum, NamedTuple, dataclass, field, replace
+    from interpose.records import Enum, NamedTuple, dataclass, field
 
     Protocol = object
 
@@ -111,8 +111,7 @@ class StackOptions:
         )
 
 
-@dataclass(frozen=True)
-class ResolvedFrame:
+class ResolvedFrame(NamedTuple):
     """One printed line of a stack trace."""
 
     ip: int
@@ -147,7 +146,7 @@ def _end_in_clone(frames: list[ResolvedFrame]) -> list[ResolvedFrame]:
     if frames and frames[-1].symbol in _THREAD_STARTS:
         last = frames[-1]
         name = (last.name or "").replace(last.symbol or "", _THREAD_START, 1)
-        frames[-1] = replace(last, symbol=_THREAD_START, name=name)
+        frames[-1] = last._replace(symbol=_THREAD_START, name=name)
     return frames
 
 
@@ -163,10 +162,11 @@ class _Special(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """The frames of an address, and their texts."""
+    """The frames of an address."""
 
     frames: list[ResolvedFrame]
     texts: list[str]
+    """Theirs, empty until somebody asks: reports in other forms do not."""
     special: _Special | None
 
 
@@ -245,9 +245,11 @@ class StackResolver:
         """The same frames as text, each its address and what is there."""
         found, end = self._look_up(stack)
         shown: list[str] = []
-        for _, texts, special in found:
+        for frames, texts, special in found:
             if special is not None and special.starts_thread:
                 return [self._text(frame) for frame in self.frames(stack)]
+            if not texts:
+                texts += map(self._text, frames)
             shown += texts
         return shown[:end]
 
@@ -276,7 +278,7 @@ class StackResolver:
         start = places.index(_Place.BELOW_MAIN) + 1 if _Place.BELOW_MAIN in places else 0
         starts_thread = any(frame.symbol in _THREAD_STARTS for frame in frames)
         special = _Special(main, start, starts_thread) if main or start or starts_thread else None
-        return _Shown(frames, [self._text(frame) for frame in frames], special)
+        return _Shown(frames, [], special)
 
     def _text(self, frame: ResolvedFrame) -> str:
         return f"0x{frame.ip:X}: {describe_frame(frame, self.options)}"
@@ -326,9 +328,7 @@ class StackResolver:
                 place = _Place.MAIN
         if name and options.sym_offsets and not frame.is_inlined and frame.sym_offset:
             name = f"{name}+{frame.sym_offset}"
-        resolved = ResolvedFrame(
-            ip, shown_symbol, name, frame.obj, frame.dir, frame.file, frame.line, raw_symbol=symbol
-        )
+        resolved = ResolvedFrame(ip, shown_symbol, name, frame.obj, frame.dir, frame.file, frame.line, symbol)
         return resolved, place
 
 

@@ -59,6 +59,8 @@ def render(node: Node, indent: int = 0) -> list[str]:
     for child in content:
         if isinstance(child, str):
             lines.append(child)
+        elif isinstance(text := child[1], (str, int)):  # as above: most are, and a report may have a million
+            lines.append(f"{pad}  <{child[0]}>{escape(str(text))}</{child[0]}>")
         else:
             lines += render(child, indent + 2)
     lines.append(f"{pad}</{name}>")

@@ -161,11 +161,11 @@ def _facts(
 
 def _fatal_to_json(supervisor: Supervisor, slot: Any, frames: Sequence[int]) -> None:
     """The same for the report in JSON."""
-    from interpose.report.jsonlines import stack_object
+    from interpose.report.jsonlines import stack_list
 
     report, resolver = supervisor.json, supervisor.resolver
     assert report is not None
-    stack = stack_object(resolver, resolver.normalise(frames)) if frames else []
+    stack = stack_list(resolver.frames(resolver.normalise(frames)) if frames else ())
     report.fatal_signal(*_facts(supervisor, slot), stack)
 
 

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
     from dataclasses import dataclass
     from enum import Enum, IntEnum
+    from typing import Any, NamedTuple
 
     from interpose.report.errors import Describe
 else:
-    from interpose.records import Enum, IntEnum, dataclass
+    from interpose.records import Enum, IntEnum, NamedTuple, dataclass
 
 COMPONENT = "Memcheck"
 DEFAULT_SUPPRESSIONS = os.path.join(os.path.dirname(__file__), "default.supp")
@@ -61,8 +62,7 @@ class ErrKind(IntEnum):
     CORE_MEM = lib.MC_E_CORE_MEM
 
 
-@dataclass(frozen=True)
-class ErrorRecord:
+class ErrorRecord(NamedTuple):
     """``struct ip_error`` of abi/errors.h.  ``frames[0]`` is the pc, the rest are return addresses.
 
     ``text`` and ``aux`` by kind:
@@ -91,13 +91,14 @@ class ErrorRecord:
     text: str = ""
 
     @classmethod
-    def decode(cls, data: bytes | bytearray | memoryview) -> ErrorRecord:
-        """Read a ``struct ip_error``."""
+    def decode(cls, data: Any) -> ErrorRecord:
+        """Read a ``struct ip_error`` from any buffer."""
         record = ffi.from_buffer("struct ip_error *", data)
         frames = tuple(ffi.unpack(record.frames, min(record.n_frames, len(record.frames))))
         text = ffi.string(record.text).decode("utf-8", "replace")
-        where = record.size, record.addr, record.pc, record.sp
-        return cls(ErrKind(record.kind), *where, tuple(record.aux), record.otag, frames, text)
+        aux = tuple(ffi.unpack(record.aux, len(record.aux)))
+        kind = ErrKind(record.kind)
+        return cls(kind, record.size, record.addr, record.pc, record.sp, aux, record.otag, frames, text)
 
 
 class OriginKind(Enum):

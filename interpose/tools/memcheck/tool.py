@@ -156,7 +156,7 @@ class Tool(BaseTool):
         self.reader.outdate_stacks()
 
     def error(self, slot: Any) -> None:
-        record = ErrorRecord.decode(bytes(ffi.buffer(slot.data, ffi.sizeof("struct ip_error"))))
+        record = ErrorRecord.decode(ffi.buffer(slot.data, ffi.sizeof("struct ip_error")))
         if record.kind is ErrKind.NONE:
             self._met_many()
             return
@@ -212,14 +212,14 @@ class Tool(BaseTool):
         code = client.read(record.pc, 16) or client.read(record.pc, 1)
         insn = ffi.new("struct ip_insn *")
         if not code or lib.ip_decode(code, len(code), record.pc, insn) <= 0:
-            return replace(record, size=8)
+            return record._replace(size=8)
         operand = accessed(insn)
         addr = record.addr
         if record.aux[0]:
             state = client.read_struct("struct tstate", slot.tstate)
             addr = operand.address(state) if state is not None else 0
         kind = ErrKind.READ if operand.reads else ErrKind.WRITE
-        return replace(record, kind=kind, size=operand.size, addr=addr, aux=(0, *record.aux[1:]))
+        return record._replace(kind=kind, size=operand.size, addr=addr, aux=(0, *record.aux[1:]))
 
     def _wanted(self, record: ErrorRecord) -> bool:
         """Errors that options silence."""
