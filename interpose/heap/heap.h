@@ -15,6 +15,10 @@
 #include "abi/heap_abi.h"
 
 #define HEAP_UNIT IP_HEAP_UNIT
+/* Bytes of the largest cell: blocks that need more, with their red zones, have pages of their own. */
+#define HEAP_SMALL (32ull << 10)
+/* From here on what is kept about a block goes back as it is freed, by whole pages. */
+#define HEAP_LARGE (4ull << 20)
 
 _Static_assert(sizeof(struct ip_heap_span) == 64, "a line each: each release of a block reads it");
 #define HEAP_INVERSE 35

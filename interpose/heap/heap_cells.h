@@ -12,8 +12,7 @@
 
 #define HEAP_CELL     16ull
 #define HEAP_LOW      512u    /* cells from here on are given by the lowest span that has one: others become empty */
-#define HEAP_LINEAR   1024ull /* classes of 16 bytes up to here */
-#define HEAP_SMALL    (32ull << 10) /* then eight classes for each doubling */
+#define HEAP_LINEAR   1024ull /* classes of 16 bytes up to here, then eight for each doubling */
 #define HEAP_N_LINEAR (HEAP_LINEAR / HEAP_CELL + 1)
 #define HEAP_CLASSES  (HEAP_N_LINEAR + 5 * 8)
 

@@ -24,7 +24,6 @@
  * that is given back and wanted again. */
 #define PART_AT_ONCE 128
 #define PAGE_COST    2
-#define AT_ONCE_MOST (4ull << 20) /* bytes; of larger ones all goes back in any case (shadow_map.c) */
 /* Heaps of so many bytes may have what is kept about them in common.  Where a block ends that does it costs a fault,
  * which small heaps, whose blocks most often end before the program does, would not make up for. */
 #define ALIKE_FROM (64ull << 20)
@@ -163,7 +162,7 @@ void heap_grown(u64 bytes) {
  * Who only takes and frees such blocks must not wait for their pages each time. */
 bool heap_gives_back(u64 bytes) {
     static u64 at_once; /* microseconds */
-    if (bytes <= HEAP_SMALL || bytes >= AT_ONCE_MOST || at_once > processor_time() / PART_AT_ONCE) return false;
+    if (bytes <= HEAP_SMALL || bytes >= HEAP_LARGE || at_once > processor_time() / PART_AT_ONCE) return false;
     at_once += bytes / RT_PAGE * PAGE_COST;
     return true;
 }

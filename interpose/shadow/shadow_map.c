@@ -6,6 +6,7 @@
  * inside a range are mapped and unmapped freely, border pages are created when
  * first needed, filled with 0xff, and never unmapped.
  */
+#include "heap/heap.h"
 #include "runtime/seam.h"
 #include "shadow/shadow.h"
 
@@ -30,11 +31,8 @@
 #define ONES_MIN (64ull << 10)
 /* A range of 0xff beyond this would need too many kernel mappings. */
 #define ONES_MAX (16ull << 30)
-/* rt_shadow_set: from here on replace pages instead of writing them. */
-#define REMAP_MIN (4ull << 20)
-/* Blocks of the heap from here on have pages of their own; when so many were filled, the V pages of the next one are
- * made present in one call. */
-#define SPAN_MIN     (32ull << 10)
+/* Ranges of HEAP_LARGE bytes and more have pages replaced instead of written.  When so many blocks with pages of their
+ * own, of less, were filled, the V pages of the next one are made present in one call. */
 #define FILLED_OFTEN 4
 #define FILLED_MOST  8
 /* Blocks of the heap up to this are marked in line: by words, by stores of 16 bytes, which need a register of the
@@ -186,13 +184,13 @@ static bool is_absent(u64 lo, u64 hi) {
 /* Long ranges by halves, because most of them have no shadow at all: a page of A bits is for eight pages. */
 void rt_shadow_opened(u64 addr, u64 len) {
     u64 lo = RT_ROUND_UP(addr, 8 * RT_PAGE), hi = RT_ROUND_DOWN(addr + len, 8 * RT_PAGE);
-    if (len >= REMAP_MIN && is_absent(sh_a(lo), sh_a(hi))) {
+    if (len >= HEAP_LARGE && is_absent(sh_a(lo), sh_a(hi))) {
         rt_shadow_mapped(lo, hi - lo, RT_SH_DEFINED);
         rt_shadow_opened(addr, lo - addr);
         rt_shadow_opened(hi, addr + len - hi);
         return;
     }
-    if (len >= REMAP_MIN) {
+    if (len >= HEAP_LARGE) {
         u64 half = RT_ROUND_DOWN(len / 2, 8 * RT_PAGE);
         rt_shadow_opened(addr, half);
         rt_shadow_opened(addr + half, len - half);
@@ -271,7 +269,7 @@ void sh_set_a(u64 addr, u64 len, int bit) {
         p++;
     }
     u8 fill = bit ? 0xff : 0;
-    if (q - p >= REMAP_MIN / 8) {
+    if (q - p >= HEAP_LARGE / 8) {
         rt_lock(&sh_map_lock);
         range_map(p, q, fill);
         rt_unlock(&sh_map_lock);
@@ -343,14 +341,14 @@ void sh_make_present(u64 addr, u64 len) {
     sys3(NR_madvise, (long)lo, (long)(hi - lo), MADV_POPULATE_WRITE_);
 }
 
-static bool has_span(u64 len) { return len >= SPAN_MIN && len < REMAP_MIN; }
+static bool has_span(u64 len) { return len >= HEAP_SMALL && len < HEAP_LARGE; }
 
 /* How often blocks of about this length were written to their ends lately. */
 static u8 *filled_of(u64 len) {
     static u8 filled[8];
-    return &filled[63 - __builtin_clzll(len / SPAN_MIN)];
+    return &filled[63 - __builtin_clzll(len / HEAP_SMALL)];
 }
-_Static_assert(REMAP_MIN / SPAN_MIN == 1 << 7, "filled_of");
+_Static_assert(HEAP_LARGE / HEAP_SMALL == 1 << 7, "filled_of");
 
 static __attribute__((noinline)) void large_allocated(u64 addr, u64 len, bool defined) {
     if (has_span(len) && (defined || *filled_of(len) >= FILLED_OFTEN)) sh_make_present(addr, len);
@@ -358,7 +356,7 @@ static __attribute__((noinline)) void large_allocated(u64 addr, u64 len, bool de
         sh_set_mapped(addr, len, RT_SH_DEFINED);
     else
         sh_set_a(addr, len, 0);
-    if (!defined && len >= REMAP_MIN) sh_note_large(sh_v(addr), sh_v(addr + len));
+    if (!defined && len >= HEAP_LARGE) sh_note_large(sh_v(addr), sh_v(addr + len));
 }
 
 void sh_block_allocated(u64 addr, u64 len, bool defined) {
@@ -444,7 +442,7 @@ void sh_idle(u64 addr, u64 len) {
 
 static void set_v(u64 addr, u64 len, int fill) {
     u64 p = sh_v(addr);
-    if (len >= REMAP_MIN) {
+    if (len >= HEAP_LARGE) {
         rt_lock(&sh_map_lock);
         range_map(p, p + len, fill);
         sh_forget_large(p, p + len);
@@ -501,7 +499,7 @@ void rt_shadow_set(u64 addr, u64 len, int state) {
         u8 b;
         addr = end - len;
         /* A large range that exists throughout (its ends do) is replaced. */
-        if (len >= REMAP_MIN && !sh_read(&b, sh_v(addr), 1) && !sh_read(&b, sh_v(end - 1), 1))
+        if (len >= HEAP_LARGE && !sh_read(&b, sh_v(addr), 1) && !sh_read(&b, sh_v(end - 1), 1))
             set_v(addr, len, v_fill(state));
         else if (state == RT_SH_DEFINED)
             sh_define(addr, len);
