@@ -287,3 +287,19 @@ def _address(name: bytes) -> str:
         return f"[{socket.inet_ntop(family, host)}]:{port}" if port or any(host) else ""
     host = name[4:8]
     return f"{socket.inet_ntoa(host)}:{port}" if port or any(host) else ""
+
+
+def answer(supervisor: Supervisor, slot: Any) -> None:
+    """A descriptor of the program's has come, gone or been misused; whether it goes on."""
+    slot.r[0] = 0  # go on
+    if supervisor.descriptors is None:
+        supervisor.descriptors = Descriptors(supervisor)
+    errors = supervisor.core_errors()
+    shown = errors.shown
+    supervisor.descriptors.event(slot)
+    if errors.must_exit and errors.shown > shown:
+        supervisor.stop_client(slot, supervisor.config.core.error_exitcode)
+    elif supervisor.config.core.vgdb_error <= errors.shown:
+        from interpose.gdb.occasions import after_error
+
+        after_error(supervisor, slot, shown)

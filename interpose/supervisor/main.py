@@ -113,7 +113,8 @@ class Supervisor:
         """Where the log and replies to monitor commands go (``v.set``): ``mixed``, ``gdb`` or ``log``."""
         self.deferred: set[int] = set()
         """Slots whose request is being answered, or waits for a debugger: their threads cannot stop."""
-        self._debugger: Debugger | None = None
+        self.debugger_or_none: Debugger | None = None
+        """The one of :attr:`debugger`, if it was ever asked for."""
         self.hooks: HookService | None = None
         if session.hooks is not None:
             from interpose.hooks.service import HookService
@@ -126,9 +127,9 @@ class Supervisor:
 
             self.cache = open_cache(self.config, session.memory.header, self.log)
             session.at_end = None if self.cache is None else self.cache.finish
-        self._new_image()
+        self.new_image()
 
-    def _new_image(self) -> None:
+    def new_image(self) -> None:
         """Everything that is known about one program image."""
         self._resolver: StackResolver | None = None
         self.documents.new_image()
@@ -159,37 +160,37 @@ class Supervisor:
     @property
     def debugger(self) -> Debugger:
         """The program's threads, for those who stop them."""
-        if self._debugger is None:
+        if self.debugger_or_none is None:
             from interpose.gdb.debugger import Debugger
 
-            self._debugger = Debugger(self)
-        return self._debugger
+            self.debugger_or_none = Debugger(self)
+        return self.debugger_or_none
 
     def way_to_child(self, slot: Any) -> int:
         """The child's end of a way between both supervisors, where a debugger follows; else -1."""
-        return -1 if self._debugger is None else self._debugger.way_to_child(slot)
+        return -1 if self.debugger_or_none is None else self.debugger_or_none.way_to_child(slot)
 
     def way_to_exec(self, slot: Any) -> int:
         """The same for what a child of vfork is about to execute."""
-        return -1 if self._debugger is None else self._debugger.way_to_exec(slot)
+        return -1 if self.debugger_or_none is None else self.debugger_or_none.way_to_exec(slot)
 
     def follow_exec(self, way: int) -> None:
         """This is a copy of the supervisor, for what a child of vfork executes, which is debugged."""
-        assert self._debugger is not None
-        self._debugger.vforked(way, None if self.fifos is None else self.fifos.lend())
+        assert self.debugger_or_none is not None
+        self.debugger_or_none.vforked(way, None if self.fifos is None else self.fifos.lend())
 
     def leave_debugger(self) -> None:
         """This is a copy of the supervisor, for a child of vfork: what it executes, or its end."""
-        if self._debugger is not None:
-            self._debugger.left_behind()
+        if self.debugger_or_none is not None:
+            self.debugger_or_none.left_behind()
 
     def fork_debugger(self, way: int, lent: Lent | None) -> None:
         """This is a copy of the supervisor, for a child that is debugged only if there is a way."""
-        if self._debugger is None:
+        if self.debugger_or_none is None:
             return
-        self._debugger.forked(way, lent)
+        self.debugger_or_none.forked(way, lent)
         if way < 0:
-            self._debugger = None
+            self.debugger_or_none = None
 
     def core_errors(self) -> ErrorManager:
         """Takes the errors that the core finds: the tool's, or one of our own."""
@@ -272,11 +273,11 @@ class Supervisor:
             if index == lib.IP_EVENT_HEARD:
                 self._listen()
                 continue
-            if self._debugger is not None:
-                self._debugger.dispatch()
+            if self.debugger_or_none is not None:
+                self.debugger_or_none.dispatch()
             if self.pending_exec is not None and self.pending_exec.happened():
                 pending, self.pending_exec = self.pending_exec, None
-                self.replace_image(pending)
+                self._replace_image(pending)
                 continue
             if index < 0 and self._late_tool.is_due:
                 self._late_tool.prepare()
@@ -293,8 +294,8 @@ class Supervisor:
                     break
                 continue
             self._serve_slot(index)
-            if self._debugger is not None:
-                self._debugger.dispatch()
+            if self.debugger_or_none is not None:
+                self.debugger_or_none.dispatch()
             if self.finished and self._is_over(1000):
                 break
             if time.monotonic() >= self._idle_at:  # requests may come without a pause
@@ -304,7 +305,7 @@ class Supervisor:
             if self.xml is not None:
                 self.tool.end_document()
             self.tool.left()
-            self._tell_end("exec", traced=False)
+            self.tell_end("exec", traced=False)
         elif not self.finished and self.born:
             self.client_vanished()
         if self.fifos is not None:
@@ -325,8 +326,8 @@ class Supervisor:
             return
         if self.fifos is not None:
             self.fifos.serve()
-        if self._debugger is not None:
-            self._debugger.listen()
+        if self.debugger_or_none is not None:
+            self.debugger_or_none.listen()
 
     def open_fifos(self) -> None:
         """Be found by vgdb, if the options say so."""
@@ -364,7 +365,7 @@ class Supervisor:
 
             if at_end(self, slot, index):
                 return True
-        return self._debugger is not None and self._debugger.ends_too_early(slot, index)
+        return self.debugger_or_none is not None and self.debugger_or_none.ends_too_early(slot, index)
 
     def serve_one(self, timeout_ms: int) -> bool:
         """Answer one request, while a debugger waits for threads; false if there was none."""
@@ -455,9 +456,9 @@ class Supervisor:
         self.finished = True
         self._write_perf_map()
         self.tool.vanished()
-        self._tell_end("killed")
-        if self._debugger is not None:
-            self._debugger.ended(0, _signal.SIGKILL)
+        self.tell_end("killed")
+        if self.debugger_or_none is not None:
+            self.debugger_or_none.ended(0, _signal.SIGKILL)
 
     def moved_to(self, pid: int, *, silent: bool) -> None:
         """The report for programs goes on with a forked child."""
@@ -467,7 +468,7 @@ class Supervisor:
     def _tell_start(self) -> None:
         self.documents.start(self.config)
 
-    def _tell_end(self, how: str, **content: Any) -> None:
+    def tell_end(self, how: str, **content: Any) -> None:
         self.documents.end(how, self.log, **content)
 
     def _write_perf_map(self) -> None:
@@ -478,7 +479,7 @@ class Supervisor:
 
     # -- life ----------------------------------------------------------------------------------
 
-    def _attach(self) -> None:
+    def attach(self) -> None:
         self.client.attach()
         # A process that is being killed has no memory any more, which the kernel may call a refusal.
         if self.client.denied and not self.client.is_dead(DEATH_MS):
@@ -489,7 +490,7 @@ class Supervisor:
             )
 
     def on_hello(self, slot: Any) -> None:
-        self._attach()  # its memory is that of the runtime now
+        self.attach()  # its memory is that of the runtime now
         self._show_used()
         self._tell_start()
         self._late_tool.first_events().started()
@@ -514,9 +515,9 @@ class Supervisor:
             from interpose.supervisor.processes import end_of_vfork_child
 
             status = end_of_vfork_child(self, slot, lambda: report(slot), status)
-            if self._debugger is not None:
+            if self.debugger_or_none is not None:
                 by = slot.a[0] if slot.kind == lib.IP_R_FATAL else 0
-                self._debugger.vforks.ended(slot.a[7], status, by)
+                self.debugger_or_none.vforks.ended(slot.a[7], status, by)
             return status
         self.finished = True
         self._write_perf_map()
@@ -530,9 +531,9 @@ class Supervisor:
             self.hooks.tell_unbound()
         self._warn_of_disabled_errors(slot.a[6])
         status = self._finish_tool(slot.a[0] & 0xFF)
-        self._tell_end("exit", code=status & 0xFF)
-        if self._debugger is not None:
-            self._debugger.ended(status & 0xFF)
+        self.tell_end("exit", code=status & 0xFF)
+        if self.debugger_or_none is not None:
+            self.debugger_or_none.ended(status & 0xFF)
         return status
 
     def _finish_tool(self, status: int | None) -> int:
@@ -573,9 +574,9 @@ class Supervisor:
         report_signal(self, slot)
         self._warn_of_disabled_errors(slot.a[6])
         status = self._finish_tool(None)
-        self._tell_end("signal", signal=slot.a[0])
-        if self._debugger is not None:
-            self._debugger.ended(0, slot.a[0])
+        self.tell_end("signal", signal=slot.a[0])
+        if self.debugger_or_none is not None:
+            self.debugger_or_none.ended(0, slot.a[0])
         return status
 
     def on_thread(self, slot: Any) -> None:
@@ -626,19 +627,11 @@ class Supervisor:
         self._late_tool.first_events().code_unmapped(slot.a[0], slot.a[1])
 
     def _keep_names(self, start: int, length: int) -> None:
-        """--keep-debuginfo=yes: a range where code may be is about to become something else."""
-        if not self.config.core.keep_debuginfo:
-            return
-        if self.unloaded is None:
-            from interpose.supervisor.unloaded import UnloadedCode
+        """A range where code may be is about to become something else."""
+        if self.config.core.keep_debuginfo:
+            from interpose.supervisor.unloaded import keep_names
 
-            self.unloaded = UnloadedCode()
-        if self.unloaded.keep(self.symbolizer, start, length, self.tool.stacks_recorded()):
-            self.tool.code_kept(self.unloaded)
-            if (errors := self.error_manager()) is not None:
-                errors.renumber(self.unloaded.outdated)
-            if self.descriptors is not None:
-                self.descriptors.renumber(self.unloaded.outdated)
+            keep_names(self, start, length)
 
     # -- what the program asks -----------------------------------------------------------------
 
@@ -664,20 +657,9 @@ class Supervisor:
             after_error(self, slot, shown)
 
     def on_fds(self, slot: Any) -> None:
-        slot.r[0] = 0  # go on
-        if self.descriptors is None:
-            from interpose.supervisor.descriptors import Descriptors
+        from interpose.supervisor.descriptors import answer
 
-            self.descriptors = Descriptors(self)
-        errors = self.core_errors()
-        shown = errors.shown
-        self.descriptors.event(slot)
-        if errors.must_exit and errors.shown > shown:
-            self.stop_client(slot, self.config.core.error_exitcode)
-        elif self.config.core.vgdb_error <= errors.shown:
-            from interpose.gdb.occasions import after_error
-
-            after_error(self, slot, shown)
+        answer(self, slot)
 
     def on_message(self, slot: Any) -> None:
         if slot.a[0] == lib.IP_SAY_WARN and self.xml_sink is not None:
@@ -707,7 +689,7 @@ class Supervisor:
         self.finished = True
         self._write_perf_map()
         status &= 0xFF
-        self._tell_end("stopped", code=status)
+        self.tell_end("stopped", code=status)
         slot.r[0], slot.r[1] = 1, status
 
     def end_client(self, *, silent: bool = True) -> None:
@@ -750,55 +732,14 @@ class Supervisor:
         fork(self, slot)
 
     def on_fork_child(self, slot: Any) -> None:
-        self.born = True
-        from interpose.supervisor.processes import sender
+        from interpose.supervisor.processes import child_is_there
 
-        pid = sender(self.session.sock_fd, slot.a[5], self.shown) or slot.a[0]
-        self.client.pid = self.client.header.client_pid = pid
-        self._attach()
-        self.tool.forked()
-        self.moved_to(pid, silent=self.config.core.child_silent_after_fork)
-        is_debugged = self._debugger is not None and self._debugger.is_born()
-        if self.fifos is not None and not is_debugged:
-            self.fifos.wanted = pid
+        child_is_there(self, slot)
 
-    def replace_image(self, pending: PendingExec) -> None:
-        """The same process runs another program now, with memory files of its own."""
-        old = self.session.memory
-        old_sock = self.session.sock_fd
-        self.client.detach()
-        self.client.header = None  # the old tool's cycles keep the client for a while, and it the channel
-        self.session.memory = pending.memory
-        self.session.sock_fd = pending.sock_fd
-        self.shown.clear()
-        self.session.argv = pending.argv
-        self.log.resume()
-        if self.client.pid == pending.pid:
-            if self.xml is not None:
-                self.tool.end_document()
-            self._tell_end("exec", traced=True)
-        self.documents.executed()
-        self.client = Client(pending.pid, pending.memory.header)
-        self.client.attach()
-        pending.memory.header.supervisor_pid = os.getpid()
-        pending.memory.header.client_pid = pending.pid  # the program may know itself by another number
-        if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
-            raise LaunchError("cannot serve a new image of the program")
-        self.tool.executes()
-        if self.cache is not None:
-            self.cache.executes()
-        if self._debugger is not None:
-            self._debugger.executes()
-        old.unmap()
-        for fd in (old_sock, *old.descriptors()):
-            os.close(fd)
-        self.born = True
-        self.thread_names.clear()
-        self.finished = False
-        self._new_image()
-        is_followed = self._debugger is not None and self._debugger.is_followed()
-        if self.fifos is not None and self.fifos.pid != pending.pid and not is_followed:
-            self.fifos.wanted = pending.pid
+    def _replace_image(self, pending: PendingExec) -> None:
+        from interpose.supervisor.processes import replace_image
+
+        replace_image(self, pending)
 
     def on_exec_failed(self, slot: Any) -> None:
         if self.pending_exec is not None:

@@ -14,6 +14,7 @@ from interpose import paths, system
 from interpose.errors import LaunchError
 from interpose.jit._native import ffi, lib
 from interpose.session import Memory, fill_channel
+from interpose.supervisor.client import Client
 from interpose.supervisor.end import supervise
 from interpose.wildcards import compile_pattern
 
@@ -290,7 +291,59 @@ def _serve_exec(
         if not pending.wait():
             supervisor.log.close()
             os._exit(0)  # no exec: the channel is still that of the vfork child's parent
-        supervisor.replace_image(pending)
+        replace_image(supervisor, pending)
         supervisor.serve()
 
     supervise(supervisor.session, work)
+
+
+def child_is_there(supervisor: Supervisor, slot: Any) -> None:
+    """A forked child is there; this is the supervisor that was forked for it."""
+    supervisor.born = True
+    pid = sender(supervisor.session.sock_fd, slot.a[5], supervisor.shown) or slot.a[0]
+    supervisor.client.pid = supervisor.client.header.client_pid = pid
+    supervisor.attach()
+    supervisor.tool.forked()
+    supervisor.moved_to(pid, silent=supervisor.config.core.child_silent_after_fork)
+    is_debugged = supervisor.debugger_or_none is not None and supervisor.debugger_or_none.is_born()
+    if supervisor.fifos is not None and not is_debugged:
+        supervisor.fifos.wanted = pid
+
+
+def replace_image(supervisor: Supervisor, pending: PendingExec) -> None:
+    """The same process runs another program now, with memory files of its own."""
+    old = supervisor.session.memory
+    old_sock = supervisor.session.sock_fd
+    supervisor.client.detach()
+    supervisor.client.header = None  # the old tool's cycles keep the client for a while, and it the channel
+    supervisor.session.memory = pending.memory
+    supervisor.session.sock_fd = pending.sock_fd
+    supervisor.shown.clear()
+    supervisor.session.argv = pending.argv
+    supervisor.log.resume()
+    if supervisor.client.pid == pending.pid:
+        if supervisor.xml is not None:
+            supervisor.tool.end_document()
+        supervisor.tell_end("exec", traced=True)
+    supervisor.documents.executed()
+    supervisor.client = Client(pending.pid, pending.memory.header)
+    supervisor.client.attach()
+    pending.memory.header.supervisor_pid = os.getpid()
+    pending.memory.header.client_pid = pending.pid  # the program may know itself by another number
+    if lib.ip_service_reset(*pending.memory.descriptors()) != 0:
+        raise LaunchError("cannot serve a new image of the program")
+    supervisor.tool.executes()
+    if supervisor.cache is not None:
+        supervisor.cache.executes()
+    if supervisor.debugger_or_none is not None:
+        supervisor.debugger_or_none.executes()
+    old.unmap()
+    for fd in (old_sock, *old.descriptors()):
+        os.close(fd)
+    supervisor.born = True
+    supervisor.thread_names.clear()
+    supervisor.finished = False
+    supervisor.new_image()
+    is_followed = supervisor.debugger_or_none is not None and supervisor.debugger_or_none.is_followed()
+    if supervisor.fifos is not None and supervisor.fifos.pid != pending.pid and not is_followed:
+        supervisor.fifos.wanted = pending.pid

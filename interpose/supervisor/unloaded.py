@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from interpose.elf.symbolizer import ObjectFile, Symbolizer
     from interpose.report.stack import Stack
+    from interpose.supervisor.main import Supervisor
 else:
     from interpose.records import NamedTuple
 
@@ -83,3 +84,15 @@ class UnloadedCode:
 
 def _until(period: _Period) -> int:
     return period.until
+
+
+def keep_names(supervisor: Supervisor, start: int, length: int) -> None:
+    """--keep-debuginfo=yes: a range where code may be is about to become something else."""
+    if supervisor.unloaded is None:
+        supervisor.unloaded = UnloadedCode()
+    if supervisor.unloaded.keep(supervisor.symbolizer, start, length, supervisor.tool.stacks_recorded()):
+        supervisor.tool.code_kept(supervisor.unloaded)
+        if (errors := supervisor.error_manager()) is not None:
+            errors.renumber(supervisor.unloaded.outdated)
+        if supervisor.descriptors is not None:
+            supervisor.descriptors.renumber(supervisor.unloaded.outdated)
