@@ -301,27 +301,64 @@ static bool plain_operands(struct tk *t) {
     return true;
 }
 
-/* Logic of general registers and immediates, which meets undefined bits most: with nothing but what it needs. */
-static bool logic(struct tstate *ts, const struct ip_insn *in) {
-    const struct ip_operand *d = &in->ops[0], *s = &in->ops[1];
-    if (in->n_ops != 2 || d->kind != IP_OP_GPR || d->high8 || d->reg == IP_RSP) return false;
-    u32 n = d->size;
-    tkval a = {low(ts->gpr[d->reg], n), low(ts->vgpr[d->reg], n)}, b, r;
+/* The second operand of those below: a register or an immediate. */
+static bool plain_source(struct tstate *ts, const struct ip_insn *in, u32 n, tkval *b, u32 *origin) {
+    const struct ip_operand *s = &in->ops[1];
     if (s->kind == IP_OP_IMM) {
-        b = (tkval){low((u64)in->imm, n), 0};
-    } else if (s->kind == IP_OP_GPR && !s->high8 && s->reg != d->reg) {
-        b = (tkval){low(ts->gpr[s->reg], n), low(ts->vgpr[s->reg], n)};
-    } else {
-        return false;
+        *b = (tkval){low((u64)in->imm, n), 0};
+        return true;
     }
-    u32 origin = gpr_origin(ts, d->reg);
-    if (s->kind == IP_OP_GPR && ts->vgpr[s->reg] && origins_kept())
-        origin = origin_newer(origin, origin_tags(ts)->gpr[s->reg]);
-    r = in->mnem == IP_MN_OR ? tk_or(a, b) : in->mnem == IP_MN_XOR ? tk_xor(a, b) : tk_and(a, b);
-    if (in->mnem != IP_MN_TEST) set_gpr(ts, d->reg, n >= 4 ? r.u : (ts->vgpr[d->reg] & ~low(~0ull, n)) | r.u, origin);
+    if (s->kind != IP_OP_GPR || s->high8 || s->reg == in->ops[0].reg) return false;
+    *b = (tkval){low(ts->gpr[s->reg], n), low(ts->vgpr[s->reg], n)};
+    if (ts->vgpr[s->reg] && origins_kept()) *origin = origin_newer(*origin, origin_tags(ts)->gpr[s->reg]);
+    return true;
+}
+
+/* Sums, logic and shifts of general registers and immediates, which meet undefined bits most: with nothing but what
+ * they need. */
+static bool plain(struct tstate *ts, const struct ip_insn *in) {
+    const struct ip_operand *d = &in->ops[0];
+    if (in->n_ops != 2 || d->kind != IP_OP_GPR || d->high8 || d->reg == IP_RSP) return false;
+    u32 n = d->size, origin = gpr_origin(ts, d->reg);
+    tkval a = {low(ts->gpr[d->reg], n), low(ts->vgpr[d->reg], n)}, b, r;
+    const tkval none = {0, 0};
+    u8 f;
+    if (!plain_source(ts, in, n, &b, &origin)) return false;
+    switch (in->mnem) {
+    case IP_MN_AND:
+    case IP_MN_TEST: r = tk_and(a, b); break;
+    case IP_MN_OR: r = tk_or(a, b); break;
+    case IP_MN_XOR: r = tk_xor(a, b); break;
+    case IP_MN_ADD: f = tk_fl_add(a, b, none, n, &r.u); goto flags;
+    case IP_MN_SUB:
+    case IP_MN_CMP: f = tk_fl_sub(a, b, none, n, &r.u); goto flags;
+    default: return false;
+    }
+    f = r.u ? tk_fl_logic(r.v, r.u, n) : 0;
+flags:
+    if (in->mnem != IP_MN_TEST && in->mnem != IP_MN_CMP)
+        set_gpr(ts, d->reg, n >= 4 ? r.u : (ts->vgpr[d->reg] & ~low(~0ull, n)) | r.u, origin);
     if (origin) origin_tags(ts)->flags = origin;
-    ts->vflags = r.u ? tk_fl_logic(r.v, r.u, n) : 0;
-    set_umask(ts, IP_U_FLAGS, ts->vflags);
+    ts->vflags = f;
+    set_umask(ts, IP_U_FLAGS, f);
+    return true;
+}
+
+/* A sum of one or two registers, which may be undefined, and a number; what is no double of one bit's place. */
+static bool plain_lea(struct tstate *ts, const struct ip_insn *in) {
+    const struct ip_mem *m = &in->mem;
+    const struct ip_operand *d = &in->ops[0];
+    if (m->base >= 16 || (m->base == m->index && m->scale == 1) || m->addr32 || d->size < 4 || d->reg == IP_RSP)
+        return false;
+    tkval a = {ts->gpr[m->base], ts->vgpr[m->base]}, i = {0, 0}, disp = {(u64)m->disp, 0};
+    u32 origin = gpr_origin(ts, m->base);
+    if (m->index < 16) {
+        i = (tkval){ts->gpr[m->index] * m->scale, ts->vgpr[m->index] * m->scale};
+        if (i.u && origins_kept()) origin = origin_newer(origin, origin_tags(ts)->gpr[m->index]);
+    }
+    if (m->index < 16) a = tk_sum(a, i);
+    if (m->disp) a = tk_sum(a, disp);
+    set_gpr(ts, d->reg, low(a.u, d->size), origin);
     return true;
 }
 
@@ -335,20 +372,25 @@ static bool bit_string(struct tk *t) {
     return true;
 }
 
-/* Of vector registers alone nothing is to be reported. */
+/* Of registers, immediates and memory that is the program's nothing is to be reported. */
 static bool vectors(struct tk *t) {
     const struct ip_insn *in = t->in;
-    if (in->n_ops < 2 || in->mem.present || in->evex_k || in->gpr_read || in->gpr_write || in->fl_read ||
-        in->fl_write || in->mmx_read || in->mmx_write)
+    if (in->n_ops < 2 || in->flow != IP_F_NEXT || in->evex_k || in->mmx_read || in->mmx_write || in->k_write ||
+        in->fl_read || (in->gpr_write >> IP_RSP & 1))
         return false;
-    for (u32 i = 0; i < in->n_ops; i++)
-        if (in->ops[i].kind != IP_OP_VEC && (!i || in->ops[i].kind != IP_OP_IMM)) return false;
+    for (u32 i = 0; i < in->n_ops; i++) {
+        const struct ip_operand *op = &in->ops[i];
+        if (op->kind == IP_OP_VEC || op->kind == IP_OP_GPR || (i && op->kind == IP_OP_IMM)) continue;
+        if (op->kind != IP_OP_MEM || in->mem.bcast || (in->mem.access & (IP_ACC_COND | IP_ACC_ADDR))) return false;
+        if (!address(t->ts, in, &t->ea) || !addressable(t->ts, t->ea, op->size)) return false;
+        t->ea_known = true;
+    }
     return tk_vec(t);
 }
 
 static bool arithmetic(struct tk *t) {
     const struct ip_insn *in = t->in;
-    if (in->vec_write) return vectors(t);
+    if (in->vec_read || in->vec_write) return vectors(t);
     switch (in->mnem) {
     case IP_MN_ADD:
     case IP_MN_ADC:
@@ -364,12 +406,41 @@ static bool arithmetic(struct tk *t) {
     case IP_MN_NEG:
     case IP_MN_NOT:
     case IP_MN_LEA:
-    case IP_MN_BSWAP: return plain_operands(t) && tk_int(t);
+    case IP_MN_BSWAP:
+    case IP_MN_MOVBE:
+    case IP_MN_MUL:
+    case IP_MN_IMUL:
+    case IP_MN_MULX:
+    case IP_MN_DIV:
+    case IP_MN_IDIV:
+    case IP_MN_CBW:
+    case IP_MN_CWDE:
+    case IP_MN_CDQE:
+    case IP_MN_CWD:
+    case IP_MN_CDQ:
+    case IP_MN_CQO: return plain_operands(t) && tk_int(t);
     case IP_MN_SHL:
     case IP_MN_SHR:
     case IP_MN_SAR:
     case IP_MN_ROL:
-    case IP_MN_ROR: return plain_operands(t) && tk_bits(t);
+    case IP_MN_ROR:
+    case IP_MN_RCL:
+    case IP_MN_RCR:
+    case IP_MN_SHLD:
+    case IP_MN_SHRD:
+    case IP_MN_BSF:
+    case IP_MN_BSR:
+    case IP_MN_TZCNT:
+    case IP_MN_LZCNT:
+    case IP_MN_POPCNT:
+    case IP_MN_ANDN:
+    case IP_MN_BLSR:
+    case IP_MN_BLSI:
+    case IP_MN_BLSMSK:
+    case IP_MN_SHLX:
+    case IP_MN_SHRX:
+    case IP_MN_SARX:
+    case IP_MN_RORX: return plain_operands(t) && tk_bits(t);
     case IP_MN_BT:
     case IP_MN_BTS:
     case IP_MN_BTR:
@@ -413,10 +484,14 @@ static enum settled move(struct tstate *ts, const struct ip_insn *in) {
     case IP_MN_MOVQ:
     case IP_MN_VMOVD:
     case IP_MN_VMOVQ: return !in->mmx && move_low(ts, in);
+    case IP_MN_ADD:
+    case IP_MN_SUB:
+    case IP_MN_CMP:
     case IP_MN_AND:
     case IP_MN_OR:
     case IP_MN_XOR:
-    case IP_MN_TEST: return !in->vec_write && logic(ts, in) ? YES : OTHER;
+    case IP_MN_TEST: return !in->vec_write && plain(ts, in) ? YES : OTHER;
+    case IP_MN_LEA: return plain_lea(ts, in) ? YES : OTHER;
     default: return ip_moves_vector(in->mnem) ? (enum settled)move_vec(ts, in) : OTHER;
     }
 }
@@ -427,7 +502,7 @@ static bool others(struct tk *t) {
     switch (in->mnem) {
     case IP_MN_MOVSB: return string(ts, in, 1, true);
     case IP_MN_MOVSW: return string(ts, in, 2, true);
-    case IP_MN_MOVSD: return !in->map && string(ts, in, 4, true); /* SSE2 has the name, too */
+    case IP_MN_MOVSD: return in->map ? vectors(t) : string(ts, in, 4, true); /* SSE2 has the name, too */
     case IP_MN_MOVSQ: return string(ts, in, 8, true);
     case IP_MN_STOSB: return string(ts, in, 1, false);
     case IP_MN_STOSW: return string(ts, in, 2, false);

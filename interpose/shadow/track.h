@@ -52,6 +52,16 @@ static inline tkval tk_and(tkval a, tkval b) { return (tkval){a.v & b.v, (a.u & 
 static inline tkval tk_or(tkval a, tkval b) { return (tkval){a.v | b.v, (a.u & b.u) | (a.u & ~b.v) | (b.u & ~a.v)}; }
 static inline tkval tk_xor(tkval a, tkval b) { return (tkval){a.v ^ b.v, a.u | b.u}; }
 
+/* Sums without their flags: what the carries may be at both ends. */
+static inline tkval tk_sum(tkval a, tkval b) {
+    u64 least = (a.v & ~a.u) + (b.v & ~b.u), most = (a.v | a.u) + (b.v | b.u);
+    return (tkval){a.v + b.v, (least ^ most) | a.u | b.u};
+}
+static inline tkval tk_difference(tkval a, tkval b) {
+    u64 least = (a.v & ~a.u) - (b.v | b.u), most = (a.v | a.u) - (b.v & ~b.u);
+    return (tkval){a.v - b.v, (least ^ most) | a.u | b.u};
+}
+
 /* Bits of vflags: condition pairs, cc >> 1. */
 enum { TK_O = 1, TK_B = 2, TK_Z = 4, TK_BE = 8, TK_S = 16, TK_P = 32, TK_L = 64, TK_LE = 128 };
 #define TK_ALL 0xff
@@ -60,9 +70,13 @@ static inline u64 tk_mask(unsigned n) { return n >= 8 ? ~0ull : (1ull << 8 * n) 
 static inline u64 tk_left(u64 u) { return u | -u; }
 static inline u64 tk_sext(u64 x, unsigned n) { return n >= 8 ? x : (u64)((i64)(x << (64 - 8 * n)) >> (64 - 8 * n)); }
 static inline bool tk_zero(const u8 *v, unsigned n) {
-    while (n--)
-        if (v[n]) return false;
-    return true;
+    u64 any = 0, w;
+    for (; n >= 8; n -= 8, v += 8) {
+        __builtin_memcpy(&w, v, 8);
+        any |= w;
+    }
+    while (n--) any |= v[n];
+    return !any;
 }
 
 /* A bit test of memory whose index is a register: the index moves the address, and the

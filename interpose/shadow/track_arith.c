@@ -18,9 +18,9 @@ static void or_else(struct choice *c, u64 v, u64 u) {
 }
 
 static tkval negative(tkval a, unsigned es) {
-    tkval zero = {0, 0}, r = {-a.v & tk_mask(es), 0};
-    tk_fl_sub(zero, a, zero, es, &r.u);
-    return r;
+    const tkval zero = {0, 0};
+    tkval r = tk_difference(zero, a);
+    return (tkval){r.v & tk_mask(es), r.u & tk_mask(es)};
 }
 
 /* padd, psub: the carries of both bounds. */
@@ -33,11 +33,11 @@ static void add(struct vx *x, unsigned es, bool sub, const u8 *av, const u8 *bv)
         if (!u)
             ;
         else if (sub)
-            tk_fl_sub(a, b, zero, es, &u);
+            u = tk_difference(a, b).u;
         else if (same)
             tk_fl_double(a, zero, es, &u);
         else
-            tk_fl_add(a, b, zero, es, &u);
+            u = tk_sum(a, b).u;
         vx_put(x->d + i, es, u);
     }
 }

@@ -299,15 +299,10 @@ static void andn(struct tk *t) {
 /* blsr, blsmsk, blsi: x with x-1 or -x. */
 static void lowest_bit(struct tk *t, unsigned mnem) {
     unsigned n = t->in->ops[0].size;
-    tkval s = tk_rd(t, 1), zero = {0, 0}, one = {1, 0}, o;
+    const tkval zero = {0, 0}, one = {1, 0};
+    tkval s = tk_rd(t, 1), o = mnem == IP_MN_BLSI ? tk_difference(zero, s) : tk_difference(s, one);
     u64 u, r, m = tk_mask(n);
-    if (mnem == IP_MN_BLSI) {
-        tk_fl_sub(zero, s, zero, n, &o.u);
-        o.v = -s.v;
-    } else {
-        tk_fl_sub(s, one, zero, n, &o.u);
-        o.v = s.v - 1;
-    }
+    o.u &= m;
     if (mnem == IP_MN_BLSMSK) {
         u = s.u | o.u;
         r = s.v ^ o.v;

@@ -20,54 +20,53 @@ u8 tk_fl_make(u64 rv, u64 ru, unsigned n, bool ub, bool b, bool uo, bool o) {
 
 u8 tk_fl_logic(u64 rv, u64 ru, unsigned n) { return tk_fl_make(rv, ru, n, false, false, false, false); }
 
-static __int128 signed_min(tkval x, unsigned n) {
-    u64 top = 1ull << (8 * n - 1);
-    return (i64)tk_sext((x.v & ~x.u) | (x.u & top), n);
-}
-static __int128 signed_max(tkval x, unsigned n) {
-    u64 top = 1ull << (8 * n - 1);
-    return (i64)tk_sext((x.v | x.u) & ~(x.u & top), n);
-}
-
 /* Settled: the same answer at both ends of the interval. */
-static u8 set(u8 f, u8 bit, bool undefined) { return undefined ? f | bit : f & (u8)~bit; }
+static inline u8 set(u8 f, u8 bit, bool undefined) { return undefined ? f | bit : f & (u8)~bit; }
 
-static u8 arith(tkval a, tkval b, tkval c, unsigned n, u64 *ru, bool sub) {
-    u64 m = tk_mask(n), top = 1ull << (8 * n - 1);
-    a.v &= m, a.u &= m, b.v &= m, b.u &= m;
-    unsigned __int128 alo = a.v & ~a.u, ahi = a.v | a.u, blo = b.v & ~b.u, bhi = b.v | b.u;
-    u64 clo = c.v & ~c.u & 1, chi = (c.v | c.u) & 1;
-    unsigned __int128 lo = sub ? alo - bhi - chi : alo + blo + clo;
-    unsigned __int128 hi = sub ? ahi - blo - clo : ahi + bhi + chi;
-    u64 r = (sub ? a.v - b.v - (c.v & 1) : a.v + b.v + (c.v & 1)) & m;
-    u64 u = (((u64)lo ^ (u64)hi) | a.u | b.u) & m;
-    bool any = a.u || b.u || (c.u & 1);
-    *ru = u;
-    if (!any) return 0;
-    bool carry_lo = lo >> (8 * n) & 1, carry_hi = hi >> (8 * n) & 1;
-    __int128 slo, shi, least = (i64)tk_sext(top, n), most = (i64)(top - 1);
-    if (sub) {
-        slo = signed_min(a, n) - signed_max(b, n) - (__int128)chi;
-        shi = signed_max(a, n) - signed_min(b, n) - (__int128)clo;
-    } else {
-        slo = signed_min(a, n) + signed_min(b, n) + clo;
-        shi = signed_max(a, n) + signed_max(b, n) + chi;
-    }
-    bool inside = slo >= least && shi <= most, outside = shi < least || slo > most;
+/* x +- y +- c in 64 bits; true if that is not what it is without an end. */
+static inline bool unsigned_sum(u64 x, u64 y, u64 c, bool sub, u64 *r) {
+    return sub ? __builtin_sub_overflow(x, y, r) | __builtin_sub_overflow(*r, c, r)
+               : __builtin_add_overflow(x, y, r) | __builtin_add_overflow(*r, c, r);
+}
+static inline bool signed_sum(u64 x, u64 y, u64 c, bool sub, i64 *r) {
+    return sub ? __builtin_sub_overflow((i64)x, (i64)y, r) ^ __builtin_sub_overflow(*r, (i64)c, r)
+               : __builtin_add_overflow((i64)x, (i64)y, r) ^ __builtin_add_overflow(*r, (i64)c, r);
+}
+
+/* With each operand at the upper end of 64 bits, where one of any size overflows. */
+static inline __attribute__((always_inline)) u8 arith(tkval a, tkval b, tkval c, unsigned n, u64 *ru, bool sub) {
+    const u64 top = 1ull << 63;
+    unsigned up = n >= 8 ? 0 : 64 - 8 * n;
+    a.v <<= up, a.u <<= up, b.v <<= up, b.u <<= up;
+    u64 cv = (c.v & 1) << up, cu = (c.u & 1) << up;
+    u64 alo = a.v & ~a.u, ahi = a.v | a.u, blo = b.v & ~b.u, bhi = b.v | b.u, clo = cv & ~cu, chi = cv | cu;
+    u64 lo, hi, r, any = a.u | b.u;
+    *ru = 0;
+    if (!(any | cu)) return 0;
+    bool carry_lo = unsigned_sum(alo, sub ? bhi : blo, sub ? chi : clo, sub, &lo);
+    bool carry_hi = unsigned_sum(ahi, sub ? blo : bhi, sub ? clo : chi, sub, &hi);
+    unsigned_sum(a.v, b.v, cv, sub, &r);
+    u64 u = (lo ^ hi) | any;
+    /* The same with the sign's bit the other way round. */
+    u64 amin = alo | (a.u & top), amax = ahi ^ (a.u & top), bmin = blo | (b.u & top), bmax = bhi ^ (b.u & top);
+    i64 slo, shi;
+    bool past_lo = signed_sum(amin, sub ? bmax : bmin, sub ? chi : clo, sub, &slo);
+    bool past_hi = signed_sum(amax, sub ? bmin : bmax, sub ? clo : chi, sub, &shi);
+    bool negative_lo = (slo < 0) != past_lo, negative_hi = (shi < 0) != past_hi;
+    bool inside = !past_lo && !past_hi, outside = (past_hi && negative_hi) || (past_lo && !negative_lo);
     bool o = outside; /* as far as it is settled */
-    u8 f = tk_fl_make(r, u, n, carry_lo != carry_hi, carry_lo, !inside && !outside, o);
-    bool ul = slo < 0 && shi >= 0;
+    r >>= up;
+    *ru = u >> up;
+    u8 f = tk_fl_make(r, *ru, n, carry_lo != carry_hi, carry_lo, !inside && !outside, o);
+    bool ul = negative_lo && !negative_hi;
     f = set(f, TK_L, ul);
-    bool uz = f & TK_Z, z = !r;
     if (sub && !chi) { /* a comparison: exact */
-        uz = (a.u | b.u) && !((a.v ^ b.v) & ~(a.u | b.u));
-        f = set(f, TK_Z, uz);
-        f = set(f, TK_BE, !(ahi <= blo) && !(alo > bhi));
-        f = set(f, TK_LE, slo <= 0 && shi > 0);
-    } else {
-        f = set(f, TK_LE, or_u(uz, z, ul, shi < 0));
+        bool zero_lo = !slo && !past_lo, zero_hi = !shi && !past_hi;
+        f = set(f, TK_Z, any && !((a.v ^ b.v) & ~any));
+        f = set(f, TK_BE, ahi > blo && alo <= bhi);
+        return set(f, TK_LE, (negative_lo || zero_lo) && !negative_hi && !zero_hi);
     }
-    return f;
+    return set(f, TK_LE, or_u(f & TK_Z, !r, ul, negative_hi));
 }
 
 u8 tk_fl_add(tkval a, tkval b, tkval c, unsigned n, u64 *ru) { return arith(a, b, c, n, ru, false); }

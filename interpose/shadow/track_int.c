@@ -22,12 +22,13 @@ static void lea(struct tk *t) {
     u64 u;
     if (m->base < 16) a = (tkval){ts->gpr[m->base], ts->vgpr[m->base]};
     if (m->index < 16) i = (tkval){ts->gpr[m->index] * m->scale, ts->vgpr[m->index] * m->scale};
-    if (m->base < 16 && m->base == m->index && m->scale == 1)
+    if (m->base < 16 && m->base == m->index && m->scale == 1) {
         tk_fl_double(a, none, 8, &u);
-    else
-        tk_fl_add(a, i, none, 8, &u);
-    a = (tkval){a.v + i.v, u};
-    tk_fl_add(a, d, none, 8, &u);
+        a = (tkval){a.v + i.v, u};
+    } else {
+        a = tk_sum(a, i);
+    }
+    u = tk_sum(a, d).u;
     tk_wr(t, 0, m->addr32 ? (u32)u : u);
 }
 

@@ -158,15 +158,12 @@ static void bitwise(struct vx *x, unsigned cls) {
     u8 av[64], bv[64];
     vx_value(x, x->ia, av, x->w);
     vx_value(x, x->ib, bv, x->w);
-    for (unsigned i = 0; i < x->w; i++) {
-        u8 a = cls == V_ANDN ? (u8)~av[i] : av[i], b = bv[i], ua = x->a[i], ub = x->b[i];
-        x->value[i] = cls == V_XOR ? a ^ b : cls == V_OR ? a | b : a & b;
-        if (cls == V_XOR)
-            x->d[i] = ua | ub;
-        else if (cls == V_OR)
-            x->d[i] = (u8)((ua & ub) | (ua & ~b) | (ub & ~a));
-        else
-            x->d[i] = (u8)((ua & ub) | (ua & b) | (ub & a));
+    for (unsigned i = 0; i < x->w; i += 8) {
+        tkval a = vx_element(av, x->a, i, 8), b = vx_element(bv, x->b, i, 8), r;
+        if (cls == V_ANDN) a.v = ~a.v;
+        r = cls == V_XOR ? tk_xor(a, b) : cls == V_OR ? tk_or(a, b) : tk_and(a, b);
+        vx_put(x->value + i, 8, r.v);
+        vx_put(x->d + i, 8, r.u);
     }
     x->known = true;
 }

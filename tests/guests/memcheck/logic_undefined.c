@@ -1,5 +1,5 @@
-/* Logic of registers and immediates with undefined bits is undefined as far as that of memory is, in each bit and
- * each condition. */
+/* Logic and sums of registers and immediates with undefined bits are undefined as far as those of memory are, in each bit
+ * and each condition, and addresses (lea) as far as the sums that they are. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -35,6 +35,20 @@ SIZES(and)
 SIZES(or)
 SIZES(xor)
 SIZES(test)
+SIZES(add)
+SIZES(sub)
+SIZES(cmp)
+
+#define ADDRESS(name, lea, sum)                                                                                        \
+    void registers_##name(struct state *, const struct input *), memory_##name(struct state *, const struct input *);  \
+    __asm__("registers_" #name ": mov (%rsi), %rax; mov 8(%rsi), %rcx;" lea "; mov %rax, (%rdi); movq $0, 8(%rdi); ret;" \
+            "memory_" #name ": mov (%rsi), %rax; mov 8(%rsi), %rcx;" sum "; mov %rax, (%rdi); movq $0, 8(%rdi); ret");
+ADDRESS(one, "lea 0x1234(%rax), %rax", "add $0x1234, %rax")
+ADDRESS(two, "lea -8(%rax,%rcx,4), %rax", "shl $2, %rcx; add %rcx, %rax; sub $8, %rax")
+ADDRESS(twice, "lea (%rax,%rax,8), %rax", "mov %rax, %rcx; shl $3, %rcx; add %rcx, %rax")
+ADDRESS(doubled, "lea (%rax,%rax), %rax", "add %rax, %rax")
+ADDRESS(half, "lea 16(%rax,%rcx,2), %eax", "add %ecx, %ecx; add %ecx, %eax; add $16, %eax")
+ADDRESS(scaled, "lea 0x100(,%rcx,8), %rax", "shl $3, %rcx; mov %rcx, %rax; add $0x100, %rax")
 
 static uint64_t seed = 88172645463325252;
 static uint64_t next(void) {
@@ -65,7 +79,7 @@ static void compare(const char *name, unsigned size, struct state *in_register, 
     VALGRIND_MAKE_MEM_DEFINED(in_memory, sizeof m);
     r = *in_register;
     m = *in_memory;
-    if (size == 4 && name[0] != 't') mv.value &= 0xffffffff, m.value &= 0xffffffff;
+    if (size == 4 && name[0] != 't' && name[0] != 'c') mv.value &= 0xffffffff, m.value &= 0xffffffff;
     for (unsigned k = 0; k < 8; k++) {
         undefined += rv.conditions[k] != 0;
         if (rv.conditions[k] != mv.conditions[k] || r.conditions[k] != m.conditions[k])
@@ -86,6 +100,14 @@ static void compare(const char *name, unsigned size, struct state *in_register, 
         constant_##name(&r, &i), constant_memory_##name(&m, &i);                                                       \
         compare(#name, size, &r, &m);                                                                                  \
     }
+#define RUN_ADDRESS(name)                                                                                              \
+    {                                                                                                                  \
+        struct input i = {number(), number()}, v = {number(), number()};                                               \
+        struct state r, m;                                                                                             \
+        VALGRIND_SET_VBITS(&i, &v, sizeof i);                                                                          \
+        registers_##name(&r, &i), memory_##name(&m, &i);                                                               \
+        compare(#name, 8, &r, &m);                                                                                     \
+    }
 #define RUNS(op) RUN(op##b, 1) RUN(op##w, 2) RUN(op##l, 4) RUN(op##q, 8)
 
 int main(void) {
@@ -94,6 +116,15 @@ int main(void) {
         RUNS(or);
         RUNS(xor);
         RUNS(test);
+        RUNS(add);
+        RUNS(sub);
+        RUNS(cmp);
+        RUN_ADDRESS(one);
+        RUN_ADDRESS(two);
+        RUN_ADDRESS(twice);
+        RUN_ADDRESS(doubled);
+        RUN_ADDRESS(half);
+        RUN_ADDRESS(scaled);
     }
     fprintf(stderr, "%s, %lu wrong\n", undefined > 10000 ? "many undefined" : "few undefined", wrong);
     return wrong != 0;
