@@ -408,9 +408,9 @@ class _Thread:
         expected = self.expected
         if expected is not None and self.last is not None:
             # Before version 7, the instruction before may be the one that was stopped; a string instruction
-            # can be interrupted between its iterations.
-            repeats = self.known is not None and self.known.repeats
-            if self.version < VERSION_RETIRED_ONLY or repeats:
+            # can be interrupted between its iterations, and a system call be made again behind the handler.
+            again = self.known is not None and (self.known.repeats or self.known.is_syscall)
+            if self.version < VERSION_RETIRED_ONLY or again:
                 expected = expected | {self.last.pc}
             if record.value not in expected and not self.filetype & _FILTERED:
                 text = f"interrupted at {record.value:#x}, where {_places(expected)} comes next"
