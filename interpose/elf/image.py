@@ -53,6 +53,7 @@ DT_FLAGS_1, DF_1_PIE = 0x6FFFFFFB, 0x08000000
 _SYM = struct.Struct("<IBBHQQ")
 _DYN = struct.Struct("<qQ")
 _VERSION_HIDDEN = 0x8000
+_PAGE = 0xFFF
 
 
 class ProgramHeader(NamedTuple):
@@ -243,14 +244,26 @@ class Image:
         LLVM's linker lets segments begin and end within a page of the file, which is then mapped for each of
         them: what is executable decides.
         """
-        page = 0xFFF
-        found: list[tuple[bool, bool, int]] = []
+        return [address for address, _ in self._places_of_offset(offset)]
+
+    def code_after(self, offset: int) -> int | None:
+        """How many bytes from the page at `offset` on are its segment's, in whole pages; None if that is no code.
+
+        The dynamic linker maps a whole object with the protection of its first segment, and the others on top.
+        """
+        for address, header in self._places_of_offset(offset)[:1]:
+            if header.flags & PF_X:
+                return ((header.vaddr + header.memsz + _PAGE) & ~_PAGE) - address
+        return None
+
+    def _places_of_offset(self, offset: int) -> list[tuple[int, ProgramHeader]]:
+        found: list[tuple[bool, bool, int, ProgramHeader]] = []
         for header in self.load_segments:
-            start = header.offset & ~page
+            start = header.offset & ~_PAGE
             if start <= offset < header.offset + max(header.filesz, 1):
-                address = (header.vaddr & ~page) + offset - start
-                found.append((not header.flags & PF_X, start != offset, address))
-        return [address for _, _, address in sorted(found, key=lambda row: row[:2])]
+                address = (header.vaddr & ~_PAGE) + offset - start
+                found.append((not header.flags & PF_X, start != offset, address, header))
+        return [row[2:] for row in sorted(found, key=lambda row: row[:2])]
 
     # -- dynamic section and notes ------------------------------------------------------------
 

@@ -55,6 +55,12 @@ class Mapped:
         self.offset = offset
         self.file = file
 
+    def ends_by(self, addr: int) -> bool:
+        """What the file has there from ``addr`` on is not of the segment with the code."""
+        image = self.file.image()
+        code = None if image is None else image.code_after(self.offset)
+        return code is not None and self.start + code <= addr
+
 
 class Objects:
     """The code of one client image.
@@ -244,7 +250,8 @@ class Objects:
         except ElfError:
             return
         may_hold = None if self._config.core.extra_debuginfo_path else known.file.names.may_hold
-        text = [(known.start, known.end)]
+        code = file.image.code_after(known.offset)
+        text = [(known.start, known.end if code is None else min(known.end, known.start + code))]
         is_tools = os.path.basename(file.path) in (paths.STUBS, paths.HEAP_STUBS)
         obj = CodeObject(file.path, text, _table(file), soname, biases[0], may_hold, is_tools)
         if not self._ifunc_wrapper and (may_hold is None or may_hold(IFUNC_WRAPPER.encode())):
@@ -286,7 +293,7 @@ class Objects:
 
     def unmapped(self, addr: int, length: int) -> None:
         """A range with announced code was unmapped or replaced."""
-        self._forget(addr, addr + length)
+        any_gone = self._forget(addr, addr + length)
         if self._symbolizer is not None:
             self._symbolizer.remove_mapping(addr, length)
         else:
@@ -300,7 +307,7 @@ class Objects:
         if self._redir is None:
             return
         self._apply(self._redir.remove_range(addr, addr + length))
-        if self._trace:
+        if self._trace and any_gone:
             from interpose.redir import Reason
 
             self._print(Reason.DELETED_OBJECT)
@@ -318,12 +325,21 @@ class Objects:
         recall.past.append((what, first, second))
         return repeated
 
-    def _forget(self, start: int, end: int) -> None:
-        """Something else is in [start, end) from now on; as in the redirection core, an object that goes
-        in part goes."""
+    def _forget(self, start: int, end: int) -> bool:
+        """Something else is in [start, end) from now on; an object goes with any of its code, as in the core.
+
+        True if one did.
+        """
         self._found.clear()
-        for gone in self._by_address.drop(start, end):
-            del self._mapped[gone]
+        any_gone = False
+        for known in self._by_address.drop(start, end):
+            if known.start < start and known.ends_by(start):
+                known.end = start
+                self._by_address.add(known.start, start, known)
+            else:
+                any_gone = True
+                del self._mapped[known]
+        return any_gone
 
     def is_code_of(self, addr: int, base: int) -> bool:
         """The address is in code of the file whose beginning is, or would be, mapped at ``base``."""

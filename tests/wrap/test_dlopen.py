@@ -51,6 +51,16 @@ def test_wrapper_after_its_object(
     check(driver, *words, native="5\n" * 6, wrapped="5\n5\n50\n50\n5\n5\n")
 
 
+def test_objects_whose_code_is_mapped_together_with_their_data(check: Check, build: Build) -> None:
+    """As gold links, and all did before 2018: the whole is mapped as code, then data on top."""
+    together = ("-shared", "-fPIC", "-Wl,-z,noseparate-code")
+    o = build("object.c", "valgrind", *together, "-Wl,-soname,object1.so", name="together-object1.so")
+    w = build("wrapper.c", "valgrind", *together, "-DFACTOR=10", "-DPATTERN=object1Zdso")
+    driver = build("driver.c", "valgrind", "-Wl,-z,noseparate-code")
+    words = f"+{o} call 3 +{w} call 3 -{w} call 3 +{w} call 3 -{o}".split()
+    check(driver, *words, native="5\n" * 8, wrapped="5\n5\n50\n50\n5\n5\n50\n50\n")
+
+
 def test_wrapper_before_its_object(check: Check, driver: Path, object1: Path, library: Build) -> None:
     w = library(10)
     check(driver, *f"+{w} +{object1} call 3".split(), native="5\n5\n", wrapped="50\n50\n")
