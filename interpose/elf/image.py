@@ -247,9 +247,9 @@ class Image:
         return [address for address, _ in self._places_of_offset(offset)]
 
     def code_after(self, offset: int) -> int | None:
-        """How many bytes from the page at `offset` on are its segment's, in whole pages; None if that is no code.
+        """How many bytes from the page at file `offset` on are its segment's, in whole pages; None: no code.
 
-        The dynamic linker maps a whole object with the protection of its first segment, and the others on top.
+        The dynamic linker maps an object with its first segment's protection, and puts the others on top.
         """
         for address, header in self._places_of_offset(offset)[:1]:
             if header.flags & PF_X:
