@@ -91,7 +91,7 @@ class FrameTable:
         self._data = image.section_data(section) if section is not None else b""
         self._address = section.addr if section is not None else 0
         self._cies: dict[int, _Cie] = {}
-        self._starts, self._entries = self._index(image)
+        self.starts, self._entries = self._index(image)
 
     def _index(self, image: Image) -> tuple[list[int], list[int]]:
         """Start of each function, ascending, and the offset of its entry in .eh_frame."""
@@ -190,7 +190,7 @@ class FrameTable:
 
     def row(self, address: int) -> Row | None:
         """The rules at a link-time address, or None where nothing is said about it."""
-        at = bisect_right(self._starts, address) - 1
+        at = bisect_right(self.starts, address) - 1
         if at < 0:
             return None
         try:

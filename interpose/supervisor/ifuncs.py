@@ -6,6 +6,7 @@ the words that the dynamic linker filled.
 
 from __future__ import annotations
 
+from interpose.elf.cfi import FrameTable
 from interpose.elf.errors import ElfError
 from interpose.elf.relocations import function_words
 
@@ -31,7 +32,8 @@ def resolved_targets(
     for resolver, owner in owners.items():
         if owner is None:
             continue
-        starts.setdefault(owner, {s.address + owner.load_bias for s in owner.symbols if s.is_text})
+        if owner not in starts:
+            starts[owner] = _function_starts(owner, image_of(owner))
         for symbol in owner.symbols:
             if symbol.is_ifunc and symbol.address + owner.load_bias == resolver:
                 by_name.setdefault(symbol.name.partition("@")[0], []).append(resolver)
@@ -55,3 +57,14 @@ def resolved_targets(
                 if (resolver, target) not in seen:
                     seen.add((resolver, target))
                     yield resolver, target
+
+
+def _function_starts(owner: CodeObject, image: Image | None) -> set[int]:
+    """Also of functions in no symbol table: what a resolver chooses from is static as a rule.
+
+    Where a word leads that is not filled yet, in the procedure linkage table, none begins.
+    """
+    starts = {symbol.address + owner.load_bias for symbol in owner.symbols if symbol.is_text}
+    if image is not None:
+        starts.update(start + owner.load_bias for start in FrameTable(image).starts)
+    return starts

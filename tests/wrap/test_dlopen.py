@@ -126,6 +126,9 @@ def test_indirect_functions_resolved_before_their_wrapper_comes(check: Check, bu
     wrapper = build("late_wrapper.c", "ours", "-shared", "-fPIC")
     plain, wrapped = "6 2 3 5\n", "1006 20 30 5\n"
     check(program, str(wrapper), native=plain * 3, wrapped=plain + wrapped + plain, engines=ENGINES)
+    # What was chosen has no symbol then.
+    program = build("late.c", "valgrind", "-rdynamic", "-fno-builtin", "-s")
+    check(program, str(wrapper), native=plain * 3, wrapped=plain + wrapped + plain, engines=ENGINES)
 
 
 def test_indirect_functions_of_an_opened_library_are_wrapped_at_once(check: Check, build: Build) -> None:
