@@ -120,6 +120,8 @@ static u64 ticks(u64 *cpu) {
     return ip_ticks();
 }
 
+#define WOKEN 3 /* as long for an answer of somebody who has to wake for it */
+
 /* Waking a sleeping CPU costs 50 us, so stay awake about as long; but not
  * while the translator waits for this very CPU, and, where other programs want
  * the CPUs, less if waiting was in vain before. */
@@ -171,7 +173,10 @@ static void post(struct tstate *ts, u32 kind, u64 *map, u32 *bell, u32 *sleeping
     u32 i = rt_th(ts)->slot;
     __atomic_fetch_or(&map[i / 64], 1ull << (i % 64), __ATOMIC_SEQ_CST);
     __atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(sleeping, __ATOMIC_SEQ_CST)) sys6(__NR_futex, (long)bell, FUTEX_WAKE, 1, 0, 0, 0);
+    if (__atomic_load_n(sleeping, __ATOMIC_SEQ_CST)) {
+        sys6(__NR_futex, (long)bell, FUTEX_WAKE, 1, 0, 0, 0);
+        limit *= WOKEN; /* it will be awake in a moment; to sleep just before would mean to be woken, too */
+    }
     wait_answer(s, began, limit, p);
     rt_delay(IP_AT_ANSWERED);
     __atomic_store_n(&s->state, IP_S_IDLE, __ATOMIC_RELEASE);
