@@ -1,4 +1,4 @@
-"""Which of several signals a program gets, where the order in that our handlers run is not that of the signals."""
+"""Which of several signals a program gets, where our handlers do not run in their order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def test_of_one_number_the_first_is_kept(tmp_path: Path, tool: list[str]) -> Non
     """Also where the second comes before our handler for the first has run an instruction."""
     guest = str(compile_guest("life/first_of_two.c", tmp_path))
     words = [*command(*tool, "-q", "--vgdb=no"), guest] if tool else [guest]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment(), cwd=tmp_path) as process:
+    how = {"stdout": subprocess.PIPE, "text": True, "env": environment(), "cwd": tmp_path}
+    with subprocess.Popen(words, **how) as process:
         assert process.stdout is not None
         tracer = [guest, process.stdout.readline().strip(), *(["handler"] if tool else [])]
         try:
