@@ -17,6 +17,7 @@ import select
 import time
 
 from interpose.gdb import packets
+from interpose.gdb.going import how, vcont
 from interpose.gdb.packets import NEWBORN, OK, Reader
 from interpose.jit._native import lib
 
@@ -465,7 +466,7 @@ def _resume(server: Server, rest: bytes) -> bool:
     its: dict[int, list[bytes]] = {pid: [] for pid in server.children}
     for part in rest.split(b";"):
         action, _, who = part.partition(b":")
-        server.how(action)  # refuses what is none, before anybody goes on
+        how(action)  # refuses what is none, before anybody goes on
         if _process(who) in its:
             int(who.partition(b".")[2] or b"-1", 16)
             its[_process(who)].append(part)
@@ -482,7 +483,7 @@ def _resume(server: Server, rest: bytes) -> bool:
     for child, parts in going:
         child.go(b"vCont;" + b";".join(parts))
     if own:
-        answer = server.vcont(b";".join(own))
+        answer = vcont(server, b";".join(own))
         if answer is not None:
             server.stop_children()
             server.reply(answer)

@@ -7,6 +7,7 @@ from interpose.jit._native import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from interpose.gdb.debugger import Debugger
     from interpose.gdb.server import Server
 
 _WATCHES = {2: lib.IP_DBG_ON_WRITE, 3: lib.IP_DBG_ON_READ, 4: lib.IP_DBG_ON_READ | lib.IP_DBG_ON_WRITE}
@@ -28,7 +29,7 @@ def insert(server: Server, rest: bytes) -> bytes:
     if kind in (0, 1):
         server.breaks_wanted(address, True)
         return OK
-    return server.watch(kind, address, length)
+    return OK if server.watches.add(kind, address, length) else b"E0c"
 
 
 def remove(server: Server, rest: bytes) -> bytes:
@@ -37,17 +38,49 @@ def remove(server: Server, rest: bytes) -> bytes:
     if kind in (0, 1):
         server.breaks_wanted(address, False)
         return OK
-    return server.unwatch(kind, address, length)
+    server.watches.remove(kind, address, length)
+    return OK
 
 
-def watch_reason(watches: dict[tuple[int, int, int], int], address: int) -> bytes:
-    """What a stop at a watched address says, for the watchpoint that it belongs to."""
-    for kind, begin, length in watches:
-        if begin <= address < begin + length:
-            return b"%b:%x;" % (_NAMES[kind], address)
-    return b"watch:%x;" % address
+class Watches:
+    """The watchpoints that a debugger has set, each as often as it is set."""
 
+    def __init__(self, debugger: Debugger) -> None:
+        self._debugger = debugger
+        self._times: dict[tuple[int, int, int], int] = {}
 
-def kinds(kind: int) -> int:
-    """The accesses (``IP_DBG_ON_*``) that a watchpoint of this kind is about."""
-    return _WATCHES[kind]
+    def forget(self) -> None:
+        """They are gone."""
+        self._times.clear()
+
+    def add(self, kind: int, address: int, length: int) -> bool:
+        """One comes; false if it cannot be had."""
+        place = (kind, address, length)
+        self._times[place] = self._times.get(place, 0) + 1
+        if self._set():
+            return True
+        self.remove(kind, address, length)
+        return False
+
+    def remove(self, kind: int, address: int, length: int) -> None:
+        """One goes."""
+        place = (kind, address, length)
+        if place not in self._times:
+            return
+        self._times[place] -= 1
+        if not self._times[place]:
+            del self._times[place]
+            self._set()
+
+    def _set(self) -> bool:
+        return self._debugger.set_watched(
+            (address, min(address + length, _END - 1), _WATCHES[kind])
+            for kind, address, length in self._times
+        )
+
+    def reason(self, address: int) -> bytes:
+        """What a stop at a watched address says, for the watchpoint that it belongs to."""
+        for kind, begin, length in self._times:
+            if begin <= address < begin + length:
+                return b"%b:%x;" % (_NAMES[kind], address)
+        return b"watch:%x;" % address

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interpose.gdb import packets, signals
+from interpose.gdb import packets, points, signals
 from interpose.gdb.files import Files
 from interpose.gdb.packets import OK, PACKET_SIZE, Reader, Refused, Signal
 from interpose.gdb.target import Target
@@ -81,9 +81,9 @@ class Server:
         self._stop: Thread | None = None
         self._signal = _TRAP  # of the last stop that is of no thread's own
         self._general = 0  # tid of H g; 0: any
-        self._resuming = 0  # tid of H c; 0 or -1: all
+        self.resuming = 0  # tid of H c; 0 or -1: all
         self._target: Target | None = None
-        self._watches: dict[tuple[int, int, int], int] = {}
+        self.watches = points.Watches(self.debugger)
         self._closed = False
         self.files = Files()
         self.threads_left: list[bytes] = []
@@ -116,7 +116,7 @@ class Server:
         lent = self.copied() or lent
         self._stop = None
         self._signal = _TRAP
-        self._general = self._resuming = 0
+        self._general = self.resuming = 0
         self._stopped = False
         self.descent = Descent(self, fd, lent)
         return self.descent
@@ -214,7 +214,7 @@ class Server:
                 child, content = ended, ended.told.pop(0)
             self._stop = None
             self.debugger.forget_events()
-            self._general = self._resuming = 0
+            self._general = self.resuming = 0
             self.chosen = child
             if (newborn := child.newborn(self, content)) is not None:
                 self.children[newborn.pid] = newborn
@@ -352,7 +352,7 @@ class Server:
         if not self._attached:
             return
         self._attached = False
-        self._watches.clear()
+        self.watches.forget()
         self.debugger.detach()
         if self._stopped:
             self._stopped = False
@@ -443,7 +443,7 @@ class Server:
             self.child_event(ended, ended.told.pop(0))
             return
         self.debugger.forget_events()
-        self._general = self._resuming = 0
+        self._general = self.resuming = 0
         self.chosen = None  # gdb takes the thread of a stop for chosen
         self.reply(self.stop_reply())
 
@@ -482,7 +482,7 @@ class Server:
         self._target = None
         self._stop = None
         self._stopped = False
-        self._watches.clear()
+        self.watches.forget()
         for prefix, content in self._settings.items():
             _BY_PREFIX[prefix].handler(self, content[len(prefix) :])
         self._executed = self.follows_exec
@@ -498,7 +498,7 @@ class Server:
             if thread.why == lib.IP_DBG_BREAK and self.swbreak:
                 extra = b"swbreak:;"
             elif thread.why == lib.IP_DBG_WATCHED:
-                extra = self._watch_reason(thread.detail)
+                extra = self.watches.reason(thread.detail)
             elif thread.why == lib.IP_DBG_ENTRY:
                 extra = b"syscall_entry:%x;" % thread.detail
             elif thread.why == lib.IP_DBG_RETURN:
@@ -538,11 +538,6 @@ class Server:
                 self.children[thread.detail] = vforks.own_child(self, thread, way)
             else:
                 self.children[thread.detail] = child_at(thread.detail, way)
-
-    def _watch_reason(self, address: int) -> bytes:
-        from interpose.gdb.points import watch_reason
-
-        return watch_reason(self._watches, address)
 
     # -- threads ---------------------------------------------------------------------------------
 
@@ -622,7 +617,7 @@ class Server:
         if rest[:1] == b"g":
             self._general = max(tid, 0)
         elif rest[:1] == b"c":
-            self._resuming = tid
+            self.resuming = tid
         else:
             raise Refused(1)
         return OK
@@ -660,72 +655,7 @@ class Server:
         self.debugger.resume_all()
         return None
 
-    def vcont(self, rest: bytes) -> bytes | None:
-        """``vCont;ACTION[:THREAD]…``: for each thread the first action that names it."""
-        actions = []
-        for part in rest.split(b";"):
-            action, _, who = part.partition(b":")
-            actions.append((self.how(action), self.parse_thread(who) if who else -1))
-
-        def plan(thread: Thread) -> tuple[int, int, tuple[int, int]] | None:
-            for how, tid in actions:
-                if tid in (-1, 0, thread.tid):
-                    return how
-            return None
-
-        return self.resume(plan)
-
-    @staticmethod
-    def how(action: bytes) -> tuple[int, int, tuple[int, int]]:
-        """An action of ``vCont``: ``IP_DBG_GO_*``, signal, range."""
-        kind, rest = action[:1], action[1:]
-        if kind in (b"c", b"C", b"s", b"S"):
-            signal = signals.from_gdb(int(rest, 16)) if kind in (b"C", b"S") else 0
-            go = lib.IP_DBG_GO_STEP if kind in (b"s", b"S") else lib.IP_DBG_GO
-            return go, signal, (0, 0)
-        if kind == b"r":
-            low, high = (int(end, 16) for end in rest.split(b","))
-            if low >= 1 << 64 or high >= 1 << 64:
-                raise Refused(1)
-            return lib.IP_DBG_GO_RANGE if high > low else lib.IP_DBG_GO_STEP, 0, (low, high)
-        raise Refused(1)
-
-    def _resume_one(self, go: int, signal: int, at: bytes) -> bytes | None:
-        """``c`` and its like: the thread that ``H c`` chose, or all, from ``at`` if it is given."""
-        chosen = self._resuming
-        current = self.thread(chosen) if chosen > 0 else self.thread()
-        if current is None:
-            raise Refused(3)
-        if at:
-            register = self.target.registers[self.target.by_name["rip"]]
-            current.write(register, int(at, 16).to_bytes(8, "little"))
-
-        def plan(thread: Thread) -> tuple[int, int, tuple[int, int]] | None:
-            if thread.tid == current.tid:
-                return go, signal, (0, 0)
-            return None if chosen > 0 else (lib.IP_DBG_GO, 0, (0, 0))
-
-        return self.resume(plan)
-
-    def go_on(self, rest: bytes) -> bytes | None:
-        """``c [ADDR]``."""
-        return self._resume_one(lib.IP_DBG_GO, 0, rest)
-
-    def step(self, rest: bytes) -> bytes | None:
-        """``s [ADDR]``."""
-        return self._resume_one(lib.IP_DBG_GO_STEP, 0, rest)
-
-    def go_on_with_signal(self, rest: bytes) -> bytes | None:
-        """``C SIG[;ADDR]``."""
-        number, _, at = rest.partition(b";")
-        return self._resume_one(lib.IP_DBG_GO, signals.from_gdb(int(number, 16)), at)
-
-    def step_with_signal(self, rest: bytes) -> bytes | None:
-        """``S SIG[;ADDR]``."""
-        number, _, at = rest.partition(b";")
-        return self._resume_one(lib.IP_DBG_GO_STEP, signals.from_gdb(int(number, 16)), at)
-
-    # -- breakpoints and watchpoints ---------------------------------------------------------------
+    # -- breakpoints ------------------------------------------------------------------------------
 
     def breaks_wanted(self, address: int, wanted: bool) -> None:
         """A breakpoint comes or goes; the same one twice is one."""
@@ -736,32 +666,6 @@ class Server:
         else:
             self.debugger.clear_break(address)
 
-    def watch(self, kind: int, address: int, length: int) -> bytes:
-        """A watchpoint comes."""
-        place = (kind, address, length)
-        self._watches[place] = self._watches.get(place, 0) + 1
-        if self._watch_all():
-            return OK
-        return self.unwatch(kind, address, length) and b"E0c"
-
-    def unwatch(self, kind: int, address: int, length: int) -> bytes:
-        """A watchpoint goes."""
-        place = (kind, address, length)
-        if place not in self._watches:
-            return OK
-        self._watches[place] -= 1
-        if not self._watches[place]:
-            del self._watches[place]
-            self._watch_all()
-        return OK
-
-    def _watch_all(self) -> bool:
-        end = (1 << 64) - 1
-        return self.debugger.set_watched(
-            (address, min(address + length, end), points.kinds(kind))
-            for kind, address, length in self._watches
-        )
-
 
 def find(content: bytes) -> Packet | None:
     """The kind of packet that this content is of: the one with the longest prefix."""
@@ -771,7 +675,7 @@ def find(content: bytes) -> Packet | None:
     return None
 
 
-from interpose.gdb import family, files, memory, points, queries, registers, vforks  # noqa: E402  (their handlers take a Server)
+from interpose.gdb import family, files, going, memory, queries, registers, vforks  # noqa: E402  (their handlers take a Server)
 from interpose.gdb.family import TAKE, child_at  # noqa: E402
 
 PACKETS = (
@@ -784,17 +688,17 @@ PACKETS = (
     Packet(b"M", memory.write_hex),
     Packet(b"x", memory.read_binary),
     Packet(b"X", memory.write_binary),
-    Packet(b"c", Server.go_on),
-    Packet(b"C", Server.go_on_with_signal),
-    Packet(b"s", Server.step),
-    Packet(b"S", Server.step_with_signal),
+    Packet(b"c", going.go_on),
+    Packet(b"C", going.go_on_with_signal),
+    Packet(b"s", going.step),
+    Packet(b"S", going.step_with_signal),
     Packet(b"T", Server.is_alive),
     Packet(b"H", Server.select_thread),
     Packet(b"D", Server.detach),
     Packet(b"k", Server.kill, stops=False),
     Packet(b"vKill", Server.kill_process, stops=False),
     Packet(b"vCont?", lambda server, rest: b"vCont;c;C;s;S;r", stops=False),
-    Packet(b"vCont;", Server.vcont),
+    Packet(b"vCont;", going.vcont),
     Packet(b"Z", points.insert),
     Packet(b"z", points.remove),
     Packet(b"vFile:", files.host_files, stops=False),
