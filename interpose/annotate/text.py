@@ -91,7 +91,10 @@ class Report:
         self.sort = self._indices("--sort", self.sort_events)
         if any(threshold is not None for _, threshold in sort):
             self.thresholds = [threshold or 0.0 for _, threshold in sort]
+            self._all = False
         else:
+            # Also functions that cost nothing of the event, as callgrind_annotate has it.
+            self._all = options.threshold == 100 and data.before is None
             self.thresholds = [options.threshold] + [0.0] * (len(sort) - 1)
         self._signed = data.before is not None
         self._base = data.before.totals if data.before is not None else data.totals
@@ -225,6 +228,8 @@ class Report:
         rows = sorted(
             self._by_row, key=lambda row: (*self._key(self._by_row[row]), row.file, row.function.name)
         )
+        if self._all:
+            return rows
         wholes = self._wholes(rows)
         chosen: list[Row] = []
         reached: Costs = [0] * len(self.sort)

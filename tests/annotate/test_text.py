@@ -77,6 +77,13 @@ def test_events_are_shown_and_sorted_as_asked(profiled, options):
     assert ours(*words) == theirs(*words)
 
 
+@pytest.mark.parametrize("options", [["--threshold=100", "--sort=Bim"], ["--sort=Bim:100"]], ids=" ".join)
+def test_all_functions_also_those_that_cost_nothing(profiled, options):
+    """A threshold of 100 is all of them; one of an event ends with its last cost."""
+    words = ["--auto=no", *options, profiled / "full.out"]
+    assert sorted(ours(*words).splitlines()) == sorted(theirs(*words).splitlines())
+
+
 @pytest.mark.parametrize("tree", ["caller", "calling", "both"])
 def test_trees_have_their_lines(profiled, tree):
     """Theirs are not aligned, calls of the same cost come in no order, and both put blank lines between."""
