@@ -179,6 +179,10 @@ class Source:
             self.fault = f"truncated or damaged archive: {error}"
             self.names = []
             return
+        if any(member.header_offset < 0 for member in members):
+            self.fault = "damaged archive: bytes are missing"
+            self.names = []
+            return
         if sum(member.compress_size for member in members) > size:
             raise FormatError(str(self.path), "damaged: members of the archive overlap")
         self._members = members

@@ -178,6 +178,16 @@ def test_checksums_of_snappy(tmp_path):
         list(Reader(plain(tmp_path / "t.sz", bytes(data))))
 
 
+def test_bytes_lost_in_the_middle(tmp_path):
+    """The directory leads to before the beginning: the file is read from the front as far as it goes."""
+    data = archive(tmp_path / "t.zip", *chunks()).read_bytes()
+    second = data.index(b"PK\3\4", 1)
+    got = []
+    with pytest.raises(FormatError):
+        got.extend(Reader(plain(tmp_path / "cut.zip", data[: second + 60] + data[second + 90 :])))
+    assert len(got) >= 10
+
+
 def test_overlapping_members(tmp_path):
     """An archive that names one member many times would make much of little."""
     path = archive(tmp_path / "t.zip", LONG)
