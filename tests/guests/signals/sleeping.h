@@ -21,10 +21,10 @@ static inline void nap(long ms) {
 /* The first argument of that call, if it matters: under a JIT a thread may sleep in a futex that is not the program's. */
 static const void *sleeping_on;
 
-/* The number of the call that a task of this process sleeps in, -1 if it runs. */
+/* The number of the call that a task sleeps in, -1 if it runs. */
 static inline long call_of(pid_t tid) {
     char path[64], text[64] = {0};
-    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)tid);
+    snprintf(path, sizeof path, "/proc/%d/syscall", (int)tid);
     int fd = open(path, O_RDONLY);
     if (fd < 0) return -2;
     ssize_t n = read(fd, text, sizeof text - 1);
