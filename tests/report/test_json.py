@@ -17,8 +17,9 @@ import pytest
 
 from interpose.formats import FormatError, report
 from interpose.options.parse import parse
-from interpose.report.jsonlines import JsonReport, line_of
+from interpose.report.jsonlines import Encoded, JsonReport, line_of, stack_list
 from interpose.report.log import FileNames
+from interpose.report.stack import ResolvedFrame
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -383,3 +384,28 @@ def test_every_prefix_of_a_report_is_read_or_refused(program: Path, tmp_path: Pa
             report.read(part)
         except FormatError:
             continue
+
+
+def test_a_record_is_put_together_of_what_is_json_already() -> None:
+    """Kept frames are in the line as if they had been encoded with it, in the record's order."""
+    frame = ResolvedFrame(0x1001, "f", "f", "/bin/a", "/src", "a.c", 7, "f")
+    told = [
+        {"ip": "0x1001", "object": "/bin/a", "function": "f", "directory": "/src", "file": "a.c", "line": 7}
+    ]
+    stack = stack_list([frame])
+    aux = Encoded(f"[{line_of({'text': 'é', 'stack': stack})}]")
+    record = {"record": "error", "pid": 1, "stack": stack, "aux": aux, "what": 'a "b"', "size": 4}
+    whole = {**record, "stack": told, "aux": [{"text": "é", "stack": told}]}
+    assert line_of(record) == line_of(whole)
+    assert list(json.loads(line_of(record))) == list(record)
+    assert line_of({"stack": stack}) == line_of({"stack": told})
+    assert line_of({}) == "{}"
+
+
+def test_what_is_no_utf8_is_escaped_beside_and_in_kept_frames() -> None:
+    bad = os.fsdecode(b"/tmp/\xff")
+    stack = stack_list([ResolvedFrame(1, None, None, bad)])
+    line = line_of({"text": bad, "stack": stack, "path": bad})
+    line.encode()
+    shown = "/tmp/\\xff"
+    assert json.loads(line) == {"text": shown, "stack": [{"ip": "0x1", "object": shown}], "path": shown}
