@@ -41,6 +41,32 @@ static void undefined_doubles(long n) {
     }
 }
 
+static void undefined_x87(long n) {
+    long double *all = malloc(1000 * sizeof *all), *to = malloc(1000 * sizeof *to);
+    for (long k = 0; k < n; k++) {
+        for (int i = 0; i < 1000; i++) to[i] = all[i] * 2 + 1;
+        asm volatile("" ::"r"(to), "r"(all) : "memory");
+    }
+}
+
+static void undefined_hash(long n) {
+    uint64_t *all = malloc(4096 * sizeof *all), sum = 14695981039346656037u;
+    for (long k = 0; k < n; k++) {
+        for (int i = 0; i < 4096; i++) sum = (sum ^ all[i]) * 1099511628211u, sum = sum << 13 | sum >> 51;
+        asm volatile("" ::"r"(sum), "r"(all) : "memory");
+    }
+}
+
+static void undefined_conversions(long n) {
+    int *all = malloc(4096 * sizeof *all);
+    double *to = malloc(4096 * sizeof *to);
+    for (long k = 0; k < n; k++) {
+        for (int i = 0; i < 4096; i++) to[i] = all[i];
+        for (int i = 0; i < 4096; i++) all[i] = (int)(to[i] * 0.5);
+        asm volatile("" ::"r"(to), "r"(all) : "memory");
+    }
+}
+
 static void partly(long n) {
     struct padded {
         char c;
@@ -138,6 +164,9 @@ const struct corner bit_corners[] = {{"bits-fields", 2000000, bit_fields},
                                      {"bits-vector", 1000, undefined_sums},
                                      {"bits-scalar", 1000, undefined_scalar},
                                      {"bits-doubles", 1000, undefined_doubles},
+                                     {"bits-x87", 3000, undefined_x87},
+                                     {"bits-hash", 1000, undefined_hash},
+                                     {"bits-conversions", 1000, undefined_conversions},
                                      {"bits-padding", 3000000, partly},
                                      {"memcmp", 1000000, undefined_memcmp},
                                      {"heap-fresh", 300000, fresh},

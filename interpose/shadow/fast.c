@@ -388,8 +388,20 @@ static bool vectors(struct tk *t) {
     return tk_vec(t);
 }
 
+/* The x87's, but for what sets how it computes, and images of its state, of which something may be to be reported. */
+static bool x87(struct tk *t) {
+    const struct ip_insn *in = t->in;
+    if (in->mnem == IP_MN_FLDCW || in->mmx_read || in->mmx_write) return false;
+    if (in->mem.present) {
+        if (in->mem.size > 10 || !address(t->ts, in, &t->ea) || !addressable(t->ts, t->ea, in->mem.size)) return false;
+        t->ea_known = true;
+    }
+    return tk_x87(t);
+}
+
 static bool arithmetic(struct tk *t) {
     const struct ip_insn *in = t->in;
+    if (in->x87) return x87(t);
     if (in->vec_read || in->vec_write) return vectors(t);
     switch (in->mnem) {
     case IP_MN_ADD:
